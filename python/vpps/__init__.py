@@ -31,7 +31,7 @@ __version__: str = _ffi.string(_lib.vpps_version()).decode()
 
 
 def version() -> str:
-    """That of the library inside."""
+    """The version of the library in this package."""
     return __version__
 
 

@@ -1,4 +1,4 @@
-"""From Python's values to C's arrays: without copies where type and layout fit, never with a number changed silently."""
+"""From Python's values to C's arrays: without copies where type and layout fit, and never changing a number silently."""
 
 from __future__ import annotations
 
@@ -18,21 +18,21 @@ Floats = Union[ArrayLike, Any]  # anything with __dlpack__, too
 
 LARGEST = 2**32 - 1
 LARGEST_FLOAT = float(np.finfo(np.float32).max)
-PLAIN = {int, float, bool}  # types of lists' elements that hide nothing
+PLAIN = {int, float, bool}  # Python types whose values in a list need no check
 
 
 def integer(x: SupportsIndex, what: str) -> int:
-    """x as operator.index has it, which refuses 1.9."""
+    """x converted by operator.index, which refuses 1.9."""
     try:
         return operator.index(x)
     except TypeError:
         if hasattr(x, "__index__") and not isinstance(x, (np.ndarray, np.generic)):
-            raise  # it says itself why it is none
+            raise  # the exception of __index__ itself says why
         raise TypeError(f"{what}: {x!r}; expected a whole number") from None
 
 
 def whole(x: SupportsIndex, what: str, most: int = LARGEST) -> int:
-    """A whole number from 0 to `most`."""
+    """x as a whole number from 0 to `most`."""
     n = integer(x, what)
     if not 0 <= n <= most:
         raise ArgumentError(f"{what}: {n}; expected a whole number from 0 to {most}")
@@ -40,7 +40,7 @@ def whole(x: SupportsIndex, what: str, most: int = LARGEST) -> int:
 
 
 def place(i: SupportsIndex, n: int, what: str) -> int:
-    """Which of n things i is, counted from 0, or from the end where it is negative."""
+    """The place i among n things, counted from 0, or from the end if negative."""
     k = integer(i, what)
     if not -n <= k < n:
         raise IndexError(f"{what} {k} of {n}")
@@ -48,7 +48,7 @@ def place(i: SupportsIndex, n: int, what: str) -> int:
 
 
 def choice(name: str, what: str, of: Mapping[str, int]) -> int:
-    """What a name stands for; capital letters are as small ones."""
+    """The number that a name stands for, in capital or small letters."""
     found = of.get(name.lower()) if isinstance(name, str) else None
     if found is None:
         import difflib
@@ -59,7 +59,7 @@ def choice(name: str, what: str, of: Mapping[str, int]) -> int:
 
 
 def is_masked(x: Any) -> bool:
-    """Does NumPy's mask hide elements, of x or of arrays in a list?"""
+    """Whether x, or an array in the list x, has elements that NumPy masks out."""
     if isinstance(x, np.ma.MaskedArray):
         return bool(np.ma.is_masked(x))
     return isinstance(x, (list, tuple)) and not {*map(type, x)} <= PLAIN and any(map(is_masked, x))
@@ -77,7 +77,7 @@ def of_dlpack(x: Any, what: str) -> NDArray[Any]:
 
 
 def plain(x: Any, what: str) -> NDArray[Any]:
-    """An array without a mask."""
+    """x as an array; fails if NumPy masks out elements."""
     if not isinstance(x, np.ndarray) and hasattr(x, "__dlpack__"):
         return of_dlpack(x, what)
     if is_masked(x):
@@ -86,7 +86,7 @@ def plain(x: Any, what: str) -> NDArray[Any]:
 
 
 def as_u32(x: ArrayLike, what: str) -> U32:
-    """Whole numbers from 0 to 2^32 - 1, side by side."""
+    """A contiguous array of whole numbers from 0 to 2^32 - 1."""
     a = plain(x, what)
     if a.dtype == np.uint32:
         return np.ascontiguousarray(a)
@@ -130,7 +130,7 @@ def as_leaf(x: Floats, what: str) -> F32:
 
 
 def real(x: Any, what: str) -> float:
-    """One number as float32 has it."""
+    """x as one float32 number."""
     if type(x) in (float, int) and -(2**24) <= x <= 2**24:
         return float(x)
     a = as_f32(x, what)
@@ -140,8 +140,8 @@ def real(x: Any, what: str) -> float:
 
 
 def columns(a: F32) -> tuple[int, int, F32]:
-    """Rows, columns and the elements as a node has them, column after column; no copy of a contiguous vector or of a matrix in
-    Fortran's order."""
+    """Rows, columns and elements as a node stores them, column after column; no copy of a contiguous vector or of a matrix in Fortran's
+    order."""
     if a.ndim > 2:
         raise ArgumentError(f"an array of {a.ndim} dimensions; expected at most 2: rows x cols")
     if a.ndim < 2:
@@ -151,7 +151,7 @@ def columns(a: F32) -> tuple[int, int, F32]:
 
 
 def pointer(a: NDArray[Any], ctype: str) -> Any:
-    """The address of a contiguous array's elements; NULL of none."""
+    """The address of a contiguous array's elements; NULL for None."""
     return ffi.from_buffer(ctype, a) if a.size else ffi.NULL
 
 
@@ -160,7 +160,7 @@ def u32_pointer(a: U32 | None) -> Any:
 
 
 def encode(text: str, what: str) -> bytes:
-    """UTF-8 without NUL, which C would take for the end."""
+    """The text as UTF-8; a NUL, which ends a text in C, is refused."""
     if not isinstance(text, str):
         raise TypeError(f"{what}: {text!r}; expected text")
     data = text.encode("utf-8", "surrogateescape")
@@ -170,8 +170,7 @@ def encode(text: str, what: str) -> bytes:
 
 
 def ragged(rows: Iterable[Iterable[int]], what: str = "members") -> tuple[U32, U32]:
-    """Rows of different lengths as one array after the other: where each begins (one number more than there are rows), and all
-    numbers."""
+    """Rows of different lengths as two arrays: where each row begins (one number more than there are rows), and all numbers."""
     lists = [list(r) for r in rows]
     first = np.zeros(len(lists) + 1, np.uint32)
     np.cumsum([len(r) for r in lists], out=first[1:])

@@ -24,7 +24,7 @@ T = TypeVar("T", bound="Recurrent")
 
 
 class Config(NamedTuple):
-    """What PyTorch's constructors take."""
+    """The arguments of the constructors of PyTorch's layers."""
 
     cell: type[nn.Recurrent]
     input_size: int
@@ -37,9 +37,10 @@ class Config(NamedTuple):
 
 
 def make(o: Config) -> tuple[Model, Callable[..., Any]]:
-    """The model, and what builds a batch: inputs of all sequences one after the other, their lengths, first states or None."""
+    """The model, and the function that builds a batch from the inputs of all sequences one after the other, their lengths, and the first
+    states or None."""
     model, ways = Model(), range(2 if o.bidirectional else 1)
-    drops = [o.dropout if k + 1 < o.num_layers else 0.0 for k in range(o.num_layers)]  # of what a layer gives to the next
+    drops = [o.dropout if k + 1 < o.num_layers else 0.0 for k in range(o.num_layers)]  # dropout on the output of a layer, not of the last
 
     def layer(k: int, way: int) -> nn.Recurrent:
         inputs = o.input_size if not k else (o.hidden_size,) * len(ways) if o.bidirectional else o.hidden_size
@@ -109,7 +110,7 @@ class Recurrent(Module):
         return config
 
     def __getattr__(self, name: str) -> Any:
-        if name in Config._fields:  # as PyTorch's: input_size and so on
+        if name in Config._fields:  # members named as PyTorch's: input_size and so on
             return getattr(self.config, name)
         return super().__getattr__(name)
 
@@ -117,16 +118,16 @@ class Recurrent(Module):
         return ", ".join(f"{k}={v}" for k, v in self.config._asdict().items() if k != "cell")
 
     def reset_parameters(self) -> None:
-        """PyTorch's first values; after the same `torch.manual_seed` the same ones."""
+        """Sets PyTorch's initial values: equal ones after the same `torch.manual_seed`."""
         for p in self.parameters():
             torch.nn.init.uniform_(p, -self.config.hidden_size**-0.5, self.config.hidden_size**-0.5)
 
     def flatten_parameters(self) -> None:
-        """Nothing: there is nothing to be done."""
+        """Does nothing; PyTorch's layers have a method of this name."""
 
     @classmethod
     def from_torch(cls: type[T], module: torch.nn.RNNBase, **options: Any) -> T:
-        """A layer with a copy of the parameters of PyTorch's."""
+        """A layer with a copy of the parameters of PyTorch's layer."""
         if not isinstance(module, cls.of_torch):
             raise TypeError(f"vpps.torch.{cls.__name__}.from_torch: {type(module).__name__}; expected torch.nn.{cls.of_torch.__name__}")
         more = {"nonlinearity": module.nonlinearity} if isinstance(module, torch.nn.RNN) else {}
@@ -139,7 +140,7 @@ class Recurrent(Module):
         return made
 
     def to_torch(self) -> torch.nn.RNNBase:
-        """PyTorch's layer with a copy of the parameters."""
+        """PyTorch's layer with a copy of this layer's parameters."""
         values = self.config._asdict()
         cell = values.pop("cell")
         if len(self.cells) > 1:
@@ -173,8 +174,8 @@ class Recurrent(Module):
         return back(y), tuple(last) if len(last) > 1 else last[0]
 
     def _sequences(self, input: Any, lengths: Any) -> tuple[Tensor, I64, I64 | None, Callable[[Tensor], Any]]:
-        """The input's numbers, the sequences' lengths, the row of each step of the first sequence, then of the second, and so on, and what
-        gives rows the input's form; rows None: they lie so."""
+        """The numbers of the input; the lengths of the sequences; the row of each step of the first sequence, then of the second, and so on
+        (None: rows have this order); and a function that gives such rows the input's form."""
         if isinstance(input, PackedSequence):
             sizes = input.batch_sizes.numpy()
             n = int(sizes[0]) if len(sizes) else 0
@@ -226,7 +227,7 @@ Recurrent.forward = untraced(Recurrent.forward)  # type: ignore[method-assign]
 
 
 def _steps(lengths: I64) -> tuple[I64, I64]:
-    """Of each step of all sequences the sequence's number, and the step's."""
+    """For each step of all sequences, the number of its sequence and the step's own number."""
     return np.repeat(np.arange(len(lengths)), lengths), np.arange(lengths.sum()) - np.repeat(np.cumsum(lengths) - lengths, lengths)
 
 

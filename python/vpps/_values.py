@@ -1,4 +1,4 @@
-"""Arrays for the values of nodes, which C fills in."""
+"""NumPy arrays into which C writes the values of nodes."""
 
 from __future__ import annotations
 
@@ -17,13 +17,14 @@ Named = Union[Node, Nodes, Sequence[Node]]
 
 
 def shaped(columns: F32) -> F32:
-    """cols x rows numbers as a value of its own number of dimensions."""
+    """An array of cols x rows numbers, transposed and reduced to the dimensions of its node's shape."""
     cols, rows = columns.shape
     return columns.reshape(()) if rows == cols == 1 else columns[0] if cols == 1 else columns.T
 
 
 class Places:
-    """Where the values of `n` nodes go: `ids` and `outs` are for C, `result` is what Python sees. The arrays live as long as this."""
+    """Memory for the values of `n` nodes: `ids` and `outs` are C's arrays, `result` is what Python sees. The arrays live as long as this
+    object."""
 
     def __init__(self, nodes: Any, what: str) -> None:
         """Nodes of one graph: one, some of any shapes, or `Nodes` of one shape. `what` is for messages."""
@@ -48,7 +49,7 @@ class Places:
     def _many(self, nodes: Nodes, what: str) -> None:
         self.n = n = len(nodes)
         self.epoch = e = nodes._e
-        self._nodes = nodes  # whose numbers C reads
+        self._nodes = nodes  # keeps the numbers that C reads alive
         self.ids = u32_pointer(nodes.ids)
         if not n:
             self.result, self._addresses = np.empty((0,), np.float32), np.empty(0, np.uintp)
@@ -65,18 +66,18 @@ class Places:
 
 
 def laid_out(a: F32, many: bool) -> F32:
-    """A value of a node, or of `many`, with its elements as the library has them: column after column."""
+    """The value of a node, or of several (`many`), in the library's order: column after column."""
     return np.ascontiguousarray(a.transpose(0, 2, 1) if many and a.ndim == 3 else a if many else a.T)
 
 
 def addresses_of(a: F32, n: int) -> NDArray[np.uintp]:
-    """Where the values of n nodes begin that lie in an array one after the other."""
+    """The addresses of the values of n nodes in one array."""
     at: NDArray[np.uintp] = np.uintp(a.ctypes.data) + np.arange(n, dtype=np.uintp) * np.uintp(a.nbytes // max(n, 1))
     return at
 
 
 class Joined:
-    """`Places` of several nodes or `Nodes` of one graph, each with an array of its own in `result`, for one call."""
+    """`Places` of several nodes or `Nodes` of one graph for one call; `result` has an array for each."""
 
     def __init__(self, nodes: Sequence[Any], what: str) -> None:
         self.parts = [Places(x, what) for x in nodes]

@@ -1,6 +1,5 @@
-"""Data sets: vocabularies, trees, sentences, lattices, pretrained vectors; and what measures results. Text that does not fit its format
-raises `vpps.FormatError`, which names the line and what was expected. Files may be compressed by gzip or zstd.
-"""
+"""Data sets: vocabularies, trees, sentences, lattices, pretrained vectors; and metrics of results. Text that does not fit its format raises
+`vpps.FormatError`, which names the line and what was expected. Files may be compressed by gzip or zstd."""
 
 from __future__ import annotations
 
@@ -23,7 +22,7 @@ SEEDS = 2**64 - 1
 
 
 def _new(create: Any, destroy: Any, *arguments: Any) -> Any:
-    """What create(out, ...) makes, freed when it is not used any more."""
+    """The object that create(out, ...) makes; freed when it is no longer used."""
     kind = ffi.typeof(create).args[0].cname
     out = ffi.new(kind)
     check(create(out, *arguments))
@@ -37,7 +36,7 @@ def _counts(call: Any, c: Any, n: int) -> U32:
 
 
 def _take_u32(p: Any, n: int) -> U32:
-    """A copy of n numbers that C made for us."""
+    """A copy of n numbers that C allocated."""
     kept = ffi.gc(p, lib.glue_free)
     return np.frombuffer(ffi.buffer(kept, 4 * n), np.uint32).copy() if n else np.empty(0, np.uint32)
 
@@ -73,16 +72,16 @@ class Vocab:
     def _of(cls, c: Any, owner: object = None) -> Vocab:
         v = cls.__new__(cls)
         v._c = c
-        v._owner = owner  # what C keeps the vocabulary in
+        v._owner = owner  # the C object that holds the vocabulary
         return v
 
     @classmethod
     def from_text(cls, text: str) -> Vocab:
-        """Back from `to_text`."""
+        """The vocabulary whose `to_text` is `text`."""
         return cls._of(_new(lib.vpps_vocab_from_text, lib.vpps_vocab_destroy, encode(text, "text")))
 
     def to_text(self) -> str:
-        """All words, one a line, in order of their ids."""
+        """All words, one per line, in order of their ids."""
         out = ffi.new("char **")
         check(lib.vpps_vocab_to_text(self._c, out))
         text: bytes = ffi.string(ffi.gc(out[0], lib.glue_free))
@@ -131,13 +130,13 @@ class Vocab:
         return Vocab._of(_new(lib.vpps_vocab_cut, lib.vpps_vocab_destroy, self._c, pointer, min_count))
 
     def map(self, to: Vocab, missing: int = 0) -> U32:
-        """ids[id here] = id in `to`, or `missing`."""
+        """An array: ids[id in this vocabulary] = id in `to`, or `missing`."""
         out = ffi.new("uint32_t **")
         check(lib.vpps_vocab_map(self._c, to._c, missing, out))
         return _take_u32(out[0], len(self))
 
     def spellings(self) -> Spellings:
-        """The characters of each word that there is now."""
+        """The characters of each word that the vocabulary has now."""
         return Spellings(self)
 
 
@@ -149,13 +148,13 @@ class Spellings(Uncopied):
         self.vocab = Vocab._of(lib.vpps_spellings_vocab(self._c), self)
 
     def __getitem__(self, word: int) -> U32:
-        """Ids of the characters of a word, in `vocab`; none of an unknown word."""
+        """The ids, in `vocab`, of a word's characters; none for an unknown word."""
         n = ffi.new("uint32_t *")
         return _copy_u32(lib.vpps_spellings_word(self._c, word, n), n[0])
 
 
 def characters(text: str) -> list[str]:
-    """The characters that a text splits into, as `Spellings` splits words."""
+    """The characters of a text, split as `Spellings` splits words."""
     data, out = _text(text), []
     at = 0
     while at < len(data):
@@ -166,7 +165,7 @@ def characters(text: str) -> list[str]:
 
 
 class VectorsInfo(NamedTuple):
-    """What a file of vectors holds; `words` 0: the form does not say."""
+    """The contents of a file of vectors; `words` 0: the format does not say how many."""
 
     form: str
     words: int
@@ -174,7 +173,7 @@ class VectorsInfo(NamedTuple):
 
 
 class VectorsFound(NamedTuple):
-    """Of a vocabulary's words, how many have a vector in a file, and how many one made of n-grams."""
+    """How many of a vocabulary's words have a vector in a file, and how many a vector made of n-grams."""
 
     words: int
     found: int
@@ -186,14 +185,14 @@ FORMS = {lib.VPPS_VECTORS_TEXT: "text", lib.VPPS_VECTORS_GLOVE: "glove", lib.VPP
 
 
 def describe_vectors(path: Path) -> VectorsInfo:
-    """What a file of word2vec, GloVe or fastText holds."""
+    """Describes a file of word2vec, GloVe or fastText."""
     info = ffi.new("vpps_vectors_info *")
     check(lib.vpps_vectors_describe(os.fsencode(path), info))
     return VectorsInfo(FORMS[info.form], info.words, info.size)
 
 
 def read_vectors(path: Path, words: Vocab, values: F32) -> VectorsFound:
-    """Sets values[id] of each word that the file has a vector for; `values` is len(words) x size, as `embedding.view()`."""
+    """Sets values[id] for each word that has a vector in the file; `values` is len(words) x size, as `embedding.view()` gives it."""
     if values.dtype != np.float32 or values.ndim != 2 or len(values) != len(words) or not values.flags.c_contiguous:
         raise ArgumentError(f"read_vectors: values of {values.shape}, {values.dtype}; expected contiguous float32, "
                             f"{len(words)} x size")
@@ -227,12 +226,12 @@ class Trees:
         return up
 
     def with_words(self, ids: ArrayLike) -> Trees:
-        """The same with other ids of words: ids[id here], as `Vocab.map` makes them."""
+        """These trees with other ids of words: ids[id here], as `Vocab.map` makes them."""
         new = as_u32(ids, "ids").astype(np.int64)
         return replace(self, word=np.where(self.word >= 0, new[self.word], -1))
 
     def take(self, which: ArrayLike) -> Trees:
-        """Some of the trees, side by side: a batch. `which` are numbers, from -1 backwards, or a mask."""
+        """Some of the trees, side by side, as a batch. `which` are numbers (negative: from the end), or a mask."""
         numbers = plain(which, "which")
         which = np.atleast_1d(np.arange(len(self))[numbers if numbers.size else numbers.astype(np.int64)])
         size = self.first[which + 1] - self.first[which]
@@ -259,7 +258,7 @@ class Treebank(Uncopied):
         return self
 
     def read_text(self, text: Union[str, bytes], name: str = "<text>") -> Treebank:
-        """The same from a text; `name` stands for the file in messages."""
+        """Appends the bracketed trees of a text as `read` does; `name` stands for the file in messages."""
         data = _text(text)
         check(lib.vpps_treebank_read_text(self._c, encode(name, "name"), data, len(data)))
         return self
@@ -284,7 +283,7 @@ class Treebank(Uncopied):
 
     @property
     def vocab(self) -> Vocab:
-        """Of all words read."""
+        """The vocabulary of all words read."""
         return Vocab._of(lib.vpps_treebank_vocab(self._c), self)
 
     @property
@@ -298,7 +297,7 @@ class Treebank(Uncopied):
         return _counts(lib.vpps_treebank_counts, self._c, len(self.vocab))
 
     def line(self, i: int) -> int:
-        """The line that tree i begins in, from 1; 0: it was generated."""
+        """The line in which tree i begins, from 1; 0: it was generated."""
         n: int = lib.vpps_treebank_line(self._c, i)
         return n
 
@@ -323,7 +322,7 @@ class Treebank(Uncopied):
 
 class Constituents(Uncopied):
     """n-ary trees of the Penn Treebank. `form` says what becomes of labels: "cut" leaves out function tags (NP-SBJ-1 is NP) and null
-    elements, "whole" only the latter, "raw" nothing."""
+    elements, "whole" leaves out null elements only, "raw" nothing."""
 
     def __init__(self, form: Literal["raw", "cut", "whole"] = "cut") -> None:
         kind = choice(form, "form", {"raw": lib.VPPS_LABELS_RAW, "cut": lib.VPPS_LABELS_CUT, "whole": lib.VPPS_LABELS_WHOLE})
@@ -335,7 +334,7 @@ class Constituents(Uncopied):
         return self
 
     def read_text(self, text: Union[str, bytes], name: str = "<text>") -> Constituents:
-        """The same from a text."""
+        """Appends the trees of a text; `name` stands for the file in messages."""
         data = _text(text)
         check(lib.vpps_constituents_read_text(self._c, encode(name, "name"), data, len(data)))
         return self
@@ -346,37 +345,37 @@ class Constituents(Uncopied):
 
     @property
     def vocab(self) -> Vocab:
-        """Of words."""
+        """The vocabulary of words."""
         return Vocab._of(lib.vpps_constituents_vocab(self._c), self)
 
     @property
     def labels(self) -> Vocab:
-        """Of phrases and parts of speech."""
+        """The vocabulary of labels: phrases and parts of speech."""
         return Vocab._of(lib.vpps_constituents_labels(self._c), self)
 
     @property
     def look_penn(self) -> bool:
-        """Are there the labels NP and VP, as in the Penn Treebank?"""
+        """Whether there are labels NP and VP, as in the Penn Treebank."""
         return bool(lib.vpps_constituents_look_penn(self._c))
 
     def cut(self) -> None:
-        """Leaves out the function tags of what was read so far; `labels` gets new ids for those that are left."""
+        """Removes the function tags from all labels read so far; `labels` gets new ids."""
         check(lib.vpps_constituents_cut(self._c))
 
     def line(self, i: int) -> int:
-        """The line that tree i begins in, from 1."""
+        """The line in which tree i begins, from 1."""
         n: int = lib.vpps_constituents_line(self._c, i)
         return n
 
     def tree(self, i: int) -> tuple[U32, U32, U32, U32]:
-        """Of each node of tree i, in post-order: label, number of children, nodes of its subtree, word (NO_WORD: none). The last child
-        of node k is k - 1, the one before a child c is c minus the nodes of its subtree."""
+        """Four arrays over the nodes of tree i, in post-order: label, number of children, nodes of the subtree, word (NO_WORD: none). The
+        last child of node k is k - 1; the child before a child c is c minus the nodes of c's subtree."""
         t = lib.vpps_constituents_tree(self._c, i)
         a = _copy_u32(t.nodes, 4 * t.n_nodes).reshape(-1, 4)
         return a[:, 0], a[:, 1], a[:, 2], a[:, 3]
 
     def binarise(self, treebank: Treebank, labels: Vocab, branching: Literal["left", "right"] = "left") -> None:
-        """Appends all trees as binary ones to `treebank`; `labels` grows."""
+        """Appends all trees, made binary, to `treebank`; new labels are added to `labels`."""
         kind = choice(branching, "branching", {"left": lib.VPPS_LEFT_BRANCHING, "right": lib.VPPS_RIGHT_BRANCHING})
         check(lib.vpps_constituents_binarise(self._c, kind, labels._c, treebank._c))
 
@@ -385,14 +384,14 @@ class Constituents(Uncopied):
 
 
 class Sentence(NamedTuple):
-    """Ids of words, and of their tags where the text has some."""
+    """The ids of words, and of their tags if the text has tags."""
 
     words: U32
     tags: U32 | None
 
 
 class Sentences(Uncopied, Sequence[Sentence]):
-    """Sequences of words, with tags, with a label, or with neither."""
+    """Sentences of words: with tags, with a label each, or with neither."""
 
     def __init__(self) -> None:
         self._c = _new(lib.vpps_sentences_create, lib.vpps_sentences_destroy)
@@ -403,7 +402,7 @@ class Sentences(Uncopied, Sequence[Sentence]):
         return self
 
     def read_tagged_text(self, text: Union[str, bytes], name: str = "<text>") -> Sentences:
-        """The same from a text."""
+        """Appends such lines from a text; `name` stands for the file in messages."""
         data = _text(text)
         check(lib.vpps_sentences_read_tagged_text(self._c, encode(name, "name"), data, len(data)))
         return self
@@ -414,7 +413,7 @@ class Sentences(Uncopied, Sequence[Sentence]):
         return self
 
     def read_labelled_text(self, text: Union[str, bytes], name: str = "<text>") -> Sentences:
-        """The same from a text."""
+        """Appends such lines from a text; `name` stands for the file in messages."""
         data = _text(text)
         check(lib.vpps_sentences_read_labelled_text(self._c, encode(name, "name"), data, len(data)))
         return self
@@ -428,7 +427,7 @@ class Sentences(Uncopied, Sequence[Sentence]):
 
     def read_columns(self, path: Path, *, word: int = 0, tag: int = 0, tabs: bool = False, comments: bool = False,
                      conllu: bool = False, word_name: str | None = None, tag_name: str | None = None) -> Sentences:
-        """Appends CoNLL's columns: a token a line, a blank line between sentences; columns are numbered from 1, 0 stands for the first
+        """Appends CoNLL's columns: a token per line, a blank line between sentences. Columns are numbered from 1; 0 stands for the first
         (word) and the last (tag)."""
         o, names = self._columns(word, tag, tabs, comments, conllu, word_name, tag_name)
         check(lib.vpps_sentences_read_columns_file(self._c, os.fsencode(path), o))
@@ -438,7 +437,7 @@ class Sentences(Uncopied, Sequence[Sentence]):
     def read_columns_text(self, text: Union[str, bytes], name: str = "<text>", *, word: int = 0, tag: int = 0, tabs: bool = False,
                           comments: bool = False, conllu: bool = False, word_name: str | None = None,
                           tag_name: str | None = None) -> Sentences:
-        """The same from a text."""
+        """Appends CoNLL's columns from a text as `read_columns` does; `name` stands for the file in messages."""
         o, names = self._columns(word, tag, tabs, comments, conllu, word_name, tag_name)
         data = _text(text)
         check(lib.vpps_sentences_read_columns_text(self._c, encode(name, "name"), data, len(data), o))
@@ -452,8 +451,8 @@ class Sentences(Uncopied, Sequence[Sentence]):
 
     def read_dependencies(self, path: Path, *, cut_subtypes: bool = False, heads_only: bool = False,
                           label: str | None = None) -> Sentences:
-        """Appends the dependency trees of a CoNLL-U file. Tags are relations, without subtypes where they are cut; with `label`,
-        sentences are labelled by their comments "# LABEL = ..." instead; with `heads_only` there is neither."""
+        """Appends the dependency trees of a CoNLL-U file. Tags are relations, with `cut_subtypes` without their subtypes. With `label`,
+        sentences have labels from their comments "# LABEL = ..." instead of tags; with `heads_only` they have neither."""
         o, keep = self._dependencies(cut_subtypes, heads_only, label)
         check(lib.vpps_sentences_read_dependencies_file(self._c, os.fsencode(path), o))
         del keep
@@ -461,7 +460,7 @@ class Sentences(Uncopied, Sequence[Sentence]):
 
     def read_dependencies_text(self, text: Union[str, bytes], name: str = "<text>", *, cut_subtypes: bool = False,
                                heads_only: bool = False, label: str | None = None) -> Sentences:
-        """The same from a text."""
+        """Appends the dependency trees of a text; `name` stands for the file in messages."""
         o, keep = self._dependencies(cut_subtypes, heads_only, label)
         data = _text(text)
         check(lib.vpps_sentences_read_dependencies_text(self._c, encode(name, "name"), data, len(data), o))
@@ -469,7 +468,7 @@ class Sentences(Uncopied, Sequence[Sentence]):
         return self
 
     def heads(self, i: int) -> U32 | None:
-        """Which word each word of sentence i depends on, counted from 1, 0 for a root; None: the sentences are no trees."""
+        """For each word of sentence i the word it depends on, counted from 1, 0 for a root; None: the sentences are no trees."""
         s = lib.vpps_sentences_get(self._c, i)
         return _copy_u32(s.heads, s.n_words) if s.heads else None
 
@@ -482,7 +481,7 @@ class Sentences(Uncopied, Sequence[Sentence]):
 
     def read_lines_text(self, text: Union[str, bytes], name: str = "<text>", *, end_word: str | None = None,
                         keep_empty: bool = False) -> Sentences:
-        """The same from a text."""
+        """Appends plain text as `read_lines` does; `name` stands for the file in messages."""
         o, keep = _lines(end_word, keep_empty)
         data = _text(text)
         check(lib.vpps_sentences_read_lines_text(self._c, encode(name, "name"), data, len(data), o))
@@ -505,7 +504,7 @@ class Sentences(Uncopied, Sequence[Sentence]):
         return None if id == NO_WORD else id
 
     def line(self, i: int) -> int:
-        """The line that a sentence begins in, from 1; 0: it was generated."""
+        """The line in which a sentence begins, from 1; 0: it was generated."""
         n: int = lib.vpps_sentences_line(self._c, i)
         return n
 
@@ -516,18 +515,18 @@ class Sentences(Uncopied, Sequence[Sentence]):
 
     @property
     def total_words(self) -> int:
-        """Words of all sentences together."""
+        """The number of words in all sentences together."""
         n: int = lib.vpps_sentences_total_words(self._c)
         return n
 
     @property
     def vocab(self) -> Vocab:
-        """Of words."""
+        """The vocabulary of words."""
         return Vocab._of(lib.vpps_sentences_vocab(self._c), self)
 
     @property
     def tag_vocab(self) -> Vocab:
-        """Of tags, or labels."""
+        """The vocabulary of tags, or of labels."""
         return Vocab._of(lib.vpps_sentences_tag_vocab(self._c), self)
 
     def counts(self) -> U32:
@@ -542,7 +541,7 @@ def _lines(end_word: str | None, keep_empty: bool) -> tuple[Any, Any]:
 
 def read_parallel(source_path: Path, target_path: Path, source: Sentences, target: Sentences, *, end_word: str | None = None,
                   skip_empty: bool = False) -> None:
-    """Appends two files of plain text, whose lines are pairs; `end_word` is appended to the target's sentences."""
+    """Appends two files of plain text in which equal lines are translations; `end_word` is appended to the target's sentences."""
     word = ffi.NULL if end_word is None else ffi.new("char[]", encode(end_word, "end_word"))
     o = ffi.new("vpps_parallel *", {"end_word": word, "skip_empty": skip_empty})
     check(lib.vpps_sentences_read_parallel_files(source._c, target._c, os.fsencode(source_path), os.fsencode(target_path), o))
@@ -550,7 +549,7 @@ def read_parallel(source_path: Path, target_path: Path, source: Sentences, targe
 
 def read_parallel_texts(source_text: Union[str, bytes], target_text: Union[str, bytes], source: Sentences, target: Sentences, *,
                         end_word: str | None = None, skip_empty: bool = False) -> None:
-    """The same from texts."""
+    """Appends the lines of two texts as pairs, as `read_parallel` does; names stand for the files in messages."""
     word = ffi.NULL if end_word is None else ffi.new("char[]", encode(end_word, "end_word"))
     o = ffi.new("vpps_parallel *", {"end_word": word, "skip_empty": skip_empty})
     a, b = _text(source_text), _text(target_text)
@@ -560,8 +559,8 @@ def read_parallel_texts(source_text: Union[str, bytes], target_text: Union[str, 
 def generate_language(n: int, seed: int = 1, *, characters: bool = False, tags: bool = False, labels: bool = False,
                       end_word: str | None = None, translation: Sentences | None = None,
                       lexicon: Vocab | None = None) -> Sentences:
-    """n sentences of a small language with names in them, to learn from when no data is at hand; their translations are appended to
-    `translation`, all words of the language to `lexicon`."""
+    """Returns n sentences of a small generated language with names in them; their translations are appended to `translation`, all words of
+    the language to `lexicon`."""
     s = Sentences()
     word = ffi.NULL if end_word is None else ffi.new("char[]", encode(end_word, "end_word"))
     o = ffi.new("vpps_language *", {"seed": whole(seed, "seed", SEEDS), "characters": characters, "tags": tags, "labels": labels, "end_word": word})
@@ -574,8 +573,8 @@ def generate_language(n: int, seed: int = 1, *, characters: bool = False, tags: 
 
 
 class Lattice(NamedTuple):
-    """A lattice of characters and words: the arcs into node i are first_arc[i] to first_arc[i + 1] - 1; each comes from a node before
-    it, and is a character or a word. `tags` has one a node."""
+    """A lattice of characters and words: the arcs into node i are first_arc[i] to first_arc[i + 1] - 1. Each arc comes from an earlier
+    node, and is a character or a word. `tags` has one tag for each node."""
 
     tags: U32
     first_arc: U32
@@ -596,13 +595,14 @@ class Lattices(Uncopied, Sequence[Lattice]):
         return self
 
     def read_text(self, text: Union[str, bytes], name: str = "<text>") -> Lattices:
-        """The same from a text."""
+        """Appends lattices from a text; `name` stands for the file in messages."""
         data = _text(text)
         check(lib.vpps_lattices_read_text(self._c, encode(name, "name"), data, len(data)))
         return self
 
     def build(self, characters: Sentences, lexicon: Vocab) -> Lattices:
-        """Appends the lattice of each sentence, whose words are characters: every word of the lexicon that some make is an arc."""
+        """Appends a lattice for each sentence of characters: an arc for each character, and an arc for each word of the lexicon that some
+        of them spell."""
         check(lib.vpps_lattices_build(self._c, characters._c, lexicon._c))
         return self
 
@@ -620,7 +620,7 @@ class Lattices(Uncopied, Sequence[Lattice]):
         return Lattice(_copy_u32(l.tags, l.n_nodes), first, a[:, 0], a[:, 1], a[:, 2].astype(np.bool_))
 
     def line(self, i: int) -> int:
-        """The line that a lattice begins in, from 1; 0: it was generated."""
+        """The line in which a lattice begins, from 1; 0: it was generated."""
         n: int = lib.vpps_lattices_line(self._c, i)
         return n
 
@@ -643,7 +643,7 @@ def read_lexicon(path: Path, words: Vocab) -> None:
 
 
 def read_lexicon_text(text: Union[str, bytes], words: Vocab, name: str = "<text>") -> None:
-    """The same from a text."""
+    """Adds the words of a lexicon from a text; `name` stands for the file in messages."""
     data = _text(text)
     check(lib.vpps_lexicon_read_text(words._c, encode(name, "name"), data, len(data)))
 
@@ -652,7 +652,7 @@ def read_lexicon_text(text: Union[str, bytes], words: Vocab, name: str = "<text>
 
 
 class Counts(NamedTuple):
-    """Chunks; `precision`, `recall` and `f1` go from 0 to 1."""
+    """Numbers of chunks; `precision`, `recall` and `f1` go from 0 to 1."""
 
     gold: int
     predicted: int
@@ -663,12 +663,12 @@ class Counts(NamedTuple):
 
     @property
     def precision(self) -> float:
-        """Right chunks of those predicted, 0 to 1."""
+        """The right ones among the predicted chunks, 0 to 1."""
         return float(lib.vpps_f1_precision(self._c()))
 
     @property
     def recall(self) -> float:
-        """Right chunks of those there are, 0 to 1."""
+        """The right ones among the chunks in the gold tags, 0 to 1."""
         return float(lib.vpps_f1_recall(self._c()))
 
     @property
@@ -678,12 +678,12 @@ class Counts(NamedTuple):
 
 
 class F1(Uncopied):
-    """Precision and recall of chunks, as conlleval counts them, by the tags of IOB1, IOB2, IOBES, BILOU or BMES. Other tags are
-    outside of chunks, as O is."""
+    """Precision and recall of chunks, as conlleval counts them, from tags of IOB1, IOB2, IOBES, BILOU or BMES. Other tags count as O,
+    outside of chunks."""
 
     @staticmethod
     def applies(tags: Vocab) -> bool:
-        """Are most of these tags those of chunks?"""
+        """Whether most of these tags are tags of chunks."""
         return bool(lib.vpps_f1_applies(tags._c))
 
     def __init__(self, tags: Vocab) -> None:
@@ -691,7 +691,7 @@ class F1(Uncopied):
         self._c = _new(lib.vpps_f1_create, lib.vpps_f1_destroy, tags._c)
 
     def add(self, gold: ArrayLike, predicted: ArrayLike) -> None:
-        """Counts a sentence: tag ids of each word."""
+        """Counts a sentence, given by the tag ids of its words."""
         a, b = as_u32(gold, "gold"), as_u32(predicted, "predicted")
         if a.shape != b.shape or a.ndim != 1:
             raise ArgumentError(f"add: {a.shape} gold and {b.shape} predicted tags; expected as many of both")
@@ -703,7 +703,7 @@ class F1(Uncopied):
         return [ffi.string(lib.vpps_f1_type(self._c, i)).decode() for i in range(lib.vpps_f1_types(self._c))]
 
     def counts(self, kind: str | None = None) -> Counts:
-        """Of one type, or of all together."""
+        """The counts of one type, or of all types together."""
         if kind is None:
             c = lib.vpps_f1_all_counts(self._c)
         else:
@@ -712,14 +712,14 @@ class F1(Uncopied):
 
     @property
     def tokens(self) -> tuple[int, int]:
-        """How many tags were counted, and how many were right."""
+        """How many tags were counted, and how many of these were right."""
         right = ffi.new("uint64_t *")
         n: int = lib.vpps_f1_tokens(self._c, right)
         return n, right[0]
 
 
 class Bleu(Uncopied):
-    """Corpus BLEU with n-grams up to 4, one reference a sentence; words are compared by id."""
+    """Corpus BLEU with n-grams up to 4 and one reference for each sentence; words are compared by id."""
 
     def __init__(self) -> None:
         self._c = ffi.new("vpps_bleu *")
@@ -730,12 +730,12 @@ class Bleu(Uncopied):
         check(lib.vpps_bleu_add(self._c, len(a), u32_pointer(a), len(b), u32_pointer(b)))
 
     def score(self, smoothing: Literal["none", "exp"] = "none") -> float:
-        """0 to 100."""
+        """The BLEU score, 0 to 100."""
         return float(lib.vpps_bleu_score(self._c, _smoothing(smoothing)))
 
     @staticmethod
     def signature(smoothing: Literal["none", "exp"] = "none") -> str:
-        """How a score was made, for beside it."""
+        """How the score was computed, as text to be reported with it."""
         text: bytes = ffi.string(lib.vpps_bleu_signature(_smoothing(smoothing)))
         return text.decode()
 

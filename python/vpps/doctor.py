@@ -1,4 +1,5 @@
-"""Is the package in order on this machine? `python -m vpps.doctor [--json]` tells, and ends with status 1 if not."""
+"""Checks the package on this machine: `python -m vpps.doctor [--json]` prints what it finds, and exits with status 1 if something is
+broken."""
 
 from __future__ import annotations
 
@@ -20,7 +21,7 @@ from ._vpps import ffi, lib
 
 
 def _train(device: str) -> tuple[vpps.Trainer, float, float]:
-    """A recurrent network, 60 batches: its trainer, the first loss and the last."""
+    """Trains a recurrent network for 60 batches; returns its trainer, the first loss and the last."""
     model = vpps.Model(seed=1)
     table, w = model.add_lookup("E", 5, 8), model.add_matrix("W", 8, 8)
     out = model.add_matrix("O", 2, 8)
@@ -68,7 +69,7 @@ def _optional(name: str) -> str:
 
 
 def examine() -> list[dict[str, Any]]:
-    """What there is: name, state, and whether it is in order; None: it need not be."""
+    """The findings: name, state, and whether it is in order (None: it is optional)."""
     found: list[dict[str, Any]] = []
 
     def add(name: str, call: Callable[[], str], needed: bool = True) -> None:

@@ -1,4 +1,4 @@
-"""What trains, and what only computes, have in common: forward passes, values that stay on the device, counters, traces."""
+"""What a trainer and an inference engine have in common: forward passes, values that stay on the device, counters, traces."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ from .node import Epoch, Node, Nodes, made, node_of
 
 
 def _names(prefix: str) -> dict[str, int]:
-    """The members of an enum by their names in small letters."""
+    """The values of a C enum by their names in small letters, without the prefix."""
     return {n[len(prefix):].lower(): getattr(lib, n) for n in dir(lib) if n.startswith(prefix)}
 
 
 def _human(name: str, value: Any) -> str:
-    """A statistic for a reader: times in ms, memory in KiB."""
+    """A statistic as text for people: times in ms, memory in KiB."""
     if value is None or isinstance(value, (bool, float, str)):
         return str(value)
     return f"{value / 1e6:,.3f} ms" if name.endswith("_ns") else f"{value / 1024:,.1f} KiB" if name.endswith("_bytes") else f"{value:,}"
@@ -35,24 +35,24 @@ def _human(name: str, value: Any) -> str:
 
 @dataclass(frozen=True)
 class Stats:
-    """What `Trainer.stats` tells; printed, a line for each. Times end in `_ns`, memory in `_bytes`.
+    """The counters of `Trainer.stats`; printed one per line. Names of times end in `_ns`, of memory in `_bytes`.
 
-    batches, skipped        training batches finished, since the model began; of those, not applied since loss or gradient was not finite
-    nodes, levels, phases   of the latest training batch, as all up to `live_bytes`; phase: what runs between two barriers
-    gathered_bytes          of operands that lie apart in memory though one operation could take them as one array
-    steps, instructions     vertices of one cell that run together in forward; tasks of the script
-    script_bytes            the batch's script
-    pool_bytes, live_bytes  parameters and the batch's tensors; of these the most that live at once
-    host_ns, device_ns      making the script; running it
-    total_..., peak_...     over all training batches of this trainer
-    vps, groups, waves, slices    of the latest batch, as `Trainer` describes them
-    caller_works, decides   does the calling thread work as a virtual processor; does the device run argmax and lookup_at
-    precision, precision_unit     of products; the instructions that make them
-    device, policy          names
-    rank, processes, total_exchange_ns, total_sent_bytes    with a communicator: waiting included
-    imbalance               how much longer than the mean a batch's slowest process took, as a share of the mean
-    kept_values, kept_bytes, keep_bytes    values of `keep`, and the most that they may take
-    wall_ns, gap_ns         from the end of the preceding batch to the end of this one; how long of that the device had nothing to do
+    batches, skipped        training batches finished since the model was made; batches left out because loss or gradient was not finite
+    nodes, levels, phases   the latest batch (as all rows up to `live_bytes`): its nodes, levels, and phases, the stretches between two barriers
+    gathered_bytes          operands that are scattered in memory although one operation could read them as one array
+    steps, instructions     groups of vertices of one cell that run together in forward; tasks of the script
+    script_bytes            size of the batch's script
+    pool_bytes, live_bytes  memory of parameters and the batch's tensors; the most of it that is alive at once
+    host_ns, device_ns      time to make the script; time to run it
+    total_..., peak_...     totals and maxima over all training batches of this trainer
+    vps, groups, waves, slices    their numbers in the latest batch; see `Trainer`
+    caller_works, decides   whether the calling thread works as a virtual processor; whether the device runs argmax and lookup_at
+    precision, precision_unit     number format of products; the instructions that compute them
+    device, policy          names of the device and the batching policy
+    rank, processes, total_exchange_ns, total_sent_bytes    with a communicator; times include waiting
+    imbalance               how much longer than the mean the slowest process took for a batch, divided by the mean
+    kept_values, kept_bytes, keep_bytes    number and memory of the values of `keep`; the most memory they may take
+    wall_ns, gap_ns         time from the end of the preceding batch to the end of this one; the device's idle time in it
     gradients               what made the gradients of matrices: "kernel", "cublas" or "cublas-tf32"
     """
 
@@ -106,7 +106,7 @@ T = TypeVar("T")
 
 
 def _fields(of: type[T], c: Any) -> T:
-    """A dataclass of a C struct's fields of the same names."""
+    """A dataclass filled from a C struct's fields of the same names."""
     values: dict[str, Any] = {}
     for f in fields(of):  # type: ignore[arg-type]
         v = getattr(c, f.name)
@@ -139,7 +139,7 @@ OPTIONS = dict(ffi.typeof("vpps_options").fields)
 
 def _options(choices: Mapping[str, str | None], numbers: Mapping[str, int], device: str, policy: str | None,
              log: Callable[[str], None] | None) -> tuple[Any, list[Any]]:
-    """vpps_options, and what must live until they are used; `log` as long as its handle."""
+    """A vpps_options, and the objects that must live until it is used; `log` must live as long as the handle."""
     o = ffi.new("vpps_options *")
     check(lib.vpps_options_init(o, ffi.sizeof("vpps_options")))
     for name, chosen in choices.items():
@@ -157,13 +157,13 @@ def _options(choices: Mapping[str, str | None], numbers: Mapping[str, int], devi
 
 
 class Value(Uncopied):
-    """A value that stays on the device (`Trainer.keep`): a later graph reads it by `value.node(graph)`, `numpy()` copies it to the host.
-    `release`, leaving `with value:`, or dropping the last reference gives its memory back."""
+    """A value that stays on the device (`Trainer.keep`). A later graph reads it by `value.node(graph)`; `numpy()` copies it to the host.
+    `release`, leaving `with value:`, or dropping the last reference frees its memory."""
 
     __slots__ = ("_engine", "_number", "_released", "shape", "__weakref__")
 
     def __init__(self, engine: Engine, number: Any, rows: int, cols: int) -> None:
-        """`number` points to where C writes it, maybe after this."""
+        """`number` points to where C writes the value's number, maybe later."""
         self._engine, self._number, self._released = engine, number, engine._released
         self.shape = (rows, cols)
 
@@ -185,7 +185,7 @@ class Value(Uncopied):
         return shaped(out)
 
     def release(self) -> None:
-        """The value is no longer wanted; it is of no use then. Never waits."""
+        """Frees the value, which cannot be used any more. Never waits."""
         number, self._number[0] = self._number[0], 0
         with self._engine._lock:
             check(lib.vpps_release(self._engine._c, number))
@@ -198,11 +198,11 @@ class Value(Uncopied):
 
     def __del__(self) -> None:
         if self._number[0]:
-            self._released.append(self._number[0])  # by any thread: who calls the library next gives it back
+            self._released.append(self._number[0])  # runs in any thread; the next call of the library frees the value
 
 
 class Engine(Hinting):
-    """A model on a device; what `Trainer` and `Inference` have in common."""
+    """A model on a device; the base of `Trainer` and `Inference`."""
 
     _what = "engine"
     _elsewhere = {
@@ -217,7 +217,7 @@ class Engine(Hinting):
     _handle: Any
 
     def _open(self, model: Model, create: Callable[[Any, Any], None]) -> None:
-        """Takes what create(out, status) makes; where Ctrl-C came meanwhile it is destroyed, or the model would have it for ever."""
+        """Takes the handle that create(out, status) makes; after a Ctrl-C meanwhile, destroys it, so that the model does not keep it."""
         out, status = ffi.new("glue_handle **"), ffi.new("vpps_status *")
         try:
             create(out, status)
@@ -229,9 +229,9 @@ class Engine(Hinting):
         self._glue = ffi.gc(created(out[0], status), lib.glue_handle_destroy)
         self._handle = lib.glue_handle_get(self._glue)
         self._lock = threading.RLock()
-        self._released: deque[int] = deque()  # numbers of kept values that nothing refers to
-        self._is_open = False  # a step is, between its halves
-        self._left_open = False  # nothing refers to that step any more
+        self._released: deque[int] = deque()  # numbers of kept values without references
+        self._is_open = False  # a step is between its halves
+        self._left_open = False  # the open step has no references any more
 
     @property
     def _c(self) -> Any:
@@ -245,7 +245,7 @@ class Engine(Hinting):
     # ---- calls
 
     def _call(self, e: Epoch, what: str, call: Callable[[Any, Any], T]) -> T:
-        """Calls C with the handle and a graph, which is this thread's alone until the call returns."""
+        """Calls C with the handle and a graph, which no other thread can use until the call returns."""
         with self._lock:
             self._give_back()
             g, at = _graph_of(e, what), e.at
@@ -262,16 +262,16 @@ class Engine(Hinting):
             lib.vpps_release(self._c, self._released.popleft())
 
     def keep(self, node: Node) -> Value:
-        """The node's value is to stay on the device once its graph is run by the next `step`, `backward` or `forward`; `run` does that
-        alone. A constant for the graphs that read it: what PyTorch calls detach."""
+        """The node's value stays on the device after the next `step`, `backward`, `forward` or `run` of its graph. A graph that reads the
+        value sees a constant, as after PyTorch's detach."""
         node = node_of(node, "keep")
         number, id = ffi.new("vpps_value *"), node.id
-        value = Value(self, number, *node.shape)  # before the call, so that Ctrl-C in it leaves nothing behind
+        value = Value(self, number, *node.shape)  # before the call, so that a Ctrl-C during it leaks nothing
         check(self._call(node._e, "keep", lambda h, g: lib.vpps_keep(h, g, id, number)))
         return value
 
     def keep_data(self, data: Floats) -> Value:
-        """Numbers of the host as a value that stays on the device; it can be read at once."""
+        """Copies numbers of the host to a value that stays on the device; it can be read at once."""
         rows, cols, flat = columns(as_f32(data, "keep_data"))
         number = ffi.new("vpps_value *")
         value = Value(self, number, rows, cols)
@@ -284,7 +284,7 @@ class Engine(Hinting):
         return value
 
     def run(self, graph: Graph) -> None:
-        """Computes what `keep` asked for of this graph, and copies nothing to the host."""
+        """Runs the graph for the values that `keep` asked for, and copies nothing to the host."""
         check(self._call(graph._epoch, "run", lambda h, g: lib.vpps_forward(h, g, 0, ffi.NULL, ffi.NULL)))
 
     # ---- inference
@@ -296,8 +296,8 @@ class Engine(Hinting):
     def forward(self, nodes: Sequence[Node]) -> list[F32]: ...
 
     def forward(self, nodes: Node | Dense | Nodes | Sequence[Node]) -> F32 | list[F32]:
-        """Values, without dropout and without an update: of a node as an array of shape (), (rows,) or (rows, cols); of n `Nodes` of
-        equal shapes as one array with n before that; of a list of nodes as a list of arrays. Waits for the batch in flight."""
+        """Values of nodes, without dropout and without an update: of a node an array of shape (), (rows,) or (rows, cols); of n `Nodes` of
+        equal shapes one array, n being its first dimension; of a list of nodes a list of arrays. Waits for the batch in flight."""
         several = list(nodes) if isinstance(nodes, Iterable) and not isinstance(nodes, (Nodes, Node, Dense)) else nodes
         places = Places(several, "forward")
         if places.epoch is None:
@@ -308,7 +308,7 @@ class Engine(Hinting):
         return values
 
     def value(self, node: Node) -> float:
-        """The value of a scalar."""
+        """The value of a scalar node."""
         return float(self.forward(node))
 
     # ---- looking inside
@@ -325,7 +325,7 @@ class Engine(Hinting):
 
     @contextmanager
     def trace(self, name: str) -> Iterator[None]:
-        """A part of the program for the trace: `with trainer.trace("build"):`. Without `trace_events` it does nothing."""
+        """Marks a section of the program in the trace: `with trainer.trace("build"):`. Without `trace_events` it does nothing."""
         with self._lock:
             check(lib.vpps_trace_begin(self._c, encode(name, "name")))
         try:
@@ -335,14 +335,14 @@ class Engine(Hinting):
                 check(lib.vpps_trace_end(self._c))
 
     def trace_json(self) -> str:
-        """What happened when, as JSON in Chrome's trace event format, which https://ui.perfetto.dev opens."""
+        """The trace: JSON in Chrome's trace event format, which https://ui.perfetto.dev opens."""
         n, status = ffi.new("size_t *"), ffi.new("vpps_status *")
         with self._lock:
             return _text(lib.glue_trace(self._c, n, status), n, status)
 
 
 def _graph_of(e: Epoch, what: str) -> Any:
-    """The C graph, which is no cell's recorder, and was not cleared since."""
+    """The C graph; fails for a cell's recorder, and after the graph was cleared."""
     if not e.p:
         raise e.failure()
     if not e.keeps:
@@ -351,7 +351,7 @@ def _graph_of(e: Epoch, what: str) -> Any:
 
 
 def _text(p: Any, n: Any, status: Any) -> str:
-    """Takes a text from C."""
+    """A Python string from a text that C allocated, which is freed."""
     p = ffi.gc(created(p, status), lib.glue_free)
     data: bytes = ffi.buffer(p, n[0])[:]
     return data.decode(errors="replace")

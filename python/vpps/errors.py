@@ -9,7 +9,7 @@ from ._vpps import ffi, lib
 
 
 class Error(Exception):
-    """What every failure of the library is. `status` is its name there, as "SHAPE"."""
+    """The base of all exceptions of the library. `status` is the name of the C library's status, such as "SHAPE"."""
 
     status = ""
 
@@ -45,7 +45,7 @@ class FileError(Error, OSError):
 
 
 class FormatError(Error, ValueError):
-    """A file's content is not what its format asks for."""
+    """A file's content does not follow its format."""
 
     status = "FORMAT"
 
@@ -81,22 +81,23 @@ class StateError(Error, RuntimeError):
 
 
 class Uncopied:
-    """What stands for an object of the library: a copy would be the same object a second time."""
+    """An object of the library, which cannot be copied: a copy would be the same object a second time."""
 
     __slots__ = ()
-    _instead = ""  # what to do instead
+    _instead = ""  # how to get another object instead
 
     def __reduce_ex__(self, protocol: SupportsIndex) -> NoReturn:
         raise TypeError(f"{type(self).__name__}: an object that can be neither copied nor pickled{self._instead}")
 
 
 class Hinting(Uncopied):
-    """What other frameworks have under a name that is unknown here: `_elsewhere` tells where it is. Reading and assigning both fail."""
+    """Names of other frameworks that have another name here: `_elsewhere` gives it. Reading and assigning such an attribute fail with a
+    hint."""
 
     __slots__ = ()
     _elsewhere: Mapping[str, str] = {}
 
-    if not TYPE_CHECKING:  # mypy is to know the names that there are
+    if not TYPE_CHECKING:  # mypy must see only the real names
 
         def __getattr__(self, name: str) -> NoReturn:
             if name in self._elsewhere:
@@ -130,14 +131,14 @@ def check(status: int) -> None:
 
 
 def sized(type_name: str) -> Any:
-    """A new struct of the interface that begins with its size, which is set."""
+    """A new C struct of the interface, whose first member, its size, is set."""
     x = ffi.new(f"{type_name} *")
     x.size = ffi.sizeof(type_name)
     return x
 
 
 def created(pointer: Any, status: Any) -> Any:
-    """What a call made, or its failure."""
+    """The object that a C call made; raises the exception for its failure."""
     if not pointer:
         raise error_of(status[0])
     return pointer

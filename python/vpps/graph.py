@@ -37,7 +37,7 @@ _current = _Current()
 
 
 def current() -> Builder:
-    """The graph or recorder that this thread builds on: that of the innermost `with graph:`, or the cell being recorded."""
+    """The graph or recorder that this thread builds on: the innermost `with graph:`, or the cell being recorded."""
     stack = _current.stack
     if not stack:
         raise StateError("no graph is being built; expected `with graph:` around this, or a cell's function")
@@ -45,18 +45,18 @@ def current() -> Builder:
 
 
 class Members(NamedTuple):
-    """One list of a cell, for all vertices of `Graph.apply`: vertex i has the members first[i] to first[i + 1] - 1 of `children`
-    (None: the cell gathers nothing from this list, it only pulls for it)."""
+    """One list of a cell, for all vertices of `Graph.apply`: vertex i has the members first[i] to first[i + 1] - 1 of `children`.
+    `children` is None if the cell only pulls for this list and gathers nothing from it."""
 
     first: ArrayLike
     children: Ids | None = None
 
 
 class Cost(NamedTuple):
-    """What one training step on a graph costs at least: an operation counts once for each vertex, and member of a list.
+    """The least cost of one training step on a graph: an operation counts once for each vertex, and for each member of a list.
 
     product_flops     2 for each multiplication of W @ x and of a @ b, and as many for the gradient of each of the two that has one
-    other_flops       of all other operations
+    other_flops       operations that are no products
     parameter_bytes   parameters and entries that are used: each element is read and written once, a frozen one read
     value_bytes       each value, and its gradient, is written once and read once
     """
@@ -69,20 +69,21 @@ class Cost(NamedTuple):
 
 
 class Builder(Uncopied):
-    """What graphs and recorders share: leaves."""
+    """The base of graphs and recorders: makes leaf nodes."""
 
     _epoch: Epoch
     _not_own = "a node of another graph, or of this one before it was cleared"
 
     @property
     def _p(self) -> Any:
-        """The C graph; fails where there is none, or where a trainer reads it."""
+        """The C graph; fails if there is none, or while a trainer reads it."""
         if not self._epoch.p:
             raise self._epoch.failure()
         return self._epoch.p
 
     def input(self, data: Floats) -> Node:
-        """Numbers from outside, copied: a scalar, a vector or a matrix of rows x cols; any array, sequence or DLPack tensor."""
+        """A node of numbers from the host, which are copied: a scalar, a vector or a matrix of rows x cols; any array, sequence or DLPack
+        tensor."""
         rows, cols, flat = columns(as_leaf(data, "input"))
         return made(self._epoch, lib.vpps_input(self._epoch.p, rows, cols, pointer(flat, "float[]")))
 
@@ -105,7 +106,7 @@ class Builder(Uncopied):
         return made(e, lib.vpps_lookup(e.p, id, index if plain else index_of(index, e, "lookup: index", table._info().count - 1)))
 
     def lookup_at(self, table: Lookup, index: Node) -> Node:
-        """The entry whose number is the value of a scalar, as the device decides; for `Trainer.forward` only."""
+        """The entry whose number is the value of a scalar node, read by the device; for `Trainer.forward` only."""
         return made(self._epoch, lib.vpps_lookup_at(self._epoch.p, table._of(self._epoch), self._own(index).id))
 
     def parameter(self, parameter: Dense) -> Node:
@@ -113,7 +114,7 @@ class Builder(Uncopied):
         return made(self._epoch, lib.vpps_parameter(self._epoch.p, parameter._of(self._epoch)))
 
     def _own(self, x: Node | Dense) -> Node:
-        """A node of this graph or cell, or of a parameter."""
+        """x as a node of this graph or cell; x may be a parameter."""
         n = x if isinstance(x, Node) else x._node(self._epoch) if hasattr(x, "_node") else node_of(x, "operation")
         if n._e is not self._epoch:
             raise ArgumentError(self._not_own)
@@ -129,7 +130,7 @@ class Builder(Uncopied):
             _current.stack.remove(self)
 
     def __len__(self) -> int:
-        """Nodes so far, those inside applied cells included."""
+        """The number of nodes so far, those inside applied cells included."""
         n: int = lib.vpps_graph_size(self._p)
         return n
 
@@ -144,7 +145,7 @@ class Graph(Builder):
             loss = vpps.cross_entropy(W @ vpps.input(x), label)
             trainer.step(loss)
 
-    One graph serves all batches; it keeps its memory. A graph belongs to one thread at a time: while a trainer reads it, other threads'
+    One graph object serves all batches and keeps its memory. A graph belongs to one thread at a time: while a trainer reads it, other threads'
     calls on it raise StateError. After a failed call it must be cleared.
     """
 
@@ -167,7 +168,7 @@ class Graph(Builder):
         return f"<graph of {len(self)} nodes, {self.next_vertex} vertices>" if self._epoch.p else "<graph that a trainer reads>"
 
     def clear(self) -> None:
-        """Forgets nodes, vertices and a failure; the memory stays. Nodes and vertices from before are of no use."""
+        """Removes nodes, vertices and a failure; the memory stays. Nodes and vertices from before the call cannot be used any more."""
         self._epoch.end()
         lib.vpps_graph_clear(self._c)
         self._epoch = Epoch(self._c, self.model, self._glue)
@@ -178,7 +179,8 @@ class Graph(Builder):
 
     @property
     def next_vertex(self) -> int:
-        """The number that the next vertex will have: what `children` of vertices in the same call of `apply` count from."""
+        """The number that the next vertex will have. `children` in a call of `apply` may refer to vertices of the same call, counted from
+        it."""
         n: int = lib.vpps_graph_vertices(self._p)
         return n
 
@@ -209,13 +211,13 @@ class Graph(Builder):
         return Vertices(e, np.arange(first, first + n, dtype=np.uint32))
 
     def _cell(self, cell: Cell) -> int:
-        """The cell's number, which means nothing to another model."""
+        """The cell's number; fails for a cell of another model."""
         if cell.model is not self.model:
             raise ArgumentError(f"cell {cell.name} of another model")
         return cell.id
 
     def _vertices(self, vertices: Sequence[Vertex]) -> list[int]:
-        """Their numbers. Nodes have numbers, too, so whatever is no vertex is refused."""
+        """The vertices' numbers. Nodes have numbers, too; therefore everything that is no vertex is refused."""
         for v in vertices:
             if not isinstance(v, Vertex):
                 raise TypeError(f"a child that is {type(v).__name__}; expected a vertex, what calling a cell, or graph.source(), returns")
@@ -237,9 +239,9 @@ class Graph(Builder):
                     before its parent: the call's vertex i has the number `graph.next_vertex + i`.
         pulls       n x (nodes pulled): Nodes or their numbers.
         indices     n x (indices pulled): whole numbers from 0.
-        lists       for each of the cell's lists `Members(first, children)`, see there.
+        lists       for each of the cell's lists `Members(first, children)`; see `Members`.
         pull_lists  for each list pulled, the nodes for its members at all vertices together.
-        n           only needed where nothing above tells it.
+        n           only needed if no other argument tells it.
 
         Arrays of one column may have one dimension. Arrays of uint32 are used as they are, others are converted.
         """
@@ -285,7 +287,7 @@ class Graph(Builder):
         return Vertices(e, np.arange(first_vertex, first_vertex + n, dtype=np.uint32))
 
     def _check_pulled(self, cell: Cell, pulled: list[U32], members: list[tuple[U32, U32 | None]]) -> None:
-        """C reads as many nodes as the list has members: are they there?"""
+        """Checks that C finds as many pulled nodes as the list has members."""
         for k, p in enumerate(pulled):
             if k < len(cell.pull_list_of) and cell.pull_list_of[k] < len(members):
                 expected = int(members[cell.pull_list_of[k]][0][-1])
@@ -294,8 +296,8 @@ class Graph(Builder):
 
     def apply_one(self, cell: Cell, children: Sequence[Vertex] = (), pulls: Sequence[Node] = (), indices: Numbers = (),
                   pull_lists: Sequence[Sequence[Node]] = (), list_members: Numbers = ()) -> Vertex:
-        """Applies a cell at one new vertex; `cell(child, ..., pulls=..., indices=...)` on the current graph is the same. With
-        several lists, `list_members` tells how many members each has. Many vertices are cheaper by `apply`."""
+        """Applies a cell at one new vertex, as `cell(child, ..., pulls=..., indices=...)` does on the current graph. With several lists,
+        `list_members` tells how many members each list has. For many vertices `apply` is faster."""
         e = self._epoch
         kids = [c.id for c in children if isinstance(c, Vertex) and c._e is e] if children else []
         if len(kids) < len(children):
@@ -315,8 +317,8 @@ class Graph(Builder):
 
     def loop(self, cell: Cell, start: Vertex, limit: int, *, children: Sequence[Vertex] = (), pulls: Sequence[Node] = (),
              indices: Numbers = ()) -> Vertices:
-        """At most `limit` turns of a cell with a condition, each with the preceding turn as child 0, the first with
-        `start`, and all else the same. The vertices of all turns; the last one scatters the result."""
+        """Repeats a cell with a condition at most `limit` times. Child 0 is `start` at first, then the preceding vertex; all else stays the
+        same. Returns all vertices; the last one scatters the result."""
         self._cell(cell)
         ids = self._vertices((start, *children))
         a, keep = _application(cell, ids, [self._own(x).id for x in pulls], indices, [], [])
@@ -328,8 +330,8 @@ class Graph(Builder):
         return Vertices(self._epoch, turns)
 
     def case(self, branches: Sequence[Application]) -> Vertex:
-        """One of several cells with conditions, the one whose condition holds. The vertex scatters what that scatters,
-        or zeros where none holds."""
+        """Applies one of several cells with conditions: the one whose condition holds. The vertex scatters that cell's values, or zeros
+        where no condition holds."""
         for b in branches:
             self._cell(b.cell)
         made_of = [_application(b.cell, self._vertices(b.children), [self._own(x).id for x in b.pulls], b.indices, [], [])
@@ -351,14 +353,14 @@ class Graph(Builder):
         return Vertices(self._epoch, as_u32(ids, "vertices").reshape(-1))
 
     def cost(self) -> Cost:
-        """What one training step on the graph costs at least."""
+        """The least cost of one training step on the graph."""
         c = sized("vpps_cost")
         check(lib.vpps_graph_cost(self._p, c))
         return Cost(*(getattr(c, name) for name in Cost._fields))
 
 
 class Application(NamedTuple):
-    """A cell and what a vertex of it is made of; a branch of `Graph.case`."""
+    """A cell and the inputs of one vertex of it; a branch of `Graph.case`."""
 
     cell: Cell
     children: Sequence[Vertex] = ()
@@ -367,7 +369,7 @@ class Application(NamedTuple):
 
 
 def _numbers(given: Numbers, cell: Cell, what: str) -> Sequence[int]:
-    """Whole numbers of one vertex, for C."""
+    """The whole numbers of one vertex, converted for C."""
     if isinstance(given, (list, tuple)):
         for x in given:
             if type(x) is not int or not 0 <= x <= LARGEST:
@@ -378,7 +380,7 @@ def _numbers(given: Numbers, cell: Cell, what: str) -> Sequence[int]:
 
 def _application(cell: Cell, children: list[int], pulls: list[int], indices: Numbers, pull_lists: list[list[int]],
                  members: Numbers) -> tuple[Any, list[Any]]:
-    """The C struct, and what must live as long."""
+    """The C struct of an application, and the objects that must live as long."""
     given, list_members = _numbers(indices, cell, "indices"), _numbers(members, cell, "list_members")
     if len({len(row) for row in pull_lists}) > 1 and not list_members:
         raise ArgumentError("pull_lists of different lengths; expected list_members")
@@ -433,8 +435,8 @@ class Cell(Uncopied):
 
 
 class Recorder(Builder):
-    """On which a cell's function records what a vertex does: operations, and the four verbs gather, pull, scatter, push. Lists hold
-    a value for every member, however many a vertex has; operations on them are mapped over the members."""
+    """Records a cell: the operations of its vertices, and the four verbs gather, pull, scatter, push. A list has a value for every member,
+    and vertices may differ in their number of members; operations on a list are mapped over its members."""
 
     def __init__(self, model: Model, name: str) -> None:
         out = ffi.new("vpps_graph **")
@@ -448,15 +450,15 @@ class Recorder(Builder):
         self._pull_list_of: list[int] = []
 
     def gather(self, child: int, output: int, rows: int, cols: int = 1) -> Node:
-        """What child number `child` scatters as number `output`."""
+        """The value that child number `child` scatters as its output number `output`."""
         return made(self._epoch, lib.vpps_gather(self._epoch.p, child, output, rows, cols))
 
     def gather_list(self, output: int, rows: int, cols: int = 1, *, first: int = 0) -> Node:
-        """What every child from number `first` on scatters as number `output`: list 0."""
+        """The values that all children from number `first` on scatter as their output number `output`: list 0."""
         return self._list(0, lib.vpps_gather_list_from(self._epoch.p, first, output, rows, cols))
 
     def gather_list_of(self, list: int, output: int, rows: int, cols: int = 1) -> Node:
-        """The same of one of several lists, numbered from 0."""
+        """The values that the members of one of several lists, numbered from 0, scatter as their output number `output`."""
         return self._list(list, lib.vpps_gather_list_of(self._epoch.p, list, output, rows, cols))
 
     def pull(self, rows: int, cols: int = 1) -> Node:
@@ -483,24 +485,25 @@ class Recorder(Builder):
         return PulledIndex(self._epoch, made_id(self._epoch, lib.vpps_pull_index(self._epoch.p)), self.name)
 
     def scatter(self, *xs: Node | Dense) -> None:
-        """Offers values to parents; outputs are numbered from 0, in order."""
+        """Makes values available to parents; outputs are numbered from 0, in order."""
         for x in xs:
             check(lib.vpps_scatter(self._p, self._own(x).id))
 
     def push(self, *xs: Node | Dense) -> None:
-        """Offers values to the outside; numbered apart from those scattered."""
+        """Makes values available outside of the cell; outputs are numbered from 0, apart from those scattered."""
         for x in xs:
             check(lib.vpps_push(self._p, self._own(x).id))
 
     def condition(self, scalar: Node, value: int | None = None) -> None:
-        """The cell's vertices run where a gathered or pulled scalar is above 0, or, with `value`, where it is that number."""
+        """Makes the cell conditional: a vertex runs where a gathered or pulled scalar is above 0, or, with `value`, where it equals that
+        number."""
         if value is None:
             check(lib.vpps_condition(self._p, self._own(scalar).id))
         else:
             check(lib.vpps_condition_is(self._p, self._own(scalar).id, value))
 
     def scatter_else(self, x: Node, otherwise: Node | None = None) -> None:
-        """Scatters x where the condition holds, else something gathered or pulled of the same shape, or zeros."""
+        """Scatters x where the condition holds; elsewhere `otherwise`, a gathered or pulled value of the same shape, or zeros."""
         other = NO_NODE if otherwise is None else self._own(otherwise).id
         check(lib.vpps_scatter_else(self._p, self._own(x).id, other))
 

@@ -1,4 +1,4 @@
-"""Where a training's numbers go: a CSV file, TensorBoard, a progress bar."""
+"""Writes the numbers of a training to a CSV file, TensorBoard or a progress bar."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ class Metrics(Uncopied):
 
         trainer = vpps.Trainer(model, on_step=vpps.Metrics("runs/1"))
 
-    The columns of the CSV file are those of the first row; other numbers are in the event files only. An existing file goes on.
+    The columns of the CSV file are those of the first row; other numbers are in the event files only. An existing file is continued.
     """
 
     def __init__(self, folder: Union[str, "os.PathLike[str]"], *, every: int = 1, tensorboard: bool | None = None) -> None:
-        """every: of so many batches, one is written."""
+        """every: writes one of so many batches."""
         self.every = whole(every, "every")
         if not every:
             raise ArgumentError("every: 0; expected a whole number from 1 on")
@@ -47,7 +47,7 @@ class Metrics(Uncopied):
                     raise
 
     def __call__(self, step: int, values: Mapping[str, float]) -> None:
-        """Notes numbers by name, as those of batch `step`."""
+        """Writes named numbers of batch `step`."""
         if step % self.every:
             return
         if self._columns is None:
@@ -60,7 +60,7 @@ class Metrics(Uncopied):
                 self._events.add_scalar(name, value, step)
 
     def close(self) -> None:
-        """Ends both files."""
+        """Closes both files."""
         self._file.close()
         if self._events is not None:
             self._events.close()
@@ -73,7 +73,7 @@ class Metrics(Uncopied):
 
 
 def progress(items: Iterable[T], **options: Any) -> Iterable[T]:
-    """The items with tqdm's progress bar, in notebooks its widget; without tqdm (`pip install vpps[progress]`) as they are."""
+    """Iterates with tqdm's progress bar, in notebooks its widget; without tqdm (`pip install vpps[progress]`) returns the items."""
     try:
         from tqdm.auto import tqdm
     except ImportError:

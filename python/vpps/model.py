@@ -22,7 +22,7 @@ Path = Union[str, "os.PathLike[str]"]
 
 
 class Init(NamedTuple):
-    """How a parameter begins; see `glorot`, `uniform`, `normal` and `constant_init`."""
+    """The initial values of a parameter; see `glorot`, `uniform`, `normal` and `constant_init`."""
 
     kind: int
     a: float = 0.0
@@ -35,12 +35,12 @@ def glorot() -> Init:
 
 
 def uniform(a: float, b: float) -> Init:
-    """Uniform in [a, b)."""
+    """Values uniform in [a, b)."""
     return Init(lib.VPPS_INIT_UNIFORM, a, b)
 
 
 def normal(mean: float, deviation: float) -> Init:
-    """Normal."""
+    """Normally distributed values."""
     return Init(lib.VPPS_INIT_NORMAL, mean, deviation)
 
 
@@ -53,8 +53,8 @@ InitLike = Union[Init, float, Floats, None]
 
 
 class Gradient(NamedTuple):
-    """Of a matrix or vector: `values` of its shape, `entries` None. Of a table: the numbers of the entries that have a gradient, and
-    their values, n x rows (x cols)."""
+    """A gradient. Of a matrix or vector: `values` of its shape, `entries` None. Of a table: the numbers of the entries that have a
+    gradient, and their values, n x rows (x cols)."""
 
     values: F32
     entries: U32 | None = None
@@ -76,7 +76,7 @@ class Parameter(Hinting):
         self.id = id
 
     def _of(self, e: Epoch) -> int:
-        """Its number, for a graph or a cell of the same model."""
+        """The parameter's number; fails for a graph or cell of another model."""
         if e.model is not self.model:
             raise ArgumentError(f"parameter {self.name} of another model")
         return self.id
@@ -88,7 +88,7 @@ class Parameter(Hinting):
 
     @property
     def name(self) -> str:
-        """The name that it was declared by, which checkpoints have."""
+        """The name given at the declaration, which checkpoints use."""
         name: bytes = ffi.string(self._info().name)
         return name.decode()
 
@@ -98,8 +98,8 @@ class Parameter(Hinting):
         return self.view().shape
 
     def view(self) -> F32:
-        """The model's own copy of the values, as an array that shows it: no copy. It is what the trainer had at the last
-        `Trainer.read_parameters`; what is written there counts after `Trainer.write_parameters`. It outlives the model."""
+        """An array that shows the model's own copy of the values, without copying. A trainer's values arrive at `Trainer.read_parameters`;
+        values written into the array take effect after `Trainer.write_parameters`. The array may outlive the model."""
         info = self._info()
         glue = lib.glue_values_of(self.model._glue, self.id)
         if not glue:
@@ -111,7 +111,7 @@ class Parameter(Hinting):
 
     @staticmethod
     def _shown(info: Any, values: Any, own: int) -> F32:
-        """An array over values as the library has them; `own`: entries of a table."""
+        """An array over values in the library's order; `own`: entries of a table that this process holds."""
         flat: F32 = np.frombuffer(ffi.buffer(values, 4 * own * info.rows * info.cols), np.float32)
         entry = (info.rows,) if info.cols == 1 else (info.cols, info.rows)
         shape: tuple[int, ...] = {lib.VPPS_MATRIX: (info.rows, info.cols), lib.VPPS_VECTOR: (info.rows,)}.get(
@@ -122,7 +122,7 @@ class Parameter(Hinting):
 
     @property
     def value(self) -> F32:
-        """A copy of the values, those of a trainer of the model if there is one; assigning sets them there and in the model."""
+        """A copy of the values: the trainer's if the model has one. Assigning sets the values in the model and the trainer."""
         self.model._read()
         copied: F32 = np.array(self.view())
         return copied
@@ -137,7 +137,7 @@ class Parameter(Hinting):
         self.model._write()
 
     def _gradient(self) -> tuple[F32, U32 | None, bool]:
-        """The model's copy itself, valid until the next read_gradients; and whether there is one."""
+        """The model's own copy of the gradient, valid until the next read_gradients; and whether there is one."""
         out, info = sized("vpps_gradient"), self._info()
         check(lib.vpps_param_gradient(self.model._c, self.id, out))
         if info.kind != lib.VPPS_LOOKUP:
@@ -154,7 +154,7 @@ class Parameter(Hinting):
         return Gradient(np.array(values), entries)
 
     def set_gradient(self, values: Floats) -> None:
-        """Replaces the model's copy of the gradient, of a table that of `gradient.entries`; `Trainer.write_gradients` takes it to
+        """Replaces the model's copy of the gradient (of a table: the values of `gradient.entries`); `Trainer.write_gradients` copies it to
         the device."""
         new, (old, *_) = as_f32(values, f"gradient of {self.name}"), self._gradient()
         if new.shape != old.shape:
@@ -163,7 +163,7 @@ class Parameter(Hinting):
 
     @property
     def frozen(self) -> bool:
-        """Whether training leaves it as it is; assigning takes effect with the next batch."""
+        """Whether training leaves the parameter unchanged; assigning takes effect with the next batch."""
         return bool(self._info().frozen)
 
     @frozen.setter
@@ -175,19 +175,19 @@ class Parameter(Hinting):
 
 
 class Dense(Parameter):
-    """A matrix or a vector. Where a node is expected it is one; `p.node()` has a node's operators."""
+    """A matrix or a vector. It can be used wherever a node is expected; `p.node()` has a node's operators."""
 
     def _node(self, e: Epoch) -> Node:
         return made(e, lib.vpps_parameter(e.p, self._of(e)))
 
     def node(self) -> Node:
-        """As a node of the current graph, or of the cell being recorded."""
+        """The parameter as a node of the current graph, or of the cell being recorded."""
         return current().parameter(self)
 
 
 class Matrix(Dense):
     """A rows x cols matrix. `W @ x` is its product with a node of `cols` rows; sums of such products, and a bias, are one operation.
-    As a node it is a copy of itself, made at each call of `W.node()`, and at each vertex of a cell."""
+    Used as a node, the matrix is copied at each call of `W.node()`, and at each vertex of a cell."""
 
     def __matmul__(self, x: Node | Dense) -> Node:
         x = node_of(x, f"{self.name} @")
@@ -196,7 +196,7 @@ class Matrix(Dense):
 
 
 class Vector(Dense):
-    """A vector of `rows`."""
+    """A vector of `rows` elements."""
 
 
 class Lookup(Parameter):
@@ -232,7 +232,7 @@ class Model(Hinting):
         self._glue = ffi.gc(created(lib.glue_model_create(whole(seed, "seed", 2**64 - 1), status), status), lib.glue_model_release)
         self._c = lib.glue_model_get(self._glue)
         self._trainer: weakref.ReferenceType[Trainer] | None = None
-        self._drops = False  # there is dropout in a cell, or was in a graph
+        self._drops = False  # a cell has dropout, or a graph had
 
     def __repr__(self) -> str:
         lines = [f"  {p.name:12} {type(p).__name__.lower():7} {' x '.join(map(str, p.shape))}{'  frozen' if p.frozen else ''}"
@@ -242,7 +242,7 @@ class Model(Hinting):
     # ---- parameters
 
     def _init(self, name: str, init: InitLike, shape: tuple[int, ...], order: tuple[int, ...]) -> tuple[Any, Any]:
-        """The C struct, and the array that it points to; `order` is that of the axes in C."""
+        """The C struct of initial values, and the array that it points to; `order` is the order of the axes in C."""
         what = f"parameter {name}: initial values"
         if init is None:
             return ffi.NULL, None
@@ -258,7 +258,7 @@ class Model(Hinting):
         return ffi.new("vpps_init *", {"kind": lib.VPPS_INIT_VALUES, "values": ffi.from_buffer("float[]", flat)}), flat
 
     def _added(self, call: Any, name: str, sizes: tuple[int, ...], init: Any, keep: Any) -> int:
-        """The number of a new parameter; `keep` are the values that `init` points to."""
+        """Returns the number of a new parameter; `keep` are the values that `init` points to."""
         out = ffi.new("vpps_param *")
         check(call(self._c, out, encode(name, "name"), *(whole(n, f"parameter {name}: size") for n in sizes), init))
         del keep
@@ -271,7 +271,7 @@ class Model(Hinting):
         return Matrix(self, self._added(lib.vpps_add_matrix, name, (rows, cols), i, keep))
 
     def add_vector(self, name: str, rows: int, init: InitLike = None) -> Vector:
-        """Declares a vector of `rows`; None: zeros."""
+        """Declares a vector of `rows` elements; `init` None: zeros."""
         i, keep = self._init(name, init, (rows,), (0,))
         return Vector(self, self._added(lib.vpps_add_vector, name, (rows,), i, keep))
 
@@ -308,7 +308,7 @@ class Model(Hinting):
         return norm
 
     def shard_tables(self, communicator: Communicator | None) -> None:
-        """Shares out the tables that are declared after this over the communicator's processes."""
+        """Distributes the tables that are declared after this call over the communicator's processes."""
         check(lib.vpps_shard_tables(self._c, ffi.NULL if communicator is None else communicator._c))
 
     def state_dict(self) -> dict[str, F32]:
@@ -340,8 +340,7 @@ class Model(Hinting):
                 file.write(text)
 
     def load_state_dict(self, values: Mapping[str, Floats]) -> None:
-        """Takes all values by name, into the trainer too. All or nothing: fails where a name is missing or unknown, or a shape does
-        not fit."""
+        """Sets all values by name, in the trainer, too. All or nothing: fails if a name is missing or unknown, or a shape differs."""
         known = {p.name: p for p in self.parameters}
         missing, unknown = sorted(known.keys() - values.keys()), sorted(values.keys() - known.keys())
         if missing or unknown:
@@ -378,7 +377,7 @@ class Model(Hinting):
         return self.named_cell(getattr(function, "__name__", "cell"))(function)
 
     def named_cell(self, name: str) -> Callable[[Callable[[Recorder], None]], Cell]:
-        """The same with another name in messages and listings."""
+        """Decorator: records the function as `cell` does, under another name for messages and listings."""
 
         def record(function: Callable[[Recorder], None]) -> Cell:
             recorder = Recorder(self, name)

@@ -1,4 +1,4 @@
-"""Nodes of a graph, and vertices, one by one or many at once."""
+"""Nodes and vertices of a graph, one by one or many at once."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ FIRST_PULLED = 2**32 - 2**16  # numbers from here on are those of vpps_pull_inde
 
 
 class Epoch(Uncopied):
-    """What a graph is between two clears: its nodes hold it. `p` is the C graph, and NULL afterwards, so that a node that is used
-    too late fails. `keeps` is what frees the C graph, which so lives as long as its nodes; None: `p` is a cell's recorder.
+    """A graph between two clears; its nodes refer to this object. `p` is the C graph, and NULL after the clear, so that a node that is used
+    too late fails. `keeps` owns the C graph, which therefore lives as long as its nodes; None: `p` is a cell's recorder.
 
-    It does not refer to the Graph object: a graph that nothing refers to is freed at once, without the garbage collector.
+    An epoch does not refer to the Graph object: a graph without references is freed at once, without the garbage collector.
 
     While a trainer reads the graph, other threads run: `running` is true and `p` NULL then, so that they cannot change it. `at` is the
     address that `p` holds, as a number; 0: NULL."""
@@ -44,7 +44,7 @@ class Epoch(Uncopied):
         self.p, self.at = ffi.NULL, 0
 
     def failure(self) -> Exception:
-        """The exception for a call that made no node."""
+        """The exception for a call that failed to make a node."""
         if self.running:
             return StateError("another thread trains or runs the graph; expected a graph for each thread")
         if not self.p:
@@ -54,15 +54,15 @@ class Epoch(Uncopied):
 
 
 def made(e: Epoch, x: int) -> Node:
-    """The node that a call made, or its failure."""
+    """The node that a call made; raises the exception for its failure."""
     if x == NO_NODE:
         raise e.failure()
     return Node(e, x)
 
 
 class PulledIndex(Uncopied):
-    """What `Recorder.pull_index` gives: a number that each vertex brings, so that there is none while the cell is recorded. It is taken
-    where an index of a lookup or a label of a loss is expected; everything else that is done with numbers is a TypeError."""
+    """The result of `Recorder.pull_index`: a number that each vertex is given later, unknown while the cell is recorded. It can be used as
+    the index of a lookup and as the label of a loss; any other arithmetic is a TypeError."""
 
     __slots__ = ("_e", "_number", "_cell")
     __array_ufunc__ = None
@@ -95,7 +95,7 @@ NUMBERS = (int, float, np.number)
 
 
 def index_of(x: Index, e: Epoch, what: str, most: int = FIRST_PULLED - 1) -> int:
-    """An index or a label as C has it: a whole number, or what the recorder pulls."""
+    """An index or a label for C: a whole number, or a number that the recorder pulls."""
     if not isinstance(x, PulledIndex):
         return whole(x, what, most)
     if x._e is not e:
@@ -104,11 +104,10 @@ def index_of(x: Index, e: Epoch, what: str, most: int = FIRST_PULLED - 1) -> int
 
 
 class Node(Uncopied):
-    """A value of a graph, or of a cell that is recorded: `rows` x `cols` numbers, a vector having one column, a scalar one of each.
+    """A value of a graph, or of a cell that is recorded: `rows` x `cols` numbers. A vector has one column; a scalar has one row, too.
 
-    `a + b`, `a - b`, `a * b` and `a / b` go element by element over equal shapes, with a number beside them too; `a * b` with a
-    scalar scales. `a @ b` is the product of two values, `W @ a` that of a parameter. `a[i:j]` is rows i to j - 1. `a**2` is the square.
-    """
+    `a + b`, `a - b`, `a * b` and `a / b` work element by element on equal shapes, or with a number as one operand; `a * b` with a scalar
+    node scales. `a @ b` is the product of two nodes, `W @ a` of a parameter and a node. `a[i:j]` is rows i to j - 1. `a**2` is the square."""
 
     __slots__ = ("_e", "id")
     _elsewhere = {
@@ -243,7 +242,7 @@ class Node(Uncopied):
 
 
 class Affine(Node):
-    """A sum of products with matrices, and a bias: one operation, made when it is used."""
+    """A sum of products with matrices, and a bias; it becomes one operation when it is first used."""
 
     __slots__ = ("_terms", "_bias", "_made")
 
@@ -287,7 +286,7 @@ def made_id(e: Epoch, x: int) -> int:
 
 
 def node_of(x: Any, what: str) -> Node:
-    """x, or a node of a vector or a matrix of the model. Vertices have numbers, too, so whatever is no node is refused."""
+    """x as a node; x may be a vector or a matrix of the model. Vertices have numbers, too; therefore all that is no node is refused."""
     if isinstance(x, Node):
         return x
     if hasattr(x, "_node"):
@@ -302,7 +301,7 @@ def node_of(x: Any, what: str) -> Node:
 
 
 def same_graph(nodes: Iterable[Any], what: str) -> list[Node]:
-    """Nodes, at least one, all of one graph or recorder."""
+    """The nodes as a list; fails unless there is at least one, and all belong to one graph or recorder."""
     checked = [x if isinstance(x, Node) else node_of(x, what) for x in nodes]
     if not checked:
         raise ArgumentError(f"{what}: no nodes; expected at least one")
@@ -314,14 +313,14 @@ def same_graph(nodes: Iterable[Any], what: str) -> list[Node]:
 
 
 def picked(ids: U32, i: Any, what: str) -> Any:
-    """ids[i] with NumPy's meaning of i: a number, a slice, an array or a mask."""
+    """ids[i], with i as in NumPy: a number, a slice, an array or a mask."""
     if i is None or isinstance(i, (bool, np.bool_, tuple)) or is_masked(i):
         raise TypeError(f"{what}[{i!r}]; expected a number, a slice, an array of numbers, or a mask of {len(ids)}")
     return ids[integer(i, what) if hasattr(type(i), "__index__") and not isinstance(i, np.ndarray) else i]
 
 
 class Nodes(Uncopied):
-    """Many nodes of a graph: `ids` has their numbers. Indexing by a number gives a node, by a slice, an array or a mask, nodes."""
+    """Many nodes of a graph; `ids` has their numbers. Indexing by a number gives a node; by a slice, an array or a mask, nodes."""
 
     __slots__ = ("_e", "ids")
 
@@ -350,7 +349,7 @@ class Nodes(Uncopied):
 
 
 class Vertex(Uncopied):
-    """A cell applied once: what it scatters is for its parents, what it pushes for everybody."""
+    """One application of a cell. Parents read the values that it scatters; every node may read the values that it pushes."""
 
     __slots__ = ("_e", "id")
 
@@ -371,7 +370,7 @@ class Vertex(Uncopied):
 
 
 class Vertices(Uncopied):
-    """Many vertices of a graph: `ids` has their numbers. They are what children are given by in later calls."""
+    """Many vertices of a graph; `ids` has their numbers. Later calls take them as children."""
 
     __slots__ = ("_e", "ids")
 
@@ -400,11 +399,11 @@ class Vertices(Uncopied):
         return Nodes(self._e, out)
 
     def scattered(self, k: int = 0) -> Nodes:
-        """The nodes scattered as number k, one a vertex."""
+        """The nodes scattered as number k, one for each vertex."""
         return self._outputs(k, lib.vpps_scattered_many)
 
     def pushed(self, k: int = 0) -> Nodes:
-        """The nodes pushed as number k, one a vertex."""
+        """The nodes pushed as number k, one for each vertex."""
         return self._outputs(k, lib.vpps_pushed_many)
 
     def __iter__(self) -> Iterator[Vertex]:
@@ -415,7 +414,7 @@ class Vertices(Uncopied):
 
 
 def ids_of(x: Any, e: Epoch, what: str, kinds: tuple[type, ...]) -> U32:
-    """Numbers of nodes or of vertices, as `kinds` says: one of these types, a list of them, or an array of numbers."""
+    """The numbers of nodes or of vertices: x is an object of the types `kinds`, a list of such objects, or an array of numbers."""
     if isinstance(x, (Nodes, Vertices, Node, Vertex)):
         if not isinstance(x, kinds):
             raise TypeError(f"{what}: {type(x).__name__}; expected {kinds[1].__name__}")

@@ -36,13 +36,13 @@ def _two(a: Value, b: Value, call: Any) -> Node:
 
 
 def _with_optional(x: Value, *others: Value | None) -> list[Any]:
-    """x as a node, and the ids of others of its graph; NO_NODE for None."""
+    """x as a node, and the ids of other nodes of its graph; NO_NODE for None."""
     nodes = iter(same_graph((x, *(o for o in others if o is not None)), "operation"))
     return [next(nodes), *(NO_NODE if o is None else next(nodes).id for o in others)]
 
 
 def _ids(xs: Many, what: str) -> tuple[Epoch, int, Any]:
-    """Graph, number and ids of one node, of many, or of a list of nodes."""
+    """The graph, the count and the ids of one node, of `Nodes`, or of a list of nodes."""
     if isinstance(xs, (Node, Dense)):
         x = node_of(xs, what)
         return x._e, 1, [x.id]
@@ -159,7 +159,7 @@ def scale(x: Value, factor: Scalar) -> Node:
 
 
 def scale_by(x: Value, scalar: Value) -> Node:
-    """x times a node that is a scalar."""
+    """x times a scalar node."""
     return _two(x, scalar, lib.vpps_scale_by)
 
 
@@ -250,12 +250,12 @@ def concat(xs: Many) -> Node:
 
 
 def slice(x: Value, first: int, rows: int) -> Node:
-    """Rows first to first + rows - 1; x[first : first + rows] is the same."""
+    """Rows first to first + rows - 1, as x[first : first + rows]."""
     return _one(x, lib.vpps_slice, first, rows)
 
 
 def transpose(x: Value) -> Node:
-    """Rows as columns."""
+    """The transpose of x."""
     return _one(x, lib.vpps_transpose)
 
 
@@ -270,8 +270,8 @@ def hstack(xs: Many) -> Node:
 
 
 def select_rows(x: Value, rows: ArrayLike | Node) -> Node:
-    """Rows of x by their numbers, which may occur twice: numpy's x[rows]. Of a vector of numbers that is a node, each without its
-    fraction; NaN where x has no such row."""
+    """Rows of x by their numbers, which may repeat: numpy's x[rows]. `rows` may also be a node, a vector of numbers whose fractions are
+    dropped; the result is NaN where x has no such row."""
     if isinstance(rows, Node):
         return _two(x, rows, lib.vpps_select_rows_at)
     numbers = as_u32(rows, "select_rows: rows").reshape(-1)
@@ -307,7 +307,7 @@ def squared_distance(a: Value, b: Value) -> Node:
 
 
 def sum_elements(x: Value) -> Node:
-    """A scalar."""
+    """The sum of all elements: a scalar."""
     return _one(x, lib.vpps_sum_elements)
 
 
@@ -322,7 +322,7 @@ def log_softmax(x: Value) -> Node:
 
 
 def log_sum_exp(x: Value) -> Node:
-    """log of the sum of e^x over the elements of a vector: a scalar; of a matrix a vector with an element for each column."""
+    """log of the sum of e^x over the elements of a vector: a scalar. Of a matrix: a vector with an element for each column."""
     return _one(x, lib.vpps_log_sum_exp)
 
 
@@ -332,7 +332,7 @@ def centre(x: Value) -> Node:
 
 
 def rms_norm(x: Value, gain: Value | None = None, epsilon: float = 1e-5) -> Node:
-    """gain * x / sqrt(mean(x^2) + epsilon), of a vector or of each column; the gain is a vector, without it ones."""
+    """gain * x / sqrt(mean(x^2) + epsilon), of a vector or of each column; the gain is a vector, None means ones."""
     a, w = _with_optional(x, gain)
     return made(a._e, lib.vpps_rms_norm(a._e.p, a.id, w, real(epsilon, "rms_norm: epsilon")))
 
@@ -373,8 +373,8 @@ def cross_entropy(x: Value, label: Index, weights: Value | None = None, label_sm
 
 
 def smooth_label(weights: Value, label: Index, label_smoothing: float) -> Node:
-    """weights[k] * ((1 - label_smoothing if k == label else 0) + label_smoothing / rows): what `cross_entropy` weighs
-    -log softmax(x)[k] by."""
+    """The weights that `cross_entropy` gives to -log softmax(x)[k]: weights[k] * ((1 - label_smoothing if k == label else 0) +
+    label_smoothing / rows)."""
     w = node_of(weights, "smooth_label")
     smoothing = real(label_smoothing, "smooth_label: label_smoothing")
     return _one(w, lib.vpps_smooth_label, index_of(label, w._e, "smooth_label: label"), smoothing)
@@ -395,7 +395,7 @@ def binary_log_loss(p: Value, target: Value) -> Node:
 
 
 def argmax(x: Value) -> Node:
-    """Of a vector: the number of its greatest element, and log softmax of it; 2 x 1, without gradient."""
+    """The number of a vector's greatest element, and log softmax of that element, as 2 x 1 numbers without gradient."""
     return _one(x, lib.vpps_argmax)
 
 
@@ -403,23 +403,23 @@ def argmax(x: Value) -> Node:
 
 
 def softmax_list(scores: Value) -> Node:
-    """Of a list of scalars: e^score / sum over the members of e^score; a list of scalars."""
+    """e^score / sum over the members of e^score, for a list of scalars; a list of scalars."""
     return _one(scores, lib.vpps_softmax_list)
 
 
 def log_softmax_list(scores: Value) -> Node:
-    """Of a list of scalars: score - log sum over the members of e^score; a list of scalars. The loss of a choice among any number of
-    candidates: -sum(log_softmax_list(scores) * chosen), with 1 for the right one and 0 for the others."""
+    """score - log sum over the members of e^score, for a list of scalars; a list of scalars. A loss for the choice among any number of
+    candidates is -sum(log_softmax_list(scores) * chosen), with `chosen` 1 for the right one and 0 for the others."""
     return _one(scores, lib.vpps_log_softmax_list)
 
 
 def weighted_sum_list(weights: Value, xs: Value) -> Node:
-    """Sum over the members of weight * x; weights are a list of scalars."""
+    """Sum over the members of weight * x; `weights` is a list of scalars."""
     return _two(weights, xs, lib.vpps_weighted_sum_list)
 
 
 def concat_list(xs: Value, most: int) -> Node:
-    """A list's members on top of each other, zeros below them: `most` times a member's rows."""
+    """The members of a list on top of each other, with zeros below them up to `most` times a member's rows."""
     return _one(xs, lib.vpps_concat_list, most)
 
 
@@ -427,7 +427,7 @@ def concat_list(xs: Value, most: int) -> Node:
 
 
 def input(data: Any) -> Node:
-    """Numbers from outside: a scalar, a vector or a matrix of rows x cols."""
+    """A node of numbers from the host: a scalar, a vector or a matrix of rows x cols."""
     return current().input(data)
 
 
@@ -446,7 +446,7 @@ def ones(rows: int = 1, cols: int = 1) -> Node:
     return current().ones(rows, cols)
 
 
-# All but sum, max, min, abs, slice and input, which `from vpps import *` would put in place of Python's own.
+# `from vpps import *` leaves out sum, max, min, abs, slice and input, which would replace Python's own.
 __all__ = [
     "affine", "matvec", "matmul", "add", "sub", "mul", "div", "average", "max_of", "min_of",
     "negate", "one_minus", "reciprocal", "scale", "scale_by", "when", "unless", "select", "sigmoid", "tanh", "relu", "elu",

@@ -1,4 +1,4 @@
-"""A training step in two halves: forward, what the caller computes between, backward from gradients."""
+"""A training step in two halves: forward, then a loss computed by the caller, then backward from that loss's gradients."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 def _checked(gradient: Any, value: F32, what: str) -> F32:
-    """A gradient of the value's shape."""
+    """The gradient as an array; fails if its shape is not the value's."""
     g = as_f32(gradient, what)
     if g.shape != value.shape:
         raise ArgumentError(f"{what}: an array of shape {g.shape}; expected {value.shape}, the value's")
@@ -36,7 +36,7 @@ class Step(Uncopied):
 
     @property
     def values(self) -> Any:
-        """Of the nodes that were named."""
+        """The values of the nodes that `step_forward` named."""
         return self._places.result
 
     def __repr__(self) -> str:
@@ -60,7 +60,8 @@ class Step(Uncopied):
         return None if self._asked is None else self._asked.result
 
     def _go_on(self, given: list[F32 | None], counts: list[int]) -> None:
-        """The backward half: arrays of gradients as the library has them, each of so many nodes; None: zeros."""
+        """Runs the backward half. `given` has arrays of gradients in the library's order, each for so many nodes as `counts` says; None:
+        zeros."""
         t = self._trainer
         with t._lock:
             if not self._is_open:
@@ -72,7 +73,7 @@ class Step(Uncopied):
             self._close()
 
     def drop(self) -> None:
-        """Gives the step up: forward has changed nothing. A closed step stays closed."""
+        """Gives the step up; forward has changed nothing. A closed step stays closed."""
         with self._trainer._lock:
             if self._is_open:
                 self._close()
@@ -90,4 +91,4 @@ class Step(Uncopied):
 
     def __del__(self) -> None:
         if getattr(self, "_is_open", False):
-            self._trainer._left_open = True  # by any thread: who calls the library next gives it up
+            self._trainer._left_open = True  # runs in any thread; the next call of the library drops the step

@@ -43,14 +43,15 @@ from .trainer import Trainer, request_of
 # ---------------------------------------------------------------- tensors
 
 class _Place:
-    """Stands in a call's arguments for tensor number `i` of those that become nodes."""
+    """Stands in a call's arguments for tensor number `i` of the tensors that become nodes."""
 
     def __init__(self, i: int) -> None:
         self.i = i
 
 
 def _taken_out(x: Any, tensors: list[Tensor], what: str) -> Any:
-    """The argument with a place for each tensor of real numbers, which goes to `tensors`, and arrays for tensors of whole numbers."""
+    """The argument with a `_Place` for each tensor of real numbers, which is appended to `tensors`, and arrays for tensors of whole
+    numbers."""
     if isinstance(x, Tensor):
         if x.device.type != "cpu":
             raise TypeError(f"{what}: a tensor on {x.device}; expected one on the CPU, where the module's parameters are: x.cpu()")
@@ -101,15 +102,15 @@ def _flat(returned: Any) -> list[Any]:
 # ---------------------------------------------------------------- calls
 
 class _Call:
-    """One call of a module: what its graph is built from, and its step between the halves, as long as no other call needs the engine."""
+    """One call of a module: the arguments that its graph is built from, and its open step, as long as no other call needs the engine."""
 
     def __init__(self, module: Module, arguments: Any, wanted: list[bool]) -> None:
         self.module = module
         self.arguments = arguments
-        self.wanted = wanted  # of each tensor: is its gradient asked for?
+        self.wanted = wanted  # for each tensor, whether its gradient is asked for
         self.updates = module._updates
         self.training = module.training
-        self.draw = 0  # number of the masks of dropout; 0: not drawn yet
+        self.draw = 0  # seed of the dropout masks; 0: not drawn yet
         self.step: Optional[Step] = None
         self.single = True
         self.done = False
@@ -117,7 +118,7 @@ class _Call:
         self.many: list[bool] = []
 
     def build(self, tensors: list[Tensor]) -> tuple[Joined, list[Any]]:
-        """Builds the graph on the module's, which is current."""
+        """Builds the call's graph on the module's graph, which is current."""
         m = self.module
         nodes = [_node_of(m._graph, x) for x in tensors]
         arguments, keywords = _put_in(self.arguments, nodes)
@@ -126,7 +127,7 @@ class _Call:
         return Joined(_flat(returned), "outputs"), nodes
 
     def values(self, tensors: list[Tensor]) -> list[F32]:
-        """Without gradients."""
+        """The outputs, computed without gradients."""
         m = self.module
         with m._graph:
             places, _ = self.build(tensors)
@@ -146,7 +147,7 @@ class _Call:
     def open(self, places: Joined, nodes: list[Any]) -> None:
         m = self.module
         asked = Joined(nodes, "inputs")
-        if not self.draw:  # by PyTorch's generator, so that torch.manual_seed and torch.utils.checkpoint decide the masks
+        if not self.draw:  # drawn by PyTorch's generator, so that torch.manual_seed and torch.utils.checkpoint determine the masks
             self.draw = int(torch.randint(1, 2**62, ())) if m.model._drops and self.training else 1
         request = request_of(places, asked if asked.n else None, True, self.training)
         request.draw = self.draw
@@ -154,7 +155,7 @@ class _Call:
         m._open = weakref.ref(self)
 
     def forward(self, tensors: list[Tensor]) -> list[F32]:
-        """The forward half."""
+        """Runs the forward half."""
         with self.module._graph:
             places, nodes = self.build(tensors)
             if places.n:
@@ -164,11 +165,11 @@ class _Call:
         return places.result
 
     def backward(self, slopes: list[Optional[Tensor]], tensors: list[Tensor]) -> list[Optional[Tensor]]:
-        """The backward half: the gradients of the tensors that want one."""
+        """Runs the backward half; returns the gradients of the tensors that need one."""
         m = self.module
         if not any(self.counts):
             return [torch.zeros_like(x) if wanted else None for x, wanted in zip(tensors, self.wanted)]
-        if self.step is None or not self.step._is_open:  # another call has taken the engine: forward once more
+        if self.step is None or not self.step._is_open:  # another call has used the engine: run forward again
             if self.updates != m._updates:
                 raise RuntimeError("vpps.torch: backward after Optimizer.step(), of a call from before it; expected backward first")
             m._give_up()
@@ -214,13 +215,13 @@ class _Autograd(torch.autograd.Function):
 # ---------------------------------------------------------------- the module
 
 class Module(nn.Module):
-    """An nn.Module whose forward is a graph of VPPS, built anew by a function in each call.
+    """An nn.Module whose forward is a graph of VPPS, which a function builds in each call.
 
     model       a `vpps.Model` with its parameters declared and its cells recorded. The module makes the model's trainer.
     function    builds the graph of a call on the current graph, from the arguments of the call, and returns its outputs: a node, `Nodes` of one
                 shape, or a tuple or list of these.
     sparse      gradients of lookup tables are sparse tensors, for `torch.optim.SparseAdam` and SGD; else dense ones
-    recipe      (make, arguments): `make(*arguments)` gives the model and the function anew. A module with a recipe can be copied by
+    recipe      (make, arguments): `make(*arguments)` makes another model and function. A module with a recipe can be copied by
                 `copy.deepcopy`, and pickled, where `make` is a function of a file.
     options     of `vpps.Trainer`, as device, vps and precision
 
@@ -259,9 +260,9 @@ class Module(nn.Module):
         self._engine: Optional[Optimizer] = None
         self._open: Optional[weakref.ReferenceType[_Call]] = None
         self._updates = 0
-        self._added = False  # the engine has gradients for Optimizer.step
+        self._added = False  # the engine holds gradients for Optimizer.step
         self._behind = False  # the engine has newer values than the model
-        self._anchor = torch.zeros((), requires_grad=True)  # what outputs depend on where the engine has the parameters
+        self._anchor = torch.zeros((), requires_grad=True)  # the tensor that outputs depend on if the engine has the parameters
         for p, view in zip(self._of, self._views):
             shared = nn.Parameter(torch.from_numpy(view), requires_grad=not p.frozen)
             self.register_parameter(p.name.replace(".", "_"), shared)
@@ -278,7 +279,7 @@ class Module(nn.Module):
         return self._trainer
 
     def _restart(self, **options: Any) -> None:
-        """Another trainer, with other options too."""
+        """Makes another trainer, with changed options."""
         self._give_up()
         self.pull()
         if self._trainer is not None:
@@ -286,7 +287,7 @@ class Module(nn.Module):
         self._trainer, self._options = None, {**self._options, **options}
 
     def _give_up(self) -> None:
-        """Gives the open step up; backward through its call runs forward again."""
+        """Drops the open step; backward through its call then runs forward again."""
         call = self._open() if self._open is not None else None
         self._open = None
         if call is not None and call.step is not None:
@@ -294,7 +295,7 @@ class Module(nn.Module):
             call.step = None
 
     def pull(self) -> None:
-        """Brings the engine's values to the parameters, after steps of `Optimizer`. `state_dict` does it."""
+        """Copies the engine's values to the parameters, after steps of `Optimizer`. `state_dict` does so, too."""
         with self._lock:
             if self._behind:
                 self._check_unchanged()
@@ -309,12 +310,12 @@ class Module(nn.Module):
                                    "module.pull() before the change")
 
     def _push(self) -> None:
-        """Takes parameters to the engine if they were changed, and what is frozen."""
+        """Copies parameters to the engine if they were changed, and tells it which are frozen."""
         changed = False
         if self._behind:
             self._check_unchanged()
         for i, (of, view, p) in enumerate(zip(self._of, self._views, self._shared)):
-            if p.data_ptr() != view.ctypes.data:  # somebody has set p.data
+            if p.data_ptr() != view.ctypes.data:  # p.data was replaced
                 view[...] = p.detach().numpy()
                 p.data = torch.from_numpy(view)
                 changed = True
@@ -326,7 +327,8 @@ class Module(nn.Module):
             self.trainer.write_parameters()
 
     def _take_gradients(self, ran: bool) -> Iterator[Optional[Tensor]]:
-        """The gradients of the parameters, which the engine forgets; None of those that no output depends on, zeros where nothing `ran`."""
+        """The gradients of the parameters, which the engine then clears; None for parameters that no output depends on, zeros if nothing
+        `ran`."""
         t = self.trainer
         t.read_gradients()
         taken = [self._gradient(of, p, ran) if p.requires_grad else None for of, p in zip(self._of, self._shared)]
@@ -461,7 +463,7 @@ class Optimizer(torch.optim.Optimizer):
         self._module.zero_grad(set_to_none)
 
     def state_dict(self) -> dict[str, Any]:
-        """With the engine's state, as a checkpoint in a tensor of bytes."""
+        """The optimizer's state, with the engine's state as a checkpoint in a tensor of bytes."""
         m = self._module
         with m._lock, tempfile.TemporaryDirectory() as folder:
             m._give_up()
@@ -472,7 +474,7 @@ class Optimizer(torch.optim.Optimizer):
         return {**super().state_dict(), "engine": data}
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
-        """Takes the optimizer's state; parameters stay as they are."""
+        """Loads the optimizer's state; parameters stay as they are."""
         m = self._module
         super().load_state_dict({k: v for k, v in state_dict.items() if k != "engine"})
         with m._lock, tempfile.TemporaryDirectory() as folder:
@@ -489,6 +491,6 @@ class Optimizer(torch.optim.Optimizer):
             m.trainer.write_parameters()
 
 
-from ._torch_rnn import GRU, LSTM, RNN  # noqa: E402 - which are made of Module
+from ._torch_rnn import GRU, LSTM, RNN  # imported last: they are made of Module
 
 __all__ = ["GRU", "LSTM", "RNN", "Module", "Optimizer"]

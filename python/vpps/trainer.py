@@ -1,4 +1,4 @@
-"""The trainer: a model specialised for a device, that trains and infers; and what only infers beside it."""
+"""The trainer, a model specialised for a device that trains and infers; and an engine that only infers beside it."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ PROFILE = 2**32 - 1
 
 
 class Asked(NamedTuple):
-    """What `Trainer.backward` was asked for; None of what it was not."""
+    """The values and gradients that `Trainer.backward` was asked for; None if it was not asked for any."""
 
     values: Any
     gradients: Any
 
 
 def _asked(nodes: Named | None, e: Epoch, what: str) -> Places | None:
-    """Where to put what a step gives of nodes; they are of the loss's graph."""
+    """The memory for what a step returns of some nodes, which must belong to the loss's graph."""
     if nodes is None:
         return None
     some = nodes if isinstance(nodes, (list, tuple)) else [nodes]
@@ -65,15 +65,15 @@ def _request(values: Named | None, gradients: Named | None, e: Epoch, parameters
 class Trial:
     """One way that was tried to find the fastest.
 
-    groups, policy, split   set in a trial of these: groups of virtual processors; a batching policy; what they share out: "rows",
-                            "vertices", or by the "size" of a cell's matrices one or the other
-    product, unit, vectors, far, ns_per_vector    CPU, of a trial of products with matrices of 256 rows and columns: which product, its
+    groups, policy, split   set in a trial of them: groups of virtual processors; a batching policy; what a group divides: "rows",
+                            "vertices", or one of both by the "size" of a cell's matrices
+    product, unit, vectors, far, ns_per_vector    CPU, set in a trial of products with matrices of 256 rows and columns: which product, its
                             instructions, vectors at a time, whether the matrices exceed the core's cache, and the time
-    precision               of products
+    precision               number format of products
     rpw, threads, registers, load_seconds    GPU: rows of one virtual processor, threads of a CTA, registers of a thread, time to make or
                             load the kernel
-    state, batches, ns_per_node    how far the trial is, batches measured, the median of their device time for a node
-    gradients               GPU: what made gradients of matrices
+    state, batches, ns_per_node    how far the trial is, batches measured, the median of their device time per node
+    gradients               GPU: what computed the gradients of matrices
     """
 
     groups: int
@@ -96,8 +96,9 @@ class Trial:
 
 
 class Communicator(Uncopied):
-    """Processes that train one model together: each builds its share of a batch, and all have equal parameters after it. It is opened,
-    and closed, in all processes together; a wait for another process longer than `watchdog_ms` is a `StallError`, 0: ten seconds."""
+    """Processes that train one model together: each builds its share of a batch, and all have equal parameters after it. Opening and
+    closing are calls that all processes make together. A wait for another process longer than `watchdog_ms` is a `StallError`; 0: ten
+    seconds."""
 
     def __init__(self, kind: str = "mpi", comm: int = 0, watchdog_ms: int = 0) -> None:
         """`comm`: the address of an MPI_Comm, as mpi4py's `MPI._addressof(comm)`; 0: MPI_COMM_WORLD."""
@@ -118,7 +119,7 @@ class Communicator(Uncopied):
         return n
 
     def close(self) -> None:
-        """In all processes together; the trainers that use it must be closed."""
+        """Closes the communicator, in all processes together; the trainers that use it must be closed."""
         c, self._c = self._c, ffi.NULL
         lib.vpps_communicator_close(c)
 
@@ -135,32 +136,32 @@ StepCallback = Callable[[int, Mapping[str, float]], None]
 class Trainer(Engine):
     """A model specialised for a device (the C library's handle): it trains the model's graphs.
 
-    Numbers that are 0 and names that are None are chosen by the library:
+    Numbers that are 0 and names that are None are chosen by the library.
 
     optimizer               "sgd", "momentum", "adagrad", "adam", "adamw"
     lr                      learning rate; None: 0.1 for sgd and momentum, 0.05 for adagrad, 0.002 for adam and adamw
-    momentum, beta1, beta2, epsilon    its other numbers; None: 0.9, 0.9, 0.999, 1e-8
-    weight_decay            added to the gradient times the parameter, or with adamw subtracted from it; None: 0
-    clip                    scales all gradients together so that their norm is at most this; 0: not at all
+    momentum, beta1, beta2, epsilon    the optimizer's other numbers; None: 0.9, 0.9, 0.999, 1e-8
+    weight_decay            its product with the parameter is added to the gradient, or with adamw subtracted from the parameter; None: 0
+    clip                    scales all gradients together so that their norm is at most this; 0: no scaling
     device                  "cpu"; "cuda", an NVIDIA GPU; "auto", the GPU where there is one; "simt", a GPU's kernel run by the CPU, slowly
-    vps, groups             virtual processors (CPU: threads); groups of them, which share out a batch's inputs
+    vps, groups             virtual processors (CPU: threads); groups of them, among which a batch's inputs are divided
     waves, slices           parts of a batch, and of a wave's classifiers, that run one after the other in the same memory
     policy                  which vertices run together: "depth", "agenda", "ratio", "fsm", "auto"
     pool_bytes, keep_bytes  memory for one batch and the parameters; for values of `keep`
     gradients               GPU, how gradients of matrices are made: "deferred", "accumulate", "cublas", "cublas_tf32", "auto"
-    nonfinite               a batch whose loss or gradient is not finite: "stop" raises `NonfiniteError`, "skip" leaves it out, "ignore"
+    nonfinite               for a batch whose loss or gradient is not finite: "stop" raises `NonfiniteError`, "skip" leaves it out, "ignore"
     caller                  whether the calling thread works as a virtual processor: "works", "free", "auto"
     watchdog_ms             a wait longer than this is a `StallError`; 0: ten seconds
-    seed                    of dropout
-    precision               of products: "fp32", "bf16x3", "bf16", "auto", which goes by `batch`, the inputs that a batch will have
-    communicator            processes that train together
-    portable, verify        plain C instead of wide vectors; every script is proved before it runs, slowly
+    seed                    seed of dropout
+    precision               number format of products: "fp32", "bf16x3", "bf16", "auto", which depends on `batch`, the inputs that a batch will have
+    communicator            the processes that train together
+    portable, verify        plain C instead of vector instructions; every script is proved before it runs, slowly
     rpw, threads            GPU: consecutive rows of one virtual processor, threads of a CTA
     trace_events            how many events `trace_json` may have
-    no_tuning, tune         take the first choice, measure nothing; CPU: try ways to share out the work, and keep the fastest
+    no_tuning, tune         take the first choice, measure nothing; CPU: try ways to divide the work, and keep the fastest
 
-    `log` is given what a reader of the run wants to know, line by line; `on_step` the number (from 1, over all trainers of the model), the loss and
-    the learning rate of each batch, in order, see `vpps.Metrics`: when the next batch begins, or when `loss()` waits for it.
+    `log` is called with lines of text about the run. `on_step` is called for each batch, in order, with its number (from 1, over all trainers of
+    the model), its loss and its learning rate, when the next batch begins or `loss()` waits for this one; see `vpps.Metrics`.
 
     A model has one trainer at a time. Calls from several threads wait for each other; another thread may build another graph
     meanwhile. While a batch is scheduled and runs, Python's other threads run.
@@ -225,7 +226,7 @@ class Trainer(Engine):
         self._open(model, lambda out, status: lib.glue_handle_create(model._glue, o, out, status))
         self._on_step = on_step
         self._lr = float(o.optimizer.lr if lr is not None else lib.vpps_default_lr(o.optimizer.kind))
-        self._untold: float | None = None  # the learning rate of the latest batch, where on_step does not know the batch yet
+        self._untold: float | None = None  # the learning rate of the latest batch, until on_step is told of the batch
         model._trainer = weakref.ref(self)
 
     def __repr__(self) -> str:
@@ -237,8 +238,8 @@ class Trainer(Engine):
     # ---- lifetime
 
     def close(self) -> None:
-        """Waits for the batch in flight and frees the engine; the model keeps the values and the optimiser's state that it had here.
-        The same happens when nothing refers to the trainer any more, but then errors of the latest batch are not raised."""
+        """Waits for the batch in flight and frees the engine; the model keeps the trained values and the optimiser's state. The same
+        happens when nothing refers to the trainer any more, but then errors of the latest batch are not raised."""
         if not self._handle:
             return
         with self._lock:
@@ -259,7 +260,7 @@ class Trainer(Engine):
     # ---- training
 
     def step(self, loss: Node) -> float:
-        """One training step: forward, gradients of `loss` (a scalar), update. The loss of the preceding batch; NaN at the first: a batch
+        """One training step: forward, gradients of `loss` (a scalar), update. Returns the loss of the preceding batch, NaN at the first. A batch
         may still run when this returns, and the graph may be cleared all the same. An error of an earlier batch is raised here.
 
         Ctrl-C during a batch is raised when the batch is done: it counts, and training can go on."""
@@ -275,7 +276,7 @@ class Trainer(Engine):
         return stale
 
     def _begin(self, call: Callable[[Any], None]) -> Any:
-        """Begins a batch by a call that fills in a glue_answer. It counts where it began, though Ctrl-C came meanwhile."""
+        """Begins a batch by a call that fills in a glue_answer. A batch that has begun counts, even after a Ctrl-C during the call."""
         answer = ffi.new("glue_answer *", {"status": lib.VPPS_STATE})
         try:
             call(answer)
@@ -285,39 +286,40 @@ class Trainer(Engine):
             raise
         try:
             check(answer.status)
-        except NonfiniteError:  # of the preceding batch, which on_step is not told of
+        except NonfiniteError:  # about the preceding batch, which on_step is not told of
             self._untold = None
             raise
         self._begun(answer.stale_loss)
         return answer
 
     def _begun(self, stale_loss: float) -> None:
-        """A batch has begun; the loss of the preceding one is known."""
+        """Notes that a batch has begun, and that the loss of the preceding one is known."""
         try:
             self._tell(stale_loss)
         finally:
             self._untold = self._lr
 
     def _tell(self, loss: float) -> None:
-        """Tells on_step of the latest batch that is done, once."""
+        """Tells on_step, once, about the latest finished batch."""
         lr, self._untold = self._untold, None
         if lr is not None and self._on_step is not None:
             self._on_step(self._counters().batches, {"loss": loss, "lr": lr})
 
     def idle_step(self, graph: Graph) -> float:
-        """With a communicator: this process has no part in the batch; `graph` is empty. The loss of the preceding batch."""
+        """With a communicator: takes part in a batch without examples of its own; `graph` is empty. Returns the loss of the preceding
+        batch."""
         return self._step(graph._epoch, "idle_step", NO_NODE)
 
     def backward(self, loss: Node, *, values: Named | None = None, gradients: Named | None = None,
                  parameters: bool = True, dropout: bool = True) -> Asked:
         """Forward, and gradients of `loss` (a scalar), added to those since the latest `update`. `sync_latest_loss` tells the loss.
 
-        `values` and `gradients` name nodes of the graph: a node, a list of nodes, or `Nodes` of one shape. What comes back has their
+        `values` and `gradients` name nodes of the graph: a node, a list of nodes, or `Nodes` of one shape. The result has the nodes'
         values in this step, with dropout, and the gradients of the loss with respect to them, in arrays as `forward` gives them. The
         call waits for the batch then. With `parameters=False` the parameters' gradients are not computed, and those that add up stay
         as they are. With `dropout=False` there is none, as in `forward`.
 
-        `backward` and `update` give the bits of `step`, which is the faster way to do both."""
+        `backward` and `update` give the same bits as `step`, which is faster than both calls."""
         loss = node_of(loss, "backward")
         id, e = loss.id, loss._e
         request, v, d = _request(values, gradients, e, parameters, dropout)
@@ -354,14 +356,14 @@ class Trainer(Engine):
             return Step(self, v, d)
 
     def update(self) -> None:
-        """One step of the optimiser by the gradients that were added up; then there are none. It counts as one batch."""
+        """Makes one step of the optimiser by the accumulated gradients, and clears them. It counts as one batch."""
         with self._lock:
             self._begin(lambda a: lib.glue_update(self._c, a))
             if self._on_step is not None:
                 self.sync_latest_loss()
 
     def zero_gradients(self) -> None:
-        """Forgets the gradients since the latest update."""
+        """Clears the gradients accumulated since the latest update."""
         with self._lock:
             check(lib.vpps_zero_gradients(self._c))
 
@@ -376,14 +378,14 @@ class Trainer(Engine):
             check(lib.vpps_write_gradients(self._c))
 
     def poll_loss(self) -> float | None:
-        """The loss of the latest batch, or None while it runs; never waits for it."""
+        """The loss of the latest batch, or None while it runs; never waits."""
         done, loss = ffi.new("bool *"), ffi.new("float *")
         with self._lock:
             check(lib.vpps_poll_loss(self._c, done, loss))
         return float(loss[0]) if done[0] else None
 
     def sync_latest_loss(self) -> float:
-        """Waits for the latest batch; its loss."""
+        """The loss of the latest batch, for which it waits."""
         loss = ffi.new("float *")
         with self._lock:
             check(lib.vpps_sync_latest_loss(self._c, loss))
@@ -421,7 +423,7 @@ class Trainer(Engine):
 
     def set_param_group(self, parameters: Iterable[Parameter], *, lr: float | None = None, momentum: float | None = None,
                         weight_decay: float | None = None) -> None:
-        """Makes these parameters step by numbers of their own, from the next step on; None: as the optimizer has it."""
+        """Gives these parameters numbers of their own for the optimizer, from the next step on; None: the optimizer's number."""
         ids = []
         for p in parameters:
             if p.model is not self.model:
@@ -429,7 +431,7 @@ class Trainer(Engine):
             ids.append(p.id)
         group: Any = ffi.NULL
         numbers = {name: real(x, name) for name, x in (("lr", lr), ("momentum", momentum), ("weight_decay", weight_decay)) if x is not None}
-        if any(map(math.isnan, numbers.values())):  # which C takes for None
+        if any(map(math.isnan, numbers.values())):  # C takes NaN for None
             raise ArgumentError(f"set_param_group: {numbers}; expected numbers")
         if numbers:
             group = sized("vpps_param_group")
@@ -453,8 +455,8 @@ class Trainer(Engine):
             check(lib.vpps_write_parameters(self._c))
 
     def forward_end(self) -> None:
-        """With shared tables, in each process, after the last of its calls of forward: other processes may have more of them, and
-        this one gives entries of its tables until all have called forward_end."""
+        """With distributed tables, in each process, after its last call of forward: other processes may make more calls, and this process
+        serves entries of its tables until all have called forward_end."""
         with self._lock:
             check(lib.vpps_forward_end(self._c))
 
@@ -474,7 +476,7 @@ class Trainer(Engine):
         del keep
 
     def load(self, path: Path) -> None:
-        """Reads such a file, or any safetensors file that has the model's parameters. All or nothing."""
+        """Reads a file that `save` wrote, or any safetensors file that has the model's parameters. All or nothing."""
         with self._lock:
             check(lib.vpps_load(self._c, os.fsencode(path)))
             self._untold = None
@@ -482,7 +484,7 @@ class Trainer(Engine):
     # ---- looking inside
 
     def trials(self) -> tuple[list[Trial], bool]:
-        """What was tried so far to find the fastest way, and whether the choice is made."""
+        """The ways tried so far to find the fastest, and whether the choice is made."""
         n, done = ffi.new("uint32_t *", 0), ffi.new("bool *")
         with self._lock:
             check(lib.vpps_handle_trials(self._c, ffi.NULL, n, done))
@@ -498,11 +500,11 @@ class Trainer(Engine):
         return _text(self._call(loss._e, "disassemble", lambda h, g: lib.glue_disassemble(h, g, id, n, status)), n, status)
 
 class Inference(Engine):
-    """Computes beside a trainer, in a thread of its own: `forward`, and values that stay. It has the parameters as they were when the
-    trainer's latest batch was over: that before this was made, and then that before `Trainer.publish_parameters`. They change between
+    """Computes beside a trainer, in a thread of its own: `forward`, and values that stay. Its parameters are those
+    after the trainer's latest batch before this engine was made, and later before `Trainer.publish_parameters`. They change between
     two calls of `forward`, never within one. Threads share the cores, so `vps` is best set. Each thread builds a graph of its own.
 
-    Made by the thread that has the trainer, which may be closed before this.
+    An inference engine is made by the thread that has the trainer; the trainer may be closed first.
     """
 
     _what = "inference"
@@ -555,7 +557,7 @@ class Inference(Engine):
 
 
 def checkpoint_metadata(path: Path, key: str) -> str | None:
-    """One metadata value of a checkpoint; None: it has no such key."""
+    """The value of a key in a checkpoint's metadata; None: the file has no such key."""
     out = ffi.new("char **")
     check(lib.vpps_checkpoint_metadata(os.fsencode(path), encode(key, "key"), out))
     if not out[0]:

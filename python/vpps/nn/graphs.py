@@ -19,7 +19,7 @@ from .sequences import gru
 
 
 class Attention(Layer):
-    """What `GAT` and `GATv2` share."""
+    """The base of `GAT` and `GATv2`."""
 
     def __init__(self, model: Model, inputs: Inputs, channels: int, name: str = "", *, heads: int = 1, slope: float = 0.2, self_loops: bool = True,
                  head: Head = None) -> None:
@@ -44,11 +44,11 @@ class Attention(Layer):
         raise NotImplementedError
 
     def scored(self, c: Recorder) -> list[tuple[Node, Node]]:
-        """Of each head what the sources offer, and their scores: lists."""
+        """For each head, two lists: the vectors of the sources, and their attention scores."""
         raise NotImplementedError
 
     def glorot(self, rows: int, cols: int) -> Init:
-        """torch_geometric's."""
+        """torch_geometric's glorot initialisation."""
         a = (6.0 / (rows + cols)) ** 0.5
         return uniform(-a, a)
 

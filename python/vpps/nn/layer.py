@@ -1,4 +1,4 @@
-"""What layers share, and those that are called with a node."""
+"""The base of all layers, and the layers that are called with a node."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ I64 = NDArray[np.int64]
 
 
 class Layer:
-    """Parameters and cells of a model."""
+    """Parameters and cells of a model, made for one layer."""
 
     def __init__(self, model: Model, inputs: Inputs, name: str, head: Head = None) -> None:
         self.model, self.inputs, self.head = model, inputs, head
@@ -38,7 +38,7 @@ class Layer:
         return self.model.add_vector(self._prefix + name, rows, init)
 
     def record(self, function: Callable[[Recorder], Node], kind: str = "") -> Cell:
-        """A cell of what the function records; the head gets what that returns."""
+        """Records a cell from the function; the head reads the node that the function returns."""
 
         def whole_cell(c: Recorder) -> None:
             h = function(c)
@@ -48,7 +48,7 @@ class Layer:
         return self.model.named_cell(self._prefix + type(self).__name__ + kind)(whole_cell)
 
     def read(self, c: Recorder) -> Node:
-        """The vertex's own input, in a cell."""
+        """The vertex's own input, read in the cell."""
         if isinstance(self.inputs, Lookup):
             return self.inputs[c.pull_index()]
         if isinstance(self.inputs, tuple):
@@ -56,7 +56,7 @@ class Layer:
         return c.pull(self.inputs)
 
     def given(self, x: Any, indices: ArrayLike | None, n: int | None = None) -> dict[str, Any]:
-        """Arguments of `Graph.apply` for inputs and the head's indices; n: how many vertices are expected."""
+        """The arguments of `Graph.apply` for inputs and the head's indices; n: the expected number of vertices."""
         some: list[U32] = []
         if isinstance(self.inputs, Lookup):
             numbers = as_u32(x, "x")
@@ -81,7 +81,7 @@ class Layer:
 
 
 def nodes_of(x: Any) -> Nodes:
-    """Nodes, vertices' output 0, or an array's rows."""
+    """x as nodes: nodes, the vertices' output 0, or an array's rows."""
     if isinstance(x, Vertices):
         return x.scattered()
     return x if isinstance(x, Nodes) else graph_now().inputs(as_leaf(x, "x"))
@@ -101,7 +101,7 @@ def in_torch(size: int) -> Init:
 
 
 def split(x: Node, n: int, rows: int) -> list[Node]:
-    """n pieces of so many rows."""
+    """x cut into n pieces of `rows` rows."""
     return [x[k * rows:(k + 1) * rows] for k in range(n)]
 
 
@@ -144,5 +144,5 @@ class MLP(Layer):
 
 
 def grouped(keys: I64, members: I64, n: int) -> tuple[I64, I64]:
-    """Members by keys from 0 to n - 1, as ragged arrays: where each key's begin, and all."""
+    """The members sorted by their keys, from 0 to n - 1, as ragged arrays: where each key's members begin, and all members."""
     return np.append(0, np.cumsum(np.bincount(keys, minlength=n))), members[np.argsort(keys, kind="stable")]

@@ -1,4 +1,4 @@
-"""Recurrent cells, and their way along sequences."""
+"""Recurrent cells, and their application along sequences."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class Recurrent(Layer):
     """
 
     gates = 1  # rows of weight_ih over `hidden`
-    begin: tuple[float, ...] = (0.0,)  # of each state: all its elements before the first step
+    begin: tuple[float, ...] = (0.0,)  # the value of each state's elements before the first step
 
     def __init__(self, model: Model, inputs: Inputs, hidden: int, name: str = "", *, suffix: str = "_l0", bias: bool = True,
                  head: Head = None) -> None:
@@ -44,10 +44,10 @@ class Recurrent(Layer):
         self.cell = self.record(cell, suffix)
 
     def declare(self) -> None:
-        """Declares what other parameters the step has."""
+        """Declares further parameters that the step has."""
 
     def step(self, x: Node, *states: Node) -> tuple[Node, ...]:
-        """The new states."""
+        """The new states after a step that reads x."""
         raise NotImplementedError
 
     def sums(self, x: Node, h: Node) -> list[Node]:
@@ -66,7 +66,7 @@ class RNN(Recurrent):
 
 
 class ReluRNN(RNN):
-    """The same with relu: PyTorch's nn.RNN(nonlinearity="relu")."""
+    """PyTorch's nn.RNN(nonlinearity="relu"): an RNN with relu in place of tanh."""
 
     activation = staticmethod(ops.relu)
 
@@ -94,7 +94,7 @@ class GRU(Recurrent):
 
 
 def gru(of_x: Node, of_h: Node, h: Node) -> Node:
-    """The new state of a GRU from the sums of its gates, on top of each other."""
+    """The new state of a GRU from the stacked sums of its gates, of the input (of_x) and of the state (of_h)."""
     (r, z, n), (r_h, z_h, n_h) = (split(a, 3, h.shape[0]) for a in (of_x, of_h))
     z = ops.sigmoid(z + z_h)
     return (1 - z) * ops.tanh(n + ops.sigmoid(r + r_h) * n_h) + z * h
