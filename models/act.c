@@ -8,7 +8,7 @@
  *     (6) p_t^n = R(t) if n = N(t), else h_t^n
  *    (13) s_t   = p_t^1 s_t^1 + ... + p_t^N s_t^N                  s_0 = 0
  *         label: softmax(W_s D(s_T) + b_s), where D is dropout
- *    (11) the training loss of a sentence has beside it --ponder times the sum of N(t) + R(t)
+ *    (11) the training loss of a sentence also has --ponder times the sum of N(t) + R(t)
  *
  * A turn is a cell whose condition is that some of the word's probability is left. The graph has all turns; in inference the device decides
  * how many run. N(t) is a number of turns and has no gradient, R(t) has (equation 14).
@@ -40,7 +40,7 @@ static vpps_status declare(void *net, vpps_model *model) {
     return s;
 }
 
-/* What a word adds in all of its turns, and in the first. */
+/* Records the cell of a word: W x + b, which all turns on the word add, and its sum with w_1 for the first turn. */
 static vpps_status record_input(act_net *n, vpps_model *model) {
     vpps_graph *g;
     const vpps_status s = vpps_cell_begin(model, "act word", &g);
@@ -51,11 +51,12 @@ static vpps_status record_input(act_net *n, vpps_model *model) {
     return vpps_cell_end(g, &n->input);
 }
 
-/* What a turn hands to the next: 1 - epsilon less what is spent, the state, the mean so far, the probability that is left, and
- * the cost N + R so far. */
+/* The values that a turn passes to the next one: 1 - epsilon minus the probability spent so far, the state, the
+ * weighted mean of states so far, the probability left, and the cost N + R so far. */
 enum { LEFT, STATE, MEAN, REST, COST, VALUES };
 
-/* Pulled: what the word adds, and a number that is more than 1 in the last turn that there may be. */
+/* Records the cell of a turn. The turn pulls the word's share of the sum, and a number that is above 1 only in the last
+ * turn of the limit. */
 static vpps_status record_turn(act_net *n, vpps_model *model) {
     const uint32_t d = n->base.config.hidden;
     vpps_graph *g;
@@ -66,16 +67,17 @@ static vpps_status record_turn(act_net *n, vpps_model *model) {
     const vpps_node x = vpps_pull(g, d, 1), last = vpps_pull(g, 1, 1);
     vpps_condition(g, before[LEFT]);
 
-    const vpps_node s = vpps_tanh(g, vpps_add(g, vpps_matvec(g, n->U_s, before[STATE]), x)); /* (4) */
-    const vpps_node h = vpps_sigmoid(g, vpps_affine1(g, n->b_p, n->U_p, s));                 /* (5) */
+    const vpps_node s = vpps_tanh(g, vpps_add(g, vpps_matvec(g, n->U_s, before[STATE]), x)); /* eq. (4) */
+    const vpps_node h = vpps_sigmoid(g, vpps_affine1(g, n->b_p, n->U_p, s));                 /* eq. (5) */
     const vpps_node rest = vpps_sub(g, before[REST], h);
-    const vpps_node left = vpps_sub(g, vpps_sub(g, rest, vpps_constant(g, 1, 1, EPSILON)), last); /* (7) */
-    const vpps_node p = vpps_select(g, left, h, before[REST]);                                    /* (6), (8) */
-    const vpps_node ended = vpps_unless(g, before[REST], left);                                   /* R, or 0 */
+    const vpps_node left = vpps_sub(g, vpps_sub(g, rest, vpps_constant(g, 1, 1, EPSILON)), last); /* eq. (7) */
+    const vpps_node p = vpps_select(g, left, h, before[REST]);                                    /* eqs. (6), (8) */
+    /* R(t) in the word's last turn, else 0 */
+    const vpps_node ended = vpps_unless(g, before[REST], left);
     const vpps_node one_more = vpps_add(g, before[COST], vpps_ones(g, 1, 1));
     vpps_scatter_else(g, left, before[LEFT]);
     vpps_scatter_else(g, s, before[STATE]);
-    vpps_scatter_else(g, vpps_add(g, before[MEAN], vpps_scale_by(g, s, p)), before[MEAN]); /* (13) */
+    vpps_scatter_else(g, vpps_add(g, before[MEAN], vpps_scale_by(g, s, p)), before[MEAN]); /* eq. (13) */
     vpps_scatter_else(g, rest, before[REST]);
     vpps_scatter_else(g, vpps_add(g, one_more, ended), before[COST]);
     return vpps_cell_end(g, &n->turn);
@@ -94,12 +96,12 @@ static vpps_status create(void **net, vpps_model *model, const net_config *confi
     return part_create(net, sizeof(act_net), model, config, declare, record);
 }
 
-/* Numbers that all of a sentence's words begin with. */
+/* Constants that all words of a sentence share. */
 typedef struct beginning {
     vpps_node zero, one, two, zeros;
 } beginning;
 
-/* Adds a word's turns, which begin with the state and the cost of the preceding words. Returns the last vertex. */
+/* Adds the turns on a word, starting from the state and the cost of the preceding words. Returns the last vertex. */
 static vpps_vertex read_word(const act_net *n, vpps_graph *g, uint32_t word, const beginning *b, vpps_node state,
                              vpps_node cost) {
     const uint32_t limit = n->base.config.turns;
@@ -108,7 +110,7 @@ static vpps_vertex read_word(const act_net *n, vpps_graph *g, uint32_t word, con
     const vpps_node first[VALUES] = {
         [LEFT] = b->one, [STATE] = state, [MEAN] = b->zeros, [REST] = b->one, [COST] = cost};
     vpps_vertex at = vpps_source(g, VALUES, first);
-    for (uint32_t part = 0; part < 3; part++) { /* the first turn, those between, the last */
+    for (uint32_t part = 0; part < 3; part++) { /* the first turn, the turns between, the last turn of the limit */
         const uint32_t turns = part == 1 ? (limit > 2 ? limit - 2 : 0) : part == 0 || limit > 1;
         const bool ends = part == 2 || limit == 1;
         const vpps_node pulls[] = {vpps_pushed(g, input, part == 0), ends ? b->two : b->zero};

@@ -1,4 +1,4 @@
-/* bilstm.c - see bilstm.h. */
+/* bilstm.c - records bidirectional LSTMs and runs them over a sequence. */
 #include "bilstm.h"
 
 #include <stdlib.h>
@@ -38,7 +38,7 @@ void bilstm_free(bilstm *b) {
 
 /* ---------------------------------------------------------------- a sequence */
 
-/* An array that cannot grow keeps its size. */
+/* Grows an array to n entries. Returns false when out of memory; the array then keeps its size. */
 static bool grow(uint32_t **array, uint32_t n) {
     uint32_t *grown = realloc(*array, n * sizeof *grown);
     if (grown) *array = grown;

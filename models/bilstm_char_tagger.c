@@ -69,7 +69,7 @@ static vpps_status create(void **net, vpps_model *model, const net_config *confi
 
 /* ---------------------------------------------------------------- a sentence */
 
-/* A word's embedding, made of its characters: [g_f(l); g_b(1)]. */
+/* Sets *x to a word's embedding made of its characters: [g_f(l); g_b(1)]. */
 static vpps_status spell(bilstm_char_tagger_net *t, vpps_graph *g, const net_spelling *word, vpps_node *x) {
     bilstm *b = &t->spelling;
     const vpps_status s = bilstm_reserve(b, word->n);
@@ -102,7 +102,7 @@ static void chain(void *net, vpps_graph *g, vpps_node nodes[NET_CHAIN]) {
     bilstm_chain(&t->sentence, g, nodes);
 }
 
-/* A word's embedding has two halves: the size is at least 2. */
+/* The embedding of a word has two halves, so its size is at least 2. */
 static const option_row options[] = {
     {"embed", "N", "Size of a word's embedding", OPTION_U32, offsetof(net_config, embed), 2, 65536, true},
     {"character-embed", "N", "Size of a character's embedding", OPTION_U32, offsetof(net_config, character_embed), 1,

@@ -1,5 +1,5 @@
 /* bilstm_classifier.c - a bidirectional LSTM (Graves and Schmidhuber, "Framewise Phoneme Classification with
- * Bidirectional LSTM", 2005) that classifies whole sentences by what both LSTMs end with, the baseline of Tai, Socher and
+ * Bidirectional LSTM", 2005) that classifies whole sentences by the last states of both LSTMs, the baseline of Tai, Socher and
  * Manning, "Improved Semantic Representations From Tree-Structured Long Short-Term Memory Networks" (2015), table 2. As
  * an option, the classifier has a hidden layer.
  *
@@ -9,7 +9,7 @@
  *     (h_b(k), c_b(k)) = LSTM_b(x_k, h_b(k + 1), c_b(k + 1))      from right to left
  *     s = tanh(W_h D([h_f(n); h_b(1)]) + b_h)                     with --mlp 0: s = [h_f(n); h_b(1)]
  *     p(label) = softmax(W_s D(s) + b_s)
- * With --layers, both LSTMs of each further layer read D([h_f(k); h_b(k)]) of the layer below it; s has those of the last.
+ * With --layers, both LSTMs of each further layer read D([h_f(k); h_b(k)]) of the preceding layer; s reads the last layer.
  * Both LSTMs begin with zeros. Their equations are in sequence.h; each has weights of its own.
  *
  * Parameters, with V words, C classes, e = embed, d = hidden, m = mlp, L = layers:

@@ -9,9 +9,9 @@
  *     (h_b(k), c_b(k)) = LSTM_b(x_k, h_b(k + 1), c_b(k + 1))      from right to left
  *     s_k = tanh(W_h [h_f(k); h_b(k)] + b_h)                      with --mlp 0: s_k = [h_f(k); h_b(k)]
  *     p(tag of w_k) = softmax(W_s s_k + b_s)
- * With --layers, both LSTMs of each further layer read D([h_f(k); h_b(k)]) of the layer below it, where D is dropout;
- * s_k has those of the last. Both LSTMs begin with zeros. Their equations are in sequence.h; the paper's LSTM
- * (section 2.1) also has weights from c to the gates, which these do not have.
+ * With --layers, both LSTMs of each further layer read D([h_f(k); h_b(k)]) of the preceding layer, where D is dropout;
+ * s_k reads the last layer. Both LSTMs begin with zeros. Their equations are in sequence.h; the paper's LSTM
+ * (section 2.1) also has weights from c to the gates, which are left out here.
  *
  * Parameters, with V words, C classes, e = embed, d = hidden, m = mlp, L = layers:
  *     V e + 8 d (e + d + 1) + (L - 1) 8 d (3 d + 1) + m (2 d + 1) + C (m + 1);

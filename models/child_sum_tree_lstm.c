@@ -9,7 +9,7 @@
  *     u    = tanh(W_u x + U_u h~ + b_u)                      (6)
  *     c    = i * u + sum of f_k * c_k over k in C(j)         (7)
  *     h    = o * tanh(c)                                     (8)
- * A word's class is said from h alone: from the word and the words below it. The order of the words does not count. The paper
+ * A word's class is predicted from h alone: from the word and its descendants. The order of the words does not matter. The paper
  * labels the phrases of sentiment trees; here labels are what the examples have: relations to heads, or labels of sentences at
  * their roots.
  *
@@ -26,7 +26,7 @@ typedef struct child_sum_net {
     part_net base;
     vpps_param embedding, W[GATES], U[GATES], b[GATES];
     vpps_cell word;
-    uint32_t *order; /* scratch of order_words, for sentences of fewer words than capacity */
+    uint32_t *order; /* scratch memory of order_words, for sentences of fewer than `capacity` words */
     uint32_t capacity;
 } child_sum_net;
 
@@ -53,7 +53,7 @@ static vpps_status declare(void *net, vpps_model *model) {
     return s == VPPS_OK ? part_classifier_declare(&t->base.classifier, model, c, d, 0) : s;
 }
 
-/* W x + U h + b of a gate; h may be a list, and so is the result then. */
+/* Returns W x + U h + b of gate k. h may be a list of children's states; then the result is a list. */
 static vpps_node gate(const child_sum_net *t, vpps_graph *g, int k, vpps_node x, vpps_node h) {
     return vpps_affine2(g, t->b[k], t->W[k], x, t->U[k], h);
 }
@@ -68,14 +68,14 @@ static vpps_status record(void *net, vpps_model *model) {
     vpps_node x = part_dropout(config, g, vpps_lookup(g, t->embedding, vpps_pull_index(g)));
     const vpps_node h_k = vpps_gather_list(g, 0, d, 1), c_k = vpps_gather_list(g, 1, d, 1);
 
-    const vpps_node sum = vpps_sum(g, 1, &h_k);             /* (2) */
-    vpps_node i = vpps_sigmoid(g, gate(t, g, I, x, sum));   /* (3) */
-    vpps_node f_k = vpps_sigmoid(g, gate(t, g, F, x, h_k)); /* (4) */
-    vpps_node o = vpps_sigmoid(g, gate(t, g, O, x, sum));   /* (5) */
-    vpps_node u = vpps_tanh(g, gate(t, g, U, x, sum));      /* (6) */
+    const vpps_node sum = vpps_sum(g, 1, &h_k);             /* eq. (2) */
+    vpps_node i = vpps_sigmoid(g, gate(t, g, I, x, sum));   /* eq. (3) */
+    vpps_node f_k = vpps_sigmoid(g, gate(t, g, F, x, h_k)); /* eq. (4) */
+    vpps_node o = vpps_sigmoid(g, gate(t, g, O, x, sum));   /* eq. (5) */
+    vpps_node u = vpps_tanh(g, gate(t, g, U, x, sum));      /* eq. (6) */
     const vpps_node kept = vpps_mul(g, f_k, c_k);
-    vpps_node c = vpps_add(g, vpps_mul(g, i, u), vpps_sum(g, 1, &kept)); /* (7) */
-    vpps_node h = vpps_mul(g, o, vpps_tanh(g, c));                       /* (8) */
+    vpps_node c = vpps_add(g, vpps_mul(g, i, u), vpps_sum(g, 1, &kept)); /* eq. (7) */
+    vpps_node h = vpps_mul(g, o, vpps_tanh(g, c));                       /* eq. (8) */
 
     vpps_scatter(g, h);
     vpps_scatter(g, c);
@@ -95,14 +95,14 @@ static void destroy(void *net) {
 
 /* ---------------------------------------------------------------- a tree */
 
-/* A sentence's words, heads before their dependents; the dependents of word k are children[first[k + 1]] to
- * children[first[k + 2]], and the roots children[first[0]] to children[first[1]]. */
+/* A sentence's words, heads before their dependents. The dependents of word k are children[first[k + 1]] to
+ * children[first[k + 2]] - 1; the roots are children[first[0]] to children[first[1]] - 1. */
 typedef struct tree_order {
-    uint32_t *words, *children; /* n */
-    uint32_t *first;            /* n + 2 */
+    uint32_t *words, *children; /* n entries each */
+    uint32_t *first;            /* n + 2 entries */
 } tree_order;
 
-/* Fills in *out, which points into t's scratch memory. False: out of memory. */
+/* Fills in *out, whose arrays are t's scratch memory. Returns false when out of memory. */
 static bool order_words(child_sum_net *t, const uint32_t *heads, uint32_t n, tree_order *out) {
     if (n >= t->capacity) {
         uint32_t *grown = realloc(t->order, (3 * (size_t)n + 2) * sizeof *grown);
@@ -115,7 +115,7 @@ static bool order_words(child_sum_net *t, const uint32_t *heads, uint32_t n, tre
     memset(first, 0, (n + 2) * sizeof *first);
     for (uint32_t k = 0; k < n; k++) first[heads[k]]++;
     for (uint32_t h = 0; h <= n; h++) first[h + 1] += first[h];
-    for (uint32_t k = n; k-- > 0;) children[--first[heads[k]]] = k; /* `first` is where each one's end, then begin */
+    for (uint32_t k = n; k-- > 0;) children[--first[heads[k]]] = k; /* `first` holds each list's end, then its begin */
     while (n_words < first[1]) words[n_words] = children[n_words], n_words++;
     for (uint32_t at = 0; at < n_words; at++) {
         for (uint32_t c = first[words[at] + 1]; c < first[words[at] + 2]; c++) words[n_words++] = children[c];

@@ -1,5 +1,6 @@
-/* crf.c - see crf.h. The forward algorithm keeps a_k: the log of the sums of e^s over the tags up to word k, minus its own log sum exp, so
- * that it stays small however long the sentence is. The part that is subtracted is the growth of the log of all sums at word k. */
+/* crf.c - records the conditional random field. The forward algorithm keeps a_k, the log of the sums of e^s over all
+ * tags up to word k, minus the log sum exp of a_k itself, so that a_k stays small in long sentences. The subtracted
+ * part is the growth of the log of all sums at word k. */
 #include "crf.h"
 
 vpps_status part_crf_declare(part_crf *c, vpps_model *model, const net_config *config) {
@@ -17,7 +18,8 @@ static vpps_node one_hot(const part_crf *c, vpps_graph *g, uint32_t tag) {
     return vpps_smooth_label(g, vpps_ones(g, c->classes, 1), tag, 0);
 }
 
-/* Scatters a, and pushes the loss of this word: the gain of all paths minus the gain of the right one. */
+/* Scatters a, normalised, and pushes the loss of this word: the growth of the log sum of all paths minus that of the
+ * gold path. */
 static void finish(vpps_graph *g, vpps_node a, vpps_node right) {
     vpps_scatter(g, vpps_log_softmax(g, a));
     vpps_push(g, vpps_sub(g, vpps_log_sum_exp(g, a), right));
@@ -32,7 +34,7 @@ static vpps_status record_first(part_crf *c, vpps_model *model) {
     return vpps_cell_end(g, &c->first);
 }
 
-/* Column i of T + a has the scores that lead to tag i. */
+/* Records the cell of every word but the first. Column i of T + a has the scores of all ways to tag i. */
 static vpps_status record_next(part_crf *c, vpps_model *model) {
     vpps_graph *g;
     const vpps_status s = vpps_cell_begin(model, "crf next", &g);

@@ -27,8 +27,9 @@ enum { FORWARD, BACKWARD, DIRECTIONS };
 
 typedef struct gat_round {
     vpps_param types[DIRECTIONS], W_q, b_q, W_v, a, W_o, W_h, b_o;
-    vpps_cell type[DIRECTIONS]; /* pushes the type's vector, a head's rows each */
-    /* Children: the node, then its neighbours. Pulls a list for each head: its rows of the edges' types. */
+    vpps_cell type[DIRECTIONS]; /* pushes the vector of an edge type, one slice for each head */
+    /* Children: the node, then its neighbours. Pulls a list for each head: the head's slice of the edges' type
+     * vectors. */
     vpps_cell node;
 } gat_round;
 
@@ -38,10 +39,10 @@ typedef struct gat_net {
     vpps_param embedding, W_x, W_n, b_x;
     gat_round rounds[NET_LAYERS];
     vpps_cell word, mean;
-    part_vertices lists; /* scratch of list_neighbours and add_round */
+    part_vertices lists; /* scratch memory of link_nodes and add_round */
 } gat_net;
 
-/* What a node scatters: h, q, and v of each head. */
+/* The outputs that a node scatters: h, q, and v of each head. */
 enum { NODE_H, NODE_Q, NODE_V };
 
 static uint32_t rounds_of(const gat_net *t) { return t->base.config.layers ? t->base.config.layers : 1; }
@@ -83,12 +84,12 @@ static vpps_status declare(void *net, vpps_model *model) {
 
 /* ---------------------------------------------------------------- cells */
 
-/* Rows of head number k. */
+/* Returns the rows of head k. */
 static vpps_node rows_of(const gat_net *t, vpps_graph *g, vpps_node x, uint32_t k) {
     return vpps_slice(g, x, k * t->head, t->head);
 }
 
-/* Scatters h and what round `r` reads of it; r NULL: there is none. */
+/* Scatters h, and q and v for the round `r` that reads them; r NULL: there is no further round. */
 static void scatter_node(const gat_net *t, vpps_graph *g, const gat_round *r, vpps_node h) {
     vpps_scatter(g, h);
     if (!r) return;
@@ -118,7 +119,7 @@ static vpps_status record_type(const gat_net *t, vpps_model *model, gat_round *r
     return vpps_cell_end(g, &r->type[direction]);
 }
 
-/* The heads' m, one below the other. */
+/* Returns the m of all heads, stacked. */
 static vpps_node attend(const gat_net *t, vpps_graph *g, const gat_round *r, vpps_node q) {
     vpps_node sums[PART_MOST_HEADS];
     const vpps_node a = vpps_parameter(g, r->a);
@@ -186,17 +187,18 @@ static void destroy(void *net) {
 
 /* ---------------------------------------------------------------- a graph */
 
-/* An example's vertices, and the neighbours of each node. */
+/* The vertices of an example, and the neighbours of each node. */
 typedef struct linked {
-    uint32_t n;            /* nodes */
-    vpps_vertex *at;       /* of each node, after the rounds so far */
-    vpps_vertex *now;      /* in the round at hand */
-    uint32_t *first;       /* the neighbours of node i are number first[i] to first[i + 1] - 1 of the next two: */
-    uint32_t *near;        /* nodes */
-    uint32_t *type;        /* DIRECTIONS * type + direction */
-    vpps_vertex *of_type;  /* of each such number in the round at hand; VPPS_NO_VERTEX: none yet */
-    vpps_vertex *children; /* room for one node's */
-    vpps_node *pulls;      /* room for those of one node, head after head */
+    uint32_t n;       /* number of nodes */
+    vpps_vertex *at;  /* each node's vertex after the rounds so far */
+    vpps_vertex *now; /* each node's vertex in the current round */
+    uint32_t *first;  /* node i has the neighbours near[first[i]] to near[first[i + 1] - 1] */
+    uint32_t *near;   /* neighbouring nodes */
+    uint32_t *type;   /* for each neighbour, DIRECTIONS * edge type + direction */
+    /* For each DIRECTIONS * type + direction, its vertex in the current round; VPPS_NO_VERTEX: not made yet. */
+    vpps_vertex *of_type;
+    vpps_vertex *children; /* memory for the children of one node */
+    vpps_node *pulls;      /* memory for the pulled values of one node, head after head */
 } linked;
 
 static void list_neighbours(linked *l, const net_example *x) {
@@ -206,7 +208,8 @@ static void list_neighbours(linked *l, const net_example *x) {
         l->first[x->edges[e].from + 2]++;
     }
     for (uint32_t i = 0; i < l->n; i++) l->first[i + 2] += l->first[i + 1];
-    for (uint32_t e = 0; e < x->n_edges; e++) { /* first[i + 1] is where the next one goes, and ends where i's end */
+    /* first[i + 1] is the next free place of node i, and in the end where i's neighbours end */
+    for (uint32_t e = 0; e < x->n_edges; e++) {
         const net_edge *edge = &x->edges[e];
         const uint32_t to = l->first[edge->to + 1]++;
         l->near[to] = edge->from;
@@ -217,7 +220,7 @@ static void list_neighbours(linked *l, const net_example *x) {
     }
 }
 
-/* Fills in *l, which points into t's scratch memory. False: out of memory. */
+/* Fills in *l, whose arrays are t's scratch memory. Returns false when out of memory. */
 static bool link_nodes(gat_net *t, const net_example *x, linked *l) {
     const net_config *c = &t->base.config;
     const uint32_t n = x->sentence.n_words;
@@ -240,7 +243,7 @@ static bool link_nodes(gat_net *t, const net_example *x, linked *l) {
     return true;
 }
 
-/* The vertex of a type in a direction, which all of an example's edges share. */
+/* Returns the vertex of an edge type in a direction, which all edges of the example share. */
 static vpps_vertex vertex_of_type(const gat_round *r, vpps_graph *g, linked *l, uint32_t number) {
     const uint32_t type = number / DIRECTIONS;
     if (l->of_type[number] == VPPS_NO_VERTEX) {

@@ -1,6 +1,6 @@
 /* lattice_gru.c - translation from a lattice of words: Su, Tan, Xiong, Ji, Shi and Liu, "Lattice-Based Recurrent Neural Network Encoders
  * for Neural Machine Translation" (AAAI 2017), the deep word-lattice GRU (DWL-GRU) with the gating operation. The source need not be
- * segmented into words: the arcs offer several segmentations, and the encoder reads them all.
+ * segmented into words: the arcs are several segmentations, and the encoder reads them all.
  *
  * Encoder. Every arc k into a node is a GRU step (sequence.h), with the same parameters, from the state of the node where
  * the arc begins with the embedding of its word or character. The states h_k of a node's arcs make the node's:
@@ -44,7 +44,7 @@ static vpps_status declare(void *net, vpps_model *model) {
 
 /* ---------------------------------------------------------------- cells */
 
-/* Children: a node's arcs. */
+/* Records the cell that merges the states of a node's arcs, its children. */
 static vpps_status record_merge(lattice_gru_net *t, vpps_model *model) {
     vpps_graph *g;
     const vpps_status s = vpps_cell_begin(model, "lattice-gru merge", &g);
@@ -75,7 +75,7 @@ static vpps_status create(void **net, vpps_model *model, const net_config *confi
 
 /* ---------------------------------------------------------------- a lattice */
 
-/* Node k, from those before it; `steps` has room for as many vertices as arcs go into it. */
+/* Adds node k after all earlier nodes, whose vertices are at[]. `steps` has room for the arcs into the node. */
 static vpps_vertex add_node(const lattice_gru_net *t, vpps_graph *g, const vpps_lattice *lattice, uint32_t k,
                             const vpps_vertex *at, vpps_vertex *steps) {
     const vpps_lattice_arc *arcs = lattice->arcs + lattice->first_arc[k];

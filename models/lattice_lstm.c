@@ -26,16 +26,16 @@
 #include "crf.h"
 #include "sequence.h"
 
-enum { I, F, O, U };          /* gates of a character, in the order of part_recurrent's */
-enum { W_I, W_F, W_U, LINK }; /* those of a word */
+enum { I, F, O, U };          /* gates of a character, in part_recurrent's order */
+enum { W_I, W_F, W_U, LINK }; /* gates of a word */
 
 typedef struct lattice_lstm_net {
     part_net base;
     part_embedding characters;
     vpps_param words;
-    part_recurrent step; /* a character where no word ends */
+    part_recurrent step; /* the step of a character where no word ends */
     vpps_param W[4], U[4], b[4];
-    vpps_cell character, word, join; /* where words end */
+    vpps_cell character, word, join; /* the cells where words end */
     part_crf crf;
 } lattice_lstm_net;
 
@@ -72,7 +72,7 @@ static vpps_status scatter_share(vpps_graph *g, vpps_node gate, vpps_node cell) 
     return s == VPPS_OK ? vpps_scatter(g, vpps_mul(g, weight, cell)) : s;
 }
 
-/* Eq. (11) as far as it goes without the preceding cell; the output gate is for the join. */
+/* Records eq. (11) without the preceding cell state, which f would multiply. The output gate is passed to the join. */
 static vpps_status record_character(lattice_lstm_net *t, vpps_model *model) {
     const part_recurrent *p = &t->step;
     vpps_graph *g;
@@ -89,7 +89,7 @@ static vpps_status record_character(lattice_lstm_net *t, vpps_model *model) {
     return vpps_cell_end(g, &t->character);
 }
 
-/* Eqs. (13) and (14). Child: the node where the word begins; x: the character where it ends. */
+/* Records eqs. (13) and (14). Child: the node where the word begins; x: the character where the word ends. */
 static vpps_status record_word(lattice_lstm_net *t, vpps_model *model) {
     const net_config *config = &t->base.config;
     const uint32_t d = config->hidden;
@@ -110,7 +110,7 @@ static vpps_status record_word(lattice_lstm_net *t, vpps_model *model) {
     return vpps_cell_end(g, &t->word);
 }
 
-/* Eqs. (15) and (16). Children: the character, then the words. */
+/* Records eqs. (15) and (16). Children: the character, then the words. */
 static vpps_status record_join(lattice_lstm_net *t, vpps_model *model) {
     const uint32_t d = t->base.config.hidden;
     vpps_graph *g;
@@ -144,7 +144,7 @@ static vpps_status create(void **net, vpps_model *model, const net_config *confi
 
 /* ---------------------------------------------------------------- a lattice */
 
-/* Node k, from those before it; `shares` has room for as many vertices as arcs go into it. */
+/* Adds node k after all earlier nodes, whose vertices are at[]. `shares` has room for the arcs into the node. */
 static vpps_vertex add_node(const lattice_lstm_net *t, vpps_graph *g, const vpps_lattice *lattice, uint32_t k,
                             const vpps_vertex *at, vpps_vertex *shares) {
     const vpps_lattice_arc *arcs = lattice->arcs + lattice->first_arc[k];
@@ -154,7 +154,8 @@ static vpps_vertex add_node(const lattice_lstm_net *t, vpps_graph *g, const vpps
 
     shares[0] = vpps_apply(
         g, VPPS_APPLICATION(.cell = t->character, .n_children = 1, .children = &at[k - 1], .n_pulls = 1, .pulls = &x));
-    for (uint32_t a = 1; a < n; a++) { /* an arc begins before its word's first character; a word has two at least */
+    /* an arc starts one node before its word's first character; a word has at least two characters */
+    for (uint32_t a = 1; a < n; a++) {
         shares[a] = vpps_apply(g, VPPS_APPLICATION(.cell = t->word, .n_children = 1, .children = &at[arcs[a].from + 1],
                                                    .n_pulls = 1, .pulls = &x, .n_indices = 1, .indices = &arcs[a].id));
     }
@@ -202,7 +203,7 @@ const network lattice_lstm = {
     .options = options,
     .embedding = "words",
     .kind = NET_LATTICES,
-    .defaults = {.embed = 50, .hidden = 200}, /* the paper's */
+    .defaults = {.embed = 50, .hidden = 200}, /* the paper's sizes */
     .create = create,
     .add = add,
     .chain = chain,

@@ -5,7 +5,7 @@
  *
  *     x_t = D(embedding of w_t)      h_t, c_t = LSTM(x_t, h_t-1, c_t-1)   h_-1 = c_-1 = 0    (sequence.h)
  *     p(w_t+1 | w_0 .. w_t) = softmax(W_s D(h_t) + b_s)                   D: dropout
- * With --layers, each further LSTM reads D(h_t) of the one below it, and h_t above is that of the last.
+ * With --layers, each further LSTM reads D(h_t) of the preceding one; h_t in p is the last one's.
  *
  * Parameters, with V words, C classes (the words again), e = embed, d = hidden, L = layers:
  *     V e + 4 d (e + d + 1) + (L - 1) 4 d (2 d + 1) + C d + C.
@@ -39,7 +39,7 @@ vpps_status lstm_lm_create(void **net, vpps_model *model, const net_config *conf
     return part_create(net, sizeof(lstm_lm_net), model, config, declare, record);
 }
 
-/* Where the LSTMs begin: with the states of d, or with zeros where there is no d, or it has none. */
+/* Starts the LSTMs from the states in d, or from zeros if d is NULL or has no states. */
 static void begin(const lstm_lm_net *n, vpps_graph *g, const net_decoding *d, vpps_vertex *at) {
     if (d && d->n_states) {
         part_stack_resume(&n->lstm, g, d->states, at);

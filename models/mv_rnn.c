@@ -12,14 +12,15 @@
 
 typedef struct mv_rnn_net {
     part_net base;
-    vpps_param vectors, matrices;      /* words: n, n x n */
-    vpps_param W_l, W_r, W_M_l, W_M_r; /* n x n */
+    vpps_param vectors, matrices;      /* tables over the words: vectors of n, matrices n x n */
+    vpps_param W_l, W_r, W_M_l, W_M_r; /* n x n each */
     vpps_cell leaf, inner;
 } mv_rnn_net;
 
 /* ---------------------------------------------------------------- parameters */
 
-/* Adds `factor` to the diagonal of a parameter's n x n matrix; of a table's, those that this process has. */
+/* Adds `factor` to the diagonals of a parameter's n x n matrices. Of a table that is divided among processes, changes
+ * this process's entries. */
 static vpps_status add_identity(vpps_model *model, vpps_param param, uint32_t n, float factor) {
     vpps_param_info info = {.size = sizeof info};
     float *values = vpps_param_values(model, param);
@@ -75,11 +76,11 @@ static vpps_status record_inner(mv_rnn_net *t, vpps_model *model) {
     vpps_node a = vpps_gather(g, 0, 0, n, 1), A = vpps_gather(g, 0, 1, n, n);
     vpps_node b = vpps_gather(g, 1, 0, n, 1), B = vpps_gather(g, 1, 1, n, n);
 
-    /* (2) p = tanh(W [B a; A b]) */
+    /* eq. (2): p = tanh(W [B a; A b]) */
     vpps_node Ba = vpps_matmul(g, B, a), Ab = vpps_matmul(g, A, b);
     const vpps_node p = vpps_tanh(g, vpps_affine2(g, VPPS_NO_PARAM, t->W_l, Ba, t->W_r, Ab));
     vpps_scatter(g, p);
-    /* (3) P = W_M [A; B] */
+    /* eq. (3): P = W_M [A; B] */
     vpps_scatter(g, vpps_affine2(g, VPPS_NO_PARAM, t->W_M_l, A, t->W_M_r, B));
     part_classifier_add(&t->base.classifier, g, p);
     return vpps_cell_end(g, &t->inner);

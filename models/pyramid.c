@@ -1,4 +1,4 @@
-/* pyramid.c - the vertices of a sentence, level by level. */
+/* pyramid.c - adds the vertices of a sentence level by level. */
 #include "pyramid.h"
 
 vpps_status pyramid_add(vpps_graph *g, const vpps_tree *tree, vpps_cell leaf, vpps_cell inner,
@@ -13,7 +13,7 @@ vpps_status pyramid_add(vpps_graph *g, const vpps_tree *tree, vpps_cell leaf, vp
         if (node->left < 0)
             at[n++] = vpps_apply(g, VPPS_APPLICATION(.cell = leaf, .n_indices = 1, .indices = &node->word));
     }
-    for (; n > 1; n--) { /* in place: at[i] is the left one of its last pair when it is replaced */
+    for (; n > 1; n--) { /* in place: when at[i] is replaced, it is no longer needed as a left neighbour */
         for (uint32_t i = 0; i + 1 < n; i++)
             at[i] = vpps_apply(g, VPPS_APPLICATION(.cell = inner, .n_children = 2, .children = &at[i]));
     }

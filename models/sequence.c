@@ -1,4 +1,4 @@
-/* sequence.c - see sequence.h. */
+/* sequence.c - records embeddings, recurrent steps, and layers of them. */
 #include "sequence.h"
 
 /* ---------------------------------------------------------------- embeddings */
@@ -22,8 +22,8 @@ vpps_node part_embed(const part_embedding *e, vpps_graph *g, uint32_t index) {
 
 /* ---------------------------------------------------------------- recurrent steps */
 
-enum { I, F, O, LSTM_U }; /* an LSTM's gates */
-enum { R, Z, GRU_U };     /* a GRU's */
+enum { I, F, O, LSTM_U }; /* gates of an LSTM */
+enum { R, Z, GRU_U };     /* gates of a GRU */
 
 static const struct {
     uint32_t n_gates;
@@ -72,7 +72,7 @@ static void next_gru(const part_recurrent *p, vpps_graph *g, vpps_node x, vpps_n
     vpps_node r = vpps_sigmoid(g, gate(p, g, R, x, h));
     vpps_node z = vpps_sigmoid(g, gate(p, g, Z, x, h));
     vpps_node u = vpps_tanh(g, gate(p, g, GRU_U, x, vpps_mul(g, r, h)));
-    states[0] = vpps_add(g, u, vpps_mul(g, z, vpps_sub(g, h, u))); /* z h + (1 - z) u */
+    states[0] = vpps_add(g, u, vpps_mul(g, z, vpps_sub(g, h, u))); /* h' = z h + (1 - z) u */
 }
 
 uint32_t part_recurrent_states(const part_recurrent *r) { return r->unit == PART_LSTM ? 2 : 1; }
@@ -116,7 +116,7 @@ typedef struct layer_name {
     char text[64];
 } layer_name;
 
-/* NAME, NAME2, NAME3: what begins the names of parameters, and the names of cells. */
+/* Returns NAME, NAME2, NAME3, ...: the beginning of the names of a layer's parameters and cells. */
 static layer_name name_layer(const char *name, uint32_t layer) {
     layer_name n;
     if (layer) {

@@ -21,8 +21,8 @@ static vpps_status declare(void *net, vpps_model *model) {
     const uint32_t d = c->hidden, e = c->embed;
     tree_lstm_leaf *leaf = &t->leaf;
     tree_lstm_inner *inner = &t->inner;
-    /* Forget gates begin half open, not open as those of Tree-LSTMs: a cell is then the mean of its two neighbours' plus what is new. With
-     * open gates it would be their sum, and double from level to level. */
+    /* Forget gates begin half open (bias 0), unlike those of Tree-LSTMs: a new cell is then the mean of its two
+     * neighbours' cells plus the new part. With open gates it would be their sum, and double from level to level. */
     const part_parameter parameters[] = {
         {&leaf->embedding, "embedding", c->words, e, 1, NULL},
         {&leaf->W_i, "W_i", 0, d, e, NULL},

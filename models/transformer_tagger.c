@@ -12,7 +12,7 @@
  *     x_k = y + D(W_2 D(gelu(W_1 norm_2(y) + b_1)) + b_2)
  * And of the last layer's x_k:
  *     p(tag of w_k) = softmax(W_s D(norm(x_k)) + b_s)
- * The keys have no bias: softmax would not see it.
+ * The keys have no bias, since a bias would not change the softmax.
  *
  * A word is a vertex of each layer. It reads its own x and q, and the list of k and v of all words.
  *
@@ -26,7 +26,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A normalisation's parameters. */
+/* The parameters of a layer normalisation. */
 typedef struct norm {
     vpps_param gain, bias;
 } norm;
@@ -34,23 +34,25 @@ typedef struct norm {
 typedef struct layer {
     norm attention, feed;
     vpps_param W_q, b_q, W_k, W_v, b_v, W_o, b_o, W_1, b_1, W_2, b_2;
-    vpps_cell cell; /* children: the word below, then all words below, which scatter x, q, k, v; so does the cell */
+    /* Children: the word in the preceding layer, then all words of that layer. Children and this cell scatter x, q, k,
+     * v. */
+    vpps_cell cell;
 } layer;
 
 typedef struct transformer_net {
     part_net base;
-    uint32_t n_layers, head; /* layers; elements of a head */
+    uint32_t n_layers, head; /* number of layers; elements of a head */
     vpps_param embedding;
     layer layers[NET_LAYERS];
     norm last;
     part_crf crf;
-    vpps_cell word; /* pulls its position's vector; scatters x, q, k, v */
+    vpps_cell word; /* the first layer's input: pulls its position's vector; scatters x, q, k, v */
     float *positions;
     uint32_t n_positions;
 } transformer_net;
 
-/* A word's outputs: x, q, and k and v of each head, so that a cell that reads them for each word of a sentence reads them where they
- * lie. */
+/* The outputs of a word: x, q, then k and v of each head. All layers use these numbers, so that a cell reads the same
+ * output of every word in place. */
 enum { X, Q, HEADS };
 static uint32_t key_of(uint32_t head) { return HEADS + 2 * head; }
 static uint32_t value_of(uint32_t head) { return HEADS + 2 * head + 1; }
@@ -103,14 +105,14 @@ static vpps_node normalise(vpps_graph *g, const norm *n, vpps_node x) {
     return vpps_layer_norm(g, x, vpps_parameter(g, n->gain), vpps_parameter(g, n->bias), 1e-5f);
 }
 
-/* Scatters x and what layer `l` reads of it: q, k, v. */
+/* Scatters x, and q, k and v for the layer `l` that reads them. */
 static void scatter_word(const transformer_net *t, vpps_graph *g, const layer *l, vpps_node x) {
     const vpps_node z = normalise(g, &l->attention, x);
     const vpps_node q = vpps_affine1(g, l->b_q, l->W_q, z), k = vpps_matvec(g, l->W_k, z);
     const vpps_node v = vpps_affine1(g, l->b_v, l->W_v, z);
     vpps_scatter(g, x);
     vpps_scatter(g, vpps_scale(g, q, 1 / sqrtf((float)t->head)));
-    for (uint32_t h = 0; h < t->base.config.heads; h++) { /* in the order of key_of and value_of */
+    for (uint32_t h = 0; h < t->base.config.heads; h++) { /* k and v in the order of key_of and value_of */
         vpps_scatter(g, vpps_slice(g, k, h * t->head, t->head));
         vpps_scatter(g, vpps_slice(g, v, h * t->head, t->head));
     }
@@ -127,7 +129,7 @@ static vpps_status record_word(transformer_net *t, vpps_model *model) {
     return vpps_cell_end(g, &t->word);
 }
 
-/* The heads' sums of values, one below the other. */
+/* Returns the sums of values of all heads, stacked. */
 static vpps_node attend(const transformer_net *t, vpps_graph *g, vpps_node q) {
     vpps_node sums[PART_MOST_HEADS];
     for (uint32_t h = 0; h < t->base.config.heads; h++) {
@@ -180,7 +182,8 @@ static void destroy(void *net) {
 
 /* ---------------------------------------------------------------- a sentence */
 
-/* Makes p_k of all words up to number n, for all sentences. False: out of memory. */
+/* Computes the position vectors p_k of the first n words, which all sentences share. Returns false when out of
+ * memory. */
 static bool reserve_positions(transformer_net *t, uint32_t n) {
     const uint32_t d = t->base.config.hidden;
     if (n <= t->n_positions) return true;
@@ -197,7 +200,7 @@ static bool reserve_positions(transformer_net *t, uint32_t n) {
     return true;
 }
 
-/* Replaces the vertices of the layer below by this layer's. children: room for one more than the words. */
+/* Replaces the vertices of the preceding layer by this layer's. `children` has room for n + 1 vertices. */
 static void add_layer(const layer *l, vpps_graph *g, uint32_t n, vpps_vertex *at, vpps_vertex *children) {
     memcpy(children + 1, at, n * sizeof *at);
     for (uint32_t k = 0; k < n; k++) {

@@ -23,7 +23,7 @@
 
 static bool attends(const translate_net *t) { return t->base.config.attention || t->base.config.input_feeding; }
 
-/* Vectors that a step hands to the next: the states of all layers, and with input feeding s~. */
+/* Returns the number of vectors that a step passes to the next: the states of all layers, and with input feeding s~. */
 static uint32_t n_handed(const translate_net *t) {
     return part_stack_states(&t->decoder) + t->base.config.input_feeding;
 }
@@ -48,14 +48,14 @@ void translate_destroy(void *net) {
 
 /* ---------------------------------------------------------------- cells */
 
-/* s~, of a list h and s. */
+/* Returns s~ for the list h of encoder states and the decoder's state s. */
 static vpps_node attend(const translate_net *t, vpps_graph *g, vpps_node h, vpps_node s) {
-    vpps_node a = vpps_softmax_list(g, vpps_dot(g, h, s)); /* (7), (8) */
+    vpps_node a = vpps_softmax_list(g, vpps_dot(g, h, s)); /* eqs. (7), (8) */
     const vpps_node both[] = {vpps_weighted_sum_list(g, a, h), s};
-    return vpps_tanh(g, vpps_matvec(g, t->W_a, vpps_concat(g, 2, both))); /* (5) */
+    return vpps_tanh(g, vpps_matvec(g, t->W_a, vpps_concat(g, 2, both))); /* eq. (5) */
 }
 
-/* A list is pulled: the memory. */
+/* Records the cell of attention, which pulls the memory as a list, and the decoder's state. */
 static vpps_status record_attention(translate_net *t, vpps_model *model) {
     const net_config *c = &t->base.config;
     vpps_graph *g;
@@ -66,13 +66,14 @@ static vpps_status record_attention(translate_net *t, vpps_model *model) {
     return vpps_cell_end(g, &t->attention);
 }
 
-/* h of the last layer, after a step that reads x and, with input feeding, s~ of the preceding step, the last of what it handed on. */
+/* Returns the last layer's h after a step that reads x, and with input feeding also the preceding step's s~, which is
+ * the last entry of `handed`. */
 static vpps_node next_top(const translate_net *t, vpps_graph *g, bool dropout, vpps_node x, vpps_node *handed) {
     if (t->base.config.input_feeding) x = vpps_concat(g, 2, (vpps_node[]){x, handed[n_handed(t) - 1]});
     return part_stack_next(&t->decoder, g, dropout, x, handed);
 }
 
-/* Pulls the word's embedding, and a list, the memory. */
+/* Records a decoder step with input feeding, which pulls the word's embedding, and the memory as a list. */
 static vpps_status record_fed_step(translate_net *t, vpps_model *model) {
     const uint32_t hidden = t->base.config.hidden, n = n_handed(t);
     vpps_node handed[NET_STATES] = {0};
@@ -86,12 +87,12 @@ static vpps_status record_fed_step(translate_net *t, vpps_model *model) {
     return vpps_cell_end(g, &t->fed_step);
 }
 
-/* Values that a turn of greedy search hands to the next: is there one, the latest word, the log-probability of all words so far, the word's
- * embedding, the vectors of the decoder's steps. */
+/* The values that a turn of greedy search passes to the next one: whether the translation goes on, the latest word, the
+ * log-probability of all words so far, that word's embedding, the states of the decoder. */
 enum { GOES_ON, WORD, LOG_P, EMBEDDING, STATES };
 
-/* Reads the preceding word's embedding, which it gathers, and predicts the likeliest next word. Pulled: the end word's number, a list, the
- * memory. */
+/* Records a turn of greedy search: it gathers the preceding word's embedding and chooses the likeliest next word. It
+ * pulls the end word's number, and the memory as a list. */
 static vpps_status record_turn(translate_net *t, vpps_model *model) {
     const net_config *c = &t->base.config;
     const uint32_t n = n_handed(t);
@@ -158,9 +159,10 @@ vpps_status translate_encoded(translate_net *t, vpps_graph *g, const vpps_vertex
 
 /* ---------------------------------------------------------------- words of the target */
 
-/* The decoder before its first word, or before its next one. */
+/* The decoder between two words. */
 typedef struct place {
-    vpps_vertex at[NET_LAYERS]; /* scatter the states; with input feeding at[0] all that is handed on */
+    /* vertices that scatter the states; with input feeding at[0] scatters all that is passed on */
+    vpps_vertex at[NET_LAYERS];
     const vpps_node *memory;
     uint32_t n_memory;
 } place;
@@ -183,7 +185,7 @@ static vpps_node read_fed_word(const translate_net *t, vpps_graph *g, uint32_t w
     return vpps_scattered(g, p->at[0], n_handed(t) - 1);
 }
 
-/* Reads a word and returns the output layer's input: s~, or without attention s. */
+/* Adds a step that reads a word. Returns the output layer's input: s~, or s without attention. */
 static vpps_node read_word(const translate_net *t, vpps_graph *g, uint32_t word, place *p) {
     if (t->base.config.input_feeding) return read_fed_word(t, g, word, p);
     const vpps_node s = part_stack_step(&t->decoder, g, p->at, part_embed(&t->target, g, word));

@@ -23,11 +23,12 @@
 typedef struct tree_gru_net {
     part_net base;
     vpps_param embedding;
-    vpps_param W_z, W_u;                                     /* hidden x embed */
-    vpps_param U_rl_l, U_rl_r, U_rr_l, U_rr_r;               /* hidden x hidden: gate, child */
-    vpps_param U_zl_l, U_zl_r, U_zr_l, U_zr_r, U_z_l, U_z_r; /* the gates of l, r and u */
+    vpps_param W_z, W_u; /* hidden x embed */
+    /* hidden x hidden; names end with the gate and the child */
+    vpps_param U_rl_l, U_rl_r, U_rr_l, U_rr_r;
+    vpps_param U_zl_l, U_zl_r, U_zr_l, U_zr_r, U_z_l, U_z_r; /* update gates of l, r and u */
     vpps_param U_u_l, U_u_r;
-    vpps_param b_rl, b_rr, b_zl, b_zr, b_z, b_u; /* hidden */
+    vpps_param b_rl, b_rr, b_zl, b_zr, b_z, b_u; /* vectors of `hidden` */
     vpps_cell leaf, inner;
 } tree_gru_net;
 

@@ -26,7 +26,7 @@ static vpps_status declare(void *net, vpps_model *model) {
     part_classifier *classifier = &t->base.classifier;
     tree_lstm_leaf *leaf = &t->leaf;
     tree_lstm_inner *inner = &t->inner;
-    /* The paper does not say how biases begin. */
+    /* Biases begin at zero, except forget gates; the paper does not say how they begin. */
     const part_parameter parameters[] = {
         {&leaf->embedding, "embedding", c->words, e, 1, &part_small},
         {&leaf->W_i, "W_i", 0, d, e, NULL},
@@ -60,7 +60,7 @@ static vpps_status declare(void *net, vpps_model *model) {
 
 /* ---------------------------------------------------------------- cells */
 
-/* A word at a leaf: eqs. 9 to 14 without children, so there is nothing to forget. */
+/* Records a leaf with a word: eqs. 9 to 14 without children, so there is no forget gate. */
 vpps_status tree_lstm_record_leaf(const tree_lstm_leaf *p, const net_config *config, const part_classifier *classifier,
                                   vpps_model *model, const char *name, vpps_cell *cell) {
     vpps_graph *g;
@@ -80,7 +80,7 @@ vpps_status tree_lstm_record_leaf(const tree_lstm_leaf *p, const net_config *con
     return vpps_cell_end(g, cell);
 }
 
-/* Two children l and r: eqs. 9 to 14 without a word. */
+/* Records an inner vertex with two children l and r: eqs. 9 to 14 without a word. */
 vpps_status tree_lstm_record_inner(const tree_lstm_inner *p, const net_config *config,
                                    const part_classifier *classifier, vpps_model *model, const char *name,
                                    vpps_cell *cell) {

@@ -24,7 +24,7 @@ typedef struct two_type_net {
 
 /* ---------------------------------------------------------------- parameters */
 
-/* The parameters of a kind have its number in their names: U_i_l_1 and U_i_l_2. */
+/* Declares the parameters of one kind, whose number ends their names: U_i_l_1 and U_i_l_2. */
 static vpps_status declare_inner(tree_lstm_inner *p, vpps_model *model, uint32_t d, uint32_t kind) {
     part_parameter parameters[] = {
         {&p->U_i_l, "U_i_l", 0, d, d, NULL},   {&p->U_i_r, "U_i_r", 0, d, d, NULL},
@@ -83,7 +83,7 @@ static vpps_status create(void **net, vpps_model *model, const net_config *confi
     return part_create(net, sizeof(two_type_net), model, config, declare, record);
 }
 
-/* SplitMix64's mixing (Steele, Lea and Flood 2014). */
+/* Mixes bits as SplitMix64 does (Steele, Lea and Flood 2014). */
 static uint64_t mix(uint64_t z) {
     z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
     z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;

@@ -1,4 +1,4 @@
-/* brackets.c - see brackets.h. */
+/* brackets.c - moves through a text of bracketed trees. */
 #include "brackets.h"
 
 #include "base/base.h"
@@ -27,7 +27,7 @@ vpps_status vpps_brackets_end_tree(vpps_brackets *b) {
     return b->at == b->line.end ? VPPS_OK : vpps_brackets_fail(b, "end of line after the tree");
 }
 
-/* Goes to the next line that is not blank, if the tree may go on there; else nothing happens. */
+/* Goes to the next line that is not blank if the tree may continue there; else does nothing. */
 static void go_on_in_next_line(vpps_brackets *b) {
     vpps_line line = b->line;
     while (vpps_text_next_line(&b->text, &line)) {

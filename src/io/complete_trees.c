@@ -1,27 +1,27 @@
-/* complete_trees.c - complete binary trees for Tree-FC (Looks et al. 2017; Xu et al. 2018, "Cavs"): every tree has the
- * same shape, the leaves are symbols, and the root's label is the symbol that occurs most often.
+/* complete_trees.c - complete binary trees for Tree-FC (Looks et al. 2017; Xu et al. 2018, "Cavs"): every tree has
+ * the same shape, the leaves are symbols, and the root's label is the symbol that occurs most often.
  *
- * Each tree has a favourite symbol and a strength, both uniform. A leaf is the favourite with the strength as its
- * probability, which is below 1/2, else any symbol: so trees are between obvious and nearly even. Over 100,000 trees
+ * Each tree has a favourite symbol and a strength less than 1/2, both drawn uniformly. A leaf is the favourite with
+ * the strength as its probability, else any symbol: trees are between obvious and nearly even. Over 100,000 trees
  * with the default options a constant guess is right in at most 20.2 % of the cases (tests/io checks 17 to 23 % over
- * 5,000).
- */
+ * 5,000). */
 #include "treebank.h"
 
 #include "base/base.h"
 
-#define LEAVES_LIMIT 1000000u /* keeps the node indices of a tree far below 2^31; 20 levels of C calls */
+/* Keeps the node indices of a tree far less than 2^31, and the recursion at 20 levels. */
+#define LEAVES_LIMIT 1000000u
 
 static const char symbols[] = {'a', 'b', 'c', 'd', 'e'};
 enum { N_SYMBOLS = VPPS_COUNT(symbols), STRENGTH_UNIT = 256 };
 
 typedef struct generator {
     vpps_treebank *tb;
-    size_t first; /* node where the tree begins */
+    size_t first; /* the tree's first node */
     uint64_t random;
     uint32_t n_leaves, words[N_SYMBOLS];
-    uint32_t favourite, strength; /* of the tree; of STRENGTH_UNIT */
-    uint32_t counts[N_SYMBOLS];   /* of each symbol, in the tree so far */
+    uint32_t favourite, strength; /* the tree's; strength in units of 1 / STRENGTH_UNIT */
+    uint32_t counts[N_SYMBOLS];   /* occurrences of each symbol in the tree so far */
 } generator;
 
 static uint32_t draw_symbol(generator *g) {
@@ -37,8 +37,9 @@ static int32_t most_frequent(const uint32_t counts[N_SYMBOLS]) {
     return best;
 }
 
-/* Vertices are numbered as in a heap: the root is 1, the children of k are 2k and 2k + 1, and with n leaves those from
- * n on are leaves. So any number of leaves makes a tree, whose leaves lie on two levels at most. */
+/* Adds the subtree of vertex k. Vertices are numbered as in a heap: the root is 1, the children of k are 2k and 2k + 1;
+ * of n leaves, the vertices from n on are leaves. Any number of leaves makes a tree whose leaves lie on at most two
+ * levels. */
 static vpps_status add_subtree(generator *g, uint32_t k, int32_t *index) {
     vpps_tree_node node = {-1, -1, -1, VPPS_NO_WORD};
     if (k >= g->n_leaves) {
@@ -81,6 +82,6 @@ vpps_status vpps_treebank_generate_complete(vpps_treebank *tb, const vpps_comple
         vpps_treebank_restore(tb, before);
         return status;
     }
-    if (n > 0) tb->classes = vpps_max_u32(tb->classes, N_SYMBOLS); /* few trees may lack a label that others have */
+    if (n > 0) tb->classes = vpps_max_u32(tb->classes, N_SYMBOLS); /* a few trees may lack a label that others have */
     return VPPS_OK;
 }

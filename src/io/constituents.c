@@ -1,4 +1,4 @@
-/* constituents.c - n-ary trees in memory. */
+/* constituents.c - constituent trees with any number of children, in memory. */
 #include "constituents.h"
 
 #include "base/base.h"

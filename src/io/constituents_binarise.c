@@ -1,8 +1,9 @@
-/* constituents_binarise.c - n-ary trees made binary, without recursion.
+/* constituents_binarise.c - makes trees with any number of children binary, without recursion.
  *
- * Nodes come in post-order, so that a node's subtrees are complete when the node is met: their roots lie on a stack. A node with one child,
- * which it follows directly, gets no node of its own: its label is joined to that child's. To stay in post-order, a left-branching node is
- * made as soon as its second child is complete: so a child must know its parent and its place there. */
+ * Nodes come in post-order, so that a node's subtrees are complete when the node is reached; the roots of complete
+ * subtrees lie on a stack. A node with one child, which it directly follows, gets no binary node: its label is
+ * joined to the child's. To stay in post-order, a left-branching node is made as soon as its second child is
+ * complete. Therefore a child must know its parent and its place there. */
 #include "constituents.h"
 #include "treebank.h"
 
@@ -14,12 +15,12 @@ typedef struct binariser {
     vpps_branching branching;
     vpps_vocab *labels;
     vpps_treebank *tb;
-    size_t first;     /* node where the binary tree begins */
-    uint32_t *parent; /* of each node of the tree; UINT32_MAX: the root */
-    uint32_t *place;  /* which child it is, from 0 */
-    int32_t *stack;   /* roots of complete subtrees, in the binary tree */
+    size_t first;     /* the binary tree's first node */
+    uint32_t *parent; /* per node, its parent; UINT32_MAX: the root */
+    uint32_t *place;  /* per node, which child of its parent it is, from 0 */
+    int32_t *stack;   /* roots of complete subtrees, as nodes of the binary tree */
     size_t depth;
-    char *label; /* room to join labels */
+    char *label; /* scratch memory for joined labels */
 } binariser;
 
 static vpps_status fail_memory(const binariser *b) {
@@ -42,13 +43,14 @@ static vpps_status find_parents(binariser *b) {
     return VPPS_OK;
 }
 
-/* The last node of the chain that begins at node i: as long as the next one has one child, it is i's parent. */
+/* Returns the last node of the chain of only children that begins at node i: i, its parent if i is the only child, and
+ * so on. */
 static uint32_t chain_top(const binariser *b, uint32_t i) {
     while (i + 1 < b->tree.n_nodes && b->tree.nodes[i + 1].n_children == 1) i++;
     return i;
 }
 
-/* Labels of the nodes top .. bottom joined by '+', then `mark` if there is one; as an id. */
+/* Sets *id to the label of the nodes top .. bottom joined by '+', followed by `mark` if it is not NULL. */
 static vpps_status join_labels(binariser *b, uint32_t top, uint32_t bottom, const char *mark, int32_t *id) {
     size_t len = 0;
     for (uint32_t i = top + 1; i-- > bottom;) {
@@ -67,7 +69,7 @@ static vpps_status join_labels(binariser *b, uint32_t top, uint32_t bottom, cons
     return VPPS_OK;
 }
 
-/* Replaces the two subtrees on top of the stack by one node of both. */
+/* Replaces the two subtrees on top of the stack by one node over both. */
 static vpps_status join_top(binariser *b, int32_t label) {
     const int32_t left = b->stack[b->depth - 2], right = b->stack[b->depth - 1];
     b->depth--;
@@ -82,7 +84,7 @@ static vpps_status add_leaf(binariser *b, uint32_t i, int32_t label) {
     return vpps_treebank_add_node(b->tb, b->first, leaf, &b->stack[b->depth++]);
 }
 
-/* The nodes that become complete with node i, which is not a chain's upper part. */
+/* Adds the binary nodes that node i completes. Node i is not in the upper part of a chain. */
 static vpps_status add_node(binariser *b, uint32_t i) {
     const uint32_t n_children = b->tree.nodes[i].n_children, top = chain_top(b, i);
     int32_t label, marked = -1;

@@ -1,9 +1,10 @@
-/* constituents_labels.c - function tags after labels, as NP-SBJ-1 has them (Bies et al. 1995, section 2). */
+/* constituents_labels.c - recognises function tags after labels, as in NP-SBJ-1 (Bies et al. 1995, section 2). */
 #include "constituents.h"
 
 #include "base/base.h"
 
-/* A function tag or an index: a capital letter and then capital letters and digits, or digits alone. */
+/* Returns whether a text is a function tag (a capital letter, then capital letters and digits) or an index (digits
+ * only). */
 static bool is_tag(const char *text, size_t len) {
     bool letters = false, good = len > 0;
     for (size_t i = 0; i < len && good; i++) {

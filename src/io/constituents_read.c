@@ -1,14 +1,15 @@
-/* constituents_read.c - n-ary trees from brackets, in one pass and without recursion, as treebank_read.c does. */
+/* constituents_read.c - reads constituent trees from brackets, in one pass and without recursion, as treebank_read.c
+ * does. */
 #include "brackets.h"
 #include "constituents.h"
 
 #include "base/base.h"
 #include "file.h"
 
-/* A bracket whose children are still being read. */
+/* A bracket that is not closed yet. */
 typedef struct open_node {
     uint32_t label, n_children;
-    size_t first; /* node where its subtree begins */
+    size_t first; /* first node of its subtree */
 } open_node;
 
 typedef struct bracket_reader {
@@ -17,13 +18,13 @@ typedef struct bracket_reader {
     open_node *stack;
 } bracket_reader;
 
-/* What a node is, before it is known whether it is a leaf. */
+/* A node that was begun, and may still become a leaf. */
 typedef struct new_node {
     uint32_t label;
-    bool is_null; /* a null element, to be left out */
+    bool is_null; /* a null element, which is left out */
 } new_node;
 
-/* A trace, or a word that is not said (Bies et al. 1995, section 4): *T*-1, *, 0. */
+/* Returns whether a leaf is a null element, such as a trace (Bies et al. 1995, section 4): *T*-1, *, 0. */
 static bool is_null_element(const bracket_reader *r, const char *label, size_t len) {
     static const char none[] = "-NONE-";
     if (r->c->form == VPPS_LABELS_RAW || len != sizeof none - 1 || memcmp(label, none, len) != 0) return false;
@@ -32,7 +33,7 @@ static bool is_null_element(const bracket_reader *r, const char *label, size_t l
     return *word == '0' && (word + 1 == end || vpps_is_blank(word[1]) || word[1] == ')');
 }
 
-/* '(' label, with the white space between and after. The outermost bracket of a Penn tree has no label. */
+/* Reads '(' and a label, with white space. The outermost bracket of a Penn tree has no label. */
 static vpps_status read_label(bracket_reader *r, bool outermost, new_node *node) {
     static const char root[] = "ROOT";
     const char *token;
@@ -46,7 +47,7 @@ static vpps_status read_label(bracket_reader *r, bool outermost, new_node *node)
     return vpps_vocab_add_unchecked(r->c->labels, token, len, &node->label);
 }
 
-/* Appends a node whose subtree begins at node `first`. A tree's nodes are counted in 32 bits. */
+/* Appends a node whose subtree begins at node `first`. A tree has fewer than 2^32 nodes. */
 static vpps_status add_node(vpps_constituents *c, vpps_constituent node, size_t first, size_t tree_first) {
     if (c->n_nodes - tree_first >= UINT32_MAX || !VPPS_RESERVE(c->nodes, c->n_nodes + 1)) {
         return vpps_fail(VPPS_MEMORY, "constituents: out of memory at %zu nodes", c->n_nodes);
@@ -74,8 +75,8 @@ static vpps_status open_bracket(bracket_reader *r, uint32_t label, size_t *depth
     return VPPS_OK;
 }
 
-/* A child is complete (or nothing, when it was left out): closes every bracket that ends here. *depth 0: the tree is
- * complete; else a child follows. What has no children is left out. */
+/* Closes every bracket that ends here, after a complete child (or one that was left out, `child` false). *depth 0: the
+ * tree is complete; else another child follows. Brackets without children are left out. */
 static vpps_status close_brackets(bracket_reader *r, size_t tree_first, bool child, size_t *depth) {
     while (*depth > 0) {
         open_node *top = &r->stack[*depth - 1];

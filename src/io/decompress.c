@@ -1,10 +1,10 @@
-/* decompress.c - gzip (RFC 1952) by zlib, Zstandard (RFC 8878) by libzstd. */
+/* decompress.c - decompresses gzip (RFC 1952) by zlib, Zstandard (RFC 8878) by libzstd. */
 #include "decompress.h"
 
 #include "base/base.h"
 #include "descriptor.h"
 
-#define ZLIB_CONST /* its next_in is const then */
+#define ZLIB_CONST /* makes zlib's next_in const */
 #include <zlib.h>
 #include <zstd.h>
 
@@ -16,8 +16,8 @@ static bool begins_with(const unsigned char *bytes, size_t n, const char *magic,
 
 typedef struct gzip_state {
     z_stream z;
-    bool inside; /* a member */
-    bool any;    /* a member was read: zeros may follow it, which fill a tape's or a disk's last block */
+    bool inside; /* within a gzip member */
+    bool any;    /* a member has been read: zeros that fill a tape's or disk's last block may follow */
 } gzip_state;
 
 static bool gzip_begins(const unsigned char *bytes, size_t n) { return begins_with(bytes, n, "\x1f\x8b\x08", 3); }
@@ -63,7 +63,7 @@ static void gzip_close(void *state) {
 
 /* ---------------------------------------------------------------- Zstandard */
 
-/* A frame, or one to be skipped, which parallel compressors put first. */
+/* Recognises a Zstandard frame, or a skippable frame, which parallel compressors put first. */
 static bool zstd_begins(const unsigned char *bytes, size_t n) {
     if (begins_with(bytes, n, "\x28\xb5\x2f\xfd", 4)) return true;
     return n >= 4 && (bytes[0] & 0xf0) == 0x50 && begins_with(bytes + 1, n - 1, "\x2a\x4d\x18", 3);
@@ -72,7 +72,7 @@ static bool zstd_begins(const unsigned char *bytes, size_t n) {
 static void *zstd_open(void) { return ZSTD_createDStream(); }
 
 static vpps_status zstd_step(void *state, const char *name, vpps_pieces *p, bool *inside) {
-    if (p->in == p->in_end && !*inside) return VPPS_OK; /* it would begin a frame */
+    if (p->in == p->in_end && !*inside) return VPPS_OK; /* the decoder would begin a frame */
     ZSTD_inBuffer in = {p->in, (size_t)(p->in_end - p->in), 0};
     ZSTD_outBuffer out = {p->out, (size_t)(p->out_end - p->out), 0};
     const size_t result = ZSTD_decompressStream(state, &out, &in);
@@ -93,7 +93,7 @@ static const vpps_codec codecs[] = {
     {"zstd", zstd_begins, zstd_open, zstd_step, zstd_close},
 };
 
-/* Common compressed forms that are not read, but reported. */
+/* Common compression formats that are reported as not supported. */
 static const struct {
     const char *name, *magic;
     size_t n;

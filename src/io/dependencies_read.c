@@ -1,4 +1,4 @@
-/* dependencies_read.c - dependency trees from CoNLL-U: words, their heads and relations, or a label of each sentence. */
+/* dependencies_read.c - reads dependency trees from CoNLL-U: words, heads, and relations or a label per sentence. */
 #include "sequences.h"
 
 #include "base/base.h"
@@ -15,11 +15,11 @@ typedef struct tree_reader {
     vpps_sentences *s;
     const vpps_text *t;
     vpps_dependencies wanted;
-    size_t first;      /* number of the sentence's first word */
-    uint32_t line;     /* of it; 0: it has none yet */
-    const char **head; /* where the HEAD of each word of the sentence stands */
+    size_t first;      /* the sentence's first word */
+    uint32_t line;     /* the sentence's first line; 0: no word yet */
+    const char **head; /* where each word's HEAD is in the text */
     bool *seen;
-    column label; /* of the sentence; at NULL: none yet */
+    column label; /* the sentence's label; at NULL: none yet */
 } tree_reader;
 
 /* ---------------------------------------------------------------- columns */
@@ -42,7 +42,7 @@ static vpps_status split_line(const tree_reader *r, const vpps_line *line, colum
     return vpps_text_fail(r->t, line->begin, "the 10 columns of CoNLL-U, with tabs between", found);
 }
 
-/* A whole number below 2^32 - 1. */
+/* Parses a whole number less than 2^32 - 1. */
 static bool parse_number(column c, uint32_t *value) {
     uint64_t v;
     if (!vpps_text_whole_number(c.at, c.at + c.len, UINT32_MAX - 1, &v)) return false;
@@ -50,7 +50,7 @@ static bool parse_number(column c, uint32_t *value) {
     return true;
 }
 
-/* Two numbers with a '-' (a multiword token) or a '.' (an empty node) between. */
+/* Returns whether an ID is of a multiword token (two numbers with '-') or of an empty node (with '.'). */
 static bool is_no_word(column id) {
     uint32_t number;
     for (size_t i = 1; i + 1 < id.len; i++) {
@@ -63,7 +63,7 @@ static bool is_no_word(column id) {
 
 /* ---------------------------------------------------------------- lines */
 
-/* "# NAME = LABEL" with the name that is wanted. */
+/* Reads the sentence's label from a comment "# NAME = LABEL" if NAME is the wanted one. */
 static vpps_status read_comment(tree_reader *r, const vpps_line *line) {
     if (!r->wanted.label || r->wanted.heads_only) return VPPS_OK;
     const char *value = vpps_comment_value(line, r->wanted.label);
@@ -106,7 +106,7 @@ static vpps_status read_word(tree_reader *r, const vpps_line *line) {
 
 /* ---------------------------------------------------------------- sentences */
 
-/* Heads are words of the sentence; one root, where sentences are labelled. */
+/* Checks that heads are words of the sentence, and that a labelled sentence has one root. */
 static vpps_status check_heads(const tree_reader *r, const uint32_t *heads, size_t n) {
     char expected[64];
     size_t root = n;
@@ -125,7 +125,7 @@ static vpps_status check_heads(const tree_reader *r, const uint32_t *heads, size
     return VPPS_OK;
 }
 
-/* Every word leads to a root: from each, marks what leads there, as far as it is not marked already. */
+/* Checks that every word leads to a root: follows the heads of each word up to a word that is known to do so. */
 static vpps_status check_circles(tree_reader *r, const uint32_t *heads, size_t n) {
     if (!VPPS_RESERVE(r->seen, n + 1)) return vpps_fail(VPPS_MEMORY, "no memory for %zu words", n);
     memset(r->seen, 0, (n + 1) * sizeof *r->seen);

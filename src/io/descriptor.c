@@ -1,4 +1,4 @@
-/* descriptor.c - reading with every result checked. */
+/* descriptor.c - opens and reads files with every result checked. */
 #include "descriptor.h"
 
 #include "base/base.h"

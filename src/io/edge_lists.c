@@ -1,4 +1,4 @@
-/* edge_lists.c - see edge_lists.h. */
+/* edge_lists.c - reads graphs with typed edges. */
 #include "edge_lists.h"
 
 #include "base/base.h"
@@ -33,8 +33,8 @@ typedef struct graph_reader {
     vpps_sentences *nodes;
     const vpps_text *t;
     vpps_edge_labels wanted;
-    uint32_t line;  /* where the graph begins; 0: none has begun */
-    uint32_t label; /* its own */
+    uint32_t line;  /* first line of the current graph; 0: none has begun */
+    uint32_t label; /* the current graph's label */
 } graph_reader;
 
 static bool next_word(const char **at, const char *end, word *w) {
@@ -47,7 +47,7 @@ static vpps_status fail_memory(const graph_reader *r) {
     return vpps_fail(VPPS_MEMORY, "%s: out of memory at line %u", r->t->name, r->line);
 }
 
-/* Fails: the line lacks what is expected next. */
+/* Fails with FORMAT because the line lacks what is expected at `at`. */
 static vpps_status fail_at(const graph_reader *r, const char *at, const vpps_line *line, const char *expected) {
     at = vpps_skip_blanks(at, line->end);
     return vpps_text_fail(r->t, at, expected, at == line->end ? "the end of the line" : NULL);
@@ -57,7 +57,7 @@ static vpps_status expect_end(const graph_reader *r, const char *at, const vpps_
     return vpps_skip_blanks(at, line->end) == line->end ? VPPS_OK : fail_at(r, at, line, "the end of the line");
 }
 
-/* The label that stands next, where such labels are wanted; at NULL for "-", and for none. */
+/* Takes the next word as a label if labels of this kind are wanted. Returns at NULL for "-", and for no label. */
 static word next_label(const graph_reader *r, const char **at, const vpps_line *line, vpps_edge_labels kind) {
     word w;
     return !next_word(at, line->end, &w) || is(&w, "-") || r->wanted != kind ? (word){0} : w;
@@ -114,7 +114,7 @@ static vpps_status read_node(graph_reader *r, const char *at, const vpps_line *l
     return expect_end(r, at, line);
 }
 
-/* The number of a node, from 1, as one from 0. */
+/* Parses a node's number, which counts from 1, to one that counts from 0. */
 static bool parse_end(const graph_reader *r, const word *w, uint32_t *node) {
     uint64_t v;
     if (!vpps_text_whole_number(w->at, w->at + w->len, nodes_so_far(r), &v) || !v) return false;

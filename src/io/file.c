@@ -1,10 +1,10 @@
-/* file.c - see file.h. */
+/* file.c - reads whole files through streams. */
 #include "file.h"
 
 #include "base/base.h"
 #include "stream.h"
 
-/* Where no size is known, the buffer grows until the end is met; a regular file takes two reads. */
+/* Reads to the end. A regular file, whose size is known, takes two reads; otherwise the buffer grows until the end. */
 static vpps_status read_to_end(vpps_stream *stream, const char *path, char **bytes, size_t *n_bytes) {
     const size_t size = vpps_stream_size(stream);
     size_t wanted = size ? size + 1 : 65536, got = 0;

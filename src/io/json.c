@@ -1,4 +1,4 @@
-/* json.c - see json.h. A string is unescaped in place: it never gets longer, and its closing mark becomes the NUL. */
+/* json.c - parses JSON. A string is unescaped in place: it never gets longer, and its closing mark becomes the NUL. */
 #include "json.h"
 
 #include "base/base.h"
@@ -10,9 +10,9 @@ enum { LEVELS = 2048 };
 typedef struct parser {
     vpps_json *out;
     char *at, *end;
-    const char *expected; /* what was not found; NULL: nothing failed */
-    bool memory, foreign; /* foreign: as vpps_json_parse_foreign takes a text */
-    bool nul;             /* the latest string has one */
+    const char *expected; /* what was expected and not found; NULL: no failure */
+    bool memory, foreign; /* foreign: parse as vpps_json_parse_foreign does */
+    bool nul;             /* the latest string contains a NUL */
 } parser;
 
 static bool fail(parser *p, const char *expected) {
@@ -39,16 +39,16 @@ static bool take_word(parser *p, const char *word) {
 
 /* ---------------------------------------------------------------- strings */
 
-/* The length of the well-formed UTF-8 character that begins at p; 0: none does. A NUL ends the text. */
+/* Returns the length of the well-formed UTF-8 character at p, 0 if there is none. A NUL ends the text. */
 static size_t utf8_length(const unsigned char *p) {
     const unsigned char lead = *p;
     const size_t n = lead < 0x80 ? 1 : lead >= 0xc2 && lead <= 0xdf ? 2 : (lead & 0xf0) == 0xe0 ? 3 : 4;
     unsigned char low = 0x80, high = 0xbf;
     if (n == 4 && (lead < 0xf0 || lead > 0xf4)) return 0;
-    if (lead == 0xe0) low = 0xa0;  /* overlong */
-    if (lead == 0xed) high = 0x9f; /* surrogates */
+    if (lead == 0xe0) low = 0xa0;  /* excludes overlong forms */
+    if (lead == 0xed) high = 0x9f; /* excludes surrogates */
     if (lead == 0xf0) low = 0x90;
-    if (lead == 0xf4) high = 0x8f; /* beyond U+10FFFF */
+    if (lead == 0xf4) high = 0x8f; /* excludes values beyond U+10FFFF */
     for (size_t i = 1; i < n; i++, low = 0x80, high = 0xbf)
         if (p[i] < low || p[i] > high) return 0;
     return n;
@@ -93,7 +93,7 @@ static bool take_hex(parser *p, uint32_t *out) {
     return true;
 }
 
-/* What follows a backslash. */
+/* Takes an escape after its backslash. */
 static bool take_escape(parser *p, char **to) {
     static const char names[] = "\"\\/bfnrt", meant[] = "\"\\/\b\f\n\r\t";
     const char *name = p->at < p->end && *p->at ? strchr(names, *p->at) : NULL;
@@ -134,8 +134,7 @@ static bool take_string(parser *p, const char **out) {
             if (!take_escape(p, &to)) return false;
             continue;
         }
-        const size_t n =
-            utf8_length((const unsigned char *)p->at); /* the text ends with a NUL: nothing is read beyond */
+        const size_t n = utf8_length((const unsigned char *)p->at); /* the NUL after the text stops this */
         if (!n) return fail(p, "UTF-8");
         memmove(to, p->at, n);
         to += n;
@@ -177,7 +176,7 @@ static bool take_number(parser *p, vpps_json_value *v) {
 
 static bool take_value(parser *p, size_t number, int level);
 
-/* A new value's number; 0: out of memory (the first value of all is made by vpps_json_parse). */
+/* Adds a value and returns its index, 0 when out of memory; vpps_json_parse has made value 0. */
 static size_t add_value(parser *p) {
     if (!VPPS_RESERVE(p->out->values, p->out->n + 1)) {
         p->memory = true;
@@ -188,7 +187,7 @@ static size_t add_value(parser *p) {
     return p->out->n++;
 }
 
-/* Is every key there once? */
+/* Checks that an object's keys are unique. */
 static bool check_keys(parser *p, const vpps_json_value *object) {
     const char **keys = malloc((object->n + 1) * sizeof *keys);
     if (!keys) {
@@ -204,7 +203,7 @@ static bool check_keys(parser *p, const vpps_json_value *object) {
     return ok ? true : fail(p, "every key of the object once");
 }
 
-/* The members of an object or array, after its opening bracket. */
+/* Takes the members of an object or array after its opening bracket. */
 static bool take_members(parser *p, size_t number, char close, int level) {
     const bool object = close == '}';
     size_t last = 0;
@@ -218,7 +217,7 @@ static bool take_members(parser *p, size_t number, char close, int level) {
         if (object) {
             if (!take_string(p, &key)) return false;
             key_end = p->at;
-            if (p->nul) key = ""; /* which no name is that somebody looks for */
+            if (p->nul) key = ""; /* a key that nobody looks up */
             skip_space(p);
             if (!take(p, ':')) return fail(p, "':' after the key");
         }
@@ -238,7 +237,7 @@ static bool take_members(parser *p, size_t number, char close, int level) {
 }
 
 static bool take_this_value(parser *p, size_t number, int level) {
-    vpps_json_value *v = &p->out->values[number]; /* until a member is made */
+    vpps_json_value *v = &p->out->values[number]; /* valid until a member is added */
     if (p->at == p->end) return fail(p, "a value");
     if (*p->at == '"') {
         const bool taken = take_string(p, &v->string);

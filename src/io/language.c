@@ -1,19 +1,18 @@
-/* language.c - a small language: sentences with names in them, and their translations.
+/* language.c - generates a small language: sentences with names in them, and their translations.
  *
- * A table of rules makes phrases of phrases and of words; each rule also says which of its parts goes to the end in the
- * translation, so adjectives stand after nouns there and verbs at the end of what belongs to them, a whole clause
- * sometimes:
+ * A grammar expands phrases to phrases and words. Each rule also says which of its parts goes to the end in the
+ * translation: there adjectives stand after nouns, and verbs after everything that belongs to them, sometimes a
+ * whole clause:
  *     dr balen said that the old clerk went to barton
  *     (the same words, other ones) dr balen that the clerk old to barton went said
- * A name's kind is told by its ending (barton, balson, baltex), by what it goes with (lake, ltd, dr, a first name), or,
- * for endings that all kinds have (balen), by a word on one of its sides: "in balen" and "balen froze" are about a
- * place, "met balen" and "balen wept" about a person; an adverb may stand between. Where neighbours leave the kind open,
- * names show it.
+ * A name's kind (person, place, organisation) is told by its ending (barton, balson, baltex), by the words that
+ * belong to the name (lake, ltd, dr, a first name), or, for endings that all kinds have (balen), by a neighbouring
+ * word: "in balen" and "balen froze" are about a place, "met balen" and "balen wept" about a person; an adverb may
+ * stand between. Where neighbours leave the kind open, the name itself shows it.
  *
- * Measured over 100,000 sentences of seed 1: they have 3 to 25 words, 8.1 on the average, of 4.0 letters; 20 % of the
- * words are in names. Among 1,000 of them 9 % of the words are such that occur fewer than 5 times. A neighbour alone tells
- * the kind of 9 in 10 names that have a shared ending; the left one, or the right one, that of half of them.
- */
+ * Measured over 100,000 sentences of seed 1: they have 3 to 25 words, 8.1 on average, of 4.0 letters; 20 % of the
+ * words are in names. Among 1,000 of them 9 % of the words occur fewer than 5 times. A neighbour alone tells the kind of
+ * 9 in 10 names with a shared ending: the left one that of half of them, the right one that of half. */
 #include "language.h"
 
 #include "base/base.h"
@@ -44,16 +43,16 @@ typedef struct rule {
 } rule;
 
 typedef struct generator {
-    vpps_vocab *words; /* of the language: common ones, then names */
+    vpps_vocab *words; /* the language's vocabulary: common words, then names */
     uint32_t n_common;
-    uint32_t *ids; /* of all classes, one after the other */
+    uint32_t *ids; /* ids of all classes, class after class */
     size_t class_ends[N_CLASSES];
     rule rules[MAX_RULES];
     uint32_t n_rules;
     uint64_t random;
-    uint32_t n; /* words of the sentence; more than MAX_WORDS: it is not to be used */
+    uint32_t n; /* words of the sentence so far; more than MAX_WORDS: it is discarded */
     token tokens[MAX_WORDS + 1];
-    uint32_t translated[MAX_WORDS + 1]; /* its words in the translation's order */
+    uint32_t translated[MAX_WORDS + 1]; /* the words in the translation's order */
 } generator;
 
 /* Adds the words that begin with word[0 .. len) and go on with the pieces of a list, which ends at '|' or 0, and of those after it. */
@@ -143,7 +142,7 @@ static const rule *draw_rule(generator *g, uint32_t phrase) {
     return r;
 }
 
-/* Moves words begin .. end of the translation so far to its end. */
+/* Moves words begin .. end - 1 of the translation so far to its end. */
 static void move_to_end(generator *g, uint32_t begin, uint32_t end) {
     uint32_t moved[MAX_WORDS + 1];
     const uint32_t n = end - begin, rest = g->n - end;
@@ -189,16 +188,16 @@ static vpps_status add_token(const generator *g, vpps_sentences *s, token t, boo
     const char *text = vpps_vocab_word(g->words, t.word);
     const size_t len = strlen(text);
     if (!characters) return add_text(s, text, len, t.tag);
-    const uint32_t inside = t.tag + t.tag % 2; /* I- of either */
+    const uint32_t inside = t.tag + t.tag % 2; /* the tag I- of the same kind */
     for (size_t i = 0; i < len; i++) VPPS_TRY(add_text(s, text + i, 1, i == 0 ? t.tag : inside));
     return VPPS_OK;
 }
 
-/* What kind of name comes first. */
+/* Adds the sentence's label: the kind of its first name. */
 static vpps_status add_label(const generator *g, vpps_sentences *s, uint32_t *label) {
     uint32_t i = 0;
     while (i < g->n && !g->tokens[i].tag) i++;
-    const char *name = i < g->n ? tag_names[g->tokens[i].tag] + 2 : "NONE"; /* after B- */
+    const char *name = i < g->n ? tag_names[g->tokens[i].tag] + 2 : "NONE"; /* skips "B-" */
     return vpps_vocab_add(s->tag_vocab, name, strlen(name), label);
 }
 

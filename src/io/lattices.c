@@ -1,4 +1,4 @@
-/* lattices.c - lattices in memory: tags, arcs and where the arcs of a node begin, each in one array for all. */
+/* lattices.c - lattices in memory: one array each for tags, arcs, and the nodes' first arcs. */
 #include "lattices.h"
 
 #include "base/base.h"
@@ -17,7 +17,7 @@ void vpps_lattices_destroy(vpps_lattices *l) {
 
 uint32_t vpps_lattices_size(const vpps_lattices *l) { return l ? l->n_lattices : 0; }
 
-/* Lattice i has one number more than nodes in first_arcs, and so has each before it. */
+/* Returns the first arcs of lattice i's nodes; each lattice has one entry more than nodes. */
 static uint32_t *first_arcs_of(const vpps_lattices *l, uint32_t i) {
     return l->first_arcs + l->ranges[i].first_node + i;
 }

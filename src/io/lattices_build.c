@@ -1,4 +1,4 @@
-/* lattices_build.c - a lexicon, and lattices of the words of it that are found in sentences of characters. */
+/* lattices_build.c - reads a lexicon, and builds lattices of the lexicon's words found in sentences of characters. */
 #include "lattices.h"
 
 #include "base/base.h"
@@ -46,14 +46,14 @@ vpps_status vpps_lexicon_read_file(vpps_vocab *words, const char *path) {
 
 /* ---------------------------------------------------------------- lattices
  *
- * A sentence's characters are joined in one text; a word candidate is then a piece of it, looked up by its hash: seven
- * look-ups a character. */
+ * A sentence's characters are joined to one text. A candidate word is a part of this text, looked up by its hash:
+ * seven look-ups per character. */
 
 typedef struct builder {
     vpps_lattices *l;
     const vpps_vocab *characters, *lexicon;
-    char *text;     /* of the sentence */
-    size_t *starts; /* starts[i]: where character i begins in text; one more for its end */
+    char *text;     /* the sentence's characters, joined */
+    size_t *starts; /* starts[i]: first byte of character i; the last entry is the end */
 } builder;
 
 static vpps_status join_characters(builder *b, vpps_sentence s) {
@@ -73,7 +73,7 @@ static vpps_status join_characters(builder *b, vpps_sentence s) {
     return VPPS_OK;
 }
 
-/* The character and the words that end at node `node`. */
+/* Adds the character and the words that end at node `node`. */
 static vpps_status add_arcs(builder *b, vpps_sentence s, uint32_t node) {
     if (node > 0) VPPS_TRY(vpps_lattices_add_arc(b->l, node, node - 1, s.words[node - 1]));
     for (uint32_t n = VPPS_LATTICE_WORD_MIN; n <= VPPS_LATTICE_WORD_MAX && n <= node; n++) {

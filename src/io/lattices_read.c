@@ -1,4 +1,4 @@
-/* lattices_read.c - lattices from whole numbers between white space. */
+/* lattices_read.c - reads lattices from whole numbers between white space. */
 #include "lattices.h"
 
 #include "base/base.h"
@@ -9,12 +9,12 @@ typedef struct number_reader {
     vpps_lattices *l;
     vpps_text text;
     const char *at;
-    const char *number;  /* where the last one began */
-    const char *counted; /* line ends before are counted */
-    uint32_t line;       /* there, from 1 */
+    const char *number;  /* first byte of the latest number */
+    const char *counted; /* line ends before this byte have been counted */
+    uint32_t line;       /* line number at `counted`, from 1 */
 } number_reader;
 
-/* Goes over white space, and byte order marks in it. */
+/* Skips white space and byte order marks. */
 static void skip_space(number_reader *r) {
     const char *before;
     do {
@@ -24,7 +24,7 @@ static void skip_space(number_reader *r) {
     } while (r->at > before);
 }
 
-/* The next number; numbers are below UINT32_MAX, so that 1 + an id is one too. `what` is expected. */
+/* Reads the next number, which must be less than UINT32_MAX, so that 1 + an id fits. `what` names it in messages. */
 static vpps_status read_number(number_reader *r, const char *what, uint32_t *value) {
     skip_space(r);
     const char *p = r->number = r->at;
@@ -38,7 +38,8 @@ static vpps_status read_number(number_reader *r, const char *what, uint32_t *val
     return VPPS_OK;
 }
 
-/* Arcs into node i: none at the start; else the character first, then words, all from nodes before. */
+/* Reads the arcs into node i: none into the first node; else the character's arc, then words', all from earlier
+ * nodes. */
 static vpps_status read_arcs(number_reader *r, uint32_t i) {
     uint32_t k, from, id;
     VPPS_TRY(read_number(r, "the number of arcs into the node", &k));
@@ -59,7 +60,8 @@ static vpps_status read_arcs(number_reader *r, uint32_t i) {
     return vpps_lattices_end_node(r->l, i);
 }
 
-/* The line of the last number. Counting goes on from where the preceding call ended, so calls must go forward through the text. */
+/* Returns the line of the latest number. Counting continues where the preceding call ended, so calls must advance
+ * through the text. */
 static uint32_t line_of_number(number_reader *r) {
     for (; r->counted < r->number; r->counted++) r->line += *r->counted == '\n';
     return r->line;

@@ -15,18 +15,19 @@
 
 #include "base/base.h"
 
-#define DEPTH_LIMIT 1000u      /* a C call a level: some 200 KiB of stack at the limit */
-#define LEAVES_LIMIT 1000000u  /* keeps the node indices of a tree far below 2^31 */
-#define DRAWS_LIMIT 100000u    /* draws for a tree: ends the search where hardly any tree fits the options, */
-#define WORK_LIMIT 100000000u  /* leaves drawn in all: within seconds */
-#define SMALLEST_LIST_LEAVES 4 /* operator, two digits, bracket */
+/* Most levels: one C call each, some 200 KiB of stack at the limit. */
+#define DEPTH_LIMIT 1000u
+#define LEAVES_LIMIT 1000000u  /* keeps the node indices of a tree far less than 2^31 */
+#define DRAWS_LIMIT 100000u    /* most draws for one tree: ends the search when hardly any tree fits the options */
+#define WORK_LIMIT 100000000u  /* most leaves drawn for one tree: some seconds of work */
+#define SMALLEST_LIST_LEAVES 4 /* an operator, two digits, a bracket */
 
 static const char *const operator_tokens[] = {"[MAX", "[MIN", "[MED", "[SM"};
 enum { OP_MAX, OP_MIN, OP_MED, OP_SM };
 
 typedef struct generator {
     vpps_treebank *tb;
-    size_t first; /* node where the tree begins */
+    size_t first; /* the tree's first node */
     uint64_t random;
     uint32_t max_depth, max_arguments, min_leaves, max_leaves;
     uint32_t n_leaves;
@@ -34,14 +35,14 @@ typedef struct generator {
     uint32_t operator_words[VPPS_COUNT(operator_tokens)], digit_words[10], end_word;
 } generator;
 
-/* The value of a list from how often each digit occurs among its n arguments. */
+/* Computes the value of a list from the number of times that each digit occurs among its n arguments. */
 static uint32_t evaluate(uint32_t op, const uint32_t counts[10], uint32_t n) {
     uint32_t low = 0, high, sum = 0, seen = 0;
     if (op == OP_SM) {
         for (uint32_t digit = 0; digit < 10; digit++) sum += digit * counts[digit];
         return sum % 10;
     }
-    /* The argument of rank `wanted` in ascending order, from 0; for the median also the one of rank n / 2. */
+    /* Finds the argument of rank `wanted` in ascending order, from 0; for the median also that of rank n / 2. */
     uint32_t wanted = op == OP_MAX ? n - 1 : op == OP_MIN ? 0 : (n - 1) / 2;
     while (seen + counts[low] <= wanted) seen += counts[low++];
     if (op != OP_MED) return low;
@@ -58,7 +59,7 @@ static vpps_status add_inner(generator *g, int32_t label, int32_t left, int32_t 
     return vpps_treebank_add_node(g->tb, g->first, (vpps_tree_node){label, left, right, VPPS_NO_WORD}, index);
 }
 
-/* Appends a list with `depth` levels allowed, its own included; recursion ends at depth 1, and max_depth is at most
+/* Appends a list of at most `depth` levels, itself included; recursion ends at depth 1, and max_depth is at most
  * DEPTH_LIMIT. Gives up, with too_large set, as soon as the tree has more than max_leaves leaves. */
 static vpps_status draw_list(generator *g, uint32_t depth, uint32_t *value, int32_t *index) {
     uint32_t op = vpps_random_below(&g->random, VPPS_COUNT(operator_tokens));
@@ -74,7 +75,7 @@ static vpps_status draw_list(generator *g, uint32_t depth, uint32_t *value, int3
             digit = vpps_random_below(&g->random, 10);
             VPPS_TRY(add_leaf(g, (int32_t)digit, g->digit_words[digit], &argument));
         }
-        g->too_large = g->too_large || g->n_leaves >= g->max_leaves; /* the bracket is still to come */
+        g->too_large = g->too_large || g->n_leaves >= g->max_leaves; /* the list's closing bracket is a leaf, too */
         if (g->too_large) return VPPS_OK;
         counts[digit]++;
         VPPS_TRY(add_inner(g, -1, list, argument, &list));
@@ -84,7 +85,7 @@ static vpps_status draw_list(generator *g, uint32_t depth, uint32_t *value, int3
     return add_inner(g, (int32_t)*value, list, end, index);
 }
 
-/* Appends one tree of a wanted size: draws until one fits. */
+/* Appends one tree of a wanted size, drawing trees until one fits. */
 static vpps_status generate_tree(generator *g) {
     vpps_treebank_mark before = vpps_treebank_extent(g->tb);
     g->first = g->tb->n_nodes;
@@ -106,7 +107,7 @@ static vpps_status generate_tree(generator *g) {
                      g->min_leaves, g->max_leaves, draw, g->max_depth, g->max_arguments);
 }
 
-/* Resolves the defaults and refuses what no tree can have. */
+/* Fills in default options, and refuses options that no tree can satisfy. */
 static vpps_status check_options(generator *g, const vpps_listops *o) {
     g->random = vpps_mix64(o->seed);
     g->max_depth = o->max_depth ? o->max_depth : 4;
@@ -138,7 +139,7 @@ static vpps_status check_options(generator *g, const vpps_listops *o) {
     return VPPS_OK;
 }
 
-/* All words first and in a fixed order, so that ids do not depend on what is drawn. */
+/* Adds all words in a fixed order before anything is drawn, so that ids do not depend on the draws. */
 static vpps_status add_words(generator *g) {
     for (uint32_t i = 0; i < VPPS_COUNT(operator_tokens); i++) {
         VPPS_TRY(vpps_vocab_add(g->tb->vocab, operator_tokens[i], strlen(operator_tokens[i]), &g->operator_words[i]));

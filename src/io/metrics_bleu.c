@@ -8,7 +8,7 @@
 
 #define ORDERS 4u
 
-/* Two equal n-grams; VPPS_NO_WORD equals nothing. */
+/* Returns whether two n-grams are equal; VPPS_NO_WORD equals no word. */
 static bool equal_ngrams(const uint32_t *a, const uint32_t *b, uint32_t n) {
     for (uint32_t i = 0; i < n; i++) {
         if (a[i] != b[i] || a[i] == VPPS_NO_WORD) return false;
@@ -16,7 +16,7 @@ static bool equal_ngrams(const uint32_t *a, const uint32_t *b, uint32_t n) {
     return true;
 }
 
-/* Counts the hypothesis' n-grams that match one of the reference, each of which can be matched once: that is the clipping. */
+/* Counts the hypothesis' n-grams that match one of the reference. Each reference n-gram matches once (clipping). */
 static uint64_t count_matches(uint32_t n, uint32_t n_hypothesis, const uint32_t *hypothesis, uint32_t n_reference,
                               const uint32_t *reference, bool *taken) {
     uint64_t matches = 0;
@@ -53,7 +53,7 @@ vpps_status vpps_bleu_add(vpps_bleu *b, uint32_t n_hypothesis, const uint32_t *h
 /* The geometric mean of the four precisions, times the brevity penalty. */
 double vpps_bleu_score(const vpps_bleu *b, vpps_bleu_smoothing smoothing) {
     double logs = 0, part = 1;
-    if (!b || b->matches[0] == 0) return 0; /* then the longer ones have none either */
+    if (!b || b->matches[0] == 0) return 0; /* without unigram matches there are no longer ones */
     for (uint32_t n = 0; n < ORDERS; n++) {
         double matches = (double)b->matches[n];
         if (b->possible[n] == 0 || (matches == 0 && smoothing == VPPS_BLEU_NONE)) return 0;

@@ -1,4 +1,4 @@
-/* metrics_f1.c - chunks of tagged sentences, counted as conlleval counts them. */
+/* metrics_f1.c - counts chunks of tagged sentences as conlleval does. */
 #include "vpps_data.h"
 
 #include "base/base.h"
@@ -6,17 +6,17 @@
 
 #define NO_TYPE UINT32_MAX
 
-/* A tag taken apart. */
+/* A tag split into letter and type. */
 typedef struct tag_parts {
-    char part;     /* as in vpps_chunk_tag */
-    uint32_t type; /* NO_TYPE for O */
+    char part;     /* letter, as in vpps_chunk_tag */
+    uint32_t type; /* index into `types`; NO_TYPE for O */
 } tag_parts;
 
 struct vpps_f1 {
-    tag_parts *tags; /* by id */
+    tag_parts *tags; /* per tag id */
     uint32_t n_tags;
-    const char **types;     /* names, inside the words of the vocabulary */
-    vpps_f1_counts *counts; /* by type */
+    const char **types;     /* names of types; they point into the vocabulary */
+    vpps_f1_counts *counts; /* per type */
     uint32_t n_types;
     uint64_t tokens, right;
 };
@@ -87,14 +87,14 @@ void vpps_f1_destroy(vpps_f1 *f) {
 /* ---------------------------------------------------------------- chunks */
 
 typedef struct chunk {
-    uint32_t begin, end, type; /* words begin .. end */
+    uint32_t begin, end, type; /* a chunk of words begin .. end - 1 */
 } chunk;
 
 static bool goes_on(tag_parts before, tag_parts tag) {
     return tag.type == before.type && vpps_chunk_goes_on(before.part, tag.part);
 }
 
-/* The first chunk that begins at *at or after it; *at goes to its end. False: there is none. */
+/* Finds the first chunk that begins at *at or later, and advances *at to its end. Returns false when there is none. */
 static bool next_chunk(const vpps_f1 *f, uint32_t n, const uint32_t *ids, uint32_t *at, chunk *c) {
     while (*at < n && f->tags[ids[*at]].part == 'O') (*at)++;
     if (*at == n) return false;
@@ -105,7 +105,8 @@ static bool next_chunk(const vpps_f1 *f, uint32_t n, const uint32_t *ids, uint32
     return true;
 }
 
-/* Chunks of one sequence do not overlap, so both lists are gone through side by side. */
+/* Counts gold and predicted chunks. Chunks of one sequence do not overlap, so one pass over both lists finds equal
+ * ones. */
 static void count_chunks(vpps_f1 *f, uint32_t n, const uint32_t *gold, const uint32_t *predicted) {
     uint32_t gold_at = 0, predicted_at = 0;
     chunk g, p;
@@ -171,5 +172,5 @@ double vpps_f1_precision(vpps_f1_counts c) { return ratio((double)c.correct, (do
 
 double vpps_f1_recall(vpps_f1_counts c) { return ratio((double)c.correct, (double)c.gold); }
 
-/* The harmonic mean of both. */
+/* Returns F1, the harmonic mean of precision and recall. */
 double vpps_f1_score(vpps_f1_counts c) { return ratio(2 * (double)c.correct, (double)c.gold + (double)c.predicted); }

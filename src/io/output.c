@@ -1,7 +1,7 @@
-/* output.c - writing a file so that a crash at any instant leaves the old one or the new one.
+/* output.c - writes a file so that a crash at any instant leaves either the old file or the new one.
  *
- * The order is what makes it so (rename(2) is atomic; fsync(2), NOTES: a file's fsync does not flush its directory
- * entry): write a new file, fsync it, rename it over the path, fsync the folder. All steps go through the folder's
+ * The order of steps guarantees this (rename(2) is atomic; fsync(2), NOTES: a file's fsync does not flush its
+ * directory entry): write a new file, fsync it, rename it to the path, fsync the folder. All steps use the folder's
  * descriptor, so the folder itself may be moved meanwhile. */
 #include "output.h"
 
@@ -20,7 +20,7 @@
 
 #define WRITE_BYTES ((size_t)1 << 30) /* Linux writes at most 0x7ffff000 bytes at once */
 #define TEMPORARY_TRIES 100
-#define BASE_BYTES 200 /* of the path's last part in the temporary name, which NAME_MAX limits to 255 */
+#define BASE_BYTES 200 /* bytes of the file's name in the temporary name, which NAME_MAX limits to 255 */
 #define TEMPORARY_MARK ".tmp-"
 
 static vpps_status fail_io(const char *path, const char *step) {
@@ -39,7 +39,7 @@ static const char *skip_digits(const char *at) {
     return at;
 }
 
-/* BASE.tmp-PID-NUMBER */
+/* Returns whether `name` is BASE.tmp-PID-NUMBER for this base. */
 static bool is_temporary_of(const char *name, const char *base) {
     const size_t n = strnlen(base, BASE_BYTES), mark = strlen(TEMPORARY_MARK);
     if (strncmp(name, base, n) != 0 || strncmp(name + n, TEMPORARY_MARK, mark) != 0) return false;
@@ -49,7 +49,7 @@ static bool is_temporary_of(const char *name, const char *base) {
     return end > dash + 1 && !*end;
 }
 
-/* A temporary file that is not locked is not being written. */
+/* Removes a temporary file unless it is locked, that is, being written. */
 static void remove_if_left(int folder, const char *name) {
     const int fd = openat(folder, name, O_WRONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
     if (fd < 0) return;
@@ -57,7 +57,7 @@ static void remove_if_left(int folder, const char *name) {
     close(fd);
 }
 
-/* Removes the files that killed processes left beside the path, as far as possible. */
+/* Removes temporary files that killed processes left beside the path, as far as possible. */
 static void remove_left_over(const vpps_output *o) {
     const int copy = openat(o->folder, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC); /* closedir closes it */
     DIR *dir = copy >= 0 ? fdopendir(copy) : NULL;
@@ -71,15 +71,15 @@ static void remove_left_over(const vpps_output *o) {
     closedir(dir);
 }
 
-/* Is the new file still there? Another process may have removed it as a left-over before it was locked. */
+/* Locks a new temporary file. Returns false if another process has removed it as a left-over before it was locked. */
 static bool lock_temporary(int fd) {
     struct stat info;
     if (flock(fd, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK) return false;
-    return fstat(fd, &info) == 0 && info.st_nlink > 0; /* a file system without locks has no lock to wait for */
+    return fstat(fd, &info) == 0 && info.st_nlink > 0; /* a file system without locks cannot hold a lock */
 }
 
-/* A new file with the owner, group and mode of the one that it replaces, as far as this user can give them. What the group may do is
- * not for another group: that may do what everybody may. */
+/* Creates a file with the owner, group and mode of the file that it replaces, as far as this user may set them. If the
+ * group cannot be kept, the new group gets only everybody's permissions. */
 static int create_temporary(const vpps_output *o, const char *name) {
     const struct stat *old = &o->place.info;
     const int flags = O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW;
@@ -88,7 +88,7 @@ static int create_temporary(const vpps_output *o, const char *name) {
     if (fd < 0) return -1;
     const mode_t mode = old->st_mode & 0777, others = mode & 7;
     const bool same_group = fchown(fd, old->st_uid, old->st_gid) == 0 || fchown(fd, (uid_t)-1, old->st_gid) == 0;
-    fchmod(fd, same_group ? mode : (mode & 0707) | others << 3); /* fails where a file system has no modes */
+    fchmod(fd, same_group ? mode : (mode & 0707) | others << 3); /* fails on file systems without modes */
     return fd;
 }
 
@@ -105,7 +105,7 @@ static vpps_status open_temporary(vpps_output *o) {
             memcpy(o->temporary, name, sizeof name);
             return VPPS_OK;
         }
-        if (fd < 0 && errno != EEXIST && errno != EINTR) break; /* EEXIST: left by a process that had this number */
+        if (fd < 0 && errno != EEXIST && errno != EINTR) break; /* EEXIST: left by an earlier process of this PID */
         if (fd >= 0) close(fd);
         errno = EAGAIN;
     }
@@ -121,7 +121,7 @@ static void close_output(vpps_output *o) {
     *o = (vpps_output){.fd = -1, .folder = -1, .place.folder = -1};
 }
 
-/* Is the path no regular file, and written as it is? For a folder the later rename fails. */
+/* Returns whether the path is no regular file and is written directly. A folder is not: the later rename fails. */
 static bool is_direct(const vpps_output_place *place) {
     const mode_t mode = place->info.st_mode;
     return place->descriptor >= 0 || (place->exists && !S_ISREG(mode) && !S_ISDIR(mode));
@@ -144,7 +144,8 @@ vpps_status vpps_output_open(vpps_output *o, const char *path) {
     return status;
 }
 
-/* A name that only one socket of this machine can have at a time; the system takes it back whenever its process ends. */
+/* Binds a socket to a name that only one socket of this machine can have at a time; the system frees the name when the
+ * process ends. */
 vpps_status vpps_output_claim(int *claim, const char *path) {
     vpps_output_place place;
     struct stat folder;
@@ -155,7 +156,8 @@ vpps_status vpps_output_claim(int *claim, const char *path) {
     vpps_output_place_close(&place);
     if (!needed) return VPPS_OK;
     const int n =
-        snprintf(name.sun_path + 1, sizeof name.sun_path - 1, "vpps-output-%llx-%llx-%016llx", /* of NUL: no file */
+        /* begins with NUL (abstract): no file is made */
+        snprintf(name.sun_path + 1, sizeof name.sun_path - 1, "vpps-output-%llx-%llx-%016llx",
                  (unsigned long long)folder.st_dev, (unsigned long long)folder.st_ino,
                  (unsigned long long)vpps_hash_bytes(place.base, strlen(place.base), 0));
     *claim = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
@@ -184,12 +186,12 @@ vpps_status vpps_output_write(vpps_output *o, const void *bytes, uint64_t n_byte
     return VPPS_OK;
 }
 
-/* The new file becomes the path's. */
+/* Replaces the path's file by the new one. */
 static vpps_status rename_output(vpps_output *o) {
     if (fsync(o->fd) != 0) return fail_io(o->path, "cannot be flushed to disk");
     if (renameat(o->folder, o->temporary, o->folder, o->place.base) != 0) return fail_io(o->path, "cannot be replaced");
     *o->temporary = '\0';
-    if (fsync(o->folder) == 0 || errno == EINVAL) return VPPS_OK; /* EINVAL: this file system has no such flush */
+    if (fsync(o->folder) == 0 || errno == EINVAL) return VPPS_OK; /* EINVAL: the file system cannot flush folders */
     return fail_io(o->path, "is written, but its folder cannot be flushed to disk");
 }
 
@@ -232,7 +234,8 @@ vpps_status vpps_output_print(const char *path, vpps_status (*print)(const void 
     return status;
 }
 
-/* What is written as it is is not opened: a FIFO would wait for its reader, which would then see an end. */
+/* Checks a path that is written directly without opening it: a FIFO would wait for its reader, which would then see an
+ * end. */
 static vpps_status check_direct(const char *path, const vpps_output_place *place) {
     if (place->descriptor < 0) {
         return faccessat(place->folder, place->base, W_OK, 0) == 0 ? VPPS_OK : fail_io(path, "cannot be written");

@@ -1,4 +1,4 @@
-/* output_place.c - see output_place.h. */
+/* output_place.c - resolves an output's path, link by link. */
 #include "output_place.h"
 
 #include "base/base.h"
@@ -6,9 +6,9 @@
 
 #include <errno.h>
 
-#define MAX_LINKS 40 /* as Linux follows */
+#define MAX_LINKS 40 /* as many links as Linux follows */
 
-/* Which descriptor of this process a path names; -1: none. */
+/* Returns the descriptor of this process that a path names, -1 if it names none. */
 static int descriptor_of(const char *path) {
     static const char *const folders[] = {"/dev/fd/", "/proc/self/fd/"};
     if (strcmp(path, "/dev/stdout") == 0) return STDOUT_FILENO;
@@ -21,7 +21,8 @@ static int descriptor_of(const char *path) {
     return -1;
 }
 
-/* NULL, or what failed; errno tells why. Enters the folder of a path that begins at p's folder: it becomes p's, and the rest p's base. */
+/* Enters the folder of `path`, relative to p's folder: p's folder becomes that folder, and p's base the path's last
+ * part. Returns NULL, or what failed, with the reason in errno. */
 static const char *enter(vpps_output_place *p, char *path) {
     char *slash = strrchr(path, '/');
     const char *base = slash ? slash + 1 : path;
@@ -30,7 +31,7 @@ static const char *enter(vpps_output_place *p, char *path) {
         return "cannot be opened";
     }
     memcpy(p->base, base, strlen(base) + 1);
-    if (slash) slash[slash == path] = '\0'; /* of /NAME the slash stays */
+    if (slash) slash[slash == path] = '\0'; /* keeps the slash of /NAME */
     const int folder = openat(p->folder, slash ? path : ".", O_PATH | O_DIRECTORY | O_CLOEXEC), error = errno;
     if (p->folder >= 0) close(p->folder);
     p->folder = folder;
@@ -38,13 +39,15 @@ static const char *enter(vpps_output_place *p, char *path) {
     return folder >= 0 ? NULL : "its folder cannot be opened";
 }
 
-/* May the file, by the rule of protected_symlinks, have been put there by somebody who must not tell where this user writes? */
+/* Returns whether, by the rule of protected_symlinks, somebody else may have put the file here who must not decide
+ * where this user writes. */
 static bool is_planted(const struct stat *folder, const struct stat *file) {
     const mode_t everybodys = S_ISVTX | S_IWOTH;
     return (folder->st_mode & everybodys) == everybodys && file->st_uid != geteuid() && file->st_uid != folder->st_uid;
 }
 
-/* The same failures. Looks at the file; of a link, `path` (PATH_MAX bytes) becomes what it points to, and *link true. */
+/* Examines the file in p. If it is a link, sets *link and replaces `path` (PATH_MAX bytes) by the link's target.
+ * Returns NULL, or what failed, with the reason in errno. */
 static const char *look(vpps_output_place *p, char *path, bool *link) {
     struct stat folder;
     const int fd = openat(p->folder, *p->base ? p->base : ".", O_PATH | O_NOFOLLOW | O_CLOEXEC);

@@ -1,4 +1,4 @@
-/* safetensors_header.c - reads the header, and checks everything in it against the file's own size. */
+/* safetensors_header.c - parses a header, and checks everything in it against the file's size. */
 #include "safetensors_file.h"
 
 #include "base/base.h"
@@ -26,7 +26,7 @@ vpps_status vpps_safetensors_header_length(const char *path, const unsigned char
     }
     *header_bytes = load_u64(first);
     if (*header_bytes > VPPS_SAFETENSORS_HEADER_BYTES) {
-        bool text = true; /* 8 printable characters: no size of a header that a file could have */
+        bool text = true; /* 8 printable characters are no header length that a file could have */
         for (int i = 0; i < 8; i++) text = text && first[i] >= ' ' && first[i] <= '~';
         if (text) return VPPS_FAIL_SAFETENSORS(path, "it begins with the text '%.8s'", (const char *)first);
         return VPPS_FAIL_SAFETENSORS(path, "expected a header of at most %u bytes, found a size of %llu",
@@ -39,7 +39,7 @@ vpps_status vpps_safetensors_header_length(const char *path, const unsigned char
     return VPPS_OK;
 }
 
-/* A tensor's shape: dims, n_dims, n_elems. */
+/* Parses a tensor's shape: sets dims, n_dims and n_elems. */
 static vpps_status read_shape(const char *path, const vpps_json *json, const vpps_json_value *shape,
                               vpps_safetensors_info *info) {
     if (!shape || shape->kind != VPPS_JSON_ARRAY || shape->n > VPPS_SAFETENSORS_DIMS) {
@@ -64,7 +64,7 @@ static vpps_status read_shape(const char *path, const vpps_json *json, const vpp
     return VPPS_OK;
 }
 
-/* The bytes that dtype and shape ask for. */
+/* Computes the number of bytes for dtype and shape. */
 static vpps_status count_bytes(const char *path, const char *dtype, const vpps_safetensors_info *info,
                                uint64_t *n_bytes) {
     for (size_t i = 0; i < VPPS_COUNT(dtypes); i++) {
@@ -81,7 +81,7 @@ static vpps_status count_bytes(const char *path, const char *dtype, const vpps_s
                                  VPPS_NAME_ARGS(info->name), VPPS_NAME_ARGS(dtype));
 }
 
-/* One entry of the header; *begin is the offset of its data. */
+/* Reads one tensor's entry of the header; *begin is the offset of its data. */
 static vpps_status read_entry(const char *path, const vpps_json *json, const vpps_json_value *entry,
                               uint64_t data_bytes, vpps_safetensors_info *info, uint64_t *begin) {
     const char *name = entry->key;
@@ -134,7 +134,7 @@ static vpps_status read_metadata(vpps_safetensors *file, const vpps_json_value *
     return VPPS_OK;
 }
 
-/* A tensor and where its data begins: sorted, these tell whether the ranges tile the data. */
+/* A tensor with the offset of its data; sorted, these show whether the ranges tile the data. */
 typedef struct placed {
     uint64_t begin;
     vpps_safetensors_info info;
@@ -147,7 +147,7 @@ static int compare_placed(const void *a, const void *b) {
     return strcmp(p->info.name, q->info.name);
 }
 
-/* Sorts the tensors by place and checks that they cover the data without hole or overlap. */
+/* Sorts the tensors by offset, and checks that they cover the data without hole or overlap. */
 static vpps_status check_tiling(const char *path, placed *tensors, size_t n, uint64_t data_bytes) {
     uint64_t end = 0;
     qsort(tensors, n, sizeof *tensors, compare_placed);

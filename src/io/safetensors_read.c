@@ -1,4 +1,4 @@
-/* safetensors_read.c - opening a safetensors file and looking tensors and metadata up in it. */
+/* safetensors_read.c - opens a safetensors file, and finds tensors and metadata in it. */
 #include "safetensors_file.h"
 
 #include "base/base.h"
@@ -9,7 +9,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* Takes over `data` and points every tensor into it. */
+/* Takes ownership of `data` and points every tensor into it. */
 static void bind_data(vpps_safetensors *file, unsigned char *data) {
     file->data = data;
     file->data_bytes = 0;
@@ -64,7 +64,8 @@ vpps_status vpps_safetensors_parse(vpps_safetensors **out, const char *name, con
     return VPPS_OK;
 }
 
-/* `n_bytes` of the file in new memory; fewer in the file (which has shrunk since its size was asked) is FORMAT. */
+/* Reads n_bytes of the file into new memory. A file that has fewer, because it shrank after its size was read, fails
+ * with FORMAT. */
 static vpps_status read_block(int fd, const char *path, uint64_t n_bytes, void *out) {
     size_t got;
     void *bytes = n_bytes < SIZE_MAX ? malloc((size_t)n_bytes + 1) : NULL;
@@ -84,7 +85,7 @@ static vpps_status read_block(int fd, const char *path, uint64_t n_bytes, void *
     return VPPS_OK;
 }
 
-/* Reads and checks the header of an open file; *data_bytes tells what follows it. */
+/* Reads and checks the header of an open file; *data_bytes is the number of bytes after it. */
 static vpps_status read_header(int fd, const char *path, vpps_safetensors *file, uint64_t *data_bytes) {
     struct stat info;
     unsigned char first[8] = {0};
@@ -102,7 +103,7 @@ static vpps_status read_header(int fd, const char *path, vpps_safetensors *file,
     return vpps_safetensors_parse_header(file, header, (size_t)header_bytes, *data_bytes);
 }
 
-/* How the tensors' bytes of an opened file are held. */
+/* Where the tensors' bytes of an opened file are: nowhere (header only), in memory, or on disk. */
 typedef enum content_place { CONTENT_NONE, CONTENT_READ, CONTENT_ON_DISK } content_place;
 
 static vpps_status open_file(vpps_safetensors **out, const char *path, content_place content) {
@@ -140,7 +141,7 @@ vpps_status vpps_safetensors_open_on_disk(vpps_safetensors **out, const char *pa
     return open_file(out, path, CONTENT_ON_DISK);
 }
 
-/* Bytes [at, at + n) of what follows the header. */
+/* Reads bytes [at, at + n) of the data after the header. */
 static vpps_status read_at(const vpps_safetensors *file, uint64_t at, size_t n, void *out) {
     if (file->data) return memcpy(out, file->data + at, n), VPPS_OK;
     for (size_t done = 0; done < n;) {
@@ -214,7 +215,7 @@ const vpps_safetensors_info *vpps_safetensors_find(const vpps_safetensors *file,
     return NULL;
 }
 
-/* "[3, 4]" */
+/* Prints a shape such as "[3, 4]". */
 static void print_shape(char *text, size_t bytes, uint32_t n_dims, const uint64_t *dims) {
     size_t at = 0;
     text[0] = '\0';
@@ -224,7 +225,7 @@ static void print_shape(char *text, size_t bytes, uint32_t n_dims, const uint64_
     }
 }
 
-/* The tensor, which is as expected. */
+/* Finds a tensor, and checks its dtype and shape. */
 static vpps_status find_f32(const vpps_safetensors *file, const char *name, uint32_t n_dims, const uint64_t *dims,
                             const vpps_safetensors_info **out) {
     const vpps_safetensors_info *info = *out = vpps_safetensors_find(file, name);

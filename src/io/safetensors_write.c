@@ -1,4 +1,4 @@
-/* safetensors_write.c - a checkpoint's bytes: the header, then the tensors, into an output that is whole or not there. */
+/* safetensors_write.c - writes a checkpoint, header then tensors, atomically. */
 #include "safetensors_file.h"
 
 #include "base/base.h"
@@ -10,7 +10,7 @@ static vpps_status no_memory(const char *path) {
     return vpps_fail(VPPS_MEMORY, "%s%s: out of memory for the header", VPPS_PATH_ARGS(path));
 }
 
-/* Names that can be keys: UTF-8, and each there once. `names` is sorted by this. */
+/* Checks that names are non-empty UTF-8 and unique; sorts `names`. */
 static vpps_status check_names(const char *path, const char *what, const char **names, size_t n) {
     for (size_t i = 0; i < n; i++) {
         if (names[i] && *names[i] && vpps_is_utf8(names[i])) continue;
@@ -55,7 +55,7 @@ static vpps_status put_metadata(const char *path, FILE *header, const vpps_metad
     return VPPS_OK;
 }
 
-/* A tensor's size in bytes. */
+/* Computes a tensor's size in bytes. */
 static vpps_status count_bytes(const char *path, const vpps_safetensors_tensor *t, bool from_source,
                                uint64_t *n_bytes) {
     if (t->n_dims > VPPS_COUNT(t->dims)) {
@@ -94,7 +94,7 @@ static vpps_status put_tensor(const char *path, FILE *header, const vpps_safeten
 static vpps_status put_header(const char *path, FILE *header, const vpps_safetensors_tensor *tensors, size_t n,
                               const vpps_metadata *metadata, size_t m, bool from_source) {
     uint64_t end = 0;
-    static const char length[8] = {0}; /* not known yet */
+    static const char length[8] = {0}; /* placeholder until the length is known */
     fwrite(length, 1, sizeof length, header);
     VPPS_TRY(put_metadata(path, header, metadata, m));
     for (size_t i = 0; i < n; i++) VPPS_TRY(put_tensor(path, header, &tensors[i], from_source, &end));
@@ -102,8 +102,8 @@ static vpps_status put_header(const char *path, FILE *header, const vpps_safeten
     return VPPS_OK;
 }
 
-/* The file's first part: length, JSON, and spaces up to a multiple of 8 bytes, so that the data is aligned when the
- * file is mapped. */
+/* Makes the file's first part: length, JSON, and spaces up to a multiple of 8 bytes, so that the data are aligned when
+ * the file is mapped. */
 static vpps_status make_header(const char *path, const vpps_safetensors_tensor *tensors, size_t n,
                                const vpps_metadata *metadata, size_t m, bool from_source, char **out, size_t *n_bytes) {
     VPPS_TRY(check_all_names(path, tensors, n, metadata, m));
@@ -133,14 +133,14 @@ static vpps_status make_header(const char *path, const vpps_safetensors_tensor *
     return VPPS_OK;
 }
 
-/* Room for pieces of a tensor that comes from a source. */
+/* Returns the number of elements to request from a source at a time: at least one row. */
 static size_t piece_elems(const vpps_safetensors_tensor *t) {
     size_t row = 1;
     for (uint32_t i = 1; i < t->n_dims; i++) row *= (size_t)t->dims[i];
     return row < (1 << 18) ? 1 << 18 : row;
 }
 
-/* Gives tensor i's bytes to `take`, in their order. */
+/* Passes tensor i's bytes to `take`, in order. */
 static vpps_status give_bytes(const char *path, const vpps_safetensors_tensor *tensors, size_t i,
                               const vpps_safetensors_source *source, void *to,
                               vpps_status (*take)(void *to, const void *bytes, uint64_t n_bytes)) {

@@ -1,4 +1,4 @@
-/* sequences.c - sentences in memory: words of all of them in one array, and where each ends. */
+/* sequences.c - sentences in memory: the words of all sentences in one array, and where each sentence ends. */
 #include "sequences.h"
 
 #include "base/base.h"
@@ -30,13 +30,13 @@ uint32_t vpps_sentences_size(const vpps_sentences *s) { return s ? s->n_sentence
 
 uint64_t vpps_sentences_total_words(const vpps_sentences *s) { return s ? s->n_words : 0; }
 
-/* The first word of sentence i, or after the last sentence. */
+/* Returns the number of sentence i's first word; for i = n_sentences, the number of words. */
 static size_t first_word(const vpps_sentences *s, uint32_t i) { return i ? s->ends[i - 1].end : 0; }
 
 vpps_sentence vpps_sentences_get(const vpps_sentences *s, uint32_t i) {
     if (i >= vpps_sentences_size(s)) return (vpps_sentence){0};
     const size_t first = first_word(s, i), end = s->ends[i].end;
-    if (end == first) return (vpps_sentence){0}; /* there may be no array to point into */
+    if (end == first) return (vpps_sentence){0}; /* `words` may be NULL */
     return (vpps_sentence){s->words + first, s->kind == VPPS_TAGGED ? s->tags + first : NULL, (uint32_t)(end - first),
                            s->has_heads ? s->heads + first : NULL};
 }

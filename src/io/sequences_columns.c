@@ -1,4 +1,4 @@
-/* sequences_columns.c - tagged sentences from the columns of the CoNLL shared tasks, and from CoNLL-U
+/* sequences_columns.c - reads tagged sentences from columns, as in the CoNLL shared tasks, and from CoNLL-U
  * (https://universaldependencies.org/format.html), whose columns have names. */
 #include "sequences.h"
 
@@ -12,16 +12,16 @@
 typedef struct column_reader {
     vpps_sentences *s;
     const vpps_text *t;
-    vpps_columns wanted;   /* columns from 1; tag 0 until the first line is read */
-    char separator;        /* that columns end at; a space: at runs of white space */
-    bool records;          /* no line parts documents */
-    bool varies;           /* other sentences may have other numbers of columns */
-    uint32_t id;           /* CoNLL-U: the column of the ID, from 1; 0: there is none */
-    uint32_t n_columns;    /* of every line; 0: not known yet */
-    uint32_t first_line;   /* that says so; 0: CoNLL-U does */
-    uint32_t open;         /* the line of the sentence that is not complete yet; 0: there is none */
-    uint32_t last_columns; /* those of the preceding sentence, where they vary */
-    bool all_begin_hash;   /* no line after here begins otherwise */
+    vpps_columns wanted;   /* columns from 1; tag is 0 until the first line is read */
+    char separator;        /* ends a column; a space: any run of white space */
+    bool records;          /* -DOCSTART- lines are words */
+    bool varies;           /* sentences may differ in their number of columns */
+    uint32_t id;           /* CoNLL-U: the column of the ID, from 1; 0: none */
+    uint32_t n_columns;    /* columns of every line; 0: not known yet */
+    uint32_t first_line;   /* the line that set n_columns; 0: CoNLL-U did */
+    uint32_t open;         /* first line of the incomplete sentence; 0: none */
+    uint32_t last_columns; /* if numbers of columns vary: that of the preceding sentence */
+    bool all_begin_hash;   /* all lines from here on begin with '#' */
     size_t *hash_words;    /* the words whose lines begin with '#' */
     size_t n_hash;
     vpps_columns_seen seen;
@@ -32,7 +32,8 @@ typedef struct column {
     size_t len;
 } column;
 
-/* The next column in *at .. end; *at goes after it and its separator, or is NULL when it was the last. */
+/* Takes the next column in *at .. end. Advances *at past the column and its separator, or sets it to NULL after the
+ * last column. */
 static bool next_column(char separator, const char **at, const char *end, column *c) {
     if (!*at) return false;
     if (separator == ' ') return vpps_text_next_word(at, end, &c->text, &c->len);
@@ -59,8 +60,8 @@ static bool column_is(column c, const char *text) { return c.len == strlen(text)
 
 /* ---------------------------------------------------------------- kinds of lines */
 
-/* The line between two documents of the CoNLL-2003 shared task, which may have other columns than words. Where tabs part columns, a
- * blank first one is a word. */
+/* Returns whether a line is the mark between two documents of CoNLL-2003 (-DOCSTART-), which may have other columns
+ * than words have. If tabs separate columns, the mark after a blank first column is a word. */
 static bool is_document_start(const column_reader *r, const vpps_line *line) {
     const char *at = line->begin;
     column first;
@@ -69,11 +70,13 @@ static bool is_document_start(const column_reader *r, const vpps_line *line) {
 }
 
 bool vpps_columns_document_start(const char *line, size_t len) {
-    const column_reader r = {.separator = '\t'}; /* no blank column before: one by spaces, too */
+    /* without a blank column before it, this also recognises marks between spaces */
+    const column_reader r = {.separator = '\t'};
     return is_document_start(&r, &(vpps_line){.begin = line, .end = line + len});
 }
 
-/* The first line after `line` (all zero: of the text) that has columns and does not begin with '#'; false: none has. */
+/* Goes to the first line after `line` (all zero: from the text's beginning) that has columns and does not begin with
+ * '#'. Returns false when there is none. */
 static bool find_plain_line(const column_reader *r, vpps_line *line) {
     while (vpps_text_next_line(r->t, line)) {
         if (!vpps_line_is_blank(line) && *line->begin != '#' && !is_document_start(r, line)) return true;
@@ -81,8 +84,8 @@ static bool find_plain_line(const column_reader *r, vpps_line *line) {
     return false;
 }
 
-/* A word's ID is a number, that of several words as they are written together a range, that of a word which is not
- * written has a fraction: only the first one is a word. False: it is no ID. */
+/* Parses an ID. A word's ID is a number; the ID of a multiword token is a range, that of an empty node has a fraction.
+ * Sets *is_word for a number. Returns false when it is no ID. */
 static bool parse_id(column id, bool *is_word) {
     const char *p = id.text, *end = id.text + id.len;
     while (p < end && *p >= '0' && *p <= '9') p++;
@@ -105,7 +108,7 @@ static bool has_id(const column_reader *r, const vpps_line *line) {
     return r->id == 0;
 }
 
-/* A line that begins with '#' is a comment where its columns do not fit those of the lines that do not. */
+/* Returns whether a line that begins with '#' is a comment: its columns do not fit those of the other lines. */
 static bool is_comment(column_reader *r, const vpps_line *line) {
     if (!r->wanted.comments || *line->begin != '#') return false;
     uint32_t expected = r->n_columns;
@@ -134,7 +137,7 @@ const char *vpps_comment_value(const vpps_line *line, const char *name) {
 
 const char *vpps_conllu_plus(const vpps_line *first) { return vpps_comment_value(first, "global.columns"); }
 
-/* Which of the names it is, from 1, in capital letters or small ones; 0: none. */
+/* Returns the place of a name among `names`, from 1, ignoring case; 0: not found. */
 static uint32_t find_name(const char *names, const char *end, const char *name) {
     const char *word;
     size_t len;
@@ -144,7 +147,7 @@ static uint32_t find_name(const char *names, const char *end, const char *name) 
     return 0;
 }
 
-/* The column of a name into *number; without a name, of `standard` when *number is 0. */
+/* Sets *number to the column with a name; without a name, to the column `standard` if *number is 0. */
 static vpps_status resolve(const column_reader *r, const char *names, const char *end, const char *name,
                            const char *standard, uint32_t *number) {
     if (!name && *number) return VPPS_OK;
@@ -158,8 +161,8 @@ static vpps_status resolve(const column_reader *r, const char *names, const char
     return vpps_text_fail(r->t, r->t->begin, expected, found);
 }
 
-/* CoNLL-U's columns, or those that the text's first line names (CoNLL-U Plus). Some programs write them with spaces
- * between instead of tabs. */
+/* Takes the columns' names: CoNLL-U's, or those in the text's first line (CoNLL-U Plus). Some programs write spaces
+ * instead of tabs between the columns. */
 static vpps_status take_names(column_reader *r) {
     const char *names = conllu_names, *end = conllu_names + sizeof conllu_names - 1;
     vpps_line first = {0}, plain = {0};
@@ -194,7 +197,7 @@ static vpps_status fail_columns(const column_reader *r, const vpps_line *line, c
     return vpps_text_fail(r->t, line->begin, expected, found);
 }
 
-/* The first line says how many columns there are, and thereby which is the last. */
+/* Takes the number of columns, and thereby the last one, from the first line. */
 static vpps_status take_first_line(column_reader *r, const vpps_line *line, uint32_t n) {
     const uint32_t needed = r->wanted.tag ? vpps_max_u32(r->wanted.word, r->wanted.tag) : r->wanted.word + 1;
     if (n < needed) {
@@ -240,7 +243,7 @@ static vpps_status read_token_line(column_reader *r, const vpps_line *line) {
     column c, word = {at, 0}, tag = {at, 0};
     bool is_word = true;
     for (uint32_t i = 1; next_column(r->separator, &at, line->end, &c); i++) {
-        if (i == r->wanted.word) word = trim(c).len ? trim(c) : c; /* a tokenizer's word may be a space */
+        if (i == r->wanted.word) word = trim(c).len ? trim(c) : c; /* a word may consist of blanks */
         if (i == r->wanted.tag) tag = trim(c);
         if (i == r->id && !parse_id(trim(c), &is_word))
             return vpps_text_fail(r->t, c.text, "a word's number, a range as 3-4, or an empty node as 5.1", NULL);
@@ -275,8 +278,9 @@ static vpps_status read_columns(column_reader *r) {
 
 /* ---------------------------------------------------------------- what was seen */
 
-/* The first line that begins with '#' and became a word with a tag that no other line has: perhaps a comment, as "# doc1" in
- * two columns. Words that hold more than the '#' are taken for it only when the tag occurs once: #hashtags have their own. */
+/* Finds the first line that begins with '#' and became a word with a tag that no other line has: perhaps a comment,
+ * such as "# doc1" in two columns. A word longer than the '#' counts only if its tag occurs once, since #hashtags have
+ * a tag of their own. */
 static vpps_status find_odd_line(column_reader *r, size_t first_word) {
     uint32_t *all, *begun;
     const uint32_t n = vpps_vocab_size(r->s->tag_vocab);

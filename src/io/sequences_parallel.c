@@ -1,11 +1,11 @@
-/* sequences_parallel.c - parallel text: two files whose lines are translations of each other. */
+/* sequences_parallel.c - reads parallel text: two files in which equal lines are translations of each other. */
 #include "sequences.h"
 
 #include "base/base.h"
 #include "file.h"
 #include "text.h"
 
-/* How many lines there are, and how many up to the last one that has something in it. */
+/* Counts a text's lines, and the lines up to the last one that is not blank. */
 static size_t count_lines(const vpps_text *t, size_t *to_last) {
     vpps_line line = {0};
     size_t n = 0;
@@ -17,14 +17,14 @@ static size_t count_lines(const vpps_text *t, size_t *to_last) {
     return n;
 }
 
-/* Two paths must fit one message, so each shows less of its end. */
+/* Shortens a path, since two paths must fit into one message. */
 static const char *short_name(const char *name) {
     const size_t len = strlen(name);
     return len > 160 ? name + len - 160 : name;
 }
 
 static vpps_status check_line_counts(const vpps_text *source, const vpps_text *target) {
-    size_t last_source, last_target; /* blank lines at the end of one file belong to none of the other's */
+    size_t last_source, last_target; /* blank lines at the end of a file pair with nothing */
     const size_t n_source = count_lines(source, &last_source), n_target = count_lines(target, &last_target);
     if (n_source == n_target || last_source == last_target) return VPPS_OK;
     return vpps_fail(VPPS_FORMAT, "expected as many lines in both files, found %zu in %s and %zu in %s", n_source,

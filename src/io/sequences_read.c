@@ -1,4 +1,4 @@
-/* sequences_read.c - sentences from text, one a line: word|TAG, a label and a sentence, plain lines. */
+/* sequences_read.c - reads sentences from lines: word|TAG tokens, a label and a sentence, or plain text. */
 #include "sequences.h"
 
 #include "base/base.h"
@@ -7,8 +7,8 @@
 
 /* ---------------------------------------------------------------- word|TAG */
 
-/* Column `wanted`, from 1, of a token of bars + 1 columns, counted from its end: what is left belongs to the first. NULL:
- * there are fewer. */
+/* Finds column `wanted`, from 1, of a token of bars + 1 columns. Columns are counted from the end, so surplus '|'
+ * belong to the first one. Returns NULL when there are fewer columns. */
 static const char *find_column(const char *token, size_t len, uint32_t bars, uint32_t wanted, size_t *column_len) {
     const char *end = token + len;
     for (uint32_t column = bars + 1; column > 1; column--) {
@@ -97,7 +97,8 @@ vpps_status vpps_sentences_add_line(vpps_sentences *s, const vpps_line *line, co
     size_t len;
     while (vpps_text_next_word(&at, line->end, &word, &len)) {
         if (end_word && len == end_len && memcmp(word, end_word, len) == 0) {
-            if (vpps_skip_blanks(at, line->end) == line->end) break; /* the end that is added below */
+            /* this is the end word, which is added after the loop */
+            if (vpps_skip_blanks(at, line->end) == line->end) break;
             word = unknown;
             len = sizeof unknown - 1;
         }

@@ -1,17 +1,17 @@
-/* spellings.c - words as sequences of characters. */
+/* spellings.c - splits words into characters. */
 #include "vocab.h"
 
 #include "base/base.h"
 
 struct vpps_spellings {
     vpps_vocab *vocab;
-    uint32_t *characters; /* of all words, one after the other */
+    uint32_t *characters; /* the characters of all words, word after word */
     size_t n_characters;
-    size_t *ends; /* of each word, in characters */
+    size_t *ends; /* per word: number of characters up to its end */
     uint32_t n_words;
 };
 
-/* RFC 3629, section 4: the ranges of the second byte keep out overlong forms, surrogates and what is too large. */
+/* Excludes overlong forms, surrogates and too large values by the range of the second byte (RFC 3629, section 4). */
 uint32_t vpps_utf8_character(const char *text, size_t len) {
     VPPS_NEED_OR(0, text);
     const unsigned char first = (unsigned char)text[0];

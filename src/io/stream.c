@@ -1,5 +1,5 @@
-/* stream.c - see stream.h. Bytes go from the source (a file is read in pieces), through a codec if they are compressed, to the reader, or
- * into a buffer if the reader wants to look first. */
+/* stream.c - reads from a source, file or memory, through a codec if it is compressed, into the reader's buffer, or
+ * into `shown` if the reader wants to look first. */
 #include "stream.h"
 
 #include "base/base.h"
@@ -13,21 +13,21 @@
 
 struct vpps_stream {
     const char *name;
-    int fd; /* -1: memory */
+    int fd; /* -1: the source is memory */
     size_t size;
-    const unsigned char *in, *in_end; /* of the source, not taken yet */
-    bool in_ended;                    /* after that the source has nothing */
-    const vpps_codec *codec;          /* NULL: as it is */
+    const unsigned char *in, *in_end; /* bytes of the source that are not taken yet */
+    bool in_ended;                    /* the source has no bytes after in_end */
+    const vpps_codec *codec;          /* NULL: not compressed */
     void *state;
-    bool inside; /* compressed data, which must go on */
-    char *shown; /* by peek, the bytes from shown_at on */
+    bool inside; /* the codec needs more data */
+    char *shown; /* bytes shown by vpps_stream_peek, from shown_at on */
     size_t shown_at, shown_end;
-    unsigned char piece[]; /* a file's */
+    unsigned char piece[]; /* buffer for a piece of a file */
 };
 
 /* ---------------------------------------------------------------- the source */
 
-/* Makes sure that something is in, unless the source ended. */
+/* Reads the next piece if all bytes are taken and the source has more. */
 static vpps_status fill_in(vpps_stream *s) {
     size_t got;
     if (s->in < s->in_end || s->in_ended) return VPPS_OK;
@@ -38,7 +38,7 @@ static vpps_status fill_in(vpps_stream *s) {
     return VPPS_OK;
 }
 
-/* Bytes of an uncompressed source, where possible without a copy through the piece. */
+/* Copies bytes of an uncompressed source; large reads go directly to `bytes`. */
 static vpps_status copy(vpps_stream *s, char *bytes, size_t n, size_t *got) {
     const size_t there = (size_t)(s->in_end - s->in);
     *got = n < there ? n : there;
@@ -113,7 +113,7 @@ vpps_status vpps_stream_open(vpps_stream **out, const char *path) {
     int fd;
     *out = NULL;
     VPPS_TRY(vpps_file_open(&fd, path));
-    if (fcntl(fd, F_SETFL, 0) < 0) { /* reading from a pipe may wait for its writer */
+    if (fcntl(fd, F_SETFL, 0) < 0) { /* from here on, reading from a pipe may wait for its writer */
         const vpps_status status =
             vpps_fail(VPPS_IO, "%s%s: cannot be read: %s", VPPS_PATH_ARGS(path), strerror(errno));
         close(fd);

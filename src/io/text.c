@@ -1,4 +1,4 @@
-/* text.c - lines of a text, and failures in it. Positions are counted only when something fails. */
+/* text.c - lines and words of a text, and failures in it. Positions are counted only when something fails. */
 #include "text.h"
 
 #include "base/base.h"
@@ -35,7 +35,7 @@ static const char *line_begin(const vpps_text *t, const char *at) {
     return vpps_skip_mark(begin, at);
 }
 
-/* The line a byte is in, from 1. */
+/* Returns the number of the line that contains a byte, from 1. */
 static size_t line_of(const vpps_text *t, const char *at) {
     size_t line = 1;
     for (const char *p = t->begin; p < at && (p = memchr(p, '\n', (size_t)(at - p))); p++) line++;
@@ -146,7 +146,7 @@ bool vpps_text_number(const char *at, const char *end, float *value) {
         exponent += below ? -written : written;
     }
     if (at < end) return false;
-    /* one rounding where the power of ten is a double, as it is for what people write */
+    /* exact to one rounding if the power of ten is a double, as it is for usual numbers */
     const double power = pow(10, fabs((double)exponent)), x = (double)digits;
     const double result = digits == 0 ? 0 : exponent < 0 ? x / power : x * power;
     *value = (float)(negative ? -result : result);

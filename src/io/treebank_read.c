@@ -1,5 +1,5 @@
-/* treebank_read.c - trees from bracketed text, in one pass and without recursion: a line may nest as deep as it is
- * long, so the open brackets lie in an array of their own and not on the thread's stack. */
+/* treebank_read.c - reads trees from brackets, in one pass and without recursion: a line may nest arbitrarily deep, so
+ * the open brackets lie in an array and not on the thread's stack. */
 #include "brackets.h"
 #include "treebank.h"
 
@@ -8,10 +8,10 @@
 
 #define LABEL_MAX 999
 
-/* A bracket whose subtrees are still being read. */
+/* A bracket that is not closed yet. */
 typedef struct open_node {
     int32_t label;
-    int32_t left; /* -1: the left subtree is not complete yet */
+    int32_t left; /* its left subtree; -1: not complete */
 } open_node;
 
 typedef struct reader {
@@ -20,7 +20,7 @@ typedef struct reader {
     open_node *stack;
 } reader;
 
-/* label := -1 .. 999, written as printf's %d would, so that text is unchanged by reading and writing. */
+/* Parses a label, -1 .. 999, written as printf's %d would, so that reading and writing preserve the text. */
 static bool parse_label(const char *at, size_t len, int32_t *label) {
     const bool negative = len > 0 && *at == '-';
     const char *end = at + len, *digits = at + negative;
@@ -39,7 +39,7 @@ static vpps_status read_label(reader *r, int32_t *label) {
     return parse_label(token, len, label) ? VPPS_OK : vpps_brackets_fail(&before, "a label from -1 to 999");
 }
 
-/* The rest of a leaf: word ')'. */
+/* Reads the rest of a leaf: its word and ')'. */
 static vpps_status read_leaf(reader *r, size_t first, int32_t label, int32_t *index) {
     const char *word;
     vpps_tree_node node = {label, -1, -1, VPPS_NO_WORD};
@@ -50,8 +50,8 @@ static vpps_status read_leaf(reader *r, size_t first, int32_t label, int32_t *in
     return vpps_treebank_add_node(r->tb, first, node, index);
 }
 
-/* Goes up from a complete subtree: closes every bracket that it completes. *depth 0: the tree is complete. Else the
- * right subtree of the innermost open bracket comes next. */
+/* Goes up from a complete subtree: closes every bracket that it completes. *depth 0: the tree is complete; else the
+ * right subtree of the innermost open bracket follows. */
 static vpps_status close_brackets(reader *r, size_t first, int32_t done, size_t *depth) {
     while (*depth > 0) {
         open_node *top = &r->stack[*depth - 1];

@@ -1,4 +1,4 @@
-/* vectors.c - pretrained vectors: the calls. */
+/* vectors.c - the public calls on pretrained vectors. */
 #include "vectors.h"
 
 #include "base/base.h"

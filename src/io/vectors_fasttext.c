@@ -1,17 +1,17 @@
-/* vectors_fasttext.c - vectors from fastText's models (Bojanowski, Grave, Joulin and Mikolov, "Enriching Word Vectors with
- * Subword Information", 2017), as its program saves them in a .bin file. A word's vector is the mean of its own, when the
- * model has one, and of those of its n-grams of characters, which share a number of rows by their hashes; so words that
- * the model has not seen get one, too.
+/* vectors_fasttext.c - vectors from fastText's models (Bojanowski, Grave, Joulin and Mikolov, "Enriching Word
+ * Vectors with Subword Information", 2017), as its program saves them in a .bin file. A word's vector is the mean of
+ * the word's own row, if the model has one, and the rows of its character n-grams, which share a fixed number of
+ * rows by their hashes. So words that the model has not seen get a vector, too.
  *
- * The file, the low byte of a number first:
+ * The file, little-endian:
  *     int32 magic, version (11 or 12)
  *     int32 dim, ws, epoch, minCount, neg, wordNgrams, loss, model, bucket, minn, maxn, lrUpdateRate; double t
  *     int32 entries, words, labels; int64 tokens, pruned
  *     for each entry: its bytes, a NUL, int64 count, int8 type (0: a word)
- *     bool quantised (and only then hashes are pruned, else `pruned` is -1); int64 rows, columns; the floats of each row: the words', then those of hashes
- *     (what follows is the output layer)
+ *     bool quantised (only then n-grams are pruned; else `pruned` is -1); int64 rows, columns; the rows of floats: words', then n-grams'
+ *     (the output layer follows)
  *
- * The rows are read in their order, once: which words each of them goes to is found before. */
+ * The rows are read once, in order; the words that need each row are found beforehand. */
 #include "vectors.h"
 
 #include "base/base.h"
@@ -29,7 +29,7 @@ typedef struct fasttext_header {
     int64_t pruned;
 } fasttext_header;
 
-/* Row `row` of the matrix is part of word `id`'s vector. */
+/* Row `row` of the matrix contributes to word `id`'s vector. */
 typedef struct part {
     uint64_t row;
     uint32_t id;
@@ -41,7 +41,7 @@ typedef struct fasttext_reader {
     fasttext_header h;
     part *parts;
     size_t n_parts;
-    uint32_t *n_rows; /* of each word */
+    uint32_t *n_rows; /* rows added to each word's vector */
     float *row;
 } fasttext_reader;
 
@@ -86,7 +86,7 @@ static vpps_status read_arguments(const vpps_stream *s, const char *bytes, fastt
         snprintf(found, sizeof found, "version %d", h->version);
         return fail_model(s, "a fastText model of version 11 or 12", found);
     }
-    if (h->version == 11 && h->model == SUPERVISED) h->max_n = 0; /* these had none */
+    if (h->version == 11 && h->model == SUPERVISED) h->max_n = 0; /* version 11's supervised models have no n-grams */
     if (h->dim < 1 || (uint32_t)h->dim > VPPS_VECTORS_MOST || h->bucket < 0 || h->min_n < 0 || h->max_n < 0) {
         return fail_model(s, "the arguments of a fastText model", "numbers that make no sense");
     }
@@ -129,7 +129,7 @@ static vpps_status add_part(fasttext_reader *r, uint64_t row, uint32_t id) {
     return VPPS_OK;
 }
 
-/* FNV-1a of 32 bits, over bytes as signed numbers. */
+/* Returns the 32-bit FNV-1a hash of bytes taken as signed numbers. */
 static uint32_t hash_of(const char *text, size_t len) {
     uint32_t h = 2166136261u;
     for (size_t i = 0; i < len; i++) h = (h ^ (uint32_t)(int8_t)text[i]) * 16777619u;
@@ -141,9 +141,10 @@ static vpps_status add_ngram(fasttext_reader *r, const char *text, size_t len, u
     return add_part(r, (uint64_t)(uint32_t)r->h.words + hash, id);
 }
 
-static bool goes_on(char c) { return ((unsigned char)c & 0xc0) == 0x80; } /* a character of UTF-8 */
+/* Returns whether a byte continues a UTF-8 character. */
+static bool goes_on(char c) { return ((unsigned char)c & 0xc0) == 0x80; }
 
-/* The n-grams of <word>, of min_n to max_n characters, but neither '<' nor '>' alone. */
+/* Adds the n-grams of <word>, of min_n to max_n characters, except '<' and '>' alone. */
 static vpps_status add_ngrams(fasttext_reader *r, const char *text, size_t len, uint32_t id) {
     for (size_t i = 0; i < len; i++) {
         if (goes_on(text[i])) continue;
@@ -157,7 +158,7 @@ static vpps_status add_ngrams(fasttext_reader *r, const char *text, size_t len, 
     return VPPS_OK;
 }
 
-/* The n-grams of all words that the vocabulary has; its own <unk> is no word. */
+/* Adds the n-grams of all words in the vocabulary except its <unk>. */
 static vpps_status add_all_ngrams(fasttext_reader *r) {
     char *text = NULL;
     vpps_status status = VPPS_OK;
@@ -229,7 +230,7 @@ static vpps_status read_rows(fasttext_reader *r) {
     return VPPS_OK;
 }
 
-/* Sums of rows become means; words of n-grams alone are counted. */
+/* Divides the sums of rows to means, and counts words that have n-grams only. */
 static vpps_status finish(fasttext_reader *r) {
     for (uint32_t id = 0; id < r->t->found.words; id++) {
         if (!r->n_rows[id]) continue;

@@ -1,7 +1,7 @@
-/* vectors_text.c - vectors as text: a word and its numbers a line, as word2vec (Mikolov et al. 2013) and fastText
- * (Bojanowski et al. 2017) write them after a line that says how many, and GloVe (Pennington et al. 2014) without it.
+/* vectors_text.c - reads vectors as text, lines of a word and its numbers: word2vec (Mikolov et al. 2013) and
+ * fastText (Bojanowski et al. 2017) write a first line with the counts, GloVe (Pennington et al. 2014) does not.
  *
- * Some words of GloVe's hold spaces, so the numbers are counted from the end of the line. */
+ * Some of GloVe's words contain spaces, so numbers are counted from the end of the line. */
 #include "vectors.h"
 
 #include "base/base.h"
@@ -31,7 +31,7 @@ typedef struct line_reader {
     const char *name;
     vpps_vectors_target *t;
     const char *line, *end;
-    uint64_t number; /* of the line, from 1 */
+    uint64_t number; /* number of the current line, from 1 */
 } line_reader;
 
 static vpps_status fail_at(const line_reader *r, const char *at, const char *expected, const char *found) {
@@ -53,18 +53,18 @@ static vpps_status fail_number(const line_reader *r, const char *at) {
     return fail_at(r, at, "a number", found);
 }
 
-/* Is it what numbers are written with? */
+/* Returns whether a byte can be part of a number. */
 static bool is_numeric(char c) {
     return (c >= '0' && c <= '9') || c == '.' || c == '-' || c == '+' || c == 'e' || c == 'E';
 }
 
-/* Goes back from *at over the word that ends there; *odd: it has bytes that no number has. */
+/* Moves *at back over the word that ends there; sets *odd if the word has bytes that no number has. */
 static void skip_word_back(const char *begin, const char **at, bool *odd) {
     for (; *at > begin && !vpps_is_blank((*at)[-1]); --*at) *odd |= !is_numeric((*at)[-1]);
 }
 
-/* Where the numbers begin: as many as a vector has, before the end of the line. Some of GloVe's words hold spaces, and are
- * what stands before them; a number there is one too many. */
+/* Finds the vector's numbers: the last `size` words of the line. The text before them is the word, which in GloVe may
+ * contain spaces; a number there is one too many. */
 static vpps_status find_numbers(const line_reader *r, const char **numbers) {
     const char *at = r->end, *bad = NULL;
     bool odd = false;
@@ -80,7 +80,7 @@ static vpps_status find_numbers(const line_reader *r, const char **numbers) {
     *numbers = at;
     float value;
     skip_word_back(r->line, &last, &odd);
-    const bool more = vpps_trim_blanks(r->line, last) > r->line && !odd; /* a word of one piece may be a number */
+    const bool more = vpps_trim_blanks(r->line, last) > r->line && !odd; /* a word without spaces may be a number */
     return more && vpps_text_number(last, end, &value) ? fail_count(r, r->t->size + 1) : VPPS_OK;
 }
 
@@ -104,7 +104,7 @@ static vpps_status read_line(line_reader *r) {
     return read_numbers(r, numbers, r->t->values + (size_t)id * r->t->size);
 }
 
-/* The next line into r; r->line NULL: there is none. */
+/* Reads the next line into r; r->line is NULL at the end. */
 static vpps_status next_line(vpps_stream *s, line_reader *r) {
     size_t len;
     VPPS_TRY(vpps_stream_line(s, &r->line, &len));
@@ -116,7 +116,7 @@ static vpps_status next_line(vpps_stream *s, line_reader *r) {
     return VPPS_OK;
 }
 
-/* Goes after blank lines, which only the end may follow. */
+/* Skips blank lines, which are allowed only at the end. */
 static vpps_status skip_blank_lines(vpps_stream *s, line_reader *r) {
     const uint64_t first = r->number;
     if (!r->line || r->line < r->end) return VPPS_OK;

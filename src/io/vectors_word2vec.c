@@ -1,5 +1,5 @@
-/* vectors_word2vec.c - vectors in word2vec's binary form: a line "words size", then for each word its bytes, a space and
- * its floats, the low byte first; a line feed follows them, or nothing. */
+/* vectors_word2vec.c - reads vectors in word2vec's binary format: a line "words size", then for each word its bytes, a
+ * space, its little-endian floats, and perhaps a line feed. */
 #include "vectors.h"
 
 #include "base/base.h"
@@ -14,7 +14,7 @@ static vpps_status fail_word(const vpps_stream *s, uint64_t number, const char *
                      (unsigned long long)number, expected, found);
 }
 
-/* Word `number`, from 1: its vector goes to the target when it is wanted. */
+/* Reads word `number`, from 1, and stores its vector if the target wants it. */
 static vpps_status read_word(vpps_stream *s, uint64_t number, vpps_vectors_target *t) {
     const size_t bytes = (size_t)t->size * sizeof(float);
     const char *at, *space;

@@ -1,4 +1,4 @@
-/* vocab.c - words to dense ids: an index of words that never move. */
+/* vocab.c - maps words to dense ids by an index; the text of a word never moves. */
 #include "vocab.h"
 
 #include "base/index.h"
@@ -17,15 +17,16 @@ typedef struct entry {
 } entry;
 
 struct vpps_vocab {
-    entry *words; /* by id */
+    entry *words; /* per id */
     uint32_t n_words;
     vpps_index ids;
     block *blocks;
-    char *free_text; /* the rest of the newest block */
+    char *free_text; /* unused rest of the newest block */
     size_t free_bytes;
 };
 
-/* Eight bytes at a time; a word's tail is read by two pieces that may overlap, not byte by byte: words are short. */
+/* Hashes eight bytes at a time; the tail is read as two pieces that may overlap, which is faster than byte by byte for
+ * short words. */
 static uint64_t hash_word(const char *text, size_t len) {
     uint64_t h = len * 0x9e3779b97f4a7c15u, tail = 0;
     for (; len > 8; text += 8, len -= 8) {
@@ -71,7 +72,8 @@ static uint32_t find(const vpps_vocab *v, const char *text, size_t len, uint64_t
     return VPPS_NO_WORD;
 }
 
-/* A NUL-terminated copy that stays where it is for the vocabulary's life; NULL: out of memory. */
+/* Copies a text, NUL-terminated, to memory that stays valid as long as the vocabulary. Returns NULL when out of
+ * memory. */
 static const char *keep_text(vpps_vocab *v, const char *text, size_t len) {
     if (len >= v->free_bytes) {
         size_t bytes = len + 1 > BLOCK_BYTES ? len + 1 : BLOCK_BYTES;
@@ -114,7 +116,7 @@ vpps_status vpps_vocab_add(vpps_vocab *v, const char *word, size_t len, uint32_t
 
 void vpps_vocab_truncate(vpps_vocab *v, uint32_t size) {
     if (size >= v->n_words) return;
-    v->n_words = size; /* the text of forgotten words stays in its block until the vocabulary goes */
+    v->n_words = size; /* the text of removed words stays in its block as long as the vocabulary */
     vpps_index_clear(&v->ids);
     for (uint32_t id = 0; id < size; id++) vpps_index_add(&v->ids, v->words[id].hash, id);
 }

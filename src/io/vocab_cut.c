@@ -1,4 +1,4 @@
-/* vocab_cut.c - from all words of a text to those a network knows: counted, cut, mapped. */
+/* vocab_cut.c - makes a network's vocabulary from all words of a text: counting, cutting rare words, mapping ids. */
 #include "sequences.h"
 
 #include "base/base.h"

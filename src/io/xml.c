@@ -1,4 +1,4 @@
-/* xml.c - see xml.h. */
+/* xml.c - writes text inside XML. */
 #include "io/xml.h"
 #include "vpps_data.h"
 
