@@ -1,4 +1,4 @@
-/* answer_print.c - see answer_print.h. */
+/* answer_print.c - prints answers as lines, columns, JSONL, CSV or TSV. */
 #include "cli/answer_print.h"
 #include "base/base.h"
 #include "cli/task.h"
@@ -45,7 +45,7 @@ static void end_line(bool crlf) { fputs(crlf ? "\r\n" : "\n", stdout); }
 
 /* ---------------------------------------------------------------- columns */
 
-/* A row of tags_answer, "LINE<TAB>TAG<TAB>GOLD<TAB>WORD". */
+/* A row of a tagger's answer, "LINE<TAB>TAG<TAB>GOLD<TAB>WORD". */
 typedef struct tag_row {
     uint32_t line;
     const char *part[3];
@@ -54,7 +54,7 @@ typedef struct tag_row {
 
 enum { TAG, GOLD, WORD };
 
-/* The next row in *at .. end; false: there is none. */
+/* Takes the next row in *at .. end. Returns false when there is none. */
 static bool next_row(const char **at, const char *end, tag_row *row) {
     const char *stop = *at < end ? memchr(*at, '\n', (size_t)(end - *at)) : NULL;
     if (!stop) return false;
@@ -70,7 +70,7 @@ static bool next_row(const char **at, const char *end, tag_row *row) {
     return true;
 }
 
-/* A line of columns with the network's tag in the place of its own, or after all. */
+/* Prints a line of columns with the network's tag in place of the tag column, or after all columns. */
 static void print_tagged_line(const answer_printer *p, const asked *q, const char *line, size_t len,
                               const tag_row *row) {
     const char *column = NULL;
@@ -86,7 +86,7 @@ static void print_tagged_line(const answer_printer *p, const asked *q, const cha
     printf("%.*s%.*s%.*s", (int)(column - line), line, row->len[TAG], row->part[TAG], (int)(line + len - after), after);
 }
 
-/* The lines as they were read, with other tags; lines without a word stay. */
+/* Prints the lines as they were read, with other tags; lines without a word stay unchanged. */
 static void print_same_columns(const answer_printer *p, const asked *q, const char *text, size_t text_len) {
     const char *end = text + text_len, *line = q->text, *stop = q->text + q->len;
     tag_row row;
@@ -123,10 +123,10 @@ static void print_columns(const answer_printer *p, const asked *q, const char *t
 
 /* ---------------------------------------------------------------- records */
 
-/* Is the key one of the text's own labels? */
+/* Returns whether a key is that of the input's own labels. */
 static bool is_gold(const char *name) { return strncmp(name, "gold", 4) == 0; }
 
-/* The members of a network's answer, as columns of a table. */
+/* Returns the members of a network's answer as names of a table's columns. */
 static const char *const *answer_columns(const settings *s) {
     static const char *const tags[] = {"words", "tags", "gold", NULL},
                              *const pairs[] = {"translation", "score", "gold_log_probability", NULL},
@@ -142,7 +142,7 @@ static const char *const *answer_columns(const settings *s) {
     }
 }
 
-/* An object of JSON and its text; without one it is empty. */
+/* A JSON object and its text; text NULL: no object. */
 typedef struct object {
     const char *text;
     vpps_json json;
@@ -167,7 +167,7 @@ static void write_bytes(FILE *f, const object *o, size_t begin, size_t end) {
     fwrite(o->text + begin, 1, end - begin, f);
 }
 
-/* An example's fields and its answer. */
+/* The fields of an example, and its answer. */
 typedef struct both {
     object record, answer;
 } both;
@@ -183,7 +183,8 @@ static void both_free(both *b) {
     vpps_json_free(&b->answer.json);
 }
 
-/* Of a record without an answer: is the field one of the answer's? What the input had there is no answer. */
+/* Returns whether, in a record without an answer, the field is named as a member of answers: the value that the input
+ * has there is no answer. */
 static bool is_unanswered(const answer_printer *p, const both *b, const char *key) {
     if (b->answer.text || strcmp(key, "words") == 0 || is_gold(key)) return false;
     for (const char *const *c = answer_columns(p->s); *c; c++)
@@ -191,13 +192,13 @@ static bool is_unanswered(const answer_printer *p, const both *b, const char *ke
     return false;
 }
 
-/* The record's members as they are, with those of the answer in their places, or after them. */
+/* Prints the record's members; those of the answer replace members of the same name, or follow. */
 static void print_members(const answer_printer *p, const both *b, FILE *f) {
     const char *comma = "{";
     for (const vpps_json_value *v = NULL; (v = object_next(&b->record, v)); comma = ",") {
         const vpps_json_value *answer = object_get(&b->answer, v->key);
         const bool ours = answer || is_unanswered(p, b, v->key);
-        if (ours && object_get(&b->record, v->key) != v) continue; /* there already */
+        if (ours && object_get(&b->record, v->key) != v) continue; /* printed already */
         fputs(comma, f);
         write_bytes(f, &b->record, v->key_begin, v->key_end);
         fputc(':', f);
@@ -231,13 +232,14 @@ static vpps_status print_json(const answer_printer *p, const asked *q, const cha
     return status;
 }
 
-/* One of a list's values as text: a word, or a tag's label. */
+/* Returns an element of a list as text: a word, or a tag's label. */
 static const char *item_text(const object *o, const vpps_json_value *item, const char *key) {
     if (item->kind == VPPS_JSON_OBJECT) item = vpps_json_get(&o->json, item, key);
     return item && item->kind == VPPS_JSON_STRING ? item->string : "_";
 }
 
-/* A value as a field's text: that of a string, a list of words or tags with spaces between, nothing for null; else as JSON. */
+/* Prints a value as the text of a cell: a string as it is, a list of words or tags with spaces between, null as
+ * nothing, anything else as JSON. */
 static void print_cell(FILE *f, const object *o, const vpps_json_value *value, const char *key, bool listed) {
     if (!value) return;
     if (value->kind == VPPS_JSON_STRING) {
@@ -305,7 +307,8 @@ static vpps_status name_columns(const answer_printer *p, FILE *f) {
     return VPPS_OK;
 }
 
-/* The table's columns are the names of its input, or the first record's fields, and what answers have. Rows that waited come first. */
+/* Prints a table's first line: the input's names, or the first record's fields, and the members of answers; then the
+ * rows that waited. */
 static vpps_status begin_table(answer_printer *p, const object *record) {
     VPPS_FREED char *names = NULL;
     size_t len = 0;
@@ -326,7 +329,7 @@ static vpps_status begin_table(answer_printer *p, const object *record) {
     return VPPS_OK;
 }
 
-/* Is everything that the example has in a column? */
+/* Checks that each of the example's fields has a column. */
 static vpps_status check_columns(const answer_printer *p, const object *record) {
     for (const vpps_json_value *v = NULL; (v = object_next(record, v));) {
         if (has_column(p, v->key)) continue;
@@ -363,7 +366,8 @@ static vpps_status print_row(const answer_printer *p, const both *b, const asked
     return VPPS_OK;
 }
 
-/* A bad record's row. It does not say which fields records have: its row waits for one that does, unless the input names them. */
+/* Prints the row of a bad record, whose fields are unknown: the row waits for the first good record, unless the input
+ * names the columns. */
 static vpps_status print_unread(answer_printer *p, bool crlf, bool named) {
     if (!p->begun && !named) {
         p->empty++;
@@ -417,7 +421,7 @@ vpps_status answer_print(answer_printer *p, const asked *q, const char *text, si
         end_line(q->crlf);
     }
     if (text) fwrite(text, 1, len, stdout);
-    /* an own form's answer has its line ends; in CoNLL-U a blank line follows */
+    /* the answer of an own format has line ends; in CoNLL-U a blank line follows */
     if (!own || p->s->network->kind == NET_DEPENDENCIES || !(text || comments)) end_line(q->crlf);
     return VPPS_OK;
 }

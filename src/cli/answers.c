@@ -1,4 +1,4 @@
-/* answers.c - see answers.h. */
+/* answers.c - collects a network's answers, and makes their JSON. */
 #include "cli/answers.h"
 #include "base/base.h"
 #include "io/chunks.h"
@@ -79,7 +79,7 @@ json_t *answer_label(const answers *a, uint32_t label) {
     return name ? answer_text(name, strlen(name)) : json_integer(label);
 }
 
-/* log sum exp */
+/* Returns log sum exp of n logits. */
 static double log_total(const float *logits, uint32_t n) {
     double most = -INFINITY, sum = 0;
     for (uint32_t i = 0; i < n; i++) most = fmax(most, (double)logits[i]);
@@ -91,7 +91,8 @@ double answer_nll(const float *logits, uint32_t classes, uint32_t label) {
     return log_total(logits, classes) - (double)logits[label];
 }
 
-/* The likeliest class that is less likely than `than` (VPPS_NO_WORD: any); of equals the one with the lower number first. */
+/* Returns the likeliest class after `than` in descending order (VPPS_NO_WORD: the first); among equals, lower numbers
+ * come first. */
 static uint32_t next_best(const float *logits, uint32_t n, uint32_t than) {
     uint32_t best = VPPS_NO_WORD;
     for (uint32_t i = 0; i < n; i++) {

@@ -1,9 +1,9 @@
-/* best.c - see best.h. */
+/* best.c - keeps a run's best measurements. */
 #include "cli/best.h"
 
 #include <math.h>
 
-/* The first metric of which there was something to count, unless the one that was chosen before has something, too. */
+/* Chooses the first metric that dev has something to count for, and keeps that choice while it has. */
 static bool choose_metric(best_measure *b, const task *kind, const measures *dev) {
     if (b->chosen && dev->counted[b->metric]) return true;
     for (uint32_t i = 0; i < MAX_METRICS && kind->metrics[i].name; i++) {
@@ -18,7 +18,7 @@ static bool is_better(const metric *kind, double value, double best) {
     return kind->falls ? value < best : value > best;
 }
 
-/* Replaces the best value by one that is better. Metrics are not negative, and 0 is the worst of those that do not fall. */
+/* Replaces the best value by a better one. Metrics are not negative; 0 is the worst value unless lower is better. */
 static bool take(best_value *best, const metric *kind, double value, double next) {
     const bool nothing = best->found && value == 0 && best->value == 0 && !kind[0].falls && kind[1].name;
     const bool better = nothing ? is_better(&kind[1], next, best->next) : is_better(&kind[0], value, best->value);

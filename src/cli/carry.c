@@ -1,10 +1,10 @@
-/* carry.c - see carry.h. */
+/* carry.c - carries recurrent states from piece to piece, and to checkpoints. */
 #include "cli/carry.h"
 #include "base/base.h"
 
 #include <inttypes.h>
 
-/* The first so many streams have a piece more than the others. */
+/* The first n % n_streams streams have one piece more than the others. */
 void carry_order(const uint32_t *examples, uint32_t n, uint32_t n_streams, uint32_t *order) {
     const uint32_t length = n / n_streams, longer = n % n_streams;
     for (uint32_t i = 0; i < n; i++) {
@@ -42,7 +42,7 @@ vpps_status carry_keep(carry *c, vpps_handle *h, vpps_graph *g, uint32_t i, cons
     carry_stream *s = &c->streams[c->first + i];
     c->n_states = d->n_states;
     for (uint32_t k = 0; k < d->n_states; k++) {
-        VPPS_TRY(vpps_release(h, s->before[k])); /* the graph that read it has run */
+        VPPS_TRY(vpps_release(h, s->before[k])); /* the graph that read the value has run */
         s->before[k] = s->states[k];
         VPPS_TRY(vpps_keep(h, g, d->states[k], &s->states[k]));
     }
@@ -51,7 +51,8 @@ vpps_status carry_keep(carry *c, vpps_handle *h, vpps_graph *g, uint32_t i, cons
 
 /* ---------------------------------------------------------------- as text
  *
- * "STREAMS STATES", then of each stream "ROWS:" and a number of eight digits for each element's bits, or "-" before its first piece. */
+ * "STREAMS STATES", then per stream and state "ROWS:" and the bits of each element as eight digits, or "-" for a
+ * stream before its first piece. */
 
 static vpps_status write_stream(const carry *c, vpps_handle *h, const carry_stream *s, FILE *f) {
     if (!s->states[0]) return fputs(" -", f), VPPS_OK;
@@ -88,7 +89,7 @@ static vpps_status fail_text(const char *path) {
                      path);
 }
 
-/* Reads a number that is followed by the character `end`, and moves *at past both. */
+/* Reads a number and the character `end` after it, and moves *at past both. */
 static bool take_number(const char **at, char end, uint32_t *out) {
     char *after;
     const unsigned long value = strtoul(*at, &after, 10);

@@ -1,4 +1,4 @@
-/* cell.c - `vpps cell`: the cells of the first training batch as they are compiled for the device's VPs. */
+/* cell.c - `vpps cell`: prints the cells of the first training batch as compiled for the device's VPs. */
 #include "base/base.h"
 #include "cell/arrange.h"
 #include "cell/flops.h"
@@ -17,20 +17,20 @@
 
 /* ---------------------------------------------------------------- as JSON */
 
-/* Takes a text that may be NULL: out of memory. */
+/* Makes a JSON string of a text, which is freed; NULL: out of memory. */
 static json_t *text_json(char *text) {
     json_t *o = text ? json_string(text) : NULL;
     free(text);
     return o;
 }
 
-/* What a model and a cell are to the functions below. */
+/* The model and the cell that the functions of this file describe. */
 typedef struct subject {
     const vpps_model *model;
     const vpps_compiled_cell *c;
 } subject;
 
-/* The number of the list whose members an axis is; NULL where a cell has one list or none. */
+/* Returns the number of the list whose members an axis runs over; NULL if the cell has at most one list. */
 static json_t *list_json(const subject *s, uint32_t axis) {
     return s->c->n_lists > 1 && axis ? json_integer((json_int_t)axis - 1) : NULL;
 }
@@ -39,7 +39,8 @@ static json_t *amounts_json(const vpps_cell_flops *f, uint32_t axis) {
     return json_pack("{sIsI}", "products", (json_int_t)f->products[axis], "other", (json_int_t)f->other[axis]);
 }
 
-/* Of a cell with several lists, "member" is of the first one's, and "members" of each one's. */
+/* Returns flops per vertex and per list member: "member" is of the first list; with several lists, "members" has
+ * each. */
 static json_t *flops_json(const subject *s, const vpps_cell_flops *f) {
     json_t *members = s->c->n_lists > 1 ? json_array() : NULL;
     for (uint32_t d = 1; members && d <= s->c->n_lists; d++) json_array_append_new(members, amounts_json(f, d));
@@ -98,7 +99,7 @@ static json_t *operation_json(const subject *s, uint32_t v) {
                      "recomputed", x->kind == VPPS_VALUE_RUN && x->run.recompute, "flops", flops_json(s, &flops));
 }
 
-/* The stack that begins with product v, or NULL. */
+/* Returns the stack of joined products that begins with product v, or NULL. */
 static json_t *stack_json(const subject *s, uint32_t v) {
     const vpps_compiled_cell *c = s->c;
     const vpps_cell_value *x = &c->values[v];
@@ -165,7 +166,7 @@ static json_t *stages_json(const subject *s) {
     return list;
 }
 
-/* The pass that a kept value is there for, where it is one. */
+/* Returns the pass (forward, backward) whose record keeps the value, null if none does. */
 static json_t *pass_json(const vpps_cell_value *x) {
     if (!vpps_is_pass_record(x->record)) return json_null();
     return json_string(x->record == VPPS_RECORD_FORWARD ? "forward" : "backward");

@@ -1,4 +1,4 @@
-/* chain.c - see chain.h. */
+/* chain.c - rules of tag schemes, Viterbi decoding, and marginals of a chain of tags. */
 #include "cli/chain.h"
 #include "base/base.h"
 #include "io/chunks.h"
@@ -11,18 +11,19 @@ bool chain_allows(chain_scheme scheme, const char *before, const char *now) {
     vpps_chunk_tag a, b;
     vpps_chunk_tag_read(before, &a);
     vpps_chunk_tag_read(now, &b);
-    const bool within = b.part == 'I' || b.part == 'E'; /* the tag wants a chunk of its type to go on */
-    const bool open = a.part == 'B' || a.part == 'I';   /* a chunk may go on, or with IOBES must */
+    const bool within = b.part == 'I' || b.part == 'E'; /* the tag continues a chunk of its type */
+    const bool open = a.part == 'B' || a.part == 'I';   /* a chunk may continue, or with IOBES must */
     const bool goes_on = open && within && strcmp(a.type, b.type) == 0;
     switch (scheme) {
-    case CHAIN_IOB1: return b.part != 'B' || (open && strcmp(a.type, b.type) == 0); /* B parts chunks of one type */
+    case CHAIN_IOB1: return b.part != 'B' || (open && strcmp(a.type, b.type) == 0); /* B separates chunks of one type */
     case CHAIN_IOB2: return !within || goes_on;
     case CHAIN_IOBES: return within || open ? goes_on : true;
     default: return true;
     }
 }
 
-/* Which tags a path leads to that begins where ends[tag] allows; tag a comes next to tag b where next[a * of_a + b * of_b] allows. */
+/* Finds the tags that a path can reach: it starts at tags that ends[] allows, and goes from tag b to tag a where next[a
+ * * of_a + b * of_b] allows. */
 static void spread(const tag_chain *ch, const float *ends, size_t of_a, size_t of_b, bool *reached) {
     const uint32_t n = ch->classes;
     for (uint32_t a = 0; a < n; a++) reached[a] = ends[a] > -INFINITY;
@@ -35,7 +36,7 @@ static void spread(const tag_chain *ch, const float *ends, size_t of_a, size_t o
     }
 }
 
-/* A tag that no sentence may have is one of another scheme. */
+/* Checks that every tag occurs in some sentence; a tag that no sentence may have belongs to another scheme. */
 static vpps_status check_tags(const tag_chain *ch, chain_scheme scheme, const vpps_vocab *tags) {
     const uint32_t n = ch->classes;
     const char *other = NULL;

@@ -1,13 +1,12 @@
-/* checkpoint.c - options, vocabularies and position as checkpoint metadata.
+/* checkpoint.c - reads and writes a checkpoint's metadata: options, vocabularies, position.
  *
  *     network                 name
  *     option.NAME             every saved row of the option table
- *     classes                 how many
+ *     classes                 number of classes
  *     vocabulary, characters, class_names, lexicon
- *                             words, a line each; a network has some of them
- *     train.*                 the position; the curves of the plot; the folder that paths are counted from; states to carry on
- *     data.train, dev, test   hashes of what the files of the parts hold
- */
+ *                             words, one per line; a network has some of these entries
+ *     train.*                 the position; the plot's curves; the folder that paths are relative to; carried states
+ *     data.train, dev, test   hashes of the contents of each part's files */
 #include "cli/checkpoint.h"
 #include "base/base.h"
 #include "cli/corpus_notes.h"
@@ -25,17 +24,17 @@
 
 enum { MAX_ENTRIES = OPTIONS_MAX + 24, VALUE_BYTES = 64 };
 
-#define MOST_COUNTED (UINT64_C(1) << 53) /* more is a damaged number */
-#define NO_VALUE (-1.0)                  /* of train.best_*; no measure is negative */
+#define MOST_COUNTED (UINT64_C(1) << 53) /* a larger number is damaged */
+#define NO_VALUE (-1.0)                  /* in train.best_*; no measure is negative */
 
 typedef struct entry_list {
     vpps_metadata entries[MAX_ENTRIES];
     uint32_t n;
     char keys[MAX_ENTRIES][VALUE_BYTES];
-    char values[MAX_ENTRIES][VALUE_BYTES]; /* of the entries that are not long texts */
+    char values[MAX_ENTRIES][VALUE_BYTES]; /* values of the entries that are not long texts */
 } entry_list;
 
-/* Adds an entry; `text` NULL means the list's own room for the value, which is returned. */
+/* Adds an entry; with `text` NULL, the value is memory of the list, which is returned for the caller to fill. */
 static char *add_entry(entry_list *list, const char *prefix, const char *key, const char *text) {
     const uint32_t i = list->n++;
     snprintf(list->keys[i], sizeof list->keys[i], "%s%s", prefix, key);
@@ -77,10 +76,10 @@ vpps_status checkpoint_check(const settings *s, const corpus *c) {
     return VPPS_OK;
 }
 
-/* For printf: the hash of a part's contents. */
+/* printf's format of the hash of a part's contents. */
 #define CONTENT_FORMAT "vpps-64 %016" PRIx64
 
-/* Hashes of the data files' contents, and their paths; none of generated data. */
+/* Adds hashes of the data files' contents, and their paths; nothing for generated data. */
 static void add_data(entry_list *list, const corpus *c, const char *folder) {
     bool files = false;
     for (int i = 0; i < N_SPLITS; i++) {
@@ -104,7 +103,7 @@ static void add_best(entry_list *list, const char *value, const char *next, cons
     add_real(list, next, best->found && isfinite(best->next) ? best->next : NO_VALUE);
 }
 
-/* Without a metric train.best_metric is MAX_METRICS. */
+/* Adds the position. train.best_metric is MAX_METRICS while no metric is chosen. */
 static void add_position(entry_list *list, const position *p) {
     add_number(list, "epoch", p->epoch);
     add_number(list, "batch", p->batch);
@@ -140,7 +139,7 @@ vpps_status checkpoint_save(session *x, const char *path, const corpus *c, const
     const cli_option *rows = options_rows(s, &n);
     for (size_t i = 0; i < n; i++) {
         if (!(rows[i].flags & OPTION_SAVED)) continue;
-        if (rows[i].row.kind == OPTION_TEXT) { /* as long as it likes, absent without */
+        if (rows[i].row.kind == OPTION_TEXT) { /* of any length; absent if not given */
             const char *text = options_text(s, &rows[i]);
             if (text) add_entry(&list, "option.", rows[i].row.name, text);
         } else {
@@ -168,7 +167,7 @@ vpps_status checkpoint_save(session *x, const char *path, const corpus *c, const
 
 /* ---------------------------------------------------------------- reading */
 
-/* A value that must be there; the caller frees it. */
+/* Reads an entry that must exist; the caller frees *value. */
 static vpps_status need(const char *path, const char *key, char **value) {
     VPPS_TRY(vpps_checkpoint_metadata(path, key, value));
     if (*value) return VPPS_OK;
@@ -181,7 +180,7 @@ static vpps_status fail_number(const char *path, const char *key, char *text, co
     return VPPS_FORMAT;
 }
 
-/* A number that must be there: finite, and not negative unless it is NO_VALUE. */
+/* Reads a number that must exist: finite, and not negative unless it is NO_VALUE. */
 static vpps_status need_real(const char *path, const char *key, double *out) {
     char *text, *end;
     VPPS_TRY(need(path, key, &text));
@@ -192,7 +191,7 @@ static vpps_status need_real(const char *path, const char *key, double *out) {
     return VPPS_OK;
 }
 
-/* A whole number up to `most` that must be there. */
+/* Reads a whole number up to `most` that must exist. */
 static vpps_status need_number(const char *path, const char *key, uint64_t most, uint64_t *out) {
     char *text;
     VPPS_TRY(need(path, key, &text));
@@ -203,24 +202,24 @@ static vpps_status need_number(const char *path, const char *key, uint64_t most,
 
 static vpps_status need_u32(const char *path, const char *key, uint32_t *out) {
     uint64_t x;
-    VPPS_TRY(need_number(path, key, INT32_MAX, &x)); /* the next ones fit, too */
+    VPPS_TRY(need_number(path, key, INT32_MAX, &x)); /* leaves room to count on */
     *out = (uint32_t)x;
     return VPPS_OK;
 }
 
-/* The options of a resumed run's command line that differ from its checkpoint. */
+/* The options of a resumed run's command line that differ from its checkpoint's. */
 typedef struct resuming {
-    bool by_content;    /* the checkpoint knows what its data hold: where they lie does not matter */
-    bool from_files;    /* they were files */
-    FILE *before, *now; /* options that are given otherwise than when the checkpoint was made */
+    bool by_content;    /* the checkpoint has hashes of its data, so files may have moved */
+    bool from_files;    /* the checkpoint's data were files */
+    FILE *before, *now; /* texts: the changed options at the checkpoint, and now */
 } resuming;
 
-/* Does the command take a saved option from a checkpoint? Options of the engine are taken by --resume alone. */
+/* Returns whether the command takes an option from a checkpoint; only --resume takes options of the engine. */
 static bool is_taken(const settings *s, const cli_option *o) {
     return (o->flags & OPTION_SAVED) && (s->command == COMMAND_TRAIN || !(o->flags & OPTION_RESUMED));
 }
 
-/* `before` NULL: the option was not given when the checkpoint was made. */
+/* Notes a changed option for the message. `before` NULL: it was not given when the checkpoint was made. */
 static void note_change(const resuming *r, const char *name, const char *before, const char *now) {
     const char *separator = ftell(r->now) ? ", " : "";
     const bool given = before && *before;
@@ -233,8 +232,8 @@ static vpps_status fail_fixed(const char *path, const char *name, const char *be
                      before, now);
 }
 
-/* An option that is given, and that the checkpoint has not: a text that was not given when it was made, or a row that is newer than
- * the file, which then was made with the row's default. */
+/* Checks an option that is given but not in the checkpoint: a text that was not given then, or an option newer than the
+ * file, which was made with the option's default. */
 static vpps_status check_new(const char *path, const settings *s, const cli_option *o, const resuming *r) {
     const bool moved = r->by_content && r->from_files && (o->flags & OPTION_DATA);
     const bool is_text = o->row.kind == OPTION_TEXT, fixed = o->flags & OPTION_FIXED;
@@ -250,13 +249,13 @@ static vpps_status check_new(const char *path, const settings *s, const cli_opti
     return fail_fixed(path, o->row.name, before, now);
 }
 
-/* One saved option. Given on the command line: keep that, and check it where it must be the same. */
+/* Takes one saved option. If it is on the command line, keeps that value, and checks it where it must not change. */
 static vpps_status take_option(const char *path, settings *s, corpus *c, const cli_option *o, bool given,
                                const resuming *r) {
     char key[VALUE_BYTES], *value, now[4096], why[160];
     snprintf(key, sizeof key, "option.%s", o->row.name);
     VPPS_TRY(vpps_checkpoint_metadata(path, key, &value));
-    if (!value) { /* a text that was not given, or a row newer than the file: the default */
+    if (!value) { /* a text that was not given, or an option newer than the file: keep the default */
         return given ? check_new(path, s, o, r) : VPPS_OK;
     }
     vpps_status status = VPPS_OK;
@@ -269,7 +268,7 @@ static vpps_status take_option(const char *path, settings *s, corpus *c, const c
         } else if (!options_read(s, o, value, why, sizeof why)) {
             status = vpps_fail(VPPS_FORMAT, "%s: \"%s\" is \"%.64s\", not %s", path, key, value, why);
         } else if (o->row.kind == OPTION_TEXT) {
-            c->texts[c->n_texts++] = value; /* the settings point to it */
+            c->texts[c->n_texts++] = value; /* the settings point to the text */
             return VPPS_OK;
         }
     } else if (s->command == COMMAND_TRAIN && !(r->by_content && (o->flags & OPTION_CONTENT))) {
@@ -304,7 +303,7 @@ static vpps_status look_at_data(const char *path, const settings *s, resuming *r
     return VPPS_OK;
 }
 
-/* Does a file of that name, or a pair's, exist? */
+/* Returns whether a file, or a pair's source file, of that name exists. */
 static bool is_there(const settings *s, const char *path) {
     char ending[64] = "", name[4096];
     if (access(path, F_OK) == 0) return true;
@@ -312,7 +311,7 @@ static bool is_there(const settings *s, const char *path) {
     return *ending && data_name(path, ending, name, sizeof name) == VPPS_OK && access(name, F_OK) == 0;
 }
 
-/* Relative paths of the checkpoint are relative to the folder that it was made in, unless they exist from here. */
+/* Makes relative paths of the checkpoint relative to the folder it was made in, unless they exist from here. */
 static vpps_status find_paths(const char *path, settings *s, corpus *c) {
     size_t n;
     const cli_option *rows = options_rows(s, &n);
@@ -336,7 +335,7 @@ static vpps_status find_paths(const char *path, settings *s, corpus *c) {
     return status;
 }
 
-/* A run that wrote a file an epoch goes on with that, in the folder of the file that it goes on from. */
+/* Continues a run that writes one file per epoch with that name, in the folder of the file that it resumes from. */
 static vpps_status take_save_name(const char *path, settings *s, corpus *c) {
     char *name, *whole;
     uint32_t epoch;
@@ -350,13 +349,13 @@ static vpps_status take_save_name(const char *path, settings *s, corpus *c) {
     return VPPS_OK;
 }
 
-/* Another source of examples on the command line replaces the checkpoint's files as a whole. */
+/* Takes all saved options. Other data on the command line replace all files of the checkpoint. */
 static vpps_status take_all_options(const char *path, settings *s, corpus *c, resuming r) {
     size_t n;
     const cli_option *rows = options_rows(s, &n);
     bool other_data = false;
     for (size_t i = 0; i < n; i++) other_data |= (rows[i].flags & OPTION_DATA) && s->given[i];
-    /* Training resumes with the same parts, wherever they are: one of them may be named anew, or all by --data. */
+    /* training resumes with the same parts, wherever they are: one part may be named, or all by --data */
     if (s->command == COMMAND_TRAIN) other_data = r.by_content && s->data;
     for (size_t i = 0; i < n; i++) {
         if (!is_taken(s, &rows[i])) continue;
@@ -371,7 +370,7 @@ static vpps_status take_all_options(const char *path, settings *s, corpus *c, re
     return find_paths(path, s, c);
 }
 
-/* Reports options that differ from the checkpoint's, where that is allowed. */
+/* Takes the options, and reports those that differ from the checkpoint's where they may. */
 static vpps_status take_options(const char *path, settings *s, corpus *c) {
     resuming r;
     char *before = NULL, *now = NULL;
@@ -394,7 +393,7 @@ static vpps_status take_vocabularies(const char *path, corpus *c) {
     for (int k = 0; k < N_VOCABS; k++) {
         char *text;
         VPPS_TRY(vpps_checkpoint_metadata(path, vocab_names[k], &text));
-        if (!text) continue; /* the words must be there: checkpoint_describe */
+        if (!text) continue; /* checkpoint_describe requires the words */
         const vpps_status status = vpps_vocab_from_text(&c->vocab[k], text);
         free(text);
         VPPS_TRY(status);
@@ -410,14 +409,14 @@ static vpps_status has_entry(const char *path, const char *key, bool *has) {
     return VPPS_OK;
 }
 
-/* A number that older files do not have; *number stays as it is then. */
+/* Reads a number that older files lack; *number then stays unchanged. */
 static vpps_status take_later_number(const char *path, const char *key, uint64_t most, uint64_t *number) {
     bool known;
     VPPS_TRY(has_entry(path, key, &known));
     return known ? need_number(path, key, most, number) : VPPS_OK;
 }
 
-/* `next` NULL: the file has none. */
+/* Reads a best value and the next metric's; `next` NULL: the file has none. */
 static vpps_status take_value(const char *path, const char *value, const char *next, best_value *best) {
     VPPS_TRY(need_real(path, value, &best->value));
     if (next) VPPS_TRY(need_real(path, next, &best->next));
@@ -426,8 +425,8 @@ static vpps_status take_value(const char *path, const char *value, const char *n
     return VPPS_OK;
 }
 
-/* Files of before there was "train.best_due" have one best value, of all measurements, and none of the next metric; those of before
- * "train.best_since" have counted epochs, and have a metric where they have a value. */
+/* Reads the best measurements. Files without "train.best_due" have one best value over all measurements, and none of
+ * the next metric; files without "train.best_since" counted epochs, and have a metric if they have a value. */
 static vpps_status take_best(const char *path, uint32_t epoch, best_measure *b) {
     uint64_t number;
     bool due, since;
@@ -447,7 +446,7 @@ static vpps_status take_best(const char *path, uint32_t epoch, best_measure *b) 
     return need_u32(path, "train.best_since", &b->since);
 }
 
-/* Where training stood. */
+/* Reads the position in training. */
 static vpps_status take_position(const char *path, position *p) {
     uint64_t drops = 0;
     VPPS_TRY(need_u32(path, "train.epoch", &p->epoch));
@@ -483,7 +482,7 @@ vpps_status checkpoint_describe(const char *path, settings *s, corpus *c, positi
 vpps_status checkpoint_curves(const char *path, plot *p) {
     VPPS_FREED char *text = NULL;
     VPPS_TRY(vpps_checkpoint_metadata(path, "train.curves", &text));
-    if (!text) return VPPS_OK; /* made before there were any */
+    if (!text) return VPPS_OK; /* older files have none */
     return plot_from_text(p, path, text);
 }
 
@@ -500,7 +499,7 @@ vpps_status checkpoint_carry(const char *path, const session *x, carry *states) 
 
 /* ---------------------------------------------------------------- the same run */
 
-/* Is the value of a key in the metadata of a run's checkpoints the same in all of them? */
+/* Returns whether an entry of the metadata is the same in all checkpoints of a run. */
 static bool is_of_run(const settings *s, const char *key) {
     static const char option[] = "option.";
     if (strncmp(key, option, sizeof option - 1) != 0) {

@@ -1,4 +1,4 @@
-/* class_weights.c - see class_weights.h. */
+/* class_weights.c - sets the weights of classes by their frequency or from a file. */
 #include "cli/class_weights.h"
 #include "base/base.h"
 #include "cli/classes.h"
@@ -11,7 +11,7 @@
 
 /* ---------------------------------------------------------------- by how rare they are */
 
-/* As scikit-learn's compute_class_weight("balanced") does. */
+/* Weighs classes as scikit-learn's compute_class_weight("balanced") does. */
 static vpps_status balance(session *x, corpus *c, float *weights) {
     const uint32_t classes = x->settings->net.classes;
     uint64_t *counts = calloc(classes + 1u, sizeof *counts), all = 0, present = 0;
@@ -46,7 +46,7 @@ static bool find_class(const session *x, const vpps_vocab *names, const char *la
     return false;
 }
 
-/* "LABEL WEIGHT", with spaces or tabs between: the weight is the last word. */
+/* Parses a line "LABEL WEIGHT", with spaces or tabs between; the weight is the last word. */
 static vpps_status take_line(const session *x, const vpps_vocab *names, const char *place, char *line, bool *seen,
                              float *weights) {
     char *end = line + strlen(line), *stop;
@@ -96,7 +96,8 @@ static vpps_status read_file(const session *x, const corpus *c, float *weights) 
 
 vpps_status class_weights_set(session *x, corpus *c) {
     float *weights = vpps_param_values(x->model, x->class_weights);
-    for (uint32_t i = 0; i < x->settings->net.classes; i++) weights[i] = 1; /* whatever --init took */
+    /* replaces weights that --init may have taken */
+    for (uint32_t i = 0; i < x->settings->net.classes; i++) weights[i] = 1;
     VPPS_TRY(strcmp(x->settings->class_weights, "balanced") == 0 ? balance(x, c, weights) : read_file(x, c, weights));
     return vpps_write_parameters(x->handle);
 }

@@ -1,4 +1,4 @@
-/* classes.c - see classes.h. */
+/* classes.c - computes and prints confusion matrices. */
 #include "cli/classes.h"
 #include "base/base.h"
 
@@ -17,24 +17,24 @@ void classes_close(class_counts *c) {
     *c = (class_counts){0};
 }
 
-/* How many of a row there are, of all classes or of one. */
+/* Returns the sum of a row: how often the gold class occurs. */
 static uint64_t row_sum(const class_counts *c, uint32_t row) {
     uint64_t sum = 0;
     for (uint32_t j = 0; j < c->n; j++) sum += c->counts[(size_t)row * c->n + j];
     return sum;
 }
 
-/* A class, in counts as chunks have them. */
+/* Returns the counts of a class in the form in which chunks are counted. */
 static vpps_f1_counts counts_of(const class_counts *c, uint32_t i) {
     vpps_f1_counts x = {.gold = row_sum(c, i)};
-    if (i == c->n) return x; /* nothing is said to be of no class */
+    if (i == c->n) return x; /* the network never predicts an unseen class */
     for (uint32_t row = 0; row <= c->n; row++) x.predicted += c->counts[(size_t)row * c->n + i];
     x.correct = c->counts[(size_t)i * c->n + i];
     return x;
 }
 
 static double share(uint64_t part, uint64_t of) { return of ? (double)part / (double)of : NAN; }
-/* NaN where nothing is to be divided by. */
+/* Precision, recall and F1 of counts; NaN where the divisor is 0. */
 static double precision_of(vpps_f1_counts x) { return share(x.correct, x.predicted); }
 static double recall_of(vpps_f1_counts x) { return share(x.correct, x.gold); }
 static double f1_of(vpps_f1_counts x) { return share(2 * x.correct, x.gold + x.predicted); }
@@ -45,18 +45,18 @@ const char *classes_name(const vpps_vocab *names, uint32_t i, char number[16]) {
     return name ? name : number;
 }
 
-static const char other[] = "(unseen)"; /* the row of labels that training did not have */
+static const char other[] = "(unseen)"; /* name of the row of labels unknown to training */
 
 static const char *row_name(const class_counts *c, const vpps_vocab *names, uint32_t i, char number[16]) {
     return i < c->n ? classes_name(names, i, number) : other;
 }
 
-/* Rows to show: the last one only where there are such labels. */
+/* Returns the number of rows to print: the row of unseen labels only if there are some. */
 static uint32_t n_rows(const class_counts *c) { return c->n + (row_sum(c, c->n) > 0); }
 
 /* ---------------------------------------------------------------- for people */
 
-/* Columns of a name on a terminal: its characters. */
+/* Returns the number of terminal columns of a name: its characters. */
 static int width(const char *text) {
     int n = 0;
     for (; *text; text++) n += ((unsigned char)*text & 0xc0) != 0x80;
@@ -100,7 +100,7 @@ static void print_entities(const class_counts *c, FILE *f) {
         print_row(f, vpps_f1_type(c->chunks, i), columns, vpps_f1_type_counts(c->chunks, i));
 }
 
-/* As wide as its widest number or name. */
+/* Prints the matrix; its columns are as wide as the widest number or name. */
 static void print_matrix(const class_counts *c, const vpps_vocab *names, int columns, FILE *f) {
     char number[16];
     int w = 5;
@@ -127,7 +127,7 @@ static void print_matrix(const class_counts *c, const vpps_vocab *names, int col
 }
 
 void classes_print(const class_counts *c, const vpps_vocab *names, FILE *f) {
-    enum { MOST = 16 }; /* of a matrix */
+    enum { MOST = 16 }; /* most classes of a printed matrix */
     char number[16];
     int columns = 9;
     for (uint32_t i = 0; i < n_rows(c); i++) {
@@ -147,7 +147,7 @@ void classes_print(const class_counts *c, const vpps_vocab *names, FILE *f) {
 
 /* ---------------------------------------------------------------- for programs */
 
-/* A name that is not UTF-8 is no JSON. */
+/* Returns a name as a JSON string, null if it is not UTF-8. */
 static json_t *name_json(const char *name) {
     json_t *string = json_string(name);
     return string ? string : json_null();

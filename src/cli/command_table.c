@@ -1,4 +1,4 @@
-/* command_table.c - the commands, a row each. */
+/* command_table.c - the table of commands. */
 #include "cli/cache.h"
 #include "cli/commands.h"
 #include "cli/completion.h"

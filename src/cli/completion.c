@@ -1,4 +1,4 @@
-/* completion.c - see completion.h. */
+/* completion.c - prints completion scripts for bash and zsh. */
 #include "cli/completion.h"
 #include "base/base.h"
 #include "cli/commands.h"
@@ -6,10 +6,10 @@
 
 enum { COMMAND_BITS = 16 };
 
-/* An option of some commands and networks. */
+/* An option, and the commands and networks that have it. */
 typedef struct word {
-    cli_option option;               /* a copy: the table is made anew for every network */
-    uint64_t networks[COMMAND_BITS]; /* by the number of the command's bit: 1 << the networks' numbers */
+    cli_option option;               /* a copy, since the table is rebuilt for every network */
+    uint64_t networks[COMMAND_BITS]; /* per command (number of its bit), the networks as bits */
 } word;
 
 typedef struct words {
@@ -41,7 +41,7 @@ static void add(words *w, const cli_option *o, uint64_t of_network) {
         if (o->commands >> c & 1) w->list[i].networks[c] |= of_network;
 }
 
-/* All options, of every network and of the commands without one. */
+/* Collects the options of every network, and of the commands without a network. */
 static void collect(words *w) {
     for (size_t k = 0; networks[k]; k++) {
         const settings s = {.network = networks[k], .command = (command_bit)~0u};
@@ -55,7 +55,7 @@ static void collect(words *w) {
     }
 }
 
-/* "a|b|FILE" as "a b" */
+/* Prints "a|b|FILE" as "a b". */
 static void put_choices(const char *choices) {
     for (const char *between = ""; *choices; choices += *choices == '|') {
         const int len = (int)strcspn(choices, "|");
@@ -65,7 +65,7 @@ static void put_choices(const char *choices) {
     }
 }
 
-/* A text between single quotes, in which `special` characters get a backslash, and a quote is what the shell wants. */
+/* Prints a text for single quotes: `special` characters get a backslash, and `quote` replaces single quotes. */
 static void put_quoted(const char *text, const char *special, const char *quote) {
     for (; *text; text++) {
         if (*text == '\'') {
@@ -97,7 +97,7 @@ static void put_commands_of_networks(char between) {
     }
 }
 
-/* A case for each command with actions, which stand between `before` and `after`. */
+/* Prints a case for each command with actions, with the actions between `before` and `after`. */
 static void put_actions(const char *before, const char *after) {
     for (const command *c = commands; c->name; c++) {
         if (c->operand != OPERAND_ACTION) continue;
@@ -109,13 +109,13 @@ static void put_actions(const char *before, const char *after) {
 
 /* ---------------------------------------------------------------- bash */
 
-/* An option as a pattern: "--a|-b". */
+/* Prints an option as a pattern: "--a|-b". */
 static void bash_name(const cli_option *o) {
     printf("--%s", o->row.name);
     if (o->key < 0x100) printf("|-%c", o->key);
 }
 
-/* The options of a command that all networks have (network NULL), or that one has and not all. */
+/* Prints the options of a command that all networks have (`common`), or those that network k has and not all. */
 static void bash_options(const words *w, const command *c, size_t k, bool common) {
     for (size_t i = 0; i < w->n; i++) {
         const word *x = &w->list[i];

@@ -1,4 +1,4 @@
-/* config.c - see config.h. */
+/* config.c - reads options from JSON files and logs, and writes them. */
 #include "cli/config.h"
 #include "base/base.h"
 #include "cli/suggest.h"
@@ -12,7 +12,7 @@ json_t *config_value(const settings *s, const cli_option *o) {
     options_write(s, o, text, sizeof text);
     switch (o->row.kind) {
     case OPTION_FLAG: return json_boolean(strcmp(text, "yes") == 0);
-    case OPTION_F32: return report_number(strtod(text, NULL)); /* the digits that bring the float back */
+    case OPTION_F32: return report_number(strtod(text, NULL)); /* nine digits, which restore the float */
     case OPTION_TEXT: return options_text(s, o) ? json_string(text) : json_null();
     case OPTION_CHOICE: return json_string(text);
     case OPTION_U32:
@@ -21,10 +21,10 @@ json_t *config_value(const settings *s, const cli_option *o) {
     }
     const uint64_t number = strtoull(text, NULL, 10);
     return number <= INT64_MAX ? json_integer((json_int_t)number)
-                               : json_string(text); /* which JSON's integers end below */
+                               : json_string(text); /* beyond the largest integer of JSON */
 }
 
-/* A value as the command line has it. False: it is of another type than the row. */
+/* Converts a value to text as on the command line. Returns false when its type does not fit the option. */
 static bool value_text(const cli_option *o, const json_t *value, char *text, size_t n) {
     const bool flag = o->row.kind == OPTION_FLAG;
     if (json_is_string(value)) {
@@ -37,8 +37,8 @@ static bool value_text(const cli_option *o, const json_t *value, char *text, siz
     const double x = json_number_value(value);
     if (json_is_integer(value)) {
         snprintf(text, n, "%" JSON_INTEGER_FORMAT, json_integer_value(value));
-    } else { /* JSON does not tell 2.0 from 2; beyond 2^53 a real is not exact */
-        snprintf(text, n, x == floor(x) && fabs(x) <= 0x1p53 ? "%.0f" : "%.9g", x + 0.0 /* -0.0 is 0 */);
+    } else { /* JSON does not distinguish 2.0 from 2; beyond 2^53 a real is not exact */
+        snprintf(text, n, x == floor(x) && fabs(x) <= 0x1p53 ? "%.0f" : "%.9g", x + 0.0 /* turns -0.0 into 0 */);
     }
     return true;
 }
@@ -67,7 +67,8 @@ static vpps_status fail_unknown(const settings *s, const char *path, const char 
                      near.word);
 }
 
-/* A file of options has given all that it lists; a run's log lists all there are, and has given what is not the default. */
+/* Takes one value. A file of options gives all that it lists; a run's log lists all options, and gives those that
+ * differ from the default. */
 static vpps_status take(settings *s, const char *path, const char *name, const json_t *value, bool of_log) {
     char text[4096], before[4096], after[4096], expected[160];
     size_t at;
@@ -91,8 +92,8 @@ static vpps_status take(settings *s, const char *path, const char *name, const j
     return VPPS_OK;
 }
 
-/* Options that a log does not hand on to another run: the run's own files, which the other must not write or go on from, and the permission
- * to replace files. */
+/* Returns whether an option of a log is not passed on to another run: the run's own files, which the other run must not
+ * write or continue, and the permission to replace files. */
 static bool is_of_run(const settings *s, const char *name) {
     size_t at;
     const cli_option *o = find_row(s, name, &at);
@@ -103,8 +104,8 @@ static bool is_of_run(const settings *s, const char *name) {
 
 static const char *const network_keys[] = {"network", "model"};
 
-/* Does a key name the network? "model" does in a log, in a command without --model, and where its value is a network's name:
- * elsewhere it is a checkpoint. */
+/* Returns whether a key names the network. "model" does so in a log, in a command without --model, and where its value
+ * is a network's name; elsewhere it is a checkpoint. */
 static bool names_network(const settings *s, const char *key, const json_t *value, bool of_log) {
     size_t at;
     if (strcmp(key, "network") == 0) return true;
@@ -114,7 +115,7 @@ static bool names_network(const settings *s, const char *key, const json_t *valu
            (json_is_string(value) && network_find(json_string_value(value)));
 }
 
-/* The name of the network under a key, NULL where the key names none. */
+/* Reads the name of the network under a key; NULL where the key names none. */
 static vpps_status read_network(const settings *s, const char *path, const json_t *object, const char *key, bool of_log,
                                 const char **name) {
     const json_t *value = json_object_get(object, key);
@@ -128,8 +129,8 @@ static vpps_status read_network(const settings *s, const char *path, const json_
 
 /* ---------------------------------------------------------------- the file */
 
-/* The file's first object, of a log that of the run's start. It is read once: it may come from a pipe, and settings point to its
- * strings. */
+/* Reads the file's first object, for a log that of the run's start. The file is read once, since it may be a pipe and
+ * settings point to its strings. */
 static vpps_status load(const char *path, json_t **out) {
     static json_t *root;
     json_error_t error;

@@ -1,4 +1,4 @@
-/* corpus.c - the parts of the data, for all kinds. */
+/* corpus.c - the functions on parts of the data that all kinds share. */
 #include "cli/corpus.h"
 #include "base/base.h"
 
@@ -65,7 +65,7 @@ void corpus_set_sizes(const corpus *c, settings *s) {
 void corpus_shuffle(const corpus_split *split, uint64_t seed, uint32_t epoch, uint32_t *order) {
     uint64_t state = vpps_mix64(vpps_mix64(seed) + epoch);
     memcpy(order, split->examples, split->n_examples * sizeof *order);
-    for (uint32_t i = split->n_examples; i > 1; i--) { /* Fisher and Yates */
+    for (uint32_t i = split->n_examples; i > 1; i--) { /* Fisher-Yates shuffle */
         const uint32_t j = vpps_random_below(&state, i), last = order[i - 1];
         order[i - 1] = order[j];
         order[j] = last;

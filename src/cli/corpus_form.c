@@ -1,4 +1,4 @@
-/* corpus_form.c - finds data that were read without a failure, but seem to be of another form. */
+/* corpus_form.c - notes data that could be read but seem to have another format. */
 #include "cli/corpus_form.h"
 #include "base/base.h"
 #include "cli/corpus_notes.h"
@@ -70,7 +70,7 @@ void corpus_note_reserved(corpus *c, const char *name, const char *text, size_t 
 
 /* ---------------------------------------------------------------- labels */
 
-/* What tools write above their columns. */
+/* Returns whether a word is one that tools write above columns. */
 static bool is_column_name(const char *word) {
     static const char *const names[] = {"label",      "labels", "tag",      "tags",      "class",    "category",
                                         "sentence",   "text",   "target",   "gold",      "ner",      "pos",
@@ -82,12 +82,13 @@ static bool is_column_name(const char *word) {
     return false;
 }
 
-/* The first label of all, where it occurs once and is what columns are called: a heading. */
+/* Notes the very first label if it occurs once and is usual as a column's name: probably a heading. */
 static void note_heading(corpus *c, const corpus_split *split) {
     uint32_t first, label, n = 0;
     char place[4096], name[72];
     if (!corpus_label(split, 0, 0, &first) || first == VPPS_NO_WORD) return;
-    if (split->sentences && vpps_sentences_word_line(split->sentences, 0, 0) > 1) return; /* of records with names */
+    /* the records have names of fields */
+    if (split->sentences && vpps_sentences_word_line(split->sentences, 0, 0) > 1) return;
     corpus_label_name(c, split, first, name, sizeof name);
     if (!is_column_name(name)) return;
     for (uint32_t i = 0; i < corpus_read_so_far(split) && n < 2; i++) {
@@ -98,7 +99,7 @@ static void note_heading(corpus *c, const corpus_split *split) {
     corpus_note(c, "%s: '%s' is read as a label; it looks like the heading of a column", place, name);
 }
 
-/* Many classes for few labels. */
+/* Notes if there are nearly as many classes as labels. */
 static void note_many_classes(corpus *c, const settings *s, const corpus_split *split) {
     uint64_t labels = 0;
     uint32_t label;
@@ -114,7 +115,7 @@ static void note_many_classes(corpus *c, const settings *s, const corpus_split *
                                                   : "See DATA OPTIONS in vpps(1)");
 }
 
-/* Nothing to tell words apart by. */
+/* Notes if the network knows too few words to tell examples apart. */
 static void note_words(corpus *c, const settings *s, const corpus_split *split) {
     enum { FEW = 3 };
     const uint32_t known = vpps_vocab_size(c->vocab[VOCAB_WORDS]);
@@ -136,7 +137,7 @@ void corpus_note_form(corpus *c, const settings *s) {
     const corpus_split *split = &c->split[SPLIT_TRAIN];
     const net_kind kind = s->network->kind;
     if (!split->n_files) return;
-    const bool in_brackets = kind == NET_TREES; /* what is no tree is refused */
+    const bool in_brackets = kind == NET_TREES; /* text that is no tree is refused */
     if (split->n_all == 1 && corpus_read_so_far(split) == 1 && kind != NET_LATTICES && !in_brackets) {
         corpus_note(c, "%s%s: all of it is one of the %s to train on: is this the form that %s reads?",
                     VPPS_PATH_ARGS(split->files[0].name), task_for(s)->examples, s->network->name);

@@ -1,4 +1,4 @@
-/* corpus_notes.c - see corpus_notes.h. */
+/* corpus_notes.c - collects notes about odd data. */
 #include "cli/corpus_notes.h"
 #include "base/base.h"
 #include "io/chunks.h"
@@ -18,7 +18,7 @@ void corpus_note(corpus *c, const char *format, ...) {
 
 /* ---------------------------------------------------------------- encoding */
 
-/* The first byte in at .. end that is not UTF-8; NULL: all is. */
+/* Returns the first byte in at .. end that is not UTF-8, NULL if there is none. */
 static const char *find_bad_byte(const char *at, const char *end) {
     while (at < end) {
         const uint32_t n = (unsigned char)*at < 0x80 ? 1 : vpps_utf8_character(at, (size_t)(end - at));
@@ -92,7 +92,7 @@ bool corpus_label(const corpus_split *split, uint32_t i, uint32_t k, uint32_t *l
 
 static uint32_t n_labels(const corpus_split *split) {
     if (split->bank) return vpps_treebank_classes(split->bank);
-    if (!split->ids[VOCAB_CLASSES] || split->target) return 0; /* a target's words are another thing */
+    if (!split->ids[VOCAB_CLASSES] || split->target) return 0; /* a target's words are no labels */
     if (split->sentences) return vpps_vocab_size(vpps_sentences_tag_vocab(split->sentences));
     return vpps_lattices_tags(split->lattices);
 }
@@ -106,7 +106,7 @@ void corpus_label_place(const corpus_split *split, uint32_t i, uint32_t k, char 
     snprintf(text, n, "%s:%u", file ? file->name : "generated", vpps_sentences_word_line(split->sentences, i, k));
 }
 
-/* NULL: it is a number. */
+/* Returns a label's name, NULL if labels are numbers. */
 static const char *label_word(const corpus *c, const corpus_split *split, uint32_t label) {
     const vpps_vocab *names = split->bank        ? c->vocab[VOCAB_CLASSES]
                               : split->sentences ? vpps_sentences_tag_vocab(split->sentences)
@@ -123,8 +123,8 @@ void corpus_label_name(const corpus *c, const corpus_split *split, uint32_t labe
     }
 }
 
-/* Which labels the network can learn. Those of trees are the same numbers in all parts: what the training part has, or
- * without one what is below the number of classes. NULL: out of memory. */
+/* Returns which of n labels the network can learn: those of the training part, or, without one, trees' labels less than
+ * the number of classes, since these are equal in all parts. NULL: out of memory. */
 static bool *find_known(const corpus *c, const corpus_split *split, uint32_t n) {
     const corpus_split *train = &c->split[SPLIT_TRAIN];
     bool *known = calloc((size_t)n + 1, sizeof *known);
@@ -141,7 +141,7 @@ static bool *find_known(const corpus *c, const corpus_split *split, uint32_t n) 
     return known;
 }
 
-/* A label that is odd, where it is first, and how many others are, too. */
+/* An odd label, its first place, and the number of different odd labels. */
 typedef struct odd_label {
     uint32_t label, example, position, n;
 } odd_label;
@@ -150,7 +150,7 @@ typedef struct odd_text {
     char place[4096], name[72], others[64];
 } odd_text;
 
-/* The first label of those that `odd` has, and how many different ones of them occur. False: none does. */
+/* Finds the first label marked in `odd`, and counts the different ones that occur. Returns false when none does. */
 static bool find_odd_label(const corpus_split *split, bool *odd, odd_label *found) {
     const uint32_t n_read = corpus_read_so_far(split);
     *found = (odd_label){0};
@@ -165,7 +165,7 @@ static bool find_odd_label(const corpus_split *split, bool *odd, odd_label *foun
     return found->n > 0;
 }
 
-/* "FILE:LINE", the label's name, and ", nor 3 more" with the given words before the number. */
+/* Writes "FILE:LINE", the label's name, and the number of others as ", nor 3 more", with `more` before the number. */
 static void describe_odd_label(const corpus *c, const corpus_split *split, const odd_label *found, const char *more,
                                odd_text *text) {
     corpus_label_place(split, found->example, found->position, text->place, sizeof text->place);
@@ -189,7 +189,7 @@ void corpus_note_labels(corpus *c, int which) {
     free(odd);
 }
 
-/* O is a tag, but the others are none of chunks: b-per, B_PER, PER-B, PER. */
+/* Notes tags that include O but none of a chunk: b-per, B_PER, PER-B, PER. */
 static void note_other_scheme(corpus *c, const corpus_split *split, uint32_t n) {
     const char *other = NULL;
     bool has_o = false;

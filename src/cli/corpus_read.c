@@ -1,4 +1,4 @@
-/* corpus_read.c - reads and generates data of all kinds; their differences are in the tasks. */
+/* corpus_read.c - reads and generates the data of all kinds; the tasks do what differs. */
 #include "cli/corpus_read.h"
 #include "base/base.h"
 #include "base/hash.h"
@@ -36,18 +36,18 @@ static vpps_status read_text(const char *path, const char *ending, char *name, s
     return VPPS_OK;
 }
 
-/* Plain text goes through --tokenizer; what has tags or brackets is words already. */
+/* Splits plain text by --tokenizer; text with tags or brackets is split already. */
 static vpps_status split_words(const settings *s, task_text *text) {
     const net_kind kind = s->network->kind;
     const bool plain = kind == NET_TEXT || kind == NET_SENTENCES || task_for(s)->paired;
-    char *words = (char *)(uintptr_t)text->text; /* read_text's */
+    char *words = (char *)(uintptr_t)text->text; /* allocated by read_text */
     const vpps_status status =
         plain ? tokenize_file(s, text->name, kind == NET_SENTENCES, &words, &text->len) : VPPS_OK;
     text->text = words;
     return status;
 }
 
-static void free_text(task_text *text) { free((char *)(uintptr_t)text->text); } /* its tasks only read it */
+static void free_text(task_text *text) { free((char *)(uintptr_t)text->text); } /* const only for the tasks */
 
 static vpps_status add_file(corpus_split *split, const char *name, const char *target) {
     if (!VPPS_RESERVE(split->files, split->n_files + 1)) {
@@ -59,7 +59,7 @@ static vpps_status add_file(corpus_split *split, const char *name, const char *t
                                                    : vpps_fail(VPPS_MEMORY, "no memory for the name of %s", name);
 }
 
-/* What the names of a pair's files end in; empty: nothing, and pairs are records of one file. */
+/* The file name endings of the two sides of pairs; empty: none, and pairs are records in one file. */
 typedef struct endings {
     char source[64], target[64];
 } endings;
@@ -71,7 +71,7 @@ static vpps_status fail_endings(const char *name) {
                      VPPS_PATH_ARGS(name));
 }
 
-/* The thread's message; pairs may be in files of other names. */
+/* Extends the error message: the files of pairs may have other endings. */
 static vpps_status add_endings(vpps_status status) {
     char why[VPPS_MESSAGE_BYTES];
     snprintf(why, sizeof why, "%s", vpps_error_message());
@@ -80,7 +80,7 @@ static vpps_status add_endings(vpps_status status) {
         "%.300s; of pairs in two files --source and --target must tell how they end, as --source de --target en", why);
 }
 
-/* A file of a part, or two where they are paired. */
+/* Reads a file of a part, or two if data are pairs. */
 static vpps_status read_file(corpus *c, const settings *s, corpus_split *split, const char *path, const endings *e) {
     const task *t = task_for(s);
     const bool two = *e->target;
@@ -121,7 +121,7 @@ static vpps_status read_files(corpus *c, const settings *s, corpus_split *split,
     return t->finish ? t->finish(c, s, split) : VPPS_OK;
 }
 
-/* False: a pair needs both, and one was not said. */
+/* Sets the endings of pairs. Returns false when only one of --source and --target is given. */
 static bool set_endings(const settings *s, endings *e) {
     *e = (endings){"", ""};
     if (!task_for(s)->paired || (!s->source && !s->target)) return true;
@@ -144,7 +144,7 @@ static vpps_status read_split(corpus *c, const settings *s, int which, int wante
     return VPPS_OK;
 }
 
-/* One file of a part, or two of a pair. */
+/* Calls `see` for one file of a part, or for the two files of a pair. */
 static vpps_status see_pair(const char *option, const char *path, const endings *e,
                             vpps_status (*see)(void *context, const char *option, const char *path), void *context) {
     char name[4096];
@@ -177,8 +177,8 @@ vpps_status corpus_list_files(const settings *s,
     return VPPS_OK;
 }
 
-/* Every part has its own seed; the others are drawn in the same way as the training examples, so that short ones come
- * again (exclude_training_examples). */
+/* Generates a part from its own seed. Dev and test are drawn in the same way as the training examples, so short
+ * examples recur there (exclude_training_examples). */
 static vpps_status generate_split(corpus *c, const settings *s, int which) {
     const uint64_t seed = vpps_mix64(s->seed * N_SPLITS + (uint64_t)which);
     const uint32_t n = which == SPLIT_TRAIN ? s->examples : vpps_max_u32(s->examples / 10, 100);
@@ -215,7 +215,7 @@ static uint64_t hash_ids(uint64_t h, const uint32_t *ids, uint32_t n) {
     return h;
 }
 
-/* Inputs that are equal as the network sees them have equal hashes; at 64 bits, others do not meet. */
+/* Hashes an example as the network sees it: equal inputs have equal hashes; others practically never do, at 64 bits. */
 static uint64_t hash_example(const net_example *x) {
     uint64_t h = hash_ids(0, x->sentence.words, x->sentence.n_words);
     for (uint32_t k = 0; x->tree && k < x->tree->n_nodes; k++) {
@@ -245,7 +245,7 @@ static vpps_status hash_split(corpus *c, net_kind kind, const corpus_split *spli
     return VPPS_OK;
 }
 
-/* Takes from generated splits the examples that were trained on: what is measured there has not been seen. */
+/* Removes training examples from generated dev and test parts, so that only unseen examples are measured. */
 static vpps_status exclude_training_examples(corpus *c, net_kind kind) {
     const corpus_split *train = &c->split[SPLIT_TRAIN];
     uint64_t *seen = malloc((size_t)train->n_examples * sizeof *seen), *hashes = NULL;
@@ -271,7 +271,7 @@ static vpps_status exclude_training_examples(corpus *c, net_kind kind) {
 
 /* ---------------------------------------------------------------- the whole */
 
-/* The thread's message; data that a checkpoint names may lie elsewhere now. */
+/* Extends the error message: data that a checkpoint names may have moved. */
 static vpps_status tell_moved(const settings *s, vpps_status status) {
     const char *file = s->resume ? s->resume : s->model, *const paths[] = {s->data, s->parts[0], s->parts[1],
                                                                            s->parts[2]};
@@ -306,7 +306,7 @@ vpps_status corpus_open(corpus *c, settings *s) {
                              c->classes, c->classes == 1 ? "" : "es");
         }
     }
-    if (s->function_tags == FUNCTION_TAGS_AUTO && c->tags_known) { /* what was decided is saved */
+    if (s->function_tags == FUNCTION_TAGS_AUTO && c->tags_known) { /* the checkpoint stores the decision */
         s->function_tags = c->keeps_tags ? FUNCTION_TAGS_KEEP : FUNCTION_TAGS_CUT;
     }
     corpus_set_sizes(c, s);

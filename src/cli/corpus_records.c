@@ -1,4 +1,4 @@
-/* corpus_records.c - see corpus_records.h. */
+/* corpus_records.c - reads JSONL, CSV and TSV as examples. */
 #include "cli/corpus_records.h"
 #include "base/base.h"
 #include "cli/corpus_form.h"
@@ -14,13 +14,13 @@
 
 /* ---------------------------------------------------------------- which files */
 
-/* CoNLL-U, lists of edges and lattices of ids are forms of their own. */
+/* Returns whether the network reads records; CoNLL-U, lists of edges and lattices of ids are other formats. */
 static bool reads_records(const corpus *c, const settings *s) {
     const net_kind kind = s->network->kind;
     return !task_of(kind)->own_form && (kind != NET_LATTICES || s->lexicon || c->vocab[VOCAB_LEXICON]);
 }
 
-/* A name in .tsv may be labelled lines or columns, too. */
+/* Returns whether a .tsv file's first line has names; else its lines may be labelled sentences or columns. */
 static bool has_names(const settings *s, const vpps_text *t) {
     vpps_line line = {0};
     return s->text_field ||
@@ -70,13 +70,13 @@ static vpps_status add_example(corpus *c, const settings *s, corpus_split *split
     return VPPS_OK;
 }
 
-/* Records of a file that are no examples. */
+/* The records of a file that are no examples. */
 typedef struct empty_records {
-    uint64_t n, first; /* first: its line */
-    bool told;         /* of texts that are not read */
+    uint64_t n, first; /* first: the first one's line */
+    bool told;         /* an unread text field has been noted */
 } empty_records;
 
-/* An empty text, or a pair that lacks a side, is no example. */
+/* Reads a record. A record with an empty text, or a pair without one side, is no example. */
 static vpps_status read_record(corpus *c, const settings *s, corpus_split *split, const field_reader *fields,
                                const char *name, const record *r, empty_records *empty) {
     const bool paired = task_for(s)->paired;

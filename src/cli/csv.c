@@ -1,4 +1,4 @@
-/* csv.c - see csv.h. */
+/* csv.c - reads and writes fields of CSV and TSV. */
 #include "cli/csv.h"
 #include "base/base.h"
 
@@ -23,7 +23,8 @@ static vpps_status add_field(json_t *fields, const char *text, size_t len) {
     return json_array_append_new(fields, field) == 0 ? VPPS_OK : vpps_fail(VPPS_MEMORY, "no memory for a record");
 }
 
-/* The closing quote of a field that is in quotes as a whole: inside, every quote is two. NULL: its quotes are text. */
+/* Returns the closing quotation mark of a TSV field that is quoted as a whole, with doubled marks inside; NULL: its
+ * marks are text. */
 static const char *closing_quote(const char *field, const char *end) {
     if (field == end || *field != '"') return NULL;
     for (const char *at = field + 1; (at = memchr(at, '"', (size_t)(end - at))) != NULL; at += 2) {
@@ -33,7 +34,7 @@ static const char *closing_quote(const char *field, const char *end) {
     return NULL;
 }
 
-/* Without quotes around it, and one for each two inside. `field` has room for the text. */
+/* Adds a quoted field without its marks, doubled marks made single. `field` has room for the text. */
 static vpps_status add_quoted(json_t *fields, const char *text, const char *close, char *field) {
     size_t n = 0;
     for (const char *at = text; at < close; at++) {
@@ -53,7 +54,7 @@ static vpps_status split_tabs(const char *text, size_t len, json_t *fields, char
     }
 }
 
-/* `field` has room for the text. */
+/* Splits a record of CSV. `field` has room for the text. */
 static vpps_status split_commas(const char *text, size_t len, json_t *fields, char *field) {
     csv_state state = CSV_BEGIN;
     size_t n = 0;
@@ -69,7 +70,7 @@ static vpps_status split_commas(const char *text, size_t len, json_t *fields, ch
             VPPS_TRY(add_field(fields, field, n));
             n = 0;
         } else if (state == CSV_PLAIN || (state == CSV_QUOTED && before != CSV_BEGIN)) {
-            field[n++] = text[i]; /* of two quotes the second */
+            field[n++] = text[i]; /* the second of a doubled quotation mark */
         }
     }
     if (state == CSV_QUOTED) {

@@ -1,4 +1,4 @@
-/* data_files.c - see data_files.h. */
+/* data_files.c - finds the files of each part of the data. */
 #include "cli/data_files.h"
 #include "base/base.h"
 
@@ -8,8 +8,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* The words that mark a part. A file's name is split at '.', '_' and '-'; digits at the end of a word are ignored (test2016), and so is
- * case. */
+/* The words that mark a part. A file's name is split at '.', '_' and '-'; case, and digits at a word's end (test2016),
+ * are ignored. */
 static const char *const part_words[N_SPLITS][12] = {
     {"train", "training", "trainset", "traindata"},
     {"dev", "devel", "development", "devset", "val", "valid", "validation", "valset", "testa" /* of CoNLL-2003 */},
@@ -29,10 +29,10 @@ static bool is_part(const char *name, int part) {
     return false;
 }
 
-/* What compressed files end in. */
+/* Endings of compressed files. */
 static const char *const compressed[] = {".gz", ".zst"};
 
-/* The name without the ending, compressed or not; 0: it has none of them. */
+/* Returns the length of a name without the ending, compressed or not; 0: the name has another ending. */
 static size_t stem_length(const char *name, const char *ending) {
     size_t n = strlen(name);
     for (size_t i = 0; *ending && i < VPPS_COUNT(compressed); i++) {
@@ -48,7 +48,8 @@ static size_t stem_length(const char *name, const char *ending) {
 
 static vpps_status too_long(const char *path) { return vpps_fail(VPPS_IO, "%s: the path is too long", path); }
 
-/* A file of the folder, or a folder in it, that could be the part, with its path; without the ending. */
+/* Returns whether an entry of the folder, a file with the ending or (`folders`) a folder, could be the part, and sets
+ * its path. */
 static bool is_candidate(const char *folder, const char *name, int part, const char *ending, bool folders, char *path,
                          size_t n) {
     struct stat st;
@@ -60,7 +61,7 @@ static bool is_candidate(const char *folder, const char *name, int part, const c
     return true;
 }
 
-/* Files, or folders. *path stays empty when there is none. */
+/* Finds the only candidate among the folder's files, or its folders. *path stays empty when there is none. */
 static vpps_status find_one(const char *folder, int part, const char *ending, bool folders, char *path, size_t n) {
     DIR *dir = opendir(folder);
     if (!dir) return vpps_fail(VPPS_IO, "%s: %s", folder, strerror(errno));
@@ -97,7 +98,7 @@ vpps_status data_file(const settings *s, int part, int wanted, const char *endin
         if (stat(s->data, &st) == 0 && S_ISDIR(st.st_mode)) {
             return find_in_folder(s->data, part, part == wanted, ending, path, n);
         }
-        /* A checkpoint's file is what it was trained on. */
+        /* the file named by a checkpoint is the training data */
         if (part == (options_given(s, "data") ? wanted : SPLIT_TRAIN)) given = s->data;
     }
     if (!given && part == wanted && s->data && !*ending && access(s->data, F_OK) != 0)

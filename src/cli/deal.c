@@ -1,4 +1,4 @@
-/* deal.c - a batch's examples dealt to processes by what their graphs are predicted to cost: see team.h. */
+/* deal.c - distributes a batch's examples over the processes by the predicted cost of their graphs (team.h). */
 #include "base/base.h"
 #include "cli/corpus_read.h"
 #include "cli/team.h"
@@ -37,7 +37,7 @@ static int dearest_first(const void *a, const void *b) {
     return x->at < y->at ? -1 : x->at > y->at;
 }
 
-/* Graham's list scheduling, longest first (1969): no process gets more than 4/3 of the best. */
+/* Distributes by Graham's list scheduling, longest first (1969): no process gets more than 4/3 of the optimum. */
 static bool deal(const team *t, const uint32_t *costs, const uint32_t *examples, uint32_t n, bool *mine) {
     dealt *order = malloc(((size_t)n + 1) * sizeof *order);
     uint64_t *loads = calloc(t->size, sizeof *loads);

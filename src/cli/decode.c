@@ -1,4 +1,4 @@
-/* decode.c - see decode.h. */
+/* decode.c - beam search, and greedy search step by step. */
 #include "cli/decode.h"
 #include "base/base.h"
 
@@ -6,24 +6,24 @@
 
 /* ---------------------------------------------------------------- what is kept */
 
-/* Values of a forward pass: on the device, or on the host. */
+/* A value that a forward pass leaves on the device or on the host. */
 typedef struct value {
-    vpps_value kept; /* VPPS_NO_VALUE: it is on the host */
+    vpps_value kept; /* VPPS_NO_VALUE: the value is on the host */
     uint32_t rows, cols;
-    size_t at; /* in `values` */
+    size_t at; /* host: index in `values` */
 } value;
 
 typedef struct fetched {
     value *list;
-    vpps_node *nodes; /* of those that go to the host, and where to */
+    vpps_node *nodes; /* the nodes to fetch, and where to */
     float **outs;
     float *values;
     size_t n, n_nodes, n_values;
 } fetched;
 
-/* Hypotheses share their beginnings: each word knows the one before it. */
+/* A word of a hypothesis. Hypotheses share their beginnings: each word refers to the preceding one. */
 typedef struct link {
-    size_t before; /* NO_LINK: it is the first */
+    size_t before; /* NO_LINK: the first word */
     uint32_t word;
 } link;
 
@@ -31,29 +31,29 @@ typedef struct link {
 
 typedef struct hypothesis {
     double sum;    /* log-probability of its words */
-    size_t states; /* the first of its states among the fetched values */
-    size_t last;   /* link */
+    size_t states; /* index of its first state in the fetched values */
+    size_t last;   /* the link of its last word */
 } hypothesis;
 
-/* A hypothesis with one word more. */
+/* A hypothesis extended by one word. */
 typedef struct candidate {
-    hypothesis from; /* its sum has the word */
+    hypothesis from; /* its sum includes the word */
     uint32_t word;
 } candidate;
 
-/* A hypothesis that has ended. */
+/* A finished hypothesis. */
 typedef struct ending {
     double score;
-    size_t last; /* link */
+    size_t last; /* the link of its last word */
 } ending;
 
 typedef struct source {
     uint64_t max_words;
     uint32_t n_states, n_memory;
-    size_t memory;    /* the first of its memory among the encoders' values */
-    hypothesis *live; /* from good to bad */
+    size_t memory;    /* index of the first memory vector in the encoders' values */
+    hypothesis *live; /* unfinished hypotheses, best first */
     uint32_t n_live;
-    ending *ended; /* the best, from good to bad */
+    ending *ended; /* best finished hypotheses, best first */
     uint32_t n_ended;
 } source;
 
@@ -62,17 +62,17 @@ typedef struct batch {
     uint32_t n;
     source *sources;
     uint32_t n_best;
-    hypothesis *live;   /* all sources' */
-    ending *ended;      /* likewise */
-    fetched encoded;    /* of each source its states, then its memory */
-    fetched made[2];    /* of each hypothesis its states, then its logits; of this step and of the one before */
-    vpps_node *memory;  /* one source's */
-    candidate *choices; /* one source's, from good to bad */
+    hypothesis *live;   /* memory of all sources' hypotheses */
+    ending *ended;      /* memory of all sources' finished hypotheses */
+    fetched encoded;    /* per source: its states, then its memory */
+    fetched made[2];    /* per hypothesis: its states, then its logits; of this step and the preceding one */
+    vpps_node *memory;  /* the memory of one source */
+    candidate *choices; /* the candidates of one source, best first */
     link *links;
     size_t n_links;
 } batch;
 
-/* Forgets the values of an earlier pass. */
+/* Drops the values of an earlier pass. */
 static void clear_fetched(fetched *f, const decoder *d) {
     for (size_t i = 0; i < f->n; i++) (void)vpps_release(d->handle, f->list[i].kept);
     f->n = f->n_nodes = f->n_values = 0;
@@ -114,7 +114,7 @@ static vpps_status add_value(fetched *f, value v) {
     return vpps_fail(VPPS_MEMORY, "no memory for %zu values of a decoder", f->n + 1);
 }
 
-/* Its value comes to the host. */
+/* Requests a node's value on the host. */
 static vpps_status want(fetched *f, const vpps_graph *g, vpps_node x) {
     value v = {.at = f->n_values};
     VPPS_TRY(vpps_graph_status(g));
@@ -127,7 +127,7 @@ static vpps_status want(fetched *f, const vpps_graph *g, vpps_node x) {
     return VPPS_OK;
 }
 
-/* Its value stays on the device; where that keeps no more, it comes to the host. */
+/* Keeps a node's value on the device, or fetches it to the host when the device has no room. */
 static vpps_status stay(fetched *f, const decoder *d, vpps_node x) {
     value v = {.kept = VPPS_NO_VALUE};
     if (d->by_host) return want(f, d->graph, x);
@@ -138,7 +138,7 @@ static vpps_status stay(fetched *f, const decoder *d, vpps_node x) {
 }
 
 static vpps_status fetch(fetched *f, const decoder *d) {
-    if (!f->n) return VPPS_OK; /* encoders of nothing */
+    if (!f->n) return VPPS_OK; /* there were no sources */
     if (!VPPS_RESERVE(f->values, f->n_values + 1) || !VPPS_RESERVE(f->outs, f->n_nodes + 1)) {
         return vpps_fail(VPPS_MEMORY, "no memory for %zu numbers of a decoder", f->n_values);
     }
@@ -215,7 +215,7 @@ static double score(const decoder *d, double sum, uint64_t length) {
     return sum / pow((5 + (double)length) / 6, alpha);
 }
 
-/* Adds c to the `most` best. Of equals, the first to come stays in front. */
+/* Inserts c among the `most` best candidates. Among equals, the earlier one stays in front. */
 static void choose(candidate *best, size_t *n, size_t most, candidate c) {
     if (*n == most && c.from.sum <= best[most - 1].from.sum) return;
     size_t i = *n < most ? (*n)++ : most - 1;
@@ -223,7 +223,7 @@ static void choose(candidate *best, size_t *n, size_t most, candidate c) {
     best[i] = c;
 }
 
-/* log sum over j of exp(x[j]); not finite if there is no such thing. */
+/* Returns log sum over j of exp(x[j]); not finite if the sum has no logarithm. */
 static double log_sum(const float *x, uint32_t n) {
     double most = -INFINITY, sum = 0;
     for (uint32_t j = 0; j < n; j++) {
@@ -233,7 +233,7 @@ static double log_sum(const float *x, uint32_t n) {
     return most + log(sum);
 }
 
-/* The best continuations of a source's hypotheses, whose states and logits begin at values[at]. */
+/* Finds the best continuations of a source's hypotheses, whose states and logits begin at values[at]. */
 static vpps_status continue_all(batch *b, const source *s, const fetched *made, size_t at, size_t *n) {
     const decoder *d = b->d;
     *n = 0;
@@ -249,7 +249,7 @@ static vpps_status continue_all(batch *b, const source *s, const fetched *made, 
     return VPPS_OK;
 }
 
-/* Of equals, the first to end stays in front. */
+/* Adds a finished hypothesis. Among equals, the earlier one stays in front. */
 static void end(const batch *b, source *s, const hypothesis *h, uint64_t length) {
     const double points = score(b->d, h->sum, length);
     if (s->n_ended == b->n_best && points <= s->ended[s->n_ended - 1].score) return;
@@ -268,19 +268,20 @@ static vpps_status keep(batch *b, source *s, const candidate *c) {
     return VPPS_OK;
 }
 
-/* The best score that a hypothesis can still reach: all words to come are certain, and as many as allowed. */
+/* Returns whether a hypothesis can no longer win: even its best possible score (certain words, as many as allowed) is
+ * too low. */
 static bool has_lost(const batch *b, const source *s, const hypothesis *h) {
     return s->n_ended == b->n_best && s->ended[s->n_ended - 1].score >= score(b->d, h->sum, s->max_words);
 }
 
-/* The next hypotheses of a source, which then have `length` words. */
+/* Makes the next hypotheses of a source, of `length` words each. */
 static vpps_status advance(batch *b, source *s, const fetched *made, size_t at, uint64_t length) {
     const decoder *d = b->d;
     size_t n;
     VPPS_TRY(continue_all(b, s, made, at, &n));
     s->n_live = 0;
-    /* Each hypothesis has a single continuation that ends it: so of the 2 * beam best continuations at least `beam` go on, if there are so
-     * many. */
+    /* Each hypothesis has a single continuation that finishes it. So among the 2 * beam best continuations at least
+     * `beam` are unfinished, if there are that many. */
     for (size_t rank = 0; rank < n; rank++) {
         const candidate *c = &b->choices[rank];
         if (c->word != d->end_word) {

@@ -1,24 +1,24 @@
-/* decode_greedy.c - greedy search as one forward pass: the device decides which word comes next, and when a translation
- * ends. See decode.h. */
+/* decode_greedy.c - greedy search as one forward pass: the device chooses each next word, and decides when a
+ * translation ends. See decode.h. */
 #include "base/base.h"
 #include "cli/decode.h"
 
 #include <math.h>
 
 bool decode_by_device(const decoder *d) {
-    enum { MOST_WORDS = 1000 }; /* all turns lie in the pool */
+    enum { MOST_WORDS = 1000 }; /* the pool holds all steps */
     vpps_stats stats = {.size = sizeof stats};
     return d->options.beam == 1 && d->options.max_words <= MOST_WORDS && d->net->greedy &&
            vpps_handle_stats(d->handle, &stats) == VPPS_OK && stats.decides;
 }
 
-/* All sources' words, one after the other, and after them each one's log-probability. */
+/* The words of all sources, source after source, followed by each source's log-probability. */
 typedef struct spoken {
     const decoder *d;
     vpps_node *nodes, *log_p;
     float *values, **outs;
-    size_t n;      /* words */
-    size_t *first; /* of each source, and one after the last */
+    size_t n;      /* number of words */
+    size_t *first; /* per source, its first word; one more entry for the end */
 } spoken;
 
 static void close_spoken(spoken *s) {
@@ -60,7 +60,7 @@ static vpps_status run(spoken *s, uint32_t n) {
     return vpps_forward(s->d->handle, s->d->graph, (uint32_t)(s->n + n), s->nodes, s->outs);
 }
 
-/* A translation's words but the end word. */
+/* Collects each translation's words without the end word. */
 static vpps_status collect(const spoken *s, uint32_t n, decoded *out) {
     if (!decoded_create(out, n, n) || !(out->words = calloc(s->n + 1, sizeof *out->words))) return no_memory(n);
     size_t at = 0;

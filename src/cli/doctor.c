@@ -1,4 +1,4 @@
-/* doctor.c - `vpps doctor`. */
+/* doctor.c - `vpps doctor`: examines the machine and prints what it finds. */
 #include "base/base.h"
 #include "cli/commands.h"
 #include "cli/failure.h"
@@ -38,7 +38,7 @@ static json_t *devices(void) {
 
 /* ---------------------------------------------------------------- the machine */
 
-/* The first line of a small file; false without. */
+/* Reads the first line of a small file. Returns false when there is none. */
 static bool first_line(const char *path, char *text, size_t n) {
     FILE *f = fopen(path, "r");
     if (!f) return false;
@@ -48,7 +48,7 @@ static bool first_line(const char *path, char *text, size_t n) {
     return got;
 }
 
-/* The sockets, nodes and caches of this process's CPUs. */
+/* Adds the sockets, nodes and caches of this process's CPUs. */
 static void add_places(json_t *processor) {
     vpps_places p = {0};
     if (vpps_places_here(&p) != VPPS_OK) return;
@@ -121,7 +121,8 @@ static json_t *libraries(void) {
 
 /* ---------------------------------------------------------------- products of the CPU */
 
-/* GFLOP/s of the trial of a unit that makes products forward with the most vectors up to so many. */
+/* Returns the GFLOP/s that a unit (instruction set) reached in forward products, in the trial with the most vectors up
+ * to `vectors`. */
 static double rate_of(const vpps_probe *p, const vpps_trial *unit, uint32_t vectors, bool far) {
     const vpps_trial *best = NULL;
     for (uint32_t i = 0; i < p->n; i++) {
@@ -133,7 +134,7 @@ static double rate_of(const vpps_probe *p, const vpps_trial *unit, uint32_t vect
     return best ? 2.0 * VPPS_TRIAL_SIDE * VPPS_TRIAL_SIDE / best->ns_per_vector : 0;
 }
 
-/* Would training take this unit in its precision? */
+/* Returns whether training would choose this unit for its precision. */
 static bool is_taken(const vpps_probe *p, const vpps_trial *unit) {
     const vpps_cpu_units *units = vpps_units_of_this_cpu();
     vpps_cpu_problem problem = {.cache_bytes = SIZE_MAX, .wanted = getenv("VPPS_ISA")};
@@ -143,7 +144,7 @@ static bool is_taken(const vpps_probe *p, const vpps_trial *unit) {
     return vpps_cpu_is_chosen(units, &c, unit);
 }
 
-/* A row for each unit and precision, by its trial of one vector with weights from the core's cache. */
+/* Returns a row for each unit and precision, from its trial of one vector with weights in the core's cache. */
 static json_t *products(void) {
     const vpps_probe *p = vpps_probe_processor();
     json_t *rows = json_array();
@@ -167,7 +168,7 @@ static json_t *products(void) {
 
 /* ---------------------------------------------------------------- as text */
 
-/* Bytes people can read; 0 is what sysconf says when it does not know. */
+/* Prints bytes for people; nothing for 0, which sysconf returns for unknown. */
 static void print_bytes(const char *name, const json_t *value) {
     static const char *const units[] = {"bytes", "KiB", "MiB", "GiB", "TiB"};
     double x = (double)json_integer_value(value);
@@ -208,8 +209,8 @@ static void print_machine(json_t *machine) {
     }
 }
 
-/* The machine as {"devices": [...], "processor": {...}, "products": [...], "caches": {...}, "memory": {...}, "libraries": {...}}.
- * NULL: out of memory. */
+/* Returns the machine as {"devices": [...], "processor": {...}, "products": [...], "caches": {...}, "memory": {...},
+ * "libraries": {...}}; NULL: out of memory. */
 static json_t *examine(void) {
     return json_pack("{so so so so so so}", "devices", devices(), "processor", processor(), "products", products(),
                      "caches", caches(), "memory", memory(), "libraries", libraries());

@@ -1,4 +1,4 @@
-/* evaluate.c - `vpps eval`. */
+/* evaluate.c - `vpps eval`: measures a checkpoint. */
 #include "base/base.h"
 #include "cli/checkpoint.h"
 #include "cli/classes.h"

@@ -1,4 +1,5 @@
-/* export.c - `vpps export`: a checkpoint's parameters, sizes and vocabularies, without the state of training; or its cells as C. */
+/* export.c - `vpps export`: writes a checkpoint's parameters, sizes and vocabularies without the state of training, or
+ * C. */
 #include "base/base.h"
 #include "cli/commands.h"
 #include "cli/export_c.h"
@@ -9,7 +10,8 @@
 #include "io/descriptor.h"
 #include "io/safetensors.h"
 
-/* Keeps the network, its sizes, its vocabularies, and entries of other programs; drops training's position, data and options. */
+/* Returns whether an export keeps an entry: the network, its sizes, its vocabularies, and entries of other programs,
+ * but not training's position, data and options. */
 static bool is_kept(const settings *s, const char *key) {
     static const char option[] = "option.";
     if (strncmp(key, "train.", 6) == 0 || strncmp(key, "data.", 5) == 0) return false;
@@ -31,7 +33,7 @@ static vpps_status list_tensors(const vpps_safetensors *file, const char *path, 
             return vpps_fail(VPPS_FORMAT, "%s%s: tensor '%.100s': expected F32 of at most 3 dimensions, found %s",
                              VPPS_PATH_ARGS(path), t->name, t->dtype);
         }
-        const void *bytes = t->bytes; /* floats alone lie before it: aligned */
+        const void *bytes = t->bytes; /* only floats lie before it, so it is aligned */
         *out = (vpps_safetensors_tensor){.name = t->name, .n_dims = t->n_dims, .data = bytes};
         for (uint32_t k = 0; k < t->n_dims; k++) out->dims[k] = t->dims[k];
     }

@@ -1,4 +1,4 @@
-/* export_c.c - see export_c.h. Text is made in memory and written at the end, each file whole or not at all. */
+/* export_c.c - writes a network as C. Text is made in memory and written at the end, each file atomically. */
 #include "cli/export_c.h"
 #include "base/base.h"
 #include "cli/checkpoint.h"
@@ -8,7 +8,7 @@
 #include "export/export.h"
 #include "io/output.h"
 
-/* A file while its text is made. */
+/* A file whose text is being made in memory. */
 typedef struct made {
     const char *path;
     FILE *file;
@@ -38,7 +38,7 @@ static void drop(made *m) {
 
 static const char *const vocab_words[N_VOCABS] = {"word", "character", "edge_type", "class", NULL};
 
-/* Text as a C string: what is no printable ASCII in octal. */
+/* Prints a text as a C string; bytes that are not printable ASCII are octal escapes. */
 static void put_string(FILE *f, const char *text) {
     fputc('"', f);
     for (; *text; text++) {
@@ -57,7 +57,7 @@ static int by_text(const void *a, const void *b, void *vocab) {
 
 static const char *prefix_of(const settings *s) { return s->prefix ? s->prefix : "net"; }
 
-/* The texts in the order of their numbers, their numbers in the order of the texts, and the functions that read both. */
+/* Prints a vocabulary: its texts by number, their numbers in the texts' order, and the functions that look them up. */
 static vpps_status put_vocab(const settings *s, FILE *f, FILE *declarations, vpps_vocab *vocab, const char *name) {
     const char *prefix = prefix_of(s);
     const uint32_t n = vpps_vocab_size(vocab);
@@ -103,7 +103,7 @@ static const char find_text[] =
     "    return UINT32_MAX;\n"
     "}\n";
 
-/* Prototypes are in the header, where there is one. */
+/* Prints all vocabularies; prototypes go to the header if there is one. */
 static vpps_status put_vocabs(const settings *s, const corpus *c, FILE *f, FILE *header) {
     bool any = false;
     vpps_status status = VPPS_OK;
@@ -145,7 +145,7 @@ static vpps_status measure_dev(session *x, corpus *c, measures *m) {
     return measure_part(x, c, &c->split[SPLIT_DEV], NULL, m);
 }
 
-/* Measures the dev part of the checkpoint's data by its weights, and by the weights that the file has. */
+/* Measures the dev part of the checkpoint's data with its own weights, and with those of the written file. */
 static vpps_status compare(const settings *of, session *x, corpus *c, measures m[2]) {
     settings s = *of;
     s.command = COMMAND_EVAL;
@@ -161,11 +161,11 @@ static vpps_status compare(const settings *of, session *x, corpus *c, measures m
     if (status == VPPS_OK) status = vpps_write_parameters(x->handle);
     if (status == VPPS_OK) status = measure_dev(x, c, &m[1]);
     session_close(x);
-    *x = (session){0}; /* which does not outlive s */
+    *x = (session){0}; /* the session must not outlive s */
     return status;
 }
 
-/* Tells it, or why it is not known: the data may be elsewhere. */
+/* Prints both measurements, or why there are none: the data may have moved. */
 static void tell_error(const settings *s) {
     static const char *const names[] = {"fp32", "bf16", "int8"};
     VPPS_CLOSED_BY(corpus_close) corpus c = {0};
@@ -188,7 +188,7 @@ static void tell_error(const settings *s) {
     fputc('\n', stderr);
 }
 
-/* Opens the network as predict does. Nothing is computed, so nothing is measured first. */
+/* Opens the network as predict does, without measuring the processor, since nothing is computed. */
 static vpps_status open_network(session *x, settings *s, corpus *c) {
     VPPS_TRY(checkpoint_describe(s->model, s, c, NULL));
     options_complete(s);

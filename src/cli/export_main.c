@@ -14,7 +14,7 @@ extern const char main_lines[], main_objects[], main_sentences[], main_trees[], 
     main_tagger[], main_labels[], main_bilstm[], main_transformer[], main_act[], main_json_types[], main_json[],
     main_chunks[], main_chain_types[], main_chain[], main_tokens[];
 
-/* Where vectors go through layers. */
+/* The kind of a network's layers. */
 typedef enum layer_kind { NO_LAYERS, LSTM_LAYERS, ATTENTION_LAYERS } layer_kind;
 
 typedef struct program {
@@ -97,7 +97,8 @@ static void put_line(const settings *s, FILE *f, const char *format, ...) {
     put_file(s, line, f);
 }
 
-/* "static step *const NAME_layers[] = {net_NAME, net_NAME2};": functions of layers above the first have `between` and a number. */
+/* Prints "static step *const NAME_layers[] = {net_NAME, net_NAME2};". Names of functions after the first have `between`
+ * and a number. */
 static void put_layers(const settings *s, FILE *f, const char *type, const char *array, const char *name,
                        const char *between) {
     const uint32_t n = s->net.layers ? s->net.layers : 1;

@@ -1,4 +1,4 @@
-/* failure.c - see failure.h. */
+/* failure.c - prints failures. */
 #include "cli/failure.h"
 #include "base/base.h"
 

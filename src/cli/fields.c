@@ -1,4 +1,4 @@
-/* fields.c - see fields.h. */
+/* fields.c - reads examples from the fields of records. */
 #include "cli/fields.h"
 #include "base/base.h"
 #include "cli/lists.h"
@@ -37,7 +37,7 @@ const char *const *fields_text_names(net_kind kind) {
     return net_tags(kind) ? of_tags : kind == NET_TREES ? of_trees : is_pair(kind) ? of_pairs : others;
 }
 
-/* The names of the field with the labels; NULL: labels are in the text. */
+/* Returns the default names of the field with the labels; NULL: labels are in the text. */
 static const char *const *usual_labels(net_kind kind) {
     static const char *const of_tags[] = {"gold", "tags", "labels", NULL},
                              *const of_pairs[] = {"target", "translation", NULL},
@@ -45,7 +45,7 @@ static const char *const *usual_labels(net_kind kind) {
     return net_tags(kind) ? of_tags : is_pair(kind) ? of_pairs : kind == NET_SENTENCES ? of_sentences : NULL;
 }
 
-/* How a message calls the field. */
+/* Returns the name of the text field for messages. */
 static const char *text_name(const settings *s) {
     const net_kind kind = s->network->kind;
     return s->text_field ? s->text_field : kind == NET_TREES ? "tree" : is_pair(kind) ? "source" : "text";
@@ -65,7 +65,7 @@ static const json_t *find(const json_t *object, const char *given, const char *c
     return NULL;
 }
 
-/* How many fields have the name. */
+/* Returns how many fields have a name. */
 static size_t times_in(const json_t *names, const char *name) {
     size_t times = 0;
     for (size_t i = 0; i < json_array_size(names); i++)
@@ -97,7 +97,7 @@ bool fields_begin_with_names(const settings *s, const char *line, size_t len) {
 
 bool fields_want_names(const field_reader *r) { return r->form != INPUT_JSONL && !r->names && !fields_numbered(r->s); }
 
-/* Several fields without a name, as a spreadsheet's empty columns, have their numbers. */
+/* Replaces empty names, as of a spreadsheet's empty columns, by their numbers if there are several. */
 static vpps_status name_unnamed(json_t *names) {
     if (times_in(names, "") < 2) return VPPS_OK;
     for (size_t i = 0; i < json_array_size(names); i++) {
@@ -108,7 +108,7 @@ static vpps_status name_unnamed(json_t *names) {
     return VPPS_OK;
 }
 
-/* predict prints all fields again, by their names. */
+/* Checks that names are unique, since predict prints all fields by their names. */
 static vpps_status check_all_once(const json_t *names) {
     json_auto_t *found = json_object();
     if (!found) return vpps_fail(VPPS_MEMORY, "no memory for the names of fields");
@@ -121,7 +121,7 @@ static vpps_status check_all_once(const json_t *names) {
     return VPPS_OK;
 }
 
-/* Of two fields with the name that is read, which one is meant? */
+/* Checks that the name of the field that is read occurs once. */
 static vpps_status check_once(const json_t *names, const char *given, const char *const *usual) {
     for (const char *const one[] = {given, NULL}, *const *n = given ? one : usual; n && *n; n++) {
         const size_t times = times_in(names, *n);
@@ -142,7 +142,7 @@ bool fields_are_of(const settings *s, const char *name) {
            is_one(name, s->label_field, usual_labels(s->network->kind));
 }
 
-/* A file of spreadsheets that put semicolons or tabs between fields has one field of commas. */
+/* Refuses a CSV file whose only field holds semicolons or tabs, as some spreadsheets write it. */
 static vpps_status check_separator(const json_t *names, bool tabs) {
     const char *name = json_string_value(json_array_get(names, 0)), *other = strpbrk(name, tabs ? ",;" : ";\t");
     if (json_array_size(names) != 1 || !other) return VPPS_OK;
@@ -175,7 +175,7 @@ vpps_status fields_take_names(field_reader *r, const char *text, size_t len) {
 
 /* ---------------------------------------------------------------- a record */
 
-/* Numbers that jansson cannot hold become text, other such values null. */
+/* Converts a value to jansson's: numbers that it cannot hold become text, other such values null. */
 static json_t *value_of(const vpps_json_value *v, const char *text) {
     const size_t n = v->end - v->begin;
     json_t *value = json_loadb(text + v->begin, n, JSON_DECODE_ANY, NULL);
@@ -184,7 +184,7 @@ static json_t *value_of(const vpps_json_value *v, const char *text) {
     return number ? json_stringn(text + v->begin, n) : json_null();
 }
 
-/* All members; of those with one name the first. */
+/* Takes all members of a record; of equal names, the first. */
 static vpps_status take_members(const field_reader *r, const vpps_json *json, const char *text, json_t *object) {
     json_auto_t *names = json_array();
     for (const vpps_json_value *v = NULL; (v = vpps_json_next(json, json->values, v));) {
@@ -242,14 +242,14 @@ static vpps_status fail_missing(const json_t *object, const char *wanted, const 
     const char *key, *more = "";
     json_t *value;
     size_t len = 0;
-    json_object_foreach((json_t *)(uintptr_t)object, key, value) { /* it is only read */
+    json_object_foreach((json_t *)(uintptr_t)object, key, value) { /* not modified */
         if (len < sizeof found) len += (size_t)snprintf(found + len, sizeof found - len, "%s%s", more, key);
         more = ", ";
     }
     return vpps_fail(VPPS_FORMAT, "expected a field '%.40s', found %s: --%s tells another name", wanted, found, option);
 }
 
-/* A cell of a table that holds a list as text becomes that list. */
+/* Replaces a table's cell that holds a list as text by the list. */
 static vpps_status take_list(const field_reader *r, json_t *object, const char *name, const json_t **value) {
     const char *text = json_string_value(*value);
     bool cut = false;
@@ -274,7 +274,7 @@ static vpps_status find_text(const field_reader *r, json_t *object, const json_t
     return r->s->network->kind == NET_TREES ? VPPS_OK : take_list(r, object, *name, value);
 }
 
-/* An example's label; NULL: there is none, and none is needed. */
+/* Finds an example's label; *value NULL: there is none and none is needed. */
 static vpps_status find_label(const field_reader *r, json_t *object, const json_t **value, const char **name) {
     const net_kind kind = r->s->network->kind;
     *value = find(object, r->s->label_field, usual_labels(kind), name);
@@ -285,12 +285,12 @@ static vpps_status find_label(const field_reader *r, json_t *object, const json_
 
 static bool is_blank(const char *text) { return text && !text[strspn(text, " \t\r\n\v\f")]; }
 
-/* Writes text with white space of all kinds as single bytes of space. */
+/* Writes text with each white space byte as a space. */
 static void put_flat(FILE *f, const char *text) {
     for (; *text; text++) fputc(vpps_is_space(*text) ? ' ' : *text, f);
 }
 
-/* A scalar as text that is not blank; NULL: it is none. */
+/* Returns a scalar as text that is not blank; NULL: it is none. */
 static const char *scalar(const json_t *value, char *room, size_t n) {
     const char *text = json_string_value(value);
     if (text) return is_blank(text) ? NULL : text;
@@ -303,7 +303,7 @@ static const char *scalar(const json_t *value, char *room, size_t n) {
     return room;
 }
 
-/* The words of a text, or of an array, as an array of strings, to be freed. */
+/* Reads the words of a text or of an array as an array of strings, which the caller frees. */
 static vpps_status read_words(const field_reader *r, const json_t *value, const char *name, json_t **words) {
     *words = json_array();
     if (!*words) return vpps_fail(VPPS_MEMORY, "no memory for words");
@@ -330,7 +330,8 @@ static vpps_status read_words(const field_reader *r, const json_t *value, const 
     return VPPS_OK;
 }
 
-/* The tags of n words, as an array of strings or of objects with a label, or words of a text; NULL: there are none. */
+/* Reads the tags of n words: an array of strings or of objects with a label, or the words of a text. *tags NULL: there
+ * are none. */
 static vpps_status read_tags(const field_reader *r, json_t *object, size_t n, json_t **tags) {
     const char *name = "";
     const json_t *value = NULL;
@@ -352,7 +353,7 @@ static vpps_status read_tags(const field_reader *r, json_t *object, size_t n, js
                      json_array_size(*tags));
 }
 
-/* A word a line, and its tag. */
+/* Prints lines of a word and its tag. */
 static vpps_status print_rows(const field_reader *r, json_t *object, const json_t *value, const char *name, FILE *f) {
     json_auto_t *words = NULL, *tags = NULL;
     VPPS_TRY(read_words(r, value, name, &words));
@@ -393,7 +394,7 @@ static vpps_status print_line(const field_reader *r, const json_t *value, const 
     char *text = list ? NULL : tokenize_field(r->s, json_string_value(value));
     if (is_blank(text)) {
         free(text);
-        return VPPS_OK; /* nothing to answer */
+        return VPPS_OK; /* nothing to predict */
     }
     if (text) put_flat(f, text);
     free(text);
@@ -408,12 +409,12 @@ static vpps_status print_line(const field_reader *r, const json_t *value, const 
     return VPPS_OK;
 }
 
-/* A label, a tab and a sentence. */
+/* Prints a label, a tab and a sentence. */
 static vpps_status print_labelled(const field_reader *r, json_t *object, const json_t *value, const char *name,
                                   FILE *f) {
     const bool empty = json_is_array(value) ? !json_array_size(value) : is_blank(json_string_value(value));
     if (empty && r->labels) return vpps_fail(VPPS_FORMAT, "%.40s: expected a text, found none", name);
-    if (empty) return VPPS_OK; /* nothing to answer */
+    if (empty) return VPPS_OK; /* nothing to predict */
     VPPS_TRY(put_label(r, object, f));
     return print_line(r, value, name, f);
 }
@@ -431,7 +432,7 @@ const char *fields_other_text(const field_reader *r, const json_t *object, const
     const json_t *value = find(object, r->s->text_field, fields_text_names(r->s->network->kind), read);
     const char *key;
     json_t *other;
-    json_object_foreach((json_t *)(uintptr_t)object, key, other) { /* it is only read */
+    json_object_foreach((json_t *)(uintptr_t)object, key, other) { /* not modified */
         const char *text = json_string_value(other);
         const bool label = is_one(key, r->s->label_field, usual_labels(r->s->network->kind));
         if (value && text && strcmp(key, *read) != 0 && !label && strchr(text + strspn(text, " "), ' ')) return key;

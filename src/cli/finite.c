@@ -1,4 +1,4 @@
-/* finite.c - see finite.h. */
+/* finite.c - checks that values are finite. */
 #include "cli/finite.h"
 #include "base/base.h"
 #include "io/descriptor.h"

@@ -1,4 +1,4 @@
-/* first_batch.c - see first_batch.h. */
+/* first_batch.c - builds a network's first training batch. */
 #include "cli/first_batch.h"
 #include "base/base.h"
 #include "cli/checkpoint.h"

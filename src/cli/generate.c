@@ -1,7 +1,7 @@
-/* generate.c - `vpps generate`: sentences of a language model, drawn word by word.
+/* generate.c - `vpps generate`: draws sentences from a language model, word by word.
  *
- * Each sentence has random numbers of its own, which follow from --seed and its number: so what is drawn depends neither on
- * --batch nor on how many there are. */
+ * Each sentence has its own random numbers, which depend only on --seed and the sentence's number: the result
+ * depends neither on --batch nor on how many sentences are drawn. */
 #include "base/base.h"
 #include "cli/answers.h"
 #include "cli/checkpoint.h"
@@ -14,14 +14,14 @@
 
 enum { DEFAULT_WORDS = 100 };
 
-/* A sentence that is being made. */
+/* A sentence under construction. */
 typedef struct sentence {
     uint64_t random;
-    uint32_t *words; /* the prompt's, then those drawn */
+    uint32_t *words; /* the prompt's words, then those drawn */
     size_t n;
-    double log_probability; /* of those drawn, without temperature and --top-p */
-    uint32_t fed;           /* words that the network has read */
-    uint32_t begin;         /* what it reads first: the end of the preceding sentence */
+    double log_probability; /* of the drawn words, without temperature and --top-p */
+    uint32_t fed;           /* number of words that the network has read */
+    uint32_t begin;         /* the first word read: the end of the preceding sentence */
     bool ended;
     net_decoding d;
     float *states[NET_STATES];
@@ -39,8 +39,8 @@ typedef struct generator {
     answers answers;
     uint32_t end_word, max_words;
     uint32_t *prompt, n_prompt;
-    choice *choices; /* all classes */
-    float *logits;   /* of the sentences of a batch, one after the other */
+    choice *choices; /* one entry per class */
+    float *logits;   /* logits of a batch's sentences, one after the other */
 } generator;
 
 /* ---------------------------------------------------------------- drawing */
@@ -51,8 +51,8 @@ static int compare_choices(const void *a, const void *b) {
     return x->word < y->word ? -1 : x->word > y->word;
 }
 
-/* The next word. <unk>, which stands for words that are not known, is never drawn. The nucleus is that of Holtzman et al.
- * 2020, "The Curious Case of Neural Text Degeneration", section 3.1. */
+/* Draws the next word by temperature and --top-p, never <unk>, which stands for unknown words. The nucleus is that of
+ * Holtzman et al. 2020, "The Curious Case of Neural Text Degeneration", section 3.1. */
 static uint32_t draw(const generator *g, const float *logits, uint64_t *random) {
     const uint32_t n = g->c.classes;
     const double t = (double)g->s->temperature;
@@ -81,10 +81,10 @@ static uint32_t draw(const generator *g, const float *logits, uint64_t *random) 
 
 /* ---------------------------------------------------------------- steps */
 
-/* The word that the network reads next. */
+/* Returns the word that the network reads next. */
 static uint32_t next_input(const sentence *s) { return s->fed ? s->words[s->fed - 1] : s->begin; }
 
-/* Adds a sentence's step to the graph, and asks for its states and logits. */
+/* Adds a sentence's next step to the graph, and requests its states and logits. */
 static vpps_status add_step(generator *g, sentence *s, float *logits, vpps_node *nodes, float **outs, uint32_t *n) {
     const uint32_t hidden = g->s->net.hidden;
     for (uint32_t i = 0; i < s->d.n_states; i++) s->d.states[i] = vpps_input(g->x.graph, hidden, 1, s->states[i]);
@@ -102,7 +102,7 @@ static vpps_status add_step(generator *g, sentence *s, float *logits, vpps_node 
 }
 
 static vpps_status take_word(generator *g, sentence *s, const float *logits) {
-    if (s->fed <= g->n_prompt) return VPPS_OK; /* the next one is the prompt's */
+    if (s->fed <= g->n_prompt) return VPPS_OK; /* the next word is the prompt's */
     const uint32_t word = draw(g, logits, &s->random);
     const double nll = answer_nll(logits, g->c.classes, word);
     if (!isfinite(nll)) {
@@ -120,7 +120,7 @@ static vpps_status take_word(generator *g, sentence *s, const float *logits) {
     return VPPS_OK;
 }
 
-/* One word more for each sentence that has not ended. *live: how many had not. */
+/* Adds one word to each unfinished sentence; *live: how many there were. */
 static vpps_status step(generator *g, sentence *sentences, uint32_t n, vpps_node *nodes, float **outs, uint32_t *live) {
     uint32_t n_nodes = 0;
     *live = 0;

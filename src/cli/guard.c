@@ -1,4 +1,4 @@
-/* guard.c - see guard.h. */
+/* guard.c - the guard process and its child. */
 #include "cli/guard.h"
 #include "base/base.h"
 #include "cli/failure.h"
@@ -15,12 +15,12 @@
 
 volatile pid_t guard;
 
-/* In memory that both processes share: the child stops itself. NULL: there is no such memory. */
+/* Shared by both processes: whether the child is stopping itself. NULL: no shared memory. */
 static atomic_bool *shared;
 
 enum {
-    BY_SIGNAL = 128, /* and its number: the exit code, as a shell has it */
-    READER_MS = 1000 /* that a launcher is given to read a message */
+    BY_SIGNAL = 128, /* plus the signal's number: the exit code, as in shells */
+    READER_MS = 1000 /* time for a launcher to read a message */
 };
 
 static const int handed_on[] = {SIGINT, SIGTERM, SIGHUP, SIGCONT};
@@ -30,7 +30,7 @@ static const int handed_on[] = {SIGINT, SIGTERM, SIGHUP, SIGCONT};
 static volatile pid_t child;
 static volatile sig_atomic_t asked_to_end[NSIG];
 
-/* The second one ends at once: see interrupt.h. */
+/* Forwards a signal to the child; a second one kills it, as in interrupt.h. */
 static void hand_on(int number) {
     const int error = errno;
     kill(child, asked_to_end[number] ? SIGKILL : number);
@@ -38,7 +38,8 @@ static void hand_on(int number) {
     errno = error;
 }
 
-/* Until the child ends: its status. A child that has stopped itself since this process was stopped goes on with it. */
+/* Waits until the child ends, and returns its status. A child that stopped itself because this process was stopped is
+ * continued with it. */
 static int wait_for_child(void) {
     for (;;) {
         int status = 0;
@@ -54,10 +55,10 @@ static void tell(long rank, int number) {
     fprintf(stderr, "vpps: rank %ld on %s was ended by signal %d (%s)\n", rank, host, number, strsignal(number));
 }
 
-/* Less than a second. */
+/* Sleeps for less than a second. */
 static void sleep_ms(long ms) { nanosleep(&(struct timespec){.tv_nsec = ms * 1000 * 1000}, NULL); }
 
-/* Waits, not for long, until the launcher has read what was written: once this process ends it may stop reading. */
+/* Waits briefly until the launcher has read the message: it may stop reading once this process ends. */
 static void wait_for_reader(int fd) {
     for (int ms = 0; ms < READER_MS; ms++) {
         int in_pipe = 0, in_socket = 0;
@@ -68,8 +69,8 @@ static void wait_for_reader(int fd) {
     }
 }
 
-/* Waits for the end of all, which the launcher asks for once another process's guard has told of its child and ended. True: it
- * came. */
+/* Waits until the launcher asks all processes to end, which it does after another process's guard has reported its
+ * child. Returns true if it did. */
 static bool all_are_asked_to_end(void) {
     enum { MOST_MS = 5 * READER_MS };
     for (int ms = 0; ms < MOST_MS && !asked_to_end[0]; ms++) sleep_ms(1);
@@ -85,7 +86,7 @@ static _Noreturn void watch_child(long rank, const sigset_t *before) {
     sigprocmask(SIG_SETMASK, before, NULL);
     const int status = wait_for_child();
     if (!WIFSIGNALED(status)) _exit(WIFEXITED(status) ? WEXITSTATUS(status) : EXIT_RUNTIME);
-    /* An MPI library may abort its process when another process is gone: only a kill is not caused by another process. */
+    /* An MPI library may abort its process because another one is gone; only SIGKILL has no such cause. */
     const bool first = WTERMSIG(status) == SIGKILL ? !asked_to_end[0] : !all_are_asked_to_end();
     if (first) {
         tell(rank, WTERMSIG(status));
@@ -96,7 +97,7 @@ static _Noreturn void watch_child(long rank, const sigset_t *before) {
 
 /* ---------------------------------------------------------------- the child */
 
-/* Is a process stopped? */
+/* Returns whether a process is stopped. */
 static bool is_stopped(pid_t pid) {
     char name[64], line[512] = "";
     snprintf(name, sizeof name, "/proc/%ld/stat", (long)pid);
@@ -104,11 +105,11 @@ static bool is_stopped(pid_t pid) {
     if (!f) return false;
     const bool there = fgets(line, sizeof line, f) != NULL;
     fclose(f);
-    const char *end = there ? strrchr(line, ')') : NULL; /* of the program's name */
+    const char *end = there ? strrchr(line, ')') : NULL; /* end of the program's name */
     return end && end[1] == ' ' && end[2] == 'T';
 }
 
-/* A process that is stopped cannot hand that on. */
+/* Stops the child when the guard is stopped, since a stopped process cannot forward that. */
 static void *watch_guard(void *unused) {
     for (;;) {
         sleep_ms(100);
@@ -123,9 +124,9 @@ static void *watch_guard(void *unused) {
 static void begin_child(pid_t parent, const sigset_t *before) {
     pthread_t thread;
     prctl(PR_SET_PDEATHSIG, SIGKILL);
-    if (getppid() != parent) _exit(EXIT_RUNTIME); /* it is gone already */
+    if (getppid() != parent) _exit(EXIT_RUNTIME); /* the guard is gone already */
     guard = parent;
-    /* the thread takes no signals: what they are for, they would interrupt */
+    /* the thread blocks all signals, so that they interrupt the main thread */
     sigset_t all;
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, NULL);
@@ -138,7 +139,7 @@ void guard_begin(long rank) {
     sigset_t taken, before;
     sigemptyset(&taken);
     for (size_t i = 0; i < VPPS_COUNT(handed_on); i++) sigaddset(&taken, handed_on[i]);
-    sigprocmask(SIG_BLOCK, &taken, &before); /* until it is known to whom they are handed on */
+    sigprocmask(SIG_BLOCK, &taken, &before); /* until the child's process id is known */
     fflush(NULL);
     void *memory = mmap(NULL, sizeof *shared, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     shared = memory == MAP_FAILED ? NULL : memory;
