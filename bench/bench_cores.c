@@ -1,19 +1,21 @@
-/* bench_cores.c - how fast a CPU of more cores would train: Tree-LSTM 256, predicted from what this machine does.
+/* bench_cores.c - predicts how fast a CPU with more cores would train Tree-LSTM 256, from measurements on this
+ * machine.
  *
  *     bench_cores [--hop NS] [--groups N] TREES.txt [VPS...]      chrt -r 1 bench_cores ../shared/data/sst/train.txt 1 2 8 32 128
  *
- * For each number of VPs the scheduler makes the scripts of some batches. Each VP then runs its tasks alone on this core, one after the other
- * and without waiting, several times: how long each takes with the VP's own rows in the core's cache, the least of all times. A batch takes as
- * long as its slowest VPs, from barrier to barrier, and what the barriers cost, and what the host takes for the graph and the script, since the
- * caller is VP 0.
+ * For each number of VPs (virtual processors) the scheduler makes the scripts of some batches. Then the tasks of
+ * each VP run alone on this core, one after the other, without waiting, several times; the least time of a task
+ * counts, with the VP's own rows in the core's cache. The predicted time of a batch is that of its slowest VPs from
+ * barrier to barrier, plus the barriers, plus the host's time for graph and script, since the caller is VP 0.
  *
- * A barrier of two VPs is measured, with two threads that do nothing else. From that follows what handing a cache line over takes (--hop
- * sets it), and from it a barrier of n: n - 1 hand-overs of a counter, or those of the tree (meetings.c) along its longest way. Not in the
- * model: that cores share the last cache's and the memory's bandwidth and lower their clock together, that handing a line over to another
- * socket takes longer, and that what other VPs made is fetched from their caches.
+ * A barrier of two VPs is measured, with two threads that do nothing else. Its time gives that of handing over a
+ * cache line (--hop sets it), and this gives the time of a barrier of n VPs: n - 1 hand-overs of a counter, or the
+ * hand-overs along the longest path of the tree (meetings.c). Not modelled: cores share the bandwidth of the last
+ * cache and of memory, and lower their clock together; handing a line to another socket takes longer; results of
+ * other VPs are fetched from their caches.
  *
- * With 1 VP, and 2 where there are so many cores, the same batches are trained as well, and the table tells both.
- */
+ * With 1 VP, and with 2 where there are as many cores, the same batches are also trained, and the table has both
+ * figures. */
 #include "peak.h"
 #include "runtime/cpu/cpu.h"
 #include "runtime/handle.h"
@@ -22,7 +24,7 @@
 enum { REPEATS = 5, MEASURED = 15, MEETINGS = 20000 };
 
 static const uint32_t sizes[] = {1, 16, 128};
-static const uint32_t batches_of[] = {24, 4, 1}; /* that a figure is the mean of */
+static const uint32_t batches_of[] = {24, 4, 1}; /* batches over which a figure is averaged */
 
 /* ---------------------------------------------------------------- barriers */
 
@@ -41,7 +43,7 @@ static void *meet_often(void *argument) {
     return NULL;
 }
 
-/* Nanoseconds of a barrier of two VPs: of some runs the least. */
+/* Returns the nanoseconds of a barrier of two VPs, the least of several runs. */
 static double measure_barrier(void) {
     double least = 1e9;
     for (int run = 0; run < REPEATS; run++) {
@@ -62,7 +64,8 @@ static double measure_barrier(void) {
     return least;
 }
 
-/* Of n VPs: as meetings.c has it. A gate's stores overlap but for an eighth. */
+/* Returns the nanoseconds of a barrier of n VPs by meetings.c's algorithm. The stores of a gate overlap but for an
+ * eighth. */
 static double barrier_ns(uint32_t n_vps, uint32_t n, double hop) {
     if (n_vps < VPPS_LEAST_TREE) return (n - 1) * hop;
     const uint32_t gates = (n + VPPS_NEIGHBOURS - 1) / VPPS_NEIGHBOURS;
@@ -81,7 +84,7 @@ typedef struct machine {
     vpps_batch *batch;
     vpps_batch_request request;
     double hop;
-    uint64_t host_ns; /* graph and script of the batch at hand */
+    uint64_t host_ns; /* time of the current batch's graph and script */
 } machine;
 
 static vpps_status make_batch(machine *m, uint32_t n) {
@@ -101,7 +104,7 @@ static vpps_status train(machine *m, double *ns) {
     return out.status == VPPS_OK ? VPPS_OK : vpps_fail(out.status, "%s", out.message);
 }
 
-/* The least times of a VP's tasks. */
+/* Measures the least time of each task of a VP. */
 static vpps_status time_tasks(machine *m, uint32_t v, double *ns, uint32_t n) {
     vpps_cpu *cpu = m->cpu;
     for (uint32_t i = 0; i < n; i++) ns[i] = 1e18;
@@ -121,14 +124,15 @@ static vpps_status time_tasks(machine *m, uint32_t v, double *ns, uint32_t n) {
     return VPPS_OK;
 }
 
-/* The VPs of a group, or all, go on together. */
+/* Advances the clocks of n VPs to a common barrier. */
 static void meet(const machine *m, double *clocks, uint32_t first, uint32_t n) {
     double last = 0;
     for (uint32_t v = first; v < first + n; v++) last = clocks[v] > last ? clocks[v] : last;
     for (uint32_t v = first; v < first + n; v++) clocks[v] = last + barrier_ns(m->cpu->n_vps, n, m->hop);
 }
 
-/* Runs a group from its task number `at` on up to the next meeting of all groups, or the end; the number of the task after that. */
+/* Runs a group from its task number `at` to the next barrier of all groups, or the end. Returns the number of the task
+ * after that. */
 static uint32_t run_group(const machine *m, uint32_t group, uint32_t at, const double *ns, uint32_t most,
                           double *clocks) {
     const uint32_t *script = m->batch->script, n_groups = vpps_task_header_of(script)->n_groups;
@@ -143,7 +147,7 @@ static uint32_t run_group(const machine *m, uint32_t group, uint32_t at, const d
     return at;
 }
 
-/* When the batch is done, by the times of each VP's tasks. next: of each group, zero. */
+/* Returns when the batch ends, from the times of each VP's tasks. next: per group, zero at first. */
 static double end_of_batch(const machine *m, const double *ns, uint32_t most, double *clocks, uint32_t *next) {
     const uint32_t *script = m->batch->script;
     for (bool ended = false; !ended;) {
@@ -157,7 +161,7 @@ static double end_of_batch(const machine *m, const double *ns, uint32_t most, do
     return clocks[0];
 }
 
-/* Nanoseconds that the batch takes in the model, host aside. */
+/* Predicts the nanoseconds of the batch without the host. */
 static vpps_status predict(machine *m, double *out) {
     const uint32_t *script = m->batch->script, n_vps = m->cpu->n_vps;
     uint32_t most = 0;
@@ -171,7 +175,7 @@ static vpps_status predict(machine *m, double *out) {
         status = time_tasks(m, v, ns + (size_t)v * most,
                             (uint32_t)(vpps_end_of_tasks(script, g) - vpps_first_task(script, g)) - 1);
     }
-    if (status == VPPS_OK) *out = end_of_batch(m, ns, most, clocks, next) + 2 * m->hop; /* the launch */
+    if (status == VPPS_OK) *out = end_of_batch(m, ns, most, clocks, next) + 2 * m->hop; /* time of the launch */
     free(ns);
     free(clocks);
     free(next);
@@ -184,8 +188,8 @@ static vpps_status open_machine(machine *m, uint32_t vps, uint32_t groups) {
     vpps_options o = m->w->x.handle->options;
     o.vps = vps;
     o.caller = VPPS_CALLER_WORKS;
-    o.optimizer = (vpps_optimizer){.kind = VPPS_SGD}; /* which learns nothing: times do not depend on it */
-    vpps_handle_destroy(m->w->x.handle);              /* a model has one that trains */
+    o.optimizer = (vpps_optimizer){.kind = VPPS_SGD}; /* no learning; times do not depend on it */
+    vpps_handle_destroy(m->w->x.handle);              /* a model has one training handle */
     m->w->x.handle = NULL;
     VPPS_TRY(vpps_handle_create(&m->w->x.handle, m->w->x.model, &o));
     m->cpu = (vpps_cpu *)m->w->x.handle->device;
@@ -199,7 +203,7 @@ static void close_machine(machine *m) {
     vpps_types_free(&m->types);
 }
 
-/* Sentences a second. */
+/* Rates in sentences per second. */
 typedef struct rates {
     double predicted, measured;
 } rates;
@@ -208,7 +212,7 @@ static vpps_status find_rates(machine *m, uint32_t size, uint32_t n_batches, boo
     double predicted = 0, measured = 0, host = 0, groups = 0, ns[MEASURED], one;
     m->w->next = 0;
     for (uint32_t b = 0; b < n_batches; b++) {
-        VPPS_TRY(make_batch(m, size)); /* compiles cells when they are new */
+        VPPS_TRY(make_batch(m, size)); /* compiles new cells */
         m->w->next -= size;
         VPPS_TRY(make_batch(m, size));
         for (int i = 0; i < (measures ? MEASURED : 1); i++) VPPS_TRY(train(m, &ns[i]));
@@ -226,7 +230,7 @@ static vpps_status find_rates(machine *m, uint32_t size, uint32_t n_batches, boo
     return VPPS_OK;
 }
 
-/* Rows of the table: what is predicted, and what was measured where there are such machines. */
+/* Prints rows of the table: predicted, and measured if the machine has enough cores. */
 static vpps_status add_rows(workload *w, uint32_t vps, uint32_t groups, double hop) {
     machine m = {.w = w, .hop = hop};
     rates r[VPPS_COUNT(sizes)] = {{0, 0}};
@@ -246,7 +250,8 @@ static vpps_status add_rows(workload *w, uint32_t vps, uint32_t groups, double h
     return VPPS_OK;
 }
 
-/* The value of option or argument `what`. False: it is no such number, and a message says so. */
+/* Parses the value of an option or argument `what`. Returns false, after printing a message, when it is no such
+ * number. */
 static bool read_count(const char *what, const char *text, uint64_t *out) {
     enum { MOST = 4096 };
     if (vpps_read_number(text, MOST, out) && *out) return true;
@@ -264,7 +269,7 @@ int main(int argc, char **argv) {
     }
     if (i >= argc || !strncmp(argv[i], "--", 2))
         return fputs("usage: bench_cores [--hop NS] [--groups N] TREES.txt [VPS...]\n", stderr), 2;
-    for (int k = i + 1; k < argc; k++) /* before all that takes time */
+    for (int k = i + 1; k < argc; k++) /* before everything that takes time */
         if (!read_count("VPS", argv[k], &vps)) return 2;
     double hop = (double)hop_ns;
     static workload w;

@@ -1,11 +1,11 @@
-/* bench_gpu.c - what a script on a GPU costs: a signal and its wait, and where a training batch's time goes. Every figure is a JSON
- * object on a line of standard output, [median, lowest, highest]. Training speed: bench/train.py --device cuda.
+/* bench_gpu.c - measures what a script costs on a GPU: a signal and its wait, and the parts of a training batch's
+ * time. Every figure is a JSON object on a line of standard output, [median, lowest, highest]. For training speed
+ * see bench/train.py --device cuda.
  *
  *     bench_gpu [--device cuda|simt] [--data DIR]
  *
- * --data: folder with sst/train.txt ($VPPS_DATA); without that file generated ListOps. `simt` is for trying this program out: its times
- * are not a GPU's, and its networks are tiny.
- */
+ * --data: a folder with sst/train.txt ($VPPS_DATA); without that file, generated ListOps. `simt` only tries this
+ * program out: its times are not a GPU's, and its networks are tiny. */
 #include "base/base.h"
 #include "runtime/device.h"
 #include "runtime/gpu/driver.h"
@@ -17,13 +17,13 @@
 
 /* ---------------------------------------------------------------- figures */
 
-/* Of n figures, which are sorted. */
+/* Sorts n figures and returns [median, lowest, highest]. */
 static json_t *figure(double *x, size_t n) {
     sort_doubles(x, n);
     return json_pack("[f, f, f]", x[n / 2], x[0], x[n - 1]);
 }
 
-/* Writes the object, which it frees, as a line. */
+/* Prints an object as a line and releases it. */
 static vpps_status emit(json_t *object) {
     char *text = object ? json_dumps(object, JSON_COMPACT | JSON_REAL_PRECISION(6)) : NULL;
     json_decref(object);
@@ -40,7 +40,7 @@ typedef struct signal_arguments {
     uint32_t rounds, all;
 } signal_arguments;
 
-enum { THREADS = 256, COUNTER_BYTES = 32, WARM_UP_NS = 1000000000 }; /* a sector of the L2 cache for each counter */
+enum { THREADS = 256, COUNTER_BYTES = 32, WARM_UP_NS = 1000000000 }; /* each counter has a sector of the L2 cache */
 
 static const char kernel_source[] =
     "struct vpps_arguments { unsigned long long counters; unsigned rounds, all; };\n"
@@ -104,7 +104,7 @@ static vpps_status time_rounds(signals *b, uint32_t rounds, double *ns) {
     return VPPS_OK;
 }
 
-/* An idle GPU's clock is low. */
+/* Runs rounds for some time, since an idle GPU's clock is low. */
 static vpps_status warm_up(signals *b, uint32_t rounds, uint64_t ns) {
     double unused;
     b->arguments.all = 1;
@@ -112,7 +112,7 @@ static vpps_status warm_up(signals *b, uint32_t rounds, uint64_t ns) {
     return VPPS_OK;
 }
 
-/* Emits the ns of a round: the difference of two launches, so that the launch itself is not in it. */
+/* Prints the ns of a round, from the difference of two launches, which excludes the launch itself. */
 static vpps_status time_round(signals *b, uint32_t rounds, const char *what, double share) {
     enum { REPEATS = 11 };
     double ns[REPEATS], few, many;
@@ -143,13 +143,13 @@ static vpps_status measure_signals(vpps_driver *driver, const vpps_machine *mach
 /* ---------------------------------------------------------------- where a batch's time goes, by scripts that stop early
  *
  *     load       a script that gives one word's embedding: the launch, filling the registers, the end
- *     forward    a script that computes every labelled node's scores and nothing else, less load
- *     update     a training script for the smallest tree there is, less load; its own few phases are left in
- *     backward   the training script, less load, forward and update
+ *     forward    a script that computes every labelled node's scores and nothing else, minus load
+ *     update     a training script for the smallest tree, minus load; includes its own few phases
+ *     backward   the training script, minus load, forward and update
  *
- * So the parts are estimates; of one batch their sum is a measurement, of the medians it need not be. What is timed is one script at a
- * time, waited for. All run by one kernel, which has every cell of theirs when the first batches, which do not count, are over.
- */
+ * The parts are estimates; for one batch their sum is a measurement, for the medians it need not be. One script is
+ * timed at a time, and waited for. All scripts run by one kernel, which has all their cells after the first batches,
+ * which do not count. */
 
 enum { REPEATS = 31, WARM_UP = 3, SIMULATED_REPEATS = 1 };
 
@@ -163,7 +163,8 @@ typedef struct split {
     int repeats;
 } split;
 
-/* Runs the script of the graph as it is; device ns. loss NO_NODE: inference of the outputs. */
+/* Runs the script of the current graph and returns its device time in ns. loss VPPS_NO_NODE: inference of the
+ * outputs. */
 static vpps_status run_script(split *b, vpps_node loss, const vpps_node *outputs, uint32_t n, double *ns) {
     const vpps_batch_request request = {.loss = loss,
                                         .outputs = outputs,
@@ -188,7 +189,7 @@ static vpps_status time_load(split *b, double *ns) {
     return run_script(b, VPPS_NO_NODE, &word, 1, ns);
 }
 
-/* Training, and before it the forward part, of `batch` trees from tree `first` on. */
+/* Times `batch` trees from tree `first` on: the forward part alone, then training. */
 static vpps_status time_trees(split *b, uint32_t first, uint32_t batch, double *forward_ns, double *train_ns) {
     session *x = &b->w.x;
     vpps_node loss;
@@ -198,11 +199,11 @@ static vpps_status time_trees(split *b, uint32_t first, uint32_t batch, double *
     for (uint32_t k = 0; k < x->n_positions; k++) {
         if (x->scores.logits[k] != VPPS_NO_NODE) x->scores.logits[n++] = x->scores.logits[k];
     }
-    VPPS_TRY(run_script(b, VPPS_NO_NODE, x->scores.logits, n, forward_ns)); /* each tree for itself */
+    VPPS_TRY(run_script(b, VPPS_NO_NODE, x->scores.logits, n, forward_ns)); /* every tree is complete in itself */
     return run_script(b, loss, NULL, 0, train_ns);
 }
 
-/* The smallest tree that uses every matrix: one with two children. */
+/* Finds the smallest tree that uses every matrix: one with two children. */
 static uint32_t smallest_tree(const workload *w) {
     uint32_t best = 0, nodes = UINT32_MAX;
     const vpps_treebank *trees = w->c.split[SPLIT_TRAIN].bank;

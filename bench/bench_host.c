@@ -1,11 +1,11 @@
-/* bench_host.c - what the host spends on a batch: building the graph, then making its script, for the CPU and for a GPU.
+/* bench_host.c - measures the host's time per batch: building the graph, then making its script, for the CPU and for
+ * a GPU.
  *
  *     bench_host [TREES.txt]        binary trees in brackets; without a file, generated ListOps
  *
- * Tree-LSTM, embedding and hidden 256; the CPU with a VP a core, and an sm_90 with 132 SMs, which need not be there. Thread CPU time,
- * which other work on the machine disturbs little: medians of many batches after warm-up, and quartiles of the sum. Then what
- * noting a task for a trace costs, of many runs the one that other work disturbed least.
- */
+ * Tree-LSTM, embedding and hidden 256; the CPU with a VP per core, and an sm_90 with 132 SMs, which need not exist.
+ * Measures thread CPU time, which other work on the machine disturbs little: medians of many batches after warm-up,
+ * and quartiles of the sum. Then measures the cost of recording a task for a trace, as the least of many runs. */
 #include "peak.h"
 #include "runtime/gpu/gpu.h"
 #include "runtime/handle.h"
@@ -19,10 +19,10 @@ enum { REPEATS = 60, WARM_UP = 5 };
 
 typedef struct maker {
     workload *w;
-    const vpps_task_plan *plan; /* what scripts are made for */
+    const vpps_task_plan *plan; /* the GPU or CPU that scripts are made for */
     vpps_types types;
     vpps_batch *batch;
-    double build_ns, script_ns; /* of the latest: CPU time of building the graph, of making the script */
+    double build_ns, script_ns; /* the latest batch: CPU time of building the graph, of making the script */
 } maker;
 
 static vpps_status maker_make(maker *m, uint32_t n) {

@@ -1,17 +1,17 @@
-/* bench_kernels.c - what the CPU's kernels cost: the machine's limits to hold them against, every instruction, and products of a
- * matrix with n vectors in each precision by everything here that makes them, on one core.
+/* bench_kernels.c - measures the CPU's kernels on one core: the machine's limits for comparison, every instruction,
+ * and products of a matrix with n vectors in each precision by every available kernel.
  *
  *     bench_kernels [limits] [instructions] [products] [ROWSxDEPTH...] [--beside LIBRARY.so]...
  *
- * All three by default; VPPS_ISA chooses the kernels. --beside: also products in fp32 by another library (blas.h), of operands that lie as
- * it would have them: the vectors in one array, the matrix not packed.
+ * Without arguments measures all three; VPPS_ISA chooses the kernels. --beside: also measures fp32 products by
+ * another library (blas.h), with operands in that library's usual layout: the vectors in one array, the matrix not
+ * packed.
  *
- * Every figure is the median of short trials, with the best and the 90th percentile or alone. Instructions: ns per 64 elements, beside
- * isa.def's cost column. Products: GFLOP/s of 2 m n k operations, of 640x512, 1280x512 and 256x256 unless shapes are named. Matrices
- * are packed before, as an update does it; in bf16 vectors are packed in the time that is measured, as a tile's are once for all
- * matrices that they meet. A gradient is the sum of n vectors' products, of as many rows and columns; in fp32 its vectors are
- * packed, too.
- */
+ * Every figure is the median of short trials, alone or with the best and the 90th percentile. Instructions: ns per
+ * 64 elements, next to isa.def's cost column. Products: GFLOP/s of 2 m n k operations, for 640x512, 1280x512 and
+ * 256x256 unless shapes are given. Matrices are packed beforehand, as an update does; in bf16 the measured time
+ * includes packing the vectors, which a tile packs once for all its matrices. A gradient is the sum of n outer
+ * products, with as many rows and columns; in fp32 its vectors are packed, too. */
 #include "base/base.h"
 #include "blas.h"
 #include "peak.h"
@@ -34,7 +34,7 @@ enum {
 };
 
 typedef struct figure {
-    double median, low, high; /* ns a call */
+    double median, low, high; /* ns per call */
 } figure;
 
 typedef void (*job)(void *context);
@@ -142,7 +142,7 @@ static void print_instructions(const vpps_kernels *kernels) {
         c.o.indices = (uint32_t *)(void *)buffer(ELEMS, 0, 1);
         c.o.weights = list[3];
         c.o.list = members, c.o.n_list = 2;
-        c.o.r = 16, c.o.c = 16, c.o.k = 16; /* a small attention */
+        c.o.r = 16, c.o.c = 16, c.o.k = 16; /* the size of a small attention */
         const figure f = time_job(run_call, &c);
         const double scale = 64.0 / ELEMS;
         printf("  %-20s %7.2f  (%.2f - %.2f)   isa.def %3u\n", row->name, scale * f.median, scale * f.low,
@@ -163,15 +163,15 @@ typedef struct unit {
 
 typedef struct subject {
     const vpps_kernels *kernels;
-    uint32_t rows, depth, n, parts; /* parts 0: fp32 */
+    uint32_t rows, depth, n, parts; /* parts: terms per number in bf16; 0: fp32 */
     bool gradient;
     const unit *unit;
-    const blas *other;         /* that makes it in fp32; NULL: the engine */
-    uint32_t stride;           /* from vector to vector */
-    const float *w;            /* blocks of 64 rows, column after column */
-    const uint32_t *packed[3]; /* by parts */
+    const blas *other;         /* the library that computes fp32 products; NULL: the engine */
+    uint32_t stride;           /* elements from vector to vector */
+    const float *w;            /* blocks of 64 rows, each stored column after column */
+    const uint32_t *packed[3]; /* per part */
     const float *x[MOST_VECTORS], *d[MOST_VECTORS];
-    float *c, *scratch; /* scratch: the fp32 gradient's packed vectors */
+    float *c, *scratch; /* scratch: packed vectors of the fp32 gradient */
     uint32_t *words;
 } subject;
 

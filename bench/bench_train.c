@@ -1,18 +1,18 @@
-/* bench_train.c - trains a network as `vpps train` does, for as long and as often as it is told to, and tells how fast.
+/* bench_train.c - trains a network as `vpps train` does, as long and as often as requested, and reports the speed.
  *
  *     bench_train NETWORK [OPTION of `vpps train`...]        echo "16 0.5" | bench_train tree-lstm --data DIR
  *
- * Each line of standard input, "BATCH SECONDS", is answered by a JSON object on a line. A batch size is warmed up when it comes
- * for the first time, until the profile is over, and shortly before each figure; it goes on in the training part where its last line
- * ended, in the order of the file. The time is from building the first graph to the last loss. bench/train.py runs one such process for
- * each network, in turn with its peers.
+ * Each line of standard input, "BATCH SECONDS", is answered by a JSON object on a line. A batch size is warmed up
+ * when it first occurs, until the profile is finished, and briefly before each figure. It continues in the training
+ * part where its preceding line ended, in the order of the file. The time is from building the first graph to the
+ * last loss. bench/train.py runs one such process for each network, in turn with other frameworks.
  *
- * "BATCH 0 EXAMPLES" trains the first examples of the training part, so many at least, after a batch of one example that does not count:
- * for devices whose time is simulated (VPPS_LIBCUDA).
+ * "BATCH 0 EXAMPLES" trains at least that many examples from the beginning of the training part, after a batch of
+ * one example that does not count: for devices whose time is simulated (VPPS_LIBCUDA).
  *
- * peak_gflops: of a run on the CPU, the mean of the cores' peak (peak.h) right before and right after; gflops: the operations of the
- * examples that were trained, by vpps_graph_cost. Host: building graphs and making scripts. Gap: how long a GPU had nothing to do.
- */
+ * peak_gflops: for a run on the CPU, the mean of the cores' peak (peak.h) right before and right after; gflops: the
+ * operations of the trained examples by vpps_graph_cost. Host: building graphs and making scripts. Gap: the GPU's
+ * idle time. */
 #include "base/base.h"
 #include "cli/commands.h"
 #include "cli/corpus_read.h"
@@ -26,23 +26,23 @@
 enum { MAX_BATCHES = 32, MAX_BATCH = 4096, COUNTED = 2048, PEAK_NS = 20000000 };
 static const double WARM_UP_S = 0.1;
 
-/* A batch size: a handle of its own, as a run of `vpps train` would have. */
+/* A batch size with its own handle, as a run of `vpps train` would have. */
 typedef struct size {
     settings s;
     session session;
-    uint32_t next; /* example */
+    uint32_t next; /* the next example */
 } size;
 
 typedef struct bench {
     settings s;
     corpus corpus;
-    uint32_t n_examples; /* the first of the training part */
+    uint32_t n_examples; /* number of first examples of the training part that are used */
     double flops[COUNTED];
     size sizes[MAX_BATCHES];
     uint32_t n_sizes;
 } bench;
 
-/* What each example costs. */
+/* Counts the operations of each example. */
 static vpps_status count_flops(bench *b, session *x) {
     for (uint32_t i = 0; i < b->n_examples; i++) {
         vpps_cost cost = {.size = sizeof cost};
@@ -79,7 +79,7 @@ static vpps_status train_batch(bench *b, size *z, uint32_t n, totals *t) {
     return vpps_fb(z->session.handle, z->session.graph, loss, NULL);
 }
 
-/* For so long, and so many examples, at least. */
+/* Trains for at least `seconds` and at least `examples` examples. */
 static vpps_status train(bench *b, size *z, double seconds, uint32_t examples, totals *t, double *spent_ns) {
     const uint64_t start = vpps_now_ns();
     do {
@@ -90,7 +90,7 @@ static vpps_status train(bench *b, size *z, double seconds, uint32_t examples, t
     return VPPS_OK;
 }
 
-/* The batch size's state, which is opened and warmed up by batches of warm_up examples when it is new. */
+/* Finds a batch size's state; opens a new one and warms it up by batches of warm_up examples. */
 static vpps_status find_size(bench *b, uint32_t batch, uint32_t warm_up, size **out) {
     for (uint32_t i = 0; i < b->n_sizes; i++) {
         *out = &b->sizes[i];
@@ -122,7 +122,7 @@ static vpps_status answer(bench *b, uint32_t batch, double seconds, uint32_t exa
     if (examples)
         z->next = 0;
     else
-        VPPS_TRY(train(b, z, WARM_UP_S, 0, &unused, &ns)); /* caches fill again with what other ways displaced */
+        VPPS_TRY(train(b, z, WARM_UP_S, 0, &unused, &ns)); /* refills caches after other work */
     VPPS_TRY(vpps_handle_stats(z->session.handle, &before));
     const uint32_t cores = strcmp(b->s.device, "cpu") == 0 ? peak_cores() : 0;
     double peak = peak_gflops(cores, PEAK_NS);
@@ -161,7 +161,7 @@ static vpps_status run(bench *b) {
     VPPS_TRY(corpus_open(&b->corpus, &b->s));
     b->n_examples = vpps_min_u32(COUNTED, b->corpus.split[SPLIT_TRAIN].n_examples);
     while (fgets(line, sizeof line, stdin)) {
-        examples = 0; /* bench/train.py adds a word that is of interest to its other workers */
+        examples = 0; /* bench/train.py adds a word that is meant for its other workers */
         if (sscanf(line, "%u %lf %u", &batch, &seconds, &examples) < 2 || !batch || batch > MAX_BATCH ||
             !(seconds >= 0))
             return vpps_fail(VPPS_ARGUMENT, "expected BATCH SECONDS, a batch of 1 to %d, and got: %s", MAX_BATCH, line);

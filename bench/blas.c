@@ -1,4 +1,4 @@
-/* blas.c - see blas.h. */
+/* blas.c - calls other libraries' matrix products. */
 #include "blas.h"
 #include "base/base.h"
 
@@ -7,18 +7,19 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { BY_ROWS = 101, AS_IT_LIES = 111, TRANSPOSED = 112 }; /* CBLAS_ORDER and CBLAS_TRANSPOSE of the reference CBLAS */
+/* values of CBLAS_ORDER and CBLAS_TRANSPOSE in the reference CBLAS */
+enum { BY_ROWS = 101, AS_IT_LIES = 111, TRANSPOSED = 112 };
 
 typedef void (*cblas_sgemm_t)(int order, int op_a, int op_b, int m, int n, int k, float alpha, const float *a, int lda,
                               const float *b, int ldb, float beta, float *c, int ldc);
 typedef int (*dnnl_sgemm_t)(char op_a, char op_b, int64_t m, int64_t n, int64_t k, float alpha, const float *a,
                             int64_t lda, const float *b, int64_t ldb, float beta, float *c, int64_t ldc);
 
-/* libxsmm 1.17: a kernel for a shape, columns after columns, made once and found again. */
+/* libxsmm 1.17: a kernel per shape, for column-major matrices, compiled once and then looked up. */
 typedef void (*xsmm_kernel)(const float *a, const float *b, float *c, ...);
 typedef xsmm_kernel (*xsmm_dispatch_t)(int m, int n, int k, const int *lda, const int *ldb, const int *ldc,
                                        const float *alpha, const float *beta, const int *flags, const int *prefetch);
-enum { XSMM_TRANSPOSE_B = 2, XSMM_SIDE = 64 /* of a kernel's tile */ };
+enum { XSMM_TRANSPOSE_B = 2, XSMM_SIDE = 64 /* side of a kernel's tile */ };
 
 struct blas {
     cblas_sgemm_t cblas;
@@ -52,7 +53,7 @@ blas *blas_open(const char *path) {
     return b;
 }
 
-/* Of columns after columns: c' = b' op(a)'. */
+/* Computes the product as column-major matrices: c' = b' op(a)'. */
 static void run_tiles(xsmm_dispatch_t dispatch, const blas_product *p) {
     const int lda = (int)p->ldb, ldb = (int)p->lda, ldc = (int)p->ldc;
     const int flags = p->transposed ? XSMM_TRANSPOSE_B : 0;

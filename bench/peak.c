@@ -1,4 +1,4 @@
-/* peak.c - see peak.h. */
+/* peak.c - measures the machine's peak of multiply-adds. */
 #include "peak.h"
 #include "base/base.h"
 
@@ -11,8 +11,8 @@
 
 enum { MAX_THREADS = 1024, CHAINS = 12, STEPS = 4096 };
 
-/* STEPS steps of independent chains, so that no multiply-add waits for the one before; the function returns the number of
- * operations. The compiler would drop the chains if their sum were not stored. */
+/* Defines a function that runs STEPS steps of independent chains, so that no multiply-add waits for the preceding one,
+ * and returns the number of operations. Storing the chains' sum keeps the compiler from dropping them. */
 #define MULTIPLY_ADDS(name, attribute, vector, lanes, set, multiply_add, first)                                        \
     attribute static double name(volatile float *sink) {                                                               \
         const vector a = set(0.999f), b = set(0.001f);                                                                 \
@@ -58,7 +58,7 @@ const char *peak_isa(void) { return best_isa().name; }
 typedef struct worker {
     pthread_t thread;
     uint64_t ns;
-    double rate; /* operations a ns */
+    double rate; /* operations per ns */
 } worker;
 
 static void *multiply(void *argument) {
@@ -66,7 +66,7 @@ static void *multiply(void *argument) {
     const isa best = best_isa();
     volatile float sink;
     double flops = 0;
-    best.adds(&sink); /* the clock settles */
+    best.adds(&sink); /* lets the clock settle */
     const uint64_t start = vpps_now_ns();
     uint64_t now = start;
     for (; now - start < w->ns; now = vpps_now_ns()) flops += best.adds(&sink);

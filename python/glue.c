@@ -1,4 +1,4 @@
-/* glue.c - see glue.h. */
+/* glue.c - the C functions of the Python package. */
 #include <vpps_data.h>
 
 #include "glue.h"
@@ -70,7 +70,7 @@ struct glue_handle {
     glue_model *model;
 };
 
-/* Takes over a handle that was made, or not. */
+/* Wraps the handle of a call that may have failed (*status). */
 static glue_handle *wrap(vpps_handle *handle, glue_model *m, vpps_status *status) {
     glue_handle *h = *status == VPPS_OK ? calloc(1, sizeof *h) : NULL;
     if (h) {
@@ -99,7 +99,7 @@ vpps_handle *glue_handle_get(glue_handle *h) { return h->handle; }
 
 void glue_handle_destroy(void *p) {
     glue_handle *h = p;
-    (void)vpps_step_drop(h->handle);       /* fails where none is open */
+    (void)vpps_step_drop(h->handle);       /* fails without an open step */
     (void)vpps_read_parameters(h->handle); /* fails for inference, after a failure, and in a child of fork() */
     vpps_handle_destroy(h->handle);
     glue_model_release(h->model);
@@ -163,7 +163,7 @@ void glue_update(vpps_handle *h, glue_answer *out) { out->status = vpps_update(h
 
 void glue_free(void *p) { free(p); }
 
-/* Closes a file in memory; its text, or NULL. */
+/* Closes a file in memory. Returns its text, NULL after a failure. */
 static char *take_text(FILE *file, char **text, vpps_status *status) {
     if (fclose(file) != 0 && *status == VPPS_OK) *status = VPPS_MEMORY;
     if (*status == VPPS_OK) return *text;

@@ -1,6 +1,6 @@
-/* zlib.h - of zlib what the library needs to read gzip, opened when it is first used: libz.so.1, which every manylinux system has. The
- * Python package is built with this, so that it needs no header that pip does not bring. Declarations follow zlib's manual; they are
- * the same from 1.2.0 on. */
+/* zlib.h - the part of zlib that the library needs to read gzip, from libz.so.1, which every manylinux system has and
+ * which is opened at first use. The Python package is built with this file, so that it needs no header that pip does
+ * not install. Declarations follow zlib's manual; they are the same since 1.2.0. */
 #ifndef VPPS_STANDIN_ZLIB_H
 #define VPPS_STANDIN_ZLIB_H
 
@@ -33,7 +33,7 @@ static inline void *z_find(const char *name) {
     return library ? dlsym(library, name) : NULL;
 }
 
-/* A function of a stream and a number. */
+/* Calls the function `name` of zlib with a stream. */
 static inline int z_call(const char *name, z_stream *z) {
     int (*call)(z_stream *);
     *(void **)&call = z_find(name);
@@ -43,7 +43,8 @@ static inline int z_call(const char *name, z_stream *z) {
 static inline int inflateInit2(z_stream *z, int bits) {
     int (*call)(z_stream *, int, const char *, int);
     *(void **)&call = z_find("inflateInit2_");
-    return call ? call(z, bits, "1", (int)sizeof *z) : Z_OK; /* inflate tells what is missing */
+    /* without the function, inflate reports the missing library */
+    return call ? call(z, bits, "1", (int)sizeof *z) : Z_OK;
 }
 static inline int inflate(z_stream *z, int flush) {
     static int (*call)(z_stream *, int);

@@ -1,5 +1,5 @@
-/* zstd.h - of libzstd what the library needs to read Zstandard, opened when it is first used: libzstd.so.1. Where it is missing, reading
- * such a file fails with a message that says so. See zlib.h beside this. */
+/* zstd.h - the part of libzstd that the library needs to read Zstandard, from libzstd.so.1, which is opened at first
+ * use. Without it, reading such a file fails with a message that says so. See zlib.h in this folder. */
 #ifndef VPPS_STANDIN_ZSTD_H
 #define VPPS_STANDIN_ZSTD_H
 
@@ -16,7 +16,7 @@ typedef struct ZSTD_outBuffer_s {
     size_t size, pos;
 } ZSTD_outBuffer;
 
-#define ZSTD_STANDIN_MISSING ((size_t)-1) /* an error, to ZSTD_isError */
+#define ZSTD_STANDIN_MISSING ((size_t)-1) /* an error for ZSTD_isError */
 
 static inline void *zstd_find(const char *name) {
     static void *library;
@@ -24,7 +24,7 @@ static inline void *zstd_find(const char *name) {
     return library ? dlsym(library, name) : NULL;
 }
 
-/* Where the library is missing, a stream that only ZSTD_decompressStream is asked about. */
+/* Without the library, returns a stream on which only ZSTD_decompressStream is called. */
 static inline void *ZSTD_createDStream(void) {
     static char none;
     void *(*call)(void);

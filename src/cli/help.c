@@ -1,4 +1,4 @@
-/* help.c - see help.h. */
+/* help.c - prints --help. */
 #include "cli/help.h"
 #include "base/base.h"
 
@@ -6,7 +6,7 @@ enum { WIDTH = 79, OPTION_COLUMN = 29, NETWORK_COLUMN = 23 };
 
 static const char *const operand_names[] = {"", "NETWORK", "ACTION"};
 
-/* Prints words from column `at` on, the lines after the first from `indent` on. */
+/* Prints words from column `at` on; following lines are indented by `indent`. */
 static void wrap(FILE *f, const char *text, int at, int indent) {
     for (bool first = true; *text; first = false) {
         const int len = (int)strcspn(text, " ");
@@ -24,7 +24,7 @@ static void wrap(FILE *f, const char *text, int at, int indent) {
     fputc('\n', f);
 }
 
-/* A name, and from a column on what it is: in the next line, if the name is too long. */
+/* Prints a name and, from a column on, its description: on the next line if the name is too long. */
 static void row(FILE *f, const char *name, const char *text, int column) {
     const int len = (int)strlen(name);
     fprintf(f, len + 2 <= column ? "%s%*s" : "%s\n%*s", name, len + 2 <= column ? column - len : column, "");
@@ -46,7 +46,7 @@ void help_network_names(FILE *f) {
     int at = fprintf(f, "%s", heading);
     for (const network *const *n = networks; *n; n++) {
         const bool first = n == networks;
-        const int len = (int)strlen((*n)->name) + 1; /* with its comma */
+        const int len = (int)strlen((*n)->name) + 1; /* plus its comma */
         if (!first && at + 1 + len > WIDTH) {
             fprintf(f, "\n%*s", indent, "");
             at = indent;
@@ -75,13 +75,13 @@ void help_overview(FILE *f) {
           f);
 }
 
-/* Has the option another default in other networks, of which none is named? */
+/* Returns whether the option's default differs between networks while none is named. */
 static bool default_unknown(const settings *s, const cli_option *o) {
     const size_t offset = o->row.offset;
     return !s->network && (offset == offsetof(settings, examples) || offset == offsetof(settings, min_count));
 }
 
-/* The option's text, and its value in s, the default, unless the text tells it. */
+/* Writes the option's text, and its value in s, the default, unless the text has it. */
 static void describe(const settings *s, const cli_option *o, char *text, size_t n) {
     char value[128] = "";
     if (default_unknown(s, o)) {
@@ -109,7 +109,7 @@ static void print_usage(FILE *f, const settings *s, const command *c) {
     fprintf(f, *after ? " %s\n" : "%s\n", after);
 }
 
-/* Prints the rows of one part under their headings, or prints nothing (f NULL). Returns how many there are. */
+/* Prints the options of one part under their headings; f NULL: prints nothing. Returns how many there are. */
 static size_t print_rows(FILE *f, const settings *s, help_part part) {
     size_t n, printed = 0;
     const cli_option *rows = options_rows(s, &n), *group = NULL, *heading = NULL;
@@ -131,7 +131,7 @@ static size_t print_rows(FILE *f, const settings *s, help_part part) {
 
 bool help_has_engine(const settings *s) { return print_rows(NULL, s, HELP_ENGINE) > 0; }
 
-/* How to see the options that this help lacks. */
+/* Tells how to see the options that this help lacks. */
 static void print_more(FILE *f, const settings *s, const command *c) {
     char text[256];
     if (c->operand != OPERAND_NETWORK || s->network) return;

@@ -1,4 +1,4 @@
-/* init.c - see init.h. */
+/* init.c - takes the parameters of another checkpoint. */
 #include "cli/init.h"
 #include "base/base.h"
 #include "cli/finite.h"
@@ -10,10 +10,10 @@ typedef struct source {
     const session *x;
     const corpus *c;
     const vpps_safetensors *file;
-    vpps_vocab *vocab[N_VOCABS]; /* the file's; NULL: it has none */
-    uint32_t *ids[N_VOCABS];     /* of a word here -> there */
-    init_rows *rows;             /* of each parameter */
-    FILE *missing;               /* what was not taken, in words */
+    vpps_vocab *vocab[N_VOCABS]; /* the file's vocabularies; NULL: it has none */
+    uint32_t *ids[N_VOCABS];     /* id in this network -> id in the file */
+    init_rows *rows;             /* per parameter */
+    FILE *missing;               /* text about the parameters that were not taken */
     uint32_t n_missing, n_matrices;
 } source;
 
@@ -34,13 +34,14 @@ static void close_source(source *s) {
     }
 }
 
-/* Row i here is row `there` of the tensor: rows lie one after the other, of `bytes` each, and some are other processes'. */
+/* Copies row `there` of the tensor to row i of the parameter if this process has row i. Rows are contiguous, `bytes`
+ * each. */
 static void take_row(const vpps_param_info *p, char *to, uint64_t i, const vpps_safetensors_info *t, uint64_t there,
                      size_t bytes) {
     if (i % p->step == p->first) memcpy(to + i / p->step * bytes, t->bytes + there * bytes, bytes);
 }
 
-/* Of n rows, those of the same words. Returns how many were taken. */
+/* Copies those of n rows whose word the file has. Returns how many. */
 static uint32_t take_rows(const source *s, int vocab, const vpps_safetensors_info *t, const vpps_param_info *p,
                           char *to, uint64_t n, size_t bytes) {
     uint32_t taken = 0;
@@ -53,29 +54,30 @@ static uint32_t take_rows(const source *s, int vocab, const vpps_safetensors_inf
     return taken;
 }
 
-/* A parameter here: so many rows, of so many elements. */
+/* A parameter of this network: its rows, and the elements of a row. */
 typedef struct shape {
     uint64_t rows, row_elems;
 } shape;
 
-/* Does a tensor have such rows, however many? A table's entries of several columns are [count, cols, rows] in a file. */
+/* Returns whether a tensor has rows of the same size. A table's entries of several columns are [count, cols, rows] in a
+ * file. */
 static bool has_such_rows(const vpps_safetensors_info *t, const vpps_param_info *p, const shape *here) {
     const uint32_t n_dims = p->kind == VPPS_VECTOR ? 1 : p->kind == VPPS_LOOKUP && p->cols > 1 ? 3 : 2;
     if (!t || strcmp(t->dtype, "F32") != 0 || t->n_dims != n_dims) return false;
     return t->dims[1] * t->dims[2] == here->row_elems && (n_dims < 3 || t->dims[1] == p->cols);
 }
 
-/* Do the words of a vocabulary have the same numbers here and in the file? */
+/* Returns whether the words of a vocabulary have equal ids in this network and in the file. */
 static bool same_words(const source *s, int vocab) {
     if (!s->c->vocab[vocab] || !s->vocab[vocab])
-        return !s->c->vocab[vocab] && !s->vocab[vocab]; /* numbers are their names */
+        return !s->c->vocab[vocab] && !s->vocab[vocab]; /* both have numbers instead of names */
     const uint32_t n = vpps_vocab_size(s->c->vocab[vocab]);
     bool same = n == vpps_vocab_size(s->vocab[vocab]);
     for (uint32_t i = 0; i < n && same; i++) same = s->ids[vocab][i] == i;
     return same;
 }
 
-/* Copies what fits of a tensor. Returns how many rows. */
+/* Copies the rows of a tensor that fit. Returns how many. */
 static uint64_t take_fitting(const source *s, const vpps_safetensors_info *t, const vpps_param_info *p, init_rows rows,
                              const shape *here, char *to) {
     const size_t bytes = here->row_elems * sizeof(float);
@@ -92,7 +94,7 @@ static uint64_t take_fitting(const source *s, const vpps_safetensors_info *t, co
                : 0;
 }
 
-/* The reason why no row of a tensor was taken. */
+/* Returns why no row of a tensor was taken, as text. */
 static const char *why_not(const source *s, const vpps_safetensors_info *t, const vpps_param_info *p, init_rows rows,
                            const shape *here) {
     if (!t) return "";
@@ -139,7 +141,7 @@ bool init_is_state(const char *name) {
     return *name >= '0' && *name <= '9' && name[strspn(name, "0123456789")] == '/';
 }
 
-/* The file's parameters that the network does not have, in words. */
+/* Prints which of the file's parameters the network does not have. */
 static void print_unused(const source *s, FILE *f) {
     const char *separator = "";
     for (size_t i = 0; i < vpps_safetensors_count(s->file); i++) {
@@ -151,7 +153,7 @@ static void print_unused(const source *s, FILE *f) {
     }
 }
 
-/* The sizes that the file says, as "--hidden 64, --embed 32". */
+/* Prints the network sizes that the file has, as "--hidden 64, --embed 32". */
 static void print_sizes(const settings *s, const vpps_safetensors *file, FILE *f) {
     const char *separator = "";
     for (const option_row *o = s->network->options; o->name; o++) {
@@ -162,7 +164,7 @@ static void print_sizes(const settings *s, const vpps_safetensors *file, FILE *f
     }
 }
 
-/* Fails if nothing but embeddings was taken. */
+/* Fails if only embeddings were taken. */
 static vpps_status check_taken(const source *s, const char *path) {
     char *sizes = NULL;
     size_t n;

@@ -1,9 +1,9 @@
-/* init_rows.c - see init_rows.h. */
+/* init_rows.c - finds the vocabulary of a parameter's rows by recording the network with larger vocabularies. */
 #include "cli/init_rows.h"
 #include "base/base.h"
 #include "cli/parameters.h"
 
-/* A network on a model of its own, of few words, so that it is made quickly. */
+/* Records a network on its own model with small vocabularies, so that it is made quickly. */
 static vpps_status make_model(const settings *s, const net_config *config, vpps_model **model) {
     const network *net = s->network;
     net_config own = *config;
@@ -24,14 +24,14 @@ static bool same_shape(const vpps_param_info *a, const vpps_param_info *b) {
     return a->count == b->count && a->rows == b->rows && a->cols == b->cols;
 }
 
-/* One more entry of a table, one more row of a matrix or an element of a vector; and nothing else. */
+/* Returns whether b is a with one more entry, row or element and is otherwise equal. */
 static bool has_row_more(const vpps_param_info *a, const vpps_param_info *b) {
     vpps_param_info larger = *a;
     ++*(a->kind == VPPS_LOOKUP ? &larger.count : &larger.rows);
     return same_shape(&larger, b);
 }
 
-/* Notes the parameters that are another with one word more of a vocabulary. */
+/* Marks the parameters whose shape changes when a vocabulary has one more word. */
 static vpps_status compare(vpps_model *model, vpps_model *larger, int vocab, init_rows *rows) {
     for (vpps_param p = 0; p < vpps_param_count(model); p++) {
         vpps_param there;
@@ -50,7 +50,7 @@ static vpps_status compare(vpps_model *model, vpps_model *larger, int vocab, ini
 
 vpps_status init_find_rows(const session *x, init_rows **out) {
     const network *net = x->settings->network;
-    const bool text = net->kind == NET_TEXT; /* its classes are its words */
+    const bool text = net->kind == NET_TEXT; /* a text model's classes are its words */
     const uint32_t n = vpps_param_count(x->model);
     net_config config = x->settings->net;
     config.words = few(config.words);

@@ -1,4 +1,4 @@
-/* input.c - see input.h. */
+/* input.c - finds the format of a file's examples. */
 #include "cli/input.h"
 #include "base/base.h"
 #include "cli/fields.h"
@@ -49,9 +49,9 @@ vpps_status input_refuse_array(const vpps_text *t) {
                      VPPS_PATH_ARGS(t->name));
 }
 
-/* Counts over a text of lines that look like each other form. */
+/* How many lines or words of a text look like each other format. */
 typedef struct shapes {
-    uint64_t lines, words, barred; /* barred: word|TAG */
+    uint64_t lines, words, barred; /* barred: words like word|TAG */
     uint64_t with_one_tab, with_tabs;
     uint64_t trees; /* lines in brackets */
 } shapes;
@@ -88,8 +88,8 @@ const char *input_text_looks(const vpps_text *t) {
                                        : "columns";
 }
 
-/* How many columns the lines look like: each has so many words, some follow each other, and tabs or blank lines part them. 0: they
- * look like sentences. */
+/* Returns how many columns the lines look like: all have as many words, some are adjacent, and tabs or blank lines
+ * separate them. 0: they look like sentences. */
 static uint32_t columns_of(const vpps_text *t) {
     vpps_line line = {0};
     uint32_t columns = 0;
@@ -126,7 +126,7 @@ static void tell(const task_text *first, const char *what) {
             what);
 }
 
-/* What the lines look like that are read as text, where that is not text. */
+/* Tells what format lines that are read as text look like. */
 static void tell_text(net_kind kind, const vpps_text *t) {
     const uint32_t columns = net_tags(kind) ? columns_of(t) : 0;
     const char *looks = columns || kind == NET_TREES ? NULL : input_text_looks(t);
@@ -163,7 +163,7 @@ vpps_status input_find_form(const corpus *c, const settings *s, const task_text 
         if (in->form == READ_LABELLED || in->form == READ_COLUMNS) *form = INPUT_AUTO;
         *in = (input_reading){.form = READ_LINES};
     }
-    const bool open = *form == INPUT_AUTO; /* the lines tell */
+    const bool open = *form == INPUT_AUTO; /* the format must be found from the lines */
     if (*form == INPUT_AUTO || *form == INPUT_JSONL) VPPS_TRY(input_refuse_array(&t));
     if (open && input_is_json(&t)) *form = INPUT_JSONL;
     if (*form == INPUT_JSONL || *form == INPUT_CSV || *form == INPUT_TSV) return VPPS_OK;

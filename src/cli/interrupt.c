@@ -7,7 +7,8 @@
 
 volatile int interrupted;
 
-/* Once: the second signal does what it does by default. What a guard hands on may have reached both. */
+/* Handles a first signal; a second one gets its default action. A signal that the guard forwards may have reached both
+ * processes. */
 static void on_signal(int number, siginfo_t *info, void *context) {
     static volatile sig_atomic_t told[NSIG];
     (void)context;
@@ -28,6 +29,6 @@ void interrupt_install(void) {
     sigemptyset(&action.sa_mask);
     sigaction(SIGINT, &action, NULL);
     sigaction(SIGTERM, &action, NULL);
-    /* The terminal is gone. Under nohup it is to be ignored, and stays so. */
+    /* The terminal is gone. Under nohup SIGHUP is ignored, and stays ignored. */
     if (sigaction(SIGHUP, NULL, &before) == 0 && before.sa_handler != SIG_IGN) sigaction(SIGHUP, &action, NULL);
 }

@@ -1,4 +1,4 @@
-/* json.c - see json.h. */
+/* json.c - writes JSON values and lines. */
 #include "cli/json.h"
 #include "base/base.h"
 

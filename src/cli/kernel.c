@@ -1,4 +1,4 @@
-/* kernel.c - `vpps kernel`: the source of a network's kernel, or what the compiler says of it. */
+/* kernel.c - `vpps kernel`: prints the source of a network's kernel, or what the compiler says about it. */
 #include "base/base.h"
 #include "cli/commands.h"
 #include "cli/failure.h"
@@ -25,12 +25,12 @@ static vpps_status print_source(planner *x) {
 
 /* ---------------------------------------------------------------- report */
 
-/* What became of one architecture's kernel. */
+/* The result of compiling for one architecture. */
 typedef struct outcome {
     planner *planner;
     vpps_kernel_plan plan;
     vpps_cubin_report report;
-    json_t *rejected; /* lines */
+    json_t *rejected; /* messages about rejected kernels */
 } outcome;
 
 static vpps_status compile(void *context, const vpps_kernel_plan *plan, const char *source, const char *description,
@@ -48,7 +48,7 @@ static void note_rejected(void *context, const char *line) {
     json_array_append_new(o->rejected, json_string(line));
 }
 
-/* As a device without tuning would: the first choice. */
+/* Compiles the first choice, as a device without tuning does. */
 static vpps_status specialise(outcome *o) {
     const settings *s = o->planner->settings;
     vpps_specialiser specialiser = {.compile = compile, .log = note_rejected, .context = o};
@@ -106,7 +106,8 @@ static void print_outcome(const outcome *o, vpps_status status) {
 
 static bool all_architectures(const settings *s) { return s->arch && strcmp(s->arch, "all") == 0; }
 
-/* The kernel for x->machine, as text or as a member of `kernels`. A failure is reported there if it is one of many. */
+/* Prints the kernel for x->machine, as text or into `kernels`; with several machines, a failure becomes an entry
+ * there. */
 static vpps_status report_machine(planner *x, json_t *kernels) {
     outcome o = {.planner = x, .rejected = json_array()};
     const vpps_status status = specialise(&o);
@@ -142,7 +143,7 @@ static bool is_listed(const arch_list *list, uint32_t arch) {
     return false;
 }
 
-/* Every machine that the compiler knows. Fails as the first that fails, after all have been tried. */
+/* Compiles for every machine that the compiler knows. Returns the first failure after all have been tried. */
 static vpps_status report_all(planner *x, json_t *kernels) {
     arch_list machines = {.n = 0}, compiled = {.n = MAX_ARCHITECTURES};
     int major, minor;

@@ -1,4 +1,4 @@
-/* lines.c - see lines.h. */
+/* lines.c - reads lines as they arrive. */
 #include "cli/lines.h"
 #include "base/base.h"
 
@@ -30,7 +30,7 @@ void lines_close(line_reader *r) {
     *r = (line_reader){0};
 }
 
-/* Drops the bytes of a skipped line that have been read. Has the line ended? */
+/* Drops the read bytes of a line that is too long. Returns whether the line has ended. */
 static bool skip_rest(line_reader *r) {
     const char *lf = r->end > r->begin ? memchr(r->buffer + r->begin, '\n', r->end - r->begin) : NULL;
     r->begin = r->searched = lf ? (size_t)(lf - r->buffer) + 1 : r->end;
@@ -47,7 +47,7 @@ line_kind lines_next(line_reader *r, const char **line, size_t *len) {
     const char *lf = r->end > r->searched ? memchr(r->buffer + r->searched, '\n', r->end - r->searched) : NULL;
     const size_t stop = lf ? (size_t)(lf - r->buffer) : r->end;
     r->searched = stop;
-    if (stop - r->begin > r->limit + 1) { /* with its CR */
+    if (stop - r->begin > r->limit + 1) { /* its CR included */
         r->skipping = true;
         return lines_next(r, line, len);
     }
@@ -67,7 +67,7 @@ void lines_back(line_reader *r, const char *line) {
     r->number--;
 }
 
-/* Up to `room` bytes; none at the end. */
+/* Reads up to `room` bytes; *n is 0 at the end. */
 static vpps_status read_some(line_reader *r, char *to, size_t room, size_t *n) {
     if (r->stream) {
         const char *bytes;
@@ -105,5 +105,5 @@ vpps_status lines_fill(line_reader *r) {
 bool lines_ready(const line_reader *r) {
     struct pollfd p = {.fd = STDIN_FILENO, .events = POLLIN};
     if (r->stream) return r->ended || r->is_regular;
-    return r->ended || poll(&p, 1, 0) != 0; /* also an end, or an error, which reading then tells */
+    return r->ended || poll(&p, 1, 0) != 0; /* also true at the end and after an error, which reading then reports */
 }

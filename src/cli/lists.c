@@ -1,4 +1,4 @@
-/* lists.c - see lists.h. */
+/* lists.c - parses lists that tables hold as text. */
 #include "cli/lists.h"
 #include "base/base.h"
 
@@ -6,7 +6,7 @@
 
 static const char *skip_space(const char *at) { return at + strspn(at, " \t\r\n"); }
 
-/* The number of `n` hexadecimal digits; false: they are not there. */
+/* Parses n hexadecimal digits. Returns false when there are fewer. */
 static bool take_hex(const char **at, int n, uint32_t *c) {
     *c = 0;
     for (; n; n--, ++*at) {
@@ -23,7 +23,7 @@ static void put_utf8(FILE *f, uint32_t c) {
     for (int i = more - 1; i >= 0; i--) fputc((int)(0x80 | (c >> 6 * i & 0x3f)), f);
 }
 
-/* What follows a backslash, in Python or JSON. */
+/* Takes an escape of Python or JSON after its backslash. */
 static bool take_escape(const char **at, FILE *f) {
     static const char names[] = "\\'\"/abfnrtv", meant[] = "\\'\"/\a\b\f\n\r\t\v";
     const char name = *(*at)++, *found = name ? strchr(names, name) : NULL;

@@ -28,7 +28,7 @@ static int unknown_command(const char *word) {
     return report_usage(NULL, "'%s' is not a command", word);
 }
 
-/* No network was found. Tells why, if its name stands after options, or if --model is misspelt; else returns 0. */
+/* Tells why no network was found: its name follows options, or --model is misspelt. Otherwise returns 0. */
 static int network_hidden(const command *c, int argc, char **argv) {
     for (int i = 1; i < argc; i++) {
         if (network_find(argv[i])) {
@@ -59,7 +59,7 @@ static int network_missing(const command *c, int argc, char **argv) {
     return EXIT_USAGE;
 }
 
-/* The network that a checkpoint holds, into s; else an exit code. */
+/* Sets s's network to that of a checkpoint. Otherwise returns an exit code. */
 static int take_network_of(settings *s, const char *file) {
     char *name;
     const vpps_status status = vpps_checkpoint_metadata(file, "network", &name);
@@ -77,7 +77,8 @@ static int take_network_of(settings *s, const char *file) {
     return s->network ? 0 : EXIT_RUNTIME;
 }
 
-/* The network that a checkpoint on the command line holds, or a file of options names, into s; else an exit code. */
+/* Sets s's network to that of the checkpoint or the file of options on the command line. Otherwise returns an exit
+ * code. */
 static int take_network(const command *c, settings *s, int argc, char **argv) {
     const char *file, *config;
     char *checkpoint = NULL;
@@ -107,8 +108,9 @@ static int unknown_network(const command *c, const char *word) {
     return EXIT_USAGE;
 }
 
-/* The network that the command line names, directly or by a file, into s; else an exit code. *used: how many words of the
- * line are done with. `word`: the one after the command; NULL: that one is an option. */
+/* Sets s's network to the one that the command line names, directly or by a file; otherwise returns an exit code.
+ * *used: number of words of the line that are done. `word`: the word after the command; NULL: an option follows the
+ * command. */
 static int find_network(const command *c, settings *s, const char *word, int argc, char **argv, int *used) {
     if (word) s->network = network_find(word);
     if (s->network) {
@@ -116,14 +118,13 @@ static int find_network(const command *c, settings *s, const char *word, int arg
         return 0;
     }
     if (word && (!c->most_files || access(word, F_OK) != 0)) return unknown_network(c, word);
-    if (!word && argc > 2 && is_help(argv[2])) return 0; /* of all networks */
+    if (!word && argc > 2 && is_help(argv[2])) return 0; /* help for all networks */
     return take_network(c, s, argc - 1, argv + 1);
 }
 
 int main(int argc, char **argv) {
     terminal_guard();
-    signal(SIGXFSZ,
-           SIG_IGN); /* a file that may not grow is a failure of writing, after which its temporary file goes */
+    signal(SIGXFSZ, SIG_IGN); /* a file that may not grow makes write fail, after which its temporary file is removed */
     if (argc < 2) return report_usage(NULL, "a command is missing");
     if (is_help(argv[1]) || (strcmp(argv[1], "help") == 0 && argc == 2)) return print_overview();
     if (strcmp(argv[1], "--version") == 0 || strcmp(argv[1], "-V") == 0 || strcmp(argv[1], "version") == 0) {
@@ -131,7 +132,7 @@ int main(int argc, char **argv) {
         return fflush(stdout) == 0 ? 0 : EXIT_RUNTIME;
     }
     static char help_word[] = "--help";
-    if (strcmp(argv[1], "help") == 0) { /* vpps help COMMAND: vpps COMMAND --help */
+    if (strcmp(argv[1], "help") == 0) { /* vpps help COMMAND is vpps COMMAND --help */
         argv[1] = argv[2];
         argv[2] = help_word;
     }

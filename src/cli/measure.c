@@ -1,11 +1,11 @@
-/* measure.c - see measure.h. */
+/* measure.c - measures a part of the data with all processes. */
 #include "cli/measure.h"
 #include "base/base.h"
 #include "cli/team.h"
 
 #include <math.h>
 
-/* This process's examples of the part. The measures themselves add up the counts of all processes. */
+/* Measures this process's examples of the part; the measures themselves add up the counts of all processes. */
 static vpps_status measure_own(session *x, corpus *c, corpus_split *split, const volatile int *stop, measures *m) {
     const task *kind = task_for(x->settings);
     if (!x->team) return kind->measure(x, c, split, stop, m);

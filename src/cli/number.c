@@ -1,4 +1,4 @@
-/* number.c - see number.h. */
+/* number.c - writes numbers for people. */
 #include "cli/number.h"
 
 #include <inttypes.h>
@@ -9,7 +9,7 @@
 
 void number_text(double x, int decimals, char *text, size_t n) {
     if (isnan(x)) {
-        snprintf(text, n, "nan"); /* whatever its sign */
+        snprintf(text, n, "nan"); /* of either sign */
     } else if (fabs(x) < 1e6) {
         snprintf(text, n, "%.*f", decimals, x);
     } else {

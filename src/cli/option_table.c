@@ -6,7 +6,7 @@
 
 #define TRAIN COMMAND_TRAIN
 #define PLANS (COMMAND_PLAN | COMMAND_KERNEL)
-#define SHOWN (COMMAND_SCRIPT | COMMAND_CELL | COMMAND_POLICY) /* of the first batch */
+#define SHOWN (COMMAND_SCRIPT | COMMAND_CELL | COMMAND_POLICY) /* commands that show the first batch */
 #define DATA (COMMAND_TRAIN | COMMAND_EVAL | SHOWN | COMMAND_TUNE | PLANS)
 #define ENGINE (COMMAND_TRAIN | COMMAND_EVAL | COMMAND_PREDICT | COMMAND_GENERATE | SHOWN | COMMAND_TUNE)
 #define RUNS (COMMAND_TRAIN | COMMAND_EVAL | COMMAND_PREDICT | COMMAND_GENERATE | COMMAND_TUNE)
@@ -33,17 +33,17 @@
 #define RANKED (CLASSES | PAIRS | 1u << NET_TEXT)
 #define U32_MAX 4294967295.0
 
-/* Optimizers on the command line, in the order of vpps_optimizer_kind. */
+/* The names of optimizers, in the order of vpps_optimizer_kind. */
 #define X(id, name, states, lr) "|" name
 static const char optimizer_names[] = VPPS_OPTIMIZER_TABLE(X);
 #undef X
 
-/* Precisions in the order of vpps_precision. */
+/* The names of precisions, in the order of vpps_precision. */
 #define X(id, name) "|" name
 static const char precision_names[] = VPPS_PRECISION_TABLE(X);
 #undef X
 
-/* What --policy and --device may be, and what help says of the latter: options_rows lists them from their tables. */
+/* The values of --policy and --device, and the help of --device, which options_rows fills in from their tables. */
 static char policy_names[128], device_names[128], device_help[256];
 
 static void list_policies(void) {
@@ -332,14 +332,14 @@ const cli_option *options_rows(const settings *s, size_t *n) {
     list_devices();
     if (s->network) {
         rows[count++] = (cli_option)HEADING("Network:");
-        /* eval and predict take the network's own options from a checkpoint only. */
+        /* eval and predict take the network's own options from a checkpoint only */
         for (const option_row *r = s->network->options; r->name && count < OPTIONS_MAX; r++) {
             rows[count++] = (cli_option){*r, 0, SHAPED, r->fixed ? FIXED : SAVED, true, 0};
         }
     }
     for (size_t i = 0; i < VPPS_COUNT(table) && count < OPTIONS_MAX; i++) rows[count++] = table[i];
     for (size_t i = 0; i < count; i++) {
-        if (!rows[i].key) rows[i].key = 0x100 + (int)i; /* beyond any character: no short form */
+        if (!rows[i].key) rows[i].key = 0x100 + (int)i; /* larger than any character: no short form */
     }
     *n = count;
     return rows;

@@ -1,4 +1,4 @@
-/* options.c - which options were given, and values of options as text. */
+/* options.c - tells which options were given, and converts values from and to text. */
 #include "cli/options.h"
 #include "base/base.h"
 
@@ -51,7 +51,7 @@ void options_complete(settings *s) {
 
 /* ---------------------------------------------------------------- values and text */
 
-/* The word number `index` of "a|b|c" as (start, length); false when there are fewer. */
+/* Finds word number `index` of "a|b|c" as (start, length). Returns false when there are fewer. */
 static bool choice_word(const char *words, uint32_t index, const char **start, int *len) {
     for (; index; index--) {
         words = strchr(words, '|');
@@ -70,7 +70,7 @@ void options_write(const settings *s, const cli_option *o, char *text, size_t n)
     case OPTION_U32: snprintf(text, n, "%" PRIu32, *(const uint32_t *)v); break;
     case OPTION_U64:
     case OPTION_BYTES: snprintf(text, n, "%" PRIu64, *(const uint64_t *)v); break;
-    case OPTION_F32: /* as few digits as bring the value back; 9 always do */
+    case OPTION_F32: /* as few digits as restore the value; 9 always do */
         for (int digits = 1; digits <= 9; digits++) {
             snprintf(text, n, "%.*g", digits, (double)*(const float *)v);
             if (strtof(text, NULL) == *(const float *)v) break;
@@ -85,7 +85,7 @@ void options_write(const settings *s, const cli_option *o, char *text, size_t n)
     }
 }
 
-/* A whole number without sign, all of the text. */
+/* Parses a whole number without sign; *end is the first byte after it. */
 static bool read_u64(const char *text, uint64_t *out, const char **end) {
     if (!isdigit((unsigned char)*text)) return false;
     errno = 0;

@@ -1,4 +1,4 @@
-/* output_files.c - see output_files.h. */
+/* output_files.c - checks a command's outputs against its inputs and each other. */
 #include "cli/output_files.h"
 #include "base/base.h"
 #include "cli/corpus_read.h"
@@ -13,7 +13,7 @@
 typedef struct place {
     const char *option;
     char *path;
-    vpps_output_place at; /* of an output */
+    vpps_output_place at; /* outputs only */
     bool exists, regular, in_folder;
     dev_t device, folder_device;
     ino_t inode, folder_inode;
@@ -29,7 +29,7 @@ static const char *last_part(const char *path) {
     return slash ? slash + 1 : path;
 }
 
-/* The file's name in its folder. */
+/* Returns the file's name within its folder. */
 static const char *name_of(const place *p) { return *p->at.base ? p->at.base : last_part(p->path); }
 
 static void take_stat(place *p, const struct stat *info) {
@@ -45,7 +45,7 @@ static void take_folder(place *p, const struct stat *info) {
     p->folder_inode = info->st_ino;
 }
 
-/* The thread's message, which may begin with the path. */
+/* Rewrites the error message, which may begin with the path. */
 static vpps_status fail_unwritable(const char *path) {
     char why[VPPS_MESSAGE_BYTES], begin[VPPS_PATH_SHOWN + 8];
     snprintf(why, sizeof why, "%s", vpps_error_message());
@@ -63,7 +63,7 @@ static vpps_status find_output(place *p) {
     return VPPS_OK;
 }
 
-/* What cannot be looked at cannot be read, which its reader tells. */
+/* Finds an input. A file that cannot be examined is left to its reader, which reports it. */
 static vpps_status find_input(place *p) {
     struct stat info;
     const size_t n = (size_t)(last_part(p->path) - p->path);
@@ -79,7 +79,7 @@ static bool in_same_folder(const place *a, const place *b) {
     return a->in_folder && b->in_folder && a->folder_device == b->folder_device && a->folder_inode == b->folder_inode;
 }
 
-/* Does a's name stand for a file an epoch, of which b is one? */
+/* Returns whether a's name stands for one file per epoch, and b is such a file. */
 static bool holds(const place *a, const place *b) {
     uint32_t epoch;
     return a->path && b->path && save_name_varies(a->path) && in_same_folder(a, b) &&
@@ -89,12 +89,12 @@ static bool holds(const place *a, const place *b) {
 static bool is_same(const place *a, const place *b) {
     if (holds(a, b) || holds(b, a)) return true;
     if (a->exists != b->exists) return false;
-    /* a device or a FIFO may be written twice: it loses nothing by that */
+    /* devices and FIFOs lose nothing when written twice */
     if (a->exists) return a->regular && a->device == b->device && a->inode == b->inode;
     return in_same_folder(a, b) && strcmp(name_of(a), name_of(b)) == 0;
 }
 
-/* Does the output lie in a folder whose files are read, or below it? */
+/* Returns whether an output is in, or below, a folder whose files are read. */
 static bool is_inside(const place *output, const place *folder) {
     struct stat info, below = {0};
     int at = output->in_folder && folder->exists && !folder->regular ? dup(output->at.folder) : -1;
@@ -124,7 +124,7 @@ static vpps_status add_input(void *context, const char *option, const char *path
     return add_place(context, option, path, find_input);
 }
 
-/* Standard output and error, where they are files. */
+/* Adds standard output and error if they are files. */
 static void add_streams(place_list *list, place streams[2]) {
     static const char *const names[] = {"standard output", "standard error"};
     for (int fd = STDOUT_FILENO; fd <= STDERR_FILENO; fd++) {
@@ -138,14 +138,14 @@ static void add_streams(place_list *list, place streams[2]) {
 
 static const char *dashes(const char *option) { return strncmp(option, "standard", 8) == 0 ? "" : "--"; }
 
-/* How each file begins that such an option has written. */
+/* The first bytes of the files that an option writes. */
 static const struct {
     const char *option, *mark;
 } marks[] = {{"plot", "<svg"},         {"trace", "{\"displayTimeUnit\""},  {"csv", "class,gold,predicted"},
              {"log", "{\"version\":"}, {"c", "/* The cells of a trained"}, {"header", "/* The cells of a trained"},
              {"weights", "VPPSnet1"}};
 
-/* A file with another beginning is not this program's, and must not be lost. */
+/* Refuses to replace a file with other first bytes, which another program wrote. */
 static vpps_status check_content(const settings *s, const place *output) {
     char begin[32] = "";
     size_t i = 0, have = 0;

@@ -1,4 +1,4 @@
-/* overwrite.c - see overwrite.h. */
+/* overwrite.c - checks which files a run may replace. */
 #include "cli/overwrite.h"
 #include "base/base.h"
 #include "cli/checkpoint.h"
@@ -8,7 +8,7 @@
 #include <dirent.h>
 #include <errno.h>
 
-/* Is there something that would be lost? Not of a device or a FIFO. */
+/* Sets *holds if there is content that would be lost; devices and FIFOs have none. */
 static vpps_status holds_something(const char *path, bool *holds) {
     vpps_output_place place;
     VPPS_TRY(vpps_output_find(&place, path));
@@ -37,7 +37,7 @@ static vpps_status check_checkpoint(const settings *s, const char *option, const
                      s->resume);
 }
 
-/* All files that the name stands for in epochs that are still to come. */
+/* Checks all files that the name stands for in the epochs still to come. */
 static vpps_status check_epochs(const settings *s, const char *option, const char *name, uint32_t done) {
     const char *slash = strrchr(name, '/');
     char *folder = slash ? strndup(name, (size_t)(slash - name) + 1) : strdup("");

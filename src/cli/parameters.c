@@ -1,4 +1,4 @@
-/* parameters.c - see parameters.h. */
+/* parameters.c - handles options about single parameters. */
 #include "cli/parameters.h"
 #include "base/base.h"
 #include "cli/suggest.h"
@@ -24,15 +24,15 @@ static vpps_status fail_unknown(const session *x, const char *option, const char
                      near.word ? "; did you mean " : "", near.word ? near.word : "");
 }
 
-/* Without white space around it. */
+/* Returns a text without the white space around it. */
 static char *trim(char *text) {
     while (isspace((unsigned char)*text)) text++;
     for (size_t n = strlen(text); n && isspace((unsigned char)text[n - 1]); n--) text[n - 1] = '\0';
     return text;
 }
 
-/* Calls take for every item of a list, as NAME or NAME=VALUE: with the parameter, its name, and the text after the first '=', or
- * NULL. An empty list has none. */
+/* Calls `take` for every item NAME or NAME=VALUE of a list, with the parameter, its name, and the text after the first
+ * '=' or NULL. */
 static vpps_status for_each(session *x, const char *option, const char *list,
                             vpps_status (*take)(session *x, vpps_param param, const char *name, const char *value)) {
     char *items = list && *list ? strdup(list) : NULL, *rest = items;

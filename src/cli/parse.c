@@ -1,4 +1,4 @@
-/* parse.c - see parse.h. getopt_long(3) takes the line apart; errors are reported here. */
+/* parse.c - parses the command line by getopt_long(3), and reports its errors. */
 #include "cli/parse.h"
 #include "base/base.h"
 #include "cli/answer_print.h"
@@ -18,7 +18,7 @@ enum { KEY_HELP = 'h', KEY_USAGE = 0x1000, KEY_HELP_ENGINE };
 
 /* ---------------------------------------------------------------- mistakes */
 
-/* Says what is wrong, and ends the process. */
+/* Prints what is wrong, and ends the process. */
 static _Noreturn void refuse(const settings *s, const command *c, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 static _Noreturn void refuse(const settings *s, const command *c, const char *format, ...) {
@@ -31,7 +31,8 @@ static _Noreturn void refuse(const settings *s, const command *c, const char *fo
     exit(report_usage(name, "%s", message));
 }
 
-/* The commands that have the option, as "train, tune"; empty: none has. *kinds: of networks on other data that have it. */
+/* Lists the commands that have the option, as "train, tune"; empty: none. *kinds: the kinds of other networks that have
+ * it. */
 static void commands_with(const settings *s, const char *name, char *text, size_t n, uint32_t *kinds) {
     size_t n_rows, len = 0;
     const cli_option *rows = options_rows(s, &n_rows);
@@ -50,7 +51,7 @@ static void commands_with(const settings *s, const char *name, char *text, size_
     }
 }
 
-/* Do s's command and network have an option of that name? */
+/* Returns whether s's command and network have an option of that name. */
 static bool has_option(const settings *s, const char *name) {
     size_t n;
     const cli_option *rows = options_rows(s, &n);
@@ -97,7 +98,7 @@ static _Noreturn void refuse_long(const settings *s, const command *c, const cha
 
 /* ---------------------------------------------------------------- the line */
 
-/* The items given before, and those of `value`. The text lives as long as the process. */
+/* Joins the items given before and those of `value`. The text lives as long as the process. */
 static const char *add_items(const settings *s, const command *c, const cli_option *o, const char *value) {
     static char *lists[OPTIONS_MAX];
     static size_t n;
@@ -122,7 +123,7 @@ static void take(settings *s, const command *c, int key, const char *value) {
     }
 }
 
-/* Defaults are shown, whatever the line gave before. */
+/* Shows help with the defaults, whatever options precede --help. */
 static _Noreturn void show(const settings *s, const command *c, int key) {
     const settings defaults = options_defaults(s);
     if (key == KEY_USAGE) {
@@ -133,13 +134,13 @@ static _Noreturn void show(const settings *s, const command *c, int key) {
     exit(fflush(stdout) == 0 ? 0 : EXIT_RUNTIME);
 }
 
-/* What getopt_long is told: zeroed before, but for letters' first characters. */
+/* The arguments of getopt_long. */
 typedef struct getopt_table {
     char letters[2 * OPTIONS_MAX + 8];
     struct option list[OPTIONS_MAX + OPTION_ALIASES + 4];
 } getopt_table;
 
-/* Adds the options of s's command and network, or of all kinds of networks. Returns how many are listed. */
+/* Adds the options of s's command and network, or of all kinds of networks. Returns how many. */
 static size_t list_options(const settings *s, bool of_all_kinds, getopt_table *t) {
     size_t n, n_long = 0, n_short = strlen(t->letters);
     const cli_option *rows = options_rows(s, &n);
@@ -158,7 +159,7 @@ static size_t list_options(const settings *s, bool of_all_kinds, getopt_table *t
     return n_long;
 }
 
-/* The files that follow the options: predict reads them, eval measures the only one. */
+/* Takes the files after the options: predict reads all, eval measures the only one. */
 static void take_files(settings *s, const command *c, int n, char **files) {
     static const char standard_input[] = "/dev/stdin";
     s->files = files;
@@ -176,7 +177,7 @@ static void take_files(settings *s, const command *c, int n, char **files) {
 }
 
 static void parse_line(settings *s, const command *c, int argc, char **argv) {
-    getopt_table table = {.letters = ":h"}; /* ':' - getopt tells a value that is missing from an unknown option */
+    getopt_table table = {.letters = ":h"}; /* ':': getopt distinguishes a missing value from an unknown option */
     size_t n_long = list_options(s, false, &table);
     table.list[n_long++] = (struct option){"help", no_argument, NULL, KEY_HELP};
     table.list[n_long++] = (struct option){"usage", no_argument, NULL, KEY_USAGE};
@@ -203,9 +204,9 @@ static void parse_line(settings *s, const command *c, int argc, char **argv) {
 
 /* ---------------------------------------------------------------- defaults, and what goes together */
 
-/* So many that a run takes a minute or so. */
+/* Returns the number of generated examples that train in about a minute. */
 static uint32_t default_examples(const settings *s) {
-    enum { COMPLETE_TREES = 2000 }; /* with many leaves */
+    enum { COMPLETE_TREES = 2000 }; /* each with many leaves */
     if (!s->network) return 0;
     const bool complete = s->network->kind == NET_TREES && s->generate == NET_COMPLETE_TREES;
     return complete ? COMPLETE_TREES : task_for(s)->n_generated;
@@ -249,7 +250,7 @@ settings options_defaults(const settings *s) {
     return d;
 }
 
-/* A picture is SVG: a name that ends as that of another format is a mistake. */
+/* Refuses a picture's name with the ending of another format than SVG. */
 static void check_picture(const settings *s, const command *c) {
     static const char *const others[] = {"png", "pdf", "jpg", "jpeg", "gif", "eps", "ps", "webp", "tif", "tiff", "bmp"};
     const char *dot = s->plot ? strrchr(s->plot, '.') : NULL;
@@ -278,8 +279,7 @@ static void check_together(const settings *s, const command *c) {
 void options_parse(settings *s, const command *c, int argc, char **argv) {
     *s = options_defaults(s);
     parse_line(s, c, argc, argv);
-    if (!options_given(s, "examples"))
-        s->examples = 0; /* so that a file has given them, whatever the default becomes */
+    if (!options_given(s, "examples")) s->examples = 0; /* counts as given by a file, whatever the default becomes */
     const vpps_status status = s->config ? config_read(s, s->config) : VPPS_OK;
     if (status == VPPS_IO) {
         report_failure(status);
@@ -290,14 +290,14 @@ void options_parse(settings *s, const command *c, int argc, char **argv) {
     if (!options_given(s, "examples")) s->examples = default_examples(s);
 }
 
-/* Options of networks are not known yet, and passed over; a value of theirs is then an argument, which is none of ours. */
+/* The options of networks are not known yet and are skipped; a value of theirs then looks like an argument. */
 void options_find_files(const settings *s, int argc, char **argv, const char **checkpoint, const char **config) {
-    getopt_table table = {.letters = "-"}; /* arguments stay where they are */
+    getopt_table table = {.letters = "-"}; /* '-': keeps arguments in place */
     size_t n;
     const cli_option *rows = options_rows(s, &n);
     *checkpoint = *config = NULL;
     list_options(s, true, &table);
-    optind = 0; /* GNU: from the beginning */
+    optind = 0; /* GNU: start from the beginning */
     opterr = 0;
     for (int key; (key = getopt_long(argc, argv, table.letters, table.list, NULL)) != -1;) {
         for (size_t i = 0; i < n; i++) {

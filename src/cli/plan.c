@@ -1,4 +1,4 @@
-/* plan.c - `vpps plan`: which rows of which matrix would lie in which registers. */
+/* plan.c - `vpps plan`: prints which rows of which matrix lie in which registers. */
 #include "cli/plan.h"
 #include "cli/commands.h"
 #include "cli/failure.h"
@@ -15,7 +15,7 @@
 vpps_status planner_open(planner *x, settings *s) {
     const uint32_t groups = s->groups;
     x->settings = s;
-    s->groups = 0; /* they are the GPU's, and the session's device is none */
+    s->groups = 0; /* these are for the GPU, while the session has no device */
     const vpps_status status = open_first_batch(&x->session, s, &x->corpus, &x->loss);
     s->groups = groups;
     return status;
@@ -102,7 +102,7 @@ static json_t *fragments_json(const planner *x, const vpps_kernel_plan *p) {
 json_t *plan_json(const planner *x, const vpps_kernel_plan *p) {
     char arch[16];
     snprintf(arch, sizeof arch, "sm_%u", x->machine.arch);
-    json_t *fragments = p->parts ? fragments_json(x, p) : NULL; /* left out where there are none */
+    json_t *fragments = p->parts ? fragments_json(x, p) : NULL; /* left out of the object if there are none */
     return json_pack("{ss ss ss sI sI sI sI sI sI sI sI so sI sI sI sI so so*}", "machine", x->machine.name,
                      "precision", vpps_precision_names[x->layout.precision], "arch", arch, "sms",
                      (json_int_t)x->machine.sms, "vps", (json_int_t)p->n_vps, "group", (json_int_t)p->group, "rpw",
@@ -124,7 +124,7 @@ static void print_choice(const planner *x, const vpps_kernel_plan *p) {
            levels[VPPS_RESIDENT_STREAM]);
 }
 
-/* One plan: its tables, or as a member of the JSON object's list. */
+/* Shows one plan: as tables, or as an element of the JSON list. */
 static vpps_status show_plan(planner *x, const vpps_trial *choice, json_t *plans) {
     const settings *s = x->settings;
     vpps_specialiser nothing = {0};

@@ -1,4 +1,4 @@
-/* plot.c - two panels over the epochs: the loss on top, what is measured below. */
+/* plot.c - draws two panels over the epochs: the loss above, the metrics below. */
 #include "cli/plot.h"
 #include "base/base.h"
 #include "cli/number.h"
@@ -7,14 +7,14 @@
 
 #include <math.h>
 
-/* Pixels. */
+/* Sizes in pixels. */
 enum { WIDTH = 800, HEIGHT = 620, LEFT = 72, RIGHT = 24, TOP = 56, GAP = 44, BOTTOM = 56, MAX_COLUMNS = 700 };
 
-/* Points of the loss that are kept: neighbours are joined when there are more. */
+/* Most points of the loss in memory; when there are more, neighbours are merged. */
 enum { MAX_POINTS = 2 * MAX_COLUMNS };
 
-/* Colours of Okabe and Ito's palette, which people with any colour vision can tell apart: dev, test; and dashes for all
- * metrics but the first. */
+/* Colours for dev and test from Okabe and Ito's palette, which people with any colour vision can distinguish; dashes
+ * for all metrics but the first. */
 static const char *const split_colours[] = {"#0072b2", "#d55e00"};
 static const char *const metric_dashes[PLOT_METRICS] = {"", " stroke-dasharray='5 4'"};
 static const char *const split_labels[] = {"dev", "test"};
@@ -24,7 +24,7 @@ static const char loss_colour[] = "#009e73";
 
 static vpps_status add_point(plot_curve *curve, double x, double y) {
     const plot_point point = {(float)x, (float)y};
-    if (!isfinite(point.y)) return VPPS_OK; /* nor is what no float can hold */
+    if (!isfinite(point.y)) return VPPS_OK; /* also infinite when a float cannot hold it */
     if (!VPPS_RESERVE(curve->points, curve->n + 1)) {
         return vpps_fail(VPPS_MEMORY, "no memory for %zu points of a curve", curve->n + 1);
     }
@@ -60,7 +60,7 @@ void plot_open(plot *p, const char *name, const char *data, const task *t) {
     p->per = 1;
 }
 
-/* Metrics share an axis: shares do, others stand alone. */
+/* Returns how many metrics share the axis: percentages do, another metric stands alone. */
 static int n_metrics(const task *t) {
     int n = 1;
     while (n < PLOT_METRICS && t->metrics[0].share && t->metrics[n].name && t->metrics[n].share) n++;
@@ -83,7 +83,8 @@ void plot_free(plot *p) {
 
 /* ---------------------------------------------------------------- as text
  *
- * A line "per pending pending_x pending_y", then each curve: a line with the number of its points, and a line "x y" each. */
+ * A line "per pending pending_x pending_y", then each curve: a line with the number of its points, and a line "x y"
+ * for each point. */
 
 static void write_curve(FILE *f, const plot_curve *curve) {
     fprintf(f, "%zu\n", curve->n);
@@ -113,7 +114,7 @@ static bool read_number(const char **at, double *x) {
     return good;
 }
 
-/* *good: was it a curve? */
+/* Reads a curve; *good is set to whether it is one. */
 static vpps_status read_curve(const char **at, plot_curve *curve, bool *good) {
     double n, x, y;
     *good = read_number(at, &n) && n >= 0 && n <= 1e9 && n == floor(n);
@@ -140,7 +141,7 @@ vpps_status plot_from_text(plot *p, const char *name, const char *text) {
 
 /* ---------------------------------------------------------------- axes */
 
-/* A rectangle of pixels and the data it shows. */
+/* A rectangle of the picture and the range of data it shows. */
 typedef struct panel {
     double left, top, width, height;
     double x_low, x_high, y_low, y_high;
@@ -151,7 +152,7 @@ static double pixel_y(const panel *a, double y) {
     return a->top + a->height * (1 - (y - a->y_low) / (a->y_high - a->y_low));
 }
 
-/* The least of 1, 2 and 5 times a power of ten that parts `range` into no more than `count` steps. */
+/* Returns the least step of 1, 2 or 5 times a power of ten that divides `range` into at most `count` steps. */
 static double tick_step(double range, int count) {
     const double power = pow(10, floor(log10(range / count)));
     const double factors[] = {1, 2, 5, 10};
@@ -202,7 +203,7 @@ static void draw_curve(FILE *f, const panel *a, const plot_curve *curve, const c
     fputs("'/>\n", f);
 }
 
-/* Means of neighbouring points, at most `n_max` of them: what the picture can resolve. */
+/* Merges neighbouring points to at most n_max means, as many as the picture can resolve. */
 static size_t thin_out(const plot_curve *curve, size_t n_max, plot_point *out) {
     size_t n = 0;
     const size_t bucket = (curve->n + n_max - 1) / n_max;
@@ -218,12 +219,13 @@ static size_t thin_out(const plot_curve *curve, size_t n_max, plot_point *out) {
     return n;
 }
 
-/* The loss as it was, pale, and on top a running mean over a thirtieth of the run. */
+/* Draws the loss pale, and over it a running mean over a thirtieth of the run. */
 static void draw_loss(FILE *f, const panel *a, const plot_curve *loss) {
     plot_point raw[MAX_COLUMNS], smooth[MAX_COLUMNS];
     const size_t n = thin_out(loss, MAX_COLUMNS, raw), reach = n / 60;
     for (size_t i = 0; i < n; i++) {
-        const size_t r = i < reach ? i : n - 1 - i < reach ? n - 1 - i : reach; /* symmetric, so never shifted */
+        /* symmetric, so the mean is not shifted */
+        const size_t r = i < reach ? i : n - 1 - i < reach ? n - 1 - i : reach;
         double sum = 0;
         for (size_t k = i - r; k <= i + r; k++) sum += (double)raw[k].y;
         smooth[i] = (plot_point){raw[i].x, (float)(sum / (double)(2 * r + 1))};
@@ -249,7 +251,7 @@ static void draw_measures(FILE *f, const panel *a, const plot *p) {
     }
 }
 
-/* One row above a panel, at its right end: a stroke, a name and the last value for every curve that has points. */
+/* Draws a row above a panel, at its right end: a line, a name and the last value of every curve with points. */
 static void draw_legend(FILE *f, const panel *a, const plot *p) {
     double x = a->left + a->width;
     const double y = a->top - 12;
@@ -278,13 +280,13 @@ static void draw(FILE *f, const plot *p) {
     double low = INFINITY, high = 0, y_low = INFINITY, y_high = -INFINITY, least = INFINITY, most = -INFINITY;
     for (int i = 0; i < PLOT_CURVES; i++) widen(&p->measures[i], &low, &high, &least, &most);
     widen(&p->loss, &low, &high, &y_low, &y_high);
-    low = isfinite(low) ? floor(low) : 0; /* from the beginning of an epoch, the first or a resumed one */
+    low = isfinite(low) ? floor(low) : 0; /* starts at the beginning of an epoch */
     if (high <= low) high = low + 1;
     top.x_low = below.x_low = low;
     top.x_high = below.x_high = high;
     const metric *first = &p->task->metrics[0];
     if (!first->share && most > 0) below.y_high = 1.05 * most;
-    /* Shares keep their zero unless everything happens far from it; the loss has its zero always. */
+    /* The axis of percentages begins at zero unless all values are far from it; that of the loss always does. */
     if (first->share && most > least && least > 50) below.y_low = floor(least / 10) * 10 - 10;
     top.y_low = fmin(0, isfinite(y_low) ? y_low : 0);
     top.y_high = isfinite(y_high) && y_high > top.y_low ? y_high * 1.05 : top.y_low + 1;

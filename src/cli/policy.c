@@ -1,5 +1,5 @@
-/* policy.c - `vpps policy`: in how many batches each batching policy would run the first training examples, forward, and the
- * automaton that was learned for them. */
+/* policy.c - `vpps policy`: prints how many batches each batching policy needs for the first training examples,
+ * forward, and the automaton learned for them. */
 #include "base/base.h"
 #include "cli/checkpoint.h"
 #include "cli/commands.h"
@@ -14,7 +14,7 @@
 
 enum { MAX_POLICIES = 16, STATES_SHOWN = 40 };
 
-/* What the policies make of a graph. */
+/* The results of the policies on one graph. */
 typedef struct counts {
     vpps_scope scope;
     const vpps_automaton *automaton;
@@ -39,7 +39,7 @@ static const char *type_name(const vpps_batch *b, const counts *n, uint32_t type
     return used == VPPS_NONE ? "classifiers in cells" : b->schedule->reading.types[used].base->name;
 }
 
-/* The type that a state runs next. */
+/* Returns the type that a state runs next. */
 static uint32_t next_of(const vpps_automaton *a, const vpps_state *s) {
     uint32_t best = s->first;
     for (uint32_t i = s->first; i < s->first + s->n; i++)
@@ -118,7 +118,7 @@ typedef struct shown {
     json_t *recurrences;
 } shown;
 
-/* What an earlier run learned, maybe on fewer examples, is not asked for, and replaced. */
+/* Ignores and replaces what an earlier run learned, perhaps from fewer examples. */
 static void *read_nothing(const vpps_graph_kind *kind, size_t *bytes) {
     (void)kind;
     *bytes = 0;
@@ -129,7 +129,7 @@ static void write_learned(const vpps_graph_kind *kind, const void *packed, size_
     vpps_policies_on_disk.write(kind, packed, bytes);
 }
 
-/* The first examples, as they come. */
+/* Builds a graph of the first examples, in their order. */
 static vpps_status open_examples(shown *x, settings *s) {
     if (s->model) VPPS_TRY(checkpoint_describe(s->model, s, &x->corpus, NULL));
     options_complete(s);
@@ -147,7 +147,7 @@ static vpps_status open_examples(shown *x, settings *s) {
     return status;
 }
 
-/* What the engine makes of each policy. */
+/* Schedules the batch with each policy of the engine. */
 static vpps_status schedule(shown *x) {
     vpps_handle *h = x->session.handle;
     const vpps_batch *b;

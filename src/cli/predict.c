@@ -1,7 +1,8 @@
-/* predict.c - `vpps predict`: the answers of a checkpoint's network to examples from files or standard input, a line out for each line in.
+/* predict.c - `vpps predict`: prints the answers of a checkpoint's network to examples from files or standard input,
+ * one line per input line.
  *
- * Lines become a batch as long as more are there; once a pipe or a terminal has none for now, what is there is run and
- * printed. So a program that writes a line gets its answer, and a file is run in whole batches. */
+ * Lines are collected to a batch while more are available. When a pipe or terminal has none for now, the collected
+ * lines are run and printed: a program that writes a line gets its answer, and a file is run in whole batches. */
 #include "base/base.h"
 #include "cli/answer_print.h"
 #include "cli/checkpoint.h"
@@ -21,13 +22,14 @@
 
 enum { ON_ERROR_STOP, ON_ERROR_SKIP };
 
-/* So many words, brackets or characters make a batch, whatever --batch says: what a batch takes is bounded. */
+/* The most words, brackets or characters of a batch, whatever --batch says, which limits its memory. */
 #define BATCH_PIECES 65536u
 
-/* An example of the batch. */
+/* An example of the current batch. */
 typedef struct waiting {
-    uint64_t number;  /* of its first line */
-    uint32_t example; /* its number, and its answer's; VPPS_NO_WORD: it has none, as a blank line or a bad one */
+    uint64_t number; /* number of its first line */
+    /* The example's number and its answer's; VPPS_NO_WORD: none, for a blank or a bad line. */
+    uint32_t example;
     asked asked;
 } waiting;
 
@@ -43,26 +45,27 @@ typedef struct predictor {
     size_t n_lines;
     uint32_t n_examples;
     size_t pieces;
-    char *plus;        /* the first line of CoNLL-U Plus, which names the columns; NULL: there is none */
-    char *class_names; /* as the checkpoint has them; NULL: none */
+    char *plus;        /* the first line of CoNLL-U Plus, which names the columns; NULL: none */
+    char *class_names; /* the checkpoint's class names; NULL: none */
     uint32_t n_class_names;
-    uint64_t n_blank, first_blank; /* lines of a table that are blank: how many, and the first one's number */
+    uint64_t n_blank, first_blank; /* blank lines of a table: how many, and the first one's number */
 } predictor;
 
 /* ---------------------------------------------------------------- lines that are wrong */
 
-/* The thread's message with its place; before a sentence of CoNLL-U Plus stands the line that names the columns. */
+/* Adds the place to the error message. The line that names CoNLL-U Plus's columns is put before each sentence, and not
+ * counted. */
 static vpps_status place_failure(const predictor *p, vpps_status status, uint64_t number) {
     return records_place(&p->reader, status, number - (p->plus && number > 1));
 }
 
-/* Is it the line's fault? */
+/* Returns whether a failure is about the line, not about the run. */
 static bool is_of_line(vpps_status status) {
     return status == VPPS_FORMAT || status == VPPS_POOL || status == VPPS_SHAPE || status == VPPS_NONFINITE ||
            status == VPPS_ARGUMENT;
 }
 
-/* OK: the bad line was reported, and an empty line answers it. Else the failure. */
+/* Reports a bad line, which gets an empty answer, and returns OK; returns the failure if the run must stop. */
 static vpps_status fail_line(const predictor *p, vpps_status status, uint64_t number) {
     place_failure(p, status, number);
     if (!is_of_line(status)) return status;
@@ -77,7 +80,7 @@ static vpps_status fail_line(const predictor *p, vpps_status status, uint64_t nu
 
 /* ---------------------------------------------------------------- a batch */
 
-/* Prints an answer; where the form cannot hold it, what a bad line gets. */
+/* Prints an answer; if the output format cannot hold it, handles the line as a bad one. */
 static vpps_status print_answer(predictor *p, const waiting *w, const char *text, size_t len) {
     const vpps_status status = answer_print(&p->printer, &w->asked, text, len);
     if (status == VPPS_OK) return VPPS_OK;
@@ -85,7 +88,7 @@ static vpps_status print_answer(predictor *p, const waiting *w, const char *text
     return answer_print(&p->printer, &(asked){.text = NULL}, NULL, 0);
 }
 
-/* Prints the first n of those that wait, and forgets all. */
+/* Prints the first n collected lines' answers, and drops all lines. */
 static vpps_status print_answers(predictor *p, size_t n) {
     vpps_status status = VPPS_OK;
     for (size_t i = 0; i < p->n_lines; i++) {
@@ -99,7 +102,7 @@ static vpps_status print_answers(predictor *p, size_t n) {
     return status == VPPS_OK ? flush_stdout() : status;
 }
 
-/* Answers n examples of those that wait. Fails with NONFINITE where the network's scores are not finite. */
+/* Answers n of the collected examples. Fails with NONFINITE where the network's scores are not finite. */
 static vpps_status answer(predictor *p, uint32_t first, uint32_t n) {
     p->x->nonfinite = false;
     VPPS_TRY(task_for(p->s)->predict(p->x, p->c, &p->c->split[SPLIT_TEST], first, n, &p->answers));
@@ -114,7 +117,7 @@ static vpps_status answer_each(predictor *p) {
         if (line->example == VPPS_NO_WORD) continue;
         const vpps_status status = answer(p, line->example, 1);
         if (status == VPPS_OK) {
-            line->example = (uint32_t)p->answers.n - 1; /* a failed one may have left its own */
+            line->example = (uint32_t)p->answers.n - 1; /* a failed example may have left an answer */
             continue;
         }
         line->example = VPPS_NO_WORD;
@@ -129,7 +132,7 @@ static vpps_status answer_each(predictor *p) {
     return VPPS_OK;
 }
 
-/* Labels of constituents that the network does not know: their names are not kept for ever. */
+/* Drops the names of labels that the network does not know, so that they do not accumulate. */
 static vpps_status forget_names(predictor *p) {
     vpps_vocab **names = &p->c->vocab[VOCAB_CLASSES];
     if (!p->class_names || vpps_vocab_size(*names) == p->n_class_names) return VPPS_OK;
@@ -148,7 +151,7 @@ static vpps_status answer_all(predictor *p) {
     return is_of_line(status) ? answer_each(p) : status;
 }
 
-/* Answers the lines that wait. */
+/* Answers the collected lines. */
 static vpps_status run_batch(predictor *p) {
     vpps_status status = p->n_lines ? answer_all(p) : VPPS_OK;
     if (p->n_lines) {
@@ -172,7 +175,7 @@ static size_t count_pieces(const settings *s, const char *line, size_t len) {
     return n;
 }
 
-/* Reads an example's text, and with --gold a pair's target, after those that wait. *added: it has one. */
+/* Adds an example's text, and with --gold a pair's target, to the collected ones. *added: the text is an example. */
 static vpps_status read_example(predictor *p, const char *text, size_t len, json_t *fields, bool *added) {
     task_text source = {RECORD_NAME, text, len}, target = {.name = RECORD_NAME};
     char *own = NULL;
@@ -189,13 +192,13 @@ static vpps_status read_example(predictor *p, const char *text, size_t len, json
     return VPPS_OK;
 }
 
-/* The lines of a sentence of columns as they are read: below those that name columns, or, of words alone, with a column of no tags.
- * NULL: no memory. */
+/* Returns a sentence's lines for the reader of columns: after a line that names the columns, or, for words alone, with
+ * an empty tag column added. NULL: out of memory. */
 static char *column_text(const predictor *p, const record *r, size_t *len) {
     char *text = NULL;
     FILE *f = open_memstream(&text, len);
     if (!f) return NULL;
-    if (task_for(p->s)->own_form) { /* with the end of its last line, which answers have, too */
+    if (task_for(p->s)->own_form) { /* with the end of its last line, which the answer has, too */
         fwrite(r->text, 1, r->len, f);
         fputs(r->crlf ? "\r\n" : "\n", f);
         return fclose(f) == 0 ? text : (free(text), NULL);
@@ -212,14 +215,14 @@ static char *column_text(const predictor *p, const record *r, size_t *len) {
     return NULL;
 }
 
-/* To be freed; NULL: no memory. */
+/* Copies n bytes; the caller frees the copy. NULL: out of memory. */
 static char *copy_bytes(const char *bytes, size_t n) {
     char *copy = malloc(n + 1);
     if (copy && n) memcpy(copy, bytes, n);
     return copy;
 }
 
-/* A record's fields as the text of an object: as it was read, or, of a table's, as strings. */
+/* Keeps a record's fields as the text of an object: as read, or, for a table, as strings. */
 static vpps_status keep_fields(const predictor *p, const record *r, const json_t *fields, asked *q) {
     q->text = p->reader.form == INPUT_JSONL ? copy_bytes(r->text, r->len) : json_dumps(fields, JSON_COMPACT);
     if (!q->text) return vpps_fail(VPPS_MEMORY, "no memory for a record");
@@ -263,7 +266,7 @@ static vpps_status read_record(predictor *p, const record *r, asked *q, bool *ad
     return status;
 }
 
-/* A record that cannot be read: what was read before it is answered first. */
+/* Handles a record that cannot be read; the records before it are answered first. */
 static vpps_status take_bad(predictor *p, vpps_status status, waiting *w) {
     char why[VPPS_MESSAGE_BYTES];
     const vpps_status failed = fail_line(p, status, w->number);
@@ -280,7 +283,7 @@ static vpps_status take_bad(predictor *p, vpps_status status, waiting *w) {
     return vpps_fail(failed, "%s", why);
 }
 
-/* A file of one field may have no names: its first line, which is taken for one, may be text. */
+/* Warns that the first line of a file with one field is taken for the field's name, although it may be text. */
 static void tell_only_name(const predictor *p) {
     const char *name = json_string_value(json_array_get(p->fields.names, 0));
     if (json_array_size(p->fields.names) != 1 || p->s->text_field || !strpbrk(name, " \t")) return;
@@ -292,7 +295,7 @@ static vpps_status take_record(predictor *p, line_kind kind, record *r) {
     bool added = false;
     const bool table = fields_are_table(p->reader.form);
     if (!p->printer.begun) p->printer.crlf = r->crlf;
-    if (table && r->blank) { /* it is an empty field where there is one */
+    if (table && r->blank) { /* a blank line is an empty field in a table of one column */
         r->blank = json_array_size(p->fields.names) != 1;
         if (r->blank && !p->n_blank++) p->first_blank = r->number;
     }
@@ -303,7 +306,7 @@ static vpps_status take_record(predictor *p, line_kind kind, record *r) {
         return VPPS_OK;
     }
     if (!VPPS_RESERVE(p->lines, p->n_lines + 1)) return vpps_fail(VPPS_MEMORY, "no memory for lines");
-    /* a batch is no larger for its last line, unless that is its only one */
+    /* the last line does not make a batch too large, unless it is the only one */
     const size_t pieces = kind == LINE_WHOLE ? count_pieces(p->s, r->text, r->len) : 0;
     if (p->n_examples && p->pieces + pieces > BATCH_PIECES) VPPS_TRY(run_batch(p));
     waiting *w = &p->lines[p->n_lines++];
@@ -345,7 +348,7 @@ static vpps_status predict_records(predictor *p) {
 
 /* ---------------------------------------------------------------- forms */
 
-/* Finds out which form a file has, and how its examples are read and answered. */
+/* Finds the format of a file, and how its examples are read and answered. */
 static vpps_status find_form(predictor *p) {
     const settings *s = p->s;
     const char *text;
@@ -382,7 +385,7 @@ static vpps_status predict_lines(predictor *p) {
 
 /* ---------------------------------------------------------------- what has no lines */
 
-/* CoNLL-U and lists of edges: a sentence or a graph at a time. */
+/* Answers CoNLL-U and lists of edges, one sentence or graph at a time. */
 static vpps_status predict_own(predictor *p) {
     p->reader.form = p->s->network->kind == NET_DEPENDENCIES ? INPUT_COLUMNS : INPUT_GRAPHS;
     VPPS_TRY(answers_set_form(&p->answers, &p->printer, p->s, INPUT_TEXT));
@@ -390,7 +393,7 @@ static vpps_status predict_own(predictor *p) {
     return predict_records(p);
 }
 
-/* Lattices of ids are numbers with white space between them, however many to a line. */
+/* Answers lattices of ids: numbers between white space, any number per line. */
 static vpps_status predict_whole(predictor *p) {
     line_reader *r = &p->reader.lines;
     p->reader.form = INPUT_TEXT;
@@ -417,7 +420,7 @@ static vpps_status predict_whole(predictor *p) {
     return VPPS_OK;
 }
 
-/* Answers what is in a file; path NULL: on standard input. */
+/* Answers a file, or standard input if path is NULL. */
 static vpps_status predict_file(predictor *p, const char *path) {
     const bool whole = p->s->network->kind == NET_LATTICES && !p->c->vocab[VOCAB_LEXICON];
     const bool own = task_for(p->s)->own_form != NULL;
@@ -443,7 +446,7 @@ static vpps_status open_predictor(predictor *p, settings *s) {
     return vpps_vocab_to_text(c->vocab[VOCAB_CLASSES], &p->class_names);
 }
 
-/* CoNLL-U and lists of edges are printed again, or as JSON. */
+/* Checks the options for CoNLL-U and lists of edges, whose output is the same format or JSON. */
 static vpps_status check_own_form(settings *s) {
     const bool columns = s->network->kind == NET_DEPENDENCIES;
     const uint32_t in = columns ? INPUT_COLUMNS : INPUT_TEXT, out = columns ? OUTPUT_COLUMNS : OUTPUT_TEXT;

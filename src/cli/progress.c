@@ -1,4 +1,4 @@
-/* progress.c - the progress bar. */
+/* progress.c - draws the progress bar. */
 #include "cli/progress.h"
 #include "base/base.h"
 #include "cli/number.h"
@@ -21,7 +21,7 @@ void progress_begin(progress *p, const char *label, const char *unit, uint64_t d
     p->begin_ns = p->shown_ns = vpps_now_ns();
 }
 
-/* "1:02:03", "2:03" */
+/* Writes a duration as "1:02:03" or "2:03". */
 static void clock_text(double seconds, char *text, size_t n) {
     const unsigned s = seconds > 359999 ? 359999 : (unsigned)seconds;
     if (s >= 3600) {
@@ -31,8 +31,8 @@ static void clock_text(double seconds, char *text, size_t n) {
     }
 }
 
-/* A line of less than `columns` columns: the label, a bar as wide as there is room for, and after it the parts that leave
- * room for a bar, dropped from the last of them on. */
+/* Draws a line of less than `room` columns: the label, a bar as wide as fits, and after it the parts, of which the last
+ * are dropped first if there is no room. */
 static void draw(progress *p, double part, const char *const *parts, size_t n, int room) {
     enum { LEAST = 8, MOST = 40 };
     static const char full[] = "########################################";
@@ -48,7 +48,7 @@ static void draw(progress *p, double part, const char *const *parts, size_t n, i
     int width = room - fixed - (int)strlen(tail);
     if (width > MOST) width = MOST;
     terminal_clear_line();
-    if (width < LEAST) { /* a label of many figures on a narrow terminal */
+    if (width < LEAST) { /* the label is long and the terminal narrow */
         fprintf(stderr, "%.*s", room, tail);
         return;
     }
@@ -79,7 +79,7 @@ void progress_update(progress *p, uint64_t done, double loss) {
         fprintf(stderr, "%s  %s  %s  %s%s%s\n", p->label, share, rate_text, left_text, gap, loss_text);
         return;
     }
-    const char *const parts[] = {share, left_text, loss_text, rate_text}; /* the most wanted first */
+    const char *const parts[] = {share, left_text, loss_text, rate_text}; /* most important first */
     draw(p, part, parts, VPPS_COUNT(parts), terminal_columns() - 1);
     fflush(stderr);
     p->drawn = true;

@@ -1,4 +1,4 @@
-/* records.c - see records.h. */
+/* records.c - reads records as they arrive. */
 #include "cli/records.h"
 #include "base/base.h"
 #include "io/descriptor.h"
@@ -34,7 +34,7 @@ vpps_status records_look(record_reader *r, const char **text, size_t *len) {
     }
 }
 
-/* Adds a line to the record, unless that becomes too long. */
+/* Adds a line to the record, unless the record becomes too long. */
 static void join(record_reader *r, const char *line, size_t len) {
     if (!r->open) {
         r->open = r->whole = true;
@@ -48,7 +48,7 @@ static void join(record_reader *r, const char *line, size_t len) {
     r->joined[r->joined_len++] = '\n';
 }
 
-/* A line end inside the record is CR LF, as it was. */
+/* Restores a CR LF inside the record. */
 static void put_back_cr(record_reader *r) {
     r->whole = VPPS_RESERVE(r->joined, r->joined_len + 1);
     if (!r->whole) return;
@@ -60,13 +60,13 @@ static line_kind finish(record_reader *r, record *out) {
     const bool put_back = r->whole && r->form != INPUT_CSV && r->joined_len > 1 && r->joined[r->joined_len - 2] == '\r';
     r->open = false;
     *out = (record){r->joined, r->joined_len, r->first, false, put_back || (r->form == INPUT_CSV && r->lines.crlf)};
-    if (r->whole) out->len -= 1u + put_back; /* the last line's end */
+    if (r->whole) out->len -= 1u + put_back; /* the end of the last line */
     return r->whole ? LINE_WHOLE : LINE_TOO_LONG;
 }
 
 static bool takes_lines(input_form form) { return form == INPUT_COLUMNS || form == INPUT_CSV || form == INPUT_GRAPHS; }
 
-/* Does the line begin a graph, and so end the one before? The line then comes again. */
+/* Returns whether a line begins the next graph, and puts the line back for it. */
 static bool begins_next_graph(record_reader *r, const char *line, size_t len, bool blank) {
     const char *label, *label_end;
     if (r->form != INPUT_GRAPHS) return false;
@@ -96,7 +96,7 @@ line_kind records_next(record_reader *r, record *out) {
         const line_kind kind = lines_next(&r->lines, &line, &len);
         if (kind == LINE_END && r->open) return finish(r, out);
         if (kind == LINE_NONE || kind == LINE_END) return kind;
-        const bool table = fields_are_table(r->form); /* where blanks are fields */
+        const bool table = fields_are_table(r->form); /* in tables, blanks are fields */
         const bool blank = kind == LINE_WHOLE && (table ? !len : vpps_skip_blanks(line, line + len) == line + len);
         *out = (record){line, len, r->lines.number, blank, r->lines.crlf};
         if (!takes_lines(r->form)) return kind;
@@ -111,7 +111,7 @@ line_kind records_next(record_reader *r, record *out) {
         if (kind == LINE_TOO_LONG) r->whole = false;
         if (r->form != INPUT_CSV && r->whole && r->lines.crlf) put_back_cr(r);
         if (r->form == INPUT_COLUMNS && r->joined_len > len + 2 && vpps_columns_document_start(line, len))
-            return finish(r, out); /* it ends the sentence before it */
+            return finish(r, out); /* the blank line ends the sentence before it */
         if (r->form != INPUT_CSV) continue;
         if (!csv_goes_on(&r->state, line, kind == LINE_WHOLE ? len : 0)) return finish(r, out);
         if (r->whole && r->lines.crlf) put_back_cr(r);

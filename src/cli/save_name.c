@@ -1,4 +1,4 @@
-/* save_name.c - see save_name.h. */
+/* save_name.c - handles "{epoch}" in checkpoint names. */
 #include "cli/save_name.h"
 #include "base/base.h"
 
@@ -7,7 +7,7 @@ enum { WORD = sizeof word - 1 };
 
 bool save_name_varies(const char *name) { return strstr(name, word) != NULL; }
 
-/* The length of a word in braces at the beginning of a text; 0: there is none. */
+/* Returns the length of a word in braces at the beginning of a text, 0 if there is none. */
 static size_t braced(const char *text) {
     const size_t n = strcspn(text, "}/ ");
     return *text == '{' && text[n] == '}' ? n + 1 : 0;

@@ -1,9 +1,10 @@
-/* schedule.c - see schedule.h. */
+/* schedule.c - computes learning rates. */
 #include "cli/schedule.h"
 
 #include <math.h>
 
-/* --lr-decay is a factor on every epoch's rate, of step and plateau on that after every --lr-every epochs or measurements. */
+/* Returns how often --lr-decay applies: once per epoch; with step or plateau, once per --lr-every epochs or
+ * measurements. */
 static uint32_t decays(const settings *s, uint32_t epoch, uint32_t drops) {
     switch (s->lr_schedule) {
     case SCHEDULE_STEP: return epoch / s->lr_every;
@@ -12,7 +13,7 @@ static uint32_t decays(const settings *s, uint32_t epoch, uint32_t drops) {
     }
 }
 
-/* Of the run's batches after those of the warm-up, the share that is done: 0 for the first one, below 1 for the last. */
+/* Returns the share of the batches after the warm-up that are done: 0 for the first batch, less than 1 for the last. */
 static double share_done(const settings *s, uint64_t done, uint64_t all) {
     if (done < s->warmup || all <= s->warmup) return 0;
     return done < all ? (double)(done - s->warmup) / (double)(all - s->warmup) : 1;

@@ -1,4 +1,4 @@
-/* session.c - from settings to a specialised engine, and from examples to a batch's graph. */
+/* session.c - makes a specialised engine from settings, and a batch's graph from examples. */
 #include "cli/session.h"
 #include "base/base.h"
 #include "cli/chain.h"
@@ -24,7 +24,7 @@ static void tell(const session *x, const settings *s, const char *line) {
     if (x->log) {
         x->log(x->log_context, line);
     } else {
-        tell_stderr((void *)(uintptr_t)s, line); /* it is only read */
+        tell_stderr((void *)(uintptr_t)s, line); /* only read */
     }
 }
 
@@ -39,7 +39,7 @@ vpps_options session_options(const settings *s) {
     o.optimizer.momentum = s->momentum;
     o.optimizer.weight_decay = s->weight_decay;
     o.optimizer.clip = s->clip;
-    o.gradients = (vpps_gradients)s->gradients; /* the choices' words are in the order of the enums */
+    o.gradients = (vpps_gradients)s->gradients; /* the option's words are in the order of the enum */
     o.nonfinite = (vpps_nonfinite)s->nonfinite;
     o.caller = (vpps_caller)s->caller;
     o.groups = s->groups;
@@ -95,7 +95,7 @@ vpps_status session_open(session *x, const settings *s, const corpus *c) {
         options.vps = team_vps(x->team, s);
     }
     options.log = x->log ? x->log : tell_stderr;
-    options.log_context = x->log ? x->log_context : (void *)(uintptr_t)s; /* it is only read */
+    options.log_context = x->log ? x->log_context : (void *)(uintptr_t)s; /* only read */
     VPPS_TRY(vpps_handle_create(&x->handle, x->model, &options));
     return vpps_graph_create(&x->graph, x->model);
 }
@@ -166,7 +166,7 @@ static vpps_status add_examples(session *x, corpus *c, const corpus_split *split
         net_decoding states;
         VPPS_TRY(corpus_example(c, net->kind, split, examples[i], &example));
         const uint32_t positions = net_positions(net->kind, &example);
-        /* one more than needed, so that an example without positions has arrays, too */
+        /* one more entry, so that an example without positions has arrays, too */
         if (!VPPS_RESERVE(x->scores.logits, at + positions + 1) ||
             !VPPS_RESERVE(x->scores.nll, at + positions + i + 1) ||
             !VPPS_RESERVE(x->scores.labels, at + positions + 1) || !VPPS_RESERVE(x->costs, i + 1)) {
@@ -181,7 +181,7 @@ static vpps_status add_examples(session *x, corpus *c, const corpus_split *split
                                    .carry = x->carry ? &states : NULL,
                                    .training = training};
         if (x->carry) carry_take(x->carry, x->handle, x->graph, i, &states);
-        memset(scores.labels, 0xff, positions * sizeof *scores.labels); /* VPPS_NO_WORD */
+        memset(scores.labels, 0xff, positions * sizeof *scores.labels); /* VPPS_NO_WORD in every entry */
         VPPS_TRY(net->add(x->net, x->graph, &example, heads, &scores));
         if (x->carry) VPPS_TRY(carry_keep(x->carry, x->handle, x->graph, i, &states));
         x->n_costs += *cost != VPPS_NO_NODE;
@@ -200,7 +200,7 @@ vpps_status session_write_trace(session *x) {
     return x->settings->trace ? vpps_output_print(x->settings->trace, print_trace, x) : VPPS_OK;
 }
 
-/* Moves those of n nodes that are there to the front. Returns how many they are. */
+/* Moves the nodes other than VPPS_NO_NODE to the front. Returns how many they are. */
 static uint32_t close_up(vpps_node *nodes, uint32_t n) {
     uint32_t there = 0;
     for (uint32_t k = 0; k < n; k++) {
@@ -209,10 +209,10 @@ static uint32_t close_up(vpps_node *nodes, uint32_t n) {
     return there;
 }
 
-/* The sum of the losses on the graph, with what else the examples cost; VPPS_NO_NODE: there are no losses. */
+/* Returns the sum of the losses on the graph and the examples' other costs; VPPS_NO_NODE: there are no losses. */
 static vpps_node sum_losses(session *x, uint32_t n_positions, uint32_t *counted) {
     *counted = close_up(x->scores.nll, n_positions);
-    const uint32_t n = x->n_costs; /* there is room for them: see add_examples */
+    const uint32_t n = x->n_costs; /* add_examples reserved room for them */
     if (n) memcpy(x->scores.nll + *counted, x->costs, n * sizeof *x->costs);
     return *counted ? vpps_sum(x->graph, *counted + n, x->scores.nll) : VPPS_NO_NODE;
 }
@@ -288,7 +288,7 @@ vpps_status session_add_up(session *x, uint32_t n, uint64_t *counts) {
     double sums[VPPS_COMM_SUMS];
     if (!x->team) return VPPS_OK;
     VPPS_TRY(vpps_forward_end(x->handle));
-    for (uint32_t i = 0; i < n; i++) sums[i] = (double)counts[i]; /* below 2^53 */
+    for (uint32_t i = 0; i < n; i++) sums[i] = (double)counts[i]; /* exact: less than 2^53 */
     VPPS_TRY(team_sum(x->team, n, sums));
     for (uint32_t i = 0; i < n; i++) counts[i] = (uint64_t)sums[i];
     return VPPS_OK;
@@ -313,7 +313,7 @@ vpps_status session_logits(session *x, corpus *c, const corpus_split *split, con
     uint32_t n_heads = 0;
     *out = (position_logits){0};
     VPPS_TRY(add_examples(x, c, split, examples, n, heads, false, &out->n));
-    vpps_node *nodes = x->scores.logits; /* closed up in place */
+    vpps_node *nodes = x->scores.logits; /* reuses the array */
     out->of = calloc((size_t)out->n + 1, sizeof *out->of);
     for (uint32_t k = 0; out->of && k < out->n; k++) n_heads += nodes[k] != VPPS_NO_NODE;
     out->values = malloc(((size_t)n_heads * classes + 1) * sizeof *out->values);
@@ -337,7 +337,7 @@ static void predict_alone(const position_logits *p, uint32_t classes, int32_t *p
     for (uint32_t k = 0; k < p->n; k++) predicted[k] = p->of[k] ? (int32_t)likeliest_class(p->of[k], classes) : -1;
 }
 
-/* The tags of each example's positions together. */
+/* Predicts the likeliest sequence of tags for each example. */
 static vpps_status predict_chains(const session *x, corpus *c, const corpus_split *split, const uint32_t *examples,
                                   uint32_t n, const position_logits *p, int32_t *predicted) {
     size_t at = 0;

@@ -1,4 +1,4 @@
-/* task.c - the table of kinds. */
+/* task.c - the table of kinds of data. */
 #include "cli/task.h"
 
 static const task *const tasks[] = {

@@ -1,4 +1,4 @@
-/* team.c - see team.h. */
+/* team.c - the processes of a run. */
 #include "cli/team.h"
 #include "base/base.h"
 #include "base/hash.h"
@@ -21,8 +21,8 @@ static long number_in(const char *variable) {
     return text ? strtol(text, NULL, 10) : 0;
 }
 
-/* How many processes were started together: Open MPI and MPICH's hydra say so; srun's tasks may be unrelated programs, unless
- * they have a process manager to meet by. */
+/* Returns how many processes were started together. Open MPI and MPICH's hydra say so; srun's tasks may be unrelated
+ * programs unless they have a process manager. */
 static long started_together(void) {
     static const char *const launchers[] = {"OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "MV2_COMM_WORLD_SIZE"};
     for (size_t i = 0; i < VPPS_COUNT(launchers); i++)
@@ -40,19 +40,20 @@ void team_guard(const settings *s) {
     }
 }
 
-/* Are the VPs of the run's device threads of this process? */
+/* Returns whether the VPs of the run's device are threads of this process. */
 static bool runs_on_cores(const settings *s) {
     const vpps_device_table *device;
     return vpps_device_meant(s->device, &device) == VPPS_OK && device->host_vps;
 }
 
-/* Cores that a process may run on, and how many of them it may use at once. */
+/* The cores that a process may run on, and how many of them it may use at once. */
 typedef struct own_cores {
     cpu_set_t set;
     uint32_t n;
 } own_cores;
 
-/* Cores for each process, as many in all: of the process that has the fewest. A GPU has multiprocessors of its own. */
+/* Sets the cores per process, equal for all: those of the process that has the fewest. A GPU has multiprocessors of its
+ * own. */
 static vpps_status share_cores(team *t) {
     own_cores own, *all = malloc(t->size * sizeof *all);
     if (!all) return vpps_fail(VPPS_MEMORY, "no memory for %u processes", t->size);
@@ -79,7 +80,7 @@ static vpps_status join(team *t, const settings *s) {
     VPPS_TRY(vpps_communicator_open(&t->c, "mpi", NULL, s->watchdog_ms));
     t->rank = t->c->rank;
     t->size = t->c->size;
-    /* a library that does not know the launcher finds one process, and each would train for itself */
+    /* a library that does not know the launcher finds one process, and each would train alone */
     if (t->size == 1 && started_together() > 1) {
         return vpps_fail(VPPS_DEVICE,
                          "%ld processes were started together, but the library of MPI finds one: it is not the "
@@ -143,7 +144,8 @@ char *team_options(const settings *s) {
     fprintf(f, "version %s\nnetwork %s\n", vpps_version(), s->network->name);
     for (size_t i = 0; i < n; i++) {
         if (!rows[i].row.name || !options_apply(s, &rows[i])) continue;
-        if (rows[i].flags & (OPTION_INPUT | OPTION_OUTPUT | OPTION_CONTENT)) continue; /* where files lie */
+        /* paths may differ between processes */
+        if (rows[i].flags & (OPTION_INPUT | OPTION_OUTPUT | OPTION_CONTENT)) continue;
         if (rows[i].row.kind == OPTION_TEXT) {
             const char *given = options_text(s, &rows[i]);
             fprintf(f, "--%s %s\n", rows[i].row.name, given ? given : "");
@@ -160,7 +162,8 @@ static uint64_t hash_of_parameters(vpps_model *model) {
     uint64_t hash = 0;
     for (vpps_param p = 0; p < vpps_param_count(model); p++) {
         vpps_param_info info = {.size = sizeof info};
-        if (vpps_param_describe(model, p, &info) != VPPS_OK || info.step > 1) continue; /* of those each has others */
+        /* each process has its own entries of a divided table */
+        if (vpps_param_describe(model, p, &info) != VPPS_OK || info.step > 1) continue;
         hash = vpps_hash_bytes(vpps_param_values(model, p), (size_t)info.count * info.rows * info.cols * sizeof(float),
                                hash + 1);
     }
@@ -195,17 +198,19 @@ vpps_status team_compare(team *t, const char *options, const corpus *c, vpps_mod
 int team_fail(team *t, vpps_status status) {
     char message[VPPS_MESSAGE_BYTES];
     snprintf(message, sizeof message, "%s", vpps_error_message());
-    /* the gradients of all are not finite, or made by other settings: all know */
+    /* a gradient that is not finite, or different settings: all processes know */
     const bool agreed = t->agreed || status == VPPS_NONFINITE || status == VPPS_STATE;
     if (!t->c || (agreed && !t->rank)) report_failure(status);
     if (!t->c || agreed) return EXIT_RUNTIME;
-    /* does not return in other processes than the first, if that one is there; a stall it has noticed itself, or it is it */
+    /* Does not return in other processes than the first, if the first is alive; a stalled process has noticed the stall
+     * itself, or caused it. */
     const bool lost = status == VPPS_STALL || status == VPPS_DEVICE;
     if (status != VPPS_STALL && !t->c->ended) t->c->table->tell(t->c, message);
     if (t->c->ended) {
-        /* all is said */
+        /* nothing left to report */
     } else if (lost && interrupted) {
-        /* another one ends since it was told to, as this one was: by a launcher, to which the first one's guard has said why */
+        /* another process ends because it was told to, as this one was: by a launcher, after the first guard reported
+         * why */
     } else if (strstr(message, "rank ")) {
         report_failure(status);
     } else {

@@ -1,4 +1,4 @@
-/* terminal.c - see terminal.h. */
+/* terminal.c - makes control characters visible. */
 #include "cli/terminal.h"
 #include "base/base.h"
 
@@ -6,7 +6,7 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
-/* A stream's descriptor, and the latest byte that went to it. */
+/* A stream's descriptor, and the latest byte written to it. */
 typedef struct guarded {
     int fd;
     unsigned char before;
@@ -14,7 +14,8 @@ typedef struct guarded {
 
 enum { MOST_VISIBLE = 3, HIGH = 0xc2 };
 
-/* As cat -v shows control characters, those of ISO 8859-1 (in UTF-8 HIGH and a byte) too; a byte HIGH waits for the next one. */
+/* Writes a byte as cat -v does, and control characters of ISO 8859-1 (in UTF-8 the byte HIGH and another one) in the
+ * same way; a byte HIGH waits for the next byte. */
 static size_t put_visible(unsigned char c, unsigned char before, char *to) {
     size_t n = 0;
     const bool high = before == HIGH && c >= 0x80 && c < 0xa0;
@@ -51,11 +52,11 @@ static ssize_t write_guarded(void *cookie, const char *bytes, size_t n) {
     return (ssize_t)n;
 }
 
-/* The stream itself where there is no memory for another. */
+/* Returns a stream that makes control characters visible; `stream` itself when out of memory. */
 static FILE *guard_stream(guarded *g, FILE *stream) {
     FILE *f = fopencookie(g, "w", (cookie_io_functions_t){.write = write_guarded});
     if (!f) return stream;
-    setvbuf(f, NULL, _IOLBF, 0); /* a process that is killed leaves no half a line before another one's message */
+    setvbuf(f, NULL, _IOLBF, 0); /* a killed process leaves no half line before another one's message */
     return f;
 }
 

@@ -1,4 +1,4 @@
-/* tokenize.c - see tokenize.h. */
+/* tokenize.c - splits text into words. */
 #include "cli/tokenize.h"
 #include "base/base.h"
 #include "io/text.h"
@@ -21,7 +21,7 @@ char *tokenize_line(const settings *s, const char *line, size_t len, size_t *wor
     return words;
 }
 
-/* Where the sentence of a labelled line begins: after its first tab, or, without one, at its end. */
+/* Returns where the sentence of a labelled line begins: after its first tab, or, without a tab, at its end. */
 static size_t sentence_at(const char *line, size_t len) {
     const char *tab = len ? memchr(line, '\t', len) : NULL;
     return tab ? (size_t)(tab - line) + 1 : len;
@@ -40,7 +40,7 @@ char *tokenize_labelled(const settings *s, const char *line, size_t len, size_t 
 
 /* ---------------------------------------------------------------- files */
 
-/* The lines of a text as `make` gives each of them. */
+/* Prints each line of a text as `make` converts it. */
 static vpps_status print_lines(const settings *s, const vpps_text *t,
                                char *(*make)(const settings *s, const char *line, size_t len, size_t *made_len),
                                FILE *to) {

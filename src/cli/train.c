@@ -1,8 +1,7 @@
 /* train.c - `vpps train`: epochs over shuffled examples, with evaluation, checkpoints, log and plot.
  *
- * vpps_fb only starts a batch, and returns the loss of the preceding batch: so the graph of one batch is built while the
- * device runs another. Only the end of an epoch, a checkpoint and an evaluation wait.
- */
+ * vpps_fb only starts a batch, and returns the loss of the preceding batch, so that the next graph is built while
+ * the device runs. Only the end of an epoch, a checkpoint and an evaluation wait. */
 #include "base/base.h"
 #include "cli/checkpoint.h"
 #include "cli/class_weights.h"
@@ -29,16 +28,16 @@
 
 #include <math.h>
 
-/* What the graphs of the first batches cost, which speaks for all. */
+/* The cost of the first batches' graphs, as a sample of all. */
 typedef struct run_cost {
     uint64_t sentences, batches, nodes;
     double flops, bytes;
 } run_cost;
 
-/* Counting stops early, so that it does not slow training down: it takes 7 ns a node. */
+/* The number of nodes after which counting stops, since it takes 7 ns per node. */
 enum { COUNTED_NODES = 500000 };
 
-/* Time of training, without evaluation and files, and what was trained in it. */
+/* A time, without evaluation and files, and the sentences trained up to it. */
 typedef struct clock_mark {
     uint64_t ns, sentences;
 } clock_mark;
@@ -53,30 +52,31 @@ typedef struct trainer {
     run_log log;
     plot plot;
     uint32_t *order;    /* the epoch's permutation of the training part */
-    uint32_t *costs;    /* of its examples: see team_costs */
-    uint32_t *own;      /* of a batch, this process's examples */
-    carry carry;        /* with --carry: what the streams of the training part have left */
-    char *options;      /* what all processes must have alike */
+    uint32_t *costs;    /* predicted cost per example (team_costs) */
+    uint32_t *own;      /* this process's examples of a batch */
+    carry carry;        /* --carry: states of the training part's streams */
+    char *options;      /* the options that must be equal in all processes */
     bool stop;          /* the processes have agreed to stop */
-    uint64_t batches;   /* of this run */
-    clock_mark started; /* the first of them is done: the engine has compiled, and measured its products */
-    bool measured;      /* so is the network as it is now */
-    bool saved;         /* by --save, with all that a resumed run needs */
-    double counts[2];   /* of the batch in flight, in this process: see session_backward */
-    int claims[5];      /* of the files that are written */
+    uint64_t batches;   /* batches of this run */
+    clock_mark started; /* end of the first batch, after which the engine is compiled and has measured products */
+    bool measured;      /* the current network has been measured */
+    bool saved;         /* --save has written the current state */
+    double counts[2];   /* counts of session_backward for the batch in flight, in this process */
+    int claims[5];      /* locks of the files that are written */
     size_t n_claims;
-    char *saved_to[2];     /* the names that the latest files of --save and --save-best have */
-    bool in_flight;        /* the latest batch's loss has not been taken yet */
-    uint32_t flight_batch; /* its number in the epoch, from 1 */
-    float flight_rate;     /* its learning rate */
-    uint64_t levels, steps, instructions, script_bytes; /* summed over batches */
-    uint64_t eval_ns;                                   /* spent on evaluation and files, to leave out of the rate */
-    uint64_t build_ns;                                  /* spent on building graphs */
+    char *saved_to[2];                                  /* latest file names of --save and --save-best */
+    bool in_flight;                                     /* the latest batch's loss is still to come */
+    uint32_t flight_batch;                              /* that batch's number in the epoch, from 1 */
+    float flight_rate;                                  /* that batch's learning rate */
+    uint64_t levels, steps, instructions, script_bytes; /* sums over batches */
+    uint64_t eval_ns;                                   /* time of evaluation and files, excluded from the rate */
+    uint64_t build_ns;                                  /* time of building graphs */
     run_cost cost;
     train_summary summary;
 } trainer;
 
-/* Examples of an update, which is a batch wherever batches are counted: --accumulate times --batch. */
+/* Returns the number of examples per update: --accumulate times --batch. Wherever batches are counted, this is a
+ * batch. */
 static uint32_t batch_examples(const trainer *t) {
     const uint64_t n = (uint64_t)t->s->batch * t->s->accumulate;
     return n < UINT32_MAX ? (uint32_t)n : UINT32_MAX;
@@ -89,14 +89,14 @@ static uint32_t batches_per_epoch(const trainer *t) {
 
 /* ---------------------------------------------------------------- set-up */
 
-/* The engine's own lines: above the progress bar, and in the log. */
+/* Shows a message of the engine above the progress bar, and logs it. */
 static void tell(void *context, const char *line) {
     trainer *t = context;
     progress_line(&t->progress, "%s", line);
     log_engine(&t->log, line); /* a log that cannot be written shows at the next batch */
 }
 
-/* A run that began at the same time must not replace this one's files. */
+/* Claims this run's files, so that a run that begins at the same time cannot replace them. */
 static vpps_status claim_files(trainer *t) {
     const char *const paths[] = {t->s->save, t->s->save_best, t->s->log, t->s->plot, t->s->trace};
     for (size_t i = 0; i < VPPS_COUNT(paths); i++)
@@ -118,7 +118,7 @@ static vpps_status open_files(trainer *t) {
     return VPPS_OK;
 }
 
-/* What is decided by dev needs one. */
+/* Checks that options that decide by dev have a dev part. */
 static vpps_status check_dev(const trainer *t) {
     const settings *s = t->s;
     const bool plateau = s->lr_schedule == SCHEDULE_PLATEAU;
@@ -130,7 +130,7 @@ static vpps_status check_dev(const trainer *t) {
                      corpus_name(s));
 }
 
-/* What a resumed run begins with. */
+/* Loads the state that a resumed run begins with. */
 static vpps_status take_up(trainer *t) {
     const char *path = t->s->resume;
     VPPS_TRY(checkpoint_check_data(path, t->s, &t->corpus));
@@ -141,7 +141,7 @@ static vpps_status take_up(trainer *t) {
                      t->position.batch, batches_per_epoch(t));
 }
 
-/* Has a signal come, to any of the processes? All learn it of the same batch. */
+/* Returns whether a signal has come to any of the processes; all learn so after the same batch. */
 static bool stopped(const trainer *t) { return t->team.c ? t->stop : interrupted; }
 
 static vpps_status make_room(trainer *t) {
@@ -180,7 +180,7 @@ static vpps_status open_trainer(trainer *t) {
     if (s->class_weights) VPPS_TRY(class_weights_tell(&t->session, &t->corpus, tell, t));
     const uint32_t n = t->corpus.split[SPLIT_TRAIN].n_examples;
     VPPS_TRY(make_room(t));
-    interrupt_install(); /* until here there is nothing to save: a signal ends the process */
+    interrupt_install(); /* nothing to save before this point: a signal ends the process */
 
     vpps_stats stats = {.size = sizeof stats};
     VPPS_TRY(vpps_handle_stats(t->session.handle, &stats));
@@ -220,7 +220,8 @@ static void close_trainer(trainer *t) {
 
 static clock_mark mark_now(const trainer *t) { return (clock_mark){vpps_now_ns() - t->eval_ns, t->summary.sentences}; }
 
-/* Sentences a second since then, without the start unless there was nothing else; NaN: there were none. */
+/* Returns sentences per second since `begin`, without the start of the run if possible; NaN: there were no
+ * sentences. */
 static double rate_since(const trainer *t, clock_mark begin) {
     const clock_mark now = mark_now(t);
     if (begin.ns < t->started.ns && t->started.sentences < now.sentences) begin = t->started;
@@ -232,7 +233,7 @@ static double mean_loss(const trainer *t) {
     return t->position.n_losses ? t->position.loss_sum / t->position.n_losses : NAN;
 }
 
-/* A batch's loss has come: into the mean, the log and the plot. */
+/* Adds a finished batch's loss to the mean, the log and the plot. */
 static vpps_status take_loss(trainer *t, float loss) {
     const uint32_t batch = t->flight_batch;
     t->in_flight = false;
@@ -246,7 +247,7 @@ static vpps_status take_loss(trainer *t, float loss) {
     return log_batch(&t->log, t->position.epoch + 1, batch, (double)loss, (double)t->flight_rate);
 }
 
-/* With --train-accuracy: how many positions the batch's examples had, in all processes, and how many were classified right. */
+/* --train-accuracy: adds the positions of the batch in all processes, and those classified right. */
 static vpps_status take_counts(trainer *t) {
     VPPS_TRY(team_sum(&t->team, 2, t->counts));
     t->position.right += (uint64_t)t->counts[0];
@@ -257,7 +258,7 @@ static vpps_status take_counts(trainer *t) {
 
 static double train_accuracy(const position *p) { return p->labelled ? (double)p->right / (double)p->labelled : NAN; }
 
-/* Waits for the batch in flight, if there is one. */
+/* Waits for the batch in flight, if any. */
 static vpps_status settle(trainer *t) {
     if (!t->in_flight) return VPPS_OK;
     float loss;
@@ -268,8 +269,8 @@ static vpps_status settle(trainer *t) {
 
 enum { SAVED_LAST, SAVED_BEST };
 
-/* NULL name: nothing is saved, but where tables are shared out this process has a part in what the first one writes. A file
- * with the epoch in its name is that of the epoch that has begun, if one has. */
+/* Writes a checkpoint. Without a name nothing is written, but if tables are divided among processes this one
+ * contributes to the file that the first process writes. "{epoch}" in a name is the current epoch. */
 static vpps_status save_to(trainer *t, const char *name, bool has_part, int which) {
     if (!name && has_part) return vpps_save(t->session.handle, "", NULL, 0);
     if (!name) return VPPS_OK;
@@ -287,14 +288,14 @@ static vpps_status save_to(trainer *t, const char *name, bool has_part, int whic
     return VPPS_OK;
 }
 
-/* One process writes, all wait. */
+/* Saves; one process writes, all wait. */
 static vpps_status save(trainer *t) {
     VPPS_TRY(save_to(t, t->s->save, t->team.saves, SAVED_LAST));
     t->saved = true;
     return team_meet(&t->team);
 }
 
-/* Adds what the batch costs, until enough nodes are counted. */
+/* Adds the cost of a batch, until enough nodes are counted. */
 static vpps_status count_cost(trainer *t, uint32_t sentences) {
     run_cost *c = &t->cost;
     if (c->nodes > COUNTED_NODES) return VPPS_OK;
@@ -308,7 +309,8 @@ static vpps_status count_cost(trainer *t, uint32_t sentences) {
     return VPPS_OK;
 }
 
-/* The graph of this process's part of n examples from number `first` of the epoch on; *loss is their sum over `in_batch`. */
+/* Builds the graph of this process's share of n examples from number `first` of the epoch on; *loss is their sum
+ * divided by `in_batch`. */
 static vpps_status build_graph(trainer *t, uint32_t first, uint32_t n, uint32_t in_batch, vpps_node *loss,
                                uint32_t *n_own) {
     const corpus_split *train = &t->corpus.split[SPLIT_TRAIN];
@@ -325,7 +327,7 @@ static vpps_status build_graph(trainer *t, uint32_t first, uint32_t n, uint32_t 
     return VPPS_OK;
 }
 
-/* The learning rate of the next batch, which is handed to the engine with those of --lr-of. */
+/* Sets the engine's learning rate for the next batch, and the rates of --lr-of. */
 static vpps_status set_rates(trainer *t, float *rate) {
     const session *x = &t->session;
     const position *p = &t->position;
@@ -342,7 +344,7 @@ static vpps_status set_rates(trainer *t, float *rate) {
     return VPPS_OK;
 }
 
-/* A graph was trained: notes what it took. */
+/* Adds the statistics of a trained graph. */
 static vpps_status count_graph(trainer *t, uint32_t examples) {
     vpps_stats stats = {.size = sizeof stats};
     VPPS_TRY(count_cost(t, examples));
@@ -354,7 +356,7 @@ static vpps_status count_graph(trainer *t, uint32_t examples) {
     return VPPS_OK;
 }
 
-/* Starts the batch of n examples from number `first` of the epoch on, and takes the loss of the one before. */
+/* Starts the batch of n examples from number `first` of the epoch on, and takes the preceding batch's loss. */
 static vpps_status step(trainer *t, uint32_t first, uint32_t n) {
     vpps_node loss;
     uint32_t n_own;
@@ -365,7 +367,7 @@ static vpps_status step(trainer *t, uint32_t first, uint32_t n) {
     return t->in_flight ? take_loss(t, stale) : VPPS_OK;
 }
 
-/* The same in graphs of --batch examples, whose gradients add up, and from which scores can be read. */
+/* Makes a step in graphs of --batch examples, whose gradients are accumulated, and from which scores can be read. */
 static vpps_status step_in_parts(trainer *t, uint32_t first, uint32_t n) {
     vpps_node loss;
     uint32_t n_own;
@@ -396,7 +398,7 @@ static vpps_status train_batch(trainer *t) {
     return VPPS_OK;
 }
 
-/* In which order the epoch takes the training part. */
+/* Sets the order in which the epoch takes the training part. */
 static vpps_status begin_epoch(trainer *t) {
     const corpus_split *train = &t->corpus.split[SPLIT_TRAIN];
     if (!t->s->net.carry) return corpus_shuffle(train, t->s->seed, t->position.epoch, t->order), VPPS_OK;
@@ -408,7 +410,7 @@ static vpps_status begin_epoch(trainer *t) {
 
 static bool at_limit(const trainer *t) { return t->s->max_batches && t->batches >= t->s->max_batches; }
 
-/* The rest of an epoch, or as much of it as the limits and signals leave. */
+/* Trains the rest of an epoch, as far as limits and signals allow. */
 static vpps_status train_epoch(trainer *t) {
     const corpus_split *train = &t->corpus.split[SPLIT_TRAIN];
     char label[32];
@@ -434,7 +436,7 @@ static vpps_status train_epoch(trainer *t) {
         }
     }
     VPPS_TRY(settle(t));
-    team_busy(&t->team, true); /* with files and measures, until the next epoch */
+    team_busy(&t->team, true); /* for writing files and measuring, until the next epoch */
     return VPPS_OK;
 }
 
@@ -444,7 +446,7 @@ static void forget_measures(trainer *t) {
     for (int i = 0; i < N_SPLITS; i++) t->summary.split[i].known = false;
 }
 
-/* Measures dev and test, all or, interrupted, nothing: `measured` says which. */
+/* Measures dev and test; if interrupted, keeps nothing. t->measured says which. */
 static vpps_status evaluate(trainer *t) {
     const uint64_t begin = vpps_now_ns();
     bool known = true;
@@ -452,7 +454,7 @@ static vpps_status evaluate(trainer *t) {
     for (int i = SPLIT_DEV; i <= SPLIT_TEST && known; i++) {
         if (!t->corpus.split[i].present) continue;
         VPPS_TRY(measure_part(&t->session, &t->corpus, &t->corpus.split[i], &interrupted, &t->summary.split[i]));
-        known = t->summary.split[i].known; /* the same in all processes */
+        known = t->summary.split[i].known; /* equal in all processes */
     }
     VPPS_TRY(vpps_trace_end(t->session.handle));
     t->eval_ns += vpps_now_ns() - begin;
@@ -462,7 +464,7 @@ static vpps_status evaluate(trainer *t) {
     return VPPS_OK;
 }
 
-/* A measurement goes into the curves, and its network into the file of --save-best if dev was never better: *best. */
+/* Adds a measurement to the curves, and sets *best if dev was never better, for --save-best. */
 static vpps_status take_measures(trainer *t, bool due, bool *best) {
     position *p = &t->position;
     for (int i = SPLIT_DEV; i <= SPLIT_TEST; i++) {
@@ -474,7 +476,7 @@ static vpps_status take_measures(trainer *t, bool due, bool *best) {
     return *best ? save_to(t, t->s->save_best, t->team.saves_best, SAVED_BEST) : VPPS_OK;
 }
 
-/* How many losses an example has, on average over this run, in all processes. */
+/* Computes the mean number of losses per example over this run, in all processes. */
 static vpps_status count_losses(trainer *t) {
     double sums[2] = {(double)t->session.trained_losses, (double)t->session.trained_examples};
     VPPS_TRY(team_sum(&t->team, 2, sums));
@@ -510,8 +512,8 @@ static void print_epoch(trainer *t, double loss, double rate) {
 
 static bool out_of_patience(const trainer *t) { return best_is_old(&t->position.best, t->s->patience); }
 
-/* After the last batch of an epoch. Once it is measured, if it is to be, the position moves to the next one, which a checkpoint then
- * names. Interrupted before, the position stays, so that a resumed run measures. */
+/* Ends an epoch after its last batch. Once the epoch is measured, if due, the position moves to the next epoch, for the
+ * checkpoint. If interrupted before, the position stays, so that a resumed run measures. */
 static vpps_status finish_epoch(trainer *t, double rate) {
     const double loss = mean_loss(t);
     position *p = &t->position;
@@ -585,7 +587,7 @@ static vpps_status summarize(trainer *t) {
     return t->team.rank ? VPPS_OK : report_train(u);
 }
 
-/* Together with the other processes of the run, if there are any: all or none of them begin. */
+/* Begins the run together with the other processes, if any: all begin or none does. */
 static vpps_status begin_run(trainer *t) {
     VPPS_TRY(team_open(&t->team, t->s));
     VPPS_TRY(team_agree(&t->team, open_trainer(t)));
@@ -608,8 +610,8 @@ static void tell_nothing_left(trainer *t) {
     tell(t, line);
 }
 
-/* The network that the run ends with is saved and measured. A measurement that a longer run would not have made is kept in the
- * file for a resumed run only where it is that of --save-best's file: else resuming makes no difference. */
+/* Saves and measures the final network. A measurement that a longer run would not have made goes into the checkpoint
+ * only if the network is --save-best's, so that resuming makes no difference. */
 static vpps_status conclude(trainer *t) {
     bool best;
     if (!t->saved) VPPS_TRY(save(t));
@@ -619,7 +621,7 @@ static vpps_status conclude(trainer *t) {
     if (!t->measured) return VPPS_OK;
     VPPS_TRY(take_measures(t, false, &best));
     double kept = t->s->save_best != NULL;
-    VPPS_TRY(team_sum(&t->team, 1, &kept)); /* the first process alone knows */
+    VPPS_TRY(team_sum(&t->team, 1, &kept)); /* only the first process knows */
     return best && kept > 0 ? save(t) : VPPS_OK;
 }
 

@@ -1,5 +1,5 @@
-/* tune.c - `vpps tune`: trains, on batches of the training data, until the fastest choices are found, at last of the number of groups
- * of virtual processors and of the policy. But for these, what is found is kept for later runs. */
+/* tune.c - `vpps tune`: trains on batches of the training data until the fastest choices are found, last of the number
+ * of groups of virtual processors and of the policy. All but these two are kept for later runs. */
 #include "base/base.h"
 #include "cli/commands.h"
 #include "cli/failure.h"
@@ -37,7 +37,7 @@ static vpps_status find_plan(tuner *t) {
     }
     float loss;
     const vpps_status status = vpps_sync_latest_loss(t->session.handle, &loss);
-    return status == VPPS_STATE ? VPPS_OK : status; /* the choice was known: no batch was run */
+    return status == VPPS_STATE ? VPPS_OK : status; /* the choice was known, so no batch ran */
 }
 
 static vpps_status tune(tuner *t, settings *s) {

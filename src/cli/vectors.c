@@ -1,11 +1,11 @@
-/* vectors.c - see vectors.h. */
+/* vectors.c - initialises embeddings with pretrained vectors. */
 #include "cli/vectors.h"
 #include "base/base.h"
 #include "io/file.h"
 
 bool vectors_wanted(const settings *s) { return s->vectors && !s->resume && !s->model; }
 
-/* Where the size of a network's embeddings is kept: some have no size but the hidden one. */
+/* Returns where the size of a network's embeddings is stored: `embed`, or `hidden` in networks without that option. */
 static uint32_t *size_of(settings *s, const char **option) {
     *option = "hidden";
     for (const option_row *o = s->network->options; o->name; o++) {
@@ -27,7 +27,8 @@ vpps_status vectors_set_size(settings *s) {
     return VPPS_OK;
 }
 
-/* Of a table that is shared out: what the file does not have keeps its first value, so the table is made whole for a moment. */
+/* Reads the vectors for a table that is divided among processes. Words without a vector keep their initial value, so
+ * the table is made whole for a moment. */
 static vpps_status read_shard(session *x, const corpus *c, const vpps_param_info *info, uint32_t size, float *values) {
     const size_t bytes = size * sizeof *values;
     float *whole = malloc((size_t)info->count * bytes);

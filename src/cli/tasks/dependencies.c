@@ -1,8 +1,8 @@
-/* dependencies.c - dependency trees of CoNLL-U: accuracy of words' relations to their heads, or of sentences' labels.
+/* dependencies.c - dependency trees of CoNLL-U: accuracy of words' relations to their heads, or of sentences'
+ * labels.
  *
- * Either every word has a label, its relation (DEPREL), or, with --sentence-label, the root of every sentence. A network reads words and
- * heads; what it says of a word follows from the words below that word.
- */
+ * Either every word has a label, its relation (DEPREL), or, with --sentence-label, the root of every sentence has
+ * one. A network reads words and heads; its prediction for a word depends on the word and its descendants. */
 #include "cli/tasks/dependencies.h"
 #include "base/base.h"
 #include "cli/answers.h"
@@ -42,14 +42,15 @@ static vpps_status generate(corpus *c, const settings *s, corpus_split *split, u
 
 /* ---------------------------------------------------------------- ids */
 
-/* The number of the word that is the only root. */
+/* Returns the number of the sentence's only root. */
 static uint32_t root_of(const vpps_sentence *x) {
     uint32_t k = 0;
     while (x->heads[k]) k++;
     return k;
 }
 
-/* Has word k of sentence i a label? *label: the network's; VPPS_NO_WORD for one that training did not have. */
+/* Returns whether word k of sentence i has a label. *label: its id in the network; VPPS_NO_WORD for a label unknown to
+ * training. */
 static bool label_of(const corpus_split *split, uint32_t i, uint32_t k, uint32_t *label) {
     const vpps_sentence x = vpps_sentences_get(split->sentences, i);
     const uint32_t own = x.tags ? x.tags[k] : x.heads[k] ? VPPS_NO_WORD : vpps_sentences_label(split->sentences, i);
@@ -65,7 +66,7 @@ static vpps_status example(corpus *c, const corpus_split *split, uint32_t i, net
     x->sentence = (vpps_sentence){scratch->words, scratch->tags, sentence.n_words, sentence.heads};
     x->label = VPPS_NO_WORD;
     for (uint32_t k = 0; k < sentence.n_words; k++) {
-        if (label_of(split, i, k, &scratch->tags[k])) x->label = 0; /* is anything labelled? */
+        if (label_of(split, i, k, &scratch->tags[k])) x->label = 0; /* 0: something is labelled */
     }
     return VPPS_OK;
 }
@@ -95,11 +96,11 @@ static vpps_status measure(session *x, corpus *c, corpus_split *split, const vol
 
 /* ---------------------------------------------------------------- prediction */
 
-/* What the network says of a sentence: of each word, or (sentence labels) of the root. */
+/* The network's predictions for a sentence: for each word, or (sentence labels) for the root. */
 typedef struct said {
     const corpus *c;
     const float *const *logits;
-    const char *label; /* the name of the comment that labels sentences; NULL: relations */
+    const char *label; /* name of the comment that labels sentences; NULL: relations */
     uint32_t root;
 } said;
 
@@ -107,30 +108,30 @@ static const char *class_of(const said *y, uint32_t k) {
     return vpps_vocab_word(y->c->vocab[VOCAB_CLASSES], likeliest_class(y->logits[k], y->c->classes));
 }
 
-/* Is it the line of a word: is its ID a plain number? */
+/* Returns whether a line is a word's: its ID is a plain number. */
 static bool is_word(const vpps_line *line) {
     const char *at = vpps_skip_blanks(line->begin, line->end), *p = at;
     while (p < line->end && *p >= '0' && *p <= '9') p++;
     return p > at && vpps_skip_blanks(p, line->end) > p;
 }
 
-/* A word's line with another DEPREL. */
+/* Prints a word's line with another DEPREL. */
 static void print_word(FILE *f, const vpps_line *line, const char *relation) {
     enum { DEPREL = 8 };
     const char *at = line->end;
     size_t n = 0;
     vpps_columns_find('\t', line->begin, (size_t)(line->end - line->begin), DEPREL, &at,
-                      &n); /* it was read, so it is there */
+                      &n); /* the column exists, since it was read */
     fprintf(f, "%.*s%s%.*s", (int)(at - line->begin), line->begin, relation, (int)(line->next - at - n), at + n);
 }
 
-/* The lines of a sentence with the network's labels in place of theirs; their ends stay. */
+/* Prints the lines of a sentence with the network's labels in place of their own; line ends stay. */
 static vpps_status answer_lines(answers *a, const corpus_split *split, const said *y, uint32_t i) {
     const vpps_text t = task_text_of(split, i);
     bool begun = false;
     uint32_t k = 0;
     for (vpps_line line = {0}; vpps_text_next_line(&t, &line);) {
-        if (!begun && *line.begin != '#') { /* comments stand before the words */
+        if (!begun && *line.begin != '#') { /* comments come before the words */
             begun = true;
             if (y->label)
                 fprintf(a->file, "# %s = %s%.*s", y->label, class_of(y, y->root), (int)(line.next - line.end),

@@ -1,9 +1,8 @@
-/* dependencies_generate.c - dependency trees of a small language, in CoNLL-U, for networks to learn when no data is at hand.
+/* dependencies_generate.c - generates dependency trees of a small language, in CoNLL-U.
  *
- * What a word is to its head follows from the words below it: a noun's particle (ga, wo, ni, de, no; "and" of another noun), or the
- * word that a clause begins with (that, because; the main clause has none). A sentence's polarity is negative where "not" stands
- * below the main verb itself: in the clauses within it does not count.
- */
+ * A word's relation to its head depends on the word's descendants: a noun's particle (ga, wo, ni, de, no; "and" of a
+ * further noun), or the first word of a clause (that, because; the main clause has none). A sentence's polarity is
+ * negative if "not" depends directly on the main verb; "not" in inner clauses does not count. */
 #include "base/base.h"
 #include "cli/tasks/dependencies.h"
 
@@ -11,7 +10,7 @@ enum { MOST_WORDS = 1024, MOST_DEPTH = 2 }; /* a sentence of that depth has fewe
 
 typedef struct node {
     const char *word, *relation;
-    uint32_t head; /* from 1; 0: the root */
+    uint32_t head; /* number of the head, from 1; 0: root */
 } node;
 
 typedef struct sentence {
@@ -23,7 +22,7 @@ typedef struct sentence {
 
 static uint32_t below(sentence *s, uint32_t n) { return vpps_random_below(s->random, n); }
 
-/* The word's number, from 1. */
+/* Adds a word and returns its number, from 1. */
 static uint32_t add(sentence *s, const char *word, const char *relation) {
     s->words[s->n++] = (node){word, relation, 0};
     return s->n;
@@ -31,7 +30,7 @@ static uint32_t add(sentence *s, const char *word, const char *relation) {
 
 static void add_clause(sentence *s, const char *mark, const char *relation, uint32_t depth, uint32_t *verb);
 
-/* A noun with all that is below it; *noun is its number. */
+/* Adds a noun with all its dependents; *noun is its number. */
 static void add_noun(sentence *s, const char *particle, const char *relation, uint32_t depth, uint32_t *noun) {
     static const char *const nouns[] = {"dog",   "cat",    "child",   "bird", "house",
                                         "river", "letter", "teacher", "road", "song"};
@@ -50,7 +49,7 @@ static void add_noun(sentence *s, const char *particle, const char *relation, ui
     for (uint32_t i = 0; i < n; i++) s->words[parts[i] - 1].head = *noun;
 }
 
-/* A clause; *verb is the number of its verb. mark NULL: it is the main one. */
+/* Adds a clause; *verb is the number of its verb. mark NULL: the main clause. */
 static void add_clause(sentence *s, const char *mark, const char *relation, uint32_t depth, uint32_t *verb) {
     static const char *const verbs[] = {"sees", "finds", "gives", "likes", "carries", "forgets", "paints", "hears"};
     static const struct {

@@ -47,7 +47,7 @@ static vpps_status learn(corpus *c, const settings *s) {
     return tags_learn_sentences(c, s);
 }
 
-/* Edges whose type training did not have. */
+/* Notes edges whose type is unknown to training. */
 static void note_types(corpus *c, const corpus_split *split) {
     const vpps_edge_lists *e = split->edge_lists;
     size_t n = 0, first = 0;
@@ -68,12 +68,12 @@ static vpps_status map(corpus *c, const settings *s, corpus_split *split) {
     return VPPS_OK;
 }
 
-/* The network's class for a label of the split; VPPS_NO_WORD: there is none, or one that training did not have. */
+/* Returns the network's class for a label of the split; VPPS_NO_WORD: no label, or one unknown to training. */
 static uint32_t class_of_label(const corpus_split *split, uint32_t label) {
     return label == VPPS_NO_WORD ? label : split->ids[VOCAB_CLASSES][label];
 }
 
-/* The edges of types that the network knows. */
+/* Copies the edges whose types the network knows. */
 static vpps_status copy_edges(corpus *c, const corpus_split *split, uint32_t i, net_example *x) {
     const struct vpps_edge_list *g = &split->edge_lists->graphs[i];
     corpus_scratch *scratch = &c->scratch;
@@ -97,19 +97,20 @@ static vpps_status example(corpus *c, const corpus_split *split, uint32_t i, net
     x->sentence = (vpps_sentence){.words = scratch->words, .n_words = nodes.n_words};
     x->numbers = e->numbers ? e->values + e->graphs[i].first_node * e->numbers : NULL;
     x->label = vpps_sentences_label(split->sentences, i);
-    if (x->label != VPPS_NO_WORD) /* c->classes: a label that training did not have */
+    if (x->label != VPPS_NO_WORD) /* c->classes: a label unknown to training */
         x->label = vpps_min_u32(class_of_label(split, x->label), c->classes);
     if (!nodes.tags) return VPPS_OK;
     VPPS_TRY(task_copy_ids(&scratch->tags, nodes.tags, nodes.n_words, NULL));
     for (uint32_t k = 0; k < nodes.n_words; k++) {
-        if (nodes.tags[k] != VPPS_NO_WORD) x->label = 0; /* is anything labelled? */
+        if (nodes.tags[k] != VPPS_NO_WORD) x->label = 0; /* 0: something is labelled */
         scratch->tags[k] = class_of_label(split, nodes.tags[k]);
     }
     x->sentence.tags = scratch->tags;
     return VPPS_OK;
 }
 
-/* To train, a label that is known; to measure, any label: one that training did not have is never right. */
+/* Returns whether a graph has a label that can be used: a known one for training, any for measuring, where unknown
+ * labels count as wrong. */
 static bool usable(const net_example *x, const settings *s, bool training) {
     bool known = !x->sentence.tags && x->label < s->net.classes;
     if (!training) return x->label != VPPS_NO_WORD;
@@ -138,14 +139,14 @@ static vpps_status measure(session *x, corpus *c, corpus_split *split, const vol
 
 /* ---------------------------------------------------------------- prediction */
 
-/* A line with the network's label in place of its own, which is at label .. end. */
+/* Prints a line with the network's label in place of its own, which is label .. end. */
 static void print_labelled(FILE *f, const vpps_line *line, const char *label, const char *end, const char *said) {
     const bool had = label < end;
     fprintf(f, "%.*s%s%s%.*s", (int)(label - line->begin), line->begin, had ? "" : " ", said, (int)(line->next - end),
             end);
 }
 
-/* The lines of a graph with the network's labels in place of theirs; their ends stay. */
+/* Prints the lines of a graph with the network's labels in place of their own; line ends stay. */
 static vpps_status answer_lines(answers *a, const corpus *c, const corpus_split *split, const float *const *logits,
                                 uint32_t i, bool of_graph) {
     const vpps_text t = task_text_of(split, i);

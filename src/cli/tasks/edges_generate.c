@@ -1,9 +1,9 @@
-/* edges_generate.c - graphs for networks to learn when no data is at hand, whose labels are known from typed neighbours two steps away.
+/* edges_generate.c - generates graphs whose labels depend on typed neighbours two steps away.
  *
- * Each node has a colour, one edge "owner" to another node and one edge "next" to another; some edges "near" tell nothing. A node's label
- * is the colour of its owner's next node; nodes whose owner's next is white have none. The first node is white, and the graph's label is
- * that of its owner's next. Numbers, where nodes have some, tell nothing.
- */
+ * Each node has a colour, an edge "owner" to another node, and an edge "next" to another node; further edges "near"
+ * carry no information. A node's label is the colour of its owner's next node; if that node is white, the label is
+ * missing. The first node is white, and the graph's label is the colour of its owner's next node. Features of nodes,
+ * if any, carry no information. */
 #include "base/base.h"
 #include "cli/tasks/edges.h"
 
@@ -11,12 +11,12 @@ enum { FEWEST = 3, MOST = 14 };
 
 static const char *const colours[] = {"white", "red", "green", "blue", "black"};
 
-/* Another node. */
+/* Draws another node than `node`. */
 static uint32_t other(uint64_t *random, uint32_t node, uint32_t n) {
     return (node + 1 + vpps_random_below(random, n - 1)) % n;
 }
 
-/* Another one of a colour, not the first; there must be one. */
+/* Draws another node that has a colour, so not the first one; there must be one. */
 static uint32_t other_coloured(uint64_t *random, uint32_t node, uint32_t n) {
     const uint32_t to = 1 + vpps_random_below(random, n - 1);
     return to != node ? to : node + 1 < n ? node + 1 : node - 1;

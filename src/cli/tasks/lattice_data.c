@@ -1,4 +1,4 @@
-/* lattice_data.c - see lattice_data.h. */
+/* lattice_data.c - ids of characters and words in lattices. */
 #include "cli/tasks/lattice_data.h"
 #include "base/base.h"
 #include "cli/tasks/words.h"
@@ -31,7 +31,7 @@ vpps_status lattice_build(const corpus *c, corpus_split *split) {
     return vpps_lattices_build(split->lattices, split->sentences, c->vocab[VOCAB_LEXICON]);
 }
 
-/* By how many arcs of the training part have each id. */
+/* Makes a vocabulary by the number of arcs in the training part that have each id. */
 static vpps_status learn_vocab(corpus *c, const settings *s, int which) {
     const corpus_split *train = &c->split[SPLIT_TRAIN];
     const vpps_vocab *names = lattice_names(c, train, which);

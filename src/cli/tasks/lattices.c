@@ -1,8 +1,7 @@
-/* lattices.c - lattices with a tag for every character: entities' F1.
+/* lattices.c - lattices with a tag for every character: F1 of entities.
  *
- * Files hold sentences of tagged characters, from which a lexicon (--lexicon) makes lattices; or, without one, lattices of
- * ids, whose tags are numbers.
- */
+ * Files hold sentences of tagged characters, which a lexicon (--lexicon) turns into lattices; or, without a lexicon,
+ * lattices of ids, whose tags are numbers. */
 #include "base/base.h"
 #include "cli/answers.h"
 #include "cli/corpus_notes.h"
@@ -14,7 +13,7 @@
 
 /* ---------------------------------------------------------------- reading */
 
-/* Once: what a checkpoint has, or the file. */
+/* Reads the lexicon once, unless the checkpoint has it. */
 static vpps_status read_lexicon(corpus *c, const char *path) {
     VPPS_FREED char *text = NULL;
     size_t len;
@@ -25,7 +24,7 @@ static vpps_status read_lexicon(corpus *c, const char *path) {
     return vpps_lexicon_read_text(c->vocab[VOCAB_LEXICON], path, text, len);
 }
 
-/* A lexicon of another language or encoding finds nothing. */
+/* Warns if the lexicon finds no words, as one of another language or encoding. */
 static void note_no_words(corpus *c, const settings *s, const corpus_split *split) {
     if (split != &c->split[SPLIT_TRAIN] || vpps_lattices_words(split->lattices) > 0) return;
     corpus_note(
@@ -36,7 +35,7 @@ static void note_no_words(corpus *c, const settings *s, const corpus_split *spli
         VPPS_LATTICE_WORD_MAX);
 }
 
-/* Ids are rows of tables, up to the largest one: a damaged file must not take all memory. */
+/* Ids become rows of tables, up to the largest id; the limit keeps a damaged file from taking all memory. */
 static vpps_status read_ids(corpus_split *split, const task_text *text) {
     const uint32_t limit = 1u << 22;
     if (!split->lattices) VPPS_TRY(vpps_lattices_create(&split->lattices));
@@ -85,7 +84,7 @@ static vpps_status learn(corpus *c, const settings *s) {
 static vpps_status map(corpus *c, const settings *s, corpus_split *split) {
     const vpps_vocab *tags = lattice_names(c, split, VOCAB_CLASSES);
     (void)s;
-    if (vpps_vocab_size(tags) > 0) { /* plain text has none */
+    if (vpps_vocab_size(tags) > 0) { /* plain text has no tags */
         VPPS_TRY(task_map_ids(split, VOCAB_CLASSES, tags, c->vocab[VOCAB_CLASSES], VPPS_NO_WORD));
     }
     return lattice_map(c, split);
@@ -105,7 +104,7 @@ static vpps_status example(corpus *c, const corpus_split *split, uint32_t i, net
     return VPPS_OK;
 }
 
-/* A file may hold a lattice of no characters. */
+/* Returns whether a lattice has characters. */
 static bool usable(const net_example *x, const settings *s, bool training) {
     (void)s;
     (void)training;
@@ -124,7 +123,7 @@ static vpps_status measure(session *x, corpus *c, corpus_split *split, const vol
     return tags_measure(x, c, split, lattice_names(c, split, VOCAB_CLASSES), gold, stop, m);
 }
 
-/* Lattices of ids have no words, only tags; plain text has no tags. */
+/* Returns a lattice as a tagged sentence. Lattices of ids have only tags, no words; plain text has no tags. */
 static tags_sentence sentence_of(const corpus *c, const corpus_split *split, uint32_t i) {
     const vpps_vocab *tags = lattice_names(c, split, VOCAB_CLASSES);
     tags_sentence tagged = {.lines = split->sentences, .i = i};

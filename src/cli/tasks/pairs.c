@@ -1,7 +1,6 @@
-/* pairs.c - sentences and their translations, of words or (task_lattice_pairs) of lattices: BLEU.
+/* pairs.c - sentences and their translations, from words or (task_lattice_pairs) from lattices: BLEU.
  *
- * A lattice is made of a source sentence's characters; the words of the training part's sources are its lexicon.
- */
+ * A lattice is made from a source sentence's characters; its lexicon is the words of the training part's sources. */
 #include "base/base.h"
 #include "cli/answers.h"
 #include "cli/corpus_form.h"
@@ -21,7 +20,7 @@ static const char *word_at(const vpps_sentences *s, uint32_t i, uint32_t k) {
     return vpps_vocab_word(vpps_sentences_vocab(s), vpps_sentences_get(s, i).words[k]);
 }
 
-/* The same sentences, every character a word. No sentence is empty. */
+/* Makes sentences whose words are the characters of other sentences. No sentence is empty. */
 static vpps_status spell_out(const vpps_sentences *words, vpps_sentences *characters) {
     const uint32_t n = vpps_sentences_size(words);
     size_t bytes = n + 1;
@@ -60,7 +59,7 @@ static vpps_status read_pairs(corpus *c, const settings *s, corpus_split *split,
     return read_words(c, split, split->sentences, text, target);
 }
 
-/* Words for the lexicon. */
+/* Adds words to the lexicon. */
 static vpps_status add_words(vpps_vocab **lexicon, const vpps_vocab *words) {
     if (!*lexicon) VPPS_TRY(vpps_vocab_create(lexicon));
     for (uint32_t i = 0; i < vpps_vocab_size(words); i++) {
@@ -79,7 +78,7 @@ static vpps_status read_lattice_pairs(corpus *c, const settings *s, corpus_split
     return read_words(c, split, split->words, text, target);
 }
 
-/* The training part is read first, so that the lexicon is its. */
+/* Makes the lattices of a part. The training part comes first, so that the lexicon has its words. */
 static vpps_status finish_lattice_pairs(corpus *c, const settings *s, corpus_split *split) {
     (void)s;
     const bool training = split == &c->split[SPLIT_TRAIN] && !c->vocab[VOCAB_WORDS];
@@ -123,8 +122,8 @@ static vpps_status learn(corpus *c, const settings *s) {
     return task_cut_words(c, &c->vocab[VOCAB_WORDS], train->sentences, s->min_count, false);
 }
 
-/* Of the part's examples, or, NULL, of all that were read, how many have a target of four words, besides the end word: without one
- * no translation has a BLEU but 0. */
+/* Returns how many of the given examples (NULL: of all that were read) have a target of at least four words, end word
+ * excluded: without any, BLEU is always 0. */
 static uint64_t count_long(const corpus_split *split, const uint32_t *examples, uint32_t n) {
     uint64_t found = 0;
     for (uint32_t i = 0; i < n; i++) found += vpps_sentences_get(split->target, examples ? examples[i] : i).n_words > 4;
@@ -196,14 +195,14 @@ static vpps_status translate(session *x, corpus *c, const corpus_split *split, c
                        .instance = x->net,
                        .classes = c->classes,
                        .end_word = end_word(c),
-                       .by_host = s->command == COMMAND_TRAIN, /* whose batches may need the whole pool */
+                       .by_host = s->command == COMMAND_TRAIN, /* while training, batches may need the whole pool */
                        .options = {s->beam, s->max_words, s->length_penalty, n_best}};
     source_list list = {c, s->network->kind, split, examples};
     return decode_batch(&d, n, source, &list, out);
 }
 
-/* Compared as words of the reference's text: an unknown word, which is printed as <unk>, matches where the reference says
- * <unk> itself, and no other word. */
+/* Compares translations as words of the reference's text: an unknown word, printed as <unk>, matches only where the
+ * reference has <unk>. */
 static vpps_status add_to_bleu(vpps_bleu *b, const corpus_split *split, const uint32_t *examples, uint32_t n,
                                const decoded *d, const uint32_t *ids, uint32_t *hypothesis) {
     for (uint32_t i = 0; i < n; i++) {
@@ -224,7 +223,7 @@ static vpps_status measure_bleu(session *x, corpus *c, corpus_split *split, cons
         const uint32_t n = vpps_min_u32(batch, split->n_examples - i);
         decoded d = {0};
         status = translate(x, c, split, split->examples + i, n, 1, &d);
-        if (status == VPPS_NONFINITE) { /* the measures say so; other processes go on measuring */
+        if (status == VPPS_NONFINITE) { /* the measures say so; other processes continue measuring */
             x->nonfinite = true;
             status = VPPS_OK;
             continue;
@@ -266,7 +265,7 @@ static void put_translation(FILE *f, const corpus *c, const decoded *d, size_t k
         fprintf(f, "%s%s", w > d->first[k] ? " " : "", vpps_vocab_word(c->vocab[VOCAB_CLASSES], d->words[w]));
 }
 
-/* With what it is ranked by. NULL: out of memory. */
+/* Returns a translation and its score, NULL when out of memory. */
 static json_t *translation_json(const corpus *c, const decoded *d, size_t k) {
     char *text = NULL;
     size_t bytes = 0;
@@ -280,8 +279,8 @@ static json_t *translation_json(const corpus *c, const decoded *d, size_t k) {
     return o;
 }
 
-/* The best translation of source i, without its end word; as JSON with its score, with --top the best ones, and with --gold the
- * log-probability of the target that the text has. */
+/* Prints the best translation of source i without its end word; in JSON with its score, with --top the n best ones, and
+ * with --gold the log-probability of the text's own target. */
 static vpps_status answer(answers *a, const corpus *c, const decoded *d, uint32_t i, const double *gold) {
     if (!a->json) {
         put_translation(a->file, c, d, d->of[i]);
@@ -294,7 +293,7 @@ static vpps_status answer(answers *a, const corpus *c, const decoded *d, uint32_
     return o ? answers_end_json(a, o) : vpps_fail(VPPS_MEMORY, "no memory for a translation");
 }
 
-/* Log-probabilities of the targets, their end words counted; to be freed. */
+/* Computes the log-probabilities of the targets, end words included; the caller frees *scores. */
 static vpps_status score_targets(session *x, corpus *c, const corpus_split *split, const uint32_t *examples, uint32_t n,
                                  double **scores) {
     float *means = malloc((n + (size_t)1) * sizeof *means);

@@ -1,4 +1,4 @@
-/* sentences.c - sentences with a label each: accuracy. A file's lines are a label, a tab and a sentence. */
+/* sentences.c - sentences with one label each: accuracy. A file's lines are a label, a tab and a sentence. */
 #include "base/base.h"
 #include "cli/answers.h"
 #include "cli/corpus_form.h"
@@ -49,8 +49,8 @@ static vpps_status read_part(corpus *c, const settings *s, corpus_split *split, 
     return vpps_sentences_read_labelled_text(split->sentences, text->name, text->text, text->len);
 }
 
-/* Signs, often few and never none, and whether the pluses among them are even or odd: text as it is read. The parity task of
- * Graves 2016, section 3.1, whose network is given all signs at once; here they are a sentence's words. */
+/* Generates sentences of signs, labelled by whether the number of pluses is even or odd: the parity task of Graves
+ * 2016, section 3.1. There the network gets all signs at once; here signs are words. Short sentences are frequent. */
 static vpps_status generate_parity(vpps_sentences *to, uint64_t seed, uint32_t n) {
     enum { MOST_SIGNS = 16 };
     VPPS_FREED char *text = NULL;
@@ -81,7 +81,7 @@ static vpps_status generate(corpus *c, const settings *s, corpus_split *split, u
 
 /* ---------------------------------------------------------------- ids */
 
-/* The network's label of sentence i; VPPS_NO_WORD: it has none, or one that training did not have. */
+/* Returns the network's label of sentence i; VPPS_NO_WORD: no label, or one unknown to training. */
 static uint32_t label_of(const corpus_split *split, uint32_t i) {
     const uint32_t label = vpps_sentences_label(split->sentences, i);
     return label == VPPS_NO_WORD ? label : split->ids[VOCAB_CLASSES][label];
@@ -110,7 +110,7 @@ static vpps_status measure(session *x, corpus *c, corpus_split *split, const vol
     return measure_accuracy(x, a, 0, m);
 }
 
-/* The label that sentence i has in its text; NULL: it has none. */
+/* Returns the label in sentence i's text, NULL if there is none. */
 static const char *gold_label(const corpus_split *split, uint32_t i) {
     const uint32_t label = vpps_sentences_label(split->sentences, i);
     const char *name =
@@ -118,7 +118,7 @@ static const char *gold_label(const corpus_split *split, uint32_t i) {
     return name && strcmp(name, "_") != 0 ? name : NULL;
 }
 
-/* In the form that is read: the label (before it, with a->gold, that of the text), a tab, the sentence. */
+/* Prints answers in the input's format: the label (with a->gold the text's label before it), a tab, the sentence. */
 static vpps_status predict(session *x, corpus *c, corpus_split *split, uint32_t first, uint32_t n, answers *a) {
     VPPS_CLOSED_BY(position_logits_free) position_logits p = {0};
     VPPS_TRY(session_logits(x, c, split, split->examples + first, n, NET_HEADS_ALL, &p));

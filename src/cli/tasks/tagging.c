@@ -1,7 +1,6 @@
-/* tagging.c - sentences with a tag for every word: entities' F1.
+/* tagging.c - sentences with a tag for every word: F1 of entities.
  *
- * Files hold word|TAG lines (WikiNER), or the columns of the CoNLL shared tasks: what the first line looks like.
- */
+ * Files hold word|TAG lines (WikiNER), or the columns of the CoNLL shared tasks. */
 #include "base/base.h"
 #include "cli/answers.h"
 #include "cli/session.h"
@@ -29,7 +28,8 @@ static vpps_status generate(corpus *c, const settings *s, corpus_split *split, u
 
 /* ---------------------------------------------------------------- ids */
 
-/* The characters of the training part's words; what occurs once is what <unk>'s embedding is trained on. */
+/* Makes the vocabulary of characters in the training part's words; characters that occur once train <unk>'s
+ * embedding. */
 static vpps_status learn_characters(corpus *c, const vpps_vocab *words) {
     vpps_spellings *spellings;
     VPPS_TRY(vpps_spellings_create(&spellings, words));
@@ -59,7 +59,7 @@ static vpps_status map(corpus *c, const settings *s, corpus_split *split) {
     return task_map_ids(split, VOCAB_CHARACTERS, vpps_spellings_vocab(split->spellings), c->vocab[VOCAB_CHARACTERS], 0);
 }
 
-/* The words that the vocabulary does not have are spelled. */
+/* Adds the spellings of the words that the vocabulary does not have. */
 static vpps_status spell(corpus *c, const corpus_split *split, const vpps_sentence *sentence, net_example *x) {
     corpus_scratch *scratch = &c->scratch;
     size_t n_characters = 0;

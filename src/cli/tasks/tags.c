@@ -1,4 +1,4 @@
-/* tags.c - tags as classes, and how they are measured: see tags.h. */
+/* tags.c - learns, measures and prints tags. */
 #include "cli/tasks/tags.h"
 #include "base/base.h"
 #include "cli/answers.h"
@@ -33,7 +33,8 @@ vpps_status tags_map_sentences(corpus *c, const settings *s, corpus_split *split
 
 /* ---------------------------------------------------------------- measuring */
 
-/* The network's tags, and after them those that only this split has. ids: the split's -> these. */
+/* Makes a vocabulary of the network's tags followed by the tags that only this split has; ids maps the split's tags to
+ * it. */
 static vpps_status all_tags(const corpus *c, const vpps_vocab *split_tags, vpps_vocab **out, uint32_t **ids) {
     VPPS_TRY(task_copy_vocab(out, c->vocab[VOCAB_CLASSES]));
     for (uint32_t i = 0; i < vpps_vocab_size(split_tags); i++) {
@@ -47,7 +48,7 @@ static vpps_status all_tags(const corpus *c, const vpps_vocab *split_tags, vpps_
 typedef struct tag_counter {
     vpps_vocab *tags;
     uint32_t *ids;
-    vpps_f1 *f1; /* NULL: the tags are no chunks */
+    vpps_f1 *f1; /* NULL: tags are not tags of chunks */
     uint32_t *own_gold, *own_predicted;
     accuracy words;
     const uint32_t *(*gold)(const corpus_split *split, uint32_t i, uint32_t *n);
@@ -72,7 +73,7 @@ static vpps_status count(void *context, const corpus_split *split, uint32_t i, c
     if (!VPPS_RESERVE(t->own_predicted, (size_t)*n + 1)) { return vpps_fail(VPPS_MEMORY, "no memory for %u tags", *n); }
     for (uint32_t k = 0; k < *n; k++) {
         t->own_predicted[k] = (uint32_t)predicted[k];
-        /* tags that the network does not know have the numbers after its own */
+        /* tags unknown to the network have the numbers after its own */
         accuracy_count(&t->words, t->own_gold[k], t->own_predicted[k]);
     }
     return t->f1 ? vpps_f1_add(t->f1, *n, t->own_gold, t->own_predicted) : VPPS_OK;
@@ -105,7 +106,7 @@ vpps_status tags_measure(session *x, corpus *c, corpus_split *split, const vpps_
     x->chain = NULL;
     chain_close(&chain);
     if (status == VPPS_OK) status = take_measures(x, &t, m);
-    if (x->classes && t.f1) { /* which needs the tags' words */
+    if (x->classes && t.f1) { /* needs the tags' names */
         x->classes->chunks = t.f1;
         x->classes->tags = t.tags;
         t.f1 = NULL;
@@ -117,7 +118,7 @@ vpps_status tags_measure(session *x, corpus *c, corpus_split *split, const vpps_
 
 /* ---------------------------------------------------------------- prediction */
 
-/* The tag that word k has in its text; NULL: it has none. */
+/* Returns the tag of word k in its text, NULL if it has none. */
 static const char *gold_tag(const tags_sentence *x, uint32_t k) {
     const char *tag = x->gold ? vpps_vocab_word(x->gold, x->gold_ids[k]) : NULL;
     return tag && strcmp(tag, "_") != 0 ? tag : NULL;
@@ -140,7 +141,7 @@ static vpps_status answer_json(answers *a, const corpus *c, const tags_sentence 
     return answers_end_json(a, o);
 }
 
-/* With the probability of each word's tag whatever the others are, in the place of what its logits say. */
+/* Prints an answer whose scores are the marginal probabilities of the words' tags. */
 static vpps_status answer_chain(answers *a, const corpus *c, const tags_sentence *x, const tag_chain *chain,
                                 const float *const *logits, const int32_t *tags) {
     float *log_p = malloc(((size_t)x->n * c->classes + 1) * sizeof *log_p);
@@ -153,7 +154,7 @@ static vpps_status answer_chain(answers *a, const corpus *c, const tags_sentence
     return status;
 }
 
-/* In the form that is read, or as rows. */
+/* Prints an answer in the input's format, or as rows. */
 static vpps_status answer_plain(answers *a, const corpus *c, const tags_sentence *x, const int32_t *tags) {
     for (uint32_t k = 0; k < x->n; k++) {
         const char *word = x->words ? vpps_vocab_word(x->words, x->ids[k]) : "", *gold = gold_tag(x, k);

@@ -1,5 +1,5 @@
-/* tags_read.c - which of the forms of tagged sentences a text has: word|TAG lines, columns, CoNLL-U. The whole text is
- * looked at. */
+/* tags_read.c - finds which format of tagged sentences a text has, word|TAG lines, columns or CoNLL-U, by the whole
+ * text. */
 #include "base/base.h"
 #include "cli/corpus_notes.h"
 #include "cli/input.h"
@@ -11,7 +11,7 @@
 
 /* ---------------------------------------------------------------- columns that were asked for */
 
-/* A column's number, from 1, or its name. */
+/* Takes an option's column: its number, from 1, or its name. */
 static vpps_status take_column(const char *option, const char *given, uint32_t *number, const char **name) {
     char *end;
     if (!given) return VPPS_OK;
@@ -29,7 +29,7 @@ static vpps_status take_column(const char *option, const char *given, uint32_t *
 
 /* ---------------------------------------------------------------- what a text looks like */
 
-#define MOST_BARS 8u /* of a token's columns */
+#define MOST_BARS 8u /* most '|' of a token that are counted */
 
 typedef struct look {
     uint64_t words, lines; /* words: runs without white space */
@@ -42,12 +42,14 @@ typedef struct look {
     uint64_t with_bars[MOST_BARS];  /* how many words have so many '|' that part columns */
     uint32_t first_line[MOST_BARS]; /* of these, the first one's */
     bool tabs, conllu, plus;        /* tabs: in every line that may have columns */
-    bool numbers; /* so far every line begins with its number: from 0 or 1 in every sentence, or in all */
-    uint32_t number, first_number; /* the latest; the line of the first */
-    uint64_t n_following;          /* lines with the number that follows the one before */
+    /* So far every line begins with its number, which restarts at 0 or 1 in every sentence, or never. */
+    bool numbers;
+    uint32_t number, first_number; /* the latest line's number; that of the first line */
+    uint64_t n_following;          /* lines whose number follows the preceding line's */
 } look;
 
-/* Ten columns, the first one a word's number, or a range of them, and the head's a number, too, or missing. */
+/* Returns whether a line has CoNLL-U's ten columns: the first is a word's number or a range, the head is a number or
+ * missing. */
 static bool looks_like_conllu(const vpps_line *line, bool tabs) {
     enum { COLUMNS = 10, HEAD = 6 };
     const char *at = line->begin, *end, *next;
@@ -65,7 +67,7 @@ static bool looks_like_conllu(const vpps_line *line, bool tabs) {
     return vpps_skip_blanks(at, line->end) == line->end;
 }
 
-/* How many '|' a word has that is word|TAG, or has more columns; 0: it is not. */
+/* Returns the number of '|' in a word like word|TAG or with more columns; 0: it is none. */
 static uint32_t count_bars(const char *word, size_t len) {
     uint32_t n = 0;
     const char *last = memrchr(word, '|', len);
@@ -74,7 +76,7 @@ static uint32_t count_bars(const char *word, size_t len) {
     return vpps_min_u32(n, MOST_BARS - 1);
 }
 
-/* Is there such a byte in a word, not at its ends? */
+/* Returns whether a word contains the byte other than at its ends. */
 static bool is_parted(const char *word, size_t len, char by) { return len > 2 && memchr(word + 1, by, len - 2); }
 
 /* The form is word|TAG where the first word has a '|'. The fewest that a word of the first line has part columns. */
@@ -100,7 +102,7 @@ static uint32_t bars_of(const look *l, bool asked) {
     return asked && !l->barred ? 0 : l->bars == MOST_BARS ? 1 : l->bars;
 }
 
-/* Nearly all words are word/TAG, as NLTK writes them, or word_TAG, as Stanford's tagger does: the lines are no columns. */
+/* Refuses text whose words are nearly all word/TAG, as NLTK writes them, or word_TAG, as Stanford's tagger does. */
 static vpps_status refuse_other_bars(const task_text *text, const look *l) {
     const char by = 10 * l->slashed >= 9 * l->words ? '/' : '_';
     if (!l->words || l->tabs || l->words < 2 * l->lines ||
@@ -111,15 +113,15 @@ static vpps_status refuse_other_bars(const task_text *text, const look *l) {
                      VPPS_PATH_ARGS(text->name), l->first_line[0], by, by);
 }
 
-/* Most lines have not as many words as the preceding line: they are sentences of text, no columns. */
+/* Refuses text in which most lines have another number of words than the preceding line: it is no columns. */
 static vpps_status refuse_text(const task_text *text, const look *l) {
-    enum { FEW = 8 }; /* of so few lines one may be wrong */
+    enum { FEW = 8 }; /* few lines may differ by accident */
     if (l->tabs || l->following < FEW || 2 * l->alike >= l->following) return VPPS_OK;
     return vpps_fail(VPPS_FORMAT, "%s%s: expected word|TAG, or a line a word with its tag, found lines of text",
                      VPPS_PATH_ARGS(text->name));
 }
 
-/* Numbers that stand for no word of their own, as 3-4, do not count. */
+/* Checks whether lines begin with their numbers; numbers of multiword tokens, such as 3-4, do not count. */
 static void look_at_number(look *l, const vpps_line *line, bool begins) {
     const char *at = line->begin, *word;
     size_t len;
@@ -210,7 +212,8 @@ static vpps_status read_barred(corpus *c, vpps_sentences *s, const task_text *te
 
 /* ---------------------------------------------------------------- for prediction */
 
-/* Does the text read as columns, and are most of its tags the network's? *some: any is. */
+/* Returns whether the text can be read as columns and most of its tags are the network's. *some: at least one tag
+ * is. */
 static bool has_known_tags(const corpus *c, const task_text *text, const vpps_columns *columns, bool *some) {
     vpps_sentences *s;
     vpps_columns_seen seen;
@@ -236,7 +239,7 @@ static bool has_known_tags(const corpus *c, const task_text *text, const vpps_co
     return n && 10 * known >= 9 * n && (columns->tabs || varied);
 }
 
-/* Do all lines that have words have one? */
+/* Returns whether no line has more than one word. */
 static bool is_words_only(const vpps_text *t) {
     vpps_line line = {0};
     while (vpps_text_next_line(t, &line)) {

@@ -1,4 +1,5 @@
-/* text.c - text for language models: perplexity. A sentence a line, or (--steps) pieces of equal length. */
+/* text.c - text for language models: perplexity. An example is a sentence, one per line, or (--steps) a piece of equal
+ * length. */
 #include "cli/tasks/text.h"
 #include "base/base.h"
 #include "cli/answers.h"
@@ -42,7 +43,7 @@ static vpps_status learn(corpus *c, const settings *s) {
     return VPPS_OK;
 }
 
-/* All sentences after one end word: each begins with that of the one before. */
+/* Joins all sentences after one end word: each begins with the end word of the preceding one. */
 static vpps_status make_stream(const corpus *c, corpus_split *split) {
     const vpps_vocab *vocab = c->vocab[VOCAB_WORDS];
     size_t n = 0;
@@ -62,9 +63,9 @@ static vpps_status make_stream(const corpus *c, corpus_split *split) {
     return VPPS_OK;
 }
 
-/* Where examples begin. The last one has what is left, fewer words than the others perhaps. */
+/* Sets where examples begin. The last one may have fewer words than the others. */
 static vpps_status map(corpus *c, const settings *s, corpus_split *split) {
-    const uint32_t steps = s->command == COMMAND_PREDICT ? 0 : s->net.steps; /* what is asked for are sentences */
+    const uint32_t steps = s->command == COMMAND_PREDICT ? 0 : s->net.steps; /* predict answers sentences */
     const uint32_t predicted = (uint32_t)vpps_sentences_total_words(split->sentences);
     VPPS_TRY(task_map_ids(split, VOCAB_WORDS, vpps_sentences_vocab(split->sentences), c->vocab[VOCAB_WORDS], 0));
     VPPS_TRY(make_stream(c, split));
@@ -89,7 +90,7 @@ static vpps_status example(corpus *c, const corpus_split *split, uint32_t i, net
 
 /* ---------------------------------------------------------------- measuring and prediction */
 
-/* How many of the words that a batch says are <unk>. */
+/* Counts how many of the words that a batch predicts are <unk>. */
 static vpps_status count_unknown(session *x, corpus *c, const corpus_split *split, const uint32_t *examples, uint32_t n,
                                  uint64_t *unknown) {
     const net_kind kind = x->settings->network->kind;
@@ -122,7 +123,7 @@ static vpps_status count_text(session *x, corpus *c, const corpus_split *split, 
     return VPPS_OK;
 }
 
-/* The same in streams whose states go from piece to piece. */
+/* Measures streams whose states are carried from piece to piece. */
 static vpps_status count_streams(session *x, corpus *c, const corpus_split *split, const volatile int *stop,
                                  text_counts *sums) {
     carry states;
@@ -163,7 +164,7 @@ static const char *word_at(const corpus_split *split, const vpps_sentence *s, ui
     return vpps_vocab_word(vpps_sentences_vocab(split->sentences), s->words[k]);
 }
 
-/* Each word with its log-probability, the end of the sentence as the last one; with --top also what was likelier. */
+/* Returns each word with its log-probability, including the end of the sentence; with --top also likelier words. */
 static vpps_status answer_json(answers *a, const corpus *c, const corpus_split *split, uint32_t i,
                                const float *const *logits) {
     const vpps_sentence said = vpps_sentences_get(split->sentences, i);
@@ -198,7 +199,7 @@ static vpps_status predict_json(session *x, corpus *c, corpus_split *split, uint
     return VPPS_OK;
 }
 
-/* Each line's own perplexity before it. */
+/* Prints each line after its perplexity. */
 static vpps_status predict(session *x, corpus *c, corpus_split *split, uint32_t first, uint32_t n, answers *a) {
     if (a->json) return predict_json(x, c, split, first, n, a);
     float *means = malloc(((size_t)n + 1) * sizeof *means);

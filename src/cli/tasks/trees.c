@@ -1,8 +1,7 @@
 /* trees.c - labelled binary trees: the accuracy at roots and at all nodes.
  *
- * Files hold trees with numbers as labels (the Stanford Sentiment Treebank's form), or constituents with names (the Penn
- * Treebank's), which are binarised: a class for every phrase and part of speech.
- */
+ * Files hold trees with numbers as labels (the Stanford Sentiment Treebank's format), or constituents with names
+ * (the Penn Treebank's), which are made binary, with a class for every phrase and part of speech. */
 #include "base/base.h"
 #include "cli/answers.h"
 #include "cli/corpus_notes.h"
@@ -19,7 +18,8 @@ enum { ROOT, NODES };
 
 /* ---------------------------------------------------------------- reading */
 
-/* Is the label of the first tree a name, or no label at all? A number is the Stanford Sentiment Treebank's. */
+/* Returns whether the first tree has a name as label, or none: constituents. A number is the Stanford Sentiment
+ * Treebank's. */
 static bool is_constituents(const task_text *text) {
     const char *at = memchr(text->text, '(', text->len), *end = text->text + text->len;
     if (!at) return false;
@@ -29,8 +29,8 @@ static bool is_constituents(const task_text *text) {
     return at == end || !(vpps_is_space(*at) || *at == ')') || !(at[-1] >= '0' && at[-1] <= '9');
 }
 
-/* Do labels lose their function tags? The training part decides, if the option does not. A checkpoint that does not say was
- * made when all labels lost them. */
+/* Returns whether labels lose their function tags. The training part decides unless the option does. In checkpoints
+ * that do not say, all labels lost them. */
 static bool cuts_tags(const corpus *c, const settings *s, const corpus_split *split, bool training) {
     if (s->function_tags != FUNCTION_TAGS_AUTO) return s->function_tags == FUNCTION_TAGS_CUT;
     return training ? vpps_constituents_look_penn(split->constituents) : !c->keeps_tags;
@@ -65,7 +65,7 @@ static vpps_status read_part(corpus *c, const settings *s, corpus_split *split, 
                              const task_text *target) {
     (void)s;
     (void)target;
-    /* What the training part's first file was, the others must be. */
+    /* all files must have the format of the training part's first file */
     const bool first = split == &c->split[SPLIT_TRAIN] && !c->vocab[VOCAB_WORDS] && !split->bank;
     if (split->constituents || c->vocab[VOCAB_CLASSES] || (first && is_constituents(text))) {
         if (!split->constituents) VPPS_TRY(vpps_constituents_create(&split->constituents, VPPS_LABELS_WHOLE));
@@ -88,7 +88,7 @@ static vpps_status generate(corpus *c, const settings *s, corpus_split *split, u
 
 /* ---------------------------------------------------------------- ids */
 
-/* The rarer words of the training trees are what <unk>'s embedding is trained on. */
+/* Makes the vocabulary; the rare words of the training trees train <unk>'s embedding. */
 static vpps_status learn(corpus *c, const settings *s) {
     const vpps_treebank *bank = c->split[SPLIT_TRAIN].bank;
     uint32_t *counts;
@@ -96,11 +96,11 @@ static vpps_status learn(corpus *c, const settings *s) {
     task_note_cut(c, vpps_treebank_vocab(bank), counts, s->min_count);
     const vpps_status status = vpps_vocab_cut(&c->vocab[VOCAB_WORDS], vpps_treebank_vocab(bank), counts, s->min_count);
     free(counts);
-    c->classes = vpps_treebank_classes(bank); /* of names, those of dev and test come after */
+    c->classes = vpps_treebank_classes(bank); /* named labels of dev and test have later numbers */
     return status;
 }
 
-/* The first tree that has a label of `classes` or more; there is one. */
+/* Returns the first tree with a label of `classes` or more; there is one. */
 static uint32_t first_beyond(const vpps_treebank *bank, uint32_t classes) {
     for (uint32_t i = 0;; i++) {
         const vpps_tree tree = vpps_treebank_tree(bank, i);
@@ -150,8 +150,8 @@ static bool usable(const net_example *x, const settings *s, bool training) {
 
 /* ---------------------------------------------------------------- measuring */
 
-/* Labelled nodes that the network gave a class: some classify roots only. A label that training did not have is never
- * right. */
+/* Counts labelled nodes that the network classified (some networks classify roots only). A label unknown to training
+ * counts as wrong. */
 static vpps_status count(void *context, const corpus_split *split, uint32_t i, const int32_t *predicted, uint32_t *n) {
     accuracy *a = context;
     const vpps_tree tree = vpps_treebank_tree(split->bank, i);
@@ -171,7 +171,8 @@ static vpps_status measure(session *x, corpus *c, corpus_split *split, const vol
     VPPS_TRY(session_predict_all(x, c, split, stop, count, a));
     VPPS_TRY(measure_accuracy(x, a[ROOT], ROOT, m));
     VPPS_TRY(measure_accuracy(x, a[NODES], NODES, m));
-    if (m->counted[NODES] <= m->counted[ROOT]) m->value[NODES] = NAN; /* nothing but roots: then they are said once */
+    /* only roots have labels: their accuracy is reported once */
+    if (m->counted[NODES] <= m->counted[ROOT]) m->value[NODES] = NAN;
     return VPPS_OK;
 }
 
@@ -186,8 +187,9 @@ static void print_label(answers *a, int32_t label) {
     }
 }
 
-/* A tree in brackets with other labels. Nodes lie children first, so the text is made with a stack of what is still to
- * come: a node, or (negative) a closing bracket. It holds a node and a bracket a level, and one more child. */
+/* Prints a tree in brackets with other labels. Nodes are stored children first, so a stack holds what remains to be
+ * printed: nodes, and (negative) closing brackets. The stack holds a node and a bracket per level, and one more
+ * child. */
 static vpps_status print_tree(answers *a, vpps_tree tree, const vpps_vocab *words, const int32_t *labels) {
     int64_t *stack = malloc((2 * (size_t)tree.n_nodes + 2) * sizeof *stack);
     if (!stack) return vpps_fail(VPPS_MEMORY, "no memory for printing a tree of %u nodes", tree.n_nodes);
@@ -216,12 +218,12 @@ static vpps_status print_tree(answers *a, vpps_tree tree, const vpps_vocab *word
     return VPPS_OK;
 }
 
-/* The label that a node has in its text. */
+/* Returns the label that a node has in its text. */
 static json_t *gold_label(const answers *a, int32_t label) {
     return label < 0 ? json_null() : answer_label(a, (uint32_t)label);
 }
 
-/* What the text has, before the network's answer and a tab. */
+/* Prints the text's own label or tree and a tab, before the network's answer. */
 static vpps_status print_gold(answers *a, vpps_tree tree, const vpps_vocab *words, bool whole) {
     int32_t *labels = calloc((size_t)tree.n_nodes + 1, sizeof *labels);
     if (!labels) return vpps_fail(VPPS_MEMORY, "no memory for a tree of %u nodes", tree.n_nodes);
@@ -237,7 +239,7 @@ static vpps_status print_gold(answers *a, vpps_tree tree, const vpps_vocab *word
     return status;
 }
 
-/* The root's class, and those of all nodes that have one, with the words they span: from begin up to end. */
+/* Returns the root's class, and the classes of all classified nodes with the words they span: begin .. end - 1. */
 static vpps_status answer_json(answers *a, const corpus *c, vpps_tree tree, const vpps_vocab *words,
                                const float *const *logits) {
     uint32_t *begins = malloc(((size_t)tree.n_nodes + 1) * sizeof *begins), leaves = 0;
@@ -302,7 +304,7 @@ static vpps_status predict(session *x, corpus *c, corpus_split *split, uint32_t 
 const task task_trees = {
     .examples = "trees",
     .loss_of = "node",
-    .n_generated = 20000, /* listops: that train in a minute or so */
+    .n_generated = 20000, /* listops: trains in about a minute */
     .metrics = {{"root", "root", true, false, "trees"}, {"nodes", "all nodes", true, false, "labelled nodes"}},
     .read = read_part,
     .finish = finish,

@@ -1,4 +1,4 @@
-/* words.c - see words.h. */
+/* words.c - reads words and maps them to ids. */
 #include "cli/tasks/words.h"
 #include "base/base.h"
 #include "cli/corpus_notes.h"
