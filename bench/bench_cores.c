@@ -188,7 +188,7 @@ static vpps_status open_machine(machine *m, uint32_t vps, uint32_t groups) {
     vpps_options o = m->w->x.handle->options;
     o.vps = vps;
     o.caller = VPPS_CALLER_WORKS;
-    o.optimizer = (vpps_optimizer){.kind = VPPS_SGD}; /* no learning; times do not depend on it */
+    o.optimizer = (vpps_optimizer){.kind = VPPS_SGD}; /* plain SGD: times do not depend on learning */
     vpps_handle_destroy(m->w->x.handle);              /* a model has one training handle */
     m->w->x.handle = NULL;
     VPPS_TRY(vpps_handle_create(&m->w->x.handle, m->w->x.model, &o));
@@ -269,7 +269,7 @@ int main(int argc, char **argv) {
     }
     if (i >= argc || !strncmp(argv[i], "--", 2))
         return fputs("usage: bench_cores [--hop NS] [--groups N] TREES.txt [VPS...]\n", stderr), 2;
-    for (int k = i + 1; k < argc; k++) /* before everything that takes time */
+    for (int k = i + 1; k < argc; k++) /* checks all arguments before anything that takes time */
         if (!read_count("VPS", argv[k], &vps)) return 2;
     double hop = (double)hop_ns;
     static workload w;

@@ -169,7 +169,7 @@ typedef struct subject {
     const blas *other;         /* the library that computes fp32 products; NULL: the engine */
     uint32_t stride;           /* elements from vector to vector */
     const float *w;            /* blocks of 64 rows, each stored column after column */
-    const uint32_t *packed[3]; /* per part */
+    const uint32_t *packed[3]; /* packed matrices by number of parts */
     const float *x[MOST_VECTORS], *d[MOST_VECTORS];
     float *c, *scratch; /* scratch: packed vectors of the fp32 gradient */
     uint32_t *words;

@@ -36,7 +36,7 @@ typedef struct size {
 typedef struct bench {
     settings s;
     corpus corpus;
-    uint32_t n_examples; /* number of first examples of the training part that are used */
+    uint32_t n_examples; /* how many examples from the beginning of the training part are used */
     double flops[COUNTED];
     size sizes[MAX_BATCHES];
     uint32_t n_sizes;

@@ -20,7 +20,7 @@ typedef struct bilstm {
     uint32_t room; /* capacity of the three arrays */
 } bilstm;
 
-/* What a bilstm reads (elements of x), each LSTM's state size, and the number of layers (0: one). */
+/* Sizes: the elements of x, the elements of each LSTM's state, and the number of layers (0: one). */
 typedef struct bilstm_sizes {
     uint32_t inputs, forward, backward, layers;
 } bilstm_sizes;

@@ -1,6 +1,6 @@
 /* crf.c - records the conditional random field. The forward algorithm keeps a_k, the log of the sums of e^s over all
- * tags up to word k, minus the log sum exp of a_k itself, so that a_k stays small in long sentences. The subtracted
- * part is the growth of the log of all sums at word k. */
+ * tags up to word k, shifted so that its log sum exp is 0 and it stays small in long sentences. The shift is the growth
+ * of the log of all sums at word k. */
 #include "crf.h"
 
 vpps_status part_crf_declare(part_crf *c, vpps_model *model, const net_config *config) {
@@ -18,8 +18,8 @@ static vpps_node one_hot(const part_crf *c, vpps_graph *g, uint32_t tag) {
     return vpps_smooth_label(g, vpps_ones(g, c->classes, 1), tag, 0);
 }
 
-/* Scatters a, normalised, and pushes the loss of this word: the growth of the log sum of all paths minus that of the
- * gold path. */
+/* Scatters a, shifted, and pushes the loss of this word: the growth of the log sum of all tag sequences minus that of
+ * the gold one. */
 static void finish(vpps_graph *g, vpps_node a, vpps_node right) {
     vpps_scatter(g, vpps_log_softmax(g, a));
     vpps_push(g, vpps_sub(g, vpps_log_sum_exp(g, a), right));

@@ -127,7 +127,7 @@ typedef struct net_config {
     bool input_feeding; /* the decoder also reads its latest attention output; needs attention */
     bool crf;           /* TAGGING, LATTICES: a conditional random field over a sentence's tags (crf.h) */
     float dropout;
-    float label_smoothing;    /* in the training loss (vpps_cross_entropy_with) */
+    float label_smoothing;    /* label smoothing of the training loss (vpps_cross_entropy_with) */
     bool weighted;            /* the training loss weights classes by: */
     vpps_param class_weights; /* a frozen vector, declared by the caller before the network is made */
     uint32_t loss;            /* TREES: NET_HEADS_LABELLED or NET_HEADS_ROOT: where the training loss is taken */
@@ -158,7 +158,7 @@ typedef struct option_row {
 
 typedef struct network {
     const char *name;          /* name on the command line */
-    const char *summary;       /* one line */
+    const char *summary;       /* a description of one line */
     const char *source;        /* citation of the equations */
     const option_row *options; /* offsets into net_config; ends with a NULL name */
     const char *embedding;     /* the lookup table of word vectors, which --vectors can fill */

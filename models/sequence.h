@@ -35,7 +35,7 @@ typedef struct part_recurrent {
     part_unit unit;
     uint32_t inputs, hidden;
     const net_config *dropout;                              /* apply this network's dropout to x; NULL: none */
-    vpps_param W[PART_GATES], U[PART_GATES], b[PART_GATES]; /* in the order of the equations */
+    vpps_param W[PART_GATES], U[PART_GATES], b[PART_GATES]; /* weights and biases in the order of the equations */
     vpps_cell cell;                                         /* child: the preceding step; pulls x, scatters h (and c) */
 } part_recurrent;
 

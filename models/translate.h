@@ -11,11 +11,11 @@ typedef struct translate_net {
     part_net base; /* base.classifier is the output layer */
     part_embedding target;
     part_stack decoder;
-    vpps_param W_a; /* with attention */
+    vpps_param W_a; /* exists with attention */
     vpps_cell attention;
     vpps_cell fed_step;    /* with input feeding: takes the place of the decoder's layers and `attention` */
     vpps_cell turn;        /* greedy search: chooses one word */
-    vpps_node *remembered; /* what attention reads: the vectors of the latest source */
+    vpps_node *remembered; /* the vectors of the latest source, which attention reads */
     uint32_t n_remembered;
 } translate_net;
 

@@ -6,7 +6,7 @@
 
 typedef struct tree_lstm_leaf {
     vpps_param embedding;
-    vpps_param W_i, W_o, W_u; /* hidden x embed, for the leaf's word */
+    vpps_param W_i, W_o, W_u; /* hidden x embed, applied to the leaf's word */
     vpps_param b_i, b_o, b_u;
 } tree_lstm_leaf;
 

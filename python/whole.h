@@ -15,7 +15,7 @@ static uint64_t whole_number(PyObject *x, uint64_t most, const char *function) {
     const char *name = function + strlen("_cffi_f_vpps_");
     PyObject *n = PyNumber_Index(x);
     if (!n) {
-        if (!PyIndex_Check(x)) /* else __index__ has set its own exception, as for pull_index() */
+        if (!PyIndex_Check(x)) /* otherwise __index__ has raised its own exception */
             PyErr_Format(PyExc_TypeError, "%s: %R; expected a whole number", name, x);
         return UINT64_MAX;
     }

@@ -123,7 +123,7 @@ static void print_columns(const answer_printer *p, const asked *q, const char *t
 
 /* ---------------------------------------------------------------- records */
 
-/* Returns whether a key is that of the input's own labels. */
+/* Returns whether a key names labels that the input contains. */
 static bool is_gold(const char *name) { return strncmp(name, "gold", 4) == 0; }
 
 /* Returns the members of a network's answer as names of a table's columns. */
@@ -192,7 +192,7 @@ static bool is_unanswered(const answer_printer *p, const both *b, const char *ke
     return false;
 }
 
-/* Prints the record's members; those of the answer replace members of the same name, or follow. */
+/* Prints the record's members, replaced by the answer's members of the same name; the answer's other members follow. */
 static void print_members(const answer_printer *p, const both *b, FILE *f) {
     const char *comma = "{";
     for (const vpps_json_value *v = NULL; (v = object_next(&b->record, v)); comma = ",") {

@@ -14,7 +14,7 @@ typedef struct carry_stream {
 
 typedef struct carry {
     carry_stream *streams;
-    uint32_t n_streams, n_states; /* n_states: per stream; 0: nothing was carried yet */
+    uint32_t n_streams, n_states; /* n_states: states per stream; 0: nothing was carried yet */
     uint32_t first;               /* the stream of the next graph's first example */
 } carry;
 

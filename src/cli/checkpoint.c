@@ -25,7 +25,7 @@
 enum { MAX_ENTRIES = OPTIONS_MAX + 24, VALUE_BYTES = 64 };
 
 #define MOST_COUNTED (UINT64_C(1) << 53) /* a larger number is damaged */
-#define NO_VALUE (-1.0)                  /* in train.best_*; no measure is negative */
+#define NO_VALUE (-1.0)                  /* value of train.best_* without a measurement; no measure is negative */
 
 typedef struct entry_list {
     vpps_metadata entries[MAX_ENTRIES];
@@ -139,7 +139,7 @@ vpps_status checkpoint_save(session *x, const char *path, const corpus *c, const
     const cli_option *rows = options_rows(s, &n);
     for (size_t i = 0; i < n; i++) {
         if (!(rows[i].flags & OPTION_SAVED)) continue;
-        if (rows[i].row.kind == OPTION_TEXT) { /* of any length; absent if not given */
+        if (rows[i].row.kind == OPTION_TEXT) { /* text has any length, and is absent if not given */
             const char *text = options_text(s, &rows[i]);
             if (text) add_entry(&list, "option.", rows[i].row.name, text);
         } else {
@@ -335,7 +335,8 @@ static vpps_status find_paths(const char *path, settings *s, corpus *c) {
     return status;
 }
 
-/* Continues a run that writes one file per epoch with that name, in the folder of the file that it resumes from. */
+/* Sets --save for a resumed run that wrote one file per epoch: to the same name, in the folder of the file it resumes
+ * from. */
 static vpps_status take_save_name(const char *path, settings *s, corpus *c) {
     char *name, *whole;
     uint32_t epoch;
@@ -355,7 +356,7 @@ static vpps_status take_all_options(const char *path, settings *s, corpus *c, re
     const cli_option *rows = options_rows(s, &n);
     bool other_data = false;
     for (size_t i = 0; i < n; i++) other_data |= (rows[i].flags & OPTION_DATA) && s->given[i];
-    /* training resumes with the same parts, wherever they are: one part may be named, or all by --data */
+    /* Training resumes with the same parts, wherever the files are: one part may be named, or all by --data. */
     if (s->command == COMMAND_TRAIN) other_data = r.by_content && s->data;
     for (size_t i = 0; i < n; i++) {
         if (!is_taken(s, &rows[i])) continue;
@@ -416,7 +417,7 @@ static vpps_status take_later_number(const char *path, const char *key, uint64_t
     return known ? need_number(path, key, most, number) : VPPS_OK;
 }
 
-/* Reads a best value and the next metric's; `next` NULL: the file has none. */
+/* Reads a best value, and the value of the next metric; `next` NULL: the file has no next metric. */
 static vpps_status take_value(const char *path, const char *value, const char *next, best_value *best) {
     VPPS_TRY(need_real(path, value, &best->value));
     if (next) VPPS_TRY(need_real(path, next, &best->next));

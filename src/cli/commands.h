@@ -5,7 +5,7 @@
 
 #include <string.h>
 
-/* What may follow a command's name besides options. */
+/* The arguments that may follow a command's name besides options. */
 typedef enum operand_kind { OPERAND_NONE, OPERAND_NETWORK, OPERAND_ACTION } operand_kind;
 
 typedef struct command {

@@ -129,8 +129,8 @@ static vpps_status read_network(const settings *s, const char *path, const json_
 
 /* ---------------------------------------------------------------- the file */
 
-/* Reads the file's first object, for a log that of the run's start. The file is read once, since it may be a pipe and
- * settings point to its strings. */
+/* Reads the first object of a file, which in a log is the record of the run's start. The file is read once, since it
+ * may be a pipe and settings point to its strings. */
 static vpps_status load(const char *path, json_t **out) {
     static json_t *root;
     json_error_t error;

@@ -14,7 +14,7 @@ json_t *config_value(const settings *s, const cli_option *o);
  * unknown option, a wrong value, another network than s's). */
 vpps_status config_read(settings *s, const char *path);
 
-/* Finds the network that the file names, for a command line that names none: *found, or the path *checkpoint of a
- * checkpoint that tells, which the caller frees. Both are NULL when the file names neither. Fails as config_read
- * does. */
+/* Finds the network for a command line that names none: *found, if the file names a network, or *checkpoint, if the
+ * file names a checkpoint that knows its network; the caller frees *checkpoint. Both are NULL when the file names
+ * neither. Fails as config_read does. */
 vpps_status config_find_network(const settings *s, const char *path, const network **found, char **checkpoint);

@@ -70,7 +70,7 @@ void corpus_note_reserved(corpus *c, const char *name, const char *text, size_t 
 
 /* ---------------------------------------------------------------- labels */
 
-/* Returns whether a word is one that tools write above columns. */
+/* Returns whether a word is a usual name of a column of text or labels. */
 static bool is_column_name(const char *word) {
     static const char *const names[] = {"label",      "labels", "tag",      "tags",      "class",    "category",
                                         "sentence",   "text",   "target",   "gold",      "ner",      "pos",
@@ -115,7 +115,7 @@ static void note_many_classes(corpus *c, const settings *s, const corpus_split *
                                                   : "See DATA OPTIONS in vpps(1)");
 }
 
-/* Notes if the network knows too few words to tell examples apart. */
+/* Notes if the network knows too few words to distinguish examples. */
 static void note_words(corpus *c, const settings *s, const corpus_split *split) {
     enum { FEW = 3 };
     const uint32_t known = vpps_vocab_size(c->vocab[VOCAB_WORDS]);

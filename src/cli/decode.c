@@ -32,19 +32,19 @@ typedef struct link {
 typedef struct hypothesis {
     double sum;    /* log-probability of its words */
     size_t states; /* index of its first state in the fetched values */
-    size_t last;   /* the link of its last word */
+    size_t last;   /* index of the link of its last word */
 } hypothesis;
 
 /* A hypothesis extended by one word. */
 typedef struct candidate {
-    hypothesis from; /* its sum includes the word */
+    hypothesis from; /* `sum` includes the word */
     uint32_t word;
 } candidate;
 
 /* A finished hypothesis. */
 typedef struct ending {
     double score;
-    size_t last; /* the link of its last word */
+    size_t last; /* index of the link of its last word */
 } ending;
 
 typedef struct source {

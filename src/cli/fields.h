@@ -15,8 +15,7 @@ typedef struct field_reader {
 /* Returns whether --text-field is a column's number, so that columns have no names. */
 bool fields_numbered(const settings *s);
 
-/* Returns whether a table's first line is a line of field names: one is the text's, another is that of what is
- * learned. */
+/* Returns whether a table's first line has names of fields: one of them must name the text, another the labels. */
 bool fields_begin_with_names(const settings *s, const char *line, size_t len);
 
 /* Returns the names by which a text's field is found without an option; the array ends with NULL. */

@@ -19,7 +19,7 @@ typedef struct sentence {
     uint64_t random;
     uint32_t *words; /* the prompt's words, then those drawn */
     size_t n;
-    double log_probability; /* of the drawn words, without temperature and --top-p */
+    double log_probability; /* log-probability of the drawn words, without temperature and --top-p */
     uint32_t fed;           /* number of words that the network has read */
     uint32_t begin;         /* the first word read: the end of the preceding sentence */
     bool ended;
@@ -39,7 +39,7 @@ typedef struct generator {
     answers answers;
     uint32_t end_word, max_words;
     uint32_t *prompt, n_prompt;
-    choice *choices; /* one entry per class */
+    choice *choices; /* memory for one entry per class */
     float *logits;   /* logits of a batch's sentences, one after the other */
 } generator;
 

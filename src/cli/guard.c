@@ -139,7 +139,7 @@ void guard_begin(long rank) {
     sigset_t taken, before;
     sigemptyset(&taken);
     for (size_t i = 0; i < VPPS_COUNT(handed_on); i++) sigaddset(&taken, handed_on[i]);
-    sigprocmask(SIG_BLOCK, &taken, &before); /* until the child's process id is known */
+    sigprocmask(SIG_BLOCK, &taken, &before); /* signals wait until the child's process id is known */
     fflush(NULL);
     void *memory = mmap(NULL, sizeof *shared, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     shared = memory == MAP_FAILED ? NULL : memory;

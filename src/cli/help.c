@@ -81,7 +81,7 @@ static bool default_unknown(const settings *s, const cli_option *o) {
     return !s->network && (offset == offsetof(settings, examples) || offset == offsetof(settings, min_count));
 }
 
-/* Writes the option's text, and its value in s, the default, unless the text has it. */
+/* Writes the option's help text, and its default, the value in s, unless the help text contains it. */
 static void describe(const settings *s, const cli_option *o, char *text, size_t n) {
     char value[128] = "";
     if (default_unknown(s, o)) {

@@ -41,7 +41,7 @@ static void take_row(const vpps_param_info *p, char *to, uint64_t i, const vpps_
     if (i % p->step == p->first) memcpy(to + i / p->step * bytes, t->bytes + there * bytes, bytes);
 }
 
-/* Copies those of n rows whose word the file has. Returns how many. */
+/* Copies the rows of those n words that the file has. Returns how many. */
 static uint32_t take_rows(const source *s, int vocab, const vpps_safetensors_info *t, const vpps_param_info *p,
                           char *to, uint64_t n, size_t bytes) {
     uint32_t taken = 0;
@@ -70,7 +70,7 @@ static bool has_such_rows(const vpps_safetensors_info *t, const vpps_param_info 
 /* Returns whether the words of a vocabulary have equal ids in this network and in the file. */
 static bool same_words(const source *s, int vocab) {
     if (!s->c->vocab[vocab] || !s->vocab[vocab])
-        return !s->c->vocab[vocab] && !s->vocab[vocab]; /* both have numbers instead of names */
+        return !s->c->vocab[vocab] && !s->vocab[vocab]; /* equal if both have numbers instead of names */
     const uint32_t n = vpps_vocab_size(s->c->vocab[vocab]);
     bool same = n == vpps_vocab_size(s->vocab[vocab]);
     for (uint32_t i = 0; i < n && same; i++) same = s->ids[vocab][i] == i;

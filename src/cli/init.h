@@ -14,5 +14,5 @@ vpps_status init_take_sizes(settings *s);
  * NONFINITE, MEMORY. */
 vpps_status init_load(session *x, const corpus *c, char **text);
 
-/* Returns whether a tensor's name, optimizer.K/NAME, is that of optimiser state; no parameter has such a name. */
+/* Returns whether a tensor's name, optimizer.K/NAME, marks state of an optimiser; no parameter has such a name. */
 bool init_is_state(const char *name);

@@ -126,7 +126,7 @@ static void tell(const task_text *first, const char *what) {
             what);
 }
 
-/* Tells what format lines that are read as text look like. */
+/* Warns about lines that are read as text but look like another format. */
 static void tell_text(net_kind kind, const vpps_text *t) {
     const uint32_t columns = net_tags(kind) ? columns_of(t) : 0;
     const char *looks = columns || kind == NET_TREES ? NULL : input_text_looks(t);

@@ -59,7 +59,7 @@ static int network_missing(const command *c, int argc, char **argv) {
     return EXIT_USAGE;
 }
 
-/* Sets s's network to that of a checkpoint. Otherwise returns an exit code. */
+/* Sets s's network to the network of a checkpoint. Returns 0, or an exit code after a failure. */
 static int take_network_of(settings *s, const char *file) {
     char *name;
     const vpps_status status = vpps_checkpoint_metadata(file, "network", &name);
@@ -77,8 +77,8 @@ static int take_network_of(settings *s, const char *file) {
     return s->network ? 0 : EXIT_RUNTIME;
 }
 
-/* Sets s's network to that of the checkpoint or the file of options on the command line. Otherwise returns an exit
- * code. */
+/* Sets s's network from the checkpoint or the file of options on the command line. Returns 0, or an exit code after a
+ * failure. */
 static int take_network(const command *c, settings *s, int argc, char **argv) {
     const char *file, *config;
     char *checkpoint = NULL;
@@ -108,9 +108,9 @@ static int unknown_network(const command *c, const char *word) {
     return EXIT_USAGE;
 }
 
-/* Sets s's network to the one that the command line names, directly or by a file; otherwise returns an exit code.
- * *used: number of words of the line that are done. `word`: the word after the command; NULL: an option follows the
- * command. */
+/* Sets s's network to the one that the command line names, directly or by a file. Returns 0, or an exit code after a
+ * failure. *used: number of words of the line that were read. `word`: the word after the command; NULL: an option
+ * follows the command. */
 static int find_network(const command *c, settings *s, const char *word, int argc, char **argv, int *used) {
     if (word) s->network = network_find(word);
     if (s->network) {

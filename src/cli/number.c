@@ -9,7 +9,7 @@
 
 void number_text(double x, int decimals, char *text, size_t n) {
     if (isnan(x)) {
-        snprintf(text, n, "nan"); /* of either sign */
+        snprintf(text, n, "nan"); /* NaN of either sign */
     } else if (fabs(x) < 1e6) {
         snprintf(text, n, "%.*f", decimals, x);
     } else {

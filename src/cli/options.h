@@ -40,7 +40,7 @@ typedef struct settings {
     net_config net;
 
     const char *data;            /* a folder or a file */
-    const char *parts[N_SPLITS]; /* files of the parts; without them and `data`, data are generated */
+    const char *parts[N_SPLITS]; /* the parts' files; data are generated if there are none and no `data` */
     const char *lexicon, *source, *target;
     const char *word_column, *tag_column; /* columns: their numbers from 1, or their names */
     const char *vectors;

@@ -37,7 +37,7 @@ static vpps_status check_checkpoint(const settings *s, const char *option, const
                      s->resume);
 }
 
-/* Checks all files that the name stands for in the epochs still to come. */
+/* Checks the checkpoint files of all epochs still to come, whose names contain "{epoch}". */
 static vpps_status check_epochs(const settings *s, const char *option, const char *name, uint32_t done) {
     const char *slash = strrchr(name, '/');
     char *folder = slash ? strndup(name, (size_t)(slash - name) + 1) : strdup("");

@@ -98,7 +98,7 @@ static _Noreturn void refuse_long(const settings *s, const command *c, const cha
 
 /* ---------------------------------------------------------------- the line */
 
-/* Joins the items given before and those of `value`. The text lives as long as the process. */
+/* Joins the list items given before with those of `value`. The text lives as long as the process. */
 static const char *add_items(const settings *s, const command *c, const cli_option *o, const char *value) {
     static char *lists[OPTIONS_MAX];
     static size_t n;
@@ -206,7 +206,7 @@ static void parse_line(settings *s, const command *c, int argc, char **argv) {
 
 /* Returns the number of generated examples that train in about a minute. */
 static uint32_t default_examples(const settings *s) {
-    enum { COMPLETE_TREES = 2000 }; /* each with many leaves */
+    enum { COMPLETE_TREES = 2000 }; /* complete trees have many leaves */
     if (!s->network) return 0;
     const bool complete = s->network->kind == NET_TREES && s->generate == NET_COMPLETE_TREES;
     return complete ? COMPLETE_TREES : task_for(s)->n_generated;

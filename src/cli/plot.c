@@ -60,7 +60,7 @@ void plot_open(plot *p, const char *name, const char *data, const task *t) {
     p->per = 1;
 }
 
-/* Returns how many metrics share the axis: percentages do, another metric stands alone. */
+/* Returns how many metrics are drawn on one axis: several if they are percentages, else one. */
 static int n_metrics(const task *t) {
     int n = 1;
     while (n < PLOT_METRICS && t->metrics[0].share && t->metrics[n].name && t->metrics[n].share) n++;
@@ -286,7 +286,7 @@ static void draw(FILE *f, const plot *p) {
     top.x_high = below.x_high = high;
     const metric *first = &p->task->metrics[0];
     if (!first->share && most > 0) below.y_high = 1.05 * most;
-    /* The axis of percentages begins at zero unless all values are far from it; that of the loss always does. */
+    /* The axis of percentages begins at zero unless all values are far from it; the axis of the loss always does. */
     if (first->share && most > least && least > 50) below.y_low = floor(least / 10) * 10 - 10;
     top.y_low = fmin(0, isfinite(y_low) ? y_low : 0);
     top.y_high = isfinite(y_high) && y_high > top.y_low ? y_high * 1.05 : top.y_low + 1;

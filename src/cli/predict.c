@@ -117,7 +117,7 @@ static vpps_status answer_each(predictor *p) {
         if (line->example == VPPS_NO_WORD) continue;
         const vpps_status status = answer(p, line->example, 1);
         if (status == VPPS_OK) {
-            line->example = (uint32_t)p->answers.n - 1; /* a failed example may have left an answer */
+            line->example = (uint32_t)p->answers.n - 1; /* the answers may include one of a failed example */
             continue;
         }
         line->example = VPPS_NO_WORD;
@@ -198,7 +198,7 @@ static char *column_text(const predictor *p, const record *r, size_t *len) {
     char *text = NULL;
     FILE *f = open_memstream(&text, len);
     if (!f) return NULL;
-    if (task_for(p->s)->own_form) { /* with the end of its last line, which the answer has, too */
+    if (task_for(p->s)->own_form) { /* keeps the end of the last line, which the answer has, too */
         fwrite(r->text, 1, r->len, f);
         fputs(r->crlf ? "\r\n" : "\n", f);
         return fclose(f) == 0 ? text : (free(text), NULL);

@@ -96,7 +96,7 @@ line_kind records_next(record_reader *r, record *out) {
         const line_kind kind = lines_next(&r->lines, &line, &len);
         if (kind == LINE_END && r->open) return finish(r, out);
         if (kind == LINE_NONE || kind == LINE_END) return kind;
-        const bool table = fields_are_table(r->form); /* in tables, blanks are fields */
+        const bool table = fields_are_table(r->form); /* a blank line of a table has fields */
         const bool blank = kind == LINE_WHOLE && (table ? !len : vpps_skip_blanks(line, line + len) == line + len);
         *out = (record){line, len, r->lines.number, blank, r->lines.crlf};
         if (!takes_lines(r->form)) return kind;

@@ -7,7 +7,7 @@
 #include "cli/lines.h"
 
 typedef struct record {
-    const char *text; /* without the last line end; valid until the next record is read */
+    const char *text; /* text without the last line end; valid until the next record is read */
     size_t len;
     uint64_t number; /* number of its first line, from 1 */
     bool blank;      /* a blank line; for columns, the blank line that ends a sentence */

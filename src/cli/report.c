@@ -47,7 +47,7 @@ static const measures *final_measures(const train_summary *t) {
 static void set_result(json_t *o, const task *t, const measures *m) {
     json_object_set_new(o, "metrics", report_measures(t, m));
     if (t == task_of(NET_TREES))
-        json_object_set_new(o, "accuracy", report_measures(t, m)); /* the former name, kept for programs that read it */
+        json_object_set_new(o, "accuracy", report_measures(t, m)); /* the older name of "metrics" */
     if (t->signature) json_object_set_new(o, "signature", json_string(t->signature()));
 }
 

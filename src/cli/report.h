@@ -21,7 +21,7 @@ typedef struct train_summary {
     uint32_t epoch;         /* epochs finished since training began */
     double seconds;         /* training time, without evaluation and files */
     double start_seconds;   /* time up to the end of the first batch, part of `seconds`; 0: only one batch */
-    double sentences_per_s; /* after the first batch */
+    double sentences_per_s; /* rate after the first batch */
     double loss;            /* mean over the last epoch's batches */
     double losses;          /* mean number of losses per example (task.loss_of) */
     double train_accuracy;  /* --train-accuracy: over the last epoch; else NaN */
@@ -34,10 +34,10 @@ typedef struct train_summary {
     uint64_t pool_bytes;
     uint32_t vps;
     uint32_t processes;
-    double imbalance, exchange_ms_per_batch, sent_bytes_per_batch; /* as in vpps_stats */
+    double imbalance, exchange_ms_per_batch, sent_bytes_per_batch; /* means of the members of vpps_stats */
     const char *device, *policy, *precision, *precision_unit, *gradients;
     vpps_vectors_found vectors; /* words found by --vectors; all zero without */
-    vpps_handle *handle;        /* for the plans that the engine measured */
+    vpps_handle *handle;        /* gives the plans that the engine measured */
     init_found init;            /* parameters taken by --init */
     bool interrupted, out_of_patience;
 } train_summary;

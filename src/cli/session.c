@@ -24,7 +24,7 @@ static void tell(const session *x, const settings *s, const char *line) {
     if (x->log) {
         x->log(x->log_context, line);
     } else {
-        tell_stderr((void *)(uintptr_t)s, line); /* only read */
+        tell_stderr((void *)(uintptr_t)s, line); /* tell_stderr only reads s */
     }
 }
 
@@ -95,7 +95,7 @@ vpps_status session_open(session *x, const settings *s, const corpus *c) {
         options.vps = team_vps(x->team, s);
     }
     options.log = x->log ? x->log : tell_stderr;
-    options.log_context = x->log ? x->log_context : (void *)(uintptr_t)s; /* only read */
+    options.log_context = x->log ? x->log_context : (void *)(uintptr_t)s; /* tell_stderr only reads s */
     VPPS_TRY(vpps_handle_create(&x->handle, x->model, &options));
     return vpps_graph_create(&x->graph, x->model);
 }

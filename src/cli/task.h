@@ -11,8 +11,8 @@ typedef struct answers answers; /* defined in answers.h */
 
 /* A metric of a network on data, such as accuracy. */
 typedef struct metric {
-    const char *name; /* its key in JSON */
-    const char *text; /* its name for people */
+    const char *name; /* the metric's key in JSON */
+    const char *text; /* the metric's name for people */
     bool share;       /* a fraction of 1, shown in percent; else a plain number */
     bool falls;       /* lower is better */
     const char *of;   /* what is counted, for people: "labelled nodes"; NULL: not shown */
@@ -37,11 +37,11 @@ typedef struct task_text {
 typedef struct task {
     const char *examples;           /* what an example is called, in the plural */
     const char *generated;          /* name of the generated data; NULL: named by s->generate */
-    const char *loss_of;            /* what in an example has its own loss: "node"; NULL: only the whole */
+    const char *loss_of;            /* what in an example has a loss of its own: "node"; NULL: only the example */
     uint32_t n_generated;           /* default number of generated training examples */
     metric metrics[MAX_METRICS];    /* the first ones select the best epoch (best.h); ends with a NULL name */
     const char *(*signature)(void); /* how the first metric is computed, in the field's notation; or NULL */
-    bool paired;                    /* a part is a source file and a target file, unless it is records */
+    bool paired;                    /* a part consists of a source file and a target file, unless it is records */
     const char *own_form;           /* the only input format, also printed with labels; NULL: several formats */
     bool classifies;                /* measuring can fill a confusion matrix (classes.h) */
 

@@ -52,8 +52,7 @@ typedef struct own_cores {
     uint32_t n;
 } own_cores;
 
-/* Sets the cores per process, equal for all: those of the process that has the fewest. A GPU has multiprocessors of its
- * own. */
+/* Sets the cores per process, equal for all processes: as many as the process with the fewest has. A GPU needs none. */
 static vpps_status share_cores(team *t) {
     own_cores own, *all = malloc(t->size * sizeof *all);
     if (!all) return vpps_fail(VPPS_MEMORY, "no memory for %u processes", t->size);
@@ -207,10 +206,10 @@ int team_fail(team *t, vpps_status status) {
     const bool lost = status == VPPS_STALL || status == VPPS_DEVICE;
     if (status != VPPS_STALL && !t->c->ended) t->c->table->tell(t->c, message);
     if (t->c->ended) {
-        /* nothing left to report */
+        /* nothing is left to report */
     } else if (lost && interrupted) {
-        /* another process ends because it was told to, as this one was: by a launcher, after the first guard reported
-         * why */
+        /* another process ends because its launcher, like this one's, told it to; the first process's guard has
+         * reported why */
     } else if (strstr(message, "rank ")) {
         report_failure(status);
     } else {

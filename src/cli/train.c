@@ -118,7 +118,7 @@ static vpps_status open_files(trainer *t) {
     return VPPS_OK;
 }
 
-/* Checks that options that decide by dev have a dev part. */
+/* Checks that there is a dev part for the options that decide by its measurements. */
 static vpps_status check_dev(const trainer *t) {
     const settings *s = t->s;
     const bool plateau = s->lr_schedule == SCHEDULE_PLATEAU;
@@ -398,7 +398,7 @@ static vpps_status train_batch(trainer *t) {
     return VPPS_OK;
 }
 
-/* Sets the order in which the epoch takes the training part. */
+/* Sets the order of examples for an epoch. */
 static vpps_status begin_epoch(trainer *t) {
     const corpus_split *train = &t->corpus.split[SPLIT_TRAIN];
     if (!t->s->net.carry) return corpus_shuffle(train, t->s->seed, t->position.epoch, t->order), VPPS_OK;
@@ -436,7 +436,7 @@ static vpps_status train_epoch(trainer *t) {
         }
     }
     VPPS_TRY(settle(t));
-    team_busy(&t->team, true); /* for writing files and measuring, until the next epoch */
+    team_busy(&t->team, true); /* busy with files and measurements until the next epoch */
     return VPPS_OK;
 }
 
@@ -621,7 +621,7 @@ static vpps_status conclude(trainer *t) {
     if (!t->measured) return VPPS_OK;
     VPPS_TRY(take_measures(t, false, &best));
     double kept = t->s->save_best != NULL;
-    VPPS_TRY(team_sum(&t->team, 1, &kept)); /* only the first process knows */
+    VPPS_TRY(team_sum(&t->team, 1, &kept)); /* only the first process has --save-best */
     return best && kept > 0 ? save(t) : VPPS_OK;
 }
 

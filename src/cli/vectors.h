@@ -6,8 +6,8 @@
 /* Returns whether s uses the vectors of a file; never where parameters come from a checkpoint. */
 bool vectors_wanted(const settings *s);
 
-/* Sets the embeddings' size to that of the file's vectors, unless it is given. Call it before the network is made.
- * Fails with IO, FORMAT, MEMORY, ARGUMENT (another size is given). */
+/* Sets the embeddings' size to the size of the file's vectors, unless an option gives it. Call it before the network is
+ * made. Fails with IO, FORMAT, MEMORY, ARGUMENT (another size is given). */
 vpps_status vectors_set_size(settings *s);
 
 /* Sets the embeddings of words that the file has, and x->vectors; freezes them if s says so. Call it after the network

@@ -84,7 +84,7 @@ static vpps_status add_leaf(binariser *b, uint32_t i, int32_t label) {
     return vpps_treebank_add_node(b->tb, b->first, leaf, &b->stack[b->depth++]);
 }
 
-/* Adds the binary nodes that node i completes. Node i is not in the upper part of a chain. */
+/* Adds the binary nodes that node i, the lowest of its chain, completes. */
 static vpps_status add_node(binariser *b, uint32_t i) {
     const uint32_t n_children = b->tree.nodes[i].n_children, top = chain_top(b, i);
     int32_t label, marked = -1;

@@ -10,7 +10,7 @@ enum { LEVELS = 2048 };
 typedef struct parser {
     vpps_json *out;
     char *at, *end;
-    const char *expected; /* what was expected and not found; NULL: no failure */
+    const char *expected; /* the syntax that was expected but not found; NULL: no failure */
     bool memory, foreign; /* foreign: parse as vpps_json_parse_foreign does */
     bool nul;             /* the latest string contains a NUL */
 } parser;

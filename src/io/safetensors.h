@@ -55,7 +55,7 @@ typedef struct vpps_safetensors vpps_safetensors;
 /* One tensor of a file. The strings and `bytes` live as long as the open file. */
 typedef struct vpps_safetensors_info {
     const char *name;
-    const char *dtype; /* as the format spells it: "F32", "BF16", ... */
+    const char *dtype; /* the type's name in the format: "F32", "BF16", ... */
     uint32_t n_dims;
     uint64_t dims[VPPS_SAFETENSORS_DIMS]; /* dimensions after n_dims are 1 */
     uint64_t n_elems;

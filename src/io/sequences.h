@@ -9,7 +9,7 @@ typedef enum vpps_sentences_kind { VPPS_PLAIN, VPPS_TAGGED, VPPS_LABELLED } vpps
 
 struct vpps_sentences {
     vpps_vocab *vocab, *tag_vocab; /* tag_vocab holds the tags, or the labels */
-    uint32_t *words, *tags;        /* of all sentences, one after the other; tags is NULL unless kind is VPPS_TAGGED */
+    uint32_t *words, *tags;        /* arrays over all sentences' words; tags is NULL unless kind is VPPS_TAGGED */
     uint32_t *heads;               /* each word's head, if the sentences are dependency trees */
     uint32_t *lines;               /* each word's line in its text, if there are tags or heads */
     size_t n_words;

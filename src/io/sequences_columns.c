@@ -20,7 +20,7 @@ typedef struct column_reader {
     uint32_t n_columns;    /* columns of every line; 0: not known yet */
     uint32_t first_line;   /* the line that set n_columns; 0: CoNLL-U did */
     uint32_t open;         /* first line of the incomplete sentence; 0: none */
-    uint32_t last_columns; /* if numbers of columns vary: that of the preceding sentence */
+    uint32_t last_columns; /* the preceding sentence's number of columns, if that varies */
     bool all_begin_hash;   /* all lines from here on begin with '#' */
     size_t *hash_words;    /* the words whose lines begin with '#' */
     size_t n_hash;
@@ -197,7 +197,7 @@ static vpps_status fail_columns(const column_reader *r, const vpps_line *line, c
     return vpps_text_fail(r->t, line->begin, expected, found);
 }
 
-/* Takes the number of columns, and thereby the last one, from the first line. */
+/* Takes the number of columns from the first line; the last column is the tags' by default. */
 static vpps_status take_first_line(column_reader *r, const vpps_line *line, uint32_t n) {
     const uint32_t needed = r->wanted.tag ? vpps_max_u32(r->wanted.word, r->wanted.tag) : r->wanted.word + 1;
     if (n < needed) {

@@ -113,7 +113,7 @@ vpps_status vpps_stream_open(vpps_stream **out, const char *path) {
     int fd;
     *out = NULL;
     VPPS_TRY(vpps_file_open(&fd, path));
-    if (fcntl(fd, F_SETFL, 0) < 0) { /* from here on, reading from a pipe may wait for its writer */
+    if (fcntl(fd, F_SETFL, 0) < 0) { /* From here on, reading from a pipe waits for its writer. */
         const vpps_status status =
             vpps_fail(VPPS_IO, "%s%s: cannot be read: %s", VPPS_PATH_ARGS(path), strerror(errno));
         close(fd);

@@ -17,7 +17,7 @@ const char *vpps_stream_name(const vpps_stream *s);
 /* Returns the source's size in bytes where it is known without reading, else 0. */
 size_t vpps_stream_size(const vpps_stream *s);
 
-/* All following calls that return a status fail with IO, FORMAT (damaged data), MEMORY. */
+/* The following calls fail with IO, FORMAT (damaged data) and MEMORY. */
 
 /* Takes n bytes, or fewer at the end; *got is the number taken. */
 vpps_status vpps_stream_read(vpps_stream *s, void *bytes, size_t n, size_t *got);

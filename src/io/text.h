@@ -48,7 +48,7 @@ vpps_status vpps_text_check(const vpps_text *t);
  * all-zero line stands before the first one. */
 typedef struct vpps_line {
     const char *begin, *end, *next;
-    uint32_t number; /* from 1; saturates at 2^32 - 1 */
+    uint32_t number; /* the line's number, from 1; saturates at 2^32 - 1 */
 } vpps_line;
 
 /* Goes to the next line. Returns false at the end of the text. */

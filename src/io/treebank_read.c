@@ -11,7 +11,7 @@
 /* A bracket that is not closed yet. */
 typedef struct open_node {
     int32_t label;
-    int32_t left; /* its left subtree; -1: not complete */
+    int32_t left; /* the left subtree's node; -1: not complete */
 } open_node;
 
 typedef struct reader {

@@ -106,7 +106,7 @@ vpps_status tags_measure(session *x, corpus *c, corpus_split *split, const vpps_
     x->chain = NULL;
     chain_close(&chain);
     if (status == VPPS_OK) status = take_measures(x, &t, m);
-    if (x->classes && t.f1) { /* needs the tags' names */
+    if (x->classes && t.f1) { /* the confusion matrix needs the tags' names */
         x->classes->chunks = t.f1;
         x->classes->tags = t.tags;
         t.f1 = NULL;

@@ -44,7 +44,7 @@ typedef struct look {
     bool tabs, conllu, plus;        /* tabs: in every line that may have columns */
     /* So far every line begins with its number, which restarts at 0 or 1 in every sentence, or never. */
     bool numbers;
-    uint32_t number, first_number; /* the latest line's number; that of the first line */
+    uint32_t number, first_number; /* number of the latest line; number of the first line */
     uint64_t n_following;          /* lines whose number follows the preceding line's */
 } look;
 

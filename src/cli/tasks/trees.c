@@ -65,7 +65,7 @@ static vpps_status read_part(corpus *c, const settings *s, corpus_split *split, 
                              const task_text *target) {
     (void)s;
     (void)target;
-    /* all files must have the format of the training part's first file */
+    /* All files must have the format of the training part's first file. */
     const bool first = split == &c->split[SPLIT_TRAIN] && !c->vocab[VOCAB_WORDS] && !split->bank;
     if (split->constituents || c->vocab[VOCAB_CLASSES] || (first && is_constituents(text))) {
         if (!split->constituents) VPPS_TRY(vpps_constituents_create(&split->constituents, VPPS_LABELS_WHOLE));
@@ -171,7 +171,7 @@ static vpps_status measure(session *x, corpus *c, corpus_split *split, const vol
     VPPS_TRY(session_predict_all(x, c, split, stop, count, a));
     VPPS_TRY(measure_accuracy(x, a[ROOT], ROOT, m));
     VPPS_TRY(measure_accuracy(x, a[NODES], NODES, m));
-    /* only roots have labels: their accuracy is reported once */
+    /* only roots have labels, so their accuracy is reported once */
     if (m->counted[NODES] <= m->counted[ROOT]) m->value[NODES] = NAN;
     return VPPS_OK;
 }
