@@ -55,8 +55,7 @@ static vpps_status record_input(act_net *n, vpps_model *model) {
  * weighted mean of states so far, the probability left, and the cost N + R so far. */
 enum { LEFT, STATE, MEAN, REST, COST, VALUES };
 
-/* Records the cell of a turn. The turn pulls the word's W x + b, and a number that is above 1 only in the last turn of
- * the limit. */
+/* Records a turn's cell, which pulls the word's W x + b, and a number above 1 only in the last turn of the limit. */
 static vpps_status record_turn(act_net *n, vpps_model *model) {
     const uint32_t d = n->base.config.hidden;
     vpps_graph *g;

@@ -18,8 +18,8 @@ static vpps_node one_hot(const part_crf *c, vpps_graph *g, uint32_t tag) {
     return vpps_smooth_label(g, vpps_ones(g, c->classes, 1), tag, 0);
 }
 
-/* Scatters a, shifted, and pushes the loss of this word: the growth of the log sum of all tag sequences minus that of
- * the gold one. */
+/* Scatters a, shifted, and pushes the loss of this word: the growth of the log sum of all paths minus the gold
+ * path's. */
 static void finish(vpps_graph *g, vpps_node a, vpps_node right) {
     vpps_scatter(g, vpps_log_softmax(g, a));
     vpps_push(g, vpps_sub(g, vpps_log_sum_exp(g, a), right));

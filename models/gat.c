@@ -28,8 +28,7 @@ enum { FORWARD, BACKWARD, DIRECTIONS };
 typedef struct gat_round {
     vpps_param types[DIRECTIONS], W_q, b_q, W_v, a, W_o, W_h, b_o;
     vpps_cell type[DIRECTIONS]; /* pushes the vector of an edge type, one slice for each head */
-    /* Children: the node, then its neighbours. Pulls a list for each head: the head's slice of the edges' type
-     * vectors. */
+    /* Children: the node, then its neighbours. Pulls per head a list of the edge types' vectors, the head's slice. */
     vpps_cell node;
 } gat_round;
 

@@ -7,8 +7,7 @@
 vpps_status lstm_lm_create(void **net, vpps_model *model, const net_config *config);
 vpps_status lstm_lm_add(void *net, vpps_graph *g, const net_example *x, net_heads heads, const net_scores *scores);
 
-/* A language model's `decode` (models.h): one step of text generation. A d without states stands before the first
- * word. */
+/* A language model's `decode` (models.h): a step of generation. A d without states stands before the first word. */
 vpps_status lstm_lm_decode(void *net, vpps_graph *g, uint32_t word, net_decoding *d);
 
 /* Rows of an option table: hidden, embed, layers, dropout. */

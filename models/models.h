@@ -10,8 +10,7 @@
 
 /* ---------------------------------------------------------------- examples */
 
-/* The kind of data that a network learns from, and after the semicolon its positions: the places where it predicts
- * something. */
+/* The kind of data that a network learns from; after the semicolon its positions, the places of its predictions. */
 typedef enum net_kind {
     NET_TREES,         /* a labelled binary tree; its nodes */
     NET_TAGGING,       /* a sentence with a tag for every word; its words */
@@ -94,8 +93,7 @@ typedef struct net_decoding {
 /* The results of greedy search in which the device chooses all words. */
 typedef struct net_greedy {
     uint32_t end_word, limit; /* input: the number of the end word; most words, the end word counted */
-    /* Input, an array of `limit` nodes: becomes scalars, the numbers of the chosen words. Only end words follow an end
-     * word. */
+    /* Input, room for `limit` nodes: becomes scalars, the chosen words' numbers. Only end words follow an end word. */
     vpps_node *words;
     vpps_node log_p; /* scalar: log-probability of the words up to the first end word */
 } net_greedy;
@@ -181,8 +179,7 @@ typedef struct network {
     /* PAIRS, LATTICE_PAIRS, or NULL: adds greedy search, without dropout, after an encode on the same graph, for
      * vpps_forward on devices that choose words themselves (vpps_stats). */
     vpps_status (*greedy)(void *net, vpps_graph *g, const net_decoding *d, net_greedy *out);
-    /* TAGGING, LATTICES, or NULL: with net_config.crf, makes nodes of the scores that sequences of tags have besides
-     * the logits. */
+    /* TAGGING, LATTICES, or NULL: with net_config.crf, makes the scores of sequences of tags besides the logits. */
     void (*chain)(void *net, vpps_graph *g, vpps_node chain[NET_CHAIN]);
     void (*destroy)(void *net);
 } network;

@@ -182,8 +182,7 @@ static void destroy(void *net) {
 
 /* ---------------------------------------------------------------- a sentence */
 
-/* Computes the position vectors p_k of the first n words, which all sentences share. Returns false when out of
- * memory. */
+/* Computes the position vectors p_k of the first n words for all sentences. Returns false when out of memory. */
 static bool reserve_positions(transformer_net *t, uint32_t n) {
     const uint32_t d = t->base.config.hidden;
     if (n <= t->n_positions) return true;

@@ -32,8 +32,7 @@ vpps_status translate_encoded(translate_net *t, vpps_graph *g, const vpps_vertex
 
 typedef vpps_status translate_encode(void *net, vpps_graph *g, const net_example *x, net_decoding *d);
 
-/* A network's `add`: runs its `encode`, then the decoder, which reads the target's words; position k predicts word k +
- * 1. */
+/* A network's `add`: `encode`, then the decoder, which reads the target's words; position k predicts word k + 1. */
 vpps_status translate_add(void *net, vpps_graph *g, const net_example *x, translate_encode *encode, net_heads heads,
                           const net_scores *scores);
 /* A network's `decode`, and its `greedy`. */

@@ -91,8 +91,7 @@ double answer_nll(const float *logits, uint32_t classes, uint32_t label) {
     return log_total(logits, classes) - (double)logits[label];
 }
 
-/* Returns the likeliest class after `than` in descending order (VPPS_NO_WORD: the first); among equals, lower numbers
- * come first. */
+/* Returns the class after `than` by descending logits (VPPS_NO_WORD: the first); equal ones by ascending numbers. */
 static uint32_t next_best(const float *logits, uint32_t n, uint32_t than) {
     uint32_t best = VPPS_NO_WORD;
     for (uint32_t i = 0; i < n; i++) {

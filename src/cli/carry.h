@@ -21,8 +21,7 @@ typedef struct carry {
 /* Orders n examples as batches take them: example by example, one of each stream in turn. */
 void carry_order(const uint32_t *examples, uint32_t n, uint32_t n_streams, uint32_t *order);
 
-/* Starts all streams without states. Fails with MEMORY. Call carry_free also after a failure, before the handle is
- * destroyed. */
+/* Starts all streams without states. Fails with MEMORY. Call carry_free in any case, before the handle is destroyed. */
 vpps_status carry_open(carry *c, uint32_t n_streams);
 void carry_free(carry *c, vpps_handle *h);
 

@@ -39,8 +39,7 @@ static json_t *amounts_json(const vpps_cell_flops *f, uint32_t axis) {
     return json_pack("{sIsI}", "products", (json_int_t)f->products[axis], "other", (json_int_t)f->other[axis]);
 }
 
-/* Returns flops per vertex and per list member: "member" is of the first list; with several lists, "members" has
- * each. */
+/* Returns flops per vertex and per member of the first list, "member"; of several lists, "members" has each. */
 static json_t *flops_json(const subject *s, const vpps_cell_flops *f) {
     json_t *members = s->c->n_lists > 1 ? json_array() : NULL;
     for (uint32_t d = 1; members && d <= s->c->n_lists; d++) json_array_append_new(members, amounts_json(f, d));

@@ -335,7 +335,7 @@ static vpps_status find_paths(const char *path, settings *s, corpus *c) {
     return status;
 }
 
-/* Sets --save for a resumed run that wrote one file per epoch: to the same name, in the folder of the file it resumes
+/* Sets --save for a resumed run that wrote a file per epoch: to that name, in the folder of the file it resumes
  * from. */
 static vpps_status take_save_name(const char *path, settings *s, corpus *c) {
     char *name, *whole;

@@ -1,5 +1,4 @@
-/* corpus.h - the data a command works on: the parts (train, dev, test) as read, and their ids in the network's
- * vocabularies. */
+/* corpus.h - a command's data: the parts (train, dev, test) as read, and their ids in the network's vocabularies. */
 #pragma once
 
 #include "cli/input_form.h"

@@ -24,6 +24,5 @@ void corpus_note_labels(corpus *c, int which);
  * of all chunks. */
 void corpus_note_tags(corpus *c, int which);
 
-/* Writes "FILE:LINE:COLUMN: " of a word's first occurrence in the training part, empty when it is not found. Reads the
- * files again. */
+/* Writes "FILE:LINE:COLUMN: " of a word's first occurrence in the training files, "" if not found. Reads them again. */
 void corpus_find_word(const corpus *c, const char *word, char *place, size_t n);

@@ -1,4 +1,4 @@
-/* corpus_records.h - reads JSONL, CSV and TSV for training and measuring: a record is an example, by its fields' names
+/* corpus_records.h - reads records (JSONL, CSV, TSV) as examples for training and measuring, by field names
  * (fields.h). */
 #pragma once
 

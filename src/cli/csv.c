@@ -23,8 +23,7 @@ static vpps_status add_field(json_t *fields, const char *text, size_t len) {
     return json_array_append_new(fields, field) == 0 ? VPPS_OK : vpps_fail(VPPS_MEMORY, "no memory for a record");
 }
 
-/* Returns the closing quotation mark of a TSV field that is quoted as a whole, with doubled marks inside; NULL: its
- * marks are text. */
+/* Returns the closing mark of a TSV field that is quoted as a whole, inner marks doubled; NULL: its marks are text. */
 static const char *closing_quote(const char *field, const char *end) {
     if (field == end || *field != '"') return NULL;
     for (const char *at = field + 1; (at = memchr(at, '"', (size_t)(end - at))) != NULL; at += 2) {

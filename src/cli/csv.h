@@ -15,6 +15,5 @@ bool csv_goes_on(csv_state *state, const char *line, size_t len);
  * CSV, bytes that are not UTF-8), MEMORY. */
 vpps_status csv_split(const char *text, size_t len, bool tabs, json_t **fields);
 
-/* Writes a field, after `separator` unless that is 0. Fails with FORMAT where a field of TSV (`tabs`) holds a line
- * end. */
+/* Writes a field, after `separator` unless that is 0. Fails with FORMAT where a TSV field (`tabs`) holds a line end. */
 vpps_status csv_write(FILE *f, const char *field, char separator, bool tabs);

@@ -8,8 +8,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* The words that mark a part. A file's name is split at '.', '_' and '-'; case, and digits at a word's end (test2016),
- * are ignored. */
+/* Words that mark a part. Names are split at '.', '_' and '-'; case, and digits at a word's end (test2016), are
+ * ignored. */
 static const char *const part_words[N_SPLITS][12] = {
     {"train", "training", "trainset", "traindata"},
     {"dev", "devel", "development", "devset", "val", "valid", "validation", "valset", "testa" /* of CoNLL-2003 */},
@@ -48,8 +48,8 @@ static size_t stem_length(const char *name, const char *ending) {
 
 static vpps_status too_long(const char *path) { return vpps_fail(VPPS_IO, "%s: the path is too long", path); }
 
-/* Returns whether an entry of the folder, a file with the ending or (`folders`) a folder, could be the part, and sets
- * its path. */
+/* Returns whether a folder's entry, a file with the ending or (`folders`) a folder, could be the part; sets its
+ * path. */
 static bool is_candidate(const char *folder, const char *name, int part, const char *ending, bool folders, char *path,
                          size_t n) {
     struct stat st;

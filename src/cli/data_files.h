@@ -21,6 +21,5 @@ typedef struct data_list {
 vpps_status data_list_open(data_list *list, const char *path, const char *ending);
 void data_list_close(data_list *list);
 
-/* Writes the full name of a listed file: path and ending, plus the ending of a compressed file if only that file
- * exists. */
+/* Writes a listed file's full name: path, ending, and the ending of a compressed file if only that exists. */
 vpps_status data_name(const char *path, const char *ending, char *name, size_t n);

@@ -268,8 +268,7 @@ static vpps_status keep(batch *b, source *s, const candidate *c) {
     return VPPS_OK;
 }
 
-/* Returns whether a hypothesis can no longer win: even its best possible score (certain words, as many as allowed) is
- * too low. */
+/* Returns whether a hypothesis has lost: its best possible score (certain words, as many as allowed) is too low. */
 static bool has_lost(const batch *b, const source *s, const hypothesis *h) {
     return s->n_ended == b->n_best && s->ended[s->n_ended - 1].score >= score(b->d, h->sum, s->max_words);
 }

@@ -5,8 +5,7 @@
 
 typedef struct decoder_options {
     uint32_t beam; /* hypotheses kept per source sentence; 1: greedy search */
-    /* Most words of a translation, end word included; 0: 10 plus twice the number of words (characters) of the
-     * source. */
+    /* Most words of a translation, end word included; 0: 10 plus twice the source's words (characters). */
     uint32_t max_words;
     float length_penalty; /* alpha in decode_batch's score; 0: no penalty. Beam search only */
     uint32_t n_best;      /* translations returned per source, at most `beam`; 0: 1 */
@@ -19,8 +18,7 @@ typedef struct decoder {
     const network *net;
     void *instance;
     uint32_t classes, end_word;
-    /* Whether decoder states and memory are copied to the host between words; else they stay on the device as long as
-     * they fit. */
+    /* Copy decoder states and memory to the host between words; else they stay on the device as long as they fit. */
     bool by_host;
     decoder_options options;
 } decoder;

@@ -121,8 +121,7 @@ static json_t *libraries(void) {
 
 /* ---------------------------------------------------------------- products of the CPU */
 
-/* Returns the GFLOP/s that a unit (instruction set) reached in forward products, in the trial with the most vectors up
- * to `vectors`. */
+/* Returns a unit's (instruction set's) GFLOP/s in forward products, with the most vectors tried up to `vectors`. */
 static double rate_of(const vpps_probe *p, const vpps_trial *unit, uint32_t vectors, bool far) {
     const vpps_trial *best = NULL;
     for (uint32_t i = 0; i < p->n; i++) {

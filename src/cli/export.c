@@ -1,5 +1,4 @@
-/* export.c - `vpps export`: writes a checkpoint's parameters, sizes and vocabularies without the state of training, or
- * C. */
+/* export.c - `vpps export`: writes a checkpoint's parameters, sizes and vocabularies without training's state, or C. */
 #include "base/base.h"
 #include "cli/commands.h"
 #include "cli/export_c.h"

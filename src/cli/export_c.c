@@ -145,8 +145,7 @@ static vpps_status measure_dev(session *x, corpus *c, measures *m) {
     return measure_part(x, c, &c->split[SPLIT_DEV], NULL, m);
 }
 
-/* Measures the dev part of the checkpoint's data with the checkpoint's weights, and with the weights in the written
- * file. */
+/* Measures the dev part of the checkpoint's data with the checkpoint's weights, and with those in the written file. */
 static vpps_status compare(const settings *of, session *x, corpus *c, measures m[2]) {
     settings s = *of;
     s.command = COMMAND_EVAL;

@@ -97,8 +97,7 @@ static void put_line(const settings *s, FILE *f, const char *format, ...) {
     put_file(s, line, f);
 }
 
-/* Prints "static step *const NAME_layers[] = {net_NAME, net_NAME2};". Names of functions after the first have `between`
- * and a number. */
+/* Prints "static step *const NAME_layers[] = {net_NAME, net_NAME2};", with `between` and a number in later names. */
 static void put_layers(const settings *s, FILE *f, const char *type, const char *array, const char *name,
                        const char *between) {
     const uint32_t n = s->net.layers ? s->net.layers : 1;

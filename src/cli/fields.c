@@ -330,8 +330,7 @@ static vpps_status read_words(const field_reader *r, const json_t *value, const 
     return VPPS_OK;
 }
 
-/* Reads the tags of n words: an array of strings or of objects with a label, or the words of a text. *tags NULL: there
- * are none. */
+/* Reads n words' tags: an array of strings or of objects with a label, or the words of a text. *tags NULL: none. */
 static vpps_status read_tags(const field_reader *r, json_t *object, size_t n, json_t **tags) {
     const char *name = "";
     const json_t *value = NULL;

@@ -1,5 +1,4 @@
-/* fields.h - takes examples from the fields of records: a JSON object in JSONL; in CSV and TSV, columns named by the
- * first record. */
+/* fields.h - takes examples from the fields of records: a JSON object, or a CSV or TSV record with named columns. */
 #pragma once
 
 #include "cli/corpus.h"
@@ -37,8 +36,8 @@ void fields_close(field_reader *r);
 bool fields_want_names(const field_reader *r);
 vpps_status fields_take_names(field_reader *r, const char *text, size_t len);
 
-/* Parses a record into an object, which the caller frees. Fails with FORMAT (no record, or a needed field occurs
- * twice), MEMORY. */
+/* Parses a record into an object, which the caller frees. Fails with FORMAT (no record, or a repeated field),
+ * MEMORY. */
 vpps_status fields_read(const field_reader *r, const char *text, size_t len, json_t **object);
 
 /* Sets *text, which the caller frees, to the example's text in r's reading format; empty: no text. A table's cell that

@@ -34,8 +34,7 @@ static void close_source(source *s) {
     }
 }
 
-/* Copies row `there` of the tensor to row i of the parameter if this process has row i. Rows are contiguous, `bytes`
- * each. */
+/* Copies row `there` of the tensor to row i of the parameter, if this process has it. Rows are contiguous. */
 static void take_row(const vpps_param_info *p, char *to, uint64_t i, const vpps_safetensors_info *t, uint64_t there,
                      size_t bytes) {
     if (i % p->step == p->first) memcpy(to + i / p->step * bytes, t->bytes + there * bytes, bytes);
@@ -59,8 +58,8 @@ typedef struct shape {
     uint64_t rows, row_elems;
 } shape;
 
-/* Returns whether a tensor has rows of the same size. A table's entries of several columns are [count, cols, rows] in a
- * file. */
+/* Returns whether a tensor's rows have the same size. Table entries with several columns are [count, cols, rows]
+ * there. */
 static bool has_such_rows(const vpps_safetensors_info *t, const vpps_param_info *p, const shape *here) {
     const uint32_t n_dims = p->kind == VPPS_VECTOR ? 1 : p->kind == VPPS_LOOKUP && p->cols > 1 ? 3 : 2;
     if (!t || strcmp(t->dtype, "F32") != 0 || t->n_dims != n_dims) return false;

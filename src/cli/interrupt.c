@@ -7,8 +7,7 @@
 
 volatile int interrupted;
 
-/* Handles a first signal; a second one gets its default action. A signal that the guard forwards may have reached both
- * processes. */
+/* Handles a first signal; a second one gets its default action. A forwarded signal may have reached guard and child. */
 static void on_signal(int number, siginfo_t *info, void *context) {
     static volatile sig_atomic_t told[NSIG];
     (void)context;

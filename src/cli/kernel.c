@@ -106,8 +106,7 @@ static void print_outcome(const outcome *o, vpps_status status) {
 
 static bool all_architectures(const settings *s) { return s->arch && strcmp(s->arch, "all") == 0; }
 
-/* Prints the kernel for x->machine, as text or into `kernels`; with several machines, a failure becomes an entry
- * there. */
+/* Prints the kernel for x->machine as text, or adds it to `kernels`. With several machines a failure is added, too. */
 static vpps_status report_machine(planner *x, json_t *kernels) {
     outcome o = {.planner = x, .rejected = json_array()};
     const vpps_status status = specialise(&o);

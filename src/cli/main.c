@@ -77,7 +77,7 @@ static int take_network_of(settings *s, const char *file) {
     return s->network ? 0 : EXIT_RUNTIME;
 }
 
-/* Sets s's network from the checkpoint or the file of options on the command line. Returns 0, or an exit code after a
+/* Sets s's network from the command line's checkpoint or file of options. Returns 0, or an exit code after a
  * failure. */
 static int take_network(const command *c, settings *s, int argc, char **argv) {
     const char *file, *config;

@@ -154,8 +154,7 @@ const cli_option *options_rows(const settings *s, size_t *n);
 /* Returns whether s names data files; else data are generated. */
 bool options_name_files(const settings *s);
 
-/* Returns whether an option has no effect in s: it is about generated data while s names files, or about files while s
- * names none. */
+/* Returns whether an option is unused: about generated data while s names files, or about files while it names none. */
 bool options_unused(const settings *s, const cli_option *o);
 
 /* Returns whether --NAME was on the command line. */

@@ -12,6 +12,6 @@ vpps_status parameters_declare_weights(vpps_model *model, net_config *config);
  * none of that name. */
 vpps_status parameters_freeze(session *x);
 
-/* Sets x->rates to the learning rates of --lr-of. Fails as parameters_freeze does, and with ARGUMENT for a missing or
- * second rate. */
+/* Sets x->rates to --lr-of's learning rates. Fails as parameters_freeze does; ARGUMENT also for a missing or second
+ * rate. */
 vpps_status parameters_take_rates(session *x);

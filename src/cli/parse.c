@@ -31,8 +31,7 @@ static _Noreturn void refuse(const settings *s, const command *c, const char *fo
     exit(report_usage(name, "%s", message));
 }
 
-/* Lists the commands that have the option, as "train, tune"; empty: none. *kinds: the kinds of other networks that have
- * it. */
+/* Lists the commands with the option, as "train, tune"; empty: none. *kinds: kinds of other networks that have it. */
 static void commands_with(const settings *s, const char *name, char *text, size_t n, uint32_t *kinds) {
     size_t n_rows, len = 0;
     const cli_option *rows = options_rows(s, &n_rows);

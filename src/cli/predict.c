@@ -53,8 +53,7 @@ typedef struct predictor {
 
 /* ---------------------------------------------------------------- lines that are wrong */
 
-/* Adds the place to the error message. The line that names CoNLL-U Plus's columns is put before each sentence, and not
- * counted. */
+/* Adds the place to the error message; does not count CoNLL-U Plus's line of names, which precedes each sentence. */
 static vpps_status place_failure(const predictor *p, vpps_status status, uint64_t number) {
     return records_place(&p->reader, status, number - (p->plus && number > 1));
 }

@@ -40,7 +40,7 @@ vpps_status records_look(record_reader *r, const char **text, size_t *len);
  * LINE_NONE or LINE_END, as lines_next does. */
 line_kind records_next(record_reader *r, record *out);
 
-/* Takes the unfinished graph if a blank line follows it, while no more input is available. Returns false when there is
+/* Takes the unfinished graph if a blank line follows it, while no input is available. Returns false if there is
  * none. */
 bool records_next_graph(record_reader *r, record *out);
 

@@ -3,8 +3,7 @@
 
 #include <math.h>
 
-/* Returns how often --lr-decay applies: once per epoch; with step or plateau, once per --lr-every epochs or
- * measurements. */
+/* Returns how often --lr-decay applies: per epoch, or with step and plateau per --lr-every epochs or measurements. */
 static uint32_t decays(const settings *s, uint32_t epoch, uint32_t drops) {
     switch (s->lr_schedule) {
     case SCHEDULE_STEP: return epoch / s->lr_every;

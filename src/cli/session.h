@@ -41,8 +41,8 @@ vpps_status session_backward(session *x, vpps_node loss, double counts[2]);
 /* Adds to counts[class] the number of a split's positions that have the class as label and a training loss. */
 vpps_status session_count_labels(session *x, corpus *c, const corpus_split *split, uint64_t *counts);
 
-/* Adds n examples to a fresh graph and runs it. *nll is the sum of the losses, *counted the number of positions that
- * have one. */
+/* Adds n examples to a cleared graph and runs it. *nll: sum of the losses; *counted: number of positions with a
+ * loss. */
 vpps_status session_nll(session *x, corpus *c, const corpus_split *split, const uint32_t *examples, uint32_t n,
                         double *nll, uint64_t *counted);
 
@@ -53,8 +53,7 @@ typedef struct position_logits {
     float *values;
 } position_logits;
 
-/* Runs n examples and fills in the logits of the positions that `heads` selects. Call position_logits_free also after a
- * failure. */
+/* Runs n examples and fills in the logits of positions that `heads` selects. Call position_logits_free in any case. */
 vpps_status session_logits(session *x, corpus *c, const corpus_split *split, const uint32_t *examples, uint32_t n,
                            net_heads heads, position_logits *out);
 void position_logits_free(position_logits *p);
@@ -69,13 +68,11 @@ vpps_status session_mean_nll(session *x, corpus *c, const corpus_split *split, c
 vpps_status session_predict(session *x, corpus *c, const corpus_split *split, const uint32_t *examples, uint32_t n,
                             net_heads heads, int32_t **predicted);
 
-/* A callback for example i of a split and its predicted classes, one per position; it sets *positions to their
- * number. */
+/* A callback for example i of a split and the predicted classes of its positions; sets *positions to their number. */
 typedef vpps_status session_see(void *context, const corpus_split *split, uint32_t i, const int32_t *predicted,
                                 uint32_t *positions);
 
-/* Predicts all examples of a split, batch by batch, and calls `see` for each, until *stop is not 0 (stop may be NULL)
- * or `see` fails. */
+/* Predicts a split batch by batch and calls `see` per example, until it fails or *stop is not 0 (stop may be NULL). */
 vpps_status session_predict_all(session *x, corpus *c, const corpus_split *split, const volatile int *stop,
                                 session_see *see, void *context);
 

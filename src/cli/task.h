@@ -48,8 +48,7 @@ typedef struct task {
     /* Prediction: finds how a file's examples are read from `first`, its first whole lines, for a requested form or
      * INPUT_AUTO. NULL: as lines of text. Fails with ARGUMENT. */
     vpps_status (*look)(const corpus *c, const settings *s, input_form form, const task_text *first, input_reading *in);
-    /* Appends a file to a part. `target` is the file of translations of paired data, NULL for other data and for
-     * prediction. */
+    /* Appends a file to a part. `target` is paired data's file of translations, NULL otherwise and for prediction. */
     vpps_status (*read)(corpus *c, const settings *s, corpus_split *split, const task_text *text,
                         const task_text *target);
     /* Called once after all files of a part have been read; may be NULL. */

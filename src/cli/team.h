@@ -11,8 +11,7 @@ typedef struct team {
     uint32_t rank, size;
     uint32_t cores; /* cores per process; processes on the same cores divide them */
     bool agreed;    /* the latest failure was common to all processes */
-    /* Whether --save and --save-best are given in the first process: then every process writes its rows of divided
-     * tables. */
+    /* --save, --save-best are given in the first process: then every process writes its rows of divided tables. */
     bool saves, saves_best;
 } team;
 
@@ -24,8 +23,7 @@ void team_guard(const settings *s);
 vpps_status team_open(team *t, const settings *s);
 void team_close(team *t);
 
-/* Returns how many VPs (virtual processors) a process uses: --vps, else on a CPU the number of its cores; 0: as many as
- * the device has. */
+/* Returns the VPs (virtual processors) of a process: --vps, else a CPU's cores; 0: as many as the device has. */
 uint32_t team_vps(const team *t, const settings *s);
 
 /* While busy, processes read, save or measure, and the watchdog lets the others wait for as long as that takes. */
@@ -43,8 +41,7 @@ vpps_status team_agree(team *t, vpps_status status);
 /* Waits until all processes call it. */
 vpps_status team_meet(team *t);
 
-/* Checks that all processes have the same options, data and parameters, before `model` is trained. Fails with ARGUMENT
- * in all. */
+/* Checks that all processes have equal options, data and parameters before training. Fails with ARGUMENT in all. */
 vpps_status team_compare(team *t, const char *options, const corpus *c, vpps_model *model);
 
 /* Returns the options that team_compare compares, one per line, which the caller frees. NULL: out of memory. */

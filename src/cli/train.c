@@ -75,8 +75,7 @@ typedef struct trainer {
     train_summary summary;
 } trainer;
 
-/* Returns the number of examples per update: --accumulate times --batch. Wherever batches are counted, this is a
- * batch. */
+/* Returns the examples per update, --accumulate times --batch. Wherever batches are counted, this is a batch. */
 static uint32_t batch_examples(const trainer *t) {
     const uint64_t n = (uint64_t)t->s->batch * t->s->accumulate;
     return n < UINT32_MAX ? (uint32_t)n : UINT32_MAX;
@@ -220,8 +219,7 @@ static void close_trainer(trainer *t) {
 
 static clock_mark mark_now(const trainer *t) { return (clock_mark){vpps_now_ns() - t->eval_ns, t->summary.sentences}; }
 
-/* Returns sentences per second since `begin`, without the start of the run if possible; NaN: there were no
- * sentences. */
+/* Returns sentences per second since `begin`, if possible without the run's start; NaN: there were no sentences. */
 static double rate_since(const trainer *t, clock_mark begin) {
     const clock_mark now = mark_now(t);
     if (begin.ns < t->started.ns && t->started.sentences < now.sentences) begin = t->started;

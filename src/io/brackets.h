@@ -1,4 +1,4 @@
-/* brackets.h - what the readers of bracketed trees, such as (S (NP ...)), share: the position in the text and its white
+/* brackets.h - what the readers of bracketed trees, such as (S (NP ...)), share: a position in the text, white
  * space. */
 #pragma once
 
@@ -29,8 +29,7 @@ void vpps_brackets_skip(vpps_brackets *b);
 /* Returns the next byte without taking it, NUL at the end of the line. */
 static inline char vpps_brackets_peek(const vpps_brackets *b) { return b->at < b->line.end ? *b->at : '\0'; }
 
-/* Takes a label or a word, and the white space after it. Returns the token's length, 0 when a bracket or the end of the
- * line comes next. */
+/* Takes a label or word and the white space after it. Returns its length, 0 before a bracket or the line's end. */
 size_t vpps_brackets_token(vpps_brackets *b, const char **token);
 
 /* Takes the bracket '(' or ')' and the white space after it. The white space after ')' is left, since this bracket may

@@ -1,5 +1,4 @@
-/* chunks.h - tags of chunks (named entities, phrases) in the schemes IOB1, IOB2, IOE, IOBES (BIOES), BILOU, BMES and
- * BMEWO. */
+/* chunks.h - tags of chunks (named entities, phrases): IOB1, IOB2, IOE, IOBES (BIOES), BILOU, BMES and BMEWO. */
 #pragma once
 
 #include <stdbool.h>

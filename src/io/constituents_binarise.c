@@ -43,8 +43,7 @@ static vpps_status find_parents(binariser *b) {
     return VPPS_OK;
 }
 
-/* Returns the last node of the chain of only children that begins at node i: i, its parent if i is the only child, and
- * so on. */
+/* Returns the top of the chain of only children from node i upwards; i itself if i has siblings. */
 static uint32_t chain_top(const binariser *b, uint32_t i) {
     while (i + 1 < b->tree.n_nodes && b->tree.nodes[i + 1].n_children == 1) i++;
     return i;

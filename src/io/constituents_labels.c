@@ -3,8 +3,7 @@
 
 #include "base/base.h"
 
-/* Returns whether a text is a function tag (a capital letter, then capital letters and digits) or an index (digits
- * only). */
+/* Returns whether a text is a function tag (a capital letter, then capital letters and digits) or an index (digits). */
 static bool is_tag(const char *text, size_t len) {
     bool letters = false, good = len > 0;
     for (size_t i = 0; i < len && good; i++) {

@@ -1,4 +1,4 @@
-/* constituents_read.c - reads constituent trees from brackets, in one pass and without recursion, as treebank_read.c
+/* constituents_read.c - reads constituent trees from brackets in one pass without recursion, as treebank_read.c
  * does. */
 #include "brackets.h"
 #include "constituents.h"

@@ -3,6 +3,5 @@
 
 #include "descriptor.h"
 
-/* Reads a whole file into memory that the caller frees. Compressed files are decompressed (stream.h). Fails with IO,
- * FORMAT, MEMORY. */
+/* Reads a file, decompressed (stream.h), into memory that the caller frees. Fails with IO, FORMAT, MEMORY. */
 vpps_status vpps_file_read_all(const char *path, char **bytes, size_t *n_bytes);

@@ -38,8 +38,7 @@ static vpps_status read_number(number_reader *r, const char *what, uint32_t *val
     return VPPS_OK;
 }
 
-/* Reads the arcs into node i: none into the first node; else the character's arc, then words', all from earlier
- * nodes. */
+/* Reads the arcs into node i, all from earlier nodes: none into the first node; else a character's, then words'. */
 static vpps_status read_arcs(number_reader *r, uint32_t i) {
     uint32_t k, from, id;
     VPPS_TRY(read_number(r, "the number of arcs into the node", &k));

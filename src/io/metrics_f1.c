@@ -105,8 +105,7 @@ static bool next_chunk(const vpps_f1 *f, uint32_t n, const uint32_t *ids, uint32
     return true;
 }
 
-/* Counts gold and predicted chunks. Chunks of one sequence do not overlap, so one pass over both lists finds equal
- * ones. */
+/* Counts gold and predicted chunks in one pass over both lists, since chunks of one sequence do not overlap. */
 static void count_chunks(vpps_f1 *f, uint32_t n, const uint32_t *gold, const uint32_t *predicted) {
     uint32_t gold_at = 0, predicted_at = 0;
     chunk g, p;

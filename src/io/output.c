@@ -144,8 +144,7 @@ vpps_status vpps_output_open(vpps_output *o, const char *path) {
     return status;
 }
 
-/* Binds a socket to a name that only one socket of this machine can have at a time; the system frees the name when the
- * process ends. */
+/* Binds a socket to a name that one socket of the machine can have; the system frees it when the process ends. */
 vpps_status vpps_output_claim(int *claim, const char *path) {
     vpps_output_place place;
     struct stat folder;
@@ -234,8 +233,7 @@ vpps_status vpps_output_print(const char *path, vpps_status (*print)(const void 
     return status;
 }
 
-/* Checks a path that is written directly without opening it: a FIFO would wait for its reader, which would then see an
- * end. */
+/* Checks a path that is written directly, without opening it: a FIFO's reader would see an end. */
 static vpps_status check_direct(const char *path, const vpps_output_place *place) {
     if (place->descriptor < 0) {
         return faccessat(place->folder, place->base, W_OK, 0) == 0 ? VPPS_OK : fail_io(path, "cannot be written");

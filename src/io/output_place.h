@@ -7,8 +7,8 @@
 #include <sys/stat.h>
 
 typedef struct vpps_output_place {
-    /* The descriptor of this process that the path names (/dev/stdout is 1). -1: the path names a file, and the other
-     * members are set. */
+    /* the process's own descriptor that the path names (/dev/stdout: 1); -1: a file, which the other members
+     * describe */
     int descriptor;
     int folder;              /* descriptor (O_PATH) of the folder that holds the file */
     char base[NAME_MAX + 1]; /* the file's name within the folder; empty for a path that ends in '/' */

@@ -42,8 +42,7 @@ vpps_status vpps_safetensors_write(const char *path, const vpps_safetensors_tens
 #define VPPS_CHECKSUM_BYTES 32
 vpps_status vpps_safetensors_checksum(const vpps_safetensors_tensor *tensors, size_t n, char text[VPPS_CHECKSUM_BYTES]);
 
-/* vpps_safetensors_write and vpps_safetensors_checksum for tensors some of which come from a source; `source` may be
- * NULL. */
+/* Write and checksum tensors some of whose values come from `source`, which may be NULL. */
 vpps_status vpps_safetensors_write_from(const char *path, const vpps_safetensors_tensor *tensors, size_t n,
                                         const vpps_metadata *metadata, size_t m, const vpps_safetensors_source *source);
 vpps_status vpps_safetensors_checksum_from(const vpps_safetensors_tensor *tensors, size_t n,

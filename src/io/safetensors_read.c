@@ -64,8 +64,7 @@ vpps_status vpps_safetensors_parse(vpps_safetensors **out, const char *name, con
     return VPPS_OK;
 }
 
-/* Reads n_bytes of the file into new memory. A file that has fewer, because it shrank after its size was read, fails
- * with FORMAT. */
+/* Reads n_bytes of the file into new memory. Fails with FORMAT if the file has shrunk to fewer bytes. */
 static vpps_status read_block(int fd, const char *path, uint64_t n_bytes, void *out) {
     size_t got;
     void *bytes = n_bytes < SIZE_MAX ? malloc((size_t)n_bytes + 1) : NULL;

@@ -83,8 +83,7 @@ bool vpps_columns_find(char separator, const char *line, size_t len, uint32_t wa
 /* Returns VALUE of a CoNLL-U comment "# NAME = VALUE", which ends with the line; NULL for any other line. */
 const char *vpps_comment_value(const vpps_line *line, const char *name);
 
-/* Returns the columns' names in "# global.columns = ID FORM ...", the first line of CoNLL-U Plus; NULL when `first` is
- * another line. */
+/* Returns the columns' names in CoNLL-U Plus's first line "# global.columns = ID FORM ...", NULL for another line. */
 const char *vpps_conllu_plus(const vpps_line *first);
 
 /* Checks that text could hold an end word; NULL (no end word) passes. Fails with ARGUMENT. */

@@ -32,8 +32,7 @@ typedef struct column {
     size_t len;
 } column;
 
-/* Takes the next column in *at .. end. Advances *at past the column and its separator, or sets it to NULL after the
- * last column. */
+/* Takes the next column in *at .. end, and advances *at past its separator, or to NULL after the last column. */
 static bool next_column(char separator, const char **at, const char *end, column *c) {
     if (!*at) return false;
     if (separator == ' ') return vpps_text_next_word(at, end, &c->text, &c->len);

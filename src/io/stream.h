@@ -1,5 +1,4 @@
-/* stream.h - reads a file or memory sequentially; decompresses when the first bytes are those of a compression
- * format. */
+/* stream.h - reads a file or memory sequentially, and decompresses it if its first bytes say that it is compressed. */
 #pragma once
 
 #include "vpps.h"

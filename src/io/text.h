@@ -1,5 +1,4 @@
-/* text.h - what the readers of text share: lines, words, numbers, and messages that name the place and what was
- * expected. */
+/* text.h - what readers of text share: lines, words, numbers, and messages with the place and what was expected. */
 #pragma once
 
 #include "vpps.h"
@@ -26,8 +25,7 @@ static inline vpps_text vpps_text_of(const char *name, const char *text, size_t 
     return (vpps_text){name, vpps_skip_mark(text, text + len), text + len, stops};
 }
 
-/* Describes what stands at `at` for a message: a whole token where there is one, since `'film'` tells more than
- * `'f'`. */
+/* Describes the text at `at` for a message: a whole token if there is one, since `'film'` tells more than `'f'`. */
 void vpps_text_found(const vpps_text *t, const char *at, char *found, size_t bytes);
 
 /* Fails with FORMAT and "name:line:column: expected ..., found ...". For `found` NULL the message has what
@@ -75,8 +73,8 @@ static inline bool vpps_line_is_blank(const vpps_line *line) {
     return vpps_skip_blanks(line->begin, line->end) == line->end;
 }
 
-/* Takes the next word in *at .. end, a run of bytes that are not blank, and advances *at. Returns false when there is
- * none. */
+/* Takes the next word in *at .. end, a run of bytes that are not blank, and advances *at. Returns false after the
+ * last. */
 bool vpps_text_next_word(const char **at, const char *end, const char **word, size_t *len);
 
 /* Returns the number of words in at .. end. */
@@ -84,6 +82,5 @@ uint32_t vpps_text_count_words(const char *at, const char *end);
 
 /* Parses a finite number in C's notation that fills at .. end, whatever the locale. Returns false when it is none. */
 bool vpps_text_number(const char *at, const char *end, float *value);
-/* Parses a whole number in decimal digits, at most `most`, that fills at .. end. Returns false, and leaves *value, when
- * it is none. */
+/* Parses a whole number in digits, at most `most`, that fills at .. end. Returns false, *value unchanged, otherwise. */
 bool vpps_text_whole_number(const char *at, const char *end, uint64_t most, uint64_t *value);

@@ -77,8 +77,7 @@ vpps_status vpps_treebank_add_tree(vpps_treebank *tb, size_t first, uint32_t lin
     return VPPS_OK;
 }
 
-/* vpps_treebank_write goes down from the root with a stack of what remains to be written: nodes, and closing
- * brackets. */
+/* vpps_treebank_write goes down from the root with a stack of what remains to be written: nodes, closing brackets. */
 #define CLOSE (-1)
 
 static vpps_status write_nodes(const vpps_treebank *tb, vpps_tree tree, FILE *file, int32_t **stack) {

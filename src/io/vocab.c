@@ -25,8 +25,7 @@ struct vpps_vocab {
     size_t free_bytes;
 };
 
-/* Hashes eight bytes at a time; the tail is read as two pieces that may overlap, which is faster than byte by byte for
- * short words. */
+/* Hashes eight bytes at a time. Two pieces that may overlap read the tail, faster than byte by byte for short words. */
 static uint64_t hash_word(const char *text, size_t len) {
     uint64_t h = len * 0x9e3779b97f4a7c15u, tail = 0;
     for (; len > 8; text += 8, len -= 8) {
@@ -72,8 +71,7 @@ static uint32_t find(const vpps_vocab *v, const char *text, size_t len, uint64_t
     return VPPS_NO_WORD;
 }
 
-/* Copies a text, NUL-terminated, to memory that stays valid as long as the vocabulary. Returns NULL when out of
- * memory. */
+/* Copies a text, NUL-terminated, to memory that lives as long as the vocabulary. Returns NULL when out of memory. */
 static const char *keep_text(vpps_vocab *v, const char *text, size_t len) {
     if (len >= v->free_bytes) {
         size_t bytes = len + 1 > BLOCK_BYTES ? len + 1 : BLOCK_BYTES;

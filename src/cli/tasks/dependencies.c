@@ -49,8 +49,7 @@ static uint32_t root_of(const vpps_sentence *x) {
     return k;
 }
 
-/* Returns whether word k of sentence i has a label. *label: its id in the network; VPPS_NO_WORD for a label unknown to
- * training. */
+/* Returns whether word k of sentence i has a label. *label: its id, VPPS_NO_WORD if it is unknown to training. */
 static bool label_of(const corpus_split *split, uint32_t i, uint32_t k, uint32_t *label) {
     const vpps_sentence x = vpps_sentences_get(split->sentences, i);
     const uint32_t own = x.tags ? x.tags[k] : x.heads[k] ? VPPS_NO_WORD : vpps_sentences_label(split->sentences, i);

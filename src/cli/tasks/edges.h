@@ -3,6 +3,6 @@
 
 #include "io/edge_lists.h"
 
-/* Returns n graphs as text of *bytes bytes, which the caller frees, with `numbers` features per node. NULL: out of
+/* Returns n graphs as text of *bytes bytes, with `numbers` features per node. The caller frees it. NULL: out of
  * memory. */
 char *edges_generate(uint64_t seed, uint32_t n, uint32_t numbers, size_t *bytes);

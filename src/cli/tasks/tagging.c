@@ -28,8 +28,7 @@ static vpps_status generate(corpus *c, const settings *s, corpus_split *split, u
 
 /* ---------------------------------------------------------------- ids */
 
-/* Makes the vocabulary of characters in the training part's words; characters that occur once train <unk>'s
- * embedding. */
+/* Makes the vocabulary of the training words' characters; characters that occur once train <unk>'s embedding. */
 static vpps_status learn_characters(corpus *c, const vpps_vocab *words) {
     vpps_spellings *spellings;
     VPPS_TRY(vpps_spellings_create(&spellings, words));

@@ -1,5 +1,4 @@
-/* tags_read.c - finds which format of tagged sentences a text has, word|TAG lines, columns or CoNLL-U, by the whole
- * text. */
+/* tags_read.c - finds by the whole text whether tagged sentences are word|TAG lines, columns or CoNLL-U. */
 #include "base/base.h"
 #include "cli/corpus_notes.h"
 #include "cli/input.h"
@@ -48,8 +47,7 @@ typedef struct look {
     uint64_t n_following;          /* lines whose number follows the preceding line's */
 } look;
 
-/* Returns whether a line has CoNLL-U's ten columns: the first is a word's number or a range, the head is a number or
- * missing. */
+/* Returns whether a line has CoNLL-U's ten columns: a word's number or range first, the head a number or missing. */
 static bool looks_like_conllu(const vpps_line *line, bool tabs) {
     enum { COLUMNS = 10, HEAD = 6 };
     const char *at = line->begin, *end, *next;
@@ -212,8 +210,7 @@ static vpps_status read_barred(corpus *c, vpps_sentences *s, const task_text *te
 
 /* ---------------------------------------------------------------- for prediction */
 
-/* Returns whether the text can be read as columns and most of its tags are the network's. *some: at least one tag
- * is. */
+/* Returns whether a text can be read as columns whose tags are mostly the network's. *some: at least one tag is. */
 static bool has_known_tags(const corpus *c, const task_text *text, const vpps_columns *columns, bool *some) {
     vpps_sentences *s;
     vpps_columns_seen seen;

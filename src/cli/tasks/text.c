@@ -1,4 +1,4 @@
-/* text.c - text for language models: perplexity. An example is a sentence, one per line, or (--steps) a piece of equal
+/* text.c - text for language models: perplexity. An example is a line's sentence, or (--steps) a piece of equal
  * length. */
 #include "cli/tasks/text.h"
 #include "base/base.h"

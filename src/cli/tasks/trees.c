@@ -18,8 +18,7 @@ enum { ROOT, NODES };
 
 /* ---------------------------------------------------------------- reading */
 
-/* Returns whether the first tree has a name as label, or none: constituents. A number is the Stanford Sentiment
- * Treebank's. */
+/* Returns whether the first tree's label is no number: a constituent's name, or missing as at a Penn tree's root. */
 static bool is_constituents(const task_text *text) {
     const char *at = memchr(text->text, '(', text->len), *end = text->text + text->len;
     if (!at) return false;
@@ -150,8 +149,8 @@ static bool usable(const net_example *x, const settings *s, bool training) {
 
 /* ---------------------------------------------------------------- measuring */
 
-/* Counts labelled nodes that the network classified (some networks classify roots only). A label unknown to training
- * counts as wrong. */
+/* Counts labelled nodes that the network classified (perhaps roots only). A label unknown to training is never
+ * right. */
 static vpps_status count(void *context, const corpus_split *split, uint32_t i, const int32_t *predicted, uint32_t *n) {
     accuracy *a = context;
     const vpps_tree tree = vpps_treebank_tree(split->bank, i);

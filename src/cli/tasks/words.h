@@ -12,15 +12,14 @@ vpps_status task_need_sentences(vpps_sentences **s);
 
 vpps_status task_copy_vocab(vpps_vocab **out, const vpps_vocab *from);
 
-/* Notes how many words are cut when a fifth or more of the text becomes <unk>, as in a small text, whose words occur
- * once. */
+/* Notes how many words are cut if a fifth of the text or more becomes <unk>, as in a small text of rare words. */
 void task_note_cut(corpus *c, const vpps_vocab *words, const uint32_t *counts, uint32_t min_count);
 
 /* Makes a vocabulary of <unk> and the words that occur at least min_count times. `ends`: sentences end in END_WORD,
  * which is kept however rare it is. */
 vpps_status task_cut_words(corpus *c, vpps_vocab **out, const vpps_sentences *sentences, uint32_t min_count, bool ends);
 
-/* Sets split->ids[which] to the ids in `to` of the words of `from`; `missing` (VPPS_NO_WORD or 0) for words that `to`
+/* Sets split->ids[which] to the ids in `to` of `from`'s words; `missing` (VPPS_NO_WORD or 0) for words that `to`
  * lacks. */
 vpps_status task_map_ids(corpus_split *split, int which, const vpps_vocab *from, const vpps_vocab *to,
                          uint32_t missing);
