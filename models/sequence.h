@@ -65,7 +65,7 @@ typedef struct part_stack {
 
 typedef struct part_stack_shape {
     part_unit unit;
-    uint32_t layers;           /* up to NET_LAYERS; 0: one */
+    uint32_t layers;           /* number of layers, up to NET_LAYERS; 0: one */
     uint32_t inputs, between;  /* elements of x; elements of the input of every other layer */
     uint32_t hidden;           /* elements of each layer's h */
     const net_config *dropout; /* its dropout applies to the inputs of all layers but the first; NULL: none */

@@ -262,7 +262,7 @@ class Module(nn.Module):
         self._updates = 0
         self._added = False  # the engine holds gradients for Optimizer.step
         self._behind = False  # the engine has newer values than the model
-        self._anchor = torch.zeros((), requires_grad=True)  # the tensor that outputs depend on if the engine has the parameters
+        self._anchor = torch.zeros((), requires_grad=True)  # makes outputs need gradients when the engine has the parameters
         for p, view in zip(self._of, self._views):
             shared = nn.Parameter(torch.from_numpy(view), requires_grad=not p.frozen)
             self.register_parameter(p.name.replace(".", "_"), shared)

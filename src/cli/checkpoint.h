@@ -40,5 +40,5 @@ vpps_status checkpoint_carry(const char *path, const session *x, carry *states);
 /* Returns whether files a and b are checkpoints of one run: same network, fixed options, words and data. */
 bool checkpoint_same_run(const settings *s, const char *a, const char *b);
 
-/* Checks by hashes that the data read are those the checkpoint was made with, in any place. Fails with ARGUMENT. */
+/* Checks by hashes that the data read are the checkpoint's own, wherever the files are. Fails with ARGUMENT. */
 vpps_status checkpoint_check_data(const char *path, const settings *s, const corpus *c);

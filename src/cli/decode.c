@@ -62,12 +62,12 @@ typedef struct batch {
     uint32_t n;
     source *sources;
     uint32_t n_best;
-    hypothesis *live;   /* memory of all sources' hypotheses */
-    ending *ended;      /* memory of all sources' finished hypotheses */
+    hypothesis *live;   /* storage for the unfinished hypotheses of all sources */
+    ending *ended;      /* storage for the finished hypotheses of all sources */
     fetched encoded;    /* per source: its states, then its memory */
     fetched made[2];    /* per hypothesis: its states, then its logits; of this step and the preceding one */
-    vpps_node *memory;  /* the memory of one source */
-    candidate *choices; /* the candidates of one source, best first */
+    vpps_node *memory;  /* nodes of one source's memory, which attention reads */
+    candidate *choices; /* storage for one source's candidates, best first */
     link *links;
     size_t n_links;
 } batch;

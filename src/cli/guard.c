@@ -126,7 +126,7 @@ static void begin_child(pid_t parent, const sigset_t *before) {
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     if (getppid() != parent) _exit(EXIT_RUNTIME); /* the guard is gone already */
     guard = parent;
-    /* the thread blocks all signals, so that they interrupt the main thread */
+    /* the new thread blocks all signals, so that they interrupt the main thread */
     sigset_t all;
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, NULL);

@@ -42,7 +42,7 @@ typedef struct settings {
     const char *data;            /* a folder or a file */
     const char *parts[N_SPLITS]; /* the parts' files; data are generated if there are none and no `data` */
     const char *lexicon, *source, *target;
-    const char *word_column, *tag_column; /* columns: their numbers from 1, or their names */
+    const char *word_column, *tag_column; /* the columns' numbers, from 1, or names */
     const char *vectors;
     bool freeze_vectors;
     uint32_t generate; /* a net_generator */
@@ -113,7 +113,7 @@ typedef struct cli_option {
     int key;
     unsigned commands; /* set of command_bit: the commands with this option */
     unsigned flags;
-    bool of_network; /* the row's offset is within settings.net */
+    bool of_network; /* row.offset is within settings.net, else within settings */
     unsigned kinds;  /* networks with this option, as bits 1 << net_kind; 0: all */
 } cli_option;
 

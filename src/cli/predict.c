@@ -197,7 +197,7 @@ static char *column_text(const predictor *p, const record *r, size_t *len) {
     char *text = NULL;
     FILE *f = open_memstream(&text, len);
     if (!f) return NULL;
-    if (task_for(p->s)->own_form) { /* keeps the end of the last line, which the answer has, too */
+    if (task_for(p->s)->own_form) { /* an own format: keep the end of the last line for the answer */
         fwrite(r->text, 1, r->len, f);
         fputs(r->crlf ? "\r\n" : "\n", f);
         return fclose(f) == 0 ? text : (free(text), NULL);

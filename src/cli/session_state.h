@@ -6,9 +6,9 @@
 
 /* What --init took from its checkpoint; all zero without --init. */
 typedef struct init_found {
-    uint32_t parameters; /* the network's parameters; of these: */
-    uint32_t whole;      /* taken as a whole */
-    uint32_t partly;     /* taken in the rows of words, characters or classes that the checkpoint has */
+    uint32_t parameters; /* all parameters of the network */
+    uint32_t whole;      /* parameters taken as a whole */
+    uint32_t partly;     /* parameters of which the checkpoint has the rows of some words, characters or classes */
 } init_found;
 
 /* A parameter with its own learning rate (--lr-of). */

@@ -56,7 +56,7 @@ typedef struct task {
     vpps_status (*generate)(corpus *c, const settings *s, corpus_split *split, uint64_t seed, uint32_t n);
     /* Makes the vocabularies and classes from the training part. */
     vpps_status (*learn)(corpus *c, const settings *s);
-    /* Sets split->ids and n_all. */
+    /* Maps a part's ids to the network's: sets split->ids and n_all. */
     vpps_status (*map)(corpus *c, const settings *s, corpus_split *split);
     /* Returns whether example x can be trained on and measured; NULL: all can. `training`: x must also suit this run's
      * training. `lacks` says what other examples miss. */

@@ -32,8 +32,8 @@ static inline char vpps_brackets_peek(const vpps_brackets *b) { return b->at < b
 /* Takes a label or word and the white space after it. Returns its length, 0 before a bracket or the line's end. */
 size_t vpps_brackets_token(vpps_brackets *b, const char **token);
 
-/* Takes the bracket '(' or ')' and the white space after it. The white space after ')' is left, since this bracket may
- * end the tree. Fails with FORMAT and `expected` in the message when another byte comes next. */
+/* Takes '(' with the white space after it, or ')' alone, since ')' may end the tree. Fails with FORMAT and `expected` in
+ * the message when another byte comes next. */
 vpps_status vpps_brackets_take(vpps_brackets *b, char bracket, const char *expected);
 
 vpps_status vpps_brackets_fail(const vpps_brackets *b, const char *expected);

@@ -134,7 +134,7 @@ static bool take_string(parser *p, const char **out) {
             if (!take_escape(p, &to)) return false;
             continue;
         }
-        const size_t n = utf8_length((const unsigned char *)p->at); /* the NUL after the text stops this */
+        const size_t n = utf8_length((const unsigned char *)p->at); /* stops at the NUL after the text */
         if (!n) return fail(p, "UTF-8");
         memmove(to, p->at, n);
         to += n;
