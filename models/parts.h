@@ -93,7 +93,7 @@ typedef struct part_net {
 typedef vpps_status part_step(void *net, vpps_model *model);
 vpps_status part_create(void **net, size_t bytes, vpps_model *model, const net_config *config, part_step *declare,
                         part_step *record);
-/* A network's `destroy` for such a struct. */
+/* A network's `destroy` for a struct that part_create made. */
 void part_destroy(void *net);
 
 /* ---------------------------------------------------------------- options */

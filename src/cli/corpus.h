@@ -76,7 +76,7 @@ typedef struct corpus {
 
 extern const char *const vocab_names[N_VOCABS]; /* names of the vocabularies in a checkpoint's metadata */
 
-/* The word that ends a generated sentence; the decoder also reads it before the first word. */
+/* The word that ends a generated sentence; the network also reads it before the first word. */
 #define END_WORD "<eos>"
 
 /* Returns how many sentences, trees or lattices were read; a pair counts once. */

@@ -39,5 +39,5 @@ void lines_back(line_reader *r, const char *line);
 /* Reads more input, waiting if necessary. Fails with IO, MEMORY, FORMAT (a damaged compressed file). */
 vpps_status lines_fill(line_reader *r);
 
-/* Returns whether lines_fill would return at once: always for a file; for a pipe or terminal when input is pending. */
+/* Returns whether lines_fill returns at once: for a regular file always, for standard input when input is pending. */
 bool lines_ready(const line_reader *r);

@@ -5,7 +5,7 @@
 
 typedef struct vpps_stream vpps_stream;
 
-/* Opens a file. Opening does not wait for a pipe's writer; the first read does. Fails with IO, FORMAT (an unsupported
+/* Opens a file and reads its first bytes, which for a pipe waits for the writer. Fails with IO, FORMAT (an unsupported
  * compression format), MEMORY. */
 vpps_status vpps_stream_open(vpps_stream **out, const char *path);
 /* Reads from memory. The bytes must outlive the stream; so must `name`, and vpps_stream_open's path. */
