@@ -402,7 +402,7 @@ class Sentences(Uncopied, Sequence[Sentence]):
         return self
 
     def read_tagged_text(self, text: Union[str, bytes], name: str = "<text>") -> Sentences:
-        """Appends such lines from a text; `name` stands for the file in messages."""
+        """Appends lines of word|TAG tokens from a text; `name` stands for the file in messages."""
         data = _text(text)
         check(lib.vpps_sentences_read_tagged_text(self._c, encode(name, "name"), data, len(data)))
         return self
@@ -413,7 +413,7 @@ class Sentences(Uncopied, Sequence[Sentence]):
         return self
 
     def read_labelled_text(self, text: Union[str, bytes], name: str = "<text>") -> Sentences:
-        """Appends such lines from a text; `name` stands for the file in messages."""
+        """Appends lines of a label, a tab and a sentence from a text; `name` stands for the file in messages."""
         data = _text(text)
         check(lib.vpps_sentences_read_labelled_text(self._c, encode(name, "name"), data, len(data)))
         return self
@@ -541,7 +541,7 @@ def _lines(end_word: str | None, keep_empty: bool) -> tuple[Any, Any]:
 
 def read_parallel(source_path: Path, target_path: Path, source: Sentences, target: Sentences, *, end_word: str | None = None,
                   skip_empty: bool = False) -> None:
-    """Appends two files of plain text in which equal lines are translations; `end_word` is appended to the target's sentences."""
+    """Appends two files of plain text whose lines are translations of each other; `end_word` is appended to the target's sentences."""
     word = ffi.NULL if end_word is None else ffi.new("char[]", encode(end_word, "end_word"))
     o = ffi.new("vpps_parallel *", {"end_word": word, "skip_empty": skip_empty})
     check(lib.vpps_sentences_read_parallel_files(source._c, target._c, os.fsencode(source_path), os.fsencode(target_path), o))

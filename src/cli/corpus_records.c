@@ -72,7 +72,7 @@ static vpps_status add_example(corpus *c, const settings *s, corpus_split *split
 
 /* The records of a file that are no examples. */
 typedef struct empty_records {
-    uint64_t n, first; /* first: the first one's line */
+    uint64_t n, first; /* first: line of the first such record */
     bool told;         /* an unread text field has been noted */
 } empty_records;
 

@@ -1,4 +1,4 @@
-/* sequences_parallel.c - reads parallel text: two files in which equal lines are translations of each other. */
+/* sequences_parallel.c - reads parallel text: two files whose lines are translations of each other. */
 #include "sequences.h"
 
 #include "base/base.h"
