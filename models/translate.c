@@ -159,7 +159,7 @@ vpps_status translate_encoded(translate_net *t, vpps_graph *g, const vpps_vertex
 
 /* ---------------------------------------------------------------- words of the target */
 
-/* The decoder between two words. */
+/* The decoder's state between two words. */
 typedef struct place {
     /* vertices that scatter the states; with input feeding at[0] scatters all that is passed on */
     vpps_vertex at[NET_LAYERS];

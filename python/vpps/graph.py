@@ -287,7 +287,7 @@ class Graph(Builder):
         return Vertices(e, np.arange(first_vertex, first_vertex + n, dtype=np.uint32))
 
     def _check_pulled(self, cell: Cell, pulled: list[U32], members: list[tuple[U32, U32 | None]]) -> None:
-        """Checks that C finds as many pulled nodes as the list has members."""
+        """Checks that each pulled list has as many nodes as the list of the cell that it belongs to has members."""
         for k, p in enumerate(pulled):
             if k < len(cell.pull_list_of) and cell.pull_list_of[k] < len(members):
                 expected = int(members[cell.pull_list_of[k]][0][-1])

@@ -399,7 +399,7 @@ class Vertices(Uncopied):
         return Nodes(self._e, out)
 
     def scattered(self, k: int = 0) -> Nodes:
-        """The nodes scattered as number k, one for each vertex."""
+        """The nodes of the cell's scattered output k, one for each vertex."""
         return self._outputs(k, lib.vpps_scattered_many)
 
     def pushed(self, k: int = 0) -> Nodes:

@@ -214,8 +214,8 @@ static vpps_operand place_of_product(builder *b, uint32_t v, uint32_t place) {
     return in_slot(b, v);
 }
 
-/* Returns whether the value that a product adds is read from memory, without a slot: if nothing else in the stage reads it, and it is a
- * product itself, so that its vectors lie at equal distances. */
+/* Returns whether a product may read the value that its sum begins with straight from memory, rather than from a copy in a slot: nothing
+ * else in the stage reads the value, and a product made it, so that its vectors lie at equal distances. */
 static bool starts_in_memory(const builder *b, const vpps_cell_value *x, uint32_t v, uint32_t place) {
     const vpps_cell_value *from = value_at(b, v);
     return !made_here(b, v) && b->last[v] == place && b->slot[v] == VPPS_NONE && from->kind == VPPS_VALUE_PRODUCT &&

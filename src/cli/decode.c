@@ -23,7 +23,7 @@ typedef struct fetched {
 
 /* A word of a hypothesis. Hypotheses share their beginnings: each word refers to the preceding one. */
 typedef struct link {
-    size_t before; /* NO_LINK: the first word */
+    size_t before; /* index of the link of the preceding word; NO_LINK for the first word */
     uint32_t word;
 } link;
 

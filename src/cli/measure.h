@@ -1,4 +1,4 @@
-/* measure.h - measures a part of the data with all processes of a run. */
+/* measure.h - measures a network's loss and scores on a part of the data, with all processes of a run. */
 #pragma once
 
 #include "cli/classes.h"

@@ -146,7 +146,7 @@ void trials_print(vpps_handle *h, FILE *file) {
     bool done;
     vpps_trial *trials = all_trials(h, &n, &done);
     if (!trials) return;
-    uint32_t n_products = 0, n_kernels = 0; /* a device has at most one of these kinds */
+    uint32_t n_products = 0, n_kernels = 0; /* a device tries out products or kernels, not both */
     while (n_products < n && trials[n_products].product) n_products++;
     while (n_kernels < n && trials[n_kernels].threads) n_kernels++;
     const uint32_t first = n_products + n_kernels;

@@ -450,7 +450,7 @@ static text address_of(text element) {
     return vpps_c_say("&%s", element.at);
 }
 
-/* A vector or a column; that of an operand, and one of what is made. */
+/* Returns the C text of where an operand's column c begins. */
 static text column_of(cell *x, const vpps_operand *o) {
     return at(x, o, o->cols > 1 ? vpps_c_say("c * %u", o->rows).at : "0");
 }

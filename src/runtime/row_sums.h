@@ -8,7 +8,7 @@
 typedef struct vpps_row_segment {
     vpps_param param;
     uint32_t n;
-    const uint32_t *rows; /* numbers of the entries in the table */
+    const uint32_t *rows; /* of each of the n entries, its index in the lookup table `param` */
     float *gradients;
 } vpps_row_segment;
 

@@ -46,7 +46,7 @@ typedef struct vpps_trace {
     uint64_t begin_ns;
     uint64_t limit;    /* maximum number of events */
     uint64_t left_out; /* number of launches that were not recorded for lack of room */
-    bool noting;       /* the VPs record the latest launch */
+    bool noting;       /* virtual processors record their tasks of the launch in progress */
     bool full;
     vpps_track *tracks; /* indexed by VP */
     uint32_t n_tracks;
@@ -73,7 +73,7 @@ void vpps_trace_span(vpps_trace *t, const char *name, uint64_t begin_ns);
 /* Writes the trace as JSON. Fails with IO. */
 vpps_status vpps_trace_print(vpps_trace *t, const vpps_model *model, const char *device, FILE *file);
 
-/* Returns where the VP records the coming launch; NULL: nowhere. */
+/* Returns where virtual processor `vp` records its tasks of the coming launch; NULL: nowhere. */
 static inline vpps_track *vpps_trace_track(vpps_trace *t, uint32_t vp) {
     return VPPS_UNLIKELY(t != NULL) && t->noting ? &t->tracks[vp] : NULL;
 }

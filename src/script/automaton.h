@@ -48,7 +48,8 @@ typedef struct vpps_automaton {
 
 enum {
     VPPS_LEARN_CHECK = 50, /* trials from one evaluation of the learned policy to the next */
-    /* The most vertices that run in each trial on average: larger graphs get fewer trials. 1,000 trials take about a second of one core. */
+    /* The vertices that all trials may run, over the number of trials: larger graphs get fewer trials. 1,000 trials take about a second of
+     * one core. */
     VPPS_LEARN_VERTICES = 20 * 1000
 };
 

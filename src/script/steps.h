@@ -40,7 +40,7 @@ typedef struct vpps_steps {
     uint32_t n_waves, n_slices; /* waves, and slices of each wave */
     uint32_t n_blocks;
     uint32_t n_levels; /* levels of the graph */
-    uint32_t n_steps;  /* levels of blocks that have vertices */
+    uint32_t n_steps;  /* number of pairs of a block and a level at which the block has vertices */
 } vpps_steps;
 
 /* Makes the steps, in at most n_waves waves and n_slices slices; in fewer where there are few components or heads. False: out of memory. */

@@ -97,7 +97,7 @@ static vpps_status example(corpus *c, const corpus_split *split, uint32_t i, net
     x->sentence = (vpps_sentence){.words = scratch->words, .n_words = nodes.n_words};
     x->numbers = e->numbers ? e->values + e->graphs[i].first_node * e->numbers : NULL;
     x->label = vpps_sentences_label(split->sentences, i);
-    if (x->label != VPPS_NO_WORD) /* c->classes: a label unknown to training */
+    if (x->label != VPPS_NO_WORD) /* a label unknown to training becomes c->classes, one past the last class */
         x->label = vpps_min_u32(class_of_label(split, x->label), c->classes);
     if (!nodes.tags) return VPPS_OK;
     VPPS_TRY(task_copy_ids(&scratch->tags, nodes.tags, nodes.n_words, NULL));

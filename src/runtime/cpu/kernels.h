@@ -16,7 +16,7 @@ typedef struct vpps_operands {
     uint32_t u, e;
     uint32_t *indices;        /* indices or positions: letter i */
     const float *weights;     /* weights: letter v */
-    const float *const *list; /* list of tensors, letter * */
+    const float *const *list; /* list of tensors, letter '*' of isa.def */
     uint32_t n_list;
     /* MATMUL, MOVE: r rows and c columns of the result; k: terms of a sum, or rows of the first tensor. */
     uint32_t r, k, c;

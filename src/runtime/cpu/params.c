@@ -117,7 +117,8 @@ void vpps_copy_matrix(vpps_cpu *cpu, uint32_t param, float *rows, uint32_t part,
 
 /* ---------------------------------------------------------------- gradients */
 
-/* Sets pointers to a value's columns, for n of the block's vertices or members. */
+/* Points out[] to a value's columns, for n items of the block from `first` on: its vertices, or the members of their lists if the value is
+ * made once for each member. */
 static void point(const vpps_cpu *cpu, const vpps_block_view *view, uint32_t value, uint32_t first, uint32_t n,
                   const float **out) {
     const vpps_cell_value *x = &view->cell->values[value];

@@ -72,7 +72,7 @@ static inline float *vpps_slot_of(const vpps_tile *t, const vpps_operand *o) {
     return t->region[o->axis] + slot->at * t->whole[o->axis] + (size_t)t->before * slot->width;
 }
 
-/* Returns the number of elements that the VP has of an operand. */
+/* Returns the number of an operand's elements that this virtual processor computes with. */
 static inline uint32_t vpps_width_of(const vpps_tile *t, const vpps_operand *o) {
     const vpps_rows own = t->layout->own[o->dealt];
     return o->dealt ? own.end - own.first : vpps_operand_words(o);
