@@ -304,7 +304,8 @@ typedef struct vpps_optimizer {
 /* How the gradients of matrices are made. */
 typedef enum vpps_gradients {
     VPPS_GRADIENTS_DEFERRED, /* one product per matrix at the end of the batch; the operands are kept until then */
-    /* Each level adds its outer products into resident gradients (the paper's way). With several groups of VPs: as DEFERRED. */
+    /* Each level adds its outer products into resident gradients (the paper's way). With several groups of VPs: as DEFERRED, and
+     * the log says so once. */
     VPPS_GRADIENTS_ACCUMULATE,
     VPPS_GRADIENTS_CUBLAS,     /* GPU: as DEFERRED, by cuBLAS between two launches; without cuBLAS no handle is made */
     VPPS_GRADIENTS_AUTO,       /* GPU: CUBLAS where the profile finds it faster than DEFERRED. CPU: DEFERRED */

@@ -97,7 +97,7 @@ TEST(a_gradient_that_is_asked_for_is_another) {
         at[i] = right;
     }
     at[2] = at[1];
-    TEST_FAILS(VERIFY(), VPPS_SCRIPT, "no output");
+    TEST_FAILS(VERIFY(), VPPS_SCRIPT, "without this output");
     at[2] = VPPS_NONE;
     request.part = VPPS_STEP_GRADIENTS; /* then W is trained */
     TEST_FAILS(VERIFY(), VPPS_SCRIPT, "");

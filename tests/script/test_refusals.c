@@ -153,7 +153,7 @@ static const char *const refusals[] = {
     "invalid range of tasks, words",
     "no barrier",
     "signals, barrier",
-    ": task ",
+    ": unknown task ",
     "signals, and no more come",
     "without a barrier in between",
     "OUTER: gradients added after their norm or update",

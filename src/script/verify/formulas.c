@@ -212,7 +212,7 @@ static uint32_t express_parts(const vpps_proof *p) {
         rows += a->rows;
     }
     if (opcode == VPPS_I_STACK) {
-        if (rows != x->rows || first) return vpps_proof_none(p, "its parts have other rows");
+        if (rows != x->rows || first) return vpps_proof_none(p, "rows of the stacked operands do not add up");
         return vpps_express_stack(p->s, x->rows, x->cols, s->n, terms);
     }
     const bool place = opcode == VPPS_I_PLACE;
