@@ -60,7 +60,7 @@ class Metrics(Uncopied):
                 self._events.add_scalar(name, value, step)
 
     def close(self) -> None:
-        """Closes both files."""
+        """Closes the CSV file and TensorBoard's."""
         self._file.close()
         if self._events is not None:
             self._events.close()

@@ -62,9 +62,10 @@ typedef struct batch {
     uint32_t n;
     source *sources;
     uint32_t n_best;
-    hypothesis *live;   /* storage for the unfinished hypotheses of all sources */
-    ending *ended;      /* storage for the finished hypotheses of all sources */
-    fetched encoded;    /* per source: its states, then its memory */
+    hypothesis *live; /* storage for the unfinished hypotheses of all sources */
+    ending *ended;    /* storage for the finished hypotheses of all sources */
+    fetched
+        encoded; /* per source sentence: the states that decoding begins with, then the vectors that attention reads */
     fetched made[2];    /* per hypothesis: its states, then its logits; of this step and the preceding one */
     vpps_node *memory;  /* nodes of one source's memory, which attention reads */
     candidate *choices; /* storage for one source's candidates, best first */

@@ -51,7 +51,7 @@ static void set_result(json_t *o, const task *t, const measures *m) {
     if (t->signature) json_object_set_new(o, "signature", json_string(t->signature()));
 }
 
-/* Returns what --vectors found, null without --vectors. */
+/* Returns the numbers of words that --vectors had, and had not, a vector for; null without --vectors. */
 static json_t *vectors_json(const train_summary *t) {
     const vpps_vectors_found *f = &t->vectors;
     if (!f->words) return json_null();

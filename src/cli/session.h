@@ -6,7 +6,7 @@
 /* Returns the engine's options for the command line's settings. */
 vpps_options session_options(const settings *s);
 
-/* Makes the network of s (whose net's sizes are set) with the vocabularies of c, the handle and the graph. s must
+/* Makes the network of s, whose net's sizes must be set, with the vocabularies of c; then a handle and a graph. s must
  * outlive the session. Call session_close also after a failure. */
 vpps_status session_open(session *x, const settings *s, const corpus *c);
 

@@ -1,4 +1,5 @@
-/* session_state.h - the struct of a session. session.c opens it; files of single options fill in their members. */
+/* session_state.h - the struct of a session. session.c opens a session; the sources of single options, such as carry.c, fill in
+ * their members. */
 #pragma once
 
 #include "cli/carry.h"

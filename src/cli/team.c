@@ -208,8 +208,8 @@ int team_fail(team *t, vpps_status status) {
     if (t->c->ended) {
         /* nothing is left to report */
     } else if (lost && interrupted) {
-        /* another process ends because its launcher, like this one's, told it to; the first process's guard has
-         * reported why */
+        /* the message only says that the launcher ended another process, as it ends this one; the first process has reported
+         * why */
     } else if (strstr(message, "rank ")) {
         report_failure(status);
     } else {

@@ -12,7 +12,7 @@ typedef enum vpps_segment_kind {
     VPPS_SEGMENT_ELEMENTS, /* elementwise steps, one thread per element */
     VPPS_SEGMENT_PRODUCTS, /* products with the matrix rows that the VP owns */
     VPPS_SEGMENT_WHOLE,    /* instructions that sum over whole vectors (REDUCE, ROW), one warp per item */
-    VPPS_SEGMENT_LISTS,    /* instructions over all members of a list, one warp per vertex */
+    VPPS_SEGMENT_LISTS,    /* instructions over all members of each vertex's list, one warp per vertex */
     VPPS_SEGMENT_MATRICES  /* products that one VP computes with whole matrices in memory */
 } vpps_segment_kind;
 

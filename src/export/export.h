@@ -41,7 +41,7 @@ typedef struct vpps_c_cell {
     FILE *out;
     uint32_t segment;
     bool many;    /* there is a function of many vertices; else one of a vertex alone */
-    bool *pushes; /* of each pushed value: it is given */
+    bool *pushes; /* for each pushed value: whether the function returns it */
     uint32_t out_words, push_words;
     uint64_t inputs, indices; /* sets: those that are read */
 } vpps_c_cell;

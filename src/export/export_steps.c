@@ -455,7 +455,7 @@ static text column_of(cell *x, const vpps_operand *o) {
     return at(x, o, o->cols > 1 ? vpps_c_say("c * %u", o->rows).at : "0");
 }
 
-/* Where x and y of vertex r are kept while products of vertices that are computed together are made. */
+/* Returns, as C text, the index of vertex r's operands and results in the arrays of vertices that are computed together. */
 static const char *place(cell *x) { return x->many ? "r - first" : "0"; }
 
 static vpps_status add_product(vpps_c_cell *x, const vpps_program_step *s, uint32_t i) {

@@ -143,8 +143,8 @@ typedef struct vpps_cell_data {
     uint32_t *args;
     vpps_cell_input *inputs;
     uint32_t *scattered, *pushed; /* numbers of scattered and of pushed nodes, or VPPS_CELL_INPUT | input */
-    /* Set when recording ends: `outputs`, the nodes that are scattered or pushed, each once and in that order; `offers`, for each
-     * scattered and then each pushed value its output. */
+    /* Set when recording ends: `outputs`, the nodes that are scattered or pushed, each once and in that order; `offers`, the
+     * index in `outputs` of each scattered and then of each pushed value. */
     uint32_t *outputs;
     vpps_cell_offer *offers;
     vpps_condition_data condition;

@@ -184,7 +184,7 @@ struct vpps_operand {
     static constexpr bool COPIED = COPY_AT != VPPS_NONE;
     /* Rounds are a loop if all weights are loaded: straight-line code would start with all loads, and lack registers for them. */
     static constexpr bool LOOPED = ROUNDS > 1 && (MATRICES::LOADED && ...);
-    /* Registers for an item's columns if they can be loaded ahead; otherwise a number that is too large. */
+    /* Registers that loading an item's columns ahead takes; 256, more than a thread has, if they cannot be loaded ahead. */
     static constexpr unsigned WORDS = LOOPED ? 256 : ROUNDS * RUN;
 
     /* The thread's columns of some items. */

@@ -17,7 +17,7 @@ typedef struct vpps_batching {
     const bool *heads;          /* for each type: whether only the loss reads it (a head, heads.h) */
     vpps_components components; /* connected components of the graph; found when first needed (n 0: not yet) */
     uint32_t n_groups, group_size, n_vps;
-    /* number of groups of recent batches, this one included; vpps_schedule_batch keeps it for the next batch */
+    /* the number of groups of VPs that recent batches ran in, this one included; vpps_schedule_batch keeps it for the next batch */
     vpps_usual_groups usual;
     uint64_t level_cost; /* fixed cost of a level of a group, in the unit of vpps_cost_of_item */
 } vpps_batching;

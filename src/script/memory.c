@@ -233,7 +233,8 @@ static inline uint32_t last_of_input(const placer *p, const vpps_ordered_vertex 
     return last;
 }
 
-/* Notes, for every level of a block, the last phase that reads its contributions, input by input. `last_reads` is zero before. */
+/* Sets `last_reads`, zero before: for every level and input of a block, the last phase that reads the gradients that the level contributes
+ * to what the input reads. */
 static void note_last_reads(placer *p, uint32_t block) {
     const vpps_step_block *b = &p->s->blocks[block];
     const vpps_compiled_cell *c = cell_of(p, block);

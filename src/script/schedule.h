@@ -9,7 +9,7 @@ typedef struct vpps_schedule {
     vpps_row_marks marks;
     vpps_reading reading;             /* vertices and their reads */
     vpps_batch_needs needs;           /* needed vertices and gradients */
-    vpps_batching batching;           /* levels, compiled cells, groups */
+    vpps_batching batching;           /* each vertex's level, the compiled cells, groups of VPs */
     vpps_steps steps;                 /* blocks of vertices that run together */
     vpps_tasks tasks;                 /* stages of the blocks, phase by phase */
     vpps_contributions contributions; /* contributions to gradients */

@@ -90,7 +90,7 @@ typedef struct vpps_wave_rule {
     uint32_t cached_vertices; /* least vertices of a step for each VP */
 } vpps_wave_rule;
 
-/* The properties of a device for the scheduler. */
+/* What the scheduler must know of a device: its virtual processors, its memory, and how it shares out work. */
 typedef struct vpps_task_plan {
     uint32_t n_vps;
     const uint32_t *values; /* for each vector and lookup table: offset of its values in the pool */

@@ -13,7 +13,7 @@ typedef struct sentence {
     size_t n;
     text *words;
     uint32_t *numbers;
-    char *own; /* what was split into words; NULL: it lies in the input */
+    char *own; /* the sentence's own copy of the text that `words` point into; NULL: they point into the input */
 } sentence;
 
 static void add_word(sentence *s, text word) {

@@ -77,7 +77,8 @@ static uint32_t count_bars(const char *word, size_t len) {
 /* Returns whether a word contains the byte other than at its ends. */
 static bool is_parted(const char *word, size_t len, char by) { return len > 2 && memchr(word + 1, by, len - 2); }
 
-/* The form is word|TAG where the first word has a '|'. The fewest that a word of the first line has part columns. */
+/* The form is word|TAG where the first word has a '|'. The least number of '|' in a word of the first line tells how many columns words
+ * have. */
 static void look_at_words(look *l, const vpps_line *line) {
     const char *at = line->begin, *word;
     size_t len;

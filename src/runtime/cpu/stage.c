@@ -37,7 +37,7 @@ static void hand_on(const vpps_tile *t, uint32_t vertex) {
     }
 }
 
-/* Finds the vertices of [first, *end) whose condition holds; the other vertices get their values. If the cell has lists, whose members must
+/* Finds the vertices of [first, *end) whose condition holds; hand_on gives the others their outputs. If the cell has lists, whose members must
  * be adjacent in a tile, all vertices run if one does. Returns false if out of memory. */
 static bool find_live(vpps_tile *t, uint32_t *first, uint32_t *end) {
     vpps_vp *vp = t->vp;

@@ -175,7 +175,7 @@ static const float *const *point_at(const vpps_tile *t, const vpps_span *from, b
     return to;
 }
 
-/* Returns whether the step is a DOT of a member's tensor and the vertex's. */
+/* Returns whether the step is a DOT of a tensor of each list member and a tensor of the vertex that has the list. */
 static bool is_dot(const vpps_program_step *s, const vpps_operand *x, const vpps_span *to) {
     return s->run.of.opcode == VPPS_I_DOT && !x[0].axis != !x[1].axis && to->stride == 1;
 }

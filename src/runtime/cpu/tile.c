@@ -23,7 +23,7 @@ static void choose_tile(const vpps_program *p, uint32_t most, vpps_tile_layout *
     uint32_t floats = layout->floats[0] + 1;
     for (uint32_t d = 1; d < VPPS_AXES; d++) floats += 4 * layout->floats[d];
     uint32_t tile = vpps_min_u32(FLOATS / floats, most);
-    /* A matrix for the scores of many classes is far larger than the tile, and is read once per tile. */
+    /* Tiles of few vertices would read the matrix before an ARGMAX too often: for many classes it is far larger than a tile. */
     for (uint32_t i = 0; i < p->n; i++)
         if (p->steps[i].kind == VPPS_STEP_RUN && p->steps[i].run.of.opcode == VPPS_I_ARGMAX)
             tile = vpps_max_u32(tile, LEAST_WITH_ARGMAX);

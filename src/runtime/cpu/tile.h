@@ -28,9 +28,10 @@ typedef struct vpps_tile {
     const vpps_tile_layout *layout;
     const vpps_block_view *view;
     uint32_t stage, member;
-    uint32_t first[VPPS_AXES], n[VPPS_AXES]; /* items of the part: the first, counted in the block, and how many */
-    uint32_t whole[VPPS_AXES];               /* items of the whole tile */
-    uint32_t before;                         /* vertices of the tile that precede the part */
+    uint32_t first[VPPS_AXES],
+        n[VPPS_AXES];             /* for each axis, the part's items: the first, counted in the block, and how many */
+    uint32_t whole[VPPS_AXES];    /* items of the whole tile */
+    uint32_t before;              /* vertices of the tile that precede the part */
     const uint32_t *live;         /* the block's vertices that run, counted by first[0]; NULL: all of them run */
     float *region[VPPS_AXES];     /* memory of the slots of each axis */
     float *records[VPPS_RECORDS]; /* address where item 0 of the block would have its record */

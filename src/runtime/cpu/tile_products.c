@@ -88,8 +88,8 @@ static void multiply_fp32(const vpps_tile *t, const vpps_program_step *s, produc
     }
 }
 
-/* Computes all terms of a product at once in bf16, so that the sum is stored once. A factor is packed once for all matrices if its vectors
- * form one run. Returns false if out of memory. */
+/* Computes a sum of products of matrices and vectors in bf16, all at once, so that the sum is stored once. Vectors that several matrices
+ * multiply are packed once, if they are adjacent in memory. Returns false if out of memory. */
 static bool multiply_bf16(const vpps_tile *t, const vpps_program_step *s, const product *p) {
     vpps_vp *vp = t->vp;
     const vpps_cpu_precision *precision = &vp->cpu->precision;

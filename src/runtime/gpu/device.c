@@ -212,7 +212,7 @@ static vpps_status gpu_launch(vpps_device *d, const vpps_batch *batch) {
     flight.status = start_part(gpu, batch, &flight);
     memcpy(flight.steps, gpu->dense, gpu->model->n_params * sizeof *gpu->dense);
     const bool steps = gpu->share && flight.trains && vpps_part_updates(batch->part);
-    if (steps && flight.status == VPPS_MEMORY) flight.status = VPPS_DEVICE; /* other processes may have updated */
+    if (steps && flight.status == VPPS_MEMORY) flight.status = VPPS_DEVICE; /* others may have updated: no retry */
     flight.last = gpu->launches - 1;
     if (flight.first == VPPS_NONE) flight.first = flight.last;
     if (flight.status != VPPS_MEMORY) gpu->flights[gpu->n_flights++] = flight; /* with MEMORY, nothing was started */

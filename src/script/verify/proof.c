@@ -202,7 +202,7 @@ static const char *owed_name(const vpps_proof *p, const vpps_owed *o, char *text
     return text;
 }
 
-/* Checks that gradients that the host reads are the derivative's. */
+/* Checks that each gradient that the host reads equals the derivative of the loss by its node. */
 static bool check_asked(const vpps_proof *p, const vpps_function *f) {
     const vpps_compiled_cell *c = p->c;
     for (uint32_t k = 0; k < c->n_outputs; k++) {
