@@ -155,7 +155,7 @@ $(COMMAND): $(CLI_OBJ) $(MODEL_OBJ) $(LIB_A)
 
 # A part of the command that a test program links; in front of the library, whose parts it asks for.
 $(BUILD)/tests/decode_test_decode: $(call objects,src/cli/decode.c src/cli/decode_greedy.c)
-$(BUILD)/tests/decode_test_chain: $(call objects,src/cli/chain.c)
+$(BUILD)/tests/decode_test_chain: $(call objects,src/cli/chain.c src/cli/chain_paths.c)
 $(BUILD)/tests/comm_test_deal: $(call objects,src/cli/deal.c)
 # And networks with examples, of another folder of tests.
 $(BUILD)/tests/export_test_export: $(call objects,$(addprefix tests/models/,fixture.c examples.c random_examples.c))

@@ -126,7 +126,7 @@ typedef struct call {
 
 static void run_call(void *context) {
     call *c = context;
-    c->kernel(c->n, false, c->dst, &c->o);
+    c->kernel(c->n, c->dst, &c->o);
 }
 
 static void print_instructions(const vpps_kernels *kernels) {
