@@ -29,7 +29,7 @@ static void set_block(const subject *s, uint8_t *kinds, const vpps_block *b) {
     vpps_block_view view;
     const vpps_compiled_cell *c = s->cells[b->cell];
     vpps_view_block(s->script, b, c, &view);
-    for (uint32_t r = 0; r < VPPS_RECORDS; r++)
+    for (uint32_t r = 0; r < VPPS_AXES; r++)
         if (c->kept_words[r]) set(kinds, (size_t)(&b->kept[r] - s->script), 1, WORD_PLACE);
     const struct {
         const uint32_t *const *of;
