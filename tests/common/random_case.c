@@ -32,7 +32,7 @@ void rg_draw(rg_case *c, uint64_t seed, uint32_t n_steps) {
     c->columns = 1 + vpps_random_below(&random, 4);
     c->batches = 1 + vpps_random_below(&random, 2);
     c->frozen = vpps_random_below(&random, 3) == 0;
-    c->n_cells = vpps_random_below(&random, RG_CELLS + 1);
+    c->n_cells = vpps_random_below(&random, RG_DRAWN_CELLS + 1);
     for (uint32_t i = 0; i < c->n_cells; i++) {
         rg_cell *cell = &c->cells[i];
         cell->head = vpps_random_below(&random, 4) == 0;

@@ -11,7 +11,8 @@
 
 #include "graph/graph.h"
 
-enum { RG_SIZES = 4, RG_CELLS = 3, RG_CELL_STEPS = 12, RG_STEPS = 80 };
+/* RG_DRAWN_CELLS: the most that rg_draw draws. */
+enum { RG_SIZES = 4, RG_CELLS = 12, RG_DRAWN_CELLS = 3, RG_CELL_STEPS = 12, RG_STEPS = 80 };
 
 /* What a step does: an operation of ops.def, or one of these. */
 enum {

@@ -215,7 +215,7 @@ static void add_vertices(rg_case *c, uint32_t n, uint64_t *random) {
     }
 }
 
-enum { OPS_OF_CELL = RG_CELL_STEPS / 3, OPS_OF_CASE = OPS_OF_CELL * RG_CELLS };
+enum { OPS_OF_CELL = RG_CELL_STEPS / 3, OPS_OF_CASE = OPS_OF_CELL * RG_DRAWN_CELLS };
 
 TEST_GROUP("operations", .seconds = 300);
 
@@ -223,7 +223,7 @@ TEST_EACH(operations_in_cells_agree, 0, (VPPS_OP_COUNT + OPS_OF_CASE - 1) / OPS_
     rg_case c = case_of_cells((uint64_t)_i);
     uint64_t random = (uint64_t)_i;
     uint32_t n = 0;
-    add_vertices(&c, 2 * RG_CELLS, &random);
+    add_vertices(&c, 2 * RG_DRAWN_CELLS, &random);
     for (uint32_t op = (uint32_t)_i; op < VPPS_OP_COUNT; op += (VPPS_OP_COUNT + OPS_OF_CASE - 1) / OPS_OF_CASE) {
         if (!wanted_ways(op)) continue;
         if (n++ % OPS_OF_CELL == 0) add_cell(&c);
@@ -235,8 +235,8 @@ TEST_EACH(operations_in_cells_agree, 0, (VPPS_OP_COUNT + OPS_OF_CASE - 1) / OPS_
 
 /* ---------------------------------------------------------------- random cells */
 
-/* Small matrices, square ones most often; or long vectors, whose rows VPs share out. */
-static rg_case draw_cells(uint64_t number) {
+/* At least so many cells with small matrices, square ones most often; or with long vectors, whose rows VPs share out. */
+static rg_case draw_cells(uint64_t number, uint32_t n_cells) {
     static const uint8_t matrices[] = {VPPS_OP_MATMUL,    VPPS_OP_MATMUL,  VPPS_OP_MATMUL,
                                        VPPS_OP_TRANSPOSE, VPPS_OP_RESHAPE, VPPS_OP_SELECT_ROWS};
     static const uint32_t sizes[] = {1, 2, 2, 3, 3, 4, 5, 7, 11, 12, 33};
@@ -248,19 +248,19 @@ static rg_case draw_cells(uint64_t number) {
         c.sizes[i] = vectors && i < 2 ? 65 + 8 * i : sizes[vpps_random_below(&random, (uint32_t)VPPS_COUNT(sizes))];
     c.columns = vectors ? 1 : c.sizes[0];
     c.dense = !vectors;
-    c.n_cells = vpps_max_u32(drawn.n_cells, 1);
+    c.n_cells = vpps_max_u32(drawn.n_cells, n_cells);
     for (uint32_t i = 0; i < c.n_cells; i++) {
         rg_cell *cell = &c.cells[i];
-        *cell = drawn.cells[i];
-        if (i >= drawn.n_cells) *cell = (rg_cell){.n_children = 1, .n_steps = RG_CELL_STEPS};
+        if (i && i % RG_DRAWN_CELLS == 0) rg_draw(&drawn, vpps_random(&random), RG_STEPS / 2);
+        const bool is_drawn = i % RG_DRAWN_CELLS < drawn.n_cells;
+        *cell = is_drawn ? drawn.cells[i % RG_DRAWN_CELLS] : (rg_cell){.n_children = 1, .n_steps = RG_CELL_STEPS};
         for (uint32_t k = 0; k < cell->n_steps; k++) {
             const uint32_t way = vpps_random_below(&random, 3);
-            if (i >= drawn.n_cells)
-                cell->steps[k] = draw_step((uint8_t)vpps_random_below(&random, VPPS_OP_COUNT), &random);
+            if (!is_drawn) cell->steps[k] = draw_step((uint8_t)vpps_random_below(&random, VPPS_OP_COUNT), &random);
             if (!way && !vectors) cell->steps[k].what = matrices[vpps_random_below(&random, VPPS_COUNT(matrices))];
         }
     }
-    add_vertices(&c, 2 + vpps_random_below(&random, 6), &random);
+    add_vertices(&c, (n_cells > 1 ? n_cells : 0) + 2 + vpps_random_below(&random, 6), &random);
     return c;
 }
 
@@ -305,19 +305,20 @@ GPU_EACH(random_cells_are_proved, 1, 10) {
     if (!gpu_is_simulated()) TEST_SKIP("a GPU's compiler refuses nothing here");
     setenv("VPPS_CXX", "false", 1);
     for (uint32_t i = (uint32_t)_i * CASES; i < ((uint32_t)_i + 1) * CASES; i++) {
-        const rg_case c = draw_cells(i);
+        const rg_case c = draw_cells(i, 1);
         const vpps_options o = gpu_options(layout_of(i), VPPS_SGD);
         prove(&c, &o, i);
     }
 }
 
-/* Number EVERYDAY is make test's: two groups share a cell's vertices, and a gradient has several tasks. */
-enum { EVERYDAY = 34, CHUNK = 25, CHUNKS = 3, ALL_CHUNKS = 40 };
+/* Number EVERYDAY is make test's: two groups share a cell's vertices, and a gradient has several tasks. make check-kernels has chunks of
+ * kernels with RG_CELLS cells each, since compiling takes the time: more than 1,000 cells; VPPS_TEST_SCALE=full has ten times as many. */
+enum { EVERYDAY = 34, CHUNK = 14, CHUNKS = 6, ALL_CHUNKS = 60 };
 
-/* Chunks of cases are make check-kernels', 1,000 of them VPPS_TEST_SCALE=full's; not a check of mutants, which runs all others. */
+/* Not a check of mutants, which runs all others. */
 static bool has_chunks(void) { return test_full() || test_kernels("networks"); }
 static int end_of_chunks(void) {
-    if (!has_chunks()) TEST_LEFT_OUT("%d random cases of cells: make check-kernels has them", CHUNK * CHUNKS);
+    if (!has_chunks()) TEST_LEFT_OUT("%d random cells: make check-kernels has them", CHUNK * CHUNKS * RG_CELLS);
     return test_full() ? 1 + ALL_CHUNKS : has_chunks() ? 1 + CHUNKS : 1;
 }
 
@@ -327,7 +328,7 @@ TEST_EACH(random_cells_agree, has_chunks(), end_of_chunks()) {
     const uint32_t first = _i ? ((uint32_t)_i - 1) * CHUNK : EVERYDAY, n = _i ? CHUNK : 1;
     uint32_t n_usable = 0;
     for (uint32_t i = first; i < first + n; i++) {
-        const rg_case c = draw_cells(i);
+        const rg_case c = draw_cells(i, _i ? RG_CELLS : 1);
         char seed[16];
         snprintf(seed, sizeof seed, "%u", i);
         setenv("VPPS_SIMT_SEED", seed, 1);
