@@ -159,8 +159,9 @@ vpps_status input_find_form(const corpus *c, const settings *s, const task_text 
         vpps_line line = {0}; /* what trained may be named so, too */
         const bool named =
             vpps_text_next_line(&t, &line) && fields_begin_with_names(s, line.begin, (size_t)(line.end - line.begin));
-        if (!named) VPPS_TRY(task_for(s)->look(c, s, INPUT_AUTO, first, in));
-        if (in->form == READ_LABELLED || in->form == READ_COLUMNS) *form = INPUT_AUTO;
+        /* a first line that fits no other form has a table's names */
+        const bool lines = !named && task_for(s)->look(c, s, INPUT_AUTO, first, in) == VPPS_OK;
+        if (lines && (in->form == READ_LABELLED || in->form == READ_COLUMNS)) *form = INPUT_AUTO;
         *in = (input_reading){.form = READ_LINES};
     }
     const bool open = *form == INPUT_AUTO; /* the format must be found from the lines */
