@@ -238,7 +238,8 @@ measure() {
         echo "no such case: nothing was checked" >> "$steps_out/$name.err"
         status=1
     fi
-    printf '%s\n' "$status $((($(date +%s%N) - start) / 1000000))" "$*" > "$work/$name.ended"
+    printf '%s\n' "$status $((($(date +%s%N) - start) / 1000000))" "$*" > "$work/$name.ends"
+    mv "$work/$name.ends" "$work/$name.ended" # whole at once: who waits for it reads it
 }
 
 lanes=$(($(nproc) / 2 > 1 ? $(nproc) / 2 : 1)) # steps beside each other: as many as there are pairs of cores
