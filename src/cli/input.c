@@ -77,9 +77,8 @@ static shapes count_shapes(const vpps_text *t) {
     return n;
 }
 
-const char *input_text_looks(const vpps_text *t) {
+static const char *look_of(shapes n) {
     enum { FEW = 3 };
-    const shapes n = count_shapes(t);
     return n.lines < FEW               ? NULL
            : n.trees == n.lines        ? "trees in brackets"
            : n.barred == n.words       ? "word|TAG"
@@ -87,6 +86,8 @@ const char *input_text_looks(const vpps_text *t) {
            : n.with_one_tab == n.lines ? "two columns"
                                        : "columns";
 }
+
+const char *input_text_looks(const vpps_text *t) { return look_of(count_shapes(t)); }
 
 /* Returns how many columns the lines look like: all have as many words, some are adjacent, and tabs or blank lines
  * separate them. 0: they look like sentences. */
@@ -129,12 +130,13 @@ static void tell(const task_text *first, const char *what) {
 /* Warns about lines that are read as text but look like another format. */
 static void tell_text(net_kind kind, const vpps_text *t) {
     const uint32_t columns = net_tags(kind) ? columns_of(t) : 0;
-    const char *looks = columns || kind == NET_TREES ? NULL : input_text_looks(t);
+    const shapes n = columns || kind == NET_TREES ? (shapes){0} : count_shapes(t);
+    const char *looks = look_of(n);
     if (columns)
         fprintf(stderr,
                 "vpps: %s%s: read as text, though every line has %u words (--input-format columns reads columns)\n",
                 VPPS_PATH_ARGS(t->name), columns);
-    if (net_tags(kind) && !columns && !looks && count_shapes(t).barred)
+    if (net_tags(kind) && !looks && n.barred)
         fprintf(stderr,
                 "vpps: %s%s: read as text, though it has words like word|TAG (--input-format tagged reads tags)\n",
                 VPPS_PATH_ARGS(t->name));

@@ -1,5 +1,5 @@
 /* schedule.h - the values of the scheduler, in the order in which they are made. One function makes each, and only reads the preceding
- * ones. They lie in one arena and are valid until the batch is scheduled anew. */
+ * ones. They lie in one arena and are valid until the next batch is scheduled. */
 #pragma once
 
 #include "script/encode.h"

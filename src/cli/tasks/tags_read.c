@@ -8,7 +8,7 @@
 
 #include <inttypes.h>
 
-/* ---------------------------------------------------------------- columns that were asked for */
+/* ---------------------------------------------------------------- columns by --word-column and --tag-column */
 
 /* Takes an option's column: its number, from 1, or its name. */
 static vpps_status take_column(const char *option, const char *given, uint32_t *number, const char **name) {
@@ -96,7 +96,7 @@ static void look_at_words(look *l, const vpps_line *line) {
 }
 
 /* The number of '|' in a token: 1 for word|TAG, also where the '|' of the first word parts nothing, 2 for word|POS|TAG. 0: the text is not of
- * this form. Where columns were asked for, all words of the first line must have a '|'. */
+ * this form. With --word-column or --tag-column, all words of the first line must have a '|'. */
 static uint32_t bars_of(const look *l, bool asked) {
     return asked && !l->barred ? 0 : l->bars == MOST_BARS ? 1 : l->bars;
 }
