@@ -10,7 +10,9 @@
 #include "simt_kernels.h"
 
 #include <math.h>
+#include <pthread.h>
 #include <stdio.h>
+#include <time.h>
 #include <unistd.h>
 
 enum { SEEDS = 6, MAX_N = 64 * 1024 };
@@ -450,6 +452,35 @@ TEST(words_know_who_used_them) {
             fine = vpps_simt_use(&word, &by, cases[i].uses[k].write, &other);
         }
         ck_assert_msg(fine != cases[i].races, "case %u", i);
+    }
+}
+
+TEST_GROUP("files");
+
+static vpps_status stay_a_moment(const char *path, void *context) {
+    (void)context;
+    const struct timespec moment = {.tv_nsec = 1000000};
+    nanosleep(&moment, NULL);
+    return access(path, R_OK) == 0 ? VPPS_OK : VPPS_IO;
+}
+
+static void *write_files(void *failed) {
+    for (uint32_t i = 0; i < 40; i++) {
+        if (vpps_simt_with_file("file", "x", 1, stay_a_moment, NULL)) *(bool *)failed = true;
+    }
+    return NULL;
+}
+
+/* The processes that would remove two threads' files do not wait for each other. */
+TEST(threads_write_files_at_once) {
+    pthread_t threads[4];
+    bool failed[VPPS_COUNT(threads)] = {false};
+    for (uint32_t i = 0; i < VPPS_COUNT(threads); i++) {
+        ck_assert_int_eq(pthread_create(&threads[i], NULL, write_files, &failed[i]), 0);
+    }
+    for (uint32_t i = 0; i < VPPS_COUNT(threads); i++) {
+        pthread_join(threads[i], NULL);
+        ck_assert(!failed[i]);
     }
 }
 

@@ -1,4 +1,4 @@
-/* compiler.c - runs the host's C++ compiler as a process. It uses no shell. */
+/* compiler.c - runs the host's C++ compiler as a process. No shell reads its arguments. */
 #include "runtime/simt/compiler.h"
 
 #include <errno.h>
@@ -90,18 +90,30 @@ static void read_text(int fd, char *text, size_t room) {
     text[n] = 0;
 }
 
-/* Starts a program (found in PATH) whose standard output and error go to the pipe's end `to`. Returns an errno value. */
-static int spawn(pid_t *process, const char *const *arguments, int to) {
+/* Starts a program (found in PATH). It reads from the pipe's end `from`, and writes its output and errors to the pipe's end `to`; -1 stands
+ * for /dev/null. A program that reads has a session of its own, so that a terminal's signals do not reach it. Returns an errno value. */
+static int spawn(pid_t *process, const char *const *arguments, int from, int to) {
     char *environment[MAX_ENVIRONMENT];
     english(environment);
     posix_spawn_file_actions_t actions;
+    posix_spawnattr_t attributes;
     if (posix_spawn_file_actions_init(&actions)) return ENOMEM;
-    int error = posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
-    if (!error) error = posix_spawn_file_actions_adddup2(&actions, to, STDOUT_FILENO);
-    if (!error) error = posix_spawn_file_actions_adddup2(&actions, to, STDERR_FILENO);
-    if (!error) {
-        error = posix_spawnp(process, arguments[0], &actions, NULL, (char *const *)(uintptr_t)arguments, environment);
+    int error = posix_spawnattr_init(&attributes);
+    if (error) {
+        posix_spawn_file_actions_destroy(&actions);
+        return error;
     }
+    if (from >= 0) error = posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSID);
+    for (int fd = STDIN_FILENO; fd <= STDERR_FILENO && !error; fd++) {
+        const int end = fd == STDIN_FILENO ? from : to;
+        error = end < 0 ? posix_spawn_file_actions_addopen(&actions, fd, "/dev/null", O_RDWR, 0)
+                        : posix_spawn_file_actions_adddup2(&actions, end, fd);
+    }
+    if (!error) {
+        error = posix_spawnp(process, arguments[0], &actions, &attributes, (char *const *)(uintptr_t)arguments,
+                             environment);
+    }
+    posix_spawnattr_destroy(&attributes);
     posix_spawn_file_actions_destroy(&actions);
     return error;
 }
@@ -111,7 +123,7 @@ static vpps_status run(const char *const *arguments, char *text, size_t room, bo
     int ends[2];
     if (pipe2(ends, O_CLOEXEC)) return vpps_fail(VPPS_IO, "software SIMT: pipe: %s", strerror(errno));
     pid_t process;
-    const int error = spawn(&process, arguments, ends[1]);
+    const int error = spawn(&process, arguments, -1, ends[1]);
     close(ends[1]);
     if (error) {
         close(ends[0]);
@@ -178,33 +190,19 @@ static vpps_status write_file(const char *path, const void *bytes, size_t size) 
     return VPPS_OK;
 }
 
-/* Removes the files and the folder once `end` is closed at its other end, or that process was killed. A compiler that still runs may write
- * its file again for a while. Since the process was forked from several threads, it only calls functions that signal-safety(7) lists. */
-static _Noreturn void keep_clean(int end, const char *folder, const char *const paths[2]) {
-    enum { TRIES = 600 };
-    const struct timespec pause = {.tv_nsec = 100000000};
-    char byte;
-    setsid(); /* signals to a process group are not meant for this process */
-    for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++) close(fd);
-    while (read(end, &byte, 1) < 0 && errno == EINTR) {}
-    for (int i = 0; i < TRIES; i++) {
-        for (int k = 0; k < 2; k++) unlink(paths[k]);
-        if (rmdir(folder) == 0 || errno == ENOENT) break;
-        nanosleep(&pause, NULL);
-    }
-    _exit(0);
-}
-
-/* Starts the process that removes the files; without it they remain if this process is killed. Closing *end lets it remove them. */
-static pid_t start_keeper(int *end, const char *folder, const char *const paths[2]) {
+/* Starts a shell that removes the folder once *end is closed, or this process was killed. Without it the folder remains if this process is
+ * killed. It is another program, since a child that only forks keeps the pipes of other threads open: two such children would wait for each
+ * other. A compiler that still runs may write into the folder while the shell removes it. Returns the shell's process, or -1. */
+static pid_t start_keeper(int *end, const char *folder) {
+    static const char script[] =
+        "read -r line; n=0; while [ -d \"$0\" ] && [ $n -lt 60 ]; do rm -rf \"$0\"; n=$((n + 1)); [ ! -d \"$0\" ] || "
+        "sleep 1; done";
+    const char *const arguments[] = {"sh", "-c", script, folder, NULL};
     int ends[2];
     *end = -1;
     if (pipe2(ends, O_CLOEXEC)) return -1;
-    const pid_t keeper = fork();
-    if (keeper == 0) {
-        close(ends[1]);
-        keep_clean(ends[0], folder, paths);
-    }
+    pid_t keeper = -1;
+    if (spawn(&keeper, arguments, ends[0], -1)) keeper = -1;
     close(ends[0]);
     *end = ends[1];
     return keeper;
@@ -213,15 +211,14 @@ static pid_t start_keeper(int *end, const char *folder, const char *const paths[
 vpps_status vpps_simt_with_file(const char *name, const void *bytes, size_t size,
                                 vpps_status (*use)(const char *path, void *context), void *context) {
     const char *temporary = getenv("TMPDIR");
-    char folder[PATH_MAX - 64], path[PATH_MAX], library[PATH_MAX + 8];
+    char folder[PATH_MAX - 64], path[PATH_MAX];
     int end;
     const int n = snprintf(folder, sizeof folder, "%s/vpps-XXXXXX", temporary && *temporary ? temporary : "/tmp");
     if (n >= (int)sizeof folder || !mkdtemp(folder)) {
         return vpps_fail(VPPS_IO, "software SIMT: no temporary folder %.200s: %s", folder, strerror(errno));
     }
     snprintf(path, sizeof path, "%s/%.32s", folder, name);
-    snprintf(library, sizeof library, "%s.so", path);
-    const pid_t keeper = start_keeper(&end, folder, (const char *const[]){path, library});
+    const pid_t keeper = start_keeper(&end, folder);
     vpps_status status = write_file(path, bytes, size);
     if (status == VPPS_OK) status = use(path, context);
     unlink(path);
