@@ -82,7 +82,7 @@ SH_FILES   := .ci/run $(wildcard tools/*.sh tests/*/*.sh bench/recipes/*.sh)
 
 # ---------------------------------------------------------------- build
 
-.PHONY: all help run setup test check check-package check-kernels check-gpu-model check-portable sanitize sanitize-address sanitize-thread sanitized-check fuzz mutants valgrind bench bench-all gpu-check gpu-prepare \
+.PHONY: all help run setup test quick check check-package check-kernels check-gpu-model check-portable sanitize sanitize-address sanitize-thread sanitized-check fuzz mutants valgrind bench bench-all gpu-check gpu-prepare \
         install uninstall deb format format-check lint clean test-programs fuzz-programs bench-programs FORCE
 .DELETE_ON_ERROR:
 .SECONDARY:
@@ -234,6 +234,9 @@ run: ## install what is missing, build, train a Tree-LSTM (RUN_ARGS="..." passes
 test: ## install what is missing, build and run every test
 	$(Q)tools/setup.sh build test
 	$(submake) check
+
+quick: ## build and run the tests closest to what changed since the last commit, and train a network: half a minute
+	+$(Q)MAKE='$(MAKE)' BUILD=$(BUILD) tools/quick.py
 
 # Tests run beside each other, the longest first, so that none is left alone at the end; after them, one by one, the scripts that call
 # make in the build folder.

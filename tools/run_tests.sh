@@ -64,6 +64,7 @@ run_one() {
         note="  checked nothing" bad=1
     fi
     [ "$bad" -eq 0 ] || word=FAILED
+    echo "$test $used" > "$work/$1.time"
     {
         printf '%-6s %-44s %4d passed, %d failed, %d skipped  %3d.%03d s, processors %s s%s\n' "$word" \
             "${test#"${BUILD:-build}"/}" "$good" "$bad" "$none" $((elapsed / 1000)) $((elapsed % 1000)) "$used" "$note"
@@ -113,6 +114,11 @@ for test in ${LEFT_OUT:-}; do
     printf 'skip   %s\n' "${test#"${BUILD:-build}"/}"
     skipped=$((skipped + 1))
 done
+
+if [ -d "${BUILD:-build}" ]; then # each test's last time, for tools/quick.py
+    cat "${BUILD:-build}/times" "$work"/*.time 2> /dev/null | awk '!/^\// { last[$1] = $2 } END { for (t in last) print t, last[t] }' > "$work/times"
+    mv "$work/times" "${BUILD:-build}/times"
+fi
 
 [ $((passed + failed)) -gt 0 ] || { echo "no test was run" >&2; failed=1; }
 printf '%s' "$names"

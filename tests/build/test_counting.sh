@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# What tools/run_tests.sh and .ci/run count: checks that passed, failed, and were skipped. The last line is "N passed,
-# N failed, N skipped".
+# What tools/run_tests.sh and .ci/run count: checks that passed, failed, and were skipped; and which tests tools/quick.py chooses. The last
+# line is "N passed, N failed, N skipped".
 # shellcheck source=tests/build/stage.sh
 . "$(dirname "$0")/stage.sh"
 
@@ -55,4 +55,10 @@ chmod +x "$work/tree/tools/setup.sh" "$work/bin/make"
 parts=$(grep -c '^part ' .ci/run)
 ci() { PATH=$work/bin:$PATH "$work/tree/.ci/run" | tail -n 1; }
 check "all parts" test "$(ci)" = "$((10 * parts)) passed, 0 failed, $((2 * parts)) skipped"
+
+# tools/quick.py: the tests closest to a change.
+closest() { BUILD=${BUILD:-build} tools/quick.py --list "$1" > "$work/out" && sed -n '1s/.* //p' "$work/out" | grep -qx "$2"; }
+check "a source's header is in its test" closest src/runtime/simt/compiler.c '.*/tests/runtime_test_simt'
+check "a script names what it tests" closest src/cli/export_c.c tests/cli/test_export_c.sh
+check "a test is its own" closest tests/script/test_deal.c '.*/tests/script_test_deal'
 finish
