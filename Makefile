@@ -292,26 +292,30 @@ sanitize-thread: ## the second
 ONE_THREAD      = cell_% io_% script_% decode_% files_% graph_test_graph graph_test_cost comm_test_deal \
                   runtime_test_kernels runtime_test_products runtime_test_memory codegen_test_cache \
                   codegen_test_kernel_plan codegen_test_machine codegen_test_instructions codegen_test_resident
-# Kernels with faults are not sanitized either; and of GPU tests that come in parts, the first third drives a GPU as the others do.
+# Kernels with faults are not sanitized either; and of GPU tests that come in parts, VPPS_TEST_PART drives a GPU as the others do.
 UNSANITIZED     = $(if $(filter thread,$(SANITIZE)),,$(BUILD)/tests/gpu_test_gpu_faults)
-OTHER_PARTS     = $(if $(filter thread,$(SANITIZE)),,$(foreach t,agreement cublas,$(addprefix $(BUILD)/tests/gpu_test_gpu_$(t):,2/3 3/3)))
+OTHER_PARTS     = $(if $(filter thread,$(SANITIZE)),,$(foreach t,agreement cells cublas,$(BUILD)/tests/gpu_test_gpu_$(t):other-parts))
 NOT_THREADED    = $(if $(filter thread,$(SANITIZE)),$(addprefix $(BUILD)/tests/,gpu_% $(ONE_THREAD)) \
                     $(filter-out tests/cli/test_cli.sh tests/cli/test_trace.sh,$(CLI_TESTS)))
-# A process under the address sanitizer takes longer to copy than most checks take. These programs run their hundreds of checks in one
-# process; a check may change its folder, so data are named by a whole path.
+# A process under the address sanitizer takes longer to start than most checks take. These programs run their hundreds of checks in one
+# process; a check may change its folder, so data are named by a whole path. Of shell tests, and of the programs that take minutes,
+# VPPS_TEST_PART chooses.
 TOGETHER        = $(if $(filter thread,$(SANITIZE)),,$(addprefix $(BUILD)/tests/,io_test_io models_test_networks graph_test_ops cell_test_cell))
 SANITIZED_TESTS = $(filter-out $(NOT_THREADED) $(UNSANITIZED),$(filter $(TESTS) $(CLI_TESTS),$(ORDERED)))
+SHARED          = $(CLI_TESTS) $(addprefix $(BUILD)/tests/,models_test_networks script_test_refusals golden_test_golden runtime_test_large \
+                    runtime_test_stale $(if $(filter thread,$(SANITIZE)),graph_test_ops))
 sanitized-check: $(COMMAND) test-programs
-	$(Q)VPPS_TEST_SCALE=small VPPS_TEST_PART=1/3 VPPS_ISA=generic CK_TIMEOUT_MULTIPLIER=5 BUILD=$(BUILD) VPPS=$(COMMAND) VPPS_DATA=$(abspath $(VPPS_DATA)) \
+	$(Q)VPPS_TEST_SCALE=small VPPS_TEST_PART=$(or $(VPPS_TEST_PART),1/3) VPPS_ISA=generic CK_TIMEOUT_MULTIPLIER=5 BUILD=$(BUILD) VPPS=$(COMMAND) \
+	    VPPS_DATA=$(abspath $(VPPS_DATA)) \
 	    ASAN_OPTIONS=detect_stack_use_after_return=1:strict_string_checks=1:intercept_tls_get_addr=0 \
 	    TSAN_OPTIONS=second_deadlock_stack=1:intercept_tls_get_addr=0 UBSAN_OPTIONS=print_stacktrace=1 \
 	    TOGETHER='$(TOGETHER)' LEFT_OUT='$(filter $(NOT_THREADED) $(UNSANITIZED),$(TESTS) $(CLI_TESTS)) $(OTHER_PARTS)' \
-	    TEST_LIMIT=1800 tools/run_tests.sh $(SANITIZED_TESTS)
+	    SHARED='$(if $(VPPS_TEST_PART),$(SHARED))' tools/run_tests.sh $(SANITIZED_TESTS)
 
 MORE_KERNELS = $(addprefix $(BUILD)/tests/gpu_test_gpu_,agreement cells cublas faults)
 check-kernels: ## kernels of every network, for sm_90, and kernels on software SIMT that make test leaves out (VPPS_TEST_SCALE=full: in every precision, and for every architecture; VPPS_TEST_ARCH=all, too: an hour)
 	$(submake) all $(MORE_KERNELS)
-	$(Q)VPPS_TEST_KERNELS=networks TEST_LIMIT=14400 BUILD=$(BUILD) VPPS=$(COMMAND) tools/run_tests.sh tests/codegen/test_kernels.sh $(MORE_KERNELS)
+	$(Q)VPPS_TEST_KERNELS=networks TEST_LIMIT=$(or $(TEST_LIMIT),14400) BUILD=$(BUILD) VPPS=$(COMMAND) tools/run_tests.sh tests/codegen/test_kernels.sh $(MORE_KERNELS)
 
 GPU_MODEL ?= ../shared/tools/gpumodel
 check-gpu-model: ## every network on a model of a GPU (GPU_MODEL), by the code that drives a GPU, beside the CPU; gpu-check rehearsed on it: some minutes

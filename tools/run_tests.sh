@@ -10,9 +10,12 @@
 # ends otherwise, exits badly or checks nothing counts as a failure. What a suite did not check here, it says: in a line
 # "skipped: WHY" for each of its checks that did nothing, "left out: WHY" for what is beside them. Both count as skipped,
 # and the reasons follow the test's line. TEST_LIMIT is the time limit of each, in seconds of processor time of a process; it may last
-# six times as long, since a busy machine lets it wait. What failed is named before the last line. LEFT_OUT names tests that were
+# three times as long, since a busy machine lets it wait. What failed is named before the last line. LEFT_OUT names tests that were
 # not to be run at all; each counts as skipped. TOGETHER names programs whose checks share one process, rather than each having its own.
+# SHARED names tests of which this run has a share (VPPS_TEST_PART); the others count as skipped.
 set -uo pipefail
+# shellcheck source=SCRIPTDIR/share.sh
+. "$(dirname "$0")/share.sh"
 
 limit=${TEST_LIMIT:-600}
 export CK_DEFAULT_TIMEOUT=${CK_DEFAULT_TIMEOUT:-60}
@@ -33,7 +36,7 @@ run_one() {
     if [[ " ${TOGETHER:-} " == *" $test "* ]]; then command=(env CK_FORK=no "$test"); fi
     start=$(date +%s%N)
     {
-        time (ulimit -S -t "$limit" && timeout --kill-after=10 $((6 * limit)) "${command[@]}" > "$output" 2>&1 < /dev/null; exit $?) # exec would not be timed
+        time (ulimit -S -t "$limit" && timeout --kill-after=10 $((3 * limit)) "${command[@]}" > "$output" 2>&1 < /dev/null; exit $?) # exec would not be timed
         code=$?
     } 2> "$work/$1.time"
     used=$(awk 'END { printf "%.2f", $1 + $2 }' "$work/$1.time")
@@ -55,7 +58,7 @@ run_one() {
     fi
 
     if [ "$code" -eq 124 ] || [ "$code" -eq 137 ]; then
-        note="  stopped after $((6 * limit)) s" bad=$((bad + 1))
+        note="  stopped after $((3 * limit)) s" bad=$((bad + 1))
     elif [ "$code" -eq 152 ]; then # SIGXCPU
         note="  stopped after $limit s of processor time" bad=$((bad + 1))
     elif [ "$code" -ne 0 ] && [ "$bad" -eq 0 ]; then
@@ -92,13 +95,17 @@ report() {
     done
 }
 
-jobs=$(($(nproc) + 1)) number=0
+jobs=$(($(nproc) + 1)) number=0 n_shared=0
 for test in "$@"; do
     number=$((number + 1))
     if [ "$test" = -- ]; then
         jobs=1
         wait
         report
+        continue
+    fi
+    if [[ " ${SHARED:-} " == *" $test "* ]] && ! share $((n_shared++)); then
+        LEFT_OUT+=" $test"
         continue
     fi
     run_one "$number" "$test" &

@@ -3,12 +3,14 @@
 # its GPU. What a kernel computes is not looked at here. VPPS names the program (default: build/vpps).
 #
 # Everyday: a Tree-LSTM for sm_90, in fp32 and in bf16x3. VPPS_TEST_KERNELS=networks: also for the oldest and the newest architecture; every
-# network at its own sizes for sm_90, in fp32 and in bf16x3 by turns, which are the other way round in tools/check_gpu_model.sh; and a larger
-# Tree-LSTM in each precision. With VPPS_TEST_SCALE=full: a Tree-LSTM for every architecture, larger ones and every network, in each
+# network, or VPPS_TEST_PART's share of them, at its own sizes for sm_90, in fp32 and in bf16x3 by turns, which are the other way round in
+# tools/check_gpu_model.sh; and a larger Tree-LSTM in each precision. With VPPS_TEST_SCALE=full: a Tree-LSTM for every architecture, larger ones and every network, in each
 # precision. VPPS_TEST_ARCH=all, too, which takes an hour: the larger ones for every architecture, and matrices beyond the registers. Without
 # NVRTC a line says so.
 # Prints a line for every failure; the last line is "N passed, N failed, N skipped".
 
+# shellcheck source=SCRIPTDIR/../../tools/share.sh
+source "$(dirname "$0")/../../tools/share.sh"
 # shellcheck source=SCRIPTDIR/../cli/common.sh
 source "$(dirname "$0")/../cli/common.sh"
 
@@ -130,11 +132,17 @@ full)
         check "${architectures[i]}, the newest" clean "${architectures[i]}"
         list_networks
         turns=(fp32 bf16x3)
-        for ((i = 0; i < ${#networks[@]}; i++)); do compile "${networks[i]}" "${networks[i]}" --precision "${turns[i % 2]}" --arch sm_90; done
+        for ((i = 0; i < ${#networks[@]}; i++)); do
+            if share $((i / 2)); then compile "${networks[i]}" "${networks[i]}" --precision "${turns[i % 2]}" --arch sm_90; fi
+        done
         for precision in fp32 bf16x3 bf16; do compile "$precision-256" tree-lstm --hidden 256 --embed 256 --precision "$precision" --arch sm_90; done
         compile few-sms bilstm-tagger --hidden 20 --embed 20 --sms 4 --arch sm_90 # a VP has many rows
         wait
         for ((i = 0; i < ${#networks[@]}; i++)); do
+            if ! share $((i / 2)); then
+                skip "${networks[i]}" "VPPS_TEST_PART leaves it out"
+                continue
+            fi
             check "${networks[i]}, ${turns[i % 2]}" clean "${networks[i]}" "k['precision'] == '${turns[i % 2]}'"
         done
         for precision in fp32 bf16x3 bf16; do check "hidden 256, $precision" clean "$precision-256" "k['precision'] == '$precision'"; done

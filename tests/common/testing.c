@@ -32,8 +32,14 @@ void test_in_parts(void) {
 /* ---------------------------------------------------------------- time
  *
  * A check may use its seconds of each processor: time in which it waits for one, on a busy machine, does not count. Check's own limit is
- * one of time that passes: it is for a check that waits for ever. */
+ * one of time that passes: it is for a check that waits for ever, and no longer where a sanitizer makes the first limit longer. */
 enum { USUAL_SECONDS = 60, PATIENCE = 20 };
+
+/* How many times longer the limits are than usual, by Check's variable. */
+static double factor_of_limits(void) {
+    const char *factor = getenv("CK_TIMEOUT_MULTIPLIER");
+    return factor ? atof(factor) : 1;
+}
 
 static double seconds_of(const test_group *group) {
     const char *usual = getenv("CK_DEFAULT_TIMEOUT");
@@ -42,10 +48,10 @@ static double seconds_of(const test_group *group) {
 
 /* Limits the processes of the checks, which inherit it, and each of which begins anew: not a program whose checks share its process. */
 static void limit_processors(double seconds) {
-    const char *fork = getenv("CK_FORK"), *factor = getenv("CK_TIMEOUT_MULTIPLIER");
+    const char *fork = getenv("CK_FORK");
     struct rlimit limit;
     if ((fork && strcmp(fork, "no") == 0) || getrlimit(RLIMIT_CPU, &limit) != 0) return;
-    const double all = seconds * (factor ? atof(factor) : 1) * (double)sysconf(_SC_NPROCESSORS_ONLN);
+    const double all = seconds * factor_of_limits() * (double)sysconf(_SC_NPROCESSORS_ONLN);
     if (limit.rlim_max == RLIM_INFINITY || all < (double)limit.rlim_max) limit.rlim_cur = (rlim_t)all + 1;
     setrlimit(RLIMIT_CPU, &limit);
 }
@@ -56,7 +62,7 @@ static TCase *add_group(Suite *suite, const test_group *group) {
         return NULL;
     }
     TCase *tests = tcase_create(group->name);
-    tcase_set_timeout(tests, PATIENCE * seconds_of(group));
+    tcase_set_timeout(tests, PATIENCE * seconds_of(group) / factor_of_limits());
     if (group->before_each || group->after_each)
         tcase_add_checked_fixture(tests, group->before_each, group->after_each);
     if (group->before || group->after) tcase_add_unchecked_fixture(tests, group->before, group->after);
