@@ -293,7 +293,7 @@ static void tell_only_name(const predictor *p) {
 static vpps_status take_record(predictor *p, line_kind kind, record *r) {
     bool added = false;
     const bool table = fields_are_table(p->reader.form);
-    if (!p->printer.begun) p->printer.crlf = r->crlf;
+    if (!p->printer.begun && r->number == 1) p->printer.crlf = r->crlf;
     if (table && r->blank) { /* a blank line is an empty field in a table of one column */
         r->blank = json_array_size(p->fields.names) != 1;
         if (r->blank && !p->n_blank++) p->first_blank = r->number;

@@ -96,6 +96,12 @@ line_kind records_next(record_reader *r, record *out) {
         const line_kind kind = lines_next(&r->lines, &line, &len);
         if (kind == LINE_END && r->open) return finish(r, out);
         if (kind == LINE_NONE || kind == LINE_END) return kind;
+        /* a byte order mark is no part of a record, but columns are printed as they are */
+        if (r->form != INPUT_COLUMNS && r->form != INPUT_GRAPHS && r->lines.number == 1) {
+            const char *begin = vpps_skip_mark(line, line + len);
+            len -= (size_t)(begin - line);
+            line = begin;
+        }
         const bool table = fields_are_table(r->form); /* a blank line of a table has fields */
         const bool blank = kind == LINE_WHOLE && (table ? !len : vpps_skip_blanks(line, line + len) == line + len);
         *out = (record){line, len, r->lines.number, blank, r->lines.crlf};

@@ -165,6 +165,12 @@ for dialect in ({}, {'lineterminator': '\n'}, {'quoting': csv.QUOTE_ALL}):
     assert [o['text'] for o in out] == texts, out
     assert list(out[0]) == ['id', 'text', 'label', 'score', 'gold'] and out[0]['label'] == 'person' and out[0]['gold'] == 'place'
     assert out[4]['score'] == out[4]['label'] == ''
+# a byte order mark is no part of a record; a table's first line ends as that of the input does
+mark = '\ufeff'
+assert json.loads(predict(mark + '{"text": "ada sees rome"}\n', '--model', 'labels.ckpt'))['label'] == 'person'
+out = predict(mark + '"id\nof",text\r\n1,ada sees rome\n', '--model', 'labels.ckpt', '--input-format', 'csv')
+assert out.startswith('"id\nof",text,label,score\r\n1,ada sees rome,person,') and out.count('\r') == 1, out
+assert predict(mark + 'ada\tx\n', '--model', 'tags.ckpt', '--input-format', 'tsv', '--text-field', '1') == 'ada\tx\tada\tB-PER\n'
 # taggers: text, or words as they are; tags as lists, as text, or as predict prints them
 out = json.loads(predict(json.dumps({'text': 'ada sees rome', 'n': 1.5, 'meta': {'a': [1]}}) + '\n', '--model', 'tags.ckpt'))
 assert out['words'] == ['ada', 'sees', 'rome'] and [t['label'] for t in out['tags']] == ['B-PER', 'O', 'B-LOC']
