@@ -1,8 +1,9 @@
-/* csv.c - reads and writes fields of CSV and TSV. */
+/* csv.c - reads and writes fields of CSV and TSV. Exported programs have this file, too. */
 #include "cli/csv.h"
 #include "base/base.h"
+#include "io/json.h"
 
-static csv_state step(csv_state state, char c) {
+static csv_state csv_step(csv_state state, char c) {
     switch (state) {
     case CSV_BEGIN: return c == '"' ? CSV_QUOTED : c == ',' ? CSV_BEGIN : CSV_PLAIN;
     case CSV_PLAIN: return c == ',' ? CSV_BEGIN : CSV_PLAIN;
@@ -12,15 +13,28 @@ static csv_state step(csv_state state, char c) {
 }
 
 bool csv_goes_on(csv_state *state, const char *line, size_t len) {
-    for (size_t i = 0; i < len; i++) *state = step(*state, line[i]);
+    for (size_t i = 0; i < len; i++) *state = csv_step(*state, line[i]);
     return *state == CSV_QUOTED;
 }
 
-static vpps_status add_field(json_t *fields, const char *text, size_t len) {
-    json_t *field = json_stringn(text, len);
-    if (!field)
-        return vpps_fail(VPPS_FORMAT, "field %zu: expected text in UTF-8 without NUL", json_array_size(fields) + 1);
-    return json_array_append_new(fields, field) == 0 ? VPPS_OK : vpps_fail(VPPS_MEMORY, "no memory for a record");
+/* The fields of a record so far: n of them, and the one that is being written, from `field` to `to`. */
+typedef struct csv_fields {
+    char *field, *to;
+    size_t n;
+} csv_fields;
+
+static void add_bytes(csv_fields *f, const char *bytes, size_t n) {
+    memcpy(f->to, bytes, n);
+    f->to += n;
+}
+
+static vpps_status end_field(csv_fields *f) {
+    *f->to++ = '\0';
+    f->n++;
+    if (strlen(f->field) + 1 != (size_t)(f->to - f->field) || !vpps_is_utf8(f->field))
+        return vpps_fail(VPPS_FORMAT, "field %zu: expected text in UTF-8 without NUL", f->n);
+    f->field = f->to;
+    return VPPS_OK;
 }
 
 /* Returns the closing mark of a TSV field that is quoted as a whole, inner marks doubled; NULL: its marks are text. */
@@ -33,61 +47,43 @@ static const char *closing_quote(const char *field, const char *end) {
     return NULL;
 }
 
-/* Adds a quoted field without its marks, doubled marks made single. `field` has room for the text. */
-static vpps_status add_quoted(json_t *fields, const char *text, const char *close, char *field) {
-    size_t n = 0;
-    for (const char *at = text; at < close; at++) {
-        field[n++] = *at;
-        at += *at == '"';
-    }
-    return add_field(fields, field, n);
-}
-
-static vpps_status split_tabs(const char *text, size_t len, json_t *fields, char *field) {
+static vpps_status split_tabs(csv_fields *f, const char *text, size_t len) {
     for (const char *end = text + len;; text++) {
         const char *close = closing_quote(text, end), *from = close ? close : text;
         const char *tab = memchr(from, '\t', (size_t)(end - from)), *stop = tab ? tab : end;
-        VPPS_TRY(close ? add_quoted(fields, text + 1, close, field) : add_field(fields, text, (size_t)(stop - text)));
+        if (!close) add_bytes(f, text, (size_t)(stop - text));
+        for (const char *at = text + 1; close && at < close; at += 1 + (*at == '"')) add_bytes(f, at, 1);
+        VPPS_TRY(end_field(f));
         if (!tab) return VPPS_OK;
         text = tab;
     }
 }
 
-/* Splits a record of CSV. `field` has room for the text. */
-static vpps_status split_commas(const char *text, size_t len, json_t *fields, char *field) {
+static vpps_status split_commas(csv_fields *f, const char *text, size_t len) {
     csv_state state = CSV_BEGIN;
-    size_t n = 0;
     for (size_t i = 0; i < len; i++) {
         const csv_state before = state;
-        state = step(before, text[i]);
+        state = csv_step(before, text[i]);
         if (before == CSV_QUOTE && state == CSV_PLAIN) {
             return vpps_fail(VPPS_FORMAT,
                              "field %zu: expected a comma or the record's end after the closing quote, found '%c'",
-                             json_array_size(fields) + 1, text[i]);
+                             f->n + 1, text[i]);
         }
-        if (state == CSV_BEGIN) {
-            VPPS_TRY(add_field(fields, field, n));
-            n = 0;
-        } else if (state == CSV_PLAIN || (state == CSV_QUOTED && before != CSV_BEGIN)) {
-            field[n++] = text[i]; /* the second of a doubled quotation mark */
-        }
+        if (state == CSV_BEGIN)
+            VPPS_TRY(end_field(f));
+        else if (state == CSV_PLAIN || (state == CSV_QUOTED && before != CSV_BEGIN))
+            add_bytes(f, text + i, 1); /* the second of a doubled quotation mark */
     }
     if (state == CSV_QUOTED) {
-        return vpps_fail(VPPS_FORMAT, "field %zu: expected a closing quote, found the end of the file",
-                         json_array_size(fields) + 1);
+        return vpps_fail(VPPS_FORMAT, "field %zu: expected a closing quote, found the end of the file", f->n + 1);
     }
-    return add_field(fields, field, n);
+    return end_field(f);
 }
 
-vpps_status csv_split(const char *text, size_t len, bool tabs, json_t **fields) {
-    char *field = malloc(len + 1);
-    *fields = json_array();
-    vpps_status status = field && *fields ? VPPS_OK : vpps_fail(VPPS_MEMORY, "no memory for a record");
-    if (status == VPPS_OK) status = (tabs ? split_tabs : split_commas)(text, len, *fields, field);
-    free(field);
-    if (status == VPPS_OK) return VPPS_OK;
-    json_decref(*fields);
-    *fields = NULL;
+vpps_status csv_split(const char *text, size_t len, bool tabs, char *fields, size_t *n) {
+    csv_fields f = {fields, fields, 0};
+    const vpps_status status = (tabs ? split_tabs : split_commas)(&f, text, len);
+    *n = f.n;
     return status;
 }
 

@@ -85,14 +85,30 @@ static bool has_names(const settings *s, const json_t *names) {
            has_name(names, s->label_field, usual_labels(kind));
 }
 
-static vpps_status names_of(const char *text, size_t len, bool tabs, json_t **names) {
-    const char *begin = vpps_skip_mark(text, text + len);
-    return csv_split(begin, len - (size_t)(begin - text), tabs, names);
+/* Appends n strings that lie one after the other, each ended by a NUL, to an array, which is released on failure. */
+static vpps_status take_strings(json_t **array, const char *strings, size_t n) {
+    bool good = *array != NULL;
+    for (; n && good; n--, strings += strlen(strings) + 1)
+        good = json_array_append_new(*array, json_string(strings)) == 0;
+    if (good) return VPPS_OK;
+    json_decref(*array);
+    *array = NULL;
+    return vpps_fail(VPPS_MEMORY, "no memory for a record");
+}
+
+/* Sets *fields to an array of a table's fields, which the caller frees. */
+static vpps_status split(const char *text, size_t len, bool tabs, json_t **fields) {
+    size_t n;
+    VPPS_FREED char *all = malloc(len + 1);
+    if (!all) return vpps_fail(VPPS_MEMORY, "no memory for a record");
+    VPPS_TRY(csv_split(text, len, tabs, all, &n));
+    *fields = json_array();
+    return take_strings(fields, all, n);
 }
 
 bool fields_begin_with_names(const settings *s, const char *line, size_t len) {
     json_auto_t *names = NULL;
-    return names_of(line, len, true, &names) == VPPS_OK && has_names(s, names);
+    return split(line, len, true, &names) == VPPS_OK && has_names(s, names);
 }
 
 bool fields_want_names(const field_reader *r) { return r->form != INPUT_JSONL && !r->names && !fields_numbered(r->s); }
@@ -155,7 +171,7 @@ static vpps_status check_separator(const json_t *names, bool tabs) {
 
 vpps_status fields_take_names(field_reader *r, const char *text, size_t len) {
     char found[200] = "", wanted[120];
-    VPPS_TRY(names_of(text, len, r->form == INPUT_TSV, &r->names));
+    VPPS_TRY(split(text, len, r->form == INPUT_TSV, &r->names));
     VPPS_TRY(check_separator(r->names, r->form == INPUT_TSV));
     VPPS_TRY(check_once(r->names, r->s->text_field, fields_text_names(r->s->network->kind)));
     VPPS_TRY(check_once(r->names, r->s->label_field, usual_labels(r->s->network->kind)));
@@ -220,7 +236,7 @@ vpps_status fields_read(const field_reader *r, const char *text, size_t len, jso
     *object = NULL;
     if (r->form == INPUT_JSONL) return read_object(r, text, len, object);
     json_auto_t *fields = NULL;
-    VPPS_TRY(csv_split(text, len, r->form == INPUT_TSV, &fields));
+    VPPS_TRY(split(text, len, r->form == INPUT_TSV, &fields));
     const size_t n = json_array_size(fields), expected = r->names ? json_array_size(r->names) : n;
     if (n != expected)
         return vpps_fail(VPPS_FORMAT, "expected %zu field%s, as there are names, found %zu", expected,
@@ -251,15 +267,20 @@ static vpps_status fail_missing(const json_t *object, const char *wanted, const 
 
 /* Replaces a table's cell that holds a list as text by the list. */
 static vpps_status take_list(const field_reader *r, json_t *object, const char *name, const json_t **value) {
-    const char *text = json_string_value(*value);
+    const char *text = fields_are_table(r->form) ? json_string_value(*value) : NULL;
+    VPPS_FREED char *items = text ? malloc(strlen(text) + 1) : NULL;
     bool cut = false;
-    json_t *list = text && fields_are_table(r->form) ? list_of_text(text, &cut) : NULL;
+    size_t n;
+    if (text && !items) return vpps_fail(VPPS_MEMORY, "no memory for a record");
+    const bool listed = text && list_of_text(text, items, &n, &cut);
     if (cut)
         return vpps_fail(VPPS_FORMAT,
                          "%.40s: expected a list, found one with \"...\": NumPy left items out when it was "
                          "written; lists of Python (.tolist()) are whole",
                          name);
-    if (!list) return VPPS_OK;
+    if (!listed) return VPPS_OK;
+    json_t *list = json_array();
+    VPPS_TRY(take_strings(&list, items, n));
     *value = list;
     return json_object_set_new(object, name, list) == 0 ? VPPS_OK : vpps_fail(VPPS_MEMORY, "no memory for a record");
 }

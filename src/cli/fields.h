@@ -3,6 +3,7 @@
 
 #include "cli/corpus.h"
 #include "cli/csv.h"
+#include "cli/json.h"
 
 typedef struct field_reader {
     const settings *s;

@@ -1,9 +1,10 @@
 /* lists.h - parses lists that tables hold as text. */
 #pragma once
 
-#include "cli/json.h"
+#include <stdbool.h>
+#include <stddef.h>
 
 /* Parses a list of strings or numbers in the notation of JSON, Python's repr, NumPy or pandas ("['Ada', 'lived']", "(1,
- * 2)", "['Ada' 'lived']"). Returns an array of strings, which the caller frees; NULL: the text is no such list, or out
- * of memory. *cut: NumPy has left items out ("..."). */
-json_t *list_of_text(const char *text, bool *cut);
+ * 2)", "['Ada' 'lived']"). Writes the *n strings to `items` one after the other, each ended by a NUL; `items` has as
+ * much room as `text`. Returns false where the text is no such list. *cut: NumPy has left items out ("..."). */
+bool list_of_text(const char *text, char *items, size_t *n, bool *cut);

@@ -63,7 +63,7 @@ bool vpps_is_utf8(const char *text) {
     return true;
 }
 
-static char *put_utf8(char *to, uint32_t c) {
+char *vpps_put_utf8(char *to, uint32_t c) {
     if (c < 0x80) {
         *to++ = (char)c;
     } else if (c < 0x800) {
@@ -115,7 +115,7 @@ static bool take_escape(parser *p, char **to) {
     }
     if (!c && !p->foreign) return fail(p, "no NUL in a string");
     p->nul = p->nul || !c;
-    *to = put_utf8(*to, c);
+    *to = vpps_put_utf8(*to, c);
     return true;
 }
 

@@ -56,5 +56,8 @@ const vpps_json_value *vpps_json_next(const vpps_json *json, const vpps_json_val
 /* Returns whether a text is well-formed UTF-8 (RFC 3629, section 4). */
 bool vpps_is_utf8(const char *text);
 
+/* Writes a character's one to four bytes of UTF-8. Returns where they end. */
+char *vpps_put_utf8(char *to, uint32_t c);
+
 /* Writes a UTF-8 text as a JSON string, with quotation marks and escapes. */
 void vpps_json_write_string(FILE *file, const char *text);
