@@ -10,9 +10,10 @@
 #include <math.h>
 #include <stdarg.h>
 
-extern const char main_lines[], main_objects[], main_sentences[], main_trees[], main_tags[], main_columns[],
-    main_tagger[], main_labels[], main_bilstm[], main_transformer[], main_act[], main_json_types[], main_json[],
-    main_chunks[], main_chain_types[], main_chain[], main_tokens[];
+extern const char main_lines[], main_forms[], main_records[], main_values[], main_sentences[], main_trees[],
+    main_tags[], main_columns[], main_tagger[], main_labels[], main_bilstm[], main_transformer[], main_act[],
+    main_json_types[], main_json[], main_chunks[], main_chain_types[], main_chain[], main_tokens[], main_csv_types[],
+    main_csv[], main_lists[];
 
 /* The kind of a network's layers. */
 typedef enum layer_kind { NO_LAYERS, LSTM_LAYERS, ATTENTION_LAYERS } layer_kind;
@@ -149,13 +150,21 @@ static vpps_status put_chain(session *x, const corpus *c, FILE *f, bool *there) 
 static void put_names(const settings *s, const corpus *c, FILE *f) {
     const char *const *names = fields_text_names(s->network->kind);
     const vpps_vocab *classes = c->vocab[VOCAB_CLASSES];
-    fputs(s->network->kind == NET_TREES     ? "#define ANSWER_NAMES \"label\", \"score\", \"words\", \"nodes\"\n"
-                                              "#define UNANSWERED(i) ((i) < 2)\n"
-          : s->network->kind == NET_TAGGING ? "#define ANSWER_NAMES \"words\", \"tags\", \"spans\"\n"
-                                              "#define UNANSWERED(i) ((i) == 1)\n"
-                                            : "#define ANSWER_NAMES \"label\", \"score\"\n#define UNANSWERED(i) 1\n",
-          f);
-    fprintf(f, "#define TEXT_NAME \"%s\"\n#define TEXT_NAMES", s->network->kind == NET_TREES ? "tree" : "text");
+    static const char *const texts[] = {
+        [NET_TREES] = "#define ANSWER_NAMES \"label\", \"score\", \"words\", \"nodes\"\n"
+                      "#define UNANSWERED(i) ((i) < 2)\n#define CELLS 3\n#define LABEL_NAMES NULL\n"
+                      "#define READS(form) ((form) < TAGGED || (form) > LABELLED)\n#define LOOKS 0\n"
+                      "#define TEXT_NAME \"tree\"\nenum { OPTIONS = 2 };\n",
+        [NET_TAGGING] = "#define ANSWER_NAMES \"words\", \"tags\", \"spans\"\n"
+                        "#define UNANSWERED(i) ((i) == 1)\n#define CELLS 2\n"
+                        "#define LABEL_NAMES \"gold\", \"tags\", \"labels\"\n"
+                        "#define READS(form) ((form) != LABELLED)\n#define LOOKS 1\n"
+                        "#define TEXT_NAME \"text\"\nenum { OPTIONS = 5 };\n",
+        [NET_SENTENCES] = "#define ANSWER_NAMES \"label\", \"score\"\n"
+                          "#define UNANSWERED(i) 1\n#define CELLS 2\n#define LABEL_NAMES \"gold\", \"label\"\n"
+                          "#define READS(form) ((form) != TAGGED && (form) != COLUMNS)\n#define LOOKS 1\n"
+                          "#define TEXT_NAME \"text\"\nenum { OPTIONS = 3 };\n"};
+    fprintf(f, "%s#define TEXT_NAMES", texts[s->network->kind]);
     for (size_t i = 0; names[i]; i++) fprintf(f, "%s \"%s\"", i ? "," : "", names[i]);
     fprintf(f, "\n%s%s%s", s->network->kind == NET_TREES && classes ? "#define NAMED\n" : "",
             s->network->kind == NET_TAGGING && vpps_f1_applies(classes) ? "#define CHUNKS\n" : "",
@@ -188,15 +197,19 @@ vpps_status export_main(session *x, const corpus *c, FILE *f) {
     put_sizes(s, c, p, f);
     put_names(s, c, f);
     VPPS_TRY(put_chain(x, c, f, &chain));
-    put_files(s, f, (const char *const[]){main_lines, main_json_types, main_json, main_objects, NULL});
+    put_files(s, f,
+              (const char *const[]){main_lines, main_json_types, main_json, main_csv_types, main_csv, main_forms,
+                                    main_records, main_values, NULL});
     if (s->tokenizer == TOKENIZER_SIMPLE) put_file(s, main_tokens, f);
     if (chain) put_files(s, f, (const char *const[]){main_chain_types, main_chain, NULL});
     if (s->network->kind == NET_TREES)
         put_file(s, main_trees, f);
     else if (s->network->kind == NET_TAGGING)
-        put_files(s, f, (const char *const[]){main_sentences, main_chunks, main_tags, main_columns, main_tagger, NULL});
+        put_files(
+            s, f,
+            (const char *const[]){main_lists, main_sentences, main_chunks, main_tags, main_columns, main_tagger, NULL});
     else
-        put_files(s, f, (const char *const[]){main_sentences, main_labels, NULL});
+        put_files(s, f, (const char *const[]){main_lists, main_sentences, main_labels, NULL});
     put_functions(s, p, f);
     if (p->scores) put_file(s, p->scores, f);
     return VPPS_OK;

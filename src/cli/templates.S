@@ -13,7 +13,9 @@ main_\name:
 
     .section .rodata
     part lines
-    part objects
+    part forms
+    part records
+    part values
     part sentences
     part trees
     part tags
@@ -25,6 +27,9 @@ main_\name:
     part act
     template json_types, "src/io/json.h"
     template json, "src/io/json.c"
+    template csv_types, "src/cli/csv.h"
+    template csv, "src/cli/csv.c"
+    template lists, "src/cli/lists.c"
     template chunks, "src/io/chunks.h"
     template chain_types, "src/cli/chain_paths.h"
     template chain, "src/cli/chain_paths.c"

@@ -51,6 +51,18 @@ printf "A good, film... it's 3.14 (x) \"y\" e-mail #tag -3 «z»!!\n\npos good\n
 printf 'pos\ta good-film,x\nneg\tbad!\n' >unsplit_labels.txt
 echo '{"text": "A good, film... don\u2019t"}' >unsplit.jsonl
 printf 'pos\ta good film\nneg\ta bad film\npos\tgood good\n\nneg\tdull\n' >labels.txt
+# Tables: quotes, fields over lines, lists, a blank line, fields of the answer's names, several or no names, a mark, CR LF.
+printf 'id,text,label,score\n1,"a ""good"", film",x,7\n"2\n3", ,pos,\n\n4,"[\047bad\047, \047go\\u006fd\047]",,"a\nb"\n' >named.csv
+printf '\357\273\277"sentence"\r\na bad film\r\n\r\n"good, good"' >one.csv
+printf 'text\tgold\n"a\tgood ""film"""\t5" screen\n\tx\n' >named.tsv
+printf 'a,,\nb,bad film,\n' >numbers.csv
+printf 'words,tokens,tags,,\n1,"(\047the\047 \047big dog\047)",x,y,z\n2,so bad,,,"q""r"\n3,,O,,\n' >words.csv
+printf 'review\ttags\nthe dog barks\tO B-X O\n' >reviews.tsv
+printf 'the\tO\nbad\tO\n' >columns.tsv
+printf 'tree,label,words\n"(1 (0 never)\n(1 dull))",4,two\n,5,none\n"(1 2)",,\n' >trees.csv
+printf 'tree\tid\n(S (NP the) (VP (V barks) (X so)))\t(1)\n' >names.tsv
+printf '# global.columns = FORM ID NE:X UPOS\nthe\t1\tO\tB-X\n# c\nab\t1-2\t_\t_\n\n-DOCSTART- x\nbad 1 B-X O\n' >plus.conllup
+printf 'so\n-DOCSTART-\n#bad\n\nthe' >alone.conll
 trees_with=(--generate listops --examples 100) tags_with=(--train tags.txt --min-count 1) labels_with=(--train labels.txt --min-count 1)
 trees=(empty.txt trees.txt marked.txt trees.jsonl) tags=(empty.txt words.txt tagged.txt columns.txt blanks.txt words.conllu barred.txt tags.jsonl)
 labels=(empty.txt words.txt labels.txt labels.jsonl)
@@ -77,6 +89,8 @@ if [ -r "$data/sst/dev.txt" ] && [ -r "$data/wikiner/dev.txt" ]; then
 else
     skip "whole dev parts" "no data"
 fi
+
+head -n 30 "${labels_with[1]}" >lines.tsv
 
 # Are two files the same, but for the last digits of numbers in objects?
 same() {
@@ -109,6 +123,16 @@ answers() {
         done
     done
 }
+
+# reads NETWORK INPUT...: the latest program answers files, "OPTION... FILE", as predict does.
+reads() {
+    local input arguments
+    for input in "${@:2}"; do
+        read -r -a arguments <<<"$input"
+        "$vpps" predict --model "$1.ckpt" --vps 1 "${arguments[@]}" >want 2>err || { cat err; return 1; }
+        exits 0 "${runner[@]}" ./program "${arguments[@]}" && same want out || { echo "$input"; return 1; }
+    done
+}
 turn=0
 by_turns() { answers "$1" $((turn++ % ${#builds[@]})) "${@:2}"; }
 every="${!builds[*]}"
@@ -118,12 +142,20 @@ trained() { exits 0 "$vpps" train "$1" --vps 1 --quiet --epochs 1 --hidden 21 --
 
 check "train tree-lstm" trained tree-lstm --embed 18 "${trees_with[@]}"
 check "a program for trees" answers tree-lstm "$every" "${trees[@]}"
+check "its tables" reads tree-lstm trees.csv "--text-field tree trees.csv trees.csv" trees.txt "--input-format jsonl trees.jsonl"
 check "train bilstm-char-tagger" trained bilstm-char-tagger --embed 7 --character-embed 9 --layers 2 --crf "${tags_with[@]}"
 check "a program for taggers" answers bilstm-char-tagger "$every" "${tags[@]}"
+check "its tables and options" reads bilstm-char-tagger words.csv "--text-field tokens words.csv" "--text-field=3 words.csv" columns.tsv \
+    "--text-field review reviews.tsv" plus.conllup "--tag-column NE:X plus.conllup" "--tag-column 3 words.conllu" \
+    "--word-column 2 --tag-column 1 barred.txt" "--tag-column 2 --input-format columns columns.txt" alone.conll "--input-format text columns.txt" \
+    "--input-format tagged tagged.txt" "words.csv words.csv"
 check "train act" trained act --embed 7 --turns 4 "${labels_with[@]}"
 check "a program for sentences" answers act "$every" "${labels[@]}"
+check "its tables" reads act named.csv one.csv named.tsv lines.tsv "--text-field 2 numbers.csv" "--input-format labelled labels.txt" \
+    "--input-format text labels.txt" "--text-field id named.csv" "--label-field score named.tsv" "one.csv one.csv"
 check "train td-rnn" trained td-rnn --train names.txt --min-count 1
 check "a program for trees with names" answers td-rnn 0 names.txt names.jsonl
+check "its tables" reads td-rnn names.tsv
 check "train act on text" trained act --turns 4 --train labels.txt --min-count 1 --tokenizer simple
 check "a program that splits text" answers act 0 unsplit.txt unsplit_labels.txt unsplit.jsonl
 if [ -n "${VPPS_EXPORT_BUILDS:-}" ]; then
@@ -158,7 +190,7 @@ check "a tree that ends early" program_refuses '(1 a)\n(1 (0 a)\n' "stdin:2: exp
 check "the first tree" program_refuses '(1 (0 a) (1 b)\n' "stdin:1: expected ')'"
 check "a CR alone" program_refuses '(1 a)\n(1 b)\r' 'stdin:2: expected LF after CR, found CR alone'
 check "two trees in a line" program_refuses '(1 a) (1 b)\n' 'stdin:1: expected one tree'
-check "an array" program_refuses '\n[ {"tree": "(1 a)"}]\n' 'stdin:2: expected objects, one a line, found an array'
+check "an array" program_refuses '\n[ {"tree": "(1 a)"}]\n' 'stdin: expected objects, one a line, found an array'
 check "no JSON" program_refuses '{"tree": "(1 a)"}\n{"tree"}\n' "stdin:2: expected ':' after the key"
 check "no text" program_refuses '{"a": "(1 a)", "b": 1}\n' "stdin:1: expected a field 'tree'"
 check "two texts" program_refuses '{"tree": "(1 a)", "tree": "(1 b)"}\n' "stdin:1: expected one field"
@@ -169,7 +201,26 @@ check "a label that the network lacks" program_refuses 'five\tada\npos\tada\n' "
 exits 0 "$vpps" export --model bilstm-char-tagger.ckpt --c tagger.c --main --force && "${checked[@]}" -o program tagger.c -lm
 check "words with spaces" program_refuses '{"text": ["a b", 3]}\n' 'expected a text, or a list of words'
 check "a word without a tag" program_refuses 'a|O b|O c|O d|O e|O f|O g|O h|O i|O j\n' 'stdin:1: expected word|TAG'
-check "CoNLL-U Plus" program_refuses '# global.columns = ID FORM\n' 'found CoNLL-U Plus'
+check "CoNLL-U Plus without tags" program_refuses '# global.columns = ID FORM\n1\ta\n' 'stdin:2: expected columns of the names that are asked for'
+check "UTF-16" program_refuses '\377\376a' 'stdin: expected UTF-8, found UTF-16'
+table_refuses() { # TABLE TEXT [OPTION...]
+    # shellcheck disable=SC2059
+    printf "$1" >table.csv
+    fails_with 1 "$2" ./program table.csv "${@:3}"
+}
+check "no such file" fails_with 1 "none.csv: expected a file that can be opened" ./program none.csv
+check "an option that is none" exits 2 ./program --texts words
+check "a table without a text" table_refuses 'a,b\n1,2\n' "table.csv:2: expected a field 'text'"
+check "no field of that number" table_refuses 'a,b\n' "table.csv:1: expected a field '3'" --text-field 3
+check "a short row" table_refuses 'words,b\n"x\ny"\n' "table.csv:2: expected 2 fields, as there are names, found 1"
+check "an open quote" table_refuses 'words\n"x\n' "table.csv:2: field 1: expected a closing quote"
+check "text after a quote" table_refuses 'words\n"x"y\n' "table.csv:2: field 1: expected a comma"
+check "two fields of a name" table_refuses 'words,a,a\n' "table.csv:1: two fields have the name 'a'"
+check "semicolons" table_refuses 'words;a\n' "table.csv:1: expected commas between fields"
+check "spans" table_refuses 'words,spans\n' "table.csv:1: expected no field 'spans'"
+check "no UTF-8" table_refuses 'words\n\377\n' "table.csv:2: field 1: expected text in UTF-8"
+check "a cut list" table_refuses "words\n['a' ... 'b']\n" "table.csv:2: expected a list, found one with"
+check "a form of another network" fails_with 1 "does not read labelled" ./program --input-format labelled tagged.txt
 check "a word's number" program_refuses '1\ta\t_\tX\t_\t_\t0\t_\t_\t_\n_2\ta\t_\tX\t_\t_\t0\t_\t_\t_\n' "stdin:2: expected a word's number"
 check "CoNLL-U of nine columns" program_refuses '1\ta\t_\tX\t_\t_\t0\t_\t_\t_\n2\ta\t_\tX\t_\t_\t0\t_\t_\n' 'stdin:2: expected the 10 columns'
 

@@ -15,19 +15,6 @@ static void run_layers(size_t layers, step *const *forward, step *const *backwar
 }
 
 #ifdef SPELLED
-/* How many bytes the character at the beginning of a text has; 1: it is not UTF-8. */
-static size_t character_bytes(text t) {
-    const unsigned char *c = (const unsigned char *)t.at;
-    const size_t n = *c < 0xc2 ? 1 : *c < 0xe0 ? 2 : *c < 0xf0 ? 3 : *c < 0xf5 ? 4 : 1;
-    if (n == 1 || n > t.len) return 1;
-    for (size_t i = 1; i < n; i++)
-        if ((c[i] & 0xc0) != 0x80) return 1;
-    return (*c == 0xe0 && c[1] < 0xa0) || (*c == 0xed && c[1] > 0x9f) || (*c == 0xf0 && c[1] < 0x90) ||
-                   (*c == 0xf4 && c[1] > 0x8f)
-               ? 1
-               : n;
-}
-
 /* The vector of a word that has none of its own, by its characters. */
 static void spell(text word, float *to) {
     static step *const forward[] = {net_spell_forward}, *const backward[] = {net_spell_backward};
@@ -35,7 +22,7 @@ static void spell(text word, float *to) {
           *b = room(word.len * NET_OUT, sizeof *b);
     size_t n = 0;
     for (; word.len; n++) {
-        const size_t bytes = character_bytes(word);
+        const size_t length = utf8_length((const unsigned char *)word.at), bytes = length ? length : 1;
         need(net_character(known(net_character_number(word.at, bytes)), x + n * WIDTH));
         word.at += bytes;
         word.len -= bytes;

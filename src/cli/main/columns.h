@@ -1,8 +1,12 @@
 /* columns.h - the program of an exported tagger: a word a line, columns with tabs or blanks between, a blank line after each sentence; among
- * them CoNLL-U. */
+ * them CoNLL-U, whose columns have names, and CoNLL-U Plus, whose first line has them. */
 typedef struct columns {
     char separator;          /* a tab, or a space: any blanks */
-    size_t n, word, tag, id; /* of a line; numbers from 1; id 0: there is none */
+    size_t n, word, tag, id; /* of a line; numbers from 1; n, tag 0: by the first line; id 0: there is none */
+    int conllu;              /* the lines are of CoNLL-U */
+    int named;               /* n, word and tag are by the columns' names */
+    int varies;              /* sentences may have other numbers of columns */
+    int alone;               /* a line is a word */
     int keeps;               /* the network's tags come after all columns */
 } columns;
 
@@ -40,89 +44,187 @@ static int is_number(text t, int marked) {
     return t.len && marks <= (size_t)marked;
 }
 
-static int is_document(text line) {
-    text word;
-    return next_word(&line, &word) && word.len == 10 && memcmp(word.at, "-DOCSTART-", 10) == 0;
+static int is_document(const columns *y, text line) {
+    text left = line, word;
+    return next_word(&left, &word) && is(word, "-DOCSTART-") &&
+           (y->separator == ' ' || !memchr(line.at, '\t', (size_t)(word.at - line.at)));
 }
 
-static int kind_of(const columns *y, text line) {
+/* Before the lines of a sentence, or of all, which begin with that of `in`: what the first without '#' tells. */
+static void begin_rows(columns *y, input in, int all) {
+    for (int first = 1, more = 1; more; first = 0, more = next_line(&in)) {
+        const int document = is_document(y, in.line);
+        if (!all && (!trim(in.line).len || (document && !first))) return;
+        if (!trim(in.line).len || *in.line.at == '#' || document) continue;
+        if (y->named) y->separator = memchr(in.line.at, '\t', in.line.len) ? '\t' : ' ';
+        if (!y->n) y->n = count_columns(y, in.line);
+        return;
+    }
+}
+
+/* What is wrong with a line of a word; NULL: nothing. */
+static const char *fault_of(const columns *y, text line) {
+    const size_t tag = y->tag ? y->tag : y->n, most = y->word > tag ? y->word : tag;
+    if (y->named && (!y->word || !y->tag)) return "columns of the names that are asked for";
+    if (y->word == y->tag) return "word and tag in different columns";
+    if (!y->named && (y->n < most || (!y->tag && y->n <= y->word))) return "more columns";
+    if (count_columns(y, line) != y->n)
+        return !y->named    ? "as many columns as the sentence's first line has"
+               : y->n == 10 ? "the 10 columns of CoNLL-U"
+                            : "as many columns as there are names";
+    if (y->id && !is_number(trim(column(y, line, y->id)), 1))
+        return "a word's number, a range as 3-4, or an empty node as 5.1";
+    if (y->id && !is_number(trim(column(y, line, y->id)), 0)) return NULL;
+    if (!column(y, line, y->word).len) return "a word";
+    return trim(column(y, line, tag)).len ? NULL : "a tag";
+}
+
+static int kind_of(columns *y, text line, const char **fault) {
+    *fault = NULL;
+    if (!trim(line).len || is_document(y, line)) return ENDS;
     const text id = trim(column(y, line, y->id));
-    if (!trim(line).len || is_document(line)) return ENDS;
-    if (*line.at == '#' && (count_columns(y, line) != y->n || (y->id && !is_number(id, 1)))) return NO_WORD;
+    if (*line.at == '#' && !y->alone && y->n && (count_columns(y, line) != y->n || (y->id && !is_number(id, 1))))
+        return NO_WORD;
+    if (y->alone) {
+        if (memchr(line.at, '\t', line.len)) *fault = "a word a line";
+        return WORD;
+    }
+    if (!y->n) y->n = count_columns(y, line);
+    *fault = fault_of(y, line);
     return y->id && !is_number(id, 0) ? NO_WORD : WORD;
 }
 
-/* By the first line that may have columns. */
-static columns columns_of(text first, int tabs) {
-    columns y = {tabs ? '\t' : ' ', 0, 1, 0, 0, 0};
-    y.n = y.tag = count_columns(&y, first);
-    const text head = trim(column(&y, first, 7));
-    if (y.n == 10 && is_number(trim(column(&y, first, 1)), 1) &&
-        (is_number(head, 0) || (head.len == 1 && *head.at == '_')))
-        y = (columns){y.separator, 10, 2, 4, 1, 0};
+/* ---- by the first lines */
+
+static int is_conllu(text line, const columns *y) {
+    text c, left = line;
+    for (size_t i = 1; i <= 10; i++) {
+        if (!left.at || !left.len || !next_column(y, &left, &c)) return 0;
+        size_t digits = 0;
+        while (digits < c.len && (isdigit((unsigned char)c.at[digits]) ||
+                                  (i == 1 && digits && (c.at[digits] == '-' || c.at[digits] == '.'))))
+            digits++;
+        if ((i == 1 || i == 7) && (!c.len || digits < c.len) && !(i == 7 && is(c, "_"))) return 0;
+    }
+    return !trim(left).len;
+}
+
+/* The names in CoNLL-U Plus's first line; at NULL: it is another. */
+static text names_in(text line) {
+    static const char name[] = "global.columns";
+    const text none = {NULL, 0}, t = line.len && *line.at == '#' ? trim(after(line, 1)) : none;
+    if (t.len < sizeof name || memcmp(t.at, name, sizeof name - 1) != 0) return none;
+    const text value = trim(after(t, sizeof name - 1));
+    return value.len && *value.at == '=' ? after(value, 1) : none;
+}
+
+/* The number, from 1, of the column that an option names, or has the number of; else of the usual one. 0: there is none. */
+static size_t find_column(text names, const char *given, const char *usual, size_t otherwise) {
+    text word;
+    const char *name = given ? given : usual;
+    if (given && isdigit((unsigned char)*given)) {
+        char *end;
+        const unsigned long number = strtoul(given, &end, 10);
+        if (*end || number < 1 || number > 1000000)
+            stop_with("expected a column's number, from 1, or its name: '%.64s'", given);
+        return number;
+    }
+    for (size_t i = 1; names.at && next_word(&names, &word); i++)
+        if (is_alike(word, name)) return i;
+    return otherwise;
+}
+
+/* The columns that the lines have, if they are columns. */
+static columns columns_of(input in) {
+    columns y = {'\t', 0, 0, 0, 0, 0, 0, 0, 0, 0};
+    text names = {NULL, 0}, first = names;
+    const char *word = asked.word_column, *tag = asked.tag_column;
+    const int any_tab = in.left.len && memchr(in.left.at, '\t', in.left.len) != NULL;
+    y.alone = !word && !tag;
+    while (next_line(&in)) {
+        text left = in.line, c;
+        if (in.number == 1) names = names_in(in.line);
+        if (next_word(&left, &c) && next_word(&left, &c)) y.alone = 0;
+        if (!trim(in.line).len || *in.line.at == '#') continue;
+        if (!first.at) first = in.line;
+        if (!memchr(in.line.at, '\t', in.line.len)) y.separator = ' ';
+    }
+    if (!first.at && !any_tab) y.separator = ' ';
+    y.conllu = names.at || (first.at && is_conllu(first, &y));
+    if (y.conllu || (word && !isdigit((unsigned char)*word)) || (tag && !isdigit((unsigned char)*tag))) {
+        static const char standard[] = "ID FORM LEMMA UPOS XPOS FEATS HEAD DEPREL DEPS MISC";
+        if (!names.at) names = (text){standard, sizeof standard - 1};
+        y.named = 1;
+        y.alone = 0;
+        y.separator = ' ';
+        y.n = count_columns(&y, names);
+        y.separator = '\t';
+        y.id = find_column(names, NULL, "id", 0);
+    }
+    y.word = find_column(names, word, "form", y.named ? 0 : 1);
+    y.tag = find_column(names, tag, "upos", 0);
+    y.varies = word && tag && !y.named;
     return y;
 }
 
-/* Are these columns? Every line has as many, and nearly all tags are known, or it is CoNLL-U. */
-static int find_columns(input all, columns *y) {
+/* Can the lines be read, and are nearly all tags known? y->keeps: none is. */
+static int are_known(input in, columns *y) {
+    const int tabs = y->separator == '\t';
+    columns now = *y;
     size_t n = 0, known_tags = 0;
-    int tabs = 1, varied = 0, ended = 0;
-    text first = {NULL, 0}, first_tag = {NULL, 0};
-    for (input in = all; next_line(&in);) {
-        if (in.number == 1 && in.line.len > 16 && memcmp(in.line.at, "# global.columns", 16) == 0)
-            stop(&in, "CoNLL-U or columns without names, found CoNLL-U Plus, which vpps predict reads");
-        if (!trim(in.line).len || *in.line.at == '#') continue;
-        if (!first.at || is_document(first)) first = in.line;
-        tabs = tabs && memchr(in.line.at, '\t', in.line.len) != NULL;
-    }
-    if (!first.at) return 0;
-    *y = columns_of(first, tabs);
-    for (input in = all; next_line(&in);) {
-        const int kind = kind_of(y, in.line);
+    int varied = 0, ended = 0, begins = 1;
+    text first = {NULL, 0};
+    while (next_line(&in)) {
+        const char *fault;
+        if (begins) begin_rows(&now, in, 1);
+        const int kind = kind_of(&now, in.line, &fault);
+        if (fault || memchr(in.line.at, '\r', in.line.len)) return 0;
         ended |= kind == ENDS && n;
-        if (kind != WORD && !(y->id && kind == NO_WORD && *in.line.at != '#')) continue;
-        const text tag = trim(column(y, in.line, y->tag));
-        if (y->n < 2 || count_columns(y, in.line) != y->n || !column(y, in.line, y->word).len || !tag.len) {
-            if (y->id) stop(&in, "the 10 columns of CoNLL-U");
-            return 0;
-        }
-        if (y->id && !is_number(trim(column(y, in.line, y->id)), 1))
-            stop(&in, "a word's number, a range as 3-4, or an empty node as 5.1");
+        begins = kind == ENDS && y->varies;
+        if (begins) now.n = 0;
         if (kind != WORD) continue;
-        if (!n++) first_tag = tag;
-        varied |= ended || tag.len != first_tag.len || memcmp(tag.at, first_tag.at, tag.len) != 0;
-        known_tags += net_class_number(tag.at, tag.len) != UINT32_MAX || (tag.len == 1 && *tag.at == '_');
+        const text tag = trim(column(&now, in.line, now.tag ? now.tag : now.n));
+        if (!n++) first = tag;
+        varied |= ended || tag.len != first.len || memcmp(tag.at, first.at, tag.len) != 0;
+        known_tags += net_class_number(tag.at, tag.len) != UINT32_MAX || is(tag, "_");
     }
-    y->keeps = !known_tags;
-    return n && (y->id || (10 * known_tags >= 9 * n && (tabs || varied)));
+    y->keeps = n && !known_tags;
+    return n && 10 * known_tags >= 9 * n && (tabs || varied);
 }
 
+/* ---- answers */
+
 /* A line with the network's tag in the place of its own, or after all. */
-static void put_row(const columns *y, text line, size_t tag) {
-    const text old = column(y, line, y->tag);
-    const size_t before = y->keeps ? line.len : (size_t)(old.at - line.at);
-    put((text){line.at, before});
-    if (y->keeps) putchar(memchr(line.at, '\t', line.len) ? '\t' : ' ');
+static void put_tagged_line(const columns *y, text line, text whole, size_t tag) {
+    const text old = column(y, line, y->tag ? y->tag : y->n);
+    const int keeps = y->keeps || y->alone;
+    const size_t before = keeps ? whole.len : (size_t)(old.at - whole.at);
+    put((text){whole.at, before});
+    if (keeps) putchar(y->separator == '\t' || memchr(line.at, '\t', line.len) ? '\t' : ' ');
     put_class(tag);
-    if (!y->keeps) put(after(line, before + old.len));
+    if (!keeps) put(after(whole, before + old.len));
 }
 
 /* The next sentence's lines as they are, with other tags. */
-static void answer_columns(input *in, const columns *y, sentence *s) {
+static void answer_columns(input *in, const columns *file, sentence *s) {
     input again = *in;
+    columns y = *file;
     size_t lines = 0, word = 0;
+    const char *fault;
     begin_sentence(s);
-    for (int kind = WORD; kind != ENDS && next_line(in); lines++) {
-        const text whole = column(y, in->line, y->word);
-        kind = kind_of(y, in->line);
+    for (int kind = WORD; (kind != ENDS || (lines == 1 && trim(in->line).len)) && next_line(in); lines++) {
+        if (!lines) begin_rows(&y, *in, 0);
+        kind = kind_of(&y, in->line, &fault);
+        if (fault) stop(fault);
+        const text whole = y.alone ? in->line : column(&y, in->line, y.word);
         if (kind == WORD) add_word(s, trim(whole).len ? trim(whole) : whole);
     }
     answer a = make_answer(s, 0);
     for (; lines && next_line(&again); lines--) {
-        if (kind_of(y, again.line) == WORD)
-            put_row(y, again.line, (size_t)a.tags[word++]);
+        if (kind_of(&y, again.line, &fault) == WORD)
+            put_tagged_line(&y, again.line, again.whole, (size_t)a.tags[word++]);
         else if (trim(again.line).len)
-            put(again.line);
+            put(again.whole);
         fputs(again.end, stdout);
     }
     drop_answer(&a);

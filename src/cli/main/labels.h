@@ -13,47 +13,52 @@ static void put_value(const answer *a, size_t i) {
         put_number(score_of(a->logits, label));
 }
 
+static void put_cell(const answer *a, size_t i, char separator, int tabs) {
+    const size_t label = likeliest(a->logits);
+    if (i == 0)
+        csv_write(stdout, net_class_text((uint32_t)label), separator, tabs);
+    else
+        put_number_cell(score_of(a->logits, label), separator);
+}
+
 /* Has the first line a tab? Then it must have a label that is known before it. */
-static int are_labelled(input in) {
+static form look(input in, form wanted, int sure) {
+    if (wanted) return wanted;
     while (next_line(&in)) {
         if (!trim(in.line).len) continue;
         const char *tab = memchr(in.line.at, '\t', in.line.len);
         const text label = trim((text){in.line.at, tab ? (size_t)(tab - in.line.at) : 0});
-        if (tab && net_class_number(label.at, label.len) == UINT32_MAX)
-            stop(&in, "a label of the network before the tab");
-        return tab != NULL;
+        const int none = tab && net_class_number(label.at, label.len) == UINT32_MAX;
+        if (none && sure) stop("a label of the network before the tab");
+        return none ? ANY : tab ? LABELLED : PLAIN;
     }
-    return 0;
+    return PLAIN;
 }
 
 /* The sentence of a line of a label, a tab and words. */
-static text after_label(const input *in) {
-    const char *tab = memchr(in->line.at, '\t', in->line.len);
-    if (!tab) stop(in, "a label, a tab and a sentence");
-    const text sentence = after(in->line, (size_t)(tab + 1 - in->line.at));
-    if (!trim((text){in->line.at, (size_t)(tab - in->line.at)}).len) stop(in, "a label before the tab");
-    if (memchr(sentence.at, '\t', sentence.len)) stop(in, "spaces between words, found a second tab");
-    if (!trim(sentence).len) stop(in, "a sentence after the tab");
+static text after_label(text line) {
+    const char *tab = memchr(line.at, '\t', line.len);
+    if (!tab) stop("a label, a tab and a sentence");
+    const text sentence = after(line, (size_t)(tab + 1 - line.at));
+    if (!trim((text){line.at, (size_t)(tab - line.at)}).len) stop("a label before the tab");
+    if (memchr(sentence.at, '\t', sentence.len)) stop("spaces between words, found a second tab");
+    if (!trim(sentence).len) stop("a sentence after the tab");
     return sentence;
 }
 
-int main(void) {
-    input in = read_input();
+static void answer_input(input *in) {
+    reader r = begin_reader(in);
     sentence s = {0, NULL, NULL, NULL};
-    const int json = is_json(in), labelled = !json && are_labelled(in);
-    while (next_line(&in)) {
-        vpps_json object;
+    for (example x; next_example(in, &r, &x); drop_example(&x)) {
         answer a;
-        const int blank = !trim(in.line).len;
         begin_sentence(&s);
-        if (!blank && json)
-            add_object(&in, &object, &s, 0);
-        else if (!blank)
-            add_words(&s, labelled ? after_label(&in) : in.line);
+        if (!x.blank && r.form >= JSONL)
+            add_record(&s, &r, &x, 0);
+        else if (!x.blank)
+            add_words(&s, r.form == LABELLED ? after_label(x.line) : x.line);
         if (s.n) logits_of(&s, a.logits);
-        if (!blank && json) {
-            put_object(in.line, &object, s.n ? &a : NULL);
-            vpps_json_free(&object);
+        if (!x.blank && r.form >= JSONL) {
+            put_record(&r, &x, s.n ? &a : NULL);
         } else if (s.n) {
             put_class(likeliest(a.logits));
             for (size_t k = 0; k < s.n; k++) {
@@ -61,9 +66,8 @@ int main(void) {
                 put(s.words[k]);
             }
         }
-        fputs(in.end, stdout);
+        fputs(x.end, stdout);
     }
+    end_reader(&r);
     drop_sentence(&s);
-    free(in.all);
-    return 0;
 }

@@ -1,4 +1,6 @@
-/* lines.h - the program of an exported network: standard input as lines, and memory. */
+/* lines.h - the program of an exported network: its options, its input as lines, and memory. */
+#include <ctype.h>
+#include <stdarg.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,27 +14,49 @@ typedef struct text {
 typedef struct input {
     char *all; /* to be freed */
     text left, line;
+    text whole; /* the line with its byte order mark */
     size_t number;
     const char *end; /* of the line: "\n" or "\r\n" */
-    void *waiting;   /* what was read and is answered, by this function, before the program stops; or NULL */
-    void (*answer)(void *waiting);
+    int raw;         /* lines are parts of records: after the first line a byte order mark is text, and so is a CR */
 } input;
 
-/* Ends the program: what its latest line should be; NULL: there is no line. */
-static void stop(const input *in, const char *expected) {
-    if (in && in->answer) in->answer(in->waiting);
+/* The options, as those of vpps predict; NULL: not given. */
+static struct { const char *input_format, *text_field, *label_field, *word_column, *tag_column; } asked;
+
+/* What is read: for messages. waiting: what was read and is answered, by the function, before the program stops. */
+static struct {
+    const char *name;
+    size_t line; /* 0: all of it */
+    void *waiting;
+    void (*answer)(void *waiting);
+} place;
+
+/* Ends the program with a message. */
+static void stop_with(const char *format, ...) {
+    void (*answer)(void *waiting) = place.answer;
+    const unsigned long line = place.line;
+    va_list arguments;
+    place.answer = NULL;
+    if (answer) answer(place.waiting);
     fflush(stdout);
-    fprintf(stderr, "stdin:%lu: expected %s\n", (unsigned long)(in ? in->number : 0), expected);
+    fprintf(stderr, "%s:", place.name ? place.name : "stdin");
+    fprintf(stderr, line ? "%lu: " : " ", line);
+    va_start(arguments, format);
+    vfprintf(stderr, format, arguments);
+    va_end(arguments);
+    fputc('\n', stderr);
     exit(1);
 }
 
+static void stop(const char *expected) { stop_with("expected %s", expected); }
+
 static void *need_memory(void *p) {
-    if (!p) stop(NULL, "more memory");
+    if (!p) stop("more memory");
     return p;
 }
 
 /* Memory of n elements, zeros. */
-VPPS_UNUSED static void *room(size_t n, size_t size) { return need_memory(calloc(n + 1, size)); }
+static void *room(size_t n, size_t size) { return need_memory(calloc(n + 1, size)); }
 
 /* An array that grows, with room for n elements: its capacity lies before the first. */
 static void *grow(void *array, size_t n, size_t size) {
@@ -46,21 +70,35 @@ static void release(void *array) {
     if (array) free((size_t *)array - 2);
 }
 
-static input read_input(void) {
-    input in = {NULL, {NULL, 0}, {NULL, 0}, 0, "\n", NULL, NULL};
+/* A file, or standard input where `name` is NULL or "-". */
+static input read_input(const char *name) {
+    input in = {NULL, {NULL, 0}, {NULL, 0}, {NULL, 0}, 0, "\n", 0};
     size_t n = 0, most = 1 << 16;
-    in.all = need_memory(malloc(most));
-    for (size_t got; (got = fread(in.all + n, 1, most - n, stdin)) > 0;) {
+    FILE *f = stdin;
+    place.name = name && strcmp(name, "-") != 0 ? name : NULL;
+    place.line = 0;
+    if (place.name) f = fopen(name, "rb");
+    if (!f) stop("a file that can be opened");
+    in.all = need_memory(malloc(most + 1));
+    for (size_t got; (got = fread(in.all + n, 1, most - n, f)) > 0;) {
         n += got;
-        if (n == most) in.all = need_memory(realloc(in.all, most *= 2));
+        if (n == most) in.all = need_memory(realloc(in.all, 2 * most + 1)), most *= 2;
     }
-    if (ferror(stdin)) stop(NULL, "readable input");
-    if (memchr(in.all, '\0', n)) stop(NULL, "text, found a NUL byte");
+    if (ferror(f)) stop("readable input");
+    if (f != stdin) fclose(f);
+    in.all[n] = '\0';
     in.left = (text){in.all, n};
+    if (strncmp(in.all, "\xff\xfe", 2) == 0 || strncmp(in.all, "\xfe\xff", 2) == 0) stop("UTF-8, found UTF-16");
+    if (strncmp(in.all, "\x1f\x8b", 2) == 0 || strncmp(in.all, "\x28\xb5\x2f\xfd", 4) == 0)
+        stop("text, found a compressed file");
+    if (memchr(in.all, '\0', n)) stop("text, found a NUL byte");
     return in;
 }
 
 static text after(text t, size_t n) { return (text){t.at + n, t.len - n}; }
+
+/* Without a byte order mark. */
+static text unmarked(text t) { return t.len > 2 && memcmp(t.at, "\xef\xbb\xbf", 3) == 0 ? after(t, 3) : t; }
 
 /* Goes to the next line, without its end and a byte order mark; 0: there is none. */
 static int next_line(input *in) {
@@ -70,16 +108,29 @@ static int next_line(input *in) {
     in->left = after(in->left, line.len + (end != NULL));
     in->end = end && line.len && end[-1] == '\r' ? "\r\n" : "\n";
     line.len -= in->end[0] == '\r';
-    in->line = line.len > 2 && memcmp(line.at, "\xef\xbb\xbf", 3) == 0 ? after(line, 3) : line;
-    in->number++;
-    if (memchr(in->line.at, '\r', in->line.len)) stop(in, "LF after CR, found CR alone");
+    in->whole = line;
+    place.line = ++in->number;
+    in->line = in->raw && in->number > 1 ? line : unmarked(line);
+    if (!in->raw && memchr(line.at, '\r', line.len)) stop("LF after CR, found CR alone");
     return 1;
+}
+
+/* The lines that tell what form the input has: the whole ones of its first 64 KB. */
+static input first_lines(input in) {
+    enum { MOST = 1 << 16 };
+    const size_t all = in.left.len < MOST ? in.left.len : MOST;
+    size_t n = all;
+    while (n && in.left.at[n - 1] != '\n') n--;
+    in.left.len = n ? n : all;
+    in.raw = 1;
+    return in;
 }
 
 /* ---- what the parts of vpps need that follow */
 typedef int vpps_status;
 enum { VPPS_OK, VPPS_MEMORY };
-#define vpps_fail(status, ...) (stop(NULL, "more memory"), status)
+#define vpps_fail(status, ...) (stop_with(__VA_ARGS__), VPPS_OK)
+#define VPPS_TRY(status) ((void)(status))
 #define VPPS_FREE(a, b) (free(a), free((void *)(b)))
 #define VPPS_RESERVE(array, needed) (((array) = grow((array), (needed), sizeof *(array))) != NULL)
 #define VPPS_FREE_ARRAYS(array) release(array)
@@ -95,6 +146,13 @@ static text trim(text t) {
     return t;
 }
 
+/* A zero-terminated copy, to be freed. */
+static char *copy(text t) { return memcpy(room(t.len, 1), t.at, t.len); }
+
+VPPS_UNUSED static int is(text t, const char *other) {
+    return t.len == strlen(other) && memcmp(t.at, other, t.len) == 0;
+}
+
 VPPS_UNUSED static uint32_t known(uint32_t number) { return number == UINT32_MAX ? 0 : number; }
 
 static size_t likeliest(const float *x) {
@@ -107,5 +165,47 @@ static void put(text t) { fwrite(t.at, 1, t.len, stdout); }
 
 /* An index that is out of range would be this program's fault. */
 static void need(int status) {
-    if (status != NET_OK) stop(NULL, "indices in range");
+    if (status != NET_OK) stop("indices in range");
+}
+
+/* ---- the program */
+static void answer_input(input *in);
+
+/* The value of an option "--name=value" or "--name value", which is argument i; else NULL. */
+static const char *value_of(char **arguments, int *i, const char *name) {
+    const char *at = arguments[*i];
+    const size_t len = strlen(name);
+    if (strncmp(at, "--", 2) != 0 || strncmp(at + 2, name, len) != 0) return NULL;
+    if (at[2 + len] == '=') return at + 3 + len;
+    return at[2 + len] ? NULL : arguments[++*i];
+}
+
+int main(int n, char **arguments) {
+    static const char *const names[] = {"input-format", "text-field", "label-field", "word-column", "tag-column"};
+    const char **const values[] = {&asked.input_format, &asked.text_field, &asked.label_field, &asked.word_column,
+                                   &asked.tag_column};
+    int files = 0, i = 1;
+    for (; i < n && arguments[i]; i++) {
+        const char *value = NULL;
+        for (int k = 0; k < OPTIONS && !value && i < n; k++)
+            if ((value = value_of(arguments, &i, names[k]))) *values[k] = value;
+        if (value) continue;
+        if (i >= n || (arguments[i][0] == '-' && arguments[i][1])) {
+            fprintf(stderr, "usage: %s", arguments[0]);
+            for (int k = 0; k < OPTIONS; k++) fprintf(stderr, " [--%s=VALUE]", names[k]);
+            fputs(" [FILE...]\n", stderr);
+            return 2;
+        }
+        arguments[files++] = arguments[i];
+    }
+    if (!files) arguments[files++] = NULL;
+    for (i = 0; i < files; i++) {
+        input in = read_input(arguments[i]);
+        answer_input(&in);
+        free(in.all);
+    }
+    place.line = 0;
+    place.answer = NULL;
+    if (fflush(stdout) != 0 || ferror(stdout)) stop("to write the answers");
+    return 0;
 }

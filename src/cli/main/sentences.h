@@ -32,24 +32,47 @@ static void begin_sentence(sentence *s) {
 static void add_words(sentence *s, text t) {
     text word;
 #ifdef TOKENS
-    char *copy = room(t.len, 1);
-    memcpy(copy, t.at, t.len);
-    s->own = need_memory(tokenize_simple(copy));
-    free(copy);
+    char *whole = copy(t);
+    s->own = need_memory(tokenize_simple(whole));
+    free(whole);
     t = (text){s->own, strlen(s->own)};
 #endif
     while (next_word(&t, &word)) add_word(s, word);
 }
 
-/* Of an object: a text, or a list of words. spaces: words may have some. */
-static void add_object(const input *in, vpps_json *json, sentence *s, int spaces) {
-    const vpps_json_value *v = read_object(in, json), *item = NULL;
-    if (v->kind != VPPS_JSON_ARRAY) add_words(s, flat(in, v));
-    while (v->kind == VPPS_JSON_ARRAY && (item = vpps_json_next(json, v, item))) {
-        const text whole = flat(in, item), word = spaces && trim(whole).len ? trim(whole) : whole;
-        if (!word.len || (!spaces && memchr(word.at, ' ', word.len))) stop(in, "words in the list");
-        add_word(s, word);
+/* Adds a word of a list. spaces: it may have some. */
+static void add_item(sentence *s, text whole, int spaces) {
+    const text word = spaces && trim(whole).len ? trim(whole) : whole;
+    if (!word.len || (!spaces && memchr(word.at, ' ', word.len))) stop("words in the list");
+    add_word(s, word);
+}
+
+/* Adds a cell's text, or the words of the list that it is. */
+static void add_cell(sentence *s, char *cell, int spaces) {
+    bool cut;
+    size_t n;
+    char *item = s->own = room(strlen(cell), 1);
+    const bool list = list_of_text(cell, item, &n, &cut);
+    if (cut) stop("a list, found one with \"...\", whose items were left out");
+    for (size_t next; list && n; n--, item += next + 1) {
+        next = strlen(item);
+        add_item(s, flat(item), spaces);
     }
+    if (list) return;
+    begin_sentence(s);
+    add_words(s, (text){cell, strlen(cell)});
+}
+
+/* Of an object or a row: a text, or a list of words. */
+static void add_record(sentence *s, const reader *r, const example *x, int spaces) {
+    if (is_table(r->form)) {
+        add_cell(s, cell_of(r, x), spaces);
+        return;
+    }
+    const vpps_json_value *v = value_in(&x->json), *item = NULL;
+    if (v->kind != VPPS_JSON_ARRAY) add_words(s, flat_value(v));
+    while (v->kind == VPPS_JSON_ARRAY && (item = vpps_json_next(&x->json, v, item)))
+        add_item(s, flat_value(item), spaces);
 }
 
 static void drop_sentence(sentence *s) {

@@ -1,5 +1,11 @@
-/* tagger.h - the program of an exported network that tags words: lines of words, of word|TAG, columns, or objects. */
+/* tagger.h - the program of an exported network that tags words: lines of words, of word|TAG, columns, or records. */
 enum { MOST_BARS = 8 };
+
+/* How the input's lines are read: as columns; as tokens of `bars` '|'. */
+static struct {
+    columns y;
+    size_t bars;
+} lines;
 
 /* How many '|' a word has that is word|TAG, or has more columns; 0: it is not. */
 static size_t bars_of(text word) {
@@ -22,17 +28,41 @@ static size_t find_bars(input in) {
     return !n ? 0 : fewest == MOST_BARS ? 1 : fewest;
 }
 
-/* Adds word|TAG without the tag, and without columns between. */
-static void add_barred(const input *in, sentence *s, text word, size_t bars) {
-    text left = word;
-    for (size_t k = 0; k < bars; k++) {
-        while (left.len && left.at[left.len - 1] != '|') left.len--;
-        if (!left.len) stop(in, "word|TAG");
-        if (!k && left.len == word.len) stop(in, "a tag after '|'");
-        left.len--;
+static form look(input in, form wanted, int sure) {
+    (void)sure;
+    lines.bars = find_bars(in);
+    if (wanted == TAGGED || (!wanted && lines.bars)) return TAGGED;
+    lines.y = columns_of(in);
+    const int alone = lines.y.alone;
+    lines.y.alone = 0;
+    const int known_tags = are_known(in, &lines.y);
+    lines.y.alone = alone;
+    if (alone) lines.y.separator = '\t';
+    return wanted ? wanted : known_tags || lines.y.conllu ? COLUMNS : PLAIN;
+}
+
+/* Column `wanted`, from 1, of a token of n + 1, of which the first has the '|' that are too many; at NULL: there are fewer. */
+static text bar_column(text t, size_t n, size_t wanted) {
+    for (size_t c = n + 1; c > 1; c--) {
+        size_t begin = t.len;
+        while (begin && t.at[begin - 1] != '|') begin--;
+        if (!begin) return (text){NULL, 0};
+        if (c == wanted) return after(t, begin);
+        t.len = begin - 1;
     }
-    if (!left.len) stop(in, "a word before '|'");
-    add_word(s, left);
+    return t;
+}
+
+static void add_barred(sentence *s, text token) {
+    const text none = {NULL, 0};
+    const size_t n = lines.bars ? lines.bars : 1;
+    size_t column_of_word = find_column(none, asked.word_column, "", 1),
+           tag = find_column(none, asked.tag_column, "", n + 1);
+    if (column_of_word > n + 1 || tag > n + 1 || column_of_word == tag) stop("two of the columns for word and tag");
+    if (!bar_column(token, n, 1).at) stop(n == 1 ? "word|TAG" : "as many '|' as in the first line");
+    if (!bar_column(token, n, column_of_word).len) stop("a word before '|'");
+    if (!bar_column(token, n, tag).len) stop("a tag after '|'");
+    add_word(s, bar_column(token, n, column_of_word));
 }
 
 static void put_tagged(const answer *a) {
@@ -44,37 +74,29 @@ static void put_tagged(const answer *a) {
     }
 }
 
-static void answer_line(input *in, sentence *s, int json, size_t bars) {
-    vpps_json object;
+static void answer_example(const reader *r, const example *x, sentence *s) {
+    const int is_record = r->form >= JSONL && !x->blank;
     text word;
-    const int blank = !trim(in->line).len;
     begin_sentence(s);
-    if (json && !blank)
-        add_object(in, &object, s, 1);
-    else if (!bars)
-        add_words(s, in->line);
-    for (text left = in->line; bars && next_word(&left, &word);) add_barred(in, s, word, bars);
-    answer a = make_answer(s, json);
-    if (json && !blank) {
-        put_object(in->line, &object, s->n ? &a : NULL);
-        vpps_json_free(&object);
-    } else {
+    if (is_record)
+        add_record(s, r, x, 1);
+    else if (r->form != TAGGED)
+        add_words(s, x->line);
+    for (text left = x->line; r->form == TAGGED && next_word(&left, &word);) add_barred(s, word);
+    answer a = make_answer(s, is_record);
+    if (is_record)
+        put_record(r, x, s->n ? &a : NULL);
+    else
         put_tagged(&a);
-    }
-    fputs(in->end, stdout);
+    fputs(x->end, stdout);
     drop_answer(&a);
 }
 
-int main(void) {
-    input in = read_input();
+static void answer_input(input *in) {
+    reader r = begin_reader(in);
     sentence s = {0, NULL, NULL, NULL};
-    columns y;
-    const int json = is_json(in);
-    const size_t bars = json ? 0 : find_bars(in);
-    if (!json && !bars && find_columns(in, &y))
-        while (in.left.len) answer_columns(&in, &y, &s);
-    while (next_line(&in)) answer_line(&in, &s, json, bars);
+    while (r.form == COLUMNS && in->left.len) answer_columns(in, &lines.y, &s);
+    for (example x; next_example(in, &r, &x); drop_example(&x)) answer_example(&r, &x, &s);
+    end_reader(&r);
     drop_sentence(&s);
-    free(in.all);
-    return 0;
 }

@@ -101,3 +101,14 @@ static void put_value(const answer *a, size_t i) {
     static void (*const puts[])(const answer *a) = {put_words, put_tags, put_spans};
     puts[i](a);
 }
+
+static void put_cell(const answer *a, size_t i, char separator, int tabs) {
+    char *words = NULL;
+    size_t len = 0;
+    for (size_t k = 0; k < a->s->n; k++) {
+        const char *tag = net_class_text((uint32_t)a->tags[k]);
+        words = add_joined(words, &len, i ? (text){tag, strlen(tag)} : a->s->words[k]);
+    }
+    csv_write(stdout, words ? words : "", separator, tabs);
+    release(words);
+}

@@ -8,16 +8,15 @@ typedef struct node {
     long label; /* -1: it has none */
 } node;
 
-/* A line and the nodes of its tree; none: it is blank. */
+/* A line or a record, and the nodes of its tree; none: it is blank. */
 typedef struct tree {
-    text line;
-    const char *end;
-    vpps_json *json; /* NULL: the line is the tree */
+    example x;
     size_t first, n;
 } tree;
 
 /* Trees whose nodes are computed together, level by level. */
 typedef struct forest {
+    reader r;
     tree *trees;
     node *nodes;
     float *scores; /* of each node CLASSES */
@@ -62,8 +61,8 @@ static int begins(text *left, char c) {
     return left->len && *left->at == c;
 }
 
-static void expect(text *left, const input *in, char c, const char *expected) {
-    if (!begins(left, c)) stop(in, expected);
+static void expect(text *left, char c, const char *expected) {
+    if (!begins(left, c)) stop(expected);
     *left = after(*left, 1);
 }
 
@@ -75,15 +74,15 @@ static text token(text *left) {
     return t;
 }
 
-static void read_label(text *left, const input *in, text *label, int outermost) {
+static void read_label(text *left, text *label, int outermost) {
     *label = token(left);
 #ifdef NAMED
-    if (!label->len && !(outermost && begins(left, '('))) stop(in, "a label");
+    if (!label->len && !(outermost && begins(left, '('))) stop("a label");
 #else
     int good = label->len && label->len < 4 && (*label->at != '0' || label->len == 1);
     for (size_t i = 0; i < label->len; i++) good = good && label->at[i] >= '0' && label->at[i] <= '9';
     (void)outermost;
-    if (!good && !(label->len == 2 && memcmp(label->at, "-1", 2) == 0)) stop(in, "a label from -1 to 999");
+    if (!good && !(label->len == 2 && memcmp(label->at, "-1", 2) == 0)) stop("a label from -1 to 999");
 #endif
 }
 
@@ -100,7 +99,7 @@ static int is_null(text label, text word) {
 
 /* open[i]: what bracket i has so far; a line nests no deeper than it is long. Brackets of one child become the child, and those of more
  * than two branch to the left. */
-static void read_tree(forest *f, text left, const input *in) {
+static void read_tree(forest *f, text left) {
     const size_t none = (size_t)-1;
     struct {
         size_t node, n;
@@ -108,16 +107,16 @@ static void read_tree(forest *f, text left, const input *in) {
     size_t depth = 0;
     do {
         text label, word;
-        expect(&left, in, '(', "'('");
-        read_label(&left, in, &label, depth == 0);
+        expect(&left, '(', "'('");
+        read_label(&left, &label, depth == 0);
         if (begins(&left, '(')) {
             open[depth].n = 0;
             open[depth++].node = none;
             continue;
         }
         word = token(&left);
-        if (!word.len) stop(in, "a word or '('");
-        expect(&left, in, ')', "')' after the word");
+        if (!word.len) stop("a word or '('");
+        expect(&left, ')', "')' after the word");
         size_t done = is_null(label, word) ? none : add_node(f, (node){0, 0, 0, word, -1});
         while (depth) {
             size_t *to = &open[depth - 1].node;
@@ -128,23 +127,23 @@ static void read_tree(forest *f, text left, const input *in) {
 #else
             if (open[depth - 1].n < 2) break;
 #endif
-            expect(&left, in, ')', "')'");
+            expect(&left, ')', "')'");
             done = open[--depth].node;
         }
     } while (depth);
     free(open);
-    if (trim(left).len) stop(in, "one tree");
+    if (trim(left).len) stop("one tree");
 }
 
-static void add_tree(forest *f, const input *in, int json) {
-    tree t = {in->line, in->end, NULL, f->n, 0};
-    const int blank = !trim(in->line).len;
-    if (json && !blank) {
-        t.json = room(1, sizeof *t.json);
-        const text of = flat(in, read_object(in, t.json));
-        if (trim(of).len) read_tree(f, of, in);
-    } else if (!blank) {
-        read_tree(f, in->line, in);
+static void add_tree(forest *f, const example *x) {
+    tree t = {*x, f->n, 0};
+    const int cell = is_table(f->r.form);
+    if (!x->blank) {
+        char *text_of_cell = cell ? cell_of(&f->r, x) : NULL;
+        const text of = cell                 ? (text){text_of_cell, strlen(text_of_cell)}
+                        : f->r.form == JSONL ? flat_value(value_in(&x->json))
+                                             : x->line;
+        if (trim(of).len) read_tree(f, of);
     }
     t.n = f->n - t.first;
 #ifdef KINDS
@@ -293,7 +292,31 @@ static void put_value(const answer *a, size_t i) {
         put_list(a, i == 2);
 }
 
+static void put_cell(const answer *a, size_t i, char separator, int tabs) {
+    const size_t root = a->t->first + a->t->n - 1;
+    const long label = a->f->nodes[root].label;
+    char digits[24], *words = NULL;
+    const char *cell = digits;
+    size_t len = 0;
+    sprintf(digits, "%ld", label);
+#ifdef NAMED
+    if (net_class_text((uint32_t)label)) cell = net_class_text((uint32_t)label);
+#endif
+    for (size_t k = a->t->first; i == 2 && k <= root; k++)
+        if (!a->f->nodes[k].level) words = add_joined(words, &len, a->f->nodes[k].word);
+    if (i == 1)
+        put_number_cell(score_of(a->f->scores + root * CLASSES, (size_t)label), separator);
+    else
+        csv_write(stdout, words ? words : cell, separator, tabs);
+    release(words);
+}
+
 /* ---- all of it */
+
+static form look(input in, form wanted, int sure) {
+    (void)in, (void)wanted, (void)sure;
+    return PLAIN;
+}
 
 /* Labels and prints the trees that wait. */
 static void answer_trees(void *forest_that_waits) {
@@ -301,35 +324,31 @@ static void answer_trees(void *forest_that_waits) {
     f->scores = room(f->n * CLASSES, sizeof *f->scores);
     label_nodes(f);
     for (size_t i = 0; i < f->n_trees; i++) {
-        const tree *t = &f->trees[i];
+        tree *t = &f->trees[i];
         const answer a = {f, t};
-        if (t->json) {
-            put_object(t->line, t->json, t->n ? &a : NULL);
-            vpps_json_free(t->json);
-            free(t->json);
-        } else {
+        if (f->r.form >= JSONL && !t->x.blank)
+            put_record(&f->r, &t->x, t->n ? &a : NULL);
+        else
             put_tree(f, t);
-        }
-        fputs(t->end, stdout);
+        fputs(t->x.end, stdout);
+        drop_example(&t->x);
     }
     free(f->scores);
     f->n = f->n_trees = 0;
 }
 
-int main(void) {
+static void answer_input(input *in) {
     enum { ENOUGH = 1024 /* nodes */ };
-    input in = read_input();
-    forest f = {NULL, NULL, NULL, 0, 0};
-    const int json = is_json(in);
-    in.waiting = &f;
-    in.answer = answer_trees;
-    while (next_line(&in)) {
-        add_tree(&f, &in, json);
+    forest f = {begin_reader(in), NULL, NULL, NULL, 0, 0};
+    place.waiting = &f;
+    place.answer = answer_trees;
+    for (example x; next_example(in, &f.r, &x);) {
+        add_tree(&f, &x);
         if (f.n + f.n_trees > ENOUGH) answer_trees(&f);
     }
     answer_trees(&f);
+    end_reader(&f.r);
+    place.answer = NULL;
     release(f.trees);
     release(f.nodes);
-    free(in.all);
-    return 0;
 }

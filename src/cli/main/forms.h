@@ -1,0 +1,141 @@
+/* forms.h - the program of an exported network: the form of its input, which is found as vpps predict does: by --input-format, the file's
+ * name, or its first lines. READS(form) says what the network reads, LOOKS whether its lines have several forms, LABEL_NAMES and TEXT_NAMES
+ * the names of fields. */
+/* The forms of input, in the order of form_words. */
+typedef enum form { ANY, PLAIN, TAGGED, COLUMNS, LABELLED, JSONL, CSV, TSV } form;
+static const char *const form_words[] = {"auto", "text", "tagged", "columns", "labelled", "jsonl", "csv", "tsv"};
+
+enum { MOST_NAMES = 8 };
+
+/* The names that the field of the text and that of the labels may have. */
+static const char *text_names[MOST_NAMES] = {TEXT_NAMES}, *label_names[MOST_NAMES] = {LABEL_NAMES};
+
+/* The fields of a table's row, or their names. */
+typedef struct fields {
+    char **at, *memory, *numbers; /* at: n texts, which lie in the two */
+    size_t n;
+} fields;
+
+/* How the input is read; names: of a table's fields, once they are known. */
+typedef struct reader {
+    form form;
+    int numbered; /* the fields have numbers for names */
+    fields names;
+} reader;
+
+static size_t number_in(char *const *list, size_t n, const char *name) {
+    size_t i = 0;
+    while (i < n && strcmp(list[i], name) != 0) i++;
+    return i;
+}
+
+static int is_table(form f) { return f == CSV || f == TSV; }
+
+/* Are two texts the same but for capitals? */
+static int is_alike(text t, const char *other) {
+    int alike = t.len == strlen(other);
+    for (size_t i = 0; alike && i < t.len; i++)
+        alike = tolower((unsigned char)t.at[i]) == tolower((unsigned char)other[i]);
+    return alike;
+}
+
+static form form_of_name(void) {
+    static const struct {
+        const char *ending;
+        form form;
+    } endings[] = {{".csv", CSV},       {".tsv", TSV},        {".jsonl", JSONL}, {".ndjson", JSONL},
+                   {".conll", COLUMNS}, {".conllu", COLUMNS}, {".iob", COLUMNS}, {".bio", COLUMNS}};
+    const text name = {place.name, place.name ? strlen(place.name) : 0};
+    for (size_t i = 0; i < sizeof endings / sizeof *endings; i++) {
+        const size_t n = strlen(endings[i].ending);
+        if (name.len > n && is_alike(after(name, name.len - n), endings[i].ending)) return endings[i].form;
+    }
+    return ANY;
+}
+
+/* Is the first line an object? */
+static int is_json(input in) {
+    vpps_json json;
+    vpps_json_error error;
+    while (next_line(&in)) {
+        if (!trim(in.line).len) continue;
+        if (*in.line.at != '{' || !vpps_json_parse_foreign(&json, in.line.at, in.line.len, &error)) return 0;
+        vpps_json_free(&json);
+        return 1;
+    }
+    return 0;
+}
+
+static void refuse_array(text t) {
+    t = unmarked(t);
+    for (const char *c = "[{\""; *c; c++) {
+        while (t.len && vpps_is_space(*t.at)) t = after(t, 1);
+        if (!t.len || *t.at != *c) return;
+        t = after(t, 1);
+    }
+    stop("objects, one a line, found an array");
+}
+
+static fields split(text t, int tabs) {
+    fields y = {NULL, room(t.len, 1), NULL, 0};
+    char *at = y.memory;
+    csv_split(t.at, t.len, tabs, at, &y.n);
+    y.at = room(y.n, sizeof *y.at);
+    for (size_t i = 0; i < y.n; at += strlen(at) + 1) y.at[i++] = at;
+    return y;
+}
+
+static void drop_fields(fields *y) {
+    free((void *)y->at);
+    free(y->memory);
+    free(y->numbers);
+    *y = (fields){NULL, NULL, NULL, 0};
+}
+
+static int has_one(const fields *y, const char *const *wanted) {
+    for (; *wanted; wanted++)
+        if (number_in(y->at, y->n, *wanted) < y->n) return 1;
+    return 0;
+}
+
+/* Have a table's first fields names of its text and its labels? */
+static int begins_with_names(input in) {
+    if (!next_line(&in)) return 0;
+    char *line = copy(in.line);
+    int named = vpps_is_utf8(line);
+    free(line);
+    if (!named) return 0;
+    fields y = split(in.line, 1);
+    named = has_one(&y, text_names) && has_one(&y, label_names);
+    drop_fields(&y);
+    return named;
+}
+
+/* The form of lines by the kind of network. wanted: the form that they must have; or ANY. Returns ANY where sure is 0 and none fits. */
+static form look(input first, form wanted, int sure);
+
+static form find_form(input in) {
+    const input first = first_lines(in);
+    size_t k = number_in((char *const *)(size_t)form_words, sizeof form_words / sizeof *form_words,
+                         asked.input_format ? asked.input_format : "auto");
+    if (k > TSV) stop("--input-format=auto, text, tagged, columns, labelled, jsonl, csv or tsv");
+    form found = (form)k;
+    if (!found) found = form_of_name();
+    if (!READS(found)) stop_with("the network does not read %s", form_words[found]);
+    if (found == TSV && !k && LOOKS && !begins_with_names(first)) {
+        const form lines = look(first, ANY, 0);
+        if (lines == LABELLED || lines == COLUMNS) found = ANY;
+    }
+    if (found == ANY || found == JSONL) refuse_array(first.left);
+    if (found == ANY && is_json(first)) found = JSONL;
+    return found < JSONL ? look(first, found, 1) : found;
+}
+
+static reader begin_reader(input *in) {
+    const char *field = asked.text_field;
+    if (field) text_names[0] = field, text_names[1] = NULL;
+    if (asked.label_field) label_names[0] = asked.label_field, label_names[1] = NULL;
+    reader r = {find_form(*in), field && *field && !field[strspn(field, "0123456789")], {NULL, NULL, NULL, 0}};
+    in->raw = r.form >= JSONL;
+    return r;
+}
