@@ -110,16 +110,16 @@ static vpps_status time_tasks(machine *m, uint32_t v, double *ns, uint32_t n) {
     for (uint32_t i = 0; i < n; i++) ns[i] = 1e18;
     for (int run = 0; run < REPEATS; run++) {
         VPPS_TRY(vpps_cpu_prepare(cpu, m->batch));
-        const uint32_t group = v / (cpu->n_vps / cpu->task_header.n_groups);
-        uint32_t at = vpps_task_starts(cpu->script)[group];
+        const uint32_t group = v / (cpu->n_vps / cpu->batch.header.n_groups);
+        uint32_t at = vpps_task_starts(cpu->batch.script)[group];
         uint64_t before = vpps_now_ns();
         for (uint32_t i = 0; i < n; i++, at += VPPS_TASK_WORDS) {
-            vpps_vp_task(&cpu->vps[v], at, vpps_task_at(cpu->script, at));
+            vpps_vp_task(&cpu->vps[v], at, vpps_task_at(cpu->batch.script, at));
             const uint64_t now = vpps_now_ns();
             ns[i] = (double)(now - before) < ns[i] ? (double)(now - before) : ns[i];
             before = now;
         }
-        if (atomic_load(&cpu->failed)) return vpps_fail(VPPS_SCRIPT, "%s", cpu->outcome.message);
+        if (atomic_load(&cpu->batch.failed)) return vpps_fail(VPPS_SCRIPT, "%s", cpu->batch.outcome.message);
     }
     return VPPS_OK;
 }

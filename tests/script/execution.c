@@ -26,9 +26,9 @@ struct executor {
 /* VP v runs its next task. False: it has ended, or must wait. */
 static bool step(executor *x, uint32_t v) {
     vpps_cpu *cpu = x->cpu;
-    const uint32_t group = v / (cpu->n_vps / cpu->task_header.n_groups);
-    if (!vpps_check_task(&cpu->vps[v], x->at[v], vpps_task_starts(cpu->script)[group + 1], group)) return false;
-    const vpps_task *t = vpps_task_at(cpu->script, x->at[v]);
+    const uint32_t group = v / (cpu->n_vps / cpu->batch.header.n_groups);
+    if (!vpps_check_task(&cpu->vps[v], x->at[v], vpps_task_starts(cpu->batch.script)[group + 1], group)) return false;
+    const vpps_task *t = vpps_task_at(cpu->batch.script, x->at[v]);
     if (t->wait != VPPS_NO_BARRIER && atomic_load(&cpu->counters[t->wait].value) < t->signals) return false;
     if (!vpps_vp_task(&cpu->vps[v], x->at[v], t)) return false;
     if (t->signal != VPPS_NO_BARRIER) atomic_fetch_add(&cpu->counters[t->signal].value, 1);
@@ -39,7 +39,7 @@ static bool step(executor *x, uint32_t v) {
 /* VP v runs whenever it can, or only when no other can. */
 static void run_all(executor *x, uint32_t v, bool starve) {
     const uint32_t n = x->cpu->n_vps;
-    for (bool any = true; any && !atomic_load(&x->cpu->failed);) {
+    for (bool any = true; any && !atomic_load(&x->cpu->batch.failed);) {
         any = false;
         for (uint32_t i = 0; i < n && !any; i++) any = step(x, (v + starve + i) % n);
     }
@@ -70,14 +70,14 @@ static end run(executor *x, const subject *s, uint32_t v, bool starve) {
     set_parameters(x);
     TEST_OK(vpps_device_cpu.write_parameters(&cpu->device, x->model));
     if (vpps_cpu_prepare(cpu, &batch) != VPPS_OK) return REFUSED;
-    memset(cpu->pool + cpu->plan.batch, 0xff, (cpu->task_header.pool_words - cpu->plan.batch) * sizeof *cpu->pool);
+    memset(cpu->pool + cpu->plan.batch, 0xff, (cpu->batch.header.pool_words - cpu->plan.batch) * sizeof *cpu->pool);
     memset(cpu->norms, 0xff, cpu->n_vps * sizeof *cpu->norms);
     for (uint32_t i = 0; i < cpu->n_vps; i++)
-        x->at[i] = vpps_task_starts(cpu->script)[i / (cpu->n_vps / cpu->task_header.n_groups)];
+        x->at[i] = vpps_task_starts(cpu->batch.script)[i / (cpu->n_vps / cpu->batch.header.n_groups)];
     run_all(x, v, starve);
-    if (atomic_load(&cpu->failed)) return REFUSED;
+    if (atomic_load(&cpu->batch.failed)) return REFUSED;
     for (uint32_t i = 0; i < cpu->n_vps; i++)
-        if (vpps_task_at(cpu->script, x->at[i])->kind != VPPS_TASK_END) return STUCK;
+        if (vpps_task_at(cpu->batch.script, x->at[i])->kind != VPPS_TASK_END) return STUCK;
     return ENDED;
 }
 
@@ -95,7 +95,7 @@ static void take(executor *x, const float *from, const float *less, size_t n) {
  * small a gradient is. Or what inference read. */
 static void take_results(executor *x, const subject *s) {
     const vpps_cpu *cpu = x->cpu;
-    const float *before = x->before, loss = (float)cpu->loss;
+    const float *before = x->before, loss = (float)cpu->batch.loss;
     x->n = x->n_parts = 0;
     for (uint32_t i = 0; i < s->request->n_outputs; i++)
         take(x, cpu->pool + s->outputs[i], NULL, vpps_words(vpps_plain_signature(s->g, s->request->outputs[i])));
@@ -164,7 +164,8 @@ executor *executor_open(const job *j) {
     float *to = x->before;
     for (uint32_t p = 0; p < x->model->n_params; to += vpps_param_elems(&x->model->params[p++]))
         memcpy(to, x->model->params[p].values, vpps_param_elems(&x->model->params[p]) * sizeof *to);
-    ck_assert_msg(run(x, &j->subject, 0, false) == ENDED, "a correct script does not end: %s", x->cpu->outcome.message);
+    ck_assert_msg(run(x, &j->subject, 0, false) == ENDED, "a correct script does not end: %s",
+                  x->cpu->batch.outcome.message);
     take_results(x, &j->subject); /* how many there are */
     x->parts = calloc(x->n_parts + 1, sizeof *x->parts);
     x->got = calloc(x->n + 1, sizeof *x->got);

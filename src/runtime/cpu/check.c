@@ -106,11 +106,11 @@ vpps_status vpps_check_block(const vpps_task_header *h, const vpps_block_view *v
 /* Checks that vertices [first, first + n) of a block exist. */
 static bool check_vertices(vpps_vp *vp, uint32_t at, uint32_t block, uint32_t first, uint32_t n) {
     const vpps_cpu *cpu = vp->cpu;
-    if (block >= cpu->task_header.n_blocks) {
-        vpps_vp_fail(vp, VPPS_SCRIPT, at, "block %u; the script has %u", block, cpu->task_header.n_blocks);
+    if (block >= cpu->batch.header.n_blocks) {
+        vpps_vp_fail(vp, VPPS_SCRIPT, at, "block %u; the script has %u", block, cpu->batch.header.n_blocks);
         return false;
     }
-    const uint32_t vertices = cpu->views[block].block->n;
+    const uint32_t vertices = cpu->batch.views[block].block->n;
     if (first <= vertices && n <= vertices - first) return true;
     vpps_vp_fail(vp, VPPS_SCRIPT, at, "%u vertices from %u on; block %u has %u", n, first, block, vertices);
     return false;
@@ -119,7 +119,7 @@ static bool check_vertices(vpps_vp *vp, uint32_t at, uint32_t block, uint32_t fi
 static bool check_stage(vpps_vp *vp, uint32_t at, const vpps_task *t, uint32_t group) {
     const uint32_t *o = t->operands;
     if (!check_vertices(vp, at, o[0], o[1], o[2])) return false;
-    const vpps_block_view *view = &vp->cpu->views[o[0]];
+    const vpps_block_view *view = &vp->cpu->batch.views[o[0]];
     if (t->stage >= view->cell->n_stages) {
         vpps_vp_fail(vp, VPPS_SCRIPT, at, "stage %u; cell %s has %u", t->stage, view->cell->name, view->cell->n_stages);
     } else if (view->block->group != group) {
@@ -128,7 +128,7 @@ static bool check_stage(vpps_vp *vp, uint32_t at, const vpps_task *t, uint32_t g
         uint32_t first[VPPS_AXES], items[VPPS_AXES];
         vpps_items_of(view, o[1], o[2], first, items);
         const vpps_compiled_cell *c = view->cell;
-        const uint32_t pool_words = vp->cpu->task_header.pool_words;
+        const uint32_t pool_words = vp->cpu->batch.header.pool_words;
         const uint64_t words = vpps_contribution_at(c, t->stage, items, c->n_contributions);
         const uint64_t pass_record =
             c->stages[t->stage].uses_pass_record ? (uint64_t)o[2] * c->kept_words[vpps_pass_record(c, t->stage)] : 0;
@@ -147,15 +147,15 @@ static bool check_number(vpps_vp *vp, uint32_t at, const char *what, uint32_t nu
 
 /* Checks that pairs of words lie inside the script. */
 static bool check_pairs(vpps_vp *vp, uint32_t at, const uint32_t *o) {
-    const uint32_t words = vp->cpu->task_header.words;
+    const uint32_t words = vp->cpu->batch.header.words;
     if (o[0] <= words && o[1] <= (words - o[0]) / 2) return true;
     vpps_vp_fail(vp, VPPS_SCRIPT, at, "%u pairs from word %u on; the script has %u words", o[1], o[0], words);
     return false;
 }
 
 static bool check_entries(vpps_vp *vp, uint32_t at, const uint32_t *o) {
-    const vpps_task_header *h = &vp->cpu->task_header;
-    const uint32_t *script = vp->cpu->script;
+    const vpps_task_header *h = &vp->cpu->batch.header;
+    const uint32_t *script = vp->cpu->batch.script;
     if (!check_number(vp, at, "table", o[0], h->n_tables)) return false;
     const uint32_t n = vpps_table_at(script, o[0])->n;
     bool inside = vpps_sums_inside(script, h->words, o[1]);
@@ -176,7 +176,7 @@ static bool check_operands(vpps_vp *vp, uint32_t at, const vpps_task *t, uint32_
     case VPPS_TASK_OUTER: return check_vertices(vp, at, o[0], o[1], o[2]);
     case VPPS_TASK_ENTRIES: return check_entries(vp, at, o);
     case VPPS_TASK_UPDATE:
-        if (vp->cpu->task_header.update) return true;
+        if (vp->cpu->batch.header.update) return true;
         vpps_vp_fail(vp, VPPS_SCRIPT, at, "UPDATE, but the script has no optimiser");
         return false;
     default: return true;
@@ -184,7 +184,7 @@ static bool check_operands(vpps_vp *vp, uint32_t at, const vpps_task *t, uint32_
 }
 
 static bool check_barrier(vpps_vp *vp, uint32_t at, uint32_t barrier) {
-    return barrier == VPPS_NO_BARRIER || check_number(vp, at, "barrier", barrier, vp->cpu->task_header.n_barriers);
+    return barrier == VPPS_NO_BARRIER || check_number(vp, at, "barrier", barrier, vp->cpu->batch.header.n_barriers);
 }
 
 bool vpps_check_task(vpps_vp *vp, uint32_t at, uint32_t end, uint32_t group) {
@@ -193,7 +193,7 @@ bool vpps_check_task(vpps_vp *vp, uint32_t at, uint32_t end, uint32_t group) {
         vpps_vp_fail(vp, VPPS_SCRIPT, at, "a task is cut short: %u of its %u words", left, VPPS_TASK_WORDS);
         return false;
     }
-    const vpps_task *t = vpps_task_at(vp->cpu->script, at);
+    const vpps_task *t = vpps_task_at(vp->cpu->batch.script, at);
     if (t->kind >= VPPS_TASK_COUNT) {
         vpps_vp_fail(vp, VPPS_SCRIPT, at, "task %u is unknown", t->kind);
         return false;

@@ -33,7 +33,7 @@ static void count_stage(vpps_cpu *cpu, const vpps_block_view *view, uint32_t sta
         for (uint32_t k = 0; k < s->n; k++) {
             const vpps_param matrix = p->operands[s->first + k].matrix;
             if (vpps_vectors_of_task(c, s, p->rows, items) >= cpu->choice.few)
-                cpu->vectors[matrix] += (uint64_t)items[s->axis] * s->to.cols;
+                cpu->batch.vectors[matrix] += (uint64_t)items[s->axis] * s->to.cols;
         }
     }
 }
@@ -41,31 +41,31 @@ static void count_stage(vpps_cpu *cpu, const vpps_block_view *view, uint32_t sta
 /* Counts the vectors of a group's tasks, up to the first malformed task, which the VPs report. */
 static void count_group(vpps_cpu *cpu, uint32_t at, uint32_t end) {
     for (; end - at >= VPPS_TASK_WORDS; at += VPPS_TASK_WORDS) {
-        const vpps_task *t = vpps_task_at(cpu->script, at);
+        const vpps_task *t = vpps_task_at(cpu->batch.script, at);
         const uint32_t block = t->operands[0], first = t->operands[1], n = t->operands[2];
         if (t->kind != VPPS_TASK_STAGE) continue;
-        if (block >= cpu->task_header.n_blocks) return;
-        const vpps_block_view *view = &cpu->views[block];
+        if (block >= cpu->batch.header.n_blocks) return;
+        const vpps_block_view *view = &cpu->batch.views[block];
         if (t->stage >= view->cell->n_stages || first > view->block->n || n > view->block->n - first) return;
         if (view->cell->stages[t->stage].backward) count_stage(cpu, view, t->stage, first, n);
     }
 }
 
 void vpps_choose_copies(vpps_cpu *cpu) {
-    const vpps_task_header *h = &cpu->task_header;
-    const uint32_t *starts = cpu->script + VPPS_TASK_HEADER_WORDS, n_params = (uint32_t)cpu->model->n_params;
+    const vpps_task_header *h = &cpu->batch.header;
+    const uint32_t *starts = cpu->batch.script + VPPS_TASK_HEADER_WORDS, n_params = (uint32_t)cpu->model->n_params;
     if (!h->update || (cpu->precision.parts && !cpu->precision.unit.product_t)) return;
-    if (cpu->part == VPPS_STEP_UPDATE) { /* an update renews the copies with which the gradients were computed */
+    if (cpu->batch.part == VPPS_STEP_UPDATE) { /* an update renews the copies with which the gradients were computed */
         for (uint32_t p = 0; p < n_params; p++)
             if (cpu->matrices[p].fresh) cpu->matrices[p].wanted = cpu->launch;
         return;
     }
-    memset(cpu->vectors, 0, n_params * sizeof *cpu->vectors);
+    memset(cpu->batch.vectors, 0, n_params * sizeof *cpu->batch.vectors);
     for (uint32_t g = 0; g < h->n_groups; g++) count_group(cpu, starts[g], starts[g + 1]);
     for (uint32_t p = 0; p < n_params; p++) {
         vpps_cpu_matrix *m = &cpu->matrices[p];
         if (!m->blocks) continue;
-        if (cpu->vectors[p] < cpu->choice.pays) {
+        if (cpu->batch.vectors[p] < cpu->choice.pays) {
             m->fresh = false; /* the update does not renew the copies */
             continue;
         }

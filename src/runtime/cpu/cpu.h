@@ -11,7 +11,8 @@
  *   tile.c       how tiles are laid out: tile.h
  *   in_place.c   removes needless copies into tiles
  *   steps.c, tile_products.c  the steps of a stage's program over a tile
- *   params.c   parameters: their gradients and updates
+ *   blocks.c   matrices as blocks of rows
+ *   outer.c, updates.c  parameters: their gradients, norms and updates
  *   packs.c    operands of products in bf16
  *   gradients.c  gradients that are accumulated over launches
  *   copies.c   transposed copies of matrices, for backward
@@ -113,7 +114,8 @@ struct vpps_vp {
     uint32_t *vectors; /* the tile's vectors in bf16 */
     size_t vector_words, vector_capacity;
     vpps_packed *packed; /* packed vectors, indexed by the keys of vpps_pack_vectors */
-    uint32_t *touched; /* indexed by parameter: number of the accumulated sum (cpu->sum) that the VP's gradient is of */
+    uint32_t *
+        touched; /* indexed by parameter: number of the accumulated sum (cpu->sum.number) that the VP's gradient is of */
     uint32_t *by_update; /* indexed by parameter: number of the launch whose update computes its gradient */
     /* For parameters whose gradient the update computes: where the gradient's vectors x begin in `copies`, or NO_COPY. */
     size_t *copy_of;
@@ -140,6 +142,37 @@ typedef struct vpps_meetings {
     bool taken;        /* barriers are trees; otherwise they are plain counters */
     uint32_t *signals; /* indexed by barrier: the signals that it gets */
 } vpps_meetings;
+
+/* The batch in flight. */
+typedef struct vpps_cpu_batch {
+    const uint32_t *script;
+    vpps_task_header header;
+    vpps_block_view *views;
+    vpps_step_part part;     /* part of a training step that the launch runs */
+    vpps_half half;          /* half of the batch that the launch runs */
+    uint64_t *updates;       /* indexed by parameter: optimiser steps made so far */
+    float (*corrections)[2]; /* indexed by parameter: bias corrections of the optimiser in this batch */
+    /* Indexed by matrix: outer products of the batch that add to its gradient. If there is only 1, the update may compute the gradient. */
+    uint32_t *uses;
+    uint64_t *vectors; /* by matrix: vectors that the batch multiplies with its transpose in large tasks */
+    /* Gradients of table entries that the tasks NORM and UPDATE use: first this process's, after the exchange those of all processes. */
+    vpps_row_segment *segments;
+    uint32_t n_segments;
+    uint64_t start_ns;
+    uint64_t end_ns; /* time at which the last VP was done */
+    double loss;
+    atomic_bool failed; /* set by the first VP that fails; all others then stop */
+    vpps_outcome outcome;
+} vpps_cpu_batch;
+
+/* Gradients that are accumulated over launches until an update. */
+typedef struct vpps_cpu_sum {
+    uint32_t number;     /* the first launch of each sum increments it */
+    bool open;           /* a sum is under way */
+    bool untaken;        /* the latest launch's loss and table gradients are still to be added to `loss` and `rows` */
+    double loss;         /* loss of the accumulated launches */
+    vpps_row_sums *rows; /* accumulated gradients of table entries */
+} vpps_cpu_sum;
 
 struct vpps_cpu {
     vpps_device device;
@@ -174,39 +207,15 @@ struct vpps_cpu {
     double *norms;  /* indexed by VP: its sum of squared gradients */
     double squares; /* sum of squared gradients of sharded tables, over all processes */
 
-    /* members that belong to the batch in flight */
-    const uint32_t *script;
-    vpps_task_header task_header;
-    vpps_block_view *views;
-    uint64_t *updates;       /* indexed by parameter: optimiser steps made so far */
-    float (*corrections)[2]; /* indexed by parameter: bias corrections of the optimiser in this batch */
-    /* Indexed by matrix: outer products of the batch that add to its gradient. If there is only 1, the update may compute the gradient. */
-    uint32_t *uses;
-    uint64_t *vectors; /* by matrix: vectors that the batch multiplies with its transpose in large tasks */
-    /* Gradients of table entries that the tasks NORM and UPDATE use: first this process's, after the exchange those of all processes. */
-    vpps_row_segment *segments;
-    uint32_t n_segments;
+    vpps_cpu_batch batch;
+    vpps_cpu_sum sum;
     vpps_share *share; /* exchange of gradients with other processes; NULL: there is only one process */
     /* Counters, over all batches, of VPs that have come to an exchange of gradients, and of finished exchanges. */
     vpps_counter arrived, released;
     uint32_t shared_batches;
     vpps_entries *entries; /* fetches entries of sharded lookup tables; NULL: tables are not sharded */
     uint32_t launch;       /* number of launches so far */
-    vpps_step_part part;   /* part of a training step that the latest launch runs */
-    vpps_half half;        /* half of the batch that the latest launch runs */
-
-    /* members for gradients that are accumulated over launches until an update */
-    uint32_t sum;    /* number of the sum; the first launch of each sum increments it */
-    bool summing;    /* a sum is under way */
-    bool untaken;    /* the latest launch's loss and table gradients are still to be added to sum_loss and row_sums */
-    double sum_loss; /* loss of the accumulated launches */
-    vpps_row_sums *row_sums; /* accumulated gradients of table entries */
-    uint64_t start_ns;
-    double loss;
-    atomic_bool failed; /* set by the first VP that fails; all others then stop */
     pthread_mutex_t failure_lock;
-    vpps_outcome outcome;
-    uint64_t end_ns; /* time at which the last VP was done */
 
     /* members for starting and finishing: workers wait until `epoch` changes, the caller waits for `done` */
     vpps_counter epoch;
@@ -318,7 +327,7 @@ void vpps_entries_close(vpps_entries *e);
 /* Returns a copy of the batch's script, or NULL if out of memory. */
 uint32_t *vpps_entries_script(vpps_entries *e, const vpps_batch *batch);
 
-/* Fetches the entries that cpu->views look up from all processes, which do the same at the same time, into the pool
+/* Fetches the entries that cpu->batch.views look up from all processes, which do the same at the same time, into the pool
  * after the batch's tensors. Writes their places into the copied script. Fails with POOL, MEMORY, SCRIPT, STALL, or
  * STATE if other processes do something else or train another model. */
 vpps_status vpps_entries_fetch(vpps_entries *e, const vpps_cpu *cpu, uint32_t *script);
@@ -371,7 +380,7 @@ void vpps_copy_matrix(vpps_cpu *cpu, uint32_t param, float *rows, uint32_t part,
 /* Adds the latest launch's gradients of table entries to the accumulated sums (gradients.c), before the next launch
  * reuses their memory. Fails with MEMORY. */
 vpps_status vpps_take_gradients(vpps_cpu *cpu);
-/* Prepares a launch that updates: sets cpu->segments and the loss to the accumulated sums. Fails with MEMORY. */
+/* Prepares a launch that updates: sets cpu->batch.segments and the loss to the accumulated sums. Fails with MEMORY. */
 vpps_status vpps_open_update(vpps_cpu *cpu);
 /* Prepares a launch that computes gradients without an update: begins a sum, or continues the present one. */
 void vpps_open_sum(vpps_cpu *cpu);
@@ -379,6 +388,10 @@ void vpps_open_sum(vpps_cpu *cpu);
 void vpps_cpu_zero_gradients(vpps_device *d);
 vpps_status vpps_cpu_read_gradients(vpps_device *d, vpps_model *model);
 vpps_status vpps_cpu_write_gradients(vpps_device *d, const vpps_model *model);
+void vpps_cpu_choice_text(const vpps_device *d, char *text);
+vpps_status vpps_cpu_take_choice(vpps_device *d, const char *text);
+vpps_status vpps_cpu_tune(vpps_device *d);
+bool vpps_cpu_measured(const vpps_device *d, uint32_t i, vpps_trial *out);
 
 /* Returns the VP's rows of a parameter. */
 static inline vpps_rows vpps_rows_of_vp(const vpps_cpu *cpu, vpps_param param, uint32_t vp) {
@@ -401,10 +414,6 @@ static inline float *vpps_in_pool(const vpps_cpu *cpu, const vpps_block_view *vi
  * there are matrices. Fails as the communicator does. */
 vpps_status vpps_cpu_open_products(vpps_cpu *cpu);
 
-/* Functions of the device's table (runtime/device.h). */
-void vpps_cpu_choice_text(const vpps_device *d, char *text);
-vpps_status vpps_cpu_take_choice(vpps_device *d, const char *text);
-
 /* Chooses how stages are split over VPs: by an earlier profile of the same machine and model, unless the options forbid
  * it; with options->tune and without such a profile, by a new one on the batches that are trained. */
 void vpps_cpu_open_splits(vpps_cpu *cpu);
@@ -413,10 +422,6 @@ void vpps_cpu_open_splits(vpps_cpu *cpu);
 
 /* Returns the number of groups, at most `most`, that a batch's estimated cost suggests. */
 uint32_t vpps_cpu_groups(const vpps_batch_extent *e, uint32_t most);
-
-/* Functions of the device's table (runtime/device.h). */
-vpps_status vpps_cpu_tune(vpps_device *d);
-bool vpps_cpu_measured(const vpps_device *d, uint32_t i, vpps_trial *out);
 
 /* Decides from the script alone which matrices' transposed copies this launch uses, and renews outdated ones (copies.c). */
 void vpps_choose_copies(vpps_cpu *cpu);

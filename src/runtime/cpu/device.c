@@ -12,7 +12,7 @@
 static void finish_part(vpps_vp *vp) {
     vpps_cpu *cpu = vp->cpu;
     if (!vpps_meet(cpu->meetings.finish, cpu->n_vps, vp->index, cpu->wanted)) return;
-    cpu->end_ns = vpps_now_ns();
+    cpu->batch.end_ns = vpps_now_ns();
     atomic_store(&cpu->done.value, cpu->wanted);
     vpps_wake(&cpu->done);
 }
@@ -32,10 +32,10 @@ static void *work(void *argument) {
 
 static void wait_for_all(vpps_cpu *cpu) {
     vpps_wait_for(cpu, &cpu->done, cpu->wanted, 0, false);
-    if (!cpu->start_ns) return;
-    cpu->outcome.begin_ns = cpu->start_ns;
-    cpu->outcome.end_ns = cpu->end_ns;
-    cpu->outcome.device_ns = cpu->outcome.end_ns - cpu->outcome.begin_ns;
+    if (!cpu->batch.start_ns) return;
+    cpu->batch.outcome.begin_ns = cpu->batch.start_ns;
+    cpu->batch.outcome.end_ns = cpu->batch.end_ns;
+    cpu->batch.outcome.device_ns = cpu->batch.outcome.end_ns - cpu->batch.outcome.begin_ns;
 }
 
 /* Starts the VPs' threads, and waits until all are bound to CPUs. */
@@ -93,7 +93,7 @@ static vpps_status cpu_read_parameters(vpps_device *d, vpps_model *model, bool s
     vpps_cpu *cpu = (vpps_cpu *)d;
     for (uint32_t i = 0; i < model->n_params; i++) {
         vpps_parameter_data *data = &model->params[i];
-        if (states) data->updates = cpu->updates[i];
+        if (states) data->updates = cpu->batch.updates[i];
         if (vpps_is_sharded(data)) continue; /* the model's array is the only copy */
         const size_t bytes = vpps_param_elems(data) * sizeof(float);
         const bool matrix = data->kind == VPPS_MATRIX;
@@ -121,7 +121,7 @@ static vpps_status cpu_write_parameters(vpps_device *d, const vpps_model *model)
     const bool fits = model->optimizer == cpu->options.optimizer.kind; /* otherwise states begin with zeros */
     for (uint32_t i = 0; i < model->n_params; i++) {
         const vpps_parameter_data *data = &model->params[i];
-        cpu->updates[i] = fits ? data->updates : 0;
+        cpu->batch.updates[i] = fits ? data->updates : 0;
         if (vpps_is_sharded(data)) continue; /* the model's array is the only copy */
         const size_t bytes = vpps_param_elems(data) * sizeof(float);
         const bool matrix = data->kind == VPPS_MATRIX;
@@ -159,26 +159,27 @@ static void cpu_destroy(vpps_device *d) {
         VPPS_FREE(vp->touched, vp->by_update, vp->copy_of);
     }
     vpps_entries_close(cpu->entries);
-    vpps_row_sums_destroy(cpu->row_sums);
+    vpps_row_sums_destroy(cpu->sum.rows);
     vpps_share_close(cpu->share);
     vpps_unmap_pages(cpu->pool_memory, cpu->pool_bytes);
     pthread_mutex_destroy(&cpu->failure_lock);
     vpps_free_matrices(cpu);
     VPPS_FREE(cpu->plan.values, cpu->counters);
     vpps_meetings_close(cpu);
-    VPPS_FREE_ARRAYS(cpu->views, cpu->segments);
-    VPPS_FREE(cpu->norms, cpu->updates, cpu->corrections, cpu->places.at, cpu->chosen, cpu->uses, cpu->vectors,
-              cpu->vps, cpu);
+    VPPS_FREE_ARRAYS(cpu->batch.views, cpu->batch.segments);
+    VPPS_FREE(cpu->norms, cpu->batch.updates, cpu->batch.corrections, cpu->places.at, cpu->chosen, cpu->batch.uses,
+              cpu->batch.vectors, cpu->vps, cpu);
 }
 
 static vpps_status make_vps(vpps_cpu *cpu) {
     cpu->vps = calloc(cpu->n_vps, sizeof *cpu->vps);
     cpu->norms = calloc(cpu->n_vps, sizeof *cpu->norms);
-    cpu->updates = calloc(cpu->model->n_params + 1, sizeof *cpu->updates);
-    cpu->corrections = calloc(cpu->model->n_params + 1, sizeof *cpu->corrections);
-    cpu->uses = calloc(cpu->model->n_params + 1, sizeof *cpu->uses);
-    cpu->vectors = calloc(cpu->model->n_params + 1, sizeof *cpu->vectors);
-    bool ok = cpu->vps && cpu->norms && cpu->updates && cpu->corrections && cpu->uses && cpu->vectors;
+    cpu->batch.updates = calloc(cpu->model->n_params + 1, sizeof *cpu->batch.updates);
+    cpu->batch.corrections = calloc(cpu->model->n_params + 1, sizeof *cpu->batch.corrections);
+    cpu->batch.uses = calloc(cpu->model->n_params + 1, sizeof *cpu->batch.uses);
+    cpu->batch.vectors = calloc(cpu->model->n_params + 1, sizeof *cpu->batch.vectors);
+    bool ok =
+        cpu->vps && cpu->norms && cpu->batch.updates && cpu->batch.corrections && cpu->batch.uses && cpu->batch.vectors;
     for (uint32_t v = 0; ok && v < cpu->n_vps; v++) {
         cpu->vps[v].cpu = cpu;
         cpu->vps[v].index = v;
@@ -210,7 +211,7 @@ static vpps_status set_up(vpps_cpu *cpu, const vpps_model *model, const vpps_opt
     VPPS_TRY(map_pool(cpu, options->pool_bytes != 0));
     VPPS_TRY(make_vps(cpu));
     VPPS_TRY(vpps_meetings_open(cpu));
-    VPPS_TRY(vpps_row_sums_create(&cpu->row_sums, model));
+    VPPS_TRY(vpps_row_sums_create(&cpu->sum.rows, model));
     VPPS_TRY(vpps_make_matrices(cpu, cpu->n_states));
     VPPS_TRY(vpps_make_packs(cpu));
     if (vpps_communicator_size(options->communicator) > 1) VPPS_TRY(vpps_cpu_open_share(cpu, options->communicator));
@@ -274,27 +275,28 @@ static vpps_status need_counters(vpps_cpu *cpu, uint32_t n) {
 
 /* Lists the table entries that the script trains, table by table. */
 static vpps_status make_segments(vpps_cpu *cpu) {
-    cpu->n_segments = cpu->task_header.n_tables;
-    if (!VPPS_RESERVE(cpu->segments, cpu->n_segments + 1u)) {
-        return vpps_fail(VPPS_MEMORY, "cpu: out of memory for %u tables", cpu->n_segments);
+    cpu->batch.n_segments = cpu->batch.header.n_tables;
+    if (!VPPS_RESERVE(cpu->batch.segments, cpu->batch.n_segments + 1u)) {
+        return vpps_fail(VPPS_MEMORY, "cpu: out of memory for %u tables", cpu->batch.n_segments);
     }
-    for (uint32_t i = 0; i < cpu->n_segments; i++) {
-        const vpps_table *t = vpps_table_at(cpu->script, i);
-        cpu->segments[i] = (vpps_row_segment){t->param, t->n, cpu->script + t->rows, cpu->pool + t->gradients};
+    for (uint32_t i = 0; i < cpu->batch.n_segments; i++) {
+        const vpps_table *t = vpps_table_at(cpu->batch.script, i);
+        cpu->batch.segments[i] =
+            (vpps_row_segment){t->param, t->n, cpu->batch.script + t->rows, cpu->pool + t->gradients};
     }
     return VPPS_OK;
 }
 
 /* Finds the arrays of the script's blocks, checks them, and makes their tiles' layouts. */
 static vpps_status view_blocks(vpps_cpu *cpu, const uint32_t *script, const vpps_batch *batch) {
-    const uint32_t n_blocks = cpu->task_header.n_blocks;
-    if (!VPPS_RESERVE(cpu->views, n_blocks + 1u)) {
+    const uint32_t n_blocks = cpu->batch.header.n_blocks;
+    if (!VPPS_RESERVE(cpu->batch.views, n_blocks + 1u)) {
         return vpps_fail(VPPS_MEMORY, "cpu: out of memory for %u blocks", n_blocks);
     }
     for (uint32_t i = 0; i < n_blocks; i++) {
         const vpps_block *block = vpps_block_at(script, i);
-        vpps_view_block(script, block, batch->cells[block->cell], &cpu->views[i]);
-        VPPS_TRY(vpps_check_block(&cpu->task_header, &cpu->views[i], i));
+        vpps_view_block(script, block, batch->cells[block->cell], &cpu->batch.views[i]);
+        VPPS_TRY(vpps_check_block(&cpu->batch.header, &cpu->batch.views[i], i));
         VPPS_TRY(vpps_make_tiles(batch->cells[block->cell], cpu->choice.tile));
     }
     return VPPS_OK;
@@ -302,24 +304,24 @@ static vpps_status view_blocks(vpps_cpu *cpu, const uint32_t *script, const vpps
 
 /* Takes the batch's script, with the addresses of table entries that other processes have. */
 static vpps_status take_script(vpps_cpu *cpu, const vpps_batch *batch) {
-    cpu->script = batch->script;
-    cpu->part = batch->part;
-    cpu->task_header = *vpps_task_header_of(batch->script);
-    if (!cpu->entries || cpu->part == VPPS_STEP_UPDATE) return view_blocks(cpu, batch->script, batch);
+    cpu->batch.script = batch->script;
+    cpu->batch.part = batch->part;
+    cpu->batch.header = *vpps_task_header_of(batch->script);
+    if (!cpu->entries || cpu->batch.part == VPPS_STEP_UPDATE) return view_blocks(cpu, batch->script, batch);
     uint32_t *copy = vpps_entries_script(cpu->entries, batch);
     if (!copy) return vpps_fail(VPPS_MEMORY, "cpu: out of memory for a script of %zu words", batch->script_words);
-    cpu->script = copy;
+    cpu->batch.script = copy;
     VPPS_TRY(view_blocks(cpu, copy, batch));
     return vpps_entries_fetch(cpu->entries, cpu, copy);
 }
 
 /* Computes the optimiser's bias corrections for this batch's step. */
 static void find_corrections(vpps_cpu *cpu) {
-    for (uint32_t p = 0; p < cpu->model->n_params && cpu->task_header.update; p++) {
-        if (p && cpu->updates[p] == cpu->updates[p - 1]) {
-            memcpy(cpu->corrections[p], cpu->corrections[p - 1], sizeof cpu->corrections[p]);
+    for (uint32_t p = 0; p < cpu->model->n_params && cpu->batch.header.update; p++) {
+        if (p && cpu->batch.updates[p] == cpu->batch.updates[p - 1]) {
+            memcpy(cpu->batch.corrections[p], cpu->batch.corrections[p - 1], sizeof cpu->batch.corrections[p]);
         } else {
-            vpps_correct_means(&cpu->task_header, cpu->updates[p] + 1, cpu->corrections[p]);
+            vpps_correct_means(&cpu->batch.header, cpu->batch.updates[p] + 1, cpu->batch.corrections[p]);
         }
     }
 }
@@ -328,27 +330,28 @@ vpps_status vpps_cpu_prepare(vpps_cpu *cpu, const vpps_batch *batch) {
     VPPS_TRY(vpps_check_script(cpu, batch));
     VPPS_TRY(vpps_choose_meetings(cpu, batch->script));
     if (!cpu->meetings.taken) VPPS_TRY(need_counters(cpu, vpps_task_header_of(batch->script)->n_barriers));
-    cpu->half = batch->half;
-    if (cpu->half != VPPS_BACKWARD_HALF) { /* the backward half continues with the forward half's state */
+    cpu->batch.half = batch->half;
+    if (cpu->batch.half != VPPS_BACKWARD_HALF) { /* the backward half continues with the forward half's state */
         VPPS_TRY(vpps_take_gradients(cpu));
         VPPS_TRY(take_script(cpu, batch));
-        VPPS_TRY(cpu->part == VPPS_STEP_UPDATE ? vpps_open_update(cpu) : make_segments(cpu));
+        VPPS_TRY(cpu->batch.part == VPPS_STEP_UPDATE ? vpps_open_update(cpu) : make_segments(cpu));
     }
     find_corrections(cpu);
     vpps_choose_updates(cpu);
     cpu->launch++;
     vpps_choose_copies(cpu);
-    if (cpu->part != VPPS_STEP_UPDATE && cpu->half != VPPS_FORWARD_HALF && cpu->task_header.update) vpps_open_sum(cpu);
+    if (cpu->batch.part != VPPS_STEP_UPDATE && cpu->batch.half != VPPS_FORWARD_HALF && cpu->batch.header.update)
+        vpps_open_sum(cpu);
     cpu->squares = 0;
-    cpu->outcome = (vpps_outcome){.status = VPPS_OK, .loss = NAN};
-    atomic_store(&cpu->failed, false);
+    cpu->batch.outcome = (vpps_outcome){.status = VPPS_OK, .loss = NAN};
+    atomic_store(&cpu->batch.failed, false);
     return VPPS_OK;
 }
 
 static vpps_status cpu_launch(vpps_device *d, const vpps_batch *batch) {
     vpps_cpu *cpu = (vpps_cpu *)d;
     VPPS_TRY(vpps_cpu_prepare(cpu, batch));
-    cpu->start_ns = vpps_now_ns();
+    cpu->batch.start_ns = vpps_now_ns();
     cpu->wanted++;
     atomic_fetch_add(&cpu->epoch.value, 1);
     vpps_wake(&cpu->epoch);
@@ -368,15 +371,15 @@ static bool cpu_finished(vpps_device *d) {
 static void cpu_wait(vpps_device *d, vpps_outcome *out) {
     vpps_cpu *cpu = (vpps_cpu *)d;
     wait_for_all(cpu);
-    if (cpu->outcome.status == VPPS_OK && cpu->task_header.update) {
-        cpu->outcome.loss = (float)cpu->loss;
-        const bool steps = vpps_part_updates(cpu->part);
-        cpu->outcome.norm = cpu->task_header.guard && steps ? (float)vpps_cpu_norm(cpu) : 0;
-        if (cpu->share && steps) cpu->outcome.shared = vpps_share_cost_of(cpu->share);
-        if (cpu->entries) vpps_entries_cost(cpu->entries, &cpu->outcome.shared);
+    if (cpu->batch.outcome.status == VPPS_OK && cpu->batch.header.update) {
+        cpu->batch.outcome.loss = (float)cpu->batch.loss;
+        const bool steps = vpps_part_updates(cpu->batch.part);
+        cpu->batch.outcome.norm = cpu->batch.header.guard && steps ? (float)vpps_cpu_norm(cpu) : 0;
+        if (cpu->share && steps) cpu->batch.outcome.shared = vpps_share_cost_of(cpu->share);
+        if (cpu->entries) vpps_entries_cost(cpu->entries, &cpu->batch.outcome.shared);
     }
-    cpu->outcome.own_ns = cpu->outcome.device_ns - cpu->outcome.shared.exchange_ns;
-    *out = cpu->outcome;
+    cpu->batch.outcome.own_ns = cpu->batch.outcome.device_ns - cpu->batch.outcome.shared.exchange_ns;
+    *out = cpu->batch.outcome;
 }
 
 static vpps_status cpu_read(vpps_device *d, uint32_t offset, uint32_t words, float *out) {

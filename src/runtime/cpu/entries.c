@@ -170,13 +170,13 @@ static vpps_status list_wanted(vpps_entries *e, const vpps_cpu *cpu) {
     if (e->found) memset(e->found, 0xff, e->found_size * sizeof *e->found);
     e->n_found = 0;
     for (uint32_t p = 0; p < e->c->size; p++) e->wanted[p].n = e->wanted[p].words = 0;
-    for (uint32_t i = 0; i < cpu->task_header.n_blocks; i++) {
-        const vpps_block_view *view = &cpu->views[i];
+    for (uint32_t i = 0; i < cpu->batch.header.n_blocks; i++) {
+        const vpps_block_view *view = &cpu->batch.views[i];
         for (uint32_t l = 0; l < view->cell->n_lookups; l++)
             for (uint32_t v = 0; v < view->block->n; v++)
                 if (view->lookups[l][v] < cpu->plan.sharded) VPPS_TRY(want(e, view->lookups[l][v]));
     }
-    uint64_t at = ((uint64_t)cpu->task_header.pool_words + 15) & ~(uint64_t)15;
+    uint64_t at = ((uint64_t)cpu->batch.header.pool_words + 15) & ~(uint64_t)15;
     for (uint32_t p = 0; p < e->c->size; p++) {
         e->first[p] = (uint32_t)at;
         at += e->wanted[p].words;
@@ -318,8 +318,9 @@ vpps_status vpps_entries_fetch(vpps_entries *e, const vpps_cpu *cpu, uint32_t *s
     const uint64_t begin_ns = vpps_now_ns(), sent_bytes = e->c->sent_bytes;
     bool done;
     VPPS_TRY(list_wanted(e, cpu));
-    VPPS_TRY(meet(e, cpu->task_header.update ? TRAINS : MEASURES, cpu->pool, &done));
-    for (uint32_t i = 0; i < cpu->task_header.n_blocks; i++) VPPS_TRY(translate_block(e, cpu, &cpu->views[i], script));
+    VPPS_TRY(meet(e, cpu->batch.header.update ? TRAINS : MEASURES, cpu->pool, &done));
+    for (uint32_t i = 0; i < cpu->batch.header.n_blocks; i++)
+        VPPS_TRY(translate_block(e, cpu, &cpu->batch.views[i], script));
     e->fetch_ns = vpps_now_ns() - begin_ns;
     e->sent_bytes = e->c->sent_bytes - sent_bytes;
     return VPPS_OK;

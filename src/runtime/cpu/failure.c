@@ -5,14 +5,14 @@
 
 void vpps_cpu_fail(vpps_cpu *cpu, vpps_status status, const char *message) {
     pthread_mutex_lock(&cpu->failure_lock);
-    if (!atomic_load_explicit(&cpu->failed, memory_order_relaxed)) {
-        cpu->outcome.status = status;
-        snprintf(cpu->outcome.message, sizeof cpu->outcome.message, "%s", message);
-        atomic_store_explicit(&cpu->failed, true, memory_order_release);
+    if (!atomic_load_explicit(&cpu->batch.failed, memory_order_relaxed)) {
+        cpu->batch.outcome.status = status;
+        snprintf(cpu->batch.outcome.message, sizeof cpu->batch.outcome.message, "%s", message);
+        atomic_store_explicit(&cpu->batch.failed, true, memory_order_release);
     }
     pthread_mutex_unlock(&cpu->failure_lock);
     if (cpu->meetings.taken) vpps_meetings_wake(cpu);
-    for (uint32_t b = 0; b < cpu->task_header.n_barriers && !cpu->meetings.taken; b++) vpps_wake(&cpu->counters[b]);
+    for (uint32_t b = 0; b < cpu->batch.header.n_barriers && !cpu->meetings.taken; b++) vpps_wake(&cpu->counters[b]);
     if (cpu->share) vpps_share_wake(cpu);
 }
 

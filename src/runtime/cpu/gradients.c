@@ -4,20 +4,22 @@
 #include "runtime/cpu/cpu.h"
 
 vpps_status vpps_take_gradients(vpps_cpu *cpu) {
-    if (!cpu->untaken) return VPPS_OK;
-    VPPS_TRY(vpps_row_sums_add(cpu->row_sums, cpu->segments, cpu->n_segments));
-    cpu->sum_loss += cpu->loss;
-    cpu->untaken = false;
+    if (!cpu->sum.untaken) return VPPS_OK;
+    VPPS_TRY(vpps_row_sums_add(cpu->sum.rows, cpu->batch.segments, cpu->batch.n_segments));
+    cpu->sum.loss += cpu->batch.loss;
+    cpu->sum.untaken = false;
     return VPPS_OK;
 }
 
 static vpps_status use_sums(vpps_cpu *cpu) {
     const uint32_t n = (uint32_t)cpu->model->n_params;
-    if (!VPPS_RESERVE(cpu->segments, n + 1u)) { return vpps_fail(VPPS_MEMORY, "cpu: out of memory for %u tables", n); }
-    cpu->n_segments = 0;
+    if (!VPPS_RESERVE(cpu->batch.segments, n + 1u)) {
+        return vpps_fail(VPPS_MEMORY, "cpu: out of memory for %u tables", n);
+    }
+    cpu->batch.n_segments = 0;
     for (uint32_t p = 0; p < n; p++) {
-        const vpps_row_segment s = vpps_row_sums_of(cpu->row_sums, p);
-        if (s.n) cpu->segments[cpu->n_segments++] = s;
+        const vpps_row_segment s = vpps_row_sums_of(cpu->sum.rows, p);
+        if (s.n) cpu->batch.segments[cpu->batch.n_segments++] = s;
     }
     return VPPS_OK;
 }
@@ -26,16 +28,16 @@ static vpps_status use_sums(vpps_cpu *cpu) {
 static void leave_frozen_out(vpps_cpu *cpu) {
     const vpps_parameter_data *params = cpu->model->params;
     uint32_t n = 0;
-    for (uint32_t i = 0; i < cpu->n_segments; i++)
-        if (!params[cpu->segments[i].param].frozen) cpu->segments[n++] = cpu->segments[i];
-    cpu->n_segments = n;
+    for (uint32_t i = 0; i < cpu->batch.n_segments; i++)
+        if (!params[cpu->batch.segments[i].param].frozen) cpu->batch.segments[n++] = cpu->batch.segments[i];
+    cpu->batch.n_segments = n;
     for (uint32_t p = 0; p < cpu->model->n_params; p++)
         for (uint32_t v = 0; v < cpu->n_vps && params[p].frozen; v++) cpu->vps[v].touched[p] = 0;
 }
 
 vpps_status vpps_open_update(vpps_cpu *cpu) {
     VPPS_TRY(use_sums(cpu));
-    cpu->loss = cpu->sum_loss;
+    cpu->batch.loss = cpu->sum.loss;
     leave_frozen_out(cpu);
     vpps_cpu_zero_gradients(
         &cpu->device); /* The memory that the segments point to does not change until the next launch. */
@@ -44,20 +46,20 @@ vpps_status vpps_open_update(vpps_cpu *cpu) {
 
 void vpps_open_sum(vpps_cpu *cpu) {
     const vpps_rows vectors = cpu->gradients; /* only vectors need zeros: matrices have `touched` */
-    cpu->loss = 0;
-    if (cpu->part == VPPS_STEP_NODES) return; /* a step that only requests nodes' gradients */
-    if (!cpu->summing) {
-        cpu->sum++;
+    cpu->batch.loss = 0;
+    if (cpu->batch.part == VPPS_STEP_NODES) return; /* a step that only requests nodes' gradients */
+    if (!cpu->sum.open) {
+        cpu->sum.number++;
         memset(cpu->pool + vectors.first, 0, (vectors.end - vectors.first) * sizeof(float));
     }
-    cpu->summing = cpu->untaken = cpu->part == VPPS_STEP_GRADIENTS;
+    cpu->sum.open = cpu->sum.untaken = cpu->batch.part == VPPS_STEP_GRADIENTS;
 }
 
 void vpps_cpu_zero_gradients(vpps_device *d) {
     vpps_cpu *cpu = (vpps_cpu *)d;
-    vpps_row_sums_clear(cpu->row_sums);
-    cpu->summing = cpu->untaken = false;
-    cpu->sum_loss = 0;
+    vpps_row_sums_clear(cpu->sum.rows);
+    cpu->sum.open = cpu->sum.untaken = false;
+    cpu->sum.loss = 0;
 }
 
 /* ---------------------------------------------------------------- to the model, and from it */
@@ -68,11 +70,11 @@ vpps_status vpps_cpu_read_gradients(vpps_device *d, vpps_model *model) {
     for (uint32_t p = 0; p < model->n_params; p++) {
         vpps_parameter_data *data = &model->params[p];
         if (data->kind == VPPS_LOOKUP) {
-            const vpps_row_segment s = vpps_row_sums_of(cpu->row_sums, p);
+            const vpps_row_segment s = vpps_row_sums_of(cpu->sum.rows, p);
             VPPS_TRY(vpps_take_entry_gradients(data, s.n, s.rows, s.gradients));
             continue;
         }
-        VPPS_TRY(vpps_need_gradient(data, cpu->summing && cpu->vps[0].touched[p] == cpu->sum));
+        VPPS_TRY(vpps_need_gradient(data, cpu->sum.open && cpu->vps[0].touched[p] == cpu->sum.number));
         if (!data->has_gradient) continue;
         if (data->kind == VPPS_MATRIX) {
             vpps_copy_matrix(cpu, p, data->gradient, VPPS_MATRIX_GRADIENT, true);
@@ -89,7 +91,7 @@ vpps_status vpps_cpu_write_gradients(vpps_device *d, const vpps_model *model) {
     for (uint32_t p = 0; p < model->n_params; p++) {
         const vpps_parameter_data *data = &model->params[p];
         if (data->kind == VPPS_LOOKUP) {
-            vpps_row_sums_set(cpu->row_sums, p, data->n_entries, data->entries, data->gradient);
+            vpps_row_sums_set(cpu->sum.rows, p, data->n_entries, data->entries, data->gradient);
             continue;
         }
         if (!vpps_writes_gradient(data)) continue;
@@ -98,7 +100,7 @@ vpps_status vpps_cpu_write_gradients(vpps_device *d, const vpps_model *model) {
         } else {
             memcpy(cpu->pool + cpu->plan.gradients[p], data->gradient, data->rows * sizeof(float));
         }
-        for (uint32_t v = 0; v < cpu->n_vps; v++) cpu->vps[v].touched[p] = cpu->sum;
+        for (uint32_t v = 0; v < cpu->n_vps; v++) cpu->vps[v].touched[p] = cpu->sum.number;
     }
     return VPPS_OK;
 }

@@ -145,7 +145,7 @@ typedef struct tree {
 static tree tree_of(vpps_vp *vp, uint32_t signals) {
     const vpps_cpu *cpu = vp->cpu;
     const vpps_meetings *m = &cpu->meetings;
-    const uint32_t size = cpu->n_vps / cpu->task_header.n_groups, first = vp->index / size * size;
+    const uint32_t size = cpu->n_vps / cpu->batch.header.n_groups, first = vp->index / size * size;
     if (signals == size) return (tree){m->group + first, m->group_gates + first, size, vp->index - first, &vp->met[0]};
     return (tree){m->all, m->all_gates, cpu->n_vps, vp->index, &vp->met[1]};
 }

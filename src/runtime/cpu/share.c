@@ -27,7 +27,7 @@ static vpps_status reduce_matrices(vpps_cpu *cpu, vpps_communicator *c, const bo
             if (cpu->model->params[p].kind != VPPS_MATRIX || !dense[p]) continue;
             const vpps_run own = matrix_run(cpu, p, v);
             if (!own.n) continue;
-            if (cpu->vps[v].touched[p] != cpu->sum) memset(own.at, 0, own.n * sizeof *own.at);
+            if (cpu->vps[v].touched[p] != cpu->sum.number) memset(own.at, 0, own.n * sizeof *own.at);
             if (all.at && own.at != all.at + all.n) {
                 VPPS_TRY(c->table->allreduce(c, all.at, all.n));
                 all = (vpps_run){NULL, 0};
@@ -51,9 +51,9 @@ static vpps_status reduce(void *device, vpps_communicator *c) {
 
 /* Sums the squares of the gradients of sharded tables over all processes, if the norm is computed. */
 static vpps_status share_squares(vpps_cpu *cpu) {
-    if (!cpu->entries || (!cpu->task_header.guard && !(cpu->task_header.clip > 0))) return VPPS_OK;
-    for (uint32_t i = 0; i < cpu->n_segments; i++) {
-        const vpps_row_segment *g = &cpu->segments[i];
+    if (!cpu->entries || (!cpu->batch.header.guard && !(cpu->batch.header.clip > 0))) return VPPS_OK;
+    for (uint32_t i = 0; i < cpu->batch.n_segments; i++) {
+        const vpps_row_segment *g = &cpu->batch.segments[i];
         const uint32_t words = cpu->model->params[g->param].rows * cpu->model->params[g->param].cols;
         for (uint32_t k = 0; k < g->n; k++)
             cpu->squares += cpu->kernels->sum_squares(words, g->gradients + (size_t)k * words);
@@ -63,23 +63,23 @@ static vpps_status share_squares(vpps_cpu *cpu) {
 
 static vpps_status exchange(vpps_cpu *cpu) {
     bool *dense = vpps_share_dense(cpu->share);
-    for (uint32_t p = 0; p < cpu->model->n_params; p++) dense[p] = cpu->vps[0].touched[p] == cpu->sum;
-    for (uint32_t i = 0; i < cpu->n_segments; i++) dense[cpu->segments[i].param] = true;
-    vpps_shared_batch batch = {.header = &cpu->task_header,
-                               .steps = cpu->script + cpu->task_header.steps,
-                               .start_ns = cpu->start_ns,
+    for (uint32_t p = 0; p < cpu->model->n_params; p++) dense[p] = cpu->vps[0].touched[p] == cpu->sum.number;
+    for (uint32_t i = 0; i < cpu->batch.n_segments; i++) dense[cpu->batch.segments[i].param] = true;
+    vpps_shared_batch batch = {.header = &cpu->batch.header,
+                               .steps = cpu->batch.script + cpu->batch.header.steps,
+                               .start_ns = cpu->batch.start_ns,
                                .vote = cpu->device.vote,
-                               .loss = cpu->loss,
-                               .segments = cpu->segments,
-                               .n_segments = cpu->n_segments,
+                               .loss = cpu->batch.loss,
+                               .segments = cpu->batch.segments,
+                               .n_segments = cpu->batch.n_segments,
                                .keep_rows = cpu->entries != NULL,
                                .reduce = reduce,
                                .device = cpu};
     const vpps_status status = vpps_share_exchange(cpu->share, &batch);
-    cpu->segments = batch.segments;
+    cpu->batch.segments = batch.segments;
     VPPS_TRY(status);
-    cpu->n_segments = batch.n_segments;
-    cpu->loss = batch.loss;
+    cpu->batch.n_segments = batch.n_segments;
+    cpu->batch.loss = batch.loss;
     return share_squares(cpu);
 }
 
@@ -114,8 +114,8 @@ bool vpps_vp_share(vpps_vp *vp) {
     }
     const bool *dense = vpps_share_dense(cpu->share);
     for (uint32_t p = 0; p < cpu->model->n_params; p++)
-        if (cpu->model->params[p].kind != VPPS_LOOKUP && dense[p]) vp->touched[p] = cpu->sum;
-    return !atomic_load(&cpu->failed);
+        if (cpu->model->params[p].kind != VPPS_LOOKUP && dense[p]) vp->touched[p] = cpu->sum.number;
+    return !atomic_load(&cpu->batch.failed);
 }
 
 void vpps_share_wake(vpps_cpu *cpu) {

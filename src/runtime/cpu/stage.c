@@ -80,7 +80,7 @@ static bool open_tile(vpps_tile *t, uint32_t first, uint32_t n) {
 }
 
 vpps_rows vpps_stage_part(const vpps_cpu *cpu, uint32_t vp, const vpps_task *task) {
-    const vpps_compiled_cell *c = cpu->views[task->operands[0]].cell;
+    const vpps_compiled_cell *c = cpu->batch.views[task->operands[0]].cell;
     const uint32_t first = task->operands[1], n = task->operands[2], group = c->needs.group, member = vp % group;
     if (vpps_placed_program(c, task->stage)->rows) return (vpps_rows){first, first + n};
     return (vpps_rows){first + (uint32_t)((uint64_t)n * member / group),
@@ -90,7 +90,7 @@ vpps_rows vpps_stage_part(const vpps_cpu *cpu, uint32_t vp, const vpps_task *tas
 void vpps_vp_stage(vpps_vp *vp, uint32_t address, const vpps_task *task) {
     const uint32_t *o = task->operands;
     const vpps_cpu *cpu = vp->cpu;
-    const vpps_block_view *view = &cpu->views[o[0]];
+    const vpps_block_view *view = &cpu->batch.views[o[0]];
     const vpps_compiled_cell *c = view->cell;
     const uint32_t stage = task->stage, first = o[1], member = vp->index % c->needs.group;
     vpps_rows part = vpps_stage_part(cpu, vp->index, task);

@@ -255,7 +255,7 @@ static void run_columns(const vpps_tile *t, const vpps_program_step *s, const it
 
 static bool run_kernel(const vpps_tile *t, const vpps_program_step *s) {
     const uint32_t opcode = s->run.of.opcode, width = vpps_width_of(t, &s->to), n = t->n[s->axis];
-    const uint32_t *key = t->vp->cpu->task_header.dropout_key;
+    const uint32_t *key = t->vp->cpu->batch.header.dropout_key;
     const vpps_cpu_kernel kernel = t->kernels->run[opcode];
     vpps_operands o = {.key = key[0] | (uint64_t)key[1] << 32};
     if (!n || !width) return true;

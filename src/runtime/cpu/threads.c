@@ -59,13 +59,13 @@ vpps_wait_end vpps_wait_for(vpps_cpu *cpu, vpps_counter *counter, uint32_t least
         atomic_fetch_add(&counter->sleepers, 1);
         const uint32_t seen = atomic_load(word);
         const bool done = (int32_t)(seen - least) >= 0;
-        if (!done && !(until_failure && atomic_load(&cpu->failed))) sleep_on(word, seen);
+        if (!done && !(until_failure && atomic_load(&cpu->batch.failed))) sleep_on(word, seen);
         atomic_fetch_sub(&counter->sleepers, 1);
         if (done || reached(word, least)) {
             patient = vpps_now_ns() - start > LONG_NS;
             return VPPS_WAIT_REACHED;
         }
-        if (until_failure && atomic_load(&cpu->failed)) return VPPS_WAIT_FAILED;
+        if (until_failure && atomic_load(&cpu->batch.failed)) return VPPS_WAIT_FAILED;
         const uint64_t now = vpps_now_ns(), passed = now - last;
         last = now;
         waited += passed < LONGEST_NS ? passed : LONGEST_NS; /* a longer gap means that the process was stopped */

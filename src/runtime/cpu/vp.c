@@ -36,7 +36,7 @@ static bool wait_for_barrier(vpps_vp *vp, uint32_t address, uint32_t barrier, ui
 
 static bool has_part(const vpps_vp *vp, const vpps_task *t) {
     const vpps_cpu *cpu = vp->cpu;
-    const uint32_t size = cpu->n_vps / cpu->task_header.n_groups, member = vp->index % size;
+    const uint32_t size = cpu->n_vps / cpu->batch.header.n_groups, member = vp->index % size;
     switch (t->kind) {
     case VPPS_TASK_NOTHING:
     case VPPS_TASK_END: return false;
@@ -88,11 +88,11 @@ static void note_task(const vpps_cpu *cpu, vpps_track *track, const vpps_task *t
     switch (t->kind) {
     case VPPS_TASK_STAGE:
     case VPPS_TASK_OUTER:
-        note.cell = cpu->views[t->operands[0]].cell;
+        note.cell = cpu->batch.views[t->operands[0]].cell;
         note.stage = t->stage;
         note.number = t->operands[2];
         break;
-    case VPPS_TASK_ENTRIES: note.number = vpps_table_at(cpu->script, t->operands[0])->param; break;
+    case VPPS_TASK_ENTRIES: note.number = vpps_table_at(cpu->batch.script, t->operands[0])->param; break;
     case VPPS_TASK_NOTHING: return;
     default: break;
     }
@@ -116,13 +116,13 @@ static void add_loss(vpps_vp *vp, uint32_t address, const uint32_t *pairs, uint3
         memcpy(&factor, &pairs[2 * i + 1], sizeof factor);
         sum += (double)factor * (double)cpu->pool[at];
     }
-    cpu->loss += sum;
+    cpu->batch.loss += sum;
 }
 
 bool vpps_vp_task(vpps_vp *vp, uint32_t at, const vpps_task *t) {
     vpps_cpu *cpu = vp->cpu;
-    const uint32_t *script = cpu->script, *o = t->operands;
-    const bool first = vp->index % (cpu->n_vps / cpu->task_header.n_groups) == 0;
+    const uint32_t *script = cpu->batch.script, *o = t->operands;
+    const bool first = vp->index % (cpu->n_vps / cpu->batch.header.n_groups) == 0;
     switch (t->kind) {
     case VPPS_TASK_NOTHING: return true;
     case VPPS_TASK_STAGE: vpps_vp_stage(vp, at, t); return true;
@@ -150,17 +150,17 @@ bool vpps_vp_task(vpps_vp *vp, uint32_t at, const vpps_task *t) {
 
 static void run_script(vpps_vp *vp) {
     vpps_cpu *cpu = vp->cpu;
-    const uint32_t *script = cpu->script;
-    const uint32_t group = vp->index / (cpu->n_vps / cpu->task_header.n_groups);
+    const uint32_t *script = cpu->batch.script;
+    const uint32_t group = vp->index / (cpu->n_vps / cpu->batch.header.n_groups);
     uint32_t at = vpps_task_starts(script)[group];
     const uint32_t end = vpps_task_starts(script)[group + 1];
     vpps_track *track = vpps_trace_track(cpu->device.trace, vp->index);
     if (track) vpps_trace_begin_track(cpu->device.trace, track);
     vp->passed[0].barrier = vp->passed[1].barrier = VPPS_NO_BARRIER;
     if (at == end) vpps_vp_fail(vp, VPPS_SCRIPT, at, "group %u has no tasks; expected END", group);
-    if (cpu->half == VPPS_BACKWARD_HALF)
+    if (cpu->batch.half == VPPS_BACKWARD_HALF)
         at = (uint32_t)((const uint32_t *)(const void *)(vpps_find_pause(script, group) + 1) - script);
-    for (; !atomic_load_explicit(&cpu->failed, memory_order_relaxed); at += VPPS_TASK_WORDS) {
+    for (; !atomic_load_explicit(&cpu->batch.failed, memory_order_relaxed); at += VPPS_TASK_WORDS) {
         if (!vpps_check_task(vp, at, end, group)) return;
         const vpps_task *t = vpps_task_at(script, at);
         if (!wait_before(vp, at, t, track) || !vpps_vp_task(vp, at, t)) return;

@@ -1,0 +1,324 @@
+/* outer.c - the gradients of parameters: sums of outer products, of vectors, and of table entries. Each VP makes those of the rows and
+ * entries that it owns. */
+#include "runtime/cpu/outer.h"
+
+void vpps_point_to(const vpps_cpu *cpu, const vpps_block_view *view, uint32_t value, uint32_t first, uint32_t n,
+                   const float **out) {
+    const vpps_cell_value *x = &view->cell->values[value];
+    for (uint32_t i = first; i < first + n; i++) {
+        const float *at = vpps_in_pool(cpu, view, x, i);
+        for (uint32_t k = 0; k < x->cols; k++) *out++ = at + (size_t)k * x->rows;
+    }
+}
+
+/* Zeroes a matrix's gradient in the VP's own rows. */
+static void clear_matrix(const vpps_vp *vp, vpps_param param) {
+    const vpps_cpu *cpu = vp->cpu;
+    const vpps_blocks own = vpps_blocks_of(cpu, param, vp->index, cpu->n_vps);
+    for (uint32_t b = 0; b < own.n; b++)
+        memset(own.blocks[b].gradient, 0, (size_t)own.blocks[b].ld * cpu->model->params[param].cols * sizeof(float));
+}
+
+/* Adds n elements of the vectors terms[1] to terms[count], in their order, to those at `to`. */
+static void add_terms(const vpps_cpu *cpu, uint32_t n, float *to, uint32_t count, const float **terms) {
+    terms[0] = to;
+    cpu->kernels->run[VPPS_I_SUM](n, to, &(vpps_operands){.list = terms, .n_list = count + 1, .f = 1});
+}
+
+/* Adds the gradients of a matrix that is read as a value. */
+static void add_whole_matrix(vpps_vp *vp, const vpps_block_view *view, const vpps_cell_outer *o, uint32_t first,
+                             uint32_t n) {
+    const vpps_cpu *cpu = vp->cpu;
+    const vpps_cell_value *dy = &view->cell->values[o->dy];
+    const vpps_blocks own = vpps_blocks_of(cpu, o->param, vp->index, cpu->n_vps);
+    if (vp->touched[o->param] != cpu->sum.number) clear_matrix(vp, o->param);
+    for (uint32_t b = 0; b < own.n; b++) {
+        const vpps_matrix_block *block = &own.blocks[b];
+        for (uint32_t k = 0; k < dy->cols; k++) {
+            for (uint32_t i = 0; i < n; i++)
+                vp->pointers[1 + i] = vpps_in_pool(cpu, view, dy, first + i) + (size_t)k * dy->rows + block->first_row;
+            add_terms(cpu, block->rows, block->gradient + k * block->ld, n, vp->pointers);
+        }
+    }
+}
+
+static void add_vector(vpps_vp *vp, const vpps_block_view *view, const vpps_cell_outer *o, uint32_t first, uint32_t n) {
+    const vpps_cpu *cpu = vp->cpu;
+    const vpps_rows rows = vpps_rows_of_vp(cpu, o->param, vp->index);
+    if (rows.first == rows.end) return;
+    const uint32_t vectors = n * view->cell->values[o->dy].cols;
+    vpps_point_to(cpu, view, o->dy, first, n, vp->pointers + 1);
+    for (uint32_t i = 1; i <= vectors; i++) vp->pointers[i] += rows.first;
+    add_terms(cpu, rows.end - rows.first, cpu->pool + cpu->plan.gradients[o->param] + rows.first, vectors,
+              vp->pointers);
+}
+
+/* PACKED_VECTORS: vectors that are packed at a time, so that they stay in L2 for all matrices that multiply them. CLIPPED_VECTORS: up to so
+ * many, computing a gradient twice, for the norm and for the update, costs less than writing it to memory. COPIED_VECTORS: up to so many
+ * are copied for the update. */
+enum { PACKED_VECTORS = 4 * 128, CLIPPED_VECTORS = 16, COPIED_VECTORS = 64 };
+
+size_t vpps_outer_floats(const vpps_cpu *cpu, uint32_t k) {
+    const uint32_t parts = cpu->precision.parts;
+    if (!parts) return PACKED_VECTORS * cpu->kernels->outer_stride(k);
+    return vpps_bf16_words(k, PACKED_VECTORS, parts) + vpps_bf16_words(VPPS_BLOCK_ROWS, PACKED_VECTORS, parts);
+}
+
+void vpps_pack_outer(const vpps_vp *vp, uint32_t n, uint32_t k, const float *const *x) {
+    const vpps_cpu *cpu = vp->cpu;
+    if (!cpu->precision.parts) {
+        cpu->kernels->pack_outer(n, k, x, vp->scratch);
+        return;
+    }
+    const vpps_bf16_source s = {x, 0, k, n, true};
+    cpu->precision.unit.pack(&s, cpu->precision.parts, VPPS_BF16_AS_ROWS, vpps_bf16_depth_tiles(n),
+                             (uint32_t *)(void *)vp->scratch);
+}
+
+/* Adds outer products of n vectors in bf16, as vpps_add_outer does in fp32. The block's padding becomes zero. */
+static void add_outer_bf16(const vpps_vp *vp, const vpps_matrix_block *block, uint32_t n, uint32_t k,
+                           const float *const *d, float *to, bool add) {
+    const vpps_cpu *cpu = vp->cpu;
+    const uint32_t parts = cpu->precision.parts;
+    uint32_t *x = (uint32_t *)(void *)vp->scratch, *rows = x + vpps_bf16_words(k, n, parts);
+    const vpps_bf16_source s = {d, block->first_row, block->rows, n, true};
+    cpu->precision.unit.pack(&s, parts, VPPS_BF16_PAIRS, vpps_bf16_depth_tiles(n), rows);
+    const vpps_bf16_term term = {rows, 0, n};
+    cpu->precision.unit.product((uint32_t)block->ld, k, parts, x, 1, &term, add ? to : NULL, block->ld, to, block->ld);
+}
+
+void vpps_add_outer(const vpps_vp *vp, const vpps_matrix_block *block, uint32_t n, uint32_t k, const float *const *d,
+                    float *to, bool add) {
+    const vpps_kernels *kernels = vp->cpu->kernels;
+    if (vp->cpu->precision.parts) {
+        add_outer_bf16(vp, block, n, k, d, to, add);
+        return;
+    }
+    const size_t stride = kernels->outer_stride(k);
+    for (uint32_t v = 0, count; v < n; v += count) {
+        count = vpps_min_u32(n - v, kernels->outer_vectors);
+        kernels->outer(block->rows, count, k, d + v, block->first_row, vp->scratch + v * stride, to, block->ld,
+                       add || v);
+    }
+}
+
+/* Adds the gradients of all matrices that multiply value x, for its vectors [first, first + n), which are packed once. `apart`: sums these
+ * products before adding them to earlier ones, so that sums do not get too long. */
+static void add_matrices(vpps_vp *vp, const vpps_block_view *view, uint32_t x, const float *const *xs, uint32_t first,
+                         uint32_t n, bool apart) {
+    const vpps_cpu *cpu = vp->cpu;
+    const vpps_compiled_cell *c = view->cell;
+    const uint32_t k = c->values[x].rows;
+    float *sum = vp->scratch + vpps_outer_floats(cpu, k);
+    vpps_pack_outer(vp, n, k, xs + first);
+    for (uint32_t i = 0; i < c->n_outers; i++) {
+        const vpps_cell_outer *o = &c->outers[i];
+        if (o->x != x || vp->by_update[o->param] == cpu->launch) continue;
+        const vpps_blocks blocks = vpps_blocks_of(cpu, o->param, vp->index, cpu->n_vps);
+        const bool add = vp->touched[o->param] == cpu->sum.number;
+        const float *const *d = vp->pointers + (size_t)vp->d_at[i] + first;
+        for (uint32_t b = 0; b < blocks.n; b++) {
+            const vpps_matrix_block *block = &blocks.blocks[b];
+            vpps_add_outer(vp, block, n, k, d, add && apart ? sum : block->gradient, add && !apart);
+            if (add && apart) cpu->kernels->add((uint32_t)block->ld * k, block->gradient, sum);
+        }
+        vp->touched[o->param] = cpu->sum.number;
+    }
+}
+
+uint32_t vpps_outer_vectors(const vpps_block_view *view, uint32_t value, uint32_t at, uint32_t count, uint32_t *first) {
+    const vpps_cell_value *x = &view->cell->values[value];
+    const uint32_t *starts = view->lists[x->axis];
+    *first = x->axis ? starts[at] : at;
+    return (x->axis ? starts[at + count] - *first : count) * x->cols;
+}
+
+/* Returns whether value x may be a vector or table entry, which the update changes. */
+static bool reads_parameters(const vpps_cpu *cpu, const vpps_block_view *view, uint32_t x) {
+    const vpps_cell_value *value = &view->cell->values[x];
+    if (value->kind == VPPS_VALUE_LOOKUP || value->kind == VPPS_VALUE_PARAMETER) return true;
+    if (value->kind != VPPS_VALUE_INPUT) return false;
+    for (uint32_t i = 0; i < vpps_items(view->block, value->axis); i++)
+        if (view->inputs[value->input][i] < cpu->plan.batch) return true;
+    return false;
+}
+
+/* Decides which gradients the update computes itself. If few vectors of one block make a matrix's gradient, it is not written to memory:
+ * the update computes it, a block of rows at a time, while it is in the cache. Clipping needs the norm before, so for few vectors the
+ * gradient is computed twice. If there are other processes, they need the whole gradient. */
+void vpps_choose_updates(vpps_cpu *cpu) {
+    const uint32_t n_params = (uint32_t)cpu->model->n_params, n_blocks = cpu->batch.header.n_blocks;
+    const bool clip = cpu->batch.header.clip > 0;
+    const uint32_t most = clip ? CLIPPED_VECTORS : PACKED_VECTORS;
+    memset(cpu->batch.uses, 0, n_params * sizeof *cpu->batch.uses);
+    if (!cpu->batch.header.lasting || cpu->share) return;
+    for (uint32_t b = 0; b < n_blocks; b++)
+        for (uint32_t i = 0; i < cpu->batch.views[b].cell->n_outers && cpu->batch.views[b].block->n; i++)
+            cpu->batch.uses[cpu->batch.views[b].cell->outers[i].param]++;
+    for (uint32_t b = 0; b < n_blocks; b++) {
+        const vpps_block_view *view = &cpu->batch.views[b];
+        for (uint32_t i = 0; i < view->cell->n_outers && view->block->n; i++) {
+            const vpps_cell_outer *o = &view->cell->outers[i];
+            uint32_t first;
+            if (o->x == VPPS_NONE || cpu->batch.uses[o->param] != 1) continue;
+            const uint32_t n = vpps_outer_vectors(view, o->dy, 0, view->block->n, &first);
+            if (n > most || (n > COPIED_VECTORS && reads_parameters(cpu, view, o->x))) cpu->batch.uses[o->param] = 0;
+        }
+    }
+}
+
+static bool made_by_update(const vpps_cpu *cpu, const vpps_block_view *view, const vpps_cell_outer *o, uint32_t n) {
+    uint32_t first; /* if all lists are empty, there are no vectors, and nothing to update */
+    return o->x != VPPS_NONE && cpu->batch.uses[o->param] == 1 && n == view->block->n &&
+           vpps_outer_vectors(view, o->dy, 0, n, &first);
+}
+
+/* Returns the most vectors of any gradient of the block that the update computes; 0: none. */
+static uint32_t most_by_update(const vpps_cpu *cpu, const vpps_block_view *view) {
+    uint32_t most = 0, first;
+    for (uint32_t i = 0; i < view->cell->n_outers; i++) {
+        const vpps_cell_outer *o = &view->cell->outers[i];
+        if (made_by_update(cpu, view, o, view->block->n))
+            most = vpps_max_u32(most, vpps_outer_vectors(view, o->dy, 0, view->block->n, &first));
+    }
+    return most;
+}
+
+/* Copies the vectors of value x of the whole block. Returns false if out of memory. */
+static bool copy_vectors(vpps_vp *vp, const vpps_block_view *view, uint32_t x) {
+    const uint32_t k = view->cell->values[x].rows, cols = view->cell->values[x].cols;
+    uint32_t first;
+    const uint32_t n = vpps_outer_vectors(view, x, 0, view->block->n, &first);
+    if (!VPPS_RESERVE(vp->pointers, n) || !VPPS_RESERVE(vp->copies, vp->n_copies + (size_t)n * k)) return false;
+    vpps_point_to(vp->cpu, view, x, first, n / cols, vp->pointers);
+    for (uint32_t i = 0; i < n; i++, vp->n_copies += k)
+        memcpy(vp->copies + vp->n_copies, vp->pointers[i], k * sizeof *vp->copies);
+    return true;
+}
+
+/* Notes which gradients of the block the update computes. Copies their vectors and table entries, since another VP may change these before.
+ * Returns false if out of memory. */
+static bool leave_to_update(vpps_vp *vp, const vpps_block_view *view, uint32_t n) {
+    const vpps_cpu *cpu = vp->cpu;
+    const vpps_compiled_cell *c = view->cell;
+    if (vp->copied != cpu->launch) vp->n_copies = 0;
+    vp->copied = cpu->launch;
+    for (uint32_t i = 0; i < c->n_outers; i++) {
+        const vpps_cell_outer *o = &c->outers[i];
+        if (!made_by_update(cpu, view, o, n)) continue;
+        vp->by_update[o->param] = cpu->launch;
+        vp->copy_of[o->param] = VPPS_NO_COPY;
+        for (uint32_t j = 0; j < i && vp->copy_of[o->param] == VPPS_NO_COPY; j++)
+            if (c->outers[j].x == o->x && vp->by_update[c->outers[j].param] == cpu->launch)
+                vp->copy_of[o->param] = vp->copy_of[c->outers[j].param];
+        if (vp->copy_of[o->param] != VPPS_NO_COPY || !reads_parameters(cpu, view, o->x)) continue;
+        vp->copy_of[o->param] = vp->n_copies;
+        if (!copy_vectors(vp, view, o->x)) return false;
+    }
+    return true;
+}
+
+/* Zeroes gradients of matrices that multiplied no vector because all lists are empty; such matrices count as used (vpps_gather_list). */
+static void use_unmultiplied(vpps_vp *vp, const vpps_block_view *view, uint32_t at, uint32_t count) {
+    const vpps_cpu *cpu = vp->cpu;
+    for (uint32_t i = 0; i < view->cell->n_outers; i++) {
+        const vpps_cell_outer *o = &view->cell->outers[i];
+        uint32_t first;
+        if (vpps_outer_vectors(view, o->dy, at, count, &first) || vp->touched[o->param] == cpu->sum.number) continue;
+        if (cpu->model->params[o->param].kind == VPPS_MATRIX) clear_matrix(vp, o->param);
+        vp->touched[o->param] = cpu->sum.number;
+    }
+}
+
+/* Adds gradients that are sums of vectors, not of products, over vertices [at, at + n). Returns false if out of memory. */
+static bool add_sums(vpps_vp *vp, const vpps_block_view *view, uint32_t at, uint32_t n) {
+    const vpps_cpu *cpu = vp->cpu;
+    for (uint32_t i = 0; i < view->cell->n_outers; i++) {
+        const vpps_cell_outer *o = &view->cell->outers[i];
+        uint32_t first;
+        const uint32_t vectors = o->x == VPPS_NONE ? vpps_outer_vectors(view, o->dy, at, n, &first) : 0;
+        if (!vectors) continue;
+        if (!VPPS_RESERVE(vp->pointers, vectors + 1)) return false;
+        const bool matrix = cpu->model->params[o->param].kind == VPPS_MATRIX;
+        (matrix ? add_whole_matrix : add_vector)(vp, view, o, first, vectors / view->cell->values[o->dy].cols);
+        vp->touched[o->param] = cpu->sum.number;
+    }
+    return true;
+}
+
+void vpps_vp_outer(vpps_vp *vp, uint32_t address, uint32_t block_number, uint32_t first, uint32_t n) {
+    vpps_cpu *cpu = vp->cpu;
+    const vpps_block_view *view = &cpu->batch.views[block_number];
+    const vpps_compiled_cell *c = view->cell;
+    use_unmultiplied(vp, view, first, n);
+    if (!add_sums(vp, view, first, n) || !leave_to_update(vp, view, n)) {
+        vpps_vp_fail(vp, VPPS_MEMORY, address, "out of memory for gradients");
+        return;
+    }
+    /* The update processes all vertices at once. */
+    const size_t by_update = n == view->block->n ? most_by_update(cpu, view) : 0;
+    for (uint32_t at = first, count; at < first + n; at += count) {
+        count = vpps_min_u32(first + n - at, PACKED_VECTORS);
+        size_t pointers = 0, floats = 0;
+        for (uint32_t i = 0; i < c->n_outers; i++) {
+            uint32_t item;
+            const uint32_t x = c->outers[i].x;
+            pointers += 2 * (size_t)vpps_outer_vectors(view, c->outers[i].dy, at, count, &item);
+            if (x == VPPS_NONE) continue;
+            const uint32_t k = c->values[x].rows;
+            const size_t packed = vpps_outer_floats(cpu, k) + (size_t)k * VPPS_BLOCK_ROWS;
+            if (packed > floats) floats = packed;
+        }
+        if (pointers < 2 * by_update) pointers = 2 * by_update;
+        if (!VPPS_RESERVE(vp->pointers, pointers + 1) || !VPPS_RESERVE(vp->sums, 2 * (size_t)c->n_outers) ||
+            !VPPS_RESERVE(vp->d_at, c->n_outers) || !vpps_vp_scratch(vp, floats)) {
+            vpps_vp_fail(vp, VPPS_MEMORY, address, "out of memory for gradients");
+            return;
+        }
+        bool all = true;
+        for (uint32_t i = 0; i < c->n_outers; i++)
+            all &= c->outers[i].x == VPPS_NONE || vp->by_update[c->outers[i].param] == cpu->launch;
+        if (all) continue;
+        size_t next = 0;
+        for (uint32_t i = 0; i < c->n_outers; i++) {
+            const vpps_cell_outer *o = &c->outers[i];
+            uint32_t item;
+            if (o->x == VPPS_NONE) continue;
+            vp->d_at[i] = (uint32_t)next;
+            const uint32_t vectors = vpps_outer_vectors(view, o->dy, at, count, &item);
+            vpps_point_to(cpu, view, o->dy, item, vectors / c->values[o->dy].cols, vp->pointers + next);
+            next += vectors;
+        }
+        for (uint32_t i = 0; i < c->n_outers; i++) {
+            const uint32_t x = c->outers[i].x;
+            bool done = x == VPPS_NONE;
+            for (uint32_t j = 0; j < i && !done; j++) done = c->outers[j].x == x;
+            if (done) continue;
+            uint32_t item;
+            const uint32_t vectors = vpps_outer_vectors(view, x, at, count, &item);
+            const float **xs = vp->pointers + next;
+            vpps_point_to(cpu, view, x, item, vectors / c->values[x].cols, xs);
+            for (uint32_t v = 0; v < vectors; v += PACKED_VECTORS)
+                add_matrices(vp, view, x, xs, v, vpps_min_u32(vectors - v, PACKED_VECTORS), at > first || v);
+        }
+    }
+}
+
+vpps_rows vpps_own_entries(const vpps_vp *vp, uint32_t n) {
+    const uint64_t n_vps = vp->cpu->n_vps;
+    return (vpps_rows){(uint32_t)(n * (uint64_t)vp->index / n_vps), (uint32_t)(n * (vp->index + (uint64_t)1) / n_vps)};
+}
+
+void vpps_vp_entries(vpps_vp *vp, uint32_t number, uint32_t address) {
+    const vpps_cpu *cpu = vp->cpu;
+    const vpps_table *t = vpps_table_at(cpu->batch.script, number);
+    const vpps_parameter_data *data = &cpu->model->params[t->param];
+    const uint32_t words = data->rows * data->cols;
+    const vpps_entry_sums s = vpps_sums_at(cpu->batch.script, address);
+    const vpps_rows own = vpps_own_entries(vp, s.n);
+    for (uint32_t i = own.first; i < own.end; i++) {
+        float *to = cpu->pool + t->gradients + (size_t)s.entries[i] * words;
+        const uint32_t *list = s.offsets + s.starts[i], n = s.starts[i + 1] - s.starts[i];
+        cpu->kernels->add_up(words, n, cpu->pool, list, 0, to);
+    }
+}

@@ -1,0 +1,282 @@
+/* updates.c - the gradient's norm and the optimiser's step. Each VP processes the rows and entries that it owns. */
+#include "runtime/cpu/outer.h"
+
+#include <float.h>
+#include <math.h>
+
+/* Values, gradient and states of parameters as contiguous floats. */
+typedef struct run {
+    float *w, *g, *s[VPPS_MAX_STATES];
+    size_t n;
+} run;
+
+static float *in_pool(const vpps_cpu *cpu, uint32_t at, size_t elems) {
+    return at == VPPS_NO_OFFSET ? NULL : cpu->pool + at + elems;
+}
+
+/* Returns the VP's rows of a vector. */
+static run run_of(const vpps_vp *vp, uint32_t param) {
+    const vpps_cpu *cpu = vp->cpu;
+    const vpps_rows rows = vpps_rows_of_vp(cpu, param, vp->index);
+    return (run){
+        cpu->pool + cpu->plan.values[param] + rows.first,
+        cpu->pool + cpu->plan.gradients[param] + rows.first,
+        {in_pool(cpu, cpu->plan.states[0][param], rows.first), in_pool(cpu, cpu->plan.states[1][param], rows.first)},
+        rows.end - rows.first};
+}
+
+/* Returns the values, states and given gradient of a table entry. */
+static run run_of_entry(const vpps_cpu *cpu, uint32_t param, uint32_t row, float *gradient) {
+    const vpps_parameter_data *data = &cpu->model->params[param];
+    const size_t words = (size_t)data->rows * data->cols;
+    if (vpps_is_sharded(data)) {
+        const size_t at = row / data->shards * words;
+        return (run){data->values + at,
+                     gradient,
+                     {data->states[0] ? data->states[0] + at : NULL, data->states[1] ? data->states[1] + at : NULL},
+                     words};
+    }
+    const size_t at = row * words;
+    return (run){cpu->pool + cpu->plan.values[param] + at,
+                 gradient,
+                 {in_pool(cpu, cpu->plan.states[0][param], at), in_pool(cpu, cpu->plan.states[1][param], at)},
+                 words};
+}
+
+/* Returns the sum of squares of rows [first, end) of all vectors of a value of the block. */
+static double squares(vpps_vp *vp, const vpps_block_view *view, uint32_t value, vpps_rows rows) {
+    const vpps_cpu *cpu = vp->cpu;
+    uint32_t first;
+    const uint32_t n = vpps_outer_vectors(view, value, 0, view->block->n, &first);
+    vpps_point_to(cpu, view, value, first, n / view->cell->values[value].cols, vp->pointers);
+    double sum = 0;
+    for (uint32_t i = 0; i < n && rows.first < rows.end; i++)
+        sum += cpu->kernels->sum_squares(rows.end - rows.first, vp->pointers[i] + rows.first);
+    return sum;
+}
+
+/* Returns bounds of the squared norms of the block's gradients that the update computes. The norm of the sum of d x^T over the vectors is
+ * at most the root of (sum of |d|^2) * (sum of |x|^2), which is as good for detecting non-finite values. */
+static double bounds(vpps_vp *vp, const vpps_block_view *view) {
+    const vpps_cpu *cpu = vp->cpu;
+    const vpps_compiled_cell *c = view->cell;
+    double total = 0, *sums = vp->sums;
+    for (uint32_t i = 0; i < c->n_outers; i++) {
+        const vpps_cell_outer *o = &c->outers[i];
+        if (vp->by_update[o->param] != cpu->launch || o->x == VPPS_NONE) continue;
+        double *d = sums + 2 * (size_t)i, *x = d + 1;
+        *d = *x = -1; /* both sums are not computed yet */
+        const vpps_rows own = vpps_rows_of_vp(cpu, o->param, vp->index);
+        const vpps_rows all = {0, cpu->model->params[o->param].cols};
+        for (uint32_t j = 0; j < i; j++) {
+            const vpps_cell_outer *before = &c->outers[j];
+            if (vp->by_update[before->param] != cpu->launch || before->x == VPPS_NONE) continue;
+            if (before->dy == o->dy) *d = sums[2 * j];
+            if (before->x == o->x) *x = sums[2 * j + 1];
+        }
+        if (*d < 0) *d = squares(vp, view, o->dy, own);
+        if (*x < 0) *x = squares(vp, view, o->x, all);
+        total += sqrt(*d * *x) <= (double)FLT_MAX ? *d * *x : INFINITY;
+    }
+    return total;
+}
+
+/* Prepares the gradient of a matrix that the update computes: points to its vectors dy, and packs the vectors x unless `packed`. Returns
+ * where blocks of the gradient go, in the VP's scratch memory; *n is the number of vectors. */
+static float *open_gradient(vpps_vp *vp, const vpps_block_view *view, const vpps_cell_outer *o, bool packed,
+                            uint32_t *n) {
+    const vpps_cpu *cpu = vp->cpu;
+    const vpps_compiled_cell *c = view->cell;
+    const uint32_t k = c->values[o->x].rows;
+    uint32_t first;
+    *n = vpps_outer_vectors(view, o->dy, 0, view->block->n, &first);
+    const float **d = vp->pointers, **xs = d + *n;
+    const size_t copy = vp->copy_of[o->param];
+    if (!packed && copy == VPPS_NO_COPY) vpps_point_to(cpu, view, o->x, first, *n / c->values[o->x].cols, xs);
+    for (uint32_t v = 0; v < *n && !packed && copy != VPPS_NO_COPY; v++) xs[v] = vp->copies + copy + (size_t)v * k;
+    if (!packed) vpps_pack_outer(vp, *n, k, xs);
+    vpps_point_to(cpu, view, o->dy, first, *n / c->values[o->dy].cols, d);
+    return vp->scratch + vpps_outer_floats(cpu, k);
+}
+
+static double squares_of_run(const vpps_cpu *cpu, const float *g, size_t n) {
+    double sum = 0;
+    for (size_t at = 0; at < n; at += 1u << 20)
+        sum += cpu->kernels->sum_squares(n - at < 1u << 20 ? (uint32_t)(n - at) : 1u << 20, g + at);
+    return sum;
+}
+
+/* Returns the outer product whose gradient the update computes for a matrix. */
+static const vpps_cell_outer *outer_of(const vpps_cpu *cpu, uint32_t param, const vpps_block_view **view) {
+    for (*view = cpu->batch.views;; ++*view)
+        for (uint32_t i = 0; i < (*view)->cell->n_outers && (*view)->block->n; i++)
+            if ((*view)->cell->outers[i].param == param) return &(*view)->cell->outers[i];
+}
+
+/* Returns the sum of squares of the VP's rows of a matrix's gradient, block by block. So a gradient that the update computes, and that is
+ * computed here a first time, gives the same bits as one in memory. */
+static double squares_of_matrix(vpps_vp *vp, uint32_t param) {
+    const vpps_cpu *cpu = vp->cpu;
+    const uint32_t cols = cpu->model->params[param].cols;
+    const vpps_blocks own = vpps_blocks_of(cpu, param, vp->index, cpu->n_vps);
+    const bool made = vp->by_update[param] == cpu->launch;
+    const vpps_block_view *view;
+    const vpps_cell_outer *o = made ? outer_of(cpu, param, &view) : NULL;
+    uint32_t n = 0;
+    float *gradient = made ? open_gradient(vp, view, o, false, &n) : NULL;
+    double sum = 0;
+    for (uint32_t b = 0; b < own.n; b++) {
+        const vpps_matrix_block *block = &own.blocks[b];
+        if (made) vpps_add_outer(vp, block, n, cols, vp->pointers, gradient, false);
+        const float *g = made ? gradient : block->gradient;
+        if (block->rows == block->ld) sum += squares_of_run(cpu, g, block->ld * cols);
+        for (uint32_t k = 0; k < cols && block->rows < block->ld; k++) /* without the padding */
+            sum += cpu->kernels->sum_squares(block->rows, g + k * block->ld);
+    }
+    return sum;
+}
+
+void vpps_vp_norm(vpps_vp *vp) {
+    vpps_cpu *cpu = vp->cpu;
+    const bool clip = cpu->batch.header.clip > 0;
+    double sum = 0;
+    for (uint32_t b = 0; b < cpu->batch.header.n_blocks; b++)
+        if (cpu->batch.views[b].block->n && !clip) sum += bounds(vp, &cpu->batch.views[b]);
+    for (uint32_t p = 0; p < cpu->model->n_params; p++) {
+        if (vp->touched[p] != cpu->sum.number && !(clip && vp->by_update[p] == cpu->launch)) continue;
+        if (cpu->model->params[p].kind == VPPS_MATRIX) {
+            sum += squares_of_matrix(vp, p);
+        } else {
+            const run r = run_of(vp, p);
+            sum += squares_of_run(cpu, r.g, r.n);
+        }
+    }
+    for (uint32_t i = 0; i < cpu->batch.n_segments && !cpu->entries; i++) { /* sharded tables' sum is in cpu->squares */
+        const vpps_row_segment *s = &cpu->batch.segments[i];
+        const uint32_t words = cpu->model->params[s->param].rows * cpu->model->params[s->param].cols;
+        const vpps_rows own = vpps_own_entries(vp, s->n);
+        for (uint32_t k = own.first; k < own.end; k++)
+            sum += cpu->kernels->sum_squares(words, s->gradients + (size_t)k * words);
+    }
+    cpu->norms[vp->index] = sum;
+}
+
+double vpps_cpu_norm(const vpps_cpu *cpu) {
+    const vpps_task_header *h = &cpu->batch.header;
+    double sum = cpu->squares;
+    for (uint32_t v = 0; v < cpu->n_vps && (h->guard || h->clip > 0); v++) sum += cpu->norms[v];
+    return sqrt(sum);
+}
+
+/* Sets the optimiser's numbers for this batch. Returns false if the batch must not update. */
+static bool prepare_step(const vpps_cpu *cpu, vpps_step *step) {
+    const vpps_task_header *h = &cpu->batch.header;
+    const double norm = vpps_cpu_norm(cpu);
+    if (h->guard && (!isfinite(cpu->batch.loss) || !isfinite(norm))) return false;
+#define X(name) .name = h->name,
+    *step = (vpps_step){.kind = h->update - 1, .scale = 1, VPPS_OPTIMIZER_NUMBERS(X)};
+#undef X
+    if (h->clip > 0 && norm > h->clip) step->scale = (float)(h->clip / norm);
+    return true;
+}
+
+/* Returns the optimiser's numbers for one parameter. */
+static vpps_step step_of(const vpps_cpu *cpu, const vpps_step *step, uint32_t param) {
+    vpps_step own = *step;
+    memcpy(own.corrections, cpu->batch.corrections[param], sizeof own.corrections);
+    if (!cpu->batch.header.steps) return own;
+    vpps_param_step numbers;
+    memcpy(&numbers, cpu->batch.script + cpu->batch.header.steps + param * (sizeof numbers / sizeof *cpu->batch.script),
+           sizeof numbers);
+    own.lr = numbers.lr;
+    own.momentum = numbers.momentum;
+    own.weight_decay = numbers.weight_decay;
+    return own;
+}
+
+static void update_run(const vpps_cpu *cpu, const vpps_step *step, const run *r) {
+    for (size_t at = 0; at < r->n; at += 1u << 20)
+        cpu->kernels->update(r->n - at < 1u << 20 ? (uint32_t)(r->n - at) : 1u << 20, step, r->w + at, r->g + at,
+                             r->s[0] ? r->s[0] + at : NULL, r->s[1] ? r->s[1] + at : NULL);
+}
+
+/* Updates a block of a matrix, and packs it while it is in the cache. */
+static void update_block(const vpps_vp *vp, uint32_t param, const vpps_step *step, const vpps_matrix_block *b,
+                         float *gradient) {
+    const vpps_cpu *cpu = vp->cpu;
+    const run r = {b->values, gradient, {b->states[0], b->states[1]}, b->ld * cpu->model->params[param].cols};
+    update_run(cpu, step, &r);
+    if (cpu->precision.parts) vpps_pack_block(cpu, param, vp->index, b);
+}
+
+/* Updates matrices whose gradients the update computes, one block of rows at a time. */
+static void update_by_blocks(vpps_vp *vp, const vpps_block_view *view, const vpps_step *step) {
+    const vpps_cpu *cpu = vp->cpu;
+    const vpps_compiled_cell *c = view->cell;
+    uint32_t packed = VPPS_NONE;
+    for (uint32_t i = 0; i < c->n_outers; i++) {
+        const uint32_t x = c->outers[i].x;
+        bool done = x == VPPS_NONE;
+        for (uint32_t j = 0; j < i && !done; j++) done = c->outers[j].x == x;
+        for (uint32_t j = i; j < c->n_outers && !done; j++) {
+            const vpps_cell_outer *o = &c->outers[j];
+            if (o->x != x || vp->by_update[o->param] != cpu->launch) continue;
+            const uint32_t k = c->values[x].rows;
+            uint32_t n;
+            float *gradient = open_gradient(vp, view, o, packed == x, &n);
+            packed = x;
+            const vpps_blocks blocks = vpps_blocks_of(cpu, o->param, vp->index, cpu->n_vps);
+            const vpps_step own = step_of(cpu, step, o->param);
+            for (uint32_t b = 0; b < blocks.n; b++) {
+                const vpps_matrix_block *block = &blocks.blocks[b];
+                vpps_add_outer(vp, block, n, k, vp->pointers, gradient, false);
+                update_block(vp, o->param, &own, block, gradient);
+            }
+        }
+    }
+}
+
+/* Counts a step for each parameter that made one; for a lookup table, if any entry made one in any process. */
+static void count_updates(vpps_vp *vp) {
+    vpps_cpu *cpu = vp->cpu;
+    const bool *shared = cpu->share ? vpps_share_dense(cpu->share) : NULL;
+    for (uint32_t i = 0; i < cpu->batch.n_segments; i++) vp->touched[cpu->batch.segments[i].param] = cpu->sum.number;
+    for (uint32_t p = 0; p < cpu->model->n_params; p++)
+        cpu->batch.updates[p] +=
+            shared ? shared[p] : vp->touched[p] == cpu->sum.number || vp->by_update[p] == cpu->launch;
+    for (uint32_t i = 0; i < cpu->batch.n_segments; i++)
+        vp->touched[cpu->batch.segments[i].param] = 0; /* `touched` is not used otherwise for tables */
+}
+
+void vpps_vp_update(vpps_vp *vp) {
+    vpps_cpu *cpu = vp->cpu;
+    vpps_step step;
+    if (!prepare_step(cpu, &step)) return;
+    for (uint32_t b = 0; b < cpu->batch.header.n_blocks; b++)
+        if (cpu->batch.views[b].block->n) update_by_blocks(vp, &cpu->batch.views[b], &step);
+    for (uint32_t p = 0; p < cpu->model->n_params; p++) {
+        const bool by_blocks = vp->by_update[p] == cpu->launch;
+        if (vp->touched[p] != cpu->sum.number && !by_blocks) continue;
+        const vpps_step own = step_of(cpu, &step, p);
+        if (cpu->model->params[p].kind != VPPS_MATRIX) {
+            const run r = run_of(vp, p);
+            update_run(cpu, &own, &r);
+        } else if (!by_blocks) {
+            const vpps_blocks blocks = vpps_blocks_of(cpu, p, vp->index, cpu->n_vps);
+            for (uint32_t b = 0; b < blocks.n; b++)
+                update_block(vp, p, &own, &blocks.blocks[b], blocks.blocks[b].gradient);
+        }
+        if (!cpu->precision.parts && vpps_has_copies(cpu, p)) vpps_transpose_rows(cpu, p, vp->index);
+    }
+    for (uint32_t i = 0; i < cpu->batch.n_segments; i++) {
+        const vpps_row_segment *s = &cpu->batch.segments[i];
+        const uint32_t words = cpu->model->params[s->param].rows * cpu->model->params[s->param].cols;
+        const vpps_rows own = vpps_own_entries(vp, s->n);
+        const vpps_step own_step = step_of(cpu, &step, s->param);
+        for (uint32_t k = own.first; k < own.end; k++) {
+            const run r = run_of_entry(cpu, s->param, s->rows[k], s->gradients + (size_t)k * words);
+            update_run(cpu, &own_step, &r);
+        }
+    }
+    if (vp->index == 0) count_updates(vp);
+}
