@@ -496,7 +496,8 @@ VPPS_API vpps_status vpps_node_shape(const vpps_graph *g, vpps_node x, uint32_t 
 VPPS_API vpps_node vpps_when(vpps_graph *g, vpps_node x, vpps_node scalar);   /* x where scalar > 0, else 0 */
 VPPS_API vpps_node vpps_unless(vpps_graph *g, vpps_node x, vpps_node scalar); /* 0 where scalar > 0, else x */
 /* condition > 0 ? a : b, for a scalar condition. Value and gradient are those of the chosen operand, even if the other is infinite or
- * NaN; the other's operands get a gradient of 0, which an infinite derivative turns into NaN (log at 0). */
+ * NaN; the other's operands get a gradient of 0, which an infinite derivative turns into NaN (log at 0), unless they are computed in a
+ * cell whose condition does not hold. */
 VPPS_API vpps_node vpps_select(vpps_graph *g, vpps_node condition, vpps_node a, vpps_node b);
 
 VPPS_API vpps_node vpps_transpose(vpps_graph *g, vpps_node x);
@@ -576,7 +577,9 @@ VPPS_API vpps_node vpps_concat_list(vpps_graph *recorder, vpps_node xs, uint32_t
 /* ---------------------------------------------------------------- control flow as data
  * Vertices of a cell with a condition run where it holds; elsewhere they scatter other values that they were given. Loops and cases are
  * made of such vertices: the device decides, not the graph's builder. In training all vertices run, and gradients follow the branch that
- * was taken. In inference the device cpu skips vertices whose condition does not hold; other devices run them, with the same result. */
+ * was taken: where the condition does not hold, only the other values that are scattered get a gradient. What the vertex computes there
+ * adds exactly 0 to every gradient, even if it is infinite or NaN. In inference the device cpu skips vertices whose condition does not
+ * hold; other devices run them, with the same result. */
 /* Set the cell's condition: a gathered or pulled scalar is greater than 0, or (_is) rounds to `value`, less than 2^22. Precedes any
  * output; all outputs are then made by vpps_scatter_else. Fail (sticky) with ARGUMENT, SHAPE, STATE (a second condition; outputs). */
 VPPS_API vpps_status vpps_condition(vpps_graph *recorder, vpps_node scalar);

@@ -247,6 +247,7 @@ typedef struct vpps_compiled_cell {
     uint32_t n_outputs, n_inputs, n_lookups, n_words;
     uint32_t n_lists;
     vpps_condition_data condition;
+    uint32_t holds; /* until simplify.c, with a condition: the value that is greater than 0 where it holds */
     uint32_t inputs_of[VPPS_AXES];     /* number of inputs of each axis */
     bool is_data;                      /* the cell is an input op, whose value is data of the batch */
     uint64_t dropout_elems[VPPS_AXES]; /* elements under dropout: of a vertex, and of each member of its lists */

@@ -168,6 +168,17 @@ static uint32_t kept_or_recomputed(work *w, uint32_t y) {
     return w->recomputed[y];
 }
 
+/* Returns v where the cell's condition holds, and 0 elsewhere: a vertex that is not taken contributes nothing, whatever it reads. Its
+ * gradients are 0 from the outputs on, and each instruction that may make NaN of 0 is followed by this choice. */
+static uint32_t if_taken(work *w, uint32_t v) {
+    if (!w->ok || !w->c->condition.there) return v;
+    const uint32_t holds = kept_or_recomputed(w, w->c->holds);
+    const uint32_t at = add_value(w, run_like(&w->c->values[v], VPPS_I_WHEN));
+    add_arg(w, v, 0, VPPS_NO_PARAM);
+    add_arg(w, holds, 0, VPPS_NO_PARAM);
+    return at;
+}
+
 /* Returns the gradient of argument k of y, a RUN, by an instruction whose operands are the letters of its row. */
 static uint32_t run_backward(work *w, uint32_t y, uint32_t d, uint32_t k, uint32_t opcode, const char *letters) {
     vpps_compiled_cell *c = w->c;
@@ -221,23 +232,22 @@ static uint32_t for_axis(work *w, uint32_t dx, uint32_t arg) {
 static uint32_t weights_backward(work *w, uint32_t y, uint32_t d) {
     vpps_compiled_cell *c = w->c;
     const uint32_t n = c->values[y].n_args - 1, first = c->values[y].first_arg;
-    uint32_t *dots = malloc((n + 1u) * sizeof *dots);
-    w->ok = w->ok && dots;
+    uint32_t dots = VPPS_NONE; /* the first of n values in a row */
     vpps_cell_value scalar = run_like(&c->values[y], VPPS_I_DOT);
     scalar.rows = scalar.cols = 1;
     if (c->values[y].run.over_list)
         scalar.axis = c->values[c->args[first].value].axis; /* a weight of each member has a gradient of its own */
     for (uint32_t i = 0; w->ok && i < n; i++) {
-        dots[i] = add_value(w, scalar);
+        const uint32_t dot = add_value(w, scalar);
+        if (i == 0) dots = dot;
         add_arg(w, d, 0, VPPS_NO_PARAM);
         add_arg(w, c->args[first + 1 + i].value, 0, VPPS_NO_PARAM);
     }
     const uint32_t weights = c->args[first].value;
     vpps_cell_value stack = run_like(&c->values[weights], VPPS_I_STACK);
     stack.axis = c->values[y].axis;
-    const uint32_t at = n == 1 && w->ok ? dots[0] : add_value(w, stack);
-    for (uint32_t i = 0; n > 1 && w->ok && i < n; i++) add_arg(w, dots[i], 0, VPPS_NO_PARAM);
-    free(dots);
+    const uint32_t at = n == 1 ? dots : add_value(w, stack);
+    for (uint32_t i = 0; n > 1 && i < n; i++) add_arg(w, dots + i, 0, VPPS_NO_PARAM);
     return at;
 }
 
@@ -249,12 +259,10 @@ static void run_parts(work *w, uint32_t y, uint32_t d) {
         const uint32_t arg = c->args[c->values[y].first_arg + k].value;
         if (!w->needs[arg]) continue;
         const uint32_t which = vpps_ops[number].max_args == VPPS_MANY ? 0 : k;
-        uint32_t dx;
-        if (vpps_weighs(number) && k == 0) {
-            dx = weights_backward(w, y, d);
-        } else {
-            dx = run_backward(w, y, d, k, op->backward[which], op->backward_operands[which]);
-        }
+        uint32_t dx = vpps_weighs(number) && k == 0
+                          ? weights_backward(w, y, d)
+                          : run_backward(w, y, d, k, op->backward[which], op->backward_operands[which]);
+        if (vpps_spoils_zeros(op->backward[which])) dx = if_taken(w, dx);
         add_part(w, arg, for_axis(w, dx, arg), VPPS_NO_PARAM);
     }
 }
@@ -264,7 +272,7 @@ static void product_parts(work *w, uint32_t y, uint32_t d) {
     add_outer(w, c->values[y].bias, d, VPPS_NONE);
     for (uint32_t i = 0; w->ok && i < c->values[y].n_args; i++) {
         const vpps_cell_arg a = c->args[c->values[y].first_arg + i];
-        if (a.matrix != VPPS_NO_PARAM) add_outer(w, a.matrix, d, a.value);
+        if (trained(w, a.matrix)) add_outer(w, a.matrix, d, if_taken(w, a.value));
         add_part(w, a.value, d, a.matrix);
     }
 }
@@ -295,6 +303,7 @@ static void backward_of(work *w, uint32_t v) {
     uint32_t product, rest;
     collect(w, v, &product, &rest);
     if (!w->ok || (product == VPPS_NONE && rest == VPPS_NONE)) return;
+    if (product != VPPS_NONE) product = if_taken(w, product);
     const bool comes_in = value.kind <= VPPS_VALUE_LOOKUP;
     if (comes_in && c->needs.group > 1 && !asked) { /* the task that sums up the contributions adds the VPs' shares */
         contribute(w, &value, product);

@@ -48,6 +48,7 @@ vpps_status vpps_separate_eager(vpps_compiled_cell *c) {
         c->args = to.args;
         c->n_forward = c->n_values = to.n_values;
         c->n_args = to.n_args;
+        c->holds = map[c->holds];
         for (uint32_t k = 0; k < c->n_outputs; k++)
             if (c->outputs[k].value != VPPS_NONE) c->outputs[k].value = map[c->outputs[k].value];
     } else {

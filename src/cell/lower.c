@@ -244,6 +244,8 @@ vpps_status vpps_lower_cell(const vpps_cell_data *cell, bool drops, vpps_compile
         c->outputs[c->n_outputs++] =
             (vpps_cell_output){.value = of_node[cell->outputs[k]], .node = cell->outputs[k], .otherwise = otherwise};
     }
+    const uint32_t holds = cell->condition_node;
+    if (ok && cell->condition.there) c->holds = holds & VPPS_CELL_INPUT ? holds & ~VPPS_CELL_INPUT : of_node[holds];
     VPPS_FREE(of_node, args);
     c->n_forward = c->n_values;
     if (!ok) return give_up(out, VPPS_MEMORY, "out of memory");

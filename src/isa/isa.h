@@ -31,6 +31,12 @@ typedef struct vpps_instruction_row {
 
 extern const vpps_instruction_row vpps_instructions[VPPS_I_COUNT];
 
+/* Returns whether a backward instruction computes with its gradient, so that it may make NaN of 0, and does not only move or choose it. */
+static inline bool vpps_spoils_zeros(uint32_t opcode) {
+    const vpps_instruction_row *row = &vpps_instructions[opcode];
+    return (row->flops || row->form == VPPS_FORM_MATMUL) && opcode != VPPS_I_WHEN && opcode != VPPS_I_UNLESS;
+}
+
 /* The instructions that run an operation of ops.def, with operands in the letters of ops.def. */
 typedef struct vpps_op_instruction_row {
     uint8_t forward, backward[2]; /* vpps_opcode; backward: for the gradients of arguments 0 and 1 */

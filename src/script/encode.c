@@ -368,8 +368,11 @@ static void write_common_barrier(encoder *e, uint32_t slice, bool after) {
 
 /* Returns whether all factors of the gradients of the cell's parameters are computed when a level's main part is done. */
 static bool outers_by_level(const vpps_compiled_cell *c) {
-    for (uint32_t i = 0; i < c->n_outers; i++)
-        if (c->values[c->outers[i].dy].part != VPPS_PART_BACK_MAIN) return false;
+    for (uint32_t i = 0; i < c->n_outers; i++) {
+        const vpps_cell_outer *o = &c->outers[i];
+        if (c->values[o->dy].part != VPPS_PART_BACK_MAIN) return false;
+        if (o->x != VPPS_NONE && c->values[o->x].part > VPPS_PART_BACK_MAIN) return false;
+    }
     return c->n_outers > 0;
 }
 

@@ -234,21 +234,26 @@ TEST_EACH(every_machine_decides_alike, 0, GPU) {
 
 /* ---------------------------------------------------------------- gradients */
 
-/* One step of training on the loops' states, as loops or as the turns that they take. */
+/* One step of training on the loops' states, as loops or as the turns that they take. The last lane's state is infinite, and it takes no
+ * turn. */
 static void train(network *n, const float *turns) {
-    vpps_node losses[LANES];
+    vpps_node losses[LANES + 1];
+    float infinite[MOST_HIDDEN];
+    for (uint32_t k = 0; k < n->hidden; k++) infinite[k] = k % 2 ? INFINITY : -INFINITY;
     vpps_graph_clear(n->g);
-    for (uint32_t i = 0; i < LANES; i++) {
-        const lane l = make_lane(n, i);
+    for (uint32_t i = 0; i <= LANES; i++) {
+        lane l = make_lane(n, i);
+        const bool none = i == LANES;
+        if (none) l.first[GOES_ON] = vpps_zeros(n->g, 1, 1), l.first[STATE] = vpps_input(n->g, n->hidden, 1, infinite);
         const vpps_node pulls[] = {l.x, l.patience};
         vpps_vertex at = vpps_source(n->g, OUTPUTS, l.first);
         const vpps_application loop = application_of(n->turn, &at, pulls), turn = application_of(n->plain, &at, pulls);
         if (!turns) at = vpps_while(n->g, &loop, LIMIT, NULL);
-        for (uint32_t k = 0; turns && (float)k < turns[i]; k++) at = vpps_apply(n->g, &turn);
-        losses[i] =
-            vpps_add(n->g, vpps_dot(n->g, vpps_scattered(n->g, at, STATE), l.x), vpps_scattered(n->g, at, GOES_ON));
+        for (uint32_t k = 0; turns && !none && (float)k < turns[i]; k++) at = vpps_apply(n->g, &turn);
+        losses[i] = vpps_scattered(n->g, at, GOES_ON);
+        if (!none) losses[i] = vpps_add(n->g, losses[i], vpps_dot(n->g, vpps_scattered(n->g, at, STATE), l.x));
     }
-    train_batch(n->h, n->g, vpps_average(n->g, LANES, losses));
+    train_batch(n->h, n->g, vpps_average(n->g, LANES + 1, losses));
     TEST_OK(vpps_read_parameters(n->h));
 }
 

@@ -1,6 +1,7 @@
 /* test_infinity.c - values at the ends of the range. Where a value is chosen, what is not chosen takes no part in values and gradients,
  * whatever it is, infinite or NaN: on the graph, in a cell, by a condition and in a loop. And chains of constants. */
 #include "common/gpu_tests.h"
+#include "common/meaning.h"
 #include "common/training.h"
 #include "runtime/simt/fiber.h"
 
@@ -127,6 +128,105 @@ TEST_EACH(a_running_maximum_begins_at_minus_infinity, 0, SETTINGS) {
     TEST_OK(vpps_read_gradients(t.h));
     for (uint32_t lane = 0; lane < LANES; lane++) ck_assert_float_eq(values[lane], lane ? pairs[lane - 1] : least);
     for (uint32_t k = 0; k < PAIRS; k++) ck_assert_float_eq(gradient_of(&t, x)[k], k < TURNS);
+}
+
+/* ---------------------------------------------------------------- vertices that are not taken
+ *
+ * They run in training all the same, and every operation in them makes NaN of a gradient of 0: the operands are not finite. */
+
+typedef struct operands {
+    vpps_param w, b, W, E;
+} operands;
+
+/* The operation, of operands that are vectors of NUMBERS elements or lists of such vectors. */
+static vpps_node operation(vpps_graph *r, vpps_op op, const operands *p, vpps_node a, vpps_node b) {
+    const meaning_call *c = &meaning_calls[op];
+    const vpps_node scalar = vpps_slice(r, b, 0, 1), both[] = {a, b};
+    if (c->unary) return c->unary(r, a);
+    if (c->many) return c->many(r, 2, both);
+    if (op == VPPS_OP_MATMUL) return vpps_matmul(r, a, vpps_transpose(r, b));
+    if (c->binary) return c->binary(r, a, vpps_ops[op].shape == VPPS_SHAPE_SCALED ? scalar : b);
+    switch (op) {
+    case VPPS_OP_AFFINE: return vpps_affine2(r, p->b, p->W, a, p->W, b);
+    case VPPS_OP_MATRIX: return vpps_matmul(r, vpps_parameter(r, p->W), a);
+    case VPPS_OP_SCALE: return vpps_scale(r, a, INFINITY);
+    case VPPS_OP_ELU: return vpps_elu(r, a, 1);
+    case VPPS_OP_DROPOUT: return vpps_dropout(r, a, 0.5f);
+    case VPPS_OP_SLICE: return vpps_slice(r, a, 1, 2);
+    case VPPS_OP_RESHAPE: return vpps_reshape(r, a, 1, NUMBERS);
+    case VPPS_OP_SELECT_ROWS: return vpps_select_rows_at(r, a, b);
+    case VPPS_OP_RMS_NORM: return vpps_layer_norm(r, a, b, b, 1e-5f);
+    case VPPS_OP_WEIGHTED_SUM: return vpps_weighted_sum(r, vpps_slice(r, b, 0, 2), 2, both);
+    case VPPS_OP_CROSS_ENTROPY: return vpps_cross_entropy(r, a, 1);
+    case VPPS_OP_SMOOTH_LABEL: return vpps_cross_entropy_with(r, b, 1, a, 0.5f);
+    case VPPS_OP_HINGE: return vpps_hinge(r, a, 1, 1);
+    case VPPS_OP_LOOKUP: return vpps_lookup(r, p->E, 1);
+    case VPPS_OP_PARAMETER: return vpps_parameter(r, p->w);
+    default: ck_abort_msg("%s needs a call here", vpps_ops[op].name);
+    }
+}
+
+/* A cell with the operation of each kind of operand: pulled, a parameter, an entry of a table, members of a list, and the whole list. */
+static vpps_cell record_untaken(vpps_model *model, vpps_op op, const operands *p) {
+    vpps_graph *r = begin_cell(model, vpps_ops[op].name);
+    const vpps_node c = vpps_pull(r, 1, 1), x = vpps_pull(r, NUMBERS, 1), list = vpps_pull_list(r, NUMBERS, 1);
+    const vpps_node w = vpps_parameter(r, p->w), e = vpps_lookup(r, p->E, 1), scalars = vpps_slice(r, list, 0, 1);
+    vpps_node terms[] = {operation(r, op, p, x, w), operation(r, op, p, w, x), operation(r, op, p, e, x),
+                         operation(r, op, p, list, w), VPPS_NO_NODE};
+    enum { TERMS = VPPS_COUNT(terms) };
+    if (meaning_calls[op].list) terms[TERMS - 1] = meaning_calls[op].list(r, scalars);
+    if (op == VPPS_OP_WEIGHTED_SUM) terms[TERMS - 1] = vpps_weighted_sum_list(r, scalars, list);
+    if (op == VPPS_OP_CONCAT) terms[TERMS - 1] = vpps_concat_list(r, list, 3);
+    const uint32_t n = TERMS - (terms[TERMS - 1] == VPPS_NO_NODE);
+    for (uint32_t i = 0; i < n; i++) terms[i] = vpps_sum_elements(r, vpps_sum(r, 1, &terms[i]));
+    TEST_OK(vpps_condition(r, c));
+    TEST_OK(vpps_scatter_else(r, vpps_sum(r, n, terms), VPPS_NO_NODE));
+    return end_cell(r);
+}
+
+TEST_EACH(a_vertex_that_is_not_taken_has_no_gradients, 0, SETTINGS) {
+    vpps_options o = options_of(_i);
+    o.precision = (vpps_precision)(_i % (VPPS_PRECISION_BF16 + 1));
+    const bool simt = !strcmp(o.device, "simt"); /* three operations, each of which is compiled */
+    float values[NUMBERS * NUMBERS];
+    for (uint32_t i = 0; i < NUMBERS * NUMBERS; i++) values[i] = i % 7 == 3 ? 0 : numbers[(i + i / NUMBERS) % NUMBERS];
+    const vpps_init init = {.kind = VPPS_INIT_VALUES, .values = values};
+    AT_END(training_end) training t = training_of(1);
+    operands p;
+    vpps_param x;
+    TEST_OK(vpps_add_vector(t.model, &x, "x", NUMBERS, &init));
+    TEST_OK(vpps_add_vector(t.model, &p.w, "w", NUMBERS, &init));
+    TEST_OK(vpps_add_vector(t.model, &p.b, "b", NUMBERS, &init));
+    TEST_OK(vpps_add_matrix(t.model, &p.W, "W", NUMBERS, NUMBERS, &init));
+    TEST_OK(vpps_add_lookup(t.model, &p.E, "E", NUMBERS, NUMBERS, 1, &init));
+    vpps_cell cells[VPPS_OP_COUNT];
+    for (uint32_t op = 0; op < VPPS_OP_COUNT; op++) {
+        const bool has_gradient =
+            vpps_ops[op].op_class != VPPS_CLASS_DECIDED && op != VPPS_OP_INPUT && op != VPPS_OP_CONSTANT;
+        const bool compiles = !simt || op == VPPS_OP_AFFINE || op == VPPS_OP_DIV || op == VPPS_OP_WEIGHTED_SUM;
+        cells[op] = has_gradient && compiles ? record_untaken(t.model, (vpps_op)op, &p) : UINT32_MAX;
+    }
+    training_start(&t, &o);
+    for (uint32_t op = 0; op < VPPS_OP_COUNT; op++) {
+        if (cells[op] == UINT32_MAX) continue;
+        vpps_graph_clear(t.g);
+        const vpps_node at = vpps_parameter(t.g, x), pulls[] = {vpps_zeros(t.g, 1, 1), at}, members[] = {at, at};
+        const vpps_node *lists[] = {members};
+        const vpps_vertex v = vpps_apply(t.g, VPPS_APPLICATION(.cell = cells[op], .n_pulls = 2, .pulls = pulls,
+                                                               .n_pull_lists = 1, .pull_lists = lists, .n_members = 2));
+        TEST_OK(vpps_zero_gradients(t.h));
+        TEST_OK(vpps_backward(t.h, t.g, vpps_scattered(t.g, v, 0), NULL));
+        TEST_OK(vpps_read_gradients(t.h));
+        const vpps_param params[] = {x, p.w, p.b, p.W, p.E};
+        for (uint32_t k = 0; k < VPPS_COUNT(params); k++) {
+            vpps_gradient gradient = {.size = sizeof gradient};
+            TEST_OK(vpps_param_gradient(t.model, params[k], &gradient));
+            const uint32_t n = k == 3 ? NUMBERS * NUMBERS : NUMBERS;
+            for (uint32_t i = 0; i < n; i++)
+                ck_assert_msg(gradient.values[i] == 0, "%s: d / d %c[%u] is %g", vpps_ops[op].name, "xwbWE"[k], i,
+                              (double)gradient.values[i]);
+        }
+    }
 }
 
 /* ---------------------------------------------------------------- constants

@@ -195,15 +195,12 @@ uint32_t vpps_express_over_list(vpps_expressions *s, uint32_t x, uint32_t axis) 
     if (x == VPPS_NONE || s->failed || !axis) return x;
     const vpps_expression of = s->at[x];
     if (of.kind != VPPS_X_SUM) return vpps_express_of(s, VPPS_X_OVER_LIST, of.rows, of.cols, x, axis, 0);
-    vpps_term *terms = calloc(of.n + 1u, sizeof *terms);
-    if (!terms) return fail(s);
-    for (uint32_t i = 0; i < of.n; i++) {
+    vpps_term *terms = vpps_express_room(s, of.n);
+    for (uint32_t i = 0; terms && i < of.n; i++) {
         const vpps_term t = s->terms[of.first + i];
         terms[i] = (vpps_term){vpps_express_of(s, VPPS_X_OVER_LIST, of.rows, of.cols, t.x, axis, 0), t.mark};
     }
-    const uint32_t sum = vpps_express_sum(s, of.rows, of.cols, of.n, terms);
-    free(terms);
-    return sum;
+    return terms ? vpps_express_sum(s, of.rows, of.cols, of.n, terms) : VPPS_NONE;
 }
 
 uint32_t vpps_express_stack(vpps_expressions *s, uint32_t rows, uint32_t cols, uint32_t n, const vpps_term *terms) {
@@ -367,6 +364,18 @@ static uint32_t multiply(vpps_expressions *s, vpps_expression product, const vpp
     return negative ? vpps_express_sum(s, product.rows, product.cols, 1, &x) : x.x;
 }
 
+/* Returns a choice of operands[0], of a sum term by term. */
+static uint32_t choose(vpps_expressions *s, vpps_expression choice, const vpps_term *operands) {
+    const vpps_expression of = s->at[operands[0].x];
+    vpps_term *terms = of.kind == VPPS_X_SUM ? vpps_express_room(s, of.n) : NULL;
+    if (!terms) return intern(s, choice, operands);
+    for (uint32_t i = 0; i < of.n; i++) {
+        const vpps_term t = s->terms[of.first + i], both[] = {{t.x, 0}, operands[1]};
+        terms[i] = (vpps_term){intern(s, choice, both), t.mark};
+    }
+    return vpps_express_sum(s, choice.rows, choice.cols, of.n, terms);
+}
+
 uint32_t vpps_express_run(vpps_expressions *s, const vpps_run *run) {
     vpps_expression x = {.kind = VPPS_X_RUN,
                          .rows = run->rows,
@@ -401,6 +410,7 @@ uint32_t vpps_express_run(vpps_expressions *s, const vpps_run *run) {
         if (is_static(run, 0)) return linear(s, run, 1, 1);
         break;
     case VPPS_I_MUL: return multiply(s, x, run->operands);
+    case VPPS_I_WHEN: return choose(s, x, run->operands);
     default: break;
     }
     return intern(s, x, run->operands);

@@ -86,7 +86,7 @@ typedef struct vpps_run {
 void vpps_expressions_clear(vpps_expressions *s);
 void vpps_expressions_free(vpps_expressions *s);
 
-/* Returns room for n terms, valid until the next call; NULL: out of memory. */
+/* Returns room for n terms, valid until the next call, vpps_express_over_list, or WHEN by vpps_express_run; NULL: out of memory. */
 vpps_term *vpps_express_room(vpps_expressions *s, uint32_t n);
 
 /* Return the number of an expression without terms, and of an expression with one term. */

@@ -39,6 +39,7 @@ static bool open_function(vpps_function *f, const vpps_graph *g, const vpps_para
     f->g = g;
     f->matrices = matrices;
     f->n_nodes = n_nodes;
+    f->holds = VPPS_NONE;
     f->nodes = calloc(n, sizeof *f->nodes);
     f->args = calloc(n_args + 1u, sizeof *f->args);
     f->value = calloc(n, sizeof *f->value);
@@ -82,6 +83,7 @@ bool vpps_function_of_cell(vpps_function *f, const vpps_graph *g, const vpps_cel
     if (cell->n_inputs > VPPS_CELL_MOST || !open_function(f, g, cell->matrices, cell->n_nodes, cell->n_args))
         return false;
     f->n_inputs = cell->n_inputs;
+    if (cell->condition.there) f->holds = cell->condition_node;
     for (uint32_t i = 0; i < cell->n_inputs; i++) {
         const vpps_cell_input *in = &cell->inputs[i];
         f->inputs[i] = (vpps_function_input){in->rows, in->cols, in->axis};
@@ -256,6 +258,15 @@ typedef struct derivative {
     uint32_t d; /* the node's gradient */
 } derivative;
 
+/* Returns x where the cell's condition holds, and 0 elsewhere. */
+static uint32_t if_taken(const derivative *d, uint32_t x) {
+    if (d->f->holds == VPPS_NONE || x == VPPS_NONE || d->s->failed) return x;
+    const vpps_expression *of = &d->s->at[x];
+    vpps_term both[] = {{x, 0}, {value_of(d->f, d->f->holds), 0}};
+    return vpps_express_run(
+        d->s, &(vpps_run){.opcode = VPPS_I_WHEN, .rows = of->rows, .cols = of->cols, .operands = both, .n = 2});
+}
+
 /* Adds a part to the gradient of an argument; parts of a list's members are summed if the argument has one value for the vertex. */
 static void add_gradient(const derivative *d, uint32_t arg, uint32_t part) {
     vpps_function *f = d->f;
@@ -302,26 +313,21 @@ static uint32_t run_part(const derivative *d, uint32_t k) {
         }
         run.n++;
     }
-    return vpps_express_run(d->s, &run);
+    const uint32_t part = vpps_express_run(d->s, &run);
+    return vpps_spoils_zeros(run.opcode) ? if_taken(d, part) : part;
 }
 
 /* Returns the gradients of a weighted sum's weights, element by element. */
 static uint32_t weights_part(const derivative *d) {
     /* for a list of weights: the one list of values */
     const uint32_t n = d->node->n - 1, *args = d->f->args + d->node->first;
-    vpps_term *dots = malloc((n + 1u) * sizeof *dots);
-    if (!dots) {
-        d->s->failed = true;
-        return VPPS_NONE;
-    }
-    for (uint32_t i = 0; i < n; i++) {
+    vpps_term *dots = vpps_express_room(d->s, n);
+    for (uint32_t i = 0; dots && i < n; i++) {
         vpps_term both[] = {{d->d, 0}, {value_of(d->f, args[1 + i]), 0}};
         const vpps_run dot = {.opcode = VPPS_I_DOT, .rows = 1, .cols = 1, .operands = both, .n = 2};
         dots[i] = (vpps_term){vpps_express_run(d->s, &dot), 0};
     }
-    const uint32_t x = vpps_express_stack(d->s, n, 1, n, dots);
-    free(dots);
-    return x;
+    return dots ? if_taken(d, vpps_express_stack(d->s, n, 1, n, dots)) : VPPS_NONE;
 }
 
 static void differentiate_parts(const derivative *d) {
@@ -352,11 +358,12 @@ static void differentiate_affine(const derivative *d) {
         const uint32_t arg = d->f->args[d->node->first + i];
         const vpps_param matrix = d->f->matrices[s->first_matrix + i];
         const uint32_t axis = axis_of(d->f, arg), dy = axis ? d->d : over; /* one product for all members */
-        if (is_trained(d->f, matrix)) vpps_owe_matrix(d->owed, matrix, value_of(d->f, arg), axis, dy);
+        if (is_trained(d->f, matrix)) vpps_owe_matrix(d->owed, matrix, if_taken(d, value_of(d->f, arg)), axis, dy);
         uint32_t rows, cols;
         shape_of(d->f, arg, &rows, &cols);
         uint32_t *to = arg & VPPS_CELL_INPUT ? &d->f->input_gradient[arg & ~VPPS_CELL_INPUT] : &d->f->gradient[arg];
-        *to = vpps_express_add(d->s, *to, vpps_express_of(d->s, VPPS_X_PRODUCT_T, rows, cols, dy, matrix, 0));
+        const uint32_t part = vpps_express_of(d->s, VPPS_X_PRODUCT_T, rows, cols, dy, matrix, 0);
+        *to = vpps_express_add(d->s, *to, if_taken(d, part));
     }
 }
 

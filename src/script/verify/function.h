@@ -22,6 +22,7 @@ typedef struct vpps_function {
     bool drops, fixed;          /* dropout is on; no parameter is trained */
     vpps_function_input inputs[VPPS_CELL_MOST];
     uint32_t n_inputs, n_nodes;
+    uint32_t holds; /* the argument that is greater than 0 where the cell's condition holds; VPPS_NONE: there is none */
     vpps_function_node *nodes;
     uint32_t *args;     /* numbers of nodes, or VPPS_CELL_INPUT | input */
     uint32_t *value;    /* for each node: the number of its expression (expression.h) */

@@ -117,14 +117,12 @@ static bool is_when(const vpps_proof *p, uint32_t x, uint32_t condition) {
 
 /* Returns whether output x, where the condition does not hold, is zero, or `unless` if there is one. */
 static bool is_otherwise(const vpps_proof *p, uint32_t x, uint32_t condition, uint32_t unless) {
-    if (unless == VPPS_NONE) return is_when(p, x, condition);
     const vpps_expression *e = &p->s->at[x];
-    bool found = false;
-    if (e->kind != VPPS_X_SUM) return false;
-    for (uint32_t i = 0; i < e->n; i++) {
-        const vpps_term t = p->s->terms[e->first + i];
-        if (vpps_bits_float(t.mark) != 1) return false;
-        if (!found && t.x == unless) {
+    const bool sum = e->kind == VPPS_X_SUM;
+    bool found = unless == VPPS_NONE;
+    for (uint32_t i = 0; i < (sum ? e->n : 1); i++) {
+        const vpps_term t = sum ? p->s->terms[e->first + i] : vpps_plus(x);
+        if (!found && t.x == unless && vpps_bits_float(t.mark) == 1) {
             found = true;
         } else if (!is_when(p, t.x, condition)) {
             return false;
