@@ -40,14 +40,11 @@ typedef struct vpps_c_cell {
     vpps_segments s;
     FILE *out;
     uint32_t segment;
-    bool many;    /* there is a function of many vertices; else one of a vertex alone */
-    bool *pushes; /* for each pushed value: whether the function returns it */
+    bool many;        /* there is a function of many vertices; else one of a vertex alone */
+    uint32_t *places; /* of each scattered and pushed value in `out` or `pushed`; VPPS_NONE: it is not returned */
     uint32_t out_words, push_words;
-    uint64_t inputs, indices; /* sets: those that are read */
+    char *body; /* the function's text after the checks of its arguments, which tells what it reads */
 } vpps_c_cell;
-
-/* Where pushed value k begins. */
-uint32_t vpps_c_push_at(const vpps_c_cell *x, uint32_t k);
 
 /* A piece of the text. Names have a limited length, and so has every expression that is made of them. */
 typedef struct vpps_c_text {
@@ -60,8 +57,8 @@ vpps_c_text vpps_c_input(const vpps_c_cell *x, uint32_t input, const char *eleme
 /* Of a value, wherever it is: of the current member m, if it has an axis. */
 vpps_c_text vpps_c_element(const vpps_c_cell *x, uint32_t v, const char *element);
 
-/* Element e of what the vertex gives, "out" or "pushed", from `first` on: "out[256 + e]". */
-vpps_c_text vpps_c_given(const char *to, uint32_t first);
+/* Element e of scattered or pushed value k: "out[256 + e]". */
+vpps_c_text vpps_c_given(const vpps_c_cell *x, uint32_t k);
 
 /* "w_U", with its scales where it has some, and notes that it is used. */
 vpps_c_text vpps_c_weights(const vpps_c_writer *w, vpps_param p);

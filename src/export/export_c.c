@@ -35,12 +35,12 @@ vpps_c_text vpps_c_weights(const vpps_c_writer *w, vpps_param p) {
 
 /* ---------------------------------------------------------------- what is exported */
 
-/* A loss is a scalar that depends on a label, an index that is none of an entry. */
-static vpps_status find_pushes(vpps_c_cell *x) {
+/* Places what the cell gives, but for losses: scalars that depend on a label, an index that is none of an entry. */
+static vpps_status place_values(vpps_c_cell *x) {
     const vpps_cell_data *d = x->cell;
     bool *labelled = calloc(d->n_nodes + 1u, sizeof *labelled);
-    x->pushes = calloc(d->n_pushed + 1u, sizeof *x->pushes);
-    if (!labelled || !x->pushes) {
+    x->places = calloc(d->n_scattered + d->n_pushed + 1u, sizeof *x->places);
+    if (!labelled || !x->places) {
         free(labelled);
         return vpps_fail(VPPS_MEMORY, "cell %s: out of memory", d->name);
     }
@@ -52,10 +52,17 @@ static vpps_status find_pushes(vpps_c_cell *x) {
             labelled[t] |= !(a & VPPS_CELL_INPUT) && labelled[a];
         }
     }
-    for (uint32_t k = 0; k < d->n_pushed; k++) {
-        const vpps_cell_offer *offer = &d->offers[d->n_scattered + k];
-        const bool loss = !(d->pushed[k] & VPPS_CELL_INPUT) && offer->rows * offer->cols == 1 && labelled[d->pushed[k]];
-        x->pushes[k] = x->w->options->losses || !loss;
+    for (uint32_t k = 0; k < d->n_scattered + d->n_pushed; k++) {
+        const uint32_t words = d->offers[k].rows * d->offers[k].cols;
+        if (k < d->n_scattered) {
+            x->places[k] = x->w->output_at[k];
+            x->out_words = vpps_max_u32(x->out_words, x->places[k] + words);
+            continue;
+        }
+        const uint32_t node = d->pushed[k - d->n_scattered];
+        const bool loss = !(node & VPPS_CELL_INPUT) && words == 1 && labelled[node];
+        x->places[k] = loss && !x->w->options->losses ? VPPS_NONE : x->push_words;
+        if (x->places[k] != VPPS_NONE) x->push_words += words;
     }
     free(labelled);
     return VPPS_OK;
@@ -67,15 +74,14 @@ static vpps_status compile(vpps_c_cell *x) {
     vpps_cell_needs needs = {.group = 1, .rows = {.unit = 1, .least = UINT32_MAX, .split_elems = UINT32_MAX}};
     for (uint32_t k = 0; k < d->n_scattered + d->n_pushed; k++) {
         const uint32_t output = d->offers[k].output;
-        if (!(output & VPPS_CELL_INPUT) && (k < d->n_scattered || x->pushes[k - d->n_scattered]))
-            needs.read_out |= UINT64_C(1) << output;
+        if (!(output & VPPS_CELL_INPUT) && x->places[k] != VPPS_NONE) needs.read_out |= UINT64_C(1) << output;
     }
     VPPS_TRY(vpps_lower_cell(d, false, &x->c));
     return vpps_compile_cell(x->w->model, x->c, &needs);
 }
 
 static vpps_status write_cell(vpps_c_cell *x, FILE *declarations) {
-    VPPS_TRY(find_pushes(x));
+    VPPS_TRY(place_values(x));
     VPPS_TRY(compile(x));
     return vpps_c_write_cell(x, declarations);
 }
@@ -190,7 +196,7 @@ static vpps_status write_cells(vpps_c_writer *w, FILE *functions, FILE *declarat
         status = write_cell(&x, declarations);
         vpps_segments_free(&x.s);
         vpps_compiled_cell_free(x.c);
-        free(x.pushes);
+        VPPS_FREE(x.places, x.body);
     }
     free(names);
     return status;

@@ -14,15 +14,6 @@ void vpps_c_comment(FILE *out, const char *name) {
     }
 }
 
-uint32_t vpps_c_push_at(const vpps_c_cell *x, uint32_t k) {
-    uint32_t at = 0;
-    for (uint32_t i = 0; i < k; i++) {
-        const vpps_cell_offer *offer = &x->cell->offers[x->cell->n_scattered + i];
-        if (x->pushes[i]) at += offer->rows * offer->cols;
-    }
-    return at;
-}
-
 /* ---------------------------------------------------------------- elements */
 
 text vpps_c_say(const char *format, ...) {
@@ -34,14 +25,25 @@ text vpps_c_say(const char *format, ...) {
     return t;
 }
 
-text vpps_c_input(const vpps_c_cell *x, uint32_t input, const char *element) {
+/* The argument that has an input. */
+static text argument_of(const vpps_c_cell *x, uint32_t input) {
     const vpps_cell_input *in = &x->cell->inputs[input];
     const char *name = in->axis ? (in->pulled ? "pulls" : "list") : in->pulled ? "pull" : "child";
+    return vpps_c_say("%s%u", name, in->axis && !in->pulled ? in->axis - 1u : in->child);
+}
+
+text vpps_c_input(const vpps_c_cell *x, uint32_t input, const char *element) {
+    const vpps_cell_input *in = &x->cell->inputs[input];
+    const text name = argument_of(x, input);
     const char *member = in->axis ? "[m]" : "";
-    const uint32_t number = in->axis && !in->pulled ? in->axis - 1u : in->child;
     const uint32_t at = in->pulled ? 0 : x->w->output_at[in->output];
-    return at ? vpps_c_say("%s%u%s[%u + %s]", name, number, member, at, element)
-              : vpps_c_say("%s%u%s[%s]", name, number, member, element);
+    return at ? vpps_c_say("%s%s[%u + %s]", name.at, member, at, element)
+              : vpps_c_say("%s%s[%s]", name.at, member, element);
+}
+
+text vpps_c_given(const vpps_c_cell *x, uint32_t k) {
+    const char *to = k < x->cell->n_scattered ? "out" : "pushed";
+    return x->places[k] ? vpps_c_say("%s[%u + e]", to, x->places[k]) : vpps_c_say("%s[e]", to);
 }
 
 text vpps_c_element(const vpps_c_cell *x, uint32_t v, const char *element) {
@@ -62,45 +64,6 @@ text vpps_c_element(const vpps_c_cell *x, uint32_t v, const char *element) {
 
 /* ---------------------------------------------------------------- what the function takes */
 
-/* Notes which inputs and indices are read. */
-static void find_reads(vpps_c_cell *x) {
-    const vpps_compiled_cell *c = x->c;
-    const vpps_cell_data *d = x->cell;
-    for (uint32_t v = 0; v < c->n_values; v++) {
-        const vpps_cell_value *y = &c->values[v];
-        const vpps_cell_number *numbers[] = {&y->run.f, &y->run.u};
-        for (uint32_t i = 0; i < y->n_args; i++) {
-            const vpps_cell_value *a = &c->values[c->args[y->first_arg + i].value];
-            if (a->kind == VPPS_VALUE_INPUT) x->inputs |= UINT64_C(1) << a->input;
-        }
-        for (int i = 0; i < 2 && y->kind == VPPS_VALUE_RUN; i++)
-            if (numbers[i]->kind == VPPS_NUMBER_WORD) x->indices |= UINT64_C(1) << c->words[numbers[i]->word].value;
-        if (y->kind == VPPS_VALUE_LOOKUP && c->lookups[y->lookup].kind == VPPS_WORD_INDEX)
-            x->indices |= UINT64_C(1) << c->lookups[y->lookup].value;
-    }
-    for (uint32_t k = 0; k < d->n_scattered + d->n_pushed; k++) {
-        const uint32_t output = d->offers[k].output;
-        if (k >= d->n_scattered && !x->pushes[k - d->n_scattered]) continue;
-        if (output & VPPS_CELL_INPUT) {
-            x->inputs |= UINT64_C(1) << (output & ~VPPS_CELL_INPUT);
-        } else {
-            const vpps_cell_value *y = &c->values[c->outputs[output].value];
-            if (y->kind == VPPS_VALUE_INPUT) x->inputs |= UINT64_C(1) << y->input;
-        }
-    }
-    if (d->condition.there) x->inputs |= UINT64_C(1) << d->condition.input;
-}
-
-/* Is an input of this kind and number read? */
-static bool reads(const vpps_c_cell *x, bool pulled, uint32_t axis, uint32_t number) {
-    for (uint32_t i = 0; i < x->cell->n_inputs; i++) {
-        const vpps_cell_input *in = &x->cell->inputs[i];
-        const bool same = in->pulled == pulled && (pulled ? !in->axis == !axis : in->axis == axis);
-        if ((x->inputs >> i & 1) && same && ((axis && !pulled) || in->child == number)) return true;
-    }
-    return false;
-}
-
 /* How a parameter is written: of the function of a vertex, and as that is defined by the other one, which takes many; in a call of it; and
  * what it is for vertex r. */
 typedef enum parameter_form { ONE, DEFINED, MANY, CALL, VERTEX } parameter_form;
@@ -108,7 +71,7 @@ typedef enum parameter_form { ONE, DEFINED, MANY, CALL, VERTEX } parameter_form;
 typedef struct parameter_list {
     FILE *out;
     parameter_form form;
-    const char *between, *block; /* block: where the names stand that VERTEX is about */
+    const char *between, *in; /* in: the text whose names are those of the parameters */
 } parameter_list;
 
 /* Does a name stand in a text? */
@@ -126,9 +89,10 @@ static bool names(const char *in, const char *name) {
 /* One vertex has `type` for it, a pointer or a number. */
 static void put_parameter(parameter_list *p, const char *type, text name) {
     const bool pointer = strchr(type, '*') != NULL;
-    const char *exclusive = pointer && p->form != DEFINED ? "restrict " : "";
+    const char *exclusive = pointer && !strstr(type, "*const") && p->form != DEFINED ? "restrict " : "";
+    if (!names(p->in, name.at)) return;
     if (p->form == VERTEX) {
-        if (names(p->block, name.at)) fprintf(p->out, "%s%s%s = %s_of[r];\n", type, exclusive, name.at, name.at);
+        fprintf(p->out, "%s%s%s = %s_of[r];\n", type, exclusive, name.at, name.at);
         return;
     }
     fputs(p->between, p->out);
@@ -141,28 +105,24 @@ static void put_parameter(parameter_list *p, const char *type, text name) {
         fprintf(p->out, "%s%s%s", type, exclusive, name.at);
 }
 
-static void put_parameters(const vpps_c_cell *x, FILE *out, parameter_form form, const char *block) {
+static void put_parameters(const vpps_c_cell *x, FILE *out, parameter_form form, const char *in) {
     const vpps_cell_data *d = x->cell;
-    parameter_list p = {out, form, "", block};
+    parameter_list p = {out, form, "", in};
 #define ALONE(...) (fputs(p.between, out), fprintf(out, __VA_ARGS__), p.between = ", ")
     if (x->w->options->weights && form != VERTEX) ALONE(form == CALL ? "weights" : "const void *weights");
     if (form == MANY || form == CALL) ALONE(form == CALL ? "1" : "size_t n");
-    for (uint32_t i = 0; i < d->min_children; i++)
-        if (reads(x, false, 0, i)) put_parameter(&p, "const float *", vpps_c_say("child%u", i));
+    for (uint32_t i = 0; i < d->min_children; i++) put_parameter(&p, "const float *", vpps_c_say("child%u", i));
     for (uint32_t l = 0; l < d->n_lists; l++) {
-        if (reads(x, false, l + 1, 0)) ALONE("const float *const *list%u", l);
+        put_parameter(&p, "const float *const *", vpps_c_say("list%u", l));
         ALONE("size_t n%u", l);
     }
-    for (uint32_t i = 0; i < d->n_pulls; i++)
-        if (reads(x, true, 0, i)) put_parameter(&p, "const float *", vpps_c_say("pull%u", i));
-    for (uint32_t i = 0; i < d->n_pull_lists; i++)
-        if (reads(x, true, 1, i)) ALONE("const float *const *pulls%u", i);
-    for (uint32_t i = 0; i < d->n_indices && i < 64; i++)
-        if (x->indices >> i & 1) put_parameter(&p, "uint32_t ", vpps_c_say("index%u", i));
+    for (uint32_t i = 0; i < d->n_pulls; i++) put_parameter(&p, "const float *", vpps_c_say("pull%u", i));
+    for (uint32_t i = 0; i < d->n_pull_lists; i++) put_parameter(&p, "const float *const *", vpps_c_say("pulls%u", i));
+    for (uint32_t i = 0; i < d->n_indices; i++) put_parameter(&p, "uint32_t ", vpps_c_say("index%u", i));
     for (uint32_t l = 1; l <= d->n_lists; l++)
         if (x->s.floats[l]) ALONE("float *restrict scratch%u", l - 1);
-    if (x->out_words) put_parameter(&p, "float *", vpps_c_say("out"));
-    if (x->push_words) put_parameter(&p, "float *", vpps_c_say("pushed"));
+    put_parameter(&p, "float *", vpps_c_say("out"));
+    put_parameter(&p, "float *", vpps_c_say("pushed"));
 #undef ALONE
 }
 
@@ -214,8 +174,8 @@ static void put_constants(const vpps_c_cell *x, FILE *out) {
     for (uint32_t k = 0; k < d->n_scattered; k++)
         put_shape(x, out, "OUT", k, x->w->output_at[k], d->offers[k].rows, d->offers[k].cols);
     for (uint32_t k = 0; k < d->n_pushed; k++) {
-        const vpps_cell_offer *offer = &d->offers[d->n_scattered + k];
-        if (x->pushes[k]) put_shape(x, out, "PUSH", k, vpps_c_push_at(x, k), offer->rows, offer->cols);
+        const uint32_t i = d->n_scattered + k;
+        if (x->places[i] != VPPS_NONE) put_shape(x, out, "PUSH", k, x->places[i], d->offers[i].rows, d->offers[i].cols);
     }
     for (uint32_t l = 1; l <= d->n_lists; l++)
         if (x->s.floats[l])
@@ -236,7 +196,8 @@ static vpps_status put_equations(const vpps_c_cell *x) {
     for (uint32_t i = 0; i < x->c->n_values; i++) {
         const vpps_cell_value *v = &x->c->values[i];
         const bool input = v->kind == VPPS_VALUE_INPUT;
-        if (input ? !(x->inputs >> v->input & 1) : !vpps_is_made(v) || v->kind == VPPS_VALUE_POSITIONS) continue;
+        if (input ? !names(x->body, argument_of(x, v->input).at) : !vpps_is_made(v) || v->kind == VPPS_VALUE_POSITIONS)
+            continue;
         char *name = vpps_value_name(model, x->c, i);
         char *value = input ? vpps_input_text(x->c, v->input) : vpps_value_text(model, x->c, i);
         const bool ok = name && value;
@@ -256,8 +217,8 @@ static vpps_status put_equations(const vpps_c_cell *x) {
 /* Refuses indices and numbers of members that the cell cannot take. */
 static void put_checks(const vpps_c_cell *x) {
     const vpps_cell_data *d = x->cell;
-    for (uint32_t i = 0; i < d->n_indices && i < 64; i++) {
-        if (!(x->indices >> i & 1) || d->index_limits[i] == UINT32_MAX) continue;
+    for (uint32_t i = 0; i < d->n_indices; i++) {
+        if (d->index_limits[i] == UINT32_MAX || !names(x->body, vpps_c_say("index%u", i).at)) continue;
         if (x->many) fputs("for (size_t r = 0; r < n; r++)\n", x->out);
         fprintf(x->out, "if (index%u%s >= %uu) return %s_INDEX;\n", i, x->many ? "_of[r]" : "", d->index_limits[i],
                 x->w->upper);
@@ -271,12 +232,10 @@ static void put_checks(const vpps_c_cell *x) {
     }
 }
 
-text vpps_c_given(const char *to, uint32_t first) {
-    return first ? vpps_c_say("%s[%u + e]", to, first) : vpps_c_say("%s[e]", to);
-}
-
-static void put_copy(const vpps_c_cell *x, const char *to, uint32_t first, uint32_t words, text from) {
-    fprintf(x->out, "for (size_t e = 0; e < %u; e++) %s = %s;\n", words, vpps_c_given(to, first).at, from.at);
+static void put_copy(const vpps_c_cell *x, uint32_t k, text from) {
+    const vpps_cell_offer *offer = &x->cell->offers[k];
+    fprintf(x->out, "for (size_t e = 0; e < %u; e++) %s = %s;\n", offer->rows * offer->cols, vpps_c_given(x, k).at,
+            from.at);
 }
 
 /* Where the condition does not hold, the vertex hands on what it was given. */
@@ -291,7 +250,7 @@ static void put_condition(const vpps_c_cell *x) {
     for (uint32_t k = 0; k < d->n_scattered; k++) {
         text from = {"0.0f"};
         if (d->otherwise[k] != VPPS_NO_NODE) from = vpps_c_input(x, d->otherwise[k], "e");
-        put_copy(x, "out", x->w->output_at[k], d->offers[k].rows * d->offers[k].cols, from);
+        put_copy(x, k, from);
     }
     fprintf(x->out, "return %s_OK;\n}\n", x->w->upper);
 }
@@ -301,29 +260,33 @@ static void put_handed_on(vpps_c_cell *x) {
     const vpps_cell_data *d = x->cell;
     x->segment = x->s.n;
     for (uint32_t k = 0; k < d->n_scattered + d->n_pushed; k++) {
-        const vpps_cell_offer *offer = &d->offers[k];
-        const bool scattered = k < d->n_scattered;
-        if (!scattered && !x->pushes[k - d->n_scattered]) continue;
-        const uint32_t at = scattered ? x->w->output_at[k] : vpps_c_push_at(x, k - d->n_scattered);
-        const uint32_t v =
-            offer->output & VPPS_CELL_INPUT ? offer->output & ~VPPS_CELL_INPUT : x->c->outputs[offer->output].value;
-        if (!vpps_is_made(&x->c->values[v]))
-            put_copy(x, scattered ? "out" : "pushed", at, offer->rows * offer->cols, vpps_c_element(x, v, "e"));
+        const uint32_t output = d->offers[k].output;
+        const bool input = output & VPPS_CELL_INPUT;
+        const uint32_t v = input ? output & ~VPPS_CELL_INPUT : x->c->outputs[output].value;
+        if (x->places[k] != VPPS_NONE && !vpps_is_made(&x->c->values[v])) put_copy(x, k, vpps_c_element(x, v, "e"));
     }
+}
+
+/* The loops, for each vertex. */
+static vpps_status put_loops(vpps_c_cell *x) {
+    vpps_c_block b;
+    put_condition(x);
+    VPPS_TRY(vpps_c_write_stage(x));
+    VPPS_TRY(vpps_c_begin_vertices(x, &b));
+    put_handed_on(x);
+    return vpps_c_end_vertices(x, &b);
 }
 
 static void put_function(const vpps_c_cell *x, FILE *out, parameter_form form, const char *end) {
     fprintf(out, "int %s_%s%s(", x->w->prefix, x->name, form == MANY ? "_many" : "");
-    put_parameters(x, out, form, NULL);
+    put_parameters(x, out, form, x->body);
     fputs(end, out);
 }
 
 /* The function of many vertices, and that of one, which calls it; or the latter alone. */
-static vpps_status put_body(vpps_c_cell *x) {
-    vpps_c_block b;
+static void put_functions(const vpps_c_cell *x) {
     put_function(x, x->out, x->many ? MANY : ONE, ") {\n");
     put_checks(x);
-    put_condition(x);
     if (x->s.floats[0]) fprintf(x->out, "float slots%s[%u];\n", x->many ? "[TOGETHER]" : "", x->s.floats[0]);
     if (x->many)
         fputs("for (size_t first = 0; first < n; first += TOGETHER) {\n"
@@ -331,41 +294,33 @@ static vpps_status put_body(vpps_c_cell *x) {
               x->out);
     else
         put_slots(x, x->out, NULL);
-    VPPS_TRY(vpps_c_write_stage(x));
-    VPPS_TRY(vpps_c_begin_vertices(x, &b));
-    put_handed_on(x);
-    VPPS_TRY(vpps_c_end_vertices(x, &b));
-    fprintf(x->out, "%sreturn %s_OK;\n}\n", x->many ? "}\n" : "", x->w->upper);
-    if (!x->many) return VPPS_OK;
+    fprintf(x->out, "%s%sreturn %s_OK;\n}\n", x->body, x->many ? "}\n" : "", x->w->upper);
+    if (!x->many) return;
     put_function(x, x->out, DEFINED, ") {\n");
     fprintf(x->out, "return %s_%s_many(", x->w->prefix, x->name);
-    put_parameters(x, x->out, CALL, NULL);
+    put_parameters(x, x->out, CALL, x->body);
     fputs(");\n}\n", x->out);
-    return VPPS_OK;
-}
-
-/* The words of what the vertex gives. */
-static void count_words(vpps_c_cell *x) {
-    const vpps_cell_data *d = x->cell;
-    for (uint32_t k = 0; k < d->n_scattered; k++)
-        x->out_words = vpps_max_u32(x->out_words, x->w->output_at[k] + d->offers[k].rows * d->offers[k].cols);
-    x->push_words = vpps_c_push_at(x, d->n_pushed);
 }
 
 vpps_status vpps_c_write_cell(vpps_c_cell *x, FILE *declarations) {
     const vpps_cell_data *d = x->cell;
-    vpps_status status = VPPS_OK;
-    if (x->c->n_stages) status = vpps_segments_make(&x->s, x->c, 0);
+    FILE *out = x->out;
+    size_t bytes;
+    if (x->c->n_stages) VPPS_TRY(vpps_segments_make(&x->s, x->c, 0));
     x->s.c = x->c;
-    count_words(x);
-    find_reads(x);
-    VPPS_TRY(status);
     if (!x->out_words && !x->push_words) return VPPS_OK; /* it gave losses alone */
     x->many = !d->n_lists && !d->condition.there;
+    x->out = open_memstream(&x->body, &bytes);
+    vpps_status status = x->out ? put_loops(x) : VPPS_OK;
+    if ((!x->out || fclose(x->out) != 0) && status == VPPS_OK)
+        status = vpps_fail(VPPS_MEMORY, "cell %s: out of memory for its text", x->c->name);
+    x->out = out;
+    VPPS_TRY(status);
     put_constants(x, declarations);
     put_function(x, declarations, ONE, ");\n");
     if (x->many) put_function(x, declarations, MANY, ");\n");
     fputc('\n', declarations);
     VPPS_TRY(put_equations(x));
-    return put_body(x);
+    put_functions(x);
+    return VPPS_OK;
 }

@@ -286,12 +286,9 @@ static void end_members(cell *x, uint32_t axis) {
 static void put_outputs(cell *x, uint32_t v, const char *value) {
     const vpps_cell_data *d = x->cell;
     for (uint32_t k = 0; k < d->n_scattered + d->n_pushed; k++) {
-        const uint32_t output = d->offers[k].output, push = k - d->n_scattered;
-        const bool scattered = k < d->n_scattered;
-        if (output & VPPS_CELL_INPUT || x->c->outputs[output].value != v || (!scattered && !x->pushes[push])) continue;
-        const text to =
-            scattered ? vpps_c_given("out", x->w->output_at[k]) : vpps_c_given("pushed", vpps_c_push_at(x, push));
-        fprintf(x->out, "%s = %s;\n", to.at, value);
+        const uint32_t output = d->offers[k].output;
+        if (x->places[k] == VPPS_NONE || output & VPPS_CELL_INPUT || x->c->outputs[output].value != v) continue;
+        fprintf(x->out, "%s = %s;\n", vpps_c_given(x, k).at, value);
     }
 }
 
@@ -350,33 +347,25 @@ static text tensor_at(cell *x, const vpps_program_step *s, const vpps_operand *o
 
 /* What stands for the names of an instruction of `length` elements: at element k. */
 static size_t bind_whole(cell *x, const vpps_program_step *s, const char *length, text *names, binding *b) {
-    const formula_row *row = &formulas[s->run.of.opcode];
+    static const char *const own[][2] = {{"expf", "exp_of"},
+                                         {"logf", "log_of"},
+                                         {"__uint_as_float", "float_of_bits"},
+                                         {"u.here", "(k == label)"},
+                                         {"u.value", "picked"}};
     const char *letters = vpps_instructions[s->run.of.opcode].operands;
     size_t n = 0;
-    b[n++] = (binding){"t.head", vpps_c_say("head")};
-    b[n++] = (binding){"t.sum", vpps_c_say("sum")};
-    b[n++] = (binding){"t.length", vpps_c_say("%s", length)};
-    b[n++] = (binding){"expf", vpps_c_say("exp_of")};
-    b[n++] = (binding){"logf", vpps_c_say("log_of")};
-    b[n++] = (binding){"__uint_as_float", vpps_c_say("float_of_bits")};
-    b[n++] = (binding){"vpps_inverse_norm", vpps_c_say("inverse_norm")};
-    b[n++] = (binding){"u.here", vpps_c_say("(k == label)")};
-    b[n++] = (binding){"u.value", vpps_c_say("picked")};
+    for (; n < VPPS_COUNT(own); n++) b[n] = (binding){own[n][0], vpps_c_say("%s", own[n][1])};
     for (uint32_t i = 0, o = 0; letters[i]; i++) {
-        names[i] = argument_name(row->arguments, i);
+        if (letters[i] == 'u') continue;
+        names[i] = argument_name(formulas[s->run.of.opcode].arguments, i);
         b[n].name = names[i].at;
-        if (letters[i] == 't') {
-            b[n].value = tensor_at(x, s, operand(x, s, o++), length);
-        } else if (letters[i] == 's') {
-            const vpps_operand *scalar = operand(x, s, o++);
-            b[n].value =
-                at(x, scalar, scalar->access == VPPS_ACCESS_COLUMN ? "c" : vpps_c_say("%u", scalar->element).at);
-        } else if (letters[i] == 'f') {
-            b[n].value = number_f(s);
-        } else {
+        if (letters[i] == 'f') {
+            b[n++].value = number_f(s);
             continue;
         }
-        n++;
+        const vpps_operand *at_k = operand(x, s, o++);
+        const text scalar = vpps_c_say(at_k->access == VPPS_ACCESS_COLUMN ? "c" : "%u", at_k->element);
+        b[n++].value = letters[i] == 't' ? tensor_at(x, s, at_k, length) : at(x, at_k, scalar.at);
     }
     return n;
 }
@@ -384,45 +373,25 @@ static size_t bind_whole(cell *x, const vpps_program_step *s, const char *length
 /* A sum over the `length` elements of the tensors, and what is made of it. */
 static void put_result(cell *x, const vpps_program_step *s, const char *length) {
     const formula_row *row = &formulas[s->run.of.opcode];
-    const uint32_t columns = vpps_step_columns(s), v = s->to.value, words = vpps_operand_words(&s->to);
-    const bool axis = s->axis && !s->run.of.over_list,
-               label = strchr(vpps_instructions[s->run.of.opcode].operands, 'u');
-    const text loop = vpps_c_say("for (size_t k = 0; k < %s; k++) ", length);
+    const uint32_t columns = vpps_step_columns(s), v = s->to.value;
     text names[8];
     binding b[16];
     const size_t n = bind_whole(x, s, length, names, b);
-    fputs("{\n", x->out);
-    if (columns > 1) fprintf(x->out, "for (size_t c = 0; c < %u; c++) {\n", columns);
-    const text first = tensor_at(x, s, operand(x, s, 0), length);
-    if (label) {
-        const text picked = at(x, operand(x, s, 0), "label");
-        fprintf(x->out, "const size_t label = %s;\nconst float picked = %s;\n", number_u(x, s).at, picked.at);
-        if (!strstr(row->term, "u.value") && !strstr(row->finish, "u.value")) fputs("(void)picked;\n", x->out);
-    }
-    const bool greatest = strcmp(row->head, "GREATEST") == 0, finite = strcmp(row->head, "FINITE") == 0;
-    fputs("float lanes[LANES] = {0};\n", x->out);
-    if (strcmp(row->head, "MEAN") == 0)
-        fprintf(x->out, "%slanes[k %% LANES] += %s;\nconst float head = sum_of_lanes(lanes) / (float)%s;\n%s", loop.at,
-                first.at, length, "memset(lanes, 0, sizeof lanes);\n");
-    if (greatest || finite)
-        fprintf(x->out, "float head = -INFINITY;\n%shead = %s > head ? %s : head;\n", loop.at, first.at, first.at);
-    if (finite) fputs("head = fabsf(head) < INFINITY ? head : 0.0f;\n", x->out);
-    fprintf(x->out, "%slanes[k %% LANES] += ", loop.at);
+    if (columns > 1) fprintf(x->out, "for (size_t c = 0; c < %u; c++) ", columns);
+    fprintf(x->out, "{\ntotals t = {0.0f, 0.0f, %s};\n", length);
+    if (strchr(vpps_instructions[s->run.of.opcode].operands, 'u'))
+        fprintf(x->out, "const size_t label = %s;\nconst float picked = %s;\n(void)picked;\n", number_u(x, s).at,
+                at(x, operand(x, s, 0), "label").at);
+    fprintf(x->out, "HEAD_%s(%s)\nSUM(", row->head, tensor_at(x, s, operand(x, s, 0), length).at);
     put_formula(x->out, row->term, b, n);
-    fputs(";\nconst float total = sum_of_lanes(lanes), sum = ", x->out);
-    b[1].value = vpps_c_say("total"); /* t.sum, until it is finished */
+    fputs(")\nt.sum = ", x->out);
     put_formula(x->out, row->finish, b, n);
-    b[1].value = vpps_c_say("sum");
-    fputs(";\n", x->out);
-    const text item = axis ? vpps_c_say("m * %u + ", words) : vpps_c_say("%s", "");
-    if (!row->value)
-        fprintf(x->out, columns > 1 ? "t%u[%sc] = sum;\n" : "t%u[%s0] = sum;\n", v, item.at);
-    else {
-        fprintf(x->out, columns > 1 ? "%st%u[%sc * %s + k] = " : "%st%u[%s%.0sk] = ", loop.at, v, item.at, length);
-        put_formula(x->out, row->value, b, n);
-        fputs(";\n", x->out);
-    }
-    fputs(columns > 1 ? "}\n}\n" : "}\n", x->out);
+    text to = columns > 1 ? vpps_c_say(row->value ? "c * %s + k" : "c", length) : vpps_c_say(row->value ? "k" : "0");
+    if (s->axis && !s->run.of.over_list) to = vpps_c_say("m * %u + %s", vpps_operand_words(&s->to), to.at);
+    fprintf(x->out, row->value ? ";\nEACH(t%u[%s], " : ";\nt%u[%s] = t.sum;\n}\n", v, to.at);
+    if (!row->value) return;
+    put_formula(x->out, row->value, b, n);
+    fputs(")\n}\n", x->out);
 }
 
 static vpps_status put_whole(cell *x, const vpps_segment *g, const vpps_program_step *s) {

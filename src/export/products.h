@@ -31,7 +31,7 @@ VPPS_UNUSED static void begin_with(size_t n, const float *x, float *y) {
 /* ---- what instructions of isa.def need beside their formulas */
 
 VPPS_INLINE float inverse_of(size_t n) { return n ? 1.0f / (float)n : 0.0f; }
-VPPS_INLINE float inverse_norm(float squares, size_t n, float epsilon) {
+VPPS_INLINE float vpps_inverse_norm(float squares, size_t n, float epsilon) {
     return 1.0f / sqrtf(squares / (float)n + epsilon);
 }
 
@@ -58,3 +58,23 @@ VPPS_INLINE float sum_of_lanes(const float *lanes) {
         for (size_t j = 0; j < width; j++) halves[j] += halves[j + width];
     return halves[0];
 }
+
+/* Sums over the t.length elements of a vector, for the instructions of whole.def: x, `term` and `value` are expressions of element k. */
+typedef struct totals {
+    float head, sum;
+    size_t length;
+} totals;
+#define EACH(to, value)                                                                                                \
+    for (size_t k = 0; k < t.length; k++) to = value;
+#define SUM(term)                                                                                                      \
+    {                                                                                                                  \
+        float lanes[LANES] = {0};                                                                                      \
+        EACH(lanes[k % LANES], lanes[k % LANES] + (term))                                                              \
+        t.sum = sum_of_lanes(lanes);                                                                                   \
+    }
+#define HEAD_NONE(x)
+#define HEAD_GREATEST(x)                                                                                               \
+    t.head = -INFINITY;                                                                                                \
+    EACH(t.head, (x) > t.head ? (x) : t.head)
+#define HEAD_FINITE(x) HEAD_GREATEST(x) t.head = fabsf(t.head) < INFINITY ? t.head : 0.0f;
+#define HEAD_MEAN(x) SUM(x) t.head = t.sum / (float)t.length;
