@@ -163,19 +163,14 @@ vpps_status vpps_c_end_vertices(vpps_c_cell *x, vpps_c_block *b) {
 
 /* ---------------------------------------------------------------- the header's part */
 
-static void put_shape(const vpps_c_cell *x, FILE *out, const char *what, uint32_t k, uint32_t at, uint32_t rows,
-                      uint32_t cols) {
-    fprintf(out, "    %s_%s_%s%u = %u, /* %u x %u */\n", x->w->upper, x->upper, what, k, at, rows, cols);
-}
-
 static void put_constants(const vpps_c_cell *x, FILE *out) {
     const vpps_cell_data *d = x->cell;
     fputs("enum {\n", out);
-    for (uint32_t k = 0; k < d->n_scattered; k++)
-        put_shape(x, out, "OUT", k, x->w->output_at[k], d->offers[k].rows, d->offers[k].cols);
-    for (uint32_t k = 0; k < d->n_pushed; k++) {
-        const uint32_t i = d->n_scattered + k;
-        if (x->places[i] != VPPS_NONE) put_shape(x, out, "PUSH", k, x->places[i], d->offers[i].rows, d->offers[i].cols);
+    for (uint32_t k = 0; k < d->n_scattered + d->n_pushed; k++) {
+        const bool pushed = k >= d->n_scattered;
+        if (x->places[k] == VPPS_NONE) continue;
+        fprintf(out, "    %s_%s_%s%u = %u, /* %u x %u */\n", x->w->upper, x->upper, pushed ? "PUSH" : "OUT",
+                pushed ? k - d->n_scattered : k, x->places[k], d->offers[k].rows, d->offers[k].cols);
     }
     for (uint32_t l = 1; l <= d->n_lists; l++)
         if (x->s.floats[l])

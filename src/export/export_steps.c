@@ -18,21 +18,17 @@ typedef struct binding {
 
 static bool in_word(char c) { return isalnum((unsigned char)c) || c == '_' || c == '.'; }
 
-static void put_word(FILE *out, const char *word, size_t len, const binding *bindings, size_t n) {
-    for (size_t i = 0; i < n; i++) {
-        if (strlen(bindings[i].name) != len || strncmp(bindings[i].name, word, len) != 0) continue;
-        fputs(bindings[i].value.at, out);
-        return;
-    }
-    fwrite(word, 1, len, out);
-}
-
 static void put_formula(FILE *out, const char *formula, const binding *bindings, size_t n) {
     while (*formula) {
-        size_t len = 0;
-        while (in_word(formula[len])) len++;
-        if (len) put_word(out, formula, len, bindings, n);
-        formula += len;
+        const char *word = formula;
+        while (in_word(*formula)) formula++;
+        const size_t len = (size_t)(formula - word);
+        size_t i = 0;
+        while (i < n && (strlen(bindings[i].name) != len || strncmp(bindings[i].name, word, len) != 0)) i++;
+        if (i < n)
+            fputs(bindings[i].value.at, out);
+        else
+            fwrite(word, 1, len, out);
         while (*formula && !in_word(*formula)) fputc(*formula++, out);
     }
 }
@@ -177,54 +173,62 @@ static void make_matmul(cell *x, const vpps_program_step *s) {
 
 /* Operands one below the other, or a list's members, and zeros below them. */
 static void make_stack(cell *x, const vpps_program_step *s) {
-    const uint32_t rows = s->to.rows, v = s->to.value;
-    uint32_t first = 0;
-    fprintf(x->out, "float v%u = 0.0f;\n", v);
-    for (uint32_t i = 0; i < s->n; i++) {
-        const vpps_operand *o = operand(x, s, i);
-        const uint32_t r = o->rows;
-        if (s->run.of.over_list) {
-            const text e = vpps_c_say("e %% %u %% %u + e / %u * %u", rows, r, rows, r);
-            fprintf(x->out, "{ const size_t m = e %% %u / %u; if (m < n%u) v%u = %s; }\n", rows, r, o->axis - 1u, v,
-                    at(x, o, e.at).at);
-        } else {
-            const text e = vpps_c_say("e %% %u - %u + e / %u * %u", rows, first, rows, r);
-            if (first) fprintf(x->out, "if (e %% %u >= %u) ", rows, first);
-            fprintf(x->out, "if (e %% %u < %u) v%u = %s;\n", rows, first + r, v, at(x, o, e.at).at);
-        }
-        first += r;
+    const uint32_t rows = s->to.rows, v = s->to.value, r = operand(x, s, 0)->rows;
+    if (s->run.of.over_list) {
+        const vpps_operand *o = operand(x, s, 0);
+        const text e = vpps_c_say("e %% %u %% %u + e / %u * %u", rows, r, rows, r);
+        fprintf(x->out, "float v%u = 0.0f;\n{ const size_t m = e %% %u / %u; if (m < n%u) v%u = %s; }\n", v, rows, r,
+                o->axis - 1u, v, at(x, o, e.at).at);
+        return;
     }
+    fprintf(x->out, "const float v%u = ", v);
+    for (uint32_t i = 0, first = 0; i < s->n; first += operand(x, s, i++)->rows) {
+        const vpps_operand *o = operand(x, s, i);
+        const text e = vpps_c_say("e %% %u - %u + e / %u * %u", rows, first, rows, o->rows);
+        fprintf(x->out, "e %% %u < %u ? %s : ", rows, first + o->rows, at(x, o, e.at).at);
+    }
+    fputs("0.0f;\n", x->out);
+}
+
+static void make_argmax(cell *x, const vpps_program_step *s) {
+    const vpps_operand *o = operand(x, s, 0);
+    const uint32_t n = vpps_operand_words(o), v = s->to.value;
+    fprintf(x->out,
+            "float v%u;\n{\nfloat x[%u];\nfor (size_t k = 0; k < %u; k++) x[k] = %s;\nv%u = argmax_of(%u, x, e);\n}\n",
+            v, n, n, at(x, o, "k").at, v, n);
 }
 
 /* Rows of an operand; of a list's stack the member's own. */
-static void make_slice(cell *x, const vpps_program_step *s) {
+static text slice(cell *x, const vpps_program_step *s) {
     const vpps_operand *o = operand(x, s, 0);
     const uint32_t rows = s->to.rows;
     const text first = s->run.of.over_list ? vpps_c_say("m * %u", rows) : vpps_c_say("%u", s->run.of.u.whole);
-    const text e = vpps_c_say("e %% %u + %s + e / %u * %u", rows, first.at, rows, o->rows);
-    fprintf(x->out, "const float v%u = %s;\n", s->to.value,
-            at(x, o, s->to.cols == 1 ? vpps_c_say("e + %s", first.at).at : e.at).at);
+    const text e = s->to.cols == 1 ? vpps_c_say("e + %s", first.at)
+                                   : vpps_c_say("e %% %u + %s + e / %u * %u", rows, first.at, rows, o->rows);
+    return at(x, o, e.at);
 }
 
 /* An element of the row that a number selects. */
-static void make_selected(cell *x, const vpps_program_step *s) {
-    const vpps_operand *from = operand(x, s, 0), *numbers = operand(x, s, 1);
-    const uint32_t r = s->to.rows, v = s->to.value;
-    const text number = at(x, numbers, vpps_c_say("e %% %u", r).at);
-    fprintf(x->out, "float v%u = NAN;\nif (%s >= 0.0f && %s < %u.0f) { const size_t k = (size_t)%s; v%u = %s; }\n", v,
-            number.at, number.at, from->rows, number.at, v,
-            at(x, from, vpps_c_say("e / %u * %u + k", r, from->rows).at).at);
+static text selected(cell *x, const vpps_program_step *s) {
+    const vpps_operand *from = operand(x, s, 0);
+    const uint32_t r = s->to.rows;
+    const text number = at(x, operand(x, s, 1), vpps_c_say("e %% %u", r).at);
+    const text e = vpps_c_say("e / %u * %u + (size_t)%s", r, from->rows, number.at);
+    return vpps_c_say("%s >= 0.0f && %s < %u.0f ? %s : NAN", number.at, number.at, from->rows, at(x, from, e.at).at);
 }
 
 /* What is one expression of the operands. False: no such instruction is known. */
 static bool make_expression(cell *x, const vpps_program_step *s) {
-    const vpps_operand *o = operand(x, s, 0); /* read where there is one */
     const vpps_param table = s->run.of.table;
     const uint32_t rows = s->to.rows, cols = s->to.cols;
     text value;
     switch (s->run.of.opcode) {
-    case VPPS_I_RESHAPE: value = at(x, o, "e"); break;
-    case VPPS_I_TRANSPOSE: value = at(x, o, vpps_c_say("e %% %u * %u + e / %u", rows, cols, rows).at); break;
+    case VPPS_I_RESHAPE: value = at(x, operand(x, s, 0), "e"); break;
+    case VPPS_I_SLICE: value = slice(x, s); break;
+    case VPPS_I_SELECT_ROWS: value = selected(x, s); break;
+    case VPPS_I_TRANSPOSE:
+        value = at(x, operand(x, s, 0), vpps_c_say("e %% %u * %u + e / %u", rows, cols, rows).at);
+        break;
     case VPPS_I_MATRIX:
         value = vpps_c_say("weight_at(%u, %u, e %% %u, e / %u, %s)", rows, cols, rows, rows,
                            vpps_c_weights(x->w, table).at);
@@ -240,36 +244,19 @@ static bool make_expression(cell *x, const vpps_program_step *s) {
     return true;
 }
 
-static void make_argmax(cell *x, const vpps_program_step *s) {
-    const vpps_operand *o = operand(x, s, 0);
-    const uint32_t n = vpps_operand_words(o), v = s->to.value;
-    fprintf(x->out,
-            "float v%u;\n{\nfloat x[%u];\nfor (size_t k = 0; k < %u; k++) x[k] = %s;\nv%u = argmax_of(%u, x, e);\n}\n",
-            v, n, n, at(x, o, "k").at, v, n);
-}
-
 static bool make_element(cell *x, const vpps_program_step *s) {
-    if (s->kind != VPPS_STEP_RUN) return false;
     const uint32_t opcode = s->run.of.opcode;
-    const vpps_form form = vpps_instructions[opcode].form;
-    if (opcode == VPPS_I_SLICE)
-        make_slice(x, s);
+    if (s->kind != VPPS_STEP_RUN) return false;
+    if (vpps_instructions[opcode].form == VPPS_FORM_EW)
+        (formulas[opcode].next ? make_fold : formulas[opcode].beats ? make_found : make_formula)(x, s);
     else if (opcode == VPPS_I_STACK)
         make_stack(x, s);
     else if (opcode == VPPS_I_MATMUL)
         make_matmul(x, s);
-    else if (opcode == VPPS_I_SELECT_ROWS)
-        make_selected(x, s);
     else if (opcode == VPPS_I_ARGMAX)
         make_argmax(x, s);
-    else if (form != VPPS_FORM_EW)
-        return make_expression(x, s);
-    else if (formulas[opcode].next)
-        make_fold(x, s);
-    else if (formulas[opcode].beats)
-        make_found(x, s);
     else
-        make_formula(x, s);
+        return make_expression(x, s);
     return true;
 }
 
@@ -394,19 +381,15 @@ static void put_result(cell *x, const vpps_program_step *s, const char *length) 
     fputs(")\n}\n", x->out);
 }
 
+/* Of whole vectors, or of a list of scalars. */
 static vpps_status put_whole(cell *x, const vpps_segment *g, const vpps_program_step *s) {
+    const bool list = g->kind == VPPS_SEGMENT_LISTS;
     if (!formulas[s->run.of.opcode].term) return refuse(x, s);
-    const vpps_operand *first = operand(x, s, 0);
-    begin_members(x, g->axis);
-    put_result(x, s, vpps_c_say("%u", vpps_operand_words(first) / vpps_step_columns(s)).at);
-    end_members(x, g->axis);
-    return VPPS_OK;
-}
-
-/* An instruction of the form ROW of a list of scalars. */
-static vpps_status put_list(cell *x, const vpps_program_step *s) {
-    if (!formulas[s->run.of.opcode].term) return refuse(x, s);
-    put_result(x, s, vpps_c_say("n%u", s->axis - 1u).at);
+    if (!list) begin_members(x, g->axis);
+    put_result(x, s,
+               list ? vpps_c_say("n%u", s->axis - 1u).at
+                    : vpps_c_say("%u", vpps_operand_words(operand(x, s, 0)) / vpps_step_columns(s)).at);
+    if (!list) end_members(x, g->axis);
     return VPPS_OK;
 }
 
@@ -481,12 +464,8 @@ vpps_status vpps_c_write_stage(vpps_c_cell *x) {
         if (alone) VPPS_TRY(vpps_c_begin_vertices(x, &b));
         if (g->kind == VPPS_SEGMENT_ELEMENTS)
             status = put_elements(x, g);
-        else if (g->kind == VPPS_SEGMENT_WHOLE)
-            status = put_whole(x, g, s);
-        else if (g->kind == VPPS_SEGMENT_LISTS)
-            status = put_list(x, s);
         else
-            status = put_product(x, s);
+            status = alone ? put_whole(x, g, s) : put_product(x, s);
         if (alone) VPPS_TRY(vpps_c_end_vertices(x, &b));
     }
     return status;
