@@ -58,11 +58,11 @@ BRIEF     := $(filter-out $(addprefix tests/,common/% models/% cell/% decode/% f
                $(wildcard tests/*/*.c))
 TEMPLATES := $(wildcard src/interp_templates/*) src/script/header.h src/isa/functions.h src/isa/steps.h src/isa/whole.def \
              src/runtime/cpu/math.h $(filter-out src/export/export.h,$(wildcard src/export/*.h)) $(wildcard src/cli/main/*.h) \
-             src/io/json.h src/io/json.c src/io/chunks.h src/cli/chain_paths.h src/cli/chain_paths.c src/cli/tokenize_simple.c
+             src/io/json.h src/io/json.c src/io/chunks.h src/cli/session/chain_paths.h src/cli/session/chain_paths.c src/cli/input/tokenize_simple.c
 LIB_OBJ   := $(call objects,$(LIB_SRC)) $(OBJ)/src/codegen/templates.o $(OBJ)/src/export/templates.o \
              $(foreach isa,$(KERNEL_ISAS),$(KERNELS:%.c=$(OBJ)/%_$(isa).o))
 MODEL_OBJ := $(call objects,$(wildcard models/*.c))
-CLI_OBJ   := $(call objects,$(filter src/cli/%,$(SRC))) $(OBJ)/src/cli/templates.o
+CLI_OBJ   := $(call objects,$(filter src/cli/%,$(SRC))) $(OBJ)/src/cli/commands/templates.o
 
 LIB_A   := $(BUILD)/libvpps.a
 LIB_SO  := $(BUILD)/libvpps.so.$(VERSION)
@@ -116,7 +116,7 @@ $(UNSANITIZED_OBJ): ALL_CFLAGS := $(filter-out -fsanitize=% -fno-sanitize-recove
 $(UNSANITIZED_OBJ): KERNEL_FLAGS := $(filter-out -O%,$(KERNEL_FLAGS))
 
 # The static parts of kernels and of exported files, embedded.
-$(addprefix $(OBJ)/src/,codegen/templates.o export/templates.o cli/templates.o): $(OBJ)/%.o: %.S $(TEMPLATES) $(dir $(OBJ))flags
+$(addprefix $(OBJ)/src/,codegen/templates.o export/templates.o cli/commands/templates.o): $(OBJ)/%.o: %.S $(TEMPLATES) $(dir $(OBJ))flags
 	@mkdir -p $(@D)
 	$(if $(Q),@echo "  AS    $(@:$(OBJ)/%.o=%)")
 	$(Q)$(CC) -c -o $@ $<
@@ -154,9 +154,9 @@ $(COMMAND): $(CLI_OBJ) $(MODEL_OBJ) $(LIB_A)
 	$(call link,)
 
 # A part of the command that a test program links; in front of the library, whose parts it asks for.
-$(BUILD)/tests/decode_test_decode: $(call objects,src/cli/decode.c src/cli/decode_greedy.c)
-$(BUILD)/tests/decode_test_chain: $(call objects,src/cli/chain.c src/cli/chain_paths.c)
-$(BUILD)/tests/comm_test_deal: $(call objects,src/cli/deal.c)
+$(BUILD)/tests/decode_test_decode: $(call objects,src/cli/session/decode.c src/cli/session/decode_greedy.c)
+$(BUILD)/tests/decode_test_chain: $(call objects,src/cli/session/chain.c src/cli/session/chain_paths.c)
+$(BUILD)/tests/comm_test_deal: $(call objects,src/cli/session/deal.c)
 # And networks with examples, of another folder of tests.
 $(BUILD)/tests/export_test_export: $(call objects,$(addprefix tests/models/,fixture.c examples.c random_examples.c))
 

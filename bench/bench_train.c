@@ -14,11 +14,11 @@
  * operations of the trained examples by vpps_graph_cost. Host: building graphs and making scripts. Gap: the GPU's
  * idle time. */
 #include "base/base.h"
-#include "cli/commands.h"
-#include "cli/corpus_read.h"
-#include "cli/failure.h"
-#include "cli/parse.h"
-#include "cli/session.h"
+#include "cli/commands/commands.h"
+#include "cli/commands/parse.h"
+#include "cli/common/failure.h"
+#include "cli/input/corpus_read.h"
+#include "cli/session/session.h"
 #include "peak.h"
 
 #include <jansson.h>

@@ -1,8 +1,8 @@
 #include "workload.h"
 #include "base/base.h"
-#include "cli/commands.h"
-#include "cli/corpus_read.h"
-#include "cli/parse.h"
+#include "cli/commands/commands.h"
+#include "cli/commands/parse.h"
+#include "cli/input/corpus_read.h"
 
 vpps_status workload_open(workload *w, const char *trees, const char *size) {
     const char *words[] = {"tree-lstm",

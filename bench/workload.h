@@ -3,7 +3,7 @@
 #ifndef VPPS_BENCH_WORKLOAD_H
 #define VPPS_BENCH_WORKLOAD_H
 
-#include "cli/session.h"
+#include "cli/session/session.h"
 
 typedef struct workload {
     settings s;

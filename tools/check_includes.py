@@ -36,10 +36,12 @@ MAY_INCLUDE = {
     "src/runtime/simt": ["include", "src/base", "src/interp_templates", "src/codegen"],
     "src/runtime/gpu": ["include", "src/base", "src/interp_templates", "src/graph", "src/isa", "src/cell", "src/plan",
                         "src/script", "src/codegen", "src/runtime", "src/runtime/comm", "src/runtime/simt"],
-    "src/cli": ["include", "models", "src"],  # "src": every folder in it
     "src/cli/main": [],  # parts of a program that the command writes
-    "src/cli/tasks": ["include", "models", "src"],
 }
+# The command's folders, the lowest first; each may also include those before it.
+COMMAND = ["common", "options", "input", "session", "output", "tasks", "commands"]
+for i, name in enumerate(COMMAND):
+    MAY_INCLUDE["src/cli/" + name] = ["include", "models", "src", *("src/cli/" + n for n in COMMAND[:i])]  # "src": all but the command's
 
 # Where names between quotes are looked for, besides the file's own folder.
 ROOTS = ["include", "src", "models"]
@@ -67,7 +69,7 @@ def includes(path):
 
 def allowed(folder, other):
     declared = MAY_INCLUDE[folder]
-    inside_src = other.startswith("src/") and not (other.startswith("src/cli/") and other != folder)
+    inside_src = other.startswith("src/") and not other.startswith("src/cli/")
     return other == folder or other in declared or ("src" in declared and inside_src)
 
 

@@ -59,6 +59,6 @@ check "all parts" test "$(ci)" = "$((10 * parts)) passed, 0 failed, $((2 * parts
 # tools/quick.py: the tests closest to a change.
 closest() { BUILD=${BUILD:-build} tools/quick.py --list "$1" > "$work/out" && sed -n '1s/.* //p' "$work/out" | grep -qx "$2"; }
 check "a source's header is in its test" closest src/runtime/simt/compiler.c '.*/tests/runtime_test_simt'
-check "a script names what it tests" closest src/cli/export_c.c tests/cli/test_export_c.sh
+check "a script names what it tests" closest src/cli/commands/export_c.c tests/cli/test_export_c.sh
 check "a test is its own" closest tests/script/test_deal.c '.*/tests/script_test_deal'
 finish

@@ -1,7 +1,7 @@
 /* test_deal.c - a batch's examples are dealt to processes by predicted cost: each to exactly one, in order, the same everywhere,
  * and as evenly as Graham's bound says. */
-#include "cli/corpus_read.h"
-#include "cli/team.h"
+#include "cli/input/corpus_read.h"
+#include "cli/session/team.h"
 #include "common/testing.h"
 #include "runtime/comm/comm.h"
 

@@ -1,6 +1,6 @@
 /* test_chain.c - the likeliest tags of a sentence, and the probability of each, against those of all paths; which tags schemes allow. */
 #include "base/base.h"
-#include "cli/chain.h"
+#include "cli/session/chain.h"
 #include "common/testing.h"
 
 #include <math.h>

@@ -2,7 +2,7 @@
  * pairs against searches that look at all translations.
  */
 #include "chain.h"
-#include "cli/decode.h"
+#include "cli/session/decode.h"
 #include "common/training.h"
 #include "oracle.h"
 

@@ -5,9 +5,9 @@
  * one. A network reads words and heads; its prediction for a word depends on the word and its descendants. */
 #include "cli/tasks/dependencies.h"
 #include "base/base.h"
-#include "cli/answers.h"
-#include "cli/measure.h"
-#include "cli/session.h"
+#include "cli/output/answers.h"
+#include "cli/session/measure.h"
+#include "cli/session/session.h"
 #include "cli/tasks/tags.h"
 #include "cli/tasks/words.h"
 #include "io/sequences.h"

@@ -1,7 +1,7 @@
 /* lattice_data.h - what the tasks on lattices share: ids of characters and of the words on arcs. */
 #pragma once
 
-#include "cli/task.h"
+#include "cli/input/task.h"
 
 /* Builds split->lattices from split->sentences, whose words are characters, with the words of the corpus's lexicon. */
 vpps_status lattice_build(const corpus *c, corpus_split *split);

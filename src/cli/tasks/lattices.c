@@ -3,9 +3,9 @@
  * Files hold sentences of tagged characters, which a lexicon (--lexicon) turns into lattices; or, without a lexicon,
  * lattices of ids, whose tags are numbers. */
 #include "base/base.h"
-#include "cli/answers.h"
-#include "cli/corpus_notes.h"
-#include "cli/session.h"
+#include "cli/input/corpus_notes.h"
+#include "cli/output/answers.h"
+#include "cli/session/session.h"
 #include "cli/tasks/lattice_data.h"
 #include "cli/tasks/tags.h"
 #include "cli/tasks/words.h"

@@ -2,8 +2,8 @@
  *
  * Files hold word|TAG lines (WikiNER), or the columns of the CoNLL shared tasks. */
 #include "base/base.h"
-#include "cli/answers.h"
-#include "cli/session.h"
+#include "cli/output/answers.h"
+#include "cli/session/session.h"
 #include "cli/tasks/tags.h"
 #include "cli/tasks/words.h"
 

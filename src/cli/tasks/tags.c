@@ -1,10 +1,10 @@
 /* tags.c - learns, measures and prints tags. */
 #include "cli/tasks/tags.h"
 #include "base/base.h"
-#include "cli/answers.h"
-#include "cli/chain.h"
-#include "cli/measure.h"
-#include "cli/session.h"
+#include "cli/output/answers.h"
+#include "cli/session/chain.h"
+#include "cli/session/measure.h"
+#include "cli/session/session.h"
 #include "cli/tasks/words.h"
 
 #include <math.h>

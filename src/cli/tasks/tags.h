@@ -1,7 +1,7 @@
 /* tags.h - tags as classes: reading, measuring and predicting them. */
 #pragma once
 
-#include "cli/task.h"
+#include "cli/input/task.h"
 
 /* Reads tagged sentences: word|TAG lines, columns or CoNLL-U, by the look of the text or by the options about columns.
  * Notes oddities in c. */

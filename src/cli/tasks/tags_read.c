@@ -1,7 +1,7 @@
 /* tags_read.c - finds by the whole text whether tagged sentences are word|TAG lines, columns or CoNLL-U. */
 #include "base/base.h"
-#include "cli/corpus_notes.h"
-#include "cli/input.h"
+#include "cli/input/corpus_notes.h"
+#include "cli/input/input.h"
 #include "cli/tasks/tags.h"
 #include "io/file.h"
 #include "io/sequences.h"

@@ -2,13 +2,13 @@
  * length. */
 #include "cli/tasks/text.h"
 #include "base/base.h"
-#include "cli/answers.h"
-#include "cli/corpus_form.h"
-#include "cli/corpus_read.h"
-#include "cli/number.h"
-#include "cli/session.h"
+#include "cli/common/number.h"
+#include "cli/input/corpus_form.h"
+#include "cli/input/corpus_read.h"
+#include "cli/output/answers.h"
+#include "cli/session/session.h"
+#include "cli/session/team.h"
 #include "cli/tasks/words.h"
-#include "cli/team.h"
 
 #include <math.h>
 

@@ -1,7 +1,7 @@
 /* text.h - measures language models. */
 #pragma once
 
-#include "cli/task.h"
+#include "cli/input/task.h"
 
 /* Sets m->value[first] to the perplexity of a split, exp of the mean loss of its positions, and m->counted[first] to
  * their number; the next metric is the share of unknown words, predicted as <unk>. Stops early once *stop is not 0. */

@@ -1,7 +1,7 @@
 /* words.c - reads words and maps them to ids. */
 #include "cli/tasks/words.h"
 #include "base/base.h"
-#include "cli/corpus_notes.h"
+#include "cli/input/corpus_notes.h"
 
 /* ---------------------------------------------------------------- reading */
 

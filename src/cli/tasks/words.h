@@ -1,7 +1,7 @@
 /* words.h - reads words and maps them to ids, for several tasks. */
 #pragma once
 
-#include "cli/task.h"
+#include "cli/input/task.h"
 #include "io/text.h"
 
 /* Reads lines of text as sentences whose words are single characters; spaces are skipped. */

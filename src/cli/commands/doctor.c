@@ -1,0 +1,234 @@
+/* doctor.c - `vpps doctor`: examines the machine and prints what it finds. */
+#include "base/base.h"
+#include "cli/commands/commands.h"
+#include "cli/common/failure.h"
+#include "cli/common/json.h"
+#include "runtime/cores.h"
+#include "runtime/cpu/probe.h"
+#include "runtime/cpu/processor.h"
+#include "runtime/devices.h"
+#include "runtime/places.h"
+
+#include <gnu/libc-version.h>
+#include <sys/utsname.h>
+#include <unistd.h>
+#include <zlib.h>
+#include <zstd.h>
+
+/* ---------------------------------------------------------------- devices */
+
+static json_t *examine_device(const vpps_device_table *device) {
+    vpps_device_facts facts = {.ready = !device->examine};
+    json_t *o = json_pack("{ss}", "name", device->name);
+    if (device->examine) device->examine(&facts);
+    for (uint32_t i = 0; i < facts.n; i++)
+        json_object_set_new(o, facts.facts[i].name,
+                            facts.facts[i].number ? json_integer(strtoll(facts.facts[i].text, NULL, 10))
+                                                  : json_string(facts.facts[i].text));
+    json_object_set_new(o, "state", json_string(device->examine ? facts.state : "ready"));
+    json_object_set_new(o, "ready", json_boolean(facts.ready));
+    return o;
+}
+
+static json_t *devices(void) {
+    json_t *all = json_array();
+    for (const vpps_device_table *const *d = vpps_devices; *d; d++) json_array_append_new(all, examine_device(*d));
+    return all;
+}
+
+/* ---------------------------------------------------------------- the machine */
+
+/* Reads the first line of a small file. Returns false when there is none. */
+static bool first_line(const char *path, char *text, size_t n) {
+    FILE *f = fopen(path, "r");
+    if (!f) return false;
+    const bool got = fgets(text, (int)n, f) != NULL;
+    fclose(f);
+    if (got) text[strcspn(text, "\n")] = '\0';
+    return got;
+}
+
+/* Adds the sockets, nodes and caches of this process's CPUs. */
+static void add_places(json_t *processor) {
+    vpps_places p = {0};
+    if (vpps_places_here(&p) != VPPS_OK) return;
+    const vpps_place_counts n = vpps_count_places(&p);
+    free(p.at);
+    json_object_set_new(processor, "cores_allowed", json_integer(n.cpus));
+    json_object_set_new(processor, "sockets", json_integer(n.packages));
+    json_object_set_new(processor, "memory_nodes", json_integer(n.nodes));
+    json_object_set_new(processor, "shared_caches", json_integer(n.caches));
+    json_object_set_new(processor, "physical_cores", json_integer(n.cores));
+    if (n.slow_cores) json_object_set_new(processor, "slow_cores", json_integer(n.slow_cores));
+}
+
+static json_t *processor(void) {
+    char name[VPPS_PROCESSOR_BYTES];
+    vpps_processor_name(name, sizeof name);
+    json_t *features = json_array();
+#if defined(__x86_64__)
+    __builtin_cpu_init();
+#define FEATURE(f)                                                                                                     \
+    if (__builtin_cpu_supports(f)) json_array_append_new(features, json_string(f))
+    FEATURE("sse4.2");
+    FEATURE("avx");
+    FEATURE("avx2");
+    FEATURE("fma");
+    FEATURE("avx512f");
+    FEATURE("avx512bw");
+    FEATURE("avx512vl");
+    FEATURE("avx512vnni");
+    FEATURE("avx512bf16");
+#undef FEATURE
+#endif
+    const vpps_cpu_units *units = vpps_units_of_this_cpu();
+    json_t *amx_state = units->bf16[VPPS_BF16_AMX].product
+                            ? json_string("ready")
+                            : json_sprintf("not ready: %s", units->why_not[VPPS_BF16_AMX]);
+    struct utsname system = {0};
+    uname(&system);
+    json_t *o = json_pack("{ss ss si so ss so}", "name", name, "architecture", system.machine, "cores",
+                          (int)sysconf(_SC_NPROCESSORS_ONLN), "features", features, "kernels",
+                          vpps_kernels_choose(false)->isa, "amx", amx_state);
+    add_places(o);
+    const double quota = vpps_cores_quota("");
+    if (quota > 0) json_object_set_new(o, "cores_quota", report_number(quota));
+    return o;
+}
+
+static json_t *caches(void) {
+    const long line = sysconf(_SC_LEVEL1_DCACHE_LINESIZE), l1 = sysconf(_SC_LEVEL1_DCACHE_SIZE);
+    const long l2 = sysconf(_SC_LEVEL2_CACHE_SIZE), l3 = sysconf(_SC_LEVEL3_CACHE_SIZE);
+    return json_pack("{sI sI sI sI}", "line_bytes", (json_int_t)line, "l1d_bytes", (json_int_t)l1, "l2_bytes",
+                     (json_int_t)l2, "l3_bytes", (json_int_t)l3);
+}
+
+static json_t *memory(void) {
+    const json_int_t page = sysconf(_SC_PAGESIZE);
+    json_t *o = json_pack("{sI sI}", "physical_bytes", page * sysconf(_SC_PHYS_PAGES), "available_bytes",
+                          page * sysconf(_SC_AVPHYS_PAGES));
+    char limit[64];
+    if (first_line("/sys/fs/cgroup/memory.max", limit, sizeof limit) && strcmp(limit, "max") != 0) {
+        json_object_set_new(o, "limit_bytes", json_integer(strtoll(limit, NULL, 10)));
+    }
+    return o;
+}
+
+static json_t *libraries(void) {
+    return json_pack("{ss ss ss ss ss}", "vpps", vpps_version(), "jansson", jansson_version_str(), "zlib",
+                     zlibVersion(), "zstd", ZSTD_versionString(), "glibc", gnu_get_libc_version());
+}
+
+/* ---------------------------------------------------------------- products of the CPU */
+
+/* Returns a unit's (instruction set's) GFLOP/s in forward products, with the most vectors tried up to `vectors`. */
+static double rate_of(const vpps_probe *p, const vpps_trial *unit, uint32_t vectors, bool far) {
+    const vpps_trial *best = NULL;
+    for (uint32_t i = 0; i < p->n; i++) {
+        const vpps_trial *t = &p->trials[i];
+        if (t->unit == unit->unit && t->precision == unit->precision && t->far == far && t->vectors <= vectors &&
+            !strcmp(t->product, vpps_cpu_ways[VPPS_CPU_WAY_forward]) && (!best || t->vectors > best->vectors))
+            best = t;
+    }
+    return best ? 2.0 * VPPS_TRIAL_SIDE * VPPS_TRIAL_SIDE / best->ns_per_vector : 0;
+}
+
+/* Returns whether training would choose this unit for its precision. */
+static bool is_taken(const vpps_probe *p, const vpps_trial *unit) {
+    const vpps_cpu_units *units = vpps_units_of_this_cpu();
+    vpps_cpu_problem problem = {.cache_bytes = SIZE_MAX, .wanted = getenv("VPPS_ISA")};
+    char why[160];
+    while (strcmp(vpps_precision_names[problem.asked], unit->precision) != 0) problem.asked++;
+    const vpps_cpu_choice c = vpps_cpu_choose(units, &problem, p->trials, p->n, why, sizeof why);
+    return vpps_cpu_is_chosen(units, &c, unit);
+}
+
+/* Returns a row for each unit and precision, from its trial of one vector with weights in the core's cache. */
+static json_t *products(void) {
+    const vpps_probe *p = vpps_probe_processor();
+    json_t *rows = json_array();
+    for (uint32_t i = 0; i < p->n; i++) {
+        const vpps_trial *t = &p->trials[i];
+        if (t->far || t->vectors != 1 || strcmp(t->product, vpps_cpu_ways[VPPS_CPU_WAY_forward]) != 0) continue;
+        const bool taken = is_taken(p, t);
+        const double one = rate_of(p, t, 1, false), many = rate_of(p, t, UINT32_MAX, false),
+                     far = rate_of(p, t, 1, true);
+        json_t *state =
+            json_sprintf("%4.0f GFLOP/s with one vector, %4.0f with many, %4.0f with one and weights from memory%s",
+                         one, many, far, taken ? ": taken" : "");
+        json_array_append_new(rows, json_pack("{so ss ss sb sf sf sf so}", "name",
+                                              json_sprintf("%s %s", t->precision, t->unit), "precision", t->precision,
+                                              "unit", t->unit, "taken", (int)taken, "gflops_one", one, "gflops_many",
+                                              many, "gflops_one_far", far, "state", state));
+    }
+    if (*p->note) json_array_append_new(rows, json_pack("{ss ss}", "name", "note", "state", p->note));
+    return rows;
+}
+
+/* ---------------------------------------------------------------- as text */
+
+/* Prints bytes for people; nothing for 0, which sysconf returns for unknown. */
+static void print_bytes(const char *name, const json_t *value) {
+    static const char *const units[] = {"bytes", "KiB", "MiB", "GiB", "TiB"};
+    double x = (double)json_integer_value(value);
+    size_t unit = 0;
+    for (; x >= 1024 && unit + 1 < VPPS_COUNT(units); unit++) x /= 1024;
+    if (x > 0) printf("    %-18s %.4g %s\n", name, x, units[unit]);
+}
+
+static void print_value(const char *key, const json_t *value) {
+    const size_t len = strlen(key);
+    const char *suffix = len > 6 ? key + len - 6 : "";
+    if (strcmp(suffix, "_bytes") == 0) {
+        char name[32];
+        snprintf(name, sizeof name, "%.*s", (int)(len - 6), key);
+        print_bytes(name, value);
+    } else if (json_is_string(value)) {
+        printf("    %-18s %s\n", key, json_string_value(value));
+    } else if (json_is_number(value)) {
+        printf("    %-18s %g\n", key, json_number_value(value));
+    } else if (json_is_array(value)) {
+        printf("    %-18s", key);
+        for (size_t i = 0; i < json_array_size(value); i++) printf(" %s", json_string_value(json_array_get(value, i)));
+        putchar('\n');
+    }
+}
+
+static void print_machine(json_t *machine) {
+    const char *section, *key;
+    json_t *members, *value;
+    json_object_foreach(machine, section, members) {
+        printf("%s\n", section);
+        for (size_t i = 0; i < json_array_size(members); i++) {
+            const json_t *device = json_array_get(members, i);
+            printf("    %-18s %s\n", json_string_value(json_object_get(device, "name")),
+                   json_string_value(json_object_get(device, "state")));
+        }
+        if (json_is_object(members)) { json_object_foreach(members, key, value) print_value(key, value); }
+    }
+}
+
+/* Returns the machine as {"devices": [...], "processor": {...}, "products": [...], "caches": {...}, "memory": {...},
+ * "libraries": {...}}; NULL: out of memory. */
+static json_t *examine(void) {
+    return json_pack("{so so so so so so}", "devices", devices(), "processor", processor(), "products", products(),
+                     "caches", caches(), "memory", memory(), "libraries", libraries());
+}
+
+int command_doctor(settings *s) {
+    json_t *machine = examine();
+    if (!machine) {
+        fputs("vpps: no memory\n", stderr);
+        return EXIT_RUNTIME;
+    }
+    vpps_status status = VPPS_OK;
+    if (s->json) {
+        status = report_json_line(machine, stdout);
+    } else {
+        print_machine(machine);
+        json_decref(machine);
+        if (fflush(stdout) != 0) status = vpps_fail(VPPS_IO, "stdout cannot be written");
+    }
+    if (status != VPPS_OK) report_failure(status);
+    return status == VPPS_OK ? 0 : EXIT_RUNTIME;
+}

@@ -1,0 +1,55 @@
+/* evaluate.c - `vpps eval`: measures a checkpoint. */
+#include "base/base.h"
+#include "cli/commands/commands.h"
+#include "cli/output/output_files.h"
+#include "cli/output/report.h"
+#include "cli/session/checkpoint.h"
+#include "cli/session/classes.h"
+#include "cli/session/measure.h"
+#include "io/output.h"
+
+typedef struct table {
+    const class_counts *classes;
+    const vpps_vocab *names;
+} table;
+
+static vpps_status print_csv(const void *context, FILE *f) {
+    const table *t = context;
+    classes_csv(t->classes, t->names, f);
+    return VPPS_OK;
+}
+
+static vpps_status write_csv(const session *x, const corpus *c) {
+    return vpps_output_print(x->settings->csv, print_csv, &(table){x->classes, c->vocab[VOCAB_CLASSES]});
+}
+
+static vpps_status eval(settings *s, session *x, corpus *c, class_counts *classes) {
+    VPPS_TRY(checkpoint_describe(s->model, s, c, NULL));
+    options_complete(s);
+    VPPS_TRY(output_files_check(s));
+    VPPS_TRY(output_file_check(s->trace));
+    VPPS_TRY(output_file_check(s->csv));
+    VPPS_TRY(session_open_on(x, s, c));
+    VPPS_TRY(session_load(x, s->model));
+    if (task_for(s)->classifies) {
+        VPPS_TRY(classes_open(classes, s->net.classes));
+        x->classes = classes;
+    }
+    measures m;
+    corpus_split *split = &c->split[s->split];
+    const uint64_t begin = vpps_now_ns();
+    VPPS_TRY(measure_part(x, c, split, NULL, &m));
+    VPPS_TRY(session_check_scores(x));
+    const double seconds = (double)(vpps_now_ns() - begin) * 1e-9;
+    VPPS_TRY(session_write_trace(x));
+    if (s->csv) VPPS_TRY(write_csv(x, c));
+    return report_eval(x, c, &m, seconds);
+}
+
+int command_eval(settings *s) {
+    if (!s->model) return report_usage("eval", "--model FILE is missing");
+    VPPS_CLOSED_BY(classes_close) class_counts classes = {0};
+    VPPS_CLOSED_BY(corpus_close) corpus c = {0};
+    VPPS_CLOSED_BY(session_close) session x = {0};
+    return exit_code(eval(s, &x, &c, &classes));
+}

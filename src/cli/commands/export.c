@@ -1,0 +1,93 @@
+/* export.c - `vpps export`: writes a checkpoint's parameters, sizes and vocabularies without training's state, or C. */
+#include "base/base.h"
+#include "cli/commands/commands.h"
+#include "cli/commands/export_c.h"
+#include "cli/common/failure.h"
+#include "cli/output/output_files.h"
+#include "cli/output/overwrite.h"
+#include "cli/session/init.h"
+#include "io/descriptor.h"
+#include "io/safetensors.h"
+
+/* Returns whether an export keeps an entry: the network, its sizes, its vocabularies, and entries of other programs,
+ * but not training's position, data and options. */
+static bool is_kept(const settings *s, const char *key) {
+    static const char option[] = "option.";
+    if (strncmp(key, "train.", 6) == 0 || strncmp(key, "data.", 5) == 0) return false;
+    if (strncmp(key, "vpps.", 5) == 0) return strcmp(key, "vpps.version") == 0;
+    if (strncmp(key, option, sizeof option - 1) != 0) return true;
+    for (const option_row *o = s->network->options; o->name; o++) {
+        if (strcmp(o->name, key + sizeof option - 1) == 0) return true;
+    }
+    return false;
+}
+
+static vpps_status list_tensors(const vpps_safetensors *file, const char *path, vpps_safetensors_tensor *tensors,
+                                size_t *n) {
+    for (size_t i = 0; i < vpps_safetensors_count(file); i++) {
+        const vpps_safetensors_info *t = vpps_safetensors_at(file, i);
+        if (init_is_state(t->name)) continue;
+        vpps_safetensors_tensor *out = &tensors[(*n)++];
+        if (strcmp(t->dtype, "F32") != 0 || t->n_dims > VPPS_COUNT(out->dims)) {
+            return vpps_fail(VPPS_FORMAT, "%s%s: tensor '%.100s': expected F32 of at most 3 dimensions, found %s",
+                             VPPS_PATH_ARGS(path), t->name, t->dtype);
+        }
+        const void *bytes = t->bytes; /* aligned, since only floats lie before it */
+        *out = (vpps_safetensors_tensor){.name = t->name, .n_dims = t->n_dims, .data = bytes};
+        for (uint32_t k = 0; k < t->n_dims; k++) out->dims[k] = t->dims[k];
+    }
+    return VPPS_OK;
+}
+
+static vpps_status write_parameters(const settings *s, const vpps_safetensors *file, size_t *n) {
+    char checksum[VPPS_CHECKSUM_BYTES];
+    const size_t most = vpps_safetensors_count(file), n_metadata = vpps_safetensors_metadata_count(file);
+    vpps_safetensors_tensor *tensors = calloc(most + 1, sizeof *tensors);
+    vpps_metadata *metadata = calloc(n_metadata + 1, sizeof *metadata);
+    size_t m = 0;
+    vpps_status status = tensors && metadata ? VPPS_OK : vpps_fail(VPPS_MEMORY, "no memory for %zu tensors", most);
+    if (status == VPPS_OK) status = list_tensors(file, s->model, tensors, n);
+    if (status == VPPS_OK) status = vpps_safetensors_checksum(tensors, *n, checksum);
+    for (size_t i = 0; i < n_metadata && status == VPPS_OK; i++) {
+        const vpps_metadata entry = vpps_safetensors_metadata_at(file, i);
+        if (is_kept(s, entry.key)) metadata[m++] = entry;
+    }
+    if (status == VPPS_OK) {
+        metadata[m++] = (vpps_metadata){VPPS_CHECKSUM_KEY, checksum};
+        status = vpps_safetensors_write(s->save, tensors, *n, metadata, m);
+    }
+    VPPS_FREE(tensors, metadata);
+    return status;
+}
+
+static vpps_status export_parameters(const settings *s) {
+    vpps_safetensors *file;
+    size_t n = 0;
+    VPPS_TRY(overwrite_check_export(s, s->save));
+    VPPS_TRY(vpps_safetensors_open(&file, s->model));
+    const char *held = vpps_safetensors_metadata(file, "network");
+    vpps_status status = vpps_safetensors_verify(file);
+    if (status == VPPS_OK && (!held || strcmp(held, s->network->name) != 0)) {
+        status = vpps_fail(VPPS_ARGUMENT, "%s holds %s%.64s, not %s", s->model, held ? "the network " : "no network",
+                           held ? held : "", s->network->name);
+    }
+    if (status == VPPS_OK) status = write_parameters(s, file, &n);
+    vpps_safetensors_close(file);
+    if (status == VPPS_OK) fprintf(stderr, "%s: %zu parameters of %s\n", s->save, n, s->network->name);
+    return status;
+}
+
+static vpps_status export(settings *s) {
+    VPPS_TRY(output_files_check(s));
+    if (s->save) VPPS_TRY(export_parameters(s));
+    return s->c_file ? export_as_c(s) : VPPS_OK;
+}
+
+int command_export(settings *s) {
+    static const char *const of_c[] = {"header", "weights", "prefix", "precision", "losses", "main"};
+    if (!s->model) return report_usage("export", "--model FILE is missing");
+    if (!s->save && !s->c_file) return report_usage("export", "--save FILE is missing, or --c FILE.c");
+    for (size_t i = 0; i < VPPS_COUNT(of_c) && !s->c_file; i++)
+        if (options_given(s, of_c[i])) return report_usage("export", "--%s goes with --c FILE.c", of_c[i]);
+    return exit_code(export(s));
+}

@@ -1,0 +1,222 @@
+/* export_c.c - writes a network as C. Text is made in memory and written at the end, each file atomically. */
+#include "cli/commands/export_c.h"
+#include "base/base.h"
+#include "cli/commands/export_main.h"
+#include "cli/output/report.h"
+#include "cli/session/checkpoint.h"
+#include "cli/session/measure.h"
+#include "export/export.h"
+#include "io/output.h"
+
+/* A file whose text is being made in memory. */
+typedef struct made {
+    const char *path;
+    FILE *file;
+    char *text;
+    size_t bytes;
+} made;
+
+static vpps_status begin(made *m, const char *path) {
+    m->path = path;
+    if (path) m->file = open_memstream(&m->text, &m->bytes);
+    return !path || m->file ? VPPS_OK : vpps_fail(VPPS_MEMORY, "no memory for the text of %s", path);
+}
+
+static vpps_status end(made *m) {
+    if (!m->file) return VPPS_OK;
+    FILE *f = m->file;
+    m->file = NULL;
+    return fclose(f) == 0 ? VPPS_OK : vpps_fail(VPPS_MEMORY, "no memory for the text of %s", m->path);
+}
+
+static void drop(made *m) {
+    if (m->file) fclose(m->file);
+    free(m->text);
+}
+
+/* ---------------------------------------------------------------- vocabularies */
+
+static const char *const vocab_words[N_VOCABS] = {"word", "character", "edge_type", "class", NULL};
+
+/* Prints a text as a C string; bytes that are not printable ASCII are octal escapes. */
+static void put_string(FILE *f, const char *text) {
+    fputc('"', f);
+    for (; *text; text++) {
+        const unsigned char c = (unsigned char)*text;
+        if (c == '"' || c == '\\' || c == '?' || c < 0x20 || c >= 0x7f)
+            fprintf(f, "\\%03o", c);
+        else
+            fputc(c, f);
+    }
+    fputc('"', f);
+}
+
+static int by_text(const void *a, const void *b, void *vocab) {
+    return strcmp(vpps_vocab_word(vocab, *(const uint32_t *)a), vpps_vocab_word(vocab, *(const uint32_t *)b));
+}
+
+static const char *prefix_of(const settings *s) { return s->prefix ? s->prefix : "net"; }
+
+/* Prints a vocabulary: its texts by number, their numbers in the texts' order, and the functions that look them up. */
+static vpps_status put_vocab(const settings *s, FILE *f, FILE *declarations, vpps_vocab *vocab, const char *name) {
+    const char *prefix = prefix_of(s);
+    const uint32_t n = vpps_vocab_size(vocab);
+    uint32_t *order = malloc((n + 1u) * sizeof *order);
+    if (!order) return vpps_fail(VPPS_MEMORY, "no memory for %u texts", n);
+    for (uint32_t i = 0; i < n; i++) order[i] = i;
+    qsort_r(order, n, sizeof *order, by_text, vocab);
+    fprintf(f, "\nstatic const char *const %s_texts[%u] = {", name, n + 1);
+    for (uint32_t i = 0; i < n; i++) {
+        fputs(i % 8 ? " " : "\n", f);
+        put_string(f, vpps_vocab_word(vocab, i));
+        fputc(',', f);
+    }
+    fprintf(f, "\nNULL};\nstatic const uint32_t %s_order[%u] = {", name, n + 1);
+    for (uint32_t i = 0; i < n; i++) fprintf(f, "%s%u,", i % 16 ? " " : "\n", order[i]);
+    fprintf(f,
+            "\n0};\nuint32_t %s_%s_number(const char *text, size_t len) { return number_of(%s_texts, %s_order, %u, "
+            "text, len); }\n"
+            "const char *%s_%s_text(uint32_t number) { return number < %u ? %s_texts[number] : NULL; }\n",
+            prefix, name, name, name, n, prefix, name, n, name);
+    free(order);
+    fprintf(declarations,
+            "/* The number of a %s of `len` bytes among %u; UINT32_MAX: it is unknown.%s The text of a number; NULL: "
+            "there is none. */\n"
+            "uint32_t %s_%s_number(const char *text, size_t len);\nconst char *%s_%s_text(uint32_t number);\n\n",
+            name, n, strcmp(name, "word") == 0 ? " The network takes 0 for those." : "", prefix, name, prefix, name);
+    return VPPS_OK;
+}
+
+static const char find_text[] =
+    "\n/* The number of a text of len bytes, by halving what is left of their order. UINT32_MAX: there is none. */\n"
+    "static uint32_t number_of(const char *const *texts, const uint32_t *order, uint32_t n, const char *text, size_t "
+    "len) {\n"
+    "    uint32_t first = 0;\n"
+    "    while (first < n) {\n"
+    "        const uint32_t middle = first + (n - first) / 2;\n"
+    "        const char *at = texts[order[middle]];\n"
+    "        const int differ = strncmp(at, text, len);\n"
+    "        if (differ == 0 && at[len] == '\\0') return order[middle];\n"
+    "        if (differ < 0) first = middle + 1;\n"
+    "        else n = middle;\n"
+    "    }\n"
+    "    return UINT32_MAX;\n"
+    "}\n";
+
+/* Prints all vocabularies; prototypes go to the header if there is one. */
+static vpps_status put_vocabs(const settings *s, const corpus *c, FILE *f, FILE *header) {
+    bool any = false;
+    vpps_status status = VPPS_OK;
+    if (header) fprintf(header, "\n#ifndef %s_vocabularies\n#define %s_vocabularies\n\n", prefix_of(s), prefix_of(s));
+    for (int k = 0; k < N_VOCABS && status == VPPS_OK; k++) {
+        if (!c->vocab[k] || !vocab_words[k]) continue;
+        if (!any) fputs(find_text, f);
+        any = true;
+        status = put_vocab(s, f, header ? header : f, c->vocab[k], vocab_words[k]);
+    }
+    if (header) fputs("#endif\n", header);
+    return status;
+}
+
+/* ---------------------------------------------------------------- all of it */
+
+static const char *last_part(const char *path) {
+    const char *slash = strrchr(path, '/');
+    return slash ? slash + 1 : path;
+}
+
+static vpps_status make(const settings *s, session *x, const corpus *c, const made files[3]) {
+    const vpps_c_export options = {.size = sizeof options,
+                                   .prefix = s->prefix,
+                                   .omit = s->network->name,
+                                   .header = files[1].file,
+                                   .header_name = s->header ? last_part(s->header) : NULL,
+                                   .weights = files[2].file,
+                                   .precision = (vpps_c_precision)s->c_precision,
+                                   .losses = s->losses};
+    VPPS_TRY(vpps_export_c(x->model, files[0].file, &options));
+    VPPS_TRY(put_vocabs(s, c, files[0].file, files[1].file));
+    return s->main_program ? export_main(x, c, files[0].file) : VPPS_OK;
+}
+
+/* ---------------------------------------------------------------- the error of rounded weights */
+
+static vpps_status measure_dev(session *x, corpus *c, measures *m) {
+    return measure_part(x, c, &c->split[SPLIT_DEV], NULL, m);
+}
+
+/* Measures the dev part of the checkpoint's data with the checkpoint's weights, and with those in the written file. */
+static vpps_status compare(const settings *of, session *x, corpus *c, measures m[2]) {
+    settings s = *of;
+    s.command = COMMAND_EVAL;
+    s.quiet = true;
+    s.split = SPLIT_DEV;
+    VPPS_TRY(checkpoint_describe(s.model, &s, c, NULL));
+    options_complete(&s);
+    VPPS_TRY(session_open_on(x, &s, c));
+    VPPS_TRY(session_load(x, s.model));
+    vpps_status status = measure_dev(x, c, &m[0]);
+    for (vpps_param p = 0; p < vpps_param_count(x->model); p++)
+        vpps_c_round(x->model, p, (vpps_c_precision)s.c_precision);
+    if (status == VPPS_OK) status = vpps_write_parameters(x->handle);
+    if (status == VPPS_OK) status = measure_dev(x, c, &m[1]);
+    session_close(x);
+    *x = (session){0}; /* the session must not outlive s */
+    return status;
+}
+
+/* Prints both measurements, or why there are none: the data may have moved. */
+static void tell_error(const settings *s) {
+    static const char *const names[] = {"fp32", "bf16", "int8"};
+    VPPS_CLOSED_BY(corpus_close) corpus c = {0};
+    VPPS_CLOSED_BY(session_close) session x = {0};
+    measures m[2];
+    const metric *kinds = task_for(s)->metrics;
+    if (compare(s, &x, &c, m) != VPPS_OK) {
+        fprintf(stderr, "%s: the error of %s is not known: %s\n", s->c_file, names[s->c_precision],
+                vpps_error_message());
+        return;
+    }
+    fprintf(stderr, "%s: on dev", s->c_file);
+    for (int i = 0; i < MAX_METRICS && kinds[i].name; i++) {
+        char exact[64], rounded[64];
+        report_metric(&kinds[i], m[0].value[i], exact, sizeof exact);
+        report_metric(&kinds[i], m[1].value[i], rounded, sizeof rounded);
+        if (m[0].value[i] == m[0].value[i])
+            fprintf(stderr, "%s %s by %s, %s by fp32", i ? ";" : "", rounded, names[s->c_precision], exact);
+    }
+    fputc('\n', stderr);
+}
+
+/* Opens the network as predict does, without measuring the processor, since nothing is computed. */
+static vpps_status open_network(session *x, settings *s, corpus *c) {
+    VPPS_TRY(checkpoint_describe(s->model, s, c, NULL));
+    options_complete(s);
+    if (s->main_program) VPPS_TRY(export_main_check(s));
+    s->vps = 1;
+    s->no_tuning = true;
+    VPPS_TRY(session_open(x, s, c));
+    return session_load(x, s->model);
+}
+
+static vpps_status make_and_write(settings *s, session *x, corpus *c, made files[3]) {
+    const char *const paths[] = {s->c_file, s->header, s->weights};
+    VPPS_TRY(open_network(x, s, c));
+    vpps_status status = VPPS_OK;
+    for (int i = 0; i < 3 && status == VPPS_OK; i++) status = begin(&files[i], paths[i]);
+    if (status == VPPS_OK) status = make(s, x, c, files);
+    for (int i = 0; i < 3 && status == VPPS_OK; i++) status = end(&files[i]);
+    for (int i = 0; i < 3 && status == VPPS_OK; i++)
+        if (paths[i]) status = vpps_output_write_file(paths[i], files[i].text, files[i].bytes);
+    return status;
+}
+
+vpps_status export_as_c(settings *s) {
+    VPPS_CLOSED_BY(corpus_close) corpus c = {0};
+    VPPS_CLOSED_BY(session_close) session x = {0};
+    made files[3] = {0};
+    const vpps_status status = make_and_write(s, &x, &c, files);
+    for (int i = 0; i < 3; i++) drop(&files[i]);
+    if (status == VPPS_OK && s->c_precision) tell_error(s);
+    return status;
+}

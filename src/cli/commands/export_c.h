@@ -1,0 +1,8 @@
+/* export_c.h - exports a checkpoint's network as C: its cells, its vocabularies, and a program. */
+#pragma once
+
+#include "cli/options/options.h"
+
+/* Writes the files that --c, --header and --weights name. Fails with ARGUMENT where the cells or the program cannot be
+ * written as C, and with IO, FORMAT, MEMORY. */
+vpps_status export_as_c(settings *s);

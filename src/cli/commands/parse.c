@@ -1,0 +1,264 @@
+/* parse.c - parses the command line by getopt_long(3), and reports its errors. */
+#include "cli/commands/parse.h"
+#include "base/base.h"
+#include "cli/commands/help.h"
+#include "cli/common/failure.h"
+#include "cli/common/suggest.h"
+#include "cli/input/task.h"
+#include "cli/options/config.h"
+#include "cli/output/answer_print.h"
+#include "cli/session/defaults.h"
+#include "runtime/devices.h"
+
+#include <getopt.h>
+#include <math.h>
+#include <stdarg.h>
+#include <strings.h>
+
+enum { KEY_HELP = 'h', KEY_USAGE = 0x1000, KEY_HELP_ENGINE };
+
+/* ---------------------------------------------------------------- mistakes */
+
+/* Prints what is wrong, and ends the process. */
+static _Noreturn void refuse(const settings *s, const command *c, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+static _Noreturn void refuse(const settings *s, const command *c, const char *format, ...) {
+    char name[96], message[512];
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(message, sizeof message, format, arguments);
+    va_end(arguments);
+    snprintf(name, sizeof name, "%s%s%s", c->name, s->network ? " " : "", s->network ? s->network->name : "");
+    exit(report_usage(name, "%s", message));
+}
+
+/* Lists the commands with the option, as "train, tune"; empty: none. *kinds: kinds of other networks that have it. */
+static void commands_with(const settings *s, const char *name, char *text, size_t n, uint32_t *kinds) {
+    size_t n_rows, len = 0;
+    const cli_option *rows = options_rows(s, &n_rows);
+    *text = 0;
+    *kinds = 0;
+    for (size_t i = 0; i < n_rows; i++) {
+        if (!rows[i].row.name || strcmp(rows[i].row.name, name) != 0) continue;
+        if (rows[i].kinds && s->network && !(rows[i].kinds >> s->network->kind & 1)) {
+            *kinds |= rows[i].kinds;
+            continue;
+        }
+        for (const command *c = commands; c->name && len < n; c++) {
+            if (rows[i].commands & c->bit)
+                len += (size_t)snprintf(text + len, n - len, "%s%s", len ? ", " : "", c->name);
+        }
+    }
+}
+
+/* Returns whether s's command and network have an option of that name. */
+static bool has_option(const settings *s, const char *name) {
+    size_t n;
+    const cli_option *rows = options_rows(s, &n);
+    for (size_t i = 0; i < n; i++) {
+        if (rows[i].row.name && strcmp(rows[i].row.name, name) == 0 && options_apply(s, &rows[i])) return true;
+    }
+    return false;
+}
+
+static _Noreturn void refuse_long(const settings *s, const command *c, const char *word) {
+    char name[64], others[128], possible[256];
+    size_t len = 0;
+    const char *begin = word + strspn(word, "-"), *end = begin + strcspn(begin, "=");
+    snprintf(name, sizeof name, "%.*s", (int)(end - begin), begin);
+    size_t n, matching = 0;
+    const cli_option *rows = options_rows(s, &n);
+    suggestion near = suggest_for(name);
+    const option_alias *alias = options_alias(name);
+    for (const option_alias *a = option_aliases; a->alias; a++) {
+        if (a->name && has_option(s, a->name)) suggest_try(&near, a->alias);
+    }
+    for (size_t i = 0; i < n; i++) {
+        const char *row = rows[i].row.name;
+        if (!row || !options_apply(s, &rows[i])) continue;
+        if (strcmp(row, name) == 0) refuse(s, c, "--%s takes no value", name);
+        suggest_try(&near, row);
+        if (strncmp(row, name, strlen(name)) != 0 || len >= sizeof possible) continue;
+        len += (size_t)snprintf(possible + len, sizeof possible - len, "%s--%s", matching++ ? ", " : "", row);
+    }
+    if (matching > 1) refuse(s, c, "--%s is ambiguous; possible are %s", name, possible);
+    const vpps_device_table *device = vpps_device_named(name);
+    if (device) refuse(s, c, "unrecognized option '%s'; did you mean --device %s?", word, device->name);
+    if (alias && alias->hint) refuse(s, c, "unrecognized option '%s'; did you mean %s?", word, alias->hint);
+    uint32_t kinds;
+    commands_with(s, alias ? alias->name : name, others, sizeof others, &kinds);
+    if (*others) refuse(s, c, "'%s' is an option of %s, not of %s", word, others, c->name);
+    for (const network *const *other = networks; kinds && *other; other++) {
+        if (kinds >> (*other)->kind & 1)
+            refuse(s, c, "'%s' is an option of %s and others, not of %s", word, (*other)->name, s->network->name);
+    }
+    if (near.word) refuse(s, c, "unrecognized option '%s'; did you mean --%s?", word, near.word);
+    refuse(s, c, "unrecognized option '%s'", word);
+}
+
+/* ---------------------------------------------------------------- the line */
+
+/* Joins the list items given before with those of `value`. The text lives as long as the process. */
+static const char *add_items(const settings *s, const command *c, const cli_option *o, const char *value) {
+    static char *lists[OPTIONS_MAX];
+    static size_t n;
+    if (n == OPTIONS_MAX) refuse(s, c, "--%s is given more than %d times", o->row.name, OPTIONS_MAX);
+    if (asprintf(&lists[n], "%s,%s", options_text(s, o), value) < 0) refuse(s, c, "no memory for --%s", o->row.name);
+    return lists[n++];
+}
+
+static void take(settings *s, const command *c, int key, const char *value) {
+    size_t n;
+    const cli_option *rows = options_rows(s, &n);
+    for (size_t i = 0; i < n; i++) {
+        if (!rows[i].row.name || rows[i].key != key || !options_apply(s, &rows[i])) continue;
+        char why[160];
+        if ((rows[i].flags & OPTION_LIST) && s->given[i] && value && *value) value = add_items(s, c, &rows[i], value);
+        if (!options_read(s, &rows[i], value ? value : "yes", why, sizeof why)) {
+            if (!value || !*value) refuse(s, c, "--%s: the value is empty; expected %s", rows[i].row.name, why);
+            refuse(s, c, "--%s: '%s' is not %s", rows[i].row.name, value, why);
+        }
+        s->given[i] = true;
+        return;
+    }
+}
+
+/* Shows help with the defaults, whatever options precede --help. */
+static _Noreturn void show(const settings *s, const command *c, int key) {
+    const settings defaults = options_defaults(s);
+    if (key == KEY_USAGE) {
+        help_usage(stdout, &defaults, c);
+    } else {
+        help_options(stdout, &defaults, c, key == KEY_HELP_ENGINE ? HELP_ENGINE : HELP_COMMON);
+    }
+    exit(fflush(stdout) == 0 ? 0 : EXIT_RUNTIME);
+}
+
+/* The arguments of getopt_long. */
+typedef struct getopt_table {
+    char letters[2 * OPTIONS_MAX + 8];
+    struct option list[OPTIONS_MAX + OPTION_ALIASES + 4];
+} getopt_table;
+
+/* Adds the options of s's command and network, or of all kinds of networks. Returns how many. */
+static size_t list_options(const settings *s, bool of_all_kinds, getopt_table *t) {
+    size_t n, n_long = 0, n_short = strlen(t->letters);
+    const cli_option *rows = options_rows(s, &n);
+    for (size_t i = 0; i < n; i++) {
+        const bool applies = of_all_kinds ? (rows[i].commands & s->command) != 0 : options_apply(s, &rows[i]);
+        if (!rows[i].row.name || !applies) continue;
+        const bool value = rows[i].row.kind != OPTION_FLAG;
+        const int has_value = value ? required_argument : no_argument;
+        t->list[n_long++] = (struct option){rows[i].row.name, has_value, NULL, rows[i].key};
+        for (const option_alias *a = option_aliases; a->alias; a++)
+            if (a->name && strcmp(a->name, rows[i].row.name) == 0)
+                t->list[n_long++] = (struct option){a->alias, has_value, NULL, rows[i].key};
+        if (rows[i].key < 0x100) t->letters[n_short++] = (char)rows[i].key;
+        if (rows[i].key < 0x100 && value) t->letters[n_short++] = ':';
+    }
+    return n_long;
+}
+
+/* Takes the files after the options: predict reads all, eval measures the only one. */
+static void take_files(settings *s, const command *c, int n, char **files) {
+    static const char standard_input[] = "/dev/stdin";
+    s->files = files;
+    s->n_files = n;
+    if (n == 0 || c->bit != COMMAND_EVAL) return;
+    if (options_given(s, "test") || options_given(s, "split")) {
+        refuse(s, c, "'%s': a file is measured in place of --test: neither --test nor --split goes with it", files[0]);
+    }
+    size_t rows_n;
+    const cli_option *rows = options_rows(s, &rows_n);
+    for (size_t i = 0; i < rows_n; i++) {
+        if (!rows[i].row.name || strcmp(rows[i].row.name, "test") != 0) continue;
+        take(s, c, rows[i].key, strcmp(files[0], "-") == 0 ? standard_input : files[0]);
+    }
+}
+
+static void parse_line(settings *s, const command *c, int argc, char **argv) {
+    getopt_table table = {.letters = ":h"}; /* ':': getopt distinguishes a missing value from an unknown option */
+    size_t n_long = list_options(s, false, &table);
+    table.list[n_long++] = (struct option){"help", no_argument, NULL, KEY_HELP};
+    table.list[n_long++] = (struct option){"usage", no_argument, NULL, KEY_USAGE};
+    if (help_has_engine(s)) table.list[n_long] = (struct option){"help-engine", no_argument, NULL, KEY_HELP_ENGINE};
+    opterr = 0;
+    for (int key; (key = getopt_long(argc, argv, table.letters, table.list, NULL)) != -1;) {
+        const char *word = optind > 0 ? argv[optind - 1] : "";
+        switch (key) {
+        case KEY_HELP:
+        case KEY_HELP_ENGINE:
+        case KEY_USAGE: show(s, c, key); break;
+        case ':': refuse(s, c, "%s: a value must follow", word); break;
+        case '?':
+            if (optopt == '?' || strcmp(word, "-?") == 0) show(s, c, KEY_HELP);
+            if (strncmp(word, "--", 2) == 0) refuse_long(s, c, word);
+            refuse(s, c, "unrecognized option '-%c'", optopt);
+        default: take(s, c, key, optarg);
+        }
+    }
+    if (c->operand == OPERAND_ACTION && !s->action && optind < argc) s->action = argv[optind++];
+    if (argc - optind > c->most_files) refuse(s, c, "'%s': too many arguments", argv[optind + c->most_files]);
+    take_files(s, c, argc - optind, argv + optind);
+}
+
+/* ---------------------------------------------------------------- defaults, and what goes together */
+
+/* Refuses a picture's name with the ending of another format than SVG. */
+static void check_picture(const settings *s, const command *c) {
+    static const char *const others[] = {"png", "pdf", "jpg", "jpeg", "gif", "eps", "ps", "webp", "tif", "tiff", "bmp"};
+    const char *dot = s->plot ? strrchr(s->plot, '.') : NULL;
+    for (size_t i = 0; dot && i < VPPS_COUNT(others); i++)
+        if (strcasecmp(dot + 1, others[i]) == 0)
+            refuse(s, c, "--plot %s: the picture is SVG; expected a name that ends in .svg", s->plot);
+}
+
+static void check_together(const settings *s, const command *c) {
+    check_picture(s, c);
+    if (options_given(s, "generate") && options_name_files(s)) {
+        refuse(s, c, "--generate and --data (or --train, --dev, --test) exclude each other");
+    }
+    size_t n;
+    const cli_option *rows = options_rows(s, &n);
+    for (size_t i = 0; i < n; i++) {
+        if (!s->given[i] || !(rows[i].flags & OPTION_FILES) || options_name_files(s) || s->model || s->resume) continue;
+        refuse(s, c, "--%s goes with --data or --train", rows[i].row.name);
+    }
+    if (s->freeze_vectors && !s->vectors && !s->resume) refuse(s, c, "--freeze-vectors goes with --vectors");
+    if (s->init && s->resume) refuse(s, c, "--init begins a run, --resume goes on with one: not both");
+    if (s->command == COMMAND_PREDICT && s->json && s->output_format != OUTPUT_AUTO && s->output_format != OUTPUT_JSONL)
+        refuse(s, c, "--json prints JSON: it excludes another --output-format");
+}
+
+void options_parse(settings *s, const command *c, int argc, char **argv) {
+    *s = options_defaults(s);
+    parse_line(s, c, argc, argv);
+    if (!options_given(s, "examples")) s->examples = 0; /* counts as given by a file, whatever the default becomes */
+    const vpps_status status = s->config ? config_read(s, s->config) : VPPS_OK;
+    if (status == VPPS_IO) {
+        report_failure(status);
+        exit(EXIT_RUNTIME);
+    }
+    if (status != VPPS_OK) refuse(s, c, "%s", vpps_error_message());
+    check_together(s, c);
+    if (!options_given(s, "examples")) s->examples = options_default_examples(s);
+}
+
+/* The options of networks are not known yet and are skipped; a value of theirs then looks like an argument. */
+void options_find_files(const settings *s, int argc, char **argv, const char **checkpoint, const char **config) {
+    getopt_table table = {.letters = "-"}; /* '-': keeps arguments in place */
+    size_t n;
+    const cli_option *rows = options_rows(s, &n);
+    *checkpoint = *config = NULL;
+    list_options(s, true, &table);
+    optind = 0; /* GNU: start from the beginning */
+    opterr = 0;
+    for (int key; (key = getopt_long(argc, argv, table.letters, table.list, NULL)) != -1;) {
+        for (size_t i = 0; i < n; i++) {
+            if (rows[i].key != key || !rows[i].row.name) continue;
+            if (rows[i].flags & OPTION_NAMES_NETWORK) *checkpoint = optarg;
+            if (strcmp(rows[i].row.name, "config") == 0) *config = optarg;
+        }
+    }
+    optind = 0;
+}

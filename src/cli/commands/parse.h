@@ -1,0 +1,13 @@
+/* parse.h - parses the command line by the table of options. */
+#pragma once
+
+#include "cli/commands/commands.h"
+
+/* Parses the arguments after `vpps COMMAND [NETWORK]` (argv[0] is skipped) into *s, whose command and network are set:
+ * defaults first, then --config's file, then the command line. Exits after --help (code 0) or a mistake (code 2, with a
+ * message on stderr). */
+void options_parse(settings *s, const command *c, int argc, char **argv);
+
+/* Finds the files that --model, --resume (or another option with OPTION_NAMES_NETWORK) and --config name on a command
+ * line without a network; NULL: not named. argv[0] is skipped. */
+void options_find_files(const settings *s, int argc, char **argv, const char **checkpoint, const char **config);

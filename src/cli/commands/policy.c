@@ -1,0 +1,219 @@
+/* policy.c - `vpps policy`: prints how many batches each batching policy needs for the first training examples,
+ * forward, and the automaton learned for them. */
+#include "base/base.h"
+#include "cli/commands/commands.h"
+#include "cli/common/failure.h"
+#include "cli/common/json.h"
+#include "cli/session/checkpoint.h"
+#include "cli/session/session.h"
+#include "runtime/handle.h"
+#include "script/schedule.h"
+#include "script/scopes.h"
+
+#include <errno.h>
+
+enum { MAX_POLICIES = 16, STATES_SHOWN = 40 };
+
+/* The results of the policies on one graph. */
+typedef struct counts {
+    vpps_scope scope;
+    const vpps_automaton *automaton;
+    uint32_t bound, batches[MAX_POLICIES];
+} counts;
+
+static void counts_close(counts *n) { vpps_scope_free(&n->scope); }
+
+static vpps_status count(vpps_handle *h, counts *n) {
+    const vpps_typed_graph *g = &n->scope.graph;
+    uint32_t *steps = malloc((g->n + 1u) * sizeof *steps);
+    n->automaton = steps ? vpps_learned_for(&h->learned, g, &n->scope.kind) : NULL;
+    bool ok = n->automaton && vpps_batches_bound(g, &n->bound);
+    for (uint32_t i = 0; vpps_policies[i].name && i < MAX_POLICIES && ok; i++)
+        ok = vpps_policies[i].choose(g, n->automaton, steps, &n->batches[i]);
+    free(steps);
+    return ok ? VPPS_OK : vpps_fail(VPPS_MEMORY, "policy: out of memory");
+}
+
+static const char *type_name(const vpps_batch *b, const counts *n, uint32_t type) {
+    const uint32_t used = n->scope.types[type];
+    return used == VPPS_NONE ? "classifiers in cells" : b->schedule->reading.types[used].base->name;
+}
+
+/* Returns the type that a state runs next. */
+static uint32_t next_of(const vpps_automaton *a, const vpps_state *s) {
+    uint32_t best = s->first;
+    for (uint32_t i = s->first; i < s->first + s->n; i++)
+        if (a->q[i] > a->q[best]) best = i;
+    return best;
+}
+
+/* ---------------------------------------------------------------- as JSON */
+
+static json_t *by_policy(const uint32_t *numbers) {
+    json_t *o = json_object();
+    for (uint32_t i = 0; vpps_policies[i].name && i < MAX_POLICIES; i++)
+        json_object_set_new(o, vpps_policies[i].name, json_integer(numbers[i]));
+    return o;
+}
+
+static json_t *automaton_json(const vpps_batch *b, const counts *n) {
+    const vpps_automaton *a = n->automaton;
+    json_t *states = json_array();
+    for (uint32_t i = 0; i < a->n_states; i++) {
+        const vpps_state *s = &a->states[i];
+        json_t *frontier = json_array(), *q = json_array(), *more = json_array();
+        for (uint32_t k = s->first; k < s->first + s->n; k++) {
+            json_array_append_new(frontier, json_string(type_name(b, n, a->words[k])));
+            json_array_append_new(q, report_number((double)a->q[k]));
+        }
+        for (uint32_t k = s->first + s->n; k < s->first + s->n_words; k++)
+            json_array_append_new(more, json_integer(a->words[k]));
+        json_array_append_new(states, json_pack("{so so so ss}", "frontier", frontier, "more", more, "q", q, "next",
+                                                type_name(b, n, a->words[next_of(a, s)])));
+    }
+    return json_pack("{ss sI sI so}", "encoding", vpps_encoding_name((vpps_encoding)a->encoding), "trials",
+                     (json_int_t)a->trials, "states", (json_int_t)a->n_states, "table", states);
+}
+
+static json_t *counts_json(const vpps_batch *b, const counts *n) {
+    json_t *types = json_array();
+    for (uint32_t t = 0; t < n->scope.graph.n_types; t++) json_array_append_new(types, json_string(type_name(b, n, t)));
+    return json_pack("{so sI sI so so}", "cells", types, "vertices", (json_int_t)n->scope.graph.n, "bound",
+                     (json_int_t)n->bound, "batches", by_policy(n->batches), "fsm", automaton_json(b, n));
+}
+
+/* ---------------------------------------------------------------- as text */
+
+static void print_counts(const vpps_batch *b, const counts *n) {
+    printf("%u vertices of %u types: %s\n", n->scope.graph.n, n->scope.graph.n_types, n->scope.names);
+    for (uint32_t i = 0; vpps_policies[i].name && i < MAX_POLICIES; i++)
+        printf("  %-8s %6u batches   %s\n", vpps_policies[i].name, n->batches[i], vpps_policies[i].text);
+    printf("  %-8s %6u\n", "bound", n->bound);
+    const vpps_automaton *a = n->automaton;
+    if (!a->n_states) {
+        printf("  fsm: nothing was learned that needs fewer batches than ratio\n");
+        return;
+    }
+    printf("  fsm: %u states, learned in %u trials; of a frontier it knows %s\n", a->n_states, a->trials,
+           vpps_encoding_text((vpps_encoding)a->encoding));
+    for (uint32_t i = 0; i < a->n_states && i < STATES_SHOWN; i++) {
+        const vpps_state *s = &a->states[i];
+        printf("    ");
+        for (uint32_t k = s->first; k < s->first + s->n; k++)
+            printf("%s%s", k > s->first ? " | " : "", type_name(b, n, a->words[k]));
+        for (uint32_t k = s->first + s->n; k < s->first + s->n_words; k++)
+            printf("%s%u", k > s->first + s->n ? " " : "; ", a->words[k]);
+        printf(" -> %s\n", type_name(b, n, a->words[next_of(a, s)]));
+    }
+    if (a->n_states > STATES_SHOWN) printf("    and %u others; --json prints all\n", a->n_states - STATES_SHOWN);
+}
+
+/* ---------------------------------------------------------------- the command */
+
+typedef struct shown {
+    session session;
+    corpus corpus;
+    vpps_node loss;
+    uint32_t n_inputs, steps[MAX_POLICIES], phases[MAX_POLICIES];
+    json_t *recurrences;
+} shown;
+
+/* Ignores and replaces what an earlier run learned, perhaps from fewer examples. */
+static void *read_nothing(const vpps_graph_kind *kind, size_t *bytes) {
+    (void)kind;
+    *bytes = 0;
+    return NULL;
+}
+
+static void write_learned(const vpps_graph_kind *kind, const void *packed, size_t bytes) {
+    vpps_policies_on_disk.write(kind, packed, bytes);
+}
+
+/* Builds a graph of the first examples, in their order. */
+static vpps_status open_examples(shown *x, settings *s) {
+    if (s->model) VPPS_TRY(checkpoint_describe(s->model, s, &x->corpus, NULL));
+    options_complete(s);
+    VPPS_TRY(session_open_on(&x->session, s, &x->corpus));
+    static const vpps_policy_store learns_anew = {read_nothing, write_learned};
+    x->session.handle->learned.store = &learns_anew;
+    const corpus_split *train = &x->corpus.split[SPLIT_TRAIN];
+    x->n_inputs = vpps_min_u32(s->batch, train->n_examples);
+    uint32_t *order = malloc((x->n_inputs + 1u) * sizeof *order);
+    if (!order) return vpps_fail(VPPS_MEMORY, "policy: out of memory");
+    for (uint32_t i = 0; i < x->n_inputs; i++) order[i] = i;
+    const vpps_status status =
+        session_add_batch(&x->session, &x->corpus, train, order, x->n_inputs, x->n_inputs, &x->loss);
+    free(order);
+    return status;
+}
+
+/* Schedules the batch with each policy of the engine. */
+static vpps_status schedule(shown *x) {
+    vpps_handle *h = x->session.handle;
+    const vpps_batch *b;
+    for (uint32_t i = 0; vpps_policies[i].name && i < MAX_POLICIES; i++) {
+        h->policy = &vpps_policies[i];
+        VPPS_TRY(vpps_handle_batch(h, x->session.graph, x->loss, &b));
+        x->steps[i] = b->n_steps;
+        x->phases[i] = b->n_phases;
+    }
+    return VPPS_OK;
+}
+
+static vpps_status show_recurrence(shown *x, const vpps_batch *b, uint32_t part, bool json) {
+    counts n = {0};
+    if (vpps_types_of_part(&b->schedule->needs, part) < 2) return VPPS_OK;
+    VPPS_TRY(vpps_scope_of_part(&b->schedule->needs, part, &n.scope));
+    const vpps_status status = count(x->session.handle, &n);
+    if (status == VPPS_OK && json) json_array_append_new(x->recurrences, counts_json(b, &n));
+    if (status == VPPS_OK && !json) {
+        printf("\nrecurrence, where the engine follows the policy: ");
+        print_counts(b, &n);
+    }
+    counts_close(&n);
+    return status;
+}
+
+static vpps_status show(shown *x, const settings *s) {
+    const vpps_batch *b;
+    VPPS_TRY(vpps_handle_batch(x->session.handle, x->session.graph, x->loss, &b));
+    counts all = {0};
+    VPPS_TRY(vpps_scope_of_all(&b->schedule->needs, &all.scope));
+    vpps_status status = count(x->session.handle, &all);
+    if (status == VPPS_OK && !s->json) {
+        printf("%s: %u inputs, forward\n", s->network->name, x->n_inputs);
+        print_counts(b, &all);
+    }
+    x->recurrences = json_array();
+    for (uint32_t part = 0; part < b->schedule->needs.n_parts && status == VPPS_OK; part++)
+        status = show_recurrence(x, b, part, s->json);
+    if (status == VPPS_OK) status = schedule(x);
+    if (status == VPPS_OK && s->json) {
+        json_t *o = json_pack("{ss sI so so}", "model", s->network->name, "inputs", (json_int_t)x->n_inputs, "steps",
+                              by_policy(x->steps), "phases", by_policy(x->phases));
+        json_t *numbers = counts_json(b, &all);
+        json_object_update(o, numbers);
+        json_decref(numbers);
+        json_object_set(o, "recurrences", x->recurrences);
+        status = report_json_line(o, stdout);
+    } else if (status == VPPS_OK) {
+        printf("\nthe engine, where all that is no recurrence runs once:\n");
+        for (uint32_t i = 0; vpps_policies[i].name && i < MAX_POLICIES; i++)
+            printf("  %-8s %6u steps, %u phases, backward included\n", vpps_policies[i].name, x->steps[i],
+                   x->phases[i]);
+    }
+    json_decref(x->recurrences);
+    counts_close(&all);
+    VPPS_TRY(status);
+    return fflush(stdout) == 0 ? VPPS_OK : vpps_fail(VPPS_IO, "stdout cannot be written: %s", strerror(errno));
+}
+
+int command_policy(settings *s) {
+    shown x = {0};
+    vpps_status status = open_examples(&x, s);
+    if (status == VPPS_OK) status = show(&x, s);
+    const int code = exit_code(status);
+    session_close(&x.session);
+    corpus_close(&x.corpus);
+    return code;
+}

@@ -1,0 +1,74 @@
+/* tune.c - `vpps tune`: trains on batches of the training data until the fastest choices are found, last of the number
+ * of groups of virtual processors and of the policy. All but these two are kept for later runs. */
+#include "base/base.h"
+#include "cli/commands/commands.h"
+#include "cli/common/failure.h"
+#include "cli/common/interrupt.h"
+#include "cli/output/progress.h"
+#include "cli/output/trials.h"
+#include "cli/session/session.h"
+
+typedef struct tuner {
+    session session;
+    corpus corpus;
+    progress progress;
+    uint32_t *order;
+} tuner;
+
+static void tell(void *context, const char *line) { progress_line(&((tuner *)context)->progress, "%s", line); }
+
+static vpps_status run_batch(tuner *t, uint64_t batch) {
+    const corpus_split *train = &t->corpus.split[SPLIT_TRAIN];
+    const settings *s = t->session.settings;
+    const uint32_t n = vpps_min_u32(s->batch, train->n_examples), batches = train->n_examples / n;
+    if (batch % batches == 0) corpus_shuffle(train, s->seed, (uint32_t)(batch / batches), t->order);
+    vpps_node loss;
+    VPPS_TRY(session_add_batch(&t->session, &t->corpus, train, t->order + batch % batches * n, n, n, &loss));
+    return vpps_fb(t->session.handle, t->session.graph, loss, NULL);
+}
+
+static vpps_status find_plan(tuner *t) {
+    for (uint64_t batch = 0; !interrupted; batch++) {
+        uint32_t n = 0;
+        bool done;
+        VPPS_TRY(vpps_handle_trials(t->session.handle, NULL, &n, &done));
+        if (done) break;
+        VPPS_TRY(run_batch(t, batch));
+    }
+    float loss;
+    const vpps_status status = vpps_sync_latest_loss(t->session.handle, &loss);
+    return status == VPPS_STATE ? VPPS_OK : status; /* the choice was known, so no batch ran */
+}
+
+static vpps_status tune(tuner *t, settings *s) {
+    options_complete(s);
+    progress_open(&t->progress, s->quiet);
+    t->session.log = tell;
+    t->session.log_context = t;
+    VPPS_TRY(session_open_on(&t->session, s, &t->corpus));
+    interrupt_install();
+    t->order = malloc(t->corpus.split[SPLIT_TRAIN].n_examples * sizeof *t->order);
+    if (!t->order) return vpps_fail(VPPS_MEMORY, "no memory for the order of the examples");
+    VPPS_TRY(find_plan(t));
+    progress_end(&t->progress);
+    if (s->json) return report_json_line(trials_json(t->session.handle, true), stdout);
+    uint32_t n = 0;
+    bool done;
+    VPPS_TRY(vpps_handle_trials(t->session.handle, NULL, &n, &done));
+    if (n > 0) trials_print(t->session.handle, stdout);
+    return fflush(stdout) == 0 ? VPPS_OK : vpps_fail(VPPS_IO, "stdout cannot be written");
+}
+
+int command_tune(settings *s) {
+    if (!options_given(s, "device")) s->device = "auto";
+    tuner t = {0};
+    const vpps_status status = tune(&t, s);
+    if (status != VPPS_OK) {
+        progress_end(&t.progress);
+        report_failure(status);
+    }
+    free(t.order);
+    session_close(&t.session);
+    corpus_close(&t.corpus);
+    return status != VPPS_OK ? EXIT_RUNTIME : interrupted ? EXIT_INTERRUPTED : 0;
+}

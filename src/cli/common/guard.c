@@ -1,0 +1,153 @@
+/* guard.c - the guard process and its child. */
+#include "cli/common/guard.h"
+#include "base/base.h"
+#include "cli/common/failure.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+volatile pid_t guard;
+
+/* Shared by both processes: whether the child is stopping itself. NULL: no shared memory. */
+static atomic_bool *shared;
+
+enum {
+    BY_SIGNAL = 128, /* plus the signal's number: the exit code, as in shells */
+    READER_MS = 1000 /* time for a launcher to read a message */
+};
+
+static const int handed_on[] = {SIGINT, SIGTERM, SIGHUP, SIGCONT};
+
+/* ---------------------------------------------------------------- the guard */
+
+static volatile pid_t child;
+static volatile sig_atomic_t asked_to_end[NSIG];
+
+/* Forwards a signal to the child; a second one kills it, as in interrupt.h. */
+static void hand_on(int number) {
+    const int error = errno;
+    kill(child, asked_to_end[number] ? SIGKILL : number);
+    if (number != SIGCONT) asked_to_end[number] = asked_to_end[0] = 1;
+    errno = error;
+}
+
+/* Waits until the child ends, and returns its status. A child that stopped itself because this process was stopped is
+ * continued with it. */
+static int wait_for_child(void) {
+    for (;;) {
+        int status = 0;
+        if (waitpid(child, &status, WUNTRACED) < 0 && errno == EINTR) continue;
+        if (!WIFSTOPPED(status)) return status;
+        if (shared && atomic_load(shared)) kill(child, SIGCONT);
+    }
+}
+
+static void tell(long rank, int number) {
+    char host[256] = "?";
+    if (gethostname(host, sizeof host - 1)) snprintf(host, sizeof host, "?");
+    fprintf(stderr, "vpps: rank %ld on %s was ended by signal %d (%s)\n", rank, host, number, strsignal(number));
+}
+
+/* Sleeps for less than a second. */
+static void sleep_ms(long ms) { nanosleep(&(struct timespec){.tv_nsec = ms * 1000 * 1000}, NULL); }
+
+/* Waits briefly until the launcher has read the message: it may stop reading once this process ends. */
+static void wait_for_reader(int fd) {
+    for (int ms = 0; ms < READER_MS; ms++) {
+        int in_pipe = 0, in_socket = 0;
+        if (ioctl(fd, FIONREAD, &in_pipe) || in_pipe < 0) in_pipe = 0;
+        if (ioctl(fd, TIOCOUTQ, &in_socket) || in_socket < 0) in_socket = 0;
+        if (!in_pipe && !in_socket) return;
+        sleep_ms(1);
+    }
+}
+
+/* Waits until the launcher asks all processes to end, which it does after another process's guard has reported its
+ * child. Returns true if it did. */
+static bool all_are_asked_to_end(void) {
+    enum { MOST_MS = 5 * READER_MS };
+    for (int ms = 0; ms < MOST_MS && !asked_to_end[0]; ms++) sleep_ms(1);
+    return asked_to_end[0] != 0;
+}
+
+static _Noreturn void watch_child(long rank, const sigset_t *before) {
+    struct sigaction action;
+    memset(&action, 0, sizeof action);
+    action.sa_handler = hand_on;
+    action.sa_flags = SA_RESTART;
+    for (size_t i = 0; i < VPPS_COUNT(handed_on); i++) sigaction(handed_on[i], &action, NULL);
+    sigprocmask(SIG_SETMASK, before, NULL);
+    const int status = wait_for_child();
+    if (!WIFSIGNALED(status)) _exit(WIFEXITED(status) ? WEXITSTATUS(status) : EXIT_RUNTIME);
+    /* An MPI library may abort its process because another one is gone; only SIGKILL has no such cause. */
+    const bool first = WTERMSIG(status) == SIGKILL ? !asked_to_end[0] : !all_are_asked_to_end();
+    if (first) {
+        tell(rank, WTERMSIG(status));
+        wait_for_reader(STDERR_FILENO);
+    }
+    _exit(BY_SIGNAL + WTERMSIG(status));
+}
+
+/* ---------------------------------------------------------------- the child */
+
+/* Returns whether a process is stopped. */
+static bool is_stopped(pid_t pid) {
+    char name[64], line[512] = "";
+    snprintf(name, sizeof name, "/proc/%ld/stat", (long)pid);
+    FILE *f = fopen(name, "re");
+    if (!f) return false;
+    const bool there = fgets(line, sizeof line, f) != NULL;
+    fclose(f);
+    const char *end = there ? strrchr(line, ')') : NULL; /* end of the program's name */
+    return end && end[1] == ' ' && end[2] == 'T';
+}
+
+/* Stops the child when the guard is stopped, since a stopped process cannot forward that. */
+static void *watch_guard(void *unused) {
+    for (;;) {
+        sleep_ms(100);
+        if (!shared || !is_stopped(guard)) continue;
+        atomic_store(shared, true);
+        kill(getpid(), SIGSTOP);
+        atomic_store(shared, false);
+    }
+    return unused;
+}
+
+static void begin_child(pid_t parent, const sigset_t *before) {
+    pthread_t thread;
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    if (getppid() != parent) _exit(EXIT_RUNTIME); /* the guard is gone already */
+    guard = parent;
+    /* the new thread blocks all signals, so that they interrupt the main thread */
+    sigset_t all;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, NULL);
+    if (pthread_create(&thread, NULL, watch_guard, NULL) == 0) pthread_detach(thread);
+    sigprocmask(SIG_SETMASK, before, NULL);
+}
+
+void guard_begin(long rank) {
+    const pid_t parent = getpid();
+    sigset_t taken, before;
+    sigemptyset(&taken);
+    for (size_t i = 0; i < VPPS_COUNT(handed_on); i++) sigaddset(&taken, handed_on[i]);
+    sigprocmask(SIG_BLOCK, &taken, &before); /* signals wait until the child's process id is known */
+    fflush(NULL);
+    void *memory = mmap(NULL, sizeof *shared, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    shared = memory == MAP_FAILED ? NULL : memory;
+    child = fork();
+    if (child > 0) watch_child(rank, &before);
+    if (child == 0) {
+        begin_child(parent, &before);
+    } else {
+        sigprocmask(SIG_SETMASK, &before, NULL);
+    }
+}

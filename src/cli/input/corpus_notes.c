@@ -1,0 +1,228 @@
+/* corpus_notes.c - collects notes about odd data. */
+#include "cli/input/corpus_notes.h"
+#include "base/base.h"
+#include "io/chunks.h"
+#include "io/file.h"
+
+#include <stdarg.h>
+#include <strings.h>
+
+void corpus_note(corpus *c, const char *format, ...) {
+    va_list arguments;
+    char *line = NULL;
+    if (!VPPS_RESERVE(c->notes, c->n_notes + 1)) return;
+    va_start(arguments, format);
+    if (vasprintf(&line, format, arguments) >= 0) c->notes[c->n_notes++] = line;
+    va_end(arguments);
+}
+
+/* ---------------------------------------------------------------- encoding */
+
+/* Returns the first byte in at .. end that is not UTF-8, NULL if there is none. */
+static const char *find_bad_byte(const char *at, const char *end) {
+    while (at < end) {
+        const uint32_t n = (unsigned char)*at < 0x80 ? 1 : vpps_utf8_character(at, (size_t)(end - at));
+        if (n == 1 && (unsigned char)*at >= 0x80) return at;
+        at += n;
+    }
+    return NULL;
+}
+
+void corpus_note_encoding(corpus *c, const char *name, const char *text, size_t len) {
+    size_t line = 1, first_line = 0, first_column = 0, lines = 0;
+    unsigned first = 0;
+    for (const char *at = text, *end = text + len; at < end; line++) {
+        const char *lf = memchr(at, '\n', (size_t)(end - at)), *line_end = lf ? lf : end;
+        const char *bad = find_bad_byte(at, line_end);
+        if (bad && !lines++) {
+            first_line = line;
+            first_column = (size_t)(bad - at) + 1;
+            first = (unsigned char)*bad;
+        }
+        at = lf ? lf + 1 : end;
+    }
+    if (!lines) return;
+    char others[64] = "";
+    if (lines > 1) snprintf(others, sizeof others, ", nor are those of %zu more lines", lines - 1);
+    corpus_note(c, "%s%s:%zu:%zu: byte 0x%02X is not UTF-8%s: words are taken as bytes", VPPS_PATH_ARGS(name),
+                first_line, first_column, first, others);
+}
+
+static bool find_in_file(const char *name, const char *word, char *place, size_t n) {
+    char *text;
+    size_t len, line = 1;
+    if (!name || vpps_file_read_all(name, &text, &len) != VPPS_OK) return false;
+    const char *found = text ? memmem(text, len, word, strlen(word)) : NULL, *line_begin = text;
+    for (const char *p = text; found && p < found; p++) {
+        if (*p == '\n') line++, line_begin = p + 1;
+    }
+    if (found) snprintf(place, n, "%s:%zu:%zu: ", name, line, (size_t)(found - line_begin) + 1);
+    free(text);
+    return found != NULL;
+}
+
+void corpus_find_word(const corpus *c, const char *word, char *place, size_t n) {
+    const corpus_split *train = &c->split[SPLIT_TRAIN];
+    *place = '\0';
+    for (size_t i = 0; i < train->n_files; i++) {
+        if (find_in_file(train->files[i].name, word, place, n)) return;
+        if (find_in_file(train->files[i].target, word, place, n)) return;
+    }
+}
+
+/* ---------------------------------------------------------------- labels */
+
+bool corpus_label(const corpus_split *split, uint32_t i, uint32_t k, uint32_t *label) {
+    *label = VPPS_NO_WORD;
+    if (split->bank) {
+        const vpps_tree tree = vpps_treebank_tree(split->bank, i);
+        if (k < tree.n_nodes && tree.nodes[k].label >= 0) *label = (uint32_t)tree.nodes[k].label;
+        return k < tree.n_nodes;
+    }
+    if (!split->sentences) {
+        const vpps_lattice l = vpps_lattices_get(split->lattices, i);
+        if (k + 1 < l.n_nodes) *label = l.tags[k + 1];
+        return k + 1 < l.n_nodes;
+    }
+    const vpps_sentence s = vpps_sentences_get(split->sentences, i);
+    const uint32_t n = s.tags ? s.n_words : 1;
+    if (k < n) *label = s.tags ? s.tags[k] : vpps_sentences_label(split->sentences, i);
+    return k < n;
+}
+
+static uint32_t n_labels(const corpus_split *split) {
+    if (split->bank) return vpps_treebank_classes(split->bank);
+    if (!split->ids[VOCAB_CLASSES] || split->target) return 0; /* a target's words are no labels */
+    if (split->sentences) return vpps_vocab_size(vpps_sentences_tag_vocab(split->sentences));
+    return vpps_lattices_tags(split->lattices);
+}
+
+void corpus_label_place(const corpus_split *split, uint32_t i, uint32_t k, char *text, size_t n) {
+    if (!split->sentences || split->target) {
+        corpus_place(split, i, text, n);
+        return;
+    }
+    const corpus_file *file = corpus_file_of(split, i);
+    snprintf(text, n, "%s:%u", file ? file->name : "generated", vpps_sentences_word_line(split->sentences, i, k));
+}
+
+/* Returns a label's name, NULL if labels are numbers. */
+static const char *label_word(const corpus *c, const corpus_split *split, uint32_t label) {
+    const vpps_vocab *names = split->bank        ? c->vocab[VOCAB_CLASSES]
+                              : split->sentences ? vpps_sentences_tag_vocab(split->sentences)
+                                                 : NULL;
+    return names ? vpps_vocab_word(names, label) : NULL;
+}
+
+void corpus_label_name(const corpus *c, const corpus_split *split, uint32_t label, char *name, size_t n) {
+    const char *word = label_word(c, split, label);
+    if (word) {
+        snprintf(name, n, "%.64s", word);
+    } else {
+        snprintf(name, n, "%u", label);
+    }
+}
+
+/* Returns which of n labels the network can learn: those of the training part, or, without one, trees' labels less than
+ * the number of classes, since these are equal in all parts. NULL: out of memory. */
+static bool *find_known(const corpus *c, const corpus_split *split, uint32_t n) {
+    const corpus_split *train = &c->split[SPLIT_TRAIN];
+    bool *known = calloc((size_t)n + 1, sizeof *known);
+    for (uint32_t label = 0; known && label < n; label++) {
+        known[label] =
+            split->bank ? !train->present && label < c->classes : split->ids[VOCAB_CLASSES][label] != VPPS_NO_WORD;
+    }
+    for (uint32_t i = 0; known && split->bank && train->present && i < vpps_treebank_size(train->bank); i++) {
+        uint32_t label;
+        for (uint32_t k = 0; corpus_label(train, i, k, &label); k++) {
+            if (label < n) known[label] = true;
+        }
+    }
+    return known;
+}
+
+/* An odd label, its first place, and the number of different odd labels. */
+typedef struct odd_label {
+    uint32_t label, example, position, n;
+} odd_label;
+
+typedef struct odd_text {
+    char place[4096], name[72], others[64];
+} odd_text;
+
+/* Finds the first label marked in `odd`, and counts the different ones that occur. Returns false when none does. */
+static bool find_odd_label(const corpus_split *split, bool *odd, odd_label *found) {
+    const uint32_t n_read = corpus_read_so_far(split);
+    *found = (odd_label){0};
+    for (uint32_t i = 0; i < n_read; i++) {
+        uint32_t label;
+        for (uint32_t k = 0; corpus_label(split, i, k, &label); k++) {
+            if (label == VPPS_NO_WORD || !odd[label]) continue;
+            if (!found->n++) found->example = i, found->position = k, found->label = label;
+            odd[label] = false;
+        }
+    }
+    return found->n > 0;
+}
+
+/* Writes "FILE:LINE", the label's name, and the number of others as ", nor 3 more", with `more` before the number. */
+static void describe_odd_label(const corpus *c, const corpus_split *split, const odd_label *found, const char *more,
+                               odd_text *text) {
+    corpus_label_place(split, found->example, found->position, text->place, sizeof text->place);
+    corpus_label_name(c, split, found->label, text->name, sizeof text->name);
+    text->others[0] = '\0';
+    if (found->n > 1) snprintf(text->others, sizeof text->others, ", %s %u more", more, found->n - 1);
+}
+
+void corpus_note_labels(corpus *c, int which) {
+    const corpus_split *split = &c->split[which];
+    const uint32_t n = n_labels(split);
+    bool *odd = n ? find_known(c, split, n) : NULL;
+    odd_label found;
+    odd_text text;
+    for (uint32_t label = 0; odd && label < n; label++) odd[label] = !odd[label];
+    if (odd && find_odd_label(split, odd, &found)) {
+        describe_odd_label(c, split, &found, "nor", &text);
+        corpus_note(c, "%s: the training part has no label %s%s: it is never right", text.place, text.name,
+                    text.others);
+    }
+    free(odd);
+}
+
+/* Notes tags that include O but none of a chunk: b-per, B_PER, PER-B, PER. */
+static void note_other_scheme(corpus *c, const corpus_split *split, uint32_t n) {
+    const char *other = NULL;
+    bool has_o = false;
+    for (uint32_t label = 0; label < n; label++) {
+        const char *name = label_word(c, split, label);
+        const bool is_o = name && strcasecmp(name, "O") == 0;
+        has_o |= is_o;
+        if (!is_o && !other) other = name;
+    }
+    if (has_o && other) {
+        corpus_note(c,
+                    "%s%s: tags such as '%.64s' are of no scheme (O, B-X, I-X and so on): accuracy is measured, no F1",
+                    VPPS_PATH_ARGS(split->files[0].name), other);
+    }
+}
+
+void corpus_note_tags(corpus *c, int which) {
+    const corpus_split *split = &c->split[which];
+    const uint32_t n = n_labels(split);
+    if (which == SPLIT_TRAIN && split->sentences && !vpps_f1_applies(c->vocab[VOCAB_CLASSES]))
+        note_other_scheme(c, split, n);
+    bool *odd = n && vpps_f1_applies(c->vocab[VOCAB_CLASSES]) ? calloc(n, sizeof *odd) : NULL;
+    odd_label found;
+    odd_text text;
+    for (uint32_t label = 0; odd && label < n; label++) {
+        const char *name = label_word(c, split, label);
+        vpps_chunk_tag tag;
+        odd[label] = name && !vpps_chunk_tag_read(name, &tag);
+    }
+    if (odd && find_odd_label(split, odd, &found)) {
+        describe_odd_label(c, split, &found, "as is the case with", &text);
+        corpus_note(c, "%s: tag '%s' is of no scheme (O, B-X, I-X and so on)%s: F1 takes it for O", text.place,
+                    text.name, text.others);
+    }
+    free(odd);
+}

@@ -1,0 +1,28 @@
+/* corpus_notes.h - notes for the user about oddities in data, with their places; an oddity is no failure. */
+#pragma once
+
+#include "cli/input/corpus.h"
+
+/* Keeps a line to be printed after all data are read; drops the line when out of memory. */
+void corpus_note(corpus *c, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+/* Notes the first byte of a file that is not UTF-8, and how many lines have such bytes. */
+void corpus_note_encoding(corpus *c, const char *name, const char *text, size_t len);
+
+/* Sets *label to label k of example i, an id in the part's own vocabulary (VPPS_NO_WORD: unlabelled). Returns false
+ * when the example has no label k. */
+bool corpus_label(const corpus_split *split, uint32_t i, uint32_t k, uint32_t *label);
+
+/* Write the place of label k of example i, "FILE:LINE", and a label's name or number. */
+void corpus_label_place(const corpus_split *split, uint32_t i, uint32_t k, char *text, size_t n);
+void corpus_label_name(const corpus *c, const corpus_split *split, uint32_t label, char *name, size_t n);
+
+/* Notes labels of a part that the training part does not have, and where the first one is. The part must be mapped. */
+void corpus_note_labels(corpus *c, int which);
+
+/* Where the network's tags are tags of chunks: notes a part's tags that fit no scheme of chunks, and count as outside
+ * of all chunks. */
+void corpus_note_tags(corpus *c, int which);
+
+/* Writes "FILE:LINE:COLUMN: " of a word's first occurrence in the training files, "" if not found. Reads them again. */
+void corpus_find_word(const corpus *c, const char *word, char *place, size_t n);

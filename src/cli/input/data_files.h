@@ -1,0 +1,25 @@
+/* data_files.h - finds the files of each part (train, dev, test) of the data. */
+#pragma once
+
+#include "cli/options/options.h"
+
+/* Finds the path of a part. --train, --dev and --test name their parts. --data names a file, which is the part
+ * `wanted`, or a folder: there the part of a file (or, where no file fits, of a subfolder) is recognised by the words
+ * of its name. The name must have the ending `ending` (".de"; "" for none), perhaps followed by that of a compressed
+ * file; *path does not contain it. *path is empty if there is no such part. Fails with IO (no such file or folder; the
+ * wanted part is missing), ARGUMENT (several files fit). */
+vpps_status data_file(const settings *s, int part, int wanted, const char *ending, char *path, size_t n);
+
+typedef struct data_list {
+    char **paths; /* file names without the ending */
+    size_t n;
+} data_list;
+
+/* Lists the files of a path from data_file: the path itself, or all files with the ending in that folder and its
+ * subfolders, in the order of their names, without those that begin with a dot. Fails with IO, MEMORY; call
+ * data_list_close also after a failure. */
+vpps_status data_list_open(data_list *list, const char *path, const char *ending);
+void data_list_close(data_list *list);
+
+/* Writes a listed file's full name: path, ending, and the ending of a compressed file if only that exists. */
+vpps_status data_name(const char *path, const char *ending, char *name, size_t n);

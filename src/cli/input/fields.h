@@ -1,0 +1,50 @@
+/* fields.h - takes examples from the fields of records: a JSON object, or a CSV or TSV record with named columns. */
+#pragma once
+
+#include "cli/common/json.h"
+#include "cli/input/corpus.h"
+#include "cli/input/csv.h"
+
+typedef struct field_reader {
+    const settings *s;
+    input_form form;
+    bool labels;   /* an example must have what the network learns (training, measuring, --gold of pairs) */
+    json_t *names; /* CSV, TSV: the fields' names, an array of strings; NULL: fields are numbered from 1 */
+} field_reader;
+
+/* Returns whether --text-field is a column's number, so that columns have no names. */
+bool fields_numbered(const settings *s);
+
+/* Returns whether a table's first line has names of fields: one of them must name the text, another the labels. */
+bool fields_begin_with_names(const settings *s, const char *line, size_t len);
+
+/* Returns the names by which a text's field is found without an option; the array ends with NULL. */
+const char *const *fields_text_names(net_kind kind);
+
+/* Returns whether `name` is the text's field or a field of what is learned. */
+bool fields_are_of(const settings *s, const char *name);
+
+/* Finds a field that holds several words but is not read, and sets *read to the name of the text field that is read.
+ * Returns NULL when there is no such field. */
+const char *fields_other_text(const field_reader *r, const json_t *object, const char **read);
+
+/* Begins a file, and sets *in to how its examples' texts are read. */
+void fields_begin(field_reader *r, const settings *s, input_form form, input_reading *in);
+void fields_close(field_reader *r);
+
+/* fields_want_names returns whether the next record holds the fields' names; fields_take_names takes that record. It
+ * fails with FORMAT, also where labels are needed and the record has no name for them. */
+bool fields_want_names(const field_reader *r);
+vpps_status fields_take_names(field_reader *r, const char *text, size_t len);
+
+/* Parses a record into an object, which the caller frees. Fails with FORMAT (no record, or a repeated field),
+ * MEMORY. */
+vpps_status fields_read(const field_reader *r, const char *text, size_t len, json_t **object);
+
+/* Sets *text, which the caller frees, to the example's text in r's reading format; empty: no text. A table's cell that
+ * holds a list as text (lists.h) is replaced in the object by the list. Fails with FORMAT (the field is missing or no
+ * text), MEMORY. */
+vpps_status fields_text(const field_reader *r, json_t *object, char **text, size_t *len);
+
+/* Sets *text to the target sentence of a pair, as fields_text does for the source. */
+vpps_status fields_target(const field_reader *r, json_t *object, char **text, size_t *len);

@@ -1,0 +1,191 @@
+/* input.c - finds the format of a file's examples. */
+#include "cli/input/input.h"
+#include "base/base.h"
+#include "cli/input/fields.h"
+#include "io/descriptor.h"
+#include "io/json.h"
+
+#include <strings.h>
+
+input_form input_form_of_name(const char *name) {
+    static const struct {
+        const char *ending;
+        input_form form;
+    } endings[] = {{".csv", INPUT_CSV},      {".tsv", INPUT_TSV},       {".jsonl", INPUT_JSONL},
+                   {".ndjson", INPUT_JSONL}, {".conll", INPUT_COLUMNS}, {".conllu", INPUT_COLUMNS},
+                   {".iob", INPUT_COLUMNS},  {".bio", INPUT_COLUMNS}};
+    size_t n = strlen(name);
+    if (n > 3 && strcasecmp(name + n - 3, ".gz") == 0) n -= 3;
+    if (n > 4 && strncasecmp(name + n - 4, ".zst", 4) == 0) n -= 4;
+    for (size_t i = 0; i < VPPS_COUNT(endings); i++) {
+        const size_t m = strlen(endings[i].ending);
+        if (n > m && strncasecmp(name + n - m, endings[i].ending, m) == 0) return endings[i].form;
+    }
+    return INPUT_AUTO;
+}
+
+bool input_is_json(const vpps_text *t) {
+    vpps_line line = {0};
+    while (vpps_text_next_line(t, &line)) {
+        if (vpps_line_is_blank(&line)) continue;
+        vpps_json json;
+        vpps_json_error error;
+        if (*line.begin != '{') return false;
+        if (!vpps_json_parse_foreign(&json, line.begin, (size_t)(line.end - line.begin), &error)) return false;
+        vpps_json_free(&json);
+        return true;
+    }
+    return false;
+}
+
+vpps_status input_refuse_array(const vpps_text *t) {
+    const char *at = t->begin;
+    for (const char *c = "[{\""; *c; c++) {
+        while (at < t->end && vpps_is_space(*at)) at++;
+        if (at == t->end || *at++ != *c) return VPPS_OK;
+    }
+    return vpps_fail(VPPS_FORMAT,
+                     "%s%s: expected JSON objects, one a line, found an array: jq -c '.[]' makes lines of it",
+                     VPPS_PATH_ARGS(t->name));
+}
+
+/* How many lines or words of a text look like each other format. */
+typedef struct shapes {
+    uint64_t lines, words, barred; /* barred: words like word|TAG */
+    uint64_t with_one_tab, with_tabs;
+    uint64_t trees; /* lines in brackets */
+} shapes;
+
+static shapes count_shapes(const vpps_text *t) {
+    shapes n = {0};
+    vpps_line line = {0};
+    while (vpps_text_next_line(t, &line)) {
+        const char *at = vpps_skip_blanks(line.begin, line.end), *end = vpps_trim_blanks(at, line.end), *word;
+        size_t len, tabs = 0;
+        if (at == end) continue;
+        n.lines++;
+        n.trees += *at == '(' && end[-1] == ')';
+        for (const char *p = at; p < end; p++) tabs += *p == '\t';
+        n.with_one_tab += tabs == 1;
+        n.with_tabs += tabs > 0;
+        while (vpps_text_next_word(&at, end, &word, &len)) {
+            const char *bar = memrchr(word, '|', len);
+            n.words++;
+            n.barred += bar && bar > word && bar + 1 < word + len;
+        }
+    }
+    return n;
+}
+
+static const char *look_of(shapes n) {
+    enum { FEW = 3 };
+    return n.lines < FEW               ? NULL
+           : n.trees == n.lines        ? "trees in brackets"
+           : n.barred == n.words       ? "word|TAG"
+           : n.with_tabs < n.lines     ? NULL
+           : n.with_one_tab == n.lines ? "two columns"
+                                       : "columns";
+}
+
+const char *input_text_looks(const vpps_text *t) { return look_of(count_shapes(t)); }
+
+/* Returns how many columns the lines look like: all have as many words, some are adjacent, and tabs or blank lines
+ * separate them. 0: they look like sentences. */
+static uint32_t columns_of(const vpps_text *t) {
+    vpps_line line = {0};
+    uint32_t columns = 0;
+    bool parted = false, after_line = false, in_row = false;
+    while (vpps_text_next_line(t, &line)) {
+        const bool blank = vpps_line_is_blank(&line);
+        parted = parted || blank || memchr(line.begin, '\t', (size_t)(line.end - line.begin));
+        in_row = in_row || (after_line && !blank);
+        after_line = !blank;
+        if (blank) continue;
+        const uint32_t words = vpps_text_count_words(line.begin, line.end);
+        if (words < 2 || (columns && words != columns)) return 0;
+        columns = words;
+    }
+    return in_row && parted ? columns : 0;
+}
+
+/* Does the network read the form? */
+static bool is_read(net_kind kind, input_form form) {
+    if (form == INPUT_TAGGED || form == INPUT_COLUMNS) return net_tags(kind);
+    return form != INPUT_LABELLED || kind == NET_SENTENCES;
+}
+
+static input_form form_of_reading(read_form form) {
+    static const input_form forms[] = {[READ_LINES] = INPUT_TEXT,
+                                       [READ_BARRED] = INPUT_TAGGED,
+                                       [READ_COLUMNS] = INPUT_COLUMNS,
+                                       [READ_LABELLED] = INPUT_LABELLED};
+    return forms[form];
+}
+
+static void tell(const task_text *first, const char *what) {
+    fprintf(stderr, "vpps: %s%s: read as %s (--input-format text reads lines of text)\n", VPPS_PATH_ARGS(first->name),
+            what);
+}
+
+/* Warns about lines that are read as text but look like another format. */
+static void tell_text(net_kind kind, const vpps_text *t) {
+    const uint32_t columns = net_tags(kind) ? columns_of(t) : 0;
+    const shapes n = columns || kind == NET_TREES ? (shapes){0} : count_shapes(t);
+    const char *looks = look_of(n);
+    if (columns)
+        fprintf(stderr,
+                "vpps: %s%s: read as text, though every line has %u words (--input-format columns reads columns)\n",
+                VPPS_PATH_ARGS(t->name), columns);
+    if (net_tags(kind) && !looks && n.barred)
+        fprintf(stderr,
+                "vpps: %s%s: read as text, though it has words like word|TAG (--input-format tagged reads tags)\n",
+                VPPS_PATH_ARGS(t->name));
+    if (looks)
+        fprintf(stderr, "vpps: %s%s: every line looks like %s: it is read as plain text, a sentence a line\n",
+                VPPS_PATH_ARGS(t->name), looks);
+}
+
+vpps_status input_find_form(const corpus *c, const settings *s, const task_text *first, input_form *form,
+                            input_reading *in) {
+    static const char *const names[] = {"auto", "text", "tagged", "columns", "labelled", "jsonl", "csv", "tsv"};
+    const net_kind kind = s->network->kind;
+    const vpps_text t = vpps_text_of(first->name, first->text, first->len, "");
+    *form = s->input_format;
+    *in = (input_reading){.form = READ_LINES};
+    if (*form == INPUT_AUTO) *form = input_form_of_name(first->name);
+    if (!is_read(kind, *form)) {
+        return vpps_fail(VPPS_ARGUMENT, "%s%s: %s does not read %s (--input-format)", VPPS_PATH_ARGS(first->name),
+                         s->network->name, names[*form]);
+    }
+    if (*form == INPUT_TSV && s->input_format == INPUT_AUTO && task_for(s)->look) {
+        vpps_line line = {0}; /* what trained may be named so, too */
+        const bool named =
+            vpps_text_next_line(&t, &line) && fields_begin_with_names(s, line.begin, (size_t)(line.end - line.begin));
+        /* a first line that fits no other form has a table's names */
+        const bool lines = !named && task_for(s)->look(c, s, INPUT_AUTO, first, in) == VPPS_OK;
+        if (lines && (in->form == READ_LABELLED || in->form == READ_COLUMNS)) *form = INPUT_AUTO;
+        *in = (input_reading){.form = READ_LINES};
+    }
+    const bool open = *form == INPUT_AUTO; /* the format must be found from the lines */
+    if (*form == INPUT_AUTO || *form == INPUT_JSONL) VPPS_TRY(input_refuse_array(&t));
+    if (open && input_is_json(&t)) *form = INPUT_JSONL;
+    if (*form == INPUT_JSONL || *form == INPUT_CSV || *form == INPUT_TSV) return VPPS_OK;
+    const task *of_kind = task_for(s);
+    if (of_kind->look) VPPS_TRY(of_kind->look(c, s, *form, first, in));
+    *form = form_of_reading(in->form);
+    if (s->gold && *form == INPUT_TEXT && kind != NET_TREES) {
+        return vpps_fail(VPPS_ARGUMENT, "%s%s: --gold needs examples with %s, found lines of text",
+                         VPPS_PATH_ARGS(first->name),
+                         task_for(s)->paired ? "targets"
+                         : net_tags(kind)    ? "tags"
+                                             : "labels");
+    }
+    if (open && *form == INPUT_TEXT) tell_text(kind, &t);
+    if (*form == INPUT_TEXT || (!in->other_tags && (!open || s->gold))) return VPPS_OK;
+    tell(first, *form == INPUT_TAGGED     ? "word|TAG lines, whose tags are replaced"
+                : *form == INPUT_LABELLED ? "a label, a tab and a sentence a line; labels are replaced"
+                : in->other_tags          ? "columns; the tags come after them"
+                : in->words_only          ? "columns of words"
+                                          : "columns, whose tags are replaced");
+    return VPPS_OK;
+}

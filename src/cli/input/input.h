@@ -1,0 +1,23 @@
+/* input.h - finds the format of a file's examples from the options, the file's name, or its first lines. */
+#pragma once
+
+#include "cli/input/task.h"
+#include "io/text.h"
+
+/* Returns the format that a file's name suggests, compressed or not; INPUT_AUTO: none. */
+input_form input_form_of_name(const char *name);
+
+/* Returns the format that all lines of a plain text look like (trees, word|TAG, columns), as a text; NULL: none. */
+const char *input_text_looks(const vpps_text *t);
+
+/* Checks that a text does not begin as an array of JSON objects, which no network reads. Fails with FORMAT. */
+vpps_status input_refuse_array(const vpps_text *t);
+
+/* Returns whether the first line that is not blank is a JSON object. */
+bool input_is_json(const vpps_text *t);
+
+/* Finds the format from `first`, the whole lines that are available, and tells on standard error what it concluded from
+ * them. Sets *in to how examples are read, unless they are fields (fields_begin). Fails with ARGUMENT where the network
+ * does not read the format. */
+vpps_status input_find_form(const corpus *c, const settings *s, const task_text *first, input_form *form,
+                            input_reading *in);

@@ -1,0 +1,53 @@
+/* records.h - reads a file's examples as they arrive, in bounded memory. A record is a line, the lines up to a blank
+ * one, or a CSV record, whose quoted fields may hold line ends. */
+#pragma once
+
+#include "cli/input/csv.h"
+#include "cli/input/input_form.h"
+#include "cli/input/lines.h"
+
+typedef struct record {
+    const char *text; /* text without the last line end; valid until the next record is read */
+    size_t len;
+    uint64_t number; /* number of its first line, from 1 */
+    bool blank;      /* a blank line; for columns, the blank line that ends a sentence */
+    bool crlf;       /* the record's last line ends in CR LF */
+} record;
+
+typedef struct record_reader {
+    line_reader lines;
+    input_form form;
+    char *joined; /* lines of the unfinished record */
+    size_t joined_len;
+    uint64_t first; /* number of that record's first line */
+    /* The unfinished record: `open`: it has a line; `whole`: it is not too long; `blank`: a blank line follows it. */
+    bool open, whole, blank;
+    bool graph, graph_ends; /* the unfinished record: has a "graph" line; its latest line is blank */
+    csv_state state;
+} record_reader;
+
+/* Opens a file, or standard input, as lines_open does. */
+vpps_status records_open(record_reader *r, const char *path, size_t limit);
+/* Reads the records of a text in memory, as lines_of does. */
+void records_of(record_reader *r, const char *name, const char *text, size_t len, input_form form);
+void records_close(record_reader *r);
+
+/* Waits for a whole line, or as many bytes as a line may have. Shows the *len bytes of whole lines that have been read,
+ * without taking them. Fails as lines_fill does. */
+vpps_status records_look(record_reader *r, const char **text, size_t *len);
+
+/* Takes the next record of what has been read. Returns LINE_WHOLE, LINE_TOO_LONG (only the record's number is set),
+ * LINE_NONE or LINE_END, as lines_next does. */
+line_kind records_next(record_reader *r, record *out);
+
+/* Takes the unfinished graph if a blank line follows it, while no input is available. Returns false if there is
+ * none. */
+bool records_next_graph(record_reader *r, record *out);
+
+/* The name that readers of a record's text give it in messages. */
+#define RECORD_NAME "line"
+
+/* Rewrites the thread's error message about a record's text: replaces RECORD_NAME by the file, and counts lines from
+ * `number`, the record's first line. The message keeps the column where the text was read unchanged. Returns
+ * `status`. */
+vpps_status records_place(const record_reader *r, vpps_status status, uint64_t number);

@@ -1,0 +1,77 @@
+/* task.h - the table of kinds of data (net_kind): how each is read, its vocabularies, what is measured and what is
+ * printed.
+ *
+ * Each kind's row is in a file of its own, tasks/NAME.c. */
+#pragma once
+
+#include "cli/input/corpus.h"
+
+typedef struct session session; /* defined in session.h */
+typedef struct answers answers; /* defined in answers.h */
+
+/* A metric of a network on data, such as accuracy. */
+typedef struct metric {
+    const char *name; /* the metric's key in JSON */
+    const char *text; /* the metric's name for people */
+    bool share;       /* a fraction of 1, shown in percent; else a plain number */
+    bool falls;       /* lower is better */
+    const char *of;   /* what is counted, for people: "labelled nodes"; NULL: not shown */
+} metric;
+
+#define MAX_METRICS 4
+
+typedef struct measures {
+    bool known;     /* the part was measured */
+    bool nonfinite; /* some score of the network was not finite */
+    uint32_t examples;
+    double value[MAX_METRICS];     /* NaN: nothing to measure, or scores were not finite */
+    uint64_t counted[MAX_METRICS]; /* number of measured positions; 0: nothing to measure */
+} measures;
+
+/* The text of a file, and the file's name. */
+typedef struct task_text {
+    const char *name, *text;
+    size_t len;
+} task_text;
+
+typedef struct task {
+    const char *examples;           /* what an example is called, in the plural */
+    const char *generated;          /* name of the generated data; NULL: named by s->generate */
+    const char *loss_of;            /* what in an example has a loss of its own: "node"; NULL: only the example */
+    uint32_t n_generated;           /* default number of generated training examples */
+    metric metrics[MAX_METRICS];    /* the first ones select the best epoch (best.h); ends with a NULL name */
+    const char *(*signature)(void); /* how the first metric is computed, in the field's notation; or NULL */
+    bool paired;                    /* a part consists of a source file and a target file, unless it is records */
+    const char *own_form;           /* the only input format, also printed with labels; NULL: several formats */
+    bool classifies;                /* measuring can fill a confusion matrix (classes.h) */
+
+    /* Prediction: finds how a file's examples are read from `first`, its first whole lines, for a requested form or
+     * INPUT_AUTO. NULL: as lines of text. Fails with ARGUMENT. */
+    vpps_status (*look)(const corpus *c, const settings *s, input_form form, const task_text *first, input_reading *in);
+    /* Appends a file to a part. `target` is paired data's file of translations, NULL otherwise and for prediction. */
+    vpps_status (*read)(corpus *c, const settings *s, corpus_split *split, const task_text *text,
+                        const task_text *target);
+    /* Called once after all files of a part have been read; may be NULL. */
+    vpps_status (*finish)(corpus *c, const settings *s, corpus_split *split);
+    vpps_status (*generate)(corpus *c, const settings *s, corpus_split *split, uint64_t seed, uint32_t n);
+    /* Makes the vocabularies and classes from the training part. */
+    vpps_status (*learn)(corpus *c, const settings *s);
+    /* Maps a part's ids to the network's: sets split->ids and n_all. */
+    vpps_status (*map)(corpus *c, const settings *s, corpus_split *split);
+    /* Returns whether example x can be trained on and measured; NULL: all can. `training`: x must also suit this run's
+     * training. `lacks` says what other examples miss. */
+    bool (*usable)(const net_example *x, const settings *s, bool training);
+    const char *lacks;
+    vpps_status (*example)(corpus *c, const corpus_split *split, uint32_t i, net_example *x);
+
+    /* Sets the values and counts of m, zero before, for a split; ends early once *stop is not 0 (stop may be NULL). */
+    vpps_status (*measure)(session *x, corpus *c, corpus_split *split, const volatile int *stop, measures *m);
+    /* Appends the network's answers to examples first .. first + n - 1. */
+    vpps_status (*predict)(session *x, corpus *c, corpus_split *split, uint32_t first, uint32_t n, answers *a);
+} task;
+
+const task *task_of(net_kind kind);
+static inline const task *task_for(const settings *s) { return task_of(s->network->kind); }
+
+extern const task task_trees, task_tagging, task_sentences, task_text_model, task_lattices, task_pairs,
+    task_lattice_pairs, task_dependencies, task_nodes, task_graphs;

@@ -1,0 +1,27 @@
+/* tokenize.h - splits text into words. */
+#pragma once
+
+#include "cli/options/options.h"
+
+/* The values of --tokenizer, in the order of the option's words. */
+enum { TOKENIZER_NONE, TOKENIZER_SIMPLE };
+
+/* Returns the text with spaces between its words, which the caller frees; NULL: out of memory. A punctuation mark, or a
+ * run of equal ones ("...", "--"), is a word. An ASCII mark between two letters or digits stays in their word (it's,
+ * 3.14, e-mail, a@b.org), as does a '$', '#', '@', '+' or '-' before a digit or, for the first three, a letter. Letters
+ * are those of ASCII and all UTF-8 characters beyond it, except quotes, dashes, ellipses and full-width marks. */
+char *tokenize_simple(const char *text);
+
+/* Returns a field's text, split into words with --tokenizer simple; the caller frees it. NULL: out of memory. */
+char *tokenize_field(const settings *s, const char *text);
+
+/* Returns a line of len bytes, split into words as a field is, of *words_len bytes. A line that holds a NUL stays
+ * unchanged. NULL: out of memory. */
+char *tokenize_line(const settings *s, const char *line, size_t len, size_t *words_len);
+
+/* Returns a line "LABEL<TAB>SENTENCE" with its sentence split into words, as tokenize_line does. */
+char *tokenize_labelled(const settings *s, const char *line, size_t len, size_t *words_len);
+
+/* Replaces a file's text, line by line, by its words; `labelled`: only what follows a line's first tab. *text is
+ * allocated, and is freed and replaced. Fails with MEMORY. */
+vpps_status tokenize_file(const settings *s, const char *name, bool labelled, char **text, size_t *len);

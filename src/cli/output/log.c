@@ -1,0 +1,95 @@
+/* log.c - writes the log. Every object has "event" and "time", the seconds since the run began. */
+#include "cli/output/log.h"
+#include "base/base.h"
+#include "cli/options/config.h"
+#include "io/output_place.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <unistd.h>
+
+/* Returns whether there is a file whose last line is incomplete. */
+static bool is_cut(const vpps_output_place *place) {
+    char last = '\n';
+    const int fd = vpps_output_holds_bytes(place) ? vpps_output_place_open(place, O_RDONLY) : -1;
+    const bool cut = fd >= 0 && pread(fd, &last, 1, place->info.st_size - 1) == 1 && last != '\n';
+    if (fd >= 0) close(fd);
+    return cut;
+}
+
+vpps_status log_open(run_log *log, const char *path, bool append) {
+    vpps_output_place place;
+    *log = (run_log){.path = path, .begin_ns = vpps_now_ns()};
+    if (!path) return VPPS_OK;
+    VPPS_TRY(vpps_output_find(&place, path));
+    log->was_cut = append && is_cut(&place);
+    const int fd = vpps_output_place_open(&place, O_WRONLY | O_CREAT | (append ? O_APPEND : O_TRUNC));
+    log->file = fd >= 0 ? fdopen(fd, append ? "a" : "w") : NULL;
+    const vpps_status status = log->file ? VPPS_OK : vpps_fail(VPPS_IO, "%s: %s", path, strerror(errno));
+    if (!log->file && fd >= 0) close(fd);
+    vpps_output_place_close(&place);
+    if (log->was_cut && log->file) fputc('\n', log->file); /* a failure shows with the first record */
+    return status;
+}
+
+void log_close(run_log *log) {
+    if (log->file) fclose(log->file);
+    json_decref(log->early);
+    *log = (run_log){0};
+}
+
+/* Writes an object with the common members, and releases it. */
+static vpps_status write_event(run_log *log, const char *event, json_t *object) {
+    json_object_set_new(object, "event", json_string(event));
+    json_object_set_new(object, "time", report_number((double)(vpps_now_ns() - log->begin_ns) * 1e-9));
+    if (report_json_line(object, log->file) == VPPS_OK) return VPPS_OK;
+    return vpps_fail(VPPS_IO, "%s: %s", log->path, strerror(errno));
+}
+
+vpps_status log_start(run_log *log, const settings *s, uint32_t train_examples) {
+    if (!log->file) return VPPS_OK;
+    json_t *options = json_object();
+    size_t n;
+    const cli_option *rows = options_rows(s, &n);
+    for (size_t i = 0; i < n; i++) {
+        if (!rows[i].row.name || !options_apply(s, &rows[i])) continue;
+        json_t *value = options_unused(s, &rows[i]) ? json_null() : config_value(s, &rows[i]);
+        json_object_set_new(options, rows[i].row.name, value);
+    }
+    VPPS_TRY(write_event(log, "start",
+                         json_pack("{ss ss si so}", "version", vpps_version(), "model", s->network->name, "examples",
+                                   (int)train_examples, "options", options)));
+    log->started = true;
+    json_t *line;
+    json_array_foreach(log->early, n, line) VPPS_TRY(log_engine(log, json_string_value(line)));
+    return VPPS_OK;
+}
+
+vpps_status log_engine(run_log *log, const char *line) {
+    if (!log->file) return VPPS_OK;
+    if (log->started) return write_event(log, "engine", json_pack("{ss}", "line", line));
+    if (!log->early) log->early = json_array();
+    return json_array_append_new(log->early, json_string(line)) == 0 ? VPPS_OK
+                                                                     : vpps_fail(VPPS_MEMORY, "no memory for the log");
+}
+
+vpps_status log_batch(run_log *log, uint32_t epoch, uint64_t batch, double loss, double rate) {
+    if (!log->file) return VPPS_OK;
+    return write_event(log, "batch",
+                       json_pack("{si sI so so}", "epoch", (int)epoch, "batch", (json_int_t)batch, "loss",
+                                 report_number(loss), "lr", report_number(rate)));
+}
+
+vpps_status log_epoch(run_log *log, uint32_t epoch, double loss, double train_accuracy, double sentences_per_s,
+                      const task *t, const measures *dev, const measures *test) {
+    if (!log->file) return VPPS_OK;
+    return write_event(log, "epoch",
+                       json_pack("{si so so so so so}", "epoch", (int)epoch, "loss", report_number(loss),
+                                 "train_accuracy", report_number(train_accuracy), "sentences_per_s",
+                                 report_number(sentences_per_s), "dev", report_measures(t, dev), "test",
+                                 report_measures(t, test)));
+}
+
+vpps_status log_end(run_log *log, const train_summary *t) {
+    return log->file ? write_event(log, "end", report_train_json(t)) : VPPS_OK;
+}

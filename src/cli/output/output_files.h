@@ -1,0 +1,14 @@
+/* output_files.h - checks a command's outputs: no input is overwritten, no two outputs share a file, no other program's
+ * file is replaced. */
+#pragma once
+
+#include "cli/options/options.h"
+
+/* Checks all outputs that s names (OPTION_OUTPUT): each is a file of its own, and an existing picture, table or trace
+ * was made by the same kind of option. Existing files are compared by device and inode, others by folder and name,
+ * links followed. Call it before any output is opened. Fails with ARGUMENT, naming both options; IO, MEMORY. */
+vpps_status output_files_check(const settings *s);
+
+/* Tries whether a file can be written, so that a run fails at once and not after training. NULL: no file. Fails with
+ * IO. */
+vpps_status output_file_check(const char *path);

@@ -1,0 +1,157 @@
+/* trials.c - reports the measured plans. */
+#include "cli/output/trials.h"
+#include "runtime/device.h"
+
+static const char *const states[] = {
+#define X(id, name) name,
+    VPPS_TRIAL_STATE_TABLE(X)
+#undef X
+};
+
+/* Returns all trials, which the caller frees; NULL: there are none, or out of memory. */
+static vpps_trial *all_trials(vpps_handle *h, uint32_t *n, bool *done) {
+    *n = 0;
+    if (vpps_handle_trials(h, NULL, n, done) != VPPS_OK || !*n) return NULL;
+    vpps_trial *trials = calloc(*n, sizeof *trials);
+    if (trials) trials->size = sizeof *trials;
+    if (trials && vpps_handle_trials(h, trials, n, done) == VPPS_OK) return trials;
+    free(trials);
+    return NULL;
+}
+
+static json_t *number_or_null(double x) { return x > 0 ? json_real(x) : json_null(); }
+
+static json_t *product_json(const vpps_trial *t) {
+    return json_pack("{ss ss ss ss si sb so}", "state", states[t->state], "product", t->product, "unit", t->unit,
+                     "precision", t->precision, "vectors", (int)t->vectors, "far", t->far, "ns_per_vector",
+                     number_or_null(t->ns_per_vector));
+}
+
+static json_t *split_json(const vpps_trial *t) {
+    return json_pack("{ss ss so si}", "state", states[t->state], "split", t->split, "ns_per_node",
+                     number_or_null(t->ns_per_node), "batches", (int)t->batches);
+}
+
+static json_t *trial_json(const vpps_trial *t) {
+    json_t *row = json_pack("{ss si si so si si so}", "state", states[t->state], "rpw", (int)t->rpw, "threads",
+                            (int)t->threads, "ns_per_node", number_or_null(t->ns_per_node), "batches", (int)t->batches,
+                            "registers", (int)t->registers, "load_seconds", report_number(t->load_seconds));
+    if (t->threads) json_object_set_new(row, "gradients", json_string(vpps_gradient_makers[t->gradients]));
+    if (t->groups) json_object_set_new(row, "groups", json_integer(t->groups));
+    if (t->policy) json_object_set_new(row, "policy", json_string(t->policy));
+    return row;
+}
+
+json_t *trials_json(vpps_handle *h, bool with_products) {
+    uint32_t n;
+    bool done;
+    vpps_trial *trials = all_trials(h, &n, &done);
+    if (!trials) return json_null();
+    json_t *list = json_array(), *splits = json_array(), *products = json_array();
+    for (uint32_t i = 0; i < n; i++) {
+        const vpps_trial *t = &trials[i];
+        if (t->product) {
+            json_array_append_new(products, product_json(t));
+        } else if (t->split) {
+            json_array_append_new(splits, split_json(t));
+        } else {
+            json_array_append_new(list, trial_json(t));
+        }
+    }
+    free(trials);
+    json_t *all = json_pack("{sb so}", "done", (int)done, "trials", list);
+    if (json_array_size(splits)) json_object_set(all, "splits", splits);
+    if (with_products && json_array_size(products)) json_object_set(all, "products", products);
+    json_decref(splits);
+    json_decref(products);
+    return all;
+}
+
+static const char *note_of(const vpps_trial *t) {
+    return t->state == VPPS_TRIAL_REMEMBERED ? "  chosen by an earlier run"
+           : t->state == VPPS_TRIAL_CURRENT  ? "  chosen"
+                                             : "";
+}
+
+static void print_products(const vpps_trial *trials, uint32_t n, FILE *file) {
+    if (n)
+        fprintf(file, "%-12s %-7s %-9s %8s %6s %12s\n", "one core", "", "256 x 256", "vectors", "from", "ns a vector");
+    for (uint32_t i = 0; i < n; i++) {
+        const vpps_trial *t = &trials[i];
+        fprintf(file, "%-12s %-7s %-9s %8u %6s %12.1f%s\n", t->unit, t->precision, t->product, t->vectors,
+                t->far ? "memory" : "cache", t->ns_per_vector, note_of(t));
+    }
+    if (n) fputc('\n', file);
+}
+
+/* Prints the trials that ran batches in turn. The choice of stages is kept; the best number of groups and policy depend
+ * on the batch size, so they are only printed. */
+static void print_turns(const vpps_trial *trials, uint32_t n, FILE *file) {
+    if (!n) return;
+    fprintf(file, "%-24s %12s %8s\n", "", "ns a node", "batches");
+    for (uint32_t i = 0; i < n; i++) {
+        const vpps_trial *t = &trials[i];
+        char what[64], ns[32] = "-";
+        if (t->policy) {
+            snprintf(what, sizeof what, "policy %s", t->policy);
+        } else if (t->split) {
+            snprintf(what, sizeof what, "stages shared by %s", t->split);
+        } else {
+            snprintf(what, sizeof what, "groups %u", t->groups);
+        }
+        if (t->ns_per_node > 0) snprintf(ns, sizeof ns, "%.1f", t->ns_per_node);
+        fprintf(file, "%-24s %12s %8u%s\n", what, ns, t->batches, note_of(t));
+    }
+    uint32_t told = 0;
+    for (uint32_t i = 0; i < n; i++) {
+        if (trials[i].state != VPPS_TRIAL_CURRENT || trials[i].split) continue;
+        if (!told++) fputs("train with", file);
+        if (trials[i].policy) {
+            fprintf(file, " --policy %s", trials[i].policy);
+        } else {
+            fprintf(file, " --groups %u", trials[i].groups);
+        }
+    }
+    if (told) fputc('\n', file);
+}
+
+static void print_kernels(const vpps_trial *trials, uint32_t n, bool done, bool more, FILE *file) {
+    uint32_t waiting = 0;
+    bool remembered = false;
+    if (!n) return;
+    fprintf(file, "%4s %8s %9s %12s %10s %8s\n", "rpw", "threads", "gradients", "ns a node", "registers", "ready s");
+    for (uint32_t i = 0; i < n; i++) {
+        const vpps_trial *t = &trials[i];
+        char ns[32] = "-";
+        if (t->state == VPPS_TRIAL_WAITING) {
+            waiting++;
+            continue;
+        }
+        if (t->ns_per_node > 0) snprintf(ns, sizeof ns, "%.0f", t->ns_per_node);
+        remembered |= t->state == VPPS_TRIAL_REMEMBERED;
+        const bool chosen = t->state == VPPS_TRIAL_CURRENT || t->state == VPPS_TRIAL_REMEMBERED;
+        const char *note = t->state == VPPS_TRIAL_REMEMBERED ? "chosen by an earlier run" : done ? "chosen" : "in use";
+        fprintf(file, "%4u %8u %9s %12s %10u %8.2f  %s\n", t->rpw, t->threads, vpps_gradient_makers[t->gradients], ns,
+                t->registers, t->load_seconds,
+                chosen                            ? note
+                : t->state == VPPS_TRIAL_REJECTED ? "rejected"
+                                                  : "");
+    }
+    if (waiting && !remembered) fprintf(file, "%u other choices were not tried\n", waiting);
+    if (more) fputc('\n', file);
+}
+
+void trials_print(vpps_handle *h, FILE *file) {
+    uint32_t n;
+    bool done;
+    vpps_trial *trials = all_trials(h, &n, &done);
+    if (!trials) return;
+    uint32_t n_products = 0, n_kernels = 0; /* a device tries out products or kernels, not both */
+    while (n_products < n && trials[n_products].product) n_products++;
+    while (n_kernels < n && trials[n_kernels].threads) n_kernels++;
+    const uint32_t first = n_products + n_kernels;
+    print_products(trials, n_products, file);
+    print_kernels(trials, n_kernels, done, first < n, file);
+    print_turns(trials + first, n - first, file);
+    free(trials);
+}

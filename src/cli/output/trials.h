@@ -1,0 +1,11 @@
+/* trials.h - reports the plans that the engine measured on a device, as JSON and as a table. */
+#pragma once
+
+#include "cli/common/json.h"
+
+/* Returns {"done": ..., "trials": [...]}, for a CPU also "splits", and "products" if requested; null where the device
+ * has nothing to choose. */
+json_t *trials_json(vpps_handle *h, bool products);
+
+/* Prints a line for each measured plan, and the number of the others. */
+void trials_print(vpps_handle *h, FILE *file);

@@ -1,0 +1,581 @@
+/* checkpoint.c - reads and writes a checkpoint's metadata: options, vocabularies, position.
+ *
+ *     network                 name
+ *     option.NAME             every saved row of the option table
+ *     classes                 number of classes
+ *     vocabulary, characters, class_names, lexicon
+ *                             words, one per line; a network has some of these entries
+ *     train.*                 the position; the plot's curves; the folder that paths are relative to; carried states
+ *     data.train, dev, test   hashes of the contents of each part's files */
+#include "cli/session/checkpoint.h"
+#include "base/base.h"
+#include "cli/input/corpus_notes.h"
+#include "cli/input/corpus_read.h"
+#include "cli/input/data_files.h"
+#include "cli/options/save_name.h"
+#include "cli/session/defaults.h"
+#include "io/descriptor.h"
+#include "io/safetensors.h"
+
+#include <inttypes.h>
+#include <limits.h>
+#include <math.h>
+#include <unistd.h>
+
+enum { MAX_ENTRIES = OPTIONS_MAX + 24, VALUE_BYTES = 64 };
+
+#define MOST_COUNTED (UINT64_C(1) << 53) /* a larger number is damaged */
+#define NO_VALUE (-1.0)                  /* value of train.best_* without a measurement; no measure is negative */
+
+typedef struct entry_list {
+    vpps_metadata entries[MAX_ENTRIES];
+    uint32_t n;
+    char keys[MAX_ENTRIES][VALUE_BYTES];
+    char values[MAX_ENTRIES][VALUE_BYTES]; /* values of the entries that are not long texts */
+} entry_list;
+
+/* Adds an entry; with `text` NULL, the value is memory of the list, which is returned for the caller to fill. */
+static char *add_entry(entry_list *list, const char *prefix, const char *key, const char *text) {
+    const uint32_t i = list->n++;
+    snprintf(list->keys[i], sizeof list->keys[i], "%s%s", prefix, key);
+    list->entries[i] = (vpps_metadata){list->keys[i], text ? text : list->values[i]};
+    return list->values[i];
+}
+
+static bool is_utf8(const char *word) {
+    const size_t len = strlen(word);
+    for (size_t at = 0; at < len;) {
+        const uint32_t bytes = vpps_utf8_character(word + at, len - at);
+        if (bytes == 1 && (unsigned char)word[at] >= 0x80) return false;
+        at += bytes;
+    }
+    return true;
+}
+
+static vpps_status fail_text(const char *place, const char *text, const char *what) {
+    return vpps_fail(VPPS_FORMAT, "%s'%.64s' (%s) is not UTF-8, as a checkpoint needs it", place, text, what);
+}
+
+vpps_status checkpoint_check(const settings *s, const corpus *c) {
+    for (int k = 0; k < N_VOCABS; k++) {
+        for (uint32_t i = 0; c->vocab[k] && i < vpps_vocab_size(c->vocab[k]); i++) {
+            const char *word = vpps_vocab_word(c->vocab[k], i);
+            if (is_utf8(word)) continue;
+            char place[300];
+            corpus_find_word(c, word, place, sizeof place);
+            return fail_text(place, word, vocab_names[k]);
+        }
+    }
+    size_t n;
+    const cli_option *rows = options_rows(s, &n);
+    for (size_t i = 0; i < n; i++) {
+        if (!(rows[i].flags & OPTION_SAVED) || rows[i].row.kind != OPTION_TEXT) continue;
+        const char *text = options_text(s, &rows[i]);
+        if (text && !is_utf8(text)) return fail_text("", text, rows[i].row.name);
+    }
+    return VPPS_OK;
+}
+
+/* printf's format of the hash of a part's contents. */
+#define CONTENT_FORMAT "vpps-64 %016" PRIx64
+
+/* Adds hashes of the data files' contents, and their paths; nothing for generated data. */
+static void add_data(entry_list *list, const corpus *c, const char *folder) {
+    bool files = false;
+    for (int i = 0; i < N_SPLITS; i++) {
+        if (!c->split[i].present || !c->split[i].n_files) continue;
+        snprintf(add_entry(list, "data.", split_names[i], NULL), VALUE_BYTES, CONTENT_FORMAT, c->split[i].content);
+        files = true;
+    }
+    if (files && *folder) add_entry(list, "train.", "folder", folder);
+}
+
+static void add_number(entry_list *list, const char *key, uint64_t value) {
+    snprintf(add_entry(list, "train.", key, NULL), VALUE_BYTES, "%" PRIu64, value);
+}
+
+static void add_real(entry_list *list, const char *key, double value) {
+    snprintf(add_entry(list, "train.", key, NULL), VALUE_BYTES, "%.17g", value);
+}
+
+static void add_best(entry_list *list, const char *value, const char *next, const best_value *best) {
+    add_real(list, value, best->found ? best->value : NO_VALUE);
+    add_real(list, next, best->found && isfinite(best->next) ? best->next : NO_VALUE);
+}
+
+/* Adds the position. train.best_metric is MAX_METRICS while no metric is chosen. */
+static void add_position(entry_list *list, const position *p) {
+    add_number(list, "epoch", p->epoch);
+    add_number(list, "batch", p->batch);
+    add_number(list, "trained", p->trained);
+    add_real(list, "loss_sum", p->loss_sum);
+    add_number(list, "n_losses", p->n_losses);
+    add_best(list, "best_dev", "best_next", &p->best.any);
+    add_best(list, "best_due", "best_due_next", &p->best.due);
+    add_number(list, "best_metric", p->best.chosen ? p->best.metric : MAX_METRICS);
+    add_number(list, "best_epoch", p->best.epoch);
+    add_number(list, "best_batch", p->best.batch);
+    add_number(list, "best_since", p->best.since);
+    add_number(list, "lr_drops", p->lr_drops);
+    add_number(list, "right", p->right);
+    add_number(list, "labelled", p->labelled);
+}
+
+static const char *last_part(const char *path) {
+    const char *slash = strrchr(path, '/');
+    return slash ? slash + 1 : path;
+}
+
+vpps_status checkpoint_save(session *x, const char *path, const corpus *c, const position *p, const plot *curves,
+                            const carry *states) {
+    const settings *s = x->settings;
+    char folder[PATH_MAX], *curves_text, *states_text = NULL;
+    entry_list list = {.n = 0};
+    if (!getcwd(folder, sizeof folder) || !is_utf8(folder)) *folder = '\0';
+    if (states && states->n_states) VPPS_TRY(carry_to_text(states, x->handle, &states_text));
+    VPPS_TRY(plot_to_text(curves, &curves_text));
+    add_entry(&list, "", "network", s->network->name);
+    size_t n;
+    const cli_option *rows = options_rows(s, &n);
+    for (size_t i = 0; i < n; i++) {
+        if (!(rows[i].flags & OPTION_SAVED)) continue;
+        if (rows[i].row.kind == OPTION_TEXT) { /* text has any length, and is absent if not given */
+            const char *text = options_text(s, &rows[i]);
+            if (text) add_entry(&list, "option.", rows[i].row.name, text);
+        } else {
+            options_write(s, &rows[i], add_entry(&list, "option.", rows[i].row.name, NULL), VALUE_BYTES);
+        }
+    }
+    snprintf(add_entry(&list, "", "classes", NULL), VALUE_BYTES, "%" PRIu32, c->classes);
+    add_position(&list, p);
+    add_entry(&list, "train.", "curves", curves_text);
+    if (states_text) add_entry(&list, "train.", "carry", states_text);
+    if (s->save && save_name_varies(s->save)) add_entry(&list, "train.", "save", last_part(s->save));
+    add_data(&list, c, folder);
+    char *words[N_VOCABS] = {NULL};
+    vpps_status status = VPPS_OK;
+    for (int k = 0; k < N_VOCABS && status == VPPS_OK; k++) {
+        if (!c->vocab[k]) continue;
+        status = vpps_vocab_to_text(c->vocab[k], &words[k]);
+        add_entry(&list, "", vocab_names[k], words[k]);
+    }
+    if (status == VPPS_OK) status = vpps_save(x->handle, path, list.entries, list.n);
+    for (int k = 0; k < N_VOCABS; k++) free(words[k]);
+    VPPS_FREE(curves_text, states_text);
+    return status;
+}
+
+/* ---------------------------------------------------------------- reading */
+
+/* Reads an entry that must exist; the caller frees *value. */
+static vpps_status need(const char *path, const char *key, char **value) {
+    VPPS_TRY(vpps_checkpoint_metadata(path, key, value));
+    if (*value) return VPPS_OK;
+    return vpps_fail(VPPS_FORMAT, "%s: no \"%s\" in its metadata: not a checkpoint of `vpps train`", path, key);
+}
+
+static vpps_status fail_number(const char *path, const char *key, char *text, const char *expected) {
+    vpps_fail(VPPS_FORMAT, "%s: \"%s\" is \"%.32s\", not %s", path, key, text, expected);
+    free(text);
+    return VPPS_FORMAT;
+}
+
+/* Reads a number that must exist: finite, and not negative unless it is NO_VALUE. */
+static vpps_status need_real(const char *path, const char *key, double *out) {
+    char *text, *end;
+    VPPS_TRY(need(path, key, &text));
+    *out = strtod(text, &end);
+    const bool good = end != text && !*end && isfinite(*out) && (*out >= 0 || *out == NO_VALUE);
+    if (!good) return fail_number(path, key, text, "a number that fits");
+    free(text);
+    return VPPS_OK;
+}
+
+/* Reads a whole number up to `most` that must exist. */
+static vpps_status need_number(const char *path, const char *key, uint64_t most, uint64_t *out) {
+    char *text;
+    VPPS_TRY(need(path, key, &text));
+    if (!vpps_read_number(text, most, out)) return fail_number(path, key, text, "a whole number that fits");
+    free(text);
+    return VPPS_OK;
+}
+
+static vpps_status need_u32(const char *path, const char *key, uint32_t *out) {
+    uint64_t x;
+    VPPS_TRY(need_number(path, key, INT32_MAX, &x)); /* leaves room to count on */
+    *out = (uint32_t)x;
+    return VPPS_OK;
+}
+
+/* The options of a resumed run's command line that differ from its checkpoint's. */
+typedef struct resuming {
+    bool by_content;    /* the checkpoint has hashes of its data, so files may have moved */
+    bool from_files;    /* the checkpoint's data were files */
+    FILE *before, *now; /* texts: the changed options at the checkpoint, and now */
+} resuming;
+
+/* Returns whether the command takes an option from a checkpoint; only --resume takes options of the engine. */
+static bool is_taken(const settings *s, const cli_option *o) {
+    return (o->flags & OPTION_SAVED) && (s->command == COMMAND_TRAIN || !(o->flags & OPTION_RESUMED));
+}
+
+/* Notes a changed option for the message. `before` NULL: it was not given when the checkpoint was made. */
+static void note_change(const resuming *r, const char *name, const char *before, const char *now) {
+    const char *separator = ftell(r->now) ? ", " : "";
+    const bool given = before && *before;
+    fprintf(r->before, "%s%s--%s%s%.200s", separator, given ? "" : "no ", name, given ? " " : "", given ? before : "");
+    fprintf(r->now, "%s%s--%s%s%.200s", separator, *now ? "" : "no ", name, *now ? " " : "", now);
+}
+
+static vpps_status fail_fixed(const char *path, const char *name, const char *before, const char *now) {
+    return vpps_fail(VPPS_ARGUMENT, "%s was made with --%s %.200s: training cannot resume with %.200s", path, name,
+                     before, now);
+}
+
+/* Checks an option that is given but not in the checkpoint: a text that was not given then, or an option newer than the
+ * file, which was made with the option's default. */
+static vpps_status check_new(const char *path, const settings *s, const cli_option *o, const resuming *r) {
+    const bool moved = r->by_content && r->from_files && (o->flags & OPTION_DATA);
+    const bool is_text = o->row.kind == OPTION_TEXT, fixed = o->flags & OPTION_FIXED;
+    char now[4096], before[4096];
+    if (s->command != COMMAND_TRAIN || moved) return VPPS_OK;
+    if (is_text && fixed)
+        return vpps_fail(VPPS_ARGUMENT, "%s was made without --%s: training cannot resume with it", path, o->row.name);
+    const settings defaults = options_defaults(s);
+    options_write(s, o, now, sizeof now);
+    options_write(&defaults, o, before, sizeof before);
+    if (is_text || (!fixed && strcmp(now, before) != 0)) note_change(r, o->row.name, is_text ? NULL : before, now);
+    if (is_text || !fixed || strcmp(now, before) == 0) return VPPS_OK;
+    return fail_fixed(path, o->row.name, before, now);
+}
+
+/* Takes one saved option. If it is on the command line, keeps that value, and checks it where it must not change. */
+static vpps_status take_option(const char *path, settings *s, corpus *c, const cli_option *o, bool given,
+                               const resuming *r) {
+    char key[VALUE_BYTES], *value, now[4096], why[160];
+    snprintf(key, sizeof key, "option.%s", o->row.name);
+    VPPS_TRY(vpps_checkpoint_metadata(path, key, &value));
+    if (!value) { /* a text that was not given, or an option newer than the file: keep the default */
+        return given ? check_new(path, s, o, r) : VPPS_OK;
+    }
+    vpps_status status = VPPS_OK;
+    if (!given) {
+        if (strcmp(o->row.name, "tokenizer") == 0 && strcmp(value, "none") != 0 && strcmp(value, "simple") != 0) {
+            status = vpps_fail(VPPS_ARGUMENT,
+                               "%s%s was trained on words of the command '%.200s': pipe text through it, and give "
+                               "--tokenizer none",
+                               VPPS_PATH_ARGS(path), value);
+        } else if (!options_read(s, o, value, why, sizeof why)) {
+            status = vpps_fail(VPPS_FORMAT, "%s: \"%s\" is \"%.64s\", not %s", path, key, value, why);
+        } else if (o->row.kind == OPTION_TEXT) {
+            c->texts[c->n_texts++] = value; /* the settings point to the text */
+            return VPPS_OK;
+        }
+    } else if (s->command == COMMAND_TRAIN && !(r->by_content && (o->flags & OPTION_CONTENT))) {
+        options_write(s, o, now, sizeof now);
+        const bool differs = strcmp(now, value) != 0;
+        if (differs && (o->flags & OPTION_FIXED)) {
+            status = fail_fixed(path, o->row.name, value, now);
+        } else if (differs) {
+            note_change(r, o->row.name, value, now);
+        }
+    }
+    free(value);
+    return status;
+}
+
+static vpps_status look_at_data(const char *path, const settings *s, resuming *r) {
+    size_t n;
+    const cli_option *rows = options_rows(s, &n);
+    *r = (resuming){.from_files = false};
+    for (size_t i = 0; i < n; i++) {
+        char key[VALUE_BYTES], *value;
+        if (!(rows[i].flags & OPTION_DATA) || rows[i].row.kind != OPTION_TEXT) continue;
+        snprintf(key, sizeof key, "option.%s", rows[i].row.name);
+        VPPS_TRY(vpps_checkpoint_metadata(path, key, &value));
+        r->from_files |= value != NULL;
+        free(value);
+    }
+    char *hash;
+    VPPS_TRY(vpps_checkpoint_metadata(path, "data.train", &hash));
+    r->by_content = hash != NULL;
+    free(hash);
+    return VPPS_OK;
+}
+
+/* Returns whether a file, or a pair's source file, of that name exists. */
+static bool is_there(const settings *s, const char *path) {
+    char ending[64] = "", name[4096];
+    if (access(path, F_OK) == 0) return true;
+    if (s->source) snprintf(ending, sizeof ending, ".%s", s->source);
+    return *ending && data_name(path, ending, name, sizeof name) == VPPS_OK && access(name, F_OK) == 0;
+}
+
+/* Makes relative paths of the checkpoint relative to the folder it was made in, unless they exist from here. */
+static vpps_status find_paths(const char *path, settings *s, corpus *c) {
+    size_t n;
+    const cli_option *rows = options_rows(s, &n);
+    char *folder, why[160];
+    VPPS_TRY(vpps_checkpoint_metadata(path, "train.folder", &folder));
+    vpps_status status = VPPS_OK;
+    for (size_t i = 0; folder && i < n && status == VPPS_OK; i++) {
+        char *there;
+        const char *text = rows[i].flags & OPTION_CONTENT ? options_text(s, &rows[i]) : NULL;
+        if (!text || *text == '/' || s->given[i] || is_there(s, text)) continue;
+        if (asprintf(&there, "%s/%s", folder, text) < 0) {
+            status = vpps_fail(VPPS_MEMORY, "no memory for the name of %s", text);
+        } else if (is_there(s, there) && c->n_texts < OPTIONS_MAX &&
+                   options_read(s, &rows[i], there, why, sizeof why)) {
+            c->texts[c->n_texts++] = there;
+        } else {
+            free(there);
+        }
+    }
+    free(folder);
+    return status;
+}
+
+/* Sets --save for a resumed run that wrote a file per epoch: to that name, in the folder of the file it resumes
+ * from. */
+static vpps_status take_save_name(const char *path, settings *s, corpus *c) {
+    char *name, *whole;
+    uint32_t epoch;
+    if (s->command != COMMAND_TRAIN || s->save) return VPPS_OK;
+    VPPS_TRY(vpps_checkpoint_metadata(path, "train.save", &name));
+    const bool goes_on = name && save_name_matches(name, last_part(path), &epoch);
+    const int n = goes_on ? asprintf(&whole, "%.*s%s", (int)(last_part(path) - path), path, name) : 0;
+    free(name);
+    if (n < 0) return vpps_fail(VPPS_MEMORY, "no memory for the name of %s", path);
+    if (goes_on) s->save = c->texts[c->n_texts++] = whole;
+    return VPPS_OK;
+}
+
+/* Takes all saved options. Other data on the command line replace all files of the checkpoint. */
+static vpps_status take_all_options(const char *path, settings *s, corpus *c, resuming r) {
+    size_t n;
+    const cli_option *rows = options_rows(s, &n);
+    bool other_data = false;
+    for (size_t i = 0; i < n; i++) other_data |= (rows[i].flags & OPTION_DATA) && s->given[i];
+    /* Training resumes with the same parts, wherever the files are: one part may be named, or all by --data. */
+    if (s->command == COMMAND_TRAIN) other_data = r.by_content && s->data;
+    for (size_t i = 0; i < n; i++) {
+        if (!is_taken(s, &rows[i])) continue;
+        if (other_data && (rows[i].flags & OPTION_DATA) && rows[i].row.kind == OPTION_TEXT && !s->given[i]) continue;
+        VPPS_TRY(take_option(path, s, c, &rows[i], s->given[i], &r));
+    }
+    if (s->command == COMMAND_TRAIN && options_given(s, "generate") && options_name_files(s)) {
+        return vpps_fail(VPPS_ARGUMENT, "%s was made with %s: training cannot resume with --generate", path,
+                         corpus_name(s));
+    }
+    VPPS_TRY(take_save_name(path, s, c));
+    return find_paths(path, s, c);
+}
+
+/* Takes the options, and reports those that differ from the checkpoint's where they may. */
+static vpps_status take_options(const char *path, settings *s, corpus *c) {
+    resuming r;
+    char *before = NULL, *now = NULL;
+    size_t before_bytes, now_bytes;
+    VPPS_TRY(look_at_data(path, s, &r));
+    r.before = open_memstream(&before, &before_bytes);
+    r.now = open_memstream(&now, &now_bytes);
+    vpps_status status = r.before && r.now ? take_all_options(path, s, c, r)
+                                           : vpps_fail(VPPS_MEMORY, "no memory for the options of %s", path);
+    if (r.before) fclose(r.before);
+    if (r.now) fclose(r.now);
+    if (status == VPPS_OK && *now) {
+        corpus_note(c, "%s%s was made with %s: it goes on with %s", VPPS_PATH_ARGS(path), before, now);
+    }
+    VPPS_FREE(before, now);
+    return status;
+}
+
+static vpps_status take_vocabularies(const char *path, corpus *c) {
+    for (int k = 0; k < N_VOCABS; k++) {
+        char *text;
+        VPPS_TRY(vpps_checkpoint_metadata(path, vocab_names[k], &text));
+        if (!text) continue; /* checkpoint_describe requires the words */
+        const vpps_status status = vpps_vocab_from_text(&c->vocab[k], text);
+        free(text);
+        VPPS_TRY(status);
+    }
+    return VPPS_OK;
+}
+
+static vpps_status has_entry(const char *path, const char *key, bool *has) {
+    char *text;
+    VPPS_TRY(vpps_checkpoint_metadata(path, key, &text));
+    *has = text != NULL;
+    free(text);
+    return VPPS_OK;
+}
+
+/* Reads a number that older files lack; *number then stays unchanged. */
+static vpps_status take_later_number(const char *path, const char *key, uint64_t most, uint64_t *number) {
+    bool known;
+    VPPS_TRY(has_entry(path, key, &known));
+    return known ? need_number(path, key, most, number) : VPPS_OK;
+}
+
+/* Reads a best value, and the value of the next metric; `next` NULL: the file has no next metric. */
+static vpps_status take_value(const char *path, const char *value, const char *next, best_value *best) {
+    VPPS_TRY(need_real(path, value, &best->value));
+    if (next) VPPS_TRY(need_real(path, next, &best->next));
+    best->found = best->value >= 0;
+    if (!next || best->next < 0) best->next = NAN;
+    return VPPS_OK;
+}
+
+/* Reads the best measurements. Files without "train.best_due" have one best value over all measurements, and none of
+ * the next metric; files without "train.best_since" counted epochs, and have a metric if they have a value. */
+static vpps_status take_best(const char *path, uint32_t epoch, best_measure *b) {
+    uint64_t number;
+    bool due, since;
+    VPPS_TRY(has_entry(path, "train.best_due", &due));
+    VPPS_TRY(has_entry(path, "train.best_since", &since));
+    VPPS_TRY(take_value(path, "train.best_dev", due ? "train.best_next" : NULL, &b->any));
+    b->due = b->any;
+    if (due) VPPS_TRY(take_value(path, "train.best_due", "train.best_due_next", &b->due));
+    VPPS_TRY(need_number(path, "train.best_metric", MAX_METRICS, &number));
+    VPPS_TRY(need_u32(path, "train.best_epoch", &b->epoch));
+    b->chosen = since ? number < MAX_METRICS : b->any.found;
+    b->metric = (uint32_t)number;
+    b->since = b->any.found && epoch > b->epoch ? epoch - b->epoch : 0;
+    if (b->any.found && !b->chosen) return vpps_fail(VPPS_FORMAT, "%s: \"train.best_dev\" is of no metric", path);
+    if (!since) return VPPS_OK;
+    VPPS_TRY(need_u32(path, "train.best_batch", &b->batch));
+    return need_u32(path, "train.best_since", &b->since);
+}
+
+/* Reads the position in training. */
+static vpps_status take_position(const char *path, position *p) {
+    uint64_t drops = 0;
+    VPPS_TRY(need_u32(path, "train.epoch", &p->epoch));
+    VPPS_TRY(need_u32(path, "train.batch", &p->batch));
+    VPPS_TRY(need_number(path, "train.trained", MOST_COUNTED, &p->trained));
+    VPPS_TRY(need_real(path, "train.loss_sum", &p->loss_sum));
+    VPPS_TRY(need_u32(path, "train.n_losses", &p->n_losses));
+    VPPS_TRY(take_later_number(path, "train.lr_drops", INT32_MAX, &drops));
+    p->lr_drops = (uint32_t)drops;
+    VPPS_TRY(take_later_number(path, "train.right", MOST_COUNTED, &p->right));
+    VPPS_TRY(take_later_number(path, "train.labelled", MOST_COUNTED, &p->labelled));
+    return take_best(path, p->epoch, &p->best);
+}
+
+vpps_status checkpoint_describe(const char *path, settings *s, corpus *c, position *p) {
+    char *text;
+    VPPS_TRY(need(path, "network", &text));
+    const bool same = strcmp(text, s->network->name) == 0;
+    const vpps_status other =
+        same ? VPPS_OK : vpps_fail(VPPS_ARGUMENT, "%s holds the network %.64s, not %s", path, text, s->network->name);
+    free(text);
+    VPPS_TRY(other);
+    VPPS_TRY(take_options(path, s, c));
+    VPPS_TRY(need_u32(path, "classes", &c->classes));
+    VPPS_TRY(need(path, "vocabulary", &text));
+    free(text);
+    VPPS_TRY(take_vocabularies(path, c));
+    VPPS_TRY(corpus_check(c, s, path));
+    corpus_set_sizes(c, s);
+    return p ? take_position(path, p) : VPPS_OK;
+}
+
+vpps_status checkpoint_curves(const char *path, plot *p) {
+    VPPS_FREED char *text = NULL;
+    VPPS_TRY(vpps_checkpoint_metadata(path, "train.curves", &text));
+    if (!text) return VPPS_OK; /* older files have none */
+    return plot_from_text(p, path, text);
+}
+
+vpps_status checkpoint_carry(const char *path, const session *x, carry *states) {
+    VPPS_FREED char *text = NULL;
+    VPPS_TRY(vpps_checkpoint_metadata(path, "train.carry", &text));
+    if (!text)
+        return vpps_fail(VPPS_FORMAT,
+                         "%s stands in the middle of an epoch, and has no states to carry on: expected a run "
+                         "with --carry",
+                         path);
+    return carry_from_text(states, x->handle, path, text);
+}
+
+/* ---------------------------------------------------------------- the same run */
+
+/* Returns whether an entry of the metadata is the same in all checkpoints of a run. */
+static bool is_of_run(const settings *s, const char *key) {
+    static const char option[] = "option.";
+    if (strncmp(key, option, sizeof option - 1) != 0) {
+        return strncmp(key, "train.", 6) != 0 && strncmp(key, "vpps.", 5) != 0;
+    }
+    size_t n;
+    const cli_option *rows = options_rows(s, &n);
+    for (size_t i = 0; i < n; i++) {
+        if (!rows[i].row.name || strcmp(rows[i].row.name, key + sizeof option - 1) != 0) continue;
+        return (rows[i].flags & OPTION_FIXED) && !(rows[i].flags & OPTION_CONTENT);
+    }
+    return false;
+}
+
+static bool has_all(const settings *s, const vpps_safetensors *a, const vpps_safetensors *b) {
+    for (size_t i = 0; i < vpps_safetensors_metadata_count(a); i++) {
+        const vpps_metadata entry = vpps_safetensors_metadata_at(a, i);
+        const char *there = vpps_safetensors_metadata(b, entry.key);
+        if (is_of_run(s, entry.key) && (!there || strcmp(there, entry.value) != 0)) return false;
+    }
+    return true;
+}
+
+bool checkpoint_same_run(const settings *s, const char *a, const char *b) {
+    vpps_safetensors *x = NULL, *y = NULL;
+    const bool same = vpps_safetensors_open_on_disk(&x, a) == VPPS_OK &&
+                      vpps_safetensors_open_on_disk(&y, b) == VPPS_OK && has_all(s, x, y) && has_all(s, y, x);
+    vpps_safetensors_close(x);
+    vpps_safetensors_close(y);
+    return same;
+}
+
+/* ---------------------------------------------------------------- the same data */
+
+static vpps_status check_lexicon(const char *path, const settings *s, const corpus *c) {
+    vpps_vocab *now = NULL;
+    char *before = NULL, *text = NULL;
+    if (!s->lexicon || !options_given(s, "lexicon") || !c->vocab[VOCAB_LEXICON]) return VPPS_OK;
+    vpps_status status = vpps_vocab_create(&now);
+    if (status == VPPS_OK) status = vpps_lexicon_read_file(now, s->lexicon);
+    if (status == VPPS_OK) status = vpps_vocab_to_text(now, &text);
+    if (status == VPPS_OK) status = vpps_vocab_to_text(c->vocab[VOCAB_LEXICON], &before);
+    if (status == VPPS_OK && strcmp(text, before) != 0) {
+        status = vpps_fail(VPPS_ARGUMENT, "%s was made with another lexicon than %s: training cannot resume with it",
+                           path, s->lexicon);
+    }
+    vpps_vocab_destroy(now);
+    VPPS_FREE(before, text);
+    return status;
+}
+
+vpps_status checkpoint_check_data(const char *path, const settings *s, const corpus *c) {
+    resuming r;
+    VPPS_TRY(look_at_data(path, s, &r));
+    if (!r.by_content) return VPPS_OK;
+    for (int i = 0; i < N_SPLITS; i++) {
+        char key[VALUE_BYTES], *before, now[VALUE_BYTES];
+        const corpus_split *split = &c->split[i];
+        const bool present = split->present && split->n_files;
+        snprintf(key, sizeof key, "data.%s", split_names[i]);
+        snprintf(now, sizeof now, CONTENT_FORMAT, split->content);
+        VPPS_TRY(vpps_checkpoint_metadata(path, key, &before));
+        const bool known = before && strchr(before, ' '); /* else it is another hash, with no name before it */
+        const bool same = before ? present && (!known || strcmp(before, now) == 0) : !present;
+        const bool had = before != NULL;
+        free(before);
+        if (same) continue;
+        return vpps_fail(VPPS_ARGUMENT,
+                         "%s was made %s: training cannot resume with %s; --init %s begins a new run with its "
+                         "parameters",
+                         path,
+                         !had      ? "without a part that is here"
+                         : present ? "with other data"
+                                   : "with a part that is missing",
+                         present ? split->files[0].name : split_names[i], path);
+    }
+    return check_lexicon(path, s, c);
+}

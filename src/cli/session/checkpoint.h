@@ -1,0 +1,44 @@
+/* checkpoint.h - what a checkpoint holds besides its tensors: options, vocabularies, the position in training. */
+#pragma once
+
+#include "cli/session/best.h"
+#include "cli/session/plot.h"
+#include "cli/session/session.h"
+
+/* How far training has come. A checkpoint from the middle of an epoch continues with the epoch's next batch. */
+typedef struct position {
+    uint32_t epoch;   /* finished epochs */
+    uint32_t batch;   /* finished batches of the current epoch */
+    uint64_t trained; /* examples since the network's training began */
+    double loss_sum;  /* sum of the current epoch's n_losses finite losses */
+    uint32_t n_losses;
+    uint64_t right, labelled; /* --train-accuracy, current epoch: positions classified right; all labelled ones */
+    best_measure best;        /* the best measurements of dev */
+    uint32_t lr_drops;        /* times that --lr-schedule plateau lowered the learning rate */
+} position;
+
+/* Checks that vocabularies and file names are UTF-8, which a checkpoint's metadata must be. Fails with FORMAT. */
+vpps_status checkpoint_check(const settings *s, const corpus *c);
+
+/* Writes a checkpoint. `curves`: the points that a resumed run's plot begins with; `states`: the carried states that
+ * its next batch begins with, NULL for none. */
+vpps_status checkpoint_save(session *x, const char *path, const corpus *c, const position *p, const plot *curves,
+                            const carry *states);
+
+/* Takes options, classes and vocabularies from a checkpoint. Options on the command line win; when training is resumed,
+ * an option that is fixed must agree. Data files may have moved: see checkpoint_check_data. `p` NULL: the checkpoint
+ * needs no training position. Call it before session_open, and vpps_load afterwards. Fails with IO, FORMAT (an entry is
+ * missing), ARGUMENT (another network, another value of a fixed option), MEMORY. */
+vpps_status checkpoint_describe(const char *path, settings *s, corpus *c, position *p);
+
+/* Adds the run's learning curves to a plot without points; a checkpoint without curves adds none. */
+vpps_status checkpoint_curves(const char *path, plot *p);
+
+/* Reads the carried states that the next batch begins with. Fails with FORMAT: none, or of another batch size. */
+vpps_status checkpoint_carry(const char *path, const session *x, carry *states);
+
+/* Returns whether files a and b are checkpoints of one run: same network, fixed options, words and data. */
+bool checkpoint_same_run(const settings *s, const char *a, const char *b);
+
+/* Checks by hashes that the data read are the checkpoint's own, wherever the files are. Fails with ARGUMENT. */
+vpps_status checkpoint_check_data(const char *path, const settings *s, const corpus *c);

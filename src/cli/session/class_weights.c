@@ -1,0 +1,122 @@
+/* class_weights.c - sets the weights of classes by their frequency or from a file. */
+#include "cli/session/class_weights.h"
+#include "base/base.h"
+#include "cli/common/suggest.h"
+#include "cli/session/classes.h"
+#include "io/file.h"
+#include "io/text.h"
+
+#include <ctype.h>
+#include <math.h>
+
+/* ---------------------------------------------------------------- by how rare they are */
+
+/* Weighs classes as scikit-learn's compute_class_weight("balanced") does. */
+static vpps_status balance(session *x, corpus *c, float *weights) {
+    const uint32_t classes = x->settings->net.classes;
+    uint64_t *counts = calloc(classes + 1u, sizeof *counts), all = 0, present = 0;
+    if (!counts) return vpps_fail(VPPS_MEMORY, "no memory for the counts of %u classes", classes);
+    const vpps_status status = session_count_labels(x, c, &c->split[SPLIT_TRAIN], counts);
+    for (uint32_t i = 0; i < classes; i++) {
+        all += counts[i];
+        present += counts[i] > 0;
+    }
+    for (uint32_t i = 0; i < classes; i++)
+        if (counts[i]) weights[i] = (float)((double)all / ((double)present * (double)counts[i]));
+    free(counts);
+    return status;
+}
+
+/* ---------------------------------------------------------------- from a file */
+
+static vpps_status fail_label(const session *x, const vpps_vocab *names, const char *place, const char *label) {
+    char number[16];
+    suggestion near = suggest_for(label);
+    for (uint32_t i = 0; i < x->settings->net.classes; i++) {
+        if (names) suggest_try(&near, classes_name(names, i, number));
+    }
+    return vpps_fail(VPPS_ARGUMENT, "%s: \"%.64s\" is no label of the training part%s%s", place, label,
+                     near.word ? "; did you mean " : "", near.word ? near.word : "");
+}
+
+static bool find_class(const session *x, const vpps_vocab *names, const char *label, uint32_t *found) {
+    char number[16];
+    for (*found = 0; *found < x->settings->net.classes; ++*found)
+        if (strcmp(classes_name(names, *found, number), label) == 0) return true;
+    return false;
+}
+
+/* Parses a line "LABEL WEIGHT", with spaces or tabs between; the weight is the last word. */
+static vpps_status take_line(const session *x, const vpps_vocab *names, const char *place, char *line, bool *seen,
+                             float *weights) {
+    char *end = line + strlen(line), *stop;
+    while (end > line && isspace((unsigned char)end[-1])) *--end = '\0';
+    while (isspace((unsigned char)*line)) line++;
+    if (!*line) return VPPS_OK;
+    char *number = end;
+    while (number > line && !isspace((unsigned char)number[-1])) number--;
+    const float weight = strtof(number, &stop);
+    for (end = number; end > line && isspace((unsigned char)end[-1]);) *--end = '\0';
+    if (number == line || stop == number || *stop || !isfinite(weight) || weight < 0)
+        return vpps_fail(VPPS_FORMAT, "%s: expected a label and its weight, a number from 0 on", place);
+    uint32_t class;
+    if (!find_class(x, names, line, &class)) return fail_label(x, names, place, line);
+    if (seen[class]) return vpps_fail(VPPS_FORMAT, "%s: \"%.64s\" has a weight already", place, line);
+    seen[class] = true;
+    weights[class] = weight;
+    return VPPS_OK;
+}
+
+static vpps_status read_file(const session *x, const corpus *c, float *weights) {
+    const char *path = x->settings->class_weights;
+    const uint32_t classes = x->settings->net.classes;
+    char *text = NULL, place[4200];
+    size_t n;
+    VPPS_TRY(vpps_file_read_all(path, &text, &n));
+    bool *seen = calloc(classes + 1u, sizeof *seen);
+    char *copy = seen ? malloc(n + 1) : NULL, *rest = copy, *line;
+    if (copy) *(char *)mempcpy(copy, text, n) = '\0';
+    vpps_status status = copy ? VPPS_OK : vpps_fail(VPPS_MEMORY, "%s: no memory", path);
+    if (copy && strlen(copy) != n) status = vpps_fail(VPPS_FORMAT, "%s: expected text, found a byte of 0", path);
+    bool any = false;
+    if (rest) rest += vpps_skip_mark(copy, copy + n) - copy;
+    for (uint32_t number = 1; status == VPPS_OK && (line = strsep(&rest, "\n")); number++) {
+        snprintf(place, sizeof place, "%s:%u", path, number);
+        status = take_line(x, c->vocab[VOCAB_CLASSES], place, line, seen, weights);
+    }
+    if (status == VPPS_OK && !memchr(seen, true, classes))
+        status = vpps_fail(VPPS_FORMAT, "%s: expected lines of a label and its weight, found none", path);
+    for (uint32_t i = 0; i < classes; i++) any |= weights[i] > 0;
+    if (status == VPPS_OK && !any) status = vpps_fail(VPPS_ARGUMENT, "%s: the weights of all labels are 0", path);
+    VPPS_FREE(text, copy, seen);
+    return status;
+}
+
+/* ---------------------------------------------------------------- both */
+
+vpps_status class_weights_set(session *x, corpus *c) {
+    float *weights = vpps_param_values(x->model, x->class_weights);
+    /* replaces weights that --init may have taken */
+    for (uint32_t i = 0; i < x->settings->net.classes; i++) weights[i] = 1;
+    VPPS_TRY(strcmp(x->settings->class_weights, "balanced") == 0 ? balance(x, c, weights) : read_file(x, c, weights));
+    return vpps_write_parameters(x->handle);
+}
+
+vpps_status class_weights_tell(const session *x, const corpus *c, void (*tell)(void *context, const char *line),
+                               void *context) {
+    enum { SHOWN = 24 };
+    const uint32_t classes = x->settings->net.classes, n = vpps_min_u32(classes, SHOWN);
+    char *line = NULL, number[16];
+    size_t bytes;
+    const float *weights = vpps_param_values(x->model, x->class_weights);
+    FILE *f = open_memstream(&line, &bytes);
+    if (!f) return vpps_fail(VPPS_MEMORY, "no memory for the weights of classes");
+    fputs("class weights: ", f);
+    for (uint32_t i = 0; i < n; i++)
+        fprintf(f, "%s%s %.4g", i ? ", " : "", classes_name(c->vocab[VOCAB_CLASSES], i, number), (double)weights[i]);
+    if (n < classes) fprintf(f, ", and %u more", classes - n);
+    const bool failed = fclose(f) != 0;
+    if (!failed) tell(context, line);
+    free(line);
+    return failed ? vpps_fail(VPPS_MEMORY, "no memory for the weights of classes") : VPPS_OK;
+}

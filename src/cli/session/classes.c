@@ -1,0 +1,214 @@
+/* classes.c - computes and prints confusion matrices. */
+#include "cli/session/classes.h"
+#include "base/base.h"
+
+#include <inttypes.h>
+#include <math.h>
+
+vpps_status classes_open(class_counts *c, uint32_t n) {
+    *c = (class_counts){.n = n, .counts = calloc((size_t)(n + 1) * n + 1, sizeof *c->counts)};
+    return c->counts ? VPPS_OK : vpps_fail(VPPS_MEMORY, "no memory for a matrix of %u classes", n);
+}
+
+void classes_close(class_counts *c) {
+    free(c->counts);
+    vpps_f1_destroy(c->chunks);
+    vpps_vocab_destroy(c->tags);
+    *c = (class_counts){0};
+}
+
+/* Returns the sum of a row: how often the gold class occurs. */
+static uint64_t row_sum(const class_counts *c, uint32_t row) {
+    uint64_t sum = 0;
+    for (uint32_t j = 0; j < c->n; j++) sum += c->counts[(size_t)row * c->n + j];
+    return sum;
+}
+
+/* Returns the counts of a class in the form in which chunks are counted. */
+static vpps_f1_counts counts_of(const class_counts *c, uint32_t i) {
+    vpps_f1_counts x = {.gold = row_sum(c, i)};
+    if (i == c->n) return x; /* the network never predicts an unseen class */
+    for (uint32_t row = 0; row <= c->n; row++) x.predicted += c->counts[(size_t)row * c->n + i];
+    x.correct = c->counts[(size_t)i * c->n + i];
+    return x;
+}
+
+static double share(uint64_t part, uint64_t of) { return of ? (double)part / (double)of : NAN; }
+/* Precision, recall and F1 of counts; NaN where the divisor is 0. */
+static double precision_of(vpps_f1_counts x) { return share(x.correct, x.predicted); }
+static double recall_of(vpps_f1_counts x) { return share(x.correct, x.gold); }
+static double f1_of(vpps_f1_counts x) { return share(2 * x.correct, x.gold + x.predicted); }
+
+const char *classes_name(const vpps_vocab *names, uint32_t i, char number[16]) {
+    const char *name = names ? vpps_vocab_word(names, i) : NULL;
+    snprintf(number, 16, "%" PRIu32, i);
+    return name ? name : number;
+}
+
+static const char other[] = "(unseen)"; /* name of the row of labels unknown to training */
+
+static const char *row_name(const class_counts *c, const vpps_vocab *names, uint32_t i, char number[16]) {
+    return i < c->n ? classes_name(names, i, number) : other;
+}
+
+/* Returns the number of rows to print: the row of unseen labels only if there are some. */
+static uint32_t n_rows(const class_counts *c) { return c->n + (row_sum(c, c->n) > 0); }
+
+/* ---------------------------------------------------------------- for people */
+
+/* Returns the number of terminal columns of a name: its characters. */
+static int width(const char *text) {
+    int n = 0;
+    for (; *text; text++) n += ((unsigned char)*text & 0xc0) != 0x80;
+    return n;
+}
+
+static void print_name(FILE *f, const char *name, int columns) {
+    fprintf(f, "%s%*s", name, columns > width(name) ? columns - width(name) : 0, "");
+}
+
+static void print_share(FILE *f, double x) {
+    if (isnan(x)) {
+        fprintf(f, "%11s", "-");
+    } else {
+        fprintf(f, "%9.1f %%", 100 * x);
+    }
+}
+
+static void print_row(FILE *f, const char *name, int columns, vpps_f1_counts x) {
+    print_name(f, name, columns);
+    print_share(f, precision_of(x));
+    print_share(f, recall_of(x));
+    print_share(f, f1_of(x));
+    fprintf(f, "%10" PRIu64 "%11" PRIu64 "\n", x.gold, x.predicted);
+}
+
+static void print_heading(FILE *f, const char *what, int columns) {
+    print_name(f, what, columns);
+    fprintf(f, "%11s%11s%11s%10s%11s\n", "precision", "recall", "F1", "gold", "predicted");
+}
+
+static void print_entities(const class_counts *c, FILE *f) {
+    int columns = 9;
+    for (uint32_t i = 0; i < vpps_f1_types(c->chunks); i++) {
+        const int w = width(vpps_f1_type(c->chunks, i));
+        columns = w > columns ? w : columns;
+    }
+    fputc('\n', f);
+    print_heading(f, "entities", columns);
+    for (uint32_t i = 0; i < vpps_f1_types(c->chunks); i++)
+        print_row(f, vpps_f1_type(c->chunks, i), columns, vpps_f1_type_counts(c->chunks, i));
+}
+
+/* Prints the matrix; its columns are as wide as the widest number or name. */
+static void print_matrix(const class_counts *c, const vpps_vocab *names, int columns, FILE *f) {
+    char number[16];
+    int w = 5;
+    for (uint32_t i = 0; i < c->n; i++) {
+        const int name = width(classes_name(names, i, number));
+        w = name > w ? name : w;
+        for (uint32_t r = 0; r < n_rows(c); r++) {
+            snprintf(number, sizeof number, "%" PRIu64, c->counts[(size_t)r * c->n + i]);
+            w = (int)strlen(number) > w ? (int)strlen(number) : w;
+        }
+    }
+    fprintf(f, "\ngold \\ predicted\n%*s", columns, "");
+    for (uint32_t i = 0; i < c->n; i++) {
+        const char *name = classes_name(names, i, number);
+        fprintf(f, "%*s", 2 + w - width(name), "");
+        fputs(name, f);
+    }
+    fputc('\n', f);
+    for (uint32_t r = 0; r < n_rows(c); r++) {
+        print_name(f, row_name(c, names, r, number), columns);
+        for (uint32_t i = 0; i < c->n; i++) fprintf(f, "%*" PRIu64, 2 + w, c->counts[(size_t)r * c->n + i]);
+        fputc('\n', f);
+    }
+}
+
+void classes_print(const class_counts *c, const vpps_vocab *names, FILE *f) {
+    enum { MOST = 16 }; /* most classes of a printed matrix */
+    char number[16];
+    int columns = 9;
+    for (uint32_t i = 0; i < n_rows(c); i++) {
+        const int w = width(row_name(c, names, i, number));
+        columns = w > columns ? w : columns;
+    }
+    if (c->chunks) print_entities(c, f);
+    fputc('\n', f);
+    print_heading(f, "class", columns);
+    for (uint32_t i = 0; i < n_rows(c); i++) print_row(f, row_name(c, names, i, number), columns, counts_of(c, i));
+    if (c->n <= MOST) {
+        print_matrix(c, names, columns, f);
+    } else {
+        fprintf(f, "\nThe matrix of %u classes is in the file of --csv, and in what --json prints.\n", c->n);
+    }
+}
+
+/* ---------------------------------------------------------------- for programs */
+
+/* Returns a name as a JSON string, null if it is not UTF-8. */
+static json_t *name_json(const char *name) {
+    json_t *string = json_string(name);
+    return string ? string : json_null();
+}
+
+static json_t *row_json(const char *name, vpps_f1_counts x) {
+    json_t *o = json_pack("{so sI sI sI}", "name", name_json(name), "gold", (json_int_t)x.gold, "predicted",
+                          (json_int_t)x.predicted, "correct", (json_int_t)x.correct);
+    json_object_set_new(o, "precision", report_number(precision_of(x)));
+    json_object_set_new(o, "recall", report_number(recall_of(x)));
+    json_object_set_new(o, "f1", report_number(f1_of(x)));
+    return o;
+}
+
+json_t *classes_json(const class_counts *c, const vpps_vocab *names) {
+    char number[16];
+    json_t *classes = json_array(), *entities = c->chunks ? json_array() : json_null(), *matrix = json_array();
+    for (uint32_t i = 0; i < n_rows(c); i++) {
+        json_t *row = json_array();
+        for (uint32_t j = 0; j < c->n; j++)
+            json_array_append_new(row, json_integer((json_int_t)c->counts[(size_t)i * c->n + j]));
+        json_array_append_new(matrix, row);
+        json_array_append_new(classes, row_json(row_name(c, names, i, number), counts_of(c, i)));
+    }
+    for (uint32_t i = 0; c->chunks && i < vpps_f1_types(c->chunks); i++)
+        json_array_append_new(entities, row_json(vpps_f1_type(c->chunks, i), vpps_f1_type_counts(c->chunks, i)));
+    return json_pack("{so so so}", "classes", classes, "entities", entities, "confusion", matrix);
+}
+
+static void put_field(FILE *f, const char *before, const char *text) {
+    const bool quoted = text[strcspn(text, ",\"\r\n")] != 0;
+    fputs(before, f);
+    if (quoted) fputc('"', f);
+    for (; *text; text++) {
+        if (*text == '"') fputc('"', f);
+        fputc(*text, f);
+    }
+    if (quoted) fputc('"', f);
+}
+
+static void put_share(FILE *f, double x) {
+    if (isnan(x)) {
+        fputc(',', f);
+    } else {
+        fprintf(f, ",%.6f", x);
+    }
+}
+
+void classes_csv(const class_counts *c, const vpps_vocab *names, FILE *f) {
+    char number[16];
+    fputs("class,gold,predicted,correct,precision,recall,f1", f);
+    for (uint32_t i = 0; i < c->n; i++) put_field(f, ",", classes_name(names, i, number));
+    fputs("\r\n", f);
+    for (uint32_t i = 0; i < n_rows(c); i++) {
+        const vpps_f1_counts x = counts_of(c, i);
+        put_field(f, "", row_name(c, names, i, number));
+        fprintf(f, ",%" PRIu64 ",%" PRIu64 ",%" PRIu64, x.gold, x.predicted, x.correct);
+        put_share(f, precision_of(x));
+        put_share(f, recall_of(x));
+        put_share(f, f1_of(x));
+        for (uint32_t j = 0; j < c->n; j++) fprintf(f, ",%" PRIu64, c->counts[(size_t)i * c->n + j]);
+        fputs("\r\n", f);
+    }
+}

@@ -1,0 +1,400 @@
+/* decode.c - beam search, and greedy search step by step. */
+#include "cli/session/decode.h"
+#include "base/base.h"
+
+#include <math.h>
+
+/* ---------------------------------------------------------------- what is kept */
+
+/* A value that a forward pass leaves on the device or on the host. */
+typedef struct value {
+    vpps_value kept; /* VPPS_NO_VALUE: the value is on the host */
+    uint32_t rows, cols;
+    size_t at; /* host: index in `values` */
+} value;
+
+typedef struct fetched {
+    value *list;
+    vpps_node *nodes; /* the nodes to fetch, and where to */
+    float **outs;
+    float *values;
+    size_t n, n_nodes, n_values;
+} fetched;
+
+/* A word of a hypothesis. Hypotheses share their beginnings: each word refers to the preceding one. */
+typedef struct link {
+    size_t before; /* index of the link of the preceding word; NO_LINK for the first word */
+    uint32_t word;
+} link;
+
+#define NO_LINK SIZE_MAX
+
+typedef struct hypothesis {
+    double sum;    /* log-probability of its words */
+    size_t states; /* index of its first state in the fetched values */
+    size_t last;   /* index of the link of its last word */
+} hypothesis;
+
+/* A hypothesis extended by one word. */
+typedef struct candidate {
+    hypothesis from; /* `sum` includes the word */
+    uint32_t word;
+} candidate;
+
+/* A finished hypothesis. */
+typedef struct ending {
+    double score;
+    size_t last; /* index of the link of its last word */
+} ending;
+
+typedef struct source {
+    uint64_t max_words;
+    uint32_t n_states, n_memory;
+    size_t memory;    /* index of the first memory vector in the encoders' values */
+    hypothesis *live; /* unfinished hypotheses, best first */
+    uint32_t n_live;
+    ending *ended; /* best finished hypotheses, best first */
+    uint32_t n_ended;
+} source;
+
+typedef struct batch {
+    const decoder *d;
+    uint32_t n;
+    source *sources;
+    uint32_t n_best;
+    hypothesis *live; /* storage for the unfinished hypotheses of all sources */
+    ending *ended;    /* storage for the finished hypotheses of all sources */
+    fetched
+        encoded; /* per source sentence: the states that decoding begins with, then the vectors that attention reads */
+    fetched made[2];    /* per hypothesis: its states, then its logits; of this step and the preceding one */
+    vpps_node *memory;  /* nodes of one source's memory, which attention reads */
+    candidate *choices; /* storage for one source's candidates, best first */
+    link *links;
+    size_t n_links;
+} batch;
+
+/* Drops the values of an earlier pass. */
+static void clear_fetched(fetched *f, const decoder *d) {
+    for (size_t i = 0; i < f->n; i++) (void)vpps_release(d->handle, f->list[i].kept);
+    f->n = f->n_nodes = f->n_values = 0;
+}
+
+static void free_fetched(fetched *f, const decoder *d) {
+    clear_fetched(f, d);
+    VPPS_FREE_ARRAYS(f->list, f->nodes, f->outs, f->values);
+}
+
+static void close_batch(batch *b) {
+    free_fetched(&b->encoded, b->d);
+    free_fetched(&b->made[0], b->d);
+    free_fetched(&b->made[1], b->d);
+    VPPS_FREE_ARRAYS(b->memory, b->links);
+    VPPS_FREE(b->sources, b->live, b->ended, b->choices);
+}
+
+static vpps_status open_batch(batch *b) {
+    const size_t beam = b->d->options.beam;
+    b->sources = calloc(b->n, sizeof *b->sources);
+    b->live = calloc(b->n * beam, sizeof *b->live);
+    b->ended = calloc((size_t)b->n * b->n_best, sizeof *b->ended);
+    b->choices = calloc(2 * beam, sizeof *b->choices);
+    if (!b->sources || !b->live || !b->ended || !b->choices) {
+        return vpps_fail(VPPS_MEMORY, "no memory for %u beams of %zu hypotheses", b->n, beam);
+    }
+    for (uint32_t i = 0; i < b->n; i++) {
+        b->sources[i].live = b->live + i * beam;
+        b->sources[i].ended = b->ended + (size_t)i * b->n_best;
+    }
+    return VPPS_OK;
+}
+
+/* ---------------------------------------------------------------- values between the device and the host */
+
+static vpps_status add_value(fetched *f, value v) {
+    if (VPPS_RESERVE(f->list, f->n + 1)) return f->list[f->n++] = v, VPPS_OK;
+    return vpps_fail(VPPS_MEMORY, "no memory for %zu values of a decoder", f->n + 1);
+}
+
+/* Requests a node's value on the host. */
+static vpps_status want(fetched *f, const vpps_graph *g, vpps_node x) {
+    value v = {.at = f->n_values};
+    VPPS_TRY(vpps_graph_status(g));
+    VPPS_TRY(vpps_node_shape(g, x, &v.rows, &v.cols));
+    if (!VPPS_RESERVE(f->nodes, f->n_nodes + 1))
+        return vpps_fail(VPPS_MEMORY, "no memory for %zu values of a decoder", f->n + 1);
+    VPPS_TRY(add_value(f, v));
+    f->nodes[f->n_nodes++] = x;
+    f->n_values += (size_t)v.rows * v.cols;
+    return VPPS_OK;
+}
+
+/* Keeps a node's value on the device, or fetches it to the host when the device has no room. */
+static vpps_status stay(fetched *f, const decoder *d, vpps_node x) {
+    value v = {.kept = VPPS_NO_VALUE};
+    if (d->by_host) return want(f, d->graph, x);
+    const vpps_status status = vpps_keep(d->handle, d->graph, x, &v.kept);
+    if (status == VPPS_POOL) return want(f, d->graph, x);
+    VPPS_TRY(status);
+    return add_value(f, v);
+}
+
+static vpps_status fetch(fetched *f, const decoder *d) {
+    if (!f->n) return VPPS_OK; /* there were no sources */
+    if (!VPPS_RESERVE(f->values, f->n_values + 1) || !VPPS_RESERVE(f->outs, f->n_nodes + 1)) {
+        return vpps_fail(VPPS_MEMORY, "no memory for %zu numbers of a decoder", f->n_values);
+    }
+    for (size_t i = 0, k = 0; i < f->n; i++)
+        if (f->list[i].kept == VPPS_NO_VALUE) f->outs[k++] = f->values + f->list[i].at;
+    return vpps_forward(d->handle, d->graph, (uint32_t)f->n_nodes, f->nodes, f->outs);
+}
+
+static vpps_node give_back(const fetched *f, size_t i, const decoder *d) {
+    const value *v = &f->list[i];
+    if (v->kept != VPPS_NO_VALUE) return vpps_kept(d->graph, d->handle, v->kept);
+    return vpps_input(d->graph, v->rows, v->cols, f->values + v->at);
+}
+
+/* ---------------------------------------------------------------- before the first word */
+
+static vpps_status encode(batch *b, decode_example *example, void *context) {
+    const decoder *d = b->d;
+    fetched *to = &b->encoded;
+    vpps_graph_clear(d->graph);
+    for (uint32_t i = 0; i < b->n; i++) {
+        source *s = &b->sources[i];
+        net_example x = {0};
+        net_decoding step = {0};
+        VPPS_TRY(example(context, i, &x));
+        VPPS_TRY(d->net->encode(d->instance, d->graph, &x, &step));
+        s->max_words = decode_most_words(d, &x);
+        s->n_states = step.n_states;
+        s->n_memory = step.n_memory;
+        s->live[0] = (hypothesis){.states = to->n, .last = NO_LINK};
+        s->n_live = 1;
+        for (uint32_t k = 0; k < step.n_states; k++) VPPS_TRY(stay(to, d, step.states[k]));
+        s->memory = to->n;
+        for (uint32_t k = 0; k < step.n_memory; k++) VPPS_TRY(stay(to, d, step.memory[k]));
+    }
+    return fetch(to, d);
+}
+
+/* ---------------------------------------------------------------- a step of the network, for all hypotheses */
+
+static vpps_status add_step(const batch *b, const source *s, const hypothesis *h, const fetched *from, fetched *to) {
+    const decoder *d = b->d;
+    net_decoding step = {.n_states = s->n_states, .memory = b->memory, .n_memory = s->n_memory};
+    for (uint32_t k = 0; k < s->n_states; k++) step.states[k] = give_back(from, h->states + k, d);
+    const uint32_t word = h->last == NO_LINK ? d->end_word : b->links[h->last].word;
+    VPPS_TRY(d->net->decode(d->instance, d->graph, word, &step));
+
+    for (uint32_t k = 0; k < s->n_states; k++) VPPS_TRY(stay(to, d, step.states[k]));
+    VPPS_TRY(want(to, d->graph, step.logits));
+    const value *logits = &to->list[to->n - 1];
+    if (logits->rows == d->classes && logits->cols == 1) return VPPS_OK;
+    return vpps_fail(VPPS_SHAPE, "%s says %u x %u logits; expected %u x 1", d->net->name, logits->rows, logits->cols,
+                     d->classes);
+}
+
+static vpps_status add_steps(batch *b, const fetched *from, fetched *to) {
+    vpps_graph_clear(b->d->graph);
+    clear_fetched(to, b->d);
+    for (const source *s = b->sources; s < b->sources + b->n; s++) {
+        if (!s->n_live) continue;
+        if (!VPPS_RESERVE(b->memory, s->n_memory)) {
+            return vpps_fail(VPPS_MEMORY, "no memory for the %u vectors of a source", s->n_memory);
+        }
+        for (uint32_t k = 0; k < s->n_memory; k++) b->memory[k] = give_back(&b->encoded, s->memory + k, b->d);
+        for (uint32_t j = 0; j < s->n_live; j++) VPPS_TRY(add_step(b, s, &s->live[j], from, to));
+    }
+    return VPPS_OK;
+}
+
+/* ---------------------------------------------------------------- which hypotheses go on */
+
+static double score(const decoder *d, double sum, uint64_t length) {
+    const double alpha = d->options.beam > 1 ? d->options.length_penalty : 0;
+    return sum / pow((5 + (double)length) / 6, alpha);
+}
+
+/* Inserts c among the `most` best candidates. Among equals, the earlier one stays in front. */
+static void choose(candidate *best, size_t *n, size_t most, candidate c) {
+    if (*n == most && c.from.sum <= best[most - 1].from.sum) return;
+    size_t i = *n < most ? (*n)++ : most - 1;
+    for (; i > 0 && best[i - 1].from.sum < c.from.sum; i--) best[i] = best[i - 1];
+    best[i] = c;
+}
+
+/* Returns log sum over j of exp(x[j]); not finite if the sum has no logarithm. */
+static double log_sum(const float *x, uint32_t n) {
+    double most = -INFINITY, sum = 0;
+    for (uint32_t j = 0; j < n; j++) {
+        if (x[j] > most) most = x[j];
+    }
+    for (uint32_t j = 0; j < n; j++) sum += exp(x[j] - most);
+    return most + log(sum);
+}
+
+/* Finds the best continuations of a source's hypotheses, whose states and logits begin at values[at]. */
+static vpps_status continue_all(batch *b, const source *s, const fetched *made, size_t at, size_t *n) {
+    const decoder *d = b->d;
+    *n = 0;
+    for (uint32_t k = 0; k < s->n_live; k++, at += s->n_states + 1) {
+        const float *logits = made->values + made->list[at + s->n_states].at;
+        const double all = log_sum(logits, d->classes);
+        if (!isfinite(all)) return vpps_fail(VPPS_NONFINITE, "%s: logits are not finite", d->net->name);
+        for (uint32_t word = 0; word < d->classes; word++) {
+            const hypothesis h = {s->live[k].sum + (logits[word] - all), at, s->live[k].last};
+            choose(b->choices, n, 2 * (size_t)d->options.beam, (candidate){h, word});
+        }
+    }
+    return VPPS_OK;
+}
+
+/* Adds a finished hypothesis. Among equals, the earlier one stays in front. */
+static void end(const batch *b, source *s, const hypothesis *h, uint64_t length) {
+    const double points = score(b->d, h->sum, length);
+    if (s->n_ended == b->n_best && points <= s->ended[s->n_ended - 1].score) return;
+    uint32_t i = s->n_ended < b->n_best ? s->n_ended++ : s->n_ended - 1;
+    for (; i > 0 && s->ended[i - 1].score < points; i--) s->ended[i] = s->ended[i - 1];
+    s->ended[i] = (ending){points, h->last};
+}
+
+static vpps_status keep(batch *b, source *s, const candidate *c) {
+    if (!VPPS_RESERVE(b->links, b->n_links + 1)) {
+        return vpps_fail(VPPS_MEMORY, "no memory for the words of hypotheses");
+    }
+    b->links[b->n_links] = (link){c->from.last, c->word};
+    s->live[s->n_live] = c->from;
+    s->live[s->n_live++].last = b->n_links++;
+    return VPPS_OK;
+}
+
+/* Returns whether a hypothesis has lost: its best possible score (certain words, as many as allowed) is too low. */
+static bool has_lost(const batch *b, const source *s, const hypothesis *h) {
+    return s->n_ended == b->n_best && s->ended[s->n_ended - 1].score >= score(b->d, h->sum, s->max_words);
+}
+
+/* Makes the next hypotheses of a source, of `length` words each. */
+static vpps_status advance(batch *b, source *s, const fetched *made, size_t at, uint64_t length) {
+    const decoder *d = b->d;
+    size_t n;
+    VPPS_TRY(continue_all(b, s, made, at, &n));
+    s->n_live = 0;
+    /* Each hypothesis has a single continuation that finishes it. So among the 2 * beam best continuations at least
+     * `beam` are unfinished, if there are that many. */
+    for (size_t rank = 0; rank < n; rank++) {
+        const candidate *c = &b->choices[rank];
+        if (c->word != d->end_word) {
+            if (s->n_live < d->options.beam) VPPS_TRY(keep(b, s, c));
+        } else if (rank < d->options.beam) {
+            end(b, s, &c->from, length);
+        }
+    }
+    while (s->n_live && has_lost(b, s, &s->live[s->n_live - 1])) s->n_live--;
+    if (length == s->max_words) {
+        if (!s->n_ended) end(b, s, &s->live[0], length);
+        s->n_live = 0;
+    }
+    return VPPS_OK;
+}
+
+/* ---------------------------------------------------------------- all steps */
+
+static bool any_live(const batch *b) {
+    for (const source *s = b->sources; s < b->sources + b->n; s++) {
+        if (s->n_live) return true;
+    }
+    return false;
+}
+
+static vpps_status search(batch *b) {
+    const fetched *from = &b->encoded;
+    for (uint64_t length = 1; any_live(b); length++) {
+        fetched *to = &b->made[length % 2];
+        VPPS_TRY(add_steps(b, from, to));
+        VPPS_TRY(fetch(to, b->d));
+        size_t at = 0;
+        for (source *s = b->sources; s < b->sources + b->n; s++) {
+            const size_t next = at + (size_t)s->n_live * (s->n_states + 1);
+            if (s->n_live) VPPS_TRY(advance(b, s, to, at, length));
+            at = next;
+        }
+        from = to;
+    }
+    return VPPS_OK;
+}
+
+/* ---------------------------------------------------------------- the result */
+
+static size_t count_words(const batch *b, size_t last) {
+    size_t n = 0;
+    for (; last != NO_LINK; last = b->links[last].before) n++;
+    return n;
+}
+
+bool decoded_create(decoded *out, uint32_t n, size_t total) {
+    out->n = n;
+    out->of = calloc((size_t)n + 1, sizeof *out->of);
+    out->first = calloc(total + 1, sizeof *out->first);
+    out->scores = calloc(total + 1, sizeof *out->scores);
+    return out->of && out->first && out->scores;
+}
+
+void decoded_destroy(decoded *out) {
+    VPPS_FREE(out->of, out->first, out->words, out->scores);
+    memset(out, 0, sizeof *out);
+}
+
+static vpps_status collect(const batch *b, decoded *out) {
+    size_t total = 0, n_words = 0, k = 0;
+    for (uint32_t i = 0; i < b->n; i++) {
+        const source *s = &b->sources[i];
+        total += s->n_ended;
+        for (uint32_t e = 0; e < s->n_ended; e++) n_words += count_words(b, s->ended[e].last);
+    }
+    if (!decoded_create(out, b->n, total) || !(out->words = calloc(n_words + 1, sizeof *out->words)))
+        return vpps_fail(VPPS_MEMORY, "no memory for %zu translations", total);
+    for (uint32_t i = 0; i < b->n; i++) {
+        const source *s = &b->sources[i];
+        for (uint32_t e = 0; e < s->n_ended; e++, k++) {
+            out->scores[k] = s->ended[e].score;
+            size_t at = out->first[k + 1] = out->first[k] + count_words(b, s->ended[e].last);
+            for (size_t l = s->ended[e].last; l != NO_LINK; l = b->links[l].before) out->words[--at] = b->links[l].word;
+        }
+        out->of[i + 1] = k;
+    }
+    return VPPS_OK;
+}
+
+static vpps_status check(const decoder *d) {
+    if (!d->net->encode || !d->net->decode) return vpps_fail(VPPS_ARGUMENT, "%s does not translate", d->net->name);
+    if (!d->options.beam) return vpps_fail(VPPS_ARGUMENT, "a beam of 0; expected 1 or more");
+    if (d->options.n_best > d->options.beam)
+        return vpps_fail(VPPS_ARGUMENT, "the %u best translations of a beam of %u; expected a beam at least as wide",
+                         d->options.n_best, d->options.beam);
+    if (d->end_word >= d->classes) {
+        return vpps_fail(VPPS_ARGUMENT, "end word %u; expected less than %u classes", d->end_word, d->classes);
+    }
+    if (d->options.length_penalty >= 0 && isfinite(d->options.length_penalty)) return VPPS_OK;
+    return vpps_fail(VPPS_ARGUMENT, "length penalty %g; expected 0 or more", (double)d->options.length_penalty);
+}
+
+uint64_t decode_most_words(const decoder *d, const net_example *x) {
+    if (d->options.max_words) return d->options.max_words;
+    const uint64_t positions = d->net->kind == NET_PAIRS ? x->sentence.n_words : x->lattice->n_nodes - 1;
+    return 2 * positions + 10;
+}
+
+vpps_status decode_batch(const decoder *d, uint32_t n, decode_example *example, void *context, decoded *out) {
+    memset(out, 0, sizeof *out);
+    VPPS_TRY(check(d));
+    if (decode_by_device(d)) return decode_greedy(d, n, example, context, out);
+    batch b = {.d = d, .n = n, .n_best = d->options.n_best ? d->options.n_best : 1};
+    vpps_status status = n ? open_batch(&b) : VPPS_OK;
+    if (status == VPPS_OK && n) status = encode(&b, example, context);
+    if (status == VPPS_OK) status = search(&b);
+    if (status == VPPS_OK) status = collect(&b, out);
+    if (status != VPPS_OK) decoded_destroy(out);
+    close_batch(&b);
+    return status;
+}

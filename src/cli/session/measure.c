@@ -1,0 +1,50 @@
+/* measure.c - measures a part of the data with all processes. */
+#include "cli/session/measure.h"
+#include "base/base.h"
+#include "cli/session/team.h"
+
+#include <math.h>
+
+/* Measures this process's examples of the part; the measures themselves add up the counts of all processes. */
+static vpps_status measure_own(session *x, corpus *c, corpus_split *split, const volatile int *stop, measures *m) {
+    const task *kind = task_for(x->settings);
+    if (!x->team) return kind->measure(x, c, split, stop, m);
+    corpus_split own = *split;
+    uint32_t *costs = NULL;
+    own.examples = malloc(((size_t)split->n_examples + 1) * sizeof *own.examples);
+    vpps_status status =
+        own.examples ? VPPS_OK : vpps_fail(VPPS_MEMORY, "no memory for the order of %u examples", split->n_examples);
+    if (status == VPPS_OK) status = team_costs(x->team, c, x->settings->network->kind, split, &costs);
+    if (status == VPPS_OK)
+        status = team_deal(x->team, costs, split->examples, split->n_examples, own.examples, &own.n_examples);
+    if (status == VPPS_OK) status = kind->measure(x, c, &own, stop, m);
+    VPPS_FREE(costs, own.examples);
+    return status;
+}
+
+void accuracy_count(accuracy *a, uint32_t label, uint32_t predicted) {
+    a->n++;
+    a->right += label == predicted;
+    classes_count(a->classes, label, predicted);
+}
+
+vpps_status measure_accuracy(session *x, accuracy own, int i, measures *m) {
+    uint64_t counts[] = {own.n, own.right};
+    VPPS_TRY(session_add_up(x, VPPS_COUNT(counts), counts));
+    m->counted[i] = counts[0];
+    m->value[i] = counts[0] ? (double)counts[1] / (double)counts[0] : NAN;
+    return VPPS_OK;
+}
+
+vpps_status measure_part(session *x, corpus *c, corpus_split *split, const volatile int *stop, measures *m) {
+    x->nonfinite = false;
+    *m = (measures){.examples = split->n_examples};
+    VPPS_TRY(measure_own(x, c, split, stop, m));
+    uint64_t unknown = stop && *stop, nonfinite = x->nonfinite;
+    VPPS_TRY(session_add_up(x, 1, &unknown));
+    VPPS_TRY(session_add_up(x, 1, &nonfinite));
+    m->known = !unknown;
+    m->nonfinite = nonfinite != 0;
+    for (int i = 0; m->nonfinite && i < MAX_METRICS; i++) m->value[i] = NAN;
+    return VPPS_OK;
+}

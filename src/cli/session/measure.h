@@ -1,0 +1,22 @@
+/* measure.h - measures a network's loss and scores on a part of the data, with all processes of a run. */
+#pragma once
+
+#include "cli/input/task.h"
+#include "cli/session/classes.h"
+#include "cli/session/session.h"
+
+/* Measures a part. Each of several processes takes some examples; all get the same values. A score that is not finite,
+ * in any process, gives no class for its position: then m->nonfinite is set and every measured value is NaN. Ends early
+ * once *stop is not 0 (stop may be NULL), with m->known false. Fails with MEMORY, and as the engine does. */
+vpps_status measure_part(session *x, corpus *c, corpus_split *split, const volatile int *stop, measures *m);
+
+/* How many positions have a label, and how many of these are classified right. */
+typedef struct accuracy {
+    uint64_t n, right;
+    class_counts *classes; /* the confusion matrix that counts each position, too; NULL: none */
+} accuracy;
+
+void accuracy_count(accuracy *a, uint32_t label, uint32_t predicted);
+
+/* Sets m->value[i] and m->counted[i] from the counts of all processes. Fails as session_add_up does. */
+vpps_status measure_accuracy(session *x, accuracy own, int i, measures *m);

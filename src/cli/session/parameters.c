@@ -1,0 +1,84 @@
+/* parameters.c - handles options about single parameters. */
+#include "cli/session/parameters.h"
+#include "base/base.h"
+#include "cli/common/suggest.h"
+
+#include <ctype.h>
+#include <math.h>
+
+vpps_status parameters_declare_weights(vpps_model *model, net_config *config) {
+    static const vpps_init one = {.kind = VPPS_INIT_CONSTANT, .a = 1};
+    VPPS_TRY(vpps_add_vector(model, &config->class_weights, "class_weights", config->classes, &one));
+    config->weighted = true;
+    return vpps_freeze(model, config->class_weights, true);
+}
+
+static vpps_status fail_unknown(const session *x, const char *option, const char *name) {
+    suggestion near = suggest_for(name);
+    for (vpps_param p = 0; p < vpps_param_count(x->model); p++) {
+        vpps_param_info info = {.size = sizeof info};
+        VPPS_TRY(vpps_param_describe(x->model, p, &info));
+        suggest_try(&near, info.name);
+    }
+    return vpps_fail(VPPS_ARGUMENT, "--%s %s: %s has no such parameter%s%s", option, name, x->settings->network->name,
+                     near.word ? "; did you mean " : "", near.word ? near.word : "");
+}
+
+/* Returns a text without the white space around it. */
+static char *trim(char *text) {
+    while (isspace((unsigned char)*text)) text++;
+    for (size_t n = strlen(text); n && isspace((unsigned char)text[n - 1]); n--) text[n - 1] = '\0';
+    return text;
+}
+
+/* Calls `take` for every item NAME or NAME=VALUE of a list, with the parameter, its name, and the text after the first
+ * '=' or NULL. */
+static vpps_status for_each(session *x, const char *option, const char *list,
+                            vpps_status (*take)(session *x, vpps_param param, const char *name, const char *value)) {
+    char *items = list && *list ? strdup(list) : NULL, *rest = items;
+    vpps_status status = VPPS_OK;
+    if (list && *list && !items) return vpps_fail(VPPS_MEMORY, "no memory for --%s", option);
+    for (char *name; status == VPPS_OK && rest && (name = strsep(&rest, ","));) {
+        vpps_param param;
+        char *value = strchr(name, '=');
+        if (value) *value++ = '\0';
+        name = trim(name);
+        if (value) value = trim(value);
+        if (!*name) {
+            status = vpps_fail(VPPS_ARGUMENT, "--%s '%s': an item has no name; expected names with commas between",
+                               option, list);
+            break;
+        }
+        status = vpps_param_find(x->model, name, &param) == VPPS_OK ? take(x, param, name, value)
+                                                                    : fail_unknown(x, option, name);
+    }
+    free(items);
+    return status;
+}
+
+static vpps_status freeze(session *x, vpps_param param, const char *name, const char *value) {
+    if (value) return vpps_fail(VPPS_ARGUMENT, "--freeze %s=%s: expected the name of a parameter alone", name, value);
+    return vpps_freeze(x->model, param, true);
+}
+
+vpps_status parameters_freeze(session *x) { return for_each(x, "freeze", x->settings->freeze, freeze); }
+
+static vpps_status take_rate(session *x, vpps_param param, const char *name, const char *value) {
+    char *end = NULL;
+    const float lr = value ? strtof(value, &end) : NAN;
+    if (!value || end == value || *end || !isfinite(lr) || lr < 0 || lr > 1e6f) {
+        return vpps_fail(VPPS_ARGUMENT, "--lr-of %s%s%s: expected a learning rate from 0 to 1e+06, as %s=0.001", name,
+                         value ? "=" : "", value ? value : "", name);
+    }
+    for (uint32_t i = 0; i < x->n_rates; i++) {
+        if (x->rates[i].param == param) return vpps_fail(VPPS_ARGUMENT, "--lr-of names %s more than once", name);
+    }
+    x->rates[x->n_rates++] = (parameter_rate){param, lr};
+    return VPPS_OK;
+}
+
+vpps_status parameters_take_rates(session *x) {
+    x->rates = x->settings->lr_of ? calloc(vpps_param_count(x->model), sizeof *x->rates) : NULL;
+    if (x->settings->lr_of && !x->rates) return vpps_fail(VPPS_MEMORY, "no memory for --lr-of");
+    return for_each(x, "lr-of", x->settings->lr_of, take_rate);
+}

@@ -1,0 +1,42 @@
+/* plot.h - draws learning curves as an SVG file. */
+#pragma once
+
+#include "cli/input/task.h"
+
+typedef struct plot_point {
+    float x, y; /* x in epochs; exact when written with nine digits */
+} plot_point;
+
+typedef struct plot_curve {
+    plot_point *points;
+    size_t n;
+} plot_curve;
+
+/* A run's curves: the training loss of every batch, and the task's first metrics on dev and test: the leading ones that
+ * are percentages, or the first alone if it is none. */
+enum { PLOT_METRICS = 2, PLOT_CURVES = 2 * PLOT_METRICS };
+typedef struct plot {
+    char title[160];
+    const task *task;
+    plot_curve loss, measures[PLOT_CURVES]; /* dev's, then test's */
+    /* A point of the loss is the mean of `per` batches, a power of two that grows with the run, so that a long run
+     * takes no more memory than a short one; `pending` batches of the next point have been added. */
+    uint32_t per, pending;
+    double pending_x, pending_y; /* sums over the pending batches */
+} plot;
+
+void plot_open(plot *p, const char *name, const char *data, const task *t);
+
+/* Add points to the curves of the loss and of the metrics; skip values that are not finite. Fail with MEMORY. */
+vpps_status plot_loss(plot *p, double epoch, double loss);
+vpps_status plot_measures(plot *p, int split, double epoch, const measures *m);
+
+/* Write the curves as text for a checkpoint, which the caller frees, and read them back exactly into a plot without
+ * points. They fail with MEMORY, FORMAT (`name` stands for the checkpoint). */
+vpps_status plot_to_text(const plot *p, char **text);
+vpps_status plot_from_text(plot *p, const char *name, const char *text);
+
+/* Writes the picture atomically (io/output.h). Fails with IO, MEMORY. */
+vpps_status plot_write(const plot *p, const char *path);
+
+void plot_free(plot *p);

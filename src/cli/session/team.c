@@ -1,0 +1,220 @@
+/* team.c - the processes of a run. */
+#include "cli/session/team.h"
+#include "base/base.h"
+#include "base/hash.h"
+#include "cli/common/failure.h"
+#include "cli/common/guard.h"
+#include "cli/common/interrupt.h"
+#include "runtime/comm/comm.h"
+#include "runtime/cores.h"
+#include "runtime/devices.h"
+
+#include <inttypes.h>
+#include <sched.h>
+
+enum { COMMUNICATOR_AUTO, COMMUNICATOR_MPI, COMMUNICATOR_NONE };
+
+/* ---------------------------------------------------------------- joining */
+
+static long number_in(const char *variable) {
+    const char *text = getenv(variable);
+    return text ? strtol(text, NULL, 10) : 0;
+}
+
+/* Returns how many processes were started together. Open MPI and MPICH's hydra say so; srun's tasks may be unrelated
+ * programs unless they have a process manager. */
+static long started_together(void) {
+    static const char *const launchers[] = {"OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "MV2_COMM_WORLD_SIZE"};
+    for (size_t i = 0; i < VPPS_COUNT(launchers); i++)
+        if (number_in(launchers[i]) > 1) return number_in(launchers[i]);
+    return getenv("PMIX_RANK") ? number_in("SLURM_STEP_NUM_TASKS") : 0;
+}
+
+void team_guard(const settings *s) {
+    static const char *const ranks[] = {"OMPI_COMM_WORLD_RANK", "PMI_RANK", "MV2_COMM_WORLD_RANK", "PMIX_RANK"};
+    if (s->communicator == COMMUNICATOR_NONE || started_together() < 2) return;
+    for (size_t i = 0; i < VPPS_COUNT(ranks); i++) {
+        if (!getenv(ranks[i])) continue;
+        guard_begin(number_in(ranks[i]));
+        return;
+    }
+}
+
+/* Returns whether the VPs of the run's device are threads of this process. */
+static bool runs_on_cores(const settings *s) {
+    const vpps_device_table *device;
+    return vpps_device_meant(s->device, &device) == VPPS_OK && device->host_vps;
+}
+
+/* The cores that a process may run on, and how many of them it may use at once. */
+typedef struct own_cores {
+    cpu_set_t set;
+    uint32_t n;
+} own_cores;
+
+/* Sets the cores per process, equal for all processes: as many as the process with the fewest has. A GPU needs none. */
+static vpps_status share_cores(team *t) {
+    own_cores own, *all = malloc(t->size * sizeof *all);
+    if (!all) return vpps_fail(VPPS_MEMORY, "no memory for %u processes", t->size);
+    memset(&own, 0, sizeof own);
+    if (sched_getaffinity(0, sizeof own.set, &own.set)) CPU_SET(0, &own.set);
+    own.n = vpps_cores_allowed();
+    const vpps_status status = vpps_comm_gather(t->c, &own, all, sizeof own);
+    uint32_t least = UINT32_MAX;
+    for (uint32_t p = 0; p < t->size && status == VPPS_OK; p++) {
+        uint32_t sharing = 0;
+        for (uint32_t q = 0; q < t->size; q++)
+            sharing += strcmp(t->c->hosts[p], t->c->hosts[q]) == 0 && CPU_EQUAL(&all[p].set, &all[q].set);
+        const uint32_t cores = all[p].n / sharing;
+        least = vpps_min_u32(least, cores ? cores : 1);
+    }
+    t->cores = least;
+    free(all);
+    return status;
+}
+
+uint32_t team_vps(const team *t, const settings *s) { return s->vps || !runs_on_cores(s) ? s->vps : t->cores; }
+
+static vpps_status join(team *t, const settings *s) {
+    VPPS_TRY(vpps_communicator_open(&t->c, "mpi", NULL, s->watchdog_ms));
+    t->rank = t->c->rank;
+    t->size = t->c->size;
+    /* a library that does not know the launcher finds one process, and each would train alone */
+    if (t->size == 1 && started_together() > 1) {
+        return vpps_fail(VPPS_DEVICE,
+                         "%ld processes were started together, but the library of MPI finds one: it is not the "
+                         "launcher's, which VPPS_MPI can name",
+                         started_together());
+    }
+    team_busy(t, true);
+    return share_cores(t);
+}
+
+vpps_status team_open(team *t, const settings *s) {
+    *t = (team){.size = 1};
+    if (s->communicator == COMMUNICATOR_NONE) return VPPS_OK;
+    if (s->communicator == COMMUNICATOR_AUTO && started_together() < 2) return VPPS_OK;
+    return join(t, s);
+}
+
+void team_close(team *t) {
+    vpps_communicator_close(t->c);
+    *t = (team){.size = 1};
+}
+
+void team_busy(const team *t, bool busy) {
+    if (t->c) atomic_store(&t->c->patient, busy);
+}
+
+void team_quieten(team *t, settings *s) {
+    const bool sharded = t->c && s->shard_tables;
+    t->saves = sharded && s->save;
+    t->saves_best = sharded && s->save_best;
+    if (!t->rank) return;
+    s->save = s->save_best = s->log = s->plot = s->trace = NULL;
+    s->quiet = true;
+    s->json = false;
+}
+
+/* ---------------------------------------------------------------- agreeing */
+
+vpps_status team_agree(team *t, vpps_status status) {
+    if (!t->c) return status;
+    const vpps_status all = vpps_comm_agree(t->c, status);
+    t->agreed = all != VPPS_OK && all != VPPS_STALL;
+    return all;
+}
+
+vpps_status team_alone(const team *t, const char *option) {
+    if (!t || !t->c) return VPPS_OK;
+    return vpps_fail(VPPS_ARGUMENT, "--%s goes with one process; there are %u", option, t->size);
+}
+
+vpps_status team_meet(team *t) { return t->c ? t->c->table->barrier(t->c) : VPPS_OK; }
+
+vpps_status team_sum(team *t, uint32_t n, double *values) { return t->c ? vpps_comm_sum(t->c, values, n) : VPPS_OK; }
+
+char *team_options(const settings *s) {
+    char *text = NULL, value[64];
+    size_t bytes, n;
+    FILE *f = open_memstream(&text, &bytes);
+    if (!f) return NULL;
+    const cli_option *rows = options_rows(s, &n);
+    fprintf(f, "version %s\nnetwork %s\n", vpps_version(), s->network->name);
+    for (size_t i = 0; i < n; i++) {
+        if (!rows[i].row.name || !options_apply(s, &rows[i])) continue;
+        /* paths may differ between processes */
+        if (rows[i].flags & (OPTION_INPUT | OPTION_OUTPUT | OPTION_CONTENT)) continue;
+        if (rows[i].row.kind == OPTION_TEXT) {
+            const char *given = options_text(s, &rows[i]);
+            fprintf(f, "--%s %s\n", rows[i].row.name, given ? given : "");
+            continue;
+        }
+        options_write(s, &rows[i], value, sizeof value);
+        fprintf(f, "--%s %s\n", rows[i].row.name, value);
+    }
+    fclose(f);
+    return text;
+}
+
+static uint64_t hash_of_parameters(vpps_model *model) {
+    uint64_t hash = 0;
+    for (vpps_param p = 0; p < vpps_param_count(model); p++) {
+        vpps_param_info info = {.size = sizeof info};
+        /* each process has its own entries of a divided table */
+        if (vpps_param_describe(model, p, &info) != VPPS_OK || info.step > 1) continue;
+        hash = vpps_hash_bytes(vpps_param_values(model, p), (size_t)info.count * info.rows * info.cols * sizeof(float),
+                               hash + 1);
+    }
+    return hash;
+}
+
+static uint64_t hash_of_examples(const corpus_split *split) {
+    return vpps_hash_bytes(split->examples, split->n_examples * sizeof *split->examples, split->content);
+}
+
+vpps_status team_compare(team *t, const char *options, const corpus *c, vpps_model *model) {
+    char *text = NULL;
+    size_t bytes;
+    if (!t->c) return VPPS_OK;
+    FILE *f = open_memstream(&text, &bytes);
+    VPPS_TRY(team_agree(t, f && options ? VPPS_OK : vpps_fail(VPPS_MEMORY, "no memory for the options")));
+    fputs(options, f);
+    for (int i = 0; i < N_SPLITS; i++) {
+        const corpus_split *split = &c->split[i];
+        if (!split->present) continue;
+        fprintf(f, "%s-examples %u\n", split_names[i], split->n_examples);
+        fprintf(f, "%s-data %016" PRIx64 "\n", split_names[i], hash_of_examples(split));
+    }
+    fprintf(f, "parameters %016" PRIx64 "\n", hash_of_parameters(model));
+    fclose(f);
+    const vpps_status status = vpps_comm_compare(t->c, text);
+    t->agreed = status == VPPS_ARGUMENT;
+    free(text);
+    return status;
+}
+
+int team_fail(team *t, vpps_status status) {
+    char message[VPPS_MESSAGE_BYTES];
+    snprintf(message, sizeof message, "%s", vpps_error_message());
+    /* a gradient that is not finite, or different settings: all processes know */
+    const bool agreed = t->agreed || status == VPPS_NONFINITE || status == VPPS_STATE;
+    if (!t->c || (agreed && !t->rank)) report_failure(status);
+    if (!t->c || agreed) return EXIT_RUNTIME;
+    /* Does not return in other processes than the first, if the first is alive; a stalled process has noticed the stall
+     * itself, or caused it. */
+    const bool lost = status == VPPS_STALL || status == VPPS_DEVICE;
+    if (status != VPPS_STALL && !t->c->ended) t->c->table->tell(t->c, message);
+    if (t->c->ended) {
+        /* nothing is left to report */
+    } else if (lost && interrupted) {
+        /* the message only says that the launcher ended another process, as it ends this one; the first process has reported
+         * why */
+    } else if (strstr(message, "rank ")) {
+        report_failure(status);
+    } else {
+        fprintf(stderr, "vpps: rank %u on %s: %s\n", t->rank, t->c->hosts[t->rank], message);
+    }
+    t->c->table->end(t->c, EXIT_RUNTIME);
+    return EXIT_RUNTIME;
+}

@@ -1,0 +1,66 @@
+/* team.h - the processes of a run, started by a launcher (mpirun, srun): they divide the examples and agree on
+ * everything else.
+ *
+ * In a run of one process all these functions do nothing, and the process has rank 0 of 1. */
+#pragma once
+
+#include "cli/input/corpus.h"
+
+typedef struct team {
+    vpps_communicator *c; /* NULL: one process */
+    uint32_t rank, size;
+    uint32_t cores; /* cores per process; processes on the same cores divide them */
+    bool agreed;    /* the latest failure was common to all processes */
+    /* --save, --save-best are given in the first process: then every process writes its rows of divided tables. */
+    bool saves, saves_best;
+} team;
+
+/* In a run of several processes: starts the guard (guard.h). Must be the first call of the process. */
+void team_guard(const settings *s);
+
+/* Joins the processes that the launcher started together, unless s forbids it; they count as busy (team_busy). Fails as
+ * vpps_communicator_open does. */
+vpps_status team_open(team *t, const settings *s);
+void team_close(team *t);
+
+/* Returns the VPs (virtual processors) of a process: --vps, else a CPU's cores; 0: as many as the device has. */
+uint32_t team_vps(const team *t, const settings *s);
+
+/* While busy, processes read, save or measure, and the watchdog lets the others wait for as long as that takes. */
+void team_busy(const team *t, bool busy);
+
+/* Makes every process but the first write no files and print nothing. */
+void team_quieten(team *t, settings *s);
+
+/* Checks that `option`, which needs a single process, is used in one; t NULL: there is one. Fails with ARGUMENT. */
+vpps_status team_alone(const team *t, const char *option);
+
+/* Waits until all processes call it; fails in all of them if one has a status other than OK. */
+vpps_status team_agree(team *t, vpps_status status);
+
+/* Waits until all processes call it. */
+vpps_status team_meet(team *t);
+
+/* Checks that all processes have equal options, data and parameters before training. Fails with ARGUMENT in all. */
+vpps_status team_compare(team *t, const char *options, const corpus *c, vpps_model *model);
+
+/* Returns the options that team_compare compares, one per line, which the caller frees. NULL: out of memory. */
+char *team_options(const settings *s);
+
+/* Replaces n values by their sums over all processes. */
+vpps_status team_sum(team *t, uint32_t n, double *values);
+
+/* Prints a failure once for all processes, and ends the others unless they fail alike. Returns the exit code. */
+int team_fail(team *t, vpps_status status);
+
+/* ---------------------------------------------------------------- examples */
+
+/* Sets (*out)[i] to the predicted cost of example i, about its number of vertices; the caller frees *out also after a
+ * failure. *out is NULL in a run of one process. Fails with MEMORY. */
+vpps_status team_costs(const team *t, corpus *c, net_kind kind, const corpus_split *split, uint32_t **out);
+
+/* Selects those of n examples that this process takes, in order, into own[0 .. *n_own). Assigns the costliest examples
+ * first, each to the process with the lowest total so far; every example goes to exactly one process. Fails with
+ * MEMORY. */
+vpps_status team_deal(const team *t, const uint32_t *costs, const uint32_t *examples, uint32_t n, uint32_t *own,
+                      uint32_t *n_own);
