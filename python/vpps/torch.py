@@ -32,7 +32,7 @@ from ._arrays import F32
 from ._values import Joined, laid_out
 from ._vpps import lib
 from .engine import ENUMS
-from .errors import check
+from .errors import ShapeError, check
 from .graph import Graph
 from .model import Dense, Lookup, Model, Parameter
 from .node import Node, Nodes
@@ -51,18 +51,20 @@ class _Place:
 
 def _taken_out(x: Any, tensors: list[Tensor], what: str) -> Any:
     """The argument with a `_Place` for each tensor of real numbers, which is appended to `tensors`, and arrays for tensors of whole
-    numbers."""
+    numbers. Arrays are copies: backward may build the graph again after the caller has changed them."""
     if isinstance(x, Tensor):
         if x.device.type != "cpu":
             raise TypeError(f"{what}: a tensor on {x.device}; expected one on the CPU, where the module's parameters are: x.cpu()")
         if not (x.is_floating_point() or x.is_complex()):
-            return x.detach().numpy()
+            return x.detach().numpy().copy()
         if x.dtype != torch.float32:
             raise TypeError(f"{what}: a tensor of {str(x.dtype).removeprefix('torch.')}; expected float32: x.float()")
         if x.layout != torch.strided:
             raise TypeError(f"{what}: a tensor of layout {x.layout}; expected a dense one, as x.to_dense() or the `data` of a packed sequence")
         tensors.append(x)
         return _Place(len(tensors) - 1)
+    if isinstance(x, np.ndarray):
+        return x.copy()
     if isinstance(x, (list, tuple)):
         items = [_taken_out(y, tensors, f"{what}[{i}]") for i, y in enumerate(x)]
         return type(x)(*items) if hasattr(x, "_fields") else type(x)(items)
@@ -110,6 +112,7 @@ class _Call:
         self.wanted = wanted  # for each tensor, whether its gradient is asked for
         self.updates = module._updates
         self.training = module.training
+        self.trained = [p.requires_grad for p in module._shared]
         self.draw = 0  # seed of the dropout masks; 0: not drawn yet
         self.step: Optional[Step] = None
         self.single = True
@@ -164,8 +167,8 @@ class _Call:
         self.many = [p.many for p in places.parts]
         return places.result
 
-    def backward(self, slopes: list[Optional[Tensor]], tensors: list[Tensor]) -> list[Optional[Tensor]]:
-        """Runs the backward half; returns the gradients of the tensors that need one."""
+    def backward(self, slopes: list[Optional[Tensor]], tensors: list[Tensor], parameters: list[Tensor]) -> list[Optional[Tensor]]:
+        """Runs the backward half; returns the gradients of the tensors that need one. `parameters` are the call's, or the engine's anchor."""
         m = self.module
         if not any(self.counts):
             return [torch.zeros_like(x) if wanted else None for x, wanted in zip(tensors, self.wanted)]
@@ -173,6 +176,7 @@ class _Call:
             if self.updates != m._updates:
                 raise RuntimeError("vpps.torch: backward after Optimizer.step(), of a call from before it; expected backward first")
             m._give_up()
+            m._push(parameters if m._engine is None else m._shared, self.trained)
             self.forward(tensors)
         step, self.step = self.step, None
         assert step is not None
@@ -205,11 +209,11 @@ class _Autograd(torch.autograd.Function):
         call.done = True
         m = call.module
         with m._lock:
-            inputs = call.backward(list(slopes), list(tensors[:ctx.n]))
+            inputs = call.backward(list(slopes), list(tensors[:ctx.n]), list(tensors[ctx.n:]))
             if m._engine is not None:
                 m._added = True
                 return (None, None, *inputs, *[None] * (len(tensors) - ctx.n))
-            return (None, None, *inputs, *m._take_gradients(any(call.counts)))
+            return (None, None, *inputs, *m._take_gradients(any(call.counts), call.trained))
 
 
 # ---------------------------------------------------------------- the module
@@ -232,7 +236,8 @@ class Module(nn.Module):
     n `Nodes` with n before that.
 
     Parameters are `nn.Parameter`s of the model's names, a dot in them an underscore, and share the model's memory: torch optimizers, schedulers, `clip_grad_norm_`,
-    hooks, `state_dict` and `load_state_dict` work, and `requires_grad_(False)` freezes. Each call takes them to the engine if they have changed;
+    hooks, `state_dict` and `load_state_dict` work, and `requires_grad_(False)` freezes. So do parametrizations, pruning, `torch.func.functional_call`
+    and assignments, which put another tensor in a parameter's place. Each call takes them to the engine if they have changed;
     each backward brings their gradients back. `Optimizer` saves both ways.
 
     A parameter on which no output of a call depends gets no gradient from it.
@@ -255,7 +260,8 @@ class Module(nn.Module):
         self._graph = self.model.graph()
         self._of: list[Parameter] = self.model.parameters
         self._views: list[F32] = [p.view() for p in self._of]
-        self._shared: list[nn.Parameter] = []
+        self._names = [p.name.replace(".", "_") for p in self._of]
+        self._shared: list[Tensor] = []  # the latest call's parameters
         self._trainer: Optional[Trainer] = None
         self._engine: Optional[Optimizer] = None
         self._open: Optional[weakref.ReferenceType[_Call]] = None
@@ -263,9 +269,9 @@ class Module(nn.Module):
         self._added = False  # the engine holds gradients for Optimizer.step
         self._behind = False  # the engine has newer values than the model
         self._anchor = torch.zeros((), requires_grad=True)  # makes outputs need gradients when the engine has the parameters
-        for p, view in zip(self._of, self._views):
+        for name, p, view in zip(self._names, self._of, self._views):
             shared = nn.Parameter(torch.from_numpy(view), requires_grad=not p.frozen)
-            self.register_parameter(p.name.replace(".", "_"), shared)
+            self.register_parameter(name, shared)
             self._shared.append(shared)
         self._versions = [p._version for p in self._shared]
 
@@ -304,38 +310,57 @@ class Module(nn.Module):
                 self._behind = False
 
     def _check_unchanged(self) -> None:
-        for name, p, view, version in zip(self._parameters, self._shared, self._views, self._versions):
+        for name, p, view, version in zip(self._names, self._shared, self._views, self._versions):
             if p._version != version or p.data_ptr() != view.ctypes.data:
                 raise RuntimeError(f"vpps.torch: {name} was changed while the engine had newer values, after Optimizer.step(); expected "
                                    "module.pull() before the change")
 
-    def _push(self) -> None:
-        """Copies parameters to the engine if they were changed, and tells it which are frozen."""
+    def _tensors(self) -> list[Tensor]:
+        """The tensors that have the parameters' names now: parametrizations, `functional_call` and assignments replace parameters."""
+        return [getattr(self, name) for name in self._names]
+
+    def _push(self, tensors: list[Tensor] | None = None, trained: list[bool] | None = None) -> None:
+        """Takes these tensors for the parameters, copies them to the engine if they were changed, and tells it which are frozen. None: the
+        present ones, and what they require."""
         changed = False
+        tensors = tensors or self._tensors()
+        trained = trained or [p.requires_grad for p in tensors]
         if self._behind:
             self._check_unchanged()
-        for i, (of, view, p) in enumerate(zip(self._of, self._views, self._shared)):
-            if p.data_ptr() != view.ctypes.data:  # p.data was replaced
+        for i, (name, of, view, p, old) in enumerate(zip(self._names, self._of, self._views, tensors, self._shared)):
+            if p is not old:
+                if self._engine is not None:
+                    raise RuntimeError(f"vpps.torch: {name} was replaced by another tensor after Optimizer had it; expected that before")
+                for q in (old, *self.parameters()):  # keep their values when p's are written here: the former tensor, which may come back,
+                    if q is not p and isinstance(q, nn.Parameter) and q.data_ptr() == view.ctypes.data:
+                        q.data = q.detach().clone()  # and what a parametrization computes p from
+                self._shared[i] = p
+                changed = True
+            if p.data_ptr() != view.ctypes.data:  # p or p.data was replaced
+                if p.shape != view.shape or p.dtype != torch.float32 or p.device.type != "cpu":
+                    raise ShapeError(f"vpps.torch: {name} is a tensor of {p.dtype} of shape {tuple(p.shape)} on {p.device}; expected "
+                                     f"torch.float32, {view.shape}, cpu")
                 view[...] = p.detach().numpy()
-                p.data = torch.from_numpy(view)
+                if isinstance(p, nn.Parameter):
+                    p.data = torch.from_numpy(view)
                 changed = True
             changed |= p._version != self._versions[i]
             self._versions[i] = p._version
-            if of.frozen == p.requires_grad:
-                of.frozen = not p.requires_grad
+            if of.frozen == trained[i]:
+                of.frozen = not trained[i]
         if changed:
             self.trainer.write_parameters()
 
-    def _take_gradients(self, ran: bool) -> Iterator[Optional[Tensor]]:
-        """The gradients of the parameters, which the engine then clears; None for parameters that no output depends on, zeros if nothing
-        `ran`."""
+    def _take_gradients(self, ran: bool, trained: list[bool]) -> Iterator[Optional[Tensor]]:
+        """The gradients of the `trained` parameters, which the engine then clears; None for parameters that no output depends on, zeros if
+        nothing `ran`."""
         t = self.trainer
         t.read_gradients()
-        taken = [self._gradient(of, p, ran) if p.requires_grad else None for of, p in zip(self._of, self._shared)]
+        taken = [self._gradient(of, p, ran) if wanted else None for of, p, wanted in zip(self._of, self._shared, trained)]
         t.zero_gradients()
         return iter(taken)
 
-    def _gradient(self, of: Parameter, p: nn.Parameter, ran: bool) -> Optional[Tensor]:
+    def _gradient(self, of: Parameter, p: Tensor, ran: bool) -> Optional[Tensor]:
         values, entries, there = of._gradient()
         if ran and not there:
             return None
@@ -391,7 +416,7 @@ class Module(nn.Module):
         if self._recipe is None:
             raise TypeError("vpps.torch: a module without a recipe is neither copied nor pickled; give Module(recipe=...), or save its state_dict()")
         return _made_anew, (type(self), self._recipe, self.sparse, self._options, self.training,
-                            {k: v.clone() for k, v in self.state_dict().items()}, [p.requires_grad for p in self._shared])
+                            {k: v.clone() for k, v in self.state_dict().items()}, [p.requires_grad for p in self._tensors()])
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Module:
         make, arguments = self.__reduce_ex__(4)
@@ -436,6 +461,7 @@ class Optimizer(torch.optim.Optimizer):
             raise ValueError(f"optimizer: {optimizer!r}; expected one of {', '.join(ENUMS['optimizer'])}")
         with module._lock:
             module._restart(optimizer=optimizer, lr=lr, **numbers)
+            module._push()
             module._engine = self
         self._module, self._lr = module, lr
         super().__init__(module._shared, {"lr": lr})

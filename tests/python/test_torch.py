@@ -9,6 +9,9 @@ import pytest
 
 torch = pytest.importorskip("torch", reason="PyTorch is missing: pip install torch")
 
+import torch.nn.utils.parametrizations  # noqa: E402
+import torch.nn.utils.prune  # noqa: E402
+
 import vpps.torch  # noqa: E402
 
 pytestmark = pytest.mark.packages
@@ -289,6 +292,75 @@ def test_hooks(data):
     loss_of(*twin(x.double(), lengths)).backward()
     near(m.W.grad, 2 * twin.W.grad)
     assert seen == ["forward", "backward"]
+
+
+REPLACED = {
+    "assigned": lambda m: setattr(m, "W", torch.nn.Parameter(m.W.detach() * 2)),
+    "loaded": lambda m: m.load_state_dict({k: v * 2 for k, v in m.state_dict().items()}, assign=True),
+    "normed": lambda m: torch.nn.utils.parametrizations.weight_norm(m, "W").parametrizations.W.original0.data.mul_(2),
+    "pruned": lambda m: torch.nn.utils.prune.l1_unstructured(m, "W", 0.5)}
+
+
+@pytest.mark.parametrize("replace", REPLACED.values(), ids=REPLACED)
+def test_replaced_parameters_count(data, replace):
+    x, lengths = data
+    m = layer()
+    twin = Twin(m)
+    both = [(m, x), (twin, x.double())]
+    first = [n(y, lengths)[0].sum() for n, y in both]  # with the former parameters, which keep their values
+    for n, _ in both:
+        replace(n)
+    results = [n(y, lengths) for n, y in both]
+    near(results[0][0], results[1][0])
+    for f, (y, ends) in zip(first, results):
+        (f + loss_of(y, ends)).backward()
+    same_gradients(m, twin)
+
+
+def test_functional_calls(data):
+    x, lengths = data
+    m = layer()
+    twin = Twin(m)
+    slopes = []
+    for n, y in ((m, x), (twin, x.double())):
+        other = {k: (p.detach() * 0.5).requires_grad_() for k, p in n.named_parameters()}
+        fast = {k: p * 3 for k, p in other.items()}  # no leaves, as in meta-learning
+        losses = [n(y, lengths)[0].sum(), loss_of(*torch.func.functional_call(n, fast, (y, lengths))), n(y, lengths)[1].square().sum()]
+        slopes.append(torch.autograd.grad(sum(losses), [*other.values(), *n.parameters()]))
+        for k, p in n.named_parameters():
+            near(p, 2 * other[k])
+    for a, b in zip(*slopes):
+        near(a, b)
+    engine = vpps.torch.Optimizer(m)
+    with pytest.raises(RuntimeError, match="W was replaced by another tensor"):
+        torch.func.functional_call(m, {"W": m.W * 2}, (x, lengths))
+    del engine
+    m = layer()
+    m.W = torch.nn.Parameter(torch.zeros(1, IN))
+    with pytest.raises(vpps.ShapeError, match=r"W is a tensor of torch.float32 of shape \(1, 3\) on cpu; expected torch.float32, \(5, 3\)"):
+        m(x, lengths)
+
+
+def test_backward_repeats_the_call_as_it_was():
+    """Backward through an earlier call builds its graph again: from the call's numbers and frozen parameters, not from the present ones."""
+    model = vpps.Model(seed=1)
+    E, b = model.add_lookup("E", 10, 3), model.add_vector("b", 3)
+
+    @model.cell
+    def look(c):
+        c.scatter(vpps.tanh(E[c.pull_index()] + b))
+
+    m = vpps.torch.Module(model, lambda i: vpps.current().apply(look, indices=i).scattered(), vps=1)
+    for i in (torch.tensor([1, 2]), np.array([1, 2])):
+        m.zero_grad()
+        y = m(i)
+        i[:] = 3
+        m.b.requires_grad_(False)
+        z = m(i)
+        m.b.requires_grad_(True)
+        (y.sum() + z.sum()).backward()
+        assert m.E.grad.abs().sum(1).nonzero().flatten().tolist() == [1, 2, 3]
+        near(m.b.grad, (1 - y.detach() ** 2).sum(0))
 
 
 def test_arguments_of_all_kinds():
