@@ -316,7 +316,10 @@ def picked(ids: U32, i: Any, what: str) -> Any:
     """ids[i], with i as in NumPy: a number, a slice, an array or a mask."""
     if i is None or isinstance(i, (bool, np.bool_, tuple)) or is_masked(i):
         raise TypeError(f"{what}[{i!r}]; expected a number, a slice, an array of numbers, or a mask of {len(ids)}")
-    return ids[integer(i, what) if hasattr(type(i), "__index__") and not isinstance(i, np.ndarray) else i]
+    got = ids[integer(i, what) if hasattr(type(i), "__index__") and not isinstance(i, np.ndarray) else i]
+    if np.ndim(got) > 1:
+        raise TypeError(f"{what}[...]: an index of {np.ndim(got)} dimensions; expected one: {what}.ids[...] is an array of their numbers")
+    return got
 
 
 class Nodes(Uncopied):

@@ -352,6 +352,7 @@ def test_what_is_wrong(rng):
         (lambda: nn.chain(lstm, x, [3], indices=[1]), "indices of shape"), (lambda: nn.chain(table, x, [3]), "numbers of type float64"),
         (lambda: nn.tree(sums, x, [1, 2, 0]), "below a cycle"), (lambda: nn.tree(sums, x, [0, -1, -1]), "below a cycle"),
         (lambda: nn.tree(sums, x, [3, -1, -1]), "parents: 3 at 0"), (lambda: nn.tree(sums, x, [-2, -1, -1]), "parents: -2 at 0"),
+        (lambda: nn.tree(sums, x, np.array([2**64 - 1, 0, 0], np.uint64)), "parents: 18446744073709551615 at 0"),
         (lambda: nn.tree(sums, x, [1.0, -1, -1]), "array of float64"), (lambda: nn.tree(sums, x, [-1, -1]), "3 inputs; expected 2"),
         (lambda: nn.tree(binary, x, [1, -1, -1]), "vertex 1 has 1 children; expected 0 or 2"),
         (lambda: nn.tree(binary, x, [2, 2, -1]), "3 inputs; expected 2"), (lambda: nn.graph(gat, x, [[0, 3], [0, 0]]), "vertex 3"),

@@ -158,7 +158,7 @@ def test_whole_numbers_are_not_cut(world, name):
 
 
 def test_masks_are_no_indices(world):
-    """A mask chooses where NumPy's own arrays take one, and is refused where numbers are expected."""
+    """A mask chooses where NumPy's own arrays take one, and is refused where numbers are expected; so is an index of two dimensions."""
     world.begin()
     mask = np.array([True, False, True])
     assert world.vertices[mask].ids.tolist() == [world.vertices.ids[0], world.vertices.ids[2]] and len(world.nodes[mask.tolist()]) == 2
@@ -168,7 +168,7 @@ def test_masks_are_no_indices(world):
                 lambda: world.E[mask], lambda: vpps.select_rows(world.c, mask), lambda: vpps.select_rows(world.c, [True, False, True]),
                 lambda: world.graph.apply(world.turn, children=mask, indices=[1, 2, 3]), lambda: world.nodes[True], lambda: world.nodes[None],
                 lambda: world.vertices[np.bool_(True)], lambda: world.vertices[mask[:2]], lambda: data.Bleu().add(mask, [1]),
-                lambda: vpps.ragged([[True], [False]])):
+                lambda: vpps.ragged([[True], [False]]), lambda: world.nodes[[[0, 1], [2, 0]]], lambda: world.vertices[np.array([[0]])]):
         with pytest.raises((TypeError, ValueError, IndexError)):
             use()
     with pytest.raises(vpps.ArgumentError, match=r"indices: numbers of type bool; expected whole numbers: np.flatnonzero\(mask\)"):

@@ -105,10 +105,10 @@ def tree(layer: ChildSumTreeLSTM | BinaryTreeLSTM, x: Any, parents: ArrayLike, *
     n = len(p) if p.ndim == 1 else 0
     if p.ndim != 1 or p.dtype.kind not in "iu" and n:
         raise ArgumentError(f"parents: an array of {p.dtype} of shape {p.shape}; expected whole numbers in one dimension")
-    up = p.astype(np.int64)
-    wrong = np.flatnonzero((up < -1) | (up >= n))
+    wrong = np.flatnonzero((p < -1) | (p >= n))
     if len(wrong):
         raise ArgumentError(f"parents: {p[wrong[0]]} at {wrong[0]}; expected -1, or a place from 0 to {n - 1}")
+    up = p.astype(np.int64)
     order, below = np.arange(n), np.flatnonzero(up >= 0)
     if (up[below] <= below).any():  # a parent comes before its child: make the deepest first
         depth, far = (up >= 0).astype(np.int64), up  # ancestors 1, 2, 4, ... levels up
