@@ -9,7 +9,7 @@
 
 #include "base/base.h"
 
-/* Keeps the node indices of a tree far less than 2^31, and the recursion at 20 levels. */
+/* Limit that keeps the node indices of a tree far less than 2^31, and the recursion at 20 levels. */
 #define LEAVES_LIMIT 1000000u
 
 static const char symbols[] = {'a', 'b', 'c', 'd', 'e'};
@@ -17,10 +17,10 @@ enum { N_SYMBOLS = VPPS_COUNT(symbols), STRENGTH_UNIT = 256 };
 
 typedef struct generator {
     vpps_treebank *tb;
-    size_t first; /* the tree's first node */
+    size_t first; /* number of the tree's first node */
     uint64_t random;
     uint32_t n_leaves, words[N_SYMBOLS];
-    uint32_t favourite, strength; /* the tree's; strength in units of 1 / STRENGTH_UNIT */
+    uint32_t favourite, strength; /* the tree's favourite symbol; its strength in units of 1 / STRENGTH_UNIT */
     uint32_t counts[N_SYMBOLS];   /* occurrences of each symbol in the tree so far */
 } generator;
 
@@ -82,6 +82,7 @@ vpps_status vpps_treebank_generate_complete(vpps_treebank *tb, const vpps_comple
         vpps_treebank_restore(tb, before);
         return status;
     }
-    if (n > 0) tb->classes = vpps_max_u32(tb->classes, N_SYMBOLS); /* a few trees may lack a label that others have */
+    /* classes are all symbols, even if no tree has one as label */
+    if (n > 0) tb->classes = vpps_max_u32(tb->classes, N_SYMBOLS);
     return VPPS_OK;
 }

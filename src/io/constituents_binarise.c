@@ -15,9 +15,9 @@ typedef struct binariser {
     vpps_branching branching;
     vpps_vocab *labels;
     vpps_treebank *tb;
-    size_t first;     /* the binary tree's first node */
-    uint32_t *parent; /* per node, its parent; UINT32_MAX: the root */
-    uint32_t *place;  /* per node, which child of its parent it is, from 0 */
+    size_t first;     /* number of the binary tree's first node */
+    uint32_t *parent; /* parent of each node; UINT32_MAX: the node is the root */
+    uint32_t *place;  /* for each node, which child of its parent it is, from 0 */
     int32_t *stack;   /* roots of complete subtrees, as nodes of the binary tree */
     size_t depth;
     char *label; /* scratch memory for joined labels */
@@ -49,7 +49,7 @@ static uint32_t chain_top(const binariser *b, uint32_t i) {
     return i;
 }
 
-/* Sets *id to the label of the nodes top .. bottom joined by '+', followed by `mark` if it is not NULL. */
+/* Sets *id to the label of the nodes top .. bottom, joined by '+' and followed by `mark` if it is not NULL. */
 static vpps_status join_labels(binariser *b, uint32_t top, uint32_t bottom, const char *mark, int32_t *id) {
     size_t len = 0;
     for (uint32_t i = top + 1; i-- > bottom;) {
@@ -68,7 +68,7 @@ static vpps_status join_labels(binariser *b, uint32_t top, uint32_t bottom, cons
     return VPPS_OK;
 }
 
-/* Replaces the two subtrees on top of the stack by one node over both. */
+/* Replaces the two subtrees on top of the stack by one whose root is a new node. */
 static vpps_status join_top(binariser *b, int32_t label) {
     const int32_t left = b->stack[b->depth - 2], right = b->stack[b->depth - 1];
     b->depth--;
@@ -83,7 +83,7 @@ static vpps_status add_leaf(binariser *b, uint32_t i, int32_t label) {
     return vpps_treebank_add_node(b->tb, b->first, leaf, &b->stack[b->depth++]);
 }
 
-/* Adds the binary nodes that node i, the lowest of its chain, completes. */
+/* Adds the binary nodes that are complete with node i, the lowest of a chain of only children. */
 static vpps_status add_node(binariser *b, uint32_t i) {
     const uint32_t n_children = b->tree.nodes[i].n_children, top = chain_top(b, i);
     int32_t label, marked = -1;

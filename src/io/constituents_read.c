@@ -1,15 +1,14 @@
-/* constituents_read.c - reads constituent trees from brackets in one pass without recursion, as treebank_read.c
- * does. */
+/* constituents_read.c - reads constituent trees from brackets in one pass without recursion. */
 #include "brackets.h"
 #include "constituents.h"
 
 #include "base/base.h"
 #include "file.h"
 
-/* A bracket that is not closed yet. */
+/* A node whose bracket is not closed yet. */
 typedef struct open_node {
     uint32_t label, n_children;
-    size_t first; /* first node of its subtree */
+    size_t first; /* number of its subtree's first node */
 } open_node;
 
 typedef struct bracket_reader {
@@ -21,7 +20,7 @@ typedef struct bracket_reader {
 /* A node that was begun, and may still become a leaf. */
 typedef struct new_node {
     uint32_t label;
-    bool is_null; /* a null element, which is left out */
+    bool is_null; /* the node is a null element, which is left out */
 } new_node;
 
 /* Returns whether a leaf is a null element, such as a trace (Bies et al. 1995, section 4): *T*-1, *, 0. */

@@ -3,7 +3,7 @@
 
 #include "vpps.h"
 
-/* The input and output buffers of a decompression step, which advances `in` and `out`. */
+/* The input buffer `in` and the output buffer `out` of a decompression step, which advances both. */
 typedef struct vpps_pieces {
     const unsigned char *in, *in_end;
     char *out, *out_end;
@@ -16,7 +16,7 @@ typedef struct vpps_codec {
     /* Returns a new decompression state, NULL when out of memory. */
     void *(*open)(void);
     /* Decompresses from `in` to `out` until one of them is used up. *inside says whether compressed data must follow;
-     * the caller keeps it from step to step. `name` is the file's name for messages. Fails with FORMAT, MEMORY. */
+     * the caller passes it on to the next step. `name` is the file's name for messages. Fails with FORMAT, MEMORY. */
     vpps_status (*step)(void *state, const char *name, vpps_pieces *pieces, bool *inside);
     void (*close)(void *state);
 } vpps_codec;

@@ -15,11 +15,11 @@ typedef struct tree_reader {
     vpps_sentences *s;
     const vpps_text *t;
     vpps_dependencies wanted;
-    size_t first;      /* the sentence's first word */
+    size_t first;      /* number of the sentence's first word */
     uint32_t line;     /* the sentence's first line; 0: no word yet */
-    const char **head; /* where each word's HEAD is in the text */
+    const char **head; /* where each word's HEAD column is in the text */
     bool *seen;
-    column label; /* the sentence's label; at NULL: none yet */
+    column label; /* the sentence's label; label.at NULL: none yet */
 } tree_reader;
 
 /* ---------------------------------------------------------------- columns */
@@ -50,7 +50,7 @@ static bool parse_number(column c, uint32_t *value) {
     return true;
 }
 
-/* Returns whether an ID is of a multiword token (two numbers with '-') or of an empty node (with '.'). */
+/* Returns whether a CoNLL-U ID is no word's: a multiword token has two numbers with '-', an empty node one with '.'. */
 static bool is_no_word(column id) {
     uint32_t number;
     for (size_t i = 1; i + 1 < id.len; i++) {

@@ -23,14 +23,14 @@ typedef struct vpps_edge {
 
 typedef struct vpps_edge_lists {
     vpps_vocab *types;
-    float *values;    /* per node, its `numbers` features */
+    float *values;    /* features of the nodes, `numbers` per node */
     vpps_edge *edges; /* the edges of all graphs, graph after graph */
     struct vpps_edge_list {
         size_t first_node, first_edge;
         uint32_t n_edges;
     } * graphs;
     size_t n_edges;
-    uint32_t numbers; /* features per node; the caller sets it before reading */
+    uint32_t numbers; /* number of features per node; the caller sets it before reading */
 } vpps_edge_lists;
 
 /* Makes an empty collection of graphs. Fails with MEMORY. */
@@ -47,7 +47,7 @@ typedef enum vpps_edge_labels { VPPS_NODE_LABELS, VPPS_GRAPH_LABELS, VPPS_NO_LAB
 vpps_status vpps_edge_lists_read_text(vpps_edge_lists *e, vpps_sentences *nodes, const char *name, const char *text,
                                       size_t len, vpps_edge_labels labels);
 
-/* Finds the label in one line of the format, a node's or a graph's: *at .. *label_end, which is empty where the line
- * has no label. Returns false for a line that can have no such label. */
+/* Finds the label of a node or graph in its line: *at .. *label_end, which is empty where the line has no label.
+ * Returns false for a line that can have no such label. */
 bool vpps_edge_lists_label(const char *begin, const char *end, vpps_edge_labels labels, const char **at,
                            const char **label_end);

@@ -48,7 +48,7 @@ static size_t utf8_length(const unsigned char *p) {
     if (lead == 0xe0) low = 0xa0;  /* excludes overlong forms */
     if (lead == 0xed) high = 0x9f; /* excludes surrogates */
     if (lead == 0xf0) low = 0x90;
-    if (lead == 0xf4) high = 0x8f; /* excludes values beyond U+10FFFF */
+    if (lead == 0xf4) high = 0x8f; /* excludes values greater than U+10FFFF */
     for (size_t i = 1; i < n; i++, low = 0x80, high = 0xbf)
         if (p[i] < low || p[i] > high) return 0;
     return n;
@@ -93,7 +93,7 @@ static bool take_hex(parser *p, uint32_t *out) {
     return true;
 }
 
-/* Takes an escape after its backslash. */
+/* Takes an escape after its backslash, and writes its character in UTF-8. */
 static bool take_escape(parser *p, char **to) {
     static const char names[] = "\"\\/bfnrt", meant[] = "\"\\/\b\f\n\r\t";
     const char *name = p->at < p->end && *p->at ? strchr(names, *p->at) : NULL;
@@ -134,7 +134,7 @@ static bool take_string(parser *p, const char **out) {
             if (!take_escape(p, &to)) return false;
             continue;
         }
-        const size_t n = utf8_length((const unsigned char *)p->at); /* stops at the NUL after the text */
+        const size_t n = utf8_length((const unsigned char *)p->at); /* returns 0 at the NUL after the text */
         if (!n) return fail(p, "UTF-8");
         memmove(to, p->at, n);
         to += n;
@@ -176,7 +176,7 @@ static bool take_number(parser *p, vpps_json_value *v) {
 
 static bool take_value(parser *p, size_t number, int level);
 
-/* Adds a value and returns its index, 0 when out of memory; vpps_json_parse has made value 0. */
+/* Adds a value and returns its index, 0 when out of memory: the document's own value has index 0. */
 static size_t add_value(parser *p) {
     if (!VPPS_RESERVE(p->out->values, p->out->n + 1)) {
         p->memory = true;
@@ -217,7 +217,7 @@ static bool take_members(parser *p, size_t number, char close, int level) {
         if (object) {
             if (!take_string(p, &key)) return false;
             key_end = p->at;
-            if (p->nul) key = ""; /* a key that nobody looks up */
+            if (p->nul) key = ""; /* the key holds a NUL: a name that nobody looks up */
             skip_space(p);
             if (!take(p, ':')) return fail(p, "':' after the key");
         }
@@ -237,7 +237,7 @@ static bool take_members(parser *p, size_t number, char close, int level) {
 }
 
 static bool take_this_value(parser *p, size_t number, int level) {
-    vpps_json_value *v = &p->out->values[number]; /* valid until a member is added */
+    vpps_json_value *v = &p->out->values[number]; /* a pointer that is valid until a member is added */
     if (p->at == p->end) return fail(p, "a value");
     if (*p->at == '"') {
         const bool taken = take_string(p, &v->string);

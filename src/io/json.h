@@ -16,7 +16,7 @@ typedef enum vpps_json_kind {
 
 typedef struct vpps_json_value {
     vpps_json_kind kind;
-    uint32_t n;                /* number of members, if the value is an object or array */
+    uint32_t n;                /* number of members of an object or array */
     size_t first, next;        /* indices of the value's first member and of its next sibling; 0: none */
     size_t begin, end;         /* the value's bytes in the parsed text */
     const char *key;           /* an object's member: its name */
@@ -32,8 +32,8 @@ typedef struct vpps_json {
 } vpps_json;
 
 typedef struct vpps_json_error {
-    bool memory;           /* true: out of memory; false: the text is wrong at: */
-    uint32_t line, column; /* position in the text; both count from 1, columns in bytes */
+    bool memory;           /* true: out of memory; false: the text has an error at line:column */
+    uint32_t line, column; /* place of the error; both count from 1, columns in bytes */
     const char *expected;
 } vpps_json_error;
 
@@ -50,7 +50,7 @@ void vpps_json_free(vpps_json *json);
 /* Finds an object's member by its key. Returns NULL when there is none, and when `object` is NULL or no object. */
 const vpps_json_value *vpps_json_get(const vpps_json *json, const vpps_json_value *object, const char *key);
 
-/* Returns the member of `of` after `at`, the first one for `at` NULL, and NULL after the last one. */
+/* Returns the member of the object or array `of` after `at`, the first one for `at` NULL, and NULL after the last. */
 const vpps_json_value *vpps_json_next(const vpps_json *json, const vpps_json_value *of, const vpps_json_value *at);
 
 /* Returns whether a text is well-formed UTF-8 (RFC 3629, section 4). */

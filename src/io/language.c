@@ -35,27 +35,28 @@ typedef struct token {
     uint8_t tag;
 } token;
 
-/* Symbols are numbers: of classes, then of phrases. */
+/* A rule of a phrase. Symbols are the numbers of classes, followed by those of phrases. */
 typedef struct rule {
     uint8_t phrase, weight;
-    uint8_t n, last; /* parts; the one, from 1, that goes to the end in the translation; 0: none */
+    uint8_t n, last; /* n: number of parts; last: the one, from 1, that the translation puts at the end, or 0 */
     uint8_t parts[MAX_PARTS];
 } rule;
 
 typedef struct generator {
     vpps_vocab *words; /* the language's vocabulary: common words, then names */
     uint32_t n_common;
-    uint32_t *ids; /* ids of all classes, class after class */
+    uint32_t *ids; /* ids of the words in all classes, class after class */
     size_t class_ends[N_CLASSES];
     rule rules[MAX_RULES];
     uint32_t n_rules;
     uint64_t random;
-    uint32_t n; /* words of the sentence so far; more than MAX_WORDS: it is discarded */
+    uint32_t n; /* number of words in the sentence so far; more than MAX_WORDS: it is discarded */
     token tokens[MAX_WORDS + 1];
-    uint32_t translated[MAX_WORDS + 1]; /* the words in the translation's order */
+    uint32_t translated[MAX_WORDS + 1]; /* words of the sentence in the translation's order */
 } generator;
 
-/* Adds the words that begin with word[0 .. len) and go on with the pieces of a list, which ends at '|' or 0, and of those after it. */
+/* Adds words to a class: word[0 .. len) followed by each piece of `list`, which ends at '|' or NUL, and by pieces of
+ * the lists after it. */
 static vpps_status add_words(generator *g, uint32_t class, const char *list, char word[LONGEST_WORD], size_t len) {
     const char *end = list + strcspn(list, "|"), *text;
     size_t text_len;
@@ -110,8 +111,8 @@ static void add_rules(generator *g) {
     }
 }
 
-/* The translation of a common word, three letters and u: a different one for each of 16 * 5 * 16 words, since that has
- * no divisor in common with 397; and those of neighbours are not alike. */
+/* Makes the translation of a common word: three letters and u. Different words have different ones, since 397 has no
+ * common divisor with 16 * 5 * 16; those of neighbouring words are not alike. */
 static void coin(uint32_t word, char text[COINED_LETTERS]) {
     static const char consonants[] = "bdfghjklmnprstvz", vowels[] = "aeiou";
     const uint32_t number = word * 397 % (16 * 5 * 16);
@@ -123,8 +124,8 @@ static void coin(uint32_t word, char text[COINED_LETTERS]) {
 
 /* ---------------------------------------------------------------- a sentence */
 
-/* Words at the front of their class are drawn more often, among names far more often. So names with the same beginning are not equally
- * frequent. */
+/* Draws a word of a class. Words at the front of their class are drawn more often, names far more often. So names with the same
+ * beginning are not equally frequent. */
 static uint32_t draw_word(generator *g, uint32_t class) {
     const size_t first = class ? g->class_ends[class - 1] : 0;
     const uint32_t n = (uint32_t)(g->class_ends[class] - first);
@@ -151,7 +152,7 @@ static void move_to_end(generator *g, uint32_t begin, uint32_t end) {
     memcpy(g->translated + begin + rest, moved, n * sizeof *moved);
 }
 
-/* Appends a word of a class, or a phrase; nothing to a sentence that is too long. */
+/* Appends a word of the class, or the words of the phrase, `what`; adds nothing to a sentence that is too long. */
 static void expand(generator *g, uint32_t what) {
     const uint32_t begin = g->n;
     if (g->n > MAX_WORDS) return;
@@ -176,7 +177,7 @@ static void expand(generator *g, uint32_t what) {
 static void draw_sentence(generator *g) {
     do {
         g->n = 0;
-        expand(g, N_CLASSES); /* the first phrase, a sentence */
+        expand(g, N_CLASSES); /* expands the first phrase, which is a sentence */
     } while (g->n < MIN_WORDS || g->n > MAX_WORDS);
 }
 
@@ -188,7 +189,7 @@ static vpps_status add_token(const generator *g, vpps_sentences *s, token t, boo
     const char *text = vpps_vocab_word(g->words, t.word);
     const size_t len = strlen(text);
     if (!characters) return add_text(s, text, len, t.tag);
-    const uint32_t inside = t.tag + t.tag % 2; /* the tag I- of the same kind */
+    const uint32_t inside = t.tag + t.tag % 2; /* the I- tag of the same kind of name */
     for (size_t i = 0; i < len; i++) VPPS_TRY(add_text(s, text + i, 1, i == 0 ? t.tag : inside));
     return VPPS_OK;
 }

@@ -1,8 +1,8 @@
 /* language.h - the vocabulary and the grammar of the generated language; only language.c includes this file. */
 #pragma once
 
-/* A class is a list of words, the frequent ones first, or for names lists of pieces, parted by '|': every choice of one of each makes a
- * name. A word may be in several classes. None ends in u: those are the translations. */
+/* Word lists, called classes, with frequent words first. A name's class is made of lists of syllables, separated by '|': every choice
+ * of one from each list is a name. A word may be in several classes. No word ends in u, which marks translated words. */
 static const struct {
     const char *name, *words;
 } classes[] = {
@@ -45,7 +45,7 @@ static const struct {
     {"PLACE_BACK", "river bay hill falls"},
     {"FIRM_FRONT", "bank union press"},
     {"FIRM_BACK", "bank ltd works group press"},
-#define N_NAMES 5 /* these, the last classes */
+#define N_NAMES 5 /* the last 5 classes are names */
 #define SYLLABLES "ba be bo da de do fa ga ha ka la le lo ma mi mo na no pa ra ro sa ta va|l n r s|"
     {"FIRST_NAME", "an be co da el jo ka le mi no ro ta|na ra lo ly s"},
     {"FAMILY_NAME", SYLLABLES "son ov ez man ini"},
@@ -54,8 +54,9 @@ static const struct {
     {"SHARED_NAME", SYLLABLES "en is"},
 };
 
-/* Rules of a phrase: a weight, and classes and other phrases; the part after '>' goes to the end in the translation. A phrase contains
- * itself only after words of its own: so a sentence that gets too long is given up. tag: of a name's first word, in tag_names. */
+/* Phrases of the grammar, with rules: each is a weight and the classes and phrases that it expands to. The one after '>' goes to the
+ * phrase's end in the translation. No phrase begins with itself, so that the recursion ends when the sentence is too long. tag: chunk tag
+ * of a name's first word, an index of tag_names; 0: no name. */
 static const struct {
     const char *name, *rules;
     int tag;
@@ -94,5 +95,5 @@ static const struct {
     {"clear_organisation", "4 FIRM_NAME; 2 firm FIRM_BACK; 1 FIRM_FRONT OF city", 5},
 };
 
-/* Chunk tags. A tag that begins a name is followed by the tag of the name's other words and of letters inside words. */
+/* Chunk tags. B- marks a name's first word; the tag after it, I-, marks the other words, and letters inside words. */
 static const char *const tag_names[] = {"O", "B-PER", "I-PER", "B-LOC", "I-LOC", "B-ORG", "I-ORG"};

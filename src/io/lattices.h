@@ -6,7 +6,7 @@
 struct vpps_lattices {
     uint32_t *tags; /* one tag per node */
     size_t n_nodes;
-    uint32_t *first_arcs; /* per node, and one more per lattice: the index of its first arc within the lattice */
+    uint32_t *first_arcs; /* index of each node's first arc within its lattice; one more entry ends each lattice */
     vpps_lattice_arc *arcs;
     size_t n_arcs;
     struct vpps_lattice_range {
@@ -14,10 +14,10 @@ struct vpps_lattices {
         uint32_t n_nodes, line;
     } * ranges;
     uint32_t n_lattices;
-    uint32_t tag_ids, character_ids, word_ids; /* 1 + the largest id */
+    uint32_t tag_ids, character_ids, word_ids; /* numbers of different ids: 1 + the largest id */
 };
 
-/* The size of all data in a vpps_lattices; a reader that fails restores it. */
+/* Sizes of a vpps_lattices at one time. A reader that fails cuts the lattices back to these. */
 typedef struct vpps_lattices_mark {
     size_t n_nodes, n_arcs;
     uint32_t n_lattices, tag_ids, character_ids, word_ids;
@@ -26,9 +26,9 @@ typedef struct vpps_lattices_mark {
 vpps_lattices_mark vpps_lattices_extent(const vpps_lattices *l);
 void vpps_lattices_restore(vpps_lattices *l, vpps_lattices_mark mark);
 
-/* Add a lattice in this order: begin; add_tag for every node; for each node add_arc for every arc into it, then
- * end_node; end. `line` is the lattice's first line in its text, 0 without a text. The calls that return a status fail
- * with MEMORY. */
+/* Adds a lattice, in this order of calls: begin; add_tag for every node; for each node add_arc for every arc into it,
+ * then end_node; end. `line` is the lattice's first line in its text, 0 without a text. The calls that return a status
+ * fail with MEMORY. */
 vpps_status vpps_lattices_begin(vpps_lattices *l, uint32_t line);
 vpps_status vpps_lattices_add_tag(vpps_lattices *l, uint32_t tag);
 vpps_status vpps_lattices_add_arc(vpps_lattices *l, uint32_t node, uint32_t from, uint32_t id);

@@ -10,7 +10,7 @@ typedef struct number_reader {
     vpps_text text;
     const char *at;
     const char *number;  /* first byte of the latest number */
-    const char *counted; /* line ends before this byte have been counted */
+    const char *counted; /* position up to which line ends have been counted */
     uint32_t line;       /* line number at `counted`, from 1 */
 } number_reader;
 

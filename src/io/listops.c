@@ -15,19 +15,19 @@
 
 #include "base/base.h"
 
-/* Most levels: one C call each, some 200 KiB of stack at the limit. */
+/* most levels of a tree: one C call each, some 200 KiB of stack at the limit */
 #define DEPTH_LIMIT 1000u
-#define LEAVES_LIMIT 1000000u  /* keeps the node indices of a tree far less than 2^31 */
+#define LEAVES_LIMIT 1000000u  /* limit that keeps the node indices of a tree far less than 2^31 */
 #define DRAWS_LIMIT 100000u    /* most draws for one tree: ends the search when hardly any tree fits the options */
 #define WORK_LIMIT 100000000u  /* most leaves drawn for one tree: some seconds of work */
-#define SMALLEST_LIST_LEAVES 4 /* an operator, two digits, a bracket */
+#define SMALLEST_LIST_LEAVES 4 /* leaves of the smallest list: an operator, two digits, a bracket */
 
 static const char *const operator_tokens[] = {"[MAX", "[MIN", "[MED", "[SM"};
 enum { OP_MAX, OP_MIN, OP_MED, OP_SM };
 
 typedef struct generator {
     vpps_treebank *tb;
-    size_t first; /* the tree's first node */
+    size_t first; /* number of the tree's first node */
     uint64_t random;
     uint32_t max_depth, max_arguments, min_leaves, max_leaves;
     uint32_t n_leaves;
@@ -42,7 +42,8 @@ static uint32_t evaluate(uint32_t op, const uint32_t counts[10], uint32_t n) {
         for (uint32_t digit = 0; digit < 10; digit++) sum += digit * counts[digit];
         return sum % 10;
     }
-    /* Finds the argument of rank `wanted` in ascending order, from 0; for the median also that of rank n / 2. */
+    /* The result is the argument of rank `wanted` in ascending order, from 0; the median also needs that of rank n /
+     * 2. */
     uint32_t wanted = op == OP_MAX ? n - 1 : op == OP_MIN ? 0 : (n - 1) / 2;
     while (seen + counts[low] <= wanted) seen += counts[low++];
     if (op != OP_MED) return low;
@@ -128,7 +129,7 @@ static vpps_status check_options(generator *g, const vpps_listops *o) {
         return vpps_fail(VPPS_ARGUMENT, "listops: expected min_leaves up to max_leaves, found %u and %u", g->min_leaves,
                          g->max_leaves);
     }
-    uint64_t largest = 1; /* the largest tree has only lists as arguments, down to the last level */
+    uint64_t largest = 1; /* leaves of the largest tree: all arguments above the last level are lists */
     for (uint32_t level = 0; level < g->max_depth && largest < g->min_leaves; level++) {
         largest = 2 + g->max_arguments * largest;
     }

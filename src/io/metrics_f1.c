@@ -8,8 +8,8 @@
 
 /* A tag split into letter and type. */
 typedef struct tag_parts {
-    char part;     /* letter, as in vpps_chunk_tag */
-    uint32_t type; /* index into `types`; NO_TYPE for O */
+    char part;     /* the tag's letter, as in vpps_chunk_tag */
+    uint32_t type; /* index of the tag's type in `types`; NO_TYPE for O */
 } tag_parts;
 
 struct vpps_f1 {
@@ -87,7 +87,7 @@ void vpps_f1_destroy(vpps_f1 *f) {
 /* ---------------------------------------------------------------- chunks */
 
 typedef struct chunk {
-    uint32_t begin, end, type; /* a chunk of words begin .. end - 1 */
+    uint32_t begin, end, type; /* words begin .. end - 1 and the type of the chunk */
 } chunk;
 
 static bool goes_on(tag_parts before, tag_parts tag) {

@@ -20,7 +20,7 @@
 
 #define WRITE_BYTES ((size_t)1 << 30) /* Linux writes at most 0x7ffff000 bytes at once */
 #define TEMPORARY_TRIES 100
-#define BASE_BYTES 200 /* bytes of the file's name in the temporary name, which NAME_MAX limits to 255 */
+#define BASE_BYTES 200 /* bytes of the file's name that the temporary name repeats, since NAME_MAX is 255 */
 #define TEMPORARY_MARK ".tmp-"
 
 static vpps_status fail_io(const char *path, const char *step) {
@@ -75,7 +75,8 @@ static void remove_left_over(const vpps_output *o) {
 static bool lock_temporary(int fd) {
     struct stat info;
     if (flock(fd, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK) return false;
-    return fstat(fd, &info) == 0 && info.st_nlink > 0; /* a file system without locks cannot hold a lock */
+    /* true: the file still has its name; flock may have failed, since some file systems have no locks */
+    return fstat(fd, &info) == 0 && info.st_nlink > 0;
 }
 
 /* Creates a file with the owner, group and mode of the file that it replaces, as far as this user may set them. If the
@@ -88,7 +89,7 @@ static int create_temporary(const vpps_output *o, const char *name) {
     if (fd < 0) return -1;
     const mode_t mode = old->st_mode & 0777, others = mode & 7;
     const bool same_group = fchown(fd, old->st_uid, old->st_gid) == 0 || fchown(fd, (uid_t)-1, old->st_gid) == 0;
-    fchmod(fd, same_group ? mode : (mode & 0707) | others << 3); /* fails on file systems without modes */
+    fchmod(fd, same_group ? mode : (mode & 0707) | others << 3); /* may fail on file systems without modes */
     return fd;
 }
 
@@ -105,7 +106,8 @@ static vpps_status open_temporary(vpps_output *o) {
             memcpy(o->temporary, name, sizeof name);
             return VPPS_OK;
         }
-        if (fd < 0 && errno != EEXIST && errno != EINTR) break; /* EEXIST: left by an earlier process of this PID */
+        /* EEXIST: an earlier process of this PID left a file of that name */
+        if (fd < 0 && errno != EEXIST && errno != EINTR) break;
         if (fd >= 0) close(fd);
         errno = EAGAIN;
     }

@@ -15,7 +15,7 @@
 typedef struct vpps_output {
     const char *path; /* the path as the caller gave it */
     vpps_output_place place;
-    int fd, folder; /* folder: -1 when the file is written directly */
+    int fd, folder; /* folder: descriptor of the file's folder; -1: the file is written directly */
     char temporary[256];
 } vpps_output;
 

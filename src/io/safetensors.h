@@ -17,7 +17,7 @@ typedef struct vpps_safetensors_tensor {
     const char *name; /* UTF-8, non-empty, not "__metadata__" */
     uint32_t n_dims;  /* 0 .. 3 */
     uint64_t dims[3];
-    const float *data; /* borrowed during the write; may be NULL when a dimension is 0, or with a source */
+    const float *data; /* the values, borrowed during the write; may be NULL if a dimension is 0, or with a source */
 } vpps_safetensors_tensor;
 
 /* Supplies the values of tensors whose `data` is NULL because they are not in memory. `read` stores elements of tensor
@@ -42,7 +42,7 @@ vpps_status vpps_safetensors_write(const char *path, const vpps_safetensors_tens
 #define VPPS_CHECKSUM_BYTES 32
 vpps_status vpps_safetensors_checksum(const vpps_safetensors_tensor *tensors, size_t n, char text[VPPS_CHECKSUM_BYTES]);
 
-/* Write and checksum tensors some of whose values come from `source`, which may be NULL. */
+/* These write or checksum tensors whose values are partly supplied by `source`, which may be NULL. */
 vpps_status vpps_safetensors_write_from(const char *path, const vpps_safetensors_tensor *tensors, size_t n,
                                         const vpps_metadata *metadata, size_t m, const vpps_safetensors_source *source);
 vpps_status vpps_safetensors_checksum_from(const vpps_safetensors_tensor *tensors, size_t n,
@@ -82,7 +82,7 @@ vpps_status vpps_safetensors_verify(const vpps_safetensors *file);
 /* Frees an open file; NULL is allowed. */
 void vpps_safetensors_close(vpps_safetensors *file);
 
-/* The number of tensors, and tensor i < count in the order of the data in the file. */
+/* vpps_safetensors_count returns the number of tensors, vpps_safetensors_at tensor i in the order of the data. */
 size_t vpps_safetensors_count(const vpps_safetensors *file);
 const vpps_safetensors_info *vpps_safetensors_at(const vpps_safetensors *file, size_t i);
 
@@ -103,6 +103,6 @@ vpps_status vpps_safetensors_read_part(const vpps_safetensors *file, const char 
 /* Returns the value of a metadata key, NULL when it is absent. The text lives as long as the open file. */
 const char *vpps_safetensors_metadata(const vpps_safetensors *file, const char *key);
 
-/* The number of metadata pairs, and pair i < metadata_count in the order of keys. */
+/* These return the number of metadata pairs, and pair i in the order of keys. */
 size_t vpps_safetensors_metadata_count(const vpps_safetensors *file);
 vpps_metadata vpps_safetensors_metadata_at(const vpps_safetensors *file, size_t i);

@@ -26,7 +26,7 @@ vpps_status vpps_safetensors_header_length(const char *path, const unsigned char
     }
     *header_bytes = load_u64(first);
     if (*header_bytes > VPPS_SAFETENSORS_HEADER_BYTES) {
-        bool text = true; /* 8 printable characters are no header length that a file could have */
+        bool text = true; /* 8 printable characters are not the length of a header */
         for (int i = 0; i < 8; i++) text = text && first[i] >= ' ' && first[i] <= '~';
         if (text) return VPPS_FAIL_SAFETENSORS(path, "it begins with the text '%.8s'", (const char *)first);
         return VPPS_FAIL_SAFETENSORS(path, "expected a header of at most %u bytes, found a size of %llu",
@@ -64,7 +64,7 @@ static vpps_status read_shape(const char *path, const vpps_json *json, const vpp
     return VPPS_OK;
 }
 
-/* Computes the number of bytes for dtype and shape. */
+/* Computes the number of bytes that a tensor of a dtype and shape needs. */
 static vpps_status count_bytes(const char *path, const char *dtype, const vpps_safetensors_info *info,
                                uint64_t *n_bytes) {
     for (size_t i = 0; i < VPPS_COUNT(dtypes); i++) {
@@ -168,7 +168,7 @@ static int compare_names(const void *a, const void *b) {
     return strcmp((*(vpps_safetensors_info *const *)a)->name, (*(vpps_safetensors_info *const *)b)->name);
 }
 
-/* Fills infos and by_name from the checked tensors. */
+/* Moves the checked tensors to the file's arrays `infos` and `by_name`. */
 static vpps_status keep_tensors(vpps_safetensors *file, const placed *tensors, size_t n) {
     file->infos = calloc(n + 1, sizeof *file->infos);
     file->by_name = calloc(n + 1, sizeof *file->by_name);

@@ -214,7 +214,6 @@ const vpps_safetensors_info *vpps_safetensors_find(const vpps_safetensors *file,
     return NULL;
 }
 
-/* Prints a shape such as "[3, 4]". */
 static void print_shape(char *text, size_t bytes, uint32_t n_dims, const uint64_t *dims) {
     size_t at = 0;
     text[0] = '\0';

@@ -8,22 +8,22 @@
 typedef enum vpps_sentences_kind { VPPS_PLAIN, VPPS_TAGGED, VPPS_LABELLED } vpps_sentences_kind;
 
 struct vpps_sentences {
-    vpps_vocab *vocab, *tag_vocab; /* tag_vocab holds the tags, or the labels */
-    uint32_t *words, *tags;        /* arrays over all sentences' words; tags is NULL unless kind is VPPS_TAGGED */
+    vpps_vocab *vocab, *tag_vocab; /* tag_vocab: names of the tags, or of the labels */
+    uint32_t *words, *tags;        /* words and tags of all sentences; tags is NULL unless kind is VPPS_TAGGED */
     uint32_t *heads;               /* each word's head, if the sentences are dependency trees */
     uint32_t *lines;               /* each word's line in its text, if there are tags or heads */
     size_t n_words;
-    uint32_t line; /* the line of the words that are added next; 0: none */
+    uint32_t line; /* line number for the words that are added next; 0: none */
     struct vpps_sentence_end {
-        size_t end; /* words up to the sentence's end; a sentence begins where the preceding one ends */
+        size_t end; /* number of words up to the sentence's end; the next sentence begins there */
         uint32_t line, label;
     } * ends;
     uint32_t n_sentences;
-    vpps_sentences_kind kind; /* valid once there is a sentence */
-    bool has_heads;           /* valid once there is a sentence */
+    vpps_sentences_kind kind; /* kind of all sentences, once there is one */
+    bool has_heads;           /* the sentences, once there is one, are dependency trees */
 };
 
-/* The size of all data in a vpps_sentences; a reader that fails restores it. */
+/* Sizes of a vpps_sentences at one time. A reader that fails cuts the sentences back to these. */
 typedef struct vpps_sentences_mark {
     size_t n_words;
     uint32_t n_sentences, vocab, tag_vocab;
@@ -34,7 +34,7 @@ void vpps_sentences_restore(vpps_sentences *s, vpps_sentences_mark mark);
 
 /* Checks, before text is added, that the sentences read so far are of the same kind. Fails with STATE. */
 vpps_status vpps_sentences_begin(vpps_sentences *s, vpps_sentences_kind kind);
-/* Prepares for dependency trees as vpps_sentences_begin does; the caller sets the head of each word it adds. */
+/* Prepares for adding dependency trees; checks as vpps_sentences_begin does. The caller sets each word's head. */
 vpps_status vpps_sentences_begin_trees(vpps_sentences *s, vpps_sentences_kind kind);
 
 /* Adds a word (not empty, without NUL and LF) to the sentence that the next vpps_sentences_end completes, with its tag
@@ -63,9 +63,10 @@ vpps_status vpps_sentences_read_barred_text(vpps_sentences *s, const char *name,
 
 /* What a reader of columns noticed and a user may want to know. Lines count from 1; 0: none. */
 typedef struct vpps_columns_seen {
-    uint32_t odd; /* the first line that begins with '#' and was read as a word, with a tag that no other line has */
-    uint32_t inside, n_inside; /* the first comment between the words of a sentence; the number of such comments */
-    uint32_t tag;              /* the column of the tags, from 1; 0: no line had columns */
+    /* number of the first line that begins with '#' and became a word, with a tag that no other line has */
+    uint32_t odd;
+    uint32_t inside, n_inside; /* line of the first comment between the words of a sentence; number of such comments */
+    uint32_t tag;              /* number of the tags' column, from 1; 0: no line had columns */
     char separator;            /* the byte between columns; a space: any white space */
 } vpps_columns_seen;
 
@@ -86,5 +87,5 @@ const char *vpps_comment_value(const vpps_line *line, const char *name);
 /* Returns the columns' names in CoNLL-U Plus's first line "# global.columns = ID FORM ...", NULL for another line. */
 const char *vpps_conllu_plus(const vpps_line *first);
 
-/* Checks that text could hold an end word; NULL (no end word) passes. Fails with ARGUMENT. */
+/* Checks that end_word is a word that a text may hold; NULL (no end word) passes. Fails with ARGUMENT. */
 vpps_status vpps_sentences_check_end_word(const char *end_word);

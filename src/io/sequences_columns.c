@@ -12,17 +12,17 @@
 typedef struct column_reader {
     vpps_sentences *s;
     const vpps_text *t;
-    vpps_columns wanted;   /* columns from 1; tag is 0 until the first line is read */
-    char separator;        /* ends a column; a space: any run of white space */
-    bool records;          /* -DOCSTART- lines are words */
+    vpps_columns wanted;   /* numbers of the columns to read, from 1; tag is 0 until the first line is read */
+    char separator;        /* byte that ends a column; a space: any run of white space */
+    bool records;          /* lines with -DOCSTART- are words */
     bool varies;           /* sentences may differ in their number of columns */
     uint32_t id;           /* CoNLL-U: the column of the ID, from 1; 0: none */
-    uint32_t n_columns;    /* columns of every line; 0: not known yet */
-    uint32_t first_line;   /* the line that set n_columns; 0: CoNLL-U did */
+    uint32_t n_columns;    /* number of columns of every line; 0: not known yet */
+    uint32_t first_line;   /* number of the line that set n_columns; 0: CoNLL-U did */
     uint32_t open;         /* first line of the incomplete sentence; 0: none */
-    uint32_t last_columns; /* the preceding sentence's number of columns, if that varies */
+    uint32_t last_columns; /* number of columns of the preceding sentence, if sentences may differ */
     bool all_begin_hash;   /* all lines from here on begin with '#' */
-    size_t *hash_words;    /* the words whose lines begin with '#' */
+    size_t *hash_words;    /* numbers of the words whose lines begin with '#' */
     size_t n_hash;
     vpps_columns_seen seen;
 } column_reader;
@@ -69,7 +69,7 @@ static bool is_document_start(const column_reader *r, const vpps_line *line) {
 }
 
 bool vpps_columns_document_start(const char *line, size_t len) {
-    /* without a blank column before it, this also recognises marks between spaces */
+    /* a mark between spaces is recognised, too: no blank column is before it */
     const column_reader r = {.separator = '\t'};
     return is_document_start(&r, &(vpps_line){.begin = line, .end = line + len});
 }
@@ -146,7 +146,7 @@ static uint32_t find_name(const char *names, const char *end, const char *name) 
     return 0;
 }
 
-/* Sets *number to the column with a name; without a name, to the column `standard` if *number is 0. */
+/* Sets *number to the column called `name`. Without a name, *number stays, or, if 0, becomes the column `standard`. */
 static vpps_status resolve(const column_reader *r, const char *names, const char *end, const char *name,
                            const char *standard, uint32_t *number) {
     if (!name && *number) return VPPS_OK;
@@ -242,7 +242,7 @@ static vpps_status read_token_line(column_reader *r, const vpps_line *line) {
     column c, word = {at, 0}, tag = {at, 0};
     bool is_word = true;
     for (uint32_t i = 1; next_column(r->separator, &at, line->end, &c); i++) {
-        if (i == r->wanted.word) word = trim(c).len ? trim(c) : c; /* a word may consist of blanks */
+        if (i == r->wanted.word) word = trim(c).len ? trim(c) : c; /* a word may consist of blanks only */
         if (i == r->wanted.tag) tag = trim(c);
         if (i == r->id && !parse_id(trim(c), &is_word))
             return vpps_text_fail(r->t, c.text, "a word's number, a range as 3-4, or an empty node as 5.1", NULL);

@@ -24,7 +24,8 @@ static const char *short_name(const char *name) {
 }
 
 static vpps_status check_line_counts(const vpps_text *source, const vpps_text *target) {
-    size_t last_source, last_target; /* blank lines at the end of a file pair with nothing */
+    /* lines up to the last that is not blank; blank lines at the end pair with nothing */
+    size_t last_source, last_target;
     const size_t n_source = count_lines(source, &last_source), n_target = count_lines(target, &last_target);
     if (n_source == n_target || last_source == last_target) return VPPS_OK;
     return vpps_fail(VPPS_FORMAT, "expected as many lines in both files, found %zu in %s and %zu in %s", n_source,
@@ -50,7 +51,7 @@ static vpps_status read_pairs(vpps_sentences *s, vpps_sentences *t, const vpps_t
     return VPPS_OK;
 }
 
-/* Checks the arguments before anything is read. */
+/* Checks the arguments of the call before anything is read. */
 static vpps_status check_call(vpps_sentences *source, vpps_sentences *target, const vpps_parallel *options) {
     if (source == target) return vpps_fail(VPPS_ARGUMENT, "parallel text: expected two different vpps_sentences");
     if (source->n_sentences != target->n_sentences) {

@@ -7,11 +7,12 @@ struct vpps_spellings {
     vpps_vocab *vocab;
     uint32_t *characters; /* the characters of all words, word after word */
     size_t n_characters;
-    size_t *ends; /* per word: number of characters up to its end */
+    size_t *ends; /* for each word, the number of characters up to its end */
     uint32_t n_words;
 };
 
-/* Excludes overlong forms, surrogates and too large values by the range of the second byte (RFC 3629, section 4). */
+/* Returns how many bytes the character at `text` has; 1 for a byte that is no UTF-8. The range of the second byte
+ * excludes overlong forms, surrogates and too large values (RFC 3629, section 4). */
 uint32_t vpps_utf8_character(const char *text, size_t len) {
     VPPS_NEED_OR(0, text);
     const unsigned char first = (unsigned char)text[0];

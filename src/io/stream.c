@@ -1,5 +1,5 @@
-/* stream.c - reads from a source, file or memory, through a codec if it is compressed, into the reader's buffer, or
- * into `shown` if the reader wants to look first. */
+/* stream.c - reads a file or memory, decompressed if necessary, into the reader's buffer, or into `shown` if the reader
+ * wants to look first. */
 #include "stream.h"
 
 #include "base/base.h"
@@ -13,16 +13,16 @@
 
 struct vpps_stream {
     const char *name;
-    int fd; /* -1: the source is memory */
+    int fd; /* file descriptor; -1: the source is memory */
     size_t size;
     const unsigned char *in, *in_end; /* bytes of the source that are not taken yet */
     bool in_ended;                    /* the source has no bytes after in_end */
     const vpps_codec *codec;          /* NULL: not compressed */
     void *state;
-    bool inside; /* the codec needs more data */
+    bool inside; /* within compressed data: the codec needs more */
     char *shown; /* bytes shown by vpps_stream_peek, from shown_at on */
     size_t shown_at, shown_end;
-    unsigned char piece[]; /* buffer for a piece of a file */
+    unsigned char piece[]; /* buffer for the part of a file that was read last */
 };
 
 /* ---------------------------------------------------------------- the source */

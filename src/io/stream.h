@@ -16,9 +16,8 @@ const char *vpps_stream_name(const vpps_stream *s);
 /* Returns the source's size in bytes where it is known without reading, else 0. */
 size_t vpps_stream_size(const vpps_stream *s);
 
-/* The following calls fail with IO, FORMAT (damaged data) and MEMORY. */
-
-/* Takes n bytes, or fewer at the end; *got is the number taken. */
+/* Takes n bytes, or fewer at the end; *got is the number taken. Fails, as the other calls do, with IO, FORMAT (damaged
+ * data), MEMORY. */
 vpps_status vpps_stream_read(vpps_stream *s, void *bytes, size_t n, size_t *got);
 
 /* Shows at least the next n bytes, or all up to the end, without taking them; *got is their number. They stay valid

@@ -28,8 +28,7 @@ static inline vpps_text vpps_text_of(const char *name, const char *text, size_t 
 /* Describes the text at `at` for a message: a whole token if there is one, since `'film'` tells more than `'f'`. */
 void vpps_text_found(const vpps_text *t, const char *at, char *found, size_t bytes);
 
-/* Fails with FORMAT and "name:line:column: expected ..., found ...". For `found` NULL the message has what
- * vpps_text_found says. */
+/* Fails with FORMAT and "name:line:column: expected ..., found ...". `found` NULL stands for vpps_text_found's text. */
 vpps_status vpps_text_fail(const vpps_text *t, const char *at, const char *expected, const char *found);
 #ifdef __clang_analyzer__ /* tells clang's analyzer, which does not see the body, that the result is FORMAT */
 #define vpps_text_fail(...) (vpps_text_fail(__VA_ARGS__), VPPS_FORMAT)
@@ -63,7 +62,7 @@ static inline const char *vpps_skip_blanks(const char *at, const char *end) {
     return at;
 }
 
-/* Returns the end of begin .. end without trailing blanks. */
+/* Returns where begin .. end ends without its trailing blanks. */
 static inline const char *vpps_trim_blanks(const char *begin, const char *end) {
     while (end > begin && vpps_is_blank(end[-1])) end--;
     return end;
@@ -77,10 +76,9 @@ static inline bool vpps_line_is_blank(const vpps_line *line) {
  * last. */
 bool vpps_text_next_word(const char **at, const char *end, const char **word, size_t *len);
 
-/* Returns the number of words in at .. end. */
 uint32_t vpps_text_count_words(const char *at, const char *end);
 
-/* Parses a finite number in C's notation that fills at .. end, whatever the locale. Returns false when it is none. */
+/* Parses a finite number in C's notation, in any locale, that fills at .. end. Returns false for any other text. */
 bool vpps_text_number(const char *at, const char *end, float *value);
 /* Parses a whole number in digits, at most `most`, that fills at .. end. Returns false, *value unchanged, otherwise. */
 bool vpps_text_whole_number(const char *at, const char *end, uint64_t most, uint64_t *value);

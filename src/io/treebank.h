@@ -15,7 +15,7 @@ struct vpps_treebank {
     uint32_t classes;
 };
 
-/* The size of all data in a vpps_treebank; a reader or generator that fails restores it. */
+/* Sizes of a vpps_treebank at one time. A reader or generator that fails cuts the trees back to these. */
 typedef struct vpps_treebank_mark {
     size_t n_nodes;
     uint32_t n_trees, n_words, classes;
@@ -28,8 +28,8 @@ void vpps_treebank_restore(vpps_treebank *tb, vpps_treebank_mark mark);
  * tree. An inner node's word must be VPPS_NO_WORD. Fails with MEMORY. */
 vpps_status vpps_treebank_add_node(vpps_treebank *tb, size_t first, vpps_tree_node node, int32_t *index);
 
-/* Makes the nodes from `first` on a tree; their count must be odd, since trees are binary. `line` is the tree's first
- * line in its text, 0 without a text. Fails with MEMORY. */
+/* Completes a tree: its nodes are those from `first` on, an odd number, since trees are binary. `line` is the tree's
+ * first line in its text, 0 without a text. Fails with MEMORY. */
 vpps_status vpps_treebank_add_tree(vpps_treebank *tb, size_t first, uint32_t line);
 
 /* Sets the line number that messages name to `line` for all trees from number `first` on. */

@@ -8,10 +8,10 @@
 
 #define LABEL_MAX 999
 
-/* A bracket that is not closed yet. */
+/* A node whose bracket is not closed yet. */
 typedef struct open_node {
     int32_t label;
-    int32_t left; /* the left subtree's node; -1: not complete */
+    int32_t left; /* node of the left subtree; -1: the subtree is not complete */
 } open_node;
 
 typedef struct reader {

@@ -41,7 +41,7 @@ typedef struct fasttext_reader {
     fasttext_header h;
     part *parts;
     size_t n_parts;
-    uint32_t *n_rows; /* rows added to each word's vector */
+    uint32_t *n_rows; /* number of rows added to each word's vector */
     float *row;
 } fasttext_reader;
 
@@ -141,7 +141,6 @@ static vpps_status add_ngram(fasttext_reader *r, const char *text, size_t len, u
     return add_part(r, (uint64_t)(uint32_t)r->h.words + hash, id);
 }
 
-/* Returns whether a byte continues a UTF-8 character. */
 static bool goes_on(char c) { return ((unsigned char)c & 0xc0) == 0x80; }
 
 /* Adds the n-grams of <word>, of min_n to max_n characters, except '<' and '>' alone. */
@@ -230,7 +229,7 @@ static vpps_status read_rows(fasttext_reader *r) {
     return VPPS_OK;
 }
 
-/* Divides the sums of rows to means, and counts words that have n-grams only. */
+/* Divides the sums of rows to means, and counts the words whose vector comes from n-grams alone. */
 static vpps_status finish(fasttext_reader *r) {
     for (uint32_t id = 0; id < r->t->found.words; id++) {
         if (!r->n_rows[id]) continue;

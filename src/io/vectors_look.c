@@ -1,24 +1,25 @@
-/* vectors_look.c - which form a file of vectors has. Its first bytes tell a model of fastText. A first line of two whole numbers is a
- * header, "words size". Text follows it where the next line has size + 1 words, of which the second begins as a number, or where all bytes
- * are those of text; else it is word2vec's binary form. Any other first line is GloVe's: all lines have as many numbers as stand at its
- * end. */
+/* vectors_look.c - finds the form of a file of word vectors. Its first bytes tell a model of fastText. A first line of two whole numbers
+ * is a header, "words size". Text follows it where the next line has size + 1 words, of which the second begins as a number, or where all
+ * bytes are those of text; else it is word2vec's binary form. Any other first line is GloVe's: all lines have as many numbers as stand at
+ * its end. */
 #include "vectors.h"
 
 #include "base/base.h"
 #include "file.h"
 #include "text.h"
 
-/* The bytes of a file that are looked at, which hold at least two of the longest vectors. */
+/* Number of a file's first bytes that are looked at; they hold at least two of the longest vectors. */
 enum { LOOKED_AT = 1 << 22 };
 
-/* The beginning of a file. */
+/* The first bytes of a file, or what is left of them. */
 typedef struct window {
     const char *begin, *end;
 } window;
 
 /* ---------------------------------------------------------------- lines */
 
-/* A line: its words, how many numbers stand at its end, the first word not counted, and whether the second word begins as one. */
+/* A file's first line: number of words, number of numbers at its end (the first word is none), and whether the second
+ * word begins as a number. */
 typedef struct sample {
     uint32_t words, numbers;
     bool second;
@@ -39,7 +40,7 @@ static sample look_at_first_line(window w) {
     return s;
 }
 
-/* Are there bytes that no text has? */
+/* Returns whether some bytes are none of UTF-8 text. */
 static bool holds_other_than_text(window w) {
     while (w.begin < w.end) {
         const unsigned char c = (unsigned char)*w.begin;

@@ -64,7 +64,7 @@ static void skip_word_back(const char *begin, const char **at, bool *odd) {
 }
 
 /* Finds the vector's numbers: the last `size` words of the line. The text before them is the word, which in GloVe may
- * contain spaces; a number there is one too many. */
+ * contain spaces. Fails if a number stands before them. */
 static vpps_status find_numbers(const line_reader *r, const char **numbers) {
     const char *at = r->end, *bad = NULL;
     bool odd = false;
@@ -80,7 +80,8 @@ static vpps_status find_numbers(const line_reader *r, const char **numbers) {
     *numbers = at;
     float value;
     skip_word_back(r->line, &last, &odd);
-    const bool more = vpps_trim_blanks(r->line, last) > r->line && !odd; /* a word without spaces may be a number */
+    /* true: more than `size` numbers may stand at the end; a word without spaces may itself be a number */
+    const bool more = vpps_trim_blanks(r->line, last) > r->line && !odd;
     return more && vpps_text_number(last, end, &value) ? fail_count(r, r->t->size + 1) : VPPS_OK;
 }
 

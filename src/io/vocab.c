@@ -11,7 +11,7 @@ typedef struct block {
 } block;
 
 typedef struct entry {
-    const char *text; /* NUL-terminated, in a block */
+    const char *text; /* NUL-terminated text in a block of memory */
     size_t len;
     uint64_t hash;
 } entry;
@@ -21,7 +21,7 @@ struct vpps_vocab {
     uint32_t n_words;
     vpps_index ids;
     block *blocks;
-    char *free_text; /* unused rest of the newest block */
+    char *free_text; /* unused rest of the newest block for texts */
     size_t free_bytes;
 };
 
@@ -114,7 +114,7 @@ vpps_status vpps_vocab_add(vpps_vocab *v, const char *word, size_t len, uint32_t
 
 void vpps_vocab_truncate(vpps_vocab *v, uint32_t size) {
     if (size >= v->n_words) return;
-    v->n_words = size; /* the text of removed words stays in its block as long as the vocabulary */
+    v->n_words = size; /* the text of removed words stays in memory as long as the vocabulary */
     vpps_index_clear(&v->ids);
     for (uint32_t id = 0; id < size; id++) vpps_index_add(&v->ids, v->words[id].hash, id);
 }

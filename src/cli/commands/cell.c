@@ -30,7 +30,7 @@ typedef struct subject {
     const vpps_compiled_cell *c;
 } subject;
 
-/* Returns the number of the list whose members an axis runs over; NULL if the cell has at most one list. */
+/* Returns the number of the input list that an axis runs over; NULL: axis 0 (the vertex), or the only list. */
 static json_t *list_json(const subject *s, uint32_t axis) {
     return s->c->n_lists > 1 && axis ? json_integer((json_int_t)axis - 1) : NULL;
 }
@@ -39,7 +39,7 @@ static json_t *amounts_json(const vpps_cell_flops *f, uint32_t axis) {
     return json_pack("{sIsI}", "products", (json_int_t)f->products[axis], "other", (json_int_t)f->other[axis]);
 }
 
-/* Returns flops per vertex and per member of the first list, "member"; of several lists, "members" has each. */
+/* Returns flops per vertex, and per member of the first input list as "member"; "members" has each of several lists. */
 static json_t *flops_json(const subject *s, const vpps_cell_flops *f) {
     json_t *members = s->c->n_lists > 1 ? json_array() : NULL;
     for (uint32_t d = 1; members && d <= s->c->n_lists; d++) json_array_append_new(members, amounts_json(f, d));
@@ -98,7 +98,7 @@ static json_t *operation_json(const subject *s, uint32_t v) {
                      "recomputed", x->kind == VPPS_VALUE_RUN && x->run.recompute, "flops", flops_json(s, &flops));
 }
 
-/* Returns the stack of joined products that begins with product v, or NULL. */
+/* Returns the stack, several matrix products that run as one, whose first product is v; NULL: v begins none. */
 static json_t *stack_json(const subject *s, uint32_t v) {
     const vpps_compiled_cell *c = s->c;
     const vpps_cell_value *x = &c->values[v];
@@ -165,7 +165,7 @@ static json_t *stages_json(const subject *s) {
     return list;
 }
 
-/* Returns the pass (forward, backward) whose record keeps the value, null if none does. */
+/* Returns the pass, "forward" or "backward", that stores the value in the vertex's record; null: neither does. */
 static json_t *pass_json(const vpps_cell_value *x) {
     if (!vpps_is_pass_record(x->record)) return json_null();
     return json_string(x->record == VPPS_RECORD_FORWARD ? "forward" : "backward");

@@ -5,15 +5,15 @@
 
 #include <string.h>
 
-/* The arguments that may follow a command's name besides options. */
+/* What may follow a command's name besides options: nothing, a network's name, or an action. */
 typedef enum operand_kind { OPERAND_NONE, OPERAND_NETWORK, OPERAND_ACTION } operand_kind;
 
 typedef struct command {
     const char *name;
-    const char *group; /* heading in help for this command and the following ones; NULL: as before */
+    const char *group; /* heading in help above this command; NULL: under the preceding heading */
     command_bit bit;
     operand_kind operand;
-    int most_files;          /* how many file names may follow */
+    int most_files;          /* most file names that may follow the options */
     const char *actions;     /* OPERAND_ACTION: the actions, such as "list|clear" */
     int (*run)(settings *s); /* runs the command and returns the process's exit code */
     const char *summary;     /* one line for the list of commands */

@@ -9,7 +9,7 @@ enum { COMMAND_BITS = 16 };
 /* An option, and the commands and networks that have it. */
 typedef struct word {
     cli_option option;               /* a copy, since the table is rebuilt for every network */
-    uint64_t networks[COMMAND_BITS]; /* per command (number of its bit), the networks as bits */
+    uint64_t networks[COMMAND_BITS]; /* for each command, the networks with the option, as bits */
 } word;
 
 typedef struct words {
@@ -41,7 +41,7 @@ static void add(words *w, const cli_option *o, uint64_t of_network) {
         if (o->commands >> c & 1) w->list[i].networks[c] |= of_network;
 }
 
-/* Collects the options of every network, and of the commands without a network. */
+/* Collects all options, with the networks and the commands that have them. */
 static void collect(words *w) {
     for (size_t k = 0; networks[k]; k++) {
         const settings s = {.network = networks[k], .command = (command_bit)~0u};
@@ -55,7 +55,7 @@ static void collect(words *w) {
     }
 }
 
-/* Prints "a|b|FILE" as "a b". */
+/* Prints the choices of an option that are words: "a|b|FILE" as "a b". */
 static void put_choices(const char *choices) {
     for (const char *between = ""; *choices; choices += *choices == '|') {
         const int len = (int)strcspn(choices, "|");
@@ -97,7 +97,7 @@ static void put_commands_of_networks(char between) {
     }
 }
 
-/* Prints a case for each command with actions, with the actions between `before` and `after`. */
+/* Prints a branch of the shell's `case` for each command that has actions: `before`, the actions, `after`. */
 static void put_actions(const char *before, const char *after) {
     for (const command *c = commands; c->name; c++) {
         if (c->operand != OPERAND_ACTION) continue;
@@ -109,7 +109,7 @@ static void put_actions(const char *before, const char *after) {
 
 /* ---------------------------------------------------------------- bash */
 
-/* Prints an option as a pattern: "--a|-b". */
+/* Prints an option's names as a pattern for bash: "--a|-b". */
 static void bash_name(const cli_option *o) {
     printf("--%s", o->row.name);
     if (o->key < 0x100) printf("|-%c", o->key);

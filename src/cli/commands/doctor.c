@@ -48,7 +48,7 @@ static bool first_line(const char *path, char *text, size_t n) {
     return got;
 }
 
-/* Adds the sockets, nodes and caches of this process's CPUs. */
+/* Adds numbers of sockets, memory nodes, caches and cores for the CPUs that this process may use. */
 static void add_places(json_t *processor) {
     vpps_places p = {0};
     if (vpps_places_here(&p) != VPPS_OK) return;
@@ -121,7 +121,8 @@ static json_t *libraries(void) {
 
 /* ---------------------------------------------------------------- products of the CPU */
 
-/* Returns a unit's (instruction set's) GFLOP/s in forward products, with the most vectors tried up to `vectors`. */
+/* Returns a unit's (instruction set's) GFLOP/s in forward products. Of the measured numbers of vectors, the largest one
+ * up to `vectors` counts. `far`: weights come from memory, not from a cache. */
 static double rate_of(const vpps_probe *p, const vpps_trial *unit, uint32_t vectors, bool far) {
     const vpps_trial *best = NULL;
     for (uint32_t i = 0; i < p->n; i++) {
@@ -143,7 +144,7 @@ static bool is_taken(const vpps_probe *p, const vpps_trial *unit) {
     return vpps_cpu_is_chosen(units, &c, unit);
 }
 
-/* Returns a row for each unit and precision, from its trial of one vector with weights in the core's cache. */
+/* Returns a JSON row for each unit (instruction set) and precision: the measured speeds of its products. */
 static json_t *products(void) {
     const vpps_probe *p = vpps_probe_processor();
     json_t *rows = json_array();

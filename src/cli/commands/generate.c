@@ -39,7 +39,7 @@ typedef struct generator {
     answers answers;
     uint32_t end_word, max_words;
     uint32_t *prompt, n_prompt;
-    choice *choices; /* memory for one entry per class */
+    choice *choices; /* the classes to draw a word from, one entry per class */
     float *logits;   /* logits of a batch's sentences, one after the other */
 } generator;
 
@@ -102,7 +102,7 @@ static vpps_status add_step(generator *g, sentence *s, float *logits, vpps_node 
 }
 
 static vpps_status take_word(generator *g, sentence *s, const float *logits) {
-    if (s->fed <= g->n_prompt) return VPPS_OK; /* the next word is the prompt's */
+    if (s->fed <= g->n_prompt) return VPPS_OK; /* the next word is given by the prompt */
     const uint32_t word = draw(g, logits, &s->random);
     const double nll = answer_nll(logits, g->c.classes, word);
     if (!isfinite(nll)) {
@@ -120,7 +120,7 @@ static vpps_status take_word(generator *g, sentence *s, const float *logits) {
     return VPPS_OK;
 }
 
-/* Adds one word to each unfinished sentence; *live: how many there were. */
+/* Adds one word to each unfinished sentence; *live: number of these sentences. */
 static vpps_status step(generator *g, sentence *sentences, uint32_t n, vpps_node *nodes, float **outs, uint32_t *live) {
     uint32_t n_nodes = 0;
     *live = 0;

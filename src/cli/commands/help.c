@@ -81,7 +81,7 @@ static bool default_unknown(const settings *s, const cli_option *o) {
     return !s->network && (offset == offsetof(settings, examples) || offset == offsetof(settings, min_count));
 }
 
-/* Writes the option's help text, and its default, the value in s, unless the help text contains it. */
+/* Writes the option's help text and its default, which is the value in s, unless the text already tells the default. */
 static void describe(const settings *s, const cli_option *o, char *text, size_t n) {
     char value[128] = "";
     if (default_unknown(s, o)) {
@@ -109,7 +109,7 @@ static void print_usage(FILE *f, const settings *s, const command *c) {
     fprintf(f, *after ? " %s\n" : "%s\n", after);
 }
 
-/* Prints the options of one part under their headings; f NULL: prints nothing. Returns how many there are. */
+/* Prints the common or the engine options under their headings; f NULL: prints nothing. Returns how many there are. */
 static size_t print_rows(FILE *f, const settings *s, help_part part) {
     size_t n, printed = 0;
     const cli_option *rows = options_rows(s, &n), *group = NULL, *heading = NULL;
@@ -131,7 +131,7 @@ static size_t print_rows(FILE *f, const settings *s, help_part part) {
 
 bool help_has_engine(const settings *s) { return print_rows(NULL, s, HELP_ENGINE) > 0; }
 
-/* Tells how to see the options that this help lacks. */
+/* Prints how to see the options that this help leaves out. */
 static void print_more(FILE *f, const settings *s, const command *c) {
     char text[256];
     if (c->operand != OPERAND_NETWORK || s->network) return;

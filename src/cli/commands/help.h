@@ -9,8 +9,8 @@ void help_overview(FILE *f);
 /* Prints the networks' names, nothing else. */
 void help_network_names(FILE *f);
 
-/* Prints the options of s's command and network, with the values in s as defaults: the common ones or those of the
- * engine. Without a network, prints the options that all networks have, and how to see the others. */
+/* Selects the options that help_options prints with the values in s as defaults: common ones or those of the engine.
+ * Without a network it prints the options that all networks have, and how to see the others. */
 typedef enum help_part { HELP_COMMON, HELP_ENGINE } help_part;
 void help_options(FILE *f, const settings *s, const command *c, help_part part);
 

@@ -30,7 +30,7 @@ typedef struct outcome {
     planner *planner;
     vpps_kernel_plan plan;
     vpps_cubin_report report;
-    json_t *rejected; /* messages about rejected kernels */
+    json_t *rejected; /* messages that tell why kernels were rejected */
 } outcome;
 
 static vpps_status compile(void *context, const vpps_kernel_plan *plan, const char *source, const char *description,
@@ -48,7 +48,7 @@ static void note_rejected(void *context, const char *line) {
     json_array_append_new(o->rejected, json_string(line));
 }
 
-/* Compiles the first choice, as a device without tuning does. */
+/* Compiles the kernel with the first choice of rows per warp and threads, as a device without tuning does. */
 static vpps_status specialise(outcome *o) {
     const settings *s = o->planner->settings;
     vpps_specialiser specialiser = {.compile = compile, .log = note_rejected, .context = o};

@@ -1,4 +1,4 @@
-/* main.c - `vpps COMMAND [NETWORK] [OPTION...]`. */
+/* main.c - runs a command line: `vpps COMMAND [NETWORK] [OPTION...]`. */
 #include "base/base.h"
 #include "cli/commands/commands.h"
 #include "cli/commands/help.h"
@@ -28,7 +28,7 @@ static int unknown_command(const char *word) {
     return report_usage(NULL, "'%s' is not a command", word);
 }
 
-/* Tells why no network was found: its name follows options, or --model is misspelt. Otherwise returns 0. */
+/* Prints why no network was found: its name follows options, or --model is misspelt. Otherwise returns 0. */
 static int network_hidden(const command *c, int argc, char **argv) {
     for (int i = 1; i < argc; i++) {
         if (network_find(argv[i])) {
@@ -77,8 +77,7 @@ static int take_network_of(settings *s, const char *file) {
     return s->network ? 0 : EXIT_RUNTIME;
 }
 
-/* Sets s's network from the command line's checkpoint or file of options. Returns 0, or an exit code after a
- * failure. */
+/* Sets s's network from the command line's checkpoint or file of options. Returns 0, or a failure's exit code. */
 static int take_network(const command *c, settings *s, int argc, char **argv) {
     const char *file, *config;
     char *checkpoint = NULL;
@@ -118,7 +117,7 @@ static int find_network(const command *c, settings *s, const char *word, int arg
         return 0;
     }
     if (word && (!c->most_files || access(word, F_OK) != 0)) return unknown_network(c, word);
-    if (!word && argc > 2 && is_help(argv[2])) return 0; /* help for all networks */
+    if (!word && argc > 2 && is_help(argv[2])) return 0; /* --help before a network: help for all networks */
     return take_network(c, s, argc - 1, argv + 1);
 }
 

@@ -98,7 +98,7 @@ static _Noreturn void refuse_long(const settings *s, const command *c, const cha
 
 /* ---------------------------------------------------------------- the line */
 
-/* Joins the list items given before with those of `value`. The text lives as long as the process. */
+/* Returns the items given to a list option before, joined with those of `value`. The text is never freed. */
 static const char *add_items(const settings *s, const command *c, const cli_option *o, const char *value) {
     static char *lists[OPTIONS_MAX];
     static size_t n;
@@ -140,7 +140,7 @@ typedef struct getopt_table {
     struct option list[OPTIONS_MAX + OPTION_ALIASES + 4];
 } getopt_table;
 
-/* Adds the options of s's command and network, or of all kinds of networks. Returns how many. */
+/* Adds the options of s's command and network, or of all kinds of networks, to a table for getopt. Returns how many. */
 static size_t list_options(const settings *s, bool of_all_kinds, getopt_table *t) {
     size_t n, n_long = 0, n_short = strlen(t->letters);
     const cli_option *rows = options_rows(s, &n);
@@ -233,7 +233,8 @@ static void check_together(const settings *s, const command *c) {
 void options_parse(settings *s, const command *c, int argc, char **argv) {
     *s = options_defaults(s);
     parse_line(s, c, argc, argv);
-    if (!options_given(s, "examples")) s->examples = 0; /* counts as given by a file, whatever the default becomes */
+    /* a file can set --examples while the value is 0; the default comes last */
+    if (!options_given(s, "examples")) s->examples = 0;
     const vpps_status status = s->config ? config_read(s, s->config) : VPPS_OK;
     if (status == VPPS_IO) {
         report_failure(status);
@@ -244,14 +245,15 @@ void options_parse(settings *s, const command *c, int argc, char **argv) {
     if (!options_given(s, "examples")) s->examples = options_default_examples(s);
 }
 
-/* The options of networks are not known yet and are skipped; a value of theirs then looks like an argument. */
+/* A command line whose network, and so the network's options, are unknown: these options are skipped, and a value of
+ * theirs looks like an argument. */
 void options_find_files(const settings *s, int argc, char **argv, const char **checkpoint, const char **config) {
-    getopt_table table = {.letters = "-"}; /* '-': keeps arguments in place */
+    getopt_table table = {.letters = "-"}; /* '-': getopt keeps arguments in their place */
     size_t n;
     const cli_option *rows = options_rows(s, &n);
     *checkpoint = *config = NULL;
     list_options(s, true, &table);
-    optind = 0; /* GNU: start from the beginning */
+    optind = 0; /* makes GNU's getopt start from the beginning */
     opterr = 0;
     for (int key; (key = getopt_long(argc, argv, table.letters, table.list, NULL)) != -1;) {
         for (size_t i = 0; i < n; i++) {

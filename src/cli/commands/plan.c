@@ -15,7 +15,7 @@
 vpps_status planner_open(planner *x, settings *s) {
     const uint32_t groups = s->groups;
     x->settings = s;
-    s->groups = 0; /* these are for the GPU, while the session has no device */
+    s->groups = 0; /* --groups is for the GPU, not for this session, which has no device */
     const vpps_status status = open_first_batch(&x->session, s, &x->corpus, &x->loss);
     s->groups = groups;
     return status;
@@ -102,7 +102,7 @@ static json_t *fragments_json(const planner *x, const vpps_kernel_plan *p) {
 json_t *plan_json(const planner *x, const vpps_kernel_plan *p) {
     char arch[16];
     snprintf(arch, sizeof arch, "sm_%u", x->machine.arch);
-    json_t *fragments = p->parts ? fragments_json(x, p) : NULL; /* left out of the object if there are none */
+    json_t *fragments = p->parts ? fragments_json(x, p) : NULL; /* NULL: the JSON object has no "fragments" */
     return json_pack("{ss ss ss sI sI sI sI sI sI sI sI so sI sI sI sI so so*}", "machine", x->machine.name,
                      "precision", vpps_precision_names[x->layout.precision], "arch", arch, "sms",
                      (json_int_t)x->machine.sms, "vps", (json_int_t)p->n_vps, "group", (json_int_t)p->group, "rpw",

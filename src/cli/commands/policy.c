@@ -14,7 +14,7 @@
 
 enum { MAX_POLICIES = 16, STATES_SHOWN = 40 };
 
-/* The results of the policies on one graph. */
+/* Numbers of batches that each batching policy needs for one graph, and the least possible number, `bound`. */
 typedef struct counts {
     vpps_scope scope;
     const vpps_automaton *automaton;
@@ -39,7 +39,7 @@ static const char *type_name(const vpps_batch *b, const counts *n, uint32_t type
     return used == VPPS_NONE ? "classifiers in cells" : b->schedule->reading.types[used].base->name;
 }
 
-/* Returns the type that a state runs next. */
+/* Returns the type of node that the learned automaton runs next in state s. */
 static uint32_t next_of(const vpps_automaton *a, const vpps_state *s) {
     uint32_t best = s->first;
     for (uint32_t i = s->first; i < s->first + s->n; i++)
@@ -118,7 +118,7 @@ typedef struct shown {
     json_t *recurrences;
 } shown;
 
-/* Ignores and replaces what an earlier run learned, perhaps from fewer examples. */
+/* A reader of learned policies that finds none, so that a new policy is learned, perhaps from more examples. */
 static void *read_nothing(const vpps_graph_kind *kind, size_t *bytes) {
     (void)kind;
     *bytes = 0;

@@ -25,10 +25,10 @@ enum { ON_ERROR_STOP, ON_ERROR_SKIP };
 /* The most words, brackets or characters of a batch, whatever --batch says, which limits its memory. */
 #define BATCH_PIECES 65536u
 
-/* An example of the current batch. */
+/* An example that waits for the batch to be answered. */
 typedef struct waiting {
-    uint64_t number; /* number of its first line */
-    /* The example's number and its answer's; VPPS_NO_WORD: none, for a blank or a bad line. */
+    uint64_t number; /* number of the example's first line in the input */
+    /* Number of the example and of its answer; VPPS_NO_WORD: a blank or a bad line, which has neither. */
     uint32_t example;
     asked asked;
 } waiting;
@@ -45,15 +45,16 @@ typedef struct predictor {
     size_t n_lines;
     uint32_t n_examples;
     size_t pieces;
-    char *plus;        /* the first line of CoNLL-U Plus, which names the columns; NULL: none */
-    char *class_names; /* the checkpoint's class names; NULL: none */
+    char *plus;        /* text of the first line of CoNLL-U Plus, which names the columns; NULL: none */
+    char *class_names; /* class names from the checkpoint; NULL: it has none */
     uint32_t n_class_names;
-    uint64_t n_blank, first_blank; /* blank lines of a table: how many, and the first one's number */
+    uint64_t n_blank, first_blank; /* number of blank lines in a table; number of the first such line */
 } predictor;
 
 /* ---------------------------------------------------------------- lines that are wrong */
 
-/* Adds the place to the error message; does not count CoNLL-U Plus's line of names, which precedes each sentence. */
+/* Adds the line's place to an error message, without counting CoNLL-U Plus's line of names, put before each
+ * sentence. */
 static vpps_status place_failure(const predictor *p, vpps_status status, uint64_t number) {
     return records_place(&p->reader, status, number - (p->plus && number > 1));
 }
@@ -79,7 +80,7 @@ static vpps_status fail_line(const predictor *p, vpps_status status, uint64_t nu
 
 /* ---------------------------------------------------------------- a batch */
 
-/* Prints an answer; if the output format cannot hold it, handles the line as a bad one. */
+/* Prints an answer; if the output format cannot hold the answer, handles its line as a bad one. */
 static vpps_status print_answer(predictor *p, const waiting *w, const char *text, size_t len) {
     const vpps_status status = answer_print(&p->printer, &w->asked, text, len);
     if (status == VPPS_OK) return VPPS_OK;
@@ -101,7 +102,7 @@ static vpps_status print_answers(predictor *p, size_t n) {
     return status == VPPS_OK ? flush_stdout() : status;
 }
 
-/* Answers n of the collected examples. Fails with NONFINITE where the network's scores are not finite. */
+/* Makes the answers to n collected examples. Fails with NONFINITE where the network's scores are not finite. */
 static vpps_status answer(predictor *p, uint32_t first, uint32_t n) {
     p->x->nonfinite = false;
     VPPS_TRY(task_for(p->s)->predict(p->x, p->c, &p->c->split[SPLIT_TEST], first, n, &p->answers));
@@ -116,7 +117,7 @@ static vpps_status answer_each(predictor *p) {
         if (line->example == VPPS_NO_WORD) continue;
         const vpps_status status = answer(p, line->example, 1);
         if (status == VPPS_OK) {
-            line->example = (uint32_t)p->answers.n - 1; /* the answers may include one of a failed example */
+            line->example = (uint32_t)p->answers.n - 1; /* the last answer: a failed example may have left one, too */
             continue;
         }
         line->example = VPPS_NO_WORD;
@@ -125,7 +126,7 @@ static vpps_status answer_each(predictor *p) {
         if (failed == VPPS_OK) continue;
         char why[VPPS_MESSAGE_BYTES];
         snprintf(why, sizeof why, "%s", vpps_error_message());
-        VPPS_TRY(print_answers(p, i)); /* the preceding examples are answered */
+        VPPS_TRY(print_answers(p, i)); /* prints the answers to the preceding examples */
         return vpps_fail(failed, "%s", why);
     }
     return VPPS_OK;
@@ -150,7 +151,7 @@ static vpps_status answer_all(predictor *p) {
     return is_of_line(status) ? answer_each(p) : status;
 }
 
-/* Answers the collected lines. */
+/* Answers the collected lines as one batch. */
 static vpps_status run_batch(predictor *p) {
     vpps_status status = p->n_lines ? answer_all(p) : VPPS_OK;
     if (p->n_lines) {
@@ -191,13 +192,14 @@ static vpps_status read_example(predictor *p, const char *text, size_t len, json
     return VPPS_OK;
 }
 
-/* Returns a sentence's lines for the reader of columns: after a line that names the columns, or, for words alone, with
- * an empty tag column added. NULL: out of memory. */
+/* Returns a sentence's lines in the form that the reader of columns needs: after a line that names the columns, or, if
+ * words have no tags, with an empty column of tags. NULL: out of memory. */
 static char *column_text(const predictor *p, const record *r, size_t *len) {
     char *text = NULL;
     FILE *f = open_memstream(&text, len);
     if (!f) return NULL;
-    if (task_for(p->s)->own_form) { /* an own format: keep the end of the last line for the answer */
+    /* formats with an output of their own: keep the end of the last line for the answer */
+    if (task_for(p->s)->own_form) {
         fwrite(r->text, 1, r->len, f);
         fputs(r->crlf ? "\r\n" : "\n", f);
         return fclose(f) == 0 ? text : (free(text), NULL);
@@ -294,7 +296,7 @@ static vpps_status take_record(predictor *p, line_kind kind, record *r) {
     bool added = false;
     const bool table = fields_are_table(p->reader.form);
     if (!p->printer.begun && r->number == 1) p->printer.crlf = r->crlf;
-    if (table && r->blank) { /* a blank line is an empty field in a table of one column */
+    if (table && r->blank) { /* in a table of one column a blank line is an empty field */
         r->blank = json_array_size(p->fields.names) != 1;
         if (r->blank && !p->n_blank++) p->first_blank = r->number;
     }
@@ -305,7 +307,7 @@ static vpps_status take_record(predictor *p, line_kind kind, record *r) {
         return VPPS_OK;
     }
     if (!VPPS_RESERVE(p->lines, p->n_lines + 1)) return vpps_fail(VPPS_MEMORY, "no memory for lines");
-    /* the last line does not make a batch too large, unless it is the only one */
+    /* if this line makes the batch too large, the batch runs before it */
     const size_t pieces = kind == LINE_WHOLE ? count_pieces(p->s, r->text, r->len) : 0;
     if (p->n_examples && p->pieces + pieces > BATCH_PIECES) VPPS_TRY(run_batch(p));
     waiting *w = &p->lines[p->n_lines++];
@@ -322,7 +324,7 @@ static vpps_status take_record(predictor *p, line_kind kind, record *r) {
     if (added) {
         w->example = before;
         p->pieces += pieces;
-    } else if (task_for(p->s)->own_form && !w->asked.text) { /* blank lines and comments have no object */
+    } else if (task_for(p->s)->own_form && !w->asked.text) { /* blank lines and comments need no JSON object */
         p->n_lines--;
     }
     const bool full = p->n_examples >= p->s->batch || p->n_lines >= 16 * (size_t)p->s->batch;

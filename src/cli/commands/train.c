@@ -37,7 +37,7 @@ typedef struct run_cost {
 /* The number of nodes after which counting stops, since it takes 7 ns per node. */
 enum { COUNTED_NODES = 500000 };
 
-/* A time, without evaluation and files, and the sentences trained up to it. */
+/* A time in ns, without evaluation and files, and the number of sentences trained until then. */
 typedef struct clock_mark {
     uint64_t ns, sentences;
 } clock_mark;
@@ -51,23 +51,23 @@ typedef struct trainer {
     progress progress;
     run_log log;
     plot plot;
-    uint32_t *order;    /* the epoch's permutation of the training part */
+    uint32_t *order;    /* examples of the training part in this epoch's order */
     uint32_t *costs;    /* predicted cost per example (team_costs) */
     uint32_t *own;      /* this process's examples of a batch */
     carry carry;        /* --carry: states of the training part's streams */
     char *options;      /* the options that must be equal in all processes */
     bool stop;          /* the processes have agreed to stop */
-    uint64_t batches;   /* batches of this run */
+    uint64_t batches;   /* number of batches trained by this run */
     clock_mark started; /* end of the first batch, after which the engine is compiled and has measured products */
-    bool measured;      /* the current network has been measured */
-    bool saved;         /* --save has written the current state */
-    double counts[2];   /* counts of session_backward for the batch in flight, in this process */
+    bool measured;      /* the network as it is now has been measured */
+    bool saved;         /* --save has written the network as it is now */
+    double counts[2];   /* this process's right and labelled positions in the batch in flight */
     int claims[5];      /* locks of the files that are written */
     size_t n_claims;
     char *saved_to[2];                                  /* latest file names of --save and --save-best */
-    bool in_flight;                                     /* the latest batch's loss is still to come */
-    uint32_t flight_batch;                              /* that batch's number in the epoch, from 1 */
-    float flight_rate;                                  /* that batch's learning rate */
+    bool in_flight;                                     /* the loss of the latest batch has not been taken yet */
+    uint32_t flight_batch;                              /* number of the batch in flight in its epoch, from 1 */
+    float flight_rate;                                  /* learning rate of the batch in flight */
     uint64_t levels, steps, instructions, script_bytes; /* sums over batches */
     uint64_t eval_ns;                                   /* time of evaluation and files, excluded from the rate */
     uint64_t build_ns;                                  /* time of building graphs */
@@ -92,7 +92,7 @@ static uint32_t batches_per_epoch(const trainer *t) {
 static void tell(void *context, const char *line) {
     trainer *t = context;
     progress_line(&t->progress, "%s", line);
-    log_engine(&t->log, line); /* a log that cannot be written shows at the next batch */
+    log_engine(&t->log, line); /* a log that cannot be written is reported with the next batch */
 }
 
 /* Claims this run's files, so that a run that begins at the same time cannot replace them. */
@@ -117,7 +117,7 @@ static vpps_status open_files(trainer *t) {
     return VPPS_OK;
 }
 
-/* Checks that there is a dev part for the options that decide by its measurements. */
+/* Checks that there are dev data for options that decide by measurements of dev. */
 static vpps_status check_dev(const trainer *t) {
     const settings *s = t->s;
     const bool plateau = s->lr_schedule == SCHEDULE_PLATEAU;
@@ -129,7 +129,7 @@ static vpps_status check_dev(const trainer *t) {
                      corpus_name(s));
 }
 
-/* Loads the state that a resumed run begins with. */
+/* Loads the state (checkpoint) from which a resumed run continues. */
 static vpps_status take_up(trainer *t) {
     const char *path = t->s->resume;
     VPPS_TRY(checkpoint_check_data(path, t->s, &t->corpus));
@@ -179,7 +179,7 @@ static vpps_status open_trainer(trainer *t) {
     if (s->class_weights) VPPS_TRY(class_weights_tell(&t->session, &t->corpus, tell, t));
     const uint32_t n = t->corpus.split[SPLIT_TRAIN].n_examples;
     VPPS_TRY(make_room(t));
-    interrupt_install(); /* nothing to save before this point: a signal ends the process */
+    interrupt_install(); /* before this line a signal ends the process, which has nothing to save */
 
     vpps_stats stats = {.size = sizeof stats};
     VPPS_TRY(vpps_handle_stats(t->session.handle, &stats));
@@ -219,7 +219,7 @@ static void close_trainer(trainer *t) {
 
 static clock_mark mark_now(const trainer *t) { return (clock_mark){vpps_now_ns() - t->eval_ns, t->summary.sentences}; }
 
-/* Returns sentences per second since `begin`, if possible without the run's start; NaN: there were no sentences. */
+/* Returns sentences per second since `begin`, leaving out the run's start if possible; NaN: there were no sentences. */
 static double rate_since(const trainer *t, clock_mark begin) {
     const clock_mark now = mark_now(t);
     if (begin.ns < t->started.ns && t->started.sentences < now.sentences) begin = t->started;
@@ -245,7 +245,7 @@ static vpps_status take_loss(trainer *t, float loss) {
     return log_batch(&t->log, t->position.epoch + 1, batch, (double)loss, (double)t->flight_rate);
 }
 
-/* --train-accuracy: adds the positions of the batch in all processes, and those classified right. */
+/* --train-accuracy: adds the counts of the batch, over all processes, to those of the epoch. */
 static vpps_status take_counts(trainer *t) {
     VPPS_TRY(team_sum(&t->team, 2, t->counts));
     t->position.right += (uint64_t)t->counts[0];
@@ -256,7 +256,7 @@ static vpps_status take_counts(trainer *t) {
 
 static double train_accuracy(const position *p) { return p->labelled ? (double)p->right / (double)p->labelled : NAN; }
 
-/* Waits for the batch in flight, if any. */
+/* Waits for the batch in flight, if any, and takes its loss. */
 static vpps_status settle(trainer *t) {
     if (!t->in_flight) return VPPS_OK;
     float loss;
@@ -286,14 +286,14 @@ static vpps_status save_to(trainer *t, const char *name, bool has_part, int whic
     return VPPS_OK;
 }
 
-/* Saves; one process writes, all wait. */
+/* Writes the checkpoint of --save: one process writes, all wait. */
 static vpps_status save(trainer *t) {
     VPPS_TRY(save_to(t, t->s->save, t->team.saves, SAVED_LAST));
     t->saved = true;
     return team_meet(&t->team);
 }
 
-/* Adds the cost of a batch, until enough nodes are counted. */
+/* Adds the cost of a batch's graph, until enough nodes are counted. */
 static vpps_status count_cost(trainer *t, uint32_t sentences) {
     run_cost *c = &t->cost;
     if (c->nodes > COUNTED_NODES) return VPPS_OK;
@@ -307,8 +307,8 @@ static vpps_status count_cost(trainer *t, uint32_t sentences) {
     return VPPS_OK;
 }
 
-/* Builds the graph of this process's share of n examples from number `first` of the epoch on; *loss is their sum
- * divided by `in_batch`. */
+/* Builds the graph of this process's share of n examples from number `first` of the epoch on. *loss is the sum of their
+ * losses divided by `in_batch`. */
 static vpps_status build_graph(trainer *t, uint32_t first, uint32_t n, uint32_t in_batch, vpps_node *loss,
                                uint32_t *n_own) {
     const corpus_split *train = &t->corpus.split[SPLIT_TRAIN];
@@ -365,7 +365,8 @@ static vpps_status step(trainer *t, uint32_t first, uint32_t n) {
     return t->in_flight ? take_loss(t, stale) : VPPS_OK;
 }
 
-/* Makes a step in graphs of --batch examples, whose gradients are accumulated, and from which scores can be read. */
+/* Trains a batch as several graphs of --batch examples, whose gradients are accumulated and whose scores can be
+ * read. */
 static vpps_status step_in_parts(trainer *t, uint32_t first, uint32_t n) {
     vpps_node loss;
     uint32_t n_own;
@@ -396,7 +397,7 @@ static vpps_status train_batch(trainer *t) {
     return VPPS_OK;
 }
 
-/* Sets the order of examples for an epoch. */
+/* Shuffles the order of examples for an epoch. */
 static vpps_status begin_epoch(trainer *t) {
     const corpus_split *train = &t->corpus.split[SPLIT_TRAIN];
     if (!t->s->net.carry) return corpus_shuffle(train, t->s->seed, t->position.epoch, t->order), VPPS_OK;
@@ -434,7 +435,7 @@ static vpps_status train_epoch(trainer *t) {
         }
     }
     VPPS_TRY(settle(t));
-    team_busy(&t->team, true); /* busy with files and measurements until the next epoch */
+    team_busy(&t->team, true); /* the process is busy with files and measurements until the next epoch */
     return VPPS_OK;
 }
 
@@ -444,7 +445,7 @@ static void forget_measures(trainer *t) {
     for (int i = 0; i < N_SPLITS; i++) t->summary.split[i].known = false;
 }
 
-/* Measures dev and test; if interrupted, keeps nothing. t->measured says which. */
+/* Measures dev and test. If interrupted, drops all values and leaves t->measured false. */
 static vpps_status evaluate(trainer *t) {
     const uint64_t begin = vpps_now_ns();
     bool known = true;
@@ -452,7 +453,7 @@ static vpps_status evaluate(trainer *t) {
     for (int i = SPLIT_DEV; i <= SPLIT_TEST && known; i++) {
         if (!t->corpus.split[i].present) continue;
         VPPS_TRY(measure_part(&t->session, &t->corpus, &t->corpus.split[i], &interrupted, &t->summary.split[i]));
-        known = t->summary.split[i].known; /* `known` is equal in all processes */
+        known = t->summary.split[i].known; /* equal in all processes, so that all of them stop */
     }
     VPPS_TRY(vpps_trace_end(t->session.handle));
     t->eval_ns += vpps_now_ns() - begin;
@@ -462,7 +463,7 @@ static vpps_status evaluate(trainer *t) {
     return VPPS_OK;
 }
 
-/* Adds a measurement to the curves, and sets *best if dev was never better, for --save-best. */
+/* Adds the latest measurement to the curves. Sets *best if dev was never better, for --save-best. */
 static vpps_status take_measures(trainer *t, bool due, bool *best) {
     position *p = &t->position;
     for (int i = SPLIT_DEV; i <= SPLIT_TEST; i++) {
@@ -474,7 +475,7 @@ static vpps_status take_measures(trainer *t, bool due, bool *best) {
     return *best ? save_to(t, t->s->save_best, t->team.saves_best, SAVED_BEST) : VPPS_OK;
 }
 
-/* Computes the mean number of losses per example over this run, in all processes. */
+/* Computes the mean number of losses per example in this run, over all processes. */
 static vpps_status count_losses(trainer *t) {
     double sums[2] = {(double)t->session.trained_losses, (double)t->session.trained_examples};
     VPPS_TRY(team_sum(&t->team, 2, sums));
@@ -585,7 +586,7 @@ static vpps_status summarize(trainer *t) {
     return t->team.rank ? VPPS_OK : report_train(u);
 }
 
-/* Begins the run together with the other processes, if any: all begin or none does. */
+/* Begins the run, in all processes or in none. */
 static vpps_status begin_run(trainer *t) {
     VPPS_TRY(team_open(&t->team, t->s));
     VPPS_TRY(team_agree(&t->team, open_trainer(t)));
@@ -608,8 +609,8 @@ static void tell_nothing_left(trainer *t) {
     tell(t, line);
 }
 
-/* Saves and measures the final network. A measurement that a longer run would not have made goes into the checkpoint
- * only if the network is --save-best's, so that resuming makes no difference. */
+/* Saves and measures the final network. A measurement made only because the run ends goes into the checkpoint only if
+ * the network is --save-best's, so that a resumed run does not differ from an uninterrupted one. */
 static vpps_status conclude(trainer *t) {
     bool best;
     if (!t->saved) VPPS_TRY(save(t));

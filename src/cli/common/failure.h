@@ -9,7 +9,7 @@ enum { EXIT_RUNTIME = 1, EXIT_USAGE = 2, EXIT_INTERRUPTED = 130 };
 /* Prints `vpps: MESSAGE` on stderr. */
 void report_failure(vpps_status status);
 
-/* Returns the exit code for a status; reports a failure. */
+/* Returns the exit code for a status, and prints the message of a failure. */
 int exit_code(vpps_status status);
 
 /* Prints `vpps COMMAND: MESSAGE` and where help is on stderr, and returns EXIT_USAGE. command NULL: vpps itself. */

@@ -15,12 +15,12 @@
 
 volatile pid_t guard;
 
-/* Shared by both processes: whether the child is stopping itself. NULL: no shared memory. */
+/* In memory that guard and child share: whether the child is stopping itself. NULL: no shared memory. */
 static atomic_bool *shared;
 
 enum {
-    BY_SIGNAL = 128, /* plus the signal's number: the exit code, as in shells */
-    READER_MS = 1000 /* time for a launcher to read a message */
+    BY_SIGNAL = 128, /* exit code after signal n, as in shells: 128 + n */
+    READER_MS = 1000 /* milliseconds for a launcher to read a message */
 };
 
 static const int handed_on[] = {SIGINT, SIGTERM, SIGHUP, SIGCONT};
@@ -30,7 +30,7 @@ static const int handed_on[] = {SIGINT, SIGTERM, SIGHUP, SIGCONT};
 static volatile pid_t child;
 static volatile sig_atomic_t asked_to_end[NSIG];
 
-/* Forwards a signal to the child; a second one kills it, as in interrupt.h. */
+/* Forwards a signal to the child; kills the child when the signal comes again. */
 static void hand_on(int number) {
     const int error = errno;
     kill(child, asked_to_end[number] ? SIGKILL : number);
@@ -38,8 +38,7 @@ static void hand_on(int number) {
     errno = error;
 }
 
-/* Waits until the child ends, and returns its status. A child that stopped itself because this process was stopped is
- * continued with it. */
+/* Waits until the child ends; returns its status. Continues a child that stopped itself since the guard was stopped. */
 static int wait_for_child(void) {
     for (;;) {
         int status = 0;
@@ -55,7 +54,6 @@ static void tell(long rank, int number) {
     fprintf(stderr, "vpps: rank %ld on %s was ended by signal %d (%s)\n", rank, host, number, strsignal(number));
 }
 
-/* Sleeps for less than a second. */
 static void sleep_ms(long ms) { nanosleep(&(struct timespec){.tv_nsec = ms * 1000 * 1000}, NULL); }
 
 /* Waits briefly until the launcher has read the message: it may stop reading once this process ends. */
@@ -86,7 +84,7 @@ static _Noreturn void watch_child(long rank, const sigset_t *before) {
     sigprocmask(SIG_SETMASK, before, NULL);
     const int status = wait_for_child();
     if (!WIFSIGNALED(status)) _exit(WIFEXITED(status) ? WEXITSTATUS(status) : EXIT_RUNTIME);
-    /* An MPI library may abort its process because another one is gone; only SIGKILL has no such cause. */
+    /* An MPI library may abort its process because another one is gone; but no library sends SIGKILL. */
     const bool first = WTERMSIG(status) == SIGKILL ? !asked_to_end[0] : !all_are_asked_to_end();
     if (first) {
         tell(rank, WTERMSIG(status));
@@ -97,7 +95,6 @@ static _Noreturn void watch_child(long rank, const sigset_t *before) {
 
 /* ---------------------------------------------------------------- the child */
 
-/* Returns whether a process is stopped. */
 static bool is_stopped(pid_t pid) {
     char name[64], line[512] = "";
     snprintf(name, sizeof name, "/proc/%ld/stat", (long)pid);
@@ -109,7 +106,7 @@ static bool is_stopped(pid_t pid) {
     return end && end[1] == ' ' && end[2] == 'T';
 }
 
-/* Stops the child when the guard is stopped, since a stopped process cannot forward that. */
+/* Stops the child when the guard is stopped: a stopped guard cannot forward the signal. */
 static void *watch_guard(void *unused) {
     for (;;) {
         sleep_ms(100);
@@ -124,9 +121,9 @@ static void *watch_guard(void *unused) {
 static void begin_child(pid_t parent, const sigset_t *before) {
     pthread_t thread;
     prctl(PR_SET_PDEATHSIG, SIGKILL);
-    if (getppid() != parent) _exit(EXIT_RUNTIME); /* the guard is gone already */
+    if (getppid() != parent) _exit(EXIT_RUNTIME); /* the guard has died already */
     guard = parent;
-    /* the new thread blocks all signals, so that they interrupt the main thread */
+    /* the new thread blocks all signals, so that the main thread gets them */
     sigset_t all;
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, NULL);

@@ -9,10 +9,11 @@
 
 #include <sys/types.h>
 
-/* Forks; call it before any thread is created. It returns in the child, which continues the run. The guard exits as the
- * child does; if the child was killed, the guard prints its rank and host once, except when it aborted because another
- * process died. If fork fails, it returns in the only process, without a guard. */
+/* Forks the process into a guard and a child; call it before any thread is created. It returns in the child, which
+ * continues the run. The guard exits as the child does; if the child was killed, the guard prints its rank and host
+ * once, except when it aborted because another process died. If fork fails, it returns in the only process, without a
+ * guard. */
 void guard_begin(long rank);
 
-/* Process id of this process's guard; 0: none. */
+/* The process id of the guard that waits for this process; 0: there is no guard. */
 extern volatile pid_t guard;

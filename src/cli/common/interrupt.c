@@ -1,4 +1,4 @@
-/* interrupt.c - the handler sets a flag that the training loop reads between batches. */
+/* interrupt.c - catches signals: the handler sets a flag that the training loop reads between batches. */
 #include "cli/common/interrupt.h"
 #include "cli/common/guard.h"
 
@@ -7,7 +7,8 @@
 
 volatile int interrupted;
 
-/* Handles a first signal; a second one gets its default action. A forwarded signal may have reached guard and child. */
+/* Handles a first signal; a second one gets its default action. A signal from the guard does not count, since it may be
+ * the same one. */
 static void on_signal(int number, siginfo_t *info, void *context) {
     static volatile sig_atomic_t told[NSIG];
     (void)context;
@@ -28,6 +29,6 @@ void interrupt_install(void) {
     sigemptyset(&action.sa_mask);
     sigaction(SIGINT, &action, NULL);
     sigaction(SIGTERM, &action, NULL);
-    /* The terminal is gone. Under nohup SIGHUP is ignored, and stays ignored. */
+    /* After SIGHUP the terminal is gone. Under nohup SIGHUP is ignored, and stays ignored. */
     if (sigaction(SIGHUP, NULL, &before) == 0 && before.sa_handler != SIG_IGN) sigaction(SIGHUP, &action, NULL);
 }

@@ -17,7 +17,7 @@ static bool take_digits(const char **at, int n, uint32_t *c) {
     return true;
 }
 
-/* Takes an escape of Python or JSON after its backslash, and writes what it means, which is shorter. */
+/* Takes an escape of Python or JSON after its backslash, and writes the character that it stands for. */
 static bool take_escaped(const char **at, char **to) {
     static const char names[] = "\\'\"/abfnrtv", meant[] = "\\'\"/\a\b\f\n\r\t\v";
     const char name = *(*at)++, *found = name ? strchr(names, name) : NULL;

@@ -10,7 +10,7 @@ static size_t least(size_t a, size_t b) { return a < b ? a : b; }
 static size_t distance(const char *a, const char *b) {
     const size_t n = strlen(a), m = strlen(b);
     if (n > LONGEST || m > LONGEST) return SIZE_MAX;
-    size_t rows[3][LONGEST + 1]; /* the last three rows of the matrix */
+    size_t rows[3][LONGEST + 1]; /* the last three rows of the matrix of distances */
     for (size_t j = 0; j <= m; j++) rows[0][j] = j;
     for (size_t i = 1; i <= n; i++) {
         size_t *now = rows[i % 3];
@@ -30,7 +30,7 @@ suggestion suggest_for(const char *typed) { return (suggestion){typed, NULL, SIZ
 void suggest_try(suggestion *s, const char *word) {
     const size_t len = strlen(s->typed), far = 1 + len / 5;
     const size_t n = strlen(word);
-    /* A prefix of the word, or a word that begins with it, is near, but less so than a slip. */
+    /* A word that begins with the other one is near, but less so than a misspelling. */
     size_t d = distance(s->typed, word);
     const bool part = len >= 2 && strncmp(word, s->typed, len) == 0,
                inside = len >= 4 && strstr(word, s->typed) != NULL;

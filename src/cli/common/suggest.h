@@ -4,7 +4,7 @@
 #include <stddef.h>
 
 typedef struct suggestion {
-    const char *typed, *word; /* word NULL: no word is near */
+    const char *typed, *word; /* the misspelled word; the nearest known one, NULL: none is near */
     size_t distance;
 } suggestion;
 

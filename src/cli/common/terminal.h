@@ -11,5 +11,4 @@ void terminal_guard(void);
 bool terminal_is(void);
 int terminal_columns(void);
 
-/* Clears the line of the terminal's cursor. */
 void terminal_clear_line(void);

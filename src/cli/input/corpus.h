@@ -10,14 +10,14 @@ enum {
     VOCAB_WORDS,
     VOCAB_CHARACTERS,
     VOCAB_EDGE_TYPES,
-    VOCAB_CLASSES, /* tags, target words or labels; labels unknown to training come last. NULL: numbers */
-    VOCAB_LEXICON, /* all words that lattices are built with; their ids are not the network's */
+    VOCAB_CLASSES, /* tags, target words or labels, those unknown to training last; NULL: classes have no names */
+    VOCAB_LEXICON, /* the lexicon: words that lattices are built with, whose ids are not the network's */
     N_VOCABS
 };
 
 /* A data file, and the number of the first example that came from it. */
 typedef struct corpus_file {
-    char *name, *target; /* target: the file of translations; NULL unless data are pairs */
+    char *name, *target; /* target: the file of translations; NULL unless data are pairs of sentences */
     uint32_t first;
 } corpus_file;
 
@@ -30,22 +30,21 @@ typedef struct corpus_split {
     vpps_treebank *bank;
     vpps_constituents *constituents; /* trees with named labels, converted to `bank` once all files are read */
     vpps_sentences *sentences, *target;
-    vpps_sentences *words; /* LATTICE_PAIRS: the source sentences, until all files are read */
+    vpps_sentences *words; /* LATTICE_PAIRS: the source sentences, until their lattices are built */
     vpps_lattices *lattices;
     vpps_spellings *spellings;
     vpps_edge_lists *edge_lists; /* NODES, GRAPHS: the graphs' edges; the nodes are the words of `sentences` */
-    char *
-        /* Prediction, data with an own form (task.h): example i's text ends at text_ends[i], where the next one's
-         * begins. */
-        text;
+    /* Prediction, data with a format of their own (task.own_form): the texts of all examples; text i ends before
+     * text_ends[i], where the next one begins. */
+    char *text;
     size_t *text_ends;
-    vpps_vocab *numbers[N_VOCABS]; /* names of ids ("0", "1", ...) for data that have numbers only */
-    uint32_t *stream;              /* TEXT: all words as the network's ids, example after example */
-    /* TEXT: example i is stream[starts[i]] .. stream[starts[i + 1]]; the last word is the next example's first one. */
+    vpps_vocab *numbers[N_VOCABS]; /* names "0", "1", ... of ids, for data that have numbers only */
+    uint32_t *stream;              /* language models (TEXT): the network's ids of all words, example after example */
+    /* Language models: example i is stream[starts[i]] .. stream[starts[i + 1]]; the next one begins with its last. */
     uint32_t *starts;
-    uint32_t *ids[N_VOCABS]; /* id as read -> id in the network's vocabulary; NULL: the same ids */
+    uint32_t *ids[N_VOCABS]; /* translates an id as read to the network's id; NULL: the ids are equal */
     uint32_t n_all;          /* number of examples read */
-    uint32_t *examples;      /* numbers (less than n_all) of the n_examples examples to use */
+    uint32_t *examples;      /* numbers (less than n_all) of the n_examples examples that the command uses */
     uint32_t n_examples;
 } corpus_split;
 
@@ -64,13 +63,13 @@ typedef struct corpus {
     corpus_split split[N_SPLITS];
     vpps_vocab *vocab[N_VOCABS];
     uint32_t classes;
-    /* Constituents: whether it is decided that labels keep their function tags (NP-SBJ), and the decision. */
+    /* Constituent trees: keeps_tags: labels keep their function tags (NP-SBJ); tags_known: that has been decided. */
     bool tags_known, keeps_tags;
     input_reading input; /* prediction: how the text of the examples is read */
     corpus_scratch scratch;
-    char *texts[OPTIONS_MAX]; /* option values that came from a checkpoint; settings point to them */
+    char *texts[OPTIONS_MAX]; /* texts of option values from a checkpoint, to which pointers in the settings refer */
     uint32_t n_texts;
-    char **notes; /* lines about odd data (corpus_notes.h) */
+    char **notes; /* notes for the user about odd data, one line each (corpus_note) */
     size_t n_notes;
 } corpus;
 
@@ -88,16 +87,14 @@ const corpus_file *corpus_file_of(const corpus_split *split, uint32_t i);
 /* Writes "FILE:LINE" of example i to `text`. */
 void corpus_place(const corpus_split *split, uint32_t i, char *text, size_t n);
 
-/* Frees a part's data and clears the part. */
 void corpus_clear_split(corpus_split *split);
 
-/* Frees a corpus's data and clears the corpus. */
 void corpus_close(corpus *c);
 
 /* Checks that the checkpoint at `path` had all vocabularies that the network needs. Fails with FORMAT. */
 vpps_status corpus_check(const corpus *c, const settings *s, const char *path);
 
-/* Sets those sizes in s->net that follow from the vocabularies. */
+/* Sets those network sizes in s->net that follow from the vocabularies, such as the number of words. */
 void corpus_set_sizes(const corpus *c, settings *s);
 
 /* Shuffles the examples of an epoch into order[0 .. n_examples). The order depends only on seed and epoch, so that a

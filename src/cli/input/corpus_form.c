@@ -1,4 +1,4 @@
-/* corpus_form.c - notes data that could be read but seem to have another format. */
+/* corpus_form.c - adds notes about data that could be read but seem to have another format. */
 #include "cli/input/corpus_form.h"
 #include "base/base.h"
 #include "cli/input/corpus_notes.h"
@@ -82,12 +82,12 @@ static bool is_column_name(const char *word) {
     return false;
 }
 
-/* Notes the very first label if it occurs once and is usual as a column's name: probably a heading. */
+/* Adds a note if the very first label occurs once and is a usual name of a column: it is probably a heading. */
 static void note_heading(corpus *c, const corpus_split *split) {
     uint32_t first, label, n = 0;
     char place[4096], name[72];
     if (!corpus_label(split, 0, 0, &first) || first == VPPS_NO_WORD) return;
-    /* the records have names of fields */
+    /* the label is after line 1, which was read as names of fields */
     if (split->sentences && vpps_sentences_word_line(split->sentences, 0, 0) > 1) return;
     corpus_label_name(c, split, first, name, sizeof name);
     if (!is_column_name(name)) return;
@@ -99,7 +99,7 @@ static void note_heading(corpus *c, const corpus_split *split) {
     corpus_note(c, "%s: '%s' is read as a label; it looks like the heading of a column", place, name);
 }
 
-/* Notes if there are nearly as many classes as labels. */
+/* Adds a note if there are nearly as many classes as labels. */
 static void note_many_classes(corpus *c, const settings *s, const corpus_split *split) {
     uint64_t labels = 0;
     uint32_t label;
@@ -115,7 +115,7 @@ static void note_many_classes(corpus *c, const settings *s, const corpus_split *
                                                   : "See DATA OPTIONS in vpps(1)");
 }
 
-/* Notes if the network knows too few words to distinguish examples. */
+/* Adds a note if the network knows too few words to distinguish examples. */
 static void note_words(corpus *c, const settings *s, const corpus_split *split) {
     enum { FEW = 3 };
     const uint32_t known = vpps_vocab_size(c->vocab[VOCAB_WORDS]);
@@ -137,7 +137,7 @@ void corpus_note_form(corpus *c, const settings *s) {
     const corpus_split *split = &c->split[SPLIT_TRAIN];
     const net_kind kind = s->network->kind;
     if (!split->n_files) return;
-    const bool in_brackets = kind == NET_TREES; /* text that is no tree is refused */
+    const bool in_brackets = kind == NET_TREES; /* text that is no tree has been refused */
     if (split->n_all == 1 && corpus_read_so_far(split) == 1 && kind != NET_LATTICES && !in_brackets) {
         corpus_note(c, "%s%s: all of it is one of the %s to train on: is this the form that %s reads?",
                     VPPS_PATH_ARGS(split->files[0].name), task_for(s)->examples, s->network->name);

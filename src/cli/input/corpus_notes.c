@@ -92,7 +92,7 @@ bool corpus_label(const corpus_split *split, uint32_t i, uint32_t k, uint32_t *l
 
 static uint32_t n_labels(const corpus_split *split) {
     if (split->bank) return vpps_treebank_classes(split->bank);
-    if (!split->ids[VOCAB_CLASSES] || split->target) return 0; /* a target's words are no labels */
+    if (!split->ids[VOCAB_CLASSES] || split->target) return 0; /* words of a translation are no labels */
     if (split->sentences) return vpps_vocab_size(vpps_sentences_tag_vocab(split->sentences));
     return vpps_lattices_tags(split->lattices);
 }
@@ -123,8 +123,8 @@ void corpus_label_name(const corpus *c, const corpus_split *split, uint32_t labe
     }
 }
 
-/* Returns which of n labels the network can learn: those of the training part, or, without one, trees' labels less than
- * the number of classes, since these are equal in all parts. NULL: out of memory. */
+/* Returns for each of n labels whether the network can learn it: the training part has it, or, without a training part,
+ * a tree's label is less than the number of classes. NULL: out of memory. */
 static bool *find_known(const corpus *c, const corpus_split *split, uint32_t n) {
     const corpus_split *train = &c->split[SPLIT_TRAIN];
     bool *known = calloc((size_t)n + 1, sizeof *known);
@@ -141,7 +141,7 @@ static bool *find_known(const corpus *c, const corpus_split *split, uint32_t n) 
     return known;
 }
 
-/* An odd label, its first place, and the number of different odd labels. */
+/* The first odd label with its place, and the number of different odd labels. */
 typedef struct odd_label {
     uint32_t label, example, position, n;
 } odd_label;
@@ -189,7 +189,7 @@ void corpus_note_labels(corpus *c, int which) {
     free(odd);
 }
 
-/* Notes tags that include O but none of a chunk: b-per, B_PER, PER-B, PER. */
+/* Adds a note if tags include O but none of a known scheme of chunks: b-per, B_PER, PER-B, PER. */
 static void note_other_scheme(corpus *c, const corpus_split *split, uint32_t n) {
     const char *other = NULL;
     bool has_o = false;

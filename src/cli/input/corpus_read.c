@@ -47,7 +47,8 @@ static vpps_status split_words(const settings *s, task_text *text) {
     return status;
 }
 
-static void free_text(task_text *text) { free((char *)(uintptr_t)text->text); } /* const only for the tasks */
+/* Frees a file's text, which is const only for the tasks. */
+static void free_text(task_text *text) { free((char *)(uintptr_t)text->text); }
 
 static vpps_status add_file(corpus_split *split, const char *name, const char *target) {
     if (!VPPS_RESERVE(split->files, split->n_files + 1)) {
@@ -59,7 +60,7 @@ static vpps_status add_file(corpus_split *split, const char *name, const char *t
                                                    : vpps_fail(VPPS_MEMORY, "no memory for the name of %s", name);
 }
 
-/* The file name endings of the two sides of pairs; empty: none, and pairs are records in one file. */
+/* Endings of the files of source sentences and of translations (pairs); empty: one file, such as JSONL, has both. */
 typedef struct endings {
     char source[64], target[64];
 } endings;
@@ -71,7 +72,7 @@ static vpps_status fail_endings(const char *name) {
                      VPPS_PATH_ARGS(name));
 }
 
-/* Extends the error message: the files of pairs may have other endings. */
+/* Adds to the error message that --source and --target tell the endings of the two files of pairs. */
 static vpps_status add_endings(vpps_status status) {
     char why[VPPS_MESSAGE_BYTES];
     snprintf(why, sizeof why, "%s", vpps_error_message());
@@ -121,7 +122,7 @@ static vpps_status read_files(corpus *c, const settings *s, corpus_split *split,
     return t->finish ? t->finish(c, s, split) : VPPS_OK;
 }
 
-/* Sets the endings of pairs. Returns false when only one of --source and --target is given. */
+/* Sets the name endings of the two files of pairs. Returns false when only one of --source and --target is given. */
 static bool set_endings(const settings *s, endings *e) {
     *e = (endings){"", ""};
     if (!task_for(s)->paired || (!s->source && !s->target)) return true;
@@ -138,7 +139,7 @@ static vpps_status read_split(corpus *c, const settings *s, int which, int wante
     const vpps_status found = data_file(s, which, wanted, e.source, path, sizeof path);
     if (found != VPPS_OK) return task_for(s)->paired && !*e.source ? add_endings(found) : found;
     if (!*path) return VPPS_OK;
-    if (fields_are(input_form_of_name(path))) e = (endings){"", ""}; /* records have both sides in one file */
+    if (fields_are(input_form_of_name(path))) e = (endings){"", ""}; /* records have source and target in one file */
     VPPS_TRY(read_files(c, s, &c->split[which], path, &e));
     c->split[which].present = true;
     return VPPS_OK;
@@ -271,7 +272,7 @@ static vpps_status exclude_training_examples(corpus *c, net_kind kind) {
 
 /* ---------------------------------------------------------------- the whole */
 
-/* Extends the error message: data that a checkpoint names may have moved. */
+/* Adds to the error message that the data files named by a checkpoint may have moved. */
 static vpps_status tell_moved(const settings *s, vpps_status status) {
     const char *file = s->resume ? s->resume : s->model, *const paths[] = {s->data, s->parts[0], s->parts[1],
                                                                            s->parts[2]};
@@ -306,7 +307,8 @@ vpps_status corpus_open(corpus *c, settings *s) {
                              c->classes, c->classes == 1 ? "" : "es");
         }
     }
-    if (s->function_tags == FUNCTION_TAGS_AUTO && c->tags_known) { /* the checkpoint stores the decision */
+    /* keeps in the checkpoint whether labels keep function tags */
+    if (s->function_tags == FUNCTION_TAGS_AUTO && c->tags_known) {
         s->function_tags = c->keeps_tags ? FUNCTION_TAGS_KEEP : FUNCTION_TAGS_CUT;
     }
     corpus_set_sizes(c, s);

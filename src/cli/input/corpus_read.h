@@ -21,8 +21,8 @@ vpps_status corpus_list_files(const settings *s,
  * was on failure. `target`: the translations, if data are pairs and they are known; else NULL. */
 vpps_status corpus_add_input(corpus *c, const settings *s, const task_text *text, const task_text *target);
 
-/* Makes all added examples ready for use. Nothing can be added afterwards until corpus_clear_split. */
+/* Makes the examples that corpus_add_input added ready for use. No more can be added until corpus_clear_split. */
 vpps_status corpus_end_input(corpus *c, const settings *s);
 
-/* Makes *x example i of those read, valid until the next call. Fails with MEMORY. */
+/* Sets *x to example i of a part; *x is valid until the next call. Fails with MEMORY. */
 vpps_status corpus_example(corpus *c, net_kind kind, const corpus_split *split, uint32_t i, net_example *x);

@@ -70,10 +70,10 @@ static vpps_status add_example(corpus *c, const settings *s, corpus_split *split
     return VPPS_OK;
 }
 
-/* The records of a file that are no examples. */
+/* Records of a file that give no example, such as those with an empty text. */
 typedef struct empty_records {
-    uint64_t n, first; /* first: line of the first such record */
-    bool told;         /* an unread text field has been noted */
+    uint64_t n, first; /* first: line of the first record without an example */
+    bool told;         /* a note about a text field that is not read has been added */
 } empty_records;
 
 /* Reads a record. A record with an empty text, or a pair without one side, is no example. */

@@ -32,7 +32,7 @@ static bool is_part(const char *name, int part) {
 /* Endings of compressed files. */
 static const char *const compressed[] = {".gz", ".zst"};
 
-/* Returns the length of a name without the ending, compressed or not; 0: the name has another ending. */
+/* Returns the length of a name without `ending` and that of a compressed file; 0: the name ends otherwise. */
 static size_t stem_length(const char *name, const char *ending) {
     size_t n = strlen(name);
     for (size_t i = 0; *ending && i < VPPS_COUNT(compressed); i++) {
@@ -48,8 +48,8 @@ static size_t stem_length(const char *name, const char *ending) {
 
 static vpps_status too_long(const char *path) { return vpps_fail(VPPS_IO, "%s: the path is too long", path); }
 
-/* Returns whether a folder's entry, a file with the ending or (`folders`) a folder, could be the part; sets its
- * path. */
+/* Returns whether a file with the ending, or for `folders` a folder, in `folder` could be the part. Sets *path to
+ * it. */
 static bool is_candidate(const char *folder, const char *name, int part, const char *ending, bool folders, char *path,
                          size_t n) {
     struct stat st;
@@ -61,7 +61,7 @@ static bool is_candidate(const char *folder, const char *name, int part, const c
     return true;
 }
 
-/* Finds the only candidate among the folder's files, or its folders. *path stays empty when there is none. */
+/* Finds the only candidate for a part among the folder's files or folders. *path stays empty when there is none. */
 static vpps_status find_one(const char *folder, int part, const char *ending, bool folders, char *path, size_t n) {
     DIR *dir = opendir(folder);
     if (!dir) return vpps_fail(VPPS_IO, "%s: %s", folder, strerror(errno));
@@ -98,7 +98,7 @@ vpps_status data_file(const settings *s, int part, int wanted, const char *endin
         if (stat(s->data, &st) == 0 && S_ISDIR(st.st_mode)) {
             return find_in_folder(s->data, part, part == wanted, ending, path, n);
         }
-        /* the file named by a checkpoint is the training data */
+        /* --data of a checkpoint names the training data */
         if (part == (options_given(s, "data") ? wanted : SPLIT_TRAIN)) given = s->data;
     }
     if (!given && part == wanted && s->data && !*ending && access(s->data, F_OK) != 0)

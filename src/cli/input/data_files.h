@@ -3,11 +3,11 @@
 
 #include "cli/options/options.h"
 
-/* Finds the path of a part. --train, --dev and --test name their parts. --data names a file, which is the part
- * `wanted`, or a folder: there the part of a file (or, where no file fits, of a subfolder) is recognised by the words
- * of its name. The name must have the ending `ending` (".de"; "" for none), perhaps followed by that of a compressed
- * file; *path does not contain it. *path is empty if there is no such part. Fails with IO (no such file or folder; the
- * wanted part is missing), ARGUMENT (several files fit). */
+/* Finds the path of a part's data. --train, --dev and --test name their part. --data names a file, which is the part
+ * `wanted`, or a folder, where words in the name of a file (or, if no file fits, of a subfolder) tell the part. The
+ * name must end in `ending` (".de"; "" for none), perhaps followed by the ending of a compressed file; *path has
+ * neither. *path is empty if there is no such part. Fails with IO (no such file or folder; the wanted part is missing),
+ * ARGUMENT (several files fit). */
 vpps_status data_file(const settings *s, int part, int wanted, const char *ending, char *path, size_t n);
 
 typedef struct data_list {

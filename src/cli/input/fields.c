@@ -65,7 +65,7 @@ static const json_t *find(const json_t *object, const char *given, const char *c
     return NULL;
 }
 
-/* Returns how many fields have a name. */
+/* Returns how many fields are called `name`. */
 static size_t times_in(const json_t *names, const char *name) {
     size_t times = 0;
     for (size_t i = 0; i < json_array_size(names); i++)
@@ -113,7 +113,7 @@ bool fields_begin_with_names(const settings *s, const char *line, size_t len) {
 
 bool fields_want_names(const field_reader *r) { return r->form != INPUT_JSONL && !r->names && !fields_numbered(r->s); }
 
-/* Replaces empty names, as of a spreadsheet's empty columns, by their numbers if there are several. */
+/* Replaces empty names, as of a spreadsheet's empty columns, by the columns' numbers if there are several. */
 static vpps_status name_unnamed(json_t *names) {
     if (times_in(names, "") < 2) return VPPS_OK;
     for (size_t i = 0; i < json_array_size(names); i++) {
@@ -137,7 +137,7 @@ static vpps_status check_all_once(const json_t *names) {
     return VPPS_OK;
 }
 
-/* Checks that the name of the field that is read occurs once. */
+/* Checks that the name of the field that is read, `given` by an option or one of `usual`, occurs once. */
 static vpps_status check_once(const json_t *names, const char *given, const char *const *usual) {
     for (const char *const one[] = {given, NULL}, *const *n = given ? one : usual; n && *n; n++) {
         const size_t times = times_in(names, *n);
@@ -191,7 +191,8 @@ vpps_status fields_take_names(field_reader *r, const char *text, size_t len) {
 
 /* ---------------------------------------------------------------- a record */
 
-/* Converts a value to jansson's: numbers that it cannot hold become text, other such values null. */
+/* Converts a JSON value to jansson's type (a library): numbers that it cannot hold become text, other such values
+ * null. */
 static json_t *value_of(const vpps_json_value *v, const char *text) {
     const size_t n = v->end - v->begin;
     json_t *value = json_loadb(text + v->begin, n, JSON_DECODE_ANY, NULL);
@@ -200,7 +201,7 @@ static json_t *value_of(const vpps_json_value *v, const char *text) {
     return number ? json_stringn(text + v->begin, n) : json_null();
 }
 
-/* Takes all members of a record; of equal names, the first. */
+/* Copies the members of a record to an object; of several with the same name, the first. */
 static vpps_status take_members(const field_reader *r, const vpps_json *json, const char *text, json_t *object) {
     json_auto_t *names = json_array();
     for (const vpps_json_value *v = NULL; (v = vpps_json_next(json, json->values, v));) {
@@ -258,7 +259,7 @@ static vpps_status fail_missing(const json_t *object, const char *wanted, const 
     const char *key, *more = "";
     json_t *value;
     size_t len = 0;
-    json_object_foreach((json_t *)(uintptr_t)object, key, value) { /* a loop over a const object */
+    json_object_foreach((json_t *)(uintptr_t)object, key, value) { /* the macro takes no const object */
         if (len < sizeof found) len += (size_t)snprintf(found + len, sizeof found - len, "%s%s", more, key);
         more = ", ";
     }
@@ -311,7 +312,7 @@ static void put_flat(FILE *f, const char *text) {
     for (; *text; text++) fputc(vpps_is_space(*text) ? ' ' : *text, f);
 }
 
-/* Returns a scalar as text that is not blank; NULL: it is none. */
+/* Returns a string, integer or truth value as text; NULL: the value is none, or a blank string. */
 static const char *scalar(const json_t *value, char *room, size_t n) {
     const char *text = json_string_value(value);
     if (text) return is_blank(text) ? NULL : text;
@@ -452,7 +453,7 @@ const char *fields_other_text(const field_reader *r, const json_t *object, const
     const json_t *value = find(object, r->s->text_field, fields_text_names(r->s->network->kind), read);
     const char *key;
     json_t *other;
-    json_object_foreach((json_t *)(uintptr_t)object, key, other) { /* a loop over a const object */
+    json_object_foreach((json_t *)(uintptr_t)object, key, other) { /* the macro takes no const object */
         const char *text = json_string_value(other);
         const bool label = is_one(key, r->s->label_field, usual_labels(r->s->network->kind));
         if (value && text && strcmp(key, *read) != 0 && !label && strchr(text + strspn(text, " "), ' ')) return key;

@@ -8,27 +8,27 @@
 typedef struct field_reader {
     const settings *s;
     input_form form;
-    bool labels;   /* an example must have what the network learns (training, measuring, --gold of pairs) */
+    bool labels;   /* labels must be there: in training, in measuring, and for --gold of pairs */
     json_t *names; /* CSV, TSV: the fields' names, an array of strings; NULL: fields are numbered from 1 */
 } field_reader;
 
 /* Returns whether --text-field is a column's number, so that columns have no names. */
 bool fields_numbered(const settings *s);
 
-/* Returns whether a table's first line has names of fields: one of them must name the text, another the labels. */
+/* Returns whether a table's first line has names of fields: of the text's field, and of the labels' field. */
 bool fields_begin_with_names(const settings *s, const char *line, size_t len);
 
-/* Returns the names by which a text's field is found without an option; the array ends with NULL. */
+/* Returns the names that the field of an example's text usually has, which need no option; NULL ends the array. */
 const char *const *fields_text_names(net_kind kind);
 
-/* Returns whether `name` is the text's field or a field of what is learned. */
+/* Returns whether `name` is the field of an example's text or of its labels. */
 bool fields_are_of(const settings *s, const char *name);
 
-/* Finds a field that holds several words but is not read, and sets *read to the name of the text field that is read.
- * Returns NULL when there is no such field. */
+/* Finds a field of a record that holds several words but is not read, and sets *read to the name of the text field that
+ * is read. Returns NULL when there is no such field. */
 const char *fields_other_text(const field_reader *r, const json_t *object, const char **read);
 
-/* Begins a file, and sets *in to how its examples' texts are read. */
+/* Prepares r for a file in format `form`; sets *in to how the texts in its fields are read. */
 void fields_begin(field_reader *r, const settings *s, input_form form, input_reading *in);
 void fields_close(field_reader *r);
 
@@ -46,5 +46,5 @@ vpps_status fields_read(const field_reader *r, const char *text, size_t len, jso
  * text), MEMORY. */
 vpps_status fields_text(const field_reader *r, json_t *object, char **text, size_t *len);
 
-/* Sets *text to the target sentence of a pair, as fields_text does for the source. */
+/* Sets *text to the target sentence (translation) of a pair, as fields_text does for the source sentence. */
 vpps_status fields_target(const field_reader *r, json_t *object, char **text, size_t *len);

@@ -49,9 +49,9 @@ vpps_status input_refuse_array(const vpps_text *t) {
                      VPPS_PATH_ARGS(t->name));
 }
 
-/* How many lines or words of a text look like each other format. */
+/* Numbers of lines or words of a text that look like each of the other formats. */
 typedef struct shapes {
-    uint64_t lines, words, barred; /* barred: words like word|TAG */
+    uint64_t lines, words, barred; /* barred: number of words like word|TAG */
     uint64_t with_one_tab, with_tabs;
     uint64_t trees; /* lines in brackets */
 } shapes;
@@ -108,7 +108,7 @@ static uint32_t columns_of(const vpps_text *t) {
     return in_row && parted ? columns : 0;
 }
 
-/* Does the network read the form? */
+/* Returns whether the network reads examples in the format `form`. */
 static bool is_read(net_kind kind, input_form form) {
     if (form == INPUT_TAGGED || form == INPUT_COLUMNS) return net_tags(kind);
     return form != INPUT_LABELLED || kind == NET_SENTENCES;
@@ -158,10 +158,10 @@ vpps_status input_find_form(const corpus *c, const settings *s, const task_text 
                          s->network->name, names[*form]);
     }
     if (*form == INPUT_TSV && s->input_format == INPUT_AUTO && task_for(s)->look) {
-        vpps_line line = {0}; /* what trained may be named so, too */
+        vpps_line line = {0}; /* a .tsv file may also hold labelled lines or columns */
         const bool named =
             vpps_text_next_line(&t, &line) && fields_begin_with_names(s, line.begin, (size_t)(line.end - line.begin));
-        /* a first line that fits no other form has a table's names */
+        /* a first line that fits no other format has the names of columns */
         const bool lines = !named && task_for(s)->look(c, s, INPUT_AUTO, first, in) == VPPS_OK;
         if (lines && (in->form == READ_LABELLED || in->form == READ_COLUMNS)) *form = INPUT_AUTO;
         *in = (input_reading){.form = READ_LINES};

@@ -13,7 +13,7 @@ typedef enum input_form {
     INPUT_JSONL,
     INPUT_CSV,
     INPUT_TSV,
-    INPUT_GRAPHS /* lists of nodes and edges; not a word of the option */
+    INPUT_GRAPHS /* graphs as lists of nodes and edges; --input-format has no word for it */
 } input_form;
 
 /* fields_are returns whether examples are records with fields, fields_are_table whether they are rows of a table. */
@@ -21,8 +21,7 @@ static inline bool fields_are(input_form form) { return form == INPUT_JSONL || f
 
 static inline bool fields_are_table(input_form form) { return form == INPUT_CSV || form == INPUT_TSV; }
 
-/* How one example's text is read once its surroundings (fields, file) are removed. READ_FILE: a whole file of training
- * data, read by the network's own reader. */
+/* How the text of one example is read. READ_FILE: the network's own reader reads a whole file of training data. */
 typedef enum read_form { READ_FILE, READ_LINES, READ_BARRED, READ_COLUMNS, READ_LABELLED } read_form;
 
 typedef struct input_reading {
@@ -30,7 +29,7 @@ typedef struct input_reading {
     vpps_columns columns;
     vpps_bars bars;
     bool records;           /* the columns were made from a record's fields */
-    bool words_only;        /* columns: there is no column of tags; a line is a word */
-    bool other_tags;        /* columns: the tags are unknown to the network, so their column is kept in the output */
-    vpps_columns_seen seen; /* what was noticed in the latest example */
+    bool words_only;        /* text in columns: there is no column of tags; a line is a word */
+    bool other_tags;        /* text in columns: the network does not know the tags; the output keeps their column */
+    vpps_columns_seen seen; /* oddities in the columns of the latest example */
 } input_reading;

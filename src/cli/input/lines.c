@@ -30,7 +30,7 @@ void lines_close(line_reader *r) {
     *r = (line_reader){0};
 }
 
-/* Drops the read bytes of a line that is too long. Returns whether the line has ended. */
+/* Drops the bytes read of a line that is too long. Returns whether the whole line has been dropped. */
 static bool skip_rest(line_reader *r) {
     const char *lf = r->end > r->begin ? memchr(r->buffer + r->begin, '\n', r->end - r->begin) : NULL;
     r->begin = r->searched = lf ? (size_t)(lf - r->buffer) + 1 : r->end;
@@ -47,7 +47,7 @@ line_kind lines_next(line_reader *r, const char **line, size_t *len) {
     const char *lf = r->end > r->searched ? memchr(r->buffer + r->searched, '\n', r->end - r->searched) : NULL;
     const size_t stop = lf ? (size_t)(lf - r->buffer) : r->end;
     r->searched = stop;
-    if (stop - r->begin > r->limit + 1) { /* the limit excludes the CR */
+    if (stop - r->begin > r->limit + 1) { /* + 1: the limit does not count a CR at the line's end */
         r->skipping = true;
         return lines_next(r, line, len);
     }

@@ -6,8 +6,8 @@
 typedef struct line_reader {
     const char *name;    /* the file's name in messages, or "stdin" */
     vpps_stream *stream; /* the file's stream; NULL: standard input */
-    bool is_regular;     /* a regular file: reading never waits */
-    size_t limit;        /* most bytes of a line */
+    bool is_regular;     /* the input is a regular file: reading never waits */
+    size_t limit;        /* most bytes that a line may have */
     char *buffer;
     size_t begin, end, searched;
     uint64_t number; /* number of the latest line, from 1 */

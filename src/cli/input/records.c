@@ -48,7 +48,7 @@ static void join(record_reader *r, const char *line, size_t len) {
     r->joined[r->joined_len++] = '\n';
 }
 
-/* Restores a CR LF inside the record. */
+/* Restores the CR of a line that ended in CR LF inside the record. */
 static void put_back_cr(record_reader *r) {
     r->whole = VPPS_RESERVE(r->joined, r->joined_len + 1);
     if (!r->whole) return;
@@ -60,7 +60,7 @@ static line_kind finish(record_reader *r, record *out) {
     const bool put_back = r->whole && r->form != INPUT_CSV && r->joined_len > 1 && r->joined[r->joined_len - 2] == '\r';
     r->open = false;
     *out = (record){r->joined, r->joined_len, r->first, false, put_back || (r->form == INPUT_CSV && r->lines.crlf)};
-    if (r->whole) out->len -= 1u + put_back; /* the end of the last line */
+    if (r->whole) out->len -= 1u + put_back; /* the record's text ends before the last line end */
     return r->whole ? LINE_WHOLE : LINE_TOO_LONG;
 }
 
@@ -102,7 +102,7 @@ line_kind records_next(record_reader *r, record *out) {
             len -= (size_t)(begin - line);
             line = begin;
         }
-        const bool table = fields_are_table(r->form); /* a blank line of a table has fields */
+        const bool table = fields_are_table(r->form); /* in a table a line of blanks has fields */
         const bool blank = kind == LINE_WHOLE && (table ? !len : vpps_skip_blanks(line, line + len) == line + len);
         *out = (record){line, len, r->lines.number, blank, r->lines.crlf};
         if (!takes_lines(r->form)) return kind;
@@ -117,7 +117,7 @@ line_kind records_next(record_reader *r, record *out) {
         if (kind == LINE_TOO_LONG) r->whole = false;
         if (r->form != INPUT_CSV && r->whole && r->lines.crlf) put_back_cr(r);
         if (r->form == INPUT_COLUMNS && r->joined_len > len + 2 && vpps_columns_document_start(line, len))
-            return finish(r, out); /* the blank line ends the sentence before it */
+            return finish(r, out); /* -DOCSTART- ends the sentence before it */
         if (r->form != INPUT_CSV) continue;
         if (!csv_goes_on(&r->state, line, kind == LINE_WHOLE ? len : 0)) return finish(r, out);
         if (r->whole && r->lines.crlf) put_back_cr(r);

@@ -7,10 +7,10 @@
 #include "cli/input/lines.h"
 
 typedef struct record {
-    const char *text; /* text without the last line end; valid until the next record is read */
+    const char *text; /* the record's text without its last line end; valid until the next record is read */
     size_t len;
-    uint64_t number; /* number of its first line, from 1 */
-    bool blank;      /* a blank line; for columns, the blank line that ends a sentence */
+    uint64_t number; /* number of the record's first line, from 1 */
+    bool blank;      /* the record is a blank line; for columns, the blank line that ends a sentence */
     bool crlf;       /* the record's last line ends in CR LF */
 } record;
 
@@ -19,16 +19,16 @@ typedef struct record_reader {
     input_form form;
     char *joined; /* lines of the unfinished record */
     size_t joined_len;
-    uint64_t first; /* number of that record's first line */
+    uint64_t first; /* number of the unfinished record's first line */
     /* The unfinished record: `open`: it has a line; `whole`: it is not too long; `blank`: a blank line follows it. */
     bool open, whole, blank;
-    bool graph, graph_ends; /* the unfinished record: has a "graph" line; its latest line is blank */
+    bool graph, graph_ends; /* graph: the unfinished record has a "graph" line; graph_ends: its latest line is blank */
     csv_state state;
 } record_reader;
 
-/* Opens a file, or standard input, as lines_open does. */
+/* Opens a file or standard input for reading records; fails as lines_open does. */
 vpps_status records_open(record_reader *r, const char *path, size_t limit);
-/* Reads the records of a text in memory, as lines_of does. */
+/* Reads the records of a text in memory; the text must outlive the reader. */
 void records_of(record_reader *r, const char *name, const char *text, size_t len, input_form form);
 void records_close(record_reader *r);
 
@@ -40,7 +40,7 @@ vpps_status records_look(record_reader *r, const char **text, size_t *len);
  * LINE_NONE or LINE_END, as lines_next does. */
 line_kind records_next(record_reader *r, record *out);
 
-/* Takes the unfinished graph if a blank line follows it, while no input is available. Returns false if there is
+/* While no input is available: takes the unfinished graph if a blank line follows it. Returns false if there is
  * none. */
 bool records_next_graph(record_reader *r, record *out);
 

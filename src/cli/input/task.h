@@ -13,19 +13,19 @@ typedef struct answers answers; /* defined in answers.h */
 typedef struct metric {
     const char *name; /* the metric's key in JSON */
     const char *text; /* the metric's name for people */
-    bool share;       /* a fraction of 1, shown in percent; else a plain number */
+    bool share;       /* values are fractions of 1, shown in percent; else plain numbers */
     bool falls;       /* lower is better */
-    const char *of;   /* what is counted, for people: "labelled nodes"; NULL: not shown */
+    const char *of;   /* what the metric counts, for people: "labelled nodes"; NULL: not shown */
 } metric;
 
 #define MAX_METRICS 4
 
 typedef struct measures {
-    bool known;     /* the part was measured */
+    bool known;     /* the part of the data was measured */
     bool nonfinite; /* some score of the network was not finite */
     uint32_t examples;
-    double value[MAX_METRICS];     /* NaN: nothing to measure, or scores were not finite */
-    uint64_t counted[MAX_METRICS]; /* number of measured positions; 0: nothing to measure */
+    double value[MAX_METRICS];     /* value of each metric; NaN: nothing to measure, or scores were not finite */
+    uint64_t counted[MAX_METRICS]; /* number of positions that each metric measured */
 } measures;
 
 /* The text of a file, and the file's name. */
@@ -36,19 +36,20 @@ typedef struct task_text {
 
 typedef struct task {
     const char *examples;           /* what an example is called, in the plural */
-    const char *generated;          /* name of the generated data; NULL: named by s->generate */
+    const char *generated;          /* name of the generated data in messages; NULL: the name given to --generate */
     const char *loss_of;            /* what in an example has a loss of its own: "node"; NULL: only the example */
     uint32_t n_generated;           /* default number of generated training examples */
-    metric metrics[MAX_METRICS];    /* the first ones select the best epoch (best.h); ends with a NULL name */
-    const char *(*signature)(void); /* how the first metric is computed, in the field's notation; or NULL */
-    bool paired;                    /* a part consists of a source file and a target file, unless it is records */
-    const char *own_form;           /* the only input format, also printed with labels; NULL: several formats */
+    metric metrics[MAX_METRICS];    /* metrics; the first ones select the best epoch (best.h); a NULL name ends them */
+    const char *(*signature)(void); /* names how the first metric is computed, as a BLEU signature does; or NULL */
+    bool paired;                    /* a part has two files, sentences and translations, or one file of records */
+    const char *own_form;           /* name of the only input format, also predict's output; NULL: several formats */
     bool classifies;                /* measuring can fill a confusion matrix (classes.h) */
 
-    /* Prediction: finds how a file's examples are read from `first`, its first whole lines, for a requested form or
-     * INPUT_AUTO. NULL: as lines of text. Fails with ARGUMENT. */
+    /* Prediction: finds the format of a file's examples from `first`, its first whole lines. `form` is the requested
+     * format or INPUT_AUTO. NULL pointer: examples are lines of text. Fails with ARGUMENT. */
     vpps_status (*look)(const corpus *c, const settings *s, input_form form, const task_text *first, input_reading *in);
-    /* Appends a file to a part. `target` is paired data's file of translations, NULL otherwise and for prediction. */
+    /* Reads a file's examples and appends them to a part. `target` is the file of translations, if data are
+     * pairs and translations are given, else NULL. */
     vpps_status (*read)(corpus *c, const settings *s, corpus_split *split, const task_text *text,
                         const task_text *target);
     /* Called once after all files of a part have been read; may be NULL. */
@@ -56,15 +57,16 @@ typedef struct task {
     vpps_status (*generate)(corpus *c, const settings *s, corpus_split *split, uint64_t seed, uint32_t n);
     /* Makes the vocabularies and classes from the training part. */
     vpps_status (*learn)(corpus *c, const settings *s);
-    /* Maps a part's ids to the network's: sets split->ids and n_all. */
+    /* Sets split->ids, which translate the part's ids to the network's, and split->n_all. */
     vpps_status (*map)(corpus *c, const settings *s, corpus_split *split);
     /* Returns whether example x can be trained on and measured; NULL: all can. `training`: x must also suit this run's
-     * training. `lacks` says what other examples miss. */
+     * training. `lacks` names what unusable examples miss. */
     bool (*usable)(const net_example *x, const settings *s, bool training);
     const char *lacks;
     vpps_status (*example)(corpus *c, const corpus_split *split, uint32_t i, net_example *x);
 
-    /* Sets the values and counts of m, zero before, for a split; ends early once *stop is not 0 (stop may be NULL). */
+    /* Measures a part: sets the values and counts of m, which are zero before. Ends early once *stop is not 0 (stop may
+     * be NULL). */
     vpps_status (*measure)(session *x, corpus *c, corpus_split *split, const volatile int *stop, measures *m);
     /* Appends the network's answers to examples first .. first + n - 1. */
     vpps_status (*predict)(session *x, corpus *c, corpus_split *split, uint32_t first, uint32_t n, answers *a);

@@ -40,7 +40,7 @@ char *tokenize_labelled(const settings *s, const char *line, size_t len, size_t 
 
 /* ---------------------------------------------------------------- files */
 
-/* Prints each line of a text as `make` converts it. */
+/* Prints each line of a text, converted by `make`. */
 static vpps_status print_lines(const settings *s, const vpps_text *t,
                                char *(*make)(const settings *s, const char *line, size_t len, size_t *made_len),
                                FILE *to) {

@@ -1,4 +1,4 @@
-/* tokenize_simple.c - see tokenize.h. Exported programs have this file, too. */
+/* tokenize_simple.c - separates words and punctuation marks by spaces. Exported programs have this file, too. */
 #include "base/base.h"
 #include "cli/input/tokenize.h"
 #include "io/text.h"
@@ -7,13 +7,13 @@
 #include <stdbool.h>
 #include <stdlib.h>
 
-/* Marks beyond ASCII: quotes, dashes, the ellipsis, Spanish and CJK marks. */
+/* Punctuation marks beyond ASCII: quotes, dashes, the ellipsis, Spanish and CJK marks. */
 static const char *const marks[] = {"\u2018", "\u2019", "\u201a", "\u201c", "\u201d", "\u201e", "\u2026",
                                     "\u2013", "\u2014", "\u00ab", "\u00bb", "\u00bf", "\u00a1", "\u3001",
                                     "\u3002", "\uff01", "\uff08", "\uff09", "\uff0c", "\uff1a", "\uff1b",
                                     "\uff1f", "\u300a", "\u300b", "\u300c", "\u300d", NULL};
 
-/* How many bytes the mark at `text` has; 0: it begins otherwise. */
+/* Returns how many bytes the punctuation mark at `text` has; 0: there is none. */
 static size_t mark_length(const char *text) {
     if ((unsigned char)*text < 0x80) return ispunct((unsigned char)*text) ? 1 : 0;
     for (const char *const *m = marks; *m; m++) {
@@ -22,10 +22,10 @@ static size_t mark_length(const char *text) {
     return 0;
 }
 
-/* Does a letter or a digit begin at `text`? */
+/* Returns whether a letter or a digit begins at `text`. */
 static bool is_letter(const char *text) { return *text && !vpps_is_space(*text) && !mark_length(text); }
 
-/* Does the mark at `text` belong to the word around it? inside: a letter or digit is before it. */
+/* Returns whether the mark at `text` belongs to the word around it. inside: a letter or digit is before it. */
 static bool joins(const char *text, size_t n, bool inside) {
     const bool apostrophe = strncmp(text, "\u2019", n) == 0;
     if (inside) return (n == 1 || apostrophe) && is_letter(text + n);

@@ -12,7 +12,7 @@ json_t *config_value(const settings *s, const cli_option *o) {
     options_write(s, o, text, sizeof text);
     switch (o->row.kind) {
     case OPTION_FLAG: return json_boolean(strcmp(text, "yes") == 0);
-    case OPTION_F32: return report_number(strtod(text, NULL)); /* nine digits, which restore the float */
+    case OPTION_F32: return report_number(strtod(text, NULL)); /* nine digits are enough to restore a float */
     case OPTION_TEXT: return options_text(s, o) ? json_string(text) : json_null();
     case OPTION_CHOICE: return json_string(text);
     case OPTION_U32:
@@ -21,7 +21,7 @@ json_t *config_value(const settings *s, const cli_option *o) {
     }
     const uint64_t number = strtoull(text, NULL, 10);
     return number <= INT64_MAX ? json_integer((json_int_t)number)
-                               : json_string(text); /* beyond the largest integer of JSON */
+                               : json_string(text); /* the number exceeds JSON's largest integer */
 }
 
 /* Converts a value to text as on the command line. Returns false when its type does not fit the option. */
@@ -37,7 +37,7 @@ static bool value_text(const cli_option *o, const json_t *value, char *text, siz
     const double x = json_number_value(value);
     if (json_is_integer(value)) {
         snprintf(text, n, "%" JSON_INTEGER_FORMAT, json_integer_value(value));
-    } else { /* JSON does not distinguish 2.0 from 2; beyond 2^53 a real is not exact */
+    } else { /* a real number; JSON does not distinguish 2.0 from 2, and beyond 2^53 a real is not exact */
         snprintf(text, n, x == floor(x) && fabs(x) <= 0x1p53 ? "%.0f" : "%.9g", x + 0.0 /* turns -0.0 into 0 */);
     }
     return true;
@@ -67,8 +67,8 @@ static vpps_status fail_unknown(const settings *s, const char *path, const char 
                      near.word);
 }
 
-/* Takes one value. A file of options gives all that it lists; a run's log lists all options, and gives those that
- * differ from the default. */
+/* Takes one option from a file. A file of options sets all that it lists; a run's log sets those that differ from the
+ * default. */
 static vpps_status take(settings *s, const char *path, const char *name, const json_t *value, bool of_log) {
     char text[4096], before[4096], after[4096], expected[160];
     size_t at;

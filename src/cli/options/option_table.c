@@ -6,7 +6,7 @@
 
 #define TRAIN COMMAND_TRAIN
 #define PLANS (COMMAND_PLAN | COMMAND_KERNEL)
-#define SHOWN (COMMAND_SCRIPT | COMMAND_CELL | COMMAND_POLICY) /* commands that show the first batch */
+#define SHOWN (COMMAND_SCRIPT | COMMAND_CELL | COMMAND_POLICY) /* commands that work on the first batch */
 #define DATA (COMMAND_TRAIN | COMMAND_EVAL | SHOWN | COMMAND_TUNE | PLANS)
 #define ENGINE (COMMAND_TRAIN | COMMAND_EVAL | COMMAND_PREDICT | COMMAND_GENERATE | SHOWN | COMMAND_TUNE)
 #define RUNS (COMMAND_TRAIN | COMMAND_EVAL | COMMAND_PREDICT | COMMAND_GENERATE | COMMAND_TUNE)
@@ -339,7 +339,7 @@ const cli_option *options_rows(const settings *s, size_t *n) {
     }
     for (size_t i = 0; i < VPPS_COUNT(table) && count < OPTIONS_MAX; i++) rows[count++] = table[i];
     for (size_t i = 0; i < count; i++) {
-        if (!rows[i].key) rows[i].key = 0x100 + (int)i; /* larger than any character: no short form */
+        if (!rows[i].key) rows[i].key = 0x100 + (int)i; /* larger than any character: the option has no short form */
     }
     *n = count;
     return rows;

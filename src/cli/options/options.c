@@ -70,7 +70,7 @@ void options_write(const settings *s, const cli_option *o, char *text, size_t n)
     case OPTION_U32: snprintf(text, n, "%" PRIu32, *(const uint32_t *)v); break;
     case OPTION_U64:
     case OPTION_BYTES: snprintf(text, n, "%" PRIu64, *(const uint64_t *)v); break;
-    case OPTION_F32: /* as few digits as restore the float; nine always do */
+    case OPTION_F32: /* writes as few digits as restore the float */
         for (int digits = 1; digits <= 9; digits++) {
             snprintf(text, n, "%.*g", digits, (double)*(const float *)v);
             if (strtof(text, NULL) == *(const float *)v) break;

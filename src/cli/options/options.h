@@ -27,7 +27,7 @@ enum { CLASSES_OF_ROOT, CLASSES_OF_NODES };
 enum { SUBTYPES_KEEP, SUBTYPES_CUT };
 enum { FUNCTION_TAGS_AUTO, FUNCTION_TAGS_CUT, FUNCTION_TAGS_KEEP };
 
-#define OPTIONS_MAX 128 /* twice the number of options */
+#define OPTIONS_MAX 128 /* room for the rows of the table of options, twice their number */
 
 /* The values of --lr-schedule, in the order of the option's words. */
 enum { SCHEDULE_CONSTANT, SCHEDULE_LINEAR, SCHEDULE_COSINE, SCHEDULE_STEP, SCHEDULE_PLATEAU };
@@ -35,14 +35,14 @@ enum { SCHEDULE_CONSTANT, SCHEDULE_LINEAR, SCHEDULE_COSINE, SCHEDULE_STEP, SCHED
 /* The values of all options, defaults included. */
 typedef struct settings {
     command_bit command;
-    const network *network; /* NULL for a command without one */
+    const network *network; /* the command's network; NULL: it has none */
     const char *action;     /* `vpps cache`: list, clear or path */
     net_config net;
 
-    const char *data;            /* a folder or a file */
-    const char *parts[N_SPLITS]; /* the parts' files; data are generated if there are none and no `data` */
+    const char *data;            /* --data: a folder or a file */
+    const char *parts[N_SPLITS]; /* --train, --dev, --test; without them and `data`, data are generated */
     const char *lexicon, *source, *target;
-    const char *word_column, *tag_column; /* the columns' numbers, from 1, or names */
+    const char *word_column, *tag_column; /* columns of words and of tags: a number, from 1, or a name */
     const char *vectors;
     bool freeze_vectors;
     uint32_t generate; /* a net_generator */
@@ -60,13 +60,13 @@ typedef struct settings {
     uint32_t lr_schedule, lr_every, warmup;
     const char *class_weights;
     bool train_accuracy;
-    const char *freeze, *lr_of; /* lists with commas (parameters.h) */
+    const char *freeze, *lr_of; /* names of parameters, for lr_of with rates; separated by commas */
     uint32_t gradients, nonfinite;
 
     const char *device;
     uint32_t vps, groups, waves, slices, caller, communicator, watchdog_ms;
     uint32_t precision; /* a vpps_precision */
-    uint32_t policy;    /* index of a policy; the index after the last policy is auto */
+    uint32_t policy;    /* index of a batching policy; the index after the last policy is auto */
     uint64_t pool_bytes;
     bool portable, verify, shard_tables;
 
@@ -76,31 +76,32 @@ typedef struct settings {
     bool all, report, no_cache, no_tuning;
     uint32_t vps_shown;
 
-    uint32_t scheme; /* tags: a chain_scheme (chain.h) */
+    uint32_t scheme; /* --scheme of tags: a chain_scheme (chain.h) */
     const char *csv;
-    uint32_t classes_of; /* trees: which nodes the classes are measured on */
+    uint32_t classes_of; /* trees: the classes are measured on roots or on all nodes */
     const char *model, *save, *save_best, *resume, *init, *log, *plot, *trace, *config;
     uint32_t patience;
-    uint32_t top, on_error;               /* predict: number of classes shown; on_error: 0 stop, 1 skip */
-    uint32_t input_format, output_format; /* input_form and output_form values */
+    uint32_t top, on_error;               /* predict: classes listed; on_error: 0 stop, 1 skip the line */
+    uint32_t input_format, output_format; /* a value of the enum input_form; one of output_form */
     bool gold;
     const char *text_field, *label_field;
     uint64_t line_bytes;
-    uint64_t drawn_seed; /* options of `vpps generate` from here on */
+    uint64_t drawn_seed; /* `vpps generate`: its --seed; its other options follow */
     uint32_t count, most_words;
     float temperature, top_p;
     const char *prompt;
     uint32_t log_every, output, trace_events;
     uint32_t beam, max_words;
     float length_penalty;
-    const char *c_file, *header, *prefix, *weights; /* `vpps export`: files and names of the C code */
-    uint32_t c_precision;                           /* a vpps_c_precision */
+    /* `vpps export`: C file, header, prefix of names, file of weights */
+    const char *c_file, *header, *prefix, *weights;
+    uint32_t c_precision; /* a vpps_c_precision */
     bool losses, main_program;
     bool quiet, verbose, json, force;
     char **files; /* predict: input files in order; n_files 0: standard input */
     int n_files;
 
-    bool given[OPTIONS_MAX]; /* given[i]: row i of options_rows() was on the command line */
+    bool given[OPTIONS_MAX]; /* given[i]: the option in row i of options_rows() was on the command line */
 } settings;
 
 /* Fills in the defaults that depend on other options; called after parsing and after reading a checkpoint. */
@@ -111,7 +112,7 @@ void options_complete(settings *s);
 typedef struct cli_option {
     option_row row;
     int key;
-    unsigned commands; /* set of command_bit: the commands with this option */
+    unsigned commands; /* the commands with this option, as a set of command_bit */
     unsigned flags;
     bool of_network; /* row.offset is within settings.net, else within settings */
     unsigned kinds;  /* networks with this option, as bits 1 << net_kind; 0: all */
@@ -138,14 +139,15 @@ enum {
 
 /* An option's name in other programs, for hints. */
 typedef struct option_alias {
-    const char *alias, *name; /* name NULL: vpps has no such option; the hint explains */
+    /* alias: the other program's option; name: the option of vpps, NULL: none, and the hint explains */
+    const char *alias, *name;
     const char *hint;
 } option_alias;
 
-extern const option_alias option_aliases[]; /* ends with a NULL alias */
+extern const option_alias option_aliases[]; /* the last entry's alias is NULL */
 enum { OPTION_ALIASES = 26 };               /* number of aliases */
 
-/* Finds an alias. Returns NULL when there is none. */
+/* Finds the entry for an option of another program. Returns NULL when there is none. */
 const option_alias *options_alias(const char *alias);
 
 /* Returns the rows of s's network and of all commands, *n of them, at most OPTIONS_MAX, in a fixed order. */
@@ -166,7 +168,7 @@ bool options_apply(const settings *s, const cli_option *o);
 /* Returns the value of a text option, NULL when it has none. */
 const char *options_text(const settings *s, const cli_option *o);
 
-/* Write an option's value as text, and read it back. options_read returns false when the text is no value of the
- * option, and says in `why` (of why_bytes) what is expected. A text option keeps the pointer `text`. */
+/* options_write writes an option's value as text; options_read reads it back. options_read returns false when the text
+ * is no value of the option, and writes to `why` what is expected. A text option keeps the pointer `text`. */
 void options_write(const settings *s, const cli_option *o, char *text, size_t n);
 bool options_read(settings *s, const cli_option *o, const char *text, char *why, size_t why_bytes);

@@ -13,5 +13,5 @@ vpps_status save_name_check(const char *option, const char *name);
 /* Returns the name with the epoch's number for "{epoch}", which the caller frees. NULL: out of memory. */
 char *save_name_of(const char *name, uint32_t epoch);
 
-/* Returns whether `path` is the name for some epoch, and sets *epoch to its number. */
+/* Returns whether `path` is `name` with the number of some epoch, and sets *epoch to that number. */
 bool save_name_matches(const char *name, const char *path, uint32_t *epoch);

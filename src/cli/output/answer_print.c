@@ -54,7 +54,7 @@ typedef struct tag_row {
 
 enum { TAG, GOLD, WORD };
 
-/* Takes the next row in *at .. end. Returns false when there is none. */
+/* Parses the next row of an answer in *at .. end. Returns false at the end. */
 static bool next_row(const char **at, const char *end, tag_row *row) {
     const char *stop = *at < end ? memchr(*at, '\n', (size_t)(end - *at)) : NULL;
     if (!stop) return false;
@@ -86,7 +86,7 @@ static void print_tagged_line(const answer_printer *p, const asked *q, const cha
     printf("%.*s%.*s%.*s", (int)(column - line), line, row->len[TAG], row->part[TAG], (int)(line + len - after), after);
 }
 
-/* Prints the lines as they were read, with other tags; lines without a word stay unchanged. */
+/* Prints an example's lines as they were read, with the network's tags; lines without a word stay unchanged. */
 static void print_same_columns(const answer_printer *p, const asked *q, const char *text, size_t text_len) {
     const char *end = text + text_len, *line = q->text, *stop = q->text + q->len;
     tag_row row;
@@ -123,10 +123,10 @@ static void print_columns(const answer_printer *p, const asked *q, const char *t
 
 /* ---------------------------------------------------------------- records */
 
-/* Returns whether a key names labels that the input contains. */
+/* Returns whether a member of an answer, such as "gold", repeats labels of the input. */
 static bool is_gold(const char *name) { return strncmp(name, "gold", 4) == 0; }
 
-/* Returns the members of a network's answer as names of a table's columns. */
+/* Returns the names of the table columns that answers fill; the list ends with NULL. */
 static const char *const *answer_columns(const settings *s) {
     static const char *const tags[] = {"words", "tags", "gold", NULL},
                              *const pairs[] = {"translation", "score", "gold_log_probability", NULL},
@@ -167,7 +167,7 @@ static void write_bytes(FILE *f, const object *o, size_t begin, size_t end) {
     fwrite(o->text + begin, 1, end - begin, f);
 }
 
-/* The fields of an example, and its answer. */
+/* A record's fields and the answer to the record, as JSON objects. */
 typedef struct both {
     object record, answer;
 } both;
@@ -183,8 +183,8 @@ static void both_free(both *b) {
     vpps_json_free(&b->answer.json);
 }
 
-/* Returns whether, in a record without an answer, the field is named as a member of answers: the value that the input
- * has there is no answer. */
+/* Returns whether `key`, a field of a record without an answer, has a name that answers use. The value that the input
+ * has there is no answer, so it is not printed. */
 static bool is_unanswered(const answer_printer *p, const both *b, const char *key) {
     if (b->answer.text || strcmp(key, "words") == 0 || is_gold(key)) return false;
     for (const char *const *c = answer_columns(p->s); *c; c++)
@@ -192,7 +192,7 @@ static bool is_unanswered(const answer_printer *p, const both *b, const char *ke
     return false;
 }
 
-/* Prints the record's members, replaced by the answer's members of the same name; the answer's other members follow. */
+/* Prints a JSON object of the record's and the answer's members. The answer's replace those of the same name. */
 static void print_members(const answer_printer *p, const both *b, FILE *f) {
     const char *comma = "{";
     for (const vpps_json_value *v = NULL; (v = object_next(&b->record, v)); comma = ",") {
@@ -307,8 +307,8 @@ static vpps_status name_columns(const answer_printer *p, FILE *f) {
     return VPPS_OK;
 }
 
-/* Prints a table's first line: the input's names, or the first record's fields, and the members of answers; then the
- * rows that waited. */
+/* Prints a table's first line: the columns' names from the input or the first record, then those that answers fill.
+ * Prints the empty rows that waited for this line. */
 static vpps_status begin_table(answer_printer *p, const object *record) {
     VPPS_FREED char *names = NULL;
     size_t len = 0;
@@ -366,8 +366,8 @@ static vpps_status print_row(const answer_printer *p, const both *b, const asked
     return VPPS_OK;
 }
 
-/* Prints the row of a bad record, whose fields are unknown: the row waits for the first good record, unless the input
- * names the columns. */
+/* Prints an empty row for a record that could not be read. While the columns are unknown, the row waits for the first
+ * good record. */
 static vpps_status print_unread(answer_printer *p, bool crlf, bool named) {
     if (!p->begun && !named) {
         p->empty++;
@@ -421,7 +421,7 @@ vpps_status answer_print(answer_printer *p, const asked *q, const char *text, si
         end_line(q->crlf);
     }
     if (text) fwrite(text, 1, len, stdout);
-    /* the answer of an own format has line ends; in CoNLL-U a blank line follows */
+    /* answers in a format of the task's own end their lines; in CoNLL-U a blank line follows */
     if (!own || p->s->network->kind == NET_DEPENDENCIES || !(text || comments)) end_line(q->crlf);
     return VPPS_OK;
 }

@@ -9,41 +9,41 @@ typedef enum output_form { OUTPUT_AUTO, OUTPUT_TEXT, OUTPUT_COLUMNS, OUTPUT_JSON
 
 /* An example as it was read, for printing its answer. */
 typedef struct asked {
-    char *text; /* its line, its lines of columns, or its fields as a JSON object; NULL: not kept */
+    char *text; /* the example's line, lines of columns, or fields as a JSON object; NULL: not kept */
     size_t len;
     bool fields;           /* the example is a record with fields, and `text` is a JSON object */
     bool bad;              /* the example could not be read or answered */
-    uint32_t tag_column;   /* columns: the column of tags, from 1; 0: none */
-    char separator;        /* columns: the byte between columns */
+    uint32_t tag_column;   /* for text in columns: number of the column of tags, from 1; 0: none */
+    char separator;        /* for text in columns: the byte between columns */
     uint32_t lines_before; /* number of lines of the input before the first line of `text` */
-    bool keeps_tags;       /* columns: keep the tags that were read, and append the network's tag as a last column */
-    bool blank;            /* a blank line instead of an example */
-    bool crlf;             /* the example's line ends in CR LF; so will the answer's */
+    bool keeps_tags;       /* for text in columns: the tags that were read stay; the network's get a last column */
+    bool blank;            /* the input line is blank: it is no example, but may get a blank line of output */
+    bool crlf;             /* the example's line ends in CR LF; the line of its answer does, too */
 } asked;
 
 typedef struct answer_printer {
     const settings *s;
     output_form form;
-    bool lines;                 /* every input line is an example: every one gives one output line, even a bad one */
-    bool numbered;              /* the table's columns have numbers instead of names */
-    const field_reader *fields; /* the reader of records, which knows the columns' names; NULL: no fields */
-    bool begun, crlf;           /* tables: begun: the names have been printed; crlf: lines end in CR LF */
-    size_t empty;               /* tables: rows without an answer that wait until the columns are known */
-    char **columns;             /* tables: the columns' names */
+    bool lines;                 /* every input line is an example and gives one output line, even a bad one */
+    bool numbered;              /* the columns of a table have numbers, so no line of names is printed */
+    const field_reader *fields; /* reads records and knows the names of their fields; NULL: examples have no fields */
+    bool begun, crlf;           /* begun: a table's line of column names is printed; crlf: its lines end in CR LF */
+    size_t empty;               /* number of a table's rows without an answer that wait until the columns are known */
+    char **columns;             /* names of a table's columns */
     size_t n_columns;
 } answer_printer;
 
-/* Prepares a printer, and answers, for examples of the form `form` and s's --output-format. Fails with ARGUMENT where
- * the two do not go together. */
+/* Prepares the printer p and the list of answers a for examples of the format `form` and for --output-format. Fails
+ * with ARGUMENT where input and output format do not go together. */
 vpps_status answers_set_form(answers *a, answer_printer *p, const settings *s, input_form form);
 
 void answer_printer_close(answer_printer *p);
 
-/* Prints the answer `text` to example q; NULL: the example has no answer. Prints nothing on failure. Fails with FORMAT
- * (a character that the output format cannot hold), MEMORY. */
+/* Prints the answer `text` to example q; `text` NULL: the example has no answer. Prints nothing on failure. Fails with
+ * FORMAT (a character that the output format cannot hold), MEMORY. */
 vpps_status answer_print(answer_printer *p, const asked *q, const char *text, size_t len);
 
-/* answer_print_names, called after each file, prints the names of a table without records if they are still missing;
- * answer_print_end, called last, prints the rows that wait. Both fail with MEMORY. */
+/* answer_print_names, called after each file, prints the line of column names if a table has had no records.
+ * answer_print_end, called last, prints the rows that wait for these names. Both fail with MEMORY. */
 vpps_status answer_print_names(answer_printer *p);
 vpps_status answer_print_end(answer_printer *p);

@@ -79,7 +79,7 @@ json_t *answer_label(const answers *a, uint32_t label) {
     return name ? answer_text(name, strlen(name)) : json_integer(label);
 }
 
-/* Returns log sum exp of n logits. */
+/* Returns the log of the sum of exp(x) over n logits x. */
 static double log_total(const float *logits, uint32_t n) {
     double most = -INFINITY, sum = 0;
     for (uint32_t i = 0; i < n; i++) most = fmax(most, (double)logits[i]);
@@ -91,7 +91,8 @@ double answer_nll(const float *logits, uint32_t classes, uint32_t label) {
     return log_total(logits, classes) - (double)logits[label];
 }
 
-/* Returns the class after `than` by descending logits (VPPS_NO_WORD: the first); equal ones by ascending numbers. */
+/* Returns the class after `than` in descending order of logits, VPPS_NO_WORD coming before the first class. Classes
+ * with equal logits are in ascending order. */
 static uint32_t next_best(const float *logits, uint32_t n, uint32_t than) {
     uint32_t best = VPPS_NO_WORD;
     for (uint32_t i = 0; i < n; i++) {

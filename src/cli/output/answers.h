@@ -7,10 +7,10 @@
 /* A list of answers: a text per example, without a line end. */
 typedef struct answers {
     bool json;               /* answers are JSON objects; else the plain form, which vpps can read again */
-    bool gold;               /* answers contain the label that the example's text has, too */
-    bool rows;               /* tagged words: one row per word (tags.h) */
-    uint32_t top;            /* JSON: the number of likeliest classes to list; 0 or 1: only the answer */
-    const vpps_vocab *names; /* names of classes; NULL: classes are numbers */
+    bool gold;               /* answers also contain the correct label, if the example's text has one */
+    bool rows;               /* a tagger's answers are rows, one per word (tags_predict) */
+    uint32_t top;            /* JSON answers: number of likeliest classes that each lists; 0 or 1: only the answer */
+    const vpps_vocab *names; /* names of the network's classes; NULL: classes are numbers */
     FILE *file;              /* an answer is printed to this file, then completed by answers_end */
     char *text;
     size_t bytes;
@@ -18,7 +18,7 @@ typedef struct answers {
     size_t n;
 } answers;
 
-/* Makes an empty list. Fails with MEMORY. Call answers_close also after a failure. */
+/* Makes an empty list of answers. Fails with MEMORY. Call answers_close also after a failure. */
 vpps_status answers_open(answers *a, const settings *s, const corpus *c);
 void answers_close(answers *a);
 
@@ -37,10 +37,10 @@ const char *answers_get(const answers *a, size_t i, size_t *len);
  * [{"label", "score"}, ...]. Scores are probabilities, the softmax of all classes' logits. */
 json_t *answer_class(const answers *a, const float *logits, uint32_t classes);
 
-/* Returns the object of answer_class for the class `label` instead of the likeliest one. */
+/* Returns {"label", "score"} and with --top "top", as answer_class does, for `label` instead of the likeliest class. */
 json_t *answer_class_of(const answers *a, const float *logits, uint32_t classes, uint32_t label);
 
-/* Returns only the list of likeliest classes, the "top" of answer_class. */
+/* Returns the JSON list of the likeliest classes, each with its score: the "top" of answer_class. */
 json_t *answer_top(const answers *a, const float *logits, uint32_t classes);
 
 /* Returns a class's name (for a language model, the word), or its number, as JSON. */

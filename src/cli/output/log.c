@@ -8,7 +8,7 @@
 #include <fcntl.h>
 #include <unistd.h>
 
-/* Returns whether there is a file whose last line is incomplete. */
+/* Returns whether the log's file exists and its last line has no line end. */
 static bool is_cut(const vpps_output_place *place) {
     char last = '\n';
     const int fd = vpps_output_holds_bytes(place) ? vpps_output_place_open(place, O_RDONLY) : -1;
@@ -38,7 +38,7 @@ void log_close(run_log *log) {
     *log = (run_log){0};
 }
 
-/* Writes an object with the common members, and releases it. */
+/* Writes an event's object with the members "event" and "time", and releases the object. */
 static vpps_status write_event(run_log *log, const char *event, json_t *object) {
     json_object_set_new(object, "event", json_string(event));
     json_object_set_new(object, "time", report_number((double)(vpps_now_ns() - log->begin_ns) * 1e-9));

@@ -45,7 +45,7 @@ static void take_folder(place *p, const struct stat *info) {
     p->folder_inode = info->st_ino;
 }
 
-/* Rewrites the error message, which may begin with the path. */
+/* Rewrites the error message about an output; the message may begin with the path. */
 static vpps_status fail_unwritable(const char *path) {
     char why[VPPS_MESSAGE_BYTES], begin[VPPS_PATH_SHOWN + 8];
     snprintf(why, sizeof why, "%s", vpps_error_message());
@@ -124,7 +124,7 @@ static vpps_status add_input(void *context, const char *option, const char *path
     return add_place(context, option, path, find_input);
 }
 
-/* Adds standard output and error if they are files. */
+/* Adds standard output and standard error to the list if they are files. */
 static void add_streams(place_list *list, place streams[2]) {
     static const char *const names[] = {"standard output", "standard error"};
     for (int fd = STDOUT_FILENO; fd <= STDERR_FILENO; fd++) {

@@ -31,8 +31,8 @@ static void clock_text(double seconds, char *text, size_t n) {
     }
 }
 
-/* Draws a line of less than `room` columns: the label, a bar as wide as fits, and after it the parts, of which the last
- * are dropped first if there is no room. */
+/* Draws a line of less than `room` columns: the label, a bar as wide as fits, and the texts in parts[]. The last texts
+ * are dropped if there is no room. */
 static void draw(progress *p, double part, const char *const *parts, size_t n, int room) {
     enum { LEAST = 8, MOST = 40 };
     static const char full[] = "########################################";

@@ -10,14 +10,14 @@ typedef struct progress {
     bool drawn; /* the bar is on the screen */
     char label[32];
     const char *unit;
-    uint64_t total, first; /* number of units; units done when the clock started */
+    uint64_t total, first; /* total: number of units of work; first: units done when the clock started */
     uint64_t begin_ns, shown_ns;
 } progress;
 
 /* Prepares progress on standard error; `quiet` shows nothing. */
 void progress_open(progress *p, bool quiet);
 
-/* Begins a phase of `total` units, of which `done` are done already. `unit` is their name in the plural. */
+/* Begins a phase of `total` units of work, of which `done` are done already. `unit` is their name in the plural. */
 void progress_begin(progress *p, const char *label, const char *unit, uint64_t done, uint64_t total);
 
 /* Shows that `done` units are done; loss may be NaN. Cheap: draws at most ten times a second; without a terminal prints

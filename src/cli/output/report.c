@@ -38,20 +38,20 @@ bool report_has(const measures *m, int i) {
 
 /* ---------------------------------------------------------------- train */
 
-/* Returns the measures of test if known, else those of dev. */
+/* Returns the measures of the test part if known, else those of dev. */
 static const measures *final_measures(const train_summary *t) {
     return t->split[SPLIT_TEST].known ? &t->split[SPLIT_TEST] : &t->split[SPLIT_DEV];
 }
 
-/* Adds the metrics' values, and the usual notation of how they were computed. */
+/* Adds the metrics' values to an object, with the signature that says how they were computed. */
 static void set_result(json_t *o, const task *t, const measures *m) {
     json_object_set_new(o, "metrics", report_measures(t, m));
     if (t == task_of(NET_TREES))
-        json_object_set_new(o, "accuracy", report_measures(t, m)); /* the older name of "metrics" */
+        json_object_set_new(o, "accuracy", report_measures(t, m)); /* "accuracy" is the older name of "metrics" */
     if (t->signature) json_object_set_new(o, "signature", json_string(t->signature()));
 }
 
-/* Returns the numbers of words that --vectors had, and had not, a vector for; null without --vectors. */
+/* Returns the number of words that --vectors has a vector for, and of other words; null without --vectors. */
 static json_t *vectors_json(const train_summary *t) {
     const vpps_vectors_found *f = &t->vectors;
     if (!f->words) return json_null();
@@ -59,7 +59,7 @@ static json_t *vectors_json(const train_summary *t) {
                      "share", report_number((double)(f->found + f->composed) / f->words));
 }
 
-/* Returns what --init took, null without --init. */
+/* Returns the numbers of parameters that --init took; null without --init. */
 static json_t *init_json(const init_found *f) {
     if (!f->parameters) return json_null();
     return json_pack("{si si si}", "parameters", (int)f->parameters, "whole", (int)f->whole, "partly", (int)f->partly);
@@ -80,7 +80,7 @@ json_t *report_train_json(const train_summary *t) {
                           "batch", (int)s->batch, "hidden", (int)s->net.hidden);
     json_object_set_new(o, "precision", json_string(t->precision));
     json_object_set_new(o, "precision_unit", json_string(t->precision_unit));
-    /* null: as large as hidden */
+    /* null: as large as the hidden state */
     json_object_set_new(o, "embed", s->net.embed ? json_integer(s->net.embed) : json_null());
     json_object_set_new(o, "layers", s->net.layers ? json_integer(s->net.layers) : json_null());
     json_object_set_new(o, "data", json_string(corpus_name(s)));
@@ -149,7 +149,7 @@ static void print_measures(const char *name, const task *t, const measures *m) {
     puts(*separator == ',' ? ")" : "");
 }
 
-/* Prints a value or a file, and the epochs and batches of the next epoch after which it was made. */
+/* Prints a name, a value or file, and the epochs and batches after which it was made. */
 static void print_when(const char *name, const char *what, uint32_t epoch, uint32_t batch) {
     printf("%-9s  %s   after epoch %u", name, what, epoch);
     if (batch) printf(" and batch %u of the next", batch);

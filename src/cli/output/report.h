@@ -18,27 +18,27 @@ typedef struct train_summary {
     const settings *settings;
     saved_file saved, saved_best;
     uint64_t sentences, batches, nodes, skipped;
-    uint32_t epoch;         /* epochs finished since training began */
-    double seconds;         /* training time, without evaluation and files */
+    uint32_t epoch;         /* number of epochs finished since training began */
+    double seconds;         /* training time, without evaluation and file output */
     double start_seconds;   /* time up to the end of the first batch, part of `seconds`; 0: only one batch */
-    double sentences_per_s; /* rate after the first batch */
-    double loss;            /* mean over the last epoch's batches */
-    double losses;          /* mean number of losses per example (task.loss_of) */
-    double train_accuracy;  /* --train-accuracy: over the last epoch; else NaN */
+    double sentences_per_s; /* sentences per second after the first batch */
+    double loss;            /* mean loss over the last epoch's batches */
+    double losses;          /* mean number of losses, one per word or node, per example */
+    double train_accuracy;  /* --train-accuracy: accuracy on training data over the last epoch; else NaN */
     measures split[N_SPLITS];
     best_measure best;
     double host_ms_per_batch, device_ms_per_batch, gap_ms_per_batch;
-    double build_ns_per_node;                   /* building the graph; host_ms is making the script */
+    double build_ns_per_node;                   /* time to build the graph, per node */
     double flops_per_sentence, bytes_per_batch; /* means over the graphs of the run's first batches (vpps_cost) */
     double script_bytes_per_batch, levels_per_batch, steps_per_batch, instructions_per_batch;
     uint64_t pool_bytes;
     uint32_t vps;
     uint32_t processes;
-    double imbalance, exchange_ms_per_batch, sent_bytes_per_batch; /* means of the members of vpps_stats */
+    double imbalance, exchange_ms_per_batch, sent_bytes_per_batch; /* means over batches, as in vpps_stats */
     const char *device, *policy, *precision, *precision_unit, *gradients;
-    vpps_vectors_found vectors; /* words found by --vectors; all zero without */
-    vpps_handle *handle;        /* gives the plans that the engine measured */
-    init_found init;            /* parameters taken by --init */
+    vpps_vectors_found vectors; /* words that --vectors has a vector for */
+    vpps_handle *handle;        /* the engine, asked for the plans that it measured */
+    init_found init;            /* number of parameters taken by --init */
     bool interrupted, out_of_patience;
 } train_summary;
 
@@ -52,12 +52,12 @@ void report_metric(const metric *kind, double value, char *text, size_t n);
  * node)". */
 void report_loss(const task *t, double loss, double losses, char *text, size_t n);
 
-/* Returns whether metric i has a value to print; one that is not finite counts. */
+/* Returns whether metric i was measured on any position; its value may be not finite. */
 bool report_has(const measures *m, int i);
 
 /* Returns the object that `vpps train --json` ends with. */
 json_t *report_train_json(const train_summary *t);
 
-/* Print the results of a command on stdout, as text or JSON. Fail with IO when stdout cannot be written. */
+/* Each prints a command's results on stdout, as text or JSON. They fail with IO when stdout cannot be written. */
 vpps_status report_train(const train_summary *t);
 vpps_status report_eval(session *x, const corpus *c, const measures *m, double seconds);

@@ -8,7 +8,7 @@ static const char *const states[] = {
 #undef X
 };
 
-/* Returns all trials, which the caller frees; NULL: there are none, or out of memory. */
+/* Returns the measurements of all plans, which the caller frees; NULL: there are none, or out of memory. */
 static vpps_trial *all_trials(vpps_handle *h, uint32_t *n, bool *done) {
     *n = 0;
     if (vpps_handle_trials(h, NULL, n, done) != VPPS_OK || !*n) return NULL;
@@ -84,8 +84,8 @@ static void print_products(const vpps_trial *trials, uint32_t n, FILE *file) {
     if (n) fputc('\n', file);
 }
 
-/* Prints the trials that ran batches in turn. The choice of stages is kept; the best number of groups and policy depend
- * on the batch size, so they are only printed. */
+/* Prints the plans that were compared by running batches in turn. The choice for stages is kept on disk; the best
+ * number of groups and policy depend on the batch size, so they are only printed. */
 static void print_turns(const vpps_trial *trials, uint32_t n, FILE *file) {
     if (!n) return;
     fprintf(file, "%-24s %12s %8s\n", "", "ns a node", "batches");
@@ -146,7 +146,7 @@ void trials_print(vpps_handle *h, FILE *file) {
     bool done;
     vpps_trial *trials = all_trials(h, &n, &done);
     if (!trials) return;
-    uint32_t n_products = 0, n_kernels = 0; /* a device tries out products or kernels, not both */
+    uint32_t n_products = 0, n_kernels = 0; /* a device measures products or kernels, not both */
     while (n_products < n && trials[n_products].product) n_products++;
     while (n_kernels < n && trials[n_kernels].threads) n_kernels++;
     const uint32_t first = n_products + n_kernels;

@@ -3,9 +3,9 @@
 
 #include "cli/common/json.h"
 
-/* Returns {"done": ..., "trials": [...]}, for a CPU also "splits", and "products" if requested; null where the device
- * has nothing to choose. */
+/* Returns the measured plans as {"done": ..., "trials": [...]}, for a CPU also "splits", and "products" if requested;
+ * null where the device has nothing to choose. */
 json_t *trials_json(vpps_handle *h, bool products);
 
-/* Prints a line for each measured plan, and the number of the others. */
+/* Prints a line for each measured plan, and how many other plans were not tried. */
 void trials_print(vpps_handle *h, FILE *file);

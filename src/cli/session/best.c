@@ -3,7 +3,7 @@
 
 #include <math.h>
 
-/* Chooses the first metric that dev has something to count for, and keeps that choice while it has. */
+/* Chooses the first metric that applies to the dev data, and keeps that choice while the metric applies. */
 static bool choose_metric(best_measure *b, const task *kind, const measures *dev) {
     if (b->chosen && dev->counted[b->metric]) return true;
     for (uint32_t i = 0; i < MAX_METRICS && kind->metrics[i].name; i++) {

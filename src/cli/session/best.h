@@ -3,8 +3,8 @@
 
 #include "cli/input/task.h"
 
-/* A measured value: `value` by the chosen metric; `next` by the task's next metric, which decides between values of 0,
- * such as perplexity while BLEU is 0. */
+/* A measurement of the dev data: `value` by the chosen metric, `next` by the task's next metric. Of two measurements
+ * with value 0 the better `next` decides, such as perplexity while BLEU is 0. */
 typedef struct best_value {
     bool found; /* a finite value has been measured */
     double value, next;
@@ -14,19 +14,19 @@ typedef struct best_value {
  * values of different metrics cannot be compared. */
 typedef struct best_measure {
     bool chosen;           /* `metric` has been chosen */
-    uint32_t metric;       /* index in the task's metrics: the first one that dev has something to count for */
-    best_value any;        /* the best of all measurements */
+    uint32_t metric;       /* index of the chosen metric in task.metrics: the first one that applies to the dev data */
+    best_value any;        /* the best value of all measurements */
     uint32_t epoch, batch; /* when `any` was measured: finished epochs, and batches of the next epoch */
-    /* The best of the measurements that --eval-every asks for; --patience and --lr-schedule plateau go by it. */
+    /* The best of --eval-every's measurements; --patience and --lr-schedule plateau go by it. */
     best_value due;
-    /* Number of such measurements after `due` that were no better; all of them while no value was finite. */
+    /* Number of --eval-every's measurements after `due` that were no better; all of them while no value was finite. */
     uint32_t since;
 } best_measure;
 
-/* Records a measurement of dev after `epoch` epochs and `batch` batches of the next one. Returns true if it is the best
- * so far; a value that is not finite never is, and any finite value beats none. `due` is false for a measurement made
- * only because the run ends here: --patience and --lr-schedule plateau do not count it. */
+/* Records a measurement of the dev data after `epoch` epochs and `batch` batches of the next one. Returns true if it is
+ * the best so far; a value that is not finite never is, and any finite value beats none. `due` is false for a
+ * measurement made only because the run ends here: --patience and --lr-schedule plateau do not count it. */
 bool best_take(best_measure *b, const task *kind, const measures *dev, uint32_t epoch, uint32_t batch, bool due);
 
-/* Returns whether the last `patience` or more due measurements in a row were no better; never for patience 0. */
+/* Returns whether the last `patience` or more of --eval-every's measurements were no better; false for patience 0. */
 bool best_is_old(const best_measure *b, uint32_t patience);

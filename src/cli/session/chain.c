@@ -11,19 +11,20 @@ bool chain_allows(chain_scheme scheme, const char *before, const char *now) {
     vpps_chunk_tag a, b;
     vpps_chunk_tag_read(before, &a);
     vpps_chunk_tag_read(now, &b);
-    const bool within = b.part == 'I' || b.part == 'E'; /* the tag continues a chunk of its type */
-    const bool open = a.part == 'B' || a.part == 'I';   /* a chunk may continue, or with IOBES must */
+    const bool within = b.part == 'I' || b.part == 'E'; /* `now` is not the first word of its chunk */
+    const bool open = a.part == 'B' || a.part == 'I';   /* the chunk of `before` may continue, with IOBES it must */
     const bool goes_on = open && within && strcmp(a.type, b.type) == 0;
     switch (scheme) {
-    case CHAIN_IOB1: return b.part != 'B' || (open && strcmp(a.type, b.type) == 0); /* B separates chunks of one type */
+    /* IOB1: B only separates two chunks of one type */
+    case CHAIN_IOB1: return b.part != 'B' || (open && strcmp(a.type, b.type) == 0);
     case CHAIN_IOB2: return !within || goes_on;
     case CHAIN_IOBES: return within || open ? goes_on : true;
     default: return true;
     }
 }
 
-/* Finds the tags that a path can reach: it starts at tags that ends[] allows, and goes from tag b to tag a where next[a
- * * of_a + b * of_b] allows. */
+/* Finds the tags that allowed sequences of tags contain. A sequence starts with a tag where ends[] > -inf, and goes
+ * from tag b to tag a where next[a * of_a + b * of_b] > -inf. */
 static void spread(const tag_chain *ch, const float *ends, size_t of_a, size_t of_b, bool *reached) {
     const uint32_t n = ch->classes;
     for (uint32_t a = 0; a < n; a++) reached[a] = ends[a] > -INFINITY;

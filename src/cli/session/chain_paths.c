@@ -1,4 +1,4 @@
-/* chain_paths.c - the likeliest tags of a sentence, and each one's probability: see chain_paths.h. Exported programs have this file, too. */
+/* chain_paths.c - a sentence's likeliest tags, and each tag's probability. Exported programs have this file, too. */
 #include "cli/session/chain_paths.h"
 #include "base/base.h"
 
@@ -14,7 +14,8 @@ static uint32_t best_of(uint32_t n, const double *x) {
     return best;
 }
 
-/* The best score of a path that ends in each tag of word k, from those of the preceding word; from[i]: the tag before tag i on it. */
+/* Sets now[i] to the best score of a sequence that ends in tag i of word k, given these scores of the preceding word,
+ * `before`. Sets from[i] to the tag before tag i in that sequence. */
 static void add_tags_of(const tag_chain *ch, const float *logits, const double *before, double *paths, double *now,
                         uint32_t *from) {
     const uint32_t n = ch->classes;
@@ -44,7 +45,7 @@ static void decode(const tag_chain *ch, uint32_t n, const float *const *logits, 
 vpps_status chain_decode(const tag_chain *ch, uint32_t n, const float *const *logits, int32_t *tags) {
     if (!n) return VPPS_OK;
     double *room = malloc(3 * ((size_t)ch->classes + 1) * sizeof *room);
-    uint32_t *from = calloc((size_t)n * ch->classes + 1, sizeof *from); /* of word 0 there is none */
+    uint32_t *from = calloc((size_t)n * ch->classes + 1, sizeof *from); /* word 0 has no preceding tag */
     if (room && from) decode(ch, n, logits, room, from, tags);
     const bool ok = room && from;
     VPPS_FREE(room, from);
@@ -58,8 +59,8 @@ static double log_add(double a, double b) {
     return most == -INFINITY ? most : most + log1p(exp(least - most));
 }
 
-/* forward[k][i]: the log of the sum of e^score over all tags of the words up to k, of which word k's is i; backward[k][i]: over all tags
- * of the words after k, where word k's is i. */
+/* forward[k][i]: the log of the sum of e^score over all sequences of tags of words 0 .. k that end in tag i. backward[k][i]: over all
+ * sequences of tags of the words after k, given tag i of word k. */
 static void sum_paths(const tag_chain *ch, uint32_t n, const float *const *logits, double *forward, double *backward) {
     const uint32_t classes = ch->classes;
     for (size_t a = 0; a < (size_t)n * classes; a++) forward[a] = backward[a] = -INFINITY;

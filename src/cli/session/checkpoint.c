@@ -24,17 +24,18 @@
 
 enum { MAX_ENTRIES = OPTIONS_MAX + 24, VALUE_BYTES = 64 };
 
-#define MOST_COUNTED (UINT64_C(1) << 53) /* a larger number is damaged */
-#define NO_VALUE (-1.0)                  /* value of train.best_* without a measurement; no measure is negative */
+#define MOST_COUNTED (UINT64_C(1) << 53) /* a file with a larger number is damaged */
+/* value of train.best_* without a measurement; measured values are not negative */
+#define NO_VALUE (-1.0)
 
 typedef struct entry_list {
     vpps_metadata entries[MAX_ENTRIES];
     uint32_t n;
     char keys[MAX_ENTRIES][VALUE_BYTES];
-    char values[MAX_ENTRIES][VALUE_BYTES]; /* values of the entries that are not long texts */
+    char values[MAX_ENTRIES][VALUE_BYTES]; /* values of the entries, except for long texts */
 } entry_list;
 
-/* Adds an entry; with `text` NULL, the value is memory of the list, which is returned for the caller to fill. */
+/* Adds a metadata entry. With `text` NULL, returns memory in the list for the value, which the caller fills. */
 static char *add_entry(entry_list *list, const char *prefix, const char *key, const char *text) {
     const uint32_t i = list->n++;
     snprintf(list->keys[i], sizeof list->keys[i], "%s%s", prefix, key);
@@ -79,7 +80,7 @@ vpps_status checkpoint_check(const settings *s, const corpus *c) {
 /* printf's format of the hash of a part's contents. */
 #define CONTENT_FORMAT "vpps-64 %016" PRIx64
 
-/* Adds hashes of the data files' contents, and their paths; nothing for generated data. */
+/* Adds hashes of the data files' contents, and the folder of relative paths; nothing for generated data. */
 static void add_data(entry_list *list, const corpus *c, const char *folder) {
     bool files = false;
     for (int i = 0; i < N_SPLITS; i++) {
@@ -103,7 +104,7 @@ static void add_best(entry_list *list, const char *value, const char *next, cons
     add_real(list, next, best->found && isfinite(best->next) ? best->next : NO_VALUE);
 }
 
-/* Adds the position. train.best_metric is MAX_METRICS while no metric is chosen. */
+/* Adds the position in training. train.best_metric is MAX_METRICS while no metric is chosen. */
 static void add_position(entry_list *list, const position *p) {
     add_number(list, "epoch", p->epoch);
     add_number(list, "batch", p->batch);
@@ -139,7 +140,7 @@ vpps_status checkpoint_save(session *x, const char *path, const corpus *c, const
     const cli_option *rows = options_rows(s, &n);
     for (size_t i = 0; i < n; i++) {
         if (!(rows[i].flags & OPTION_SAVED)) continue;
-        if (rows[i].row.kind == OPTION_TEXT) { /* text has any length, and is absent if not given */
+        if (rows[i].row.kind == OPTION_TEXT) { /* a text of any length; no entry if it is not given */
             const char *text = options_text(s, &rows[i]);
             if (text) add_entry(&list, "option.", rows[i].row.name, text);
         } else {
@@ -167,7 +168,7 @@ vpps_status checkpoint_save(session *x, const char *path, const corpus *c, const
 
 /* ---------------------------------------------------------------- reading */
 
-/* Reads an entry that must exist; the caller frees *value. */
+/* Reads a metadata entry that must exist; the caller frees *value. */
 static vpps_status need(const char *path, const char *key, char **value) {
     VPPS_TRY(vpps_checkpoint_metadata(path, key, value));
     if (*value) return VPPS_OK;
@@ -180,7 +181,7 @@ static vpps_status fail_number(const char *path, const char *key, char *text, co
     return VPPS_FORMAT;
 }
 
-/* Reads a number that must exist: finite, and not negative unless it is NO_VALUE. */
+/* Reads a real number from an entry that must exist: finite, and not negative unless it is NO_VALUE. */
 static vpps_status need_real(const char *path, const char *key, double *out) {
     char *text, *end;
     VPPS_TRY(need(path, key, &text));
@@ -191,7 +192,7 @@ static vpps_status need_real(const char *path, const char *key, double *out) {
     return VPPS_OK;
 }
 
-/* Reads a whole number up to `most` that must exist. */
+/* Reads a whole number up to `most` from an entry that must exist. */
 static vpps_status need_number(const char *path, const char *key, uint64_t most, uint64_t *out) {
     char *text;
     VPPS_TRY(need(path, key, &text));
@@ -202,16 +203,16 @@ static vpps_status need_number(const char *path, const char *key, uint64_t most,
 
 static vpps_status need_u32(const char *path, const char *key, uint32_t *out) {
     uint64_t x;
-    VPPS_TRY(need_number(path, key, INT32_MAX, &x)); /* leaves room to count on */
+    VPPS_TRY(need_number(path, key, INT32_MAX, &x)); /* training counts on from here */
     *out = (uint32_t)x;
     return VPPS_OK;
 }
 
-/* The options of a resumed run's command line that differ from its checkpoint's. */
+/* Compares a resumed run's command line with its checkpoint. */
 typedef struct resuming {
     bool by_content;    /* the checkpoint has hashes of its data, so files may have moved */
     bool from_files;    /* the checkpoint's data were files */
-    FILE *before, *now; /* texts: the changed options at the checkpoint, and now */
+    FILE *before, *now; /* for the message: the changed options as in the checkpoint, and as now */
 } resuming;
 
 /* Returns whether the command takes an option from a checkpoint; only --resume takes options of the engine. */
@@ -219,7 +220,7 @@ static bool is_taken(const settings *s, const cli_option *o) {
     return (o->flags & OPTION_SAVED) && (s->command == COMMAND_TRAIN || !(o->flags & OPTION_RESUMED));
 }
 
-/* Notes a changed option for the message. `before` NULL: it was not given when the checkpoint was made. */
+/* Notes, for the message, an option that changed. `before` NULL: it was not given when the checkpoint was made. */
 static void note_change(const resuming *r, const char *name, const char *before, const char *now) {
     const char *separator = ftell(r->now) ? ", " : "";
     const bool given = before && *before;
@@ -232,8 +233,8 @@ static vpps_status fail_fixed(const char *path, const char *name, const char *be
                      before, now);
 }
 
-/* Checks an option that is given but not in the checkpoint: a text that was not given then, or an option newer than the
- * file, which was made with the option's default. */
+/* Checks an option on the command line that the checkpoint lacks: a text that was not given then, or an option that is
+ * newer than the checkpoint, which was made with the option's default. */
 static vpps_status check_new(const char *path, const settings *s, const cli_option *o, const resuming *r) {
     const bool moved = r->by_content && r->from_files && (o->flags & OPTION_DATA);
     const bool is_text = o->row.kind == OPTION_TEXT, fixed = o->flags & OPTION_FIXED;
@@ -255,9 +256,8 @@ static vpps_status take_option(const char *path, settings *s, corpus *c, const c
     char key[VALUE_BYTES], *value, now[4096], why[160];
     snprintf(key, sizeof key, "option.%s", o->row.name);
     VPPS_TRY(vpps_checkpoint_metadata(path, key, &value));
-    if (!value) { /* a text that was not given, or an option newer than the file: keep the default */
-        return given ? check_new(path, s, o, r) : VPPS_OK;
-    }
+    /* the checkpoint lacks the option: the text was not given, or the option is newer; keep the default */
+    if (!value) { return given ? check_new(path, s, o, r) : VPPS_OK; }
     vpps_status status = VPPS_OK;
     if (!given) {
         if (strcmp(o->row.name, "tokenizer") == 0 && strcmp(value, "none") != 0 && strcmp(value, "simple") != 0) {
@@ -268,7 +268,7 @@ static vpps_status take_option(const char *path, settings *s, corpus *c, const c
         } else if (!options_read(s, o, value, why, sizeof why)) {
             status = vpps_fail(VPPS_FORMAT, "%s: \"%s\" is \"%.64s\", not %s", path, key, value, why);
         } else if (o->row.kind == OPTION_TEXT) {
-            c->texts[c->n_texts++] = value; /* the settings point to the text */
+            c->texts[c->n_texts++] = value; /* keeps the text, to which the settings point */
             return VPPS_OK;
         }
     } else if (s->command == COMMAND_TRAIN && !(r->by_content && (o->flags & OPTION_CONTENT))) {
@@ -311,7 +311,7 @@ static bool is_there(const settings *s, const char *path) {
     return *ending && data_name(path, ending, name, sizeof name) == VPPS_OK && access(name, F_OK) == 0;
 }
 
-/* Makes relative paths of the checkpoint relative to the folder it was made in, unless they exist from here. */
+/* Makes the checkpoint's relative paths relative to the folder it was made in, unless they exist in the current one. */
 static vpps_status find_paths(const char *path, settings *s, corpus *c) {
     size_t n;
     const cli_option *rows = options_rows(s, &n);
@@ -335,8 +335,7 @@ static vpps_status find_paths(const char *path, settings *s, corpus *c) {
     return status;
 }
 
-/* Sets --save for a resumed run that wrote a file per epoch: to that name, in the folder of the file it resumes
- * from. */
+/* Sets --save for a resumed run that wrote a file per epoch: the same name, in the folder of its checkpoint. */
 static vpps_status take_save_name(const char *path, settings *s, corpus *c) {
     char *name, *whole;
     uint32_t epoch;
@@ -350,13 +349,14 @@ static vpps_status take_save_name(const char *path, settings *s, corpus *c) {
     return VPPS_OK;
 }
 
-/* Takes all saved options. Other data on the command line replace all files of the checkpoint. */
+/* Takes all options from the checkpoint. Data on the command line replace all data files of the checkpoint. */
 static vpps_status take_all_options(const char *path, settings *s, corpus *c, resuming r) {
     size_t n;
     const cli_option *rows = options_rows(s, &n);
     bool other_data = false;
     for (size_t i = 0; i < n; i++) other_data |= (rows[i].flags & OPTION_DATA) && s->given[i];
-    /* Training resumes with the same parts, wherever the files are: one part may be named, or all by --data. */
+    /* A resumed run needs the same data, perhaps in other files: the command line may name one part, or all by
+     * --data. */
     if (s->command == COMMAND_TRAIN) other_data = r.by_content && s->data;
     for (size_t i = 0; i < n; i++) {
         if (!is_taken(s, &rows[i])) continue;
@@ -371,7 +371,7 @@ static vpps_status take_all_options(const char *path, settings *s, corpus *c, re
     return find_paths(path, s, c);
 }
 
-/* Takes the options, and reports those that differ from the checkpoint's where they may. */
+/* Takes the checkpoint's options, and adds a note about options on the command line that differ, where they may. */
 static vpps_status take_options(const char *path, settings *s, corpus *c) {
     resuming r;
     char *before = NULL, *now = NULL;
@@ -394,7 +394,7 @@ static vpps_status take_vocabularies(const char *path, corpus *c) {
     for (int k = 0; k < N_VOCABS; k++) {
         char *text;
         VPPS_TRY(vpps_checkpoint_metadata(path, vocab_names[k], &text));
-        if (!text) continue; /* checkpoint_describe requires the words */
+        if (!text) continue; /* without this vocabulary; that of words is required elsewhere */
         const vpps_status status = vpps_vocab_from_text(&c->vocab[k], text);
         free(text);
         VPPS_TRY(status);
@@ -410,14 +410,14 @@ static vpps_status has_entry(const char *path, const char *key, bool *has) {
     return VPPS_OK;
 }
 
-/* Reads a number that older files lack; *number then stays unchanged. */
+/* Reads a number, if the file has it; older files do not, and *number stays unchanged. */
 static vpps_status take_later_number(const char *path, const char *key, uint64_t most, uint64_t *number) {
     bool known;
     VPPS_TRY(has_entry(path, key, &known));
     return known ? need_number(path, key, most, number) : VPPS_OK;
 }
 
-/* Reads a best value, and the value of the next metric; `next` NULL: the file has no next metric. */
+/* Reads a best value, and the next metric's best value from the entry `next`; NULL: the file has no such entry. */
 static vpps_status take_value(const char *path, const char *value, const char *next, best_value *best) {
     VPPS_TRY(need_real(path, value, &best->value));
     if (next) VPPS_TRY(need_real(path, next, &best->next));
@@ -447,7 +447,7 @@ static vpps_status take_best(const char *path, uint32_t epoch, best_measure *b) 
     return need_u32(path, "train.best_since", &b->since);
 }
 
-/* Reads the position in training. */
+/* Reads the position in training that a resumed run continues from. */
 static vpps_status take_position(const char *path, position *p) {
     uint64_t drops = 0;
     VPPS_TRY(need_u32(path, "train.epoch", &p->epoch));
@@ -483,7 +483,7 @@ vpps_status checkpoint_describe(const char *path, settings *s, corpus *c, positi
 vpps_status checkpoint_curves(const char *path, plot *p) {
     VPPS_FREED char *text = NULL;
     VPPS_TRY(vpps_checkpoint_metadata(path, "train.curves", &text));
-    if (!text) return VPPS_OK; /* older files have none */
+    if (!text) return VPPS_OK; /* older checkpoints have no learning curves */
     return plot_from_text(p, path, text);
 }
 
@@ -563,7 +563,7 @@ vpps_status checkpoint_check_data(const char *path, const settings *s, const cor
         snprintf(key, sizeof key, "data.%s", split_names[i]);
         snprintf(now, sizeof now, CONTENT_FORMAT, split->content);
         VPPS_TRY(vpps_checkpoint_metadata(path, key, &before));
-        const bool known = before && strchr(before, ' '); /* else it is another hash, with no name before it */
+        const bool known = before && strchr(before, ' '); /* a hash without a name is of another kind */
         const bool same = before ? present && (!known || strcmp(before, now) == 0) : !present;
         const bool had = before != NULL;
         free(before);

@@ -9,12 +9,13 @@
 typedef struct position {
     uint32_t epoch;   /* finished epochs */
     uint32_t batch;   /* finished batches of the current epoch */
-    uint64_t trained; /* examples since the network's training began */
+    uint64_t trained; /* number of examples trained on since the network's training began */
     double loss_sum;  /* sum of the current epoch's n_losses finite losses */
     uint32_t n_losses;
-    uint64_t right, labelled; /* --train-accuracy, current epoch: positions classified right; all labelled ones */
-    best_measure best;        /* the best measurements of dev */
-    uint32_t lr_drops;        /* times that --lr-schedule plateau lowered the learning rate */
+    /* --train-accuracy, current epoch: number of positions classified right, and of labelled ones */
+    uint64_t right, labelled;
+    best_measure best; /* the best measurements of dev */
+    uint32_t lr_drops; /* times that --lr-schedule plateau lowered the learning rate */
 } position;
 
 /* Checks that vocabularies and file names are UTF-8, which a checkpoint's metadata must be. Fails with FORMAT. */
@@ -31,14 +32,15 @@ vpps_status checkpoint_save(session *x, const char *path, const corpus *c, const
  * missing), ARGUMENT (another network, another value of a fixed option), MEMORY. */
 vpps_status checkpoint_describe(const char *path, settings *s, corpus *c, position *p);
 
-/* Adds the run's learning curves to a plot without points; a checkpoint without curves adds none. */
+/* Reads a checkpoint's learning curves into a plot without points; a checkpoint without curves adds none. */
 vpps_status checkpoint_curves(const char *path, plot *p);
 
-/* Reads the carried states that the next batch begins with. Fails with FORMAT: none, or of another batch size. */
+/* Reads the recurrent states (--carry) that the next batch begins with. Fails with FORMAT: the checkpoint has none, or
+ * those of another batch size. */
 vpps_status checkpoint_carry(const char *path, const session *x, carry *states);
 
 /* Returns whether files a and b are checkpoints of one run: same network, fixed options, words and data. */
 bool checkpoint_same_run(const settings *s, const char *a, const char *b);
 
-/* Checks by hashes that the data read are the checkpoint's own, wherever the files are. Fails with ARGUMENT. */
+/* Checks by hashes that the data that were read equal those the checkpoint was trained on. Fails with ARGUMENT. */
 vpps_status checkpoint_check_data(const char *path, const settings *s, const corpus *c);

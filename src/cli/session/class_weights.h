@@ -4,12 +4,12 @@
 
 #include "cli/session/session.h"
 
-/* Sets the weights in the model and on the device: from the file that --class-weights names, or to N / (number of
- * classes in the training part * positions of the class), N being the number of labelled positions. Classes that the
+/* Sets the classes' weights in the model and on the device: from the file that --class-weights names, or to N / (number
+ * of classes in the training part * positions of the class), N being the number of labelled positions. Classes that the
  * file or the training part lacks keep weight 1. Fails with IO, FORMAT (names the line), ARGUMENT (a label that the
  * training part does not have), MEMORY. */
 vpps_status class_weights_set(session *x, corpus *c);
 
-/* Calls `tell` with one line that lists the weights. */
+/* Calls `tell` with one line of text that lists each class and its weight. */
 vpps_status class_weights_tell(const session *x, const corpus *c, void (*tell)(void *context, const char *line),
                                void *context);

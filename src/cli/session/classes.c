@@ -24,7 +24,7 @@ static uint64_t row_sum(const class_counts *c, uint32_t row) {
     return sum;
 }
 
-/* Returns the counts of a class in the form in which chunks are counted. */
+/* Returns how often class i occurs, is predicted, and is predicted right. */
 static vpps_f1_counts counts_of(const class_counts *c, uint32_t i) {
     vpps_f1_counts x = {.gold = row_sum(c, i)};
     if (i == c->n) return x; /* the network never predicts an unseen class */
@@ -34,7 +34,7 @@ static vpps_f1_counts counts_of(const class_counts *c, uint32_t i) {
 }
 
 static double share(uint64_t part, uint64_t of) { return of ? (double)part / (double)of : NAN; }
-/* Precision, recall and F1 of counts; NaN where the divisor is 0. */
+/* precision_of, recall_of and f1_of return NaN where the divisor is 0. */
 static double precision_of(vpps_f1_counts x) { return share(x.correct, x.predicted); }
 static double recall_of(vpps_f1_counts x) { return share(x.correct, x.gold); }
 static double f1_of(vpps_f1_counts x) { return share(2 * x.correct, x.gold + x.predicted); }
@@ -51,12 +51,12 @@ static const char *row_name(const class_counts *c, const vpps_vocab *names, uint
     return i < c->n ? classes_name(names, i, number) : other;
 }
 
-/* Returns the number of rows to print: the row of unseen labels only if there are some. */
+/* Returns the number of rows to print. The row of labels unknown to training is printed only if there are any. */
 static uint32_t n_rows(const class_counts *c) { return c->n + (row_sum(c, c->n) > 0); }
 
 /* ---------------------------------------------------------------- for people */
 
-/* Returns the number of terminal columns of a name: its characters. */
+/* Returns a name's width on a terminal: the number of its characters. */
 static int width(const char *text) {
     int n = 0;
     for (; *text; text++) n += ((unsigned char)*text & 0xc0) != 0x80;
@@ -127,7 +127,7 @@ static void print_matrix(const class_counts *c, const vpps_vocab *names, int col
 }
 
 void classes_print(const class_counts *c, const vpps_vocab *names, FILE *f) {
-    enum { MOST = 16 }; /* most classes of a printed matrix */
+    enum { MOST = 16 }; /* most classes whose matrix is printed */
     char number[16];
     int columns = 9;
     for (uint32_t i = 0; i < n_rows(c); i++) {

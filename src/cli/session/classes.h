@@ -7,8 +7,8 @@
 /* A confusion matrix: rows are gold classes, columns predicted ones. Row n counts gold labels unknown to training. */
 typedef struct class_counts {
     uint32_t n;
-    uint64_t *counts; /* (n + 1) x n, row-major */
-    vpps_f1 *chunks;  /* counts for entities' F1, if tags are tags of chunks; else NULL */
+    uint64_t *counts; /* the matrix: (n + 1) x n counts, row-major */
+    vpps_f1 *chunks;  /* counts for the F1 of entities, if tags mark chunks (B-PER); else NULL */
     vpps_vocab *tags; /* names of the tags in `chunks` */
 } class_counts;
 
@@ -16,7 +16,8 @@ typedef struct class_counts {
 vpps_status classes_open(class_counts *c, uint32_t n);
 void classes_close(class_counts *c);
 
-/* Counts a prediction `said` unless c is NULL. `right` >= n stands for a label unknown to training. */
+/* Counts one position of gold class `right` that was predicted as class `said`; does nothing if c is NULL. `right` >= n
+ * stands for a label unknown to training. */
 static inline void classes_count(class_counts *c, uint32_t right, uint32_t said) {
     if (!c || said >= c->n) return;
     c->counts[(size_t)(right < c->n ? right : c->n) * c->n + said]++;
@@ -25,11 +26,11 @@ static inline void classes_count(class_counts *c, uint32_t right, uint32_t said)
 /* Returns a class's name, or its number, written to `number`, when `names` is NULL. */
 const char *classes_name(const vpps_vocab *names, uint32_t i, char number[16]);
 
-/* Prints tables for people, without the matrix if there are many classes. */
+/* Prints precision, recall and F1 of each class for people, and the matrix unless there are many classes. */
 void classes_print(const class_counts *c, const vpps_vocab *names, FILE *f);
 
-/* Returns an object with "classes", "entities" (null if there are none) and "confusion". */
+/* Returns the counts as JSON, an object with "classes", "entities" (null if there are none) and "confusion". */
 json_t *classes_json(const class_counts *c, const vpps_vocab *names);
 
-/* Writes CSV (RFC 4180), a line per class with its row of the matrix. */
+/* Writes the counts as CSV (RFC 4180): a line per class with precision, recall, F1 and its row of the matrix. */
 void classes_csv(const class_counts *c, const vpps_vocab *names, FILE *f);

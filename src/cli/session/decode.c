@@ -10,12 +10,12 @@
 typedef struct value {
     vpps_value kept; /* VPPS_NO_VALUE: the value is on the host */
     uint32_t rows, cols;
-    size_t at; /* host: index in `values` */
+    size_t at; /* if on the host: index of the first element in fetched.values */
 } value;
 
 typedef struct fetched {
     value *list;
-    vpps_node *nodes; /* the nodes to fetch, and where to */
+    vpps_node *nodes; /* nodes whose values go to outs[] in the next forward pass */
     float **outs;
     float *values;
     size_t n, n_nodes, n_values;
@@ -23,34 +23,34 @@ typedef struct fetched {
 
 /* A word of a hypothesis. Hypotheses share their beginnings: each word refers to the preceding one. */
 typedef struct link {
-    size_t before; /* index of the link of the preceding word; NO_LINK for the first word */
+    size_t before; /* index of the preceding word's link; NO_LINK for the first word */
     uint32_t word;
 } link;
 
 #define NO_LINK SIZE_MAX
 
 typedef struct hypothesis {
-    double sum;    /* log-probability of its words */
-    size_t states; /* index of its first state in the fetched values */
-    size_t last;   /* index of the link of its last word */
+    double sum;    /* log-probability of the hypothesis's words */
+    size_t states; /* index of the hypothesis's first state in the fetched values */
+    size_t last;   /* index of the last word's link in batch.links */
 } hypothesis;
 
 /* A hypothesis extended by one word. */
 typedef struct candidate {
-    hypothesis from; /* `sum` includes the word */
+    hypothesis from; /* the hypothesis that is extended; its `sum` includes the word */
     uint32_t word;
 } candidate;
 
 /* A finished hypothesis. */
 typedef struct ending {
     double score;
-    size_t last; /* index of the link of its last word */
+    size_t last; /* index of the last word's link in batch.links */
 } ending;
 
 typedef struct source {
     uint64_t max_words;
     uint32_t n_states, n_memory;
-    size_t memory;    /* index of the first memory vector in the encoders' values */
+    size_t memory;    /* index of the source's first vector for attention in the encoders' values */
     hypothesis *live; /* unfinished hypotheses, best first */
     uint32_t n_live;
     ending *ended; /* best finished hypotheses, best first */
@@ -64,16 +64,15 @@ typedef struct batch {
     uint32_t n_best;
     hypothesis *live; /* storage for the unfinished hypotheses of all sources */
     ending *ended;    /* storage for the finished hypotheses of all sources */
-    fetched
-        encoded; /* per source sentence: the states that decoding begins with, then the vectors that attention reads */
-    fetched made[2];    /* per hypothesis: its states, then its logits; of this step and the preceding one */
-    vpps_node *memory;  /* nodes of one source's memory, which attention reads */
+    fetched encoded;  /* for each source: the states that decoding begins with, then the vectors that attention reads */
+    fetched made[2];  /* results of this step and the preceding one; per hypothesis: its states, then its logits */
+    vpps_node *memory;  /* nodes of one source's vectors, which attention reads */
     candidate *choices; /* storage for one source's candidates, best first */
     link *links;
     size_t n_links;
 } batch;
 
-/* Drops the values of an earlier pass. */
+/* Releases the values that an earlier forward pass left. */
 static void clear_fetched(fetched *f, const decoder *d) {
     for (size_t i = 0; i < f->n; i++) (void)vpps_release(d->handle, f->list[i].kept);
     f->n = f->n_nodes = f->n_values = 0;
@@ -139,7 +138,7 @@ static vpps_status stay(fetched *f, const decoder *d, vpps_node x) {
 }
 
 static vpps_status fetch(fetched *f, const decoder *d) {
-    if (!f->n) return VPPS_OK; /* there were no sources */
+    if (!f->n) return VPPS_OK; /* no sources, so nothing to fetch */
     if (!VPPS_RESERVE(f->values, f->n_values + 1) || !VPPS_RESERVE(f->outs, f->n_nodes + 1)) {
         return vpps_fail(VPPS_MEMORY, "no memory for %zu numbers of a decoder", f->n_values);
     }
@@ -216,7 +215,7 @@ static double score(const decoder *d, double sum, uint64_t length) {
     return sum / pow((5 + (double)length) / 6, alpha);
 }
 
-/* Inserts c among the `most` best candidates. Among equals, the earlier one stays in front. */
+/* Inserts candidate c among the `most` best. Among equals, the earlier one stays in front. */
 static void choose(candidate *best, size_t *n, size_t most, candidate c) {
     if (*n == most && c.from.sum <= best[most - 1].from.sum) return;
     size_t i = *n < most ? (*n)++ : most - 1;
@@ -250,7 +249,7 @@ static vpps_status continue_all(batch *b, const source *s, const fetched *made, 
     return VPPS_OK;
 }
 
-/* Adds a finished hypothesis. Among equals, the earlier one stays in front. */
+/* Adds a finished hypothesis to the source's best ones. Among equals, the earlier one stays in front. */
 static void end(const batch *b, source *s, const hypothesis *h, uint64_t length) {
     const double points = score(b->d, h->sum, length);
     if (s->n_ended == b->n_best && points <= s->ended[s->n_ended - 1].score) return;
@@ -269,12 +268,12 @@ static vpps_status keep(batch *b, source *s, const candidate *c) {
     return VPPS_OK;
 }
 
-/* Returns whether a hypothesis has lost: its best possible score (certain words, as many as allowed) is too low. */
+/* Returns whether a hypothesis has lost: even with words of probability 1, as many as allowed, its score is too low. */
 static bool has_lost(const batch *b, const source *s, const hypothesis *h) {
     return s->n_ended == b->n_best && s->ended[s->n_ended - 1].score >= score(b->d, h->sum, s->max_words);
 }
 
-/* Makes the next hypotheses of a source, of `length` words each. */
+/* Replaces a source's unfinished hypotheses by their best continuations, of `length` words each. */
 static vpps_status advance(batch *b, source *s, const fetched *made, size_t at, uint64_t length) {
     const decoder *d = b->d;
     size_t n;

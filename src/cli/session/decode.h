@@ -7,18 +7,19 @@ typedef struct decoder_options {
     uint32_t beam; /* hypotheses kept per source sentence; 1: greedy search */
     /* Most words of a translation, end word included; 0: 10 plus twice the source's words (characters). */
     uint32_t max_words;
-    float length_penalty; /* alpha in decode_batch's score; 0: no penalty. Beam search only */
-    uint32_t n_best;      /* translations returned per source, at most `beam`; 0: 1 */
+    float length_penalty; /* exponent alpha of beam search's length penalty (decode_batch); 0: no penalty */
+    uint32_t n_best;      /* number of translations returned per source, at most `beam`; 0: 1 */
 } decoder_options;
 
-/* A network, recorded on a graph, and the handle of its model. */
+/* The network that translates, the graph that it is recorded on, and the handle of its model. */
 typedef struct decoder {
     vpps_handle *handle;
     vpps_graph *graph; /* cleared by decoding */
     const network *net;
     void *instance;
     uint32_t classes, end_word;
-    /* Copy decoder states and memory to the host between words; else they stay on the device as long as they fit. */
+    /* Decoder states and attention's memory go to the host between words; else they stay on the device while they
+     * fit. */
     bool by_host;
     decoder_options options;
 } decoder;
@@ -29,7 +30,7 @@ typedef struct decoded {
     size_t *of;
     size_t *first;   /* translation k is words[first[k] .. first[k + 1]), without the end word */
     uint32_t *words; /* class ids */
-    double *scores;  /* each translation's score, which ranks them */
+    double *scores;  /* score of each translation, by which translations are ranked */
 } decoded;
 
 /* Allocates room for `total` translations of n sources. Returns false when out of memory. */
@@ -57,6 +58,7 @@ void decoded_destroy(decoded *out);
 /* Returns the most words that a translation of source x may have, end word included. */
 uint64_t decode_most_words(const decoder *d, const net_example *x);
 
-/* decode_by_device returns whether decode_greedy applies, which translates n sources greedily in one forward pass. */
+/* decode_by_device returns whether the device can choose words itself. Then decode_greedy translates n sources greedily
+ * in one forward pass. */
 bool decode_by_device(const decoder *d);
 vpps_status decode_greedy(const decoder *d, uint32_t n, decode_example *example, void *context, decoded *out);

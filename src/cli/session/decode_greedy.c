@@ -1,24 +1,24 @@
 /* decode_greedy.c - greedy search as one forward pass: the device chooses each next word, and decides when a
- * translation ends. See decode.h. */
+ * translation ends. */
 #include "base/base.h"
 #include "cli/session/decode.h"
 
 #include <math.h>
 
 bool decode_by_device(const decoder *d) {
-    enum { MOST_WORDS = 1000 }; /* the pool holds all steps */
+    enum { MOST_WORDS = 1000 }; /* the device's memory pool holds all steps */
     vpps_stats stats = {.size = sizeof stats};
     return d->options.beam == 1 && d->options.max_words <= MOST_WORDS && d->net->greedy &&
            vpps_handle_stats(d->handle, &stats) == VPPS_OK && stats.decides;
 }
 
-/* The words of all sources, source after source, followed by each source's log-probability. */
+/* The nodes of the words of all translations, source after source, and of each translation's log-probability. */
 typedef struct spoken {
     const decoder *d;
     vpps_node *nodes, *log_p;
     float *values, **outs;
     size_t n;      /* number of words */
-    size_t *first; /* per source, its first word; one more entry for the end */
+    size_t *first; /* index of each source's first word; one more entry for the end */
 } spoken;
 
 static void close_spoken(spoken *s) {

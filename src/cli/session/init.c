@@ -10,8 +10,8 @@ typedef struct source {
     const session *x;
     const corpus *c;
     const vpps_safetensors *file;
-    vpps_vocab *vocab[N_VOCABS]; /* the file's vocabularies; NULL: it has none */
-    uint32_t *ids[N_VOCABS];     /* id in this network -> id in the file */
+    vpps_vocab *vocab[N_VOCABS]; /* vocabularies of the file; NULL: it has none */
+    uint32_t *ids[N_VOCABS];     /* translates an id of this network to the file's id */
     init_rows *rows;             /* per parameter */
     FILE *missing;               /* text about the parameters that were not taken */
     uint32_t n_missing, n_matrices;
@@ -34,13 +34,13 @@ static void close_source(source *s) {
     }
 }
 
-/* Copies row `there` of the tensor to row i of the parameter, if this process has it. Rows are contiguous. */
+/* Copies row `there` of the file's tensor to row i of the parameter `to`, if this process holds row i. */
 static void take_row(const vpps_param_info *p, char *to, uint64_t i, const vpps_safetensors_info *t, uint64_t there,
                      size_t bytes) {
     if (i % p->step == p->first) memcpy(to + i / p->step * bytes, t->bytes + there * bytes, bytes);
 }
 
-/* Copies the rows of those n words that the file has. Returns how many. */
+/* Copies the rows of those of n words that the file has, too. Returns how many. */
 static uint32_t take_rows(const source *s, int vocab, const vpps_safetensors_info *t, const vpps_param_info *p,
                           char *to, uint64_t n, size_t bytes) {
     uint32_t taken = 0;
@@ -53,12 +53,12 @@ static uint32_t take_rows(const source *s, int vocab, const vpps_safetensors_inf
     return taken;
 }
 
-/* A parameter of this network: its rows, and the elements of a row. */
+/* Numbers of rows, and of elements in a row, of a parameter of this network. */
 typedef struct shape {
     uint64_t rows, row_elems;
 } shape;
 
-/* Returns whether a tensor's rows have the same size. Table entries with several columns are [count, cols, rows]
+/* Returns whether rows of the file's tensor have the parameter's size. Tables of matrices are [count, cols, rows]
  * there. */
 static bool has_such_rows(const vpps_safetensors_info *t, const vpps_param_info *p, const shape *here) {
     const uint32_t n_dims = p->kind == VPPS_VECTOR ? 1 : p->kind == VPPS_LOOKUP && p->cols > 1 ? 3 : 2;
@@ -76,7 +76,7 @@ static bool same_words(const source *s, int vocab) {
     return same;
 }
 
-/* Copies the rows of a tensor that fit. Returns how many. */
+/* Copies the rows of the file's tensor that fit the parameter. Returns how many. */
 static uint64_t take_fitting(const source *s, const vpps_safetensors_info *t, const vpps_param_info *p, init_rows rows,
                              const shape *here, char *to) {
     const size_t bytes = here->row_elems * sizeof(float);
@@ -163,7 +163,7 @@ static void print_sizes(const settings *s, const vpps_safetensors *file, FILE *f
     }
 }
 
-/* Fails if only embeddings were taken. */
+/* Fails if no matrix was taken from the file, only embeddings and vectors. */
 static vpps_status check_taken(const source *s, const char *path) {
     char *sizes = NULL;
     size_t n;

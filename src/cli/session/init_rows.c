@@ -24,14 +24,14 @@ static bool same_shape(const vpps_param_info *a, const vpps_param_info *b) {
     return a->count == b->count && a->rows == b->rows && a->cols == b->cols;
 }
 
-/* Returns whether b is a with one more entry, row or element and is otherwise equal. */
+/* Returns whether parameter b has one more entry, row or element than a, and is otherwise equal. */
 static bool has_row_more(const vpps_param_info *a, const vpps_param_info *b) {
     vpps_param_info larger = *a;
     ++*(a->kind == VPPS_LOOKUP ? &larger.count : &larger.rows);
     return same_shape(&larger, b);
 }
 
-/* Marks the parameters whose shape changes when a vocabulary has one more word. */
+/* Marks in `rows` the parameters whose shape changes when a vocabulary has one more word. */
 static vpps_status compare(vpps_model *model, vpps_model *larger, int vocab, init_rows *rows) {
     for (vpps_param p = 0; p < vpps_param_count(model); p++) {
         vpps_param there;

@@ -4,8 +4,9 @@
 #include "cli/session/session_state.h"
 
 typedef struct init_rows {
-    int vocab;   /* the vocabulary whose size shapes the parameter (VOCAB_WORDS, ...); N_VOCABS: none */
-    bool by_row; /* the parameter has one row per word, in order; else another dimension depends on the vocabulary */
+    int vocab; /* the vocabulary whose size shapes the parameter (VOCAB_WORDS, ...); N_VOCABS: none */
+    /* true: the parameter has one row per word, in order; false: another of its dimensions grows with the vocabulary */
+    bool by_row;
 } init_rows;
 
 /* Fills one entry for each parameter of x's network, in the model's order; the caller frees *out also after a failure.

@@ -5,7 +5,7 @@
 
 #include <math.h>
 
-/* Measures this process's examples of the part; the measures themselves add up the counts of all processes. */
+/* Measures this process's examples of a part. The task's measure function adds up the counts of all processes. */
 static vpps_status measure_own(session *x, corpus *c, corpus_split *split, const volatile int *stop, measures *m) {
     const task *kind = task_for(x->settings);
     if (!x->team) return kind->measure(x, c, split, stop, m);

@@ -5,18 +5,19 @@
 #include "cli/session/classes.h"
 #include "cli/session/session.h"
 
-/* Measures a part. Each of several processes takes some examples; all get the same values. A score that is not finite,
- * in any process, gives no class for its position: then m->nonfinite is set and every measured value is NaN. Ends early
- * once *stop is not 0 (stop may be NULL), with m->known false. Fails with MEMORY, and as the engine does. */
+/* Measures loss and scores of the network on a part of the data. Each of several processes takes some examples; all get
+ * the same values. If a score is not finite in any process, m->nonfinite is set and every value is NaN. Ends early once
+ * *stop is not 0 (stop may be NULL), with m->known false. Fails with MEMORY, and as the engine does. */
 vpps_status measure_part(session *x, corpus *c, corpus_split *split, const volatile int *stop, measures *m);
 
-/* How many positions have a label, and how many of these are classified right. */
+/* n: number of positions with a label; right: number of those classified right. */
 typedef struct accuracy {
     uint64_t n, right;
-    class_counts *classes; /* the confusion matrix that counts each position, too; NULL: none */
+    class_counts *classes; /* a confusion matrix that counts each position, too; NULL: none */
 } accuracy;
 
 void accuracy_count(accuracy *a, uint32_t label, uint32_t predicted);
 
-/* Sets m->value[i] and m->counted[i] from the counts of all processes. Fails as session_add_up does. */
+/* Sets m->value[i] to the share of right positions in `own` of all processes, m->counted[i] to the number of positions.
+ * Fails as session_add_up does. */
 vpps_status measure_accuracy(session *x, accuracy own, int i, measures *m);

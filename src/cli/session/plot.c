@@ -24,7 +24,7 @@ static const char loss_colour[] = "#009e73";
 
 static vpps_status add_point(plot_curve *curve, double x, double y) {
     const plot_point point = {(float)x, (float)y};
-    if (!isfinite(point.y)) return VPPS_OK; /* also infinite when a float cannot hold it */
+    if (!isfinite(point.y)) return VPPS_OK; /* skips values that are not finite, or too large for a float */
     if (!VPPS_RESERVE(curve->points, curve->n + 1)) {
         return vpps_fail(VPPS_MEMORY, "no memory for %zu points of a curve", curve->n + 1);
     }
@@ -224,7 +224,7 @@ static void draw_loss(FILE *f, const panel *a, const plot_curve *loss) {
     plot_point raw[MAX_COLUMNS], smooth[MAX_COLUMNS];
     const size_t n = thin_out(loss, MAX_COLUMNS, raw), reach = n / 60;
     for (size_t i = 0; i < n; i++) {
-        /* symmetric, so the mean is not shifted */
+        /* equally many points on both sides, so that the mean is not shifted */
         const size_t r = i < reach ? i : n - 1 - i < reach ? n - 1 - i : reach;
         double sum = 0;
         for (size_t k = i - r; k <= i + r; k++) sum += (double)raw[k].y;
@@ -280,7 +280,7 @@ static void draw(FILE *f, const plot *p) {
     double low = INFINITY, high = 0, y_low = INFINITY, y_high = -INFINITY, least = INFINITY, most = -INFINITY;
     for (int i = 0; i < PLOT_CURVES; i++) widen(&p->measures[i], &low, &high, &least, &most);
     widen(&p->loss, &low, &high, &y_low, &y_high);
-    low = isfinite(low) ? floor(low) : 0; /* starts at the beginning of an epoch */
+    low = isfinite(low) ? floor(low) : 0; /* the x axis starts at the beginning of an epoch */
     if (high <= low) high = low + 1;
     top.x_low = below.x_low = low;
     top.x_high = below.x_high = high;

@@ -4,7 +4,7 @@
 #include "cli/input/task.h"
 
 typedef struct plot_point {
-    float x, y; /* x in epochs; exact when written with nine digits */
+    float x, y; /* x in epochs; x and y are exact when written with nine digits */
 } plot_point;
 
 typedef struct plot_curve {
@@ -22,17 +22,18 @@ typedef struct plot {
     /* A point of the loss is the mean of `per` batches, a power of two that grows with the run, so that a long run
      * takes no more memory than a short one; `pending` batches of the next point have been added. */
     uint32_t per, pending;
-    double pending_x, pending_y; /* sums over the pending batches */
+    double pending_x, pending_y; /* sums of x and y over the pending batches */
 } plot;
 
 void plot_open(plot *p, const char *name, const char *data, const task *t);
 
-/* Add points to the curves of the loss and of the metrics; skip values that are not finite. Fail with MEMORY. */
+/* Each adds points to curves: plot_loss to the loss, plot_measures to the metrics of dev or test. Both skip values that
+ * are not finite, and fail with MEMORY. */
 vpps_status plot_loss(plot *p, double epoch, double loss);
 vpps_status plot_measures(plot *p, int split, double epoch, const measures *m);
 
-/* Write the curves as text for a checkpoint, which the caller frees, and read them back exactly into a plot without
- * points. They fail with MEMORY, FORMAT (`name` stands for the checkpoint). */
+/* plot_to_text writes the curves as text for a checkpoint, which the caller frees; plot_from_text reads them into a
+ * plot without points. They fail with MEMORY, FORMAT (`name` stands for the checkpoint). */
 vpps_status plot_to_text(const plot *p, char **text);
 vpps_status plot_from_text(plot *p, const char *name, const char *text);
 

@@ -1,4 +1,4 @@
-/* session.c - makes a specialised engine from settings, and a batch's graph from examples. */
+/* session.c - makes a network with its engine from settings, and a batch's graph from examples. */
 #include "cli/session/session.h"
 #include "base/base.h"
 #include "cli/input/corpus_read.h"
@@ -24,7 +24,7 @@ static void tell(const session *x, const settings *s, const char *line) {
     if (x->log) {
         x->log(x->log_context, line);
     } else {
-        tell_stderr((void *)(uintptr_t)s, line); /* tell_stderr only reads s */
+        tell_stderr((void *)(uintptr_t)s, line); /* casts const away; tell_stderr only reads s */
     }
 }
 
@@ -39,7 +39,7 @@ vpps_options session_options(const settings *s) {
     o.optimizer.momentum = s->momentum;
     o.optimizer.weight_decay = s->weight_decay;
     o.optimizer.clip = s->clip;
-    o.gradients = (vpps_gradients)s->gradients; /* the option's words are in the order of the enum */
+    o.gradients = (vpps_gradients)s->gradients; /* casts the option's number: its words are in the order of the enum */
     o.nonfinite = (vpps_nonfinite)s->nonfinite;
     o.caller = (vpps_caller)s->caller;
     o.groups = s->groups;
@@ -95,7 +95,8 @@ vpps_status session_open(session *x, const settings *s, const corpus *c) {
         options.vps = team_vps(x->team, s);
     }
     options.log = x->log ? x->log : tell_stderr;
-    options.log_context = x->log ? x->log_context : (void *)(uintptr_t)s; /* tell_stderr only reads s */
+    /* casts const away; tell_stderr only reads s */
+    options.log_context = x->log ? x->log_context : (void *)(uintptr_t)s;
     VPPS_TRY(vpps_handle_create(&x->handle, x->model, &options));
     return vpps_graph_create(&x->graph, x->model);
 }
@@ -153,7 +154,7 @@ void session_close(session *x) {
     memset(x, 0, sizeof *x);
 }
 
-/* Clears the graph and adds n examples of a split; x->scores then holds *n_positions entries. */
+/* Clears the graph and adds n examples of a split; x->scores then holds the scores of *n_positions positions. */
 static vpps_status add_examples(session *x, corpus *c, const corpus_split *split, const uint32_t *examples, uint32_t n,
                                 net_heads heads, bool training, uint32_t *n_positions) {
     const network *net = x->settings->network;
@@ -181,7 +182,7 @@ static vpps_status add_examples(session *x, corpus *c, const corpus_split *split
                                    .carry = x->carry ? &states : NULL,
                                    .training = training};
         if (x->carry) carry_take(x->carry, x->handle, x->graph, i, &states);
-        memset(scores.labels, 0xff, positions * sizeof *scores.labels); /* VPPS_NO_WORD in every entry */
+        memset(scores.labels, 0xff, positions * sizeof *scores.labels); /* sets every label to VPPS_NO_WORD */
         VPPS_TRY(net->add(x->net, x->graph, &example, heads, &scores));
         if (x->carry) VPPS_TRY(carry_keep(x->carry, x->handle, x->graph, i, &states));
         x->n_costs += *cost != VPPS_NO_NODE;
@@ -200,7 +201,7 @@ vpps_status session_write_trace(session *x) {
     return x->settings->trace ? vpps_output_print(x->settings->trace, print_trace, x) : VPPS_OK;
 }
 
-/* Moves the nodes other than VPPS_NO_NODE to the front. Returns how many they are. */
+/* Moves the nodes that are not VPPS_NO_NODE to the front of the array. Returns their number. */
 static uint32_t close_up(vpps_node *nodes, uint32_t n) {
     uint32_t there = 0;
     for (uint32_t k = 0; k < n; k++) {
@@ -209,10 +210,10 @@ static uint32_t close_up(vpps_node *nodes, uint32_t n) {
     return there;
 }
 
-/* Returns the sum of the losses on the graph and the examples' other costs; VPPS_NO_NODE: there are no losses. */
+/* Returns the sum of the losses of positions and of whole examples on the graph; VPPS_NO_NODE: there are none. */
 static vpps_node sum_losses(session *x, uint32_t n_positions, uint32_t *counted) {
     *counted = close_up(x->scores.nll, n_positions);
-    const uint32_t n = x->n_costs; /* add_examples reserved room for them */
+    const uint32_t n = x->n_costs; /* add_examples reserved room for these costs after the losses */
     if (n) memcpy(x->scores.nll + *counted, x->costs, n * sizeof *x->costs);
     return *counted ? vpps_sum(x->graph, *counted + n, x->scores.nll) : VPPS_NO_NODE;
 }
@@ -288,7 +289,7 @@ vpps_status session_add_up(session *x, uint32_t n, uint64_t *counts) {
     double sums[VPPS_COMM_SUMS];
     if (!x->team) return VPPS_OK;
     VPPS_TRY(vpps_forward_end(x->handle));
-    for (uint32_t i = 0; i < n; i++) sums[i] = (double)counts[i]; /* exact: less than 2^53 */
+    for (uint32_t i = 0; i < n; i++) sums[i] = (double)counts[i]; /* exact, since counts are less than 2^53 */
     VPPS_TRY(team_sum(x->team, n, sums));
     for (uint32_t i = 0; i < n; i++) counts[i] = (uint64_t)sums[i];
     return VPPS_OK;

@@ -6,8 +6,8 @@
 /* Returns the engine's options for the command line's settings. */
 vpps_options session_options(const settings *s);
 
-/* Makes the network of s, whose net's sizes must be set, with the vocabularies of c; then a handle and a graph. s must
- * outlive the session. Call session_close also after a failure. */
+/* Makes the network that s names, with the sizes in s->net and the vocabularies of c; then its handle and a graph. s
+ * must outlive the session. Call session_close also after a failure. */
 vpps_status session_open(session *x, const settings *s, const corpus *c);
 
 /* Opens the data that s asks for, then the session for them. Free both also after a failure. */
@@ -22,14 +22,14 @@ vpps_status session_load(session *x, const char *path);
  * by --scheme. Uses the session's graph. Call chain_close also after a failure. */
 vpps_status session_open_chain(session *x, const corpus *c, struct tag_chain *chain);
 
-/* Checks that all scores since x->nonfinite was last false were finite. Fails with NONFINITE. */
+/* Fails with NONFINITE if some score was not finite since x->nonfinite was last set to false. */
 vpps_status session_check_scores(const session *x);
 
 /* With --trace: writes the recorded trace atomically. Fails with IO. */
 vpps_status session_write_trace(session *x);
 
-/* Clears the graph and adds n examples of a split for training. *loss is the sum over all positions with a loss,
- * divided by in_batch, the number of examples in the batch of all processes. */
+/* Clears the graph and adds n examples of a split for training. *loss is the sum of all positions' losses divided by
+ * in_batch, the number of examples in the batch of all processes. */
 vpps_status session_add_batch(session *x, corpus *c, const corpus_split *split, const uint32_t *examples, uint32_t n,
                               uint32_t in_batch, vpps_node *loss);
 
@@ -41,34 +41,34 @@ vpps_status session_backward(session *x, vpps_node loss, double counts[2]);
 /* Adds to counts[class] the number of a split's positions that have the class as label and a training loss. */
 vpps_status session_count_labels(session *x, corpus *c, const corpus_split *split, uint64_t *counts);
 
-/* Adds n examples to a cleared graph and runs it. *nll: sum of the losses; *counted: number of positions with a
- * loss. */
+/* Computes the losses of n examples by a forward pass. *nll: their sum; *counted: number of positions with a loss. */
 vpps_status session_nll(session *x, corpus *c, const corpus_split *split, const uint32_t *examples, uint32_t n,
                         double *nll, uint64_t *counted);
 
-/* The logits of each position of some examples. */
+/* The logits (scores of all classes) of each position in some examples. */
 typedef struct position_logits {
-    uint32_t n;       /* number of positions, example after example */
+    uint32_t n;       /* number of positions in all these examples */
     const float **of; /* per position a vector of all classes' logits; NULL: not requested */
     float *values;
 } position_logits;
 
-/* Runs n examples and fills in the logits of positions that `heads` selects. Call position_logits_free in any case. */
+/* Computes, for n examples, the logits of positions that `heads` selects. Call position_logits_free in any case. */
 vpps_status session_logits(session *x, corpus *c, const corpus_split *split, const uint32_t *examples, uint32_t n,
                            net_heads heads, position_logits *out);
 void position_logits_free(position_logits *p);
 
-/* Runs n examples and sets means[i] to the mean loss of example i's positions, NaN where it has none. */
+/* Runs n examples forward, and sets means[i] to the mean loss of example i's positions, NaN where it has none. */
 vpps_status session_mean_nll(session *x, corpus *c, const corpus_split *split, const uint32_t *examples, uint32_t n,
                              float *means);
 
-/* Runs n examples and sets (*predicted)[] to the class of each position, example after example, -1 where `heads` does
- * not select the position. The array is reallocated as needed; the caller frees it. With x->chain, which needs
- * NET_HEADS_ALL, the classes are the likeliest sequence of each example. */
+/* Runs n examples forward, and sets (*predicted)[] to the class of each position, example after example, -1 where
+ * `heads` does not select the position. The array is reallocated as needed; the caller frees it. With x->chain, which
+ * needs NET_HEADS_ALL, the classes are the likeliest sequence of each example. */
 vpps_status session_predict(session *x, corpus *c, const corpus_split *split, const uint32_t *examples, uint32_t n,
                             net_heads heads, int32_t **predicted);
 
-/* A callback for example i of a split and the predicted classes of its positions; sets *positions to their number. */
+/* A callback of session_predict_all: gets example i of a split and the predicted classes of its positions; sets
+ * *positions to their number. */
 typedef vpps_status session_see(void *context, const corpus_split *split, uint32_t i, const int32_t *predicted,
                                 uint32_t *positions);
 
@@ -76,8 +76,8 @@ typedef vpps_status session_see(void *context, const corpus_split *split, uint32
 vpps_status session_predict_all(session *x, corpus *c, const corpus_split *split, const volatile int *stop,
                                 session_see *see, void *context);
 
-/* Replaces this process's counts for a split by the sums over all processes. Every measure calls it, in the same order
- * in all processes, after its last use of the engine. */
+/* Replaces this process's counts for a split by the sums over all processes. All processes call it for the same
+ * measurements in the same order, after their last use of the engine. */
 vpps_status session_add_up(session *x, uint32_t n, uint64_t *counts);
 
 /* Returns the class with the largest logit, the first of equal ones. */

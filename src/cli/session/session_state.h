@@ -7,15 +7,15 @@
 
 /* What --init took from its checkpoint; all zero without --init. */
 typedef struct init_found {
-    uint32_t parameters; /* all parameters of the network */
-    uint32_t whole;      /* parameters taken as a whole */
-    uint32_t partly;     /* parameters of which the checkpoint has the rows of some words, characters or classes */
+    uint32_t parameters; /* number of the network's parameters */
+    uint32_t whole;      /* number of parameters taken as a whole */
+    uint32_t partly;     /* number of parameters of which only rows of some words, characters or classes were taken */
 } init_found;
 
 /* A parameter with its own learning rate (--lr-of). */
 typedef struct parameter_rate {
     vpps_param param;
-    float lr; /* initial rate, as --lr */
+    float lr; /* initial learning rate of this parameter, in place of --lr */
 } parameter_rate;
 
 typedef struct session {
@@ -27,19 +27,19 @@ typedef struct session {
     void (*log)(void *context, const char *line);
     void *log_context;
     void *net;
-    net_scores scores; /* scores of the batch on the graph, by example and position */
-    vpps_node *costs;  /* losses of the batch's examples that have one (net_scores) */
+    net_scores scores; /* graph nodes of the batch's scores, by example and position */
+    vpps_node *costs;  /* losses of whole examples, in networks that have them (net_scores) */
     uint32_t n_costs;
     uint32_t n_positions;          /* number of scores */
-    vpps_param class_weights;      /* --class-weights: a frozen vector */
-    carry *carry;                  /* states that examples begin and end with (--carry); NULL: none */
+    vpps_param class_weights;      /* --class-weights: the parameter, one weight per class */
+    carry *carry;                  /* recurrent states that examples begin and end with (--carry); NULL: none */
     struct team *team;             /* the processes that train together; NULL: only this one */
-    const struct tag_chain *chain; /* dependencies between a sentence's tags; NULL: none */
-    struct class_counts *classes;  /* confusion matrix that measures fill; NULL: none */
-    vpps_vectors_found vectors;    /* words with pretrained embeddings; all zero without --vectors */
+    const struct tag_chain *chain; /* scores of successive tags in a sentence (--crf, --scheme); NULL: none */
+    struct class_counts *classes;  /* confusion matrix that measuring fills; NULL: none */
+    vpps_vectors_found vectors;    /* words whose embeddings --vectors initialised; all zero without --vectors */
     init_found init;
-    parameter_rate *rates; /* the n_rates rates of --lr-of */
+    parameter_rate *rates; /* the n_rates parameters with an own learning rate (--lr-of) */
     uint32_t n_rates;
-    bool nonfinite;                            /* some score was not finite since this was last set to false */
-    uint64_t trained_losses, trained_examples; /* totals over all session_add_batch calls */
+    bool nonfinite;                            /* set to true when a score is not finite; the caller resets it */
+    uint64_t trained_losses, trained_examples; /* numbers of losses and examples in all session_add_batch calls */
 } session;

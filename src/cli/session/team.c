@@ -1,4 +1,4 @@
-/* team.c - the processes of a run. */
+/* team.c - joins, compares and ends the processes of a run. */
 #include "cli/session/team.h"
 #include "base/base.h"
 #include "base/hash.h"
@@ -21,8 +21,8 @@ static long number_in(const char *variable) {
     return text ? strtol(text, NULL, 10) : 0;
 }
 
-/* Returns how many processes were started together. Open MPI and MPICH's hydra say so; srun's tasks may be unrelated
- * programs unless they have a process manager. */
+/* Returns how many processes were started together. Open MPI and MPICH's hydra tell it in the environment; srun's tasks
+ * may be unrelated programs unless they have a process manager. */
 static long started_together(void) {
     static const char *const launchers[] = {"OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "MV2_COMM_WORLD_SIZE"};
     for (size_t i = 0; i < VPPS_COUNT(launchers); i++)
@@ -46,13 +46,13 @@ static bool runs_on_cores(const settings *s) {
     return vpps_device_meant(s->device, &device) == VPPS_OK && device->host_vps;
 }
 
-/* The cores that a process may run on, and how many of them it may use at once. */
+/* The cores that a process may run on, and how many it may use at once. */
 typedef struct own_cores {
     cpu_set_t set;
     uint32_t n;
 } own_cores;
 
-/* Sets the cores per process, equal for all processes: as many as the process with the fewest has. A GPU needs none. */
+/* Sets the cores per process, in all processes to the number that the process with the fewest has. A GPU needs none. */
 static vpps_status share_cores(team *t) {
     own_cores own, *all = malloc(t->size * sizeof *all);
     if (!all) return vpps_fail(VPPS_MEMORY, "no memory for %u processes", t->size);
@@ -79,7 +79,7 @@ static vpps_status join(team *t, const settings *s) {
     VPPS_TRY(vpps_communicator_open(&t->c, "mpi", NULL, s->watchdog_ms));
     t->rank = t->c->rank;
     t->size = t->c->size;
-    /* a library that does not know the launcher finds one process, and each would train alone */
+    /* a library that does not know the launcher finds one process: each process would train alone */
     if (t->size == 1 && started_together() > 1) {
         return vpps_fail(VPPS_DEVICE,
                          "%ld processes were started together, but the library of MPI finds one: it is not the "
@@ -143,7 +143,7 @@ char *team_options(const settings *s) {
     fprintf(f, "version %s\nnetwork %s\n", vpps_version(), s->network->name);
     for (size_t i = 0; i < n; i++) {
         if (!rows[i].row.name || !options_apply(s, &rows[i])) continue;
-        /* paths may differ between processes */
+        /* skips paths, which may differ between processes */
         if (rows[i].flags & (OPTION_INPUT | OPTION_OUTPUT | OPTION_CONTENT)) continue;
         if (rows[i].row.kind == OPTION_TEXT) {
             const char *given = options_text(s, &rows[i]);
@@ -161,7 +161,7 @@ static uint64_t hash_of_parameters(vpps_model *model) {
     uint64_t hash = 0;
     for (vpps_param p = 0; p < vpps_param_count(model); p++) {
         vpps_param_info info = {.size = sizeof info};
-        /* each process has its own entries of a divided table */
+        /* of a divided table each process has entries of its own */
         if (vpps_param_describe(model, p, &info) != VPPS_OK || info.step > 1) continue;
         hash = vpps_hash_bytes(vpps_param_values(model, p), (size_t)info.count * info.rows * info.cols * sizeof(float),
                                hash + 1);
@@ -197,16 +197,16 @@ vpps_status team_compare(team *t, const char *options, const corpus *c, vpps_mod
 int team_fail(team *t, vpps_status status) {
     char message[VPPS_MESSAGE_BYTES];
     snprintf(message, sizeof message, "%s", vpps_error_message());
-    /* a gradient that is not finite, or different settings: all processes know */
+    /* all processes report a gradient that is not finite, or different settings */
     const bool agreed = t->agreed || status == VPPS_NONFINITE || status == VPPS_STATE;
     if (!t->c || (agreed && !t->rank)) report_failure(status);
     if (!t->c || agreed) return EXIT_RUNTIME;
-    /* Does not return in other processes than the first, if the first is alive; a stalled process has noticed the stall
-     * itself, or caused it. */
+    /* Other processes than the first do not return from `tell` while the first is alive. In a stall nobody is told:
+     * each process has noticed it itself, or caused it. */
     const bool lost = status == VPPS_STALL || status == VPPS_DEVICE;
     if (status != VPPS_STALL && !t->c->ended) t->c->table->tell(t->c, message);
     if (t->c->ended) {
-        /* nothing is left to report */
+        /* another process has reported the failure, and ends this one */
     } else if (lost && interrupted) {
         /* the message only says that the launcher ended another process, as it ends this one; the first process has reported
          * why */

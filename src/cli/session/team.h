@@ -23,10 +23,10 @@ void team_guard(const settings *s);
 vpps_status team_open(team *t, const settings *s);
 void team_close(team *t);
 
-/* Returns the VPs (virtual processors) of a process: --vps, else a CPU's cores; 0: as many as the device has. */
+/* Returns a process's number of VPs (virtual processors): --vps, else a CPU's cores; 0: as many as the device has. */
 uint32_t team_vps(const team *t, const settings *s);
 
-/* While busy, processes read, save or measure, and the watchdog lets the others wait for as long as that takes. */
+/* While a process is busy reading, saving or measuring, the watchdog lets the other processes wait for it. */
 void team_busy(const team *t, bool busy);
 
 /* Makes every process but the first write no files and print nothing. */
@@ -38,7 +38,7 @@ vpps_status team_alone(const team *t, const char *option);
 /* Waits until all processes call it; fails in all of them if one has a status other than OK. */
 vpps_status team_agree(team *t, vpps_status status);
 
-/* Waits until all processes call it. */
+/* Waits until all processes have called team_meet. */
 vpps_status team_meet(team *t);
 
 /* Checks that all processes have equal options, data and parameters before training. Fails with ARGUMENT in all. */

@@ -3,7 +3,7 @@
 
 #include "cli/session/session_state.h"
 
-/* Returns whether s uses the vectors of a file; never where parameters come from a checkpoint. */
+/* Returns whether s initialises embeddings from a file of vectors; false where parameters come from a checkpoint. */
 bool vectors_wanted(const settings *s);
 
 /* Sets the embeddings' size to the size of the file's vectors, unless an option gives it. Call it before the network is

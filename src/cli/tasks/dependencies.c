@@ -1,5 +1,5 @@
-/* dependencies.c - dependency trees of CoNLL-U: accuracy of words' relations to their heads, or of sentences'
- * labels.
+/* dependencies.c - the task of dependency trees of CoNLL-U, measured by the accuracy of words' relations to their
+ * heads, or of sentences' labels.
  *
  * Either every word has a label, its relation (DEPREL), or, with --sentence-label, the root of every sentence has
  * one. A network reads words and heads; its prediction for a word depends on the word and its descendants. */
@@ -42,7 +42,7 @@ static vpps_status generate(corpus *c, const settings *s, corpus_split *split, u
 
 /* ---------------------------------------------------------------- ids */
 
-/* Returns the number of the sentence's only root. */
+/* Returns the number of the sentence's root, of which there is one. */
 static uint32_t root_of(const vpps_sentence *x) {
     uint32_t k = 0;
     while (x->heads[k]) k++;
@@ -65,7 +65,7 @@ static vpps_status example(corpus *c, const corpus_split *split, uint32_t i, net
     x->sentence = (vpps_sentence){scratch->words, scratch->tags, sentence.n_words, sentence.heads};
     x->label = VPPS_NO_WORD;
     for (uint32_t k = 0; k < sentence.n_words; k++) {
-        if (label_of(split, i, k, &scratch->tags[k])) x->label = 0; /* 0: something is labelled */
+        if (label_of(split, i, k, &scratch->tags[k])) x->label = 0; /* only tells that a word has a label */
     }
     return VPPS_OK;
 }
@@ -95,11 +95,11 @@ static vpps_status measure(session *x, corpus *c, corpus_split *split, const vol
 
 /* ---------------------------------------------------------------- prediction */
 
-/* The network's predictions for a sentence: for each word, or (sentence labels) for the root. */
+/* The network's predictions for a sentence: one for each word or, with sentence labels, one for the root. */
 typedef struct said {
     const corpus *c;
     const float *const *logits;
-    const char *label; /* name of the comment that labels sentences; NULL: relations */
+    const char *label; /* name of the comment that labels sentences; NULL: the network predicts relations */
     uint32_t root;
 } said;
 
@@ -114,7 +114,7 @@ static bool is_word(const vpps_line *line) {
     return p > at && vpps_skip_blanks(p, line->end) > p;
 }
 
-/* Prints a word's line with another DEPREL. */
+/* Prints a word's line with `relation` in place of its DEPREL. */
 static void print_word(FILE *f, const vpps_line *line, const char *relation) {
     enum { DEPREL = 8 };
     const char *at = line->end;
@@ -130,7 +130,7 @@ static vpps_status answer_lines(answers *a, const corpus_split *split, const sai
     bool begun = false;
     uint32_t k = 0;
     for (vpps_line line = {0}; vpps_text_next_line(&t, &line);) {
-        if (!begun && *line.begin != '#') { /* comments come before the words */
+        if (!begun && *line.begin != '#') { /* comments come before the words; the label is the last of them */
             begun = true;
             if (y->label)
                 fprintf(a->file, "# %s = %s%.*s", y->label, class_of(y, y->root), (int)(line.next - line.end),

@@ -6,11 +6,11 @@
 #include "base/base.h"
 #include "cli/tasks/dependencies.h"
 
-enum { MOST_WORDS = 1024, MOST_DEPTH = 2 }; /* a sentence of that depth has fewer than half as many words */
+enum { MOST_WORDS = 1024, MOST_DEPTH = 2 }; /* sentences of depth 2 have fewer than half of MOST_WORDS words */
 
 typedef struct node {
     const char *word, *relation;
-    uint32_t head; /* number of the head, from 1; 0: root */
+    uint32_t head; /* number of the word's head, from 1; 0: the word is the root */
 } node;
 
 typedef struct sentence {

@@ -1,4 +1,4 @@
-/* edges.c - graphs whose edges have types: accuracy of nodes' labels, or of graphs'. */
+/* edges.c - the task of graphs whose edges have types, measured by the accuracy of nodes' labels or of graphs'. */
 #include "cli/tasks/edges.h"
 #include "base/base.h"
 #include "cli/input/corpus_notes.h"
@@ -47,7 +47,7 @@ static vpps_status learn(corpus *c, const settings *s) {
     return tags_learn_sentences(c, s);
 }
 
-/* Notes edges whose type is unknown to training. */
+/* Adds a note about edges whose type is unknown to training. */
 static void note_types(corpus *c, const corpus_split *split) {
     const vpps_edge_lists *e = split->edge_lists;
     size_t n = 0, first = 0;
@@ -102,7 +102,7 @@ static vpps_status example(corpus *c, const corpus_split *split, uint32_t i, net
     if (!nodes.tags) return VPPS_OK;
     VPPS_TRY(task_copy_ids(&scratch->tags, nodes.tags, nodes.n_words, NULL));
     for (uint32_t k = 0; k < nodes.n_words; k++) {
-        if (nodes.tags[k] != VPPS_NO_WORD) x->label = 0; /* 0: something is labelled */
+        if (nodes.tags[k] != VPPS_NO_WORD) x->label = 0; /* only tells that a node has a label */
         scratch->tags[k] = class_of_label(split, nodes.tags[k]);
     }
     x->sentence.tags = scratch->tags;
@@ -139,7 +139,7 @@ static vpps_status measure(session *x, corpus *c, corpus_split *split, const vol
 
 /* ---------------------------------------------------------------- prediction */
 
-/* Prints a line with the network's label in place of its own, which is label .. end. */
+/* Prints a node's or graph's line with the network's label in place of its own, which is label .. end. */
 static void print_labelled(FILE *f, const vpps_line *line, const char *label, const char *end, const char *said) {
     const bool had = label < end;
     fprintf(f, "%.*s%s%s%.*s", (int)(label - line->begin), line->begin, had ? "" : " ", said, (int)(line->next - end),

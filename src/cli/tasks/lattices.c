@@ -1,4 +1,4 @@
-/* lattices.c - lattices with a tag for every character: F1 of entities.
+/* lattices.c - the task of lattices with a tag for every character, measured by the F1 of entities.
  *
  * Files hold sentences of tagged characters, which a lexicon (--lexicon) turns into lattices; or, without a lexicon,
  * lattices of ids, whose tags are numbers. */
@@ -24,7 +24,7 @@ static vpps_status read_lexicon(corpus *c, const char *path) {
     return vpps_lexicon_read_text(c->vocab[VOCAB_LEXICON], path, text, len);
 }
 
-/* Warns if the lexicon finds no words, as one of another language or encoding. */
+/* Adds a note if no word of the lexicon is in the text, as with a lexicon of another language or encoding. */
 static void note_no_words(corpus *c, const settings *s, const corpus_split *split) {
     if (split != &c->split[SPLIT_TRAIN] || vpps_lattices_words(split->lattices) > 0) return;
     corpus_note(
@@ -35,7 +35,7 @@ static void note_no_words(corpus *c, const settings *s, const corpus_split *spli
         VPPS_LATTICE_WORD_MAX);
 }
 
-/* Ids become rows of tables, up to the largest id; the limit keeps a damaged file from taking all memory. */
+/* Reads lattices of ids, which become rows of tables. The limit of ids keeps a damaged file from taking all memory. */
 static vpps_status read_ids(corpus_split *split, const task_text *text) {
     const uint32_t limit = 1u << 22;
     if (!split->lattices) VPPS_TRY(vpps_lattices_create(&split->lattices));
@@ -84,7 +84,7 @@ static vpps_status learn(corpus *c, const settings *s) {
 static vpps_status map(corpus *c, const settings *s, corpus_split *split) {
     const vpps_vocab *tags = lattice_names(c, split, VOCAB_CLASSES);
     (void)s;
-    if (vpps_vocab_size(tags) > 0) { /* plain text has no tags */
+    if (vpps_vocab_size(tags) > 0) { /* false for plain text, which has no tags */
         VPPS_TRY(task_map_ids(split, VOCAB_CLASSES, tags, c->vocab[VOCAB_CLASSES], VPPS_NO_WORD));
     }
     return lattice_map(c, split);

@@ -1,4 +1,4 @@
-/* pairs.c - sentences and their translations, from words or (task_lattice_pairs) from lattices: BLEU.
+/* pairs.c - the task of translation, from words or (task_lattice_pairs) from lattices, measured by BLEU.
  *
  * A lattice is made from a source sentence's characters; its lexicon is the words of the training part's sources. */
 #include "base/base.h"
@@ -59,7 +59,7 @@ static vpps_status read_pairs(corpus *c, const settings *s, corpus_split *split,
     return read_words(c, split, split->sentences, text, target);
 }
 
-/* Adds words to the lexicon. */
+/* Adds the words of the sources to the lexicon. */
 static vpps_status add_words(vpps_vocab **lexicon, const vpps_vocab *words) {
     if (!*lexicon) VPPS_TRY(vpps_vocab_create(lexicon));
     for (uint32_t i = 0; i < vpps_vocab_size(words); i++) {
@@ -78,7 +78,7 @@ static vpps_status read_lattice_pairs(corpus *c, const settings *s, corpus_split
     return read_words(c, split, split->words, text, target);
 }
 
-/* Makes the lattices of a part. The training part comes first, so that the lexicon has its words. */
+/* Makes the lattices of a part. The training part is the first, so that its words are in the lexicon. */
 static vpps_status finish_lattice_pairs(corpus *c, const settings *s, corpus_split *split) {
     (void)s;
     const bool training = split == &c->split[SPLIT_TRAIN] && !c->vocab[VOCAB_WORDS];
@@ -195,14 +195,15 @@ static vpps_status translate(session *x, corpus *c, const corpus_split *split, c
                        .instance = x->net,
                        .classes = c->classes,
                        .end_word = end_word(c),
-                       .by_host = s->command == COMMAND_TRAIN, /* while training, batches may need the whole pool */
+                       /* during training, batches may need the device's whole memory pool */
+                       .by_host = s->command == COMMAND_TRAIN,
                        .options = {s->beam, s->max_words, s->length_penalty, n_best}};
     source_list list = {c, s->network->kind, split, examples};
     return decode_batch(&d, n, source, &list, out);
 }
 
-/* Compares translations as words of the reference's text: an unknown word, printed as <unk>, matches only where the
- * reference has <unk>. */
+/* Adds translations to BLEU, as words of the references' vocabulary: an unknown word, printed as <unk>, matches only
+ * where the reference has <unk>. */
 static vpps_status add_to_bleu(vpps_bleu *b, const corpus_split *split, const uint32_t *examples, uint32_t n,
                                const decoded *d, const uint32_t *ids, uint32_t *hypothesis) {
     for (uint32_t i = 0; i < n; i++) {
@@ -223,7 +224,8 @@ static vpps_status measure_bleu(session *x, corpus *c, corpus_split *split, cons
         const uint32_t n = vpps_min_u32(batch, split->n_examples - i);
         decoded d = {0};
         status = translate(x, c, split, split->examples + i, n, 1, &d);
-        if (status == VPPS_NONFINITE) { /* the measures say so; other processes continue measuring */
+        /* the measures report scores that are not finite; other processes continue measuring */
+        if (status == VPPS_NONFINITE) {
             x->nonfinite = true;
             status = VPPS_OK;
             continue;
@@ -265,7 +267,7 @@ static void put_translation(FILE *f, const corpus *c, const decoded *d, size_t k
         fprintf(f, "%s%s", w > d->first[k] ? " " : "", vpps_vocab_word(c->vocab[VOCAB_CLASSES], d->words[w]));
 }
 
-/* Returns a translation and its score, NULL when out of memory. */
+/* Returns a translation and its score as JSON, NULL when out of memory. */
 static json_t *translation_json(const corpus *c, const decoded *d, size_t k) {
     char *text = NULL;
     size_t bytes = 0;
@@ -293,7 +295,7 @@ static vpps_status answer(answers *a, const corpus *c, const decoded *d, uint32_
     return o ? answers_end_json(a, o) : vpps_fail(VPPS_MEMORY, "no memory for a translation");
 }
 
-/* Computes the log-probabilities of the targets, end words included; the caller frees *scores. */
+/* Computes the log-probabilities of the given translations, end words included; the caller frees *scores. */
 static vpps_status score_targets(session *x, corpus *c, const corpus_split *split, const uint32_t *examples, uint32_t n,
                                  double **scores) {
     float *means = malloc((n + (size_t)1) * sizeof *means);

@@ -1,4 +1,5 @@
-/* sentences.c - sentences with one label each: accuracy. A file's lines are a label, a tab and a sentence. */
+/* sentences.c - the task of sentences with one label each, measured by accuracy. A file's lines are a label, a tab and
+ * a sentence. */
 #include "base/base.h"
 #include "cli/input/corpus_form.h"
 #include "cli/input/task.h"
@@ -12,7 +13,7 @@
 
 /* ---------------------------------------------------------------- reading */
 
-/* Has the first line a tab? Then it must have one of the network's labels before it. */
+/* Sets *labelled to whether the first line has a tab. Fails if it has one but no label of the network before it. */
 static vpps_status find_label(const corpus *c, const vpps_text *t, bool *labelled) {
     vpps_line line = {0};
     bool more = vpps_text_next_line(t, &line);

@@ -1,4 +1,4 @@
-/* tagging.c - sentences with a tag for every word: F1 of entities.
+/* tagging.c - the task of sentences with a tag for every word, measured by the F1 of entities.
  *
  * Files hold word|TAG lines (WikiNER), or the columns of the CoNLL shared tasks. */
 #include "base/base.h"
@@ -28,7 +28,7 @@ static vpps_status generate(corpus *c, const settings *s, corpus_split *split, u
 
 /* ---------------------------------------------------------------- ids */
 
-/* Makes the vocabulary of the training words' characters; characters that occur once train <unk>'s embedding. */
+/* Makes the vocabulary of the characters of training words; characters that occur once train the embedding of <unk>. */
 static vpps_status learn_characters(corpus *c, const vpps_vocab *words) {
     vpps_spellings *spellings;
     VPPS_TRY(vpps_spellings_create(&spellings, words));
@@ -58,7 +58,7 @@ static vpps_status map(corpus *c, const settings *s, corpus_split *split) {
     return task_map_ids(split, VOCAB_CHARACTERS, vpps_spellings_vocab(split->spellings), c->vocab[VOCAB_CHARACTERS], 0);
 }
 
-/* Adds the spellings of the words that the vocabulary does not have. */
+/* Adds to example x the spellings (characters) of the sentence's words that the vocabulary does not have. */
 static vpps_status spell(corpus *c, const corpus_split *split, const vpps_sentence *sentence, net_example *x) {
     corpus_scratch *scratch = &c->scratch;
     size_t n_characters = 0;

@@ -1,4 +1,4 @@
-/* tags.c - learns, measures and prints tags. */
+/* tags.c - learns a network's tags, measures them and prints them. */
 #include "cli/tasks/tags.h"
 #include "base/base.h"
 #include "cli/output/answers.h"
@@ -33,7 +33,8 @@ vpps_status tags_map_sentences(corpus *c, const settings *s, corpus_split *split
 
 /* ---------------------------------------------------------------- measuring */
 
-/* Makes a vocabulary of the network's tags, then the tags that only this split has; ids maps the split's tags to it. */
+/* Makes a vocabulary of the network's tags, then those that only this split has. *ids translates the split's tags to
+ * it. */
 static vpps_status all_tags(const corpus *c, const vpps_vocab *split_tags, vpps_vocab **out, uint32_t **ids) {
     VPPS_TRY(task_copy_vocab(out, c->vocab[VOCAB_CLASSES]));
     for (uint32_t i = 0; i < vpps_vocab_size(split_tags); i++) {
@@ -47,7 +48,7 @@ static vpps_status all_tags(const corpus *c, const vpps_vocab *split_tags, vpps_
 typedef struct tag_counter {
     vpps_vocab *tags;
     uint32_t *ids;
-    vpps_f1 *f1; /* NULL: tags are not tags of chunks */
+    vpps_f1 *f1; /* counts for F1; NULL: tags do not mark chunks */
     uint32_t *own_gold, *own_predicted;
     accuracy words;
     const uint32_t *(*gold)(const corpus_split *split, uint32_t i, uint32_t *n);
@@ -72,7 +73,7 @@ static vpps_status count(void *context, const corpus_split *split, uint32_t i, c
     if (!VPPS_RESERVE(t->own_predicted, (size_t)*n + 1)) { return vpps_fail(VPPS_MEMORY, "no memory for %u tags", *n); }
     for (uint32_t k = 0; k < *n; k++) {
         t->own_predicted[k] = (uint32_t)predicted[k];
-        /* tags unknown to the network have the numbers after its own */
+        /* tags unknown to the network have numbers after its own, so they are never right */
         accuracy_count(&t->words, t->own_gold[k], t->own_predicted[k]);
     }
     return t->f1 ? vpps_f1_add(t->f1, *n, t->own_gold, t->own_predicted) : VPPS_OK;
@@ -105,7 +106,7 @@ vpps_status tags_measure(session *x, corpus *c, corpus_split *split, const vpps_
     x->chain = NULL;
     chain_close(&chain);
     if (status == VPPS_OK) status = take_measures(x, &t, m);
-    if (x->classes && t.f1) { /* the confusion matrix needs the tags' names */
+    if (x->classes && t.f1) { /* the confusion matrix takes over the counts of entities and the tags' names */
         x->classes->chunks = t.f1;
         x->classes->tags = t.tags;
         t.f1 = NULL;

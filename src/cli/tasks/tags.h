@@ -1,10 +1,10 @@
-/* tags.h - tags as classes: reading, measuring and predicting them. */
+/* tags.h - reads, measures and predicts the tags of words. */
 #pragma once
 
 #include "cli/input/task.h"
 
-/* Reads tagged sentences: word|TAG lines, columns or CoNLL-U, by the look of the text or by the options about columns.
- * Notes oddities in c. */
+/* Reads tagged sentences: word|TAG lines, columns or CoNLL-U, recognised by the text's look or by options about
+ * columns. Adds notes about oddities to c. */
 vpps_status tags_read(corpus *c, vpps_sentences *s, const settings *options, const task_text *text);
 
 /* Prediction: finds how sentences are read from `text`, the first whole lines of the input. `form`: INPUT_AUTO, TEXT,
@@ -12,7 +12,7 @@ vpps_status tags_read(corpus *c, vpps_sentences *s, const settings *options, con
 vpps_status tags_look(const corpus *c, const settings *options, input_form form, const task_text *text,
                       input_reading *in);
 
-/* Reads one sentence in word|TAG or columns, as c->input says. */
+/* Reads one sentence in the format that c->input describes, word|TAG or columns. */
 vpps_status tags_read_input(corpus *c, vpps_sentences *s, const task_text *text);
 
 /* Makes the network's classes from the training part's tags. */
@@ -32,11 +32,11 @@ vpps_status tags_measure(session *x, corpus *c, corpus_split *split, const vpps_
 /* A sentence to be tagged. */
 typedef struct tags_sentence {
     uint32_t n;                  /* number of words */
-    const vpps_vocab *words;     /* NULL: words have no names, and only tags are printed */
+    const vpps_vocab *words;     /* names of the words; NULL: there are none, and only tags are printed */
     const uint32_t *ids;         /* the words' ids */
     const vpps_vocab *gold;      /* names of the tags in the sentence's text; NULL: untagged */
-    const uint32_t *gold_ids;    /* the text's tags; a missing one is printed as "_" */
-    const vpps_sentences *lines; /* the sentences whose number i has the words' lines; NULL: no lines */
+    const uint32_t *gold_ids;    /* ids of the text's own tags; a missing tag is printed as "_" */
+    const vpps_sentences *lines; /* sentence `i` of these has the words' line numbers; NULL: no numbers */
     uint32_t i;
 } tags_sentence;
 

@@ -28,23 +28,24 @@ static vpps_status take_column(const char *option, const char *given, uint32_t *
 
 /* ---------------------------------------------------------------- what a text looks like */
 
-#define MOST_BARS 8u /* most '|' of a token that are counted */
+#define MOST_BARS 8u /* a token with this many '|' counts as one with 7 */
 
 typedef struct look {
-    uint64_t words, lines; /* words: runs without white space */
-    uint32_t bars; /* see bars_of; MOST_BARS: the first word has a '|', but no word of its line is parted by one */
-    uint64_t following,
-        alike;           /* lines after the first of a sentence, and those of as many words as the preceding line */
-    uint32_t line_words; /* of the latest line; 0: it is blank */
-    uint64_t slashed, underscored;  /* words that are word/TAG, and word_TAG */
-    bool barred;                    /* all words of the first line have a '|' */
-    uint64_t with_bars[MOST_BARS];  /* how many words have so many '|' that part columns */
-    uint32_t first_line[MOST_BARS]; /* of these, the first one's */
-    bool tabs, conllu, plus;        /* tabs: in every line that may have columns */
+    uint64_t words, lines; /* numbers of words and of lines that are not blank */
+    /* least number of '|' in words of line 1; MOST_BARS: none separates columns, but the first word has one */
+    uint32_t bars;
+    /* following: lines after the first of a sentence; alike: those with as many words as the preceding line */
+    uint64_t following, alike;
+    uint32_t line_words;            /* number of words in the latest line; 0: it is blank */
+    uint64_t slashed, underscored;  /* number of words like word/TAG, and like word_TAG */
+    bool barred;                    /* so far all words of the first line have a '|' */
+    uint64_t with_bars[MOST_BARS];  /* with_bars[n]: number of words that n '|' part into columns */
+    uint32_t first_line[MOST_BARS]; /* first_line[n]: line of the first such word */
+    bool tabs, conllu, plus;        /* tabs: every line has a tab; conllu, plus: it is CoNLL-U, CoNLL-U Plus */
     /* So far every line begins with its number, which restarts at 0 or 1 in every sentence, or never. */
     bool numbers;
-    uint32_t number, first_number; /* number of the latest line; number of the first line */
-    uint64_t n_following;          /* lines whose number follows the preceding line's */
+    uint32_t number, first_number; /* number at the latest line's beginning; line where numbers begin */
+    uint64_t n_following;          /* lines whose number is one more than the preceding line's */
 } look;
 
 /* Returns whether a line has CoNLL-U's ten columns: a word's number or range first, the head a number or missing. */
@@ -65,7 +66,7 @@ static bool looks_like_conllu(const vpps_line *line, bool tabs) {
     return vpps_skip_blanks(at, line->end) == line->end;
 }
 
-/* Returns the number of '|' in a word like word|TAG or with more columns; 0: it is none. */
+/* Returns the number of '|' in a word like word|TAG or word|POS|TAG; 0: the word is not of this form. */
 static uint32_t count_bars(const char *word, size_t len) {
     uint32_t n = 0;
     const char *last = memrchr(word, '|', len);
@@ -74,11 +75,11 @@ static uint32_t count_bars(const char *word, size_t len) {
     return vpps_min_u32(n, MOST_BARS - 1);
 }
 
-/* Returns whether a word contains the byte other than at its ends. */
+/* Returns whether a word contains the byte `by` other than at its ends. */
 static bool is_parted(const char *word, size_t len, char by) { return len > 2 && memchr(word + 1, by, len - 2); }
 
-/* The form is word|TAG where the first word has a '|'. The least number of '|' in a word of the first line tells how many columns words
- * have. */
+/* Counts the words of a line by their form. Text is word|TAG if its first word has a '|'. The least number of '|' in a word of the
+ * first line tells how many columns words have. */
 static void look_at_words(look *l, const vpps_line *line) {
     const char *at = line->begin, *word;
     size_t len;
@@ -95,8 +96,8 @@ static void look_at_words(look *l, const vpps_line *line) {
     }
 }
 
-/* The number of '|' in a token: 1 for word|TAG, also where the '|' of the first word parts nothing, 2 for word|POS|TAG. 0: the text is not of
- * this form. With --word-column or --tag-column, all words of the first line must have a '|'. */
+/* Returns the number of '|' in the text's words: 1 for word|TAG, also where the '|' of the first word parts nothing, 2 for word|POS|TAG. 0:
+ * words are not of this form. If --word-column or --tag-column is given (`asked`), all words of the first line must have a '|'. */
 static uint32_t bars_of(const look *l, bool asked) {
     return asked && !l->barred ? 0 : l->bars == MOST_BARS ? 1 : l->bars;
 }
@@ -114,13 +115,13 @@ static vpps_status refuse_other_bars(const task_text *text, const look *l) {
 
 /* Refuses text in which most lines have another number of words than the preceding line: it is no columns. */
 static vpps_status refuse_text(const task_text *text, const look *l) {
-    enum { FEW = 8 }; /* few lines may differ by accident */
+    enum { FEW = 8 }; /* with few lines they may differ by accident */
     if (l->tabs || l->following < FEW || 2 * l->alike >= l->following) return VPPS_OK;
     return vpps_fail(VPPS_FORMAT, "%s%s: expected word|TAG, or a line a word with its tag, found lines of text",
                      VPPS_PATH_ARGS(text->name));
 }
 
-/* Checks whether lines begin with their numbers; numbers of multiword tokens, such as 3-4, do not count. */
+/* Checks whether lines begin with running numbers of words; those of multiword tokens, such as 3-4, do not count. */
 static void look_at_number(look *l, const vpps_line *line, bool begins) {
     const char *at = line->begin, *word;
     size_t len;

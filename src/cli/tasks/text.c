@@ -1,5 +1,5 @@
-/* text.c - text for language models: perplexity. An example is a line's sentence, or (--steps) a piece of equal
- * length. */
+/* text.c - the task of language models, measured by perplexity. An example is a line's sentence, or (--steps) a piece
+ * of equal length. */
 #include "cli/tasks/text.h"
 #include "base/base.h"
 #include "cli/common/number.h"
@@ -43,7 +43,7 @@ static vpps_status learn(corpus *c, const settings *s) {
     return VPPS_OK;
 }
 
-/* Joins all sentences after one end word: each begins with the end word of the preceding one. */
+/* Joins all sentences to one stream of words. Each sentence begins with the end word of the one before it. */
 static vpps_status make_stream(const corpus *c, corpus_split *split) {
     const vpps_vocab *vocab = c->vocab[VOCAB_WORDS];
     size_t n = 0;
@@ -63,7 +63,7 @@ static vpps_status make_stream(const corpus *c, corpus_split *split) {
     return VPPS_OK;
 }
 
-/* Sets where examples begin. The last one may have fewer words than the others. */
+/* Sets where the examples of a stream begin. The last example may have fewer words than the others. */
 static vpps_status map(corpus *c, const settings *s, corpus_split *split) {
     const uint32_t steps = s->command == COMMAND_PREDICT ? 0 : s->net.steps; /* predict answers sentences */
     const uint32_t predicted = (uint32_t)vpps_sentences_total_words(split->sentences);
@@ -123,7 +123,7 @@ static vpps_status count_text(session *x, corpus *c, const corpus_split *split, 
     return VPPS_OK;
 }
 
-/* Measures streams whose states are carried from piece to piece. */
+/* Measures the loss of streams of text, whose recurrent states are carried from piece to piece. */
 static vpps_status count_streams(session *x, corpus *c, const corpus_split *split, const volatile int *stop,
                                  text_counts *sums) {
     carry states;
@@ -164,7 +164,7 @@ static const char *word_at(const corpus_split *split, const vpps_sentence *s, ui
     return vpps_vocab_word(vpps_sentences_vocab(split->sentences), s->words[k]);
 }
 
-/* Returns each word with its log-probability, including the end of the sentence; with --top also likelier words. */
+/* Makes a JSON answer: each word, and the end, with its log-probability; with --top also likelier words. */
 static vpps_status answer_json(answers *a, const corpus *c, const corpus_split *split, uint32_t i,
                                const float *const *logits) {
     const vpps_sentence said = vpps_sentences_get(split->sentences, i);

@@ -1,4 +1,4 @@
-/* trees.c - labelled binary trees: the accuracy at roots and at all nodes.
+/* trees.c - the task of labelled binary trees, measured by the accuracy at roots and at all nodes.
  *
  * Files hold trees with numbers as labels (the Stanford Sentiment Treebank's format), or constituents with names
  * (the Penn Treebank's), which are made binary, with a class for every phrase and part of speech. */
@@ -35,7 +35,7 @@ static bool cuts_tags(const corpus *c, const settings *s, const corpus_split *sp
     return training ? vpps_constituents_look_penn(split->constituents) : !c->keeps_tags;
 }
 
-/* Makes the trees of all files of a part binary. */
+/* Makes the constituent trees of all files of a part binary. */
 static vpps_status finish(corpus *c, const settings *s, corpus_split *split) {
     const bool training = split == &c->split[SPLIT_TRAIN] && !c->vocab[VOCAB_WORDS];
     if (!split->constituents) return VPPS_OK;
@@ -64,7 +64,7 @@ static vpps_status read_part(corpus *c, const settings *s, corpus_split *split, 
                              const task_text *target) {
     (void)s;
     (void)target;
-    /* All files must have the format of the training part's first file. */
+    /* true for the file that sets the format, which all later files must have */
     const bool first = split == &c->split[SPLIT_TRAIN] && !c->vocab[VOCAB_WORDS] && !split->bank;
     if (split->constituents || c->vocab[VOCAB_CLASSES] || (first && is_constituents(text))) {
         if (!split->constituents) VPPS_TRY(vpps_constituents_create(&split->constituents, VPPS_LABELS_WHOLE));
@@ -87,7 +87,7 @@ static vpps_status generate(corpus *c, const settings *s, corpus_split *split, u
 
 /* ---------------------------------------------------------------- ids */
 
-/* Makes the vocabulary; the rare words of the training trees train <unk>'s embedding. */
+/* Makes the vocabulary of words; the rare words of the training trees train the embedding of <unk>. */
 static vpps_status learn(corpus *c, const settings *s) {
     const vpps_treebank *bank = c->split[SPLIT_TRAIN].bank;
     uint32_t *counts;
@@ -95,7 +95,7 @@ static vpps_status learn(corpus *c, const settings *s) {
     task_note_cut(c, vpps_treebank_vocab(bank), counts, s->min_count);
     const vpps_status status = vpps_vocab_cut(&c->vocab[VOCAB_WORDS], vpps_treebank_vocab(bank), counts, s->min_count);
     free(counts);
-    c->classes = vpps_treebank_classes(bank); /* named labels of dev and test have later numbers */
+    c->classes = vpps_treebank_classes(bank); /* labels that only dev and test have get later numbers */
     return status;
 }
 
@@ -149,8 +149,7 @@ static bool usable(const net_example *x, const settings *s, bool training) {
 
 /* ---------------------------------------------------------------- measuring */
 
-/* Counts labelled nodes that the network classified (perhaps roots only). A label unknown to training is never
- * right. */
+/* Counts labelled nodes that the network classified, all or roots. A label unknown to training is never right. */
 static vpps_status count(void *context, const corpus_split *split, uint32_t i, const int32_t *predicted, uint32_t *n) {
     accuracy *a = context;
     const vpps_tree tree = vpps_treebank_tree(split->bank, i);
@@ -170,7 +169,7 @@ static vpps_status measure(session *x, corpus *c, corpus_split *split, const vol
     VPPS_TRY(session_predict_all(x, c, split, stop, count, a));
     VPPS_TRY(measure_accuracy(x, a[ROOT], ROOT, m));
     VPPS_TRY(measure_accuracy(x, a[NODES], NODES, m));
-    /* only roots have labels, so their accuracy is reported once */
+    /* where only roots have labels, their accuracy is reported once */
     if (m->counted[NODES] <= m->counted[ROOT]) m->value[NODES] = NAN;
     return VPPS_OK;
 }
@@ -247,7 +246,7 @@ static vpps_status answer_json(answers *a, const corpus *c, vpps_tree tree, cons
     json_t *o = root ? answer_class(a, root, c->classes) : json_object();
     if (a->gold) json_object_set_new(o, "gold", gold_label(a, tree.nodes[tree.n_nodes - 1].label));
     json_t *all_words = json_array(), *nodes = json_array();
-    for (uint32_t k = 0; k < tree.n_nodes; k++) { /* children first, leaves from left to right */
+    for (uint32_t k = 0; k < tree.n_nodes; k++) { /* nodes come children first, leaves from left to right */
         const vpps_tree_node *node = &tree.nodes[k];
         begins[k] = node->left < 0 ? leaves++ : begins[node->left];
         if (node->left < 0) {
@@ -303,7 +302,7 @@ static vpps_status predict(session *x, corpus *c, corpus_split *split, uint32_t 
 const task task_trees = {
     .examples = "trees",
     .loss_of = "node",
-    .n_generated = 20000, /* listops: trains in about a minute */
+    .n_generated = 20000, /* so many ListOps trees train in about a minute */
     .metrics = {{"root", "root", true, false, "trees"}, {"nodes", "all nodes", true, false, "labelled nodes"}},
     .read = read_part,
     .finish = finish,

@@ -7,20 +7,20 @@
 /* Reads lines of text as sentences whose words are single characters; spaces are skipped. */
 vpps_status task_read_characters(vpps_sentences *out, const task_text *text);
 
-/* Makes an empty *s unless *s exists. */
+/* Creates an empty collection of sentences in *s if *s is NULL. */
 vpps_status task_need_sentences(vpps_sentences **s);
 
 vpps_status task_copy_vocab(vpps_vocab **out, const vpps_vocab *from);
 
-/* Notes how many words are cut if a fifth of the text or more becomes <unk>, as in a small text of rare words. */
+/* Adds a note about the number of rare words that are cut, if a fifth of the text or more becomes <unk>. */
 void task_note_cut(corpus *c, const vpps_vocab *words, const uint32_t *counts, uint32_t min_count);
 
 /* Makes a vocabulary of <unk> and the words that occur at least min_count times. `ends`: sentences end in END_WORD,
  * which is kept however rare it is. */
 vpps_status task_cut_words(corpus *c, vpps_vocab **out, const vpps_sentences *sentences, uint32_t min_count, bool ends);
 
-/* Sets split->ids[which] to the ids in `to` of `from`'s words; `missing` (VPPS_NO_WORD or 0) for words that `to`
- * lacks. */
+/* Sets split->ids[which], which translates ids of words in `from` to the words' ids in `to`. Words that `to` lacks get
+ * the id `missing` (VPPS_NO_WORD or 0). */
 vpps_status task_map_ids(corpus_split *split, int which, const vpps_vocab *from, const vpps_vocab *to,
                          uint32_t missing);
 
