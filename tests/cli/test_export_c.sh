@@ -201,7 +201,7 @@ check "a label that the network lacks" program_refuses 'five\tada\npos\tada\n' "
 exits 0 "$vpps" export --model bilstm-char-tagger.ckpt --c tagger.c --main --force && "${checked[@]}" -o program tagger.c -lm
 check "words with spaces" program_refuses '{"text": ["a b", 3]}\n' 'expected a text, or a list of words'
 check "a word without a tag" program_refuses 'a|O b|O c|O d|O e|O f|O g|O h|O i|O j\n' 'stdin:1: expected word|TAG'
-check "CoNLL-U Plus without tags" program_refuses '# global.columns = ID FORM\n1\ta\n' 'stdin:2: expected columns of the names that are asked for'
+check "CoNLL-U Plus without tags" program_refuses '# global.columns = ID FORM\n1\ta\n' 'stdin:1: expected columns of the names that are asked for'
 check "UTF-16" program_refuses '\377\376a' 'stdin: expected UTF-8, found UTF-16'
 table_refuses() { # TABLE TEXT [OPTION...]
     # shellcheck disable=SC2059

@@ -65,7 +65,6 @@ static void begin_rows(columns *y, input in, int all) {
 /* What is wrong with a line of a word; NULL: nothing. */
 static const char *fault_of(const columns *y, text line) {
     const size_t tag = y->tag ? y->tag : y->n, most = y->word > tag ? y->word : tag;
-    if (y->named && (!y->word || !y->tag)) return "columns of the names that are asked for";
     if (y->word == y->tag) return "word and tag in different columns";
     if (!y->named && (y->n < most || (!y->tag && y->n <= y->word))) return "more columns";
     if (count_columns(y, line) != y->n)
@@ -82,6 +81,8 @@ static const char *fault_of(const columns *y, text line) {
 static int kind_of(columns *y, text line, const char **fault) {
     *fault = NULL;
     if (!trim(line).len || is_document(y, line)) return ENDS;
+    if (y->named && (!y->word || !y->tag)) *fault = "columns of the names that are asked for";
+    if (*fault) return WORD;
     const text id = trim(column(y, line, y->id));
     if (*line.at == '#' && !y->alone && y->n && (count_columns(y, line) != y->n || (y->id && !is_number(id, 1))))
         return NO_WORD;
@@ -214,6 +215,7 @@ static void answer_columns(input *in, const columns *file, sentence *s) {
     begin_sentence(s);
     for (int kind = WORD; (kind != ENDS || (lines == 1 && trim(in->line).len)) && next_line(in); lines++) {
         if (!lines) begin_rows(&y, *in, 0);
+        place.line = in->number;
         kind = kind_of(&y, in->line, &fault);
         if (fault) stop(fault);
         const text whole = y.alone ? in->line : column(&y, in->line, y.word);

@@ -57,6 +57,7 @@ static void take_names(reader *r, text line) {
     if (unnamed > 1) number_fields(y, 0);
     for (size_t i = 0; i < y->n; i++) {
         if (number_in(y->at, i, y->at[i]) < i) stop_with("two fields have the name '%.40s'; expected one", y->at[i]);
+        if (r->form == TSV && strchr(y->at[i], '\r')) stop("LF after CR, found CR alone");
         const size_t k = number_of_answer(y->at[i]);
         if (k >= CELLS && k < ANSWERS)
             stop_with("expected no field '%s' in a table, since an answer in JSON has it", y->at[i]);
@@ -91,7 +92,6 @@ static int next_example(input *in, reader *r, example *x) {
         x->blank = !is_table(r->form) && !trim(x->line).len;
         if (x->number == 1 && !columns_out.n) table_end = in->end;
         if (is_table(r->form) && !x->line.len && (r->numbered || r->names.n != 1)) continue;
-        if (r->form == TSV && memchr(x->line.at, '\r', x->line.len)) stop("LF after CR, found CR alone");
         if (is_table(r->form) && !r->numbered && !r->names.n) {
             take_names(r, x->line);
             continue;
@@ -192,9 +192,13 @@ static void put_row(const reader *r, const example *x, const answer *a) {
     const fields *row = &x->row;
     place.line = x->number;
     if (!columns_out.n) begin_table(r, row->n);
-    for (size_t i = 0; i < row->n; i++)
-        if (number_in(columns_out.at, columns_out.n, r->names.at[i]) == columns_out.n)
-            stop_with("the field '%.40s' is none of the first record's, which are the table's columns", r->names.at[i]);
+    for (size_t i = 0; i < row->n; i++) {
+        const char *name = r->names.at[i];
+        if (number_in(columns_out.at, columns_out.n, name) == columns_out.n)
+            stop_with("the field '%.40s' is none of the first record's, which are the table's columns", name);
+        if (r->form == TSV && !(a && number_of_answer(name) < ANSWERS) && strchr(row->at[i], '\r'))
+            stop_with("the field '%.40s' holds a line end, which TSV cannot", name);
+    }
     for (size_t c = 0; c < columns_out.n; c++) {
         const size_t i = number_in(r->names.at, row->n, columns_out.at[c]), k = number_of_answer(columns_out.at[c]);
         const char separator = c ? separator_of(r) : 0;
