@@ -1,9 +1,9 @@
-/* allocate.c - see allocate.h. New tensors take the words of dead ones, as in NNC's allocation graph: a tensor takes a part of a hole,
- * the rest stays a hole, and adjacent holes are merged. A tensor is placed at the end of all words in use only if no hole is large
- * enough. That end is the number of words that all tensors take. */
+/* allocate.c - packs tensors into few words (allocate.h). A new tensor takes the words of dead tensors (a hole), as in NNC's allocation
+ * graph; the unused rest stays a hole, and adjacent holes are merged. A tensor is placed at the end of all words in use only if no hole is
+ * large enough. That end is the number of words that all tensors take. */
 #include "script/allocate.h"
 
-/* A range of words that no live tensor has. */
+/* A range of words that no live tensor occupies. */
 typedef struct hole {
     uint64_t at, words;
 } hole;
@@ -11,9 +11,9 @@ typedef struct hole {
 typedef struct sweep {
     vpps_tensor_life *all;
     uint32_t n;
-    uint32_t *by_first, *by_last; /* tensors by their first phases, and by their last */
-    uint8_t *apart;               /* for each tensor: it is not placed in the order of making */
-    hole *holes;                  /* holes by address; no two are adjacent */
+    uint32_t *by_first, *by_last; /* numbers of the tensors, sorted by first live phase, and by last live phase */
+    uint8_t *apart;               /* for each tensor: whether it is placed out of turn, not in order of creation */
+    hole *holes;                  /* holes (free ranges of words) by address; no two are adjacent */
     uint32_t n_holes;
     uint64_t end;
 } sweep;
@@ -24,7 +24,7 @@ static void remove_hole(sweep *s, uint32_t i) {
     memmove(s->holes + i, s->holes + i + 1, (--s->n_holes - i) * sizeof *s->holes);
 }
 
-/* Turns a dead tensor's words into a hole, merged with the adjacent holes. */
+/* Turns the words of a dead tensor into a hole, merged with the adjacent holes. */
 static void give_back(sweep *s, uint64_t at, uint64_t words) {
     uint32_t low = 0, high = s->n_holes;
     while (low < high) {
@@ -49,7 +49,7 @@ static void give_back(sweep *s, uint64_t at, uint64_t words) {
     }
 }
 
-/* Takes words from the smallest hole that is large enough; else from the end, together with a hole that touches the end. */
+/* Takes words from the smallest hole that is large enough. Without such a hole, takes them at the end of all words in use. */
 static uint64_t take(sweep *s, uint64_t words) {
     uint32_t best = UINT32_MAX;
     for (uint32_t i = 0; i < s->n_holes; i++)
@@ -71,7 +71,7 @@ static uint64_t take(sweep *s, uint64_t words) {
 
 /* ---------------------------------------------------------------- orders */
 
-/* Sorts the tensors' numbers by first or last phase; tensors that live to the end come after all others. */
+/* Sorts the tensors' numbers by first or last live phase; tensors that live to the end come after all others. */
 static void sort_by_phase(const sweep *s, bool last, uint32_t n_phases, uint32_t *starts, uint32_t *order) {
     memset(starts, 0, (n_phases + (size_t)2) * sizeof *starts);
     for (uint32_t pass = 0; pass < 2; pass++) {
@@ -124,8 +124,7 @@ static uint64_t largest_live_set(const sweep *s) {
 
 /* ---------------------------------------------------------------- placing */
 
-/* Places the tensors in the order in which they are made, each into a large enough hole; those that live to the end get the lowest
- * words. */
+/* Places the tensors in order of creation, each into a large enough hole. Tensors that live to the end get the lowest words. */
 static uint64_t place_as_made(sweep *s) {
     s->n_holes = 0;
     s->end = 0;
@@ -147,7 +146,7 @@ static uint64_t place_as_made(sweep *s) {
     return s->end;
 }
 
-/* Places the given tensors in turn, each as low as the preceding ones allow. */
+/* Places the given tensors one by one, each at the lowest free words. */
 static uint64_t place_lowest(vpps_tensor_life *all, const uint32_t *named, uint32_t n) {
     uint64_t end = 0;
     for (uint32_t i = 0; i < n; i++) {
@@ -168,7 +167,7 @@ static uint64_t place_lowest(vpps_tensor_life *all, const uint32_t *named, uint3
     return end;
 }
 
-/* Lists the largest tensors, by size. */
+/* Lists the numbers of the largest tensors, sorted by size. */
 static uint32_t find_largest(const sweep *s, uint32_t most, uint32_t *largest) {
     uint32_t n = 0;
     for (uint32_t i = 0; i < s->n; i++) {
@@ -181,7 +180,7 @@ static uint32_t find_largest(const sweep *s, uint32_t most, uint32_t *largest) {
     return n;
 }
 
-/* Places the largest tensors by size, as low as possible, and above them the others in the order in which they are made. */
+/* Places the largest tensors by size, as low as possible, and above them the others in order of creation. */
 static uint64_t place_largest_first(sweep *s) {
     enum { LARGE = 48 };
     uint32_t largest[LARGE];
@@ -195,8 +194,8 @@ static uint64_t place_largest_first(sweep *s) {
     return below + above;
 }
 
-/* Places all tensors. The order of making nearly always reaches the least possible number of words. Placing the largest first is tried
- * where it does not, and always if there are few tensors. */
+/* Places all tensors. Placing tensors in order of creation nearly always takes the least possible number of words. If it does not, or if
+ * there are few tensors, placing the largest tensors first is tried too. */
 bool vpps_allocate(vpps_tensor_life *all, uint32_t n, uint64_t *words, uint64_t *live) {
     enum { FEW = 48, NEAR = 16 };
     sweep s;

@@ -1,4 +1,4 @@
-/* automaton.c - see automaton.h. */
+/* automaton.c - learns a batching policy by tabular Q-learning (automaton.h). */
 #include "script/automaton.h"
 
 static const struct {
@@ -22,13 +22,13 @@ void vpps_automaton_free(vpps_automaton *a) {
 
 /* ---------------------------------------------------------------- states */
 
-/* A frontier (types with ready vertices) as the words of a state. */
+/* The state's words that encode a frontier (the types that have ready vertices). */
 typedef struct frontier {
-    uint32_t *words; /* room for two words per type, and one */
+    uint32_t *words; /* words of the state; the array has room for two words per type, and one more */
     uint32_t n, n_words;
 } frontier;
 
-/* Lists the frontier's types by number, or, if the encoding sorts, by how many vertices are ready. */
+/* Lists the types that have ready vertices: in order of their numbers, or, with `sorted`, by the number of ready vertices. */
 static void list_types(bool sorted, const vpps_walk *w, frontier *f) {
     f->n = 0;
     for (uint32_t t = 0; t < w->graph->n_types; t++) {
@@ -66,7 +66,7 @@ static void encode(uint32_t encoding, vpps_walk *w, frontier *f) {
 
 #define NONE UINT32_MAX
 
-/* Returns the number of a frontier's state; NONE: the state is unknown. */
+/* Returns the number of the state that encodes a frontier; NONE: no such state is known. */
 static uint32_t find(const vpps_automaton *a, const frontier *f) {
     const uint64_t hash = vpps_hash_words(f->words, f->n_words);
     for (uint32_t at = vpps_index_first(hash), i; (i = vpps_index_next(&a->numbers, hash, &at)) != UINT32_MAX;) {
@@ -81,7 +81,7 @@ static bool note_state(vpps_automaton *a, uint32_t i) {
     return vpps_index_add(&a->numbers, vpps_hash_words(a->words + s->first, s->n_words), i);
 }
 
-/* Appends a state, without its values. */
+/* Appends a state, without its Q values. */
 static bool append_state(vpps_automaton *a, const frontier *f) {
     const size_t end = a->n_values + (size_t)f->n_words;
     if (!VPPS_RESERVE(a->states, a->n_states + 1u) || !VPPS_RESERVE(a->words, end) || !VPPS_RESERVE(a->q, end)) {
@@ -94,7 +94,7 @@ static bool append_state(vpps_automaton *a, const frontier *f) {
     return note_state(a, a->n_states - 1);
 }
 
-/* Returns the index of a state's best value. */
+/* Returns the index of a state's greatest Q value. */
 static uint32_t best_of(const vpps_automaton *a, const vpps_state *s) {
     uint32_t best = s->first;
     for (uint32_t i = s->first; i < s->first + s->n; i++)
@@ -137,16 +137,17 @@ enum { BOOTSTRAP = 10 };
 typedef struct learner {
     vpps_automaton *a;
     vpps_walk walk;
-    uint32_t *state, *chosen; /* for each batch of a trial: its state, and the value that was followed */
-    uint32_t *followed;       /* for each state: the value that this trial follows, or NONE */
+    uint32_t *state, *chosen; /* for each batch of a trial: its state, and the index of the Q value that was followed */
+    uint32_t *followed;       /* for each state: the index of the Q value that this trial follows, or NONE */
     double *reward;
-    float *best_q; /* the values with the fewest batches so far, and the number of states and values then */
+    /* the Q values that gave the fewest batches so far, and the number of states and values at that time */
+    float *best_q;
     uint32_t best_states, best_values;
-    uint64_t vertices; /* number of vertices that have run */
+    uint64_t vertices; /* number of vertices that all trials have run */
     uint64_t random;
 } learner;
 
-/* Gives the state of the frontier. A new state is added; its values are the rewards of the next batch alone. */
+/* Gives the number of the frontier's state. An unknown state is added; its initial Q values are the rewards of the next batch alone. */
 static bool find_state(learner *l, uint32_t *out) {
     vpps_automaton *a = l->a;
     vpps_walk *w = &l->walk;
@@ -162,7 +163,8 @@ static bool find_state(learner *l, uint32_t *out) {
     return true;
 }
 
-/* Copies the values as the best so far; with `followed`, raises the values that this trial followed above all others of their states. */
+/* Saves the Q values as the best so far. With `followed`, first raises the Q values that this trial followed above all others of their
+ * states. */
 static bool keep(learner *l, bool followed) {
     vpps_automaton *a = l->a;
     float *q = realloc(l->best_q, (a->n_values + 1u) * sizeof *q);
@@ -177,8 +179,8 @@ static bool keep(learner *l, bool followed) {
     return true;
 }
 
-/* Gives the choice of this trial in a state: random with the given probability, and the same each time the state recurs. So a trial is
- * the run of one automaton, which is kept if it is the best so far. */
+/* Gives the type that this trial chooses in a state: at random with probability `explore`. A trial makes the same choice each time the
+ * state recurs, so a trial is the run of one automaton. */
 static bool follow(learner *l, uint32_t state, double explore, uint32_t *value) {
     const size_t known = vpps_capacity(l->followed);
     if (!VPPS_RESERVE(l->followed, state + (size_t)1)) return false;
@@ -192,7 +194,7 @@ static bool follow(learner *l, uint32_t state, double explore, uint32_t *value) 
     return true;
 }
 
-/* Goes through the graph once, choosing at random with the given probability. */
+/* Runs all vertices of the graph once, choosing types at random with probability `explore`. */
 static bool go_through(learner *l, double explore) {
     vpps_walk *w = &l->walk;
     vpps_walk_restart(w);
@@ -208,7 +210,8 @@ static bool go_through(learner *l, double explore) {
     return w->n_batches >= l->a->batches || keep(l, true);
 }
 
-/* Learns from a trial by N-step bootstrapping, from its end: the rewards of N batches, and then the known value of the state reached. */
+/* Updates the Q values of a trial from its end by N-step bootstrapping: the rewards of N batches plus the known Q value of the state after
+ * them. */
 static void learn_from(learner *l) {
     const uint32_t n = l->walk.n_batches;
     float *q = l->a->q;
@@ -233,7 +236,7 @@ static bool learn_encoding(learner *l) {
     const uint32_t trials = encodings[a->encoding].trials;
     const uint64_t most_vertices = (uint64_t)trials * VPPS_LEARN_VERTICES;
     double explore = explore_first;
-    bool ok = keep_best(l); /* no state is known yet: chooses by ratios */
+    bool ok = keep_best(l); /* no state is known yet, so this trial chooses types by their ratios */
     while (ok && a->trials < trials && a->batches > a->bound && l->vertices < most_vertices) {
         ok = go_through(l, explore);
         if (ok) learn_from(l);
@@ -285,7 +288,8 @@ bool vpps_automaton_learn(vpps_automaton *a, const vpps_typed_graph *g) {
 
 /* ---------------------------------------------------------------- automata as bytes */
 
-/* Words: encoding, types, trials, batches, bound, states; then for each state its numbers of types and words, the words, the values. */
+/* Words of a packed automaton: encoding, numbers of types, trials, batches, bound, number of states; then for each state its numbers of
+ * types and words, its words, its Q values. */
 enum { PACKED_HEADER = 6, PACKED_STATE = 2 };
 
 static size_t packed_words(const vpps_automaton *a) {
@@ -313,7 +317,7 @@ void *vpps_automaton_pack(const vpps_automaton *a, size_t *bytes) {
     return words;
 }
 
-/* Unpacks the next state from `left` words at `at`; returns its number of words, 0: these are no state. */
+/* Unpacks the next state from `left` words at `at`; returns its number of words, 0: the words encode no state. */
 static size_t unpack_state(vpps_automaton *a, uint32_t *at, size_t left) {
     if (left < PACKED_STATE) return 0;
     const frontier f = {.words = at + PACKED_STATE, .n = at[0], .n_words = at[1]};

@@ -1,12 +1,13 @@
-/* batching.c - see batching.h. The types of a batch's vertices and their reads form a graph, whose strongly connected components
- * (needs.h) run one after the other. A component without a cycle is one step, whatever the levels of its vertices: classifiers,
- * embeddings and everything else that is no recurrence run once, over all vertices. Inside a recurrence vertices run level by level. */
+/* batching.c - chooses levels, compiled cells and groups (batching.h). The types of a batch's vertices and their reads form a graph, whose
+ * strongly connected components run one after the other. A component without a cycle is one step, whatever the levels of its vertices:
+ * classifiers, embeddings and everything else that is no recurrence run once, over all vertices. Inside a recurrence vertices run level by
+ * level. */
 #include "script/batching.h"
 
 #include "script/heads.h"
 #include "script/scopes.h"
 
-/* The state while levels, cells and groups are chosen. */
+/* The state while levels, compiled cells and groups of a batch are chosen. */
 typedef struct chooser {
     const vpps_batch_needs *needs;
     vpps_types *all_types;
@@ -54,7 +55,7 @@ static vpps_batch_extent extent_of(const chooser *c) {
         const vpps_batched_type *t = &c->types[i];
         for (uint32_t d = 0; d < VPPS_AXES && t->cell; d++)
             e.flops += (double)t->items[d] * (double)vpps_cost_of_item(t, d);
-        if (t->n_levels < 2) continue; /* not in a recurrence */
+        if (t->n_levels < 2) continue; /* the type is not in a recurrence */
         vertices += (double)t->items[0];
         if (t->n_levels > levels) levels = t->n_levels;
     }
@@ -65,9 +66,9 @@ static vpps_batch_extent extent_of(const chooser *c) {
 }
 
 /* Returns the number of groups to use if a batch wants `groups`. Another number of groups needs other compiled cells. If a new compiled
- * cell makes a new kernel, a batch that wants fewer groups than other batches takes as many as they do, so that nothing is compiled for
- * a data set's last, smaller batch alone. Fewer groups are taken once VPPS_FEW_BATCHES such batches follow each other, as many as one of
- * them wanted at most. */
+ * cell needs a new kernel, a batch that wants fewer groups than recent batches takes their number, so that nothing is compiled for a data
+ * set's last, smaller batch alone. After VPPS_FEW_BATCHES such batches in a row, the number falls to the most groups that one of them
+ * wanted. */
 static uint32_t usual_groups(vpps_usual_groups *usual, uint32_t groups) {
     if (groups >= usual->groups) {
         *usual = (vpps_usual_groups){.groups = groups};
@@ -78,16 +79,16 @@ static uint32_t usual_groups(vpps_usual_groups *usual, uint32_t groups) {
     return usual->groups;
 }
 
-/* Returns the number of groups that the machine chooses, up to `most`. */
+/* Returns the number of groups that the device's rule chooses, at most `most`. */
 static uint32_t best_groups(const chooser *c, uint32_t most) {
     if (most <= 1) return 1;
     const vpps_batch_extent e = extent_of(c);
     return c->machine->choose_groups(&e, most);
 }
 
-/* Chooses the number of groups: the requested number, if there are two components to share out or the request insists. Else the
- * machine's choice among the numbers that leave each group enough components for even loads: four, since predicted for a GPU, Tree-LSTMs
- * with fewer inputs each took as long in half as many groups (bench/results/predicted-sm_90). Costs are those of cells for one group. */
+/* Chooses the number of groups: the requested number, if there are at least two components or the request insists on it. Else the device's
+ * rule chooses among numbers that leave each group at least four components, for even loads: with fewer, Tree-LSTMs took as long in half as
+ * many groups (predicted for a GPU, bench/results/predicted-sm_90). */
 static bool choose_groups(const chooser *c, const vpps_batch_request *request) {
     enum { COMPONENTS_A_GROUP = 4 };
     vpps_batching *out = c->out;
@@ -109,8 +110,8 @@ static bool choose_groups(const chooser *c, const vpps_batch_request *request) {
 
 /* ---------------------------------------------------------------- cells */
 
-/* Returns whether the factors of a type's parameters' gradients outlive its slice. A non-head that a head reads sums up its gradient
- * after all slices, and a block's kept values live as long as its factors: the slices' memory would add up. */
+/* Returns whether the values that the parameter gradients of a head's type are computed from stay live after its slice. Then the memory of
+ * all slices adds up. A vertex outside the heads sums up its gradient after all slices. */
 static bool outlive_slices(const chooser *c, uint32_t t) {
     const vpps_batch_needs *n = c->needs;
     if (!c->out->heads[t]) return false;

@@ -5,34 +5,35 @@
 
 typedef struct vpps_batched_type {
     vpps_compiled_cell *cell;  /* the type's compiled cell; NULL: no vertex of the type is needed */
-    uint32_t cell_number;      /* the cell's number among the script's cells */
-    uint64_t items[VPPS_AXES]; /* number of needed vertices, and of members of their lists */
-    uint32_t n_levels;         /* number of levels that these vertices have */
+    uint32_t cell_number;      /* index of the compiled cell among the script's cells */
+    /* for each axis: number of needed vertices (axis 0), or of members of one of their lists */
+    uint64_t items[VPPS_AXES];
+    uint32_t n_levels;         /* number of levels at which the type has needed vertices */
 } vpps_batched_type;
 
 typedef struct vpps_batching {
     const vpps_batch_needs *needs;
-    const uint32_t *levels; /* level of each vertex, chosen by the policy */
+    const uint32_t *levels; /* for each vertex: its level, chosen by the policy */
     const vpps_batched_type *types;
-    const bool *heads;          /* for each type: whether only the loss reads it (a head, heads.h) */
-    vpps_components components; /* connected components of the graph; found when first needed (n 0: not yet) */
+    const bool *heads;          /* for each type: whether only the loss reads its vertices (a classifier head, heads.h) */
+    vpps_components components; /* connected components of the graph; computed at first use (n 0: not yet) */
     uint32_t n_groups, group_size, n_vps;
-    /* the number of groups of VPs that recent batches ran in, this one included; vpps_schedule_batch keeps it for the next batch */
+    /* number of groups of virtual processors in which recent batches ran, this batch included; kept for the next batch */
     vpps_usual_groups usual;
-    uint64_t level_cost; /* fixed cost of a level of a group, in the unit of vpps_cost_of_item */
+    uint64_t level_cost; /* fixed cost of a level for a group, in flops like vpps_cost_of_item */
 } vpps_batching;
 
-/* Chooses levels, compiled cells and groups. Fails with MEMORY, and as compiling a cell fails. */
+/* Chooses the vertices' levels, the types' compiled cells and the number of groups. Fails with MEMORY or as compiling a cell does. */
 vpps_status vpps_choose_batching(const vpps_batch_needs *n, vpps_types *types, const vpps_task_plan *machine,
                                  const vpps_batch_request *request, vpps_arena *arena, vpps_batching *out);
 
-/* Returns the words that the vertices of heads keep (`heads`), or those of all other vertices. */
+/* Returns the number of words that vertices keep for backward: those of classifier heads (`heads`), or all others. */
 uint64_t vpps_kept_words(const vpps_batching *b, bool heads);
 
-/* Returns the words that all vertices write: their records and contributions. */
+/* Returns the number of words that all vertices write: their kept values and the gradients that they contribute. */
 uint64_t vpps_passed_words(const vpps_batching *b);
 
-/* Returns the cost of a vertex of a type (axis 0, greater than 0) or of a member of a list. */
+/* Returns the flops of one vertex of the type (axis 0; at least 1), or of one member of a list (axis > 0). */
 static inline uint64_t vpps_cost_of_item(const vpps_batched_type *t, uint32_t axis) {
     return t->cell->flops[axis] + !axis;
 }

@@ -1,13 +1,14 @@
-/* components.c - see components.h. */
+/* components.c - finds the connected components of a batch's vertices by union-find. */
 #include "script/components.h"
 
-/* Joins the vertices of a read. Reads are taken from the last one on: then most vertices have no parent yet, and paths stay short. */
+/* Joins the component of a reader with that of the vertex that it reads. Called from the last read to the first, so that union-find paths
+ * stay short. */
 static void join(uint32_t *parent, const vpps_read *x) {
     const uint32_t a = parent[x->reader], b = parent[x->vertex];
     uint32_t root = vpps_find_root(parent, a);
     if (b == x->vertex) {
         parent[b] = root;
-    } else { /* other readers have joined the vertex: this reader joins them */
+    } else { /* another reader has joined the source before: join this reader with it */
         const uint32_t others = vpps_find_root(parent, b);
         parent[root] = others;
         root = others;
@@ -28,7 +29,7 @@ bool vpps_find_components(const vpps_batch_needs *needs, vpps_arena *arena, vpps
     memset(number, 0xff, r->n_vertices * sizeof *number);
     for (uint32_t v = 0; v < r->n_vertices; v++) {
         if (!needs->needed[v]) continue;
-        /* the root is needed, as everything that a needed vertex reads */
+        /* the root is needed, like every vertex that a needed vertex reads */
         const uint32_t root = vpps_find_root(parent, parent[v]);
         if (number[root] == VPPS_NONE) number[root] = out->n++;
         number[v] = number[root];

@@ -5,9 +5,10 @@
 
 /* The connected components of a batch: needed vertices that are joined through reads. */
 typedef struct vpps_components {
-    const uint32_t *of; /* for each needed vertex, the number of its component; numbered by their first vertices */
+    /* for each needed vertex: its component; components are numbered in the order of their first vertices */
+    const uint32_t *of;
     uint32_t n;
 } vpps_components;
 
-/* Finds the components. False: out of memory. */
+/* Finds the connected components of the needed vertices. False: out of memory. */
 bool vpps_find_components(const vpps_batch_needs *n, vpps_arena *arena, vpps_components *out);

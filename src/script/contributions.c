@@ -1,15 +1,15 @@
-/* contributions.c - see contributions.h. */
+/* contributions.c - counts and lists the gradients that vertices contribute to each other (contributions.h). */
 #include "script/contributions.h"
 
-/* The contributions of a block's vertices to one of their inputs or lookups; `at` is that of the present task. */
+/* One gradient that all vertices of a block contribute, to one of their inputs or table lookups; `at` belongs to the present task. */
 typedef struct contribution {
     const vpps_step_block *block;
     const vpps_compiled_cell *cell;
     const vpps_cell_contribution *to;
-    const uint64_t *reads; /* for each output: the inputs (or lookups) that it depends on, as bits */
-    bool all;              /* every vertex makes the contribution */
+    const uint64_t *reads; /* for each output of the cell: the inputs (or lookups) that it depends on, as bits */
+    bool all;              /* whether every vertex of the block makes the contribution */
     uint32_t number, stage, stride, shares;
-    /* `at`: the offset that the contribution of item 0 would have; the task may begin at a later item */
+    /* `at`: offset of item 0's contribution, also if the task begins at a later item */
     uint32_t at, share_words;
 } contribution;
 
@@ -34,15 +34,15 @@ static contribution contribution_of(const vpps_steps *s, uint32_t block, uint32_
                           .shares = to->partial ? c->needs.group : 1};
 }
 
-/* Counts an item's shares, if `words` is NULL; else writes their offsets at the cursor. */
+/* With `words` NULL, counts the shares of an item's contribution; else writes the shares' offsets at the cursor. */
 static inline void take_shares(contribution x, uint32_t item, uint32_t *words, uint32_t *cursor) {
     const uint32_t at = *cursor;
-    if (words && at == VPPS_NONE) return; /* the gradient is not needed */
+    if (words && at == VPPS_NONE) return; /* the output's gradient is not needed */
     *cursor = at + x.shares;
     for (uint32_t s = 0; words && s < x.shares; s++) words[at + s] = x.at + s * x.share_words + item * x.stride;
 }
 
-/* Finds the task that makes the contributions of a level's vertices, and sets their offset. Returns the end of the task's vertices. */
+/* Finds the task that computes a level's contributions, and sets their offset x->at. Returns the end of the task's vertices. */
 static uint32_t find_run(const vpps_contributions *all, const uint32_t *offsets, uint32_t block, contribution *x,
                          uint32_t level) {
     const vpps_steps *s = all->tasks->steps;
@@ -58,12 +58,12 @@ static uint32_t find_run(const vpps_contributions *all, const uint32_t *offsets,
     return t->first + t->n;
 }
 
-/* Returns whether a vertex contributes: whether an output of it with a gradient depends on the input or lookup. */
+/* Returns whether a vertex contributes: whether one of its outputs has a gradient and depends on the input or lookup. */
 static inline bool contributes(const vpps_steps *s, const contribution *x, const vpps_ordered_vertex *v) {
     return x->all || vpps_reached(x->reads, s->needs->gradients[v->vertex]) >> x->to->index & 1;
 }
 
-/* Returns the end of the vertices from p on that contribute and have the lists of p. */
+/* Returns the end of the run of vertices from p on that contribute and have the same lists as p. */
 static uint32_t end_of_alike(const vpps_steps *s, const contribution *x, uint32_t p, uint32_t end) {
     const vpps_ordered_vertex *v = vpps_vertices_of(s, x->block);
     do p++;
@@ -71,8 +71,8 @@ static uint32_t end_of_alike(const vpps_steps *s, const contribution *x, uint32_
     return p;
 }
 
-/* Counts or writes the contributions of vertices [first, end) to other vertices' outputs. Vertices with the same list are handled
- * together, member by member, so that a member's contributions are counted, and written, at once. */
+/* Counts or writes the contributions of vertices [first, end) to other vertices' outputs. Consecutive vertices with the same list are
+ * handled together, member by member. */
 static inline void each_input_of(const vpps_steps *s, const contribution *x, uint32_t first, uint32_t end,
                                  uint32_t *words, uint32_t *cursors) {
     const vpps_ordered_vertex *v = vpps_vertices_of(s, x->block);
@@ -96,7 +96,7 @@ static inline void each_input_of(const vpps_steps *s, const contribution *x, uin
         const uint32_t n = s->reading->lists[v[p].vertex].members[axis - 1], n_alike = next - p;
         for (uint32_t m = 0; m < n; m++) {
             uint32_t *cursor = &cursors[read[m]], from = x->at + (item + m) * stride;
-            if (words && *cursor == VPPS_NONE) continue; /* the gradient is not needed */
+            if (words && *cursor == VPPS_NONE) continue; /* the source's gradient is not needed */
             uint32_t at = *cursor;
             *cursor += n_alike * shares;
             for (uint32_t k = 0; words && k < n_alike; k++, from += n * stride)
@@ -107,7 +107,7 @@ static inline void each_input_of(const vpps_steps *s, const contribution *x, uin
 
 /* ---------------------------------------------------------------- counting */
 
-/* The state while contributions are counted. */
+/* The state while the contributions to gradients are counted. */
 typedef struct counter {
     const vpps_tasks *tasks;
     const vpps_steps *s;
@@ -120,7 +120,7 @@ typedef struct counter {
     uint32_t n_uses;
 } counter;
 
-/* Lists every block's tasks, by stage and level. */
+/* Lists, for every block, its tasks by stage and level. */
 static bool note_runs(counter *c) {
     const vpps_steps *s = c->s;
     size_t n = 0;
@@ -147,7 +147,7 @@ static bool open_tables(counter *c) {
     return VPPS_TAKE_ZEROS(c->arena, c->of_table, n);
 }
 
-/* Makes room for an entry that every vertex uses with every lookup. */
+/* Allocates `uses` for the case that every vertex uses a table entry with every lookup. */
 static bool open_uses(counter *c) {
     size_t n = 0;
     for (uint32_t i = 0; i < c->s->n_blocks; i++) {
@@ -157,7 +157,7 @@ static bool open_uses(counter *c) {
     return VPPS_TAKE(c->arena, c->uses, n) && VPPS_TAKE(c->arena, c->entries, n);
 }
 
-/* Finds the entries that a block's vertices contribute to by a lookup. */
+/* Finds the table entries whose gradients a block's vertices contribute to by one lookup. */
 static bool find_entries_of(counter *c, const contribution *x) {
     const vpps_cell_lookup *l = &x->cell->lookups[x->to->index];
     const vpps_ordered_vertex *v = vpps_vertices_of(c->s, x->block);
@@ -177,7 +177,7 @@ static bool find_entries_of(counter *c, const contribution *x) {
     return true;
 }
 
-/* Finds the entries that get gradients, in the order of their first use. */
+/* Finds the table entries that get gradients, in the order of their first use. */
 static bool find_entries(counter *c) {
     if (!open_tables(c) || !open_uses(c)) return false;
     for (uint32_t i = 0; i < c->s->n_blocks; i++) {
@@ -273,7 +273,7 @@ static void write_pairs_of(const vpps_steps *s, const contribution *x, const vpp
         uint32_t first_by = placed->kept[axis] + s->first_members[v[p].vertex].of[axis - 1] * step + scalar->offset;
         for (uint32_t m = 0; m < n; m++, first_by += step) {
             uint32_t at = pairs_at[read[m]], by = first_by, of = first_of;
-            if (at == VPPS_NONE) continue; /* nobody wants the gradient */
+            if (at == VPPS_NONE) continue; /* no vertex needs the gradient */
             pairs_at[read[m]] += 2 * (next - p);
             for (uint32_t k = p; k < next; k++, by += n * step, of += x->cell->kept_words[0]) {
                 words[at++] = by;
@@ -296,7 +296,7 @@ void vpps_write_pairs(const vpps_contributions *all, const vpps_block_memory *pl
 
 /* ---------------------------------------------------------------- entries of tables, slice by slice */
 
-/* Counts a use of an entry by a block of a slice. */
+/* Counts a slice's contributions to a table entry: one for each share. */
 static inline void touch(vpps_entry_lists *lists, uint32_t entry, uint32_t slice, uint32_t shares) {
     vpps_entry_list *e = &lists->of[entry];
     if (e->slice == slice) {
@@ -308,7 +308,8 @@ static inline void touch(vpps_entry_lists *lists, uint32_t entry, uint32_t slice
     lists->touched[lists->n_touched++] = entry;
 }
 
-/* Counts a block's contributions to entries, if `words` is NULL; else writes their offsets, in the order in which entries were found. */
+/* With `words` NULL, counts a block's contributions to table entries; else writes their offsets. The order is that in which entries were
+ * found. */
 static inline void use_entries_of(const vpps_contributions *all, const uint32_t *offsets, uint32_t i,
                                   vpps_entry_lists *lists, uint32_t *words) {
     const vpps_steps *s = all->tasks->steps;

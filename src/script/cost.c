@@ -1,4 +1,4 @@
-/* cost.c - see cost.h. There is a function for each name in the cost column of tasks.def. */
+/* cost.c - counts the flops and bytes of tasks: one function for each name in the cost column of tasks.def. */
 #include "script/cost.h"
 #include "cell/flops.h"
 #include "script/task.h"
@@ -15,11 +15,12 @@ static uint64_t elems_of(const costing *w, vpps_param p) {
     return (uint64_t)w->model->params[p].rows * w->model->params[p].cols;
 }
 
-/* The vertices that a task runs over. */
+/* The range of vertices that a task runs over. */
 typedef struct span {
     vpps_block_view view;
     const vpps_compiled_cell *c;
-    uint32_t first, n[VPPS_AXES]; /* n: number of vertices, and of members of each list */
+    /* for each axis: number of the task's vertices, or of members of one of their lists */
+    uint32_t first, n[VPPS_AXES];
 } span;
 
 static span span_of(const costing *w, const vpps_task *t) {
@@ -40,14 +41,14 @@ static void add_flops(const costing *w, const span *p, const vpps_cell_flops *fl
 
 /* ---------------------------------------------------------------- stages */
 
-/* Adds the words of a value over all items, times the number of its shares. */
+/* Adds the bytes of a value of all items, times the number of its shares. */
 static void add_value(const costing *w, const span *p, uint32_t v) {
     const vpps_cell_value *x = &p->c->values[v];
     const uint64_t items = x->kind == VPPS_VALUE_PARAMETER ? 1 : p->n[x->axis];
     add_words(w, items * vpps_value_words(x) * vpps_shares_of(p->c, x));
 }
 
-/* Returns whether argument i of the stage's k-th value is the first use of this value, or of this matrix, in the stage. */
+/* Returns whether argument i of the stage's k-th value is the first use in the stage of that value, or of that matrix. */
 static bool first_use(const vpps_compiled_cell *c, const vpps_cell_stage *s, uint32_t k, uint32_t i, bool matrix) {
     const vpps_cell_arg *a = &c->args[c->values[c->order[s->first + k]].first_arg + i];
     for (uint32_t at = 0; at <= k; at++) {
@@ -123,7 +124,7 @@ static void cost_ENTRIES(const costing *w, const vpps_task *t) {
     add_words(w, ((uint64_t)s.n + s.starts[s.n]) * elems_of(w, table->param));
 }
 
-/* Returns the number of elements that have a gradient. */
+/* Returns the number of parameter elements that have a gradient. */
 static uint64_t gradient_elems(const costing *w) {
     const vpps_task_header *h = vpps_task_header_of(w->b->script);
     uint64_t elems = 0;
@@ -149,7 +150,7 @@ static void cost_NORM(const costing *w, const vpps_task *t) {
     add_words(w, gradient_elems(w));
 }
 
-/* Counts plain SGD, whatever the optimizer; a weight is read and written, its gradient read. */
+/* Counts the update as plain SGD, whatever the optimizer: a weight is read and written, its gradient is read. */
 static void cost_UPDATE(const costing *w, const vpps_task *t) {
     (void)t;
     w->sum->other_flops += 2 * gradient_elems(w);

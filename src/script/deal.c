@@ -1,4 +1,4 @@
-/* deal.c - see deal.h. */
+/* deal.c - assigns each vertex to a wave, a group and a slice. */
 #include "script/deal.h"
 
 /* ---------------------------------------------------------------- components */
@@ -8,14 +8,14 @@ typedef struct component {
     uint64_t cost;
 } component;
 
-/* Compares components by depth, the deepest first: a wave has as many levels as its deepest component. */
+/* Compares components for sorting by depth, the deepest first, since a wave takes as many levels as its deepest component. */
 static int deeper_first(const void *a, const void *b) {
     const component *x = a, *y = b;
     if (x->depth != y->depth) return x->depth < y->depth ? 1 : -1;
     return x->number < y->number ? -1 : x->number > y->number;
 }
 
-/* Measures the components, in the batch's order: depth, and cost by the flops of their vertices' cells. */
+/* Finds the depth and the cost of each component; the cost is the flops of its vertices. */
 static void measure(const vpps_batching *b, const vpps_components *c, component *all) {
     const vpps_reading *r = b->needs->reading;
     for (uint32_t i = 0; i < c->n; i++) all[i].number = i;
@@ -29,8 +29,8 @@ static void measure(const vpps_batching *b, const vpps_components *c, component 
     }
 }
 
-/* Assigns components to waves of equal cost, and in each wave to the group with the least cost so far. `load`: a zero for each group. A
- * group has as many levels as its deepest component, which is its first if there is a cost of a level. */
+/* Assigns components to waves of equal cost, and in each wave to the group with the least cost so far. `load`: a zero for each group. With
+ * a level_cost, a group's first component is its deepest and adds the fixed cost of the levels. */
 static void deal_components(component *all, uint32_t n, uint32_t n_waves, uint32_t n_groups, uint64_t level_cost,
                             uint64_t *load) {
     uint64_t total = 0, before = 0;
@@ -82,7 +82,7 @@ static bool is_head(const vpps_batching *b, uint32_t vertex) {
     return b->needs->needed[vertex] && b->heads[b->needs->reading->vertices[vertex].type];
 }
 
-/* Returns the words that a vertex keeps; at least one. */
+/* Returns the number of words that a vertex keeps for backward; at least one. */
 static uint64_t words_of(const vpps_batching *b, uint32_t vertex) {
     const vpps_reading *r = b->needs->reading;
     const vpps_compiled_cell *c = b->types[r->vertices[vertex].type].cell;
@@ -94,13 +94,13 @@ static uint64_t words_of(const vpps_batching *b, uint32_t vertex) {
     return words;
 }
 
-/* The heads' vertices of one group in a wave. */
+/* The vertices of classifier heads of one group in a wave. */
 typedef struct share {
-    uint64_t words, before; /* words that they keep; words of those that have a slice already */
-    uint32_t n;             /* number of sets of joined vertices */
+    uint64_t words, before; /* words that these vertices keep; words of those already assigned to a slice */
+    uint32_t n;             /* number of sets of vertices that reads join */
 } share;
 
-/* Sets first[v] to the first of the heads' vertices that v is joined with by reads. */
+/* For each head's vertex v, sets first[v] to the first of the heads' vertices that reads join with v. */
 static void join(const vpps_batching *b, uint32_t *first) {
     const vpps_reading *r = b->needs->reading;
     for (uint32_t v = 0; v < r->n_vertices; v++) first[v] = v;
@@ -113,7 +113,8 @@ static void join(const vpps_batching *b, uint32_t *first) {
     for (uint32_t v = 0; v < r->n_vertices; v++) first[v] = vpps_find_root(first, v);
 }
 
-/* Assigns heads' vertices to slices in the batch's order; others belong to their wave's last slice. `words` and `shares`: zeros. */
+/* Assigns heads' vertices to slices in the batch's order; other vertices belong to their wave's last slice. `words` and `shares` are
+ * zeroed. */
 static void deal_heads(const vpps_batching *b, const uint32_t *first, uint64_t *words, share *shares,
                        uint32_t *n_slices, uint32_t *place) {
     const uint32_t n_vertices = b->needs->reading->n_vertices;
@@ -136,7 +137,7 @@ static void deal_heads(const vpps_batching *b, const uint32_t *first, uint64_t *
             s->before += words[v];
         }
         if (is_head(b, v) && first[v] != v) {
-            place[v] = place[first[v]]; /* the first one has its slice already */
+            place[v] = place[first[v]]; /* vertices that reads join get the slice of their first vertex */
         } else {
             place[v] = (wave * *n_slices + slice) * b->n_groups + group;
         }

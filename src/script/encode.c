@@ -1,16 +1,17 @@
-/* encode.c - see encode.h; task.h describes the layout. */
+/* encode.c - writes the words of a script; task.h describes their layout. */
 #include "script/encode.h"
 
 #include "script/update.h"
 #include "script/writer.h"
 
-/* The constants of a group, which are the factors of its terms in the loss. Equal factors in a row share one constant. */
+/* The constants that a group stores in memory: the factors of its terms of the loss. Equal factors in a row share one constant. */
 typedef struct group_constants {
     uint32_t n, last;        /* number of constants, and the bits of the latest one */
-    uint32_t list, next, at; /* addresses of the first constant and of the next; offset in the pool of the next */
+    /* addresses in the script of the first and of the next constant; offset in the pool of the next constant */
+    uint32_t list, next, at;
 } group_constants;
 
-/* The state while a script is written. */
+/* The state while the words of a script are written. */
 typedef struct encoder {
     const vpps_placement *placed;
     const vpps_contributions *contributions;
@@ -21,12 +22,14 @@ typedef struct encoder {
     const vpps_batch_request *request;
     vpps_writer to;
     uint32_t *output_at, *gradient_at; /* as in vpps_script_places */
-    uint32_t *list_at;          /* for each output: address of its next contribution; VPPS_NONE: it has no gradient */
-    uint32_t *pairs_at;         /* for each output: address of its next pair; NULL: there are no pairs */
-    uint32_t *arrays;           /* for each block: the address of its arrays */
-    group_constants *constants; /* constants of each group */
+    /* for each output: address in the script for its next contribution; VPPS_NONE: it has no gradient */
+    uint32_t *list_at;
+    /* for each output: address for its next pair of a scaled contribution; NULL: there are no pairs */
+    uint32_t *pairs_at;
+    uint32_t *arrays;           /* for each block: address of its arrays in the script */
+    group_constants *constants; /* for each group: its constants */
     vpps_entry_lists entries;
-    uint32_t *losses; /* addresses of each slice's terms of the loss, and of the end of the last ones */
+    uint32_t *losses; /* for each slice: address of its terms of the loss; then the end of the last slice's terms */
     uint32_t *sums;   /* for each slice and table: the address of the list of its ENTRIES task; 0: there is none */
     uint32_t n_tables;
     vpps_given_array given;
@@ -39,7 +42,7 @@ static uint32_t entry_words(const encoder *e, uint32_t table) {
     return p->rows * p->cols;
 }
 
-/* The place of a table's entries: row r lies at first + r * words. A kept value's "row" is its offset. */
+/* Where a lookup table's entries lie in the pool: row r at first + r * words. A kept value's "row" is its offset. */
 typedef struct entry_places {
     uint32_t first, words;
 } entry_places;
@@ -49,21 +52,21 @@ static entry_places places_of(const encoder *e, const vpps_cell_lookup *l) {
     return (entry_places){e->machine->values[l->table], entry_words(e, l->table)};
 }
 
-/* Writes the offsets of the entries that a block's vertices look up. */
+/* Writes the offsets of the table entries that a block's vertices look up. */
 static void write_entries(const encoder *e, const vpps_step_block *b, const vpps_cell_lookup *l, uint32_t *at) {
     const vpps_ordered_vertex *v = vpps_vertices_of(e->s, b);
     const entry_places places = places_of(e, l);
     for (uint32_t p = 0, n = b->n; p < n; p++) at[p] = places.first + vpps_row_of(e->s, &v[p], l) * places.words;
 }
 
-/* Finds the offsets of all outputs: in the block's record, or of the parameter that the output is. */
+/* Finds the offsets of all outputs: in the block's records, or, if the output is a parameter, that parameter's offset. */
 static void place_outputs(encoder *e) {
     for (uint32_t i = 0; i < e->s->n_blocks; i++) {
         const vpps_step_block *b = &e->s->blocks[i];
         const vpps_compiled_cell *c = vpps_cell_of_block(e->s, b);
         const vpps_ordered_vertex *v = vpps_vertices_of(e->s, b);
         for (uint32_t k = 0; k < c->n_outputs; k++) {
-            if (c->outputs[k].value == VPPS_NONE) continue; /* nobody reads the output */
+            if (c->outputs[k].value == VPPS_NONE) continue; /* no vertex reads the output */
             const vpps_cell_value *x = &c->values[c->outputs[k].value];
             uint32_t *output_at = e->output_at + k;
             if (x->kind == VPPS_VALUE_LOOKUP) {
@@ -98,7 +101,7 @@ static void place_gradients(encoder *e) {
 
 /* ---------------------------------------------------------------- blocks */
 
-/* Writes one word of the record of every vertex of a block. */
+/* Writes, for every vertex of a block, one integer of its graph record, as a class or an index. */
 static void write_words(const encoder *e, const vpps_step_block *b, const vpps_cell_word *word, uint32_t *at) {
     const vpps_ordered_vertex *v = vpps_vertices_of(e->s, b);
     for (uint32_t p = 0, n = b->n; p < n; p++)
@@ -106,7 +109,7 @@ static void write_words(const encoder *e, const vpps_step_block *b, const vpps_c
                                                 : vpps_word_of(e->s, &v[p], word->kind, word->value);
 }
 
-/* Writes a list's starts, then the offsets of each of its inputs; returns the address after them. */
+/* Writes the first member of each vertex's list, then the offsets that each input of the list reads; returns the address after them. */
 static uint32_t *write_list(const encoder *e, const vpps_step_block *b, const vpps_compiled_cell *c, uint32_t list,
                             uint32_t *at) {
     const vpps_ordered_vertex *v = vpps_vertices_of(e->s, b);
@@ -151,11 +154,11 @@ static void encode_block(encoder *e, uint32_t i) {
     }
     for (uint32_t k = 0; k < c->n_lookups; k++, at += n) write_entries(e, block, &c->lookups[k], at);
     for (uint32_t k = 0; k < c->n_words; k++, at += n) write_words(e, block, &c->words[k], at);
-    if (c->is_data) at += n; /* the addresses are set when the data have been written */
+    if (c->is_data) at += n; /* the addresses follow once the data have been written */
     for (uint32_t l = 0; l < c->n_lists; l++) at = write_list(e, block, c, l, at);
 }
 
-/* Writes the data of input ops, as they lie in the graph. */
+/* Copies the data of a block's input ops from the graph into the script. */
 static void encode_data(encoder *e, uint32_t i) {
     const vpps_step_block *block = &e->s->blocks[i];
     const vpps_compiled_cell *c = vpps_cell_of_block(e->s, block);
@@ -171,7 +174,7 @@ static void encode_data(encoder *e, uint32_t i) {
     }
 }
 
-/* Writes the starts of the lists of output k of a block's vertices, and makes room for the lists: counts[output] times `words` words. */
+/* For output k of each vertex of a block, writes the start of its list, and makes room for the list: counts[output] * `words` words. */
 static void encode_lists(encoder *e, const vpps_step_block *block, uint32_t k, const uint32_t *counts, uint32_t words,
                          uint32_t *list_at) {
     const vpps_ordered_vertex *v = vpps_vertices_of(e->s, block);
@@ -191,7 +194,7 @@ static void encode_lists(encoder *e, const vpps_step_block *block, uint32_t k, c
     vpps_write_room(&e->to, words * at);
 }
 
-/* Makes the lists of contributions to each output with a gradient, which follow the block's other arrays. */
+/* Makes room for the lists of contributions to each output with a gradient, after the block's other arrays. */
 static void encode_gradients(encoder *e, uint32_t i) {
     const vpps_step_block *block = &e->s->blocks[i];
     const vpps_compiled_cell *c = vpps_cell_of_block(e->s, block);
@@ -220,8 +223,8 @@ static void encode_blocks(encoder *e, uint32_t address) {
 
 /* ---------------------------------------------------------------- seeds: the loss's gradient, or gradients given by the host */
 
-/* Places the gradients that the host gives at the pause after all tensors; returns the first word after them. `given.first` and
- * `given.words` have room for numbers that fit a pool. NULL in `gradients`: out of memory. */
+/* Places the gradients that the host writes at the pause behind all other tensors; returns the offset after them. NULL in `gradients`: out
+ * of memory. */
 static uint64_t place_given(encoder *e, vpps_arena *arena) {
     enum { GRAIN = 16 };
     const uint64_t first = (e->placed->end + GRAIN - 1) / GRAIN * GRAIN;
@@ -259,7 +262,7 @@ static uint32_t count_constants(encoder *e) {
     return n;
 }
 
-/* Makes the factor of each term of the loss a constant in the pool, after all tensors, that contributes to the term's gradient. */
+/* Stores the factor of each term of the loss as a constant behind all tensors; it is a contribution to the gradient of the term. */
 static void encode_seeds(encoder *e) {
     uint32_t at = (uint32_t)e->placed->end;
     for (uint32_t g = 0; g < e->s->batching->n_groups; g++) {
@@ -285,7 +288,8 @@ static void encode_seeds(encoder *e) {
 
 /* ---------------------------------------------------------------- tables */
 
-/* Writes a description of each table, with its entries in the order of their first use; returns the address of the first. */
+/* Writes a vpps_table for each lookup table, and lists of their trained entries in the order of first use; returns the address of the first
+ * vpps_table. */
 static uint32_t encode_tables(encoder *e) {
     const vpps_model *model = e->r->g->model;
     const vpps_contributions *all = e->contributions;
@@ -307,8 +311,8 @@ static uint32_t encode_tables(encoder *e) {
     return tables;
 }
 
-/* Writes the list of a slice's ENTRIES task for a table, with room for the offsets of the slice's contributions. Returns its address, or
- * 0: the slice contributes nothing to the table. */
+/* Writes the list for a slice's ENTRIES task, which sums up gradients of a table's entries, with room for the offsets of the slice's
+ * contributions. Returns its address, or 0: the slice contributes nothing to the table. */
 static uint32_t encode_sums(encoder *e, const vpps_table *t) {
     const vpps_entry *entries = e->contributions->entries;
     const vpps_entry_lists *lists = &e->entries;
@@ -354,19 +358,19 @@ static void encode_entries(encoder *e, uint32_t tables) {
 
 /* ---------------------------------------------------------------- tasks */
 
-/* Returns the barrier, with a number above the groups' own, at which all VPs meet before or after the parameters' gradients of a slice. */
+/* Returns the number of the barrier at which all virtual processors meet before, or after, the parameter gradients of a slice. */
 static uint32_t common_barrier(const encoder *e, uint32_t slice, bool after) {
     uint32_t first = 0;
     for (uint32_t g = 0; g < e->s->batching->n_groups; g++) first += e->tasks->group_phases[g];
     return first + 2 * slice + after;
 }
 
-/* Makes all VPs meet. */
+/* Makes all virtual processors wait for each other at a barrier of the slice. */
 static void write_common_barrier(encoder *e, uint32_t slice, bool after) {
     vpps_write_barrier(&e->to, common_barrier(e, slice, after), e->s->batching->n_vps);
 }
 
-/* Returns whether all factors of the gradients of the cell's parameters are computed when a level's main part is done. */
+/* Returns whether all factors of the cell's parameter gradients are known when a level's backward stages are done. */
 static bool outers_by_level(const vpps_compiled_cell *c) {
     for (uint32_t i = 0; i < c->n_outers; i++) {
         const vpps_cell_outer *o = &c->outers[i];
@@ -387,7 +391,7 @@ static bool is_last_main(const vpps_compiled_cell *c, uint32_t stage) {
            (stage + 1 == c->n_stages || c->stages[stage + 1].part != VPPS_PART_BACK_MAIN);
 }
 
-/* Writes tasks for parameters' gradients from tasks [first, end), which ended the preceding phase. */
+/* Writes the OUTER tasks that add up the parameter gradients of the vertices of tasks [first, end), which ended the preceding phase. */
 static void encode_outers(encoder *e, uint32_t first, uint32_t end) {
     for (uint32_t i = first; i < end; i++) {
         const vpps_stage_task *t = &e->tasks->all[i];
@@ -396,7 +400,8 @@ static void encode_outers(encoder *e, uint32_t first, uint32_t end) {
     }
 }
 
-/* Writes the tasks of a slice of a group, from *task on, with tasks for parameters' gradients. All VPs meet at the slice's end. */
+/* Writes the tasks of a slice of a group, from *task on, with OUTER tasks for parameter gradients. All virtual processors meet at the
+ * slice's end. */
 static void encode_slice(encoder *e, uint32_t slice, uint32_t g, uint32_t *task, uint32_t *barriers) {
     const vpps_stage_task *tasks = e->tasks->all;
     const uint32_t n_tasks = e->tasks->n, first = vpps_first_of_slice(e->s, slice),
@@ -434,13 +439,13 @@ static void encode_slice(encoder *e, uint32_t slice, uint32_t g, uint32_t *task,
     }
 }
 
-/* Returns whether there is a barrier before the norm: if there are several slices, since the VPs that added up an entry's gradient in
- * the last slice are not those that own the entry. Its number follows the slices' barriers. */
+/* Returns whether there is a barrier before the norm: with several slices there is, since a table entry's gradient may be added up by
+ * another virtual processor than its owner. The barrier's number follows those of the slices. */
 static bool meets_before_norm(const encoder *e) {
     return e->request->part == VPPS_STEP_WHOLE && vpps_all_slices(e->s) > 1 && e->n_tables;
 }
 
-/* Writes the tasks of a group, which each VP runs for its own rows and entries. */
+/* Writes the tasks of a group, which each virtual processor runs for its own rows and table entries. */
 static void encode_group(encoder *e, uint32_t g, uint32_t *task, uint32_t *barriers) {
     const uint32_t n = vpps_all_slices(e->s);
     const bool training = e->r->training;
@@ -457,14 +462,14 @@ static void encode_group(encoder *e, uint32_t g, uint32_t *task, uint32_t *barri
     if (training && e->request->part == VPPS_STEP_WHOLE) {
         if (meets_before_norm(e)) write_common_barrier(e, n, false);
         if (e->request->guard || e->request->optimizer->clip > 0) VPPS_WRITE_TASK(&e->to, NORM, 0);
-        /* The VPs' shares of the norm are needed; and parameters may not change while gradients read them (a lookup times a matrix). */
+        /* The update needs the norms of all virtual processors, and must not change parameters that gradients still read. */
         write_common_barrier(e, n - 1, true);
         VPPS_WRITE_TASK(&e->to, UPDATE, 0);
     }
     VPPS_WRITE_TASK(&e->to, END, 0);
 }
 
-/* Writes the loss's terms, slice after slice. In a step in two halves the loss is one word, which the host writes. */
+/* Writes the loss's terms, slice after slice. If the training step is in two halves, the loss is one word that the host writes. */
 static void encode_losses(encoder *e) {
     const uint32_t n_groups = e->s->batching->n_groups;
     e->losses[0] = vpps_write_room(&e->to, e->r->halves ? 2 : 2 * (uint64_t)e->r->n_seeds);
@@ -478,7 +483,7 @@ static void encode_losses(encoder *e) {
         e->losses[slice + 1] = e->losses[slice];
         for (uint32_t i = 0; i < e->r->n_seeds; i++) {
             const vpps_seed *seed = &e->r->seeds[i];
-            /* the term belongs to another slice */
+            /* the term of the loss belongs to another slice */
             if (e->s->place[seed->to.vertex] - slice * n_groups >= n_groups) continue;
             e->to.words[e->losses[slice + 1]++] = e->output_at[seed->to.output];
             e->to.words[e->losses[slice + 1]++] = vpps_float_bits(seed->factor);

@@ -7,54 +7,58 @@
 
 typedef struct vpps_task_header {
     unsigned magic, words;
-    /* number of virtual processors (VPs); number of groups, of equally many consecutive VPs */
+    /* number of virtual processors (VPs); number of groups of them; a group is n_vps / n_groups consecutive VPs */
     unsigned n_vps, n_groups;
     unsigned n_barriers;
-    unsigned pool_words;       /* words of memory that the script uses: highest offset + 1 */
-    unsigned blocks, n_blocks; /* address and number of the blocks (vpps_block) */
-    unsigned tables, n_tables; /* address and number of the tables (vpps_table) */
+    unsigned pool_words;       /* words of memory (the pool) that the script uses: highest offset + 1 */
+    unsigned blocks, n_blocks; /* address of the first block (vpps_block), number of blocks */
+    unsigned tables, n_tables; /* address of the first lookup table (vpps_table), number of tables */
     unsigned update;           /* kind of the optimizer + 1; 0: inference */
     unsigned guard;            /* non-zero: no update when the loss or a gradient is not finite */
-    /* Non-zero: the factors of gradients stay until the update, which may compute the gradients itself. */
+    /* Non-zero: the factors of parameter gradients stay in memory until the update, which may compute the gradients itself. */
     unsigned lasting;
-    unsigned pairs;          /* non-zero: blocks list gradients as pairs of a vector and a scalar factor */
+    unsigned pairs;          /* non-zero: blocks list some contributions to gradients as pairs of a scalar factor and a vector */
     unsigned step;           /* number of this update, from 1 */
-    unsigned dropout_key[2]; /* key of dropout: low word, high word */
-    /* Adam's bias corrections: zero in a script; a device fills them in, since it knows how often each state was updated. */
+    unsigned dropout_key[2]; /* key of the dropout's random numbers: low word, high word */
+    /* Adam's bias corrections: zero in a script. The device fills them in, since it knows how often each parameter was updated. */
     float corrections[2];
-    unsigned steps; /* address of a vpps_param_step for each parameter; 0: all parameters step by the numbers below */
+    /* address of a vpps_param_step for each parameter; 0: all parameters use the optimizer's numbers of this header */
+    unsigned steps;
 #define X(name) float name;
     VPPS_OPTIMIZER_NUMBERS(X)
 #undef X
 } vpps_task_header;
 
-/* A parameter's own numbers, which replace the header's. */
+/* A parameter's own optimizer numbers, which replace those of the header. */
 typedef struct vpps_param_step {
     float lr, momentum, weight_decay;
     float corrections[2]; /* Adam's bias corrections, as in the header */
 } vpps_param_step;
 
 typedef struct vpps_block {
-    unsigned cell; /* number of the block's cell in the batch's list of compiled cells */
+    unsigned cell; /* index of the block's cell in the batch's list of compiled cells */
     unsigned group;
     unsigned n; /* number of vertices */
     unsigned members[4];
-    unsigned kept[5]; /* offsets of the kept values of each axis; item i lies at offset + i * kept_words */
-    unsigned arrays;  /* address of the block's arrays */
+    unsigned kept[5]; /* for each axis: offset of the kept values; item i lies at offset + i * kept_words */
+    unsigned arrays;  /* address in the script of the block's arrays */
 } vpps_block;
 
-/* A task of a group: its VPs wait for a barrier, run the task, signal a barrier. A GPU loads four words at once: tasks are aligned to
- * it. */
+/* A task of a group: the group's virtual processors wait for a barrier, run the task, signal a barrier. Tasks are aligned to four words,
+ * since a GPU loads four at once. */
 typedef struct vpps_task {
-    /* A row of tasks.def. In a GPU's copy, the kinds of stages and gradients are those of the kernel: runtime/gpu/script.c. */
+    /* Kind of the task, a row of tasks.def. In a GPU's copy of the script, STAGE and OUTER tasks have kinds of the kernel
+     * (runtime/gpu/script.c). */
     unsigned kind;
     unsigned operands[3];
     /* The task waits until the barrier `wait` has been signalled `signals` times; VPPS_NO_BARRIER: it does not wait. */
     unsigned wait, signals;
-    unsigned signal; /* when the task is done, each VP adds one to this barrier's counter; VPPS_NO_BARRIER: to none */
-    /* STAGE: number of the stage of the block's cell; offsets of the vertices' pass records and of the gradients that they contribute. */
+    /* after the task, each virtual processor adds one to the counter of this barrier; VPPS_NO_BARRIER: to none */
+    unsigned signal;
+    /* STAGE: number of the stage of the block's cell; offsets of the vertices' pass records (values of one pass) and of the gradients that
+     * they contribute. */
     unsigned stage, pass_record, contributions;
-    unsigned address; /* the task's address in the host's script, for messages */
+    unsigned address; /* the task's address in the host's script, for error messages */
     unsigned unused;
 } vpps_task;
 
@@ -64,8 +68,8 @@ typedef struct vpps_task {
 typedef struct vpps_table {
     unsigned param;
     unsigned n;         /* number of entries */
-    unsigned gradients; /* offset of their gradients, entry after entry */
-    unsigned rows;      /* address of rows[n], their numbers in the table */
+    unsigned gradients; /* offset of the trained entries' gradients, entry after entry */
+    unsigned rows;      /* address in the script of rows[n]: the entries' rows in the table */
 } vpps_table;
 
 #endif
