@@ -110,8 +110,8 @@ static bool choose_groups(const chooser *c, const vpps_batch_request *request) {
 
 /* ---------------------------------------------------------------- cells */
 
-/* Returns whether the values that the parameter gradients of a head's type are computed from stay live after its slice. Then the memory of
- * all slices adds up. A vertex outside the heads sums up its gradient after all slices. */
+/* Returns whether scaled contributions would keep the values of a head's type in memory after its slice, because a vertex outside the
+ * heads sums up its gradient only after all slices. The memory of all slices would then add up. */
 static bool outlive_slices(const chooser *c, uint32_t t) {
     const vpps_batch_needs *n = c->needs;
     if (!c->out->heads[t]) return false;

@@ -4,18 +4,18 @@
 #include "script/components.h"
 
 typedef struct vpps_batched_type {
-    vpps_compiled_cell *cell;  /* the type's compiled cell; NULL: no vertex of the type is needed */
-    uint32_t cell_number;      /* index of the compiled cell among the script's cells */
+    vpps_compiled_cell *cell; /* the type's compiled cell; NULL: no vertex of the type is needed */
+    uint32_t cell_number;     /* index of the compiled cell among the script's cells */
     /* for each axis: number of needed vertices (axis 0), or of members of one of their lists */
     uint64_t items[VPPS_AXES];
-    uint32_t n_levels;         /* number of levels at which the type has needed vertices */
+    uint32_t n_levels; /* number of levels at which the type has needed vertices */
 } vpps_batched_type;
 
 typedef struct vpps_batching {
     const vpps_batch_needs *needs;
     const uint32_t *levels; /* for each vertex: its level, chosen by the policy */
     const vpps_batched_type *types;
-    const bool *heads;          /* for each type: whether only the loss reads its vertices (a classifier head, heads.h) */
+    const bool *heads; /* for each type: whether only the loss reads its vertices (a classifier head, heads.h) */
     vpps_components components; /* connected components of the graph; computed at first use (n 0: not yet) */
     uint32_t n_groups, group_size, n_vps;
     /* number of groups of virtual processors in which recent batches ran, this batch included; kept for the next batch */

@@ -46,7 +46,7 @@ typedef struct vpps_contributions {
     const uint32_t *of_table;  /* for each parameter that is a lookup table: number of its trained entries */
     /* numbers of the table entries that vertices contribute to, block after block, contribution after contribution */
     const uint32_t *uses;
-    const uint32_t *runs;      /* numbers of the tasks that compute contributions, block after block */
+    const uint32_t *runs; /* numbers of the tasks that compute contributions, block after block */
     const vpps_block_uses *blocks;
     uint32_t n_entries;
 } vpps_contributions;

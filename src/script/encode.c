@@ -6,7 +6,7 @@
 
 /* The constants that a group stores in memory: the factors of its terms of the loss. Equal factors in a row share one constant. */
 typedef struct group_constants {
-    uint32_t n, last;        /* number of constants, and the bits of the latest one */
+    uint32_t n, last; /* number of constants, and the bits of the latest one */
     /* addresses in the script of the first and of the next constant; offset in the pool of the next constant */
     uint32_t list, next, at;
 } group_constants;

@@ -17,8 +17,8 @@ typedef struct vpps_task_header {
     unsigned guard;            /* non-zero: no update when the loss or a gradient is not finite */
     /* Non-zero: the factors of parameter gradients stay in memory until the update, which may compute the gradients itself. */
     unsigned lasting;
-    unsigned pairs;          /* non-zero: blocks list some contributions to gradients as pairs of a scalar factor and a vector */
-    unsigned step;           /* number of this update, from 1 */
+    unsigned pairs; /* non-zero: blocks list some contributions to gradients as pairs of a scalar factor and a vector */
+    unsigned step;  /* number of this update, from 1 */
     unsigned dropout_key[2]; /* key of the dropout's random numbers: low word, high word */
     /* Adam's bias corrections: zero in a script. The device fills them in, since it knows how often each parameter was updated. */
     float corrections[2];

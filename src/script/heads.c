@@ -1,8 +1,8 @@
-/* heads.c - see heads.h. */
+/* heads.c - finds the types of classifier heads (heads.h). */
 #include "script/heads.h"
 
-/* Returns whether a type may be a head. A recurrence is no head, since it runs level by level. Nor is a type that reads nothing, as an
- * input: all heads may read its vertex, which would tie them together. */
+/* Returns whether a type may be a head. A recurrence is no head, since it runs level by level. Nor is a type that reads nothing, such as an
+ * input: if all heads read one such vertex, they could not run in separate slices. */
 static bool may_be_head(const vpps_batch_needs *n, uint32_t t) {
     bool reads = false;
     for (uint32_t u = 0; u < n->reading->n_types; u++) reads |= vpps_reads(n, t, u);
@@ -11,7 +11,7 @@ static bool may_be_head(const vpps_batch_needs *n, uint32_t t) {
 
 void vpps_find_heads(const vpps_batch_needs *n, bool *heads) {
     const uint32_t n_types = n->reading->n_types;
-    /* a reader's strongly connected component has a higher number than those that it reads */
+    /* components are numbered in topological order: a reader's component has a higher number than those that it reads */
     for (uint32_t part = n->n_parts; part-- > 0;) {
         for (uint32_t t = 0; t < n_types; t++) {
             if (n->types[t].part != part) continue;

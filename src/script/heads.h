@@ -1,8 +1,9 @@
-/* heads.h - finds heads: types that only the loss and other heads read and that are no recurrence, as classifiers. With many classes
- * they keep more words than all other vertices. Their vertices need little of each other, so that they can run slice by slice. */
+/* heads.h - finds heads, such as classifiers: types that only the loss and other heads read and that are no recurrence. With many
+ * classes they keep more words than all other vertices. Their vertices hardly read each other, so they can run slice by slice in the
+ * same memory. */
 #pragma once
 
 #include "script/needs.h"
 
-/* Sets heads[t] if type t is a head; `heads` is all false before. */
+/* Sets heads[t] to true for each type t that is a head; the array is all false on entry. */
 void vpps_find_heads(const vpps_batch_needs *n, bool *heads);

@@ -1,4 +1,4 @@
-/* learned.c - see learned.h. */
+/* learned.c - finds, loads or learns the automaton for a kind of graph. */
 #include "script/learned.h"
 
 void vpps_learned_free(vpps_learned *l) {

@@ -1,17 +1,17 @@
-/* learned.h - a handle's automata: one for each kind of graph that it has seen. */
+/* learned.h - a handle's learned batching policies (automata): one for each kind of graph. */
 #pragma once
 
 #include "script/automaton.h"
 
-/* What distinguishes kinds of graphs: the names of the types, and which types read which. It is the same for every batch of one network
- * on one kind of data, and for every size of the network. */
+/* A kind of graph: the names of its vertices' types, and which type reads which. All batches of one network on one kind of data have the
+ * same kind, whatever the network's size. */
 typedef struct vpps_graph_kind {
     const char *names; /* names of the types, in their order, with " | " between them */
     const void *key;
     size_t key_bytes;
 } vpps_graph_kind;
 
-/* Functions that store automata from run to run. */
+/* Functions that store learned automata between runs of a program. */
 typedef struct vpps_policy_store {
     /* returns a stored automaton, malloc'd; NULL: there is none */
     void *(*read)(const vpps_graph_kind *kind, size_t *bytes);

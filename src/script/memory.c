@@ -1,11 +1,11 @@
-/* memory.c - see memory.h. A tensor lives from the phase that first writes it to the last one that reads it, and two tensors share words
- * only if their lives do not meet (allocate.c). Tensors are
+/* memory.c - places a batch's tensors in the pool of device memory. A tensor lives from the phase that first writes it to the last
+ * phase that reads it; two tensors share words only if their lives do not overlap (allocate.c). Tensors are
  *
- *   the records of a block's kept values, of every axis: they live until the block, its readers and the parameters'
+ *   a block's kept values, for the vertices and for the members of each list: they live until the block, its readers and the parameters'
  *     gradients have read them
- *   the pass records of a level, or of all of a block's vertices: from the first stage of their pass that needs them to the
- *     last one
- *   a task's contributions: a level's contributions live until the vertices that they go to have added them up, or, if
+ *   a level's pass records (values of one pass), or those of all of a block's vertices: from the first stage of the pass
+ *     (forward or backward) that needs them to the last one
+ *   the gradients that a task contributes: a level's contributions live until the vertices that they go to have added them up, or, if
  *     some go to tables' entries, until the slice's end
  *   the gradients of tables' entries: from the first slice's end on
  *
@@ -14,7 +14,7 @@
 
 #include "script/allocate.h"
 
-/* The state while tensors are placed. */
+/* The state while a batch's tensors are placed in the pool. */
 typedef struct placer {
     const vpps_tasks *tasks;
     const vpps_steps *s;
@@ -22,17 +22,21 @@ typedef struct placer {
     vpps_arena *arena;
     vpps_placement *out;
     vpps_block_memory *blocks;
-    uint32_t *pass_record, *contributed; /* offsets of vpps_placement, for each task */
-    vpps_tensor_life *lives;             /* tensors of the present group */
+    /* for each task: offsets of its pass records and of its contributions, as in vpps_placement */
+    uint32_t *pass_record, *contributed;
+    vpps_tensor_life *lives; /* lifetimes of the tensors of the present group */
     uint32_t n_lives;
     bool (*all_levels)[2]; /* for each block and pass: whether the pass records of all its levels lie in one array */
     bool *requested;       /* for each block: whether the host reads a value or gradient of one of its vertices */
-    uint32_t *level_ends;  /* for each level, as in level_starts: the last phase of its backward pass */
-    uint32_t *last_reads;  /* for each level, as in level_starts: the last phase that reads its contributions */
-    /* For each level and pass: offset of its pass records, and their index in `lives`. If all levels share one array, only level 0's are
-     * set. */
+    /* for each level of each block (index as in level_starts): the last phase of its backward pass */
+    uint32_t *level_ends;
+    /* for each level of each block (index as in level_starts): the last phase that reads the gradients that it contributes */
+    uint32_t *last_reads;
+    /* for each level and pass: offset of its pass records, and their index in `lives`. If all levels share one array, only level 0's
+     * numbers are set. */
     uint32_t *pass_record_at, *pass_record_life;
-    const uint32_t **ends_of_type; /* for each type: where its block's levels are in level_ends */
+    /* for each type that a block reads: where the levels of the type's block begin in level_ends */
+    const uint32_t **ends_of_type;
 } placer;
 
 static uint64_t rounded(uint64_t words) { return (words + 15) & ~(uint64_t)15; }
@@ -52,7 +56,7 @@ static const vpps_cell_stage *stage_of(const placer *p, const vpps_stage_task *t
 
 /* ---------------------------------------------------------------- kept values */
 
-/* Notes the blocks with values or gradients that the host reads. */
+/* Marks the blocks with vertices whose values or gradients the host reads. */
 static void find_requested(placer *p) {
     const vpps_reading *r = p->s->reading;
     for (uint32_t i = 0; i < r->n_requested + r->n_asked; i++) {
@@ -72,14 +76,16 @@ static uint32_t block_beside(const vpps_steps *s, const vpps_step_block *b, uint
     return s->first_block[type] + slice * s->batching->n_groups + b->group;
 }
 
-/* Returns the number of another type's block that block b reads, in the same wave and group; in the same slice if the type is a head. */
+/* Returns the number of the block of type `type` that block b reads: it is in the same wave and group, and, if the type is a head, in the
+ * same slice. */
 static uint32_t read_by(const vpps_steps *s, const vpps_step_block *b, uint32_t type) {
     return block_beside(s, b, type, s->batching->heads[type] ? b->slice : vpps_last_slice(s, b->slice));
 }
 
 static uint32_t last_of(const vpps_block_phases *b) { return vpps_max_u32(b->last_forward, b->last_backward); }
 
-/* Returns the last phase of a type's blocks in the wave and group of b; in the same slice if both types are heads. */
+/* Returns the last phase of the blocks of type `type` that may read block b: those in its wave and group; if both types are heads, in its
+ * slice. */
 static uint32_t last_of_readers(const placer *p, const vpps_step_block *b, uint32_t type) {
     const bool *heads = p->s->batching->heads, slices = heads[type] && !heads[b->type];
     uint32_t last = 0;
@@ -99,8 +105,8 @@ static uint32_t last_of_scaled(const placer *p, uint32_t block) {
     return last;
 }
 
-/* Returns the last phase that reads a block's kept values. With a single slice the update may read the factors of parameters' gradients.
- * Terms of the loss are read at a slice's end. */
+/* Returns the last phase that reads a block's kept values. With a single slice, factors of parameter gradients live to the end, since the
+ * update may read them. Terms of the loss are read at a slice's end. */
 static uint32_t last_of_kept(const placer *p, uint32_t block) {
     const vpps_steps *s = p->s;
     const vpps_step_block *b = &s->blocks[block];
@@ -131,7 +137,7 @@ static void add_kept(placer *p, uint32_t block) {
 
 /* ---------------------------------------------------------------- pass records */
 
-/* Finds, for each pass, whether a stage that runs over all levels needs the block's pass records. */
+/* For forward and backward, finds whether a stage that runs over all levels at once uses the block's pass records. */
 static void find_all_levels(placer *p, uint32_t block) {
     const vpps_compiled_cell *c = cell_of(p, block);
     for (uint32_t s = 0; s < c->n_stages; s++)
@@ -139,7 +145,7 @@ static void find_all_levels(placer *p, uint32_t block) {
             c->stages[s].uses_pass_record && !vpps_by_levels(c->stages[s].part);
 }
 
-/* Returns the index of the task's pass records in the placer's arrays. */
+/* Returns the index of a task's pass records in the placer's arrays. */
 static uint32_t pass_record_of(const placer *p, const vpps_stage_task *t) {
     const bool backward = stage_of(p, t)->backward;
     const uint32_t level = t->level == VPPS_NONE || p->all_levels[t->block][backward] ? 0 : t->level;
@@ -171,7 +177,7 @@ static uint32_t offset_of_pass_record(const placer *p, const vpps_stage_task *t)
 
 /* ---------------------------------------------------------------- contributions */
 
-/* Returns whether the cell sums up a gradient in a stage that runs over all levels at once. */
+/* Returns whether the cell sums up an output's gradient in a late stage, which runs over all levels at once. */
 static bool sums_late(const vpps_compiled_cell *c) {
     bool late = false;
     for (uint32_t v = c->n_forward; v < c->n_values; v++)
@@ -195,7 +201,7 @@ static void note_ends(placer *p) {
     }
 }
 
-/* Returns the inputs that a cell's level-by-level backward stages contribute to, as bits. */
+/* Returns, as bits, the inputs whose gradients the cell's level-by-level backward stages contribute. */
 static uint64_t inputs_of_levels(const vpps_compiled_cell *c) {
     uint64_t inputs = 0;
     for (uint32_t j = 0; j < c->n_contributions; j++) {
@@ -205,7 +211,8 @@ static uint64_t inputs_of_levels(const vpps_compiled_cell *c) {
     return inputs;
 }
 
-/* Finds, for every type that b reads, the level ends of its block; returns the latest one. */
+/* For every type that block b reads, finds where its block's levels are in level_ends. Returns the latest backward phase of these
+ * blocks. */
 static uint32_t find_ends(placer *p, const vpps_step_block *b) {
     uint32_t latest = 0;
     for (uint32_t t = 0; t < p->s->reading->n_types; t++) {
@@ -218,7 +225,7 @@ static uint32_t find_ends(placer *p, const vpps_step_block *b) {
     return latest;
 }
 
-/* Returns the last phase in which the sources of vertices [first, end) by an input sum up their gradients, at least `last`, at most
+/* Returns the last phase in which the vertices that [first, end) read as one input sum up their gradients; the result is between `last` and
  * `latest`. */
 static inline uint32_t last_of_input(const placer *p, const vpps_ordered_vertex *first, const vpps_ordered_vertex *end,
                                      vpps_input_place place, uint32_t axis, uint32_t latest, uint32_t last) {
@@ -233,8 +240,8 @@ static inline uint32_t last_of_input(const placer *p, const vpps_ordered_vertex 
     return last;
 }
 
-/* Sets `last_reads`, zero before: for every level and input of a block, the last phase that reads the gradients that the level contributes
- * to what the input reads. */
+/* Sets last_reads, which is zero on entry, for every level of a block: the last phase that reads the gradients that the level
+ * contributes. */
 static void note_last_reads(placer *p, uint32_t block) {
     const vpps_step_block *b = &p->s->blocks[block];
     const vpps_compiled_cell *c = cell_of(p, block);
@@ -254,7 +261,8 @@ static void note_last_reads(placer *p, uint32_t block) {
     }
 }
 
-/* Returns the last phase that reads a task's contributions: to entries at the slice's end, to vertices maybe in a later slice. */
+/* Returns the last phase that reads the gradients that a task contributes. Gradients of table entries are read at the slice's end, those of
+ * vertices maybe in a later slice. */
 static uint32_t last_of_contributions(const placer *p, const vpps_stage_task *t) {
     const vpps_step_block *b = &p->s->blocks[t->block];
     const vpps_compiled_cell *c = cell_of(p, t->block);
@@ -288,7 +296,7 @@ static uint64_t entry_words(const vpps_model *model, const vpps_contributions *c
     return words;
 }
 
-/* Returns the phase of the first group that ends the first slice. */
+/* Returns the phase at the end of the first slice, in the first group's numbers. */
 static uint32_t first_slice_end(const placer *p) {
     uint32_t end = p->tasks->group_phases[0] - 1;
     for (uint32_t i = 0; i < p->s->n_blocks; i++)
@@ -296,7 +304,7 @@ static uint32_t first_slice_end(const placer *p) {
     return end;
 }
 
-/* Places the tensors of a group after the preceding groups'. *task: the group's first task; it becomes the next group's. False: no
+/* Places the tensors of a group after the preceding groups'. *task: the group's first task on entry, the next group's on return. False: no
  * memory. */
 static bool place_group(placer *p, uint32_t group, uint32_t *task) {
     p->n_lives = 0;

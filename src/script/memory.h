@@ -6,13 +6,14 @@
 typedef struct vpps_placement {
     const vpps_tasks *tasks;
     const vpps_block_memory *blocks;
-    /* For each task: offsets of its vertices' pass records and of its contributions. */
+    /* for each task: offsets of its vertices' pass records (values of one pass) and of the gradients that it contributes */
     const uint32_t *pass_record, *contributions;
-    uint32_t entry_gradients; /* offset of the gradients of tables' entries */
+    uint32_t entry_gradients; /* offset of the gradients of lookup tables' entries */
     uint64_t end;             /* offset of the first word after all tensors */
-    uint64_t live_words;      /* the most words of tensors that are live at once, see vpps_batch */
+    uint64_t live_words;      /* the most words of tensors that are live at once (vpps_batch.live_words) */
 } vpps_placement;
 
-/* Places a batch's tensors from word `begin` of the pool on. If `end` is beyond the pool, the offsets are invalid. False: out of memory. */
+/* Places a batch's tensors from word `begin` of the pool on. If out->end is beyond the pool, the offsets are invalid. False: out of
+ * memory. */
 bool vpps_place_tensors(const vpps_tasks *t, const vpps_contributions *c, uint64_t begin, vpps_arena *arena,
                         vpps_placement *out);

@@ -1,17 +1,17 @@
-/* needs.c - see needs.h. */
+/* needs.c - finds the vertices and gradients that the loss or the request needs (needs.h). */
 #include "script/needs.h"
 
-/* Number of sets in which the reads of a type's input are noted; the type that is read, modulo this number, chooses the set. */
+/* Size of the small cache of reads that each input of a type has; the index is the type that is read, modulo this size. */
 enum { NOTED_TYPES = 4 };
 
-/* The latest read that was noted in a set: most reads are equal to it. */
+/* A cache entry: the latest read with this index. Most reads equal it and need no further work. */
 typedef struct noted_read {
-    uint64_t gradients;    /* gradients of the reader */
-    uint64_t gives;        /* gradients of the vertex that is read */
-    uint32_t type, output; /* type and output of the vertex that is read */
+    uint64_t gradients;    /* outputs of the reader that have a gradient, as bits */
+    uint64_t gives;        /* outputs of the source that get a gradient through this read, as bits */
+    uint32_t type, output; /* the source's type, and which of its outputs is read */
 } noted_read;
 
-/* The state while needs are found. */
+/* The state while a batch's needs are found. */
 typedef struct finder {
     const vpps_reading *r;
     vpps_arena *arena;
@@ -19,15 +19,18 @@ typedef struct finder {
     uint64_t *gradients;
     vpps_type_needs *types;
     uint64_t *edges;
-    vpps_batch_needs *out;       /* its edges are `edges` */
-    uint64_t *differentiable;    /* for each type: outputs whose gradient can be used, as bits */
-    uint64_t *differentiable_in; /* for each type: inputs that read such outputs, if some parameters are frozen */
-    noted_read *noted;           /* for each type's inputs, type after type */
+    vpps_batch_needs *out; /* the result; its `edges` is the array of the same name here */
+    /* for each type: outputs that depend on something trained, so that their gradients can be used, as bits */
+    uint64_t *differentiable;
+    /* for each type: inputs that read such outputs, as bits; used only if some parameters are frozen */
+    uint64_t *differentiable_in;
+    noted_read *noted; /* caches of reads, NOTED_TYPES entries for each input of each type */
 } finder;
 
 /* ---------------------------------------------------------------- types */
 
-/* Finds strongly connected components by Tarjan (1972), with an own stack: types that are read come first, in topological order. */
+/* Finds the strongly connected components of the types' graph by Tarjan (1972), without recursion. Components are numbered in topological
+ * order: those that are read come first. */
 static bool find_parts(finder *f) {
     const uint32_t n = f->r->n_types;
     uint32_t *index;
@@ -77,7 +80,7 @@ static bool find_parts(finder *f) {
     return true;
 }
 
-/* Without frozen parameters: marks all outputs of types that have a parameter, or that read, directly or not, types that have one. */
+/* If no parameter is frozen: marks all outputs of every type that has a parameter or reads, directly or not, a type that has one. */
 static void spread_by_type(finder *f) {
     const uint32_t n = f->r->n_types;
     for (uint32_t t = 0; t < n; t++)
@@ -94,7 +97,7 @@ static void spread_by_type(finder *f) {
     }
 }
 
-/* Returns the input of a vertex with lists that its source number i belongs to. */
+/* Returns the input to which the i-th value that a vertex with lists reads belongs. */
 static uint32_t input_of(const vpps_compiled_cell *c, const uint32_t *members, uint32_t i) {
     uint32_t input = 0;
     for (uint32_t end = 0; input < c->n_inputs; input++) {
@@ -104,7 +107,7 @@ static uint32_t input_of(const vpps_compiled_cell *c, const uint32_t *members, u
     return input;
 }
 
-/* Returns the number of the reader's input that source number s belongs to. */
+/* Returns the reader's input to which read number s of the batch belongs. */
 static inline uint32_t input_of_source(const vpps_reading *r, size_t s) {
     const vpps_read *x = &r->sources[s];
     const vpps_read_vertex *v = &r->vertices[x->reader];
@@ -120,8 +123,8 @@ static uint64_t made_of_input(const vpps_type *type, uint32_t input) {
     return outputs;
 }
 
-/* With frozen parameters: marks only outputs that depend on a trained parameter. Sources are in their readers' order, so that only types
- * that read themselves, directly or not, take more than one turn. */
+/* If some parameters are frozen: marks only outputs that depend on a trained parameter. Reads are in the order of their readers, so only
+ * recurrences need more than one pass. */
 static void spread_by_output(finder *f) {
     const vpps_reading *r = f->r;
     memset(f->differentiable_in, 0, r->n_types * sizeof *f->differentiable_in);
@@ -142,8 +145,8 @@ static void spread_by_output(finder *f) {
     }
 }
 
-/* Finds the outputs whose gradients can be used: those that depend, directly or not, on a trained parameter or on an output whose
- * gradient is asked for. A cell's other outputs may depend on such an output. */
+/* Finds the outputs whose gradients can be used: those that depend, directly or not, on a trained parameter or on an output whose gradient
+ * is asked for. If one output's gradient is asked for, all outputs of its type count, since they may depend on it. */
 static void find_differentiable(finder *f) {
     for (uint32_t t = 0; t < f->r->n_types; t++)
         f->differentiable[t] = f->types[t].cell.asked_gradients ? UINT64_MAX : f->r->types[t].trains;
@@ -154,8 +157,8 @@ static void find_differentiable(finder *f) {
         spread_by_type(f);
 }
 
-/* Returns whether the strongly connected components, and the outputs that have gradients, are those of the preceding batch, and keeps
- * them as the guess for the next batch. */
+/* Returns whether types have the same strongly connected components and the same outputs with gradients as in the preceding batch. Saves
+ * those of this batch as the guess for the next one. */
 static bool guessed_types(const finder *f) {
     bool same = true;
     for (uint32_t t = 0; t < f->r->n_types; t++) {
@@ -169,7 +172,7 @@ static bool guessed_types(const finder *f) {
 
 /* ---------------------------------------------------------------- vertices */
 
-/* Notes an output that the request or a needed vertex reads; `read` is the type's set of such outputs. */
+/* Marks an output of a vertex as read and its vertex and type as needed; `read`: the type's set of outputs that are read. */
 static inline void need_output(finder *f, uint32_t vertex, uint64_t *read, uint64_t output) {
     f->needed[vertex] = true;
     f->types[f->r->vertices[vertex].type].needed = true;
@@ -181,7 +184,7 @@ static inline void give_gradient(finder *f, uint32_t vertex, uint64_t output) {
     f->types[f->r->vertices[vertex].type].cell.gradient_out |= output;
 }
 
-/* Notes for both types that a needed vertex reads output k of another as its input. */
+/* Records in the needs of the reader's and of the source's type that a needed vertex reads output k of another as input number `input`. */
 static void note_types(finder *f, const vpps_read *x, uint32_t k, uint32_t input, noted_read *noted) {
     const uint32_t reader = f->r->vertices[x->reader].type, source = f->r->vertices[x->vertex].type;
     vpps_type_needs *of_reader = &f->types[reader], *of_source = &f->types[source];
@@ -201,7 +204,7 @@ static void note_types(finder *f, const vpps_read *x, uint32_t k, uint32_t input
     }
 }
 
-/* Notes that a needed vertex reads a source as one of its inputs; `noted`: the notes of that input of the reader's type. */
+/* Records read number s of a needed vertex in the needs; `noted`: the cache of reads of that input of the reader's type. */
 static inline void note_read(finder *f, size_t s, uint32_t input, noted_read *noted) {
     const vpps_read *x = &f->r->sources[s];
     const vpps_read_vertex *read = &f->r->vertices[x->vertex];
@@ -215,12 +218,12 @@ static inline void note_read(finder *f, size_t s, uint32_t input, noted_read *no
     }
 }
 
-/* Returns whether the vertex after this one has noted the same lists for the same gradients. */
+/* Returns whether the next vertex, whose reads are already recorded, has the same lists and the same outputs with gradients. */
 static bool noted_lists(const finder *f, uint32_t reader) {
     return vpps_next_repeats(f->r, reader) && f->needed[reader + 1] && f->gradients[reader + 1] == f->gradients[reader];
 }
 
-/* Notes the reads of a needed vertex with lists, input by input. */
+/* Records the reads of a needed vertex with lists, input by input. */
 static void note_lists(finder *f, uint32_t reader) {
     const vpps_reading *r = f->r;
     const vpps_read_type *type = &r->types[r->vertices[reader].type];
@@ -235,7 +238,7 @@ static void note_lists(finder *f, uint32_t reader) {
     }
 }
 
-/* Notes the outputs that the loss and the request read. */
+/* Marks the outputs that the loss and the request read. */
 static void note_outside(finder *f) {
     const vpps_reading *r = f->r;
     for (uint32_t i = 0; i < r->n_seeds; i++) {
@@ -256,8 +259,8 @@ static void note_outside(finder *f) {
     }
 }
 
-/* Goes from the loss down: readers have higher numbers than the vertices that they read. A vertex's output has a gradient if it is a
- * term of the loss, or if a vertex reads it for an output that has a gradient. */
+/* Visits vertices from the last to the first, so that readers come before the vertices that they read. A vertex's output has a gradient if
+ * it is a term of the loss, or if a vertex reads it for an output that has a gradient. */
 static void note_reads(finder *f) {
     const vpps_reading *r = f->r;
     for (uint32_t i = 0; i < NOTED_TYPES * r->n_inputs; i++) f->noted[i].type = VPPS_NONE;
@@ -318,8 +321,8 @@ static bool open_finder(finder *f) {
     return true;
 }
 
-/* Finds the needs. The types' graph is known only after all reads have been noted, but the notes depend on it. It is guessed to be that
- * of the preceding batch, as it is for the reading's levels; if the guess was wrong, all vertices are gone over once more. */
+/* Finds the needs. Recording a read needs the types' graph, which is complete only after all reads. So the preceding batch's graph serves
+ * as a guess; if it was wrong, all vertices are visited once more. */
 bool vpps_find_needs(const vpps_reading *r, vpps_arena *arena, vpps_batch_needs *out) {
     finder f = {.r = r, .arena = arena, .out = out};
     const uint32_t *levels = r->levels;

@@ -1,37 +1,37 @@
-/* needs.h - finds what the loss or the request needs: vertices, gradients of their outputs, and so compiled cells. Here "part" stands
- * for a strongly connected component of the types' graph, since "component" is one of the vertices' graph (components.h). */
+/* needs.h - finds the vertices, gradients and compiled cells that the loss or the request needs. "Part" is a strongly connected component
+ * of the types' graph; "component" is a connected component of the vertices' graph (components.h). */
 #pragma once
 
 #include "script/read.h"
 
 typedef struct vpps_type_needs {
     uint32_t part;   /* number of the type's strongly connected component, in topological order */
-    bool needed;     /* a vertex of the type is needed */
-    uint64_t linked; /* outputs that vertices read, as bits */
+    bool needed;     /* whether a vertex of the type is needed */
+    uint64_t linked; /* outputs that other vertices read, as bits */
     vpps_cell_needs cell;
 } vpps_type_needs;
 
 typedef struct vpps_batch_needs {
     const vpps_reading *reading;
     const bool *needed;        /* for each vertex: whether the loss or the request needs it */
-    const uint64_t *gradients; /* for each vertex, bit k: output k has a gradient */
-    /* for each vertex: its level, higher than those of all vertices of its strongly connected component that it reads */
+    const uint64_t *gradients; /* for each vertex: the outputs that have a gradient, as bits */
+    /* for each vertex: its level within its strongly connected component: higher than the levels of all vertices there that it reads */
     const uint32_t *levels;
     const vpps_type_needs *types;
-    const uint64_t *edges; /* a matrix of bits, types x types: the row's type reads the column's */
+    const uint64_t *edges; /* bit matrix, types x types: a bit is set if the row's type reads the column's type */
     uint32_t edge_words;   /* words of a row of `edges` */
     uint32_t n_parts;
 } vpps_batch_needs;
 
-/* Finds the needs of a reading. Types remember their strongly connected components for the next batch. False: out of memory. */
+/* Finds what a batch needs. Types remember their strongly connected components for the next batch. False: out of memory. */
 bool vpps_find_needs(const vpps_reading *r, vpps_arena *arena, vpps_batch_needs *out);
 
-/* Returns whether a type reads another. */
+/* Returns whether type `reader` reads type `read`. */
 static inline bool vpps_reads(const vpps_batch_needs *n, uint32_t reader, uint32_t read) {
     return n->edges[(size_t)reader * n->edge_words + read / 64] >> (read % 64) & 1;
 }
 
-/* Returns the number of needed types in a strongly connected component, among which a policy chooses. */
+/* Returns the number of needed types in a strongly connected component; with several, a batching policy chooses their order. */
 static inline uint32_t vpps_types_of_part(const vpps_batch_needs *n, uint32_t part) {
     uint32_t count = 0;
     for (uint32_t t = 0; t < n->reading->n_types; t++) count += n->types[t].part == part && n->types[t].needed;

@@ -1,22 +1,22 @@
-/* phases.c - see phases.h.
+/* phases.c - assigns tasks to phases, the steps between two barriers of a group.
  *
- * Forward goes through the strongly connected components (called parts, see needs.h) in order, backward in reverse. A task runs in the
- * first phase that is late enough for all that it reads or overwrites: later than the phase in which other virtual processors (VPs) access
- * it, and not before the phase in which the VP itself does (cell/order.c). The tasks of a phase run in the order in which they were added.
+ * Forward goes through the strongly connected components of the types' graph (called parts) in order, backward in reverse. A task runs
+ * in the first phase that is late enough for all data that it reads or overwrites: later than the phase in which other virtual processors
+ * access the data, and not before the phase in which the same one does (cell/order.c). Tasks of a phase run in the order of adding.
  *
- * Slices of a wave run one after the other: heads run forward and backward in each, everything else forward in the first and backward in
- * the last. In a step in two halves there is one slice, and no phase has both forward and backward tasks.
+ * Slices of a wave run one after the other: heads run forward and backward in each slice, all other types forward in the first slice and
+ * backward in the last. In a step in two halves there is one slice, and no phase has both forward and backward tasks.
  */
 #include "script/phases.h"
 
-/* The first phases in which a value may be read: for rows that the reading VP made itself, and for rows of others. */
+/* The first phase in which a virtual processor may read a value: rows that it made itself, and rows that others made. */
 typedef struct ready {
     uint32_t own, others;
 } ready;
 
 static ready later(ready a, ready b) { return (ready){vpps_max_u32(a.own, b.own), vpps_max_u32(a.others, b.others)}; }
 
-/* The first phases in which a type's outputs, and its contributions to gradients, may be read. */
+/* The first phases in which other tasks may read a type's outputs, and the gradients that it contributes. */
 typedef struct links {
     ready outputs, contributions;
 } links;
@@ -25,18 +25,19 @@ static links latest(links a, links b) {
     return (links){later(a.outputs, b.outputs), later(a.contributions, b.contributions)};
 }
 
-/* The progress of a type in the present slice and group. */
+/* The progress of scheduling a type in the present slice and group. */
 typedef struct progress {
     links made;
-    links other_parts; /* the links of the types that it reads, and that read it */
-    uint32_t *stages;  /* last phase of each stage */
+    /* when outputs of the types that it reads, and contributions of the types that read it, may be read */
+    links other_parts;
+    uint32_t *stages; /* for each stage: the last phase in which it runs */
 } progress;
 
 typedef struct phases {
     const vpps_steps *s;
     progress *types;
-    uint32_t *of_part, n_of_part; /* types of the present strongly connected component */
-    uint32_t begin;               /* first phase of the slice */
+    uint32_t *of_part, n_of_part; /* types of the present strongly connected component, and their number */
+    uint32_t begin;               /* number of the slice's first phase */
     vpps_stage_task *tasks;       /* tasks of a group, in the order in which they are added */
     uint32_t n_tasks;
     uint32_t *group_phases;
@@ -54,13 +55,13 @@ static ready make(ready r, const vpps_stage_set *set, uint64_t which, uint32_t p
     return set->own & which ? later(r, (ready){phase, phase + 1}) : r;
 }
 
-/* Returns the phase of a stage of type t; `part`: the links of the preceding levels. */
+/* Returns the phase of a stage of type t; `part`: when results of preceding levels may be read. */
 static uint32_t phase_of(const phases *p, uint32_t t, uint32_t stage, const links *part) {
     const vpps_type_needs *needs = &p->s->needs->types[t];
     const progress *of = &p->types[t];
     const vpps_cell_stage *s = &p->s->batching->types[t].cell->stages[stage];
     uint32_t phase = p->begin;
-    if (s->backward) phase = vpps_max_u32(phase, 1); /* the loss's factors are stored in phase 0 */
+    if (s->backward) phase = vpps_max_u32(phase, 1); /* phase 0 stores the constant gradients of the loss's terms */
     if (stage) phase = vpps_max_u32(phase, of->stages[stage - 1]);
     if (s->after != VPPS_NONE) phase = vpps_max_u32(phase, of->stages[s->after] + 1);
     phase = after(phase, &s->inputs, UINT64_MAX, of->other_parts.outputs);
@@ -109,7 +110,7 @@ static void add_stages(phases *p, uint32_t place, vpps_part part, uint32_t level
     }
 }
 
-/* Takes over the links of types of other strongly connected components for the present types. */
+/* For each present type, notes when results of types in other strongly connected components may be read. */
 static void find_others(phases *p, uint32_t part) {
     const vpps_batch_needs *needs = p->s->needs;
     for (uint32_t i = 0; i < p->n_of_part; i++) {
@@ -124,7 +125,7 @@ static void find_others(phases *p, uint32_t part) {
     }
 }
 
-/* Adds the forward or the backward pass over a strongly connected component, for a slice of a group. */
+/* Adds the forward or the backward pass over a strongly connected component, for one slice of one group. */
 static void add_pass(phases *p, uint32_t part, uint32_t place, bool backward) {
     const vpps_part eager = backward ? VPPS_PART_BACK_EAGER : VPPS_PART_EAGER;
     const uint32_t levels = last_level(p, place);

@@ -1,4 +1,4 @@
-/* policies.c - see policies.h: a function for each policy, and their table. A new policy needs both. */
+/* policies.c - the batching policies: a function for each, and their table. A new policy needs both. */
 #include "script/policies.h"
 
 /* ---------------------------------------------------------------- depth */
@@ -14,7 +14,7 @@ static int by_depth(const void *a, const void *b) {
     return x->vertex < y->vertex ? -1 : x->vertex > y->vertex;
 }
 
-/* Runs all vertices of a type and a depth together (Looks et al. 2017, "TensorFlow Fold"). */
+/* Runs all vertices of one type and one depth together (Looks et al. 2017, "TensorFlow Fold"). */
 static bool choose_depth(const vpps_typed_graph *g, const vpps_automaton *a, uint32_t *steps, uint32_t *n) {
     (void)a;
     ranked *all = malloc((g->n + 1u) * sizeof *all);
@@ -44,7 +44,7 @@ static bool walk(const vpps_typed_graph *g, const vpps_automaton *a, chooser *ne
     return ok;
 }
 
-/* Returns the type on the frontier with the least mean depth over all its vertices that have not run; the first at a tie. */
+/* Returns the type on the frontier whose vertices that have not run have the least mean depth; at a tie, the first type. */
 static uint32_t least_depth(const vpps_automaton *a, vpps_walk *w) {
     (void)a;
     uint32_t best = UINT32_MAX;
@@ -55,7 +55,7 @@ static uint32_t least_depth(const vpps_automaton *a, vpps_walk *w) {
     return best;
 }
 
-/* Policy of Neubig, Goldberg and Dyer 2017, "On-the-fly operation batching in dynamic computation graphs". */
+/* The agenda policy of Neubig, Goldberg and Dyer 2017, "On-the-fly operation batching in dynamic computation graphs". */
 static bool choose_agenda(const vpps_typed_graph *g, const vpps_automaton *a, uint32_t *steps, uint32_t *n) {
     return walk(g, a, least_depth, steps, n);
 }
@@ -65,7 +65,7 @@ static uint32_t best_ratio(const vpps_automaton *a, vpps_walk *w) {
     return vpps_best_ratio(w);
 }
 
-/* Runs the type with the highest ratio: the heuristic of ED-Batch's sufficient condition (section 5.3). */
+/* Runs the type with the highest vpps_walk_ratio: the heuristic of ED-Batch's sufficient condition (section 5.3). */
 static bool choose_ratio(const vpps_typed_graph *g, const vpps_automaton *a, uint32_t *steps, uint32_t *n) {
     return walk(g, a, best_ratio, steps, n);
 }

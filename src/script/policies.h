@@ -1,4 +1,4 @@
-/* policies.h - batching policies, which choose the batch in which each vertex of a typed graph runs. */
+/* policies.h - batching policies, which choose the batch (kernel launch) in which each vertex of a graph runs. */
 #pragma once
 
 #include "script/automaton.h"
@@ -6,13 +6,14 @@
 typedef struct vpps_policy {
     const char *name;
     const char *text;
-    bool learned; /* the policy needs an automaton */
-    /* Sets steps[v] to the number of vertex v's batch, which is higher than those of the vertices that v reads; vertices of one batch
+    bool learned; /* whether the policy needs a learned automaton */
+    /* Sets steps[v] to the number of vertex v's batch, which is higher than the numbers of the vertices that v reads; vertices of one batch
      * have one type. *n: the number of batches. False: out of memory. */
     bool (*choose)(const vpps_typed_graph *g, const vpps_automaton *a, uint32_t *steps, uint32_t *n);
 } vpps_policy;
 
-extern const vpps_policy vpps_policies[]; /* the default comes first; the last name is NULL */
+/* table of the policies; the first is the default, the last has the name NULL */
+extern const vpps_policy vpps_policies[];
 
 /* Returns the policy of this name; NULL: there is none. */
 const vpps_policy *vpps_policy_find(const char *name);

@@ -1,20 +1,20 @@
-/* read.c - see read.h. */
+/* read.c - reads a batch's graph: vertices, reads, types and terms of the loss (read.h). */
 #include "script/read.h"
 
-/* A sum in the loss, and its next term. */
+/* A sum inside the loss that is being taken apart, and the number of its next term. */
 typedef struct loss_sum {
     uint32_t record, next;
-    float first, others; /* factors of its first and other terms in the loss */
+    float first, others; /* factors with which the sum's first and other terms enter the loss */
 } loss_sum;
 
-/* A depth in the graph, and a level in a strongly connected component (needs.h). */
+/* A vertex's depth in the graph, and its level in its strongly connected component. */
 typedef struct vertex_at {
     uint32_t depth, level;
 } vertex_at;
 
-enum { FIRST_TYPES = 16 }; /* types that there is room for from the beginning */
+enum { FIRST_TYPES = 16 }; /* number of types that there is room for at the beginning */
 
-/* The state while a graph is read. */
+/* The state while a batch's graph is read. */
 typedef struct reader {
     vpps_arena *arena;
     vpps_types *all_types;
@@ -27,17 +27,18 @@ typedef struct reader {
     vpps_node *source_outputs;
     size_t sources_capacity;
     vpps_read_type *types;
-    uint32_t *parts; /* for each type: its strongly connected component in the preceding batch */
+    uint32_t *parts; /* for each type: number of its strongly connected component in the preceding batch */
     size_t types_capacity, parts_capacity;
-    uint32_t *type_of_cell; /* for each of the model's cells: its type; VPPS_NONE: not met yet */
-    uint32_t *shapes;       /* shapes of an op's arguments */
+    uint32_t *type_of_cell; /* for each of the model's cells: number of its type in the batch; VPPS_NONE: not met yet */
+    uint32_t *shapes;       /* scratch: shapes of an op's arguments */
     size_t shapes_capacity;
-    uint64_t dropout;   /* number of dropout elements so far */
-    vertex_at lists_at; /* for the latest vertex with lists: the depth and level that its lists alone give it */
+    uint64_t dropout;   /* number of elements under dropout so far */
+    vertex_at lists_at; /* for the latest vertex with lists: the depth and level that follow from its lists alone */
     vpps_seed *seeds;
-    loss_sum *sums; /* sums whose terms are being read */
+    loss_sum *sums; /* stack of the sums in the loss whose terms are being read */
     size_t seeds_capacity, sums_capacity;
-    bool *whole; /* for each vertex, if the request has gradients of nodes: whether it is one term of the loss */
+    /* for each vertex: whether its gradient is asked for, so that it is one term of the loss; NULL: no gradient is */
+    bool *whole;
 } reader;
 
 static vpps_output_ref output_of(const vpps_graph *g, vpps_node x) { return (vpps_output_ref){x, g->node_record[x]}; }
@@ -70,7 +71,7 @@ static uint32_t use_type(reader *r, uint32_t index) {
 
 static vpps_status type_of_op(reader *r, const vpps_op_node *op, const vpps_node *args, uint32_t *index) {
     const vpps_graph *g = r->out->g;
-    /* all arguments have one shape */
+    /* all arguments have the shape of the result */
     const bool equal = vpps_ops[g->signatures[op->signature].op].shape == VPPS_SHAPE_EQUAL;
     if (!VPPS_TAKE_MORE(r->arena, r->shapes, r->shapes_capacity, 2 * (size_t)op->n_args + 2)) return vpps_no_memory();
     for (uint32_t i = 0; i < op->n_args; i++) {
@@ -81,7 +82,7 @@ static vpps_status type_of_op(reader *r, const vpps_op_node *op, const vpps_node
     return vpps_type_of_op(r->all_types, g, op, r->shapes, index);
 }
 
-/* Gives the number of a record's type. */
+/* Gives the number that a record's type has in the batch. */
 static vpps_status type_of_record(reader *r, const vpps_record *record, const vpps_op_node *op, uint32_t *out) {
     const vpps_graph *g = r->out->g;
     uint32_t index;
@@ -95,8 +96,8 @@ static vpps_status type_of_record(reader *r, const vpps_record *record, const vp
 
 /* ---------------------------------------------------------------- vertices */
 
-/* Notes nodes that a vertex reads, and moves *at after all of them: the vertex's depth is greater than theirs, and so is its level.
- * Strongly connected components are those of the preceding batch. */
+/* Records the nodes that a vertex reads, and raises *at so that the vertex's depth and level are greater than those of the nodes. Strongly
+ * connected components are those of the preceding batch. */
 static inline void read_nodes(reader *r, uint32_t vertex, uint32_t n, const vpps_node *nodes, vertex_at *at) {
     vpps_reading *out = r->out;
     vpps_read *sources = r->sources + out->n_sources;
@@ -115,7 +116,7 @@ static inline void read_nodes(reader *r, uint32_t vertex, uint32_t n, const vpps
     *at = after;
 }
 
-/* Notes n nodes of the vertex: those that the preceding vertex has at the same place among its sources. */
+/* Records n nodes that a vertex reads by copying the reads at the same place of the preceding vertex. */
 static void repeat_nodes(reader *r, uint32_t vertex, uint32_t n) {
     const size_t to = r->out->n_sources,
                  from = to - (r->vertices[vertex].first_source - r->vertices[vertex - 1].first_source);
@@ -124,7 +125,7 @@ static void repeat_nodes(reader *r, uint32_t vertex, uint32_t n) {
     r->out->n_sources += n;
 }
 
-/* Returns whether a vertex's lists are those of the preceding vertex. */
+/* Returns whether a vertex's lists have the same members as those of the preceding vertex. */
 static bool repeats(const reader *r, uint32_t vertex, const vpps_compiled_cell *c, const vpps_node *nodes) {
     const vpps_vertex_lists *lists = &r->lists[vertex];
     const vpps_read_vertex *v = &r->vertices[vertex];
@@ -140,7 +141,7 @@ static bool repeats(const reader *r, uint32_t vertex, const vpps_compiled_cell *
     return true;
 }
 
-/* Notes the nodes that a vertex with lists reads, input by input. */
+/* Records the nodes that a vertex with lists reads, input by input. */
 static void read_lists(reader *r, uint32_t vertex, const vpps_compiled_cell *c, const vpps_node *nodes, vertex_at *at) {
     vpps_vertex_lists *lists = &r->lists[vertex];
     lists->repeats = repeats(r, vertex, c, nodes);
@@ -158,7 +159,7 @@ static void read_lists(reader *r, uint32_t vertex, const vpps_compiled_cell *c, 
     at->level = vpps_max_u32(at->level, r->lists_at.level);
 }
 
-/* Checks that there is room for n more sources. There is, as long as vertices read only values in the graph's words. */
+/* Checks that there is room for n more reads, as there is if the graph is consistent. */
 static vpps_status check_sources(const reader *r, uint32_t n) {
     VPPS_TRY(vpps_need_count(r->out->n_sources + (uint64_t)n, "schedule", "values that vertices read"));
     if (r->out->n_sources + n <= r->sources_capacity) return VPPS_OK;
@@ -174,7 +175,7 @@ static vpps_status read_vertex(reader *r, uint32_t vertex) {
     VPPS_TRY(type_of_record(r, record, op, &t));
     const vpps_compiled_cell *c = r->types[t].base;
     const uint32_t args = op ? op->args : record->at + vpps_list_words(r->types[t].type->cell);
-    const uint32_t *members = op ? &op->n_args : g->words + record->at; /* an op's one list is its arguments */
+    const uint32_t *members = op ? &op->n_args : g->words + record->at; /* an op has one list: its arguments */
     uint32_t n = op ? op->n_args : c->n_inputs;
     for (uint32_t d = 1; d <= c->n_lists && !op; d++) n += c->inputs_of[d] * members[d - 1] - c->inputs_of[d];
     VPPS_TRY(check_sources(r, n));
@@ -201,7 +202,7 @@ static vpps_status read_vertex(reader *r, uint32_t vertex) {
     return VPPS_OK;
 }
 
-/* Reads all vertices. The graph has a word for every value that is read. */
+/* Reads all vertices of the graph. */
 static vpps_status read_vertices(reader *r) {
     vpps_reading *out = r->out;
     const size_t n = out->n_vertices + (size_t)1, n_cells = out->g->model->n_cells;
@@ -223,7 +224,7 @@ static vpps_status read_vertices(reader *r) {
 
 /* ---------------------------------------------------------------- the loss */
 
-/* Returns whether a record is a sum of its arguments, and gives the factors of the first and of the others. */
+/* Returns whether a record is a weighted sum of its arguments; gives the weights of the first argument and of the others. */
 static bool is_linear(const vpps_graph *g, uint32_t record, float *first, float *others) {
     if (g->records[record].cell != VPPS_NODE_RECORD) return false;
     const vpps_op_node *node = &g->record_nodes[g->records[record].at];
@@ -239,8 +240,8 @@ static bool is_linear(const vpps_graph *g, uint32_t record, float *first, float 
     }
 }
 
-/* Returns the number of records that are vertices. In training, sums at the end of the graph that the request does not name are not: the
- * loss is taken apart into terms of their arguments, and nothing else that is needed reads them. */
+/* Returns the number of records that are vertices. In training, sums at the end of the graph that the request does not name are left out:
+ * the loss is replaced by the terms of these sums. */
 static uint32_t count_records(const vpps_reading *out) {
     uint32_t n = (uint32_t)out->g->n_records;
     float first, others;
@@ -250,7 +251,7 @@ static uint32_t count_records(const vpps_reading *out) {
     return n;
 }
 
-/* Notes the vertices whose gradients are asked for: a sum among them is one term of the loss. */
+/* Marks the vertices whose gradients are asked for: a sum among them stays one term of the loss. */
 static bool note_whole(reader *r) {
     if (!r->out->n_asked) return true;
     if (!VPPS_TAKE_ZEROS(r->arena, r->whole, r->out->n_vertices)) return false;
@@ -262,7 +263,7 @@ static bool is_whole(const reader *r, uint32_t record) {
     return r->whole && record < r->out->n_vertices && r->whole[record];
 }
 
-/* Adds a term of the loss: a sum is taken apart next, everything else is a seed. */
+/* Adds a term of the loss: a sum is put on the stack, to be taken apart next; anything else becomes a seed of backward. */
 static vpps_status add_term(reader *r, vpps_node x, float factor, size_t *depth) {
     const vpps_graph *g = r->out->g;
     float first, others;
@@ -277,8 +278,8 @@ static vpps_status add_term(reader *r, vpps_node x, float factor, size_t *depth)
     return VPPS_OK;
 }
 
-/* Takes the loss apart into terms with constant factors, each an output of another vertex. So the sum that joins the inputs' graphs is
- * no vertex: each input's graph stays a component of its own, and nothing waits for all of them. */
+/* Writes the loss as a sum of outputs of vertices with constant factors. The sum over a minibatch is then no vertex: each input's graph
+ * stays a component of its own, and nothing waits for all of them. */
 static vpps_status read_loss(reader *r) {
     const vpps_graph *g = r->out->g;
     size_t depth = 0;
@@ -297,7 +298,7 @@ static vpps_status read_loss(reader *r) {
     return VPPS_OK;
 }
 
-/* Makes the outputs whose gradients the host gives the seeds, for a step in two halves. */
+/* For a training step in two halves, makes the outputs whose gradients the host gives the seeds of backward. */
 static vpps_status read_given(reader *r) {
     vpps_reading *out = r->out;
     const uint32_t n = r->request->n_given;

@@ -4,77 +4,78 @@
 #include "base/arena.h"
 #include "script/script.h"
 
-/* A vertex: a record of the graph. Passes over vertices are limited by memory bandwidth, so this struct has only what most of them read. */
+/* A vertex, which is a record of the graph. Loops over vertices are limited by memory bandwidth, so this struct has only the members that
+ * most loops read. */
 typedef struct vpps_read_vertex {
     uint32_t type; /* index of the vertex's type in the reading's types */
-    /* index in `sources` of the nodes that it reads, input by input, up to the next vertex's first_source */
+    /* index in `sources` of the first node that the vertex reads; the next vertex's first_source ends its reads */
     uint32_t first_source;
     uint32_t first_output; /* number of the vertex's first node */
-    uint32_t depth;        /* the vertex's depth in the graph */
-    uint32_t words;        /* cell: position of its indices in the graph's words; op: its integer */
+    uint32_t depth;        /* the vertex's depth in the graph: 0 if it reads nothing */
+    uint32_t words;        /* applied cell: position of its indices in the graph's words; op: its integer */
 } vpps_read_vertex;
 
-/* The rest of a vertex whose cell has lists or dropout. */
+/* Further data of a vertex whose cell has lists or dropout. */
 typedef struct vpps_vertex_lists {
     uint32_t members[VPPS_CELL_LISTS];
     uint32_t dropout; /* number of the vertex's first element under dropout */
-    /* The vertex has the lists of the preceding vertex of its type, as when the words of a sentence attend to the same list. */
+    /* Whether the vertex has the same lists as the preceding vertex of its type, as when all words of a sentence attend to one list. */
     bool repeats;
 } vpps_vertex_lists;
 
-/* A node, as an output of a vertex. */
+/* A node of the graph, as an output of a vertex. */
 typedef struct vpps_output_ref {
     vpps_node output;
     uint32_t vertex;
 } vpps_output_ref;
 
-/* A vertex reads another. Passes go over one array of all reads, not over vertices and the reads of each: processors predict the end of
- * one long loop, not of many short ones. */
+/* A read: vertex `reader` reads vertex `vertex`. All reads are in one array, since branch predictors handle one long loop better than many
+ * short ones. */
 typedef struct vpps_read {
     uint32_t vertex, reader;
 } vpps_read;
 
-/* A term of the loss: an output times a factor. */
+/* A term of the loss: an output of a vertex times a factor. */
 typedef struct vpps_seed {
     vpps_output_ref to;
     float factor;
 } vpps_seed;
 
-/* A type that the batch has vertices of. */
+/* A type of the batch's vertices. */
 typedef struct vpps_read_type {
     vpps_type *type;
-    /* base and n_lists are copied from the type, since passes over vertices read them */
+    /* base and n_lists are copies of the type's, since loops over vertices read them */
     const vpps_compiled_cell *base;
     uint32_t n_lists;
     uint32_t index;       /* index in vpps_types */
-    uint32_t first_input; /* index of its first input in a count of all types' inputs */
-    uint64_t trains;      /* bit k: output k depends on a parameter that is trained */
-    uint64_t frozen;      /* hash of the set of its frozen parameters */
+    uint32_t first_input; /* number of inputs of all preceding types */
+    uint64_t trains;      /* outputs that depend on a trained parameter, as bits */
+    uint64_t frozen;      /* hash of the set of the type's frozen parameters */
 } vpps_read_type;
 
 typedef struct vpps_reading {
     const vpps_graph *g;
     bool training;
-    /* a step in two halves: seeds are the outputs whose gradients the host gives, in the request's order */
+    /* whether the step is in two halves; seeds are then the outputs whose gradients the host gives, in the request's order */
     bool halves;
-    bool fixed;                       /* no parameter gets a gradient */
+    bool fixed;                       /* whether no parameter gets a gradient */
     bool drops;                       /* dropout is on */
-    const vpps_read_vertex *vertices; /* the graph's vertices, and one more that ends the last one's arrays */
-    const vpps_vertex_lists *lists;   /* for each vertex: its lists; set only if its cell has lists or dropout */
-    /* level of each vertex, valid if the strongly connected components of types are those of the preceding batch */
+    const vpps_read_vertex *vertices; /* the graph's vertices, and one more that ends the arrays of the last one */
+    const vpps_vertex_lists *lists;   /* for each vertex: its lists and dropout; set only if its cell has any */
+    /* for each vertex: its level, valid if the types' strongly connected components are those of the preceding batch */
     const uint32_t *levels;
-    const vpps_read *sources; /* all reads of vertices, reader after reader */
-    /* The node of each read, in an array of its own, since passes over blocks read nothing else. */
+    const vpps_read *sources; /* all reads, sorted by reader */
+    /* for each read: the node that is read, in an array of its own, since loops over blocks read nothing else */
     const vpps_node *source_outputs;
-    const vpps_output_ref *requested; /* outputs whose values the request reads */
-    const vpps_output_ref *asked;     /* outputs whose gradients the request reads */
+    const vpps_output_ref *requested; /* outputs whose values the request asks for */
+    const vpps_output_ref *asked;     /* outputs whose gradients the request asks for */
     const vpps_seed *seeds;
     const vpps_read_type *types;
     size_t n_sources;
     uint32_t n_vertices, n_requested, n_asked, n_seeds, n_types;
     uint32_t n_inputs;  /* number of inputs of all types together */
-    uint32_t n_outputs; /* number of these vertices' nodes, which are the graph's first ones */
-    bool some_frozen;   /* some parameter of the types is frozen */
+    uint32_t n_outputs; /* number of nodes of these vertices, the first nodes of the graph */
+    bool some_frozen;   /* whether some parameter of the types is frozen */
 } vpps_reading;
 
 /* Reads a graph into arrays of the arena. Fails with ARGUMENT, SHAPE, MEMORY. */
@@ -90,15 +91,15 @@ static inline bool vpps_next_repeats(const vpps_reading *r, uint32_t v) {
     return v + 1 < r->n_vertices && r->vertices[v + 1].type == r->vertices[v].type && r->lists[v + 1].repeats;
 }
 
-/* Returns a set of one output of its vertex, as bits. */
+/* Returns the set, as bits, that has one output of its vertex. */
 static inline uint64_t vpps_output_bit(const vpps_reading *r, vpps_output_ref x) {
     return (uint64_t)1 << (x.output - r->vertices[x.vertex].first_output);
 }
 
-/* The place of an input's sources among its vertex's: the number of inputs of each axis that precede it. */
+/* Where the reads of an input begin among its vertex's reads: for each axis, the number of inputs that precede it. */
 typedef struct vpps_input_place {
     uint32_t n[VPPS_AXES];
-    uint32_t n_lists; /* number of lists of the cell */
+    uint32_t n_lists; /* number of lists of the vertex's cell */
 } vpps_input_place;
 
 static inline vpps_input_place vpps_place_of_input(const vpps_compiled_cell *c, uint32_t input) {
@@ -107,14 +108,14 @@ static inline vpps_input_place vpps_place_of_input(const vpps_compiled_cell *c, 
     return place;
 }
 
-/* Returns the inputs, or lookups, that the given outputs of a type depend on; `reads` is the type's reads_inputs or reads_lookups. */
+/* Returns, as bits, the inputs or lookups that the given outputs of a type depend on; `reads`: the type's reads_inputs or reads_lookups. */
 static inline uint64_t vpps_reached(const uint64_t *reads, uint64_t outputs) {
     uint64_t reached = 0;
     for (; outputs; outputs &= outputs - 1) reached |= reads[__builtin_ctzll(outputs)];
     return reached;
 }
 
-/* Returns the first of the vertices that v is joined with (union-find). */
+/* Returns the root of v in a union-find forest: the first of the vertices that v is joined with. */
 static inline uint32_t vpps_find_root(uint32_t *parent, uint32_t v) {
     while (parent[v] != v) v = parent[v] = parent[parent[v]];
     return v;

@@ -1,4 +1,4 @@
-/* schedule.c - runs the steps from a graph to a script, one after the other. */
+/* schedule.c - runs the steps of scheduling, from a graph to a script. */
 #include "script/schedule.h"
 
 #include <inttypes.h>
@@ -26,22 +26,23 @@ static vpps_status check_graph(const vpps_graph *g) {
     return VPPS_OK;
 }
 
-/* Returns whether, for a batch that does not fit the pool, more slices of heads are better than more waves. Slices do not make the tasks
- * of other vertices smaller, and cost two barriers each; a wave costs the barriers of all its levels. So slices are added first, until a
- * slice keeps no more than a quarter of the words that the rest of its wave keeps: then twice as many slices would save a tenth at most. */
+/* Returns whether more slices of heads are better than more waves, for a batch that does not fit the pool. A slice costs two barriers, a
+ * wave the barriers of all its levels, so slices are added first. Once a slice keeps at most a quarter of the words of the rest of its
+ * wave, doubling the slices would save a tenth at most. */
 static bool wants_slices(const vpps_batching *b, uint32_t n_slices) {
     return vpps_kept_words(b, true) / n_slices > vpps_kept_words(b, false) / 4;
 }
 
-/* The search for a script that fits the pool, with ever more waves and slices. */
+/* The search for a script that fits the pool, which tries more and more waves and slices. */
 typedef struct search {
     vpps_batch *b;
     const vpps_task_plan *machine;
     const vpps_batch_request *request;
-    bool waves, slices; /* whether the batch may be divided into more waves, into more slices */
+    bool waves, slices; /* whether more waves are still possible, whether more slices are */
 } search;
 
-/* Divides the batch further, into twice as many slices or waves, or as many as possible. *more: whether their number grew. */
+/* Divides the batch further, into twice as many slices or waves, or as many as possible. *more: whether the batch could be divided
+ * further. */
 static vpps_status take_apart(search *x, bool *more) {
     vpps_schedule *s = x->b->schedule;
     for (*more = false; !*more && (x->waves || x->slices);) {
@@ -57,7 +58,7 @@ static vpps_status take_apart(search *x, bool *more) {
     return VPPS_OK;
 }
 
-/* Makes the script for the present steps. Fails with POOL, without a message, as vpps_encode_batch does. */
+/* Makes the script with the present numbers of waves and slices. Fails with POOL, without a message, if the pool is too small. */
 static vpps_status try_once(search *x) {
     vpps_schedule *s = x->b->schedule;
     if (!vpps_choose_phases(&s->steps, &s->arena, &s->tasks) ||
@@ -76,7 +77,8 @@ static uint32_t first_waves(const search *x) {
     return most ? (uint32_t)((vpps_kept_words(b, false) + vpps_kept_words(b, true)) / most) + 1 : 1;
 }
 
-/* Returns the number of waves whose memory stays in the machine's caches; 0: their steps would be too narrow. */
+/* Returns the number of waves whose memory stays in the machine's caches; fewer if levels would have too few vertices; 0: the rule does not
+ * apply. */
 static uint32_t cached_waves(const search *x) {
     const vpps_steps *steps = &x->b->schedule->steps;
     const vpps_wave_rule *rule = &x->machine->waves;
@@ -89,7 +91,7 @@ static uint32_t cached_waves(const search *x) {
     return (uint32_t)(small < wide ? small : wide);
 }
 
-/* Makes the batch's steps, before it is known whether the pool has room for them. False: out of memory. */
+/* Makes the batch's steps with the first numbers of waves and slices to try. False: out of memory. */
 static bool first_steps(search *x) {
     vpps_schedule *s = x->b->schedule;
     const uint32_t asked = s->reading.training && !s->reading.halves ? x->request->slices : 1,
@@ -102,7 +104,8 @@ static bool first_steps(search *x) {
     return vpps_choose_steps(&s->batching, waves, n_slices, &s->arena, &s->steps);
 }
 
-/* Makes a script in one wave, or in as many as the machine asks for; and in more if the pool is too small. */
+/* Makes a script in one wave, or in as many as the device's rule asks for. If the pool is too small, divides the batch into more waves or
+ * slices. */
 static vpps_status make_script(search *x) {
     vpps_schedule *s = x->b->schedule;
     const bool training = s->reading.training;
@@ -135,7 +138,7 @@ static vpps_status make_script(search *x) {
                      least.words * 4);
 }
 
-/* Lists the cells of the batch's blocks, by their numbers. */
+/* Lists the compiled cells of the batch's blocks, by their numbers in the script. */
 static vpps_status list_cells(const vpps_batching *batching, vpps_batch *b) {
     b->n_groups = batching->n_groups;
     b->n_cells = 0;
@@ -148,7 +151,7 @@ static vpps_status list_cells(const vpps_batching *batching, vpps_batch *b) {
     return VPPS_OK;
 }
 
-/* Sets the batch's numbers of levels, phases, steps and choices. */
+/* Sets the batch's statistics: numbers of levels, phases, steps and choices. */
 static void describe(vpps_batch *b) {
     const vpps_schedule *s = b->schedule;
     b->n_levels = s->steps.n_levels;

@@ -1,5 +1,5 @@
 /* schedule.h - the values of the scheduler, in the order in which they are made. One function makes each, and only reads the preceding
- * ones. They lie in one arena and are valid until the next batch is scheduled. */
+ * ones. All lie in one arena and are valid until the next batch is scheduled. */
 #pragma once
 
 #include "script/encode.h"
@@ -7,12 +7,12 @@
 typedef struct vpps_schedule {
     vpps_arena arena;
     vpps_row_marks marks;
-    vpps_reading reading;             /* vertices and their reads */
-    vpps_batch_needs needs;           /* needed vertices and gradients */
-    vpps_batching batching;           /* each vertex's level, the compiled cells, groups of VPs */
+    vpps_reading reading;             /* the vertices and their reads */
+    vpps_batch_needs needs;           /* the vertices and gradients that are needed */
+    vpps_batching batching;           /* each vertex's level, the compiled cells, the groups of virtual processors */
     vpps_steps steps;                 /* blocks of vertices that run together */
-    vpps_tasks tasks;                 /* stages of the blocks, phase by phase */
+    vpps_tasks tasks;                 /* the tasks: stages of the blocks, phase by phase */
     vpps_contributions contributions; /* contributions to gradients */
-    vpps_placement placement;         /* places of tensors in the pool */
-    vpps_script_places places;        /* places of the values that the host reads */
+    vpps_placement placement;         /* the tensors' offsets in the pool */
+    vpps_script_places places;        /* the offsets of the values that the host reads */
 } vpps_schedule;

@@ -1,4 +1,4 @@
-/* scopes.c - see scopes.h. */
+/* scopes.c - makes the graphs that batching policies see, and chooses levels by a policy. */
 #include "script/scopes.h"
 
 void vpps_scope_free(vpps_scope *s) {
@@ -12,7 +12,7 @@ void vpps_scope_free(vpps_scope *s) {
 
 static bool is_operation(const vpps_cell_value *v) { return v->kind >= VPPS_VALUE_RUN; }
 
-/* Marks the values that an output depends on. */
+/* Marks in `made` the values that an output depends on. */
 static void mark(const vpps_compiled_cell *c, uint32_t output, uint8_t *made) {
     made[c->outputs[output].value] = 1;
     for (uint32_t v = c->outputs[output].value + 1; v-- > 0;) {
@@ -21,7 +21,8 @@ static void mark(const vpps_compiled_cell *c, uint32_t output, uint8_t *made) {
     }
 }
 
-/* Finds the outputs of a cell that take operations of their own and that no vertex reads; `read`: outputs that vertices read. */
+/* Finds the outputs of a cell that no vertex reads and that need operations which the read outputs do not need; `read`: outputs that
+ * vertices read. */
 static bool find_lazy(const vpps_compiled_cell *c, uint64_t read, uint64_t *lazy) {
     uint8_t *shared = calloc(2 * (size_t)c->n_values + 1, 1), *made = shared + c->n_values;
     *lazy = 0;
@@ -42,7 +43,7 @@ static void note_lazy(const vpps_reading *r, const uint64_t *lazy, vpps_output_r
     if (lazy[r->vertices[x.vertex].type] & vpps_output_bit(r, x)) heads[x.vertex] = 1;
 }
 
-/* Sets heads[v] if vertex v computes something for the loss alone, as a classifier. */
+/* Sets heads[v] if some operations of vertex v serve the loss or the request alone, as those of a classifier do. */
 static bool find_heads(const vpps_batch_needs *n, uint8_t *heads) {
     const vpps_reading *r = n->reading;
     uint64_t *read = calloc(2 * (size_t)r->n_types + 1, sizeof *read), *lazy = read + r->n_types;
@@ -66,8 +67,8 @@ static bool find_heads(const vpps_batch_needs *n, uint8_t *heads) {
 typedef struct maker {
     const vpps_reading *r;
     vpps_scope *out;
-    uint32_t *numbers; /* for each of the batch's vertices: its number in the scope, or VPPS_NONE */
-    uint32_t *of_type; /* for each type: its number in the scope, or VPPS_NONE */
+    uint32_t *numbers; /* for each of the batch's vertices: its number in the scope's graph, or VPPS_NONE */
+    uint32_t *of_type; /* for each type: its number in the scope's graph, or VPPS_NONE */
 } maker;
 
 static uint32_t add_type(maker *m, uint32_t type) {
@@ -83,14 +84,14 @@ static const char *name_of(const vpps_reading *r, uint32_t type) {
     return type == VPPS_NONE ? "classifiers in cells" : r->types[type].base->name;
 }
 
-/* Returns whether type a comes before b: by name, or, for ops of several shapes, in the model's order. */
+/* Returns whether type a comes before b: by name; ops of one name and several shapes by the types' indices. */
 static bool comes_before(const vpps_reading *r, uint32_t a, uint32_t b) {
     const int order = strcmp(name_of(r, a), name_of(r, b));
     if (order || a == VPPS_NONE || b == VPPS_NONE) return order < 0;
     return r->types[a].index < r->types[b].index;
 }
 
-/* Sorts the types by their names, an order that is the same for every batch. */
+/* Sorts the types by name, so that every batch has the same order. */
 static void sort_types(maker *m) {
     vpps_scope *s = m->out;
     for (uint32_t t = 1; t < s->graph.n_types; t++) {
@@ -107,7 +108,7 @@ static bool add_vertex(maker *m, uint32_t vertex, uint32_t type) {
     vpps_typed_graph *g = &m->out->graph;
     const uint32_t v = g->n++;
     if (add_type(m, type) == VPPS_NONE) return false;
-    g->types[v] = type; /* the final number is set when types are sorted */
+    g->types[v] = type; /* the type's number in order of first use; sort_types changes the numbers */
     m->out->vertices[v] = vertex;
     g->first[g->n] = g->first[v];
     return true;
@@ -115,7 +116,7 @@ static bool add_vertex(maker *m, uint32_t vertex, uint32_t type) {
 
 static void add_source(vpps_typed_graph *g, uint32_t source) { g->sources[g->first[g->n]++] = source; }
 
-/* Adds a vertex with its reads in the scope; its work for the loss alone becomes another vertex. */
+/* Adds a vertex and its reads to the scope's graph. With `head`, its work for the loss alone becomes another vertex. */
 static bool add_record(maker *m, uint32_t vertex, bool head) {
     const vpps_read_vertex *v = &m->r->vertices[vertex];
     vpps_typed_graph *g = &m->out->graph;
@@ -147,7 +148,7 @@ static bool open_maker(maker *m, const vpps_reading *r, vpps_scope *out) {
     return true;
 }
 
-/* Makes the names, and the key: the names, and which type reads which. */
+/* Makes the description of the graph's kind: the types' names, and a key that adds which type reads which. */
 static bool describe(maker *m) {
     vpps_scope *s = m->out;
     const vpps_typed_graph *g = &s->graph;
@@ -158,7 +159,7 @@ static bool describe(maker *m) {
     s->key = calloc(length + edges + 1, 1);
     if (!s->names || !s->key) return false;
     size_t at = 0;
-    for (uint32_t t = 0; t < g->n_types; t++) /* names may hold commas */
+    for (uint32_t t = 0; t < g->n_types; t++) /* compares whole names, since a name may hold commas */
         at += (size_t)snprintf(s->names + at, length + 1 - at, "%s%s", t ? " | " : "", name_of(m->r, s->types[t]));
     memcpy(s->key, s->names, length);
     for (uint32_t v = 0; v < g->n; v++)
@@ -191,7 +192,7 @@ vpps_status vpps_scope_of_part(const vpps_batch_needs *n, uint32_t part, vpps_sc
     return close_maker(&m, ok);
 }
 
-/* Returns whether a vertex computes nothing, and only says where a value lies. */
+/* Returns whether a vertex has no operation and reads nothing, such as a lookup: it only tells where a value lies. */
 static bool does_nothing(const vpps_reading *r, const vpps_read_vertex *v) {
     const vpps_compiled_cell *c = r->types[v->type].base;
     if (c->is_data) return false;
@@ -213,7 +214,7 @@ vpps_status vpps_scope_of_all(const vpps_batch_needs *n, vpps_scope *out) {
 
 /* ---------------------------------------------------------------- levels */
 
-/* Gives each step a level: the first after all levels that it reads from, so that steps that do not need each other share a level. */
+/* Gives each step of a policy a level: one more than the levels of the steps that it reads, so that independent steps share a level. */
 static bool level_steps(const vpps_scope *s, const uint32_t *steps, uint32_t n_steps, uint32_t *levels) {
     const vpps_typed_graph *g = &s->graph;
     uint32_t *of_step = calloc(2 * (size_t)n_steps + g->n + 2, sizeof *of_step);
@@ -255,7 +256,8 @@ vpps_status vpps_choose_levels(const vpps_batch_needs *n, const vpps_batch_reque
     const size_t n_vertices = n->reading->n_vertices;
     uint32_t *levels;
     *out = n->levels;
-    if (!request->policy || request->policy == vpps_policies) return VPPS_OK; /* by depth, as they are */
+    /* the default policy keeps the levels by depth */
+    if (!request->policy || request->policy == vpps_policies) return VPPS_OK;
     if (!VPPS_TAKE(arena, levels, n_vertices)) return vpps_no_memory();
     memcpy(levels, n->levels, n_vertices * sizeof *levels);
     for (uint32_t part = 0; part < n->n_parts; part++)

@@ -25,16 +25,16 @@
 #include "script/policies.h"
 #include "script/types.h"
 
-/* The work of a training step that a script does. */
+/* How much of a training step a script does. */
 typedef enum vpps_step_part {
     VPPS_STEP_WHOLE,     /* forward, backward, update */
-    VPPS_STEP_GRADIENTS, /* forward and backward: the device adds the gradients to those that it keeps */
-    /* Forward and backward to nodes: no parameter gets a gradient, and the gradients that the device keeps stay. */
+    VPPS_STEP_GRADIENTS, /* forward and backward; the device adds the gradients to its accumulated gradients */
+    /* forward and backward for gradients of nodes only; the accumulated gradients of parameters stay unchanged */
     VPPS_STEP_NODES,
-    VPPS_STEP_UPDATE /* norm and update, with the gradients that the device keeps */
+    VPPS_STEP_UPDATE /* gradient norm and update, from the accumulated gradients */
 } vpps_step_part;
 
-/* The tasks that a launch runs of a script with a pause: all if there is no pause, those before it, or those after it. */
+/* Which tasks of a script one launch runs: all (the script has no pause), those before its pause, or those after the pause. */
 typedef enum vpps_half { VPPS_NO_HALF, VPPS_FORWARD_HALF, VPPS_BACKWARD_HALF } vpps_half;
 
 /* Returns whether the script changes parameters. */
@@ -42,35 +42,38 @@ static inline bool vpps_part_updates(vpps_step_part part) {
     return part == VPPS_STEP_WHOLE || part == VPPS_STEP_UPDATE;
 }
 
-/* What a script has to do. */
+/* A request: what the script of a batch has to do. */
 typedef struct vpps_batch_request {
-    vpps_node loss;           /* training: the loss; VPPS_NO_NODE: inference of `outputs`, or training in two halves */
-    const vpps_node *outputs; /* nodes whose values the host reads after the script or at its pause; none is the loss */
+    vpps_node loss; /* training: the loss; VPPS_NO_NODE: inference of `outputs`, or training in two halves */
+    /* nodes whose values the host reads after the script or at its pause; the loss is not among them */
+    const vpps_node *outputs;
     uint32_t n_outputs;
-    /* Training in two halves: forward; a pause, at which the host gives gradients of the first n_given outputs; backward from these. */
+    /* Training in two halves: forward; a pause, at which the host writes gradients of the first n_given outputs; backward from these
+     * gradients. */
     bool halves;
     uint32_t n_given;
-    const vpps_node *gradient_nodes; /* training: nodes whose gradients the host reads; none is the loss */
+    const vpps_node *gradient_nodes; /* training: nodes whose gradients the host reads; the loss is not among them */
     uint32_t n_gradient_nodes;
     vpps_step_part part;             /* training */
     const vpps_optimizer *optimizer; /* training */
-    /* training: each parameter's own numbers for its step; NULL: all step by the optimizer's */
+    /* training: for each parameter its own optimizer numbers; NULL: all use those of `optimizer` */
     const vpps_param_step *steps;
     vpps_gradients gradients;
-    bool guard;    /* no update when the loss or a gradient is not finite */
+    bool guard;    /* skip the update when the loss or a gradient is not finite */
     uint32_t step; /* number of this update, from 1 */
     uint64_t dropout_key;
     bool no_dropout;        /* training with dropout off */
-    uint32_t groups, waves; /* number of groups of VPs, and of waves; 0: chosen by cost */
-    bool keeps_groups; /* keep the number of groups even for a batch of one component, which else runs in one group */
-    uint32_t slices;   /* least slices of a wave; 0: 1 */
-    const vpps_policy *policy; /* policy for recurrences of several cells; NULL: the default */
-    vpps_learned *learned;     /* automata of a learned policy */
+    uint32_t groups, waves; /* number of groups of virtual processors, and of waves; 0: chosen by cost */
+    /* keep the number of groups even for a batch of one component, which otherwise runs in one group */
+    bool keeps_groups;
+    uint32_t slices;           /* least number of slices of a wave; 0: 1 */
+    const vpps_policy *policy; /* batching policy for recurrences of several cells; NULL: the default */
+    vpps_learned *learned;     /* learned automata, if `policy` is learned */
 } vpps_batch_request;
 
 static inline bool vpps_request_trains(const vpps_batch_request *r) { return r->loss != VPPS_NO_NODE || r->halves; }
 
-/* The properties of a batch on which the choice of its groups of VPs depends. */
+/* Properties of a batch from which a device chooses the number of groups of virtual processors. */
 typedef struct vpps_batch_extent {
     uint32_t n_vps;
     double flops;   /* floating-point operations of each virtual processor (VP) */
@@ -80,78 +83,80 @@ typedef struct vpps_batch_extent {
     double rows;    /* number of rows of the largest matrix */
 } vpps_batch_extent;
 
-/* Returns the number of groups in which a device runs such a batch fastest: a divisor of n_vps, at most `most`, which is at least 1. */
+/* A device's rule: returns the number of groups in which it runs such a batch fastest, a divisor of n_vps that is at most `most` (>= 1). */
 typedef uint32_t vpps_group_rule(const vpps_batch_extent *e, uint32_t most);
 
-/* The most of a batch that one wave takes, unless the request gives the number of waves. 0: no limit. */
+/* Limits of one wave, from which the number of waves follows unless the request gives it. 0: no limit. */
 typedef struct vpps_wave_rule {
-    uint64_t kept_words;      /* words that a wave's vertices keep */
-    uint64_t cached_words;    /* words that they keep and contribute, as long as steps have cached_vertices */
-    uint32_t cached_vertices; /* least vertices of a step for each VP */
+    uint64_t kept_words; /* most words that a wave's vertices keep for backward */
+    /* most words that a wave's vertices write, so that they stay in caches; applied while steps have cached_vertices */
+    uint64_t cached_words;
+    uint32_t cached_vertices; /* least number of vertices that a step has for each virtual processor */
 } vpps_wave_rule;
 
-/* What the scheduler must know of a device: its virtual processors, its memory, and how it shares out work. */
+/* What the scheduler knows of a device: its virtual processors, its memory, and its rules for sharing out work. */
 typedef struct vpps_task_plan {
     uint32_t n_vps;
     const uint32_t *values; /* for each vector and lookup table: offset of its values in the pool */
-    uint32_t batch;         /* first offset in the pool for a batch's tensors */
-    uint32_t pool_words;    /* words of the pool, the device's memory */
-    vpps_row_rule rows;     /* the rule by which the compiler of cells shares out rows */
+    uint32_t batch;         /* first offset in the pool that a batch's tensors may use */
+    uint32_t pool_words;    /* size of the pool (the device's memory) in words */
+    vpps_row_rule rows;     /* how the compiler of cells shares out rows to virtual processors */
     bool scales;            /* the device supports scaled contributions (cell.h) */
-    bool recompiles;        /* a new compiled cell needs a new kernel, so that cells and numbers of groups are reused */
-    uint32_t most_groups;   /* most groups of a batch, unless its request gives their number */
-    vpps_group_rule *choose_groups; /* chooses the number of groups if most_groups is more than 1 */
-    uint32_t level_flops;           /* flops of a VP in the least time of a level */
+    bool recompiles; /* a new compiled cell needs a new kernel, so the scheduler reuses cells and numbers of groups */
+    uint32_t most_groups;           /* most groups of a batch, unless its request gives their number */
+    vpps_group_rule *choose_groups; /* rule for the number of groups, if most_groups is more than 1 */
+    uint32_t level_flops;           /* flops that a virtual processor does in the least time that a level takes */
     vpps_wave_rule waves;
 } vpps_task_plan;
 
 struct vpps_schedule;
 
 typedef struct vpps_batch {
-    uint32_t *script; /* the script's words, the result */
+    uint32_t *script; /* the words of the script */
     size_t script_words;
-    vpps_compiled_cell **cells; /* compiled cells of the script's blocks, by number */
+    vpps_compiled_cell **cells; /* compiled cells of the script's blocks, by their numbers in the script */
     uint32_t n_cells;
     vpps_step_part part;
-    vpps_half half; /* the half that the next launch runs */
+    vpps_half half; /* the half of the script that the next launch runs */
     uint32_t n_levels, n_phases, n_tasks, n_groups, n_waves, n_slices, pool_words;
-    uint32_t n_vertices, n_nodes;   /* vertices and nodes of the graph */
-    uint32_t n_steps;               /* forward: groups of vertices of one cell that run together */
-    uint32_t parameter_words;       /* number of words that parameters take in the pool */
-    uint64_t live_words;            /* the most words of other tensors that are live at once */
-    uint32_t n_choices;             /* number of recurrences of several cells, where batching policies differ */
-    struct vpps_schedule *schedule; /* the scheduler's values: schedule.h */
+    uint32_t n_vertices, n_nodes; /* numbers of vertices and of nodes of the graph */
+    uint32_t n_steps;             /* number of forward steps: vertices of one cell that run together */
+    uint32_t parameter_words;     /* number of words that parameters take in the pool */
+    uint64_t live_words;          /* the most words of tensors that are live at once, parameters not counted */
+    uint32_t n_choices; /* number of recurrences of several cells, the ones in which batching policies differ */
+    struct vpps_schedule *schedule; /* the values that the scheduler makes (schedule.h) */
 } vpps_batch;
 
 vpps_status vpps_batch_create(vpps_batch **out);
 void vpps_batch_destroy(vpps_batch *b);
 
 /* Makes b->script for the graph. `types`, which keeps compiled cells, must outlive the script. Fails with the graph's error, SHAPE,
- * ARGUMENT, MEMORY, POOL (the message gives the bytes needed and those there are). */
+ * ARGUMENT, MEMORY, POOL (the message gives the needed and the available bytes). */
 vpps_status vpps_schedule_batch(vpps_batch *b, vpps_types *types, const vpps_task_plan *machine, vpps_graph *g,
                                 const vpps_batch_request *request);
 
-/* Chooses the batch's compiled cells and groups only: b->cells, b->n_groups. Later batches' choice of groups does not count it. */
+/* Chooses the batch's compiled cells and groups only: b->cells, b->n_groups. The call does not influence the number of groups of later
+ * batches. */
 vpps_status vpps_choose_cells(vpps_batch *b, vpps_types *types, const vpps_task_plan *machine, vpps_graph *g,
                               const vpps_batch_request *request);
 
-/* Chooses compiled cells and groups for likely inference after a training batch: of all outputs of its needed vertices. */
+/* Chooses compiled cells and groups for likely inference after a training batch: cells that compute all outputs of its needed vertices. */
 vpps_status vpps_choose_inference_cells(vpps_batch *b, const vpps_batch *trained, vpps_types *types,
                                         const vpps_task_plan *machine, vpps_graph *g,
                                         const vpps_batch_request *request);
 
-/* Makes b->script of the norm and the update alone, for request->groups equal groups of VPs. Fails with MEMORY. */
+/* Makes a script of the gradient norm and the update alone, for request->groups equal groups of virtual processors. Fails with MEMORY. */
 vpps_status vpps_schedule_update(vpps_batch *b, const vpps_task_plan *machine, const vpps_model *model,
                                  const vpps_batch_request *request);
 
-/* Returns the offset of output i of the request after the script. */
+/* Returns the offset in the pool at which the value of the request's output i lies after the script has run. */
 uint32_t vpps_batch_output(const vpps_batch *b, uint32_t i);
 
-/* Returns the offset of the gradient of the request's gradient node i; VPPS_NONE: the loss does not depend on it. */
+/* Returns the offset in the pool of the gradient of the request's gradient node i; VPPS_NONE: the loss does not depend on it. */
 uint32_t vpps_batch_gradient(const vpps_batch *b, uint32_t i);
 
-/* Gradients that the host writes at the pause, in one array of the pool from offset `first` on. The array's first word is the step's
- * loss; gradient i is `words` words from word `at` on. */
+/* A gradient that the host writes at the pause: `words` words from word `at` of an array in the pool. The array begins at offset `first`;
+ * its first word is the step's loss. */
 typedef struct vpps_given {
     uint32_t at, words;
 } vpps_given;

@@ -1,15 +1,15 @@
-/* steps.c - see steps.h. */
+/* steps.c - sorts the batch's vertices into blocks and levels (steps.h). */
 #include "script/steps.h"
 
 #include "script/deal.h"
 
-/* The state while blocks of vertices are made. */
+/* The state while vertices are sorted into blocks. */
 typedef struct maker {
     const vpps_batching *b;
     vpps_arena *arena;
     vpps_steps *out;
     vpps_step_block *blocks;
-    vpps_ordered_vertex *order, *unsorted; /* unsorted: vertices of the present block */
+    vpps_ordered_vertex *order, *unsorted; /* vertices of the present block before sorting */
     uint32_t *level_starts;
     vpps_first_members *first_members;
 } maker;
@@ -35,7 +35,7 @@ static bool open_blocks(maker *m) {
     return true;
 }
 
-/* Lists every block's vertices, in the graph's order. */
+/* Lists the vertices of every block, in the graph's order. */
 static bool fill_blocks(maker *m) {
     const vpps_batch_needs *needs = m->b->needs;
     const vpps_reading *r = needs->reading;
@@ -62,7 +62,7 @@ static bool fill_blocks(maker *m) {
     return true;
 }
 
-/* Makes room for the starts of all blocks' levels, two more than each has, and for the vertices of the largest block. */
+/* Allocates the starts of all blocks' levels (number of levels + 2 for each block), and room for the vertices of the largest block. */
 static bool open_levels(maker *m) {
     uint32_t most = 0;
     for (uint32_t i = 0; i < m->out->n_blocks; i++) {
@@ -86,7 +86,7 @@ static void sort_block(maker *m, const vpps_step_block *b) {
     memcpy(m->unsorted, order, b->n * sizeof *order);
     for (uint32_t p = 0; p < b->n; p++) starts[levels[order[p].vertex] + 2]++;
     for (uint32_t l = 2; l < b->n_levels + 2; l++) starts[l] += starts[l - 1];
-    for (uint32_t p = 0; p < b->n; p++) /* starts[l + 1] moves from level l's start to its end */
+    for (uint32_t p = 0; p < b->n; p++) /* moves starts[l + 1] from level l's start to its end */
         order[starts[levels[m->unsorted[p].vertex] + 1]++] = m->unsorted[p];
 }
 

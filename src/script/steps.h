@@ -3,50 +3,52 @@
 
 #include "script/batching.h"
 
-/* A vertex in the order of its block, with the members of vpps_read_vertex that the encoder reads. */
+/* A vertex in the order of its block, with copies of the members of vpps_read_vertex that the encoder reads. */
 typedef struct vpps_ordered_vertex {
-    uint32_t vertex, first_source, first_output, words; /* the vertex's number; the others as in vpps_read_vertex */
+    /* number of the vertex; the other members as in vpps_read_vertex */
+    uint32_t vertex, first_source, first_output, words;
 } vpps_ordered_vertex;
 
 typedef struct vpps_step_block {
     uint32_t type, group, slice;
     uint32_t n, n_levels;
-    uint32_t members[VPPS_CELL_LISTS]; /* members of the vertices' lists, in all */
-    uint64_t gradients;                /* outputs that have a gradient in every vertex, as bits */
-    uint32_t first;                    /* position of its first vertex in `order` */
-    uint32_t levels;                   /* position of its n_levels + 1 entries in `level_starts` */
+    uint32_t members[VPPS_CELL_LISTS]; /* for each list: total number of members in the block's vertices */
+    uint64_t gradients;                /* outputs that have a gradient in every vertex of the block, as bits */
+    uint32_t first;                    /* position in `order` of the block's first vertex */
+    uint32_t levels;                   /* position in `level_starts` of the block's n_levels + 1 numbers */
 } vpps_step_block;
 
-/* For a vertex: the first members of its lists, counted through its block. */
+/* For a vertex: the numbers of its lists' first members, counted through its block. */
 typedef struct vpps_first_members {
     uint32_t of[VPPS_CELL_LISTS];
 } vpps_first_members;
 
 typedef struct vpps_steps {
     const vpps_batching *batching;
-    const vpps_batch_needs *needs; /* needs and reading are the batching's */
+    const vpps_batch_needs *needs; /* needs and reading are copied from `batching` */
     const vpps_reading *reading;
-    /* For each vertex: its slice times n_groups, plus its group. Slices are numbered through all waves; those of a wave run one after
-     * the other. Vertices of heads (heads.h) are shared out to the slices. All others belong to their wave's last slice: their forward
-     * runs in the wave's first slice, their backward in its last. */
+    /* For each vertex: its slice times n_groups, plus its group. Slices are numbered through all waves; those of a wave run one after the
+     * other. Vertices of classifier heads are shared out to the slices. All others belong to their wave's last slice: their forward runs in
+     * the wave's first slice, their backward in its last. */
     const uint32_t *place;
-    const vpps_step_block *blocks; /* by strongly connected component and type; of one type, in the order of `place` */
-    const uint32_t *first_block;   /* first block of each type; VPPS_NONE: no vertex of it is needed */
-    const vpps_ordered_vertex *order; /* all vertices, sorted by block and level */
+    /* blocks, sorted by strongly connected component and type; the blocks of one type in the order of `place` */
+    const vpps_step_block *blocks;
+    const uint32_t *first_block;      /* for each type: its first block; VPPS_NONE: no vertex of the type is needed */
+    const vpps_ordered_vertex *order; /* all needed vertices, sorted by block and level */
     const uint32_t *level_starts;
-    /* for each vertex: the first members of its lists; set only if it has lists */
+    /* for each vertex: the numbers of its lists' first members; set only if it has lists */
     const vpps_first_members *first_members;
     size_t n_level_starts;
-    uint32_t n_waves, n_slices; /* waves, and slices of each wave */
+    uint32_t n_waves, n_slices; /* number of waves, and of slices in each wave */
     uint32_t n_blocks;
-    uint32_t n_levels; /* levels of the graph */
+    uint32_t n_levels; /* number of levels of the graph */
     uint32_t n_steps;  /* number of pairs of a block and a level at which the block has vertices */
 } vpps_steps;
 
-/* Makes the steps, in at most n_waves waves and n_slices slices; in fewer where there are few components or heads. False: out of memory. */
+/* Makes the blocks, in at most n_waves waves of n_slices slices; in fewer if there are few components or heads. False: out of memory. */
 bool vpps_choose_steps(const vpps_batching *b, uint32_t n_waves, uint32_t n_slices, vpps_arena *arena, vpps_steps *out);
 
-/* Returns the position of a level's first vertex in its block; after the last level: the number of vertices. */
+/* Returns the position in its block of a level's first vertex; for the number after the last level, the number of vertices. */
 static inline uint32_t vpps_level_first(const vpps_steps *s, const vpps_step_block *b, uint32_t level) {
     return level >= b->n_levels ? b->n : s->level_starts[b->levels + level];
 }
@@ -55,7 +57,7 @@ static inline const vpps_compiled_cell *vpps_cell_of_block(const vpps_steps *s, 
     return s->batching->types[b->type].cell;
 }
 
-/* Returns the vertices of a block, in its order. */
+/* Returns the vertices of a block, sorted by level. */
 static inline const vpps_ordered_vertex *vpps_vertices_of(const vpps_steps *s, const vpps_step_block *b) {
     return s->order + b->first;
 }
@@ -66,10 +68,11 @@ static inline uint32_t vpps_block_of(const vpps_steps *s, uint32_t vertex) {
 
 static inline uint32_t vpps_group_of(const vpps_steps *s, uint32_t vertex) {
     const uint32_t place = s->place[vertex], n = s->batching->n_groups;
-    return n && place >= n ? place % n : place; /* nearly always `place`, which needs no division */
+    return n && place >= n ? place % n : place; /* with one slice, `place` is the group: no division */
 }
 
-/* Returns the first member of an axis's list that belongs to vertex `at` of a block; after the last vertex: the number of members. */
+/* Returns the number of the first list member of vertex `at` of a block, for the list of an axis; after the last vertex, the number of
+ * members. */
 static inline uint32_t vpps_first_member(const vpps_steps *s, const vpps_step_block *b, uint32_t at, uint32_t axis) {
     if (at >= b->n) return b->members[axis - 1];
     return s->first_members[vpps_vertices_of(s, b)[at].vertex].of[axis - 1];
@@ -77,15 +80,15 @@ static inline uint32_t vpps_first_member(const vpps_steps *s, const vpps_step_bl
 
 /* ---------------------------------------------------------------- slices */
 
-/* Returns the number of slices of all waves. */
+/* Returns the number of slices of all waves together. */
 static inline uint32_t vpps_all_slices(const vpps_steps *s) { return s->n_waves * s->n_slices; }
 
-/* Returns the last slice of a slice's wave. */
+/* Returns the last slice of the wave to which a slice belongs. */
 static inline uint32_t vpps_last_slice(const vpps_steps *s, uint32_t slice) {
     return slice - slice % s->n_slices + s->n_slices - 1;
 }
 
-/* Iterate over a slice's blocks: type after type, and for each type group after group. */
+/* Two functions that iterate over a slice's blocks: type after type, and for each type group after group. */
 static inline uint32_t vpps_first_of_slice(const vpps_steps *s, uint32_t slice) {
     return slice * s->batching->n_groups;
 }
@@ -103,12 +106,12 @@ static inline size_t vpps_source_at(const vpps_steps *s, const vpps_ordered_vert
     return at;
 }
 
-/* Returns whether a vertex, not its block's first and with lists, has the lists of the preceding vertex of its block. */
+/* Returns whether a vertex has the same lists as the preceding vertex of its block. The vertex has lists and is not the block's first. */
 static inline bool vpps_repeats(const vpps_steps *s, const vpps_ordered_vertex *v) {
     return v[-1].vertex + 1 == v->vertex && s->reading->lists[v->vertex].repeats;
 }
 
-/* Returns a vertex's own number: an index that its cell pulled, or its op's integer. */
+/* Returns an integer of a vertex: an index that its cell pulled, or its op's integer. */
 static inline uint32_t vpps_word_of(const vpps_steps *s, const vpps_ordered_vertex *v, uint32_t kind, uint32_t value) {
     return kind == VPPS_WORD_INDEX ? s->reading->g->words[v->words + value] : v->words;
 }

@@ -1,4 +1,4 @@
-/* task.c - see task.h. */
+/* task.c - finds the arrays of a block in a script. */
 #include "script/task.h"
 
 const vpps_task_row vpps_task_rows[VPPS_TASK_COUNT] = {
@@ -7,7 +7,7 @@ const vpps_task_row vpps_task_rows[VPPS_TASK_COUNT] = {
 #undef TASK
 };
 
-/* Returns the script's next n words; NULL: it has fewer. */
+/* Returns the script's words from *at on and advances *at by n; NULL: the script has fewer words. */
 static const uint32_t *take(const uint32_t *script, uint64_t *at, uint64_t n) {
     const uint64_t first = *at;
     *at += n;

@@ -1,6 +1,6 @@
 /* task.h - the layout of a script: header, blocks, tables, lists, tasks. All devices, printing and checks read it as it is.
  *
- * A script is one buffer of 32-bit words; an address is an index into it, an offset one into the pool.
+ * A script is one buffer of 32-bit words; an address is an index into the script, an offset is an index into the pool of memory.
  *
  *   header (vpps_task_header)
  *   n_groups + 1 addresses: the tasks of group g are at [starts[g], starts[g + 1]); the last is an END
@@ -13,17 +13,17 @@
  *   vertices[n]                      the graph's record of each vertex, for printing and checking
  *   for each input that is no list:  offsets[n] of the values that it reads
  *   for each lookup:                 offsets[n] of the entry
- *   for each word of the cell:       words[n]
+ *   for each integer of the cell:    words[n]
  *   data:                            addresses[n] of an input op's data
- *   for each list:                   starts[n + 1] in members, then for each of its inputs offsets[members]
- *   for each output with a gradient: starts[n + 1] relative to what follows: offsets of contributions; if the header says so, the starts
- *                                    of pairs, and the pairs: offsets of the scalar and of the vector of scaled contributions
+ *   for each list:                   starts[n + 1], numbers of the vertices' first members; for each of its inputs offsets[members]
+ *   for each output with a gradient: starts[n + 1], then offsets of contributions: vertex v has those from starts[v] to starts[v + 1].
+ *                                    If the header says so, starts[n + 1] and pairs: offsets of a scalar and a vector to multiply
  *
- * At an ENTRIES' address lies what it adds up, of the entries that a slice of a wave contributes to:
+ * At the address of an ENTRIES task lies the list of gradients that it adds up, for the table entries that a slice contributes to:
  *
- *   n, entries[n]                    their numbers in the table
- *   starts[n + 1]                    relative to what follows: offsets of contributions. The first is the entry's own gradient,
- *                                    where an earlier slice has made it.
+ *   n, entries[n]                    number of entries, and their numbers among the table's trained entries
+ *   starts[n + 1], offsets           offsets of contributions, for entry i from starts[i] to starts[i + 1]. The first is the entry's
+ *                                    own gradient, if an earlier slice has summed one.
  */
 #pragma once
 
@@ -38,8 +38,8 @@ typedef enum vpps_task_kind {
 } vpps_task_kind;
 
 typedef enum vpps_task_doer {
-    VPPS_BY_GROUP, /* the VPs (virtual processors) of the group */
-    VPPS_BY_ALL    /* all VPs together: every group has the task */
+    VPPS_BY_GROUP, /* the virtual processors (VPs) of the task's group */
+    VPPS_BY_ALL    /* all virtual processors together: every group has the task */
 } vpps_task_doer;
 
 typedef struct vpps_task_row {
@@ -55,28 +55,31 @@ extern const vpps_task_row vpps_task_rows[VPPS_TASK_COUNT];
 _Static_assert(sizeof(vpps_block) == (3 + VPPS_CELL_LISTS + VPPS_AXES + 1) * sizeof(uint32_t),
                "words, nothing between");
 
-/* The list that an ENTRIES task adds up, see the layout at the top of this file. */
+/* The list that an ENTRIES task adds up: n table entries, and the offsets of the contributions to the gradient of each. */
 typedef struct vpps_entry_sums {
     uint32_t n;
     const uint32_t *entries, *starts, *offsets;
 } vpps_entry_sums;
 
-/* A block with pointers to its arrays. */
+/* A block of vertices with pointers to its arrays in the script. */
 typedef struct vpps_block_view {
     const vpps_block *block;
     const vpps_compiled_cell *cell;
     const uint32_t *vertices;
-    const uint32_t *inputs[VPPS_CELL_MOST]; /* an array for each input; a list input has one offset for each member */
+    /* for each input: offsets of the values that vertices, or members of a list, read */
+    const uint32_t *inputs[VPPS_CELL_MOST];
     const uint32_t *lookups[VPPS_CELL_MOST];
     const uint32_t *words[VPPS_CELL_MOST];
     const uint32_t *data;
     /* for each list: the number of each vertex's first member; lists[0] is not used */
     const uint32_t *lists[VPPS_AXES];
-    const uint32_t *gradient_starts[VPPS_CELL_MOST]; /* arrays for each output */
+    /* for each output: where the contributions to each vertex's gradient begin */
+    const uint32_t *gradient_starts[VPPS_CELL_MOST];
     const uint32_t *gradients[VPPS_CELL_MOST];
-    const uint32_t *pair_starts[VPPS_CELL_MOST]; /* arrays for each output; NULL: there are no pairs */
+    /* for each output: where the pairs of each vertex begin; NULL: there are no pairs */
+    const uint32_t *pair_starts[VPPS_CELL_MOST];
     const uint32_t *pairs[VPPS_CELL_MOST];
-    uint64_t end; /* address after the arrays; an address beyond the script's end tells that arrays are missing */
+    uint64_t end; /* address after the block's arrays; beyond the script's end if arrays are missing */
 } vpps_block_view;
 
 static inline const vpps_task_header *vpps_task_header_of(const uint32_t *script) {
@@ -99,7 +102,7 @@ static inline const vpps_task *vpps_task_at(const uint32_t *script, uint32_t add
     return (const vpps_task *)(const void *)(script + address);
 }
 
-/* Return a group's first task, and the task after its last. */
+/* Return a group's first task, and the end of its tasks. */
 static inline const vpps_task *vpps_first_task(const uint32_t *script, uint32_t group) {
     return vpps_task_at(script, vpps_task_starts(script)[group]);
 }
@@ -121,26 +124,27 @@ static inline const vpps_table *vpps_table_at(const uint32_t *script, uint32_t i
     return (const vpps_table *)(const void *)(script + vpps_task_header_of(script)->tables) + i;
 }
 
-/* Returns the list of an ENTRIES task at an address. The whole list must lie inside the script. */
+/* Returns the list of an ENTRIES task at an address. The list must lie inside the script (vpps_sums_inside). */
 static inline vpps_entry_sums vpps_sums_at(const uint32_t *script, uint32_t address) {
     const uint32_t n = script[address], *entries = script + address + 1;
     return (vpps_entry_sums){n, entries, entries + n, entries + 2 * (size_t)n + 1};
 }
 
-/* Returns whether the list of an ENTRIES task lies inside the script. */
+/* Returns whether the list of an ENTRIES task lies inside the script of `words` words. */
 static inline bool vpps_sums_inside(const uint32_t *script, uint64_t words, uint32_t address) {
     const uint64_t last = address < words ? address + (uint64_t)1 + 2 * (uint64_t)script[address] : words;
     return last < words && script[last] <= words - 1 - last;
 }
 
-/* Finds a block's arrays. Reads no words beyond those that the header counts; a missing array is NULL. */
+/* Finds a block's arrays. Reads no word beyond the script's end; a missing array is NULL. */
 void vpps_view_block(const uint32_t *script, const vpps_block *block, const vpps_compiled_cell *cell,
                      vpps_block_view *out);
 
-/* Returns the number of items (vertices or members) of a block's axis. */
+/* Returns the number of a block's vertices (axis 0), or of the members of a list of all its vertices. */
 static inline uint32_t vpps_items(const vpps_block *b, uint32_t axis) { return axis ? b->members[axis - 1] : b->n; }
 
-/* Gives, for each axis, the items that belong to vertices [first, first + n) of a block. */
+/* For each axis, gives the first and the number of the items (vertices, or members of a list) that belong to vertices [first, first + n) of
+ * a block. */
 static inline void vpps_items_of(const vpps_block_view *view, uint32_t first, uint32_t n, uint32_t *first_items,
                                  uint32_t *items) {
     first_items[0] = first;
@@ -151,15 +155,15 @@ static inline void vpps_items_of(const vpps_block_view *view, uint32_t first, ui
     }
 }
 
-/* Returns the words of contribution j of a STAGE over so many items of its value's axis, times the group's VPs if each makes a share. */
+/* Returns the words that contribution j of a STAGE task takes for that many items, times the group's VPs if each makes a share. */
 static inline uint64_t vpps_contribution_words(const vpps_compiled_cell *c, uint32_t items, uint32_t j) {
     const vpps_cell_contribution *to = &c->contributions[j];
     const uint64_t words = to->scaled ? 0 : (uint64_t)items * vpps_value_words(&c->values[to->value]);
     return ((words + 15) & ~(uint64_t)15) * (to->partial ? c->needs.group : 1);
 }
 
-/* Returns the words from a STAGE task's offset to its contribution j, or with j the cell's number of contributions the words of all.
- * Contributions of other stages do not count. `items`: the items of each axis. */
+/* Returns where contribution j of a STAGE task lies, in words after the task's first contribution. With j the number of contributions: the
+ * words of all. Only the stage's own contributions count. `items`: number of items of each axis. */
 static inline uint64_t vpps_contribution_at(const vpps_compiled_cell *c, uint32_t stage, const uint32_t *items,
                                             uint32_t j) {
     uint64_t at = 0;

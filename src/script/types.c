@@ -1,9 +1,9 @@
-/* types.c - see types.h. */
+/* types.c - finds, makes, compiles and drops the types of vertices (types.h). */
 #include "script/types.h"
 
 enum {
-    FEW_ARGUMENTS = 8, /* sums with more arguments are compiled once, for any number */
-    MOST_KEPT = 1024   /* most types and compiled cells */
+    FEW_ARGUMENTS = 8, /* sums with more arguments share one compiled cell, which takes any number */
+    MOST_KEPT = 1024   /* the usual limit for the number of types and compiled cells together */
 };
 
 static void free_type(vpps_type *type) {
@@ -85,7 +85,8 @@ void vpps_types_drop(vpps_types *t) {
     t->n_types = left;
     vpps_index_clear(&t->indices);
     for (uint32_t i = 0; i < left; i++) vpps_index_add(&t->indices, t->types[i]->hash, i);
-    t->most = vpps_max_u32(most_kept(t), 2 * (left + t->n_compiled)); /* a batch may use more than the usual number */
+    /* a batch may use more types than the usual limit */
+    t->most = vpps_max_u32(most_kept(t), 2 * (left + t->n_compiled));
 }
 
 /* ---------------------------------------------------------------- making a type */
@@ -108,7 +109,7 @@ static bool note_params(vpps_type *type) {
     return ok;
 }
 
-/* Returns the outputs that depend on a parameter, as bits; of_it: scratch, a flag for each value. */
+/* Returns the outputs of a cell that depend on a parameter, as bits; of_it: scratch with a flag for each value. */
 static uint64_t reach_of_param(const vpps_compiled_cell *c, vpps_param p, bool *of_it) {
     uint64_t reached = 0;
     for (uint32_t v = 0; v < c->n_values; v++) {
@@ -131,7 +132,7 @@ static bool find_params_reach(vpps_type *type) {
     return ok;
 }
 
-/* Finds the inputs and lookups that each output depends on. */
+/* Finds the inputs and lookups that each output of a type depends on. */
 static bool find_reads(vpps_type *type) {
     const vpps_compiled_cell *c = type->base;
     uint64_t *inputs = calloc(2 * (size_t)c->n_values + 1, sizeof *inputs), *lookups = inputs + c->n_values;
@@ -153,7 +154,7 @@ static bool find_reads(vpps_type *type) {
     return true;
 }
 
-/* Adds a type, which takes over `base`. */
+/* Adds a type, which becomes the owner of `base`. */
 static vpps_status add_type(vpps_types *t, vpps_compiled_cell *base, const vpps_cell_data *cell, const uint32_t *key,
                             uint32_t words, uint32_t *out) {
     vpps_type *type = calloc(1, sizeof *type);
@@ -229,7 +230,7 @@ static bool same_needs(const vpps_cell_needs *a, const vpps_cell_needs *b) {
            a->rows.columns == b->rows.columns && a->rows.split_elems == b->rows.split_elems && a->frozen == b->frozen;
 }
 
-/* Adds the outputs that a batch reads of a cell, and its gradients among `outputs`. */
+/* Adds the needs `more` to a cell's needs: outputs that are read, and gradients, of outputs only those among `outputs`. */
 static void add_needs(vpps_cell_needs *to, const vpps_cell_needs *more, uint64_t outputs) {
     to->gradient_in |= more->gradient_in;
     to->gradient_out |= more->gradient_out & outputs;
@@ -238,8 +239,8 @@ static void add_needs(vpps_cell_needs *to, const vpps_cell_needs *more, uint64_t
     to->read_out |= more->read_out;
 }
 
-/* Returns the outputs whose gradients reach only parameters that the gradients of `own` reach, too. A parameter that a batch's loss does
- * not depend on must not count as trained by the batch, whatever else the cell was compiled for. */
+/* Returns, as bits, the outputs whose gradients reach no parameter that the gradients of the outputs `own` do not reach. A parameter that a
+ * batch's loss does not depend on must not count as trained by the batch, whatever else the cell was compiled for. */
 static uint64_t outputs_alike(const vpps_type *type, uint64_t own) {
     uint64_t outputs = UINT64_MAX;
     for (uint32_t i = 0; i < type->n_params; i++)
@@ -265,7 +266,7 @@ static void supersede(const vpps_type *type, const vpps_cell_needs *needs) {
     }
 }
 
-/* Lowers the op that a type's key describes. */
+/* Lowers the cell, or the op that the type's key describes, once more. */
 static vpps_status lower_again(const vpps_type *type, bool drops, vpps_compiled_cell **out) {
     if (type->cell) return vpps_lower_cell(type->cell, drops, out);
     const uint32_t *key = type->key;

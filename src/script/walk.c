@@ -1,4 +1,4 @@
-/* walk.c - see walk.h. */
+/* walk.c - walks through a typed graph batch by batch (walk.h). */
 #include "script/walk.h"
 
 void vpps_typed_graph_free(vpps_typed_graph *g) {
@@ -15,7 +15,7 @@ void vpps_typed_depths(const vpps_typed_graph *g, uint32_t *depths) {
 }
 
 bool vpps_batches_bound(const vpps_typed_graph *g, uint32_t *bound) {
-    /* for each vertex: the most vertices of the type on a path that ends there */
+    /* for each vertex: the most vertices of one type on a path that ends at the vertex */
     uint32_t *chain = malloc((g->n + 1u) * sizeof *chain);
     if (!chain) return false;
     *bound = 0;
@@ -40,7 +40,7 @@ static void list_readers(vpps_walk *w) {
     const vpps_typed_graph *g = w->graph;
     for (uint32_t i = 0; i < g->first[g->n]; i++) w->first_reader[g->sources[i] + 2]++;
     for (uint32_t v = 2; v < g->n + 2; v++) w->first_reader[v] += w->first_reader[v - 1];
-    for (uint32_t v = 0; v < g->n; v++) /* first_reader[v + 1] moves from v's first reader to its end */
+    for (uint32_t v = 0; v < g->n; v++) /* moves first_reader[v + 1] from v's first reader to the end of v's readers */
         for (uint32_t i = g->first[v]; i < g->first[v + 1]; i++) w->readers[w->first_reader[g->sources[i] + 1]++] = v;
 }
 
@@ -124,7 +124,7 @@ static void count_blockers(vpps_walk *w) {
     w->counted = true;
 }
 
-/* Updates the counts after a vertex has run that no vertex of its type comes before: vertices that read it may no longer be blocked. */
+/* Updates blockers and unblocked after an unblocked vertex of a type has run: vertices that depend on it may become unblocked. */
 static void unblock(vpps_walk *w, uint32_t type, uint32_t run) {
     const vpps_typed_graph *g = w->graph;
     uint32_t n = 0;
@@ -136,7 +136,7 @@ static void unblock(vpps_walk *w, uint32_t type, uint32_t run) {
             const uint32_t reader = w->readers[i];
             if (--blockers_of(w, reader)[type]) continue;
             if (g->types[reader] == type) {
-                w->unblocked[type]++; /* it blocks its readers until it runs itself */
+                w->unblocked[type]++; /* the reader, which is of the same type, still blocks its own readers */
             } else {
                 w->stack[n++] = reader;
             }

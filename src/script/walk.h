@@ -8,8 +8,8 @@
 typedef struct vpps_typed_graph {
     uint32_t n, n_types;
     uint32_t *types;   /* for each vertex: its type */
-    uint32_t *first;   /* [n + 1]: vertex v reads sources[first[v]] up to sources[first[v + 1]] */
-    uint32_t *sources; /* the vertices that are read; they precede their readers */
+    uint32_t *first;   /* n + 1 numbers: vertex v reads sources[first[v]] to sources[first[v + 1] - 1] */
+    uint32_t *sources; /* the vertices that are read; each precedes its readers */
 } vpps_typed_graph;
 
 void vpps_typed_graph_free(vpps_typed_graph *g);
@@ -22,30 +22,33 @@ bool vpps_batches_bound(const vpps_typed_graph *g, uint32_t *bound);
 
 typedef struct vpps_walk {
     const vpps_typed_graph *graph;
-    /* readers of each vertex: readers[first_reader[v]] up to readers[first_reader[v + 1]] */
+    /* the readers of vertex v are readers[first_reader[v]] to readers[first_reader[v + 1] - 1] */
     uint32_t *first_reader, *readers;
-    uint32_t *waiting; /* for each vertex: number of its sources that have not run */
+    uint32_t *waiting; /* for each vertex: number of its sources (vertices that it reads) that have not run */
     /* the frontier (vertices that are ready), a linked list for each type that ends with UINT32_MAX */
     uint32_t *next, *heads;
-    uint32_t *ready, *left; /* for each type: number of its vertices on the frontier, and in G */
-    uint64_t *depth_sums;   /* for each type: sum of the depths of its vertices in G */
+    uint32_t *ready, *left; /* for each type: number of its vertices that are ready, and number that have not run (G) */
+    uint64_t *depth_sums;   /* for each type: sum of the depths of its vertices that have not run */
     uint32_t *depths;
-    bool counted; /* blockers and unblocked are up to date: they are computed when a ratio is first asked for */
-    /* for each vertex and type a: number of its sources in G that are of type a or come after a vertex of type a */
+    bool counted; /* whether blockers and unblocked are up to date; they are computed when a ratio is first asked for */
+    /* for each vertex and type a: number of its sources in G that are of type a or depend on a vertex of type a in G */
     uint32_t *blockers;
-    uint32_t *unblocked; /* for each type a: vertices of G^a that read nothing in G^a */
+    /* for each type a: number of its vertices in G that depend on no other vertex of type a in G */
+    uint32_t *unblocked;
     uint32_t *stack;
-    uint32_t *words; /* scratch of automata: two words per type, and one */
+    uint32_t *words; /* scratch of the automata: two words for each type, and one more */
     uint32_t n_left, n_batches;
 } vpps_walk;
 
-/* Begins a walk. False: out of memory. Close frees it, also after a failed open. */
+/* Begins a walk. False: out of memory. vpps_walk_close frees the walk, also after a failed open. */
 bool vpps_walk_open(vpps_walk *w, const vpps_typed_graph *g);
 void vpps_walk_restart(vpps_walk *w);
 void vpps_walk_close(vpps_walk *w);
 
-/* Runs the frontier's vertices of a type and returns their number. If `steps` is not NULL, it gets the batch's number for each of them. */
+/* Runs the frontier's vertices of a type and returns their number. steps[v], unless `steps` is NULL, becomes the batch's number for each
+ * vertex v of them. */
 uint32_t vpps_walk_run(vpps_walk *w, uint32_t type, uint32_t *steps);
 
-/* Returns |Frontier_a(G)| / |Frontier(G^a)|: 1 if a shortest sequence of batches begins with type a (lemma 2.1), which must be ready. */
+/* Returns |Frontier_a(G)| / |Frontier(G^a)|: 1 if a shortest sequence of batches begins with type a (lemma 2.1), which must have ready
+ * vertices. */
 double vpps_walk_ratio(vpps_walk *w, uint32_t type);

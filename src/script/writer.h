@@ -6,25 +6,26 @@
 typedef struct vpps_writer {
     uint32_t *words;
     size_t n;
-    bool failed; /* out of memory, or more than 2^32 words: nothing more is written */
+    bool failed; /* out of memory, or more than 2^32 words; the writer then writes nothing more */
     uint32_t n_tasks;
-    /* state of the group whose tasks are written */
-    uint32_t last;          /* address of the latest task; 0: there is none yet */
-    uint32_t wait, signals; /* barrier and number of signals that the next task waits for; VPPS_NO_BARRIER: none */
+    /* state of the group whose tasks are being written */
+    uint32_t last; /* address of the latest task; 0: no task yet */
+    /* barrier and number of signals that the next task waits for; VPPS_NO_BARRIER: it does not wait */
+    uint32_t wait, signals;
 } vpps_writer;
 
 /* Appends n words and returns their address. Each call may move the words in memory. */
 uint32_t vpps_write_room(vpps_writer *w, uint64_t n);
 
-/* Begins the list of a group's tasks, and returns the address of its first task. */
+/* Begins a group's tasks, and returns the address of its first task. */
 uint32_t vpps_write_group(vpps_writer *w);
 
-/* Appends a task, and sets its barriers. */
+/* Appends a task, and sets the barriers that it waits for and signals. */
 void vpps_write_task(vpps_writer *w, vpps_task task);
 #define VPPS_WRITE_TASK(w, name, ...)                                                                                  \
     vpps_write_task((w), (vpps_task){.kind = VPPS_TASK_##name, .operands = {__VA_ARGS__}})
 
-/* Appends a PAUSE task. It signals nothing: the tasks after it belong to another launch. */
+/* Appends a PAUSE task. The task signals no barrier, since the tasks after it belong to another launch. */
 void vpps_write_pause(vpps_writer *w);
 
 /* Makes the group's latest task signal a barrier, and the next one wait until the barrier has been signalled `signals` times. */
