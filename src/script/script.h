@@ -1,22 +1,22 @@
 /* script.h - from a graph to a script: one batch's program for the machine.
  *
- *   schedule.c  the steps, one after the other. Each makes a value that the next ones only read; a header of the same name
- *               describes the value. All lie in an arena of the batch.
+ *   schedule.c  runs the steps of scheduling in order. Each step makes a value that later steps only read; the header named like
+ *               the step's file describes the value. All values lie in an arena of the batch.
  *
- *   read.c      the graph as vertices: their types, what each reads, what the loss is made of
- *   needs.c     what is needed, what has gradients, strongly connected components of the types' graph
- *   batching.c  levels, compiled cells, groups of VPs; components.c: the inputs' graphs; heads.c: classifiers and the like
- *     scopes.c    a batch as batching policies see it, and the levels that they choose
- *     policies.c  the policies; walk.c: through a graph batch by batch; automaton.c, learned.c: what is learned
- *   steps.c     blocks, and their vertices level by level
- *     deal.c      components to waves and groups, heads to slices of waves
- *   phases.c    tasks: which stage of which block runs over which vertices, and in which phase
- *   contributions.c  how much vertices contribute to which gradients, and the lists of where it lies
- *   memory.c    where a batch's tensors lie in the pool; allocate.c: by when they live
- *   encode.c    the words: blocks, lists, tasks; writer.c: one after the other
+ *   read.c      turns the graph into vertices: their types, the nodes that each reads, the terms of the loss
+ *   needs.c     finds needed vertices, outputs with gradients, strongly connected components of the types' graph
+ *   batching.c  chooses levels, compiled cells, groups of virtual processors (components.c: connected components; heads.c: classifiers)
+ *     scopes.c    the graphs that batching policies see, and the levels that policies choose
+ *     policies.c  the policies (walk.c: a walk through a graph batch by batch; automaton.c, learned.c: learned policies)
+ *   steps.c     sorts vertices into blocks, and inside blocks by level
+ *     deal.c      assigns components to waves and groups, and heads' vertices to slices of waves
+ *   phases.c    makes tasks: a stage of a block's cell over some of its vertices, in a phase
+ *   contributions.c  counts the gradients that vertices contribute, and lists their offsets
+ *   memory.c    places a batch's tensors in the pool (allocate.c: by their lifetimes)
+ *   encode.c    writes the words of blocks, lists and tasks (writer.c: appends them)
  *
- *   update.c    a script of the update alone
- *   cost.c      what the tasks cost
+ *   update.c    a script that only updates parameters
+ *   cost.c      the tasks' cost in flops and bytes
  */
 #pragma once
 

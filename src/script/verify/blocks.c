@@ -104,7 +104,8 @@ static bool add_kept(vpps_checker *c, vpps_checked_block *b, uint32_t number, ui
     return true;
 }
 
-/* Reserves bits for every item of every contribution, share after share. The block's tasks give the contributions' places. */
+/* For each contribution of a block's cell, reserves one bit for each item (vertex or list member); the bit is set once the contribution is
+ * used. */
 static void count_contributions(vpps_checker *c, const vpps_checked_block *b) {
     const vpps_compiled_cell *cell = b->cell->c;
     for (uint32_t j = 0; j < cell->n_contributions; j++) {

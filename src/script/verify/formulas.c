@@ -1,9 +1,9 @@
-/* formulas.c - the expressions of a program's instructions and products, made of their operands' expressions. */
+/* formulas.c - builds the expression of an instruction or a product from the expressions of its operands. */
 #include "script/verify/proof.h"
 
 /* ---------------------------------------------------------------- an instruction's numbers */
 
-/* Returns the word of the vertex's record that holds a number; NULL: there is no such word. */
+/* Returns the word of a vertex's record from which an instruction takes its number; NULL: there is no such word. */
 static const vpps_cell_word *word_of(const vpps_proof *p, const vpps_cell_number *n) {
     return n->word < p->c->n_words ? &p->c->words[n->word] : NULL;
 }
@@ -52,7 +52,7 @@ static bool set_u(const vpps_proof *p, const vpps_cell_number *u, vpps_run *run)
     }
 }
 
-/* Sets the numbers that the instruction's letters ask for. False: a number is missing or superfluous. */
+/* Sets the numbers of `run` that the instruction's letters ask for. False: a number is missing or superfluous. */
 static bool set_numbers(const vpps_proof *p, const char *letters, vpps_run *run) {
     const vpps_cell_run *x = &p->step->run.of;
     if (strchr(letters, 'f') ? !set_f(p, &x->f, run) : x->f.kind != VPPS_NUMBER_NONE) return false;
@@ -62,14 +62,14 @@ static bool set_numbers(const vpps_proof *p, const char *letters, vpps_run *run)
 
 /* ---------------------------------------------------------------- instructions */
 
-/* Returns the letter of operand i. */
+/* Returns the letter (kind) of operand i of the step. */
 static char letter_of(const vpps_proof *p, uint32_t i) {
     const vpps_program_step *s = p->step;
     const uint32_t scalars = s->run.tensors, weights = scalars + s->run.scalars, list = weights + s->run.weights;
     return i < scalars ? 't' : i < weights ? 's' : i < list ? 'v' : '*';
 }
 
-/* Returns whether there are as many operands as the instruction has letters. */
+/* Returns whether the step has as many operands of each kind as the instruction has letters. */
 static bool counts_fit(const vpps_proof *p, const char *letters) {
     const vpps_program_step *s = p->step;
     uint32_t tensors = 0, scalars = 0, weights = 0;
@@ -79,10 +79,11 @@ static bool counts_fit(const vpps_proof *p, const char *letters) {
            (strchr(letters, '*') ? s->n > all : s->n == all);
 }
 
-/* Returns the list axis that an instruction over a list goes over. */
+/* Returns the axis of the list that an instruction over a whole list takes. */
 static uint32_t list_of(const vpps_proof *p) { return p->step->axis ? p->step->axis : vpps_proof_operand(p, 0)->axis; }
 
-/* Returns whether the instruction may go over all members of a list. Without weights it takes the members' scalars as vectors. */
+/* Returns whether the instruction may go over all members of a list. Without weights, the instruction treats the members' scalars as one
+ * vector. */
 static bool over_list_fits(const vpps_proof *p) {
     const vpps_program_step *s = p->step;
     const uint32_t opcode = s->run.of.opcode;
@@ -93,7 +94,7 @@ static bool over_list_fits(const vpps_proof *p) {
     return vectors && s->axis && vpps_operand_words(&s->to) == 1;
 }
 
-/* Returns whether operand i reads the elements that its letter asks for. */
+/* Returns whether operand i reads the elements that its letter (kind) asks for. */
 static bool fits(const vpps_proof *p, uint32_t i) {
     const vpps_program_step *s = p->step;
     const vpps_operand *a = vpps_proof_operand(p, i);
@@ -119,12 +120,12 @@ static bool fits(const vpps_proof *p, uint32_t i) {
     if (a->access != VPPS_ACCESS_WHOLE || a->dealt) return false;
     if (form == VPPS_FORM_ROW) return a->rows == s->to.rows && a->cols == s->to.cols;
     if (form != VPPS_FORM_REDUCE) return true;
-    /* the result is one number, or a vector with one for each column */
+    /* a REDUCE's result is one number, or a vector with one number for each column */
     const vpps_operand *first = vpps_proof_operand(p, 0);
     return a->rows == first->rows && a->cols == first->cols && (made == 1 || (made == first->cols && s->to.cols == 1));
 }
 
-/* Returns whether the step's mark `uniform` is right: one call of the instruction can do all items. */
+/* Returns whether the step may be marked `uniform`: one call of the instruction can do all items. */
 static bool uniform_fits(const vpps_proof *p) {
     const vpps_program_step *s = p->step;
     const vpps_cell_number *f = &s->run.of.f, *u = &s->run.of.u;
@@ -182,7 +183,7 @@ static uint32_t express_instruction(const vpps_proof *p) {
     return ok || p->s->failed ? is : vpps_proof_none(p, "operands do not fit the instruction");
 }
 
-/* Returns the stack of a list's members, or a member's rows of such a stack. */
+/* Returns the expression of a stack of all members of a list, or of one member's rows in such a stack. */
 static uint32_t express_members(const vpps_proof *p) {
     const vpps_program_step *s = p->step;
     const vpps_operand *x = &s->to, *a = vpps_proof_operand(p, 0);
@@ -247,7 +248,7 @@ static uint32_t express_weights(const vpps_proof *p) {
     return vpps_express(p->s, VPPS_X_PARAMETER, m->rows, m->cols, 0, s->run.of.table, 0, 0);
 }
 
-/* Checks, if rows are shared out, that a VP can make its rows without other VPs' rows. */
+/* If rows are shared out: checks that a virtual processor can compute its rows without rows of others. */
 static bool rows_fit(const vpps_proof *p) {
     const vpps_form form = vpps_instructions[p->step->run.of.opcode].form;
     return !p->program->rows || (form == VPPS_FORM_EW && !p->step->run.weights) ||
@@ -274,7 +275,7 @@ uint32_t vpps_proof_run_formula(const vpps_proof *p) {
 
 /* ---------------------------------------------------------------- products */
 
-/* Checks that the factor's value lies where it is read, and that a VP reads no more rows of it than it has. */
+/* Checks that a factor of a product lies where the step reads it, and that a virtual processor reads only rows that it has. */
 static bool reads_factor(vpps_proof *p, const vpps_operand *a) {
     const bool slot = a->place == VPPS_PLACE_SLOT;
     if (slot ? !vpps_proof_holds(p, a) : !vpps_proof_reads(p, a)) return false;
@@ -286,7 +287,7 @@ static bool reads_factor(vpps_proof *p, const vpps_operand *a) {
            vpps_proof_refuse(p, "wrong access to a factor of a product");
 }
 
-/* Returns the value to which a product is added; VPPS_NONE, with nothing refused: zero. */
+/* Returns the expression to which a product is added; VPPS_NONE: zero, unless the cell was refused. */
 static uint32_t express_start(vpps_proof *p) {
     const vpps_operand *start = &p->step->product.start, *x = &p->step->to;
     if (start->place == VPPS_PLACE_NONE) return VPPS_NONE;
@@ -322,7 +323,8 @@ uint32_t vpps_proof_product_formula(vpps_proof *p) {
         if (!reads_factor(p, a)) return VPPS_NONE;
         const bool fit = m && a->axis == x->axis && a->cols == x->cols && (transposed ? m->cols : m->rows) == x->rows &&
                          (transposed ? m->rows : m->cols) == a->rows;
-        /* A VP makes as many rows of the result as it owns of each matrix; or all rows of a share, from its own rows of the factors. */
+        /* A virtual processor computes the rows of the result that it owns; for a transposed product all rows of a share, from its own rows
+         * of the factors. */
         const bool own = transposed && vpps_proof_is_share(p, x->value);
         if (!fit || (p->program->rows && own != (a->access == VPPS_ACCESS_OWN)))
             return vpps_proof_none(p, "a factor of the product does not fit");

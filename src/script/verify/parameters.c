@@ -1,11 +1,12 @@
-/* parameters.c - checks the tasks on parameters, which every VP runs for the rows and entries that it owns, in its group's stream. */
+/* parameters.c - checks the tasks on parameters (gradients, norm, update), which every virtual processor (VP) runs for the rows and entries
+ * that it owns. */
 #include "script/verify/checker.h"
 
 #include <inttypes.h>
 
 static uint32_t vp_of(const vpps_checker *c, uint32_t member) { return c->group * c->group_size + member; }
 
-/* Makes all VPs of the group the actor; a VP alone in its group acts itself. */
+/* Makes all VPs of the group together the ones that read and write. */
 static void act_together(vpps_checker *c) { vpps_check_act(c, c->group_size > 1 ? c->n_vps + c->group : c->group); }
 
 /* ---------------------------------------------------------------- gradients of parameters */
@@ -14,7 +15,7 @@ static uint64_t outer_bit(const vpps_checker *c, const vpps_checked_block *b, ui
     return (uint64_t)c->group * c->n_records + b->vertices[p];
 }
 
-/* Reads items of a value. `late`: the update reads them; it skips parameters, which it changes itself. */
+/* Checks the reads of items [first, end) of a value. `late`: the update reads; it does not read parameters here, since it changes them. */
 static bool read_items(vpps_checker *c, const vpps_checked_block *b, uint32_t value, uint32_t first, uint32_t end,
                        bool late) {
     for (uint32_t item = first; item < end; item++) {
@@ -25,7 +26,7 @@ static bool read_items(vpps_checker *c, const vpps_checked_block *b, uint32_t va
     return true;
 }
 
-/* Reads the factors of the parameters' gradients from a block's vertices. */
+/* Checks the reads of the factors of parameter gradients, of n vertices of a block. */
 static bool read_factors(vpps_checker *c, const vpps_checked_block *b, uint32_t first, uint32_t n, bool late) {
     const vpps_compiled_cell *cell = b->cell->c;
     for (uint32_t i = 0; n && i < cell->n_outers; i++) {
@@ -61,7 +62,8 @@ static vpps_rows own_entries(const vpps_checker *c, uint32_t n, uint32_t vp) {
     return (vpps_rows){(uint32_t)((uint64_t)n * vp / c->n_vps), (uint32_t)((uint64_t)n * (vp + 1) / c->n_vps)};
 }
 
-/* Adds up the contributions of a list to an entry's gradient; if an earlier wave has made a gradient, it must come first. */
+/* Adds up contributions to the gradient of a table's entry. If earlier slices have summed a gradient, the list must begin with that
+ * gradient. */
 static bool add_up(vpps_checker *c, uint32_t number, uint32_t entry, const uint32_t *list, uint32_t n) {
     const vpps_table *t = vpps_table_at(c->script, number);
     const uint32_t tensor = c->table_tensors[number], words = c->tensors[tensor].words;
@@ -70,7 +72,8 @@ static bool add_up(vpps_checker *c, uint32_t number, uint32_t entry, const uint3
     uint32_t *due = &c->due_entries[t->param][row], k = 0;
     if (*made && (!n || list[0] != to))
         return VPPS_REFUSE(c, "table %u, entry %u: the gradient of earlier waves is lost", number, row);
-    for (uint32_t e = 0; e < words && *made; e++) /* its writer comes before, since the words are written here */
+    /* the write below checks that barriers order the earlier gradient's write before it */
+    for (uint32_t e = 0; e < words && *made; e++)
         if (c->pool[to + e].tensor != tensor)
             return VPPS_REFUSE(c, "table %u, entry %u: the gradient of earlier waves is overwritten", number, row);
     k += *made;
@@ -113,7 +116,7 @@ bool vpps_check_entries(vpps_checker *c, uint32_t number, uint32_t address) {
 
 /* ---------------------------------------------------------------- the loss */
 
-/* A term of the loss that is not yet added: offset, tensor, bits of the factor, and number. */
+/* A term of the loss that is not yet added: offset and tensor of its value, bits of its factor, and its number. */
 typedef struct pair {
     uint32_t offset, tensor, bits, term;
 } pair;
@@ -123,8 +126,8 @@ static int by_offset(const void *a, const void *b) {
     return x->offset < y->offset ? -1 : x->offset > y->offset;
 }
 
-/* Returns the term that a pair of words (offset, factor) stands for; NULL: none. Waves may leave terms in the same place one after the
- * other: the pair then stands for the term whose value is there now, or, if none is, for the first that should be. */
+/* Returns the term that a pair of words (offset, factor) stands for; NULL: none. Several waves may use one offset for different terms: the
+ * pair then stands for the term whose value is there now, or, if none is, for the first one expected there. */
 static const pair *find_term(const vpps_checker *c, const pair *key, const pair *want, uint32_t n) {
     const pair *other = NULL;
     uint32_t low = 0, high = n;
@@ -157,7 +160,7 @@ static bool add_terms(vpps_checker *c, const uint32_t *words, uint32_t n, const 
     return true;
 }
 
-/* Returns the number of terms of the loss; in a step in two halves the loss is one word that the host writes. */
+/* Returns the number of terms of the loss; in a training step in two halves the host writes the loss as one word. */
 static uint32_t terms_of_loss(const vpps_checker *c) { return c->request->halves ? 1 : c->n_terms; }
 
 static bool add_given_loss(vpps_checker *c, const uint32_t *words) {
@@ -169,7 +172,7 @@ static bool add_given_loss(vpps_checker *c, const uint32_t *words) {
     return vpps_check_read(c, offset, 1, tensor);
 }
 
-/* Executes LOSS: the first VP of all adds up the terms. */
+/* Executes a LOSS task: the very first VP adds up terms of the loss. */
 bool vpps_check_loss(vpps_checker *c, uint32_t address, uint32_t n) {
     const uint32_t *words = vpps_check_words(c, address, 2 * (uint64_t)n, "the loss's terms");
     if (!words) return false;
@@ -197,7 +200,7 @@ bool vpps_check_loss(vpps_checker *c, uint32_t address, uint32_t n) {
 
 /* ---------------------------------------------------------------- norms and updates */
 
-/* Returns whether the group has made all gradients that its VPs own. */
+/* Returns whether all gradients that the group's VPs own are complete. */
 static bool gradients_done(vpps_checker *c) {
     for (uint32_t i = 0; i < c->header->n_blocks; i++) {
         const vpps_checked_block *b = &c->blocks[i];
@@ -213,7 +216,7 @@ static bool entry_is_made(vpps_checker *c, uint32_t table, uint32_t row) {
     return !due || VPPS_REFUSE(c, "table %u, entry %u: %u contributions are missing", table, row, due);
 }
 
-/* Reads the gradients of the entries that each VP of the group owns; with `update` also writes the entries. */
+/* Checks the reads of the gradients of the table entries that each VP of the group owns; with `update` also the writes of the entries. */
 static bool each_entry(vpps_checker *c, bool update) {
     for (uint32_t i = 0; i < c->header->n_tables; i++) {
         const vpps_table *t = vpps_table_at(c->script, i);
@@ -232,7 +235,7 @@ static bool each_entry(vpps_checker *c, bool update) {
     return true;
 }
 
-/* Returns whether the script has a norm and an update. */
+/* Returns whether the script must have a gradient norm and an update. */
 static bool steps(const vpps_checker *c) { return c->training && c->request->part == VPPS_STEP_WHOLE; }
 
 bool vpps_check_norm(vpps_checker *c) {
@@ -248,7 +251,7 @@ static bool is_known(const vpps_checker *c, uint32_t group, uint32_t place) {
     return place < c->known[(size_t)c->group * c->n_groups + group];
 }
 
-/* Checks that every VP knows the norms of all groups, and, for the guard, the loss. */
+/* Checks that barriers order the norms of all groups, and, for the guard, the loss, before the group's update. */
 static bool knows_norms(vpps_checker *c) {
     const vpps_task_header *h = c->header;
     for (uint32_t g = 0; g < c->n_groups && (h->guard || h->clip > 0); g++)
@@ -283,7 +286,7 @@ bool vpps_check_update(vpps_checker *c) {
     if (!steps(c) || stream->updated) return VPPS_REFUSE(c, "unexpected update");
     stream->updated = true;
     if (!gradients_done(c) || !knows_norms(c)) return false;
-    act_together(c); /* a device may leave a gradient to the update */
+    act_together(c); /* a device may compute a gradient only in the update, so the update reads its factors */
     for (uint32_t i = 0; i < c->header->n_blocks && c->header->lasting; i++)
         if (!read_factors(c, &c->blocks[i], 0, c->blocks[i].block->n, true)) return false;
     if (!each_entry(c, true)) return false;
@@ -294,7 +297,7 @@ bool vpps_check_update(vpps_checker *c) {
 
 /* ---------------------------------------------------------------- the end */
 
-/* Returns whether all words of the tensor still hold it. */
+/* Returns whether all words where the tensor lies still hold it. */
 static bool is_there(const vpps_checker *c, vpps_location at) {
     for (uint32_t k = at.offset; k < at.offset + at.words; k++)
         if (c->pool[k].tensor != at.tensor) return false;
@@ -313,7 +316,7 @@ bool vpps_check_outputs(vpps_checker *c) {
     return true;
 }
 
-/* Checks that the gradients asked for lie where they are read, and that the loss does not depend on those that are taken for zero. */
+/* Checks that the gradients asked for lie where the host reads them. If one is taken for zero, the loss must not depend on its node. */
 static bool check_asked(vpps_checker *c) {
     for (uint32_t i = 0; i < c->request->n_gradient_nodes; i++) {
         uint32_t record, node, k, p;
@@ -333,7 +336,7 @@ static bool check_asked(vpps_checker *c) {
     return true;
 }
 
-/* Checks that all gradients that are kept for a later update are made. */
+/* Checks that all gradients that the device accumulates for a later update are complete. */
 static bool check_kept_gradients(vpps_checker *c) {
     for (c->group = 0; c->group < c->n_groups; c->group++)
         if (!gradients_done(c)) return false;

@@ -1,14 +1,14 @@
-/* program.c - runs the programs of a compiled cell with formulas instead of numbers. This gives each value's formula, and shows whether
- * each step finds the values that it names in slots and records, and whether VPs read each other's results without order. See
- * cell/program.h.
+/* program.c - runs the programs of a compiled cell with formulas instead of numbers. The run finds each
+ * value's formula. It checks that each step finds its operands in slots and records, and that no virtual processor reads results that
+ * another one makes in the same stage.
  *
- * A record holds what an earlier stage stored. Whether that stage ran before, and whether its words still hold the value, is not checked
- * here but when a script's tasks are executed (tasks.c). */
+ * A record holds values that earlier stages stored. Whether such a stage has run, and whether its value is still in memory, is checked
+ * when the tasks of a script are executed (tasks.c). */
 #include "script/verify/proof.h"
 
 /* ---------------------------------------------------------------- steps */
 
-/* Sets the expression `is` of the value that a step makes. Refuses a value of another stage or shape, or one that was made before. */
+/* Sets the expression of the value that a step makes to `is`. Refuses a value of another stage or shape, or one that was made before. */
 static bool make(vpps_proof *p, const vpps_operand *to, uint32_t is) {
     const vpps_cell_value *x = vpps_proof_value(p, to->value);
     if (p->check->status != VPPS_OK || p->s->failed) return false;
@@ -23,7 +23,7 @@ static bool make(vpps_proof *p, const vpps_operand *to, uint32_t is) {
     return true;
 }
 
-/* Puts a value into a slot, whose size and axis must fit the value. */
+/* Puts a value into its slot; refuses a slot of another size or axis. */
 static bool fill(vpps_proof *p, const vpps_operand *to) {
     if (!vpps_proof_is_sound(p, to)) return false;
     const bool dealt =
@@ -37,7 +37,7 @@ static bool fill(vpps_proof *p, const vpps_operand *to) {
     return true;
 }
 
-/* Stores a value in its record. Reads of the words' old value must be over, and the words must hold no value that stays or is of this
+/* Stores a value in its record. The value that the words held must not be read any more, must not be one that stays, and must be of another
  * stage. */
 static bool keep(vpps_proof *p, const vpps_operand *to) {
     const vpps_cell_value *x = vpps_proof_value(p, to->value);
@@ -71,7 +71,7 @@ static bool contribute(vpps_proof *p, const vpps_operand *to) {
     return to->shares == c->partial || vpps_proof_refuse(p, "shares contributed as a whole value, or the reverse");
 }
 
-/* Checks the destination of a product: a slot, or, if its stage does not read the product, a record or a contribution. */
+/* Checks where a product goes: into a slot, or, if its stage does not read the product, into a record or a contribution. */
 static bool place_product(vpps_proof *p, const vpps_operand *to) {
     if (to->place == VPPS_PLACE_SLOT) return fill(p, to);
     if (!vpps_proof_is_sound(p, to)) return false;
@@ -83,7 +83,7 @@ static bool place_product(vpps_proof *p, const vpps_operand *to) {
     return vpps_proof_refuse(p, "product without a destination");
 }
 
-/* Checks a STORE or CONTRIBUTE step, which copies all rows that the slot has. */
+/* Checks a STORE or CONTRIBUTE step: it must copy all rows that the slot has. */
 static bool copy_out(vpps_proof *p) {
     const vpps_program_step *s = p->step;
     const vpps_operand *from = vpps_proof_operand(p, 0);
@@ -119,7 +119,7 @@ static bool sum_gradient(vpps_proof *p) {
            fill(p, &s->to);
 }
 
-/* Checks the positions that an instruction finds beside its result. */
+/* Checks the positions that MAX_OF or MIN_OF finds beside its result. */
 static bool find_positions(vpps_proof *p) {
     const vpps_operand *to = &p->step->run.positions, *of = &p->step->to;
     const bool finds = strchr(vpps_instructions[p->step->run.of.opcode].operands, 'i');
@@ -157,7 +157,7 @@ static bool multiply(vpps_proof *p) {
     return make(p, to, is) && place_product(p, to);
 }
 
-/* Adds the operand's gradients to those that the step's result depends on. */
+/* Adds the gradients that an operand depends on to those that the step's result depends on. */
 static bool follow(vpps_proof *p, const vpps_operand *o) {
     if (o->value >= p->c->n_values || o->value == p->step->to.value || o->place == VPPS_PLACE_NONE) return true;
     if (p->is[o->value] == VPPS_NONE) return vpps_proof_refuse(p, "made before its operands");
@@ -186,7 +186,7 @@ static bool run_step(vpps_proof *p) {
 
 /* ---------------------------------------------------------------- stages */
 
-/* Finds, for each value, the last step of the stage that reads it from its record, counted from 1. */
+/* Finds, for each value, the last step of the stage that reads it from its record (1: the first step; 0: none). */
 static void find_reads(const vpps_proof *p) {
     memset(p->read_until, 0, p->c->n_values * sizeof *p->read_until);
     for (uint32_t i = 0; i < p->program->n; i++) {
@@ -201,7 +201,8 @@ static void find_reads(const vpps_proof *p) {
     }
 }
 
-/* Notes the reads of a stage that may be skipped: the condition, and the values that its outputs get where the condition does not hold. */
+/* For a stage that may be skipped where a condition does not hold, notes its reads of the condition and of the values that its outputs then
+ * get. */
 static bool read_otherwise(vpps_proof *p) {
     const vpps_compiled_cell *c = p->c;
     if (!vpps_stage_may_skip(c, &c->stages[p->stage])) return true;
@@ -218,7 +219,8 @@ static bool read_otherwise(vpps_proof *p) {
     return ok;
 }
 
-/* Checks that the stage's list, by which the scheduler goes, names the values that its steps made, and that kept values are stored. */
+/* Checks that the stage's list of values, which the scheduler uses, names exactly the values that its steps made, and that kept values are
+ * stored. */
 static bool check_list(vpps_proof *p) {
     const vpps_compiled_cell *c = p->c;
     const vpps_cell_stage *stage = &c->stages[p->stage];
@@ -265,7 +267,7 @@ static bool is_kept(vpps_proof *p, uint32_t v, const char *what) {
     return !vpps_makes_shares(x) || vpps_proof_refuse(p, "a share is read instead of the sum");
 }
 
-/* Marks the values that are read after their vertex is done: outputs, gradients for the host, and factors of parameters' gradients. */
+/* Marks the values that are read after their vertex is done: outputs, gradients for the host, factors of parameter gradients. */
 static bool find_stays(vpps_proof *p) {
     const vpps_compiled_cell *c = p->c;
     for (uint32_t k = 0; k < c->n_outputs; k++) {
@@ -302,7 +304,7 @@ static bool find_stays(vpps_proof *p) {
     return true;
 }
 
-/* Returns whether a scaled contribution is the product of its factors. */
+/* Returns whether a scaled contribution equals the product of its factors. */
 static bool is_scaled(vpps_proof *p, const vpps_cell_contribution *to) {
     const vpps_cell_value *x = vpps_proof_value(p, to->vector), *by = vpps_proof_value(p, to->scalar);
     vpps_term both[] = {{p->is[to->vector], 0}, {p->is[to->scalar], 0}};
@@ -330,7 +332,7 @@ static bool check_contributions(vpps_proof *p) {
 
 /* ---------------------------------------------------------------- the whole cell */
 
-/* Returns the expression of a value that no stage makes. */
+/* Returns the expression of a value that no stage makes: an input, a table entry, data or a parameter. */
 static uint32_t express_given(const vpps_proof *p) {
     const vpps_cell_value *x = vpps_proof_value(p, p->v);
     if (x->stage != VPPS_NONE) return vpps_proof_none(p, "a stage makes a value that is given");

@@ -1,5 +1,5 @@
-/* tasks.c - checks the tasks on vertices. All reads of a stage are checked before all its writes: a VP processes its vertices in tiles,
- * so that a read by one vertex and a write by another in the same stage have no order. */
+/* tasks.c - checks the tasks on vertices. All reads of a stage are checked before all its writes: a virtual processor (VP) may process
+ * vertices in any order, so reads of one vertex and writes of another in the same stage are unordered. */
 #include "cell/program.h"
 #include "script/verify/checker.h"
 
@@ -16,12 +16,12 @@ vpps_location vpps_check_operand(const vpps_checker *c, const vpps_checked_block
     return (vpps_location){t->offset + (item - t->first) * t->stride, tensor, words};
 }
 
-/* The work of one VP, or of a group whose VPs all do the same: ranges of items of each axis. */
+/* What one VP does in a stage, or a group whose VPs all do the same: for each axis, a range of items (vertices or list members). */
 typedef struct share {
     const vpps_checked_block *b;
     const vpps_stage_info *info;
     uint32_t stage, member;
-    uint32_t task_first, pass_record; /* first vertex and pass records of the STAGE task */
+    uint32_t task_first, pass_record; /* first vertex, and offset of the pass records, of the STAGE task */
     uint32_t first[VPPS_AXES], end[VPPS_AXES];
 } share;
 
@@ -35,7 +35,7 @@ static share share_of(const vpps_checker *c, const vpps_checked_block *b, const 
                .pass_record = t->pass_record};
     s.first[0] = first;
     s.end[0] = first + n;
-    if (!s.info->rows) { /* VPs share out whole vertices */
+    if (!s.info->rows) { /* the VPs share out whole vertices, not rows */
         s.first[0] = first + (uint32_t)((uint64_t)n * member / c->group_size);
         s.end[0] = first + (uint32_t)((uint64_t)n * (member + 1) / c->group_size);
     }
@@ -48,14 +48,14 @@ static share share_of(const vpps_checker *c, const vpps_checked_block *b, const 
 
 static uint32_t vp_of(const vpps_checker *c, uint32_t member) { return c->group * c->group_size + member; }
 
-/* Returns the words of an item's value that a VP's work reads or writes: those of its rows. */
+/* Returns the words of an item's value that belong to the VP's rows. */
 static vpps_rows rows_of(const share *s, const vpps_cell_value *x) {
     return s->info->rows ? vpps_own_rows(&s->b->cell->c->needs, x, s->member) : (vpps_rows){0, vpps_value_words(x)};
 }
 
 /* ---------------------------------------------------------------- reads */
 
-/* Checks that a value of a pass record lies where this STAGE task looks for it. */
+/* Checks that a value in a pass record lies where the STAGE task's operands say. */
 static bool is_where_expected(vpps_checker *c, const share *s, uint32_t value, uint32_t item, vpps_location at) {
     const vpps_cell_value *x = &s->b->cell->c->values[value];
     const uint64_t stride = s->b->cell->c->kept_words[x->record];
@@ -80,14 +80,14 @@ static bool read_value(vpps_checker *c, const share *s, const vpps_stage_read *r
     return true;
 }
 
-/* Notes the read of a matrix; only the latest read is remembered. */
+/* Notes that the group reads a matrix; only the latest read is remembered. */
 static bool read_matrix(vpps_checker *c, vpps_param matrix) {
     if (c->matrix_spent[matrix]) return VPPS_REFUSE(c, "reads a matrix after its update");
     c->matrix_read[(size_t)matrix * c->n_groups + c->group] = c->actor.place + 1;
     return true;
 }
 
-/* Reads the parameters of products: matrices and biases. */
+/* Checks the reads of a product's parameters: matrices and biases. */
 static bool read_parameters(vpps_checker *c, const share *s, const vpps_program_step *product) {
     const vpps_program *p = &s->b->cell->c->programs[s->stage];
     for (uint32_t i = 0; i < product->n; i++)
@@ -99,7 +99,7 @@ static bool read_parameters(vpps_checker *c, const share *s, const vpps_program_
     return vpps_check_read(c, c->plan->values[start->at] + rows.first, rows.end - rows.first, 0);
 }
 
-/* Takes the contributions to gradient number k of vertex p, each once. */
+/* Adds up the gradient of output k of vertex p: uses each listed contribution once, and checks that none is missing. */
 static bool take_gradient(vpps_checker *c, const vpps_checked_block *b, uint32_t k, uint32_t p, uint32_t words) {
     const uint32_t *starts = b->gradient_starts[k], output = b->first_output + k * b->block->n + p;
     const uint32_t first = b->pairs[k] ? b->pair_starts[k][p] : 0, end = b->pairs[k] ? b->pair_starts[k][p + 1] : 0;
@@ -141,7 +141,7 @@ static bool read_stage(vpps_checker *c, const share *s) {
     for (uint32_t i = s->info->first; i < s->info->first + s->info->n; i++) {
         const vpps_cell_value *x = &cell->c->values[cell->reads[i].value];
         const bool whole = cell->reads[i].extent == VPPS_EXTENT_WHOLE || !vpps_rows_dealt(&cell->c->needs, x->rows);
-        if (many && whole && s->member > 0) continue; /* all VPs read the same words */
+        if (many && whole && s->member > 0) continue; /* the first VP's check covers the whole group */
         if (many && whole) vpps_check_act(c, c->n_vps + c->group);
         const bool ok = read_value(c, s, &cell->reads[i]);
         vpps_check_act(c, vp_of(c, s->member));
@@ -197,7 +197,8 @@ static bool run_once(vpps_checker *c, const vpps_checked_block *b, uint32_t stag
     return true;
 }
 
-/* Adds tensors for the task's contributions, one after the other: each a list of its items' values, rounded up, share after share. */
+/* Adds a tensor for each share of each contribution of the task: the values of its items, rounded up to 16 words, one share after the
+ * other. */
 static bool add_contributions(vpps_checker *c, vpps_checked_block *b, const vpps_task *task) {
     const vpps_compiled_cell *cell = b->cell->c;
     const uint32_t *o = task->operands;
@@ -226,7 +227,7 @@ static bool add_contributions(vpps_checker *c, vpps_checked_block *b, const vpps
     return true;
 }
 
-/* Adds tensors for the task's pass records. */
+/* Adds tensors for the values in the task's pass records. */
 static bool add_pass_record(vpps_checker *c, const vpps_checked_block *b, const vpps_task *task) {
     const vpps_compiled_cell *cell = b->cell->c;
     const vpps_cell_stage *stage = &cell->stages[task->stage];
@@ -270,7 +271,7 @@ bool vpps_check_stage(vpps_checker *c, const vpps_task *t) {
     return true;
 }
 
-/* Executes CONSTANTS: the group's first VP stores the pairs (offset, value). */
+/* Executes a CONSTANTS task: the group's first VP stores pairs (offset, value). */
 bool vpps_check_constants(vpps_checker *c, uint32_t address, uint32_t n) {
     const uint32_t *pairs = vpps_check_words(c, address, 2 * (uint64_t)n, "constants");
     if (!pairs) return false;
@@ -284,7 +285,7 @@ bool vpps_check_constants(vpps_checker *c, uint32_t address, uint32_t n) {
     return true;
 }
 
-/* Lets the host write a tensor: everything before the pause comes before this write, and everything after the pause after it. */
+/* Lets the host write a tensor at the pause. The write comes after all tasks before the pause and before all tasks after it. */
 static bool give(vpps_checker *c, uint64_t offset, uint32_t words, uint32_t index) {
     const vpps_tensor t = {.kind = VPPS_TENSOR_GIVEN, .stride = words, .words = words, .items = 1, .index = index};
     const uint32_t tensor = vpps_check_add_tensor(c, offset, t);
@@ -313,14 +314,14 @@ bool vpps_check_pause(vpps_checker *c) {
 
 /* ---------------------------------------------------------------- taking contributions */
 
-/* Takes the gradient that the host gives of an output, number i of the request, once. */
+/* Uses the gradient that the host gives of the request's output number i; each may be used once. */
 static bool take_given(vpps_checker *c, uint32_t output, uint32_t i) {
     for (uint32_t t = c->first_term[output]; t < c->first_term[output + 1]; t++)
         if (!c->terms[t].taken && c->terms[t].given == i) return c->terms[t].taken = true;
     return VPPS_REFUSE(c, "the host's gradient of output %u is added to another gradient, or twice", i);
 }
 
-/* Takes a term of the loss with this factor that was not taken before. */
+/* Uses a term of the loss with this factor for the gradient of an output; each term may be used once. */
 static bool take_term(vpps_checker *c, uint32_t output, uint32_t bits) {
     for (uint32_t i = c->first_term[output]; i < c->first_term[output + 1]; i++) {
         if (c->terms[i].taken || vpps_float_bits(c->terms[i].factor) != bits) continue;
@@ -329,7 +330,7 @@ static bool take_term(vpps_checker *c, uint32_t output, uint32_t bits) {
     return VPPS_REFUSE(c, "%g is added to a gradient without such a term of the loss", (double)vpps_bits_float(bits));
 }
 
-/* Returns the vertex that member `item` of one of a block's lists belongs to. */
+/* Returns the vertex to whose list member `item` of a block belongs. */
 static uint32_t vertex_of(const vpps_checked_block *b, uint32_t axis, uint32_t item) {
     /* lists of vertices below `low` end before the member; those from `high` on begin after it */
     uint32_t low = 0, high = b->block->n;
@@ -344,7 +345,7 @@ static uint32_t vertex_of(const vpps_checked_block *b, uint32_t axis, uint32_t i
     return low;
 }
 
-/* Returns whether a contribution is meant for this output, or for this entry. */
+/* Returns whether a contribution belongs to the gradient of this output, or of this table entry. */
 static bool is_for(const vpps_checker *c, const vpps_tensor *t, uint32_t item, uint32_t output, uint32_t table,
                    uint32_t row) {
     const vpps_checked_block *b = &c->blocks[t->block];
@@ -392,7 +393,7 @@ uint32_t vpps_check_take(vpps_checker *c, uint32_t offset, uint32_t words, uint3
     return tensor;
 }
 
-/* Returns the item whose kept value begins at an offset; VPPS_NONE: none does. */
+/* Returns the item whose kept value begins at an offset; VPPS_NONE: no item's value does. */
 static uint32_t item_at(const vpps_tensor *t, uint32_t offset) {
     if (t->kind != VPPS_TENSOR_KEPT) return VPPS_NONE;
     const uint32_t at = t->stride ? (offset - t->offset) / t->stride : 0;

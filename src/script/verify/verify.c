@@ -1,4 +1,4 @@
-/* verify.c - see verify.h: checks the header, executes the groups' tasks in turn, then checks that everything is done. */
+/* verify.c - verifies a script: checks the header, executes the groups' tasks in turn, then checks that all work is done. */
 #include "script/verify/verify.h"
 
 #include "script/verify/checker.h"
@@ -81,7 +81,7 @@ static bool check_header(vpps_checker *c) {
 
 /* ---------------------------------------------------------------- streams of tasks */
 
-/* Returns the next task of a stream; NULL: there is no whole task, and the script is refused. */
+/* Returns the next task of a group; NULL: the script ends inside the task, and is refused. */
 static const vpps_task *fetch(vpps_checker *c, const vpps_stream *s) {
     c->at = s->at;
     if (s->end - s->at < VPPS_TASK_WORDS) {
@@ -98,7 +98,7 @@ static const vpps_task *fetch(vpps_checker *c, const vpps_stream *s) {
     return NULL;
 }
 
-/* Counts all signals that each barrier gets: only a wait for all of them orders anything. */
+/* Counts all signals that each barrier gets: only a wait for all signals orders anything. */
 static bool count_signals(vpps_checker *c) {
     for (c->group = 0; c->group < c->n_groups; c->group++) {
         vpps_stream s = c->streams[c->group];
@@ -140,7 +140,7 @@ static bool open_streams(vpps_checker *c) {
 
 /* ---------------------------------------------------------------- barriers */
 
-/* Signals a barrier after the group's latest task. */
+/* Signals a barrier, after the group's latest task. */
 static void signal(vpps_checker *c, uint32_t barrier) {
     if (barrier == VPPS_NO_BARRIER) return;
     uint32_t *carried = c->carried + (size_t)barrier * c->n_groups;
@@ -150,7 +150,8 @@ static void signal(vpps_checker *c, uint32_t barrier) {
     c->signals[barrier] += c->group_size;
 }
 
-/* Passes a wait if possible. A wait for fewer signals than its barrier gets orders nothing, since any of them may have come. */
+/* Passes a wait for a barrier if its signals have come. A wait for fewer signals than the barrier ever gets orders nothing, since any of
+ * them may be the ones that came. */
 static bool wait(vpps_checker *c, uint32_t barrier, uint32_t signals) {
     c->streams[c->group].waiting = false;
     if (barrier == VPPS_NO_BARRIER) return true;
@@ -189,7 +190,7 @@ static bool run_task(vpps_checker *c, const vpps_task *t) {
     }
 }
 
-/* Runs a group's stream up to its pause, or the next wait that cannot be passed. `any` becomes true if a task ran. */
+/* Runs a group's tasks up to its pause, or to the next wait whose signals are missing. `any` becomes true if a task ran. */
 static bool run_group(vpps_checker *c, bool *any) {
     vpps_stream *s = &c->streams[c->group];
     while (!s->ended && (!s->paused || c->goes_on)) {
