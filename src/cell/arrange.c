@@ -1,16 +1,17 @@
-/* arrange.c - counts the copies that a compiled cell would need so that its operations of one kind and depth could run as one, forward
- * or backward: with its values in the order in which they are made, and in the order that a PQ tree finds (pq_layout.h). `vpps cell`
- * prints both; no device runs operations so, and the compiler does not read the result. */
+/* arrange.c - counts the copies that a compiled cell would need so that its operations of one kind and depth could run as one, forward or
+ * backward: with its values in order of creation, and in the order that a PQ tree finds (pq_layout.h). `vpps cell` prints both; no device
+ * runs operations so, and the compiler does not read the result. */
 #include "cell/arrange.h"
 
 #define NONE VPPS_NONE
 
 typedef struct arranger {
     const vpps_compiled_cell *c;
-    uint32_t *depth;    /* for each value: its depth */
-    uint32_t *variable; /* for each value: the first value that lies in its place; a value that is not kept: itself */
+    uint32_t *depth; /* for each value: its depth in the cell's graph of values */
+    /* for each value: the first value in the same memory place; a value that is not kept has a place of its own */
+    uint32_t *variable;
     uint32_t *order, *words, *operands, *members;
-    uint32_t n_operands; /* words of `operands` in use */
+    uint32_t n_operands; /* number of words of `operands` in use */
     vpps_layout_batch *batches;
     uint32_t n_batches, n_forward;
 } arranger;
@@ -33,7 +34,7 @@ static void find_depths(arranger *a) {
     }
 }
 
-/* Finds the values that share a place: a value may take the place of one that was read for the last time. */
+/* Finds the values that share a memory place: a value may take the place of one that is not read any more. */
 static void find_variables(arranger *a) {
     const vpps_compiled_cell *c = a->c;
     for (uint32_t v = 0; v < c->n_values; v++) {
@@ -67,7 +68,7 @@ static bool are_alike(const arranger *a, uint32_t v, uint32_t u) {
     return true;
 }
 
-/* Returns operand o of an operation; operand 0 is the result. */
+/* Returns operand number o of the operation that makes value v; operand 0 is the result. */
 static uint32_t operand_of(const arranger *a, uint32_t v, uint32_t o) {
     const vpps_compiled_cell *c = a->c;
     return a->variable[o ? c->args[c->values[v].first_arg + o - 1].value : v];
@@ -96,7 +97,7 @@ static bool list_batches(arranger *a) {
         if (width > 1 && !add_batch(a, a->members, width)) return false;
         if (v < c->n_forward) a->n_forward = a->n_batches;
     }
-    const uint32_t *at = a->operands; /* `operands` does not move any more */
+    const uint32_t *at = a->operands; /* `operands` is complete and will not be reallocated */
     for (uint32_t i = 0; i < a->n_batches; i++) {
         a->batches[i].operands = at;
         at += (size_t)a->batches[i].n_operands * a->batches[i].width;
@@ -120,7 +121,7 @@ static bool arrange(arranger *a, vpps_cell_layout *out) {
         !count(a, &out->arranged)) {
         return false;
     }
-    /* Earlier batches may take places that later, larger ones need; then the order of making is kept. */
+    /* If the found order needs more copies, as when early batches take places that later, larger ones need, keep the order of creation. */
     if (vpps_copied_words(&out->arranged) > vpps_copied_words(&out->as_made)) out->arranged = out->as_made;
     return true;
 }

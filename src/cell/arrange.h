@@ -4,22 +4,22 @@
 #include "cell/cell.h"
 #include "cell/pq_layout.h"
 
-/* The copies of one vertex, in forward and in backward. */
+/* The copies that one vertex needs, in forward and in backward. */
 typedef struct vpps_cell_copies {
     vpps_layout_copies forward, backward;
 } vpps_cell_copies;
 
 typedef struct vpps_cell_layout {
-    vpps_cell_copies as_made; /* copies with values in the order in which they are made */
-    /* copies with values in the order that a PQ tree finds, or as made if that needs fewer */
+    vpps_cell_copies as_made; /* copies with values in order of creation */
+    /* copies with values in the order that a PQ tree finds, or in order of creation if that needs fewer */
     vpps_cell_copies arranged;
-    uint64_t ns; /* time that finding the order took */
+    uint64_t ns; /* nanoseconds that finding the order took */
 } vpps_cell_layout;
 
 /* Counts the copies of a cell. Fails with MEMORY. */
 vpps_status vpps_arrange_cell(const vpps_compiled_cell *c, vpps_cell_layout *out);
 
-/* Returns the words of a vertex that are copied, in forward and backward together. */
+/* Returns the number of words that are copied for a vertex, in forward and backward together. */
 static inline uint64_t vpps_copied_words(const vpps_cell_copies *x) {
     return x->forward.gathered + x->forward.scattered + x->backward.gathered + x->backward.scattered;
 }

@@ -18,18 +18,20 @@
 
 #define VPPS_NONE UINT32_MAX
 
-/* The kind of a compiled cell's value: its source, or the operation that makes it. */
+/* The kind of a compiled cell's value: where it comes from, or the operation that makes it. */
 typedef enum vpps_cell_kind {
-    VPPS_VALUE_INPUT,     /* gathered or pulled: the vertex's record tells where it lies */
-    VPPS_VALUE_LOOKUP,    /* an entry of a table: the vertex's record tells which */
-    VPPS_VALUE_DATA,      /* data of an input op, which lie in the script */
+    VPPS_VALUE_INPUT,     /* a gathered or pulled input; the vertex's record in the script tells where it lies */
+    VPPS_VALUE_LOOKUP,    /* an entry of a lookup table; the vertex's record in the script tells which */
+    VPPS_VALUE_DATA,      /* data of an input op, which lie in the batch's script */
     VPPS_VALUE_PARAMETER, /* a parameter vector of the model */
-    VPPS_VALUE_GRADIENT,  /* gradient of an output: the sum of its readers' contributions */
+    VPPS_VALUE_GRADIENT,  /* gradient of an output: the sum of what the output's readers contribute */
     VPPS_VALUE_RUN,       /* the result of an instruction of isa.def */
     VPPS_VALUE_PRODUCT,   /* a sum of matrices times values, plus a bias or another value */
-    /* A sum of transposed matrices times values. If VPs share out rows, a VP's result is the partial sum of its rows, unless by_columns. */
+    /* A sum of transposed matrices times values. If VPs share out rows, each VP's result is a share of the sum, from its own rows, unless
+     * by_columns. */
     VPPS_VALUE_PRODUCT_T,
-    VPPS_VALUE_POSITIONS /* the positions that a MAX_OF or MIN_OF found; that is its argument and the preceding value */
+    /* the positions that MAX_OF or MIN_OF found; that instruction is the preceding value and the only argument */
+    VPPS_VALUE_POSITIONS
 } vpps_cell_kind;
 
 /* How a stage's work is shared out among the virtual processors (VPs) of a group. */
@@ -37,64 +39,65 @@ typedef enum vpps_split {
     VPPS_SPLIT_ANY,      /* not decided yet, while compiling */
     VPPS_SPLIT_ROWS,     /* every VP computes the rows that it owns, for all vertices */
     VPPS_SPLIT_VERTICES, /* every VP computes whole vertices */
-    VPPS_SPLIT_OFF       /* the value is not made by a stage */
+    VPPS_SPLIT_OFF       /* no stage makes the value */
 } vpps_split;
 
-/* Numbers of records, which hold a vertex's kept values in memory: one record for each axis, and two pass records, forward and backward,
- * for values that only their own vertex reads, and only in that pass. Pass records take memory only while the pass runs. */
+/* Numbers of a vertex's records, which hold its kept values in memory: one for each axis, and two pass records. A pass record (forward,
+ * backward) has values that only their own vertex reads, and only in that pass; it takes memory only while the pass runs. */
 enum { VPPS_RECORD_FORWARD = VPPS_AXES, VPPS_RECORD_BACKWARD, VPPS_RECORDS };
 
 static inline bool vpps_is_pass_record(uint32_t record) { return record >= VPPS_AXES; }
 
-/* Returns the axis of a record's items: vertices, or members of a list. */
+/* Returns the axis of a record: 0 if it holds values of vertices, d if it holds values of the members of list d - 1. */
 static inline uint32_t vpps_axis_of(uint32_t record) { return vpps_is_pass_record(record) ? 0 : record; }
 
-/* The parts of a cell, in the order in which they run. The two main parts run level by level; the others run once, over all vertices of
- * the cell in its strongly connected component of cells. */
+/* The parts of a cell's work, in the order in which they run. The two main parts run level by level; each other part runs once, over all
+ * vertices of the cell. */
 typedef enum vpps_part {
-    VPPS_PART_EAGER, /* forward work that needs no child vertex: once, before the levels */
+    VPPS_PART_EAGER, /* forward work that needs no child vertex; runs once, before the levels */
     VPPS_PART_MAIN,
-    VPPS_PART_LAZY, /* forward work that no parent vertex needs: once, after the levels */
+    VPPS_PART_LAZY, /* forward work that no parent vertex needs; runs once, after the levels */
     VPPS_PART_BACK_EAGER,
     VPPS_PART_BACK_MAIN,
     VPPS_PART_BACK_LAZY,
     VPPS_PARTS
 } vpps_part;
 
-/* Returns whether a part runs level by level; other parts run once, over all vertices. */
+/* Returns whether a part of a cell's work runs level by level; other parts run once, over all vertices. */
 static inline bool vpps_by_levels(uint32_t part) { return part == VPPS_PART_MAIN || part == VPPS_PART_BACK_MAIN; }
 
-/* An operand: a value, or one element of it where the instruction takes a scalar. */
+/* An operand of an instruction: a value, or one element of a value where the instruction takes a scalar. */
 typedef struct vpps_cell_arg {
     uint32_t value;
-    uint32_t element;  /* number of the value's element, for a scalar operand (letter s) */
+    uint32_t element;  /* for a scalar operand (letter s): number of the value's element */
     vpps_param matrix; /* PRODUCT, PRODUCT_T: the matrix that multiplies the value; VPPS_NO_PARAM: the value is added */
 } vpps_cell_arg;
 
-/* A number that depends on a vertex's lists: base + the sum over axes d of list[d] times the members of the vertex's list d - 1. */
+/* A number that depends on the lengths of a vertex's lists: base + the sum over axes d of list[d] * members of the vertex's list d - 1. */
 typedef struct vpps_cell_count {
     uint32_t base, list[VPPS_AXES]; /* list[0] is 0 */
 } vpps_cell_count;
 
-/* Returns whether a count depends on the lists' numbers of members. */
+/* Returns whether a count depends on the lengths of lists. */
 static inline bool vpps_counts_members(const vpps_cell_count *count) {
     bool any = false;
     for (uint32_t d = 1; d < VPPS_AXES; d++) any |= count->list[d] != 0;
     return any;
 }
 
-/* The source of a number among an instruction's operands. */
+/* Where an instruction takes a number operand (letter f, u or e of isa.def) from. */
 typedef enum vpps_number_kind {
-    VPPS_NUMBER_NONE,     /* the instruction has no such operand */
+    VPPS_NUMBER_NONE,     /* the instruction has no number operand */
     VPPS_NUMBER_CONSTANT, /* a constant: `real` for letter f, `whole` for letter u */
-    VPPS_NUMBER_WORD,     /* word `word` of the vertex's record */
-    VPPS_NUMBER_INVERSE,  /* letter f: 1 / count; 0 if the count is 0 */
-    VPPS_NUMBER_POSITION, /* letter u: count + the member's number in its list */
-    VPPS_NUMBER_ELEMENT   /* letter e: word `word` + count + the member's number times the value's words */
+    VPPS_NUMBER_WORD,     /* word number `word` of the vertex's record in the script */
+    VPPS_NUMBER_INVERSE,  /* letter f: 1 / count, or 0 if the count is 0 */
+    VPPS_NUMBER_POSITION, /* letter u: count + the list member's number */
+    /* letter e: word number `word` of the record + count + the list member's number * the value's words */
+    VPPS_NUMBER_ELEMENT
 } vpps_number_kind;
 
 typedef struct vpps_cell_number {
-    uint8_t kind; /* vpps_number_kind, which tells the members in use */
+    uint8_t kind; /* vpps_number_kind; tells which members are in use */
     float real;
     uint32_t whole, word;
     vpps_cell_count count;
@@ -107,59 +110,62 @@ static inline vpps_cell_number vpps_whole_number(uint32_t u) {
     return (vpps_cell_number){.kind = VPPS_NUMBER_CONSTANT, .whole = u};
 }
 
-/* The instruction that makes a value, without its arguments. */
+/* The instruction that makes a value, and its number operands. */
 typedef struct vpps_cell_run {
     uint8_t opcode; /* the instruction, a row of isa.def */
-    uint8_t op;     /* the graph's op (vpps_op) that a forward instruction computes */
-    /* Whether the instruction goes over all members of a list: SOFTMAX and its gradient over the members' scalars; WEIGHTED_SUM of all
-     * members with a weight each; STACK of all members, with zeros below; SLICE of a member's rows of such a stack. */
+    uint8_t op;     /* the graph's op (vpps_op) that the instruction computes; forward only */
+    /* Whether the instruction takes all members of a list at once: SOFTMAX and its gradient, of the members' scalars; WEIGHTED_SUM, with a
+     * weight for each member; STACK of all members, with zeros below; SLICE of one member's rows of such a stack. */
     bool over_list;
-    bool recompute;        /* backward computes it a second time, so that forward's result need not be kept */
-    vpps_param table;      /* ENTRY: the table; MATRIX: the matrix */
+    bool recompute;   /* whether backward computes the instruction again, so that forward's result need not be kept */
+    vpps_param table; /* ENTRY: the lookup table; MATRIX: the matrix */
     vpps_cell_number f, u; /* the instruction's float (letter f) and integer (letter u or e) */
 } vpps_cell_run;
 
 typedef struct vpps_cell_value {
-    uint8_t kind;   /* vpps_cell_kind, which tells the union's member in use */
+    uint8_t kind;   /* vpps_cell_kind; tells which member of the union is in use */
     uint8_t axis;   /* 0: one value for each vertex; d: one for each member of the vertex's list d - 1 */
     uint8_t split;  /* vpps_split */
     uint8_t part;   /* vpps_part */
-    bool kept;      /* stored in a record, since another stage, a vertex or the host's request reads it */
-    uint8_t record; /* kept: number of the record that has it (that of its axis, or a pass record) */
+    bool kept;      /* whether the value is stored in a record, for another stage, another vertex or the host */
+    uint8_t record; /* number of the record that stores a kept value: that of its axis, or a pass record */
     uint32_t rows, cols;
-    uint32_t first_arg, n_args; /* arguments, in `args`; of a RUN in the order of its instruction's letters t s v * */
-    uint32_t stage;             /* the stage that makes it; VPPS_NONE: no stage does */
-    uint32_t offset;            /* a kept value's first word in its record */
+    /* the value's arguments, in `args`; those of a RUN in the order of the instruction's letters t s v * */
+    uint32_t first_arg, n_args;
+    uint32_t stage;  /* number of the stage that makes the value; VPPS_NONE: no stage does */
+    uint32_t offset; /* number of a kept value's first word in its record */
     union {
         uint32_t input;    /* INPUT: its number */
         uint32_t lookup;   /* LOOKUP: its number */
-        uint32_t output;   /* GRADIENT: number of the output */
+        uint32_t output;   /* GRADIENT: number of the output whose gradient the value is */
         vpps_param vector; /* PARAMETER: the vector */
         vpps_cell_run run; /* RUN: the instruction */
-        vpps_param bias;   /* PRODUCT: a vector to start from, or VPPS_NO_PARAM */
-        bool by_columns;   /* PRODUCT_T by rows: computed whole, not in shares, since VPs also own columns */
+        vpps_param bias;   /* PRODUCT: a bias vector, added to the product; VPPS_NO_PARAM: none */
+        /* PRODUCT_T that VPs share out: computed in whole rows, not in shares, since VPs also own columns */
+        bool by_columns;
     };
 } vpps_cell_value;
 
-/* A gradient that a vertex contributes to what it read: an input, or an entry of a table. */
+/* A gradient that a vertex contributes to one of its inputs or to an entry of a lookup table. */
 typedef struct vpps_cell_contribution {
     bool lookup;
-    uint32_t index; /* number of the input or lookup */
+    uint32_t index; /* number of the input, or of the lookup */
     uint32_t value;
-    bool partial; /* every virtual processor of the group contributes a share, to be summed */
-    /* The value is `vector`, of the vertex, times `scalar`, of the list's member. Both are kept, and the task that sums the gradient
-     * multiplies them; the product itself is not stored. */
+    bool partial; /* whether every virtual processor of the group contributes a share of the sum */
+    /* Whether the gradient is stored as two factors: `vector`, of the vertex, and `scalar`, of a list's member. The task that sums up the
+     * gradient multiplies them. */
     bool scaled;
     uint32_t vector, scalar;
 } vpps_cell_contribution;
 
-/* A parameter's gradient, computed after the vertices: matrix += dy x^T; with x VPPS_NONE, vector += every column of dy, matrix += dy. */
+/* A parameter's gradient, computed once all vertices are done: matrix += dy x^T; with x VPPS_NONE, vector += every column of dy, or matrix
+ * += dy. */
 typedef struct vpps_cell_outer {
     vpps_param param;
     uint32_t dy, x;
 } vpps_cell_outer;
 
-/* Sets of inputs or outputs, as bits. `own`: a VP reads or makes only its own rows of them; `whole`: all rows. */
+/* Inputs or outputs of a cell that a stage uses, as bits. `own`: a virtual processor uses only its own rows; `whole`: all rows. */
 typedef struct vpps_stage_set {
     uint64_t own, whole;
 } vpps_stage_set;
@@ -167,45 +173,46 @@ typedef struct vpps_stage_set {
 typedef struct vpps_cell_stage {
     uint8_t part, split;
     bool backward;
-    bool uses_pass_record; /* the stage reads or makes values in its pass record */
-    uint32_t first, n;     /* the stage's values: n, from `first` on in order[] */
-    /* The last stage that all VPs must have run at the vertex before this stage; VPPS_NONE: there is none. */
+    bool uses_pass_record; /* whether the stage reads or makes values in a pass record */
+    uint32_t first, n;     /* the stage's values are order[first] to order[first + n - 1] */
+    /* The last stage that all VPs must have finished at a vertex before this stage runs there; VPPS_NONE: none. */
     uint32_t after;
-    vpps_stage_set inputs, outputs; /* inputs that the stage reads; outputs that it makes */
-    /* outputs whose gradients the stage sums up; inputs that it contributes gradients to */
+    vpps_stage_set inputs, outputs; /* inputs that the stage reads, outputs that it makes */
+    /* outputs whose gradients the stage sums up, inputs to whose gradients it contributes */
     vpps_stage_set gradients, contributions;
 } vpps_cell_stage;
 
-/* How a device's VPs share out the rows of a cell's matrices. */
+/* How a device shares out the rows of a cell's matrices to its virtual processors (VPs). */
 typedef struct vpps_row_rule {
-    uint32_t unit;   /* VPs own blocks of this many rows */
-    uint32_t least;  /* matrices with fewer rows are not shared out; 0: `unit` rows for each VP */
-    uint32_t enough; /* if `least` is 0: matrices of this many rows are shared out to groups of any size; 0: none are */
-    bool columns;    /* VPs also own columns of matrices, so that backward's products make whole rows */
-    uint32_t split_elems; /* cells with this many elements of matrices share out rows, smaller ones vertices */
+    uint32_t unit;   /* number of rows of a block; a VP owns whole blocks */
+    uint32_t least;  /* matrices with fewer rows are not shared out; 0: those with fewer than `unit` rows for each VP */
+    uint32_t enough; /* with `least` 0: matrices with at least this many rows are always shared out; 0: no such limit */
+    /* whether VPs also own columns of matrices, so that backward's transposed products need no sum over VPs */
+    bool columns;
+    uint32_t split_elems; /* cells whose matrices have at least this many elements share out rows, others vertices */
 } vpps_row_rule;
 
-/* What a batch needs of a cell. The cell and its needs are the key of a compiled cell. */
+/* What a batch needs of a cell; one compiled cell is made for each recorded cell and needs. */
 typedef struct vpps_cell_needs {
     bool training;
     bool drops;            /* dropout is on */
-    uint64_t frozen;       /* hash of the set of the cell's frozen parameters */
-    uint64_t gradient_in;  /* bit i: the vertex that makes input i can use its gradient */
-    uint64_t gradient_out; /* bit k: readers of output k contribute to its gradient */
-    uint64_t read_out;     /* bit k: a vertex, the loss or the request reads output k; other outputs are left out */
-    uint64_t recurrent_in; /* bit i: input i comes from a cell that reads this one, directly or not */
+    uint64_t frozen;       /* hash of the set of the cell's parameters that are frozen */
+    uint64_t gradient_in;  /* bit i: the source of input i can use a gradient */
+    uint64_t gradient_out; /* bit k: readers of output k contribute to output k's gradient */
+    uint64_t read_out; /* bit k: a vertex, the loss or the request reads output k; the cell computes no other outputs */
+    uint64_t recurrent_in; /* bit i: input i comes from a cell that reads this cell, directly or not (a recurrence) */
     uint64_t recurrent_out;
-    uint64_t asked_gradients; /* bit k: the host reads output k's gradient */
-    bool fixed;               /* no parameter gets a gradient */
-    bool scales;              /* the device supports contributions that are `scaled` */
-    uint32_t group;           /* number of VPs in a group; 1: the VP owns all rows */
+    uint64_t asked_gradients; /* bit k: the host reads the gradient of output k */
+    bool fixed;               /* whether no parameter gets a gradient */
+    bool scales;              /* whether the device supports scaled contributions (vpps_cell_contribution) */
+    uint32_t group;           /* number of virtual processors (VPs) in a group; 1: the VP owns all rows */
     vpps_row_rule rows;       /* the device's rule */
 } vpps_cell_needs;
 
-/* Words of a vertex's record in the script, after the places of its inputs. */
+/* What an integer of a vertex's record in the script is; the integers follow the places of the inputs. */
 typedef enum vpps_word_kind {
     VPPS_WORD_INDEX,  /* pulled index number `value` */
-    VPPS_WORD_IMM,    /* a vertex of one op: its own number (a factor, a class) */
+    VPPS_WORD_IMM,    /* the integer of a vertex that is one op (a factor, a class) */
     VPPS_WORD_DROPOUT /* number of the vertex's first element under dropout */
 } vpps_word_kind;
 
@@ -215,64 +222,67 @@ typedef struct vpps_cell_word {
 } vpps_cell_word;
 
 typedef struct vpps_cell_lookup {
-    vpps_param table; /* VPPS_NO_PARAM: a kept value of the handle, whose offset in the pool is the record's word */
-    uint8_t kind;     /* VPPS_WORD_INDEX or VPPS_WORD_IMM; VPPS_WORD_DROPOUT: the row is always `value` */
+    vpps_param table; /* VPPS_NO_PARAM: a value that the handle keeps; the record's integer is its offset in the pool */
+    /* where the row comes from: VPPS_WORD_INDEX, VPPS_WORD_IMM, or VPPS_WORD_DROPOUT: it is always `value` */
+    uint8_t kind;
     uint32_t value;
 } vpps_cell_lookup;
 
-/* An output, with the number that it has in the recorded cell. `value` VPPS_NONE: nobody reads it. */
+/* An output of the cell: the value that it is. `value` VPPS_NONE: no vertex reads the output. */
 typedef struct vpps_cell_output {
     uint32_t value;
-    uint32_t node; /* the node of the recorded cell */
-    /* In a cell with a condition: the input that the output equals where the condition does not hold; VPPS_NONE: zeros. */
+    uint32_t node; /* the output's node in the recorded cell */
+    /* If the cell has a condition: number of the input that the output equals where the condition does not hold; VPPS_NONE: zeros. */
     uint32_t otherwise;
 } vpps_cell_output;
 
 typedef struct vpps_compiled_cell {
-    char *name; /* name of the cell, or of the op */
+    char *name; /* name of the recorded cell, or of the op */
     vpps_cell_needs needs;
     vpps_cell_value *values;
     uint32_t n_values;
     vpps_cell_arg *args;
     uint32_t n_args;
-    uint32_t n_forward; /* values before this one belong to forward */
-    /* nodes of the recorded cell that others may read */
+    uint32_t n_forward; /* values before this number belong to forward, the others to backward */
+    /* the cell's outputs: nodes of the recorded cell that other vertices may read */
     vpps_cell_output outputs[VPPS_CELL_MOST];
     vpps_cell_lookup lookups[VPPS_CELL_MOST];
     vpps_cell_word words[VPPS_CELL_MOST];
-    /* inputs of the recorded cell; for an op, `pulled` is set and `child` is the argument's number */
+    /* inputs of the recorded cell; if the cell is one op, `pulled` is set and `child` is the argument's number */
     vpps_cell_input inputs[VPPS_CELL_MOST];
     uint8_t input_axis[VPPS_CELL_MOST];
-    uint32_t gradient_of[VPPS_CELL_MOST]; /* the value that is output k's gradient for the host; VPPS_NONE: none */
+    /* for each output: the value that is its gradient for the host; VPPS_NONE: none */
+    uint32_t gradient_of[VPPS_CELL_MOST];
     uint32_t n_outputs, n_inputs, n_lookups, n_words;
     uint32_t n_lists;
     vpps_condition_data condition;
-    uint32_t holds; /* until simplify.c, with a condition: the value that is greater than 0 where it holds */
-    uint32_t inputs_of[VPPS_AXES];     /* number of inputs of each axis */
-    bool is_data;                      /* the cell is an input op, whose value is data of the batch */
-    uint64_t dropout_elems[VPPS_AXES]; /* elements under dropout: of a vertex, and of each member of its lists */
+    uint32_t holds; /* until simplify.c, with a condition: the value that is greater than 0 where the condition holds */
+    uint32_t inputs_of[VPPS_AXES];     /* for each axis: number of inputs */
+    bool is_data;                      /* whether the cell is an input op, whose value is data of the batch */
+    uint64_t dropout_elems[VPPS_AXES]; /* elements under dropout: of a vertex, and of each list member */
     vpps_cell_contribution *contributions;
     uint32_t n_contributions;
     vpps_cell_outer *outers;
     uint32_t n_outers;
-    vpps_cell_stage *stages; /* stages, part after part; a part's begin at first_stage[part] */
+    vpps_cell_stage *stages; /* stages, sorted by part; those of a part begin at first_stage[part] */
     uint32_t n_stages, first_stage[VPPS_PARTS + 1];
-    uint32_t *order;                   /* numbers of the values, stage after stage */
-    uint64_t flops[VPPS_AXES];         /* flops of forward and backward: of a vertex, and of each member of its lists */
-    uint32_t kept_words[VPPS_RECORDS]; /* words of each record: of a vertex or member, and of a vertex's pass records */
-    uint64_t last_used;                /* number of the latest batch that used it: types.h */
-    bool superseded;                   /* another compiled cell of the type does all that this one does, and more */
-    struct vpps_program *programs;     /* a program for each stage: program.h */
-    void *device_program;              /* the device's form of the cell; device_free frees it */
+    uint32_t *order; /* numbers of the values in the order of their stages */
+    /* flops of forward and backward together: for a vertex, and for each member of its lists */
+    uint64_t flops[VPPS_AXES];
+    uint32_t kept_words[VPPS_RECORDS]; /* for each record: its size in words, for one vertex or list member */
+    uint64_t last_used;                /* number of the latest batch that used the compiled cell */
+    bool superseded; /* whether another compiled cell of the same type does all that this one does, and more */
+    struct vpps_program *programs; /* for each stage: its program (program.h) */
+    void *device_program;          /* the device's own form of the cell; device_free frees it */
     void (*device_free)(void *program);
 } vpps_compiled_cell;
 
-/* Returns the pass record of a stage: forward's or backward's. */
+/* Returns the number of the pass record that a stage uses: forward's or backward's. */
 static inline uint32_t vpps_pass_record(const vpps_compiled_cell *c, uint32_t stage) {
     return c->stages[stage].backward ? VPPS_RECORD_BACKWARD : VPPS_RECORD_FORWARD;
 }
 
-/* Returns whether this instruction makes the value. */
+/* Returns whether this instruction makes value v. */
 static inline bool vpps_is_run(const vpps_cell_value *v, uint32_t opcode) {
     return v->kind == VPPS_VALUE_RUN && v->run.opcode == opcode;
 }
@@ -281,17 +291,18 @@ static inline bool vpps_is_product(const vpps_cell_value *v) {
     return v->kind == VPPS_VALUE_PRODUCT || v->kind == VPPS_VALUE_PRODUCT_T;
 }
 
-/* Returns the vector that a product starts from; VPPS_NO_PARAM: none. */
+/* Returns the bias vector of a product; VPPS_NO_PARAM: none. */
 static inline vpps_param vpps_bias_of(const vpps_cell_value *v) {
     return v->kind == VPPS_VALUE_PRODUCT ? v->bias : VPPS_NO_PARAM;
 }
 
-/* Returns the parameter that a value names, its arguments' matrices aside: a vector, bias, table or matrix; else VPPS_NO_PARAM. */
+/* Returns the parameter that a value itself reads: a vector, bias, table or matrix; VPPS_NO_PARAM: none. Matrices of a product's arguments
+ * do not count. */
 static inline vpps_param vpps_param_of(const vpps_cell_value *v) {
     return v->kind == VPPS_VALUE_PARAMETER ? v->vector : v->kind == VPPS_VALUE_RUN ? v->run.table : vpps_bias_of(v);
 }
 
-/* Returns whether the cell contributes any gradient as a vector and a scalar factor (scaled). */
+/* Returns whether the cell stores any contribution to a gradient as a vector and a scalar factor (scaled). */
 static inline bool vpps_has_scaled(const vpps_compiled_cell *c) {
     for (uint32_t j = 0; j < c->n_contributions; j++)
         if (c->contributions[j].scaled) return true;
@@ -306,28 +317,27 @@ static inline bool vpps_is_output(const vpps_compiled_cell *c, uint32_t value) {
 
 static inline uint32_t vpps_value_words(const vpps_cell_value *v) { return v->rows * v->cols; }
 
-/* Returns whether values of this many rows are shared out to the VPs of a group; else each VP reads all rows. */
+/* Returns whether rows of values with this many rows are shared out to the virtual processors of a group. */
 static inline bool vpps_rows_dealt(const vpps_cell_needs *needs, uint32_t rows) {
     const vpps_row_rule *r = &needs->rows;
     if (r->least) return rows >= r->least;
     return rows >= (uint64_t)r->unit * needs->group || (r->enough && rows >= r->enough);
 }
 
-/* Returns whether a device may skip a stage at vertices where the condition does not hold, and only give its outputs their values for
- * that case. Not in training, where backward needs all that forward keeps, nor in an eager part, which may run before the condition is
- * known. */
+/* Returns whether a device may skip a stage at vertices where the cell's condition does not hold, and set its outputs to their `otherwise`.
+ * It may not in training, where backward needs all kept values, nor in the eager part, which may precede the condition. */
 static inline bool vpps_stage_may_skip(const vpps_compiled_cell *c, const vpps_cell_stage *s) {
     return c->condition.there && !c->needs.training && (s->part == VPPS_PART_MAIN || s->part == VPPS_PART_LAZY);
 }
 
-/* Returns whether a condition holds if its input is x. */
+/* Returns whether a cell's condition holds if its scalar input is x. */
 static inline bool vpps_condition_holds(const vpps_condition_data *condition, float x) {
     if (!condition->is) return x > 0;
     const float off = x - condition->value;
     return off < 0.5f && off > -0.5f;
 }
 
-/* Returns the rows of a value, a column, that member m of a group owns; all words if its rows are not shared out. */
+/* Returns the rows of a value of one column that virtual processor m of a group owns; all words if rows are not shared out. */
 static inline vpps_rows vpps_own_rows(const vpps_cell_needs *needs, const vpps_cell_value *v, uint32_t m) {
     if (!vpps_rows_dealt(needs, v->rows)) return (vpps_rows){0, vpps_value_words(v)};
     return vpps_rows_of(v->rows, needs->rows.unit, needs->group, m);
@@ -338,17 +348,18 @@ static inline const char *vpps_table_name(const vpps_model *model, vpps_param ta
     return table == VPPS_NO_PARAM ? "kept values" : model->params[table].name;
 }
 
-/* Returns whether a stage makes the value; inputs, lookups and parameters are made elsewhere. */
+/* Returns whether a stage of the cell makes the value, unlike inputs, lookups and parameters. */
 static inline bool vpps_is_made(const vpps_cell_value *v) {
     return v->kind != VPPS_VALUE_INPUT && v->kind != VPPS_VALUE_LOOKUP && v->kind != VPPS_VALUE_PARAMETER;
 }
 
-/* Returns whether every VP of a group computes a share of the value from its rows of the matrices. The value is the sum of the shares. */
+/* Returns whether every virtual processor of a group computes a share of the value from its own rows of matrices; the value is the shares'
+ * sum. */
 static inline bool vpps_makes_shares(const vpps_cell_value *v) {
     return v->kind == VPPS_VALUE_PRODUCT_T && v->split == VPPS_SPLIT_ROWS && !v->by_columns;
 }
 
-/* Returns the number of a value's shares; 1: it is computed whole. */
+/* Returns the number of shares whose sum a value is; 1: it is computed whole. */
 static inline uint32_t vpps_shares_of(const vpps_compiled_cell *c, const vpps_cell_value *v) {
     return vpps_makes_shares(v) ? c->needs.group : 1;
 }
@@ -359,7 +370,7 @@ static inline uint32_t vpps_share_words(const vpps_cell_value *v) {
     return words < 16 ? words : (words + 15) & ~15u;
 }
 
-/* Returns the words that a kept value takes in the record, with all of its shares. */
+/* Returns the number of words that a kept value takes in its record, with all of its shares. */
 static inline uint32_t vpps_place_words(const vpps_compiled_cell *c, const vpps_cell_value *v) {
     return vpps_share_words(v) * vpps_shares_of(c, v);
 }
@@ -371,27 +382,27 @@ static inline bool vpps_places_meet(const vpps_compiled_cell *c, uint32_t u, uin
            b->offset < a->offset + vpps_place_words(c, a);
 }
 
-/* Make the forward values of a recorded cell, or of one op with n arguments of the given shapes (pairs of rows, cols). `matrices` are
- * the s->n_matrices matrices of an affine op. `as_list`: the op's arguments are the members of one list. */
+/* Make a cell with the forward values of a recorded cell, or of one op with n arguments of the given shapes (pairs of rows, cols).
+ * `matrices` are the s->n_matrices matrices of an affine op. `as_list`: the op's arguments are the members of one list. */
 vpps_status vpps_lower_cell(const vpps_cell_data *cell, bool drops, vpps_compiled_cell **out);
 vpps_status vpps_lower_op(const vpps_signature *s, const vpps_param *matrices, uint32_t n, const uint32_t *shapes,
                           bool as_list, uint32_t imm, bool drops, vpps_compiled_cell **out);
 
-/* Compiles a lowered cell in place: all passes after lower.c. */
+/* Compiles a lowered cell in place, by all passes after lower.c. */
 vpps_status vpps_compile_cell(const vpps_model *model, vpps_compiled_cell *c, const vpps_cell_needs *needs);
 void vpps_compiled_cell_free(vpps_compiled_cell *c);
 
 /* ---- between the compiler's passes */
 
-/* Append a value, and then its arguments. VPPS_NONE, false: out of memory. */
+/* Append a value to the cell, or an argument to its last value. VPPS_NONE, false: out of memory. */
 uint32_t vpps_cell_add(vpps_compiled_cell *c, vpps_cell_value v);
 bool vpps_cell_add_arg(vpps_compiled_cell *c, uint32_t value, uint32_t element, vpps_param matrix);
-/* Returns the value of c that equals v, whose arguments are c's; VPPS_NONE: there is none. v and its arguments may be simplified. */
+/* Simplifies v, whose arguments are values of c. Returns the value of c that v equals by algebra; VPPS_NONE: v is a new value. */
 uint32_t vpps_simplify_value(const vpps_compiled_cell *c, vpps_cell_value *v, vpps_cell_arg *args);
 vpps_status vpps_separate_eager(vpps_compiled_cell *c);
 vpps_status vpps_differentiate(const vpps_model *model, vpps_compiled_cell *c);
 vpps_status vpps_simplify(vpps_compiled_cell *c);
 vpps_status vpps_split_cell(const vpps_model *model, vpps_compiled_cell *c);
 void vpps_order_stages(vpps_compiled_cell *c);
-/* Returns whether x, computed by rows, reads all rows of its argument i. */
+/* Returns whether value x, whose rows are shared out, reads all rows of its argument i. */
 bool vpps_reads_whole(const vpps_compiled_cell *c, const vpps_cell_value *x, uint32_t i);

@@ -1,4 +1,4 @@
-/* compile.c - runs a lowered cell through all passes: see cell.h. */
+/* compile.c - runs all compiler passes over a lowered cell. */
 #include "cell/flops.h"
 #include "cell/program.h"
 

@@ -1,8 +1,8 @@
-/* eager.c - separates products whose operands need no child from the others, so that they run for all vertices at once before the
- * recurrence (Cavs, section 3.4; W x of a whole sequence is one product). */
+/* eager.c - separates products whose operands need no child vertex from other products, so that they run for all vertices at once before
+ * the recurrence (Cavs, section 3.4). For example, W x of a whole sequence becomes one product. */
 #include "cell/cell.h"
 
-/* Marks forward values that need a child of the recurrence. */
+/* Marks the forward values that depend on a child of the recurrence. */
 static void mark_recurrent(const vpps_compiled_cell *c, uint8_t *recurrent) {
     for (uint32_t v = 0; v < c->n_forward; v++) {
         const vpps_cell_value *x = &c->values[v];

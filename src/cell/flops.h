@@ -1,24 +1,24 @@
-/* flops.h - the floating-point operations of compiled cells, and the products that a machine runs as one. */
+/* flops.h - the floating-point operations of compiled cells, and stacks of products, which a device runs as one product. */
 #pragma once
 
 #include "cell/cell.h"
 
-/* Floating-point operations: [0] per vertex, [d] per member of its list d - 1. Counted as in vpps_cost: a copy or change of sign is
- * free. Summing up the contributions to a gradient is not included, since it depends on their number. */
+/* Floating-point operations: [0] per vertex, [d] per member of its list d - 1. Counted as in vpps_cost: a copy or change of sign is free.
+ * The summing up of contributions to a gradient is not included, since their number varies. */
 typedef struct vpps_cell_flops {
     uint64_t products[VPPS_AXES], other[VPPS_AXES];
 } vpps_cell_flops;
 
-/* The cost of a whole cell. */
+/* The flops of a whole compiled cell. */
 typedef struct vpps_cell_cost {
     vpps_cell_flops forward, backward;
-    vpps_cell_flops parameters; /* flops of the parameters' gradients */
+    vpps_cell_flops parameters; /* flops of computing parameter gradients */
 } vpps_cell_cost;
 
-/* A stack: products of one stage with the same operands, which the machine runs as one product with their matrices on top of each other.
- * A product alone is a stack of one. */
+/* A stack: products of one stage with the same operands, which a device runs as one product whose matrix is their matrices on top of each
+ * other. A product alone is a stack of one. */
 typedef struct vpps_cell_stack {
-    uint32_t first, n; /* first value of the stack, and number of its values */
+    uint32_t first, n; /* first value of the stack, number of its values */
     uint32_t rows, cols;
 } vpps_cell_stack;
 

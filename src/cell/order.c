@@ -1,14 +1,13 @@
-/* order.c - decides which stages of a cell wait for other virtual processors (VPs): at the same vertices, because stages read and
- * overwrite each other's values; and at other vertices, because they read these or contribute to them. A VP that reads only what it has
- * made itself, its own rows or the values of its own vertices, need not wait.
- */
+/* order.c - decides which stages of a cell wait for other virtual processors (VPs). At the same vertex, stages read and overwrite each
+ * other's values; stages also read outputs of other vertices and contribute to their gradients. A VP need not wait for values that it made
+ * itself: its own rows, or values of its own vertices. */
 #include "cell/cell.h"
 
-/* The part of a value that a VP accesses in a stage. */
+/* Which rows of a value a virtual processor accesses in a stage. */
 typedef enum extent {
-    EXTENT_ROWS,     /* the rows that the VP owns */
-    EXTENT_VERTICES, /* all rows, of the VP's own vertices */
-    EXTENT_OTHERS    /* rows that other VPs access as well */
+    EXTENT_ROWS,     /* the rows that the virtual processor owns */
+    EXTENT_VERTICES, /* all rows, of vertices that only this virtual processor runs */
+    EXTENT_OTHERS    /* rows that other virtual processors access as well */
 } extent;
 
 static bool has_own_rows(const vpps_compiled_cell *c, const vpps_cell_value *x) {
@@ -20,7 +19,7 @@ static extent made(const vpps_compiled_cell *c, const vpps_cell_value *x) {
     return vpps_makes_shares(x) || !has_own_rows(c, x) ? EXTENT_OTHERS : EXTENT_ROWS;
 }
 
-/* Returns the part of argument i that x reads. */
+/* Returns which rows of argument i the computation of value x reads. */
 static extent read(const vpps_compiled_cell *c, const vpps_cell_value *x, uint32_t i) {
     const vpps_cell_value *a = &c->values[c->args[x->first_arg + i].value];
     if (vpps_makes_shares(a)) return EXTENT_OTHERS;
@@ -30,13 +29,14 @@ static extent read(const vpps_compiled_cell *c, const vpps_cell_value *x, uint32
 
 /* ---------------------------------------------------------------- the same vertices */
 
-/* A stage's access to a value. */
+/* A stage's access to a value, a read or a write. */
 typedef struct access {
     uint32_t value, stage;
     extent extent;
 } access;
 
-/* Puts access b after access a, if b's stage is later. Stages over the same vertices share them out alike, so a VP alone needs no order. */
+/* If b's stage is later, makes it wait until all virtual processors have done access a. Stages that share out rows or vertices alike need
+ * not wait, since the same virtual processor makes both accesses. */
 static void put_after(vpps_compiled_cell *c, access a, access b) {
     if (a.stage >= b.stage) return;
     const bool levels = vpps_by_levels(c->stages[a.stage].part) == vpps_by_levels(c->stages[b.stage].part);
@@ -46,7 +46,7 @@ static void put_after(vpps_compiled_cell *c, access a, access b) {
     if (!alone && (*after == VPPS_NONE || *after < a.stage)) *after = a.stage;
 }
 
-/* Notes an access to a value: values that are later made in the same words come after it. */
+/* Makes stages that later overwrite the value's words wait for this access to it. */
 static void put_access(vpps_compiled_cell *c, access a) {
     for (uint32_t v = 0; v < c->n_values; v++) {
         const vpps_cell_value *x = &c->values[v];
@@ -74,7 +74,8 @@ static void add(vpps_stage_set *set, extent e, uint32_t i) {
     *(e == EXTENT_ROWS ? &set->own : &set->whole) |= (uint64_t)1 << i;
 }
 
-/* Adds the inputs that a stage reads because it may be skipped: the condition, and its outputs' values where that does not hold. */
+/* Adds the inputs that a skippable stage reads besides: the condition's input, and the values that its outputs get where the condition does
+ * not hold. */
 static void add_otherwise(vpps_compiled_cell *c) {
     for (uint32_t s = 0; s < c->n_stages; s++)
         if (vpps_stage_may_skip(c, &c->stages[s])) add(&c->stages[s].inputs, EXTENT_OTHERS, c->condition.input);

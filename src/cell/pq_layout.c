@@ -1,38 +1,39 @@
-/* pq_layout.c - see pq_layout.h. Algorithm 2 of the paper: build a PQ tree of the sets of operands; impose the known order of an operand
- * on the others of its batch, until nothing changes; find nodes of the same order, by union-find with transformations; traverse the
- * tree. */
+/* pq_layout.c - Algorithm 2 of ED-Batch: build a PQ tree of the sets of operands; impose the known order of an operand on the others of its
+ * batch, until nothing changes; find nodes of the same order, by union-find with transformations; traverse the tree. */
 #include "cell/pq_layout.h"
 
 #include "cell/pq_tree.h"
 
 #define NONE UINT32_MAX
 
-/* A node whose order is that of its parent in the union-find, transformed: a Q-node's reversed or not, a P-node's permuted. */
+/* A PQ-tree node in a union-find. Its children's order follows from that of its union-find parent: reversed or not for a Q-node, permuted
+ * for a P-node. */
 typedef struct ordered {
     uint32_t parent;
-    bool flip;             /* Q: its order is the reverse of the parent's */
-    uint32_t *permutation; /* P: child i of the parent is child permutation[i] here; NULL: the same */
-    uint32_t *chosen;      /* P, the root of a class: the chosen order; NULL: none yet */
-    uint8_t direction;     /* Q, the root of a class: 0 not chosen, 1 as they are, 2 reversed */
+    bool flip; /* Q-node: whether its order is the reverse of the parent's */
+    /* P-node: child i of the parent corresponds to child permutation[i] here; NULL: to child i */
+    uint32_t *permutation;
+    uint32_t *chosen;  /* P-node, root of a class: the order chosen for its children; NULL: none yet */
+    uint8_t direction; /* Q-node, root of a class: 0 no order chosen yet, 1 children in order, 2 reversed */
 } ordered;
 
 typedef struct planner {
     vpps_pq_tree tree;
     const vpps_layout_batch *batches;
     uint32_t n_batches;
-    uint64_t *dropped;     /* for each batch: its operands that must be copied, as bits */
-    uint32_t *member;      /* for each value: its number in the present operand */
-    uint64_t *below;       /* for each node: members of the present operand in its subtree, as bits */
-    uint64_t *below_2;     /* for each node: members of the other operand of a pair in its subtree */
-    uint64_t *constraints; /* sets of members that must be consecutive */
+    uint64_t *dropped;     /* for each batch: the operands that must be copied, as bits */
+    uint32_t *member;      /* for each value: its index in the present operand */
+    uint64_t *below;       /* for each PQ-tree node: values of the present operand in its subtree, as bits */
+    uint64_t *below_2;     /* for each PQ-tree node: values of the second operand of a pair in its subtree, as bits */
+    uint64_t *constraints; /* sets of an operand's values that must be consecutive, as bits */
     uint32_t n_constraints;
-    ordered *orders; /* for each node of the tree */
+    ordered *orders; /* for each PQ-tree node: its entry in the union-find */
     bool ok;         /* false: out of memory */
 } planner;
 
 static const uint32_t *operand(const vpps_layout_batch *b, uint32_t o) { return b->operands + (size_t)o * b->width; }
 
-/* Returns whether an operand has a value twice; it is then copied in any layout. */
+/* Returns whether an operand holds a value twice, so that it is copied in any layout. */
 static bool is_broadcast(const uint32_t *values, uint32_t n) {
     for (uint32_t i = 0; i < n; i++)
         for (uint32_t k = 0; k < i; k++)
@@ -48,13 +49,13 @@ static bool is_constrained(const planner *p, uint32_t batch, uint32_t o) {
     return can_lie_together(&p->batches[batch], o) && !(p->dropped[batch] >> o & 1);
 }
 
-/* Marks an operand as copied, and takes back its change to the tree. */
+/* Marks an operand of a batch as copied, and restores the tree that had the given root. */
 static void drop(planner *p, uint32_t batch, uint32_t o, uint32_t root) {
     p->tree.root = root;
     p->dropped[batch] |= (uint64_t)1 << o;
 }
 
-/* Makes `members` of an operand consecutive. */
+/* Restricts the PQ tree to orders in which these values of an operand are consecutive. */
 static vpps_pq_result impose(planner *p, const uint32_t *values, uint32_t width, uint64_t members) {
     uint32_t set[VPPS_LAYOUT_WIDTH], n = 0;
     for (uint32_t i = 0; i < width; i++)
@@ -66,7 +67,8 @@ static vpps_pq_result impose(planner *p, const uint32_t *values, uint32_t width,
 
 static uint64_t all_members(uint32_t width) { return width == 64 ? UINT64_MAX : ((uint64_t)1 << width) - 1; }
 
-/* Step 1: makes each operand consecutive, or drops it. (The paper drops whole batches; the others' operands are worth having.) */
+/* Step 1: makes the values of each operand consecutive; an operand for which this is impossible will be copied. (The paper gives up the
+ * whole batch.) */
 static void impose_adjacency(planner *p) {
     for (uint32_t i = 0; i < p->n_batches; i++) {
         const vpps_layout_batch *b = &p->batches[i];
@@ -80,7 +82,7 @@ static void impose_adjacency(planner *p) {
 
 /* ---------------------------------------------------------------- an operand's subtree */
 
-/* Children [first, first + n) of a node, whose subtrees have an operand's values and no others. */
+/* Children [first, first + n) of a PQ-tree node, whose subtrees hold exactly the values of an operand. */
 typedef struct subtree {
     uint32_t node, first, n;
 } subtree;
@@ -126,7 +128,8 @@ static void add_constraint(planner *p, uint64_t members) {
     if (p->ok) p->constraints[p->n_constraints++] = members;
 }
 
-/* Lists sets that are consecutive in a subtree: for a P-node all members, for a Q-node those of adjacent children. */
+/* Lists sets of values that are consecutive in all orders of a subtree: for a P-node all its values, for a Q-node those of any two adjacent
+ * children. */
 static void list_constraints(planner *p, subtree s) {
     const uint32_t *children = vpps_pq_children(&p->tree, s.node) + s.first;
     uint64_t all = 0;
@@ -139,7 +142,7 @@ static void list_constraints(planner *p, subtree s) {
     for (uint32_t i = 0; i < s.n; i++) list_constraints(p, whole(&p->tree, children[i]));
 }
 
-/* Imposes the known order of an operand on the others; returns whether anything changed. */
+/* Imposes what is known of the order of each operand of a batch on the batch's other operands; returns whether the tree changed. */
 static bool broadcast(planner *p, uint32_t batch) {
     const vpps_layout_batch *b = &p->batches[batch];
     bool changed = false;
@@ -169,8 +172,8 @@ static void broadcast_all(planner *p) {
 
 /* ---------------------------------------------------------------- step 3: equal orders */
 
-/* Returns the node that decides a node's order (the root of its class), and gives the transformation between them: *flip, or `map`
- * (child of the decider -> child). */
+/* Returns the node that decides a node's order (the root of its class in the union-find), and gives the transformation: *flip for Q-nodes,
+ * map (child of the deciding node -> child) for P-nodes. */
 static uint32_t find_decider(const planner *p, uint32_t node, bool *flip, uint32_t *map) {
     const uint32_t n = p->tree.nodes[node].n;
     *flip = false;
@@ -186,7 +189,7 @@ static uint32_t find_decider(const planner *p, uint32_t node, bool *flip, uint32
     return node;
 }
 
-/* Makes child i of a lie where child f[i] of b does. False: this contradicts earlier relations, or out of memory. */
+/* Requires of two P-nodes that child i of a is placed like child f[i] of b. False: this contradicts earlier relations, or out of memory. */
 static bool unite_p(planner *p, uint32_t a, uint32_t b, const uint32_t *f) {
     uint32_t map_a[VPPS_LAYOUT_WIDTH], map_b[VPPS_LAYOUT_WIDTH], inverse[VPPS_LAYOUT_WIDTH];
     const uint32_t n = p->tree.nodes[a].n;
@@ -198,7 +201,7 @@ static bool unite_p(planner *p, uint32_t a, uint32_t b, const uint32_t *f) {
             if (f[map_a[i]] != map_b[i]) return false;
         return true;
     }
-    uint32_t *permutation = calloc(n + (size_t)1, sizeof *permutation); /* child i of x -> child of y */
+    uint32_t *permutation = calloc(n + (size_t)1, sizeof *permutation); /* maps child i of x to a child of y */
     p->ok = p->ok && permutation;
     if (!permutation) return false;
     for (uint32_t i = 0; i < n; i++) permutation[i] = inverse[f[map_a[i]]];
@@ -218,7 +221,7 @@ static bool unite_q(planner *p, uint32_t a, uint32_t b, bool flip) {
     return true;
 }
 
-/* Relates two operands of a batch, whose subtrees have the same form: nodes that hold the same members get the same order. */
+/* Relates two operands of a batch whose subtrees have the same form: corresponding nodes must have the same order. False: impossible. */
 static bool relate(planner *p, subtree a, subtree b) {
     const vpps_pq_tree *t = &p->tree;
     const uint8_t kind = t->nodes[a.node].kind;
@@ -249,7 +252,7 @@ static void relate_all(planner *p) {
             if (!is_constrained(p, i, o)) continue;
             const subtree y = find_subtree(p, operand(b, o), b->width, p->below_2);
             const subtree x = find_subtree(p, operand(b, first), b->width, p->below);
-            relate(p, x, y); /* operands that do not fit are copied */
+            relate(p, x, y); /* operands that do not fit are copied later */
         }
     }
 }
@@ -263,7 +266,7 @@ static uint32_t least_leaf(const vpps_pq_tree *t, uint32_t node) {
     return least;
 }
 
-/* Returns the order of a P-node's children; if its class has none yet, in the order of the cell. */
+/* Returns the order of a P-node's children. If its class has no order yet, chooses that of the values in the cell. */
 static const uint32_t *choose_p(planner *p, uint32_t node, const uint32_t *map, uint32_t decider) {
     const vpps_pq_tree *t = &p->tree;
     const uint32_t n = t->nodes[node].n;
@@ -291,7 +294,7 @@ static void traverse(planner *p, uint32_t node, uint32_t *order, uint32_t *n_ord
     }
     uint32_t map[VPPS_LAYOUT_WIDTH];
     bool flip = false;
-    const bool small = x->n <= VPPS_LAYOUT_WIDTH; /* larger nodes are related to no others */
+    const bool small = x->n <= VPPS_LAYOUT_WIDTH; /* only nodes with few children are related to others */
     const uint32_t decider = small ? find_decider(p, node, &flip, map) : node;
     if (x->kind == VPPS_PQ_P) {
         const uint32_t *chosen = small ? choose_p(p, node, map, decider) : NULL;
@@ -328,7 +331,7 @@ bool vpps_plan_layout(uint32_t n, const vpps_layout_batch *batches, uint32_t n_b
 
 /* ---------------------------------------------------------------- copies */
 
-/* Returns whether an operand's values are adjacent, in the order of the values in `first`. */
+/* Returns whether an operand's values are adjacent, in the same order as the values in `first`. */
 static bool lies_as(const uint32_t *place, const uint32_t *values, const uint32_t *first, uint32_t width) {
     uint32_t least = NONE, least_of_first = NONE;
     for (uint32_t i = 0; i < width; i++) {
@@ -355,7 +358,7 @@ static bool lies_in_order(const uint32_t *place, const uint32_t *values, uint32_
     return true;
 }
 
-/* Returns the operand whose order the batch runs in: the one that most others share, and of these one in the batch's own order; NONE: no
+/* Returns the operand whose order the batch runs in: the order that most operands share, preferably the batch's own order. NONE: no
  * operand's values are adjacent. */
 static uint32_t leader(const uint32_t *place, const vpps_layout_batch *b) {
     uint32_t best = NONE, most = 0;

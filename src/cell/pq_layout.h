@@ -4,25 +4,27 @@
 
 #include "base/base.h"
 
-enum { VPPS_LAYOUT_WIDTH = 64 /* most operations of a batch whose operands are laid out */ };
+enum { VPPS_LAYOUT_WIDTH = 64 /* most operations of a batch; a larger batch gets no layout */ };
 
-/* Operations that run as one. Each reads a value as operand 1, a value as operand 2, ..., and makes the value that is operand 0. */
+/* A batch: operations that run as one. Each reads a value as operand 1, a value as operand 2, ..., and makes the value that is operand
+ * 0. */
 typedef struct vpps_layout_batch {
     uint32_t n_operands, width;
     const uint32_t *operands; /* operand o of operation i is operands[o * width + i] */
 } vpps_layout_batch;
 
-/* Sets order[p] to the value at place p of n. Where possible, the operands of a batch are consecutive and have one order in all its
- * operands; earlier batches take precedence, and all else keeps the given order. False: out of memory. */
+/* Sets order[p] to the value at place p of n. Where possible, the values of each operand of a batch are consecutive and all operands of the
+ * batch have the same order. Earlier batches take precedence; other values keep their order. False: out of memory. */
 bool vpps_plan_layout(uint32_t n, const vpps_layout_batch *batches, uint32_t n_batches, uint32_t *order);
 
-/* The copies that make operands adjacent, for an order of values: one copy for each operand. */
+/* The copies that make the values of operands adjacent, given an order of values; an operand needs at most one copy. */
 typedef struct vpps_layout_copies {
-    uint32_t gathers, scatters; /* operands, and results, that are not adjacent or not in their batch's order */
-    uint32_t broadcasts;        /* operands that hold a value twice, which no order avoids */
+    /* number of operands, and of results, whose values are not adjacent or not in their batch's order */
+    uint32_t gathers, scatters;
+    uint32_t broadcasts;                     /* number of operands that hold a value twice, which no order can avoid */
     uint64_t gathered, scattered, broadcast; /* words copied by gathers, scatters and broadcasts */
 } vpps_layout_copies;
 
-/* Counts copies; words[v] is the size of value v. False: out of memory. */
+/* Counts the copies that an order of values needs; words[v] is the size of value v. False: out of memory. */
 bool vpps_count_copies(uint32_t n, const uint32_t *order, const vpps_layout_batch *batches, uint32_t n_batches,
                        const uint32_t *words, vpps_layout_copies *out);

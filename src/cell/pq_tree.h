@@ -1,8 +1,8 @@
 /* pq_tree.h - a PQ tree: all orders of some elements in which given sets are consecutive (Booth and Lueker 1976).
  *
  * A leaf is an element. The children of a P-node may come in any order, those of a Q-node in their order or its reverse. A P-node has
- * more than two children, a Q-node more than one. Nodes are never changed, only replaced, so that an earlier root still is the earlier
- * tree.
+ * more than two children, a Q-node more than one. Nodes are never changed, only replaced, so an earlier root remains the root of
+ * the earlier tree.
  */
 #pragma once
 
@@ -14,34 +14,34 @@ typedef struct vpps_pq_node {
     uint8_t kind;
     uint32_t leaf;     /* LEAF: the element */
     uint32_t first, n; /* children, in `links` */
-    uint32_t size;     /* number of leaves in its subtree */
-    uint32_t marked;   /* number of leaves in its subtree that are in the set of the latest vpps_pq_mark */
+    uint32_t size;     /* number of leaves in the node's subtree */
+    uint32_t marked;   /* number of leaves in the node's subtree that are in the set of the latest vpps_pq_mark */
 } vpps_pq_node;
 
 typedef struct vpps_pq_tree {
     vpps_pq_node *nodes;
     uint32_t *links;
     uint32_t root, n_nodes, n_links, n_elements;
-    uint8_t *in_set;   /* for each element, whether it is in the set */
-    uint32_t *scratch; /* a stack of children that a new node will get */
+    uint8_t *in_set;   /* for each element: whether it is in the set that is being marked or reduced */
+    uint32_t *scratch; /* stack of nodes that will be the children of a new node */
     uint32_t n_scratch;
 } vpps_pq_tree;
 
 typedef enum vpps_pq_result {
-    VPPS_PQ_SAME,    /* the set is consecutive in all orders already */
+    VPPS_PQ_SAME,    /* the set is already consecutive in all orders of the tree */
     VPPS_PQ_REDUCED, /* the tree has fewer orders now */
     VPPS_PQ_NONE,    /* no order is left; the tree is unchanged */
     VPPS_PQ_MEMORY   /* out of memory; the tree is unchanged */
 } vpps_pq_result;
 
-/* Opens a tree of all orders of n elements; false: out of memory. Close frees it, also after a failed open. */
+/* Opens a tree of all orders of n elements; false: out of memory. vpps_pq_close frees the tree, also after a failed open. */
 bool vpps_pq_open(vpps_pq_tree *t, uint32_t n);
 void vpps_pq_close(vpps_pq_tree *t);
 
 /* Keeps only the orders in which the n different elements of the set are consecutive. */
 vpps_pq_result vpps_pq_reduce(vpps_pq_tree *t, const uint32_t *set, uint32_t n);
 
-/* Counts, in every node, the leaves of its subtree that are in the set. */
+/* Counts, for every node, the leaves of its subtree that are in the set. */
 void vpps_pq_mark(vpps_pq_tree *t, const uint32_t *set, uint32_t n);
 
 static inline const uint32_t *vpps_pq_children(const vpps_pq_tree *t, uint32_t node) {

@@ -6,16 +6,16 @@
 #include <errno.h>
 #include <inttypes.h>
 
-enum { TEXT_WIDTH = 56 /* formulas longer than this push their shape out of its column */ };
+enum { TEXT_WIDTH = 56 /* longer formulas push the shape out of its column */ };
 
 typedef struct printer {
     const vpps_model *model;
     const vpps_compiled_cell *c;
     FILE *file;
-    bool failed; /* out of memory for a text */
+    bool failed; /* out of memory for some text */
 } printer;
 
-/* Writes a number with commas: 1310720 as 1,310,720. */
+/* Writes a number with commas between thousands: 1310720 as 1,310,720. */
 static const char *grouped(uint64_t n, char *text) {
     char digits[24];
     const int len = snprintf(digits, sizeof digits, "%" PRIu64, n);
@@ -70,7 +70,7 @@ static const char *gradient_words(uint64_t gradients, uint64_t recurrent, uint32
     return gradient && recurs ? "gradient, recurrent" : gradient ? "gradient" : recurs ? "recurrent" : "";
 }
 
-/* Prints an input's origin, and frees its text. */
+/* Prints the text that tells where an input comes from, and frees the text. */
 static void print_origin(printer *p, char *text, const char *words) {
     p->failed |= !text;
     fprintf(p->file, *words ? "%-28s %s\n" : "%s%s\n", text ? text : "", words);
@@ -168,7 +168,7 @@ static void print_value(printer *p, uint32_t v, int name_width, int text_width) 
     fputc('\n', p->file);
 }
 
-/* Gives the widths of a stage's first two columns. */
+/* Finds the widths of the first two columns in the table of a stage. */
 static void measure(printer *p, const vpps_cell_stage *s, int *name_width, int *text_width) {
     *name_width = *text_width = 0;
     for (uint32_t i = 0; i < s->n; i++) {
@@ -203,7 +203,7 @@ static void print_stage(printer *p, uint32_t number) {
 
 /* ---------------------------------------------------------------- records */
 
-/* Prints the values of one place of the record, in the order in which they are made. */
+/* Prints the values that share one place of a record, in order of creation. */
 static void print_place(printer *p, uint32_t record, uint32_t offset) {
     const vpps_compiled_cell *c = p->c;
     const char *between = "";
@@ -336,7 +336,7 @@ static void print_cost(printer *p) {
     fputc('\n', p->file);
 }
 
-/* Prints a cell. The text is made in memory and written at once, so that errno is that of the failed write. */
+/* Prints a cell. The text is made in memory and written at once, so that errno tells why the write failed. */
 vpps_status vpps_print_cell(const vpps_model *model, const vpps_compiled_cell *c, FILE *file) {
     char *text = NULL;
     size_t size = 0;

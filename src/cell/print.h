@@ -3,20 +3,21 @@
 
 #include "cell/program.h"
 
-/* Returns a value's name: "t12", "in0", a parameter's name, "E[index0]". The caller frees this and the following texts; NULL: no memory. */
+/* Returns a value's name: "t12", "in0", a parameter's name, "E[index0]". The caller frees it and the texts of the functions below; NULL:
+ * out of memory. */
 char *vpps_value_name(const vpps_model *model, const vpps_compiled_cell *c, uint32_t v);
 /* Returns the operation that makes a value: "b_i + U_i in0 + W_i in2", "sigmoid(t3)". */
 char *vpps_value_text(const vpps_model *model, const vpps_compiled_cell *c, uint32_t v);
 /* Returns the source of an input: "child 0, output 1", "pulled 0". */
 char *vpps_input_text(const vpps_compiled_cell *c, uint32_t input);
-/* Returns a deferred gradient of a parameter: "U_i += t30 in0^T". */
+/* Returns the text of a parameter's gradient: "U_i += t30 in0^T". */
 char *vpps_outer_text(const vpps_model *model, const vpps_compiled_cell *c, uint32_t i);
 
-/* Return a part's name ("eager", "main", "lazy"), and a split's name ("rows", "vertices"). */
+/* Return the name of a part of a cell ("eager", "main", "lazy"), and of a way to share out a stage ("rows", "vertices"). */
 const char *vpps_part_name(uint32_t part);
 const char *vpps_split_name(uint32_t split);
 
-/* Return a step's name ("run"), and an operand's text ("s3", "in0", "W_i in0", "record 48"). */
+/* Return the name of a kind of step ("run"), and the text of an operand ("s3", "in0", "W_i in0", "record 48"). */
 const char *vpps_step_name(uint32_t kind);
 char *vpps_operand_text(const vpps_model *model, const vpps_compiled_cell *c, const vpps_operand *o);
 

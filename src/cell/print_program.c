@@ -1,4 +1,4 @@
-/* print_program.c - prints the steps of a stage's program. See print.h. */
+/* print_program.c - prints the steps of a stage's program. */
 #include "cell/print.h"
 
 #include <ctype.h>
@@ -10,7 +10,7 @@ static const char *const step_names[] = {
 
 const char *vpps_step_name(uint32_t kind) { return step_names[kind]; }
 
-/* Prints "record 48", "record 48 of a member", or, of a pass record, "forward record 48". */
+/* Prints where in a record an operand lies: "record 48", "record 48 of a member", or, in a pass record, "forward record 48". */
 static void write_record(FILE *out, const vpps_operand *o) {
     const char *pass = o->record == VPPS_RECORD_FORWARD ? "forward " : "backward ";
     fprintf(out, "%srecord %u%s", vpps_is_pass_record(o->record) ? pass : "", o->at, o->axis ? " of a member" : "");

@@ -1,13 +1,13 @@
-/* program.c - see program.h: makes the steps of a stage from its values, in their order. A value is loaded when it is first read, since
- * a later one may be stored in its place (split.c), and stored when it is made. */
+/* program.c - makes the steps of a stage from its values, in order. A value is stored when it is made, and loaded when it is first read,
+ * since a later value may be stored in its place (split.c). */
 #include "cell/program.h"
 
 typedef struct builder {
     const vpps_compiled_cell *c;
     vpps_program *p;
     uint32_t stage;
-    uint32_t *slot; /* for each value: its slot; VPPS_NONE: it has none now */
-    uint32_t *last; /* for each value: the last position in the stage's order that reads it */
+    uint32_t *slot; /* for each value: the slot that holds it; VPPS_NONE: none does */
+    uint32_t *last; /* for each value: position in the stage's order of the last value that reads it */
     bool ok;
 } builder;
 
@@ -32,7 +32,7 @@ static const vpps_cell_arg *arg_at(const builder *b, const vpps_cell_value *x, u
 }
 static bool made_here(const builder *b, uint32_t v) { return value_at(b, v)->stage == b->stage; }
 
-/* Returns 1 + the index of this number of rows among those that are shared out. */
+/* Returns 1 + the index of this number of rows in the program's `dealt`, where it is added if missing. */
 static uint16_t deal(builder *b, uint32_t rows) {
     vpps_program *p = b->p;
     uint32_t i = 0;
@@ -44,7 +44,7 @@ static uint16_t deal(builder *b, uint32_t rows) {
     return (uint16_t)p->n_dealt;
 }
 
-/* Returns an operand without a place. */
+/* Returns an operand for value v whose place is not yet set. */
 static vpps_operand shape_of(builder *b, uint32_t v) {
     const vpps_cell_value *x = value_at(b, v);
     vpps_operand o = {.axis = x->axis, .rows = x->rows, .cols = x->cols, .value = v, .matrix = VPPS_NO_PARAM};
@@ -70,7 +70,8 @@ static vpps_operand kept_place(builder *b, uint32_t v) {
     return o;
 }
 
-/* Returns an operand for the value in memory. Data are read from the script by the stage that makes the value, else from the record. */
+/* Returns an operand for a value in memory. The stage that makes data of an input op reads them from the script, later stages from the
+ * record. */
 static vpps_operand in_memory(builder *b, uint32_t v) {
     const vpps_cell_value *x = value_at(b, v);
     vpps_operand o = shape_of(b, v);
@@ -129,7 +130,7 @@ static void take_slot(builder *b, uint32_t v) {
     b->ok = b->slot[v] != VPPS_NONE;
 }
 
-/* Releases the slot of a value that is not read after this position. */
+/* Releases the slot of value v if no value after this position reads v. */
 static void release(builder *b, uint32_t v, uint32_t place) {
     if (b->slot[v] == VPPS_NONE || b->last[v] > place || b->last[v] == VPPS_NONE) return;
     vpps_release_slot(&b->p->slots, b->slot[v]);
@@ -144,7 +145,7 @@ static void load(builder *b, uint32_t v) {
 
 /* ---------------------------------------------------------------- instructions */
 
-/* Returns how an instruction reads an argument of this letter. */
+/* Returns which elements of an argument an instruction reads; `letter`: the argument's kind in isa.def. */
 static vpps_access access_of(const vpps_cell_value *x, const vpps_cell_value *y, char letter) {
     const vpps_form form = vpps_instructions[x->run.opcode].form;
     if (letter == 's') return form == VPPS_FORM_ROW && x->cols > 1 ? VPPS_ACCESS_COLUMN : VPPS_ACCESS_SCALAR;
@@ -193,14 +194,14 @@ static void add_run(builder *b, uint32_t v) {
 
 /* ---------------------------------------------------------------- products */
 
-/* Returns the first contribution of value v from number j on; the number of all contributions: there is none. */
+/* Returns the first contribution of value v from number j on; n_contributions: there is none. */
 static uint32_t next_contribution(const builder *b, uint32_t v, uint32_t j) {
     while (j < b->c->n_contributions && b->c->contributions[j].value != v) j++;
     return j;
 }
 
-/* Returns the destination of a product. A product that its stage does not read goes to its place in the record, unless its operands lie
- * there; a transposed one to its only contribution. All others go to a slot. */
+/* Returns where a product's result goes. If its stage does not read it: to its place in the record, unless operands lie there, or, if
+ * transposed, to its only contribution. Otherwise to a slot. */
 static vpps_operand place_of_product(builder *b, uint32_t v, uint32_t place) {
     const vpps_cell_value *x = value_at(b, v);
     const uint32_t n = b->c->n_contributions, j = next_contribution(b, v, 0);
@@ -214,8 +215,8 @@ static vpps_operand place_of_product(builder *b, uint32_t v, uint32_t place) {
     return in_slot(b, v);
 }
 
-/* Returns whether a product may read the value that its sum begins with straight from memory, rather than from a copy in a slot: nothing
- * else in the stage reads the value, and a product made it, so that its vectors lie at equal distances. */
+/* Returns whether a product may read the value that it is added to from memory instead of a slot. It may if nothing else in the stage reads
+ * the value, and the value is a product, so that its vectors lie at equal distances. */
 static bool starts_in_memory(const builder *b, const vpps_cell_value *x, uint32_t v, uint32_t place) {
     const vpps_cell_value *from = value_at(b, v);
     return !made_here(b, v) && b->last[v] == place && b->slot[v] == VPPS_NONE && from->kind == VPPS_VALUE_PRODUCT &&
@@ -262,7 +263,7 @@ static bool has_positions(const builder *b, uint32_t v) {
     return v + 1 < b->c->n_values && value_at(b, v + 1)->kind == VPPS_VALUE_POSITIONS;
 }
 
-/* Stores a value from its slot to its place in the record and to its contributions. */
+/* Copies a value from its slot to its place in the record and to its contributions. */
 static void add_stores(builder *b, uint32_t v) {
     const vpps_cell_value *x = value_at(b, v);
     if (x->kept) add_copy(b, VPPS_STEP_STORE, kept_place(b, v), in_slot(b, v));
@@ -289,7 +290,8 @@ static void add_value(builder *b, uint32_t place) {
     const vpps_cell_stage *stage = &b->c->stages[b->stage];
     const uint32_t v = b->c->order[stage->first + place];
     const vpps_cell_value *x = value_at(b, v);
-    if (x->kind == VPPS_VALUE_POSITIONS) { /* made with the preceding value, which took its slot */
+    /* the instruction of the preceding value made the positions and took their slot */
+    if (x->kind == VPPS_VALUE_POSITIONS) {
         add_stores(b, v);
     } else if (vpps_is_product(x)) {
         add_product(b, v, place);
@@ -303,7 +305,7 @@ static void add_value(builder *b, uint32_t place) {
     release(b, v, place);
 }
 
-/* Finds, for each value, the position in the order where it is read for the last time, or made. */
+/* Finds, for each value, the last position in the stage's order at which it is read, or made. */
 static void mark_last(builder *b) {
     const vpps_cell_stage *stage = &b->c->stages[b->stage];
     memset(b->last, 0, b->c->n_values * sizeof *b->last);

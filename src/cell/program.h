@@ -9,46 +9,47 @@
 
 #include "cell/cell.h"
 
-/* The place where an operand's value lies. */
+/* Where an operand's value lies. */
 typedef enum vpps_place {
     VPPS_PLACE_NONE,        /* the step has no such operand */
     VPPS_PLACE_SLOT,        /* slot `at` */
-    VPPS_PLACE_RECORD,      /* the item's record of kept values, from word `at` on */
-    VPPS_PLACE_INPUT,       /* the item's input `at`, at the address that the script gives */
-    VPPS_PLACE_ENTRY,       /* the table entry that the script gives for the vertex's lookup `at` */
+    VPPS_PLACE_RECORD,      /* the item's record of kept values, at word `at` */
+    VPPS_PLACE_INPUT,       /* input number `at` of the item, at the offset that the script gives */
+    VPPS_PLACE_ENTRY,       /* the table entry that the vertex's lookup number `at` reads, as the script says */
     VPPS_PLACE_PARAMETER,   /* vector parameter `at` of the model, the same for every item */
-    VPPS_PLACE_DATA,        /* the vertex's data in the script */
-    VPPS_PLACE_CONTRIBUTION /* the item's share of contribution `at` of the task */
+    VPPS_PLACE_DATA,        /* the vertex's input data, which lie in the script */
+    VPPS_PLACE_CONTRIBUTION /* the item's place in contribution number `at` of the task */
 } vpps_place;
 
-/* The elements of an operand that element e, in column c, of the result needs. */
+/* Which elements of an operand are needed for element e of the result, which is in column c. */
 typedef enum vpps_access {
     VPPS_ACCESS_OWN,    /* element e */
     VPPS_ACCESS_SCALAR, /* element `element` */
-    VPPS_ACCESS_COLUMN, /* element c of a vector */
+    VPPS_ACCESS_COLUMN, /* element c of a vector that has an element for each column */
     VPPS_ACCESS_WHOLE,  /* all elements */
     VPPS_ACCESS_MEMBERS /* element e of every member of the vertex's list */
 } vpps_access;
 
 typedef struct vpps_operand {
     uint8_t place, access; /* vpps_place, vpps_access */
-    uint8_t axis;          /* 0: one value for the vertex; d: one for each member of its list d - 1 */
-    uint8_t record;        /* number of the record that holds the value, for RECORD */
-    bool shares;           /* RECORD, CONTRIBUTION: every VP of the group has one share; reading takes their sum */
-    /* If only the VP's own rows are read, made or in the slot: 1 + index in the program's `dealt` of the value's number of rows. 0: all
+    uint8_t axis;          /* 0: one value for each vertex; d: one for each member of the vertex's list d - 1 */
+    uint8_t record;        /* RECORD: number of the record that holds the value */
+    /* RECORD, CONTRIBUTION: every virtual processor of the group has stored one share; a read takes the sum of all shares */
+    bool shares;
+    /* 0: all rows. Else only rows that the virtual processor owns, and 1 + the index in the program's `dealt` of the value's number of
      * rows. */
     uint16_t dealt;
     uint32_t at;
-    uint32_t element; /* number of the element that a scalar operand reads */
+    uint32_t element; /* access SCALAR: number of the element that is read */
     uint32_t rows, cols;
     uint32_t value;    /* the cell's value */
-    vpps_param matrix; /* operand of a PRODUCT: the matrix that multiplies it */
+    vpps_param matrix; /* operand of a PRODUCT: the matrix by which it is multiplied */
 } vpps_operand;
 
 typedef enum vpps_step_kind {
-    VPPS_STEP_LOAD,      /* slot = a value from elsewhere */
-    VPPS_STEP_GRADIENT,  /* slot = the sum of the readers' contributions to the gradient of output `output` */
-    VPPS_STEP_RUN,       /* slot = an instruction of isa.def on the operands */
+    VPPS_STEP_LOAD,      /* slot = a value from a record, an input, a table, a parameter or the script */
+    VPPS_STEP_GRADIENT,  /* slot = gradient of output number `output`: the sum of what its readers contribute */
+    VPPS_STEP_RUN,       /* slot = result of an instruction of isa.def on the operands */
     VPPS_STEP_PRODUCT,   /* slot, record or contribution = start + the sum of matrices times operands */
     VPPS_STEP_STORE,     /* record = slot */
     VPPS_STEP_CONTRIBUTE /* contribution = slot */
@@ -56,22 +57,22 @@ typedef enum vpps_step_kind {
 
 typedef struct vpps_program_step {
     uint8_t kind;      /* vpps_step_kind */
-    uint8_t axis;      /* axis of the step's items */
-    vpps_operand to;   /* the result, with access OWN */
-    uint32_t first, n; /* the step's operands: n, from `first` on in the program's list */
+    uint8_t axis;      /* axis of the items that the step runs over */
+    vpps_operand to;   /* the step's result, with access OWN */
+    uint32_t first, n; /* the step's operands: n of the program's operands, beginning with number `first` */
     union {
         uint32_t output; /* number of the output whose gradient is summed */
         struct {
             vpps_cell_run of;
-            /* numbers of operands of letters t, s and v, in this order; the rest are of letter * */
+            /* numbers of operands of the letters t, s and v, in this order; all further operands have letter * */
             uint8_t tensors, scalars, weights;
-            /* all operands have access OWN and nothing else differs between items, so that one call can do all items */
+            /* whether one call can compute all items: all operands have access OWN, and numbers are the same for all items */
             bool uniform;
-            vpps_operand positions; /* slot of the positions that max_of and min_of find */
+            vpps_operand positions; /* slot for the positions that max_of and min_of find */
         } run;
         struct {
-            bool transposed;    /* the matrices are transposed */
-            vpps_operand start; /* the vector or value to add; VPPS_PLACE_NONE: zero */
+            bool transposed;    /* whether the matrices are transposed */
+            vpps_operand start; /* the bias vector or value to which the product is added; VPPS_PLACE_NONE: zero */
         } product;
     };
 } vpps_program_step;
@@ -79,7 +80,7 @@ typedef struct vpps_program_step {
 typedef struct vpps_slot {
     uint8_t axis;   /* as in vpps_operand */
     uint16_t dealt; /* as in vpps_operand */
-    bool taken;     /* the slot is in use, while slots are assigned */
+    bool taken;     /* whether the slot is in use at the present step, while slots are assigned */
     uint32_t words; /* number of words of the slot's value */
 } vpps_slot;
 
@@ -93,22 +94,24 @@ typedef struct vpps_program {
     vpps_operand *operands;
     uint32_t n, n_operands;
     vpps_slots slots;
-    bool rows;       /* A VP computes the rows that it owns, of all vertices; else all rows of its own vertices. */
-    uint32_t *dealt; /* different numbers of rows that values share out to VPs */
+    /* true: a virtual processor computes its own rows for all vertices; false: all rows for its own vertices */
+    bool rows;
+    uint32_t *dealt; /* different numbers of rows of values whose rows are shared out */
     uint32_t n_dealt;
 } vpps_program;
 
-/* Makes c->programs, one for each stage. Fails with MEMORY. */
+/* Makes c->programs, one program for each stage. Fails with MEMORY. */
 vpps_status vpps_make_programs(vpps_compiled_cell *c);
 void vpps_free_programs(vpps_compiled_cell *c);
 
-/* Take and release a slot, as registers are assigned: the next value of the same size and axis takes it. VPPS_NONE: out of memory. */
+/* Take and release a slot, as in register allocation: a released slot serves the next value of the same size and axis. VPPS_NONE: out of
+ * memory. */
 uint32_t vpps_take_slot(vpps_slots *slots, uint8_t axis, uint16_t dealt, uint32_t words);
 static inline void vpps_release_slot(vpps_slots *slots, uint32_t slot) {
     if (slots->at) slots->at[slot].taken = false;
 }
 
-/* Returns the rows that member m of a group owns of a value; `dealt` as in vpps_operand. */
+/* Returns the rows of a value that virtual processor m of a group owns; `dealt`: the member of the value's vpps_operand. */
 static inline vpps_rows vpps_dealt_rows(const vpps_compiled_cell *c, const vpps_program *p, uint32_t dealt,
                                         uint32_t m) {
     return vpps_rows_of(p->dealt[dealt - 1], c->needs.rows.unit, c->needs.group, m);
@@ -116,7 +119,8 @@ static inline vpps_rows vpps_dealt_rows(const vpps_compiled_cell *c, const vpps_
 
 static inline uint32_t vpps_operand_words(const vpps_operand *o) { return o->rows * o->cols; }
 
-/* Returns the number of columns that an instruction treats one by one: those of a ROW's result; the elements of a REDUCE's; else 1. */
+/* Returns the number of columns that an instruction treats one by one: the columns of a ROW's result, the elements of a REDUCE's result;
+ * otherwise 1. */
 static inline uint32_t vpps_step_columns(const vpps_program_step *s) {
     const vpps_form form = vpps_instructions[s->run.of.opcode].form;
     return form == VPPS_FORM_ROW ? s->to.cols : form == VPPS_FORM_REDUCE ? vpps_operand_words(&s->to) : 1;

@@ -1,19 +1,21 @@
-/* split.c - decides where and when a cell's values are made: parts (Cavs, section 3.4), stages, and the places of kept values.
+/* split.c - decides where and when a cell's values are computed: parts (eager, main, lazy; Cavs, section 3.4), stages, memory.
  *
- * A stage is the work of a virtual processor (VP) that needs no result that another VP makes meanwhile. If rows are shared out, a
- * product reads whole vectors, of which the VP has made its own rows only: so it begins a stage. A product with a transposed matrix,
- * whose shares the VPs add up later, ends one. If vertices are shared out, a part is one stage.
+ * A stage is work of a virtual processor (VP) that needs no result that another VP makes meanwhile. If rows are shared out, a product
+ * reads whole vectors, of which the VP has made only its own rows, so a product begins a stage. A product with a transposed matrix ends
+ * a stage, since the VPs' shares must be added up. If vertices are shared out, a part is one stage.
  */
 #include "cell/cell.h"
 
 typedef struct work {
     const vpps_model *model;
     vpps_compiled_cell *c;
-    /* for each value: it depends on a child of the recurrence (backward: on a gradient that comes through it) */
+    /* for each value: whether it depends on a child vertex of the recurrence (in backward: on a gradient from a parent vertex) */
     uint8_t *recurrent;
-    uint8_t *leads;    /* for each value: a parent of the recurrence depends on it */
-    uint32_t *last;    /* for each kept value: the last stage that reads it */
-    uint8_t *one_pass; /* for each kept value: only its own vertex reads it, in the pass that makes it */
+    /* for each value: whether a parent vertex of the recurrence depends on it (in backward: a child vertex's gradient) */
+    uint8_t *leads;
+    uint32_t *last; /* for each kept value: the last stage that reads it */
+    /* for each kept value: whether only its own vertex reads it, and only in the pass that makes it */
+    uint8_t *one_pass;
 } work;
 
 static bool backward(const vpps_compiled_cell *c, uint32_t v) { return v >= c->n_forward; }
@@ -49,7 +51,8 @@ static void mark_recurrence(work *w) {
     }
 }
 
-/* Chooses parts: products and their operands are eager; elementwise work that needs no child stays with its readers. */
+/* Chooses each value's part. Products that need no child vertex, and their operands, are eager; elementwise work that needs none stays with
+ * its readers. */
 static void choose_parts(work *w) {
     vpps_compiled_cell *c = w->c;
     const bool recurrent = c->needs.recurrent_in != 0;
@@ -73,7 +76,7 @@ static void choose_parts(work *w) {
             if (same && a->part > x->part) a->part = x->part;
         }
     }
-    for (uint32_t v = 1; v < c->n_values; v++) /* the instruction that finds positions also stores them */
+    for (uint32_t v = 1; v < c->n_values; v++) /* positions are stored by the instruction that finds them */
         if (c->values[v].kind == VPPS_VALUE_POSITIONS) c->values[v].part = c->values[v - 1].part;
 }
 
@@ -99,7 +102,7 @@ static vpps_split product_split(const work *w, const vpps_cell_value *x) {
     return VPPS_SPLIT_ROWS;
 }
 
-/* Returns whether an instruction is elementwise on the same rows of its operands, or scalars. */
+/* Returns whether a virtual processor can compute its rows of an instruction's result from the same rows of the operands. */
 static bool by_rows(const work *w, const vpps_cell_value *x) {
     const char *types = vpps_instructions[x->run.opcode].operands;
     if (vpps_instructions[x->run.opcode].form != VPPS_FORM_EW || !rows_enough(w, x->rows) || strchr(types, 'v'))
@@ -109,7 +112,8 @@ static bool by_rows(const work *w, const vpps_cell_value *x) {
     return true;
 }
 
-/* Returns whether a product, a parameter's gradient or the host reads v from its place. They would read shares of v, not the sum. */
+/* Returns whether a product, a parameter's gradient or the host reads value v directly from memory, where they would find shares instead of
+ * their sum. */
 static bool read_in_place(const vpps_compiled_cell *c, uint32_t v) {
     for (uint32_t k = 0; k < c->n_outputs; k++)
         if (c->gradient_of[k] == v) return true;
@@ -143,13 +147,13 @@ bool vpps_reads_whole(const vpps_compiled_cell *c, const vpps_cell_value *x, uin
     const char *types = vpps_instructions[x->run.opcode].operands;
     uint32_t at = 0;
     for (; *types; types++) {
-        if (*types == '*') return false; /* all further operands are tensors */
+        if (*types == '*') return false; /* operands of letter * are tensors, read row by row */
         if (strchr("tsv", *types) && at++ == i) return *types != 't';
     }
     return false;
 }
 
-/* Gives a value whose split is not decided the split of a value that it reads. */
+/* Gives each value that is not yet shared out by rows or vertices the choice of a value that it reads. */
 static void split_as_read(vpps_compiled_cell *c, vpps_split split) {
     for (uint32_t v = 0; v < c->n_values; v++) {
         vpps_cell_value *x = &c->values[v];
@@ -160,7 +164,7 @@ static void split_as_read(vpps_compiled_cell *c, vpps_split split) {
     }
 }
 
-/* Returns whether values of v's part read v, all of them made by rows and reading only a VP's own rows. */
+/* Returns whether v is read in its part, and all readers there are shared out by rows and read only a VP's own rows. */
 static bool read_by_rows(const vpps_compiled_cell *c, uint32_t v) {
     bool any = false;
     for (uint32_t u = v + 1; u < c->n_values; u++) {
@@ -185,10 +189,10 @@ static void choose_splits(work *w) {
         if (x->kind == VPPS_VALUE_PRODUCT_T) x->by_columns = x->split == VPPS_SPLIT_ROWS && c->needs.rows.columns;
     }
     split_as_read(c, VPPS_SPLIT_ROWS);
-    for (uint32_t v = c->n_values; v-- > 0;) /* else by rows, if all readers are */
+    for (uint32_t v = c->n_values; v-- > 0;) /* a value is shared out by rows if all its readers are */
         if (c->values[v].split == VPPS_SPLIT_ANY && read_by_rows(c, v)) c->values[v].split = VPPS_SPLIT_ROWS;
     split_as_read(c, VPPS_SPLIT_VERTICES);
-    for (uint32_t v = c->n_values; v-- > 0;) { /* else like a reader */
+    for (uint32_t v = c->n_values; v-- > 0;) { /* else a value follows one of its readers */
         const vpps_cell_value *x = &c->values[v];
         for (uint32_t i = 0; i < x->n_args; i++) {
             vpps_cell_value *a = &c->values[c->args[x->first_arg + i].value];
@@ -204,10 +208,11 @@ static void choose_splits(work *w) {
 
 /* ---------------------------------------------------------------- stages */
 
-/* Numbers the stages of each part from 0, and gives values their stage. A part has at most as many stages as values. */
+/* Assigns values to the stages of their part, numbered from 0. A part has at most as many stages as values. */
 static bool number_stages(work *w) {
     vpps_compiled_cell *c = w->c;
-    uint8_t *split_of = calloc(VPPS_PARTS, c->n_values + (size_t)1); /* stage s of part p: [p * n_values + s] */
+    /* split_of[p * n_values + s]: the split of stage s of part p */
+    uint8_t *split_of = calloc(VPPS_PARTS, c->n_values + (size_t)1);
     if (!split_of) return false;
     for (uint32_t v = 0; v < c->n_values; v++) {
         vpps_cell_value *x = &c->values[v];
@@ -232,7 +237,7 @@ static bool number_stages(work *w) {
     return true;
 }
 
-/* Lists the stages in the order in which they run, and gives values their stage's index. */
+/* Lists the stages in the order in which they run, and sets each value's stage to the index in that list. */
 static bool list_stages(work *w) {
     vpps_compiled_cell *c = w->c;
     uint32_t n_of[VPPS_PARTS] = {0};
@@ -281,7 +286,7 @@ static void keep(work *w, uint32_t v, uint32_t last) {
     x->kept = true;
 }
 
-/* Returns whether one contribution is the only reader of v. */
+/* Returns whether a single contribution is the only reader of value v. */
 static bool only_contributed(const vpps_compiled_cell *c, uint32_t v) {
     uint32_t n = 0;
     for (uint32_t j = 0; j < c->n_contributions; j++) n += c->contributions[j].value == v;
@@ -291,7 +296,7 @@ static bool only_contributed(const vpps_compiled_cell *c, uint32_t v) {
     return n == 1;
 }
 
-/* Marks contributions to members of lists as scaled, where they are a vector times a scalar. */
+/* Marks contributions to list members as scaled if they are a vector of the vertex times a scalar of the member. */
 static void choose_scaled(vpps_compiled_cell *c) {
     for (uint32_t j = 0; j < c->n_contributions && c->needs.scales; j++) {
         vpps_cell_contribution *to = &c->contributions[j];
@@ -344,9 +349,8 @@ static uint32_t place_in_stage(const vpps_compiled_cell *c, uint32_t v) {
     return i;
 }
 
-/* Returns whether a VP has read all that it reads of u in v's stage before it stores v. A product reads memory while it runs; if rows
- * are shared out it reads the whole vector, of which another VP may have stored its rows of v. All other readers load the VP's own rows
- * once. */
+/* Returns whether in v's stage all reads of u precede the storing of v. A product reads u while it runs, and with rows shared out it reads
+ * rows that another VP may already have overwritten by v. Other readers load the VP's own rows of u once. */
 static bool read_before(const vpps_compiled_cell *c, uint32_t u, uint32_t v) {
     const vpps_cell_stage *s = &c->stages[c->values[v].stage];
     const uint32_t place = place_in_stage(c, v);
@@ -367,15 +371,14 @@ static bool read_before(const vpps_compiled_cell *c, uint32_t u, uint32_t v) {
     return true;
 }
 
-/* Returns whether v, made later, may take the place of u. u must have been read for the last time: in an earlier stage, or in v's own by
- * the same VP before v is stored; an operation's operands are read before its result is stored. A VP owns the same words of values with
- * equally many rows. */
+/* Returns whether value v may be stored in the place of the earlier value u. The last read of u must be in an earlier stage, or in v's
+ * stage by the same VP before it stores v. A VP owns the same words of two values if they have equally many rows. */
 static bool may_follow(const work *w, uint32_t u, uint32_t v) {
     const vpps_compiled_cell *c = w->c;
     const vpps_cell_value *a = &c->values[u], *b = &c->values[v];
     if (w->last[u] == VPPS_NONE || vpps_place_words(c, a) != vpps_place_words(c, b) || a->axis != b->axis) return false;
     if (w->one_pass[u] && w->one_pass[v] && backward(c, u) != backward(c, v))
-        return false; /* each in its pass's record */
+        return false; /* the two values belong to pass records of different passes */
     if (w->last[u] < b->stage) return true;
     return w->last[u] == b->stage && a->split == b->split && (a->split != VPPS_SPLIT_ROWS || a->rows == b->rows) &&
            a->kind != VPPS_VALUE_PRODUCT_T && b->kind != VPPS_VALUE_PRODUCT_T && read_before(c, u, v);
@@ -390,7 +393,8 @@ static void find_one_pass(work *w) {
     }
 }
 
-/* Finds the places of kept values: place[v] becomes the first value in v's place. A place is in a pass record if all its values may be. */
+/* Finds which kept values share a place in memory: place[v] becomes the first value in v's place. A place is in a pass record if all its
+ * values may be there. */
 static void find_places(work *w, uint32_t *place, uint32_t *follower) {
     vpps_compiled_cell *c = w->c;
     for (uint32_t i = 0; i < c->n_stages; i++) {
@@ -408,7 +412,7 @@ static void find_places(work *w, uint32_t *place, uint32_t *follower) {
     }
 }
 
-/* Assigns offsets to the places, in the order of their first values. */
+/* Assigns an offset in a record to each place, in the order of the places' first values. */
 static void place_in_records(work *w, const uint32_t *place) {
     vpps_compiled_cell *c = w->c;
     for (uint32_t i = 0; i < c->n_stages; i++) {
@@ -448,7 +452,7 @@ static void mark_readers(work *w) {
 
 static bool place_kept(work *w) {
     const size_t n = w->c->n_values + (size_t)1;
-    uint32_t *follower = malloc(2 * n * sizeof *follower); /* the value that is in each place now */
+    uint32_t *follower = malloc(2 * n * sizeof *follower); /* for each value: the value that takes its place next */
     if (!follower) return false;
     memset(follower, 0xff, 2 * n * sizeof *follower);
     find_one_pass(w);

@@ -1,4 +1,4 @@
-/* text.c - writes values and operations as text. See print.h. */
+/* text.c - writes values and operations as text. */
 #include "cell/print.h"
 
 #include <ctype.h>
@@ -83,7 +83,7 @@ static void write_name(const writer *w, uint32_t v) {
     }
 }
 
-/* Writes an argument; "t3..." if a vertex reads all members of a list. */
+/* Writes an argument's name; "t3..." if the reader takes all members of a list. */
 static void write_arg(const writer *w, const vpps_cell_value *reader, const vpps_cell_arg *a, bool scalar) {
     const vpps_cell_value *x = &w->c->values[a->value];
     write_name(w, a->value);
@@ -102,7 +102,7 @@ static void write_args(const writer *w, const vpps_cell_value *x, const char *be
     }
 }
 
-/* Returns whether operand k of an instruction is a scalar; for an instruction that goes over columns it is a vector. */
+/* Returns whether operand k of an instruction is a single element. An instruction that runs column by column takes a vector instead. */
 static bool is_scalar(const vpps_cell_value *x, uint32_t k) {
     uint32_t at = 0;
     for (const char *type = vpps_instructions[x->run.opcode].operands; *type && *type != '*'; type++)
@@ -119,7 +119,7 @@ static void write_f(const writer *w, const vpps_cell_value *x) {
     }
 }
 
-/* Writes a count: "2 members + 1"; with several lists "2 members of list 0". */
+/* Writes a number that depends on a list's length: "2 members + 1"; with several lists "2 members of list 0". */
 static void write_count(const writer *w, const vpps_cell_count *count) {
     const char *between = "";
     for (uint32_t d = 1; d < VPPS_AXES; d++) {
@@ -164,7 +164,7 @@ static void write_formula(const writer *w, const vpps_cell_value *x, const char 
     }
 }
 
-/* Writes an instruction as a function call: dropout(t3, 0.25). */
+/* Writes an instruction like a function call: "dropout(t3, 0.25)". */
 static void write_call(const writer *w, const vpps_cell_value *x) {
     uint32_t k = 0;
     const char *between = "";
@@ -199,7 +199,7 @@ static void write_sum(const writer *w, const vpps_cell_value *x) {
     if (scaled) fputc(')', w->out);
 }
 
-/* Writes rows of a value, or a stack of values. */
+/* Writes a slice of rows of a value, or a stack of values. */
 static void write_parts(const writer *w, const vpps_cell_value *x) {
     const uint32_t first = x->run.u.whole;
     const bool stack = x->run.opcode == VPPS_I_STACK;
@@ -282,7 +282,7 @@ static void write_outer(const writer *w, uint32_t i) {
 
 /* ---------------------------------------------------------------- */
 
-/* Returns what `write` writes of item i of the cell, as a string; NULL: out of memory. */
+/* Returns as a string the text that `write` writes for number i of the cell; NULL: out of memory. */
 static char *written(const vpps_model *model, const vpps_compiled_cell *c, void (*write)(const writer *w, uint32_t i),
                      uint32_t i) {
     char *text = NULL;
