@@ -1,8 +1,9 @@
-/* arena.c - see arena.h. */
+/* arena.c - takes arrays from chunks of memory that grow (arena.h). */
 #include "base/arena.h"
 
 #ifdef __SANITIZE_ADDRESS__
-#define VPPS_ARENA_APART 1 /* every piece is an allocation of its own, so that the sanitizer sees an access beyond it */
+/* allocates every array on its own, so that the address sanitizer sees accesses beyond an array */
+#define VPPS_ARENA_APART 1
 #elif defined __has_feature
 #if __has_feature(address_sanitizer)
 #define VPPS_ARENA_APART 1
@@ -73,7 +74,8 @@ void vpps_arena_clear(vpps_arena *a) {
         return;
     }
     vpps_arena_free(a);
-    if (!VPPS_ARENA_APART && total) (void)add_chunk(a, total); /* the next piece reports a failure to allocate */
+    /* if this allocation fails, the next vpps_arena_take reports it */
+    if (!VPPS_ARENA_APART && total) (void)add_chunk(a, total);
 }
 
 void vpps_arena_free(vpps_arena *a) {

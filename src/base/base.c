@@ -24,7 +24,8 @@ const char *vpps_version(void) { return VPPS_VERSION; }
 /* Replaces control characters by '?': names in files may hold commands to a terminal. */
 static void hide_commands(char *text) {
     for (unsigned char before = 0, c; (c = (unsigned char)*text); text++, before = c) {
-        const bool high = before == 0xc2 && c >= 0x80 && c < 0xa0; /* a control character of ISO 8859-1, in UTF-8 */
+        /* whether before and c are the UTF-8 bytes of a control character from U+0080 to U+009F */
+        const bool high = before == 0xc2 && c >= 0x80 && c < 0xa0;
         if (high) text[-1] = '?';
         if (high || (c < ' ' && c != '\n' && c != '\t') || c == 0x7f) *text = '?';
     }
@@ -56,7 +57,7 @@ int vpps_by_number(const void *a, const void *b) {
 
 int vpps_by_text(const void *a, const void *b) { return strcmp(*(const char *const *)a, *(const char *const *)b); }
 
-/* Bytes in front of an array's first element; they keep malloc's alignment. */
+/* Bytes in front of a growable array's first element, for its capacity; they keep malloc's alignment. */
 enum { ARRAY_HEAD = 2 * sizeof(size_t) };
 
 static void *head_of(void *array) { return array ? (char *)array - ARRAY_HEAD : NULL; }
@@ -70,7 +71,7 @@ bool vpps_grow(void *array, size_t needed, size_t element_bytes) {
     size_t *head = realloc(head_of(old), ARRAY_HEAD + wanted * element_bytes);
     if (!head) return false;
     head[0] = wanted;
-    head[1] = 0; /* free() looks here for a size: 0 makes it refuse an array */
+    head[1] = 0; /* if someone passes the array to free(), libc finds size 0 here and aborts */
     void *grown = head + 2;
     memcpy(array, &grown, sizeof grown);
     return true;
@@ -139,7 +140,7 @@ bool vpps_read_number(const char *text, uint64_t most, uint64_t *out) {
 
 /* ---------------------------------------------------------------- structs that begin with their size */
 
-/* The largest size of a public struct in any version; a size above it is memory that was never set. */
+/* Largest size of a public struct in any version; a greater `size` means that the caller's memory was never set. */
 enum { MOST_BYTES = 4096 };
 
 static vpps_status check_size(size_t given, size_t least, const char *name) {

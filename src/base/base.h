@@ -1,4 +1,4 @@
-/* base.h - utilities of every folder: failing with a message, growing arrays, deterministic random numbers, time. */
+/* base.h - utilities that every folder uses: failing with a message, growing arrays, deterministic random numbers, time. */
 #pragma once
 
 #include "vpps.h"
@@ -7,24 +7,25 @@
 #include <string.h>
 #include <time.h>
 
-/* Sets the thread's message and returns `status`, so that `return vpps_fail(...)` is a whole failure path. */
+/* Sets the thread's error message and returns `status`, so that `return vpps_fail(...)` is all that a failing function does. */
 vpps_status vpps_fail(vpps_status status, const char *format, ...) __attribute__((format(printf, 2, 3)));
-#ifdef __clang_analyzer__ /* the analyzer cannot see the returned status */
+#ifdef __clang_analyzer__ /* clang's analyzer cannot see which status is returned */
 #define vpps_fail(status, ...) (vpps_fail(status, __VA_ARGS__), (status))
 #endif
 
-/* Drops the last character of a UTF-8 text that was cut to its buffer, if some of the character's bytes are missing. */
+/* After a UTF-8 text was cut to fit a buffer: drops its last character if some of the character's bytes are missing. */
 void vpps_drop_cut_character(char *text);
 
-/* Restores a message that was copied from vpps_error_message(), for a failure that is reported later. */
+/* Sets the thread's error message to a copy saved from vpps_error_message(), to report an earlier failure. */
 void vpps_restore_message(const char *text);
 
 #define VPPS_MESSAGE_BYTES 512
 
-/* Returns the number of this process. A child of fork() has another number, and none of its parent's threads. */
+/* Returns a number of this process. After fork() the child has another number, so that it can tell that its parent's threads are
+ * missing. */
 uint32_t vpps_process_number(void);
 
-/* Returns from the function if an expression of type vpps_status fails. */
+/* Returns the status from the enclosing function if an expression of type vpps_status fails. */
 #define VPPS_TRY(expression)                                                                                           \
     do {                                                                                                               \
         vpps_status try_status_ = (expression);                                                                        \
@@ -36,7 +37,7 @@ uint32_t vpps_process_number(void);
     VPPS_TRY(                                                                                                          \
         vpps_need(__func__, #__VA_ARGS__, (const void *[]){__VA_ARGS__}, VPPS_COUNT(((const void *[]){__VA_ARGS__}))))
 
-/* Used by VPPS_NEED: vpps_name_null sets the message for pointer i of `names`, which are separated by ", ". */
+/* Used by VPPS_NEED: sets the message that argument number i of `names` (separated by ", ") is NULL. */
 void vpps_name_null(const char *function, const char *names, size_t i);
 static inline vpps_status vpps_need(const char *function, const char *names, const void *const *pointers, size_t n) {
     for (size_t i = 0; i < n; i++) {
@@ -47,7 +48,7 @@ static inline vpps_status vpps_need(const char *function, const char *names, con
     return VPPS_OK;
 }
 
-/* Fails with ARGUMENT if the pointer is NULL, in a function that returns `value`, not a status, on failure. */
+/* In a function that returns `value`, not a status, on failure: fails with ARGUMENT if the pointer is NULL. */
 #define VPPS_NEED_OR(value, pointer)                                                                                   \
     do {                                                                                                               \
         if (!(pointer)) {                                                                                              \
@@ -56,11 +57,11 @@ static inline vpps_status vpps_need(const char *function, const char *names, con
         }                                                                                                              \
     } while (0)
 
-/* Copy a public struct that begins with `size`, which differs from version to version. `own` is a struct of this version's size,
- * own_bytes; `least` is the size of the struct's first version; `name` is for messages. vpps_take_struct copies the caller's struct into
- * own and leaves own's further members; vpps_give_struct copies own into the caller's struct, as far as there is room, and sets the
- * caller's further members to zero. Fail with ARGUMENT: a size less than the first version's or above 4,096, or members set that this
- * version does not know. */
+/* Copy a public struct that begins with `size`, which differs between versions of the library. `own` is this version's struct, of
+ * own_bytes; `least`: size of the struct's first version; `name`: for messages. vpps_take_struct copies the caller's struct into own and
+ * leaves own's further members; vpps_give_struct copies own into the caller's struct, as far as there is room, and sets the caller's
+ * further members to zero. Fail with ARGUMENT: a size less than the first version's or above 4,096, or members set that this version does
+ * not know. */
 vpps_status vpps_take_struct(void *own, size_t own_bytes, size_t least, const void *given, const char *name);
 vpps_status vpps_give_struct(void *to, const void *own, size_t own_bytes, size_t least, const char *name);
 
@@ -104,8 +105,9 @@ void vpps_free_arrays(void *const *arrays, size_t n);
 #define VPPS_FREE(...) vpps_free_all((void *[]){__VA_ARGS__}, VPPS_COUNT(((void *[]){__VA_ARGS__})))
 void vpps_free_all(void *const *pointers, size_t n);
 
-/* VPPS_FREED marks a pointer that is freed at the end of its scope; VPPS_CLOSED_BY a variable that close(&variable) closes there.
- * clang's analyzer does not see it, and reports leaks of memory that a function of the same file has allocated. */
+/* VPPS_FREED marks a pointer variable whose memory is freed at the end of the variable's scope; VPPS_CLOSED_BY(close) a variable for
+ * which close(&variable) is called there. clang's analyzer ignores both and reports leaks of memory that a function of the same file
+ * allocates. */
 #define VPPS_FREED VPPS_CLOSED_BY(vpps_free_at)
 #define VPPS_CLOSED_BY(close) __attribute__((cleanup(close)))
 void vpps_free_at(void *pointer);
@@ -113,13 +115,13 @@ void vpps_free_at(void *pointer);
 /* Reads a whole number up to `most` that consists of decimal digits. False: the text is no such number, and *out is unchanged. */
 bool vpps_read_number(const char *text, uint64_t most, uint64_t *out);
 
-/* Fails with ARGUMENT, naming `where` and `what`, if n does not fit the 32-bit counts and positions of graphs and scripts. */
+/* Fails with ARGUMENT, naming `where` and `what`, if n is too large for the 32-bit counts and positions of graphs and scripts. */
 static inline vpps_status vpps_need_count(uint64_t n, const char *where, const char *what) {
     if (VPPS_LIKELY(n < UINT32_MAX)) return VPPS_OK;
     return vpps_fail(VPPS_ARGUMENT, "%s: 2^32 %s or more; expected smaller batches", where, what);
 }
 
-/* Copies the value of the first "KEY : VALUE" line of a file under /proc, cut to n bytes; "unknown" if there is none. */
+/* Copies the value of the first "KEY : VALUE" line of a file under /proc, cut to n bytes; "unknown" if there is no such line. */
 void vpps_proc_value(const char *path, const char *key, char *value, size_t n);
 
 static inline uint64_t vpps_clock_ns(clockid_t clock) {
@@ -128,7 +130,7 @@ static inline uint64_t vpps_clock_ns(clockid_t clock) {
     return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
 }
 static inline uint64_t vpps_now_ns(void) { return vpps_clock_ns(CLOCK_MONOTONIC); }
-/* Returns the processor time of this thread, which stands still while other threads have the core. */
+/* Returns the CPU time of this thread in nanoseconds; it does not advance while other threads have the core. */
 static inline uint64_t vpps_thread_ns(void) { return vpps_clock_ns(CLOCK_THREAD_CPUTIME_ID); }
 
 /* SplitMix64 (Steele, Lea and Flood 2014): the state is a counter, so streams are reproducible everywhere. */

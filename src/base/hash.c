@@ -1,10 +1,10 @@
-/* hash.c - see hash.h. */
+/* hash.c - computes the library's hash of bytes (hash.h). */
 #include "base/hash.h"
 #include "base/base.h"
 
 enum { BLOCK = sizeof((vpps_hash *)0)->rest, LANES = 4 };
 
-/* The first binary digits of the fractional parts of the square roots of 2, 3, 5 and 7: numbers without a pattern. */
+/* Constants of the hash, one for each lane: the first binary digits of the fractional parts of the square roots of 2, 3, 5 and 7. */
 static const uint64_t keys[LANES] = {0x6a09e667f3bcc908u, 0xbb67ae8584caa73bu, 0x3c6ef372fe94f82bu,
                                      0xa54ff53a5f1d36f1u};
 

@@ -12,14 +12,14 @@
 
 typedef struct vpps_hash {
     uint64_t lanes[4], n_bytes;
-    unsigned char rest[64]; /* bytes of a block that is not full: n_bytes % 64 */
+    unsigned char rest[64]; /* the bytes after the last full block of 64; there are n_bytes % 64 */
 } vpps_hash;
 
 void vpps_hash_begin(vpps_hash *h, uint64_t seed);
-/* The hash depends on the bytes alone, not on the pieces that they come in. */
+/* Adds n bytes to a hash. The result does not depend on how the bytes are divided into calls. */
 void vpps_hash_add(vpps_hash *h, const void *bytes, size_t n);
-/* Digest 0 or 1 of all bytes so far. */
+/* Returns digest number 0 or 1 of all bytes so far. */
 uint64_t vpps_hash_digest(const vpps_hash *h, unsigned number);
 
-/* Digest 0 of n bytes. */
+/* Returns digest 0 of n bytes. */
 uint64_t vpps_hash_bytes(const void *bytes, size_t n, uint64_t seed);

@@ -1,4 +1,4 @@
-/* index.c - see index.h. */
+/* index.c - a hash table from hashes to numbers (index.h). */
 #include "base/index.h"
 
 static void put(vpps_index *x, uint64_t slot) {

@@ -3,14 +3,15 @@
 
 #include "base/base.h"
 
-/* A hash table with open addressing. All members zero: empty. At least half of the slots are free, with the value 0. A used slot holds
- * the upper half of a hash, where the search also begins, and the number + 1. */
+/* A hash table with open addressing. It is empty if all members are zero. A free slot is 0, and at least half are free. A used slot holds
+ * the upper half of the hash, which also is where the search begins, and the number + 1. */
 typedef struct vpps_index {
     uint64_t *slots;
-    uint32_t n, size; /* count of stored numbers; count of slots, 0 or a power of two */
+    uint32_t n, size; /* number of stored numbers; number of slots, 0 or a power of two */
 } vpps_index;
 
-/* Return the numbers stored under this hash, one per call, then UINT32_MAX. `*at` is vpps_index_first before the first call. */
+/* vpps_index_next returns the numbers stored under a hash, one per call, then UINT32_MAX. Before the first call set *at to
+ * vpps_index_first. */
 static inline uint32_t vpps_index_first(uint64_t hash) { return (uint32_t)(hash >> 32); }
 static inline uint32_t vpps_index_next(const vpps_index *x, uint64_t hash, uint32_t *at) {
     uint64_t slot;
@@ -21,10 +22,11 @@ static inline uint32_t vpps_index_next(const vpps_index *x, uint64_t hash, uint3
     return UINT32_MAX;
 }
 
-/* Adds a number less than UINT32_MAX. False: out of memory, which cannot happen with fewer numbers than before the latest clear. */
+/* Stores a number less than UINT32_MAX under a hash. False: out of memory. After a clear this cannot happen until there are more numbers
+ * than before. */
 bool vpps_index_add(vpps_index *x, uint64_t hash, uint32_t number);
 
-/* Clear forgets all numbers and keeps the memory; free also frees the memory. */
+/* vpps_index_clear removes all numbers and keeps the memory; vpps_index_free frees the memory, too. */
 void vpps_index_clear(vpps_index *x);
 void vpps_index_free(vpps_index *x);
 

@@ -1,4 +1,4 @@
-/* library.c - see library.h. */
+/* library.c - opens CUDA's shared libraries at run time (library.h). */
 #include "base/library.h"
 
 #include <dlfcn.h>
@@ -10,25 +10,25 @@ static atomic_int preferred; /* major version of CUDA to prefer; 0: any */
 
 void vpps_library_prefer(int major) { atomic_store(&preferred, major); }
 
-/* Returns the distance of a version from the wanted one; a later version is farther than any earlier one. */
+/* Returns how far a version is from the wanted one; any later version is farther than all earlier ones. */
 static int distance(int major, int wanted) { return major <= wanted ? wanted - major : 1000 + major; }
 
 typedef struct best_library {
-    void *handle; /* the library's handle; NULL: none found yet */
-    int distance; /* distance of its version; 0: the search ends */
+    void *handle; /* handle of the best library found so far; NULL: none */
+    int distance; /* distance of that library's version from the wanted one; 0 ends the search */
 } best_library;
 
-/* Tries all names of the library in a folder; NULL: where the loader looks. */
+/* Tries all file names of a library in a folder; folder NULL: where the dynamic loader looks. */
 static void look_in(const vpps_library *library, const char *folder, int wanted, best_library *best) {
     for (size_t i = 0; i < VPPS_LIBRARY_NAMES && !(best->handle && best->distance == 0); i++) {
         char path[PATH_MAX];
         snprintf(path, sizeof path, "%s%s%s", folder ? folder : "", folder ? "/lib64/" : "", library->names[i]);
-        /* NODELETE: unloading would leak the memory of its initialisers */
+        /* RTLD_NODELETE, since unloading would leak the memory of the library's initialisers */
         void *handle = dlopen(path, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
         if (!handle) continue;
         const int far = wanted ? distance(library->major(handle), wanted) : 0;
         if (best->handle && far >= best->distance) {
-            dlclose(handle); /* the library was opened for its version only */
+            dlclose(handle); /* the library was opened only to learn its version */
             continue;
         }
         if (best->handle) dlclose(best->handle);
@@ -73,7 +73,7 @@ vpps_status vpps_library_open(vpps_library *library) {
     return library->found;
 }
 
-/* POSIX lets a function pointer be copied from a void *; ISO C has no such conversion. */
+/* The address is copied by memcpy, since ISO C cannot convert a void * to a function pointer; POSIX allows it. */
 vpps_status vpps_library_find(const vpps_library *library, void *handle, const char *name, void *function) {
     void *address = dlsym(handle, name);
     if (!address) return vpps_fail(VPPS_DEVICE, "%s: its library has no function %s", library->title, name);

@@ -1,4 +1,4 @@
-/* library.h - opens CUDA's libraries at run time, so that building and starting the program needs none of them. */
+/* library.h - opens CUDA's libraries at run time, so that the program can be built and started without them. */
 #pragma once
 
 #include "base/base.h"
@@ -8,24 +8,24 @@ enum { VPPS_LIBRARY_NAMES = 3 };
 typedef struct vpps_library {
     const char *title;                     /* the library's name in messages */
     const char *variable;                  /* environment variable that names the library file to use */
-    const char *names[VPPS_LIBRARY_NAMES]; /* file names to try, the one without a version first */
-    int (*major)(void *handle);            /* returns the version of an open library; 0: unknown */
+    const char *names[VPPS_LIBRARY_NAMES]; /* file names to try; the first has no version */
+    int (*major)(void *handle);            /* returns the major version of the library with this handle; 0: unknown */
     /* Finds the needed functions in the open library. */
     vpps_status (*take)(const struct vpps_library *library, void *handle);
-    /* Result of the process's first vpps_library_open. */
+    /* whether the process has called vpps_library_open; then its result */
     bool tried;
     vpps_status found;
     char message[VPPS_MESSAGE_BYTES];
 } vpps_library;
 
-/* Tells the major version of the driver's CUDA, before the first library is opened. A driver loads code of compilers of its own major
- * version and of earlier ones (CUDA Compatibility, "Minor Version Compatibility"): so of several libraries the one of that version is
- * taken, else the latest before it, else the earliest after it. Thread-safe. */
+/* Sets the major version of the driver's CUDA; to be called before the first library is opened. Of several libraries, the one of this
+ * version is opened, else the latest earlier one, else the earliest later one, since a driver runs code of its own and of earlier versions
+ * (CUDA Compatibility, "Minor Version Compatibility"). Thread-safe. */
 void vpps_library_prefer(int major);
 
-/* Opens the library that the environment variable names, else one that the loader finds, or that lies in lib64 of $CUDA_HOME, $CUDA_PATH
- * or /usr/local/cuda: the first, or the one of the version that vpps_library_prefer prefers. The library stays open, and the process's
- * first call decides for all. Thread-safe. Fails with DEVICE (the message names the library), and as `take` does. */
+/* Opens the library that the environment variable names, else one that the loader finds, or that lies in lib64 of $CUDA_HOME, $CUDA_PATH or
+ * /usr/local/cuda. If there are several, vpps_library_prefer decides. The library stays open; later calls return the result of the
+ * process's first call. Thread-safe. Fails with DEVICE (the message names the library), and as `take` does. */
 vpps_status vpps_library_open(vpps_library *library);
 
 /* Sets *function to the library's function of this name. Fails with DEVICE: the library has none. */

@@ -1,4 +1,4 @@
-/* broadcast.c - broadcasts over rows and columns, and the sums that are their gradients. */
+/* broadcast.c - repeats a scalar, row or column to fill a matrix (broadcast), and sums over rows and columns, its gradients. */
 #include "graph/graph.h"
 
 vpps_node vpps_broadcast(vpps_graph *g, vpps_node x, uint32_t rows, uint32_t cols) {

@@ -18,7 +18,8 @@ static vpps_node unequal_error(vpps_graph *g, vpps_op op, uint32_t i, const vpps
                            vpps_ops[op].name, i, a->rows, a->cols, vpps_weighs(op), first->rows, first->cols);
 }
 
-/* Applies the op's shape rule to argument i; *s becomes the result's shape so far. False: the graph has failed. */
+/* Checks argument i by the op's shape rule; *s becomes the result's shape as far as arguments 0 to i tell it. False: the graph has
+ * failed. */
 static bool apply_shape_rule(vpps_graph *g, vpps_signature *s, uint32_t n, uint32_t i, const vpps_signature *a,
                              vpps_signature *first) {
     vpps_op op = (vpps_op)s->op;
@@ -97,14 +98,14 @@ static bool check_size(vpps_graph *g, const vpps_signature *s) {
     return false;
 }
 
-/* An argument whose shape was checked already. A sum of many vertices' losses mostly repeats one output of few cells. */
+/* Identifies arguments whose shape was checked already, since the sum of a batch's losses mostly repeats one output of few cells. */
 typedef struct seen_node {
-    uint32_t cell, number; /* 1 + number of the cell's output, or, without a cell, of the node's signature */
+    uint32_t cell, number; /* 1 + number of the cell's output, or, if the node is an op, 1 + its signature */
 } seen_node;
 
 enum { SEEN_NODES = 4 };
 
-/* Returns whether the argument was checked already; if not, remembers it, since the caller checks it now. */
+/* Returns whether an argument like x was checked already; if not, remembers it, since the caller checks it next. */
 static inline bool is_seen(const vpps_graph *g, vpps_node x, seen_node *seen) {
     if (g->recording || x >= g->n_nodes) return false;
     const vpps_record *r = &g->records[g->node_record[x]];
@@ -116,7 +117,7 @@ static inline bool is_seen(const vpps_graph *g, vpps_node x, seen_node *seen) {
     return false;
 }
 
-/* Sets *s to the result's shape for these arguments; false: an argument is missing or does not fit. */
+/* Sets the shape in *s to that of the op's result for these arguments; false: an argument is missing or does not fit. */
 static bool take_arguments(vpps_graph *g, vpps_signature *s, uint32_t n, const vpps_node *args) {
     const vpps_op_row *row = &vpps_ops[s->op];
     if (!g) return vpps_fail(VPPS_ARGUMENT, "%s: g is NULL", row->name), false;
@@ -190,7 +191,7 @@ vpps_node vpps_input(vpps_graph *g, uint32_t rows, uint32_t cols, const float *d
     return vpps_make_node(g, &s, NULL, 0, NULL, at, false);
 }
 
-/* Checks that an index is less than `limit`, unless it is one that the recorded cell pulls (vpps_apply checks it). */
+/* Checks that an index is less than `limit`, unless the recorded cell pulls the index; vpps_apply checks pulled ones. */
 static bool check_index(vpps_graph *g, const char *what, uint32_t *index, uint32_t limit, bool *pulled) {
     *pulled = g->recording && vpps_is_pulled_index(g, *index, index);
     if (*pulled || *index < limit) return true;
@@ -334,7 +335,7 @@ static bool take_list(vpps_graph *g, const char *what, vpps_node x, bool scalars
     return false;
 }
 
-/* Makes the op that treats a list of scalars as one vector. */
+/* Makes an op that treats a list of scalars as the elements of one vector. */
 static vpps_node over_scalars(vpps_graph *g, vpps_op op, const char *call, vpps_node xs) {
     VPPS_NEED_OR(VPPS_NO_NODE, g);
     vpps_signature s = signature_of(op), x;
@@ -427,7 +428,7 @@ vpps_node vpps_weighted_sum(vpps_graph *g, vpps_node weights, uint32_t n, const 
     vpps_signature s = signature_of(VPPS_OP_WEIGHTED_SUM);
     if (g->status != VPPS_OK) return VPPS_NO_NODE;
     if (!n || n >= VPPS_MANY) return vpps_graph_fail(g, VPPS_ARGUMENT, "weighted_sum: %u nodes", n);
-    /* puts the arguments side by side into spare room of the graph's words */
+    /* copies the arguments side by side into spare room of the graph's words */
     if (!VPPS_RESERVE(g->words, g->n_words + 2 * ((size_t)n + 1))) {
         return vpps_graph_fail(g, VPPS_MEMORY, "weighted_sum: out of memory");
     }
@@ -485,7 +486,7 @@ vpps_node vpps_cross_entropy(vpps_graph *g, vpps_node x, uint32_t label) {
     VPPS_NEED_OR(VPPS_NO_NODE, g);
     return make_classified(g, VPPS_OP_CROSS_ENTROPY, x, label, 0);
 }
-/* Checks that the smoothing is 0 to 1. */
+/* Checks that the label smoothing is between 0 and 1. */
 static bool check_smoothing(vpps_graph *g, const char *call, float smoothing) {
     if (smoothing >= 0 && smoothing <= 1) return true;
     vpps_graph_fail(g, VPPS_ARGUMENT, "%s: the smoothing is %g; expected 0 to 1", call, (double)smoothing);
@@ -518,7 +519,7 @@ static bool check_weighted(vpps_graph *g, vpps_node x, uint32_t label, vpps_node
     return false;
 }
 
-/* Without smoothing, only the label's log softmax is used, so that scores of -inf elsewhere do no harm. */
+/* Computes the weighted cross entropy. Without smoothing only the label's log softmax is used, so scores of -inf elsewhere do no harm. */
 vpps_node vpps_cross_entropy_with(vpps_graph *g, vpps_node x, uint32_t label, vpps_node weights, float smoothing) {
     VPPS_NEED_OR(VPPS_NO_NODE, g);
     uint32_t rows;

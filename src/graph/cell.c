@@ -25,7 +25,7 @@ vpps_status vpps_cell_begin(vpps_model *model, const char *name, vpps_graph **re
     return VPPS_OK;
 }
 
-/* Returns the cell that is being recorded; NULL: the graph has failed, or fails now since it is no recorder. */
+/* Returns the cell that is being recorded; NULL: the graph has failed, or fails because no cell is being recorded. */
 static vpps_cell_data *recording_of(vpps_graph *g, const char *what) {
     if (g->status != VPPS_OK) return NULL;
     if (need_recording(g, what) != VPPS_OK) vpps_graph_fail(g, VPPS_STATE, "%s", vpps_error_message());
@@ -38,7 +38,8 @@ static vpps_node add_input(vpps_graph *g, const char *what, vpps_cell_input inpu
     if (!input.rows || !input.cols) {
         return vpps_graph_fail(g, VPPS_SHAPE, "%s: %u x %u in cell %s", what, input.rows, input.cols, c->name);
     }
-    for (uint32_t i = 0; i < c->n_inputs && !input.pulled; i++) { /* an output gathered before: the same node */
+    /* the same output may be gathered twice: both gathers give one node */
+    for (uint32_t i = 0; i < c->n_inputs && !input.pulled; i++) {
         const vpps_cell_input *known = &c->inputs[i];
         if (known->pulled || known->axis != input.axis || known->child != input.child || known->output != input.output)
             continue;
@@ -63,7 +64,7 @@ vpps_node vpps_gather(vpps_graph *g, uint32_t child, uint32_t output, uint32_t r
 
 _Static_assert(VPPS_CELL_LISTS == 4 && VPPS_AXES == 5, "vpps.h says how many lists a cell may have");
 
-/* Adds an input of a list, which may be a new one. The list's first child is known when all children are. */
+/* Adds an input that reads the members of a list, an existing or a new one. The list's first child is set when recording ends. */
 static vpps_node add_list_input(vpps_graph *g, const char *what, uint32_t list, vpps_cell_input input) {
     vpps_cell_data *c = recording_of(g, what);
     if (!c) return VPPS_NO_NODE;
@@ -169,7 +170,7 @@ vpps_status vpps_add_scattered(vpps_graph *g, vpps_node x) {
     return add_output(g, "scatter", x, &c->scattered, &c->n_scattered);
 }
 
-/* Fails if the cell has a condition: its outputs then need a value for the case that the condition does not hold. */
+/* Fails if the recorded cell has a condition, since each output then also needs a value for the case that the condition does not hold. */
 static vpps_status need_no_condition(vpps_graph *g, const char *what) {
     if (!g->recording->condition.there) return VPPS_OK;
     vpps_graph_fail(g, VPPS_STATE, "%s: cell %s has a condition; expected vpps_scatter_else", what, g->recording->name);
@@ -193,7 +194,7 @@ vpps_status vpps_push(vpps_graph *g, vpps_node x) {
     return add_output(g, "push", x, &c->pushed, &c->n_pushed);
 }
 
-/* Returns the limit of the pulled index that node t uses: a lookup's rows, a loss's classes. */
+/* Returns the limit of the pulled index that node t of a cell uses: a lookup table's entries, or a loss's classes. */
 static uint32_t index_limit(const vpps_model *model, const vpps_cell_data *c, uint32_t t) {
     const vpps_signature *s = &c->signatures[c->nodes[t].signature];
     if (s->op == VPPS_OP_LOOKUP) return model->params[s->param].count;
@@ -201,7 +202,7 @@ static uint32_t index_limit(const vpps_model *model, const vpps_cell_data *c, ui
     return x & VPPS_CELL_INPUT ? c->inputs[x & ~VPPS_CELL_INPUT].rows : c->signatures[c->nodes[x].signature].rows;
 }
 
-/* Returns the entry of `offers` for a scattered or pushed node or input; a new node is added to the cell's outputs. */
+/* Returns how the cell offers a scattered or pushed node or input to readers; a node that is new is added to the cell's outputs. */
 static vpps_cell_offer offer_of(vpps_cell_data *c, uint32_t t) {
     if (t & VPPS_CELL_INPUT) {
         const vpps_cell_input *in = &c->inputs[t & ~VPPS_CELL_INPUT];
@@ -216,7 +217,7 @@ static vpps_cell_offer offer_of(vpps_cell_data *c, uint32_t t) {
 
 static uint8_t op_of(const vpps_cell_data *c, uint32_t t) { return c->signatures[c->nodes[t].signature].op; }
 
-/* Returns the number of words of a vertex: one for each pulled index that is a class or row, and one for dropout. */
+/* Returns the number of integers in a vertex's record: one for each pulled index that is a class or row, and one for dropout. */
 static uint32_t count_numbers(const vpps_cell_data *c) {
     uint32_t n = 0;
     bool dropout = false;
@@ -230,7 +231,7 @@ static uint32_t count_numbers(const vpps_cell_data *c) {
     return n + dropout;
 }
 
-/* Checks that the cell is within the limits of compiled cells. */
+/* Checks that the recorded cell is within the limits of compiled cells. */
 static vpps_status check_limits(const vpps_cell_data *c) {
     uint32_t lookups = 0;
     for (uint32_t t = 0; t < c->n_nodes; t++) lookups += op_of(c, t) == VPPS_OP_LOOKUP;
@@ -249,7 +250,7 @@ static vpps_status check_limits(const vpps_cell_data *c) {
     return VPPS_OK;
 }
 
-/* Adds the recorded cell to the model, with the recorder's signatures. */
+/* Adds the recorded cell to the model; the recorder's signatures become the cell's. */
 static vpps_status keep_cell(vpps_graph *recorder, vpps_cell *out) {
     vpps_model *model = recorder->model;
     vpps_cell_data *c = recorder->recording;
@@ -309,14 +310,14 @@ static uint32_t fail_vertex(vpps_graph *g, vpps_status status, const char *what)
     return VPPS_NO_VERTEX;
 }
 
-/* Returns the node that an input of a vertex's cell reads. */
+/* Returns the node that a vertex reads as input number `input` of its cell. */
 static vpps_node input_node(const vpps_cell_data *c, const uint32_t *record, uint32_t input) {
     uint32_t at = 0;
     for (uint32_t i = 0; i < input; i++) at += vpps_members(record, c->inputs[i].axis);
     return record[vpps_list_words(c) + at];
 }
 
-/* Returns the value that a vertex scatters or pushes as number k; NULL: the vertex is a source, or has no such value. */
+/* Returns the value that a vertex scatters, or pushes, as number k. NULL: the vertex is a source without a cell, or has no such value. */
 static inline const vpps_cell_offer *find_offer(const vpps_graph *g, vpps_vertex v, uint32_t k, bool pushed) {
     if (v >= g->n_vertices || g->vertices[v].cell == VPPS_SOURCE_VERTEX) return NULL;
     const vpps_cell_data *c = vpps_cell_of(g, g->vertices[v].cell);
@@ -330,7 +331,7 @@ static inline vpps_node offered_node(const vpps_graph *g, vpps_vertex v, const v
     return input_node(vpps_cell_of(g, d->cell), g->words + d->at, offer->output & ~VPPS_CELL_INPUT);
 }
 
-/* Returns the node of an output of a source, or fails. A function of its own, so that callers need no stack frame for it. */
+/* Returns the node that is output k of a source vertex, or fails. Not inlined, so that its callers need no stack frame. */
 static __attribute__((noinline)) vpps_node find_output(vpps_graph *g, const char *what, vpps_vertex v, uint32_t k,
                                                        bool pushed) {
     if (v >= g->n_vertices) {
@@ -418,7 +419,7 @@ static inline bool take_child(vpps_graph *g, const vpps_cell_data *c, const vpps
     return check_input(g, c, in, offer->rows, offer->cols, number);
 }
 
-/* Gives the nodes that the children of a list offer to an input. A separate function, so that cells without lists need no stack frame. */
+/* Writes the nodes that an input reads from the children of a list. Not inlined, so that cells without lists need no stack frame. */
 static __attribute__((noinline)) bool take_children(vpps_graph *g, const vpps_cell_data *c, const vpps_cell_input *in,
                                                     const vpps_vertex *children, uint32_t first, uint32_t n,
                                                     uint32_t *to) {
@@ -431,13 +432,13 @@ static __attribute__((noinline)) bool take_children(vpps_graph *g, const vpps_ce
         if (!offer || (offer->output & VPPS_CELL_INPUT)) continue;
         const uint32_t output = offer->output;
         for (; k < end && children[k] < n_vertices && vertices[children[k]].cell == cell;
-             k++) /* children of the same cell need no check */
+             k++) /* further children with the same cell need no check */
             *to++ = vertices[children[k]].first + output;
     }
     return true;
 }
 
-/* Writes the nodes of a vertex's inputs; returns the address after them, or NULL: the graph has failed. */
+/* Writes the nodes that a vertex's inputs read to `to`; returns the end of what it wrote. NULL: the graph has failed. */
 static uint32_t *take_inputs(vpps_graph *g, const vpps_cell_data *c, const uint32_t *record, const vpps_application *a,
                              uint32_t *to) {
     if (!c->n_lists) {
@@ -448,7 +449,7 @@ static uint32_t *take_inputs(vpps_graph *g, const vpps_cell_data *c, const uint3
         }
         return to;
     }
-    uint32_t first[VPPS_AXES] = {0}; /* for each list: number of children in the lists before it */
+    uint32_t first[VPPS_AXES] = {0}; /* for each list: number of children in preceding lists */
     for (uint32_t d = 1; d < c->n_lists; d++) first[d + 1] = first[d] + (c->gathered[d] ? vpps_members(record, d) : 0);
     for (uint32_t i = 0; i < c->n_inputs; i++) {
         const vpps_cell_input *in = &c->inputs[i];
@@ -466,7 +467,7 @@ static uint32_t *take_inputs(vpps_graph *g, const vpps_cell_data *c, const uint3
     return to;
 }
 
-/* Gives the number of members of each list. False: the graph has failed. */
+/* Finds the number of members of each list of an application. False: the graph has failed. */
 static bool count_members(vpps_graph *g, const vpps_cell_data *c, const vpps_application *a, uint32_t *members) {
     if (a->n_lists ? a->n_lists != c->n_lists : c->n_lists > 1) {
         vpps_graph_fail(g, VPPS_ARGUMENT, "apply %s: members of %u lists; expected %u", c->name, a->n_lists,
@@ -497,11 +498,12 @@ static bool check_members(vpps_graph *g, const vpps_cell_data *c, const uint32_t
     return true;
 }
 
-/* Checks that the application's counts are those that the cell asks for, and gives the members of its lists. */
+/* Checks that an application has as many children, pulls and indices as its cell asks for, and finds the lengths of its lists. */
 static bool check_counts(vpps_graph *g, const vpps_cell_data *c, const vpps_application *a, uint32_t *members) {
     if (!count_members(g, c, a, members)) return false;
-    const bool any = c->n_lists == 1 && c->gathered[1] && !a->n_lists; /* the remaining children are the list */
-    uint64_t n = c->list_first; /* without a gathered list: the number of children gathered by number */
+    /* the cell's only list takes all remaining children */
+    const bool any = c->n_lists == 1 && c->gathered[1] && !a->n_lists;
+    uint64_t n = c->list_first; /* at first the number of children before the lists */
     for (uint32_t d = 1; d <= c->n_lists; d++)
         if (c->gathered[d]) n += any ? c->min_members[d] : members[d - 1];
     if (n < c->min_children) n = c->min_children;
@@ -521,17 +523,17 @@ static bool check_counts(vpps_graph *g, const vpps_cell_data *c, const vpps_appl
     return check_members(g, c, members);
 }
 
-/* A quick check for cells without lists: true if all counts are right; false means nothing. */
+/* A quick check for cells without lists. True: all counts of the application are right. False: check_counts must decide. */
 static inline bool has_counts(const vpps_cell_data *c, const vpps_application *a) {
     return !(c->n_lists | a->n_lists | a->n_members | a->n_pull_lists) && a->n_children == c->min_children &&
            a->n_pulls == c->n_pulls && a->n_indices == c->n_indices;
 }
 
-/* Checks the values of pulled indices where the cell uses them: as a lookup's row or a loss's class. */
+/* Checks pulled indices against the limits of their uses: a lookup table's entries, or a loss's classes. */
 static bool check_indices(vpps_graph *g, const vpps_cell_data *c, const uint32_t *indices) {
     bool ok = true;
     for (uint32_t i = 0; i < c->n_indices; i++) ok &= indices[i] < c->index_limits[i];
-    for (uint32_t t = 0; t < c->n_nodes && !ok; t++) { /* finds the node, for the message */
+    for (uint32_t t = 0; t < c->n_nodes && !ok; t++) { /* finds the node with the wrong index, for the message */
         if (!c->imm_pulled[t]) continue;
         const uint32_t index = indices[c->nodes[t].imm], limit = index_limit(g->model, c, t);
         if (index < limit) continue;
@@ -551,7 +553,7 @@ bool vpps_take_application(vpps_graph *g, const char *call, const vpps_applicati
     return status == VPPS_OK;
 }
 
-/* Checks that no array whose count is greater than 0 is NULL. */
+/* Checks that no array of an application is NULL if its count is greater than 0. */
 static bool has_arrays(vpps_graph *g, const vpps_cell_data *c, const vpps_application *a) {
     const char *missing = a->n_children && !a->children       ? "children"
                           : a->n_pulls && !a->pulls           ? "pulls"
@@ -572,7 +574,7 @@ vpps_vertex vpps_apply(vpps_graph *g, const vpps_application *a) {
     VPPS_NEED_OR(VPPS_NO_VERTEX, g);
     if (g->status != VPPS_OK) return VPPS_NO_VERTEX;
     vpps_application own;
-    if (VPPS_UNLIKELY(!a || a->size != sizeof *a)) { /* the caller's struct is of another version */
+    if (VPPS_UNLIKELY(!a || a->size != sizeof *a)) { /* the caller was compiled with another version of the struct */
         if (!vpps_take_application(g, "apply", a, &own)) return VPPS_NO_VERTEX;
         a = &own;
     }
@@ -606,7 +608,7 @@ vpps_vertex vpps_apply(vpps_graph *g, const vpps_application *a) {
     const vpps_vertex v = add_vertex(g, (vpps_vertex_data){a->cell, at, g->n_nodes});
     if (v == VPPS_NO_VERTEX) return v;
     g->n_words = (size_t)(words - g->words);
-    if (c->n_nodes) { /* a cell without nodes only hands on its inputs */
+    if (c->n_nodes) { /* a cell without nodes only hands its inputs on, so it needs no record */
         uint32_t *record_of = g->node_record + g->n_nodes;
         for (uint32_t k = 0; k < c->n_outputs; k++) record_of[k] = n_records;
         g->records[g->n_records++] = (vpps_record){a->cell, g->n_nodes, at};

@@ -1,7 +1,7 @@
 /* cost.c - the least cost of one training step on a graph: operations and bytes, counted op by op, inside cells too.
  *
- * vpps.h states the convention at vpps_cost. A product counts where its result is needed: a value's gradient only if it depends on a
- * trained parameter, a matrix's gradient only if the matrix is trained.
+ * vpps.h states the convention at vpps_cost. Of backward's products, only those count whose result is needed: the gradient of a
+ * value that depends on a trained parameter, and the gradient of a trained matrix.
  */
 #include "graph/graph.h"
 
@@ -10,26 +10,26 @@
 typedef struct count {
     const vpps_graph *g;
     uint8_t *gradient; /* for each node: whether it depends on a trained parameter */
-    /* For each value of the present vertex, whether it depends on a trained parameter: inputs, then ops; a list member after member. */
+    /* for each value inside the present vertex (inputs, then ops; lists member after member): whether it depends on a trained parameter */
     uint8_t *inside;
-    size_t *at; /* position in `inside` of each input's, then each op's values */
-    /* for each operand of the present op: whether it (of a list: any member) depends on a trained parameter */
+    size_t *at; /* for each input, then for each op: position in `inside` of its first value */
+    /* for each operand of the present op: whether it (any member, if it is a list) depends on a trained parameter */
     uint8_t *operands;
-    uint8_t *used; /* for each entry of each parameter: whether it was counted */
+    uint8_t *used; /* for each entry of each parameter: whether its bytes and flops were counted already */
     size_t *first; /* for each parameter: position of its first entry in `used` */
     vpps_cost cost;
 } count;
 
-/* An op of n operands; an operand is a value or all members of a list. */
+/* An op with n operands; an operand is one value, or all members of a list. */
 typedef struct op_view {
     const vpps_signature *s;
     const vpps_param *matrices; /* affine: its matrices */
     uint32_t entry;             /* lookup: its entry */
-    uint32_t n, members; /* members: number of values that the op goes over, if it goes over a list or any number */
+    uint32_t n, members; /* `members`: number of values that an op over a list, or over any number of values, takes */
     uint32_t rows, cols; /* shape of the first operand */
 } op_view;
 
-/* Counts an entry of a parameter: read once and, if trained, updated once, however often it is used. */
+/* Counts an entry of a parameter at its first use: it is read once and, if trained, updated once. */
 static void use_parameter(count *c, vpps_param param, uint32_t entry) {
     if (param == VPPS_NO_PARAM) return;
     const vpps_parameter_data *p = &c->g->model->params[param];
@@ -45,7 +45,7 @@ static bool trained(const count *c, vpps_param param) {
     return param != VPPS_NO_PARAM && !c->g->model->params[param].frozen;
 }
 
-/* Counts a product, and as much again for each of its factors that has a gradient. */
+/* Counts the flops of a product, and as many again for the gradient of each of its two factors that has one. */
 static void count_product(count *c, uint64_t multiply_adds, bool left_gradient, bool right_gradient) {
     c->cost.product_flops += 2 * multiply_adds * (1u + left_gradient + right_gradient);
 }
@@ -72,14 +72,15 @@ static void count_other(count *c, const op_view *op, bool gradient) {
     c->cost.other_flops += elems * (row->flops + (gradient ? row->backward_flops : 0u));
 }
 
-/* Counts an op, and returns whether it has a gradient. */
+/* Counts an op, and returns whether its result depends on a trained parameter. */
 static bool count_op(count *c, const op_view *op) {
     const vpps_signature *s = op->s;
     bool gradient = s->op == VPPS_OP_MATRIX && trained(c, s->param);
     for (uint32_t k = 0; k < op->n; k++) gradient |= c->operands[k];
     if (s->op == VPPS_OP_MATRIX) use_parameter(c, s->param, 0);
     const bool kept = s->op == VPPS_OP_LOOKUP && s->param == VPPS_NO_PARAM;
-    if ((s->op == VPPS_OP_LOOKUP && !kept) || s->op == VPPS_OP_PARAMETER) { /* the value is the parameter itself */
+    /* such a node's value is the parameter itself */
+    if ((s->op == VPPS_OP_LOOKUP && !kept) || s->op == VPPS_OP_PARAMETER) {
         use_parameter(c, s->param, op->entry);
         return trained(c, s->param);
     }
@@ -118,7 +119,7 @@ static bool count_node(count *c, uint32_t r) {
 /* A vertex: an applied cell with its arguments. */
 typedef struct vertex_view {
     const vpps_cell_data *cell;
-    const uint32_t *members; /* members of each of its lists */
+    const uint32_t *members; /* for each list: number of its members in this vertex */
     const vpps_node *inputs;
     const uint32_t *indices;
 } vertex_view;
@@ -127,7 +128,7 @@ static uint32_t axis_of(const vpps_cell_data *c, uint32_t a) {
     return a & VPPS_CELL_INPUT ? c->inputs[a & ~VPPS_CELL_INPUT].axis : c->axis[a];
 }
 
-/* Sets the positions of a vertex's values, and takes over the gradients of its inputs. False: out of memory. */
+/* Sets the positions of a vertex's values in `inside`, and marks which of its inputs depend on trained parameters. False: out of memory. */
 static bool open_vertex(count *c, const vertex_view *v) {
     const vpps_cell_data *cell = v->cell;
     const uint32_t n = cell->n_inputs + cell->n_nodes;
@@ -143,17 +144,18 @@ static bool open_vertex(count *c, const vertex_view *v) {
     return true;
 }
 
-/* Returns where the gradient flags of an argument's values begin. */
+/* Returns where in `inside` the flags of an argument's values begin. */
 static const uint8_t *values_of(const count *c, const vpps_cell_data *cell, uint32_t a) {
     return c->inside + c->at[a & VPPS_CELL_INPUT ? a & ~VPPS_CELL_INPUT : cell->n_inputs + a];
 }
 
-/* Returns whether each member's op t reads its own member of an argument, not all members. */
+/* Returns whether op t of a cell, run for each list member, reads only that member's value of an argument. */
 static bool reads_own(const vpps_cell_data *cell, uint32_t t, uint32_t a) {
     return axis_of(cell, a) && cell->axis[t] && !cell->over_list[t];
 }
 
-/* Counts op t of the vertex, for every member if its values are a list; an argument of all members counts once. False: out of memory. */
+/* Counts op t of a vertex, once for each member if it runs over a list. An argument that is a whole list counts once. False: out of
+ * memory. */
 static bool count_inside(count *c, const vertex_view *v, uint32_t t) {
     const vpps_cell_data *cell = v->cell;
     const vpps_op_node *node = &cell->nodes[t];

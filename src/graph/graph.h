@@ -1,4 +1,5 @@
-/* graph.h - the expression graph, and the model's cells. A cell is recorded by the same calls on a graph of its own, the recorder.
+/* graph.h - the computation graph, and the model's cells (vertex functions). A cell is recorded by the same
+ * calls on a graph of its own, the recorder.
  *
  * A graph is a list of records. A record is a vertex: an op, or an applied cell. A node is an output of a record: the op's result, or a
  * value that the cell scatters or pushes. Nodes are numbered record after record, output after output, so a record's first node is known
@@ -9,14 +10,14 @@
 #include "base/index.h"
 #include "graph/model.h"
 
-/* ---- the table of operations; isa/isa.h has its columns of instructions */
+/* ---- operations */
 
 typedef enum vpps_op {
 #define OP(id, ...) VPPS_OP_##id,
 #include "graph/ops.def"
 #undef OP
     VPPS_OP_COUNT,
-    VPPS_OP_GATHERED = VPPS_OP_COUNT /* stands for a cell's input while recording; never in a graph */
+    VPPS_OP_GATHERED = VPPS_OP_COUNT /* stands for a cell's input while the cell is recorded; never in a graph */
 } vpps_op;
 
 typedef enum vpps_op_class {
@@ -34,27 +35,28 @@ typedef enum vpps_shape_rule {
     VPPS_SHAPE_PRODUCT, /* (r x k), (k x c) -> r x c */
     VPPS_SHAPE_SCALED,  /* any shape and a scalar -> the first shape */
     VPPS_SHAPE_STACKED, /* equal cols, one on top of the other -> the sum of their rows */
-    VPPS_SHAPE_SCALAR,  /* equal shapes -> 1 x 1 */
+    VPPS_SHAPE_SCALAR,  /* arguments of equal shapes -> 1 x 1 */
     VPPS_SHAPE_COLUMNS, /* r x c -> c x 1 */
     VPPS_SHAPE_TURNED,  /* r x c -> c x r */
     VPPS_SHAPE_VECTOR,  /* r x 1 -> r x 1 */
-    VPPS_SHAPE_WEIGHTED /* n x 1 weights, then n values of one shape -> that shape */
+    VPPS_SHAPE_WEIGHTED /* an n x 1 vector of weights and n values of one shape -> that shape */
 } vpps_shape_rule;
 
-/* What an op's flops are multiplied by. */
+/* The number by which an op's flops per element are multiplied. */
 typedef enum vpps_flops_per {
     VPPS_PER_RESULT,   /* number of elements of the result */
     VPPS_PER_ARGUMENT, /* number of elements of the first argument */
-    VPPS_PER_MEMBER    /* the elements of the result, times the list's members (without weights of weighted_sum) */
+    /* number of elements of the result, times the number of list members (weights of weighted_sum not counted) */
+    VPPS_PER_MEMBER
 } vpps_flops_per;
 
 enum {
     VPPS_MANY = 1 << 20,
-    VPPS_MANY_PAIRS = 32,      /* the most products of one affine node */
-    VPPS_MANY_ELEMS = 1 << 22, /* limit of a value's elements, which must be fewer */
-    VPPS_CELL_MOST = 64,       /* most inputs, outputs, lookups and used numbers of a cell: sets of them have 64 bits */
+    VPPS_MANY_PAIRS = 32,      /* most products that one affine node sums up */
+    VPPS_MANY_ELEMS = 1 << 22, /* values must have fewer elements than this */
+    VPPS_CELL_MOST = 64,       /* most inputs, outputs, lookups and integers of a cell: a set of them fits 64 bits */
     VPPS_CELL_LISTS = 4,       /* most lists of one cell */
-    /* number of axes. A value of axis 0 exists once for a vertex, one of axis l + 1 once for each member of the vertex's list l */
+    /* number of axes: a vertex has one value of axis 0, and a value of axis l + 1 for each member of its list l */
     VPPS_AXES
 };
 
@@ -65,64 +67,66 @@ typedef struct vpps_op_row {
     vpps_op_class op_class;
     vpps_flops_per per;
     uint8_t flops, backward_flops;
-    const char *operands; /* operands of the forward instruction */
+    const char *operands; /* letters of the forward instruction's operands, see ops.def */
 } vpps_op_row;
 
 extern const vpps_op_row vpps_ops[VPPS_OP_COUNT];
 
-/* Returns whether argument 0 is a vector of weights for the other arguments. */
+/* Returns whether the op's argument 0 is a vector of weights for its other arguments. */
 static inline bool vpps_weighs(uint32_t op) { return vpps_ops[op].operands[0] == 'v'; }
 
 /* Returns whether the op finds a position (max_of, min_of), and so needs at least one member. */
 static inline bool vpps_finds(uint32_t op) { return vpps_ops[op].operands[0] == 'i'; }
 
-/* Returns whether the op makes one value of all its arguments and of all members of the lists among them. */
+/* Returns whether the op reduces all its arguments, and all members of lists among them, to one value (as sum does). */
 static inline bool vpps_takes_members(uint32_t op) { return vpps_ops[op].per == VPPS_PER_MEMBER && !vpps_weighs(op); }
 
-/* ---- signatures: everything about a node that many nodes share. They are interned: equal content, equal index. Each graph, and each
- * cell, has its own table of signatures. */
+/* A signature: op, shape and parameters of a node, shared by all such nodes of a graph or of a cell. Equal signatures have one index in its
+ * table. */
 
 typedef struct vpps_signature {
     uint8_t op;          /* vpps_op */
-    uint32_t rows, cols; /* shape of the value */
+    uint32_t rows, cols; /* shape of the node's value */
     /* The parameter that the node uses: lookup: the table (a kept value: VPPS_NO_PARAM); parameter: the vector; matrix: the matrix;
      * affine: the bias; else VPPS_NO_PARAM. */
     vpps_param param;
-    /* affine: number of matrices, one per argument, from first_matrix on in the table's matrices */
+    /* affine: number of matrices, one for each argument; the first is matrices[first_matrix] of the graph or cell */
     uint32_t n_matrices;
     uint32_t first_matrix;
-    float p; /* probability of dropout; margin of hinge */
+    float p; /* dropout: the probability; hinge: the margin */
 } vpps_signature;
 
 typedef struct vpps_op_node {
-    uint32_t signature; /* index in the graph's or the cell's signatures */
+    uint32_t signature; /* index of the node's signature in the graph or the cell */
     uint32_t args;      /* index of the first argument in the graph's `words`, or in the cell's `args` */
     uint32_t n_args;
-    /* The op's integer. lookup: row, or a kept value's offset in the pool; cross_entropy, smooth_label, hinge: class; slice: first row;
-     * scale, elu, constant, rms_norm: bits of a float; input: first element in graph->data; concat over a list: most members. */
+    /* The integer of the node's op. lookup: row, or a kept value's offset in the pool; cross_entropy, smooth_label, hinge: class; slice:
+     * first row; scale, elu, constant, rms_norm: bits of a float; input: first element in graph->data; concat over a list: most members. */
     uint32_t imm;
 } vpps_op_node;
 
 /* ---- cells */
 
-/* marks an input's number in a cell's args; others are numbers of the cell's nodes */
+/* bit that marks the number of an input in a cell's args; numbers without it are those of nodes */
 #define VPPS_CELL_INPUT 0x80000000u
 
 typedef struct vpps_cell_input {
     uint32_t rows, cols;
     uint32_t child, output; /* a gathered input: child number and the child's output */
-    bool pulled; /* a pulled input: `child` is then its number among the pulls, or among the pulls of lists */
-    /* axis of a list, else 0; a gathered list's `child` is then the first child of any list (set when recording ends) */
+    /* whether the input is pulled; `child` is then its number among the pulled nodes, or among the pulled lists */
+    bool pulled;
+    /* 0, or the axis of the list that the input reads; for a gathered list, `child` is the first child of the lists (set when recording
+     * ends) */
     uint8_t axis;
 } vpps_cell_input;
 
-/* A value that a cell scatters or pushes. */
+/* A value that a cell offers to readers: scattered to parent vertices, or pushed. */
 typedef struct vpps_cell_offer {
-    uint32_t output; /* index in `outputs`; or VPPS_CELL_INPUT | number of an input that is handed on */
+    uint32_t output; /* index in the cell's `outputs`; or VPPS_CELL_INPUT | number of an input that the cell hands on */
     uint32_t rows, cols;
 } vpps_cell_offer;
 
-/* A cell's condition: its vertices run where the scalar input `input` is greater than 0, or, with `is`, within 0.5 of `value`. */
+/* A cell's condition. A vertex runs if the scalar input number `input` is greater than 0, or, with `is`, is within 0.5 of `value`. */
 typedef struct vpps_condition_data {
     bool there, is;
     uint32_t input;
@@ -131,43 +135,46 @@ typedef struct vpps_condition_data {
 
 typedef struct vpps_cell_data {
     char *name;
-    vpps_signature *signatures; /* signatures of the cell's nodes; the recorder has them until recording ends */
+    vpps_signature *signatures; /* signatures of the cell's nodes; they are the recorder's until recording ends */
     vpps_param *matrices;
     uint32_t n_signatures;
     /* the cell's nodes; their `args` point into `args`, and `imm` of a lookup or a loss may be a pulled index */
     vpps_op_node *nodes;
-    uint8_t *axis; /* for each node: its axis (0, or 1 + the list that it goes over) */
-    /* For each node, whether it takes a whole list: softmax of a list of scalars, WEIGHTED_SUM of a list, CONCAT of a list. */
+    uint8_t *axis; /* for each node: its axis (0: one value for a vertex; l + 1: a value for each member of list l) */
+    /* for each node: whether its op takes a whole list at once, as softmax of a list of scalars, weighted_sum and concat do */
     uint8_t *over_list;
     uint8_t *imm_pulled; /* for each node, whether `imm` is the number of a pulled index */
     uint32_t *args;
     vpps_cell_input *inputs;
-    uint32_t *scattered, *pushed; /* numbers of scattered and of pushed nodes, or VPPS_CELL_INPUT | input */
-    /* Set when recording ends: `outputs`, the nodes that are scattered or pushed, each once and in that order; `offers`, the
-     * index in `outputs` of each scattered and then of each pushed value. */
+    /* the scattered and the pushed values: each a node's number, or VPPS_CELL_INPUT | an input's number */
+    uint32_t *scattered, *pushed;
+    /* Set when recording ends. `outputs`: the nodes that are scattered or pushed, each once. `offers`: for each scattered, then for each
+     * pushed value, its index in `outputs`. */
     uint32_t *outputs;
     vpps_cell_offer *offers;
     vpps_condition_data condition;
-    uint32_t condition_node; /* the node that is greater than 0 where the condition holds, or VPPS_CELL_INPUT | input */
-    /* With a condition, for each scattered value: the input that is scattered where the condition does not hold; VPPS_NO_NODE: zeros. */
+    /* the value that is greater than 0 where the condition holds: a node's number, or VPPS_CELL_INPUT | an input's number */
+    uint32_t condition_node;
+    /* In a cell with a condition, for each scattered value: the input that is scattered instead where the condition does not hold;
+     * VPPS_NO_NODE: zeros. */
     uint32_t *otherwise;
-    bool decides;           /* the cell has an operation of class DECIDED (argmax, lookup_at) */
-    uint32_t *index_limits; /* limit of each pulled index, which must be less */
+    bool decides;           /* whether the cell has an operation whose work depends on values (argmax, lookup_at) */
+    uint32_t *index_limits; /* for each pulled index: its limit; the index must be less */
     uint32_t n_nodes, n_args, n_inputs, n_scattered, n_pushed, n_outputs, n_pulls, n_pull_lists, n_indices;
-    uint32_t n_of_axis[VPPS_AXES]; /* number of nodes of each axis */
-    uint32_t min_children;         /* largest child number that is gathered + 1 */
-    uint32_t n_lists;              /* number of lists, gathered or pulled */
-    uint32_t list_first;           /* number of the first child that belongs to a list */
+    uint32_t n_of_axis[VPPS_AXES]; /* for each axis: number of the cell's nodes */
+    uint32_t min_children;         /* 1 + the largest child number that the cell gathers */
+    uint32_t n_lists;              /* number of the cell's lists, gathered or pulled */
+    uint32_t list_first;           /* number of the first child that is a list member */
     bool list_first_given;
-    /* For each list: whether its members are children, and the least and most members (0: any number). */
+    /* For each list (from index 1): whether its members are child vertices; the least and the most members (most 0: any number). */
     bool gathered[VPPS_AXES];
     uint32_t min_members[VPPS_AXES], most_members[VPPS_AXES];
 } vpps_cell_data;
 
-/* Returns the words at the beginning of an applied cell's record: the members of its lists; without lists one unused word. */
+/* Returns how many words at the beginning of a vertex's record hold its lists' lengths; without lists there is one unused word. */
 static inline uint32_t vpps_list_words(const vpps_cell_data *c) { return c->n_lists ? c->n_lists : 1; }
 
-/* Returns how many values of this axis a vertex has. */
+/* Returns the number of values of an axis that a vertex has: 1, or the length of a list. */
 static inline uint32_t vpps_members(const uint32_t *record, uint32_t axis) { return axis ? record[axis - 1] : 1; }
 
 /* Returns the number of nodes that a vertex reads as its inputs. */
@@ -181,10 +188,10 @@ static inline uint64_t vpps_input_nodes(const vpps_cell_data *c, const uint32_t 
 /* ---- records */
 
 typedef struct vpps_record {
-    uint32_t cell;  /* the applied cell; VPPS_NODE_RECORD: an op */
-    uint32_t first; /* number of the first node; the record's other nodes follow */
-    /* Of an op: index in record_nodes. Of a cell: position in `words` of its lists' numbers of members (vpps_list_words), its inputs
-     * (node numbers; the members of a list together) and its indices. */
+    uint32_t cell;  /* number of the applied cell; VPPS_NODE_RECORD: the record is an op */
+    uint32_t first; /* number of the record's first node; its other nodes have the following numbers */
+    /* An op: its index in record_nodes. A cell: position in `words` of the lengths of its lists (vpps_list_words), then its inputs (node
+     * numbers; list members together), then its indices. */
     uint32_t at;
 } vpps_record;
 
@@ -192,25 +199,26 @@ typedef struct vpps_record {
 #define VPPS_SOURCE_VERTEX UINT32_MAX
 
 typedef struct vpps_vertex_data {
-    uint32_t cell;  /* the cell, or VPPS_SOURCE_VERTEX */
-    uint32_t at;    /* position in `words`: a cell's record, or a source's number of nodes and the nodes */
+    uint32_t cell; /* number of the vertex's cell; VPPS_SOURCE_VERTEX: it has no cell, only given nodes */
+    /* position in the graph's `words` of the cell's record, or of a source's number of nodes and its nodes */
+    uint32_t at;
     uint32_t first; /* number of the vertex's first node */
 } vpps_vertex_data;
 
-/* A value that a handle keeps, with the graph's node that reads it, or whose value is to be kept. */
+/* A value that a handle keeps between batches, with the node that reads the value or will give it. */
 typedef struct vpps_kept_node {
     vpps_value value;
-    uint32_t handle; /* number of the handle */
+    uint32_t handle; /* number of the handle that keeps the value */
     vpps_node node;
 } vpps_kept_node;
 
 struct vpps_graph {
     vpps_model *model;
-    uint32_t *node_record; /* for each node: the record that it belongs to */
-    vpps_status status;    /* the first failure, which stays */
+    uint32_t *node_record; /* for each node: number of its record */
+    vpps_status status;    /* status of the first failure; it stays */
     char message[VPPS_MESSAGE_BYTES];
     uint32_t n_nodes;
-    uint32_t size; /* vpps_graph_size: number of ops, also inside applied cells */
+    uint32_t size; /* number of ops, those inside applied cells included (vpps_graph_size) */
 
     vpps_signature *signatures;
     uint32_t n_signatures;
@@ -222,21 +230,21 @@ struct vpps_graph {
     size_t n_records;
     vpps_op_node *record_nodes;
     size_t n_record_nodes;
-    uint32_t *words; /* arguments of ops, inputs of applied cells */
+    uint32_t *words; /* arguments of ops, and records of applied cells */
     size_t n_words;
     vpps_vertex_data *vertices;
     size_t n_vertices;
-    float *data; /* data of input nodes */
+    float *data; /* values of input nodes */
     size_t n_data;
 
-    bool decides; /* the graph has an operation of class DECIDED (argmax, lookup_at) */
+    bool decides; /* whether the graph has an operation whose work depends on values (argmax, lookup_at) */
 
     vpps_kept_node *kept; /* nodes that read kept values */
     size_t n_kept;
     vpps_kept_node *keeps; /* nodes whose values the next run keeps */
     size_t n_keeps;
 
-    vpps_cell_data *recording; /* the cell that this graph, a recorder, records; else NULL */
+    vpps_cell_data *recording; /* if this graph is a recorder: the cell that it records; else NULL */
 };
 
 /* Frees a cell; NULL is allowed. */
@@ -245,35 +253,36 @@ void vpps_free_cell(vpps_cell_data *c);
 /* Returns a cell of the graph's model; the pointer is valid while the model lives. */
 static inline const vpps_cell_data *vpps_cell_of(const vpps_graph *g, uint32_t cell) { return g->model->cells[cell]; }
 
-/* Sets the graph's failure unless there is one already, and returns VPPS_NO_NODE. */
+/* Marks the graph as failed, unless it already is, and returns VPPS_NO_NODE. */
 vpps_node vpps_graph_fail(vpps_graph *g, vpps_status status, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
-/* Returns whether the graph can have n of its words, vertices or data; if not, the graph has failed. */
+/* Returns whether a graph may have n words, vertices or data (less than 2^32); if not, the graph has failed. */
 static inline bool vpps_graph_holds(vpps_graph *g, uint64_t n, const char *what) {
     if (VPPS_LIKELY(vpps_need_count(n, "graph", what) == VPPS_OK)) return true;
     vpps_graph_fail(g, VPPS_ARGUMENT, "%s", vpps_error_message());
     return false;
 }
 
-/* Makes a node of a signature, in the graph or in the cell being recorded. `imm_pulled`: imm is the number of a pulled index. */
+/* Makes a node with a signature, in the graph or in the cell being recorded. `imm_pulled`: whether imm is the number of a pulled index. */
 vpps_node vpps_make_node(vpps_graph *g, vpps_signature *s, const vpps_param *matrices, uint32_t n,
                          const vpps_node *args, uint32_t imm, bool imm_pulled);
 
-/* Makes a node that takes a whole list of this axis, in the cell being recorded. `most`: the most members of a concat. */
+/* In the cell being recorded, makes a node whose op takes the whole list of an axis. `most`: most members that a concat has room for. */
 vpps_node vpps_make_over_list(vpps_graph *g, vpps_signature *s, uint32_t n, const vpps_node *args, uint32_t axis,
                               uint32_t most);
 
-/* Copies the caller's application into this version's struct. False: the graph has failed; `call` is named in the message. */
+/* Copies the caller's struct, maybe of another version, into one of this version. False: the graph has failed; `call` is for the
+ * message. */
 bool vpps_take_application(vpps_graph *g, const char *call, const vpps_application *given, vpps_application *own);
 
-/* Appends x to the values that the recorded cell scatters. */
+/* Appends node x to the values that the recorded cell scatters. */
 vpps_status vpps_add_scattered(vpps_graph *g, vpps_node x);
 
-/* Fails: an op takes members of two lists, with axes a and b. */
+/* Makes the graph fail because an op takes members of two lists, with axes a and b. */
 vpps_node vpps_fail_lists(vpps_graph *g, const char *what, uint32_t a, uint32_t b);
 
-/* Returns the signature of a node of a graph that is no recorder; NULL: the graph has no node x. */
+/* Returns the signature of a graph's node x; NULL: there is no such node, or the graph is a recorder. */
 static inline const vpps_signature *vpps_plain_signature(const vpps_graph *g, vpps_node x) {
     if (g->recording || x >= g->n_nodes) return NULL;
     const vpps_record *r = &g->records[g->node_record[x]];
@@ -282,29 +291,29 @@ static inline const vpps_signature *vpps_plain_signature(const vpps_graph *g, vp
     return &c->signatures[c->nodes[c->outputs[x - r->first]].signature];
 }
 
-/* Gives the signature (rows, cols and op are valid; op may be VPPS_OP_GATHERED) and the axis of a node or cell input. False, and the
- * graph fails, if x is no node of this graph; `what` names the op in the message. */
+/* Finds the signature (only rows, cols and op are valid) and the axis of a node or of a recorded cell's input. False, and the graph fails,
+ * if x is no node of this graph; `what` names the op in the message. */
 bool vpps_node_signature(vpps_graph *g, const char *what, vpps_node x, vpps_signature *out, uint32_t *axis);
 
-/* Makes a node that reads a kept value at `offset` in the pool. */
+/* Makes a node that reads the value that a handle keeps at `offset` in the pool. */
 vpps_node vpps_make_kept(vpps_graph *g, uint32_t rows, uint32_t cols, uint32_t offset, vpps_value value,
                          uint32_t handle);
 
-/* An integer from vpps_pull_index is marked by these bits. vpps_is_pulled_index returns false for a plain integer. One number is not
- * used, since marked it would be VPPS_NO_NODE. */
+/* Bits that mark an integer as a pulled index (from vpps_pull_index). The highest number is not used, since marked it would equal
+ * VPPS_NO_NODE. */
 #define VPPS_PULLED_INDEX 0xffff0000u
 #define VPPS_MAX_PULLED_INDICES 0xffffu
 bool vpps_is_pulled_index(const vpps_graph *g, uint32_t value, uint32_t *number);
 
 static inline uint32_t vpps_words(const vpps_signature *s) { return s->rows * s->cols; }
 
-/* Dropout. vpps_dropout_key makes a batch's key; vpps_dropout_keeps returns whether element e is not zeroed, with probability p of
- * zeroing. It depends on e and the key alone (a counter), however work is shared out. The kernels compute the same. */
+/* Dropout: vpps_dropout_key returns the random key of a batch; vpps_dropout_keeps returns whether dropout with probability p keeps element
+ * e. The result depends on e and the key alone, however work is shared out. Kernels compute the same. */
 static inline uint64_t vpps_dropout_key(uint64_t seed, uint64_t batch) {
     return vpps_mix64(seed ^ vpps_mix64(batch + 0x9e3779b97f4a7c15u));
 }
 static inline bool vpps_dropout_keeps(uint64_t key, uint32_t e, float p) {
-    /* a 32-bit mix (Wellons 2018, "lowbias32"), so that wide vectors and GPUs compute it at full speed */
+    /* mixes 32 bits (Wellons 2018, "lowbias32"), which wide vectors and GPUs do at full speed */
     uint32_t x = e ^ (uint32_t)key;
     x = (x ^ (x >> 16)) * 0x7feb352du;
     x = (x ^ (x >> 15)) * 0x846ca68bu;

@@ -1,9 +1,9 @@
-/* many.c - makes many vertices or nodes from arrays, by the calls for a single one in a loop. */
+/* many.c - makes many vertices or nodes from arrays, by calling the function for a single one in a loop. */
 #include "graph/graph.h"
 
 uint32_t vpps_graph_vertices(const vpps_graph *g) { return g ? (uint32_t)g->n_vertices : 0; }
 
-/* Puts the vertex's number in front of the graph's message. */
+/* Puts "vertex i of n" in front of the graph's error message. */
 static vpps_vertex name_vertex(vpps_graph *g, uint32_t i, uint32_t n) {
     char message[VPPS_MESSAGE_BYTES];
     snprintf(message, sizeof message, "%s", g->message);
@@ -12,10 +12,10 @@ static vpps_vertex name_vertex(vpps_graph *g, uint32_t i, uint32_t n) {
     return VPPS_NO_VERTEX;
 }
 
-/* The arguments that vary from vertex to vertex while the rows of the arrays are walked. */
+/* The arguments of the present vertex that are not simply a row of the caller's arrays. */
 typedef struct row {
     uint32_t members[VPPS_CELL_LISTS];
-    vpps_vertex *children; /* children gathered by number, then those of all lists */
+    vpps_vertex *children; /* the vertex's children: those gathered by number, then the members of all lists */
     const vpps_node **pull_lists;
 } row;
 
@@ -63,7 +63,7 @@ static bool check_arrays(vpps_graph *g, const vpps_applications *a, const vpps_c
     return true;
 }
 
-/* Returns the children of vertex i side by side; NULL: out of memory. */
+/* Returns the children of vertex i in one array; NULL: out of memory. */
 static const vpps_vertex *take_children(const vpps_applications *a, const vpps_cell_data *c, uint32_t i, row *r,
                                         uint32_t *n) {
     const vpps_vertex *numbered = a->n_children ? a->children + (size_t)i * a->n_children : NULL;

@@ -4,7 +4,8 @@
 
 #include <math.h>
 
-static const uint64_t max_param_elems = (uint64_t)1 << 31; /* offsets have 32 bits, and state lies beside values */
+/* offsets in the pool have 32 bits, and the pool also holds optimizer state */
+static const uint64_t max_param_elems = (uint64_t)1 << 31;
 
 vpps_status vpps_model_create(vpps_model **out, uint64_t seed) {
     VPPS_NEED(out);
@@ -28,13 +29,13 @@ void vpps_model_destroy(vpps_model *model) {
     free(model);
 }
 
-/* Draws a standard normal number by Box and Muller (1958), whose second number is not used. */
+/* Draws a standard normal number by the method of Box and Muller (1958); the second number that it gives is not used. */
 static float random_normal(uint64_t *state) {
     double u = 1.0 - vpps_random_unit(state), v = vpps_random_unit(state);
     return (float)(sqrt(-2.0 * log(u)) * cos(6.283185307179586 * v));
 }
 
-/* Returns an initialiser's next value. */
+/* Returns the next random or constant value that an initialiser gives a parameter. */
 static float next_value(const vpps_parameter_data *p, const vpps_init *init, float bound, uint64_t *random) {
     switch (init->kind) {
     case VPPS_INIT_GLOROT: return p->kind == VPPS_VECTOR ? 0.0f : bound * (2.0f * vpps_random_unit(random) - 1.0f);
@@ -44,7 +45,8 @@ static float next_value(const vpps_parameter_data *p, const vpps_init *init, flo
     }
 }
 
-/* Initialises a parameter. The random stream also passes entries of other processes, so that tables are those of one process. */
+/* Initialises a parameter. Random numbers are drawn for entries of other processes, too, so that a sharded table has the values that it has
+ * in one process. */
 static void initialise(vpps_parameter_data *p, const vpps_init *init, uint64_t *random) {
     const size_t words = (size_t)p->rows * p->cols;
     const float bound = sqrtf(6.0f / ((float)p->rows + (float)p->cols));
@@ -94,7 +96,7 @@ vpps_status vpps_need_states(vpps_model *model, uint32_t states, bool shared_out
     return VPPS_OK;
 }
 
-/* Returns the parameter of this name, or VPPS_NO_PARAM without setting a message. */
+/* Returns the parameter with this name; VPPS_NO_PARAM: there is none. Sets no error message. */
 static vpps_param find_name(const vpps_model *model, const char *name) {
     for (size_t i = 0; i < model->n_params; i++) {
         if (!strcmp(model->params[i].name, name)) return (vpps_param)i;
@@ -102,7 +104,7 @@ static vpps_param find_name(const vpps_model *model, const char *name) {
     return VPPS_NO_PARAM;
 }
 
-/* Returns whether a name is that of a checkpoint's tensor that is no parameter: __metadata__ or optimizer.K/NAME. */
+/* Returns whether checkpoints use a name for something else than a parameter: __metadata__ or optimizer.K/NAME. */
 static bool is_of_checkpoint(const char *name) {
     static const char state[] = "optimizer.";
     if (!strcmp(name, "__metadata__")) return true;
@@ -122,7 +124,7 @@ static bool is_utf8(const char *name) {
     return true;
 }
 
-/* Returns whether a character of UTF-8 is a control character: U+0000 to U+001F, U+007F to U+009F. */
+/* Returns whether a UTF-8 character is a control character: U+0000 to U+001F or U+007F to U+009F. */
 static bool is_control(const unsigned char *c) {
     return *c < 0x20 || *c == 0x7f || (*c == 0xc2 && c[1] >= 0x80 && c[1] < 0xa0);
 }

@@ -1,4 +1,4 @@
-/* norms.c - normalisation of vectors, and of columns, with a gain and a bias. */
+/* norms.c - normalisation (layer norm, RMS norm) of a vector or of each column, with a gain and a bias. */
 #include "graph/graph.h"
 
 #include <math.h>
@@ -15,7 +15,7 @@ static bool check_vector(vpps_graph *g, const char *call, const char *what, vpps
     return false;
 }
 
-/* Checks the arguments of a normalisation first, so that a failing call makes no node. */
+/* Checks the arguments of a normalisation before any node is made, so that a failing call makes none. */
 static bool check(vpps_graph *g, const char *call, vpps_node x, vpps_node gain, vpps_node bias, float epsilon) {
     vpps_signature s;
     uint32_t axis;
@@ -36,7 +36,7 @@ static vpps_node normalised(vpps_graph *g, vpps_node x, float epsilon) {
     return vpps_make_node(g, &s, NULL, 1, &x, vpps_float_bits(epsilon), false);
 }
 
-/* Applies gain and bias, which are the same for every column. */
+/* Multiplies each column of y by the gain and adds the bias. */
 static vpps_node scaled(vpps_graph *g, vpps_node y, vpps_node gain, vpps_node bias) {
     vpps_signature s;
     uint32_t axis;
@@ -51,7 +51,7 @@ vpps_node vpps_rms_norm(vpps_graph *g, vpps_node x, vpps_node gain, float epsilo
     return scaled(g, normalised(g, x, epsilon), gain, VPPS_NO_NODE);
 }
 
-/* The variance of x is the mean square of centre(x). */
+/* Computes layer norm: the variance of x is the mean square of centre(x). */
 vpps_node vpps_layer_norm(vpps_graph *g, vpps_node x, vpps_node gain, vpps_node bias, float epsilon) {
     VPPS_NEED_OR(VPPS_NO_NODE, g);
     if (!check(g, "layer_norm", x, gain, bias, epsilon)) return VPPS_NO_NODE;

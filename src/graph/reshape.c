@@ -21,7 +21,7 @@ vpps_node vpps_reshape(vpps_graph *g, vpps_node x, uint32_t rows, uint32_t cols)
     return s.rows == rows ? x : reshaped(g, x, rows, cols);
 }
 
-/* Checks that nodes fit side by side, and gives their common rows and the sum of their columns. */
+/* Checks that nodes have equally many rows, which it gives, and gives the sum of their columns. */
 static bool check_rows(vpps_graph *g, uint32_t n, const vpps_node *xs, uint32_t *rows, uint64_t *cols) {
     *cols = 0;
     if (!n || n >= VPPS_MANY || !xs) {
@@ -46,7 +46,7 @@ static bool check_rows(vpps_graph *g, uint32_t n, const vpps_node *xs, uint32_t 
     return false;
 }
 
-/* Values lie column after column, so that values side by side are vectors on top of each other. */
+/* Values are stored column after column, so values side by side are vectors on top of each other. */
 vpps_node vpps_hstack(vpps_graph *g, uint32_t n, const vpps_node *xs) {
     VPPS_NEED_OR(VPPS_NO_NODE, g);
     uint32_t rows;
@@ -85,12 +85,12 @@ vpps_node vpps_select_rows_at(vpps_graph *g, vpps_node x, vpps_node numbers) {
     return vpps_make_node(g, &s, NULL, 2, (vpps_node[]){x, numbers}, 0, false);
 }
 
-/* Returns constant row numbers as a vector: input data in a graph, constants in a cell. */
+/* Returns a node with constant row numbers as a vector: an input in a graph, stacked constants in a cell. */
 static vpps_node fixed_numbers(vpps_graph *g, uint32_t n, const uint32_t *rows) {
     float *data = malloc(n * sizeof *data);
     vpps_node *nodes = malloc(n * sizeof *nodes), x = VPPS_NO_NODE;
     for (uint32_t i = 0; i < n && data && nodes; i++) {
-        data[i] = (float)rows[i] + 0.5f; /* exact, since there are fewer than 2^22 rows */
+        data[i] = (float)rows[i] + 0.5f; /* exact as a float, since there are fewer than 2^22 rows */
         if (g->recording) nodes[i] = vpps_constant(g, 1, 1, data[i]);
     }
     if (!data || !nodes) {

@@ -4,14 +4,14 @@
 /* GELU in its tanh form is x times this gate: sigmoid(2 u) with u = sqrt(2 / pi) (x + 0.044715 x^3). */
 VPPS_INLINE float gelu_gate(float x) { return sigmoid_of(1.5957691216f * (x + 0.044715f * (x * x * x))); }
 
-/* Derivative of GELU in its tanh form. Beyond 16 it is 0 or 1, but its cubes would overflow. Comparisons let a NaN pass. */
+/* Derivative of GELU in its tanh form. Beyond |x| = 16 the derivative is 0 or 1, and x^3 could overflow. A NaN gives NaN. */
 VPPS_INLINE float gelu_derivative(float x) {
     const float below = x > 16.0f ? 16.0f : x, t = below < -16.0f ? -16.0f : below;
     const float gate = gelu_gate(t);
     return gate + t * gate * (1.0f - gate) * (1.5957691216f * (1.0f + 0.134145f * (t * t)));
 }
 
-/* erf x to 1e-7 by an odd rational function (of Eigen); beyond 4 it rounds to 1. A NaN passes. */
+/* The error function erf x to 1e-7, by the odd rational function of Eigen; beyond 4 it rounds to 1. A NaN gives NaN. */
 VPPS_INLINE float erf_of(float x) {
     const float below = x > 4.0f ? 4.0f : x, t = below < -4.0f ? -4.0f : below, square = t * t;
     float p = multiply_add(-2.72614225801306e-10f, square, 2.77068142495902e-08f);
@@ -28,18 +28,18 @@ VPPS_INLINE float erf_of(float x) {
     return x > 4.0f ? 1.0f : x < -4.0f ? -1.0f : y;
 }
 
-/* The normal distribution function Phi(x), and the derivative of x Phi(x). Beyond 16 the density is 0, but its square would overflow. */
+/* The normal distribution function Phi(x), and the derivative of x Phi(x). Beyond |x| = 16 the density is 0, and x^2 could overflow. */
 VPPS_INLINE float normal_below(float x) { return multiply_add(0.5f, erf_of(0.70710678f * x), 0.5f); }
 VPPS_INLINE float gelu_erf_derivative(float x) {
     const float below = x > 16.0f ? 16.0f : x, t = below < -16.0f ? -16.0f : below;
     return multiply_add(t, 0.39894228f * exp_of(-0.5f * (t * t)), normal_below(x));
 }
 
-/* factor / x, and factor log x. A factor of 0 gives 0 even if the rest is infinite, as where a probability has been rounded to 0 or 1. */
+/* factor / x, and factor * log x. A factor of 0 gives 0 even if the rest is infinite, as when a probability was rounded to 0 or 1. */
 VPPS_INLINE float over(float factor, float x) { return factor == 0.0f ? 0.0f : factor / x; }
 VPPS_INLINE float times_log(float factor, float x) { return factor == 0.0f ? 0.0f : factor * log_of(x); }
 
-/* Returns a number in [0, 1) for element e of the batch: the one that vpps_dropout_keeps (graph.h) compares, bit by bit. */
+/* Returns a number in [0, 1) for element e of the batch: the same bits as the number in vpps_dropout_keeps (graph.h). */
 VPPS_INLINE float dropout_uniform(unsigned key_low, unsigned key_high, unsigned e) {
     unsigned x = e ^ key_low;
     x = (x ^ (x >> 16)) * 0x7feb352du;

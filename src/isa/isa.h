@@ -1,4 +1,4 @@
-/* isa.h - the tables of instructions (isa.def says what each computes) and of the instructions that run each operation of ops.def. */
+/* isa.h - the table of instructions (isa.def), and the table that tells which instructions compute each operation of ops.def. */
 #pragma once
 
 #include "graph/graph.h"
@@ -8,7 +8,7 @@ typedef enum vpps_opcode {
 #include "isa/isa.def"
 #undef INSTR
     VPPS_I_COUNT,
-    VPPS_I_NONE = VPPS_I_COUNT /* an op without an instruction */
+    VPPS_I_NONE = VPPS_I_COUNT /* stands for "no instruction" in the table of operations */
 } vpps_opcode;
 
 typedef enum vpps_form {
@@ -31,15 +31,15 @@ typedef struct vpps_instruction_row {
 
 extern const vpps_instruction_row vpps_instructions[VPPS_I_COUNT];
 
-/* Returns whether a backward instruction computes with its gradient, so that it may make NaN of 0, and does not only move or choose it. */
+/* Returns whether a backward instruction computes with its gradient, so that a gradient of 0 may give NaN. Others only move or choose it. */
 static inline bool vpps_spoils_zeros(uint32_t opcode) {
     const vpps_instruction_row *row = &vpps_instructions[opcode];
     return (row->flops || row->form == VPPS_FORM_MATMUL) && opcode != VPPS_I_WHEN && opcode != VPPS_I_UNLESS;
 }
 
-/* The instructions that run an operation of ops.def, with operands in the letters of ops.def. */
+/* The instructions that compute an operation of ops.def and its gradients; `operands` are in the letters of ops.def. */
 typedef struct vpps_op_instruction_row {
-    uint8_t forward, backward[2]; /* vpps_opcode; backward: for the gradients of arguments 0 and 1 */
+    uint8_t forward, backward[2]; /* vpps_opcode of forward; of backward for the gradients of arguments 0 and 1 */
     const char *backward_operands[2];
 } vpps_op_instruction_row;
 

@@ -1,9 +1,9 @@
 /* machine.c - the architectures that kernels are generated for, and the properties of their GPUs. */
 #include "plan/machine.h"
 
-/* Architectures as X(arch, SMs, KiB of shared memory per SM, KiB of it that a CTA may use, KiB of L2). SMs and L2 are those of a product,
- * the rest holds for the architecture: TITAN RTX, A100, RTX A6000, RTX 6000 Ada, H100 SXM, B200, B300, RTX PRO 6000. The B300's 160 SMs are
- * those of its whole chip. Registers are the same in all. */
+/* Architectures as X(arch, SMs, KiB of shared memory per SM, KiB of it that a CTA may use, KiB of L2). SMs and L2 are those of one product,
+ * the other numbers hold for the whole architecture. The products: TITAN RTX, A100, RTX A6000, RTX 6000 Ada, H100 SXM, B200, B300, RTX PRO
+ * 6000. The B300's 160 SMs are those of its whole chip. Registers are the same in all. */
 #define ARCHITECTURES(X)                                                                                               \
     X(75, 72, 64, 64, 6144)                                                                                            \
     X(80, 108, 164, 163, 40960)                                                                                        \
@@ -24,7 +24,7 @@ static const struct architecture {
 #undef X
 };
 
-/* Returns the number in "sm_90" or "90"; 0, which no architecture has, for any other text. */
+/* Returns the number in "sm_90" or "90"; 0 for any other text. */
 static uint32_t parse_arch(const char *text) {
     uint64_t arch;
     if (strncmp(text, "sm_", 3) == 0) text += 3;

@@ -1,12 +1,12 @@
-/* plan.h - which VP owns which rows, and where parameters lie; used by schedulers and devices. */
+/* plan.h - which virtual processor (VP) owns which rows, and where parameters lie in memory. */
 #pragma once
 
 #include "base/base.h"
 
 #define VPPS_NO_OFFSET UINT32_MAX
 
-/* A VP's range of rows. Matrices, vectors and values with equally many rows are divided equally: blocks of row_block
- * rows are dealt in order. So work on a VP's own rows needs no barrier against other work of that VP. */
+/* The rows that a virtual processor (VP) owns. Everything with equally many rows is divided in the same way: each VP gets consecutive
+ * blocks of row_block rows. So a VP's work on its own rows never waits for other VPs. */
 typedef struct vpps_rows {
     uint32_t first, end;
 } vpps_rows;
@@ -18,17 +18,17 @@ static inline vpps_rows vpps_rows_of(uint32_t rows, uint32_t row_block, uint32_t
     return r;
 }
 
-/* Where parameters lie. Vectors and lookup tables lie in the pool of device memory, and scripts name them by offsets.
- * Each device places matrices itself. */
+/* Where parameters lie. Vectors and lookup tables lie in the pool of device memory, where scripts name them by offsets; matrices lie where
+ * each device places them. */
 typedef struct vpps_plan {
     uint32_t n_vps;
-    uint32_t *values;    /* vector, lookup: offset of the values; unused for matrices */
-    uint32_t *gradients; /* vector: offset of the gradient; otherwise unused */
-    uint32_t *states[2]; /* vector, lookup: offset of the optimiser's state */
-    uint32_t norms;      /* offset of n_vps words: each VP's sum of squared gradients */
+    uint32_t *values;    /* vector, lookup table: offset of its values in the pool; not used for matrices */
+    uint32_t *gradients; /* vector: offset of its gradient in the pool; otherwise not used */
+    uint32_t *states[2]; /* vector, lookup table: offset of its optimizer state in the pool */
+    uint32_t norms;      /* offset in the pool of n_vps words: each virtual processor's sum of squared gradients */
     /* If lookup tables are sharded over processes, the pool's first `sharded` offsets name table entries as if whole
      * tables lay there; no memory belongs to them. */
     uint32_t sharded;
     uint32_t batch;      /* first offset of a batch's tensors in the pool */
-    uint32_t pool_words; /* size of the pool */
+    uint32_t pool_words; /* size of the pool in words */
 } vpps_plan;
