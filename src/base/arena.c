@@ -2,8 +2,7 @@
 #include "base/arena.h"
 
 #ifdef __SANITIZE_ADDRESS__
-/* allocates every array on its own, so that the address sanitizer sees accesses beyond an array */
-#define VPPS_ARENA_APART 1
+#define VPPS_ARENA_APART 1 /* every array is an own allocation, so that the address sanitizer sees accesses beyond it */
 #elif defined __has_feature
 #if __has_feature(address_sanitizer)
 #define VPPS_ARENA_APART 1
@@ -74,8 +73,7 @@ void vpps_arena_clear(vpps_arena *a) {
         return;
     }
     vpps_arena_free(a);
-    /* if this allocation fails, the next vpps_arena_take reports it */
-    if (!VPPS_ARENA_APART && total) (void)add_chunk(a, total);
+    if (!VPPS_ARENA_APART && total) (void)add_chunk(a, total); /* the next vpps_arena_take reports a failure */
 }
 
 void vpps_arena_free(vpps_arena *a) {

@@ -21,8 +21,7 @@ void vpps_restore_message(const char *text);
 
 #define VPPS_MESSAGE_BYTES 512
 
-/* Returns a number of this process. After fork() the child has another number, so that it can tell that its parent's threads are
- * missing. */
+/* Returns a number of this process. After fork() the child has another number, which tells that its parent's threads are missing. */
 uint32_t vpps_process_number(void);
 
 /* Returns the status from the enclosing function if an expression of type vpps_status fails. */
@@ -105,9 +104,8 @@ void vpps_free_arrays(void *const *arrays, size_t n);
 #define VPPS_FREE(...) vpps_free_all((void *[]){__VA_ARGS__}, VPPS_COUNT(((void *[]){__VA_ARGS__})))
 void vpps_free_all(void *const *pointers, size_t n);
 
-/* VPPS_FREED marks a pointer variable whose memory is freed at the end of the variable's scope; VPPS_CLOSED_BY(close) a variable for
- * which close(&variable) is called there. clang's analyzer ignores both and reports leaks of memory that a function of the same file
- * allocates. */
+/* VPPS_FREED marks a pointer variable whose memory is freed at the end of the variable's scope; VPPS_CLOSED_BY(close) a variable for which
+ * close(&variable) is called there. clang's analyzer ignores both and reports such memory as leaked. */
 #define VPPS_FREED VPPS_CLOSED_BY(vpps_free_at)
 #define VPPS_CLOSED_BY(close) __attribute__((cleanup(close)))
 void vpps_free_at(void *pointer);

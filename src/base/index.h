@@ -10,8 +10,7 @@ typedef struct vpps_index {
     uint32_t n, size; /* number of stored numbers; number of slots, 0 or a power of two */
 } vpps_index;
 
-/* vpps_index_next returns the numbers stored under a hash, one per call, then UINT32_MAX. Before the first call set *at to
- * vpps_index_first. */
+/* vpps_index_next returns the numbers stored under a hash, one per call, then UINT32_MAX. *at begins as vpps_index_first. */
 static inline uint32_t vpps_index_first(uint64_t hash) { return (uint32_t)(hash >> 32); }
 static inline uint32_t vpps_index_next(const vpps_index *x, uint64_t hash, uint32_t *at) {
     uint64_t slot;
@@ -22,8 +21,7 @@ static inline uint32_t vpps_index_next(const vpps_index *x, uint64_t hash, uint3
     return UINT32_MAX;
 }
 
-/* Stores a number less than UINT32_MAX under a hash. False: out of memory. After a clear this cannot happen until there are more numbers
- * than before. */
+/* Stores a number less than UINT32_MAX under a hash. False: out of memory. It cannot fail for as many numbers as before a clear. */
 bool vpps_index_add(vpps_index *x, uint64_t hash, uint32_t number);
 
 /* vpps_index_clear removes all numbers and keeps the memory; vpps_index_free frees the memory, too. */

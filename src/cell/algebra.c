@@ -55,8 +55,7 @@ static void sort_operands(const operation *o) {
 
 /* ---------------------------------------------------------------- rules: true if v was changed; *same: v equals that value */
 
-/* Returns the first argument, from number k on, that is a PLACE instruction at row `row` (its operand, with zeros around it); VPPS_NONE:
- * there is none. */
+/* Returns the first argument, from number k on, that is a PLACE instruction at row `row` (an operand among zeros); VPPS_NONE: none is. */
 static uint32_t placed_at(const operation *o, uint32_t k, uint32_t row) {
     for (; k < o->v->n_args; k++) {
         const vpps_cell_value *x = arg(o, k);
@@ -67,8 +66,8 @@ static uint32_t placed_at(const operation *o, uint32_t k, uint32_t row) {
     return VPPS_NONE;
 }
 
-/* Replaces a sum of PLACE instructions whose rows follow each other without gaps by a STACK of their operands. Such sums are the gradients
- * of vectors that were sliced. */
+/* Replaces a sum of PLACE instructions whose rows follow each other without gaps by a STACK of their operands. Gradients of sliced vectors
+ * are such sums. */
 static bool join_places(const operation *o) {
     uint32_t n = 0, k;
     for (uint32_t row = 0; row < o->v->rows; row += o->c->values[below(o, k).value].rows, n++)
@@ -291,8 +290,7 @@ static bool simplify_run(const operation *o, uint32_t *same) {
         if (o->v->n_args == 1) *same = o->args[0].value;
         return false;
     case VPPS_I_DROPOUT:
-        /* the operand f of DROPOUT is its probability, here a constant */
-        if (o->v->run.f.real == 0) *same = o->args[0].value;
+        if (o->v->run.f.real == 0) *same = o->args[0].value; /* f is DROPOUT's probability, here constant */
         return false;
     case VPPS_I_NEG: return simplify_neg(o, same);
     case VPPS_I_SCALE: return simplify_scale(o, same);

@@ -7,9 +7,8 @@
 
 typedef struct arranger {
     const vpps_compiled_cell *c;
-    uint32_t *depth; /* for each value: its depth in the cell's graph of values */
-    /* for each value: the first value in the same memory place; a value that is not kept has a place of its own */
-    uint32_t *variable;
+    uint32_t *depth;    /* for each value: its depth in the cell's graph of values */
+    uint32_t *variable; /* for each value: the first value in its memory place; if it is not kept: the value itself */
     uint32_t *order, *words, *operands, *members;
     uint32_t n_operands; /* number of words of `operands` in use */
     vpps_layout_batch *batches;

@@ -27,11 +27,9 @@ typedef enum vpps_cell_kind {
     VPPS_VALUE_GRADIENT,  /* gradient of an output: the sum of what the output's readers contribute */
     VPPS_VALUE_RUN,       /* the result of an instruction of isa.def */
     VPPS_VALUE_PRODUCT,   /* a sum of matrices times values, plus a bias or another value */
-    /* A sum of transposed matrices times values. If VPs share out rows, each VP's result is a share of the sum, from its own rows, unless
-     * by_columns. */
+    /* A sum of transposed matrices times values. If VPs share out rows, each VP computes a share of the sum, unless by_columns. */
     VPPS_VALUE_PRODUCT_T,
-    /* the positions that MAX_OF or MIN_OF found; that instruction is the preceding value and the only argument */
-    VPPS_VALUE_POSITIONS
+    VPPS_VALUE_POSITIONS /* the positions that its only argument found: the preceding value, a MAX_OF or MIN_OF */
 } vpps_cell_kind;
 
 /* How a stage's work is shared out among the virtual processors (VPs) of a group. */
@@ -51,8 +49,7 @@ static inline bool vpps_is_pass_record(uint32_t record) { return record >= VPPS_
 /* Returns the axis of a record: 0 if it holds values of vertices, d if it holds values of the members of list d - 1. */
 static inline uint32_t vpps_axis_of(uint32_t record) { return vpps_is_pass_record(record) ? 0 : record; }
 
-/* The parts of a cell's work, in the order in which they run. The two main parts run level by level; each other part runs once, over all
- * vertices of the cell. */
+/* The parts of a cell's work, in the order in which they run. The main parts run level by level; the others once, over all vertices. */
 typedef enum vpps_part {
     VPPS_PART_EAGER, /* forward work that needs no child vertex; runs once, before the levels */
     VPPS_PART_MAIN,
@@ -130,10 +127,9 @@ typedef struct vpps_cell_value {
     bool kept;      /* whether the value is stored in a record, for another stage, another vertex or the host */
     uint8_t record; /* number of the record that stores a kept value: that of its axis, or a pass record */
     uint32_t rows, cols;
-    /* the value's arguments, in `args`; those of a RUN in the order of the instruction's letters t s v * */
-    uint32_t first_arg, n_args;
-    uint32_t stage;  /* number of the stage that makes the value; VPPS_NONE: no stage does */
-    uint32_t offset; /* number of a kept value's first word in its record */
+    uint32_t first_arg, n_args; /* arguments, in `args`; for a RUN in the order of its instruction's letters t s v * */
+    uint32_t stage;             /* number of the stage that makes the value; VPPS_NONE: no stage does */
+    uint32_t offset;            /* number of a kept value's first word in its record */
     union {
         uint32_t input;    /* INPUT: its number */
         uint32_t lookup;   /* LOOKUP: its number */
@@ -141,8 +137,7 @@ typedef struct vpps_cell_value {
         vpps_param vector; /* PARAMETER: the vector */
         vpps_cell_run run; /* RUN: the instruction */
         vpps_param bias;   /* PRODUCT: a bias vector, added to the product; VPPS_NO_PARAM: none */
-        /* PRODUCT_T that VPs share out: computed in whole rows, not in shares, since VPs also own columns */
-        bool by_columns;
+        bool by_columns;   /* PRODUCT_T that VPs share out: whole rows, not shares, since VPs also own columns */
     };
 } vpps_cell_value;
 
@@ -152,14 +147,14 @@ typedef struct vpps_cell_contribution {
     uint32_t index; /* number of the input, or of the lookup */
     uint32_t value;
     bool partial; /* whether every virtual processor of the group contributes a share of the sum */
-    /* Whether the gradient is stored as two factors: `vector`, of the vertex, and `scalar`, of a list's member. The task that sums up the
-     * gradient multiplies them. */
+    /* Whether the gradient is stored as two factors: `vector`, of the vertex, and `scalar`, of a list member. They are multiplied when the
+     * gradient is summed up. */
     bool scaled;
     uint32_t vector, scalar;
 } vpps_cell_contribution;
 
-/* A parameter's gradient, computed once all vertices are done: matrix += dy x^T; with x VPPS_NONE, vector += every column of dy, or matrix
- * += dy. */
+/* A parameter's gradient, computed once all vertices are done: matrix += dy x^T; with x VPPS_NONE, vector += columns of dy, or matrix +=
+ * dy. */
 typedef struct vpps_cell_outer {
     vpps_param param;
     uint32_t dy, x;
@@ -187,8 +182,7 @@ typedef struct vpps_row_rule {
     uint32_t unit;   /* number of rows of a block; a VP owns whole blocks */
     uint32_t least;  /* matrices with fewer rows are not shared out; 0: those with fewer than `unit` rows for each VP */
     uint32_t enough; /* with `least` 0: matrices with at least this many rows are always shared out; 0: no such limit */
-    /* whether VPs also own columns of matrices, so that backward's transposed products need no sum over VPs */
-    bool columns;
+    bool columns;    /* whether VPs also own columns of matrices, so that transposed products need no sum over VPs */
     uint32_t split_elems; /* cells whose matrices have at least this many elements share out rows, others vertices */
 } vpps_row_rule;
 
@@ -223,8 +217,7 @@ typedef struct vpps_cell_word {
 
 typedef struct vpps_cell_lookup {
     vpps_param table; /* VPPS_NO_PARAM: a value that the handle keeps; the record's integer is its offset in the pool */
-    /* where the row comes from: VPPS_WORD_INDEX, VPPS_WORD_IMM, or VPPS_WORD_DROPOUT: it is always `value` */
-    uint8_t kind;
+    uint8_t kind;     /* where the row is from: VPPS_WORD_INDEX, VPPS_WORD_IMM; VPPS_WORD_DROPOUT: always `value` */
     uint32_t value;
 } vpps_cell_lookup;
 
@@ -266,9 +259,8 @@ typedef struct vpps_compiled_cell {
     uint32_t n_outers;
     vpps_cell_stage *stages; /* stages, sorted by part; those of a part begin at first_stage[part] */
     uint32_t n_stages, first_stage[VPPS_PARTS + 1];
-    uint32_t *order; /* numbers of the values in the order of their stages */
-    /* flops of forward and backward together: for a vertex, and for each member of its lists */
-    uint64_t flops[VPPS_AXES];
+    uint32_t *order;           /* numbers of the values in the order of their stages */
+    uint64_t flops[VPPS_AXES]; /* flops of forward and backward together: for a vertex, and for each list member */
     uint32_t kept_words[VPPS_RECORDS]; /* for each record: its size in words, for one vertex or list member */
     uint64_t last_used;                /* number of the latest batch that used the compiled cell */
     bool superseded; /* whether another compiled cell of the same type does all that this one does, and more */
@@ -296,8 +288,7 @@ static inline vpps_param vpps_bias_of(const vpps_cell_value *v) {
     return v->kind == VPPS_VALUE_PRODUCT ? v->bias : VPPS_NO_PARAM;
 }
 
-/* Returns the parameter that a value itself reads: a vector, bias, table or matrix; VPPS_NO_PARAM: none. Matrices of a product's arguments
- * do not count. */
+/* Returns the parameter that a value itself reads: a vector, bias, table or matrix (a product's matrices aside); VPPS_NO_PARAM: none. */
 static inline vpps_param vpps_param_of(const vpps_cell_value *v) {
     return v->kind == VPPS_VALUE_PARAMETER ? v->vector : v->kind == VPPS_VALUE_RUN ? v->run.table : vpps_bias_of(v);
 }
@@ -353,8 +344,7 @@ static inline bool vpps_is_made(const vpps_cell_value *v) {
     return v->kind != VPPS_VALUE_INPUT && v->kind != VPPS_VALUE_LOOKUP && v->kind != VPPS_VALUE_PARAMETER;
 }
 
-/* Returns whether every virtual processor of a group computes a share of the value from its own rows of matrices; the value is the shares'
- * sum. */
+/* Returns whether every virtual processor of a group computes a share of the value from its own rows. The value is their sum. */
 static inline bool vpps_makes_shares(const vpps_cell_value *v) {
     return v->kind == VPPS_VALUE_PRODUCT_T && v->split == VPPS_SPLIT_ROWS && !v->by_columns;
 }

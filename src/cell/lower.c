@@ -133,8 +133,7 @@ static uint32_t lower_run(const lowering *l) {
         default: break;
         }
     }
-    /* the vertex's record has no room for another integer */
-    if (v.run.f.word == VPPS_NONE || v.run.u.word == VPPS_NONE) return VPPS_NONE;
+    if (v.run.f.word == VPPS_NONE || v.run.u.word == VPPS_NONE) return VPPS_NONE; /* too many words */
     const uint32_t y = vpps_cell_add(c, v);
     if (y == VPPS_NONE) return y;
     for (const char *letter = operands; *letter; letter++) {
@@ -232,8 +231,7 @@ vpps_status vpps_lower_cell(const vpps_cell_data *cell, bool drops, vpps_compile
                       .drops = drops,
                       .imm = node->imm,
                       .imm_kind = cell->imm_pulled[t] ? IMM_PULLED : IMM_STATIC};
-        /* an input's value has the input's number, since inputs are the first values */
-        for (uint32_t i = 0; i < node->n_args; i++) {
+        for (uint32_t i = 0; i < node->n_args; i++) { /* inputs are the first values, in order of their numbers */
             const uint32_t a = cell->args[node->args + i];
             args[i] = a & VPPS_CELL_INPUT ? a & ~VPPS_CELL_INPUT : of_node[a];
         }

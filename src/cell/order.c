@@ -74,8 +74,7 @@ static void add(vpps_stage_set *set, extent e, uint32_t i) {
     *(e == EXTENT_ROWS ? &set->own : &set->whole) |= (uint64_t)1 << i;
 }
 
-/* Adds the inputs that a skippable stage reads besides: the condition's input, and the values that its outputs get where the condition does
- * not hold. */
+/* Adds the inputs that a skippable stage reads besides: the condition's input, and its outputs' values where the condition fails. */
 static void add_otherwise(vpps_compiled_cell *c) {
     for (uint32_t s = 0; s < c->n_stages; s++)
         if (vpps_stage_may_skip(c, &c->stages[s])) add(&c->stages[s].inputs, EXTENT_OTHERS, c->condition.input);

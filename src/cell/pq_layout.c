@@ -6,8 +6,7 @@
 
 #define NONE UINT32_MAX
 
-/* A PQ-tree node in a union-find. Its children's order follows from that of its union-find parent: reversed or not for a Q-node, permuted
- * for a P-node. */
+/* A PQ-tree node in a union-find. Its children's order follows from that of its union-find parent: reversed (Q-node), permuted (P-node). */
 typedef struct ordered {
     uint32_t parent;
     bool flip; /* Q-node: whether its order is the reverse of the parent's */
@@ -67,8 +66,7 @@ static vpps_pq_result impose(planner *p, const uint32_t *values, uint32_t width,
 
 static uint64_t all_members(uint32_t width) { return width == 64 ? UINT64_MAX : ((uint64_t)1 << width) - 1; }
 
-/* Step 1: makes the values of each operand consecutive; an operand for which this is impossible will be copied. (The paper gives up the
- * whole batch.) */
+/* Step 1: makes the values of each operand consecutive; where that is impossible, the operand is copied. (The paper gives up the batch.) */
 static void impose_adjacency(planner *p) {
     for (uint32_t i = 0; i < p->n_batches; i++) {
         const vpps_layout_batch *b = &p->batches[i];
@@ -128,8 +126,7 @@ static void add_constraint(planner *p, uint64_t members) {
     if (p->ok) p->constraints[p->n_constraints++] = members;
 }
 
-/* Lists sets of values that are consecutive in all orders of a subtree: for a P-node all its values, for a Q-node those of any two adjacent
- * children. */
+/* Lists sets of values that are consecutive in all orders of a subtree: for a Q-node, also those of two adjacent children. */
 static void list_constraints(planner *p, subtree s) {
     const uint32_t *children = vpps_pq_children(&p->tree, s.node) + s.first;
     uint64_t all = 0;
@@ -358,8 +355,8 @@ static bool lies_in_order(const uint32_t *place, const uint32_t *values, uint32_
     return true;
 }
 
-/* Returns the operand whose order the batch runs in: the order that most operands share, preferably the batch's own order. NONE: no
- * operand's values are adjacent. */
+/* Returns the operand whose order the batch runs in: the order that most operands share, preferably the batch's own. NONE: no operand is
+ * adjacent. */
 static uint32_t leader(const uint32_t *place, const vpps_layout_batch *b) {
     uint32_t best = NONE, most = 0;
     for (uint32_t o = 0; o < b->n_operands; o++) {

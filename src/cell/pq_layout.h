@@ -6,8 +6,7 @@
 
 enum { VPPS_LAYOUT_WIDTH = 64 /* most operations of a batch; a larger batch gets no layout */ };
 
-/* A batch: operations that run as one. Each reads a value as operand 1, a value as operand 2, ..., and makes the value that is operand
- * 0. */
+/* A batch: operations that run as one. Each reads a value as operand 1, a value as operand 2, ..., and makes operand 0. */
 typedef struct vpps_layout_batch {
     uint32_t n_operands, width;
     const uint32_t *operands; /* operand o of operation i is operands[o * width + i] */

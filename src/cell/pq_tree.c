@@ -1,5 +1,4 @@
-/* pq_tree.c - Booth and Lueker's templates for PQ trees, by recursion from the root. A reduction takes time linear in the tree's size,
- * since cells are small. */
+/* pq_tree.c - Booth and Lueker's templates for PQ trees, by recursion from the root, in time linear in the tree's size. */
 #include "cell/pq_tree.h"
 
 #define NONE UINT32_MAX
@@ -145,8 +144,7 @@ static outcome push_linear_back(vpps_pq_tree *t, uint32_t node) {
     return o;
 }
 
-/* Reduces a P-node that is the root of the set. The full children, between at most two partial ones, become one child beside the empty
- * children. */
+/* Reduces a P-node that is the root of the set. The full children, between at most two partial ones, become one child. */
 static outcome root_p(vpps_pq_tree *t, uint32_t node, uint32_t *out) {
     const uint32_t base = t->n_scratch, n_partial = count_partial(t, node);
     if (n_partial > 2) return FAILS;
@@ -178,8 +176,7 @@ static outcome root_p(vpps_pq_tree *t, uint32_t node, uint32_t *out) {
     return *out == NONE ? NO_MEMORY : FITS;
 }
 
-/* Reduces a Q-node that is the root of the set. Its children must be: empty ones, at most one partial, full ones, at most one partial,
- * empty ones. */
+/* Reduces a Q-node that is the root of the set. Its children must be empty, at most one partial, full, at most one partial, empty. */
 static outcome root_q(vpps_pq_tree *t, uint32_t node, uint32_t *out) {
     const uint32_t base = t->n_scratch, n = at(t, node)->n;
     enum { BEFORE, INSIDE, AFTER } place = BEFORE;

@@ -3,8 +3,7 @@
 
 #include "cell/program.h"
 
-/* Returns a value's name: "t12", "in0", a parameter's name, "E[index0]". The caller frees it and the texts of the functions below; NULL:
- * out of memory. */
+/* Returns a value's name: "t12", "in0", a parameter's name, "E[index0]". The caller frees all texts. NULL: out of memory. */
 char *vpps_value_name(const vpps_model *model, const vpps_compiled_cell *c, uint32_t v);
 /* Returns the operation that makes a value: "b_i + U_i in0 + W_i in2", "sigmoid(t3)". */
 char *vpps_value_text(const vpps_model *model, const vpps_compiled_cell *c, uint32_t v);

@@ -70,8 +70,7 @@ static vpps_operand kept_place(builder *b, uint32_t v) {
     return o;
 }
 
-/* Returns an operand for a value in memory. The stage that makes data of an input op reads them from the script, later stages from the
- * record. */
+/* Returns an operand for a value in memory. Data of an input op are in the script for the stage that makes them. */
 static vpps_operand in_memory(builder *b, uint32_t v) {
     const vpps_cell_value *x = value_at(b, v);
     vpps_operand o = shape_of(b, v);
@@ -290,8 +289,7 @@ static void add_value(builder *b, uint32_t place) {
     const vpps_cell_stage *stage = &b->c->stages[b->stage];
     const uint32_t v = b->c->order[stage->first + place];
     const vpps_cell_value *x = value_at(b, v);
-    /* the instruction of the preceding value made the positions and took their slot */
-    if (x->kind == VPPS_VALUE_POSITIONS) {
+    if (x->kind == VPPS_VALUE_POSITIONS) { /* the preceding value's step made them */
         add_stores(b, v);
     } else if (vpps_is_product(x)) {
         add_product(b, v, place);

@@ -34,10 +34,8 @@ typedef struct vpps_operand {
     uint8_t place, access; /* vpps_place, vpps_access */
     uint8_t axis;          /* 0: one value for each vertex; d: one for each member of the vertex's list d - 1 */
     uint8_t record;        /* RECORD: number of the record that holds the value */
-    /* RECORD, CONTRIBUTION: every virtual processor of the group has stored one share; a read takes the sum of all shares */
-    bool shares;
-    /* 0: all rows. Else only rows that the virtual processor owns, and 1 + the index in the program's `dealt` of the value's number of
-     * rows. */
+    bool shares; /* RECORD, CONTRIBUTION: each virtual processor has stored a share; a read takes the shares' sum */
+    /* 0: all rows. Else only the virtual processor's own rows; 1 + the index of the value's number of rows in the program's `dealt`. */
     uint16_t dealt;
     uint32_t at;
     uint32_t element; /* access SCALAR: number of the element that is read */
@@ -94,8 +92,7 @@ typedef struct vpps_program {
     vpps_operand *operands;
     uint32_t n, n_operands;
     vpps_slots slots;
-    /* true: a virtual processor computes its own rows for all vertices; false: all rows for its own vertices */
-    bool rows;
+    bool rows;       /* true: a VP computes its own rows for all vertices; false: all rows for its own vertices */
     uint32_t *dealt; /* different numbers of rows of values whose rows are shared out */
     uint32_t n_dealt;
 } vpps_program;
@@ -104,8 +101,7 @@ typedef struct vpps_program {
 vpps_status vpps_make_programs(vpps_compiled_cell *c);
 void vpps_free_programs(vpps_compiled_cell *c);
 
-/* Take and release a slot, as in register allocation: a released slot serves the next value of the same size and axis. VPPS_NONE: out of
- * memory. */
+/* Take and release a slot, like registers: a released slot serves the next value of its size and axis. VPPS_NONE: out of memory. */
 uint32_t vpps_take_slot(vpps_slots *slots, uint8_t axis, uint16_t dealt, uint32_t words);
 static inline void vpps_release_slot(vpps_slots *slots, uint32_t slot) {
     if (slots->at) slots->at[slot].taken = false;
@@ -119,8 +115,7 @@ static inline vpps_rows vpps_dealt_rows(const vpps_compiled_cell *c, const vpps_
 
 static inline uint32_t vpps_operand_words(const vpps_operand *o) { return o->rows * o->cols; }
 
-/* Returns the number of columns that an instruction treats one by one: the columns of a ROW's result, the elements of a REDUCE's result;
- * otherwise 1. */
+/* Returns the number of columns that an instruction treats one by one: those of a ROW's result, the elements of a REDUCE's; else 1. */
 static inline uint32_t vpps_step_columns(const vpps_program_step *s) {
     const vpps_form form = vpps_instructions[s->run.of.opcode].form;
     return form == VPPS_FORM_ROW ? s->to.cols : form == VPPS_FORM_REDUCE ? vpps_operand_words(&s->to) : 1;

@@ -13,9 +13,8 @@ typedef struct work {
     uint8_t *recurrent;
     /* for each value: whether a parent vertex of the recurrence depends on it (in backward: a child vertex's gradient) */
     uint8_t *leads;
-    uint32_t *last; /* for each kept value: the last stage that reads it */
-    /* for each kept value: whether only its own vertex reads it, and only in the pass that makes it */
-    uint8_t *one_pass;
+    uint32_t *last;    /* for each kept value: the last stage that reads it */
+    uint8_t *one_pass; /* for each kept value: whether only its own vertex reads it, in the pass that makes it */
 } work;
 
 static bool backward(const vpps_compiled_cell *c, uint32_t v) { return v >= c->n_forward; }
@@ -51,8 +50,7 @@ static void mark_recurrence(work *w) {
     }
 }
 
-/* Chooses each value's part. Products that need no child vertex, and their operands, are eager; elementwise work that needs none stays with
- * its readers. */
+/* Chooses each value's part. Products that need no child vertex, and their operands, are eager; other work stays with its readers. */
 static void choose_parts(work *w) {
     vpps_compiled_cell *c = w->c;
     const bool recurrent = c->needs.recurrent_in != 0;
@@ -112,8 +110,7 @@ static bool by_rows(const work *w, const vpps_cell_value *x) {
     return true;
 }
 
-/* Returns whether a product, a parameter's gradient or the host reads value v directly from memory, where they would find shares instead of
- * their sum. */
+/* Returns whether a product, a parameter's gradient or the host reads value v from memory, where its shares are not summed. */
 static bool read_in_place(const vpps_compiled_cell *c, uint32_t v) {
     for (uint32_t k = 0; k < c->n_outputs; k++)
         if (c->gradient_of[k] == v) return true;
@@ -394,7 +391,7 @@ static void find_one_pass(work *w) {
 }
 
 /* Finds which kept values share a place in memory: place[v] becomes the first value in v's place. A place is in a pass record if all its
- * values may be there. */
+ * values may be. */
 static void find_places(work *w, uint32_t *place, uint32_t *follower) {
     vpps_compiled_cell *c = w->c;
     for (uint32_t i = 0; i < c->n_stages; i++) {

@@ -18,8 +18,7 @@ static vpps_node unequal_error(vpps_graph *g, vpps_op op, uint32_t i, const vpps
                            vpps_ops[op].name, i, a->rows, a->cols, vpps_weighs(op), first->rows, first->cols);
 }
 
-/* Checks argument i by the op's shape rule; *s becomes the result's shape as far as arguments 0 to i tell it. False: the graph has
- * failed. */
+/* Checks argument i by the op's shape rule; *s becomes the shape of the result for arguments 0 to i. False: the graph has failed. */
 static bool apply_shape_rule(vpps_graph *g, vpps_signature *s, uint32_t n, uint32_t i, const vpps_signature *a,
                              vpps_signature *first) {
     vpps_op op = (vpps_op)s->op;

@@ -38,8 +38,7 @@ static vpps_node add_input(vpps_graph *g, const char *what, vpps_cell_input inpu
     if (!input.rows || !input.cols) {
         return vpps_graph_fail(g, VPPS_SHAPE, "%s: %u x %u in cell %s", what, input.rows, input.cols, c->name);
     }
-    /* the same output may be gathered twice: both gathers give one node */
-    for (uint32_t i = 0; i < c->n_inputs && !input.pulled; i++) {
+    for (uint32_t i = 0; i < c->n_inputs && !input.pulled; i++) { /* an output gathered before is the same input */
         const vpps_cell_input *known = &c->inputs[i];
         if (known->pulled || known->axis != input.axis || known->child != input.child || known->output != input.output)
             continue;
@@ -501,8 +500,7 @@ static bool check_members(vpps_graph *g, const vpps_cell_data *c, const uint32_t
 /* Checks that an application has as many children, pulls and indices as its cell asks for, and finds the lengths of its lists. */
 static bool check_counts(vpps_graph *g, const vpps_cell_data *c, const vpps_application *a, uint32_t *members) {
     if (!count_members(g, c, a, members)) return false;
-    /* the cell's only list takes all remaining children */
-    const bool any = c->n_lists == 1 && c->gathered[1] && !a->n_lists;
+    const bool any = c->n_lists == 1 && c->gathered[1] && !a->n_lists; /* the only list takes all remaining children */
     uint64_t n = c->list_first; /* at first the number of children before the lists */
     for (uint32_t d = 1; d <= c->n_lists; d++)
         if (c->gathered[d]) n += any ? c->min_members[d] : members[d - 1];

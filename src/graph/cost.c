@@ -154,8 +154,7 @@ static bool reads_own(const vpps_cell_data *cell, uint32_t t, uint32_t a) {
     return axis_of(cell, a) && cell->axis[t] && !cell->over_list[t];
 }
 
-/* Counts op t of a vertex, once for each member if it runs over a list. An argument that is a whole list counts once. False: out of
- * memory. */
+/* Counts op t of a vertex, for each member if it runs over a list; an argument that is a whole list counts once. False: out of memory. */
 static bool count_inside(count *c, const vertex_view *v, uint32_t t) {
     const vpps_cell_data *cell = v->cell;
     const vpps_op_node *node = &cell->nodes[t];

@@ -214,8 +214,7 @@ static bool find_axis(vpps_graph *g, vpps_op op, uint32_t n, const vpps_node *ar
 vpps_node vpps_make_node(vpps_graph *g, vpps_signature *s, const vpps_param *matrices, uint32_t n,
                          const vpps_node *args, uint32_t imm, bool imm_pulled) {
     uint32_t axis = 0;
-    /* only recorded cells have lists */
-    if (g->recording && !find_axis(g, (vpps_op)s->op, n, args, &axis)) return VPPS_NO_NODE;
+    if (g->recording && !find_axis(g, (vpps_op)s->op, n, args, &axis)) return VPPS_NO_NODE; /* only cells have lists */
     uint32_t signature = intern(g, s, matrices);
     if (signature == UINT32_MAX) return VPPS_NO_NODE;
     if (vpps_ops[s->op].op_class == VPPS_CLASS_DECIDED) *(g->recording ? &g->recording->decides : &g->decides) = true;
@@ -242,7 +241,6 @@ vpps_node vpps_make_over_list(vpps_graph *g, vpps_signature *s, uint32_t n, cons
     if (signature == UINT32_MAX) return VPPS_NO_NODE;
     uint32_t *known = &g->recording->most_members[axis];
     if (most) *known = *known ? vpps_min_u32(*known, most) : most;
-    /* whether the op's result has a value for each member of the list */
-    const bool each = vpps_ops[s->op].op_class == VPPS_CLASS_WHOLE;
+    const bool each = vpps_ops[s->op].op_class == VPPS_CLASS_WHOLE; /* whether each list member has a result */
     return add_template_node(g, signature, n, args, most, false, each ? axis : 0, true);
 }

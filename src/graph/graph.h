@@ -81,8 +81,7 @@ static inline bool vpps_finds(uint32_t op) { return vpps_ops[op].operands[0] == 
 /* Returns whether the op reduces all its arguments, and all members of lists among them, to one value (as sum does). */
 static inline bool vpps_takes_members(uint32_t op) { return vpps_ops[op].per == VPPS_PER_MEMBER && !vpps_weighs(op); }
 
-/* A signature: op, shape and parameters of a node, shared by all such nodes of a graph or of a cell. Equal signatures have one index in its
- * table. */
+/* A signature: op, shape and parameters of a node, shared by all such nodes of a graph or cell. Equal signatures have one index. */
 
 typedef struct vpps_signature {
     uint8_t op;          /* vpps_op */
@@ -113,10 +112,8 @@ typedef struct vpps_op_node {
 typedef struct vpps_cell_input {
     uint32_t rows, cols;
     uint32_t child, output; /* a gathered input: child number and the child's output */
-    /* whether the input is pulled; `child` is then its number among the pulled nodes, or among the pulled lists */
-    bool pulled;
-    /* 0, or the axis of the list that the input reads; for a gathered list, `child` is the first child of the lists (set when recording
-     * ends) */
+    bool pulled; /* whether the input is pulled; `child` is then its number among pulled nodes, or pulled lists */
+    /* 0, or the axis of the list that the input reads; for a gathered list, `child` is the lists' first child (set at the end) */
     uint8_t axis;
 } vpps_cell_input;
 
@@ -146,8 +143,7 @@ typedef struct vpps_cell_data {
     uint8_t *imm_pulled; /* for each node, whether `imm` is the number of a pulled index */
     uint32_t *args;
     vpps_cell_input *inputs;
-    /* the scattered and the pushed values: each a node's number, or VPPS_CELL_INPUT | an input's number */
-    uint32_t *scattered, *pushed;
+    uint32_t *scattered, *pushed; /* for each scattered, pushed value: a node, or VPPS_CELL_INPUT | an input */
     /* Set when recording ends. `outputs`: the nodes that are scattered or pushed, each once. `offers`: for each scattered, then for each
      * pushed value, its index in `outputs`. */
     uint32_t *outputs;
@@ -155,8 +151,7 @@ typedef struct vpps_cell_data {
     vpps_condition_data condition;
     /* the value that is greater than 0 where the condition holds: a node's number, or VPPS_CELL_INPUT | an input's number */
     uint32_t condition_node;
-    /* In a cell with a condition, for each scattered value: the input that is scattered instead where the condition does not hold;
-     * VPPS_NO_NODE: zeros. */
+    /* In a cell with a condition, for each scattered value: the input that replaces it where the condition fails; VPPS_NO_NODE: zeros. */
     uint32_t *otherwise;
     bool decides;           /* whether the cell has an operation whose work depends on values (argmax, lookup_at) */
     uint32_t *index_limits; /* for each pulled index: its limit; the index must be less */
@@ -199,9 +194,8 @@ typedef struct vpps_record {
 #define VPPS_SOURCE_VERTEX UINT32_MAX
 
 typedef struct vpps_vertex_data {
-    uint32_t cell; /* number of the vertex's cell; VPPS_SOURCE_VERTEX: it has no cell, only given nodes */
-    /* position in the graph's `words` of the cell's record, or of a source's number of nodes and its nodes */
-    uint32_t at;
+    uint32_t cell;  /* number of the vertex's cell; VPPS_SOURCE_VERTEX: it has no cell, only given nodes */
+    uint32_t at;    /* position in `words` of the cell's record, or of a source's number of nodes and the nodes */
     uint32_t first; /* number of the vertex's first node */
 } vpps_vertex_data;
 
@@ -272,8 +266,7 @@ vpps_node vpps_make_node(vpps_graph *g, vpps_signature *s, const vpps_param *mat
 vpps_node vpps_make_over_list(vpps_graph *g, vpps_signature *s, uint32_t n, const vpps_node *args, uint32_t axis,
                               uint32_t most);
 
-/* Copies the caller's struct, maybe of another version, into one of this version. False: the graph has failed; `call` is for the
- * message. */
+/* Copies the caller's struct, maybe of another version, into this version's. False: the graph has failed; `call`: for the message. */
 bool vpps_take_application(vpps_graph *g, const char *call, const vpps_application *given, vpps_application *own);
 
 /* Appends node x to the values that the recorded cell scatters. */
@@ -299,8 +292,7 @@ bool vpps_node_signature(vpps_graph *g, const char *what, vpps_node x, vpps_sign
 vpps_node vpps_make_kept(vpps_graph *g, uint32_t rows, uint32_t cols, uint32_t offset, vpps_value value,
                          uint32_t handle);
 
-/* Bits that mark an integer as a pulled index (from vpps_pull_index). The highest number is not used, since marked it would equal
- * VPPS_NO_NODE. */
+/* Bits that mark an integer as a pulled index (from vpps_pull_index). The highest is not used: marked it is VPPS_NO_NODE. */
 #define VPPS_PULLED_INDEX 0xffff0000u
 #define VPPS_MAX_PULLED_INDICES 0xffffu
 bool vpps_is_pulled_index(const vpps_graph *g, uint32_t value, uint32_t *number);

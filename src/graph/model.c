@@ -4,8 +4,7 @@
 
 #include <math.h>
 
-/* offsets in the pool have 32 bits, and the pool also holds optimizer state */
-static const uint64_t max_param_elems = (uint64_t)1 << 31;
+static const uint64_t max_param_elems = (uint64_t)1 << 31; /* 32-bit offsets must reach values and states */
 
 vpps_status vpps_model_create(vpps_model **out, uint64_t seed) {
     VPPS_NEED(out);
@@ -45,8 +44,8 @@ static float next_value(const vpps_parameter_data *p, const vpps_init *init, flo
     }
 }
 
-/* Initialises a parameter. Random numbers are drawn for entries of other processes, too, so that a sharded table has the values that it has
- * in one process. */
+/* Initialises a parameter. Random numbers are drawn for entries of other processes, too, so that sharding does not change a table's
+ * values. */
 static void initialise(vpps_parameter_data *p, const vpps_init *init, uint64_t *random) {
     const size_t words = (size_t)p->rows * p->cols;
     const float bound = sqrtf(6.0f / ((float)p->rows + (float)p->cols));

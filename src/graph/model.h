@@ -67,8 +67,7 @@ static inline size_t vpps_elems_held(const vpps_parameter_data *p) {
 /* `entries` has the n entries from number `first` on. Copies those that this process has to their places in `held`. */
 void vpps_take_entries(const vpps_parameter_data *p, const float *entries, uint32_t first, uint32_t n, float *held);
 
-/* Makes room for the copy of a matrix's or vector's gradient. With has_gradient, the caller writes it; without, it is zeros. Fails with
- * MEMORY. */
+/* Makes room for the copy of a matrix's or vector's gradient. With has_gradient the caller writes it; else it is 0. Fails with MEMORY. */
 vpps_status vpps_need_gradient(vpps_parameter_data *p, bool has_gradient);
 
 /* Copies the gradients of n entries of a lookup table, sorted by entry number. Fails with MEMORY. */

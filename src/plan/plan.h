@@ -18,8 +18,7 @@ static inline vpps_rows vpps_rows_of(uint32_t rows, uint32_t row_block, uint32_t
     return r;
 }
 
-/* Where parameters lie. Vectors and lookup tables lie in the pool of device memory, where scripts name them by offsets; matrices lie where
- * each device places them. */
+/* Where parameters lie. Vectors and lookup tables lie at offsets in the pool of device memory; each device places matrices itself. */
 typedef struct vpps_plan {
     uint32_t n_vps;
     uint32_t *values;    /* vector, lookup table: offset of its values in the pool; not used for matrices */

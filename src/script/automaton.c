@@ -140,8 +140,7 @@ typedef struct learner {
     uint32_t *state, *chosen; /* for each batch of a trial: its state, and the index of the Q value that was followed */
     uint32_t *followed;       /* for each state: the index of the Q value that this trial follows, or NONE */
     double *reward;
-    /* the Q values that gave the fewest batches so far, and the number of states and values at that time */
-    float *best_q;
+    float *best_q; /* the Q values that gave the fewest batches so far; numbers of states and values then */
     uint32_t best_states, best_values;
     uint64_t vertices; /* number of vertices that all trials have run */
     uint64_t random;
@@ -163,8 +162,7 @@ static bool find_state(learner *l, uint32_t *out) {
     return true;
 }
 
-/* Saves the Q values as the best so far. With `followed`, first raises the Q values that this trial followed above all others of their
- * states. */
+/* Saves the Q values as the best so far. With `followed`, first raises those that this trial followed above all others of their states. */
 static bool keep(learner *l, bool followed) {
     vpps_automaton *a = l->a;
     float *q = realloc(l->best_q, (a->n_values + 1u) * sizeof *q);
@@ -210,7 +208,7 @@ static bool go_through(learner *l, double explore) {
     return w->n_batches >= l->a->batches || keep(l, true);
 }
 
-/* Updates the Q values of a trial from its end by N-step bootstrapping: the rewards of N batches plus the known Q value of the state after
+/* Updates the Q values of a trial from its end by N-step bootstrapping: the rewards of N batches plus the Q value of the state after
  * them. */
 static void learn_from(learner *l) {
     const uint32_t n = l->walk.n_batches;

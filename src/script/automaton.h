@@ -26,8 +26,7 @@ typedef enum vpps_encoding {
 const char *vpps_encoding_name(vpps_encoding encoding);
 const char *vpps_encoding_text(vpps_encoding encoding);
 
-/* A state of the automaton: the types with ready vertices in the encoding's order, each with its Q value, then further words of the
- * encoding. */
+/* A state of the automaton: the types with ready vertices in the encoding's order, each with its Q value, then more words. */
 typedef struct vpps_state {
     uint32_t first, n; /* index of the state's first word in `words` and in `q`; number of types with ready vertices */
     uint32_t n_words;  /* number of words that encode the state; the first n are types */
@@ -49,8 +48,8 @@ typedef struct vpps_automaton {
 
 enum {
     VPPS_LEARN_CHECK = 50, /* number of trials between two evaluations of the learned policy */
-    /* Vertices that all trials together may run, per permitted trial: a larger graph gets fewer trials. 1,000 trials take about a second on
-     * one core. */
+    /* Vertices that all trials together may run, per permitted trial: a larger graph gets fewer trials. 1,000 trials take about 1 s on a
+     * core. */
     VPPS_LEARN_VERTICES = 20 * 1000
 };
 
@@ -59,8 +58,8 @@ enum {
 bool vpps_automaton_learn(vpps_automaton *a, const vpps_typed_graph *g);
 void vpps_automaton_free(vpps_automaton *a);
 
-/* Returns the type to run next: the type with the best Q value in the present state, or, in an unknown state or with `a` NULL, the one with
- * the highest ratio. */
+/* Returns the type to run next: the one with the best Q value in the state, or, in an unknown state or with `a` NULL, with the highest
+ * ratio. */
 uint32_t vpps_automaton_next(const vpps_automaton *a, vpps_walk *w);
 
 /* Returns the type on the frontier with the highest vpps_walk_ratio; at a tie, the first type. */

@@ -4,11 +4,10 @@
 #include "script/components.h"
 
 typedef struct vpps_batched_type {
-    vpps_compiled_cell *cell; /* the type's compiled cell; NULL: no vertex of the type is needed */
-    uint32_t cell_number;     /* index of the compiled cell among the script's cells */
-    /* for each axis: number of needed vertices (axis 0), or of members of one of their lists */
-    uint64_t items[VPPS_AXES];
-    uint32_t n_levels; /* number of levels at which the type has needed vertices */
+    vpps_compiled_cell *cell;  /* the type's compiled cell; NULL: no vertex of the type is needed */
+    uint32_t cell_number;      /* index of the compiled cell among the script's cells */
+    uint64_t items[VPPS_AXES]; /* for each axis: number of needed vertices, or of members of one of their lists */
+    uint32_t n_levels;         /* number of levels at which the type has needed vertices */
 } vpps_batched_type;
 
 typedef struct vpps_batching {

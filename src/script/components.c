@@ -1,8 +1,7 @@
 /* components.c - finds the connected components of a batch's vertices by union-find. */
 #include "script/components.h"
 
-/* Joins the component of a reader with that of the vertex that it reads. Called from the last read to the first, so that union-find paths
- * stay short. */
+/* Joins the component of a reader with that of the vertex that it reads. Called from the last read on, so that paths stay short. */
 static void join(uint32_t *parent, const vpps_read *x) {
     const uint32_t a = parent[x->reader], b = parent[x->vertex];
     uint32_t root = vpps_find_root(parent, a);

@@ -5,8 +5,7 @@
 
 /* The connected components of a batch: needed vertices that are joined through reads. */
 typedef struct vpps_components {
-    /* for each needed vertex: its component; components are numbered in the order of their first vertices */
-    const uint32_t *of;
+    const uint32_t *of; /* for each needed vertex: its component; components are numbered by their first vertices */
     uint32_t n;
 } vpps_components;
 

@@ -71,8 +71,8 @@ static uint32_t end_of_alike(const vpps_steps *s, const contribution *x, uint32_
     return p;
 }
 
-/* Counts or writes the contributions of vertices [first, end) to other vertices' outputs. Consecutive vertices with the same list are
- * handled together, member by member. */
+/* Counts or writes the contributions of vertices [first, end) to other vertices' outputs. Vertices with the same list are handled
+ * together. */
 static inline void each_input_of(const vpps_steps *s, const contribution *x, uint32_t first, uint32_t end,
                                  uint32_t *words, uint32_t *cursors) {
     const vpps_ordered_vertex *v = vpps_vertices_of(s, x->block);
@@ -308,8 +308,8 @@ static inline void touch(vpps_entry_lists *lists, uint32_t entry, uint32_t slice
     lists->touched[lists->n_touched++] = entry;
 }
 
-/* With `words` NULL, counts a block's contributions to table entries; else writes their offsets. The order is that in which entries were
- * found. */
+/* With `words` NULL, counts a block's contributions to table entries; else writes their offsets. Entries are in the order in which they
+ * were found. */
 static inline void use_entries_of(const vpps_contributions *all, const uint32_t *offsets, uint32_t i,
                                   vpps_entry_lists *lists, uint32_t *words) {
     const vpps_steps *s = all->tasks->steps;

@@ -25,8 +25,8 @@ typedef struct vpps_entry {
     uint32_t number; /* index among the table's trained entries, in the order of their first use */
 } vpps_entry;
 
-/* Where a block's numbers begin: those of its tasks in `runs`, by stage and level (level 0 for a task over all levels), and those of its
- * table entries in `uses`. */
+/* Where a block's numbers begin: those of its tasks in `runs`, by stage and level (level 0 for a task over all levels), and its table
+ * entries in `uses`. */
 typedef struct vpps_block_uses {
     uint32_t runs, uses;
 } vpps_block_uses;

@@ -113,8 +113,7 @@ static void join(const vpps_batching *b, uint32_t *first) {
     for (uint32_t v = 0; v < r->n_vertices; v++) first[v] = vpps_find_root(first, v);
 }
 
-/* Assigns heads' vertices to slices in the batch's order; other vertices belong to their wave's last slice. `words` and `shares` are
- * zeroed. */
+/* Assigns heads' vertices to slices in the batch's order; others belong to their wave's last slice. `words`, `shares`: zeros. */
 static void deal_heads(const vpps_batching *b, const uint32_t *first, uint64_t *words, share *shares,
                        uint32_t *n_slices, uint32_t *place) {
     const uint32_t n_vertices = b->needs->reading->n_vertices;

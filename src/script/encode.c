@@ -22,10 +22,8 @@ typedef struct encoder {
     const vpps_batch_request *request;
     vpps_writer to;
     uint32_t *output_at, *gradient_at; /* as in vpps_script_places */
-    /* for each output: address in the script for its next contribution; VPPS_NONE: it has no gradient */
-    uint32_t *list_at;
-    /* for each output: address for its next pair of a scaled contribution; NULL: there are no pairs */
-    uint32_t *pairs_at;
+    uint32_t *list_at;          /* for each output: address for its next contribution; VPPS_NONE: it has no gradient */
+    uint32_t *pairs_at;         /* for each output: address for its next pair (scaled contribution); NULL: no pairs */
     uint32_t *arrays;           /* for each block: address of its arrays in the script */
     group_constants *constants; /* for each group: its constants */
     vpps_entry_lists entries;
@@ -223,8 +221,7 @@ static void encode_blocks(encoder *e, uint32_t address) {
 
 /* ---------------------------------------------------------------- seeds: the loss's gradient, or gradients given by the host */
 
-/* Places the gradients that the host writes at the pause behind all other tensors; returns the offset after them. NULL in `gradients`: out
- * of memory. */
+/* Places the gradients that the host writes at the pause after all other tensors; returns their end. NULL in `gradients`: out of memory. */
 static uint64_t place_given(encoder *e, vpps_arena *arena) {
     enum { GRAIN = 16 };
     const uint64_t first = (e->placed->end + GRAIN - 1) / GRAIN * GRAIN;
@@ -288,8 +285,7 @@ static void encode_seeds(encoder *e) {
 
 /* ---------------------------------------------------------------- tables */
 
-/* Writes a vpps_table for each lookup table, and lists of their trained entries in the order of first use; returns the address of the first
- * vpps_table. */
+/* Writes a vpps_table for each lookup table, and lists of trained entries in the order of first use; returns the first one's address. */
 static uint32_t encode_tables(encoder *e) {
     const vpps_model *model = e->r->g->model;
     const vpps_contributions *all = e->contributions;
@@ -400,8 +396,7 @@ static void encode_outers(encoder *e, uint32_t first, uint32_t end) {
     }
 }
 
-/* Writes the tasks of a slice of a group, from *task on, with OUTER tasks for parameter gradients. All virtual processors meet at the
- * slice's end. */
+/* Writes the tasks of a slice of a group, from *task on, with OUTER tasks for parameter gradients. All VPs meet at its end. */
 static void encode_slice(encoder *e, uint32_t slice, uint32_t g, uint32_t *task, uint32_t *barriers) {
     const vpps_stage_task *tasks = e->tasks->all;
     const uint32_t n_tasks = e->tasks->n, first = vpps_first_of_slice(e->s, slice),

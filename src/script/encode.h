@@ -12,8 +12,8 @@ typedef struct vpps_script_places {
     uint64_t pool_words;    /* words of memory (the pool) that the script needs */
 } vpps_script_places;
 
-/* Writes b->script and sets its n_tasks. Fails with MEMORY, or with POOL, without a message, if the pool has fewer than out->pool_words
- * words. */
+/* Writes b->script and sets its n_tasks. Fails with MEMORY, or with POOL, without a message, if the pool is smaller than
+ * out->pool_words. */
 vpps_status vpps_encode_batch(const vpps_placement *placed, const vpps_contributions *contributions,
                               const vpps_task_plan *machine, const vpps_batch_request *request, vpps_arena *arena,
                               vpps_batch *b, vpps_script_places *out);

@@ -22,8 +22,7 @@ typedef struct vpps_task_header {
     unsigned dropout_key[2]; /* key of the dropout's random numbers: low word, high word */
     /* Adam's bias corrections: zero in a script. The device fills them in, since it knows how often each parameter was updated. */
     float corrections[2];
-    /* address of a vpps_param_step for each parameter; 0: all parameters use the optimizer's numbers of this header */
-    unsigned steps;
+    unsigned steps; /* address of a vpps_param_step for each parameter; 0: all use the header's optimizer numbers */
 #define X(name) float name;
     VPPS_OPTIMIZER_NUMBERS(X)
 #undef X
@@ -44,19 +43,17 @@ typedef struct vpps_block {
     unsigned arrays;  /* address in the script of the block's arrays */
 } vpps_block;
 
-/* A task of a group: the group's virtual processors wait for a barrier, run the task, signal a barrier. Tasks are aligned to four words,
- * since a GPU loads four at once. */
+/* A task of a group: the group's virtual processors wait for a barrier, run the task, signal a barrier. Tasks are aligned to four words for
+ * GPUs. */
 typedef struct vpps_task {
-    /* Kind of the task, a row of tasks.def. In a GPU's copy of the script, STAGE and OUTER tasks have kinds of the kernel
-     * (runtime/gpu/script.c). */
+    /* Kind of the task, a row of tasks.def. A GPU's copy has the kernel's kinds for STAGE and OUTER tasks. */
     unsigned kind;
     unsigned operands[3];
     /* The task waits until the barrier `wait` has been signalled `signals` times; VPPS_NO_BARRIER: it does not wait. */
     unsigned wait, signals;
     /* after the task, each virtual processor adds one to the counter of this barrier; VPPS_NO_BARRIER: to none */
     unsigned signal;
-    /* STAGE: number of the stage of the block's cell; offsets of the vertices' pass records (values of one pass) and of the gradients that
-     * they contribute. */
+    /* STAGE: number of the stage of the block's cell; offsets of the vertices' pass records and of the gradients that they contribute. */
     unsigned stage, pass_record, contributions;
     unsigned address; /* the task's address in the host's script, for error messages */
     unsigned unused;

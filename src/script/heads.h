@@ -1,6 +1,5 @@
-/* heads.h - finds heads, such as classifiers: types that only the loss and other heads read and that are no recurrence. With many
- * classes they keep more words than all other vertices. Their vertices hardly read each other, so they can run slice by slice in the
- * same memory. */
+/* heads.h - finds heads, such as classifiers: types that only the loss and other heads read and that are no recurrence. With many classes
+ * they keep more words than all other vertices. Since their vertices hardly read each other, they can run slice by slice. */
 #pragma once
 
 #include "script/needs.h"

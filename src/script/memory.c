@@ -22,21 +22,17 @@ typedef struct placer {
     vpps_arena *arena;
     vpps_placement *out;
     vpps_block_memory *blocks;
-    /* for each task: offsets of its pass records and of its contributions, as in vpps_placement */
-    uint32_t *pass_record, *contributed;
-    vpps_tensor_life *lives; /* lifetimes of the tensors of the present group */
+    uint32_t *pass_record, *contributed; /* for each task: offsets of its pass records, of its contributions */
+    vpps_tensor_life *lives;             /* lifetimes of the tensors of the present group */
     uint32_t n_lives;
     bool (*all_levels)[2]; /* for each block and pass: whether the pass records of all its levels lie in one array */
     bool *requested;       /* for each block: whether the host reads a value or gradient of one of its vertices */
-    /* for each level of each block (index as in level_starts): the last phase of its backward pass */
-    uint32_t *level_ends;
+    uint32_t *level_ends;  /* for each level of each block (as in level_starts): the last phase of its backward pass */
     /* for each level of each block (index as in level_starts): the last phase that reads the gradients that it contributes */
     uint32_t *last_reads;
-    /* for each level and pass: offset of its pass records, and their index in `lives`. If all levels share one array, only level 0's
-     * numbers are set. */
+    /* for each level and pass: offset of its pass records, and their index in `lives`. If levels share one array, only level 0 has them. */
     uint32_t *pass_record_at, *pass_record_life;
-    /* for each type that a block reads: where the levels of the type's block begin in level_ends */
-    const uint32_t **ends_of_type;
+    const uint32_t **ends_of_type; /* for each type that a block reads: the type's block's levels in level_ends */
 } placer;
 
 static uint64_t rounded(uint64_t words) { return (words + 15) & ~(uint64_t)15; }
@@ -76,16 +72,15 @@ static uint32_t block_beside(const vpps_steps *s, const vpps_step_block *b, uint
     return s->first_block[type] + slice * s->batching->n_groups + b->group;
 }
 
-/* Returns the number of the block of type `type` that block b reads: it is in the same wave and group, and, if the type is a head, in the
- * same slice. */
+/* Returns the number of the block of type `type` that block b reads: in the same wave and group; if the type is a head, in the same
+ * slice. */
 static uint32_t read_by(const vpps_steps *s, const vpps_step_block *b, uint32_t type) {
     return block_beside(s, b, type, s->batching->heads[type] ? b->slice : vpps_last_slice(s, b->slice));
 }
 
 static uint32_t last_of(const vpps_block_phases *b) { return vpps_max_u32(b->last_forward, b->last_backward); }
 
-/* Returns the last phase of the blocks of type `type` that may read block b: those in its wave and group; if both types are heads, in its
- * slice. */
+/* Returns the last phase of the blocks of type `type` that may read block b: in its wave and group; if both are heads, in its slice. */
 static uint32_t last_of_readers(const placer *p, const vpps_step_block *b, uint32_t type) {
     const bool *heads = p->s->batching->heads, slices = heads[type] && !heads[b->type];
     uint32_t last = 0;
@@ -211,8 +206,7 @@ static uint64_t inputs_of_levels(const vpps_compiled_cell *c) {
     return inputs;
 }
 
-/* For every type that block b reads, finds where its block's levels are in level_ends. Returns the latest backward phase of these
- * blocks. */
+/* For every type that block b reads, finds where its block's levels are in level_ends. Returns their latest backward phase. */
 static uint32_t find_ends(placer *p, const vpps_step_block *b) {
     uint32_t latest = 0;
     for (uint32_t t = 0; t < p->s->reading->n_types; t++) {
@@ -225,7 +219,7 @@ static uint32_t find_ends(placer *p, const vpps_step_block *b) {
     return latest;
 }
 
-/* Returns the last phase in which the vertices that [first, end) read as one input sum up their gradients; the result is between `last` and
+/* Returns the last phase in which the vertices that [first, end) read as one input sum up their gradients; at least `last`, at most
  * `latest`. */
 static inline uint32_t last_of_input(const placer *p, const vpps_ordered_vertex *first, const vpps_ordered_vertex *end,
                                      vpps_input_place place, uint32_t axis, uint32_t latest, uint32_t last) {
@@ -240,8 +234,7 @@ static inline uint32_t last_of_input(const placer *p, const vpps_ordered_vertex 
     return last;
 }
 
-/* Sets last_reads, which is zero on entry, for every level of a block: the last phase that reads the gradients that the level
- * contributes. */
+/* Sets last_reads, which is zero on entry, for every level of a block: the last phase that reads its contributions. */
 static void note_last_reads(placer *p, uint32_t block) {
     const vpps_step_block *b = &p->s->blocks[block];
     const vpps_compiled_cell *c = cell_of(p, block);
@@ -261,8 +254,7 @@ static void note_last_reads(placer *p, uint32_t block) {
     }
 }
 
-/* Returns the last phase that reads the gradients that a task contributes. Gradients of table entries are read at the slice's end, those of
- * vertices maybe in a later slice. */
+/* Returns the last phase that reads the gradients that a task contributes. Those to table entries are read at the slice's end. */
 static uint32_t last_of_contributions(const placer *p, const vpps_stage_task *t) {
     const vpps_step_block *b = &p->s->blocks[t->block];
     const vpps_compiled_cell *c = cell_of(p, t->block);
@@ -304,8 +296,7 @@ static uint32_t first_slice_end(const placer *p) {
     return end;
 }
 
-/* Places the tensors of a group after the preceding groups'. *task: the group's first task on entry, the next group's on return. False: no
- * memory. */
+/* Places the tensors of a group after the preceding groups'. *task: the group's first task; becomes the next group's. False: no memory. */
 static bool place_group(placer *p, uint32_t group, uint32_t *task) {
     p->n_lives = 0;
     for (uint32_t i = 0; i < p->s->n_blocks; i++) {

@@ -13,7 +13,6 @@ typedef struct vpps_placement {
     uint64_t live_words;      /* the most words of tensors that are live at once (vpps_batch.live_words) */
 } vpps_placement;
 
-/* Places a batch's tensors from word `begin` of the pool on. If out->end is beyond the pool, the offsets are invalid. False: out of
- * memory. */
+/* Places a batch's tensors from word `begin` of the pool on. Offsets are invalid if out->end is beyond the pool. False: out of memory. */
 bool vpps_place_tensors(const vpps_tasks *t, const vpps_contributions *c, uint64_t begin, vpps_arena *arena,
                         vpps_placement *out);

@@ -22,15 +22,13 @@ typedef struct finder {
     vpps_batch_needs *out; /* the result; its `edges` is the array of the same name here */
     /* for each type: outputs that depend on something trained, so that their gradients can be used, as bits */
     uint64_t *differentiable;
-    /* for each type: inputs that read such outputs, as bits; used only if some parameters are frozen */
-    uint64_t *differentiable_in;
-    noted_read *noted; /* caches of reads, NOTED_TYPES entries for each input of each type */
+    uint64_t *differentiable_in; /* for each type: inputs that read such outputs, as bits, if parameters are frozen */
+    noted_read *noted;           /* caches of reads, NOTED_TYPES entries for each input of each type */
 } finder;
 
 /* ---------------------------------------------------------------- types */
 
-/* Finds the strongly connected components of the types' graph by Tarjan (1972), without recursion. Components are numbered in topological
- * order: those that are read come first. */
+/* Finds the strongly connected components of the types' graph by Tarjan (1972), without recursion. Components that are read come first. */
 static bool find_parts(finder *f) {
     const uint32_t n = f->r->n_types;
     uint32_t *index;
@@ -123,8 +121,8 @@ static uint64_t made_of_input(const vpps_type *type, uint32_t input) {
     return outputs;
 }
 
-/* If some parameters are frozen: marks only outputs that depend on a trained parameter. Reads are in the order of their readers, so only
- * recurrences need more than one pass. */
+/* If some parameters are frozen: marks only outputs that depend on a trained parameter. Reads are sorted by reader, so only recurrences
+ * need several passes. */
 static void spread_by_output(finder *f) {
     const vpps_reading *r = f->r;
     memset(f->differentiable_in, 0, r->n_types * sizeof *f->differentiable_in);

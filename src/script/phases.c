@@ -28,9 +28,8 @@ static links latest(links a, links b) {
 /* The progress of scheduling a type in the present slice and group. */
 typedef struct progress {
     links made;
-    /* when outputs of the types that it reads, and contributions of the types that read it, may be read */
-    links other_parts;
-    uint32_t *stages; /* for each stage: the last phase in which it runs */
+    links other_parts; /* first phases in which results of types that it reads, or that read it, may be read */
+    uint32_t *stages;  /* for each stage: the last phase in which it runs */
 } progress;
 
 typedef struct phases {

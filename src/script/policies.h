@@ -12,8 +12,7 @@ typedef struct vpps_policy {
     bool (*choose)(const vpps_typed_graph *g, const vpps_automaton *a, uint32_t *steps, uint32_t *n);
 } vpps_policy;
 
-/* table of the policies; the first is the default, the last has the name NULL */
-extern const vpps_policy vpps_policies[];
+extern const vpps_policy vpps_policies[]; /* the policies; the first is the default; the last has the name NULL */
 
 /* Returns the policy of this name; NULL: there is none. */
 const vpps_policy *vpps_policy_find(const char *name);

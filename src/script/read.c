@@ -37,8 +37,7 @@ typedef struct reader {
     vpps_seed *seeds;
     loss_sum *sums; /* stack of the sums in the loss whose terms are being read */
     size_t seeds_capacity, sums_capacity;
-    /* for each vertex: whether its gradient is asked for, so that it is one term of the loss; NULL: no gradient is */
-    bool *whole;
+    bool *whole; /* for each vertex: whether its gradient is asked for: it is then one term of the loss */
 } reader;
 
 static vpps_output_ref output_of(const vpps_graph *g, vpps_node x) { return (vpps_output_ref){x, g->node_record[x]}; }

@@ -4,8 +4,8 @@
 #include "base/arena.h"
 #include "script/script.h"
 
-/* A vertex, which is a record of the graph. Loops over vertices are limited by memory bandwidth, so this struct has only the members that
- * most loops read. */
+/* A vertex, which is a record of the graph. Loops over vertices are limited by memory bandwidth, so the struct has only what most loops
+ * read. */
 typedef struct vpps_read_vertex {
     uint32_t type; /* index of the vertex's type in the reading's types */
     /* index in `sources` of the first node that the vertex reads; the next vertex's first_source ends its reads */
@@ -29,8 +29,7 @@ typedef struct vpps_output_ref {
     uint32_t vertex;
 } vpps_output_ref;
 
-/* A read: vertex `reader` reads vertex `vertex`. All reads are in one array, since branch predictors handle one long loop better than many
- * short ones. */
+/* A read: vertex `reader` reads vertex `vertex`. All reads are in one array, since one long loop is faster than many short ones. */
 typedef struct vpps_read {
     uint32_t vertex, reader;
 } vpps_read;

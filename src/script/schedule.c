@@ -41,8 +41,7 @@ typedef struct search {
     bool waves, slices; /* whether more waves are still possible, whether more slices are */
 } search;
 
-/* Divides the batch further, into twice as many slices or waves, or as many as possible. *more: whether the batch could be divided
- * further. */
+/* Divides the batch further, into twice as many slices or waves, or as many as possible. *more: whether that was possible. */
 static vpps_status take_apart(search *x, bool *more) {
     vpps_schedule *s = x->b->schedule;
     for (*more = false; !*more && (x->waves || x->slices);) {
@@ -77,8 +76,7 @@ static uint32_t first_waves(const search *x) {
     return most ? (uint32_t)((vpps_kept_words(b, false) + vpps_kept_words(b, true)) / most) + 1 : 1;
 }
 
-/* Returns the number of waves whose memory stays in the machine's caches; fewer if levels would have too few vertices; 0: the rule does not
- * apply. */
+/* Returns the number of waves whose memory stays in the machine's caches; fewer if steps would have too few vertices; 0: no rule. */
 static uint32_t cached_waves(const search *x) {
     const vpps_steps *steps = &x->b->schedule->steps;
     const vpps_wave_rule *rule = &x->machine->waves;
@@ -104,8 +102,7 @@ static bool first_steps(search *x) {
     return vpps_choose_steps(&s->batching, waves, n_slices, &s->arena, &s->steps);
 }
 
-/* Makes a script in one wave, or in as many as the device's rule asks for. If the pool is too small, divides the batch into more waves or
- * slices. */
+/* Makes a script in one wave, or in as many as the device's rule asks for. If the pool is too small, adds waves or slices. */
 static vpps_status make_script(search *x) {
     vpps_schedule *s = x->b->schedule;
     const bool training = s->reading.training;

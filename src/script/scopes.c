@@ -21,8 +21,7 @@ static void mark(const vpps_compiled_cell *c, uint32_t output, uint8_t *made) {
     }
 }
 
-/* Finds the outputs of a cell that no vertex reads and that need operations which the read outputs do not need; `read`: outputs that
- * vertices read. */
+/* Finds the outputs of a cell that no vertex reads and that need operations which the read outputs do not need; `read`: those that are read. */
 static bool find_lazy(const vpps_compiled_cell *c, uint64_t read, uint64_t *lazy) {
     uint8_t *shared = calloc(2 * (size_t)c->n_values + 1, 1), *made = shared + c->n_values;
     *lazy = 0;
@@ -256,8 +255,7 @@ vpps_status vpps_choose_levels(const vpps_batch_needs *n, const vpps_batch_reque
     const size_t n_vertices = n->reading->n_vertices;
     uint32_t *levels;
     *out = n->levels;
-    /* the default policy keeps the levels by depth */
-    if (!request->policy || request->policy == vpps_policies) return VPPS_OK;
+    if (!request->policy || request->policy == vpps_policies) return VPPS_OK; /* the default: levels by depth */
     if (!VPPS_TAKE(arena, levels, n_vertices)) return vpps_no_memory();
     memcpy(levels, n->levels, n_vertices * sizeof *levels);
     for (uint32_t part = 0; part < n->n_parts; part++)

@@ -8,8 +8,7 @@ typedef struct vpps_scope {
     vpps_typed_graph graph;
     vpps_graph_kind kind;
     uint32_t *vertices; /* for each vertex of `graph`: its number in the batch */
-    /* for each type of `graph`: its number in the batch; VPPS_NONE: the type of classifiers inside cells */
-    uint32_t *types;
+    uint32_t *types;    /* for each type of `graph`: its number in the batch; VPPS_NONE: classifiers inside cells */
     char *names;
     uint8_t *key;
 } vpps_scope;

@@ -44,12 +44,10 @@ static inline bool vpps_part_updates(vpps_step_part part) {
 
 /* A request: what the script of a batch has to do. */
 typedef struct vpps_batch_request {
-    vpps_node loss; /* training: the loss; VPPS_NO_NODE: inference of `outputs`, or training in two halves */
-    /* nodes whose values the host reads after the script or at its pause; the loss is not among them */
-    const vpps_node *outputs;
+    vpps_node loss;           /* training: the loss; VPPS_NO_NODE: inference of `outputs`, or training in two halves */
+    const vpps_node *outputs; /* nodes whose values the host reads after the script or at its pause; never the loss */
     uint32_t n_outputs;
-    /* Training in two halves: forward; a pause, at which the host writes gradients of the first n_given outputs; backward from these
-     * gradients. */
+    /* Training in two halves: forward; a pause, at which the host writes gradients of the first n_given outputs; backward. */
     bool halves;
     uint32_t n_given;
     const vpps_node *gradient_nodes; /* training: nodes whose gradients the host reads; the loss is not among them */
@@ -64,9 +62,8 @@ typedef struct vpps_batch_request {
     uint64_t dropout_key;
     bool no_dropout;        /* training with dropout off */
     uint32_t groups, waves; /* number of groups of virtual processors, and of waves; 0: chosen by cost */
-    /* keep the number of groups even for a batch of one component, which otherwise runs in one group */
-    bool keeps_groups;
-    uint32_t slices;           /* least number of slices of a wave; 0: 1 */
+    bool keeps_groups; /* keep the number of groups for a batch of one component, which otherwise runs in one group */
+    uint32_t slices;   /* least number of slices of a wave; 0: 1 */
     const vpps_policy *policy; /* batching policy for recurrences of several cells; NULL: the default */
     vpps_learned *learned;     /* learned automata, if `policy` is learned */
 } vpps_batch_request;
@@ -88,9 +85,8 @@ typedef uint32_t vpps_group_rule(const vpps_batch_extent *e, uint32_t most);
 
 /* Limits of one wave, from which the number of waves follows unless the request gives it. 0: no limit. */
 typedef struct vpps_wave_rule {
-    uint64_t kept_words; /* most words that a wave's vertices keep for backward */
-    /* most words that a wave's vertices write, so that they stay in caches; applied while steps have cached_vertices */
-    uint64_t cached_words;
+    uint64_t kept_words;   /* most words that a wave's vertices keep for backward */
+    uint64_t cached_words; /* most words that a wave writes, to stay in caches; only while steps have cached_vertices */
     uint32_t cached_vertices; /* least number of vertices that a step has for each virtual processor */
 } vpps_wave_rule;
 
@@ -135,8 +131,8 @@ void vpps_batch_destroy(vpps_batch *b);
 vpps_status vpps_schedule_batch(vpps_batch *b, vpps_types *types, const vpps_task_plan *machine, vpps_graph *g,
                                 const vpps_batch_request *request);
 
-/* Chooses the batch's compiled cells and groups only: b->cells, b->n_groups. The call does not influence the number of groups of later
- * batches. */
+/* Chooses the batch's compiled cells and groups only: b->cells, b->n_groups. Later batches' number of groups does not depend on the
+ * call. */
 vpps_status vpps_choose_cells(vpps_batch *b, vpps_types *types, const vpps_task_plan *machine, vpps_graph *g,
                               const vpps_batch_request *request);
 
@@ -155,8 +151,8 @@ uint32_t vpps_batch_output(const vpps_batch *b, uint32_t i);
 /* Returns the offset in the pool of the gradient of the request's gradient node i; VPPS_NONE: the loss does not depend on it. */
 uint32_t vpps_batch_gradient(const vpps_batch *b, uint32_t i);
 
-/* A gradient that the host writes at the pause: `words` words from word `at` of an array in the pool. The array begins at offset `first`;
- * its first word is the step's loss. */
+/* A gradient that the host writes at the pause: `words` words from word `at` of an array in the pool. The array's first word, at offset
+ * `first`, is the step's loss. */
 typedef struct vpps_given {
     uint32_t at, words;
 } vpps_given;

@@ -5,8 +5,7 @@
 
 /* A vertex in the order of its block, with copies of the members of vpps_read_vertex that the encoder reads. */
 typedef struct vpps_ordered_vertex {
-    /* number of the vertex; the other members as in vpps_read_vertex */
-    uint32_t vertex, first_source, first_output, words;
+    uint32_t vertex, first_source, first_output, words; /* copies of vpps_read_vertex's members */
 } vpps_ordered_vertex;
 
 typedef struct vpps_step_block {
@@ -71,8 +70,7 @@ static inline uint32_t vpps_group_of(const vpps_steps *s, uint32_t vertex) {
     return n && place >= n ? place % n : place; /* with one slice, `place` is the group: no division */
 }
 
-/* Returns the number of the first list member of vertex `at` of a block, for the list of an axis; after the last vertex, the number of
- * members. */
+/* Returns the number of vertex `at`'s first member in a block's list of this axis; after the last vertex, the number of members. */
 static inline uint32_t vpps_first_member(const vpps_steps *s, const vpps_step_block *b, uint32_t at, uint32_t axis) {
     if (at >= b->n) return b->members[axis - 1];
     return s->first_members[vpps_vertices_of(s, b)[at].vertex].of[axis - 1];

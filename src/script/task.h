@@ -73,8 +73,7 @@ typedef struct vpps_block_view {
     const uint32_t *data;
     /* for each list: the number of each vertex's first member; lists[0] is not used */
     const uint32_t *lists[VPPS_AXES];
-    /* for each output: where the contributions to each vertex's gradient begin */
-    const uint32_t *gradient_starts[VPPS_CELL_MOST];
+    const uint32_t *gradient_starts[VPPS_CELL_MOST]; /* for each output: the starts of each vertex's contributions */
     const uint32_t *gradients[VPPS_CELL_MOST];
     /* for each output: where the pairs of each vertex begin; NULL: there are no pairs */
     const uint32_t *pair_starts[VPPS_CELL_MOST];
@@ -143,8 +142,8 @@ void vpps_view_block(const uint32_t *script, const vpps_block *block, const vpps
 /* Returns the number of a block's vertices (axis 0), or of the members of a list of all its vertices. */
 static inline uint32_t vpps_items(const vpps_block *b, uint32_t axis) { return axis ? b->members[axis - 1] : b->n; }
 
-/* For each axis, gives the first and the number of the items (vertices, or members of a list) that belong to vertices [first, first + n) of
- * a block. */
+/* For each axis, gives the first and the number of items (vertices or list members) that belong to vertices [first, first + n) of a
+ * block. */
 static inline void vpps_items_of(const vpps_block_view *view, uint32_t first, uint32_t n, uint32_t *first_items,
                                  uint32_t *items) {
     first_items[0] = first;

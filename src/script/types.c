@@ -85,8 +85,7 @@ void vpps_types_drop(vpps_types *t) {
     t->n_types = left;
     vpps_index_clear(&t->indices);
     for (uint32_t i = 0; i < left; i++) vpps_index_add(&t->indices, t->types[i]->hash, i);
-    /* a batch may use more types than the usual limit */
-    t->most = vpps_max_u32(most_kept(t), 2 * (left + t->n_compiled));
+    t->most = vpps_max_u32(most_kept(t), 2 * (left + t->n_compiled)); /* a batch may use more than the usual limit */
 }
 
 /* ---------------------------------------------------------------- making a type */

@@ -33,8 +33,7 @@ typedef struct vpps_walk {
     bool counted; /* whether blockers and unblocked are up to date; they are computed when a ratio is first asked for */
     /* for each vertex and type a: number of its sources in G that are of type a or depend on a vertex of type a in G */
     uint32_t *blockers;
-    /* for each type a: number of its vertices in G that depend on no other vertex of type a in G */
-    uint32_t *unblocked;
+    uint32_t *unblocked; /* for each type a: number of its vertices in G that depend on no other vertex of type a */
     uint32_t *stack;
     uint32_t *words; /* scratch of the automata: two words for each type, and one more */
     uint32_t n_left, n_batches;
@@ -45,10 +44,9 @@ bool vpps_walk_open(vpps_walk *w, const vpps_typed_graph *g);
 void vpps_walk_restart(vpps_walk *w);
 void vpps_walk_close(vpps_walk *w);
 
-/* Runs the frontier's vertices of a type and returns their number. steps[v], unless `steps` is NULL, becomes the batch's number for each
- * vertex v of them. */
+/* Runs the frontier's vertices of a type and returns their number. For each of them, steps[v] becomes the batch's number, unless `steps` is
+ * NULL. */
 uint32_t vpps_walk_run(vpps_walk *w, uint32_t type, uint32_t *steps);
 
-/* Returns |Frontier_a(G)| / |Frontier(G^a)|: 1 if a shortest sequence of batches begins with type a (lemma 2.1), which must have ready
- * vertices. */
+/* Returns |Frontier_a(G)| / |Frontier(G^a)|: 1 if a shortest sequence of batches begins with type a (lemma 2.1), which must be ready. */
 double vpps_walk_ratio(vpps_walk *w, uint32_t type);

@@ -9,9 +9,8 @@ typedef struct vpps_writer {
     bool failed; /* out of memory, or more than 2^32 words; the writer then writes nothing more */
     uint32_t n_tasks;
     /* state of the group whose tasks are being written */
-    uint32_t last; /* address of the latest task; 0: no task yet */
-    /* barrier and number of signals that the next task waits for; VPPS_NO_BARRIER: it does not wait */
-    uint32_t wait, signals;
+    uint32_t last;          /* address of the latest task; 0: no task yet */
+    uint32_t wait, signals; /* barrier and signals that the next task waits for; VPPS_NO_BARRIER: none */
 } vpps_writer;
 
 /* Appends n words and returns their address. Each call may move the words in memory. */

@@ -14,8 +14,7 @@ typedef enum vpps_extent {
     /* The rows that the virtual processor (VP) owns, if rows are shared out; else whole values, of the vertices that it runs. */
     VPPS_EXTENT_OWN,
     VPPS_EXTENT_WHOLE, /* the whole value; every virtual processor of the group reads it */
-    /* own rows of every share of a sum to which each virtual processor of the group has made a share */
-    VPPS_EXTENT_SHARES
+    VPPS_EXTENT_SHARES /* own rows of all shares, where each virtual processor has made a share of a sum */
 } vpps_extent;
 
 typedef struct vpps_stage_read {
@@ -62,8 +61,7 @@ typedef struct vpps_tensor {
     uint8_t kind;
     uint32_t offset, stride, words, items;
     uint32_t first; /* number of the first item (vertex or list member) of the tensor */
-    /* index: number of the value, contribution or table; CONSTANT: bits of the number; GIVEN: the request's output, or VPPS_NONE for the
-     * loss. */
+    /* index: number of the value, contribution or table; CONSTANT: bits of the number; GIVEN: the output, or VPPS_NONE (loss). */
     uint32_t block, index, share;
     uint64_t first_bit; /* CONTRIBUTION: number of the bit in `taken` that belongs to item 0 of the block */
 } vpps_tensor;
@@ -175,11 +173,9 @@ typedef struct vpps_checker {
     uint32_t *first_term;
     vpps_tensor *tensors;
     uint32_t n_tensors;
-    /* bit sets: which stages of which vertices ran; which contributions were added to a gradient */
-    uint64_t *ran, *taken;
+    uint64_t *ran, *taken; /* bit sets: stages of vertices that ran; contributions that were added to a gradient */
     uint64_t n_ran, n_taken;
-    /* for each parameter that is a lookup table: number of contributions still to come to each entry */
-    uint32_t **due_entries;
+    uint32_t **due_entries; /* for each lookup table: number of contributions still to come to each entry */
     uint32_t *table_tensors;
     bool *touched; /* for each parameter: whether OUTER tasks compute its gradient */
 
@@ -188,15 +184,12 @@ typedef struct vpps_checker {
     bool goes_on; /* whether the pause is over, so that the tasks after it run */
     /* For each group and other group: number of the other group's tasks that barriers order before the group's next task. */
     uint32_t *known;
-    /* For each barrier and group: number of the group's tasks that barriers order before the barrier's latest signal. */
-    uint32_t *carried;
+    uint32_t *carried; /* for each barrier and group: number of the group's tasks ordered before its latest signal */
     uint32_t *signals, *totals; /* for each barrier: number of signals so far, and in the whole script */
-    /* bit set, for each group and record: whether the parameters' gradients include the record's vertex */
-    uint64_t *outer_done;
+    uint64_t *outer_done;   /* bit set, for each group and record: parameters' gradients include the record's vertex */
     uint8_t **entries_made; /* for each entry of each table: whether earlier slices have summed a gradient for it */
-    /* for each parameter and group: 1 + the number of the group's latest task that reads the parameter; 0: none */
-    uint32_t *matrix_read;
-    uint8_t *matrix_spent; /* for each parameter: whether the update has changed it */
+    uint32_t *matrix_read;  /* for each parameter and group: 1 + number of the group's latest task that reads it */
+    uint8_t *matrix_spent;  /* for each parameter: whether the update has changed it */
     vpps_word *pool;
     uint32_t pool_words;
     vpps_reader_sets sets;
@@ -264,8 +257,7 @@ static inline bool vpps_offers(const vpps_compiled_cell *c, uint32_t k) {
 
 /* ---- records.c */
 
-/* checks the blocks' arrays of inputs, words and data against the graph's records */
-bool vpps_check_arrays(vpps_checker *c);
+bool vpps_check_arrays(vpps_checker *c); /* checks the blocks' arrays of inputs, words and data against the graph */
 bool vpps_check_tables(vpps_checker *c);
 
 /* ---- blocks.c */

@@ -82,8 +82,7 @@ static bool counts_fit(const vpps_proof *p, const char *letters) {
 /* Returns the axis of the list that an instruction over a whole list takes. */
 static uint32_t list_of(const vpps_proof *p) { return p->step->axis ? p->step->axis : vpps_proof_operand(p, 0)->axis; }
 
-/* Returns whether the instruction may go over all members of a list. Without weights, the instruction treats the members' scalars as one
- * vector. */
+/* Returns whether the instruction may go over all members of a list. Without weights, members' scalars are one vector. */
 static bool over_list_fits(const vpps_proof *p) {
     const vpps_program_step *s = p->step;
     const uint32_t opcode = s->run.of.opcode;
@@ -323,8 +322,7 @@ uint32_t vpps_proof_product_formula(vpps_proof *p) {
         if (!reads_factor(p, a)) return VPPS_NONE;
         const bool fit = m && a->axis == x->axis && a->cols == x->cols && (transposed ? m->cols : m->rows) == x->rows &&
                          (transposed ? m->rows : m->cols) == a->rows;
-        /* A virtual processor computes the rows of the result that it owns; for a transposed product all rows of a share, from its own rows
-         * of the factors. */
+        /* A virtual processor computes the rows of the result that it owns; for a transposed product, all rows of a share. */
         const bool own = transposed && vpps_proof_is_share(p, x->value);
         if (!fit || (p->program->rows && own != (a->access == VPPS_ACCESS_OWN)))
             return vpps_proof_none(p, "a factor of the product does not fit");

@@ -1,5 +1,5 @@
-/* parameters.c - checks the tasks on parameters (gradients, norm, update), which every virtual processor (VP) runs for the rows and entries
- * that it owns. */
+/* parameters.c - checks the tasks on parameters (gradients, norm, update), which every VP (virtual processor) runs for its own rows and
+ * entries. */
 #include "script/verify/checker.h"
 
 #include <inttypes.h>
@@ -62,8 +62,7 @@ static vpps_rows own_entries(const vpps_checker *c, uint32_t n, uint32_t vp) {
     return (vpps_rows){(uint32_t)((uint64_t)n * vp / c->n_vps), (uint32_t)((uint64_t)n * (vp + 1) / c->n_vps)};
 }
 
-/* Adds up contributions to the gradient of a table's entry. If earlier slices have summed a gradient, the list must begin with that
- * gradient. */
+/* Adds up contributions to the gradient of a table's entry. The list must begin with the sum of earlier slices, if there is one. */
 static bool add_up(vpps_checker *c, uint32_t number, uint32_t entry, const uint32_t *list, uint32_t n) {
     const vpps_table *t = vpps_table_at(c->script, number);
     const uint32_t tensor = c->table_tensors[number], words = c->tensors[tensor].words;
@@ -72,8 +71,7 @@ static bool add_up(vpps_checker *c, uint32_t number, uint32_t entry, const uint3
     uint32_t *due = &c->due_entries[t->param][row], k = 0;
     if (*made && (!n || list[0] != to))
         return VPPS_REFUSE(c, "table %u, entry %u: the gradient of earlier waves is lost", number, row);
-    /* the write below checks that barriers order the earlier gradient's write before it */
-    for (uint32_t e = 0; e < words && *made; e++)
+    for (uint32_t e = 0; e < words && *made; e++) /* vpps_check_write checks the order */
         if (c->pool[to + e].tensor != tensor)
             return VPPS_REFUSE(c, "table %u, entry %u: the gradient of earlier waves is overwritten", number, row);
     k += *made;

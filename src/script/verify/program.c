@@ -37,8 +37,7 @@ static bool fill(vpps_proof *p, const vpps_operand *to) {
     return true;
 }
 
-/* Stores a value in its record. The value that the words held must not be read any more, must not be one that stays, and must be of another
- * stage. */
+/* Stores a value in its record. The value whose words it takes must not be read any more, must not stay, and must be of another stage. */
 static bool keep(vpps_proof *p, const vpps_operand *to) {
     const vpps_cell_value *x = vpps_proof_value(p, to->value);
     if (!x->kept || x->stage != p->stage || to->record != x->record || to->at != x->offset || p->stored[to->value]++)
@@ -201,8 +200,8 @@ static void find_reads(const vpps_proof *p) {
     }
 }
 
-/* For a stage that may be skipped where a condition does not hold, notes its reads of the condition and of the values that its outputs then
- * get. */
+/* For a stage that may be skipped where a condition does not hold, notes that it reads the condition and its outputs' values for that
+ * case. */
 static bool read_otherwise(vpps_proof *p) {
     const vpps_compiled_cell *c = p->c;
     if (!vpps_stage_may_skip(c, &c->stages[p->stage])) return true;
@@ -219,7 +218,7 @@ static bool read_otherwise(vpps_proof *p) {
     return ok;
 }
 
-/* Checks that the stage's list of values, which the scheduler uses, names exactly the values that its steps made, and that kept values are
+/* Checks that the stage's list of values, which the scheduler uses, names the values that its steps made, and that kept values are
  * stored. */
 static bool check_list(vpps_proof *p) {
     const vpps_compiled_cell *c = p->c;

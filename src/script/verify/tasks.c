@@ -197,8 +197,7 @@ static bool run_once(vpps_checker *c, const vpps_checked_block *b, uint32_t stag
     return true;
 }
 
-/* Adds a tensor for each share of each contribution of the task: the values of its items, rounded up to 16 words, one share after the
- * other. */
+/* Adds a tensor for each share of each contribution of the task: its items' values, rounded up to 16 words. */
 static bool add_contributions(vpps_checker *c, vpps_checked_block *b, const vpps_task *task) {
     const vpps_compiled_cell *cell = b->cell->c;
     const uint32_t *o = task->operands;

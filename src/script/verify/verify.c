@@ -150,8 +150,8 @@ static void signal(vpps_checker *c, uint32_t barrier) {
     c->signals[barrier] += c->group_size;
 }
 
-/* Passes a wait for a barrier if its signals have come. A wait for fewer signals than the barrier ever gets orders nothing, since any of
- * them may be the ones that came. */
+/* Passes a wait for a barrier if its signals have come. A wait for fewer signals than the barrier ever gets orders nothing, since any may
+ * have come. */
 static bool wait(vpps_checker *c, uint32_t barrier, uint32_t signals) {
     c->streams[c->group].waiting = false;
     if (barrier == VPPS_NO_BARRIER) return true;

@@ -72,8 +72,8 @@ static uint32_t intern_set(vpps_reader_sets *s, const vpps_reader *readers, uint
     return s->n++;
 }
 
-/* Returns the set of readers with the actor added. Readers that come before the actor are dropped: whoever waits for the actor has waited
- * for them, too. */
+/* Returns the set of readers with the actor added. Readers that come before the actor are dropped, since who waits for the actor waits for
+ * them. */
 static uint32_t add_reader(vpps_checker *c, uint32_t set) {
     vpps_reader_sets *s = &c->sets;
     const uint32_t n = set_size(s, set);
@@ -89,8 +89,7 @@ static uint32_t add_reader(vpps_checker *c, uint32_t set) {
     return intern_set(s, s->scratch, kept);
 }
 
-/* Returns whether barriers order these readers before the actor. With `own`, a read by the same virtual processor in the same task counts
- * as earlier. */
+/* Returns whether barriers order these readers before the actor. With `own`, reads by the same VP in the same task count as earlier. */
 static bool readers_come_before(const vpps_checker *c, uint32_t set, bool own) {
     const vpps_reader_sets *s = &c->sets;
     for (uint32_t i = s->first[set]; i < s->first[set + 1]; i++) {
