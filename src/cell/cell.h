@@ -382,7 +382,7 @@ vpps_status vpps_lower_op(const vpps_signature *s, const vpps_param *matrices, u
 vpps_status vpps_compile_cell(const vpps_model *model, vpps_compiled_cell *c, const vpps_cell_needs *needs);
 void vpps_compiled_cell_free(vpps_compiled_cell *c);
 
-/* ---- between the compiler's passes */
+/* ---- functions that the compiler's passes call */
 
 /* Append a value to the cell, or an argument to its last value. VPPS_NONE, false: out of memory. */
 uint32_t vpps_cell_add(vpps_compiled_cell *c, vpps_cell_value v);

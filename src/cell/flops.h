@@ -9,7 +9,7 @@ typedef struct vpps_cell_flops {
     uint64_t products[VPPS_AXES], other[VPPS_AXES];
 } vpps_cell_flops;
 
-/* The flops of a whole compiled cell. */
+/* The flops of a compiled cell: of its values, and of its parameters' gradients. */
 typedef struct vpps_cell_cost {
     vpps_cell_flops forward, backward;
     vpps_cell_flops parameters; /* flops of computing parameter gradients */

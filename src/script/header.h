@@ -31,7 +31,7 @@ typedef struct vpps_task_header {
 /* A parameter's own optimizer numbers, which replace those of the header. */
 typedef struct vpps_param_step {
     float lr, momentum, weight_decay;
-    float corrections[2]; /* Adam's bias corrections, as in the header */
+    float corrections[2]; /* Adam's bias corrections for this parameter: zero in a script, filled in by the device */
 } vpps_param_step;
 
 typedef struct vpps_block {

@@ -21,7 +21,7 @@ static void mark(const vpps_compiled_cell *c, uint32_t output, uint8_t *made) {
     }
 }
 
-/* Finds the outputs of a cell that no vertex reads and that need operations which the read outputs do not need; `read`: those that are read. */
+/* Finds the outputs of a cell that no vertex reads and that need operations of their own; `read`: outputs that vertices read. */
 static bool find_lazy(const vpps_compiled_cell *c, uint64_t read, uint64_t *lazy) {
     uint8_t *shared = calloc(2 * (size_t)c->n_values + 1, 1), *made = shared + c->n_values;
     *lazy = 0;

@@ -193,7 +193,7 @@ typedef struct vpps_checker {
     vpps_word *pool;
     uint32_t pool_words;
     vpps_reader_sets sets;
-    struct { /* cache: the latest set of readers that resulted from adding the actor */
+    struct { /* cache of vpps_check_read: the latest word read, and the set of its readers after that read */
         uint32_t result;
         vpps_word word;
         uint32_t tensor;

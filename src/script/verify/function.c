@@ -1,4 +1,5 @@
-/* function.c - see function.h. The derivative goes node by node from the last to the first, by the rows of ops.def. */
+/* function.c - expresses the function of a vertex and its derivative. The derivative goes node by node from the last to the first, by the
+ * rows of ops.def. */
 #include "script/verify/function.h"
 
 /* ---------------------------------------------------------------- gradients that are owed */
@@ -63,7 +64,7 @@ static uint32_t axis_of(const vpps_function *f, uint32_t arg) {
     return arg & VPPS_CELL_INPUT ? f->inputs[arg & ~VPPS_CELL_INPUT].axis : f->nodes[arg].axis;
 }
 
-/* Computes the nodes' properties: reads, trained, numbers of dropout elements. */
+/* Finds for each node the inputs that it reads, whether it is trained, and numbers of dropout elements. */
 static void finish(vpps_function *f) {
     for (uint32_t t = 0; t < f->n_nodes; t++) {
         const vpps_function_node *node = &f->nodes[t];
@@ -105,7 +106,7 @@ bool vpps_function_of_cell(vpps_function *f, const vpps_graph *g, const vpps_cel
 
 bool vpps_function_of_op(vpps_function *f, const vpps_graph *g, const vpps_signature *s, uint32_t imm) {
     if (!open_function(f, g, g->matrices, 1, f->n_inputs)) return false;
-    const bool own = s->op != VPPS_OP_SLICE; /* a slice's first row is a number of the op, not of the vertex */
+    const bool own = s->op != VPPS_OP_SLICE; /* the first row of a slice belongs to the op, not to the vertex */
     f->nodes[0] = (vpps_function_node){
         .s = s, .n = f->n_inputs, .imm = own ? 0 : imm, .imm_source = own ? VPPS_OPERAND_OWN : VPPS_OPERAND_STATIC};
     for (uint32_t i = 0; i < f->n_inputs; i++) f->args[i] = VPPS_CELL_INPUT | i;
@@ -187,7 +188,8 @@ static uint32_t express_forward(vpps_function *f, vpps_expressions *s, uint32_t 
         if (*letter == 'a' || *letter == 'v') operands[run.n++] = (vpps_term){value_of(f, args[0]), every};
         if (*letter == 'b') operands[run.n++] = (vpps_term){value_of(f, args[1]), 0};
         for (uint32_t i = run.n; *letter == '*' && i < node->n; i++) {
-            const uint32_t list = node->axis ? 0 : axis_of(f, args[i]); /* the operation takes the whole list */
+            /* without an axis, the node takes the whole list */
+            const uint32_t list = node->axis ? 0 : axis_of(f, args[i]);
             operands[run.n++] = (vpps_term){value_of(f, args[i]), list ? VPPS_ALL_MEMBERS | list : 0};
         }
     }
@@ -267,7 +269,7 @@ static uint32_t if_taken(const derivative *d, uint32_t x) {
         d->s, &(vpps_run){.opcode = VPPS_I_WHEN, .rows = of->rows, .cols = of->cols, .operands = both, .n = 2});
 }
 
-/* Adds a part to the gradient of an argument; parts of a list's members are summed if the argument has one value for the vertex. */
+/* Adds `part` to the gradient of an argument. If the argument has one value for the vertex, the parts of list members are summed. */
 static void add_gradient(const derivative *d, uint32_t arg, uint32_t part) {
     vpps_function *f = d->f;
     if (!axis_of(f, arg)) part = vpps_express_over_list(d->s, part, d->node->axis);
@@ -275,7 +277,7 @@ static void add_gradient(const derivative *d, uint32_t arg, uint32_t part) {
     *to = vpps_express_add(d->s, *to, part);
 }
 
-/* Returns the gradient of argument k, by the instruction that the op's row of ops.def names. */
+/* Returns what the present node adds to the gradient of its argument k, by the instruction in the op's row of ops.def. */
 static uint32_t run_part(const derivative *d, uint32_t k) {
     vpps_function *f = d->f;
     const vpps_op_instruction_row *op = &vpps_op_instructions[d->node->s->op];
@@ -285,7 +287,7 @@ static uint32_t run_part(const derivative *d, uint32_t k) {
     vpps_run run = {.opcode = op->backward[which], .operands = operands};
     shape_of(f, args[k], &run.rows, &run.cols);
     set_numbers(f, d->t, op->backward_operands[which], &run);
-    /* the instruction takes a list's scalars as one vector */
+    /* for a whole list, the instruction takes the members' scalars as one vector */
     const uint32_t list = d->node->over_list ? d->node->axis : 0;
     if (list) run.axis = (uint8_t)list;
     for (const char *letter = op->backward_operands[which]; *letter; letter++) {
@@ -319,7 +321,7 @@ static uint32_t run_part(const derivative *d, uint32_t k) {
 
 /* Returns the gradients of a weighted sum's weights, element by element. */
 static uint32_t weights_part(const derivative *d) {
-    /* for a list of weights: the one list of values */
+    /* a list of weights has one further argument, the list of values */
     const uint32_t n = d->node->n - 1, *args = d->f->args + d->node->first;
     vpps_term *dots = vpps_express_room(d->s, n);
     for (uint32_t i = 0; dots && i < n; i++) {
@@ -357,7 +359,8 @@ static void differentiate_affine(const derivative *d) {
     for (uint32_t i = 0; i < d->node->n; i++) {
         const uint32_t arg = d->f->args[d->node->first + i];
         const vpps_param matrix = d->f->matrices[s->first_matrix + i];
-        const uint32_t axis = axis_of(d->f, arg), dy = axis ? d->d : over; /* one product for all members */
+        /* an argument of the vertex gets one product for all list members */
+        const uint32_t axis = axis_of(d->f, arg), dy = axis ? d->d : over;
         if (is_trained(d->f, matrix)) vpps_owe_matrix(d->owed, matrix, if_taken(d, value_of(d->f, arg)), axis, dy);
         uint32_t rows, cols;
         shape_of(d->f, arg, &rows, &cols);
@@ -380,7 +383,7 @@ static void differentiate_node(const derivative *d) {
         return;
     case VPPS_CLASS_AFFINE: differentiate_affine(d); return;
     case VPPS_CLASS_PARTS: differentiate_parts(d); return;
-    case VPPS_CLASS_DECIDED: return; /* these run in inference only */
+    case VPPS_CLASS_DECIDED: return; /* these ops run in inference only */
     default:
         for (uint32_t k = 0; k < d->node->n; k++) {
             const bool weights = vpps_weighs(s->op) && k == 0;
