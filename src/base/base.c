@@ -21,7 +21,7 @@ const char *vpps_error_message(void) { return message; }
 
 const char *vpps_version(void) { return VPPS_VERSION; }
 
-/* Replaces control characters by '?': names in files may hold commands to a terminal. */
+/* Replaces control characters by '?', since names from files may contain commands to a terminal. */
 static void hide_commands(char *text) {
     for (unsigned char before = 0, c; (c = (unsigned char)*text); text++, before = c) {
         /* whether before and c are the UTF-8 bytes of a control character from U+0080 to U+009F */

@@ -10,7 +10,7 @@ typedef struct vpps_library {
     const char *variable;                  /* environment variable that names the library file to use */
     const char *names[VPPS_LIBRARY_NAMES]; /* file names to try; the first has no version */
     int (*major)(void *handle);            /* returns the major version of the library with this handle; 0: unknown */
-    /* Finds the needed functions in the open library. */
+    /* Looks up all needed functions in the open library. */
     vpps_status (*take)(const struct vpps_library *library, void *handle);
     /* whether the process has called vpps_library_open; then its result */
     bool tried;

@@ -16,7 +16,7 @@ typedef struct vpps_cell_layout {
     uint64_t ns; /* nanoseconds that finding the order took */
 } vpps_cell_layout;
 
-/* Counts the copies of a cell. Fails with MEMORY. */
+/* Counts the copies that a compiled cell would need. Fails with MEMORY. */
 vpps_status vpps_arrange_cell(const vpps_compiled_cell *c, vpps_cell_layout *out);
 
 /* Returns the number of words that are copied for a vertex, in forward and backward together. */

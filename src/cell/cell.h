@@ -205,7 +205,7 @@ typedef struct vpps_cell_needs {
 
 /* What an integer of a vertex's record in the script is; the integers follow the places of the inputs. */
 typedef enum vpps_word_kind {
-    VPPS_WORD_INDEX,  /* pulled index number `value` */
+    VPPS_WORD_INDEX,  /* number `value` of the vertex's pulled indices */
     VPPS_WORD_IMM,    /* the integer of a vertex that is one op (a factor, a class) */
     VPPS_WORD_DROPOUT /* number of the vertex's first element under dropout */
 } vpps_word_kind;

@@ -27,7 +27,7 @@ typedef struct planner {
     uint64_t *constraints; /* sets of an operand's values that must be consecutive, as bits */
     uint32_t n_constraints;
     ordered *orders; /* for each PQ-tree node: its entry in the union-find */
-    bool ok;         /* false: out of memory */
+    bool ok;         /* false once memory has run out */
 } planner;
 
 static const uint32_t *operand(const vpps_layout_batch *b, uint32_t o) { return b->operands + (size_t)o * b->width; }

@@ -27,7 +27,7 @@ typedef enum vpps_access {
     VPPS_ACCESS_SCALAR, /* element `element` */
     VPPS_ACCESS_COLUMN, /* element c of a vector that has an element for each column */
     VPPS_ACCESS_WHOLE,  /* all elements */
-    VPPS_ACCESS_MEMBERS /* element e of every member of the vertex's list */
+    VPPS_ACCESS_MEMBERS /* element e of each member of the vertex's list */
 } vpps_access;
 
 typedef struct vpps_operand {

@@ -319,7 +319,7 @@ vpps_node vpps_affine2(vpps_graph *g, vpps_param bias, vpps_param w0, vpps_node 
 
 /* ---------------------------------------------------------------- ops that ops.def describes completely */
 
-/* Checks that x is a list of the cell being recorded, and gives its signature and axis. */
+/* Checks that x is a list of the cell being recorded, if `scalars` one of scalars; gives its signature and axis. */
 static bool take_list(vpps_graph *g, const char *what, vpps_node x, bool scalars, vpps_signature *out, uint32_t *axis) {
     if (g->status != VPPS_OK) return false;
     if (!g->recording) {

@@ -135,7 +135,7 @@ typedef struct vpps_cell_data {
     vpps_signature *signatures; /* signatures of the cell's nodes; they are the recorder's until recording ends */
     vpps_param *matrices;
     uint32_t n_signatures;
-    /* the cell's nodes; their `args` point into `args`, and `imm` of a lookup or a loss may be a pulled index */
+    /* nodes of the cell; their `args` point into `args`; `imm` of a lookup or a loss may be the number of a pulled index */
     vpps_op_node *nodes;
     uint8_t *axis; /* for each node: its axis (0: one value for a vertex; l + 1: a value for each member of list l) */
     /* for each node: whether its op takes a whole list at once, as softmax of a list of scalars, weighted_sum and concat do */
@@ -233,9 +233,9 @@ struct vpps_graph {
 
     bool decides; /* whether the graph has an operation whose work depends on values (argmax, lookup_at) */
 
-    vpps_kept_node *kept; /* nodes that read kept values */
+    vpps_kept_node *kept; /* nodes that read values kept by a handle */
     size_t n_kept;
-    vpps_kept_node *keeps; /* nodes whose values the next run keeps */
+    vpps_kept_node *keeps; /* nodes whose values a handle keeps after the next run */
     size_t n_keeps;
 
     vpps_cell_data *recording; /* if this graph is a recorder: the cell that it records; else NULL */

@@ -3,7 +3,7 @@
 
 #include "base/base.h"
 
-/* A tensor with its lifetime. Tensors whose lifetimes have a phase in common share no word. */
+/* A tensor with its lifetime. Tensors whose lifetimes have a phase in common share no memory. */
 typedef struct vpps_tensor_life {
     uint64_t words;       /* size in words; multiples of 16 keep all tensors aligned */
     uint32_t first, last; /* first and last phase in which the tensor is live; last UINT32_MAX: live to the end */

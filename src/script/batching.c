@@ -17,7 +17,7 @@ typedef struct chooser {
     vpps_batched_type *types;
 } chooser;
 
-/* Counts the vertices, members of lists and levels of each type. */
+/* For each type, counts the needed vertices, the members of their lists, and the levels. */
 static void count_vertices(chooser *c) {
     const vpps_reading *r = c->needs->reading;
     for (uint32_t v = 0; v < r->n_vertices; v++) {

@@ -234,7 +234,7 @@ void vpps_row_marks_free(vpps_row_marks *m) {
 
 /* ---------------------------------------------------------------- writing */
 
-/* Writes the offsets of a block's contributions to an input, level by level. */
+/* Writes the offsets of the gradients that a block contributes to one of its inputs, level by level. */
 static void write_input(const vpps_contributions *all, const uint32_t *offsets, uint32_t block, contribution x,
                         uint32_t *words, uint32_t *list_at) {
     const vpps_steps *s = all->tasks->steps;

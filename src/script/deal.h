@@ -1,4 +1,4 @@
-/* deal.h - assigns each vertex to a wave, a group and a slice. */
+/* deal.h - assigns each vertex to a wave (waves run in turn in the same memory), a group of virtual processors, a slice of the wave. */
 #pragma once
 
 #include "script/batching.h"

@@ -6,7 +6,7 @@
 
 /* The constants that a group stores in memory: the factors of its terms of the loss. Equal factors in a row share one constant. */
 typedef struct group_constants {
-    uint32_t n, last; /* number of constants, and the bits of the latest one */
+    uint32_t n, last; /* number of constants; bits of the latest constant */
     /* addresses in the script of the first and of the next constant; offset in the pool of the next constant */
     uint32_t list, next, at;
 } group_constants;
@@ -28,7 +28,7 @@ typedef struct encoder {
     group_constants *constants; /* for each group: its constants */
     vpps_entry_lists entries;
     uint32_t *losses; /* for each slice: address of its terms of the loss; then the end of the last slice's terms */
-    uint32_t *sums;   /* for each slice and table: the address of the list of its ENTRIES task; 0: there is none */
+    uint32_t *sums;   /* for each slice and lookup table: address of the list for its ENTRIES task; 0: no such task */
     uint32_t n_tables;
     vpps_given_array given;
 } encoder;
@@ -237,7 +237,7 @@ static uint64_t place_given(encoder *e, vpps_arena *arena) {
     return first + words;
 }
 
-/* Makes each given gradient a contribution to its output's gradient. */
+/* Makes each gradient that the host gives a contribution to the gradient of its output. */
 static void encode_given(encoder *e) {
     for (uint32_t i = 0; i < e->r->n_seeds; i++) {
         uint32_t *list_at = &e->list_at[e->r->seeds[i].to.output];
@@ -245,7 +245,7 @@ static void encode_given(encoder *e) {
     }
 }
 
-/* Counts the constants of all groups. */
+/* Counts the constants that each group must store, and returns their sum. */
 static uint32_t count_constants(encoder *e) {
     uint32_t n = 0;
     for (uint32_t i = 0; i < e->r->n_seeds; i++) {
@@ -338,7 +338,7 @@ static uint32_t encode_sums(encoder *e, const vpps_table *t) {
     return address;
 }
 
-/* Writes the lists of the ENTRIES tasks for every slice and table. */
+/* Writes the lists of all ENTRIES tasks, which sum up gradients of table entries: one for each slice and table. */
 static void encode_entries(encoder *e, uint32_t tables) {
     for (uint32_t slice = 0; slice < vpps_all_slices(e->s) && e->n_tables && !e->to.failed; slice++) {
         vpps_touch_entries(e->contributions, slice, &e->entries);
@@ -376,7 +376,7 @@ static bool outers_by_level(const vpps_compiled_cell *c) {
     return c->n_outers > 0;
 }
 
-/* Returns whether a block's parameters' gradients are added up after every level: with VPPS_GRADIENTS_ACCUMULATE and a single group. */
+/* Returns whether a block's parameter gradients are added up after each level, as with VPPS_GRADIENTS_ACCUMULATE and one group. */
 static bool accumulates(const encoder *e, uint32_t block) {
     return e->r->training && e->request->gradients == VPPS_GRADIENTS_ACCUMULATE && e->s->batching->n_groups == 1 &&
            outers_by_level(vpps_cell_of_block(e->s, &e->s->blocks[block]));

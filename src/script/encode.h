@@ -1,4 +1,4 @@
-/* encode.h - writes the words of a script. */
+/* encode.h - writes the words of a script, a batch's program. */
 #pragma once
 
 #include "script/memory.h"

@@ -2,7 +2,7 @@
 #ifndef VPPS_SCRIPT_HEADER_H
 #define VPPS_SCRIPT_HEADER_H
 
-/* The numbers of vpps_optimizer. */
+/* X(member) for each number in vpps_optimizer. */
 #define VPPS_OPTIMIZER_NUMBERS(X) X(lr) X(momentum) X(beta1) X(beta2) X(epsilon) X(weight_decay) X(clip)
 
 typedef struct vpps_task_header {

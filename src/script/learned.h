@@ -28,9 +28,10 @@ typedef struct vpps_learned {
     vpps_learned_one *all;
     uint32_t n;
     const vpps_policy_store *store; /* where automata are stored; NULL: nowhere */
-    uint64_t learn_ns;              /* nanoseconds that learning took */
+    uint64_t learn_ns;              /* nanoseconds spent on learning */
 } vpps_learned;
 
-/* Returns the automaton for the graph: the handle's, the store's, or one learned now. NULL: out of memory. Valid until the next call. */
+/* Returns the automaton for a kind of graph: a known one, a stored one, or one learned now from graph g. NULL: out of memory. Valid until
+ * the next call. */
 const vpps_automaton *vpps_learned_for(vpps_learned *l, const vpps_typed_graph *g, const vpps_graph_kind *kind);
 void vpps_learned_free(vpps_learned *l);

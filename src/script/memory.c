@@ -67,7 +67,7 @@ static bool is_term(const vpps_steps *s, uint32_t block) {
     return false;
 }
 
-/* Returns the number of a type's block in a slice, in the wave and group of block b. */
+/* Returns the number of the block that a type has in a slice, in the group of block b. */
 static uint32_t block_beside(const vpps_steps *s, const vpps_step_block *b, uint32_t type, uint32_t slice) {
     return s->first_block[type] + slice * s->batching->n_groups + b->group;
 }
@@ -89,7 +89,7 @@ static uint32_t last_of_readers(const placer *p, const vpps_step_block *b, uint3
     return last;
 }
 
-/* Returns the last phase in which the readers of a block's scaled contributions sum them up. */
+/* Returns the last phase in which the blocks that a block reads sum up its scaled contributions to their gradients. */
 static uint32_t last_of_scaled(const placer *p, uint32_t block) {
     const vpps_step_block *b = &p->s->blocks[block];
     uint32_t last = 0;
@@ -180,7 +180,7 @@ static bool sums_late(const vpps_compiled_cell *c) {
     return late;
 }
 
-/* Notes, for every level of every block, the phase that ends its backward pass. `level_ends` is zero before. */
+/* For each level of each block, finds the phase that ends its backward pass. level_ends is zero on entry. */
 static void note_ends(placer *p) {
     for (uint32_t i = 0; i < p->tasks->n; i++) {
         const vpps_stage_task *t = &p->tasks->all[i];

@@ -1,4 +1,4 @@
-/* memory.h - places a batch's tensors in the pool. */
+/* memory.h - places a batch's tensors in the pool of device memory. */
 #pragma once
 
 #include "script/contributions.h"

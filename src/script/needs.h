@@ -19,7 +19,7 @@ typedef struct vpps_batch_needs {
     const uint32_t *levels;
     const vpps_type_needs *types;
     const uint64_t *edges; /* bit matrix, types x types: a bit is set if the row's type reads the column's type */
-    uint32_t edge_words;   /* words of a row of `edges` */
+    uint32_t edge_words;   /* number of words in a row of `edges` */
     uint32_t n_parts;
 } vpps_batch_needs;
 

@@ -175,7 +175,7 @@ static bool add_group(phases *p, vpps_arena *arena, uint32_t group) {
 
 /* ---------------------------------------------------------------- all tasks */
 
-/* Returns the largest possible number of tasks. */
+/* Returns an upper bound of the number of tasks. */
 static size_t most_tasks(const vpps_steps *s) {
     size_t n = 0;
     for (uint32_t i = 0; i < s->n_blocks; i++) {
@@ -185,7 +185,7 @@ static size_t most_tasks(const vpps_steps *s) {
     return n;
 }
 
-/* Finds the phases in which each block has tasks. */
+/* Finds the first and last phases in which each block has tasks. */
 static void note_phases(const phases *p) {
     for (uint32_t i = 0; i < p->s->n_blocks; i++) p->blocks[i].first = p->blocks[i].first_backward = VPPS_NONE;
     for (uint32_t i = 0; i < p->n_tasks; i++) {

@@ -20,10 +20,10 @@ typedef struct vpps_tasks {
     const vpps_steps *steps;
     const vpps_stage_task *all; /* all tasks, sorted by group and phase */
     const vpps_block_phases *blocks;
-    const uint32_t *group_phases; /* number of phases of each group, the ends of slices included */
+    const uint32_t *group_phases; /* for each group: number of its phases, ends of slices included */
     const uint32_t *pauses; /* for each group: the first phase of backward, if the step is in two halves; else NULL */
     uint32_t n;
-    uint32_t n_phases; /* most phases of a group, without the ends of slices */
+    uint32_t n_phases; /* largest number of phases of a group, ends of slices not counted */
 } vpps_tasks;
 
 /* Makes the batch's tasks and assigns them to phases. False: out of memory. */

@@ -1,4 +1,4 @@
-/* policies.h - batching policies, which choose the batch (kernel launch) in which each vertex of a graph runs. */
+/* policies.h - batching policies, which choose the step in which each vertex of a graph runs; a step runs vertices of one type. */
 #pragma once
 
 #include "script/automaton.h"

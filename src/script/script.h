@@ -74,8 +74,8 @@ static inline bool vpps_request_trains(const vpps_batch_request *r) { return r->
 typedef struct vpps_batch_extent {
     uint32_t n_vps;
     double flops;   /* floating-point operations of each virtual processor (VP) */
-    double vectors; /* mean number of vectors in a level of the recurrences */
-    double levels;  /* levels that all VPs of a group run together, forward and backward */
+    double vectors; /* mean number of vertices, and so of vectors in a product, in a level of the recurrences */
+    double levels;  /* number of levels, in forward and backward together */
     double elems;   /* number of elements of all matrices */
     double rows;    /* number of rows of the largest matrix */
 } vpps_batch_extent;

@@ -25,7 +25,7 @@ typedef struct vpps_walk {
     /* the readers of vertex v are readers[first_reader[v]] to readers[first_reader[v + 1] - 1] */
     uint32_t *first_reader, *readers;
     uint32_t *waiting; /* for each vertex: number of its sources (vertices that it reads) that have not run */
-    /* the frontier (vertices that are ready), a linked list for each type that ends with UINT32_MAX */
+    /* the frontier (vertices that are ready to run): for each type a linked list, ended by UINT32_MAX */
     uint32_t *next, *heads;
     uint32_t *ready, *left; /* for each type: number of its vertices that are ready, and number that have not run (G) */
     uint64_t *depth_sums;   /* for each type: sum of the depths of its vertices that have not run */

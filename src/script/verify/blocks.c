@@ -1,4 +1,4 @@
-/* blocks.c - checks the script's blocks: their vertices, and the places of their values. */
+/* blocks.c - checks which vertices the script's blocks have, and where the vertices' values lie. */
 #include "script/verify/checker.h"
 
 #include <inttypes.h>

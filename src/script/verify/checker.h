@@ -1,4 +1,4 @@
-/* checker.h - the state of vpps_verify_batch, which its files share. See verify.h. */
+/* checker.h - the state of the script verifier, vpps_verify_batch (verify.h). */
 #pragma once
 
 #include "base/index.h"

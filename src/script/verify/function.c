@@ -126,7 +126,7 @@ static void shape_of(const vpps_function *f, uint32_t arg, uint32_t *rows, uint3
     *cols = input ? f->inputs[arg & ~VPPS_CELL_INPUT].cols : f->nodes[arg].s->cols;
 }
 
-/* Sets an instruction's number operands, by the letters of ops.def. */
+/* Sets the number operands of an instruction for node t, by the letters of ops.def. */
 static void set_numbers(const vpps_function *f, uint32_t t, const char *letters, vpps_run *run) {
     const vpps_function_node *node = &f->nodes[t];
     for (; *letters; letters++) {
@@ -319,7 +319,7 @@ static uint32_t run_part(const derivative *d, uint32_t k) {
     return vpps_spoils_zeros(run.opcode) ? if_taken(d, part) : part;
 }
 
-/* Returns the gradients of a weighted sum's weights, element by element. */
+/* Returns the gradient of a weighted sum's weights: a dot product for each weight. */
 static uint32_t weights_part(const derivative *d) {
     /* a list of weights has one further argument, the list of values */
     const uint32_t n = d->node->n - 1, *args = d->f->args + d->node->first;

@@ -279,14 +279,14 @@ static bool find_stays(vpps_proof *p) {
     }
     for (uint32_t k = 0; k < c->n_outputs; k++) {
         const uint32_t d = c->gradient_of[k];
-        if (d >= c->n_values) continue; /* there is no such value (check_asked refuses a wrong number) */
+        if (d >= c->n_values) continue; /* a wrong number, which check_asked refuses */
         p->stays[d] = true;
         if (!is_kept(p, d, "gradient for the host is not kept")) return false;
     }
     for (uint32_t i = 0; i < c->n_outers; i++) {
         const uint32_t both[] = {c->outers[i].dy, c->outers[i].x};
         for (uint32_t k = 0; k < 2; k++) {
-            if (both[k] >= c->n_values) continue; /* there is no such value (collect_owed refuses a wrong number) */
+            if (both[k] >= c->n_values) continue; /* a wrong number, which collect_owed refuses */
             p->stays[both[k]] = true;
             if (!is_kept(p, both[k], "factor of a parameter's gradient is not kept")) return false;
         }

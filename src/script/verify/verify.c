@@ -206,7 +206,7 @@ static bool run_group(vpps_checker *c, bool *any) {
     return true;
 }
 
-/* Returns whether all groups have come to their pause for the first time. */
+/* Returns whether all groups have come to their pause and the tasks after it have not begun. */
 static bool all_pause(const vpps_checker *c) {
     bool all = !c->goes_on;
     for (uint32_t g = 0; g < c->n_groups; g++) all = all && c->streams[g].paused;

@@ -1,11 +1,11 @@
 /* verify.h - proves that a script is right, from the graph and the cells' ops alone, without results of the scheduler.
  *
- *   expression.c  formulas, so that equal ones have equal numbers
- *   function.c    the function that a vertex of the graph asks for, and its derivative
+ *   expression.c  numbers formulas so that equal ones have equal numbers
+ *   function.c    expresses the function of a vertex of the graph, and its derivative
  *   proof.c       proves that a compiled cell computes this function
  *   program.c     runs the programs of a compiled cell with formulas instead of numbers
  *   operands.c    checks that steps find the values that their operands name
- *   formulas.c    formulas of instructions and products
+ *   formulas.c    builds the formulas of instructions and products
  *   demand.c      finds what the request needs: vertices, gradients, terms of the loss
  *   blocks.c      finds the block of each vertex, and the places of its values
  *   records.c     checks every word of the blocks' arrays against the graph
