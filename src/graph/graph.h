@@ -143,7 +143,7 @@ typedef struct vpps_cell_data {
     uint8_t *imm_pulled; /* for each node, whether `imm` is the number of a pulled index */
     uint32_t *args;
     vpps_cell_input *inputs;
-    uint32_t *scattered, *pushed; /* for each scattered, pushed value: a node, or VPPS_CELL_INPUT | an input */
+    uint32_t *scattered, *pushed; /* scattered, pushed values: node number, or VPPS_CELL_INPUT | input number */
     /* Set when recording ends. `outputs`: the nodes that are scattered or pushed, each once. `offers`: for each scattered, then for each
      * pushed value, its index in `outputs`. */
     uint32_t *outputs;

@@ -206,7 +206,7 @@ static uint64_t inputs_of_levels(const vpps_compiled_cell *c) {
     return inputs;
 }
 
-/* For every type that block b reads, finds where its block's levels are in level_ends. Returns their latest backward phase. */
+/* Sets ends_of_type for every type that block b reads. Returns the last backward phase of the blocks of these types. */
 static uint32_t find_ends(placer *p, const vpps_step_block *b) {
     uint32_t latest = 0;
     for (uint32_t t = 0; t < p->s->reading->n_types; t++) {

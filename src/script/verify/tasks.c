@@ -331,7 +331,7 @@ static bool take_term(vpps_checker *c, uint32_t output, uint32_t bits) {
 
 /* Returns the vertex to whose list member `item` of a block belongs. */
 static uint32_t vertex_of(const vpps_checked_block *b, uint32_t axis, uint32_t item) {
-    /* lists of vertices below `low` end before the member; those from `high` on begin after it */
+    /* binary search for the first vertex whose list ends after the member */
     uint32_t low = 0, high = b->block->n;
     while (low < high) {
         const uint32_t middle = low + (high - low) / 2;
