@@ -36,7 +36,8 @@ static char *state_name(const vpps_parameter_data *p, int state) {
     return name;
 }
 
-/* The tensors of a model's file, at most 1 + VPPS_MAX_STATES for each parameter; allocated names (or NULL); and tables. */
+/* The tensors of a checkpoint file, at most 1 + VPPS_MAX_STATES for each parameter; their names (NULL or allocated); and the tables that
+ * they hold. */
 typedef struct tensor_list {
     vpps_safetensors_tensor *tensors;
     char **names;
@@ -126,7 +127,7 @@ static vpps_status write_file(vpps_handle *h, const char *path, const vpps_metad
     return status;
 }
 
-/* Saves a model whose tables are sharded: the first process writes, and all processes return its success or failure. */
+/* Saves a model whose tables are sharded over processes: the first process writes the file, and all return its success or failure. */
 static vpps_status write_together(vpps_handle *h, const char *path, const vpps_metadata *metadata, uint32_t n) {
     vpps_communicator *c = h->options.communicator;
     if (c->rank) {
@@ -135,7 +136,7 @@ static vpps_status write_together(vpps_handle *h, const char *path, const vpps_m
     }
     char message[VPPS_MESSAGE_BYTES];
     vpps_status status = write_file(h, path, metadata, n);
-    if (status == VPPS_STALL || status == VPPS_DEVICE) return status; /* the communicator has failed */
+    if (status == VPPS_STALL || status == VPPS_DEVICE) return status; /* the processes cannot communicate any more */
     snprintf(message, sizeof message, "%s", vpps_error_message());
     VPPS_TRY(vpps_tables_done(c));
     if (status != VPPS_OK) status = vpps_fail(status, "%s", message);
@@ -152,7 +153,7 @@ vpps_status vpps_save(vpps_handle *h, const char *path, const vpps_metadata *met
 
 /* ---------------------------------------------------------------- loading */
 
-/* A parameter's tensors from the file. All are read before the model changes. */
+/* The contents of the file for one parameter: values and optimiser states. All parameters' are read before the model changes. */
 typedef struct contents {
     float *values[1 + VPPS_MAX_STATES];
     uint64_t updates;
@@ -195,20 +196,20 @@ static vpps_status read_parameter(const vpps_safetensors *file, const vpps_param
 static vpps_status read_number(const vpps_safetensors *file, const char *path, const char *key, uint64_t most,
                                uint64_t *out) {
     const char *text = vpps_safetensors_metadata(file, key);
-    if (!text) return VPPS_OK; /* weights from another program have no such number */
+    if (!text) return VPPS_OK; /* weights from another program lack this metadata */
     if (vpps_read_number(text, most, out)) return VPPS_OK;
     return vpps_fail(VPPS_FORMAT, "%s: metadata %s is \"%.40s\"; expected a whole number up to %llu", path, key, text,
                      (unsigned long long)most);
 }
 
-/* A larger number of batches is taken for damage. */
+/* A file with a larger number of batches counts as damaged. */
 #define MOST_BATCHES (UINT64_C(1) << 53)
 
-/* Reads how often the file's optimiser state of a parameter was updated. */
+/* Reads how often the parameter's optimiser state in the file was updated. */
 static vpps_status read_updates(const vpps_safetensors *file, const char *path, const vpps_parameter_data *p,
                                 uint64_t batches, contents *c) {
     const char *line = vpps_safetensors_metadata(file, "vpps.updates");
-    if (!c->values[1]) return VPPS_OK; /* the file has no state of the parameter */
+    if (!c->values[1]) return VPPS_OK; /* the file has no optimiser state of the parameter */
     c->updates = batches;
     if (!line) return VPPS_OK;
     for (const char *end; (end = strchr(line, '\n')); line = end + 1) {
@@ -223,7 +224,7 @@ static vpps_status read_updates(const vpps_safetensors *file, const char *path, 
     return vpps_fail(VPPS_FORMAT, "%s: metadata vpps.updates has no number of parameter %s", path, p->name);
 }
 
-/* Adopts the choices of the run that wrote the file, if this machine is like that run's. */
+/* Adopts the measured choices of the run that wrote the file, if this machine is like that run's. */
 static vpps_status take_choice(const vpps_safetensors *file, vpps_handle *h) {
     const char *products = vpps_safetensors_metadata(file, "vpps.products");
     if (!products || !h->device->table->take_choice || h->options.no_tuning) return VPPS_OK;
@@ -246,7 +247,7 @@ static vpps_status read_all(const vpps_safetensors *file, const char *path, vpps
     return VPPS_OK;
 }
 
-/* Moves a parameter's tensors to the model. State that the file lacks becomes zero. */
+/* Moves a parameter's values and states from the file to the model. States that the file lacks become zero. */
 static void adopt(vpps_parameter_data *p, contents *c) {
     size_t bytes = vpps_elems_held(p) * sizeof(float);
     if (c->values[0]) memcpy(p->values, c->values[0], bytes);
@@ -274,7 +275,7 @@ vpps_status vpps_load(vpps_handle *h, const char *path) {
     vpps_status status = c ? vpps_safetensors_verify(file) : vpps_fail(VPPS_MEMORY, "load %s: out of memory", path);
     if (status == VPPS_OK) status = read_all(file, path, h, c, numbers);
     if (status == VPPS_OK)
-        status = vpps_read_parameters(h); /* Allocates all states, including those that the file lacks. */
+        status = vpps_read_parameters(h); /* also allocates all states, including those that the file lacks */
     if (status == VPPS_OK) status = take_choice(file, h);
     if (status == VPPS_OK) {
         for (size_t i = 0; i < model->n_params; i++) adopt(&model->params[i], &c[i]);

@@ -1,5 +1,5 @@
-/* cores.c - finds how many CPU cores this process may use. Files: cgroups(7), proc_pid_mountinfo(5); quotas: the kernel's documentation,
- * "Control Group v2" (cpu.max) and "CFS Bandwidth Control" (cpu.cfs_quota_us). */
+/* cores.c - finds how many CPU cores this process may use. The files are described in cgroups(7) and proc_pid_mountinfo(5), the quotas in
+ * the kernel's documentation, "Control Group v2" (cpu.max) and "CFS Bandwidth Control" (cpu.cfs_quota_us). */
 #include "runtime/cores.h"
 
 #include <limits.h>
@@ -13,7 +13,7 @@ static bool lists(const char *list, const char *word) {
     return false;
 }
 
-/* Reads up to two numbers from a file in `folder`. Returns how many there are. */
+/* Reads up to two numbers from file `name` in `folder`. Returns how many it read. */
 static int read_numbers(const char *folder, const char *name, double *numbers) {
     char path[2 * PATH_MAX];
     snprintf(path, sizeof path, "%s/%s", folder, name);
@@ -24,7 +24,7 @@ static int read_numbers(const char *folder, const char *name, double *numbers) {
     return n > 0 ? n : 0;
 }
 
-/* Returns a control group's own quota in cores; 0 if there is none ("max", -1). */
+/* Returns the quota of the control group at `folder`, in cores; 0 if it has none ("max", -1). */
 static double quota_of(const char *folder, bool v2) {
     double x[2], period[2];
     if (v2) return read_numbers(folder, "cpu.max", x) == 2 && x[0] > 0 && x[1] > 0 ? x[0] / x[1] : 0;
@@ -32,8 +32,8 @@ static double quota_of(const char *folder, bool v2) {
     return known && x[0] > 0 && period[0] > 0 ? x[0] / period[0] : 0;
 }
 
-/* Finds the path of this process's control group in a hierarchy of version 1 or 2, from lines
- * "NUMBER:CONTROLLERS:PATH". Returns false if there is none. */
+/* Finds the path of this process's control group in the hierarchy of version 1 or 2, in lines "NUMBER:CONTROLLERS:PATH". Returns false if
+ * there is none. */
 static bool find_group(const char *root, bool v2, char *group) {
     char path[PATH_MAX], line[PATH_MAX], controllers[256];
     bool found = false;
@@ -50,8 +50,7 @@ static bool find_group(const char *root, bool v2, char *group) {
     return found;
 }
 
-/* Returns the smallest quota of the control group at `folder` and its ancestors. The path of the mount, where the
- * search ends, has `mount` characters. */
+/* Returns the smallest quota of the control group at `folder` and its ancestors, up to the mount, whose path has `mount` characters. */
 static double least_quota(char *folder, size_t mount, bool v2) {
     double least = 0;
     for (;;) {
@@ -63,7 +62,8 @@ static double least_quota(char *folder, size_t mount, bool v2) {
     }
 }
 
-/* Returns the quota for one line of mountinfo: NUMBER PARENT DEVICE ROOT MOUNT ... - TYPE SOURCE OPTIONS. */
+/* Returns the quota of this process's group in the mount that a line of mountinfo describes: NUMBER PARENT DEVICE ROOT MOUNT ... - TYPE
+ * SOURCE OPTIONS. */
 static double quota_by_mount(const char *root, const char *line) {
     char top[PATH_MAX], mount[PATH_MAX], type[64], options[1024], group[PATH_MAX], folder[2 * PATH_MAX];
     const char *rest = strstr(line, " - ");
@@ -73,7 +73,7 @@ static double quota_by_mount(const char *root, const char *line) {
     }
     const bool v2 = !strcmp(type, "cgroup2");
     if (!(v2 || (!strcmp(type, "cgroup") && lists(options, "cpu"))) || !find_group(root, v2, group)) return 0;
-    const size_t n = strcmp(top, "/") ? strlen(top) : 0; /* length of the path that the mount shows as its root */
+    const size_t n = strcmp(top, "/") ? strlen(top) : 0; /* length of ROOT, which the mount shows as its root */
     const char *below = strncmp(group, top, n) ? "" : group + n;
     const int length = snprintf(folder, sizeof folder, "%s%s", root, mount);
     snprintf(folder + length, sizeof folder - (size_t)length, "%s", strcmp(below, "/") ? below : "");

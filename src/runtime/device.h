@@ -1,5 +1,5 @@
-/* device.h - the interface of a device: a table of functions that handles call. One batch runs at a time; some devices
- * queue a second one behind it. */
+/* device.h - the interface of a device (CPU, GPU, emulated GPU): a table of functions that a training handle calls. One batch runs at a
+ * time; some devices queue a second batch behind it. */
 #pragma once
 
 #include "graph/model.h"
@@ -13,14 +13,14 @@ typedef struct vpps_device vpps_device;
 
 enum { VPPS_CHOICE_TEXT = 320 };
 
-/* The outcome of a batch. The message describes a failure, without the batch's number. */
+/* The outcome of a batch. `message` describes a failure, without the batch's number. */
 typedef struct vpps_outcome {
     vpps_status status;
     char message[VPPS_MESSAGE_BYTES];
-    float loss, norm; /* norm of the gradient if the script computes it, else 0 */
+    float loss, norm; /* norm of the gradient; 0 if the batch does not compute it */
     uint64_t device_ns;
     uint64_t own_ns;           /* device_ns without the time spent waiting for other processes */
-    uint64_t begin_ns, end_ns; /* start and end by the device's clock; 0: unknown */
+    uint64_t begin_ns, end_ns; /* start and end of the batch by the device's clock; 0: unknown */
     vpps_share_cost shared;    /* cost of exchanges with other processes; all zero with a single process */
 } vpps_outcome;
 
@@ -41,90 +41,94 @@ typedef struct vpps_device_table {
     const char *alias; /* another name of the device for users; NULL: none */
     const char *note;  /* text about the device in the command's help; NULL: none */
     bool decides;      /* the device can run the ops argmax and lookup_at */
-    bool host_vps;     /* VPs are threads of this process, which a trace can record */
-    bool stands_in;    /* emulates another device, so that its times say nothing about that device's speed */
+    bool host_vps;     /* virtual processors (VPs) are threads of this process, whose tasks a trace can record */
+    bool stands_in;    /* the device emulates another one, so that its times say nothing about that one's speed */
 
-    /* Fills in `out`, which is zeroed. NULL: the device is always ready, and there is nothing to say. */
+    /* Describes the device in `out`, which the caller has zeroed. NULL: the device is always ready and has nothing to describe. */
     void (*examine)(vpps_device_facts *out);
 
-    /* Checks that the hardware exists. Fails with DEVICE; the message says why. NULL: it always exists. */
+    /* Checks that the hardware exists. Fails with DEVICE; the message says why. NULL: the hardware always exists. */
     vpps_status (*find)(void);
 
-    /* Creates a device for the model and copies the parameters to it. Fills in `plan`, whose arrays the device owns. */
+    /* Creates a device for the model and copies the parameters to it. Fills in `plan`, where parameters lie in the device's memory; the
+     * device owns the plan's arrays. */
     vpps_status (*create)(vpps_device **out, const vpps_model *model, const vpps_options *options, vpps_plan *plan);
     void (*destroy)(vpps_device *d);
 
-    /* Returns the properties for which scripts are made. `tune` may change them. */
+    /* Returns the device's properties, such as its number of VPs, for which scripts (lists of tasks) are made. `tune` may change them. */
     const vpps_task_plan *(*machine)(const vpps_device *d);
 
     /* Starts a batch's script, which must not change until the batch is finished. If the calling thread works as a VP, the batch is
-     * finished on return. After MEMORY, and after POOL on devices without host_vps, nothing was started and the parameters are unchanged
-     * (POOL while a profile is running: `tune` takes another candidate). After other failures `unstarted` says whether that is so. */
+     * finished on return. After a failure with MEMORY (or with POOL, on devices without host_vps) nothing was started and the parameters
+     * are unchanged. After POOL while a profile is running, `tune` takes another candidate. After other failures `unstarted` tells whether
+     * nothing was started. */
     vpps_status (*launch)(vpps_device *d, const vpps_batch *batch);
-    /* Announces that batches with this batch's cells and groups are likely to come, for training or inference, so that
-     * the device can prepare. The batch has no script. NULL: there is nothing to prepare. */
+    /* Announces that batches with the same compiled cells and number of VP groups as this one are likely to come, for training or
+     * inference, so that the device can compile kernels for them. This batch has no script. NULL: there is nothing to prepare. */
     void (*foresee)(vpps_device *d, const vpps_batch *batch, bool training);
-    /* Announces that compiled cells of earlier batches are about to be freed; no batch is running. NULL: the device holds none. */
+    /* Announces that compiled cells of earlier batches are about to be freed; no batch is running. NULL: the device holds no cells. */
     void (*forget_cells)(vpps_device *d);
 
-    /* Returns whether this batch may be launched while another one runs; it then starts after that batch. If the
-     * earlier batch fails, or has a non-finite loss or gradient and the options stop there, the queued batch does
-     * nothing: its outcome is a failure, and parameters stay as if it had not been launched. NULL: no. */
+    /* Returns whether this batch may be launched while another one runs; it then starts after that batch. If the earlier batch fails, or
+     * has a non-finite loss or gradient and the options stop there, the queued batch does nothing: its outcome is a failure, and parameters
+     * stay as if it had not been launched. NULL: batches are never queued. */
     bool (*queues)(const vpps_device *d, const vpps_batch *batch);
     bool (*finished)(vpps_device *d); /* Returns whether the latest launch, if any, is finished. Never blocks. */
-    /* Waits for the oldest launch whose outcome was not taken, or returns the latest outcome again. */
+    /* Waits for the oldest launch whose outcome was not taken, and returns that; without such a launch, returns the latest outcome again. */
     void (*wait)(vpps_device *d, vpps_outcome *out);
 
-    /* Reads `words` words of the pool from `offset` on. The device must be idle, here and in all functions that follow. */
+    /* Reads words of the pool (the device's memory) from `offset` on. The device must be idle for this function and all that follow. */
     vpps_status (*read)(vpps_device *d, uint32_t offset, uint32_t words, float *out);
-    /* Kept values (values that stay on the device between batches) lie between the parameters and the batches' tensors. reserve_kept:
-     * scripts made from now on place tensors so many words later. Fails with MEMORY, changing nothing, or DEVICE. */
+    /* Reserves room in the pool, between the parameters and the batches' tensors, for values that stay on the device between batches.
+     * Scripts made from now on place tensors `words` words later. Fails with MEMORY, changing nothing, or DEVICE. */
     vpps_status (*reserve_kept)(vpps_device *d, uint32_t words);
     /* Writes words to the pool. */
     vpps_status (*write)(vpps_device *d, uint32_t offset, uint32_t words, const float *from);
-    /* Copies words within the pool, which the latest launch may have left; a later launch waits for the copy. */
+    /* Copies words within the pool, such as values that the latest launch left there. A later launch waits for the copy. */
     vpps_status (*copy)(vpps_device *d, uint32_t to, uint32_t from, uint32_t words);
     vpps_status (*forward_end)(vpps_device *d); /* Implements vpps_forward_end. NULL: there is nothing to do. */
-    /* Copies parameters, and optimiser states if `states`, to the model. */
+    /* Copies parameters, and optimiser states if `states`, from the device to the model. */
     vpps_status (*read_parameters)(vpps_device *d, vpps_model *model, bool states);
     vpps_status (*write_parameters)(vpps_device *d, const vpps_model *model);
 
     /* Drops the accumulated gradients of steps without an update. */
     void (*zero_gradients)(vpps_device *d);
-    /* Copies gradients to the model, with flags for the table entries that have one. */
+    /* Copies the accumulated gradients to the model, and flags the table entries that have one. */
     vpps_status (*read_gradients)(vpps_device *d, vpps_model *model);
-    /* Copies the model's gradients to the device; of tables, those of the entries that the model flags. */
+    /* Copies the model's gradients to the device; of lookup tables, only the gradients of entries that the model flags. */
     vpps_status (*write_gradients)(vpps_device *d, const vpps_model *model);
     bool (*caller_works)(const vpps_device *d);
 
-    /* Returns the precision of products, and sets *unit to the instructions that compute them. */
+    /* Returns the precision of matrix products, and sets *unit to the name of the instructions that compute them. */
     vpps_precision (*precision)(const vpps_device *d, const char **unit);
 
-    /* Writes, for checkpoints, the device's measured choices that affect a batch's bits, as text of at most
-     * VPPS_CHOICE_TEXT bytes. NULL, for both functions: bits do not depend on measurements. */
+    /* Writes, for checkpoints, the device's measured choices that affect a batch's bits, as text of at most VPPS_CHOICE_TEXT bytes.
+     * `choice` and `take_choice` are NULL if bits do not depend on measurements. */
     void (*choice)(const vpps_device *d, char *text);
-    /* Applies a text that `choice` wrote, if it comes from the same kind of machine and the options allow it; write_parameters must follow.
+    /* Applies a text that `choice` wrote, if that was on the same kind of machine and the options allow it; write_parameters must follow.
      * Fails with MEMORY, changing nothing. */
     vpps_status (*take_choice)(vpps_device *d, const char *text);
 
-    /* Switches the device to the next candidate of its profile; parameters keep their values. NULL: the device has no profile. */
+    /* Switches the device to the next alternative that its profile measures, such as another kernel; parameters keep their values. NULL:
+     * the device has no profile. */
     vpps_status (*tune)(vpps_device *d);
-    /* Returns trial i of those that were measured before the first batch, or false if there are no more. NULL: there are none. */
+    /* Writes to *out trial number i, counted from 0, of those that were measured before the first batch. Returns false if there are fewer
+     * trials. NULL: there are none. */
     bool (*measured)(const vpps_device *d, uint32_t i, vpps_trial *out);
 } vpps_device_table;
 
 struct vpps_device {
     const vpps_device_table *table;
-    vpps_profile profile; /* measures the device's own alternatives, such as kinds of kernels */
-    vpps_trace *trace;    /* where the VPs record their tasks; NULL: nowhere */
-    uint32_t vote;        /* sent with a batch's gradients; every process receives the sum of all votes */
+    vpps_profile profile; /* measures alternatives of the device, such as kinds of kernels */
+    vpps_trace *trace;    /* trace in which the VPs record their tasks; NULL: tasks are not recorded */
+    uint32_t vote;        /* sent with a batch's gradients; every process receives the sum of all processes' votes */
     bool unstarted;       /* set if the latest launch failed before anything was started */
 };
 
 /* Names of precisions, indexed by vpps_precision. */
 extern const char *const vpps_precision_names[];
 
-/* Names, indexed by vpps_gradients, of what computes the gradients of matrices; NULL for modes that no batch runs with. */
+/* Names of the methods that compute the gradients of matrices, indexed by vpps_gradients; NULL where no batch uses the setting. */
 extern const char *const vpps_gradient_makers[];
 
 /* Returns whether cuBLAS computes the gradients of matrices. */
@@ -137,7 +141,7 @@ static inline uint32_t vpps_precision_parts(vpps_precision p) {
     return p == VPPS_PRECISION_BF16X3 ? 2 : p == VPPS_PRECISION_BF16 ? 1 : 0;
 }
 
-/* All devices, the default first. A folder's device.c defines vpps_device_NAME. */
+/* The devices as X(name), the default first. Each has a table of functions named vpps_device_NAME. */
 #define VPPS_DEVICES(X)                                                                                                \
     X(cpu)                                                                                                             \
     X(cuda)                                                                                                            \

@@ -4,7 +4,7 @@
 #include <inttypes.h>
 #include <math.h>
 
-/* Returns the time at which a span of the trace begins; 0 without a trace. */
+/* Returns the present time, at which a span of the trace begins; 0 without a trace. */
 static uint64_t trace_clock(const vpps_handle *h) { return h->trace ? vpps_now_ns() : 0; }
 
 vpps_status vpps_handle_break(vpps_handle *h, vpps_status status, uint64_t batch, const char *message) {
@@ -16,7 +16,7 @@ vpps_status vpps_handle_break(vpps_handle *h, vpps_status status, uint64_t batch
     return vpps_handle_whole(h);
 }
 
-/* Handles a batch whose loss or gradient norm is not finite; the device has not applied it. */
+/* Counts a batch whose loss or gradient norm is not finite, and fails if the options say so. The device has not applied the batch. */
 static void check_finite(vpps_handle *h) {
     const bool loss = !isfinite(h->latest.loss);
     if (!loss && isfinite(h->latest.norm)) return;
@@ -44,7 +44,7 @@ static void count_share(vpps_handle *h) {
     h->stats.imbalance = h->mean_ns ? (double)h->slowest_ns / (double)h->mean_ns - 1 : 0;
 }
 
-/* Counts how long the device was idle between two training batches. */
+/* Adds the time in which the device was idle between two training batches to the statistics. */
 static void count_gap(vpps_handle *h) {
     vpps_stats *s = &h->stats;
     const uint64_t before = h->latest_end_ns;
@@ -67,7 +67,7 @@ vpps_profile *vpps_handle_profile(vpps_handle *h) {
     return NULL;
 }
 
-/* Records the latest batch for the profile, which compares whole batches only. */
+/* Records the time of the latest batch for the running profile, unless the batch was only a part of a training step. */
 static void note_trial(vpps_handle *h) {
     vpps_profile *p = vpps_handle_profile(h);
     if (!p || h->latest_part != VPPS_STEP_WHOLE) return;
@@ -104,7 +104,7 @@ vpps_status vpps_handle_report(vpps_handle *h) {
 /* ---------------------------------------------------------------- launching */
 
 vpps_status vpps_handle_tune(vpps_handle *h) {
-    if (vpps_handle_profile(h)) vpps_handle_settle(h); /* the profile must know with which candidate it ran */
+    if (vpps_handle_profile(h)) vpps_handle_settle(h); /* the running batch counts for this candidate */
     return h->device->table->tune ? h->device->table->tune(h->device) : VPPS_OK;
 }
 
@@ -121,15 +121,15 @@ vpps_status vpps_handle_launch(vpps_handle *h, uint64_t batch) {
     return vpps_handle_break(h, status, batch, vpps_error_message());
 }
 
-/* Returns whether the new script can be launched before the batch in flight is finished: nothing may depend on that
- * batch's outcome, and no trace may be recorded. */
+/* Returns whether the new script can be queued behind the running batch: nothing may depend on that batch's outcome, and no trace may be
+ * recorded. */
 static bool may_queue(vpps_handle *h, const vpps_graph *g) {
     const vpps_device_table *table = h->device->table;
     return h->in_flight && !h->infers && !h->n_backward && !h->trace && !h->keeper.n_copies && !g->n_keeps &&
            !vpps_handle_profile(h) && table->queues && table->queues(h->device, h->programs[h->next]);
 }
 
-/* Queues the script behind the batch in flight, and takes that batch's outcome. After a failure the queued batch does nothing. */
+/* Queues the script behind the running batch, then takes that batch's outcome. If it failed, the queued batch does nothing. */
 static vpps_status queue(vpps_handle *h, uint64_t batch, float *stale_loss) {
     vpps_outcome none;
     const vpps_status launched = vpps_handle_launch(h, batch);

@@ -28,7 +28,8 @@ static vpps_status create_device(vpps_handle *h, const vpps_device_table *device
     return status;
 }
 
-/* Opens the options' device. If "auto" finds a device that cannot be used, the call fails, so that the owner learns why. */
+/* Opens the device that the options name. If "auto" selects a device that exists but cannot be used, the call fails, so that the user
+ * learns why. */
 static vpps_status open_device(vpps_handle *h) {
     const vpps_device_table *device;
     const char *name = h->options.device ? h->options.device : vpps_devices[0]->name;
@@ -88,7 +89,7 @@ static vpps_handle *new_handle(vpps_model *model, const vpps_options *options, v
     return h;
 }
 
-/* Sets the handle's members that depend on the device. */
+/* Sets the members of the handle that depend on the device. */
 static vpps_status set_up(vpps_handle *h) {
     h->machine = h->device->table->machine(h->device);
     h->options.policy = NULL; /* the caller's string may not outlive this call */
@@ -136,7 +137,7 @@ void vpps_handle_destroy(vpps_handle *h) {
     if (!h) return;
     const bool here = h->process == vpps_process_number();
     if (h->in_flight) vpps_handle_settle(h);
-    if (h->device && here) h->device->table->destroy(h->device); /* a child of fork() has no device threads */
+    if (h->device && here) h->device->table->destroy(h->device); /* a child of fork() lacks the device's threads */
     for (int i = 0; i < 2; i++) vpps_batch_destroy(h->programs[i]);
     vpps_types_free(&h->types);
     vpps_learned_free(&h->learned);

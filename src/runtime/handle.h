@@ -1,11 +1,11 @@
-/* handle.h - a handle: a model, a device, and two scripts, one of which is made while the other runs.
+/* handle.h - a handle: a model, a device, and two scripts (a batch's tasks), one of which is made while the other runs.
  *
  *   handle.c      creation and end
  *   settings.c    what callers set: options, numbers of the optimiser, groups of parameters
  *   train.c       training steps and inference
  *   halves.c      training steps whose forward and backward are separate calls
- *   scripts.c     the script of a batch
- *   flight.c      running batches, and their outcomes
+ *   scripts.c     makes the script of a batch
+ *   flight.c      launches batches, and takes their outcomes
  *   parameters.c  copies parameters and gradients to and from the model
  *   keep.c        values that stay on the device between batches
  *   inference.c   handles that compute beside the one that trains
@@ -18,19 +18,19 @@
 #include "runtime/request.h"
 #include "runtime/snapshot.h"
 
-/* What the device was last told about batches that are likely to come. */
+/* The latest announcement to the device about batches that are likely to come. */
 typedef struct vpps_foreseen {
     uint32_t cells;  /* number of compiled cells at the time of the announcement */
-    uint32_t groups; /* number of groups of VPs that was announced, fewer than batches have */
+    uint32_t groups; /* number of groups of virtual processors that was announced; fewer than batches have */
 } vpps_foreseen;
 
-/* A training step between its forward and backward calls. */
+/* The state of a training step between its forward call and its backward call. */
 typedef struct vpps_open_step {
     uint64_t number;     /* number of the open step, counted from 1; 0: no step is open */
-    uint64_t n_steps;    /* number of steps that were begun */
-    uint64_t forward_ns; /* device time of the forward half, until the outcome of the backward half is added */
+    uint64_t n_steps;    /* number of training steps that were begun */
+    uint64_t forward_ns; /* device time of the forward call, until it is added to the outcome of the backward call */
     vpps_step_part part;
-    float *given; /* the caller's gradients, gathered for one copy to the device */
+    float *given; /* the caller's gradients, gathered so that one copy moves them to the device */
 } vpps_open_step;
 
 struct vpps_handle {
@@ -38,38 +38,38 @@ struct vpps_handle {
     vpps_options options;
     vpps_device *device;
     vpps_plan plan;
-    const vpps_task_plan *machine;   /* properties for which scripts are made; owned by the device */
-    vpps_types types;                /* types of vertices, with their compiled cells */
-    vpps_profile grouping, batching; /* profiles of the number of groups and of batching policies */
-    const vpps_policy *policy;       /* the policy in use */
+    const vpps_task_plan *machine;   /* the device's properties for which scripts are made; owned by the device */
+    vpps_types types;                /* the kinds of vertices seen so far, with their compiled cells */
+    vpps_profile grouping, batching; /* profiles that measure numbers of VP groups, and batching policies */
+    const vpps_policy *policy;       /* the batching policy in use */
     vpps_learned learned;            /* learned batching automata */
-    vpps_param_group *groups; /* indexed by parameter: its own settings; NULL: the optimizer's numbers apply to all */
+    vpps_param_group *groups; /* indexed by parameter: its settings; NULL: the optimizer's numbers apply to all */
     vpps_param_step *steps;   /* learning rate, momentum and weight decay of each parameter, for the latest request */
-    vpps_keeper keeper;       /* allocator of the values kept on the device */
-    uint32_t number;          /* number of the handle in the process, from 1 */
-    /* The parameters that it publishes, or reads for inference; NULL: no handle reads its parameters. */
+    vpps_keeper keeper;       /* allocator of the values that stay on the device between batches */
+    uint32_t number;          /* number of this handle in the process, counted from 1 */
+    /* Parameters that this handle publishes, or that a handle for inference reads; NULL: no other handle reads this one's parameters. */
     vpps_snapshot *snapshot;
-    bool infers;      /* the handle is for inference and reads the snapshot */
-    uint64_t version; /* version of the snapshot's parameters on the device */
+    bool infers;      /* the handle is for inference and reads its parameters from the snapshot */
+    uint64_t version; /* version of the snapshot's parameters that was copied to the device */
     vpps_batch *programs[2];
-    vpps_foreseen foreseen[2]; /* latest announcements to the device: [0] for inference, [1] for training */
-    uint32_t next;             /* index of the script for the next batch; the other one may be running */
+    vpps_foreseen foreseen[2]; /* latest announcements to the device: [0] for inference, [1] for training batches */
+    uint32_t next;             /* index in `programs` of the next batch; the other one may be running */
     bool in_flight;            /* a training batch is running, or its outcome was not taken yet */
     vpps_outcome latest;       /* outcome of the latest finished training batch */
     uint64_t latest_number;
     uint64_t script_ns;         /* time it took to make the latest script */
     uint64_t latest_end_ns;     /* end of the preceding training batch by the device's clock; 0: none */
-    vpps_step_part latest_part; /* part of a training step (such as gradients only) that was launched last */
+    vpps_step_part latest_part; /* part of a training step (such as gradients without update) launched last */
     uint32_t n_backward;        /* calls of vpps_backward since the last update */
-    vpps_asked asked;           /* results requested by the latest vpps_backward or vpps_step_forward */
+    vpps_asked asked;           /* values and gradients requested by the latest vpps_backward or vpps_step_forward */
     vpps_open_step open;
     bool told_deferred; /* the log has said that gradients are not accumulated level by level */
-    bool pending;       /* the latest batch failed, and no call has returned that yet */
+    bool pending;       /* the latest batch failed, and no call has returned that failure yet */
     vpps_status broken; /* not OK: the device failed, and nothing more runs; the message is in `failure` */
     char failure[VPPS_MESSAGE_BYTES + 32];
     vpps_stats stats;
     uint32_t vote;
-    uint64_t slowest_ns, mean_ns; /* the slowest process's time and the mean of all processes, summed over batches */
+    uint64_t slowest_ns, mean_ns; /* time of the slowest process and mean time of all processes, summed over batches */
     vpps_trace *trace;            /* records time spans; NULL: no trace */
     uint32_t process;             /* vpps_process_number() of the process that made the handle */
 };
@@ -80,13 +80,13 @@ struct vpps_handle {
  * child of fork(), which has neither the handle's threads nor its GPU. `call` is the public function's name. */
 vpps_status vpps_handle_here(const vpps_handle *h, const char *call);
 
-/* Checks that the handle can be used. Fails as vpps_handle_here does, and with STATE while a step is open between its halves. */
+/* Checks that the handle can be used. Fails as vpps_handle_here, and with STATE between a training step's forward and backward calls. */
 vpps_status vpps_handle_check(const vpps_handle *h, const char *call);
 
-/* Opens a handle for training if `snapshot` is NULL; otherwise one for inference, which holds it. Fails as vpps_handle_create. */
+/* Opens a handle: for training if `snapshot` is NULL, else for inference with the snapshot's parameters. Fails as vpps_handle_create. */
 vpps_status vpps_handle_open(vpps_handle **out, vpps_model *model, const vpps_options *given, vpps_snapshot *snapshot);
 
-/* Checks as vpps_handle_check does, and fails with STATE if the handle is for inference. */
+/* Checks that the handle can be used for training. Fails as vpps_handle_check does, and with STATE if the handle is for inference. */
 vpps_status vpps_handle_trains(const vpps_handle *h, const char *call);
 
 /* Returns OK, or the failure that made the handle unusable. */
@@ -95,12 +95,12 @@ vpps_status vpps_handle_whole(const vpps_handle *h);
 /* Checks that the handle is for training and usable, and waits for the batch in flight. */
 vpps_status vpps_handle_idle(vpps_handle *h, const char *call);
 
-/* Copies the device's precision to the statistics. */
+/* Copies the device's precision of products to the handle's statistics. */
 void vpps_handle_note_precision(vpps_handle *h);
 
 /* ---- settings.c */
 
-/* Checks a caller's options (NULL: the defaults) and converts them to this version's struct. Fails with ARGUMENT. */
+/* Checks a caller's options (NULL: the defaults) and converts them from the caller's struct version to this one. Fails with ARGUMENT. */
 vpps_status vpps_options_take(const vpps_options *given, vpps_options *own);
 
 /* ---- flight.c */
@@ -113,32 +113,32 @@ void vpps_handle_vote(vpps_handle *h, uint32_t vote);
 /* Returns the sum of all processes' votes that came with the latest finished batch, the same in all processes; 0 before the first. */
 uint32_t vpps_handle_votes(const vpps_handle *h);
 
-/* Makes the handle unusable after a failure of a batch, since the device's contents are then unknown. OK changes
- * nothing. `batch` is the training batch's number; 0: vpps_forward. Returns OK or the failure. */
+/* Makes the handle unusable after a batch failed with `status`, since the device's contents are then unknown. With OK, does nothing.
+ * `batch` is the training batch's number; 0: vpps_forward. Returns OK or the failure. */
 vpps_status vpps_handle_break(vpps_handle *h, vpps_status status, uint64_t batch, const char *message);
 
 /* Returns OK, the failure that made the handle unusable, or, once, the failure of the latest training batch. */
 vpps_status vpps_handle_report(vpps_handle *h);
 
-/* Number of profiles, and profile i: 0, of the device's choices; 1, of the number of groups; 2, of batching policies. */
+/* Number of profiles. Profile 0 measures the device's alternatives, profile 1 numbers of groups, profile 2 batching policies. */
 enum { VPPS_PROFILES = 3 };
 vpps_profile *vpps_profile_of(vpps_handle *h, uint32_t i);
-/* Returns the profile whose candidates are being measured, or NULL if all choices are made. */
+/* Returns the profile that is still measuring candidates, or NULL if all profiles have made their choice. */
 vpps_profile *vpps_handle_profile(vpps_handle *h);
 
-/* Moves the device to the next candidate of its profile, between two batches. Fails as the device's `tune`. */
+/* Moves the device to the next candidate of its profile, between two batches. Fails as the device's function `tune`. */
 vpps_status vpps_handle_tune(vpps_handle *h);
 
-/* Starts the next program's script, for training batch number `batch` or, with 0, for vpps_forward. A failed launch
- * makes the handle unusable unless nothing was started: after MEMORY, after POOL on a device that compiles kernels
- * (while its profile is running, another candidate is then due), or if the device sets `unstarted`. */
+/* Starts the next program's script, for training batch number `batch` or, with 0, for vpps_forward. A failed launch makes the handle
+ * unusable unless nothing was started: after MEMORY, after POOL on a device that compiles kernels (while its profile is running, it takes
+ * another candidate), or if the device sets `unstarted`. */
 vpps_status vpps_handle_launch(vpps_handle *h, uint64_t batch);
 
-/* Starts a batch. Before that, returns the failure of the preceding batch or sets *stale_loss (may be NULL) to its loss. */
+/* Starts a batch of the graph. Before that, returns the failure of the preceding batch or sets *stale_loss (may be NULL) to its loss. */
 vpps_status vpps_handle_start(vpps_handle *h, vpps_graph *g, const vpps_batch_request *request, uint64_t batch,
                               float *stale_loss);
 
-/* Waits for the oldest launch whose outcome was not taken. */
+/* Waits for the oldest launch whose outcome was not taken, and takes it. */
 void vpps_handle_wait(vpps_handle *h, vpps_outcome *out);
 
 /* ---- train.c */
@@ -146,29 +146,29 @@ void vpps_handle_wait(vpps_handle *h, vpps_outcome *out);
 /* Records that a training batch was launched. */
 void vpps_handle_note_flight(vpps_handle *h, uint64_t number, vpps_step_part part);
 
-/* Counts in the statistics the script that was made for this graph. */
+/* Adds this graph and the script that was made for it to the statistics. */
 void vpps_handle_count_script(vpps_handle *h, const vpps_graph *g);
 
 /* ---- scripts.c */
 
-/* Returns the request of a training batch. */
+/* Returns the request that describes a training batch to the scheduler. */
 vpps_batch_request vpps_handle_request(vpps_handle *h, vpps_node loss, vpps_step_part part);
 
-/* Adds the nodes of the caller's vpps_request to the request. */
+/* Adds the nodes whose values or gradients the caller asked for (vpps_request) to the batch's request. */
 void vpps_handle_ask(const vpps_handle *h, vpps_batch_request *request);
 
-/* Makes the next program's script for `machine`. The request gives the number of groups; 0: the options do. Fails as vpps_fb does. */
+/* Makes the next batch's script for the device properties `machine`. The request (0: the options) gives the number of groups. */
 vpps_status vpps_handle_script(vpps_handle *h, const vpps_task_plan *machine, vpps_graph *g,
                                const vpps_batch_request *asked);
 
-/* Tells the device which batches to expect after the launched one: the graph's inference once there are new cells, and
- * batches with another number of groups. Does nothing while a profile is running, whose choices decide that. */
+/* Tells the device which batches to expect after the launched one: inference on the same graph, if there are new cells, and batches with
+ * another number of groups. Does nothing while a profile is running, since its choices decide which batches follow. */
 void vpps_handle_foresee(vpps_handle *h, vpps_graph *g, const vpps_batch_request *launched);
 
-/* Schedules the training batch of a graph without running it. The result is valid until the handle's next call. Fails as vpps_fb does. */
+/* Makes the script of a graph's training batch without running it. The result is valid until the handle's next call. Fails as vpps_fb. */
 vpps_status vpps_handle_batch(vpps_handle *h, vpps_graph *g, vpps_node loss, const vpps_batch **out);
 
-/* Schedules the batch as vpps_handle_batch does, but for another machine and number of groups; 0: the machine chooses. */
+/* Makes the script as vpps_handle_batch does, but for another machine and number of groups; 0: the machine chooses the number. */
 vpps_status vpps_handle_batch_for(vpps_handle *h, vpps_graph *g, vpps_node loss, const vpps_task_plan *machine,
                                   uint32_t groups, const vpps_batch **out);
 
@@ -179,11 +179,11 @@ vpps_status vpps_handle_refresh(vpps_handle *h);
 
 /* ---- keep.c */
 
-/* Checks that the kept values which the graph reads are available. Fails with STATE. */
+/* Checks that values kept on the device which the graph reads are available. Fails with STATE. */
 vpps_status vpps_keep_check(const vpps_handle *h, const vpps_graph *g);
-/* Adds the nodes whose values are to be kept to the request's outputs. Fails with MEMORY, or ARGUMENT if one of them is the loss. */
+/* Adds the nodes whose values are to stay on the device to the request's outputs. Fails with MEMORY, or ARGUMENT if one is the loss. */
 vpps_status vpps_keep_ask(vpps_handle *h, const vpps_graph *g, vpps_batch_request *request);
-/* Notes where the launched batch leaves the values to be kept. */
+/* Notes where in the pool the launched batch leaves the values that are to stay on the device. */
 void vpps_keep_launched(vpps_handle *h, vpps_graph *g, const vpps_batch *b);
-/* Copies the finished batch's values to the places where they are kept. Fails as the device does. */
+/* Copies the finished batch's values that are to stay on the device to their lasting places. Fails as the device does. */
 vpps_status vpps_keep_settled(vpps_handle *h);

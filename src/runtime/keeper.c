@@ -3,8 +3,8 @@
 
 #include <stdatomic.h>
 
-/* A value's number has its index in `values` in the low bits. The high bits count all values ever kept in this process,
- * so that no number is used twice, by any handle. */
+/* A value's number holds its index in `values` in the low bits. The high bits count all values that ever stayed on a device in this
+ * process, so that no two handles give the same number, and none is reused. */
 enum { PLACE_BITS = 24 };
 
 static uint32_t place_of(vpps_value value) { return (uint32_t)value & ((1u << PLACE_BITS) - 1); }
@@ -28,14 +28,14 @@ bool vpps_keeper_open(vpps_keeper *k, uint32_t first, uint32_t words) {
     return true;
 }
 
-/* Returns the free words between a value and the next one. */
+/* Returns the number of free words between value i and the next one. */
 static uint32_t room_after(const vpps_keeper *k, uint32_t i) {
     const vpps_kept_value *v = &k->values[i];
     const uint32_t end = v->after ? k->values[v->after].offset : k->first + k->words;
     return end - v->offset - v->room;
 }
 
-/* Returns a free index of `values`, or 0 if out of memory or numbers. */
+/* Returns a free index of `values`, or 0 if out of memory or of indices. */
 static uint32_t take_place(vpps_keeper *k) {
     const uint32_t place = k->released;
     if (place) return k->released = k->values[place].after, place;

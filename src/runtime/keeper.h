@@ -1,35 +1,35 @@
-/* keeper.h - an allocator for values that a handle keeps in a part of the device's pool. The search for free space
- * starts after the latest value placed (next fit), so it is short while much space is free. */
+/* keeper.h - an allocator for values that stay on the device between batches, in a part of the device's memory pool. The search for free
+ * space starts after the latest value placed (next fit), so it is short while much space is free. */
 #pragma once
 
 #include "base/base.h"
 
-enum { VPPS_KEPT_GRAIN = 16 }; /* words: the sizes of kept values are rounded up to a multiple */
+enum { VPPS_KEPT_GRAIN = 16 }; /* in words: the sizes of kept values are rounded up to a multiple of this number */
 
 typedef struct vpps_kept_value {
     vpps_value value;      /* number of the value; 0: the entry is free */
-    uint32_t offset, room; /* offset in the pool; size in words, rounded up */
+    uint32_t offset, room; /* offset in the pool, and size, rounded up; both in words */
     uint32_t rows, cols;
-    uint32_t before, after; /* neighbours in the order of offsets; in a released entry: `after` is the next one or 0 */
+    uint32_t before, after; /* neighbours in the order of offsets; in a free entry, `after` is the next free one or 0 */
     bool made;              /* a batch that computes the value was launched */
 } vpps_kept_value;
 
 /* Where a batch leaves a value that is to be kept. */
 typedef struct vpps_kept_copy {
     vpps_value value;
-    uint32_t from; /* offset of the batch's value in the pool */
+    uint32_t from; /* offset in the pool where the batch leaves the value */
 } vpps_kept_copy;
 
 typedef struct vpps_keeper {
-    vpps_kept_value *values; /* values by index; entry 0 is a sentinel before all others, without space of its own */
-    uint32_t n_values;       /* number of entries; 0: nothing was kept yet */
-    uint32_t released;       /* first free entry of the list; 0: none */
+    vpps_kept_value *values; /* entries; entry 0 is a sentinel before all others, without space of its own */
+    uint32_t n_values;       /* number of entries; 0: no value was kept yet */
+    uint32_t released;       /* first entry of the list of free entries; 0: none */
     uint32_t latest;         /* entry after which the search for space starts */
-    uint32_t first, words;   /* range of the pool that the keeper manages */
+    uint32_t first, words;   /* the managed range of the pool: first word and number of words */
     uint32_t used_words, n_live;
-    vpps_kept_copy *copies; /* copies to make when the batch in flight has ended */
+    vpps_kept_copy *copies; /* copies to make when the running batch has ended */
     uint32_t n_copies;
-    /* Nodes of the current request: n_read nodes that the host reads, then those that are kept. */
+    /* Nodes of the current request: n_read nodes whose values the host reads, then the nodes whose values stay on the device. */
     vpps_node *nodes;
     uint32_t n_read;
 } vpps_keeper;
@@ -39,10 +39,10 @@ void vpps_keeper_free(vpps_keeper *k);
 /* Starts the allocator on words [first, first + words) of the pool. Returns false if out of memory. */
 bool vpps_keeper_open(vpps_keeper *k, uint32_t first, uint32_t words);
 
-/* Allocates a place for a value. Returns NULL if there is no room (*status is POOL) or no memory (MEMORY). */
+/* Allocates a place for a value. Returns NULL if there is no room in the pool (*status is POOL) or no host memory (MEMORY). */
 vpps_kept_value *vpps_keeper_add(vpps_keeper *k, uint32_t rows, uint32_t cols, vpps_status *status);
 
-/* Returns the entry of a value, or NULL if it was released or is not of this keeper. */
+/* Returns the entry of a value, or NULL if the value was released or belongs to another handle. */
 vpps_kept_value *vpps_keeper_find(const vpps_keeper *k, vpps_value value);
 
 void vpps_keeper_release(vpps_keeper *k, vpps_kept_value *v);

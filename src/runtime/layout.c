@@ -1,4 +1,4 @@
-/* layout.c - decides where parameters lie in a device's pool. */
+/* layout.c - decides where parameters lie in a device's memory pool. */
 #include "runtime/layout.h"
 
 #define X(id, name, n, lr)                                                                                             \

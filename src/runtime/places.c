@@ -13,17 +13,17 @@
 
 /* ---------------------------------------------------------------- files */
 
-/* State while /sys is read. Arrays are indexed by CPU, except `nodes`. */
+/* What is known while /sys is read. Arrays are indexed by CPU, except `nodes`. */
 typedef struct reader {
     const char *root;
     vpps_core_place *by_cpu;
-    bool *there, *known; /* there: the CPU is online and allowed; known: the property being read is known */
+    bool *there, *known; /* there: the CPU is online and allowed; known: the property being read is known for it */
     bool *listed;        /* flags of the CPUs in the list that was read last */
     bool *nodes;         /* flags of the memory nodes that are online */
     uint32_t n;          /* number of CPUs */
 } reader;
 
-/* Folders whose names end in a number. NO_NUMBER: a folder without one. */
+/* Names of folders in /sys, to which a number is appended. NO_NUMBER: nothing is. */
 #define A_CPU "system/cpu/cpu"
 #define A_NODE "system/node/node"
 static const uint32_t NO_NUMBER = UINT32_MAX;
@@ -35,7 +35,7 @@ static FILE *open_file(const reader *r, const char *folder, uint32_t number, con
     return fopen(path, "r");
 }
 
-/* Reads a CPU's file that holds one number. Returns false if there is none or it is -1. */
+/* Reads a file of a CPU that holds one number. Returns false if there is no such file or the number is -1. */
 static bool read_number(const reader *r, uint32_t cpu, const char *name, uint32_t *number) {
     FILE *f = open_file(r, A_CPU, cpu, name);
     long told = -1;
@@ -46,7 +46,7 @@ static bool read_number(const reader *r, uint32_t cpu, const char *name, uint32_
     return told >= 0;
 }
 
-/* Reads a list of CPUs; sets listed[c] for each c < r->n in it. Returns false if there is no list. */
+/* Reads a file with a list of CPUs; sets listed[c] for each listed c < r->n. Returns false if there is no such file. */
 static bool read_list(const reader *r, const char *folder, uint32_t number, const char *name, bool *listed) {
     FILE *f = open_file(r, folder, number, name);
     uint32_t begin, end;
@@ -65,7 +65,7 @@ static bool read_list(const reader *r, const char *folder, uint32_t number, cons
     return any;
 }
 
-/* Reads a list of CPUs by its present name, or by the name of kernels before 5.7. */
+/* Reads a CPU's list of CPUs from the file `name`, or from old_name, its name in kernels before 5.7. */
 static bool read_list_of(const reader *r, uint32_t cpu, const char *name, const char *old_name) {
     return read_list(r, A_CPU, cpu, name, r->listed) || read_list(r, A_CPU, cpu, old_name, r->listed);
 }
@@ -74,7 +74,8 @@ static bool read_list_of(const reader *r, uint32_t cpu, const char *name, const 
 
 static void forget(reader *r) { memset(r->known, 0, r->n * sizeof *r->known); }
 
-/* Sets a property, given by its offset in vpps_core_place, of all listed CPUs. FIRST stands for the number of the first listed CPU. */
+/* Sets a property, given by its offset in vpps_core_place, of all CPUs in the list read last. FIRST as a value stands for the number of the
+ * list's first CPU. */
 static const uint32_t FIRST = UINT32_MAX;
 static void give(reader *r, size_t property, uint32_t value) {
     for (uint32_t c = 0; c < r->n; c++) {
@@ -90,7 +91,7 @@ static void read_online(reader *r) {
     for (uint32_t c = 0; c < r->n; c++) r->there[c] &= r->listed[c];
 }
 
-/* Reads each socket's number once, for all of its CPUs. */
+/* Reads the socket number of one CPU of each socket, and sets it for all CPUs of the socket. */
 static void read_packages(reader *r) {
     forget(r);
     for (uint32_t c = 0; c < r->n; c++) {
@@ -102,7 +103,7 @@ static void read_packages(reader *r) {
     }
 }
 
-/* Reads the memory nodes. A node's number is less than that of its last CPU, except for nodes without CPUs. */
+/* Reads the memory node of every CPU. A node's number is less than that of its last CPU, except for nodes without CPUs. */
 static void read_nodes(reader *r) {
     read_list(r, "system/node", NO_NUMBER, "online", r->nodes);
     for (uint32_t node = 0; node < r->n; node++)
@@ -110,7 +111,7 @@ static void read_nodes(reader *r) {
             give(r, offsetof(vpps_core_place, node), node);
 }
 
-/* Reads the last-level cache of a CPU, if cores share it. */
+/* Reads which CPUs share the last-level cache of a CPU, if several cores share it. */
 static void read_cache(reader *r, uint32_t cpu) {
     char name[64], last[64];
     uint32_t highest = 0, level = 0;
@@ -140,7 +141,7 @@ static void read_cores(reader *r) {
     }
 }
 
-/* Finds slow cores: x86 lists its small cores, ARM gives each core's capacity. */
+/* Finds slow cores: on x86, /sys lists the small cores; on ARM, it has each core's capacity. */
 static void read_kinds(reader *r) {
     uint32_t capacity, most = 0;
     if (read_list(r, "cpu_atom", NO_NUMBER, "cpus", r->listed)) {
@@ -209,10 +210,10 @@ vpps_status vpps_places_here(vpps_places *out) {
 
 /* ---------------------------------------------------------------- choosing */
 
-/* Returns whether place i is the second thread of a core; threads of one core are adjacent. */
+/* Returns whether CPU i of the sorted list is the second thread of a core, so that the first is next to it. */
 static bool is_sibling(const vpps_places *p, uint32_t i) { return i && p->at[i - 1].core == p->at[i].core; }
 
-/* Returns a sort key of place i: unwanted places by bits 40 and up, then the distance from `own`, then the index. */
+/* Returns a sort key of CPU i: bits 40 and up count reasons not to use the CPU, then comes the distance from `own`, then the index. */
 static uint64_t rank_of(const vpps_places *p, const vpps_core_place *own, uint32_t i) {
     const vpps_core_place *x = &p->at[i];
     uint64_t far = 0;

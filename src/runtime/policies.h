@@ -1,4 +1,4 @@
-/* policies.h - the batching policy of a handle: given by name, or chosen by a profile. */
+/* policies.h - the batching policy of a handle, which decides what vertices run together: given by name, or chosen by measuring all. */
 #pragma once
 
 #include "runtime/profile.h"
@@ -7,5 +7,5 @@
 /* Stores learned policies on disk, beside the compiled kernels. */
 extern const vpps_policy_store vpps_policies_on_disk;
 
-/* Finds the policy by name. NULL selects the default; "auto" sets up a profile of all policies. Fails with ARGUMENT. */
+/* Finds a batching policy by name. NULL selects the default; "auto" makes `profile` measure all policies. Fails with ARGUMENT. */
 vpps_status vpps_open_policy(const char *name, const vpps_policy **policy, vpps_profile *profile);

@@ -1,12 +1,12 @@
-/* profile.c - measures the candidates of a choice, and takes the fastest. Since batches differ and other work disturbs some of them,
- * medians of the time per node are compared. */
+/* profile.c - measures the candidates of a choice, and takes the fastest. Since batches differ and other work disturbs some of them, the
+ * candidates' median times per node are compared. */
 #include "runtime/profile.h"
 #include "codegen/cache.h"
 #include "runtime/log.h"
 
 /* ---------------------------------------------------------------- for later runs */
 
-/* Makes the cache key of a stored text. *shapes is malloc'd, owned by the caller. Fails with MEMORY. */
+/* Makes the key under which a text is stored in the disk cache. *shapes is malloc'd, owned by the caller. Fails with MEMORY. */
 static vpps_status key_of(const vpps_memory *m, char **shapes, vpps_cache_key *key) {
     size_t size = 0;
     *shapes = NULL;
@@ -26,7 +26,7 @@ char *vpps_recall(const vpps_memory *m) {
     size_t size = 0;
     vpps_cache_key key;
     if (key_of(m, &shapes, &key) == VPPS_OK && vpps_cache_read(&key, &bytes, &size, NULL) == VPPS_OK && bytes)
-        text = malloc(size + 1); /* a zero-terminated copy; strndup is no help, since it may read past the bytes */
+        text = malloc(size + 1); /* a copy that ends with a zero; strndup might read past the bytes */
     if (text) {
         memcpy(text, bytes, size);
         text[size] = 0;
@@ -50,7 +50,7 @@ void vpps_profile_groups(vpps_profile *p, uint32_t n_vps, uint32_t most) {
     *p = (vpps_profile){.batches = VPPS_TRIAL_BATCHES};
     for (uint32_t groups = 1; groups <= most; groups++) {
         if (n_vps % groups) continue;
-        if (p->n == VPPS_MOST_TRIALS) p->n--; /* the largest number of groups replaces the last one */
+        if (p->n == VPPS_MOST_TRIALS) p->n--; /* the list is full: a larger number of groups replaces its last one */
         p->trials[p->n++] = (vpps_trial){.groups = groups};
     }
     if (p->n == 1) vpps_profile_take(p, p->n);
@@ -61,7 +61,7 @@ static int by_size(const void *a, const void *b) {
     return x < y ? -1 : x > y;
 }
 
-/* Sorts n > 0 numbers and returns their median; the larger one of two. */
+/* Sorts n > 0 numbers and returns their median; of two middle numbers, the larger one. */
 static double median(double *x, size_t n) {
     qsort(x, n, sizeof *x, by_size);
     return x[n / 2];
@@ -108,7 +108,7 @@ void vpps_profile_note(vpps_profile *p, bool as_asked, uint64_t nodes, uint64_t 
     if (!vpps_profile_goes_on(p) || !nodes) return;
     const uint32_t i = p->current, batch = p->given[i]++;
     vpps_trial *t = &p->trials[i];
-    if (batch > p->batches) return; /* the candidate was measured already, and runs until the next one is ready */
+    if (batch > p->batches) return; /* the candidate was measured enough, and runs only until the next one is ready */
     if (batch && as_asked) p->ns[i][t->batches++] = (double)ns / (double)nodes;
     if (batch == p->batches && t->batches) t->ns_per_node = median(p->ns[i], t->batches);
     if (p->one_by_one) return;

@@ -1,5 +1,5 @@
-/* profile.h - measures the candidates of a choice: they take turns in running the batches that are trained anyway, and
- * the fastest one is taken. No batch is run twice or lost. */
+/* profile.h - measures the candidates of a choice, such as kinds of kernels: they take turns in running the batches that are trained
+ * anyway, and the fastest candidate is taken. No batch is run twice or lost. */
 #pragma once
 
 #include "graph/model.h"
@@ -8,7 +8,7 @@ enum { VPPS_MOST_TRIALS = 8, VPPS_TRIAL_BATCHES = 9, VPPS_CANDIDATE_BYTES = 64 }
 
 /* Identifies a text that is stored for later runs, beside the compiled kernels. */
 typedef struct vpps_memory {
-    const char *what;        /* content of the text, in a few words */
+    const char *what;        /* what the text contains, in a few words */
     char machine[512];       /* description of the machine for which the text is valid */
     const vpps_model *model; /* the text is valid for models with matrices of these names and shapes; NULL: for all */
 } vpps_memory;
@@ -19,16 +19,16 @@ char *vpps_recall(const vpps_memory *m);
 vpps_status vpps_remember(const vpps_memory *m, const char *text);
 
 typedef struct vpps_profile {
-    vpps_trial trials[VPPS_MOST_TRIALS];             /* the candidates, each with its time */
-    double ns[VPPS_MOST_TRIALS][VPPS_TRIAL_BATCHES]; /* nanoseconds per node in each batch */
-    /* indexed by candidate: batches run; the first is not counted, since cells are compiled and caches are cold */
+    vpps_trial trials[VPPS_MOST_TRIALS];             /* the candidates, each with its measured time */
+    double ns[VPPS_MOST_TRIALS][VPPS_TRIAL_BATCHES]; /* measured times: nanoseconds per graph node */
+    /* number of batches that each candidate has run; the first is not counted, since cells are compiled and caches are cold */
     uint32_t given[VPPS_MOST_TRIALS];
     uint32_t n;       /* number of candidates; 0: there is nothing to choose */
     uint32_t batches; /* number of batches to measure per candidate */
-    uint32_t current; /* index of the next batch's candidate */
+    uint32_t current; /* index of the candidate that runs the next batch */
     bool one_by_one;  /* vpps_profile_take switches candidates; otherwise they alternate from batch to batch */
-    bool done;        /* the choice is made; it is `current` */
-    double margin;    /* another candidate must be faster than the first by this fraction of its time */
+    bool done;        /* the choice is made: candidate `current` */
+    double margin;    /* another candidate is chosen only if it saves this fraction of the first one's time */
 
     /* Writes a candidate as text, for vpps_recall and vpps_remember. NULL: the choice is not stored. */
     void (*name)(const vpps_trial *t, char text[VPPS_CANDIDATE_BYTES]);
@@ -36,22 +36,22 @@ typedef struct vpps_profile {
     const vpps_options *options; /* options whose log gets a line if the choice cannot be stored */
 } vpps_profile;
 
-/* Makes candidates of the numbers of groups up to `most` that divide n_vps: the smallest ones and the largest, as many as fit. */
+/* Makes candidates of the numbers of VP groups up to `most` that divide n_vps: as many of the smallest as fit, and the largest. */
 void vpps_profile_groups(vpps_profile *p, uint32_t n_vps, uint32_t most);
 
 static inline bool vpps_profile_goes_on(const vpps_profile *p) { return p->n && !p->done; }
 
 static inline const vpps_trial *vpps_profile_current(const vpps_profile *p) { return &p->trials[p->current]; }
 
-/* Records that a batch with so many nodes ran in `ns`. as_asked is false if it did not run as the candidate asks, for
- * example because it has fewer inputs than the candidate has groups. */
+/* Records that a batch with so many nodes ran in `ns`. as_asked is false if the batch did not run as the candidate asks, for example
+ * because it has fewer inputs than the candidate has groups. */
 void vpps_profile_note(vpps_profile *p, bool as_asked, uint64_t nodes, uint64_t ns);
 
 /* Returns the fastest measured candidate, or p->n if none was measured. */
 uint32_t vpps_profile_best(const vpps_profile *p);
 
-/* Makes candidate i the next one. With i = p->n, makes the choice: the fastest candidate, or the first one if none could be measured. */
+/* Makes candidate i run the next batch. i = p->n ends the profile: it chooses the fastest candidate, or the first if none was measured. */
 void vpps_profile_take(vpps_profile *p, uint32_t i);
 
-/* Takes the choice that an earlier run stored as text, if it names a candidate. */
+/* Makes the choice that an earlier run stored as text, if the text names one of the candidates. */
 void vpps_profile_resume(vpps_profile *p, const char *text);

@@ -1,7 +1,8 @@
 /* reads.c - reads several values of the pool in few copies. */
 #include "runtime/reads.h"
 
-/* Largest gap, in words, between two values that one copy reads together: a link to a GPU transfers so many while a copy starts. */
+/* Largest gap, in words, between two values that one copy reads together. A link to a GPU transfers so many words in the time that another
+ * copy takes to start. */
 enum { MOST_BETWEEN = 1 << 15 };
 
 static int by_offset(const void *a, const void *b) {
@@ -11,7 +12,7 @@ static int by_offset(const void *a, const void *b) {
 
 static uint32_t end_of(const vpps_pool_read *r) { return r->offset + r->words; }
 
-/* Reads several adjacent values by one copy, or one by one if there is no memory for that. */
+/* Reads n values that lie close together, in `words` words of the pool, by one copy; or one by one if there is no memory for the copy. */
 static vpps_status read_run(vpps_device *d, uint32_t n, const vpps_pool_read *reads, uint32_t words) {
     float *copy = n > 1 ? malloc(words * sizeof *copy) : NULL;
     vpps_status status = VPPS_OK;
@@ -28,7 +29,7 @@ static vpps_status read_run(vpps_device *d, uint32_t n, const vpps_pool_read *re
 }
 
 vpps_status vpps_read_pool(vpps_device *d, uint32_t n, vpps_pool_read *reads) {
-    const bool host = d->table->host_vps; /* host memory: a copy costs only what it copies */
+    const bool host = d->table->host_vps; /* the pool is in host memory, where a copy has no fixed cost */
     if (n && !host) qsort(reads, n, sizeof *reads, by_offset);
     for (uint32_t i = 0, next; i < n; i = next) {
         next = i + 1;

@@ -1,8 +1,8 @@
-/* row_sums.c - accumulates gradients of lookup-table entries over several launches. */
+/* row_sums.c - sums gradients of lookup-table entries over several launches. */
 #include "runtime/row_sums.h"
 
 typedef struct table_sums {
-    uint32_t *place; /* indexed by entry: its index in `rows` + 1, or 0; NULL: no entry was added yet */
+    uint32_t *place; /* indexed by entry of the table: its index in `rows` + 1, or 0; NULL: no entry was added yet */
     uint32_t *rows;
     float *gradients;
     uint32_t n;
@@ -39,7 +39,7 @@ static size_t words_of(const vpps_row_sums *sums, vpps_param table) {
     return (size_t)sums->model->params[table].rows * sums->model->params[table].cols;
 }
 
-/* Reserves room for n more entries. */
+/* Reserves room for n more entries in a table's sums. */
 static bool make_room(const vpps_row_sums *sums, vpps_param table, uint32_t n) {
     table_sums *t = &sums->tables[table];
     if (!t->place) t->place = calloc(sums->model->params[table].count, sizeof *t->place);

@@ -1,14 +1,14 @@
-/* row_sums.h - accumulates gradients of lookup-table entries over several launches, until the update. A device computes
- * one batch's gradients in its own memory; the sums are in host memory. */
+/* row_sums.h - sums gradients of lookup-table entries over several batches, until the optimiser's update. A device computes one batch's
+ * gradients in its own memory; the sums are in host memory. */
 #pragma once
 
 #include "graph/model.h"
 
-/* Gradients of some entries of a lookup table, one after the other. */
+/* Gradients of n entries of a lookup table, one after the other. */
 typedef struct vpps_row_segment {
     vpps_param param;
     uint32_t n;
-    const uint32_t *rows; /* of each of the n entries, its index in the lookup table `param` */
+    const uint32_t *rows; /* index in the lookup table of each of the n entries */
     float *gradients;
 } vpps_row_segment;
 
@@ -18,15 +18,15 @@ typedef struct vpps_row_sums vpps_row_sums;
 vpps_status vpps_row_sums_create(vpps_row_sums **out, const vpps_model *model);
 void vpps_row_sums_destroy(vpps_row_sums *sums);
 
-/* Adds the segments' gradients to the sums. An entry may occur once per segment. Fails with MEMORY; nothing was added then. */
+/* Adds the segments' gradients to the sums. An entry may occur once per segment. Fails with MEMORY, and then adds nothing. */
 vpps_status vpps_row_sums_add(vpps_row_sums *sums, const vpps_row_segment *segments, uint32_t n);
 
 /* For each given entry that already has a sum, replaces the sum. */
 void vpps_row_sums_set(vpps_row_sums *sums, vpps_param table, uint32_t n, const uint32_t *entries,
                        const float *gradients);
 
-/* Removes all sums. Segments from vpps_row_sums_of keep their contents until the next addition. */
+/* Removes all sums. Segments that vpps_row_sums_of returned keep their contents until the next addition. */
 void vpps_row_sums_clear(vpps_row_sums *sums);
 
-/* Returns the sums of a table (n is 0 if there are none), valid until the next change. */
+/* Returns the summed gradients of a table (n is 0 if there are none), valid until the next change of the sums. */
 vpps_row_segment vpps_row_sums_of(const vpps_row_sums *sums, vpps_param table);

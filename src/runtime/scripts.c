@@ -1,4 +1,4 @@
-/* scripts.c - makes and checks the script of a batch. */
+/* scripts.c - makes and checks a batch's script (its tasks, with their data). */
 #include "runtime/handle.h"
 #include "runtime/log.h"
 #include "script/verify/verify.h"
@@ -18,7 +18,7 @@ static vpps_status verify_batch(const vpps_task_plan *machine, const vpps_batch 
     return status;
 }
 
-/* Returns the number of groups for a batch; 0: the scheduler chooses. The profile of groups follows the device's own profile. */
+/* Returns the number of VP groups for a batch; 0: the scheduler chooses. Their profile starts when the device's profile has ended. */
 static uint32_t groups_for(vpps_handle *h, bool training) {
     if (h->options.groups != VPPS_GROUPS_PROFILE) return h->options.groups;
     return training && h->grouping.n && vpps_handle_profile(h) != &h->device->profile
@@ -33,7 +33,7 @@ static const vpps_policy *policy_for(vpps_handle *h, bool training) {
     return h->policy;
 }
 
-/* Checks ops whose results select what is read (argmax, lookup_at): they run in inference only, on a device that supports them. */
+/* Checks ops whose results select what later vertices read (argmax, lookup_at): they run in inference only, on a device that supports them. */
 static vpps_status check_decided(const vpps_handle *h, const vpps_graph *g, bool training) {
     if (!g->decides || (!training && h->stats.decides)) return VPPS_OK;
     if (training) return vpps_fail(VPPS_ARGUMENT, "fb: argmax and lookup_at have no gradients; expected vpps_forward");
@@ -42,8 +42,8 @@ static vpps_status check_decided(const vpps_handle *h, const vpps_graph *g, bool
                      h->stats.device);
 }
 
-/* Drops the least recently used types of vertices if there are too many, after the batch in flight. Keeps all while
- * gradients accumulate or a trace is recorded, which may need cells of earlier batches. */
+/* Drops the least recently used types of vertices if there are too many, after the running batch has ended. Drops none while gradients
+ * accumulate or a trace is recorded, which may need cells of earlier batches. */
 static void drop_types(vpps_handle *h) {
     if (!vpps_types_are_full(&h->types) || h->n_backward || h->trace) return;
     vpps_handle_settle(h);
@@ -51,7 +51,7 @@ static void drop_types(vpps_handle *h) {
     vpps_types_drop(&h->types);
 }
 
-/* Returns the request with the handle's decisions added. */
+/* Returns the request `asked` with all that the handle decides filled in, such as the policy and the number of groups. */
 static vpps_batch_request complete(vpps_handle *h, const vpps_task_plan *machine, const vpps_batch_request *asked) {
     const bool training = vpps_request_trains(asked);
     vpps_batch_request request = *asked;
@@ -64,7 +64,7 @@ static vpps_batch_request complete(vpps_handle *h, const vpps_task_plan *machine
     return request;
 }
 
-/* The first batch whose gradients cannot be accumulated level by level is told. */
+/* Tells in the log, once, that a batch's gradients cannot be accumulated level by level. */
 static void tell_deferred(vpps_handle *h, const vpps_batch *b) {
     if (h->options.gradients != VPPS_GRADIENTS_ACCUMULATE || b->n_groups == 1 || h->told_deferred) return;
     vpps_log_line(&h->options,
@@ -92,8 +92,8 @@ vpps_status vpps_handle_script(vpps_handle *h, const vpps_task_plan *machine, vp
     return h->options.verify ? verify_batch(machine, b, g, &request) : VPPS_OK;
 }
 
-/* Chooses the cells of a batch that is likely to come, and tells the device. The batch runs the graph as `asked` says; with `trained`, it
- * is the inference of that training batch's graph. A failure is ignored, since it recurs when the batch comes. */
+/* Chooses the cells of a batch that is likely to come, and tells the device, which may compile kernels for them. The batch runs the graph
+ * as `asked` says; with `trained`, it is inference on that training batch's graph. A failure is ignored: it recurs when the batch comes. */
 static void foresee(vpps_handle *h, vpps_graph *g, const vpps_batch_request *asked, const vpps_batch *trained) {
     char text[VPPS_MESSAGE_BYTES];
     vpps_batch *b;
@@ -123,14 +123,14 @@ void vpps_handle_foresee(vpps_handle *h, vpps_graph *g, const vpps_batch_request
     seen->cells = h->types.n_compiled;
 }
 
-/* Returns the key of dropout masks. It differs from process to process, and from call to call of vpps_backward; the
- * first call after an update has that of vpps_fb. */
+/* Returns the random key of a batch's dropout masks. It differs between processes, and between calls of vpps_backward; the first of these
+ * calls after an update has the same key as vpps_fb. */
 static uint64_t dropout_key(const vpps_handle *h, uint64_t batch) {
-    const uint64_t seed = vpps_mix64(h->stats.rank) ^ vpps_mix64((uint64_t)h->n_backward << 32); /* mixed, 0 stays 0 */
+    const uint64_t seed = vpps_mix64(h->stats.rank) ^ vpps_mix64((uint64_t)h->n_backward << 32); /* mixed: 0 stays 0 */
     return vpps_dropout_key(seed ^ h->options.seed, batch);
 }
 
-/* Returns each parameter's learning rate, momentum and weight decay; NULL: the optimizer's numbers apply to all. */
+/* Returns each parameter's learning rate, momentum and weight decay; NULL: the optimizer's numbers apply to all parameters. */
 static const vpps_param_step *steps_of_groups(vpps_handle *h) {
     const vpps_optimizer *o = &h->options.optimizer;
     for (size_t p = 0; h->groups && p < h->model->n_params; p++) {
@@ -152,7 +152,7 @@ void vpps_handle_ask(const vpps_handle *h, vpps_batch_request *request) {
     request->no_dropout = a->request.no_dropout;
     if (draw)
         request->dropout_key =
-            vpps_dropout_key(rank ^ vpps_mix64(draw) ^ h->options.seed, 0); /* number 0: no batch has it */
+            vpps_dropout_key(rank ^ vpps_mix64(draw) ^ h->options.seed, 0); /* 0, a number that no batch has */
 }
 
 vpps_batch_request vpps_handle_request(vpps_handle *h, vpps_node loss, vpps_step_part part) {

@@ -1,17 +1,17 @@
-/* share.c - exchanges gradients between processes. */
+/* share.c - exchanges gradients between processes that train one model. */
 #include "runtime/share.h"
 #include "base/hash.h"
 
-/* The header that every process sends to every other. A bit for each parameter with a gradient here follows, then, for
- * each lookup table, the number of rows of the next exchange. */
+/* What every process sends to every other first. After it come a bit for each parameter (this process has its gradient) and, for each
+ * lookup table, the number of rows that this process sends next. */
 typedef struct header {
-    uint64_t model, step; /* hashes: of the model, and of the batch's optimiser step */
+    uint64_t model, step; /* hashes of the model, and of the batch's optimiser step */
     double loss;
     uint64_t busy_ns;
     uint32_t vote, n_rows;
 } header;
 
-/* Rows of lookup tables sent between two processes: for each table the row numbers, then their gradients. */
+/* Gradients of table rows sent from one process to another: for each table the row numbers, then the rows' gradients. */
 typedef struct rows_parcel {
     uint32_t *words;
     size_t n_words;
@@ -31,12 +31,12 @@ struct vpps_share {
     uint32_t n_tables, flag_words, header_bytes;
     char *headers; /* buffers for the headers sent to and received from each process */
     vpps_parcel *parcels;
-    rows_parcel *rows, *come; /* rows sent to each process; rows received from it, which this process sums */
-    rows_parcel *sums;        /* summed rows of each process */
+    rows_parcel *rows, *come; /* gradients sent to each process; gradients received from it, to be summed here */
+    rows_parcel *sums;        /* for each process, the summed rows that it sends to all */
     rows_parcel **out;
-    slot **slots;      /* indexed by table: for each row that this process sums, the place of its sum */
-    uint32_t *counts;  /* for each process, its number of summed rows per table */
-    uint32_t *cursors; /* indexed by process: number of rows packed for it so far */
+    slot **slots;      /* indexed by table: for each row that this process sums, where its sum lies */
+    uint32_t *counts;  /* for each process, how many rows of each table it has summed */
+    uint32_t *cursors; /* indexed by process: number of rows already packed for it */
     vpps_share_cost cost;
 };
 
@@ -56,7 +56,7 @@ static uint64_t hash_of_model(const vpps_model *model, const char *machine) {
     return vpps_hash_digest(&h, 0);
 }
 
-/* Returns a hash of what must be equal in all processes in a batch: the optimiser's step, and which parameters are frozen. */
+/* Returns a hash of what must be equal in all processes for a batch: the optimiser's numbers, and which parameters are frozen. */
 static uint64_t hash_of_step(const vpps_share *s, const vpps_task_header *h, const uint32_t *steps) {
 #define X(name) h->name,
     const float numbers[] = {VPPS_OPTIMIZER_NUMBERS(X)(float) h->update, (float)h->guard, (float)h->step};
@@ -73,7 +73,7 @@ static header *header_at(const vpps_share *s, bool in, uint32_t process) {
 static uint64_t *flags_of(header *h) { return (uint64_t *)(void *)(h + 1); }
 static uint32_t *counts_of(const vpps_share *s, header *h) { return (uint32_t *)(void *)(flags_of(h) + s->flag_words); }
 
-/* Returns the most rows of a table that one process sums: those whose number modulo the number of processes is its rank. */
+/* Returns the most rows of a table that one process sums: those whose number modulo the number of processes is the process's rank. */
 static size_t rows_at(const vpps_share *s, uint32_t count) { return ((size_t)count + s->c->size - 1) / s->c->size; }
 
 static bool make_room(vpps_share *s) {
@@ -195,7 +195,8 @@ static vpps_status exchange_headers(vpps_share *s) {
     return VPPS_OK;
 }
 
-/* Sums the loss, votes and times of all processes, in the order of ranks, and finds the parameters with a gradient in any process. */
+/* Reads the headers of all processes: sums losses, votes and times in the order of ranks, and finds the parameters that have a gradient in
+ * any process. */
 static void read_headers(vpps_share *s, vpps_shared_batch *batch) {
     uint64_t sum_ns = 0;
     s->cost = (vpps_share_cost){0};
@@ -213,14 +214,14 @@ static void read_headers(vpps_share *s, vpps_shared_batch *batch) {
 
 /* ---------------------------------------------------------------- rows of tables */
 
-/* Reserves a parcel's memory for the rows that a header counts. */
+/* Reserves a parcel's memory for `counts` rows of each table. */
 static bool need_rows(vpps_share *s, rows_parcel *r, const uint32_t *counts) {
     r->n_words = 0;
     for (uint32_t t = 0; t < s->n_tables; t++) r->n_words += (size_t)counts[t] * (1 + words_of(s, s->tables[t]));
     return VPPS_RESERVE(r->words, r->n_words + 1);
 }
 
-/* Returns where a table's row numbers lie in a parcel; their gradients follow. */
+/* Returns where a table's row numbers begin in a parcel; the rows' gradients follow. */
 static uint32_t *rows_of_table(const vpps_share *s, const rows_parcel *r, const uint32_t *counts, uint32_t table) {
     uint32_t *at = r->words;
     for (uint32_t t = 0; t < table; t++) at += (size_t)counts[t] * (1 + words_of(s, s->tables[t]));
@@ -253,7 +254,7 @@ static vpps_status exchange_rows(vpps_share *s, const rows_parcel *in) {
     return s->c->table->exchange(s->c, s->parcels, s->parcels + s->c->size);
 }
 
-/* Sums the received rows that belong to this process, in the order of ranks, into sums[rank]. Sets `counts` to its rows per table. */
+/* Sums the received rows, in the order of ranks, into this process's sums[rank]. Sets `counts` to the number of summed rows of each table. */
 static bool add_rows(vpps_share *s, const rows_parcel *from, uint32_t *counts) {
     const uint32_t rank = s->c->rank, size = s->c->size;
     memset(counts, 0, s->n_tables * sizeof *counts);
@@ -294,7 +295,7 @@ static vpps_status no_memory(void) {
     return vpps_fail(VPPS_MEMORY, "communicator: out of memory for rows of lookup tables");
 }
 
-/* Makes the sums of all processes' rows the batch's segments. */
+/* Makes the sums of all processes' rows the batch's gradients of table entries. */
 static vpps_status take_segments(vpps_share *s, vpps_shared_batch *batch, const uint32_t *counts) {
     batch->n_segments = 0;
     if (!VPPS_RESERVE(batch->segments, (size_t)s->c->size * s->n_tables + 1)) { return no_memory(); }
@@ -310,7 +311,7 @@ static vpps_status take_segments(vpps_share *s, vpps_shared_batch *batch, const 
     return VPPS_OK;
 }
 
-/* Restricts the sums to this process's own rows, since tables are sharded. */
+/* Keeps only the rows that this process sums, which it owns, since tables are sharded. */
 static vpps_status keep_rows(vpps_share *s, vpps_shared_batch *batch) {
     const uint32_t next = s->c->rank + 1;
     memset(s->counts, 0, (size_t)s->c->rank * s->n_tables * sizeof *s->counts);
@@ -318,7 +319,7 @@ static vpps_status keep_rows(vpps_share *s, vpps_shared_batch *batch) {
     return take_segments(s, batch, s->counts);
 }
 
-/* Sends rows to the processes that sum them, and the sums to all. */
+/* Sends rows to the processes that sum them, and unless tables are sharded, sends the sums to all. */
 static vpps_status share_rows(vpps_share *s, vpps_shared_batch *batch) {
     const uint32_t size = s->c->size, rank = s->c->rank;
     uint64_t n_rows = 0;

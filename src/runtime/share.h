@@ -1,14 +1,14 @@
 /* share.h - data-parallel training by several processes: their gradients are summed after each batch, before the
  * gradient's norm is computed.
  *
- * The script computes the gradients of this process's graph only. Before the first task that reads all gradients (NORM
+ * A process's tasks compute the gradients of its own graph only. Before the first task that reads all gradients (NORM
  * or UPDATE), the device exchanges them here and continues with the sums. So every process has the same norm and makes
- * the same step, whatever its own graph was.
+ * the same optimiser step, whatever its own graph was.
  *
  *   1. headers: a hash of what is trained; the loss; which parameters have a gradient; how many rows of tables go where
  *   2. gradients of matrices and vectors, summed by the device if any process has one
- *   3. used rows of lookup tables: sent to the process that sums them (row modulo processes), and from there to all; if
- * tables are sharded, that process owns the row anyway */
+ *   3. gradients of used table rows: sent to the process that sums them (row number modulo processes), and from there to
+ *      all; if tables are sharded, the sums stay at that process, which owns the row */
 #pragma once
 
 #include "graph/model.h"
@@ -20,31 +20,31 @@ typedef struct vpps_share vpps_share;
 
 /* Costs of an exchange, and how evenly the processes were busy before it. */
 typedef struct vpps_share_cost {
-    uint32_t votes; /* sum over all processes of `vote` (vpps_device) */
+    uint32_t votes; /* sum of all processes' votes (vpps_device.vote) */
     uint64_t exchange_ns, sent_bytes;
     uint64_t fetch_ns;            /* time to fetch entries of sharded tables, before the launch */
-    uint64_t slowest_ns, mean_ns; /* time from the launch until a process had its gradients */
+    uint64_t slowest_ns, mean_ns; /* time from launch to gradients, of the slowest process and on average */
 } vpps_share_cost;
 
-/* Results of a batch: of this process before the exchange, of all processes afterwards. */
+/* A batch's results: before the exchange those of this process, afterwards those of all processes. */
 typedef struct vpps_shared_batch {
     const vpps_task_header *header; /* script header with the optimiser's numbers for this batch */
     const uint32_t *steps;          /* optimiser numbers of each parameter: the script's words at header->steps */
     uint64_t start_ns;              /* time at which the batch was launched */
     uint32_t vote;
     double loss;
-    /* The caller's array, which may grow. After the exchange the share owns the rows and gradients, until the next batch. */
+    /* Gradients of table entries. The array is the caller's and may grow; after the exchange vpps_share owns what the entries point to. */
     vpps_row_segment *segments;
     uint32_t n_segments;
-    bool keep_rows; /* lookup tables are sharded: each process continues with its own rows */
+    bool keep_rows; /* lookup tables are sharded: each process continues with only the rows that it owns */
 
-    /* Sums the gradients of the matrices and vectors that vpps_share_dense marks over all processes. Missing ones are zero. */
+    /* Sums gradients of matrices and vectors that vpps_share_dense marks over all processes. A missing gradient counts as zero. */
     vpps_status (*reduce)(void *device, vpps_communicator *c);
     void *device;
 } vpps_shared_batch;
 
-/* Copies the first process's `text` to all. Every process calls it once before vpps_share_open, on any device, since
- * differences are reported there. Fails as the communicator does. */
+/* Copies the first process's `text` to all. Every process calls it once before vpps_share_open, whatever its device, so that differences
+ * between processes are reported in vpps_share_open. Fails as the communicator does. */
 enum { VPPS_SHARE_TEXT = 96 };
 vpps_status vpps_share_text(vpps_communicator *c, char text[VPPS_SHARE_TEXT]);
 
@@ -53,15 +53,15 @@ vpps_status vpps_share_text(vpps_communicator *c, char text[VPPS_SHARE_TEXT]);
 vpps_status vpps_share_open(vpps_share **out, const vpps_model *model, const char *machine, vpps_communicator *c);
 void vpps_share_close(vpps_share *s);
 
-/* Returns flags by parameter: whether it (of a lookup table, any entry) has a gradient. The device sets them for this
- * process before an exchange, after which they hold for all processes. */
+/* Returns flags, indexed by parameter: whether the parameter (of a lookup table, any entry) has a gradient. The device sets them for this
+ * process before an exchange; afterwards they hold for all processes. */
 bool *vpps_share_dense(vpps_share *s);
 
-/* Sums the gradients over all processes, which must all call it. Fails with MEMORY, with STATE if another process
- * trains something else, and as the communicator does. */
+/* Sums the gradients over all processes, each of which must call this function. Fails with MEMORY, with STATE if another process trains
+ * something else, and as the communicator does. */
 vpps_status vpps_share_exchange(vpps_share *s, vpps_shared_batch *batch);
 
-/* Returns the costs of the latest batch. */
+/* Returns the costs of the latest batch's exchange. */
 vpps_share_cost vpps_share_cost_of(const vpps_share *s);
 
 /* Returns a hash of the model and its layout, which must be equal in all processes. */

@@ -1,21 +1,21 @@
-/* tables.c - reads lookup tables that are sharded over processes, for checkpoints. */
+/* tables.c - reads whole lookup tables that are sharded over processes, for checkpoints. */
 #include "runtime/tables.h"
 
 #define DONE VPPS_NO_PARAM
 
-/* A request of the first process to the others for a range of entries. */
+/* What the first process asks the others for: entries [first, first + n) of a table. */
 typedef struct order {
-    uint32_t param, state; /* state: 0 for the table's values, else 1 + number of the optimiser's state */
+    uint32_t param, state; /* state: 0 for the table's values, else 1 + the number of the optimiser's state */
     uint32_t first, n;     /* range of entries */
 } order;
 
 static vpps_status no_memory(void) { return vpps_fail(VPPS_MEMORY, "lookup tables: out of memory for a piece"); }
 
-/* Returns the first of the entries [first, first + n) that process `rank` owns. */
+/* Returns the first entry of [first, first + n) that process `rank` owns. */
 static uint32_t first_of(const order *o, uint32_t size, uint32_t rank) {
     return o->first + (rank + size - o->first % size) % size;
 }
-/* Returns how many of these entries process `rank` owns. */
+/* Returns how many entries of [first, first + n) process `rank` owns. */
 static uint32_t count_of(const order *o, uint32_t size, uint32_t rank) {
     const uint32_t first = first_of(o, size, rank), end = o->first + o->n;
     return first < end ? (end - 1 - first) / size + 1 : 0;

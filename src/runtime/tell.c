@@ -1,4 +1,4 @@
-/* tell.c - a handle's statistics, trials, and trace, to which callers add spans of their own. */
+/* tell.c - a handle's statistics, trials, and trace, to which callers may add time spans. */
 #include "runtime/handle.h"
 
 vpps_status vpps_handle_stats(vpps_handle *h, vpps_stats *out) {
@@ -12,7 +12,7 @@ vpps_status vpps_handle_stats(vpps_handle *h, vpps_stats *out) {
     return vpps_give_struct(out, &stats, sizeof stats, VPPS_LEAST(vpps_stats, policy), "vpps_stats");
 }
 
-/* Writes one trial to the caller's array, whose element size the first element gives. */
+/* Writes a trial to element i of the caller's array; element 0 holds the element size of the caller's version of the struct. */
 static vpps_status give_trial(const vpps_trial *trial, vpps_trial *out, uint32_t i) {
     const size_t size = out->size;
     void *to = (char *)out + i * size;

@@ -1,5 +1,5 @@
-/* trace.c - records time spans of a run, and writes them as JSON. The format: "Trace Event Format" of Chrome's about:tracing, which
- * ui.perfetto.dev opens; complete events (ph X) with times in microseconds. */
+/* trace.c - records time spans of a run, and writes them as JSON, in the "Trace Event Format" of Chrome's about:tracing, which
+ * ui.perfetto.dev opens: complete events (ph X) with times in microseconds. */
 #include "runtime/trace.h"
 #include "cell/print.h"
 #include "io/json.h"
@@ -32,16 +32,16 @@ void vpps_trace_destroy(vpps_trace *t) {
     VPPS_FREE(t->tracks, t);
 }
 
-/* Counts the recorded events. VPs may record fewer than were reserved, since each group has its own tasks. */
+/* Counts all recorded events. VPs may have recorded fewer tasks than memory was reserved for, since each group has its own tasks. */
 static uint64_t count_events(const vpps_trace *t) {
     uint64_t n = t->n_launches + t->n_spans;
     for (uint32_t v = 0; v < t->n_tracks; v++) n += t->tracks[v].n;
     return n;
 }
 
-/* Returns whether the limit allows a batch's events; reserves memory for them. */
+/* Returns whether the trace's limit allows a batch with so many tasks; if so, reserves memory for their events. */
 static bool has_room(vpps_trace *t, uint64_t tasks) {
-    const uint64_t notes = 2 * tasks + 1; /* each task, and the wait before it */
+    const uint64_t notes = 2 * tasks + 1; /* two per task: the task, and the wait before it */
     const uint64_t events = 1 + notes * t->n_tracks;
     if (t->full || count_events(t) + events > t->limit) return false;
     bool room = VPPS_RESERVE(t->launches, t->n_launches + 1);
@@ -80,7 +80,7 @@ void vpps_trace_span(vpps_trace *t, const char *name, uint64_t begin_ns) {
 
 /* ---------------------------------------------------------------- writing */
 
-enum { CALLER = 1, DEVICE = 2, FIRST_VP = 10 }; /* track numbers in the file */
+enum { CALLER = 1, DEVICE = 2, FIRST_VP = 10 }; /* numbers of tracks in the trace file */
 enum { TASK_NAME_BYTES = 160 };
 
 typedef struct writer {
@@ -90,7 +90,7 @@ typedef struct writer {
     bool more; /* an event was written before, so a comma is needed */
 } writer;
 
-/* Writes a string of JSON. Text that is not UTF-8 is replaced. */
+/* Writes a string in JSON's form. Bytes that are not UTF-8 are replaced. */
 static void put_string(FILE *f, const char *text) {
     vpps_json_write_string(f, vpps_is_utf8(text) ? text : "(not UTF-8)");
 }
@@ -103,7 +103,7 @@ static void put_track(writer *w, uint32_t track, const char *name) {
     w->more = true;
 }
 
-/* Writes an event up to its arguments; the caller writes `"name":value` pairs and "}}". */
+/* Writes the beginning of an event; the caller then writes its arguments as `"name":value` pairs, and "}}". */
 static void put_event(writer *w, uint32_t track, const char *kind, const char *name, uint64_t begin_ns,
                       uint64_t end_ns) {
     const uint64_t ts = begin_ns - w->trace->begin_ns, dur = end_ns - begin_ns;
@@ -124,7 +124,7 @@ static void batch_name(const vpps_launch_note *l, char *name, size_t n) {
     }
 }
 
-/* Writes a task's name, "OF, what"; a long `of` is cut. */
+/* Writes a task's name, "OF, what", such as a cell and its stage; a long `of` is cut. */
 static void name_task(char name[TASK_NAME_BYTES], const char *of, const char *what) {
     snprintf(name, TASK_NAME_BYTES - 32, "%s", of);
     vpps_drop_cut_character(name);
@@ -169,7 +169,7 @@ static void put_task(writer *w, uint32_t track, const vpps_task_note *note, uint
     }
 }
 
-/* Writes the tasks from note `at` up to the next wait, inside a span for their phase. Returns the following note. */
+/* Writes the tasks from note `at` up to the next wait, inside a time span for this phase. Returns the index of the following note. */
 static size_t put_phase(writer *w, uint32_t track, const vpps_track *k, size_t at, size_t end, uint32_t phase) {
     size_t last = at;
     while (last < end && k->notes[last].kind != VPPS_NOTE_WAIT) last++;
@@ -187,7 +187,7 @@ static void put_vp(writer *w, uint32_t vp) {
     const vpps_track *k = &w->trace->tracks[vp];
     const uint32_t track = FIRST_VP + vp;
     char name[64];
-    for (size_t at = 0, end; at < k->n; at = end) { /* `at` is the begin of a batch */
+    for (size_t at = 0, end; at < k->n; at = end) { /* note `at` tells that a batch begins */
         for (end = at + 1; end < k->n && k->notes[end].kind != VPPS_NOTE_BEGIN;) end++;
         if (end == at + 1) continue;
         const vpps_launch_note *l = &w->trace->launches[k->notes[at].number];
@@ -198,13 +198,13 @@ static void put_vp(writer *w, uint32_t vp) {
         for (size_t next = at + 1; next < end; phase++) {
             next = put_phase(w, track, k, next, end, phase);
             if (next == end) break;
-            put_task(w, track, &k->notes[next], k->notes[next - 1].end_ns); /* the wait that ends the phase */
+            put_task(w, track, &k->notes[next], k->notes[next - 1].end_ns); /* the wait at the end of the phase */
             next++;
         }
     }
 }
 
-/* Orders spans by their begin; an inner span comes after the outer one. */
+/* Compares spans by their begin; of two with the same begin, the inner one comes last. */
 static int earlier(const void *a, const void *b) {
     const vpps_span_note *x = a, *y = b;
     if (x->begin_ns != y->begin_ns) return x->begin_ns < y->begin_ns ? -1 : 1;

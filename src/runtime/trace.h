@@ -1,7 +1,7 @@
 /* trace.h - records time spans of a run, which vpps_trace_write writes at the end.
  *
- * A VP records the end of each task, which is where the next one begins, in memory allocated before the launch: one
- * clock reading and 32 bytes per task. The handle records the caller's spans and the device's times. A batch is
+ * A virtual processor (VP) records the end of each task, where its next task begins, in memory allocated before the
+ * launch: one clock reading and 32 bytes per task. The handle records the caller's spans and the device's times. A batch is
  * recorded as a whole or not at all, so the trace of a long run is bounded and consists of whole batches. */
 #pragma once
 
@@ -11,30 +11,30 @@
 
 typedef struct vpps_task_note {
     uint64_t end_ns;
-    const vpps_compiled_cell *cell; /* the cell, if the task is a STAGE or OUTER */
-    uint32_t kind;                  /* kind of the task, or VPPS_NOTE_BEGIN or VPPS_NOTE_WAIT */
+    const vpps_compiled_cell *cell; /* the compiled cell that the task runs, if its kind is STAGE or OUTER */
+    uint32_t kind;                  /* kind of the task; or VPPS_NOTE_BEGIN or VPPS_NOTE_WAIT */
     uint32_t stage;                 /* number of the cell's stage, if the task is a STAGE */
-    uint32_t number;                /* of a STAGE or OUTER the number of vertices, of ENTRIES the parameter */
+    uint32_t number;                /* number of vertices of a STAGE or OUTER; parameter of an ENTRIES */
 } vpps_task_note;
 
 enum {
-    VPPS_NOTE_BEGIN = VPPS_TASK_COUNT, /* the VP begins launch `number` */
-    VPPS_NOTE_WAIT                     /* the VP has waited for barrier `number` */
+    VPPS_NOTE_BEGIN = VPPS_TASK_COUNT, /* the virtual processor begins launch `number` */
+    VPPS_NOTE_WAIT                     /* the virtual processor has waited for barrier `number` */
 };
 
 typedef struct vpps_track {
-    _Alignas(64) vpps_task_note *notes; /* a cache line of its own for each track, since different VPs write */
+    _Alignas(64) vpps_task_note *notes; /* aligned: different threads' tracks must not share a cache line */
     size_t n;
 } vpps_track;
 
-/* One launch of a batch: its begin, and the time that the device took. */
+/* One launch of a batch: its begin, and how long the device took. */
 typedef struct vpps_launch_note {
     uint64_t batch; /* number of the batch; 0: a call of vpps_forward */
     uint64_t begin_ns, device_ns;
     uint32_t vertices;
 } vpps_launch_note;
 
-/* A time span in which the caller's thread was busy, with its name. */
+/* A named time span in which the caller's thread was busy. */
 typedef struct vpps_span_note {
     char name[32];
     uint64_t begin_ns, end_ns;
@@ -44,9 +44,9 @@ enum { VPPS_OPEN_SPANS = 16 };
 
 typedef struct vpps_trace {
     uint64_t begin_ns;
-    uint64_t limit;    /* maximum number of events */
+    uint64_t limit;    /* maximum number of recorded events */
     uint64_t left_out; /* number of launches that were not recorded for lack of room */
-    bool noting;       /* virtual processors record their tasks of the launch in progress */
+    bool noting;       /* virtual processors (VPs) record their tasks of the launch in progress */
     bool full;
     vpps_track *tracks; /* indexed by VP */
     uint32_t n_tracks;
@@ -54,17 +54,17 @@ typedef struct vpps_trace {
     size_t n_launches;
     vpps_span_note *spans;
     size_t n_spans;
-    vpps_span_note open[VPPS_OPEN_SPANS]; /* spans that have begun and not ended */
+    vpps_span_note open[VPPS_OPEN_SPANS]; /* spans of the caller that have begun and not ended */
     uint32_t n_open;
 } vpps_trace;
 
-/* Creates a trace of at most `limit` events for n_vps VPs (0: VPs are not recorded). Fails with MEMORY. */
+/* Creates a trace of at most `limit` events for n_vps virtual processors (0: their tasks are not recorded). Fails with MEMORY. */
 vpps_status vpps_trace_create(vpps_trace **out, uint64_t limit, uint32_t n_vps);
 void vpps_trace_destroy(vpps_trace *t);
 
-/* Records the begin of a launch with so many tasks (0 if VPs are not recorded). */
+/* Records the begin of a batch's launch with so many vertices and tasks (0 tasks if they are not recorded). */
 void vpps_trace_launch(vpps_trace *t, uint64_t batch, uint32_t vertices, uint64_t tasks);
-/* Records that the latest launch took device_ns. */
+/* Records that the latest launch has ended and took device_ns. */
 void vpps_trace_landed(vpps_trace *t, uint64_t device_ns);
 
 /* Records that the caller was busy from begin_ns until now. `t` may be NULL. */
@@ -73,12 +73,12 @@ void vpps_trace_span(vpps_trace *t, const char *name, uint64_t begin_ns);
 /* Writes the trace as JSON. Fails with IO. */
 vpps_status vpps_trace_print(vpps_trace *t, const vpps_model *model, const char *device, FILE *file);
 
-/* Returns where virtual processor `vp` records its tasks of the coming launch; NULL: nowhere. */
+/* Returns the track in which virtual processor `vp` records its tasks of the coming launch; NULL: tasks are not recorded. */
 static inline vpps_track *vpps_trace_track(vpps_trace *t, uint32_t vp) {
     return VPPS_UNLIKELY(t != NULL) && t->noting ? &t->tracks[vp] : NULL;
 }
 
-/* Records an event that ends now. */
+/* Records an event that ends now in a track. */
 static inline void vpps_trace_note(vpps_track *k, vpps_task_note note) {
     if (k->n == vpps_capacity(k->notes)) return; /* cannot happen: room was reserved for all tasks of the script */
     note.end_ns = vpps_now_ns();

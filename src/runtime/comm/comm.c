@@ -1,4 +1,4 @@
-/* comm.c - sums, agreement and failures of communicators. */
+/* comm.c - sums, agreement and failures of processes that communicate. */
 #include "runtime/comm/comm.h"
 
 vpps_status vpps_communicator_open(vpps_communicator **out, const char *kind, const void *comm, uint32_t watchdog_ms) {
@@ -41,9 +41,9 @@ vpps_status vpps_comm_share_hosts(vpps_communicator *c, const char *host) {
 
 /* ---------------------------------------------------------------- data */
 
-enum { AT_A_TIME = 1 << 22 }; /* elements that are summed at a time, to bound the scratch memory */
+enum { AT_A_TIME = 1 << 22 }; /* elements that are summed at a time, which bounds the memory for receiving them */
 
-/* Returns the first of n elements that process p sums. */
+/* Returns the first of those of n elements that process p sums. */
 static size_t part_of(const vpps_communicator *c, size_t n, uint32_t p) { return (size_t)((uint64_t)n * p / c->size); }
 
 static vpps_status allreduce_some(vpps_communicator *c, float *data, size_t n) {
@@ -124,7 +124,7 @@ vpps_status vpps_comm_agree(vpps_communicator *c, vpps_status status) {
     return found;
 }
 
-/* Returns the first line of `a` that differs from `b`, or NULL. */
+/* Returns the first line of `a` that is not in its place in `b`, or NULL. */
 static const char *difference(const char *a, const char *b) {
     while (*a || *b) {
         const size_t la = strcspn(a, "\n"), lb = strcspn(b, "\n");
@@ -135,7 +135,7 @@ static const char *difference(const char *a, const char *b) {
     return NULL;
 }
 
-/* Returns the value of the line that begins with the same name. */
+/* Returns the value in the line of `lines` that has the same name as `line`. */
 static const char *value_in(const char *lines, const char *line, int *len) {
     const size_t name = strcspn(line, " \n");
     for (; *lines; lines += strcspn(lines, "\n"), lines += *lines == '\n') {
@@ -150,7 +150,7 @@ static const char *value_in(const char *lines, const char *line, int *len) {
 static vpps_status compare_with(const char *first, const char *lines) {
     const char *line = difference(lines, first);
     if (!line) return VPPS_OK;
-    if (!*line) line = first + strlen(lines); /* rank 0 has more lines */
+    if (!*line) line = first + strlen(lines); /* `lines` has no further line, but the first process has */
     int here_len, there_len;
     const char *here = value_in(lines, line, &here_len), *there = value_in(first, line, &there_len);
     return vpps_fail(VPPS_ARGUMENT, "%.*s is %.*s here, and %.*s at rank 0", (int)strcspn(line, " \n"), line,

@@ -33,7 +33,7 @@ typedef struct vpps_comm_table {
     vpps_status (*broadcast)(vpps_communicator *c, void *data, size_t bytes, uint32_t root);
     vpps_status (*barrier)(vpps_communicator *c);
 
-    /* Reports this process's failure to the first process, whose next wait then fails with it. */
+    /* Sends this process's failure to the first process, whose next wait then fails with that message. */
     void (*tell)(vpps_communicator *c, const char *message);
     /* Ends all processes of the run at once. */
     void (*end)(vpps_communicator *c, int exit_code);
@@ -45,43 +45,43 @@ struct vpps_communicator {
     uint32_t rank, size;
     char (*hosts)[VPPS_HOST_BYTES]; /* host names, indexed by process */
     uint64_t watchdog_ns;
-    /* All processes set this while they read, save or measure, which may take any time. A busy process then sends signs of life, and a wait
-     * fails only when these stop, or after 60 times the watchdog's time. */
+    /* All processes set this flag while they read, save or measure, which may take any time. A busy process then sends signs of life, and a
+     * wait for others fails only when these stop, or after 60 times the watchdog's time. */
     atomic_bool patient;
     bool ended; /* another process has reported the failure, and ends the run */
     uint64_t sent_bytes;
     float *scratch;
-    vpps_parcel *parcels; /* scratch for exchanges in comm.c, 2 * size entries */
+    vpps_parcel *parcels; /* memory for exchanges in comm.c: 2 * size entries */
 };
 
-/* Fills in the members that are the same for every table; to be called first when a communicator opens. Fails with MEMORY. */
+/* Fills in the members of a communicator that every table needs; to be called first when a communicator opens. Fails with MEMORY. */
 vpps_status vpps_comm_init(vpps_communicator *c, const vpps_comm_table *table, uint32_t rank, uint32_t size,
                            uint32_t watchdog_ms);
-/* Frees the members that vpps_comm_init made. */
+/* Frees the memory that vpps_comm_init allocated. */
 void vpps_comm_free(vpps_communicator *c);
 
-/* Tells every process the hosts of all others. */
+/* Tells every process the host names of all others. */
 vpps_status vpps_comm_share_hosts(vpps_communicator *c, const char *host);
 
-/* Implements allreduce for tables without a function of their own: every process sums a part of the elements and sends it to all. Each
- * sends 2 (P - 1) / P of the data, the least possible (Patarasuk and Yuan 2009). */
+/* Sums arrays over all processes, for tables that have no allreduce of their own: every process sums a part of the elements and sends the
+ * sums to all. Each sends 2 (P - 1) / P of the data, the least possible (Patarasuk and Yuan 2009). */
 vpps_status vpps_allreduce_by_exchange(vpps_communicator *c, float *data, size_t n);
 
-/* Copies each process p's `own` bytes to all[p * bytes ...] in every process. */
+/* In every process, sets all[p * bytes ...] to the `own` bytes of process p, for each p. */
 vpps_status vpps_comm_gather(vpps_communicator *c, const void *own, void *all, size_t bytes);
 
-/* Returns OK if all processes call it with OK. Otherwise all fail with the status, message and name of the first failing process. */
+/* Returns OK if all processes call this with OK. Otherwise fails in all with the status, message and name of the first failing process. */
 vpps_status vpps_comm_agree(vpps_communicator *c, vpps_status status);
 
-/* Compares lines "NAME VALUE" with those of the first process. If any process's differ, all fail with ARGUMENT; the message names the
- * process, its host, and the first different line. */
+/* Compares this process's lines "NAME VALUE" with those of the first process. If any process's lines differ, fails in all with ARGUMENT;
+ * the message names the process, its host, and the first different line. */
 vpps_status vpps_comm_compare(vpps_communicator *c, const char *lines);
 
-/* Sums the values of all processes, added in the order of ranks. n is at most VPPS_COMM_SUMS. */
+/* Replaces each of n values (at most VPPS_COMM_SUMS) by the sum over all processes, added in the order of ranks. */
 enum { VPPS_COMM_SUMS = 64 };
 vpps_status vpps_comm_sum(vpps_communicator *c, double *values, uint32_t n);
 
-/* A stream of the calling thread's GPU, and a function that tells whether its work is done. */
+/* A CUDA stream of the calling thread's GPU, and a function that tells whether the stream's work is done. */
 typedef struct vpps_gpu_stream {
     struct CUstream_st *stream;
     vpps_status (*idle)(void *context, bool *is_idle);
@@ -89,7 +89,7 @@ typedef struct vpps_gpu_stream {
 } vpps_gpu_stream;
 
 /* Opens a communicator between the GPUs of these processes, one GPU each, for data in GPU memory. `processes` must outlive it. All
- * processes call it together. Sums have NCCL's order, the same in all processes. Fails with DEVICE, MEMORY, and as vpps_comm_agree does. */
+ * processes call this together. Sums have NCCL's order, the same in all processes. Fails with DEVICE, MEMORY, and as vpps_comm_agree does. */
 vpps_status vpps_nccl_open(vpps_communicator **out, vpps_communicator *processes, vpps_gpu_stream stream);
 
 vpps_status vpps_mpi_open(vpps_communicator **out, const void *comm, uint32_t watchdog_ms);

@@ -13,12 +13,12 @@
 
 enum { TAG_DATA = 1, TAG_NOTE = 2 };
 
-/* Unrequested messages. FAILED and WAITING go to the first process; THERE, a sign of life, goes to the first process, and from it to all;
- * ENDING goes to all, from the process that ends the run, so that no other process reports another failure. */
+/* Kinds of short messages that no process asks for. FAILED and WAITING go to the first process. THERE, a sign of life, goes to the first
+ * process, and from it to all. ENDING goes to all, from the process that ends the run, so that no other process reports another failure. */
 typedef enum note_kind { NOTE_THERE = 1, NOTE_WAITING, NOTE_FAILED, NOTE_ENDING } note_kind;
 typedef struct note {
     uint32_t kind, rank;
-    char message[VPPS_MESSAGE_BYTES]; /* text of a failure; sent with NOTE_FAILED only */
+    char message[VPPS_MESSAGE_BYTES]; /* text of a failure; only NOTE_FAILED has one */
 } note;
 
 typedef struct message {
@@ -30,12 +30,12 @@ typedef struct mpi_row {
     vpps_communicator c;
     const vpps_mpi_binding *binding;
     vpps_mpi *mpi;
-    message *messages; /* descriptions of the messages in transit, in the order of starting */
+    message *messages; /* the messages in transit, in the order of starting */
     size_t n_messages;
-    note told, there;     /* buffers of messages being sent, which must not change */
-    uint64_t *heard_ns;   /* indexed by process: time of its last sign of life */
-    bool *waiting;        /* indexed by process: true if it has reported that it waits, too */
-    uint64_t beat_ns;     /* time of this process's last sign of life */
+    note told, there;     /* messages being sent, whose memory must not change meanwhile */
+    uint64_t *heard_ns;   /* indexed by process: when its last sign of life came */
+    bool *waiting;        /* indexed by process: it has told that it waits as well */
+    uint64_t beat_ns;     /* when this process sent its last sign of life */
     pthread_mutex_t lock; /* protects all calls of MPI */
     pthread_t beater;
     bool has_beater;
@@ -52,7 +52,7 @@ static vpps_status failed_call(mpi_row *m, int error) {
 
 /* ---------------------------------------------------------------- waiting */
 
-/* Measures the time spent waiting; time in which the process was stopped does not count. */
+/* The time that a call has spent waiting; time in which the process was stopped does not count. */
 typedef struct patience {
     uint64_t begin_ns, last_ns, waited_ns;
 } patience;
@@ -76,7 +76,7 @@ static void tell_first(mpi_row *m, note_kind kind, const char *text) {
     m->binding->tell(m->mpi, &m->told, kind == NOTE_FAILED ? sizeof m->told : offsetof(note, message), 0, TAG_NOTE);
 }
 
-/* Sends a short message: to all others if this is the first process or `everyone`, otherwise to the first process. */
+/* Sends a message of this kind: to all other processes if this is the first process or `everyone` is set, else to the first process. */
 static void tell_short(mpi_row *m, note_kind kind, bool everyone) {
     m->there = (note){.kind = kind, .rank = m->c.rank};
     for (uint32_t p = 0; p < m->c.size; p++)
@@ -84,7 +84,7 @@ static void tell_short(mpi_row *m, note_kind kind, bool everyone) {
             m->binding->tell(m->mpi, &m->there, offsetof(note, message), (int)p, TAG_NOTE);
 }
 
-/* Sends a sign of life now and then, while others wait for this process. */
+/* Sends a sign of life if the last one is long ago, while other processes wait for this one. */
 static void beat(mpi_row *m) {
     const uint64_t now = vpps_now_ns();
     if (now - m->beat_ns < m->c.watchdog_ns / 8) return;
@@ -92,7 +92,7 @@ static void beat(mpi_row *m) {
     tell_short(m, NOTE_THERE, false);
 }
 
-/* Waits for another process to end the run. */
+/* Waits until process `by`, which has said that it ends the run, does so. */
 static vpps_status wait_for_end(mpi_row *m, uint32_t by) {
     m->c.ended = true;
     for (patience p = begin_wait(); have_waited(&p) < m->c.watchdog_ns / 2;)
@@ -100,7 +100,7 @@ static vpps_status wait_for_end(mpi_row *m, uint32_t by) {
     return vpps_fail(VPPS_DEVICE, "rank %u on %s has ended the run", by, m->c.hosts[by]);
 }
 
-/* Reads other processes' messages. Fails with a failure that one of them reports. */
+/* Reads the short messages of other processes. Fails with a failure that one of them reports. */
 static vpps_status hear(mpi_row *m) {
     for (;;) {
         bool there;
@@ -116,8 +116,8 @@ static vpps_status hear(mpi_row *m) {
     }
 }
 
-/* Returns whether a process that this one waits for is silent. While processes are busy on their own, signs of life count: the first
- * process receives those of all others, which receive its own. */
+/* Returns whether a process that this one waits for does not answer. While processes are busy on their own, signs of life count: the first
+ * process receives those of all others, the others receive the first one's. */
 static bool is_silent(mpi_row *m, const patience *p, uint64_t limit_ns) {
     if (p->waited_ns < limit_ns) return false;
     if (!atomic_load(&m->c.patient) || p->waited_ns > 60 * limit_ns) return true;
@@ -129,7 +129,7 @@ static bool is_silent(mpi_row *m, const patience *p, uint64_t limit_ns) {
     return false;
 }
 
-/* Tests until all messages have arrived (*done), or until the time is over. */
+/* Tests until all started messages have arrived (then sets *done), or until limit_ns is over. */
 static vpps_status wait_until(mpi_row *m, uint64_t limit_ns, bool *done) {
     enum { SPIN_NS = 200 * 1000, YIELD_NS = 5 * 1000 * 1000, SLEEP_NS = 100 * 1000, HEAR_NS = 1000 * 1000 };
     patience p = begin_wait();
@@ -153,7 +153,7 @@ static vpps_status wait_until(mpi_row *m, uint64_t limit_ns, bool *done) {
     }
 }
 
-/* Writes "rank 2 on HOST, rank 3 on HOST": the processes whose messages are missing, except those that wait themselves. */
+/* Writes "rank 2 on HOST, rank 3 on HOST": the processes whose messages are missing, except those that told that they wait, too. */
 static void name_missing(mpi_row *m, char *text, size_t n) {
     size_t len = 0;
     *text = '\0';
@@ -167,8 +167,8 @@ static void name_missing(mpi_row *m, char *text, size_t n) {
     }
 }
 
-/* Finds the process to blame after a timeout. Each waiting process tells the first one, which so knows the process that does not wait, and
- * reports it. If the first process is silent itself, the second one reports, then the others. All this takes the last quarter of the
+/* Finds the process to blame after a timeout. Each waiting process tells the first one, which so finds the process that does not wait, and
+ * reports it. If the first process does not answer, the second one reports that, then the others. All this takes the last quarter of the
  * watchdog's time. */
 static vpps_status find_culprit(mpi_row *m, uint64_t limit_ns, bool *done) {
     char missing[300];
@@ -179,7 +179,7 @@ static vpps_status find_culprit(mpi_row *m, uint64_t limit_ns, bool *done) {
     const vpps_status status = wait_until(m, grace_ns * (rank ? rank > 1 ? 4 : 2 : 1), done);
     atomic_store(&m->c.patient, was_patient);
     if (status != VPPS_OK || *done) return status;
-    for (uint32_t p = 1; p < size && rank; p++) m->waiting[p] = true; /* the first process has not reported them */
+    for (uint32_t p = 1; p < size && rank; p++) m->waiting[p] = true; /* the first process has reported nobody */
     name_missing(m, missing, sizeof missing);
     if (!*missing) { /* this is not the first process; or all processes wait for each other */
         memset(m->waiting, 0, size * sizeof *m->waiting);
@@ -202,7 +202,7 @@ static vpps_status finish(mpi_row *m) {
 
 /* ---------------------------------------------------------------- a busy process is there */
 
-/* Sends this process's signs of life, in a thread, while processes are busy on their own. A waiting call sends them itself. */
+/* The function of a thread that sends this process's signs of life while it is busy on its own. A call that waits sends them itself. */
 static void *keep_beating(void *argument) {
     mpi_row *m = argument;
     pthread_mutex_lock(&m->lock);
@@ -243,7 +243,7 @@ static void stop_beating(mpi_row *m) {
 
 /* ---------------------------------------------------------------- the table */
 
-/* Starts a message in pieces whose sizes fit an int. */
+/* Starts to send or receive a parcel, in pieces whose sizes fit an int. */
 static vpps_status begin(mpi_row *m, bool receives, const vpps_parcel *parcel, uint32_t peer) {
     enum { MOST = 1 << 30 };
     for (size_t at = 0, count; at < parcel->bytes; at += count) {
@@ -266,7 +266,7 @@ static vpps_status exchange(mpi_row *m, const vpps_parcel *out, const vpps_parce
         const uint32_t from = (c->rank + c->size - i) % c->size;
         VPPS_TRY(begin(m, true, &in[from], from));
     }
-    for (uint32_t i = 1; i < c->size; i++) { /* each process begins with a different peer */
+    for (uint32_t i = 1; i < c->size; i++) { /* each process starts with a different peer, so that all links are used */
         const uint32_t to = (c->rank + i) % c->size;
         VPPS_TRY(begin(m, false, &out[to], to));
     }
@@ -281,7 +281,7 @@ static vpps_status mpi_exchange(vpps_communicator *c, const vpps_parcel *out, co
     return status;
 }
 
-/* Sends data from the root to each process, since broadcasts are small and rare. */
+/* Sends data from process `root` to every other, one by one, since broadcasts are small and rare. */
 static vpps_status broadcast(mpi_row *m, void *data, size_t bytes, uint32_t root) {
     const vpps_communicator *c = &m->c;
     const vpps_parcel parcel = {data, bytes};
@@ -313,10 +313,10 @@ static void mpi_tell(vpps_communicator *c, const char *text) {
     if (!c->rank) return;
     pthread_mutex_lock(&m->lock);
     tell_first(m, NOTE_FAILED, text);
-    patience p = begin_wait(); /* waits for the first process to end this one */
+    patience p = begin_wait(); /* waits until the first process ends this one, too */
     while (have_waited(&p) < c->watchdog_ns / 4) {
         bool ignored;
-        m->binding->heard(m->mpi, TAG_NOTE, &ignored); /* calls MPI, so that it can deliver messages */
+        m->binding->heard(m->mpi, TAG_NOTE, &ignored); /* calls MPI only so that it delivers messages */
         nanosleep(&(struct timespec){.tv_nsec = 1000 * 1000}, NULL);
     }
     pthread_mutex_unlock(&m->lock);
@@ -360,8 +360,8 @@ static void *open_first(const char *const *files, size_t n) {
     return library;
 }
 
-/* Returns the program's own MPI if it is linked with one; otherwise the launcher's, which the environment identifies. A library of another
- * kind would start every process on its own. */
+/* Opens MPI's library: the program's own if it is linked with one, otherwise the launcher's, which the environment identifies. With another
+ * implementation's library, each process would run alone. */
 static void *find_library(void) {
     const char *own = getenv("VPPS_MPI");
     if (own && *own) return dlopen(own, RTLD_NOW | RTLD_GLOBAL);
@@ -374,7 +374,7 @@ static void *find_library(void) {
                        : open_first(mpich_files, VPPS_COUNT(mpich_files));
 }
 
-/* Returns the binding for the library's implementation, found by its version text. */
+/* Returns the binding for the library's implementation of MPI, which its version text names. */
 static const vpps_mpi_binding *binding_of(void *library) {
     static const char *const mpich_kin[] = {"MPICH", "Intel", "MVAPICH", "CRAY"};
     if (dlsym(library, "ompi_mpi_comm_world")) return &vpps_mpi_open_mpi;
@@ -405,7 +405,7 @@ static vpps_status open_row(mpi_row *m, const void *comm, uint32_t watchdog_ms) 
     VPPS_TRY(vpps_comm_init(&m->c, &table, (uint32_t)rank, (uint32_t)size, watchdog_ms));
     VPPS_TRY(start_beating(m));
     if (gethostname(host, sizeof host - 1)) snprintf(host, sizeof host, "?");
-    atomic_store(&m->c.patient, true); /* processes may start at very different times */
+    atomic_store(&m->c.patient, true); /* set while opening, since processes may start at very different times */
     VPPS_TRY(vpps_comm_share_hosts(&m->c, host));
     atomic_store(&m->c.patient, false);
     return VPPS_OK;

@@ -9,7 +9,7 @@
 
 #include "base/base.h"
 
-/* A communicator of an implementation, with its pending requests. Functions return MPI's error codes, 0 for success. */
+/* A communicator of an implementation of MPI, with its pending requests. Functions return MPI's error codes, 0 for success. */
 typedef struct vpps_mpi vpps_mpi;
 
 typedef struct vpps_mpi_binding {
@@ -18,15 +18,15 @@ typedef struct vpps_mpi_binding {
     vpps_status (*open)(vpps_mpi **out, void *library, const void *comm, int *rank, int *size);
     /* Frees the communicator, and finalises MPI if `open` has initialised it. */
     void (*close)(vpps_mpi *m);
-    /* Starts to send or to receive. */
+    /* Starts to send or receive data. */
     int (*start)(vpps_mpi *m, bool receive, void *data, int bytes, int peer, int tag);
-    /* Tests whether all requests are done; if so, forgets them. */
+    /* Tests whether all started sends and receives are done; if so, forgets them. */
     int (*test)(vpps_mpi *m, bool *done);
-    /* Returns whether request i, in the order of starting, is still pending. */
+    /* Returns whether send or receive number i, in the order of starting, is still pending. */
     bool (*pending)(vpps_mpi *m, uint32_t i);
     /* Sends a small message without waiting. */
     int (*tell)(vpps_mpi *m, const void *data, int bytes, int peer, int tag);
-    /* Tests whether a message from any process has arrived. */
+    /* Tests whether a small message from any process has arrived. */
     int (*heard)(vpps_mpi *m, int tag, bool *there);
     int (*receive)(vpps_mpi *m, void *data, int bytes, int tag);
     void (*describe)(vpps_mpi *m, int error, char *text, size_t n);

@@ -12,7 +12,7 @@
 enum {
     THREAD_SERIALIZED = 2,
     ERROR_STRING_BYTES = 1024,
-    OUT_OF_MEMORY = -1 /* negative, since MPI's own codes are positive */
+    OUT_OF_MEMORY = -1 /* negative, unlike MPI's own error codes */
 };
 
 typedef HANDLE handle;
@@ -48,7 +48,7 @@ struct vpps_mpi {
     bool initialized; /* `open` has initialised MPI */
     handle *requests;
     size_t n_requests;
-    handle told; /* request of the latest message that `tell` has sent */
+    handle told; /* MPI's request of the latest message that `tell` has sent */
 #define X(name, parameters) int(*name) parameters;
     CALLS(X)
 #undef X
@@ -58,7 +58,7 @@ static bool find_constants(void *library, constants *k);
 
 static vpps_status find_functions(vpps_mpi *m, void *library) {
     void *address;
-    /* Function pointers are copied: POSIX lets them fit into void *, but ISO C has no conversion. */
+    /* Addresses are copied into function pointers: POSIX lets them fit into void *, but ISO C has no conversion. */
 #define X(name, parameters)                                                                                            \
     address = dlsym(library, #name);                                                                                   \
     if (!address) return vpps_fail(VPPS_DEVICE, NAME ": its library has no function " #name);                          \

@@ -1,7 +1,7 @@
 /* mpich_abi.h - constants of MPICH's binary interface (www.mpich.org/abi). */
 #pragma once
 
-/* Constants as X(their name, our name, value). */
+/* MPICH's constants as X(their name, our name, value). */
 #define VPPS_MPICH_CONSTANTS(X)                                                                                        \
     X(MPI_COMM_WORLD, MPICH_COMM_WORLD, 0x44000000)                                                                    \
     X(MPI_BYTE, MPICH_BYTE, 0x4c00010d)                                                                                \

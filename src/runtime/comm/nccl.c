@@ -1,5 +1,5 @@
-/* nccl.c - the communicator for NCCL, between GPUs: data in GPU memory, on a stream. Processes find each other, and report failures,
- * through a communicator that they already have. */
+/* nccl.c - the communicator for NCCL, between GPUs: data in GPU memory, on a CUDA stream. Processes find each other, and report failures,
+ * through a communicator between processes that exists already. */
 #include "runtime/comm/comm.h"
 #include "runtime/comm/nccl_api.h"
 
@@ -13,7 +13,7 @@ typedef struct nccl_row {
     vpps_gpu_stream stream;
 } nccl_row;
 
-/* Opens NCCL: the library that VPPS_NCCL names in the environment, or libnccl.so.2. Fails with DEVICE. */
+/* Opens NCCL: the library that the environment variable VPPS_NCCL names, or libnccl.so.2. Fails with DEVICE. */
 static vpps_status load_library(vpps_nccl_api *api) {
     const char *own = getenv("VPPS_NCCL");
     void *library = dlopen(own && *own ? own : "libnccl.so.2", RTLD_NOW | RTLD_LOCAL), *address;
@@ -21,7 +21,7 @@ static vpps_status load_library(vpps_nccl_api *api) {
         const char *why = dlerror();
         return vpps_fail(VPPS_DEVICE, "NCCL: %.300s; VPPS_NCCL can name it", why ? why : "no libnccl.so.2");
     }
-    /* Function pointers are copied: POSIX lets them fit into void *, but ISO C has no conversion. */
+    /* Addresses are copied into function pointers: POSIX lets them fit into void *, but ISO C has no conversion. */
 #define FIND(name)                                                                                                     \
     address = dlsym(library, #name);                                                                                   \
     if (!address) return vpps_fail(VPPS_DEVICE, "NCCL: its library has no function " #name);                           \
@@ -44,8 +44,8 @@ static vpps_status need_open(const nccl_row *m) {
     return m->comm ? VPPS_OK : vpps_fail(VPPS_STATE, "NCCL: the communicator has failed before");
 }
 
-/* Waits until the stream has finished. A lost process shows as an error of NCCL, or as silence; the operation is then aborted, and the
- * communicator cannot be used again. */
+/* Waits until the stream's work is done. If a process is lost, NCCL reports an error or the stream never ends; the operation is then
+ * aborted, and the communicator cannot be used again. */
 static vpps_status finish(nccl_row *m) {
     const uint64_t begin = vpps_now_ns(), limit_ns = m->c.watchdog_ns * (atomic_load(&m->c.patient) ? 60 : 1);
     vpps_status status = VPPS_OK;
@@ -144,7 +144,7 @@ static const vpps_comm_table table = {.name = "nccl",
                                       .end = nccl_end,
                                       .close = nccl_close};
 
-/* Joins all processes by an identifier that the first one makes. */
+/* Connects all processes in NCCL, by an identifier that the first process makes. */
 static vpps_status join(nccl_row *m) {
     vpps_communicator *processes = m->processes;
     vpps_nccl_id id;

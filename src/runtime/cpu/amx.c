@@ -15,7 +15,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-/* Operand of LDTILECFG. Palette 1 has eight tiles of at most 16 rows of 64 bytes. */
+/* Operand of the instruction LDTILECFG. Palette 1 has eight tiles of at most 16 rows of 64 bytes. */
 typedef struct tile_configuration {
     uint8_t palette, start_row, reserved[14];
     uint16_t bytes[16];
@@ -23,7 +23,7 @@ typedef struct tile_configuration {
 } tile_configuration;
 _Static_assert(sizeof(tile_configuration) == 64, "as the manual has it");
 
-static _Thread_local uint32_t tile_rows; /* rows of tiles 0 to 5, as this thread has set them */
+static _Thread_local uint32_t tile_rows; /* number of rows of tiles 0 to 5, as this thread has configured them */
 
 __attribute__((target("amx-tile"))) static void set_rows(uint32_t rows) {
     tile_configuration all = {.palette = 1};
@@ -63,14 +63,14 @@ AMX_TARGET void product_t(uint32_t k, uint32_t n, uint32_t parts, const uint32_t
     amx_product_t(k, n, parts, x, n_terms, terms, c, ldc);
 }
 
-/* Returns the thread state that the operating system saves: XCR0. */
+/* Returns XCR0, whose bits tell which registers of a thread the operating system saves. */
 static uint64_t kept_state(void) {
     uint32_t low, high;
     __asm__ volatile("xgetbv" : "=a"(low), "=d"(high) : "c"(0));
     return (uint64_t)high << 32 | low;
 }
 
-/* Returns an integer from -3 to 3 for row i and element k of a test operand. */
+/* Returns an integer from -3 to 3, as element (i, k) of a test matrix. */
 static float trial_element(uint32_t i, uint32_t k) { return (float)((5 * i + 3 * k + i * k) % 7) - 3; }
 
 static uint32_t trial_pair(uint32_t i, uint32_t k) {
@@ -80,7 +80,7 @@ static uint32_t trial_pair(uint32_t i, uint32_t k) {
     return u[0] >> 16 | (u[1] & 0xffff0000u);
 }
 
-/* Computes products of 20 rows with n vectors, and returns whether they are right; their sums are exact. */
+/* Computes test products of 20 rows with n vectors. Returns whether the results, whose sums are exact, are right. */
 static bool trial_product(uint32_t n) {
     enum { ROWS = 20, GROUPS = 2, DEPTH = 64, DEPTH_TILES = 2, PAIRS = VPPS_BF16_DEPTH / 2, SIDE = VPPS_BF16_ROWS };
     static _Thread_local uint32_t a[GROUPS * DEPTH_TILES * VPPS_BF16_TILE] __attribute__((aligned(64)));

@@ -12,20 +12,20 @@
 #include "base/base.h"
 #include "runtime/cpu/kernels.h"
 
-/* One tile of sums: up to 16 rows of up to 16 vectors, and where they are loaded and stored. */
+/* One 16 x 16 tile of sums: some rows of some result vectors, and where the sums are loaded and stored. */
 typedef struct amx_sums {
-    const float *from; /* NULL: sums start from zero */
+    const float *from; /* address of the initial sums; NULL: zero */
     size_t ld_from;
     float *c;
     size_t ldc;
     uint32_t rows, vectors;
-    bool whole; /* the tile is full, so that no buffer is needed */
+    bool whole; /* all 16 rows and vectors exist, so that no buffer is needed */
 } amx_sums;
 
 static inline const float *amx_fill(const amx_sums *s, float (*buffer)[VPPS_BF16_ROWS]) {
     memset(buffer, 0, VPPS_BF16_ROWS * sizeof *buffer);
     for (uint32_t j = 0; j < s->vectors; j++) memcpy(buffer[j], s->from + j * s->ld_from, s->rows * sizeof(float));
-    __asm__ volatile("" ::: "memory"); /* tells the compiler that a tile instruction reads the buffer */
+    __asm__ volatile("" ::: "memory"); /* tells the compiler that the tile instruction reads the buffer */
     return buffer[0];
 }
 
@@ -56,7 +56,7 @@ static inline void amx_drain(const amx_sums *s, const float (*buffer)[VPPS_BF16_
 
 enum { AMX_LINE = 64 }; /* bytes of a row of a packed tile */
 
-/* The terms of a sum, for rows from `row` on and vectors from j on. */
+/* The matrices and vectors whose products are summed, for matrix rows from `row` on and vectors from j on. */
 typedef struct amx_terms {
     uint32_t parts, n;
     const vpps_bf16_term *terms;
@@ -64,7 +64,7 @@ typedef struct amx_terms {
     uint32_t row, j;
 } amx_terms;
 
-/* Packed operands of a term; the tiles of the next 16 rows or vectors are `stride` words further on. */
+/* Packed tiles of one term; the tiles of the next 16 matrix rows, or vectors, are `stride` words further on. */
 typedef struct amx_operands {
     const uint32_t *w, *x;
     uint32_t depth_tiles;
@@ -79,7 +79,7 @@ static inline amx_operands amx_operands_of(const amx_terms *t, uint32_t i) {
                           t->x + term->x_words + t->j / VPPS_BF16_ROWS * stride, depth_tiles, stride};
 }
 
-/* Multiplies up to 32 rows with up to 32 vectors: one or two groups of 16 each. */
+/* Multiplies up to 32 matrix rows with up to 32 vectors, for all terms; `heights` and `widths` count groups of 16 rows and vectors. */
 AMX_FUNCTION void amx_square(uint32_t heights, uint32_t widths, const amx_terms *t, const amx_sums (*sums)[2]) {
     const size_t low = t->parts == 2 ? VPPS_BF16_TILE : 0, step = (size_t)t->parts * VPPS_BF16_TILE;
     AMX_BEGIN(0, &sums[0][0]);
@@ -130,8 +130,8 @@ AMX_FUNCTION void amx_square(uint32_t heights, uint32_t widths, const amx_terms 
     if (heights > 1 && widths > 1) AMX_END(3, &sums[1][1]);
 }
 
-/* Multiplies up to 64 rows, four groups, with up to 16 vectors; tiles have as many rows as there are vectors. A tile of
- * vectors is loaded once for all rows. */
+/* Multiplies up to 64 matrix rows (`heights` groups of 16) with up to 16 vectors. Tiles of sums have as many rows as there are vectors. A
+ * tile of vectors is loaded once for all rows. */
 AMX_FUNCTION void amx_tall(uint32_t heights, const amx_terms *t, const amx_sums *sums) {
     const size_t low = t->parts == 2 ? VPPS_BF16_TILE : 0, step = (size_t)t->parts * VPPS_BF16_TILE;
     AMX_BEGIN(0, &sums[0]);
@@ -203,7 +203,7 @@ AMX_FUNCTION void amx_product(uint32_t m, uint32_t n, uint32_t parts, const uint
 #undef SUMS
 }
 
-/* Spreads packed vectors over tiles, for products with transposed matrices (vpps_spread_bf16). */
+/* Spreads packed vectors over tiles, for products with transposed matrices (see vpps_spread_bf16). */
 static inline void amx_spread(uint32_t n, uint32_t depth, uint32_t parts, const uint32_t *rows, uint32_t *to) {
     enum { SIDE = VPPS_BF16_ROWS, PAIRS = VPPS_BF16_DEPTH / 2 };
     const uint32_t groups = (depth + SIDE - 1) / SIDE;
@@ -229,7 +229,7 @@ static inline void amx_spread(uint32_t n, uint32_t depth, uint32_t parts, const 
     }
 }
 
-/* Copies the products of up to 8 vectors to c. Row q of the tile has elements 2 q and 2 q + 1 of all vectors. */
+/* Copies the products of up to 8 vectors from a tile to c. Row q of the tile has elements 2 q and 2 q + 1 of all vectors. */
 static inline void amx_gather_pairs(const float (*tile)[VPPS_BF16_ROWS], uint32_t elems, uint32_t vectors, float *c,
                                     size_t ldc) {
     for (uint32_t j = 0; j < vectors; j++, c += ldc) {
@@ -245,7 +245,7 @@ AMX_FUNCTION void amx_product_t(uint32_t k, uint32_t n, uint32_t parts, const ui
     const uint32_t k_tiles = vpps_bf16_depth_tiles(k);
     const size_t step = (size_t)parts * VPPS_BF16_TILE, low = parts == 2 ? VPPS_BF16_TILE : 0;
     TILE_ROWS(SIDE);
-    for (uint32_t d = 0; d < k_tiles; d += WIDTH) { /* these parts of the matrices stay in L2 for the next vectors */
+    for (uint32_t d = 0; d < k_tiles; d += WIDTH) { /* this part of the matrices stays in L2 for all vectors */
         const uint32_t width = vpps_min_u32(k_tiles - d, WIDTH);
         for (uint32_t j = 0; j < n; j += VPPS_BF16_SPREAD) {
             TILE_ZERO(0);

@@ -15,8 +15,8 @@
 
 enum { SIDE = VPPS_BF16_ROWS, PAIRS = VPPS_BF16_DEPTH / 2, HEIGHT = 4, COLUMNS = 6 };
 
-/* Operands of a tile of sums, for up to 64 rows and six vectors: the packed rows, of which 16 take `stride` words; the vectors' pairs;
- * where sums are loaded (NULL: zero) and stored. Of the last 16 rows, those of the mask `tail` are stored. */
+/* Operands of a tile of sums, for up to 64 packed rows and six vectors. 16 rows take `stride` words. Initial sums come from `from` (NULL:
+ * zero); results go to `c`. Of the last 16 rows, only those in the mask `tail` are stored. */
 typedef struct sums {
     const uint32_t *rows;
     size_t stride;
@@ -32,7 +32,7 @@ DOT_INLINE __m512 dot(__m512 sum, __m512i rows, uint32_t pair) {
     return _mm512_dpbf16_ps(sum, (__m512bh)rows, (__m512bh)_mm512_set1_epi32((int)pair));
 }
 
-/* Computes one tile of sums. The callers pass constants for height, columns and parts. */
+/* Computes one tile of sums of bf16 products. The callers pass constants for height, columns and parts. */
 DOT_INLINE void dot_tile(const uint32_t height, const uint32_t columns, const uint32_t parts, uint32_t depth,
                          const sums *s) {
     __m512 sum[COLUMNS][HEIGHT];
@@ -96,7 +96,7 @@ DOT_INLINE void dot_rows(const uint32_t parts, uint32_t height, uint32_t columns
 #undef ROWS
 }
 
-/* Runs of DEPTH elements, each added to those before. */
+/* Computes one term of a bf16 product: sums runs of DEPTH elements, and adds each to the earlier ones. */
 DOT_INLINE void dot_term(uint32_t m, uint32_t n, uint32_t depth, uint32_t parts, const uint32_t *a, const uint32_t *x,
                          const float *from, size_t ld_from, float *c, size_t ldc) {
     const size_t stride = (size_t)vpps_bf16_depth_tiles(depth) * parts * VPPS_BF16_TILE;

@@ -7,13 +7,13 @@
 #if defined(__x86_64__) && ((defined(__clang__) && __clang_major__ >= 9) || (!defined(__clang__) && __GNUC__ >= 10))
 #define VPPS_HAS_AVX512_BF16
 
-/* Packs an operand of a product as vpps_pack_bf16 says. */
+/* Packs an operand of a product into bf16 tiles (see vpps_pack_bf16). */
 void vpps_avx512_bf16_pack(const vpps_bf16_source *source, uint32_t parts, vpps_bf16_form form, uint32_t depth_tiles,
                            uint32_t *to);
-/* Spreads packed vectors as vpps_spread_bf16 says. */
+/* Spreads packed vectors for products with transposed matrices (see vpps_spread_bf16). */
 void vpps_avx512_bf16_spread(uint32_t n, uint32_t depth, uint32_t parts, const uint32_t *rows, uint32_t *to);
 #endif
 
-/* Fills in *out, without `product_t`; its `spread` is for other units. Fails with DEVICE; the message says why
+/* Fills in *out except `product_t`, which AVX512-BF16 lacks. Other units use its `spread`, too. Fails with DEVICE; the message says why
  * AVX512-BF16 is not available. */
 vpps_status vpps_avx512_bf16_find(vpps_bf16_unit *out);

@@ -16,7 +16,7 @@
 
 enum { SIDE = VPPS_BF16_ROWS, PAIRS = VPPS_BF16_DEPTH / 2 };
 
-/* 32 numbers in bf16, in their order. */
+/* 32 numbers in bf16, as high and low parts, in their order. */
 typedef struct halves {
     __m512i high, low;
 } halves;
@@ -30,14 +30,14 @@ PACK_INLINE __mmask32 not_finite(__m512i h) {
     return _mm512_cmpeq_epi16_mask(_mm512_and_si512(h, exponent), exponent);
 }
 
-/* Returns the low parts: what remains of the numbers after subtracting `high`. */
+/* Returns the low bf16 parts of 32 numbers: what remains after subtracting the parts `high`. */
 PACK_INLINE __m512i low_of(__m512 first, __m512 second, __m512i high) {
     return nearest(_mm512_sub_ps(first, widened(_mm512_castsi512_si256(high))),
                    _mm512_sub_ps(second, widened(_mm512_extracti64x4_epi64(high, 1))));
 }
 
-/* Corrects the parts: numbers that became infinite are truncated instead, and non-finite numbers get no low part. Not inlined, so that
- * loops keep their registers. */
+/* Corrects high and low parts: numbers that became infinite are truncated instead, and non-finite numbers get no low part. Not inlined, so
+ * that loops keep their registers. */
 __attribute__((PACK_TARGET, noinline, cold)) static void put_right(const float *x, halves *h) {
     const __m512 first = _mm512_loadu_ps(x), second = _mm512_loadu_ps(x + 16);
     const __m512i upper = _mm512_set_epi16(63, 61, 59, 57, 55, 53, 51, 49, 47, 45, 43, 41, 39, 37, 35, 33, 31, 29, 27,
@@ -62,14 +62,14 @@ PACK_INLINE halves round_all(__m512 first, __m512 second, const uint32_t parts) 
     return h;
 }
 
-/* Rounds the first `count` of 32 numbers; the others become zero. */
+/* Rounds the first `count` of 32 numbers to bf16; the others become zero. */
 PACK_INLINE halves round_some(const float *x, uint32_t count, const uint32_t parts) {
     const uint32_t mask = count < 32 ? (1u << count) - 1 : UINT32_MAX;
     return round_all(_mm512_maskz_loadu_ps((__mmask16)mask, x), _mm512_maskz_loadu_ps((__mmask16)(mask >> 16), x + 16),
                      parts);
 }
 
-/* Packs 16 rows of 32 adjacent elements as pairs: pair q of row i at out[i * 16 + q]. */
+/* Packs 16 rows of 32 adjacent elements as pairs of bf16 numbers: pair q of row i goes to out[i * 16 + q]. */
 PACK_INLINE void take_along(const vpps_bf16_source *s, uint32_t row, uint32_t at, const uint32_t parts, uint32_t *high,
                             uint32_t *low) {
     const uint32_t count = vpps_min_u32(s->depth - at, VPPS_BF16_DEPTH), rows = vpps_min_u32(s->rows - row, SIDE);
@@ -81,7 +81,7 @@ PACK_INLINE void take_along(const vpps_bf16_source *s, uint32_t row, uint32_t at
     }
 }
 
-/* Packs 32 vectors, each with one element of each of 16 rows, as pairs: pair q of row i at out[q * 16 + i]. */
+/* Packs 32 vectors, each with one element of each of 16 rows, as pairs of bf16 numbers: pair q of row i goes to out[q * 16 + i]. */
 PACK_INLINE void take_across(const vpps_bf16_source *s, uint32_t row, uint32_t at, const uint32_t parts, uint32_t *high,
                              uint32_t *low) {
     const __m512i together = _mm512_set_epi16(31, 15, 30, 14, 29, 13, 28, 12, 27, 11, 26, 10, 25, 9, 24, 8, 23, 7, 22,
@@ -99,7 +99,7 @@ PACK_INLINE void take_across(const vpps_bf16_source *s, uint32_t row, uint32_t a
     }
 }
 
-/* Returns rows r, 4 + r, 8 + r and 12 + r of four columns. */
+/* Returns rows r, 4 + r, 8 + r and 12 + r of four columns of a 16 x 16 tile. */
 PACK_INLINE __m512i four_rows(const uint32_t *from, uint32_t r, uint32_t column) {
     const uint32_t *at = from + (size_t)r * SIDE + column;
     __m512i v = _mm512_castsi128_si512(_mm_load_si128((const __m128i *)(const void *)at));
@@ -140,7 +140,7 @@ PACK_INLINE void turn_halves(__m256i *v) {
         two[4 + i] = _mm256_unpackhi_epi16(v[2 * i], v[2 * i + 1]);
     }
 #pragma GCC unroll 4
-    /* Four vectors' elements 0 and 1, or 4 and 5, in four[i]; elements 2 and 3, or 6 and 7, in four[4 + i]. */
+    /* four[i] gets elements 0 and 1, or 4 and 5, of four vectors; four[4 + i] gets elements 2 and 3, or 6 and 7. */
     for (uint32_t i = 0; i < 4; i++) {
         const __m256i a = two[i / 2 * 4 + i % 2 * 2], b = two[i / 2 * 4 + i % 2 * 2 + 1];
         four[i] = _mm256_unpacklo_epi32(a, b);
@@ -162,7 +162,7 @@ __attribute__((PACK_TARGET)) void vpps_avx512_bf16_spread(uint32_t n, uint32_t d
     const __m512i first = _mm512_set_epi16(7, 0, 0, 7, 6, 0, 0, 6, 5, 0, 0, 5, 4, 0, 0, 4, 3, 0, 0, 3, 2, 0, 0, 2, 1, 0,
                                            0, 1, 0, 0, 0, 0);
     const __m512i second = _mm512_add_epi16(first, _mm512_set1_epi16(8));
-    const __mmask32 outer = 0x99999999u; /* the first and the last of each four halves */
+    const __mmask32 outer = 0x99999999u; /* selects the first and the last of every four 16-bit halves */
     for (uint32_t j = 0; j < n; j += VPPS_BF16_SPREAD) {
         const uint32_t *from = rows + j / SIDE * stride + (size_t)(j % SIDE) * PAIRS;
         for (uint32_t g = 0; g < groups; g++) {
@@ -171,7 +171,7 @@ __attribute__((PACK_TARGET)) void vpps_avx512_bf16_spread(uint32_t n, uint32_t d
                     from + (size_t)(g / 2 * parts + p) * VPPS_BF16_TILE + (size_t)(g % 2) * SIDE / 2;
                 __m256i v[VPPS_BF16_SPREAD];
 #pragma GCC unroll 8
-                for (uint32_t i = 0; i < VPPS_BF16_SPREAD; i++) /* zero after the last vector */
+                for (uint32_t i = 0; i < VPPS_BF16_SPREAD; i++) /* vectors after the last one are zero */
                     v[i] = _mm256_loadu_si256((const __m256i *)(const void *)(pairs + (size_t)i * PAIRS));
                 turn_halves(v);
 #pragma GCC unroll 8

@@ -38,7 +38,7 @@ VPPS_INLINE uint32_t bf16_nearest(float x) {
     return r & 0xffff0000u;
 }
 
-/* Returns the high one of two bf16 parts, which is finite if x is. */
+/* Returns the high one of the two bf16 numbers that represent x; it is finite if x is. */
 VPPS_INLINE uint32_t bf16_high(float x) {
     const uint32_t u = bits_of_float(x), r = bf16_nearest(x);
     return (r & 0x7fffffffu) == 0x7f800000u ? u & 0xffff0000u : r;
@@ -51,7 +51,7 @@ VPPS_INLINE uint32_t bf16_low(float x, uint32_t high) {
 
 /* ---------------------------------------------------------------- packing */
 
-/* Packs 16 rows of 32 adjacent elements as pairs: pair q of row i at out[i * 16 + q]. */
+/* Packs 16 rows of 32 adjacent elements as pairs of bf16 numbers: pair q of row i goes to out[i * 16 + q]. */
 VPPS_INLINE void take_along(const vpps_bf16_source *s, uint32_t row, uint32_t at, const uint32_t parts, uint32_t *high,
                             uint32_t *low) {
     const uint32_t count = vpps_min_u32(s->depth - at, VPPS_BF16_DEPTH);
@@ -74,7 +74,7 @@ VPPS_INLINE void take_along(const vpps_bf16_source *s, uint32_t row, uint32_t at
     }
 }
 
-/* Packs 32 vectors, each with one element of each of 16 rows, as pairs: pair q of row i at out[q * 16 + i]. */
+/* Packs 32 vectors, each with one element of each of 16 rows, as pairs of bf16 numbers: pair q of row i goes to out[q * 16 + i]. */
 VPPS_INLINE void take_across(const vpps_bf16_source *s, uint32_t row, uint32_t at, const uint32_t parts, uint32_t *high,
                              uint32_t *low) {
     const uint32_t count = vpps_min_u32(s->rows - row, SIDE);
@@ -120,7 +120,7 @@ static void pack_bf16(const vpps_bf16_source *s, uint32_t parts, vpps_bf16_form 
 VPPS_INLINE vector even_elements(vector_bits pairs) { return (vector)(pairs << 16); }
 VPPS_INLINE vector odd_elements(vector_bits pairs) { return (vector)(pairs & 0xffff0000u); }
 
-/* Converts 32 elements of vector j to fp32. */
+/* Converts 32 packed elements of vector j from bf16 to fp32. */
 VPPS_INLINE void widen(const uint32_t *tiles, uint32_t depth_tiles, const uint32_t parts, uint32_t j, uint32_t d,
                        float (*out)[VPPS_BF16_DEPTH]) {
     const uint32_t *tile = tiles + ((size_t)(j / SIDE) * depth_tiles + d) * parts * VPPS_BF16_TILE;
@@ -133,7 +133,7 @@ VPPS_INLINE void widen(const uint32_t *tiles, uint32_t depth_tiles, const uint32
     }
 }
 
-/* As product_tile: `height` vectors of rows from `row` on, `columns` vectors x from j on; of their tiles number `first` to `end`. */
+/* Multiplies `height` vectors of rows, from `row` on, with `columns` vectors x, from j on, as product_tile, for depth tiles [first, end). */
 VPPS_INLINE void bf16_tile(const uint32_t height, const uint32_t columns, const uint32_t parts, const bool ragged,
                            uint32_t depth, uint32_t first, uint32_t end, const uint32_t *a, uint32_t row,
                            const uint32_t *x, uint32_t j0, product_start start, float *c, size_t ldc, uint32_t tail) {
@@ -184,7 +184,7 @@ VPPS_INLINE void bf16_columns(const uint32_t height, const uint32_t parts, uint3
 #undef TILE
 }
 
-/* Runs of SUM_RUN elements, each added to those before. */
+/* Computes a whole bf16 product: sums runs of SUM_RUN elements, and adds each to the earlier ones. */
 VPPS_INLINE void bf16_all(const uint32_t parts, uint32_t m, uint32_t n, uint32_t depth, const uint32_t *a,
                           const uint32_t *x, const float *from, size_t ld_from, float *c, size_t ldc) {
     enum { ROWS = PRODUCT_HEIGHT * VECTOR, RUN_TILES = SUM_RUN / VPPS_BF16_DEPTH };

@@ -32,8 +32,8 @@ static float **part_of(vpps_matrix_block *b, uint32_t part) {
     return part == VPPS_MATRIX_GRADIENT ? &b->gradient : &b->states[part - VPPS_MATRIX_STATES];
 }
 
-/* Assigns memory to the blocks: values, then gradients, then states, each VP by VP and matrix by matrix; then to transposed copies, whose
- * pages are not touched if products are in bf16. NULL: assigns none. Returns the floats needed. */
+/* Assigns memory to matrices' blocks of rows: all values, then gradients, then states, each VP by VP and matrix by matrix; then to
+ * transposed copies, whose pages are not touched if products are in bf16. If `memory` is NULL, only counts. Returns the floats needed. */
 static size_t deal_memory(vpps_cpu *cpu, uint32_t states, float *memory) {
     size_t at = 0;
     for (uint32_t part = 0; part <= VPPS_MATRIX_STATES + states; part++) {
@@ -99,7 +99,7 @@ void vpps_copy_matrix(vpps_cpu *cpu, uint32_t param, float *rows, uint32_t part,
         }
         if (to_rows) continue;
         for (uint32_t k = 0; k < cols;
-             k++) /* the padding, too: an update by a non-finite gradient may have changed it */
+             k++) /* also zeroes the padding, which an update by a non-finite gradient may have changed */
             memset(values + k * block->ld + block->rows, 0, (block->ld - block->rows) * sizeof *values);
     }
     if (to_rows || part != VPPS_MATRIX_VALUES) return;

@@ -1,10 +1,10 @@
-/* check.c - checks that a script can be run on this device: all blocks and tables before it starts, and each task's numbers before the
- * task. Only verify proves that the offsets in a block's arrays are the right ones. */
+/* check.c - checks that a script can be run on the CPU without accessing memory that is not there: all blocks and tables before the launch,
+ * and each task before it runs. Only verification (script/verify) proves that a block's addresses are the right ones. */
 #include "runtime/cpu/cpu.h"
 
 #include <inttypes.h>
 
-/* Returns whether words [at, at + n) lie inside the first `end` words. */
+/* Returns whether words [at, at + n) lie within the first `end` words. */
 static bool inside(uint64_t at, uint64_t n, uint64_t end) { return at <= end && n <= end - at; }
 
 static vpps_status check_machine(const vpps_cpu *cpu, const vpps_task_header *h) {
@@ -103,7 +103,7 @@ vpps_status vpps_check_block(const vpps_task_header *h, const vpps_block_view *v
  *
  * A few comparisons a task, none an element. */
 
-/* Checks that vertices [first, first + n) of a block exist. */
+/* Checks that a task's vertices [first, first + n) exist in the block. */
 static bool check_vertices(vpps_vp *vp, uint32_t at, uint32_t block, uint32_t first, uint32_t n) {
     const vpps_cpu *cpu = vp->cpu;
     if (block >= cpu->batch.header.n_blocks) {
@@ -145,7 +145,7 @@ static bool check_number(vpps_vp *vp, uint32_t at, const char *what, uint32_t nu
     return false;
 }
 
-/* Checks that pairs of words lie inside the script. */
+/* Checks that an array of pairs of words lies inside the script. */
 static bool check_pairs(vpps_vp *vp, uint32_t at, const uint32_t *o) {
     const uint32_t words = vp->cpu->batch.header.words;
     if (o[0] <= words && o[1] <= (words - o[0]) / 2) return true;

@@ -1,6 +1,5 @@
-/* choices.c - chooses the instructions and the precision of the CPU's products.
- *
- * The order of sums depends on the choice, and measured times are noisy. So a choice other than the table's must be clearly faster. */
+/* choices.c - chooses the instructions and the precision of the CPU's products, by measured times ("trials") or a table. The order of sums
+ * depends on the choice, and measured times are noisy. So a choice other than the table's must be clearly faster. */
 #include "runtime/cpu/choices.h"
 #include "runtime/device.h"
 
@@ -8,18 +7,18 @@
 
 #define NEVER UINT32_MAX
 
-/* The fraction by which another unit or tile size must be faster than the table's, and a transposed copy than the matrix itself. */
+/* To be chosen, another unit or tile size must be faster than the table's by this fraction; a transposed copy, than the matrix itself. */
 static const double margin = 0.1;
 
-/* Assumptions for estimating a batch: each input brings VECTORS_OF_INPUT vectors to each matrix, one after the other (a sentence's tree has
- * 20 inner vertices); a batch of n inputs brings n vectors at a time. USUAL_BATCH stands for an unknown batch size. */
+/* Assumptions for estimating a batch. Each input brings VECTORS_OF_INPUT vectors to each matrix, one after the other (a sentence's tree has
+ * 20 inner vertices); a batch of n inputs brings n vectors at a time. An unknown batch size is taken to be USUAL_BATCH. */
 enum { VECTORS_OF_INPUT = 16, USUAL_BATCH = 16 };
 
-/* Without trials: batch size from which bf16x3 with AMX is faster than fp32. */
+/* Batch size from which bf16x3 with AMX counts as faster than fp32, if nothing was measured. */
 enum { LEAST_BATCH = 4 };
 
-/* Smaller matrices gain nothing from bf16x3, whatever trials with VPPS_TRIAL_SIDE rows say: splitting vectors takes as long as the products
- * gain. Measured with AMX at batches of 16 and 128: Tree-LSTM trains slower in bf16x3 at hidden 32 and 64, faster at 128. */
+/* Least number of matrix rows or columns for which bf16x3 is chosen: with fewer, splitting vectors into bf16 parts takes as long as
+ * products gain. Measured with AMX at batches of 16 and 128: Tree-LSTM trains slower in bf16x3 at hidden 32 and 64, faster at 128. */
 enum { LEAST_SIDE = 96 };
 
 static const vpps_cpu_choice defaults = {
@@ -28,7 +27,7 @@ static const vpps_cpu_choice defaults = {
 #undef X
 };
 
-/* The table for a unit with `product_t`, which multiplies up to 8 vectors with a transposed matrix as it lies in the time of one. */
+/* Numbers for a unit with `product_t`, which multiplies a transposed matrix, without copying it, with 8 vectors in the time of one. */
 static const vpps_cpu_choice spreads = {.tile = 96, .few = 9, .pays = 64};
 
 const char *const vpps_cpu_ways[VPPS_CPU_WAYS] = {
@@ -52,7 +51,7 @@ static bool is_of(const vpps_trial *t, vpps_cpu_maker m, vpps_cpu_way way, bool 
     return !strcmp(t->product, vpps_cpu_ways[way]) && t->far == far && is_made_by(t, m);
 }
 
-/* Returns the time per vector of the trial with the most vectors up to `vectors`; INFINITY if there is none. */
+/* Returns the measured time per vector, with the most vectors up to `vectors` that were measured; INFINITY if none were. */
 static double ns_of(trial_list l, vpps_cpu_maker m, vpps_cpu_way way, uint32_t vectors, bool far) {
     const vpps_trial *best = NULL;
     for (uint32_t i = 0; i < l.n; i++) {
@@ -64,7 +63,7 @@ static double ns_of(trial_list l, vpps_cpu_maker m, vpps_cpu_way way, uint32_t v
 
 /* ---------------------------------------------------------------- what a batch would take */
 
-/* Returns the estimated ns of a batch for a matrix of VPPS_TRIAL_SIDE rows and columns: forward, backward, gradients, and packing once. */
+/* Returns a batch's estimated ns for one matrix of VPPS_TRIAL_SIDE rows and columns: forward, backward, gradient, and packing once. */
 static double cost_of_batch(const vpps_cpu_problem *p, trial_list l, vpps_cpu_maker m, uint32_t parts) {
     const uint32_t n = p->batch ? p->batch : USUAL_BATCH;
     const double vectors = (double)VECTORS_OF_INPUT * n;
@@ -92,7 +91,8 @@ static double cost(const vpps_cpu_units *u, const vpps_cpu_problem *p, trial_lis
     return cost_of_batch(p, l, maker_of(u, kernels, unit, precision), vpps_precision_parts(precision));
 }
 
-/* Returns the fastest of `kernels`, or, if `unit`, of the units for bf16 with these kernels; or the one that the environment names. */
+/* Returns the index of the fastest kernels or, if `unit`, of the fastest bf16 unit with the kernels `kernels`. If VPPS_ISA names one,
+ * returns that. */
 static uint32_t choose_one(const vpps_cpu_units *u, const vpps_cpu_problem *p, trial_list l, bool unit,
                            uint32_t kernels, vpps_precision precision) {
     const uint32_t n = unit ? (uint32_t)VPPS_BF16_UNITS : u->n_kernels;
@@ -112,7 +112,7 @@ static uint32_t choose_one(const vpps_cpu_units *u, const vpps_cpu_problem *p, t
     return best;
 }
 
-/* Chooses the precision for AUTO: bf16x3 if it is faster than fp32. */
+/* Chooses the precision where the options say AUTO: bf16x3 if it is faster than fp32. */
 static vpps_precision choose_precision(const vpps_cpu_units *u, const vpps_cpu_problem *p, trial_list l,
                                        const vpps_cpu_choice *c, char *why, size_t bytes) {
     const char *fp32 = u->kernels[c->kernels]->isa,
@@ -148,11 +148,11 @@ static void choose_tile(trial_list l, vpps_cpu_maker m, vpps_cpu_choice *c) {
     }
 }
 
-/* Sets few, the least number of vectors from which on every trial is clearly faster with a copy, and pays, the number of vectors that gain
- * twice the copy's cost (since a copy also displaces other operands from the caches). To suppress noise, pays is the table's number, halved
- * or doubled until it is within a factor of two. */
+/* Sets c->few, the least number of vectors from which on all measured products with a transposed copy are clearly faster; and c->pays, the
+ * number of vectors that gain twice the time of copying (a copy also displaces other operands from the caches). To suppress noise, c->pays
+ * is the table's number, halved or doubled until within a factor of two. */
 static void choose_copy(trial_list l, vpps_cpu_maker m, vpps_cpu_choice *c) {
-    double gain = 0; /* least gain, in ns per vector */
+    double gain = 0; /* the least time that a copy gains, in ns per vector */
     c->few = NEVER;
     for (uint32_t i = l.n; i-- > 0;) {
         const vpps_trial *t = &l.at[i];
@@ -187,7 +187,7 @@ vpps_cpu_choice vpps_cpu_choose(const vpps_cpu_units *u, const vpps_cpu_problem 
     c.few = table->few;
     c.pays = table->pays;
     const vpps_cpu_maker m = maker_of(u, c.kernels, c.unit, c.precision);
-    if (!isfinite(ns_of(l, m, VPPS_CPU_WAY_rows, 1, false))) return c; /* the way `rows` was not measured */
+    if (!isfinite(ns_of(l, m, VPPS_CPU_WAY_rows, 1, false))) return c; /* products with matrix rows were not measured */
     choose_tile(l, m, &c);
     choose_copy(l, m, &c);
     return c;

@@ -1,12 +1,11 @@
-/* choices.h - chooses which instructions compute the CPU's products, in what precision, and how: by trials of a few ms measured on this
- * processor (measure.c), or by a table without trials. tuning.c stores the trials, and makes a resumed run keep its choice. */
+/* choices.h - chooses which instructions compute the CPU's matrix products, in what precision, and how: by measurements of a few ms on this
+ * processor ("trials", measure.c), or by a table without trials. tuning.c stores the trials, and makes a resumed run keep its choice. */
 #pragma once
 
 #include "runtime/cpu/units.h"
 #include "vpps.h"
 
-/* The kinds of products that trials measure, as X(way, description); vpps_trial names them so. One core multiplies
- * matrices of VPPS_TRIAL_SIDE rows and columns. */
+/* The kinds of products that trials measure, as X(way, description). One core multiplies matrices of VPPS_TRIAL_SIDE rows and columns. */
 #define VPPS_CPU_WAY_TABLE(X)                                                                                          \
     X(forward, "forward, or backward by a copy")                                                                       \
     X(rows, "backward, the matrix as it lies")                                                                         \
@@ -17,11 +16,11 @@
 typedef enum vpps_cpu_way { VPPS_CPU_WAY_TABLE(X) VPPS_CPU_WAYS } vpps_cpu_way;
 #undef X
 
-enum { VPPS_TRIAL_SIDE = 256, VPPS_CPU_TRIALS = 160 /* most trials: enough for all units in all ways */ };
+enum { VPPS_TRIAL_SIDE = 256, VPPS_CPU_TRIALS = 160 /* the most trials: all units in all ways */ };
 
 extern const char *const vpps_cpu_ways[VPPS_CPU_WAYS];
 
-/* The chosen numbers, as X(name, value without trials, description). */
+/* The chosen numbers, as X(name, value if nothing was measured, description). */
 #define VPPS_CPU_CHOICE_TABLE(X)                                                                                       \
     X(tile, 96, "forward: vectors at a time")                                                                          \
     X(few, 3, "backward: vectors at a time, from which on a transposed copy is the faster way")                        \
@@ -29,7 +28,7 @@ extern const char *const vpps_cpu_ways[VPPS_CPU_WAYS];
 
 typedef struct vpps_cpu_choice {
     uint32_t kernels;         /* index into vpps_cpu_units.kernels */
-    uint32_t unit;            /* index into vpps_cpu_units.bf16; has no meaning in fp32 */
+    uint32_t unit;            /* index into vpps_cpu_units.bf16; unused in fp32 */
     vpps_precision precision; /* precision of products, never AUTO */
 #define X(name, value, what) uint32_t name;
     VPPS_CPU_CHOICE_TABLE(X)
@@ -39,16 +38,16 @@ typedef struct vpps_cpu_choice {
 /* The model and options for which the choice is made. */
 typedef struct vpps_cpu_problem {
     vpps_precision asked;
-    uint32_t batch; /* number of inputs per batch; 0: unknown */
-    size_t elems;   /* number of matrix elements that one VP owns */
-    uint32_t side;  /* the smaller one of a matrix's row and column numbers, as a mean over all elements; 0: unknown */
+    uint32_t batch;     /* number of inputs per batch; 0: unknown */
+    size_t elems;       /* number of weights (matrix elements) that one virtual processor owns */
+    uint32_t side;      /* lesser of a matrix's numbers of rows and columns, averaged over all weights; 0: unknown */
     size_t cache_bytes; /* size of a core's own cache */
     bool portable;
-    /* Name of kernels or of a unit for bf16, from VPPS_ISA; unknown names are ignored; NULL: none. */
+    /* Name of the kernels or bf16 unit that the variable VPPS_ISA asks for; unknown names are ignored; NULL: none. */
     const char *wanted;
 } vpps_cpu_problem;
 
-/* Chooses by n trials, or by the table if n is 0. `why` (of `bytes`) gets the reason for the precision. */
+/* Chooses by n measured trials, or by the table if n is 0. `why` (of `bytes`) gets the reason for the precision. */
 vpps_cpu_choice vpps_cpu_choose(const vpps_cpu_units *units, const vpps_cpu_problem *problem, const vpps_trial *trials,
                                 uint32_t n, char *why, size_t bytes);
 
@@ -58,5 +57,5 @@ bool vpps_cpu_is_chosen(const vpps_cpu_units *units, const vpps_cpu_choice *choi
 /* Writes a choice, such as "avx512 amx bf16x3 96 9 64", to text of VPPS_CHOICE_BYTES. */
 enum { VPPS_CHOICE_BYTES = 96 };
 void vpps_cpu_write_choice(const vpps_cpu_units *units, const vpps_cpu_choice *choice, char *text);
-/* Reads a choice that vpps_cpu_write_choice wrote. Returns false, and leaves *out unchanged, if these units cannot carry it out. */
+/* Reads a choice that vpps_cpu_write_choice wrote. Returns false, and leaves *out unchanged, if this processor's units cannot carry it out. */
 bool vpps_cpu_read_choice(const vpps_cpu_units *units, const char *text, vpps_cpu_choice *out);

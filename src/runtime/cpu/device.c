@@ -59,14 +59,14 @@ static vpps_status start_threads(vpps_cpu *cpu) {
 
 /* ---------------------------------------------------------------- memory */
 
-/* Returns half of the address space that the process may have (ulimit -v). */
+/* Returns half of the address space that the process may use (ulimit -v). */
 static size_t half_of_space(void) {
     struct rlimit limit;
     return getrlimit(RLIMIT_AS, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY ? limit.rlim_cur / 2 : SIZE_MAX;
 }
 
-/* Reserves address space for the pool; the system assigns pages when they are touched. If address space is limited, takes at most half of
- * it, since the graph, the script and everything else need some, too. */
+/* Reserves address space for the pool; the system assigns memory to pages when they are touched. If the address space is limited, takes at
+ * most half of it, since the graph, the script and everything else need some, too. */
 static vpps_status map_pool(vpps_cpu *cpu, bool chosen) {
     for (;;) {
         const uint32_t sharded = cpu->plan.sharded, words = cpu->plan.pool_words - sharded;
@@ -94,7 +94,7 @@ static vpps_status cpu_read_parameters(vpps_device *d, vpps_model *model, bool s
     for (uint32_t i = 0; i < model->n_params; i++) {
         vpps_parameter_data *data = &model->params[i];
         if (states) data->updates = cpu->batch.updates[i];
-        if (vpps_is_sharded(data)) continue; /* the model's array is the only copy */
+        if (vpps_is_sharded(data)) continue; /* a sharded table is only stored in the model */
         const size_t bytes = vpps_param_elems(data) * sizeof(float);
         const bool matrix = data->kind == VPPS_MATRIX;
         if (matrix) {
@@ -118,11 +118,11 @@ static vpps_status cpu_read_parameters(vpps_device *d, vpps_model *model, bool s
 
 static vpps_status cpu_write_parameters(vpps_device *d, const vpps_model *model) {
     vpps_cpu *cpu = (vpps_cpu *)d;
-    const bool fits = model->optimizer == cpu->options.optimizer.kind; /* otherwise states begin with zeros */
+    const bool fits = model->optimizer == cpu->options.optimizer.kind; /* if not, states begin with zeros */
     for (uint32_t i = 0; i < model->n_params; i++) {
         const vpps_parameter_data *data = &model->params[i];
         cpu->batch.updates[i] = fits ? data->updates : 0;
-        if (vpps_is_sharded(data)) continue; /* the model's array is the only copy */
+        if (vpps_is_sharded(data)) continue; /* a sharded table is only stored in the model */
         const size_t bytes = vpps_param_elems(data) * sizeof(float);
         const bool matrix = data->kind == VPPS_MATRIX;
         if (matrix) {
@@ -193,7 +193,7 @@ static vpps_status make_vps(vpps_cpu *cpu) {
 
 static vpps_status set_up(vpps_cpu *cpu, const vpps_model *model, const vpps_options *options) {
     enum { MAX_VPS = 1024, SPIN_NS = 50 * 1000 };
-    enum { WAVE_BYTES = 1 << 25, CACHE_BYTES = 1 << 21 /* bytes of a core's cache */, CACHED_VERTICES = 32 };
+    enum { WAVE_BYTES = 1 << 25, CACHE_BYTES = 1 << 21 /* a core's cache, in bytes */, CACHED_VERTICES = 32 };
     const uint32_t n_allowed = vpps_cores_allowed();
     cpu->n_vps = options->vps ? options->vps : n_allowed;
     if (options->groups && options->groups != VPPS_GROUPS_PROFILE && cpu->n_vps % options->groups) {
@@ -273,7 +273,7 @@ static vpps_status need_counters(vpps_cpu *cpu, uint32_t n) {
     return VPPS_OK;
 }
 
-/* Lists the table entries that the script trains, table by table. */
+/* Lists the table entries that the script trains, as segments, table by table. */
 static vpps_status make_segments(vpps_cpu *cpu) {
     cpu->batch.n_segments = cpu->batch.header.n_tables;
     if (!VPPS_RESERVE(cpu->batch.segments, cpu->batch.n_segments + 1u)) {
@@ -287,7 +287,7 @@ static vpps_status make_segments(vpps_cpu *cpu) {
     return VPPS_OK;
 }
 
-/* Finds the arrays of the script's blocks, checks them, and makes their tiles' layouts. */
+/* Finds the arrays of the script's blocks of vertices, checks them, and lays out tiles for their cells. */
 static vpps_status view_blocks(vpps_cpu *cpu, const uint32_t *script, const vpps_batch *batch) {
     const uint32_t n_blocks = cpu->batch.header.n_blocks;
     if (!VPPS_RESERVE(cpu->batch.views, n_blocks + 1u)) {
@@ -302,7 +302,7 @@ static vpps_status view_blocks(vpps_cpu *cpu, const uint32_t *script, const vpps
     return VPPS_OK;
 }
 
-/* Takes the batch's script, with the addresses of table entries that other processes have. */
+/* Makes the batch's script the current one. If tables are sharded, fetches entries from other processes and replaces their addresses. */
 static vpps_status take_script(vpps_cpu *cpu, const vpps_batch *batch) {
     cpu->batch.script = batch->script;
     cpu->batch.part = batch->part;
@@ -315,7 +315,7 @@ static vpps_status take_script(vpps_cpu *cpu, const vpps_batch *batch) {
     return vpps_entries_fetch(cpu->entries, cpu, copy);
 }
 
-/* Computes the optimiser's bias corrections for this batch's step. */
+/* Computes the bias corrections of the optimiser (such as Adam's) for this batch's step. */
 static void find_corrections(vpps_cpu *cpu) {
     for (uint32_t p = 0; p < cpu->model->n_params && cpu->batch.header.update; p++) {
         if (p && cpu->batch.updates[p] == cpu->batch.updates[p - 1]) {
@@ -331,7 +331,7 @@ vpps_status vpps_cpu_prepare(vpps_cpu *cpu, const vpps_batch *batch) {
     VPPS_TRY(vpps_choose_meetings(cpu, batch->script));
     if (!cpu->meetings.taken) VPPS_TRY(need_counters(cpu, vpps_task_header_of(batch->script)->n_barriers));
     cpu->batch.half = batch->half;
-    if (cpu->batch.half != VPPS_BACKWARD_HALF) { /* the backward half continues with the forward half's state */
+    if (cpu->batch.half != VPPS_BACKWARD_HALF) { /* a backward half continues what the forward half has set */
         VPPS_TRY(vpps_take_gradients(cpu));
         VPPS_TRY(take_script(cpu, batch));
         VPPS_TRY(cpu->batch.part == VPPS_STEP_UPDATE ? vpps_open_update(cpu) : make_segments(cpu));
@@ -391,7 +391,7 @@ static vpps_status cpu_read(vpps_device *d, uint32_t offset, uint32_t words, flo
 }
 
 static vpps_status cpu_reserve_kept(vpps_device *d, uint32_t words) {
-    VPPS_TRY(vpps_take_gradients((vpps_cpu *)d)); /* the gradients of table entries lie in the memory to reserve */
+    VPPS_TRY(vpps_take_gradients((vpps_cpu *)d)); /* the memory to reserve may hold gradients of table entries */
     ((vpps_cpu *)d)->machine.batch += words;
     return VPPS_OK;
 }

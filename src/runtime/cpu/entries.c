@@ -12,7 +12,7 @@
 #include "runtime/comm/comm.h"
 #include "runtime/cpu/cpu.h"
 
-/* Why a process comes to a meeting. Either all processes train, or none does. */
+/* What a process comes to a meeting for. Either all processes train, or none does. */
 typedef enum purpose_kind { TRAINS = 1, MEASURES, ENDS } purpose_kind;
 
 typedef struct request {
@@ -20,13 +20,13 @@ typedef struct request {
     uint32_t purpose, n;
 } request;
 
-/* Entries of one process. */
+/* Entries of lookup tables that one process owns or asks for. */
 typedef struct entry_list {
     uint32_t *offsets;
     size_t n, words;
 } entry_list;
 
-/* An entry that is looked up: the process that owns it, and its place among the entries from that process. */
+/* A table entry that is looked up: the process that owns it, and its place among the entries that this process sends. */
 typedef struct looked_up {
     uint32_t offset, owner, at;
 } looked_up;
@@ -43,12 +43,13 @@ struct vpps_entries {
     table *tables;
     uint32_t n_tables;
     uint32_t *script;
-    /* Hash table by offset, with open addressing; its size is a power of two, and at least half of it is empty: NO_OFFSET. */
+    /* Hash table of the entries that the batch looks up, by offset, with open addressing. Its size is a power of two, and at least half of
+     * its elements are empty (NO_OFFSET). */
     looked_up *found;
     size_t found_size, n_found;
-    entry_list *wanted, *asked; /* entries wanted from each process; entries that each process asks for */
-    uint32_t *first;            /* indexed by process: pool offset of the entries that it sends */
-    float **answers;            /* indexed by process: values of the entries sent to it */
+    entry_list *wanted, *asked; /* entries that this process wants from each other one; entries that each asks it for */
+    uint32_t *first;            /* indexed by process: pool offset of the entries that came from it */
+    float **answers;            /* indexed by process: memory for the values that are sent to it */
     request *requests;          /* buffers for the requests sent to and received from each process */
     vpps_parcel *parcels;
     uint64_t fetch_ns, sent_bytes;
@@ -108,7 +109,7 @@ static vpps_status no_memory(void) { return vpps_fail(VPPS_MEMORY, "cpu: out of 
 
 /* ---------------------------------------------------------------- what is looked up */
 
-/* Returns the table that has an entry at this offset, and the entry's row, or NULL. */
+/* Returns the sharded table that has an entry at this offset, and the number of the entry in *row; NULL if none has. */
 static const table *find_table(const vpps_entries *e, uint32_t offset, uint32_t *row) {
     for (uint32_t i = 0; i < e->n_tables; i++) {
         const table *t = &e->tables[i];
@@ -119,7 +120,7 @@ static const table *find_table(const vpps_entries *e, uint32_t offset, uint32_t 
     return NULL;
 }
 
-/* Returns the entry's place in `found`, or the empty place where it would be. */
+/* Returns the element of `found` with the entry at this offset, or the empty element where it would be. */
 static looked_up *find(const vpps_entries *e, uint32_t offset) {
     size_t i = (size_t)vpps_mix64(offset) & (e->found_size - 1);
     while (e->found[i].offset != offset && e->found[i].offset != VPPS_NO_OFFSET) i = (i + 1) & (e->found_size - 1);
@@ -165,7 +166,7 @@ static vpps_status want(vpps_entries *e, uint32_t offset) {
     return VPPS_OK;
 }
 
-/* Lists every entry that a vertex looks up, once. */
+/* Lists every table entry that a vertex of the batch looks up, once. */
 static vpps_status list_wanted(vpps_entries *e, const vpps_cpu *cpu) {
     if (e->found) memset(e->found, 0xff, e->found_size * sizeof *e->found);
     e->n_found = 0;
@@ -238,7 +239,7 @@ static vpps_status exchange_offsets(vpps_entries *e) {
     return exchange(e);
 }
 
-/* Copies entries of this process, one after the other. If `to` is NULL, only counts their words. */
+/* Copies listed entries of this process to `to`, one after the other. If `to` is NULL, only counts their words. */
 static vpps_status copy_entries(const vpps_entries *e, entry_list *list, uint32_t asker, float *to) {
     list->words = 0;
     for (size_t i = 0; i < list->n; i++) {
@@ -256,7 +257,7 @@ static vpps_status copy_entries(const vpps_entries *e, entry_list *list, uint32_
     return VPPS_OK;
 }
 
-/* Sends and receives the entries' values. pool: NULL if this process wants none. */
+/* Sends and receives the values of table entries. `pool` is NULL if this process wants none. */
 static vpps_status exchange_values(vpps_entries *e, float *pool) {
     const uint32_t size = e->c->size, rank = e->c->rank;
     for (uint32_t p = 0; p < size; p++) {
@@ -289,7 +290,7 @@ vpps_status vpps_entries_serve(vpps_entries *e) {
 
 /* ---------------------------------------------------------------- the script */
 
-/* Replaces offsets of entries in words [at, at + n) of the script by the offsets to which the entries were fetched. */
+/* Replaces, in words [at, at + n) of the script, addresses of table entries by the addresses to which they were fetched. */
 static vpps_status translate(const vpps_entries *e, uint32_t sharded, uint32_t *at, uint32_t n) {
     for (uint32_t i = 0; i < n; i++) {
         if (at[i] >= sharded) continue;

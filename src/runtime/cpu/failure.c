@@ -1,4 +1,4 @@
-/* failure.c - ends a batch that has failed. */
+/* failure.c - stops a batch that has failed, and keeps the first failure's message. */
 #include "runtime/cpu/cpu.h"
 
 #include <stdarg.h>

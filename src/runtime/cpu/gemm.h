@@ -44,7 +44,7 @@ VPPS_INLINE vector vector_multiply_add(vector a, vector b, vector c) {
 VPPS_INLINE vector vector_of(float x) { return x - (vector){0}; }
 VPPS_INLINE void vector_store(float *x, vector v) { *(vector_in_memory *)x = v; }
 
-/* Returns the same value, but makes compilers keep it in a register instead of loading it for each use. */
+/* Returns v. Makes compilers keep it in a register instead of loading it for each use. */
 VPPS_INLINE vector vector_held(vector v) {
 #if defined(__AVX512F__)
     __asm__("" : "+v"(v));
@@ -63,8 +63,8 @@ VPPS_INLINE vector vector_held(vector v) {
 
 enum {
     MAX_COLUMNS = 6,
-    SUM_RUN = 1024, /* terms that are summed in one chain */
-    /* terms per pass, so that a tile's part of A stays in L1 while all columns of B are processed */
+    SUM_RUN = 1024, /* number of terms that are summed in one chain of multiply-adds */
+    /* terms (k) per pass, so that the rows of A in use stay in L1 while all columns of B are processed */
     K_CHUNK = 96,
     TALLEST = 8
 };
@@ -74,7 +74,7 @@ VPPS_INLINE uint32_t tile_height(uint32_t columns) {
     return columns == 1 ? 8 : columns <= 3 ? 4 : 2;
 }
 
-/* Computes one tile of C. Element (p, j) of B is b[p * b_k + j * b_n]. The callers pass constants for height and columns. */
+/* Computes one tile of C = A B. Element (p, j) of B is b[p * b_k + j * b_n]. The callers pass constants for height and columns. */
 VPPS_INLINE void tile(const uint32_t height, const uint32_t columns, uint32_t k, const float *a, size_t lda,
                       const float *b, size_t b_k, size_t b_n, float *c, size_t ldc, bool accumulate) {
     vector sum[MAX_COLUMNS][TALLEST];
@@ -82,7 +82,7 @@ VPPS_INLINE void tile(const uint32_t height, const uint32_t columns, uint32_t k,
         for (uint32_t i = 0; i < height; i++)
             sum[j][i] = accumulate ? vector_load(c + i * VECTOR + j * ldc) : (vector){0};
     for (uint32_t p = 0; p < k; p++, a += lda, b += b_k) {
-        if (height > columns) { /* this order keeps fewer operands in registers */
+        if (height > columns) { /* registers hold the operands of the shorter side */
             vector other[MAX_COLUMNS];
             for (uint32_t j = 0; j < columns; j++) other[j] = vector_of(b[j * b_n]);
             for (uint32_t i = 0; i < height; i++) {
@@ -120,8 +120,8 @@ VPPS_INLINE void gemm_run(uint32_t m, uint32_t n, uint32_t k, const float *a, si
                           size_t b_n, float *c, size_t ldc, bool accumulate) {
     if (k == 0 && !accumulate)
         for (uint32_t j = 0; j < n; j++) memset(c + j * ldc, 0, m * sizeof(*c));
-    /* Columns are divided into groups of almost equal width, so that no group has a single column. For small k, where
-     * moving C dominates, groups are few and narrow, so that tiles are tall and C is traversed in long runs. */
+    /* The columns of C are divided into groups of almost equal width, so that no group has a single column. For small k, where moving C
+     * dominates, groups are at most 2 wide, so that tiles are tall and C is traversed in long runs. */
     const uint32_t widest = k <= 8 ? 2 : MAX_COLUMNS, groups = (n + widest - 1) / widest, whole = m - m % VECTOR;
     for (uint32_t p = 0, step; p < k; p += step) {
         step = groups > 1 || m > whole ? vpps_min_u32(k - p, K_CHUNK) : k;
@@ -135,7 +135,7 @@ VPPS_INLINE void gemm_run(uint32_t m, uint32_t n, uint32_t k, const float *a, si
             }
         }
         if (whole == m) continue;
-        /* The last rows, fewer than a vector, are computed with copies of A's and C's rows. */
+        /* The last rows, fewer than a vector has lanes, are computed with copies of A's and C's rows. */
         float rows_a[K_CHUNK * VECTOR], rows_c[MAX_COLUMNS * VECTOR];
         const uint32_t rest = m - whole;
         for (uint32_t q = 0; q < step; q++)
@@ -152,13 +152,13 @@ VPPS_INLINE void gemm_run(uint32_t m, uint32_t n, uint32_t k, const float *a, si
     }
 }
 
-/* Adds `part` to c (m x n); columns are ldp and ldc apart. */
+/* Adds the matrix `part` to c (m x n); their columns are ldp and ldc apart. */
 static void add_columns(uint32_t m, uint32_t n, const float *part, size_t ldp, float *c, size_t ldc) {
     for (uint32_t j = 0; j < n; j++)
         for (uint32_t i = 0; i < m; i++) c[i + j * ldc] += part[i + j * ldp];
 }
 
-/* Multiplies for any k: sums runs of SUM_RUN terms, then adds the runs. */
+/* Multiplies matrices for any k: sums runs of SUM_RUN terms, then adds the runs. */
 VPPS_INLINE void gemm(uint32_t m, uint32_t n, uint32_t k, const float *a, size_t lda, const float *b, size_t b_k,
                       size_t b_n, float *c, size_t ldc, bool accumulate) {
     enum { ROWS = 64, COLUMNS = 8 * MAX_COLUMNS };
@@ -226,7 +226,7 @@ VPPS_INLINE vector lane_sums(vector *v) {
     return v[0];
 }
 
-/* Returns the sums that lane_sums returns, added in the order in which lanes are folded in halves. */
+/* Returns the sums that lane_sums returns, but adds lanes by folding vectors in halves. */
 VPPS_INLINE vector lane_sums_by_halves(vector *v) {
 #define HALVE(d)                                                                                                       \
     for (uint32_t i = 0; i < (d); i++) v[i] = SHUFFLE_LOW(v[i], v[i + (d)], d) + SHUFFLE_HIGH(v[i], v[i + (d)], d);
@@ -263,9 +263,9 @@ VPPS_INLINE void transpose_square(vector *v) {
 
 /* ---------------------------------------------------------------- C = A^T B, transposition */
 
-/* Computes VECTOR products at once: `width` columns of A with VECTOR / width columns of B; sums for one column of B are adjacent. Beyond
- * the last column the last one is used again, and not stored. Without `ragged`, A has all these columns and m is a multiple of VECTOR: only
- * that code keeps the sums in registers. The callers pass constants for width and ragged. */
+/* Computes VECTOR elements of C = A^T B at once: `width` columns of A with VECTOR / width columns of B; elements of one column of B are
+ * adjacent. Beyond the last column of B the last one is used again, and not stored. Without `ragged`, A has all these columns and m is a
+ * multiple of VECTOR: only that code keeps the sums in registers. The callers pass constants for width and ragged. */
 VPPS_INLINE void products(const uint32_t width, const bool ragged, uint32_t n, uint32_t k, uint32_t m, const float *a,
                           size_t lda, const float *b, size_t ldb, float *c, size_t ldc, bool accumulate) {
     const uint32_t others = VECTOR / width;
@@ -275,7 +275,7 @@ VPPS_INLINE void products(const uint32_t width, const bool ragged, uint32_t n, u
     for (uint32_t j = 0; j < others; j++) bs[j] = b + vpps_min_u32(j, n - 1) * ldb;
 #define COLUMN(p) (a + (ragged ? vpps_min_u32(p, k - 1) : (p)) * lda)
     const uint32_t whole = m - m % VECTOR;
-    const uint32_t streams = width < 4 ? width : 4; /* columns read in parallel; more is slower from L2 */
+    const uint32_t streams = width < 4 ? width : 4; /* columns of A read in parallel; more is slower from L2 */
     for (uint32_t first = 0; first < width; first += streams)
         for (uint32_t r = 0; r < whole; r += VECTOR) {
             vector other[VECTOR];

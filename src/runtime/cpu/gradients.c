@@ -1,4 +1,4 @@
-/* gradients.c - gradients that are accumulated over launches, until an update. Gradients of matrices and vectors stay where every launch
+/* gradients.c - gradients that are summed over launches, until an update. Gradients of matrices and vectors stay where every launch
  * computes them; a launch that adds to a sum does not clear them. Gradients of table entries lie in the pool, where each batch places its
  * own; they are added to vpps_row_sums before the next batch reuses their memory. */
 #include "runtime/cpu/cpu.h"
@@ -24,7 +24,7 @@ static vpps_status use_sums(vpps_cpu *cpu) {
     return VPPS_OK;
 }
 
-/* Removes parameters that were frozen since the gradients were computed. */
+/* Removes gradients of table entries whose table was frozen since they were computed. */
 static void leave_frozen_out(vpps_cpu *cpu) {
     const vpps_parameter_data *params = cpu->model->params;
     uint32_t n = 0;
@@ -39,15 +39,14 @@ vpps_status vpps_open_update(vpps_cpu *cpu) {
     VPPS_TRY(use_sums(cpu));
     cpu->batch.loss = cpu->sum.loss;
     leave_frozen_out(cpu);
-    vpps_cpu_zero_gradients(
-        &cpu->device); /* The memory that the segments point to does not change until the next launch. */
+    vpps_cpu_zero_gradients(&cpu->device); /* keeps the segments' memory until the next launch */
     return VPPS_OK;
 }
 
 void vpps_open_sum(vpps_cpu *cpu) {
-    const vpps_rows vectors = cpu->gradients; /* only vectors need zeros: matrices have `touched` */
+    const vpps_rows vectors = cpu->gradients; /* gradients of vectors: only they need zeroing */
     cpu->batch.loss = 0;
-    if (cpu->batch.part == VPPS_STEP_NODES) return; /* a step that only requests nodes' gradients */
+    if (cpu->batch.part == VPPS_STEP_NODES) return; /* a step that only requests gradients of nodes */
     if (!cpu->sum.open) {
         cpu->sum.number++;
         memset(cpu->pool + vectors.first, 0, (vectors.end - vectors.first) * sizeof(float));

@@ -1,5 +1,5 @@
-/* in_place.c - removes copies that the CPU does not need from a stage's program: where one call computes one item, steps read inputs and
- * write results directly in memory; and values that are scaled only to be summed are scaled within the sum. See tile.h. */
+/* in_place.c - removes copies from a stage's program: steps whose calls each compute one item read inputs and write results directly in
+ * memory, instead of in buffers ("slots", tile.h); and values that are scaled only to be summed are scaled within the sum. */
 #include "runtime/cpu/tile.h"
 
 static bool is_slot(const vpps_operand *o, uint32_t slot) { return o->place == VPPS_PLACE_SLOT && o->at == slot; }
@@ -8,7 +8,7 @@ static bool writes(const vpps_program_step *s, uint32_t slot) {
     return is_slot(&s->to, slot) || (s->kind == VPPS_STEP_RUN && is_slot(&s->run.positions, slot));
 }
 
-/* Counts the operands of a step that read the slot; *only is the last of them. */
+/* Returns how many operands of step s read the slot; *only is the last of them. */
 static uint32_t reads(const vpps_program *p, const vpps_program_step *s, uint32_t slot, vpps_operand **only) {
     uint32_t n = s->kind == VPPS_STEP_PRODUCT && is_slot(&s->product.start, slot) ? 1 : 0;
     for (uint32_t k = 0; k < s->n; k++) {
@@ -20,7 +20,7 @@ static uint32_t reads(const vpps_program *p, const vpps_program_step *s, uint32_
     return n;
 }
 
-/* Returns the only step that reads the slot's value from step i, in one operand; NULL if there are more. */
+/* Returns the only step that reads the value that step i writes, if it reads it in one operand; NULL if several operands do. */
 static vpps_program_step *only_reader(const vpps_program *p, uint32_t i, vpps_operand **operand) {
     const uint32_t slot = p->steps[i].to.at;
     vpps_program_step *reader = NULL;
@@ -45,7 +45,7 @@ static void drop(vpps_program *p, uint32_t i) {
 
 /* ---------------------------------------------------------------- inputs */
 
-/* Returns whether a step of kind RUN computes the address of each item's operand separately. Other steps need adjacent items. */
+/* Returns whether step s, of kind RUN, computes the operand's address for each item. Other steps need items that are adjacent in memory. */
 static bool takes_items(const vpps_program *p, const vpps_program_step *s, const vpps_operand *o) {
     if (s->run.uniform || (s->run.of.over_list && s->axis)) return false;
     const vpps_form form = vpps_instructions[s->run.of.opcode].form;
@@ -54,14 +54,14 @@ static bool takes_items(const vpps_program *p, const vpps_program_step *s, const
     return !weights && !parts && form != VPPS_FORM_DECIDED && form != VPPS_FORM_WEIGHTS;
 }
 
-/* Lets all readers of a loaded input read it in memory. Returns false if some need it in the slot. */
+/* Makes all steps that read an input which step i loads into a slot read it in memory. Returns false if some need it in the slot. */
 static bool read_in_place(vpps_program *p, uint32_t i) {
     const vpps_program_step *load = &p->steps[i];
     const vpps_operand *from = &p->operands[load->first];
     const uint32_t slot = load->to.at;
     if (load->kind != VPPS_STEP_LOAD || from->dealt != load->to.dealt) return false;
     if (from->place != VPPS_PLACE_INPUT && from->place != VPPS_PLACE_ENTRY) return false;
-    for (uint32_t pass = 0; pass < 2; pass++) { /* first check, then change */
+    for (uint32_t pass = 0; pass < 2; pass++) { /* the first pass checks, the second changes */
         for (uint32_t j = i + 1; j < p->n; j++) {
             const vpps_program_step *s = &p->steps[j];
             vpps_operand *last;
@@ -82,7 +82,8 @@ static bool read_in_place(vpps_program *p, uint32_t i) {
 
 /* ---------------------------------------------------------------- sums */
 
-/* Replaces a SUM over a list's members of SCALE_BY by WEIGHTED_SUM, which rounds in the same way. Returns false for other steps. */
+/* Replaces two steps, SCALE_BY (step i) of each list member and SUM over the members, by WEIGHTED_SUM, which rounds in the same way.
+ * Returns false for other steps. */
 static bool sum_scaled(vpps_program *p, uint32_t i) {
     const vpps_program_step *scale = &p->steps[i];
     vpps_operand *sum_of;
@@ -108,7 +109,7 @@ static bool sum_scaled(vpps_program *p, uint32_t i) {
 
 /* ---------------------------------------------------------------- results */
 
-/* Lets a step write directly to memory if its result is only copied there right afterwards. Returns false if it cannot. */
+/* Makes step i write directly to memory if the next step only copies the result there. Returns false if that is impossible. */
 static bool write_in_place(vpps_program *p, uint32_t i) {
     vpps_program_step *s = &p->steps[i];
     vpps_operand *from;
@@ -124,7 +125,7 @@ static bool write_in_place(vpps_program *p, uint32_t i) {
 
 /* ---------------------------------------------------------------- all */
 
-/* Drops the steps that compute scaled contributions, which are not stored. */
+/* Removes the steps that compute "scaled" contributions, which are not stored: their reader computes them. */
 static void drop_scaled(vpps_program *p, const vpps_cell_contribution *contributions) {
     for (uint32_t i = 0; i < p->n; i++) {
         const vpps_program_step *s = &p->steps[i];

@@ -16,15 +16,15 @@
 #include "runtime/cpu/gemm.h"
 #include "runtime/cpu/products.h"
 
-/* RUN, LIST_RUN: terms that are summed in float; the runs of elements, or of a list's members, are then summed in double. */
+/* RUN, LIST_RUN: number of terms that are summed in float. Sums of such runs of elements, or of list members, are summed in double. */
 enum { BLOCK = 16, LANES = 64, RUN = 64 * LANES, LIST_RUN = 256 };
 
-/* Adds the sums of a run of terms to the totals of earlier runs; with `first` there are none. */
+/* Adds the float sums of a run of terms to the double totals of earlier runs; `first`: there are no earlier runs. */
 static __attribute__((noinline)) void end_run(uint32_t n, bool first, const float *sums, double *totals) {
     for (uint32_t j = 0; j < n; j++) totals[j] = (first ? 0 : totals[j]) + (double)sums[j];
 }
 
-static const float nothing[BLOCK]; /* zeros for instructions without a tensor operand */
+static const float nothing[BLOCK]; /* the tensor operand of instructions that have none */
 
 /* Copies the first n < BLOCK elements of x to the buffer, padded with ones, which are harmless for every function. */
 static const float *padded(float *buffer, const float *x, uint32_t n) {
@@ -71,7 +71,7 @@ static const float *padded(float *buffer, const float *x, uint32_t n) {
         ID##_blocks(n, dst, &o);                                                                                       \
     }
 
-/* Counts the tensors among the operands; they come first. */
+/* Returns the number of tensors among an instruction's operands; they come first. */
 #define IS_TENSOR(operands, i) ((operands "\0\0\0")[i] == 't')
 #define TENSORS_OF(operands) (IS_TENSOR(operands, 0) + IS_TENSOR(operands, 1) + IS_TENSOR(operands, 2))
 
@@ -93,7 +93,7 @@ static const float *padded(float *buffer, const float *x, uint32_t n) {
 
 enum { LIST = VECTOR_REGISTERS == 32 ? 4 : 8 };
 
-/* Adds the sums of a run to the totals, and starts another run. */
+/* Adds the sums of a run of list members to the totals, and sets them to zero for the next run. */
 VPPS_INLINE void end_list_run(uint32_t vectors, bool first, vector *sums, double *totals) {
     float run[LIST * VECTOR];
     for (uint32_t i = 0; i < vectors; i++) {
@@ -103,7 +103,7 @@ VPPS_INLINE void end_list_run(uint32_t vectors, bool first, vector *sums, double
     end_run(vectors * VECTOR, first, run, totals);
 }
 
-/* Adds the totals to the sums of the last run. */
+/* Turns the sums of the last run of list members into the results: adds the totals of the earlier runs. */
 VPPS_INLINE void end_list(uint32_t vectors, vector *sums, double *totals) {
     float all[LIST * VECTOR];
     end_list_run(vectors, false, sums, totals);
@@ -147,7 +147,7 @@ VPPS_INLINE void end_list(uint32_t vectors, vector *sums, double *totals) {
         if (first < n) ID##_block(1, n - first, first, dst, &o);                                                       \
     }
 
-/* Defines an instruction that finds a member of a list, such as the greatest, and the first position where it is. */
+/* Defines a kernel that finds a list member (for each element), such as the greatest, and the first position where it is. */
 #define FOUND_IN(ID, BEATS)                                                                                            \
     VPPS_INLINE void ID##_block(uint32_t width, uint32_t count, uint32_t first, float *dst, const vpps_operands *o) {  \
         float best[LANES], pad[BLOCK];                                                                                 \
@@ -240,7 +240,8 @@ static float fold_runs(const float *lanes, const double *totals) {
         (RESULT) = n_ > RUN ? fold_runs(lanes_, totals_) : fold(lanes_);                                               \
     } while (0)
 
-/* Defines a reduction. In VALUE, x and y are the tensors' elements, i is their number and p the PARAMETER; in RESULT, sum is the total. */
+/* Defines a kernel that reduces tensors to a number. In VALUE, x and y are the tensors' elements, i is their number and p the PARAMETER; in
+ * RESULT, sum is the sum of all VALUEs. */
 #define REDUCTION(ID, TENSORS, PARAMETER, VALUE, RESULT)                                                               \
     static void ID##_kernel(uint32_t n, float *dst, const vpps_operands *o) {                                          \
         const float p = PARAMETER;                                                                                     \
@@ -251,7 +252,7 @@ static float fold_runs(const float *lanes, const double *totals) {
         *dst = RESULT;                                                                                                 \
     }
 
-/* Returns the greatest element. NaNs are skipped here, since the later sum meets them. */
+/* Returns the greatest element. NaNs are skipped here; they make the sum that is computed later NaN. */
 static float greatest(uint32_t n, const float *x) {
     float lanes[BLOCK];
     for (uint32_t j = 0; j < BLOCK; j++) lanes[j] = -INFINITY;
@@ -273,12 +274,12 @@ REDUCTION(DOT, 2, 0.0f, (x * y), sum)
 REDUCTION(SQUARED_DISTANCE, 2, 0.0f, (x - y) * (x - y), sum)
 REDUCTION(SUM_ELEMENTS, 1, 0.0f, x, sum)
 REDUCTION(CROSS_ENTROPY, 1, greatest(n, o->t[0]), exp_of(x - p), (p - o->t[0][u]) + log_of(sum))
-/* If no element is finite, subtracting the greatest would be infinity minus infinity. */
+/* If no element is finite, p is 0, since subtracting the greatest would be infinity minus infinity. */
 REDUCTION(LOG_SUM_EXP, 1, finite_or_zero(greatest(n, o->t[0])), exp_of(x - p), p + log_of(sum))
 REDUCTION(HINGE, 1, o->f - o->t[0][o->u], i == u || p + x < 0.0f ? 0.0f : p + x, sum)
 REDUCTION(BINARY_LOG_LOSS, 2, 0.0f, times_log(y, x) + times_log(1.0f - y, 1.0f - x), -sum)
 
-/* Returns DOT's lanes of whole blocks, folded to one vector. */
+/* Returns the dot product of all whole blocks, with its partial sums folded to one vector. */
 VPPS_INLINE vector dot_lanes(uint32_t n, const float *x, const float *y) {
     vector lanes[LANES / VECTOR];
     for (uint32_t i = 0; i < LANES / VECTOR; i++) lanes[i] = (vector){0};
@@ -323,7 +324,7 @@ static void prepare_softmax(uint32_t n, vpps_operands *o) {
     o->s[0] = top;
 }
 
-/* Computes s[0], the number of classes that violate the margin, and f = margin - x[label]. */
+/* Computes s[0], the number of classes that violate the margin, and f = margin - x[label], for the hinge loss. */
 static void prepare_hinge(uint32_t n, vpps_operands *o) {
     const float p = o->f - o->t[0][o->u];
     const uint32_t u = o->u;
@@ -364,7 +365,7 @@ ELEMENTWISE(LOG_SUM_EXP_B, 1, (void)0, o->s[1] * exp_of(x - o->s[0]))
 ELEMENTWISE(CENTRE, 1, prepare_centre(n, &o), (x - o->s[0]) - o->s[1])
 ELEMENTWISE(RMS_NORM, 1, prepare_norm(n, &o), x * o->s[0])
 ELEMENTWISE(RMS_NORM_B, 2, prepare_norm_backward(n, &o), o->s[0] * (y - x * o->s[1]))
-/* softmax(x) = e^((x - x[label]) - loss); this order of subtractions loses least precision. */
+/* The gradient is softmax(x) = e^((x - x[label]) - loss), minus 1 at the label; this order of subtractions loses least precision. */
 ELEMENTWISE(CROSS_ENTROPY_B, 1, o.f = o.t[0][o.u], o->s[1] * (exp_of((x - o->f) - o->s[0]) - (i == o->u ? 1.0f : 0.0f)))
 ELEMENTWISE(SMOOTH_LABEL, 1, (o.s[0] = o.f / (float)n, o.f = 1.0f - o.f), x *(o->s[0] + (i == o->u ? o->f : 0.0f)))
 ELEMENTWISE(HINGE_B, 1, (o.s[0] = -o.s[0], prepare_hinge(n, &o), o.s[1] *= o.s[0]),
@@ -407,7 +408,7 @@ static void SELECT_ROWS_kernel(uint32_t n, float *dst, const vpps_operands *o) {
         }
     }
 }
-/* Some rows of a column at a time, which are added up in double. */
+/* Adds gradients of selected rows, in double, for at most ROWS rows of a column at a time. */
 static void SELECT_ROWS_B_kernel(uint32_t n, float *dst, const vpps_operands *o) {
     enum { ROWS = 2048 };
     double totals[ROWS];
@@ -431,7 +432,7 @@ static void add(uint32_t n, float *dst, const float *x) {
     for (uint32_t i = 0; i < n; i++) dst[i] += x[i];
 }
 
-/* Returns the factor of vector m in a sum of add_up or add_scaled. */
+/* Returns the factor of vector m in a sum that add_up (without factors) or add_scaled computes. */
 VPPS_INLINE float factor_of(const bool scaled, const float *pool, const uint32_t *at, uint32_t m) {
     return scaled ? pool[at[2 * (size_t)m]] : 1.0f;
 }
@@ -498,7 +499,7 @@ static double sum_squares(uint32_t n, const float *x) {
     return lanes[0];
 }
 
-/* Updates one block. The callers pass a constant for `kind`. */
+/* Updates one block of 16 weights. The callers pass a constant for `kind`. */
 VPPS_INLINE void update_block(uint32_t kind, const vpps_step *step, float *w, const float *gradient, float *s0,
                               float *s1) {
     switch (kind) {
@@ -521,7 +522,7 @@ VPPS_INLINE void update_blocks(uint32_t kind, uint32_t n, const vpps_step *given
 #undef X
     };
     const uint32_t states = states_of[kind];
-    const vpps_step step = *given; /* a copy, since the compiler must assume that the stores below change *given */
+    const vpps_step step = *given; /* a copy: the compiler must assume that the stores change *given */
     uint32_t first = 0;
     for (; first + BLOCK <= n; first += BLOCK)
         update_block(kind, &step, w + first, g + first, states > 0 ? s0 + first : s0, states > 1 ? s1 + first : s1);

@@ -8,36 +8,36 @@
 #include "plan/plan.h"
 #include "script/header.h"
 
-/* Decoded operands of an instruction; letters are those of isa.def. A tensor may be the destination, but not overlap it otherwise. */
+/* Operands of an instruction, by the operand letters of isa.def. A tensor may be the destination itself, but not overlap it otherwise. */
 typedef struct vpps_operands {
-    const float *t[3]; /* tensor operands, letter t */
-    float s[2];        /* scalar operands, letter s */
-    float f;           /* the last real constant, letter f */
+    const float *t[3]; /* the tensor operands (letter t) */
+    float s[2];        /* the scalar operands (letter s) */
+    float f;           /* the last real constant (letter f) */
     uint32_t u, e;
-    uint32_t *indices;        /* indices or positions: letter i */
+    uint32_t *indices;        /* indices or positions (letter i) */
     const float *weights;     /* weights: letter v */
-    const float *const *list; /* list of tensors, letter '*' of isa.def */
+    const float *const *list; /* the list of tensors (letter *) */
     uint32_t n_list;
-    /* MATMUL, MOVE: r rows and c columns of the result; k: terms of a sum, or rows of the first tensor. */
+    /* For MATMUL and MOVE: r rows and c columns of the result; k is the number of terms of a sum, or of rows of the first tensor. */
     uint32_t r, k, c;
-    uint64_t key; /* key of the dropout mask */
+    uint64_t key; /* random key of the dropout mask */
 } vpps_operands;
 
-/* Computes dst = an instruction over n elements. For REDUCE dst is one element; for MATMUL and MOVE n is r * c. */
+/* Computes dst by an instruction, over n elements. For REDUCE dst is one element; for MATMUL and MOVE n is r * c. */
 typedef void (*vpps_cpu_kernel)(uint32_t n, float *dst, const vpps_operands *o);
 
-/* Numbers of an optimiser step: those of the script's header, with the clip factor and the bias corrections. */
+/* The optimiser's numbers for one step, with the gradient's clip factor and the bias corrections. */
 typedef struct vpps_step {
     uint32_t kind; /* vpps_optimizer_kind */
-    float scale;   /* factor of the gradient, for clipping */
+    float scale;   /* factor of the gradient, which clips its norm */
     float corrections[2];
 #define X(name) float name;
     VPPS_OPTIMIZER_NUMBERS(X)
 #undef X
 } vpps_step;
 
-/* A block of a matrix's rows, stored by columns and padded with zero rows to a multiple of 16: element (r, k) at a[k *
- * ld + r]; and the vectors that it is multiplied with: vector j begins at x[j] + skip. */
+/* Rows of a matrix (a block), stored by columns and padded with zero rows to a multiple of 16: element (r, k) is a[k * ld + r]. The block
+ * is multiplied with vectors: vector j begins at x[j] + skip. */
 typedef struct vpps_product_term {
     const float *a;
     size_t ld;
@@ -46,14 +46,15 @@ typedef struct vpps_product_term {
     const float *const *x;
 } vpps_product_term;
 
-/* Operands of bf16 products are stored as tiles of 16 rows by 32 elements of the sum (a "depth tile"). A tile has 256
- * words of two elements, the earlier one in the low half. Pair q of row i is word i * 16 + q in the form AS_ROWS and
- * word q * 16 + i in the form PAIRS, the two forms that Intel's AMX multiplies. Tile d of the 16 rows from 16 g on is
- * number g * depth_tiles + d; with two parts (bf16.h), the high one comes first in each. Padding is zero. */
+/* Operands of bf16 products are stored as tiles of 16 rows by 32 elements of the sum (a "depth tile"). A tile has 256 words of two
+ * elements, the earlier element in the low half. Pair q of row i is word i * 16 + q in the form AS_ROWS and word q * 16 + i in the form
+ * PAIRS; Intel's AMX multiplies one form with the other. Tile d of the 16 rows from 16 g on is number g * depth_tiles + d; with two parts
+ * (bf16.h), each tile's high part precedes its low part. Padding is zero. */
 enum { VPPS_BF16_ROWS = 16, VPPS_BF16_DEPTH = 32, VPPS_BF16_TILE = 256 };
 typedef enum vpps_bf16_form { VPPS_BF16_AS_ROWS, VPPS_BF16_PAIRS } vpps_bf16_form;
 
-/* Source of a packed operand: rows x[i] of `depth` elements from `skip` on; with `across`, vectors x[p] with element p of every row. */
+/* Source of an operand to pack into bf16 tiles: rows x[i] of `depth` elements from `skip` on; with `across`, vectors x[p] of element p of
+ * every row. */
 typedef struct vpps_bf16_source {
     const float *const *x;
     uint32_t skip, rows, depth;
@@ -67,42 +68,42 @@ static inline size_t vpps_bf16_words(uint32_t rows, uint32_t depth, uint32_t par
     return ((size_t)rows + VPPS_BF16_ROWS - 1) / VPPS_BF16_ROWS * vpps_bf16_depth_tiles(depth) * parts * VPPS_BF16_TILE;
 }
 
-/* One term of a bf16 product: a matrix (m rows, packed in pairs) times n vectors (packed as rows). */
+/* One term of a sum of bf16 products: a matrix (m rows, packed as PAIRS) times n vectors (packed AS_ROWS). */
 typedef struct vpps_bf16_term {
     const uint32_t *a;
-    size_t x_words; /* words from the first term's vectors to this term's vectors */
+    size_t x_words; /* distance in words from the first term's vectors to this term's vectors */
     uint32_t depth;
 } vpps_bf16_term;
 
-/* Computes c[j] (m rows) = start + the sum of the terms' A x[j] for n vectors, in the terms' order, with fp32 sums. The
- * start is that of vpps_kernels.product. x: memory of all terms' vectors. */
+/* Computes c[j] (m elements) = start + the sum over terms of A x[j], for n vectors, in the terms' order, with fp32 sums. The start is given
+ * as for vpps_kernels.product. `x` is the memory of all terms' vectors. */
 typedef void (*vpps_product_bf16)(uint32_t m, uint32_t n, uint32_t parts, const uint32_t *x, uint32_t n_terms,
                                   const vpps_bf16_term *terms, const float *from, size_t ld_from, float *c, size_t ldc);
 
-/* Multiplies few vectors with a transposed matrix whose tiles stay as they are. In a tile of pairs, row q holds elements 2 q and 2 q + 1 of
- * 16 matrix rows i. Multiplied with the pairs (x[i], 0) and (0, x[i]), it gives elements 2 q and 2 q + 1 of A^T x. Such "spread" vectors
- * are stored in tiles: tile g of the 8 vectors from 8 h on is number h * groups + g, for each of `parts`; its word i * 16 + 2 j has element
- * 16 g + i of vector 8 h + j in the low half, the next word in the high half. */
+/* Multiplying few vectors with a transposed matrix A, whose packed tiles stay as they are. In a tile of form PAIRS, row q holds elements 2
+ * q and 2 q + 1 of 16 matrix rows i. Multiplied with the pairs (x[i], 0) and (0, x[i]), it gives elements 2 q and 2 q + 1 of A^T x. Such
+ * "spread" vectors are stored in tiles: tile g of the 8 vectors from 8 h on is number h * groups + g, for each of `parts`; its word i * 16
+ * + 2 j has element 16 g + i of vector 8 h + j in the low half, the next word has it in the high half. */
 enum { VPPS_BF16_SPREAD = 8 };
 static inline size_t vpps_bf16_spread_words(uint32_t n, uint32_t depth, uint32_t parts) {
     return ((size_t)n + VPPS_BF16_SPREAD - 1) / VPPS_BF16_SPREAD * ((depth + VPPS_BF16_ROWS - 1) / VPPS_BF16_ROWS) *
            parts * VPPS_BF16_TILE;
 }
 
-/* Spreads n vectors of `depth` elements that are packed as rows. */
+/* Spreads n vectors of `depth` elements, given as packed rows, for products with transposed matrices. */
 typedef void (*vpps_spread_bf16)(uint32_t n, uint32_t depth, uint32_t parts, const uint32_t *rows, uint32_t *to);
 
-/* Computes c[j] (k elements) = the sum of the terms' A^T x[j] for n spread vectors. depth is the number of rows of A,
- * which has k columns. A non-finite element of A affects both elements of its pair. */
+/* Computes c[j] (k elements) = the sum over terms of A^T x[j], for n spread vectors. A has `depth` rows and k columns. A non-finite element
+ * of A affects both elements of its pair. */
 typedef void (*vpps_product_t_bf16)(uint32_t k, uint32_t n, uint32_t parts, const uint32_t *x, uint32_t n_terms,
                                     const vpps_bf16_term *terms, float *c, size_t ldc);
 
-/* Packs an operand in one or two parts. 16 rows have depth_tiles tiles in `to`; only tiles with source elements are written. */
+/* Packs an operand into bf16 tiles, in one or two parts. 16 rows take depth_tiles tiles of `to`; only tiles with elements are written. */
 typedef void (*vpps_pack_bf16)(const vpps_bf16_source *source, uint32_t parts, vpps_bf16_form form,
                                uint32_t depth_tiles, uint32_t *to);
 
-/* Instructions for bf16 products (a "unit"), which pack operands and multiply them. A thread calls `open` before its
- * first `product` or `product_t`, and `close` after its last. Both may be NULL. */
+/* Processor instructions for bf16 products (a "unit"), with functions that pack operands and multiply them. A thread calls `open` before
+ * its first `product` or `product_t`, and `close` after its last. Both may be NULL. */
 typedef struct vpps_bf16_unit {
     const char *name;
     vpps_product_bf16 product;
@@ -114,8 +115,9 @@ typedef struct vpps_bf16_unit {
 } vpps_bf16_unit;
 
 typedef struct vpps_kernels {
-    const char *isa;                   /* name of the instruction set, from VPPS_ISA_TABLE */
-    vpps_cpu_kernel run[VPPS_I_COUNT]; /* kernels by instruction; NULL for the forms PARTS, DECIDED and WEIGHTS */
+    const char *isa; /* name of the instruction set, from VPPS_ISA_TABLE */
+    /* kernels by instruction; NULL for those of the forms PARTS, DECIDED and WEIGHTS */
+    vpps_cpu_kernel run[VPPS_I_COUNT];
 
     /* Multiplies matrices that are stored by columns with leading dimensions. C (m x n) = A (m x k) B (k x n), or C += A B. */
     void (*gemm_nn)(uint32_t m, uint32_t n, uint32_t k, const float *a, size_t lda, const float *b, size_t ldb,
@@ -123,40 +125,40 @@ typedef struct vpps_kernels {
     /* Multiplies with a transposed B: C (m x n) = or += A B^T, where B is n x k. */
     void (*gemm_nt)(uint32_t m, uint32_t n, uint32_t k, const float *a, size_t lda, const float *b, size_t ldb,
                     float *c, size_t ldc, bool accumulate);
-    /* Multiplies with a transposed A: C (k x n) = or += A^T B, with A m x k and B m x n. For few columns, so that A is
-     * read once from a distant cache. */
+    /* Multiplies with a transposed A: C (k x n) = or += A^T B, where A is m x k and B m x n. For few columns, so that A is read once. */
     void (*gemm_tn)(uint32_t m, uint32_t n, uint32_t k, const float *a, size_t lda, const float *b, size_t ldb,
                     float *c, size_t ldc, bool accumulate);
 
-    /* Multiplies a block of rows with vectors (products.h): c[j] (m rows) = start + block x[j]. The start is zero
-     * (`from` NULL), from[j * ld_from], or c[j] itself. Meanwhile prefetches from `next`, which may be any address. */
+    /* Multiplies a block of rows with n vectors: c[j] (m elements) = start + block x[j]. The start is zero (`from` NULL), from[j *
+     * ld_from], or c[j] itself. Meanwhile prefetches from `next`, which may be any address. */
     void (*product)(uint32_t m, uint32_t n, uint32_t k, const float *a, size_t ld, const float *const *x, uint32_t skip,
                     const float *from, size_t ld_from, float *c, size_t ldc, const float *next);
-    /* Multiplies with transposed blocks: c[j] (k elements) = or += the sum of the terms' block^T x[j]. */
+    /* Multiplies transposed blocks of rows with vectors: c[j] (k elements) = or += the sum over terms of block^T x[j]. */
     void (*product_t)(uint32_t n, uint32_t k, uint32_t n_terms, const vpps_product_term *terms, float *c, size_t ldc,
                       bool add);
     uint32_t outer_vectors;
     size_t (*outer_stride)(uint32_t k);
     void (*pack_outer)(uint32_t n, uint32_t k, const float *const *x, float *to);
-    /* Adds outer products: block = or += the sum over v of d[v] x[v]^T, for at most outer_vectors packed vectors x,
-     * which lie outer_stride(k) floats apart. */
+    /* Adds outer products: block = or += the sum over v of d[v] x[v]^T. The (at most outer_vectors) x are packed, outer_stride(k) floats
+     * apart. */
     void (*outer)(uint32_t m, uint32_t n, uint32_t k, const float *const *d, uint32_t d_skip, const float *x, float *a,
                   size_t ld, bool add);
 
-    /* Packing and products of bf16 operands (bf16.h). */
+    /* Functions that pack and multiply bf16 operands with plain vector instructions (bf16.h). */
     vpps_pack_bf16 pack_bf16;
     vpps_product_bf16 product_bf16;
 
-    /* Compute DOT of each x[i] and y into to[i], and SCALE_BY of x[i] and s[i] into to[i * ld ...], for `count` vectors
-     * of n elements, with the same bits as `run`. */
+    /* Kernels over several vectors of n elements, with the same bits as calls of `run`: `dots` computes to[i] = DOT of x[i] and y;
+     * `scale_each` computes to[i * ld ...] = s[i] x[i]. */
     void (*dots)(uint32_t count, uint32_t n, const float *const *x, const float *y, float *to);
     void (*scale_each)(uint32_t count, uint32_t n, const float *const *x, const float *s, float *to, size_t ld);
 
     void (*add)(uint32_t n, float *dst, const float *x); /* dst += x */
-    /* Sums n elements at pool + offset + skip over `count` >= 1 offsets, in their order. `to` is the first vector or overlaps none. */
+    /* Sums `count` >= 1 vectors, in their order: vector i is n elements at pool + offsets[i] + skip. `to` is the first vector or overlaps
+     * none. */
     void (*add_up)(uint32_t n, uint32_t count, const float *pool, const uint32_t *offsets, uint32_t skip, float *to);
-    /* Sums pool[pair[0]] times the n elements at pool + pair[1] + skip over `count` >= 1 pairs, in their order, into
-     * `to` or, with `add`, onto it. */
+    /* Sums `count` >= 1 scaled vectors, in their order: pair i stands for pool[pair[0]] times the n elements at pool + pair[1] + skip. The
+     * sum is stored in `to` or, with `add`, added to `to`. */
     void (*add_scaled)(uint32_t n, uint32_t count, const float *pool, const uint32_t *pairs, uint32_t skip, bool add,
                        float *to);
     double (*sum_squares)(uint32_t n, const float *x);
@@ -165,7 +167,8 @@ typedef struct vpps_kernels {
     void (*transpose)(uint32_t rows, uint32_t cols, const float *a, size_t lda, float *b, size_t ldb);
 } vpps_kernels;
 
-/* Kernels that are compiled in, the slowest first, as X(isa, condition that this processor has it). The Makefile has the same list. */
+/* Kernels that are compiled in, the slowest first, as X(instruction set, condition that this processor has it). The Makefile has the same
+ * list. */
 #if defined(__x86_64__)
 #define VPPS_ISA_TABLE(X)                                                                                              \
     X(generic, true)                                                                                                   \
@@ -182,6 +185,6 @@ typedef struct vpps_kernels {
 VPPS_ISA_TABLE(X)
 #undef X
 
-/* Returns the fastest kernels of VPPS_ISA_TABLE that this processor supports, or the first if `portable`. The
- * environment's VPPS_ISA may select others by name; unknown and unsupported names are ignored. Never NULL. */
+/* Returns the fastest kernels of VPPS_ISA_TABLE that this processor supports, or the first of the table if `portable`. The environment
+ * variable VPPS_ISA may select others by name; unknown and unsupported names are ignored. Never NULL. */
 const vpps_kernels *vpps_kernels_choose(bool portable);

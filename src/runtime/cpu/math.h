@@ -11,7 +11,7 @@
 #include <stdint.h>
 #include <string.h>
 
-#ifndef VPPS_INLINE /* an exported C file defines its own */
+#ifndef VPPS_INLINE /* an exported C file defines VPPS_INLINE itself */
 #define VPPS_INLINE static inline __attribute__((always_inline))
 #endif
 
@@ -55,13 +55,13 @@ VPPS_INLINE float exp_polynomial(float r) {
 /* Computes e^x as 2^n e^r, adding n to the exponent's bits. Results smaller than the smallest normal number become 0,
  * since denormals are slow; those beyond the greatest become infinity. */
 VPPS_INLINE float exp_of(float x) {
-    const float round = 0x1.8p23f; /* adding this leaves the nearest integer in the low bits */
+    const float round = 0x1.8p23f; /* adding this constant leaves the nearest integer in the float's low bits */
     const float shifted = multiply_add(x, 0x1.715476p0f, round), n = shifted - round;
     const float r = multiply_add(n, 0x1.bd0106p-13f, multiply_add(n, -0x1.63p-1f, x));
     const float p = multiply_add(exp_polynomial(r), r * r, r) + 1.0f;
     const float y = float_of_bits(bits_of_float(p) + (bits_of_float(shifted) << 23));
     const float below = x > -87.33654f ? y : 0.0f;
-    return x < 88.72283f ? below : x * INFINITY; /* infinity for a large x, NaN for NaN */
+    return x < 88.72283f ? below : x * INFINITY; /* x * INFINITY is infinity for a large x, and NaN for NaN */
 }
 
 /* Computes e^x - 1 for x <= 0 without cancellation near 0 (-1 for x of large size). */
@@ -77,7 +77,7 @@ VPPS_INLINE float expm1_of(float x) {
 /* Computes log x by x = 2^e m with m in [sqrt 1/2, sqrt 2); the polynomial is that of Cephes' logf. */
 VPPS_INLINE float log_of(float x) {
     const uint32_t root_half = 0x3f3504f3u;
-    /* A denormal is scaled to a normal number first. */
+    /* A denormal is scaled to a normal number first, which the constant 23 << 23 undoes. */
     const uint32_t bits = (x < 0x1p-126f ? bits_of_float(x * 0x1p23f) - (23u << 23) : bits_of_float(x)) - root_half;
     const float e = (float)((int32_t)bits >> 23);
     const float m = float_of_bits((bits & 0x7fffffu) + root_half) - 1.0f;
@@ -93,10 +93,10 @@ VPPS_INLINE float log_of(float x) {
     p = multiply_add(p, m, -0.5f);
     const float y = multiply_add(e, 0.693359375f, multiply_add(p, m * m, multiply_add(e, -2.12194440e-4f, m)));
     const float above = x > 0.0f ? y : x == 0.0f ? -INFINITY : NAN;
-    return x < INFINITY ? above : x; /* infinity and NaN stay */
+    return x < INFINITY ? above : x; /* infinity and NaN are returned unchanged */
 }
 
-/* Computes tanh by the odd rational function of Eigen's ptanh, 1 to 4 units off up to where tanh rounds to 1. */
+/* Computes tanh by the odd rational function of Eigen's ptanh; its error is 1 to 4 units in the last place up to where tanh rounds to 1. */
 VPPS_INLINE float tanh_of(float x) {
     const float t = clamp(x, -7.9f, 7.9f), square = t * t;
     float p = -2.76076847742355e-16f;
@@ -110,9 +110,9 @@ VPPS_INLINE float tanh_of(float x) {
     q = multiply_add(q, square, 1.18534705686654e-04f);
     q = multiply_add(q, square, 2.26843463243900e-03f);
     q = multiply_add(q, square, 4.89352518554385e-03f);
-    const float y = t * (p / q); /* this order avoids denormal products */
+    const float y = t * (p / q); /* multiplying in this order avoids denormal products */
     return fabsf(x) > 7.9f ? copysignf(1.0f, x) : y;
 }
 
-/* If e^-x is infinite, the result is 0, as it should be. */
+/* Computes 1 / (1 + e^-x); if e^-x is infinite, the result is 0, as it should be. */
 VPPS_INLINE float sigmoid_of(float x) { return 1.0f / (1.0f + exp_of(-x)); }

@@ -7,18 +7,18 @@
 
 enum {
     SIDE = VPPS_TRIAL_SIDE,
-    WORDS = SIDE * SIDE, /* words of a matrix, in fp32 or in two parts of bf16 */
+    WORDS = SIDE * SIDE, /* number of words of a matrix, in fp32 or in two parts of bf16 */
     BLOCK = VPPS_BLOCK_ROWS,
     MOST_VECTORS = 192,
-    STRIDE = SIDE + 16, /* floats from one vector to the next */
-    GATES = 2, /* matrices that multiply the same vectors, or whose transposed products are summed, like gates */
-    NEAR = 2,  /* matrices used in turn that fit in a core's own cache */
-    FAR = 24,  /* matrices used in turn that do not fit in the cache */
+    STRIDE = SIDE + 16, /* distance from one vector to the next, in floats */
+    GATES = 2,          /* number of matrices that multiply the same vectors, or whose transposed products are summed */
+    NEAR = 2,           /* number of matrices used in turn if they are to fit in a core's own cache */
+    FAR = 24,           /* number of matrices used in turn if they are not to fit in the cache */
     ROUNDS = 3,
     SLICE_NS = 30 * 1000
 };
 
-/* Returns the most time that trials may take. On an emulated processor they would take many seconds. $VPPS_PROBE_MS sets another limit. */
+/* Returns the most time that trials may take, since they would take many seconds on an emulated processor. $VPPS_PROBE_MS sets it. */
 uint64_t vpps_cpu_measure_limit_ms(void) {
     enum { USUAL_MS = 300, MOST_MS = 1000000 };
     const char *text = getenv("VPPS_PROBE_MS");
@@ -26,17 +26,17 @@ uint64_t vpps_cpu_measure_limit_ms(void) {
     return text && vpps_read_number(text, MOST_MS, &ms) ? ms : USUAL_MS;
 }
 
-/* The matrices and vectors of a measurement, and the unit that multiplies them. */
+/* The matrices and vectors with which products are measured, and the unit that multiplies them. */
 typedef struct stand {
     const vpps_kernels *kernels;
     vpps_bf16_unit unit;
-    uint32_t parts; /* number of bf16 parts; 0: fp32, with the kernels */
+    uint32_t parts; /* number of bf16 parts of an operand; 0: products are in fp32 */
     uint32_t gates; /* matrices of a call: GATES, or 1 for forward in fp32, where they share no packed vectors */
     uint32_t n_matrices, next;
     float *memory, *matrices, *copy, *x, *c, *scratch;
-    uint32_t *packed; /* the matrices in bf16, in `packed_parts` parts */
+    uint32_t *packed; /* the matrices in bf16, each element in `packed_parts` parts */
     uint32_t packed_parts;
-    uint64_t limit_ns; /* limit of the time of all trials */
+    uint64_t limit_ns; /* most processor time of all trials */
     const float *xs[MOST_VECTORS];
 } stand;
 
@@ -59,7 +59,7 @@ static bool open_stand(stand *s) {
 
 /* ---------------------------------------------------------------- the ways, each with n vectors and a call's matrices */
 
-/* Returns the index of the next matrix, in turn. */
+/* Returns the index of the matrix to multiply next: all take turns. */
 static size_t take_matrix(stand *s) {
     s->next = (s->next + 1) % s->n_matrices;
     return s->next;
@@ -132,7 +132,7 @@ static void run_gradient(stand *s, uint32_t n) {
     }
 }
 
-/* Makes a packed copy of a matrix in bf16, as if its rows were vectors that are packed for the first time. */
+/* Copies a matrix: transposed in fp32, packed in bf16. */
 static void copy_matrix(const stand *s, const float *matrix, uint32_t *to) {
     const float *columns[SIDE];
     for (uint32_t row = 0; row < SIDE; row += BLOCK) {
@@ -165,7 +165,7 @@ static void (*const runs[VPPS_CPU_WAYS])(stand *s, uint32_t n) = {
     [VPPS_CPU_WAY_copy] = run_copy,
 };
 
-/* Packs the matrices unless they are packed already; the packed form is the same for every unit. */
+/* Packs the matrices unless they are packed already with so many parts; all units use the same packed form. */
 static void pack_matrices(stand *s) {
     if (!s->parts || s->packed_parts == s->parts) return;
     const size_t words = vpps_bf16_words(SIDE, SIDE, s->parts);
@@ -174,7 +174,7 @@ static void pack_matrices(stand *s) {
     s->packed_parts = s->parts;
 }
 
-/* Sets the unit and the precision of the following measurements. */
+/* Sets the unit and the precision that the next measurements use. */
 static void use(stand *s, const vpps_cpu_units *u, const vpps_cpu_maker *m) {
     s->kernels = u->kernels[m->kernels];
     s->parts = vpps_precision_parts(m->precision);
@@ -182,7 +182,7 @@ static void use(stand *s, const vpps_cpu_units *u, const vpps_cpu_maker *m) {
     pack_matrices(s);
 }
 
-/* Reads a word of each cache line of the matrices, so that they are in the cache. */
+/* Reads a word of each cache line of the matrices, which brings them into the cache. */
 static void fetch_matrices(const stand *s) {
     enum { LINE = 16 };
     volatile float word;
@@ -193,7 +193,7 @@ static void fetch_matrices(const stand *s) {
     (void)word;
 }
 
-/* Measures one slice of a trial, which may lower its ns per vector. Returns the time taken, in ns. */
+/* Measures a trial for a short time ("slice"), which may lower the trial's ns per vector. Returns the time taken, in ns. */
 static uint64_t measure(stand *s, vpps_trial *t) {
     uint64_t passed;
     uint32_t calls = 0, way = 0;
@@ -217,7 +217,7 @@ static uint64_t measure(stand *s, vpps_trial *t) {
 static const struct plan {
     vpps_cpu_way way;
     bool far;
-    uint32_t fp32[12], bf16[12]; /* Numbers of vectors, ended by 0. For `rows` in fp32, at most MOST_VECTORS / GATES. */
+    uint32_t fp32[12], bf16[12]; /* numbers of vectors, ended by 0; for `rows` in fp32 at most MOST_VECTORS / GATES */
 } plan[] = {
     {VPPS_CPU_WAY_forward, false, {1, 2, 3, 4, 6, 8, 16, 24, 48, 96, 192}, {1, 4, 8, 16, 48}},
     {VPPS_CPU_WAY_forward, true, {1, 4, 16}, {1, 4, 16}},
@@ -229,7 +229,7 @@ static const struct plan {
 uint32_t vpps_cpu_list_trials(const vpps_cpu_units *u, vpps_trial *out, vpps_cpu_maker *by) {
     vpps_cpu_maker makers[VPPS_MOST_MAKERS];
     const uint32_t n_makers = vpps_cpu_makers(u, makers);
-    const uint32_t slow = u->n_kernels > 1; /* the first kernels are only for processors without others */
+    const uint32_t slow = u->n_kernels > 1; /* the first kernels are left out if there are others, which are faster */
     uint32_t n = 0;
     for (const vpps_cpu_maker *m = makers + slow; m < makers + n_makers; m++) {
         const bool fp32 = m->precision == VPPS_PRECISION_FP32, rows = fp32 || u->bf16[m->unit].product_t;

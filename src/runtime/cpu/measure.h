@@ -3,11 +3,11 @@
 
 #include "runtime/cpu/choices.h"
 
-/* Lists the trials, without times: every unit in every way. by[i] is the unit of trial i. Both arrays have room for
- * VPPS_CPU_TRIALS. Returns their number. */
+/* Lists the trials to measure: every unit in every way. by[i] is what computes trial i. Both arrays have VPPS_CPU_TRIALS elements. Returns
+ * the number of trials. */
 uint32_t vpps_cpu_list_trials(const vpps_cpu_units *units, vpps_trial *out, vpps_cpu_maker *by);
 
-/* Returns the most processor time, in ms, that all trials may take. */
+/* Returns the most processor time, in ms, that all trials together may take. */
 uint64_t vpps_cpu_measure_limit_ms(void);
 
 /* Measures all trials, in some ms. Returns their number; 0 if out of memory, or on a processor so slow that it seems emulated. */

@@ -12,7 +12,7 @@
 
 static uint32_t above(uint32_t n) { return (n + VPPS_NEIGHBOURS - 1) / VPPS_NEIGHBOURS; }
 
-/* Returns the number of nodes of a tree of n members, leaves first; at most n for two or more members. */
+/* Returns the number of nodes of a tree for n threads; at most n if n is at least 2. */
 static uint32_t nodes_of(uint32_t n) {
     uint32_t nodes = 0;
     do nodes += n = above(n);
@@ -60,13 +60,13 @@ void vpps_meetings_close(vpps_cpu *cpu) {
 
 /* ---------------------------------------------------------------- scripts */
 
-/* Returns the group's next task, from t on, that signals a barrier, or the end. */
+/* Returns the first task from t on that signals a barrier, or `end`. */
 static const vpps_task *next_signal(const vpps_task *t, const vpps_task *end) {
     while (t < end && t->signal == VPPS_NO_BARRIER) t++;
     return t;
 }
 
-/* Returns whether each wait of the group follows directly on the group's own signal of that barrier. Counts the signals. */
+/* Returns whether the group waits for each barrier right after its own signal of that barrier. Adds its signals to signals[], by barrier. */
 static bool count_signals(const vpps_task_header *h, const vpps_task *t, const vpps_task *end, uint32_t *signals) {
     uint32_t signalled = VPPS_NO_BARRIER;
     for (; t < end && t->kind != VPPS_TASK_END; t++) {
@@ -79,13 +79,13 @@ static bool count_signals(const vpps_task_header *h, const vpps_task *t, const v
     return t + 1 == end && t->wait == signalled && t->signal == VPPS_NO_BARRIER;
 }
 
-/* Returns the group's next task, from t on, that signals a meeting of all VPs. */
+/* Returns the first task from t on that signals a barrier of all VPs, or `end`. */
 static const vpps_task *next_of_all(const vpps_task_header *h, const vpps_task *t, const vpps_task *end) {
     for (t = next_signal(t, end); t < end && t[1].signals != h->n_vps; t = next_signal(t + 1, end)) {}
     return t;
 }
 
-/* Returns whether the group comes to the meetings of all VPs in the same order as group 0, and each barrier is a group's or of all. */
+/* Returns whether the group comes to the barriers of all VPs in the same order as group 0, and every other barrier is its own. */
 static bool meet_alike(const uint32_t *script, uint32_t group, const uint32_t *signals) {
     const vpps_task_header *h = vpps_task_header_of(script);
     const vpps_task *first = vpps_first_task(script, 0), *first_end = vpps_end_of_tasks(script, 0);
@@ -134,14 +134,14 @@ vpps_status vpps_choose_meetings(vpps_cpu *cpu, const uint32_t *script) {
 
 /* ---------------------------------------------------------------- running */
 
-/* A barrier's tree as one of its members uses it. */
+/* The tree of counters of a barrier, as seen by one VP. */
 typedef struct tree {
     vpps_counter *nodes, *gates;
     uint32_t n, member;
-    uint32_t *met; /* number of the tree's barriers that the VP has signalled */
+    uint32_t *met; /* how many barriers of this tree the VP has signalled */
 } tree;
 
-/* Returns the tree of the VP's group, or of all VPs. A group has at most as many nodes and gates as members. */
+/* Returns the tree for barriers with so many signals: of the VP's group, or of all VPs. A group has at most as many nodes and gates as VPs. */
 static tree tree_of(vpps_vp *vp, uint32_t signals) {
     const vpps_cpu *cpu = vp->cpu;
     const vpps_meetings *m = &cpu->meetings;
@@ -155,7 +155,7 @@ void vpps_vp_signal_meeting(vpps_vp *vp, uint32_t signals) {
     const uint32_t meeting = ++*t.met;
     if (!vpps_meet(t.nodes, t.n, t.member, meeting)) return;
     for (uint32_t i = 0; i < above(t.n); i++) atomic_store_explicit(&t.gates[i].value, meeting, memory_order_release);
-    atomic_thread_fence(memory_order_seq_cst); /* vpps_wake requires sequentially consistent changes */
+    atomic_thread_fence(memory_order_seq_cst); /* a sequentially consistent change, as vpps_wake requires */
     for (uint32_t i = 0; i < above(t.n); i++) vpps_wake(&t.gates[i]);
 }
 

@@ -1,5 +1,5 @@
-/* outer.c - the gradients of parameters: sums of outer products, of vectors, and of table entries. Each VP makes those of the rows and
- * entries that it owns. */
+/* outer.c - computes gradients of parameters: sums of outer products (matrices), of vectors, and of table entries' gradients. Each VP
+ * computes those of the rows and entries that it owns. */
 #include "runtime/cpu/outer.h"
 
 void vpps_point_to(const vpps_cpu *cpu, const vpps_block_view *view, uint32_t value, uint32_t first, uint32_t n,
@@ -11,7 +11,7 @@ void vpps_point_to(const vpps_cpu *cpu, const vpps_block_view *view, uint32_t va
     }
 }
 
-/* Zeroes a matrix's gradient in the VP's own rows. */
+/* Zeroes the VP's own rows of a matrix's gradient. */
 static void clear_matrix(const vpps_vp *vp, vpps_param param) {
     const vpps_cpu *cpu = vp->cpu;
     const vpps_blocks own = vpps_blocks_of(cpu, param, vp->index, cpu->n_vps);
@@ -19,13 +19,13 @@ static void clear_matrix(const vpps_vp *vp, vpps_param param) {
         memset(own.blocks[b].gradient, 0, (size_t)own.blocks[b].ld * cpu->model->params[param].cols * sizeof(float));
 }
 
-/* Adds n elements of the vectors terms[1] to terms[count], in their order, to those at `to`. */
+/* Adds the n-element vectors at terms[1] to terms[count], in their order, to the vector at `to`. */
 static void add_terms(const vpps_cpu *cpu, uint32_t n, float *to, uint32_t count, const float **terms) {
     terms[0] = to;
     cpu->kernels->run[VPPS_I_SUM](n, to, &(vpps_operands){.list = terms, .n_list = count + 1, .f = 1});
 }
 
-/* Adds the gradients of a matrix that is read as a value. */
+/* Adds to the gradient of a matrix that a cell reads as a value, not as a factor of a product. */
 static void add_whole_matrix(vpps_vp *vp, const vpps_block_view *view, const vpps_cell_outer *o, uint32_t first,
                              uint32_t n) {
     const vpps_cpu *cpu = vp->cpu;
@@ -53,9 +53,9 @@ static void add_vector(vpps_vp *vp, const vpps_block_view *view, const vpps_cell
               vp->pointers);
 }
 
-/* PACKED_VECTORS: vectors that are packed at a time, so that they stay in L2 for all matrices that multiply them. CLIPPED_VECTORS: up to so
- * many, computing a gradient twice, for the norm and for the update, costs less than writing it to memory. COPIED_VECTORS: up to so many
- * are copied for the update. */
+/* PACKED_VECTORS: number of vectors packed at a time, so that they stay in L2 for all matrices that multiply them. CLIPPED_VECTORS: with at
+ * most so many, computing a gradient twice, for the norm and for the update, costs less than writing it to memory. COPIED_VECTORS: most
+ * vectors that are copied for the update. */
 enum { PACKED_VECTORS = 4 * 128, CLIPPED_VECTORS = 16, COPIED_VECTORS = 64 };
 
 size_t vpps_outer_floats(const vpps_cpu *cpu, uint32_t k) {
@@ -75,7 +75,7 @@ void vpps_pack_outer(const vpps_vp *vp, uint32_t n, uint32_t k, const float *con
                              (uint32_t *)(void *)vp->scratch);
 }
 
-/* Adds outer products of n vectors in bf16, as vpps_add_outer does in fp32. The block's padding becomes zero. */
+/* Computes, in bf16, what vpps_add_outer computes in fp32. The block's padding becomes zero. */
 static void add_outer_bf16(const vpps_vp *vp, const vpps_matrix_block *block, uint32_t n, uint32_t k,
                            const float *const *d, float *to, bool add) {
     const vpps_cpu *cpu = vp->cpu;
@@ -102,8 +102,8 @@ void vpps_add_outer(const vpps_vp *vp, const vpps_matrix_block *block, uint32_t 
     }
 }
 
-/* Adds the gradients of all matrices that multiply value x, for its vectors [first, first + n), which are packed once. `apart`: sums these
- * products before adding them to earlier ones, so that sums do not get too long. */
+/* Adds outer products to the gradients of all matrices that multiply value x, for the value's vectors [first, first + n), which are packed
+ * once. `apart`: sums these products before adding them to earlier ones, so that no sum gets too long. */
 static void add_matrices(vpps_vp *vp, const vpps_block_view *view, uint32_t x, const float *const *xs, uint32_t first,
                          uint32_t n, bool apart) {
     const vpps_cpu *cpu = vp->cpu;
@@ -133,7 +133,7 @@ uint32_t vpps_outer_vectors(const vpps_block_view *view, uint32_t value, uint32_
     return (x->axis ? starts[at + count] - *first : count) * x->cols;
 }
 
-/* Returns whether value x may be a vector or table entry, which the update changes. */
+/* Returns whether value x may be a vector parameter or a table entry, which the update changes. */
 static bool reads_parameters(const vpps_cpu *cpu, const vpps_block_view *view, uint32_t x) {
     const vpps_cell_value *value = &view->cell->values[x];
     if (value->kind == VPPS_VALUE_LOOKUP || value->kind == VPPS_VALUE_PARAMETER) return true;
@@ -143,9 +143,9 @@ static bool reads_parameters(const vpps_cpu *cpu, const vpps_block_view *view, u
     return false;
 }
 
-/* Decides which gradients the update computes itself. If few vectors of one block make a matrix's gradient, it is not written to memory:
- * the update computes it, a block of rows at a time, while it is in the cache. Clipping needs the norm before, so for few vectors the
- * gradient is computed twice. If there are other processes, they need the whole gradient. */
+/* Decides which matrices' gradients the update computes itself. A gradient to which few vectors of a single block contribute is not written
+ * to memory: the update computes it, a block of rows at a time, while that is in the cache. Clipping needs the norm first, so then the
+ * gradient is computed twice, if vectors are few. Other processes need the whole gradient. */
 void vpps_choose_updates(vpps_cpu *cpu) {
     const uint32_t n_params = (uint32_t)cpu->model->n_params, n_blocks = cpu->batch.header.n_blocks;
     const bool clip = cpu->batch.header.clip > 0;
@@ -168,12 +168,12 @@ void vpps_choose_updates(vpps_cpu *cpu) {
 }
 
 static bool made_by_update(const vpps_cpu *cpu, const vpps_block_view *view, const vpps_cell_outer *o, uint32_t n) {
-    uint32_t first; /* if all lists are empty, there are no vectors, and nothing to update */
+    uint32_t first; /* if all lists are empty, there are no vectors, and the update does nothing */
     return o->x != VPPS_NONE && cpu->batch.uses[o->param] == 1 && n == view->block->n &&
            vpps_outer_vectors(view, o->dy, 0, n, &first);
 }
 
-/* Returns the most vectors of any gradient of the block that the update computes; 0: none. */
+/* Returns the most vectors that contribute to a gradient of this block which the update computes; 0: the update computes none. */
 static uint32_t most_by_update(const vpps_cpu *cpu, const vpps_block_view *view) {
     uint32_t most = 0, first;
     for (uint32_t i = 0; i < view->cell->n_outers; i++) {
@@ -184,7 +184,7 @@ static uint32_t most_by_update(const vpps_cpu *cpu, const vpps_block_view *view)
     return most;
 }
 
-/* Copies the vectors of value x of the whole block. Returns false if out of memory. */
+/* Copies the vectors of value x for all vertices of the block to vp->copies. Returns false if out of memory. */
 static bool copy_vectors(vpps_vp *vp, const vpps_block_view *view, uint32_t x) {
     const uint32_t k = view->cell->values[x].rows, cols = view->cell->values[x].cols;
     uint32_t first;
@@ -196,8 +196,8 @@ static bool copy_vectors(vpps_vp *vp, const vpps_block_view *view, uint32_t x) {
     return true;
 }
 
-/* Notes which gradients of the block the update computes. Copies their vectors and table entries, since another VP may change these before.
- * Returns false if out of memory. */
+/* Notes which gradients of the block the update computes. Copies factors that are vectors or table entries, since another VP may update
+ * these earlier. Returns false if out of memory. */
 static bool leave_to_update(vpps_vp *vp, const vpps_block_view *view, uint32_t n) {
     const vpps_cpu *cpu = vp->cpu;
     const vpps_compiled_cell *c = view->cell;
@@ -230,7 +230,7 @@ static void use_unmultiplied(vpps_vp *vp, const vpps_block_view *view, uint32_t 
     }
 }
 
-/* Adds gradients that are sums of vectors, not of products, over vertices [at, at + n). Returns false if out of memory. */
+/* Adds to gradients that are sums of vectors, not of outer products, for vertices [at, at + n). Returns false if out of memory. */
 static bool add_sums(vpps_vp *vp, const vpps_block_view *view, uint32_t at, uint32_t n) {
     const vpps_cpu *cpu = vp->cpu;
     for (uint32_t i = 0; i < view->cell->n_outers; i++) {
@@ -255,7 +255,7 @@ void vpps_vp_outer(vpps_vp *vp, uint32_t address, uint32_t block_number, uint32_
         vpps_vp_fail(vp, VPPS_MEMORY, address, "out of memory for gradients");
         return;
     }
-    /* The update processes all vertices at once. */
+    /* gradients that the update computes need room for all vertices at once */
     const size_t by_update = n == view->block->n ? most_by_update(cpu, view) : 0;
     for (uint32_t at = first, count; at < first + n; at += count) {
         count = vpps_min_u32(first + n - at, PACKED_VECTORS);

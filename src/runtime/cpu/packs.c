@@ -1,9 +1,11 @@
-/* packs.c - packed bf16 operands of products: weights, packed when they change, and a tile's vectors, packed once for all products. */
+/* packs.c - packed bf16 operands of products: weights, packed when they change; vectors of a tile of vertices, packed once for all
+ * products. */
 #include "runtime/cpu/cpu.h"
 
 /* ---------------------------------------------------------------- weights */
 
-/* Assigns memory to the blocks and to the transposed copies, VP by VP; none if `memory` is NULL. Returns the words needed. */
+/* Assigns memory for bf16 weights to the blocks of rows and to the transposed copies, VP by VP. NULL: only counts. Returns the words
+ * needed. */
 static size_t deal_packs(vpps_cpu *cpu, uint32_t *memory) {
     const uint32_t parts = cpu->precision.parts;
     size_t at = 0;
@@ -42,7 +44,7 @@ vpps_status vpps_make_packs(vpps_cpu *cpu) {
     return VPPS_OK;
 }
 
-/* Sets pointers to the columns of a block from column k on. Returns their number. */
+/* Sets columns[] to the addresses of a block's columns from column k on. Returns their number. */
 static uint32_t columns_from(const vpps_matrix_block *b, uint32_t k, uint32_t cols, const float **columns) {
     const uint32_t n = vpps_min_u32(cols - k, VPPS_BF16_DEPTH);
     for (uint32_t i = 0; i < n; i++) columns[i] = b->values + (k + i) * b->ld;
@@ -92,7 +94,7 @@ void vpps_forget_vectors(vpps_vp *vp) {
     vp->vector_words = 0;
 }
 
-/* Makes room for `words` more words; packed data stay. */
+/* Makes room for `words` more words in vp->vectors; packed data stay. */
 static bool need_words(vpps_vp *vp, size_t words) {
     const size_t wanted = vp->vector_words + words;
     if (wanted <= vp->vector_capacity) return true;
@@ -106,7 +108,8 @@ static bool need_words(vpps_vp *vp, size_t words) {
     return true;
 }
 
-/* Finds the tile's words for a key, or room for them. *known: they are packed already; *at: where. Returns false if out of memory. */
+/* Finds the words of the tile's vectors that were packed under `key`, or room for them. *known: they are packed already; *at: index of the
+ * words. Returns false if out of memory. */
 static bool find_room(vpps_vp *vp, uint32_t key, size_t words, bool *known, size_t *at) {
     const size_t before = vpps_capacity(vp->packed);
     vpps_packed once = {0}, *p = &once;

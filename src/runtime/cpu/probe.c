@@ -12,7 +12,7 @@
 
 enum { LINE = 64 };
 
-/* Writes a trial without its time. Returns the text's length. */
+/* Writes the name of a trial, without its time. Returns the text's length. */
 static size_t name(const vpps_trial *t, char text[LINE]) {
     return (size_t)snprintf(text, LINE, "%s %s %s %u %s ", t->unit, t->precision, t->product, t->vectors,
                             t->far ? "far" : "near");
@@ -46,7 +46,7 @@ uint32_t vpps_probe_read(const vpps_cpu_units *u, const char *text, vpps_trial *
 
 /* ---------------------------------------------------------------- once a process */
 
-/* Returns what times depend on: the processor, how the kernels were compiled, and the method of measuring, whose number is WAY. */
+/* Returns the key under which times are stored: the processor, how the kernels were compiled, and the method of measuring (WAY). */
 static vpps_memory memory_of(const vpps_cpu_units *u) {
     enum { WAY = 4 };
     vpps_memory m = {.what = "products of this processor"};
@@ -87,7 +87,7 @@ static void make(void) {
     probe.trials = trials;
     if (recall(&probe, u, &memory)) return;
     const int lock = vpps_cache_lock(4 * vpps_cpu_measure_limit_ms()); /* waits long, since the machine may be busy */
-    if (!recall(&probe, u, &memory)) { /* another process may have measured them meanwhile */
+    if (!recall(&probe, u, &memory)) { /* another process may have stored the times meanwhile */
         probe.n = vpps_cpu_measure(u, trials);
         if (probe.n)
             keep(&probe, &memory);

@@ -1,19 +1,19 @@
-/* probe.h - the trials of this processor's products: measured once, and stored in the cache for processors of the same kind. */
+/* probe.h - measured times of this processor's products ("trials"): measured once, and stored on disk for processors of the same kind. */
 #pragma once
 
 #include "runtime/cpu/choices.h"
 
 typedef struct vpps_probe {
-    vpps_trial *trials; /* trials of all units, in static memory that is never freed */
+    vpps_trial *trials; /* times of all units; static memory that is never freed */
     uint32_t n;         /* number of trials; 0: there are none */
-    bool recalled;      /* the trials are from an earlier run */
+    bool recalled;      /* the trials were measured by an earlier run */
     char note[256];     /* why there are no trials, or why they could not be stored; otherwise empty */
 } vpps_probe;
 
-/* Returns the trials that this process has already, else those in the cache, else new ones. */
+/* Returns the trials that this process has already measured or read; else those in the disk cache; else measures them. */
 const vpps_probe *vpps_probe_processor(void);
 
 /* Writes trials as lines of text (malloc'd, owned by the caller). Returns NULL if out of memory. */
 char *vpps_probe_write(const vpps_trial *trials, uint32_t n);
-/* Reads trials that vpps_probe_write wrote. Returns their number, at most VPPS_CPU_TRIALS; 0 if the text lacks trials of these units. */
+/* Reads trials that vpps_probe_write wrote. Returns their number, at most VPPS_CPU_TRIALS; 0 if trials of these units are missing. */
 uint32_t vpps_probe_read(const vpps_cpu_units *units, const char *text, vpps_trial *trials);

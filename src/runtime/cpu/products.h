@@ -13,13 +13,13 @@ enum { PRODUCT_COLUMNS = 6, PRODUCT_HEIGHT = VECTOR_REGISTERS == 32 ? 4 : 2, CHU
 
 /* ---------------------------------------------------------------- C = B + A X */
 
-/* Initial values of sums: vectors ld apart, or the same one if ld is 0; zeros if NULL. */
+/* Initial values of a product's sums: vectors that are ld apart, or a single one if ld is 0; zeros if `from` is NULL. */
 typedef struct product_start {
     const float *at;
     size_t ld;
 } product_start;
 
-/* Sets a tile's sums to zero or to `start`. Parameters are those of product_tile. */
+/* Sets the sums of a tile to zero or to `start`. The parameters are as in product_tile. */
 VPPS_INLINE void product_begin(const uint32_t height, const uint32_t columns, const bool ragged, product_start start,
                                uint32_t tail, vector sum[PRODUCT_COLUMNS][PRODUCT_HEIGHT]) {
     for (uint32_t j = 0; j < columns; j++) {
@@ -52,8 +52,8 @@ VPPS_INLINE void product_end(const uint32_t height, const uint32_t columns, cons
     }
 }
 
-/* Multiplies `height` vectors of rows with `columns` vectors x, for elements [first, end) of x. Of the last vector of rows, `tail` rows are
- * stored. The callers pass constants for height, columns and ragged. Each element also prefetches a cache line from `ahead` on. */
+/* Multiplies `height` vectors of matrix rows with `columns` vectors x, for elements [first, end) of x. Of the last vector of rows, `tail`
+ * rows are stored. Each element also prefetches a cache line from `ahead` on. The callers pass constants for height, columns, ragged. */
 VPPS_INLINE void product_tile(const uint32_t height, const uint32_t columns, const bool ragged, uint32_t first,
                               uint32_t end, const float *a, size_t ld, const float *const *x, uint32_t skip,
                               product_start start, float *c, size_t ldc, uint32_t tail, uintptr_t ahead) {
@@ -88,8 +88,8 @@ VPPS_INLINE void product_columns(const uint32_t height, uint32_t columns, bool r
 #undef TILE
 }
 
-/* Computes c[j] (m rows) = start + block (m x k) times x[j][skip ...] for n vectors. The start is from[j * ld_from ...], which may be c
- * itself or, with ld_from 0, the same for all; NULL: zero. `next` is what is read afterwards, and is prefetched as far as possible. */
+/* Computes c[j] (m elements) = start + block (m x k) times x[j][skip ...], for n vectors. The start is from[j * ld_from ...], which may be
+ * c itself or, with ld_from 0, the same for all; NULL: zero. Prefetches as much as possible from `next`, which the caller reads afterwards. */
 static void product_run(uint32_t m, uint32_t n, uint32_t k, const float *a, size_t ld, const float *const *x,
                         uint32_t skip, const float *from, size_t ld_from, float *c, size_t ldc, const float *next) {
     const uint32_t groups = (n + PRODUCT_COLUMNS - 1) / PRODUCT_COLUMNS;
@@ -132,7 +132,7 @@ static void product_run(uint32_t m, uint32_t n, uint32_t k, const float *a, size
     }
 }
 
-/* Multiplies for any k: sums runs of columns, then adds the runs. */
+/* Multiplies a block with vectors for any k: sums runs of columns, then adds the runs. */
 static void product(uint32_t m, uint32_t n, uint32_t k, const float *a, size_t ld, const float *const *x, uint32_t skip,
                     const float *from, size_t ld_from, float *c, size_t ldc, const float *next) {
     enum { ROWS = PRODUCT_HEIGHT * VECTOR, COLUMNS = 8 * PRODUCT_COLUMNS };
@@ -153,9 +153,9 @@ static void product(uint32_t m, uint32_t n, uint32_t k, const float *a, size_t l
  * A tile is `width` columns of the blocks times `others` vectors d: width * others <= VECTOR sums, which stay in registers while all
  * terms' rows pass, VECTOR rows at a time. The lanes of each sum are added up at the end. */
 
-enum { PRODUCT_T_VECTORS = VECTOR == 16 ? 4 : 2 /* most vectors d that a tile of A^T D covers */ };
+enum { PRODUCT_T_VECTORS = VECTOR == 16 ? 4 : 2 /* number of vectors d that a tile of A^T D covers at most */ };
 
-/* Adds rows [r, r + VECTOR) of a tile; their elements of d are already loaded. */
+/* Adds the products of matrix rows [r, r + VECTOR) to the sums of a tile of A^T D; their elements of d are already loaded. */
 VPPS_INLINE void product_t_rows(const uint32_t width, const uint32_t others, uint32_t last, const float *columns,
                                 size_t ld, const vector d[PRODUCT_T_VECTORS], vector sum[VECTOR]) {
 #pragma GCC unroll 16
@@ -167,8 +167,8 @@ VPPS_INLINE void product_t_rows(const uint32_t width, const uint32_t others, uin
     }
 }
 
-/* Computes c[j0 + j][k_first + p] for j < others and p < count <= width. The callers pass constants for width and
- * others, and for count if it equals width. */
+/* Computes a tile of A^T D: c[j0 + j][k_first + p] for j < others and p < count <= width. The callers pass constants for width and others,
+ * and for count if it equals width. */
 VPPS_INLINE void product_t_tile(const uint32_t width, const uint32_t others, uint32_t count, uint32_t k_first,
                                 uint32_t n_terms, const vpps_product_term *terms, uint32_t j0, float *c, size_t ldc,
                                 bool add) {
@@ -211,7 +211,7 @@ VPPS_INLINE void product_t_columns(const uint32_t width, const uint32_t others, 
         product_t_tile(width, others, k - k_first, k_first, n_terms, terms, j, c, ldc, add);
 }
 
-/* Computes c[j] (k elements) = or += the sum over terms of block^T times x[j][skip ...], for n vectors. */
+/* Computes c[j] (k elements) = or += the sum over terms of block^T times x[j][skip ...], for n vectors and few terms. */
 static void product_t_run(uint32_t n, uint32_t k, uint32_t n_terms, const vpps_product_term *terms, float *c,
                           size_t ldc, bool add) {
     enum { NARROW = VECTOR / PRODUCT_T_VECTORS };
@@ -240,10 +240,10 @@ static void product_t_run(uint32_t n, uint32_t k, uint32_t n_terms, const vpps_p
     }
 }
 
-/* Multiplies for any number of terms: sums runs of terms, then adds the runs. */
+/* Multiplies transposed blocks for any number of terms: sums runs of terms, then adds the runs. */
 static void product_t(uint32_t n, uint32_t k, uint32_t n_terms, const vpps_product_term *terms, float *c, size_t ldc,
                       bool add) {
-    enum { TERMS = 64 }; /* at most 64 rows each, spread over the lanes */
+    enum { TERMS = 64 }; /* number of terms per run; each has at most 64 rows, spread over the lanes */
     product_t_run(n, k, vpps_min_u32(n_terms, TERMS), terms, c, ldc, add);
     for (uint32_t first = TERMS; first < n_terms; first += TERMS)
         product_t_run(n, k, vpps_min_u32(n_terms - first, TERMS), terms + first, c, ldc, true);
@@ -255,10 +255,10 @@ static void product_t(uint32_t n, uint32_t k, uint32_t n_terms, const vpps_produ
  * side by side first: x at a distance of an odd number of cache lines, d in rows of a tile. */
 
 enum {
-    OUTER_VECTORS = 128 /* vectors per pass: as many as keep their rows of d in L1 while all columns are processed */
+    OUTER_VECTORS = 128 /* vectors per pass: their rows of d stay in L1 while all columns are processed */
 };
 
-/* Returns the floats from one packed vector of k elements to the next. */
+/* Returns the distance, in floats, from one packed vector of k elements to the next. */
 static size_t outer_stride(uint32_t k) { return ((k + 15) / 16 | 1u) * (size_t)16; }
 
 VPPS_INLINE void outer_tile(const uint32_t height, const uint32_t columns, uint32_t n, const float *d, const float *x,
@@ -298,7 +298,7 @@ static void pack_outer(uint32_t n, uint32_t k, const float *const *x, float *to)
     }
 }
 
-/* Computes block (m x k) = or += the sum over n <= OUTER_VECTORS vectors of d[v][d_skip ...] x[v]^T, with packed x. */
+/* Computes a gradient of a block (m x k): block = or += the sum over n <= OUTER_VECTORS vectors of d[v][d_skip ...] x[v]^T, with packed x. */
 static void outer(uint32_t m, uint32_t n, uint32_t k, const float *const *d, uint32_t d_skip, const float *x, float *a,
                   size_t ld, bool add) {
     float rows_of_d[OUTER_VECTORS * PRODUCT_HEIGHT * VECTOR] __attribute__((aligned(64)));

@@ -21,7 +21,7 @@ vpps_status vpps_cpu_choose_places(vpps_cpu *cpu) {
     return VPPS_OK;
 }
 
-/* Binds the thread to CPUs. If the system refuses, the thread may run anywhere. */
+/* Binds the VP's thread to the CPUs where it may run. If the system refuses, the thread may run anywhere. */
 static void hold(const vpps_vp *vp) {
     const vpps_places *p = &vp->cpu->places;
     const vpps_core_place *own = &p->at[vp->cpu->chosen[vp->index]];
@@ -32,7 +32,7 @@ static void hold(const vpps_vp *vp) {
     sched_setaffinity(0, sizeof set, set);
 }
 
-/* Touches zeroed memory that no other thread has touched. */
+/* Touches zeroed memory that no thread has touched, so that the system places it in this thread's memory node. */
 static void touch(void *memory, size_t bytes) {
     volatile char *at = memory;
     for (size_t i = 0; i < bytes; i += PAGE) at[i] = 0;
@@ -54,7 +54,7 @@ static void touch_matrix(const vpps_vp *vp, uint32_t param) {
     }
 }
 
-/* Touches the VP's share of a vector or table, which all VPs read. */
+/* Touches the VP's share of a vector or table; all VPs read these, so that their pages are spread over the nodes. */
 static void touch_slice(const vpps_vp *vp, uint32_t param) {
     const vpps_cpu *cpu = vp->cpu;
     const uint64_t words = vpps_param_elems(&cpu->model->params[param]), first = words * vp->index / cpu->n_vps,

@@ -3,14 +3,14 @@
 #include "runtime/cpu/cpu.h"
 
 vpps_status vpps_cpu_open_share(vpps_cpu *cpu, vpps_communicator *c) {
-    /* What gradients depend on: how products are computed determines bits; the number of VPs determines bits and layout. */
+    /* What must be equal in all processes: how products are computed (it determines bits), and the number of VPs (bits and layout). */
     char machine[128];
     snprintf(machine, sizeof machine, "cpu %s %s %s %u", cpu->kernels->isa,
              vpps_precision_names[cpu->precision.precision], cpu->precision.unit.name, cpu->n_vps);
     return vpps_share_open(&cpu->share, cpu->model, machine, c);
 }
 
-/* Returns a VP's part of a matrix's gradient, which is contiguous. */
+/* Returns the VP's part of a matrix's gradient, which is contiguous in memory. */
 static vpps_run matrix_run(const vpps_cpu *cpu, uint32_t param, uint32_t vp) {
     const vpps_blocks blocks = vpps_blocks_of(cpu, param, vp, cpu->n_vps);
     if (!blocks.n) return (vpps_run){NULL, 0};
@@ -38,7 +38,7 @@ static vpps_status reduce_matrices(vpps_cpu *cpu, vpps_communicator *c, const bo
     return all.n ? c->table->allreduce(c, all.at, all.n) : VPPS_OK;
 }
 
-/* Sums gradients over all processes. Those of vectors need no zeroing: the launch began with zeros. */
+/* Sums gradients of matrices and vectors over all processes. A launch begins with zero gradients of vectors. */
 static vpps_status reduce(void *device, vpps_communicator *c) {
     vpps_cpu *cpu = device;
     const bool *dense = vpps_share_dense(cpu->share);
@@ -88,7 +88,7 @@ static void add_one(vpps_counter *counter) {
     vpps_wake(counter);
 }
 
-/* Exchanges gradients, as VP 0, when all others have come. */
+/* Exchanges the gradients, in VP 0's thread, when all other VPs wait. */
 static bool lead(vpps_vp *vp) {
     vpps_cpu *cpu = vp->cpu;
     const uint32_t others = (cpu->n_vps - 1) * ++cpu->shared_batches;

@@ -1,11 +1,12 @@
-/* steps.c - the steps of a program, other than products, over the items of a part of a tile. See tile.h. */
+/* steps.c - runs the steps of a stage's program, other than products, over the vertices or list members ("items") of part of a tile
+ * (tile.h). */
 #include "runtime/cpu/tile.h"
 
-/* Returns a vertex's first member of a list, counted in the block. */
+/* Returns the number, in the block, of the first member of a vertex's list. */
 static uint32_t first_member(const vpps_tile *t, uint32_t axis, uint32_t vertex) {
     return t->view->lists[axis][vertex];
 }
-/* Returns the number of a vertex's members of a list. */
+/* Returns how many members a vertex's list has. */
 static uint32_t members_of(const vpps_tile *t, uint32_t axis, uint32_t vertex) {
     return t->view->lists[axis][vertex + 1] - t->view->lists[axis][vertex];
 }
@@ -16,7 +17,7 @@ static const vpps_operand *operands_of(const vpps_tile *t, const vpps_program_st
 
 /* ---------------------------------------------------------------- to and from memory */
 
-/* Loads a value into a slot. If every VP has a share of the value, the shares are added in the order of the VPs. */
+/* Loads a value into a slot (a buffer of the tile). If every VP has computed a share of it, the shares are added in the order of the VPs. */
 static void load(const vpps_tile *t, const vpps_program_step *s) {
     const vpps_operand *o = operands_of(t, s);
     const vpps_span from = vpps_span_of(t, o, true);
@@ -31,7 +32,7 @@ static void load(const vpps_tile *t, const vpps_program_step *s) {
     }
 }
 
-/* Adds the contributions to a gradient in the order of the vertex's list, then those of its pairs (factor, contribution). */
+/* Adds contributions to a gradient: those in the vertex's list, in their order, then those of its pairs (factor, contribution). */
 static void add_gradients(const vpps_tile *t, const vpps_program_step *s) {
     const uint32_t *starts = t->view->gradient_starts[s->output] + t->first[0];
     const uint32_t *entries = t->view->gradients[s->output], *pairs = t->view->pairs[s->output];
@@ -61,14 +62,14 @@ static void store(const vpps_tile *t, const vpps_program_step *s) {
 
 /* ---------------------------------------------------------------- instructions */
 
-/* One item of a step: a member of a list, or a vertex. */
+/* A vertex, or a member of a vertex's list, for which a step runs. */
 typedef struct item {
-    uint32_t number, vertex; /* number: index in the part; vertex: index in the block */
-    uint32_t in_part;        /* index of the item's vertex in the part */
-    uint32_t member;         /* position among the members of the vertex's list; 0 for a vertex */
+    uint32_t number, vertex; /* number: index in the part of the tile; vertex: index in the block */
+    uint32_t in_part;        /* index, in the part of the tile, of the item's vertex */
+    uint32_t member;         /* position in the list, if the item is a list member; else 0 */
 } item;
 
-/* Returns base + the members of the counted lists of the item's vertex. */
+/* Returns count->base plus a multiple of the number of members of each list of the vertex. */
 static uint32_t count_of(const vpps_tile *t, const vpps_cell_count *count, uint32_t vertex) {
     uint32_t n = count->base;
     for (uint32_t d = 1; d <= t->c->n_lists; d++)
@@ -92,7 +93,7 @@ static void set_numbers(const vpps_tile *t, const vpps_program_step *s, const it
                at->member * vpps_operand_words(&s->to);
 }
 
-/* Returns which item of the operand belongs to the step's item: the same item, its vertex, or the first member of the vertex's list. */
+/* Returns the number of the operand's item for item `at` of the step: the same item, its vertex, or the first member of its vertex's list. */
 static uint32_t number_of(const vpps_tile *t, const vpps_operand *o, uint32_t axis, const item *at) {
     if (o->access == VPPS_ACCESS_MEMBERS) return first_member(t, o->axis, at->vertex) - t->first[o->axis];
     return o->axis != axis ? at->in_part : at->number;
@@ -105,7 +106,7 @@ static float *operand_at(const vpps_tile *t, const vpps_operand *o, uint32_t axi
     return vpps_span_at(&w, number);
 }
 
-/* Sets the list of tensors of an item. Returns false if out of memory. */
+/* Sets o->list to the addresses of operands k and following, for one item. Returns false if out of memory. */
 static bool set_list(const vpps_tile *t, const vpps_program_step *s, uint32_t k, const item *at, vpps_operands *o) {
     vpps_vp *vp = t->vp;
     o->n_list = 0;
@@ -121,7 +122,7 @@ static bool set_list(const vpps_tile *t, const vpps_program_step *s, uint32_t k,
     return true;
 }
 
-/* Sets the operands of an item. Returns false if out of memory. */
+/* Sets an instruction's operands for one item. Returns false if out of memory. */
 static bool set_operands(const vpps_tile *t, const vpps_program_step *s, const item *at, vpps_operands *o) {
     const vpps_operand *x = operands_of(t, s);
     uint32_t k = 0;
@@ -133,7 +134,7 @@ static bool set_operands(const vpps_tile *t, const vpps_program_step *s, const i
     return k == s->n || set_list(t, s, k, at, o);
 }
 
-/* Moves to the next item; returns false after the last. Starts with number UINT32_MAX. */
+/* Advances `at` to the next item of the axis; returns false after the last. The caller starts with number UINT32_MAX. */
 static bool next_item(const vpps_tile *t, uint32_t axis, item *at) {
     if (++at->number >= t->n[axis]) return false;
     if (!axis) {
@@ -148,7 +149,7 @@ static bool next_item(const vpps_tile *t, uint32_t axis, item *at) {
     return true;
 }
 
-/* Returns the number of elements that the kernel processes per item, over all columns. */
+/* Returns how many elements the step's kernel computes per item, over all columns. */
 static uint32_t length_of(const vpps_tile *t, const vpps_program_step *s) {
     const bool whole = vpps_instructions[s->run.of.opcode].form == VPPS_FORM_REDUCE;
     return whole ? vpps_operand_words(operands_of(t, s)) : vpps_width_of(t, &s->to);
@@ -156,9 +157,9 @@ static uint32_t length_of(const vpps_tile *t, const vpps_program_step *s) {
 
 /* ---------------------------------------------------------------- members of lists */
 
-enum { MOST_PLAIN = 5 }; /* most tensors and scalars of an instruction */
+enum { MOST_PLAIN = 5 }; /* most tensors and scalars together that an instruction has */
 
-/* Returns whether the step runs over list members that differ only in their tensors and scalars. */
+/* Returns whether the step runs over list members, for which only the addresses of tensors and scalars differ. */
 static bool is_plain(const vpps_program_step *s) {
     const vpps_cell_run *of = &s->run.of;
     const vpps_form form = vpps_instructions[of->opcode].form;
@@ -167,7 +168,7 @@ static bool is_plain(const vpps_program_step *s) {
            of->f.kind <= VPPS_NUMBER_CONSTANT && of->u.kind <= VPPS_NUMBER_CONSTANT;
 }
 
-/* Returns the addresses of a tensor for `count` list members from m on, or, for a vertex's tensor, the address of vertex i's repeated. */
+/* Returns the addresses of a tensor for `count` list members from member m on. If the tensor belongs to vertices, repeats vertex i's. */
 static const float *const *point_at(const vpps_tile *t, const vpps_span *from, bool list, uint32_t i, uint32_t m,
                                     uint32_t count) {
     const float **to = t->vp->pointers;
@@ -175,16 +176,16 @@ static const float *const *point_at(const vpps_tile *t, const vpps_span *from, b
     return to;
 }
 
-/* Returns whether the step is a DOT of a tensor of each list member and a tensor of the vertex that has the list. */
+/* Returns whether the step is a DOT of a tensor of each list member with a tensor of the list's vertex. */
 static bool is_dot(const vpps_program_step *s, const vpps_operand *x, const vpps_span *to) {
     return s->run.of.opcode == VPPS_I_DOT && !x[0].axis != !x[1].axis && to->stride == 1;
 }
-/* Returns whether the step is SCALE_BY with a scalar per member. */
+/* Returns whether the step is a SCALE_BY with a scalar for each list member. */
 static bool is_scale(const vpps_program_step *s, const vpps_operand *x, const vpps_span *by) {
     return s->run.of.opcode == VPPS_I_SCALE_BY && x[1].axis && by->stride == 1 && !by->offsets;
 }
 
-/* Sets tensors and scalars of member m of vertex i. */
+/* Sets the instruction's tensors and scalars for list member m of vertex i. */
 static void set_member(const vpps_program_step *s, const vpps_operand *x, const vpps_span *from, uint32_t i, uint32_t m,
                        vpps_operands *o) {
     for (uint32_t k = 0; k < s->n; k++) {
@@ -196,7 +197,7 @@ static void set_member(const vpps_program_step *s, const vpps_operand *x, const 
     }
 }
 
-/* Runs the step over the members of each vertex. */
+/* Runs a step over the list members of each vertex. */
 static bool run_members(const vpps_tile *t, const vpps_program_step *s, vpps_operands *o) {
     const vpps_operand *x = operands_of(t, s);
     const vpps_cpu_kernel kernel = t->kernels->run[s->run.of.opcode];
@@ -207,7 +208,7 @@ static bool run_members(const vpps_tile *t, const vpps_program_step *s, vpps_ope
     o->f = s->run.of.f.real;
     o->u = s->run.of.u.whole;
     const bool dot = is_dot(s, x, &to), scale = is_scale(s, x, &from[1]);
-    const uint32_t list = dot && x[1].axis ? 1 : 0; /* which operand is the members' tensor */
+    const uint32_t list = dot && x[1].axis ? 1 : 0; /* index of the operand that the list members have */
     if ((dot || scale) && !VPPS_RESERVE(t->vp->pointers, t->n[s->axis] + 1u)) return false;
     for (uint32_t i = 0, m = 0, end; i < t->n[0]; i++, m = end) {
         end = m + members_of(t, s->axis, t->first[0] + i);
@@ -229,7 +230,7 @@ static bool run_members(const vpps_tile *t, const vpps_program_step *s, vpps_ope
     return true;
 }
 
-/* Runs an instruction of the form ROW over each vertex's list of scalars, which are adjacent. */
+/* Runs an instruction of the form ROW over each vertex's list, whose scalars are adjacent in memory. */
 static void run_over_lists(const vpps_tile *t, const vpps_program_step *s, vpps_cpu_kernel kernel) {
     vpps_operands o = {0};
     for (uint32_t i = 0; i < t->n[0]; i++) {
@@ -240,7 +241,7 @@ static void run_over_lists(const vpps_tile *t, const vpps_program_step *s, vpps_
     }
 }
 
-/* Runs the kernel for an item's columns, one by one. */
+/* Runs the kernel for each column of an item, one after the other. */
 static void run_columns(const vpps_tile *t, const vpps_program_step *s, const item *at, vpps_operands *o, float *to) {
     const uint32_t columns = vpps_step_columns(s), length = length_of(t, s) / columns;
     const uint32_t made = vpps_width_of(t, &s->to) / columns;
@@ -287,14 +288,14 @@ static bool run_kernel(const vpps_tile *t, const vpps_program_step *s) {
 
 /* ---------------------------------------------------------------- parts of values */
 
-/* Copies rows [from_row, from_row + n) of every column to rows from to_row on of another value. */
+/* Copies rows [from_row, from_row + n) of every column of a value to rows from to_row on of another value. */
 static void copy_rows(float *to, uint32_t to_rows, uint32_t to_row, const float *from, uint32_t from_rows,
                       uint32_t from_row, uint32_t n, uint32_t cols) {
     for (uint32_t col = 0; col < cols; col++)
         memcpy(to + (size_t)col * to_rows + to_row, from + (size_t)col * from_rows + from_row, n * sizeof *to);
 }
 
-/* Runs SLICE, PLACE or STACK. Over a list: makes a stack of the vertex's members, or the member's rows of such a stack. */
+/* Runs SLICE, PLACE or STACK. If members of lists are involved: stacks a vertex's members, or takes the rows of a member from a stack. */
 static void copy_parts(const vpps_tile *t, const vpps_program_step *s) {
     const uint32_t opcode = s->run.of.opcode, rows = s->to.rows, cols = s->to.cols, first = s->run.of.u.whole;
     const bool slice = opcode == VPPS_I_SLICE, list = s->run.of.over_list;
@@ -316,7 +317,7 @@ static void copy_parts(const vpps_tile *t, const vpps_program_step *s) {
 
 /* ---------------------------------------------------------------- what values decide */
 
-/* Finds the index of the greatest element, the first of equals, and its log softmax, which is not finite if the vector is not. */
+/* Writes the index of the greatest element, the first of equals, and its log softmax, which is not finite if the vector is not. */
 static void argmax(const vpps_tile *t, const float *x, uint32_t n, float *to) {
     float best = x[0], loss;
     uint32_t at = 0;
@@ -331,7 +332,7 @@ static void argmax(const vpps_tile *t, const float *x, uint32_t n, float *to) {
     to[1] = -loss;
 }
 
-/* Copies the table's entry of that number, clamped to the table. */
+/* Copies an entry of a lookup table; its number is clamped to the table. */
 static void look_up(const vpps_tile *t, vpps_param param, float number, uint32_t words, float *to) {
     const vpps_cpu *cpu = t->vp->cpu;
     const uint32_t last = cpu->model->params[param].count - 1;
@@ -354,7 +355,7 @@ static void decide(const vpps_tile *t, const vpps_program_step *s) {
 
 /* ---------------------------------------------------------------- parameters */
 
-/* Copies a matrix's blocks as one value with columns, the same for every item. */
+/* Copies a matrix, from its blocks of rows, as a value with columns, the same for every item. */
 static void copy_weights(const vpps_tile *t, const vpps_program_step *s) {
     const vpps_cpu_matrix *m = &t->vp->cpu->matrices[s->run.of.table];
     const size_t rows = s->to.rows, words = rows * s->to.cols;
@@ -388,8 +389,8 @@ static bool run_step(const vpps_tile *t, const vpps_program_step *s) {
     }
 }
 
-/* Runs all steps over the tile. Products use the whole tile. The steps between them run over some vertices at a time, whose values stay in
- * L1; or, if there are lists, over the whole tile, since members are numbered throughout the tile. */
+/* Runs all steps over the tile. Products use the whole tile. The steps between two products run over some vertices at a time, whose values
+ * stay in L1; or, if the cell has lists, over the whole tile, since list members are numbered throughout the tile. */
 bool vpps_run_tile(vpps_tile *t) {
     enum { L1_FLOATS = 8 * 1024, FEW = 4 };
     const vpps_program_step *s = t->p->steps, *end = s + t->p->n;

@@ -21,7 +21,7 @@
 
 enum { SPINS = 64, LONG_NS = 50 * 1000, SLEEP_NS = 50 * 1000 * 1000, LONGEST_NS = 4 * SLEEP_NS };
 
-/* Calls futex; the system call takes the word's address as an integer. */
+/* Calls futex(2), whose first argument, a word's address, is passed as an integer. */
 static long futex(atomic_uint *word, int operation, uint32_t value, const struct timespec *most) {
     return syscall(SYS_futex, (uintptr_t)word, operation, value, most, NULL, 0);
 }
@@ -32,7 +32,7 @@ static void sleep_on(atomic_uint *word, uint32_t seen) {
 }
 
 void vpps_wake(vpps_counter *counter) {
-    /* Sequentially consistent with a thread that goes to sleep: that thread sees the changed value, or is counted here. */
+    /* This read is sequentially consistent with a thread that goes to sleep: that thread sees the changed value, or is counted here. */
     if (!atomic_load(&counter->sleepers)) return;
     futex(&counter->value, FUTEX_WAKE_PRIVATE, INT32_MAX, NULL);
 }
@@ -45,7 +45,7 @@ vpps_wait_end vpps_wait_for(vpps_cpu *cpu, vpps_counter *counter, uint32_t least
                             bool until_failure) {
     atomic_uint *word = &counter->value;
     if (reached(word, least)) return VPPS_WAIT_REACHED;
-    static _Thread_local bool patient; /* the preceding wait was long */
+    static _Thread_local bool patient; /* this thread's preceding wait was long */
     const uint64_t start = vpps_now_ns(), spin_ns = patient ? cpu->spin_ns / 32 : cpu->spin_ns;
     uint64_t waited = 0, last = start;
     patient = false;

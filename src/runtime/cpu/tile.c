@@ -1,12 +1,12 @@
-/* tile.c - the layout of tiles, and the addresses of a tile's operands. See tile.h. */
+/* tile.c - the layout of tiles in memory, and the addresses of a tile's operands. See tile.h. */
 #include "runtime/cpu/tile.h"
 
 /* ---------------------------------------------------------------- layouts */
 
-/* The layouts of a cell's programs: program s and group member m at s * group + m. */
+/* The layouts of a cell's tiles: the layout for stage s and VP number m of a group is at s * group + m. */
 typedef struct tile_cell {
     vpps_tile_layout *layouts;
-    vpps_program *placed; /* indexed by stage: the program that runs, with fewer copies */
+    vpps_program *placed; /* indexed by stage: the stage's program, with fewer copies between buffers */
     uint32_t n, n_placed;
 } tile_cell;
 
@@ -19,11 +19,11 @@ const vpps_tile_layout *vpps_tiles_of(const vpps_compiled_cell *c, uint32_t stag
 }
 
 static void choose_tile(const vpps_program *p, uint32_t most, vpps_tile_layout *layout) {
-    enum { FLOATS = 48 * 1024, LEAST_WITH_ARGMAX = 24, COLUMNS = 6 /* columns of a product's inner loop */ };
+    enum { FLOATS = 48 * 1024, LEAST_WITH_ARGMAX = 24, COLUMNS = 6 /* COLUMNS: columns of a product's inner loop */ };
     uint32_t floats = layout->floats[0] + 1;
     for (uint32_t d = 1; d < VPPS_AXES; d++) floats += 4 * layout->floats[d];
     uint32_t tile = vpps_min_u32(FLOATS / floats, most);
-    /* Tiles of few vertices would read the matrix before an ARGMAX too often: for many classes it is far larger than a tile. */
+    /* ARGMAX follows a product whose matrix, with many classes, is far larger than a tile: tiles of few vertices would read it too often. */
     for (uint32_t i = 0; i < p->n; i++)
         if (p->steps[i].kind == VPPS_STEP_RUN && p->steps[i].run.of.opcode == VPPS_I_ARGMAX)
             tile = vpps_max_u32(tile, LEAST_WITH_ARGMAX);
@@ -78,7 +78,7 @@ vpps_status vpps_make_tiles(vpps_compiled_cell *c, uint32_t most) {
 
 /* ---------------------------------------------------------------- operands */
 
-/* Returns where item 0 of the block would have its contribution, in the member's share. */
+/* Returns the address that the gradient contribution of item 0 of the block would have, in the part of this VP. */
 static float *contribution(const vpps_tile *t, const vpps_operand *o) {
     const uint32_t items = t->task_items[o->axis];
     uint64_t at = t->contributions + vpps_contribution_at(t->c, t->stage, t->task_items, o->at);
@@ -94,7 +94,7 @@ vpps_span vpps_span_of(const vpps_tile *t, const vpps_operand *o, bool first_sha
     case VPPS_PLACE_PARAMETER: w.base += cpu->plan.values[o->at] + vpps_first_of(t, o); return w;
     case VPPS_PLACE_INPUT: w.offsets = t->view->inputs[o->at]; break;
     case VPPS_PLACE_ENTRY: w.offsets = t->view->lookups[o->at]; break;
-    case VPPS_PLACE_DATA: /* the data are words of the script that hold floats and are only read */
+    case VPPS_PLACE_DATA: /* data are words of the script that hold floats; they are only read */
         w.base = (float *)(void *)(uintptr_t)cpu->batch.script;
         w.offsets = t->view->data;
         break;

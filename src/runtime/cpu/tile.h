@@ -1,25 +1,25 @@
-/* tile.h - runs stages in tiles: a few vertices at a time, whose values stay in the core's nearest caches between two
- * steps. A slot of the stage's program (cell/program.h) is an array in the tile's memory, one entry per item (vertex or
- * list member): the rows that the VP owns if rows are dealt to VPs, else whole values. */
+/* tile.h - runs stages in tiles: a few vertices at a time, whose values stay in the core's nearest caches between two steps. A stage's
+ * program (cell/program.h) keeps values in numbered buffers ("slots"). In a tile, a slot is an array with an entry per item (vertex or list
+ * member): only the rows that the VP owns if rows are dealt to VPs, else whole values. */
 #pragma once
 
 #include "cell/program.h"
 #include "runtime/cpu/cpu.h"
 
 typedef struct vpps_tile_slot {
-    size_t at;      /* widths of the preceding slots of the axis; its array begins at `at` times the number of items */
-    uint32_t width; /* floats of one item */
+    size_t at;      /* sum of the axis's earlier widths; times the number of items: where the slot begins */
+    uint32_t width; /* number of floats of one item in the slot */
 } vpps_tile_slot;
 
-/* Layout of a stage's tiles for one VP of a group. */
+/* Layout of the memory of a stage's tiles, for one VP of a group. */
 typedef struct vpps_tile_layout {
-    vpps_tile_slot *slots;      /* places of slots (buffers of values), indexed by slot of the program */
-    vpps_rows *own;             /* the VP's rows, indexed by `dealt` of operands; own[0] is empty */
-    uint32_t floats[VPPS_AXES]; /* floats of all slots of one item, for each axis */
+    vpps_tile_slot *slots;      /* places of the slots, indexed by slot of the program */
+    vpps_rows *own;             /* the VP's own rows, indexed by the operands' member `dealt`; own[0] is empty */
+    uint32_t floats[VPPS_AXES]; /* for each axis, the floats of all its slots for one item */
     uint32_t tile;              /* number of vertices per tile */
 } vpps_tile_layout;
 
-/* The current tile, or a part of its vertices. */
+/* The tile being run, or a part of its vertices. An axis is the vertices, or one kind of their lists. */
 typedef struct vpps_tile {
     vpps_vp *vp;
     const vpps_kernels *kernels;
@@ -28,38 +28,37 @@ typedef struct vpps_tile {
     const vpps_tile_layout *layout;
     const vpps_block_view *view;
     uint32_t stage, member;
-    uint32_t first[VPPS_AXES],
-        n[VPPS_AXES];             /* for each axis, the part's items: the first, counted in the block, and how many */
-    uint32_t whole[VPPS_AXES];    /* items of the whole tile */
-    uint32_t before;              /* vertices of the tile that precede the part */
-    const uint32_t *live;         /* the block's vertices that run, counted by first[0]; NULL: all of them run */
-    float *region[VPPS_AXES];     /* memory of the slots of each axis */
-    float *records[VPPS_RECORDS]; /* address where item 0 of the block would have its record */
+    uint32_t first[VPPS_AXES], n[VPPS_AXES]; /* for each axis, the part's first item in the block and number of items */
+    uint32_t whole[VPPS_AXES];               /* for each axis, the number of items of the whole tile */
+    uint32_t before;                         /* number of the tile's vertices that precede the part */
+    const uint32_t *live;         /* numbers of the block's vertices that run, indexed from first[0]; NULL: all run */
+    float *region[VPPS_AXES];     /* for each axis, the memory of its slots */
+    float *records[VPPS_RECORDS]; /* for each kind of record, the address where item 0 of the block would have it */
     uint32_t task_first[VPPS_AXES], task_items[VPPS_AXES];
-    uint64_t contributions; /* offset of the task's contributions in the pool */
+    uint64_t contributions; /* pool offset of the gradient contributions that the task writes */
 } vpps_tile;
 
-/* Makes cell->device_program, the layouts of all its programs for all VPs of a group, unless it exists. most: vertices per tile. Fails with
- * MEMORY. */
+/* Makes the layouts of all of a cell's programs, for all VPs of a group, in cell->device_program, unless they exist. most: vertices per
+ * tile. Fails with MEMORY. */
 vpps_status vpps_make_tiles(vpps_compiled_cell *cell, uint32_t most);
 const vpps_tile_layout *vpps_tiles_of(const vpps_compiled_cell *c, uint32_t stage, uint32_t member);
 const vpps_program *vpps_placed_program(const vpps_compiled_cell *c, uint32_t stage);
 
-/* Makes a version of the program with fewer copies (in_place.c). The caller frees its steps and operands; everything
+/* Makes a version of a stage's program with fewer copies between buffers (in_place.c). The caller frees its steps and operands; everything
  * else belongs to the given program. Returns false if out of memory. */
 bool vpps_place_in_memory(const vpps_program *given, const vpps_cell_contribution *contributions, vpps_program *out);
 
 /* ---- operands: tile.c */
 
-/* Addresses of an operand's items: item i is at base + i * stride, or at base + offsets[i]; with `live`, i is replaced by live[i]. */
+/* Addresses of an operand's items: item i is at base + i * stride, or at base + offsets[i]; with `live`, live[i] takes the place of i. */
 typedef struct vpps_span {
     float *base;
     size_t stride;
     const uint32_t *offsets, *live;
 } vpps_span;
 
-/* Returns the addresses of an operand's items in the part; of a dealt operand, those of the VP's own rows. If every VP
- * has a share of the value: the VP's own share, or with first_share the first one. */
+/* Returns the addresses of an operand's items in the part of the tile. If rows are dealt to VPs: those of the VP's own rows. If every VP
+ * has summed a share of the value: those of the VP's own share, or with first_share of the first VP's. */
 vpps_span vpps_span_of(const vpps_tile *t, const vpps_operand *o, bool first_share);
 
 static inline float *vpps_span_at(const vpps_span *w, uint32_t i) {
@@ -67,7 +66,7 @@ static inline float *vpps_span_at(const vpps_span *w, uint32_t i) {
     return w->base + (w->offsets ? w->offsets[item] : item * w->stride);
 }
 
-/* Returns the address of a slot's items in the part; they are adjacent. */
+/* Returns the address of a slot's items (of the operand's buffer) in the part of the tile; they are adjacent. */
 static inline float *vpps_slot_of(const vpps_tile *t, const vpps_operand *o) {
     const vpps_tile_slot *slot = &t->layout->slots[o->at];
     return t->region[o->axis] + slot->at * t->whole[o->axis] + (size_t)t->before * slot->width;
@@ -78,19 +77,19 @@ static inline uint32_t vpps_width_of(const vpps_tile *t, const vpps_operand *o) 
     const vpps_rows own = t->layout->own[o->dealt];
     return o->dealt ? own.end - own.first : vpps_operand_words(o);
 }
-/* Returns the VP's first row of an operand. */
+/* Returns the first row of an operand that the VP owns. */
 static inline uint32_t vpps_first_of(const vpps_tile *t, const vpps_operand *o) {
     return t->layout->own[o->dealt].first;
 }
 
-/* Returns the number in the block of the part's vertex i. */
+/* Returns the number, in the block, of vertex i of this part of the tile. */
 static inline uint32_t vpps_vertex_at(const vpps_tile *t, uint32_t i) {
     return t->live ? t->live[t->first[0] + i] : t->first[0] + i;
 }
 
-/* ---- steps: steps.c, tile_products.c. The functions return false if out of memory. */
+/* ---- steps (steps.c, tile_products.c). All functions return false if out of memory. */
 
 bool vpps_tile_product(const vpps_tile *t, const vpps_program_step *s);
 
-/* Runs all steps of the program over the tile. */
+/* Runs all steps of the stage's program over the tile. */
 bool vpps_run_tile(vpps_tile *t);

@@ -1,5 +1,5 @@
-/* tile_products.c - products of a program: matrices, dealt to the VPs in blocks of rows, times the vectors of a whole tile. tile.h
- * describes tiles, products.h the kernels. */
+/* tile_products.c - products in a stage's program: matrices, of which each VP has some blocks of rows, times the vectors of a whole tile.
+ * tile.h describes tiles, products.h the kernels. */
 #include "runtime/cpu/tile.h"
 
 static const vpps_operand *operands_of(const vpps_tile *t, const vpps_program_step *s) {
@@ -13,7 +13,7 @@ static vpps_blocks blocks_of(const vpps_tile *t, vpps_param matrix) {
                       : vpps_blocks_of(t->vp->cpu, matrix, 0, 1);
 }
 
-/* Sets pointers to the vectors of a factor: the columns of its items. */
+/* Sets x[] to the addresses of an operand's vectors: the columns of its items. */
 static void point(const vpps_tile *t, const vpps_operand *o, const float **x) {
     const vpps_span w = vpps_span_of(t, o, false);
     const uint32_t n = t->n[o->axis];
@@ -25,7 +25,7 @@ static void point(const vpps_tile *t, const vpps_operand *o, const float **x) {
 
 /* ---------------------------------------------------------------- forward */
 
-/* Returns the first block of the step's matrices from operand k on, or NULL. */
+/* Returns the address of the first block of rows among the step's matrices from operand k on, or NULL if the VP has no rows. */
 static const float *block_from(const vpps_tile *t, const vpps_program_step *s, uint32_t k) {
     for (; k < s->n; k++) {
         const vpps_blocks blocks = blocks_of(t, operands_of(t, s)[k].matrix);
@@ -34,7 +34,7 @@ static const float *block_from(const vpps_tile *t, const vpps_program_step *s, u
     return NULL;
 }
 
-/* Returns the address that the next product reads first; for the last product, the one that the next tile reads first. */
+/* Returns the address that the next product of the program reads first, for prefetching; after the last product, that of the next tile. */
 static const float *next_block(const vpps_tile *t, const vpps_program_step *s) {
     for (const vpps_program_step *end = t->p->steps + t->p->n, *next = s + 1;; next++) {
         if (next == end) next = t->p->steps;
@@ -42,7 +42,7 @@ static const float *next_block(const vpps_tile *t, const vpps_program_step *s) {
     }
 }
 
-/* Returns the end of the run of vectors from number i on whose items are equally spaced in both spans. */
+/* Returns the end of the run of vectors from number i on that are equally spaced in memory in both spans. */
 static uint32_t run_end(const vpps_span *a, const vpps_span *b, uint32_t i, uint32_t n) {
     const uint32_t *live = a->live ? a->live : b->live;
     uint32_t end = i + 1;
@@ -51,19 +51,19 @@ static uint32_t run_end(const vpps_span *a, const vpps_span *b, uint32_t i, uint
     return end;
 }
 
-/* The vectors of a product's result, and the vectors that it is added to (base NULL: none). */
+/* The result of a product, as vectors, and the vectors to which it is added (from.base NULL: none). */
 typedef struct product {
     vpps_span c, from;
     uint32_t n;         /* number of vectors */
-    uint32_t first_row; /* first row of the result that the VP computes */
+    uint32_t first_row; /* first row of the result that this VP computes */
 } product;
 
-/* Returns the address of vector i of a span of columns, from row `row` on. */
+/* Returns the address of row `row` of vector i of a span, or NULL if the span is empty. */
 static float *vector_at(const vpps_span *w, uint32_t i, uint32_t row) {
     return w->base ? vpps_span_at(w, i) + row : NULL;
 }
 
-/* Multiplies a block with all vectors, run by run, while the block stays in the cache. */
+/* Multiplies a block of rows with all vectors, run by run, while the block stays in the cache. */
 static void multiply_block(const vpps_tile *t, const product *p, const vpps_matrix_block *block, uint32_t depth,
                            const float *next) {
     const uint32_t row = block->first_row - p->first_row;
@@ -74,7 +74,7 @@ static void multiply_block(const vpps_tile *t, const product *p, const vpps_matr
     }
 }
 
-/* Computes a product in fp32, matrix by matrix. */
+/* Computes a step's product in fp32, matrix by matrix. */
 static void multiply_fp32(const vpps_tile *t, const vpps_program_step *s, product *p) {
     for (uint32_t k = 0; k < s->n; k++) {
         const vpps_operand *o = operands_of(t, s) + k;
@@ -88,8 +88,8 @@ static void multiply_fp32(const vpps_tile *t, const vpps_program_step *s, produc
     }
 }
 
-/* Computes a sum of products of matrices and vectors in bf16, all at once, so that the sum is stored once. Vectors that several matrices
- * multiply are packed once, if they are adjacent in memory. Returns false if out of memory. */
+/* Computes a sum of products of matrices and vectors in bf16, all matrices at once, so that the sum is stored once. Vectors that several
+ * matrices multiply are packed once, if they are adjacent in memory. Returns false if out of memory. */
 static bool multiply_bf16(const vpps_tile *t, const vpps_program_step *s, const product *p) {
     vpps_vp *vp = t->vp;
     const vpps_cpu_precision *precision = &vp->cpu->precision;
@@ -105,7 +105,7 @@ static bool multiply_bf16(const vpps_tile *t, const vpps_program_step *s, const 
                                    0, &term->x_words))
                 return false;
         }
-        const vpps_blocks blocks = blocks_of(t, o[0].matrix); /* blocks of all matrices have the same rows */
+        const vpps_blocks blocks = blocks_of(t, o[0].matrix); /* the blocks of all matrices have the same rows */
         for (uint32_t b = 0; b < blocks.n; b++) {
             const uint32_t row = blocks.blocks[b].first_row - p->first_row;
             for (uint32_t k = 0; k < s->n; k++) vp->bf16_terms[k].a = blocks_of(t, o[k].matrix).blocks[b].packed;
@@ -116,7 +116,7 @@ static bool multiply_bf16(const vpps_tile *t, const vpps_program_step *s, const 
     return true;
 }
 
-/* Returns an operand's columns as vectors. Items of several columns are adjacent in slots. */
+/* Returns the addresses of an operand's columns. In slots, an item's columns are adjacent. */
 static vpps_span columns_of(const vpps_tile *t, const vpps_operand *o) {
     if (o->place == VPPS_PLACE_NONE) return (vpps_span){0};
     vpps_span w = vpps_span_of(t, o, false);
@@ -139,13 +139,14 @@ static bool multiply(const vpps_tile *t, const vpps_program_step *s) {
 
 /* ---------------------------------------------------------------- backward: transposed matrices */
 
-/* Returns the first VP whose rows of a matrix the member multiplies with, and *n, how many VPs. */
+/* Returns the first VP whose rows of a transposed matrix this VP multiplies, and in *n of how many VPs. */
 static uint32_t first_vp_of(const vpps_tile *t, uint32_t *n) {
     *n = t->p->rows ? t->vp->cpu->n_vps / t->c->needs.group : t->vp->cpu->n_vps;
     return t->p->rows ? t->member * *n : 0;
 }
 
-/* Finds the terms, with n vectors each: blocks of rows, or transposed copies of all rows of a VP. Returns false if out of memory. */
+/* Lists the terms of a transposed product in vp->terms, each with n vectors: the matrices' blocks of rows or, if `copies`, each VP's
+ * transposed copy. Returns false if out of memory. */
 static bool find_terms(const vpps_tile *t, const vpps_program_step *s, uint32_t n, bool copies, uint32_t *n_terms) {
     vpps_vp *vp = t->vp;
     const vpps_cpu *cpu = vp->cpu;
@@ -175,7 +176,7 @@ static bool find_terms(const vpps_tile *t, const vpps_program_step *s, uint32_t 
     return true;
 }
 
-/* Returns whether to use transposed copies. The task, not the tile, decides, so that other tile sizes give the same bits. */
+/* Returns whether to use transposed copies of the matrices. The task's size decides, so that all tile sizes give the same bits. */
 static bool want_copies(const vpps_tile *t, const vpps_program_step *s) {
     const vpps_cpu *cpu = t->vp->cpu;
     const uint32_t n = vpps_vectors_of_task(t->c, s, t->p->rows, t->task_items);
@@ -223,7 +224,7 @@ static bool multiply_transposed_bf16(const vpps_tile *t, const vpps_program_step
     return true;
 }
 
-/* Multiplies transposed copies with vectors, VPPS_BLOCK_ROWS elements of the results at a time. */
+/* Multiplies transposed copies of matrices with n vectors in fp32, VPPS_BLOCK_ROWS elements of the results at a time. */
 static void multiply_copies(const vpps_tile *t, uint32_t n, uint32_t k, uint32_t n_terms, float *c) {
     const vpps_product_term *terms = t->vp->terms;
     for (uint32_t p = 0; p < k; p += VPPS_BLOCK_ROWS) {

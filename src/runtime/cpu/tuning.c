@@ -1,5 +1,5 @@
-/* tuning.c - a device's choices: how products are computed (choices.h), by trials of this processor; and how stages are split over VPs,
- * which options.tune measures on the batches that are trained. */
+/* tuning.c - what the CPU device chooses by measuring: how products are computed (choices.h), by trials of this processor; and how stages
+ * are split over VPs, which options.tune measures on the batches that are trained. */
 #include "runtime/cpu/cpu.h"
 #include "runtime/cpu/probe.h"
 #include "runtime/cpu/processor.h"
@@ -35,8 +35,8 @@ static void take(vpps_cpu *cpu, const vpps_cpu_choice *c) {
                                             cpu->precision.parts ? (vpps_bf16_unit_id)c->unit : VPPS_BF16_VECTORS);
 }
 
-/* Gives all processes the first one's choice, so that all compute the same bits. A process whose options name another precision, or which
- * lacks the unit, keeps its own choice, and vpps_share_open reports the difference. */
+/* Gives all processes the first one's choice of how products are computed, so that all compute the same bits. A process whose options name
+ * another precision, or whose processor lacks the unit, keeps its own choice, and vpps_share_open reports the difference. */
 static vpps_status share_choice(vpps_communicator *c, const vpps_cpu_units *units, vpps_precision asked,
                                 vpps_cpu_choice *choice) {
     char text[VPPS_SHARE_TEXT] = "";
@@ -88,7 +88,7 @@ void vpps_cpu_choice_text(const vpps_device *d, char *text) {
     snprintf(text, VPPS_CHOICE_TEXT, "%s of %s", choice, processor);
 }
 
-/* Returns whether the choice may replace the present one: not if the options or the environment name another. */
+/* Returns whether c may replace the present choice: not if the options or the environment name another. */
 static bool may_take(const vpps_cpu *cpu, const vpps_cpu_choice *c) {
     const vpps_precision asked = cpu->options.precision;
     return !cpu->options.portable && !getenv("VPPS_ISA") && (asked == VPPS_PRECISION_AUTO || asked == c->precision);
@@ -115,11 +115,11 @@ vpps_status vpps_cpu_take_choice(vpps_device *d, const char *text) {
 
 /* ---------------------------------------------------------------- splits */
 
-/* Returns from how many matrix elements on a cell's stages are split by rows. */
+/* Returns the number of a cell's matrix elements from which on its stages are split over VPs by rows. */
 static uint32_t split_elems_of(const char *split) {
     enum {
         BYTES = 1 << 18
-    }; /* A smaller cell's matrices fit every cache, and the exchange between VPs takes the time. */
+    }; /* the matrices of a smaller cell fit every cache, and exchanging values between VPs takes longer */
     return !strcmp(split, "rows") ? 0 : !strcmp(split, "vertices") ? UINT32_MAX : BYTES / (uint32_t)sizeof(float);
 }
 

@@ -4,7 +4,7 @@
 #include "runtime/cpu/kernels.h"
 #include "vpps.h"
 
-/* Units that compute products in bf16, as X(unit). VECTORS are the vector instructions of the chosen kernels. */
+/* Kinds of processor instructions that compute products in bf16, as X(unit). VECTORS are plain vector instructions, those of the kernels. */
 #define VPPS_BF16_UNIT_TABLE(X) X(VECTORS) X(AVX512_BF16) X(AMX)
 
 #define X(id) VPPS_BF16_##id,
@@ -16,27 +16,27 @@ enum { VPPS_MOST_KERNELS = 0 VPPS_ISA_TABLE(X) };
 #undef X
 
 typedef struct vpps_cpu_units {
-    const vpps_kernels *kernels[VPPS_MOST_KERNELS]; /* kernels that the processor can run, as in VPPS_ISA_TABLE */
+    const vpps_kernels *kernels[VPPS_MOST_KERNELS]; /* kernels of VPPS_ISA_TABLE that the processor can run */
     uint32_t n_kernels;
-    /* A unit that the processor lacks has `product` NULL. For VECTORS, see vpps_bf16_unit_of. */
+    /* Functions of each bf16 unit; `product` is NULL if the processor lacks the unit. For VECTORS, see vpps_bf16_unit_of. */
     vpps_bf16_unit bf16[VPPS_BF16_UNITS];
     char why_not[VPPS_BF16_UNITS][96]; /* the reason why a unit is not available */
 } vpps_cpu_units;
 
-/* Returns this processor's units. Asks the processor and the system once per process. */
+/* Returns this processor's kernels and bf16 units. The processor and the system are asked only once per process. */
 const vpps_cpu_units *vpps_units_of_this_cpu(void);
 
-/* The kernels or unit that compute products in a precision. */
+/* The kernels (in fp32) or bf16 unit that compute products in a given precision. */
 typedef struct vpps_cpu_maker {
-    const char *name; /* name of the kernels in fp32, else of the unit */
+    const char *name; /* name of the kernels or of the unit */
     vpps_precision precision;
     uint32_t kernels;
     vpps_bf16_unit_id unit;
 } vpps_cpu_maker;
 enum { VPPS_MOST_MAKERS = VPPS_MOST_KERNELS + 2 * VPPS_BF16_UNITS };
 
-/* Lists all of them: fp32 with all kernels; bf16 and bf16x3 with all units and the last kernels. Returns their number. */
+/* Lists what can compute products: all kernels in fp32; all units, with the fastest kernels, in bf16 and bf16x3. Returns their number. */
 uint32_t vpps_cpu_makers(const vpps_cpu_units *units, vpps_cpu_maker out[VPPS_MOST_MAKERS]);
 
-/* Returns a unit; VECTORS is made of the given kernels. */
+/* Returns the functions of a bf16 unit; those of VECTORS are functions of kernels number `kernels`. */
 vpps_bf16_unit vpps_bf16_unit_of(const vpps_cpu_units *units, uint32_t kernels, vpps_bf16_unit_id id);

@@ -1,10 +1,10 @@
-/* updates.c - the gradient's norm and the optimiser's step. Each VP processes the rows and entries that it owns. */
+/* updates.c - the gradient's norm and the optimiser's step. Each VP processes the parameters' rows and entries that it owns. */
 #include "runtime/cpu/outer.h"
 
 #include <float.h>
 #include <math.h>
 
-/* Values, gradient and states of parameters as contiguous floats. */
+/* Values, gradient and optimiser states of some parameters, each as contiguous floats. */
 typedef struct run {
     float *w, *g, *s[VPPS_MAX_STATES];
     size_t n;
@@ -14,7 +14,7 @@ static float *in_pool(const vpps_cpu *cpu, uint32_t at, size_t elems) {
     return at == VPPS_NO_OFFSET ? NULL : cpu->pool + at + elems;
 }
 
-/* Returns the VP's rows of a vector. */
+/* Returns the VP's rows of a vector parameter. */
 static run run_of(const vpps_vp *vp, uint32_t param) {
     const vpps_cpu *cpu = vp->cpu;
     const vpps_rows rows = vpps_rows_of_vp(cpu, param, vp->index);
@@ -25,7 +25,7 @@ static run run_of(const vpps_vp *vp, uint32_t param) {
         rows.end - rows.first};
 }
 
-/* Returns the values, states and given gradient of a table entry. */
+/* Returns the values and states of a table entry, with the given gradient. */
 static run run_of_entry(const vpps_cpu *cpu, uint32_t param, uint32_t row, float *gradient) {
     const vpps_parameter_data *data = &cpu->model->params[param];
     const size_t words = (size_t)data->rows * data->cols;
@@ -43,7 +43,7 @@ static run run_of_entry(const vpps_cpu *cpu, uint32_t param, uint32_t row, float
                  words};
 }
 
-/* Returns the sum of squares of rows [first, end) of all vectors of a value of the block. */
+/* Returns the sum of squares of rows [first, end) of a value, over all its vectors in the block. */
 static double squares(vpps_vp *vp, const vpps_block_view *view, uint32_t value, vpps_rows rows) {
     const vpps_cpu *cpu = vp->cpu;
     uint32_t first;
@@ -55,8 +55,8 @@ static double squares(vpps_vp *vp, const vpps_block_view *view, uint32_t value, 
     return sum;
 }
 
-/* Returns bounds of the squared norms of the block's gradients that the update computes. The norm of the sum of d x^T over the vectors is
- * at most the root of (sum of |d|^2) * (sum of |x|^2), which is as good for detecting non-finite values. */
+/* Returns an upper bound of the squared norms of the block's gradients that the update computes, to detect non-finite gradients. The norm
+ * of the sum of d x^T over the vectors is at most the root of (sum of |d|^2) * (sum of |x|^2). */
 static double bounds(vpps_vp *vp, const vpps_block_view *view) {
     const vpps_cpu *cpu = vp->cpu;
     const vpps_compiled_cell *c = view->cell;
@@ -65,7 +65,7 @@ static double bounds(vpps_vp *vp, const vpps_block_view *view) {
         const vpps_cell_outer *o = &c->outers[i];
         if (vp->by_update[o->param] != cpu->launch || o->x == VPPS_NONE) continue;
         double *d = sums + 2 * (size_t)i, *x = d + 1;
-        *d = *x = -1; /* both sums are not computed yet */
+        *d = *x = -1; /* -1: the sum is not computed yet */
         const vpps_rows own = vpps_rows_of_vp(cpu, o->param, vp->index);
         const vpps_rows all = {0, cpu->model->params[o->param].cols};
         for (uint32_t j = 0; j < i; j++) {
@@ -81,7 +81,7 @@ static double bounds(vpps_vp *vp, const vpps_block_view *view) {
     return total;
 }
 
-/* Prepares the gradient of a matrix that the update computes: points to its vectors dy, and packs the vectors x unless `packed`. Returns
+/* Prepares the computation of a matrix's gradient in the update: points to the vectors dy, and packs the vectors x unless `packed`. Returns
  * where blocks of the gradient go, in the VP's scratch memory; *n is the number of vectors. */
 static float *open_gradient(vpps_vp *vp, const vpps_block_view *view, const vpps_cell_outer *o, bool packed,
                             uint32_t *n) {
@@ -106,15 +106,15 @@ static double squares_of_run(const vpps_cpu *cpu, const float *g, size_t n) {
     return sum;
 }
 
-/* Returns the outer product whose gradient the update computes for a matrix. */
+/* Returns the outer product that is a matrix's whole gradient, which the update computes. */
 static const vpps_cell_outer *outer_of(const vpps_cpu *cpu, uint32_t param, const vpps_block_view **view) {
     for (*view = cpu->batch.views;; ++*view)
         for (uint32_t i = 0; i < (*view)->cell->n_outers && (*view)->block->n; i++)
             if ((*view)->cell->outers[i].param == param) return &(*view)->cell->outers[i];
 }
 
-/* Returns the sum of squares of the VP's rows of a matrix's gradient, block by block. So a gradient that the update computes, and that is
- * computed here a first time, gives the same bits as one in memory. */
+/* Returns the sum of squares of the VP's rows of a matrix's gradient, block by block. If the update computes the gradient, it is computed
+ * here a first time, so that the sum has the same bits as if the gradient were in memory. */
 static double squares_of_matrix(vpps_vp *vp, uint32_t param) {
     const vpps_cpu *cpu = vp->cpu;
     const uint32_t cols = cpu->model->params[param].cols;
@@ -151,7 +151,8 @@ void vpps_vp_norm(vpps_vp *vp) {
             sum += squares_of_run(cpu, r.g, r.n);
         }
     }
-    for (uint32_t i = 0; i < cpu->batch.n_segments && !cpu->entries; i++) { /* sharded tables' sum is in cpu->squares */
+    /* cpu->squares has the sum of sharded tables */
+    for (uint32_t i = 0; i < cpu->batch.n_segments && !cpu->entries; i++) {
         const vpps_row_segment *s = &cpu->batch.segments[i];
         const uint32_t words = cpu->model->params[s->param].rows * cpu->model->params[s->param].cols;
         const vpps_rows own = vpps_own_entries(vp, s->n);
@@ -168,7 +169,7 @@ double vpps_cpu_norm(const vpps_cpu *cpu) {
     return sqrt(sum);
 }
 
-/* Sets the optimiser's numbers for this batch. Returns false if the batch must not update. */
+/* Fills in `step` for this batch. Returns false if the batch must not update. */
 static bool prepare_step(const vpps_cpu *cpu, vpps_step *step) {
     const vpps_task_header *h = &cpu->batch.header;
     const double norm = vpps_cpu_norm(cpu);
@@ -180,7 +181,7 @@ static bool prepare_step(const vpps_cpu *cpu, vpps_step *step) {
     return true;
 }
 
-/* Returns the optimiser's numbers for one parameter. */
+/* Returns the optimiser's numbers for one parameter, which may have settings of its own. */
 static vpps_step step_of(const vpps_cpu *cpu, const vpps_step *step, uint32_t param) {
     vpps_step own = *step;
     memcpy(own.corrections, cpu->batch.corrections[param], sizeof own.corrections);
@@ -200,7 +201,7 @@ static void update_run(const vpps_cpu *cpu, const vpps_step *step, const run *r)
                              r->s[0] ? r->s[0] + at : NULL, r->s[1] ? r->s[1] + at : NULL);
 }
 
-/* Updates a block of a matrix, and packs it while it is in the cache. */
+/* Updates a block of rows of a matrix, and packs its new values while they are in the cache. */
 static void update_block(const vpps_vp *vp, uint32_t param, const vpps_step *step, const vpps_matrix_block *b,
                          float *gradient) {
     const vpps_cpu *cpu = vp->cpu;
@@ -209,7 +210,7 @@ static void update_block(const vpps_vp *vp, uint32_t param, const vpps_step *ste
     if (cpu->precision.parts) vpps_pack_block(cpu, param, vp->index, b);
 }
 
-/* Updates matrices whose gradients the update computes, one block of rows at a time. */
+/* Updates matrices whose gradients the update computes itself, one block of rows at a time. */
 static void update_by_blocks(vpps_vp *vp, const vpps_block_view *view, const vpps_step *step) {
     const vpps_cpu *cpu = vp->cpu;
     const vpps_compiled_cell *c = view->cell;
@@ -236,7 +237,7 @@ static void update_by_blocks(vpps_vp *vp, const vpps_block_view *view, const vpp
     }
 }
 
-/* Counts a step for each parameter that made one; for a lookup table, if any entry made one in any process. */
+/* Counts an optimiser step for each parameter that made one; for a lookup table, if any entry made one in any process. */
 static void count_updates(vpps_vp *vp) {
     vpps_cpu *cpu = vp->cpu;
     const bool *shared = cpu->share ? vpps_share_dense(cpu->share) : NULL;
@@ -245,7 +246,7 @@ static void count_updates(vpps_vp *vp) {
         cpu->batch.updates[p] +=
             shared ? shared[p] : vp->touched[p] == cpu->sum.number || vp->by_update[p] == cpu->launch;
     for (uint32_t i = 0; i < cpu->batch.n_segments; i++)
-        vp->touched[cpu->batch.segments[i].param] = 0; /* `touched` is not used otherwise for tables */
+        vp->touched[cpu->batch.segments[i].param] = 0; /* a table's `touched` has no other use */
 }
 
 void vpps_vp_update(vpps_vp *vp) {

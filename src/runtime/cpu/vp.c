@@ -8,14 +8,14 @@
  * ahead of those that have, and nobody waits for them. Before its next part a VP waits for the latest barriers that it has passed, of its
  * group and of all groups; those before are open then, too. Barriers of a tree are counted together, and are not passed. */
 
-/* Returns the number of tasks that the VPs have run. */
+/* Returns the number of tasks that all VPs together have run. */
 static uint32_t progress(const vpps_cpu *cpu) {
     uint32_t tasks = 0;
     for (uint32_t v = 0; v < cpu->n_vps; v++) tasks += atomic_load_explicit(&cpu->vps[v].tasks, memory_order_relaxed);
     return tasks;
 }
 
-/* Waits for a barrier. The watchdog ends the wait if no VP has run a task for its time. */
+/* Waits for a barrier, until it has `signals` signals. The watchdog ends the wait if no VP has run a task for the watchdog's time. */
 static bool wait_for_barrier(vpps_vp *vp, uint32_t address, uint32_t barrier, uint32_t signals) {
     vpps_cpu *cpu = vp->cpu;
     vpps_counter *counter = cpu->meetings.taken ? NULL : &cpu->counters[barrier];
@@ -50,7 +50,7 @@ static bool has_part(const vpps_vp *vp, const vpps_task *t) {
     }
 }
 
-/* Waits for the task's barrier, or skips it if the VP has no share of the task. Returns false if the batch has failed. */
+/* Waits for the barrier that the task names, or skips it if the VP has no share of the task. Returns false if the batch has failed. */
 static bool wait_before(vpps_vp *vp, uint32_t address, const vpps_task *t, vpps_track *track) {
     const vpps_cpu *cpu = vp->cpu;
     if (t->wait != VPPS_NO_BARRIER) {
@@ -68,7 +68,7 @@ static bool wait_before(vpps_vp *vp, uint32_t address, const vpps_task *t, vpps_
     return true;
 }
 
-/* Signals a task's barrier. If barriers are trees, the next task waits for it. */
+/* Signals the barrier that the task names. If barriers are trees, the VP's next task waits for it. */
 static void signal_barrier(vpps_vp *vp, const vpps_task *t) {
     vpps_cpu *cpu = vp->cpu;
     if (cpu->meetings.taken) {
@@ -82,7 +82,7 @@ static void signal_barrier(vpps_vp *vp, const vpps_task *t) {
 
 /* ---------------------------------------------------------------- tracing */
 
-/* Records the end of a task; the time of its signal counts as part of the next wait. */
+/* Records the end of a task in the trace; the time of its signal counts as part of the next wait. */
 static void note_task(const vpps_cpu *cpu, vpps_track *track, const vpps_task *t) {
     vpps_task_note note = {.kind = t->kind};
     switch (t->kind) {
@@ -101,7 +101,7 @@ static void note_task(const vpps_cpu *cpu, vpps_track *track, const vpps_task *t
 
 /* ---------------------------------------------------------------- the loop */
 
-/* Adds terms of the loss, in double, since a batch may have thousands of them. */
+/* Adds terms of the batch's loss, in double, since there may be thousands of them. */
 static void add_loss(vpps_vp *vp, uint32_t address, const uint32_t *pairs, uint32_t n) {
     vpps_cpu *cpu = vp->cpu;
     double sum = 0;
@@ -135,7 +135,7 @@ bool vpps_vp_task(vpps_vp *vp, uint32_t at, const vpps_task *t) {
     case VPPS_TASK_LOSS:
         if (vp->index == 0) add_loss(vp, at, script + o[0], o[1]);
         return true;
-    case VPPS_TASK_PAUSE: return false; /* the backward half's launch continues here */
+    case VPPS_TASK_PAUSE: return false; /* the launch of the backward half continues after this task */
     case VPPS_TASK_NORM:
         if (!vpps_vp_share(vp)) return false;
         vpps_vp_norm(vp);
@@ -144,7 +144,7 @@ bool vpps_vp_task(vpps_vp *vp, uint32_t at, const vpps_task *t) {
         if (!vpps_vp_share(vp)) return false;
         vpps_vp_update(vp);
         return true;
-    default: return false; /* END, since vpps_check_task rejects other kinds */
+    default: return false; /* the kind is END, since vpps_check_task rejects unknown kinds */
     }
 }
 

@@ -1,6 +1,5 @@
-/* ahead.c - compiles kernels that are likely to be needed, each in its own thread, while batches run with others: the
- * kernel of the profile's next candidate, and kernels of cells that are expected. The kernels go to the disk cache,
- * where the driver's `load` finds them. */
+/* ahead.c - compiles kernels that are likely to be needed, each in its own thread, while batches run with others: the kernel of the
+ * profile's next candidate, and kernels of expected cells. The compiled kernels go to the disk cache, where the driver's `load` finds them. */
 #include "runtime/cores.h"
 #include "runtime/gpu/gpu.h"
 
@@ -11,12 +10,12 @@ struct vpps_gpu_ahead {
     vpps_gpu_ahead *next;
     pthread_t thread;
     atomic_bool done;
-    vpps_gpu *gpu; /* device whose driver, machine, layout and model are used; they do not change */
+    vpps_gpu *gpu; /* device whose driver, machine, layout and model the thread reads; these do not change */
     vpps_kernel_plan plan;
-    const vpps_gpu_kernel *kernel; /* the kernel that will use the compiled code; NULL: the profile's next candidate */
-    const vpps_compiled_cell **of; /* the batches' cells, of which `cells` are copies */
-    uint32_t n_cells, registers;   /* registers: most registers of a thread for weights */
-    /* Copies of the cells whose rows are dealt as the candidate says. What they point to belongs to the batches' cells. */
+    const vpps_gpu_kernel *kernel; /* kernel that will use the compiled code; NULL: the profile's next candidate */
+    const vpps_compiled_cell **of; /* cells of batches, of which `cells` are copies */
+    uint32_t n_cells, registers;   /* registers: most registers of a thread that hold weights */
+    /* Copies of cells, with rows dealt to VPs as the candidate says. What they point to belongs to the batches' cells. */
     vpps_compiled_cell *cells;
     const vpps_compiled_cell **list;
 };
@@ -28,7 +27,7 @@ static vpps_status compile(void *context, const vpps_kernel_plan *plan, const ch
     return a->gpu->table->prepare(a->gpu->driver, source, description, report);
 }
 
-/* Failures are ignored here: loading the kernel reports them. */
+/* Compiles the kernel; the thread's function. Failures are ignored here: loading the kernel reports them. */
 static void *work(void *context) {
     vpps_gpu_ahead *a = context;
     const vpps_specialiser s = {.model = a->gpu->model,
@@ -46,7 +45,7 @@ static void *work(void *context) {
 
 static void release(vpps_gpu_ahead *a) { VPPS_FREE(a->of, a->cells, a->list, a); }
 
-/* Waits for the thread of *at and removes it from the list. */
+/* Waits for the compiling thread of list element *at, and removes it from the list. */
 static void end(vpps_gpu_ahead **at) {
     vpps_gpu_ahead *a = *at;
     pthread_join(a->thread, NULL);
@@ -54,7 +53,7 @@ static void end(vpps_gpu_ahead **at) {
     release(a);
 }
 
-/* Starts to compile a kernel of some cells. Does nothing without memory or a thread, or if two kernels are being compiled already. */
+/* Starts to compile a kernel of some cells in a thread. Does nothing without memory or thread, or if two kernels are being compiled. */
 static void start(vpps_gpu *gpu, const vpps_gpu_ahead *asked, const vpps_trial *choice, uint32_t groups) {
     enum { MOST = 2 };
     uint32_t running = 0;

@@ -7,8 +7,8 @@
 
 enum { FIRST_VERSION = 12 };
 
-/* The workspace that cuBLAS itself uses on a GPU of sm_90 (cuBLAS Library, cublasSetWorkspace): the largest one, so
- * that it suffices for all algorithms. */
+/* Size of cuBLAS's workspace: the size that cuBLAS itself uses on a GPU of sm_90, the largest of all (cuBLAS Library, cublasSetWorkspace),
+ * so that it suffices for all algorithms. */
 enum { WORKSPACE_BYTES = 32 << 20 };
 
 struct vpps_cublas {
@@ -54,7 +54,7 @@ static vpps_status check(const char *call, unsigned status) {
 
 #define CUBLAS_TRY(function, ...) VPPS_TRY(check(#function, api.function(__VA_ARGS__)))
 
-/* The workspace is set last, since setting a stream resets it. */
+/* Creates and sets up the handle. The workspace is set last, since setting a stream resets it. */
 static vpps_status create(void *context, struct CUstream_st *stream) {
     vpps_cublas *b = context;
     CUBLAS_TRY(cublasCreate_v2, &b->handle);
@@ -101,7 +101,7 @@ vpps_status vpps_cublas_open(vpps_cublas **out, vpps_driver *driver) {
 
 void vpps_cublas_close(vpps_cublas *b) {
     if (!b) return;
-    (void)b->driver->table->within(b->driver, destroy, b); /* on a lost machine nothing can be closed */
+    (void)b->driver->table->within(b->driver, destroy, b); /* on a lost machine this fails, and the handle stays open */
     b->driver->table->release(b->driver, b->workspace);
     free(b);
 }
@@ -116,7 +116,7 @@ typedef struct products {
 
 static const void *const *array(uint64_t address) { return (const void *const *)(uintptr_t)address; }
 
-/* Multiplies by cuBLAS, which stores matrices by columns, so that it computes the transpose, x dy^T. */
+/* Multiplies by cuBLAS. It stores matrices by columns, so it is asked for the transpose, x dy^T. */
 static vpps_status multiply(const vpps_cublas *b, const vpps_gemm *g) {
     const float one = 1, kept = g->adds ? 1 : 0;
     const unsigned type = g->bf16 ? VPPS_CUBLAS_BF16 : VPPS_CUBLAS_FP32;
@@ -129,7 +129,7 @@ static vpps_status multiply(const vpps_cublas *b, const vpps_gemm *g) {
 
 static vpps_status multiply_all(void *context, struct CUstream_st *stream) {
     const products *p = context;
-    (void)stream; /* unused: the handle has the stream */
+    (void)stream; /* not needed: the handle has the stream */
     for (uint32_t i = 0; i < p->n; i++) VPPS_TRY(multiply(p->cublas, &p->gemms[i]));
     return VPPS_OK;
 }

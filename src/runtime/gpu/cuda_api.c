@@ -5,7 +5,7 @@
 
 static const struct {
     const char *symbol;
-    size_t at; /* offset of the function pointer in vpps_cuda */
+    size_t at; /* offset in vpps_cuda of the pointer to the function */
     bool optional;
 } entries[] = {
 #define X(symbol, parameters) {#symbol, offsetof(vpps_cuda, symbol), false},

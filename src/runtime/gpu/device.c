@@ -5,7 +5,7 @@
 
 #include <math.h>
 
-/* Assumptions of the kernel's templates, which the C compiler does not see. */
+/* What the kernel's templates assume about structs, which the C compiler does not see. */
 _Static_assert(sizeof(vpps_failure) == 32, "a failure is two quads, which are copied each at once");
 _Static_assert(VPPS_COUNT(((vpps_arguments *)NULL)->states) == VPPS_MAX_STATES, "an address for every state");
 
@@ -18,7 +18,7 @@ static vpps_status await(vpps_gpu *gpu, uint32_t launch) {
 
 /* ---------------------------------------------------------------- launching */
 
-/* Returns the most list members that `tile` consecutive vertices have. */
+/* Returns the most list members that any `tile` consecutive vertices have together. */
 static uint32_t most_members(const uint32_t *starts, uint32_t n, uint32_t tile) {
     uint32_t most = 0;
     for (uint32_t i = 0; i < n; i++) most = vpps_max_u32(most, starts[vpps_min_u32(i + tile, n)] - starts[i]);
@@ -47,15 +47,15 @@ static vpps_status need_scratch(vpps_gpu *gpu, const vpps_batch *batch) {
     return vpps_gpu_reserve(gpu, &gpu->scratch, 4 * (size_t)gpu->scratch_words * gpu->layout.tasks.n_vps);
 }
 
-/* Length of a ring of failure records: a launch writes one, reads the preceding launch's, and zeroes that of the launch after the next. The
- * host may read a record when all launches in flight have ended. The length divides 2^32, where the launch counter wraps. */
+/* Number of failure records in a ring. A launch writes its record, reads the preceding launch's, and zeroes that of the launch after the
+ * next. The host may read a record when all launches in flight have ended. The number divides 2^32, where the launch counter wraps. */
 enum { FAILURES = 2 * VPPS_GPU_SLOTS };
 
 static uint64_t failure_at(const vpps_gpu *gpu, uint32_t launch) {
     return gpu->failures.address + launch % FAILURES * sizeof(vpps_failure);
 }
 
-/* Reserves zeroed counters for the batch's barriers. */
+/* Reserves zeroed counters for the batch's barriers in a launch slot. */
 static vpps_status need_counters(vpps_gpu *gpu, vpps_gpu_slot *slot) {
     const size_t words = (size_t)gpu->header.n_barriers * VPPS_COUNTER_WORDS, before = slot->counters.bytes;
     VPPS_TRY(vpps_gpu_reserve(gpu, &slot->counters, words * sizeof(uint32_t)));
@@ -66,8 +66,8 @@ static vpps_status need_counters(vpps_gpu *gpu, vpps_gpu_slot *slot) {
     return VPPS_OK;
 }
 
-/* Launches the kernel on a script. `entries`: address of gradients of table entries; loss: the loss if already known. If the preceding
- * launch failed, this one does nothing; the host need not have waited for it. `resumes`: the preceding launch belongs to the same batch. */
+/* Launches the kernel on a script. `entries`: address of table entries' gradients; `loss`: the loss, if known already; `resumes`: the
+ * preceding launch belongs to the same batch. If the preceding launch failed, this one does nothing, so the host need not wait for it. */
 static vpps_status start(vpps_gpu *gpu, const vpps_gpu_script *script, uint64_t entries, float loss, bool resumes) {
     const vpps_driver_table *t = gpu->table;
     const uint32_t launch = gpu->launches;
@@ -77,7 +77,7 @@ static vpps_status start(vpps_gpu *gpu, const vpps_gpu_script *script, uint64_t 
     VPPS_TRY(t->upload(gpu->driver, slot->script.address, script->copy, script->words * sizeof *script->copy));
     *slot->end = (vpps_launch_end){.loss = loss};
     if (gpu->ends.bytes) VPPS_TRY(t->write(gpu->driver, slot->end_at, slot->end, sizeof *slot->end));
-    gpu->launches++; /* no memory is allocated from here on */
+    gpu->launches++; /* no memory is allocated after this point, so that nothing fails halfway */
     const vpps_arguments arguments = {
         .pool = gpu->pool.address,
         .script = slot->script.address,
@@ -107,7 +107,7 @@ static vpps_status start(vpps_gpu *gpu, const vpps_gpu_script *script, uint64_t 
     return t->mark(gpu->driver, launch % VPPS_GPU_SLOTS);
 }
 
-/* Starts a batch, or the part of it that computes gradients. */
+/* Launches a part of a batch, or the whole. `adds`: the launch adds to the gradients that gpu->dense marks. */
 static vpps_status start_batch(vpps_gpu *gpu, const vpps_batch *batch, vpps_gpu_part part, bool adds) {
     vpps_gpu_script script;
     VPPS_TRY(vpps_gpu_make_script(gpu, batch, part, adds, &script));
@@ -116,7 +116,7 @@ static vpps_status start_batch(vpps_gpu *gpu, const vpps_batch *batch, vpps_gpu_
     return vpps_gpu_multiply(gpu, slot_of(gpu, gpu->launches - 1)->script.address + 4 * (uint64_t)script.products);
 }
 
-/* Starts a batch that computes gradients without an update. */
+/* Launches the tasks of a batch that compute gradients, without the update. */
 static vpps_status start_gradients(vpps_gpu *gpu, const vpps_batch *batch) {
     const bool adds = gpu->summing;
     if (!adds) gpu->start_ns = vpps_now_ns();
@@ -126,26 +126,26 @@ static vpps_status start_gradients(vpps_gpu *gpu, const vpps_batch *batch) {
     return VPPS_OK;
 }
 
-/* Marks the parameters that a whole batch updates. */
+/* Marks in gpu->dense the parameters that a whole batch updates. */
 static void mark_steps(const vpps_gpu *gpu, const vpps_batch *batch) {
     memset(gpu->dense, 0, gpu->model->n_params * sizeof *gpu->dense);
     vpps_gpu_mark_outers(batch, true, gpu->dense);
     for (uint32_t i = 0; i < gpu->header.n_tables; i++) gpu->dense[vpps_table_at(batch->script, i)->param] = true;
 }
 
-/* Starts a batch whose matrix gradients cuBLAS computes between two launches, without waiting for either. */
+/* Starts a batch in two launches, between which cuBLAS computes gradients of matrices. Waits for neither launch. */
 static vpps_status start_in_two(vpps_gpu *gpu, const vpps_batch *batch, vpps_gpu_flight *flight) {
     vpps_gpu_script script;
     flight->first = gpu->launches;
     VPPS_TRY(start_batch(gpu, batch, VPPS_GPU_GRADIENTS, false));
     vpps_status status = vpps_gpu_make_script(gpu, batch, VPPS_GPU_STEP, true, &script);
     if (status == VPPS_OK) status = start(gpu, &script, gpu->pool.address, 0, true);
-    if (status == VPPS_MEMORY) VPPS_TRY(vpps_gpu_settle(gpu)); /* nobody will wait for the first launch */
+    if (status == VPPS_MEMORY) VPPS_TRY(vpps_gpu_settle(gpu)); /* no outcome would report the first launch */
     return status;
 }
 
-/* Starts the norm and the update with the accumulated gradients, after an exchange with other processes if there are
- * any. The batch's script has these tasks. */
+/* Launches the norm and the update with the accumulated gradients, which are first exchanged with other processes if there are any. The
+ * batch's script has these tasks. */
 static vpps_status start_update(vpps_gpu *gpu, const vpps_batch *batch, double loss) {
     vpps_gpu_script step;
     VPPS_TRY(vpps_gpu_open_update(gpu));
@@ -154,11 +154,11 @@ static vpps_status start_update(vpps_gpu *gpu, const vpps_batch *batch, double l
     const vpps_failure begin = {.loss = (float)loss};
     VPPS_TRY(gpu->table->write(gpu->driver, failure_at(gpu, gpu->launches), &begin, sizeof begin));
     VPPS_TRY(vpps_gpu_make_step(gpu, batch, &step));
-    vpps_gpu_zero_gradients(&gpu->device); /* the memory that the update reads does not change until the next launch */
+    vpps_gpu_zero_gradients(&gpu->device); /* keeps the memory that the update reads */
     return start(gpu, &step, gpu->entries.address, begin.loss, false);
 }
 
-/* Starts a batch whose gradients are shared between processes, in two launches. Waits for the first launch and for the other processes. */
+/* Starts a batch in two launches, between which processes exchange gradients. Waits for the first launch and for the other processes. */
 static vpps_status start_shared(vpps_gpu *gpu, const vpps_batch *batch, vpps_gpu_flight *flight) {
     const uint32_t launch = gpu->launches;
     const vpps_launch_end *end = slot_of(gpu, launch)->end;
@@ -170,7 +170,7 @@ static vpps_status start_shared(vpps_gpu *gpu, const vpps_batch *batch, vpps_gpu
     return start_update(gpu, batch, (double)end->loss);
 }
 
-/* Makes the kernel and all buffers, before anything is started. */
+/* Compiles the kernel if necessary, and reserves all buffers, before anything is started. */
 static vpps_status prepare(vpps_gpu *gpu, const vpps_batch *batch) {
     if (batch->part == VPPS_STEP_UPDATE && gpu->trained) { /* the kernel of training batches knows all parameters */
         gpu->kernel = gpu->trained;
@@ -219,8 +219,8 @@ static vpps_status gpu_launch(vpps_device *d, const vpps_batch *batch) {
     return flight.status;
 }
 
-/* Returns whether the batch may be queued. It may behind a whole training batch of a single process, inside which the host never waits; but
- * not if batches may be skipped, since the optimiser's bias correction depends on the number of steps. */
+/* Returns whether the batch may be queued behind the running one: yes behind a whole training batch of a single process, in which the host
+ * never waits; but not if batches may be skipped, since the optimiser's bias correction depends on the number of steps. */
 static bool gpu_queues(const vpps_device *d, const vpps_batch *batch) {
     const vpps_gpu *gpu = (const vpps_gpu *)d;
     return gpu->n_flights == 1 && gpu->flights[0].status == VPPS_OK && gpu->flights[0].part == VPPS_STEP_WHOLE &&
@@ -230,8 +230,8 @@ static bool gpu_queues(const vpps_device *d, const vpps_batch *batch) {
 
 /* ---------------------------------------------------------------- outcomes */
 
-/* Returns whether the latest batch has ended, which its first VP reports. A kernel that was killed reports nothing, so
- * the driver is also queried now and then. */
+/* Returns whether the latest batch has ended. The kernel's first VP reports that; since a kernel that was killed reports nothing, the
+ * driver is also queried now and then. */
 static bool gpu_finished(vpps_device *d) {
     enum { ASKED_EVERY = 64 };
     vpps_gpu *gpu = (vpps_gpu *)d;
@@ -279,7 +279,7 @@ static vpps_status take_outcome(vpps_gpu *gpu, const vpps_gpu_flight *flight, vp
     if (end->failed) return read_failure(gpu, flight->last, out);
     if (!flight->trains) return VPPS_OK;
     out->loss = end->loss;
-    out->device_ns = out->own_ns += flight->gradients_ns; /* excludes the exchange between the launches */
+    out->device_ns = out->own_ns += flight->gradients_ns; /* does not count the exchange between two launches */
     if (flight->part == VPPS_STEP_GRADIENTS) gpu->sum_loss += (double)end->loss;
     if (!vpps_part_updates(flight->part)) return VPPS_OK;
     out->norm = end->norm;
@@ -381,7 +381,7 @@ static void gpu_destroy(vpps_device *d) {
     VPPS_FREE(gpu->rescued, gpu->dense, gpu->updates, gpu->flights[0].steps, gpu->flights[1].steps, gpu);
 }
 
-/* Allocates where launches report their end: in host memory that the kernel writes, or in device memory that is copied. */
+/* Allocates memory where launches report their end: host memory that the kernel writes, or else also device memory that is copied to it. */
 static vpps_status make_ends(vpps_gpu *gpu) {
     const vpps_driver_table *t = gpu->table;
     void *pinned;
@@ -416,13 +416,13 @@ static vpps_status set_up(vpps_gpu *gpu) {
         vpps_log_line(&gpu->options, "multiplying in %s: %s", vpps_precision_names[l->precision], why);
     }
     if (gpu->options.gradients == VPPS_GRADIENTS_CUBLAS_TF32 && l->precision != VPPS_PRECISION_FP32)
-        gpu->options.gradients = VPPS_GRADIENTS_CUBLAS; /* TF32 has no use, since no product is in fp32 */
+        gpu->options.gradients = VPPS_GRADIENTS_CUBLAS; /* TF32 is for products in fp32, and there are none */
     if (l->plan.sharded) {
         return vpps_fail(VPPS_DEVICE,
                          "device %s: has whole lookup tables; with tables that are shared out, expected cpu",
                          gpu->table->name);
     }
-    const uint64_t room = gpu->table->free_bytes(gpu->driver) / 4 * 3 / 4; /* words: three quarters of free memory */
+    const uint64_t room = gpu->table->free_bytes(gpu->driver) / 4 * 3 / 4; /* three quarters of free memory, in words */
     if (!gpu->options.pool_bytes && room < l->plan.pool_words)
         l->plan.pool_words = l->tasks.pool_words = (uint32_t)(room > l->plan.batch ? room : l->plan.batch + 1u);
     const size_t bytes = (l->matrix_words + 1) * sizeof(float);
@@ -432,7 +432,7 @@ static vpps_status set_up(vpps_gpu *gpu) {
     VPPS_TRY(vpps_gpu_grow_pool(gpu, l->plan.batch + 1));
     VPPS_TRY(make_ends(gpu));
     vpps_gpu_start_profile(gpu);
-    /* Opened now, so that a missing library is reported early. */
+    /* opened early, so that a missing library is reported early */
     if (vpps_by_cublas(gpu->options.gradients)) VPPS_TRY(vpps_cublas_open(&gpu->products.cublas, gpu->driver));
     const size_t n_params = gpu->model->n_params;
     gpu->dense = calloc(n_params + 1, sizeof *gpu->dense);

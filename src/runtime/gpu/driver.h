@@ -1,9 +1,7 @@
-/* driver.h - the interface of a machine for the GPU device: memory, copies, kernels, time. There are two machines: a GPU through the CUDA
- * driver (driver_cuda.c), and software SIMT (driver_simt.c), which runs the same kernel source on the CPU, so that every test can run
- * device.c.
- *
- * Addresses are numbers in the machine's address space. Copies, clears and launches are executed in the order of the calls. Only `read`,
- * `wait` and functions that say so wait for them. Only one thread at a time uses a driver, except for `prepare`. */
+/* driver.h - the interface that the GPU device has to a machine: memory, copies, kernels, time. There are two machines: a GPU through the
+ * CUDA driver (driver_cuda.c), and software SIMT (driver_simt.c), which runs the same kernel source on the CPU, so that every test can run
+ * device.c. Addresses are numbers in the machine's address space. Copies, clears and launches are queued and executed in the order of the
+ * calls. Only `read`, `wait` and functions that say so wait for them. Only one thread at a time uses a driver, except for `prepare`. */
 #pragma once
 
 #include "codegen/compile.h"
@@ -14,75 +12,79 @@ typedef struct vpps_driver vpps_driver;
 typedef struct vpps_kernel vpps_kernel;
 
 typedef struct vpps_launch_shape {
-    uint32_t ctas, threads; /* all CTAs must be resident at once */
+    uint32_t ctas, threads; /* number of CTAs, which must all be resident at once, and of threads of a CTA */
     uint32_t dynamic_shared_bytes;
 } vpps_launch_shape;
 
 typedef struct vpps_driver_table {
-    const char *name; /* the device's name in the option --device */
+    const char *name; /* name of the device in the option --device */
 
-    /* Opens the machine and describes it. If there are several, `number` modulo their number selects one. Fails with
-     * DEVICE if there is none (the message says why in one line). */
+    /* Opens the machine and describes it. If there are several GPUs, `number` modulo their number selects one. Fails with DEVICE if there
+     * is none (the message says why in one line). */
     vpps_status (*open)(vpps_driver **out, uint32_t number, vpps_machine *machine);
-    void (*close)(vpps_driver *d); /* also frees everything still allocated or loaded */
+    void (*close)(vpps_driver *d); /* closes the machine; frees all memory and kernels that are left */
 
     vpps_status (*allocate)(vpps_driver *d, size_t bytes, uint64_t *address); /* Fails with MEMORY. */
     void (*release)(vpps_driver *d, uint64_t address);
     vpps_status (*allocate_host)(vpps_driver *d, size_t bytes,
-                                 void **out); /* Allocates pinned host memory, from which `write` is asynchronous. */
+                                 /* Allocates pinned host memory, from which `write` copies asynchronously. */
+                                 void **out);
     void (*release_host)(vpps_driver *d, void *memory);
-    /* Returns the address by which kernels access pinned memory; 0: they cannot. */
+    /* Returns the address by which kernels access pinned host memory; 0: they cannot access it. */
     uint64_t (*reach)(vpps_driver *d, void *pinned);
     size_t (*free_bytes)(vpps_driver *d); /* free device memory */
 
     vpps_status (*write)(vpps_driver *d, uint64_t to, const void *from, size_t bytes);
-    vpps_status (*read)(vpps_driver *d, void *to, uint64_t from, size_t bytes);    /* waits until the copy is done */
-    vpps_status (*copy)(vpps_driver *d, uint64_t to, uint64_t from, size_t bytes); /* ranges must not overlap */
-    /* Fills with zeros; `bytes` is a multiple of 4. */
+    vpps_status (*read)(vpps_driver *d, void *to, uint64_t from, size_t bytes); /* waits until the copy is done */
+    /* within the device; ranges must not overlap */
+    vpps_status (*copy)(vpps_driver *d, uint64_t to, uint64_t from, size_t bytes);
+    /* Fills device memory with zeros; `bytes` is a multiple of 4. */
     vpps_status (*clear)(vpps_driver *d, uint64_t address, size_t bytes);
-    /* Copies from pinned memory while a kernel may run: later launches wait for the copy, earlier ones do not. */
+    /* Copies from pinned host memory to the device, even while a kernel runs: later launches wait for the copy, earlier ones do not. */
     vpps_status (*upload)(vpps_driver *d, uint64_t to, const void *from, size_t bytes);
-    /* Copies to pinned memory in the order of calls, without waiting. */
+    /* Queues a copy from the device to pinned host memory, without waiting. */
     vpps_status (*fetch)(vpps_driver *d, void *to, uint64_t from, size_t bytes);
 
-    /* Compiles the source, whose kernel is vpps_kernel, or takes the kernel from the cache. `shape` is the shape of
-     * later launches. The caller decides whether the report's stack frame and spills are acceptable. */
+    /* Compiles the source, whose kernel is vpps_kernel, or takes the compiled kernel from the disk cache. `shape` is the shape of later
+     * launches. The caller decides whether the report's stack frame and spills are acceptable. */
     vpps_status (*load)(vpps_driver *d, const char *source, const char *description, const vpps_launch_shape *shape,
                         vpps_kernel **out, vpps_cubin_report *report);
     void (*unload)(vpps_driver *d, vpps_kernel *kernel);
 
-    /* Compiles the source into the cache, where `load` finds it. Any thread may call it while another one uses the
-     * driver. NULL: kernels are only compiled by `load`. */
+    /* Compiles the source into the disk cache, where `load` finds it. Any thread may call it while another one uses the driver. NULL:
+     * kernels are only compiled by `load`. */
     vpps_status (*prepare)(vpps_driver *d, const char *source, const char *description, vpps_cubin_report *report);
 
-    /* Launches the kernel cooperatively; `arguments` is its one parameter, passed by value. */
+    /* Launches the kernel cooperatively (all CTAs at once); `arguments` is its one parameter, passed by value. */
     vpps_status (*launch)(vpps_driver *d, vpps_kernel *kernel, const vpps_launch_shape *shape, const void *arguments,
                           size_t bytes);
 
     void (*stream)(vpps_driver *d, vpps_gpu_stream *out); /* Returns the stream in which all calls are executed. */
-    /* Calls `work` with the machine's context current in this thread, for CUDA's libraries. Fails as `work`, and with STALL, DEVICE. */
+    /* Calls `work` with the machine's CUDA context current in this thread, for libraries like cuBLAS. Fails as `work`, and with STALL,
+     * DEVICE. */
     vpps_status (*within)(vpps_driver *d, vpps_status (*work)(void *context, struct CUstream_st *stream),
                           void *context);
 
-    vpps_status (*start_clock)(vpps_driver *d); /* Records the time when earlier calls are done. */
+    /* Record the time when all earlier calls are done, as the begin or end of a measured time. */
+    vpps_status (*start_clock)(vpps_driver *d);
     vpps_status (*stop_clock)(vpps_driver *d);
-    /* Sets mark number `which`, less than VPPS_DRIVER_MARKS: it stands for all earlier calls. */
+    /* Sets mark number `which`, less than VPPS_DRIVER_MARKS, at this point of the queue of calls. */
     vpps_status (*mark)(vpps_driver *d, uint32_t which);
-    /* Returns whether the device has done the mark's calls, or failed. Never blocks. */
+    /* Returns whether the device has done all calls before the mark, or failed. Never blocks. */
     bool (*passed)(vpps_driver *d, uint32_t which);
-    /* Waits until the device has done the mark's calls. Fails as `wait` does. */
+    /* Waits until the device has done all calls before the mark. Fails as `wait` does. */
     vpps_status (*await)(vpps_driver *d, uint32_t which);
-    /* Waits for all calls; *device_ns is the time between the clocks. Fails with DEVICE if a call since the last wait failed, and with
-     * STALL if the calls were not done within limit_ns: the machine is then lost, and every later call fails with STALL. */
+    /* Waits for all calls; *device_ns is the time from start_clock to stop_clock. Fails with DEVICE if a call since the last wait failed,
+     * and with STALL if the calls were not done within limit_ns: the machine is then lost, and every later call fails with STALL. */
     vpps_status (*wait)(vpps_driver *d, uint64_t *device_ns);
 } vpps_driver_table;
 
-enum { VPPS_DRIVER_MARKS = 4 }; /* number of marks, a power of 2 */
+enum { VPPS_DRIVER_MARKS = 4 }; /* number of marks in the queue of calls, a power of 2 */
 
 struct vpps_driver {
     const vpps_driver_table *table;
-    uint64_t limit_ns; /* The longest time that a wait or a read may take; 0: no limit. The caller of `open` sets it. */
-    bool kernels_time_out; /* The machine ends kernels after some seconds, since its GPU drives a display. */
+    uint64_t limit_ns;     /* longest time that a wait or a read may take; 0: no limit; set by the caller of `open` */
+    bool kernels_time_out; /* the machine ends kernels after some seconds, since its GPU drives a display */
 };
 
 extern const vpps_driver_table vpps_driver_cuda, vpps_driver_simt;
@@ -94,13 +96,13 @@ vpps_status vpps_cuda_find(void);
 /* Describes the first GPU of this host. Fails as opening vpps_driver_cuda does. */
 vpps_status vpps_gpu_here(vpps_machine *out);
 
-/* Returns how long a kernel may wait at a barrier: as the options say, but less if the machine would end the kernel before. */
+/* Returns how long a kernel may wait at a barrier: as the options say, but less if the machine would end the kernel earlier. */
 static inline uint64_t vpps_driver_watchdog_ns(const vpps_driver *d, uint32_t watchdog_ms) {
     const uint32_t most_ms = d->kernels_time_out ? 1000 : UINT32_MAX;
     return (uint64_t)vpps_min_u32(watchdog_ms ? watchdog_ms : 10000, most_ms) * 1000000;
 }
 
-/* Returns the time limit of a launch, from the limit of its waits: ten times as long, and at least a minute. */
+/* Returns the time limit of a launch, given the limit of a wait at a barrier: ten times as long, and at least a minute. */
 static inline uint64_t vpps_driver_limit_ns(uint32_t watchdog_ms) {
     return (uint64_t)vpps_max_u32(watchdog_ms ? watchdog_ms : 10000, 6000) * 10 * 1000000;
 }

@@ -7,7 +7,7 @@ static vpps_status fail_lost(const cuda_driver *d) {
     return vpps_fail(VPPS_STALL, "cuda: the GPU did not finish within %.1f s", (double)d->base.limit_ns * 1e-9);
 }
 
-/* Returns whether VPPS's context can be pushed onto the thread's stack of contexts, above that of a caller who uses CUDA, too. */
+/* Returns whether the driver can push VPPS's context onto the thread's stack of contexts, and so restore the caller's context later. */
 static bool stacks_contexts(const cuda_driver *d) { return d->cuda.cuCtxPushCurrent_v2 && d->cuda.cuCtxPopCurrent_v2; }
 
 vpps_status vpps_cuda_enter(vpps_driver *base, cuda_driver **d) {
@@ -30,12 +30,13 @@ void vpps_cuda_leave(cuda_driver **d) {
     *d = NULL;
 }
 
-/* Returns whether the event, or the whole stream if it is NULL, is done: a result code. */
+/* Returns, as a result code, whether the event has happened; for NULL, whether the stream has done all calls. */
 static vpps_cu_result ask(const cuda_driver *d, vpps_cu_event event) {
     return event ? d->cuda.cuEventQuery(event) : d->cuda.cuStreamQuery(d->stream);
 }
 
-/* Waits at most limit_ns. CUDA has no wait with a limit, so this polls: at first without pauses, since batches may be short. */
+/* Waits until the event has happened (NULL: until the stream is idle), at most limit_ns. CUDA has no wait with a limit, so this polls: at
+ * first without pauses, since batches may be short. */
 static vpps_status wait_until(cuda_driver *d, vpps_cu_event event, const char *what) {
     enum { EAGER_NS = 2000000, PAUSE_NS = 50000 };
     const uint64_t begin = vpps_now_ns();
@@ -73,7 +74,7 @@ static void holdings_forget(holdings *h, uint64_t what) {
 
 /* ---------------------------------------------------------------- open and close */
 
-/* Starts the driver. *none: the driver says that there is no GPU. */
+/* Starts the CUDA driver and counts GPUs. *none is set if the driver says that there is no GPU. */
 static vpps_status start_driver(const vpps_cuda *cuda, int *count, bool *none) {
     const vpps_cu_result code = cuda->cuInit(0);
     *count = 0;
@@ -98,7 +99,7 @@ vpps_status vpps_cuda_find(void) {
     int count;
     bool none;
     VPPS_TRY(vpps_cuda_installed());
-    if (vpps_cuda_open(&cuda) != VPPS_OK) return VPPS_OK; /* opening the device reports what is wrong with the driver */
+    if (vpps_cuda_open(&cuda) != VPPS_OK) return VPPS_OK; /* opening the device reports what is wrong */
     const vpps_status status = start_driver(&cuda, &count, &none);
     vpps_cuda_close(&cuda);
     return none ? status : VPPS_OK;
@@ -222,7 +223,7 @@ static vpps_status cuda_open(vpps_driver **out, uint32_t number, vpps_machine *m
 
 /* ---------------------------------------------------------------- memory */
 
-/* Allocates device memory; one byte instead of 0, which the driver refuses. */
+/* Allocates device memory. For 0 bytes, allocates one, since the driver refuses 0. */
 static vpps_status cuda_allocate(vpps_driver *base, size_t bytes, uint64_t *address) {
     CUDA_DRIVER(d);
     vpps_cu_address at;
@@ -307,7 +308,7 @@ static vpps_status cuda_clear(vpps_driver *base, uint64_t address, size_t bytes)
     return VPPS_OK;
 }
 
-/* Copies in a second stream, which costs the GPU 1 us; in the kernel's stream a copy costs some 10 us. */
+/* Copies in a stream of its own, which costs the GPU 1 us; in the kernels' stream a copy costs some 10 us. */
 static vpps_status cuda_upload(vpps_driver *base, uint64_t to, const void *from, size_t bytes) {
     CUDA_DRIVER(d);
     VPPS_TRY(vpps_cuda_enter(base, &d));

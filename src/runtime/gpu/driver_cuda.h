@@ -8,7 +8,7 @@ struct vpps_kernel {
     vpps_kernel *next;
     vpps_cu_module module;
     vpps_cu_function function;
-    vpps_launch_shape shape; /* the launch shape that was checked to fit */
+    vpps_launch_shape shape; /* the launch shape whose CTAs were checked to fit on the GPU at once */
 };
 
 /* Allocations that must be freed: device addresses, or pointers to pinned memory. */
@@ -24,10 +24,10 @@ typedef struct cuda_driver {
     vpps_cu_context context;
     vpps_cu_stream stream, uploads;
     vpps_cu_event start, stop, uploaded, marks[VPPS_DRIVER_MARKS];
-    bool started, stopped; /* the clocks were started or stopped since the last wait */
+    bool started, stopped; /* the clock was started, or stopped, since the last wait */
     uint32_t arch, sms;
     int version; /* CUDA version of the driver, such as 13000 */
-    bool lost;   /* The GPU did not finish in time. Its state is unknown, and calls might never return. */
+    bool lost;   /* the GPU did not finish in time; calls of the driver might never return */
     holdings memory, pinned;
     vpps_kernel *kernels;
 } cuda_driver;
@@ -44,10 +44,10 @@ vpps_status vpps_cuda_enter(vpps_driver *base, cuda_driver **d);
 /* Makes the thread's former context current again, if *d is not NULL. */
 void vpps_cuda_leave(cuda_driver **d);
 
-/* Declares a driver variable whose context is left at the end of the block. */
+/* Declares a driver variable; when the block ends, the driver's context stops being current. */
 #define CUDA_DRIVER(d) cuda_driver *d __attribute__((cleanup(vpps_cuda_leave))) = NULL
 
-/* Members of the driver's table that driver_cuda_kernels.c defines. */
+/* Functions of the driver's table (driver.h) that driver_cuda_kernels.c defines. */
 vpps_status vpps_cuda_load(vpps_driver *base, const char *source, const char *description,
                            const vpps_launch_shape *shape, vpps_kernel **out, vpps_cubin_report *report);
 vpps_status vpps_cuda_prepare(vpps_driver *base, const char *source, const char *description,

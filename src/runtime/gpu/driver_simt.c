@@ -1,4 +1,4 @@
-/* driver_simt.c - software SIMT as a machine of driver.h. Device memory is host memory, and every call is finished when it returns.
+/* driver_simt.c - software SIMT behind the interface of driver.h. Device memory is host memory, and every call is finished when it returns.
  * $VPPS_SIMT_SMS (default 4) is the number of SMs; $VPPS_SIMT_SEED (default 0) selects the order in which CTAs, warps and threads run. */
 #include "runtime/gpu/driver.h"
 #include "runtime/simt/simt.h"
@@ -7,7 +7,7 @@
 
 enum { ALIGNMENT = 256, DEFAULT_SMS = 4, MAX_SMS = 1024, DEVICE = 0, PINNED = 1 };
 
-/* Byte that fills unwritten memory: floats are then NaN, and indices point nowhere. */
+/* Byte that fills memory that nobody has written: floats of such bytes are NaN, and indices point nowhere. */
 enum { UNWRITTEN = 0xff };
 
 typedef vpps_simt_piece piece;
@@ -60,7 +60,7 @@ static void give_piece(piece **list, const void *memory) {
     }
 }
 
-/* Finds device memory for a copy, which must lie within one allocation. */
+/* Returns in *out the host address of device memory for a copy, which must lie within one allocation. */
 static vpps_status find(const machine *m, uint64_t address, size_t bytes, char **out) {
     *out = (char *)(uintptr_t)address;
     for (const piece *p = m->memory[DEVICE]; p; p = p->next) {
@@ -200,7 +200,7 @@ static vpps_status wait_for_all(vpps_driver *d, uint64_t *device_ns) {
 
 /* ---------------------------------------------------------------- the machine */
 
-/* Reads a number from the environment. Fails with ARGUMENT. */
+/* Reads a number from environment variable `name`; `otherwise` if it is not set. Fails with ARGUMENT. */
 static vpps_status number_from(const char *name, uint32_t otherwise, uint32_t most, uint32_t *out) {
     const char *text = getenv(name);
     *out = otherwise;

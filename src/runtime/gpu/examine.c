@@ -1,4 +1,4 @@
-/* examine.c - what a user is told about the devices cuda and simt: driver, GPU and compiler. */
+/* examine.c - describes the devices cuda and simt to the user: driver, GPU and compiler. */
 #include "codegen/compile.h"
 #include "runtime/gpu/cuda_api.h"
 #include "runtime/gpu/driver.h"
@@ -18,7 +18,7 @@ static void add(vpps_device_facts *out, const char *name, bool number, const cha
     va_end(arguments);
 }
 
-/* Sets the state to the latest failure's message, without the device's name before it. */
+/* Sets the device's state to the latest error message, without the device's name before it. */
 static void set_not_ready(vpps_device_facts *out) {
     const char *message = vpps_error_message(), *colon = strstr(message, ": ");
     snprintf(out->state, sizeof out->state, "not ready: %s", colon ? colon + 2 : message);

@@ -22,96 +22,96 @@
 #include "runtime/layout.h"
 #include "runtime/log.h"
 
-/* A buffer of device memory that grows. */
+/* A buffer of device memory, which vpps_gpu_reserve enlarges. */
 typedef struct vpps_gpu_buffer {
     uint64_t address;
     size_t bytes;
 } vpps_gpu_buffer;
 
-/* How a model is laid out on a machine, and the properties for which scripts are made. */
+/* Where a model's parameters lie on a GPU, and the properties for which scripts (batches' tasks) are made. */
 typedef struct vpps_gpu_layout {
     vpps_plan plan;
     vpps_task_plan tasks;
     vpps_optimizer_kind optimizer;
-    uint32_t n_states;        /* number of states per parameter of the optimiser */
+    uint32_t n_states;        /* number of state values that the optimiser has per parameter value */
     vpps_precision precision; /* precision of products; never AUTO */
-    vpps_rows gradients;      /* range of the vectors' gradients in the pool */
-    uint32_t *matrix_at;      /* indexed by parameter: its first word in the buffers of matrices */
+    vpps_rows gradients;      /* range of the pool with the gradients of vector parameters */
+    uint32_t *matrix_at;      /* indexed by parameter: first word of a matrix in the buffers of matrices */
     size_t matrix_words;
 } vpps_gpu_layout;
 
-/* The kernel for all batches of one kind (training or inference) and number of groups. */
+/* The kernel for all batches of one kind (training or inference) with one number of VP groups. */
 typedef struct vpps_gpu_kernel {
     struct vpps_gpu_kernel *next;
     bool training;
     uint32_t groups;
     const vpps_compiled_cell **cells; /* the cells for which the kernel has code */
     uint32_t n_cells;
-    uint32_t *number;                    /* indexed by cell of the batch: its number in `cells` */
-    const vpps_compiled_cell **expected; /* cells for the next kernel, if a batch needs a cell that this one lacks */
+    uint32_t *number;                    /* indexed by cell of the latest batch: number of the cell in `cells` */
+    const vpps_compiled_cell **expected; /* cells to add to the kernel once a batch needs a cell not in `cells` */
     uint32_t n_expected;
     vpps_kernel_plan plan;
-    vpps_kernel *loaded; /* the kernel on the device; NULL: not compiled yet */
+    vpps_kernel *loaded; /* the compiled kernel on the device; NULL: not compiled yet */
     vpps_launch_shape shape;
     vpps_cubin_report report;
-    uint32_t registers; /* registers of a thread that weights may take; 0: as many as possible */
+    uint32_t registers; /* most registers of a thread that hold weights; 0: as many as possible */
 } vpps_gpu_kernel;
 
 typedef struct vpps_gpu_ahead vpps_gpu_ahead;
 
-/* Launch slots, used in turn: two batches may be in flight, with two launches each if cuBLAS computes gradients. Each
- * slot has a mark of the driver. */
+/* Sets of launch buffers ("slots"), used in turn: two batches may be in flight, with two launches each if cuBLAS computes gradients. Each
+ * slot has a mark of the driver, which tells when the slot's launch has ended. */
 enum { VPPS_GPU_SLOTS = VPPS_DRIVER_MARKS };
 
-/* Buffers of one launch, which are in use until the launch has ended. */
+/* The buffers of one launch, in use until the launch has ended. */
 typedef struct vpps_gpu_slot {
-    void *pinned; /* pinned copy of the script */
+    void *pinned; /* copy of the batch's script in pinned host memory */
     size_t pinned_bytes;
-    vpps_gpu_buffer script, counters; /* barrier counters are zero before a launch */
-    uint32_t used;                    /* number of counter words that the latest launch used */
+    vpps_gpu_buffer script, counters; /* counters: barrier counters, zero before a launch */
+    uint32_t used;                    /* number of barrier counters that the latest launch used, in words */
     vpps_launch_end *end;             /* results of the launch, in pinned memory */
     uint64_t end_at;                  /* device address of `end` */
 } vpps_gpu_slot;
 
-/* One factor of gradients that cuBLAS computes: the vectors of one value of a cell, over the batch's vertices. */
+/* A factor (dy or x) of matrix gradients that cuBLAS computes: all vectors of one value of a cell, over the batch's vertices. */
 typedef struct vpps_gpu_factor {
-    uint32_t value;   /* number of the value in the cell; VPPS_NONE: no factor */
-    uint32_t words;   /* words of a packed vector */
-    uint64_t vectors; /* number of vectors; while places are assigned, number of those with a place */
-    uint64_t at;      /* first word of the factor in the packed data */
-    bool used;        /* the batch has vertices of the cell */
+    uint32_t value;   /* number of the value in the cell; VPPS_NONE: the value is no factor */
+    uint32_t words;   /* number of words of a packed vector */
+    uint64_t vectors; /* number of vectors; while memory is assigned to them, number of those that have memory */
+    uint64_t at;      /* first word of the factor's vectors in the buffer `packed` */
+    bool used;        /* the batch has vertices of the factor's cell */
 } vpps_gpu_factor;
 
-/* The call of cuBLAS that computes one gradient of a cell. */
+/* Which call of cuBLAS computes gradient number `outer` of a cell. */
 typedef struct vpps_gpu_use {
     uint32_t cell, outer, call;
 } vpps_gpu_use;
 
-/* Products by cuBLAS for the latest batch. */
+/* Gradients of matrices that cuBLAS computes for the latest batch, as products of packed factors. */
 typedef struct vpps_gpu_products {
     vpps_cublas *cublas; /* handle of cuBLAS; NULL: not opened yet */
     vpps_gpu_buffer packed;
-    uint32_t *first_factor; /* indexed by cell: number of its first factor */
+    uint32_t *first_factor; /* indexed by cell: number of the cell's first factor */
     vpps_gpu_factor *factors;
     vpps_gpu_use *uses;
-    vpps_gemm *gemms; /* the calls of cuBLAS; addresses in them are indices into `words` */
-    /* Data for the device: addresses for the calls, and from word `places` on, for each OUTER task, where its vectors are packed. */
+    vpps_gemm *gemms; /* the calls of cuBLAS; their addresses are indices into `words` */
+    /* Data for the device: arrays of addresses for cuBLAS's calls; then, from word `places` on, where each OUTER task packs its vectors. */
     uint32_t *words;
     uint32_t n_factors, n_uses, n_gemms, n_words, places;
 } vpps_gpu_products;
 
-/* A batch whose outcome has not been taken yet. */
+/* A batch that was launched and whose outcome has not been taken yet. */
 typedef struct vpps_gpu_flight {
     uint32_t last;  /* number of the batch's last launch */
-    uint32_t first; /* number of the batch's first launch; the same as `last` if it has only one */
+    uint32_t first; /* number of the batch's first launch; equals `last` if there is only one */
     vpps_step_part part;
     bool trains;
-    bool *steps;           /* parameters that the batch updates, if its gradients are finite */
-    vpps_status status;    /* failure of a launch that was only partly made */
-    uint64_t gradients_ns; /* duration of an earlier launch that computed the gradients */
+    bool *steps;           /* flags of the parameters that the batch updates, if its gradients are finite */
+    vpps_status status;    /* the failure, if a launch failed after a part of it was queued */
+    uint64_t gradients_ns; /* duration of the batch's first launch, which computed the gradients */
 } vpps_gpu_flight;
 
-/* Most cells of one kernel; batches that the profile measures per candidate. */
+/* Most cells of one kernel; number of batches that the profile measures per candidate. */
 enum { VPPS_GPU_MOST_CELLS = 128, VPPS_GPU_MEASURED = 5 };
 
 typedef struct vpps_gpu {
@@ -122,43 +122,44 @@ typedef struct vpps_gpu {
     const vpps_model *model;
     vpps_options options;
     vpps_gpu_layout layout;
-    vpps_gpu_kernel *kernels; /* list of kernels: one each for inference, training and each number of groups */
+    vpps_gpu_kernel *kernels; /* list of the kernels for training and inference and each number of VP groups */
     vpps_gpu_kernel *kernel;  /* kernel of the latest batch */
     vpps_gpu_kernel *trained; /* kernel of the latest training batch */
     uint32_t most_cells;      /* most cells of a kernel, unless a single batch has more */
 
     vpps_gpu_buffer pool, matrices, gradients, states[VPPS_MAX_STATES], scratch, entries;
-    vpps_gpu_buffer failures; /* ring of records of failed launches */
-    vpps_gpu_buffer ends;     /* vpps_launch_end of each slot, if kernels cannot access host memory */
+    vpps_gpu_buffer failures; /* ring of records, one per launch, that tell how launches failed */
+    vpps_gpu_buffer ends;     /* the vpps_launch_end of each slot, if kernels cannot write host memory */
     vpps_launch_end *pinned_ends;
     vpps_gpu_slot slots[VPPS_GPU_SLOTS];
-    uint32_t launches; /* number of launches so far; launch n uses slot n % VPPS_GPU_SLOTS */
-    float *rescued;    /* The pool's parameters on the host while there is no device memory for a pool; else NULL. */
-    uint32_t scratch_words; /* words of scratch memory of each VP */
+    uint32_t launches;      /* number of launches so far; launch n uses slot n % VPPS_GPU_SLOTS */
+    float *rescued;         /* copy of the pool's parameters while the device has no memory for a pool; else NULL */
+    uint32_t scratch_words; /* words of scratch memory of each VP (CTA) */
 
-    vpps_share *share;       /* exchange with other processes; NULL: there are none */
-    vpps_communicator *gpus; /* sums gradients between GPUs; NULL: the communicator of `share` does */
-    bool summing;            /* gradients are being accumulated until an update; `dense` and row_sums say which exist */
-    /* The script of the latest accumulating launch, if its table gradients are not yet in row_sums; else NULL. */
+    vpps_share *share;       /* exchange of gradients with other processes; NULL: there are none */
+    vpps_communicator *gpus; /* sums gradients between GPUs directly; NULL: gradients go through the host */
+    bool summing;            /* gradients are being summed over launches; `dense` and row_sums tell which exist */
+    /* Script of the latest gradient-summing launch, if its table gradients are not yet in row_sums; else NULL. */
     const uint32_t *untaken;
     vpps_gpu_products products;
-    bool *dense; /* Parameters that have a gradient. Tables are marked only when an update is about to be launched. */
-    vpps_row_sums *row_sums;    /* accumulated gradients of table entries */
-    double sum_loss;            /* loss of the accumulating launches */
-    vpps_row_segment *segments; /* table entries with gradients: of this process, then of all */
+    bool *dense; /* flags of parameters that have a gradient; those of tables are set only before an update */
+    vpps_row_sums *row_sums;    /* sums of table entries' gradients over launches */
+    double sum_loss;            /* sum of the losses of these launches */
+    vpps_row_segment *segments; /* table entries with gradients: of this process, after the exchange of all */
     uint32_t n_segments;
-    float *rows, *staged; /* this process's gradients of table entries; staging memory for other gradients */
+    float *rows, *staged; /* rows: this process's gradients of table entries; staged: buffer for other gradients */
     uint64_t start_ns;    /* time at which the batch was launched */
 
-    uint64_t *updates;          /* indexed by parameter: steps of its optimiser state, by finished batches */
+    uint64_t *updates;          /* indexed by parameter: number of optimiser steps in finished batches */
     vpps_task_header header;    /* header of the latest batch's script */
     vpps_gpu_flight flights[2]; /* running batches, the oldest first */
-    uint32_t n_flights, polls;  /* polls: queries whether the latest batch has ended, before the kernel reported it */
-    vpps_outcome outcome;       /* outcome of the latest batch taken */
-    vpps_gpu_ahead *ahead;      /* list of kernels that are being compiled ahead */
+    uint32_t n_flights, polls;  /* polls: number of queries whether a batch has ended */
+    vpps_outcome outcome;       /* outcome of the latest batch whose outcome was taken */
+    vpps_gpu_ahead *ahead;      /* list of kernels that are being compiled before they are needed */
 } vpps_gpu;
 
-/* Creates a device whose kernel runs on the driver's machine. The devices "cuda" and "simt" differ only in their drivers. */
+/* Creates a device whose kernel runs on the (emulated) GPU that the driver controls. Only their drivers differ for devices "cuda" and
+ * "simt". */
 vpps_status vpps_gpu_create(vpps_device **out, const vpps_device_table *device, const vpps_driver_table *driver,
                             const vpps_model *model, const vpps_options *options, vpps_plan *plan);
 
@@ -167,7 +168,8 @@ vpps_status vpps_gpu_create(vpps_device **out, const vpps_device_table *device, 
 vpps_status vpps_gpu_choose_precision(vpps_precision asked, uint32_t batch, const vpps_machine *machine,
                                       vpps_precision *out, const char **why);
 
-/* Lays the model out for the device named `device`. Fails with ARGUMENT, DEVICE, POOL, MEMORY. Call vpps_gpu_layout_free in any case. */
+/* Decides where the model's parameters lie on the device named `device`. Fails with ARGUMENT, DEVICE, POOL, MEMORY. Call
+ * vpps_gpu_layout_free in any case. */
 vpps_status vpps_gpu_lay_out(vpps_gpu_layout *out, const vpps_model *model, const vpps_options *options,
                              const vpps_machine *machine, const char *device);
 void vpps_gpu_layout_free(vpps_gpu_layout *layout);
@@ -179,112 +181,114 @@ void vpps_examine_simt(vpps_device_facts *out);
 
 /* ---- memory.c */
 
-/* Makes the buffer at least `bytes` long. Its content is lost if it grows. */
+/* Makes the buffer at least `bytes` long. A buffer that grows loses its content. */
 vpps_status vpps_gpu_reserve(vpps_gpu *gpu, vpps_gpu_buffer *buffer, size_t bytes);
 void vpps_gpu_release(vpps_gpu *gpu, vpps_gpu_buffer *buffer);
 
-/* Waits for all calls of the driver. */
+/* Waits until the device has done all that was queued. */
 vpps_status vpps_gpu_settle(vpps_gpu *gpu);
 
-/* Makes the pool at least `words` long and keeps the parameters. Fails with MEMORY; the parameters are then still on
- * the device or on the host, where the next call finds them. */
+/* Makes the pool at least `words` long and keeps the parameters. If this fails (with MEMORY), the parameters are on the device or on the
+ * host, where the next call finds them. */
 vpps_status vpps_gpu_grow_pool(vpps_gpu *gpu, uint32_t words);
 
 /* Implements the device's function reserve_kept. */
 vpps_status vpps_gpu_reserve_kept(vpps_device *d, uint32_t words);
 
-/* Copies the parameters back to the device if a failure has left them on the host. Fails as vpps_gpu_grow_pool does. */
+/* Copies the parameters back to the device if vpps_gpu_grow_pool, failing, has left them on the host. Fails as vpps_gpu_grow_pool does. */
 vpps_status vpps_gpu_restore_pool(vpps_gpu *gpu);
 
 /* ---- parameters.c */
 
-/* Copies parameters, and optimiser states if `states`, to the model. */
+/* Copies parameters, and optimiser states if `states`, from the device to the model. */
 vpps_status vpps_gpu_read_parameters(vpps_gpu *gpu, vpps_model *model, bool states);
 /* Copies parameters and optimiser states from the model to the device. */
 vpps_status vpps_gpu_write_parameters(vpps_gpu *gpu, const vpps_model *model);
 
 /* ---- kernel.c */
 
-/* Returns the plan, for vpps_specialise, of a kernel with these cells and number of groups, by one candidate of the profile. */
+/* Returns how a kernel with these cells and number of groups is to be made (for vpps_specialise), with the profile's candidate `choice`. */
 vpps_kernel_plan vpps_gpu_kernel_plan(const vpps_gpu_layout *layout, uint32_t groups, const vpps_trial *choice,
                                       const vpps_compiled_cell *const *cells, uint32_t n_cells);
 
-/* Sets gpu->kernel to a kernel that has all cells of the batch, and finds their numbers. The batch's header is gpu->header. Fails with POOL
- * if all kernels spill, and as the driver's `load` does; the kernel is then unchanged, or gone. */
+/* Sets gpu->kernel to a kernel that has all cells of the batch, compiling one if necessary, and finds the cells' numbers in the kernel.
+ * gpu->header must be the batch's header. Fails with POOL if all kernels spill registers, and as the driver's `load` does; the kernel is
+ * then unchanged, or gone. */
 vpps_status vpps_gpu_need_cells(vpps_gpu *gpu, const vpps_batch *batch);
 
-/* Notes that batches with this batch's cells and groups are likely to come, for training or inference. Returns their kernel if it should be
- * compiled ahead, because cells are expected that it lacks and that were not expected before; else NULL. */
+/* Notes that batches with the same cells and number of groups as this batch are likely to come, for training or inference. Returns their
+ * kernel if it should be compiled ahead: it lacks some of the cells, and did not expect them before. Else returns NULL. */
 const vpps_gpu_kernel *vpps_gpu_expect_cells(vpps_gpu *gpu, const vpps_batch *batch, bool training);
 
-/* Drops all kernels, also those that are being compiled, because the candidate or the cells change. */
+/* Drops all kernels, also those that are being compiled, because the profile's candidate or the cells change. */
 void vpps_gpu_forget_kernels(vpps_gpu *gpu);
 
 /* ---- script.c */
 
-/* A copy of a batch's script in pinned memory, for an asynchronous upload, with task numbers of the kernel. */
+/* A copy of a batch's script, in pinned memory for an asynchronous upload, with the kernel's numbers of cells and gradients. */
 typedef struct vpps_gpu_script {
     const uint32_t *copy;
-    uint32_t touched;  /* Address of a word for each parameter, non-zero if it has a gradient already; 0: none has. */
-    uint32_t words;    /* words of the whole script */
-    uint32_t products; /* address of the copy of gpu->products.words in the script */
+    uint32_t touched;  /* address of a word for each parameter: non-zero if it has a gradient; 0: none has */
+    uint32_t words;    /* size of the whole script, in words */
+    uint32_t products; /* address in the script of the copy of gpu->products.words */
 } vpps_gpu_script;
 
-/* A selection of a batch's tasks. FORWARD: up to the pause. GRADIENTS: up to the point where all gradients, or cuBLAS's
- * factors, are computed; in the backward half, from the pause on. STEP: the rest. */
+/* Which of a batch's tasks a launch runs. FORWARD: the tasks up to the pause. GRADIENTS: the tasks (in the backward half, from the pause
+ * on) until all gradients, or cuBLAS's factors of them, are computed. STEP: the rest. */
 typedef enum vpps_gpu_part { VPPS_GPU_WHOLE, VPPS_GPU_FORWARD, VPPS_GPU_GRADIENTS, VPPS_GPU_STEP } vpps_gpu_part;
 
-/* Makes the script of the next launch, valid until that launch has ended. `adds`: parameters that gpu->dense marks
- * already have gradients. Fails with MEMORY. */
+/* Makes the script of the next launch, valid until that launch has ended. `adds`: the launch adds to the gradients that exist, which
+ * gpu->dense marks. Fails with MEMORY. */
 vpps_status vpps_gpu_make_script(vpps_gpu *gpu, const vpps_batch *batch, vpps_gpu_part part, bool adds,
                                  vpps_gpu_script *out);
 
-/* Makes a script of the norm and the update only, for parameters that gpu->dense marks and for entries of
- * gpu->segments, whose gradients are adjacent. Valid until the launch has ended. Fails with MEMORY. */
+/* Makes a script that only computes the norm and updates, for parameters that gpu->dense marks and for the table entries in gpu->segments,
+ * whose gradients are adjacent. Valid until the launch has ended. Fails with MEMORY. */
 vpps_status vpps_gpu_make_step(vpps_gpu *gpu, const vpps_batch *batch, vpps_gpu_script *out);
 
 /* ---- share.c */
 
-/* Connects the GPUs of the options' communicator. Fails with MEMORY, DEVICE, and as the communicator does. */
+/* Prepares the exchange of gradients with other processes' GPUs by the options' communicator. Fails with MEMORY, DEVICE, and as it does. */
 vpps_status vpps_gpu_open_share(vpps_gpu *gpu);
 void vpps_gpu_close_share(vpps_gpu *gpu);
 
-/* Returns the number of the GPU that a process uses: a host's processes take its GPUs in turn. */
+/* Returns the number of the GPU that this process uses: the processes of one host take its GPUs in turn. */
 uint32_t vpps_gpu_number(const vpps_communicator *c);
 
-/* Sums over all processes the accumulated gradients, the loss, gpu->dense and gpu->segments. The batch's script says
- * how all processes step. Fails with MEMORY, DEVICE, and as vpps_share_exchange does. */
+/* Sums the accumulated gradients, the loss, gpu->dense and gpu->segments over all processes. The batch's script says how all processes
+ * update. Fails with MEMORY, DEVICE, and as vpps_share_exchange does. */
 vpps_status vpps_gpu_exchange(vpps_gpu *gpu, const vpps_batch *batch, double *loss);
 
 /* ---- products.c */
 
-/* Returns whether cuBLAS computes gradients of matrices, by the candidate in use. */
+/* Returns whether cuBLAS computes gradients of matrices, as the profile's current candidate says. */
 bool vpps_gpu_packs(const vpps_gpu *gpu);
 
-/* Plans the products of a batch in gpu->products and reserves their memory, before the launch that packs the factors.
- * `adds`: to the gradients that gpu->dense marks. Fails with DEVICE (no cuBLAS), MEMORY, POOL (too many vectors). */
+/* Plans cuBLAS's products for a batch in gpu->products and reserves their memory, before the launch that packs the factors. `adds`: the
+ * products are added to the gradients that gpu->dense marks. Fails with DEVICE (no cuBLAS), MEMORY, POOL (too many vectors). */
 vpps_status vpps_gpu_plan_products(vpps_gpu *gpu, const vpps_batch *batch, bool adds);
 
-/* Queues the products after the launch that packs the factors. `words` is the device address of gpu->products.words. Fails with DEVICE. */
+/* Queues cuBLAS's products after the launch that packs their factors. `words`: device address of gpu->products.words. Fails with DEVICE. */
 vpps_status vpps_gpu_multiply(vpps_gpu *gpu, uint64_t words);
 
 void vpps_gpu_close_products(vpps_gpu *gpu);
 
 /* ---- gradients.c */
 
-/* Marks parameters whose gradients the batch's OUTER tasks compute: all, or, without `products`, those with a term that is no product. */
+/* Sets marks[] for the parameters whose gradients the batch's OUTER tasks compute. Without `products`, only for those whose gradient has a
+ * term that is not an outer product. */
 void vpps_gpu_mark_outers(const vpps_batch *batch, bool products, bool *marks);
 
-/* Prepares a launch that computes gradients without an update: begins a sum, or adds to the present one. Fails with DEVICE. */
+/* Prepares a launch that computes gradients without an update: begins a sum of gradients, or adds to the present one. Fails with DEVICE. */
 vpps_status vpps_gpu_open_sum(vpps_gpu *gpu, const vpps_batch *batch);
 
-/* Adds the latest launch's gradients of table entries to the accumulated sums, before the next launch. Fails with MEMORY, DEVICE. */
+/* Adds the latest launch's gradients of table entries to the sums over launches, before the next launch. Fails with MEMORY, DEVICE. */
 vpps_status vpps_gpu_take_gradients(vpps_gpu *gpu);
 
-/* Prepares an update: sets gpu->segments to the sums of table entries, and removes frozen parameters from gpu->segments
- * and gpu->dense. Fails with MEMORY, DEVICE. */
+/* Prepares an update: sets gpu->segments to the summed gradients of table entries, and removes frozen parameters from gpu->segments and
+ * gpu->dense. Fails with MEMORY, DEVICE. */
 vpps_status vpps_gpu_open_update(vpps_gpu *gpu);
-/* Copies the gradients of gpu->segments to gpu->entries on the device. Fails with MEMORY, DEVICE. */
+/* Copies the gradients in gpu->segments to the device's buffer gpu->entries. Fails with MEMORY, DEVICE. */
 vpps_status vpps_gpu_give_entries(vpps_gpu *gpu);
 
 /* Functions of the device's table (runtime/device.h). */
@@ -298,32 +302,32 @@ static inline uint32_t vpps_gpu_entry_words(const vpps_gpu *gpu, uint32_t param)
 
 /* ---- profile.c */
 
-/* Lists the candidates that the options allow, in the order of trying, at most VPPS_MOST_TRIALS. Returns their number.
- * rpw (rows per warp) 0 stands for the fastest number found before. */
+/* Lists the kernel variants (candidates) that the options allow, in the order of trying, at most VPPS_MOST_TRIALS. Returns their number. In
+ * a candidate, rpw (rows per warp) 0 stands for the fastest number found before. */
 uint32_t vpps_gpu_choices(const vpps_options *options, vpps_trial *out);
 
-/* Lists the candidates, and takes the first one, or the one that an earlier run chose. */
+/* Lists the profile's candidates, and takes the first, or the one that an earlier run chose. */
 void vpps_gpu_start_profile(vpps_gpu *gpu);
 
-/* Notes whether the current candidate's kernel, and memory for its tiles, could be made. Returns `made`, or POOL if the
- * kernel cannot be made: vpps_gpu_tune then takes another candidate, for which the batch needs another script. */
+/* Notes whether the current candidate's kernel, and memory for the kernel's tiles, could be made. Returns `made`, or POOL if the kernel
+ * cannot be made: vpps_gpu_tune then takes another candidate, for which the batch needs another script. */
 vpps_status vpps_gpu_note_kernel(vpps_gpu *gpu, vpps_status made);
 
-/* Implements the device's function tune. The current candidate stays while the next one's kernel is being compiled. */
+/* Implements the device's function tune: takes the profile's next candidate, but not while its kernel is being compiled. */
 vpps_status vpps_gpu_tune(vpps_device *d);
 
 /* ---- ahead.c */
 
-/* Returns whether that trial can be taken without waiting for its kernel. Otherwise the kernel is being compiled ahead,
+/* Returns whether the candidate `next` can be taken without waiting for its kernel. If not, the kernel is being compiled in another thread,
  * with the cells of the present training kernel. */
 bool vpps_gpu_is_ahead(vpps_gpu *gpu, const vpps_trial *next);
 
-/* Implements the device's function foresee: starts to compile the kernel of such batches. Does nothing with a single
- * core, where compiling would delay the batches. */
+/* Implements the device's function foresee: starts to compile the kernel of such batches. Does nothing on a single core, where compiling
+ * delays batches. */
 void vpps_gpu_foresee(vpps_device *d, const vpps_batch *batch, bool training);
 
-/* Waits for the kernel that is being compiled ahead with the cells that k has now, if there is one. */
+/* Waits for the kernel that is being compiled in another thread with the cells that k has now, if there is one. */
 void vpps_gpu_await_ahead(vpps_gpu *gpu, const vpps_gpu_kernel *k);
 
-/* Waits for all kernels that are being compiled ahead: some seconds, since a compiler cannot be interrupted. */
+/* Waits for all kernels that are being compiled in other threads: some seconds, since a compiler cannot be interrupted. */
 void vpps_gpu_stop_ahead(vpps_gpu *gpu);

@@ -1,6 +1,6 @@
-/* gradients.c - gradients that are accumulated over launches, until an update. Gradients of matrices and vectors stay
- * on the device; a launch is told which of them to add to. Gradients of table entries lie in the pool, where each batch
- * places its own; they are copied to the host before the next batch reuses their memory. */
+/* gradients.c - gradients that are summed over launches, until an update. Gradients of matrices and vectors stay on the device; a launch is
+ * told which of them to add to. Gradients of table entries lie in the pool, where each batch places its own; they are copied to the host
+ * before the next batch reuses their memory. */
 #include "runtime/gpu/gpu.h"
 
 static vpps_status no_memory(const vpps_gpu *gpu) {
@@ -26,7 +26,7 @@ static vpps_status clear(vpps_gpu *gpu) {
 vpps_status vpps_gpu_open_sum(vpps_gpu *gpu, const vpps_batch *batch) {
     if (!gpu->summing) {
         memset(gpu->dense, 0, gpu->model->n_params * sizeof *gpu->dense);
-        if (gpu->share) VPPS_TRY(clear(gpu)); /* zeroes gradients that other processes may have and this one lacks */
+        if (gpu->share) VPPS_TRY(clear(gpu)); /* other processes may have gradients that this one lacks */
     }
     gpu->summing = true;
     gpu->untaken = batch->script;

@@ -1,11 +1,11 @@
-/* kernel.c - the kernels of all cells that batches had so far: one each for training and for inference, and for each number of groups. A
- * batch that uses a new cell triggers a recompilation, without the cells that the new one supersedes. A network has only a few cells. If a
- * kernel would have more than gpu->most_cells cells, it is compiled for its batch's cells alone, so that compilations do not grow without
- * limit. Each launch reads the weights, so switching kernels costs only one compilation. */
+/* kernel.c - the kernels with code for all cells that batches had so far: one each for training and for inference, and for each number of
+ * VP groups. A batch that uses a new cell triggers a recompilation, without the cells that the new one supersedes. A network has only a few
+ * cells. If a kernel would have more than gpu->most_cells cells, it is compiled for its batch's cells alone, so that compilations do not
+ * grow without limit. Each launch reads the weights, so switching kernels costs only one compilation. */
 #include "runtime/cores.h"
 #include "runtime/gpu/gpu.h"
 
-/* A kernel that is being compiled. */
+/* What the compile functions need to know about the kernel being compiled, and the loaded kernel. */
 typedef struct loading {
     vpps_gpu *gpu;
     vpps_kernel *kernel;
@@ -111,7 +111,7 @@ static uint32_t find_cell(const vpps_gpu_kernel *k, const vpps_compiled_cell *ce
     return i;
 }
 
-/* Returns the kernel of such batches, which it adds if there is none; NULL if out of memory. */
+/* Returns the kernel for training or inference with this number of groups, adding one without cells if necessary; NULL if out of memory. */
 static vpps_gpu_kernel *kernel_of(vpps_gpu *gpu, bool training, uint32_t groups) {
     vpps_gpu_kernel *k = gpu->kernels;
     while (k && (k->training != training || k->groups != groups)) k = k->next;
@@ -135,7 +135,7 @@ static void drop_superseded(vpps_gpu *gpu, vpps_gpu_kernel *k) {
     k->n_cells = left;
 }
 
-/* Appends the batch's cells that the kernel lacks, and finds the numbers of all of the batch's cells in the kernel. */
+/* Appends to k->cells the batch's cells that are missing, and finds the number in k->cells of each cell of the batch. */
 static void add_cells(vpps_gpu_kernel *k, const vpps_batch *batch) {
     for (uint32_t i = 0; i < batch->n_cells; i++) {
         k->number[i] = find_cell(k, batch->cells[i]);
@@ -143,7 +143,7 @@ static void add_cells(vpps_gpu_kernel *k, const vpps_batch *batch) {
     }
 }
 
-/* Appends the expected cells, so that one compilation serves them, too. */
+/* Appends the expected cells to k->cells, so that one compilation serves them, too. */
 static void add_expected(vpps_gpu_kernel *k) {
     for (uint32_t i = 0; i < k->n_expected; i++)
         if (!k->expected[i]->superseded && find_cell(k, k->expected[i]) == k->n_cells)
@@ -175,7 +175,7 @@ vpps_status vpps_gpu_need_cells(vpps_gpu *gpu, const vpps_batch *batch) {
     return status;
 }
 
-/* Makes `cell` the expected cell number n. Returns whether another cell was expected there. */
+/* Makes `cell` number n of the kernel's expected cells. Returns whether another cell was expected there. */
 static bool expect(vpps_gpu_kernel *k, uint32_t n, const vpps_compiled_cell *cell) {
     const bool other = n >= k->n_expected || k->expected[n] != cell;
     k->expected[n] = cell;

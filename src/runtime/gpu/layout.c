@@ -1,4 +1,4 @@
-/* layout.c - how a model is laid out on a machine: one VP on every multiprocessor, in groups that each hold the whole model. */
+/* layout.c - where a model's parameters lie on a GPU. One VP (a CTA) runs on every multiprocessor; each group of VPs holds the whole model. */
 #include "runtime/gpu/gpu.h"
 
 static vpps_status check(const vpps_options *o, uint32_t n_vps, uint32_t groups, const char *device) {
@@ -11,13 +11,13 @@ static vpps_status check(const vpps_options *o, uint32_t n_vps, uint32_t groups,
                      device, o->rpw, o->threads, MOST_RPW, MOST_THREADS);
 }
 
-/* Software SIMT uses the precision of the GPU that it emulates. */
+/* Chooses the precision of products. Software SIMT uses that of the GPU that it emulates. */
 vpps_status vpps_gpu_choose_precision(vpps_precision asked, uint32_t batch, const vpps_machine *machine,
                                       vpps_precision *out, const char **why) {
     enum {
         FIRST_MMA = 80, /* PTX ISA, "mma": .bf16 requires sm_80 or higher */
         FEW = 4
-    }; /* examples per batch, measured in bench/results/h100 */
+    }; /* FEW: number of examples per batch, measured in bench/results/h100 */
     const bool has_mma = machine->arch >= FIRST_MMA;
     *out = asked;
     *why = "as asked";
@@ -34,9 +34,9 @@ vpps_status vpps_gpu_choose_precision(vpps_precision asked, uint32_t batch, cons
     return VPPS_OK;
 }
 
-/* Returns the words of a VP's registers and shared memory that all matrices and their transposes (for backward) take if groups have `group`
- * VPs (codegen/resident.h), plus room for the largest matrix once more, since matrices are not divided. bf16, with two weights per word, is
- * not considered. UINT64_MAX: a VP would have more rows of a matrix than kernels for several groups are tried with. */
+/* Returns how many words of a VP's registers and shared memory all matrices and their transposes (for backward) take if groups have `group`
+ * VPs (codegen/resident.h), plus room for the largest matrix once more, since matrices are not divided between the two. bf16, with two
+ * weights per word, is not considered. UINT64_MAX: a VP would own more rows of a matrix than kernels for several groups are tried with. */
 static uint64_t weight_words(const vpps_model *model, uint32_t group, const vpps_trial *choice) {
     enum { MOST_ROWS = 16 };
     const vpps_cell_needs needs = {.group = group, .rows.unit = choice->rpw};
@@ -56,10 +56,10 @@ static uint64_t weight_words(const vpps_model *model, uint32_t group, const vpps
     return words + largest;
 }
 
-/* Returns the most groups with which weights stay resident if they do so with one group. */
+/* Returns the most groups with which a VP's share of the weights still fits registers and shared memory. */
 static uint32_t most_groups(const vpps_model *model, const vpps_options *options, const vpps_machine *machine,
                             uint32_t n_vps) {
-    enum { OTHERS = 160 /* registers of a thread for other uses, in kernels without spills */ };
+    enum { OTHERS = 160 /* registers that a thread needs for other things, in kernels without spills */ };
     vpps_trial choices[VPPS_MOST_TRIALS];
     vpps_gpu_choices(options, choices);
     const uint32_t others = OTHERS * choices[0].threads;
@@ -71,7 +71,7 @@ static uint32_t most_groups(const vpps_model *model, const vpps_options *options
     return most;
 }
 
-/* Returns the largest number of groups. More groups cost less: each VP reads fewer vectors, and waits for fewer VPs. */
+/* Returns the largest divisor of the number of VPs up to `most`. More groups cost less: a VP reads fewer vectors, and waits for fewer VPs. */
 static uint32_t largest_divisor(const vpps_batch_extent *e, uint32_t most) {
     while (e->n_vps % most) most--;
     return most;
@@ -82,7 +82,7 @@ vpps_status vpps_gpu_lay_out(vpps_gpu_layout *out, const vpps_model *model, cons
     enum {
         LEAST_ROWS = 32,
         SPLIT_ELEMS = 4096,
-        LEVEL_FLOPS = 1000000 /* predicted for Tree-LSTMs: 7,000 cycles per level, forward and backward */
+        LEVEL_FLOPS = 1000000 /* a level costs as much: 7,000 cycles, predicted for Tree-LSTMs */
     };
     const uint32_t n_vps = options->vps ? vpps_min_u32(options->vps, machine->sms) : machine->sms;
     const uint32_t groups = options->groups == VPPS_GROUPS_PROFILE ? 0 : options->groups;

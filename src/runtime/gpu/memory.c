@@ -1,5 +1,5 @@
-/* memory.c - buffers, and the pool: one buffer that begins with the parameters other than matrices, followed by a batch's values. It grows
- * with the batches. Running out of memory loses nothing: a larger pool is allocated before the old one is freed. If there is no room for
+/* memory.c - buffers, and the pool: one buffer that begins with all parameters except matrices, followed by a batch's values. It grows with
+ * the batches. If memory runs out, no parameter is lost: a larger pool is allocated before the old one is freed. If there is no room for
  * both, the parameters are kept on the host meanwhile, and stay there if not even a pool of the old size can be allocated. */
 #include "runtime/gpu/gpu.h"
 
@@ -10,7 +10,7 @@ void vpps_gpu_release(vpps_gpu *gpu, vpps_gpu_buffer *buffer) {
 
 vpps_status vpps_gpu_reserve(vpps_gpu *gpu, vpps_gpu_buffer *buffer, size_t bytes) {
     if (bytes <= buffer->bytes) return VPPS_OK;
-    if (buffer->bytes) VPPS_TRY(vpps_gpu_settle(gpu)); /* a launch may still work with it */
+    if (buffer->bytes) VPPS_TRY(vpps_gpu_settle(gpu)); /* a launch may still use the buffer */
     vpps_gpu_release(gpu, buffer);
     VPPS_TRY(gpu->table->allocate(gpu->driver, bytes, &buffer->address));
     buffer->bytes = bytes;
@@ -24,16 +24,16 @@ vpps_status vpps_gpu_settle(vpps_gpu *gpu) {
 
 /* ---------------------------------------------------------------- the pool */
 
-/* Returns the size of parameters and kept values. */
+/* Returns the size of the pool's beginning, which outlives batches: parameters and kept values. */
 static size_t lasting_bytes(const vpps_gpu *gpu) { return (size_t)gpu->layout.tasks.batch * sizeof(float); }
 
-/* Allocates a quarter more than needed, if possible, so that batches of similar sizes do not grow the pool each time. */
+/* Allocates a pool a quarter larger than needed, if possible, so that batches of similar sizes do not grow it each time. */
 static vpps_status allocate(vpps_gpu *gpu, size_t needed, vpps_gpu_buffer *out) {
     *out = (vpps_gpu_buffer){0};
     return vpps_gpu_reserve(gpu, out, needed + needed / 4) == VPPS_OK ? VPPS_OK : vpps_gpu_reserve(gpu, out, needed);
 }
 
-/* Copies the pool's parameters and kept values to gpu->rescued on the host. */
+/* Copies the pool's parameters and kept values to the host, to gpu->rescued. */
 static vpps_status rescue(vpps_gpu *gpu) {
     free(gpu->rescued);
     if (!(gpu->rescued = malloc(lasting_bytes(gpu) + 1))) {
@@ -42,7 +42,7 @@ static vpps_status rescue(vpps_gpu *gpu) {
     return gpu->table->read(gpu->driver, gpu->rescued, gpu->pool.address, lasting_bytes(gpu));
 }
 
-/* Makes `pool` the pool, after copying the rescued parameters to it if there are any. */
+/* Copies rescued parameters, if there are any, to the new pool, and puts it in the place of the old one. */
 static vpps_status move_in(vpps_gpu *gpu, vpps_gpu_buffer *pool) {
     vpps_status status = VPPS_OK;
     if (gpu->rescued) {
@@ -60,7 +60,8 @@ static vpps_status move_in(vpps_gpu *gpu, vpps_gpu_buffer *pool) {
     return VPPS_OK;
 }
 
-/* Grows the pool if there is no room for both pools at once: frees the old one first. The reported failure is that of the larger pool. */
+/* Grows the pool if there is no room for two pools at once: frees the old one first. If even the old size cannot be allocated, the reported
+ * failure is that of the larger pool. */
 static vpps_status grow_alone(vpps_gpu *gpu, size_t needed) {
     const size_t before = gpu->pool.bytes;
     char reason[VPPS_MESSAGE_BYTES];
@@ -86,7 +87,7 @@ vpps_status vpps_gpu_grow_pool(vpps_gpu *gpu, uint32_t words) {
 
 vpps_status vpps_gpu_reserve_kept(vpps_device *d, uint32_t words) {
     vpps_gpu *gpu = (vpps_gpu *)d;
-    VPPS_TRY(vpps_gpu_take_gradients(gpu)); /* the gradients of table entries lie in the memory to reserve */
+    VPPS_TRY(vpps_gpu_take_gradients(gpu)); /* the memory to reserve may hold gradients of table entries */
     VPPS_TRY(vpps_gpu_grow_pool(gpu, gpu->layout.tasks.batch + words + 1));
     gpu->layout.tasks.batch += words;
     return VPPS_OK;

@@ -1,8 +1,8 @@
-/* parameters.c - copies parameters and the optimiser's states between the device and the model. On the device, matrices
- * lie in buffers of their own, stored by rows; all else lies in the pool. */
+/* parameters.c - copies parameters and the optimiser's states between the device and the model. On the device, matrices lie in buffers of
+ * their own, stored by rows; vectors and tables lie in the pool. */
 #include "runtime/gpu/gpu.h"
 
-/* Returns the address of a parameter's values (state < 0) or of a state; 0 if there is none. */
+/* Returns the device address of a parameter's values (state < 0) or of an optimiser state; 0 if there is none. */
 static uint64_t array_at(const vpps_gpu *gpu, uint32_t p, int state) {
     if (gpu->model->params[p].kind == VPPS_MATRIX) {
         if (state >= (int)gpu->layout.n_states) return 0;
@@ -31,7 +31,7 @@ vpps_status vpps_gpu_read_parameters(vpps_gpu *gpu, vpps_model *model, bool stat
 }
 
 vpps_status vpps_gpu_write_parameters(vpps_gpu *gpu, const vpps_model *model) {
-    const bool fits = model->optimizer == gpu->options.optimizer.kind; /* otherwise states begin with zeros */
+    const bool fits = model->optimizer == gpu->options.optimizer.kind; /* if not, states begin with zeros */
     for (uint32_t p = 0; p < model->n_params; p++) {
         const vpps_parameter_data *data = &model->params[p];
         const size_t bytes = vpps_param_elems(data) * sizeof(float);

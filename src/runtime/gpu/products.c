@@ -1,6 +1,6 @@
-/* products.c - gradients of matrices by cuBLAS, between two launches of a batch: the first launch packs their factors
- * (codegen/packing.h), the second one updates. The first launch's script has data about that: where each OUTER task
- * packs its vectors, and the address arrays of cuBLAS's calls. */
+/* products.c - gradients of matrices by cuBLAS, between two launches of a batch: the first launch packs the gradients' factors
+ * (codegen/packing.h), the second one updates. The first launch's script tells where each OUTER task packs its vectors, and holds the
+ * arrays of addresses for cuBLAS's calls. */
 #include "codegen/packing.h"
 #include "runtime/gpu/gpu.h"
 
@@ -18,7 +18,7 @@ static const vpps_compiled_cell *cell_of(const vpps_batch *batch, const vpps_tas
     return batch->cells[vpps_block_at(batch->script, outer->operands[0])->cell];
 }
 
-/* Returns the batch's next OUTER task after t (NULL: the first), or NULL. Every group has the same ones. */
+/* Returns the OUTER task that follows task t (NULL: the first one), or NULL. The list is group 0's; all groups have the same OUTER tasks. */
 static const vpps_task *next_outer(const vpps_batch *batch, const vpps_task *t) {
     const vpps_task *end = vpps_end_of_tasks(batch->script, 0);
     for (t = t ? t + 1 : vpps_first_task(batch->script, 0); t < end; t++)
@@ -28,7 +28,7 @@ static const vpps_task *next_outer(const vpps_batch *batch, const vpps_task *t) 
 
 /* ---------------------------------------------------------------- factors */
 
-/* Returns the number of a value's vectors among the items of a task. */
+/* Returns how many vectors (columns) a value has in a task with items[axis] vertices or list members. */
 static uint64_t vectors_of(const vpps_cell_value *x, const uint32_t *items) {
     return (uint64_t)items[x->axis] * x->cols;
 }
@@ -41,7 +41,7 @@ static void find_items(const vpps_batch *batch, const vpps_task *outer, uint32_t
     vpps_items_of(&view, outer->operands[1], outer->operands[2], first, items);
 }
 
-/* Lists the factors of all cells, without vectors. */
+/* Lists the factors of the gradients of all cells, without counting vectors yet. */
 static vpps_status list_factors(vpps_gpu *gpu, const vpps_batch *batch) {
     vpps_gpu_products *p = &gpu->products;
     uint32_t n = 0;
@@ -64,7 +64,7 @@ static vpps_status list_factors(vpps_gpu *gpu, const vpps_batch *batch) {
     return VPPS_OK;
 }
 
-/* Counts the vectors of an OUTER task after those of earlier tasks. `places`, unless NULL, is set to where they are packed. */
+/* Adds the vectors of an OUTER task to those of earlier tasks. Sets places[], unless NULL, to where the task packs them. */
 static void add_vectors(const vpps_gpu *gpu, const vpps_batch *batch, const vpps_task *outer, uint32_t *places) {
     const vpps_compiled_cell *c = cell_of(batch, outer);
     const uint32_t cell = vpps_block_at(batch->script, outer->operands[0])->cell;
@@ -78,15 +78,15 @@ static void add_vectors(const vpps_gpu *gpu, const vpps_batch *batch, const vpps
     }
 }
 
-/* Assigns memory to every factor. */
+/* Assigns memory in the buffer `packed` to every factor. */
 static vpps_status place_factors(vpps_gpu *gpu) {
-    enum { ALIGNED = 64 /* words, since the algorithm that cuBLAS selects may depend on the alignment */ };
+    enum { ALIGNED = 64 /* in words; the algorithm that cuBLAS selects may depend on the alignment */ };
     vpps_gpu_products *p = &gpu->products;
     uint64_t words = 0;
     for (uint32_t i = 0; i < p->n_factors; i++) {
         p->factors[i].at = words;
         words += (p->factors[i].vectors * p->factors[i].words + ALIGNED - 1) / ALIGNED * ALIGNED;
-        p->factors[i].vectors = 0; /* vectors are counted again when their places are assigned */
+        p->factors[i].vectors = 0; /* counted again when each task's place is assigned */
     }
     if (words > UINT32_MAX)
         return vpps_fail(VPPS_POOL,
@@ -96,7 +96,7 @@ static vpps_status place_factors(vpps_gpu *gpu) {
     return bytes > p->packed.bytes ? vpps_gpu_reserve(gpu, &p->packed, bytes + bytes / 4) : VPPS_OK;
 }
 
-/* Returns the factor dy, or x, of an outer product of a cell. */
+/* Returns the factor x (if is_x) or dy of outer product number `outer` of a cell. */
 static const vpps_gpu_factor *factor_of(const vpps_gpu *gpu, const vpps_batch *batch, uint32_t cell, uint32_t outer,
                                         bool is_x) {
     const vpps_gpu_products *p = &gpu->products;
@@ -105,7 +105,7 @@ static const vpps_gpu_factor *factor_of(const vpps_gpu *gpu, const vpps_batch *b
 
 /* ---------------------------------------------------------------- products */
 
-/* Returns the product that computes a gradient from the batch's vertices of a cell. */
+/* Returns the product by which cuBLAS computes a gradient over all of the batch's vertices of a cell. */
 static vpps_gemm product_of(const vpps_gpu *gpu, const vpps_compiled_cell *c, const vpps_cell_outer *o,
                             const vpps_gpu_factor *dy, bool adds) {
     const uint32_t parts = parts_of(gpu), rows = c->values[o->dy].rows, columns = c->values[o->x].rows;
@@ -123,8 +123,8 @@ static bool is_alike(const vpps_gemm *a, const vpps_gemm *b) {
     return a->rows == b->rows && a->columns == b->columns && a->depth == b->depth && a->adds == b->adds;
 }
 
-/* Adds the product to a call for equal shapes, among the cell's calls from `first` on, which must follow the call that
- * computed the parameter's gradient before. */
+/* Returns the call of cuBLAS to which the product is added: one for equal shapes, number `first` or later, or a new one. `first` follows
+ * the call that adds to the same parameter's gradient before. */
 static uint32_t call_for(vpps_gpu_products *p, const vpps_gemm *product, uint32_t first) {
     uint32_t i = first;
     while (i < p->n_gemms && !is_alike(&p->gemms[i], product)) i++;
@@ -133,8 +133,8 @@ static uint32_t call_for(vpps_gpu_products *p, const vpps_gemm *product, uint32_
     return i;
 }
 
-/* Lists the products for the cell's vertices with their calls. begun: by parameter, whether it has a gradient already;
- * `latest`: by parameter, 1 + the last call that adds to its gradient. */
+/* Lists the products for a cell's gradients with their calls. begun: by parameter, whether it has a gradient already; `latest`: by
+ * parameter, 1 + the last call that adds to its gradient. */
 static void list_products(vpps_gpu *gpu, const vpps_batch *batch, uint32_t cell, const bool *begun, uint32_t *latest) {
     vpps_gpu_products *p = &gpu->products;
     const vpps_compiled_cell *c = batch->cells[cell];
@@ -153,7 +153,7 @@ static void list_products(vpps_gpu *gpu, const vpps_batch *batch, uint32_t cell,
 
 static void put_address(uint32_t *to, uint64_t address) { memcpy(to, &address, sizeof address); }
 
-/* Writes the address arrays of all calls, one after the other, and their indices into the gemms. Returns the number of words. */
+/* Writes the arrays of addresses for all calls to p->words, and sets the calls' addresses to indices there. Returns the number of words. */
 static uint32_t write_addresses(vpps_gpu *gpu, const vpps_batch *batch) {
     enum { WORDS = sizeof(uint64_t) / sizeof(uint32_t) };
     vpps_gpu_products *p = &gpu->products;
@@ -177,7 +177,7 @@ static uint32_t write_addresses(vpps_gpu *gpu, const vpps_batch *batch) {
     return at;
 }
 
-/* Reserves memory for the words, and for lists of calls and uses. */
+/* Reserves host memory for p->words and for the lists of calls and uses. */
 static vpps_status reserve_lists(vpps_gpu *gpu, const vpps_batch *batch) {
     enum { ADDRESS_WORDS = 6 };
     vpps_gpu_products *p = &gpu->products;
@@ -206,7 +206,7 @@ vpps_status vpps_gpu_plan_products(vpps_gpu *gpu, const vpps_batch *batch, bool 
     bool *begun = calloc(n_params + 1, sizeof *begun);
     if (latest && begun) {
         if (adds) memcpy(begun, gpu->dense, n_params * sizeof *begun);
-        vpps_gpu_mark_outers(batch, false, begun); /* the first launch computes gradients that are not products */
+        vpps_gpu_mark_outers(batch, false, begun); /* the first launch computes terms that are no products */
         for (uint32_t i = 0; i < batch->n_cells; i++) list_products(gpu, batch, i, begun, latest);
     }
     const bool listed = latest && begun;
@@ -222,7 +222,7 @@ vpps_status vpps_gpu_plan_products(vpps_gpu *gpu, const vpps_batch *batch, bool 
     return VPPS_OK;
 }
 
-/* Zeroes gradients without any terms, for which cuBLAS is not called. */
+/* Zeroes gradients that call number `call` would compute from no vectors, since cuBLAS is then not called. */
 static vpps_status clear(vpps_gpu *gpu, uint32_t call) {
     const vpps_gemm *g = &gpu->products.gemms[call];
     uint64_t address;
@@ -245,7 +245,7 @@ vpps_status vpps_gpu_multiply(vpps_gpu *gpu, uint64_t words) {
         g.to = words + 4 * g.to, g.dy = words + 4 * g.dy, g.x = words + 4 * g.x;
         p->gemms[n++] = g;
     }
-    p->n_gemms = 0; /* the list of products is used up */
+    p->n_gemms = 0; /* the products are queued only once */
     return vpps_cublas_multiply(p->cublas, p->gemms, n);
 }
 

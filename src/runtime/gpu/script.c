@@ -1,15 +1,15 @@
-/* script.c - a script for the kernel: a copy in pinned memory in which task numbers of the batch's stages and gradients
- * are replaced by the kernel's (relocated, as a linker would say). */
+/* script.c - makes the script that a kernel runs: a copy of the batch's script in pinned memory, in which the numbers of stages and
+ * gradients are replaced by the kernel's (relocated, as a linker would say). */
 #include "codegen/packing.h"
 #include "runtime/gpu/gpu.h"
 #include "script/update.h"
 
-/* Returns the number in the kernel of the cell that a block of the script belongs to. */
+/* Returns the number in the kernel of the cell whose vertices a block of the script holds. */
 static uint32_t cell_of(const vpps_gpu *gpu, const uint32_t *script, uint32_t block) {
     return gpu->kernel->number[vpps_block_at(script, block)->cell];
 }
 
-/* Replaces a task's number by the one that the kernel uses. */
+/* Replaces the kind and number of a task by the number that the kernel uses. */
 static void relocate(const vpps_gpu *gpu, const uint32_t *script, vpps_task *t) {
     const vpps_kernel_plan *plan = &gpu->kernel->plan;
     if (t->kind == VPPS_TASK_STAGE) {
@@ -28,13 +28,14 @@ static bool is_backward(const vpps_gpu *gpu, const uint32_t *script, const vpps_
     return t->stage < c->n_stages && c->stages[t->stage].backward;
 }
 
-/* Returns a task to insert before the script's task at `address`; it waits for nothing and signals nothing. */
+/* Returns a task to insert before the batch's task at `address`; it waits for no barrier and signals none. */
 static vpps_task added(uint32_t kind, uint32_t address) {
     return (vpps_task){.kind = kind, .wait = VPPS_NO_BARRIER, .signal = VPPS_NO_BARRIER, .address = address};
 }
 
-/* Writes tasks [t, end), then `last`. `late`: inserts a task that loads weights where VPs first wait for each other, or before backward
- * begins, or at the end. places: address of where the OUTER tasks pack factors; 0: they do not. Returns the address after the tasks. */
+/* Writes the tasks [t, end), then a task of kind `last`. `late`: also inserts a task that loads weights where VPs first wait for each
+ * other, or before backward begins, or at the end. `places`: address of the table that tells where OUTER tasks pack factors; 0: they do not
+ * pack. Returns the address after the tasks. */
 static uint32_t write_tasks(const vpps_gpu *gpu, const uint32_t *script, const vpps_task *t, const vpps_task *end,
                             bool late, uint32_t places, uint32_t last, uint32_t *to, uint32_t at) {
     for (;; t++) {
@@ -59,7 +60,7 @@ static uint32_t write_tasks(const vpps_gpu *gpu, const uint32_t *script, const v
     return at + VPPS_TASK_WORDS;
 }
 
-/* Returns the group's first task that reads all gradients, or its END. */
+/* Returns the group's first task that reads all gradients (NORM or UPDATE), or its END. */
 static const vpps_task *find_step(const vpps_task *t, const vpps_task *end) {
     while (t < end && t->kind != VPPS_TASK_NORM && t->kind != VPPS_TASK_UPDATE && t->kind != VPPS_TASK_END) t++;
     return t;
@@ -75,14 +76,14 @@ static vpps_status reserve_pinned(vpps_gpu *gpu, vpps_gpu_slot *slot, size_t byt
     return VPPS_OK;
 }
 
-/* Fills with zeros up to the next address where tasks may begin or the script may end. Returns that address. */
+/* Writes zeros up to the next aligned address, where tasks may begin or the script may end. Returns that address. */
 static uint32_t fill_up(uint32_t *to, uint32_t at) {
     while (at % VPPS_TASK_ALIGNMENT) to[at++] = 0;
     return at;
 }
 
-/* Writes the groups' tasks from address `at` on, and each group's start. Returns the address after them. A task that
- * fails is appended, so that a truncated list is noticed. */
+/* Writes the groups' tasks from address `at` on, and where each group's begin. Returns the address after them. After the script's last
+ * tasks, appends a task that fails, so that a truncated list is noticed. */
 static uint32_t write_groups(const vpps_gpu *gpu, const vpps_batch *batch, vpps_gpu_part which, uint32_t places,
                              uint32_t *to, uint32_t at) {
     const uint32_t *script = batch->script;
@@ -98,14 +99,14 @@ static uint32_t write_groups(const vpps_gpu *gpu, const vpps_batch *batch, vpps_
         starts[g] = at;
         at = write_tasks(gpu, script, first, end, which != VPPS_GPU_STEP && gpu->kernel->plan.late, places,
                          whole ? VPPS_KERNEL_UNKNOWN : VPPS_TASK_END, to, at);
-        /* An earlier launch has done what the first task would wait for. */
+        /* The first task need not wait: an earlier launch has done what it would wait for. */
         if (which == VPPS_GPU_STEP) ((vpps_task *)(void *)(to + starts[g]))->wait = VPPS_NO_BARRIER;
     }
     starts[gpu->header.n_groups] = at;
     return at;
 }
 
-/* Returns the most words that write_groups writes: it adds two tasks per group. */
+/* Returns the most words that write_groups writes, which adds two tasks per group. */
 static uint64_t room_for_groups(const vpps_gpu *gpu, const uint32_t *script) {
     const uint32_t n = gpu->header.n_groups, *starts = vpps_task_starts(script);
     return VPPS_TASK_ALIGNMENT + starts[n] - starts[0] + 2 * (uint64_t)n * VPPS_TASK_WORDS;
@@ -120,14 +121,14 @@ static vpps_status make_room(vpps_gpu *gpu, uint64_t words, uint32_t **out) {
     return VPPS_OK;
 }
 
-/* Writes a word for each parameter from address `at` on: whether it has a gradient. Returns the address after them. */
+/* Writes a word for each parameter from address `at` on: 1 if it has a gradient, else 0. Returns the address after them. */
 static uint32_t write_touched(const vpps_gpu *gpu, uint32_t *to, uint32_t at) {
     for (size_t p = 0; p < gpu->model->n_params; p++)
         to[at++] = gpu->dense[p] && gpu->model->params[p].kind != VPPS_LOOKUP;
     return at;
 }
 
-/* Returns the number of a parameter's next optimiser step, assuming that the batches in flight step. */
+/* Returns the number of a parameter's next optimiser step, assuming that the batches in flight update it. */
 static uint64_t number_of_step(const vpps_gpu *gpu, size_t p) {
     uint64_t number = gpu->updates[p] + 1;
     for (uint32_t i = 0; i < gpu->n_flights; i++) number += gpu->flights[i].steps[p];
@@ -138,8 +139,9 @@ static uint32_t step_words(const vpps_gpu *gpu) {
     return (uint32_t)(gpu->model->n_params * sizeof(vpps_param_step) / sizeof(uint32_t));
 }
 
-/* Completes the header of a script with an update, for the parameters that gpu->dense marks. Writes step numbers for each parameter from
- * address `at` on if the batch's script has them, or if states were not updated equally often. Returns the address after them. */
+/* Sets the optimiser's bias corrections in the header of a script with an update of the parameters that gpu->dense marks. Writes numbers
+ * for each parameter from address `at` on if the batch's script has them, or if states were not updated equally often. Returns the address
+ * after them. */
 static uint32_t write_steps(const vpps_gpu *gpu, const vpps_batch *batch, uint32_t *script, uint32_t at) {
     vpps_task_header *h = (vpps_task_header *)(void *)script;
     const size_t n = gpu->model->n_params, words = sizeof(vpps_param_step) / sizeof(uint32_t);
@@ -163,7 +165,7 @@ static uint32_t write_steps(const vpps_gpu *gpu, const vpps_batch *batch, uint32
 
 vpps_status vpps_gpu_make_script(vpps_gpu *gpu, const vpps_batch *batch, vpps_gpu_part part, bool adds,
                                  vpps_gpu_script *out) {
-    uint32_t *script, at = vpps_task_starts(batch->script)[0]; /* tasks are the last words of the script */
+    uint32_t *script, at = vpps_task_starts(batch->script)[0]; /* the tasks are the last words of the batch's script */
     const vpps_gpu_products *p = &gpu->products;
     const bool packs = part == VPPS_GPU_GRADIENTS && vpps_gpu_packs(gpu);
     const uint64_t touched = adds ? gpu->model->n_params : 0,

@@ -8,14 +8,14 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-/* The compiler's options. -O0, because tests run many kernels for a short time: for a Tree-LSTM's kernel (hidden 256), compiling takes 0.3
- * s, but 0.55 s with -Og, 1 s with -O1, and 2.5 s with -O2; running takes twice as long as with -O1. $VPPS_CXXFLAGS can change this.
- * Contraction is off, so that results are the same with and without FMA instructions. */
+/* The compiler's options. -O0, because tests run many kernels for a short time: a Tree-LSTM's kernel (hidden 256) compiles in 0.3 s, but in
+ * 0.55 s with -Og, 1 s with -O1, and 2.5 s with -O2; with -O1 it runs twice as fast. $VPPS_CXXFLAGS can change this. Contraction is off, so
+ * that results are the same with and without FMA instructions. */
 #define OPTIONS                                                                                                        \
     "-O0", "-std=gnu++17", "-w", "-fPIC", "-shared", "-pipe", "-fvisibility=hidden", "-fno-exceptions", "-fno-rtti",   \
         "-fno-math-errno", "-fno-trapping-math", "-ffp-contract=off", "-nostdlib"
 
-/* Returns whether the processor has FMA; without -mfma, fmaf would be a function call. */
+/* Returns whether the processor has FMA instructions; without the option -mfma, fmaf would be a function call. */
 static bool has_fma(void) {
 #ifdef __x86_64__
     return __builtin_cpu_supports("fma");
@@ -37,7 +37,7 @@ static const char *compiler(void) {
 typedef struct command {
     uint32_t n;
     const char *arguments[64]; /* ends with NULL */
-    char flags[512];           /* $VPPS_CXXFLAGS, split at spaces */
+    char flags[512];           /* contents of $VPPS_CXXFLAGS, split at spaces */
 } command;
 
 static vpps_status make_command(command *c, const char *source, const char *library) {
@@ -45,7 +45,7 @@ static vpps_status make_command(command *c, const char *source, const char *libr
     memcpy(c->arguments, fixed, sizeof fixed);
     c->n = VPPS_COUNT(fixed);
     if (has_fma()) c->arguments[c->n++] = "-mfma";
-    if (watches()) { /* only for the sanitizer's calls, which simt_cuda.h defines */
+    if (watches()) { /* the kernel calls the sanitizer's functions, which simt_cuda.h defines */
         c->arguments[c->n++] = "-fsanitize=thread";
         c->arguments[c->n++] = "-DVPPS_SIMT_WATCHED=1";
     }
@@ -65,7 +65,7 @@ static vpps_status make_command(command *c, const char *source, const char *libr
 
 enum { MAX_ENVIRONMENT = 4096 };
 
-/* Makes an environment with English messages, so that error lines can be recognised. */
+/* Sets out[] to this process's environment with English messages, so that error lines can be recognised. */
 static void english(char **out) {
     size_t n = 0;
     for (char **e = environ; *e && n < MAX_ENVIRONMENT - 2; e++) {
@@ -76,7 +76,7 @@ static void english(char **out) {
     out[n] = NULL;
 }
 
-/* Reads to the end of the file; keeps as much text as fits. */
+/* Reads the file to its end; keeps as much text as fits. */
 static void read_text(int fd, char *text, size_t room) {
     size_t n = 0;
     char rest[1024];
@@ -90,7 +90,7 @@ static void read_text(int fd, char *text, size_t room) {
     text[n] = 0;
 }
 
-/* Starts a program (found in PATH). It reads from the pipe's end `from`, and writes its output and errors to the pipe's end `to`; -1 stands
+/* Starts a program (found in PATH), which reads from the pipe's end `from` and writes output and errors to the pipe's end `to`; -1 stands
  * for /dev/null. A program that reads has a session of its own, so that a terminal's signals do not reach it. Returns an errno value. */
 static int spawn(pid_t *process, const char *const *arguments, int from, int to) {
     char *environment[MAX_ENVIRONMENT];
@@ -118,7 +118,7 @@ static int spawn(pid_t *process, const char *const *arguments, int from, int to)
     return error;
 }
 
-/* Runs a program to its end. *good: it returned 0. `text` gets its output. Fails with DEVICE if it cannot be run. */
+/* Runs a program to its end. `text` gets its output; *good tells whether it returned 0. Fails with DEVICE if it cannot be run. */
 static vpps_status run(const char *const *arguments, char *text, size_t room, bool *good) {
     int ends[2];
     if (pipe2(ends, O_CLOEXEC)) return vpps_fail(VPPS_IO, "software SIMT: pipe: %s", strerror(errno));
@@ -144,7 +144,7 @@ static vpps_status run(const char *const *arguments, char *text, size_t room, bo
     return VPPS_OK;
 }
 
-/* Fails with the first line that contains an error, else the first line. */
+/* Fails with the first line of the compiler's output that contains an error, else with the first line. */
 static vpps_status refused(char *text) {
     char *error = strstr(text, "error: ");
     char *line = error ? error : text;
@@ -153,7 +153,7 @@ static vpps_status refused(char *text) {
     return vpps_fail(VPPS_DEVICE, "software SIMT: %s: %s", compiler(), *line ? line : "failed without a word");
 }
 
-/* Finds the first line of the compiler's version text; the compiler is only asked again if its name has changed. */
+/* Returns in *out the first line of the compiler's version text. The compiler is asked again only if its name has changed. */
 static vpps_status version(const char **out) {
     static _Thread_local char name[256], text[1024];
     *out = text;
@@ -190,9 +190,9 @@ static vpps_status write_file(const char *path, const void *bytes, size_t size) 
     return VPPS_OK;
 }
 
-/* Starts a shell that removes the folder once *end is closed, or this process was killed. Without it the folder remains if this process is
- * killed. It is another program, since a child that only forks keeps the pipes of other threads open: two such children would wait for each
- * other. A compiler that still runs may write into the folder while the shell removes it. Returns the shell's process, or -1. */
+/* Starts a shell that removes the folder once *end is closed or this process was killed. If the shell cannot be started, returns -1, and a
+ * killed process leaves the folder. A forked child instead of a shell would keep the pipes of other threads open: two such children would
+ * wait for each other. A compiler that still runs may write into the folder while the shell removes it. Returns the shell's process. */
 static pid_t start_keeper(int *end, const char *folder) {
     static const char script[] =
         "read -r line; n=0; while [ -d \"$0\" ] && [ $n -lt 60 ]; do rm -rf \"$0\"; n=$((n + 1)); [ ! -d \"$0\" ] || "

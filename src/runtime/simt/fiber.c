@@ -9,11 +9,11 @@
 #include <sanitizer/common_interface_defs.h>
 #endif
 
-/* A kernel's frame holds its register arrays: a few KiB. Only touched pages cost memory. */
+/* Size of a fiber's stack. A kernel's frame holds its register arrays: a few KiB. Only touched pages cost memory. */
 enum { STACK_BYTES = 64 * 1024 };
 
-/* Number of stacks whose lowest page is a guard. A guard splits the mapping, and Linux allows about 65,000 parts in total. Since all fibers
- * run the same code, a stack overflow happens already in the first CTAs. */
+/* Number of stacks whose lowest page is protected (a guard). A guard splits the mapping, and Linux allows about 65,000 parts in total.
+ * Since all fibers run the same code, a stack overflow happens already in the first CTAs. */
 enum { GUARDED = 4096 };
 
 vpps_status vpps_fiber_stacks_create(vpps_fiber_stacks *out, size_t n) {
@@ -22,13 +22,13 @@ vpps_status vpps_fiber_stacks_create(vpps_fiber_stacks *out, size_t n) {
         mmap(NULL, n * STACK_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (memory == MAP_FAILED) return vpps_fail(VPPS_MEMORY, "software SIMT: no room for %zu stacks", n);
 #ifdef MADV_NOHUGEPAGE
-    madvise(memory, n * STACK_BYTES, MADV_NOHUGEPAGE); /* a huge page would hold 32 stacks, of which little is used */
+    madvise(memory, n * STACK_BYTES, MADV_NOHUGEPAGE); /* a huge page would hold 32 stacks, which use little of it */
 #endif
     out->memory = memory;
     out->n = n;
     out->bytes = n * STACK_BYTES;
     for (size_t i = 0; i < n && i < GUARDED; i++) {
-        if (mprotect(out->memory + i * STACK_BYTES, page, PROT_NONE)) break; /* the rest go without guards */
+        if (mprotect(out->memory + i * STACK_BYTES, page, PROT_NONE)) break; /* other stacks have no guard */
     }
     return VPPS_OK;
 }
@@ -38,7 +38,7 @@ void vpps_fiber_stacks_destroy(vpps_fiber_stacks *stacks) {
     *stacks = (vpps_fiber_stacks){0};
 }
 
-/* Returns where stack i begins; it grows down. If tops were equal modulo a page, frames would compete for the same cache sets. */
+/* Returns where stack i begins, which grows down. If tops were equal modulo a page, frames would compete for the same cache sets. */
 static char *top_of(const vpps_fiber_stacks *stacks, size_t i) {
     return stacks->memory + (i + 1) * STACK_BYTES - i % 16 * 64;
 }
@@ -46,7 +46,7 @@ static char *top_of(const vpps_fiber_stacks *stacks, size_t i) {
 /* ---------------------------------------------------------------- what AddressSanitizer must be told */
 
 #if VPPS_SIMT_ASAN
-/* The fiber that was left last; the next one tells AddressSanitizer where its stack is. */
+/* The fiber that was left last. The next one tells AddressSanitizer where the left fiber's stack is. */
 static _Thread_local vpps_fiber *left;
 
 static void before_switch(vpps_fiber *from, const vpps_fiber *to, bool for_good) {
@@ -100,9 +100,9 @@ static inline void switch_stacks(vpps_fiber *from, vpps_fiber *to) { swapcontext
 
 #else
 
-/* Pushes the registers that a callee must preserve (System V ABI), exchanges stacks, and pops. Fibers mostly switch at the same depth of
- * the same calls, so that `ret`, here and in callers, returns where the processor predicts; a jump instead doubled the time of a shuffle. A
- * new fiber's stack looks as if vpps_fiber_begin had called this function. */
+/* Switches stacks: pushes the registers that a callee must preserve (System V ABI), exchanges stack pointers, and pops. Fibers mostly
+ * switch at the same depth of the same calls, so that `ret`, here and in callers, returns where the processor predicts; with a jump
+ * instead, shuffles took twice as long. A new fiber's stack looks as if vpps_fiber_begin had called this function. */
 void vpps_fiber_exchange(void **save, void *stack) __attribute__((visibility("hidden")));
 void vpps_fiber_begin(void) __attribute__((visibility("hidden")));
 __asm__(".text\n"
@@ -153,9 +153,9 @@ void vpps_fiber_prepare(vpps_fiber *fiber, const vpps_fiber_stacks *stacks, size
     *s = (struct start){start, argument};
     uintptr_t *stack = (uintptr_t *)s - 7;
     memset(stack, 0, 7 * sizeof *stack);
-    stack[3] = (uintptr_t)s;                /* initial value of register r12 */
-    stack[4] = (uintptr_t)begin;            /* initial value of register rbx */
-    stack[6] = (uintptr_t)vpps_fiber_begin; /* return address; the stack is aligned there as for a call */
+    stack[3] = (uintptr_t)s;                /* popped into register r12 */
+    stack[4] = (uintptr_t)begin;            /* popped into register rbx */
+    stack[6] = (uintptr_t)vpps_fiber_begin; /* return address; the stack is then aligned as after a call */
     fiber->stack = stack;
 }
 

@@ -40,10 +40,10 @@ typedef struct vpps_fiber {
 #if VPPS_SIMT_UCONTEXT
     ucontext_t context;
 #else
-    void *stack; /* the stack pointer, while another fiber runs */
+    void *stack; /* the fiber's stack pointer, while another fiber runs */
 #endif
 #if VPPS_SIMT_ASAN
-    const void *bottom; /* data that AddressSanitizer needs */
+    const void *bottom; /* what AddressSanitizer must be told about the fiber's stack */
     size_t bytes;
     void *fake_stack;
 #endif
@@ -58,13 +58,13 @@ typedef struct vpps_fiber_stacks {
 vpps_status vpps_fiber_stacks_create(vpps_fiber_stacks *out, size_t n);
 void vpps_fiber_stacks_destroy(vpps_fiber_stacks *stacks);
 
-/* Prepares a fiber that will call start(argument) on stack number `i`, whose former content is lost. start() must end by
+/* Prepares a fiber that will call start(argument) on stack number `i`, whose former content is lost. start() must end by calling
  * vpps_fiber_leave. */
 void vpps_fiber_prepare(vpps_fiber *fiber, const vpps_fiber_stacks *stacks, size_t i, void (*start)(void *),
                         void *argument);
 
-/* Continues `to`. Returns when some fiber continues `from`. The thread's own stack needs no preparation to be `from`. */
+/* Switches to fiber `to`. Returns when some fiber switches back to `from`. The thread's own stack needs no preparation to be `from`. */
 void vpps_fiber_switch(vpps_fiber *from, vpps_fiber *to);
 
-/* Continues `to` for good: `from` must not be continued. */
+/* Switches to fiber `to` for good: nobody may switch back to `from`. */
 _Noreturn void vpps_fiber_leave(vpps_fiber *from, vpps_fiber *to);

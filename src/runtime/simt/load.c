@@ -1,4 +1,4 @@
-/* load.c - turns a kernel's source into a library of this process: text, then compiler or disk cache, then dlopen. */
+/* load.c - makes a kernel's source a library of this process: by the compiler or from the disk cache, then by dlopen. */
 #include "codegen/cache.h"
 #include "runtime/simt/compiler.h"
 #include "runtime/simt/fiber.h"
@@ -8,7 +8,7 @@
 
 extern const char vpps_template_simt_cuda[]; /* text of interp_templates/simt_cuda.h */
 
-/* Makes the compiled text: built-ins, the source, and the exported symbol. The source is in an unnamed namespace; otherwise inline
+/* Makes the text to compile: CUDA's built-ins, the source, and the exported symbol. The source is in an unnamed namespace; otherwise inline
  * functions, with their __shared__ variables, would get other sections than the rest, and all __shared__ variables must be in one section.
  * *text is malloc'd. */
 static vpps_status make_text(const char *source, char **text, size_t *bytes) {
@@ -28,8 +28,8 @@ static vpps_status open_file(const char *path, void *context) {
     return kernel->library ? VPPS_OK : vpps_fail(VPPS_DEVICE, "software SIMT: %s", dlerror());
 }
 
-/* Gets the library (malloc'd): from the cache if *cached and possible, else by compiling; *cached tells which. Failing to write to the
- * cache is ignored. */
+/* Gets the compiled library (malloc'd): if *cached, from the disk cache if it is there, else by compiling. Sets *cached to whether it came
+ * from the cache. A failure to write to the cache is ignored. */
 static vpps_status make_library(const vpps_cache_key *key, void **library, size_t *size, bool *cached,
                                 double *seconds) {
     *library = NULL;
@@ -66,7 +66,7 @@ vpps_status vpps_simt_load(vpps_simt_kernel **out, const char *source, const cha
         key.source = text;
         bool cached = true;
         status = load(kernel, &key, &cached, seconds);
-        if (status != VPPS_OK && cached) { /* the library may need another C library, so the kernel is recompiled */
+        if (status != VPPS_OK && cached) { /* perhaps for another C library: recompiles the kernel */
             cached = false;
             status = load(kernel, &key, &cached, seconds);
         }

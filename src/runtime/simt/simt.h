@@ -26,7 +26,8 @@ typedef struct vpps_simt_piece {
     struct vpps_simt_piece *next;
     char *memory;
     size_t bytes;
-    struct vpps_simt_word *words; /* users of each word: allocated by the first watched kernel, freed by the owner */
+    /* which threads use each word; allocated for the first watched kernel, freed by the owner */
+    struct vpps_simt_word *words;
 } vpps_simt_piece;
 
 /* Checks that software SIMT can run. Fails with DEVICE under ThreadSanitizer, as vpps_simt_load does. */

@@ -4,16 +4,16 @@
 
 #include "runtime/simt/simt.h"
 
-/* The threads that last wrote and read a word. Thread numbers are those in the CTA. */
+/* The threads that last wrote and read a word of memory. Threads are numbered within their CTA. */
 typedef struct vpps_simt_word {
     uint32_t write_interval, write_warp, read_interval, read_warp;
-    /* reader: VPPS_SIMT_MANY, or a thread, + VPPS_SIMT_LANES if other lanes of its warp read the word, too. */
+    /* `reader` is VPPS_SIMT_MANY, or a thread's number, plus VPPS_SIMT_LANES if other lanes of its warp read the word, too. */
     uint16_t writer, reader;
 } vpps_simt_word;
 
 enum { VPPS_SIMT_MANY = 0xffff, VPPS_SIMT_LANES = 0x8000 };
 
-/* A thread, and the numbers of its current intervals. */
+/* A thread of a kernel, and the numbers of its CTA's and warp's current intervals. */
 typedef struct vpps_simt_user {
     uint32_t thread, interval, warp;
 } vpps_simt_user;
@@ -21,6 +21,6 @@ typedef struct vpps_simt_user {
 /* Records that the thread uses a word. Returns false if thread *other uses the word in the same interval and one of them writes. */
 bool vpps_simt_use(vpps_simt_word *w, const vpps_simt_user *by, bool is_write, uint32_t *other);
 
-/* Returns the first record for the words at these bytes of the kernel's memory, or NULL if the bytes are not all in one allocation. Creates
- * an allocation's records if needed; *status tells if memory is short. */
+/* Returns the record of the first word that these bytes of the kernel's memory cover (others follow), or NULL if the bytes are not all in
+ * one allocation. Creates an allocation's records if needed; *status tells if memory is short. */
 vpps_simt_word *vpps_simt_words_at(vpps_simt_piece *const *memory, const char *at, size_t bytes, vpps_status *status);
