@@ -86,7 +86,8 @@ typedef struct vpps_device_table {
     vpps_status (*write)(vpps_device *d, uint32_t offset, uint32_t words, const float *from);
     /* Copies words within the pool, such as values that the latest launch left there. A later launch waits for the copy. */
     vpps_status (*copy)(vpps_device *d, uint32_t to, uint32_t from, uint32_t words);
-    vpps_status (*forward_end)(vpps_device *d); /* Implements vpps_forward_end. NULL: there is nothing to do. */
+    /* serves lookups of other processes in sharded tables, as vpps_forward_end; NULL: not needed */
+    vpps_status (*forward_end)(vpps_device *d);
     /* Copies parameters, and optimiser states if `states`, from the device to the model. */
     vpps_status (*read_parameters)(vpps_device *d, vpps_model *model, bool states);
     vpps_status (*write_parameters)(vpps_device *d, const vpps_model *model);

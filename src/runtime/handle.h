@@ -70,7 +70,7 @@ struct vpps_handle {
     vpps_stats stats;
     uint32_t vote;
     uint64_t slowest_ns, mean_ns; /* time of the slowest process and mean time of all processes, summed over batches */
-    vpps_trace *trace;            /* records time spans; NULL: no trace */
+    vpps_trace *trace;            /* recorder of time spans; NULL: nothing is recorded */
     uint32_t process;             /* vpps_process_number() of the process that made the handle */
 };
 
@@ -108,7 +108,7 @@ vpps_status vpps_options_take(const vpps_options *given, vpps_options *own);
 /* Waits for the batch in flight and takes its outcome; does nothing in a child of fork(). */
 void vpps_handle_settle(vpps_handle *h);
 
-/* Sends `vote` with this process's next batches when several processes train together. */
+/* Sends `vote`, a number that is summed over all processes, with this process's next batches. */
 void vpps_handle_vote(vpps_handle *h, uint32_t vote);
 /* Returns the sum of all processes' votes that came with the latest finished batch, the same in all processes; 0 before the first. */
 uint32_t vpps_handle_votes(const vpps_handle *h);

@@ -10,11 +10,11 @@ typedef struct vpps_kept_value {
     vpps_value value;      /* number of the value; 0: the entry is free */
     uint32_t offset, room; /* offset in the pool, and size, rounded up; both in words */
     uint32_t rows, cols;
-    uint32_t before, after; /* neighbours in the order of offsets; in a free entry, `after` is the next free one or 0 */
+    uint32_t before, after; /* previous and next entry by offset; in a free entry, `after` is the next free one or 0 */
     bool made;              /* a batch that computes the value was launched */
 } vpps_kept_value;
 
-/* Where a batch leaves a value that is to be kept. */
+/* Where a batch leaves a value that is to stay on the device. */
 typedef struct vpps_kept_copy {
     vpps_value value;
     uint32_t from; /* offset in the pool where the batch leaves the value */
@@ -36,7 +36,7 @@ typedef struct vpps_keeper {
 
 void vpps_keeper_free(vpps_keeper *k);
 
-/* Starts the allocator on words [first, first + words) of the pool. Returns false if out of memory. */
+/* Starts the allocator on words [first, first + words) of the device's memory pool. Returns false if out of memory. */
 bool vpps_keeper_open(vpps_keeper *k, uint32_t first, uint32_t words);
 
 /* Allocates a place for a value. Returns NULL if there is no room in the pool (*status is POOL) or no host memory (MEMORY). */

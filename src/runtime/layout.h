@@ -4,9 +4,9 @@
 #include "graph/model.h"
 #include "plan/plan.h"
 
-/* Places in the plan: vectors and lookup tables, their optimiser states, and a norm for each of at most max_vps virtual processors. The
- * vectors' gradients form one block, whose range is *gradients. `device` is the name for messages. Fails with MEMORY, POOL. The plan's
- * arrays are one allocation: free(plan->values). */
+/* Assigns places in a device's memory pool, and notes them in `plan`: vectors and lookup tables, their optimiser states, and norms of at
+ * most max_vps virtual processors. The vectors' gradients form one block, whose range is *gradients. `device` is the name for messages.
+ * Fails with MEMORY, POOL. The plan's arrays are one allocation: free(plan->values). */
 vpps_status vpps_lay_out_pool(vpps_plan *plan, const vpps_model *model, const vpps_options *options, uint32_t max_vps,
                               const char *device, vpps_rows *gradients);
 

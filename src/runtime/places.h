@@ -33,7 +33,7 @@ vpps_status vpps_choose_places(const vpps_places *p, uint32_t n_vps, uint32_t he
 
 /* How tightly VPs are bound to CPUs: not at all, to the CPUs of their memory node, or to the CPUs that share their last-level cache. */
 typedef enum vpps_hold { VPPS_HOLD_ANYWHERE, VPPS_HOLD_NODE, VPPS_HOLD_CACHE } vpps_hold;
-/* Returns how tightly VPs with these places should be bound. */
+/* Returns how tightly VPs that run on the chosen CPUs should be bound to them. */
 vpps_hold vpps_hold_of(const vpps_places *p, uint32_t n_vps, const uint32_t *chosen);
 
 /* Returns whether a VP whose CPU is `own` may run on the CPU `place`. */

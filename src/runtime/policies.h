@@ -4,7 +4,7 @@
 #include "runtime/profile.h"
 #include "script/script.h"
 
-/* Stores learned policies on disk, beside the compiled kernels. */
+/* Reads and writes learned batching policies on disk, beside the compiled kernels. */
 extern const vpps_policy_store vpps_policies_on_disk;
 
 /* Finds a batching policy by name. NULL selects the default; "auto" makes `profile` measure all policies. Fails with ARGUMENT. */

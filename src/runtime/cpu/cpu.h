@@ -65,9 +65,9 @@ typedef struct vpps_matrix_block {
 typedef struct vpps_cpu_matrix {
     vpps_matrix_block *blocks; /* the matrix's blocks of rows, in order; NULL: the parameter is no matrix */
     uint32_t n_blocks;
-    uint32_t *first_block; /* indexed by VP (n_vps + 1 entries): number of the first block that the VP owns */
-    /* Indexed by VP: a transposed copy of the rows that the VP owns, in panels of 64 columns that are stored row by row. Element (r, k) is
-     * at k / 64 * 64 * rows + r * 64 + k % 64. */
+    uint32_t *first_block; /* indexed by VP (thread; n_vps + 1 entries): number of the first block that the VP owns */
+    /* Indexed by VP (thread): a transposed copy of the rows that the VP owns, in panels of 64 columns that are stored row by row. Element
+     * (r, k) is at k / 64 * 64 * rows + r * 64 + k % 64. */
     float **transposed;
     uint32_t wanted;     /* number of the latest launch that uses the transposed copies; its update renews them */
     bool fresh;          /* the transposed copies agree with the present values */
@@ -106,7 +106,7 @@ struct vpps_vp {
     size_t scratch_floats;
     const float **pointers; /* list of addresses: of the vectors of a product, or of a list's members */
     uint32_t *live;         /* vertices of the current task that run, since their condition holds */
-    uint32_t *d_at;         /* indexed by the cell's outer products dy x^T: index in `pointers` of the first dy */
+    uint32_t *d_at;         /* for each outer product dy x^T of the cell: index in `pointers` of the first dy */
     vpps_product_term *terms;
     vpps_bf16_term *bf16_terms;
     double *sums;      /* squared norms of the factors dy and x of each outer product */
@@ -124,11 +124,11 @@ struct vpps_vp {
     uint32_t shared;       /* number of the latest launch whose gradients were summed over all processes */
     uint32_t met[2];       /* number of barriers signalled in this launch: [0] of the VP's group, [1] of all VPs */
     vpps_passed passed[2]; /* latest barriers that the VP skipped without waiting: [0] of its group, [1] of all VPs */
-    atomic_uint tasks;     /* number of tasks that the VP has run in all launches */
+    atomic_uint tasks;     /* number of tasks that this thread (VP) has run in all launches */
 };
 
 typedef struct vpps_counter {
-    _Alignas(64) atomic_uint value; /* aligned to a cache line, since VPs spin on it */
+    _Alignas(64) atomic_uint value; /* aligned to a cache line, since threads spin on it */
     atomic_uint sleepers;           /* number of threads that sleep until the value changes */
 } vpps_counter;
 
@@ -138,7 +138,7 @@ typedef struct vpps_meetings {
     vpps_counter *all, *all_gates, *group, *group_gates;
     vpps_counter *finish; /* nodes of the barrier at the end of a launch; these counters are never reset */
     size_t n_counters;
-    bool ordered;      /* at every barrier of the script, the VPs that signal it also wait for it right afterwards */
+    bool ordered;      /* at every barrier, the VPs (threads) that signal it also wait for it right afterwards */
     bool taken;        /* the launch's barriers are trees; otherwise each is one counter */
     uint32_t *signals; /* indexed by barrier: number of signals that open it */
 } vpps_meetings;
@@ -162,17 +162,17 @@ typedef struct vpps_cpu_batch {
     uint64_t start_ns;
     uint64_t end_ns; /* time at which the last VP was done */
     double loss;
-    atomic_bool failed; /* set by the first VP that fails; all others then stop */
+    atomic_bool failed; /* set by the first VP (thread) that fails; all others then stop */
     vpps_outcome outcome;
 } vpps_cpu_batch;
 
 /* A sum of gradients over several launches, until an update. */
 typedef struct vpps_cpu_sum {
-    uint32_t number;     /* number of the sum; the first launch of a sum increments it */
+    uint32_t number;     /* number of the sum; its first launch increments this */
     bool open;           /* a sum has begun, and no update has ended it */
     bool untaken;        /* the latest launch's loss and table gradients are still to be added to `loss` and `rows` */
     double loss;         /* sum of the losses of the accumulated launches */
-    vpps_row_sums *rows; /* accumulated gradients of table entries */
+    vpps_row_sums *rows; /* summed gradients of lookup-table entries */
 } vpps_cpu_sum;
 
 struct vpps_cpu {
@@ -195,9 +195,9 @@ struct vpps_cpu {
     size_t pool_bytes;
     vpps_vp *vps;
     vpps_places places;        /* CPUs that this process may use */
-    uint32_t *chosen;          /* indexed by VP: its CPU, as an index into `places` */
+    uint32_t *chosen;          /* indexed by VP (thread): its CPU, as an index into `places` */
     vpps_hold hold;            /* how tightly VPs are bound to these CPUs */
-    vpps_cpu_matrix *matrices; /* indexed by parameter: its blocks, if it is a matrix */
+    vpps_cpu_matrix *matrices; /* indexed by parameter: its blocks of rows, if it is a matrix */
     float *matrix_memory;      /* values, gradients, states and transposed copies of matrices; each VP's are adjacent */
     size_t matrix_bytes;
     uint32_t *pack_memory; /* weights in bf16; NULL in fp32 */
@@ -205,7 +205,7 @@ struct vpps_cpu {
     vpps_counter *counters; /* indexed by barrier: the number of signals so far */
     size_t n_counters;
     vpps_meetings meetings;
-    double *norms;  /* indexed by VP: sum of squares of the VP's gradients */
+    double *norms;  /* indexed by VP (thread): sum of squares of the gradients that the VP owns */
     double squares; /* sum of squared gradients of sharded tables, over all processes */
 
     vpps_cpu_batch batch;
@@ -237,7 +237,7 @@ bool vpps_check_task(vpps_vp *vp, uint32_t at, uint32_t end, uint32_t group);
 /* Prepares a launch: checks the batch's script, and sets all that the VPs need to run it. Fails with SCRIPT, MEMORY. */
 vpps_status vpps_cpu_prepare(vpps_cpu *cpu, const vpps_batch *batch);
 
-/* Runs the VP's share of a task that vpps_check_task has accepted. Returns false after the VP's last task. */
+/* Runs a VP's (virtual processor's) share of a task that vpps_check_task has accepted. Returns false after the VP's last task. */
 bool vpps_vp_task(vpps_vp *vp, uint32_t at, const vpps_task *task);
 
 /* Runs all tasks of the VP in the script. A task that is unknown, cut short or refers to missing things ends the batch with SCRIPT; a wait
@@ -341,7 +341,7 @@ vpps_status vpps_entries_serve(vpps_entries *e);
 /* Returns the pool offset of a fetched table entry; the script names the entry by `offset`. VPPS_NO_OFFSET: it was not fetched. */
 uint32_t vpps_entry_place(const vpps_entries *e, uint32_t offset);
 
-/* Adds the costs of the latest fetch to `cost`. */
+/* Adds the costs of the latest fetch of table entries to `cost`. */
 void vpps_entries_cost(const vpps_entries *e, vpps_share_cost *cost);
 
 /* Returns the blocks of rows of a matrix that part `member` of the VPs owns, if the VPs are divided into `group` equal parts. */
@@ -355,7 +355,7 @@ static inline vpps_blocks vpps_blocks_of(const vpps_cpu *cpu, vpps_param param, 
 vpps_status vpps_make_matrices(vpps_cpu *cpu, uint32_t states);
 void vpps_free_matrices(vpps_cpu *cpu);
 
-/* Allocates memory for weights in bf16, if products are in bf16. */
+/* Allocates memory for bf16 copies of the weights, if products are in bf16. */
 vpps_status vpps_make_packs(vpps_cpu *cpu);
 /* Converts a block's weights to packed bf16 after they changed. The VP that owns the block calls it. */
 void vpps_pack_block(const vpps_cpu *cpu, uint32_t param, uint32_t vp, const vpps_matrix_block *b);
@@ -370,7 +370,7 @@ void vpps_pack_copy(const vpps_cpu *cpu, uint32_t param, uint32_t vp, const vpps
  * VPPS_NONE. Returns false if out of memory. */
 bool vpps_pack_vectors(vpps_vp *vp, uint32_t key, uint32_t n, uint32_t depth, const float *const *x, uint32_t skip,
                        size_t *at);
-/* Packs vectors as vpps_pack_vectors does (`key` names the packed rows), then spreads them (vpps_spread_bf16; spread_key names the result). */
+/* Packs vectors (vpps_pack_vectors, under `key`) and arranges them for products with transposed matrices (vpps_spread_bf16, spread_key). */
 bool vpps_spread_vectors(vpps_vp *vp, uint32_t key, uint32_t spread_key, uint32_t n, uint32_t depth,
                          const float *const *x, uint32_t skip, size_t *at);
 void vpps_forget_vectors(vpps_vp *vp);
@@ -383,11 +383,11 @@ void vpps_copy_matrix(vpps_cpu *cpu, uint32_t param, float *rows, uint32_t part,
 /* Adds the latest launch's gradients of table entries to the accumulated sums (gradients.c), before the next launch
  * reuses their memory. Fails with MEMORY. */
 vpps_status vpps_take_gradients(vpps_cpu *cpu);
-/* Prepares a launch that updates: sets cpu->batch.segments and the loss to the accumulated sums. Fails with MEMORY. */
+/* Prepares a launch that updates parameters: gives it the summed gradients of table entries and the summed loss. Fails with MEMORY. */
 vpps_status vpps_open_update(vpps_cpu *cpu);
-/* Prepares a launch that computes gradients without an update: begins a sum, or continues the present one. */
+/* Prepares a launch that computes gradients without an update: begins a sum of gradients, or continues the present one. */
 void vpps_open_sum(vpps_cpu *cpu);
-/* Functions of the device's table (runtime/device.h). */
+/* Implementations of functions of vpps_device_table (runtime/device.h). */
 void vpps_cpu_zero_gradients(vpps_device *d);
 vpps_status vpps_cpu_read_gradients(vpps_device *d, vpps_model *model);
 vpps_status vpps_cpu_write_gradients(vpps_device *d, const vpps_model *model);
@@ -435,7 +435,7 @@ static inline bool vpps_has_copies(const vpps_cpu *cpu, uint32_t param) {
     return needed || cpu->matrices[param].wanted == cpu->launch;
 }
 
-/* Makes a VP's transposed copy of its rows of a matrix. */
+/* Copies a VP's rows of a matrix, transposed, for products with the transposed matrix. */
 void vpps_transpose_rows(const vpps_cpu *cpu, uint32_t param, uint32_t vp);
 
 /* Returns how many vectors one VP multiplies with transposed matrices for `product`, in a task with items[axis] vertices or list members.

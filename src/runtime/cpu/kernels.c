@@ -335,7 +335,7 @@ static void prepare_hinge(uint32_t n, vpps_operands *o) {
 static void prepare_dot(uint32_t n, vpps_operands *o) { SUM_OVER(o->s[0], n, o->t[0], o->t[1], x * y); }
 static void prepare_sum(uint32_t n, vpps_operands *o) { SUM_OVER(o->s[0], n, o->t[0], o->t[0], x); }
 
-/* Computes s[0], the rounded mean, and s[1], the mean of the rest (0 if not finite). */
+/* Computes s[0], the rounded mean, and s[1], the mean of x - s[0] (0 if not finite). */
 static void prepare_centre(uint32_t n, vpps_operands *o) {
     prepare_sum(n, o);
     const float mean = o->s[0] / (float)n;

@@ -109,7 +109,7 @@ typedef struct vpps_bf16_unit {
     vpps_product_bf16 product;
     vpps_pack_bf16 pack;
     vpps_spread_bf16 spread;
-    vpps_product_t_bf16 product_t; /* transposed products; NULL: the unit needs transposed copies of matrices */
+    vpps_product_t_bf16 product_t; /* product with a transposed matrix; NULL: the unit needs transposed copies */
     void (*open)(void);
     void (*close)(void);
 } vpps_bf16_unit;

@@ -287,7 +287,7 @@ VPPS_INLINE void outer_columns(const uint32_t height, uint32_t columns, uint32_t
 #undef TILE
 }
 
-/* Copies n vectors of k elements to places outer_stride(k) apart. */
+/* Copies n vectors of k elements to places that are outer_stride(k) floats apart. */
 static void pack_outer(uint32_t n, uint32_t k, const float *const *x, float *to) {
     const size_t stride = outer_stride(k);
     for (uint32_t v = 0; v < n; v++, to += stride) {

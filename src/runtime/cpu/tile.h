@@ -77,7 +77,7 @@ static inline uint32_t vpps_width_of(const vpps_tile *t, const vpps_operand *o) 
     const vpps_rows own = t->layout->own[o->dealt];
     return o->dealt ? own.end - own.first : vpps_operand_words(o);
 }
-/* Returns the first row of an operand that the VP owns. */
+/* Returns the first row of an operand that this virtual processor owns. */
 static inline uint32_t vpps_first_of(const vpps_tile *t, const vpps_operand *o) {
     return t->layout->own[o->dealt].first;
 }

@@ -70,7 +70,7 @@ typedef struct vpps_gpu_slot {
     vpps_gpu_buffer script, counters; /* counters: barrier counters, zero before a launch */
     uint32_t used;                    /* number of barrier counters that the latest launch used, in words */
     vpps_launch_end *end;             /* results of the launch, in pinned memory */
-    uint64_t end_at;                  /* device address of `end` */
+    uint64_t end_at;                  /* address at which the kernel writes `end` */
 } vpps_gpu_slot;
 
 /* A factor (dy or x) of matrix gradients that cuBLAS computes: all vectors of one value of a cell, over the batch's vertices. */
@@ -192,7 +192,7 @@ vpps_status vpps_gpu_settle(vpps_gpu *gpu);
  * host, where the next call finds them. */
 vpps_status vpps_gpu_grow_pool(vpps_gpu *gpu, uint32_t words);
 
-/* Implements the device's function reserve_kept. */
+/* Reserves room in the pool for values that stay on the device (vpps_device_table.reserve_kept). */
 vpps_status vpps_gpu_reserve_kept(vpps_device *d, uint32_t words);
 
 /* Copies the parameters back to the device if vpps_gpu_grow_pool, failing, has left them on the host. Fails as vpps_gpu_grow_pool does. */
@@ -207,7 +207,8 @@ vpps_status vpps_gpu_write_parameters(vpps_gpu *gpu, const vpps_model *model);
 
 /* ---- kernel.c */
 
-/* Returns how a kernel with these cells and number of groups is to be made (for vpps_specialise), with the profile's candidate `choice`. */
+/* Returns the properties (for vpps_specialise) of a kernel with these cells and number of groups, and with the profile's candidate
+ * `choice`. */
 vpps_kernel_plan vpps_gpu_kernel_plan(const vpps_gpu_layout *layout, uint32_t groups, const vpps_trial *choice,
                                       const vpps_compiled_cell *const *cells, uint32_t n_cells);
 
@@ -291,7 +292,7 @@ vpps_status vpps_gpu_open_update(vpps_gpu *gpu);
 /* Copies the gradients in gpu->segments to the device's buffer gpu->entries. Fails with MEMORY, DEVICE. */
 vpps_status vpps_gpu_give_entries(vpps_gpu *gpu);
 
-/* Functions of the device's table (runtime/device.h). */
+/* Implementations of functions of vpps_device_table (runtime/device.h). */
 void vpps_gpu_zero_gradients(vpps_device *d);
 vpps_status vpps_gpu_read_gradients(vpps_device *d, vpps_model *model);
 vpps_status vpps_gpu_write_gradients(vpps_device *d, const vpps_model *model);

@@ -126,7 +126,7 @@ static bool has_cells(const vpps_gpu_kernel *k, const vpps_batch *batch) {
     return true;
 }
 
-/* Drops superseded cells from the kernel, and unloads the kernel if any were dropped. */
+/* Removes cells that newer cells replace from the kernel, and unloads the kernel if any were removed. */
 static void drop_superseded(vpps_gpu *gpu, vpps_gpu_kernel *k) {
     uint32_t left = 0;
     for (uint32_t i = 0; i < k->n_cells; i++)

@@ -60,7 +60,7 @@ struct vpps_simt_grid {
     uint32_t *order;       /* numbers of the CTAs that are not finished, in the order of their turns */
     vpps_fiber_stacks stacks;
 
-    /* The present run of a kernel. */
+    /* Data of the run that is in progress. */
     const vpps_simt_library *library;
     const void *arguments;
     vpps_simt_piece *const *memory;
