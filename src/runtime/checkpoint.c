@@ -274,8 +274,8 @@ vpps_status vpps_load(vpps_handle *h, const char *path) {
     uint64_t numbers[3] = {0, h->options.seed, model->random};
     vpps_status status = c ? vpps_safetensors_verify(file) : vpps_fail(VPPS_MEMORY, "load %s: out of memory", path);
     if (status == VPPS_OK) status = read_all(file, path, h, c, numbers);
-    if (status == VPPS_OK)
-        status = vpps_read_parameters(h); /* also allocates all states, including those that the file lacks */
+    /* also allocates all states, including those that the file lacks */
+    if (status == VPPS_OK) status = vpps_read_parameters(h);
     if (status == VPPS_OK) status = take_choice(file, h);
     if (status == VPPS_OK) {
         for (size_t i = 0; i < model->n_params; i++) adopt(&model->params[i], &c[i]);

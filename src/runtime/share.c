@@ -214,7 +214,7 @@ static void read_headers(vpps_share *s, vpps_shared_batch *batch) {
 
 /* ---------------------------------------------------------------- rows of tables */
 
-/* Reserves a parcel's memory for `counts` rows of each table. */
+/* Reserves memory in parcel r (rows to send or receive) for counts[t] rows of each table t. */
 static bool need_rows(vpps_share *s, rows_parcel *r, const uint32_t *counts) {
     r->n_words = 0;
     for (uint32_t t = 0; t < s->n_tables; t++) r->n_words += (size_t)counts[t] * (1 + words_of(s, s->tables[t]));

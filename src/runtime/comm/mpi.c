@@ -34,7 +34,7 @@ typedef struct mpi_row {
     size_t n_messages;
     note told, there;     /* messages being sent, whose memory must not change meanwhile */
     uint64_t *heard_ns;   /* indexed by process: when its last sign of life came */
-    bool *waiting;        /* indexed by process: it has told that it waits as well */
+    bool *waiting;        /* indexed by process: it has reported that it waits as well */
     uint64_t beat_ns;     /* when this process sent its last sign of life */
     pthread_mutex_t lock; /* protects all calls of MPI */
     pthread_t beater;
@@ -153,7 +153,7 @@ static vpps_status wait_until(mpi_row *m, uint64_t limit_ns, bool *done) {
     }
 }
 
-/* Writes "rank 2 on HOST, rank 3 on HOST": the processes whose messages are missing, except those that told that they wait, too. */
+/* Writes "rank 2 on HOST, rank 3 on HOST": the processes whose messages are missing, except those that have reported that they wait, too. */
 static void name_missing(mpi_row *m, char *text, size_t n) {
     size_t len = 0;
     *text = '\0';

@@ -98,8 +98,8 @@ void vpps_copy_matrix(vpps_cpu *cpu, uint32_t param, float *rows, uint32_t part,
             }
         }
         if (to_rows) continue;
-        for (uint32_t k = 0; k < cols;
-             k++) /* also zeroes the padding, which an update by a non-finite gradient may have changed */
+        /* also zeroes the padding, which an update by a non-finite gradient may have changed */
+        for (uint32_t k = 0; k < cols; k++)
             memset(values + k * block->ld + block->rows, 0, (block->ld - block->rows) * sizeof *values);
     }
     if (to_rows || part != VPPS_MATRIX_VALUES) return;

@@ -198,7 +198,7 @@ struct vpps_cpu {
     uint32_t *chosen;          /* indexed by VP (thread): its CPU, as an index into `places` */
     vpps_hold hold;            /* how tightly VPs are bound to these CPUs */
     vpps_cpu_matrix *matrices; /* indexed by parameter: its blocks of rows, if it is a matrix */
-    float *matrix_memory;      /* values, gradients, states and transposed copies of matrices; each VP's are adjacent */
+    float *matrix_memory;      /* values, gradients, states, transposed copies; each thread's are adjacent */
     size_t matrix_bytes;
     uint32_t *pack_memory; /* weights in bf16; NULL in fp32 */
     size_t pack_bytes;

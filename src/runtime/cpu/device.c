@@ -273,7 +273,7 @@ static vpps_status need_counters(vpps_cpu *cpu, uint32_t n) {
     return VPPS_OK;
 }
 
-/* Lists the table entries that the script trains, as segments, table by table. */
+/* Lists, as segments, the lookup-table entries for which the batch computes gradients, table by table. */
 static vpps_status make_segments(vpps_cpu *cpu) {
     cpu->batch.n_segments = cpu->batch.header.n_tables;
     if (!VPPS_RESERVE(cpu->batch.segments, cpu->batch.n_segments + 1u)) {

@@ -71,7 +71,7 @@ static const float *padded(float *buffer, const float *x, uint32_t n) {
         ID##_blocks(n, dst, &o);                                                                                       \
     }
 
-/* Returns the number of tensors among an instruction's operands; they come first. */
+/* IS_TENSOR: whether operand i of an instruction is a tensor. TENSORS_OF: its number of tensors, which precede its other operands. */
 #define IS_TENSOR(operands, i) ((operands "\0\0\0")[i] == 't')
 #define TENSORS_OF(operands) (IS_TENSOR(operands, 0) + IS_TENSOR(operands, 1) + IS_TENSOR(operands, 2))
 

@@ -116,7 +116,7 @@ typedef struct vpps_bf16_unit {
 
 typedef struct vpps_kernels {
     const char *isa; /* name of the instruction set, from VPPS_ISA_TABLE */
-    /* kernels by instruction; NULL for those of the forms PARTS, DECIDED and WEIGHTS */
+    /* kernels by instruction; NULL where steps.c needs none: forms PARTS, DECIDED, WEIGHTS */
     vpps_cpu_kernel run[VPPS_I_COUNT];
 
     /* Multiplies matrices that are stored by columns with leading dimensions. C (m x n) = A (m x k) B (k x n), or C += A B. */

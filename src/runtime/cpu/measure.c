@@ -174,7 +174,7 @@ static void pack_matrices(stand *s) {
     s->packed_parts = s->parts;
 }
 
-/* Sets the unit and the precision that the next measurements use. */
+/* Sets the unit (kind of instructions) and the precision that the next measurements use. */
 static void use(stand *s, const vpps_cpu_units *u, const vpps_cpu_maker *m) {
     s->kernels = u->kernels[m->kernels];
     s->parts = vpps_precision_parts(m->precision);

@@ -33,7 +33,7 @@ typedef struct thread {
 /* A warp. Sets (masks) of its lanes tell their state; the running lane is in no set. */
 typedef struct warp {
     uint32_t ready, at_collective, at_barrier, asleep, finished;
-    uint32_t interval; /* number of the time since the warp's last barrier (watch.h) */
+    uint32_t interval; /* number of the present interval between two of the warp's barriers (watch.h) */
     thread *lanes;
 } warp;
 
@@ -45,7 +45,7 @@ typedef struct cta {
     uint32_t now;            /* the warp whose lanes run first */
     uint32_t arrived, line;  /* arrived: number of threads at the CTA's barrier; line: the barrier's source line */
     uint32_t finished;       /* finished threads */
-    uint32_t interval;       /* number of the time since the CTA's last barrier (watch.h) */
+    uint32_t interval;       /* number of the present interval between two of the CTA's barriers (watch.h) */
     char *statics, *dynamic; /* the CTA's shared memory: static (saved here while another CTA runs) and dynamic */
 } cta;
 
