@@ -20,7 +20,7 @@
 
 /* The latest announcement to the device about batches that are likely to come. */
 typedef struct vpps_foreseen {
-    uint32_t cells;  /* number of compiled cells at the time of the announcement */
+    uint32_t cells;  /* number of compiled cells (vertex functions) at the time of the announcement */
     uint32_t groups; /* number of groups of virtual processors that was announced; fewer than batches have */
 } vpps_foreseen;
 

@@ -1,4 +1,4 @@
-/* keeper.c - allocates places in the pool for values that stay on the device. */
+/* keeper.c - allocates places in the device's memory pool for values that stay on the device between batches. */
 #include "runtime/keeper.h"
 
 #include <stdatomic.h>

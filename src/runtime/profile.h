@@ -6,7 +6,7 @@
 
 enum { VPPS_MOST_TRIALS = 8, VPPS_TRIAL_BATCHES = 9, VPPS_CANDIDATE_BYTES = 64 };
 
-/* Identifies a text that is stored for later runs, beside the compiled kernels. */
+/* Identifies a text, such as a measured choice, that is stored for later runs, beside the compiled kernels. */
 typedef struct vpps_memory {
     const char *what;        /* what the text contains, in a few words */
     char machine[512];       /* description of the machine for which the text is valid */

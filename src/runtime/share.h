@@ -28,8 +28,8 @@ typedef struct vpps_share_cost {
 
 /* A batch's results: before the exchange those of this process, afterwards those of all processes. */
 typedef struct vpps_shared_batch {
-    const vpps_task_header *header; /* script header with the optimiser's numbers for this batch */
-    const uint32_t *steps;          /* optimiser numbers of each parameter: the script's words at header->steps */
+    const vpps_task_header *header; /* header of the batch's script, with the optimiser's numbers for this batch */
+    const uint32_t *steps;          /* optimiser numbers of each parameter: words of the script at header->steps */
     uint64_t start_ns;              /* time at which the batch was launched */
     uint32_t vote;
     double loss;

@@ -8,7 +8,7 @@
 
 typedef struct vpps_tile_slot {
     size_t at;      /* sum of the axis's earlier widths; times the number of items: where the slot begins */
-    uint32_t width; /* number of floats of one item in the slot */
+    uint32_t width; /* number of floats of one item (vertex or list member) */
 } vpps_tile_slot;
 
 /* Layout of the memory of a stage's tiles, for one VP of a group. */

@@ -45,7 +45,7 @@ typedef struct vpps_gpu_kernel {
     struct vpps_gpu_kernel *next;
     bool training;
     uint32_t groups;
-    const vpps_compiled_cell **cells; /* the cells for which the kernel has code */
+    const vpps_compiled_cell **cells; /* cells (vertex functions) for which the kernel has code */
     uint32_t n_cells;
     uint32_t *number;                    /* indexed by cell of the latest batch: number of the cell in `cells` */
     const vpps_compiled_cell **expected; /* cells to add to the kernel once a batch needs a cell not in `cells` */
@@ -91,7 +91,7 @@ typedef struct vpps_gpu_use {
 typedef struct vpps_gpu_products {
     vpps_cublas *cublas; /* handle of cuBLAS; NULL: not opened yet */
     vpps_gpu_buffer packed;
-    uint32_t *first_factor; /* indexed by cell: number of the cell's first factor */
+    uint32_t *first_factor; /* indexed by cell (vertex function): number of the cell's first factor */
     vpps_gpu_factor *factors;
     vpps_gpu_use *uses;
     vpps_gemm *gemms; /* the calls of cuBLAS; their addresses are indices into `words` */
