@@ -36,8 +36,7 @@ static char *state_name(const vpps_parameter_data *p, int state) {
     return name;
 }
 
-/* The tensors of a checkpoint file, at most 1 + VPPS_MAX_STATES for each parameter; their names (NULL or allocated); and the tables that
- * they hold. */
+/* The tensors of a checkpoint file, at most 1 + VPPS_MAX_STATES per parameter; their names (NULL or allocated); and the tables in them. */
 typedef struct tensor_list {
     vpps_safetensors_tensor *tensors;
     char **names;

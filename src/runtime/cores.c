@@ -32,8 +32,7 @@ static double quota_of(const char *folder, bool v2) {
     return known && x[0] > 0 && period[0] > 0 ? x[0] / period[0] : 0;
 }
 
-/* Finds the path of this process's control group in the hierarchy of version 1 or 2, in lines "NUMBER:CONTROLLERS:PATH". Returns false if
- * there is none. */
+/* Finds the path of this process's group in the hierarchy of version 1 or 2, from lines "NUMBER:CONTROLLERS:PATH". False: none. */
 static bool find_group(const char *root, bool v2, char *group) {
     char path[PATH_MAX], line[PATH_MAX], controllers[256];
     bool found = false;
@@ -62,8 +61,7 @@ static double least_quota(char *folder, size_t mount, bool v2) {
     }
 }
 
-/* Returns the quota of this process's group in the mount that a line of mountinfo describes: NUMBER PARENT DEVICE ROOT MOUNT ... - TYPE
- * SOURCE OPTIONS. */
+/* Returns the quota of this process's group in the mount of a line of mountinfo: NUMBER PARENT DEVICE ROOT MOUNT ... - TYPE SOURCE OPTIONS. */
 static double quota_by_mount(const char *root, const char *line) {
     char top[PATH_MAX], mount[PATH_MAX], type[64], options[1024], group[PATH_MAX], folder[2 * PATH_MAX];
     const char *rest = strstr(line, " - ");

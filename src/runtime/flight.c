@@ -121,8 +121,7 @@ vpps_status vpps_handle_launch(vpps_handle *h, uint64_t batch) {
     return vpps_handle_break(h, status, batch, vpps_error_message());
 }
 
-/* Returns whether the new script can be queued behind the running batch: nothing may depend on that batch's outcome, and no trace may be
- * recorded. */
+/* Returns whether the new script can be queued behind the running batch: nothing may depend on that batch's outcome, no trace is recorded. */
 static bool may_queue(vpps_handle *h, const vpps_graph *g) {
     const vpps_device_table *table = h->device->table;
     return h->in_flight && !h->infers && !h->n_backward && !h->trace && !h->keeper.n_copies && !g->n_keeps &&

@@ -74,9 +74,9 @@ static bool read_list_of(const reader *r, uint32_t cpu, const char *name, const 
 
 static void forget(reader *r) { memset(r->known, 0, r->n * sizeof *r->known); }
 
-/* Sets a property, given by its offset in vpps_core_place, of all CPUs in the list read last. FIRST as a value stands for the number of the
- * list's first CPU. */
+/* A value that stands for the number of the list's first CPU. */
 static const uint32_t FIRST = UINT32_MAX;
+/* Sets a property, given by its offset in vpps_core_place, of all CPUs in the list read last. */
 static void give(reader *r, size_t property, uint32_t value) {
     for (uint32_t c = 0; c < r->n; c++) {
         if (!r->listed[c]) continue;

@@ -18,9 +18,8 @@ typedef struct vpps_places {
     uint32_t n;
 } vpps_places;
 
-/* Finds the CPUs c < n that are online and for which allowed[c] is set, by reading files under root/sys (root is "" except in tests).
- * Unknown properties are 0, so a machine without /sys counts as one socket with one memory node. Fails with MEMORY. The caller frees
- * out->at. */
+/* Finds the CPUs c < n that are online and allowed[c], by reading files under root/sys (root is "" except in tests). Unknown properties are
+ * 0, so a machine without /sys counts as one socket with one memory node. Fails with MEMORY. The caller frees out->at. */
 vpps_status vpps_read_places(const char *root, const bool *allowed, uint32_t n, vpps_places *out);
 
 /* Finds the CPUs that this process may run on. */

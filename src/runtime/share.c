@@ -195,8 +195,7 @@ static vpps_status exchange_headers(vpps_share *s) {
     return VPPS_OK;
 }
 
-/* Reads the headers of all processes: sums losses, votes and times in the order of ranks, and finds the parameters that have a gradient in
- * any process. */
+/* Reads all processes' headers: sums losses, votes and times in the order of ranks; finds the parameters with a gradient in any process. */
 static void read_headers(vpps_share *s, vpps_shared_batch *batch) {
     uint64_t sum_ns = 0;
     s->cost = (vpps_share_cost){0};

@@ -152,8 +152,7 @@ typedef struct vpps_cpu_batch {
     vpps_half half;          /* forward half or backward half, if the launch does not run both */
     uint64_t *updates;       /* indexed by parameter: optimiser steps made so far */
     float (*corrections)[2]; /* indexed by parameter: bias corrections of the optimiser in this batch */
-    /* Indexed by parameter: number of the batch's outer products that add to a matrix's gradient. If it is 1, the update may compute the
-     * sum. */
+    /* Indexed by parameter: number of the batch's outer products that add to its gradient. If it is 1, the update may compute the gradient. */
     uint32_t *uses;
     uint64_t *vectors; /* indexed by parameter: number of vectors that large tasks multiply with its transpose */
     /* Gradients of table entries that the tasks NORM and UPDATE use: this process's before the exchange, all processes' afterwards. */
@@ -230,8 +229,7 @@ vpps_status vpps_check_script(const vpps_cpu *cpu, const vpps_batch *batch);
 /* Checks a block (vertices of one cell): its arrays lie inside the script, and its records inside the pool. Fails with SCRIPT. */
 vpps_status vpps_check_block(const vpps_task_header *h, const vpps_block_view *view, uint32_t number);
 
-/* Checks the task at word `at` of the script. At `end` lies the END of the group's tasks. Returns false after failing the batch with
- * SCRIPT. */
+/* Checks the task at word `at` of the script. At `end` lies the END of the group's tasks. On failure (SCRIPT), returns false. */
 bool vpps_check_task(vpps_vp *vp, uint32_t at, uint32_t end, uint32_t group);
 
 /* Prepares a launch: checks the batch's script, and sets all that the VPs need to run it. Fails with SCRIPT, MEMORY. */
@@ -263,8 +261,7 @@ void vpps_wake(vpps_counter *counter);
 /* ---- meetings.c */
 
 /* Barriers as trees of counters. NEIGHBOURS: number of VPs that signal one node. LEAST_TREE: least number n of VPs for which a tree costs
- * less than one counter. The cost is a number of consecutive cache-line transfers: n - 1 for a counter; 8 + n / 8, plus the gate's, for a
- * tree. */
+ * less than one counter, in consecutive transfers of cache lines: n - 1 for a counter; 8 + n / 8, plus the gate's, for a tree. */
 enum { VPPS_NEIGHBOURS = 8, VPPS_LEAST_TREE = 12 };
 
 vpps_status vpps_meetings_open(vpps_cpu *cpu);

@@ -391,8 +391,7 @@ static vpps_status cpu_read(vpps_device *d, uint32_t offset, uint32_t words, flo
 }
 
 static vpps_status cpu_reserve_kept(vpps_device *d, uint32_t words) {
-    /* saves gradients of table entries that lie in the memory to reserve */
-    VPPS_TRY(vpps_take_gradients((vpps_cpu *)d));
+    VPPS_TRY(vpps_take_gradients((vpps_cpu *)d)); /* saves table gradients that lie in the memory to reserve */
     ((vpps_cpu *)d)->machine.batch += words;
     return VPPS_OK;
 }

@@ -53,8 +53,7 @@ typedef struct vpps_product_term {
 enum { VPPS_BF16_ROWS = 16, VPPS_BF16_DEPTH = 32, VPPS_BF16_TILE = 256 };
 typedef enum vpps_bf16_form { VPPS_BF16_AS_ROWS, VPPS_BF16_PAIRS } vpps_bf16_form;
 
-/* Source of an operand to pack into bf16 tiles: rows x[i] of `depth` elements from `skip` on; with `across`, vectors x[p] of element p of
- * every row. */
+/* Source of an operand to pack in bf16: rows x[i] of `depth` elements from `skip` on; if `across`, vectors x[p] of element p of all rows. */
 typedef struct vpps_bf16_source {
     const float *const *x;
     uint32_t skip, rows, depth;
@@ -139,7 +138,7 @@ typedef struct vpps_kernels {
     uint32_t outer_vectors;
     size_t (*outer_stride)(uint32_t k);
     void (*pack_outer)(uint32_t n, uint32_t k, const float *const *x, float *to);
-    /* Adds outer products: block = or += the sum over v of d[v] x[v]^T. The (at most outer_vectors) x are packed, outer_stride(k) floats
+    /* Adds outer products: block = or += the sum over v of d[v] x[v]^T. The x, at most outer_vectors, are packed outer_stride(k) floats
      * apart. */
     void (*outer)(uint32_t m, uint32_t n, uint32_t k, const float *const *d, uint32_t d_skip, const float *x, float *a,
                   size_t ld, bool add);
@@ -154,8 +153,7 @@ typedef struct vpps_kernels {
     void (*scale_each)(uint32_t count, uint32_t n, const float *const *x, const float *s, float *to, size_t ld);
 
     void (*add)(uint32_t n, float *dst, const float *x); /* dst += x */
-    /* Sums `count` >= 1 vectors, in their order: vector i is n elements at pool + offsets[i] + skip. `to` is the first vector or overlaps
-     * none. */
+    /* Sums `count` >= 1 vectors, in order: vector i is n elements at pool + offsets[i] + skip. `to` is the first vector or overlaps none. */
     void (*add_up)(uint32_t n, uint32_t count, const float *pool, const uint32_t *offsets, uint32_t skip, float *to);
     /* Sums `count` >= 1 scaled vectors, in their order: pair i stands for pool[pair[0]] times the n elements at pool + pair[1] + skip. The
      * sum is stored in `to` or, with `add`, added to `to`. */
@@ -167,8 +165,7 @@ typedef struct vpps_kernels {
     void (*transpose)(uint32_t rows, uint32_t cols, const float *a, size_t lda, float *b, size_t ldb);
 } vpps_kernels;
 
-/* Kernels that are compiled in, the slowest first, as X(instruction set, condition that this processor has it). The Makefile has the same
- * list. */
+/* Compiled-in kernels, the slowest first, as X(instruction set, condition that this processor has it). The Makefile has the same list. */
 #if defined(__x86_64__)
 #define VPPS_ISA_TABLE(X)                                                                                              \
     X(generic, true)                                                                                                   \

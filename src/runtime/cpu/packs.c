@@ -1,11 +1,9 @@
-/* packs.c - packed bf16 operands of products: weights, packed when they change; vectors of a tile of vertices, packed once for all
- * products. */
+/* packs.c - packed bf16 operands of products: weights, packed when they change; vectors of a tile of vertices, packed once for all uses. */
 #include "runtime/cpu/cpu.h"
 
 /* ---------------------------------------------------------------- weights */
 
-/* Assigns memory for bf16 weights to the blocks of rows and to the transposed copies, VP by VP. NULL: only counts. Returns the words
- * needed. */
+/* Assigns memory for bf16 weights to the blocks of rows and to transposed copies, VP by VP. NULL: only counts. Returns the words needed. */
 static size_t deal_packs(vpps_cpu *cpu, uint32_t *memory) {
     const uint32_t parts = cpu->precision.parts;
     size_t at = 0;

@@ -1,5 +1,4 @@
-/* steps.c - runs the steps of a stage's program, other than products, over the vertices or list members ("items") of part of a tile
- * (tile.h). */
+/* steps.c - runs the steps of a stage's program, other than products, over a tile's vertices or list members ("items", tile.h). */
 #include "runtime/cpu/tile.h"
 
 /* Returns the number, in the block, of the first member of a vertex's list. */

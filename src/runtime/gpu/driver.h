@@ -60,8 +60,7 @@ typedef struct vpps_driver_table {
                           size_t bytes);
 
     void (*stream)(vpps_driver *d, vpps_gpu_stream *out); /* Returns the stream in which all calls are executed. */
-    /* Calls `work` with the machine's CUDA context current in this thread, for libraries like cuBLAS. Fails as `work`, and with STALL,
-     * DEVICE. */
+    /* Calls `work` with the machine's CUDA context current in this thread, for libraries such as cuBLAS. Fails as `work`; STALL, DEVICE. */
     vpps_status (*within)(vpps_driver *d, vpps_status (*work)(void *context, struct CUstream_st *stream),
                           void *context);
 

@@ -38,8 +38,7 @@ typedef struct cuda_driver {
         if (code_ != VPPS_CU_SUCCESS) return vpps_cuda_failed(&(d)->cuda, what, code_);                                \
     } while (0)
 
-/* Makes the driver's context current in the calling thread and sets *d to the driver. Fails with STALL (the GPU is lost) or DEVICE; *d is
- * then NULL. */
+/* Makes the driver's context current in the calling thread and sets *d. Fails with STALL (the GPU is lost) or DEVICE; *d is then NULL. */
 vpps_status vpps_cuda_enter(vpps_driver *base, cuda_driver **d);
 /* Makes the thread's former context current again, if *d is not NULL. */
 void vpps_cuda_leave(cuda_driver **d);

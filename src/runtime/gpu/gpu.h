@@ -158,8 +158,7 @@ typedef struct vpps_gpu {
     vpps_gpu_ahead *ahead;      /* list of kernels that are being compiled before they are needed */
 } vpps_gpu;
 
-/* Creates a device whose kernel runs on the (emulated) GPU that the driver controls. Only their drivers differ for devices "cuda" and
- * "simt". */
+/* Creates a device whose kernel runs on the (emulated) GPU that the driver controls. The devices "cuda" and "simt" differ by the driver. */
 vpps_status vpps_gpu_create(vpps_device **out, const vpps_device_table *device, const vpps_driver_table *driver,
                             const vpps_model *model, const vpps_options *options, vpps_plan *plan);
 
@@ -207,8 +206,7 @@ vpps_status vpps_gpu_write_parameters(vpps_gpu *gpu, const vpps_model *model);
 
 /* ---- kernel.c */
 
-/* Returns the properties (for vpps_specialise) of a kernel with these cells and number of groups, and with the profile's candidate
- * `choice`. */
+/* Returns the properties (for vpps_specialise) of a kernel with these cells and number of groups, by the profile's candidate `choice`. */
 vpps_kernel_plan vpps_gpu_kernel_plan(const vpps_gpu_layout *layout, uint32_t groups, const vpps_trial *choice,
                                       const vpps_compiled_cell *const *cells, uint32_t n_cells);
 
@@ -323,8 +321,7 @@ vpps_status vpps_gpu_tune(vpps_device *d);
  * with the cells of the present training kernel. */
 bool vpps_gpu_is_ahead(vpps_gpu *gpu, const vpps_trial *next);
 
-/* Implements the device's function foresee: starts to compile the kernel of such batches. Does nothing on a single core, where compiling
- * delays batches. */
+/* Implements the device's function foresee: compiles the kernel of such batches, unless on a single core, where that delays batches. */
 void vpps_gpu_foresee(vpps_device *d, const vpps_batch *batch, bool training);
 
 /* Waits for the kernel that is being compiled in another thread with the cells that k has now, if there is one. */
