@@ -90,7 +90,6 @@ typedef struct writer {
     bool more; /* an event was written before, so a comma is needed */
 } writer;
 
-/* Writes a string in JSON's form. Bytes that are not UTF-8 are replaced. */
 static void put_string(FILE *f, const char *text) {
     vpps_json_write_string(f, vpps_is_utf8(text) ? text : "(not UTF-8)");
 }

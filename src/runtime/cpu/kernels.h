@@ -138,8 +138,7 @@ typedef struct vpps_kernels {
     uint32_t outer_vectors;
     size_t (*outer_stride)(uint32_t k);
     void (*pack_outer)(uint32_t n, uint32_t k, const float *const *x, float *to);
-    /* Adds outer products: block = or += the sum over v of d[v] x[v]^T. The x, at most outer_vectors, are packed outer_stride(k) floats
-     * apart. */
+    /* Adds outer products: block = or += the sum over v of d[v] x[v]^T. The x, at most outer_vectors, lie outer_stride(k) floats apart. */
     void (*outer)(uint32_t m, uint32_t n, uint32_t k, const float *const *d, uint32_t d_skip, const float *x, float *a,
                   size_t ld, bool add);
 

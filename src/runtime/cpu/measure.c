@@ -59,7 +59,6 @@ static bool open_stand(stand *s) {
 
 /* ---------------------------------------------------------------- the ways, each with n vectors and a call's matrices */
 
-/* Returns the index of the matrix to multiply next: all take turns. */
 static size_t take_matrix(stand *s) {
     s->next = (s->next + 1) % s->n_matrices;
     return s->next;

@@ -5,7 +5,6 @@
 static uint32_t first_member(const vpps_tile *t, uint32_t axis, uint32_t vertex) {
     return t->view->lists[axis][vertex];
 }
-/* Returns how many members a vertex's list has. */
 static uint32_t members_of(const vpps_tile *t, uint32_t axis, uint32_t vertex) {
     return t->view->lists[axis][vertex + 1] - t->view->lists[axis][vertex];
 }
@@ -184,7 +183,6 @@ static bool is_scale(const vpps_program_step *s, const vpps_operand *x, const vp
     return s->run.of.opcode == VPPS_I_SCALE_BY && x[1].axis && by->stride == 1 && !by->offsets;
 }
 
-/* Sets the instruction's tensors and scalars for list member m of vertex i. */
 static void set_member(const vpps_program_step *s, const vpps_operand *x, const vpps_span *from, uint32_t i, uint32_t m,
                        vpps_operands *o) {
     for (uint32_t k = 0; k < s->n; k++) {

@@ -14,7 +14,6 @@ static float *in_pool(const vpps_cpu *cpu, uint32_t at, size_t elems) {
     return at == VPPS_NO_OFFSET ? NULL : cpu->pool + at + elems;
 }
 
-/* Returns the rows of a vector parameter that the VP owns. */
 static run run_of(const vpps_vp *vp, uint32_t param) {
     const vpps_cpu *cpu = vp->cpu;
     const vpps_rows rows = vpps_rows_of_vp(cpu, param, vp->index);

@@ -11,7 +11,6 @@ _Static_assert(VPPS_COUNT(((vpps_arguments *)NULL)->states) == VPPS_MAX_STATES, 
 
 static vpps_gpu_slot *slot_of(vpps_gpu *gpu, uint32_t launch) { return &gpu->slots[launch % VPPS_GPU_SLOTS]; }
 
-/* Waits until a launch has ended. */
 static vpps_status await(vpps_gpu *gpu, uint32_t launch) {
     return gpu->table->await(gpu->driver, launch % VPPS_GPU_SLOTS);
 }

@@ -24,7 +24,6 @@ static void set_not_ready(vpps_device_facts *out) {
     snprintf(out->state, sizeof out->state, "not ready: %s", colon ? colon + 2 : message);
 }
 
-/* Writes the driver's version, such as "13.0". */
 static void driver_version(char *text, size_t n) {
     vpps_cuda api;
     int version = 0;

@@ -102,7 +102,6 @@ void vpps_gpu_zero_gradients(vpps_device *d) {
 
 /* ---------------------------------------------------------------- to the model, and from it */
 
-/* Returns the address of a matrix's or vector's gradient. */
 static uint64_t gradient_at(const vpps_gpu *gpu, uint32_t p) {
     if (gpu->model->params[p].kind == VPPS_MATRIX)
         return gpu->gradients.address + 4 * (uint64_t)gpu->layout.matrix_at[p];
