@@ -104,7 +104,7 @@ vpps_status vpps_handle_report(vpps_handle *h) {
 /* ---------------------------------------------------------------- launching */
 
 vpps_status vpps_handle_tune(vpps_handle *h) {
-    if (vpps_handle_profile(h)) vpps_handle_settle(h); /* the running batch counts for this candidate */
+    if (vpps_handle_profile(h)) vpps_handle_settle(h); /* the running batch is a measurement of the present candidate */
     return h->device->table->tune ? h->device->table->tune(h->device) : VPPS_OK;
 }
 

@@ -80,7 +80,7 @@ void vpps_trace_span(vpps_trace *t, const char *name, uint64_t begin_ns) {
 
 /* ---------------------------------------------------------------- writing */
 
-enum { CALLER = 1, DEVICE = 2, FIRST_VP = 10 }; /* numbers of tracks in the trace file */
+enum { CALLER = 1, DEVICE = 2, FIRST_VP = 10 }; /* numbers of the tracks in the written file */
 enum { TASK_NAME_BYTES = 160 };
 
 typedef struct writer {

@@ -316,7 +316,7 @@ static void mpi_tell(vpps_communicator *c, const char *text) {
     patience p = begin_wait(); /* waits until the first process ends this one, too */
     while (have_waited(&p) < c->watchdog_ns / 4) {
         bool ignored;
-        m->binding->heard(m->mpi, TAG_NOTE, &ignored); /* calls MPI only so that it delivers messages */
+        m->binding->heard(m->mpi, TAG_NOTE, &ignored); /* calls MPI only to let it deliver messages */
         nanosleep(&(struct timespec){.tv_nsec = 1000 * 1000}, NULL);
     }
     pthread_mutex_unlock(&m->lock);

@@ -16,7 +16,7 @@
 typedef enum vpps_cpu_way { VPPS_CPU_WAY_TABLE(X) VPPS_CPU_WAYS } vpps_cpu_way;
 #undef X
 
-enum { VPPS_TRIAL_SIDE = 256, VPPS_CPU_TRIALS = 160 /* the most trials: all units in all ways */ };
+enum { VPPS_TRIAL_SIDE = 256, VPPS_CPU_TRIALS = 160 /* most trials: enough for all units in all ways */ };
 
 extern const char *const vpps_cpu_ways[VPPS_CPU_WAYS];
 

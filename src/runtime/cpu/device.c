@@ -118,7 +118,7 @@ static vpps_status cpu_read_parameters(vpps_device *d, vpps_model *model, bool s
 
 static vpps_status cpu_write_parameters(vpps_device *d, const vpps_model *model) {
     vpps_cpu *cpu = (vpps_cpu *)d;
-    const bool fits = model->optimizer == cpu->options.optimizer.kind; /* if not, states begin with zeros */
+    const bool fits = model->optimizer == cpu->options.optimizer.kind; /* else the states begin with zeros */
     for (uint32_t i = 0; i < model->n_params; i++) {
         const vpps_parameter_data *data = &model->params[i];
         cpu->batch.updates[i] = fits ? data->updates : 0;

@@ -61,7 +61,7 @@ static bool read_in_place(vpps_program *p, uint32_t i) {
     const uint32_t slot = load->to.at;
     if (load->kind != VPPS_STEP_LOAD || from->dealt != load->to.dealt) return false;
     if (from->place != VPPS_PLACE_INPUT && from->place != VPPS_PLACE_ENTRY) return false;
-    for (uint32_t pass = 0; pass < 2; pass++) { /* the first pass checks, the second changes */
+    for (uint32_t pass = 0; pass < 2; pass++) { /* pass 0 checks, pass 1 changes operands */
         for (uint32_t j = i + 1; j < p->n; j++) {
             const vpps_program_step *s = &p->steps[j];
             vpps_operand *last;

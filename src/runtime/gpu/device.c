@@ -139,7 +139,7 @@ static vpps_status start_in_two(vpps_gpu *gpu, const vpps_batch *batch, vpps_gpu
     VPPS_TRY(start_batch(gpu, batch, VPPS_GPU_GRADIENTS, false));
     vpps_status status = vpps_gpu_make_script(gpu, batch, VPPS_GPU_STEP, true, &script);
     if (status == VPPS_OK) status = start(gpu, &script, gpu->pool.address, 0, true);
-    if (status == VPPS_MEMORY) VPPS_TRY(vpps_gpu_settle(gpu)); /* no outcome would report the first launch */
+    if (status == VPPS_MEMORY) VPPS_TRY(vpps_gpu_settle(gpu)); /* no outcome will report the first launch */
     return status;
 }
 
@@ -171,12 +171,12 @@ static vpps_status start_shared(vpps_gpu *gpu, const vpps_batch *batch, vpps_gpu
 
 /* Compiles the kernel if necessary, and reserves all buffers, before anything is started. */
 static vpps_status prepare(vpps_gpu *gpu, const vpps_batch *batch) {
-    if (batch->part == VPPS_STEP_UPDATE && gpu->trained) { /* the kernel of training batches knows all parameters */
+    if (batch->part == VPPS_STEP_UPDATE && gpu->trained) { /* the latest training kernel can update all parameters */
         gpu->kernel = gpu->trained;
         return VPPS_OK;
     }
     vpps_status status = vpps_gpu_need_cells(gpu, batch);
-    if (status == VPPS_OK) status = need_scratch(gpu, batch); /* scratch memory for the kernel's tiles */
+    if (status == VPPS_OK) status = need_scratch(gpu, batch); /* memory for the tiles of the kernel's stages */
     if (status == VPPS_OK && vpps_gpu_packs(gpu) && gpu->header.update)
         status = vpps_gpu_plan_products(gpu, batch, gpu->summing && batch->part != VPPS_STEP_NODES);
     VPPS_TRY(vpps_gpu_note_kernel(gpu, status));
@@ -278,7 +278,7 @@ static vpps_status take_outcome(vpps_gpu *gpu, const vpps_gpu_flight *flight, vp
     if (end->failed) return read_failure(gpu, flight->last, out);
     if (!flight->trains) return VPPS_OK;
     out->loss = end->loss;
-    out->device_ns = out->own_ns += flight->gradients_ns; /* does not count the exchange between two launches */
+    out->device_ns = out->own_ns += flight->gradients_ns; /* excludes the time between two launches */
     if (flight->part == VPPS_STEP_GRADIENTS) gpu->sum_loss += (double)end->loss;
     if (!vpps_part_updates(flight->part)) return VPPS_OK;
     out->norm = end->norm;
@@ -469,7 +469,7 @@ static vpps_status create_cuda(vpps_device **out, const vpps_model *model, const
                                vpps_plan *plan) {
     const vpps_nvrtc *compiler;
     VPPS_TRY(vpps_gpu_create(out, &vpps_device_cuda, &vpps_driver_cuda, model, options, plan));
-    const vpps_status status = vpps_nvrtc_open(&compiler); /* the driver has already determined the preferred version */
+    const vpps_status status = vpps_nvrtc_open(&compiler); /* opening the driver has set which NVRTC to prefer */
     if (status == VPPS_OK) return VPPS_OK;
     gpu_destroy(*out);
     *out = NULL;

@@ -99,7 +99,7 @@ vpps_status vpps_cuda_find(void) {
     int count;
     bool none;
     VPPS_TRY(vpps_cuda_installed());
-    if (vpps_cuda_open(&cuda) != VPPS_OK) return VPPS_OK; /* opening the device reports what is wrong */
+    if (vpps_cuda_open(&cuda) != VPPS_OK) return VPPS_OK; /* no failure here: opening the device reports the fault */
     const vpps_status status = start_driver(&cuda, &count, &none);
     vpps_cuda_close(&cuda);
     return none ? status : VPPS_OK;
@@ -147,7 +147,7 @@ static vpps_status describe(cuda_driver *d, vpps_machine *machine) {
     machine->sm_shared_bytes = (uint32_t)sm_shared;
     machine->cta_shared_bytes = (uint32_t)cta_shared;
     machine->l2_bytes = (uint64_t)l2;
-    /* Not every driver knows this attribute. */
+    /* fails with drivers that do not know this attribute */
     const vpps_cu_result code = d->cuda.cuDeviceGetAttribute(&timeout, VPPS_CU_DEVICE_KERNEL_TIMEOUT, d->device);
     d->base.kernels_time_out = code == VPPS_CU_SUCCESS && timeout;
     return VPPS_OK;

@@ -129,7 +129,7 @@ typedef struct vpps_gpu {
 
     vpps_gpu_buffer pool, matrices, gradients, states[VPPS_MAX_STATES], scratch, entries;
     vpps_gpu_buffer failures; /* ring of records, one per launch, that tell how launches failed */
-    vpps_gpu_buffer ends;     /* the vpps_launch_end of each slot, if kernels cannot write host memory */
+    vpps_gpu_buffer ends;     /* results (vpps_launch_end) of each slot, if kernels cannot write host memory */
     vpps_launch_end *pinned_ends;
     vpps_gpu_slot slots[VPPS_GPU_SLOTS];
     uint32_t launches;      /* number of launches so far; launch n uses slot n % VPPS_GPU_SLOTS */

@@ -26,7 +26,7 @@ static vpps_status clear(vpps_gpu *gpu) {
 vpps_status vpps_gpu_open_sum(vpps_gpu *gpu, const vpps_batch *batch) {
     if (!gpu->summing) {
         memset(gpu->dense, 0, gpu->model->n_params * sizeof *gpu->dense);
-        if (gpu->share) VPPS_TRY(clear(gpu)); /* other processes may have gradients that this one lacks */
+        if (gpu->share) VPPS_TRY(clear(gpu)); /* zeroes gradients that only other processes may have */
     }
     gpu->summing = true;
     gpu->untaken = batch->script;

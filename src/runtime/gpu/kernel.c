@@ -175,7 +175,7 @@ vpps_status vpps_gpu_need_cells(vpps_gpu *gpu, const vpps_batch *batch) {
     return status;
 }
 
-/* Makes `cell` number n of the kernel's expected cells. Returns whether another cell was expected there. */
+/* Notes that the kernel is likely to need `cell`, as number n of such cells. Returns whether number n was another cell. */
 static bool expect(vpps_gpu_kernel *k, uint32_t n, const vpps_compiled_cell *cell) {
     const bool other = n >= k->n_expected || k->expected[n] != cell;
     k->expected[n] = cell;

@@ -10,7 +10,7 @@ void vpps_gpu_release(vpps_gpu *gpu, vpps_gpu_buffer *buffer) {
 
 vpps_status vpps_gpu_reserve(vpps_gpu *gpu, vpps_gpu_buffer *buffer, size_t bytes) {
     if (bytes <= buffer->bytes) return VPPS_OK;
-    if (buffer->bytes) VPPS_TRY(vpps_gpu_settle(gpu)); /* a launch may still use the buffer */
+    if (buffer->bytes) VPPS_TRY(vpps_gpu_settle(gpu)); /* waits, since a launch may still use the buffer */
     vpps_gpu_release(gpu, buffer);
     VPPS_TRY(gpu->table->allocate(gpu->driver, bytes, &buffer->address));
     buffer->bytes = bytes;

@@ -101,7 +101,7 @@ vpps_status vpps_gpu_tune(vpps_device *d) {
     const uint32_t before = p->current;
     const bool rejected = t->state == VPPS_TRIAL_REJECTED;
     char text[VPPS_CANDIDATE_BYTES];
-    if (p->done || (!rejected && t->ns_per_node <= 0)) return VPPS_OK; /* this candidate has not run all its batches */
+    if (p->done || (!rejected && t->ns_per_node <= 0)) return VPPS_OK; /* not all of its batches have run */
     const uint32_t next = next_candidate(p);
     if (next < p->n && !rejected && !vpps_gpu_is_ahead(gpu, &p->trials[next])) return VPPS_OK;
     name(t, text);

@@ -43,7 +43,7 @@ typedef struct vpps_fiber {
     void *stack; /* the fiber's stack pointer, while another fiber runs */
 #endif
 #if VPPS_SIMT_ASAN
-    const void *bottom; /* what AddressSanitizer must be told about the fiber's stack */
+    const void *bottom; /* description of the fiber's stack, for AddressSanitizer */
     size_t bytes;
     void *fake_stack;
 #endif
