@@ -212,6 +212,7 @@ static vpps_status put_equations(const vpps_c_cell *x) {
 /* Refuses indices and numbers of members that the cell cannot take. */
 static void put_checks(const vpps_c_cell *x) {
     const vpps_cell_data *d = x->cell;
+    if (x->w->options->weights) fputs("(void)weights;\n", x->out);
     for (uint32_t i = 0; i < d->n_indices; i++) {
         if (d->index_limits[i] == UINT32_MAX || !names(x->body, vpps_c_say("index%u", i).at)) continue;
         if (x->many) fputs("for (size_t r = 0; r < n; r++)\n", x->out);

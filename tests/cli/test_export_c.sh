@@ -277,6 +277,8 @@ END
     exits 0 cc -std=c11 -Wall -Werror -o use use.c parts.c -lm && exits 0 ./use
 }
 check "they are used together" uses_parts
+check "weights beside that a cell does not read" exits 0 "$vpps" export --model bilstm-char-tagger.ckpt --c none.c --weights none.bin
+check "its code" exits 0 cc "${strict[@]}" -c -o none.o none.c
 check "again" exits 0 "$vpps" export --model tree-lstm.ckpt --c parts.c --header parts.h --weights parts.bin
 echo 'int main(void) { return 0; }' >mine.c
 check "a file of another program" fails_with 1 "--c mine.c: the file exists already, and --c has not made it" "$vpps" export \
