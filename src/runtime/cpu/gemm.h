@@ -117,15 +117,15 @@ VPPS_INLINE void tile_of(uint32_t height, uint32_t columns, uint32_t k, const fl
 }
 
 VPPS_INLINE void gemm_run(uint32_t m, uint32_t n, uint32_t k, const float *a, size_t lda, const float *b, size_t b_k,
-                          size_t b_n, float *c, size_t ldc, bool accumulate) {
-    if (k == 0 && !accumulate)
+                          size_t b_n, float *c, size_t ldc) {
+    if (k == 0)
         for (uint32_t j = 0; j < n; j++) memset(c + j * ldc, 0, m * sizeof(*c));
     /* The columns of C are divided into groups of almost equal width, so that no group has a single column. For small k, where moving C
      * dominates, groups are at most 2 wide, so that tiles are tall and C is traversed in long runs. */
     const uint32_t widest = k <= 8 ? 2 : MAX_COLUMNS, groups = (n + widest - 1) / widest, whole = m - m % VECTOR;
     for (uint32_t p = 0, step; p < k; p += step) {
         step = groups > 1 || m > whole ? vpps_min_u32(k - p, K_CHUNK) : k;
-        const bool add_to = accumulate || p > 0;
+        const bool add_to = p > 0;
         const float *a_p = a + p * lda, *b_p = b + p * b_k;
         for (uint32_t i = 0, height = tile_height((n + groups - 1) / groups); i < whole; i += height * VECTOR) {
             while (height * VECTOR > whole - i) height /= 2;
@@ -160,28 +160,18 @@ static void add_columns(uint32_t m, uint32_t n, const float *part, size_t ldp, f
 
 /* Multiplies matrices for any k: sums runs of SUM_RUN terms, then adds the runs. */
 VPPS_INLINE void gemm(uint32_t m, uint32_t n, uint32_t k, const float *a, size_t lda, const float *b, size_t b_k,
-                      size_t b_n, float *c, size_t ldc, bool accumulate) {
+                      size_t b_n, float *c, size_t ldc) {
     enum { ROWS = 64, COLUMNS = 8 * MAX_COLUMNS };
     float part[ROWS * COLUMNS];
-    gemm_run(m, n, vpps_min_u32(k, SUM_RUN), a, lda, b, b_k, b_n, c, ldc, accumulate);
+    gemm_run(m, n, vpps_min_u32(k, SUM_RUN), a, lda, b, b_k, b_n, c, ldc);
     for (uint32_t p = SUM_RUN; p < k; p += SUM_RUN)
         for (uint32_t i = 0; i < m; i += ROWS)
             for (uint32_t j = 0; j < n; j += COLUMNS) {
                 const uint32_t rows = vpps_min_u32(m - i, ROWS), columns = vpps_min_u32(n - j, COLUMNS);
                 gemm_run(rows, columns, vpps_min_u32(k - p, SUM_RUN), a + i + p * lda, lda, b + p * b_k + j * b_n, b_k,
-                         b_n, part, ROWS, false);
+                         b_n, part, ROWS);
                 add_columns(rows, columns, part, ROWS, c + i + j * ldc, ldc);
             }
-}
-
-static void gemm_nn(uint32_t m, uint32_t n, uint32_t k, const float *a, size_t lda, const float *b, size_t ldb,
-                    float *c, size_t ldc, bool accumulate) {
-    gemm(m, n, k, a, lda, b, 1, ldb, c, ldc, accumulate);
-}
-
-static void gemm_nt(uint32_t m, uint32_t n, uint32_t k, const float *a, size_t lda, const float *b, size_t ldb,
-                    float *c, size_t ldc, bool accumulate) {
-    gemm(m, n, k, a, lda, b, ldb, 1, c, ldc, accumulate);
 }
 
 /* ---------------------------------------------------------------- lanes against vectors
@@ -336,8 +326,8 @@ static void gemm_tn_run(uint32_t m, uint32_t n, uint32_t k, const float *a, size
 }
 
 static void gemm_tn(uint32_t m, uint32_t n, uint32_t k, const float *a, size_t lda, const float *b, size_t ldb,
-                    float *c, size_t ldc, bool accumulate) {
-    gemm_tn_run(vpps_min_u32(m, SUM_RUN), n, k, a, lda, b, ldb, c, ldc, accumulate);
+                    float *c, size_t ldc) {
+    gemm_tn_run(vpps_min_u32(m, SUM_RUN), n, k, a, lda, b, ldb, c, ldc, false);
     for (uint32_t first = SUM_RUN; first < m; first += SUM_RUN)
         gemm_tn_run(vpps_min_u32(m - first, SUM_RUN), n, k, a + first, lda, b + first, ldb, c, ldc, true);
 }

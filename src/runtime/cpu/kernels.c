@@ -375,15 +375,15 @@ ELEMENTWISE(HINGE_B, 1, (o.s[0] = -o.s[0], prepare_hinge(n, &o), o.s[1] *= o.s[0
 
 static void MATMUL_kernel(uint32_t n, float *dst, const vpps_operands *o) {
     (void)n;
-    gemm_nn(o->r, o->c, o->k, o->t[0], o->r, o->t[1], o->k, dst, o->r, false);
+    gemm(o->r, o->c, o->k, o->t[0], o->r, o->t[1], 1, o->k, dst, o->r);
 }
 static void MATMUL_NT_kernel(uint32_t n, float *dst, const vpps_operands *o) {
     (void)n;
-    gemm_nt(o->r, o->c, o->k, o->t[0], o->r, o->t[1], o->c, dst, o->r, false);
+    gemm(o->r, o->c, o->k, o->t[0], o->r, o->t[1], o->c, 1, dst, o->r);
 }
 static void MATMUL_TN_kernel(uint32_t n, float *dst, const vpps_operands *o) {
     (void)n;
-    gemm_tn(o->k, o->c, o->r, o->t[0], o->k, o->t[1], o->k, dst, o->r, false);
+    gemm_tn(o->k, o->c, o->r, o->t[0], o->k, o->t[1], o->k, dst, o->r);
 }
 
 static void TRANSPOSE_kernel(uint32_t n, float *dst, const vpps_operands *o) {
@@ -573,9 +573,6 @@ const vpps_kernels JOIN(vpps_kernels_, VPPS_KERNELS_ISA) = {
 #include "isa/isa.def"
 #undef INSTR
         },
-    .gemm_nn = gemm_nn,
-    .gemm_nt = gemm_nt,
-    .gemm_tn = gemm_tn,
     .product = product,
     .product_t = product_t,
     .outer_vectors = OUTER_VECTORS,

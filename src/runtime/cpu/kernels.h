@@ -118,16 +118,6 @@ typedef struct vpps_kernels {
     /* kernels by instruction; NULL where steps.c needs none: forms PARTS, DECIDED, WEIGHTS */
     vpps_cpu_kernel run[VPPS_I_COUNT];
 
-    /* Multiplies matrices that are stored by columns with leading dimensions. C (m x n) = A (m x k) B (k x n), or C += A B. */
-    void (*gemm_nn)(uint32_t m, uint32_t n, uint32_t k, const float *a, size_t lda, const float *b, size_t ldb,
-                    float *c, size_t ldc, bool accumulate);
-    /* Multiplies with a transposed B: C (m x n) = or += A B^T, where B is n x k. */
-    void (*gemm_nt)(uint32_t m, uint32_t n, uint32_t k, const float *a, size_t lda, const float *b, size_t ldb,
-                    float *c, size_t ldc, bool accumulate);
-    /* Multiplies with a transposed A: C (k x n) = or += A^T B, where A is m x k and B m x n. For few columns, so that A is read once. */
-    void (*gemm_tn)(uint32_t m, uint32_t n, uint32_t k, const float *a, size_t lda, const float *b, size_t ldb,
-                    float *c, size_t ldc, bool accumulate);
-
     /* Multiplies a block of rows with n vectors: c[j] (m elements) = start + block x[j]. The start is zero (`from` NULL), from[j *
      * ld_from], or c[j] itself. Meanwhile prefetches from `next`, which may be any address. */
     void (*product)(uint32_t m, uint32_t n, uint32_t k, const float *a, size_t ld, const float *const *x, uint32_t skip,
