@@ -67,11 +67,13 @@ typedef struct vpps_columns_seen {
     uint32_t odd;
     uint32_t inside, n_inside; /* line of the first comment between the words of a sentence; number of such comments */
     uint32_t tag;              /* number of the tags' column, from 1; 0: no line had columns */
+    uint32_t columns;          /* number of columns of the latest sentence; 0: not known */
     char separator;            /* the byte between columns; a space: any white space */
 } vpps_columns_seen;
 
 /* Reads sentences as vpps_sentences_read_columns_text does, and reports what it noticed in *seen. records: -DOCSTART-
- * is a word, not a mark between documents. */
+ * is a word, not a mark between documents. Before the call, seen->columns is that of a preceding text, or 0: where all
+ * lines begin with '#', it tells which are comments. */
 vpps_status vpps_sentences_read_columns_seen(vpps_sentences *s, const char *name, const char *text, size_t len,
                                              const vpps_columns *columns, bool records, vpps_columns_seen *seen);
 

@@ -12,17 +12,18 @@
 typedef struct column_reader {
     vpps_sentences *s;
     const vpps_text *t;
-    vpps_columns wanted;   /* numbers of the columns to read, from 1; tag is 0 until the first line is read */
-    char separator;        /* byte that ends a column; a space: any run of white space */
-    bool records;          /* lines with -DOCSTART- are words */
-    bool varies;           /* sentences may differ in their number of columns */
-    uint32_t id;           /* CoNLL-U: the column of the ID, from 1; 0: none */
-    uint32_t n_columns;    /* number of columns of every line; 0: not known yet */
-    uint32_t first_line;   /* number of the line that set n_columns; 0: CoNLL-U did */
-    uint32_t open;         /* first line of the incomplete sentence; 0: none */
-    uint32_t last_columns; /* number of columns of the preceding sentence, if sentences may differ */
-    bool all_begin_hash;   /* all lines from here on begin with '#' */
-    size_t *hash_words;    /* numbers of the words whose lines begin with '#' */
+    vpps_columns wanted; /* numbers of the columns to read, from 1; tag is 0 until the first line is read */
+    char separator;      /* byte that ends a column; a space: any run of white space */
+    bool records;        /* lines with -DOCSTART- are words */
+    bool varies;         /* sentences may differ in their number of columns */
+    uint32_t id;         /* CoNLL-U: the column of the ID, from 1; 0: none */
+    uint32_t n_columns;  /* number of columns of every line; 0: not known yet */
+    uint32_t first_line; /* number of the line that set n_columns; 0: CoNLL-U did */
+    uint32_t open;       /* first line of the incomplete sentence; 0: none */
+    uint32_t
+        last_columns; /* number of columns of the preceding sentence, if sentences may differ, or of the preceding text */
+    bool all_begin_hash; /* all lines from here on begin with '#' */
+    size_t *hash_words;  /* numbers of the words whose lines begin with '#' */
     size_t n_hash;
     vpps_columns_seen seen;
 } column_reader;
@@ -324,9 +325,10 @@ vpps_status vpps_sentences_read_columns_seen(vpps_sentences *s, const char *name
                                              const vpps_columns *columns, bool records, vpps_columns_seen *seen) {
     const vpps_text t = vpps_text_of(name, text, len, "");
     const vpps_sentences_mark before = vpps_sentences_extent(s);
-    column_reader r = {.s = s, .t = &t, .records = records};
+    column_reader r = {.s = s, .t = &t, .records = records, .last_columns = seen->columns};
     if (columns) r.wanted = *columns;
     const vpps_status status = read_text(&r);
+    r.seen.columns = status != VPPS_OK ? seen->columns : vpps_max_u32(r.n_columns, r.last_columns);
     VPPS_FREE_ARRAYS(r.hash_words);
     if (status != VPPS_OK) vpps_sentences_restore(s, before);
     *seen = r.seen;
@@ -351,7 +353,7 @@ vpps_status vpps_sentences_read_columns_text(vpps_sentences *s, const char *name
                                              const vpps_columns *columns) {
     VPPS_NEED(s, name);
     if (len) VPPS_NEED(text);
-    vpps_columns_seen seen;
+    vpps_columns_seen seen = {0};
     return vpps_sentences_read_columns_seen(s, name, text, len, columns, false, &seen);
 }
 

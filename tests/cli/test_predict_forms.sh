@@ -273,6 +273,20 @@ check "beyond ASCII" tokens "„Été“ – l’été… 你好。" "„ Été 
 check "words stay" tokens "ada sees rome ." "ada sees rome ."
 check "of a field" matches '{"text":"ada, rome."}\n' 'ada\|\S+ ,\|\S+ rome\|\S+ \.\|\S+' --model tags.ckpt --tokenizer simple --output-format text
 
+# An object's beginning tells that records are JSONL, whatever is wrong with the first one.
+faulty() { # faulty RECORD: it costs its own answer alone, and stands for no text
+    # shellcheck disable=SC2059
+    printf "$1\n{\"text\":\"ada\"}\n" | predict --model labels.ckpt --on-error skip && says err "vpps: stdin:1: byte $2: not JSON" &&
+        [ "$(wc -l <out)" = 2 ] && [ -z "$(head -n 1 out)" ] && tail -n 1 out | grep -q '^{"text":"ada","label":"person"'
+}
+check "a first record with half a pair of surrogates" faulty '{"text":"\\ud800 ada"}' 16
+check "with a comma too many" faulty '{"text":"ada",}' 15
+check "that is not closed" faulty '{"text":"ada' 13
+check "with other bytes than UTF-8" faulty '{"text":"\377"}' 10
+check "in several lines" bad auto '{\n"text":"ada"}\n' "1: byte 2: not JSON" 0
+check "a blank before it" matches '  {"text":"ada"}\n' '\{"text":"ada","label":.*' --model labels.ckpt
+check "braces in text" given '{ ada }\n' 'person\t{ ada }\n' --model labels.ckpt
+
 # Fields that are not the network's are what they were, byte by byte.
 foreign() {
     python3 - "$vpps" <<'PY'
@@ -317,6 +331,8 @@ check "a record that is two" two_in_one
 
 rows() { given "$1" "$2" --model tags.ckpt --input-format "${@:3}"; }
 check "-DOCSTART- parts sentences of columns" rows 'ada X O\n-DOCSTART- X O\nrome X O\n' 'ada X B-PER\n-DOCSTART- X O\nrome X B-LOC\n' columns
+check "comments by themselves" rows '# made by me\n\nada X O\nbob X O\n\n# to be continued soon\n\nrome X O\n' \
+    '# made by me\n\nada X B-PER\nbob X B-PER\n\n# to be continued soon\n\nrome X B-LOC\n' columns
 check "CR LF of columns" rows 'ada X O\r\nbob X O\n\r\nrome X O\r\n' 'ada X B-PER\r\nbob X B-PER\n\r\nrome X B-LOC\r\n' columns
 check "of columns of words" rows 'ada\r\nsees\r\n\r\n' 'ada\tB-PER\r\nsees\tO\r\n\r\n' columns
 check "of lines" rows 'ada\r\nrome\n' 'ada|B-PER\r\nrome|B-LOC\n' text

@@ -307,7 +307,7 @@ TEST(lines_that_begin_with_a_hash) {
     };
     for (size_t i = 0; i < VPPS_COUNT(cases); i++) {
         vpps_sentences *s = new_sentences();
-        vpps_columns_seen seen;
+        vpps_columns_seen seen = {0};
         TEST_OK(
             vpps_sentences_read_columns_seen(s, "t", cases[i].text, strlen(cases[i].text), &comments, false, &seen));
         ck_assert_msg(seen.odd == cases[i].odd, "%s: %u", cases[i].text, seen.odd);

@@ -3,7 +3,6 @@
 #include "base/base.h"
 #include "cli/input/fields.h"
 #include "io/descriptor.h"
-#include "io/json.h"
 
 #include <strings.h>
 
@@ -24,26 +23,20 @@ input_form input_form_of_name(const char *name) {
     return INPUT_AUTO;
 }
 
-bool input_is_json(const vpps_text *t) {
-    vpps_line line = {0};
-    while (vpps_text_next_line(t, &line)) {
-        if (vpps_line_is_blank(&line)) continue;
-        vpps_json json;
-        vpps_json_error error;
-        if (*line.begin != '{') return false;
-        if (!vpps_json_parse_foreign(&json, line.begin, (size_t)(line.end - line.begin), &error)) return false;
-        vpps_json_free(&json);
-        return true;
+/* Does a text begin with these characters, and perhaps white space before each? */
+static bool begins_with(const vpps_text *t, const char *characters) {
+    const char *at = t->begin;
+    for (const char *c = characters; *c; c++) {
+        while (at < t->end && vpps_is_space(*at)) at++;
+        if (at == t->end || *at++ != *c) return false;
     }
-    return false;
+    return true;
 }
 
+bool input_is_json(const vpps_text *t) { return begins_with(t, "{\"") || begins_with(t, "{}"); }
+
 vpps_status input_refuse_array(const vpps_text *t) {
-    const char *at = t->begin;
-    for (const char *c = "[{\""; *c; c++) {
-        while (at < t->end && vpps_is_space(*at)) at++;
-        if (at == t->end || *at++ != *c) return VPPS_OK;
-    }
+    if (!begins_with(t, "[{\"")) return VPPS_OK;
     return vpps_fail(VPPS_FORMAT,
                      "%s%s: expected JSON objects, one a line, found an array: jq -c '.[]' makes lines of it",
                      VPPS_PATH_ARGS(t->name));

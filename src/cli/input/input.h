@@ -13,7 +13,7 @@ const char *input_text_looks(const vpps_text *t);
 /* Checks that a text does not begin as an array of JSON objects, which no network reads. Fails with FORMAT. */
 vpps_status input_refuse_array(const vpps_text *t);
 
-/* Returns whether the first line that is not blank is a JSON object. */
+/* Returns whether a text begins as an object of JSON: with a brace and a quote, or two braces. Its first record may be faulty. */
 bool input_is_json(const vpps_text *t);
 
 /* Finds the format from `first`, the whole lines that are available, and tells on standard error what it concluded from

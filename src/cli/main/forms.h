@@ -53,27 +53,15 @@ static form form_of_name(void) {
     return ANY;
 }
 
-/* Is the first line an object? */
-static int is_json(input in) {
-    vpps_json json;
-    vpps_json_error error;
-    while (next_line(&in)) {
-        if (!trim(in.line).len) continue;
-        if (*in.line.at != '{' || !vpps_json_parse_foreign(&json, in.line.at, in.line.len, &error)) return 0;
-        vpps_json_free(&json);
-        return 1;
-    }
-    return 0;
-}
-
-static void refuse_array(text t) {
+/* Does a text begin with these characters, and perhaps white space before each? */
+static int begins_with(text t, const char *characters) {
     t = unmarked(t);
-    for (const char *c = "[{\""; *c; c++) {
+    for (const char *c = characters; *c; c++) {
         while (t.len && vpps_is_space(*t.at)) t = after(t, 1);
-        if (!t.len || *t.at != *c) return;
+        if (!t.len || *t.at != *c) return 0;
         t = after(t, 1);
     }
-    stop("objects, one a line, found an array");
+    return 1;
 }
 
 static fields split(text t, int tabs) {
@@ -126,8 +114,9 @@ static form find_form(input in) {
         const form lines = look(first, ANY, 0);
         if (lines == LABELLED || lines == COLUMNS) found = ANY;
     }
-    if (found == ANY || found == JSONL) refuse_array(first.left);
-    if (found == ANY && is_json(first)) found = JSONL;
+    if ((found == ANY || found == JSONL) && begins_with(first.left, "[{\""))
+        stop("objects, one a line, found an array");
+    if (found == ANY && (begins_with(first.left, "{\"") || begins_with(first.left, "{}"))) found = JSONL;
     return found < JSONL ? look(first, found, 1) : found;
 }
 

@@ -178,7 +178,7 @@ static look look_at(const vpps_text *t) {
 
 static vpps_status read_columns(corpus *c, vpps_sentences *s, const task_text *text, const look *l,
                                 const vpps_columns *columns) {
-    vpps_columns_seen seen;
+    vpps_columns_seen seen = {0};
     if (l->numbers && l->n_following && !columns->conllu && !columns->word) {
         return vpps_fail(VPPS_FORMAT,
                          "%s%s:%u:1: expected words in column 1, found the running numbers of the lines: which column "
@@ -213,15 +213,15 @@ static vpps_status read_barred(corpus *c, vpps_sentences *s, const task_text *te
 /* ---------------------------------------------------------------- for prediction */
 
 /* Returns whether a text can be read as columns whose tags are mostly the network's. *some: at least one tag is. */
-static bool has_known_tags(const corpus *c, const task_text *text, const vpps_columns *columns, bool *some) {
+static bool has_known_tags(const corpus *c, const task_text *text, const vpps_columns *columns, bool *some,
+                           vpps_columns_seen *seen) {
     vpps_sentences *s;
-    vpps_columns_seen seen;
     uint64_t n = 0, known = 0;
     bool varied = false;
     *some = true;
     if (vpps_sentences_create(&s) != VPPS_OK) return false;
     const bool reads =
-        vpps_sentences_read_columns_seen(s, text->name, text->text, text->len, columns, false, &seen) == VPPS_OK;
+        vpps_sentences_read_columns_seen(s, text->name, text->text, text->len, columns, false, seen) == VPPS_OK;
     const vpps_vocab *tags = vpps_sentences_tag_vocab(s);
     for (uint32_t i = 0; reads && i < vpps_sentences_size(s); i++) {
         const vpps_sentence sentence = vpps_sentences_get(s, i);
@@ -264,9 +264,10 @@ vpps_status tags_look(const corpus *c, const settings *options, input_form form,
         return VPPS_OK;
     }
     bool some;
-    const bool known = has_known_tags(c, text, &columns, &some);
+    vpps_columns_seen seen = {0};
+    const bool known = has_known_tags(c, text, &columns, &some, &seen);
     if (form == INPUT_AUTO && !l.conllu && !known) return VPPS_OK;
-    *in = (input_reading){.form = READ_COLUMNS, .columns = columns, .other_tags = !some};
+    *in = (input_reading){.form = READ_COLUMNS, .columns = columns, .other_tags = !some, .seen = seen};
     if (!columns.conllu && !columns.word && !columns.tag && is_words_only(&t)) {
         in->words_only = true;
         in->columns = (vpps_columns){.word = 1, .tag = 2, .tabs = true};
