@@ -147,8 +147,9 @@ VPPS_API vpps_node vpps_ones(vpps_graph *g, uint32_t rows, uint32_t cols);
 /* ---- operations. They follow IEEE 754, as PyTorch's do. An operand that select, when, unless, max, min, relu, dropout, or
  * binary_log_loss at a target of 0 or 1 does not choose affects neither result nor gradients, even if infinite or NaN; but max and min
  * of a NaN are NaN. A score of -inf has probability 0 in softmax, log_softmax, log_sum_exp and cross_entropy; as the label's it makes
- * the loss infinite and the gradient NaN. 0 times infinity is NaN, also in weighted_sum, dot, products, and at a class of weight 0 under
- * label smoothing. Sums, also of gradients and fp32 products, are off by at most a few times 1e-5 of the sum of the terms' magnitudes. */
+ * the loss infinite, and not the gradient, softmax(x) - onehot(label). 0 times infinity is NaN, also in weighted_sum, dot, products, and at
+ * a class of weight 0 under label smoothing. Sums, also of gradients and fp32 products, are off by at most a few times 1e-5 of the sum of
+ * the terms' magnitudes. */
 /* bias + sum over i < n of matrices[i] * xs[i]. The bias, a vector or VPPS_NO_PARAM, is added to every column. Each xs[i] is
  * (cols of matrices[i]) x c with one common c; the result is (matrix rows) x c. n is at most 32. */
 VPPS_API vpps_node vpps_affine(vpps_graph *g, vpps_param bias, uint32_t n, const vpps_param *matrices,

@@ -29,10 +29,11 @@ static void put_result(const work *w, const vpps_program_step *s, const char *le
         vpps_put_f(w, s);
         fprintf(w->out, ";\n");
     }
+    const char *unless = s->run.of.opcode == VPPS_I_CROSS_ENTROPY_B ? "!(q0 > 100.0f) ? 0u : " : "";
     fprintf(w->out,
-            "vpps_totals totals = vpps_total<vpps_head_%s>(VPPS_LANE, %s, p0, [&](const vpps_totals &totals, unsigned "
-            "k) { return ",
-            vpps_instructions[s->run.of.opcode].name, length);
+            "vpps_totals totals = vpps_total<vpps_head_%s>(VPPS_LANE, %s%s, p0, [&](const vpps_totals &totals, "
+            "unsigned k) { return ",
+            vpps_instructions[s->run.of.opcode].name, unless, length);
     put_call(w, s, "term");
     fprintf(w->out, "; });\nvpps_finish(totals, [&](unsigned k) { return ");
     put_call(w, s, "finish");

@@ -229,6 +229,67 @@ TEST_EACH(a_vertex_that_is_not_taken_has_no_gradients, 0, SETTINGS) {
     }
 }
 
+/* ---------------------------------------------------------------- cross entropy
+ *
+ * As PyTorch's: softmax(x) - onehot(label) also where the label's score is -inf, and NaN where softmax(x) is. */
+
+/* The gradient of element i: of -sum over k of share_k log softmax(x)_k. */
+static double entropy_gradient(const float *x, uint32_t n, uint32_t label, const float *weights, float smoothing,
+                               uint32_t i) {
+    double top = -INFINITY, sum = 0, shares = 0, own = 0;
+    for (uint32_t k = 0; k < n; k++) top = isnan(x[k]) ? (double)NAN : fmax(top, (double)x[k]);
+    for (uint32_t k = 0; k < n; k++) {
+        const double share = (double)weights[k] * ((double)smoothing / n + (1 - (double)smoothing) * (k == label));
+        sum += exp((double)x[k] - top);
+        shares += share;
+        if (k == i) own = share;
+    }
+    return shares * exp((double)x[i] - top) / sum - own;
+}
+
+TEST_EACH(cross_entropy_has_the_gradient_of_a_label_at_minus_infinity, 0, SETTINGS) {
+    enum { CLASSES = 19, FIRST = 3, KINDS = 4 };
+    static const float first[][FIRST] = {{-INFINITY, 0, 1},          {0, -INFINITY, 1},         {INFINITY, 0, 1},
+                                         {0, INFINITY, 1},           {-INFINITY, INFINITY, 0},  {NAN, 0, 1},
+                                         {-INFINITY, NAN, 1},        {-INFINITY, -INFINITY, 1}, {-3e38f, 0, 1},
+                                         {-INFINITY, 3e38f, -3e38f}, {-3e38f, 3e38f, 1},        {0, 1, 2}};
+    enum { ROWS = VPPS_COUNT(first) };
+    const vpps_options o = options_of(_i);
+    float x[ROWS][CLASSES], weights[2][CLASSES], losses[ROWS * KINDS], *outs[ROWS * KINDS];
+    vpps_param params[ROWS * KINDS];
+    vpps_node nodes[ROWS * KINDS], of[2];
+    AT_END(training_end) training t = training_of(1);
+    for (uint32_t k = 0; k < CLASSES; k++) weights[0][k] = 1, weights[1][k] = 0.5f + (float)(k % 3);
+    for (uint32_t i = 0; i < ROWS * KINDS; i++) {
+        float *row = x[i / KINDS];
+        for (uint32_t k = 0; k < CLASSES; k++) row[k] = k < FIRST ? first[i / KINDS][k] : -0.25f * (float)k;
+        TEST_OK(vpps_add_vector(t.model, &params[i], (char[]){(char)('a' + i / KINDS), (char)('0' + i % KINDS), 0},
+                                CLASSES, &(vpps_init){.kind = VPPS_INIT_VALUES, .values = row}));
+    }
+    training_start(&t, &o);
+    of[0] = VPPS_NO_NODE;
+    of[1] = vpps_input(t.g, CLASSES, 1, weights[1]);
+    for (uint32_t i = 0; i < ROWS * KINDS; i++) {
+        nodes[i] = vpps_cross_entropy_with(t.g, vpps_parameter(t.g, params[i]), 0, of[i % 2], i % KINDS / 2 ? 0.1f : 0);
+        outs[i] = &losses[i];
+    }
+    const vpps_request request = {
+        .size = sizeof request, .n_values = ROWS * KINDS, .values = nodes, .value_outs = outs};
+    TEST_OK(vpps_backward(t.h, t.g, vpps_sum(t.g, ROWS * KINDS, nodes), &request));
+    TEST_OK(vpps_read_gradients(t.h));
+    for (uint32_t i = 0; i < ROWS * KINDS; i++) {
+        const float *row = x[i / KINDS];
+        if (i < KINDS) ck_assert_float_eq(losses[i], INFINITY);
+        for (uint32_t k = 0; k < CLASSES; k++) {
+            const double want = entropy_gradient(row, CLASSES, 0, weights[i % 2], i % KINDS / 2 ? 0.1f : 0, k),
+                         got = (double)gradient_of(&t, params[i])[k];
+            ck_assert_msg(fabs(got - want) < 1e-5 || (isnan(got) && isnan(want)),
+                          "scores %g %g %g, kind %u: d / d x[%u] is %g, expected %g", (double)row[0], (double)row[1],
+                          (double)row[2], i % KINDS, k, got, want);
+        }
+    }
+}
+
 /* ---------------------------------------------------------------- constants
  *
  * A cell joins constants, which must not lead beyond the range of floats where the operations one by one stay in it, nor back into it. */

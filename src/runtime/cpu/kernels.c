@@ -324,6 +324,16 @@ static void prepare_softmax(uint32_t n, vpps_operands *o) {
     o->s[0] = top;
 }
 
+/* Computes f and s[0] so that softmax(x) = e^((x - f) - s[0]): x[label] and the loss, unless that is above 100, too coarse or infinite. */
+static void prepare_cross_entropy(uint32_t n, vpps_operands *o) {
+    o->f = o->t[0][o->u];
+    if (!(o->s[0] > 100.0f)) return;
+    vpps_operands all = *o;
+    prepare_softmax(n, &all);
+    o->f = all.s[0];
+    o->s[0] = log_of(all.s[1]);
+}
+
 /* Computes s[0], the number of classes that violate the margin, and f = margin - x[label], for the hinge loss. */
 static void prepare_hinge(uint32_t n, vpps_operands *o) {
     const float p = o->f - o->t[0][o->u];
@@ -365,8 +375,9 @@ ELEMENTWISE(LOG_SUM_EXP_B, 1, (void)0, o->s[1] * exp_of(x - o->s[0]))
 ELEMENTWISE(CENTRE, 1, prepare_centre(n, &o), (x - o->s[0]) - o->s[1])
 ELEMENTWISE(RMS_NORM, 1, prepare_norm(n, &o), x * o->s[0])
 ELEMENTWISE(RMS_NORM_B, 2, prepare_norm_backward(n, &o), o->s[0] * (y - x * o->s[1]))
-/* The gradient is softmax(x) = e^((x - x[label]) - loss), minus 1 at the label; this order of subtractions loses least precision. */
-ELEMENTWISE(CROSS_ENTROPY_B, 1, o.f = o.t[0][o.u], o->s[1] * (exp_of((x - o->f) - o->s[0]) - (i == o->u ? 1.0f : 0.0f)))
+/* The gradient is softmax(x), minus 1 at the label; this order of subtractions loses least precision. */
+ELEMENTWISE(CROSS_ENTROPY_B, 1, prepare_cross_entropy(n, &o),
+            o->s[1] * (exp_of((x - o->f) - o->s[0]) - (i == o->u ? 1.0f : 0.0f)))
 ELEMENTWISE(SMOOTH_LABEL, 1, (o.s[0] = o.f / (float)n, o.f = 1.0f - o.f), x *(o->s[0] + (i == o->u ? o->f : 0.0f)))
 ELEMENTWISE(HINGE_B, 1, (o.s[0] = -o.s[0], prepare_hinge(n, &o), o.s[1] *= o.s[0]),
             i == o->u         ? o->s[1]
