@@ -73,11 +73,11 @@ def write_binding(work: Path) -> Path:
     cdef = declarations(work)
     ffi = FFI()
     ffi.cdef(cdef)
-    ffi.set_source("vpps._vpps", '#include "glue.c"\n#include "apply.h"\n#include "whole.h"\n')
+    ffi.set_source("vpps._vpps", '#include "glue.c"\n#include "apply.h"\n#include "dlpack.h"\n#include "whole.h"\n')
     source = work / "_vpps.c"
     ffi.emit_c_code(str(source))
     # What looks at a graph, or adds to it, is done sooner than the lock is given away; and with it no two threads change one graph.
-    of_graphs = set(re.findall(r"\b(\w+)\s*\((?:const )?vpps_graph \*\w", cdef)) | {"glue_python_apply"}
+    of_graphs = set(re.findall(r"\b(\w+)\s*\((?:const )?vpps_graph \*\w", cdef)) | {"glue_python_apply", "glue_dlpack", "glue_capsule"}
     source.write_text(keep_lock(source.read_text(encoding="utf-8"), of_graphs), encoding="utf-8")
     return source
 

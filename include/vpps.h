@@ -705,7 +705,7 @@ VPPS_API vpps_status vpps_gradient_norm(const vpps_model *model, vpps_param para
  * Forward runs once; backward has its results and dropout masks. Gradients are those of vpps_backward for the loss sum over i of
  * <values[i], gradients[i]>, and add up until vpps_update. Between the halves the step (numbered from 1) is open: every other call with
  * the handle fails with STATE and names the step, except vpps_handle_destroy, vpps_handle_stats, vpps_handle_trials, vpps_kept,
- * vpps_kept_shape and tracing. Graphs may be built meanwhile; handles for inference are not affected. */
+ * vpps_kept_shape, vpps_set_pointer_mode and tracing. Graphs may be built meanwhile; handles for inference are not affected. */
 /* The forward half, with dropout as in vpps_backward. When it returns, value_outs are filled in, the step is open, and the graph may be
  * cleared. `values` are the nodes whose gradients vpps_step_backward takes: any nodes; one named twice has the sum of two gradients.
  * `gradients` are the nodes whose gradients vpps_step_backward writes to gradient_outs, which stay the caller's. no_parameters skips the
@@ -765,10 +765,38 @@ VPPS_API vpps_status vpps_keep_data(vpps_handle *h, uint32_t rows, uint32_t cols
 VPPS_API vpps_node vpps_kept(vpps_graph *g, vpps_handle *h, vpps_value value);
 /* Waits for the batch in flight and copies a kept value, column after column. Fails with STATE (not a value, or never computed), DEVICE. */
 VPPS_API vpps_status vpps_read_kept(vpps_handle *h, vpps_value value, float *out);
+/* Makes a vector's node for each column of a kept value, as vpps_kept does for the whole; returns the first of consecutive nodes. */
+VPPS_API vpps_node vpps_kept_columns(vpps_graph *g, vpps_handle *h, vpps_value value);
 /* Gives a kept value's shape; `rows` or `cols` may be NULL. Fails with STATE (not a value of this handle, or released). */
 VPPS_API vpps_status vpps_kept_shape(vpps_handle *h, vpps_value value, uint32_t *rows, uint32_t *cols);
 /* Releases a kept value (or VPPS_NO_VALUE) without waiting; a batch in flight may still read it. Fails with STATE (not a value of h). */
 VPPS_API vpps_status vpps_release(vpps_handle *h, vpps_value value);
+
+/* ---------------------------------------------------------------- arrays in the device's memory
+ * Numbers can enter and leave a handle on a GPU without a copy through the host, as tensors of PyTorch or CuPy do.
+ *
+ *     vpps_set_pointer_mode(h, VPPS_POINTERS_DEVICE, stream);
+ *     vpps_keep_data(h, rows, n, tensor, &x);            copies n inputs of `rows` numbers on the device
+ *     first = vpps_kept_columns(g, h, x);                their nodes; a vpps_request can ask for these nodes' gradients
+ *     vpps_step_forward(h, g, &request);                 value_outs and gradient_outs are addresses of the device
+ *     ...the caller computes with them in `stream`...
+ *     vpps_step_backward(h, n_values, gradients); */
+typedef enum vpps_pointer_mode { VPPS_POINTERS_HOST, VPPS_POINTERS_DEVICE } vpps_pointer_mode;
+/* Tells where the arrays of floats lie that later calls are given: `data` of vpps_keep_data, `out` of vpps_read_kept, `outs` of
+ * vpps_forward, value_outs and gradient_outs of a vpps_request, `gradients` of vpps_step_backward. DEVICE: in the memory of the handle's
+ * GPU (simt: the host's); lists of their addresses, and all other arrays, stay the host's. `stream` is the caller's CUstream (NULL: the
+ * default stream): a call's copies follow the work that the stream has then, and precede its later work, so that the stream may use the
+ * arrays when the call returns. gradient_outs keep the mode of vpps_step_forward. Allowed while a step is open.
+ *   With DEVICE, those calls fail with ARGUMENT if an array is not the GPU's memory, or its allocation ends too early; a request cannot name the
+ * loss; and vpps_step_backward does not look whether gradients are finite: options.nonfinite sees the norm of the parameters' gradients.
+ * Fails with ARGUMENT (DEVICE on a handle of the device cpu). */
+VPPS_API vpps_status vpps_set_pointer_mode(vpps_handle *h, vpps_pointer_mode mode, void *stream);
+typedef struct vpps_array vpps_array;
+/* Allocates an array of n floats in the memory of the handle's GPU, and gives its address there. It may outlive the handle. Fails with
+ * ARGUMENT (the device cpu), MEMORY, DEVICE. */
+VPPS_API vpps_status vpps_array_create(vpps_array **out, vpps_handle *h, uint64_t n, float **address);
+/* Frees the array, in any thread, after the work that streams do with it so far. NULL is allowed. */
+VPPS_API void vpps_array_destroy(vpps_array *array);
 
 /* ---------------------------------------------------------------- processes
  * Several processes, on one or many machines, train one model. Each has the same model, a handle with a communicator in its options, and
@@ -854,6 +882,7 @@ typedef struct vpps_stats {
     /* By the device's clock: time from the preceding training batch's end to this one's, and idle time in it; 0 for the first. */
     uint64_t wall_ns, gap_ns, total_wall_ns, total_gap_ns;
     const char *gradients; /* made by "kernel" (VPPS's own code), "cublas" or "cublas-tf32"; NULL before a batch */
+    uint32_t gpu;          /* cuda: the GPU's number, by which the driver and DLPack name it; else 0 */
 } vpps_stats;
 
 /* Gives the handle's counts and times without waiting: of a batch in flight only its script is counted. */

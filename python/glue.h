@@ -74,3 +74,18 @@ const char *glue_version(void); /* the version of the header that this was compi
 
 /* Sets out[i] to the shape of node i, as glue_shape returns it. Returns false if one is no node. */
 bool glue_shapes(const vpps_graph *g, uint32_t n, const vpps_node *nodes, uint64_t *out);
+
+/* DLPack's DLTensor. device_type 2 is CUDA; code 2 and bits 32 are float32; strides count elements, NULL: row after row. */
+typedef struct glue_tensor {
+    void *data;
+    int32_t device_type, device_id, ndim;
+    uint8_t code, bits;
+    uint16_t lanes;
+    int64_t *shape, *strides;
+    uint64_t byte_offset;
+} glue_tensor;
+/* Returns the tensor in the capsule that is the Python object at this address, valid as long as the capsule. NULL: it has none. */
+const glue_tensor *glue_dlpack(uintptr_t capsule);
+/* Returns a new reference to a capsule with a tensor on a GPU, of the first ndim of rows and cols, column after column. The capsule, and who
+ * takes its tensor, own the array. 0: there is no memory, and the array is freed. */
+uintptr_t glue_capsule(vpps_array *array, float *data, int32_t gpu, int32_t ndim, int64_t rows, int64_t cols);

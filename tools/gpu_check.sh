@@ -54,7 +54,7 @@ build=${BUILD:-build}
 budget=${BUDGET:-540}
 prepared="build-gpu"
 programs=(vpps tests/gpu_test_gpu_agreement tests/gpu_test_gpu_handle tests/gpu_test_gpu_precision tests/gpu_test_gpu_cublas
-    tests/models_test_networks tests/runtime_test_handle tests/graph_test_conditions bench/bench_gpu bench/bench_train)
+    tests/models_test_networks tests/runtime_test_handle tests/runtime_test_pointers tests/graph_test_conditions bench/bench_gpu bench/bench_train)
 scripts=(tools/gpu_check.sh bench/train.py bench/peers.py bench/peers_torch.py bench/twins/parts.py bench/twins/trees.py
     bench/twins/taggers.py bench/twins/text.py bench/twins/graphs.py)
 # Of agreement, and in how many processes: most of the time goes into compiling, which takes one core.
@@ -90,6 +90,7 @@ each_step() {
     "$each" networks 240 beside - env VPPS_TEST_SCALE=small "$from/tests/models_test_networks"
     "$each" handle 240 beside - env VPPS_TEST_SCALE=small "$from/tests/gpu_test_gpu_handle"
     "$each" calls 240 beside - env VPPS_TEST_SCALE=small CK_RUN_CASE=gpu "$from/tests/runtime_test_handle"
+    "$each" arrays 240 beside - env CK_RUN_CASE=gpu "$from/tests/runtime_test_pointers"
     "$each" loops 240 beside - env VPPS_TEST_SCALE=small CK_RUN_CASE=gpu "$from/tests/graph_test_conditions"
     # It leaves a profile, which bench_gpu goes by.
     "$each" training 300 alone python3 env BUILD="$from" VPPS="$from/vpps" python3 bench/train.py --device cuda --networks tree-lstm \

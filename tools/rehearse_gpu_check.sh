@@ -119,11 +119,11 @@ check "without a driver" gpu_check none 0 VPPS_LIBCUDA=/nowhere
 check "nothing is checked" grep -q '^No GPU here (.*); nothing was checked\.$' "$work/none.out"
 check "nothing is written" test ! -e "$root/none"
 
-check "steps that a model can take" gpu_check good 0 STEP_LIMIT=900 BUDGET=3600 doctor train agreement-lists loops training profile processes memcheck
-check "their lines" printed good "ok doctor" "ok train" "ok agreement-lists" "ok loops" "skipped training python3 is not installed" \
+check "steps that a model can take" gpu_check good 0 STEP_LIMIT=900 BUDGET=3600 doctor train agreement-lists arrays loops training profile processes memcheck
+check "their lines" printed good "ok doctor" "ok train" "ok agreement-lists" "ok arrays" "ok loops" "skipped training python3 is not installed" \
     "skipped profile-1 ncu is not installed" "skipped profile-16 ncu is not installed" "skipped profile-128 ncu is not installed" \
     "skipped processes mpirun is not installed" "skipped memcheck compute-sanitizer is not installed"
-check "their statuses" noted good doctor=0 train=0 agreement-lists=0 loops=0 training=None profile-1=None profile-16=None \
+check "their statuses" noted good doctor=0 train=0 agreement-lists=0 arrays=0 loops=0 training=None profile-1=None profile-16=None \
     profile-128=None processes=None memcheck=None
 check "what they printed" grep -q '^100%: Checks: [1-9]' "$root/good/steps.txt"
 check "few files come back" test "$(find "$root/good" -type f | wc -l)" -le "$files_back"

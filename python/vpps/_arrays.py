@@ -9,7 +9,7 @@ from typing import Any, SupportsIndex, Union
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ._vpps import ffi
+from ._vpps import ffi, lib
 from .errors import ArgumentError
 
 U32 = NDArray[np.uint32]
@@ -18,6 +18,8 @@ Floats = Union[ArrayLike, Any]  # anything with __dlpack__, too
 
 LARGEST = 2**32 - 1
 LARGEST_FLOAT = float(np.finfo(np.float32).max)
+KDL_CUDA = 2  # DLPack's number of the memory of NVIDIA's GPUs
+DEFAULT_STREAM = 1  # DLPack's number, and the driver's, of the default stream
 PLAIN = {int, float, bool}  # Python types whose values in a list need no check
 
 
@@ -76,6 +78,42 @@ def of_dlpack(x: Any, what: str) -> NDArray[Any]:
     raise TypeError(f"{what}: a tensor on {getattr(x, 'device', f'DLPack device {kind}')}; expected one on the CPU, as x.cpu()")
 
 
+def is_on_gpu(x: Any) -> bool:
+    """Whether x is a tensor of another library in a GPU's memory."""
+    return not isinstance(x, (np.ndarray, list, tuple, float, int)) and hasattr(x, "__dlpack_device__") and x.__dlpack_device__()[0] == KDL_CUDA
+
+
+class OnGpu:
+    """A float32 tensor of another library in the memory of GPU `gpu`, by DLPack: its address, its shape, and whether its elements lie column
+    after column. Its work so far precedes the default stream's later work."""
+
+    def __init__(self, x: Any, gpu: int, what: str) -> None:
+        kind, number = x.__dlpack_device__() if hasattr(x, "__dlpack_device__") else (1, 0)
+        if (kind, number) != (KDL_CUDA, gpu):
+            came = f"cuda:{number}" if kind == KDL_CUDA else "the CPU" if kind == 1 else f"DLPack device {kind}"
+            raise TypeError(f"{what}: a tensor on {came}; expected one on cuda:{gpu}, where the engine is")
+        self.capsule = (x.detach() if hasattr(x, "detach") else x).__dlpack__(stream=DEFAULT_STREAM)
+        t = lib.glue_dlpack(id(self.capsule))
+        if not t or (t.code, t.bits, t.lanes) != (2, 32, 1):
+            raise TypeError(f"{what}: a tensor on cuda:{gpu} of {getattr(x, 'dtype', 'another type')}; expected float32")
+        self.shape = tuple(t.shape[0:t.ndim])
+        self.address = int(ffi.cast("uintptr_t", t.data)) + t.byte_offset
+        by_rows = [int(np.prod(self.shape[i + 1:])) for i in range(t.ndim)]
+        strides = list(t.strides[0:t.ndim]) if t.strides else by_rows
+        self.by_rows, self.by_columns = (0 in self.shape or all(n == 1 or s == w for n, s, w in zip(self.shape, strides, wanted))
+                                         for wanted in (by_rows, [1, *self.shape[:1]]))
+
+    def columns(self, what: str) -> tuple[int, int]:
+        """Rows and columns of a scalar, a vector, or a matrix whose columns lie one after the other."""
+        if len(self.shape) > 2:
+            raise ArgumentError(f"{what}: a tensor of {len(self.shape)} dimensions; expected at most 2: rows x cols")
+        if not self.by_columns:
+            raise ArgumentError(f"{what}: a tensor on a GPU that does not lie column after column; expected x.t().contiguous().t(), or of a "
+                                "vector x.contiguous()")
+        rows, cols, *_ = [*self.shape, 1, 1]
+        return rows, cols
+
+
 def plain(x: Any, what: str) -> NDArray[Any]:
     """x as an array; fails if NumPy masks out elements."""
     if not isinstance(x, np.ndarray) and hasattr(x, "__dlpack__"):
@@ -121,11 +159,16 @@ def as_f32(x: Floats, what: str) -> F32:
     return f
 
 
-def as_leaf(x: Floats, what: str) -> F32:
-    """The same for a graph's inputs, which have no way back to a tensor."""
+def leaf_only(x: Any, what: str) -> None:
+    """Refuses what a graph's inputs cannot be, since they have no way back to a tensor."""
     if getattr(x, "requires_grad", False) is True:
         raise ArgumentError(f"{what}: a tensor that requires a gradient, which it would not get; expected x.detach(), or the tensor among the "
                             "arguments of a vpps.torch.Module")
+
+
+def as_leaf(x: Floats, what: str) -> F32:
+    """as_f32 for a graph's inputs."""
+    leaf_only(x, what)
     return as_f32(x, what)
 
 

@@ -71,7 +71,8 @@ def make(o: Config) -> tuple[Model, Callable[..., Any]]:
 
 class Recurrent(Module):
     """Takes the place of PyTorch's layer of the same name: the same arguments, parameters, first values, inputs, outputs and gradients, to
-    1e-5. Options of `vpps.Trainer` may follow by name, `device` among them: the tensors stay on the CPU. proj_size is refused.
+    1e-5. Options of `vpps.Trainer` may follow by name, `device` among them: the parameters stay on the CPU, tensors may be where `Module` says.
+    proj_size is refused.
 
     Inputs are padded batches, single sequences, packed sequences and jagged nested tensors of float32. `lengths` tells how long each sequence of
     a padded batch is, 0 among them; outputs after a sequence's end are then zeros, as `pad_packed_sequence` makes them, and nothing is computed
@@ -162,7 +163,7 @@ class Recurrent(Module):
             raise ShapeError(f"input: {data.shape[-1]} numbers a step; expected input_size, which is {o.input_size}")
         single = isinstance(input, Tensor) and not input.is_nested and input.dim() == 2 and lengths is None
         x, start = data.reshape(-1, o.input_size), self._start_states(hx, len(of), single)
-        rows, where = len(x), None if at is None or np.array_equal(at, np.arange(len(x))) else torch.from_numpy(at)
+        rows, where = len(x), None if at is None or np.array_equal(at, np.arange(len(x))) else torch.from_numpy(at).to(x.device)
         *outs, = super().forward(x if where is None else x.index_select(0, where), of, start)
         n_ways = 2 if o.bidirectional else 1
         y = torch.cat([part.reshape(-1, o.hidden_size) for part in outs[:n_ways]], 1)
@@ -179,7 +180,7 @@ class Recurrent(Module):
         if isinstance(input, PackedSequence):
             sizes = input.batch_sizes.numpy()
             n = int(sizes[0]) if len(sizes) else 0
-            place = np.arange(n) if input.unsorted_indices is None else input.unsorted_indices.numpy()
+            place = np.arange(n) if input.unsorted_indices is None else input.unsorted_indices.cpu().numpy()
             of = (sizes[None] > place[:, None]).sum(1)
             sequence, step = _steps(of)
             return input.data, of, (np.cumsum(sizes) - sizes)[step] + place[sequence], lambda y: input._replace(data=y)
@@ -191,13 +192,13 @@ class Recurrent(Module):
                 raise ArgumentError("input: a nested tensor of another form; expected layout=torch.jagged, of sequences x steps x input_size, "
                                     "without holes")
             offsets = nested.offsets()
-            return nested.values(), np.diff(offsets.numpy()), None, lambda y: torch.nested.nested_tensor_from_jagged(y, offsets)
+            return nested.values(), np.diff(offsets.cpu().numpy()), None, lambda y: torch.nested.nested_tensor_from_jagged(y, offsets)
         if input.dim() not in (2, 3):
             raise ShapeError(f"input: a tensor of shape {tuple(input.shape)}; expected two dimensions, or three of a batch")
         n, most = (1, len(input)) if input.dim() == 2 else input.shape[:2] if self.config.batch_first else (input.shape[1], input.shape[0])
         of = np.full(n, most, np.int64)
         if lengths is not None:
-            of = as_u32(lengths.numpy() if isinstance(lengths, Tensor) else lengths, "lengths").astype(np.int64)
+            of = as_u32(lengths.cpu().numpy() if isinstance(lengths, Tensor) else lengths, "lengths").astype(np.int64)
             if input.dim() == 2:
                 if of.ndim != 1 or of.sum() != len(input):
                     raise ShapeError(f"lengths: {of.tolist()}; expected numbers whose sum is {len(input)}, the steps of all sequences")

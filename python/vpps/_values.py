@@ -1,4 +1,4 @@
-"""NumPy arrays into which C writes the values of nodes."""
+"""Arrays into which C writes the values of nodes."""
 
 from __future__ import annotations
 
@@ -22,13 +22,27 @@ def shaped(columns: F32) -> F32:
     return columns.reshape(()) if rows == cols == 1 else columns[0] if cols == 1 else columns.T
 
 
+class Host:
+    """Makes NumPy's arrays. The same functions for tensors of another library let C write to these."""
+
+    @staticmethod
+    def empty(*shape: int) -> Any:
+        return np.empty(shape, np.float32)
+
+    @staticmethod
+    def address(a: Any) -> int:
+        address: int = a.ctypes.data
+        return address
+
+
 class Places:
     """Memory for the values of `n` nodes: `ids` and `outs` are C's arrays, `result` is what Python sees. The arrays live as long as this
     object."""
 
-    def __init__(self, nodes: Any, what: str) -> None:
-        """Nodes of one graph: one, some of any shapes, or `Nodes` of one shape. `what` is for messages."""
+    def __init__(self, nodes: Any, what: str, memory: Any = Host) -> None:
+        """Nodes of one graph: one, some of any shapes, or `Nodes` of one shape. `what` is for messages, `memory` makes the arrays."""
         self.many = isinstance(nodes, Nodes)
+        self._memory = memory
         if self.many:
             self._many(nodes, what)
         else:
@@ -39,11 +53,11 @@ class Places:
     def _some(self, nodes: list[Any], one: bool, what: str) -> None:
         made = same_graph(nodes, what) if nodes else []
         shapes = [x.shape for x in made]
-        arrays = [np.empty((cols, rows), np.float32) for rows, cols in shapes]
+        arrays = [self._memory.empty(cols, rows) for rows, cols in shapes]
         self.n = len(made)
         self.epoch = made[0]._e if made else None
         self.ids: Any = ffi.new("uint32_t[]", [x.id for x in made])
-        self._addresses = np.array([a.ctypes.data for a in arrays], np.uintp)
+        self._addresses = np.array([self._memory.address(a) for a in arrays], np.uintp)
         self.result: Any = shaped(arrays[0]) if one else [shaped(a) for a in arrays]
 
     def _many(self, nodes: Nodes, what: str) -> None:
@@ -52,7 +66,7 @@ class Places:
         self._nodes = nodes  # keeps the numbers that C reads alive
         self.ids = u32_pointer(nodes.ids)
         if not n:
-            self.result, self._addresses = np.empty((0,), np.float32), np.empty(0, np.uintp)
+            self.result, self._addresses = self._memory.empty(0), np.empty(0, np.uintp)
             return
         shapes = np.empty(n, np.uint64)
         if not lib.glue_shapes(e.p, n, self.ids, ffi.from_buffer("uint64_t[]", shapes)):
@@ -60,9 +74,9 @@ class Places:
         if (shapes != shapes[0]).any():
             raise ArgumentError(f"{what}: nodes of several shapes; expected one, or a list of nodes")
         rows, cols = int(shapes[0]) >> 32, int(shapes[0]) & 0xFFFFFFFF
-        out = np.empty((n, cols, rows), np.float32)
-        self._addresses = np.uintp(out.ctypes.data) + np.arange(n, dtype=np.uintp) * np.uintp(4 * rows * cols)
-        self.result = out[:, 0, 0] if rows == cols == 1 else out[:, 0] if cols == 1 else out.transpose(0, 2, 1)
+        out = self._memory.empty(n, cols, rows)
+        self._addresses = np.uintp(self._memory.address(out)) + np.arange(n, dtype=np.uintp) * np.uintp(4 * rows * cols)
+        self.result = out[:, 0, 0] if rows == cols == 1 else out[:, 0] if cols == 1 else out.swapaxes(1, 2)
 
 
 def laid_out(a: F32, many: bool) -> F32:
@@ -70,17 +84,17 @@ def laid_out(a: F32, many: bool) -> F32:
     return np.ascontiguousarray(a.transpose(0, 2, 1) if many and a.ndim == 3 else a if many else a.T)
 
 
-def addresses_of(a: F32, n: int) -> NDArray[np.uintp]:
-    """The addresses of the values of n nodes in one array."""
-    at: NDArray[np.uintp] = np.uintp(a.ctypes.data) + np.arange(n, dtype=np.uintp) * np.uintp(a.nbytes // max(n, 1))
+def addresses_of(address: int, size: int, n: int) -> NDArray[np.uintp]:
+    """The addresses of the values of n nodes in one array of `size` bytes."""
+    at: NDArray[np.uintp] = np.uintp(address) + np.arange(n, dtype=np.uintp) * np.uintp(size // max(n, 1))
     return at
 
 
 class Joined:
     """`Places` of several nodes or `Nodes` of one graph for one call; `result` has an array for each."""
 
-    def __init__(self, nodes: Sequence[Any], what: str) -> None:
-        self.parts = [Places(x, what) for x in nodes]
+    def __init__(self, nodes: Sequence[Any], what: str, memory: Any = Host) -> None:
+        self.parts = [Places(x, what, memory) for x in nodes]
         self.n = sum(p.n for p in self.parts)
         self.result: list[F32] = [p.result for p in self.parts]
         self.many = False

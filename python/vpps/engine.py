@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import threading
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -12,13 +13,16 @@ from typing import Any, Optional, TypeVar, overload
 
 import numpy as np
 
-from ._arrays import F32, Floats, as_f32, choice, columns, encode, pointer, whole
+from ._arrays import DEFAULT_STREAM, F32, KDL_CUDA, U32, Floats, OnGpu, as_f32, choice, columns, encode, is_on_gpu, pointer, whole
 from ._values import Places, shaped
 from ._vpps import ffi, lib
 from .errors import ArgumentError, Hinting, StateError, Uncopied, check, created, sized
 from .graph import Graph
 from .model import Dense, Model
 from .node import Epoch, Node, Nodes, made, node_of
+
+
+MOST_KEPT = 2**22 - 1  # numbers in one value of vpps_keep_data
 
 
 def _names(prefix: str) -> dict[str, int]:
@@ -54,6 +58,7 @@ class Stats:
     kept_values, kept_bytes, keep_bytes    number and memory of the values of `keep`; the most memory they may take
     wall_ns, gap_ns         time from the end of the preceding batch to the end of this one; the device's idle time in it
     gradients               what made the gradients of matrices: "kernel", "cublas" or "cublas-tf32"
+    gpu                     on cuda the number of the GPU, as in DLPack and PyTorch's cuda:0; else 0
     """
 
     batches: int
@@ -95,6 +100,7 @@ class Stats:
     total_wall_ns: int
     total_gap_ns: int
     gradients: Optional[str]
+    gpu: int
 
     def __repr__(self) -> str:
         return "Stats\n" + "\n".join(f"  {f.name:18}{_human(f.name, getattr(self, f.name))}" for f in fields(self))
@@ -157,7 +163,8 @@ def _options(choices: Mapping[str, str | None], numbers: Mapping[str, int], devi
 
 
 class Value(Uncopied):
-    """A value that stays on the device (`Trainer.keep`). A later graph reads it by `value.node(graph)`; `numpy()` copies it to the host.
+    """A value that stays on the device (`Trainer.keep`). A later graph reads it by `value.node(graph)`; `numpy()` copies it to the host, and
+    DLPack, as `torch.from_dlpack(value)`, to a tensor in the device's memory.
     `release`, leaving `with value:`, or dropping the last reference frees its memory."""
 
     __slots__ = ("_engine", "_number", "_released", "shape", "__weakref__")
@@ -183,6 +190,26 @@ class Value(Uncopied):
         with self._engine._lock:
             check(lib.vpps_read_kept(self._engine._c, self._number[0], ffi.from_buffer("float[]", out)))
         return shaped(out)
+
+    def __dlpack_device__(self) -> tuple[int, int]:
+        return (KDL_CUDA, self._engine._gpu) if self._engine._gpu is not None else (1, 0)
+
+    def __dlpack__(self, *, stream: int | None = None, **_: Any) -> Any:
+        """A copy of the value as DLPack's capsule, on a GPU in the order of `stream`."""
+        engine = self._engine
+        if engine._gpu is None:
+            return self.numpy().__dlpack__()
+        (rows, cols), array, at = self.shape, ffi.new("vpps_array **"), ffi.new("float **")
+        with engine._arrays_at(DEFAULT_STREAM if stream in (None, -1) else stream):
+            check(lib.vpps_array_create(array, engine._c, rows * cols, at))
+            status = lib.vpps_read_kept(engine._c, self._number[0], at[0])
+            if status:
+                lib.vpps_array_destroy(array[0])
+            check(status)
+        ndim = 0 if rows == cols == 1 else 1 if cols == 1 else 2
+        capsule = ctypes.cast(lib.glue_capsule(array[0], at[0], engine._gpu, ndim, rows, cols), ctypes.py_object).value
+        ctypes.pythonapi.Py_DecRef(ctypes.py_object(capsule))  # the reference that glue_capsule returned, beside the one here
+        return capsule
 
     def release(self) -> None:
         """Frees the value, which cannot be used any more. Never waits."""
@@ -232,6 +259,10 @@ class Engine(Hinting):
         self._released: deque[int] = deque()  # numbers of kept values without references
         self._is_open = False  # a step is between its halves
         self._left_open = False  # the open step has no references any more
+        stats = self._counters()
+        device = ffi.string(stats.device)
+        self._gpu: int | None = stats.gpu if device == b"cuda" else None
+        self._has_memory = device != b"cpu"  # apart from the host's
 
     @property
     def _c(self) -> Any:
@@ -271,17 +302,50 @@ class Engine(Hinting):
         return value
 
     def keep_data(self, data: Floats) -> Value:
-        """Copies numbers of the host to a value that stays on the device; it can be read at once."""
+        """Copies numbers to a value that stays on the device; it can be read at once. They are the host's, or, with `device="cuda"`, a float32
+        tensor's in the GPU's memory, which DLPack gives; they then do not pass through the host."""
+        if self._gpu is not None and is_on_gpu(data):
+            t = OnGpu(data, self._gpu, "keep_data")
+            return self._keep_at(t.address, *t.columns("keep_data"), DEFAULT_STREAM)
         rows, cols, flat = columns(as_f32(data, "keep_data"))
-        number = ffi.new("vpps_value *")
-        value = Value(self, number, rows, cols)
-        with self._lock:
-            self._give_back()
-            check(lib.vpps_keep_data(self._c, rows, cols, pointer(flat, "float[]"), number))
+        value = self._keep_at(int(ffi.cast("uintptr_t", pointer(flat, "float[]"))), rows, cols)
         shape = ffi.new("uint32_t[2]")
-        check(lib.vpps_kept_shape(self._c, number[0], shape, shape + 1))
+        check(lib.vpps_kept_shape(self._c, value._number[0], shape, shape + 1))
         value.shape = shape[0], shape[1]
         return value
+
+    @contextmanager
+    def _arrays_at(self, stream: int | None) -> Iterator[None]:
+        """Inside, calls are given arrays in the device's memory, which that stream of the caller uses. None: arrays of the host."""
+        with self._lock:
+            self._give_back()
+            if stream is not None:
+                check(lib.vpps_set_pointer_mode(self._c, lib.VPPS_POINTERS_DEVICE, ffi.cast("void *", stream)))
+            try:
+                yield
+            finally:
+                if stream is not None and self._handle:
+                    lib.vpps_set_pointer_mode(self._handle, lib.VPPS_POINTERS_HOST, ffi.NULL)
+
+    def _keep_at(self, address: int, rows: int, cols: int, stream: int | None = None) -> Value:
+        """Keeps rows x cols numbers, column after column, of the host's or the device's memory, as `_arrays_at` says."""
+        number = ffi.new("vpps_value *")
+        value = Value(self, number, rows, cols)
+        with self._arrays_at(stream):
+            check(lib.vpps_keep_data(self._c, rows, cols, ffi.cast("float *", address), number))
+        return value
+
+    def _inputs_at(self, e: Epoch, address: int, n: int, rows: int, stream: int) -> U32:
+        """The nodes of n vectors that lie one after the other in the device's memory."""
+        ids = []
+        most = max(MOST_KEPT // max(rows, 1), 1)
+        for i in range(0, n, most):
+            value = self._keep_at(address + 4 * rows * i, rows, min(most, n - i), stream)
+            e.values.append(value)  # until the graph is cleared
+            with self._lock:
+                first = made(e, lib.vpps_kept_columns(e.p, self._c, value._number[0])).id
+            ids.append(np.arange(first, first + min(most, n - i), dtype=np.uint32))
+        return np.concatenate(ids or [np.empty(0, np.uint32)])
 
     def run(self, graph: Graph) -> None:
         """Runs the graph for the values that `keep` asked for, and copies nothing to the host."""

@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple, SupportsIndex, Union
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ._arrays import LARGEST, U32, Floats, as_f32, as_leaf, as_u32, columns, encode, pointer, real, u32_pointer, whole
+from ._arrays import (DEFAULT_STREAM, LARGEST, U32, Floats, OnGpu, as_f32, as_leaf, as_u32, columns, encode, is_on_gpu, leaf_only, pointer, real,
+                      u32_pointer, whole)
 from ._vpps import ffi, lib
 from .errors import ArgumentError, Error, StateError, Uncopied, check, created, sized
 from .node import (FIRST_PULLED, NODES, NO_NODE, VERTICES, Epoch, Index, Node, Nodes, PulledIndex, Scalar, Vertex, Vertices, ids_of, index_of, made, made_id,
@@ -82,8 +83,14 @@ class Builder(Uncopied):
         return self._epoch.p
 
     def input(self, data: Floats) -> Node:
-        """A node of numbers from the host, which are copied: a scalar, a vector or a matrix of rows x cols; any array, sequence or DLPack
-        tensor."""
+        """A node of numbers, which are copied: a scalar, a vector or a matrix of rows x cols; any array, sequence or DLPack tensor. A tensor in
+        the memory of the GPU on which the model's trainer runs is copied there."""
+        trainer = self._epoch.model._on_gpu() if is_on_gpu(data) else None
+        if trainer is not None:
+            leaf_only(data, "input")
+            value = trainer.keep_data(data)
+            self._epoch.values.append(value)
+            return made(self._epoch, lib.vpps_kept(self._epoch.p, trainer._c, value._number[0]))
         rows, cols, flat = columns(as_leaf(data, "input"))
         return made(self._epoch, lib.vpps_input(self._epoch.p, rows, cols, pointer(flat, "float[]")))
 
@@ -185,7 +192,14 @@ class Graph(Builder):
         return n
 
     def inputs(self, data: Floats) -> Nodes:
-        """Many inputs at once: n x rows, or n x rows x cols numbers, copied; n nodes."""
+        """Many inputs at once: n x rows, or n x rows x cols numbers, copied; n nodes. A tensor in a GPU's memory, as for `input`, is n x rows."""
+        trainer = self._epoch.model._on_gpu() if is_on_gpu(data) else None
+        if trainer is not None:
+            leaf_only(data, "inputs")
+            t = OnGpu(data, trainer._gpu or 0, "inputs")
+            if len(t.shape) != 2 or not t.by_rows:
+                raise ArgumentError(f"inputs: a tensor of shape {t.shape} on a GPU; expected n x rows, contiguous: x.contiguous()")
+            return Nodes(self._epoch, trainer._inputs_at(self._epoch, t.address, *t.shape, DEFAULT_STREAM))
         a = as_leaf(data, "inputs")
         if a.ndim not in (2, 3):
             raise ArgumentError(f"inputs: an array of {a.ndim} dimensions; expected n x rows, or n x rows x cols")

@@ -359,6 +359,11 @@ class Model(Hinting):
         if trainer is not None:
             trainer.read_parameters()
 
+    def _on_gpu(self) -> Trainer | None:
+        """The model's trainer if it is on a GPU."""
+        trainer = self._trainer() if self._trainer else None
+        return None if trainer is None or trainer._gpu is None else trainer
+
     def _write(self) -> None:
         trainer = self._trainer() if self._trainer else None
         if trainer is not None:

@@ -30,18 +30,20 @@ class Epoch(Uncopied):
     While a trainer reads the graph, other threads run: `running` is true and `p` NULL then, so that they cannot change it. `at` is the
     address that `p` holds, as a number; 0: NULL."""
 
-    __slots__ = ("p", "at", "model", "keeps", "running")
+    __slots__ = ("p", "at", "model", "keeps", "running", "values")
 
     def __init__(self, p: Any, model: Model, keeps: Any = None) -> None:
         self.p, self.at = p, int(ffi.cast("uintptr_t", p))
         self.model = model
         self.keeps = keeps
         self.running = False
+        self.values: list[Any] = []  # kept values that only nodes of this graph read
 
     def end(self) -> None:
         if self.running:
             raise self.failure()
         self.p, self.at = ffi.NULL, 0
+        self.values.clear()
 
     def failure(self) -> Exception:
         """The exception for a call that failed to make a node."""

@@ -6,8 +6,9 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-from ._arrays import F32, as_f32
+from ._arrays import DEFAULT_STREAM, F32, OnGpu, as_f32, is_on_gpu
 from ._values import Joined, Places, addresses_of, laid_out
 from ._vpps import ffi, lib
 from .errors import ArgumentError, StateError, Uncopied, check
@@ -22,6 +23,17 @@ def _checked(gradient: Any, value: F32, what: str) -> F32:
     if g.shape != value.shape:
         raise ArgumentError(f"{what}: an array of shape {g.shape}; expected {value.shape}, the value's")
     return g
+
+
+def _addresses_on_gpu(t: OnGpu, value: F32, many: bool, n: int, what: str) -> NDArray[np.uintp]:
+    """The addresses of the n gradients in a tensor on a GPU."""
+    if t.shape != value.shape:
+        raise ArgumentError(f"{what}: a tensor of shape {t.shape}; expected {value.shape}, the value's")
+    if not many:
+        t.columns(what)
+    elif len(t.shape) > 2 or not t.by_rows:
+        raise ArgumentError(f"{what}: a tensor of shape {t.shape} on a GPU; expected vectors, contiguous: x.contiguous()")
+    return addresses_of(t.address, 4 * value.size, n)
 
 
 class Step(Uncopied):
@@ -55,21 +67,28 @@ class Step(Uncopied):
                 raise ArgumentError(f"gradients: {len(given)}; expected {len(values)}, one for each value")
         else:
             values, given = [places.result], [gradients]
-        self._go_on([None if g is None else laid_out(_checked(g, v, f"gradients[{i}]" if len(values) > 1 else "gradients"), places.many)
-                     for i, (g, v) in enumerate(zip(given, values))], [places.n // max(len(values), 1)] * len(values))
+        what = [f"gradients[{i}]" if len(values) > 1 else "gradients" for i in range(len(values))]
+        counts = [places.n // max(len(values), 1)] * len(values)
+        if self._trainer._gpu is not None and any(map(is_on_gpu, given)):
+            tensors = [None if g is None else OnGpu(g, self._trainer._gpu, w) for g, w in zip(given, what)]
+            at = [np.zeros(n, np.uintp) if t is None else _addresses_on_gpu(t, v, places.many, n, w)
+                  for t, v, n, w in zip(tensors, values, counts, what)]
+            self._go_on(at, DEFAULT_STREAM)
+            return None if self._asked is None else self._asked.result
+        arrays = [None if g is None else laid_out(_checked(g, v, w), places.many) for g, v, w in zip(given, values, what)]
+        self._go_on([np.zeros(n, np.uintp) if a is None else addresses_of(a.ctypes.data, a.nbytes, n) for a, n in zip(arrays, counts)])
         return None if self._asked is None else self._asked.result
 
-    def _go_on(self, given: list[F32 | None], counts: list[int]) -> None:
-        """Runs the backward half. `given` has arrays of gradients in the library's order, each for so many nodes as `counts` says; None:
-        zeros."""
+    def _go_on(self, at: list[NDArray[np.uintp]], stream: int | None = None) -> None:
+        """Runs the backward half with gradients at these addresses, 0 for zeros, in the memory that `Engine._arrays_at` says."""
         t = self._trainer
         with t._lock:
             if not self._is_open:
                 raise StateError("backward: the step is closed; expected one step_forward for each backward")
-            at = [np.zeros(n, np.uintp) if g is None else addresses_of(g, n) for g, n in zip(given, counts)]
             all_of = np.concatenate(at or [np.zeros(0, np.uintp)])
             to = ffi.cast("const float *const *", ffi.from_buffer(all_of)) if len(all_of) else ffi.NULL
-            check(lib.vpps_step_backward(t._c, len(all_of), to))
+            with t._arrays_at(stream):
+                check(lib.vpps_step_backward(t._c, len(all_of), to))
             self._close()
 
     def drop(self) -> None:

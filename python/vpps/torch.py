@@ -29,7 +29,7 @@ import torch
 from torch import Tensor, nn
 
 from ._arrays import F32
-from ._values import Joined, laid_out
+from ._values import Host, Joined, addresses_of
 from ._vpps import lib
 from .engine import ENUMS
 from .errors import ShapeError, check
@@ -49,14 +49,18 @@ class _Place:
         self.i = i
 
 
-def _taken_out(x: Any, tensors: list[Tensor], what: str) -> Any:
+def _taken_out(x: Any, tensors: list[Tensor], gpu: int | None, what: str) -> Any:
     """The argument with a `_Place` for each tensor of real numbers, which is appended to `tensors`, and arrays for tensors of whole
-    numbers. Arrays are copies: backward may build the graph again after the caller has changed them."""
+    numbers. `gpu`: that of the module's engine, where the tensors may be. Arrays are copies: backward may build the graph again after the
+    caller has changed them."""
     if isinstance(x, Tensor):
-        if x.device.type != "cpu":
-            raise TypeError(f"{what}: a tensor on {x.device}; expected one on the CPU, where the module's parameters are: x.cpu()")
         if not (x.is_floating_point() or x.is_complex()):
-            return x.detach().numpy().copy()
+            return x.detach().cpu().numpy().copy()
+        expected = tensors[0].device if tensors else torch.device("cpu" if x.is_cpu or gpu is None else f"cuda:{gpu}")
+        if x.device != expected:
+            hint = ": x.cpu()" if expected.type == "cpu" else f": x.to({str(expected)!r})"
+            raise TypeError(f"{what}: a tensor on {x.device}; expected one on {'the CPU' if expected.type == 'cpu' else expected}, "
+                            f"{'as the tensors before it' if tensors else 'where the engine is'}{hint}")
         if x.dtype != torch.float32:
             raise TypeError(f"{what}: a tensor of {str(x.dtype).removeprefix('torch.')}; expected float32: x.float()")
         if x.layout != torch.strided:
@@ -66,10 +70,10 @@ def _taken_out(x: Any, tensors: list[Tensor], what: str) -> Any:
     if isinstance(x, np.ndarray):
         return x.copy()
     if isinstance(x, (list, tuple)):
-        items = [_taken_out(y, tensors, f"{what}[{i}]") for i, y in enumerate(x)]
+        items = [_taken_out(y, tensors, gpu, f"{what}[{i}]") for i, y in enumerate(x)]
         return type(x)(*items) if hasattr(x, "_fields") else type(x)(items)
     if isinstance(x, dict):
-        return {k: _taken_out(y, tensors, f"{what}[{k!r}]") for k, y in x.items()}
+        return {k: _taken_out(y, tensors, gpu, f"{what}[{k!r}]") for k, y in x.items()}
     return x
 
 
@@ -82,15 +86,46 @@ def _put_in(x: Any, nodes: list[Any]) -> Any:
     return {k: _put_in(y, nodes) for k, y in x.items()} if isinstance(x, dict) else x
 
 
-def _node_of(graph: Graph, x: Tensor) -> Node | Nodes:
+class _Memory:
+    """Makes tensors where the engine's memory is, a GPU or what stands in for it; None as `stream`: the engine has NumPy's arrays."""
+
+    def __init__(self, device: torch.device, stream: int) -> None:
+        self.device, self.stream = device, stream
+
+    def empty(self, *shape: int) -> Tensor:
+        return torch.empty(shape, dtype=torch.float32, device=self.device)
+
+    def address(self, x: Tensor) -> int:
+        return x.data_ptr()
+
+
+def _memory_of(trainer: Trainer, tensors: list[Tensor]) -> Optional[_Memory]:
+    """Where the call's tensors are, if the engine can read and write them there; None: they pass through the host's arrays."""
+    device = tensors[0].device if tensors else torch.device("cpu")
+    if not trainer._has_memory or (trainer._gpu is None) != (device.type == "cpu"):
+        return None
+    return _Memory(device, torch.cuda.current_stream(device).cuda_stream if device.type == "cuda" else 0)
+
+
+def _node_of(graph: Graph, x: Tensor, trainer: Trainer, memory: Optional[_Memory]) -> Node | Nodes:
     """A scalar or a vector as a node; vectors along the last dimension of a larger tensor as nodes."""
-    a = x.detach().contiguous().numpy()
-    if a.ndim < 2:
-        return graph.input(a)
-    rows = a.shape[-1]
-    if not a.size:
+    x = x.detach().contiguous()
+    if not x.numel() and x.ndim > 1:
         return Nodes(graph._epoch, np.empty(0, np.uint32))
-    return graph.inputs(a.reshape(-1, rows))
+    rows = x.shape[-1] if x.ndim else 1
+    if memory is None:
+        return graph.input(x.numpy()) if x.ndim < 2 else graph.inputs(x.numpy().reshape(-1, rows))
+    ids = trainer._inputs_at(graph._epoch, x.data_ptr(), x.numel() // max(rows, 1), rows, memory.stream)
+    return Node(graph._epoch, int(ids[0])) if x.ndim < 2 else Nodes(graph._epoch, ids)
+
+
+def _tensors(values: list[Any]) -> Iterator[Tensor]:
+    return (v if isinstance(v, Tensor) else torch.from_numpy(v) for v in values)
+
+
+def _laid_out(x: Tensor, many: bool) -> Tensor:
+    """The value of a node, or of several (`many`), in the library's order: column after column."""
+    return (x.transpose(1, 2) if many and x.ndim == 3 else x if many or x.ndim < 2 else x.t()).contiguous()
 
 
 def _flat(returned: Any) -> list[Any]:
@@ -119,17 +154,23 @@ class _Call:
         self.done = False
         self.counts: list[int] = []
         self.many: list[bool] = []
+        self.memory: Optional[_Memory] = None
 
     def build(self, tensors: list[Tensor]) -> tuple[Joined, list[Any]]:
         """Builds the call's graph on the module's graph, which is current."""
         m = self.module
-        nodes = [_node_of(m._graph, x) for x in tensors]
+        self.memory = _memory_of(m.trainer, tensors)
+        nodes = [_node_of(m._graph, x, m.trainer, self.memory) for x in tensors]
         arguments, keywords = _put_in(self.arguments, nodes)
         returned = m.function(*arguments, **keywords)
         self.single = not isinstance(returned, (list, tuple))
-        return Joined(_flat(returned), "outputs"), nodes
+        return Joined(_flat(returned), "outputs", self.memory or Host), nodes
 
-    def values(self, tensors: list[Tensor]) -> list[F32]:
+    @property
+    def stream(self) -> Optional[int]:
+        return None if self.memory is None else self.memory.stream
+
+    def values(self, tensors: list[Tensor]) -> list[Any]:
         """The outputs, computed without gradients."""
         m = self.module
         with m._graph:
@@ -144,20 +185,21 @@ class _Call:
         return places.result
 
     def infer(self, places: Joined) -> None:
-        check(self.module.trainer._call(places.epoch, "forward",
-                                        lambda h, g: lib.vpps_forward(h, g, places.n, places.ids, places.outs)))
+        trainer = self.module.trainer
+        with trainer._arrays_at(self.stream):
+            check(trainer._call(places.epoch, "forward", lambda h, g: lib.vpps_forward(h, g, places.n, places.ids, places.outs)))
 
     def open(self, places: Joined, nodes: list[Any]) -> None:
         m = self.module
-        asked = Joined(nodes, "inputs")
+        asked = Joined(nodes, "inputs", self.memory or Host)
         if not self.draw:  # drawn by PyTorch's generator, so that torch.manual_seed and torch.utils.checkpoint determine the masks
             self.draw = int(torch.randint(1, 2**62, ())) if m.model._drops and self.training else 1
         request = request_of(places, asked if asked.n else None, True, self.training)
         request.draw = self.draw
-        self.step = m.trainer._open_step(places.epoch, request, places, asked)
+        self.step = m.trainer._open_step(places.epoch, request, places, asked, self.stream)
         m._open = weakref.ref(self)
 
-    def forward(self, tensors: list[Tensor]) -> list[F32]:
+    def forward(self, tensors: list[Tensor]) -> list[Any]:
         """Runs the forward half."""
         with self.module._graph:
             places, nodes = self.build(tensors)
@@ -180,13 +222,14 @@ class _Call:
             self.forward(tensors)
         step, self.step = self.step, None
         assert step is not None
-        given: list[Optional[F32]] = [
-            None if s is None else laid_out(np.ascontiguousarray(s.detach().to(torch.float32).numpy()), many)
-            for s, many in zip(slopes, self.many)]
-        step._go_on(given, self.counts)
+        given = [None if s is None else _laid_out(s.detach().to(torch.float32), many) for s, many in zip(slopes, self.many)]
+        if self.memory is not None:
+            self.memory = _memory_of(m.trainer, tensors)  # of the present stream
+        step._go_on([np.zeros(n, np.uintp) if s is None else addresses_of(s.data_ptr(), 4 * s.numel(), n) for s, n in zip(given, self.counts)],
+                    self.stream)
         m._open = None
-        results = iter(step._asked.result if step._asked is not None else [])
-        return [torch.from_numpy(next(results)).reshape(x.shape) if wanted else None for x, wanted in zip(tensors, self.wanted)]
+        results = _tensors(step._asked.result if step._asked is not None else [])
+        return [next(results).reshape(x.shape) if wanted else None for x, wanted in zip(tensors, self.wanted)]
 
 
 class _Autograd(torch.autograd.Function):
@@ -197,7 +240,7 @@ class _Autograd(torch.autograd.Function):
         ctx.save_for_backward(*tensors)
         with call.module._lock:
             values = call.forward(list(tensors[:n]))
-        return tuple(torch.from_numpy(v) for v in values)
+        return tuple(_tensors(values))
 
     @staticmethod
     def backward(ctx: Any, *slopes: Optional[Tensor]) -> Any:
@@ -231,9 +274,10 @@ class Module(nn.Module):
 
     Arguments may be positional or named, and in lists, tuples and dicts. In the place of a float32 tensor the function gets nodes that carry
     its gradient: a scalar's or a vector's node, or, of a tensor with more dimensions, `Nodes`, one for each vector along the last
-    dimension, in the tensor's order. A tensor of whole numbers is given as an array, everything else as it is. Other floating tensors,
-    and tensors that are not on the CPU, raise TypeError. Outputs are float32 tensors: of a node of shape (), (rows,) or (rows, cols); of
-    n `Nodes` with n before that.
+    dimension, in the tensor's order. A tensor of whole numbers is given as an array, everything else as it is. Other floating tensors raise
+    TypeError. Outputs are float32 tensors: of a node of shape (), (rows,) or (rows, cols); of n `Nodes` with n before that. With
+    device="cuda" a call's float32 tensors may also be all on the engine's GPU: then its outputs and their gradients are there, and they do not
+    pass through the host. Inputs take room of the option keep_bytes.
 
     Parameters are `nn.Parameter`s of the model's names, a dot in them an underscore, and share the model's memory: torch optimizers, schedulers, `clip_grad_norm_`,
     hooks, `state_dict` and `load_state_dict` work, and `requires_grad_(False)` freezes. So do parametrizations, pruning, `torch.func.functional_call`
@@ -376,8 +420,9 @@ class Module(nn.Module):
 
     def forward(self, *arguments: Any, **keywords: Any) -> Any:
         tensors: list[Tensor] = []
-        taken = (_taken_out(arguments, tensors, "argument"), _taken_out(keywords, tensors, "argument"))
         with self._lock:
+            gpu = self.trainer._gpu
+            taken = (_taken_out(arguments, tensors, gpu, "argument"), _taken_out(keywords, tensors, gpu, "argument"))
             self._give_up()
             self._push()
             wanted = [x.requires_grad and torch.is_grad_enabled() for x in tensors]
@@ -386,7 +431,7 @@ class Module(nn.Module):
             if torch.is_grad_enabled() and (any(wanted) or any(p.requires_grad for p in self._shared)):
                 values = _Autograd.apply(call, len(tensors), *tensors, *anchors)
             else:
-                values = tuple(torch.from_numpy(v) for v in call.values(tensors))
+                values = tuple(_tensors(call.values(tensors)))
         return values[0] if call.single else values
 
     def zero_grad(self, set_to_none: bool = True) -> None:

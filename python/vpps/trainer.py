@@ -347,8 +347,8 @@ class Trainer(Engine):
         request, v, d = _request(values, gradients, e, parameters, dropout)
         return self._open_step(e, request, v, d)  # type: ignore[arg-type]
 
-    def _open_step(self, e: Epoch, request: Any, v: Places | Joined, d: Places | Joined | None) -> Step:
-        with self._lock:
+    def _open_step(self, e: Epoch, request: Any, v: Places | Joined, d: Places | Joined | None, stream: int | None = None) -> Step:
+        with self._arrays_at(stream):
             if self._on_step is not None and self._untold is not None:
                 self.sync_latest_loss()
             check(self._call(e, "step_forward", lambda h, g: lib.vpps_step_forward(h, g, request)))

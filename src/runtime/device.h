@@ -36,6 +36,18 @@ typedef struct vpps_device_facts {
     } facts[8];
 } vpps_device_facts;
 
+/* A copy between a place of the pool and an array of the caller. */
+typedef struct vpps_pool_copy {
+    uint32_t offset, words; /* offset VPPS_NONE, of a copy from the pool: the array gets zeros */
+    float *array;           /* NULL, of a copy to the pool: the place gets zeros */
+} vpps_pool_copy;
+
+/* Where the caller's arrays are. */
+typedef struct vpps_pointers {
+    bool on_device; /* in the device's memory; else in the host's */
+    void *stream;   /* the caller's CUstream that orders the work with them */
+} vpps_pointers;
+
 typedef struct vpps_device_table {
     const char *name;
     const char *alias; /* another name of the device for users; NULL: none */
@@ -86,6 +98,13 @@ typedef struct vpps_device_table {
     vpps_status (*write)(vpps_device *d, uint32_t offset, uint32_t words, const float *from);
     /* Copies words within the pool, such as values that the latest launch left there. A later launch waits for the copy. */
     vpps_status (*copy)(vpps_device *d, uint32_t to, uint32_t from, uint32_t words);
+    /* Checks that an array of the caller, `what` in the message, is in the device's memory. Fails with ARGUMENT. NULL, here and in both that follow: the
+     * device has no memory of its own. */
+    vpps_status (*check_array)(vpps_device *d, const void *array, size_t bytes, const char *what);
+    /* Copies to the pool (`in`), or from it, n arrays in the device's memory: after what the caller's stream does so far, and before its
+     * later work. Does not wait. */
+    vpps_status (*trade)(vpps_device *d, bool in, uint32_t n, const vpps_pool_copy *copies, void *stream);
+    vpps_status (*lend)(vpps_device *d, uint64_t words, vpps_array **out, float **address); /* vpps_array_create */
     /* serves lookups of other processes in sharded tables, as vpps_forward_end; NULL: not needed */
     vpps_status (*forward_end)(vpps_device *d);
     /* Copies parameters, and optimiser states if `states`, from the device to the model. */
@@ -123,6 +142,7 @@ struct vpps_device {
     vpps_profile profile; /* measures alternatives of the device, such as kinds of kernels */
     vpps_trace *trace;    /* trace in which the VPs record their tasks; NULL: tasks are not recorded */
     uint32_t vote;        /* sent with a batch's gradients; every process receives the sum of all processes' votes */
+    uint32_t number;      /* of the GPU among those of the host; else 0 */
     bool unstarted;       /* set if the latest launch failed before anything was started */
 };
 

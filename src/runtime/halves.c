@@ -22,10 +22,12 @@ static vpps_status run_forward(vpps_handle *h, vpps_graph *g) {
 vpps_status vpps_step_forward(vpps_handle *h, vpps_graph *g, const vpps_request *request) {
     VPPS_TRY(vpps_handle_trains(h, "vpps_step_forward"));
     VPPS_NEED(g, request);
+    h->asked.pointers = h->pointers;
     VPPS_TRY(vpps_asked_take(&h->asked, "step_forward", request, VPPS_NO_NODE));
     if (!h->asked.n_values && h->stats.processes < 2)
         return vpps_fail(VPPS_ARGUMENT, "step_forward: the request names no values; expected the nodes to go on from");
     VPPS_TRY(vpps_graph_status(g));
+    VPPS_TRY(vpps_asked_check(&h->asked, h->device, g));
     VPPS_TRY(vpps_handle_whole(h));
     if (!h->n_backward) VPPS_TRY(vpps_handle_tune(h)); /* one candidate computes all gradients of a sum */
     VPPS_TRY(vpps_handle_report(h));
@@ -66,6 +68,23 @@ static vpps_status give(vpps_handle *h, const float *const *gradients) {
                              h->model->batches + 1, vpps_error_message());
 }
 
+/* Does the same with gradients in the device's memory, which the host does not look at. */
+static vpps_status give_arrays(vpps_handle *h, const float *const *gradients) {
+    const vpps_given_array *to = vpps_batch_given(h->programs[h->next]);
+    vpps_pool_copy *copies = h->asked.reads; /* those of the values are done */
+    const float loss = 0;
+    char name[64];
+    for (uint32_t i = 0; i < to->n; i++) {
+        const vpps_given *given = &to->gradients[i];
+        copies[i] = (vpps_pool_copy){to->first + given->at, given->words, (float *)(uintptr_t)gradients[i]};
+        snprintf(name, sizeof name, "step_backward: gradients[%u]", i);
+        if (gradients[i]) VPPS_TRY(vpps_check_array(h->device, &h->pointers, gradients[i], given->words, name));
+    }
+    vpps_status status = h->device->table->write(h->device, to->first, 1, &loss);
+    if (status == VPPS_OK) status = h->device->table->trade(h->device, true, to->n, copies, h->pointers.stream);
+    return vpps_handle_break(h, status, h->model->batches + 1, vpps_error_message());
+}
+
 static vpps_status check_open(const vpps_handle *h, const char *call) {
     VPPS_TRY(vpps_handle_here(h, call));
     if (h->open.number) return VPPS_OK;
@@ -79,7 +98,8 @@ vpps_status vpps_step_backward(vpps_handle *h, uint32_t n, const float *const *g
     if (n != h->asked.n_values)
         return vpps_fail(VPPS_ARGUMENT, "step_backward: %u gradients; expected %u, one for each value of step %" PRIu64,
                          n, h->asked.n_values, h->open.number);
-    VPPS_TRY(give(h, gradients));
+    if (h->pointers.on_device) h->asked.pointers.stream = h->pointers.stream;
+    VPPS_TRY(h->pointers.on_device ? give_arrays(h, gradients) : give(h, gradients));
     h->programs[h->next]->half = VPPS_BACKWARD_HALF;
     VPPS_TRY(vpps_handle_launch(h, h->model->batches + 1));
     h->open.number = 0;

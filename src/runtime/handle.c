@@ -92,6 +92,7 @@ static vpps_handle *new_handle(vpps_model *model, const vpps_options *options, v
 static vpps_status set_up(vpps_handle *h) {
     h->machine = h->device->table->machine(h->device);
     h->options.policy = NULL; /* the caller's string may not outlive this call */
+    h->stats.gpu = h->device->number;
     h->options.device = h->stats.device = h->device->table->name;
     h->stats.decides = h->device->table->decides && !h->plan.sharded;
     h->stats.vps = h->plan.n_vps;

@@ -63,9 +63,10 @@ struct vpps_handle {
     uint32_t n_backward;        /* calls of vpps_backward since the last update */
     vpps_asked asked;           /* values and gradients requested by the latest vpps_backward or vpps_step_forward */
     vpps_open_step open;
-    bool told_deferred; /* the log has said that gradients are not accumulated level by level */
-    bool pending;       /* the latest batch failed, and no call has returned that failure yet */
-    vpps_status broken; /* not OK: the device failed, and nothing more runs; the message is in `failure` */
+    vpps_pointers pointers; /* where arrays of floats are that calls are given */
+    bool told_deferred;     /* the log has said that gradients are not accumulated level by level */
+    bool pending;           /* the latest batch failed, and no call has returned that failure yet */
+    vpps_status broken;     /* not OK: the device failed, and nothing more runs; the message is in `failure` */
     char failure[VPPS_MESSAGE_BYTES + 32];
     vpps_stats stats;
     uint32_t vote;

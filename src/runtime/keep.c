@@ -77,9 +77,13 @@ vpps_status vpps_keep_data(vpps_handle *h, uint32_t rows, uint32_t cols, const f
         return vpps_fail(VPPS_ARGUMENT, "keep: %u x %u numbers; expected 1 to 2^22 - 1", rows, cols);
     vpps_handle_settle(h);
     VPPS_TRY(vpps_handle_whole(h));
+    VPPS_TRY(vpps_check_array(h->device, &h->pointers, data, (uint32_t)n, "keep_data: data"));
     vpps_kept_value *v;
     VPPS_TRY(add_value(h, rows, cols, &v));
-    const vpps_status status = h->device->table->write(h->device, v->offset, (uint32_t)n, data);
+    const vpps_device_table *table = h->device->table;
+    const vpps_pool_copy copy = {v->offset, (uint32_t)n, (float *)(uintptr_t)data};
+    const vpps_status status = h->pointers.on_device ? table->trade(h->device, true, 1, &copy, h->pointers.stream)
+                                                     : table->write(h->device, v->offset, (uint32_t)n, data);
     if (status != VPPS_OK) return vpps_keeper_release(&h->keeper, v), status;
     v->made = true;
     *out = v->value;
@@ -93,16 +97,32 @@ static vpps_kept_value *find(const vpps_handle *h, const char *call, vpps_value 
     return v;
 }
 
-vpps_node vpps_kept(vpps_graph *g, vpps_handle *h, vpps_value value) {
-    VPPS_NEED_OR(VPPS_NO_NODE, g);
-    if (g->status != VPPS_OK) return VPPS_NO_NODE;
+/* Returns the value that nodes of the graph are to read, or NULL after setting the graph's failure. */
+static const vpps_kept_value *to_read(vpps_graph *g, vpps_handle *h, vpps_value value) {
+    VPPS_NEED_OR(NULL, g);
+    if (g->status != VPPS_OK) return NULL;
     const vpps_status status = vpps_handle_here(h, "vpps_kept");
-    if (status != VPPS_OK) return vpps_graph_fail(g, status, "%s", vpps_error_message());
+    if (status != VPPS_OK) return vpps_graph_fail(g, status, "%s", vpps_error_message()), NULL;
     if (g->model != h->model)
-        return vpps_graph_fail(g, VPPS_ARGUMENT, "kept: the graph belongs to another model than the handle");
+        return vpps_graph_fail(g, VPPS_ARGUMENT, "kept: the graph belongs to another model than the handle"), NULL;
     const vpps_kept_value *v = find(h, "kept", value);
-    if (!v) return vpps_graph_fail(g, VPPS_STATE, "%s", vpps_error_message());
-    return vpps_make_kept(g, v->rows, v->cols, v->offset, value, h->number);
+    if (!v) vpps_graph_fail(g, VPPS_STATE, "%s", vpps_error_message());
+    return v;
+}
+
+vpps_node vpps_kept(vpps_graph *g, vpps_handle *h, vpps_value value) {
+    const vpps_kept_value *v = to_read(g, h, value);
+    return v ? vpps_make_kept(g, v->rows, v->cols, v->offset, value, h->number) : VPPS_NO_NODE;
+}
+
+vpps_node vpps_kept_columns(vpps_graph *g, vpps_handle *h, vpps_value value) {
+    const vpps_kept_value *v = to_read(g, h, value);
+    vpps_node last = VPPS_NO_NODE;
+    for (uint32_t i = 0; v && i < v->cols; i++) {
+        last = vpps_make_kept(g, v->rows, 1, v->offset + i * v->rows, value, h->number);
+        if (last == VPPS_NO_NODE) return last;
+    }
+    return v ? last - (v->cols - 1) : VPPS_NO_NODE;
 }
 
 vpps_status vpps_read_kept(vpps_handle *h, vpps_value value, float *out) {
@@ -113,7 +133,8 @@ vpps_status vpps_read_kept(vpps_handle *h, vpps_value value, float *out) {
     const vpps_kept_value *v = find(h, "read_kept", value);
     if (!v) return VPPS_STATE;
     if (!v->made) return vpps_fail(VPPS_STATE, "read_kept: no run of its graph has computed the value");
-    return h->device->table->read(h->device, v->offset, v->rows * v->cols, out);
+    VPPS_TRY(vpps_check_array(h->device, &h->pointers, out, v->rows * v->cols, "read_kept: out"));
+    return vpps_read_pool(h->device, &h->pointers, 1, &(vpps_pool_copy){v->offset, v->rows * v->cols, out});
 }
 
 vpps_status vpps_kept_shape(vpps_handle *h, vpps_value value, uint32_t *rows, uint32_t *cols) {

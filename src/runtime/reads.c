@@ -6,35 +6,36 @@
 enum { MOST_BETWEEN = 1 << 15 };
 
 static int by_offset(const void *a, const void *b) {
-    const vpps_pool_read *x = a, *y = b;
+    const vpps_pool_copy *x = a, *y = b;
     return x->offset < y->offset ? -1 : x->offset > y->offset;
 }
 
-static uint32_t end_of(const vpps_pool_read *r) { return r->offset + r->words; }
+static uint32_t end_of(const vpps_pool_copy *r) { return r->offset + r->words; }
 
 /* Reads n values that lie close together, in `words` words of the pool, by one copy; or one by one if there is no memory for the copy. */
-static vpps_status read_run(vpps_device *d, uint32_t n, const vpps_pool_read *reads, uint32_t words) {
+static vpps_status read_run(vpps_device *d, uint32_t n, const vpps_pool_copy *reads, uint32_t words) {
     float *copy = n > 1 ? malloc(words * sizeof *copy) : NULL;
     vpps_status status = VPPS_OK;
     if (!copy) {
         for (uint32_t i = 0; i < n && status == VPPS_OK; i++)
-            status = d->table->read(d, reads[i].offset, reads[i].words, reads[i].out);
+            status = d->table->read(d, reads[i].offset, reads[i].words, reads[i].array);
         return status;
     }
     status = d->table->read(d, reads->offset, words, copy);
     for (uint32_t i = 0; i < n && status == VPPS_OK; i++)
-        memcpy(reads[i].out, copy + (reads[i].offset - reads->offset), reads[i].words * sizeof *copy);
+        memcpy(reads[i].array, copy + (reads[i].offset - reads->offset), reads[i].words * sizeof *copy);
     free(copy);
     return status;
 }
 
-vpps_status vpps_read_pool(vpps_device *d, uint32_t n, vpps_pool_read *reads) {
+vpps_status vpps_read_pool(vpps_device *d, const vpps_pointers *to, uint32_t n, vpps_pool_copy *reads) {
+    if (to->on_device) return n ? d->table->trade(d, false, n, reads, to->stream) : VPPS_OK;
     const bool host = d->table->host_vps; /* the pool is in host memory, where a copy has no fixed cost */
     if (n && !host) qsort(reads, n, sizeof *reads, by_offset);
     for (uint32_t i = 0, next; i < n; i = next) {
         next = i + 1;
         if (reads[i].offset == VPPS_NONE) {
-            memset(reads[i].out, 0, reads[i].words * sizeof *reads[i].out);
+            memset(reads[i].array, 0, reads[i].words * sizeof *reads[i].array);
             continue;
         }
         uint32_t end = end_of(&reads[i]);
@@ -43,6 +44,22 @@ vpps_status vpps_read_pool(vpps_device *d, uint32_t n, vpps_pool_read *reads) {
              next++)
             end = vpps_max_u32(end, end_of(&reads[next]));
         VPPS_TRY(read_run(d, next - i, reads + i, end - reads[i].offset));
+    }
+    return VPPS_OK;
+}
+
+vpps_status vpps_check_array(vpps_device *d, const vpps_pointers *pointers, const float *array, uint32_t words,
+                             const char *what) {
+    return pointers->on_device ? d->table->check_array(d, array, words * sizeof *array, what) : VPPS_OK;
+}
+
+vpps_status vpps_check_outs(vpps_device *d, const vpps_pointers *pointers, const vpps_graph *g, uint32_t n,
+                            const vpps_node *nodes, float *const *arrays, const char *what) {
+    for (uint32_t i = 0; i < n && pointers->on_device; i++) {
+        char name[64];
+        const vpps_signature *s = vpps_plain_signature(g, nodes[i]);
+        snprintf(name, sizeof name, "%s[%u]", what, i);
+        VPPS_TRY(vpps_check_array(d, pointers, arrays[i], s ? vpps_words(s) : 0, name));
     }
     return VPPS_OK;
 }

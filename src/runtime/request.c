@@ -42,9 +42,19 @@ vpps_status vpps_asked_take(vpps_asked *a, const char *call, const vpps_request 
 
 static uint32_t words_of(const vpps_graph *g, vpps_node x) { return vpps_words(vpps_plain_signature(g, x)); }
 
+vpps_status vpps_asked_check(const vpps_asked *a, vpps_device *d, const vpps_graph *g) {
+    const vpps_request *r = &a->request;
+    if (a->pointers.on_device && a->n_values + (uint64_t)a->n_gradients < r->n_values + (uint64_t)r->n_gradients)
+        return vpps_fail(VPPS_ARGUMENT,
+                         "request: the loss, which the host has, cannot be copied to the device's memory");
+    VPPS_TRY(vpps_check_outs(d, &a->pointers, g, r->n_values, r->values, r->value_outs, "request: value_outs"));
+    return vpps_check_outs(d, &a->pointers, g, r->n_gradients, r->gradients, r->gradient_outs,
+                           "request: gradient_outs");
+}
+
 /* Notes that node x, which is not the loss, lies at an offset of the pool. */
 static void place(vpps_asked *a, uint32_t *n, const vpps_graph *g, uint32_t offset, vpps_node x, float *out) {
-    a->reads[(*n)++] = (vpps_pool_read){offset, words_of(g, x), out};
+    a->reads[(*n)++] = (vpps_pool_copy){offset, words_of(g, x), out};
 }
 
 void vpps_asked_place(vpps_asked *a, const vpps_batch *b, const vpps_graph *g) {
@@ -63,11 +73,13 @@ vpps_status vpps_asked_read(vpps_asked *a, vpps_device *d, float loss) {
         if (is_loss(a, r->values[i])) *r->value_outs[i] = loss;
     for (uint32_t i = 0; i < r->n_gradients; i++)
         if (is_loss(a, r->gradients[i])) *r->gradient_outs[i] = 1;
-    return vpps_read_pool(d, a->n_values + a->n_gradients, a->reads);
+    return vpps_read_pool(d, &a->pointers, a->n_values + a->n_gradients, a->reads);
 }
 
-vpps_status vpps_asked_read_values(vpps_asked *a, vpps_device *d) { return vpps_read_pool(d, a->n_values, a->reads); }
+vpps_status vpps_asked_read_values(vpps_asked *a, vpps_device *d) {
+    return vpps_read_pool(d, &a->pointers, a->n_values, a->reads);
+}
 
 vpps_status vpps_asked_read_gradients(vpps_asked *a, vpps_device *d) {
-    return vpps_read_pool(d, a->n_gradients, a->reads + a->n_values);
+    return vpps_read_pool(d, &a->pointers, a->n_gradients, a->reads + a->n_values);
 }

@@ -1,4 +1,5 @@
-/* settings.c - what callers set: options, their defaults and checks; the optimiser's numbers; groups of parameters. */
+/* settings.c - what callers set: options, their defaults and checks; the optimiser's numbers; groups of parameters; where
+ * arrays are. */
 #include "runtime/devices.h"
 #include "runtime/handle.h"
 
@@ -91,6 +92,28 @@ vpps_status vpps_set_momentum(vpps_handle *h, float momentum) {
 vpps_status vpps_set_weight_decay(vpps_handle *h, float weight_decay) {
     VPPS_TRY(vpps_handle_trains(h, "vpps_set_weight_decay"));
     return set_number(weight_decay, 1e30f, "weight decay", &h->options.optimizer.weight_decay);
+}
+
+static vpps_status need_memory(const vpps_handle *h) {
+    if (h->device->table->trade) return VPPS_OK;
+    return vpps_fail(VPPS_ARGUMENT, "device %s: has no memory of its own; expected cuda", h->stats.device);
+}
+
+vpps_status vpps_set_pointer_mode(vpps_handle *h, vpps_pointer_mode mode, void *stream) {
+    VPPS_TRY(vpps_handle_here(h, "vpps_set_pointer_mode"));
+    if (mode != VPPS_POINTERS_HOST && mode != VPPS_POINTERS_DEVICE)
+        return vpps_fail(VPPS_ARGUMENT, "pointer mode: %d is none", (int)mode);
+    if (mode == VPPS_POINTERS_DEVICE) VPPS_TRY(need_memory(h));
+    h->pointers = (vpps_pointers){mode == VPPS_POINTERS_DEVICE, stream};
+    return VPPS_OK;
+}
+
+vpps_status vpps_array_create(vpps_array **out, vpps_handle *h, uint64_t n, float **address) {
+    VPPS_NEED(out, address);
+    *out = NULL;
+    VPPS_TRY(vpps_handle_here(h, "vpps_array_create"));
+    VPPS_TRY(need_memory(h));
+    return h->device->table->lend(h->device, n, out, address);
 }
 
 /* Allocates every parameter's group, initially with the optimizer's numbers. */

@@ -84,10 +84,13 @@ static vpps_status read_asked(vpps_handle *h, const vpps_graph *g) {
 vpps_status vpps_backward(vpps_handle *h, vpps_graph *g, vpps_node loss, const vpps_request *request) {
     VPPS_TRY(vpps_handle_trains(h, "vpps_backward"));
     VPPS_NEED(g);
+    h->asked.pointers = h->pointers;
     VPPS_TRY(vpps_asked_take(&h->asked, "backward", request, loss));
     if (loss == VPPS_NO_NODE && vpps_asked_nodes(&h->asked))
         return vpps_fail(VPPS_ARGUMENT, "backward: the request names nodes, but no loss is given");
     const vpps_step_part part = h->asked.request.no_parameters ? VPPS_STEP_NODES : VPPS_STEP_GRADIENTS;
+    VPPS_TRY(vpps_graph_status(g));
+    VPPS_TRY(vpps_asked_check(&h->asked, h->device, g));
     VPPS_TRY(train(h, g, loss, part, NULL));
     h->n_backward += part == VPPS_STEP_GRADIENTS;
     vpps_handle_note_flight(h, h->model->batches + 1, part);
@@ -136,6 +139,7 @@ vpps_status vpps_forward(vpps_handle *h, vpps_graph *g, uint32_t n, const vpps_n
     VPPS_TRY(vpps_handle_whole(h));
     for (uint32_t i = 0; i < n; i++)
         if (!outs[i]) return vpps_fail(VPPS_ARGUMENT, "forward: outs[%u] is NULL", i);
+    VPPS_TRY(vpps_check_outs(h->device, &h->pointers, g, n, nodes, outs, "forward: outs"));
     if (!VPPS_RESERVE(h->asked.reads, (size_t)n + 1))
         return vpps_fail(VPPS_MEMORY, "forward: out of memory for %u values", n);
     vpps_batch_request request = {.loss = VPPS_NO_NODE, .outputs = nodes, .n_outputs = n};
@@ -152,9 +156,9 @@ vpps_status vpps_forward(vpps_handle *h, vpps_graph *g, uint32_t n, const vpps_n
     VPPS_TRY(vpps_handle_break(h, vpps_keep_settled(h), 0, vpps_error_message()));
     for (uint32_t i = 0; i < n; i++) {
         const uint32_t words = vpps_words(vpps_plain_signature(g, nodes[i]));
-        h->asked.reads[i] = (vpps_pool_read){vpps_batch_output(b, i), words, outs[i]};
+        h->asked.reads[i] = (vpps_pool_copy){vpps_batch_output(b, i), words, outs[i]};
     }
-    const vpps_status status = vpps_read_pool(h->device, n, h->asked.reads);
+    const vpps_status status = vpps_read_pool(h->device, &h->pointers, n, h->asked.reads);
     return vpps_handle_break(h, status, 0, vpps_error_message());
 }
 

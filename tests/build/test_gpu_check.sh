@@ -53,7 +53,7 @@ cat > "$work/programs/tests/models_test_networks" << 'SH'
 #!/bin/bash
 [ "$VPPS_TEST_DEVICE" = cuda ]
 SH
-for name in gpu_test_gpu_precision gpu_test_gpu_cublas runtime_test_handle graph_test_conditions; do cp "$work/programs/tests/models_test_networks" "$work/programs/tests/$name"; done
+for name in gpu_test_gpu_precision gpu_test_gpu_cublas runtime_test_handle runtime_test_pointers graph_test_conditions; do cp "$work/programs/tests/models_test_networks" "$work/programs/tests/$name"; done
 cat > "$work/programs/bench/bench_gpu" << 'SH'
 #!/bin/bash
 echo "a heading"
@@ -139,7 +139,7 @@ file=bench/results/nvidia-h200-1/check.json
 check "its file" json $file "o['gpu'] == 'NVIDIA H200 (1)' and o['machine']['devices'][0]['name'] == 'cuda'"
 check "its steps" json $file "list(s) == ['doctor', 'train', *('agreement-' + x for x in [*(f'random-{i}' for i in range(1, 7)), *(f'shapes-{i}' for i in range(1, 5)), \
     'levels-1', 'levels-2', 'long', *(f'optimizers-{i}' for i in range(1, 6)), 'lists', 'trees-1', 'trees-2', 'same-bits-1', 'same-bits-2', 'same-bits-3']), \
-    'precision', 'cublas-1', 'cublas-2', 'cublas-3', 'networks', 'handle', 'calls', 'loops', 'training', 'bench', 'profile-1', 'profile-16', 'profile-128', 'processes', 'hidden-1024', \
+    'precision', 'cublas-1', 'cublas-2', 'cublas-3', 'networks', 'handle', 'calls', 'arrays', 'loops', 'training', 'bench', 'profile-1', 'profile-16', 'profile-128', 'processes', 'hidden-1024', \
     'hidden-2048', 'memcheck', 'racecheck', 'synccheck', 'initcheck', 'full'] \
     and all(x['exit_status'] == 0 and x['seconds'] >= 0 for x in o['steps'])"
 check "its benchmarks" json $file "[x.get('n') for x in o['bench']] == [None, '', 2] and o['bench'][0]['build'] == 'build' \

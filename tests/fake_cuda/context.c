@@ -7,10 +7,11 @@ struct CUctx_st {
     uint32_t retained;
 };
 struct CUstream_st {
-    unsigned flags;
+    unsigned flags, number;
 };
 struct CUevent_st {
     pthread_mutex_t lock;
+    unsigned number;
     uint32_t records, pending; /* how often recorded; of these not reached yet */
     uint64_t ns;
 };
@@ -25,6 +26,10 @@ static void *keep(void *object) {
     made[atomic_fetch_add(&n_made, 1) % VPPS_COUNT(made)] = object;
     return object;
 }
+static atomic_uint n_streams, n_events;
+
+unsigned fake_stream_number(vpps_cu_stream stream) { return (uintptr_t)stream > 2 ? stream->number : 0; }
+
 static bool initialised;
 static struct CUctx_st primary;
 static _Thread_local vpps_cu_context stack[8]; /* of contexts; the last one is current */
@@ -185,6 +190,7 @@ vpps_cu_result cuStreamCreate(vpps_cu_stream *stream, unsigned flags) {
     vpps_cu_stream s = keep(malloc(sizeof *s));
     if (!s) return VPPS_CU_OUT_OF_MEMORY;
     s->flags = flags;
+    s->number = ++n_streams;
     COUNT(streams, 1);
     *stream = s;
     return VPPS_CU_SUCCESS;
@@ -216,6 +222,7 @@ vpps_cu_result cuEventCreate(vpps_cu_event *event, unsigned flags) {
     vpps_cu_event e = keep(calloc(1, sizeof *e));
     if (!e) return VPPS_CU_OUT_OF_MEMORY;
     pthread_mutex_init(&e->lock, NULL);
+    e->number = ++n_events;
     COUNT(events, 1);
     *event = e;
     return VPPS_CU_SUCCESS;
@@ -239,8 +246,8 @@ static vpps_cu_result reach(void *payload) {
 }
 
 vpps_cu_result cuEventRecord(vpps_cu_event event, vpps_cu_stream stream) {
-    (void)stream;
     ENTER(cuEventRecord, true);
+    fake_note("record e%u s%u; ", event->number, fake_stream_number(stream));
     pthread_mutex_lock(&event->lock);
     event->records++;
     event->pending++;
@@ -271,7 +278,8 @@ vpps_cu_result cuEventSynchronize(vpps_cu_event event) {
 /* All streams are one queue. */
 vpps_cu_result cuStreamWaitEvent(vpps_cu_stream stream, vpps_cu_event event, unsigned flags) {
     ENTER(cuStreamWaitEvent, true);
-    return stream && event->records && !flags ? VPPS_CU_SUCCESS : VPPS_CU_INVALID_VALUE;
+    fake_note("wait s%u e%u; ", fake_stream_number(stream), event->number);
+    return event->records && !flags ? VPPS_CU_SUCCESS : VPPS_CU_INVALID_VALUE;
 }
 
 vpps_cu_result cuEventElapsedTime(float *milliseconds, vpps_cu_event start, vpps_cu_event stop) {

@@ -2,7 +2,7 @@
  * machines without a GPU. It checks our use of the API as its manuals describe it (contexts current, ranges allocated,
  * order, asynchrony, nothing leaked); it says nothing about a GPU. No kernel is executed: a launch calls a hook.
  *
- * Work of all streams goes through one queue that a worker thread takes up a millisecond later, or when somebody waits.
+ * Work of all streams, NULL among them, goes through one queue that a worker thread takes up a millisecond later, or when somebody waits.
  * Device addresses are not host addresses: dereferencing one crashes.
  */
 #pragma once
@@ -40,4 +40,8 @@ typedef struct fake_cuda_controls {
     void (*break_call)(const char *function, uint32_t nth, vpps_cu_result code);
     void (*hold)(bool held);                       /* while held, work waits until somebody waits for it */
     void *(*host)(uint64_t address, size_t bytes); /* where device memory lies; NULL: not allocated as a whole */
+    void (*move)(uint64_t address, int gpu);       /* says that the block with this address is another GPU's */
+    /* Calls since the last time that copy on the device, or order streams: "copy BYTES sN", "copy BYTES x ROWS sN", "set WORDS sN", "record eN
+     * sN", "wait sN eN", each with "; " after it. Streams and events are numbered as they are made, from 1; s0 is a default stream. */
+    const char *(*take_calls)(void);
 } fake_cuda_controls;

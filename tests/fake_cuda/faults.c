@@ -1,6 +1,8 @@
 /* faults.c - the fake driver's controls: its device, its counts, and the failures that a test asked for. */
 #include "fake_cuda/state.h"
 
+#include <stdarg.h>
+
 fake_cuda_device fake_device = {
     .name = "Fake GPU",
     .count = 1,
@@ -17,8 +19,8 @@ fake_cuda_device fake_device = {
 };
 
 VPPS_API extern const fake_cuda_controls fake_cuda;
-const fake_cuda_controls fake_cuda = {&fake_device,    fake_counts, fake_set_kernel,
-                                      fake_break_call, fake_hold,   fake_host};
+const fake_cuda_controls fake_cuda = {&fake_device, fake_counts, fake_set_kernel, fake_break_call,
+                                      fake_hold,    fake_host,   fake_move,       fake_take_calls};
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static fake_cuda_counts counts;
@@ -27,6 +29,26 @@ static struct {
     uint32_t calls_left;
     vpps_cu_result code;
 } faults[4];
+
+static char calls[4096], taken[sizeof calls]; /* the calls noted, and those of the latest fake_take_calls */
+
+void fake_note(const char *format, ...) {
+    va_list arguments;
+    va_start(arguments, format);
+    pthread_mutex_lock(&lock);
+    const size_t n = strlen(calls);
+    vsnprintf(calls + n, sizeof calls - n, format, arguments);
+    pthread_mutex_unlock(&lock);
+    va_end(arguments);
+}
+
+const char *fake_take_calls(void) {
+    pthread_mutex_lock(&lock);
+    memcpy(taken, calls, sizeof calls);
+    *calls = 0;
+    pthread_mutex_unlock(&lock);
+    return taken;
+}
 
 void fake_count(size_t offset, int change) {
     pthread_mutex_lock(&lock);

@@ -13,6 +13,7 @@ typedef struct block {
     unsigned char *raw; /* guard, content, guard */
     size_t bytes;
     bool pinned;
+    int gpu;
 } block;
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
@@ -37,7 +38,7 @@ static void *add(size_t bytes, bool pinned) {
     pthread_mutex_lock(&lock);
     const bool fits = b && raw && (pinned || bytes <= fake_device.memory_bytes - used_bytes);
     if (fits) {
-        *b = (block){blocks, raw, bytes, pinned};
+        *b = (block){blocks, raw, bytes, pinned, 0};
         memset(raw, GUARD, GUARD_BYTES);
         memset(raw + GUARD_BYTES, JUNK, bytes);
         memset(raw + GUARD_BYTES + bytes, GUARD, GUARD_BYTES);
@@ -96,6 +97,13 @@ void *fake_host(uint64_t address, size_t bytes) {
     return found ? (void *)at : NULL;
 }
 
+void fake_move(uint64_t address, int gpu) {
+    pthread_mutex_lock(&lock);
+    block *b = find(false, (uintptr_t)(address & ~DEVICE_BIT), 1);
+    if (b) b->gpu = gpu;
+    pthread_mutex_unlock(&lock);
+}
+
 bool fake_is_pinned(const void *memory) { return fake_pinned_range(memory, 1); }
 
 bool fake_pinned_range(const void *memory, size_t bytes) {
@@ -152,6 +160,24 @@ vpps_cu_result cuMemHostGetDevicePointer_v2(vpps_cu_address *address, void *memo
     return VPPS_CU_SUCCESS;
 }
 
+vpps_cu_result cuPointerGetAttribute(void *value, unsigned attribute, vpps_cu_address address) {
+    ENTER(cuPointerGetAttribute, true);
+    pthread_mutex_lock(&lock);
+    const block *b = address & DEVICE_BIT ? find(false, (uintptr_t)(address & ~DEVICE_BIT), 0) : NULL;
+    const vpps_cu_address start = b ? (uintptr_t)content(b) | DEVICE_BIT : 0;
+    const size_t bytes = b ? b->bytes : 0;
+    const int gpu = b ? b->gpu : 0;
+    pthread_mutex_unlock(&lock);
+    if (!b) return VPPS_CU_INVALID_VALUE;
+    switch (attribute) {
+    case VPPS_CU_POINTER_MEMORY_TYPE: *(unsigned *)value = VPPS_CU_MEMORY_OF_DEVICE; return VPPS_CU_SUCCESS;
+    case VPPS_CU_POINTER_DEVICE: *(int *)value = gpu; return VPPS_CU_SUCCESS;
+    case VPPS_CU_POINTER_RANGE_START: *(vpps_cu_address *)value = start; return VPPS_CU_SUCCESS;
+    case VPPS_CU_POINTER_RANGE_BYTES: *(size_t *)value = bytes; return VPPS_CU_SUCCESS;
+    default: return VPPS_CU_INVALID_VALUE;
+    }
+}
+
 typedef struct copy_work {
     void *to;
     const void *from;
@@ -197,7 +223,31 @@ vpps_cu_result cuMemcpyDtoDAsync_v2(vpps_cu_address to, vpps_cu_address from, si
     ENTER(cuMemcpyDtoDAsync_v2, true);
     const copy_work c = {fake_host(to, bytes), fake_host(from, bytes), bytes, NULL};
     if (!stream || !c.to || !c.from || bytes == 0) return VPPS_CU_INVALID_VALUE;
+    fake_note("copy %zu s%u; ", bytes, fake_stream_number(stream));
     fake_enqueue(copy, &c, sizeof c);
+    return VPPS_CU_SUCCESS;
+}
+
+static vpps_cu_result copy_rows(void *payload) {
+    const vpps_cu_copy_2d *c = payload;
+    for (size_t i = 0; i < c->height; i++)
+        memcpy((char *)c->to_host + i * c->to_pitch, (const char *)c->from_host + i * c->from_pitch, c->width_bytes);
+    return VPPS_CU_SUCCESS;
+}
+
+vpps_cu_result cuMemcpy2DAsync_v2(const struct CUDA_MEMCPY2D_st *asked, vpps_cu_stream stream) {
+    ENTER(cuMemcpy2DAsync_v2, true);
+    vpps_cu_copy_2d c = *(const vpps_cu_copy_2d *)(const void *)asked;
+    const bool on_device = c.from_type == VPPS_CU_MEMORY_OF_DEVICE && c.to_type == VPPS_CU_MEMORY_OF_DEVICE;
+    if (!stream || !on_device || !c.width_bytes || !c.height || c.from_x_bytes || c.from_y || c.to_x_bytes || c.to_y ||
+        c.from_pitch < c.width_bytes || c.to_pitch < c.width_bytes || c.from_pitch > INT32_MAX ||
+        c.to_pitch > INT32_MAX)
+        return VPPS_CU_INVALID_VALUE;
+    c.from_host = fake_host(c.from, (c.height - 1) * c.from_pitch + c.width_bytes);
+    c.to_host = fake_host(c.to, (c.height - 1) * c.to_pitch + c.width_bytes);
+    if (!c.from_host || !c.to_host) return VPPS_CU_INVALID_VALUE;
+    fake_note("copy %zu x %zu s%u; ", c.width_bytes, c.height, fake_stream_number(stream));
+    fake_enqueue(copy_rows, &c, sizeof c);
     return VPPS_CU_SUCCESS;
 }
 
@@ -217,6 +267,7 @@ vpps_cu_result cuMemsetD32Async(vpps_cu_address to, unsigned value, size_t words
     ENTER(cuMemsetD32Async, true);
     const set_work s = {fake_host(to, 4 * words), words, value};
     if (!stream || !s.to || words == 0 || to % 4 != 0) return VPPS_CU_INVALID_VALUE;
+    fake_note("set %zu s%u; ", words, fake_stream_number(stream));
     fake_enqueue(set, &s, sizeof s);
     return VPPS_CU_SUCCESS;
 }

@@ -29,6 +29,8 @@ void fake_count(size_t offset, int change); /* a member's offset in fake_cuda_co
 #define COUNT(member, change) fake_count(offsetof(fake_cuda_counts, member), change)
 fake_cuda_counts fake_counts(void);
 void fake_break_call(const char *function, uint32_t nth, vpps_cu_result code);
+void fake_note(const char *format, ...) __attribute__((format(printf, 1, 2)));
+const char *fake_take_calls(void);
 vpps_cu_result fake_fault(const char *function); /* notes a call; the code that it was told to fail with, or 0 */
 
 /* context.c: is the driver initialised, and the context current in this thread? Also a kernel's error, which stays. */
@@ -61,7 +63,11 @@ void fake_hold(bool held);
 vpps_cu_result fake_error(void);
 void fake_stop(void); /* drains, ends the worker, forgets the error */
 
+/* context.c */
+unsigned fake_stream_number(vpps_cu_stream stream);
+
 /* memory.c */
+void fake_move(uint64_t address, int gpu);
 void *fake_host(uint64_t address, size_t bytes);
 bool fake_is_pinned(const void *memory);                  /* does it begin in a pinned block? */
 bool fake_pinned_range(const void *memory, size_t bytes); /* is it all in one? */

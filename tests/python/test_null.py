@@ -35,6 +35,7 @@ ALLOWED = {
     "vpps_sentences_read_parallel_files": {"parallel"},
     "vpps_sentences_read_parallel_texts": {"parallel"},
     "vpps_set_param_group": {"group"},
+    "vpps_set_pointer_mode": {"stream"},
     "vpps_shard_tables": {"c"},
     "vpps_sync_latest_loss": {"loss"},
     "vpps_treebank_generate_complete": {"options"},

@@ -20,6 +20,18 @@ VPPS_CUDA_FUNCTIONS(X)
 VPPS_CUDA_OPTIONAL_FUNCTIONS(X)
 #undef X
 
+#define AT(ours, theirs)                                                                                               \
+    _Static_assert(offsetof(vpps_cu_copy_2d, ours) == offsetof(CUDA_MEMCPY2D, theirs), #theirs " is elsewhere");
+AT(from_type, srcMemoryType)
+AT(from, srcDevice)
+AT(from_pitch, srcPitch)
+AT(to_type, dstMemoryType)
+AT(to, dstDevice)
+AT(to_pitch, dstPitch)
+AT(width_bytes, WidthInBytes)
+AT(height, Height)
+_Static_assert(sizeof(vpps_cu_copy_2d) == sizeof(CUDA_MEMCPY2D), "CUDA_MEMCPY2D has another size");
+
 const bool cuda_declarations_compared = true;
 #else
 const bool cuda_declarations_compared = false;

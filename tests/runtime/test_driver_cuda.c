@@ -161,6 +161,61 @@ TEST(copies_happen_in_order_and_later) {
     ck_assert_uint_eq(fake->counts().device_blocks + fake->counts().pinned_blocks, 0);
 }
 
+/* Arrays of a caller are copied in the order of the caller's stream, rows at equal distances by one call. */
+TEST(copies_of_the_callers_arrays) {
+    OWNED(vpps_driver) *d = open_driver();
+    uint64_t own, theirs;
+    uint32_t rows[6] = {1, 2, 3, 4, 5, 6}, back[6];
+    TEST_OK(cuda->allocate(d, sizeof rows, &own));
+    TEST_OK(cuda->allocate(d, sizeof rows, &theirs));
+    TEST_OK(cuda->write(d, theirs, rows, sizeof rows));
+    TEST_OK(cuda->clear(d, own, sizeof rows));
+    fake->take_calls();
+    TEST_OK(cuda->order(d, NULL, true));
+    TEST_OK(cuda->copy_outside(d, &(vpps_outside_copy){own, theirs, 8, 12, 8, 2, true}));
+    TEST_OK(cuda->copy_outside(d, &(vpps_outside_copy){own + 16, theirs + 8, 0, 0, 4, 1, true}));
+    TEST_OK(cuda->order(d, NULL, false));
+    ck_assert_str_eq(fake->take_calls(),
+                     "record e4 s0; wait s1 e4; copy 8 x 2 s1; copy 4 s1; record e4 s1; wait s0 e4; ");
+    TEST_OK(cuda->read(d, back, own, sizeof back));
+    ck_assert_mem_eq(back, ((uint32_t[]){1, 2, 4, 5, 3, 0}), sizeof back);
+    TEST_OK(cuda->copy_outside(d, &(vpps_outside_copy){theirs + 4, 0, 0, 0, 8, 1, false}));
+    ck_assert_str_eq(fake->take_calls(), "set 2 s1; ");
+    TEST_OK(cuda->read(d, back, theirs, sizeof back));
+    ck_assert_mem_eq(back, ((uint32_t[]){1, 0, 0, 4, 5, 6}), sizeof back);
+}
+
+TEST(arrays_of_others_are_refused) {
+    OWNED(vpps_driver) *d = open_driver();
+    uint64_t at;
+    float host[4];
+    TEST_OK(cuda->allocate(d, 100, &at));
+#define ARRAY(offset) ((const void *)(uintptr_t)(at + (offset)))
+    TEST_OK(cuda->check_outside(d, ARRAY(0), 100, "x"));
+    TEST_OK(cuda->check_outside(d, ARRAY(60), 40, "x"));
+    ck_assert_uint_eq(cuda->room_outside(d, at + 60), 40);
+    ck_assert_uint_eq(cuda->room_outside(d, (uintptr_t)host), 0);
+    TEST_FAILS(cuda->check_outside(d, host, 16, "out[3]"), VPPS_ARGUMENT,
+               "out[3] is the host's memory; expected memory of GPU 0");
+    TEST_FAILS(cuda->check_outside(d, ARRAY(60), 44, "x"), VPPS_ARGUMENT, "x has room for 40 bytes; expected 44");
+    fake->move(at, 1);
+    TEST_FAILS(cuda->check_outside(d, ARRAY(0), 100, "x"), VPPS_ARGUMENT, "x is memory of GPU 1; expected GPU 0");
+}
+
+/* What a second driver allocates stays when the first is closed. */
+TEST(branches_outlive_their_driver) {
+    vpps_driver *d = open_driver(), *branch;
+    uint64_t at;
+    fake->break_call("cuDevicePrimaryCtxRetain", 1, 2);
+    TEST_FAILS(cuda->branch(d, &branch), VPPS_DEVICE, "the context: CUDA_ERROR_OUT_OF_MEMORY");
+    TEST_OK(cuda->branch(d, &branch));
+    TEST_OK(cuda->allocate(branch, 100, &at));
+    cuda->close(d);
+    ck_assert_uint_eq(fake->counts().device_blocks, 1);
+    ck_assert_ptr_nonnull(fake->host(at, 100));
+    close_driver(branch);
+}
+
 TEST(memory_can_be_exhausted) {
     fake->device->memory_bytes = 1000;
     OWNED(vpps_driver) *d = open_driver();
@@ -640,6 +695,14 @@ TEST(failing_calls_are_named) {
     FAILS("cuStreamSynchronize", cuda->read(d, &word, at, 4), "a copy from the device");
     FAILS("cuMemcpyDtoDAsync_v2", cuda->copy(d, at, at, 4), "a copy on the device");
     FAILS("cuMemsetD32Async", cuda->clear(d, at, 4), "clearing device memory");
+    vpps_outside_copy outside = {at, at, 0, 0, 4, 1, true};
+    FAILS("cuMemcpyDtoDAsync_v2", cuda->copy_outside(d, &outside), "a copy on the device");
+    outside.from = 0;
+    FAILS("cuMemsetD32Async", cuda->copy_outside(d, &outside), "clearing device memory");
+    outside = (vpps_outside_copy){at, at, 1, 1, 1, 2, true};
+    FAILS("cuMemcpy2DAsync_v2", cuda->copy_outside(d, &outside), "a copy on the device");
+    FAILS("cuEventRecord", cuda->order(d, NULL, true), "the caller's stream");
+    FAILS("cuStreamWaitEvent", cuda->order(d, NULL, false), "the caller's stream");
     FAILS("cuEventRecord", cuda->start_clock(d), "the clock");
     FAILS("cuEventRecord", cuda->stop_clock(d), "the clock");
     FAILS("cuStreamSynchronize", cuda->wait(d, &ns), "the kernel failed");

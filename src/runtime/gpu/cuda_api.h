@@ -15,6 +15,22 @@ typedef struct CUfunc_st *vpps_cu_function;
 typedef struct CUstream_st *vpps_cu_stream;
 typedef struct CUevent_st *vpps_cu_event;
 
+struct CUDA_MEMCPY2D_st;
+/* The driver's CUDA_MEMCPY2D: `height` rows of `width_bytes`, which begin `pitch` bytes apart. */
+typedef struct vpps_cu_copy_2d {
+    size_t from_x_bytes, from_y;
+    unsigned from_type;
+    const void *from_host;
+    vpps_cu_address from;
+    void *from_array;
+    size_t from_pitch, to_x_bytes, to_y;
+    unsigned to_type;
+    void *to_host;
+    vpps_cu_address to;
+    void *to_array;
+    size_t to_pitch, width_bytes, height;
+} vpps_cu_copy_2d;
+
 /* The driver's result codes and constants as X(our name without VPPS_CU_, their name, value). */
 #define VPPS_CUDA_RESULTS(X)                                                                                           \
     X(SUCCESS, CUDA_SUCCESS, 0)                                                                                        \
@@ -43,6 +59,11 @@ typedef struct CUevent_st *vpps_cu_event;
     X(FUNCTION_LOCAL_BYTES, CU_FUNC_ATTRIBUTE_LOCAL_SIZE_BYTES, 3)                                                     \
     X(FUNCTION_REGISTERS, CU_FUNC_ATTRIBUTE_NUM_REGS, 4)                                                               \
     X(FUNCTION_DYNAMIC_SHARED_BYTES, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, 8)                               \
+    X(POINTER_MEMORY_TYPE, CU_POINTER_ATTRIBUTE_MEMORY_TYPE, 2)                                                        \
+    X(POINTER_DEVICE, CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL, 9)                                                          \
+    X(POINTER_RANGE_START, CU_POINTER_ATTRIBUTE_RANGE_START_ADDR, 11)                                                  \
+    X(POINTER_RANGE_BYTES, CU_POINTER_ATTRIBUTE_RANGE_SIZE, 12)                                                        \
+    X(MEMORY_OF_DEVICE, CU_MEMORYTYPE_DEVICE, 2)                                                                       \
     X(STREAM_NON_BLOCKING, CU_STREAM_NON_BLOCKING, 1)                                                                  \
     X(EVENT_DEFAULT, CU_EVENT_DEFAULT, 0)                                                                              \
     X(EVENT_UNTIMED, CU_EVENT_DISABLE_TIMING, 2)
@@ -103,7 +124,9 @@ enum {
 #define VPPS_CUDA_OPTIONAL_FUNCTIONS(X)                                                                                \
     X(cuCtxPushCurrent_v2, (vpps_cu_context context))                                                                  \
     X(cuCtxPopCurrent_v2, (vpps_cu_context * context))                                                                 \
-    X(cuMemHostGetDevicePointer_v2, (vpps_cu_address * address, void *memory, unsigned flags))
+    X(cuMemHostGetDevicePointer_v2, (vpps_cu_address * address, void *memory, unsigned flags))                         \
+    X(cuPointerGetAttribute, (void *value, unsigned attribute, vpps_cu_address address))                               \
+    X(cuMemcpy2DAsync_v2, (const struct CUDA_MEMCPY2D_st *copy, vpps_cu_stream stream))
 
 typedef struct vpps_cuda {
     void *library;

@@ -402,6 +402,7 @@ static vpps_status make_ends(vpps_gpu *gpu) {
 
 static vpps_status set_up(vpps_gpu *gpu) {
     VPPS_TRY(gpu->table->open(&gpu->driver, vpps_gpu_number(gpu->options.communicator), &gpu->machine));
+    gpu->device.number = gpu->machine.number;
     gpu->driver->limit_ns = vpps_driver_limit_ns(gpu->options.watchdog_ms);
     if (gpu->driver->kernels_time_out)
         vpps_log_line(&gpu->options, "%s drives a display: kernels of more than some seconds are ended",
@@ -484,6 +485,7 @@ static vpps_status create_simt(vpps_device **out, const vpps_model *model, const
 #define GPU_TABLE                                                                                                      \
     .destroy = gpu_destroy, .machine = gpu_tasks, .launch = gpu_launch, .queues = gpu_queues,                          \
     .finished = gpu_finished, .wait = gpu_wait, .read = gpu_read, .write = gpu_write, .copy = gpu_copy,                \
+    .lend = vpps_gpu_lend, .check_array = vpps_gpu_check_array, .trade = vpps_gpu_trade,                               \
     .reserve_kept = vpps_gpu_reserve_kept, .forget_cells = gpu_forget_cells, .read_parameters = gpu_read_parameters,   \
     .write_parameters = gpu_write_parameters, .zero_gradients = vpps_gpu_zero_gradients,                               \
     .read_gradients = vpps_gpu_read_gradients, .write_gradients = vpps_gpu_write_gradients,                            \

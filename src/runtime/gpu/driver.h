@@ -16,12 +16,21 @@ typedef struct vpps_launch_shape {
     uint32_t dynamic_shared_bytes;
 } vpps_launch_shape;
 
+/* A copy between the machine's memory and an array of the caller: n rows of `bytes`, whose beginnings are to_step and from_step bytes apart. */
+typedef struct vpps_outside_copy {
+    uint64_t to, from; /* from 0: `to` gets zeros */
+    size_t to_step, from_step, bytes, n;
+    bool in; /* `from` is the caller's; else `to` is */
+} vpps_outside_copy;
+
 typedef struct vpps_driver_table {
     const char *name; /* name of the device in the option --device */
 
     /* Opens the machine and describes it. If there are several GPUs, `number` modulo their number selects one. Fails with DEVICE if there
      * is none (the message says why in one line). */
     vpps_status (*open)(vpps_driver **out, uint32_t number, vpps_machine *machine);
+    /* Opens a second driver of the machine, for allocations that outlive this one: nothing else may be called with it. */
+    vpps_status (*branch)(vpps_driver *d, vpps_driver **out);
     void (*close)(vpps_driver *d); /* closes the machine; frees all memory and kernels that are left */
 
     vpps_status (*allocate)(vpps_driver *d, size_t bytes, uint64_t *address); /* Fails with MEMORY. */
@@ -44,6 +53,14 @@ typedef struct vpps_driver_table {
     vpps_status (*upload)(vpps_driver *d, uint64_t to, const void *from, size_t bytes);
     /* Queues a copy from the device to pinned host memory, without waiting. */
     vpps_status (*fetch)(vpps_driver *d, void *to, uint64_t from, size_t bytes);
+
+    /* Checks that an array of the caller, `what` in the message, is memory of the machine. Fails with ARGUMENT. */
+    vpps_status (*check_outside)(vpps_driver *d, const void *array, size_t bytes, const char *what);
+    /* Returns the bytes from an address of the caller's to the end of its allocation, in which one copy must stay; 0: unknown. */
+    size_t (*room_outside)(vpps_driver *d, uint64_t address);
+    vpps_status (*copy_outside)(vpps_driver *d, const vpps_outside_copy *c);
+    /* Lets later calls wait for the present work of the caller's stream (theirs_first), or that stream's later work for all earlier calls. */
+    vpps_status (*order)(vpps_driver *d, void *stream, bool theirs_first);
 
     /* Compiles the source, whose kernel is vpps_kernel, or takes the compiled kernel from the disk cache. `shape` is the shape of later
      * launches. The caller decides whether the report's stack frame and spills are acceptable. */

@@ -141,6 +141,7 @@ static vpps_status describe(cuda_driver *d, vpps_machine *machine) {
     memset(machine, 0, sizeof *machine);
     CUDA_TRY(d, "the GPU's name", cuDeviceGetName(machine->name, (int)sizeof machine->name, d->device));
     if (!cooperative) return vpps_fail(VPPS_DEVICE, "cuda: %s cannot launch cooperatively", machine->name);
+    machine->number = (uint32_t)d->device;
     machine->arch = d->arch = (uint32_t)(10 * major + minor);
     machine->sms = d->sms = (uint32_t)sms;
     machine->sm_registers = (uint32_t)registers;
@@ -167,6 +168,7 @@ static vpps_status set_up(cuda_driver *d, uint32_t number, vpps_machine *machine
     CUDA_TRY(d, "an event", cuEventCreate(&d->stop, VPPS_CU_EVENT_DEFAULT));
     CUDA_TRY(d, "a stream", cuStreamCreate(&d->uploads, VPPS_CU_STREAM_NON_BLOCKING));
     CUDA_TRY(d, "an event", cuEventCreate(&d->uploaded, VPPS_CU_EVENT_UNTIMED));
+    CUDA_TRY(d, "an event", cuEventCreate(&d->ordered, VPPS_CU_EVENT_UNTIMED));
     for (int i = 0; i < VPPS_DRIVER_MARKS; i++)
         CUDA_TRY(d, "an event", cuEventCreate(&d->marks[i], VPPS_CU_EVENT_UNTIMED));
     return VPPS_OK;
@@ -189,7 +191,7 @@ static void cuda_close(vpps_driver *base) {
         d->kernels = NULL;
         for (size_t i = 0; i < d->memory.n; i++) d->cuda.cuMemFree_v2(d->memory.at[i]);
         for (size_t i = 0; i < d->pinned.n; i++) d->cuda.cuMemFreeHost((void *)(uintptr_t)d->pinned.at[i]);
-        const vpps_cu_event events[] = {d->start, d->stop, d->uploaded};
+        const vpps_cu_event events[] = {d->start, d->stop, d->uploaded, d->ordered};
         for (size_t i = 0; i < VPPS_COUNT(events); i++)
             if (events[i]) d->cuda.cuEventDestroy_v2(events[i]);
         for (size_t i = 0; i < VPPS_COUNT(d->marks); i++)
@@ -218,6 +220,23 @@ static vpps_status cuda_open(vpps_driver **out, uint32_t number, vpps_machine *m
         *out = &d->base;
     else
         cuda_close(&d->base);
+    return status;
+}
+
+static vpps_status cuda_branch(vpps_driver *base, vpps_driver **out) {
+    const cuda_driver *of = (const cuda_driver *)base;
+    if (of->lost) return fail_lost(of);
+    cuda_driver *d = calloc(1, sizeof *d);
+    if (!d) return vpps_fail(VPPS_MEMORY, "cuda: no memory for the driver");
+    d->base.table = &vpps_driver_cuda;
+    d->device = of->device;
+    vpps_status status = vpps_cuda_open(&d->cuda);
+    if (status == VPPS_OK) {
+        const vpps_cu_result code = d->cuda.cuDevicePrimaryCtxRetain(&d->context, d->device);
+        if (code != VPPS_CU_SUCCESS) status = vpps_cuda_failed(&d->cuda, "the context", code);
+    }
+    if (status == VPPS_OK) return *out = &d->base, VPPS_OK;
+    cuda_close(&d->base);
     return status;
 }
 
@@ -325,6 +344,69 @@ static vpps_status cuda_fetch(vpps_driver *base, void *to, uint64_t from, size_t
     return VPPS_OK;
 }
 
+/* ---------------------------------------------------------------- the caller's memory */
+
+static size_t cuda_room_outside(vpps_driver *base, uint64_t address) {
+    CUDA_DRIVER(d);
+    vpps_cu_address start = 0;
+    size_t bytes = 0;
+    const bool known = vpps_cuda_enter(base, &d) == VPPS_OK && d->cuda.cuPointerGetAttribute &&
+                       !d->cuda.cuPointerGetAttribute(&start, VPPS_CU_POINTER_RANGE_START, address) &&
+                       !d->cuda.cuPointerGetAttribute(&bytes, VPPS_CU_POINTER_RANGE_BYTES, address);
+    return known ? start + bytes - address : 0;
+}
+
+/* Stand-ins for the driver may lack the query: arrays are then not checked. */
+static vpps_status cuda_check_outside(vpps_driver *base, const void *array, size_t bytes, const char *what) {
+    CUDA_DRIVER(d);
+    const vpps_cu_address at = (uintptr_t)array;
+    unsigned type = 0;
+    int number = 0;
+    VPPS_TRY(vpps_cuda_enter(base, &d));
+    if (!d->cuda.cuPointerGetAttribute) return VPPS_OK;
+    const vpps_cu_result code = d->cuda.cuPointerGetAttribute(&type, VPPS_CU_POINTER_MEMORY_TYPE, at);
+    if (code != VPPS_CU_SUCCESS || type != VPPS_CU_MEMORY_OF_DEVICE)
+        return vpps_fail(VPPS_ARGUMENT, "%s is the host's memory; expected memory of GPU %d", what, d->device);
+    CUDA_TRY(d, "an array's GPU", cuPointerGetAttribute(&number, VPPS_CU_POINTER_DEVICE, at));
+    if (number != d->device)
+        return vpps_fail(VPPS_ARGUMENT, "%s is memory of GPU %d; expected GPU %d", what, number, d->device);
+    const size_t room = cuda_room_outside(base, at);
+    if (!room || bytes <= room) return VPPS_OK;
+    return vpps_fail(VPPS_ARGUMENT, "%s has room for %zu bytes; expected %zu", what, room, bytes);
+}
+
+static vpps_status cuda_copy_outside(vpps_driver *base, const vpps_outside_copy *c) {
+    CUDA_DRIVER(d);
+    VPPS_TRY(vpps_cuda_enter(base, &d));
+    if (!c->from) {
+        CUDA_TRY(d, "clearing device memory", cuMemsetD32Async(c->to, 0, c->bytes / 4, d->stream));
+    } else if (c->n > 1 && d->cuda.cuMemcpy2DAsync_v2) {
+        const vpps_cu_copy_2d copy = {.from_type = VPPS_CU_MEMORY_OF_DEVICE,
+                                      .from = c->from,
+                                      .from_pitch = c->from_step,
+                                      .to_type = VPPS_CU_MEMORY_OF_DEVICE,
+                                      .to = c->to,
+                                      .to_pitch = c->to_step,
+                                      .width_bytes = c->bytes,
+                                      .height = c->n};
+        CUDA_TRY(d, "a copy on the device", cuMemcpy2DAsync_v2((const void *)&copy, d->stream));
+    } else {
+        for (size_t i = 0; i < c->n; i++)
+            CUDA_TRY(d, "a copy on the device",
+                     cuMemcpyDtoDAsync_v2(c->to + i * c->to_step, c->from + i * c->from_step, c->bytes, d->stream));
+    }
+    return VPPS_OK;
+}
+
+static vpps_status cuda_order(vpps_driver *base, void *stream, bool theirs_first) {
+    CUDA_DRIVER(d);
+    VPPS_TRY(vpps_cuda_enter(base, &d));
+    const vpps_cu_stream theirs = stream;
+    CUDA_TRY(d, "the caller's stream", cuEventRecord(d->ordered, theirs_first ? theirs : d->stream));
+    CUDA_TRY(d, "the caller's stream", cuStreamWaitEvent(theirs_first ? d->stream : theirs, d->ordered, 0));
+    return VPPS_OK;
+}
+
 /* ---------------------------------------------------------------- time */
 
 static vpps_status cuda_start_clock(vpps_driver *base) {
@@ -397,6 +479,7 @@ static vpps_status cuda_wait(vpps_driver *base, uint64_t *device_ns) {
 const vpps_driver_table vpps_driver_cuda = {
     .name = "cuda",
     .open = cuda_open,
+    .branch = cuda_branch,
     .close = cuda_close,
     .allocate = cuda_allocate,
     .release = cuda_release,
@@ -410,6 +493,10 @@ const vpps_driver_table vpps_driver_cuda = {
     .clear = cuda_clear,
     .upload = cuda_upload,
     .fetch = cuda_fetch,
+    .check_outside = cuda_check_outside,
+    .room_outside = cuda_room_outside,
+    .copy_outside = cuda_copy_outside,
+    .order = cuda_order,
     .load = vpps_cuda_load,
     .unload = vpps_cuda_unload,
     .prepare = vpps_cuda_prepare,

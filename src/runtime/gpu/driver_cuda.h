@@ -23,7 +23,7 @@ typedef struct cuda_driver {
     vpps_cu_device device;
     vpps_cu_context context;
     vpps_cu_stream stream, uploads;
-    vpps_cu_event start, stop, uploaded, marks[VPPS_DRIVER_MARKS];
+    vpps_cu_event start, stop, uploaded, ordered, marks[VPPS_DRIVER_MARKS];
     bool started, stopped; /* the clock was started, or stopped, since the last wait */
     uint32_t arch, sms;
     int version; /* CUDA version of the driver, such as 13000 */

@@ -130,6 +130,37 @@ static vpps_status clear(vpps_driver *d, uint64_t address, size_t bytes) {
     return VPPS_OK;
 }
 
+/* ---------------------------------------------------------------- the caller's memory, which is the host's */
+
+static vpps_status check_outside(vpps_driver *d, const void *array, size_t bytes, const char *what) {
+    (void)d, (void)array, (void)bytes, (void)what;
+    return VPPS_OK;
+}
+
+static size_t room_outside(vpps_driver *d, uint64_t address) {
+    (void)d, (void)address;
+    return SIZE_MAX;
+}
+
+static vpps_status copy_outside(vpps_driver *d, const vpps_outside_copy *c) {
+    char *own;
+    const size_t own_bytes = (c->n - 1) * (c->in ? c->to_step : c->from_step) + c->bytes;
+    if (c->in || c->from) VPPS_TRY(find(machine_of(d), c->in ? c->to : c->from, own_bytes, &own));
+    for (size_t i = 0; i < c->n; i++) {
+        char *to = (char *)(uintptr_t)(c->to + i * c->to_step);
+        if (c->from)
+            memcpy(to, (const char *)(uintptr_t)(c->from + i * c->from_step), c->bytes);
+        else
+            memset(to, 0, c->bytes);
+    }
+    return VPPS_OK;
+}
+
+static vpps_status order(vpps_driver *d, void *stream, bool theirs_first) {
+    (void)d, (void)stream, (void)theirs_first;
+    return VPPS_OK;
+}
+
 /* ---------------------------------------------------------------- kernels */
 
 static vpps_status load(vpps_driver *d, const char *source, const char *description, const vpps_launch_shape *shape,
@@ -246,6 +277,14 @@ static vpps_status open_machine(vpps_driver **out, uint32_t number, vpps_machine
     return VPPS_OK;
 }
 
+static vpps_status branch(vpps_driver *d, vpps_driver **out) {
+    machine *m = calloc(1, sizeof *m);
+    if (!m) return vpps_fail(VPPS_MEMORY, "software SIMT: out of memory");
+    m->driver.table = d->table;
+    *out = &m->driver;
+    return VPPS_OK;
+}
+
 static void close_machine(vpps_driver *d) {
     if (!d) return;
     machine *m = machine_of(d);
@@ -258,6 +297,7 @@ static void close_machine(vpps_driver *d) {
 const vpps_driver_table vpps_driver_simt = {
     .name = "simt",
     .open = open_machine,
+    .branch = branch,
     .close = close_machine,
     .allocate = allocate,
     .release = release,
@@ -271,6 +311,10 @@ const vpps_driver_table vpps_driver_simt = {
     .clear = clear,
     .upload = write_memory,
     .fetch = read_memory,
+    .check_outside = check_outside,
+    .room_outside = room_outside,
+    .copy_outside = copy_outside,
+    .order = order,
     .load = load,
     .unload = unload,
     .launch = launch,

@@ -9,6 +9,7 @@
  *   gradients.c    gradients that are accumulated over launches
  *   products.c     gradients of matrices by cuBLAS, between two launches; cublas.c: the library
  *   share.c        exchange of gradients with other processes
+ *   outside.c      arrays that the caller has in the GPU's memory
  *   script.c       scripts in the kernel's form
  *   profile.c      which kernel is the fastest
  *   ahead.c        compiles kernels that are likely to be needed, while batches run with others */
@@ -298,6 +299,12 @@ vpps_status vpps_gpu_write_gradients(vpps_device *d, const vpps_model *model);
 static inline uint32_t vpps_gpu_entry_words(const vpps_gpu *gpu, uint32_t param) {
     return gpu->model->params[param].rows * gpu->model->params[param].cols;
 }
+
+/* ---- outside.c: functions of the device's table */
+
+vpps_status vpps_gpu_check_array(vpps_device *d, const void *array, size_t bytes, const char *what);
+vpps_status vpps_gpu_trade(vpps_device *d, bool in, uint32_t n, const vpps_pool_copy *copies, void *stream);
+vpps_status vpps_gpu_lend(vpps_device *d, uint64_t words, vpps_array **out, float **address);
 
 /* ---- profile.c */
 
