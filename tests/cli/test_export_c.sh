@@ -130,7 +130,10 @@ reads() {
     for input in "${@:2}"; do
         read -r -a arguments <<<"$input"
         "$vpps" predict --model "$1.ckpt" --vps 1 "${arguments[@]}" >want 2>err || { cat err; return 1; }
-        exits 0 "${runner[@]}" ./program "${arguments[@]}" && same want out || { echo "$input"; return 1; }
+        if ! exits 0 "${runner[@]}" ./program "${arguments[@]}" || ! same want out; then
+            echo "$input"
+            return 1
+        fi
     done
 }
 turn=0
