@@ -148,6 +148,7 @@ class _Call:
         self.updates = module._updates
         self.training = module.training
         self.trained = [p.requires_grad for p in module._shared]
+        self.trains = True  # parameters get gradients
         self.draw = 0  # seed of the dropout masks; 0: not drawn yet
         self.step: Optional[Step] = None
         self.single = True
@@ -194,7 +195,7 @@ class _Call:
         asked = Joined(nodes, "inputs", self.memory or Host)
         if not self.draw:  # drawn by PyTorch's generator, so that torch.manual_seed and torch.utils.checkpoint determine the masks
             self.draw = int(torch.randint(1, 2**62, ())) if m.model._drops and self.training else 1
-        request = request_of(places, asked if asked.n else None, True, self.training)
+        request = request_of(places, asked if asked.n else None, self.trains, self.training)
         request.draw = self.draw
         self.step = m.trainer._open_step(places.epoch, request, places, asked, self.stream)
         m._open = weakref.ref(self)
@@ -214,7 +215,7 @@ class _Call:
         m = self.module
         if not any(self.counts):
             return [torch.zeros_like(x) if wanted else None for x, wanted in zip(tensors, self.wanted)]
-        if self.step is None or not self.step._is_open:  # another call has used the engine: run forward again
+        if self.step is None or not self.step._is_open or not self.trains:  # another call has used the engine: run forward again
             if self.updates != m._updates:
                 raise RuntimeError("vpps.torch: backward after Optimizer.step(), of a call from before it; expected backward first")
             m._give_up()
@@ -251,10 +252,11 @@ class _Autograd(torch.autograd.Function):
             raise RuntimeError("vpps.torch: backward twice through one call of a module (retain_graph=True); expected another call of it")
         call.done = True
         m = call.module
-        with m._lock:
+        with m._lock:  # autograd.grad of inputs leaves the engine's gradients of parameters as they are
+            call.trains = m._engine is None or torch._C._will_engine_execute_node(ctx.next_functions[-1][0])
             inputs = call.backward(list(slopes), list(tensors[:ctx.n]), list(tensors[ctx.n:]))
             if m._engine is not None:
-                m._added = True
+                m._added |= call.trains
                 return (None, None, *inputs, *[None] * (len(tensors) - ctx.n))
             return (None, None, *inputs, *m._take_gradients(any(call.counts), call.trained))
 
@@ -532,6 +534,11 @@ class Optimizer(torch.optim.Optimizer):
 
     def zero_grad(self, set_to_none: bool = True) -> None:
         self._module.zero_grad(set_to_none)
+
+    def add_param_group(self, param_group: dict[str, Any]) -> None:
+        if self.param_groups:
+            raise ValueError("vpps.torch.Optimizer: another group of parameters; expected an optimizer of PyTorch for what is not the module's")
+        super().add_param_group(param_group)
 
     def state_dict(self) -> dict[str, Any]:
         """The optimizer's state, with the engine's state as a checkpoint in a tensor of bytes."""

@@ -197,6 +197,30 @@ def test_the_engine_steps_in_place(data):
             call()
 
 
+def test_gradients_of_inputs_alone_train_nothing(data):
+    """torch.autograd.grad of an input leaves what the engine's optimizer will step by as it is."""
+    m, x, lengths = layer(dropout=0.5), data[0].clone().requires_grad_(), data[1]
+    o = vpps.torch.Optimizer(m, "sgd", lr=0.1)
+    torch.manual_seed(5)
+    y, _ = m(x, lengths)
+    loss_of(*m(x, lengths)).backward()
+    g, x.grad = x.grad, None
+    torch.autograd.grad(m(x, lengths)[0].sum(), x)
+    torch.autograd.grad(y.sum(), x)
+    o.step()
+    m2 = layer(dropout=0.5)
+    o2 = vpps.torch.Optimizer(m2, "sgd", lr=0.1)
+    torch.manual_seed(5)
+    m2(x, lengths)
+    loss_of(*m2(x, lengths)).backward()
+    o2.step()
+    near(x.grad, g)
+    for p, q in zip(m.state_dict().values(), m2.state_dict().values()):
+        assert torch.equal(p, q)
+    with pytest.raises(ValueError, match="another group of parameters"):
+        o.add_param_group({"params": [torch.nn.Parameter(torch.zeros(2))]})
+
+
 def test_what_is_refused(data):
     m, x, lengths = layer(), *data
     loss = loss_of(*m(x, lengths))
