@@ -22,6 +22,8 @@ from .step import Step
 
 Path = Union[str, "os.PathLike[str]"]
 PROFILE = 2**32 - 1
+ADAM = ("adam", "adamw")
+NUMBERS_OF = {"momentum": ("momentum",), "beta1": ADAM, "beta2": ADAM, "epsilon": ("adagrad", *ADAM)}  # the optimizers that have them
 
 
 class Asked(NamedTuple):
@@ -140,7 +142,7 @@ class Trainer(Engine):
 
     optimizer               "sgd", "momentum", "adagrad", "adam", "adamw"
     lr                      learning rate; None: 0.1 for sgd and momentum, 0.05 for adagrad, 0.002 for adam and adamw
-    momentum, beta1, beta2, epsilon    the optimizer's other numbers; None: 0.9, 0.9, 0.999, 1e-8
+    momentum, beta1, beta2, epsilon    other numbers of momentum, of adam and adamw, of these and adagrad; None: 0.9, 0.9, 0.999, 1e-8
     weight_decay            its product with the parameter is added to the gradient, or with adamw subtracted from the parameter; None: 0
     clip                    scales all gradients together so that their norm is at most this; 0: no scaling
     device                  "cpu"; "cuda", an NVIDIA GPU; "auto", the GPU where there is one; "simt", a GPU's kernel run by the CPU, slowly
@@ -217,8 +219,11 @@ class Trainer(Engine):
         o.optimizer.kind = choice(optimizer, "optimizer", ENUMS["optimizer"])
         for name, number in (("lr", lr), ("momentum", momentum), ("beta1", beta1), ("beta2", beta2), ("epsilon", epsilon),
                              ("weight_decay", weight_decay), ("clip", clip)):
-            if number is not None:
-                setattr(o.optimizer, name, real(number, name))
+            if number is None:
+                continue
+            if optimizer.lower() not in NUMBERS_OF.get(name, ENUMS["optimizer"]):
+                raise ArgumentError(f"{name}: the optimizer is {optimizer}, which has none; expected {' or '.join(NUMBERS_OF[name])}")
+            setattr(o.optimizer, name, real(number, name))
         if seed is not None:
             o.seed = whole(seed, "seed", 2**64 - 1)
         o.communicator = ffi.NULL if communicator is None else communicator._c

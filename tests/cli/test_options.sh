@@ -150,12 +150,12 @@ check "which is told once" grep -qE '^loss       [0-9.]+$' out
 
 # ---------------------------------------------------------------- the log, and back
 
-check "train --log" exits 0 "${train[@]}" --lr 0.1 --momentum 0.25 --log a.jsonl --quiet
+check "train --log" exits 0 "${train[@]}" --lr 0.1 --optimizer momentum --momentum 0.25 --log a.jsonl --quiet
 head -n 1 a.jsonl >start.json
 check "numbers are numbers" json start.json "o['options']['hidden'] == 12 and o['options']['lr'] == 0.1 and o['options']['momentum'] == 0.25 \
 and o['options']['pool-bytes'] == 0 and not isinstance(o['options']['seed'], str)"
 check "flags are true or false" json start.json "o['options']['quiet'] is True and o['options']['portable'] is False"
-check "words are strings" json start.json "o['options']['optimizer'] == 'adam' and o['options']['log'] == 'a.jsonl'"
+check "words are strings" json start.json "o['options']['optimizer'] == 'momentum' and o['options']['log'] == 'a.jsonl'"
 check "what is not given is null" json start.json "o['options']['data'] is None"
 
 same_run() { python3 - "$1" "$2" <<'PY'

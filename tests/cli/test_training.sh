@@ -114,6 +114,8 @@ plateau() { # lr 0: dev is never better than after epoch 1; it is measured after
 }
 check "plateau" plateau
 check "plateau without dev" fails_with 1 "--lr-schedule plateau needs a dev part" "${net[@]}" --lr-schedule plateau
+check "steps without a schedule" fails_with 1 "--lr-every goes with --lr-schedule step or plateau" "${net[@]}" --lr-decay 0.5 --lr-every 2
+check "momentum of another optimizer" fails_with 1 "--momentum goes with --optimizer momentum" "${net[@]}" --optimizer sgd --momentum 0.5
 check "plateau without measuring" fails_with 1 "goes with --eval-every of 1 or more" "${net[@]}" --dev dev --lr-schedule plateau --eval-every 0
 
 # ---------------------------------------------------------------- frozen parameters

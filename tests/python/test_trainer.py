@@ -307,7 +307,9 @@ def test_groups_of_parameters(rng):
 def test_options():
     for wrong, error in [({"optimizer": "nadam"}, "expected one of adagrad, adam, adamw, momentum, sgd"),
                          ({"precision": "fp16"}, "precision: 'fp16'"), ({"policy": "x"}, "x"),
-                         ({"lr": -1.0}, "learning rate|lr")]:
+                         ({"lr": -1.0}, "learning rate|lr"), ({"momentum": 0.9}, "momentum: the optimizer is sgd, which has none; expected momentum$"),
+                         ({"optimizer": "Momentum", "beta2": 0.9}, "beta2: .* expected adam or adamw"),
+                         ({"optimizer": "sgd", "epsilon": 1e-6}, "epsilon: .* expected adagrad or adam or adamw")]:
         with pytest.raises(vpps.ArgumentError, match=error):
             Small(**wrong).train()
     with pytest.raises(vpps.DeviceError, match="tpu: unknown"):

@@ -129,6 +129,16 @@ static vpps_status check_dev(const trainer *t) {
                      corpus_name(s));
 }
 
+/* Checks that options which were given, with other values than the default ones, have an effect beside the others. */
+static vpps_status check_effect(const settings *s) {
+    const bool in_steps = s->lr_schedule == SCHEDULE_STEP || s->lr_schedule == SCHEDULE_PLATEAU;
+    if (options_given(s, "momentum") && s->momentum != 0.9f && s->optimizer != VPPS_MOMENTUM)
+        return vpps_fail(VPPS_ARGUMENT, "--momentum goes with --optimizer momentum");
+    if (options_given(s, "lr-every") && s->lr_every != 1 && !in_steps)
+        return vpps_fail(VPPS_ARGUMENT, "--lr-every goes with --lr-schedule step or plateau");
+    return VPPS_OK;
+}
+
 /* Loads the state (checkpoint) from which a resumed run continues. */
 static vpps_status take_up(trainer *t) {
     const char *path = t->s->resume;
@@ -158,6 +168,7 @@ static vpps_status open_trainer(trainer *t) {
     if (s->resume) VPPS_TRY(checkpoint_describe(s->resume, s, &t->corpus, &t->position));
     if (s->init) VPPS_TRY(init_take_sizes(s));
     options_complete(s);
+    VPPS_TRY(check_effect(s));
     t->saved = s->resume && !options_given(s, "save");
     t->options = team_options(s);
     team_quieten(&t->team, s);
