@@ -253,7 +253,8 @@ class _Autograd(torch.autograd.Function):
         call.done = True
         m = call.module
         with m._lock:  # autograd.grad of inputs leaves the engine's gradients of parameters as they are
-            call.trains = m._engine is None or torch._C._will_engine_execute_node(ctx.next_functions[-1][0])
+            adding = (torch._C._will_engine_execute_node(node) for node, _ in ctx.next_functions[ctx.n:] if node is not None)
+            call.trains = m._engine is None or any(adding)
             inputs = call.backward(list(slopes), list(tensors[:ctx.n]), list(tensors[ctx.n:]))
             if m._engine is not None:
                 m._added |= call.trains

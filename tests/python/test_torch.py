@@ -217,6 +217,14 @@ def test_gradients_of_inputs_alone_train_nothing(data):
     near(x.grad, g)
     for p, q in zip(m.state_dict().values(), m2.state_dict().values()):
         assert torch.equal(p, q)
+    m3 = layer()
+    m3.b.requires_grad_(False)
+    y, _ = m3(x, lengths)
+    o3 = vpps.torch.Optimizer(m3, "sgd", lr=0.1)  # after the call
+    before = m3.W.detach().clone()
+    y.sum().backward()
+    o3.step()
+    assert not torch.equal(m3.state_dict()["W"], before)
     with pytest.raises(ValueError, match="another group of parameters"):
         o.add_param_group({"params": [torch.nn.Parameter(torch.zeros(2))]})
 
