@@ -246,6 +246,12 @@ by_name() {
         [ "$(grep -c ada out)" = 2 ] && [ "$(grep -c text out)" = 1 ] && predict --model labels.ckpt some.jsonl && grep -q '^{"text":"ada","label":' out
 }
 check "forms by files' names" by_name
+two_of_columns() { # a blank line parts the sentences of two files
+    printf 'ada X O\nsees X O\n' >first.conll && printf 'rome X O\n\n' >second.conll &&
+        gives 'ada X B-PER\nsees X O\n\nrome X B-LOC\n\nada X B-PER\nsees X O\n' --model tags.ckpt first.conll second.conll first.conll &&
+        : >none.txt && gives 'ada X B-PER\nsees X O\n\nrome X B-LOC\n\n' --model tags.ckpt first.conll none.txt second.conll
+}
+check "columns of several files" two_of_columns
 
 # ---------------------------------------------------------------- lattices of ids
 

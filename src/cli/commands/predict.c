@@ -49,6 +49,7 @@ typedef struct predictor {
     char *class_names; /* class names from the checkpoint; NULL: it has none */
     uint32_t n_class_names;
     uint64_t n_blank, first_blank; /* number of blank lines in a table; number of the first such line */
+    const char *open; /* line end of the latest sentence in columns, if no blank line follows it; NULL: none */
 } predictor;
 
 /* ---------------------------------------------------------------- lines that are wrong */
@@ -296,6 +297,9 @@ static vpps_status take_record(predictor *p, line_kind kind, record *r) {
     bool added = false;
     const bool table = fields_are_table(p->reader.form);
     if (!p->printer.begun && r->number == 1) p->printer.crlf = r->crlf;
+    p->open = r->blank || p->reader.form != INPUT_COLUMNS || p->printer.form != OUTPUT_COLUMNS ? NULL
+              : r->crlf                                                                        ? "\r\n"
+                                                                                               : "\n";
     if (table && r->blank) { /* in a table of one column a blank line is an empty field */
         r->blank = json_array_size(p->fields.names) != 1;
         if (r->blank && !p->n_blank++) p->first_blank = r->number;
@@ -375,6 +379,10 @@ static vpps_status find_form(predictor *p) {
 
 static vpps_status predict_lines(predictor *p) {
     VPPS_TRY(find_form(p));
+    if (p->open && p->printer.form == OUTPUT_COLUMNS) { /* a blank line parts the sentences of two files */
+        fputs(p->open, stdout);
+        p->open = NULL;
+    }
     p->n_blank = 0;
     VPPS_TRY(predict_records(p));
     if (p->n_blank)
