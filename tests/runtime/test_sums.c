@@ -54,6 +54,7 @@ TEST_EACH(products_are_added_up_in_runs, 0, N_ISAS) {
     const vpps_kernels *kernels = kernels_of(_i);
     if (!kernels) TEST_SKIP("sums for %s, which this processor lacks", isas[_i]);
     float *a = filled((size_t)DEPTH * LD, TERM), *b = filled((size_t)DEPTH * COLUMNS, TERM), c[COLUMNS * LD];
+    static const uint8_t multiplications[] = {VPPS_I_MATMUL, VPPS_I_MATMUL_NT, VPPS_I_MATMUL_TN};
     const float *x[COLUMNS];
     const double want = DEPTH * (double)TERM * (double)TERM;
     static vpps_product_term terms[TERMS];
@@ -63,12 +64,11 @@ TEST_EACH(products_are_added_up_in_runs, 0, N_ISAS) {
 #define CHECK(what, m, ldc, start)                                                                                     \
     for (uint32_t j = 0; j < n; j++)                                                                                   \
         for (uint32_t i = 0; i < (m); i++) check_sum(isas[_i], what, c[i + j * (ldc)], want + (start))
-        kernels->gemm_nn(ROWS, n, DEPTH, a, LD, b, DEPTH, c, ROWS, false);
-        CHECK("gemm_nn", ROWS, ROWS, 0);
-        kernels->gemm_nt(ROWS, n, DEPTH, a, LD, b, COLUMNS, c, ROWS, true);
-        CHECK("gemm_nt", ROWS, ROWS, want);
-        kernels->gemm_tn(DEPTH, n, ROWS, a, DEPTH, b, DEPTH, c, ROWS, false);
-        CHECK("gemm_tn", ROWS, ROWS, 0);
+        const vpps_operands o = {.r = ROWS, .c = n, .k = DEPTH, .t = {a, b}};
+        for (size_t k = 0; k < VPPS_COUNT(multiplications); k++) {
+            kernels->run[multiplications[k]](ROWS * n, c, &o);
+            CHECK("a multiplication", ROWS, ROWS, 0);
+        }
         kernels->product(ROWS, n, DEPTH, a, LD, x, 0, a, 0, c, LD, a);
         CHECK("product", ROWS, LD, (double)TERM);
         kernels->product_t(n, 5, TERMS, terms, c, LD, false);
