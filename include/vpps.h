@@ -107,7 +107,7 @@ VPPS_API vpps_status vpps_model_create(vpps_model **out, uint64_t seed);
 VPPS_API void vpps_model_destroy(vpps_model *model);
 
 /* Declare a parameter: a rows x cols matrix, a vector of `rows`, or a lookup table of `count` entries of rows x cols (column after
- * column). `init` NULL means Glorot. Names are unique, non-empty UTF-8 without control characters, and not a checkpoint's own
+ * column). `init` NULL: Glorot. Names are unique, non-empty UTF-8 without control characters, and not a checkpoint's own
  * ("__metadata__", "optimizer.0/W"). Fail with ARGUMENT (a size of zero or too large, a bad or duplicate name), STATE (a handle exists). */
 VPPS_API vpps_status vpps_add_matrix(vpps_model *model, vpps_param *out, const char *name, uint32_t rows, uint32_t cols,
                                      const vpps_init *init);
@@ -118,7 +118,7 @@ VPPS_API vpps_status vpps_add_lookup(vpps_model *model, vpps_param *out, const c
 
 /* Returns the model's copy of a parameter's count * rows * cols values, a matrix row after row; NULL for an unknown parameter. It lives
  * as long as the model. While a handle trains, call vpps_read_parameters before reading the copy and vpps_write_parameters after writing
- * it. Of a table shared out over processes (vpps_shard_tables), this is no copy: it is this process's entries themselves. */
+ * it. For a table shared out over processes (vpps_shard_tables), the result is no copy but this process's entries themselves. */
 VPPS_API float *vpps_param_values(vpps_model *model, vpps_param param);
 
 /* ---------------------------------------------------------------- graph */
@@ -136,21 +136,21 @@ VPPS_API vpps_status vpps_graph_status(const vpps_graph *g);
 /* ---- leaves. `data` (rows * cols floats, column after column) is copied. In a cell, vpps_pull_index may give `index`. */
 VPPS_API vpps_node vpps_input(vpps_graph *g, uint32_t rows, uint32_t cols, const float *data);
 VPPS_API vpps_node vpps_lookup(vpps_graph *g, vpps_param table, uint32_t index);
-/* A vector or matrix parameter as a node. A matrix is copied, in fp32, by each call and inside a cell at each vertex; vpps_affine
+/* Makes a node of a vector or matrix parameter. A matrix is copied, in fp32, by each call and inside a cell at each vertex; vpps_affine
  * multiplies by a matrix without a copy. The node's gradient is added to the parameter's. */
 VPPS_API vpps_node vpps_parameter(vpps_graph *g, vpps_param parameter);
-/* rows x cols equal elements without a gradient. A cell's operations on constants alone are evaluated once, when the cell is compiled. */
+/* Makes a node of equal elements, which has no gradient. A cell's operations on constants alone are evaluated once, by the compiler. */
 VPPS_API vpps_node vpps_constant(vpps_graph *g, uint32_t rows, uint32_t cols, float value);
 VPPS_API vpps_node vpps_zeros(vpps_graph *g, uint32_t rows, uint32_t cols);
 VPPS_API vpps_node vpps_ones(vpps_graph *g, uint32_t rows, uint32_t cols);
 
-/* ---- operations. They follow IEEE 754, as PyTorch's do. An operand that select, when, unless, max, min, relu, dropout, or
+/* ---- operations. Operations follow IEEE 754, as PyTorch's do. An operand that select, when, unless, max, min, relu, dropout, or
  * binary_log_loss at a target of 0 or 1 does not choose affects neither result nor gradients, even if infinite or NaN; but max and min
  * of a NaN are NaN. A score of -inf has probability 0 in softmax, log_softmax, log_sum_exp and cross_entropy; as the label's it makes
  * the loss infinite, and not the gradient, softmax(x) - onehot(label). 0 times infinity is NaN, also in weighted_sum, dot, products, and at
  * a class of weight 0 under label smoothing. Sums, also of gradients and fp32 products, are off by at most a few times 1e-5 of the sum of
  * the terms' magnitudes. */
-/* bias + sum over i < n of matrices[i] * xs[i]. The bias, a vector or VPPS_NO_PARAM, is added to every column. Each xs[i] is
+/* Computes bias + sum over i < n of matrices[i] * xs[i]. The bias, a vector or VPPS_NO_PARAM, is added to every column. Each xs[i] is
  * (cols of matrices[i]) x c with one common c; the result is (matrix rows) x c. n is at most 32. */
 VPPS_API vpps_node vpps_affine(vpps_graph *g, vpps_param bias, uint32_t n, const vpps_param *matrices,
                                const vpps_node *xs);
@@ -159,7 +159,7 @@ VPPS_API vpps_node vpps_affine1(vpps_graph *g, vpps_param bias, vpps_param w, vp
 VPPS_API vpps_node vpps_affine2(vpps_graph *g, vpps_param bias, vpps_param w0, vpps_node x0, vpps_param w1,
                                 vpps_node x1);
 VPPS_API vpps_node vpps_matmul(vpps_graph *g, vpps_node a, vpps_node b); /* (r x k) times (k x c) */
-/* Elementwise, on equal shapes. At a tie, the gradient goes to a (max, min) or to the first of the equal operands (max_of, min_of). */
+/* Elementwise operations on equal shapes. At a tie, the gradient goes to a (max, min) or to the first equal operand (max_of, min_of). */
 VPPS_API vpps_node vpps_add(vpps_graph *g, vpps_node a, vpps_node b);
 VPPS_API vpps_node vpps_sub(vpps_graph *g, vpps_node a, vpps_node b);
 VPPS_API vpps_node vpps_mul(vpps_graph *g, vpps_node a, vpps_node b);
@@ -188,11 +188,11 @@ VPPS_API vpps_node vpps_square(vpps_graph *g, vpps_node x);
 VPPS_API vpps_node vpps_sqrt(vpps_graph *g, vpps_node x);
 VPPS_API vpps_node vpps_abs(vpps_graph *g, vpps_node x); /* gradient 0 at 0 */
 
-/* Training: zero with probability p, 0 <= p < 1, else x / (1 - p); the mask follows from the handle's seed, the batch's number and the
- * element's position in the graph. In vpps_forward: the identity. */
+/* Dropout: in training each element becomes zero with probability p, 0 <= p < 1, else x / (1 - p); the mask follows from the handle's
+ * seed, the batch's number and the element's position in the graph. In vpps_forward dropout is the identity. */
 VPPS_API vpps_node vpps_dropout(vpps_graph *g, vpps_node x, float p);
-VPPS_API vpps_node vpps_concat(vpps_graph *g, uint32_t n, const vpps_node *xs); /* nodes of equal cols, stacked */
-VPPS_API vpps_node vpps_slice(vpps_graph *g, vpps_node x, uint32_t first, uint32_t rows); /* x from row first on */
+VPPS_API vpps_node vpps_concat(vpps_graph *g, uint32_t n, const vpps_node *xs); /* stacks nodes of equal cols */
+VPPS_API vpps_node vpps_slice(vpps_graph *g, vpps_node x, uint32_t first, uint32_t rows); /* `rows` rows of x */
 
 VPPS_API vpps_node vpps_dot(vpps_graph *g, vpps_node a, vpps_node b);              /* a scalar */
 VPPS_API vpps_node vpps_squared_distance(vpps_graph *g, vpps_node a, vpps_node b); /* a scalar: |a - b|^2 */
@@ -237,12 +237,12 @@ VPPS_API uint32_t vpps_pull_index(vpps_graph *recorder);
 VPPS_API vpps_status vpps_scatter(vpps_graph *recorder, vpps_node x);
 VPPS_API vpps_status vpps_push(vpps_graph *recorder, vpps_node x);
 
-/* Ends recording, frees the recorder even on failure, and adds the cell to the model for the model's life. (vpps_graph_destroy gives up
- * a recording.) Fails with the recording's first error, ARGUMENT (more than 64 gathered or pulled values, scattered or pushed nodes,
- * lookups, or pulled indices that are classes or rows), STATE (not a recorder: left alone); *out is then UINT32_MAX. */
+/* Ends recording, frees the recorder even on failure, and adds the cell to the model for the model's life. (vpps_graph_destroy drops a
+ * recorder without making a cell.) Fails with the recording's first error, ARGUMENT (more than 64 gathered or pulled values, scattered or
+ * pushed nodes, lookups, or pulled indices that are classes or rows), STATE (an ordinary graph); *out is then UINT32_MAX. */
 VPPS_API vpps_status vpps_cell_end(vpps_graph *recorder, vpps_cell *out);
 
-/* The arguments of one vertex. Each count must be the one that the cell asks for. */
+/* The arguments of one vertex. Each count must be what the recorded cell gathers or pulls. */
 typedef struct vpps_application {
     size_t size; /* sizeof(vpps_application) */
     vpps_cell cell;
@@ -254,7 +254,8 @@ typedef struct vpps_application {
     const uint32_t *indices; /* pulled indices in the order of the vpps_pull_index calls */
     uint32_t n_pull_lists, n_members;
     const vpps_node *const *pull_lists; /* lists in the order of the vpps_pull_list calls, n_members nodes each */
-    /* Members of each list; n_members is ignored. 0 lists: the cell's one list has the remaining children, or n_members pulled nodes. */
+    /* list_members[i]: number of members of list i; n_members is ignored. n_lists 0: the cell's only list has all remaining children,
+     * or n_members pulled nodes. */
     uint32_t n_lists;
     const uint32_t *list_members;
 } vpps_application;
@@ -264,7 +265,7 @@ typedef struct vpps_application {
 VPPS_API vpps_vertex vpps_apply(vpps_graph *g, const vpps_application *a);
 /* Makes a vertex that scatters existing nodes, e.g. a recurrence's initial state. */
 VPPS_API vpps_vertex vpps_source(vpps_graph *g, uint32_t n, const vpps_node *nodes);
-/* Output k that a vertex pushed, or scattered, as a node. */
+/* Return the node of output k that a vertex pushed, or scattered. */
 VPPS_API vpps_node vpps_pushed(vpps_graph *g, vpps_vertex v, uint32_t k);
 VPPS_API vpps_node vpps_scattered(vpps_graph *g, vpps_vertex v, uint32_t k);
 
@@ -284,8 +285,8 @@ typedef enum vpps_optimizer_kind {
     VPPS_OPTIMIZER_TABLE(X)
 #undef X
 } vpps_optimizer_kind;
-#define VPPS_DEFAULT_LR (-3e38f)                          /* as vpps_optimizer.lr: the learning rate of the table */
-VPPS_API float vpps_default_lr(vpps_optimizer_kind kind); /* default of the table; NaN for an unknown optimizer */
+#define VPPS_DEFAULT_LR (-3e38f)                          /* as vpps_optimizer.lr: the optimizer's default rate */
+VPPS_API float vpps_default_lr(vpps_optimizer_kind kind); /* default learning rate; NaN for an unknown optimizer */
 
 /* The optimizer's step, for a gradient g of weight w. First g is scaled by min(1, clip / |all gradients|_2) if clip > 0 (Pascanu et al.
  * 2013). Then, except in adamw, weight_decay * w is added to g.
@@ -299,29 +300,29 @@ VPPS_API float vpps_default_lr(vpps_optimizer_kind kind); /* default of the tabl
 typedef struct vpps_optimizer {
     vpps_optimizer_kind kind;
     float lr, momentum, beta1, beta2, epsilon, weight_decay, clip;
-    float reserved[8]; /* zeros: room for numbers of later versions */
+    float reserved[8]; /* zeros; later versions may use this space */
 } vpps_optimizer;
 
 /* How the gradients of matrices are made. */
 typedef enum vpps_gradients {
     VPPS_GRADIENTS_DEFERRED, /* one product per matrix at the end of the batch; the operands are kept until then */
-    /* Each level adds its outer products into resident gradients (the paper's way). With several groups of VPs: as DEFERRED, and
-     * the log says so once. */
+    /* Each level of the graph adds its outer products to the gradients, as in the paper (VPPS, MICRO 2018). With several groups of VPs:
+     * as DEFERRED, and the log says so once. */
     VPPS_GRADIENTS_ACCUMULATE,
-    VPPS_GRADIENTS_CUBLAS,     /* GPU: as DEFERRED, by cuBLAS between two launches; without cuBLAS no handle is made */
+    VPPS_GRADIENTS_CUBLAS,     /* GPU: as DEFERRED, but by cuBLAS; vpps_handle_create fails without cuBLAS */
     VPPS_GRADIENTS_AUTO,       /* GPU: CUBLAS where the profile finds it faster than DEFERRED. CPU: DEFERRED */
     VPPS_GRADIENTS_CUBLAS_TF32 /* as CUBLAS, with fp32 operands rounded to TF32 (11 significant bits) */
 } vpps_gradients;
-/* What a batch does whose loss, or norm of all gradients, is NaN or infinite. (The norm's square, a float32, is infinite for norms of
+/* What happens if a batch's loss, or norm of all gradients, is NaN or infinite. (The norm's square, a float32, is infinite for norms of
  * about 1.8e19 and more.) "No update": parameters and optimizer state stay. */
 typedef enum vpps_nonfinite {
     VPPS_NONFINITE_STOP,  /* no update; the next call fails with NONFINITE and names the batch */
     VPPS_NONFINITE_SKIP,  /* no update; training goes on, and vpps_stats counts the batch */
     VPPS_NONFINITE_IGNORE /* the update is done nevertheless */
 } vpps_nonfinite;
-/* Whether the calling thread works for the device cpu, whose threads are virtual processors (VPs). */
+/* Device cpu, whose virtual processors (VPs) are threads: whether the thread that calls vpps_fb is one of them. */
 typedef enum vpps_caller {
-    VPPS_CALLER_AUTO,  /* WORKS if the VPs take every core that the process may use, else FREE */
+    VPPS_CALLER_AUTO,  /* as WORKS if there is a VP for every core that the process may use, else as FREE */
     VPPS_CALLER_WORKS, /* the calling thread is VP 0: vpps_fb returns when its batch is done */
     VPPS_CALLER_FREE   /* every VP has a thread of its own: vpps_fb returns at once */
 } vpps_caller;
@@ -329,7 +330,7 @@ typedef enum vpps_caller {
 /* The precision of products with weight matrices: forward, backward and the weights' gradients. X(id, name)
  *   fp32    operands unchanged
  *   bf16x3  operands as sums of two bf16 numbers, in three products: ~16 bits; error <= 2^-15 of the sum of the terms' magnitudes
- *   bf16    operands rounded to the nearest bf16, ties to even: 8 bits; error <= 2^-7 of that sum
+ *   bf16    operands rounded to the nearest bf16, ties to even: 8 bits; error <= 2^-7 of the sum of the terms' magnitudes
  *   auto    the faster one of bf16x3 and fp32; the log says which. A CPU decides by measured rates, the sizes of matrices and
  *           options.batch; a GPU takes fp32 for an options.batch of 1 to 4, else bf16x3
  * Always fp32: parameters, optimizer state, sums, elementwise operations, products of two nodes, losses, checkpoints, and kept values
@@ -357,15 +358,15 @@ typedef struct vpps_options {
     const char *device;
     /* Virtual processors. 0: one per core (that affinity and the control group's quota allow), or per multiprocessor of the GPU. */
     uint32_t vps;
-    /* Groups of VPs, which share out the inputs' graphs; each holds the whole model. The number divides vps. 0: that of least estimated
-     * cost for model, machine and batch; on a GPU as many as keep the model resident and have four inputs each. A GPU needs a kernel for
-     * each number. VPPS_GROUPS_PROFILE: trained batches try the numbers, and the fastest is taken; bits then depend on times. */
+    /* Number of groups of VPs, a divisor of vps. Each group holds the whole model and computes some of the batch's inputs. 0: the number of
+     * least estimated cost; on a GPU as many as keep the model's weights on chip and have four inputs each. A GPU needs a kernel for each
+     * number. VPPS_GROUPS_PROFILE: trained batches try the numbers, and the fastest is taken; bits then depend on times. */
     uint32_t groups;
-    /* Waves: parts of a batch that run one after the other in the same memory. 0: as many as keep at most 32 MB each (GPU: one), more if
-     * the pool is too small. At most the batch's number of inputs; inputs that share a node, except the loss's sum, count as one. */
+    /* Number of waves: parts of a batch that run one after the other in the same memory. 0: as many as need at most 32 MB each (GPU: one),
+     * more if the pool is too small. At most the number of inputs; inputs that share a node, except the loss's sum, count as one. */
     uint32_t waves;
-    /* Training: slices of a wave's heads (vertices that only the loss reads, as classifiers), which run one after the other in the same
-     * memory between forward and backward of the wave's other vertices. 0: one, more (before more waves) if heads overfill the pool. */
+    /* Training: number of slices of a wave's heads (vertices that only the loss reads, such as classifiers). Slices run one after the other
+     * in the same memory, between forward and backward of the wave's other vertices. 0: one, more if the pool is too small. */
     uint32_t slices;
     /* Batching policy: which vertices of a recurrence of several cells run together. NULL: "depth", those of one cell and depth;
      * "agenda", "ratio", "fsm" (learned on the first batch, in about a second): see `vpps policy`; "auto": trained batches try all. */
@@ -376,29 +377,29 @@ typedef struct vpps_options {
     vpps_gradients gradients;
     vpps_nonfinite nonfinite;
     vpps_caller caller;
-    /* A wait of more ms than this in which no VP runs a task fails with STALL. 0: 10,000. A GPU with a display: at most 1,000; and a
-     * batch of ten times that, at least a minute, is a stall. */
+    /* A wait of more ms than this, in which no VP runs a task, fails with STALL. 0: 10,000. A GPU that drives a display: at most 1,000.
+     * On a GPU a batch that takes ten times as long, and at least a minute, also fails with STALL. */
     uint32_t watchdog_ms;
     uint64_t seed; /* the seed of dropout */
     vpps_precision precision;
     uint32_t batch; /* expected inputs per batch, for VPPS_PRECISION_AUTO; 0: unknown */
-    /* The processes that train together; NULL: this one alone. Outlives the handle; nothing else uses it while a batch is in flight. */
+    /* Connects processes that train together; NULL: this one trains alone. Outlives the handle; unused by others during a batch. */
     vpps_communicator *communicator;
     bool portable; /* CPU: plain C instead of wide vectors */
-    bool verify;   /* before each script runs, prove that it does what its graph asks for (slow) */
+    bool verify;   /* prove before each batch that its script (program) computes what the graph asks for (slow) */
     /* GPU: consecutive rows of a matrix that one VP owns, 1 to 1,024. 0: profiled on trained batches. */
     uint32_t rpw;
     uint32_t threads;      /* GPU: threads of a CTA, a multiple of 32 up to 1,024; 0: by profile */
     uint64_t trace_events; /* record at most this many trace events of 32 bytes (vpps_trace_write); 0: no trace */
-    /* Measure nothing. GPU: take the first choice for each option that is 0. CPU: choose the kernels of products by a table. */
+    /* Measure no alternatives. GPU: take the first choice for each option that is 0. CPU: choose the kernels of products by a table. */
     bool no_tuning;
-    /* CPU: if the cache has no fastest sharing of stages for such a model, VPs and processor, try all on trained batches, and store it. */
+    /* CPU: try all ways to share a cell's work out over VPs on trained batches, and cache the fastest on disk, unless the cache has it. */
     bool tune;
     /* Receives messages: why a device was chosen, which kernels were made or rejected, what the profile measured. NULL: no messages. */
     void (*log)(void *context, const char *line);
     void *log_context;
-    /* The most memory for values of vpps_keep, each rounded up to 64 bytes, taken from the pool with the first value. 0: 64 MB, or half
-     * of what pool_bytes leaves for batches if that is less. */
+    /* Most bytes for values of vpps_keep, each rounded up to 64; the first value reserves them in the pool. 0: 64 MB, or half of what
+     * pool_bytes leaves for batches if that is less. */
     uint64_t keep_bytes;
 } vpps_options;
 
@@ -407,10 +408,10 @@ VPPS_API vpps_status vpps_options_init(vpps_options *options, size_t size);
 #define vpps_options_default(options) vpps_options_init((options), sizeof(vpps_options))
 
 /* ---------------------------------------------------------------- handle: a training engine on a device
- * After STALL or DEVICE of a batch a handle is useless: every call that needs the device fails with that error. */
-/* Creates an engine specialised for the model; copies the parameters to its device. `options` NULL: the defaults. While it exists the
- * model takes cells but no parameters. State of an earlier handle's optimizer of the same kind is used, else state is zero. Fails with
- * ARGUMENT, DEVICE, POOL, STATE (the model has a handle). */
+ * After a batch fails with STALL or DEVICE its handle is useless: every call that needs the device fails with that error. */
+/* Creates an engine specialised for the model; copies the parameters to its device. `options` NULL: the defaults. While the handle exists,
+ * cells can be added to the model, but no parameters. Optimizer state of an earlier handle with the same optimizer is used, else state is
+ * zero. Fails with ARGUMENT, DEVICE, POOL, STATE (the model has a handle). */
 VPPS_API vpps_status vpps_handle_create(vpps_handle **out, vpps_model *model, const vpps_options *options);
 /* Waits for the batch in flight and frees the handle; the model keeps the values of the last vpps_read_parameters. NULL is allowed. */
 VPPS_API void vpps_handle_destroy(vpps_handle *h);
@@ -419,18 +420,18 @@ VPPS_API void vpps_handle_destroy(vpps_handle *h);
  * *stale_loss (may be NULL) is the loss of the preceding batch; NaN at the first. An error of an earlier batch is returned here with
  * that batch's number, and the given batch does not run: NONFINITE (the next call goes on), STALL, DEVICE. Fails, with everything as
  * before the call, with SHAPE (loss is not a scalar), ARGUMENT, SCRIPT, POOL, DEVICE (no kernel can be made for the batch); with a
- * communicator also STATE (a process trains another model, or steps by other settings). There a loss of VPPS_NO_NODE says that this
- * process has no part in the batch; the graph is cleared. */
+ * communicator also STATE (a process has another model or other optimizer settings). With a communicator a process that has no inputs in
+ * the batch passes the loss VPPS_NO_NODE; its graph is cleared. */
 VPPS_API vpps_status vpps_fb(vpps_handle *h, vpps_graph *g, vpps_node loss, float *stale_loss);
 /* Tells whether the latest batch has finished, without waiting: sets *done, and *loss (may be NULL) if it has. */
 VPPS_API vpps_status vpps_poll_loss(vpps_handle *h, bool *done, float *loss);
 /* Waits for the latest batch and gives its loss (may be NULL). Fails with STATE (no batch was ever run), or with that batch's error. */
 VPPS_API vpps_status vpps_sync_latest_loss(vpps_handle *h, float *loss);
-/* Inference: computes n nodes, and those of vpps_keep (then n may be 0), and copies values to outs[i] (rows * cols floats, column after
- * column). Waits for the batch in flight. No gradients, no update, dropout off. Fails as vpps_fb does. */
+/* Inference: computes n nodes and copies their values to outs[i] (rows * cols floats, column after column). Computes nodes of vpps_keep too;
+ * then n may be 0. Waits for the batch in flight. No gradients, no update, dropout off. Fails as vpps_fb does. */
 VPPS_API vpps_status vpps_forward(vpps_handle *h, vpps_graph *g, uint32_t n, const vpps_node *nodes,
                                   float *const *outs);
-/* Set a number of the optimizer from the next step on. Fail with ARGUMENT if it is negative or not finite, or a momentum above 1. */
+/* Set a number of the optimizer for the next steps. Fail with ARGUMENT if the number is negative or not finite, or a momentum above 1. */
 VPPS_API vpps_status vpps_set_learning_rate(vpps_handle *h, float lr);
 VPPS_API vpps_status vpps_set_momentum(vpps_handle *h, float momentum);
 VPPS_API vpps_status vpps_set_weight_decay(vpps_handle *h, float weight_decay);
@@ -443,11 +444,11 @@ VPPS_API vpps_status vpps_write_parameters(vpps_handle *h);
  * One file holds parameters (tensors NAME), optimizer state (tensors optimizer.K/NAME) and string metadata, with each state's number of
  * updates, the number of batches, the dropout seed and a checksum of all tensors. Writing is atomic (temporary file, fsync, rename) and
  * keeps the mode of a replaced file. Symbolic links are followed, except another user's in a sticky folder that everybody may write to,
- * as /tmp; a file that is not regular (a FIFO, /dev/stdout) is written directly. */
+ * such as /tmp; a file that is not regular (a FIFO, /dev/stdout) is written directly. */
 typedef struct vpps_metadata {
     const char *key, *value; /* UTF-8; keys that begin with "vpps." are the library's own */
 } vpps_metadata;
-/* Writes parameters and state of the device with n pairs of metadata. Fails with IO (naming path and reason), ARGUMENT. */
+/* Writes a checkpoint of the device's parameters and optimizer state with n pairs of metadata. Fails with IO, ARGUMENT. */
 VPPS_API vpps_status vpps_save(vpps_handle *h, const char *path, const vpps_metadata *metadata, uint32_t n);
 
 /* Reads a checkpoint into model and device; on failure neither changes. Optimizer state that does not fit the handle's optimizer begins
@@ -468,7 +469,7 @@ typedef struct vpps_param_info {
     uint32_t count; /* entries of a lookup table; else 1 */
     uint32_t rows, cols;
     bool frozen;
-    /* The entries of a lookup table that this process has: first, first + step, ... (vpps_shard_tables). Else first is 0 and step 1. */
+    /* The process has entries first, first + step, ... of a lookup table shared out by vpps_shard_tables; otherwise first is 0, step 1. */
     uint32_t first, step;
 } vpps_param_info;
 
@@ -478,39 +479,39 @@ VPPS_API vpps_status vpps_param_find(const vpps_model *model, const char *name, 
 /* Freezes a parameter, so that it is used but not updated, or thaws it, from the next batch on. Fails with ARGUMENT. */
 VPPS_API vpps_status vpps_freeze(vpps_model *model, vpps_param param, bool frozen);
 
-/* The numbers of a parameter group, which replace those of the options' optimizer. NAN keeps the optimizer's number. */
+/* Numbers for a group of parameters that replace the optimizer's numbers. NAN keeps the optimizer's number. */
 typedef struct vpps_param_group {
     size_t size; /* sizeof(vpps_param_group) */
     float lr, momentum, weight_decay;
 } vpps_param_group;
-/* Puts n parameters into a group from the next step on; `group` NULL takes them back. To keep parameters constant, freeze them: that
- * saves their gradients. With a communicator all processes call it alike. Fails with ARGUMENT (unknown parameter, number out of range). */
+/* Puts n parameters into a group for the next steps; `group` NULL takes them out of their groups. (To keep parameters constant, rather
+ * freeze them.) With a communicator all processes make the same call. Fails with ARGUMENT (unknown parameter, number out of range). */
 VPPS_API vpps_status vpps_set_param_group(vpps_handle *h, uint32_t n, const vpps_param *params,
                                           const vpps_param_group *group);
 
 /* ---------------------------------------------------------------- more operations */
-/* The number of nodes so far. Nodes inside applied cells count, an op on a list once per member. */
+/* Returns the graph's number of nodes so far. Nodes inside applied cells count, an op on a list once per member. */
 VPPS_API uint32_t vpps_graph_size(const vpps_graph *g);
 VPPS_API vpps_status vpps_node_shape(const vpps_graph *g, vpps_node x, uint32_t *rows, uint32_t *cols);
 
 /* Choices by a scalar, which gets no gradient. */
 VPPS_API vpps_node vpps_when(vpps_graph *g, vpps_node x, vpps_node scalar);   /* x where scalar > 0, else 0 */
 VPPS_API vpps_node vpps_unless(vpps_graph *g, vpps_node x, vpps_node scalar); /* 0 where scalar > 0, else x */
-/* condition > 0 ? a : b, for a scalar condition. Value and gradient are those of the chosen operand, even if the other is infinite or
- * NaN; the other's operands get a gradient of 0, which an infinite derivative turns into NaN (log at 0), unless they are computed in a
- * cell whose condition does not hold. */
+/* Computes condition > 0 ? a : b, for a scalar condition. Value and gradient are those of the chosen operand, even if the other is infinite
+ * or NaN. The other operand gets a gradient of 0, which an infinite derivative on the way to its inputs turns into NaN (log at 0), unless
+ * they are computed in a cell whose condition does not hold. */
 VPPS_API vpps_node vpps_select(vpps_graph *g, vpps_node condition, vpps_node a, vpps_node b);
 
 VPPS_API vpps_node vpps_transpose(vpps_graph *g, vpps_node x);
-/* x as rows x cols, with the same elements column after column; x itself if the shape is equal. Fails with SHAPE (number of elements). */
+/* Gives x the shape rows x cols, with the same elements column after column; returns x if its shape is that. Fails with SHAPE. */
 VPPS_API vpps_node vpps_reshape(vpps_graph *g, vpps_node x, uint32_t rows, uint32_t cols);
-/* n nodes with equal rows side by side, made of a concat and a reshape. Fails with SHAPE, ARGUMENT. */
+/* Puts n nodes with equal numbers of rows side by side, by a concat and a reshape. Fails with SHAPE, ARGUMENT. */
 VPPS_API vpps_node vpps_hstack(vpps_graph *g, uint32_t n, const vpps_node *xs);
-/* An n x cols node whose row i is row rows[i] of x. A row selected twice gets both gradients. Fails with SHAPE (no such row), ARGUMENT. */
+/* Makes an n x cols node whose row i is row rows[i] of x. A row selected twice gets both gradients. Fails with SHAPE, ARGUMENT. */
 VPPS_API vpps_node vpps_select_rows(vpps_graph *g, vpps_node x, uint32_t n, const uint32_t *rows);
-/* Row i is row numbers[i], less its fraction, of x; NaN if x has none. `numbers` is a vector with gradient 0. Fails with SHAPE. */
+/* Makes a node whose row i is row numbers[i] (fraction cut off) of x, or NaN if x has no such row. `numbers`, a vector, gets gradient 0. */
 VPPS_API vpps_node vpps_select_rows_at(vpps_graph *g, vpps_node x, vpps_node numbers);
-/* log(sum of e^x) of a vector, or of each column of a matrix as a vector. If all elements are -inf: -inf, with gradient NaN. */
+/* Computes log(sum of e^x) of a vector, or of each column of a matrix. If all elements are -inf, the result is -inf, its gradient NaN. */
 VPPS_API vpps_node vpps_log_sum_exp(vpps_graph *g, vpps_node x);
 
 /* Normalisation of a vector x, or of each column of a matrix (Zhang and Sennrich 2019; Ba, Kiros and Hinton 2016):
@@ -524,10 +525,10 @@ VPPS_API vpps_node vpps_rms_norm(vpps_graph *g, vpps_node x, vpps_node gain, flo
 VPPS_API vpps_node vpps_layer_norm(vpps_graph *g, vpps_node x, vpps_node gain, vpps_node bias, float epsilon);
 /* Repeats a scalar, a vector (rows x 1) or a row (1 x cols) as rows x cols, by a product with ones. Fails with SHAPE. */
 VPPS_API vpps_node vpps_broadcast(vpps_graph *g, vpps_node x, uint32_t rows, uint32_t cols);
-/* The sum of a matrix's rows (1 x cols), and of its columns (rows x 1), by a product with ones. */
+/* Add up a matrix's rows (result: 1 x cols), or its columns (rows x 1), by a product with ones. */
 VPPS_API vpps_node vpps_sum_rows(vpps_graph *g, vpps_node x);
 VPPS_API vpps_node vpps_sum_columns(vpps_graph *g, vpps_node x);
-/* sum over k < n of weights[k] * xs[k], for a vector `weights` of n elements (attention). */
+/* Computes the sum over k < n of weights[k] * xs[k], for a vector `weights` of n elements (attention). */
 VPPS_API vpps_node vpps_weighted_sum(vpps_graph *g, vpps_node weights, uint32_t n, const vpps_node *xs);
 
 /* Cross-entropy with class weights and label smoothing, as PyTorch's CrossEntropyLoss(weight, label_smoothing, reduction="sum"):
@@ -538,69 +539,69 @@ VPPS_API vpps_node vpps_cross_entropy_with(vpps_graph *g, vpps_node x, uint32_t 
                                            float smoothing);
 VPPS_API vpps_node vpps_smooth_label(vpps_graph *g, vpps_node weights, uint32_t label, float smoothing);
 
-/* Choices of the running device, for vpps_forward only: without gradient, so that vpps_fb fails with ARGUMENT on them. A device without
- * them (vpps_stats.decides), or with tables shared out over processes, fails with DEVICE.
- *   argmax     of a vector, 2 x 1: number of the (first) greatest element, and its log softmax, not finite if the vector is not
- *   lookup_at  the entry whose number is a scalar less its fraction; below 0 the first, beyond the table the last; exact to 2^24 */
+/* Choices that the device makes while it runs, for vpps_forward only: they have no gradient, so vpps_fb fails with ARGUMENT. A device that
+ * cannot choose (vpps_stats.decides is false), or tables shared out over processes, make vpps_forward fail with DEVICE.
+ *   argmax     makes 2 x 1 of a vector: number of the (first) greatest element, and its log softmax, not finite if the vector is not
+ *   lookup_at  the table's entry whose number is a scalar without its fraction, clamped to the table; exact to 2^24 */
 VPPS_API vpps_node vpps_argmax(vpps_graph *g, vpps_node x);
 VPPS_API vpps_node vpps_lookup_at(vpps_graph *g, vpps_param table, vpps_node index);
 
 /* ---------------------------------------------------------------- lists in cells */
-/* Reads value `output` of every child, however many a vertex has: a list. An op on a list is mapped over its members (several lists go
- * member by member; other operands are shared); sum, average, max_of and min_of over a list give one value. A list cannot be scattered
- * or pushed. Values computed from no members are zero, but max_of and min_of of lists alone need a member of each. A parameter that only
- * multiplies members counts as used even then. */
+/* Reads value `output` of every child as a list; vertices may have different numbers of children. An op on a list applies to each member
+ * (of several lists, to the i-th members together; other operands are shared). sum, average, max_of and min_of over a list give one value,
+ * zero for an empty list; max_of and min_of of lists alone need a member of each. A list cannot be scattered or pushed. A parameter that
+ * multiplies the members of an empty list counts as used. */
 VPPS_API vpps_node vpps_gather_list(vpps_graph *recorder, uint32_t output, uint32_t rows, uint32_t cols);
 /* Reads value `output` of the children from number `first` on, as a list; children with lower numbers are gathered by number. All lists
  * that a cell gathers from one list of children begin with the same child. */
 VPPS_API vpps_node vpps_gather_list_from(vpps_graph *recorder, uint32_t first, uint32_t output, uint32_t rows,
                                          uint32_t cols);
-/* A list of nodes that each application supplies: one per member of the gathered list, or any number if no list is gathered. */
+/* Declares a list of nodes that each application supplies: one per member of the gathered list; without a gathered list any number. */
 VPPS_API vpps_node vpps_pull_list(vpps_graph *recorder, uint32_t rows, uint32_t cols);
 
-/* Gather or pull in a cell with several lists, e.g. left and right children. Lists are numbered from 0 to at most 3 in the order in
+/* Gather or pull one of several lists of a cell, e.g. left and right children. Lists are numbered from 0 to at most 3 in the order in
  * which they are first named; calls without a number use list 0. All that is gathered or pulled for one list has equally many members.
  * An op takes members of one list only, beside values; sum, average, max_of and min_of may go over several. A vertex's children are
- * those gathered by number, then list 0's (beginning at vpps_gather_list_from's `first`), list 1's, and so on. */
+ * first those gathered by number, then list 0's (beginning at vpps_gather_list_from's `first`), list 1's, and so on. */
 VPPS_API vpps_node vpps_gather_list_of(vpps_graph *recorder, uint32_t list, uint32_t output, uint32_t rows,
                                        uint32_t cols);
 VPPS_API vpps_node vpps_pull_list_of(vpps_graph *recorder, uint32_t list, uint32_t rows, uint32_t cols);
-/* Softmax over the members of a list of scalars; the result is a list of scalars. */
+/* Computes a softmax over the members of a list of scalars; the result is a list of scalars. */
 VPPS_API vpps_node vpps_softmax_list(vpps_graph *recorder, vpps_node scores);
-/* Log softmax over the members of a list of scalars, score - log sum of e^score; a list of scalars. Its sum times a list of -1 for the
- * right member and 0 for the others is the loss of a choice among any number of candidates. */
+/* Computes the log softmax over the members of a list of scalars, score - log sum of e^score, as a list of scalars. Multiplied by a list
+ * of -1 for the right member and 0 for the others, and added up, it is the loss of a choice among any number of candidates. */
 VPPS_API vpps_node vpps_log_softmax_list(vpps_graph *recorder, vpps_node scores);
-/* The sum over members of weight * x, for a list of scalars `weights` and any list xs (attention). */
+/* Computes the sum over members of weight * x, for a list of scalars `weights` and any list xs (attention). */
 VPPS_API vpps_node vpps_weighted_sum_list(vpps_graph *recorder, vpps_node weights, vpps_node xs);
-/* A list's members on top of each other, then zeros, up to `most` (at least 1) members' rows; vpps_apply refuses more members. */
+/* Stacks a list's members on top of each other, then zeros up to `most` members' rows (most >= 1); vpps_apply refuses more members. */
 VPPS_API vpps_node vpps_concat_list(vpps_graph *recorder, vpps_node xs, uint32_t most);
 
 /* ---------------------------------------------------------------- control flow as data
  * Vertices of a cell with a condition run where it holds; elsewhere they scatter other values that they were given. Loops and cases are
  * made of such vertices: the device decides, not the graph's builder. In training all vertices run, and gradients follow the branch that
  * was taken: where the condition does not hold, only the other values that are scattered get a gradient. What the vertex computes there
- * adds exactly 0 to every gradient, even if it is infinite or NaN. In inference the device cpu skips vertices whose condition does not
- * hold; other devices run them, with the same result. */
-/* Set the cell's condition: a gathered or pulled scalar is greater than 0, or (_is) rounds to `value`, less than 2^22. Precedes any
- * output; all outputs are then made by vpps_scatter_else. Fail (sticky) with ARGUMENT, SHAPE, STATE (a second condition; outputs). */
+ * adds exactly 0 to every gradient, even if infinite or NaN. In inference the device cpu skips vertices whose condition does not hold;
+ * other devices run them, with the same result. */
+/* Set the cell's condition: a gathered or pulled scalar is greater than 0, or (_is) rounds to `value`, which is less than 2^22. Called
+ * before any output; all outputs are then made by vpps_scatter_else. Fail (sticky) with ARGUMENT, SHAPE, STATE (called too late). */
 VPPS_API vpps_status vpps_condition(vpps_graph *recorder, vpps_node scalar);
 VPPS_API vpps_status vpps_condition_is(vpps_graph *recorder, vpps_node scalar, uint32_t value);
 /* Scatters x where the condition holds, else `otherwise` (a gathered or pulled node; VPPS_NO_NODE: zeros). Fails with STATE, SHAPE. */
 VPPS_API vpps_status vpps_scatter_else(vpps_graph *recorder, vpps_node x, vpps_node otherwise);
 
-/* A loop: applies a cell at `limit` vertices (at least 1), each a turn with the preceding turn as child 0 (the first: child 0 of `a`)
- * and all else as in `a`. The cell gathers its condition from child 0, so that a turn ends the loop by what it scatters. The last vertex
- * scatters the values of the last turn taken if each turn scatters otherwise what it gathered. `turns` (may be NULL) receives the
- * vertices. Fails as vpps_apply does, and with ARGUMENT (a cell without such a condition, a limit of 0). */
+/* Adds a loop of `limit` turns (at least 1): vertices of one cell, each of which has the preceding turn as child 0 (the first turn: child 0
+ * of `a`) and all else as in `a`. The cell gathers its condition from child 0, so a turn ends the loop by the value that it scatters. If
+ * turns whose condition does not hold scatter what they gathered, the last vertex scatters the values of the last turn that ran. `turns`
+ * (may be NULL) receives the vertices. Fails as vpps_apply does, and with ARGUMENT (a cell without such a condition, a limit of 0). */
 VPPS_API vpps_vertex vpps_while(vpps_graph *g, const vpps_application *a, uint32_t limit, vpps_vertex *turns);
-/* A case: applies n cells, of which those whose condition holds run; all scatter equally many values, and zeros where they do not run.
- * The new vertex scatters the branches' sums. Fails as vpps_apply does, and with ARGUMENT (no branches, a cell of another kind). */
+/* Adds a case of n branches, cells with conditions that scatter equally many values, and zeros if the condition does not hold. The new
+ * vertex scatters the sums of the branches' values. Fails as vpps_apply does, and with ARGUMENT (no branches, a cell of another kind). */
 VPPS_API vpps_vertex vpps_case(vpps_graph *g, uint32_t n, const vpps_application *branches);
 
 /* ---------------------------------------------------------------- many vertices at once
- * For callers to whom calls are expensive, as other languages: few calls build batches of trees, chains, lattices and edge lists from
- * arrays. The graph equals, bit by bit, one whose vertices and nodes are made by single calls in the order of the arrays. */
-/* The members of a list at each vertex: vertex i has members first[i] to first[i + 1] - 1. */
+ * For other languages, where each call is expensive: few calls build batches of trees, chains, lattices and edge lists from arrays. The
+ * graph is the same, bit by bit, as one whose vertices and nodes are made by single calls in the order of the arrays. */
+/* One list of a cell at each of n vertices: vertex i has members first[i] to first[i + 1] - 1. */
 typedef struct vpps_members_of {
     const uint32_t *first;       /* n + 1 numbers of members, from 0, never decreasing */
     const vpps_vertex *children; /* first[n] vertices; NULL for a list that the cell does not gather */
@@ -610,7 +611,7 @@ typedef struct vpps_applications {
     size_t size; /* sizeof(vpps_applications) */
     vpps_cell cell;
     uint32_t n;                              /* number of vertices; may be 0 */
-    uint32_t n_children, n_pulls, n_indices; /* counts per vertex; n_children without those in lists */
+    uint32_t n_children, n_pulls, n_indices; /* counts per vertex; children in lists do not count */
     const vpps_vertex *children;             /* n x n_children vertices, a row for each vertex */
     const vpps_node *pulls;                  /* n x n_pulls nodes, a row for each vertex */
     const uint32_t *indices;                 /* n x n_indices numbers, a row for each vertex */
@@ -626,7 +627,7 @@ typedef struct vpps_applications {
 VPPS_API vpps_vertex vpps_apply_many(vpps_graph *g, const vpps_applications *a);
 /* Returns the number of vertices so far, which is the next vertex's number. */
 VPPS_API uint32_t vpps_graph_vertices(const vpps_graph *g);
-/* Makes n inputs of rows x cols from n * rows * cols copied floats; returns the first of consecutive nodes. Fails as vpps_input. */
+/* Makes n input nodes of rows x cols from n * rows * cols floats, which are copied; returns the first of n consecutive nodes. */
 VPPS_API vpps_node vpps_input_many(vpps_graph *g, uint32_t n, uint32_t rows, uint32_t cols, const float *data);
 /* Set out[i] to the node of output k that vertices[i] pushed, or scattered. Fail (sticky) with ARGUMENT (no such vertex or output). */
 VPPS_API vpps_status vpps_pushed_many(vpps_graph *g, uint32_t n, const vpps_vertex *vertices, uint32_t k,
@@ -642,8 +643,8 @@ VPPS_API vpps_status vpps_scattered_many(vpps_graph *g, uint32_t n, const vpps_v
  *
  * vpps_backward and vpps_update give the bits of vpps_fb, which is faster: one launch. Four graphs of eight inputs each, added up, train
  * as one graph of 32 does. */
-/* Values of nodes, and gradients of the call's loss with respect to nodes, that a training call returns, with dropout unless no_dropout.
- * Parameters are as before the update; gradients of several calls do not add up. */
+/* Names nodes whose values, and whose gradients (of the call's loss), a training call returns. Values are computed with dropout unless
+ * no_dropout, from parameters before the update; gradients of nodes do not add up over calls. */
 typedef struct vpps_request {
     size_t size; /* sizeof(vpps_request) */
     uint32_t n_values;
@@ -651,7 +652,7 @@ typedef struct vpps_request {
     float *const *value_outs; /* value_outs[i], the caller's, receives rows * cols floats, column after column */
     uint32_t n_gradients;
     const vpps_node *gradients;  /* any nodes of the graph; several lookups of one entry each have their own gradient */
-    float *const *gradient_outs; /* gradient_outs[i] as value_outs[i]; zeros if the loss does not depend on the node */
+    float *const *gradient_outs; /* receive the gradients as value_outs values; zeros if the loss ignores the node */
     bool no_parameters; /* parameters' gradients are not computed, and those added up so far stay as they are */
     /* Dropout masks follow from this number and options.seed alone: equal numbers, equal masks. 0: new masks in each call. */
     uint64_t draw;
@@ -660,31 +661,30 @@ typedef struct vpps_request {
 #define VPPS_REQUEST(...) (&(vpps_request){.size = sizeof(vpps_request), __VA_ARGS__})
 
 /* Forward and backward: adds the gradients of `loss` to those since the latest update. Returns before the batch is finished, as vpps_fb;
- * its loss is that of vpps_poll_loss and vpps_sync_latest_loss. If `request` (may be NULL) names nodes, the call waits and fills in the
- * caller's arrays. Dropout masks differ in each call; a call with no_parameters draws those of the next call without. The first request
- * of its kind compiles cells, and takes as long as a first batch. A named sum joins the inputs of its terms into one component, which
- * groups and waves cannot share out (the loss itself does not). A node's gradient is computed and kept for all vertices of its cell, or
- * of its operation and shapes. Fails as vpps_fb, though a loss that is not finite fails at the update, and with ARGUMENT before anything
- * runs (an unknown node, a NULL place). */
+ * vpps_poll_loss and vpps_sync_latest_loss give the loss. If `request` (may be NULL) names nodes, the call waits and fills in the caller's
+ * arrays. Dropout masks differ in each call; a call with no_parameters has the masks of the next call without it. The first request of its
+ * kind compiles cells, and takes as long as a first batch. Groups and waves cannot separate the inputs of a requested sum other than the
+ * loss. A node's gradient is computed and kept for all vertices of its cell, or of its operation and shapes. Fails as vpps_fb, though a
+ * loss that is not finite fails at the update, and with ARGUMENT before anything runs (an unknown node, a NULL array). */
 VPPS_API vpps_status vpps_backward(vpps_handle *h, vpps_graph *g, vpps_node loss, const vpps_request *request);
 
-/* One step of the optimizer by the accumulated gradients, clipped by the norm of all, which are then dropped. Counts as one batch, whose
- * loss is the sum of its vpps_backward calls' losses. Parameters without gradient, and frozen ones, stay. With a communicator, gradients
- * of all processes are added up first. Fails with STATE (no gradients), and as vpps_fb; a later call reports NONFINITE. */
+/* Makes one step of the optimizer by the accumulated gradients, then drops them. Counts as one batch, whose loss is the sum of the
+ * losses of the vpps_backward calls since the latest update. Parameters without gradient, and frozen ones, stay. With a communicator,
+ * gradients of all processes are added up first. Fails with STATE (no gradients), and as vpps_fb; a later call reports NONFINITE. */
 VPPS_API vpps_status vpps_update(vpps_handle *h);
 VPPS_API vpps_status vpps_zero_gradients(vpps_handle *h); /* drops the gradients since the latest update */
 
 /* The model's copy of a parameter's gradient, as of the latest vpps_read_gradients. */
 typedef struct vpps_gradient {
     size_t size; /* sizeof(vpps_gradient) */
-    /* rows * cols floats in the order of vpps_param_values, zeros without a gradient; of a table n * rows * cols, entry after entry.
-     * Owned by the model, valid until the next vpps_read_gradients; may be written. */
+    /* The gradient's rows * cols floats in the order of vpps_param_values, zeros without a gradient; for a lookup table n * rows * cols
+     * floats, entry after entry. Owned by the model, valid until the next vpps_read_gradients; may be written. */
     float *values;
     const uint32_t *entries; /* lookup: the ascending numbers of the entries that have a gradient; else NULL */
     uint32_t n;              /* lookup: number of these entries; else 1, or 0 without a gradient */
 } vpps_gradient;
 /* Wait for the batch in flight, then copy this process's gradients from device to model (read), or from model to device for the next
- * update (write; of a table the entries that were read). Fail with DEVICE, STATE (write: there are no gradients to replace). */
+ * update (write; of a lookup table only entries that were read). Fail with DEVICE, STATE (write: the device has no gradients). */
 VPPS_API vpps_status vpps_read_gradients(vpps_handle *h);
 VPPS_API vpps_status vpps_write_gradients(vpps_handle *h);
 /* Gives the model's copy of a parameter's gradient. Fails with ARGUMENT (no such parameter), STATE (no vpps_read_gradients so far). */
@@ -702,24 +702,25 @@ VPPS_API vpps_status vpps_gradient_norm(const vpps_model *model, vpps_param para
  *     vpps_step_backward(h, 1, &dy);             adds to the parameters' gradients, and fills in dx
  *     vpps_update(h);
  *
- * Forward runs once; backward has its results and dropout masks. Gradients are those of vpps_backward for the loss sum over i of
- * <values[i], gradients[i]>, and add up until vpps_update. Between the halves the step (numbered from 1) is open: every other call with
- * the handle fails with STATE and names the step, except vpps_handle_destroy, vpps_handle_stats, vpps_handle_trials, vpps_kept,
+ * Forward runs once; backward uses its results and dropout masks. The parameters' gradients are those of vpps_backward for the loss
+ * sum over i of <values[i], gradients[i]>, and add up until vpps_update. Between the halves the step (numbered from 1) is open: every other
+ * call with the handle fails with STATE and names the step, except vpps_handle_destroy, vpps_handle_stats, vpps_handle_trials, vpps_kept,
  * vpps_kept_shape, vpps_set_pointer_mode and tracing. Graphs may be built meanwhile; handles for inference are not affected. */
-/* The forward half, with dropout as in vpps_backward. When it returns, value_outs are filled in, the step is open, and the graph may be
- * cleared. `values` are the nodes whose gradients vpps_step_backward takes: any nodes; one named twice has the sum of two gradients.
- * `gradients` are the nodes whose gradients vpps_step_backward writes to gradient_outs, which stay the caller's. no_parameters skips the
- * parameters' gradients. vpps_keep works as for vpps_forward. The step is one wave of one slice. Fails as vpps_backward, with POOL if
- * the pool is too small for that (the message tells how many bytes are enough), and with ARGUMENT (request NULL or without values). With
- * a communicator a process may name no values: it has no part in the step. If tables are shared out, all processes call it together. */
+/* Runs the forward half, with dropout as in vpps_backward. When the call returns, value_outs are filled in, the step is open, and the graph
+ * may be cleared. `values` are the nodes whose gradients vpps_step_backward takes; for a node named twice the two are added up. `gradients`
+ * are the nodes whose gradients vpps_step_backward writes to gradient_outs, which stay the
+ * caller's. no_parameters skips parameters' gradients. vpps_keep works as
+ * for vpps_forward. The step is one wave of one slice (vpps_options). Fails as vpps_backward, with POOL if the pool is too small for that
+ * (the message tells how many bytes are enough), and with ARGUMENT (request NULL or without values). With a communicator a process without
+ * inputs in the step names no values. If tables are shared out, all processes make the call together. */
 VPPS_API vpps_status vpps_step_forward(vpps_handle *h, vpps_graph *g, const vpps_request *request);
 
-/* The backward half, which closes the step. gradients[i] has the shape of value i of the step's n, column after column; NULL means
+/* Runs the backward half and closes the step. gradients[i] has the shape of value i of the step's n values, column after column; NULL means
  * zeros. Returns before the batch is finished or, if the step named `gradients`, with gradient_outs filled in. The step's loss counts as
  * 0, or as NaN if a given gradient is not finite, so that options.nonfinite applies at vpps_update. Fails with STATE (no step is open),
  * ARGUMENT (another n; NULL), MEMORY, and leaves the step open; else as vpps_fb does when the handle becomes useless. */
 VPPS_API vpps_status vpps_step_backward(vpps_handle *h, uint32_t n, const float *const *gradients);
-/* Drops the open step, whose forward half has changed nothing. Fails with STATE (no step is open). */
+/* Drops the open step, as if its forward half had not run. Fails with STATE (no step is open). */
 VPPS_API vpps_status vpps_step_drop(vpps_handle *h);
 
 /* ---------------------------------------------------------------- handles for inference beside training */
@@ -730,13 +731,13 @@ VPPS_API vpps_status vpps_step_drop(vpps_handle *h);
  *     vpps_publish_parameters(h);                           now and then, by the thread that trains
  *     vpps_forward(reader, ...);                            with the newest published parameters
  *
- * It begins with the parameters after the trainer's latest batch; they change between two calls of vpps_forward, never within one. The
- * host keeps two copies of them. Each thread builds its own graphs; no thread may record cells or freeze parameters while others use the
- * model. The trainer may be destroyed first. Set options.vps, since threads share the cores; the optimizer is ignored. Fails as
- * vpps_handle_create, with ARGUMENT (a communicator), STATE (`trainer` is for inference; tables are shared out). */
+ * The new handle begins with the parameters after the trainer's latest batch. Its parameters change between two calls of vpps_forward, never
+ * within one; the host keeps two copies of them. Each thread builds its own graphs; no thread may record cells or freeze parameters while
+ * others use the model. The trainer may be destroyed first. Set options.vps, since threads share the cores; the optimizer is ignored. Fails
+ * as vpps_handle_create, with ARGUMENT (a communicator), STATE (`trainer` is for inference; tables are shared out). */
 VPPS_API vpps_status vpps_handle_create_inference(vpps_handle **out, vpps_handle *trainer, const vpps_options *options);
 /* Waits for the batch in flight and publishes the parameters, which each inference handle takes with its next vpps_forward. Fails with
- * DEVICE and the error that made the handle useless; the others then keep the parameters published before. */
+ * DEVICE and the error that made the handle useless; inference handles then keep the parameters published before. */
 VPPS_API vpps_status vpps_publish_parameters(vpps_handle *h);
 
 /* ---------------------------------------------------------------- kept values
@@ -753,15 +754,15 @@ VPPS_API vpps_status vpps_publish_parameters(vpps_handle *h);
 typedef uint64_t vpps_value; /* a kept value of a handle; no number is used twice */
 #define VPPS_NO_VALUE ((vpps_value)0)
 
-/* Keeps the value of x when the next vpps_fb, vpps_backward, vpps_step_forward or vpps_forward with this handle runs the graph; *out is
- * its number. If the graph is cleared before, there is nothing to read; a run that fails with POOL or MEMORY keeps nothing, and may be
+/* Makes the next vpps_fb, vpps_backward, vpps_step_forward or vpps_forward of the graph with this handle keep the value of x; *out is the
+ * kept value's number. If the graph is cleared first, no value is kept; a run that fails with POOL or MEMORY keeps nothing, and may be
  * repeated. Fails with POOL (options.keep_bytes are in use), ARGUMENT (no such node), STATE (a recorder), the graph's error. */
 VPPS_API vpps_status vpps_keep(vpps_handle *h, vpps_graph *g, vpps_node x, vpps_value *out);
-/* Keeps rows * cols numbers of the host, column after column, which are copied; readable at once. Waits for the batch in flight. Fails
- * as vpps_keep, and with ARGUMENT (no elements, or 2^22 and more). */
+/* Copies rows * cols floats, column after column, to the device as a kept value. Waits for the batch in flight. Fails as vpps_keep, and with
+ * ARGUMENT (no elements, or 2^22 and more). */
 VPPS_API vpps_status vpps_keep_data(vpps_handle *h, uint32_t rows, uint32_t cols, const float *data, vpps_value *out);
-/* A node that reads a kept value, which may still be in the making; the graph then runs with this handle only. Fails (sticky) with STATE
- * (not a value of h, or released; a recorder); running fails with STATE if the value was released since, or never computed. */
+/* Makes a node that reads a kept value, which a batch in flight may still compute; the graph then runs with this handle only. Fails (sticky)
+ * with STATE (not a value of h, or released; a recorder); running fails with STATE if the value is released by then, or was not computed. */
 VPPS_API vpps_node vpps_kept(vpps_graph *g, vpps_handle *h, vpps_value value);
 /* Waits for the batch in flight and copies a kept value, column after column. Fails with STATE (not a value, or never computed), DEVICE. */
 VPPS_API vpps_status vpps_read_kept(vpps_handle *h, vpps_value value, float *out);
@@ -799,96 +800,97 @@ VPPS_API vpps_status vpps_array_create(vpps_array **out, vpps_handle *h, uint64_
 VPPS_API void vpps_array_destroy(vpps_array *array);
 
 /* ---------------------------------------------------------------- processes
- * Several processes, on one or many machines, train one model. Each has the same model, a handle with a communicator in its options, and
- * gives vpps_fb a graph of its share of the batch. Loss and gradient of the batch are the sums of the processes' (for a mean, each
- * divides by the number of examples of all). After every batch the parameters are the same everywhere, bit by bit. With dropout, each
- * draws its own masks. All processes make the same calls of vpps_fb; one that cannot go on must end, and the others fail with STALL
+ * Several processes, on one or many machines, train one model. Each process has the same model, a handle with a communicator in its options,
+ * and gives vpps_fb a graph of its share of the batch. Loss and gradient of the batch are sums over the processes (for a mean, each process
+ * divides by the number of all examples). After every batch the parameters of all processes are the same, bit by bit. Each process draws its
+ * own dropout masks. All processes make the same calls of vpps_fb. A process that cannot go on must end; the others then fail with STALL
  * within the watchdog's time, or the launcher ends them. On GPUs, a machine's processes take its GPUs in turn; vpps_fb returns when the
- * gradients of all are added up, and the step runs on. Gradients of matrices and vectors travel by NCCL (libnccl.so.2, or the library
- * named by VPPS_NCCL), else through the host. */
-/* Opens the connection of the processes, all of which call this. kind: "mpi", the library of Open MPI, MPICH or its kin that the program
- * is linked with, else the launcher's; the environment's VPPS_MPI can name it. comm: address of an MPI_Comm, which is duplicated; NULL:
- * MPI_COMM_WORLD. If MPI is not initialised, it is now (MPI_THREAD_SERIALIZED, which a program that does so itself must ask for), and
- * finalised by the close. watchdog_ms: a process silent for so long while others wait has failed; 0: 10,000. Fails with ARGUMENT, DEVICE
- * (no MPI), STALL. */
+ * gradients of all processes are added up, before the update ends. Gradients of matrices and vectors travel by NCCL (libnccl.so.2, or the
+ * library named by VPPS_NCCL), else through the host. */
+/* Opens the connection of the processes, all of which make the call. kind: "mpi", by the MPI library (Open MPI, MPICH ...) that the program
+ * is linked with, else the launcher's; the variable VPPS_MPI can name it. comm: address of an MPI_Comm, which is duplicated; NULL:
+ * MPI_COMM_WORLD. Initialises MPI if the program has not (a program that does so must ask for MPI_THREAD_SERIALIZED); closing then finalises
+ * MPI. watchdog_ms: a process silent for so long while others wait has failed; 0: 10,000. Fails with ARGUMENT, DEVICE (no MPI), STALL. */
 VPPS_API vpps_status vpps_communicator_open(vpps_communicator **out, const char *kind, const void *comm,
                                             uint32_t watchdog_ms);
 /* Closes the connection, in all processes, after the handles that use it are destroyed. NULL is allowed. */
 VPPS_API void vpps_communicator_close(vpps_communicator *c);
-/* Return the number of this process, from 0, and the number of processes; for NULL 0 and 1. */
+/* Return this process's number, from 0 (rank), and the number of processes (size). For NULL: rank 0, size 1. */
 VPPS_API uint32_t vpps_communicator_rank(const vpps_communicator *c);
 VPPS_API uint32_t vpps_communicator_size(const vpps_communicator *c);
 
-/* Shares out the lookup tables that are declared later over the processes: each keeps the entries whose number, modulo the number of
- * processes, is its rank, with their state and without a copy. Entries that a batch uses, and their gradients, travel. Initial values
- * are those of one process. The model's handle must have this communicator and the device cpu; all processes together call vpps_fb;
- * vpps_save (the first writes whole tables to the file; the others' path, not NULL, and metadata are ignored); vpps_load (each reads its
- * own entries; their number may have changed); and vpps_forward_end after calls of vpps_forward, any number each. NULL, or one process:
- * tables stay whole. Fails with STATE (there is a table already). */
+/* Shares out the lookup tables that are declared later over the processes: each process keeps the entries whose number, modulo the number of
+ * processes, is its rank, with their optimizer state and without a copy. Entries that a batch uses, and their gradients, travel. Initial
+ * values are as with one process. The model's handle must have this communicator and the device cpu. All processes together call vpps_fb;
+ * vpps_save (the first process writes whole tables to its path; the others' path, not NULL, and metadata are ignored); vpps_load (each
+ * reads its own entries; the number of processes may have changed); and vpps_forward_end after any number of calls of vpps_forward. NULL, or
+ * one process: tables stay whole. Fails with STATE (there is a table already). */
 VPPS_API vpps_status vpps_shard_tables(vpps_model *model, const vpps_communicator *c);
-/* If tables are shared out, each process calls this between its last vpps_forward and vpps_fb, vpps_save or vpps_load: it serves entries
- * until no process is in vpps_forward. Else it does nothing. Fails as vpps_forward does. */
+/* If tables are shared out, each process calls this between its last vpps_forward and vpps_fb, vpps_save or vpps_load: the call sends
+ * entries to other processes until no process is in vpps_forward. Otherwise does nothing. Fails as vpps_forward does. */
 VPPS_API vpps_status vpps_forward_end(vpps_handle *h);
 
 /* ---------------------------------------------------------------- cost
- * The least cost of one training step on a graph, for rooflines. All nodes are taken to be needed; a node has a gradient if it depends on a
- * parameter that is not frozen.
+ * The least operations and memory traffic of one training step on a graph, for rooflines. All nodes are taken to be needed; a node has a
+ * gradient if it depends on a parameter that is not frozen.
  *   - product_flops: 2 r k c for a product r x k times k x c, of parameters or nodes, and the same for each factor with a gradient.
  *   - other_flops: 1 for each addition, multiplication, comparison and function call on an element, forward and backward, by the table
  *     src/graph/ops.def. Copies, sign changes, random bits and sums of a value's gradients are free. The update is SGD: 2 per element.
  *   - parameter_bytes: 8 per element of the matrices, vectors and table entries that are used; 4 if frozen. No optimizer state.
- *   - value_bytes: 8 per element of a node's value, and 8 of its gradient. A lookup, or a vpps_parameter of a vector, has none. */
+ *   - value_bytes: 8 per element of a node's value, and 8 of its gradient; 0 for a lookup, or a vpps_parameter of a vector. */
 typedef struct vpps_cost {
     size_t size;    /* sizeof(vpps_cost) */
     uint64_t nodes; /* vpps_graph_size */
     uint64_t product_flops, other_flops;
     uint64_t parameter_bytes, value_bytes;
 } vpps_cost;
-/* Gives a graph's cost; an op in a cell counts per vertex and member of a list, a parameter's entry once. Fails with STATE (a recorder). */
+/* Gives a graph's cost. An op in a cell counts once per vertex and member of a list, a table's entry once. Fails with STATE (a recorder). */
 VPPS_API vpps_status vpps_graph_cost(vpps_graph *g, vpps_cost *out);
 
 /* ---------------------------------------------------------------- what a handle did */
-/* Counts and times of a handle. Those of nodes to live_bytes, host_ns, device_ns, groups, waves, slices, policy, wall_ns, gap_ns and
- * `gradients` are the latest training batch's. */
+/* Counts and times of a handle. The members from `nodes` to `live_bytes`, host_ns, device_ns, groups, waves, slices, policy, wall_ns, gap_ns
+ * and `gradients` describe the latest training batch. */
 typedef struct vpps_stats {
     size_t size;             /* sizeof(vpps_stats) */
     uint64_t batches;        /* training batches finished since the model began; checkpoints carry the number on */
     uint64_t skipped;        /* batches that were not applied, since loss or gradient was not finite */
     uint64_t nodes;          /* nodes of the graph, those inside cells included */
-    uint64_t levels, phases; /* levels of the graph; phases, which end at a barrier of the VPs */
-    uint64_t steps;          /* forward: groups of vertices of one cell that run together */
-    uint64_t instructions;   /* tasks of the script; one that all VPs share counts once */
+    uint64_t levels, phases; /* levels of the graph; phases of the script, which end at barriers of the VPs */
+    uint64_t steps;          /* steps of forward, each of which runs vertices of one cell together */
+    uint64_t instructions;   /* tasks of the script; a task that all VPs share counts once */
     uint64_t script_bytes;
     uint64_t pool_bytes; /* memory of parameters and of the batch's tensors */
-    uint64_t live_bytes; /* parameters and tensors that are live at once: with so many waves no pool can be smaller */
+    uint64_t live_bytes; /* parameters and the tensors that are live at once: the least pool for as many waves */
     uint64_t host_ns, device_ns;                          /* time to make the script; time to run it */
     uint64_t total_nodes, total_host_ns, total_device_ns; /* sums over all training batches of this handle */
     uint64_t peak_pool_bytes;
     uint32_t vps;
     uint32_t groups, waves, slices; /* see vpps_options */
     bool caller_works;
-    bool decides;               /* the device can run argmax and lookup_at with these tables */
+    bool decides;               /* vpps_argmax and vpps_lookup_at can run on the device */
     const char *precision;      /* precision of products: "fp32", "bf16x3", "bf16" */
     const char *precision_unit; /* CPU: "generic", "avx2", "avx512", "neon", "avx512bf16", "amx"; GPU: "fp32", "mma" */
     const char *device;         /* "cpu", "cuda", "simt" */
     const char *policy;
-    uint32_t rank, processes; /* number of this process, and of all processes */
-    /* With a communicator, over all batches: time to exchange gradients and entries, waiting included; bytes that this process sent. */
+    uint32_t rank, processes; /* this process's number, from 0; the number of processes */
+    /* Sums over all batches: time to exchange gradients and entries with other processes, with waiting; bytes that this process sent. */
     uint64_t total_exchange_ns, total_sent_bytes;
-    /* How much longer than the mean the slowest process of a batch takes until it has its gradients, as a fraction of the mean. */
+    /* The slowest process's time until it has its gradients, relative to the mean of all processes: 0.1 means 10 % longer. */
     double imbalance;
-    uint64_t kept_values, kept_bytes; /* values of vpps_keep that are not released */
+    uint64_t kept_values, kept_bytes; /* number and bytes of the values of vpps_keep that are not released */
     uint64_t keep_bytes;              /* the most bytes that kept values may take; 0 before the first */
-    /* By the device's clock: time from the preceding training batch's end to this one's, and idle time in it; 0 for the first. */
+    /* By the device's clock: time from the end of the preceding training batch to this one's end, and idle time in it; 0 at the first. */
     uint64_t wall_ns, gap_ns, total_wall_ns, total_gap_ns;
-    const char *gradients; /* made by "kernel" (VPPS's own code), "cublas" or "cublas-tf32"; NULL before a batch */
-    uint32_t gpu;          /* cuda: the GPU's number, by which the driver and DLPack name it; else 0 */
+    /* Who computes gradients of matrices: "kernel" (VPPS's own code), "cublas" or "cublas-tf32"; NULL before a batch. */
+    const char *gradients;
+    /* cuda: the GPU's number, by which the driver and DLPack name it; else 0. */
+    uint32_t gpu;
 } vpps_stats;
 
-/* Gives the handle's counts and times without waiting: of a batch in flight only its script is counted. */
+/* Gives the handle's counts and times without waiting; a batch in flight contributes only the counts of its script. */
 VPPS_API vpps_status vpps_handle_stats(vpps_handle *h, vpps_stats *out);
 #define VPPS_TRIAL_STATE_TABLE(X)                                                                                      \
-    X(WAITING, "waiting")   /* not tried (yet) */                                                                      \
+    X(WAITING, "waiting")   /* not tried yet */                                                                        \
     X(REJECTED, "rejected") /* kernel spills registers, or could not be made */                                        \
     X(MEASURED, "measured")                                                                                            \
     X(CURRENT, "current")       /* in use: being measured, or chosen */                                                \
@@ -899,20 +901,20 @@ typedef enum vpps_trial_state {
     VPPS_TRIAL_STATE_TABLE(X)
 #undef X
 } vpps_trial_state;
-/* An alternative that the profile measures: a number of groups, a policy, a GPU's layout, a CPU's sharing of stages or products. */
+/* An alternative that the handle times: a number of groups, a batching policy, a GPU kernel, a way to share work out over a CPU's cores. */
 typedef struct vpps_trial {
     size_t size;        /* sizeof(vpps_trial) */
     uint32_t groups;    /* trial of a number of groups; else 0 */
     const char *policy; /* trial of a batching policy; else NULL */
-    /* CPU, trial of a way to share out stages, else NULL: by "rows", by "vertices", or by the "size" of a cell's matrices either. */
+    /* CPU, trial of a way to share work out over VPs, else NULL: by "rows", by "vertices", or by either as the matrices' "size" decides. */
     const char *split;
     /* CPU, trial of products of a 256 x 256 matrix and `vectors` vectors on one core, else NULL. "forward": the matrix, or a transposed
-     * copy, times vectors; "rows": the transposed matrix as it lies; "gradient": the matrix's; "copy": transposing, or packing in bf16. */
+     * copy, times vectors; "rows": the transposed matrix; "gradient": outer products; "copy": transposing, or packing in bf16. */
     const char *product;
     const char *unit;      /* trial of products: the instructions, named as in vpps_stats.precision_unit */
     const char *precision; /* trial of products: "fp32", "bf16x3", "bf16" */
     uint32_t vectors;
-    bool far;              /* trial of products: the matrices do not fit the core's own cache */
+    bool far;              /* trial of products: the matrices do not fit into the core's own cache */
     double ns_per_vector;  /* trial of products: time per vector; for "copy": time of one copy */
     uint32_t rpw, threads; /* GPU: see vpps_options */
     vpps_trial_state state;
@@ -922,7 +924,7 @@ typedef struct vpps_trial {
     double load_seconds;      /* GPU: time to make the kernel, or to take it from the cache */
     vpps_gradients gradients; /* GPU */
 } vpps_trial;
-/* Gives at most *n trials, each of out[0].size bytes (`out` NULL: *n is 0); sets *n to their number, *done if the choice is made. */
+/* Gives at most *n trials, each of out[0].size bytes (`out` NULL: *n is 0). Sets *n to the number of trials, *done if the choice is made. */
 VPPS_API vpps_status vpps_handle_trials(vpps_handle *h, vpps_trial *out, uint32_t *n, bool *done);
 /* Writes the script (the device's program) that vpps_fb would run for this graph as text. Fails as vpps_fb does, and with IO. */
 VPPS_API vpps_status vpps_disassemble(vpps_handle *h, vpps_graph *g, vpps_node loss, FILE *file);
@@ -930,8 +932,8 @@ VPPS_API vpps_status vpps_disassemble(vpps_handle *h, vpps_graph *g, vpps_node l
 /* ---------------------------------------------------------------- tracing
  * With options.trace_events, a handle records what its caller's thread, its device and, on the CPU, each VP does when: tasks, phases,
  * waits. Batches are recorded whole, until one might exceed the number of events. On cuda and simt only launches are recorded. */
-/* Begin and end a span of the caller's own work, as building a graph, nested at most 16 deep; `name` is cut to 31 bytes. Without a trace
- * they do nothing. Fail with STATE (too deep; no span to end), ARGUMENT (no name). */
+/* Begin and end a span of the caller's own work, such as building a graph. Spans nest at most 16 deep; `name` is cut to 31 bytes. Without a
+ * trace the calls do nothing. Fail with STATE (too deep; no span to end), ARGUMENT (no name). */
 VPPS_API vpps_status vpps_trace_begin(vpps_handle *h, const char *name);
 VPPS_API vpps_status vpps_trace_end(vpps_handle *h);
 /* Waits for the batch in flight, and writes the trace as JSON in Chrome's trace event format. Fails with STATE (there is no trace), IO. */
@@ -940,8 +942,8 @@ VPPS_API vpps_status vpps_trace_write(vpps_handle *h, FILE *file);
 /* ---------------------------------------------------------------- trained cells as C
  * vpps_export_c writes one C99 file with a function for each of the model's cells, e.g.
  *     int net_inner(const float *child0, const float *child1, float *out, float *pushed);
- * It needs libc and libm only, allocates nothing, has no globals but constant weights, and any number of threads may call it. The
- * caller's own recursion or loop is the schedule. Parameters that would not be read, and arrays of no floats, are left out:
+ * The file needs libc and libm only, allocates nothing, has no globals but constant weights, and any number of threads may call it. The
+ * caller applies the functions in its own recursion or loop. Parameters that would not be read, and arrays of no floats, are left out:
  *   child0, child1 ...    for each child gathered by number: the values it scattered, its `out`
  *   list0, n0, list1 ...  for each list: the number of members and, if they are gathered, an array of their `out`
  *   pull0 ..., pulls0 ... pulled values; for a list, an array with a pointer for each member
@@ -950,8 +952,8 @@ VPPS_API vpps_status vpps_trace_write(vpps_handle *h, FILE *file);
  *   out, pushed           PREFIX_CELL_OUT and PREFIX_CELL_PUSHED floats of scattered and pushed values, overlapping nothing else
  * Output k begins at PREFIX_CELL_OUTk, the same in all cells, pushed value k at PREFIX_CELL_PUSHk. Matrices lie column after column.
  * Functions return PREFIX_OK, or, writing nothing, PREFIX_INDEX (out of range) or PREFIX_MEMBERS (a number of members that the cell does
- * not take). Where a condition does not hold, outputs are the cell's other values. Dropout is off. Pushed scalars that depend on a label
- * (an index that is not a lookup's) are losses, and left out with the label.
+ * not take). Where a condition does not hold, outputs are those given to vpps_scatter_else as `otherwise`. Dropout is off. Pushed scalars
+ * that depend on a label (an index that is not a lookup's) are losses, and left out with the label.
  * A cell without lists and conditions has a second function, PREFIX_CELL_many(n, child0_of, ..., out_of, pushed_of), for n vertices that
  * do not need each other: each array has an entry for each vertex, and weights are read once for several vertices. */
 typedef enum vpps_c_precision {
@@ -962,7 +964,7 @@ typedef enum vpps_c_precision {
 
 typedef struct vpps_c_export {
     size_t size;             /* sizeof(vpps_c_export) */
-    const char *prefix;      /* begins all names that are not static; NULL: "net" */
+    const char *prefix;      /* beginning of all names that are not static; NULL: "net" */
     const char *omit;        /* a word to drop from the beginning of cells' names in functions' names; may be NULL */
     FILE *header;            /* receives prototypes and constants; NULL: they are in the C file itself */
     const char *header_name; /* with a header: the name by which the C file includes it */
@@ -972,7 +974,7 @@ typedef struct vpps_c_export {
 } vpps_c_export;
 
 /* Writes the model's cells with the host's copy of the parameters (call vpps_read_parameters before). With `weights`, functions have a
- * first parameter `const void *weights`: that file's bytes, at a multiple of 64, on a machine of the same byte order; int
+ * first parameter `const void *weights`: the bytes of the weights file, at a multiple of 64, on a machine of the same byte order; int
  * PREFIX_weights_fit(const void *weights, size_t bytes) tells whether they belong to this C file. `options` NULL: the defaults. Fails
  * with ARGUMENT (no cells; a bad prefix; an operation that C cannot express, by name; a parameter that is not finite, or shared out),
  * IO; files may then be half written. */
