@@ -16,21 +16,21 @@ typedef struct part_crf {
     vpps_cell first, next, last;
 } part_crf;
 
-/* Declare and record the random field if net_config.crf is set; else they do nothing. */
+/* Declare the random field's parameters and record its cells if net_config.crf is set; else they do nothing. */
 vpps_status part_crf_declare(part_crf *c, vpps_model *model, const net_config *config);
 vpps_status part_crf_record(part_crf *c, vpps_model *model);
 
-/* Returns the heads whose logits the network must make: a random field needs those of every word. */
+/* Returns the positions at which the network must compute logits: all words with a random field, else `heads`. */
 net_heads part_crf_heads(const part_crf *c, net_heads heads);
 
-/* Replaces the losses of a sentence's n words by terms whose sum is -log p(y); all logits must exist. There are no
- * losses if a tag is none of the classes. */
+/* Replaces the losses of a sentence's n words by terms whose sum is -log p(y); all words must have logits. Removes the
+ * losses if a word's tag is unknown. */
 void part_crf_add(const part_crf *c, vpps_graph *g, uint32_t n, const uint32_t *tags, const net_scores *scores);
 
-/* Sets `chain` to T, b and f as nodes. */
+/* Sets `chain` to nodes of the parameters T, b and f. */
 void part_crf_chain(const part_crf *c, vpps_graph *g, vpps_node chain[NET_CHAIN]);
 
-/* A row of a tagger's option table. */
+/* The row of --crf in a tagger's table of command-line options. */
 #define PART_CRF                                                                                                       \
     {                                                                                                                  \
         "crf", NULL, "Learn which tag follows which, too: a conditional random field over a sentence's tags",          \

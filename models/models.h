@@ -10,7 +10,7 @@
 
 /* ---------------------------------------------------------------- examples */
 
-/* The kind of data that a network learns from; after the semicolon its positions, the places of its predictions. */
+/* The kind of an example that a network learns from; after the semicolon the positions where the network predicts. */
 typedef enum net_kind {
     NET_TREES,         /* a labelled binary tree; its nodes */
     NET_TAGGING,       /* a sentence with a tag for every word; its words */
@@ -30,21 +30,21 @@ typedef struct net_spelling {
     uint32_t n;
 } net_spelling;
 
-/* An edge between two nodes of a graph. */
+/* An edge from a node of a graph to another, with the number of its type. */
 typedef struct net_edge {
     uint32_t from, to, type;
 } net_edge;
 
-/* One input with its labels. Ids are the network's: words less than net_config.words, and so on; VPPS_NO_WORD is an
- * unknown tag. Members that a kind does not use are zero. */
+/* One input with its labels. Ids are those of the network's vocabularies: words less than net_config.words, and so on;
+ * VPPS_NO_WORD is an unknown tag. Members that a kind does not use are zero. */
 typedef struct net_example {
     const vpps_tree *tree;         /* TREES */
     vpps_sentence sentence;        /* TAGGING, SENTENCES (at least 1 word), TEXT, DEPENDENCIES, PAIRS (source) */
     uint32_t label;                /* the label of a sentence (SENTENCES) or graph (GRAPHS) */
-    const net_spelling *spellings; /* TAGGING: per word; n is 0 for a word that has an embedding */
-    const vpps_lattice *lattice;   /* LATTICES, LATTICE_PAIRS; ids of characters: net_config.characters */
-    vpps_sentence target;          /* PAIRS, LATTICE_PAIRS: ids of classes; begins and ends with the end word */
-    /* NODES, GRAPHS: at least one edge; `sentence` holds the nodes' words and tags. */
+    const net_spelling *spellings; /* TAGGING: each word's characters; none for a word that has an embedding */
+    const vpps_lattice *lattice;   /* LATTICES, LATTICE_PAIRS: ids of characters are less than net_config.characters */
+    vpps_sentence target;          /* PAIRS, LATTICE_PAIRS: translation in ids of classes, from end word to end word */
+    /* NODES, GRAPHS: the graph's edges, at least one; `sentence` holds the nodes' words and tags. */
     const net_edge *edges;
     uint32_t n_edges;
     const float *numbers; /* NODES, GRAPHS: net_config.numbers features per node */
@@ -57,19 +57,19 @@ typedef enum net_heads {
     NET_HEADS_ALL       /* every position, labelled or not: for prediction */
 } net_heads;
 
-/* The nodes that adding an example makes, in the caller's arrays of net_positions() entries; VPPS_NO_NODE where a
- * position is not selected. */
+/* The nodes that a network's `add` makes for an example, in the caller's arrays with an entry per position; VPPS_NO_NODE at
+ * positions that are not selected. */
 struct net_decoding;
 typedef struct net_scores {
-    vpps_node *logits; /* vectors of `classes` elements */
-    vpps_node *nll;    /* scalars -log softmax(logits)[label], or the terms of crf.h; only for known labels */
-    /* One entry, may be NULL: a scalar that the example's training loss has besides nll, if any. */
+    vpps_node *logits; /* each position's vector of `classes` logits */
+    vpps_node *nll;    /* each position's loss -log softmax(logits)[label], or terms of crf.h; only for known labels */
+    /* May be NULL; one entry: a scalar that is added to the example's training loss, or VPPS_NO_NODE. */
     vpps_node *cost;
-    uint32_t *labels; /* may be NULL: the label that nll belongs to, VPPS_NO_WORD for none */
+    uint32_t *labels; /* may be NULL: the label of each position's nll; VPPS_NO_WORD: none */
     /* TEXT, may be NULL: the recurrent states before the first word (none: zeros), which `add` replaces by the states
      * after the last word. */
     struct net_decoding *carry;
-    bool training; /* nll is the training loss, with net_config's weights and label smoothing */
+    bool training; /* nll is the training loss, with net_config's class weights and label smoothing */
 } net_scores;
 
 uint32_t net_positions(net_kind kind, const net_example *x);
@@ -83,52 +83,52 @@ static inline bool net_tags(net_kind kind) { return kind == NET_TAGGING || kind 
 /* The most recurrent states of a network while it generates a translation or a text. */
 #define NET_STATES (2 * NET_LAYERS + 1) /* h and c of each LSTM layer, and the vector that input feeding passes on */
 typedef struct net_decoding {
-    vpps_node states[NET_STATES]; /* vectors that each word replaces */
+    vpps_node states[NET_STATES]; /* recurrent states, which each word replaces */
     uint32_t n_states;
-    const vpps_node *memory; /* vectors that stay the same: what attention reads */
+    const vpps_node *memory; /* the encoder's vectors, which attention reads at every word */
     uint32_t n_memory;
     vpps_node logits; /* scores of the next word */
 } net_decoding;
 
-/* The results of greedy search in which the device chooses all words. */
+/* Inputs and results of greedy search in which the device chooses all words. */
 typedef struct net_greedy {
-    uint32_t end_word, limit; /* input: the number of the end word; most words, the end word counted */
-    /* Input, room for `limit` nodes: becomes scalars, the chosen words' numbers. Only end words follow an end word. */
+    uint32_t end_word, limit; /* inputs: the number of the end word; the most words, with the end word */
+    /* The caller's array of `limit` entries, set to scalar nodes: the chosen words' numbers. Only end words follow an end word. */
     vpps_node *words;
     vpps_node log_p; /* scalar: log-probability of the words up to the first end word */
 } net_greedy;
 
-/* Indices of a tag chain's scores: of a tag after another (classes x classes, a row is the preceding tag), of the first
- * and of the last tag (vectors). */
+/* Indices of a tag chain's scores: of one tag after another (classes x classes; a row is the preceding tag), of the first tag
+ * (vector), and of the last tag (vector). */
 enum { NET_CHAIN_NEXT, NET_CHAIN_BEGIN, NET_CHAIN_END, NET_CHAIN };
 
 /* ---------------------------------------------------------------- configuration */
 
-/* The generated data for networks on trees when no data are given, in the order of --generate's words. */
+/* The kinds of generated trees that networks on trees learn if no data are given, in the order of --generate's words. */
 typedef enum net_generator { NET_LISTOPS, NET_COMPLETE_TREES, NET_GENERATORS } net_generator;
 
-/* The sizes and options of a network. The first line's members follow from the data; the others are options. */
+/* The sizes and options of a network. */
 typedef struct net_config {
-    uint32_t words, characters, classes, edge_types;
+    uint32_t words, characters, classes, edge_types; /* counts that follow from the data */
     uint32_t embed, hidden;
     uint32_t layers;          /* layers of LSTMs or transformer, or rounds of a graph network; 0: one */
     uint32_t numbers;         /* NODES, GRAPHS: features of a node */
-    uint32_t heads;           /* heads of attention */
+    uint32_t heads;           /* number of attention heads */
     uint32_t feed_forward;    /* units of a transformer's feed-forward layers; 0: 4 * hidden */
     uint32_t character_embed; /* elements of a character's embedding; a spelled word has `embed` elements */
     uint32_t mlp;             /* units of the classifier's hidden layer; 0: no such layer */
-    uint32_t steps;           /* TEXT: words of an example; 0: a sentence */
-    bool carry;               /* TEXT: an example begins with the states at the end of the preceding one */
-    uint32_t turns;           /* adaptive computation (act.c): most turns that a word is read */
-    float ponder;             /* adaptive computation: the cost of a turn */
+    uint32_t steps;           /* TEXT: number of words of an example; 0: an example is a sentence */
+    bool carry;               /* TEXT: an example begins with the recurrent states at the end of the preceding one */
+    uint32_t turns;           /* adaptive computation (act.c): how often a word is read at most */
+    float ponder;             /* adaptive computation: the loss added for each reading of a word */
     bool attention;
     bool input_feeding; /* the decoder also reads its latest attention output; needs attention */
     bool crf;           /* TAGGING, LATTICES: a conditional random field over a sentence's tags (crf.h) */
     float dropout;
     float label_smoothing;    /* label smoothing of the training loss (vpps_cross_entropy_with) */
-    bool weighted;            /* the training loss weights classes by: */
-    vpps_param class_weights; /* a frozen vector, declared by the caller before the network is made */
-    uint32_t loss;            /* TREES: NET_HEADS_LABELLED or NET_HEADS_ROOT: where the training loss is taken */
+    bool weighted;            /* the training loss weights classes by class_weights */
+    vpps_param class_weights; /* a frozen vector of weights, declared by the caller before the network is made */
+    uint32_t loss;            /* TREES: nodes with a training loss: NET_HEADS_LABELLED or NET_HEADS_ROOT */
 } net_config;
 
 /* ---------------------------------------------------------------- options: a table row each */
@@ -149,7 +149,7 @@ typedef struct option_row {
     option_kind kind;
     size_t offset;
     double min, max;
-    bool fixed; /* shapes parameters: cannot change once these exist */
+    bool fixed; /* the option decides shapes of parameters, so it cannot change for a trained model */
 } option_row;
 
 /* ---------------------------------------------------------------- networks */
@@ -158,28 +158,28 @@ typedef struct network {
     const char *name;          /* name on the command line */
     const char *summary;       /* a description of one line */
     const char *source;        /* citation of the equations */
-    const option_row *options; /* offsets into net_config; ends with a NULL name */
+    const option_row *options; /* command-line options that set members of net_config; ends with a NULL name */
     const char *embedding;     /* the lookup table of word vectors, which --vectors can fill */
     net_kind kind;
     net_config defaults;
     net_generator generator; /* TREES */
-    bool parity;             /* SENTENCES: without data, learns the parity of generated signs */
-    bool spells;             /* TAGGING: makes the embeddings of rare words from their spellings */
+    bool parity;             /* SENTENCES: without data, the network learns the parity of generated signs */
+    bool spells;             /* TAGGING: the network makes embeddings of rare words from their characters */
 
     /* Declares the parameters and records the cells on `model`; the caller frees *net with destroy. */
     vpps_status (*create)(void **net, vpps_model *model, const net_config *config);
     /* Adds an example to a graph of the model. */
     vpps_status (*add)(void *net, vpps_graph *g, const net_example *x, net_heads heads, const net_scores *scores);
-    /* Generation, for PAIRS and LATTICE_PAIRS, else NULL. encode adds the encoder: it sets d's states and memory, which
-     * live until the next encode. decode adds one step of the decoder, which reads `word` (first the end word) and d's
-     * states and memory, given as nodes of g: it replaces the states and sets the next word's logits. TEXT may have
-     * decode alone, which begins with an all-zero d. */
+    /* Generation of words, for PAIRS and LATTICE_PAIRS, else NULL. `encode` adds the encoder, and sets d's states and memory,
+     * which live until the next encode. `decode` adds one step of the decoder: it reads `word` (first the end word) and d's
+     * states and memory, which are nodes of g, replaces the states, and sets the next word's logits. TEXT may have
+     * `decode` alone, which begins with an all-zero d. */
     vpps_status (*encode)(void *net, vpps_graph *g, const net_example *x, net_decoding *d);
     vpps_status (*decode)(void *net, vpps_graph *g, uint32_t word, net_decoding *d);
-    /* PAIRS, LATTICE_PAIRS, or NULL: adds greedy search, without dropout, after an encode on the same graph, for
-     * vpps_forward on devices that choose words themselves (vpps_stats). */
+    /* PAIRS, LATTICE_PAIRS, or NULL: after `encode` on the same graph, adds greedy search without dropout for vpps_forward
+     * on devices that can choose words themselves (vpps_stats.decides). */
     vpps_status (*greedy)(void *net, vpps_graph *g, const net_decoding *d, net_greedy *out);
-    /* TAGGING, LATTICES, or NULL: with net_config.crf, makes the scores of sequences of tags besides the logits. */
+    /* TAGGING, LATTICES, or NULL: with net_config.crf, sets `chain` to the nodes that score one tag after another. */
     void (*chain)(void *net, vpps_graph *g, vpps_node chain[NET_CHAIN]);
     void (*destroy)(void *net);
 } network;

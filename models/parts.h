@@ -6,7 +6,7 @@
 
 /* ---------------------------------------------------------------- parameters */
 
-/* A parameter to declare. cols 0: a vector; count > 0: a lookup table of `count` entries. */
+/* A parameter to declare: a vector if cols is 0, a lookup table of `count` entries if count > 0, else a matrix. */
 typedef struct part_parameter {
     vpps_param *param;
     const char *name;
@@ -30,24 +30,24 @@ vpps_node part_dropout(const net_config *c, vpps_graph *g, vpps_node x);
 /* ---------------------------------------------------------------- the classifier */
 
 /* A classifier p(y | position) = softmax(W_s h + b_s): logits and -log p(label). With mlp > 0 a hidden layer of mlp
- * units comes first, h' = tanh(W_h h + b_h). Dropout applies to the input of each layer. The classifier is a cell of
- * its own, applied at the selected positions, which pulls h as one vector or as several that it concatenates; or it is
- * a part of other cells. */
+ * units comes first, h' = tanh(W_h h + b_h). Dropout applies to the input of each layer. The classifier is either a cell of
+ * its own, which is applied at the selected positions and pulls h as one vector or as several to concatenate, or code
+ * inside other cells. */
 typedef struct part_classifier {
     const net_config *config;
-    uint32_t inputs, mlp; /* sizes of the layer's input h, all vectors together, and of its hidden layer h' */
+    uint32_t inputs, mlp; /* sizes of the classifier's input h, all vectors together, and of its hidden layer h' */
     uint32_t n_pulls;     /* number of equal vectors that make up h; 0: one */
     vpps_param W_h, b_h, W_s, b_s;
     vpps_cell cell;
 } part_classifier;
 
 /* Declares the classifier's parameters. A network that needs another order of parameters declares them itself and sets
- * `config`, `inputs` and `mlp`. For h of several vectors, the caller sets n_pulls. */
+ * `config`, `inputs` and `mlp`. If h consists of several vectors, the caller sets n_pulls. */
 vpps_status part_classifier_declare(part_classifier *c, vpps_model *model, const net_config *config, uint32_t inputs,
                                     uint32_t mlp);
 vpps_status part_classifier_record(part_classifier *c, vpps_model *model);
 
-/* Adds the logits of h to a cell that is being recorded. */
+/* Records the computation of logits from h in a cell that is being recorded, and returns the logits. */
 vpps_node part_logits(const part_classifier *c, vpps_graph *recorder, vpps_node h);
 
 /* Adds the classifier to a cell that is being recorded. The next index that the cell pulls is the label; the next two
@@ -59,8 +59,8 @@ void part_classifier_add(const part_classifier *c, vpps_graph *recorder, vpps_no
 void part_classify(const part_classifier *c, vpps_graph *g, uint32_t k, const vpps_node *h, uint32_t label,
                    net_heads heads, const net_scores *scores);
 
-/* Returns the label of node k of a tree for the classifier: a number beyond the classes if the node has no loss, as all
- * nodes but the root with NET_HEADS_ROOT. */
+/* Returns the label of node k of a tree, or UINT32_MAX if the node has no loss: with NET_HEADS_ROOT, all nodes but the
+ * root. */
 uint32_t part_label(const vpps_tree *tree, uint32_t k, net_heads heads);
 
 /* ---------------------------------------------------------------- vertices */
@@ -72,8 +72,8 @@ typedef struct part_vertices {
 } part_vertices;
 vpps_vertex *part_reserve_vertices(part_vertices *v, uint32_t n);
 
-/* Adds a tree bottom-up, with cells that contain the classifier: leaf(word, label) at leaves, inner(left, right; label)
- * at inner nodes. `choose` picks the inner cell of a node; NULL: the first. */
+/* Adds a tree's vertices to a graph, bottom-up, with cells that contain the classifier: leaf(word, label) at leaves,
+ * inner(left, right; label) at inner nodes. `choose` picks the inner cell of a node; NULL: the first. */
 vpps_status part_add_tree(vpps_graph *g, const vpps_tree *tree, vpps_cell leaf, const vpps_cell *inner,
                           uint32_t n_inner, uint32_t (*choose)(const vpps_tree *, uint32_t node),
                           const part_classifier *classifier, net_heads heads, const net_scores *scores,
@@ -81,28 +81,28 @@ vpps_status part_add_tree(vpps_graph *g, const vpps_tree *tree, vpps_cell leaf, 
 
 /* ---------------------------------------------------------------- a network's memory */
 
-/* The members that the structs of most networks begin with. */
+/* The beginning of most networks' structs. */
 typedef struct part_net {
     net_config config;
     part_classifier classifier;
     part_vertices scratch;
 } part_net;
 
-/* A network's `create` for a zeroed struct of `bytes` bytes, whose config is set: calls `declare` for the parameters,
- * then `record` for the cells. */
 typedef vpps_status part_step(void *net, vpps_model *model);
+/* Creates a network: allocates its struct of `bytes` zeros, sets its config, calls `declare` for the parameters, then `record`
+ * for the cells. */
 vpps_status part_create(void **net, size_t bytes, vpps_model *model, const net_config *config, part_step *declare,
                         part_step *record);
-/* A network's `destroy` for a struct that part_create made. */
+/* Destroys a network that part_create made. */
 void part_destroy(void *net);
 
 /* ---------------------------------------------------------------- options */
 
 /* Options of networks on trees: hidden, embed, dropout, loss; ends with a NULL name. */
 extern const option_row part_options[];
-extern const option_row part_root_options[]; /* without `loss`, for networks that represent whole sentences */
+extern const option_row part_root_options[]; /* hidden, embed, dropout: for networks that represent whole sentences */
 
-/* Rows of option tables that several networks share. */
+/* Rows that several networks' tables of command-line options share. */
 #define PART_MOST_HIDDEN 65536
 #define PART_HIDDEN(help)                                                                                              \
     { "hidden", "N", help, OPTION_U32, offsetof(net_config, hidden), 1, PART_MOST_HIDDEN, true }

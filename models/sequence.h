@@ -34,22 +34,22 @@ typedef enum part_unit { PART_LSTM, PART_GRU } part_unit;
 typedef struct part_recurrent {
     part_unit unit;
     uint32_t inputs, hidden;
-    const net_config *dropout;                              /* apply this network's dropout to x; NULL: none */
+    const net_config *dropout;                              /* config whose dropout applies to x; NULL: no dropout */
     vpps_param W[PART_GATES], U[PART_GATES], b[PART_GATES]; /* weights and biases in the order of the equations */
-    vpps_cell cell;                                         /* child: the preceding step; pulls x, scatters h (and c) */
+    vpps_cell cell; /* one step: reads the preceding step as its child, pulls x, scatters h (and c) */
 } part_recurrent;
 
-/* Declares the parameters NAME.W_i, .... For dropout on x, set `dropout` before the cell is recorded. */
+/* Declares the unit's parameters NAME.W_i and so on. For dropout on x, set `dropout` before part_recurrent_record. */
 vpps_status part_recurrent_declare(part_recurrent *r, part_unit unit, vpps_model *model, const char *name,
                                    uint32_t inputs, uint32_t hidden);
 vpps_status part_recurrent_record(part_recurrent *r, vpps_model *model, const char *name);
 
-/* part_recurrent_states returns the number of states: 2 for an LSTM (h and c), 1 for a GRU (h). part_recurrent_next, in
- * a cell that is being recorded, replaces the states by those after a step that reads x. */
+/* Returns the number of a unit's states: 2 for an LSTM (h and c), 1 for a GRU (h). */
 uint32_t part_recurrent_states(const part_recurrent *r);
+/* Records a step that reads x in a cell that is being recorded, and replaces `states` by the states after the step. */
 void part_recurrent_next(const part_recurrent *r, vpps_graph *recorder, vpps_node x, vpps_node *states);
 
-/* part_recurrent_start returns the vertex before the first step, whose states are zero. */
+/* Returns a vertex before the first step, whose states are zero. */
 vpps_vertex part_recurrent_start(const part_recurrent *r, vpps_graph *g);
 vpps_vertex part_recurrent_step(const part_recurrent *r, vpps_graph *g, vpps_vertex before, vpps_node x);
 
@@ -66,30 +66,30 @@ typedef struct part_stack {
 typedef struct part_stack_shape {
     part_unit unit;
     uint32_t layers;           /* number of layers, up to NET_LAYERS; 0: one */
-    uint32_t inputs, between;  /* elements of x; elements of the input of every other layer */
+    uint32_t inputs, between;  /* elements of the first layer's input x; elements of every other layer's input */
     uint32_t hidden;           /* elements of each layer's h */
-    const net_config *dropout; /* its dropout applies to the inputs of all layers but the first; NULL: none */
+    const net_config *dropout; /* config whose dropout applies to the inputs of layers 2, 3, ...; NULL: none */
 } part_stack_shape;
 
 /* Returns LSTM layers as the options say (embed, hidden, layers), with dropout between them. */
 part_stack_shape part_lstm_layers(const net_config *c);
-/* part_stack_declare fails with ARGUMENT for more than NET_LAYERS layers. */
+/* Declares the parameters of all layers. Fails with ARGUMENT for more than NET_LAYERS layers. */
 vpps_status part_stack_declare(part_stack *s, vpps_model *model, const char *name, part_stack_shape shape);
 vpps_status part_stack_record(part_stack *s, vpps_model *model, const char *name);
 
-/* Set at[] to a vertex per layer to continue from: part_stack_start with states of zero, part_stack_resume with
- * part_stack_states() states of an earlier step. */
+/* Set at[] to one vertex per layer, before the first step: part_stack_start with states of zero, part_stack_resume with
+ * the part_stack_states() states of an earlier step. */
 void part_stack_start(const part_stack *s, vpps_graph *g, vpps_vertex *at);
 void part_stack_resume(const part_stack *s, vpps_graph *g, const vpps_node *states, vpps_vertex *at);
 /* Adds a step that reads x, and replaces the vertices of the preceding step in at[]. Returns the last layer's h. */
 vpps_node part_stack_step(const part_stack *s, vpps_graph *g, vpps_vertex *at, vpps_node x);
 
-/* part_stack_states returns the number of states of all layers, ordered from the first layer to the last, for LSTMs h
- * before c. part_stack_keep stores these states in a decoding. */
+/* Returns the number of states of all layers. States are ordered from the first layer to the last, for LSTMs h before c. */
 uint32_t part_stack_states(const part_stack *s);
+/* Stores the states of all layers after a step in a decoding. */
 void part_stack_keep(const part_stack *s, vpps_graph *g, const vpps_vertex *at, net_decoding *d);
-/* In a cell that is being recorded: passes x through all layers and replaces their states, with dropout between layers
- * if wanted. Returns the last layer's h. */
+/* Records, in a cell that is being recorded, a step of all layers that reads x, with dropout between layers if `dropout`.
+ * Replaces the layers' states, and returns the last layer's h. */
 vpps_node part_stack_next(const part_stack *s, vpps_graph *recorder, bool dropout, vpps_node x, vpps_node *states);
 
 #endif

@@ -5,37 +5,37 @@
 
 #include "sequence.h"
 
-/* The first members of a translating network's struct. base.config describes the decoder: classes (the target's words),
- * embed, hidden, attention, input_feeding. */
+/* The beginning of a translating network's struct: its decoder, described by base.config's classes (number of words of the
+ * target), embed, hidden, attention, input_feeding. */
 typedef struct translate_net {
     part_net base; /* base.classifier is the output layer */
     part_embedding target;
     part_stack decoder;
     vpps_param W_a; /* exists with attention */
     vpps_cell attention;
-    vpps_cell fed_step;    /* with input feeding: takes the place of the decoder's layers and `attention` */
+    vpps_cell fed_step;    /* with input feeding: one cell of the decoder's layers and attention, instead of several */
     vpps_cell turn;        /* greedy search: chooses one word */
-    vpps_node *remembered; /* the vectors of the latest source, which attention reads */
+    vpps_node *remembered; /* the encoder's vectors of the latest source sentence, which attention reads */
     uint32_t n_remembered;
 } translate_net;
 
-/* Declares the parameters target (table), decoder.*, W_a (with attention), W_s and b_s. base.config is set, as by
+/* Declares the parameters target (table), decoder.*, W_a (with attention), W_s and b_s. base.config must be set, as by
  * part_create. `decoder` is the shape of the decoder's layers, which read words of the target. */
 vpps_status translate_declare(translate_net *t, vpps_model *model, part_stack_shape decoder);
 vpps_status translate_record(translate_net *t, vpps_model *model);
 void translate_destroy(void *net);
 
-/* Ends a network's `encode`. Vertices scatter an LSTM's h and c, or a GRU's h. The decoder starts from `last`, one
- * vertex per layer. Attention reads h of at[1] .. at[n - 1], or of at[0], the start, if n is 1. */
+/* Sets d to what the decoder reads of an encoder's vertices, which scatter an LSTM's h and c, or a GRU's h. The decoder
+ * starts from `last`, one vertex per layer. Attention reads h of at[1] .. at[n - 1], or of at[0], the start, if n is 1. */
 vpps_status translate_encoded(translate_net *t, vpps_graph *g, const vpps_vertex *at, uint32_t n,
                               const vpps_vertex *last, net_decoding *d);
 
 typedef vpps_status translate_encode(void *net, vpps_graph *g, const net_example *x, net_decoding *d);
 
-/* A network's `add`: `encode`, then the decoder, which reads the target's words; position k predicts word k + 1. */
+/* A network's `add`: adds the encoder by `encode`, then the decoder, which reads the target's words; position k predicts word k + 1. */
 vpps_status translate_add(void *net, vpps_graph *g, const net_example *x, translate_encode *encode, net_heads heads,
                           const net_scores *scores);
-/* A network's `decode`, and its `greedy`. */
+/* A translating network's functions `decode` and `greedy` (models.h). */
 vpps_status translate_decode(void *net, vpps_graph *g, uint32_t word, net_decoding *d);
 vpps_status translate_greedy(void *net, vpps_graph *g, const net_decoding *d, net_greedy *out);
 

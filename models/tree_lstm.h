@@ -6,19 +6,20 @@
 
 typedef struct tree_lstm_leaf {
     vpps_param embedding;
-    vpps_param W_i, W_o, W_u; /* hidden x embed, applied to the leaf's word */
+    vpps_param W_i, W_o, W_u; /* hidden x embed matrices, applied to the embedding of the leaf's word */
     vpps_param b_i, b_o, b_u;
 } tree_lstm_leaf;
 
 typedef struct tree_lstm_inner {
-    /* hidden x hidden; names end with the gate and the child (l: left, r: right) */
+    /* hidden x hidden matrices, named by the gate and the child whose h they multiply (l: left, r: right) */
     vpps_param U_i_l, U_i_r, U_o_l, U_o_r;
-    vpps_param U_f_ll, U_f_lr, U_f_rl, U_f_rr; /* gate of child k, input from child l: U_kl of eq. 10 */
+    /* U_kl of eq. 10: matrices for the forget gate of child k (first letter) that multiply h of child l (second letter) */
+    vpps_param U_f_ll, U_f_lr, U_f_rl, U_f_rr;
     vpps_param U_u_l, U_u_r;
     vpps_param b_i, b_o, b_f, b_u; /* vectors of `hidden`; eq. 10 has one b_f for both children */
 } tree_lstm_inner;
 
-/* Record a cell whose vertices scatter h and c; with a classifier they classify h, too. */
+/* Record the cell of leaves, and of inner nodes. Its vertices scatter h and c; with a classifier they also classify h. */
 vpps_status tree_lstm_record_leaf(const tree_lstm_leaf *p, const net_config *config, const part_classifier *classifier,
                                   vpps_model *model, const char *name, vpps_cell *cell);
 vpps_status tree_lstm_record_inner(const tree_lstm_inner *p, const net_config *config,
