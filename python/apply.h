@@ -1,11 +1,12 @@
-/* One vertex applied from Python without cffi's conversions, which take most of the time of such a call (glue_python_apply). */
+/* Applies a cell at one vertex from Python without cffi's conversions, which take most of the time of such a call. */
 
 enum { APPLY_MOST = 32 };
 
 static PyObject *apply_vertex, *apply_node, *apply_no_arguments; /* the types Vertex and Node of vpps.node */
-static PyObject *apply_e, *apply_id, *apply_at;                  /* names of attributes */
+static PyObject *apply_e, *apply_id, *apply_at;                  /* names of Python attributes: "_e", "id", "at" */
 
-/* The numbers in a tuple or list: of objects of exactly this type and of this epoch, or, without a type, whole ones. False: there are others. */
+/* Copies the numbers of the vertices or nodes (objects of class `type` in this epoch of the graph), or, if `type` is NULL, the integers in a
+ * tuple or list. Returns false if an entry is anything else. */
 static bool apply_numbers(PyObject *of, PyObject *type, PyObject *epoch, uint32_t *out, uint32_t *n) {
     const bool tuple = PyTuple_Check(of);
     if (!tuple && !PyList_Check(of)) return false;

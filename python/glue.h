@@ -1,11 +1,11 @@
-/* What the Python package needs in C besides the public headers. cffi reads this file, too, so it has no directives.
+/* C functions that the Python package needs besides the public headers. cffi reads this file, too, so it has no directives.
  *
  * Python deletes objects in any order. Therefore a model counts its users: graphs, handles, and arrays that show its
- * parameters. The last user to go frees the model. */
+ * parameters. The release by the last user frees the model. */
 
 typedef struct glue_model glue_model;
 
-/* Create a model and a graph on it. Return NULL on failure, with the reason in *status. */
+/* Creates a model. Returns NULL on failure, with the reason in *status. */
 glue_model *glue_model_create(uint64_t seed, vpps_status *status);
 vpps_model *glue_model_get(glue_model *m);
 void glue_model_release(void *m);
@@ -16,36 +16,36 @@ vpps_graph *glue_graph_get(glue_graph *g);
 void glue_graph_destroy(void *g);
 
 typedef struct glue_handle glue_handle;
-/* Create a trainer's and an inference handle. *out is NULL on failure. The result is returned through *out, because an
- * exception such as Ctrl-C's may replace the call's return value. */
+/* Create a handle that trains, and one for inference. *out is NULL on failure. The result is returned through *out, because a
+ * Python exception such as Ctrl-C's may replace the call's return value. */
 void glue_handle_create(glue_model *m, const vpps_options *options, glue_handle **out, vpps_status *status);
 void glue_inference_create(glue_handle *trainer, const vpps_options *options, glue_handle **out, vpps_status *status);
 vpps_handle *glue_handle_get(glue_handle *h);
 /* Copies a trainer's parameters to the model, then destroys the handle: the trained values stay with the model. */
 void glue_handle_destroy(void *h);
 
-/* The values of a parameter as memory for a NumPy array. glue_values_of keeps the model alive until
- * glue_values_release. */
+/* A parameter's values as memory for a NumPy array. glue_values_of keeps the model alive until glue_values_release. */
 typedef struct glue_values glue_values;
 glue_values *glue_values_of(glue_model *m, vpps_param param);
 float *glue_values_get(glue_values *v);
 void glue_values_release(void *v);
 
-/* Returns rows << 32 | cols of a node; 0: there is no such node. */
+/* Returns a node's shape as rows << 32 | cols, or 0 if there is no such node. */
 uint64_t glue_shape(const vpps_graph *g, vpps_node x);
 
 /* Applies a cell to make one vertex, as vpps_apply does, without a struct that Python would have to fill. */
 vpps_vertex glue_apply(vpps_graph *g, vpps_cell cell, uint32_t n_children, const vpps_vertex *children,
                        uint32_t n_pulls, const vpps_node *pulls, uint32_t n_indices, const uint32_t *indices);
 
-/* A new reference to a Python function apply(epoch, cell, children, pulls, indices) that does the same with vertices, nodes and numbers in tuples
- * or lists: the vertex, or None where something is unusual; glue_apply then tells what. 0 with an exception. */
+/* Returns a new reference to a Python function apply(epoch, cell, children, pulls, indices) that applies a cell to vertices, nodes and
+ * numbers in tuples or lists. The function returns the vertex, or None for unusual arguments, which glue_apply then checks. Returns 0 if an
+ * exception is set. */
 uintptr_t glue_python_apply(void);
 
-/* vpps_source n times: vertex i scatters nodes[i * n_nodes] and the next ones. The first vertex; VPPS_NO_VERTEX on failure. */
+/* Calls vpps_source n times: vertex i scatters nodes[i * n_nodes .. (i + 1) * n_nodes). Returns the first vertex, or VPPS_NO_VERTEX. */
 vpps_vertex glue_sources(vpps_graph *g, uint32_t n, uint32_t n_nodes, const vpps_node *nodes);
 
-/* vpps_fb and vpps_update, whose answer is still there when an exception, as that of Ctrl-C, takes the place of their return. */
+/* The results of vpps_fb or vpps_update, stored here because a Python exception such as Ctrl-C's may replace the return value. */
 typedef struct glue_answer {
     vpps_status status;
     float stale_loss;
@@ -58,21 +58,22 @@ void glue_update(vpps_handle *h, glue_answer *out);
 char *glue_disassemble(vpps_handle *h, vpps_graph *g, vpps_node loss, size_t *n, vpps_status *status);
 char *glue_trace(vpps_handle *h, size_t *n, vpps_status *status);
 char *glue_treebank_text(const vpps_treebank *tb, uint32_t i, size_t *n, vpps_status *status);
-/* Calls vpps_export_c and returns its files: the C text in texts[0], the header in texts[1] if `header`, its name, is
- * not NULL, the weights in texts[2] if `weights` is true. n[]: their bytes. */
+/* Calls vpps_export_c and returns its files' contents and sizes: C text in texts[0], header in texts[1] if `header`, its name,
+ * is not NULL, weights in texts[2] if `weights` is true; n[i] is the number of bytes of texts[i]. */
 bool glue_export_c(const vpps_model *m, const char *prefix, const char *header, bool weights, uint32_t precision,
                    bool losses, char *texts[3], size_t n[3], vpps_status *status);
 void glue_free(void *p);
 
-/* Copy all nodes of a treebank, tree after tree, into arrays of glue_treebank_nodes() entries. Children's numbers count
- * from the treebank's first node, -1 for none; `first` has one entry more than there are trees. */
+/* Returns the number of nodes of all trees of a treebank. */
 uint64_t glue_treebank_nodes(const vpps_treebank *tb);
+/* Copies all nodes, tree after tree, into arrays of glue_treebank_nodes() entries. Children are numbered from the treebank's first
+ * node, -1 for none; first[i] is the first node of tree i, and its last entry the number of nodes. */
 void glue_treebank_arrays(const vpps_treebank *tb, int64_t *first, int32_t *label, int64_t *left, int64_t *right,
                           int64_t *word);
 
-const char *glue_version(void); /* the version of the header that this was compiled with */
+const char *glue_version(void); /* VPPS_VERSION of the vpps.h that this was compiled with */
 
-/* Sets out[i] to the shape of node i, as glue_shape returns it. Returns false if one is no node. */
+/* Sets out[i] to the shape of nodes[i] as rows << 32 | cols. Returns false if one of them does not exist. */
 bool glue_shapes(const vpps_graph *g, uint32_t n, const vpps_node *nodes, uint64_t *out);
 
 /* DLPack's DLTensor. device_type 2 is CUDA; code 2 and bits 32 are float32; strides count elements, NULL: row after row. */

@@ -1,4 +1,4 @@
-/* Converts Python integers for every unsigned argument of every call by Python's operator.index, because cffi's own
+/* Converts the unsigned arguments of every call by Python's operator.index, which accepts integers only, because cffi's own
  * conversion truncates other numbers, such as numpy.float32(1.9). setup.py includes this file between cffi's macros and
  * the calls, where __func__ is "_cffi_f_vpps_NAME" or "_cffi_f_glue_NAME". */
 
@@ -10,7 +10,7 @@ static PyObject *argument_error(void) {
     return error;
 }
 
-/* Returns x as a number from 0 to `most`; UINT64_MAX with a TypeError or an ArgumentError set if x is none. */
+/* Returns x as a number from 0 to `most`; UINT64_MAX with a TypeError or an ArgumentError set if x is no such number. */
 static uint64_t whole_number(PyObject *x, uint64_t most, const char *function) {
     const char *name = function + strlen("_cffi_f_vpps_");
     PyObject *n = PyNumber_Index(x);

@@ -1,8 +1,8 @@
-/* cache.h - compiled kernels on disk, in $VPPS_CACHE_DIR, else $XDG_CACHE_HOME/vpps, else ~/.cache/vpps.
+/* cache.h - keeps compiled kernels on disk, in $VPPS_CACHE_DIR, else $XDG_CACHE_HOME/vpps, else ~/.cache/vpps.
  *
- * An entry is one file, named by a hash of its key. It contains a description of the key as text, and a checksum. A damaged entry counts as
- * missing and is replaced. Files are written under a temporary name and renamed, so concurrent processes see only whole entries. While the
- * folder is larger than $VPPS_CACHE_BYTES (default: 512 MiB), the least recently used entries are removed. */
+ * An entry is one file, named by a hash of its key. The file contains a description of the key as text, the kernel, and a checksum. A
+ * damaged entry counts as missing and is replaced. Files are written under a temporary name and renamed, so concurrent processes see only
+ * whole entries. While the folder is larger than $VPPS_CACHE_BYTES (default: 512 MiB), the least recently used entries are removed. */
 #pragma once
 
 #include "codegen/cache_key.h"
@@ -12,8 +12,9 @@
  * damaged; otherwise `why` is empty. Fails with MEMORY. */
 vpps_status vpps_cache_read(const vpps_cache_key *key, void **bytes, size_t *size, char *why);
 
-/* Writes an entry. Removes old entries, and temporary files of killed processes. Fails with IO (the message names the path; also if the
- * entry is larger than the whole cache may be), ARGUMENT if VPPS_CACHE_BYTES is no number, or MEMORY; a caller may ignore the failure. */
+/* Writes an entry. Removes the least recently used entries if the cache is too large, and temporary files of killed processes. Fails with
+ * IO (the message names the path; also if the entry exceeds the cache's limit), ARGUMENT if VPPS_CACHE_BYTES is no number, or MEMORY; a
+ * caller may ignore the failure. */
 vpps_status vpps_cache_write(const vpps_cache_key *key, const void *bytes, size_t size);
 
 /* Takes the lock on the cache, so that two processes or threads do not compile the same missing entry twice. Waits at
@@ -24,7 +25,7 @@ void vpps_cache_unlock(int lock);
 
 typedef struct vpps_cache_entry {
     char file[64];                              /* file name within the folder */
-    const char *kind, *description, *toolchain; /* as in vpps_cache_key; "" if the entry is damaged */
+    const char *kind, *description, *toolchain; /* members of the entry's vpps_cache_key; "" if the entry is damaged */
     uint64_t bytes;                             /* size of the file */
     int64_t used;                               /* time of the last use, in seconds since 1970 */
     bool damaged;

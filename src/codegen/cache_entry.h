@@ -39,7 +39,7 @@ vpps_status vpps_entry_encode(const vpps_cache_key *key, const char *digits, con
  * the damage, or to NULL. */
 void vpps_entry_decode(char *file, size_t n, vpps_entry *out, const char **damage);
 
-/* Returns whether `name` is the name of an entry. */
+/* Returns whether a file of this name is a cache entry. */
 bool vpps_entry_is_name(const char *name);
-/* Returns whether `name` is the name of an entry that is still being written. */
+/* Returns whether a file of this name is a cache entry that is still being written. */
 bool vpps_entry_is_temporary_name(const char *name);

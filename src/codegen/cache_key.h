@@ -3,7 +3,7 @@
 
 #include "base/base.h"
 
-/* The key of a cache entry. All its text and bytes are hashed; the entry also keeps `description` as readable text. */
+/* The key of a cache entry. All members are hashed; the entry also keeps the strings as readable text. */
 typedef struct vpps_cache_key {
     const char *kind;        /* kind of artifact: "cubin", "simt" or "tuning" */
     const char *description; /* one readable line that describes the kernel */

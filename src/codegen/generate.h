@@ -4,8 +4,8 @@
 
 #include "codegen/kernel_plan.h"
 
-/* Fills in the kernel's plan and writes its source. `pool` has the places of vectors and tables, matrix_at the first
- * word of every matrix in the buffers of matrices, `room` the space for weights. The caller frees *source, and the
+/* Fills in the kernel's plan and generates its source. `pool` tells where vectors and tables lie, matrix_at the first word
+ * of each matrix in the buffer of all matrices, `room` the memory for weights. The caller frees *source, and the
  * plan's arrays with vpps_kernel_plan_free, also after a failure. Fails with MEMORY. */
 vpps_status vpps_generate_kernel(vpps_kernel_plan *plan, const vpps_model *model, const vpps_plan *pool,
                                  const uint32_t *matrix_at, const vpps_kernel_room *room, char **source);

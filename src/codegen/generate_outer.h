@@ -6,10 +6,10 @@
 
 enum {
     VPPS_MOST_OUTERS = 32,   /* most "outers" (sums of dy x^T or dy) that are computed together */
-    VPPS_OUTER_COLUMNS = 32, /* columns of a block: blocks of a matrix's columns are dealt to teams of VPs */
+    VPPS_OUTER_COLUMNS = 32, /* number of a matrix's columns that are dealt to a team of VPs as one block */
 };
 
-/* State while the gradient function of a cell is generated. Outers are numbered as in the cell's list. */
+/* State while a cell's gradient function is generated. Outers (sums of dy x^T or dy) are numbered as in the cell's list. */
 typedef struct vpps_outer_work {
     const vpps_generation *g;
     const vpps_compiled_cell *c;
@@ -18,21 +18,21 @@ typedef struct vpps_outer_work {
     uint32_t shared_words; /* words of shared memory that the function needs so far */
 } vpps_outer_work;
 
-/* Returns the parameter if this outer is the first one of its gradient: the kernel then adds only if the parameter
- * already has a gradient. Returns VPPS_NONE for later outers, which always add. */
+/* Returns the outer's parameter if this outer is the first that contributes to the parameter's gradient: the kernel then overwrites the
+ * gradient unless earlier cells have contributed. Returns VPPS_NONE for later outers, which always add to the gradient. */
 uint32_t vpps_outer_added_to(const vpps_outer_work *w, uint32_t outer);
 
-/* Returns whether the outer's matrix has so few rows that its columns are dealt to all VPs (vpps_low_rows). */
+/* Returns whether the outer's matrix has so few rows (vpps_low_rows) that columns, not rows, are dealt to VPs. */
 bool vpps_outer_is_low(const vpps_outer_work *w, uint32_t outer);
 
-/* Returns the most rows of the outer's matrix that any VP has. The kernel's vpps_matrix_rows agrees. */
+/* Returns the most rows of the outer's matrix that any VP has, the same number as the kernel's vpps_matrix_rows. */
 uint32_t vpps_outer_rows(const vpps_outer_work *w, uint32_t outer);
 /* Returns the most blocks of VPPS_OUTER_COLUMNS columns of the outer's matrix that any VP has. */
 uint32_t vpps_outer_blocks(const vpps_outer_work *w, uint32_t outer);
 
-/* Writes code for the gradients of outers list[0..n), n <= VPPS_MOST_OUTERS, in fp32. The outers have different
- * matrices; their values have one column and the same list axis. Returns false, without output, if there are more rows
- * than lanes in a warp or the work does not fit. */
+/* Writes code that computes the sums of outer products list[0..n), n <= VPPS_MOST_OUTERS, in fp32. They have different
+ * matrices; their values have one column and the same list axis. Returns false, without output, if a VP has more rows
+ * than a warp has lanes, or the work does not fit. */
 bool vpps_generate_outer_tiles(vpps_outer_work *w, const uint32_t *list, uint32_t n);
-/* Writes code for the gradients of outers list[0..n) in bf16, by strips of 32 columns. */
+/* Writes code that computes the sums of outer products list[0..n) in bf16, by strips of 32 columns. */
 void vpps_generate_outer_strips(vpps_outer_work *w, const uint32_t *list, uint32_t n);

@@ -7,45 +7,45 @@
 typedef struct vpps_generation {
     const vpps_kernel_plan *plan;
     const vpps_model *model;
-    const vpps_plan *pool; /* where vectors and lookup tables lie */
-    const uint32_t *matrix_at;
+    const vpps_plan *pool;     /* tells where vectors and lookup tables lie */
+    const uint32_t *matrix_at; /* indexed by parameter: a matrix's first word in the buffer of matrices */
     FILE *out;
 } vpps_generation;
 
-/* Writes the function vpps_stage_NUMBER of a stage. Sets `room` to the shared memory of its tiles, and to the scratch
- * memory per vertex and per member of each list. */
+/* Writes a stage's function vpps_stage_NUMBER. Sets `room` to the shared memory that its tiles (vertices processed together)
+ * need, and the scratch memory per vertex and per member of each list. */
 vpps_status vpps_generate_stage(const vpps_generation *g, const vpps_compiled_cell *c, uint32_t stage, uint32_t number,
                                 vpps_stage_room *room);
 
 /* Writes the function vpps_outer_NUMBER, which computes the gradients of a cell's parameters. Returns the words of shared memory needed. */
 uint32_t vpps_generate_outer(const vpps_generation *g, const vpps_compiled_cell *c, uint32_t number);
 
-/* Writes a user's name inside a comment, with underscores for asterisks, which could end the comment. */
+/* Writes a user's name inside a comment of the kernel's text; asterisks, which could end the comment, become underscores. */
 void vpps_generate_name(FILE *out, const char *name);
 
-/* Writes declarations of a block's arrays (task.h): script, pool, b, inputs inK, lookups lkK, words wdK, data, lists
- * lsD, gradients gsK and geK, kept values kD. */
+/* Writes declarations of variables that point to a task's arrays of vertices (task.h): script, pool, b, inputs inK, lookups lkK,
+ * words wdK, data, lists lsD, gradients gsK and geK, kept values kD. */
 void vpps_generate_view(FILE *out, const vpps_compiled_cell *c, const char *block);
 
-/* Returns whether a value's record holds each element as bf16 parts in one word, so that products need not round it.
- * That is so in bf16 if only products and gradients of parameters read the record. */
+/* Returns whether a value is stored as one or two bf16 numbers per word, so that products need not round it. The reason: in
+ * bf16, only products and gradients of parameters read the stored value. */
 static inline bool vpps_is_kept_in_parts(const vpps_generation *g, const vpps_compiled_cell *c, uint32_t v) {
     return g->plan->parts && vpps_only_products_read(c, v);
 }
 
-/* Write types of the kernel's text (products.cuh): a matrix in memory or its transpose; a fragment's rows in memory;
- * the words of a fragment that a thread holds. */
+/* Writes the C++ type (products.cuh) of a matrix in memory or its transpose. */
 void vpps_put_matrix(const vpps_generation *g, vpps_param matrix, bool transposed);
+/* Write the C++ types of a fragment's rows in memory, and of the words of a fragment that a thread holds. */
 void vpps_put_fragment_rows(const vpps_generation *g, const vpps_fragment *f);
 void vpps_put_fragment_words(const vpps_generation *g, const vpps_fragment *f);
 
-/* Rounds up to a multiple of a quad, four words. */
+/* Rounds a number of words up to a multiple of four. */
 static inline uint32_t vpps_quads_up(uint32_t words) { return (words + 3) / 4 * 4; }
 
-enum { VPPS_COPY_ITEMS = 4 /* items whose operands are copied to shared memory together */ };
+enum { VPPS_COPY_ITEMS = 4 /* vertices or list members whose operands are copied to shared memory together */ };
 
-/* Returns the words of shared memory for one product row's partial sums, one per warp. The sums are adjacent, so that a thread loads four
- * at once; the gap spreads rows over memory banks. */
+/* Returns the words of shared memory for one result row's partial sums, one per warp. The sums of a row are adjacent, so that a thread loads
+ * four at once; a gap after them spreads rows over memory banks. */
 static inline uint32_t vpps_sum_words(uint32_t threads) {
     const uint32_t warps = threads / 32;
     return warps < 4 ? warps : warps == 4 ? 4 : vpps_quads_up(warps) + 4;
@@ -57,5 +57,5 @@ static inline bool vpps_has_quads(const vpps_cell_value *x) {
     return x->cols == 1 && x->rows % QUAD == 0 && x->rows >= ALIGNED;
 }
 
-/* Returns the text of a bool in C++. */
+/* Returns the C++ text of a bool. */
 static inline const char *vpps_truth(bool is) { return is ? "true" : "false"; }

@@ -6,18 +6,18 @@
 
 extern const char *const vpps_resident_levels[]; /* names of storage levels, in the order of vpps_resident_level */
 
-/* Returns the rows of a matrix that a VP owns; of a transposed matrix, the columns. */
+/* Returns the rows of a matrix that a VP owns; for a transposed matrix, the columns. */
 vpps_rows vpps_resident_rows(const vpps_kernel_plan *p, const vpps_model *model, const vpps_resident *m, uint32_t vp);
 
 /* Writes the names of the matrices that a fragment's rows come from. */
 void vpps_name_fragment(const vpps_model *model, const vpps_fragment *f, char *text, size_t bytes);
 
-/* Returns whether the parameter is a matrix that is not dealt to VPs because it has too few rows; one VP reads it from memory. */
+/* Returns whether the parameter is a matrix with too few rows to be dealt to VPs; one VP then reads all of it from memory. */
 bool vpps_in_memory(const vpps_kernel_plan *p, const vpps_model *model, vpps_param param);
 
 /* Returns the fraction of all SMs' registers that hold weights. */
 double vpps_register_share(const vpps_kernel_plan *p, const vpps_machine *machine);
 
-/* Prints the machine, every matrix, and one row for each VP (the first `vps`; 0: all). Fails with IO. */
+/* Prints the machine, every matrix, and one line for each of the first `vps` VPs (0: all). Fails with IO. */
 vpps_status vpps_kernel_plan_print(const vpps_kernel_plan *p, const vpps_model *model, const vpps_machine *machine,
                                    uint32_t vps, FILE *file);

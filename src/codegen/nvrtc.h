@@ -1,4 +1,4 @@
-/* nvrtc.h - NVIDIA's run-time compiler, loaded when first needed. Its header is not needed to build: the function types
+/* nvrtc.h - NVIDIA's run-time compiler NVRTC, loaded when first needed. VPPS builds without NVRTC's header: the function types
  * are declared here as in NVRTC's documentation, chapter "User Interface". */
 #pragma once
 
@@ -6,7 +6,7 @@
 
 typedef struct vpps_nvrtc_program *vpps_nvrtc_program; /* nvrtcProgram */
 
-/* Values of nvrtcResult. nvrtcGetErrorString explains the others. */
+/* Values of nvrtcResult; nvrtcGetErrorString explains all other values. */
 enum { VPPS_NVRTC_SUCCESS = 0, VPPS_NVRTC_INVALID_OPTION = 5 };
 
 /* NVRTC's functions as X(result, name, parameters). */

@@ -1,12 +1,12 @@
-/* packing.h - the layout of the packed factors from which cuBLAS computes gradients of matrices between two launches.
- * Where the script has a task OUTER, the kernel copies the factors dy and x of its vertices, one vector after the
- * other. A factor of several matrices is copied once. packing.cuh describes the order of elements. */
+/* packing.h - the layout of the packed factors dy and x from which cuBLAS computes gradients of matrices, sums of dy x^T, between two
+ * launches. At a task OUTER of the script, the kernel copies the vectors dy and x of the task's vertices, one after the other. A vector that
+ * is a factor for several matrices is copied once. packing.cuh describes the order of elements. */
 #pragma once
 
 #include "cell/cell.h"
 
-/* Each outer i of a cell has two operand numbers: 2 i for its dy and 2 i + 1 for its x. Returns the number under which the outer's factor
- * is packed: that of the first outer with the same factor. Returns VPPS_NONE if the outer is of a vector. */
+/* Outer i of a cell (a sum of dy x^T) has two operand numbers: 2 i for its dy and 2 i + 1 for its x. Returns the number under which the
+ * outer's dy or x is packed: the number of the first outer with the same factor. Returns VPPS_NONE for the gradient of a vector. */
 uint32_t vpps_packed_number(const vpps_compiled_cell *c, uint32_t outer, bool is_x);
 
 /* Returns the cell's value that is packed under `number`, or VPPS_NONE. */
@@ -14,10 +14,10 @@ uint32_t vpps_packed_value(const vpps_compiled_cell *c, uint32_t number);
 
 static inline uint32_t vpps_packed_operands(const vpps_compiled_cell *c) { return 2 * c->n_outers; }
 
-/* Returns how many copies of a vector the packed data have, for operands of `parts` bf16 numbers (0: fp32). */
+/* Returns how many copies of a vector are packed, if an operand is the sum of `parts` bf16 numbers (0: fp32). */
 static inline uint32_t vpps_packed_times(uint32_t parts) { return parts == 2 ? 3 : 1; }
 
-/* Returns the elements from one packed vector to the next. */
+/* Returns the number of elements from the beginning of one packed vector to the next. */
 static inline uint32_t vpps_packed_stride(uint32_t rows, uint32_t parts) {
     enum { ALIGNED = 16 /* alignment in bytes that tensor cores need */ };
     const uint32_t elements = ALIGNED / (parts ? 2 : 4);

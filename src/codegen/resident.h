@@ -1,10 +1,10 @@
 /* resident.h - where the weight matrices that are dealt to a kernel's VPs are stored while the kernel runs.
  *
- * Every warp's lanes form `blocks` groups of adjacent lanes. Row r of the VP belongs to block r % blocks. A block's lanes in all warps
- * together are its span; they share the row's columns. Thread p of a span holds columns [run * p, run * (p + 1)), then the same range
+ * Every warp's lanes form `blocks` blocks of adjacent lanes. Row r of the VP belongs to block r % blocks. The lanes of a block in all warps
+ * together (its span) share the columns of the block's rows: thread p of a span holds columns [run * p, run * (p + 1)), then the same range
  * shifted by run * span, and so on. So each thread holds `columns` words of each of rows / blocks rows, padded with zeros. A transposed
- * matrix is stored as another matrix whose rows are the columns. Since a warp has few columns of many rows, it reads little of a vector and
- * sums over few lanes. The warps' sums are added at the end.
+ * matrix is stored as another matrix whose rows are the columns. Since a warp has few columns of many rows, it reads few elements of a
+ * vector and sums over few lanes. The warps' partial sums are added at the end.
  *
  * With products in bf16, weights are stored as fragments (fragments.h). The level of a matrix is then the slowest level of its fragments,
  * and `at` is unused. */
@@ -14,27 +14,27 @@
 
 typedef enum vpps_resident_level {
     VPPS_RESIDENT_REGISTERS,
-    VPPS_RESIDENT_SHARED, /* in shared memory of the CTA; adjacent threads have adjacent words */
-    VPPS_RESIDENT_STREAM  /* in device memory, read at each use */
+    VPPS_RESIDENT_SHARED, /* in the CTA's shared memory; adjacent threads have adjacent words */
+    VPPS_RESIDENT_STREAM  /* in device memory, from where weights are read at each use */
 } vpps_resident_level;
 
 typedef struct vpps_resident {
     vpps_param matrix;
     bool transposed;
-    bool is_short; /* only products of short vectors use the matrix; they read it from device memory */
+    bool is_short; /* the matrix multiplies only short vectors; these products read the weights from device memory */
     uint8_t level;
-    uint32_t rows, columns; /* most rows of any VP; columns of each thread */
-    uint32_t blocks, run;   /* blocks of lanes in a warp; adjacent columns that one load reads */
-    uint32_t at;            /* number of the first register, or shared-memory word, that a thread holds */
+    uint32_t rows, columns; /* most rows that any VP has; number of columns that each thread holds */
+    uint32_t blocks, run;   /* number of blocks of lanes in a warp; number of adjacent columns that one load reads */
+    uint32_t at;            /* number of a thread's first register, or shared-memory word, with weights of the matrix */
 } vpps_resident;
 
-/* The VP's rows of a start vector (a bias, to which products are added), at the front of shared memory. */
+/* The VP's rows of a start vector (a bias to which products are added), stored at the beginning of shared memory. */
 typedef struct vpps_resident_vector {
     vpps_param vector;
     uint32_t rows, at;
 } vpps_resident_vector;
 
-/* Resources that a kernel may use. */
+/* Registers and shared memory that a kernel may use for weights. */
 typedef struct vpps_kernel_room {
     uint32_t threads;      /* threads of a CTA */
     uint32_t registers;    /* registers of a thread that weights may take */
@@ -43,7 +43,7 @@ typedef struct vpps_kernel_room {
 } vpps_kernel_room;
 
 typedef struct vpps_residents {
-    uint32_t parts; /* set by the caller: bf16 numbers whose sum is an operand of a product; 0: fp32 */
+    uint32_t parts; /* set by the caller: number of bf16 numbers whose sum is an operand of a product; 0: fp32 */
     vpps_fragment *fragments;
     uint32_t n_fragments;
     vpps_resident *list;
@@ -51,28 +51,28 @@ typedef struct vpps_residents {
     uint32_t n, n_vectors, registers, shared_words;
 } vpps_residents;
 
-/* Returns the number of blocks of lanes that share `rows` rows of a VP. It is the same for all matrices with as many rows. */
+/* Returns into how many blocks a warp's lanes are divided for a matrix of which a VP has `rows` rows. */
 uint32_t vpps_blocks_of_rows(uint32_t rows, bool transposed, uint32_t threads);
 
-/* Returns the layout of a matrix before it is placed. `rows`: most rows of any VP. */
+/* Returns the layout of a matrix over a CTA's threads, before registers or memory are assigned. `rows`: most rows that any VP has. */
 vpps_resident vpps_lay_out_rows(uint32_t rows, uint32_t columns, bool transposed, uint32_t threads);
 
 static inline uint32_t vpps_rows_of_thread(const vpps_resident *m) { return (m->rows + m->blocks - 1) / m->blocks; }
 
 static inline uint32_t vpps_words_of_thread(const vpps_resident *m) { return vpps_rows_of_thread(m) * m->columns; }
 
-/* Adds the matrices by which the cell's stages multiply row by row, and the start vectors of these products. Fails with MEMORY. */
+/* Adds the matrices by which the cell's stages multiply row by row, and the bias vectors of these products. Fails with MEMORY. */
 vpps_status vpps_residents_add(vpps_residents *r, const vpps_model *model, const vpps_compiled_cell *c,
                                uint32_t threads);
 
-/* Assigns registers to the matrices in the order in which they were added, then shared memory to the rest. */
+/* Assigns registers to the matrices in the order in which they were added, then shared memory to those that remain. */
 void vpps_residents_place(vpps_residents *r, const vpps_kernel_room *room);
 
 const vpps_resident_vector *vpps_resident_vector_of(const vpps_residents *r, vpps_param vector);
-/* Returns the placed fragment with these weights, or NULL. */
+/* Returns the fragment with the same weights to which memory was assigned, or NULL. */
 const vpps_fragment *vpps_resident_fragment(const vpps_residents *r, const vpps_fragment *weights);
 const vpps_resident *vpps_resident_of(const vpps_residents *r, vpps_param matrix, bool transposed);
 void vpps_residents_free(vpps_residents *r);
 
-/* Returns whether all vectors that the product multiplies are so short (such as class scores) that one thread should sum an element. */
+/* Returns whether all vectors that the product multiplies are so short (such as class scores) that one thread computes an element. */
 bool vpps_product_is_short(const vpps_compiled_cell *c, const vpps_cell_value *x);

@@ -2,8 +2,8 @@
  *
  * A stage processes its vertices in tiles. An item is a vertex of the tile or a member of a vertex's list. In an elementwise segment a
  * thread takes one element of one item and computes all values of the segment in registers. A value that another thread or segment reads is
- * stored in a slot: in shared memory, or in the VP's scratch memory if tiles have lists of any length. A value that only one segment reads
- * from memory is read directly, without the program's LOAD. */
+ * stored in a slot, a buffer in shared memory, or in the VP's scratch memory if the stage has lists of any length. A value in memory that
+ * only one segment reads is read there, without a copy in a slot. */
 #pragma once
 
 #include "cell/program.h"
@@ -31,8 +31,8 @@ typedef struct vpps_segment_step {
 typedef struct vpps_segment {
     uint8_t kind, axis;
     bool dealt;        /* ELEMENTS: the segment computes only the rows that the VP owns */
-    uint32_t words;    /* ELEMENTS: number of elements of an item's values */
-    uint32_t first, n; /* the segment's range in `steps` */
+    uint32_t words;    /* ELEMENTS: number of elements that each value has per item */
+    uint32_t first, n; /* index of the segment's first step in vpps_segments.steps, and its number of steps */
 } vpps_segment;
 
 typedef struct vpps_segments {
@@ -42,30 +42,30 @@ typedef struct vpps_segments {
     vpps_segment *list;
     vpps_segment_step *steps;
     uint32_t n, n_steps;
-    /* Indexed by value: its place in memory, outside the tile; NULL: nobody reads it there. */
+    /* Indexed by value: the operand that tells the value's place in memory; NULL if no step reads the value in memory. */
     const vpps_operand **memory;
-    uint32_t *made_in;          /* by value: the segment that computes or loads it; VPPS_NONE: it is read in memory */
+    uint32_t *made_in;          /* by value: the segment that computes or loads the value; VPPS_NONE: read in memory */
     uint32_t *slot;             /* by value: offset of its slot (buffer) among an item's floats; VPPS_NONE: none */
-    uint32_t *last_read;        /* indexed by value with a slot: 1 + number of the last segment that reads it */
-    uint8_t *late;              /* indexed by value: true if the segment that computes it must not store it */
+    uint32_t *last_read;        /* by value with a slot: 1 + number of the last segment that reads the value */
+    uint8_t *late;              /* by value: true if a later segment than the one that computes the value stores it */
     uint32_t floats[VPPS_AXES]; /* floats per item for the slots of each axis */
 } vpps_segments;
 
-/* Makes the segments of a stage. Fails with MEMORY, or as vpps_segments_check does. Call vpps_segments_free also after a failure. */
+/* Divides a stage's program into segments. Fails with MEMORY, or as vpps_segments_check. Call vpps_segments_free also after a failure. */
 vpps_status vpps_segments_make(vpps_segments *out, const vpps_compiled_cell *c, uint32_t stage);
 
 /* Checks that each segment finds the values that it reads: they are made earlier and not overwritten, and values read at other threads'
  * elements are not overwritten by the segment itself. Fails with SCRIPT, which means an error of the compiler. */
 vpps_status vpps_segments_check(const vpps_segments *s);
 
-/* Returns whether the segment stores to the memory where value u lies, directly or by finishing the preceding segment's products. */
+/* Returns whether the segment writes to the memory where value u lies, directly or by finishing the preceding segment's products. */
 bool vpps_segment_stores_over(const vpps_segments *s, uint32_t segment, uint32_t u);
 void vpps_segments_free(vpps_segments *s);
 
 /* Returns the most rows that any VP of the group owns of a value with `rows` rows. */
 uint32_t vpps_most_rows(const vpps_cell_needs *needs, uint32_t rows);
 
-/* Returns the most elements of a value's item that a VP has: its own rows in a stage where rows are dealt, else all. */
+/* Returns the most elements of a value that a VP has per item: its own rows in a stage whose rows are dealt to VPs, else all rows. */
 uint32_t vpps_segment_width(const vpps_segments *s, uint32_t v);
 
 static inline bool vpps_is_dealt(const vpps_segments *s, uint32_t v) {
@@ -77,13 +77,13 @@ static inline const vpps_operand *vpps_operand_of(const vpps_segments *s, const 
     return &s->p->operands[step->first + i];
 }
 
-/* Returns the value that a product is added to, or NULL if there is none or it is a vector parameter. */
+/* Returns the value to which a product is added, or NULL if there is none or it is a vector parameter (bias). */
 static inline const vpps_operand *vpps_start_of(const vpps_program_step *product) {
     const vpps_operand *start = &product->product.start;
     return start->place && start->value != product->to.value ? start : NULL;
 }
 
-/* Returns whether the step reads the operand at its own item and element. */
+/* Returns whether each thread that runs the elementwise step reads the operand only at the thread's own item and element. */
 static inline bool vpps_reads_alike(const vpps_program_step *step, const vpps_operand *o) {
     const uint32_t words = vpps_operand_words(o);
     const bool scalar = o->access == VPPS_ACCESS_SCALAR && !o->element && words == 1;
