@@ -1,8 +1,8 @@
 /* cache.c - the folder of compiled kernels: finds it, reads and writes entries, and limits its size.
  *
- * Processes read and write the folder without locks. A reader has an open file, whose contents stay when its name is given to another entry
- * or removed; a writer's file gets its final name only when it is complete. Entries are recognised by their names alone, so other files are
- * never touched. */
+ * Processes read and write the folder without locks. A reader's open file keeps its contents when another process replaces or removes the
+ * file; a writer's file gets its final name only when it is complete. Entries are recognised by their names alone, so other files are never
+ * touched. */
 #include "codegen/cache.h"
 
 #include "codegen/cache_entry.h"
@@ -63,7 +63,7 @@ static bool is_foreign(const struct stat *info) {
     return (info->st_uid != geteuid() && info->st_uid != 0) || (info->st_mode & (S_IWGRP | S_IWOTH));
 }
 
-/* Opens the folder. *fd is -1 if it does not exist yet. */
+/* Opens the cache's folder. *fd is -1 if the folder does not exist yet. */
 static vpps_status open_folder(const char *path, int *fd) {
     struct stat info;
     *fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -116,7 +116,8 @@ static vpps_status see_file(file_list *list, int folder, const char *name, bool 
     return VPPS_OK;
 }
 
-/* Lists all entries, the most recently used first. `tidy`: removes temporary files that no process writes. Free list->files in any case. */
+/* Lists all entries, the most recently used first. `tidy`: removes temporary files that no process writes. Free list->files also after a
+ * failure. */
 static vpps_status list_files(file_list *list, int folder, const char *path, bool tidy) {
     *list = (file_list){0};
     const int copy = openat(folder, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC); /* closed by closedir */
@@ -135,7 +136,7 @@ static vpps_status list_files(file_list *list, int folder, const char *path, boo
     return status;
 }
 
-/* Reads a whole file. *bytes is NULL and *damage set if it cannot be read; both are NULL if it does not exist. *fd stays open. */
+/* Reads a whole file. *bytes is NULL and *damage set if the file cannot be read; both are NULL if it does not exist. *fd stays open. */
 static vpps_status load_file(int folder, const char *name, int *fd, char **bytes, size_t *n, const char **damage) {
     struct stat info;
     *bytes = NULL;
@@ -298,7 +299,7 @@ vpps_status vpps_cache_write(const vpps_cache_key *key, const void *bytes, size_
 
 /* ---------------------------------------------------------------- lock */
 
-/* Locks the folder itself. The system releases the lock when the process ends. */
+/* Locks the cache by a lock on its folder. The system releases the lock when the process ends. */
 int vpps_cache_lock(uint64_t most_ms) {
     const struct timespec wait = {.tv_nsec = 1000 * 1000};
     char path[PATH_MAX];
@@ -320,7 +321,7 @@ void vpps_cache_unlock(int lock) {
 
 /* ---------------------------------------------------------------- list, clear */
 
-/* Passes one entry to see(); *more is the result. */
+/* Passes one entry to the callback see(), and sets *more to its result: whether to go on. */
 static vpps_status show_file(int folder, const cached_file *file, bool (*see)(const vpps_cache_entry *, void *),
                              void *context, bool *more) {
     vpps_cache_entry shown = {

@@ -19,7 +19,7 @@ static void write_digits(const vpps_hash *h, char digits[VPPS_ENTRY_DIGITS + 1])
              vpps_hash_digest(h, 1));
 }
 
-/* Hashes a member of the key. Its length goes first, so that different keys never yield the same bytes. */
+/* Hashes a member of the key, its length first, so that different keys never yield the same bytes. */
 static void hash_member(vpps_hash *h, const void *bytes, size_t n) {
     const uint64_t length = n;
     vpps_hash_add(h, &length, sizeof length);
@@ -83,7 +83,8 @@ vpps_status vpps_entry_encode(const vpps_cache_key *key, const char *digits, con
 
 /* ---------------------------------------------------------------- reading */
 
-/* Finds the value of each line and its length. Returns what follows the last line, or NULL if the lines are not as expected. */
+/* Finds the value and its length in each line of an entry's header. Returns the payload after the last line, or NULL if the lines are not
+ * as expected. */
 static char *split_lines(char *file, size_t n, char *values[N_LINES], size_t lengths[N_LINES]) {
     char *at = file;
     const char *end = file + n;

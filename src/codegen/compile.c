@@ -1,15 +1,15 @@
 /* compile.c - compiles kernel source to a CUBIN, or takes the CUBIN from the disk cache.
  *
- * A cached payload is one line, "spill-bytes N", and the CUBIN, which itself does not contain that number from the compiler's log. CUBINs
- * from the cache are inspected like those from the compiler. */
+ * A cached payload is one line, "spill-bytes N", and the CUBIN. The line keeps the number of spilled bytes from the compiler's log, which a
+ * CUBIN does not contain. CUBINs from the cache are inspected like those from the compiler. */
 #include "codegen/compile.h"
 
 #include "codegen/cache.h"
 #include "codegen/nvrtc.h"
 
-/* Options after the architecture, which is a real one (sm_, not compute_), since only that yields a CUBIN. -v makes the log count registers
- * and spills. The last option makes one jump table of a switch with any number of missing cases (nvcc's documentation,
- * --jump-table-density), so that a task's code is found in fewer steps; an NVRTC that does not know the option works without it. -G and
+/* The compiler's options besides the architecture, which is a real one (sm_, not compute_), since only that yields a CUBIN. -v makes the log
+ * count registers and spills. --jump-table-density=0 makes one jump table of a switch with any number of missing cases (nvcc's
+ * documentation), so that a task's code is found in fewer steps; an NVRTC that does not know the option works without it. -G and
  * --Ofast-compile must not be used: they put register arrays into local memory. */
 static const char *const common_options[] = {"-std=c++17", "--fmad=true", "-Xptxas", "-v", "--jump-table-density=0"};
 enum {
@@ -47,8 +47,8 @@ static char *read_log(const vpps_nvrtc *nvrtc, vpps_nvrtc_program program) {
     return NULL;
 }
 
-/* Returns where the log's first error begins, or NULL: "kernel.cu(3): error: ...", "nvrtc: error: ...", "ptxas error   : ...", "ptxas
- * application ptx input, line 24; error   : ...", "ptxas fatal   : ...". */
+/* Returns where the log's first error begins, or NULL. Errors look like "kernel.cu(3): error: ...", "nvrtc: error: ...", "ptxas error   :
+ * ...", "ptxas application ptx input, line 24; error   : ...", "ptxas fatal   : ...". */
 static const char *find_error(const char *log) {
     static const char *const marks[] = {" error:", "ptxas error", "; error", "ptxas fatal"};
     const char *first = NULL;
@@ -66,7 +66,8 @@ static vpps_status fail_refused(const compile_job *job, const char *log, int res
     return vpps_fail(VPPS_DEVICE, "NVRTC: the source was refused: %.*s", (int)strcspn(error, "\n"), error);
 }
 
-/* Reports why the source was refused. In some logs the output of -v has replaced the error, so the source is compiled again without -v. */
+/* Reports why the compiler refused the source. In some logs the output of -v has replaced the error, so the source is compiled again without
+ * -v. */
 static vpps_status explain_refused(const compile_job *job, const char *log, int result) {
     const vpps_nvrtc *nvrtc = job->nvrtc;
     vpps_nvrtc_program program;
@@ -84,7 +85,7 @@ static vpps_status explain_refused(const compile_job *job, const char *log, int 
     return status;
 }
 
-/* Returns the spilled bytes of all functions: "... 808 bytes spill stores, 824 bytes spill loads". */
+/* Adds up the spilled bytes of all functions in a log that says "... 808 bytes spill stores, 824 bytes spill loads". */
 static uint32_t count_spills(const char *log) {
     static const char *const marks[] = {" bytes spill stores", " bytes spill loads"};
     uint64_t spills = 0;
@@ -139,7 +140,7 @@ static vpps_status run_compiler(const compile_job *job, void **cubin, size_t *by
 
 #define SPILL_WORD "spill-bytes "
 
-/* Removes the first line from the payload. Returns false if there is none. */
+/* Reads the number of spilled bytes from the first line of a cached payload and removes the line. Returns false if the line is wrong. */
 static bool unwrap(char *payload, size_t *bytes, uint32_t *spill_bytes) {
     const size_t word = strlen(SPILL_WORD);
     const char *line_end = memchr(payload, '\n', *bytes);
@@ -156,7 +157,7 @@ static bool unwrap(char *payload, size_t *bytes, uint32_t *spill_bytes) {
     return true;
 }
 
-/* Takes a CUBIN from the cache; *cubin stays NULL if there is no valid one. */
+/* Takes the CUBIN from the cache; *cubin stays NULL if the cache has no valid one. */
 static vpps_status take_from_cache(const compile_job *job, void **cubin, size_t *bytes, vpps_cubin_report *report) {
     void *payload;
     VPPS_TRY(vpps_cache_read(&job->key, &payload, bytes, NULL));

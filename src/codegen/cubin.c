@@ -23,7 +23,7 @@ enum {
 };
 #define INFO_SECTION_TYPE 0x70000000u
 
-/* An ELF file, and the tables that are found first. */
+/* An ELF file in memory, and its section and symbol tables. */
 typedef struct elf {
     const unsigned char *bytes;
     uint64_t size;
@@ -34,7 +34,7 @@ typedef struct elf {
 
 /* ---------------------------------------------------------------- records */
 
-/* Copies a record. Returns false if it is not entirely inside the file. */
+/* Copies `bytes` bytes at offset `at` of the file to *record. Returns false if they are not entirely inside the file. */
 static bool fetch(const elf *e, uint64_t at, void *record, size_t bytes) {
     if (at > e->size || e->size - at < bytes) return false;
     memcpy(record, e->bytes + at, bytes);
@@ -50,7 +50,7 @@ static bool lies_inside(const elf *e, const Elf64_Shdr *s) {
     return s->sh_offset <= e->size && s->sh_size <= e->size - s->sh_offset;
 }
 
-/* Returns whether the zero-terminated text at `at` of a string table is `prefix` followed by `rest`. */
+/* Returns whether the zero-terminated text at offset `at` of a string table is `prefix` followed by `rest`. */
 static bool text_is(const elf *e, const Elf64_Shdr *table, uint64_t at, const char *prefix, const char *rest) {
     const size_t first = strlen(prefix), second = strlen(rest);
     if (at > table->sh_size || table->sh_size - at <= first + second) return false;
@@ -58,7 +58,7 @@ static bool text_is(const elf *e, const Elf64_Shdr *table, uint64_t at, const ch
     return memcmp(text, prefix, first) == 0 && memcmp(text + first, rest, second) == 0 && text[first + second] == 0;
 }
 
-/* Finds the section of that name and type (0: any). Returns false if there is none. */
+/* Finds the section with the name `prefix` followed by `rest` and this type (0: any). Returns false if there is none. */
 static bool find_section(const elf *e, const char *prefix, const char *rest, uint32_t type, Elf64_Shdr *s) {
     for (uint32_t i = 0; fetch_section(e, i, s); i++) {
         if ((type == 0 || s->sh_type == type) && text_is(e, &e->names, s->sh_name, prefix, rest)) return true;
@@ -94,7 +94,7 @@ static vpps_status open_elf(elf *e, const void *bytes, size_t size) {
     return VPPS_OK;
 }
 
-/* Finds the number of the function's symbol, and its code section. */
+/* Finds the number of a function's symbol, and the section with its code. */
 static vpps_status find_function(const elf *e, const char *name, uint32_t *symbol, Elf64_Shdr *code) {
     const uint64_t n = e->symbols.sh_size / sizeof(Elf64_Sym);
     for (uint64_t i = 0; i < n && i <= UINT32_MAX; i++) {
@@ -142,7 +142,8 @@ static vpps_status read_info(const elf *e, uint32_t symbol, vpps_cubin_report *r
     return counted ? VPPS_OK : fail_format("does not say how many registers the function needs");
 }
 
-/* Reads the static shared memory. From sm_90 on the section includes the system's part, if a section for reserved memory exists. */
+/* Reads the size of a kernel's static shared memory. From sm_90 on the size includes the bytes that the system reserves, if a section for
+ * reserved memory exists. */
 static vpps_status read_shared(const elf *e, const char *entry, vpps_cubin_report *report) {
     Elf64_Shdr s, reserved;
     report->shared_bytes = 0;

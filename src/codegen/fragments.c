@@ -40,7 +40,7 @@ bool vpps_fragment_of(const vpps_compiled_cell *c, const vpps_product_tile *tile
     return any;
 }
 
-/* Returns whether value `reader` reads v from its record other than by products of dealt rows. */
+/* Returns whether the computation of value `reader` reads v from memory other than by products whose rows are dealt to VPs. */
 static bool reads_whole(const vpps_compiled_cell *c, const vpps_cell_value *reader, uint32_t v) {
     const bool product = vpps_is_product(reader) && c->stages[reader->stage].split == VPPS_SPLIT_ROWS;
     bool reads = false;

@@ -49,7 +49,8 @@ void vpps_generate_view(FILE *out, const vpps_compiled_cell *c, const char *bloc
 
 /* ---------------------------------------------------------------- constants */
 
-/* Returns the blocks of columns of the widest matrix with few rows. Each goes to a VP, which gets no table entries; 0: too many VPs. */
+/* Returns the number of column blocks of the widest matrix with few rows. Each block is dealt to one VP, which updates no entries of
+ * lookup tables. 0: that would take too many VPs. */
 static uint32_t low_blocks(const vpps_generation *g) {
     enum { FEW = 4 };
     uint32_t blocks = 0;
@@ -115,7 +116,7 @@ static void put_entries(const vpps_generation *g) {
 
 /* ---------------------------------------------------------------- weights */
 
-/* Returns whether a matrix for backward, in fp32, goes through shared memory to registers, because it is loaded late. */
+/* Returns whether a matrix that only backward uses, in fp32, is copied to shared memory first and later to registers. */
 static bool is_staged(const vpps_kernel_plan *p, const vpps_resident *m) {
     return p->staged_words && m->transposed && m->level == VPPS_RESIDENT_REGISTERS;
 }
@@ -140,7 +141,7 @@ void vpps_put_matrix(const vpps_generation *g, vpps_param matrix, bool transpose
             g->matrix_at[matrix], transposed ? 1 : p->cols, transposed ? p->cols : 1);
 }
 
-/* Writes the thread's words of a matrix as a type of loads.cuh. */
+/* Writes the C++ type (loads.cuh) of a thread's weights of a matrix. */
 static void put_resident(const vpps_generation *g, const vpps_resident *m) {
     put_parameter_name(g->out, &g->model->params[m->matrix], m->transposed);
     fprintf(g->out, "\nvpps_resident_matrix<");
@@ -153,7 +154,7 @@ static void put_copy_to_shared(const vpps_generation *g, const vpps_resident *m)
     fprintf(g->out, ".copy_to(shared + %uu);\n", m->at * g->plan->threads);
 }
 
-/* Writes code that loads the VP's elements of vectors to which products are added. */
+/* Writes code that loads the VP's elements of bias vectors, to which products are added. */
 static void put_vector_loads(const vpps_generation *g) {
     const vpps_residents *r = &g->plan->residents;
     if (!r->n_vectors) return;
@@ -168,7 +169,7 @@ static void put_vector_loads(const vpps_generation *g) {
     fprintf(g->out, ">(a, shared, member);\n");
 }
 
-/* Writes the table of the rows of all fragments. */
+/* Writes a table that tells for each fragment (eight rows of weights) where its rows lie in memory. */
 static void put_weight_rows(const vpps_generation *g) {
     const vpps_residents *r = &g->plan->residents;
     fprintf(g->out, "\n__constant__ const vpps_weight_row vpps_weight_rows[] = {\n");
@@ -191,7 +192,7 @@ static void put_weight_rows(const vpps_generation *g) {
 
 void vpps_put_fragment_rows(const vpps_generation *g, const vpps_fragment *f) {
     enum { QUAD = 4 };
-    /* The number of rows of the matrices, and the words between elements; 0: they differ. */
+    /* The matrices' number of rows, and the words from one element of a row to the next; 0: they differ between matrices. */
     uint32_t height = VPPS_NONE, words = VPPS_NONE;
     bool quads = f->length % QUAD == 0;
     for (uint32_t k = 0; k < VPPS_FRAGMENT_ROWS; k++) {
@@ -211,7 +212,7 @@ void vpps_put_fragment_words(const vpps_generation *g, const vpps_fragment *f) {
     fprintf(g->out, "vpps_fragment_words<%u, %s>", f->at, vpps_truth(f->level == VPPS_RESIDENT_SHARED));
 }
 
-/* Writes code that loads the words of all fragments, several steps at a time. */
+/* Writes code that loads a thread's words of all fragments of weights, several steps at a time. */
 static void put_fragments(const vpps_generation *g) {
     enum { AT_ONCE = 8 };
     const vpps_residents *r = &g->plan->residents;
@@ -253,8 +254,9 @@ static void put_loads(const vpps_generation *g) {
     fprintf(g->out, "(void)member, (void)w, (void)shared;\n}\n");
 }
 
-/* Writes code that loads backward's weights late. Columns lie far apart, so that most of each memory sector read belongs to other VPs. So
- * the weights are copied to shared memory while forward begins, and vpps_take_late_weights moves them to registers. */
+/* Writes code that loads backward's weights late. Columns lie far apart in memory, so most of each memory sector that is read belongs to
+ * other VPs, and loading takes long. Therefore the weights are copied to shared memory while forward begins, and vpps_take_late_weights
+ * moves them to registers. */
 static void put_late_loads(const vpps_generation *g) {
     const vpps_residents *r = &g->plan->residents;
     uint32_t at = 0;
@@ -325,8 +327,8 @@ static vpps_status put_kernel(const vpps_generation *g, vpps_kernel_plan *plan) 
     return VPPS_OK;
 }
 
-/* Returns the number of teams of VPs. A VP reads its part of each vector that gradients are made of, so more teams are better, until a VP
- * has more rows of the largest matrix than a tile of mma, or fewer columns than a warp takes. */
+/* Returns the number of teams of VPs, to which columns of gradients are dealt. With more teams a VP reads less of each factor of the
+ * gradients, until it has more rows of the largest matrix than a tile of mma, or fewer columns than a warp takes. */
 static uint32_t choose_teams(const vpps_kernel_plan *plan, const vpps_model *model) {
     enum { MOST = 8, COLUMNS = 32 };
     const vpps_parameter_data *largest = NULL;
@@ -347,7 +349,7 @@ vpps_status vpps_generate_kernel(vpps_kernel_plan *plan, const vpps_model *model
                                  const uint32_t *matrix_at, const vpps_kernel_room *room, char **source) {
     enum {
         LEAN_FROM = 96
-    }; /* with more registers for weights, other values that are kept from task to task would spill */
+    }; /* with more registers for weights, other values that threads keep from task to task would spill */
     *source = NULL;
     plan->tile_words = 0;
     plan->threads = room->threads;

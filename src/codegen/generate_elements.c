@@ -5,7 +5,7 @@ typedef vpps_stage_work work;
 
 /* ---------------------------------------------------------------- operands */
 
-/* Writes the operand's element that belongs to the current element, or a fixed element. */
+/* Writes an expression for the element of operand i that a step reads: the one at the current element, or a fixed one. */
 static void put_operand(const work *w, const vpps_program_step *s, uint32_t i) {
     const vpps_operand *o = vpps_step_operand(w, s, i);
     const char *item = vpps_item_for(s->axis, o);
@@ -28,7 +28,7 @@ static bool is_list(const work *w, const vpps_program_step *s, uint32_t i) {
     return vpps_step_operand(w, s, i)->access == VPPS_ACCESS_MEMBERS;
 }
 
-/* Begins a statement that is repeated for each member m if operand i is a list. */
+/* Begins a C statement; if operand i is a list, the statement is in a loop over the list's members m. */
 static void begin_listed(const work *w, const vpps_program_step *s, uint32_t i) {
     const uint32_t axis = vpps_step_operand(w, s, i)->axis;
     if (is_list(w, s, i)) fprintf(w->out, "vpps_each_member(ls%u, f0 + item, f%u, [&](unsigned m) { ", axis, axis);
@@ -45,7 +45,7 @@ static void end_listed(const work *w, const vpps_program_step *s, uint32_t i) {
 
 /* ---------------------------------------------------------------- steps */
 
-/* Writes a formula's call, with arguments x, y, z, s, f, u and random. */
+/* Writes the call of an instruction's formula, with its arguments x, y, z, s, f, u and random. */
 static void make_formula(const work *w, const vpps_program_step *s) {
     const char *letters = vpps_instructions[s->run.of.opcode].operands;
     uint32_t i = 0;
@@ -79,7 +79,7 @@ static void make_formula(const work *w, const vpps_program_step *s) {
     fprintf(w->out, ");\n");
 }
 
-/* Writes a fold over a list, such as a weighted sum. Weights are a vector of the vertex, or one scalar per member. */
+/* Writes code that folds a list, such as a weighted sum. The weights are a vector of the vertex, or one scalar per member. */
 static void make_fold(const work *w, const vpps_program_step *s) {
     const char *name = vpps_instructions[s->run.of.opcode].name;
     const vpps_operand *weights = vpps_step_operand(w, s, 0);
@@ -137,7 +137,7 @@ static void make_matmul(const work *w, const vpps_program_step *s) {
     fprintf(w->out, "; });\n");
 }
 
-/* Writes a copy of a matrix's element from another place. */
+/* Writes code that copies an element from its place in an operand of another shape (transpose, reshape). */
 static void make_moved(const work *w, const vpps_program_step *s) {
     const vpps_operand *a = vpps_step_operand(w, s, 0);
     fprintf(w->out, "const float v%u = ", s->to.value);
@@ -147,7 +147,8 @@ static void make_moved(const work *w, const vpps_program_step *s) {
     fprintf(w->out, ";\n");
 }
 
-/* Writes an element of the row that a number selects; backward, the sum of the elements whose number selects this element's row. */
+/* Writes code that takes an element of the row of a matrix that a number selects; backward, the sum of all elements whose number selects
+ * this element's row. */
 static void make_selected(const work *w, const vpps_program_step *s) {
     const vpps_operand *a = vpps_step_operand(w, s, 0), *b = vpps_step_operand(w, s, 1);
     const bool backward = s->run.of.opcode == VPPS_I_SELECT_ROWS_B;
@@ -160,7 +161,7 @@ static void make_selected(const work *w, const vpps_program_step *s) {
     fprintf(w->out, "; });\n");
 }
 
-/* Writes an element of some rows of an operand; for a list's stack, of the member's own rows. */
+/* Writes code that takes an element of an operand's slice of rows; of a list's stacked members, the rows of one member. */
 static void make_slice(const work *w, const vpps_program_step *s) {
     const vpps_operand *o = vpps_step_operand(w, s, 0);
     const bool list = s->run.of.over_list;
@@ -176,7 +177,7 @@ static void make_slice(const work *w, const vpps_program_step *s) {
     fprintf(w->out, ";\n");
 }
 
-/* Writes an element of operands, or a list's members, that are stacked. */
+/* Writes code that takes an element of several operands, or of a list's members, stacked on top of each other. */
 static void make_stack(const work *w, const vpps_program_step *s) {
     const vpps_operand *o = vpps_step_operand(w, s, 0);
     fprintf(w->out, "const float v%u = ", s->to.value);
@@ -225,7 +226,8 @@ static void make_element(const work *w, const vpps_program_step *s) {
 
 /* ---------------------------------------------------------------- loads before computations
  *
- * Values are loaded after all the numbers that say where they lie, so that no load waits for another one's place. */
+ * The code first loads all the numbers that say where values lie, then the values, so that no value's load waits for another value's
+ * place. */
 
 /* Calls `put` for each value that the segment's instructions read from memory at the thread's own item and element. */
 static void each_loaded(const work *w, const vpps_segment *g, uint8_t *loaded, void (*put)(const work *w, uint32_t v)) {
@@ -242,7 +244,7 @@ static void each_loaded(const work *w, const vpps_segment *g, uint8_t *loaded, v
     }
 }
 
-/* Returns the name of the script's array that has the value's place, or NULL. */
+/* Returns the name of the array of the script that tells where the value lies, or NULL. */
 static const char *array_of(const work *w, uint32_t v) {
     const uint8_t place = w->s.memory[v]->place;
     return place == VPPS_PLACE_INPUT ? "in" : place == VPPS_PLACE_ENTRY ? "lk" : NULL;
@@ -292,14 +294,14 @@ static void load_gradient(const work *w, const vpps_program_step *s) {
 
 /* ---------------------------------------------------------------- segments */
 
-/* Returns how many elements of a tile of vertices a thread processes; 0: unknown, or too many to matter. */
+/* Returns how many elements of a tile (vertices processed together) a thread computes; 0: unknown, or too many to unroll the loop. */
 static uint32_t rounds_of(const work *w, const vpps_segment *g, uint32_t width) {
     enum { FEW = 4 /* number of rounds up to which compilers unroll the loop */ };
     const uint32_t threads = w->g->plan->threads, rounds = (w->tile * width + threads - 1) / threads;
     return g->axis || rounds > FEW ? 0 : rounds;
 }
 
-/* Begins the loop over items and elements, which end_elements ends. */
+/* The text that ends a loop over items and elements. */
 static const char *const end_elements = "});\n";
 static void begin_elements(const work *w, const vpps_segment *g) {
     const uint32_t v = vpps_step_of(w, g, 0)->value, width = vpps_segment_width(&w->s, v);
@@ -320,7 +322,7 @@ bool vpps_put_early_loads(const work *w, const vpps_segment *g, uint8_t *loaded)
     return true;
 }
 
-/* Writes code for the segment's steps: loads, then results. */
+/* Writes code for an elementwise segment's steps: first loads, then computations. */
 static void put_makes(const work *w, const vpps_segment *g) {
     for (uint32_t k = 0; k < g->n; k++) {
         const vpps_segment_step *step = vpps_step_of(w, g, k);
@@ -360,7 +362,7 @@ static void put_stores(const work *w, const vpps_segment *g) {
     }
 }
 
-/* Writes a segment: all reads come before all stores. */
+/* Writes the code of an elementwise segment, in which all reads come before all stores. */
 void vpps_put_elements(const work *w, const vpps_segment *g, uint8_t *loaded) {
     begin_elements(w, g);
     each_gradient(w, g, find_gradient);

@@ -1,11 +1,12 @@
-/* generate_outer.c - writes the gradients of a cell's parameters, over some of its vertices, as a struct of the kernel: types and functions
- * that call outer.cuh, and the function that computes a gradient. */
+/* generate_outer.c - writes code for the gradients of a cell's parameters, summed over the vertices of a task: a C++ struct of types and
+ * functions that call templates of outer.cuh. */
 #include "codegen/generate_outer.h"
 #include "codegen/packing.h"
 
 typedef vpps_outer_work work;
 
-/* Returns whether the outer (one sum of a gradient) comes first for its parameter. Sums without products come before products. */
+/* Returns whether the outer (a sum of dy x^T or of dy) is the first that contributes to its parameter's gradient. Sums of dy come before
+ * sums of products. */
 static bool is_first(const work *w, uint32_t outer) {
     const vpps_cell_outer *o = &w->c->outers[outer];
     for (uint32_t j = 0; j < w->c->n_outers; j++) {
@@ -20,7 +21,7 @@ uint32_t vpps_outer_added_to(const work *w, uint32_t outer) {
     return is_first(w, outer) ? w->c->outers[outer].param : VPPS_NONE;
 }
 
-/* Returns whether the outer is the gradient of a matrix that is read as a value. */
+/* Returns whether the outer is the gradient of a matrix that a cell reads as a value (vpps_parameter), not by a product. */
 static bool is_whole_matrix(const work *w, uint32_t outer) {
     const vpps_cell_outer *o = &w->c->outers[outer];
     return o->x == VPPS_NONE && w->g->model->params[o->param].kind == VPPS_MATRIX;
@@ -47,7 +48,7 @@ uint32_t vpps_outer_blocks(const work *w, uint32_t outer) {
 
 /* ---------------------------------------------------------------- where vectors lie */
 
-/* Writes a type vV for each value V of the outers, which says where its vectors lie. */
+/* Writes a C++ type vV for each value V that outers read. The type says where the value's vectors lie. */
 static void put_values(const work *w) {
     const vpps_compiled_cell *c = w->c;
     for (uint32_t v = 0; v < c->n_values; v++) {
@@ -68,7 +69,7 @@ static void put_values(const work *w) {
     }
 }
 
-/* Writes the function that finds a task's vectors (vpps_sum_task). */
+/* Writes the function that finds the vectors of a task's vertices (vpps_sum_task). */
 static void put_task(const work *w) {
     const vpps_compiled_cell *c = w->c;
     fprintf(w->out,
@@ -110,12 +111,12 @@ static bool begins_sum(const work *w, uint32_t outer) {
     return w->c->outers[outer].x == VPPS_NONE && !is_whole_matrix(w, outer);
 }
 
-/* Sums that the same instructions compute, each known by its first outer. */
+/* Gradients of vectors that the same instructions compute, each named by its first outer. */
 typedef struct vectors {
     uint32_t firsts[VPPS_MOST_OUTERS], n;
 } vectors;
 
-/* Adds a sum. Returns false if it needs other instructions, or if there are too many sums. */
+/* Adds a vector's gradient. Returns false if the gradient needs other instructions, or if there are too many. */
 static bool join_vectors(const work *w, vectors *all, uint32_t first) {
     const vpps_cell_outer *const outers = w->c->outers;
     if (all->n == VPPS_MOST_OUTERS) return false;
@@ -124,7 +125,8 @@ static bool join_vectors(const work *w, vectors *all, uint32_t first) {
     return true;
 }
 
-/* Writes the sums and where their terms lie. `before`: rows of vectors written earlier. Returns the number of rows. */
+/* Writes a table of vectors' gradients and of where their terms lie. `before`: number of rows of vectors written earlier. Returns the
+ * number of rows. */
 static uint32_t put_sums_of_vectors(const work *w, const vectors *all, uint32_t before) {
     const vpps_cell_outer *const outers = w->c->outers;
     const uint32_t dy = outers[all->firsts[0]].dy, most = most_rows(w, w->c->values[dy].rows, 1);
@@ -164,12 +166,12 @@ static void put_vectors(const work *w) {
 
 /* ---------------------------------------------------------------- matrices */
 
-/* Matrices whose gradients are summed together. */
+/* Matrices whose gradients are computed together. */
 typedef struct group {
     uint32_t outers[VPPS_MOST_OUTERS], n;
 } group;
 
-/* Adds a matrix's outer to the group. Returns false if it does not fit. */
+/* Adds an outer (a sum of dy x^T) to the group. Returns false if the outer does not fit. */
 static bool join_group(const work *w, group *g, uint32_t outer) {
     const vpps_cell_outer *o = &w->c->outers[outer];
     const vpps_cell_value *dy = &w->c->values[o->dy], *x = &w->c->values[o->x];
@@ -198,7 +200,7 @@ static void end_group(work *w, group *g) {
     *g = (group){0};
 }
 
-/* Writes matrices in groups as large as fit, in their order; those that fit into no group are written by blocks. */
+/* Writes code for the gradients of matrices, in groups as large as fit; matrices that fit into no group are computed by blocks. */
 static void put_matrices(work *w) {
     group g = {0};
     for (uint32_t i = 0; i < w->c->n_outers; i++) {
@@ -216,8 +218,8 @@ static void put_whole_matrices(const work *w) {
                     w->g->matrix_at[w->c->outers[i].param], vpps_outer_added_to(w, i));
 }
 
-/* Writes code that copies the factors of the matrices' gradients for cuBLAS (packing.h). A task's word `pass_record` is an address in the
- * script, where one word for each operand of the cell says where the operand's vectors go. */
+/* Writes code that packs the factors of matrices' gradients for cuBLAS (packing.h). A task's word `pass_record` is an address in the script,
+ * where one word for each operand of the cell says where the operand's packed vectors go. */
 static void put_packing(const work *w) {
     for (uint32_t number = 0; number < vpps_packed_operands(w->c); number++) {
         const uint32_t v = vpps_packed_value(w->c, number);
@@ -227,7 +229,7 @@ static void put_packing(const work *w) {
     }
 }
 
-/* Writes the function that computes all gradients, one after the other. */
+/* Writes the function that computes the gradients of all of a cell's parameters, one after the other. */
 static void put_run(work *w) {
     const bool packs = w->g->plan->packs;
     const char *before = "";

@@ -1,24 +1,26 @@
-/* generate_outer_strips.c - writes the gradients of a cell's matrices in bf16: sums of dy x^T, for the rows and columns that the VP has.
+/* generate_outer_strips.c - writes code for the gradients of a cell's matrices in bf16: sums of dy x^T, for the rows and columns that the
+ * VP has.
  *
  * A warp multiplies a block of an x's columns with several tiles of eight rows, from all dys that are multiplied with this x; low matrices
- * (with few rows) have separate tiles. A "strip" consists of these tiles and all of the VP's blocks of columns. It needs as many warps as
- * it has blocks; they are its slots. */
+ * (with few rows) have separate tiles. A "strip" consists of these tiles and all of the VP's blocks of columns. Each block of a strip needs
+ * a warp; a strip's blocks are called its slots. */
 #include "codegen/generate_outer.h"
 
 enum {
     TILE = 8,           /* rows of dy that one mma instruction multiplies */
-    TILE_THREADS = 1536 /* limit of (threads of a CTA) * (tiles at a time), set by the number of registers */
+    TILE_THREADS = 1536 /* limit of (threads of a CTA) * (tiles at a time), as registers permit */
 };
 
-/* Strips with the same number of tiles. Outers are known by their numbers, an x by that of its first outer or first low outer. `tiles`:
- * tiles of each strip. first, end: slots for which there are warps at the same time. parts: warps that share the vectors of a slot. */
+/* Strips with the same number of tiles. Outers (sums of dy x^T) are given by their numbers, an x by the number of its first outer or first
+ * low outer. `tiles`: number of tiles of each strip. [first, end): slots (blocks of columns) that warps compute at the same time. `parts`:
+ * number of warps among which the vectors of a slot are divided. */
 typedef struct strips {
     vpps_outer_work *w;
     const uint32_t *outers;
     uint32_t n, tiles, first, end, parts;
 } strips;
 
-/* A strip for x: tiles [first, end) of those that are multiplied with x. */
+/* A strip: tiles [first, end) of the tiles that are multiplied with x. */
 typedef struct strip {
     uint32_t x, first, end, slot, slots;
 } strip;
@@ -31,7 +33,7 @@ typedef struct row_tile {
 static const vpps_cell_outer *outer_of(const strips *all, uint32_t i) { return &all->w->c->outers[all->outers[i]]; }
 static const vpps_cell_value *x_of(const strips *all, uint32_t i) { return &all->w->c->values[outer_of(all, i)->x]; }
 
-/* Returns whether both outers' tiles are multiplied with the same columns of one x. */
+/* Returns whether the tiles of outers i and j are multiplied with the same columns of one x. */
 static bool share_columns(const strips *all, uint32_t i, uint32_t j) {
     return outer_of(all, i)->x == outer_of(all, j)->x &&
            vpps_outer_is_low(all->w, all->outers[i]) == vpps_outer_is_low(all->w, all->outers[j]);
@@ -51,7 +53,7 @@ static bool find_tile(const strips *all, uint32_t x, uint32_t k, row_tile *out) 
 
 static uint32_t most_tiles(const strips *all) { return vpps_max_u32(1, TILE_THREADS / all->w->g->plan->threads); }
 
-/* Moves to the next value x that gradients are made of. Returns false if there is none. */
+/* Moves to the next value x of the outers (sums of dy x^T). Returns false if there is none. */
 static bool next_x(const strips *all, strip *s) {
     bool seen = true;
     while (seen && ++s->x < all->n) {
@@ -79,7 +81,7 @@ static bool is_among(const strips *all, const strip *s) {
     return s->slot < all->end && s->slot + s->slots > all->first;
 }
 
-/* Returns whether warps of both strips run the same code, except for the place of x. */
+/* Returns whether warps of both strips can run the same code, except for the address of x. */
 static bool are_alike(const strips *all, const strip *a, const strip *b) {
     const vpps_cell_value *x = x_of(all, a->x), *other_x = x_of(all, b->x);
     if (x->rows != other_x->rows || vpps_has_quads(x) != vpps_has_quads(other_x) ||
@@ -97,7 +99,7 @@ static bool are_alike(const strips *all, const strip *a, const strip *b) {
 
 /* ---------------------------------------------------------------- text */
 
-/* Writes a strip's type, with the places of its tiles' gradients. */
+/* Writes the C++ type of a strip, which tells where its tiles' gradients lie. */
 static void put_strip(const strips *all, const strip *s) {
     const vpps_outer_work *w = all->w;
     row_tile t;
@@ -117,7 +119,7 @@ static void put_tiles(const strips *all, const strip *s) {
     fprintf(all->w->out, ">");
 }
 
-/* Writes the strips that run the same code, if s is the first of them; otherwise nothing. */
+/* If s is the first of the strips that run the same code, writes code for all of them; otherwise writes nothing. */
 static void put_alike(const strips *all, const strip *s) {
     bool begun = false;
     for (strip a = {0}; next_strip(all, &a);) {
@@ -141,7 +143,7 @@ static void put_sums(const strips *all) {
     w->shared_words = vpps_max_u32(w->shared_words, (all->parts - 1) * busy * all->tiles * SUMS * LANES);
 }
 
-/* Writes strips with equally many tiles together, so that warps have equal work. */
+/* Writes code for strips with equally many tiles together, so that warps have equal work. */
 void vpps_generate_outer_strips(vpps_outer_work *w, const uint32_t *list, uint32_t n) {
     const uint32_t warps = w->g->plan->threads / 32;
     strips all = {.w = w, .outers = list, .n = n};

@@ -1,14 +1,16 @@
-/* generate_outer_tiles.c - writes the gradients of a cell's matrices in fp32: sums of dy x^T, for the rows and columns that the VP has.
+/* generate_outer_tiles.c - writes code for the gradients of a cell's matrices in fp32: sums of dy x^T, for the rows and columns that the VP
+ * has.
  *
- * Vectors are copied to shared memory a few at a time, asynchronously, while the preceding ones are added: columns of every x, and the VP's
- * rows of every dy, called slots. Eight, 16 or 32 lanes have one "unit": columns of an x, four per lane, and some slots. With twelve slots,
- * four loads provide a thread's operands for 48 multiply-adds. A pass goes over all vectors for as many units as a CTA has lanes for. */
+ * Vectors are copied to shared memory a few at a time, asynchronously, while the products of the preceding ones are added: columns of every
+ * x, and the VP's rows of every dy, called slots. Eight, 16 or 32 lanes compute one "unit": four columns of an x per lane, times some
+ * slots. With twelve slots, four loads provide a thread's operands for 48 multiply-adds. A pass reads all vectors once, for as many units
+ * as a CTA has lanes for. */
 #include "codegen/generate_outer.h"
 
 enum {
     MOST_UNITS = 256,
-    MOST_SLOTS = 12, /* most rows of dy per unit of lanes; a thread has four sums for each */
-    /* Vectors whose loads overlap. After the last vector, dy is zero, so no loop is needed for a remainder. */
+    MOST_SLOTS = 12, /* most rows of dy per unit of work; a thread has four sums for each */
+    /* Number of vectors whose loads overlap. Vectors after the last have dy = 0, so no loop is needed for a remainder. */
     AT_ONCE = 4,
     MOST_VECTORS = 16,
     MOST_ROW_WORDS = VPPS_TILE_WORDS / (2 * AT_ONCE),
@@ -17,7 +19,8 @@ enum {
     PASS_COST = 4 /* cost of copying and awaiting a vector, in units of one row of dy */
 };
 
-/* A unit's work. Outers are known by their numbers, an x by that of its first outer, a list of slots by the first x that has it. */
+/* A unit of work: a block of an x's columns times rows of dy (slots). Outers are given by their numbers, an x by the number of its first
+ * outer, a list of slots by the first x that has it. */
 typedef struct unit {
     uint32_t x, block; /* number of the block of x's columns */
     uint32_t first, n; /* range of rows of dy (slots) */
@@ -37,7 +40,7 @@ typedef struct tiles {
     uint32_t n_units;
 } tiles;
 
-/* Some units, and the data of a vector that they need: blocks of columns, and lists of slots. */
+/* The units of work of one pass over all vectors, and the data of each vector that they need: blocks of columns of x, and rows of dy. */
 typedef struct pass {
     uint32_t first, end; /* range of units */
     uint32_t x[MOST_UNITS], block[MOST_UNITS], n_blocks;
@@ -59,7 +62,7 @@ static uint32_t next_of_x(const tiles *t, uint32_t i) {
     return i;
 }
 
-/* Returns whether two values x are multiplied with the same values dy, in the same order. */
+/* Returns whether the vectors x and y are multiplied with the same values dy, in the same order. */
 static bool same_slots(const tiles *t, uint32_t x, uint32_t y) {
     while (x < t->n && y < t->n) {
         if (outer_of(t, x)->dy != outer_of(t, y)->dy) return false;
@@ -82,7 +85,7 @@ static void find_slots(tiles *t) {
     }
 }
 
-/* Returns the words of a list of rows of dy; each unit's rows begin at a multiple of four words. */
+/* Returns the words of shared memory for a list of rows of dy; each unit's rows begin at a multiple of four words. */
 static uint32_t list_words(const tiles *t, uint32_t list) {
     return (t->n_slots[list] + t->slots - 1) / t->slots * vpps_quads_up(t->slots);
 }
@@ -126,7 +129,7 @@ static uint32_t list_in(const pass *p, uint32_t list) {
     return l;
 }
 
-/* Fills a pass with units from p->first on, as many as a CTA takes and the words of a vector allow. Returns false if there is none. */
+/* Fills a pass with units from number p->first on, as many as a CTA's lanes and shared memory allow. Returns false if no unit is left. */
 static bool fill(const tiles *t, pass *p) {
     *p = (pass){.first = p->first, .end = p->first, .slots = t->units[p->first].n};
     for (; p->end < t->n_units && p->end - p->first < t->at_once; p->end++) {
@@ -147,7 +150,7 @@ static bool fill(const tiles *t, pass *p) {
     return p->end > p->first;
 }
 
-/* Returns the cost of one vector over all passes; UINT32_MAX: impossible. */
+/* Returns the cost of processing one vector in all passes, with at most `slots` rows of dy per unit; UINT32_MAX: impossible. */
 static uint32_t cost_of(tiles *t, uint32_t slots) {
     pass p = {0};
     uint32_t cost = 0;
@@ -180,7 +183,8 @@ static void put_columns(const tiles *t, const pass *p) {
                 4 * t->lanes * b);
 }
 
-/* Writes types that copy rows of dys. Warps share the dys, and, if there are more warps, the vectors of one dy. */
+/* Writes C++ types that copy rows of the values dy. The values dy are divided among the warps; if there are more warps, also the vectors of
+ * one dy. */
 static void put_rows(const tiles *t, const pass *p) {
     const uint32_t warps = t->w->g->plan->threads / WARP;
     uint32_t dys = 0, k = 0;
@@ -195,14 +199,14 @@ static void put_rows(const tiles *t, const pass *p) {
                         k++ * share % warps, share, base);
 }
 
-/* Returns the outer that row number `slot` of an x's list belongs to. */
+/* Returns the outer to which row number `slot` of an x's list of rows of dy belongs. */
 static uint32_t outer_of_slot(const tiles *t, uint32_t x, uint32_t slot) {
     uint32_t i = x;
     while (slot >= t->slot_of[i] + rows_of(t, i)) i = next_of_x(t, i);
     return i;
 }
 
-/* Writes tables of the pass's units and of their rows of dy. */
+/* Writes tables of a pass's units of work and of their rows of dy. */
 static void put_units(const tiles *t, const pass *p) {
     FILE *out = t->w->out;
     fprintf(out, "static __constant__ const vpps_unit units[] = {");
@@ -227,7 +231,7 @@ static void put_units(const tiles *t, const pass *p) {
     fprintf(out, "};\n");
 }
 
-/* Writes a pass. Gradients of vectors are computed during its first copies. */
+/* Writes the code of a pass over all vectors. Gradients of vector parameters are computed while the pass's first copies are under way. */
 static void put_pass(const tiles *t, const pass *p) {
     bool quads = true;
     for (uint32_t k = p->first; k < p->end; k++) quads &= length_of(t, t->units[k].x) % 4 == 0;

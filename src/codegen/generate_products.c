@@ -1,4 +1,4 @@
-/* generate_products.c - writes a stage's products whose rows are dealt to VPs. resident.h says where weights lie. */
+/* generate_products.c - writes code for a stage's matrix products whose rows are dealt to VPs. resident.h says where weights lie. */
 #include "codegen/generate_stage.h"
 
 typedef vpps_stage_work work;
@@ -7,15 +7,15 @@ static inline const vpps_cell_arg *vpps_stage_arg(const work *w, const vpps_cell
     return &w->c->args[x->first_arg + i];
 }
 
-/* An output of a thread: of one of the segment's products, row number block + row * blocks among the VP's own rows. */
+/* An output of a thread: row number block + row * blocks, among the VP's own rows, of one of the segment's products. */
 typedef struct output {
     uint32_t value, row;
 } output;
 
-/* Outputs that a kernel's threads compute together, dividing rows in the same way. */
+/* Outputs (rows of products) that a CTA's threads compute together, since they divide the rows in the same way. */
 typedef struct pass {
     const output *outputs;
-    uint32_t n, blocks, at, item_words; /* at: first word of their sums among an item's words */
+    uint32_t n, blocks, at, item_words; /* at: first word of the outputs' sums among an item's words */
 } pass;
 
 static const vpps_resident *resident_of(const work *w, const vpps_cell_value *x, vpps_param matrix) {
@@ -34,11 +34,12 @@ static uint32_t rows_of_thread(const work *w, uint32_t v) {
 
 static uint32_t sum_words(const work *w) { return vpps_sum_words(w->g->plan->threads); }
 
-/* Returns whether an item's value begins and ends at a multiple of four words in memory. Records and vectors of at least 16 words do, as do
- * entries of tables whose size is such a multiple. */
+/* Returns whether a value's vectors begin and end at multiples of four words in memory: the number of rows is a multiple of four, at least
+ * 16. */
 static bool has_quads(const work *w, uint32_t v) { return vpps_has_quads(vpps_stage_value(w, v)); }
 
-/* Ends an operand's template arguments with a function for the address of an item's vector in memory; a slot has only the VP's rows. */
+/* Writes an operand's last template argument: a function that returns the address of an item's vector in memory, not in a slot, which has
+ * only the VP's rows. */
 static void put_place(const work *w, uint32_t operand) {
     fprintf(w->out, ">([&](unsigned item) { return &");
     vpps_put_memory(w, operand, "first_item + item", "0u");
@@ -53,8 +54,8 @@ static void put_streamed_part(const work *w, const pass *p, uint32_t first, uint
     fprintf(w->out, ", %u, %u, %u, %u>", first, rows, o->row, p->blocks);
 }
 
-/* Writes the matrices that an operand of a pass is multiplied with: those read from memory at each use (`streamed`), or the resident ones.
- * A product's outputs are consecutive rows. Returns one of the matrices, which all have the same layout, or NULL. */
+/* Writes the matrices by which an operand of a pass is multiplied: those read from memory at each use (`streamed`), or those in registers or
+ * shared memory. A product's outputs are consecutive rows. Returns one of the matrices, which all have the same layout, or NULL. */
 static const vpps_resident *put_matrices(const work *w, const pass *p, uint32_t operand, bool streamed, bool write) {
     const vpps_resident *m = NULL;
     for (uint32_t o = 0, rows; o < p->n; o += rows) {
@@ -75,7 +76,7 @@ static const vpps_resident *put_matrices(const work *w, const pass *p, uint32_t 
     return m;
 }
 
-/* Writes an operand of a pass with its matrices. Returns false if it has none. */
+/* Writes an operand of a pass with the matrices by which it is multiplied. Returns false if there are none. */
 static bool put_operand(const work *w, const pass *p, uint32_t v, bool streamed, const char *before) {
     const vpps_resident *m = put_matrices(w, p, v, streamed, false);
     if (!m) return false;
@@ -91,7 +92,7 @@ static bool put_operand(const work *w, const pass *p, uint32_t v, bool streamed,
     return true;
 }
 
-/* Writes a pass: the computation of several outputs of all items (products.cuh). */
+/* Writes a pass: code that computes several outputs (rows of products) for all items (products.cuh). */
 static void put_pass(const work *w, const pass *p) {
     fprintf(w->out, "vpps_pass<%u, %u, %u, %u, %u, %u>{{w, shared, threadIdx.x, a}, part, copies, n}.run(", p->n,
             p->blocks, p->at, p->item_words, w->copy_item_words, w->copy_buffers);
@@ -103,7 +104,7 @@ static void put_pass(const work *w, const pass *p) {
     fprintf(w->out, ");\n");
 }
 
-/* Declares vV, element e of the VP's rows of product V: sumV plus the vectors that are added to the product. */
+/* Writes the declaration of vV, element e of the VP's rows of product V: sumV plus the vectors that are added to the product. */
 static void put_finished(const work *w, uint32_t v) {
     const vpps_cell_value *x = vpps_stage_value(w, v);
     fprintf(w->out, "const float v%u = sum%u", v, v);
@@ -118,7 +119,7 @@ static void put_finished(const work *w, uint32_t v) {
     fprintf(w->out, ";\n");
 }
 
-/* Returns whether one thread computes an element of the product alone, with weights from memory. */
+/* Returns whether a single thread computes each element of product v, with weights from memory. */
 static bool is_short(const work *w, uint32_t v) {
     return !w->g->plan->parts && vpps_product_is_short(w->c, vpps_stage_value(w, v));
 }
@@ -184,7 +185,8 @@ static void put_fragment(const work *w, const vpps_fragment *f, uint32_t tile) {
     fprintf(w->out, ">");
 }
 
-/* Writes an operand's fragments: those read from memory at each use (`streamed`), or the resident ones. Returns one of them, or NULL. */
+/* Writes an operand's fragments of weights: those read from memory at each use (`streamed`), or those in registers or shared memory. Returns
+ * one of them, or NULL. */
 static const vpps_fragment *put_fragments(const work *w, const vpps_product_tile *tiles, uint32_t n, uint32_t operand,
                                           bool streamed, bool write) {
     const vpps_fragment *f, *any = NULL;
@@ -198,7 +200,7 @@ static const vpps_fragment *put_fragments(const work *w, const vpps_product_tile
     return any;
 }
 
-/* Writes an operand of tiles with its fragments. Returns false if it has none. */
+/* Writes an operand of tiles with the fragments of weights that multiply it. Returns false if there are none. */
 static bool put_tile_operand(const work *w, const vpps_product_tile *tiles, uint32_t n, uint32_t operand, bool streamed,
                              const char *before) {
     const vpps_fragment *f = put_fragments(w, tiles, n, operand, streamed, false);
@@ -210,7 +212,7 @@ static bool put_tile_operand(const work *w, const vpps_product_tile *tiles, uint
     return true;
 }
 
-/* Writes a pass over some tiles, from number `first` on (products.cuh). */
+/* Writes a pass: code that computes n tiles of eight result rows, from number `first` on (products.cuh). */
 static void put_tiles(const work *w, const vpps_product_tile *tiles, uint32_t n, uint32_t first, uint32_t item_words) {
     fprintf(w->out, "vpps_tile_pass<%u, %u, %u>{{w, shared, threadIdx.x, a, vpps_weight_rows}, part, n}.run(", n,
             first * VPPS_FRAGMENT_ROWS * sum_words(w), item_words);
@@ -233,8 +235,8 @@ static bool put_all_tiles(const work *w, const vpps_segment *g) {
     return true;
 }
 
-/* Writes passes for the outputs whose rows are divided among `blocks` blocks of lanes. Passes with streamed matrices are short, so that
- * each weight that is read is multiplied with several items. */
+/* Writes passes for the outputs whose rows are divided among `blocks` blocks of lanes. Passes with matrices read from memory compute few
+ * outputs, so that each weight that is read is multiplied with several items. */
 static void put_passes(const work *w, const vpps_segment *g, uint32_t blocks, output *outputs) {
     enum { MOST = 32, MOST_STREAMED = 8 };
     uint32_t all = 0, at = VPPS_NONE, most = MOST;
@@ -264,13 +266,13 @@ static bool put_all_passes(const work *w, const vpps_segment *g) {
 
 /* ---------------------------------------------------------------- finishing products */
 
-/* Declares sumV: adds the warps' sums of product v's element e. `item` counts the items that are multiplied together. */
+/* Writes the declaration of sumV, the sum over warps of product V's element e. `item` numbers the items that are multiplied together. */
 static void put_sum(const work *w, uint32_t v, const vpps_segment *products, const char *item) {
     fprintf(w->out, "const float sum%u = vpps_product_sum<%u, %u>(part, %s, e);\n", v, w->part_at[v],
             w->item_words[products - w->s.list], item);
 }
 
-/* Declares sumV: one thread multiplies a row of each of the product's matrices, which it reads from memory. */
+/* Writes the declaration of sumV, for which one thread multiplies a row of each of product V's matrices, which it reads from memory. */
 static void put_short_sum(const work *w, uint32_t v) {
     const vpps_cell_value *x = vpps_stage_value(w, v);
     const bool transposed = x->kind == VPPS_VALUE_PRODUCT_T;
@@ -289,12 +291,12 @@ static void put_short_sum(const work *w, uint32_t v) {
     }
 }
 
-/* The body of a loop over the VP's rows of all items begins and ends with these texts. */
+/* The texts that begin and end the body of a loop over the VP's rows of all items. */
 static const char *const begin_body =
     ", [&](unsigned i, unsigned e, unsigned element) {\nconst unsigned item = first_item + i;\n";
 static const char *const end_body = "});\n";
 
-/* Writes a short product, with one thread per element. */
+/* Writes code for a product of short vectors, with one thread per element. */
 static void put_short(const work *w, uint32_t v) {
     fprintf(w->out, "vpps_own_rows(n, r%u%s", vpps_stage_value(w, v)->rows, begin_body);
     put_short_sum(w, v);
@@ -315,7 +317,7 @@ void vpps_put_joined(const work *w, const vpps_segment *products) {
     }
 }
 
-/* Writes the sums over warps. A thread finishes the rows of equal number of all products of an item. */
+/* Writes code that adds up the warps' partial sums. A thread finishes row k of all products of an item. */
 static void put_sums(const work *w, const vpps_segment *g) {
     for (uint32_t i = 0; i < g->n; i++) {
         const uint32_t first = w->s.steps[g->first + i].value, rows = vpps_stage_value(w, first)->rows,

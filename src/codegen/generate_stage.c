@@ -1,9 +1,9 @@
-/* generate_stage.c - writes a stage as a function of the kernel. segments.h describes its segments. */
+/* generate_stage.c - writes a stage as a C++ function of the kernel, one segment (segments.h) after the other. */
 #include "codegen/generate_stage.h"
 
 typedef vpps_stage_work work;
 
-/* Writes products, preceded by the loads of the next segment if that segment finishes them. */
+/* Writes code for a segment of products. If the next segment adds up their partial sums, its loads come first. */
 static bool put_products(work *w, const vpps_segment *g, uint8_t *loaded) {
     const bool joined = vpps_can_join(w, w->segment);
     if (joined) {
@@ -29,7 +29,8 @@ static bool put_segment(work *w, const vpps_segment *g, uint8_t *loaded) {
     }
 }
 
-/* Chooses the number of vertices of a tile, where slots lie, and how much shared memory is left for copies of operands. */
+/* Chooses the number of vertices of a tile, where slots (buffers of values) lie, and how much shared memory is left for copies of
+ * operands. */
 static void choose_room(work *w, vpps_stage_room *room) {
     enum {
         WORDS = 6144,
@@ -67,7 +68,7 @@ static void choose_room(work *w, vpps_stage_room *room) {
     if (copies) room->shared_words = w->copies_at + copies;
 }
 
-/* Writes declarations of the VP's rows, for each number of rows that is dealt. */
+/* Writes declarations of the range of rows that the VP owns, for each number of rows that the stage's values have. */
 static void put_rows(const work *w) {
     for (uint32_t i = 0; i < w->s.p->n_dealt; i++) {
         const uint32_t rows = w->s.p->dealt[i];
@@ -75,8 +76,8 @@ static void put_rows(const work *w) {
     }
 }
 
-/* Declares where the task's pass records and contributions lie. `pass_record` is the address that the record of item 0 would have, since
- * the task may begin at a later item. */
+/* Writes declarations of where the task's pass records and contributions (sums of gradients) lie. `pass_record` is the address that the
+ * record of item 0 would have, since the task may begin at a later item. */
 static void put_places(const work *w) {
     const uint32_t pass_record = w->c->kept_words[vpps_pass_record(w->c, w->s.stage)];
     const bool passes = w->c->stages[w->s.stage].uses_pass_record;
@@ -100,7 +101,7 @@ static void put_places(const work *w) {
     }
 }
 
-/* Writes declarations of the tile's items and slots. */
+/* Writes declarations of the tile's items (vertices and list members) and slots (buffers of values). */
 static void put_tile(const work *w, const vpps_stage_room *room) {
     const vpps_compiled_cell *c = w->c;
     for (uint32_t d = 1; d <= c->n_lists; d++)
@@ -118,7 +119,7 @@ static void put_tile(const work *w, const vpps_stage_room *room) {
                     c->values[v].axis);
 }
 
-/* Writes a stage's function, once its memory is known. Returns false if out of memory. */
+/* Writes a stage's function, when the memory that it needs is known. Returns false if out of memory. */
 static bool put_stage(work *w, uint32_t number, const vpps_stage_room *room, uint8_t *loaded) {
     bool ok = true;
     fputs("\n/* cell ", w->out);

@@ -1,9 +1,9 @@
-/* generate_whole.c - writes steps of a stage that need whole vectors, or whole matrices of one VP. See generate_stage.h. */
+/* generate_whole.c - writes code for steps of a stage that need whole vectors, or whole matrices of one VP (generate_stage.h). */
 #include "codegen/generate_stage.h"
 
 typedef vpps_stage_work work;
 
-/* Writes a call of one of the instruction's functions of whole.cuh, for element k of the tensors. */
+/* Writes a call of one of an instruction's functions in whole.cuh, for element k of its operands. */
 static void put_call(const work *w, const vpps_program_step *s, const char *function) {
     uint32_t tensor = 0, scalar = 0;
     fprintf(w->out, "vpps_%s_%s(totals", function, vpps_instructions[s->run.of.opcode].name);
@@ -47,7 +47,7 @@ static void put_result(const work *w, const vpps_program_step *s, const char *le
     fprintf(w->out, "; });\n");
 }
 
-/* Begins the work of a warp on an item, or on a column of one. The caller closes a brace and a parenthesis. */
+/* Begins the code by which a warp processes an item, or a column of its matrix. The caller closes a brace and a parenthesis. */
 static void begin_columns(const work *w, const vpps_program_step *s) {
     const uint32_t columns = vpps_step_columns(s);
     if (columns > 1) {
@@ -89,7 +89,7 @@ void vpps_put_whole(const work *w, const vpps_program_step *s) {
     fprintf(w->out, "});\n");
 }
 
-/* Writes an instruction of the form ROW, over each vertex's list of scalars, which are adjacent in their slots. */
+/* Writes code for an instruction of the form ROW (such as softmax) over each vertex's list of scalars, which are adjacent in their slots. */
 void vpps_put_lists(const work *w, const vpps_program_step *s) {
     char to[64];
     fprintf(
@@ -106,7 +106,7 @@ void vpps_put_lists(const work *w, const vpps_program_step *s) {
 
 /* ---------------------------------------------------------------- products by one VP */
 
-/* Writes code for a product that one VP computes: each element's terms, and the value that they are added to. */
+/* Writes code for a product that one VP computes: each element's terms, and the value to which they are added. */
 void vpps_put_matrices(const work *w, const vpps_program_step *s) {
     const bool transposed = s->product.transposed;
     const uint32_t words = vpps_operand_words(&s->to);

@@ -1,4 +1,4 @@
-/* nvrtc.c - loads NVRTC, NVIDIA's run-time compiler, and finds its functions. The library stays open: it keeps threads. */
+/* nvrtc.c - loads NVRTC, NVIDIA's run-time compiler, and finds its functions. The library is never closed, since its threads go on. */
 #include "codegen/nvrtc.h"
 #include "base/library.h"
 
@@ -9,7 +9,7 @@ static vpps_nvrtc library;
 
 /* ---------------------------------------------------------------- finding */
 
-/* Returns a library's major version; 0: unknown. */
+/* Returns the major version of a loaded NVRTC; 0: unknown. */
 static int major_of(void *handle) {
     int (*version)(int *, int *);
     int major, minor;

@@ -32,8 +32,8 @@ bool vpps_product_is_short(const vpps_compiled_cell *c, const vpps_cell_value *x
     return true;
 }
 
-/* For each vector a thread multiplies its rows with its columns, and takes part in summing products over a warp. So fewer rows per thread
- * are better, as long as rows are not mostly padding. */
+/* For each vector, a thread multiplies its rows and columns, and helps to sum each of its rows over the block's lanes. So fewer rows per
+ * thread are better, as long as rows are not mostly padding. */
 uint32_t vpps_blocks_of_rows(uint32_t rows, bool transposed, uint32_t threads) {
     enum {
         COLUMNS = 2 /* columns of a thread if a warp is one block (512 columns, 256 threads) */,
@@ -52,7 +52,7 @@ uint32_t vpps_blocks_of_rows(uint32_t rows, bool transposed, uint32_t threads) {
     return best;
 }
 
-/* Returns how many adjacent columns one load reads: the most that give a thread hardly more columns than single loads would. */
+/* Returns how many adjacent columns of a row one load reads: the most for which padding gives a thread hardly more columns. */
 static uint32_t run_of_columns(uint32_t columns, uint32_t span) {
     enum { QUAD = 4, HARDLY = 16 };
     const uint32_t singles = (columns + span - 1) / span;
@@ -82,7 +82,7 @@ static bool add_fragment(vpps_residents *r, const vpps_fragment *f) {
     return true;
 }
 
-/* Adds the fragments of weights that a segment's products need. */
+/* Adds the fragments of weights (fragments.h) that a segment's products need. */
 static bool add_segment(vpps_residents *r, const vpps_segments *s, const vpps_segment *g, uint32_t threads) {
     uint32_t n;
     vpps_product_tile *tiles = vpps_tile_products(s, g, &n);
@@ -140,7 +140,7 @@ vpps_status vpps_residents_add(vpps_residents *r, const vpps_model *model, const
     return r->parts ? add_fragments(r, c, threads) : VPPS_OK;
 }
 
-/* Assigns registers, else shared memory, else nothing to `words` words of each thread. */
+/* Assigns registers, else shared memory, else nothing (weights are then read from memory) to `words` words of weights of each thread. */
 static uint32_t place(vpps_residents *r, const vpps_kernel_room *room, uint32_t words, uint8_t *level) {
     uint32_t at = 0;
     if (words <= room->registers - r->registers) {

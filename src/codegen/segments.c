@@ -1,5 +1,5 @@
-/* segments.c - divides a stage's program into segments of steps, separated by barriers of the CTA. Reads of memory may be moved forward and
- * stores back, never the reverse, since a value may be stored over one that the stage has read. */
+/* segments.c - divides a stage's program into segments of steps, separated by barriers of the CTA. Reads of memory may be moved to earlier
+ * segments and stores to later ones, never the reverse, since a value may be stored over one that the stage has read. */
 #include "codegen/segments.h"
 
 typedef struct builder {
@@ -7,7 +7,7 @@ typedef struct builder {
     const vpps_compiled_cell *c;
     uint8_t *load;     /* indexed by value: true if it is loaded into a slot */
     uint32_t *read_in; /* indexed by value in memory: the segment that reads it; VPPS_NONE: none yet */
-    uint32_t products; /* the segment to which products are added; VPPS_NONE: none */
+    uint32_t products; /* the current segment of products, to which further products are added; VPPS_NONE: none */
     bool retry;        /* segments must be made again, since another value must be loaded */
     bool ok;
 } builder;
@@ -43,7 +43,7 @@ static vpps_segment_kind kind_of(const builder *b, const vpps_program_step *step
     return step->run.of.over_list && step->axis ? VPPS_SEGMENT_LISTS : VPPS_SEGMENT_WHOLE;
 }
 
-/* Calls `visit` for the operands of a step that computes a value, including the value that a product is added to. */
+/* Calls `visit` for the operands of a step that computes a value, including the value to which a product is added. */
 static void each_operand(builder *b, const vpps_program_step *step, uint32_t segment,
                          void (*visit)(builder *b, const vpps_program_step *step, const vpps_operand *o,
                                        uint32_t segment)) {
@@ -53,7 +53,7 @@ static void each_operand(builder *b, const vpps_program_step *step, uint32_t seg
     if (start) visit(b, step, start, segment);
 }
 
-/* Notes the places in memory of values that the program loads or that products read. */
+/* Notes where the values that the program loads, or that products read, lie in memory. */
 static void find_memory(builder *b) {
     const vpps_program *p = b->s->p;
     for (uint32_t i = 0; i < p->n; i++) {
@@ -68,7 +68,7 @@ static void find_memory(builder *b) {
     }
 }
 
-/* Returns whether the value is stored in a record or contributed. */
+/* Returns whether the program stores value v in memory: in a record, or as a contribution to a gradient. */
 static bool stored(const builder *b, uint32_t v) {
     const vpps_program *p = b->s->p;
     for (uint32_t i = 0; i < p->n; i++)
@@ -76,7 +76,7 @@ static bool stored(const builder *b, uint32_t v) {
     return false;
 }
 
-/* Returns whether v may be stored over something that the stage reads. */
+/* Returns whether value v may be stored over a value that the stage reads. */
 static bool lies_over_read(const builder *b, uint32_t v) {
     for (uint32_t u = 0; u < b->c->n_values; u++)
         if (b->s->memory[u] && !made_here(b, u) && vpps_places_meet(b->c, u, v)) return true;
@@ -114,7 +114,7 @@ static bool same_space(const builder *b, const vpps_segment *g, uint32_t v) {
            g->dealt == vpps_is_dealt(b->s, v);
 }
 
-/* A step and its segment's number. Steps are sorted by segment once all segments are known. */
+/* A step and the number of its segment. Steps are sorted by segment when all segments are known. */
 typedef struct placed {
     vpps_segment_step step;
     uint32_t segment;
@@ -132,7 +132,8 @@ static void add_step(builder *b, placing *to, placed p) {
 
 static uint32_t last_segment(const builder *b) { return b->s->n - 1; }
 
-/* Returns the elementwise segment that computes v: the last one, or a new one. `apart`: v reads its values at other elements. */
+/* Returns the number of the elementwise segment that computes v: the last segment, or a new one. `apart`: v reads operands at other elements
+ * than its own. */
 static uint32_t elements_for(builder *b, uint32_t v, bool apart) {
     if (b->s->n && !apart && same_space(b, &b->s->list[last_segment(b)], v)) return last_segment(b);
     return add_segment(b, VPPS_SEGMENT_ELEMENTS, v);
@@ -155,7 +156,8 @@ static void note_read(builder *b, const vpps_program_step *step, const vpps_oper
     b->read_in[u] = segment;
 }
 
-/* Loads operands into slots. Vectors that are multiplied with dealt matrices are read in memory instead. */
+/* Adds steps that load a step's operands from memory to slots. Vectors that are multiplied by matrices whose rows are dealt are not loaded,
+ * but read in memory. */
 static void load_operands(builder *b, placing *to, const vpps_program_step *step) {
     const bool product = step->kind == VPPS_STEP_PRODUCT;
     for (uint32_t i = 0; i <= step->n && step->kind >= VPPS_STEP_RUN; i++) {
@@ -178,13 +180,13 @@ static void note_slot(builder *b, uint32_t v, uint32_t segment) {
     b->s->last_read[v] = vpps_max_u32(b->s->last_read[v], segment + 1);
 }
 
-/* Ends the current segment of products if the operand is made in it or after it. */
+/* Ends the current segment of products if that segment or a later one computes the operand. */
 static void note_later(builder *b, const vpps_program_step *step, const vpps_operand *o, uint32_t segment) {
     (void)step;
     if (b->s->made_in[o->value] != VPPS_NONE && b->s->made_in[o->value] >= segment) b->products = VPPS_NONE;
 }
 
-/* Adds a product to the current segment of products if all its operands are made before that segment, else to a new one. */
+/* Adds a product to the current segment of products if earlier segments compute all its operands, else to a new segment. */
 static void place_product(builder *b, placing *to, const vpps_program_step *step) {
     const uint32_t v = step->to.value;
     load_operands(b, to, step);
@@ -234,7 +236,7 @@ static void place(builder *b, placing *to, const vpps_program_step *step) {
 
 /* ---------------------------------------------------------------- all */
 
-/* Assigns slots. A value's slot is free after the last segment that reads it. */
+/* Assigns slots (buffers) to values. A value's slot is free for others after the last segment that reads the value. */
 static bool give_slots(builder *b) {
     vpps_segments *s = b->s;
     vpps_slots slots = {0};
@@ -274,7 +276,7 @@ static bool list_steps(vpps_segments *s, const placing *from) {
     return true;
 }
 
-/* Marks values for loading that a segment stores over and reads at other threads' elements: these might read them afterwards. */
+/* Marks values that must be loaded into slots: those in memory that a segment overwrites while its threads read each other's elements. */
 static void load_overwritten(builder *b) {
     vpps_segments *s = b->s;
     for (uint32_t g = 0; g < s->n && b->ok; g++) {

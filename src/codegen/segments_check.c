@@ -12,7 +12,8 @@ static bool slots_meet(const vpps_segments *s, uint32_t u, uint32_t v) {
            s->slot[v] < s->slot[u] + vpps_segment_width(s, u);
 }
 
-/* Returns what is wrong when a segment reads value u in memory, or NULL. alike: it reads at the thread's own item and element. */
+/* Returns a message if it is wrong that a segment reads value u in memory, else NULL. alike: each thread reads at its own item and
+ * element. */
 static const char *memory_wrong(const vpps_segments *s, uint32_t segment, uint32_t u, bool alike) {
     if (!s->memory[u]) return "reads what is nowhere";
     for (uint32_t g = 0; g < segment; g++)
@@ -40,7 +41,7 @@ static const char *step_wrong(const vpps_segments *s, uint32_t segment, const vp
     for (uint32_t i = 0; makes && makes->kind >= VPPS_STEP_RUN && i < makes->n && !wrong; i++) {
         const vpps_operand *o = vpps_operand_of(s, makes, i);
         *u = o->value;
-        if (s->list[segment].kind == VPPS_SEGMENT_PRODUCTS) /* products' results are stored after a barrier */
+        if (s->list[segment].kind == VPPS_SEGMENT_PRODUCTS) /* results of products are stored after a barrier */
             wrong = memory_wrong(s, segment, *u, true);
         else
             wrong = read_wrong(s, segment, *u, vpps_reads_alike(makes, o));

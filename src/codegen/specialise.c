@@ -1,4 +1,4 @@
-/* specialise.c - makes a kernel without spills: generates, compiles, and retries with fewer weights in registers. */
+/* specialise.c - makes a kernel without register spills: generates and compiles it, and retries with fewer weights in registers. */
 #include "codegen/specialise.h"
 
 #include <pthread.h>
@@ -44,9 +44,10 @@ static vpps_kernel_plan asked_of(const vpps_kernel_plan *plan) {
                               .n_cells = plan->n_cells};
 }
 
-/* Returns the words of a CTA's shared memory besides static variables. */
+/* Returns how many words of a CTA's shared memory the kernel's static variables leave. */
 static uint32_t dynamic_words(const vpps_machine *machine, size_t n_params) {
-    /* A parameter takes entries of two tables of spans, an entry of vpps_breaks, and a word of vpps_touched; OTHER_WORDS: the rest. */
+    /* Words of static variables: per parameter, entries of two tables of spans, of vpps_breaks and of vpps_touched; OTHER_WORDS: all
+     * others. */
     enum { LEAST_WORDS = 2048, PARAM_WORDS = 15, OTHER_WORDS = 1024 };
     const uint64_t own = OTHER_WORDS + PARAM_WORDS * ((uint64_t)n_params + 1);
     const uint64_t cta_words = machine->cta_shared_bytes / 4, other = own > LEAST_WORDS ? own : LEAST_WORDS;
@@ -100,7 +101,7 @@ static vpps_status generate(const vpps_specialiser *s, vpps_kernel_plan *plan, u
     return VPPS_OK;
 }
 
-/* ---------------------------------------------------------------- the next kernel, compiled beside the one that may spill */
+/* ---------------------------------------------------------------- the next kernel, compiled while the first one is */
 
 enum { STEP = 24 /* so many fewer registers hold weights in the next kernel */ };
 
@@ -114,7 +115,7 @@ typedef struct rival {
     bool started, needless;
 } rival;
 
-/* Returns whether to prepare the next kernel: not if the first one comes at once, from the cache. */
+/* Returns whether to compile the next kernel: not if the first one comes at once, from the cache. */
 static bool is_needed(rival *r) {
     enum { PATIENCE_NS = 100000000 };
     struct timespec until;
@@ -130,7 +131,7 @@ static bool is_needed(rival *r) {
     return needed;
 }
 
-/* Failures are ignored here: the compilation itself reports them. */
+/* Compiles the next kernel into the cache, in a thread of its own. Failures are ignored: they show again when the kernel is needed. */
 static void *run_rival(void *context) {
     rival *r = context;
     char description[192], *source = NULL;
@@ -142,7 +143,8 @@ static void *run_rival(void *context) {
     return NULL;
 }
 
-/* Starts to compile the next kernel, unless few registers hold weights: on sm_90 no such kernel ever spilled. */
+/* Starts to compile the next kernel, with fewer registers for weights, unless few registers hold weights: on sm_90 no such kernel ever
+ * spilled. */
 static void begin_rival(rival *r, const vpps_specialiser *s, const vpps_kernel_plan *plan) {
     enum { FROM = 128 };
     const uint32_t registers = plan->residents.registers;
@@ -166,7 +168,7 @@ static void end_rival(rival *r) {
 
 /* ---------------------------------------------------------------- one after the other */
 
-/* Makes a kernel with at most `registers` registers for weights. *clean: it has neither spills nor a stack frame. */
+/* Makes a kernel with at most `registers` registers of a thread for weights. *clean: the kernel has neither spills nor a stack frame. */
 static vpps_status try_registers(const vpps_specialiser *s, vpps_kernel_plan *plan, uint32_t registers, char **source,
                                  vpps_cubin_report *report, bool *clean) {
     char description[192];
@@ -184,9 +186,9 @@ static vpps_status try_registers(const vpps_specialiser *s, vpps_kernel_plan *pl
 
 vpps_status vpps_specialise(const vpps_specialiser *s, vpps_kernel_plan *plan, uint32_t *registers, char **source,
                             vpps_cubin_report *report) {
-    /* On sm_90 no kernel with more than 144 registers for weights was ever clean, and in bf16x3 few with more than 116. A thread that just
-     * does not spill is slower than one with some registers to spare (a Tree-LSTM in bf16x3, predicted: 124 registers for weights 180.4 us,
-     * 116 178.5, 108 178.4). */
+    /* On sm_90 no kernel with more than 144 registers for weights was ever free of spills, and in bf16x3 few with more than 116. A kernel
+     * that just does not spill is slower than one with some registers to spare (a Tree-LSTM in bf16x3, predicted time of a batch: with 124
+     * registers for weights 180.4 us, with 116 178.5 us, with 108 178.4 us). */
     enum { MOST = 144, MOST_IN_BF16X3 = 116, WIDE_STEP = 32, WIDE_FRAME_BYTES = 32 };
     uint32_t wanted = *registers ? *registers : plan->parts == 2 ? MOST_IN_BF16X3 : MOST;
     for (;;) {
