@@ -40,7 +40,7 @@ static vpps_status declare(void *net, vpps_model *model) {
     return s;
 }
 
-/* Records the cell of a word: W x + b, which all turns on the word add, and its sum with w_1 for the first turn. */
+/* Records the cell of a word, which pushes W x + b for all turns on the word but the first, and W x + b + w_1 for the first. */
 static vpps_status record_input(act_net *n, vpps_model *model) {
     vpps_graph *g;
     const vpps_status s = vpps_cell_begin(model, "act word", &g);
@@ -55,7 +55,7 @@ static vpps_status record_input(act_net *n, vpps_model *model) {
  * weighted mean of states so far, the probability left, and the cost N + R so far. */
 enum { LEFT, STATE, MEAN, REST, COST, VALUES };
 
-/* Records a turn's cell, which pulls the word's W x + b, and a number above 1 only in the last turn of the limit. */
+/* Records a turn's cell, which pulls the word's W x + b, and a number that exceeds 1 only in the last turn permitted. */
 static vpps_status record_turn(act_net *n, vpps_model *model) {
     const uint32_t d = n->base.config.hidden;
     vpps_graph *g;
@@ -95,7 +95,7 @@ static vpps_status create(void **net, vpps_model *model, const net_config *confi
     return part_create(net, sizeof(act_net), model, config, declare, record);
 }
 
-/* Constants that all words of a sentence share. */
+/* Constant nodes that all words of a sentence share. */
 typedef struct beginning {
     vpps_node zero, one, two, zeros;
 } beginning;
@@ -109,7 +109,7 @@ static vpps_vertex read_word(const act_net *n, vpps_graph *g, uint32_t word, con
     const vpps_node first[VALUES] = {
         [LEFT] = b->one, [STATE] = state, [MEAN] = b->zeros, [REST] = b->one, [COST] = cost};
     vpps_vertex at = vpps_source(g, VALUES, first);
-    for (uint32_t part = 0; part < 3; part++) { /* the first turn, the turns between, the last turn of the limit */
+    for (uint32_t part = 0; part < 3; part++) { /* the first turn, the turns between, the last turn permitted */
         const uint32_t turns = part == 1 ? (limit > 2 ? limit - 2 : 0) : part == 0 || limit > 1;
         const bool ends = part == 2 || limit == 1;
         const vpps_node pulls[] = {vpps_pushed(g, input, part == 0), ends ? b->two : b->zero};

@@ -8,8 +8,8 @@
  *     (g_f(j), .) = LSTM_sf(Z[z_j], g_f(j - 1), .)      from left to right, of embed - embed / 2 elements
  *     (g_b(j), .) = LSTM_sb(Z[z_j], g_b(j + 1), .)      from right to left, of embed / 2 elements (rounded down)
  *     x = [g_f(l); g_b(1)]
- * For any other word x = E[w]. What x becomes is in bilstm_tagger.c, which --layers is about: words are spelled by one
- * layer. Dropout applies to x and to characters.
+ * For any other word x = E[w]. bilstm_tagger.c tells how a tag is predicted from x, with --layers layers; words are spelled by one
+ * layer. Dropout applies to x and to the characters' embeddings.
  *
  * Parameters, with A characters, e = embed, a = character_embed, and q = floor(e / 2), p = e - q: those of
  * bilstm_tagger.c and A a + 4 p (a + p + 1) + 4 q (a + q + 1).
@@ -102,7 +102,7 @@ static void chain(void *net, vpps_graph *g, vpps_node nodes[NET_CHAIN]) {
     bilstm_chain(&t->sentence, g, nodes);
 }
 
-/* The embedding of a word has two halves, so its size is at least 2. */
+/* A word's embedding has two halves (of two LSTMs), so its size is at least 2. */
 static const option_row options[] = {
     {"embed", "N", "Size of a word's embedding", OPTION_U32, offsetof(net_config, embed), 2, 65536, true},
     {"character-embed", "N", "Size of a character's embedding", OPTION_U32, offsetof(net_config, character_embed), 1,

@@ -99,10 +99,10 @@ static void destroy(void *net) {
  * children[first[k + 2]] - 1; the roots are children[first[0]] to children[first[1]] - 1. */
 typedef struct tree_order {
     uint32_t *words, *children; /* n entries each */
-    uint32_t *first;            /* n + 2 entries */
+    uint32_t *first;            /* n + 2 indices into `children` */
 } tree_order;
 
-/* Fills in *out, whose arrays are t's scratch memory. Returns false when out of memory. */
+/* Orders a sentence's n words by their heads. The arrays of *out are t's scratch memory. Returns false when out of memory. */
 static bool order_words(child_sum_net *t, const uint32_t *heads, uint32_t n, tree_order *out) {
     if (n >= t->capacity) {
         uint32_t *grown = realloc(t->order, (3 * (size_t)n + 2) * sizeof *grown);

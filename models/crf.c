@@ -1,6 +1,6 @@
-/* crf.c - records the conditional random field. The forward algorithm keeps a_k, the log of the sums of e^s over all
- * tags up to word k, shifted so that its log sum exp is 0 and it stays small in long sentences. The shift is the growth
- * of the log of all sums at word k. */
+/* crf.c - records the conditional random field. The forward algorithm keeps the vector a_k: for each tag of word k, the log of the
+ * sum of e^s over all tags of the words before, shifted so that log sum exp(a_k) is 0 and a_k stays small in long sentences. The
+ * shift is what word k adds to the log of the sum over all paths. */
 #include "crf.h"
 
 vpps_status part_crf_declare(part_crf *c, vpps_model *model, const net_config *config) {
@@ -18,8 +18,8 @@ static vpps_node one_hot(const part_crf *c, vpps_graph *g, uint32_t tag) {
     return vpps_smooth_label(g, vpps_ones(g, c->classes, 1), tag, 0);
 }
 
-/* Scatters a, shifted, and pushes the loss of this word: the growth of the log sum of all paths minus the gold
- * path's. */
+/* Scatters the vector a, shifted, and pushes the word's loss: what the word adds to the log of the sum over all paths, minus what it
+ * adds to the right path's score. */
 static void finish(vpps_graph *g, vpps_node a, vpps_node right) {
     vpps_scatter(g, vpps_log_softmax(g, a));
     vpps_push(g, vpps_sub(g, vpps_log_sum_exp(g, a), right));
@@ -34,7 +34,7 @@ static vpps_status record_first(part_crf *c, vpps_model *model) {
     return vpps_cell_end(g, &c->first);
 }
 
-/* Records the cell of every word but the first. Column i of T + a has the scores of all ways to tag i. */
+/* Records the cell of every word but the first. Column i of T + a has the scores of all preceding tags, followed by tag i. */
 static vpps_status record_next(part_crf *c, vpps_model *model) {
     vpps_graph *g;
     const vpps_status s = vpps_cell_begin(model, "crf next", &g);

@@ -27,14 +27,14 @@ enum { FORWARD, BACKWARD, DIRECTIONS };
 
 typedef struct gat_round {
     vpps_param types[DIRECTIONS], W_q, b_q, W_v, a, W_o, W_h, b_o;
-    vpps_cell type[DIRECTIONS]; /* pushes the vector of an edge type, one slice for each head */
-    /* Children: the node, then its neighbours. Pulls per head a list of the edge types' vectors, the head's slice. */
+    vpps_cell type[DIRECTIONS]; /* pushes an edge type's vector, one slice for each head */
+    /* The cell of a node; children: the node, then its neighbours. Pulls, for each head, a list of slices of the vectors of edge types. */
     vpps_cell node;
 } gat_round;
 
 typedef struct gat_net {
     part_net base;
-    uint32_t head; /* elements of a head */
+    uint32_t head; /* number of elements of a head of attention */
     vpps_param embedding, W_x, W_n, b_x;
     gat_round rounds[NET_LAYERS];
     vpps_cell word, mean;
@@ -83,12 +83,12 @@ static vpps_status declare(void *net, vpps_model *model) {
 
 /* ---------------------------------------------------------------- cells */
 
-/* Returns the rows of head k. */
+/* Returns the rows of x that belong to head k. */
 static vpps_node rows_of(const gat_net *t, vpps_graph *g, vpps_node x, uint32_t k) {
     return vpps_slice(g, x, k * t->head, t->head);
 }
 
-/* Scatters h, and q and v for the round `r` that reads them; r NULL: there is no further round. */
+/* Records that a node scatters h, and q and v for the round `r` that reads them; r NULL: there is no further round. */
 static void scatter_node(const gat_net *t, vpps_graph *g, const gat_round *r, vpps_node h) {
     vpps_scatter(g, h);
     if (!r) return;
@@ -118,7 +118,7 @@ static vpps_status record_type(const gat_net *t, vpps_model *model, gat_round *r
     return vpps_cell_end(g, &r->type[direction]);
 }
 
-/* Returns the m of all heads, stacked. */
+/* Records attention over the neighbours, and returns m_i: the weighted sums of all heads, stacked. */
 static vpps_node attend(const gat_net *t, vpps_graph *g, const gat_round *r, vpps_node q) {
     vpps_node sums[PART_MOST_HEADS];
     const vpps_node a = vpps_parameter(g, r->a);
@@ -189,12 +189,12 @@ static void destroy(void *net) {
 /* The vertices of an example, and the neighbours of each node. */
 typedef struct linked {
     uint32_t n;       /* number of nodes */
-    vpps_vertex *at;  /* each node's vertex after the rounds so far */
+    vpps_vertex *at;  /* each node's vertex after the preceding rounds */
     vpps_vertex *now; /* each node's vertex in the current round */
     uint32_t *first;  /* node i has the neighbours near[first[i]] to near[first[i + 1] - 1] */
     uint32_t *near;   /* neighbouring nodes */
     uint32_t *type;   /* for each neighbour, the number DIRECTIONS * edge type + direction */
-    /* For each DIRECTIONS * type + direction, its vertex in the current round; VPPS_NO_VERTEX: not made yet. */
+    /* For each DIRECTIONS * edge type + direction, the vertex of its vector in the current round; VPPS_NO_VERTEX: not made yet. */
     vpps_vertex *of_type;
     vpps_vertex *children; /* memory for the children of one node */
     vpps_node *pulls;      /* memory for the pulled values of one node, head after head */
@@ -207,7 +207,7 @@ static void list_neighbours(linked *l, const net_example *x) {
         l->first[x->edges[e].from + 2]++;
     }
     for (uint32_t i = 0; i < l->n; i++) l->first[i + 2] += l->first[i + 1];
-    /* first[i + 1] is the next free place of node i, and in the end where i's neighbours end */
+    /* first[i + 1] is the place of node i's next neighbour in `near`, and at last the end of its neighbours */
     for (uint32_t e = 0; e < x->n_edges; e++) {
         const net_edge *edge = &x->edges[e];
         const uint32_t to = l->first[edge->to + 1]++;
@@ -219,7 +219,7 @@ static void list_neighbours(linked *l, const net_example *x) {
     }
 }
 
-/* Fills in *l, whose arrays are t's scratch memory. Returns false when out of memory. */
+/* Lists the neighbours of each node of an example. The arrays of *l are t's scratch memory. Returns false when out of memory. */
 static bool link_nodes(gat_net *t, const net_example *x, linked *l) {
     const net_config *c = &t->base.config;
     const uint32_t n = x->sentence.n_words;
@@ -242,7 +242,7 @@ static bool link_nodes(gat_net *t, const net_example *x, linked *l) {
     return true;
 }
 
-/* Returns the vertex of an edge type in a direction, which all edges of the example share. */
+/* Returns the vertex that pushes the vector of an edge type in a direction; all such edges of the example share the vertex. */
 static vpps_vertex vertex_of_type(const gat_round *r, vpps_graph *g, linked *l, uint32_t number) {
     const uint32_t type = number / DIRECTIONS;
     if (l->of_type[number] == VPPS_NO_VERTEX) {

@@ -7,11 +7,11 @@
  *     g_k = sigmoid(U_g h_k + b_g)      h = sum_k g_k * h_k / sum_k g_k      (elementwise; of one arc it is h_1)
  * The paper's other encoders merge before the step (SWL-GRU) or merge by pooling.
  *
- * Decoder: translate.c with a GRU, which starts from the last node's state; attention reads those of all nodes.
+ * Decoder: translate.c with a GRU, which starts from the last node's state; attention reads the states of all nodes.
  *
- * What differs: the lattice has an arc for every character besides those of the lexicon's words, where the paper's has
- * the words of three segmenters; it is read from left to right only, where the paper joins two encoders; the decoder's
- * attention is simpler.
+ * Differences from the paper: the lattice has an arc for every character and for every word of the lexicon, where the paper's
+ * has the words of three segmenters; the encoder reads from left to right only, where the paper joins two encoders; the
+ * decoder's attention is simpler.
  *
  * Parameters, with A characters, V source words, C target words, e = embed, d = hidden:
  * (A + V + C) e + 6 d (e + d + 1) + 3 d^2 + d + C d + C.
@@ -44,7 +44,7 @@ static vpps_status declare(void *net, vpps_model *model) {
 
 /* ---------------------------------------------------------------- cells */
 
-/* Records the cell that merges the states of a node's arcs, its children. */
+/* Records the cell that merges the states of the arcs into a node, which are the cell's children. */
 static vpps_status record_merge(lattice_gru_net *t, vpps_model *model) {
     vpps_graph *g;
     const vpps_status s = vpps_cell_begin(model, "lattice-gru merge", &g);

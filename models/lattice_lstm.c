@@ -13,9 +13,9 @@
  *     c'  = (exp(i) * u + sum over words of exp(l_w) * c_w) / (exp(i) + sum over words of exp(l_w))
  * Gates are below 1, so nothing overflows. Always h' = o * tanh(c').
  *
- * How the paper is read: eq. (15) has no place for the forget gate, so f serves only where no word ends. The authors'
- * program has no forget gate for characters at all, but 1 - i in its place; eq. (11) is followed here.
- * What differs: one direction, left to right, where the paper joins two; a softmax for each tag where it has a CRF; no
+ * How the paper is read: eq. (15) has no forget gate, so f is used only where no word ends. The authors' program has 1 - i
+ * instead of a forget gate for characters; eq. (11) is followed here.
+ * Differences: one direction, left to right, where the paper joins two; without --crf a softmax for each tag; no
  * pretrained embeddings. ED-Batch (Chen et al. 2023) measures, also in one direction, a simpler network of this name: an
  * LSTM step for every arc, and states summed.
  *
@@ -64,7 +64,8 @@ static vpps_status declare(void *net, vpps_model *model) {
 
 /* ---------------------------------------------------------------- cells
  *
- * Where words end, the character and each word scatter exp(gate) and exp(gate) * cell, and one more cell adds them up. */
+ * Where words end, the vertices of the character and of each word scatter exp(gate) and exp(gate) * cell state, and a vertex of one more
+ * cell adds them up. */
 
 static vpps_status scatter_share(vpps_graph *g, vpps_node gate, vpps_node cell) {
     vpps_node weight = vpps_exp(g, gate);
@@ -72,7 +73,7 @@ static vpps_status scatter_share(vpps_graph *g, vpps_node gate, vpps_node cell) 
     return s == VPPS_OK ? vpps_scatter(g, vpps_mul(g, weight, cell)) : s;
 }
 
-/* Records eq. (11) without the preceding cell state, which f would multiply. The output gate is passed to the join. */
+/* Records eq. (11) without the forget gate and the preceding cell state. The output gate is scattered to the cell `join`. */
 static vpps_status record_character(lattice_lstm_net *t, vpps_model *model) {
     const part_recurrent *p = &t->step;
     vpps_graph *g;
@@ -89,7 +90,7 @@ static vpps_status record_character(lattice_lstm_net *t, vpps_model *model) {
     return vpps_cell_end(g, &t->character);
 }
 
-/* Records eqs. (13) and (14). Child: the node where the word begins; x: the character where the word ends. */
+/* Records the cell of a word, eqs. (13) and (14). Child: the node where the word begins; x: the character where the word ends. */
 static vpps_status record_word(lattice_lstm_net *t, vpps_model *model) {
     const net_config *config = &t->base.config;
     const uint32_t d = config->hidden;
@@ -110,7 +111,7 @@ static vpps_status record_word(lattice_lstm_net *t, vpps_model *model) {
     return vpps_cell_end(g, &t->word);
 }
 
-/* Records eqs. (15) and (16). Children: the character, then the words. */
+/* Records the cell that joins a character and the words that end there, eqs. (15) and (16). Children: the character, then the words. */
 static vpps_status record_join(lattice_lstm_net *t, vpps_model *model) {
     const uint32_t d = t->base.config.hidden;
     vpps_graph *g;

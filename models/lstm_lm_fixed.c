@@ -1,7 +1,7 @@
 /* lstm_lm_fixed.c - the LSTM language model on pieces of text that are all equally long: the Fixed-LSTM of Xu et al.,
  * "Cavs: An Efficient Runtime System for Dynamic Neural Networks" (USENIX ATC 2018), section 5, which has 64 steps. The
- * text is one sequence, cut into pieces. Each piece starts from zero, or with --carry from the state that the previous piece ended with, as
- * in Zaremba, Sutskever and Vinyals, section 4.1. Network and parameters: lstm_lm.c. */
+ * text is one sequence, cut into pieces. Each piece starts from zero, or with --carry from the state at the end of the preceding piece, as
+ * in Zaremba, Sutskever and Vinyals (2014), section 4.1. Network and parameters: lstm_lm.c. */
 #include "lstm_lm.h"
 
 static const option_row options[] = {

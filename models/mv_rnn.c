@@ -19,8 +19,8 @@ typedef struct mv_rnn_net {
 
 /* ---------------------------------------------------------------- parameters */
 
-/* Adds `factor` to the diagonals of a parameter's n x n matrices. Of a table that is divided among processes, changes
- * this process's entries. */
+/* Adds `factor` to the diagonals of a parameter's n x n matrices. If a lookup table is shared out over processes, changes
+ * this process's entries only. */
 static vpps_status add_identity(vpps_model *model, vpps_param param, uint32_t n, float factor) {
     vpps_param_info info = {.size = sizeof info};
     float *values = vpps_param_values(model, param);

@@ -73,7 +73,7 @@ vpps_node part_logits(const part_classifier *c, vpps_graph *recorder, vpps_node 
     return vpps_affine1(recorder, c->b_s, c->W_s, part_dropout(c->config, recorder, h));
 }
 
-/* Returns whether the training loss differs from -log p(label). */
+/* Returns whether the training loss differs from -log p(label), by label smoothing or class weights. */
 static bool trains_otherwise(const net_config *c) { return c->label_smoothing > 0 || c->weighted; }
 
 void part_classifier_add(const part_classifier *c, vpps_graph *recorder, vpps_node h) {
@@ -94,10 +94,10 @@ vpps_status part_classifier_record(part_classifier *c, vpps_model *model) {
     return vpps_cell_end(g, &c->cell);
 }
 
-/* Returns whether the classifier has the label; false for a missing label and for one unknown to training. */
+/* Returns whether the label is one of the classifier's classes; false for no label and for a label that training has not seen. */
 static bool knows(const part_classifier *c, uint32_t label) { return label < c->config->classes; }
 
-/* Sets entry k of the scores to the values that vertex v pushed, if the label is known or all positions are wanted. */
+/* Sets entry k of the scores to the logits and loss that vertex v pushed, if the label is known or all positions are wanted. */
 static void take_scores(const part_classifier *c, vpps_graph *g, uint32_t k, vpps_vertex v, uint32_t label,
                         net_heads heads, const net_scores *scores) {
     const bool labelled = knows(c, label);
@@ -111,7 +111,7 @@ void part_classify(const part_classifier *c, vpps_graph *g, uint32_t k, const vp
                    net_heads heads, const net_scores *scores) {
     scores->logits[k] = scores->nll[k] = VPPS_NO_NODE;
     if (heads != NET_HEADS_ALL && !knows(c, label)) return;
-    const uint32_t index = knows(c, label) ? label : 0; /* without a label the nll is not read */
+    const uint32_t index = knows(c, label) ? label : 0; /* without a label nobody reads the loss */
     const vpps_vertex head = vpps_apply(g, VPPS_APPLICATION(.cell = c->cell, .n_pulls = c->n_pulls ? c->n_pulls : 1,
                                                             .pulls = h, .n_indices = 1, .indices = &index));
     take_scores(c, g, k, head, label, heads, scores);

@@ -1,16 +1,15 @@
 /* rvnn.c - the recursive network: Socher, Lin, Ng and Manning, "Parsing Natural Scenes and Natural Language with
- * Recursive Neural Networks" (ICML 2011), section 3, whose leaves have a matrix of their own. VPPS (MICRO 2018) is
- * measured with it at 512.
+ * Recursive Neural Networks" (ICML 2011), section 3, with a separate matrix for leaves. VPPS (MICRO 2018) is measured
+ * with this network and vectors of 512 elements.
  *
  *     leaf    h = tanh(W_leaf x + b_leaf)
  *     inner   h = tanh(W_l h_l + W_r h_r + b)        W [h_l; h_r] in the paper
  *
- * What differs: the paper's f is the logistic function; tanh, symmetric about 0, is what its authors' later networks on
- * words have (Socher et al. 2013, "Recursive Deep Models for Semantic Compositionality Over a Sentiment Treebank",
- * section 4). Irsoy and Cardie 2014, "Deep Recursive Neural Networks for Compositionality in Language", untie leaves and
- * inner vertices, too; their leaves' matrices are in the parent, one for either side, where here the leaf has one, and so
- * a representation that the classifier takes. The classifier is that of Tree-LSTMs (Tai, Socher and Manning 2015,
- * section 4.1).
+ * Differences: the paper's f is the logistic function; the authors' later networks on words have tanh, which is symmetric
+ * about 0 (Socher et al. 2013, "Recursive Deep Models for Semantic Compositionality Over a Sentiment Treebank",
+ * section 4). Irsoy and Cardie 2014, "Deep Recursive Neural Networks for Compositionality in Language", also separate leaves
+ * from inner vertices, by two matrices in the parent; here the leaf has one matrix, and so a representation that the
+ * classifier can read. The classifier is that of Tree-LSTMs (Tai, Socher and Manning 2015, section 4.1).
  *
  * Parameters, with V words, C classes, d = hidden, e = embed: V e + d e + 2 d^2 + 2 d + C d + C.
  */

@@ -6,8 +6,8 @@
  *
  * The windows of every level overlap, as in the time-delay network of Peddinti, Povey and Khudanpur 2015 (figure 1); the
  * composition is that of Socher et al. 2013, "Recursive Deep Models for Semantic Compositionality Over a Sentiment
- * Treebank" (section 4.1). A sentence of n words has n (n - 1) / 2 inner vertices; its tree gives the words, their order
- * and the root's label, nothing else.
+ * Treebank" (section 4.1). A sentence of n words has n (n - 1) / 2 inner vertices. Only the words and the root's label are
+ * taken from the sentence's tree.
  *
  * Parameters, with V words, C classes, d = hidden, which is the embedding's size, too:
  *     V d + 2 d^2 + d + d (d + 1) + C (d + 1).

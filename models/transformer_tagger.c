@@ -34,8 +34,8 @@ typedef struct norm {
 typedef struct layer {
     norm attention, feed;
     vpps_param W_q, b_q, W_k, W_v, b_v, W_o, b_o, W_1, b_1, W_2, b_2;
-    /* Children: the word in the preceding layer, then all words of that layer. Children and this cell scatter x, q, k,
-     * v. */
+    /* The cell of a word; children: the word in the preceding layer, then all words of that layer. Children and this cell
+     * scatter x, q, k, v. */
     vpps_cell cell;
 } layer;
 
@@ -51,8 +51,8 @@ typedef struct transformer_net {
     uint32_t n_positions;
 } transformer_net;
 
-/* The outputs of a word: x, q, then k and v of each head. All layers use these numbers, so that a cell reads the same
- * output of every word in place. */
+/* Numbers of a word's outputs: x, q, then k and v of each head. All layers number outputs alike, so that a cell reads the
+ * same output of every word without a copy. */
 enum { X, Q, HEADS };
 static uint32_t key_of(uint32_t head) { return HEADS + 2 * head; }
 static uint32_t value_of(uint32_t head) { return HEADS + 2 * head + 1; }
@@ -105,7 +105,7 @@ static vpps_node normalise(vpps_graph *g, const norm *n, vpps_node x) {
     return vpps_layer_norm(g, x, vpps_parameter(g, n->gain), vpps_parameter(g, n->bias), 1e-5f);
 }
 
-/* Scatters x, and q, k and v for the layer `l` that reads them. */
+/* Records that a word scatters x, and q, k and v for the layer `l` that reads them. */
 static void scatter_word(const transformer_net *t, vpps_graph *g, const layer *l, vpps_node x) {
     const vpps_node z = normalise(g, &l->attention, x);
     const vpps_node q = vpps_affine1(g, l->b_q, l->W_q, z), k = vpps_matvec(g, l->W_k, z);
@@ -129,7 +129,7 @@ static vpps_status record_word(transformer_net *t, vpps_model *model) {
     return vpps_cell_end(g, &t->word);
 }
 
-/* Returns the sums of values of all heads, stacked. */
+/* Records attention over all words, and returns the weighted sums of v of all heads, stacked. */
 static vpps_node attend(const transformer_net *t, vpps_graph *g, vpps_node q) {
     vpps_node sums[PART_MOST_HEADS];
     for (uint32_t h = 0; h < t->base.config.heads; h++) {
@@ -199,7 +199,7 @@ static bool reserve_positions(transformer_net *t, uint32_t n) {
     return true;
 }
 
-/* Replaces the vertices of the preceding layer by this layer's. `children` has room for n + 1 vertices. */
+/* Adds a layer over n words, and replaces the preceding layer's vertices at[] by the new ones. `children` has room for n + 1 vertices. */
 static void add_layer(const layer *l, vpps_graph *g, uint32_t n, vpps_vertex *at, vpps_vertex *children) {
     memcpy(children + 1, at, n * sizeof *at);
     for (uint32_t k = 0; k < n; k++) {

@@ -48,14 +48,14 @@ void translate_destroy(void *net) {
 
 /* ---------------------------------------------------------------- cells */
 
-/* Returns s~ for the list h of encoder states and the decoder's state s. */
+/* Records attention of the decoder's state s over the list h of encoder states, and returns the attentional vector s~. */
 static vpps_node attend(const translate_net *t, vpps_graph *g, vpps_node h, vpps_node s) {
     vpps_node a = vpps_softmax_list(g, vpps_dot(g, h, s)); /* eqs. (7), (8) */
     const vpps_node both[] = {vpps_weighted_sum_list(g, a, h), s};
     return vpps_tanh(g, vpps_matvec(g, t->W_a, vpps_concat(g, 2, both))); /* eq. (5) */
 }
 
-/* Records the cell of attention, which pulls the memory as a list, and the decoder's state. */
+/* Records the cell of attention, which pulls the encoder's vectors as a list, and the decoder's state. */
 static vpps_status record_attention(translate_net *t, vpps_model *model) {
     const net_config *c = &t->base.config;
     vpps_graph *g;
@@ -66,14 +66,14 @@ static vpps_status record_attention(translate_net *t, vpps_model *model) {
     return vpps_cell_end(g, &t->attention);
 }
 
-/* Returns the last layer's h after a step that reads x, and with input feeding also the preceding step's s~, which is
- * the last entry of `handed`. */
+/* Records a step of all layers that reads x, with input feeding also the preceding step's s~ (the last entry of `handed`), and
+ * returns the last layer's h. */
 static vpps_node next_top(const translate_net *t, vpps_graph *g, bool dropout, vpps_node x, vpps_node *handed) {
     if (t->base.config.input_feeding) x = vpps_concat(g, 2, (vpps_node[]){x, handed[n_handed(t) - 1]});
     return part_stack_next(&t->decoder, g, dropout, x, handed);
 }
 
-/* Records a decoder step with input feeding, which pulls the word's embedding, and the memory as a list. */
+/* Records the cell of a decoder step with input feeding, which pulls the word's embedding, and the encoder's vectors as a list. */
 static vpps_status record_fed_step(translate_net *t, vpps_model *model) {
     const uint32_t hidden = t->base.config.hidden, n = n_handed(t);
     vpps_node handed[NET_STATES] = {0};
@@ -88,11 +88,11 @@ static vpps_status record_fed_step(translate_net *t, vpps_model *model) {
 }
 
 /* The values that a turn of greedy search passes to the next one: whether the translation goes on, the latest word, the
- * log-probability of all words so far, that word's embedding, the states of the decoder. */
+ * log-probability of all words so far, the latest word's embedding, the decoder's states. */
 enum { GOES_ON, WORD, LOG_P, EMBEDDING, STATES };
 
-/* Records a turn of greedy search: it gathers the preceding word's embedding and chooses the likeliest next word. It
- * pulls the end word's number, and the memory as a list. */
+/* Records the cell of a turn of greedy search, which gathers the preceding word's embedding and chooses the likeliest next
+ * word. The cell pulls the end word's number, and the encoder's vectors as a list. */
 static vpps_status record_turn(translate_net *t, vpps_model *model) {
     const net_config *c = &t->base.config;
     const uint32_t n = n_handed(t);
@@ -161,7 +161,7 @@ vpps_status translate_encoded(translate_net *t, vpps_graph *g, const vpps_vertex
 
 /* The decoder's state between two words. */
 typedef struct place {
-    /* vertices that scatter the states; with input feeding at[0] scatters all that is passed on */
+    /* vertices that scatter the decoder's states, one per layer; with input feeding at[0] scatters all states and s~ */
     vpps_vertex at[NET_LAYERS];
     const vpps_node *memory;
     uint32_t n_memory;
@@ -185,7 +185,7 @@ static vpps_node read_fed_word(const translate_net *t, vpps_graph *g, uint32_t w
     return vpps_scattered(g, p->at[0], n_handed(t) - 1);
 }
 
-/* Adds a step that reads a word. Returns the output layer's input: s~, or s without attention. */
+/* Adds a decoder step that reads a word. Returns the output layer's input: s~, or s without attention. */
 static vpps_node read_word(const translate_net *t, vpps_graph *g, uint32_t word, place *p) {
     if (t->base.config.input_feeding) return read_fed_word(t, g, word, p);
     const vpps_node s = part_stack_step(&t->decoder, g, p->at, part_embed(&t->target, g, word));

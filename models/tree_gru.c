@@ -11,8 +11,8 @@
  *     u   = tanh(U_u_l (r_l * h_l) + U_u_r (r_r * h_r) + b_u)
  *     h   = z_l * h_l + z_r * h_r + z * u
  *
- * What differs: the paper's leaves are the states of a sequential encoder, and there is none here. A leaf is the same
- * unit with a word and no children, as Tree-LSTMs have it, and shares the biases:
+ * Difference: the paper's leaves are the states of a sequential encoder; here a leaf is the same unit with a word and without
+ * children, as in Tree-LSTMs, and shares the biases:
  *     h   = sigmoid(W_z x + b_z) * tanh(W_u x + b_u)
  * The classifier is that of Tree-LSTMs (Tai, Socher and Manning 2015, section 4.1).
  *
@@ -24,7 +24,7 @@ typedef struct tree_gru_net {
     part_net base;
     vpps_param embedding;
     vpps_param W_z, W_u; /* hidden x embed */
-    /* hidden x hidden; names end with the gate and the child */
+    /* hidden x hidden matrices; names end with the gate and the child (l: left, r: right) whose h they multiply */
     vpps_param U_rl_l, U_rl_r, U_rr_l, U_rr_r;
     vpps_param U_zl_l, U_zl_r, U_zr_l, U_zr_r, U_z_l, U_z_r; /* update gates of l, r and u */
     vpps_param U_u_l, U_u_r;

@@ -6,8 +6,8 @@
  * Both kinds, and the leaves, are those of tree_lstm.c (equations 9 to 14 of Tai, Socher and Manning 2015), each with
  * parameters of its own, biases included.
  *
- * The kind is not drawn but hashed: from the number of the tree's nodes, the node's index and its left child's. So a
- * tree has the same graph in every epoch, in evaluation, and after loading a checkpoint.
+ * A node's kind is a hash of the tree's number of nodes, the node's index and its left child's index. So a tree has the
+ * same graph in every epoch, in evaluation, and after loading a checkpoint.
  *
  * Parameters, with V words, C classes, d = hidden, e = embed: V e + 3 d e + 3 d + 2 (10 d^2 + 4 d) + C d + C.
  */
@@ -24,7 +24,7 @@ typedef struct two_type_net {
 
 /* ---------------------------------------------------------------- parameters */
 
-/* Declares the parameters of one kind, whose number ends their names: U_i_l_1 and U_i_l_2. */
+/* Declares the parameters of one kind of inner cell. Their names end with the kind's number: U_i_l_1 and U_i_l_2. */
 static vpps_status declare_inner(tree_lstm_inner *p, vpps_model *model, uint32_t d, uint32_t kind) {
     part_parameter parameters[] = {
         {&p->U_i_l, "U_i_l", 0, d, d, NULL},   {&p->U_i_r, "U_i_r", 0, d, d, NULL},

@@ -70,7 +70,7 @@ struct glue_handle {
     glue_model *model;
 };
 
-/* Wraps the handle of a call that may have failed (*status). */
+/* Wraps a vpps_handle that a call returned with *status for Python; destroys the handle if out of memory. */
 static glue_handle *wrap(vpps_handle *handle, glue_model *m, vpps_status *status) {
     glue_handle *h = *status == VPPS_OK ? calloc(1, sizeof *h) : NULL;
     if (h) {
@@ -163,7 +163,7 @@ void glue_update(vpps_handle *h, glue_answer *out) { out->status = vpps_update(h
 
 void glue_free(void *p) { free(p); }
 
-/* Closes a file in memory. Returns its text, NULL after a failure. */
+/* Closes a memory file. Returns its text, or NULL after a failure. */
 static char *take_text(FILE *file, char **text, vpps_status *status) {
     if (fclose(file) != 0 && *status == VPPS_OK) *status = VPPS_MEMORY;
     if (*status == VPPS_OK) return *text;
