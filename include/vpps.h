@@ -254,8 +254,7 @@ typedef struct vpps_application {
     const uint32_t *indices; /* pulled indices in the order of the vpps_pull_index calls */
     uint32_t n_pull_lists, n_members;
     const vpps_node *const *pull_lists; /* lists in the order of the vpps_pull_list calls, n_members nodes each */
-    /* list_members[i]: number of members of list i; n_members is ignored. n_lists 0: the cell's only list has all remaining children,
-     * or n_members pulled nodes. */
+    /* list_members[i]: size of list i (n_members is ignored). n_lists 0: one list of all remaining children, or of n_members nodes. */
     uint32_t n_lists;
     const uint32_t *list_members;
 } vpps_application;
@@ -497,9 +496,8 @@ VPPS_API vpps_status vpps_node_shape(const vpps_graph *g, vpps_node x, uint32_t 
 /* Choices by a scalar, which gets no gradient. */
 VPPS_API vpps_node vpps_when(vpps_graph *g, vpps_node x, vpps_node scalar);   /* x where scalar > 0, else 0 */
 VPPS_API vpps_node vpps_unless(vpps_graph *g, vpps_node x, vpps_node scalar); /* 0 where scalar > 0, else x */
-/* Computes condition > 0 ? a : b, for a scalar condition. Value and gradient are those of the chosen operand, even if the other is infinite
- * or NaN. The other operand gets a gradient of 0, which an infinite derivative on the way to its inputs turns into NaN (log at 0), unless
- * they are computed in a cell whose condition does not hold. */
+/* Computes condition > 0 ? a : b, for a scalar condition. Value and gradient are the chosen operand's, even if the other is infinite or NaN.
+ * The other's gradient is 0; an infinite derivative (log at 0) turns it into NaN, unless its cell's condition does not hold. */
 VPPS_API vpps_node vpps_select(vpps_graph *g, vpps_node condition, vpps_node a, vpps_node b);
 
 VPPS_API vpps_node vpps_transpose(vpps_graph *g, vpps_node x);
@@ -881,10 +879,8 @@ typedef struct vpps_stats {
     uint64_t keep_bytes;              /* the most bytes that kept values may take; 0 before the first */
     /* By the device's clock: time from the end of the preceding training batch to this one's end, and idle time in it; 0 at the first. */
     uint64_t wall_ns, gap_ns, total_wall_ns, total_gap_ns;
-    /* Who computes gradients of matrices: "kernel" (VPPS's own code), "cublas" or "cublas-tf32"; NULL before a batch. */
-    const char *gradients;
-    /* cuda: the GPU's number, by which the driver and DLPack name it; else 0. */
-    uint32_t gpu;
+    const char *gradients; /* computes matrices' gradients: "kernel" (VPPS's), "cublas", "cublas-tf32"; NULL at first */
+    uint32_t gpu;          /* cuda: the GPU's number, by which the driver and DLPack name it; else 0 */
 } vpps_stats;
 
 /* Gives the handle's counts and times without waiting; a batch in flight contributes only the counts of its script. */
