@@ -42,7 +42,7 @@ def whole(x: SupportsIndex, what: str, most: int = LARGEST) -> int:
 
 
 def place(i: SupportsIndex, n: int, what: str) -> int:
-    """The place i among n things, counted from 0, or from the end if negative."""
+    """i as an index among n things; negative ones count from the end. Fails out of range."""
     k = integer(i, what)
     if not -n <= k < n:
         raise IndexError(f"{what} {k} of {n}")
@@ -160,7 +160,7 @@ def as_f32(x: Floats, what: str) -> F32:
 
 
 def leaf_only(x: Any, what: str) -> None:
-    """Refuses what a graph's inputs cannot be, since they have no way back to a tensor."""
+    """Refuses tensors that require a gradient, since a graph's inputs have no way back to a tensor."""
     if getattr(x, "requires_grad", False) is True:
         raise ArgumentError(f"{what}: a tensor that requires a gradient, which it would not get; expected x.detach(), or the tensor among the "
                             "arguments of a vpps.torch.Module")

@@ -24,7 +24,7 @@ class Metrics(Uncopied):
     """
 
     def __init__(self, folder: Union[str, "os.PathLike[str]"], *, every: int = 1, tensorboard: bool | None = None) -> None:
-        """every: writes one of so many batches."""
+        """every: writes the numbers of every batch (1), every second batch (2), and so on."""
         self.every = whole(every, "every")
         if not every:
             raise ArgumentError("every: 0; expected a whole number from 1 on")

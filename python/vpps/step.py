@@ -92,7 +92,7 @@ class Step(Uncopied):
             self._close()
 
     def drop(self) -> None:
-        """Gives the step up; forward has changed nothing. A closed step stays closed."""
+        """Closes the step without backward, as if forward had not run. A closed step stays closed."""
         with self._trainer._lock:
             if self._is_open:
                 self._close()

@@ -47,7 +47,7 @@ def _asked(nodes: Named | None, e: Epoch, what: str) -> Places | None:
 
 
 def request_of(v: Places | Joined | None, d: Places | Joined | None, parameters: bool, dropout: bool) -> Any:
-    """vpps_request of places, which must live as long."""
+    """The C struct that asks a step for values and gradients; the places where they go must live as long."""
     request = sized("vpps_request")
     if v is not None:
         request.n_values, request.values, request.value_outs = v.n, v.ids, v.outs
@@ -410,19 +410,19 @@ class Trainer(Engine):
         self.set_learning_rate(lr)
 
     def set_learning_rate(self, lr: float) -> None:
-        """Takes effect with the next step."""
+        """Sets the learning rate from the next step on."""
         with self._lock:
             rate = real(lr, "learning rate")
             check(lib.vpps_set_learning_rate(self._c, rate))
             self._lr = rate
 
     def set_momentum(self, momentum: float) -> None:
-        """0 to 1; takes effect with the next step."""
+        """Sets the momentum, 0 to 1, from the next step on."""
         with self._lock:
             check(lib.vpps_set_momentum(self._c, real(momentum, "momentum")))
 
     def set_weight_decay(self, weight_decay: float) -> None:
-        """Takes effect with the next step."""
+        """Sets the weight decay from the next step on."""
         with self._lock:
             check(lib.vpps_set_weight_decay(self._c, real(weight_decay, "weight_decay")))
 
@@ -541,7 +541,7 @@ class Inference(Engine):
              "watchdog_ms": watchdog_ms, "batch": batch, "trace_events": trace_events, "portable": portable, "verify": verify,
              "no_tuning": no_tuning}, device, policy, log)
         with trainer._lock:
-            trainer._c  # fails where the trainer is closed
+            trainer._c  # raises an exception if the trainer is closed
             self._open(trainer.model, lambda out, status: lib.glue_inference_create(trainer._glue, o, out, status))
 
     def __repr__(self) -> str:

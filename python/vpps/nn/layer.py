@@ -96,7 +96,7 @@ def graph_now() -> Graph:
 
 
 def in_torch(size: int) -> Init:
-    """Uniform in +-1 / sqrt(size): PyTorch's for recurrent layers by their hidden size, for nn.Linear by its inputs."""
+    """PyTorch's initial values, uniform in +-1 / sqrt(size): the hidden size of recurrent layers, the inputs of nn.Linear."""
     return uniform(-(max(size, 1) ** -0.5), max(size, 1) ** -0.5)
 
 

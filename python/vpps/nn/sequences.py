@@ -149,7 +149,7 @@ def chain(layer: Recurrent, x: Any, lengths: ArrayLike, *, start: Sequence[Any] 
 
 def chain_and_ends(layer: Recurrent, x: Any, lengths: ArrayLike, *, start: Sequence[Any] | None = None, reverse: bool = False,
                    indices: ArrayLike | None = None) -> tuple[Vertices, Vertices]:
-    """The same, and the vertex of each sequence's last step; of an empty one a vertex that scatters its first states."""
+    """As `chain`, and the vertex of each sequence's last step; for an empty sequence a vertex that scatters its first states."""
     g = graph_now()
     of = as_u32(lengths, "lengths").astype(np.int64)
     if of.ndim != 1:
