@@ -25,7 +25,7 @@ typedef struct vpps_arguments {
     unsigned touched; /* address in the script: for each parameter a word, not 0 if it has a gradient; 0: none has */
 } vpps_arguments;
 
-/* Kind that a task of an unknown kind gets; the unknown kind becomes its first operand. */
+/* The kind that replaces a task's unknown kind, which becomes the task's first operand. */
 #define VPPS_KERNEL_UNKNOWN 0xffffffffu
 
 #endif

@@ -22,10 +22,10 @@ struct __align__(8) vpps_pair {
 __shared__ vpps_task_header vpps_header;
 __shared__ __align__(16) vpps_failure vpps_before; /* how the preceding launch ended */
 __shared__ float vpps_parts[32];                   /* scratch for sums over the CTA */
-/* By parameter: whether this VP has begun the parameter's gradient in this batch. */
+/* Indexed by parameter: whether this VP has stored a gradient of the parameter in this batch. */
 __shared__ unsigned vpps_touched[VPPS_PARAMS + 1];
 
-/* A copy of the script's blocks, which every task reads, if there are no more than VPPS_SHARED_BLOCKS. */
+/* The most blocks of vertices (script/task.h) whose descriptions are copied to shared memory, since every task reads them. */
 enum { VPPS_SHARED_BLOCKS = 64 };
 __shared__ vpps_block vpps_blocks[VPPS_SHARED_BLOCKS];
 
@@ -77,7 +77,7 @@ struct vpps_long_sum {
         low += (high - (sum - other)) + (x - other);
         high = sum;
     }
-    /* A sum that is not finite is the first float; the second is NaN then. */
+    /* Returns the sum. If the sum is not finite, the first float has it, and the second float is NaN. */
     __device__ __forceinline__ float value() const { return low == low ? high + low : high; }
 };
 
@@ -119,7 +119,7 @@ __device__ __forceinline__ float vpps_cta_sum(float x) {
     return x;
 }
 
-/* Returns the sum of WARPS numbers, one from each warp, in the order of the warps. They are adjacent, aligned to four words. */
+/* Returns the sum of WARPS numbers, one from each warp, in the order of the warps. The numbers are adjacent, aligned to four words. */
 template <unsigned WARPS> __device__ __forceinline__ float vpps_sum_of_warps(const float *part) {
     float sum = 0.0f;
 #pragma unroll
@@ -133,7 +133,7 @@ template <unsigned WARPS> __device__ __forceinline__ float vpps_sum_of_warps(con
 }
 
 /* Sums COUNT values of each lane over LANES adjacent lanes, a power of two; COUNT is a multiple of LANES or a smaller
- * power of two. Afterwards lane l of them has the sums of the COUNT / LANES values from l * COUNT / LANES on, or of the
+ * power of two. Afterwards lane l of these has the sums of the COUNT / LANES values from l * COUNT / LANES on, or of the
  * one value l * COUNT / LANES. Each step halves the values that a lane keeps. */
 template <int COUNT, int LANES, int N> __device__ __forceinline__ void vpps_fold(float (&q)[N]) {
     if constexpr (LANES > 1) {

@@ -2,8 +2,8 @@
 #ifndef VPPS_FAILURE_CUH
 #define VPPS_FAILURE_CUH
 
-/* How a launch ended; zeroed before it. The first VP that fails writes the reason. norm is that of the gradient, if the
- * script computes it; loss is set if the kernel sums it itself. */
+/* How a launch ended; zeroed before the launch. The first VP that fails writes the reason. `norm` is the gradient's norm, if
+ * the script computes it; `loss` is set if the kernel sums the loss itself. */
 typedef struct vpps_failure {
     unsigned failed; /* kind of the failure, a vpps_failure_kind */
     unsigned vp, address, value, have, wanted;
@@ -21,7 +21,7 @@ typedef struct vpps_launch_end {
     unsigned unused;
 } vpps_launch_end;
 
-/* Words from one barrier counter to the next: each has a sector of the L2 cache to itself. */
+/* Words from one barrier counter to the next: each counter has a sector of the L2 cache to itself. */
 enum { VPPS_COUNTER_WORDS = 8 };
 
 #endif

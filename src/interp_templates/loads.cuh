@@ -33,8 +33,8 @@ template <class MATRIX, unsigned ROWS, unsigned COLUMNS, unsigned RUN, unsigned 
         });
     }
 
-    /* Starts to copy all threads' words to shared memory, where they stay. Adjacent threads copy adjacent elements. It
-     * is a loop, since straight-line code would start all loads at once and lack registers for them. */
+    /* Starts to copy all threads' words to shared memory, where they stay. Adjacent threads copy adjacent elements. The
+     * copy is a loop, since straight-line code would start all loads at once and lack registers for them. */
     __device__ __forceinline__ void copy_to(float *to) const {
         constexpr unsigned HEIGHT = ROWS * BLOCKS, WIDTH = COLUMNS / RUN * SPAN;
 #pragma unroll 4

@@ -15,7 +15,7 @@
 #define VPPS_FUNCTION static __noinline__ /* if inlined, it would overflow a thread's stack in software SIMT */
 #endif
 
-/* Two numbers in bf16: one word per part, with the first number in the lower half. */
+/* Two numbers, each the sum of VPPS_PARTS bf16 numbers (parts): one word per part, with the first number in the lower half. */
 struct vpps_split {
     unsigned part[VPPS_PARTS];
 };
@@ -30,8 +30,8 @@ VPPS_FUNCTION unsigned vpps_rounded(float first, float second) {
     return pair;
 }
 
-/* Rounds two numbers to bf16, keeping finite numbers finite; infinity becomes the greatest finite number, and the part
- * subtracted from it carries the infinity. */
+/* Rounds two numbers to bf16, keeping finite numbers finite; infinity becomes the greatest finite number, and the low
+ * part, the remainder, carries the infinity. */
 VPPS_FUNCTION unsigned vpps_rounded_finite(float first, float second) {
     unsigned pair;
     asm("cvt.rn.satfinite.bf16x2.f32 %0, %1, %2;" : "=r"(pair) : "f"(second), "f"(first));
@@ -42,7 +42,7 @@ __device__ __forceinline__ float vpps_rest(float x, float high) {
     return x;
 }
 
-/* Multiplies and adds. The instruction is volatile, so that it is not moved into a branch: all lanes must reach it. */
+/* Runs the instruction mma. It is volatile, so that the compiler does not move it into a branch: all lanes must reach it. */
 VPPS_FUNCTION void vpps_mma(float (&c)[4], const unsigned (&a)[4], unsigned b0, unsigned b1) {
     asm volatile(
         "mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, "
@@ -104,7 +104,7 @@ VPPS_FUNCTION vpps_split vpps_split_of(float x, float y) {
     return s;
 }
 
-/* Does one multiply-add of operands rounded in the same way, for products too small for a warp. */
+/* Returns sum + w x with operands rounded as for mma, for products too small for a warp. */
 VPPS_FUNCTION float vpps_multiply_add(float w, float x, float sum) {
     const vpps_split s = vpps_split_of(w, x);
 #if VPPS_PARTS == 2
@@ -114,8 +114,8 @@ VPPS_FUNCTION float vpps_multiply_add(float w, float x, float sum) {
     return fmaf(vpps_first_of(s.part[0]), vpps_second_of(s.part[0]), sum);
 }
 
-/* Packs a value's bf16 parts into one word, the form in which values are kept that only products read: the high part in
- * the lower half, the low one in the upper. */
+/* Packs a value's bf16 parts into one word, with the high part in the lower half and the low part in the upper. Values that
+ * only products read are stored in this form. */
 VPPS_FUNCTION float vpps_in_parts(float x) {
     const vpps_split s = vpps_split_of(x, 0.0f);
 #if VPPS_PARTS == 2
@@ -167,7 +167,7 @@ template <bool QUADS, bool WHOLE, unsigned LENGTH> VPPS_FUNCTION vpps_quad vpps_
                      WHOLE || element + 2 < LENGTH ? x[2] : 0.0f, WHOLE || element + 3 < LENGTH ? x[3] : 0.0f};
 }
 
-/* Loads elements of two of 16 vectors, from `element` on. */
+/* Loads a lane's elements of its two of 16 vectors, from number `element` on. */
 template <bool IN_PARTS, bool QUADS, bool WHOLE, unsigned LENGTH>
 VPPS_FUNCTION vpps_words vpps_take(const float *first, const float *second, unsigned element) {
     vpps_words to;
@@ -176,7 +176,7 @@ VPPS_FUNCTION vpps_words vpps_take(const float *first, const float *second, unsi
     return to;
 }
 
-/* Adds products with 8 rows of weights, two words (b0, b1) per part, to the sums. */
+/* Adds products of 16 vectors with 8 rows of weights, two words (b0, b1) per part, to the sums. */
 VPPS_FUNCTION void vpps_add_products(float (&sums)[4], const vpps_words &x, const unsigned (&b)[2 * VPPS_PARTS]) {
 #if VPPS_PARTS == 2
     vpps_mma(sums, x.part[0], b[2], b[3]);

@@ -82,8 +82,8 @@ template <unsigned... CONSTANTS> struct vpps_constants {
     }
 };
 
-/* Sums dys of the same layout as DY, at distances WORDS. A warp computes one row of one sum, its lanes sharing the
- * vectors; the VP has at most MOST rows. BEFORE: rows of sums that other calls compute, on the preceding warps. ADDS:
+/* Computes sums of values dy with the same layout as DY, which lie WORDS words after it. A warp computes one row of one sum, its lanes
+ * sharing the vectors; the VP has at most MOST rows. BEFORE: rows of sums that other calls compute, on the preceding warps. ADDS:
  * some are added to sums of preceding calls. */
 template <class DY, unsigned MOST, unsigned BEFORE, bool ADDS, class WORDS, class... SUMS, class SUM>
 __device__ __forceinline__ void vpps_sum_vectors(const SUM &sum) {
@@ -143,10 +143,10 @@ __device__ __forceinline__ void vpps_sum_values(const SUM &sum) {
 
 /* ---------------------------------------------------------------- long sums of products */
 
-/* Vectors whose products are summed before they are added to the total so far. */
+/* Number of vectors whose products are summed before that sum is added to the total. */
 enum { VPPS_LONG_SUM = 4096 };
 
-/* What comes next of a sum: vector `from` of a task. The run at hand has `done` vectors. */
+/* The position in a sum over the vectors of tasks: the next vector is number `from` of a task, and the current run has `done` vectors. */
 struct vpps_runs {
     unsigned task, from, done;
 
@@ -160,7 +160,7 @@ struct vpps_runs {
         return end;
     }
 
-    /* Counts n vectors. Do they end the run? */
+    /* Counts n vectors, and returns whether the run ends with them. */
     __device__ __forceinline__ bool ends(unsigned n) {
         done += n;
         if (done < VPPS_LONG_SUM) return false;
@@ -255,8 +255,8 @@ __device__ __forceinline__ void vpps_sum_blocks(const SUM &sum) {
  *
  * codegen/generate_outer_tiles.c says what units and slots are. */
 
-/* A unit is the work of a few adjacent lanes: columns of x, four per lane, times some rows of dy ("slots"). This is where its columns and
- * slots begin in a staged vector, the length of x, and the VP's columns that precede the unit's. */
+/* A unit is the work of a few adjacent lanes: columns of x, four per lane, times some rows of dy ("slots"). Members: where the unit's
+ * columns and slots begin in a staged vector, the length of x, and the VP's columns that precede the unit's. */
 struct vpps_unit {
     unsigned x_at, d_at, length, before;
 };
@@ -303,7 +303,7 @@ VPPS_PART void vpps_add_outers(const float *vectors, unsigned x_at, unsigned d_a
     }
 }
 
-/* Stores the thread's four columns of its unit's slots (rows of the gradient), or adds them to what is there. Lane s of
+/* Stores the thread's four columns of its unit's slots (rows of the gradient), or adds them to the gradient. Lane s of
  * the unit's LANES lanes knows where slot s begins and whether to add. All threads must call it. */
 template <unsigned SLOTS, unsigned LANES, bool QUADS>
 VPPS_PART void vpps_store_slots(float *gradients, unsigned to_row, bool add, unsigned column, unsigned columns,
@@ -334,7 +334,7 @@ VPPS_PART void vpps_store_slots(float *gradients, unsigned to_row, bool add, uns
     }
 }
 
-/* A place in shared memory for vectors: `there` of them, from number `from` of a task on. */
+/* A place in shared memory for vectors of a task: `there` vectors from number `from` on. */
 struct vpps_staging {
     float *to;
     unsigned from, there, vp, thread;
@@ -377,7 +377,7 @@ struct vpps_staged_rows {
     }
 };
 
-/* Sums for units of LANES lanes with SLOTS rows of dy each. Staged vectors have WORDS words; VECTORS are copied at once
+/* Computes sums for units of LANES lanes with SLOTS rows of dy each. Staged vectors have WORDS words; VECTORS are copied at once
  * while the preceding ones are added, AT_ONCE after the other. WITH_VECTORS: gradients of vectors are computed during
  * the first copies. STAGED: what is copied. */
 template <unsigned SLOTS, unsigned LANES, unsigned WORDS, unsigned VECTORS, unsigned AT_ONCE, bool QUADS,
@@ -483,7 +483,7 @@ template <class DY, unsigned NUMBER> struct vpps_row_tile {
         for (unsigned k = 0; k < 4; k++) d[k] = (t.pool + (DY::vector(t, v.number[k]) + row))[DY::OFFSET];
     }
 
-    /* Adds the thread's sums to the gradient: four columns, of LENGTH, of two rows. later: sums of an earlier run are there. */
+    /* Adds the thread's sums to the gradient: four columns, of LENGTH, of two rows. later: the gradient has sums of an earlier run. */
     template <unsigned LENGTH>
     static __device__ __forceinline__ void store(const float (&left)[4], const float (&right)[4], const vpps_sum &sum,
                                                  const vpps_tile_gradient &g, unsigned column, unsigned lane,
@@ -500,7 +500,7 @@ template <class DY, unsigned NUMBER> struct vpps_row_tile {
     }
 };
 
-/* Columns of the vectors of VALUE, 32 per warp; warps FIRST to FIRST + SLOTS - 1 of the work have them. GRADIENTS: the
+/* A strip: columns of the vectors of VALUE, 32 per warp, which warps number FIRST to FIRST + SLOTS - 1 compute. GRADIENTS: the
  * members of each tile's vpps_tile_gradient. */
 template <class VALUE, unsigned FIRST, unsigned SLOTS, unsigned... GRADIENTS> struct vpps_strip {
     using X = VALUE;
@@ -612,7 +612,7 @@ struct vpps_strip_sums {
     }
 
   private:
-    /* Adds the sums of a strip's parts: other parts' warps leave theirs in shared memory, the first part's add them in order. */
+    /* Adds the sums of the warps that share a strip's vectors: all but the first leave theirs in shared memory, and the first adds them. */
     static __device__ __forceinline__ void add_parts(float (&q)[2 * TILES][4], vpps_quad *staged, unsigned part) {
         constexpr unsigned QUADS = 2 * TILES * 32;
         VPPS_READ_PLACE;

@@ -2,7 +2,7 @@
 
 /* ---------------------------------------------------------------- products of one VP, of matrices in memory */
 
-/* Adds a matrix's row, whose elements lie WORDS apart, times x: the share of one of LANES threads. Long sums are made of runs, as by
+/* Adds one of LANES threads' share of a matrix's row, whose elements lie WORDS apart, times x. Long sums are made of runs, as by
  * vpps_add_up. */
 template <unsigned LENGTH, unsigned WORDS, unsigned LANES>
 __device__ __forceinline__ float vpps_multiply_row(unsigned lane, float sum, const float *row, const float *x) {
@@ -405,7 +405,7 @@ struct vpps_pass {
         __syncthreads();
     }
 
-    /* A thread's sums. A block's lanes add them: each of HOLDERS is left with HAS sums, and EACH lanes have the same ones. */
+    /* A thread's sums. When a block's lanes have added them up, each of HOLDERS lanes has HAS sums, and EACH lanes have the same. */
     template <unsigned ITEMS> struct sums {
         static constexpr unsigned LANES = 32 / BLOCKS, N = ITEMS * OUTPUTS, HOLDERS = vpps_power_up(N, LANES),
                                   HAS = (N + HOLDERS - 1) / HOLDERS, EACH = LANES / HOLDERS;
@@ -513,7 +513,7 @@ template <unsigned TILE, class STREAM> struct vpps_streamed_fragment : STREAM {
 };
 
 /* An operand of a pass: place(item) returns the address of an item's vector of LENGTH words. A warp multiplies 16
- * elements of it STEPS times. IN_PARTS: it is kept as bf16 parts. ALIGNED: it begins and ends at a multiple of four
+ * elements of it STEPS times. IN_PARTS: the vector is stored as bf16 parts. ALIGNED: it begins and ends at a multiple of four
  * words. FRAGMENTS are all resident, or all read from memory. */
 template <unsigned LENGTH, unsigned STEPS, bool IN_PARTS, bool ALIGNED, class PLACE, class... FRAGMENTS>
 struct vpps_tile_operand {

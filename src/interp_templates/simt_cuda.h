@@ -13,7 +13,7 @@ typedef struct vpps_simt_thread {
     float *dynamic_shared; /* dynamic shared memory of its CTA */
 } vpps_simt_thread;
 
-/* Operations that all lanes of a mask do together. */
+/* Operations that all lanes of a warp's mask execute together. */
 typedef enum vpps_simt_collective { VPPS_SIMT_SHUFFLE, VPPS_SIMT_BALLOT, VPPS_SIMT_SYNCWARP } vpps_simt_collective;
 
 /* The scheduler's functions. Only inside these calls can another thread run. `line` is a line of the kernel's text. */
@@ -189,7 +189,7 @@ static inline unsigned long long VPPS_GLOBAL_TIMER() { return vpps_simt_here.hoo
 
 /* ---------------------------------------------------------------- numbers */
 
-/* Declared here, because the headers that declare them take as long to compile as a small kernel. */
+/* The C library's functions, declared here because their headers take as long to compile as a small kernel. */
 extern "C" {
 float expf(float) noexcept;
 float logf(float) noexcept;

@@ -59,8 +59,8 @@ __device__ __forceinline__ float *vpps_scratch_of(const vpps_arguments &a, unsig
     return (float *)a.scratch + (unsigned long long)vp * a.scratch_words;
 }
 
-/* Returns the word where item 0 of the block would have its part of the task's next contribution. The task has n items,
- * from `first` on, of WORDS words each. */
+/* Returns the word where the contribution of item 0 of the block would begin among the task's next contributions. The task
+ * has n items, from `first` on, whose contributions have WORDS words each. */
 template <unsigned WORDS>
 __device__ __forceinline__ unsigned vpps_next_contribution(unsigned &next, unsigned first, unsigned n) {
     const unsigned at = next - first * WORDS;

@@ -7,10 +7,10 @@ struct vpps_totals {
 };
 
 /* Kinds of heads, computed from the first tensor: none; the greatest element (NaNs are skipped, since the sum meets
- * them); the same, but 0 if infinite; the sum of squares; the mean. */
+ * them); the greatest element, but 0 if infinite; the sum of squares; the mean. */
 enum { VPPS_HEAD_NONE, VPPS_HEAD_GREATEST, VPPS_HEAD_FINITE, VPPS_HEAD_SQUARES, VPPS_HEAD_MEAN };
 
-/* The class of operand u: whether this element is the class, and the class's element. */
+/* The class (label) that operand u gives: whether the current element is that class, and the class's element. */
 struct vpps_pick {
     bool here;
     float value;
