@@ -158,7 +158,7 @@ VPPS_API vpps_node vpps_matvec(vpps_graph *g, vpps_param matrix, vpps_node x);
 VPPS_API vpps_node vpps_affine1(vpps_graph *g, vpps_param bias, vpps_param w, vpps_node x);
 VPPS_API vpps_node vpps_affine2(vpps_graph *g, vpps_param bias, vpps_param w0, vpps_node x0, vpps_param w1,
                                 vpps_node x1);
-VPPS_API vpps_node vpps_matmul(vpps_graph *g, vpps_node a, vpps_node b); /* (r x k) times (k x c) */
+VPPS_API vpps_node vpps_matmul(vpps_graph *g, vpps_node a, vpps_node b); /* product of r x k and k x c */
 /* Elementwise operations on equal shapes. At a tie, the gradient goes to a (max, min) or to the first equal operand (max_of, min_of). */
 VPPS_API vpps_node vpps_add(vpps_graph *g, vpps_node a, vpps_node b);
 VPPS_API vpps_node vpps_sub(vpps_graph *g, vpps_node a, vpps_node b);
@@ -192,7 +192,7 @@ VPPS_API vpps_node vpps_abs(vpps_graph *g, vpps_node x); /* gradient 0 at 0 */
  * seed, the batch's number and the element's position in the graph. In vpps_forward dropout is the identity. */
 VPPS_API vpps_node vpps_dropout(vpps_graph *g, vpps_node x, float p);
 VPPS_API vpps_node vpps_concat(vpps_graph *g, uint32_t n, const vpps_node *xs); /* stacks nodes of equal cols */
-VPPS_API vpps_node vpps_slice(vpps_graph *g, vpps_node x, uint32_t first, uint32_t rows); /* `rows` rows of x */
+VPPS_API vpps_node vpps_slice(vpps_graph *g, vpps_node x, uint32_t first, uint32_t rows); /* x's rows from `first` on */
 
 VPPS_API vpps_node vpps_dot(vpps_graph *g, vpps_node a, vpps_node b);              /* a scalar */
 VPPS_API vpps_node vpps_squared_distance(vpps_graph *g, vpps_node a, vpps_node b); /* a scalar: |a - b|^2 */
@@ -302,7 +302,7 @@ typedef struct vpps_optimizer {
     float reserved[8]; /* zeros; later versions may use this space */
 } vpps_optimizer;
 
-/* How the gradients of matrices are made. */
+/* How the gradients of matrices are computed. */
 typedef enum vpps_gradients {
     VPPS_GRADIENTS_DEFERRED, /* one product per matrix at the end of the batch; the operands are kept until then */
     /* Each level of the graph adds its outer products to the gradients, as in the paper (VPPS, MICRO 2018). With several groups of VPs:
@@ -379,7 +379,7 @@ typedef struct vpps_options {
     /* A wait of more ms than this, in which no VP runs a task, fails with STALL. 0: 10,000. A GPU that drives a display: at most 1,000.
      * On a GPU a batch that takes ten times as long, and at least a minute, also fails with STALL. */
     uint32_t watchdog_ms;
-    uint64_t seed; /* the seed of dropout */
+    uint64_t seed; /* seed of dropout's random masks */
     vpps_precision precision;
     uint32_t batch; /* expected inputs per batch, for VPPS_PRECISION_AUTO; 0: unknown */
     /* Connects processes that train together; NULL: this one trains alone. Outlives the handle; unused by others during a batch. */
@@ -463,7 +463,7 @@ typedef enum vpps_param_kind { VPPS_MATRIX, VPPS_VECTOR, VPPS_LOOKUP } vpps_para
 
 typedef struct vpps_param_info {
     size_t size;      /* sizeof(vpps_param_info) */
-    const char *name; /* owned by the model */
+    const char *name; /* the parameter's name; owned by the model */
     vpps_param_kind kind;
     uint32_t count; /* entries of a lookup table; else 1 */
     uint32_t rows, cols;
@@ -601,7 +601,7 @@ VPPS_API vpps_vertex vpps_case(vpps_graph *g, uint32_t n, const vpps_application
  * graph is the same, bit by bit, as one whose vertices and nodes are made by single calls in the order of the arrays. */
 /* One list of a cell at each of n vertices: vertex i has members first[i] to first[i + 1] - 1. */
 typedef struct vpps_members_of {
-    const uint32_t *first;       /* n + 1 numbers of members, from 0, never decreasing */
+    const uint32_t *first;       /* n + 1 numbers from 0 on, never decreasing: vertex i's members begin at first[i] */
     const vpps_vertex *children; /* first[n] vertices; NULL for a list that the cell does not gather */
 } vpps_members_of;
 /* The arguments of n vertices of one cell. An array is NULL if the cell asks for none of its kind. */
@@ -614,7 +614,7 @@ typedef struct vpps_applications {
     const vpps_node *pulls;                  /* n x n_pulls nodes, a row for each vertex */
     const uint32_t *indices;                 /* n x n_indices numbers, a row for each vertex */
     uint32_t n_lists;
-    const vpps_members_of *lists; /* one for each of the cell's lists */
+    const vpps_members_of *lists; /* an entry for each of the cell's lists */
     uint32_t n_pull_lists;
     /* In the order of the vpps_pull_list calls: arrays with a node for each member of the list, over all vertices in their order. */
     const vpps_node *const *pull_lists;
@@ -859,7 +859,7 @@ typedef struct vpps_stats {
     uint64_t script_bytes;
     uint64_t pool_bytes; /* memory of parameters and of the batch's tensors */
     uint64_t live_bytes; /* parameters and the tensors that are live at once: the least pool for as many waves */
-    uint64_t host_ns, device_ns;                          /* time to make the script; time to run it */
+    uint64_t host_ns, device_ns;                          /* time to make the script; device's time to run it */
     uint64_t total_nodes, total_host_ns, total_device_ns; /* sums over all training batches of this handle */
     uint64_t peak_pool_bytes;
     uint32_t vps;
@@ -887,7 +887,7 @@ typedef struct vpps_stats {
 VPPS_API vpps_status vpps_handle_stats(vpps_handle *h, vpps_stats *out);
 #define VPPS_TRIAL_STATE_TABLE(X)                                                                                      \
     X(WAITING, "waiting")   /* not tried yet */                                                                        \
-    X(REJECTED, "rejected") /* kernel spills registers, or could not be made */                                        \
+    X(REJECTED, "rejected") /* the kernel spills registers, or could not be made */                                    \
     X(MEASURED, "measured")                                                                                            \
     X(CURRENT, "current")       /* in use: being measured, or chosen */                                                \
     X(REMEMBERED, "remembered") /* in use: chosen by an earlier run */

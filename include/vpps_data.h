@@ -188,8 +188,8 @@ VPPS_API vpps_status vpps_vectors_read(const char *path, const vpps_vocab *words
 typedef struct vpps_sentences vpps_sentences;
 
 typedef struct vpps_sentence {
-    const uint32_t *words; /* n_words ids in the vocabulary of words */
-    const uint32_t *tags;  /* n_words ids in the vocabulary of tags; NULL when the text has no tags */
+    const uint32_t *words; /* the sentence's n_words words, as ids in the vocabulary of words */
+    const uint32_t *tags;  /* the words' tags, as ids in the vocabulary of tags; NULL if the text has no tags */
     uint32_t n_words;
     const uint32_t *heads; /* dependency trees: the number, from 1, of each word's head; 0: a root. Else NULL */
 } vpps_sentence;

@@ -11,7 +11,7 @@
 #include "models.h"
 
 typedef struct part_crf {
-    uint32_t classes; /* 0: no random field */
+    uint32_t classes; /* number of tags; 0: there is no random field */
     vpps_param transitions, begin, end;
     vpps_cell first, next, last;
 } part_crf;

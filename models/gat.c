@@ -38,7 +38,7 @@ typedef struct gat_net {
     vpps_param embedding, W_x, W_n, b_x;
     gat_round rounds[NET_LAYERS];
     vpps_cell word, mean;
-    part_vertices lists; /* scratch memory of link_nodes and add_round */
+    part_vertices lists; /* scratch memory for the functions link_nodes and add_round */
 } gat_net;
 
 /* The outputs that a node scatters: h, q, and v of each head. */

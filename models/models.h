@@ -12,16 +12,16 @@
 
 /* The kind of an example that a network learns from; after the semicolon the positions where the network predicts. */
 typedef enum net_kind {
-    NET_TREES,         /* a labelled binary tree; its nodes */
-    NET_TAGGING,       /* a sentence with a tag for every word; its words */
-    NET_SENTENCES,     /* a sentence with a label; the sentence */
-    NET_TEXT,          /* a sentence; its words but the first, each predicted from the words before it */
-    NET_LATTICES,      /* a lattice with a tag for every character; its nodes but the first */
-    NET_PAIRS,         /* a sentence and its translation; the translation's words but the first */
-    NET_LATTICE_PAIRS, /* a lattice and its translation; the translation's words but the first */
-    NET_DEPENDENCIES,  /* a dependency tree: a sentence with heads, and a tag for every word, or for some; its words */
-    NET_NODES,         /* a graph whose edges have types, and a tag for every node, or for some; its nodes */
-    NET_GRAPHS         /* a graph whose edges have types, and a label; the graph */
+    NET_TREES,         /* a labelled binary tree; positions: its nodes */
+    NET_TAGGING,       /* a sentence with a tag for every word; positions: its words */
+    NET_SENTENCES,     /* a sentence with a label; position: the sentence */
+    NET_TEXT,          /* a sentence; positions: words but the first, each predicted from the preceding words */
+    NET_LATTICES,      /* a lattice with a tag for every character; positions: nodes but the first */
+    NET_PAIRS,         /* a sentence and its translation; positions: the translation's words but the first */
+    NET_LATTICE_PAIRS, /* a lattice and its translation; positions: the translation's words but the first */
+    NET_DEPENDENCIES,  /* a dependency tree (a sentence with heads), and tags of all or some words; positions: words */
+    NET_NODES,         /* a graph whose edges have types, and tags of all or some nodes; positions: nodes */
+    NET_GRAPHS         /* a graph whose edges have types, and a label; position: the graph */
 } net_kind;
 
 /* A word as the ids of its n characters. */
@@ -155,7 +155,7 @@ typedef struct option_row {
 /* ---------------------------------------------------------------- networks */
 
 typedef struct network {
-    const char *name;          /* name on the command line */
+    const char *name;          /* the network's name on the command line */
     const char *summary;       /* a description of one line */
     const char *source;        /* citation of the equations */
     const option_row *options; /* command-line options that set members of net_config; ends with a NULL name */
@@ -184,7 +184,7 @@ typedef struct network {
     void (*destroy)(void *net);
 } network;
 
-/* All networks; ends with NULL. */
+/* The table of all networks; ends with NULL. */
 extern const network *const networks[];
 
 /* Finds a network by its name. Returns NULL when there is none. */

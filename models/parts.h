@@ -11,7 +11,7 @@ typedef struct part_parameter {
     vpps_param *param;
     const char *name;
     uint32_t count, rows, cols;
-    const vpps_init *init; /* NULL: Glorot for matrices, zero for vectors */
+    const vpps_init *init; /* initial values; NULL: Glorot for matrices, zero for vectors */
 } part_parameter;
 
 vpps_status parts_declare(vpps_model *model, const part_parameter *parameters, size_t n);
@@ -36,7 +36,7 @@ vpps_node part_dropout(const net_config *c, vpps_graph *g, vpps_node x);
 typedef struct part_classifier {
     const net_config *config;
     uint32_t inputs, mlp; /* sizes of the classifier's input h, all vectors together, and of its hidden layer h' */
-    uint32_t n_pulls;     /* number of equal vectors that make up h; 0: one */
+    uint32_t n_pulls;     /* number of vectors of equal size that make up h; 0: one */
     vpps_param W_h, b_h, W_s, b_s;
     vpps_cell cell;
 } part_classifier;

@@ -14,7 +14,7 @@ typedef struct translate_net {
     vpps_param W_a; /* exists with attention */
     vpps_cell attention;
     vpps_cell fed_step;    /* with input feeding: one cell of the decoder's layers and attention, instead of several */
-    vpps_cell turn;        /* greedy search: chooses one word */
+    vpps_cell turn;        /* greedy search: the cell that chooses one word */
     vpps_node *remembered; /* the encoder's vectors of the latest source sentence, which attention reads */
     uint32_t n_remembered;
 } translate_net;

@@ -25,7 +25,7 @@ void vpps_cache_unlock(int lock);
 
 typedef struct vpps_cache_entry {
     char file[64];                              /* file name within the folder */
-    const char *kind, *description, *toolchain; /* members of the entry's vpps_cache_key; "" if the entry is damaged */
+    const char *kind, *description, *toolchain; /* strings of the entry's vpps_cache_key; "" if the entry is damaged */
     uint64_t bytes;                             /* size of the file */
     int64_t used;                               /* time of the last use, in seconds since 1970 */
     bool damaged;

@@ -15,7 +15,7 @@ static const char *const common_options[] = {"-std=c++17", "--fmad=true", "-Xptx
 enum {
     N_COMMON = VPPS_COUNT(common_options),
     N_OPTIONS = N_COMMON + 1,
-    N_KNOWN = N_OPTIONS - 1, /* options that every NVRTC knows */
+    N_KNOWN = N_OPTIONS - 1, /* number of options that every NVRTC knows */
     N_TERSE = N_KNOWN - 2
 };
 

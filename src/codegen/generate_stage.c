@@ -38,7 +38,7 @@ static void choose_room(work *w, vpps_stage_room *room) {
         LISTS_TILE = 8,
         LIMIT = 12288,
         PART_WORDS = 4096,
-        LEAST_WORDS = 3072, /* least words for tiles if operands are copied */
+        LEAST_WORDS = 3072, /* least words of shared memory for tiles, if operands are copied */
         PASS = 16           /* vectors that one mma instruction multiplies */
     };
     uint32_t part = 0, copies = 0;

@@ -1,4 +1,4 @@
-/* generate_work.h - interfaces between the files of the code generator. */
+/* generate_work.h - interfaces between the files that generate a kernel's text. */
 #pragma once
 
 #include "codegen/kernel_plan.h"

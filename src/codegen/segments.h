@@ -48,7 +48,7 @@ typedef struct vpps_segments {
     uint32_t *slot;             /* by value: offset of its slot (buffer) among an item's floats; VPPS_NONE: none */
     uint32_t *last_read;        /* by value with a slot: 1 + number of the last segment that reads the value */
     uint8_t *late;              /* by value: true if a later segment than the one that computes the value stores it */
-    uint32_t floats[VPPS_AXES]; /* floats per item for the slots of each axis */
+    uint32_t floats[VPPS_AXES]; /* floats per item that the slots of each list axis take */
 } vpps_segments;
 
 /* Divides a stage's program into segments. Fails with MEMORY, or as vpps_segments_check. Call vpps_segments_free also after a failure. */

@@ -5,7 +5,7 @@
 
 typedef struct vpps_arguments {
     unsigned long long pool, script, counters;
-    unsigned long long matrices, gradients, states[2]; /* matrices and their gradients and states, stored by rows */
+    unsigned long long matrices, gradients, states[2]; /* addresses of matrices, their gradients and optimiser states, row after row */
     unsigned long long scratch;                        /* scratch memory: scratch_words for each VP */
     unsigned long long entries;                        /* gradients of table entries, for norm and update */
     unsigned long long packed;                         /* packed factors of matrices' gradients, for cuBLAS */

@@ -292,8 +292,8 @@ constexpr __device__ unsigned vpps_power_up(unsigned n, unsigned most) {
     return power;
 }
 
-/* Computes OUTPUTS outputs of n items, and stores their sums at words AT and following of an item's ITEM_WORDS. The warp's lanes form
- * BLOCKS blocks. COPY_WORDS words of an item's operands are copied to shared memory, in COPY_BUFFERS buffers of VPPS_COPY_ITEMS items. */
+/* Computes OUTPUTS outputs (rows of products) of n items (vertices or list members), and stores their sums at words AT and following of an
+ * item's ITEM_WORDS. The warp's lanes form BLOCKS blocks. COPY_WORDS words of an item's operands are copied to shared memory, in COPY_BUFFERS buffers of VPPS_COPY_ITEMS items. */
 template <unsigned OUTPUTS, unsigned BLOCKS, unsigned AT, unsigned ITEM_WORDS, unsigned COPY_WORDS,
           unsigned COPY_BUFFERS>
 struct vpps_pass {
