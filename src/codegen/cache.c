@@ -116,8 +116,7 @@ static vpps_status see_file(file_list *list, int folder, const char *name, bool 
     return VPPS_OK;
 }
 
-/* Lists all entries, the most recently used first. `tidy`: removes temporary files that no process writes. Free list->files also after a
- * failure. */
+/* Lists all entries, the most recently used first. `tidy`: also removes stale temporary files. Free list->files also after a failure. */
 static vpps_status list_files(file_list *list, int folder, const char *path, bool tidy) {
     *list = (file_list){0};
     const int copy = openat(folder, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC); /* closed by closedir */

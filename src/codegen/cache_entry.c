@@ -83,8 +83,7 @@ vpps_status vpps_entry_encode(const vpps_cache_key *key, const char *digits, con
 
 /* ---------------------------------------------------------------- reading */
 
-/* Finds the value and its length in each line of an entry's header. Returns the payload after the last line, or NULL if the lines are not
- * as expected. */
+/* Finds each header line's value and its length. Returns the payload after the last line, or NULL if the lines are not as expected. */
 static char *split_lines(char *file, size_t n, char *values[N_LINES], size_t lengths[N_LINES]) {
     char *at = file;
     const char *end = file + n;

@@ -66,8 +66,7 @@ static vpps_status fail_refused(const compile_job *job, const char *log, int res
     return vpps_fail(VPPS_DEVICE, "NVRTC: the source was refused: %.*s", (int)strcspn(error, "\n"), error);
 }
 
-/* Reports why the compiler refused the source. In some logs the output of -v has replaced the error, so the source is compiled again without
- * -v. */
+/* Reports why the source was refused. In some logs -v's output has replaced the error, so the source is compiled again without -v. */
 static vpps_status explain_refused(const compile_job *job, const char *log, int result) {
     const vpps_nvrtc *nvrtc = job->nvrtc;
     vpps_nvrtc_program program;

@@ -142,8 +142,7 @@ static vpps_status read_info(const elf *e, uint32_t symbol, vpps_cubin_report *r
     return counted ? VPPS_OK : fail_format("does not say how many registers the function needs");
 }
 
-/* Reads the size of a kernel's static shared memory. From sm_90 on the size includes the bytes that the system reserves, if a section for
- * reserved memory exists. */
+/* Reads the static shared memory. From sm_90 on it includes the bytes that the system reserves, if a section for these exists. */
 static vpps_status read_shared(const elf *e, const char *entry, vpps_cubin_report *report) {
     Elf64_Shdr s, reserved;
     report->shared_bytes = 0;

@@ -18,7 +18,7 @@ typedef struct vpps_product_tile {
     vpps_product_row rows[VPPS_FRAGMENT_ROWS];
 } vpps_product_tile;
 
-/* One row of a matrix or of its transpose. */
+/* One row of weights, of a matrix or its transpose. */
 typedef struct vpps_weight_row {
     vpps_param matrix; /* VPPS_NO_PARAM: a row of zeros */
     uint32_t row;      /* number of the row among those that the VP owns */

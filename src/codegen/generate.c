@@ -49,8 +49,7 @@ void vpps_generate_view(FILE *out, const vpps_compiled_cell *c, const char *bloc
 
 /* ---------------------------------------------------------------- constants */
 
-/* Returns the number of column blocks of the widest matrix with few rows. Each block is dealt to one VP, which updates no entries of
- * lookup tables. 0: that would take too many VPs. */
+/* Returns the number of column blocks of the widest matrix with few rows; 0: too many. VPs with a block update no table entries. */
 static uint32_t low_blocks(const vpps_generation *g) {
     enum { FEW = 4 };
     uint32_t blocks = 0;

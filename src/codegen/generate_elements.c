@@ -147,8 +147,7 @@ static void make_moved(const work *w, const vpps_program_step *s) {
     fprintf(w->out, ";\n");
 }
 
-/* Writes code that takes an element of the row of a matrix that a number selects; backward, the sum of all elements whose number selects
- * this element's row. */
+/* Writes code for an element of a row that a number selects; backward, for the sum of the elements whose number selects this row. */
 static void make_selected(const work *w, const vpps_program_step *s) {
     const vpps_operand *a = vpps_step_operand(w, s, 0), *b = vpps_step_operand(w, s, 1);
     const bool backward = s->run.of.opcode == VPPS_I_SELECT_ROWS_B;

@@ -5,8 +5,7 @@
 
 typedef vpps_outer_work work;
 
-/* Returns whether the outer (a sum of dy x^T or of dy) is the first that contributes to its parameter's gradient. Sums of dy come before
- * sums of products. */
+/* Returns whether the outer (a sum of dy x^T or of dy) is the first of its parameter's gradient. Sums of dy come before sums of dy x^T. */
 static bool is_first(const work *w, uint32_t outer) {
     const vpps_cell_outer *o = &w->c->outers[outer];
     for (uint32_t j = 0; j < w->c->n_outers; j++) {
@@ -125,8 +124,7 @@ static bool join_vectors(const work *w, vectors *all, uint32_t first) {
     return true;
 }
 
-/* Writes a table of vectors' gradients and of where their terms lie. `before`: number of rows of vectors written earlier. Returns the
- * number of rows. */
+/* Writes a table of vectors' gradients and their terms. `before`: number of rows of earlier vectors. Returns the number of rows. */
 static uint32_t put_sums_of_vectors(const work *w, const vectors *all, uint32_t before) {
     const vpps_cell_outer *const outers = w->c->outers;
     const uint32_t dy = outers[all->firsts[0]].dy, most = most_rows(w, w->c->values[dy].rows, 1);

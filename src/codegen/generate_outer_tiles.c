@@ -1,5 +1,4 @@
-/* generate_outer_tiles.c - writes code for the gradients of a cell's matrices in fp32: sums of dy x^T, for the rows and columns that the VP
- * has.
+/* generate_outer_tiles.c - writes code for gradients of a cell's matrices in fp32: sums of dy x^T, for the VP's rows and columns.
  *
  * Vectors are copied to shared memory a few at a time, asynchronously, while the products of the preceding ones are added: columns of every
  * x, and the VP's rows of every dy, called slots. Eight, 16 or 32 lanes compute one "unit": four columns of an x per lane, times some
@@ -183,8 +182,7 @@ static void put_columns(const tiles *t, const pass *p) {
                 4 * t->lanes * b);
 }
 
-/* Writes C++ types that copy rows of the values dy. The values dy are divided among the warps; if there are more warps, also the vectors of
- * one dy. */
+/* Writes C++ types that copy rows of dys. The dys are divided among the warps and, if there are more warps, the vectors of each dy. */
 static void put_rows(const tiles *t, const pass *p) {
     const uint32_t warps = t->w->g->plan->threads / WARP;
     uint32_t dys = 0, k = 0;

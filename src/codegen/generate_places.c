@@ -1,5 +1,4 @@
-/* generate_places.c - writes C expressions for the places of a stage's values and numbers, and stores to them. generate_stage.h has the
- * names. */
+/* generate_places.c - writes C expressions for places of a stage's values and numbers, and stores to them. Names: generate_stage.h. */
 #include "codegen/generate_stage.h"
 
 #include <stdarg.h>

@@ -34,12 +34,10 @@ static uint32_t rows_of_thread(const work *w, uint32_t v) {
 
 static uint32_t sum_words(const work *w) { return vpps_sum_words(w->g->plan->threads); }
 
-/* Returns whether a value's vectors begin and end at multiples of four words in memory: the number of rows is a multiple of four, at least
- * 16. */
+/* Returns whether a value's vectors begin and end at multiples of four words in memory, so that loads of four words are possible. */
 static bool has_quads(const work *w, uint32_t v) { return vpps_has_quads(vpps_stage_value(w, v)); }
 
-/* Writes an operand's last template argument: a function that returns the address of an item's vector in memory, not in a slot, which has
- * only the VP's rows. */
+/* Writes an operand's last template argument, a function that returns an item's vector in memory (a slot has only the VP's rows). */
 static void put_place(const work *w, uint32_t operand) {
     fprintf(w->out, ">([&](unsigned item) { return &");
     vpps_put_memory(w, operand, "first_item + item", "0u");
@@ -185,8 +183,7 @@ static void put_fragment(const work *w, const vpps_fragment *f, uint32_t tile) {
     fprintf(w->out, ">");
 }
 
-/* Writes an operand's fragments of weights: those read from memory at each use (`streamed`), or those in registers or shared memory. Returns
- * one of them, or NULL. */
+/* Writes an operand's fragments of weights, those in memory (`streamed`) or those in registers or shared memory. Returns one, or NULL. */
 static const vpps_fragment *put_fragments(const work *w, const vpps_product_tile *tiles, uint32_t n, uint32_t operand,
                                           bool streamed, bool write) {
     const vpps_fragment *f, *any = NULL;

@@ -29,8 +29,7 @@ static bool put_segment(work *w, const vpps_segment *g, uint8_t *loaded) {
     }
 }
 
-/* Chooses the number of vertices of a tile, where slots (buffers of values) lie, and how much shared memory is left for copies of
- * operands. */
+/* Chooses a tile's number of vertices, where slots (buffers of values) lie, and the shared memory for copies of operands. */
 static void choose_room(work *w, vpps_stage_room *room) {
     enum {
         WORDS = 6144,

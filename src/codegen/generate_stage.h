@@ -59,8 +59,7 @@ bool vpps_made_in_loop(const vpps_stage_work *w, uint32_t v);
 void vpps_put_memory(const vpps_stage_work *w, uint32_t v, const char *item, const char *element);
 /* Writes a C expression for an element of a value in its slot (buffer of the stage). */
 void vpps_put_slot(const vpps_stage_work *w, uint32_t v, const char *item, const char *element);
-/* Writes a C expression for an element of a value: number in_slot (among the VP's elements) of its slot, if any, else number in_memory
- * (among all elements) in memory. */
+/* Writes a C expression for an element: number in_slot (among the VP's elements) of its slot, if any, else number in_memory in memory. */
 void vpps_put_element(const vpps_stage_work *w, uint32_t v, const char *item, const char *in_slot,
                       const char *in_memory);
 /* Writes a C expression for an element of a value whose number, a printf format, is the same in the slot and in memory. */
@@ -120,8 +119,7 @@ void vpps_put_matrices(const vpps_stage_work *w, const vpps_program_step *s);
 
 /* ---- generate_products.c */
 
-/* Decides which products read their weights from memory, and places the other products' partial sums in shared memory. Returns false if
- * out of memory. */
+/* Decides which products read weights from memory, and places the others' partial sums in shared memory. Returns false if out of memory. */
 bool vpps_place_products(const vpps_stage_work *w);
 
 /* Places the copies of the segment's operands in shared memory; all copies for one item are adjacent. */

@@ -126,8 +126,7 @@ static void print_matrices(const vpps_kernel_plan *p, const vpps_model *model, F
     if (p->parts) print_fragments(p, model, f);
 }
 
-/* Returns whether matrix i is the first with its number of rows. One column of the printed table stands for all matrices with as many
- * rows. */
+/* Returns whether matrix i is the first with its number of rows. One column of the table stands for all matrices with as many rows. */
 static bool is_first_of_height(const vpps_kernel_plan *p, const vpps_model *model, uint32_t i) {
     for (uint32_t before = 0; before < i; before++)
         if (rows_of(model, &p->residents.list[before]) == rows_of(model, &p->residents.list[i])) return false;

@@ -132,8 +132,7 @@ static void add_step(builder *b, placing *to, placed p) {
 
 static uint32_t last_segment(const builder *b) { return b->s->n - 1; }
 
-/* Returns the number of the elementwise segment that computes v: the last segment, or a new one. `apart`: v reads operands at other elements
- * than its own. */
+/* Returns the elementwise segment that computes v: the last segment, or a new one. `apart`: v reads operands at other elements. */
 static uint32_t elements_for(builder *b, uint32_t v, bool apart) {
     if (b->s->n && !apart && same_space(b, &b->s->list[last_segment(b)], v)) return last_segment(b);
     return add_segment(b, VPPS_SEGMENT_ELEMENTS, v);
@@ -156,8 +155,7 @@ static void note_read(builder *b, const vpps_program_step *step, const vpps_oper
     b->read_in[u] = segment;
 }
 
-/* Adds steps that load a step's operands from memory to slots. Vectors that are multiplied by matrices whose rows are dealt are not loaded,
- * but read in memory. */
+/* Adds steps that load a step's operands from memory to slots, except vectors multiplied by dealt matrices, which are read in memory. */
 static void load_operands(builder *b, placing *to, const vpps_program_step *step) {
     const bool product = step->kind == VPPS_STEP_PRODUCT;
     for (uint32_t i = 0; i <= step->n && step->kind >= VPPS_STEP_RUN; i++) {

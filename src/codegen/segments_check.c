@@ -12,8 +12,7 @@ static bool slots_meet(const vpps_segments *s, uint32_t u, uint32_t v) {
            s->slot[v] < s->slot[u] + vpps_segment_width(s, u);
 }
 
-/* Returns a message if it is wrong that a segment reads value u in memory, else NULL. alike: each thread reads at its own item and
- * element. */
+/* Returns a message if a segment must not read value u in memory, else NULL. alike: each thread reads at its own item and element. */
 static const char *memory_wrong(const vpps_segments *s, uint32_t segment, uint32_t u, bool alike) {
     if (!s->memory[u]) return "reads what is nowhere";
     for (uint32_t g = 0; g < segment; g++)

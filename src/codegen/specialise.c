@@ -46,8 +46,7 @@ static vpps_kernel_plan asked_of(const vpps_kernel_plan *plan) {
 
 /* Returns how many words of a CTA's shared memory the kernel's static variables leave. */
 static uint32_t dynamic_words(const vpps_machine *machine, size_t n_params) {
-    /* Words of static variables: per parameter, entries of two tables of spans, of vpps_breaks and of vpps_touched; OTHER_WORDS: all
-     * others. */
+    /* Words of static variables: per parameter, of two tables of spans, vpps_breaks and vpps_touched; OTHER_WORDS: all others. */
     enum { LEAST_WORDS = 2048, PARAM_WORDS = 15, OTHER_WORDS = 1024 };
     const uint64_t own = OTHER_WORDS + PARAM_WORDS * ((uint64_t)n_params + 1);
     const uint64_t cta_words = machine->cta_shared_bytes / 4, other = own > LEAST_WORDS ? own : LEAST_WORDS;
@@ -143,8 +142,7 @@ static void *run_rival(void *context) {
     return NULL;
 }
 
-/* Starts to compile the next kernel, with fewer registers for weights, unless few registers hold weights: on sm_90 no such kernel ever
- * spilled. */
+/* Starts to compile the next kernel, which has fewer weights in registers, unless few are there: on sm_90 no such kernel ever spilled. */
 static void begin_rival(rival *r, const vpps_specialiser *s, const vpps_kernel_plan *plan) {
     enum { FROM = 128 };
     const uint32_t registers = plan->residents.registers;

@@ -83,7 +83,7 @@ extern "C" __global__ void __launch_bounds__(VPPS_THREADS, 1) vpps_kernel(const 
     vpps_kernel_task t = vpps_load_task(first);
     for (;;) {
         switch (t.kind) {
-            VPPS_STAGE_CASES(a, w, vpps_dynamic, t) /* stages wait for their barriers themselves */
+            VPPS_STAGE_CASES(a, w, vpps_dynamic, t) /* a stage itself waits for its barrier */
         default:
             vpps_await(a, t);
             switch (t.kind) {
@@ -111,7 +111,7 @@ extern "C" __global__ void __launch_bounds__(VPPS_THREADS, 1) vpps_kernel(const 
             }
         }
         const vpps_signal signal = vpps_signal_of(a.counters, t.signal);
-        t = vpps_load_task(t.at + 1); /* a next task exists, since the last one ends the kernel */
+        t = vpps_load_task(t.at + 1); /* there is a next task, since the last task ends the kernel */
         __syncthreads();              /* all threads have written the task's results */
         vpps_send(signal);
     }

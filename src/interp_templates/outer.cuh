@@ -525,7 +525,7 @@ template <class VALUE, unsigned FIRST, unsigned SLOTS, unsigned... GRADIENTS> st
 
 /* Strips whose vectors x are multiplied with the same tiles of rows, by the same instructions. */
 template <class TILE, class... OTHERS> struct vpps_row_tiles {
-    static constexpr unsigned HEIGHT = TILE::V::LENGTH; /* either all matrices are low (few rows), or none */
+    static constexpr unsigned HEIGHT = TILE::V::LENGTH; /* all matrices are low (have few rows), or none is */
 };
 template <class TILES, class STRIP, class... OTHERS> struct vpps_strips_alike;
 template <class... TILES, class STRIP, class... OTHERS>

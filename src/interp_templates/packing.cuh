@@ -5,7 +5,7 @@
 enum { VPPS_PACKED_TIMES = VPPS_PARTS == 2 ? 3 : 1 };
 
 /* Packs four elements of vector number `vector`, of LENGTH elements, whose address is `from`. QUADS: the vector begins
- * and ends at a multiple of four words. IN_PARTS: it is kept as bf16 parts. */
+ * and ends at a multiple of four words. IN_PARTS: the vector is stored as bf16 parts. */
 template <bool IS_X, bool IN_PARTS, bool QUADS, unsigned LENGTH>
 __device__ __forceinline__ void vpps_pack_four(float *to, const float *from, unsigned vector, unsigned element) {
 #if VPPS_PARTS

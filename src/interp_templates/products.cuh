@@ -292,8 +292,9 @@ constexpr __device__ unsigned vpps_power_up(unsigned n, unsigned most) {
     return power;
 }
 
-/* Computes OUTPUTS outputs (rows of products) of n items (vertices or list members), and stores their sums at words AT and following of an
- * item's ITEM_WORDS. The warp's lanes form BLOCKS blocks. COPY_WORDS words of an item's operands are copied to shared memory, in COPY_BUFFERS buffers of VPPS_COPY_ITEMS items. */
+/* Computes OUTPUTS outputs (rows of products) of n items, and stores their sums at words AT and following of an item's ITEM_WORDS. The
+ * warp's lanes form BLOCKS blocks. COPY_WORDS words of an item's operands are copied to shared memory, to COPY_BUFFERS buffers of
+ * VPPS_COPY_ITEMS items. */
 template <unsigned OUTPUTS, unsigned BLOCKS, unsigned AT, unsigned ITEM_WORDS, unsigned COPY_WORDS,
           unsigned COPY_BUFFERS>
 struct vpps_pass {
@@ -597,7 +598,7 @@ template <unsigned CHUNK, class BODY> __device__ __forceinline__ void vpps_chunk
     }
 }
 
-/* Returns the sum over warps of an item's product element e, at words AT and following of an item's ITEM_WORDS. */
+/* Returns the sum over warps of element e of an item's product, from the partial sums at words AT and following of the item's ITEM_WORDS. */
 template <unsigned AT, unsigned ITEM_WORDS>
 __device__ __forceinline__ float vpps_product_sum(const float *part, unsigned item, unsigned e) {
     return vpps_sum_of_warps<VPPS_WARPS>(part + item * ITEM_WORDS + e * VPPS_SUM_WORDS + AT);
