@@ -616,7 +616,7 @@ typedef struct vpps_applications {
     uint32_t n_lists;
     const vpps_members_of *lists; /* an entry for each of the cell's lists */
     uint32_t n_pull_lists;
-    /* In the order of the vpps_pull_list calls: arrays with a node for each member of the list, over all vertices in their order. */
+    /* Arrays, in the order of the vpps_pull_list calls, with a node for each member of the list, over all vertices in their order. */
     const vpps_node *const *pull_lists;
 } vpps_applications;
 #define VPPS_APPLICATIONS(...) (&(vpps_applications){.size = sizeof(vpps_applications), __VA_ARGS__})
@@ -646,10 +646,10 @@ VPPS_API vpps_status vpps_scattered_many(vpps_graph *g, uint32_t n, const vpps_v
 typedef struct vpps_request {
     size_t size; /* sizeof(vpps_request) */
     uint32_t n_values;
-    const vpps_node *values;  /* any nodes of the graph, in any order, also the loss; a node may be named twice */
+    const vpps_node *values;  /* nodes whose values are wanted, in any order, also the loss; a node may stand twice */
     float *const *value_outs; /* value_outs[i], the caller's, receives rows * cols floats, column after column */
     uint32_t n_gradients;
-    const vpps_node *gradients;  /* any nodes of the graph; several lookups of one entry each have their own gradient */
+    const vpps_node *gradients;  /* nodes whose gradients are wanted; each lookup of one entry has its own gradient */
     float *const *gradient_outs; /* receive the gradients as value_outs values; zeros if the loss ignores the node */
     bool no_parameters; /* parameters' gradients are not computed, and those added up so far stay as they are */
     /* Dropout masks follow from this number and options.seed alone: equal numbers, equal masks. 0: new masks in each call. */
@@ -915,7 +915,7 @@ typedef struct vpps_trial {
     uint32_t rpw, threads; /* GPU: see vpps_options */
     vpps_trial_state state;
     uint32_t batches;         /* number of measured batches */
-    double ns_per_node;       /* device time, the median of the batches; 0: not measured */
+    double ns_per_node;       /* device time a node, the median of the batches; 0: not measured */
     uint32_t registers;       /* GPU: registers of a thread */
     double load_seconds;      /* GPU: time to make the kernel, or to take it from the cache */
     vpps_gradients gradients; /* GPU */

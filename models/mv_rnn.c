@@ -12,7 +12,7 @@
 
 typedef struct mv_rnn_net {
     part_net base;
-    vpps_param vectors, matrices;      /* tables over the words: vectors of n, matrices n x n */
+    vpps_param vectors, matrices;      /* lookup tables with an entry per word: vectors of n, and matrices n x n */
     vpps_param W_l, W_r, W_M_l, W_M_r; /* n x n each */
     vpps_cell leaf, inner;
 } mv_rnn_net;

@@ -21,7 +21,7 @@ typedef struct vpps_arguments {
     unsigned words; /* number of words of the script */
     unsigned stale_words;
     unsigned resumes; /* the preceding launch was the first part of the same batch, whose loss it has */
-    unsigned finite;  /* do nothing unless the preceding launch's loss and norm are finite */
+    unsigned finite;  /* the launch does nothing unless the preceding launch's loss and norm are finite */
     unsigned touched; /* address in the script: for each parameter a word, not 0 if it has a gradient; 0: none has */
 } vpps_arguments;
 

@@ -146,7 +146,7 @@ template <bool IN_PARTS> VPPS_FUNCTION vpps_split vpps_parts_of(float x, float y
     return s;
 }
 
-/* A lane's words of 16 elements of vectors or rows, for each part. */
+/* A lane's words of 16 elements of vectors or of rows of weights, for each bf16 part. */
 struct vpps_words {
     unsigned part[VPPS_PARTS][4];
 };

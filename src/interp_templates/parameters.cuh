@@ -114,7 +114,7 @@ __device__ __forceinline__ void vpps_list_spans() {
         }
     }
     __syncthreads();
-    if (VPPS_WARP < 2 || VPPS_WARPS < 2) { /* prefix sums turn counts into ends */
+    if (VPPS_WARP < 2 || VPPS_WARPS < 2) { /* prefix sums turn the spans' counts into ends */
 #pragma unroll 1
         for (unsigned kind = VPPS_WARP; kind < 2; kind += VPPS_WARPS) {
             unsigned before = 0;
@@ -190,7 +190,7 @@ __device__ __forceinline__ void vpps_entries(const vpps_arguments &a, unsigned n
 
 /* ---------------------------------------------------------------- loss */
 
-/* Adds terms of the loss; called by the first VP only. */
+/* Adds n terms to the batch's loss; called by the first VP only. */
 __device__ __forceinline__ void vpps_add_loss(const vpps_arguments &a, unsigned address, unsigned n) {
     const unsigned *pairs = (const unsigned *)a.script + address;
     const float sum = vpps_cta_sum(vpps_add_up<4>(0.0f, threadIdx.x, n, VPPS_THREADS, [&](unsigned i) {
@@ -314,7 +314,7 @@ __device__ __forceinline__ void vpps_update_quads(const vpps_arguments &a, const
     if (VPPS_STATES > 1) *(vpps_quad *)((float *)a.states[1] + q.at) = q.s1;
 }
 
-/* Updates the elements that are not processed four at a time. */
+/* Updates the parameters' elements that are not processed four at a time. */
 __device__ __forceinline__ void vpps_update_others(const vpps_arguments &a, const vpps_task_header &h, float scale) {
 #pragma unroll 1
     for (unsigned first = 0; first < vpps_spanned(VPPS_SINGLES); first += VPPS_THREADS) {

@@ -259,7 +259,7 @@ struct vpps_operand {
                                              const vpps_weights &weights) const {
         if constexpr (LOOPED) {
             constexpr unsigned LOADS =
-                ITEMS * RUN < 32 ? 32 / (ITEMS * RUN) : 1; /* rounds whose loads are in flight at once */
+                ITEMS * RUN < 32 ? 32 / (ITEMS * RUN) : 1; /* number of rounds whose loads are in flight at once */
             const float *x[ITEMS];
             find<ITEM_WORDS>(x, first, n, copies);
 #pragma unroll(LOADS)
