@@ -666,8 +666,8 @@ typedef struct vpps_request {
  * loss that is not finite fails at the update, and with ARGUMENT before anything runs (an unknown node, a NULL array). */
 VPPS_API vpps_status vpps_backward(vpps_handle *h, vpps_graph *g, vpps_node loss, const vpps_request *request);
 
-/* Makes one step of the optimizer by the accumulated gradients, then drops them. Counts as one batch, whose loss is the sum of the
- * losses of the vpps_backward calls since the latest update. Parameters without gradient, and frozen ones, stay. With a communicator,
+/* Makes one step of the optimizer by the accumulated gradients, clipped by the norm of all, then drops them. Counts as one batch, whose
+ * loss is the sum of the losses of its vpps_backward calls. Parameters without gradient, and frozen ones, stay. With a communicator,
  * gradients of all processes are added up first. Fails with STATE (no gradients), and as vpps_fb; a later call reports NONFINITE. */
 VPPS_API vpps_status vpps_update(vpps_handle *h);
 VPPS_API vpps_status vpps_zero_gradients(vpps_handle *h); /* drops the gradients since the latest update */
