@@ -233,8 +233,8 @@ static int open_temporary(int folder, const char *digits, char *name, size_t nam
     static atomic_uint counter;
     for (int i = 0; i < TEMPORARY_TRIES; i++) {
         snprintf(name, name_bytes, ".%s.%ld-%u.tmp", digits, (long)getpid(), atomic_fetch_add(&counter, 1));
-        const int fd =
-            openat(folder, name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644); /* only the owner may write */
+        /* 0644: only the owner may write to the file. */
+        const int fd = openat(folder, name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
         if (fd >= 0 || (errno != EEXIST && errno != EINTR)) return fd;
     }
     return -1;
