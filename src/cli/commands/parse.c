@@ -20,9 +20,8 @@ enum { KEY_HELP = 'h', KEY_USAGE = 0x1000, KEY_HELP_ENGINE };
 /* ---------------------------------------------------------------- mistakes */
 
 /* Prints what is wrong, and ends the process. */
-static _Noreturn void refuse(const settings *s, const command *c, const char *format, ...)
-    __attribute__((format(printf, 3, 4)));
-static _Noreturn void refuse(const settings *s, const command *c, const char *format, ...) {
+__attribute__((format(printf, 3, 4))) static _Noreturn void refuse(const settings *s, const command *c,
+                                                                   const char *format, ...) {
     char name[96], message[512];
     va_list arguments;
     va_start(arguments, format);
@@ -44,10 +43,9 @@ static void commands_with(const settings *s, const char *name, char *text, size_
             *kinds |= rows[i].kinds;
             continue;
         }
-        for (const command *c = commands; c->name && len < n; c++) {
+        for (const command *c = commands; c->name && len < n; c++)
             if (rows[i].commands & c->bit)
                 len += (size_t)snprintf(text + len, n - len, "%s%s", len ? ", " : "", c->name);
-        }
     }
 }
 
@@ -55,9 +53,8 @@ static void commands_with(const settings *s, const char *name, char *text, size_
 static bool has_option(const settings *s, const char *name) {
     size_t n;
     const cli_option *rows = options_rows(s, &n);
-    for (size_t i = 0; i < n; i++) {
+    for (size_t i = 0; i < n; i++)
         if (rows[i].row.name && strcmp(rows[i].row.name, name) == 0 && options_apply(s, &rows[i])) return true;
-    }
     return false;
 }
 
@@ -70,9 +67,8 @@ static _Noreturn void refuse_long(const settings *s, const command *c, const cha
     const cli_option *rows = options_rows(s, &n);
     suggestion near = suggest_for(name);
     const option_alias *alias = options_alias(name);
-    for (const option_alias *a = option_aliases; a->alias; a++) {
+    for (const option_alias *a = option_aliases; a->alias; a++)
         if (a->name && has_option(s, a->name)) suggest_try(&near, a->alias);
-    }
     for (size_t i = 0; i < n; i++) {
         const char *row = rows[i].row.name;
         if (!row || !options_apply(s, &rows[i])) continue;
