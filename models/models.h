@@ -10,7 +10,7 @@
 
 /* ---------------------------------------------------------------- examples */
 
-/* The kind of an example that a network learns from; after the semicolon the positions where the network predicts. */
+/* What one example of a network is. "positions" names the places of an example at which the network predicts. */
 typedef enum net_kind {
     NET_TREES,         /* a labelled binary tree; positions: its nodes */
     NET_TAGGING,       /* a sentence with a tag for every word; positions: its words */

@@ -299,7 +299,7 @@ class Module(nn.Module):
                  recipe: tuple[Callable[..., tuple[Model, Callable[..., Any]]], tuple[Any, ...]] | None = None, **options: Any) -> None:
         super().__init__()
         self.model, self.function, self.sparse = model, function, sparse
-        self._recipe, self._options = recipe, {"caller": "works", **options}  # a call waits for its values
+        self._recipe, self._options = recipe, {"caller": "works", **options}  # the calling thread computes, since it waits for the values anyway
         self._start()
 
     def _start(self) -> None:

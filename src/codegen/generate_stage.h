@@ -59,7 +59,7 @@ bool vpps_made_in_loop(const vpps_stage_work *w, uint32_t v);
 void vpps_put_memory(const vpps_stage_work *w, uint32_t v, const char *item, const char *element);
 /* Writes a C expression for an element of a value in its slot (buffer of the stage). */
 void vpps_put_slot(const vpps_stage_work *w, uint32_t v, const char *item, const char *element);
-/* Writes a C expression for an element: number in_slot (among the VP's elements) of its slot, if any, else number in_memory in memory. */
+/* Writes a C expression for an element of value v: element in_slot of the VP's share if v has a slot, else element in_memory of v. */
 void vpps_put_element(const vpps_stage_work *w, uint32_t v, const char *item, const char *in_slot,
                       const char *in_memory);
 /* Writes a C expression for an element of a value whose number, a printf format, is the same in the slot and in memory. */

@@ -19,7 +19,7 @@ struct vpps_sentences {
         uint32_t line, label;
     } * ends;
     uint32_t n_sentences;
-    vpps_sentences_kind kind; /* kind of all sentences, once there is one */
+    vpps_sentences_kind kind; /* kind of all sentences; known once there is a sentence */
     bool has_heads;           /* the sentences, once there is one, are dependency trees */
 };
 

@@ -71,8 +71,8 @@ static uint32_t end_of_alike(const vpps_steps *s, const contribution *x, uint32_
     return p;
 }
 
-/* Counts or writes the contributions of vertices [first, end) to other vertices' outputs. Vertices with the same list are handled
- * together. */
+/* Counts or writes the contributions of vertices [first, end) to other vertices' outputs. Vertices with the same list of
+ * inputs are handled together. */
 static inline void each_input_of(const vpps_steps *s, const contribution *x, uint32_t first, uint32_t end,
                                  uint32_t *words, uint32_t *cursors) {
     const vpps_ordered_vertex *v = vpps_vertices_of(s, x->block);

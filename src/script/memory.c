@@ -254,7 +254,7 @@ static void note_last_reads(placer *p, uint32_t block) {
     }
 }
 
-/* Returns the last phase that reads the gradients that a task contributes. Those to table entries are read at the slice's end. */
+/* Returns the last phase that reads the gradients that a task contributes. Gradients of table entries are read at the slice's end. */
 static uint32_t last_of_contributions(const placer *p, const vpps_stage_task *t) {
     const vpps_step_block *b = &p->s->blocks[t->block];
     const vpps_compiled_cell *c = cell_of(p, t->block);

@@ -85,7 +85,7 @@ static inline vpps_status vpps_no_memory(void) { return vpps_fail(VPPS_MEMORY, "
 
 static inline uint32_t vpps_n_sources(const vpps_read_vertex *v) { return v[1].first_source - v->first_source; }
 
-/* Returns whether the vertex after v has v's type and v's lists. */
+/* Returns whether the vertex after v has v's type and the same lists of inputs as v. */
 static inline bool vpps_next_repeats(const vpps_reading *r, uint32_t v) {
     return v + 1 < r->n_vertices && r->vertices[v + 1].type == r->vertices[v].type && r->lists[v + 1].repeats;
 }

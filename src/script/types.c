@@ -43,7 +43,7 @@ static uint32_t most_kept(const vpps_types *t) { return t->most ? t->most : MOST
 
 bool vpps_types_are_full(const vpps_types *t) { return t->n_types + t->n_compiled > most_kept(t); }
 
-/* Returns the median, over all types and compiled cells, of the number of the latest batch that used them; 0: out of memory. */
+/* Types of vertices and compiled cells have the number of the latest batch that used them. Returns the median number; 0: out of memory. */
 static uint64_t median_use(const vpps_types *t) {
     uint64_t n = 0, *uses = malloc((t->n_types + (size_t)t->n_compiled + 1) * sizeof *uses);
     if (!uses) return 0;

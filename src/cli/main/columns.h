@@ -95,7 +95,7 @@ static int kind_of(columns *y, text line, const char **fault) {
     return y->id && !is_number(id, 0) ? NO_WORD : WORD;
 }
 
-/* ---- by the first lines */
+/* ---- the format, told by the first lines */
 
 static int is_conllu(text line, const columns *y) {
     text c, left = line;

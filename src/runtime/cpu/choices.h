@@ -35,7 +35,7 @@ typedef struct vpps_cpu_choice {
 #undef X
 } vpps_cpu_choice;
 
-/* The model and options for which the choice is made. */
+/* The model and options for which a vpps_cpu_choice is made. */
 typedef struct vpps_cpu_problem {
     vpps_precision asked;
     uint32_t batch;     /* number of inputs per batch; 0: unknown */

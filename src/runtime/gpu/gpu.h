@@ -275,8 +275,8 @@ void vpps_gpu_close_products(vpps_gpu *gpu);
 
 /* ---- gradients.c */
 
-/* Sets marks[] for the parameters whose gradients the batch's OUTER tasks compute. Without `products`, only for those whose gradient has a
- * term that is not an outer product. */
+/* Sets marks[] for the parameters whose gradients the batch's OUTER tasks compute. If `products` is false, leaves out parameters whose
+ * gradients are sums of outer products alone, which cuBLAS computes. */
 void vpps_gpu_mark_outers(const vpps_batch *batch, bool products, bool *marks);
 
 /* Prepares a launch that computes gradients without an update: begins a sum of gradients, or adds to the present one. Fails with DEVICE. */

@@ -76,7 +76,7 @@ typedef struct vpps_checked_block {
     uint32_t **rows;       /* for each lookup: the table rows that its vertices read */
     uint32_t first_output; /* output k of vertex p has the number first_output + k * n + p */
     uint32_t *kept;        /* for each value: number of its tensor; VPPS_NONE: not kept, or kept in a pass record */
-    /* for each value in a pass record, and each vertex: number of its tensor; 0: the value was not made yet */
+    /* for each value that a vertex keeps only during a pass, and each vertex: number of its tensor; 0: not made yet */
     uint32_t **pass_record;
     uint32_t *contributions;     /* for each contribution of the present task: number of its first tensor */
     uint64_t *contribution_bits; /* for each contribution: number of its first bit in `taken` */
@@ -118,7 +118,7 @@ typedef struct vpps_term_of_loss {
     vpps_node node;
     float factor;
     uint32_t output;
-    uint32_t given; /* a training step in two halves: number of the request's output whose gradient the host gives */
+    uint32_t given; /* where the host gives the gradient of a requested output: the output's index in the request */
     bool taken;     /* whether the term's factor has been added to the output's gradient */
     bool added;     /* whether the term has been added to the loss */
 } vpps_term_of_loss;
@@ -139,7 +139,7 @@ typedef struct vpps_checker {
     const vpps_task_plan *plan;
     const vpps_graph *g;
     const vpps_batch_request *request;
-    const uint32_t *outputs, *gradients; /* offsets at which the host reads the request's outputs and gradients */
+    const uint32_t *outputs, *gradients; /* pool offsets of requested outputs and gradients: the host reads them */
     const vpps_given_array *given;       /* offsets at which the host writes gradients at the pause */
     bool training;
     uint32_t n_vps, n_groups, group_size;
