@@ -499,7 +499,8 @@ class Optimizer(torch.optim.Optimizer):
         optimizer.step(); optimizer.zero_grad()
 
     module      a `Module`; its `nn.Parameter`s get no `.grad` from now on, and newer values with `module.pull()` or `state_dict()`. To change them
-                after a step, `pull()` first: else the next call raises RuntimeError
+                after a step, `pull()` first: else the next call raises RuntimeError. Gradients are cleared by this optimizer's or the module's own
+                `zero_grad()`, not by that of a module around it
     optimizer   "sgd", "momentum", "adagrad", "adam" or "adamw", with the numbers of `vpps.Trainer`; `clip` bounds the norm of all gradients
 
     Schedulers of PyTorch set `lr`. The rest of a network has an optimizer of its own."""
