@@ -97,7 +97,7 @@ NUMBERS = (int, float, np.number)
 
 
 def index_of(x: Index, e: Epoch, what: str, most: int = FIRST_PULLED - 1) -> int:
-    """An index or a label for C: a whole number, or a number that the recorder pulls."""
+    """Converts an index or a label for C: a whole number, or, in a recorded cell, a number that each vertex is given (`pull_index`)."""
     if not isinstance(x, PulledIndex):
         return whole(x, what, most)
     if x._e is not e:

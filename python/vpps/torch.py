@@ -368,7 +368,7 @@ class Module(nn.Module):
 
     def _push(self, tensors: list[Tensor] | None = None, trained: list[bool] | None = None) -> None:
         """Takes these tensors for the parameters, copies them to the engine if they were changed, and tells it which are frozen. None: the
-        present ones, and what they require."""
+        module's present parameters, of which those without `requires_grad` are frozen."""
         changed = False
         tensors = tensors or self._tensors()
         trained = trained or [p.requires_grad for p in tensors]

@@ -249,7 +249,7 @@ typedef struct vpps_compiled_cell {
     uint32_t n_outputs, n_inputs, n_lookups, n_words;
     uint32_t n_lists;
     vpps_condition_data condition;
-    uint32_t holds; /* until simplify.c, with a condition: the value that is greater than 0 where the condition holds */
+    uint32_t holds; /* with a condition, before simplify.c: the value that is > 0 where the condition holds */
     uint32_t inputs_of[VPPS_AXES];     /* for each axis: number of inputs */
     bool is_data;                      /* whether the cell is an input op, whose value is data of the batch */
     uint64_t dropout_elems[VPPS_AXES]; /* elements under dropout: of a vertex, and of each list member */

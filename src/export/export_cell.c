@@ -71,7 +71,8 @@ typedef enum parameter_form { ONE, DEFINED, MANY, CALL, VERTEX } parameter_form;
 typedef struct parameter_list {
     FILE *out;
     parameter_form form;
-    const char *between, *in; /* in: the text whose names are those of the parameters */
+    const char *between; /* separator */
+    const char *in;      /* the function's text: a parameter that it does not name is left out */
 } parameter_list;
 
 /* Does a name stand in a text? */

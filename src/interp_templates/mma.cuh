@@ -176,7 +176,7 @@ VPPS_FUNCTION vpps_words vpps_take(const float *first, const float *second, unsi
     return to;
 }
 
-/* Adds products of 16 vectors with 8 rows of weights, two words (b0, b1) per part, to the sums. */
+/* Adds products of 16 vectors with 8 rows of weights to the sums. A weight is VPPS_PARTS numbers in bf16; b has two words for each. */
 VPPS_FUNCTION void vpps_add_products(float (&sums)[4], const vpps_words &x, const unsigned (&b)[2 * VPPS_PARTS]) {
 #if VPPS_PARTS == 2
     vpps_mma(sums, x.part[0], b[2], b[3]);

@@ -63,7 +63,7 @@ static inline bool contributes(const vpps_steps *s, const contribution *x, const
     return x->all || vpps_reached(x->reads, s->needs->gradients[v->vertex]) >> x->to->index & 1;
 }
 
-/* Returns the end of the run of vertices from p on that contribute and have the same lists as p. */
+/* Returns the end of the run of vertices from p on that contribute a gradient and have p's lists of inputs. */
 static uint32_t end_of_alike(const vpps_steps *s, const contribution *x, uint32_t p, uint32_t end) {
     const vpps_ordered_vertex *v = vpps_vertices_of(s, x->block);
     do p++;

@@ -95,8 +95,8 @@ static vpps_status type_of_record(reader *r, const vpps_record *record, const vp
 
 /* ---------------------------------------------------------------- vertices */
 
-/* Records the nodes that a vertex reads, and raises *at so that the vertex's depth and level are greater than those of the nodes. Strongly
- * connected components are those of the preceding batch. */
+/* Records the nodes that a vertex reads, and raises *at so that the vertex's depth and level are greater than those of the nodes. Which
+ * types form a strongly connected component is known from the preceding batch. */
 static inline void read_nodes(reader *r, uint32_t vertex, uint32_t n, const vpps_node *nodes, vertex_at *at) {
     vpps_reading *out = r->out;
     vpps_read *sources = r->sources + out->n_sources;

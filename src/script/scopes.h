@@ -21,6 +21,7 @@ vpps_status vpps_scope_of_part(const vpps_batch_needs *n, uint32_t part, vpps_sc
 vpps_status vpps_scope_of_all(const vpps_batch_needs *n, vpps_scope *out);
 void vpps_scope_free(vpps_scope *s);
 
-/* Chooses the level of each vertex: by the request's policy in recurrences of several types, elsewhere by depth. Fails with MEMORY. */
+/* Chooses the level of each vertex: by the request's policy where several types of vertices read each other in turn, elsewhere by depth.
+ * Fails with MEMORY. */
 vpps_status vpps_choose_levels(const vpps_batch_needs *n, const vpps_batch_request *request, vpps_arena *arena,
                                const uint32_t **out);

@@ -1,6 +1,6 @@
-/* trees.h - the program of an exported network on trees in brackets, one a line, whose labels are replaced, or in objects. Children lie
- * before parents. LEAF, INNER(kind) and, for networks that classify whole sentences, PYRAMID say which functions there are; NAMED: labels
- * are names, and a bracket may have any number of children. */
+/* trees.h - the program of an exported network on trees: in brackets, one a line, which it prints with predicted labels, or in JSON
+ * objects. Children lie before parents. LEAF, INNER(kind) and, for networks that classify whole sentences, PYRAMID say which functions
+ * there are; NAMED: labels are names, and a bracket may have any number of children. */
 typedef struct node {
     size_t left, right; /* equal: a leaf */
     size_t level;       /* 0: a leaf; else twice the longest way to one, and which kind of cell it has */

@@ -321,7 +321,7 @@ static uint32_t run_part(const derivative *d, uint32_t k) {
 
 /* Returns the gradient of a weighted sum's weights: a dot product for each weight. */
 static uint32_t weights_part(const derivative *d) {
-    /* a list of weights has one further argument, the list of values */
+    /* the last argument of a weighted sum is the list of values, not a weight */
     const uint32_t n = d->node->n - 1, *args = d->f->args + d->node->first;
     vpps_term *dots = vpps_express_room(d->s, n);
     for (uint32_t i = 0; dots && i < n; i++) {

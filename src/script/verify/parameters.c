@@ -124,8 +124,8 @@ static int by_offset(const void *a, const void *b) {
     return x->offset < y->offset ? -1 : x->offset > y->offset;
 }
 
-/* Returns the term that a pair of words (offset, factor) stands for; NULL: none. Several waves may use one offset for different terms: the
- * pair then stands for the term whose value is there now, or, if none is, for the first one expected there. */
+/* Returns the term of a parameter's gradient that a pair of words in the script (offset of a value, offset of its factor) stands for; NULL:
+ * none. If waves use an offset for several terms, returns the one whose value is at the offset now, else the first of them. */
 static const pair *find_term(const vpps_checker *c, const pair *key, const pair *want, uint32_t n) {
     const pair *other = NULL;
     uint32_t low = 0, high = n;

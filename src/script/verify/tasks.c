@@ -16,7 +16,7 @@ vpps_location vpps_check_operand(const vpps_checker *c, const vpps_checked_block
     return (vpps_location){t->offset + (item - t->first) * t->stride, tensor, words};
 }
 
-/* What one VP does in a stage, or a group whose VPs all do the same: for each axis, a range of items (vertices or list members). */
+/* What one VP does in a stage, or a group whose VPs all do the same: a range of the vertices, and one of each list's members. */
 typedef struct share {
     const vpps_checked_block *b;
     const vpps_stage_info *info;
