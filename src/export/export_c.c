@@ -1,4 +1,4 @@
-/* export_c.c - a model's cells as one C file: see export.h. */
+/* export_c.c - writes a model's cells as one C file: its names, header, and text that is the same for every model. */
 #include "export/export.h"
 
 #include <ctype.h>
@@ -8,11 +8,11 @@
 extern const char vpps_c_math[], vpps_c_functions[], vpps_c_products[], vpps_c_fp32[], vpps_c_bf16[], vpps_c_int8[],
     vpps_c_file[];
 
-enum { SUFFIX = 12 /* characters of the number that makes a name unique */ };
+enum { SUFFIX = 12 /* characters kept free for a number that makes a name unique */ };
 
 /* ---------------------------------------------------------------- names */
 
-/* Writes a name as part of a C identifier, which none of the n names before it is. */
+/* Makes names[n] a C identifier from `begin` and `from`, different from the n names before it. */
 static void make_name(const char *begin, const char *from, char (*names)[VPPS_C_NAME], size_t n) {
     char *to = names[n];
     snprintf(to, VPPS_C_NAME - SUFFIX, "%s%s", begin, from);
@@ -21,7 +21,7 @@ static void make_name(const char *begin, const char *from, char (*names)[VPPS_C_
     const size_t len = strlen(to);
     uint32_t number = 2;
     for (size_t i = 0; i < n;) {
-        const bool same = strcasecmp(to, names[i]) == 0; /* constants have capitals */
+        const bool same = strcasecmp(to, names[i]) == 0; /* ignores case, since constants are the names in capitals */
         if (same) snprintf(to + len, SUFFIX, "_%u", number++);
         i = same ? 0 : i + 1;
     }
@@ -35,7 +35,7 @@ vpps_c_text vpps_c_weights(const vpps_c_writer *w, vpps_param p) {
 
 /* ---------------------------------------------------------------- what is exported */
 
-/* Places what the cell gives, but for losses: scalars that depend on a label, an index that is none of an entry. */
+/* Assigns offsets to the cell's results, without losses: scalars that depend on a label, an index that selects no table entry. */
 static vpps_status place_values(vpps_c_cell *x) {
     const vpps_cell_data *d = x->cell;
     bool *labelled = calloc(d->n_nodes + 1u, sizeof *labelled);
@@ -68,7 +68,7 @@ static vpps_status place_values(vpps_c_cell *x) {
     return VPPS_OK;
 }
 
-/* Compiles the cell for inference by one VP, which has whole vertices: a single stage. */
+/* Compiles the cell for inference by one VP that computes whole vertices. */
 static vpps_status compile(vpps_c_cell *x) {
     const vpps_cell_data *d = x->cell;
     vpps_cell_needs needs = {.group = 1, .rows = {.unit = 1, .least = UINT32_MAX, .split_elems = UINT32_MAX}};
@@ -86,7 +86,7 @@ static vpps_status write_cell(vpps_c_cell *x, FILE *declarations) {
     return vpps_c_write_cell(x, declarations);
 }
 
-/* An output has the same place in what every vertex scatters, whatever its cell: after the largest of each output before it. */
+/* Assigns each output number one offset for all cells: the sum of the largest sizes of the outputs before it. */
 static bool place_outputs(vpps_c_writer *w) {
     uint32_t most = 0;
     for (size_t i = 0; i < w->model->n_cells; i++) {
@@ -106,7 +106,7 @@ static bool place_outputs(vpps_c_writer *w) {
         }
     }
     w->n_outputs = most;
-    for (uint32_t k = 0; words && k <= most; k++) { /* numbers of words become places; the last one is the end of all */
+    for (uint32_t k = 0; words && k <= most; k++) { /* turns sizes into offsets; the last offset is the total size */
         const uint32_t here = words[k];
         words[k] = at;
         at += here;
@@ -116,7 +116,7 @@ static bool place_outputs(vpps_c_writer *w) {
 
 /* ---------------------------------------------------------------- the text */
 
-/* A template, without the line that only an included file has. */
+/* Copies embedded C text to the file, without its `#pragma once`. */
 static void put_template(const vpps_c_writer *w, const char *template) {
     static const char once[] = "#pragma once\n";
     const char *at = strstr(template, once);
@@ -171,7 +171,7 @@ static void put_codes(const vpps_c_writer *w, FILE *to) {
                 w->prefix);
 }
 
-/* Writes lines indented by the braces that are open. */
+/* Writes lines of C, each indented by the number of open braces. */
 static void put_indented(FILE *out, const char *text) {
     int depth = 0;
     for (const char *end; *text; text = end) {
@@ -202,7 +202,7 @@ static vpps_status write_cells(vpps_c_writer *w, FILE *functions, FILE *declarat
     return status;
 }
 
-/* The functions are written first, which notes the parameters that they use. */
+/* Writes the functions to memory first, because this marks the parameters that the file must hold. */
 static vpps_status write_text(vpps_c_writer *w, FILE *out) {
     char *functions = NULL, *declarations = NULL;
     size_t n_functions, n_declarations;

@@ -1,4 +1,4 @@
-/* export_cell.c - the function of a cell: see export.h. */
+/* export_cell.c - writes a cell's C function: its parameters, checks of arguments, and results. */
 #include "cell/print.h"
 #include "export/export.h"
 
@@ -25,7 +25,7 @@ text vpps_c_say(const char *format, ...) {
     return t;
 }
 
-/* The argument that has an input. */
+/* Returns the name of the function's argument that holds an input, e.g. "child0". */
 static text argument_of(const vpps_c_cell *x, uint32_t input) {
     const vpps_cell_input *in = &x->cell->inputs[input];
     const char *name = in->axis ? (in->pulled ? "pulls" : "list") : in->pulled ? "pull" : "child";
@@ -64,18 +64,18 @@ text vpps_c_element(const vpps_c_cell *x, uint32_t v, const char *element) {
 
 /* ---------------------------------------------------------------- what the function takes */
 
-/* How a parameter is written: of the function of a vertex, and as that is defined by the other one, which takes many; in a call of it; and
- * what it is for vertex r. */
+/* How a function's parameter is written. ONE: in the only function, or a prototype, of one vertex. DEFINED: in a function of one vertex that
+ * calls the function of many. MANY: in the function of many vertices. CALL: in a call of that. VERTEX: as a variable for vertex r. */
 typedef enum parameter_form { ONE, DEFINED, MANY, CALL, VERTEX } parameter_form;
 
 typedef struct parameter_list {
     FILE *out;
     parameter_form form;
-    const char *between; /* separator */
-    const char *in;      /* the function's text: a parameter that it does not name is left out */
+    const char *between; /* separator before the next parameter */
+    const char *in;      /* the function's body; a parameter that the body does not name is left out */
 } parameter_list;
 
-/* Does a name stand in a text? */
+/* Returns whether a C text contains a name as a whole word. */
 static bool names(const char *in, const char *name) {
     const size_t len = strlen(name);
     for (const char *at = in; (at = strstr(at, name)); at += len) {
@@ -87,7 +87,7 @@ static bool names(const char *in, const char *name) {
     return false;
 }
 
-/* One vertex has `type` for it, a pointer or a number. */
+/* Writes a function's parameter. `type` is its C type, a pointer or a number, in a function of one vertex. */
 static void put_parameter(parameter_list *p, const char *type, text name) {
     const bool pointer = strchr(type, '*') != NULL;
     const char *exclusive = pointer && !strstr(type, "*const") && p->form != DEFINED ? "restrict " : "";
@@ -127,7 +127,7 @@ static void put_parameters(const vpps_c_cell *x, FILE *out, parameter_form form,
 #undef ALONE
 }
 
-/* Declares where values lie between the loops: those that a block names, of vertex r. */
+/* Declares variables for values stored between loops: those that `block` names, for vertex r, or all if `block` is NULL. */
 static void put_slots(const vpps_c_cell *x, FILE *out, const char *block) {
     for (uint32_t v = 0; v < x->c->n_values && x->s.made_in; v++) {
         const uint32_t axis = x->c->values[v].axis;
@@ -183,7 +183,7 @@ static void put_constants(const vpps_c_cell *x, FILE *out) {
 
 /* ---------------------------------------------------------------- the function */
 
-/* The cell's equations, as `vpps cell` prints them. */
+/* Writes the cell's equations as a C comment, in the form of `vpps cell`. */
 static vpps_status put_equations(const vpps_c_cell *x) {
     const vpps_model *model = x->w->model;
     fputs("\n/* ", x->out);
@@ -210,7 +210,7 @@ static vpps_status put_equations(const vpps_c_cell *x) {
     return VPPS_OK;
 }
 
-/* Refuses indices and numbers of members that the cell cannot take. */
+/* Writes checks that return an error for an index out of range or a list of a wrong length. */
 static void put_checks(const vpps_c_cell *x) {
     const vpps_cell_data *d = x->cell;
     if (x->w->options->weights) fputs("(void)weights;\n", x->out);
@@ -235,7 +235,7 @@ static void put_copy(const vpps_c_cell *x, uint32_t k, text from) {
             from.at);
 }
 
-/* Where the condition does not hold, the vertex hands on what it was given. */
+/* Writes the code of a conditional cell whose condition is false: it copies inputs, or zeros, to `out`. */
 static void put_condition(const vpps_c_cell *x) {
     const vpps_cell_data *d = x->cell;
     if (!d->condition.there || x->push_words) return;
@@ -252,7 +252,7 @@ static void put_condition(const vpps_c_cell *x) {
     fprintf(x->out, "return %s_OK;\n}\n", x->w->upper);
 }
 
-/* Outputs that are inputs or entries, which no stage makes. */
+/* Writes copies of those outputs that are inputs or table entries, not results of an operation. */
 static void put_handed_on(vpps_c_cell *x) {
     const vpps_cell_data *d = x->cell;
     x->segment = x->s.n;
@@ -264,7 +264,7 @@ static void put_handed_on(vpps_c_cell *x) {
     }
 }
 
-/* The loops, for each vertex. */
+/* Writes the C function's body, except the checks of its arguments. */
 static vpps_status put_loops(vpps_c_cell *x) {
     vpps_c_block b;
     put_condition(x);
@@ -280,7 +280,7 @@ static void put_function(const vpps_c_cell *x, FILE *out, parameter_form form, c
     fputs(end, out);
 }
 
-/* The function of many vertices, and that of one, which calls it; or the latter alone. */
+/* Writes the function of many vertices and one for a single vertex that calls it; or only the latter. */
 static void put_functions(const vpps_c_cell *x) {
     put_function(x, x->out, x->many ? MANY : ONE, ") {\n");
     put_checks(x);
@@ -305,7 +305,7 @@ vpps_status vpps_c_write_cell(vpps_c_cell *x, FILE *declarations) {
     size_t bytes;
     if (x->c->n_stages) VPPS_TRY(vpps_segments_make(&x->s, x->c, 0));
     x->s.c = x->c;
-    if (!x->out_words && !x->push_words) return VPPS_OK; /* it gave losses alone */
+    if (!x->out_words && !x->push_words) return VPPS_OK; /* all outputs are losses, left out */
     x->many = !d->n_lists && !d->condition.there;
     x->out = open_memstream(&x->body, &bytes);
     vpps_status status = x->out ? put_loops(x) : VPPS_OK;

@@ -1,18 +1,18 @@
-/* export_weights.c - the parameters of an exported file: see export.h. Matrices lie in blocks of rows, as products.h reads them. */
+/* export_weights.c - writes the parameters of an exported C file. Matrices are stored in blocks of rows, as products.h reads them. */
 #include "export/export.h"
 
 #include <errno.h>
 #include <math.h>
 
-enum { BYTES = 64 /* that arrays in a file of weights begin at multiples of */ };
+enum { BYTES = 64 /* alignment of each array in a file of weights */ };
 
-/* One array while it is written: to the text as numbers, or to the file as bytes. */
+/* An array that is being written, to the C file as numbers or to the file of weights as bytes. */
 typedef struct array {
     const vpps_c_writer *w;
-    size_t n; /* numbers so far */
+    size_t n; /* how many of the array's numbers are written */
 } array;
 
-/* Writes to the file of weights, and adds to its hash (FNV-1a, which the text computes again). */
+/* Writes bytes to the file of weights and adds them to its FNV-1a hash, which the exported C checks. */
 static void put_bytes(const vpps_c_writer *w, const void *bytes, size_t size) {
     fwrite(bytes, size, 1, w->options->weights);
     for (size_t i = 0; i < size; i++)
@@ -34,7 +34,7 @@ static void put_float(array *a, float x) {
     put_number(a, &x, sizeof x, number);
 }
 
-/* The nearest bf16, to even at a tie. */
+/* Rounds to the nearest bf16, to even at a tie. Returns its 16 bits. */
 static uint32_t bf16_of(float x) {
     const uint32_t u = vpps_float_bits(x);
     return (u + 0x7fffu + (u >> 16 & 1)) >> 16;
@@ -60,7 +60,7 @@ static void put_byte(array *a, float x, float scale) {
     put_number(a, &q, 1, number);
 }
 
-/* Of a row, or an entry: the greatest number is 127 times it. */
+/* Returns the int8 scale of a matrix row or table entry: its greatest absolute value / 127. */
 static float scale_of(const float *x, size_t n) {
     float most = 0;
     for (size_t i = 0; i < n; i++) most = fmaxf(most, fabsf(x[i]));
@@ -69,7 +69,7 @@ static float scale_of(const float *x, size_t n) {
 
 /* ---------------------------------------------------------------- matrices, tables, vectors */
 
-/* A block of rows from row `first` on, column after column. */
+/* Writes a block of `width` matrix rows from row `first` on, column after column. */
 static void put_block(array *a, const vpps_parameter_data *p, uint32_t first, uint32_t width, const float *scales) {
     const vpps_c_precision precision = a->w->options->precision;
     const uint32_t half = (width + 1) / 2;
@@ -123,7 +123,7 @@ void vpps_c_round(const vpps_model *model, vpps_param param, vpps_c_precision pr
 
 /* ---------------------------------------------------------------- arrays */
 
-/* Begins an array in the text, or names its place in the file. */
+/* Begins an array in the C file, or defines its C name as an offset in the file of weights. */
 static array begin_array(const vpps_c_writer *w, const char *type, const char *name, const char *suffix, size_t elems) {
     if (!w->options->weights) {
         fprintf(w->out, "static const %s %s%s[%zu] = {", type, name, suffix, elems);
@@ -182,7 +182,7 @@ static vpps_status put_parameter(const vpps_c_writer *w, vpps_param i) {
 }
 
 vpps_status vpps_c_write_weights(const vpps_c_writer *w) {
-    static const char kind[] = "VPPSnet1"; /* what the file begins with */
+    static const char kind[] = "VPPSnet1"; /* first bytes of a file of weights */
     FILE *f = w->options->weights;
     if (f) put_bytes(w, kind, sizeof kind - 1);
     for (vpps_param i = 0; i < w->model->n_params; i++) {

@@ -1,7 +1,7 @@
-/* products.h - products of a matrix and a vector, and single weights of one. Rows lie in blocks of 64 while there are so many, then of 16,
- * then one block of the rest. The rows of a block are summed up side by side, each over the columns in rising order. */
+/* products.h - matrix-vector products, and reads of single matrix weights. A matrix is stored in blocks of 64 rows, then blocks of 16 rows,
+ * then one block of the remaining rows. The rows of a block are summed up side by side, each over the columns in rising order. */
 
-/* Rows from number i on of n vectors y += those of w times n vectors x: AT_ONCE vectors together, so that each weight is read once. */
+/* Adds rows i to i + width - 1 of the products w x to y, for n vectors x and y. AT_ONCE vectors share one read of each weight. */
 VPPS_INLINE void multiply_rows(size_t i, size_t width, size_t cols, size_t n, MATRIX(w), const float *const *x,
                                float *const *y) {
     for (; n >= AT_ONCE; n -= AT_ONCE, x += AT_ONCE, y += AT_ONCE)
@@ -23,7 +23,7 @@ VPPS_UNUSED static float weight_at(size_t rows, size_t cols, size_t row, size_t 
     return block_weight(width, row - first, column, BLOCK_AT(w, first, cols));
 }
 
-/* y = x, of n elements; of zeros where x is NULL. */
+/* Sets the n elements of y to those of x, or to zeros if x is NULL. */
 VPPS_UNUSED static void begin_with(size_t n, const float *x, float *y) {
     for (size_t i = 0; i < n; i++) y[i] = x ? x[i] : 0.0f;
 }
@@ -35,12 +35,12 @@ VPPS_INLINE float vpps_inverse_norm(float squares, size_t n, float epsilon) {
     return 1.0f / sqrtf(squares / (float)n + epsilon);
 }
 
-/* The entry of a table of `count` that is number x, without its fraction: below 0 the first, beyond the table the last. */
+/* Returns x without its fraction as the number of a table's entry, clamped to 0 ... count - 1. */
 VPPS_INLINE size_t entry_number(float x, size_t count) {
     return !(x > 0.0f) ? 0 : x < (float)count ? (size_t)x : count - 1;
 }
 
-/* Element 0: the number of the greatest element of x, the first of equals. Element 1: its log softmax. */
+/* Returns the index of the greatest of n elements of x, the first of equals (element 0), or its log softmax (element 1). */
 VPPS_UNUSED static float argmax_of(size_t n, const float *x, size_t element) {
     size_t best = 0;
     float sum = 0.0f;
@@ -49,7 +49,7 @@ VPPS_UNUSED static float argmax_of(size_t n, const float *x, size_t element) {
     return element ? -log_of(sum) : (float)best;
 }
 
-/* The sum of lanes in which terms were added up by turns. */
+/* Number of partial sums (lanes) of a sum: term k is added to lane k % LANES, and sum_of_lanes adds up the lanes. */
 enum { LANES = 16 };
 VPPS_INLINE float sum_of_lanes(const float *lanes) {
     float halves[LANES];
@@ -59,7 +59,8 @@ VPPS_INLINE float sum_of_lanes(const float *lanes) {
     return halves[0];
 }
 
-/* Sums over the t.length elements of a vector, for the instructions of whole.def: x, `term` and `value` are expressions of element k. */
+/* For instructions that sum over a vector (whole.def). EACH, SUM and HEAD_... loop over t.length elements; their arguments are expressions
+ * of element k. */
 typedef struct totals {
     float head, sum;
     size_t length;

@@ -1,4 +1,4 @@
-/* templates.S - the parts of an exported file that are the same for every model, as zero-terminated text: vpps_c_NAME. */
+/* templates.S - embeds the C text that is the same in every exported file, as zero-terminated strings vpps_c_NAME. */
     .macro template name, path
     .globl vpps_c_\name
     .hidden vpps_c_\name

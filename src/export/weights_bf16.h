@@ -1,5 +1,5 @@
-/* weights_bf16.h - weights as bf16, the upper halves of floats. Of a matrix, a block of `width` rows lies column after column; a word has
- * the weight of row j in its lower half, and that of row j + (width + 1) / 2 in its upper half. */
+/* weights_bf16.h - weights as bf16, the upper halves of floats. A matrix block of `width` rows is stored column after column. A 32-bit word
+ * has the weight of row j in its lower half and the weight of row j + (width + 1) / 2 in its upper half. */
 typedef uint32_t matrix_weight;
 typedef uint16_t table_weight;
 #define MATRIX(w) const matrix_weight *restrict w
@@ -7,7 +7,7 @@ typedef uint16_t table_weight;
 #define BLOCK_AT(w, row, cols) ((w) + (size_t)(row) / 2 * (cols))
 #define ENTRY(w, words, number, e) float_of_bits((uint32_t)(w)[(size_t)(number) * (words) + (e)] << 16)
 
-/* Rows from number `first` on of n vectors y += the block times n vectors x. */
+/* Adds the products of a block of `width` matrix rows and n vectors x to n vectors y, from row `first` on. */
 VPPS_INLINE void multiply_block(size_t n, size_t first, size_t width, size_t cols, MATRIX(w), const float *const *x,
                                 float *const *y) {
     const size_t half = (width + 1) / 2;

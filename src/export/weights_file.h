@@ -1,4 +1,4 @@
-/* weights_file.h - checks that `weights` are the bytes of the file that was written with this text, by their FNV-1a hash. */
+/* weights_file.h - checks, by size and FNV-1a hash, that `weights` are the bytes of the file of weights that belongs to this C file. */
 VPPS_UNUSED static int fits(const void *weights, size_t bytes) {
     const unsigned char *at = weights;
     uint32_t hash = 2166136261u;

@@ -1,4 +1,4 @@
-/* weights_fp32.h - weights as floats. Of a matrix, a block of `width` rows lies column after column. */
+/* weights_fp32.h - weights as floats. A matrix block of `width` rows is stored column after column. */
 typedef float matrix_weight;
 typedef float table_weight;
 #define MATRIX(w) const matrix_weight *restrict w
@@ -6,7 +6,7 @@ typedef float table_weight;
 #define BLOCK_AT(w, row, cols) ((w) + (size_t)(row) * (cols))
 #define ENTRY(w, words, number, e) ((w)[(size_t)(number) * (words) + (e)])
 
-/* Rows from number `first` on of n vectors y += the block times n vectors x. */
+/* Adds the products of a block of `width` matrix rows and n vectors x to n vectors y, from row `first` on. */
 VPPS_INLINE void multiply_block(size_t n, size_t first, size_t width, size_t cols, MATRIX(w), const float *const *x,
                                 float *const *y) {
     float sum[AT_ONCE][MOST_ROWS];

@@ -1,5 +1,5 @@
-/* weights_int8.h - weights as integers from -127 to 127, with a scale for each row of a matrix and each entry of a table. Of a matrix, a
- * block of `width` rows lies column after column. */
+/* weights_int8.h - weights as integers from -127 to 127, with a scale for each row of a matrix and each entry of a table. A matrix block of
+ * `width` rows is stored column after column. */
 typedef int8_t matrix_weight;
 typedef int8_t table_weight;
 #define MATRIX(w) const matrix_weight *restrict w, const float *restrict w##_scale
@@ -7,7 +7,7 @@ typedef int8_t table_weight;
 #define BLOCK_AT(w, row, cols) ((w) + (size_t)(row) * (cols)), (w##_scale + (row))
 #define ENTRY(w, words, number, e) ((float)(w)[(size_t)(number) * (words) + (e)] * w##_scale[number])
 
-/* Rows from number `first` on of n vectors y += the block times n vectors x. */
+/* Adds the products of a block of `width` matrix rows and n vectors x to n vectors y, from row `first` on. */
 VPPS_INLINE void multiply_block(size_t n, size_t first, size_t width, size_t cols, MATRIX(w), const float *const *x,
                                 float *const *y) {
     float sum[AT_ONCE][MOST_ROWS] = {{0}};
