@@ -1,5 +1,5 @@
-/* bilstm.h - the program of an exported network: LSTMs from left to right and from right to left over n vectors of WIDTH floats, layer by
- * layer; what a vertex scatters takes NET_OUT floats. */
+/* bilstm.h - the layers of an exported program's bidirectional LSTM. Each layer runs from left to right and from right to left over n
+ * vectors of WIDTH floats. A step's state and output take NET_OUT floats. */
 typedef int join(const float *restrict forward, const float *restrict backward, float *restrict x);
 
 static void run_layers(size_t layers, step *const *forward, step *const *backward, join *joined, size_t n, float *x,
@@ -15,7 +15,7 @@ static void run_layers(size_t layers, step *const *forward, step *const *backwar
 }
 
 #ifdef SPELLED
-/* The vector of a word that has none of its own, by its characters. */
+/* Computes the vector of an unknown word from its characters, by a bidirectional LSTM over them. */
 static void spell(text word, float *to) {
     static step *const forward[] = {net_spell_forward}, *const backward[] = {net_spell_backward};
     float *x = room(word.len * WIDTH, sizeof *x), *f = room(word.len * NET_OUT, sizeof *f),

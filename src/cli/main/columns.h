@@ -1,18 +1,18 @@
-/* columns.h - the program of an exported tagger: a word a line, columns with tabs or blanks between, a blank line after each sentence; among
- * them CoNLL-U, whose columns have names, and CoNLL-U Plus, whose first line has them. */
+/* columns.h - input of an exported tagger in columns: one word a line, tabs or blanks between the columns, a blank line after each sentence.
+ * The columns of CoNLL-U have standard names. In CoNLL-U Plus the file's first line names the columns. */
 typedef struct columns {
-    char separator;          /* a tab, or a space: any blanks */
-    size_t n, word, tag, id; /* of a line; numbers from 1; n, tag 0: by the first line; id 0: there is none */
-    int conllu;              /* the lines are of CoNLL-U */
-    int named;               /* n, word and tag are by the columns' names */
-    int varies;              /* sentences may have other numbers of columns */
-    int alone;               /* a line is a word */
-    int keeps;               /* the network's tags come after all columns */
+    char separator;          /* what separates columns: a tab; or a space, for any blanks */
+    size_t n, word, tag, id; /* columns in a line (0: as in line 1); their numbers from 1 (tag 0: last; id 0: none) */
+    int conllu;              /* the lines are CoNLL-U */
+    int named;               /* n, word and tag come from the columns' names */
+    int varies;              /* sentences may differ in their number of columns */
+    int alone;               /* a line is one word without other columns */
+    int keeps;               /* the input's columns stay; predicted tags are added as a last column */
 } columns;
 
-enum { ENDS, NO_WORD, WORD }; /* what a line is to a sentence */
+enum { ENDS, NO_WORD, WORD }; /* kinds of lines: the sentence's end; a line without a word, such as a comment; a word */
 
-/* The next column of what is left, whose `at` is NULL after the last one. */
+/* Takes the next column c off the rest of a line. Sets left->at to NULL after the last column. Returns 0 if there is none. */
 static int next_column(const columns *y, text *left, text *c) {
     if (y->separator == ' ' || !left->at) return left->at && next_word(left, c);
     const char *tab = left->len ? memchr(left->at, '\t', left->len) : NULL;
@@ -33,7 +33,7 @@ static text column(const columns *y, text line, size_t number) {
     return number ? (text){c.at, 0} : c;
 }
 
-/* A number, or where a mark may be in it 3-4 or 5.1. */
+/* Returns whether a text is a number; if `marked`, a range such as 3-4 or a number such as 5.1 is one, too. */
 static int is_number(text t, int marked) {
     size_t marks = 0;
     for (size_t i = 0; i < t.len; i++) {
@@ -50,7 +50,7 @@ static int is_document(const columns *y, text line) {
            (y->separator == ' ' || !memchr(line.at, '\t', (size_t)(word.at - line.at)));
 }
 
-/* Before the lines of a sentence, or of all, which begin with that of `in`: what the first without '#' tells. */
+/* Sets the separator and number of columns by the first line of a sentence, or of all lines, that is not a comment (#). */
 static void begin_rows(columns *y, input in, int all) {
     for (int first = 1, more = 1; more; first = 0, more = next_line(&in)) {
         const int document = is_document(y, in.line);
@@ -62,7 +62,7 @@ static void begin_rows(columns *y, input in, int all) {
     }
 }
 
-/* What is wrong with a line of a word; NULL: nothing. */
+/* Returns what a word's line should have but lacks, as text for a message; NULL: the line is correct. */
 static const char *fault_of(const columns *y, text line) {
     const size_t tag = y->tag ? y->tag : y->n, most = y->word > tag ? y->word : tag;
     if (y->word == y->tag) return "word and tag in different columns";
@@ -110,7 +110,7 @@ static int is_conllu(text line, const columns *y) {
     return !trim(left).len;
 }
 
-/* The names in CoNLL-U Plus's first line; at NULL: it is another. */
+/* Returns the column names in the first line of CoNLL-U Plus; `at` is NULL for any other line. */
 static text names_in(text line) {
     static const char name[] = "global.columns";
     const text none = {NULL, 0}, t = line.len && *line.at == '#' ? trim(after(line, 1)) : none;
@@ -119,7 +119,8 @@ static text names_in(text line) {
     return value.len && *value.at == '=' ? after(value, 1) : none;
 }
 
-/* The number, from 1, of the column that an option names, or has the number of; else of the usual one. 0: there is none. */
+/* Returns a column's number, from 1: `given` is an option's name or number of the column, `usual` its name without the option. Returns
+ * `otherwise` if no column has the name. */
 static size_t find_column(text names, const char *given, const char *usual, size_t otherwise) {
     text word;
     const char *name = given ? given : usual;
@@ -135,7 +136,7 @@ static size_t find_column(text names, const char *given, const char *usual, size
     return otherwise;
 }
 
-/* The columns that the lines have, if they are columns. */
+/* Finds the lines' separator and the columns with word and tag, supposing that the input is in columns. */
 static columns columns_of(input in) {
     columns y = {'\t', 0, 0, 0, 0, 0, 0, 0, 0, 0};
     text names = {NULL, 0}, first = names;
@@ -168,7 +169,7 @@ static columns columns_of(input in) {
     return y;
 }
 
-/* Can the lines be read, and are nearly all tags known? y->keeps: none is. */
+/* Returns whether all lines can be read and the network knows 90 % of their tags. Sets y->keeps if it knows none. */
 static int are_known(input in, columns *y) {
     const int tabs = y->separator == '\t';
     columns now = *y;
@@ -195,7 +196,7 @@ static int are_known(input in, columns *y) {
 
 /* ---- answers */
 
-/* A line with the network's tag in the place of its own, or after all. */
+/* Prints a line with the predicted tag in place of the line's own tag, or as a last column. */
 static void put_tagged_line(const columns *y, text line, text whole, size_t tag) {
     const text old = column(y, line, y->tag ? y->tag : y->n);
     const int keeps = y->keeps || y->alone;
@@ -206,7 +207,7 @@ static void put_tagged_line(const columns *y, text line, text whole, size_t tag)
     if (!keeps) put(after(whole, before + old.len));
 }
 
-/* The next sentence's lines as they are, with other tags. */
+/* Reads the next sentence and prints its lines with predicted tags. */
 static void answer_columns(input *in, const columns *file, sentence *s) {
     input again = *in;
     columns y = *file;

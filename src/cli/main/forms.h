@@ -1,25 +1,25 @@
-/* forms.h - the program of an exported network: the form of its input, which is found as vpps predict does: by --input-format, the file's
- * name, or its first lines. READS(form) says what the network reads, LOOKS whether its lines have several forms, LABEL_NAMES and TEXT_NAMES
- * the names of fields. */
-/* The forms of input, in the order of form_words. */
+/* forms.h - finds the format of an exported program's input, as vpps predict does: by --input-format, the file's name, or its first lines.
+ * READS(form): whether the network reads a format. LOOKS: whether plain lines have several formats. LABEL_NAMES, TEXT_NAMES: names of the
+ * fields with labels and text. */
+/* The formats of input. form_words are their names for --input-format. */
 typedef enum form { ANY, PLAIN, TAGGED, COLUMNS, LABELLED, JSONL, CSV, TSV } form;
 static const char *const form_words[] = {"auto", "text", "tagged", "columns", "labelled", "jsonl", "csv", "tsv"};
 
 enum { MOST_NAMES = 8 };
 
-/* The names that the field of the text and that of the labels may have. */
+/* The names that a record's field with the text, or with the labels, may have. */
 static const char *text_names[MOST_NAMES] = {TEXT_NAMES}, *label_names[MOST_NAMES] = {LABEL_NAMES};
 
-/* The fields of a table's row, or their names. */
+/* The cells of a table's row (CSV or TSV), or the names of its columns. */
 typedef struct fields {
-    char **at, *memory, *numbers; /* at: n texts, which lie in the two */
+    char **at, *memory, *numbers; /* at: n cells' texts, which lie in `memory` and `numbers` */
     size_t n;
 } fields;
 
-/* How the input is read; names: of a table's fields, once they are known. */
+/* How the input is read. `names` are a table's column names, empty until its first row is read. */
 typedef struct reader {
     form form;
-    int numbered; /* the fields have numbers for names */
+    int numbered; /* the table has no row of names: its columns are numbered */
     fields names;
 } reader;
 
@@ -31,7 +31,7 @@ static size_t number_in(char *const *list, size_t n, const char *name) {
 
 static int is_table(form f) { return f == CSV || f == TSV; }
 
-/* Are two texts the same but for capitals? */
+/* Returns whether two texts are equal except for capitals. */
 static int is_alike(text t, const char *other) {
     int alike = t.len == strlen(other);
     for (size_t i = 0; alike && i < t.len; i++)
@@ -53,7 +53,7 @@ static form form_of_name(void) {
     return ANY;
 }
 
-/* Does a text begin with these characters, and perhaps white space before each? */
+/* Returns whether a text begins with these characters, possibly with white space before each. */
 static int begins_with(text t, const char *characters) {
     t = unmarked(t);
     for (const char *c = characters; *c; c++) {
@@ -86,7 +86,7 @@ static int has_one(const fields *y, const char *const *wanted) {
     return 0;
 }
 
-/* Have a table's first fields names of its text and its labels? */
+/* Returns whether the first line of TSV names a column with text and a column with labels. */
 static int begins_with_names(input in) {
     if (!next_line(&in)) return 0;
     char *line = copy(in.line);
@@ -99,7 +99,8 @@ static int begins_with_names(input in) {
     return named;
 }
 
-/* The form of lines by the kind of network. wanted: the form that they must have; or ANY. Returns ANY where sure is 0 and none fits. */
+/* Finds the format of plain lines; each kind of network has its own `look`. `wanted` is the required format, or ANY. Returns ANY if no
+ * format fits and sure is 0. */
 static form look(input first, form wanted, int sure);
 
 static form find_form(input in) {

@@ -1,5 +1,5 @@
-/* labels.h - the program of an exported network that labels sentences: lines of words, or of a label, a tab and words, whose labels are
- * replaced, or objects. `logits_of` gives CLASSES scores. */
+/* labels.h - an exported program that labels sentences. A line of input has words, or a label, a tab and words; or the input has JSON
+ * objects or table rows. The program prints predicted labels. `logits_of` computes a sentence's CLASSES scores. */
 struct answer {
     float logits[CLASSES];
 };
@@ -21,7 +21,7 @@ static void put_cell(const answer *a, size_t i, char separator, int tabs) {
         put_number_cell(score_of(a->logits, label), separator);
 }
 
-/* Has the first line a tab? Then it must have a label that is known before it. */
+/* Returns LABELLED if the first line has a known label before a tab, PLAIN if it has no tab. */
 static form look(input in, form wanted, int sure) {
     if (wanted) return wanted;
     while (next_line(&in)) {
@@ -35,7 +35,7 @@ static form look(input in, form wanted, int sure) {
     return PLAIN;
 }
 
-/* The sentence of a line of a label, a tab and words. */
+/* Returns the sentence after the label and tab of a line. */
 static text after_label(text line) {
     const char *tab = memchr(line.at, '\t', line.len);
     if (!tab) stop("a label, a tab and a sentence");

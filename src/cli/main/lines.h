@@ -1,4 +1,4 @@
-/* lines.h - the program of an exported network: its options, its input as lines, and memory. */
+/* lines.h - the base of an exported network's program: its main function, options, reading of lines, and memory. */
 #include <ctype.h>
 #include <stdarg.h>
 #include <stdbool.h>
@@ -10,28 +10,29 @@ typedef struct text {
     size_t len;
 } text;
 
-/* What is left of the input, and its latest line. */
+/* An input file in memory, read line by line. */
 typedef struct input {
-    char *all; /* to be freed */
-    text left, line;
-    text whole; /* the line with its byte order mark */
+    char *all;       /* the whole file's text, to be freed */
+    text left, line; /* the text not read yet; the line that was read last, without byte order mark */
+    text whole;      /* the line that was read last, with its byte order mark */
     size_t number;
-    const char *end; /* of the line: "\n" or "\r\n" */
-    int raw;         /* lines are parts of records: after the first line a byte order mark is text, and so is a CR */
+    const char *end; /* line end of the line that was read last: LF or CR LF */
+    int raw;         /* lines are parts of records: a CR, and after line 1 a byte order mark, is text */
 } input;
 
-/* The options, as those of vpps predict; NULL: not given. */
+/* The program's options, named as those of vpps predict; NULL: not given. */
 static struct { const char *input_format, *text_field, *label_field, *word_column, *tag_column; } asked;
 
-/* What is read: for messages. waiting: what was read and is answered, by the function, before the program stops. */
+/* The place in the input that messages name. `waiting`: input that was read but not answered yet. `answer`: prints the answers to it before
+ * the program stops. */
 static struct {
     const char *name;
-    size_t line; /* 0: all of it */
+    size_t line; /* 0: the whole file */
     void *waiting;
     void (*answer)(void *waiting);
 } place;
 
-/* Ends the program with a message. */
+/* Answers the input read so far, prints a message to standard error, and ends the program. */
 static void stop_with(const char *format, ...) {
     void (*answer)(void *waiting) = place.answer;
     const unsigned long line = place.line;
@@ -55,10 +56,10 @@ static void *need_memory(void *p) {
     return p;
 }
 
-/* Memory of n elements, zeros. */
+/* Allocates n elements, set to 0. */
 static void *room(size_t n, size_t size) { return need_memory(calloc(n + 1, size)); }
 
-/* An array that grows, with room for n elements: its capacity lies before the first. */
+/* Grows an array to at least n elements. Its capacity is stored before the first element. */
 static void *grow(void *array, size_t n, size_t size) {
     size_t *head = array ? (size_t *)array - 2 : NULL;
     if (head && n <= *head) return array;
@@ -70,7 +71,7 @@ static void release(void *array) {
     if (array) free((size_t *)array - 2);
 }
 
-/* A file, or standard input where `name` is NULL or "-". */
+/* Reads a whole file, or standard input if `name` is NULL or "-". */
 static input read_input(const char *name) {
     input in = {NULL, {NULL, 0}, {NULL, 0}, {NULL, 0}, 0, "\n", 0};
     size_t n = 0, most = 1 << 16;
@@ -97,10 +98,10 @@ static input read_input(const char *name) {
 
 static text after(text t, size_t n) { return (text){t.at + n, t.len - n}; }
 
-/* Without a byte order mark. */
+/* Returns the text without its byte order mark. */
 static text unmarked(text t) { return t.len > 2 && memcmp(t.at, "\xef\xbb\xbf", 3) == 0 ? after(t, 3) : t; }
 
-/* Goes to the next line, without its end and a byte order mark; 0: there is none. */
+/* Sets in->line to the next line, without line end and byte order mark. Returns 0 at the input's end. */
 static int next_line(input *in) {
     const char *end = in->left.len ? memchr(in->left.at, '\n', in->left.len) : NULL;
     text line = {in->left.at, end ? (size_t)(end - in->left.at) : in->left.len};
@@ -115,7 +116,7 @@ static int next_line(input *in) {
     return 1;
 }
 
-/* The lines that tell what form the input has: the whole ones of its first 64 KB. */
+/* Returns the complete lines in the first 64 KB of the input, by which its format is found. */
 static input first_lines(input in) {
     enum { MOST = 1 << 16 };
     const size_t all = in.left.len < MOST ? in.left.len : MOST;
@@ -126,7 +127,7 @@ static input first_lines(input in) {
     return in;
 }
 
-/* ---- what the parts of vpps need that follow */
+/* ---- names that the copied sources of vpps use */
 typedef int vpps_status;
 enum { VPPS_OK, VPPS_MEMORY };
 #define vpps_fail(status, ...) (stop_with(__VA_ARGS__), VPPS_OK)
@@ -139,14 +140,14 @@ static int vpps_by_text(const void *a, const void *b) {
 }
 static int vpps_is_space(char c) { return c == ' ' || (c >= '\t' && c <= '\r'); }
 
-/* Without the blanks around it. */
+/* Returns the text without white space at its ends. */
 static text trim(text t) {
     while (t.len && vpps_is_space(*t.at)) t = after(t, 1);
     while (t.len && vpps_is_space(t.at[t.len - 1])) t.len--;
     return t;
 }
 
-/* A zero-terminated copy, to be freed. */
+/* Returns a zero-terminated copy of the text; the caller frees it. */
 static char *copy(text t) { return memcpy(room(t.len, 1), t.at, t.len); }
 
 VPPS_UNUSED static int is(text t, const char *other) {
@@ -163,7 +164,7 @@ static size_t likeliest(const float *x) {
 
 static void put(text t) { fwrite(t.at, 1, t.len, stdout); }
 
-/* An index that is out of range would be this program's fault. */
+/* Stops if a cell's function fails. Only a bug in this program can cause this. */
 static void need(int status) {
     if (status != NET_OK) stop("indices in range");
 }
@@ -171,7 +172,7 @@ static void need(int status) {
 /* ---- the program */
 static void answer_input(input *in);
 
-/* The value of an option "--name=value" or "--name value", which is argument i; else NULL. */
+/* Returns the value if argument i is the option "--name=value" or "--name value", else NULL. */
 static const char *value_of(char **arguments, int *i, const char *name) {
     const char *at = arguments[*i];
     const size_t len = strlen(name);

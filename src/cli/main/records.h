@@ -1,24 +1,24 @@
-/* records.h - the program of an exported network: lines, objects of JSON, and rows of tables. Objects and rows are answered by the same with
- * more fields. ANSWER_NAMES says what these are, UNANSWERED which of them are empty without an answer; a table gets the first two, and may
- * have CELLS of them. put_value and put_cell print one. */
+/* records.h - an exported program's input and output as lines, JSON objects, or rows of tables (CSV, TSV). An object or row is printed again
+ * with the fields ANSWER_NAMES, the prediction. A table gets the first two of them; only the first CELLS may be its columns. UNANSWERED(i):
+ * field i is emptied without a prediction. put_value and put_cell print a field. */
 typedef struct answer answer;
 static void put_value(const answer *a, size_t i);
 static void put_cell(const answer *a, size_t i, char separator, int tabs);
 
 static const char *const answer_names[] = {ANSWER_NAMES};
-enum { ANSWERS = sizeof answer_names / sizeof *answer_names, ADDED = 2 /* to a table */ };
+enum { ANSWERS = sizeof answer_names / sizeof *answer_names, ADDED = 2 /* answer fields that a table gets */ };
 
-/* A line of the input, the object that it is, or a record of a table. */
+/* One input: a line, its JSON object, or a table's row. */
 typedef struct example {
     text line;
-    size_t number; /* of its first line */
+    size_t number; /* number of its first line in the input */
     const char *end;
     int blank;
     vpps_json json;
     fields row;
 } example;
 
-/* The names of the printed table's fields, of which the first line ends with `table_end`. */
+/* The column names of the printed table; empty before the first row. `table_end` is the line end of the line of names. */
 static fields columns_out;
 static const char *table_end;
 
@@ -35,7 +35,7 @@ static void check_once(const fields *y, const char *const *wanted) {
     if (times > 1) stop_with("expected one field '%.40s', found %lu", wanted[-1], (unsigned long)times);
 }
 
-/* Gives fields without a name, or all, their numbers. */
+/* Names a table's columns that have no name, or all columns, by their numbers. */
 static void number_fields(fields *y, int all) {
     enum { MOST = 24 };
     char *at = y->numbers = room(y->n, MOST);
@@ -77,7 +77,7 @@ static void read_row(reader *r, example *x) {
     number_fields(&r->names, 1);
 }
 
-/* The next line, object, or row, whose quoted fields may hold line ends. 0: there is none. */
+/* Reads the next line, object or row; a row's quoted cells may contain line ends. Returns 0 at the input's end. */
 static int next_example(input *in, reader *r, example *x) {
     vpps_json_error error;
     memset(x, 0, sizeof *x);
@@ -112,7 +112,7 @@ static void drop_example(example *x) {
 
 static void lack_text(void) { stop_with("expected a field '%.40s'", asked.text_field ? asked.text_field : TEXT_NAME); }
 
-/* The row's text. */
+/* Returns the text in a table's row: the cell of the first column that is named as one of text_names. */
 static char *cell_of(const reader *r, const example *x) {
     for (const char *const *name = text_names; *name; name++) {
         const size_t i = number_in(r->names.at, x->row.n, *name);
@@ -122,7 +122,7 @@ static char *cell_of(const reader *r, const example *x) {
     return x->row.at[0];
 }
 
-/* The object's value that is its text. */
+/* Returns the value of a JSON object that holds its text. */
 static const vpps_json_value *value_in(const vpps_json *json) {
     const vpps_json_value *found = NULL;
     for (const char *const *name = text_names; *name && !found; name++) {
@@ -135,7 +135,7 @@ static const vpps_json_value *value_in(const vpps_json *json) {
     return found;
 }
 
-/* A text, whose blanks become spaces. */
+/* Replaces each white space character by a space. */
 static text flat(char *t) {
     for (char *c = t; *c; c++) *c = vpps_is_space(*c) ? ' ' : *c;
     return (text){t, strlen(t)};
@@ -147,14 +147,14 @@ static text flat_value(const vpps_json_value *v) {
 
 /* ---- printing */
 
-/* The object's members with those of the answer in their places, or after them; NULL: there is no answer. */
+/* Prints the JSON object with the answer's fields, in place of fields of the same name or after all others. `a` may be NULL. */
 static void put_object(const example *x, const answer *a) {
     const vpps_json *json = &x->json;
     const char *comma = "{";
     for (const vpps_json_value *v = NULL; (v = vpps_json_next(json, json->values, v));) {
         const size_t i = number_of_answer(v->key);
         const int ours = i < ANSWERS && (a || UNANSWERED(i));
-        if (ours && vpps_json_get(json, json->values, v->key) != v) continue; /* there already */
+        if (ours && vpps_json_get(json, json->values, v->key) != v) continue; /* a repeated name is printed once */
         fputs(comma, stdout);
         comma = ",";
         put((text){x->line.at + v->key_begin, v->key_end - v->key_begin});
@@ -175,7 +175,7 @@ static void put_object(const example *x, const answer *a) {
     fputs(*comma == '{' ? "{}" : "}", stdout);
 }
 
-/* Begins the printed table: fields are those of the input, of n, and those of answers that it has not. */
+/* Prints the table's first line: the names of the input's n columns, then of answer fields that are not among them. */
 static void begin_table(const reader *r, size_t n) {
     columns_out.at = room(n + ADDED, sizeof *columns_out.at);
     for (size_t i = 0; i < n + ADDED; i++) {
@@ -217,7 +217,7 @@ static void put_record(const reader *r, const example *x, const answer *a) {
         put_row(r, x, a);
 }
 
-/* Prints the names of a table without rows. */
+/* Frees the reader. Prints the column names if the table has no rows. */
 static void end_reader(reader *r) {
     if (!columns_out.n && r->names.n && !r->numbered) begin_table(r, r->names.n);
     drop_fields(&r->names);

@@ -1,5 +1,5 @@
-/* sentences.h - the program of an exported network: the words of a line or an object, and what the lines of the input look like. */
-/* The next word of what is left of a line; 0: there is none. */
+/* sentences.h - an exported program's sentences: the words of a line, a JSON object, or a table's row. */
+/* Takes the next word off the rest of a line. Returns 0 if there is none. */
 static int next_word(text *left, text *word) {
     size_t n = 0;
     while (left->len && vpps_is_space(*left->at)) *left = after(*left, 1);
@@ -40,14 +40,14 @@ static void add_words(sentence *s, text t) {
     while (next_word(&t, &word)) add_word(s, word);
 }
 
-/* Adds a word of a list. spaces: it may have some. */
+/* Adds one word of a list to the sentence. If `spaces`, the word may contain spaces. */
 static void add_item(sentence *s, text whole, int spaces) {
     const text word = spaces && trim(whole).len ? trim(whole) : whole;
     if (!word.len || (!spaces && memchr(word.at, ' ', word.len))) stop("words in the list");
     add_word(s, word);
 }
 
-/* Adds a cell's text, or the words of the list that it is. */
+/* Adds the words in a table's cell, which holds a sentence's text or a list of words. */
 static void add_cell(sentence *s, char *cell, int spaces) {
     bool cut;
     size_t n;

@@ -1,13 +1,13 @@
-/* tagger.h - the program of an exported network that tags words: lines of words, of word|TAG, columns, or records. */
+/* tagger.h - an exported program that tags words. Its input has lines of words, lines of word|TAG, columns, or records (JSON, CSV, TSV). */
 enum { MOST_BARS = 8 };
 
-/* How the input's lines are read: as columns; as tokens of `bars` '|'. */
+/* How the input's lines are read: as columns y, or as tokens such as word|TAG with `bars` '|' each. */
 static struct {
     columns y;
     size_t bars;
 } lines;
 
-/* How many '|' a word has that is word|TAG, or has more columns; 0: it is not. */
+/* Returns the number of '|' in a token word|TAG or word|...|TAG; 0: the word is not such a token. */
 static size_t bars_of(text word) {
     size_t n = 0;
     for (size_t i = 0; i < word.len; i++) n += word.at[i] == '|';
@@ -15,7 +15,7 @@ static size_t bars_of(text word) {
     return n < MOST_BARS ? n : MOST_BARS - 1;
 }
 
-/* How many '|' part the columns of a token: the fewest of a word in the first line, where its first word has a '|'; else 0. */
+/* Returns how many '|' separate the columns of a token: the least number in the first line, 0 if the line's first word has none. */
 static size_t find_bars(input in) {
     size_t fewest = MOST_BARS, n = 0;
     while (!n && next_line(&in)) {
@@ -41,7 +41,7 @@ static form look(input in, form wanted, int sure) {
     return wanted ? wanted : known_tags || lines.y.conllu ? COLUMNS : PLAIN;
 }
 
-/* Column `wanted`, from 1, of a token of n + 1, of which the first has the '|' that are too many; at NULL: there are fewer. */
+/* Returns column `wanted`, from 1, of a token of n + 1 columns. Excess '|' belong to the first column. `at` is NULL if there are too few. */
 static text bar_column(text t, size_t n, size_t wanted) {
     for (size_t c = n + 1; c > 1; c--) {
         size_t begin = t.len;

@@ -1,5 +1,5 @@
-/* tags.h - the program of an exported network that tags words: their tags, as text and as members of objects. `logits_of` gives CLASSES
- * scores for each word. */
+/* tags.h - predicted tags of an exported program's words, printed as text and as fields of JSON objects. `logits_of` computes CLASSES scores
+ * for each word. */
 struct answer {
     const sentence *s;
     float *logits;
@@ -10,7 +10,8 @@ static void logits_of(const sentence *s, float *logits);
 static const float *logits_at(const answer *a, size_t k) { return a->logits + k * CLASSES; }
 
 #ifdef CHAIN
-/* Tags depend on each other. p: logits become what each word's tag is likely to be, whatever the others are. */
+/* Chooses the likeliest sequence of tags by the scores of the words and of neighbouring tags (a CRF). If p, logits become the log marginal
+ * probabilities of each word's tags. */
 static void choose(answer *a, int p) {
     const tag_chain chain = {CLASSES, (float *)(size_t)chain_next, (float *)(size_t)chain_begin,
                              (float *)(size_t)chain_end};
@@ -70,7 +71,7 @@ static void put_tags(const answer *a) {
     fputs(a->s->n ? "]" : "[]", stdout);
 }
 
-/* The score is the least of the span's tags. */
+/* Prints spans (IOB chunks) with their type and score; a span's score is the least score of its words' tags. */
 static void put_spans(const answer *a) {
 #ifdef CHUNKS
     vpps_chunk_tag before = {'O', ""}, now;

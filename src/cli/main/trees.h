@@ -1,14 +1,14 @@
-/* trees.h - the program of an exported network on trees: in brackets, one a line, which it prints with predicted labels, or in JSON
- * objects. Children lie before parents. LEAF, INNER(kind) and, for networks that classify whole sentences, PYRAMID say which functions
- * there are; NAMED: labels are names, and a bracket may have any number of children. */
+/* trees.h - an exported program that labels the nodes of trees. A tree is a line of brackets or in a JSON object. LEAF, INNER(kind) and, in
+ * networks that classify whole sentences, PYRAMID are the functions of the network's cells. NAMED: labels are names, and a bracket may have
+ * any number of children. */
 typedef struct node {
-    size_t left, right; /* equal: a leaf */
-    size_t level;       /* 0: a leaf; else twice the longest way to one, and which kind of cell it has */
+    size_t left, right; /* indices of the children; equal for a leaf */
+    size_t level;       /* 0: a leaf; else 2 * the height above the leaves + the kind of cell, 0 or 1 */
     text word;
-    long label; /* -1: it has none */
+    long label; /* predicted; -1: none */
 } node;
 
-/* A line or a record, and the nodes of its tree; none: it is blank. */
+/* One input and its tree's nodes, children before parents; a blank line has no nodes. */
 typedef struct tree {
     example x;
     size_t first, n;
@@ -19,7 +19,7 @@ typedef struct forest {
     reader r;
     tree *trees;
     node *nodes;
-    float *scores; /* of each node CLASSES */
+    float *scores; /* CLASSES scores for each node */
     size_t n_trees, n;
 } forest;
 
@@ -35,7 +35,7 @@ static size_t add_node(forest *f, node n) {
 }
 
 #ifdef KINDS
-/* Which of two cells an inner vertex has: a hash of the tree's size, the node's number and its left child's (SplitMix64). */
+/* Mixes bits as SplitMix64 does. The hash of the tree's size, an inner node's index and its left child's index selects one of two cells. */
 static uint64_t mix(uint64_t z) {
     z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
     z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
@@ -86,7 +86,7 @@ static void read_label(text *left, text *label, int outermost) {
 #endif
 }
 
-/* A trace, or a word that is not said, of a Penn tree. */
+/* Returns whether a leaf of a Penn treebank tree is a null element (-NONE-), such as a trace. */
 static int is_null(text label, text word) {
 #ifdef NAMED
     return label.len == 6 && memcmp(label.at, "-NONE-", 6) == 0 &&
@@ -97,8 +97,8 @@ static int is_null(text label, text word) {
 #endif
 }
 
-/* open[i]: what bracket i has so far; a line nests no deeper than it is long. Brackets of one child become the child, and those of more
- * than two branch to the left. */
+/* Reads a tree in brackets and appends its nodes. A bracket with one child becomes the child; one with more than two becomes binary nodes
+ * that branch to the left. open[i]: the node and number of children of open bracket i. */
 static void read_tree(forest *f, text left) {
     const size_t none = (size_t)-1;
     struct {
@@ -156,7 +156,7 @@ static void add_tree(forest *f, const example *x) {
 /* ---- computing */
 
 #ifdef PYRAMID
-/* Neighbours become one, level by level, until one is left, which is the root's. */
+/* Classifies each tree by its words: combines neighbours to a shorter row of vectors, until one vector is left for the root. */
 static void label_nodes(forest *f) {
     const float **from = room(f->n, sizeof *from);
     float **to = room(f->n, sizeof *to), *at = room(2 * f->n * NET_OUT, sizeof *at), *next = at + f->n * NET_OUT;
@@ -182,12 +182,12 @@ static void label_nodes(forest *f) {
     free(at);
 }
 #else
-/* The nodes of a level are computed together: those of all trees. */
+/* Computes scores and labels of all trees' nodes, level by level; the nodes of a level are computed together. */
 static void label_nodes(forest *f) {
     const float **left = room(2 * f->n, sizeof *left), **right = left + f->n;
     float **out = room(2 * f->n, sizeof *out), **pushed = out + f->n, *at = room(f->n * NET_OUT, sizeof *at);
     uint32_t *words = room(f->n, sizeof *words);
-    size_t *ends = room(f->n + 3, 2 * sizeof *ends); /* of each level */
+    size_t *ends = room(f->n + 3, 2 * sizeof *ends); /* each level's end in the arrays left, right, out */
     for (size_t k = 0; k < f->n; k++) ends[f->nodes[k].level + 1]++;
     for (size_t l = 1; l < 2 * f->n + 3; l++) ends[l] += ends[l - 1];
     for (size_t k = 0; k < f->n; k++) {
@@ -230,7 +230,7 @@ static void put_label(long label, int quoted) {
     (void)quoted;
 }
 
-/* stack: nodes that are still to come, + 1; 0: a bracket that closes. */
+/* Prints a tree in brackets with predicted labels. stack: indices + 1 of nodes still to print; 0: a closing bracket. */
 static void put_tree(const forest *f, const tree *t) {
     size_t *stack = room(2 * t->n + 2, sizeof *stack), n = 0;
     if (t->n) stack[n++] = t->first + t->n;
@@ -256,7 +256,7 @@ static void put_tree(const forest *f, const tree *t) {
     free(stack);
 }
 
-/* The words, or the nodes with the words that each one has: from begin up to end. */
+/* Prints a JSON list of a tree's words, or of its nodes, each with the range of its words from begin up to end. */
 static void put_list(const answer *a, int words) {
     const tree *t = a->t;
     size_t *begins_at = room(t->n, sizeof *begins_at), leaves = 0;
@@ -318,7 +318,7 @@ static form look(input in, form wanted, int sure) {
     return PLAIN;
 }
 
-/* Labels and prints the trees that wait. */
+/* Labels and prints all trees of the forest, then empties it. */
 static void answer_trees(void *forest_that_waits) {
     forest *f = forest_that_waits;
     f->scores = room(f->n * CLASSES, sizeof *f->scores);
@@ -338,7 +338,7 @@ static void answer_trees(void *forest_that_waits) {
 }
 
 static void answer_input(input *in) {
-    enum { ENOUGH = 1024 /* nodes */ };
+    enum { ENOUGH = 1024 /* nodes that are computed together */ };
     forest f = {begin_reader(in), NULL, NULL, NULL, 0, 0};
     place.waiting = &f;
     place.answer = answer_trees;

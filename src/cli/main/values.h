@@ -1,11 +1,11 @@
-/* values.h - the program of an exported network: numbers, scores and texts as values of JSON and as cells. */
+/* values.h - prints an exported program's numbers, scores and texts as JSON values and as cells of a table. */
 VPPS_UNUSED static void put_string(text t) {
     char *whole = copy(t);
     vpps_json_write_string(stdout, whole);
     free(whole);
 }
 
-/* Six digits, and always a fraction or an exponent. */
+/* Prints a JSON number with six digits and a fraction or an exponent; null if it is not finite. */
 static void put_number(double x) {
     char digits[32];
     snprintf(digits, sizeof digits, "%.6g", x);
@@ -18,7 +18,7 @@ static void put_number(double x) {
         printf("%s%s", digits, strchr(digits, '.') ? "" : ".0");
 }
 
-/* The probability of a class, by the logits of all. */
+/* Returns the probability of class `label`: the softmax of all classes' logits. */
 static double score_of(const float *logits, size_t label) {
     const double most = (double)logits[likeliest(logits)];
     double sum = 0;
@@ -26,13 +26,13 @@ static double score_of(const float *logits, size_t label) {
     return exp((double)logits[label] - (most + log(sum)));
 }
 
-/* The number as a cell, which is empty where it is not finite. */
+/* Prints a number as a table's cell; the cell is empty if the number is not finite. */
 VPPS_UNUSED static void put_number_cell(double x, char separator) {
     if (separator) putchar(separator);
     if (fabs(x) < (double)INFINITY) put_number(x);
 }
 
-/* Adds a word to those of a cell, with a space between. */
+/* Appends a word to a cell's text, after a space if there are words before it. Returns the text, which may have moved. */
 VPPS_UNUSED static char *add_joined(char *words, size_t *len, text word) {
     words = grow(words, *len + word.len + 2, 1);
     if (*len) words[(*len)++] = ' ';
