@@ -1,4 +1,4 @@
-/* export.c - `vpps export`: writes a checkpoint's parameters, sizes and vocabularies without training's state, or C. */
+/* export.c - `vpps export`: writes a checkpoint without its training state, or its network as C. */
 #include "base/base.h"
 #include "cli/commands/commands.h"
 #include "cli/commands/export_c.h"
@@ -9,8 +9,8 @@
 #include "io/descriptor.h"
 #include "io/safetensors.h"
 
-/* Returns whether an export keeps an entry: the network, its sizes, its vocabularies, and entries of other programs,
- * but not training's position, data and options. */
+/* Returns whether an export keeps a metadata entry of the checkpoint. The network's name, sizes and vocabularies and other programs'
+ * entries are kept; the training's progress, data and options are not. */
 static bool is_kept(const settings *s, const char *key) {
     static const char option[] = "option.";
     if (strncmp(key, "train.", 6) == 0 || strncmp(key, "data.", 5) == 0) return false;

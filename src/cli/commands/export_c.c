@@ -1,4 +1,4 @@
-/* export_c.c - writes a network as C. Text is made in memory and written at the end, each file atomically. */
+/* export_c.c - writes a checkpoint's network as C. The text is made in memory first; then each file is written atomically. */
 #include "cli/commands/export_c.h"
 #include "base/base.h"
 #include "cli/commands/export_main.h"
@@ -8,7 +8,7 @@
 #include "export/export.h"
 #include "io/output.h"
 
-/* A file whose text is being made in memory. */
+/* An output file while its text is made in memory. */
 typedef struct made {
     const char *path;
     FILE *file;
@@ -57,7 +57,7 @@ static int by_text(const void *a, const void *b, void *vocab) {
 
 static const char *prefix_of(const settings *s) { return s->prefix ? s->prefix : "net"; }
 
-/* Prints a vocabulary: its texts by number, their numbers in the texts' order, and the functions that look them up. */
+/* Prints a vocabulary as C: an array of its texts, their numbers sorted by text, and functions that look up a number or a text. */
 static vpps_status put_vocab(const settings *s, FILE *f, FILE *declarations, vpps_vocab *vocab, const char *name) {
     const char *prefix = prefix_of(s);
     const uint32_t n = vpps_vocab_size(vocab);
@@ -103,7 +103,7 @@ static const char find_text[] =
     "    return UINT32_MAX;\n"
     "}\n";
 
-/* Prints all vocabularies; prototypes go to the header if there is one. */
+/* Prints the network's vocabularies as C. The prototypes of their functions go to the header if there is one. */
 static vpps_status put_vocabs(const settings *s, const corpus *c, FILE *f, FILE *header) {
     bool any = false;
     vpps_status status = VPPS_OK;
@@ -145,7 +145,7 @@ static vpps_status measure_dev(session *x, corpus *c, measures *m) {
     return measure_part(x, c, &c->split[SPLIT_DEV], NULL, m);
 }
 
-/* Measures the dev part of the checkpoint's data with the checkpoint's weights, and with those in the written file. */
+/* Evaluates the network on the checkpoint's dev data: m[0] with its fp32 weights, m[1] with the rounded weights of the C file. */
 static vpps_status compare(const settings *of, session *x, corpus *c, measures m[2]) {
     settings s = *of;
     s.command = COMMAND_EVAL;
@@ -161,11 +161,11 @@ static vpps_status compare(const settings *of, session *x, corpus *c, measures m
     if (status == VPPS_OK) status = vpps_write_parameters(x->handle);
     if (status == VPPS_OK) status = measure_dev(x, c, &m[1]);
     session_close(x);
-    *x = (session){0}; /* the session must not outlive s */
+    *x = (session){0}; /* emptied, since a session must not outlive its settings s */
     return status;
 }
 
-/* Prints both measurements, or why there are none: the data may have moved. */
+/* Prints the metrics on dev by fp32 and by rounded weights, or why they cannot be measured, e.g. since the data have moved. */
 static void tell_error(const settings *s) {
     static const char *const names[] = {"fp32", "bf16", "int8"};
     VPPS_CLOSED_BY(corpus_close) corpus c = {0};
@@ -188,7 +188,7 @@ static void tell_error(const settings *s) {
     fputc('\n', stderr);
 }
 
-/* Opens the network as predict does, without measuring the processor, since nothing is computed. */
+/* Loads the checkpoint's network. Processor speed is not measured for tuning, since nothing is computed. */
 static vpps_status open_network(session *x, settings *s, corpus *c) {
     VPPS_TRY(checkpoint_describe(s->model, s, c, NULL));
     options_complete(s);

@@ -3,6 +3,6 @@
 
 #include "cli/options/options.h"
 
-/* Writes the files that --c, --header and --weights name. Fails with ARGUMENT where the cells or the program cannot be
- * written as C, and with IO, FORMAT, MEMORY. */
+/* Writes the files that the options --c, --header and --weights name. Fails with ARGUMENT if the cells or the program
+ * cannot be written as C, and with IO, FORMAT, MEMORY. */
 vpps_status export_as_c(settings *s);

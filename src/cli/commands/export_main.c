@@ -1,5 +1,5 @@
-/* export_main.c - see export_main.h. The program is made of the files of src/cli/main, real C that names the cells' functions by the prefix
- * net_, of parts of vpps that are C99 themselves, and of the lines that are written here: the network's sizes and layers. */
+/* export_main.c - writes the program of `vpps export --main`: the embedded files of src/cli/main, which call the cells' functions with the
+ * prefix net_; some C99 sources of vpps; and lines that are printed here, with the network's sizes and layers. */
 #include "cli/commands/export_main.h"
 #include "base/base.h"
 #include "cli/input/fields.h"
@@ -15,13 +15,13 @@ extern const char main_lines[], main_forms[], main_records[], main_values[], mai
     main_json_types[], main_json[], main_chunks[], main_chain_types[], main_chain[], main_tokens[], main_csv_types[],
     main_csv[], main_lists[];
 
-/* The kind of a network's layers. */
+/* Whether the network has numbered layers, and their kind. */
 typedef enum layer_kind { NO_LAYERS, LSTM_LAYERS, ATTENTION_LAYERS } layer_kind;
 
 typedef struct program {
     const network *of;
-    const char *names;  /* of the cells, where the files have others */
-    const char *scores; /* the file that computes them; NULL: the trees' own does */
+    const char *names;  /* #defines that src/cli/main's files need, e.g. of the cells' functions */
+    const char *scores; /* text of the file that computes the scores; NULL: trees.h does */
     layer_kind layers;
 } program;
 
@@ -67,12 +67,12 @@ vpps_status export_main_check(const settings *s) {
 
 /* ---------------------------------------------------------------- text */
 
-/* Is a line one for files alone, which name each other? */
+/* Returns whether a line of an embedded file is left out: an #include of another such file, or #pragma once. */
 static bool is_left_out(const char *line) {
     return strncmp(line, "#include \"", 10) == 0 || strncmp(line, "#pragma once", 12) == 0;
 }
 
-/* A file with the names' prefix in the place of net_ and NET_. */
+/* Prints an embedded file with the option's prefix in place of net_ and NET_. */
 static void put_file(const settings *s, const char *text, FILE *f) {
     const char *prefix = s->prefix ? s->prefix : "net";
     for (const char *at = text; *at; at++) {
@@ -98,7 +98,7 @@ static void put_line(const settings *s, FILE *f, const char *format, ...) {
     put_file(s, line, f);
 }
 
-/* Prints "static step *const NAME_layers[] = {net_NAME, net_NAME2};", with `between` and a number in later names. */
+/* Prints an array of the layers' functions, e.g. "static TYPE *const ARRAY[] = {net_NAME, net_NAME_2};" if `between` is "_". */
 static void put_layers(const settings *s, FILE *f, const char *type, const char *array, const char *name,
                        const char *between) {
     const uint32_t n = s->net.layers ? s->net.layers : 1;
@@ -111,7 +111,7 @@ static void put_sizes(const settings *s, const corpus *c, const program *p, FILE
     const uint32_t layers = s->net.layers ? s->net.layers : 1;
     put_line(s, f, "\nenum { CLASSES = %u, LAYERS = %u, TURNS = %u, HIDDEN = %u };\n%s", c->classes, layers,
              s->net.turns, s->net.hidden, p->names);
-    /* scratch memory of every layer */
+    /* all layers need equally many floats of scratch memory per word */
     if (p->layers == ATTENTION_LAYERS) put_line(s, f, "enum { SCRATCH = NET_LAYER_SCRATCH0 };\n");
     if (p->layers != LSTM_LAYERS) return;
     const uint32_t spelled = s->network->spells ? s->net.character_embed : 0,
@@ -131,7 +131,7 @@ static void put_scores(FILE *f, const char *name, const float *scores, size_t n)
     fputs("};\n", f);
 }
 
-/* Which tag follows which, where that matters. */
+/* Prints the scores of successive tags, if the network has them (a CRF). */
 static vpps_status put_chain(session *x, const corpus *c, FILE *f, bool *there) {
     VPPS_CLOSED_BY(chain_close) tag_chain chain = {0};
     if (x->settings->network->kind != NET_TAGGING) return VPPS_OK;
@@ -146,7 +146,7 @@ static vpps_status put_chain(session *x, const corpus *c, FILE *f, bool *there) 
     return VPPS_OK;
 }
 
-/* Which members objects have, and what the network's classes are. */
+/* Prints #defines of the output fields' names, of the input formats that the network reads, and of its classes' form. */
 static void put_names(const settings *s, const corpus *c, FILE *f) {
     const char *const *names = fields_text_names(s->network->kind);
     const vpps_vocab *classes = c->vocab[VOCAB_CLASSES];

@@ -6,5 +6,5 @@
 /* Checks that a program exists for the described checkpoint's network. Fails with ARGUMENT. */
 vpps_status export_main_check(const settings *s);
 
-/* Writes the program to f. Fails with ARGUMENT, MEMORY. */
+/* Writes the program's C source to f. Fails with ARGUMENT, MEMORY. */
 vpps_status export_main(session *x, const corpus *c, FILE *f);

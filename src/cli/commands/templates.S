@@ -1,4 +1,4 @@
-/* templates.S - the parts of the program of an exported network, as zero-terminated text: main_NAME. */
+/* templates.S - embeds the C files that make up an exported network's program, as zero-terminated strings main_NAME. */
     .macro template name, path
     .globl main_\name
     .hidden main_\name
