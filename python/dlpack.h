@@ -1,4 +1,4 @@
-/* Tensors in a GPU's memory, given and taken by DLPack's capsules (dmlc/dlpack, dlpack.h, version 0.8). */
+/* dlpack.h - exchanges tensors in GPU memory with other libraries as Python capsules of DLPack 0.8 (dmlc/dlpack, dlpack.h). */
 
 typedef struct DLManagedTensor DLManagedTensor;
 struct DLManagedTensor {
@@ -7,9 +7,9 @@ struct DLManagedTensor {
     void (*deleter)(DLManagedTensor *self);
 };
 
-static const char dlpack_name[] = "dltensor"; /* of a capsule whose tensor nobody has taken */
+static const char dlpack_name[] = "dltensor"; /* a capsule's name until a consumer takes its tensor */
 
-/* A tensor of the library's own. */
+/* A tensor that VPPS gives away: DLPack's struct, the sizes it points to, and the array that owns the memory. */
 typedef struct dlpack_own {
     DLManagedTensor managed;
     int64_t sizes[4]; /* shape, then strides */

@@ -1,11 +1,11 @@
-/* halves.c - training steps whose forward and backward are separate calls. The first launch runs the script up to its pause. The results of
- * forward stay in the pool, so until the second call every other call that needs the device is refused. */
+/* halves.c - training steps whose forward and backward are separate calls. The first call runs the batch's script up to a pause.
+ * Forward's results stay in the device's memory, so every other call that needs the device is refused until the second call. */
 #include "runtime/handle.h"
 
 #include <inttypes.h>
 #include <math.h>
 
-/* Waits for the script to reach its pause, and copies the requested values. */
+/* Waits for the end of forward, and copies the requested values to the caller's arrays. */
 static vpps_status run_forward(vpps_handle *h, vpps_graph *g) {
     const uint64_t batch = h->model->batches + 1;
     const vpps_batch *b = h->programs[h->next];
@@ -29,7 +29,7 @@ vpps_status vpps_step_forward(vpps_handle *h, vpps_graph *g, const vpps_request 
     VPPS_TRY(vpps_graph_status(g));
     VPPS_TRY(vpps_asked_check(&h->asked, h->device, g));
     VPPS_TRY(vpps_handle_whole(h));
-    if (!h->n_backward) VPPS_TRY(vpps_handle_tune(h)); /* one candidate computes all gradients of a sum */
+    if (!h->n_backward) VPPS_TRY(vpps_handle_tune(h)); /* one tuning candidate computes all gradients of a sum */
     VPPS_TRY(vpps_handle_report(h));
     h->open.part = h->asked.request.no_parameters ? VPPS_STEP_NODES : VPPS_STEP_GRADIENTS;
     vpps_batch_request asked = vpps_handle_request(h, VPPS_NO_NODE, h->open.part);
@@ -51,8 +51,8 @@ static bool is_finite(uint32_t n, const float *x) {
     return finite;
 }
 
-/* Copies the caller's gradients to the device. The step's loss is set to 0, or to NaN if a gradient is not finite; the
- * update is then skipped as after a non-finite loss. */
+/* Copies the caller's gradients from host memory to the device. Sets the step's loss to 0, or to NaN if a gradient is not
+ * finite; then the update is skipped as after a non-finite loss. */
 static vpps_status give(vpps_handle *h, const float *const *gradients) {
     const vpps_given_array *to = vpps_batch_given(h->programs[h->next]);
     if (!VPPS_RESERVE(h->open.given, to->words))
@@ -68,10 +68,10 @@ static vpps_status give(vpps_handle *h, const float *const *gradients) {
                              h->model->batches + 1, vpps_error_message());
 }
 
-/* Does the same with gradients in the device's memory, which the host does not look at. */
+/* Copies the caller's gradients from arrays in the device's memory, without a check for non-finite ones. Sets the loss to 0. */
 static vpps_status give_arrays(vpps_handle *h, const float *const *gradients) {
     const vpps_given_array *to = vpps_batch_given(h->programs[h->next]);
-    vpps_pool_copy *copies = h->asked.reads; /* those of the values are done */
+    vpps_pool_copy *copies = h->asked.reads; /* reuses the list, since the values have been copied */
     const float loss = 0;
     char name[64];
     for (uint32_t i = 0; i < to->n; i++) {

@@ -1,6 +1,6 @@
-/* keep.c - values that stay on the device: the public calls, and what they add to running a graph. A graph lists the nodes whose values are
- * to stay. The next run requests these values as if for the host, then copies them to places of their own in the pool. A node of a later
- * graph that reads such a value is a lookup at that place. */
+/* keep.c - kept values: node values that stay on the device for later graphs. A graph lists the nodes whose values are to be kept. The
+ * graph's next run requests these values as if for the host, then copies each to a reserved place in the memory pool. A node of a later
+ * graph that reads a kept value is a lookup at that place. */
 #include "runtime/handle.h"
 
 #include <inttypes.h>
@@ -9,7 +9,7 @@ enum { DEFAULT_WORDS = 16 << 20 };
 
 /* ---------------------------------------------------------------- room */
 
-/* Returns in *words how much of the pool to reserve for values that stay: as the options say, or a default. */
+/* Sets *words to the part of the memory pool to reserve for kept values: the option keep_bytes, or a default. */
 static vpps_status words_to_take(const vpps_handle *h, uint32_t *words) {
     const uint64_t room = h->machine->pool_words - h->machine->batch, asked = h->options.keep_bytes / 4;
     if (asked >= room) {
@@ -21,7 +21,7 @@ static vpps_status words_to_take(const vpps_handle *h, uint32_t *words) {
     return VPPS_OK;
 }
 
-/* Reserves the pool's part for values that stay on the device, when the first value is to stay. */
+/* Reserves a part of the device's memory pool for kept values, unless an earlier call did. */
 static vpps_status need_keeper(vpps_handle *h) {
     uint32_t words = 0;
     if (h->keeper.n_values) return VPPS_OK;
@@ -90,14 +90,14 @@ vpps_status vpps_keep_data(vpps_handle *h, uint32_t rows, uint32_t cols, const f
     return VPPS_OK;
 }
 
-/* Returns the entry of a value that the user passed to `call`, or NULL after setting the error message. */
+/* Returns the record of a kept value that the user passed to `call`, or NULL after setting the error message. */
 static vpps_kept_value *find(const vpps_handle *h, const char *call, vpps_value value) {
     vpps_kept_value *v = vpps_keeper_find(&h->keeper, value);
     if (!v) vpps_fail(VPPS_STATE, "%s: the value was released, or this handle never kept it", call);
     return v;
 }
 
-/* Returns the value that nodes of the graph are to read, or NULL after setting the graph's failure. */
+/* Returns the record of a kept value that nodes of the graph are to read, or NULL after setting the graph's failure. */
 static const vpps_kept_value *to_read(vpps_graph *g, vpps_handle *h, vpps_value value) {
     VPPS_NEED_OR(NULL, g);
     if (g->status != VPPS_OK) return NULL;
@@ -170,7 +170,7 @@ vpps_status vpps_keep_check(const vpps_handle *h, const vpps_graph *g) {
     return VPPS_OK;
 }
 
-/* Returns whether the node's value belongs to this handle and has not been released. */
+/* Returns whether the kept value belongs to this handle and has not been released. */
 static bool is_wanted(const vpps_handle *h, const vpps_kept_node *n) {
     return n->handle == h->number && vpps_keeper_find(&h->keeper, n->value);
 }

@@ -1,8 +1,8 @@
-/* reads.c - reads several values of the pool in few copies. */
+/* reads.c - reads several values from the device's memory pool, neighbouring ones in one copy. */
 #include "runtime/reads.h"
 
-/* Largest gap, in words, between two values that one copy reads together. A link to a GPU transfers so many words in the time that another
- * copy takes to start. */
+/* Largest gap, in words, between two values that one copy reads together. A link to a GPU transfers 2^15 words in the time that another copy
+ * takes to start. */
 enum { MOST_BETWEEN = 1 << 15 };
 
 static int by_offset(const void *a, const void *b) {
@@ -12,7 +12,7 @@ static int by_offset(const void *a, const void *b) {
 
 static uint32_t end_of(const vpps_pool_copy *r) { return r->offset + r->words; }
 
-/* Reads n values that lie close together, in `words` words of the pool, by one copy; or one by one if there is no memory for the copy. */
+/* Reads n values within `words` successive words of the pool by one copy to host memory; one by one if there is no memory for this copy. */
 static vpps_status read_run(vpps_device *d, uint32_t n, const vpps_pool_copy *reads, uint32_t words) {
     float *copy = n > 1 ? malloc(words * sizeof *copy) : NULL;
     vpps_status status = VPPS_OK;

@@ -15,7 +15,7 @@ static vpps_status check_list(const char *call, uint32_t n, const vpps_node *nod
 
 static bool is_loss(const vpps_asked *a, vpps_node x) { return x == a->loss && x != VPPS_NO_NODE; }
 
-/* Copies nodes, except the loss, to a list. Returns how many were copied. */
+/* Copies n nodes, except the loss, to the list `to`. Returns how many were copied. */
 static uint32_t append(const vpps_asked *a, vpps_node *to, uint32_t n, const vpps_node *nodes) {
     uint32_t all = 0;
     for (uint32_t i = 0; i < n; i++)
@@ -52,7 +52,7 @@ vpps_status vpps_asked_check(const vpps_asked *a, vpps_device *d, const vpps_gra
                            "request: gradient_outs");
 }
 
-/* Notes that node x, which is not the loss, lies at an offset of the pool. */
+/* Adds a planned copy of node x's value or gradient from an offset in the pool to the caller's array `out`. */
 static void place(vpps_asked *a, uint32_t *n, const vpps_graph *g, uint32_t offset, vpps_node x, float *out) {
     a->reads[(*n)++] = (vpps_pool_copy){offset, words_of(g, x), out};
 }

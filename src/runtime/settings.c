@@ -1,5 +1,5 @@
-/* settings.c - what callers set: options, their defaults and checks; the optimiser's numbers; groups of parameters; where
- * arrays are. */
+/* settings.c - public calls that set a handle's options, learning rate, momentum, weight decay, parameter groups, and whether arrays are in
+ * the host's or the device's memory. */
 #include "runtime/devices.h"
 #include "runtime/handle.h"
 
@@ -116,7 +116,7 @@ vpps_status vpps_array_create(vpps_array **out, vpps_handle *h, uint64_t n, floa
     return h->device->table->lend(h->device, n, out, address);
 }
 
-/* Allocates every parameter's group, initially with the optimizer's numbers. */
+/* Allocates an entry of learning rate, momentum and weight decay for every parameter. NAN: the optimizer's number. */
 static vpps_status need_groups(vpps_handle *h) {
     if (h->groups) return VPPS_OK;
     const size_t n = h->model->n_params;

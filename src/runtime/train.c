@@ -1,4 +1,4 @@
-/* train.c - training steps, whole and in parts, their losses, and inference. */
+/* train.c - public calls that run graphs: training steps, whole or as backward and update, reading losses, and inference. */
 #include "runtime/handle.h"
 
 #include <math.h>
@@ -26,21 +26,21 @@ void vpps_handle_count_script(vpps_handle *h, const vpps_graph *g) {
     stats->steps = b->n_steps;
     stats->policy = h->policy->name;
     stats->gradients = vpps_gradient_makers[vpps_profile_current(&h->device->profile)->gradients];
-    if (!b->n_choices && vpps_profile_goes_on(&h->batching)) h->batching.n = 0; /* no decisions to compare */
+    if (!b->n_choices && vpps_profile_goes_on(&h->batching)) h->batching.n = 0; /* no policies to compare */
     stats->host_ns = h->script_ns;
     stats->total_nodes += g->size;
     stats->total_host_ns += h->script_ns;
     if (stats->pool_bytes > stats->peak_pool_bytes) stats->peak_pool_bytes = stats->pool_bytes;
 }
 
-/* Runs forward and backward of a graph, with an update if `part` is the whole step. Otherwise also requests the values
- * and gradients that the caller asked for. */
+/* Starts forward and backward of a graph. If `part` is the whole step, an update follows; else the values and gradients
+ * that the caller asked for are requested, too. */
 static vpps_status train(vpps_handle *h, vpps_graph *g, vpps_node loss, vpps_step_part part, float *stale_loss) {
     const char *call = part == VPPS_STEP_WHOLE ? "fb" : "backward";
     VPPS_TRY(vpps_graph_status(g));
     VPPS_TRY(vpps_handle_whole(h));
     if (loss == VPPS_NO_NODE &&
-        h->stats.processes > 1) { /* without a graph, this process takes part in the exchange of gradients */
+        h->stats.processes > 1) { /* without a loss, this process still takes part in the exchange of gradients */
         vpps_graph_clear(g);
         loss = vpps_zeros(g, 1, 1);
         VPPS_TRY(vpps_graph_status(g));
@@ -52,7 +52,7 @@ static vpps_status train(vpps_handle *h, vpps_graph *g, vpps_node loss, vpps_ste
                          "vpps_zero_gradients before",
                          h->n_backward);
     }
-    if (!h->n_backward) VPPS_TRY(vpps_handle_tune(h)); /* one candidate computes all gradients of a sum */
+    if (!h->n_backward) VPPS_TRY(vpps_handle_tune(h)); /* one tuning candidate computes all gradients of a sum */
     VPPS_TRY(vpps_handle_report(h));
     vpps_batch_request request = vpps_handle_request(h, loss, part);
     if (part != VPPS_STEP_WHOLE) vpps_handle_ask(h, &request);
@@ -73,7 +73,7 @@ vpps_status vpps_fb(vpps_handle *h, vpps_graph *g, vpps_node loss, float *stale_
     return VPPS_OK;
 }
 
-/* Waits for the batch in flight, and copies the requested results. */
+/* Waits for the running batch, and copies the requested values and gradients to the caller's arrays. */
 static vpps_status read_asked(vpps_handle *h, const vpps_graph *g) {
     VPPS_TRY(vpps_handle_idle(h, "vpps_backward"));
     vpps_asked_place(&h->asked, h->programs[h->next ^ 1], g);

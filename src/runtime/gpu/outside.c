@@ -1,4 +1,4 @@
-/* outside.c - copies between the pool and arrays that the caller has in the GPU's memory. */
+/* outside.c - copies between the device's memory pool and the caller's arrays in the GPU's memory. */
 #include "runtime/gpu/gpu.h"
 
 vpps_status vpps_gpu_check_array(vpps_device *d, const void *array, size_t bytes, const char *what) {
@@ -8,13 +8,14 @@ vpps_status vpps_gpu_check_array(vpps_device *d, const void *array, size_t bytes
 
 static bool is_zeros(const vpps_pool_copy *c) { return c->offset == VPPS_NONE || !c->array; }
 
-/* Returns how many copies, from the first on, have equal sizes and equal steps in bytes, and stay in one allocation: one strided copy. */
+/* Returns how many of the n copies, from the first on, one strided copy can do: equal sizes, equal steps, one allocation of the caller. Sets
+ * the steps, in bytes, in the pool and in the caller's memory. */
 static uint32_t count_alike(const vpps_gpu *gpu, uint32_t n, const vpps_pool_copy *c, size_t *pool_step, size_t *step) {
     const size_t bytes = c->words * sizeof(float);
     *pool_step = *step = bytes;
     if (n < 2 || is_zeros(c) || is_zeros(c + 1) || c[1].offset <= c->offset) return 1;
     const size_t apart = (c[1].offset - c->offset) * sizeof(float), between = (size_t)c[1].array - (size_t)c->array;
-    if (apart < bytes || between < bytes || apart > INT32_MAX || between > INT32_MAX) return 1; /* the largest pitch */
+    if (apart < bytes || between < bytes || apart > INT32_MAX || between > INT32_MAX) return 1; /* the largest step */
     const size_t room = gpu->table->room_outside(gpu->driver, (uintptr_t)c->array);
     const size_t most = room < bytes ? 1 : (room - bytes) / between + 1;
     uint32_t alike = 1;
