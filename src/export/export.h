@@ -40,7 +40,7 @@ typedef struct vpps_c_cell {
     vpps_segments s;
     FILE *out;
     uint32_t segment;
-    bool many;        /* whether a function of many vertices is written too, not only that of one */
+    bool many;        /* whether a function of many vertices is written, beside the function of one vertex */
     uint32_t *places; /* each scattered or pushed value's offset in `out` or `pushed`; VPPS_NONE: not returned */
     uint32_t out_words, push_words;
     char *body; /* C text of the function after its checks; arguments that it does not name are left out */

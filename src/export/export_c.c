@@ -8,7 +8,7 @@
 extern const char vpps_c_math[], vpps_c_functions[], vpps_c_products[], vpps_c_fp32[], vpps_c_bf16[], vpps_c_int8[],
     vpps_c_file[];
 
-enum { SUFFIX = 12 /* characters kept free for a number that makes a name unique */ };
+enum { SUFFIX = 12 /* characters of a name that are kept free for a number to make it unique */ };
 
 /* ---------------------------------------------------------------- names */
 
@@ -68,7 +68,7 @@ static vpps_status place_values(vpps_c_cell *x) {
     return VPPS_OK;
 }
 
-/* Compiles the cell for inference by one VP that computes whole vertices. */
+/* Compiles the cell for inference by one VP (virtual processor) that computes whole vertices. */
 static vpps_status compile(vpps_c_cell *x) {
     const vpps_cell_data *d = x->cell;
     vpps_cell_needs needs = {.group = 1, .rows = {.unit = 1, .least = UINT32_MAX, .split_elems = UINT32_MAX}};

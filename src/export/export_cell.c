@@ -280,7 +280,7 @@ static void put_function(const vpps_c_cell *x, FILE *out, parameter_form form, c
     fputs(end, out);
 }
 
-/* Writes the function of many vertices and one for a single vertex that calls it; or only the latter. */
+/* Writes a function of many vertices, and a function of one vertex that calls it; or only a function of one vertex. */
 static void put_functions(const vpps_c_cell *x) {
     put_function(x, x->out, x->many ? MANY : ONE, ") {\n");
     put_checks(x);

@@ -122,7 +122,7 @@ static text listed(cell *x, const vpps_program_step *s, uint32_t i) {
     return o->access == VPPS_ACCESS_MEMBERS ? at(x, o, "e") : own(x, s, i);
 }
 
-/* Writes how one operand is added to a sum v. In a weighted sum, the weights are one vector, or one scalar per list member. */
+/* Writes the C statement that adds operand i to a sum. The weights of a weighted sum are one vector, or a scalar per list member. */
 static void put_next(cell *x, const vpps_program_step *s, uint32_t i) {
     const uint32_t v = s->to.value;
     binding b[3] = {{"a", vpps_c_say("v%u", v)}, {"x", listed(x, s, i)}, {"w", vpps_c_say("0.0f")}};
@@ -198,7 +198,7 @@ static void make_argmax(cell *x, const vpps_program_step *s) {
             v, n, n, at(x, o, "k").at, v, n);
 }
 
-/* Returns the C expression of an element of some rows of the operand. For the concatenation of a list: the rows of member m. */
+/* Returns the C expression of an element of a slice of the operand's rows. `over_list`: the rows of list member m. */
 static text slice(cell *x, const vpps_program_step *s) {
     const vpps_operand *o = operand(x, s, 0);
     const uint32_t rows = s->to.rows;

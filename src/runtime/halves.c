@@ -29,7 +29,7 @@ vpps_status vpps_step_forward(vpps_handle *h, vpps_graph *g, const vpps_request 
     VPPS_TRY(vpps_graph_status(g));
     VPPS_TRY(vpps_asked_check(&h->asked, h->device, g));
     VPPS_TRY(vpps_handle_whole(h));
-    if (!h->n_backward) VPPS_TRY(vpps_handle_tune(h)); /* one tuning candidate computes all gradients of a sum */
+    if (!h->n_backward) VPPS_TRY(vpps_handle_tune(h)); /* tuning must not change within a sum of gradients */
     VPPS_TRY(vpps_handle_report(h));
     h->open.part = h->asked.request.no_parameters ? VPPS_STEP_NODES : VPPS_STEP_GRADIENTS;
     vpps_batch_request asked = vpps_handle_request(h, VPPS_NO_NODE, h->open.part);

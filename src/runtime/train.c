@@ -26,7 +26,7 @@ void vpps_handle_count_script(vpps_handle *h, const vpps_graph *g) {
     stats->steps = b->n_steps;
     stats->policy = h->policy->name;
     stats->gradients = vpps_gradient_makers[vpps_profile_current(&h->device->profile)->gradients];
-    if (!b->n_choices && vpps_profile_goes_on(&h->batching)) h->batching.n = 0; /* no policies to compare */
+    if (!b->n_choices && vpps_profile_goes_on(&h->batching)) h->batching.n = 0; /* batching policies do not differ */
     stats->host_ns = h->script_ns;
     stats->total_nodes += g->size;
     stats->total_host_ns += h->script_ns;
@@ -52,7 +52,7 @@ static vpps_status train(vpps_handle *h, vpps_graph *g, vpps_node loss, vpps_ste
                          "vpps_zero_gradients before",
                          h->n_backward);
     }
-    if (!h->n_backward) VPPS_TRY(vpps_handle_tune(h)); /* one tuning candidate computes all gradients of a sum */
+    if (!h->n_backward) VPPS_TRY(vpps_handle_tune(h)); /* tuning must not change within a sum of gradients */
     VPPS_TRY(vpps_handle_report(h));
     vpps_batch_request request = vpps_handle_request(h, loss, part);
     if (part != VPPS_STEP_WHOLE) vpps_handle_ask(h, &request);

@@ -21,7 +21,7 @@ static void put_cell(const answer *a, size_t i, char separator, int tabs) {
         put_number_cell(score_of(a->logits, label), separator);
 }
 
-/* Returns LABELLED if the first line has a known label before a tab, PLAIN if it has no tab. */
+/* Finds the input's format: LABELLED if its first line has a known label before a tab, PLAIN if the line has no tab. */
 static form look(input in, form wanted, int sure) {
     if (wanted) return wanted;
     while (next_line(&in)) {

@@ -17,7 +17,7 @@ typedef struct input {
     text whole;      /* the line that was read last, with its byte order mark */
     size_t number;
     const char *end; /* line end of the line that was read last: LF or CR LF */
-    int raw;         /* lines are parts of records: a CR, and after line 1 a byte order mark, is text */
+    int raw;         /* lines are parts of records; CR, and after line 1 a byte order mark, are text */
 } input;
 
 /* The program's options, named as those of vpps predict; NULL: not given. */
@@ -27,7 +27,7 @@ static struct { const char *input_format, *text_field, *label_field, *word_colum
  * the program stops. */
 static struct {
     const char *name;
-    size_t line; /* 0: the whole file */
+    size_t line; /* 0: the message is about the whole file */
     void *waiting;
     void (*answer)(void *waiting);
 } place;

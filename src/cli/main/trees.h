@@ -156,7 +156,7 @@ static void add_tree(forest *f, const example *x) {
 /* ---- computing */
 
 #ifdef PYRAMID
-/* Classifies each tree by its words: combines neighbours to a shorter row of vectors, until one vector is left for the root. */
+/* Classifies each tree by its words: combines neighbours to a shorter row of vectors, until one vector is left, the root's. */
 static void label_nodes(forest *f) {
     const float **from = room(f->n, sizeof *from);
     float **to = room(f->n, sizeof *to), *at = room(2 * f->n * NET_OUT, sizeof *at), *next = at + f->n * NET_OUT;
