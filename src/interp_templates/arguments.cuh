@@ -5,10 +5,11 @@
 
 typedef struct vpps_arguments {
     unsigned long long pool, script, counters;
-    unsigned long long matrices, gradients, states[2]; /* addresses of matrices, their gradients and optimiser states, row after row */
-    unsigned long long scratch;                        /* scratch memory: scratch_words for each VP */
-    unsigned long long entries;                        /* gradients of table entries, for norm and update */
-    unsigned long long packed;                         /* packed factors of matrices' gradients, for cuBLAS */
+    unsigned long long matrices, gradients,
+        states[2];              /* addresses of matrices, their gradients and optimiser states, row after row */
+    unsigned long long scratch; /* scratch memory: scratch_words for each VP */
+    unsigned long long entries; /* gradients of table entries, for norm and update */
+    unsigned long long packed;  /* packed factors of matrices' gradients, for cuBLAS */
     /* addresses of the vpps_failure of this launch, of the preceding one, and of the launch after the next */
     unsigned long long failure, before, later;
     unsigned long long stale; /* counters of the preceding launch, which this launch zeroes for reuse */
