@@ -401,7 +401,7 @@ static vpps_status cuda_copy_outside(vpps_driver *base, const vpps_outside_copy 
 static vpps_status cuda_order(vpps_driver *base, void *stream, bool theirs_first) {
     CUDA_DRIVER(d);
     VPPS_TRY(vpps_cuda_enter(base, &d));
-    const vpps_cu_stream theirs = stream;
+    struct CUstream_st *const theirs = stream;
     CUDA_TRY(d, "the caller's stream", cuEventRecord(d->ordered, theirs_first ? theirs : d->stream));
     CUDA_TRY(d, "the caller's stream", cuStreamWaitEvent(theirs_first ? d->stream : theirs, d->ordered, 0));
     return VPPS_OK;

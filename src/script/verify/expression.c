@@ -32,7 +32,7 @@ static uint64_t hash(const vpps_expression *x, const vpps_term *terms) {
 static bool same(const vpps_expressions *s, const vpps_expression *a, const vpps_expression *b,
                  const vpps_term *terms) {
     return a->kind == b->kind && a->axis == b->axis && a->rows == b->rows && a->cols == b->cols && a->n == b->n &&
-           !memcmp(a->a, b->a, sizeof a->a) && (!a->n || !memcmp(s->terms + a->first, terms, a->n * sizeof *terms));
+           !memcmp(a->a, b->a, sizeof a->a) && (!b->n || !memcmp(s->terms + a->first, terms, b->n * sizeof *terms));
 }
 
 /* Returns the number of expression x with these terms, which lie outside s->terms; adds the expression if it is new. */
