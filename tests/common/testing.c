@@ -87,7 +87,7 @@ int test_main(const char *name) {
 
     Suite *suite = suite_create(name);
     TCase *tests = NULL;
-    bool left_out = false;
+    bool left_out = false, any = false;
     double most = seconds_of(&(test_group){.name = name});
     for (int k = 0; k < n; k++) {
         const test_item *item = sorted[k];
@@ -102,10 +102,12 @@ int test_main(const char *name) {
             item->range(&from, &to);
             if (test_kernels("networks") && from == 0) continue;
             if (!tests) tests = add_group(suite, &(test_group){.name = name});
-            for (int i = from + number - 1; i < to; i += parts) tcase_add_loop_test(tests, item->test, i, i + 1);
+            for (int i = from + number - 1; i < to; i += parts, any = true)
+                tcase_add_loop_test(tests, item->test, i, i + 1);
         }
     }
     free(sorted);
+    if (!any && parts > 1) TEST_LEFT_OUT("part %d of %d: it has no check", number, parts);
     limit_processors(most);
     return test_run(suite);
 }
