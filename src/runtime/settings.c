@@ -113,6 +113,8 @@ vpps_status vpps_array_create(vpps_array **out, vpps_handle *h, uint64_t n, floa
     *out = NULL;
     VPPS_TRY(vpps_handle_here(h, "vpps_array_create"));
     VPPS_TRY(need_memory(h));
+    if (n > SIZE_MAX / sizeof **address)
+        return vpps_fail(VPPS_MEMORY, "array_create: out of memory for %llu floats", (unsigned long long)n);
     return h->device->table->lend(h->device, n, out, address);
 }
 

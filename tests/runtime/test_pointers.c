@@ -101,6 +101,7 @@ TEST(results_are_those_of_arrays_of_the_host) {
     float block[BLOCK] = {0}, *at, back[VPPS_COUNT(inputs)];
     vpps_array *array;
     step want, got;
+    TEST_FAILS(vpps_array_create(&array, b.h, SIZE_MAX / 4 + 1, &at), VPPS_MEMORY, "floats"); /* 0 bytes, modulo 2^64 */
     TEST_OK(vpps_array_create(&array, b.h, BLOCK, &at));
     memcpy(block + BLOCK - VPPS_COUNT(slopes), slopes, sizeof slopes);
     TEST_OK(vpps_set_pointer_mode(b.h, VPPS_POINTERS_HOST, NULL));
