@@ -17,9 +17,9 @@ from pathlib import Path
 
 SECONDS = 30.0  # of processors: half on two cores, beside what is built
 UNKNOWN = 2.0  # of a test that never ran
-ENGINE = tuple(f"src/{f}/" for f in ("base", "graph", "isa", "plan", "cell", "script", "codegen", "interp_templates", "runtime"))
 os.chdir(Path(__file__).resolve().parent.parent)
 BUILD = os.environ.get("BUILD", "build")
+ENGINE = tuple(f + "/" for f in re.search(r"^engine +\d+ +(.*)", Path("tools/budget.txt").read_text(), re.M)[1].split())
 
 
 def git(*words):
