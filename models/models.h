@@ -157,7 +157,7 @@ typedef struct option_row {
 typedef struct network {
     const char *name;          /* the network's name on the command line */
     const char *summary;       /* a description of one line */
-    const char *source;        /* citation of the equations */
+    const char *source;        /* the publication that has the equations */
     const option_row *options; /* command-line options that set members of net_config; ends with a NULL name */
     const char *embedding;     /* the lookup table of word vectors, which --vectors can fill */
     net_kind kind;

@@ -37,7 +37,7 @@ typedef struct train_summary {
     double imbalance, exchange_ms_per_batch, sent_bytes_per_batch; /* means over batches, as in vpps_stats */
     const char *device, *policy, *precision, *precision_unit, *gradients;
     vpps_vectors_found vectors; /* words that --vectors has a vector for */
-    vpps_handle *handle;        /* the engine, asked for the plans that it measured */
+    vpps_handle *handle;        /* the engine, which lists the plans that it measured */
     init_found init;            /* number of parameters taken by --init */
     bool interrupted, out_of_patience;
 } train_summary;

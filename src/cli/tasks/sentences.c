@@ -13,7 +13,7 @@
 
 /* ---------------------------------------------------------------- reading */
 
-/* Sets *labelled to whether the first line has a tab. Fails if it has one but no label of the network before it. */
+/* Sets *labelled to whether the first line has a tab. Fails if the text before the tab is no label of the network. */
 static vpps_status find_label(const corpus *c, const vpps_text *t, bool *labelled) {
     vpps_line line = {0};
     bool more = vpps_text_next_line(t, &line);

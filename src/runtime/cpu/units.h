@@ -23,7 +23,7 @@ typedef struct vpps_cpu_units {
     char why_not[VPPS_BF16_UNITS][96]; /* the reason why a unit is not available */
 } vpps_cpu_units;
 
-/* Returns this processor's kernels and bf16 units. The processor and the system are asked only once per process. */
+/* Returns this processor's kernels and bf16 units. They are found at the first call of a process. */
 const vpps_cpu_units *vpps_units_of_this_cpu(void);
 
 /* The kernels (in fp32) or bf16 unit that compute products in a given precision. */

@@ -116,7 +116,7 @@ typedef struct products {
 
 static const void *const *array(uint64_t address) { return (const void *const *)(uintptr_t)address; }
 
-/* Multiplies by cuBLAS. It stores matrices by columns, so it is asked for the transpose, x dy^T. */
+/* Multiplies by cuBLAS, which stores matrices by columns, and so computes the transpose, x dy^T. */
 static vpps_status multiply(const vpps_cublas *b, const vpps_gemm *g) {
     const float one = 1, kept = g->adds ? 1 : 0;
     const unsigned type = g->bf16 ? VPPS_CUBLAS_BF16 : VPPS_CUBLAS_FP32;
