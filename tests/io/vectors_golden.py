@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""vectors_golden.py - a small model of fastText's own program, and the vectors it gives, as a C header.
+"""vectors_golden.py - writes small models of fastText's own program to tests/io/fasttext, and the vectors they give as a C header.
 
     pip install fasttext numpy; tests/io/vectors_golden.py > tests/io/vectors_golden.h
 
@@ -31,7 +31,7 @@ def string(text):
     return '"' + "".join(f"\\x{b:02x}" for b in text.encode()) + '"'
 
 
-print("/* vectors_golden.h - written by vectors_golden.py: models of fastText, and the vectors it gives. */")
+print("/* vectors_golden.h - written by vectors_golden.py: the vectors that fastText gives with the models in tests/io/fasttext. */")
 print("#pragma once\n\n/* clang-format off */")
 print("enum { GOLDEN_SIZE = 3 };\n")
 print("static const char *const golden_asked[] = {" + ", ".join(string(w) for w in ASKED) + "};\n")
@@ -41,19 +41,14 @@ with tempfile.TemporaryDirectory() as folder:
     for name, model in models(folder):
         matrices = [model.get_input_matrix(), model.get_output_matrix()]
         model.set_matrices(*(random.uniform(-1, 1, m.shape).astype(numpy.float32) for m in matrices))
-        path = os.path.join(folder, name + ".bin")
+        path = os.path.join(os.path.dirname(__file__), "fasttext", name + ".bin")
         model.save_model(path)
-        data = open(path, "rb").read()
-        print(f"static const unsigned char golden_{name}[] = {{")
-        for i in range(0, len(data), 24):
-            print("    " + " ".join(f"{b}," for b in data[i:i + 24]))
-        print("};")
         known = set(model.get_words(on_unicode_error="strict"))
         vectors = ", ".join("{" + ", ".join(f"{x:.9g}f" if "." in f"{x:.9g}" or "e" in f"{x:.9g}" else f"{x:.1f}f"
                                             for x in model.get_word_vector(w)) + "}" for w in ASKED)
-        rows.append(f'    {{"{name}", golden_{name}, sizeof golden_{name}, {sum(w in known for w in ASKED)},\n     {{{vectors}}}}},')
+        rows.append(f'    {{"{name}", {sum(w in known for w in ASKED)},\n     {{{vectors}}}}},')
 print("\nstatic const struct golden_model {")
-print("    const char *name;\n    const unsigned char *bytes;\n    size_t n;\n    uint32_t known; /* of the words */")
+print("    const char *name; /* of the model's file in tests/io/fasttext */\n    uint32_t known; /* of the words */")
 print(f"    float vectors[{len(ASKED)}][GOLDEN_SIZE];\n}} golden_models[] = {{")
 print("\n".join(rows))
 print("};\n/* clang-format on */")

@@ -204,8 +204,24 @@ TEST(numbers_are_those_of_c) {
 
 /* ---------------------------------------------------------------- fastText */
 
+enum { MODEL_BYTES = 1024 };
+
+/* Reads a model of fastText; returns the number of its bytes. */
+static size_t read_model(const char *name, unsigned char bytes[MODEL_BYTES]) {
+    char path[64];
+    snprintf(path, sizeof path, "tests/io/fasttext/%s.bin", name);
+    FILE *file = fopen(path, "rb");
+    ck_assert_msg(file, "%s: cannot be read", path);
+    const size_t n = fread(bytes, 1, MODEL_BYTES, file);
+    fclose(file);
+    ck_assert_uint_lt(n, MODEL_BYTES);
+    return n;
+}
+
 TEST_EACH(models_of_fasttext, 0, VPPS_COUNT(golden_models)) {
     const struct golden_model *m = &golden_models[_i];
+    unsigned char bytes[MODEL_BYTES];
+    const size_t n_bytes = read_model(m->name, bytes);
     enum { WORDS = VPPS_COUNT(golden_asked) };
     OWNED(vpps_vocab) *words = vocab_of(WORDS, golden_asked);
     float values[(WORDS + 1) * GOLDEN_SIZE];
@@ -214,13 +230,13 @@ TEST_EACH(models_of_fasttext, 0, VPPS_COUNT(golden_models)) {
     vpps_stream *s;
     uint32_t id, composed = 0;
     TEST_OK(vpps_vocab_add(words, "<unk>", 5, &id)); /* is no word to make of its characters */
-    TEST_OK(vpps_stream_of(&s, "t", m->bytes, m->n));
+    TEST_OK(vpps_stream_of(&s, "t", bytes, n_bytes));
     TEST_OK(vpps_vectors_look(s, &info));
     vpps_stream_close(s);
     ck_assert_int_eq(info.form, VPPS_VECTORS_FASTTEXT);
     ck_assert_uint_eq(info.size, GOLDEN_SIZE);
     ck_assert_uint_gt(info.words, m->known);
-    TEST_OK(read_bytes(m->bytes, m->n, words, GOLDEN_SIZE, values, &found));
+    TEST_OK(read_bytes(bytes, n_bytes, words, GOLDEN_SIZE, values, &found));
     for (uint32_t w = 0; w < WORDS; w++) {
         const float *got = values + (size_t)w * GOLDEN_SIZE, *wanted = m->vectors[w];
         float sum = 0;
@@ -242,13 +258,13 @@ TEST_EACH(models_of_fasttext, 0, VPPS_COUNT(golden_models)) {
 static uint64_t read_changed(int32_t version, int32_t model, int32_t max_n, float *values) {
     enum { VERSION = 4, MODEL = 36, MAX_N = 48 };
     OWNED(vpps_vocab) *words = vocab_of(VPPS_COUNT(golden_asked), golden_asked);
-    unsigned char bytes[sizeof golden_skipgram];
+    unsigned char bytes[MODEL_BYTES];
+    const size_t n = read_model("skipgram", bytes);
     vpps_vectors_found found;
-    memcpy(bytes, golden_skipgram, sizeof bytes);
     memcpy(bytes + VERSION, &version, sizeof version);
     memcpy(bytes + MODEL, &model, sizeof model);
     memcpy(bytes + MAX_N, &max_n, sizeof max_n);
-    TEST_OK(read_bytes(bytes, sizeof bytes, words, GOLDEN_SIZE, values, &found));
+    TEST_OK(read_bytes(bytes, n, words, GOLDEN_SIZE, values, &found));
     return found.composed;
 }
 
@@ -269,12 +285,13 @@ TEST(old_classifiers_of_fasttext) {
 
 /* Cut anywhere before the rows that are needed end, it is refused; what is after them does not matter. */
 TEST_EACH(cut_models_are_refused, 0, VPPS_COUNT(golden_models)) {
-    const struct golden_model *m = &golden_models[_i];
+    unsigned char bytes[MODEL_BYTES];
+    const size_t n_bytes = read_model(golden_models[_i].name, bytes);
     OWNED(vpps_vocab) *words = vocab_of(VPPS_COUNT(golden_asked), golden_asked);
     float values[VPPS_COUNT(golden_asked) * GOLDEN_SIZE];
-    size_t first_good = m->n;
-    for (size_t n = m->n; n-- > 4;) {
-        const vpps_status status = read_bytes(m->bytes, n, words, GOLDEN_SIZE, values, NULL);
+    size_t first_good = n_bytes;
+    for (size_t n = n_bytes; n-- > 4;) {
+        const vpps_status status = read_bytes(bytes, n, words, GOLDEN_SIZE, values, NULL);
         if (status == VPPS_OK) {
             ck_assert_uint_eq(n + 1, first_good);
             first_good = n;
@@ -282,7 +299,7 @@ TEST_EACH(cut_models_are_refused, 0, VPPS_COUNT(golden_models)) {
             TEST_FAILS(status, VPPS_FORMAT, "found end of file");
         }
     }
-    ck_assert_uint_gt(first_good, m->n / 3);
+    ck_assert_uint_gt(first_good, n_bytes / 3);
 }
 
 static const struct {
@@ -302,11 +319,11 @@ static const struct {
 TEST_EACH(spoilt_models_are_refused, 0, VPPS_COUNT(spoilt)) {
     OWNED(vpps_vocab) *words = vocab_of(VPPS_COUNT(golden_asked), golden_asked);
     float values[VPPS_COUNT(golden_asked) * GOLDEN_SIZE];
-    unsigned char bytes[sizeof golden_skipgram];
-    memcpy(bytes, golden_skipgram, sizeof bytes);
+    unsigned char bytes[MODEL_BYTES];
+    const size_t n = read_model("skipgram", bytes);
     memcpy(bytes + spoilt[_i].at, &spoilt[_i].value, sizeof spoilt[_i].value);
     if (spoilt[_i].at == 84) memset(bytes + 84, 0, 8);
-    CHECK_STATUS(read_bytes(bytes, sizeof bytes, words, GOLDEN_SIZE, values, NULL), VPPS_FORMAT);
+    CHECK_STATUS(read_bytes(bytes, n, words, GOLDEN_SIZE, values, NULL), VPPS_FORMAT);
     ck_assert_str_eq(vpps_error_message(), spoilt[_i].message);
 }
 
