@@ -37,8 +37,8 @@ class Config(NamedTuple):
 
 
 def make(o: Config) -> tuple[Model, Callable[..., Any]]:
-    """The model, and the function that builds a batch from the inputs of all sequences one after the other, their lengths, and the first
-    states or None."""
+    """The model, and the function that builds a batch from the inputs, the lengths of the sequences, the first states or None, and the row
+    of each step in the inputs and outputs, of the first sequence, then of the second, and so on (None: rows have this order)."""
     model, ways = Model(), range(2 if o.bidirectional else 1)
     drops = [o.dropout if k + 1 < o.num_layers else 0.0 for k in range(o.num_layers)]  # dropout on the output of a layer, not of the last
 
@@ -49,9 +49,9 @@ def make(o: Config) -> tuple[Model, Callable[..., Any]]:
 
     layers = [[layer(k, way) for way in ways] for k in range(o.num_layers)]
 
-    def function(x: Nodes, lengths: I64, start: list[Nodes] | None) -> tuple[Nodes, ...]:
+    def function(x: Nodes, lengths: I64, start: list[Nodes] | None, row: I64 | None) -> tuple[Nodes, ...]:
         last: list[list[Any]] = [[] for _ in o.cell.begin[:2]]
-        given: Any = x
+        given: Any = x if row is None else x[row]
         for k, of_layer in enumerate(layers):
             outs = []
             for way, cell in enumerate(of_layer):
@@ -64,7 +64,7 @@ def make(o: Config) -> tuple[Model, Callable[..., Any]]:
             given = tuple(outs) if o.bidirectional else outs[0]
         g = current()
         assert isinstance(g, Graph)
-        return (*outs, *(g.nodes(np.concatenate(states)) for states in last))
+        return (*(outs if row is None else [y[np.argsort(row)] for y in outs]), *(g.nodes(np.concatenate(states)) for states in last))
 
     return model, function
 
@@ -163,12 +163,13 @@ class Recurrent(Module):
             raise ShapeError(f"input: {data.shape[-1]} numbers a step; expected input_size, which is {o.input_size}")
         single = isinstance(input, Tensor) and not input.is_nested and input.dim() == 2 and lengths is None
         x, start = data.reshape(-1, o.input_size), self._start_states(hx, len(of), single)
-        rows, where = len(x), None if at is None or np.array_equal(at, np.arange(len(x))) else torch.from_numpy(at).to(x.device)
-        *outs, = super().forward(x if where is None else x.index_select(0, where), of, start)
+        where = None if at is None or len(at) == len(x) else torch.from_numpy(at).to(x.device)  # some rows are padding
+        *outs, = super().forward(x if where is None else x.index_select(0, where), of, start, at if where is None else None)
         n_ways = 2 if o.bidirectional else 1
-        y = torch.cat([part.reshape(-1, o.hidden_size) for part in outs[:n_ways]], 1)
+        parts = [part.reshape(-1, o.hidden_size) for part in outs[:n_ways]]
+        y = torch.cat(parts, 1) if o.bidirectional else parts[0]
         if where is not None:
-            y = y.new_zeros(rows, y.shape[1]).index_copy(0, where, y)
+            y = y.new_zeros(len(x), y.shape[1]).index_copy(0, where, y)
         last = [s.reshape(n_ways * o.num_layers, len(of), o.hidden_size) for s in outs[n_ways:]]
         if single:
             last = [s.squeeze(1) for s in last]

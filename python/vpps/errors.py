@@ -90,24 +90,27 @@ class Uncopied:
         raise TypeError(f"{type(self).__name__}: an object that can be neither copied nor pickled{self._instead}")
 
 
+def _missing(name: str, hint: str) -> property:
+    def fail(self: object, *_: object) -> NoReturn:
+        raise AttributeError(f"{type(self).__name__}.{name}: not here; {hint}")
+
+    return property(fail, fail)
+
+
 class Hinting(Uncopied):
     """Names of other frameworks that have another name here: `_elsewhere` gives it. Reading and assigning such an attribute fail with a
-    hint."""
+    hint, by a property: `__getattr__` would slow every attribute."""
 
     __slots__ = ()
     _elsewhere: Mapping[str, str] = {}
 
-    if not TYPE_CHECKING:  # mypy must see only the real names
+    def __init_subclass__(cls) -> None:
+        for name, hint in cls._elsewhere.items():
+            if not hasattr(cls, name):
+                setattr(cls, name, _missing(name, hint))
 
-        def __getattr__(self, name: str) -> NoReturn:
-            if name in self._elsewhere:
-                raise AttributeError(f"{type(self).__name__}.{name}: not here; {self._elsewhere[name]}")
-            return object.__getattribute__(self, name)
-
-        def __setattr__(self, name: str, value: object) -> None:
-            if name in self._elsewhere:
-                self.__getattr__(name)
-            object.__setattr__(self, name, value)
+    def __dir__(self) -> list[str]:
+        return [name for name in super().__dir__() if name not in self._elsewhere]
 
 
 CLASSES: dict[str, type[Error]] = {c.status: c for c in Error.__subclasses__()}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from typing import TYPE_CHECKING, Any, NoReturn, SupportsIndex, Union, overload
+from typing import TYPE_CHECKING, Any, Generic, NoReturn, SupportsIndex, TypeVar, Union, overload
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -19,6 +19,8 @@ NO_NODE = 2**32 - 1
 NO_PARAM = 2**32 - 1
 MOST_PRODUCTS = 32  # of one vpps_affine
 FIRST_PULLED = 2**32 - 2**16  # numbers from here on are those of vpps_pull_index
+One = TypeVar("One", bound="Union[Node, Vertex]")
+Some = TypeVar("Some", bound="Many[Any]")
 
 
 class Epoch(Uncopied):
@@ -105,7 +107,7 @@ def index_of(x: Index, e: Epoch, what: str, most: int = FIRST_PULLED - 1) -> int
     return x._number
 
 
-class Node(Uncopied):
+class Node(Hinting):
     """A value of a graph, or of a cell that is recorded: `rows` x `cols` numbers. A vector has one column; a scalar has one row, too.
 
     `a + b`, `a - b`, `a * b` and `a / b` work element by element on equal shapes, or with a number as one operand; `a * b` with a scalar
@@ -122,8 +124,6 @@ class Node(Uncopied):
         "T": "vpps.transpose(x)", "sum": "vpps.sum_elements(x) is the sum of all elements", "mean": "vpps.sum_elements(x) / the number of elements",
         "size": "x.shape is (rows, cols)", "view": "vpps.reshape(x, rows, cols)", "reshape": "vpps.reshape(x, rows, cols)",
         "exp": "vpps.exp(x)", "log": "vpps.log(x)", "tanh": "vpps.tanh(x)", "sigmoid": "vpps.sigmoid(x)", "softmax": "vpps.softmax(x)"}
-    if not TYPE_CHECKING:
-        __getattr__ = Hinting.__getattr__
     __array_ufunc__ = None  # NumPy's arrays leave operators to nodes, which refuse them
 
     def __init__(self, e: Epoch, id: int) -> None:
@@ -161,7 +161,7 @@ class Node(Uncopied):
         return made(e, call(e.p, self.id, as_node(e).id))
 
     def __add__(self, other: Operand) -> Node:
-        if isinstance(other, (int, float)) and other == 0:
+        if not isinstance(other, Node) and isinstance(other, (int, float)) and other == 0:
             return self  # so that Python's sum() works
         return self._with(other, lib.vpps_add)
 
@@ -324,35 +324,6 @@ def picked(ids: U32, i: Any, what: str) -> Any:
     return got
 
 
-class Nodes(Uncopied):
-    """Many nodes of a graph; `ids` has their numbers. Indexing by a number gives a node; by a slice, an array or a mask, nodes."""
-
-    __slots__ = ("_e", "ids")
-
-    def __init__(self, e: Epoch, ids: U32) -> None:
-        self._e = e
-        self.ids = ids
-
-    def __len__(self) -> int:
-        return len(self.ids)
-
-    @overload
-    def __getitem__(self, i: int) -> Node: ...
-
-    @overload
-    def __getitem__(self, i: slice | ArrayLike) -> Nodes: ...
-
-    def __getitem__(self, i: Any) -> Node | Nodes:
-        got = picked(self.ids, i, "nodes")
-        return Node(self._e, int(got)) if np.ndim(got) == 0 else Nodes(self._e, np.ascontiguousarray(got))
-
-    def __iter__(self) -> Iterator[Node]:
-        return (Node(self._e, int(i)) for i in self.ids)
-
-    def __repr__(self) -> str:
-        return f"<{len(self)} nodes>"
-
-
 class Vertex(Uncopied):
     """One application of a cell. Parents read the values that it scatters; every node may read the values that it pushes."""
 
@@ -374,10 +345,11 @@ class Vertex(Uncopied):
         return f"<vertex {self.id}>"
 
 
-class Vertices(Uncopied):
-    """Many vertices of a graph; `ids` has their numbers. Later calls take them as children."""
+class Many(Uncopied, Generic[One]):
+    """The base of `Nodes` and `Vertices`. Indexing by a number gives one; by a slice, an array or a mask, several."""
 
     __slots__ = ("_e", "ids")
+    _one: type[One]
 
     def __init__(self, e: Epoch, ids: U32) -> None:
         self._e = e
@@ -387,14 +359,34 @@ class Vertices(Uncopied):
         return len(self.ids)
 
     @overload
-    def __getitem__(self, i: int) -> Vertex: ...
+    def __getitem__(self, i: int) -> One: ...
 
     @overload
-    def __getitem__(self, i: slice | ArrayLike) -> Vertices: ...
+    def __getitem__(self: Some, i: slice | ArrayLike) -> Some: ...
 
-    def __getitem__(self, i: Any) -> Vertex | Vertices:
-        got = picked(self.ids, i, "vertices")
-        return Vertex(self._e, int(got)) if np.ndim(got) == 0 else Vertices(self._e, np.ascontiguousarray(got))
+    def __getitem__(self, i: Any) -> Any:
+        got = picked(self.ids, i, type(self).__name__.lower())
+        return self._one(self._e, int(got)) if np.ndim(got) == 0 else type(self)(self._e, np.ascontiguousarray(got))
+
+    def __iter__(self) -> Iterator[One]:
+        return (self._one(self._e, int(i)) for i in self.ids)
+
+    def __repr__(self) -> str:
+        return f"<{len(self)} {type(self).__name__.lower()}>"
+
+
+class Nodes(Many[Node]):
+    """Many nodes of a graph; `ids` has their numbers."""
+
+    __slots__ = ()
+    _one = Node
+
+
+class Vertices(Many[Vertex]):
+    """Many vertices of a graph; `ids` has their numbers. Later calls take them as children."""
+
+    __slots__ = ()
+    _one = Vertex
 
     def _outputs(self, k: int, call: Any) -> Nodes:
         out = np.empty(len(self.ids), np.uint32)
@@ -410,12 +402,6 @@ class Vertices(Uncopied):
     def pushed(self, k: int = 0) -> Nodes:
         """The nodes pushed as number k, one for each vertex."""
         return self._outputs(k, lib.vpps_pushed_many)
-
-    def __iter__(self) -> Iterator[Vertex]:
-        return (Vertex(self._e, int(i)) for i in self.ids)
-
-    def __repr__(self) -> str:
-        return f"<{len(self)} vertices>"
 
 
 def ids_of(x: Any, e: Epoch, what: str, kinds: tuple[type, ...]) -> U32:

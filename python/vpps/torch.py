@@ -17,6 +17,7 @@ PyTorch is imported by this module alone; `import vpps.torch` does it.
 
 from __future__ import annotations
 
+import ctypes
 import os
 import tempfile
 import threading
@@ -99,6 +100,20 @@ class _Memory:
         return x.data_ptr()
 
 
+try:
+    _omp_pause: Any = ctypes.CDLL(torch._C.__file__).omp_pause_resource_all
+except (OSError, AttributeError):  # PyTorch without OpenMP
+    _omp_pause = None
+_process = os.getpid()
+
+
+def _rest_threads(trainer: Trainer) -> None:
+    """Ends PyTorch's worker threads before the engine takes their cores: OpenMP's wait for work by up to 16 ms of polling. PyTorch's next
+    operation that takes several makes them again. In a child of fork() there is nobody to end."""
+    if _omp_pause is not None and trainer._gpu is None and torch.get_num_threads() > 1 and os.getpid() == _process:
+        _omp_pause(1)  # omp_pause_soft
+
+
 def _memory_of(trainer: Trainer, tensors: list[Tensor]) -> Optional[_Memory]:
     """Where the call's tensors are, if the engine can read and write them there; None: they pass through the host's arrays."""
     device = tensors[0].device if tensors else torch.device("cpu")
@@ -165,6 +180,7 @@ class _Call:
         arguments, keywords = _put_in(self.arguments, nodes)
         returned = m.function(*arguments, **keywords)
         self.single = not isinstance(returned, (list, tuple))
+        _rest_threads(m.trainer)
         return Joined(_flat(returned), "outputs", self.memory or Host), nodes
 
     @property
@@ -226,6 +242,7 @@ class _Call:
         given = [None if s is None else _laid_out(s.detach().to(torch.float32), many) for s, many in zip(slopes, self.many)]
         if self.memory is not None:
             self.memory = _memory_of(m.trainer, tensors)  # of the present stream
+        _rest_threads(m.trainer)
         step._go_on([np.zeros(n, np.uintp) if s is None else addresses_of(s.data_ptr(), 4 * s.numel(), n) for s, n in zip(given, self.counts)],
                     self.stream)
         m._open = None

@@ -2,6 +2,8 @@
 
 import copy
 import io
+import os
+import signal
 import threading
 
 import numpy as np
@@ -474,3 +476,32 @@ def test_memory_stays_flat(data):
         if step in (2000, 9999):
             peak.append(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)
     assert peak[1] - peak[0] < 4096, peak  # KiB
+
+
+@pytest.mark.skipif(not vpps.torch._omp_pause, reason="PyTorch without OpenMP")
+def test_threads_of_pytorch_end_before_the_engine_runs():
+    def threads():
+        return len(os.listdir("/proc/self/task"))
+
+    most = torch.get_num_threads()
+    torch.set_num_threads(2)
+    layer, x, big = vpps.torch.LSTM(3, 4), torch.randn(6, 3), torch.randn(1 << 20)
+    layer(x)[0].sum().backward()  # starts the engine's threads
+    begin = threads()
+    y = layer(x)[0].sum()
+    for call in (y.backward, lambda: layer(x), lambda: layer.eval()(x)):
+        big.exp()
+        assert threads() == begin + 1
+        call()
+        assert threads() == begin
+    big.exp()
+    child = os.fork()
+    if not child:
+        signal.alarm(30)
+        try:
+            layer(x)
+        except vpps.StateError:
+            os._exit(0)
+        os._exit(1)
+    assert os.waitpid(child, 0)[1] == 0, "a forked child waits for threads that it does not have"
+    torch.set_num_threads(most)
