@@ -328,10 +328,10 @@ static inline bool vpps_condition_holds(const vpps_condition_data *condition, fl
     return off < 0.5f && off > -0.5f;
 }
 
-/* Returns the rows of a value of one column that virtual processor m of a group owns; all words if rows are not shared out. */
-static inline vpps_rows vpps_own_rows(const vpps_cell_needs *needs, const vpps_cell_value *v, uint32_t m) {
-    if (!vpps_rows_dealt(needs, v->rows)) return (vpps_rows){0, vpps_value_words(v)};
-    return vpps_rows_of(v->rows, needs->rows.unit, needs->group, m);
+/* Returns the rows of a value of this shape that virtual processor m of a group owns; all words if rows are not shared out. */
+static inline vpps_rows vpps_own_rows(const vpps_cell_needs *needs, uint32_t rows, uint32_t cols, uint32_t m) {
+    if (!vpps_rows_dealt(needs, rows)) return (vpps_rows){0, rows * cols};
+    return vpps_rows_of(rows, needs->rows.unit, needs->group, m);
 }
 
 /* Returns the name of a lookup's table for messages; VPPS_NO_PARAM stands for values that a handle keeps. */
@@ -354,15 +354,12 @@ static inline uint32_t vpps_shares_of(const vpps_compiled_cell *c, const vpps_ce
     return vpps_makes_shares(v) ? c->needs.group : 1;
 }
 
-/* Returns the distance in words from one share of a value to the next: the value's words, rounded up. */
-static inline uint32_t vpps_share_words(const vpps_cell_value *v) {
-    const uint32_t words = vpps_value_words(v);
-    return words < 16 ? words : (words + 15) & ~15u;
-}
+/* Returns the distance in words from one share of a value with so many words to the next. */
+static inline uint32_t vpps_share_words(uint32_t words) { return words < 16 ? words : (words + 15) & ~15u; }
 
 /* Returns the number of words that a kept value takes in its record, with all of its shares. */
 static inline uint32_t vpps_place_words(const vpps_compiled_cell *c, const vpps_cell_value *v) {
-    return vpps_share_words(v) * vpps_shares_of(c, v);
+    return vpps_share_words(vpps_value_words(v)) * vpps_shares_of(c, v);
 }
 
 /* Returns whether two kept values overlap in a record. */

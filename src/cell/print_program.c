@@ -6,6 +6,7 @@
 static const char *const step_names[] = {
     [VPPS_STEP_LOAD] = "load",       [VPPS_STEP_GRADIENT] = "gradient", [VPPS_STEP_RUN] = "run",
     [VPPS_STEP_PRODUCT] = "product", [VPPS_STEP_STORE] = "store",       [VPPS_STEP_CONTRIBUTE] = "contribute",
+    [VPPS_STEP_OUTER] = "outer",
 };
 
 const char *vpps_step_name(uint32_t kind) { return step_names[kind]; }

@@ -1,4 +1,4 @@
-/* program.c - makes the steps of a stage from its values, in order. A value is stored when it is made, and loaded when it is first read,
+/* program.c - makes the steps of a stage from its values, in order, and those of parameters' gradients. A value is stored when it is made, and loaded when it is first read,
  * since a later value may be stored in its place (split.c). */
 #include "cell/program.h"
 
@@ -89,6 +89,12 @@ static vpps_operand in_memory(builder *b, uint32_t v) {
         o = kept_place(b, v);
     }
     return o;
+}
+
+vpps_operand vpps_finished_operand(const vpps_compiled_cell *c, uint32_t v) {
+    vpps_program none = {.rows = false};
+    builder b = {.c = c, .p = &none, .stage = c->n_stages, .ok = true};
+    return in_memory(&b, v);
 }
 
 static vpps_operand contributed(builder *b, uint32_t v, uint32_t j) {
@@ -315,6 +321,18 @@ static void mark_last(builder *b) {
     }
 }
 
+/* Adds the steps that sum up parameters' gradients. Their program belongs to no stage: all values are read in memory. */
+static void add_outers(builder *b) {
+    for (uint32_t i = 0; i < b->c->n_outers && b->ok; i++) {
+        const vpps_cell_outer *o = &b->c->outers[i];
+        vpps_operand to = shape_of(b, o->dy);
+        to.place = VPPS_PLACE_GRADIENT;
+        to.at = o->param;
+        add_copy(b, VPPS_STEP_OUTER, to, in_memory(b, o->dy));
+        if (b->ok && o->x != VPPS_NONE) add_operand(b, in_memory(b, o->x));
+    }
+}
+
 vpps_status vpps_make_programs(vpps_compiled_cell *c) {
     const size_t n = c->n_values + 1u;
     builder b = {.c = c, .slot = malloc(n * sizeof *b.slot), .last = malloc(n * sizeof *b.last)};
@@ -329,12 +347,14 @@ vpps_status vpps_make_programs(vpps_compiled_cell *c) {
         mark_last(&b);
         for (uint32_t i = 0; i < c->stages[s].n && b.ok; i++) add_value(&b, i);
     }
+    b.stage = c->n_stages;
+    if (b.ok) b.p = &c->programs[c->n_stages], add_outers(&b);
     VPPS_FREE(b.slot, b.last);
     return b.ok ? VPPS_OK : vpps_fail(VPPS_MEMORY, "cell %s: out of memory", c->name);
 }
 
 void vpps_free_programs(vpps_compiled_cell *c) {
-    for (uint32_t s = 0; c->programs && s < c->n_stages; s++) {
+    for (uint32_t s = 0; c->programs && s <= c->n_stages; s++) {
         vpps_program *p = &c->programs[s];
         VPPS_FREE_ARRAYS(p->steps, p->operands, p->slots.at, p->dealt);
     }

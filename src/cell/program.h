@@ -1,4 +1,4 @@
-/* program.h - the program of each stage of a compiled cell, as steps. The CPU runs the steps over tiles of vertices, a GPU's kernel is
+/* program.h - the program of each stage of a compiled cell, and of its parameters' gradients, as steps. The CPU runs the steps over tiles of vertices, a GPU's kernel is
  * printed from them, verify executes them as formulas, and `vpps cell` shows them.
  *
  * A step runs over items: the vertices that a task names, or the members of one of their lists (its list axis). Values that a stage
@@ -11,14 +11,15 @@
 
 /* Where an operand's value lies. */
 typedef enum vpps_place {
-    VPPS_PLACE_NONE,        /* the step has no such operand */
-    VPPS_PLACE_SLOT,        /* slot `at` */
-    VPPS_PLACE_RECORD,      /* the item's record of kept values, at word `at` */
-    VPPS_PLACE_INPUT,       /* input number `at` of the item, at the offset that the script gives */
-    VPPS_PLACE_ENTRY,       /* the table entry that the vertex's lookup number `at` reads, as the script says */
-    VPPS_PLACE_PARAMETER,   /* vector parameter `at` of the model, the same for every item */
-    VPPS_PLACE_DATA,        /* the vertex's input data, which lie in the script */
-    VPPS_PLACE_CONTRIBUTION /* the item's place in contribution number `at` of the task */
+    VPPS_PLACE_NONE,         /* the step has no such operand */
+    VPPS_PLACE_SLOT,         /* slot `at` */
+    VPPS_PLACE_RECORD,       /* the item's record of kept values, at word `at` */
+    VPPS_PLACE_INPUT,        /* input number `at` of the item, at the offset that the script gives */
+    VPPS_PLACE_ENTRY,        /* the table entry that the vertex's lookup number `at` reads, as the script says */
+    VPPS_PLACE_PARAMETER,    /* vector parameter `at` of the model, the same for every item */
+    VPPS_PLACE_DATA,         /* the vertex's input data, which lie in the script */
+    VPPS_PLACE_CONTRIBUTION, /* the item's place in contribution number `at` of the task */
+    VPPS_PLACE_GRADIENT      /* the gradient of parameter `at` */
 } vpps_place;
 
 /* Which elements of an operand are needed for element e of the result, which is in column c. */
@@ -45,12 +46,13 @@ typedef struct vpps_operand {
 } vpps_operand;
 
 typedef enum vpps_step_kind {
-    VPPS_STEP_LOAD,      /* slot = a value from a record, an input, a table, a parameter or the script */
-    VPPS_STEP_GRADIENT,  /* slot = gradient of output number `output`: the sum of what its readers contribute */
-    VPPS_STEP_RUN,       /* slot = result of an instruction of isa.def on the operands */
-    VPPS_STEP_PRODUCT,   /* slot, record or contribution = start + the sum of matrices times operands */
-    VPPS_STEP_STORE,     /* record = slot */
-    VPPS_STEP_CONTRIBUTE /* contribution = slot */
+    VPPS_STEP_LOAD,       /* slot = a value from a record, an input, a table, a parameter or the script */
+    VPPS_STEP_GRADIENT,   /* slot = gradient of output number `output`: the sum of what its readers contribute */
+    VPPS_STEP_RUN,        /* slot = result of an instruction of isa.def on the operands */
+    VPPS_STEP_PRODUCT,    /* slot, record or contribution = start + the sum of matrices times operands */
+    VPPS_STEP_STORE,      /* record = slot */
+    VPPS_STEP_CONTRIBUTE, /* contribution = slot */
+    VPPS_STEP_OUTER /* gradient of a matrix += dy x^T, its operands; with one operand: gradient of a vector or matrix += dy */
 } vpps_step_kind;
 
 typedef struct vpps_program_step {
@@ -97,7 +99,8 @@ typedef struct vpps_program {
     uint32_t n_dealt;
 } vpps_program;
 
-/* Makes c->programs, one program for each stage. Fails with MEMORY. */
+/* Makes c->programs, one program for each stage, and after them the program of the steps OUTER, which run when all vertices are done. Fails
+ * with MEMORY. */
 vpps_status vpps_make_programs(vpps_compiled_cell *c);
 void vpps_free_programs(vpps_compiled_cell *c);
 
@@ -111,6 +114,29 @@ static inline void vpps_release_slot(vpps_slots *slots, uint32_t slot) {
 static inline vpps_rows vpps_dealt_rows(const vpps_compiled_cell *c, const vpps_program *p, uint32_t dealt,
                                         uint32_t m) {
     return vpps_rows_of(p->dealt[dealt - 1], c->needs.rows.unit, c->needs.group, m);
+}
+
+/* A step OUTER: the parameter whose gradient it adds to, and its factors in memory. x: NULL if the step adds dy itself. */
+typedef struct vpps_outer {
+    vpps_param param;
+    const vpps_operand *dy, *x;
+} vpps_outer;
+
+/* Returns whether both operands exist and name one value of the cell. */
+static inline bool vpps_same_value(const vpps_operand *a, const vpps_operand *b) {
+    return a && b && a->value == b->value;
+}
+
+/* Returns the operand by which value v is read in memory once its vertex is done. */
+vpps_operand vpps_finished_operand(const vpps_compiled_cell *c, uint32_t v);
+
+static inline uint32_t vpps_n_outers(const vpps_compiled_cell *c) { return c->programs[c->n_stages].n; }
+
+/* Returns step OUTER number i of a cell. */
+static inline vpps_outer vpps_outer_of(const vpps_compiled_cell *c, uint32_t i) {
+    const vpps_program *p = &c->programs[c->n_stages];
+    const vpps_operand *dy = &p->operands[p->steps[i].first];
+    return (vpps_outer){p->steps[i].to.at, dy, p->steps[i].n > 1 ? dy + 1 : NULL};
 }
 
 static inline uint32_t vpps_operand_words(const vpps_operand *o) { return o->rows * o->cols; }

@@ -56,10 +56,10 @@ bool vpps_only_products_read(const vpps_compiled_cell *c, uint32_t v) {
     bool kept = x->kept && x->cols == 1 && !vpps_makes_shares(x), multiplied = false;
     for (uint32_t k = 0; k < c->n_outputs && kept; k++) kept = c->outputs[k].value != v && c->gradient_of[k] != v;
     for (uint32_t i = 0; i < c->n_values && kept; i++) kept = !reads_whole(c, &c->values[i], v);
-    for (uint32_t i = 0; i < c->n_outers && kept; i++) {
-        const vpps_cell_outer *o = &c->outers[i];
-        if (o->x == VPPS_NONE || (o->x != v && o->dy != v)) continue;
-        const vpps_cell_value *other = &c->values[o->x == v ? o->dy : o->x];
+    for (uint32_t i = 0; i < vpps_n_outers(c) && kept; i++) {
+        const vpps_outer o = vpps_outer_of(c, i);
+        if (!o.x || (o.x->value != v && o.dy->value != v)) continue;
+        const vpps_operand *other = o.x->value == v ? o.dy : o.x;
         kept = other->cols == 1 && other->axis == x->axis;
         multiplied = true;
     }

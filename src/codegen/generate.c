@@ -294,7 +294,7 @@ static vpps_status put_stages(const vpps_generation *g, vpps_kernel_plan *plan) 
             VPPS_TRY(vpps_generate_stage(g, plan->cells[c], s, number, room));
             plan->tile_words = vpps_max_u32(plan->tile_words, vpps_quads_up(room->shared_words));
         }
-        if (plan->cells[c]->n_outers)
+        if (vpps_n_outers(plan->cells[c]))
             plan->tile_words = vpps_max_u32(plan->tile_words, vpps_generate_outer(g, plan->cells[c], c));
     }
     fprintf(g->out, "\n#define VPPS_STAGE_CASES(a, w, shared, t)");
@@ -303,7 +303,7 @@ static vpps_status put_stages(const vpps_generation *g, vpps_kernel_plan *plan) 
     fprintf(g->out, "\n\n/* X(the task's number, the function that makes gradients of a cell's parameters) */\n"
                     "#define VPPS_OUTER_TABLE(X)");
     for (uint32_t c = 0; c < plan->n_cells; c++)
-        if (plan->cells[c]->n_outers) fprintf(g->out, " X(%u, vpps_outer_%u)", vpps_outer_task(plan, c), c);
+        if (vpps_n_outers(plan->cells[c])) fprintf(g->out, " X(%u, vpps_outer_%u)", vpps_outer_task(plan, c), c);
     fprintf(g->out, "\n\n");
     return VPPS_OK;
 }

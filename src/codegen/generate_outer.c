@@ -7,23 +7,23 @@ typedef vpps_outer_work work;
 
 /* Returns whether the outer (a sum of dy x^T or of dy) is the first of its parameter's gradient. Sums of dy come before sums of dy x^T. */
 static bool is_first(const work *w, uint32_t outer) {
-    const vpps_cell_outer *o = &w->c->outers[outer];
-    for (uint32_t j = 0; j < w->c->n_outers; j++) {
-        const vpps_cell_outer *other = &w->c->outers[j];
-        const bool same_kind = (other->x == VPPS_NONE) == (o->x == VPPS_NONE);
-        if (other->param == o->param && (same_kind ? j < outer : other->x == VPPS_NONE)) return false;
+    const vpps_outer o = vpps_outer_of(w->c, outer);
+    for (uint32_t j = 0; j < vpps_n_outers(w->c); j++) {
+        const vpps_outer other = vpps_outer_of(w->c, j);
+        const bool same_kind = !other.x == !o.x;
+        if (other.param == o.param && (same_kind ? j < outer : !other.x)) return false;
     }
     return true;
 }
 
 uint32_t vpps_outer_added_to(const work *w, uint32_t outer) {
-    return is_first(w, outer) ? w->c->outers[outer].param : VPPS_NONE;
+    return is_first(w, outer) ? vpps_outer_of(w->c, outer).param : VPPS_NONE;
 }
 
 /* Returns whether the outer is the gradient of a matrix that a cell reads as a value (vpps_parameter), not by a product. */
 static bool is_whole_matrix(const work *w, uint32_t outer) {
-    const vpps_cell_outer *o = &w->c->outers[outer];
-    return o->x == VPPS_NONE && w->g->model->params[o->param].kind == VPPS_MATRIX;
+    const vpps_outer o = vpps_outer_of(w->c, outer);
+    return !o.x && w->g->model->params[o.param].kind == VPPS_MATRIX;
 }
 
 static uint32_t most_rows(const work *w, uint32_t rows, uint32_t teams) {
@@ -31,7 +31,7 @@ static uint32_t most_rows(const work *w, uint32_t rows, uint32_t teams) {
     return vpps_most_rows(&all, rows);
 }
 
-static uint32_t height(const work *w, uint32_t outer) { return w->c->values[w->c->outers[outer].dy].rows; }
+static uint32_t height(const work *w, uint32_t outer) { return vpps_outer_of(w->c, outer).dy->rows; }
 
 bool vpps_outer_is_low(const work *w, uint32_t outer) { return height(w, outer) <= vpps_low_rows(w->g->plan); }
 
@@ -40,31 +40,35 @@ uint32_t vpps_outer_rows(const work *w, uint32_t outer) {
 }
 
 uint32_t vpps_outer_blocks(const work *w, uint32_t outer) {
-    const uint32_t length = w->c->values[w->c->outers[outer].x].rows;
+    const uint32_t length = vpps_outer_of(w->c, outer).x->rows;
     const uint32_t parts = vpps_outer_is_low(w, outer) ? w->g->plan->n_vps : w->g->plan->teams;
     return ((length + VPPS_OUTER_COLUMNS - 1) / VPPS_OUTER_COLUMNS + parts - 1) / parts;
 }
 
 /* ---------------------------------------------------------------- where vectors lie */
 
+/* Returns the operand of the cell's steps OUTER that reads value v; NULL: none does. */
+static const vpps_operand *operand_of(const vpps_compiled_cell *c, uint32_t v) {
+    const vpps_program *p = &c->programs[c->n_stages];
+    uint32_t i = 0;
+    while (i < p->n_operands && p->operands[i].value != v) i++;
+    return i < p->n_operands ? &p->operands[i] : NULL;
+}
+
 /* Writes a C++ type vV for each value V that outers read. The type says where the value's vectors lie. */
 static void put_values(const work *w) {
     const vpps_compiled_cell *c = w->c;
     for (uint32_t v = 0; v < c->n_values; v++) {
-        const vpps_cell_value *x = &c->values[v];
-        const uint32_t array = x->kind == VPPS_VALUE_INPUT    ? x->input
-                               : x->kind == VPPS_VALUE_LOOKUP ? c->n_inputs + x->lookup
+        const vpps_operand *x = operand_of(c, v);
+        if (!x) continue;
+        const uint32_t array = x->place == VPPS_PLACE_INPUT   ? x->at
+                               : x->place == VPPS_PLACE_ENTRY ? c->n_inputs + x->at
                                                               : VPPS_NONE;
-        const uint32_t stride = vpps_is_made(x) ? c->kept_words[x->axis] : 0;
-        const uint32_t word = vpps_is_made(x)                   ? x->offset
-                              : x->kind == VPPS_VALUE_PARAMETER ? w->g->pool->values[x->vector]
-                                                                : 0;
-        bool used = false;
-        for (uint32_t i = 0; i < c->n_outers; i++) used |= c->outers[i].dy == v || c->outers[i].x == v;
-        if (used)
-            fprintf(w->out, "typedef vpps_vectors<%u, %u, %u, %s, %s, %uu, %u, %u> v%u;\n", x->axis, x->rows, x->cols,
-                    vpps_truth(vpps_has_quads(x)), vpps_truth(vpps_is_kept_in_parts(w->g, c, v)), array, stride, word,
-                    v);
+        const uint32_t stride = x->place == VPPS_PLACE_RECORD ? c->kept_words[x->axis] : 0;
+        const uint32_t word = x->place == VPPS_PLACE_PARAMETER ? w->g->pool->values[x->at] : stride ? x->at : 0;
+        fprintf(w->out, "typedef vpps_vectors<%u, %u, %u, %s, %s, %uu, %u, %u> v%u;\n", x->axis, x->rows, x->cols,
+                vpps_truth(vpps_has_quads(x->rows, x->cols)), vpps_truth(vpps_is_kept_in_parts(w->g, c, v)), array,
+                stride, word, v);
     }
 }
 
@@ -92,22 +96,22 @@ static void put_task(const work *w) {
 /* ---------------------------------------------------------------- vectors */
 
 /* Returns whether both values lie in memory alike, except for their first word. */
-static bool lie_alike(const work *w, uint32_t v, uint32_t other) {
-    const vpps_cell_value *x = &w->c->values[v], *y = &w->c->values[other];
-    if (v == other) return true;
-    return vpps_is_made(x) && vpps_is_made(y) && x->record == y->record && x->axis == y->axis && x->rows == y->rows &&
-           x->cols == y->cols && vpps_is_kept_in_parts(w->g, w->c, v) == vpps_is_kept_in_parts(w->g, w->c, other);
+static bool lie_alike(const work *w, const vpps_operand *x, const vpps_operand *y) {
+    if (x->value == y->value) return true;
+    return x->place == VPPS_PLACE_RECORD && y->place == VPPS_PLACE_RECORD && x->record == y->record &&
+           x->axis == y->axis && x->rows == y->rows && x->cols == y->cols &&
+           vpps_is_kept_in_parts(w->g, w->c, x->value) == vpps_is_kept_in_parts(w->g, w->c, y->value);
 }
 
 static bool is_one_sum(const work *w, uint32_t outer, uint32_t other) {
-    const vpps_cell_outer *o = &w->c->outers[outer], *p = &w->c->outers[other];
-    return p->x == VPPS_NONE && p->param == o->param && lie_alike(w, o->dy, p->dy);
+    const vpps_outer o = vpps_outer_of(w->c, outer), p = vpps_outer_of(w->c, other);
+    return !p.x && p.param == o.param && lie_alike(w, o.dy, p.dy);
 }
 
 static bool begins_sum(const work *w, uint32_t outer) {
     for (uint32_t j = 0; j < outer; j++)
         if (is_one_sum(w, outer, j)) return false;
-    return w->c->outers[outer].x == VPPS_NONE && !is_whole_matrix(w, outer);
+    return !vpps_outer_of(w->c, outer).x && !is_whole_matrix(w, outer);
 }
 
 /* Gradients of vectors that the same instructions compute, each named by its first outer. */
@@ -117,31 +121,29 @@ typedef struct vectors {
 
 /* Adds a vector's gradient. Returns false if the gradient needs other instructions, or if there are too many. */
 static bool join_vectors(const work *w, vectors *all, uint32_t first) {
-    const vpps_cell_outer *const outers = w->c->outers;
     if (all->n == VPPS_MOST_OUTERS) return false;
-    if (all->n && !lie_alike(w, outers[all->firsts[0]].dy, outers[first].dy)) return false;
+    if (all->n && !lie_alike(w, vpps_outer_of(w->c, all->firsts[0]).dy, vpps_outer_of(w->c, first).dy)) return false;
     all->firsts[all->n++] = first;
     return true;
 }
 
 /* Writes a table of vectors' gradients and their terms. `before`: number of rows of earlier vectors. Returns the number of rows. */
 static uint32_t put_sums_of_vectors(const work *w, const vectors *all, uint32_t before) {
-    const vpps_cell_outer *const outers = w->c->outers;
-    const uint32_t dy = outers[all->firsts[0]].dy, most = most_rows(w, w->c->values[dy].rows, 1);
+    const vpps_operand *dy = vpps_outer_of(w->c, all->firsts[0]).dy;
+    const uint32_t most = most_rows(w, dy->rows, 1), n = vpps_n_outers(w->c);
     uint32_t terms = 0;
     bool adds = false;
     for (uint32_t i = 0; i < all->n; i++) adds |= !is_first(w, all->firsts[i]);
-    fprintf(w->out, "vpps_sum_vectors<v%u, %u, %u, %s, vpps_constants<", dy, most, before, vpps_truth(adds));
+    fprintf(w->out, "vpps_sum_vectors<v%u, %u, %u, %s, vpps_constants<", dy->value, most, before, vpps_truth(adds));
     for (uint32_t i = 0; i < all->n; i++)
-        for (uint32_t k = all->firsts[i]; k < w->c->n_outers; k++)
+        for (uint32_t k = all->firsts[i]; k < n; k++)
             if (is_one_sum(w, all->firsts[i], k))
-                fprintf(w->out, "%s%uu", k == all->firsts[0] ? "" : ", ",
-                        w->c->values[outers[k].dy].offset - w->c->values[dy].offset);
+                fprintf(w->out, "%s%uu", k == all->firsts[0] ? "" : ", ", vpps_outer_of(w->c, k).dy->at - dy->at);
     fprintf(w->out, ">");
     for (uint32_t i = 0; i < all->n; i++) {
         const uint32_t first = all->firsts[i], begin = terms;
-        for (uint32_t k = first; k < w->c->n_outers; k++) terms += is_one_sum(w, first, k);
-        fprintf(w->out, ", vpps_vector_sum<%u, %uu, %u, %u>", w->g->pool->gradients[outers[first].param],
+        for (uint32_t k = first; k < n; k++) terms += is_one_sum(w, first, k);
+        fprintf(w->out, ", vpps_vector_sum<%u, %uu, %u, %u>", w->g->pool->gradients[vpps_outer_of(w->c, first).param],
                 vpps_outer_added_to(w, first), begin, terms);
     }
     fprintf(w->out, ">(*this);\n");
@@ -152,9 +154,9 @@ static void put_vectors(const work *w) {
     vectors all = {0};
     uint32_t before = 0;
     fprintf(w->out, "__device__ __forceinline__ void vectors() const {\n");
-    for (uint32_t i = 0; i <= w->c->n_outers; i++) {
-        const bool begins = i < w->c->n_outers && begins_sum(w, i);
-        if (i < w->c->n_outers && (!begins || join_vectors(w, &all, i))) continue;
+    for (uint32_t i = 0; i <= vpps_n_outers(w->c); i++) {
+        const bool more = i < vpps_n_outers(w->c), begins = more && begins_sum(w, i);
+        if (more && (!begins || join_vectors(w, &all, i))) continue;
         if (all.n) before += put_sums_of_vectors(w, &all, before);
         all = (vectors){0};
         if (begins) join_vectors(w, &all, i);
@@ -171,20 +173,19 @@ typedef struct group {
 
 /* Adds an outer (a sum of dy x^T) to the group. Returns false if the outer does not fit. */
 static bool join_group(const work *w, group *g, uint32_t outer) {
-    const vpps_cell_outer *o = &w->c->outers[outer];
-    const vpps_cell_value *dy = &w->c->values[o->dy], *x = &w->c->values[o->x];
-    if (dy->cols != 1 || x->cols != 1 || dy->axis != x->axis || g->n == VPPS_MOST_OUTERS) return false;
-    if (g->n && w->c->values[w->c->outers[g->outers[0]].dy].axis != dy->axis) return false;
+    const vpps_outer o = vpps_outer_of(w->c, outer);
+    if (o.dy->cols != 1 || o.x->cols != 1 || o.dy->axis != o.x->axis || g->n == VPPS_MOST_OUTERS) return false;
+    if (g->n && vpps_outer_of(w->c, g->outers[0]).dy->axis != o.dy->axis) return false;
     /* The group already has an outer of this gradient. */
     for (uint32_t i = 0; i < g->n; i++)
-        if (w->c->outers[g->outers[i]].param == o->param) return false;
+        if (vpps_outer_of(w->c, g->outers[i]).param == o.param) return false;
     g->outers[g->n++] = outer;
     return true;
 }
 
 static void put_blocks(const work *w, uint32_t outer) {
-    const vpps_cell_outer *o = &w->c->outers[outer];
-    fprintf(w->out, "vpps_sum_blocks<v%u, v%u, %uu, %uu>(*this);\n", o->dy, o->x, w->g->matrix_at[o->param],
+    const vpps_outer o = vpps_outer_of(w->c, outer);
+    fprintf(w->out, "vpps_sum_blocks<v%u, v%u, %uu, %uu>(*this);\n", o.dy->value, o.x->value, w->g->matrix_at[o.param],
             vpps_outer_added_to(w, outer));
 }
 
@@ -201,8 +202,8 @@ static void end_group(work *w, group *g) {
 /* Writes code for the gradients of matrices, in groups as large as fit; matrices that fit into no group are computed by blocks. */
 static void put_matrices(work *w) {
     group g = {0};
-    for (uint32_t i = 0; i < w->c->n_outers; i++) {
-        if (w->c->outers[i].x == VPPS_NONE || join_group(w, &g, i)) continue;
+    for (uint32_t i = 0; i < vpps_n_outers(w->c); i++) {
+        if (!vpps_outer_of(w->c, i).x || join_group(w, &g, i)) continue;
         end_group(w, &g);
         if (!join_group(w, &g, i)) put_blocks(w, i);
     }
@@ -210,20 +211,22 @@ static void put_matrices(work *w) {
 }
 
 static void put_whole_matrices(const work *w) {
-    for (uint32_t i = 0; i < w->c->n_outers; i++)
+    for (uint32_t i = 0; i < vpps_n_outers(w->c); i++) {
+        const vpps_outer o = vpps_outer_of(w->c, i);
         if (is_whole_matrix(w, i))
-            fprintf(w->out, "vpps_sum_values<v%u, %uu, %uu>(*this);\n", w->c->outers[i].dy,
-                    w->g->matrix_at[w->c->outers[i].param], vpps_outer_added_to(w, i));
+            fprintf(w->out, "vpps_sum_values<v%u, %uu, %uu>(*this);\n", o.dy->value, w->g->matrix_at[o.param],
+                    vpps_outer_added_to(w, i));
+    }
 }
 
 /* Writes code that packs the factors of matrices' gradients for cuBLAS (packing.h). A task's word `pass_record` is an address in the script,
  * where one word for each operand of the cell says where the operand's packed vectors go. */
 static void put_packing(const work *w) {
     for (uint32_t number = 0; number < vpps_packed_operands(w->c); number++) {
-        const uint32_t v = vpps_packed_value(w->c, number);
-        if (v != VPPS_NONE)
-            fprintf(w->out, "vpps_pack<v%u, %u, %u>(*this);\n", v, number,
-                    vpps_packed_stride(w->c->values[v].rows, w->g->plan->parts) / 4);
+        const vpps_operand *o = vpps_packed_operand(w->c, number);
+        if (o)
+            fprintf(w->out, "vpps_pack<v%u, %u, %u>(*this);\n", o->value, number,
+                    vpps_packed_stride(o->rows, w->g->plan->parts) / 4);
     }
 }
 
@@ -242,9 +245,9 @@ static void put_run(work *w) {
     }
     if (w->vectors_due) fprintf(w->out, "vectors();\n");
     fprintf(w->out, "vpps_begin_gradients<");
-    for (uint32_t i = 0; i < w->c->n_outers; i++) {
-        if (!is_first(w, i) || (packs && w->c->outers[i].x != VPPS_NONE)) continue;
-        fprintf(w->out, "%s%u", before, w->c->outers[i].param);
+    for (uint32_t i = 0; i < vpps_n_outers(w->c); i++) {
+        if (!is_first(w, i) || (packs && vpps_outer_of(w->c, i).x)) continue;
+        fprintf(w->out, "%s%u", before, vpps_outer_of(w->c, i).param);
         before = ", ";
     }
     fprintf(w->out, ">(*this);\n}\n");

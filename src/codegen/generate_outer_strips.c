@@ -29,12 +29,11 @@ typedef struct row_tile {
     uint32_t outer, number;
 } row_tile;
 
-static const vpps_cell_outer *outer_of(const strips *all, uint32_t i) { return &all->w->c->outers[all->outers[i]]; }
-static const vpps_cell_value *x_of(const strips *all, uint32_t i) { return &all->w->c->values[outer_of(all, i)->x]; }
+static vpps_outer outer_of(const strips *all, uint32_t i) { return vpps_outer_of(all->w->c, all->outers[i]); }
 
 /* Returns whether the tiles of outers i and j are multiplied with the same columns of one x. */
 static bool share_columns(const strips *all, uint32_t i, uint32_t j) {
-    return outer_of(all, i)->x == outer_of(all, j)->x &&
+    return vpps_same_value(outer_of(all, i).x, outer_of(all, j).x) &&
            vpps_outer_is_low(all->w, all->outers[i]) == vpps_outer_is_low(all->w, all->outers[j]);
 }
 
@@ -82,15 +81,14 @@ static bool is_among(const strips *all, const strip *s) {
 
 /* Returns whether warps of both strips can run the same code, except for the address of x. */
 static bool are_alike(const strips *all, const strip *a, const strip *b) {
-    const vpps_cell_value *x = x_of(all, a->x), *other_x = x_of(all, b->x);
-    if (x->rows != other_x->rows || vpps_has_quads(x) != vpps_has_quads(other_x) ||
-        vpps_is_kept_in_parts(all->w->g, all->w->c, outer_of(all, a->x)->x) !=
-            vpps_is_kept_in_parts(all->w->g, all->w->c, outer_of(all, b->x)->x))
+    const vpps_operand *x = outer_of(all, a->x).x, *other_x = outer_of(all, b->x).x;
+    if (x->rows != other_x->rows || vpps_is_kept_in_parts(all->w->g, all->w->c, x->value) !=
+                                        vpps_is_kept_in_parts(all->w->g, all->w->c, other_x->value))
         return false;
     for (uint32_t k = 0; k < all->tiles; k++) {
         row_tile t, other;
         if (!find_tile(all, a->x, a->first + k, &t) || !find_tile(all, b->x, b->first + k, &other) ||
-            outer_of(all, t.outer)->dy != outer_of(all, other.outer)->dy || t.number != other.number)
+            !vpps_same_value(outer_of(all, t.outer).dy, outer_of(all, other.outer).dy) || t.number != other.number)
             return false;
     }
     return true;
@@ -102,9 +100,9 @@ static bool are_alike(const strips *all, const strip *a, const strip *b) {
 static void put_strip(const strips *all, const strip *s) {
     const vpps_outer_work *w = all->w;
     row_tile t;
-    fprintf(w->out, ", vpps_strip<v%u, %u, %u", outer_of(all, s->x)->x, s->slot, s->slots);
+    fprintf(w->out, ", vpps_strip<v%u, %u, %u", outer_of(all, s->x).x->value, s->slot, s->slots);
     for (uint32_t k = s->first; k < s->end && find_tile(all, s->x, k, &t); k++)
-        fprintf(w->out, ", %u, %uu", w->g->matrix_at[outer_of(all, t.outer)->param],
+        fprintf(w->out, ", %u, %uu", w->g->matrix_at[outer_of(all, t.outer).param],
                 vpps_outer_added_to(w, all->outers[t.outer]));
     fprintf(w->out, ">");
 }
@@ -113,7 +111,7 @@ static void put_tiles(const strips *all, const strip *s) {
     row_tile t;
     fprintf(all->w->out, ",\nvpps_strips_alike<vpps_row_tiles<");
     for (uint32_t k = s->first; k < s->end && find_tile(all, s->x, k, &t); k++)
-        fprintf(all->w->out, "%svpps_row_tile<v%u, %u>", k > s->first ? ", " : "", outer_of(all, t.outer)->dy,
+        fprintf(all->w->out, "%svpps_row_tile<v%u, %u>", k > s->first ? ", " : "", outer_of(all, t.outer).dy->value,
                 t.number);
     fprintf(all->w->out, ">");
 }
@@ -135,7 +133,8 @@ static void put_sums(const strips *all) {
     enum { LANES = 32, SUMS = 8 /* number of sums of each lane for each tile */ };
     vpps_outer_work *w = all->w;
     const uint32_t busy = all->end - all->first;
-    fprintf(w->out, "vpps_strip_sums<%u, %u, %u, %u, %u", all->tiles, all->first, busy, all->parts, x_of(all, 0)->axis);
+    fprintf(w->out, "vpps_strip_sums<%u, %u, %u, %u, %u", all->tiles, all->first, busy, all->parts,
+            outer_of(all, 0).x->axis);
     for (strip s = {0}; next_strip(all, &s);)
         if (is_among(all, &s)) put_alike(all, &s);
     fprintf(w->out, ">::run(*this);\n");

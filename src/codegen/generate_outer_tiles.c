@@ -47,9 +47,8 @@ typedef struct pass {
     uint32_t words, slots, vectors;
 } pass;
 
-static const vpps_cell_outer *outer_of(const tiles *t, uint32_t i) { return &t->w->c->outers[t->outers[i]]; }
-static uint32_t length_of(const tiles *t, uint32_t i) { return t->w->c->values[outer_of(t, i)->x].rows; }
-static uint32_t height_of(const tiles *t, uint32_t i) { return t->w->c->values[outer_of(t, i)->dy].rows; }
+static vpps_outer outer_of(const tiles *t, uint32_t i) { return vpps_outer_of(t->w->c, t->outers[i]); }
+static uint32_t length_of(const tiles *t, uint32_t i) { return outer_of(t, i).x->rows; }
 static uint32_t rows_of(const tiles *t, uint32_t i) { return vpps_outer_rows(t->w, t->outers[i]); }
 static uint32_t columns_of(const tiles *t, uint32_t i) {
     return vpps_min_u32(length_of(t, i), vpps_outer_blocks(t->w, t->outers[i]) * VPPS_OUTER_COLUMNS);
@@ -64,7 +63,7 @@ static uint32_t next_of_x(const tiles *t, uint32_t i) {
 /* Returns whether the vectors x and y are multiplied with the same values dy, in the same order. */
 static bool same_slots(const tiles *t, uint32_t x, uint32_t y) {
     while (x < t->n && y < t->n) {
-        if (outer_of(t, x)->dy != outer_of(t, y)->dy) return false;
+        if (!vpps_same_value(outer_of(t, x).dy, outer_of(t, y).dy)) return false;
         x = next_of_x(t, x), y = next_of_x(t, y);
     }
     return x == y;
@@ -73,7 +72,7 @@ static bool same_slots(const tiles *t, uint32_t x, uint32_t y) {
 static void find_slots(tiles *t) {
     for (uint32_t i = 0; i < t->n; i++) {
         t->x_of[i] = 0;
-        while (outer_of(t, t->x_of[i])->x != outer_of(t, i)->x) t->x_of[i]++;
+        while (!vpps_same_value(outer_of(t, t->x_of[i]).x, outer_of(t, i).x)) t->x_of[i]++;
         t->slot_of[i] = t->n_slots[t->x_of[i]];
         t->n_slots[t->x_of[i]] += rows_of(t, i);
     }
@@ -178,8 +177,8 @@ static bool lay_out(tiles *t) {
 
 static void put_columns(const tiles *t, const pass *p) {
     for (uint32_t b = 0; b < p->n_blocks; b++)
-        fprintf(t->w->out, ",\nvpps_staged_columns<v%u, %u, %u>", outer_of(t, p->x[b])->x, 4 * t->lanes * p->block[b],
-                4 * t->lanes * b);
+        fprintf(t->w->out, ",\nvpps_staged_columns<v%u, %u, %u>", outer_of(t, p->x[b]).x->value,
+                4 * t->lanes * p->block[b], 4 * t->lanes * b);
 }
 
 /* Writes C++ types that copy rows of dys. The dys are divided among the warps and, if there are more warps, the vectors of each dy. */
@@ -192,7 +191,7 @@ static void put_rows(const tiles *t, const pass *p) {
     for (uint32_t l = 0; l < p->n_lists; l++)
         for (uint32_t i = p->lists[l]; i < t->n; i = next_of_x(t, i))
             for (uint32_t base = 0; base < rows_of(t, i); base += WARP) /* a lane copies one row */
-                fprintf(t->w->out, ",\nvpps_staged_rows<v%u, %u, %u, %u, %u, %u, %u, %u>", outer_of(t, i)->dy,
+                fprintf(t->w->out, ",\nvpps_staged_rows<v%u, %u, %u, %u, %u, %u, %u, %u>", outer_of(t, i).dy->value,
                         vpps_min_u32(WARP, rows_of(t, i) - base), p->list_at[l], t->slot_of[i], t->slots,
                         k++ * share % warps, share, base);
 }
@@ -223,8 +222,8 @@ static void put_units(const tiles *t, const pass *p) {
             continue;
         }
         const uint32_t i = outer_of_slot(t, u->x, slot);
-        fprintf(out, "{%uu, %u, %u, %uu}, ", t->w->g->matrix_at[outer_of(t, i)->param], slot - t->slot_of[i],
-                height_of(t, i), vpps_outer_added_to(t->w, t->outers[i]));
+        fprintf(out, "{%uu, %u, %u, %uu}, ", t->w->g->matrix_at[outer_of(t, i).param], slot - t->slot_of[i],
+                outer_of(t, i).dy->rows, vpps_outer_added_to(t->w, t->outers[i]));
     }
     fprintf(out, "};\n");
 }
@@ -236,7 +235,7 @@ static void put_pass(const tiles *t, const pass *p) {
     fprintf(t->w->out, "{\n");
     put_units(t, p);
     fprintf(t->w->out, "vpps_unit_sums<%u, %u, %u, %u, %d, %s, %s, %u", p->slots, t->lanes, p->words, p->vectors,
-            AT_ONCE, vpps_truth(quads), vpps_truth(t->w->vectors_due), t->w->c->values[outer_of(t, 0)->dy].axis);
+            AT_ONCE, vpps_truth(quads), vpps_truth(t->w->vectors_due), outer_of(t, 0).dy->axis);
     t->w->vectors_due = false;
     put_columns(t, p);
     put_rows(t, p);

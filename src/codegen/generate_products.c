@@ -35,7 +35,9 @@ static uint32_t rows_of_thread(const work *w, uint32_t v) {
 static uint32_t sum_words(const work *w) { return vpps_sum_words(w->g->plan->threads); }
 
 /* Returns whether a value's vectors begin and end at multiples of four words in memory, so that loads of four words are possible. */
-static bool has_quads(const work *w, uint32_t v) { return vpps_has_quads(vpps_stage_value(w, v)); }
+static bool has_quads(const work *w, uint32_t v) {
+    return vpps_has_quads(vpps_stage_value(w, v)->rows, vpps_stage_value(w, v)->cols);
+}
 
 /* Writes an operand's last template argument, a function that returns an item's vector in memory (a slot has only the VP's rows). */
 static void put_place(const work *w, uint32_t operand) {

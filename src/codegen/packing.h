@@ -3,16 +3,16 @@
  * is a factor for several matrices is copied once. packing.cuh describes the order of elements. */
 #pragma once
 
-#include "cell/cell.h"
+#include "cell/program.h"
 
-/* Outer i of a cell (a sum of dy x^T) has two operand numbers: 2 i for its dy and 2 i + 1 for its x. Returns the number under which the
- * outer's dy or x is packed: the number of the first outer with the same factor. Returns VPPS_NONE for the gradient of a vector. */
+/* Step OUTER number i of a cell (a sum of dy x^T) has two operand numbers: 2 i for its dy and 2 i + 1 for its x. Returns the number under
+ * which the step's dy or x is packed: the number of the first step with the same factor. Returns VPPS_NONE for the gradient of a vector. */
 uint32_t vpps_packed_number(const vpps_compiled_cell *c, uint32_t outer, bool is_x);
 
-/* Returns the cell's value that is packed under `number`, or VPPS_NONE. */
-uint32_t vpps_packed_value(const vpps_compiled_cell *c, uint32_t number);
+/* Returns the operand that is packed under `number`, or NULL. */
+const vpps_operand *vpps_packed_operand(const vpps_compiled_cell *c, uint32_t number);
 
-static inline uint32_t vpps_packed_operands(const vpps_compiled_cell *c) { return 2 * c->n_outers; }
+static inline uint32_t vpps_packed_operands(const vpps_compiled_cell *c) { return 2 * vpps_n_outers(c); }
 
 /* Returns how many copies of a vector are packed, if an operand is the sum of `parts` bf16 numbers (0: fp32). */
 static inline uint32_t vpps_packed_times(uint32_t parts) { return parts == 2 ? 3 : 1; }

@@ -396,7 +396,7 @@ static double *in_record(const machine *m, uint32_t v, uint32_t item, uint32_t s
     ck_assert_msg(value->kept && value->offset != VPPS_NONE, "cell %s: value %u is not kept, and read in stage %u",
                   m->c->name, v, m->stage);
     return m->record[value->record] + (size_t)item * m->c->kept_words[value->record] + value->offset +
-           (size_t)share * vpps_share_words(value);
+           (size_t)share * vpps_share_words(vpps_value_words(value));
 }
 
 /* What lies in the record of a value, shares added up. */

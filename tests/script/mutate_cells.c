@@ -164,7 +164,7 @@ const cell_field cell_fields[] = {
 const size_t n_cell_fields = VPPS_COUNT(cell_fields);
 
 void *cell_items(vpps_compiled_cell *c, uint32_t list, uint32_t stage, uint32_t *n, size_t *bytes) {
-    vpps_program none = {.n = 0}, *p = stage < c->n_stages ? &c->programs[stage] : &none;
+    vpps_program none = {.n = 0}, *p = stage <= c->n_stages ? &c->programs[stage] : &none;
     const vpps_cell_stage *last = c->n_stages ? &c->stages[c->n_stages - 1] : NULL;
     const struct {
         void *at;
@@ -312,8 +312,7 @@ static bool change_field(vpps_compiled_cell *c, const vpps_model *model, const c
                          uint64_t *random) {
     uint32_t n, m = 0;
     size_t bytes;
-    uint8_t *items = cell_items(c, f->list, c->n_stages ? below(random, c->n_stages) : 0, &n, &bytes), *item = NULL,
-            *other = NULL;
+    uint8_t *items = cell_items(c, f->list, below(random, c->n_stages + 1), &n, &bytes), *item = NULL, *other = NULL;
     for (uint32_t i = 0; i < n; i++)
         if (has_field(items + i * bytes, f) && below(random, ++m) == 0) item = items + i * bytes;
     if (!item) return false;
@@ -341,7 +340,7 @@ static uint32_t *count_of(vpps_compiled_cell *c, uint32_t list, uint32_t stage) 
 typedef enum item_change { DROPPED, COPIED, EXCHANGED } item_change;
 
 static bool change_items(vpps_compiled_cell *c, uint32_t list, item_change change, uint64_t *random) {
-    const uint32_t stage = c->n_stages ? below(random, c->n_stages) : 0;
+    const uint32_t stage = below(random, c->n_stages + 1);
     uint32_t n;
     size_t bytes;
     uint8_t *items = cell_items(c, list, stage, &n, &bytes), *first = items, before[sizeof(vpps_program_step)];

@@ -54,10 +54,11 @@ TEST(a_matrix_is_read_as_a_value) {
     open_batch(&b, vpps_sum_elements(b.g, vpps_square(b.g, vpps_parameter(b.g, w))), (way){.n_vps = 2, .groups = 1});
     uint32_t number;
     vpps_compiled_cell *c = b.job.subject.cells[block_of(&b, "matrix", &number)->cell];
-    ck_assert_uint_eq(c->n_outers, 1);
-    c->outers[0].param = other;
+    ck_assert_uint_eq(vpps_n_outers(c), 1);
+    vpps_program *outers = &c->programs[c->n_stages];
+    outers->steps[0].to.at = other;
     TEST_FAILS(verify_edited(&b), VPPS_SCRIPT, "gradient 0 is neither a vector's nor a matrix's");
-    c->outers[0].param = w;
+    outers->steps[0].to.at = w;
     c->programs[0].steps[0].run.of.table = other;
     TEST_FAILS(verify_edited(&b), VPPS_SCRIPT, "not a matrix of the model");
     c->programs[0].steps[0].run.of.table = w;
@@ -341,12 +342,12 @@ TEST(an_inference_makes_a_gradient) {
     open_batch(&b, VPPS_NO_NODE, (way){.n_vps = 1, .groups = 1, .inference = true, .wanted = &out, .n_wanted = 1});
     uint32_t number;
     vpps_compiled_cell *c = b.job.subject.cells[block_of(&b, "tanh", &number)->cell];
-    vpps_cell_outer outer = {.param = v, .dy = c->outputs[0].value, .x = VPPS_NONE}, *none = c->outers;
-    c->outers = &outer;
-    c->n_outers = 1;
+    vpps_operand dy = vpps_finished_operand(c, c->outputs[0].value);
+    vpps_program_step outer = {.kind = VPPS_STEP_OUTER, .to = {.place = VPPS_PLACE_GRADIENT, .at = v}, .n = 1};
+    vpps_program *outers = &c->programs[c->n_stages], none = *outers;
+    *outers = (vpps_program){.steps = &outer, .n = 1, .operands = &dy, .n_operands = 1};
     TEST_FAILS(verify_edited(&b), VPPS_SCRIPT, "gradients in inference");
-    c->outers = none;
-    c->n_outers = 0;
+    *outers = none;
 }
 
 /* An RNN's product with its state starts from the one with its word, which is made before; its own has a column more. */

@@ -398,15 +398,15 @@ static inline vpps_rows vpps_rows_of_vp(const vpps_cpu *cpu, vpps_param param, u
     return vpps_rows_of(cpu->model->params[param].rows, VPPS_ROW_UNIT, cpu->n_vps, vp);
 }
 
-/* Returns the address of a value of one item: an input, a table entry, a parameter, or a value in the block's records. `item` counts the
- * block's vertices, or the members of its lists. */
-static inline float *vpps_in_pool(const vpps_cpu *cpu, const vpps_block_view *view, const vpps_cell_value *x,
+/* Returns the address of one item's operand: an input, a table entry, a parameter, or a value in a record that outlives the pass. `item`
+ * counts the block's vertices, or the members of its lists. */
+static inline float *vpps_in_pool(const vpps_cpu *cpu, const vpps_block_view *view, const vpps_operand *o,
                                   uint32_t item) {
-    switch (x->kind) {
-    case VPPS_VALUE_INPUT: return cpu->pool + view->inputs[x->input][item];
-    case VPPS_VALUE_LOOKUP: return cpu->pool + view->lookups[x->lookup][item];
-    case VPPS_VALUE_PARAMETER: return cpu->pool + cpu->plan.values[x->vector];
-    default: return cpu->pool + view->block->kept[x->axis] + (size_t)item * view->cell->kept_words[x->axis] + x->offset;
+    switch (o->place) {
+    case VPPS_PLACE_INPUT: return cpu->pool + view->inputs[o->at][item];
+    case VPPS_PLACE_ENTRY: return cpu->pool + view->lookups[o->at][item];
+    case VPPS_PLACE_PARAMETER: return cpu->pool + cpu->plan.values[o->at];
+    default: return cpu->pool + view->block->kept[o->axis] + (size_t)item * view->cell->kept_words[o->axis] + o->at;
     }
 }
 

@@ -2,9 +2,8 @@
  * computes those of the rows and entries that it owns. */
 #include "runtime/cpu/outer.h"
 
-void vpps_point_to(const vpps_cpu *cpu, const vpps_block_view *view, uint32_t value, uint32_t first, uint32_t n,
+void vpps_point_to(const vpps_cpu *cpu, const vpps_block_view *view, const vpps_operand *x, uint32_t first, uint32_t n,
                    const float **out) {
-    const vpps_cell_value *x = &view->cell->values[value];
     for (uint32_t i = first; i < first + n; i++) {
         const float *at = vpps_in_pool(cpu, view, x, i);
         for (uint32_t k = 0; k < x->cols; k++) *out++ = at + (size_t)k * x->rows;
@@ -26,10 +25,10 @@ static void add_terms(const vpps_cpu *cpu, uint32_t n, float *to, uint32_t count
 }
 
 /* Adds to the gradient of a matrix that a cell reads as a value, not as a factor of a product. */
-static void add_whole_matrix(vpps_vp *vp, const vpps_block_view *view, const vpps_cell_outer *o, uint32_t first,
+static void add_whole_matrix(vpps_vp *vp, const vpps_block_view *view, const vpps_outer *o, uint32_t first,
                              uint32_t n) {
     const vpps_cpu *cpu = vp->cpu;
-    const vpps_cell_value *dy = &view->cell->values[o->dy];
+    const vpps_operand *dy = o->dy;
     const vpps_blocks own = vpps_blocks_of(cpu, o->param, vp->index, cpu->n_vps);
     if (vp->touched[o->param] != cpu->sum.number) clear_matrix(vp, o->param);
     for (uint32_t b = 0; b < own.n; b++) {
@@ -42,11 +41,11 @@ static void add_whole_matrix(vpps_vp *vp, const vpps_block_view *view, const vpp
     }
 }
 
-static void add_vector(vpps_vp *vp, const vpps_block_view *view, const vpps_cell_outer *o, uint32_t first, uint32_t n) {
+static void add_vector(vpps_vp *vp, const vpps_block_view *view, const vpps_outer *o, uint32_t first, uint32_t n) {
     const vpps_cpu *cpu = vp->cpu;
     const vpps_rows rows = vpps_rows_of_vp(cpu, o->param, vp->index);
     if (rows.first == rows.end) return;
-    const uint32_t vectors = n * view->cell->values[o->dy].cols;
+    const uint32_t vectors = n * o->dy->cols;
     vpps_point_to(cpu, view, o->dy, first, n, vp->pointers + 1);
     for (uint32_t i = 1; i <= vectors; i++) vp->pointers[i] += rows.first;
     add_terms(cpu, rows.end - rows.first, cpu->pool + cpu->plan.gradients[o->param] + rows.first, vectors,
@@ -104,42 +103,41 @@ void vpps_add_outer(const vpps_vp *vp, const vpps_matrix_block *block, uint32_t 
 
 /* Adds outer products to the gradients of all matrices that multiply value x, for the value's vectors [first, first + n), which are packed
  * once. `apart`: sums these products before adding them to earlier ones, so that no sum gets too long. */
-static void add_matrices(vpps_vp *vp, const vpps_block_view *view, uint32_t x, const float *const *xs, uint32_t first,
-                         uint32_t n, bool apart) {
+static void add_matrices(vpps_vp *vp, const vpps_block_view *view, const vpps_operand *x, const float *const *xs,
+                         uint32_t first, uint32_t n, bool apart) {
     const vpps_cpu *cpu = vp->cpu;
     const vpps_compiled_cell *c = view->cell;
-    const uint32_t k = c->values[x].rows;
+    const uint32_t k = x->rows;
     float *sum = vp->scratch + vpps_outer_floats(cpu, k);
     vpps_pack_outer(vp, n, k, xs + first);
-    for (uint32_t i = 0; i < c->n_outers; i++) {
-        const vpps_cell_outer *o = &c->outers[i];
-        if (o->x != x || vp->by_update[o->param] == cpu->launch) continue;
-        const vpps_blocks blocks = vpps_blocks_of(cpu, o->param, vp->index, cpu->n_vps);
-        const bool add = vp->touched[o->param] == cpu->sum.number;
+    for (uint32_t i = 0; i < vpps_n_outers(c); i++) {
+        const vpps_outer o = vpps_outer_of(c, i);
+        if (!vpps_same_value(o.x, x) || vp->by_update[o.param] == cpu->launch) continue;
+        const vpps_blocks blocks = vpps_blocks_of(cpu, o.param, vp->index, cpu->n_vps);
+        const bool add = vp->touched[o.param] == cpu->sum.number;
         const float *const *d = vp->pointers + (size_t)vp->d_at[i] + first;
         for (uint32_t b = 0; b < blocks.n; b++) {
             const vpps_matrix_block *block = &blocks.blocks[b];
             vpps_add_outer(vp, block, n, k, d, add && apart ? sum : block->gradient, add && !apart);
             if (add && apart) cpu->kernels->add((uint32_t)block->ld * k, block->gradient, sum);
         }
-        vp->touched[o->param] = cpu->sum.number;
+        vp->touched[o.param] = cpu->sum.number;
     }
 }
 
-uint32_t vpps_outer_vectors(const vpps_block_view *view, uint32_t value, uint32_t at, uint32_t count, uint32_t *first) {
-    const vpps_cell_value *x = &view->cell->values[value];
+uint32_t vpps_outer_vectors(const vpps_block_view *view, const vpps_operand *x, uint32_t at, uint32_t count,
+                            uint32_t *first) {
     const uint32_t *starts = view->lists[x->axis];
     *first = x->axis ? starts[at] : at;
     return (x->axis ? starts[at + count] - *first : count) * x->cols;
 }
 
-/* Returns whether value x may be a vector parameter or a table entry, which the update changes. */
-static bool reads_parameters(const vpps_cpu *cpu, const vpps_block_view *view, uint32_t x) {
-    const vpps_cell_value *value = &view->cell->values[x];
-    if (value->kind == VPPS_VALUE_LOOKUP || value->kind == VPPS_VALUE_PARAMETER) return true;
-    if (value->kind != VPPS_VALUE_INPUT) return false;
-    for (uint32_t i = 0; i < vpps_items(view->block, value->axis); i++)
-        if (view->inputs[value->input][i] < cpu->plan.batch) return true;
+/* Returns whether operand x may be a vector parameter or a table entry, which the update changes. */
+static bool reads_parameters(const vpps_cpu *cpu, const vpps_block_view *view, const vpps_operand *x) {
+    if (x->place == VPPS_PLACE_ENTRY || x->place == VPPS_PLACE_PARAMETER) return true;
+    if (x->place != VPPS_PLACE_INPUT) return false;
+    for (uint32_t i = 0; i < vpps_items(view->block, x->axis); i++)
+        if (view->inputs[x->at][i] < cpu->plan.batch) return true;
     return false;
 }
 
@@ -153,44 +151,44 @@ void vpps_choose_updates(vpps_cpu *cpu) {
     memset(cpu->batch.uses, 0, n_params * sizeof *cpu->batch.uses);
     if (!cpu->batch.header.lasting || cpu->share) return;
     for (uint32_t b = 0; b < n_blocks; b++)
-        for (uint32_t i = 0; i < cpu->batch.views[b].cell->n_outers && cpu->batch.views[b].block->n; i++)
-            cpu->batch.uses[cpu->batch.views[b].cell->outers[i].param]++;
+        for (uint32_t i = 0; i < vpps_n_outers(cpu->batch.views[b].cell) && cpu->batch.views[b].block->n; i++)
+            cpu->batch.uses[vpps_outer_of(cpu->batch.views[b].cell, i).param]++;
     for (uint32_t b = 0; b < n_blocks; b++) {
         const vpps_block_view *view = &cpu->batch.views[b];
-        for (uint32_t i = 0; i < view->cell->n_outers && view->block->n; i++) {
-            const vpps_cell_outer *o = &view->cell->outers[i];
+        for (uint32_t i = 0; i < vpps_n_outers(view->cell) && view->block->n; i++) {
+            const vpps_outer o = vpps_outer_of(view->cell, i);
             uint32_t first;
-            if (o->x == VPPS_NONE || cpu->batch.uses[o->param] != 1) continue;
-            const uint32_t n = vpps_outer_vectors(view, o->dy, 0, view->block->n, &first);
-            if (n > most || (n > COPIED_VECTORS && reads_parameters(cpu, view, o->x))) cpu->batch.uses[o->param] = 0;
+            if (!o.x || cpu->batch.uses[o.param] != 1) continue;
+            const uint32_t n = vpps_outer_vectors(view, o.dy, 0, view->block->n, &first);
+            if (n > most || (n > COPIED_VECTORS && reads_parameters(cpu, view, o.x))) cpu->batch.uses[o.param] = 0;
         }
     }
 }
 
-static bool made_by_update(const vpps_cpu *cpu, const vpps_block_view *view, const vpps_cell_outer *o, uint32_t n) {
+static bool made_by_update(const vpps_cpu *cpu, const vpps_block_view *view, const vpps_outer *o, uint32_t n) {
     uint32_t first; /* if all lists are empty, there are no vectors, and the update does nothing */
-    return o->x != VPPS_NONE && cpu->batch.uses[o->param] == 1 && n == view->block->n &&
+    return o->x && cpu->batch.uses[o->param] == 1 && n == view->block->n &&
            vpps_outer_vectors(view, o->dy, 0, n, &first);
 }
 
 /* Returns the most vectors that contribute to a gradient of this block which the update computes; 0: the update computes none. */
 static uint32_t most_by_update(const vpps_cpu *cpu, const vpps_block_view *view) {
     uint32_t most = 0, first;
-    for (uint32_t i = 0; i < view->cell->n_outers; i++) {
-        const vpps_cell_outer *o = &view->cell->outers[i];
-        if (made_by_update(cpu, view, o, view->block->n))
-            most = vpps_max_u32(most, vpps_outer_vectors(view, o->dy, 0, view->block->n, &first));
+    for (uint32_t i = 0; i < vpps_n_outers(view->cell); i++) {
+        const vpps_outer o = vpps_outer_of(view->cell, i);
+        if (made_by_update(cpu, view, &o, view->block->n))
+            most = vpps_max_u32(most, vpps_outer_vectors(view, o.dy, 0, view->block->n, &first));
     }
     return most;
 }
 
-/* Copies the vectors of value x for all vertices of the block to vp->copies. Returns false if out of memory. */
-static bool copy_vectors(vpps_vp *vp, const vpps_block_view *view, uint32_t x) {
-    const uint32_t k = view->cell->values[x].rows, cols = view->cell->values[x].cols;
+/* Copies the vectors of operand x for all vertices of the block to vp->copies. Returns false if out of memory. */
+static bool copy_vectors(vpps_vp *vp, const vpps_block_view *view, const vpps_operand *x) {
+    const uint32_t k = x->rows;
     uint32_t first;
     const uint32_t n = vpps_outer_vectors(view, x, 0, view->block->n, &first);
     if (!VPPS_RESERVE(vp->pointers, n) || !VPPS_RESERVE(vp->copies, vp->n_copies + (size_t)n * k)) return false;
-    vpps_point_to(vp->cpu, view, x, first, n / cols, vp->pointers);
+    vpps_point_to(vp->cpu, view, x, first, n / x->cols, vp->pointers);
     for (uint32_t i = 0; i < n; i++, vp->n_copies += k)
         memcpy(vp->copies + vp->n_copies, vp->pointers[i], k * sizeof *vp->copies);
     return true;
@@ -203,17 +201,19 @@ static bool leave_to_update(vpps_vp *vp, const vpps_block_view *view, uint32_t n
     const vpps_compiled_cell *c = view->cell;
     if (vp->copied != cpu->launch) vp->n_copies = 0;
     vp->copied = cpu->launch;
-    for (uint32_t i = 0; i < c->n_outers; i++) {
-        const vpps_cell_outer *o = &c->outers[i];
-        if (!made_by_update(cpu, view, o, n)) continue;
-        vp->by_update[o->param] = cpu->launch;
-        vp->copy_of[o->param] = VPPS_NO_COPY;
-        for (uint32_t j = 0; j < i && vp->copy_of[o->param] == VPPS_NO_COPY; j++)
-            if (c->outers[j].x == o->x && vp->by_update[c->outers[j].param] == cpu->launch)
-                vp->copy_of[o->param] = vp->copy_of[c->outers[j].param];
-        if (vp->copy_of[o->param] != VPPS_NO_COPY || !reads_parameters(cpu, view, o->x)) continue;
-        vp->copy_of[o->param] = vp->n_copies;
-        if (!copy_vectors(vp, view, o->x)) return false;
+    for (uint32_t i = 0; i < vpps_n_outers(c); i++) {
+        const vpps_outer o = vpps_outer_of(c, i);
+        if (!made_by_update(cpu, view, &o, n)) continue;
+        vp->by_update[o.param] = cpu->launch;
+        vp->copy_of[o.param] = VPPS_NO_COPY;
+        for (uint32_t j = 0; j < i && vp->copy_of[o.param] == VPPS_NO_COPY; j++) {
+            const vpps_outer other = vpps_outer_of(c, j);
+            if (vpps_same_value(other.x, o.x) && vp->by_update[other.param] == cpu->launch)
+                vp->copy_of[o.param] = vp->copy_of[other.param];
+        }
+        if (vp->copy_of[o.param] != VPPS_NO_COPY || !reads_parameters(cpu, view, o.x)) continue;
+        vp->copy_of[o.param] = vp->n_copies;
+        if (!copy_vectors(vp, view, o.x)) return false;
     }
     return true;
 }
@@ -221,27 +221,27 @@ static bool leave_to_update(vpps_vp *vp, const vpps_block_view *view, uint32_t n
 /* Zeroes gradients of matrices that multiplied no vector because all lists are empty; such matrices count as used (vpps_gather_list). */
 static void use_unmultiplied(vpps_vp *vp, const vpps_block_view *view, uint32_t at, uint32_t count) {
     const vpps_cpu *cpu = vp->cpu;
-    for (uint32_t i = 0; i < view->cell->n_outers; i++) {
-        const vpps_cell_outer *o = &view->cell->outers[i];
+    for (uint32_t i = 0; i < vpps_n_outers(view->cell); i++) {
+        const vpps_outer o = vpps_outer_of(view->cell, i);
         uint32_t first;
-        if (vpps_outer_vectors(view, o->dy, at, count, &first) || vp->touched[o->param] == cpu->sum.number) continue;
-        if (cpu->model->params[o->param].kind == VPPS_MATRIX) clear_matrix(vp, o->param);
-        vp->touched[o->param] = cpu->sum.number;
+        if (vpps_outer_vectors(view, o.dy, at, count, &first) || vp->touched[o.param] == cpu->sum.number) continue;
+        if (cpu->model->params[o.param].kind == VPPS_MATRIX) clear_matrix(vp, o.param);
+        vp->touched[o.param] = cpu->sum.number;
     }
 }
 
 /* Adds to gradients that are sums of vectors, not of outer products, for vertices [at, at + n). Returns false if out of memory. */
 static bool add_sums(vpps_vp *vp, const vpps_block_view *view, uint32_t at, uint32_t n) {
     const vpps_cpu *cpu = vp->cpu;
-    for (uint32_t i = 0; i < view->cell->n_outers; i++) {
-        const vpps_cell_outer *o = &view->cell->outers[i];
+    for (uint32_t i = 0; i < vpps_n_outers(view->cell); i++) {
+        const vpps_outer o = vpps_outer_of(view->cell, i);
         uint32_t first;
-        const uint32_t vectors = o->x == VPPS_NONE ? vpps_outer_vectors(view, o->dy, at, n, &first) : 0;
+        const uint32_t vectors = o.x ? 0 : vpps_outer_vectors(view, o.dy, at, n, &first);
         if (!vectors) continue;
         if (!VPPS_RESERVE(vp->pointers, vectors + 1)) return false;
-        const bool matrix = cpu->model->params[o->param].kind == VPPS_MATRIX;
-        (matrix ? add_whole_matrix : add_vector)(vp, view, o, first, vectors / view->cell->values[o->dy].cols);
-        vp->touched[o->param] = cpu->sum.number;
+        const bool matrix = cpu->model->params[o.param].kind == VPPS_MATRIX;
+        (matrix ? add_whole_matrix : add_vector)(vp, view, &o, first, vectors / o.dy->cols);
+        vp->touched[o.param] = cpu->sum.number;
     }
     return true;
 }
@@ -250,6 +250,7 @@ void vpps_vp_outer(vpps_vp *vp, uint32_t address, uint32_t block_number, uint32_
     vpps_cpu *cpu = vp->cpu;
     const vpps_block_view *view = &cpu->batch.views[block_number];
     const vpps_compiled_cell *c = view->cell;
+    const uint32_t n_outers = vpps_n_outers(c);
     use_unmultiplied(vp, view, first, n);
     if (!add_sums(vp, view, first, n) || !leave_to_update(vp, view, n)) {
         vpps_vp_fail(vp, VPPS_MEMORY, address, "out of memory for gradients");
@@ -260,44 +261,40 @@ void vpps_vp_outer(vpps_vp *vp, uint32_t address, uint32_t block_number, uint32_
     for (uint32_t at = first, count; at < first + n; at += count) {
         count = vpps_min_u32(first + n - at, PACKED_VECTORS);
         size_t pointers = 0, floats = 0;
-        for (uint32_t i = 0; i < c->n_outers; i++) {
+        bool all = true; /* the update computes all gradients of matrices */
+        for (uint32_t i = 0; i < n_outers; i++) {
+            const vpps_outer o = vpps_outer_of(c, i);
             uint32_t item;
-            const uint32_t x = c->outers[i].x;
-            pointers += 2 * (size_t)vpps_outer_vectors(view, c->outers[i].dy, at, count, &item);
-            if (x == VPPS_NONE) continue;
-            const uint32_t k = c->values[x].rows;
-            const size_t packed = vpps_outer_floats(cpu, k) + (size_t)k * VPPS_BLOCK_ROWS;
+            pointers += 2 * (size_t)vpps_outer_vectors(view, o.dy, at, count, &item);
+            if (!o.x) continue;
+            all &= vp->by_update[o.param] == cpu->launch;
+            const size_t packed = vpps_outer_floats(cpu, o.x->rows) + (size_t)o.x->rows * VPPS_BLOCK_ROWS;
             if (packed > floats) floats = packed;
         }
         if (pointers < 2 * by_update) pointers = 2 * by_update;
-        if (!VPPS_RESERVE(vp->pointers, pointers + 1) || !VPPS_RESERVE(vp->sums, 2 * (size_t)c->n_outers) ||
-            !VPPS_RESERVE(vp->d_at, c->n_outers) || !vpps_vp_scratch(vp, floats)) {
+        if (!VPPS_RESERVE(vp->pointers, pointers + 1) || !VPPS_RESERVE(vp->sums, 2 * (size_t)n_outers) ||
+            !VPPS_RESERVE(vp->d_at, n_outers) || !vpps_vp_scratch(vp, floats)) {
             vpps_vp_fail(vp, VPPS_MEMORY, address, "out of memory for gradients");
             return;
         }
-        bool all = true;
-        for (uint32_t i = 0; i < c->n_outers; i++)
-            all &= c->outers[i].x == VPPS_NONE || vp->by_update[c->outers[i].param] == cpu->launch;
         if (all) continue;
         size_t next = 0;
-        for (uint32_t i = 0; i < c->n_outers; i++) {
-            const vpps_cell_outer *o = &c->outers[i];
+        for (uint32_t i = 0; i < n_outers; i++) {
+            const vpps_outer o = vpps_outer_of(c, i);
             uint32_t item;
-            if (o->x == VPPS_NONE) continue;
+            if (!o.x) continue;
             vp->d_at[i] = (uint32_t)next;
-            const uint32_t vectors = vpps_outer_vectors(view, o->dy, at, count, &item);
-            vpps_point_to(cpu, view, o->dy, item, vectors / c->values[o->dy].cols, vp->pointers + next);
+            const uint32_t vectors = vpps_outer_vectors(view, o.dy, at, count, &item);
+            vpps_point_to(cpu, view, o.dy, item, vectors / o.dy->cols, vp->pointers + next);
             next += vectors;
         }
-        for (uint32_t i = 0; i < c->n_outers; i++) {
-            const uint32_t x = c->outers[i].x;
-            bool done = x == VPPS_NONE;
-            for (uint32_t j = 0; j < i && !done; j++) done = c->outers[j].x == x;
-            if (done) continue;
+        for (uint32_t i = 0; i < n_outers; i++) {
+            const vpps_operand *x = vpps_new_factor(c, i);
+            if (!x) continue;
             uint32_t item;
             const uint32_t vectors = vpps_outer_vectors(view, x, at, count, &item);
             const float **xs = vp->pointers + next;
-            vpps_point_to(cpu, view, x, item, vectors / c->values[x].cols, xs);
+            vpps_point_to(cpu, view, x, item, vectors / x->cols, xs);
             for (uint32_t v = 0; v < vectors; v += PACKED_VECTORS)
                 add_matrices(vp, view, x, xs, v, vpps_min_u32(vectors - v, PACKED_VECTORS), at > first || v);
         }

@@ -6,13 +6,22 @@
 
 static const size_t VPPS_NO_COPY = SIZE_MAX; /* value in vp->copy_of */
 
-/* Sets out[] to the addresses of a value's columns, for n items of the block from `first` on: vertices, or members of their lists if the
- * value is computed per member. */
-void vpps_point_to(const vpps_cpu *cpu, const vpps_block_view *view, uint32_t value, uint32_t first, uint32_t n,
+/* Sets out[] to the addresses of an operand's columns, for n items of the block from `first` on: vertices, or members of their lists if
+ * the operand is computed per member. */
+void vpps_point_to(const vpps_cpu *cpu, const vpps_block_view *view, const vpps_operand *x, uint32_t first, uint32_t n,
                    const float **out);
 
-/* Returns how many vectors (columns) a value has in vertices [at, at + count); *first is the first vertex, or list member. */
-uint32_t vpps_outer_vectors(const vpps_block_view *view, uint32_t value, uint32_t at, uint32_t count, uint32_t *first);
+/* Returns how many vectors (columns) an operand has in vertices [at, at + count); *first is the first vertex, or list member. */
+uint32_t vpps_outer_vectors(const vpps_block_view *view, const vpps_operand *x, uint32_t at, uint32_t count,
+                            uint32_t *first);
+
+/* Returns the factor x of the cell's step OUTER number i; NULL if there is none, or an earlier step has the same. */
+static inline const vpps_operand *vpps_new_factor(const vpps_compiled_cell *c, uint32_t i) {
+    const vpps_operand *x = vpps_outer_of(c, i).x;
+    for (uint32_t j = 0; j < i && x; j++)
+        if (vpps_same_value(vpps_outer_of(c, j).x, x)) x = NULL;
+    return x;
+}
 
 /* Returns the size, in floats, of the scratch memory for vectors x of k elements and vectors dy. A block's gradient follows in the memory. */
 size_t vpps_outer_floats(const vpps_cpu *cpu, uint32_t k);

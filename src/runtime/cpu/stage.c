@@ -23,13 +23,14 @@ static bool holds(const vpps_tile *t, uint32_t vertex) {
  * as where all vertices run, so that a zero has the same sign. */
 static void hand_on(const vpps_tile *t, uint32_t vertex) {
     const vpps_cpu *cpu = t->vp->cpu;
+    const vpps_stage_set made = t->c->stages[t->stage].outputs;
     for (uint32_t k = 0; k < t->c->n_outputs; k++) {
         const vpps_cell_output *o = &t->c->outputs[k];
-        if (o->value == VPPS_NONE || t->c->values[o->value].stage != t->stage) continue;
-        const vpps_cell_value *x = &t->c->values[o->value];
-        vpps_rows own = {0, vpps_value_words(x)};
-        if (t->p->rows) own = vpps_own_rows(&t->c->needs, x, t->member);
-        float *to = vpps_in_pool(cpu, t->view, x, vertex);
+        if (!((made.own | made.whole) >> k & 1)) continue;
+        const vpps_operand x = vpps_finished_operand(t->c, o->value);
+        vpps_rows own = {0, vpps_operand_words(&x)};
+        if (t->p->rows) own = vpps_own_rows(&t->c->needs, x.rows, x.cols, t->member);
+        float *to = vpps_in_pool(cpu, t->view, &x, vertex);
         memset(to + own.first, 0, (own.end - own.first) * sizeof *to);
         if (o->otherwise == VPPS_NONE) continue;
         const float *from = cpu->pool + t->view->inputs[o->otherwise][vertex];

@@ -21,7 +21,7 @@ static void load(const vpps_tile *t, const vpps_program_step *s) {
     const vpps_span from = vpps_span_of(t, o, true);
     const uint32_t width = vpps_width_of(t, &s->to), n = t->n[s->axis];
     const uint32_t shares = o->shares ? t->c->needs.group : 1;
-    const size_t share = o->shares ? vpps_share_words(&t->c->values[o->value]) : 0;
+    const size_t share = o->shares ? vpps_share_words(vpps_operand_words(o)) : 0;
     float *to = vpps_slot_of(t, &s->to);
     for (uint32_t i = 0; i < n; i++, to += width) {
         const float *x = vpps_span_at(&from, i);

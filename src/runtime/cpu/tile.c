@@ -104,7 +104,7 @@ vpps_span vpps_span_of(const vpps_tile *t, const vpps_operand *o, bool first_sha
         break;
     default:
         w.base = t->records[o->record] + o->at;
-        if (o->shares && !first_share) w.base += (size_t)t->member * vpps_share_words(&t->c->values[o->value]);
+        if (o->shares && !first_share) w.base += (size_t)t->member * vpps_share_words(vpps_operand_words(o));
         w.stride = t->c->kept_words[o->record];
     }
     w.base += vpps_first_of(t, o);

@@ -42,12 +42,12 @@ static run run_of_entry(const vpps_cpu *cpu, uint32_t param, uint32_t row, float
                  words};
 }
 
-/* Returns the sum of squares of rows [first, end) of a value, over all its vectors in the block. */
-static double squares(vpps_vp *vp, const vpps_block_view *view, uint32_t value, vpps_rows rows) {
+/* Returns the sum of squares of rows [first, end) of an operand, over all its vectors in the block. */
+static double squares(vpps_vp *vp, const vpps_block_view *view, const vpps_operand *o, vpps_rows rows) {
     const vpps_cpu *cpu = vp->cpu;
     uint32_t first;
-    const uint32_t n = vpps_outer_vectors(view, value, 0, view->block->n, &first);
-    vpps_point_to(cpu, view, value, first, n / view->cell->values[value].cols, vp->pointers);
+    const uint32_t n = vpps_outer_vectors(view, o, 0, view->block->n, &first);
+    vpps_point_to(cpu, view, o, first, n / o->cols, vp->pointers);
     double sum = 0;
     for (uint32_t i = 0; i < n && rows.first < rows.end; i++)
         sum += cpu->kernels->sum_squares(rows.end - rows.first, vp->pointers[i] + rows.first);
@@ -60,21 +60,21 @@ static double bounds(vpps_vp *vp, const vpps_block_view *view) {
     const vpps_cpu *cpu = vp->cpu;
     const vpps_compiled_cell *c = view->cell;
     double total = 0, *sums = vp->sums;
-    for (uint32_t i = 0; i < c->n_outers; i++) {
-        const vpps_cell_outer *o = &c->outers[i];
-        if (vp->by_update[o->param] != cpu->launch || o->x == VPPS_NONE) continue;
+    for (uint32_t i = 0; i < vpps_n_outers(c); i++) {
+        const vpps_outer o = vpps_outer_of(c, i);
+        if (vp->by_update[o.param] != cpu->launch || !o.x) continue;
         double *d = sums + 2 * (size_t)i, *x = d + 1;
         *d = *x = -1; /* -1: the sum is not computed yet */
-        const vpps_rows own = vpps_rows_of_vp(cpu, o->param, vp->index);
-        const vpps_rows all = {0, cpu->model->params[o->param].cols};
+        const vpps_rows own = vpps_rows_of_vp(cpu, o.param, vp->index);
+        const vpps_rows all = {0, cpu->model->params[o.param].cols};
         for (uint32_t j = 0; j < i; j++) {
-            const vpps_cell_outer *before = &c->outers[j];
-            if (vp->by_update[before->param] != cpu->launch || before->x == VPPS_NONE) continue;
-            if (before->dy == o->dy) *d = sums[2 * j];
-            if (before->x == o->x) *x = sums[2 * j + 1];
+            const vpps_outer before = vpps_outer_of(c, j);
+            if (vp->by_update[before.param] != cpu->launch || !before.x) continue;
+            if (vpps_same_value(before.dy, o.dy)) *d = sums[2 * j];
+            if (vpps_same_value(before.x, o.x)) *x = sums[2 * j + 1];
         }
-        if (*d < 0) *d = squares(vp, view, o->dy, own);
-        if (*x < 0) *x = squares(vp, view, o->x, all);
+        if (*d < 0) *d = squares(vp, view, o.dy, own);
+        if (*x < 0) *x = squares(vp, view, o.x, all);
         total += sqrt(*d * *x) <= (double)FLT_MAX ? *d * *x : INFINITY;
     }
     return total;
@@ -82,19 +82,17 @@ static double bounds(vpps_vp *vp, const vpps_block_view *view) {
 
 /* Prepares the computation of a matrix's gradient in the update: points to the vectors dy, and packs the vectors x unless `packed`. Returns
  * where blocks of the gradient go, in the VP's scratch memory; *n is the number of vectors. */
-static float *open_gradient(vpps_vp *vp, const vpps_block_view *view, const vpps_cell_outer *o, bool packed,
-                            uint32_t *n) {
+static float *open_gradient(vpps_vp *vp, const vpps_block_view *view, const vpps_outer *o, bool packed, uint32_t *n) {
     const vpps_cpu *cpu = vp->cpu;
-    const vpps_compiled_cell *c = view->cell;
-    const uint32_t k = c->values[o->x].rows;
+    const uint32_t k = o->x->rows;
     uint32_t first;
     *n = vpps_outer_vectors(view, o->dy, 0, view->block->n, &first);
     const float **d = vp->pointers, **xs = d + *n;
     const size_t copy = vp->copy_of[o->param];
-    if (!packed && copy == VPPS_NO_COPY) vpps_point_to(cpu, view, o->x, first, *n / c->values[o->x].cols, xs);
+    if (!packed && copy == VPPS_NO_COPY) vpps_point_to(cpu, view, o->x, first, *n / o->x->cols, xs);
     for (uint32_t v = 0; v < *n && !packed && copy != VPPS_NO_COPY; v++) xs[v] = vp->copies + copy + (size_t)v * k;
     if (!packed) vpps_pack_outer(vp, *n, k, xs);
-    vpps_point_to(cpu, view, o->dy, first, *n / c->values[o->dy].cols, d);
+    vpps_point_to(cpu, view, o->dy, first, *n / o->dy->cols, d);
     return vp->scratch + vpps_outer_floats(cpu, k);
 }
 
@@ -106,10 +104,10 @@ static double squares_of_run(const vpps_cpu *cpu, const float *g, size_t n) {
 }
 
 /* Returns the outer product that is a matrix's whole gradient, which the update computes. */
-static const vpps_cell_outer *outer_of(const vpps_cpu *cpu, uint32_t param, const vpps_block_view **view) {
+static vpps_outer outer_of(const vpps_cpu *cpu, uint32_t param, const vpps_block_view **view) {
     for (*view = cpu->batch.views;; ++*view)
-        for (uint32_t i = 0; i < (*view)->cell->n_outers && (*view)->block->n; i++)
-            if ((*view)->cell->outers[i].param == param) return &(*view)->cell->outers[i];
+        for (uint32_t i = 0; i < vpps_n_outers((*view)->cell) && (*view)->block->n; i++)
+            if (vpps_outer_of((*view)->cell, i).param == param) return vpps_outer_of((*view)->cell, i);
 }
 
 /* Returns the sum of squares of the VP's rows of a matrix's gradient, block by block. If the update computes the gradient, it is computed
@@ -120,9 +118,9 @@ static double squares_of_matrix(vpps_vp *vp, uint32_t param) {
     const vpps_blocks own = vpps_blocks_of(cpu, param, vp->index, cpu->n_vps);
     const bool made = vp->by_update[param] == cpu->launch;
     const vpps_block_view *view;
-    const vpps_cell_outer *o = made ? outer_of(cpu, param, &view) : NULL;
+    const vpps_outer o = made ? outer_of(cpu, param, &view) : (vpps_outer){0};
     uint32_t n = 0;
-    float *gradient = made ? open_gradient(vp, view, o, false, &n) : NULL;
+    float *gradient = made ? open_gradient(vp, view, &o, false, &n) : NULL;
     double sum = 0;
     for (uint32_t b = 0; b < own.n; b++) {
         const vpps_matrix_block *block = &own.blocks[b];
@@ -213,24 +211,21 @@ static void update_block(const vpps_vp *vp, uint32_t param, const vpps_step *ste
 static void update_by_blocks(vpps_vp *vp, const vpps_block_view *view, const vpps_step *step) {
     const vpps_cpu *cpu = vp->cpu;
     const vpps_compiled_cell *c = view->cell;
-    uint32_t packed = VPPS_NONE;
-    for (uint32_t i = 0; i < c->n_outers; i++) {
-        const uint32_t x = c->outers[i].x;
-        bool done = x == VPPS_NONE;
-        for (uint32_t j = 0; j < i && !done; j++) done = c->outers[j].x == x;
-        for (uint32_t j = i; j < c->n_outers && !done; j++) {
-            const vpps_cell_outer *o = &c->outers[j];
-            if (o->x != x || vp->by_update[o->param] != cpu->launch) continue;
-            const uint32_t k = c->values[x].rows;
+    const vpps_operand *packed = NULL;
+    for (uint32_t i = 0; i < vpps_n_outers(c); i++) {
+        const vpps_operand *x = vpps_new_factor(c, i);
+        for (uint32_t j = i; j < vpps_n_outers(c) && x; j++) {
+            const vpps_outer o = vpps_outer_of(c, j);
+            if (!vpps_same_value(o.x, x) || vp->by_update[o.param] != cpu->launch) continue;
             uint32_t n;
-            float *gradient = open_gradient(vp, view, o, packed == x, &n);
+            float *gradient = open_gradient(vp, view, &o, packed == x, &n);
             packed = x;
-            const vpps_blocks blocks = vpps_blocks_of(cpu, o->param, vp->index, cpu->n_vps);
-            const vpps_step own = step_of(cpu, step, o->param);
+            const vpps_blocks blocks = vpps_blocks_of(cpu, o.param, vp->index, cpu->n_vps);
+            const vpps_step own = step_of(cpu, step, o.param);
             for (uint32_t b = 0; b < blocks.n; b++) {
                 const vpps_matrix_block *block = &blocks.blocks[b];
-                vpps_add_outer(vp, block, n, k, vp->pointers, gradient, false);
-                update_block(vp, o->param, &own, block, gradient);
+                vpps_add_outer(vp, block, n, x->rows, vp->pointers, gradient, false);
+                update_block(vp, o.param, &own, block, gradient);
             }
         }
     }

@@ -76,8 +76,8 @@ typedef struct vpps_gpu_slot {
 
 /* A factor (dy or x) of matrix gradients that cuBLAS computes: all vectors of one value of a cell, over the batch's vertices. */
 typedef struct vpps_gpu_factor {
-    uint32_t value;   /* number of the value in the cell; VPPS_NONE: the value is no factor */
-    uint32_t words;   /* number of words of a packed vector */
+    const vpps_operand *operand; /* NULL: no factor, or packed as another one */
+    uint32_t words;              /* number of words of a packed vector */
     uint64_t vectors; /* number of vectors; while memory is assigned to them, number of those that have memory */
     uint64_t at;      /* first word of the factor's vectors in the buffer `packed` */
     bool used;        /* the batch has vertices of the factor's cell */

@@ -28,11 +28,6 @@ static const vpps_task *next_outer(const vpps_batch *batch, const vpps_task *t) 
 
 /* ---------------------------------------------------------------- factors */
 
-/* Returns how many vectors (columns) a value has in a task with items[axis] vertices or list members. */
-static uint64_t vectors_of(const vpps_cell_value *x, const uint32_t *items) {
-    return (uint64_t)items[x->axis] * x->cols;
-}
-
 static void find_items(const vpps_batch *batch, const vpps_task *outer, uint32_t *items) {
     const vpps_block *block = vpps_block_at(batch->script, outer->operands[0]);
     vpps_block_view view;
@@ -55,10 +50,9 @@ static vpps_status list_factors(vpps_gpu *gpu, const vpps_batch *batch) {
     memset(p->factors, 0, n * sizeof *p->factors);
     for (uint32_t i = 0; i < batch->n_cells; i++) {
         for (uint32_t k = 0; k < vpps_packed_operands(batch->cells[i]); k++) {
-            const uint32_t v = vpps_packed_value(batch->cells[i], k);
             vpps_gpu_factor *f = &p->factors[p->first_factor[i] + k];
-            f->value = v;
-            if (v != VPPS_NONE) f->words = vpps_packed_words(batch->cells[i]->values[v].rows, parts_of(gpu));
+            f->operand = vpps_packed_operand(batch->cells[i], k);
+            if (f->operand) f->words = vpps_packed_words(f->operand->rows, parts_of(gpu));
         }
     }
     return VPPS_OK;
@@ -73,7 +67,7 @@ static void add_vectors(const vpps_gpu *gpu, const vpps_batch *batch, const vpps
     for (uint32_t k = 0; k < vpps_packed_operands(c); k++) {
         vpps_gpu_factor *f = &gpu->products.factors[gpu->products.first_factor[cell] + k];
         if (places) places[k] = (uint32_t)(f->at + f->vectors * f->words);
-        if (f->value != VPPS_NONE) f->vectors += vectors_of(&c->values[f->value], items);
+        if (f->operand) f->vectors += (uint64_t)items[f->operand->axis] * f->operand->cols;
         f->used |= outer->operands[2] > 0;
     }
 }
@@ -106,9 +100,8 @@ static const vpps_gpu_factor *factor_of(const vpps_gpu *gpu, const vpps_batch *b
 /* ---------------------------------------------------------------- products */
 
 /* Returns the product by which cuBLAS computes a gradient over all of the batch's vertices of a cell. */
-static vpps_gemm product_of(const vpps_gpu *gpu, const vpps_compiled_cell *c, const vpps_cell_outer *o,
-                            const vpps_gpu_factor *dy, bool adds) {
-    const uint32_t parts = parts_of(gpu), rows = c->values[o->dy].rows, columns = c->values[o->x].rows;
+static vpps_gemm product_of(const vpps_gpu *gpu, const vpps_outer *o, const vpps_gpu_factor *dy, bool adds) {
+    const uint32_t parts = parts_of(gpu), rows = o->dy->rows, columns = o->x->rows;
     return (vpps_gemm){.rows = rows,
                        .columns = columns,
                        .depth = (uint32_t)dy->vectors * vpps_packed_times(parts),
@@ -139,15 +132,15 @@ static void list_products(vpps_gpu *gpu, const vpps_batch *batch, uint32_t cell,
     vpps_gpu_products *p = &gpu->products;
     const vpps_compiled_cell *c = batch->cells[cell];
     const uint32_t first = p->n_gemms;
-    for (uint32_t i = 0; i < c->n_outers; i++) {
-        const uint32_t param = c->outers[i].param;
-        if (c->outers[i].x == VPPS_NONE) continue;
+    for (uint32_t i = 0; i < vpps_n_outers(c); i++) {
+        const vpps_outer o = vpps_outer_of(c, i);
+        if (!o.x) continue;
         const vpps_gpu_factor *dy = factor_of(gpu, batch, cell, i, false);
         if (!dy->used) continue;
-        const vpps_gemm product = product_of(gpu, c, &c->outers[i], dy, latest[param] || begun[param]);
-        const uint32_t call = call_for(p, &product, vpps_max_u32(first, latest[param]));
+        const vpps_gemm product = product_of(gpu, &o, dy, latest[o.param] || begun[o.param]);
+        const uint32_t call = call_for(p, &product, vpps_max_u32(first, latest[o.param]));
         p->uses[p->n_uses++] = (vpps_gpu_use){cell, i, call};
-        latest[param] = call + 1;
+        latest[o.param] = call + 1;
     }
 }
 
@@ -165,7 +158,7 @@ static uint32_t write_addresses(vpps_gpu *gpu, const vpps_batch *batch) {
         for (uint32_t k = 0, n = 0; k < p->n_uses; k++) {
             const vpps_gpu_use *use = &p->uses[k];
             if (use->call != i) continue;
-            const uint32_t matrix = gpu->layout.matrix_at[batch->cells[use->cell]->outers[use->outer].param];
+            const uint32_t matrix = gpu->layout.matrix_at[vpps_outer_of(batch->cells[use->cell], use->outer).param];
             const uint64_t dy = factor_of(gpu, batch, use->cell, use->outer, false)->at,
                            x = factor_of(gpu, batch, use->cell, use->outer, true)->at;
             put_address(p->words + g->to + n * WORDS, gpu->gradients.address + 4 * (uint64_t)matrix);
@@ -182,7 +175,7 @@ static vpps_status reserve_lists(vpps_gpu *gpu, const vpps_batch *batch) {
     enum { ADDRESS_WORDS = 6 };
     vpps_gpu_products *p = &gpu->products;
     uint64_t uses = 0, places = 0;
-    for (uint32_t i = 0; i < batch->n_cells; i++) uses += batch->cells[i]->n_outers;
+    for (uint32_t i = 0; i < batch->n_cells; i++) uses += vpps_n_outers(batch->cells[i]);
     for (const vpps_task *t = NULL; (t = next_outer(batch, t));) places += vpps_packed_operands(cell_of(batch, t));
     if (!VPPS_RESERVE(p->uses, uses + 1) || !VPPS_RESERVE(p->gemms, uses + 1) ||
         !VPPS_RESERVE(p->words, ADDRESS_WORDS * uses + places + 1))

@@ -91,7 +91,8 @@ static bool add_kept(vpps_checker *c, vpps_checked_block *b, uint32_t number, ui
     const uint32_t shares = vpps_makes_shares(x) ? c->group_size : 1;
     b->kept[v] = c->n_tensors;
     for (uint32_t s = 0; s < shares; s++) {
-        const uint64_t at = (uint64_t)b->block->kept[x->axis] + x->offset + (uint64_t)s * vpps_share_words(x);
+        const uint64_t at =
+            (uint64_t)b->block->kept[x->axis] + x->offset + (uint64_t)s * vpps_share_words(vpps_value_words(x));
         const vpps_tensor t = {.kind = VPPS_TENSOR_KEPT,
                                .stride = b->cell->c->kept_words[x->axis],
                                .words = vpps_value_words(x),

@@ -1,5 +1,6 @@
 /* parameters.c - checks the tasks on parameters (gradients, norm, update), which every VP (virtual processor) runs for its own rows and
  * entries. */
+#include "cell/program.h"
 #include "script/verify/checker.h"
 
 #include <inttypes.h>
@@ -15,11 +16,11 @@ static uint64_t outer_bit(const vpps_checker *c, const vpps_checked_block *b, ui
     return (uint64_t)c->group * c->n_records + b->vertices[p];
 }
 
-/* Checks the reads of items [first, end) of a value. `late`: the update reads; it does not read parameters here, since it changes them. */
-static bool read_items(vpps_checker *c, const vpps_checked_block *b, uint32_t value, uint32_t first, uint32_t end,
-                       bool late) {
+/* Checks the reads of items [first, end) of an operand. `late`: the update reads; it does not read parameters here, since it changes them. */
+static bool read_items(vpps_checker *c, const vpps_checked_block *b, const vpps_operand *o, uint32_t first,
+                       uint32_t end, bool late) {
     for (uint32_t item = first; item < end; item++) {
-        const vpps_location at = vpps_check_operand(c, b, value, item);
+        const vpps_location at = vpps_check_operand(c, b, o->value, item);
         if (late && at.offset < c->plan->batch) continue;
         if (!vpps_check_read(c, at.offset, at.words, at.tensor)) return false;
     }
@@ -28,14 +29,13 @@ static bool read_items(vpps_checker *c, const vpps_checked_block *b, uint32_t va
 
 /* Checks the reads of the factors of parameter gradients, of n vertices of a block. */
 static bool read_factors(vpps_checker *c, const vpps_checked_block *b, uint32_t first, uint32_t n, bool late) {
-    const vpps_compiled_cell *cell = b->cell->c;
-    for (uint32_t i = 0; n && i < cell->n_outers; i++) {
-        const vpps_cell_outer *o = &cell->outers[i];
-        const uint32_t axis = cell->values[o->dy].axis, *starts = b->lists[axis];
+    for (uint32_t i = 0; n && i < vpps_n_outers(b->cell->c); i++) {
+        const vpps_outer o = vpps_outer_of(b->cell->c, i);
+        const uint32_t axis = o.dy->axis, *starts = b->lists[axis];
         const uint32_t begin = axis ? starts[first] : first, end = axis ? starts[first + n] : first + n;
-        if (!read_items(c, b, o->dy, begin, end, late)) return false;
-        if (o->x != VPPS_NONE && !read_items(c, b, o->x, begin, end, late)) return false;
-        if (begin < end) c->touched[o->param] = true;
+        if (!read_items(c, b, o.dy, begin, end, late)) return false;
+        if (o.x && !read_items(c, b, o.x, begin, end, late)) return false;
+        if (begin < end) c->touched[o.param] = true;
     }
     return true;
 }
@@ -202,7 +202,7 @@ bool vpps_check_loss(vpps_checker *c, uint32_t address, uint32_t n) {
 static bool gradients_done(vpps_checker *c) {
     for (uint32_t i = 0; i < c->header->n_blocks; i++) {
         const vpps_checked_block *b = &c->blocks[i];
-        for (uint32_t p = 0; p < b->block->n && b->cell->c->n_outers; p++)
+        for (uint32_t p = 0; p < b->block->n && vpps_n_outers(b->cell->c); p++)
             if (!vpps_bit(c->outer_done, outer_bit(c, b, p)))
                 return VPPS_REFUSE(c, "vertex %u of block %u is missing in the parameters' gradients", p, i);
     }

@@ -266,6 +266,27 @@ static bool is_kept(vpps_proof *p, uint32_t v, const char *what) {
     return !vpps_makes_shares(x) || vpps_proof_refuse(p, "a share is read instead of the sum");
 }
 
+/* Checks the steps OUTER, which run when all vertices are done, and marks their factors. */
+static bool find_factors(vpps_proof *p) {
+    const vpps_program *all = p->program = &p->c->programs[p->c->n_stages];
+    p->stage = p->c->n_stages;
+    for (uint32_t i = 0; i < all->n; i++) {
+        const vpps_program_step *s = p->step = &all->steps[i];
+        if (s->kind != VPPS_STEP_OUTER || s->to.place != VPPS_PLACE_GRADIENT || s->first > all->n_operands ||
+            s->n > all->n_operands - s->first || s->n < 1 || s->n > 2)
+            return VPPS_REFUSE(p->check, "cell %s: outer product %u without factors", p->c->name, i);
+        for (uint32_t k = 0; k < s->n; k++) {
+            const vpps_operand *o = vpps_proof_operand(p, k);
+            p->v = o->value;
+            if (!vpps_proof_is_sound(p, o) || !is_kept(p, o->value, "factor of a parameter's gradient is not kept") ||
+                !vpps_proof_reads(p, o))
+                return false;
+            p->stays[o->value] = true;
+        }
+    }
+    return true;
+}
+
 /* Marks the values that are read after their vertex is done: outputs, gradients for the host, factors of parameter gradients. */
 static bool find_stays(vpps_proof *p) {
     const vpps_compiled_cell *c = p->c;
@@ -283,14 +304,6 @@ static bool find_stays(vpps_proof *p) {
         p->stays[d] = true;
         if (!is_kept(p, d, "gradient for the host is not kept")) return false;
     }
-    for (uint32_t i = 0; i < c->n_outers; i++) {
-        const uint32_t both[] = {c->outers[i].dy, c->outers[i].x};
-        for (uint32_t k = 0; k < 2; k++) {
-            if (both[k] >= c->n_values) continue; /* a wrong number, which collect_owed refuses */
-            p->stays[both[k]] = true;
-            if (!is_kept(p, both[k], "factor of a parameter's gradient is not kept")) return false;
-        }
-    }
     for (uint32_t j = 0; j < c->n_contributions; j++) {
         const uint32_t both[] = {c->contributions[j].vector, c->contributions[j].scalar};
         for (uint32_t k = 0; k < 2 && c->contributions[j].scaled; k++) {
@@ -300,7 +313,7 @@ static bool find_stays(vpps_proof *p) {
             if (!is_kept(p, both[k], "factor of a contribution is not kept")) return false;
         }
     }
-    return true;
+    return find_factors(p);
 }
 
 /* Returns whether a scaled contribution equals the product of its factors. */

@@ -170,23 +170,20 @@ static bool collect_owed(vpps_proof *p, vpps_checked_cell *cell, vpps_owed_list 
         *(to->lookup ? &cell->into_entry[to->index] : &cell->into_input[to->index]) |= p->gradients[to->value];
         vpps_owe(p->s, owed, to->lookup ? VPPS_OWED_ENTRY : VPPS_OWED_INPUT, key, p->is[to->value]);
     }
-    for (uint32_t i = 0; i < c->n_outers; i++) {
-        const vpps_cell_outer *o = &c->outers[i];
-        if (o->dy >= c->n_values || (o->x != VPPS_NONE && o->x >= c->n_values))
-            return VPPS_REFUSE(p->check, "cell %s: outer product %u without factors", c->name, i);
-        const vpps_cell_value *dy = &c->values[o->dy];
-        if (o->x == VPPS_NONE) {
-            const vpps_parameter_data *matrix = vpps_proof_parameter(p, o->param, VPPS_MATRIX);
-            const vpps_parameter_data *is_of = matrix ? matrix : vpps_proof_parameter(p, o->param, VPPS_VECTOR);
-            if (!is_of || is_of->rows != dy->rows || (matrix && matrix->cols != dy->cols))
+    for (uint32_t i = 0; i < vpps_n_outers(c); i++) {
+        const vpps_outer o = vpps_outer_of(c, i);
+        if (!o.x) {
+            const vpps_parameter_data *matrix = vpps_proof_parameter(p, o.param, VPPS_MATRIX);
+            const vpps_parameter_data *is_of = matrix ? matrix : vpps_proof_parameter(p, o.param, VPPS_VECTOR);
+            if (!is_of || is_of->rows != o.dy->rows || (matrix && matrix->cols != o.dy->cols))
                 return VPPS_REFUSE(p->check, "cell %s: gradient %u is neither a vector's nor a matrix's", c->name, i);
-            const uint32_t is = vpps_express_over_list(p->s, p->is[o->dy], dy->axis);
-            vpps_owe(p->s, owed, VPPS_OWED_SUM, o->param, is);
+            const uint32_t is = vpps_express_over_list(p->s, p->is[o.dy->value], o.dy->axis);
+            vpps_owe(p->s, owed, VPPS_OWED_SUM, o.param, is);
             continue;
         }
-        if (!vpps_proof_parameter(p, o->param, VPPS_MATRIX) || c->values[o->x].axis != dy->axis)
+        if (!vpps_proof_parameter(p, o.param, VPPS_MATRIX) || o.x->axis != o.dy->axis)
             return VPPS_REFUSE(p->check, "cell %s: outer product %u does not fit", c->name, i);
-        vpps_owe_matrix(owed, o->param, p->is[o->x], dy->axis, p->is[o->dy]);
+        vpps_owe_matrix(owed, o.param, p->is[o.x->value], o.dy->axis, p->is[o.dy->value]);
     }
     return true;
 }
@@ -259,7 +256,8 @@ static bool prove(vpps_proof *p, vpps_function *f, vpps_checked_cell *cell) {
         cell->input_cols[i] = f->inputs[i].cols;
     }
     if (c->needs.training) return check_gradients(p, f, cell);
-    return !(c->n_contributions || c->n_outers) || VPPS_REFUSE(p->check, "cell %s: gradients in inference", c->name);
+    return !(c->n_contributions || vpps_n_outers(c)) ||
+           VPPS_REFUSE(p->check, "cell %s: gradients in inference", c->name);
 }
 
 bool vpps_check_cell(vpps_checker *c, vpps_checked_cell *cell, uint32_t record) {

@@ -50,7 +50,8 @@ static uint32_t vp_of(const vpps_checker *c, uint32_t member) { return c->group 
 
 /* Returns the words of an item's value that belong to the VP's rows. */
 static vpps_rows rows_of(const share *s, const vpps_cell_value *x) {
-    return s->info->rows ? vpps_own_rows(&s->b->cell->c->needs, x, s->member) : (vpps_rows){0, vpps_value_words(x)};
+    return s->info->rows ? vpps_own_rows(&s->b->cell->c->needs, x->rows, x->cols, s->member)
+                         : (vpps_rows){0, vpps_value_words(x)};
 }
 
 /* ---------------------------------------------------------------- reads */
@@ -73,8 +74,8 @@ static bool read_value(vpps_checker *c, const share *s, const vpps_stage_read *r
         const vpps_location at = vpps_check_operand(c, s->b, read->value, item);
         if (s->b->pass_record[read->value] && !is_where_expected(c, s, read->value, item, at)) return false;
         for (uint32_t i = 0; i < (shares ? c->group_size : 1); i++)
-            if (!vpps_check_read(c, at.offset + i * vpps_share_words(x) + rows.first, rows.end - rows.first,
-                                 at.tensor + i))
+            if (!vpps_check_read(c, at.offset + i * vpps_share_words(vpps_value_words(x)) + rows.first,
+                                 rows.end - rows.first, at.tensor + i))
                 return false;
     }
     return true;
@@ -237,7 +238,8 @@ static bool add_pass_record(vpps_checker *c, const vpps_checked_block *b, const 
         if (!b->pass_record[v]) continue;
         for (uint32_t p = o[1]; p < o[1] + o[2]; p++) b->pass_record[v][p] = c->n_tensors;
         for (uint32_t s = 0; s < shares; s++) {
-            const uint64_t at = (uint64_t)task->pass_record + x->offset + (uint64_t)s * vpps_share_words(x);
+            const uint64_t at =
+                (uint64_t)task->pass_record + x->offset + (uint64_t)s * vpps_share_words(vpps_value_words(x));
             const vpps_tensor t = {.kind = VPPS_TENSOR_KEPT,
                                    .stride = cell->kept_words[x->record],
                                    .words = vpps_value_words(x),
