@@ -5,7 +5,7 @@
  *   simplify.c       merges equal values and drops unread ones; algebra.c: rules for constants and algebra
  *   split.c          chooses parts (eager, main, lazy: Cavs, section 3.4), stages, and the places of kept values
  *   order.c          finds the stages that must wait for other virtual processors (VPs)
- *   program.c        makes each stage's program, step by step: program.h
+ *   program.c        makes each stage's program, step by step: program.h; in_place.c: without some copies
  *
  * A compiled cell is the same for all devices and batches: a value of a vertex lies at an offset in the vertex's record of kept values;
  * the batch's script tells where an input lies.
@@ -199,8 +199,9 @@ typedef struct vpps_cell_needs {
     uint64_t asked_gradients; /* bit k: the host reads the gradient of output k */
     bool fixed;               /* whether no parameter gets a gradient */
     bool scales;              /* whether the device supports scaled contributions (vpps_cell_contribution) */
-    uint32_t group;           /* number of virtual processors (VPs) in a group; 1: the VP owns all rows */
-    vpps_row_rule rows;       /* the device's rule */
+    bool in_place;      /* whether the device's instructions read inputs and write results in memory (in_place.c) */
+    uint32_t group;     /* number of virtual processors (VPs) in a group; 1: the VP owns all rows */
+    vpps_row_rule rows; /* the device's rule */
 } vpps_cell_needs;
 
 /* What an integer of a vertex's record in the script is; the integers follow the places of the inputs. */

@@ -42,22 +42,18 @@ void vpps_add_value_flops(const vpps_model *model, const vpps_compiled_cell *c, 
     }
 }
 
-void vpps_add_outer_flops(const vpps_model *model, const vpps_compiled_cell *c, const vpps_cell_outer *o,
-                          vpps_cell_flops *sum) {
-    const vpps_cell_value *dy = &c->values[o->dy];
-    const uint64_t words = vpps_value_words(dy);
-    if (o->x == VPPS_NONE) {
-        sum->other[dy->axis] += words;
-    } else {
-        sum->products[dy->axis] += 2 * words * columns_of(model, o->param);
-    }
+void vpps_add_outer_flops(const vpps_model *model, const vpps_compiled_cell *c, uint32_t i, vpps_cell_flops *sum) {
+    const vpps_outer o = vpps_outer_of(c, i);
+    const uint64_t words = vpps_operand_words(o.dy);
+    if (!o.x) sum->other[o.dy->axis] += words;
+    if (o.x) sum->products[o.dy->axis] += 2 * words * columns_of(model, o.param);
 }
 
 vpps_cell_cost vpps_cost_of_cell(const vpps_model *model, const vpps_compiled_cell *c) {
     vpps_cell_cost cost = {0};
     for (uint32_t v = 0; v < c->n_values; v++)
         vpps_add_value_flops(model, c, v, v < c->n_forward ? &cost.forward : &cost.backward);
-    for (uint32_t i = 0; i < c->n_outers; i++) vpps_add_outer_flops(model, c, &c->outers[i], &cost.parameters);
+    for (uint32_t i = 0; i < vpps_n_outers(c); i++) vpps_add_outer_flops(model, c, i, &cost.parameters);
     return cost;
 }
 

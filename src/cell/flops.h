@@ -1,7 +1,7 @@
 /* flops.h - the floating-point operations of compiled cells, and stacks of products, which a device runs as one product. */
 #pragma once
 
-#include "cell/cell.h"
+#include "cell/program.h"
 
 /* Floating-point operations: [0] per vertex, [d] per member of its list d - 1. Counted as in vpps_cost: a copy or change of sign is free.
  * The summing up of contributions to a gradient is not included, since their number varies. */
@@ -23,8 +23,8 @@ typedef struct vpps_cell_stack {
 } vpps_cell_stack;
 
 void vpps_add_value_flops(const vpps_model *model, const vpps_compiled_cell *c, uint32_t v, vpps_cell_flops *sum);
-void vpps_add_outer_flops(const vpps_model *model, const vpps_compiled_cell *c, const vpps_cell_outer *o,
-                          vpps_cell_flops *sum);
+/* Adds the flops of step OUTER number i. */
+void vpps_add_outer_flops(const vpps_model *model, const vpps_compiled_cell *c, uint32_t i, vpps_cell_flops *sum);
 vpps_cell_cost vpps_cost_of_cell(const vpps_model *model, const vpps_compiled_cell *c);
 
 /* Returns the stack (products that run as one) to which value v, a PRODUCT or PRODUCT_T, belongs. */

@@ -297,10 +297,10 @@ static void print_contributions(printer *p) {
 
 static void print_outers(printer *p) {
     const vpps_compiled_cell *c = p->c;
-    if (c->n_outers) fputs("  gradients of parameters, when all vertices are done\n", p->file);
-    for (uint32_t i = 0; i < c->n_outers; i++) {
+    if (vpps_n_outers(c)) fputs("  gradients of parameters, when all vertices are done\n", p->file);
+    for (uint32_t i = 0; i < vpps_n_outers(c); i++) {
         char *text = vpps_outer_text(p->model, c, i);
-        const vpps_parameter_data *param = &p->model->params[c->outers[i].param];
+        const vpps_parameter_data *param = &p->model->params[vpps_outer_of(c, i).param];
         p->failed |= !text;
         fprintf(p->file, "    %-32s %u x %u\n", text ? text : "", param->rows, param->cols);
         free(text);

@@ -268,6 +268,12 @@ static bool has_positions(const builder *b, uint32_t v) {
     return v + 1 < b->c->n_values && value_at(b, v + 1)->kind == VPPS_VALUE_POSITIONS;
 }
 
+/* Returns whether the value is only contributed as two factors, so that no step makes the value. */
+static bool is_scaled(const builder *b, uint32_t v) {
+    const uint32_t j = next_contribution(b, v, 0);
+    return j < b->c->n_contributions && b->c->contributions[j].scaled;
+}
+
 /* Copies a value from its slot to its place in the record and to its contributions. */
 static void add_stores(builder *b, uint32_t v) {
     const vpps_cell_value *x = value_at(b, v);
@@ -295,6 +301,7 @@ static void add_value(builder *b, uint32_t place) {
     const vpps_cell_stage *stage = &b->c->stages[b->stage];
     const uint32_t v = b->c->order[stage->first + place];
     const vpps_cell_value *x = value_at(b, v);
+    if (is_scaled(b, v)) return;
     if (x->kind == VPPS_VALUE_POSITIONS) { /* the preceding value's step made them */
         add_stores(b, v);
     } else if (vpps_is_product(x)) {
@@ -317,7 +324,7 @@ static void mark_last(builder *b) {
         const uint32_t v = b->c->order[stage->first + i];
         const vpps_cell_value *x = value_at(b, v);
         b->last[v] = vpps_max_u32(b->last[v], i);
-        for (uint32_t k = 0; k < x->n_args; k++) b->last[arg_at(b, x, k)->value] = i;
+        for (uint32_t k = 0; k < x->n_args && !is_scaled(b, v); k++) b->last[arg_at(b, x, k)->value] = i;
     }
 }
 
@@ -346,6 +353,7 @@ vpps_status vpps_make_programs(vpps_compiled_cell *c) {
         memset(b.slot, 0xff, n * sizeof *b.slot);
         mark_last(&b);
         for (uint32_t i = 0; i < c->stages[s].n && b.ok; i++) add_value(&b, i);
+        if (c->needs.in_place) vpps_place_in_memory(b.p);
     }
     b.stage = c->n_stages;
     if (b.ok) b.p = &c->programs[c->n_stages], add_outers(&b);

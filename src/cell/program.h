@@ -99,10 +99,18 @@ typedef struct vpps_program {
     uint32_t n_dealt;
 } vpps_program;
 
-/* Makes c->programs, one program for each stage, and after them the program of the steps OUTER, which run when all vertices are done. Fails
- * with MEMORY. */
+/* Makes c->programs: one for each stage, then that of the steps OUTER, which run when all vertices are done. Fails with MEMORY. */
 vpps_status vpps_make_programs(vpps_compiled_cell *c);
 void vpps_free_programs(vpps_compiled_cell *c);
+
+/* ---- in_place.c: for devices with in_place in vpps_cell_needs */
+
+/* Makes steps read inputs and table entries, and write results, in memory where the device can. Slots without use become empty. */
+void vpps_place_in_memory(vpps_program *p);
+/* Return whether such a device finds the operand of an instruction as an input or table entry in memory, and puts the result at s->to,
+ * which is no slot. */
+bool vpps_reads_in_place(const vpps_program *p, const vpps_program_step *s, const vpps_operand *o);
+bool vpps_writes_in_place(const vpps_program_step *s);
 
 /* Take and release a slot, like registers: a released slot serves the next value of its size and axis. VPPS_NONE: out of memory. */
 uint32_t vpps_take_slot(vpps_slots *slots, uint8_t axis, uint16_t dealt, uint32_t words);

@@ -271,12 +271,12 @@ static void write_value(const writer *w, uint32_t v) {
 }
 
 static void write_outer(const writer *w, uint32_t i) {
-    const vpps_cell_outer *o = &w->c->outers[i];
-    fprintf(w->out, "%s += ", param_name(w, o->param));
-    write_name(w, o->dy);
-    if (o->x == VPPS_NONE) return;
+    const vpps_outer o = vpps_outer_of(w->c, i);
+    fprintf(w->out, "%s += ", param_name(w, o.param));
+    write_name(w, o.dy->value);
+    if (!o.x) return;
     fputc(' ', w->out);
-    write_name(w, o->x);
+    write_name(w, o.x->value);
     fputs("^T", w->out);
 }
 

@@ -130,6 +130,7 @@ static vpps_status compile(const chooser *c) {
         needs.group = c->out->group_size;
         needs.rows = c->machine->rows;
         needs.scales = c->machine->scales && !outlive_slices(c, t);
+        needs.in_place = c->machine->in_place;
         if (c->machine->recompiles) vpps_widen_needs(type, &needs);
         VPPS_TRY(vpps_compiled_for(c->all_types, r->g->model, type, &needs, &c->types[t].cell));
         c->types[t].cell_number = n_cells++;

@@ -103,17 +103,18 @@ static void cost_STAGE(const costing *w, const vpps_task *t) {
 static void cost_OUTER(const costing *w, const vpps_task *t) {
     const span p = span_of(w, t);
     vpps_cell_flops flops = {{0}, {0}};
-    for (uint32_t i = 0; i < p.c->n_outers; i++) {
-        const vpps_cell_outer *outer = &p.c->outers[i];
-        vpps_add_outer_flops(w->model, p.c, outer, &flops);
-        add_words(w, elems_of(w, outer->param));
-        bool seen[2] = {false, outer->x == VPPS_NONE};
+    for (uint32_t i = 0; i < vpps_n_outers(p.c); i++) {
+        const vpps_outer o = vpps_outer_of(p.c, i);
+        vpps_add_outer_flops(w->model, p.c, i, &flops);
+        add_words(w, elems_of(w, o.param));
+        bool seen[2] = {false, !o.x};
         for (uint32_t j = 0; j < i; j++) {
-            seen[0] |= p.c->outers[j].dy == outer->dy || p.c->outers[j].x == outer->dy;
-            seen[1] |= p.c->outers[j].dy == outer->x || p.c->outers[j].x == outer->x;
+            const vpps_outer before = vpps_outer_of(p.c, j);
+            seen[0] |= vpps_same_value(before.dy, o.dy) || vpps_same_value(before.x, o.dy);
+            seen[1] |= vpps_same_value(before.dy, o.x) || vpps_same_value(before.x, o.x);
         }
-        if (!seen[0]) add_value(w, &p, outer->dy);
-        if (!seen[1]) add_value(w, &p, outer->x);
+        if (!seen[0]) add_value(w, &p, o.dy->value);
+        if (!seen[1]) add_value(w, &p, o.x->value);
     }
     add_flops(w, &p, &flops);
 }
@@ -133,7 +134,7 @@ static uint64_t gradient_elems(const costing *w) {
         for (uint32_t i = 0; i < h->n_blocks && !has; i++) {
             const vpps_block *block = vpps_block_at(w->b->script, i);
             const vpps_compiled_cell *c = w->b->cells[block->cell];
-            for (uint32_t j = 0; j < c->n_outers && block->n; j++) has |= c->outers[j].param == p;
+            for (uint32_t j = 0; j < vpps_n_outers(c) && block->n; j++) has |= vpps_outer_of(c, j).param == p;
         }
         if (has) elems += elems_of(w, p);
     }

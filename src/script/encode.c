@@ -368,12 +368,12 @@ static void write_common_barrier(encoder *e, uint32_t slice, bool after) {
 
 /* Returns whether all factors of the cell's parameter gradients are known when a level's backward stages are done. */
 static bool outers_by_level(const vpps_compiled_cell *c) {
-    for (uint32_t i = 0; i < c->n_outers; i++) {
-        const vpps_cell_outer *o = &c->outers[i];
-        if (c->values[o->dy].part != VPPS_PART_BACK_MAIN) return false;
-        if (o->x != VPPS_NONE && c->values[o->x].part > VPPS_PART_BACK_MAIN) return false;
+    for (uint32_t i = 0; i < vpps_n_outers(c); i++) {
+        const vpps_outer o = vpps_outer_of(c, i);
+        if (c->values[o.dy->value].part != VPPS_PART_BACK_MAIN) return false;
+        if (o.x && c->values[o.x->value].part > VPPS_PART_BACK_MAIN) return false;
     }
-    return c->n_outers > 0;
+    return vpps_n_outers(c) > 0;
 }
 
 /* Returns whether a block's parameter gradients are added up after each level, as with VPPS_GRADIENTS_ACCUMULATE and one group. */
@@ -429,7 +429,7 @@ static void encode_slice(encoder *e, uint32_t slice, uint32_t g, uint32_t *task,
     encode_outers(e, phase_start, i);
     for (uint32_t k = first; k < e->s->n_blocks; k = vpps_next_of_slice(e->s, k)) {
         const vpps_step_block *block = &e->s->blocks[k];
-        if (block->n && vpps_cell_of_block(e->s, block)->n_outers && !accumulates(e, k))
+        if (block->n && vpps_n_outers(vpps_cell_of_block(e->s, block)) && !accumulates(e, k))
             VPPS_WRITE_TASK(&e->to, OUTER, k, 0, block->n);
     }
 }

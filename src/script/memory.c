@@ -106,11 +106,11 @@ static uint32_t last_of_kept(const placer *p, uint32_t block) {
     const vpps_steps *s = p->s;
     const vpps_step_block *b = &s->blocks[block];
     uint32_t last = last_of(&p->tasks->blocks[block]);
-    bool factors = cell_of(p, block)->n_outers > 0;
+    bool factors = vpps_n_outers(cell_of(p, block)) > 0;
     for (uint32_t t = 0; t < s->reading->n_types; t++) {
         if (!vpps_reads(s->needs, t, b->type)) continue;
         last = vpps_max_u32(last, last_of_readers(p, b, t));
-        factors |= s->batching->types[t].cell->n_outers > 0;
+        factors |= vpps_n_outers(s->batching->types[t].cell) > 0;
     }
     if (p->requested[block]) return UINT32_MAX;
     if (!s->reading->training) return last;

@@ -97,7 +97,7 @@ typedef struct vpps_task_plan {
     uint32_t batch;         /* first offset in the pool that a batch's tensors may use */
     uint32_t pool_words;    /* size of the pool (the device's memory) in words */
     vpps_row_rule rows;     /* how the compiler of cells shares out rows to virtual processors */
-    bool scales;            /* the device supports scaled contributions (cell.h) */
+    bool scales, in_place;  /* capabilities of the device: see vpps_cell_needs */
     bool recompiles; /* a new compiled cell needs a new kernel, so the scheduler reuses cells and numbers of groups */
     uint32_t most_groups;           /* most groups of a batch, unless its request gives their number */
     vpps_group_rule *choose_groups; /* rule for the number of groups, if most_groups is more than 1 */

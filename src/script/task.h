@@ -27,7 +27,7 @@
  */
 #pragma once
 
-#include "cell/cell.h"
+#include "cell/program.h"
 #include "script/header.h"
 
 typedef enum vpps_task_kind {

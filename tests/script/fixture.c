@@ -20,7 +20,8 @@ vpps_status machine_create(vpps_task_plan *machine, const vpps_model *model, vpp
                                 .pool_words = pool_words,
                                 .choose_groups = largest_divisor,
                                 .rows = {.unit = 16, .split_elems = split_elems},
-                                .scales = n_vps != 3};
+                                .scales = n_vps != 3,
+                                .in_place = n_vps != 3};
     return status;
 }
 

@@ -225,15 +225,15 @@ static json_t *contributions_json(const subject *s) {
 }
 
 static json_t *gradients_json(const subject *s) {
-    const vpps_compiled_cell *c = s->c;
     json_t *list = json_array();
-    for (uint32_t i = 0; i < c->n_outers; i++) {
-        const vpps_parameter_data *p = &s->model->params[c->outers[i].param];
+    for (uint32_t i = 0; i < vpps_n_outers(s->c); i++) {
+        const vpps_parameter_data *p = &s->model->params[vpps_outer_of(s->c, i).param];
         vpps_cell_flops flops = {{0}, {0}};
-        vpps_add_outer_flops(s->model, c, &c->outers[i], &flops);
-        json_array_append_new(list, json_pack("{ss so sI sI so}", "parameter", p->name, "is",
-                                              text_json(vpps_outer_text(s->model, c, i)), "rows", (json_int_t)p->rows,
-                                              "cols", (json_int_t)p->cols, "flops", flops_json(s, &flops)));
+        vpps_add_outer_flops(s->model, s->c, i, &flops);
+        json_array_append_new(list,
+                              json_pack("{ss so sI sI so}", "parameter", p->name, "is",
+                                        text_json(vpps_outer_text(s->model, s->c, i)), "rows", (json_int_t)p->rows,
+                                        "cols", (json_int_t)p->cols, "flops", flops_json(s, &flops)));
     }
     return list;
 }

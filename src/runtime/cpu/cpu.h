@@ -24,7 +24,6 @@
  *   failure.c  how a failed batch ends */
 #pragma once
 
-#include "cell/program.h"
 #include "runtime/cpu/choices.h"
 #include "runtime/cpu/kernels.h"
 #include "runtime/device.h"

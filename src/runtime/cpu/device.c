@@ -222,6 +222,7 @@ static vpps_status set_up(vpps_cpu *cpu, const vpps_model *model, const vpps_opt
                                     .pool_words = cpu->plan.pool_words,
                                     .rows = {.unit = VPPS_ROW_UNIT, .enough = VPPS_ENOUGH_ROWS},
                                     .scales = true,
+                                    .in_place = true,
                                     .most_groups = cpu->n_vps,
                                     .choose_groups = vpps_cpu_groups,
                                     .waves = {.kept_words = WAVE_BYTES / 4,

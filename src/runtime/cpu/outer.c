@@ -218,29 +218,19 @@ static bool leave_to_update(vpps_vp *vp, const vpps_block_view *view, uint32_t n
     return true;
 }
 
-/* Zeroes gradients of matrices that multiplied no vector because all lists are empty; such matrices count as used (vpps_gather_list). */
-static void use_unmultiplied(vpps_vp *vp, const vpps_block_view *view, uint32_t at, uint32_t count) {
-    const vpps_cpu *cpu = vp->cpu;
-    for (uint32_t i = 0; i < vpps_n_outers(view->cell); i++) {
-        const vpps_outer o = vpps_outer_of(view->cell, i);
-        uint32_t first;
-        if (vpps_outer_vectors(view, o.dy, at, count, &first) || vp->touched[o.param] == cpu->sum.number) continue;
-        if (cpu->model->params[o.param].kind == VPPS_MATRIX) clear_matrix(vp, o.param);
-        vp->touched[o.param] = cpu->sum.number;
-    }
-}
-
-/* Adds to gradients that are sums of vectors, not of outer products, for vertices [at, at + n). Returns false if out of memory. */
+/* Adds to gradients that are sums of vectors, not of outer products, for vertices [at, at + n). Zeroes gradients of matrices that multiplied
+ * no vector because all lists are empty; such matrices count as used (vpps_gather_list). Returns false if out of memory. */
 static bool add_sums(vpps_vp *vp, const vpps_block_view *view, uint32_t at, uint32_t n) {
     const vpps_cpu *cpu = vp->cpu;
     for (uint32_t i = 0; i < vpps_n_outers(view->cell); i++) {
         const vpps_outer o = vpps_outer_of(view->cell, i);
         uint32_t first;
-        const uint32_t vectors = o.x ? 0 : vpps_outer_vectors(view, o.dy, at, n, &first);
-        if (!vectors) continue;
-        if (!VPPS_RESERVE(vp->pointers, vectors + 1)) return false;
+        const uint32_t vectors = vpps_outer_vectors(view, o.dy, at, n, &first);
         const bool matrix = cpu->model->params[o.param].kind == VPPS_MATRIX;
-        (matrix ? add_whole_matrix : add_vector)(vp, view, &o, first, vectors / o.dy->cols);
+        if (vectors && o.x) continue;
+        if (vectors && !VPPS_RESERVE(vp->pointers, vectors + 1)) return false;
+        if (vectors) (matrix ? add_whole_matrix : add_vector)(vp, view, &o, first, vectors / o.dy->cols);
+        if (!vectors && matrix && vp->touched[o.param] != cpu->sum.number) clear_matrix(vp, o.param);
         vp->touched[o.param] = cpu->sum.number;
     }
     return true;
@@ -251,7 +241,6 @@ void vpps_vp_outer(vpps_vp *vp, uint32_t address, uint32_t block_number, uint32_
     const vpps_block_view *view = &cpu->batch.views[block_number];
     const vpps_compiled_cell *c = view->cell;
     const uint32_t n_outers = vpps_n_outers(c);
-    use_unmultiplied(vp, view, first, n);
     if (!add_sums(vp, view, first, n) || !leave_to_update(vp, view, n)) {
         vpps_vp_fail(vp, VPPS_MEMORY, address, "out of memory for gradients");
         return;

@@ -6,13 +6,8 @@
 /* The layouts of a cell's tiles: the layout for stage s and VP number m of a group is at s * group + m. */
 typedef struct tile_cell {
     vpps_tile_layout *layouts;
-    vpps_program *placed; /* indexed by stage: the stage's program, with fewer copies between buffers */
-    uint32_t n, n_placed;
+    uint32_t n;
 } tile_cell;
-
-const vpps_program *vpps_placed_program(const vpps_compiled_cell *c, uint32_t stage) {
-    return &((const tile_cell *)c->device_program)->placed[stage];
-}
 
 const vpps_tile_layout *vpps_tiles_of(const vpps_compiled_cell *c, uint32_t stage, uint32_t member) {
     return &((const tile_cell *)c->device_program)->layouts[stage * c->needs.group + member];
@@ -51,8 +46,6 @@ static bool lay_out(const vpps_compiled_cell *c, const vpps_program *p, uint32_t
 static void free_tiles(void *program) {
     tile_cell *t = program;
     for (uint32_t i = 0; t && i < t->n; i++) VPPS_FREE(t->layouts[i].slots, t->layouts[i].own);
-    for (uint32_t i = 0; t && i < t->n_placed; i++) VPPS_FREE(t->placed[i].steps, t->placed[i].operands);
-    if (t) free(t->placed);
     if (t) free(t->layouts);
     free(t);
 }
@@ -62,10 +55,7 @@ vpps_status vpps_make_tiles(vpps_compiled_cell *c, uint32_t most) {
     const uint32_t group = c->needs.group, n = c->n_stages * group;
     tile_cell *t = calloc(1, sizeof *t);
     if (t) t->layouts = calloc(n + 1u, sizeof *t->layouts);
-    if (t) t->placed = calloc(c->n_stages + 1u, sizeof *t->placed);
-    bool ok = t && t->layouts && t->placed;
-    for (; ok && t->n_placed < c->n_stages; t->n_placed++)
-        ok = vpps_place_in_memory(&c->programs[t->n_placed], c->contributions, &t->placed[t->n_placed]);
+    bool ok = t && t->layouts;
     for (; ok && t->n < n; t->n++) ok = lay_out(c, &c->programs[t->n / group], t->n % group, most, &t->layouts[t->n]);
     if (!ok) {
         free_tiles(t);

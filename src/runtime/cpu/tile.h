@@ -3,7 +3,6 @@
  * member): only the rows that the VP owns if rows are dealt to VPs, else whole values. */
 #pragma once
 
-#include "cell/program.h"
 #include "runtime/cpu/cpu.h"
 
 typedef struct vpps_tile_slot {
@@ -42,11 +41,6 @@ typedef struct vpps_tile {
  * tile. Fails with MEMORY. */
 vpps_status vpps_make_tiles(vpps_compiled_cell *cell, uint32_t most);
 const vpps_tile_layout *vpps_tiles_of(const vpps_compiled_cell *c, uint32_t stage, uint32_t member);
-const vpps_program *vpps_placed_program(const vpps_compiled_cell *c, uint32_t stage);
-
-/* Makes a version of a stage's program with fewer copies between buffers (in_place.c). The caller frees its steps and operands; everything
- * else belongs to the given program. Returns false if out of memory. */
-bool vpps_place_in_memory(const vpps_program *given, const vpps_cell_contribution *contributions, vpps_program *out);
 
 /* ---- operands: tile.c */
 

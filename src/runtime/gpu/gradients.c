@@ -12,10 +12,8 @@ void vpps_gpu_mark_outers(const vpps_batch *batch, bool products, bool *marks) {
     for (const vpps_task *t = vpps_first_task(batch->script, 0); t < end; t++) {
         if (t->kind != VPPS_TASK_OUTER || !t->operands[2]) continue;
         const vpps_compiled_cell *c = batch->cells[vpps_block_at(batch->script, t->operands[0])->cell];
-        for (uint32_t i = 0; i < vpps_n_outers(c); i++) {
-            const vpps_outer o = vpps_outer_of(c, i);
-            marks[o.param] |= products || !o.x;
-        }
+        for (uint32_t i = 0; i < vpps_n_outers(c); i++)
+            marks[vpps_outer_of(c, i).param] |= products || !vpps_outer_of(c, i).x;
     }
 }
 

@@ -254,14 +254,23 @@ static bool rows_fit(const vpps_proof *p) {
            vpps_proof_refuse(p, "rows are shared out, but the instruction needs whole vectors");
 }
 
-uint32_t vpps_proof_run_formula(const vpps_proof *p) {
+/* Checks that a step finds an operand in its slot or in memory. */
+static bool finds(vpps_proof *p, const vpps_operand *o) {
+    return o->place == VPPS_PLACE_SLOT ? vpps_proof_holds(p, o) : vpps_proof_reads(p, o);
+}
+
+uint32_t vpps_proof_run_formula(vpps_proof *p) {
     const vpps_program_step *s = p->step;
     const uint32_t opcode = s->run.of.opcode;
     if (opcode >= VPPS_I_COUNT) return vpps_proof_none(p, "unknown instruction");
     if (!rows_fit(p)) return VPPS_NONE;
-    for (uint32_t i = 0; i < s->n; i++)
-        if (!vpps_proof_holds(p, vpps_proof_operand(p, i))) return VPPS_NONE;
-    if (s->to.place != VPPS_PLACE_SLOT) return vpps_proof_none(p, "an instruction's result must be in a slot");
+    for (uint32_t i = 0; i < s->n; i++) {
+        const vpps_operand *o = vpps_proof_operand(p, i);
+        const bool given = o->place == VPPS_PLACE_INPUT || o->place == VPPS_PLACE_ENTRY;
+        if (o->place != VPPS_PLACE_SLOT && !(given && p->c->needs.in_place && vpps_reads_in_place(p->program, s, o)))
+            return vpps_proof_none(p, "instruction on an operand that is in no slot");
+        if (!finds(p, o)) return VPPS_NONE;
+    }
     if (!counts_fit(p, vpps_instructions[opcode].operands))
         return vpps_proof_none(p, "operands do not fit the instruction");
     switch (vpps_instructions[opcode].form) {
@@ -276,8 +285,7 @@ uint32_t vpps_proof_run_formula(const vpps_proof *p) {
 
 /* Checks that a factor of a product lies where the step reads it, and that a virtual processor reads only rows that it has. */
 static bool reads_factor(vpps_proof *p, const vpps_operand *a) {
-    const bool slot = a->place == VPPS_PLACE_SLOT;
-    if (slot ? !vpps_proof_holds(p, a) : !vpps_proof_reads(p, a)) return false;
+    if (!finds(p, a)) return false;
     if (a->access == VPPS_ACCESS_WHOLE && a->dealt)
         return vpps_proof_refuse(p, "reads rows that other VPs make in the same stage");
     if (a->shares) return vpps_proof_refuse(p, "reads a share instead of the sum of shares");
@@ -298,11 +306,10 @@ static uint32_t express_start(vpps_proof *p) {
         if (!bias || bias->rows != x->rows || start->axis) return vpps_proof_none(p, "the product's bias does not fit");
         return vpps_express(p->s, VPPS_X_PARAMETER, x->rows, x->cols, 0, start->at, 0, 0);
     }
-    const bool slot = start->place == VPPS_PLACE_SLOT;
-    if (slot ? !vpps_proof_holds(p, start) : !vpps_proof_reads(p, start)) return VPPS_NONE;
+    if (!finds(p, start)) return VPPS_NONE;
     if (start->axis != x->axis || start->cols != x->cols || start->shares)
         return vpps_proof_none(p, "value to add to the product does not fit");
-    if (!slot && (start->place != VPPS_PLACE_RECORD || start->cols != 1))
+    if (start->place != VPPS_PLACE_SLOT && (start->place != VPPS_PLACE_RECORD || start->cols != 1))
         return vpps_proof_none(p, "vectors to add to the product are not at equal distances");
     return p->is[start->value];
 }

@@ -1,6 +1,5 @@
 /* parameters.c - checks the tasks on parameters (gradients, norm, update), which every VP (virtual processor) runs for its own rows and
  * entries. */
-#include "cell/program.h"
 #include "script/verify/checker.h"
 
 #include <inttypes.h>

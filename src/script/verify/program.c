@@ -57,7 +57,7 @@ static bool keep(vpps_proof *p, const vpps_operand *to) {
             continue;
         if (p->stays[u] && y->stage < p->stage) return vpps_proof_refuse(p, "stored over a value that is read later");
         if (y->stage == p->stage) return vpps_proof_refuse(p, "two values of one stage stored in one place");
-        if (p->read_until[u] > p->number + (p->step->kind != VPPS_STEP_PRODUCT))
+        if (p->read_until[u] > p->number + (p->step->kind == VPPS_STEP_STORE))
             return vpps_proof_refuse(p, "stored over a value that the stage still reads");
     }
     return true;
@@ -65,21 +65,25 @@ static bool keep(vpps_proof *p, const vpps_operand *to) {
 
 static bool contribute(vpps_proof *p, const vpps_operand *to) {
     const vpps_cell_contribution *c = to->at < p->c->n_contributions ? &p->c->contributions[to->at] : NULL;
-    if (!c || c->value != to->value || vpps_proof_value(p, to->value)->stage != p->stage || p->contributed[to->at]++)
+    if (!c || c->scaled || c->value != to->value || vpps_proof_value(p, to->value)->stage != p->stage ||
+        p->contributed[to->at]++)
         return vpps_proof_refuse(p, "wrong or duplicate contribution");
     return to->shares == c->partial || vpps_proof_refuse(p, "shares contributed as a whole value, or the reverse");
 }
 
-/* Checks where a product goes: into a slot, or, if its stage does not read the product, into a record or a contribution. */
-static bool place_product(vpps_proof *p, const vpps_operand *to) {
+/* Checks where a product or an instruction's result goes: into a slot, or, if its stage does not read it, into a record or a contribution. */
+static bool place_result(vpps_proof *p, const vpps_operand *to) {
     if (to->place == VPPS_PLACE_SLOT) return fill(p, to);
     if (!vpps_proof_is_sound(p, to)) return false;
     const bool dealt =
         p->program->rows && vpps_rows_dealt(&p->c->needs, to->rows) && !vpps_proof_is_share(p, to->value);
     if (dealt != (to->dealt > 0)) return vpps_proof_refuse(p, "rows shared out in another way than they are made");
-    if (to->place == VPPS_PLACE_RECORD && !p->step->product.transposed && to->cols == 1) return keep(p, to);
-    if (to->place == VPPS_PLACE_CONTRIBUTION && p->step->product.transposed) return contribute(p, to);
-    return vpps_proof_refuse(p, "product without a destination");
+    const bool record = to->place == VPPS_PLACE_RECORD, run = p->step->kind == VPPS_STEP_RUN;
+    if (run                           ? p->c->needs.in_place && vpps_writes_in_place(p->step)
+        : p->step->product.transposed ? to->place == VPPS_PLACE_CONTRIBUTION
+                                      : record && to->cols == 1)
+        return record ? keep(p, to) : contribute(p, to);
+    return vpps_proof_refuse(p, "result without a destination");
 }
 
 /* Checks a STORE or CONTRIBUTE step: it must copy all rows that the slot has. */
@@ -132,6 +136,12 @@ static bool find_positions(vpps_proof *p) {
            fill(p, to);
 }
 
+/* Returns whether the step's result goes to the slot of its operand i. */
+static bool in_slot_of(const vpps_proof *p, uint32_t i) {
+    const vpps_operand *o = vpps_proof_operand(p, i), *to = &p->step->to;
+    return o->place == VPPS_PLACE_SLOT && to->place == VPPS_PLACE_SLOT && o->at == to->at;
+}
+
 static bool run_instruction(vpps_proof *p) {
     const vpps_operand *to = &p->step->to;
     if (vpps_proof_value(p, to->value)->kind != VPPS_VALUE_RUN)
@@ -139,8 +149,8 @@ static bool run_instruction(vpps_proof *p) {
     const uint32_t is = vpps_proof_run_formula(p);
     if (!make(p, to, is)) return false;
     for (uint32_t i = 0; i < p->step->n; i++)
-        if (vpps_proof_operand(p, i)->at == to->at) return vpps_proof_refuse(p, "result in the slot of an operand");
-    return fill(p, to) && find_positions(p);
+        if (in_slot_of(p, i)) return vpps_proof_refuse(p, "result in the slot of an operand");
+    return place_result(p, to) && find_positions(p);
 }
 
 static bool multiply(vpps_proof *p) {
@@ -150,10 +160,8 @@ static bool multiply(vpps_proof *p) {
         return vpps_proof_refuse(p, "product for a value of another kind");
     const uint32_t is = vpps_proof_product_formula(p);
     for (uint32_t i = 0; i < p->step->n && p->check->status == VPPS_OK; i++)
-        if (vpps_proof_operand(p, i)->place == VPPS_PLACE_SLOT && to->place == VPPS_PLACE_SLOT &&
-            vpps_proof_operand(p, i)->at == to->at)
-            return vpps_proof_refuse(p, "product in the slot of a factor");
-    return make(p, to, is) && place_product(p, to);
+        if (in_slot_of(p, i)) return vpps_proof_refuse(p, "product in the slot of a factor");
+    return make(p, to, is) && place_result(p, to);
 }
 
 /* Adds the gradients that an operand depends on to those that the step's result depends on. */
@@ -223,17 +231,20 @@ static bool read_otherwise(vpps_proof *p) {
 static bool check_list(vpps_proof *p) {
     const vpps_compiled_cell *c = p->c;
     const vpps_cell_stage *stage = &c->stages[p->stage];
-    bool ok = stage->first <= c->n_values && stage->n <= c->n_values - stage->first && stage->n == p->n_made;
+    bool ok = stage->first <= c->n_values && stage->n <= c->n_values - stage->first;
+    uint32_t made = 0;
     for (uint32_t i = 0; ok && i < stage->n; i++) {
         const uint32_t v = c->order[stage->first + i];
         ok = v < c->n_values && vpps_proof_value(p, v)->stage == p->stage && vpps_is_made(vpps_proof_value(p, v)) &&
              !p->listed[v]++;
+        made += ok && p->is[v] != VPPS_NONE;
         if (ok && vpps_proof_value(p, v)->kept && !p->stored[v]) {
             p->v = v;
             return vpps_proof_refuse(p, "kept value is not stored");
         }
     }
-    return ok || VPPS_REFUSE(p->check, "cell %s: stage %u lists other values than it makes", c->name, p->stage);
+    return (ok && made == p->n_made) ||
+           VPPS_REFUSE(p->check, "cell %s: stage %u lists other values than it makes", c->name, p->stage);
 }
 
 static bool run_stage(vpps_proof *p) {
@@ -252,6 +263,11 @@ static bool run_stage(vpps_proof *p) {
     for (p->number = 0; ok && p->number < p->program->n; p->number++) {
         p->step = &p->program->steps[p->number];
         ok = run_step(p);
+    }
+    for (uint32_t i = 0; ok && i < p->program->slots.n; i++) {
+        const vpps_slot *slot = &p->program->slots.at[i];
+        ok = p->held[i] != VPPS_NONE || !(slot->words | slot->axis | slot->dealt) ||
+             vpps_proof_refuse(p, "slot of wrong size, axis or rows");
     }
     free(p->held);
     return ok && check_list(p) && read_otherwise(p);
@@ -316,14 +332,19 @@ static bool find_stays(vpps_proof *p) {
     return find_factors(p);
 }
 
-/* Returns whether a scaled contribution equals the product of its factors. */
-static bool is_scaled(vpps_proof *p, const vpps_cell_contribution *to) {
-    const vpps_cell_value *x = vpps_proof_value(p, to->vector), *by = vpps_proof_value(p, to->scalar);
+/* Sets the expression of a scaled contribution, which no step makes, to the product of its factors. Returns false if they do not fit. */
+static bool make_scaled(vpps_proof *p, const vpps_cell_contribution *to) {
+    const vpps_cell_value *x = vpps_proof_value(p, to->vector), *by = vpps_proof_value(p, to->scalar),
+                          *of = vpps_proof_value(p, to->value);
     vpps_term both[] = {{p->is[to->vector], 0}, {p->is[to->scalar], 0}};
     const vpps_run scale = {.opcode = VPPS_I_SCALE_BY, .rows = x->rows, .cols = x->cols, .operands = both, .n = 2};
-    return !to->lookup && !to->partial && !x->axis && by->axis == vpps_proof_value(p, to->value)->axis && by->axis &&
-           vpps_is_made(x) && vpps_is_made(by) && vpps_value_words(by) == 1 && both[0].x != VPPS_NONE &&
-           both[1].x != VPPS_NONE && vpps_express_run(p->s, &scale) == p->is[to->value];
+    if (to->lookup || to->partial || x->axis || by->axis != of->axis || !by->axis || !vpps_is_made(x) ||
+        !vpps_is_made(by) || vpps_value_words(by) != 1 || both[0].x == VPPS_NONE || both[1].x == VPPS_NONE ||
+        of->rows != x->rows || of->cols != x->cols || p->is[to->value] != VPPS_NONE)
+        return false;
+    p->gradients[to->value] = p->gradients[to->vector] | p->gradients[to->scalar];
+    p->is[to->value] = vpps_express_run(p->s, &scale);
+    return true;
 }
 
 static bool check_contributions(vpps_proof *p) {
@@ -333,8 +354,8 @@ static bool check_contributions(vpps_proof *p) {
         if (to->value >= c->n_values || to->index >= (to->lookup ? c->n_lookups : c->n_inputs))
             return VPPS_REFUSE(p->check, "cell %s: contribution %u goes nowhere", c->name, i);
         p->v = to->value;
-        if (!p->contributed[i]) return vpps_proof_refuse(p, "no step makes the contribution");
-        if (to->scaled && !is_scaled(p, to))
+        if (!to->scaled && !p->contributed[i]) return vpps_proof_refuse(p, "no step makes the contribution");
+        if (to->scaled && !make_scaled(p, to))
             return vpps_proof_refuse(p, "factors of a scaled contribution do not give its value");
         if (vpps_proof_value(p, to->value)->axis != (to->lookup ? 0 : c->input_axis[to->index]))
             return vpps_proof_refuse(p, "axis of a contribution differs from its destination's");
@@ -381,9 +402,10 @@ static bool run_program(vpps_proof *p) {
     if (!express_all_given(p) || !find_stays(p)) return false;
     for (p->stage = 0; p->stage < p->c->n_stages; p->stage++)
         if (!run_stage(p)) return false;
+    if (!check_contributions(p)) return false;
     for (p->v = 0; p->v < p->c->n_values; p->v++)
         if (p->is[p->v] == VPPS_NONE) return vpps_proof_refuse(p, "no stage makes the value");
-    return check_contributions(p);
+    return true;
 }
 
 bool vpps_proof_run(vpps_proof *p) {

@@ -61,7 +61,7 @@ bool vpps_proof_add_read(vpps_proof *p, uint32_t value, vpps_extent extent);
 
 /* ---- formulas.c */
 
-uint32_t vpps_proof_run_formula(const vpps_proof *p);
+uint32_t vpps_proof_run_formula(vpps_proof *p);
 uint32_t vpps_proof_product_formula(vpps_proof *p);
 
 /* ---- program.c */

@@ -1,6 +1,5 @@
 /* tasks.c - checks the tasks on vertices. All reads of a stage are checked before all its writes: a virtual processor (VP) may process
  * vertices in any order, so reads of one vertex and writes of another in the same stage are unordered. */
-#include "cell/program.h"
 #include "script/verify/checker.h"
 
 #include <inttypes.h>
