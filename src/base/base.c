@@ -160,10 +160,9 @@ vpps_status vpps_take_struct(void *own, size_t own_bytes, size_t least, const vo
     const unsigned char *bytes = given;
     VPPS_TRY(check_size(size, least, name));
     for (size_t i = own_bytes; i < size; i++)
-        if (bytes[i]) {
+        if (bytes[i])
             return vpps_fail(VPPS_ARGUMENT, "%s: byte %zu is set, which this version, %s, does not know", name, i,
                              VPPS_VERSION);
-        }
     memcpy(own, given, size < own_bytes ? size : own_bytes);
     memcpy(own, &own_bytes, sizeof own_bytes);
     return VPPS_OK;

@@ -7,11 +7,10 @@ vpps_node vpps_broadcast(vpps_graph *g, vpps_node x, uint32_t rows, uint32_t col
     uint32_t axis;
     if (g->status != VPPS_OK || !vpps_node_signature(g, "broadcast", x, &s, &axis)) return VPPS_NO_NODE;
     const uint64_t elems = (uint64_t)rows * cols;
-    if (!elems || elems >= VPPS_MANY_ELEMS || (s.rows != 1 && s.rows != rows) || (s.cols != 1 && s.cols != cols)) {
+    if (!elems || elems >= VPPS_MANY_ELEMS || (s.rows != 1 && s.rows != rows) || (s.cols != 1 && s.cols != cols))
         return vpps_graph_fail(g, VPPS_SHAPE,
                                "broadcast: argument 0 is %u x %u; expected 1 or %u rows, and 1 or %u columns%s", s.rows,
                                s.cols, rows, cols, elems ? ", of 1 to 2^22 - 1 elements" : "");
-    }
     if (s.rows == rows && s.cols == cols) return x;
     if (s.rows == 1 && s.cols == 1) return vpps_scale_by(g, vpps_ones(g, rows, cols), x);
     return s.cols == 1 ? vpps_matmul(g, x, vpps_ones(g, 1, cols)) : vpps_matmul(g, vpps_ones(g, rows, 1), x);

@@ -28,9 +28,8 @@ static bool apply_shape_rule(vpps_graph *g, vpps_signature *s, uint32_t n, uint3
     case VPPS_SHAPE_EQUAL:
     case VPPS_SHAPE_SCALAR:
         if (!equal(a, first)) return unequal_error(g, op, i, a, first), false;
-        if ((op == VPPS_OP_CROSS_ENTROPY || op == VPPS_OP_HINGE) && a->cols != 1) {
+        if ((op == VPPS_OP_CROSS_ENTROPY || op == VPPS_OP_HINGE) && a->cols != 1)
             return shape_error(g, op, i, a, "a vector"), false;
-        }
         s->rows = vpps_ops[op].shape == VPPS_SHAPE_EQUAL ? a->rows : 1;
         s->cols = vpps_ops[op].shape == VPPS_SHAPE_EQUAL ? a->cols : 1;
         return true;
@@ -175,10 +174,9 @@ vpps_node vpps_input(vpps_graph *g, uint32_t rows, uint32_t cols, const float *d
     vpps_signature s = signature_of(VPPS_OP_INPUT);
     if (g->status != VPPS_OK) return VPPS_NO_NODE;
     uint64_t n = (uint64_t)rows * cols;
-    if (!n || n >= VPPS_MANY_ELEMS || !data) {
+    if (!n || n >= VPPS_MANY_ELEMS || !data)
         return vpps_graph_fail(g, VPPS_ARGUMENT, "input: %u x %u%s; expected 1 to 2^22 - 1 elements and their values",
                                rows, cols, data ? "" : " without data");
-    }
     if (g->recording) return vpps_graph_fail(g, VPPS_STATE, "input: a cell takes data by vpps_pull, not by vpps_input");
     if (!vpps_graph_holds(g, g->n_data + n, "numbers of inputs")) return VPPS_NO_NODE;
     if (!VPPS_RESERVE(g->data, g->n_data + n)) { return vpps_graph_fail(g, VPPS_MEMORY, "input: out of memory"); }
@@ -215,12 +213,11 @@ vpps_node vpps_parameter(vpps_graph *g, vpps_param parameter) {
     VPPS_NEED_OR(VPPS_NO_NODE, g);
     const vpps_parameter_data *p = find_any(g, "parameter", parameter);
     if (!p) return VPPS_NO_NODE;
-    if (p->kind == VPPS_LOOKUP) {
+    if (p->kind == VPPS_LOOKUP)
         return vpps_graph_fail(
             g, VPPS_ARGUMENT,
             "parameter: %s is a lookup table; expected a vector or a matrix, or vpps_lookup for one of its entries",
             p->name);
-    }
     vpps_signature s = signature_of(p->kind == VPPS_MATRIX ? VPPS_OP_MATRIX : VPPS_OP_PARAMETER);
     s.param = parameter;
     s.rows = p->rows;
@@ -281,24 +278,21 @@ vpps_node vpps_affine(vpps_graph *g, vpps_param bias, uint32_t n, const vpps_par
         uint32_t axis;
         if (!m || !vpps_node_signature(g, "affine", xs[i], &x, &axis)) return VPPS_NO_NODE;
         if (i == 0) s.rows = m->rows, s.cols = x.cols;
-        if (m->cols != x.rows) {
+        if (m->cols != x.rows)
             return vpps_graph_fail(g, VPPS_SHAPE,
                                    "affine: matrix %s is %u x %u, argument %u is %u x %u; expected %u rows", m->name,
                                    m->rows, m->cols, i, x.rows, x.cols, m->cols);
-        }
-        if (m->rows != s.rows || x.cols != s.cols) {
+        if (m->rows != s.rows || x.cols != s.cols)
             return vpps_graph_fail(g, VPPS_SHAPE,
                                    "affine: product %u (%s) is %u x %u; expected %u x %u, as product 0 is", i, m->name,
                                    m->rows, x.cols, s.rows, s.cols);
-        }
     }
     if (bias != VPPS_NO_PARAM) {
         const vpps_parameter_data *b = find_parameter(g, "affine", bias, VPPS_VECTOR);
         if (!b) return VPPS_NO_NODE;
-        if (b->rows != s.rows) {
+        if (b->rows != s.rows)
             return vpps_graph_fail(g, VPPS_SHAPE, "affine: bias %s has %u rows; expected %u, as the products have",
                                    b->name, b->rows, s.rows);
-        }
     }
     if (!check_size(g, &s)) return VPPS_NO_NODE;
     return vpps_make_node(g, &s, matrices, n, xs, 0, false);
@@ -372,9 +366,8 @@ vpps_node vpps_constant(vpps_graph *g, uint32_t rows, uint32_t cols, float value
     vpps_signature s = signature_of(VPPS_OP_CONSTANT);
     if (g->status != VPPS_OK) return VPPS_NO_NODE;
     const uint64_t n = (uint64_t)rows * cols;
-    if (!n || n >= VPPS_MANY_ELEMS) {
+    if (!n || n >= VPPS_MANY_ELEMS)
         return vpps_graph_fail(g, VPPS_ARGUMENT, "constant: %u x %u; expected 1 to 2^22 - 1 elements", rows, cols);
-    }
     s.rows = rows;
     s.cols = cols;
     return vpps_make_node(g, &s, NULL, 0, NULL, vpps_float_bits(value), false);
@@ -401,9 +394,8 @@ vpps_node vpps_elu(vpps_graph *g, vpps_node x, float alpha) {
 
 vpps_node vpps_dropout(vpps_graph *g, vpps_node x, float p) {
     VPPS_NEED_OR(VPPS_NO_NODE, g);
-    if (!(p >= 0 && p < 1)) {
+    if (!(p >= 0 && p < 1))
         return vpps_graph_fail(g, VPPS_ARGUMENT, "dropout: p is %g; expected 0 <= p < 1", (double)p);
-    }
     return make(g, VPPS_OP_DROPOUT, 1, &x, 0, p);
 }
 
@@ -412,10 +404,9 @@ vpps_node vpps_slice(vpps_graph *g, vpps_node x, uint32_t first, uint32_t rows) 
     vpps_signature s = signature_of(VPPS_OP_SLICE), a;
     uint32_t axis;
     if (g->status != VPPS_OK || !vpps_node_signature(g, "slice", x, &a, &axis)) return VPPS_NO_NODE;
-    if (!rows || first >= a.rows || rows > a.rows - first) {
+    if (!rows || first >= a.rows || rows > a.rows - first)
         return vpps_graph_fail(g, VPPS_SHAPE, "slice: rows %u to %" PRIu64 " of a node that is %u x %u", first,
                                (uint64_t)first + rows, a.rows, a.cols);
-    }
     s.rows = rows;
     s.cols = a.cols;
     return vpps_make_node(g, &s, NULL, 1, &x, first, false);
@@ -428,9 +419,8 @@ vpps_node vpps_weighted_sum(vpps_graph *g, vpps_node weights, uint32_t n, const 
     if (g->status != VPPS_OK) return VPPS_NO_NODE;
     if (!n || n >= VPPS_MANY) return vpps_graph_fail(g, VPPS_ARGUMENT, "weighted_sum: %u nodes", n);
     /* copies the arguments side by side into spare room of the graph's words */
-    if (!VPPS_RESERVE(g->words, g->n_words + 2 * ((size_t)n + 1))) {
+    if (!VPPS_RESERVE(g->words, g->n_words + 2 * ((size_t)n + 1)))
         return vpps_graph_fail(g, VPPS_MEMORY, "weighted_sum: out of memory");
-    }
     vpps_node *args = g->words + g->n_words + n + 1;
     args[0] = weights;
     memcpy(args + 1, xs, n * sizeof *xs);
@@ -457,13 +447,12 @@ vpps_node vpps_concat_list(vpps_graph *g, vpps_node xs, uint32_t most) {
     uint32_t axis;
     if (!take_list(g, "concat_list", xs, false, &x, &axis)) return VPPS_NO_NODE;
     const uint64_t elems = (uint64_t)most * x.rows * x.cols;
-    if (!most || most >= VPPS_MANY || elems >= VPPS_MANY_ELEMS) {
+    if (!most || most >= VPPS_MANY || elems >= VPPS_MANY_ELEMS)
         return vpps_graph_fail(
             g, VPPS_ARGUMENT,
             "concat_list: at most %u members of %u x %u in cell %s; expected at least 1, and less than "
             "2^22 elements in all",
             most, x.rows, x.cols, g->recording->name);
-    }
     s.rows = most * x.rows;
     s.cols = x.cols;
     return vpps_make_over_list(g, &s, 1, &xs, axis, most);

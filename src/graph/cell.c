@@ -35,9 +35,8 @@ static vpps_cell_data *recording_of(vpps_graph *g, const char *what) {
 static vpps_node add_input(vpps_graph *g, const char *what, vpps_cell_input input) {
     vpps_cell_data *c = recording_of(g, what);
     if (!c) return VPPS_NO_NODE;
-    if (!input.rows || !input.cols) {
+    if (!input.rows || !input.cols)
         return vpps_graph_fail(g, VPPS_SHAPE, "%s: %u x %u in cell %s", what, input.rows, input.cols, c->name);
-    }
     for (uint32_t i = 0; i < c->n_inputs && !input.pulled; i++) { /* an output gathered before is the same input */
         const vpps_cell_input *known = &c->inputs[i];
         if (known->pulled || known->axis != input.axis || known->child != input.child || known->output != input.output)
@@ -46,9 +45,8 @@ static vpps_node add_input(vpps_graph *g, const char *what, vpps_cell_input inpu
         return vpps_graph_fail(g, VPPS_SHAPE, "%s: %u x %u in cell %s, where the same was %u x %u", what, input.rows,
                                input.cols, c->name, known->rows, known->cols);
     }
-    if (!VPPS_RESERVE(c->inputs, c->n_inputs + 1u)) {
+    if (!VPPS_RESERVE(c->inputs, c->n_inputs + 1u))
         return vpps_graph_fail(g, VPPS_MEMORY, "cell %s: out of memory", c->name);
-    }
     c->inputs[c->n_inputs] = input;
     return VPPS_CELL_INPUT | c->n_inputs++;
 }
@@ -67,11 +65,10 @@ _Static_assert(VPPS_CELL_LISTS == 4 && VPPS_AXES == 5, "vpps.h says how many lis
 static vpps_node add_list_input(vpps_graph *g, const char *what, uint32_t list, vpps_cell_input input) {
     vpps_cell_data *c = recording_of(g, what);
     if (!c) return VPPS_NO_NODE;
-    if (list >= VPPS_CELL_LISTS || list > c->n_lists) {
+    if (list >= VPPS_CELL_LISTS || list > c->n_lists)
         return vpps_graph_fail(g, VPPS_ARGUMENT,
                                "%s: list %u in cell %s, which has %u so far; expected at most list %u", what, list,
                                c->name, c->n_lists, vpps_min_u32(c->n_lists, VPPS_CELL_LISTS - 1));
-    }
     input.axis = (uint8_t)(list + 1);
     const vpps_node x = add_input(g, what, input);
     if (x == VPPS_NO_NODE) return x;
@@ -90,12 +87,11 @@ vpps_node vpps_gather_list_from(vpps_graph *g, uint32_t first, uint32_t output, 
     VPPS_NEED_OR(VPPS_NO_NODE, g);
     if (first >= VPPS_MANY) return vpps_graph_fail(g, VPPS_ARGUMENT, "gather_list: child %u", first);
     const vpps_cell_data *c = g->recording;
-    if (c && c->list_first_given && c->list_first != first) {
+    if (c && c->list_first_given && c->list_first != first)
         return vpps_graph_fail(g, VPPS_ARGUMENT,
                                "gather_list: from child %u on in cell %s, which gathers lists from child %u on; "
                                "expected one first child",
                                first, c->name, c->list_first);
-    }
     const vpps_node x = vpps_gather_list_of(g, 0, output, rows, cols);
     if (x == VPPS_NO_NODE) return x;
     g->recording->list_first_given = true;
@@ -132,10 +128,9 @@ uint32_t vpps_pull_index(vpps_graph *g) {
     VPPS_NEED_OR(UINT32_MAX, g);
     vpps_cell_data *c = recording_of(g, "pull_index");
     if (!c) return VPPS_NO_NODE;
-    if (c->n_indices == VPPS_MAX_PULLED_INDICES) {
+    if (c->n_indices == VPPS_MAX_PULLED_INDICES)
         return vpps_graph_fail(g, VPPS_ARGUMENT, "pull_index: cell %s pulls %u indices already; expected no more",
                                c->name, c->n_indices);
-    }
     return VPPS_PULLED_INDEX | c->n_indices++;
 }
 
@@ -242,10 +237,9 @@ static vpps_status check_limits(const vpps_cell_data *c) {
                   {"lookups", lookups},
                   {"indices of classes and rows, and dropout", count_numbers(c)}};
     for (size_t i = 0; i < VPPS_COUNT(counts); i++)
-        if (counts[i].n > VPPS_CELL_MOST) {
+        if (counts[i].n > VPPS_CELL_MOST)
             return vpps_fail(VPPS_ARGUMENT, "cell_end: cell %s has %u %s; expected at most %d", c->name, counts[i].n,
                              counts[i].what, VPPS_CELL_MOST);
-        }
     return VPPS_OK;
 }
 
@@ -256,9 +250,8 @@ static vpps_status keep_cell(vpps_graph *recorder, vpps_cell *out) {
     c->index_limits = malloc((c->n_indices + 1u) * sizeof *c->index_limits);
     c->outputs = calloc(c->n_scattered + c->n_pushed + 1u, sizeof *c->outputs);
     c->offers = malloc((c->n_scattered + c->n_pushed + 1u) * sizeof *c->offers);
-    if (!c->index_limits || !c->outputs || !c->offers || !VPPS_RESERVE(model->cells, model->n_cells + 1)) {
+    if (!c->index_limits || !c->outputs || !c->offers || !VPPS_RESERVE(model->cells, model->n_cells + 1))
         return vpps_fail(VPPS_MEMORY, "cell %s: out of memory", c->name);
-    }
     c->signatures = recorder->signatures;
     c->matrices = recorder->matrices;
     c->n_signatures = recorder->n_signatures;
@@ -333,9 +326,8 @@ static inline vpps_node offered_node(const vpps_graph *g, vpps_vertex v, const v
 /* Returns the node that is output k of a source vertex, or fails. Not inlined, so that its callers need no stack frame. */
 static __attribute__((noinline)) vpps_node find_output(vpps_graph *g, const char *what, vpps_vertex v, uint32_t k,
                                                        bool pushed) {
-    if (v >= g->n_vertices) {
+    if (v >= g->n_vertices)
         return vpps_graph_fail(g, VPPS_ARGUMENT, "%s: %u is not a vertex; the graph has %zu", what, v, g->n_vertices);
-    }
     const vpps_vertex_data *d = &g->vertices[v];
     const bool source = d->cell == VPPS_SOURCE_VERTEX;
     const vpps_cell_data *c = source ? NULL : vpps_cell_of(g, d->cell);

@@ -159,9 +159,8 @@ vpps_status vpps_node_shape(const vpps_graph *g, vpps_node x, uint32_t *rows, ui
     VPPS_NEED(g, rows, cols);
     vpps_signature s;
     uint32_t axis;
-    if (!find_signature(g, x, &s, &axis)) {
+    if (!find_signature(g, x, &s, &axis))
         return vpps_fail(VPPS_ARGUMENT, "node_shape: %u is not a node; the graph has %u", x, g->n_nodes);
-    }
     *rows = s.rows;
     *cols = s.cols;
     return VPPS_OK;

@@ -141,9 +141,8 @@ vpps_status vpps_check_name(const char *what, const char *name) {
 
 static vpps_status check_name(const vpps_model *model, const char *name) {
     VPPS_TRY(vpps_check_name("parameter", name));
-    if (is_of_checkpoint(name)) {
+    if (is_of_checkpoint(name))
         return vpps_fail(VPPS_ARGUMENT, "parameter %s: a checkpoint has something else under this name", name);
-    }
     if (find_name(model, name) == VPPS_NO_PARAM) return VPPS_OK;
     return vpps_fail(VPPS_ARGUMENT, "parameter %s: there is one of this name already", name);
 }
@@ -156,13 +155,11 @@ static vpps_status add(vpps_model *model, vpps_param *out, const char *name, vpp
     VPPS_TRY(check_name(model, name));
     if (model->handles) return vpps_fail(VPPS_STATE, "parameter %s: the model has a handle; add it before", name);
     uint64_t entry = (uint64_t)p.rows * p.cols;
-    if (!p.count || !entry || entry >= max_param_elems || entry * p.count >= max_param_elems) {
+    if (!p.count || !entry || entry >= max_param_elems || entry * p.count >= max_param_elems)
         return vpps_fail(VPPS_ARGUMENT, "parameter %s: %u x %u x %u elements; expected between 1 and 2^31", name,
                          p.count, p.rows, p.cols);
-    }
-    if ((unsigned)init->kind > VPPS_INIT_VALUES || (init->kind == VPPS_INIT_VALUES && !init->values)) {
+    if ((unsigned)init->kind > VPPS_INIT_VALUES || (init->kind == VPPS_INIT_VALUES && !init->values))
         return vpps_fail(VPPS_ARGUMENT, "parameter %s: unknown initialiser, or no values given", name);
-    }
     if (!VPPS_RESERVE(model->params, model->n_params + 1)) goto out_of_memory;
     if (p.kind == VPPS_LOOKUP) {
         p.rank = model->rank;

@@ -13,11 +13,10 @@ vpps_node vpps_reshape(vpps_graph *g, vpps_node x, uint32_t rows, uint32_t cols)
     vpps_signature s;
     uint32_t axis;
     if (g->status != VPPS_OK || !vpps_node_signature(g, "reshape", x, &s, &axis)) return VPPS_NO_NODE;
-    if ((uint64_t)rows * cols != vpps_words(&s)) {
+    if ((uint64_t)rows * cols != vpps_words(&s))
         return vpps_graph_fail(g, VPPS_SHAPE,
                                "reshape: argument 0 is %u x %u; expected as many elements as %u x %u has", s.rows,
                                s.cols, rows, cols);
-    }
     return s.rows == rows ? x : reshaped(g, x, rows, cols);
 }
 
@@ -75,13 +74,12 @@ vpps_node vpps_select_rows_at(vpps_graph *g, vpps_node x, vpps_node numbers) {
         return VPPS_NO_NODE;
     s.rows = b.rows;
     s.cols = a.cols;
-    if (b.cols != 1 || (uint64_t)s.rows * s.cols >= VPPS_MANY_ELEMS) {
+    if (b.cols != 1 || (uint64_t)s.rows * s.cols >= VPPS_MANY_ELEMS)
         return vpps_graph_fail(
             g, VPPS_SHAPE,
             "select_rows: numbers of %u x %u, for rows of a node that is %u x %u; expected a vector, and "
             "fewer than 2^22 elements in all",
             b.rows, b.cols, a.rows, a.cols);
-    }
     return vpps_make_node(g, &s, NULL, 2, (vpps_node[]){x, numbers}, 0, false);
 }
 
@@ -108,11 +106,10 @@ vpps_node vpps_select_rows(vpps_graph *g, vpps_node x, uint32_t n, const uint32_
     uint32_t axis;
     if (g->status == VPPS_OK && !rows) return vpps_graph_fail(g, VPPS_ARGUMENT, "select_rows: rows is NULL");
     if (g->status != VPPS_OK || !vpps_node_signature(g, "select_rows", x, &s, &axis)) return VPPS_NO_NODE;
-    if (!n || (uint64_t)n * s.cols >= VPPS_MANY_ELEMS) {
+    if (!n || (uint64_t)n * s.cols >= VPPS_MANY_ELEMS)
         return vpps_graph_fail(g, VPPS_ARGUMENT,
                                "select_rows: %u rows of %u columns; expected at least 1, and fewer than 2^22 elements",
                                n, s.cols);
-    }
     for (uint32_t i = 0; i < n; i++) {
         if (rows[i] >= s.rows)
             return vpps_graph_fail(g, VPPS_SHAPE, "select_rows: row %u is number %u of a node that is %u x %u", i,

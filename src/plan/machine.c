@@ -34,9 +34,8 @@ static uint32_t parse_arch(const char *text) {
 static vpps_status fail_unknown(const char *text) {
     char list[VPPS_COUNT(architectures) * 16];
     size_t used = 0;
-    for (size_t i = 0; i < VPPS_COUNT(architectures); i++) {
+    for (size_t i = 0; i < VPPS_COUNT(architectures); i++)
         used += (size_t)snprintf(list + used, sizeof list - used, "%ssm_%u", i ? ", " : "", architectures[i].arch);
-    }
     return vpps_fail(VPPS_ARGUMENT, "'%.40s' is not an architecture that kernels are made for; these are: %s", text,
                      list);
 }

@@ -12,10 +12,9 @@ enum { DEFAULT_WORDS = 16 << 20 };
 /* Sets *words to the part of the memory pool to reserve for kept values: the option keep_bytes, or a default. */
 static vpps_status words_to_take(const vpps_handle *h, uint32_t *words) {
     const uint64_t room = h->machine->pool_words - h->machine->batch, asked = h->options.keep_bytes / 4;
-    if (asked >= room) {
+    if (asked >= room)
         return vpps_fail(VPPS_POOL, "keep: keep_bytes is %" PRIu64 "; the pool has %" PRIu64 " bytes beside parameters",
                          h->options.keep_bytes, 4 * room);
-    }
     const uint64_t most = asked ? asked : room / 2 < DEFAULT_WORDS ? room / 2 : DEFAULT_WORDS;
     *words = (uint32_t)most / VPPS_KEPT_GRAIN * VPPS_KEPT_GRAIN;
     return VPPS_OK;
@@ -179,9 +178,8 @@ vpps_status vpps_keep_ask(vpps_handle *h, const vpps_graph *g, vpps_batch_reques
     vpps_keeper *k = &h->keeper;
     uint32_t n = k->n_read = request->n_outputs;
     if (!g->n_keeps) return VPPS_OK;
-    if (!VPPS_RESERVE(k->nodes, n + g->n_keeps) || !VPPS_RESERVE(k->copies, g->n_keeps)) {
+    if (!VPPS_RESERVE(k->nodes, n + g->n_keeps) || !VPPS_RESERVE(k->copies, g->n_keeps))
         return vpps_fail(VPPS_MEMORY, "keep: out of memory for %zu values", g->n_keeps);
-    }
     if (n) memcpy(k->nodes, request->outputs, n * sizeof *k->nodes);
     for (size_t i = 0; i < g->n_keeps; i++) {
         if (!is_wanted(h, &g->keeps[i])) continue;

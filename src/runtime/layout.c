@@ -38,10 +38,9 @@ vpps_status vpps_lay_out_pool(vpps_plan *plan, const vpps_model *model, const vp
         if (vpps_is_sharded(data)) plan->values[p] = take(&next, vpps_param_elems(data));
     }
     const uint64_t sharded = next = (next + 15) & ~(uint64_t)15;
-    if (sharded > UINT32_MAX / 4 * 3) {
+    if (sharded > UINT32_MAX / 4 * 3)
         return vpps_fail(VPPS_POOL, "%s: lookup tables of %llu elements in all processes; expected at most %u", device,
                          (unsigned long long)sharded, UINT32_MAX / 4 * 3);
-    }
     plan->sharded = (uint32_t)sharded;
     plan->norms = take(&next, max_vps);
     gradients->first = take(&next, 0);
@@ -58,17 +57,15 @@ vpps_status vpps_lay_out_pool(vpps_plan *plan, const vpps_model *model, const vp
     }
     plan->batch = take(&next, 0);
     const uint64_t most = UINT32_MAX & ~(uint64_t)15, wanted = sharded + options->pool_bytes / 4;
-    if (next >= most) {
+    if (next >= most)
         return vpps_fail(VPPS_POOL, "%s: vectors and lookup tables take %llu bytes; a pool has at most %llu", device,
                          (unsigned long long)next * 4, (unsigned long long)most * 4);
-    }
-    if (options->pool_bytes && wanted <= next) {
+    if (options->pool_bytes && wanted <= next)
         return vpps_fail(
             VPPS_POOL,
             "%s: vectors and lookup tables take %llu bytes of the pool, and a batch's values come on top; expected a "
             "larger pool_bytes than %llu, or 0, which sets no limit",
             device, (unsigned long long)(next - sharded) * 4, (unsigned long long)options->pool_bytes);
-    }
     plan->pool_words = (uint32_t)(options->pool_bytes && wanted < most ? wanted : most);
     return VPPS_OK;
 }

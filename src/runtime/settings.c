@@ -71,10 +71,9 @@ vpps_status vpps_options_take(const vpps_options *given, vpps_options *own) {
 }
 
 static vpps_status set_number(float x, float most, const char *what, float *out) {
-    if (!in_range(x, 0, most)) {
+    if (!in_range(x, 0, most))
         return most == 1 ? vpps_fail(VPPS_ARGUMENT, "%s %g; expected 0 to 1", what, (double)x)
                          : vpps_fail(VPPS_ARGUMENT, "%s %g; expected 0 or more", what, (double)x);
-    }
     *out = x;
     return VPPS_OK;
 }

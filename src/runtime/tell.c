@@ -45,9 +45,8 @@ vpps_status vpps_trace_begin(vpps_handle *h, const char *name) {
     VPPS_NEED(name);
     vpps_trace *t = h->trace;
     if (!t) return VPPS_OK;
-    if (t->n_open == VPPS_OPEN_SPANS) {
+    if (t->n_open == VPPS_OPEN_SPANS)
         return vpps_fail(VPPS_STATE, "trace: %.40s begins inside %d others; expected at most that", name, t->n_open);
-    }
     vpps_span_note *span = &t->open[t->n_open++];
     if (snprintf(span->name, sizeof span->name, "%s", name) >= (int)sizeof span->name)
         vpps_drop_cut_character(span->name);

@@ -46,12 +46,11 @@ static vpps_status train(vpps_handle *h, vpps_graph *g, vpps_node loss, vpps_ste
         VPPS_TRY(vpps_graph_status(g));
     }
     if (loss == VPPS_NO_NODE) return vpps_fail(VPPS_ARGUMENT, "%s: no loss given", call);
-    if (part == VPPS_STEP_WHOLE && h->n_backward) {
+    if (part == VPPS_STEP_WHOLE && h->n_backward)
         return vpps_fail(VPPS_STATE,
                          "fb: gradients of %u calls of vpps_backward are there; expected vpps_update or "
                          "vpps_zero_gradients before",
                          h->n_backward);
-    }
     if (!h->n_backward) VPPS_TRY(vpps_handle_tune(h)); /* tuning must not change within a sum of gradients */
     VPPS_TRY(vpps_handle_report(h));
     vpps_batch_request request = vpps_handle_request(h, loss, part);

@@ -84,9 +84,8 @@ static bool note_state(vpps_automaton *a, uint32_t i) {
 /* Appends a state, without its Q values. */
 static bool append_state(vpps_automaton *a, const frontier *f) {
     const size_t end = a->n_values + (size_t)f->n_words;
-    if (!VPPS_RESERVE(a->states, a->n_states + 1u) || !VPPS_RESERVE(a->words, end) || !VPPS_RESERVE(a->q, end)) {
+    if (!VPPS_RESERVE(a->states, a->n_states + 1u) || !VPPS_RESERVE(a->words, end) || !VPPS_RESERVE(a->q, end))
         return false;
-    }
     a->states[a->n_states++] = (vpps_state){a->n_values, f->n, f->n_words};
     memcpy(a->words + a->n_values, f->words, f->n_words * sizeof *f->words);
     memset(a->q + a->n_values, 0, f->n_words * sizeof *a->q);

@@ -307,16 +307,14 @@ static vpps_status read_given(reader *r) {
 }
 
 static vpps_status check_loss(const vpps_graph *g, vpps_node x) {
-    if (x >= g->n_nodes) {
+    if (x >= g->n_nodes)
         return vpps_fail(VPPS_ARGUMENT, "fb: the loss, %u, is not a node; the graph has %u", x, g->n_nodes);
-    }
     const vpps_record *record = &g->records[g->node_record[x]];
     const vpps_signature *s = vpps_plain_signature(g, x);
     const bool op = record->cell == VPPS_NODE_RECORD, source = vpps_ops[s->op].op_class == VPPS_CLASS_SOURCE;
     const char *name = op ? vpps_ops[s->op].name : vpps_cell_of(g, record->cell)->name;
-    if (s->rows != 1 || s->cols != 1) {
+    if (s->rows != 1 || s->cols != 1)
         return vpps_fail(VPPS_SHAPE, "fb: the loss is %s, %u x %u; expected a scalar", name, s->rows, s->cols);
-    }
     return source ? vpps_fail(VPPS_ARGUMENT, "fb: the loss is %s; expected the result of an operation", name) : VPPS_OK;
 }
 

@@ -50,9 +50,8 @@ static vpps_status allreduce_some(vpps_communicator *c, float *data, size_t n) {
     const uint32_t rank = c->rank;
     const size_t first = part_of(c, n, rank), own = part_of(c, n, rank + 1) - first;
     vpps_parcel *out = c->parcels, *in = c->parcels + c->size;
-    if (!VPPS_RESERVE(c->scratch, (size_t)c->size * own + 1)) {
+    if (!VPPS_RESERVE(c->scratch, (size_t)c->size * own + 1))
         return vpps_fail(VPPS_MEMORY, "communicator: out of memory for a sum of %zu elements", n);
-    }
     for (uint32_t p = 0; p < c->size; p++) {
         const size_t at = part_of(c, n, p);
         out[p] = (vpps_parcel){data + at, (part_of(c, n, p + 1) - at) * sizeof *data};

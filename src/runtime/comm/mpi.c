@@ -110,9 +110,8 @@ static vpps_status hear(mpi_row *m) {
         m->heard_ns[n.rank] = vpps_now_ns();
         if (n.kind == NOTE_WAITING) m->waiting[n.rank] = true;
         if (n.kind == NOTE_ENDING) return wait_for_end(m, n.rank);
-        if (n.kind == NOTE_FAILED) {
+        if (n.kind == NOTE_FAILED)
             return vpps_fail(VPPS_DEVICE, "rank %u on %s: %.400s", n.rank, m->c.hosts[n.rank], n.message);
-        }
     }
 }
 
@@ -248,9 +247,7 @@ static vpps_status begin(mpi_row *m, bool receives, const vpps_parcel *parcel, u
     enum { MOST = 1 << 30 };
     for (size_t at = 0, count; at < parcel->bytes; at += count) {
         count = parcel->bytes - at < MOST ? parcel->bytes - at : MOST;
-        if (!VPPS_RESERVE(m->messages, m->n_messages + 1)) {
-            return vpps_fail(VPPS_MEMORY, "communicator: out of memory");
-        }
+        if (!VPPS_RESERVE(m->messages, m->n_messages + 1)) return vpps_fail(VPPS_MEMORY, "communicator: out of memory");
         m->messages[m->n_messages++] = (message){peer, receives};
         const int error =
             m->binding->start(m->mpi, receives, (char *)parcel->data + at, (int)count, (int)peer, TAG_DATA);
@@ -398,9 +395,8 @@ static vpps_status open_row(mpi_row *m, const void *comm, uint32_t watchdog_ms) 
                          why ? why : "");
     }
     m->binding = binding_of(library);
-    if (!m->binding) {
+    if (!m->binding)
         return vpps_fail(VPPS_DEVICE, "MPI: the library is neither Open MPI nor of MPICH's kin; expected one of these");
-    }
     VPPS_TRY(m->binding->open(&m->mpi, library, comm, &rank, &size));
     VPPS_TRY(vpps_comm_init(&m->c, &table, (uint32_t)rank, (uint32_t)size, watchdog_ms));
     VPPS_TRY(start_beating(m));

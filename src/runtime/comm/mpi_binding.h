@@ -94,9 +94,8 @@ static vpps_status set_up(vpps_mpi *m, void *library, const void *comm, int *ran
     if (!there) {
         VPPS_TRY(check(m, "MPI_Init_thread", m->MPI_Init_thread(NULL, NULL, THREAD_SERIALIZED, &provided)));
         m->initialized = true;
-        if (provided < THREAD_SERIALIZED) {
+        if (provided < THREAD_SERIALIZED)
             return vpps_fail(VPPS_DEVICE, NAME ": threads level %d; expected at least MPI_THREAD_SERIALIZED", provided);
-        }
     }
     handle from = m->k.comm_world;
     if (comm) memcpy(&from, comm, sizeof from);

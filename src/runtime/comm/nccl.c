@@ -56,10 +56,9 @@ static vpps_status finish(nccl_row *m) {
         if (status == VPPS_OK && !idle)
             status = check(m, "ncclCommGetAsyncError", m->api.ncclCommGetAsyncError(m->comm, &error));
         if (status == VPPS_OK && !idle && error != VPPS_NCCL_IN_PROGRESS) status = check(m, "an operation", error);
-        if (status == VPPS_OK && !idle && vpps_now_ns() - begin > limit_ns) {
+        if (status == VPPS_OK && !idle && vpps_now_ns() - begin > limit_ns)
             status = vpps_fail(VPPS_STALL, "NCCL: rank %u on %s waited %.1f s for other GPUs", m->c.rank,
                                m->c.hosts[m->c.rank], (double)limit_ns * 1e-9);
-        }
     }
     if (status == VPPS_OK) return VPPS_OK;
     m->api.ncclCommAbort(m->comm);

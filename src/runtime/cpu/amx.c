@@ -113,19 +113,15 @@ vpps_status vpps_amx_find(vpps_bf16_unit *out) {
     const uint32_t tile = 1u << 24, bf16 = 1u << 22, osxsave = 1u << 27;
     const uint64_t tiles = 3u << 17; /* bits of XCR0 for the tiles' configuration and data */
     uint32_t a = 0, b = 0, c = 0, d = 0;
-    if (!__get_cpuid_count(7, 0, &a, &b, &c, &d) || !(d & tile) || !(d & bf16)) {
+    if (!__get_cpuid_count(7, 0, &a, &b, &c, &d) || !(d & tile) || !(d & bf16))
         return vpps_fail(VPPS_DEVICE,
                          "amx: the CPU has no AMX for bf16, or a hypervisor hides it (cpuid 7.0, edx %08x)", d);
-    }
-    if (!__get_cpuid(1, &a, &b, &c, &d) || !(c & osxsave) || (kept_state() & tiles) != tiles) {
+    if (!__get_cpuid(1, &a, &b, &c, &d) || !(c & osxsave) || (kept_state() & tiles) != tiles)
         return vpps_fail(VPPS_DEVICE, "amx: the CPU has it, but the operating system does not keep its state (XCR0)");
-    }
-    if (syscall(SYS_arch_prctl, ARCH_REQ_XCOMP_PERM, XTILEDATA)) {
+    if (syscall(SYS_arch_prctl, ARCH_REQ_XCOMP_PERM, XTILEDATA))
         return vpps_fail(VPPS_DEVICE, "amx: Linux does not permit it: %s (it can from 5.16 on)", strerror(errno));
-    }
-    if (!trial_product(20) || !trial_product(5)) {
+    if (!trial_product(20) || !trial_product(5))
         return vpps_fail(VPPS_DEVICE, "amx: the CPU has it, and a trial product came out wrong");
-    }
     *out = (vpps_bf16_unit){.name = "amx",
                             .product = product,
                             .spread = amx_spread,

@@ -75,10 +75,9 @@ vpps_status vpps_make_matrices(vpps_cpu *cpu, uint32_t states) {
 }
 
 void vpps_free_matrices(vpps_cpu *cpu) {
-    for (uint32_t p = 0; cpu->matrices && p < cpu->model->n_params; p++) {
+    for (uint32_t p = 0; cpu->matrices && p < cpu->model->n_params; p++)
         VPPS_FREE(cpu->matrices[p].blocks, cpu->matrices[p].first_block, cpu->matrices[p].transposed,
                   cpu->matrices[p].packed_t);
-    }
     free(cpu->matrices);
     vpps_unmap_pages(cpu->matrix_memory, cpu->matrix_bytes);
     vpps_unmap_pages(cpu->pack_memory, cpu->pack_bytes);

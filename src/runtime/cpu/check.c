@@ -8,17 +8,14 @@
 static bool inside(uint64_t at, uint64_t n, uint64_t end) { return at <= end && n <= end - at; }
 
 static vpps_status check_machine(const vpps_cpu *cpu, const vpps_task_header *h) {
-    if (h->n_vps != cpu->n_vps || !h->n_groups || h->n_vps % h->n_groups) {
+    if (h->n_vps != cpu->n_vps || !h->n_groups || h->n_vps % h->n_groups)
         return vpps_fail(VPPS_SCRIPT, "script: %u VPs in %u equal groups; the device has %u VPs", h->n_vps, h->n_groups,
                          cpu->n_vps);
-    }
-    if (h->pool_words > cpu->plan.pool_words) {
+    if (h->pool_words > cpu->plan.pool_words)
         return vpps_fail(VPPS_SCRIPT, "script: %u words of the pool; there are %u", h->pool_words,
                          cpu->plan.pool_words);
-    }
-    if (h->update > VPPS_OPTIMIZERS || (h->update && vpps_optimizer_states(h->update - 1) > cpu->n_states)) {
+    if (h->update > VPPS_OPTIMIZERS || (h->update && vpps_optimizer_states(h->update - 1) > cpu->n_states))
         return vpps_fail(VPPS_SCRIPT, "script: optimiser %u, which the device was not made for", h->update);
-    }
     return VPPS_OK;
 }
 
@@ -29,30 +26,25 @@ static vpps_status check_parts(const vpps_task_header *h, const uint32_t *script
         return vpps_fail(VPPS_SCRIPT, "script: %u words with %u blocks at %u and %u tables at %u; it has %zu words",
                          h->words, h->n_blocks, h->blocks, h->n_tables, h->tables, words);
     }
-    if (h->n_barriers > words) {
-        return vpps_fail(VPPS_SCRIPT, "script: %u barriers in %zu words", h->n_barriers, words);
-    }
+    if (h->n_barriers > words) return vpps_fail(VPPS_SCRIPT, "script: %u barriers in %zu words", h->n_barriers, words);
     const uint32_t *starts = script + VPPS_TASK_HEADER_WORDS;
     for (uint32_t g = 0; g < h->n_groups; g++) {
-        if (starts[g] > starts[g + 1] || starts[g + 1] > words) {
+        if (starts[g] > starts[g + 1] || starts[g + 1] > words)
             return vpps_fail(VPPS_SCRIPT, "script: group %u's tasks are words %u to %u; it has %zu words", g, starts[g],
                              starts[g + 1], words);
-        }
     }
     return VPPS_OK;
 }
 
 static vpps_status check_table(const vpps_cpu *cpu, const vpps_task_header *h, const uint32_t *script, uint32_t i) {
     const vpps_table *t = vpps_table_at(script, i);
-    if (t->param >= cpu->model->n_params || cpu->model->params[t->param].kind != VPPS_LOOKUP) {
+    if (t->param >= cpu->model->n_params || cpu->model->params[t->param].kind != VPPS_LOOKUP)
         return vpps_fail(VPPS_SCRIPT, "script: table %u is parameter %u, which is no lookup table", i, t->param);
-    }
     const vpps_parameter_data *p = &cpu->model->params[t->param];
     const uint64_t n = t->n;
-    if (!inside(t->gradients, n * p->rows * p->cols, h->pool_words) || !inside(t->rows, n, h->words)) {
+    if (!inside(t->gradients, n * p->rows * p->cols, h->pool_words) || !inside(t->rows, n, h->words))
         return vpps_fail(VPPS_SCRIPT, "script: table %u has %u entries at word %u, gradients at %u: not inside it", i,
                          t->n, t->rows, t->gradients);
-    }
     return VPPS_OK;
 }
 
@@ -60,9 +52,8 @@ vpps_status vpps_check_script(const vpps_cpu *cpu, const vpps_batch *batch) {
     const uint32_t *script = batch->script;
     const size_t words = batch->script_words;
     const vpps_task_header *h = vpps_task_header_of(script);
-    if (words < VPPS_TASK_HEADER_WORDS || h->magic != VPPS_TASK_MAGIC) {
+    if (words < VPPS_TASK_HEADER_WORDS || h->magic != VPPS_TASK_MAGIC)
         return vpps_fail(VPPS_SCRIPT, "script: its %zu words do not begin with a script's header", words);
-    }
     VPPS_TRY(check_machine(cpu, h));
     VPPS_TRY(check_parts(h, script, words));
     if (h->steps && !inside(h->steps, cpu->model->n_params * sizeof(vpps_param_step) / sizeof *script, words))
@@ -85,11 +76,10 @@ vpps_status vpps_check_block(const vpps_task_header *h, const vpps_block_view *v
     bool fits = view->end <= h->words;
     for (uint32_t d = 0; d < VPPS_AXES; d++)
         fits = fits && inside(b->kept[d], (uint64_t)vpps_items(b, d) * c->kept_words[d], h->pool_words);
-    if (!fits) {
+    if (!fits)
         return vpps_fail(VPPS_SCRIPT,
                          "script: block %u, %u vertices of %s, is not inside the script and its part of the pool",
                          number, b->n, c->name);
-    }
     for (uint32_t d = 1; d <= c->n_lists; d++) {
         const uint32_t members = view->lists[d][b->n];
         if (members == vpps_items(b, d)) continue;

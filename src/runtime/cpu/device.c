@@ -196,9 +196,8 @@ static vpps_status set_up(vpps_cpu *cpu, const vpps_model *model, const vpps_opt
     enum { WAVE_BYTES = 1 << 25, CACHE_BYTES = 1 << 21 /* a core's cache, in bytes */, CACHED_VERTICES = 32 };
     const uint32_t n_allowed = vpps_cores_allowed();
     cpu->n_vps = options->vps ? options->vps : n_allowed;
-    if (options->groups && options->groups != VPPS_GROUPS_PROFILE && cpu->n_vps % options->groups) {
+    if (options->groups && options->groups != VPPS_GROUPS_PROFILE && cpu->n_vps % options->groups)
         return vpps_fail(VPPS_ARGUMENT, "cpu: %u groups of %u VPs; expected a divisor", options->groups, cpu->n_vps);
-    }
     if (cpu->n_vps > MAX_VPS) return vpps_fail(VPPS_ARGUMENT, "cpu: %u VPs; expected at most %d", cpu->n_vps, MAX_VPS);
     cpu->caller_works =
         options->caller == VPPS_CALLER_WORKS || (options->caller == VPPS_CALLER_AUTO && cpu->n_vps >= n_allowed);
@@ -263,9 +262,8 @@ static const vpps_task_plan *cpu_machine(const vpps_device *d) { return &((const
 static vpps_status need_counters(vpps_cpu *cpu, uint32_t n) {
     if (n > cpu->n_counters) {
         void *counters = NULL;
-        if (posix_memalign(&counters, 64, 2 * (size_t)n * sizeof *cpu->counters)) {
+        if (posix_memalign(&counters, 64, 2 * (size_t)n * sizeof *cpu->counters))
             return vpps_fail(VPPS_MEMORY, "cpu: out of memory for %u barriers", n);
-        }
         free(cpu->counters);
         cpu->counters = memset(counters, 0, 2 * (size_t)n * sizeof *cpu->counters);
         cpu->n_counters = 2 * (size_t)n;
@@ -277,9 +275,8 @@ static vpps_status need_counters(vpps_cpu *cpu, uint32_t n) {
 /* Lists, as segments, the lookup-table entries for which the batch computes gradients, table by table. */
 static vpps_status make_segments(vpps_cpu *cpu) {
     cpu->batch.n_segments = cpu->batch.header.n_tables;
-    if (!VPPS_RESERVE(cpu->batch.segments, cpu->batch.n_segments + 1u)) {
+    if (!VPPS_RESERVE(cpu->batch.segments, cpu->batch.n_segments + 1u))
         return vpps_fail(VPPS_MEMORY, "cpu: out of memory for %u tables", cpu->batch.n_segments);
-    }
     for (uint32_t i = 0; i < cpu->batch.n_segments; i++) {
         const vpps_table *t = vpps_table_at(cpu->batch.script, i);
         cpu->batch.segments[i] =
@@ -291,9 +288,8 @@ static vpps_status make_segments(vpps_cpu *cpu) {
 /* Finds the arrays of the script's blocks of vertices, checks them, and lays out tiles for their cells. */
 static vpps_status view_blocks(vpps_cpu *cpu, const uint32_t *script, const vpps_batch *batch) {
     const uint32_t n_blocks = cpu->batch.header.n_blocks;
-    if (!VPPS_RESERVE(cpu->batch.views, n_blocks + 1u)) {
+    if (!VPPS_RESERVE(cpu->batch.views, n_blocks + 1u))
         return vpps_fail(VPPS_MEMORY, "cpu: out of memory for %u blocks", n_blocks);
-    }
     for (uint32_t i = 0; i < n_blocks; i++) {
         const vpps_block *block = vpps_block_at(script, i);
         vpps_view_block(script, block, batch->cells[block->cell], &cpu->batch.views[i]);

@@ -200,10 +200,9 @@ static vpps_status exchange(vpps_entries *e) {
 static vpps_status check_requests(const vpps_entries *e, const request *all) {
     static const char *const purposes[] = {[TRAINS] = "trains", [MEASURES] = "measures", [ENDS] = "is done measuring"};
     for (uint32_t p = 1; p < e->c->size; p++) {
-        if (all[p].model != all[0].model) {
+        if (all[p].model != all[0].model)
             return vpps_fail(VPPS_STATE, "rank %u on %s has another model than rank 0 on %s", p, e->c->hosts[p],
                              e->c->hosts[0]);
-        }
         if ((all[p].purpose == TRAINS) == (all[0].purpose == TRAINS)) continue;
         return vpps_fail(VPPS_STATE, "rank %u on %s %s, and rank 0 on %s %s", p, e->c->hosts[p],
                          purposes[all[p].purpose % VPPS_COUNT(purposes)], e->c->hosts[0],
@@ -245,11 +244,10 @@ static vpps_status copy_entries(const vpps_entries *e, entry_list *list, uint32_
     for (size_t i = 0; i < list->n; i++) {
         uint32_t row = 0;
         const table *t = find_table(e, list->offsets[i], &row);
-        if (!t || owner_of(e, row) != e->c->rank) {
+        if (!t || owner_of(e, row) != e->c->rank)
             return vpps_fail(VPPS_STATE,
                              "rank %u on %s asks rank %u on %s for word %u of the tables, which is not there", asker,
                              e->c->hosts[asker], e->c->rank, e->c->hosts[e->c->rank], list->offsets[i]);
-        }
         if (to)
             memcpy(to + list->words, t->data->values + (size_t)(row / e->c->size) * t->words, t->words * sizeof *to);
         list->words += t->words;
@@ -295,9 +293,8 @@ static vpps_status translate(const vpps_entries *e, uint32_t sharded, uint32_t *
     for (uint32_t i = 0; i < n; i++) {
         if (at[i] >= sharded) continue;
         const uint32_t place = vpps_entry_place(e, at[i]);
-        if (place == VPPS_NO_OFFSET) {
+        if (place == VPPS_NO_OFFSET)
             return vpps_fail(VPPS_SCRIPT, "script: word %u of the tables is read, and no vertex looks it up", at[i]);
-        }
         at[i] = place;
     }
     return VPPS_OK;

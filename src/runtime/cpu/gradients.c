@@ -13,9 +13,8 @@ vpps_status vpps_take_gradients(vpps_cpu *cpu) {
 
 static vpps_status use_sums(vpps_cpu *cpu) {
     const uint32_t n = (uint32_t)cpu->model->n_params;
-    if (!VPPS_RESERVE(cpu->batch.segments, n + 1u)) {
+    if (!VPPS_RESERVE(cpu->batch.segments, n + 1u))
         return vpps_fail(VPPS_MEMORY, "cpu: out of memory for %u tables", n);
-    }
     cpu->batch.n_segments = 0;
     for (uint32_t p = 0; p < n; p++) {
         const vpps_row_segment s = vpps_row_sums_of(cpu->sum.rows, p);

@@ -58,9 +58,8 @@ static uint64_t failure_at(const vpps_gpu *gpu, uint32_t launch) {
 static vpps_status need_counters(vpps_gpu *gpu, vpps_gpu_slot *slot) {
     const size_t words = (size_t)gpu->header.n_barriers * VPPS_COUNTER_WORDS, before = slot->counters.bytes;
     VPPS_TRY(vpps_gpu_reserve(gpu, &slot->counters, words * sizeof(uint32_t)));
-    if (slot->counters.bytes != before) {
+    if (slot->counters.bytes != before)
         VPPS_TRY(gpu->table->clear(gpu->driver, slot->counters.address, slot->counters.bytes));
-    }
     slot->used = (uint32_t)words;
     return VPPS_OK;
 }
@@ -417,11 +416,10 @@ static vpps_status set_up(vpps_gpu *gpu) {
     }
     if (gpu->options.gradients == VPPS_GRADIENTS_CUBLAS_TF32 && l->precision != VPPS_PRECISION_FP32)
         gpu->options.gradients = VPPS_GRADIENTS_CUBLAS; /* TF32 is for products in fp32, and there are none */
-    if (l->plan.sharded) {
+    if (l->plan.sharded)
         return vpps_fail(VPPS_DEVICE,
                          "device %s: has whole lookup tables; with tables that are shared out, expected cpu",
                          gpu->table->name);
-    }
     const uint64_t room = gpu->table->free_bytes(gpu->driver) / 4 * 3 / 4; /* three quarters of free memory, in words */
     if (!gpu->options.pool_bytes && room < l->plan.pool_words)
         l->plan.pool_words = l->tasks.pool_words = (uint32_t)(room > l->plan.batch ? room : l->plan.batch + 1u);

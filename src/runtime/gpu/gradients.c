@@ -42,9 +42,7 @@ static vpps_status read_entries(vpps_gpu *gpu, const uint32_t *script) {
         const vpps_table *t = vpps_table_at(script, i);
         words += (size_t)t->n * vpps_gpu_entry_words(gpu, t->param);
     }
-    if (!VPPS_RESERVE(gpu->rows, words + 1) || !VPPS_RESERVE(gpu->segments, h->n_tables + 1u)) {
-        return no_memory(gpu);
-    }
+    if (!VPPS_RESERVE(gpu->rows, words + 1) || !VPPS_RESERVE(gpu->segments, h->n_tables + 1u)) return no_memory(gpu);
     float *to = gpu->rows;
     for (uint32_t i = 0; i < h->n_tables; i++) {
         const vpps_table *t = vpps_table_at(script, i);

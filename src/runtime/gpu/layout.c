@@ -3,9 +3,8 @@
 
 static vpps_status check(const vpps_options *o, uint32_t n_vps, uint32_t groups, const char *device) {
     enum { WARP = 32, MOST_THREADS = 1024, MOST_RPW = 1024 };
-    if (groups && n_vps % groups) {
+    if (groups && n_vps % groups)
         return vpps_fail(VPPS_ARGUMENT, "%s: %u groups of %u VPs; expected a divisor", device, groups, n_vps);
-    }
     if (o->threads % WARP == 0 && o->threads <= MOST_THREADS && o->rpw <= MOST_RPW) return VPPS_OK;
     return vpps_fail(VPPS_ARGUMENT, "%s: rpw %u, %u threads; expected rpw up to %d, a multiple of 32 up to %d threads",
                      device, o->rpw, o->threads, MOST_RPW, MOST_THREADS);

@@ -36,9 +36,8 @@ static vpps_status allocate(vpps_gpu *gpu, size_t needed, vpps_gpu_buffer *out) 
 /* Copies the pool's parameters and kept values to the host, to gpu->rescued. */
 static vpps_status rescue(vpps_gpu *gpu) {
     free(gpu->rescued);
-    if (!(gpu->rescued = malloc(lasting_bytes(gpu) + 1))) {
+    if (!(gpu->rescued = malloc(lasting_bytes(gpu) + 1)))
         return vpps_fail(VPPS_MEMORY, "%s: out of memory", gpu->table->name);
-    }
     return gpu->table->read(gpu->driver, gpu->rescued, gpu->pool.address, lasting_bytes(gpu));
 }
 

@@ -109,10 +109,9 @@ static int spawn(pid_t *process, const char *const *arguments, int from, int to)
         error = end < 0 ? posix_spawn_file_actions_addopen(&actions, fd, "/dev/null", O_RDWR, 0)
                         : posix_spawn_file_actions_adddup2(&actions, end, fd);
     }
-    if (!error) {
+    if (!error)
         error = posix_spawnp(process, arguments[0], &actions, &attributes, (char *const *)(uintptr_t)arguments,
                              environment);
-    }
     posix_spawnattr_destroy(&attributes);
     posix_spawn_file_actions_destroy(&actions);
     return error;
@@ -136,10 +135,9 @@ static vpps_status run(const char *const *arguments, char *text, size_t room, bo
     pid_t waited;
     do waited = waitpid(process, &code, 0);
     while (waited < 0 && errno == EINTR);
-    if (waited < 0) {
+    if (waited < 0)
         return vpps_fail(VPPS_DEVICE, "software SIMT: how \"%s\" ended is not known: %s", arguments[0],
                          strerror(errno));
-    }
     *good = WIFEXITED(code) && WEXITSTATUS(code) == 0;
     return VPPS_OK;
 }
@@ -174,9 +172,7 @@ vpps_status vpps_simt_toolchain(char *out, size_t room) {
     command c;
     VPPS_TRY(make_command(&c, "", ""));
     int n = snprintf(out, room, "%s:", text);
-    for (uint32_t i = 0; i < c.n && n < (int)room; i++) {
-        n += snprintf(out + n, room - (size_t)n, " %s", c.arguments[i]);
-    }
+    for (uint32_t i = 0; i < c.n && n < (int)room; i++) n += snprintf(out + n, room - (size_t)n, " %s", c.arguments[i]);
     return n < (int)room ? VPPS_OK : vpps_fail(VPPS_ARGUMENT, "software SIMT: VPPS_CXX is too long");
 }
 
@@ -214,9 +210,8 @@ vpps_status vpps_simt_with_file(const char *name, const void *bytes, size_t size
     char folder[PATH_MAX - 64], path[PATH_MAX];
     int end;
     const int n = snprintf(folder, sizeof folder, "%s/vpps-XXXXXX", temporary && *temporary ? temporary : "/tmp");
-    if (n >= (int)sizeof folder || !mkdtemp(folder)) {
+    if (n >= (int)sizeof folder || !mkdtemp(folder))
         return vpps_fail(VPPS_IO, "software SIMT: no temporary folder %.200s: %s", folder, strerror(errno));
-    }
     snprintf(path, sizeof path, "%s/%.32s", folder, name);
     const pid_t keeper = start_keeper(&end, folder);
     vpps_status status = write_file(path, bytes, size);

@@ -151,18 +151,16 @@ static void barrier(vpps_simt_thread *self, unsigned line) {
     thread *t = thread_of(self);
     cta *c = t->cta;
     if (c->arrived == 0) c->line = line;
-    if (c->line != line) {
+    if (c->line != line)
         leave(t, vpps_fail(VPPS_STALL,
                            "software SIMT: CTA %u: thread %u is at the CTA barrier of line %u while %u of %u threads "
                            "wait at that of line %u",
                            c->number, number_of(t), line, c->arrived, c->grid->n_threads, c->line));
-    }
-    if (c->finished) {
+    if (c->finished)
         leave(t, vpps_fail(VPPS_STALL,
                            "software SIMT: CTA %u: thread %u is at the CTA barrier of line %u, which %u of %u threads "
                            "will not reach: they have finished",
                            c->number, number_of(t), line, c->finished, c->grid->n_threads));
-    }
     t->line = line;
     if (++c->arrived < c->grid->n_threads) {
         t->warp->at_barrier |= 1u << t->lane;
@@ -201,11 +199,10 @@ static void complete_collective(thread *t) {
                          "line %u with mask %08x",
                          t->cta->number, number_of(t), number_of(other), t->line, t->mask, other->line, other->mask));
         }
-        if (t->kind == VPPS_SIMT_SHUFFLE && !(t->mask >> other->source & 1)) {
+        if (t->kind == VPPS_SIMT_SHUFFLE && !(t->mask >> other->source & 1))
             leave(t, vpps_fail(VPPS_DEVICE,
                                "software SIMT: CTA %u: thread %u reads lane %u in line %u, which the mask %08x lacks",
                                t->cta->number, number_of(other), other->source, other->line, other->mask));
-        }
         ballot |= (uint32_t)(other->value != 0) << other->lane;
     }
     for (uint32_t left = t->mask; left; left &= left - 1) {
@@ -224,11 +221,10 @@ static unsigned collective(vpps_simt_thread *self, vpps_simt_collective kind, un
     t->mask = mask;
     t->value = value;
     t->source = source;
-    if (!(mask & bit) || (mask & w->finished)) {
+    if (!(mask & bit) || (mask & w->finished))
         leave(t, vpps_fail(VPPS_DEVICE, "software SIMT: CTA %u: thread %u is in line %u with the mask %08x, which %s",
                            t->cta->number, number_of(t), line, mask,
                            mask & bit ? "names lanes that have finished" : "lacks its own lane"));
-    }
     const uint32_t others = mask & ~bit;
     if ((w->at_collective & others) != others) {
         w->at_collective |= bit;
@@ -304,12 +300,11 @@ static void run_thread(void *argument) {
     t->warp->finished |= 1u << t->lane;
     c->finished++;
     c->grid->finished++;
-    if (c->arrived) {
+    if (c->arrived)
         leave(t, vpps_fail(VPPS_STALL,
                            "software SIMT: CTA %u: %u of %u threads wait at the CTA barrier of line %u, but thread %u "
                            "has finished",
                            c->number, c->arrived, c->grid->n_threads, c->line, number_of(t)));
-    }
     leave(t, VPPS_OK);
 }
 
@@ -349,10 +344,9 @@ static vpps_status deadlock(const cta *c) {
         if (c->warps[i].at_collective) stuck = &c->warps[i].lanes[lowest(c->warps[i].at_collective)];
     }
     char where[160] = "";
-    if (stuck) {
+    if (stuck)
         snprintf(where, sizeof where, "; thread %u waits in line %u for other lanes of its warp (mask %08x)",
                  number_of(stuck), stuck->line, stuck->mask);
-    }
     return vpps_fail(
         VPPS_STALL,
         "software SIMT: CTA %u: nobody can go on: %u of %u threads alive, %u at the CTA barrier (line %u)%s", c->number,
@@ -463,15 +457,13 @@ static vpps_status shape_grid(vpps_simt_grid **grid, uint32_t ctas, uint32_t thr
 vpps_status vpps_simt_run(vpps_simt_kernel *kernel, uint32_t ctas, uint32_t threads, uint32_t dynamic_shared_bytes,
                           const void *arguments, size_t bytes, uint32_t seed, vpps_simt_piece *const *memory) {
     const vpps_simt_library *library = kernel->library;
-    if (ctas == 0 || ctas > MAX_CTAS || threads == 0 || threads % LANES || threads > LANES * MAX_WARPS) {
+    if (ctas == 0 || ctas > MAX_CTAS || threads == 0 || threads % LANES || threads > LANES * MAX_WARPS)
         return vpps_fail(VPPS_ARGUMENT,
                          "software SIMT: %u CTAs of %u threads: CTAs are of 32 to 1024 threads, whole warps", ctas,
                          threads);
-    }
-    if (bytes != library->argument_bytes) {
+    if (bytes != library->argument_bytes)
         return vpps_fail(VPPS_ARGUMENT, "software SIMT: the kernel's parameter has %u bytes, not %zu",
                          library->argument_bytes, bytes);
-    }
     const size_t static_bytes = (size_t)(library->shared_end - library->shared);
     VPPS_TRY(shape_grid(&kernel->grid, ctas, threads, static_bytes, dynamic_shared_bytes));
     vpps_simt_grid *g = kernel->grid;

@@ -54,10 +54,9 @@ static bool check_outputs(const vpps_proof *p, const vpps_function *f, vpps_chec
         if (o->value == VPPS_NONE) continue;
         if (o->value >= c->n_values || c->values[o->value].axis)
             return VPPS_REFUSE(p->check, "cell %s: output %u is no value of the vertex", c->name, k);
-        if (p->is[o->value] != f->value[o->node]) {
+        if (p->is[o->value] != f->value[o->node])
             return VPPS_REFUSE(p->check, "cell %s: output %u, value %u, does not compute node %u (%s)", c->name, k,
                                o->value, o->node, vpps_ops[f->nodes[o->node].s->op].name);
-        }
     }
     return true;
 }

@@ -356,10 +356,9 @@ static bool is_for(const vpps_checker *c, const vpps_tensor *t, uint32_t item, u
     uint64_t live = 0;
     for (uint32_t k = 0; k < cell->n_outputs; k++)
         live |= (uint64_t)c->live[b->first_output + k * b->block->n + p] << k;
-    if (to->lookup) {
+    if (to->lookup)
         return output == VPPS_NONE && cell->lookups[to->index].table == table && b->rows[to->index][item] == row &&
                (live & b->cell->into_entry[to->index]);
-    }
     return output != VPPS_NONE && b->sources[to->index][item] == output && (live & b->cell->into_input[to->index]);
 }
 
