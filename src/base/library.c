@@ -47,9 +47,8 @@ static vpps_status find(const vpps_library *library, void **handle) {
                          library->variable, why ? why : "");
     }
     best_library best = {NULL, 0};
-    for (size_t i = 0; i < VPPS_COUNT(folders); i++) {
+    for (size_t i = 0; i < VPPS_COUNT(folders); i++)
         if (i == 0 || (folders[i] && *folders[i])) look_in(library, folders[i], atomic_load(&preferred), &best);
-    }
     *handle = best.handle;
     if (*handle) return VPPS_OK;
     return vpps_fail(VPPS_DEVICE,

@@ -464,9 +464,8 @@ static vpps_node make_classified(vpps_graph *g, vpps_op op, vpps_node x, uint32_
     uint32_t axis;
     s.p = margin;
     if (!take_arguments(g, &s, 1, &x) || !vpps_node_signature(g, vpps_ops[op].name, x, &a, &axis) ||
-        !check_index(g, vpps_ops[op].name, &label, a.rows, &pulled)) {
+        !check_index(g, vpps_ops[op].name, &label, a.rows, &pulled))
         return VPPS_NO_NODE;
-    }
     return vpps_make_node(g, &s, NULL, 1, &x, label, pulled);
 }
 

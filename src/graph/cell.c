@@ -584,10 +584,8 @@ vpps_vertex vpps_apply(vpps_graph *g, const vpps_application *a) {
     for (uint32_t d = 1; d <= c->n_lists; d++) size += (uint64_t)c->n_of_axis[d] * members[d - 1];
     if (!vpps_graph_holds(g, g->n_words + list_words + inputs + a->n_indices, "words")) return VPPS_NO_VERTEX;
     if (!VPPS_RESERVE(g->words, g->n_words + list_words + inputs + a->n_indices) ||
-        !VPPS_RESERVE(g->records, g->n_records + 1) ||
-        !VPPS_RESERVE(g->node_record, g->n_nodes + (size_t)c->n_outputs)) {
+        !VPPS_RESERVE(g->records, g->n_records + 1) || !VPPS_RESERVE(g->node_record, g->n_nodes + (size_t)c->n_outputs))
         return fail_vertex(g, VPPS_MEMORY, "graph: out of memory");
-    }
     if (g->size + size >= VPPS_CELL_INPUT) return fail_vertex(g, VPPS_ARGUMENT, "graph: more than 2^31 nodes");
     const uint32_t at = (uint32_t)g->n_words, n_records = (uint32_t)g->n_records;
     uint32_t *words = g->words + at;

@@ -171,9 +171,8 @@ static vpps_node add_template_node(vpps_graph *g, uint32_t signature, uint32_t n
     vpps_cell_data *c = g->recording;
     if (!VPPS_RESERVE(c->nodes, c->n_nodes + 1u) || !VPPS_RESERVE(c->axis, c->n_nodes + 1u) ||
         !VPPS_RESERVE(c->over_list, c->n_nodes + 1u) || !VPPS_RESERVE(c->imm_pulled, c->n_nodes + 1u) ||
-        !VPPS_RESERVE(c->args, (size_t)c->n_args + n)) {
+        !VPPS_RESERVE(c->args, (size_t)c->n_args + n))
         return vpps_graph_fail(g, VPPS_MEMORY, "cell %s: out of memory", c->name);
-    }
     c->nodes[c->n_nodes] = (vpps_op_node){signature, c->n_args, n, imm};
     c->axis[c->n_nodes] = (uint8_t)axis;
     c->over_list[c->n_nodes] = over_list;
@@ -221,9 +220,8 @@ vpps_node vpps_make_node(vpps_graph *g, vpps_signature *s, const vpps_param *mat
     if (g->size >= VPPS_CELL_INPUT - 1) return vpps_graph_fail(g, VPPS_ARGUMENT, "graph: more than 2^31 nodes");
     if (!vpps_graph_holds(g, g->n_words + (uint64_t)n, "words")) return VPPS_NO_NODE;
     if (!VPPS_RESERVE(g->records, g->n_records + 1) || !VPPS_RESERVE(g->record_nodes, g->n_record_nodes + 1) ||
-        !VPPS_RESERVE(g->node_record, g->n_nodes + 1u) || !VPPS_RESERVE(g->words, g->n_words + n)) {
+        !VPPS_RESERVE(g->node_record, g->n_nodes + 1u) || !VPPS_RESERVE(g->words, g->n_words + n))
         return vpps_graph_fail(g, VPPS_MEMORY, "graph: out of memory");
-    }
     g->node_record[g->n_nodes] = (uint32_t)g->n_records;
     g->records[g->n_records++] = (vpps_record){VPPS_NODE_RECORD, g->n_nodes, (uint32_t)g->n_record_nodes};
     g->record_nodes[g->n_record_nodes++] = (vpps_op_node){signature, (uint32_t)g->n_words, n, imm};

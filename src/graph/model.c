@@ -97,9 +97,8 @@ vpps_status vpps_need_states(vpps_model *model, uint32_t states, bool shared_out
 
 /* Returns the parameter with this name; VPPS_NO_PARAM: there is none. Sets no error message. */
 static vpps_param find_name(const vpps_model *model, const char *name) {
-    for (size_t i = 0; i < model->n_params; i++) {
+    for (size_t i = 0; i < model->n_params; i++)
         if (!strcmp(model->params[i].name, name)) return (vpps_param)i;
-    }
     return VPPS_NO_PARAM;
 }
 
@@ -132,10 +131,9 @@ vpps_status vpps_check_name(const char *what, const char *name) {
     if (!*name) return vpps_fail(VPPS_ARGUMENT, "%s: the name is empty", what);
     if (!is_utf8(name))
         return vpps_fail(VPPS_ARGUMENT, "%s: the name is not UTF-8, which checkpoints and traces need", what);
-    for (const char *c = name; *c; c++) {
+    for (const char *c = name; *c; c++)
         if (is_control((const unsigned char *)c))
             return vpps_fail(VPPS_ARGUMENT, "%s: the name holds a control character, byte %td", what, c - name);
-    }
     return VPPS_OK;
 }
 

@@ -94,9 +94,8 @@ static vpps_status write_file(vpps_handle *h, const char *path, const vpps_metad
     const bool made = make_list(&list, model);
     size_t n_tensors = made ? list_tensors(model, &list) : 0;
     vpps_status status = made && all && updates ? VPPS_OK : VPPS_MEMORY;
-    for (size_t i = 0; i < n_tensors; i++) {
+    for (size_t i = 0; i < n_tensors; i++)
         if (!list.tensors[i].name) status = VPPS_MEMORY;
-    }
     if (status != VPPS_OK) {
         vpps_fail(status, "save %s: out of memory", path);
     } else {
@@ -283,9 +282,8 @@ vpps_status vpps_load(vpps_handle *h, const char *path) {
         model->random = numbers[2];
         status = vpps_write_parameters(h);
     }
-    for (size_t i = 0; c && i < model->n_params; i++) {
+    for (size_t i = 0; c && i < model->n_params; i++)
         for (int s = 0; s <= VPPS_MAX_STATES; s++) free(c[i].values[s]);
-    }
     free(c);
     vpps_safetensors_close(file);
     return status;

@@ -66,9 +66,8 @@ static double quota_by_mount(const char *root, const char *line) {
     char top[PATH_MAX], mount[PATH_MAX], type[64], options[1024], group[PATH_MAX], folder[2 * PATH_MAX];
     const char *rest = strstr(line, " - ");
     if (!rest || sscanf(line, "%*s %*s %*s %4095s %4095s", top, mount) != 2 ||
-        sscanf(rest, " - %63s %*s %1023s", type, options) != 2) {
+        sscanf(rest, " - %63s %*s %1023s", type, options) != 2)
         return 0;
-    }
     const bool v2 = !strcmp(type, "cgroup2");
     if (!(v2 || (!strcmp(type, "cgroup") && lists(options, "cpu"))) || !find_group(root, v2, group)) return 0;
     const size_t n = strcmp(top, "/") ? strlen(top) : 0; /* length of ROOT, which the mount shows as its root */

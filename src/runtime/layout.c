@@ -44,9 +44,8 @@ vpps_status vpps_lay_out_pool(vpps_plan *plan, const vpps_model *model, const vp
     plan->sharded = (uint32_t)sharded;
     plan->norms = take(&next, max_vps);
     gradients->first = take(&next, 0);
-    for (uint32_t p = 0; p < n; p++) {
+    for (uint32_t p = 0; p < n; p++)
         if (model->params[p].kind == VPPS_VECTOR) plan->gradients[p] = take(&next, model->params[p].rows);
-    }
     gradients->end = take(&next, 0);
     for (uint32_t p = 0; p < n; p++) {
         const vpps_parameter_data *data = &model->params[p];

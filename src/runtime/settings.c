@@ -47,19 +47,16 @@ static vpps_status check_options(const vpps_options *o) {
     const vpps_optimizer *p = &o->optimizer;
     if ((unsigned)p->kind >= VPPS_OPTIMIZERS || (unsigned)o->gradients > VPPS_GRADIENTS_CUBLAS_TF32 ||
         (unsigned)o->nonfinite > VPPS_NONFINITE_IGNORE || (unsigned)o->caller > VPPS_CALLER_FREE ||
-        (unsigned)o->precision > VPPS_PRECISION_AUTO) {
+        (unsigned)o->precision > VPPS_PRECISION_AUTO)
         return vpps_fail(VPPS_ARGUMENT, "options: an enumeration holds a value that it does not have");
-    }
     if (!in_range(p->lr, 0, 1e30f) || !in_range(p->weight_decay, 0, 1e30f) || !in_range(p->clip, 0, 1e30f) ||
-        !in_range(p->epsilon, 0, 1e30f)) {
+        !in_range(p->epsilon, 0, 1e30f))
         return vpps_fail(VPPS_ARGUMENT, "options: lr %g, weight decay %g, clip %g, epsilon %g; expected none negative",
                          (double)p->lr, (double)p->weight_decay, (double)p->clip, (double)p->epsilon);
-    }
     if (!in_range(p->momentum, 0, 1) || !in_range(p->beta1, 0, 1) || !in_range(p->beta2, 0, 1) || p->beta1 == 1 ||
-        p->beta2 == 1) {
+        p->beta2 == 1)
         return vpps_fail(VPPS_ARGUMENT, "options: momentum %g, beta1 %g, beta2 %g; expected 0 to 1, betas below 1",
                          (double)p->momentum, (double)p->beta1, (double)p->beta2);
-    }
     return VPPS_OK;
 }
 

@@ -66,9 +66,8 @@ bool vpps_deal_components(const vpps_batching *b, vpps_arena *arena, uint32_t *n
     uint32_t *places;
     uint64_t *load;
     if (!VPPS_TAKE_ZEROS(arena, all, c.n) || !VPPS_TAKE(arena, places, c.n) ||
-        !VPPS_TAKE_ZEROS(arena, load, b->n_groups)) {
+        !VPPS_TAKE_ZEROS(arena, load, b->n_groups))
         return false;
-    }
     measure(b, &c, all);
     deal_components(all, c.n, *n_waves, b->n_groups, b->level_cost, load);
     for (uint32_t i = 0; i < c.n; i++) places[all[i].number] = all[i].place;
@@ -150,9 +149,8 @@ bool vpps_deal_heads(const vpps_batching *b, vpps_arena *arena, uint32_t n_waves
     share *shares;
     if (*n_slices == 1) return true;
     if (!VPPS_TAKE(arena, first, n_vertices) || !VPPS_TAKE_ZEROS(arena, words, n_vertices) ||
-        !VPPS_TAKE_ZEROS(arena, shares, (size_t)n_waves * b->n_groups)) {
+        !VPPS_TAKE_ZEROS(arena, shares, (size_t)n_waves * b->n_groups))
         return false;
-    }
     join(b, first);
     deal_heads(b, first, words, shares, n_slices, place);
     return true;

@@ -547,9 +547,8 @@ static bool open_encoder(encoder *e, vpps_arena *arena) {
         !VPPS_TAKE_ZEROS(arena, e->constants, e->s->batching->n_groups) ||
         !VPPS_TAKE_ZEROS(arena, e->losses, n_slices + 1) || !VPPS_TAKE_ZEROS(arena, e->sums, n_slices * n_params) ||
         (e->r->n_asked && !VPPS_TAKE(arena, e->gradient_at, n_outputs)) ||
-        (e->contributions->pairs && !VPPS_TAKE(arena, e->pairs_at, n_outputs))) {
+        (e->contributions->pairs && !VPPS_TAKE(arena, e->pairs_at, n_outputs)))
         return false;
-    }
     if (e->pairs_at) memset(e->pairs_at, 0xff, n_outputs * sizeof *e->pairs_at);
     memset(e->list_at, 0xff, n_outputs * sizeof *e->list_at);
     if (e->r->n_asked) memset(e->gradient_at, 0xff, n_outputs * sizeof *e->gradient_at);

@@ -330,9 +330,8 @@ static bool open_placer(placer *p) {
     if (!VPPS_TAKE_ZEROS(a, p->blocks, s->n_blocks) || !VPPS_TAKE(a, p->pass_record, p->tasks->n) ||
         !VPPS_TAKE(a, p->contributed, p->tasks->n) || !VPPS_TAKE(a, p->lives, most) ||
         !VPPS_TAKE_ZEROS(a, p->all_levels, s->n_blocks) || !VPPS_TAKE_ZEROS(a, p->requested, s->n_blocks) ||
-        !VPPS_TAKE(a, p->pass_record_at, n_pass_records) || !VPPS_TAKE(a, p->pass_record_life, n_pass_records)) {
+        !VPPS_TAKE(a, p->pass_record_at, n_pass_records) || !VPPS_TAKE(a, p->pass_record_life, n_pass_records))
         return false;
-    }
     memset(p->pass_record_life, 0xff, n_pass_records * sizeof *p->pass_record_life);
     return !s->reading->training ||
            (VPPS_TAKE_ZEROS(a, p->level_ends, s->n_level_starts) &&

@@ -306,9 +306,8 @@ static bool open_finder(finder *f) {
         !VPPS_TAKE_ZEROS(f->arena, f->types, r->n_types) ||
         !VPPS_TAKE_ZEROS(f->arena, f->edges, r->n_types * (size_t)f->out->edge_words) ||
         !VPPS_TAKE(f->arena, f->differentiable, r->n_types) || !VPPS_TAKE(f->arena, f->differentiable_in, r->n_types) ||
-        !VPPS_TAKE(f->arena, f->noted, NOTED_TYPES * (size_t)r->n_inputs)) {
+        !VPPS_TAKE(f->arena, f->noted, NOTED_TYPES * (size_t)r->n_inputs))
         return false;
-    }
     f->out->edges = f->edges;
     for (uint32_t t = 0; t < r->n_types; t++) {
         f->types[t].part = r->types[t].type->last_part;

@@ -165,9 +165,8 @@ static bool add_group(phases *p, vpps_arena *arena, uint32_t group) {
     uint32_t n = 0, *stages;
     for (uint32_t t = 0; t < n_types; t++) n += stages_of(&p->s->batching->types[t]);
     if (!VPPS_TAKE_ZEROS(arena, p->types, n_types) || !VPPS_TAKE(arena, p->of_part, n_types) ||
-        !VPPS_TAKE_ZEROS(arena, stages, n)) {
+        !VPPS_TAKE_ZEROS(arena, stages, n))
         return false;
-    }
     for (uint32_t t = 0; t < n_types; stages += stages_of(&p->s->batching->types[t++])) p->types[t].stages = stages;
     for (uint32_t slice = 0; slice < vpps_all_slices(p->s); slice++) add_slice(p, slice, group);
     return true;
@@ -208,9 +207,8 @@ static const vpps_stage_task *sort_tasks(const phases *p, vpps_arena *arena) {
     vpps_stage_task *sorted;
     for (uint32_t g = 0; g < n_groups; g++) slots += p->group_phases[g];
     if (!VPPS_TAKE_ZEROS(arena, starts, slots + 1u) || !VPPS_TAKE(arena, base, n_groups + 1u) ||
-        !VPPS_TAKE(arena, sorted, p->n_tasks)) {
+        !VPPS_TAKE(arena, sorted, p->n_tasks))
         return NULL;
-    }
     base[0] = 0;
     for (uint32_t g = 0; g < n_groups; g++) base[g + 1] = base[g] + p->group_phases[g];
     for (uint32_t i = 0; i < p->n_tasks; i++) starts[base[p->tasks[i].group] + p->tasks[i].phase + 1]++;
@@ -226,9 +224,8 @@ bool vpps_choose_phases(const vpps_steps *s, vpps_arena *arena, vpps_tasks *out)
     *out = (vpps_tasks){.steps = s};
     if (!VPPS_TAKE_ZEROS(arena, p.group_phases, n_groups) || !VPPS_TAKE_ZEROS(arena, p.blocks, s->n_blocks) ||
         !VPPS_TAKE(arena, p.tasks, most_tasks(s)) ||
-        (s->reading->halves && !VPPS_TAKE_ZEROS(arena, p.pauses, n_groups))) {
+        (s->reading->halves && !VPPS_TAKE_ZEROS(arena, p.pauses, n_groups)))
         return false;
-    }
     for (uint32_t g = 0; g < n_groups; g++) {
         if (!add_group(&p, arena, g)) return false;
         out->n_phases = vpps_max_u32(out->n_phases, p.group_phases[g] - vpps_all_slices(s));

@@ -49,9 +49,8 @@ static uint32_t use_type(reader *r, uint32_t index) {
     vpps_type *type = r->all_types->types[index];
     if (type->last_used == r->all_types->n_batches) return type->place;
     if (!VPPS_TAKE_MORE(r->arena, r->types, r->types_capacity, out->n_types + 1u) ||
-        !VPPS_TAKE_MORE(r->arena, r->parts, r->parts_capacity, out->n_types + 1u)) {
+        !VPPS_TAKE_MORE(r->arena, r->parts, r->parts_capacity, out->n_types + 1u))
         return VPPS_NONE;
-    }
     vpps_read_type u = {
         .type = type, .base = type->base, .n_lists = type->base->n_lists, .index = index, .first_input = out->n_inputs};
     for (uint32_t i = 0; i < type->n_params; i++) {
@@ -211,9 +210,8 @@ static vpps_status read_vertices(reader *r) {
         !VPPS_TAKE(r->arena, r->type_of_cell, n_cells) || !VPPS_TAKE(r->arena, r->vertices, n) ||
         !VPPS_TAKE(r->arena, r->lists, n) || !VPPS_TAKE(r->arena, r->levels, n) ||
         !VPPS_TAKE(r->arena, r->sources, r->sources_capacity) ||
-        !VPPS_TAKE(r->arena, r->source_outputs, r->sources_capacity)) {
+        !VPPS_TAKE(r->arena, r->source_outputs, r->sources_capacity))
         return vpps_no_memory();
-    }
     memset(r->type_of_cell, 0xff, n_cells * sizeof *r->type_of_cell);
     for (uint32_t v = 0; v < out->n_vertices; v++) VPPS_TRY(read_vertex(r, v));
     r->vertices[out->n_vertices].first_source = (uint32_t)out->n_sources;

@@ -15,10 +15,9 @@ static bool is_operation(const vpps_cell_value *v) { return v->kind >= VPPS_VALU
 /* Marks in `made` the values that an output depends on. */
 static void mark(const vpps_compiled_cell *c, uint32_t output, uint8_t *made) {
     made[c->outputs[output].value] = 1;
-    for (uint32_t v = c->outputs[output].value + 1; v-- > 0;) {
+    for (uint32_t v = c->outputs[output].value + 1; v-- > 0;)
         for (uint32_t i = 0; i < c->values[v].n_args && made[v]; i++)
             made[c->args[c->values[v].first_arg + i].value] = 1;
-    }
 }
 
 /* Finds the outputs of a cell that no vertex reads and that need operations of their own; `read`: outputs that vertices read. */

@@ -108,10 +108,8 @@ static void count_members(maker *m, vpps_step_block *b) {
 }
 
 static bool make_blocks(maker *m) {
-    if (!fill_blocks(m) || !open_levels(m) ||
-        !VPPS_TAKE(m->arena, m->first_members, m->b->needs->reading->n_vertices)) {
+    if (!fill_blocks(m) || !open_levels(m) || !VPPS_TAKE(m->arena, m->first_members, m->b->needs->reading->n_vertices))
         return false;
-    }
     for (uint32_t i = 0; i < m->out->n_blocks; i++) {
         sort_block(m, &m->blocks[i]);
         count_steps(m, &m->blocks[i]);
@@ -128,9 +126,8 @@ bool vpps_choose_steps(const vpps_batching *b, uint32_t n_waves, uint32_t n_slic
     uint32_t *place;
     if (!VPPS_TAKE(arena, place, b->needs->reading->n_vertices) ||
         !vpps_deal_components(b, arena, &out->n_waves, place) ||
-        !vpps_deal_heads(b, arena, out->n_waves, &out->n_slices, place)) {
+        !vpps_deal_heads(b, arena, out->n_waves, &out->n_slices, place))
         return false;
-    }
     out->place = place;
     if (!open_blocks(&m) || !make_blocks(&m)) return false;
     out->blocks = m.blocks;

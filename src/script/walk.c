@@ -61,9 +61,8 @@ bool vpps_walk_open(vpps_walk *w, const vpps_typed_graph *g) {
                      .stack = malloc((n + 1) * sizeof *w->stack),
                      .words = malloc((2 * t + 1) * sizeof *w->words)};
     if (!w->first_reader || !w->readers || !w->waiting || !w->next || !w->heads || !w->ready || !w->left ||
-        !w->depth_sums || !w->depths || !w->blockers || !w->unblocked || !w->stack || !w->words) {
+        !w->depth_sums || !w->depths || !w->blockers || !w->unblocked || !w->stack || !w->words)
         return false;
-    }
     list_readers(w);
     vpps_typed_depths(g, w->depths);
     vpps_walk_restart(w);

@@ -514,9 +514,8 @@ TEST(concurrent_processes) {
     for (int i = 0; i < WRITERS + READERS; i++) {
         children[i] = fork();
         ck_assert_int_ge(children[i], 0);
-        if (children[i] == 0) {
+        if (children[i] == 0)
             _exit(i < WRITERS ? write_many(test_seed() * 100 + (uint64_t)i, test_scaled(80)) : read_many(stop));
-        }
     }
     for (int i = 0; i < WRITERS + READERS; i++) {
         int status = -1;

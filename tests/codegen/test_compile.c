@@ -364,10 +364,9 @@ TEST(two_threads) {
     pthread_t threads[2];
     cache_folder_make();
     for (int w = 0; w < 2; w++) {
-        for (int i = 0; i < ROUNDS; i++) {
+        for (int i = 0; i < ROUNDS; i++)
             snprintf(workers[w].source[i], sizeof workers[w].source[i],
                      "extern \"C\" __global__ void k(float *x) { x[threadIdx.x] = %d; }", 10 * w + i);
-        }
     }
     /* Neither has the library open: the two race for that, too. */
     for (int w = 0; w < 2; w++) ck_assert_int_eq(pthread_create(&threads[w], NULL, compile_sources, &workers[w]), 0);

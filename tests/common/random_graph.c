@@ -469,9 +469,8 @@ static void apply(builder *b, const rg_step *s) {
     }
     vpps_node pulls[MAX_PULLS];
     uint32_t indices[MAX_PULLS];
-    for (uint32_t k = 0; k < cell->n_pulls; k++) {
+    for (uint32_t k = 0; k < cell->n_pulls; k++)
         pulls[k] = node_of(b, operand(b, cell->pulls[k].rows, cell->pulls[k].cols, s->pick[2] >> k));
-    }
     for (uint32_t k = 0; k < cell->n_indices; k++) indices[k] = (s->pick[2] >> k) % cell->indices[k].rows;
     vpps_node members_of[MAX_PULL_LISTS][16];
     const vpps_node *lists[MAX_PULL_LISTS];
@@ -633,9 +632,8 @@ static void step(builder *b, const rg_step *s) {
     case VPPS_OP_PARAMETER:
     case VPPS_OP_MATRIX: leaf(b, rows, cols, pick[0]); break;
     case VPPS_OP_AFFINE:
-        for (uint32_t k = 0; k < 1 + pick[2] % 3; k++) {
+        for (uint32_t k = 0; k < 1 + pick[2] % 3; k++)
             xs[k] = operand(b, b->c->sizes[(s->cols + k) % RG_SIZES], cols, pick[k % 2] >> (4 * (k / 2)));
-        }
         affine(b, rows, 1 + pick[2] % 3, xs, pick[2] / 4);
         break;
     case VPPS_OP_MATMUL: {
@@ -855,9 +853,8 @@ static void declare_all(builder *b) {
             find_param(b, VPPS_VECTOR, sizes[i], 1, variant);
             find_param(b, VPPS_LOOKUP, sizes[i], 1, variant);
             find_param(b, VPPS_LOOKUP, sizes[i], c->columns, variant);
-            for (uint32_t k = 0; k < RG_SIZES && i < RG_SIZES; k++) {
+            for (uint32_t k = 0; k < RG_SIZES && i < RG_SIZES; k++)
                 find_param(b, VPPS_MATRIX, sizes[i], sizes[k], variant);
-            }
         }
     }
 }

@@ -78,9 +78,8 @@ static void open(fixture *f, const network *net, const net_config *config, bool 
         vpps_param_info info = {.size = sizeof info};
         TEST_OK(vpps_param_describe(f->model, p, &info));
         float *values = vpps_param_values(f->model, p);
-        for (uint32_t i = 0; i < info.count * info.rows * info.cols; i++) {
+        for (uint32_t i = 0; i < info.count * info.rows * info.cols; i++)
             values[i] = 3 * vpps_random_unit(&random) - 1.5f;
-        }
     }
     TEST_OK(vpps_graph_create(&f->d.graph, f->model));
     TEST_OK(vpps_handle_create(&f->d.handle, f->model, &options));

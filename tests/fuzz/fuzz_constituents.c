@@ -46,9 +46,8 @@ static void check_binarised(const vpps_constituents *c, vpps_branching branching
     require(vpps_constituents_binarise(c, branching, labels, tb) == VPPS_OK);
     require(vpps_treebank_size(tb) == vpps_constituents_size(c));
     require(vpps_vocab_size(labels) == vpps_treebank_classes(tb));
-    for (uint32_t i = 0; i < vpps_treebank_size(tb); i++) {
+    for (uint32_t i = 0; i < vpps_treebank_size(tb); i++)
         check_binary(c, vpps_constituents_tree(c, i), tb, vpps_treebank_tree(tb, i));
-    }
     vpps_vocab_destroy(labels);
     vpps_treebank_destroy(tb);
 }

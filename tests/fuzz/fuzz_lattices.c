@@ -29,9 +29,8 @@ static char *write_lattices(const vpps_lattices *l, uint32_t first, size_t *n) {
         for (uint32_t k = 0; k < lattice.n_nodes; k++) fprintf(file, "%u ", lattice.tags[k]);
         for (uint32_t k = 0; k < lattice.n_nodes; k++) {
             fprintf(file, "\n%u", lattice.first_arc[k + 1] - lattice.first_arc[k]);
-            for (uint32_t a = lattice.first_arc[k]; a < lattice.first_arc[k + 1]; a++) {
+            for (uint32_t a = lattice.first_arc[k]; a < lattice.first_arc[k + 1]; a++)
                 fprintf(file, " %u %u", lattice.arcs[a].from, lattice.arcs[a].id);
-            }
         }
         fputc('\n', file);
     }

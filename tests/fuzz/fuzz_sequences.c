@@ -55,9 +55,8 @@ static void check_same(const vpps_sentences *a, const vpps_sentences *b) {
         const vpps_sentence x = vpps_sentences_get(a, i), y = vpps_sentences_get(b, i);
         require(vpps_sentences_line(a, i) > 0 && vpps_sentences_label(a, i) == vpps_sentences_label(b, i));
         require(x.n_words == y.n_words && (x.tags == NULL) == (y.tags == NULL));
-        for (uint32_t k = 0; k < x.n_words; k++) {
+        for (uint32_t k = 0; k < x.n_words; k++)
             require(x.words[k] == y.words[k] && (!x.tags || x.tags[k] == y.tags[k]));
-        }
     }
 }
 

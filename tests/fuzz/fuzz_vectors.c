@@ -10,9 +10,8 @@ static vpps_vocab *make_words(void) {
     vpps_vocab *v;
     uint32_t id;
     require(vpps_vocab_create(&v) == VPPS_OK);
-    for (size_t i = 0; i < VPPS_COUNT(words); i++) {
+    for (size_t i = 0; i < VPPS_COUNT(words); i++)
         require(vpps_vocab_add(v, words[i], strlen(words[i]), &id) == VPPS_OK);
-    }
     return v;
 }
 

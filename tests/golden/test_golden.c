@@ -41,9 +41,8 @@ static void set_parameters(const golden *from, vpps_model *model) {
         TEST_OK(vpps_param_find(model, from->tensors[t].name, &p));
         TEST_OK(vpps_param_describe(model, p, &info));
         float *values = vpps_param_values(model, p);
-        for (uint32_t i = 0; i < info.count * info.rows * info.cols; i++) {
+        for (uint32_t i = 0; i < info.count * info.rows * info.cols; i++)
             values[i] = (float)(from->tensors[t].scale * sin(0.37 * i + 0.0011 * i * i + t));
-        }
     }
 }
 
@@ -117,9 +116,8 @@ static void check_losses(const golden *from, const double *expected, const vpps_
 static void train(const golden *from, const vpps_options *o, uint32_t batches, float *losses) {
     trained t;
     open_network(&t, from, o);
-    for (uint32_t batch = 0; batch < batches; batch++) {
+    for (uint32_t batch = 0; batch < batches; batch++)
         losses[batch] = train_batch(t.h, t.g, add_batch(from, t.type, t.net, t.g, batch));
-    }
     close_network(&t);
 }
 

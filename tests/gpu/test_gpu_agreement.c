@@ -400,9 +400,8 @@ GPU_EACH(tree_lstms_agree, 5, test_everyday("trees", 8, VPPS_COUNT(trees_cases))
         const vpps_stats stats = stats_of(t.h);
         ck_assert_str_eq(stats.precision, vpps_precision_names[o.precision]);
         if (!k && !fp32) ck_assert_str_eq(stats.precision_unit, "mma");
-        for (uint32_t batch = 0; batch < (k ? on_cpu : on_gpu); batch++) {
+        for (uint32_t batch = 0; batch < (k ? on_cpu : on_gpu); batch++)
             losses[k][batch] = (double)trees_step(&t, batch);
-        }
         if (!k && !fp32 && gpu_is_simulated())
             ck_assert_uint_eq(((const vpps_gpu *)t.h->device)->kernel->plan.teams, trees_cases[_i].teams);
         trees_close(&t);

@@ -226,9 +226,8 @@ static vpps_node build(const network *n, const cells *c, uint64_t seed) {
     for (uint32_t i = 0; i < 4; i++) {
         vertex children[8];
         const uint32_t k = 1 + vpps_random_below(&random, 5);
-        for (uint32_t j = 0; j < k; j++) {
+        for (uint32_t j = 0; j < k; j++)
             children[j] = j == k / 2 ? root : add_leaf(n, c, vpps_random_below(&random, WORDS));
-        }
         if (k > 2) children[0] = root; /* one vertex as two children */
         vpps_node pool;
         root = add_child_sum(n, c, k, children, vpps_random_below(&random, WORDS), &pool);
@@ -237,9 +236,8 @@ static vpps_node build(const network *n, const cells *c, uint64_t seed) {
 
     vertex state_vertex = add_start(n, c, state_of(n, c, root).h, vpps_parameter(g, n->b_f));
     const uint32_t steps = 1 + vpps_random_below(&random, 6);
-    for (uint32_t i = 0; i < steps; i++) {
+    for (uint32_t i = 0; i < steps; i++)
         state_vertex = add_step(n, c, state_vertex, vpps_lookup(g, n->E, vpps_random_below(&random, WORDS)));
-    }
     const state last = state_of(n, c, state_vertex);
     terms[n_terms++] = vpps_dot(g, last.h, last.c);
     terms[n_terms++] = add_head(n, c, state_vertex, 0);
@@ -279,11 +277,10 @@ static bool close_to(float a, float b) { return fabsf(a - b) <= 1e-5f * (1 + fab
 static void expect_equal_parameters(const network n[2], uint32_t vps) {
     for (uint32_t p = 0; p < vpps_param_count(n[0].model); p++) {
         const float *by_cells = vpps_param_values(n[0].model, p), *by_hand = vpps_param_values(n[1].model, p);
-        for (size_t i = 0; i < vpps_param_elems(&n[0].model->params[p]); i++) {
+        for (size_t i = 0; i < vpps_param_elems(&n[0].model->params[p]); i++)
             ck_assert_msg(close_to(by_cells[i], by_hand[i]),
                           "%u VPs: parameter %s, element %zu: %.9g by cells, %.9g by hand", vps,
                           n[0].model->params[p].name, i, (double)by_cells[i], (double)by_hand[i]);
-        }
     }
 }
 

@@ -37,10 +37,9 @@ static void expect_failure(vpps_graph *g, const char *what, vpps_status status, 
                   vpps_error_message());
     char copy[256];
     snprintf(copy, sizeof copy, "%s", words);
-    for (char *w = strtok(copy, "|"); w; w = strtok(NULL, "|")) {
+    for (char *w = strtok(copy, "|"); w; w = strtok(NULL, "|"))
         ck_assert_msg(strstr(vpps_error_message(), w), "%s: the message \"%s\" lacks \"%s\"", what,
                       vpps_error_message(), w);
-    }
 }
 
 /* ---------------------------------------------------------------- errors */

@@ -540,10 +540,9 @@ TEST(large_arguments) {
             vpps_graph_clear(t.g);
             const vpps_node node = rows[i].f(t.g, vpps_input(t.g, 40, 1, x));
             TEST_OK(vpps_forward(t.h, t.g, 1, &node, outs));
-            for (int k = 0; k < 40; k++) {
+            for (int k = 0; k < 40; k++)
                 ck_assert_msg(fabsf(y[k] - rows[i].y) <= 1e-6f * (1 + fabsf(rows[i].y)), "%s(%g) = %.9g at %d%s",
                               rows[i].name, (double)rows[i].x, (double)y[k], k, portable ? " (portable)" : "");
-            }
         }
         training_end(&t);
     }

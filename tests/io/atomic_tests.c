@@ -328,9 +328,8 @@ TEST(no_space_by_limit) {
 /* A file system of 128 KiB, in a mount namespace of a child's own. Exit status: 0 fine, 1 not, 2 may not mount. */
 static int fill_small_disk(const char *folder) {
     if (unshare(CLONE_NEWNS) != 0 || mount("none", "/", NULL, MS_REC | MS_PRIVATE, NULL) != 0 ||
-        mount("tmpfs", folder, "tmpfs", 0, "size=128k") != 0) {
+        mount("tmpfs", folder, "tmpfs", 0, "size=128k") != 0)
         return 2;
-    }
     static const float small[64];
     const vpps_safetensors_tensor tensor = {"a", 1, {64}, small};
     char path[600];

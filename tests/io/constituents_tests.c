@@ -329,9 +329,8 @@ static uint32_t tree_depth(vpps_constituent_tree tree) {
     FREED uint32_t *depth = calloc(tree.n_nodes, sizeof *depth);
     for (uint32_t i = 0; i < tree.n_nodes; i++) {
         uint32_t child = i - 1;
-        for (uint32_t k = 0; k < tree.nodes[i].n_children; k++, child -= tree.nodes[child].n_nodes) {
+        for (uint32_t k = 0; k < tree.nodes[i].n_children; k++, child -= tree.nodes[child].n_nodes)
             depth[i] = vpps_max_u32(depth[i], depth[child]);
-        }
         depth[i]++;
     }
     const uint32_t deepest = depth[tree.n_nodes - 1];

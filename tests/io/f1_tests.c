@@ -315,9 +315,8 @@ TEST_EACH(as_seqeval, 0, VPPS_COUNT(goldens)) {
         uint32_t gold[12], predicted[12];
         const uint32_t n = 1 + vpps_random_below(&random, 12);
         for (uint32_t i = 0; i < n; i++) gold[i] = vpps_random_below(&random, c->n_tags);
-        for (uint32_t i = 0; i < n; i++) {
+        for (uint32_t i = 0; i < n; i++)
             predicted[i] = vpps_random_below(&random, 100) < c->wrong ? vpps_random_below(&random, c->n_tags) : gold[i];
-        }
         TEST_OK(vpps_f1_add(f, n, gold, predicted));
     }
     check_counts(vpps_f1_type_counts(f, 0), c->x.gold, c->x.predicted, c->x.correct);

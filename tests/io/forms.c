@@ -97,9 +97,8 @@ static vpps_status lattices(const char *path, const char *text, size_t n, FILE *
         const vpps_lattice lattice = vpps_lattices_get(l, i);
         for (uint32_t k = 0; k < lattice.n_nodes; k++) {
             fprintf(out, "%u:", lattice.tags[k]);
-            for (uint32_t a = lattice.first_arc[k]; a < lattice.first_arc[k + 1]; a++) {
+            for (uint32_t a = lattice.first_arc[k]; a < lattice.first_arc[k + 1]; a++)
                 fprintf(out, " %u-%u", lattice.arcs[a].from, lattice.arcs[a].id);
-            }
             fputc('\n', out);
         }
     }

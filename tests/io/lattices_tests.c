@@ -196,9 +196,8 @@ TEST_EACH(lattices_of_ids, 0, VPPS_COUNT(lattice_files)) {
     ck_assert_uint_eq(vpps_lattices_characters(l), f->characters + 1);
     ck_assert_uint_eq(vpps_lattices_words(l), f->words + 1);
     ck_assert_uint_eq(vpps_lattices_tags(l), f->tags + 1);
-    for (uint32_t span = 2; _i == 0 && span < 16; span++) {
+    for (uint32_t span = 2; _i == 0 && span < 16; span++)
         ck_assert_uint_eq(spans[span], span < VPPS_COUNT(train_spans) ? train_spans[span] : 0);
-    }
     vpps_lattices_destroy(l);
 }
 

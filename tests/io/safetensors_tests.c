@@ -298,9 +298,8 @@ TEST(hostile_length) {
                  {sizeof header - 2, "expected a header in JSON"},
                  {0, "expected the header to begin with '{'"}};
     vpps_safetensors *file;
-    for (size_t i = 0; i < VPPS_COUNT(cases); i++) {
+    for (size_t i = 0; i < VPPS_COUNT(cases); i++)
         TEST_FAILS(parse_parts(&file, cases[i].length, header, sizeof header - 1), VPPS_FORMAT, cases[i].message);
-    }
 }
 
 TEST(deep_json_is_refused) {

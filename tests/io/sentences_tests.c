@@ -195,10 +195,9 @@ TEST(bad_options) {
         TEST_FAILS(vpps_sentences_read_lines_text(s, "t", "a", 1, &lines), VPPS_ARGUMENT,
                    "expected an end word without spaces and line ends");
     }
-    for (size_t i = 0; i < VPPS_COUNT(equal); i++) {
+    for (size_t i = 0; i < VPPS_COUNT(equal); i++)
         TEST_FAILS(vpps_sentences_read_columns_text(s, "t", "a b c", 5, &equal[i]), VPPS_ARGUMENT,
                    "expected word and tag in different columns");
-    }
     TEST_FAILS(read_as(s, COLUMNS, &same, "", 0), VPPS_ARGUMENT,
                "expected word and tag in different columns, found 2 for both");
     const vpps_columns named = {.tag_name = "NER"};

@@ -187,9 +187,8 @@ TEST(numbers_are_those_of_c) {
         ck_assert_msg(vpps_text_number(good[i], good[i] + strlen(good[i]), &value), "%s", good[i]);
         ck_assert_msg(value == strtof(good[i], NULL), "%s: %.9g", good[i], (double)value);
     }
-    for (size_t i = 0; i < VPPS_COUNT(bad); i++) {
+    for (size_t i = 0; i < VPPS_COUNT(bad); i++)
         ck_assert_msg(!vpps_text_number(bad[i], bad[i] + strlen(bad[i]), &value), "%s", bad[i]);
-    }
     for (int i = 0; i < (int)test_scaled(100000); i++) { /* written with 9 digits, floats come back */
         char text[64];
         const uint32_t bits = (uint32_t)vpps_random(&random);

@@ -108,9 +108,8 @@ TEST(words_as_characters) {
     for (uint32_t w = 0; w < VPPS_COUNT(wanted); w++) {
         const uint32_t *ids = vpps_spellings_word(spellings, w, &n);
         ck_assert_uint_eq(n, wanted[w].n);
-        for (uint32_t i = 0; i < n; i++) {
+        for (uint32_t i = 0; i < n; i++)
             ck_assert_str_eq(vpps_vocab_word(vpps_spellings_vocab(spellings), ids[i]), wanted[w].characters[i]);
-        }
     }
     ck_assert_ptr_null(vpps_spellings_word(spellings, VPPS_COUNT(wanted), &n));
     ck_assert_uint_eq(n, 0);

@@ -165,10 +165,9 @@ static void each_dependent(subject *s) {
         replace_word(&other.sentence, j, s->f.config.words, &copy);
         changes(s, &other, change);
         for (uint32_t k = j + 1; k; k = x->heads[k - 1]) seen[k - 1] = true;
-        for (uint32_t k = 0; k < x->n_words; k++) {
+        for (uint32_t k = 0; k < x->n_words; k++)
             ck_assert_msg(seen[k] ? change[k] > SEEN : change[k] < UNTOUCHED,
                           "%s, sentence %u: word %u changes word %u by %g", s->f.name, s->i, j, k, change[k]);
-        }
     }
 }
 

@@ -86,10 +86,9 @@ static void give_back(fixture *f, const vectors *v, vpps_node *nodes) {
 }
 
 static void check_logits(const fixture *f, uint32_t i, uint32_t k, const float *got, const float *want) {
-    for (uint32_t j = 0; j < f->config.classes; j++) {
+    for (uint32_t j = 0; j < f->config.classes; j++)
         ck_assert_msg(fabs((double)got[j] - (double)want[j]) < 1e-5, "%s, example %u, word %u: logit %u is %g, not %g",
                       f->name, i, k, j, (double)got[j], (double)want[j]);
-    }
 }
 
 /* One step, from what was computed before. */
@@ -114,9 +113,8 @@ static void check_use(fixture *f, vpps_handle *h, uint32_t word, const vectors *
         other_states = *states;
         (j < memory->n ? other_memory.values[j] : other_states.values[j - memory->n])[0] += 1;
         step(f, h, word, &other_memory, &other_states, &other);
-        for (uint32_t i = 0; i < f->config.classes; i++) {
+        for (uint32_t i = 0; i < f->config.classes; i++)
             change = fmax(change, fabs((double)other.values[0][i] - (double)logits->values[0][i]));
-        }
         ck_assert_msg(change > 1e-5, "%s: %s %u of %u is not used", f->name, j < memory->n ? "memory" : "state",
                       j < memory->n ? j : j - memory->n, j < memory->n ? memory->n : states->n);
     }

@@ -71,9 +71,7 @@ static bool column_changed(const vpps_param_info *info, uint32_t j, const float 
 }
 
 static void count_columns(changes *c, const vpps_param_info *info, const float *before, const float *after) {
-    for (uint32_t j = 0; j < info->cols; j++) {
-        ++*(column_changed(info, j, before, after) ? &c->changed : &c->unchanged);
-    }
+    for (uint32_t j = 0; j < info->cols; j++) ++*(column_changed(info, j, before, after) ? &c->changed : &c->unchanged);
 }
 
 /* What a matrix is multiplied with: states, nothing of which is dropped; or embeddings, or what the classifier reads. */

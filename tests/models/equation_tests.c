@@ -115,9 +115,8 @@ static void check_example(const trial *t, uint32_t i, const said *got) {
     for (uint32_t k = 0; k < net_positions(t->f.net->kind, &t->f.e->x[i]); k++) {
         if (t->f.logits[i][k] == VPPS_NO_NODE) continue;
         ck_assert_uint_eq(want[k].n, t->f.config.classes);
-        for (uint32_t j = 0; j < want[k].n; j++) {
+        for (uint32_t j = 0; j < want[k].n; j++)
             check_close((double)got->logits[i][k][j], want[k].at[j], t, i, k, "a logit is");
-        }
         if (t->f.nll[i][k] == VPPS_NO_NODE) continue;
         const uint32_t label = example_label(t->f.net->kind, &t->f.e->x[i], k);
         check_close((double)got->nll[i][k], nll_of(want[k], label), t, i, k, "the loss is");

@@ -53,9 +53,8 @@ void lstm_nmt_equations(const subject *s, const net_example *x, vec logits[MOST_
     vertex_state at[MOST_LAYERS];
     vec h[MOST_POSITIONS] = {zeros(s->config->hidden)};
     start_layers(s, at);
-    for (uint32_t j = 0; j < source->n_words; j++) {
+    for (uint32_t j = 0; j < source->n_words; j++)
         h[j + 1] = step_layers(s, lstm, "encoder", entry(s->w, "source", source->words[j]), at);
-    }
     say_target(s, lstm, at, h, source->n_words + 1, &x->target, logits);
 }
 

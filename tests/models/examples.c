@@ -227,9 +227,8 @@ static void read_words(const vpps_sentence *s, uint32_t n, bool *ids) {
 }
 
 static void read_arcs(const vpps_lattice *l, example_ids *ids) {
-    for (uint32_t a = 0; a < l->first_arc[l->n_nodes]; a++) {
+    for (uint32_t a = 0; a < l->first_arc[l->n_nodes]; a++)
         (l->arcs[a].is_character ? ids->characters : ids->words)[l->arcs[a].id] = true;
-    }
 }
 
 static void read_spelled(const net_example *x, example_ids *ids) {

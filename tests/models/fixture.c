@@ -156,9 +156,8 @@ double difference(const ref_run *a, vpps_node x, const ref_run *b, vpps_node y) 
     const size_t n = a->first[x + 1] - a->first[x];
     double largest = 0;
     ck_assert_uint_eq(n, b->first[y + 1] - b->first[y]);
-    for (size_t i = 0; i < n; i++) {
+    for (size_t i = 0; i < n; i++)
         largest = fmax(largest, fabs(a->values[a->first[x] + i] - b->values[b->first[y] + i]));
-    }
     return largest;
 }
 

@@ -48,9 +48,8 @@ static uint32_t draw_arcs(draw *d, uint32_t n_nodes, uint32_t *first_arc, vpps_l
         const uint32_t words = i < 2 ? 0 : below(d, MOST_ARCS);
         first_arc[i] = n;
         if (i > 0) arcs[n++] = (vpps_lattice_arc){i - 1, below(d, d->sizes->characters), true};
-        for (uint32_t k = 0; k < words; k++) {
+        for (uint32_t k = 0; k < words; k++)
             arcs[n++] = (vpps_lattice_arc){below(d, i - 1), below(d, d->sizes->words), false};
-        }
     }
     first_arc[n_nodes] = n;
     return n;

@@ -396,9 +396,7 @@ TEST(masks_do_not_overlap) {
     TEST_OK(vpps_add_lookup(t.model, &E, "E", 2, ROWS, COLS, &zero));
     training_start(&t, &o);
     vpps_node sums[2];
-    for (uint32_t i = 0; i < 2; i++) {
-        sums[i] = vpps_sum_elements(t.g, vpps_dropout(t.g, vpps_lookup(t.g, E, i), 0.5f));
-    }
+    for (uint32_t i = 0; i < 2; i++) sums[i] = vpps_sum_elements(t.g, vpps_dropout(t.g, vpps_lookup(t.g, E, i), 0.5f));
     TEST_OK(vpps_fb(t.h, t.g, vpps_sum(t.g, 2, sums), NULL));
     TEST_OK(vpps_read_parameters(t.h));
     const float *first = vpps_param_values(t.model, E), *second = first + N;

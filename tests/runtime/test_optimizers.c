@@ -101,10 +101,9 @@ TEST_EACH(what_is_not_used_is_not_touched, 0, 5) {
             for (size_t e = 0; e < vpps_param_elems(p); e++) {
                 ck_assert_msg((double)p->values[e] == start->values[start->first[still[i]] + e], "%s[%zu] has moved",
                               p->name, e);
-                for (int s = 0; s < VPPS_MAX_STATES; s++) {
+                for (int s = 0; s < VPPS_MAX_STATES; s++)
                     ck_assert_msg(!p->states[s] || p->states[s][e] == 0, "state %d of %s[%zu] is %g", s, p->name, e,
                                   (double)p->states[s][e]);
-                }
             }
         }
         /* rows of E, and `odd`, against the preceding batch */

@@ -145,10 +145,9 @@ TEST(builtins_mean_what_they_mean_in_cuda) {
                             1,
                             x * 3,
                             5};
-    for (uint32_t i = 0; i < VPPS_COUNT(floats); i++) {
+    for (uint32_t i = 0; i < VPPS_COUNT(floats); i++)
         ck_assert_msg(fabsf(out[i] - floats[i]) <= 1e-6f * fabsf(floats[i]), "number %u: %g, not %g", i, (double)out[i],
                       (double)floats[i]);
-    }
     const unsigned words[] = {3, 8, 0x3f800000u};
     for (uint32_t i = 0; i < VPPS_COUNT(words); i++) ck_assert_uint_eq(counters[200 + i], words[i]);
     ck_assert_uint_eq(counters[0], 31 * 32 / 2);
@@ -166,9 +165,8 @@ TEST(a_seed_is_an_order) {
         memcpy(orders[seed], out, sizeof orders[seed]);
         TEST_OK(run(kernel, 4, 128, 0, 0, seed));
         ck_assert(memcmp(orders[seed], out, sizeof orders[seed]) == 0);
-        for (uint32_t other = 0; other < seed; other++) {
+        for (uint32_t other = 0; other < seed; other++)
             ck_assert(memcmp(orders[seed], orders[other], sizeof orders[seed]) != 0);
-        }
     }
     for (uint32_t i = 0; i < N; i++) ck_assert(orders[0][i] == (float)i);
     for (uint32_t seed = 1; seed < SEEDS; seed++) { /* also inside of a warp */
@@ -475,9 +473,8 @@ static void *write_files(void *failed) {
 TEST(threads_write_files_at_once) {
     pthread_t threads[4];
     bool failed[VPPS_COUNT(threads)] = {false};
-    for (uint32_t i = 0; i < VPPS_COUNT(threads); i++) {
+    for (uint32_t i = 0; i < VPPS_COUNT(threads); i++)
         ck_assert_int_eq(pthread_create(&threads[i], NULL, write_files, &failed[i]), 0);
-    }
     for (uint32_t i = 0; i < VPPS_COUNT(threads); i++) {
         pthread_join(threads[i], NULL);
         ck_assert(!failed[i]);

@@ -22,10 +22,9 @@ static vpps_status check_machine(const vpps_cpu *cpu, const vpps_task_header *h)
 static vpps_status check_parts(const vpps_task_header *h, const uint32_t *script, size_t words) {
     if (h->words != words || !inside(VPPS_TASK_HEADER_WORDS, h->n_groups + (uint64_t)1, words) ||
         !inside(h->blocks, h->n_blocks * (uint64_t)VPPS_BLOCK_WORDS, words) ||
-        !inside(h->tables, h->n_tables * (uint64_t)VPPS_TABLE_WORDS, words)) {
+        !inside(h->tables, h->n_tables * (uint64_t)VPPS_TABLE_WORDS, words))
         return vpps_fail(VPPS_SCRIPT, "script: %u words with %u blocks at %u and %u tables at %u; it has %zu words",
                          h->words, h->n_blocks, h->blocks, h->n_tables, h->tables, words);
-    }
     if (h->n_barriers > words) return vpps_fail(VPPS_SCRIPT, "script: %u barriers in %zu words", h->n_barriers, words);
     const uint32_t *starts = script + VPPS_TASK_HEADER_WORDS;
     for (uint32_t g = 0; g < h->n_groups; g++) {
@@ -62,10 +61,9 @@ vpps_status vpps_check_script(const vpps_cpu *cpu, const vpps_batch *batch) {
     for (uint32_t i = 0; i < h->n_blocks; i++) {
         const vpps_block *b = vpps_block_at(script, i);
         if (b->cell >= batch->n_cells || b->group >= h->n_groups ||
-            batch->cells[b->cell]->needs.group != h->n_vps / h->n_groups) {
+            batch->cells[b->cell]->needs.group != h->n_vps / h->n_groups)
             return vpps_fail(VPPS_SCRIPT, "script: block %u is of cell %u, group %u; there are %u cells, %u groups", i,
                              b->cell, b->group, batch->n_cells, h->n_groups);
-        }
     }
     return VPPS_OK;
 }

@@ -156,9 +156,8 @@ vpps_status vpps_gpu_need_cells(vpps_gpu *gpu, const vpps_batch *batch) {
     if (!k) return vpps_fail(VPPS_MEMORY, "%s: out of memory", gpu->table->name);
     if (training) gpu->trained = k;
     if (!VPPS_RESERVE(k->number, batch->n_cells + 1u) ||
-        !VPPS_RESERVE(k->cells, k->n_cells + k->n_expected + batch->n_cells + 1u)) {
+        !VPPS_RESERVE(k->cells, k->n_cells + k->n_expected + batch->n_cells + 1u))
         return vpps_fail(VPPS_MEMORY, "%s: out of memory", gpu->table->name);
-    }
     const bool lacks = !has_cells(k, batch);
     if (lacks) drop_superseded(gpu, k);
     uint32_t before = k->n_cells;

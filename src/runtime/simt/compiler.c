@@ -68,9 +68,8 @@ enum { MAX_ENVIRONMENT = 4096 };
 /* Sets out[] to this process's environment with English messages, so that error lines can be recognised. */
 static void english(char **out) {
     size_t n = 0;
-    for (char **e = environ; *e && n < MAX_ENVIRONMENT - 2; e++) {
+    for (char **e = environ; *e && n < MAX_ENVIRONMENT - 2; e++)
         if (strncmp(*e, "LC_ALL=", 7) != 0 && strncmp(*e, "LANGUAGE=", 9) != 0) out[n++] = *e;
-    }
     static char c_locale[] = "LC_ALL=C";
     out[n++] = c_locale;
     out[n] = NULL;

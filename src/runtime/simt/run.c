@@ -192,13 +192,12 @@ static void complete_collective(thread *t) {
     for (uint32_t left = t->mask; left; left &= left - 1) {
         const thread *other = &w->lanes[lowest(left)];
         if (other->mask != t->mask || other->kind != t->kind ||
-            (other->line != t->line && t->kind != VPPS_SIMT_SYNCWARP)) {
+            (other->line != t->line && t->kind != VPPS_SIMT_SYNCWARP))
             leave(t, vpps_fail(
                          VPPS_DEVICE,
                          "software SIMT: CTA %u: threads %u and %u of a warp do not meet: line %u with mask %08x, "
                          "line %u with mask %08x",
                          t->cta->number, number_of(t), number_of(other), t->line, t->mask, other->line, other->mask));
-        }
         if (t->kind == VPPS_SIMT_SHUFFLE && !(t->mask >> other->source & 1))
             leave(t, vpps_fail(VPPS_DEVICE,
                                "software SIMT: CTA %u: thread %u reads lane %u in line %u, which the mask %08x lacks",
@@ -340,9 +339,8 @@ static void prepare(vpps_simt_grid *g) {
 static vpps_status deadlock(const cta *c) {
     const vpps_simt_grid *g = c->grid;
     const thread *stuck = NULL;
-    for (uint32_t i = 0; i < g->n_warps && !stuck; i++) {
+    for (uint32_t i = 0; i < g->n_warps && !stuck; i++)
         if (c->warps[i].at_collective) stuck = &c->warps[i].lanes[lowest(c->warps[i].at_collective)];
-    }
     char where[160] = "";
     if (stuck)
         snprintf(where, sizeof where, "; thread %u waits in line %u for other lanes of its warp (mask %08x)",
@@ -357,9 +355,8 @@ static vpps_status deadlock(const cta *c) {
 static vpps_status spinning(const vpps_simt_grid *g, uint32_t alive, uint64_t ns) {
     const cta *c = &g->ctas[g->order[0]];
     const thread *t = NULL;
-    for (uint32_t i = 0; i < g->n_warps && !t; i++) {
+    for (uint32_t i = 0; i < g->n_warps && !t; i++)
         if (c->warps[i].asleep) t = &c->warps[i].lanes[lowest(c->warps[i].asleep)];
-    }
     return vpps_fail(VPPS_STALL,
                      "software SIMT: no progress for %.1f s, %u of %u CTAs spin; CTA %u: %u of %u threads alive, %u at "
                      "the CTA barrier, thread %u spins in line %u",

@@ -208,9 +208,8 @@ bool vpps_check_blocks(vpps_checker *c) {
         for (uint32_t k = 0; k < cell->n_inputs && k < VPPS_CELL_MOST; k++)
             lists = lists && cell->input_axis[k] <= cell->n_lists;
         if (!lists || cell->n_inputs > VPPS_CELL_MOST || cell->n_outputs > VPPS_CELL_MOST ||
-            cell->n_lookups > VPPS_CELL_MOST || cell->n_words > VPPS_CELL_MOST) {
+            cell->n_lookups > VPPS_CELL_MOST || cell->n_words > VPPS_CELL_MOST)
             return VPPS_REFUSE(c, "cell %s: counts out of range", cell->name);
-        }
     }
     memset(c->block_of, 0xff, c->n_records * sizeof *c->block_of);
     for (uint32_t i = 0; i < n; i++)

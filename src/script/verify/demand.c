@@ -50,9 +50,8 @@ static bool same_op(const vpps_graph *g, const vpps_record_view *a, const vpps_r
     const vpps_signature *s = a->signature, *t = b->signature;
     if (s->op != t->op || s->rows != t->rows || s->cols != t->cols || s->param != t->param ||
         vpps_float_bits(s->p) != vpps_float_bits(t->p) || s->n_matrices != t->n_matrices ||
-        (s->op == VPPS_OP_SLICE && a->op->imm != b->op->imm)) {
+        (s->op == VPPS_OP_SLICE && a->op->imm != b->op->imm))
         return false;
-    }
     return !s->n_matrices ||
            !memcmp(g->matrices + s->first_matrix, g->matrices + t->first_matrix, s->n_matrices * sizeof *g->matrices);
 }

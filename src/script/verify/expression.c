@@ -42,9 +42,8 @@ static uint32_t intern(vpps_expressions *s, vpps_expression x, const vpps_term *
     for (uint32_t at = vpps_index_first(h), i; (i = vpps_index_next(&s->numbers, h, &at)) != UINT32_MAX;)
         if (same(s, &s->at[i], &x, terms)) return i;
     if (s->n_terms + x.n > UINT32_MAX || !VPPS_RESERVE(s->at, s->n + 1u) || !VPPS_RESERVE(s->terms, s->n_terms + x.n) ||
-        !vpps_index_add(&s->numbers, h, s->n)) {
+        !vpps_index_add(&s->numbers, h, s->n))
         return fail(s);
-    }
     x.first = (uint32_t)s->n_terms;
     if (x.n) memcpy(s->terms + s->n_terms, terms, x.n * sizeof *terms);
     s->n_terms += x.n;

@@ -177,9 +177,8 @@ static bool write_stage(vpps_checker *c, const share *s) {
         const uint32_t v = cell->order[stage->first + i];
         const vpps_cell_value *x = &cell->values[v];
         if (x->kept && s->first[x->axis] < s->end[x->axis] &&
-            !write_items(c, s, x, s->b->pass_record[v] ? s->b->pass_record[v][s->first[0]] : s->b->kept[v])) {
+            !write_items(c, s, x, s->b->pass_record[v] ? s->b->pass_record[v][s->first[0]] : s->b->kept[v]))
             return false;
-        }
         for (uint32_t j = 0; j < cell->n_contributions; j++)
             if (cell->contributions[j].value == v && !cell->contributions[j].scaled &&
                 !write_items(c, s, x, s->b->contributions[j]))

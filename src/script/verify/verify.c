@@ -40,9 +40,8 @@ static bool check_optimizer(vpps_checker *c) {
     const vpps_task_header *h = c->header;
     const vpps_optimizer *o = c->request->optimizer;
     if (h->step != c->request->step || h->dropout_key[0] != (uint32_t)c->request->dropout_key ||
-        h->dropout_key[1] != (uint32_t)(c->request->dropout_key >> 32)) {
+        h->dropout_key[1] != (uint32_t)(c->request->dropout_key >> 32))
         return VPPS_REFUSE(c, "the header has the wrong step or dropout key");
-    }
     if (!c->training) return !h->update || VPPS_REFUSE(c, "the header has an update in inference");
 #define X(name) &&same(h->name, o->name)
     const bool all = h->update == (uint32_t)o->kind + 1 VPPS_OPTIMIZER_NUMBERS(X) && same(h->corrections[0], 0) &&
@@ -127,9 +126,8 @@ static bool open_streams(vpps_checker *c) {
     c->matrix_spent = vpps_check_zeros(c, c->g->model->n_params, 1);
     c->touched = vpps_check_zeros(c, c->g->model->n_params, sizeof *c->touched);
     if (!c->streams || !c->known || !c->carried || !c->signals || !c->totals || !c->outer_done || !c->matrix_read ||
-        !c->matrix_spent || !c->touched) {
+        !c->matrix_spent || !c->touched)
         return false;
-    }
     for (uint32_t g = 0; g < c->n_groups; g++) {
         if (starts[g] > starts[g + 1] || starts[g + 1] > c->words)
             return VPPS_REFUSE(c, "group %u: invalid range of tasks, words %u to %u", g, starts[g], starts[g + 1]);

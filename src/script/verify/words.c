@@ -64,9 +64,8 @@ static uint32_t intern_set(vpps_reader_sets *s, const vpps_reader *readers, uint
         if (set_size(s, set) == n && !memcmp(s->readers + s->first[set], readers, n * sizeof *readers)) return set;
     const size_t first = s->first[s->n];
     if (first + n > UINT32_MAX || !VPPS_RESERVE(s->readers, first + n) || !VPPS_RESERVE(s->first, s->n + 2u) ||
-        !vpps_index_add(&s->numbers, hash, s->n)) {
+        !vpps_index_add(&s->numbers, hash, s->n))
         return VPPS_NONE;
-    }
     memcpy(s->readers + first, readers, n * sizeof *readers);
     s->first[s->n + 1] = (uint32_t)(first + n);
     return s->n++;
