@@ -492,9 +492,8 @@ static int read_many(const char *stop) {
             if (vpps_cache_read(&key, &bytes, &size, why) != VPPS_OK || *why) return 1;
             if (!bytes) continue;
             seen++;
-            for (size_t i = 0; i < size; i++) {
+            for (size_t i = 0; i < size; i++)
                 if (((const unsigned char *)bytes)[i] != size % 251) return 2;
-            }
             free(bytes);
         }
         uint32_t counts[2] = {0};

@@ -200,10 +200,9 @@ static void check_fragment_places(const vpps_residents *r, const vpps_kernel_roo
     for (uint32_t i = 0; i < r->n_fragments; i++) {
         const vpps_fragment *f = &r->fragments[i];
         const uint32_t words = vpps_fragment_words(f, r->parts);
-        for (uint32_t k = 0; k < VPPS_FRAGMENT_ROWS; k++) {
+        for (uint32_t k = 0; k < VPPS_FRAGMENT_ROWS; k++)
             if (f->rows[k].matrix != VPPS_NO_PARAM)
                 MUST(vpps_resident_of(r, f->rows[k].matrix, f->rows[k].transposed)->level, >=, f->level);
-        }
         if (f->level == VPPS_RESIDENT_REGISTERS) {
             take(registers, r->registers, f->at, words);
             continue;

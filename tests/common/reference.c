@@ -386,9 +386,8 @@ void ref_step(ref_model *m, ref_run *r, const vpps_optimizer *o) {
     double squares = 0, factor = 1;
     for (uint32_t p = 0; p < m->n; p++) {
         if (m->model->params[p].frozen) continue;
-        for (size_t i = m->first[p]; i < m->first[p + 1]; i++) {
+        for (size_t i = m->first[p]; i < m->first[p + 1]; i++)
             if (r->used[i]) squares += r->param_grads[i] * r->param_grads[i];
-        }
     }
     if (o->clip > 0 && sqrt(squares) > (double)o->clip) factor = (double)o->clip / sqrt(squares);
     factor = noisy(r, factor);

@@ -116,10 +116,9 @@ oracle_result oracle_beam(const oracle *o, uint32_t beam, double alpha) {
     oracle_result best = {.score = -INFINITY};
     for (uint32_t length = 1; length <= ORACLE_WORDS; length++) {
         uint32_t n = 0, kept = 0;
-        for (uint32_t k = 0; k < n_live; k++) {
+        for (uint32_t k = 0; k < n_live; k++)
             for (uint32_t w = 0; w < ORACLE_CLASSES; w++)
                 next[n++] = (hypothesis){live[k].prefix, w, live[k].sum + o->logs[live[k].prefix][w]};
-        }
         qsort(next, n, sizeof *next, from_good_to_bad);
         for (uint32_t k = 0; k < n && kept < beam; k++) {
             const double score = normalised(next[k].sum, length, alpha);

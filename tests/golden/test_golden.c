@@ -58,9 +58,8 @@ static vpps_node add_batch(const golden *from, const network *type, void *net, v
         vpps_node cost = VPPS_NO_NODE;
         TEST_OK(type->add(net, g, x, NET_HEADS_LABELLED, &(net_scores){.logits = logits, .nll = nll, .cost = &cost}));
         if (cost != VPPS_NO_NODE) terms[n_terms++] = cost;
-        for (uint32_t i = 0; i < n; i++) {
+        for (uint32_t i = 0; i < n; i++)
             if (nll[i] != VPPS_NO_NODE) terms[n_terms++] = nll[i];
-        }
     }
     return vpps_scale(g, vpps_sum(g, n_terms, terms), 1.0f / GOLDEN_BATCH);
 }

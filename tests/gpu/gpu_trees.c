@@ -60,9 +60,8 @@ vpps_node trees_add(gpu_trees *t, uint32_t batch) {
         tree.nodes = nodes;
         const net_example x = {.tree = &tree}; /* the treebank's own ids are the network's */
         TEST_OK(network_find("tree-lstm")->add(t->net, t->g, &x, NET_HEADS_LABELLED, &scores));
-        for (uint32_t k = 0; k < tree.n_nodes; k++) {
+        for (uint32_t k = 0; k < tree.n_nodes; k++)
             if (nll[k] != VPPS_NO_NODE) terms[n_terms++] = nll[k];
-        }
     }
     t->last = terms[n_terms - 1];
     return vpps_average(t->g, n_terms, terms);

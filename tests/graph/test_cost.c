@@ -335,9 +335,8 @@ TEST(a_tree_lstm_costs_its_formula) {
         free(scores);
         leaves += tree.n_leaves;
         inner += tree.n_nodes - tree.n_leaves;
-        for (uint32_t k = 0; k < tree.n_nodes; k++) {
+        for (uint32_t k = 0; k < tree.n_nodes; k++)
             if (tree.nodes[k].left < 0) seen[tree.nodes[k].word] = true;
-        }
     }
     uint64_t used = 0;
     for (uint32_t i = 0; i < words; i++) used += seen[i];

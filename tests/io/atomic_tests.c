@@ -369,9 +369,8 @@ TEST(killed_while_saving) {
         pid_t child = fork();
         ck_assert_int_ge(child, 0);
         if (child == 0) {
-            for (int version = last + 1;; version++) {
+            for (int version = last + 1;; version++)
                 if (save_version(path, version) != VPPS_OK) _exit(1);
-            }
         }
         usleep(500 + vpps_random_below(&random, 20000));
         ck_assert_int_eq(kill(child, SIGKILL), 0);

@@ -7,9 +7,8 @@
 static void add_text(vpps_bleu *b, const char *hypothesis, const char *reference) {
     const char *const text[2] = {hypothesis, reference};
     uint32_t ids[2][64], n[2] = {0, 0};
-    for (int side = 0; side < 2; side++) {
+    for (int side = 0; side < 2; side++)
         for (const char *p = text[side]; *p; p++) ids[side][n[side]++] = *p == '?' ? VPPS_NO_WORD : (uint32_t)*p;
-    }
     TEST_OK(vpps_bleu_add(b, n[0], ids[0], n[1], ids[1]));
 }
 

@@ -20,9 +20,8 @@ static int32_t majority(const vpps_treebank *tb, vpps_tree tree) {
         counts[word[0] - 'a']++;
     }
     int32_t best = N_SYMBOLS - 1;
-    for (int32_t i = best - 1; i >= 0; i--) {
+    for (int32_t i = best - 1; i >= 0; i--)
         if (counts[i] >= counts[best]) best = i;
-    }
     return best;
 }
 

@@ -225,9 +225,8 @@ TEST_EACH(sets_of_tags, 0, VPPS_COUNT(tag_sets)) {
  * tags and in the predicted ones, and remembers whether both are inside an equal chunk. */
 
 static bool listed(const char *transitions, char before, char now) {
-    for (; *transitions; transitions += 3) {
+    for (; *transitions; transitions += 3)
         if (transitions[0] == before && transitions[1] == now) return true;
-    }
     return false;
 }
 

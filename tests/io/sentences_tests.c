@@ -254,9 +254,8 @@ TEST(words_know_their_lines) {
     TEST_OK(vpps_sentences_read_columns_text(s, "t", text, sizeof text - 1, &comments));
     TEST_OK(vpps_sentences_read_tagged_text(s, "t", "\na|X b|O\n", 9));
     static const uint32_t lines[3][3] = {{3, 5, 3}, {7, 7, 7}, {2, 2, 2}};
-    for (uint32_t i = 0; i < 3; i++) {
+    for (uint32_t i = 0; i < 3; i++)
         for (uint32_t k = 0; k < 3; k++) ck_assert_uint_eq(vpps_sentences_word_line(s, i, k), lines[i][k]);
-    }
     ck_assert_uint_eq(vpps_sentences_word_line(s, 3, 0), 0);
     vpps_sentences_destroy(s);
     s = new_sentences();

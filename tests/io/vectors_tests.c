@@ -48,9 +48,8 @@ static void check_asked(const char *name, const float *values, vpps_vectors_foun
                   found.found, found.words, found.composed);
     for (int w = 0; w < ASKED; w++) {
         const float *wanted = NULL;
-        for (int i = IN_FILE; i-- > 0;) {
+        for (int i = IN_FILE; i-- > 0;)
             if (strcmp(in_file[i].word, asked[w]) == 0) wanted = in_file[i].vector;
-        }
         for (int k = 0; k < SIZE; k++) {
             const float want = wanted ? wanted[k] : NOTHING, got = values[w * SIZE + k];
             ck_assert_msg(got == want, "%s: %s[%d] is %g, not %g", name, asked[w], k, (double)got, (double)want);

@@ -64,9 +64,8 @@ static void count_table(changes *c, const vpps_param_info *info, const float *be
 }
 
 static bool column_changed(const vpps_param_info *info, uint32_t j, const float *before, const float *after) {
-    for (uint32_t i = 0; i < info->rows; i++) {
+    for (uint32_t i = 0; i < info->rows; i++)
         if (before[i * info->cols + j] != after[i * info->cols + j]) return true;
-    }
     return false;
 }
 

@@ -72,9 +72,8 @@ static double loss_of(const trial *t, net_heads heads) {
         const uint32_t n = net_positions(t->f.net->kind, x);
         vec logits[MOST_POSITIONS];
         say(t, x, logits);
-        for (uint32_t k = 0; k < n; k++) {
+        for (uint32_t k = 0; k < n; k++)
             if (counts(t, x, k, n, heads)) sum += nll_of(logits[k], example_label(t->f.net->kind, x, k));
-        }
     }
     return sum / t->f.e->n;
 }

@@ -33,9 +33,8 @@ static const struct {
 };
 
 equations *equations_of(const char *name) {
-    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
         if (strcmp(rows[i].network, name) == 0) return rows[i].equations;
-    }
     ck_abort_msg("what are the equations of %s? Write them, and name them here", name);
     return NULL;
 }

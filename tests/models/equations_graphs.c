@@ -78,8 +78,7 @@ void gat_equations(const subject *s, const net_example *x, vec logits[MOST_POSIT
 void gat_classifier_equations(const subject *s, const net_example *x, vec logits[MOST_POSITIONS]) {
     vec h[MOST_POSITIONS], mean = zeros(s->config->hidden);
     run_rounds(s, x, h);
-    for (uint32_t i = 0; i < x->sentence.n_words; i++) {
+    for (uint32_t i = 0; i < x->sentence.n_words; i++)
         for (uint32_t k = 0; k < mean.n; k++) mean.at[k] += h[i].at[k] / x->sentence.n_words;
-    }
     logits[0] = output_layer(s->w, mean);
 }

@@ -23,12 +23,10 @@ static void each_window(const subject *s, const vpps_tree *tree, leaf_equations 
                         vec logits[MOST_POSITIONS]) {
     vertex_state level[MOST_POSITIONS][MOST_POSITIONS];
     uint32_t n = 0;
-    for (uint32_t k = 0; k < tree->n_nodes; k++) {
+    for (uint32_t k = 0; k < tree->n_nodes; k++)
         if (tree->nodes[k].left < 0) level[0][n++] = leaf(s->w, tree->nodes[k].word);
-    }
-    for (uint32_t a = 1; a < n; a++) {
+    for (uint32_t a = 1; a < n; a++)
         for (uint32_t i = 0; i < n - a; i++) level[a][i] = inner(s->w, &level[a - 1][i], &level[a - 1][i + 1]);
-    }
     logits[tree->n_nodes - 1] = output_layer(s->w, hidden_layer(s->w, level[n - 1][0].h));
 }
 
@@ -156,9 +154,8 @@ typedef struct meaning {
 
 static vec applied(const meaning *m, vec x) {
     vec y = zeros(x.n);
-    for (uint32_t i = 0; i < x.n; i++) {
+    for (uint32_t i = 0; i < x.n; i++)
         for (uint32_t j = 0; j < x.n; j++) y.at[i] += m->A[i][j] * x.at[j];
-    }
     return y;
 }
 
@@ -167,9 +164,8 @@ static meaning of_word(const weights *w, uint32_t word) {
     vpps_param_info info = {.size = sizeof info};
     const double *values = values_of(w, "matrices", VPPS_LOOKUP, &info);
     meaning m = {.a = entry(w, "vectors", word)};
-    for (uint32_t j = 0; j < m.a.n; j++) {
+    for (uint32_t j = 0; j < m.a.n; j++)
         for (uint32_t i = 0; i < m.a.n; i++) m.A[i][j] = values[(word * m.a.n + j) * m.a.n + i];
-    }
     return m;
 }
 
@@ -180,9 +176,8 @@ static meaning of_phrase(const weights *w, const meaning *a, const meaning *b) {
     vpps_param_info info = {.size = sizeof info};
     const double *W_M_l = values_of(w, "W_M_l", VPPS_MATRIX, &info), *W_M_r = values_of(w, "W_M_r", VPPS_MATRIX, &info);
     for (uint32_t i = 0; i < n; i++) {
-        for (uint32_t j = 0; j < n; j++) {
+        for (uint32_t j = 0; j < n; j++)
             for (uint32_t k = 0; k < n; k++) p.A[i][j] += W_M_l[i * n + k] * a->A[k][j] + W_M_r[i * n + k] * b->A[k][j];
-        }
     }
     return p;
 }

@@ -240,9 +240,8 @@ static void read_spelled(const net_example *x, example_ids *ids) {
 }
 
 static void read_leaves(const vpps_tree *tree, bool *ids) {
-    for (uint32_t k = 0; k < tree->n_nodes; k++) {
+    for (uint32_t k = 0; k < tree->n_nodes; k++)
         if (tree->nodes[k].left < 0) ids[tree->nodes[k].word] = true;
-    }
 }
 
 void example_read_ids(net_kind kind, const net_example *x, bool spells, example_ids *ids) {

@@ -9,9 +9,8 @@
 /* ---------------------------------------------------------------- cases */
 
 const option_row *option_of(const network *n, size_t offset) {
-    for (const option_row *o = n->options; o->name; o++) {
+    for (const option_row *o = n->options; o->name; o++)
         if (o->offset == offset) return o;
-    }
     return NULL;
 }
 
@@ -120,9 +119,8 @@ vpps_node build(fixture *f, net_heads heads) {
     for (uint32_t i = 0; i < f->e->n; i++) {
         add_example(f, i, &f->e->x[i], heads);
         if (f->costs && f->cost[i] != VPPS_NO_NODE) terms[n_terms++] = f->cost[i];
-        for (uint32_t k = 0; k < net_positions(f->net->kind, &f->e->x[i]); k++) {
+        for (uint32_t k = 0; k < net_positions(f->net->kind, &f->e->x[i]); k++)
             if (f->nll[i][k] != VPPS_NO_NODE) terms[n_terms++] = f->nll[i][k];
-        }
     }
     return vpps_scale(f->g, vpps_sum(f->g, n_terms, terms), 1.0f / (float)f->e->n);
 }

@@ -91,9 +91,8 @@ static bool stands_for(const char *row, const char *parameter) {
 }
 
 static beginning beginning_of(const network *n, const vpps_param_info *info) {
-    for (size_t i = 0; i < VPPS_COUNT(rows); i++) {
+    for (size_t i = 0; i < VPPS_COUNT(rows); i++)
         if (strcmp(rows[i].network, n->name) == 0 && stands_for(rows[i].parameter, info->name)) return rows[i].how;
-    }
     ck_assert_msg(info->kind != VPPS_LOOKUP, "%s: how does %s begin? Say so here", n->name, info->name);
     return BY_DEFAULT;
 }
@@ -109,9 +108,8 @@ static double power_mean(const double *x, size_t n, int power) {
 }
 
 static bool is_constant(const double *x, size_t n, double value) {
-    for (size_t i = 0; i < n; i++) {
+    for (size_t i = 0; i < n; i++)
         if (x[i] != value) return false;
-    }
     return true;
 }
 

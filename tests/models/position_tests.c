@@ -121,9 +121,8 @@ TEST_EACH(ids_are_used_as_given, 0, case_count()) {
     uint32_t n = 0;
     for (uint32_t i = 0; i < f.e->n; i++) {
         example_read_ids(f.net->kind, &f.e->x[i], f.net->spells, &ids);
-        for (uint32_t k = 0; k < net_positions(f.net->kind, &f.e->x[i]); k++) {
+        for (uint32_t k = 0; k < net_positions(f.net->kind, &f.e->x[i]); k++)
             if (f.logits[i][k] != VPPS_NO_NODE) all[n++] = f.logits[i][k];
-        }
     }
     const vpps_node loss = vpps_sum_elements(f.g, vpps_sum(f.g, n, all));
     OWNED(ref_model) *m = scattered_model(f.model);

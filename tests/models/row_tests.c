@@ -91,9 +91,8 @@ static uint64_t documented(const char *name, const net_config *c) {
         {"act", V * e + d * (e + d + 2) + d + 1 + classifier},
         {"lattice-gru", (A + V + C) * e + 2 * gru(e, d) + d * d + d + classifier + attention * 2 * d * d},
     };
-    for (size_t i = 0; i < VPPS_COUNT(rows); i++) {
+    for (size_t i = 0; i < VPPS_COUNT(rows); i++)
         if (strcmp(rows[i].name, name) == 0) return rows[i].count;
-    }
     ck_abort_msg("how many parameters has %s? Add the formula of its head comment here", name);
     return 0;
 }

@@ -136,9 +136,8 @@ vec times(const weights *w, const char *W, vec x) {
     const double *values = values_of(w, W, VPPS_MATRIX, &info);
     vec y = zeros(info.rows);
     EXPECT(info.cols == x.n, "%s has %u columns, not %u", W, info.cols, x.n);
-    for (uint32_t i = 0; i < info.rows; i++) {
+    for (uint32_t i = 0; i < info.rows; i++)
         for (uint32_t j = 0; j < x.n; j++) y.at[i] += values[i * x.n + j] * x.at[j];
-    }
     return y;
 }
 

@@ -14,9 +14,8 @@ static uint32_t count_vertices(fixture *f, const char *bias) {
 }
 
 static int case_of(const char *name) {
-    for (int i = 0; i < case_count(); i++) {
+    for (int i = 0; i < case_count(); i++)
         if (strcmp(case_at(i).net->name, name) == 0) return i;
-    }
     ck_abort_msg("no network %s", name);
     return 0;
 }

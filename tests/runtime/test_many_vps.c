@@ -213,11 +213,10 @@ TEST(who_waits_in_vain_tells_how_many_came) {
     vpps_cpu *cpu = (vpps_cpu *)net.h->device;
     for (uint32_t v = 0; v < N; v++)
         if (v != MISSING && v != N - 1) vpps_vp_signal_meeting(&cpu->vps[v], N);
-    cpu->watchdog_ns = 1000000;
-    ck_assert_int_eq(vpps_vp_wait_meeting(&cpu->vps[0], N, &came), VPPS_WAIT_TIMEOUT);
+    ck_assert_int_eq(vpps_vp_wait_meeting(&cpu->vps[0], N, 1000000, &came), VPPS_WAIT_TIMEOUT);
     ck_assert_uint_eq(came, N - 2);
     for (uint32_t v = MISSING; v < N; v += N - 1 - MISSING) vpps_vp_signal_meeting(&cpu->vps[v], N);
-    ck_assert_int_eq(vpps_vp_wait_meeting(&cpu->vps[0], N, &came), VPPS_WAIT_REACHED);
+    ck_assert_int_eq(vpps_vp_wait_meeting(&cpu->vps[0], N, 0, &came), VPPS_WAIT_REACHED);
 }
 
 /* ---------------------------------------------------------------- more VPs than rows */

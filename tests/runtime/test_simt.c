@@ -463,9 +463,8 @@ static vpps_status stay_a_moment(const char *path, void *context) {
 }
 
 static void *write_files(void *failed) {
-    for (uint32_t i = 0; i < 40; i++) {
+    for (uint32_t i = 0; i < 40; i++)
         if (vpps_simt_with_file("file", "x", 1, stay_a_moment, NULL)) *(bool *)failed = true;
-    }
     return NULL;
 }
 

@@ -2,6 +2,7 @@
  *
  *   device.c   memory, launching, parameters to and from the model
  *   threads.c  waiting and waking
+ *   crowd.c    how many threads run the VPs
  *   meetings.c barriers of many VPs
  *   pages.c    memory in pages
  *   settle.c   binds VPs, and their memory, to CPUs
@@ -123,7 +124,11 @@ struct vpps_vp {
     uint32_t shared;       /* number of the latest launch whose gradients were summed over all processes */
     uint32_t met[2];       /* number of barriers signalled in this launch: [0] of the VP's group, [1] of all VPs */
     vpps_passed passed[2]; /* latest barriers that the VP skipped without waiting: [0] of its group, [1] of all VPs */
-    atomic_uint tasks;     /* number of tasks that this thread (VP) has run in all launches */
+    atomic_uint tasks;     /* number of tasks that this VP has run in all launches */
+    uint32_t at;           /* address of the VP's next task; 0: it has run its last one */
+    vpps_track *track;     /* the VP's part of the trace; NULL: there is none */
+    uint32_t progress;     /* number of tasks that all VPs had run when a wait of this VP last ended in vain */
+    uint64_t stalled_ns;   /* how long the VP has waited since then */
 };
 
 typedef struct vpps_counter {
@@ -173,6 +178,20 @@ typedef struct vpps_cpu_sum {
     vpps_row_sums *rows; /* summed gradients of lookup-table entries */
 } vpps_cpu_sum;
 
+/* The VPs are run by 2^rung threads, but by at most as many as there are VPs. Worker thread w takes part from rung vpps_rung_of(w) on. */
+enum { VPPS_RUNGS = 11 };
+static inline uint32_t vpps_rung_of(uint32_t worker) { return worker ? 32 - (uint32_t)__builtin_clz(worker) : 0; }
+
+/* How many threads suit launches of one kind (crowd.c), by windows of launches. */
+typedef struct vpps_crowd {
+    uint32_t rung, home;   /* of this window, and the best so far */
+    uint32_t period, left; /* number of windows at `home` between two trials of a neighbour, and until the next */
+    bool down, ends;       /* the latest trial was of fewer threads; the window ends with this launch */
+    atomic_bool crowded;   /* a thread has waited for cores for more than much_ns in this window */
+    uint64_t words, ns, latest_ns, much_ns; /* of the window's scripts and launches; of the latest launch */
+    double speeds[VPPS_RUNGS];              /* words of scripts per ns */
+} vpps_crowd;
+
 struct vpps_cpu {
     vpps_device device;
     const vpps_model *model;
@@ -217,10 +236,13 @@ struct vpps_cpu {
     pthread_mutex_t failure_lock;
 
     /* Starting and finishing: worker threads wait until `epoch` changes, the caller waits for `done`. */
-    vpps_counter epoch;
-    vpps_counter done; /* number of launches that all VPs have finished */
-    uint32_t wanted;   /* number of launches that were started */
+    vpps_counter epoch[VPPS_RUNGS]; /* number of launches in which the threads of a rung take part */
+    vpps_counter done;              /* number of launches that all VPs have finished */
+    uint32_t wanted;                /* number of launches that were started */
     atomic_bool quit;
+    uint32_t threads;                             /* number of threads that run the launch's VPs */
+    vpps_crowd *crowd;                            /* of the launch's kind */
+    vpps_crowd crowds[VPPS_BACKWARD_HALF + 1][2]; /* by half, and whether parameters get gradients */
 };
 
 /* Checks that the batch's script (tasks and their data) is made for this device and has no address outside of it. Fails with SCRIPT. */
@@ -237,9 +259,9 @@ vpps_status vpps_cpu_prepare(vpps_cpu *cpu, const vpps_batch *batch);
 /* Runs a VP's (virtual processor's) share of a task that vpps_check_task has accepted. Returns false after the VP's last task. */
 bool vpps_vp_task(vpps_vp *vp, uint32_t at, const vpps_task *task);
 
-/* Runs all tasks of the VP in the script. A task that is unknown, cut short or refers to missing things ends the batch with SCRIPT; a wait
- * longer than the watchdog's time ends it with STALL. */
-void vpps_vp_run(vpps_vp *vp);
+/* Runs all tasks of VPs [first, end) in the script, in this thread: by turns, each VP up to a barrier that is not open. A task that is
+ * unknown, cut short or refers to missing things ends the batch with SCRIPT; a wait longer than the watchdog's time ends it with STALL. */
+void vpps_run_vps(vpps_cpu *cpu, uint32_t first, uint32_t end);
 
 /* Returns the range of a STAGE task's vertices that the VP processes. */
 vpps_rows vpps_stage_part(const vpps_cpu *cpu, uint32_t vp, const vpps_task *task);
@@ -249,13 +271,21 @@ void vpps_vp_stage(vpps_vp *vp, uint32_t address, const vpps_task *task);
 /* ---- threads.c */
 
 /* Waits, first spinning, then asleep, until the counter's value is at least `least` (modulo 2^32). Ends early if the batch has failed (and
- * until_failure), or after limit_ns if that is not 0; time in which the process was stopped does not count. */
+ * until_failure), or after limit_ns if that is not 0; time in which the process was stopped does not count. VPPS_ONLY_LOOK: at once. */
+#define VPPS_ONLY_LOOK UINT64_MAX
 typedef enum vpps_wait_end { VPPS_WAIT_REACHED, VPPS_WAIT_FAILED, VPPS_WAIT_TIMEOUT } vpps_wait_end;
 vpps_wait_end vpps_wait_for(vpps_cpu *cpu, vpps_counter *counter, uint32_t least, uint64_t limit_ns,
                             bool until_failure);
 
 /* Wakes all threads that sleep on the counter. To be called after a sequentially consistent change of its value. */
 void vpps_wake(vpps_counter *counter);
+
+/* ---- crowd.c */
+
+/* Chooses how many threads run the launch's VPs, by what it has measured in earlier ones. Results do not depend on the number. */
+void vpps_choose_threads(vpps_cpu *cpu, const vpps_batch *batch);
+/* At the end of a window, notes whether this thread has waited for cores for long. */
+void vpps_note_waiting(vpps_crowd *c);
 
 /* ---- meetings.c */
 
@@ -280,7 +310,7 @@ bool vpps_meet(vpps_counter *nodes, uint32_t n, uint32_t member, uint32_t meetin
 /* Signals, as one of `signals` VPs, a barrier that is a tree of counters. */
 void vpps_vp_signal_meeting(vpps_vp *vp, uint32_t signals);
 /* Waits at a barrier that is a tree of counters. After a timeout, *came is the number of signals that came. */
-vpps_wait_end vpps_vp_wait_meeting(vpps_vp *vp, uint32_t signals, uint32_t *came);
+vpps_wait_end vpps_vp_wait_meeting(vpps_vp *vp, uint32_t signals, uint64_t limit_ns, uint32_t *came);
 
 /* Wakes all VPs that wait at barriers that are trees of counters, after a failure. */
 void vpps_meetings_wake(vpps_cpu *cpu);

@@ -17,16 +17,27 @@ static void finish_part(vpps_vp *vp) {
     vpps_wake(&cpu->done);
 }
 
+/* Runs the share of the launch's VPs that is number i of cpu->threads. */
+static void run_share(vpps_cpu *cpu, uint32_t i) {
+    const uint32_t first = cpu->n_vps * i / cpu->threads, end = cpu->n_vps * (i + 1) / cpu->threads;
+    vpps_run_vps(cpu, first, end);
+    vpps_note_waiting(cpu->crowd);
+    for (uint32_t v = first; v < end; v++) finish_part(&cpu->vps[v]);
+}
+
+/* Returns whether the caller's thread takes part in the launch. Otherwise, the caller may prepare the next batch meanwhile. */
+static bool caller_takes_part(const vpps_cpu *cpu) { return cpu->caller_works && cpu->threads == cpu->n_vps; }
+
 static void *work(void *argument) {
     vpps_vp *vp = argument;
     vpps_cpu *cpu = vp->cpu;
+    const uint32_t worker = vp->index - cpu->caller_works;
     vpps_vp_settle(vp);
     finish_part(vp);
     for (uint32_t next = 1;; next++) {
-        vpps_wait_for(cpu, &cpu->epoch, next, 0, false);
+        vpps_wait_for(cpu, &cpu->epoch[vpps_rung_of(worker)], next, 0, false);
         if (atomic_load(&cpu->quit)) return NULL;
-        vpps_vp_run(vp);
-        finish_part(vp);
+        run_share(cpu, worker + caller_takes_part(cpu));
     }
 }
 
@@ -36,6 +47,14 @@ static void wait_for_all(vpps_cpu *cpu) {
     cpu->batch.outcome.begin_ns = cpu->batch.start_ns;
     cpu->batch.outcome.end_ns = cpu->batch.end_ns;
     cpu->batch.outcome.device_ns = cpu->batch.outcome.end_ns - cpu->batch.outcome.begin_ns;
+}
+
+/* Wakes the first n workers. */
+static void wake_workers(vpps_cpu *cpu, uint32_t n) {
+    for (uint32_t r = 0; n && r <= vpps_rung_of(n - 1); r++) {
+        atomic_fetch_add(&cpu->epoch[r].value, 1);
+        vpps_wake(&cpu->epoch[r]);
+    }
 }
 
 /* Starts the VPs' threads, and waits until all are bound to CPUs. */
@@ -148,8 +167,7 @@ static void cpu_destroy(vpps_device *d) {
     vpps_cpu *cpu = (vpps_cpu *)d;
     if (!cpu) return;
     atomic_store(&cpu->quit, true);
-    atomic_fetch_add(&cpu->epoch.value, 1);
-    vpps_wake(&cpu->epoch);
+    wake_workers(cpu, 1u << (VPPS_RUNGS - 1));
     for (uint32_t v = 0; cpu->vps && v < cpu->n_vps; v++) {
         vpps_vp *vp = &cpu->vps[v];
         if (vp->has_thread) pthread_join(vp->thread, NULL);
@@ -348,13 +366,12 @@ vpps_status vpps_cpu_prepare(vpps_cpu *cpu, const vpps_batch *batch) {
 static vpps_status cpu_launch(vpps_device *d, const vpps_batch *batch) {
     vpps_cpu *cpu = (vpps_cpu *)d;
     VPPS_TRY(vpps_cpu_prepare(cpu, batch));
+    vpps_choose_threads(cpu, batch);
     cpu->batch.start_ns = vpps_now_ns();
     cpu->wanted++;
-    atomic_fetch_add(&cpu->epoch.value, 1);
-    vpps_wake(&cpu->epoch);
-    if (cpu->caller_works) {
-        vpps_vp_run(&cpu->vps[0]);
-        finish_part(&cpu->vps[0]);
+    wake_workers(cpu, cpu->threads - caller_takes_part(cpu));
+    if (caller_takes_part(cpu)) {
+        run_share(cpu, 0);
         wait_for_all(cpu);
     }
     return VPPS_OK;

@@ -159,10 +159,9 @@ void vpps_vp_signal_meeting(vpps_vp *vp, uint32_t signals) {
     for (uint32_t i = 0; i < above(t.n); i++) vpps_wake(&t.gates[i]);
 }
 
-vpps_wait_end vpps_vp_wait_meeting(vpps_vp *vp, uint32_t signals, uint32_t *came) {
-    vpps_cpu *cpu = vp->cpu;
+vpps_wait_end vpps_vp_wait_meeting(vpps_vp *vp, uint32_t signals, uint64_t limit_ns, uint32_t *came) {
     const tree t = tree_of(vp, signals);
-    const vpps_wait_end end = vpps_wait_for(cpu, &t.gates[t.member / VPPS_NEIGHBOURS], *t.met, cpu->watchdog_ns, true);
+    const vpps_wait_end end = vpps_wait_for(vp->cpu, &t.gates[t.member / VPPS_NEIGHBOURS], *t.met, limit_ns, true);
     if (end != VPPS_WAIT_TIMEOUT) return end;
     *came = 0;
     for (uint32_t i = 0; i < above(t.n); i++) *came += atomic_load_explicit(&t.nodes[i].value, memory_order_relaxed);

@@ -26,8 +26,8 @@ static long futex(atomic_uint *word, int operation, uint32_t value, const struct
     return syscall(SYS_futex, (uintptr_t)word, operation, value, most, NULL, 0);
 }
 
-static void sleep_on(atomic_uint *word, uint32_t seen) {
-    const struct timespec most = {.tv_nsec = SLEEP_NS};
+static void sleep_on(atomic_uint *word, uint32_t seen, uint64_t limit_ns) {
+    const struct timespec most = {.tv_nsec = limit_ns && limit_ns < SLEEP_NS ? (long)limit_ns : SLEEP_NS};
     futex(word, FUTEX_WAIT_PRIVATE, seen, &most);
 }
 
@@ -45,6 +45,7 @@ vpps_wait_end vpps_wait_for(vpps_cpu *cpu, vpps_counter *counter, uint32_t least
                             bool until_failure) {
     atomic_uint *word = &counter->value;
     if (reached(word, least)) return VPPS_WAIT_REACHED;
+    if (limit_ns == VPPS_ONLY_LOOK) return VPPS_WAIT_TIMEOUT;
     static _Thread_local bool patient; /* this thread's preceding wait was long */
     const uint64_t start = vpps_now_ns(), spin_ns = patient ? cpu->spin_ns / 32 : cpu->spin_ns;
     uint64_t waited = 0, last = start;
@@ -59,7 +60,7 @@ vpps_wait_end vpps_wait_for(vpps_cpu *cpu, vpps_counter *counter, uint32_t least
         atomic_fetch_add(&counter->sleepers, 1);
         const uint32_t seen = atomic_load(word);
         const bool done = (int32_t)(seen - least) >= 0;
-        if (!done && !(until_failure && atomic_load(&cpu->batch.failed))) sleep_on(word, seen);
+        if (!done && !(until_failure && atomic_load(&cpu->batch.failed))) sleep_on(word, seen, limit_ns);
         atomic_fetch_sub(&counter->sleepers, 1);
         if (done || reached(word, least)) {
             patient = vpps_now_ns() - start > LONG_NS;

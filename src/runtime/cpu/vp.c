@@ -15,23 +15,22 @@ static uint32_t progress(const vpps_cpu *cpu) {
     return tasks;
 }
 
-/* Waits for a barrier, until it has `signals` signals. The watchdog ends the wait if no VP has run a task for the watchdog's time. */
-static bool wait_for_barrier(vpps_vp *vp, uint32_t address, uint32_t barrier, uint32_t signals) {
+/* Waits limit_ns for a barrier. The watchdog ends the batch if no VP has run a task for the watchdog's time. */
+static vpps_wait_end wait_for_barrier(vpps_vp *vp, uint32_t address, const vpps_passed *p, uint64_t limit_ns) {
     vpps_cpu *cpu = vp->cpu;
-    vpps_counter *counter = cpu->meetings.taken ? NULL : &cpu->counters[barrier];
-    uint32_t came = 0, before;
-    vpps_wait_end end;
-    do {
-        before = progress(cpu);
-        end = counter ? vpps_wait_for(cpu, counter, signals, cpu->watchdog_ns, true)
-                      : vpps_vp_wait_meeting(vp, signals, &came);
-    } while (end == VPPS_WAIT_TIMEOUT && progress(cpu) != before);
-    if (end == VPPS_WAIT_TIMEOUT) {
-        if (counter) came = atomic_load_explicit(&counter->value, memory_order_relaxed);
-        vpps_vp_fail(vp, VPPS_STALL, address, "waited %.1f s at barrier %u, which has %u of %u signals",
-                     (double)cpu->watchdog_ns * 1e-9, barrier, came, signals);
-    }
-    return end == VPPS_WAIT_REACHED;
+    vpps_counter *counter = cpu->meetings.taken ? NULL : &cpu->counters[p->barrier];
+    uint32_t came = 0;
+    const vpps_wait_end end = counter ? vpps_wait_for(cpu, counter, p->signals, limit_ns, true)
+                                      : vpps_vp_wait_meeting(vp, p->signals, limit_ns, &came);
+    if (end != VPPS_WAIT_TIMEOUT || limit_ns == VPPS_ONLY_LOOK) return end;
+    const uint32_t before = vp->progress;
+    vp->progress = progress(cpu);
+    vp->stalled_ns = vp->progress == before ? vp->stalled_ns + limit_ns : 0;
+    if (vp->stalled_ns < cpu->watchdog_ns) return end;
+    if (counter) came = atomic_load_explicit(&counter->value, memory_order_relaxed);
+    vpps_vp_fail(vp, VPPS_STALL, address, "waited %.1f s at barrier %u, which has %u of %u signals",
+                 (double)cpu->watchdog_ns * 1e-9, p->barrier, came, p->signals);
+    return VPPS_WAIT_FAILED;
 }
 
 static bool has_part(const vpps_vp *vp, const vpps_task *t) {
@@ -50,22 +49,23 @@ static bool has_part(const vpps_vp *vp, const vpps_task *t) {
     }
 }
 
-/* Waits for the barrier that the task names, or skips it if the VP has no share of the task. Returns false if the batch has failed. */
-static bool wait_before(vpps_vp *vp, uint32_t address, const vpps_task *t, vpps_track *track) {
+/* Waits limit_ns for the barriers before the task; skips them if the VP has no share of the task. */
+static vpps_wait_end wait_before(vpps_vp *vp, const vpps_task *t, uint64_t limit_ns) {
     const vpps_cpu *cpu = vp->cpu;
     if (t->wait != VPPS_NO_BARRIER) {
         const bool of_all = t->signals == cpu->n_vps;
         if (of_all) vp->passed[0].barrier = VPPS_NO_BARRIER;
         vp->passed[of_all] = (vpps_passed){t->wait, t->signals};
     }
-    if (cpu->meetings.ordered && !cpu->meetings.taken && !has_part(vp, t)) return true;
+    if (cpu->meetings.ordered && !cpu->meetings.taken && !has_part(vp, t)) return VPPS_WAIT_REACHED;
     for (vpps_passed *p = vp->passed; p < vp->passed + VPPS_COUNT(vp->passed); p++) {
         if (p->barrier == VPPS_NO_BARRIER) continue;
-        if (!wait_for_barrier(vp, address, p->barrier, p->signals)) return false;
-        if (track) vpps_trace_note(track, (vpps_task_note){.kind = VPPS_NOTE_WAIT, .number = p->barrier});
+        const vpps_wait_end end = wait_for_barrier(vp, vp->at, p, limit_ns);
+        if (end != VPPS_WAIT_REACHED) return end;
+        if (vp->track) vpps_trace_note(vp->track, (vpps_task_note){.kind = VPPS_NOTE_WAIT, .number = p->barrier});
         p->barrier = VPPS_NO_BARRIER;
     }
-    return true;
+    return VPPS_WAIT_REACHED;
 }
 
 /* Signals the barrier that the task names. If barriers are trees, the VP's next task waits for it. */
@@ -148,32 +148,53 @@ bool vpps_vp_task(vpps_vp *vp, uint32_t at, const vpps_task *t) {
     }
 }
 
-static void run_script(vpps_vp *vp) {
+static void start(vpps_vp *vp) {
     vpps_cpu *cpu = vp->cpu;
     const uint32_t *script = cpu->batch.script;
     const uint32_t group = vp->index / (cpu->n_vps / cpu->batch.header.n_groups);
-    uint32_t at = vpps_task_starts(script)[group];
-    const uint32_t end = vpps_task_starts(script)[group + 1];
-    vpps_track *track = vpps_trace_track(cpu->device.trace, vp->index);
-    if (track) vpps_trace_begin_track(cpu->device.trace, track);
+    vp->at = vpps_task_starts(script)[group];
+    vp->track = vpps_trace_track(cpu->device.trace, vp->index);
+    if (vp->track) vpps_trace_begin_track(cpu->device.trace, vp->track);
     vp->passed[0].barrier = vp->passed[1].barrier = VPPS_NO_BARRIER;
-    if (at == end) vpps_vp_fail(vp, VPPS_SCRIPT, at, "group %u has no tasks; expected END", group);
+    if (vp->at == vpps_task_starts(script)[group + 1])
+        vpps_vp_fail(vp, VPPS_SCRIPT, vp->at, "group %u has no tasks; expected END", group);
     if (cpu->batch.half == VPPS_BACKWARD_HALF)
-        at = (uint32_t)((const uint32_t *)(const void *)(vpps_find_pause(script, group) + 1) - script);
-    for (; !atomic_load_explicit(&cpu->batch.failed, memory_order_relaxed); at += VPPS_TASK_WORDS) {
-        if (!vpps_check_task(vp, at, end, group)) return;
-        const vpps_task *t = vpps_task_at(script, at);
-        if (!wait_before(vp, at, t, track) || !vpps_vp_task(vp, at, t)) return;
-        const uint32_t tasks = atomic_load_explicit(&vp->tasks, memory_order_relaxed);
-        atomic_store_explicit(&vp->tasks, tasks + 1, memory_order_relaxed);
-        if (track) note_task(cpu, track, t);
-        if (t->signal != VPPS_NO_BARRIER) signal_barrier(vp, t);
-    }
+        vp->at = (uint32_t)((const uint32_t *)(const void *)(vpps_find_pause(script, group) + 1) - script);
 }
 
-void vpps_vp_run(vpps_vp *vp) {
-    const vpps_bf16_unit *unit = &vp->cpu->precision.unit;
+/* Runs tasks of the VP until its last one, or until it has waited limit_ns for a barrier. Returns whether it ran any. */
+static bool run_tasks(vpps_vp *vp, uint64_t limit_ns) {
+    vpps_cpu *cpu = vp->cpu;
+    const uint32_t *script = cpu->batch.script, group = vp->index / (cpu->n_vps / cpu->batch.header.n_groups);
+    const uint32_t end = vpps_task_starts(script)[group + 1], first = vp->at;
+    for (; !atomic_load_explicit(&cpu->batch.failed, memory_order_relaxed); vp->at += VPPS_TASK_WORDS) {
+        if (!vpps_check_task(vp, vp->at, end, group)) break;
+        const vpps_task *t = vpps_task_at(script, vp->at);
+        const vpps_wait_end waited = wait_before(vp, t, limit_ns);
+        if (waited == VPPS_WAIT_TIMEOUT) return vp->at != first;
+        if (waited == VPPS_WAIT_FAILED || !vpps_vp_task(vp, vp->at, t)) break;
+        const uint32_t tasks = atomic_load_explicit(&vp->tasks, memory_order_relaxed);
+        atomic_store_explicit(&vp->tasks, tasks + 1, memory_order_relaxed);
+        if (vp->track) note_task(cpu, vp->track, t);
+        if (t->signal != VPPS_NO_BARRIER) signal_barrier(vp, t);
+    }
+    vp->at = 0;
+    return true;
+}
+
+void vpps_run_vps(vpps_cpu *cpu, uint32_t first, uint32_t end) {
+    enum { TURN_NS = 100 * 1000 };
+    const vpps_bf16_unit *unit = &cpu->precision.unit;
+    const bool alone = end - first == 1;
     if (unit->open) unit->open();
-    run_script(vp);
+    for (uint32_t v = first; v < end; v++) start(&cpu->vps[v]);
+    for (bool running = true, any = true; running;) {
+        const uint64_t limit_ns = alone ? cpu->watchdog_ns / 4 + 1 : any ? VPPS_ONLY_LOOK : TURN_NS;
+        running = any = false;
+        for (vpps_vp *vp = &cpu->vps[first]; vp < &cpu->vps[end]; vp++) {
+            if (vp->at) any |= run_tasks(vp, limit_ns);
+            running |= vp->at != 0;
+        }
+    }
     if (unit->close) unit->close();
 }
