@@ -2,7 +2,7 @@
 """Training speed: sentences a second of networks by batch size, as a share of the machine's peak, beside PyTorch and DyNet.
 
     python3 bench/train.py [--networks A,B|all] [--batches 1,16,128] [--rounds N] [--limit S] [--seconds S]
-                           [--device cuda] [--slow] [--details] [--with="OPTIONS"]... [--busy] [--json FILE]
+                           [--device cuda] [--slow] [--details] [--with="OPTIONS"]... [--busy [N]] [--json FILE]
                            [--torch PYTHON] [--dynet PYTHON] [--python PYTHON]
 
 Every network, way and batch size is measured in every round, one after the other, S seconds each, so that a change of the machine's
@@ -18,7 +18,7 @@ measured, it must have the losses of VPPS in two batches from the same parameter
 
     --device cuda      VPPS and PyTorch on a GPU
     --with="OPTIONS"   also measures every network with these options of `vpps train`; words like NAME=VALUE are its environment
-    --busy             beside a busy loop on each core
+    --busy [N]         beside N busy loops, which the system may move; without N, beside one bound to each core
     --slow             also the slow ways of the peers at every batch size: an operation a call, as one writes it first
 """
 import argparse
@@ -209,9 +209,10 @@ def find_ways(o):
 
 # ---------------------------------------------------------------- measuring
 
-def busy_loops():
-    code = "import os, sys; os.sched_setaffinity(0, [int(sys.argv[1])])\nwhile os.getppid() != 1: pass"
-    return [subprocess.Popen([sys.executable, "-c", code, str(core)]) for core in os.sched_getaffinity(0)]
+def busy_loops(n):
+    code = "import os, sys; os.sched_setaffinity(0, map(int, sys.argv[1:]))\nwhile os.getppid() != 1: pass"
+    cores = os.sched_getaffinity(0)
+    return [subprocess.Popen([sys.executable, "-c", code, *map(str, own)]) for own in ([cores] * n if n else [[core] for core in cores])]
 
 
 def measure(o, ways):
@@ -316,7 +317,8 @@ def print_table(header, rows, right):
 def print_report(o, summary):
     rows = {(r["network"], r["way"], r["batch"]): r for r in summary["rows"]}
     peak = summary["peak_gflops"]
-    print(f"{summary['machine']}; commit {summary['commit']}, {summary['date']}{'; a busy loop on each core' if o.busy else ''}."
+    busy = f"; beside {o.busy} busy loops" if o.busy else "" if o.busy is None else "; a busy loop on each core"
+    print(f"{summary['machine']}; commit {summary['commit']}, {summary['date']}{busy}."
           + (f" Peak of multiply-adds: {shown_spread(peak)} GFLOP/s.\n" if peak else f" On a GPU ({o.device}).\n"))
     print(f"Training, sentences a second: median (quartiles) of {summary['rounds']} rounds of {o.seconds:g} s in turn; of VPPS, the share of "
           "the peak; of the others, how many times as fast VPPS is\n")
@@ -371,7 +373,7 @@ def read_options():
     parser.add_argument("--slow", action="store_true", help="also the slow ways of the peers at every batch size")
     parser.add_argument("--details", action="store_true", help="also where a batch's time goes")
     parser.add_argument("--with", dest="more", action="append", default=[], metavar="OPTIONS", help="also with these")
-    parser.add_argument("--busy", action="store_true", help="beside a busy loop on each core")
+    parser.add_argument("--busy", type=int, nargs="?", const=0, metavar="N", help="beside N busy loops; without N, one on each core")
     parser.add_argument("--torch", metavar="PYTHON", help="a Python that has PyTorch")
     parser.add_argument("--dynet", metavar="PYTHON", help="a Python that has DyNet")
     parser.add_argument("--python", metavar="PYTHON", help="a Python that has vpps (build/python-env's, or this one)")
@@ -411,7 +413,7 @@ def main():
         ways, left_out = find_ways(o)
         for name in left_out:
             tell(f"left out: {name}")
-        loops = busy_loops() if o.busy else []
+        loops = [] if o.busy is None else busy_loops(o.busy)
         failures = measure(o, ways)
     except (Failure, OSError) as error:
         sys.exit(f"train.py: {error}")
