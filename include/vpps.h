@@ -321,8 +321,8 @@ typedef enum vpps_nonfinite {
 } vpps_nonfinite;
 /* Device cpu, whose virtual processors (VPs) are threads: whether the thread that calls vpps_fb is one of them. */
 typedef enum vpps_caller {
-    VPPS_CALLER_AUTO,  /* as WORKS if there is a VP for every core that the process may use, else as FREE */
-    VPPS_CALLER_WORKS, /* the calling thread is VP 0: vpps_fb returns when its batch is done */
+    VPPS_CALLER_AUTO, /* as WORKS if there is a VP for every core that the process may use, and others leave these free, else as FREE */
+    VPPS_CALLER_WORKS, /* the calling thread is VP 0's: vpps_fb returns when its batch is done */
     VPPS_CALLER_FREE   /* every VP has a thread of its own: vpps_fb returns at once */
 } vpps_caller;
 

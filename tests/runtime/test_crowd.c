@@ -30,6 +30,7 @@ static float *train(uint32_t number, bool by_rows, vpps_caller caller, uint64_t 
         hold(cpu, rung);
         TEST_OK(b % 2 ? vpps_backward(net.h, net.g, loss, NULL) : vpps_fb(net.h, net.g, loss, NULL));
         if (b % 2) TEST_OK(vpps_update(net.h));
+        ck_assert(caller != VPPS_CALLER_WORKS || vpps_device_cpu.finished(&cpu->device)); /* when the call returns */
         TEST_OK(vpps_sync_latest_loss(net.h, NULL));
         ck_assert_uint_eq(cpu->threads, vpps_min_u32(o.vps, 1u << rung));
     }

@@ -370,10 +370,8 @@ static vpps_status cpu_launch(vpps_device *d, const vpps_batch *batch) {
     cpu->batch.start_ns = vpps_now_ns();
     cpu->wanted++;
     wake_workers(cpu, cpu->threads - caller_takes_part(cpu));
-    if (caller_takes_part(cpu)) {
-        run_share(cpu, 0);
-        wait_for_all(cpu);
-    }
+    if (caller_takes_part(cpu)) run_share(cpu, 0);
+    if (caller_takes_part(cpu) || cpu->options.caller == VPPS_CALLER_WORKS) wait_for_all(cpu);
     return VPPS_OK;
 }
 
