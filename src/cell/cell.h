@@ -6,6 +6,7 @@
  *   split.c          chooses parts (eager, main, lazy: Cavs, section 3.4), stages, and the places of kept values
  *   order.c          finds the stages that must wait for other virtual processors (VPs)
  *   program.c        makes each stage's program, step by step: program.h; in_place.c: without some copies
+ *   segments.c       divides a program into segments, between which a GPU's CTA has barriers: segments.h
  *
  * A compiled cell is the same for all devices and batches: a value of a vertex lies at an offset in the vertex's record of kept values;
  * the batch's script tells where an input lies.

@@ -5,13 +5,14 @@
  * warps. */
 #pragma once
 
-#include "codegen/segments.h"
+#include "cell/segments.h"
 
 enum { VPPS_FRAGMENT_ROWS = 8, VPPS_FRAGMENT_DEPTH = 16 };
 
 /* One row of a product's result. */
 typedef struct vpps_product_row {
-    uint32_t value, row; /* number of the result's value (VPPS_NONE: padding); row among those that the VP owns */
+    const vpps_program_step *product; /* NULL: padding */
+    uint32_t row;                     /* number of the row among those that the VP owns */
 } vpps_product_row;
 
 typedef struct vpps_product_tile {
@@ -42,11 +43,8 @@ vpps_product_tile *vpps_tile_products(const vpps_segments *s, const vpps_segment
 
 /* Finds the fragment of weights by which a tile's products multiply `operand`. If a product multiplies the operand by
  * several matrices, `which` selects one. Returns false if no product has such a matrix. */
-bool vpps_fragment_of(const vpps_compiled_cell *c, const vpps_product_tile *tile, uint32_t operand, uint32_t which,
+bool vpps_fragment_of(const vpps_program *p, const vpps_product_tile *tile, uint32_t operand, uint32_t which,
                       uint32_t threads, vpps_fragment *out);
-
-/* Returns whether a value, once stored in memory, is read only by products in tiles and by gradients of parameters. */
-bool vpps_only_products_read(const vpps_compiled_cell *c, uint32_t v);
 
 /* Returns whether both fragments consist of the same rows of weights. */
 bool vpps_same_weights(const vpps_fragment *a, const vpps_fragment *b);

@@ -7,7 +7,7 @@ typedef vpps_stage_work work;
 
 /* Writes an expression for the element of operand i that a step reads: the one at the current element, or a fixed one. */
 static void put_operand(const work *w, const vpps_program_step *s, uint32_t i) {
-    const vpps_operand *o = vpps_step_operand(w, s, i);
+    const vpps_operand *o = vpps_operand_of(&w->s, s, i);
     const char *item = vpps_item_for(s->axis, o);
     if (vpps_reads_alike(s, o)) {
         if (vpps_made_in_loop(w, o->value)) {
@@ -25,17 +25,17 @@ static void put_operand(const work *w, const vpps_program_step *s, uint32_t i) {
 }
 
 static bool is_list(const work *w, const vpps_program_step *s, uint32_t i) {
-    return vpps_step_operand(w, s, i)->access == VPPS_ACCESS_MEMBERS;
+    return vpps_operand_of(&w->s, s, i)->access == VPPS_ACCESS_MEMBERS;
 }
 
 /* Begins a C statement; if operand i is a list, the statement is in a loop over the list's members m. */
 static void begin_listed(const work *w, const vpps_program_step *s, uint32_t i) {
-    const uint32_t axis = vpps_step_operand(w, s, i)->axis;
+    const uint32_t axis = vpps_operand_of(&w->s, s, i)->axis;
     if (is_list(w, s, i)) fprintf(w->out, "vpps_each_member(ls%u, f0 + item, f%u, [&](unsigned m) { ", axis, axis);
 }
 static void put_listed(const work *w, const vpps_program_step *s, uint32_t i) {
     if (is_list(w, s, i))
-        vpps_put_element(w, vpps_step_operand(w, s, i)->value, "m", "e", "element");
+        vpps_put_element(w, vpps_operand_of(&w->s, s, i)->value, "m", "e", "element");
     else
         put_operand(w, s, i);
 }
@@ -82,13 +82,13 @@ static void make_formula(const work *w, const vpps_program_step *s) {
 /* Writes code that folds a list, such as a weighted sum. The weights are a vector of the vertex, or one scalar per member. */
 static void make_fold(const work *w, const vpps_program_step *s) {
     const char *name = vpps_instructions[s->run.of.opcode].name;
-    const vpps_operand *weights = vpps_step_operand(w, s, 0);
+    const vpps_operand *weights = vpps_operand_of(&w->s, s, 0);
     const uint32_t v = s->to.value;
     const bool list = s->run.weights && weights->access == VPPS_ACCESS_MEMBERS;
     fprintf(w->out, "float v%u = 0.0f;\n", v);
     if (s->run.weights && !list) fprintf(w->out, "unsigned number%u = 0;\n", v);
     for (uint32_t i = s->run.weights; i < s->n; i++) {
-        const uint32_t axis = vpps_step_operand(w, s, i)->axis;
+        const uint32_t axis = vpps_operand_of(&w->s, s, i)->axis;
         if (is_list(w, s, i))
             fprintf(w->out, "vpps_add_members(ls%u, f0 + item, f%u, v%u, [&](unsigned m) { ", axis, axis, v);
         fprintf(w->out, "v%u = vpps_next_%s(v%u, ", v, name, v);
@@ -124,7 +124,7 @@ static void make_found(const work *w, const vpps_program_step *s) {
 }
 
 static void make_matmul(const work *w, const vpps_program_step *s) {
-    const vpps_operand *a = vpps_step_operand(w, s, 0), *b = vpps_step_operand(w, s, 1);
+    const vpps_operand *a = vpps_operand_of(&w->s, s, 0), *b = vpps_operand_of(&w->s, s, 1);
     const uint32_t r = s->to.rows, c = s->to.cols, opcode = s->run.of.opcode;
     const bool tn = opcode == VPPS_I_MATMUL_TN, nt = opcode == VPPS_I_MATMUL_NT;
     const uint32_t k = tn ? a->rows : a->cols;
@@ -139,7 +139,7 @@ static void make_matmul(const work *w, const vpps_program_step *s) {
 
 /* Writes code that copies an element from its place in an operand of another shape (transpose, reshape). */
 static void make_moved(const work *w, const vpps_program_step *s) {
-    const vpps_operand *a = vpps_step_operand(w, s, 0);
+    const vpps_operand *a = vpps_operand_of(&w->s, s, 0);
     fprintf(w->out, "const float v%u = ", s->to.value);
     vpps_put_at(w, a->value, vpps_item_for(s->axis, a),
                 s->run.of.opcode == VPPS_I_TRANSPOSE ? "vpps_turned<%u, %u>(element)" : "element", s->to.rows,
@@ -149,7 +149,7 @@ static void make_moved(const work *w, const vpps_program_step *s) {
 
 /* Writes code for an element of a row that a number selects; backward, for the sum of the elements whose number selects this row. */
 static void make_selected(const work *w, const vpps_program_step *s) {
-    const vpps_operand *a = vpps_step_operand(w, s, 0), *b = vpps_step_operand(w, s, 1);
+    const vpps_operand *a = vpps_operand_of(&w->s, s, 0), *b = vpps_operand_of(&w->s, s, 1);
     const bool backward = s->run.of.opcode == VPPS_I_SELECT_ROWS_B;
     const vpps_operand *numbers = backward ? a : b, *from = backward ? b : a;
     fprintf(w->out, "const float v%u = %s<%u>(", s->to.value, backward ? "vpps_sum_of_row" : "vpps_of_row", a->rows);
@@ -162,7 +162,7 @@ static void make_selected(const work *w, const vpps_program_step *s) {
 
 /* Writes code that takes an element of an operand's slice of rows; of a list's stacked members, the rows of one member. */
 static void make_slice(const work *w, const vpps_program_step *s) {
-    const vpps_operand *o = vpps_step_operand(w, s, 0);
+    const vpps_operand *o = vpps_operand_of(&w->s, s, 0);
     const bool list = s->run.of.over_list;
     char first[64];
     if (list) {
@@ -178,7 +178,7 @@ static void make_slice(const work *w, const vpps_program_step *s) {
 
 /* Writes code that takes an element of several operands, or of a list's members, stacked on top of each other. */
 static void make_stack(const work *w, const vpps_program_step *s) {
-    const vpps_operand *o = vpps_step_operand(w, s, 0);
+    const vpps_operand *o = vpps_operand_of(&w->s, s, 0);
     fprintf(w->out, "const float v%u = ", s->to.value);
     if (s->run.of.over_list) {
         fprintf(w->out,
@@ -189,10 +189,10 @@ static void make_stack(const work *w, const vpps_program_step *s) {
         return;
     }
     fprintf(w->out, "vpps_of_parts<%u, %u", s->to.rows, s->run.of.opcode == VPPS_I_PLACE ? s->run.of.u.whole : 0);
-    for (uint32_t i = 0; i < s->n; i++) fprintf(w->out, ", %u", vpps_step_operand(w, s, i)->rows);
+    for (uint32_t i = 0; i < s->n; i++) fprintf(w->out, ", %u", vpps_operand_of(&w->s, s, i)->rows);
     fprintf(w->out, ">(element");
     for (uint32_t i = 0; i < s->n; i++) {
-        o = vpps_step_operand(w, s, i);
+        o = vpps_operand_of(&w->s, s, i);
         fprintf(w->out, ", [&](unsigned element) { return ");
         vpps_put_at(w, o->value, vpps_item_for(s->axis, o), "element");
         fprintf(w->out, "; }");
@@ -234,7 +234,7 @@ static void each_loaded(const work *w, const vpps_segment *g, uint8_t *loaded, v
     for (uint32_t k = 0; k < g->n; k++) {
         const vpps_program_step *s = vpps_step_of(w, g, k)->step;
         for (uint32_t i = 0; s && s->kind == VPPS_STEP_RUN && i < s->n; i++) {
-            const vpps_operand *o = vpps_step_operand(w, s, i);
+            const vpps_operand *o = vpps_operand_of(&w->s, s, i);
             const uint32_t v = o->value;
             if (loaded[v] || vpps_in_slot(w, v) || vpps_made_in_loop(w, v) || !vpps_reads_alike(s, o)) continue;
             loaded[v] = 1;

@@ -67,8 +67,7 @@ static void put_values(const work *w) {
         const uint32_t stride = x->place == VPPS_PLACE_RECORD ? c->kept_words[x->axis] : 0;
         const uint32_t word = x->place == VPPS_PLACE_PARAMETER ? w->g->pool->values[x->at] : stride ? x->at : 0;
         fprintf(w->out, "typedef vpps_vectors<%u, %u, %u, %s, %s, %uu, %u, %u> v%u;\n", x->axis, x->rows, x->cols,
-                vpps_truth(vpps_has_quads(x->rows, x->cols)), vpps_truth(vpps_is_kept_in_parts(w->g, c, v)), array,
-                stride, word, v);
+                vpps_truth(vpps_has_quads(x)), vpps_truth(vpps_is_kept_in_parts(w->g, c, v)), array, stride, word, v);
     }
 }
 

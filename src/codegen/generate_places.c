@@ -7,7 +7,7 @@ typedef vpps_stage_work work;
 
 bool vpps_made_in_loop(const work *w, uint32_t v) {
     const uint32_t made_in = w->s.made_in[v];
-    return made_in == w->segment || (w->joined && made_in + 1 == w->segment && vpps_is_product(vpps_stage_value(w, v)));
+    return made_in == w->segment || (w->joined && made_in + 1 == w->segment);
 }
 
 /* ---------------------------------------------------------------- elements */

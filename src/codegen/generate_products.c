@@ -3,10 +3,6 @@
 
 typedef vpps_stage_work work;
 
-static inline const vpps_cell_arg *vpps_stage_arg(const work *w, const vpps_cell_value *x, uint32_t i) {
-    return &w->c->args[x->first_arg + i];
-}
-
 /* An output of a thread: row number block + row * blocks, among the VP's own rows, of one of the segment's products. */
 typedef struct output {
     uint32_t value, row;
@@ -18,13 +14,12 @@ typedef struct pass {
     uint32_t n, blocks, at, item_words; /* at: first word of the outputs' sums among an item's words */
 } pass;
 
-static const vpps_resident *resident_of(const work *w, const vpps_cell_value *x, vpps_param matrix) {
-    return vpps_resident_of(&w->g->plan->residents, matrix, x->kind == VPPS_VALUE_PRODUCT_T);
+static const vpps_resident *resident_of(const work *w, const vpps_program_step *x, vpps_param matrix) {
+    return vpps_resident_of(&w->g->plan->residents, matrix, x->product.transposed);
 }
 
 static uint32_t blocks_of(const work *w, uint32_t v) {
-    return vpps_blocks_of_rows(vpps_segment_width(&w->s, v), vpps_stage_value(w, v)->kind == VPPS_VALUE_PRODUCT_T,
-                               w->g->plan->threads);
+    return vpps_blocks_of_rows(vpps_segment_width(&w->s, v), w->s.made_by[v]->product.transposed, w->g->plan->threads);
 }
 
 static uint32_t rows_of_thread(const work *w, uint32_t v) {
@@ -35,9 +30,7 @@ static uint32_t rows_of_thread(const work *w, uint32_t v) {
 static uint32_t sum_words(const work *w) { return vpps_sum_words(w->g->plan->threads); }
 
 /* Returns whether a value's vectors begin and end at multiples of four words in memory, so that loads of four words are possible. */
-static bool has_quads(const work *w, uint32_t v) {
-    return vpps_has_quads(vpps_stage_value(w, v)->rows, vpps_stage_value(w, v)->cols);
-}
+static bool has_quads(const work *w, uint32_t v) { return vpps_has_quads(vpps_stage_value(w, v)); }
 
 /* Writes an operand's last template argument, a function that returns an item's vector in memory (a slot has only the VP's rows). */
 static void put_place(const work *w, uint32_t operand) {
@@ -50,7 +43,7 @@ static void put_place(const work *w, uint32_t operand) {
 static void put_streamed_part(const work *w, const pass *p, uint32_t first, uint32_t rows, vpps_param matrix) {
     const output *o = &p->outputs[first];
     fprintf(w->out, ", vpps_streamed_part<");
-    vpps_put_matrix(w->g, matrix, vpps_stage_value(w, o->value)->kind == VPPS_VALUE_PRODUCT_T);
+    vpps_put_matrix(w->g, matrix, w->s.made_by[o->value]->product.transposed);
     fprintf(w->out, ", %u, %u, %u, %u>", first, rows, o->row, p->blocks);
 }
 
@@ -59,11 +52,11 @@ static void put_streamed_part(const work *w, const pass *p, uint32_t first, uint
 static const vpps_resident *put_matrices(const work *w, const pass *p, uint32_t operand, bool streamed, bool write) {
     const vpps_resident *m = NULL;
     for (uint32_t o = 0, rows; o < p->n; o += rows) {
-        const vpps_cell_value *x = vpps_stage_value(w, p->outputs[o].value);
+        const vpps_program_step *x = w->s.made_by[p->outputs[o].value];
         for (rows = 1; o + rows < p->n && p->outputs[o + rows].value == p->outputs[o].value;) rows++;
-        for (uint32_t k = 0; k < x->n_args; k++) {
-            const vpps_cell_arg *a = vpps_stage_arg(w, x, k);
-            if (a->matrix == VPPS_NO_PARAM || a->value != operand) continue;
+        for (uint32_t k = 0; k < x->n; k++) {
+            const vpps_operand *a = vpps_operand_of(&w->s, x, k);
+            if (a->value != operand) continue;
             const vpps_resident *at = resident_of(w, x, a->matrix);
             if ((at->level == VPPS_RESIDENT_STREAM) != streamed) continue;
             m = at;
@@ -106,37 +99,34 @@ static void put_pass(const work *w, const pass *p) {
 
 /* Writes the declaration of vV, element e of the VP's rows of product V: sumV plus the vectors that are added to the product. */
 static void put_finished(const work *w, uint32_t v) {
-    const vpps_cell_value *x = vpps_stage_value(w, v);
+    const vpps_operand *start = vpps_start_of(w->s.made_by[v]);
+    const vpps_param bias = vpps_bias_param(w->s.made_by[v]);
     fprintf(w->out, "const float v%u = sum%u", v, v);
-    if (vpps_bias_of(x) != VPPS_NO_PARAM)
-        fprintf(w->out, " + shared[%uu + e]", vpps_resident_vector_of(&w->g->plan->residents, x->bias)->at);
-    for (uint32_t i = 0; i < x->n_args; i++) {
-        const uint32_t u = vpps_stage_arg(w, x, i)->value;
-        if (vpps_stage_arg(w, x, i)->matrix != VPPS_NO_PARAM) continue;
+    if (bias != VPPS_NO_PARAM)
+        fprintf(w->out, " + shared[%uu + e]", vpps_resident_vector_of(&w->g->plan->residents, bias)->at);
+    if (start) {
         fprintf(w->out, " + ");
-        vpps_put_element(w, u, "item", "e", "element");
+        vpps_put_element(w, start->value, "item", "e", "element");
     }
     fprintf(w->out, ";\n");
 }
 
 /* Returns whether a single thread computes each element of product v, with weights from memory. */
 static bool is_short(const work *w, uint32_t v) {
-    return !w->g->plan->parts && vpps_product_is_short(w->c, vpps_stage_value(w, v));
+    return !w->g->plan->parts && vpps_product_is_short(w->s.p, w->s.made_by[v]);
 }
 
 static bool has_streamed_matrix(const work *w, uint32_t v) {
-    const vpps_cell_value *x = vpps_stage_value(w, v);
-    for (uint32_t k = 0; k < x->n_args; k++) {
-        const vpps_param matrix = vpps_stage_arg(w, x, k)->matrix;
-        if (matrix != VPPS_NO_PARAM && resident_of(w, x, matrix)->level == VPPS_RESIDENT_STREAM) return true;
-    }
+    const vpps_program_step *x = w->s.made_by[v];
+    for (uint32_t k = 0; k < x->n; k++)
+        if (resident_of(w, x, vpps_operand_of(&w->s, x, k)->matrix)->level == VPPS_RESIDENT_STREAM) return true;
     return false;
 }
 
 static const vpps_fragment *fragment_of(const work *w, const vpps_product_tile *tile, uint32_t operand,
                                         uint32_t which) {
     vpps_fragment weights;
-    if (!vpps_fragment_of(w->c, tile, operand, which, w->g->plan->threads, &weights)) return NULL;
+    if (!vpps_fragment_of(w->s.p, tile, operand, which, w->g->plan->threads, &weights)) return NULL;
     return vpps_resident_fragment(&w->g->plan->residents, &weights);
 }
 
@@ -147,7 +137,7 @@ static bool place_tiles(const work *w, const vpps_segment *g) {
     if (!tiles) return false;
     for (uint32_t k = 0; k < n * VPPS_FRAGMENT_ROWS; k++) {
         const vpps_product_row *row = &tiles[k / VPPS_FRAGMENT_ROWS].rows[k % VPPS_FRAGMENT_ROWS];
-        if (row->value != VPPS_NONE && !row->row) w->part_at[row->value] = k * stride;
+        if (row->product && !row->row) w->part_at[row->product->to.value] = k * stride;
     }
     w->item_words[g - w->s.list] = n * VPPS_FRAGMENT_ROWS * stride;
     free(tiles);
@@ -273,17 +263,15 @@ static void put_sum(const work *w, uint32_t v, const vpps_segment *products, con
 
 /* Writes the declaration of sumV, for which one thread multiplies a row of each of product V's matrices, which it reads from memory. */
 static void put_short_sum(const work *w, uint32_t v) {
-    const vpps_cell_value *x = vpps_stage_value(w, v);
-    const bool transposed = x->kind == VPPS_VALUE_PRODUCT_T;
+    const vpps_program_step *x = w->s.made_by[v];
+    const bool transposed = x->product.transposed;
     fprintf(w->out, "float sum%u = 0.0f;\n", v);
-    for (uint32_t k = 0; k < x->n_args; k++) {
-        const vpps_cell_arg *a = vpps_stage_arg(w, x, k);
-        if (a->matrix == VPPS_NO_PARAM) continue;
+    for (uint32_t k = 0; k < x->n; k++) {
+        const vpps_operand *a = vpps_operand_of(&w->s, x, k);
         const uint32_t cols = w->g->model->params[a->matrix].cols;
         fprintf(w->out,
                 "sum%u = vpps_multiply_row<%u, %u, 1>(0u, sum%u, (const float *)a.matrices + %uu + element * %uu, ", v,
-                vpps_stage_value(w, a->value)->rows, transposed ? cols : 1, v, w->g->matrix_at[a->matrix],
-                transposed ? 1 : cols);
+                a->rows, transposed ? cols : 1, v, w->g->matrix_at[a->matrix], transposed ? 1 : cols);
         fputc('&', w->out);
         vpps_put_memory(w, a->value, "item", "0u");
         fprintf(w->out, ");\n");
@@ -356,7 +344,7 @@ bool vpps_can_join(const work *w, uint32_t segment) {
     for (uint32_t k = 0; k < next->n; k++) {
         const vpps_segment_step *step = &w->s.steps[next->first + k];
         for (uint32_t i = 0; step->kind == VPPS_SEGMENT_MAKE && i < step->step->n; i++) {
-            const vpps_operand *o = vpps_step_operand(w, step->step, i);
+            const vpps_operand *o = vpps_operand_of(&w->s, step->step, i);
             if (w->s.made_in[o->value] == segment && !vpps_reads_alike(step->step, o)) return false;
         }
     }
@@ -367,13 +355,13 @@ void vpps_place_copies(work *w, const vpps_segment *g) {
     w->copy_item_words = 0;
     for (uint32_t v = 0; v < w->c->n_values; v++) w->copy_at[v] = VPPS_NONE;
     for (uint32_t k = 0; k < g->n && g->kind == VPPS_SEGMENT_PRODUCTS && !w->g->plan->parts; k++) {
-        const vpps_cell_value *x = vpps_stage_value(w, w->s.steps[g->first + k].value);
-        for (uint32_t i = 0; i < x->n_args && !is_short(w, w->s.steps[g->first + k].value); i++) {
-            const vpps_cell_arg *a = vpps_stage_arg(w, x, i);
-            if (a->matrix == VPPS_NO_PARAM || w->copy_at[a->value] != VPPS_NONE || !has_quads(w, a->value)) continue;
+        const vpps_program_step *x = w->s.steps[g->first + k].step;
+        for (uint32_t i = 0; i < x->n && !is_short(w, w->s.steps[g->first + k].value); i++) {
+            const vpps_operand *a = vpps_operand_of(&w->s, x, i);
+            if (w->copy_at[a->value] != VPPS_NONE || !has_quads(w, a->value)) continue;
             if (resident_of(w, x, a->matrix)->level != VPPS_RESIDENT_SHARED) continue;
             w->copy_at[a->value] = w->copy_item_words;
-            w->copy_item_words += vpps_stage_value(w, a->value)->rows;
+            w->copy_item_words += a->rows;
         }
     }
     w->copy_buffers = w->copy_item_words ? vpps_min_u32(2, w->copy_words / (VPPS_COPY_ITEMS * w->copy_item_words)) : 0;

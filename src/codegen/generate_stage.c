@@ -79,21 +79,19 @@ static void put_rows(const work *w) {
  * record of item 0 would have, since the task may begin at a later item. */
 static void put_places(const work *w) {
     const uint32_t pass_record = w->c->kept_words[vpps_pass_record(w->c, w->s.stage)];
-    const bool passes = w->c->stages[w->s.stage].uses_pass_record;
     bool contributes = false;
-    for (uint32_t j = 0; j < w->c->n_contributions; j++)
-        contributes |= vpps_stage_value(w, w->c->contributions[j].value)->stage == w->s.stage;
-    if (passes)
+    if (w->c->stages[w->s.stage].uses_pass_record)
         fprintf(w->out, "const unsigned pass_record = t.at->pass_record - t.operands[1] * %uu;\n(void)pass_record;\n",
                 pass_record);
-    if (contributes) fprintf(w->out, "unsigned next = t.at->contributions;\n");
     for (uint32_t j = 0; j < w->c->n_contributions; j++) {
-        const vpps_cell_value *x = vpps_stage_value(w, w->c->contributions[j].value);
-        if (x->stage != w->s.stage) continue;
-        fprintf(w->out, "const unsigned c%u = vpps_next_contribution<%u>(next, ", j, vpps_value_words(x));
-        if (x->axis) {
+        const vpps_program_step *by = w->s.made_by[w->c->contributions[j].value];
+        if (!by) continue;
+        if (!contributes) fprintf(w->out, "unsigned next = t.at->contributions;\n");
+        contributes = true;
+        fprintf(w->out, "const unsigned c%u = vpps_next_contribution<%u>(next, ", j, vpps_operand_words(&by->to));
+        if (by->axis) {
             fprintf(w->out, "ls%u[t.operands[1]], ls%u[t.operands[1] + t.operands[2]] - ls%u[t.operands[1]]);\n",
-                    x->axis, x->axis, x->axis);
+                    by->axis, by->axis, by->axis);
         } else {
             fprintf(w->out, "t.operands[1], t.operands[2]);\n");
         }
@@ -114,8 +112,8 @@ static void put_tile(const work *w, const vpps_stage_room *room) {
         fprintf(w->out, "float *const region%u = region%u + %uu * n%u;\n", d, d - 1, w->s.floats[d - 1], d - 1);
     for (uint32_t v = 0; v < c->n_values; v++)
         if (vpps_in_slot(w, v))
-            fprintf(w->out, "float *const s%u = region%u + %uu * n%u;\n", v, c->values[v].axis, w->s.slot[v],
-                    c->values[v].axis);
+            fprintf(w->out, "float *const s%u = region%u + %uu * n%u;\n", v, vpps_stage_value(w, v)->axis, w->s.slot[v],
+                    vpps_stage_value(w, v)->axis);
 }
 
 /* Writes a stage's function, when the memory that it needs is known. Returns false if out of memory. */

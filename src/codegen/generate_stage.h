@@ -7,8 +7,8 @@
  *   generate_stage.c     the stage's function */
 #pragma once
 
+#include "cell/segments.h"
 #include "codegen/generate_work.h"
-#include "codegen/segments.h"
 
 typedef struct vpps_stage_work {
     const vpps_generation *g;
@@ -31,9 +31,9 @@ typedef struct vpps_stage_work {
     uint32_t *item_words; /* indexed by segment: words per item for the partial sums of all its products' rows */
 } vpps_stage_work;
 
-static inline const vpps_cell_value *vpps_stage_value(const vpps_stage_work *w, uint32_t v) { return &w->c->values[v]; }
-static inline const vpps_operand *vpps_step_operand(const vpps_stage_work *w, const vpps_program_step *s, uint32_t i) {
-    return vpps_operand_of(&w->s, s, i);
+/* Returns an operand with the axis, rows and columns of a value that the stage reads or makes. */
+static inline const vpps_operand *vpps_stage_value(const vpps_stage_work *w, uint32_t v) {
+    return w->s.made_by[v] ? &w->s.made_by[v]->to : w->s.memory[v];
 }
 
 /* Returns step k of a segment. */

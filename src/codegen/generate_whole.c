@@ -63,17 +63,17 @@ static void begin_columns(const work *w, const vpps_program_step *s) {
 
 void vpps_put_whole(const work *w, const vpps_program_step *s) {
     char length[32], to[96];
-    const uint32_t columns = vpps_step_columns(s), elems = vpps_operand_words(vpps_step_operand(w, s, 0)) / columns;
+    const uint32_t columns = vpps_step_columns(s), elems = vpps_operand_words(vpps_operand_of(&w->s, s, 0)) / columns;
     begin_columns(w, s);
     for (uint32_t i = 0; i < s->run.tensors; i++) {
-        const vpps_operand *o = vpps_step_operand(w, s, i);
+        const vpps_operand *o = vpps_operand_of(&w->s, s, i);
         fprintf(w->out, "const float *const p%u = ", i);
         vpps_put_pointer(w, o->value, vpps_item_for(s->axis, o));
         if (columns > 1) fprintf(w->out, " + column * %uu", elems);
         fprintf(w->out, ";\n");
     }
     for (uint32_t i = 0; i < s->run.scalars; i++) {
-        const vpps_operand *o = vpps_step_operand(w, s, s->run.tensors + i);
+        const vpps_operand *o = vpps_operand_of(&w->s, s, s->run.tensors + i);
         fprintf(w->out, "const float q%u = ", i);
         vpps_put_at(w, o->value, vpps_item_for(s->axis, o), o->access == VPPS_ACCESS_COLUMN ? "column" : "%uu",
                     o->element);
@@ -98,7 +98,7 @@ void vpps_put_lists(const work *w, const vpps_program_step *s) {
         "length = vpps_members(ls%u, f0 + item);\nif (!length) return;\n",
         s->axis, s->axis, s->axis);
     for (uint32_t i = 0; i < s->n; i++)
-        fprintf(w->out, "const float *const p%u = s%u + first;\n", i, vpps_step_operand(w, s, i)->value);
+        fprintf(w->out, "const float *const p%u = s%u + first;\n", i, vpps_operand_of(&w->s, s, i)->value);
     snprintf(to, sizeof to, "(s%u + first)", s->to.value);
     put_result(w, s, "length", to);
     fprintf(w->out, "});\n");
@@ -124,7 +124,7 @@ void vpps_put_matrices(const work *w, const vpps_program_step *s) {
     }
     fprintf(w->out, ";\nfloat sum = 0.0f;\n");
     for (uint32_t k = 0; k < s->n; k++) {
-        const vpps_operand *o = vpps_step_operand(w, s, k);
+        const vpps_operand *o = vpps_operand_of(&w->s, s, k);
         const uint32_t cols = w->g->model->params[o->matrix].cols;
         fprintf(w->out, "sum = vpps_multiply_row<%u, %u, %s>(%s, sum, (const float *)a.matrices + %uu + row * %uu, ",
                 o->rows, transposed ? cols : 1, transposed ? "1" : "32", transposed ? "0u" : "VPPS_LANE",

@@ -52,9 +52,9 @@ static inline uint32_t vpps_sum_words(uint32_t threads) {
 }
 
 /* Returns whether a value's vector in memory begins and ends at a multiple of four words. */
-static inline bool vpps_has_quads(uint32_t rows, uint32_t cols) {
+static inline bool vpps_has_quads(const vpps_operand *x) {
     enum { QUAD = 4, ALIGNED = 16 };
-    return cols == 1 && rows % QUAD == 0 && rows >= ALIGNED;
+    return x->cols == 1 && x->rows % QUAD == 0 && x->rows >= ALIGNED;
 }
 
 /* Returns the C++ text of a bool. */

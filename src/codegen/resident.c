@@ -23,12 +23,10 @@ const vpps_fragment *vpps_resident_fragment(const vpps_residents *r, const vpps_
     return NULL;
 }
 
-bool vpps_product_is_short(const vpps_compiled_cell *c, const vpps_cell_value *x) {
+bool vpps_product_is_short(const vpps_program *p, const vpps_program_step *product) {
     enum { SHORT = 8 };
-    for (uint32_t i = 0; i < x->n_args; i++) {
-        const vpps_cell_arg *a = &c->args[x->first_arg + i];
-        if (a->matrix != VPPS_NO_PARAM && c->values[a->value].rows > SHORT) return false;
-    }
+    for (uint32_t i = 0; i < product->n; i++)
+        if (p->operands[product->first + i].rows > SHORT) return false;
     return true;
 }
 
@@ -90,7 +88,7 @@ static bool add_segment(vpps_residents *r, const vpps_segments *s, const vpps_se
     for (uint32_t v = 0; v < s->c->n_values && ok; v++) {
         for (uint32_t t = 0; t < n && ok; t++) {
             vpps_fragment f;
-            for (uint32_t k = 0; ok && vpps_fragment_of(s->c, &tiles[t], v, k, threads, &f); k++)
+            for (uint32_t k = 0; ok && vpps_fragment_of(s->p, &tiles[t], v, k, threads, &f); k++)
                 ok = add_fragment(r, &f);
         }
     }
@@ -111,28 +109,34 @@ static vpps_status add_fragments(vpps_residents *r, const vpps_compiled_cell *c,
     return VPPS_OK;
 }
 
+/* Returns the step that makes value v if the step is a product whose rows are dealt to VPs, else NULL. Sets *p to the step's program. */
+static const vpps_program_step *product_of(const vpps_compiled_cell *c, uint32_t v, const vpps_program **p) {
+    for (*p = c->programs; *p < c->programs + c->n_stages; ++*p)
+        for (uint32_t i = 0; i < (*p)->n && (*p)->rows; i++)
+            if ((*p)->steps[i].kind == VPPS_STEP_PRODUCT && (*p)->steps[i].to.value == v) return &(*p)->steps[i];
+    return NULL;
+}
+
 vpps_status vpps_residents_add(vpps_residents *r, const vpps_model *model, const vpps_compiled_cell *c,
                                uint32_t threads) {
     for (uint32_t v = 0; v < c->n_values; v++) {
-        const vpps_cell_value *x = &c->values[v];
-        const bool transposed = x->kind == VPPS_VALUE_PRODUCT_T;
-        if (!vpps_is_product(x) || x->split != VPPS_SPLIT_ROWS) continue;
-        if (!add_vector(r, vpps_bias_of(x), vpps_most_rows(&c->needs, x->rows))) {
+        const vpps_program *p;
+        const vpps_program_step *x = product_of(c, v, &p);
+        if (!x) continue;
+        const bool transposed = x->product.transposed, is_short = !r->parts && vpps_product_is_short(p, x);
+        if (!add_vector(r, vpps_bias_param(x), vpps_most_rows(&c->needs, x->to.rows)))
             return vpps_fail(VPPS_MEMORY, "kernel: out of memory");
-        }
-        const bool is_short = !r->parts && vpps_product_is_short(c, x);
-        for (uint32_t i = 0; i < x->n_args; i++) {
-            const vpps_param p = c->args[x->first_arg + i].matrix;
-            if (p == VPPS_NO_PARAM) continue;
-            vpps_resident *there = find_resident(r, p, transposed);
+        for (uint32_t i = 0; i < x->n; i++) {
+            const vpps_param matrix = p->operands[x->first + i].matrix;
+            vpps_resident *there = find_resident(r, matrix, transposed);
             if (there) there->is_short &= is_short;
             if (there) continue;
-            const vpps_parameter_data *m = &model->params[p];
+            const vpps_parameter_data *m = &model->params[matrix];
             if (!VPPS_RESERVE(r->list, r->n + 1u)) { return vpps_fail(VPPS_MEMORY, "kernel: out of memory"); }
             const uint32_t rows = vpps_most_rows(&c->needs, transposed ? m->cols : m->rows);
             vpps_resident *made = &r->list[r->n++];
             *made = vpps_lay_out_rows(rows, transposed ? m->rows : m->cols, transposed, threads);
-            made->matrix = p;
+            made->matrix = matrix;
             made->transposed = transposed;
             made->is_short = is_short;
         }

@@ -75,4 +75,4 @@ const vpps_resident *vpps_resident_of(const vpps_residents *r, vpps_param matrix
 void vpps_residents_free(vpps_residents *r);
 
 /* Returns whether all vectors that the product multiplies are so short (such as class scores) that one thread computes an element. */
-bool vpps_product_is_short(const vpps_compiled_cell *c, const vpps_cell_value *x);
+bool vpps_product_is_short(const vpps_program *p, const vpps_program_step *product);

@@ -3,14 +3,14 @@
  *   export_c.c       writes the C file and its header: names, shapes, the text that is the same for every model
  *   export_weights.c writes the parameters, in the order and precision in which the C file's products read them
  *   export_cell.c    writes a cell's function: its arguments, their checks, its results
- *   export_steps.c   writes the function's body, a loop for each segment of the cell's stage program (codegen/segments.h)
+ *   export_steps.c   writes the function's body, a loop for each segment of the cell's stage program (cell/segments.h)
  *
  * Names in the written C: childN: values that child N scatters; listN: values of each child of list N; pullN, pullsN: pulled values; indexN:
  * a pulled index; out, pushed: the results; tN: value N; vN: its element e; nN: size of list N; m: index of a member; w_NAME: a parameter.
  */
 #pragma once
 
-#include "codegen/segments.h"
+#include "cell/segments.h"
 
 enum { VPPS_C_NAME = 64 /* bytes of a name */ };
 

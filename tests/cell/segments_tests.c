@@ -1,7 +1,7 @@
 /* segments_tests.c - that vpps_segments_check refuses segments which were broken on purpose: a barrier left out, a load left out, a slot that
  * is taken too early. Segments as they are made pass (vpps_segments_make asks). */
+#include "cell/segments.h"
 #include "cells.h"
-#include "codegen/segments.h"
 #include "common/training.h"
 
 /* ---------------------------------------------------------------- breaking segments */

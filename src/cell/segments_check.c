@@ -1,6 +1,6 @@
 /* segments_check.c - checks that each segment of a stage finds the values that it reads. Follows the segments in the order in which they
  * run. A barrier of the CTA separates two segments; inside a segment threads are not ordered. */
-#include "codegen/segments.h"
+#include "cell/segments.h"
 
 static bool has_slot(const vpps_segments *s, uint32_t v) {
     return s->made_in[v] != VPPS_NONE && s->slot[v] != VPPS_NONE;

@@ -44,6 +44,9 @@ typedef struct vpps_segments {
     uint32_t n, n_steps;
     /* Indexed by value: the operand that tells the value's place in memory; NULL if no step reads the value in memory. */
     const vpps_operand **memory;
+    const vpps_operand *
+        *shape; /* by value: an operand with the value's axis, rows and columns; NULL: not in the stage */
+    const vpps_program_step **made_by; /* by value: the step that computes the value; NULL: none does */
     uint32_t *made_in;          /* by value: the segment that computes or loads the value; VPPS_NONE: read in memory */
     uint32_t *slot;             /* by value: offset of its slot (buffer) among an item's floats; VPPS_NONE: none */
     uint32_t *last_read;        /* by value with a slot: 1 + number of the last segment that reads the value */
@@ -61,6 +64,9 @@ vpps_status vpps_segments_check(const vpps_segments *s);
 /* Returns whether the segment writes to the memory where value u lies, directly or by finishing the preceding segment's products. */
 bool vpps_segment_stores_over(const vpps_segments *s, uint32_t segment, uint32_t u);
 void vpps_segments_free(vpps_segments *s);
+
+/* Returns whether a value, once stored in memory, is read only by products in tiles and by gradients of parameters. */
+bool vpps_only_products_read(const vpps_compiled_cell *c, uint32_t v);
 
 /* Returns the most rows that any VP of the group owns of a value with `rows` rows. */
 uint32_t vpps_most_rows(const vpps_cell_needs *needs, uint32_t rows);
@@ -81,6 +87,11 @@ static inline const vpps_operand *vpps_operand_of(const vpps_segments *s, const 
 static inline const vpps_operand *vpps_start_of(const vpps_program_step *product) {
     const vpps_operand *start = &product->product.start;
     return start->place && start->value != product->to.value ? start : NULL;
+}
+
+/* Returns the bias vector of a product; VPPS_NO_PARAM: none. */
+static inline vpps_param vpps_bias_param(const vpps_program_step *product) {
+    return product->product.start.place && !vpps_start_of(product) ? product->product.start.at : VPPS_NO_PARAM;
 }
 
 /* Returns whether each thread that runs the elementwise step reads the operand only at the thread's own item and element. */

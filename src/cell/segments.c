@@ -1,6 +1,6 @@
 /* segments.c - divides a stage's program into segments of steps, separated by barriers of the CTA. Reads of memory may be moved to earlier
  * segments and stores to later ones, never the reverse, since a value may be stored over one that the stage has read. */
-#include "codegen/segments.h"
+#include "cell/segments.h"
 
 typedef struct builder {
     vpps_segments *s;
@@ -53,11 +53,13 @@ static void each_operand(builder *b, const vpps_program_step *step, uint32_t seg
     if (start) visit(b, step, start, segment);
 }
 
-/* Notes where the values that the program loads, or that products read, lie in memory. */
+/* Notes the steps that make values, and where the values that the program loads, or that products read, lie in memory. */
 static void find_memory(builder *b) {
     const vpps_program *p = b->s->p;
     for (uint32_t i = 0; i < p->n; i++) {
         const vpps_program_step *step = &p->steps[i];
+        if (makes(b, step)) b->s->made_by[step->to.value] = step;
+        if (step->kind == VPPS_STEP_RUN && step->run.positions.place) b->s->made_by[step->run.positions.value] = step;
         const bool reads = step->kind == VPPS_STEP_LOAD || step->kind == VPPS_STEP_PRODUCT;
         for (uint32_t k = 0; k < step->n && reads; k++) {
             const vpps_operand *o = vpps_operand_of(b->s, step, k);
@@ -313,18 +315,45 @@ static bool make(builder *b, placing *to) {
     return b->ok && give_slots(b);
 }
 
+/* Returns whether the computation of value `reader` reads v from memory other than by products whose rows are dealt to VPs. */
+static bool reads_whole(const vpps_compiled_cell *c, const vpps_cell_value *reader, uint32_t v) {
+    const bool product = vpps_is_product(reader) && c->stages[reader->stage].split == VPPS_SPLIT_ROWS;
+    bool reads = false;
+    for (uint32_t i = 0; i < reader->n_args && reader->stage != c->values[v].stage; i++) {
+        const vpps_cell_arg *a = &c->args[reader->first_arg + i];
+        reads |= a->value == v && (!product || a->matrix == VPPS_NO_PARAM);
+    }
+    return reads;
+}
+
+bool vpps_only_products_read(const vpps_compiled_cell *c, uint32_t v) {
+    const vpps_cell_value *x = &c->values[v];
+    bool kept = x->kept && x->cols == 1 && !vpps_makes_shares(x), multiplied = false;
+    for (uint32_t k = 0; k < c->n_outputs && kept; k++) kept = c->outputs[k].value != v && c->gradient_of[k] != v;
+    for (uint32_t i = 0; i < c->n_values && kept; i++) kept = !reads_whole(c, &c->values[i], v);
+    for (uint32_t i = 0; i < vpps_n_outers(c) && kept; i++) {
+        const vpps_outer o = vpps_outer_of(c, i);
+        if (!o.x || (o.x->value != v && o.dy->value != v)) continue;
+        const vpps_operand *other = o.x->value == v ? o.dy : o.x;
+        kept = other->cols == 1 && other->axis == x->axis;
+        multiplied = true;
+    }
+    return kept && multiplied;
+}
+
 vpps_status vpps_segments_make(vpps_segments *out, const vpps_compiled_cell *c, uint32_t stage) {
     const size_t n = c->n_values + 1u;
     *out = (vpps_segments){.c = c, .p = &c->programs[stage], .stage = stage};
     out->memory = calloc(n, sizeof *out->memory);
+    out->made_by = calloc(n, sizeof *out->made_by);
     out->made_in = calloc(n, sizeof *out->made_in);
     out->slot = calloc(n, sizeof *out->slot);
     out->late = calloc(n, 1);
     out->last_read = calloc(n, sizeof *out->last_read);
     builder b = {.s = out, .c = c, .load = calloc(n, 1), .read_in = calloc(n, sizeof *b.read_in), .ok = true};
     placing steps = {.steps = calloc(3 * n, sizeof *steps.steps)};
-    const bool ok =
-        out->memory && out->made_in && out->slot && out->late && out->last_read && b.load && b.read_in && steps.steps;
+    const bool ok = out->memory && out->made_by && out->made_in && out->slot && out->late && out->last_read && b.load &&
+                    b.read_in && steps.steps;
     const bool made = ok && make(&b, &steps);
     VPPS_FREE(b.load, b.read_in, steps.steps);
     return made ? vpps_segments_check(out) : vpps_fail(VPPS_MEMORY, "cell %s: out of memory", c->name);
@@ -332,6 +361,6 @@ vpps_status vpps_segments_make(vpps_segments *out, const vpps_compiled_cell *c, 
 
 void vpps_segments_free(vpps_segments *s) {
     VPPS_FREE_ARRAYS(s->list, s->steps);
-    VPPS_FREE((void *)s->memory, s->made_in, s->slot, s->last_read, s->late);
+    VPPS_FREE((void *)s->memory, (void *)s->made_by, s->made_in, s->slot, s->last_read, s->late);
     *s = (vpps_segments){0};
 }
