@@ -310,23 +310,22 @@ static void add_contribution(results *r, const vpps_compiled_cell *c, const vert
 /* get(context, v): all items of value v when everything is done. */
 static void add_outers(results *r, const vpps_compiled_cell *c, const vertex *x,
                        const double *(*get)(void *context, uint32_t v), void *context) {
-    for (uint32_t i = 0; i < vpps_n_outers(c); i++) {
-        const vpps_outer o = vpps_outer_of(c, i);
-        const vpps_cell_value *d = &c->values[o.dy->value];
-        const meaning_matrix w = matrix_of(x, o.param);
+    for (uint32_t i = 0; i < c->n_outers; i++) {
+        const vpps_cell_outer *o = &c->outers[i];
+        const vpps_cell_value *d = &c->values[o->dy];
+        const meaning_matrix w = matrix_of(x, o->param);
         const uint32_t rows = d->rows;
-        const double *dy = get(context, o.dy->value);
+        const double *dy = get(context, o->dy);
         for (uint32_t item = 0; item < vpps_members(x->members, d->axis); item++) {
             for (uint32_t j = 0; j < d->cols; j++, dy += rows) {
-                if (!o.x) {
-                    const bool matrix = x->model->params[o.param].kind == VPPS_MATRIX;
-                    for (uint32_t k = 0; k < rows; k++) r->params[o.param][matrix ? k * w.cols + j : k] += dy[k];
+                if (o->x == VPPS_NONE) {
+                    const bool matrix = x->model->params[o->param].kind == VPPS_MATRIX;
+                    for (uint32_t k = 0; k < rows; k++) r->params[o->param][matrix ? k * w.cols + j : k] += dy[k];
                     continue;
                 }
-                const vpps_cell_value *with = &c->values[o.x->value];
-                const double *factor =
-                    get(context, o.x->value) + (with->axis ? item : 0) * words_of(with) + j * with->rows;
-                meaning_outer(&w, dy, factor, r->params[o.param]);
+                const vpps_cell_value *with = &c->values[o->x];
+                const double *factor = get(context, o->x) + (with->axis ? item : 0) * words_of(with) + j * with->rows;
+                meaning_outer(&w, dy, factor, r->params[o->param]);
             }
         }
     }

@@ -2,7 +2,7 @@
  * the same stage by stage, with the machine's rules of who sees what. Both know only the contract of cell.h. */
 #pragma once
 
-#include "cell/program.h"
+#include "cell/cell.h"
 
 /* A vertex: everything that a cell's values are made of. A list's members lie one after the other. */
 typedef struct vertex {
