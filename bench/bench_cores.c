@@ -80,7 +80,7 @@ static double barrier_ns(uint32_t n_vps, uint32_t n, double hop) {
 typedef struct machine {
     workload *w;
     vpps_cpu *cpu;
-    vpps_types types;
+    vpps_history history;
     vpps_batch *batch;
     vpps_batch_request request;
     double hop;
@@ -90,7 +90,7 @@ typedef struct machine {
 static vpps_status make_batch(machine *m, uint32_t n) {
     const uint64_t start = vpps_thread_ns();
     VPPS_TRY(workload_batch(m->w, n, &m->request.loss));
-    VPPS_TRY(vpps_schedule_batch(m->batch, &m->types, &m->cpu->machine, m->w->x.graph, &m->request));
+    VPPS_TRY(vpps_schedule_batch(m->batch, &m->history, &m->cpu->machine, m->w->x.graph, &m->request));
     m->host_ns = vpps_thread_ns() - start;
     return VPPS_OK;
 }
@@ -200,7 +200,7 @@ static vpps_status open_machine(machine *m, uint32_t vps, uint32_t groups) {
 
 static void close_machine(machine *m) {
     vpps_batch_destroy(m->batch);
-    vpps_types_free(&m->types);
+    vpps_history_free(&m->history);
 }
 
 /* Rates in sentences per second. */

@@ -157,7 +157,7 @@ typedef struct split {
     workload w;
     vpps_device *device;
     vpps_batch *batch;
-    vpps_types types;
+    vpps_history history;
     vpps_options options;
     uint32_t step;
     int repeats;
@@ -173,7 +173,7 @@ static vpps_status run_script(split *b, vpps_node loss, const vpps_node *outputs
                                         .guard = true,
                                         .step = ++b->step};
     vpps_outcome outcome;
-    VPPS_TRY(vpps_schedule_batch(b->batch, &b->types, b->device->table->machine(b->device), b->w.x.graph, &request));
+    VPPS_TRY(vpps_schedule_batch(b->batch, &b->history, b->device->table->machine(b->device), b->w.x.graph, &request));
     VPPS_TRY(b->device->table->launch(b->device, b->batch));
     b->device->table->wait(b->device, &outcome);
     if (outcome.status != VPPS_OK) return vpps_fail(outcome.status, "%s", outcome.message);
@@ -240,7 +240,7 @@ static vpps_status split_batch(split *b, uint32_t batch) {
 static vpps_status measure_split(const char *trees, bool simt) {
     static const uint32_t batches[] = {1, 16, 128};
     const vpps_device_table *table = simt ? &vpps_device_simt : &vpps_device_cuda;
-    vpps_plan plan;
+    vpps_pool_plan plan;
     split b = {.repeats = simt ? SIMULATED_REPEATS : REPEATS};
     vpps_options_default(&b.options);
     b.options.no_tuning = simt;
@@ -251,7 +251,7 @@ static vpps_status measure_split(const char *trees, bool simt) {
         status = split_batch(&b, batches[i]);
     if (b.device) table->destroy(b.device);
     vpps_batch_destroy(b.batch);
-    vpps_types_free(&b.types);
+    vpps_history_free(&b.history);
     workload_close(&b.w);
     return status;
 }

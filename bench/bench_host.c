@@ -20,7 +20,7 @@ enum { REPEATS = 60, WARM_UP = 5 };
 typedef struct maker {
     workload *w;
     const vpps_task_plan *plan; /* the GPU or CPU that scripts are made for */
-    vpps_types types;
+    vpps_history history;
     vpps_batch *batch;
     double build_ns, script_ns; /* the latest batch: CPU time of building the graph, of making the script */
 } maker;
@@ -30,7 +30,7 @@ static vpps_status maker_make(maker *m, uint32_t n) {
     const uint64_t t0 = vpps_thread_ns();
     VPPS_TRY(workload_batch(m->w, n, &request.loss));
     const uint64_t t1 = vpps_thread_ns();
-    VPPS_TRY(vpps_schedule_batch(m->batch, &m->types, m->plan, m->w->x.graph, &request));
+    VPPS_TRY(vpps_schedule_batch(m->batch, &m->history, m->plan, m->w->x.graph, &request));
     m->build_ns = (double)(t1 - t0);
     m->script_ns = (double)(vpps_thread_ns() - t1);
     return VPPS_OK;
@@ -66,7 +66,7 @@ static vpps_status measure_all(workload *w, const char *what, const vpps_task_pl
     w->next = 0;
     for (size_t i = 0; i < VPPS_COUNT(batches) && status == VPPS_OK; i++) status = measure(&m, what, batches[i]);
     vpps_batch_destroy(m.batch);
-    vpps_types_free(&m.types);
+    vpps_history_free(&m.history);
     return status;
 }
 

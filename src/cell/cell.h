@@ -15,7 +15,6 @@
 
 #include "graph/graph.h"
 #include "isa/isa.h"
-#include "plan/plan.h"
 
 #define VPPS_NONE UINT32_MAX
 
@@ -178,6 +177,19 @@ typedef struct vpps_cell_stage {
     vpps_stage_set gradients, contributions;
 } vpps_cell_stage;
 
+/* The rows that a virtual processor (VP) owns. Everything with equally many rows is divided in the same way: each VP gets consecutive
+ * blocks of row_block rows. So a VP's work on its own rows never waits for other VPs. */
+typedef struct vpps_rows {
+    uint32_t first, end;
+} vpps_rows;
+
+static inline vpps_rows vpps_rows_of(uint32_t rows, uint32_t row_block, uint32_t n_vps, uint32_t vp) {
+    uint64_t blocks = ((uint64_t)rows + row_block - 1) / row_block;
+    uint64_t first = blocks * vp / n_vps * row_block, end = blocks * (vp + 1) / n_vps * row_block;
+    vpps_rows r = {(uint32_t)(first < rows ? first : rows), (uint32_t)(end < rows ? end : rows)};
+    return r;
+}
+
 /* How a device shares out the rows of a cell's matrices to its virtual processors (VPs). */
 typedef struct vpps_row_rule {
     uint32_t unit;   /* number of rows of a block; a VP owns whole blocks */
@@ -264,10 +276,8 @@ typedef struct vpps_compiled_cell {
     uint32_t *order;           /* numbers of the values in the order of their stages */
     uint64_t flops[VPPS_AXES]; /* flops of forward and backward together: for a vertex, and for each list member */
     uint32_t kept_words[VPPS_RECORDS]; /* for each record: its size in words, for one vertex or list member */
-    uint64_t last_used;                /* number of the latest batch that used the compiled cell */
-    bool superseded; /* whether another compiled cell of the same type does all that this one does, and more */
-    struct vpps_program *programs; /* for each stage: its program (program.h) */
-    void *device_program;          /* the device's own form of the cell; device_free frees it */
+    struct vpps_program *programs;     /* for each stage: its program (program.h) */
+    void *device_program;              /* the device's own form of the cell; device_free frees it */
     void (*device_free)(void *program);
 } vpps_compiled_cell;
 

@@ -344,7 +344,7 @@ static uint32_t choose_teams(const vpps_kernel_plan *plan, const vpps_model *mod
     return 1;
 }
 
-vpps_status vpps_generate_kernel(vpps_kernel_plan *plan, const vpps_model *model, const vpps_plan *pool,
+vpps_status vpps_generate_kernel(vpps_kernel_plan *plan, const vpps_model *model, const vpps_pool_plan *pool,
                                  const uint32_t *matrix_at, const vpps_kernel_room *room, char **source) {
     enum {
         LEAN_FROM = 96

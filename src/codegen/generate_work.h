@@ -7,8 +7,8 @@
 typedef struct vpps_generation {
     const vpps_kernel_plan *plan;
     const vpps_model *model;
-    const vpps_plan *pool;     /* tells where vectors and lookup tables lie */
-    const uint32_t *matrix_at; /* indexed by parameter: a matrix's first word in the buffer of matrices */
+    const vpps_pool_plan *pool; /* tells where vectors and lookup tables lie */
+    const uint32_t *matrix_at;  /* indexed by parameter: a matrix's first word in the buffer of matrices */
     FILE *out;
 } vpps_generation;
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "codegen/resident.h"
+#include "script/script.h"
 #include "script/task.h"
 
 enum {

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "codegen/kernel_plan.h"
-#include "plan/machine.h"
+#include "codegen/machine.h"
 
 extern const char *const vpps_resident_levels[]; /* names of storage levels, in the order of vpps_resident_level */
 

@@ -3,13 +3,13 @@
 
 #include "codegen/compile.h"
 #include "codegen/generate.h"
-#include "plan/machine.h"
+#include "codegen/machine.h"
 
 /* Inputs and callbacks of vpps_specialise: the model, a compiler (a GPU driver's, or NVRTC alone), and a log. */
 typedef struct vpps_specialiser {
     const vpps_model *model;
-    const vpps_plan *pool;     /* tells where vectors and lookup tables lie */
-    const uint32_t *matrix_at; /* indexed by parameter: a matrix's first word in the buffer of matrices */
+    const vpps_pool_plan *pool; /* tells where vectors and lookup tables lie */
+    const uint32_t *matrix_at;  /* indexed by parameter: a matrix's first word in the buffer of matrices */
     const vpps_machine *machine;
     /* Compiles a source, keeps the binary, and fills in the report. */
     vpps_status (*compile)(void *context, const vpps_kernel_plan *plan, const char *source, const char *description,

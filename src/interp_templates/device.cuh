@@ -68,7 +68,7 @@ struct vpps_rows {
     unsigned first, end;
 };
 
-/* Returns the range of rows that part `member` of `parts` owns, as vpps_rows_of of plan/plan.h does. */
+/* Returns the range of rows that part `member` of `parts` owns, as vpps_rows_of of cell/cell.h does. */
 __device__ __forceinline__ vpps_rows vpps_rows_of(unsigned rows, unsigned parts, unsigned member) {
     const unsigned blocks = (rows + VPPS_ROW_BLOCK - 1) / VPPS_ROW_BLOCK;
     const bool narrow = (unsigned long long)blocks * parts < 1ull << 32; /* mostly known at compile time */

@@ -3,7 +3,6 @@
 #pragma once
 
 #include "graph/model.h"
-#include "plan/plan.h"
 #include "runtime/profile.h"
 #include "runtime/share.h"
 #include "runtime/trace.h"
@@ -64,7 +63,8 @@ typedef struct vpps_device_table {
 
     /* Creates a device for the model and copies the parameters to it. Fills in `plan`, where parameters lie in the device's memory; the
      * device owns the plan's arrays. */
-    vpps_status (*create)(vpps_device **out, const vpps_model *model, const vpps_options *options, vpps_plan *plan);
+    vpps_status (*create)(vpps_device **out, const vpps_model *model, const vpps_options *options,
+                          vpps_pool_plan *plan);
     void (*destroy)(vpps_device *d);
 
     /* Returns the device's properties, such as its number of VPs, for which scripts (lists of tasks) are made. `tune` may change them. */
@@ -75,9 +75,8 @@ typedef struct vpps_device_table {
      * are unchanged. After POOL while a profile is running, `tune` takes another candidate. After other failures `unstarted` tells whether
      * nothing was started. */
     vpps_status (*launch)(vpps_device *d, const vpps_batch *batch);
-    /* Announces that batches with the same compiled cells and number of VP groups as this one are likely to come, for training or
-     * inference, so that the device can compile kernels for them. This batch has no script. NULL: there is nothing to prepare. */
-    void (*foresee)(vpps_device *d, const vpps_batch *batch, bool training);
+    /* Compiles the kernel for batches like this one, which has no script, while others run. Called only with vpps_task_plan.ahead. */
+    void (*compile_ahead)(vpps_device *d, const vpps_batch *batch, bool training);
     /* Announces that compiled cells of earlier batches are about to be freed; no batch is running. NULL: the device holds no cells. */
     void (*forget_cells)(vpps_device *d);
 

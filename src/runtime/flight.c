@@ -116,6 +116,7 @@ vpps_status vpps_handle_launch(vpps_handle *h, uint64_t batch) {
     h->device->vote = h->vote;
     h->device->unstarted = false;
     const vpps_status status = table->launch(h->device, b);
+    if (h->machine->most_cells) vpps_remember_kernel(&h->history, b->n_cells, b->cells, status == VPPS_OK);
     vpps_trace_span(h->trace, "launch", begin);
     if (status == VPPS_MEMORY || (status == VPPS_POOL && !table->host_vps) || h->device->unstarted) return status;
     return vpps_handle_break(h, status, batch, vpps_error_message());

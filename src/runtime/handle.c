@@ -139,7 +139,7 @@ void vpps_handle_destroy(vpps_handle *h) {
     if (h->in_flight) vpps_handle_settle(h);
     if (h->device && here) h->device->table->destroy(h->device); /* a child of fork() lacks the device's threads */
     for (int i = 0; i < 2; i++) vpps_batch_destroy(h->programs[i]);
-    vpps_types_free(&h->types);
+    vpps_history_free(&h->history);
     vpps_learned_free(&h->learned);
     vpps_keeper_free(&h->keeper);
     vpps_trace_destroy(h->trace);

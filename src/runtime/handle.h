@@ -18,12 +18,6 @@
 #include "runtime/request.h"
 #include "runtime/snapshot.h"
 
-/* The latest announcement to the device about batches that are likely to come. */
-typedef struct vpps_foreseen {
-    uint32_t cells;  /* number of compiled cells (vertex functions) at the time of the announcement */
-    uint32_t groups; /* number of groups of virtual processors that was announced; fewer than batches have */
-} vpps_foreseen;
-
 /* The state of a training step between its forward call and its backward call. */
 typedef struct vpps_open_step {
     uint64_t number;     /* number of the open step, counted from 1; 0: no step is open */
@@ -37,9 +31,9 @@ struct vpps_handle {
     vpps_model *model;
     vpps_options options;
     vpps_device *device;
-    vpps_plan plan;
+    vpps_pool_plan plan;
     const vpps_task_plan *machine;   /* the device's properties for which scripts are made; owned by the device */
-    vpps_types types;                /* the kinds of vertices seen so far, with their compiled cells */
+    vpps_history history;            /* what earlier batches leave for later ones */
     vpps_profile grouping, batching; /* profiles that measure numbers of VP groups, and batching policies */
     const vpps_policy *policy;       /* the batching policy in use */
     vpps_learned learned;            /* learned batching automata */
@@ -52,10 +46,9 @@ struct vpps_handle {
     bool infers;      /* the handle is for inference and reads its parameters from the snapshot */
     uint64_t version; /* version of the snapshot's parameters that was copied to the device */
     vpps_batch *programs[2];
-    vpps_foreseen foreseen[2]; /* latest announcements to the device: [0] for inference, [1] for training batches */
-    uint32_t next;             /* index in `programs` of the next batch; the other one may be running */
-    bool in_flight;            /* a training batch is running, or its outcome was not taken yet */
-    vpps_outcome latest;       /* outcome of the latest finished training batch */
+    uint32_t next;       /* index in `programs` of the next batch; the other one may be running */
+    bool in_flight;      /* a training batch is running, or its outcome was not taken yet */
+    vpps_outcome latest; /* outcome of the latest finished training batch */
     uint64_t latest_number;
     uint64_t script_ns;         /* time it took to make the latest script */
     uint64_t latest_end_ns;     /* end of the preceding training batch by the device's clock; 0: none */

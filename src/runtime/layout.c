@@ -5,7 +5,7 @@
     _Static_assert((n) <= VPPS_MAX_STATES, "optimizer " name ": more states than there is room for");
 VPPS_OPTIMIZER_TABLE(X)
 #undef X
-_Static_assert(VPPS_COUNT(((vpps_plan *)NULL)->states) == VPPS_MAX_STATES, "a plan places every state");
+_Static_assert(VPPS_COUNT(((vpps_pool_plan *)NULL)->states) == VPPS_MAX_STATES, "a plan places every state");
 
 uint32_t vpps_optimizer_states(vpps_optimizer_kind kind) {
     static const uint32_t states[] = {
@@ -22,8 +22,8 @@ static uint32_t take(uint64_t *next, uint64_t words) {
     return (uint32_t)at;
 }
 
-vpps_status vpps_lay_out_pool(vpps_plan *plan, const vpps_model *model, const vpps_options *options, uint32_t max_vps,
-                              const char *device, vpps_rows *gradients) {
+vpps_status vpps_lay_out_pool(vpps_pool_plan *plan, const vpps_model *model, const vpps_options *options,
+                              uint32_t max_vps, const char *device, vpps_rows *gradients) {
     uint32_t n = (uint32_t)model->n_params;
     const size_t words = (2 + VPPS_MAX_STATES) * (size_t)n + 1;
     uint32_t *arrays = malloc(words * sizeof *arrays);

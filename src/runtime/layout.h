@@ -1,14 +1,13 @@
 /* layout.h - where parameters lie in a device's memory pool. */
 #pragma once
 
-#include "graph/model.h"
-#include "plan/plan.h"
+#include "script/script.h"
 
 /* Assigns places in a device's memory pool, and notes them in `plan`: vectors and lookup tables, their optimiser states, and norms of at
  * most max_vps virtual processors. The vectors' gradients form one block, whose range is *gradients. `device` is the name for messages.
  * Fails with MEMORY, POOL. The plan's arrays are one allocation: free(plan->values). */
-vpps_status vpps_lay_out_pool(vpps_plan *plan, const vpps_model *model, const vpps_options *options, uint32_t max_vps,
-                              const char *device, vpps_rows *gradients);
+vpps_status vpps_lay_out_pool(vpps_pool_plan *plan, const vpps_model *model, const vpps_options *options,
+                              uint32_t max_vps, const char *device, vpps_rows *gradients);
 
 /* Returns how many state arrays an optimiser has for each parameter, such as 2 for Adam. */
 uint32_t vpps_optimizer_states(vpps_optimizer_kind kind);

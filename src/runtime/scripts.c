@@ -45,10 +45,10 @@ static vpps_status check_decided(const vpps_handle *h, const vpps_graph *g, bool
 /* Drops the least recently used types of vertices if there are too many, after the running batch has ended. Drops none while gradients
  * accumulate or a trace is recorded, which may need cells of earlier batches. */
 static void drop_types(vpps_handle *h) {
-    if (!vpps_types_are_full(&h->types) || h->n_backward || h->trace) return;
+    if (!vpps_history_is_full(&h->history) || h->n_backward || h->trace) return;
     vpps_handle_settle(h);
     if (h->device->table->forget_cells) h->device->table->forget_cells(h->device);
-    vpps_types_drop(&h->types);
+    vpps_history_drop(&h->history);
 }
 
 /* Returns the request `asked` with all that the handle decides filled in, such as the policy and the number of groups. */
@@ -56,7 +56,7 @@ static vpps_batch_request complete(vpps_handle *h, const vpps_task_plan *machine
     const bool training = vpps_request_trains(asked);
     vpps_batch_request request = *asked;
     if (!request.groups) request.groups = groups_for(h, training);
-    request.keeps_groups = machine->recompiles && h->options.groups != VPPS_GROUPS_PROFILE;
+    request.keeps_groups = machine->most_cells && h->options.groups != VPPS_GROUPS_PROFILE;
     request.waves = h->options.waves;
     request.slices = h->options.slices;
     request.policy = policy_for(h, training);
@@ -85,7 +85,7 @@ vpps_status vpps_handle_script(vpps_handle *h, const vpps_task_plan *machine, vp
     VPPS_TRY(vpps_keep_check(h, g));
     drop_types(h);
     const vpps_batch_request request = complete(h, machine, asked);
-    VPPS_TRY(vpps_schedule_batch(b, &h->types, machine, g, &request));
+    VPPS_TRY(vpps_schedule_batch(b, &h->history, machine, g, &request));
     h->script_ns = vpps_now_ns() - start;
     vpps_trace_span(h->trace, "schedule", start);
     if (training) tell_deferred(h, b);
@@ -96,13 +96,16 @@ vpps_status vpps_handle_script(vpps_handle *h, const vpps_task_plan *machine, vp
  * as `asked` says; with `trained`, it is inference on that training batch's graph. A failure is ignored: it recurs when the batch comes. */
 static void foresee(vpps_handle *h, vpps_graph *g, const vpps_batch_request *asked, const vpps_batch *trained) {
     char text[VPPS_MESSAGE_BYTES];
+    const uint32_t n_compiled = h->history.n_compiled;
     vpps_batch *b;
     snprintf(text, sizeof text, "%s", vpps_error_message());
     if (vpps_batch_create(&b) == VPPS_OK) {
         const vpps_batch_request request = complete(h, h->machine, asked);
-        const vpps_status status = trained ? vpps_choose_inference_cells(b, trained, &h->types, h->machine, g, &request)
-                                           : vpps_choose_cells(b, &h->types, h->machine, g, &request);
-        if (status == VPPS_OK) h->device->table->foresee(h->device, b, vpps_request_trains(&request));
+        const vpps_status status = trained
+                                       ? vpps_choose_inference_cells(b, trained, &h->history, h->machine, g, &request)
+                                       : vpps_choose_cells(b, &h->history, h->machine, g, &request);
+        if (status == VPPS_OK && h->history.n_compiled > n_compiled)
+            h->device->table->compile_ahead(h->device, b, vpps_request_trains(&request));
         vpps_batch_destroy(b);
     }
     vpps_restore_message(text);
@@ -110,17 +113,12 @@ static void foresee(vpps_handle *h, vpps_graph *g, const vpps_batch_request *ask
 
 void vpps_handle_foresee(vpps_handle *h, vpps_graph *g, const vpps_batch_request *launched) {
     const bool training = vpps_request_trains(launched);
-    const vpps_usual_groups *usual = &h->types.usual[training];
-    vpps_foreseen *seen = &h->foreseen[training];
-    if (!h->device->table->foresee || vpps_handle_profile(h) || vpps_types_are_full(&h->types)) return;
-    const bool more = seen->cells != h->types.n_compiled;
-    if (usual->fewer >= VPPS_SOON_BATCHES && (more || usual->wanted != seen->groups) && !groups_for(h, training)) {
-        vpps_batch_request fewer = *launched;
-        fewer.groups = seen->groups = usual->wanted;
-        foresee(h, g, &fewer, NULL);
-    }
-    if (training && more) foresee(h, g, &(vpps_batch_request){.loss = VPPS_NO_NODE}, h->programs[h->next]);
-    seen->cells = h->types.n_compiled;
+    if (!h->machine->ahead || vpps_handle_profile(h) || vpps_history_is_full(&h->history)) return;
+    vpps_batch_request fewer = *launched;
+    if (!vpps_has_news(&h->history, training, &fewer.groups)) return;
+    if (fewer.groups && !groups_for(h, training)) foresee(h, g, &fewer, NULL);
+    if (training) foresee(h, g, &(vpps_batch_request){.loss = VPPS_NO_NODE}, h->programs[h->next]);
+    vpps_has_news(&h->history, training, &fewer.groups); /* the cells that were compiled here are none */
 }
 
 /* Returns the random key of a batch's dropout masks. It differs between processes, and between calls of vpps_backward; the first of these

@@ -23,9 +23,9 @@ static void measure(const vpps_batching *b, const vpps_components *c, component 
         if (!b->needs->needed[v]) continue;
         component *x = &all[c->of[v]];
         x->depth = vpps_max_u32(x->depth, r->vertices[v].depth);
-        const vpps_batched_type *t = &b->types[r->vertices[v].type];
-        x->cost += vpps_cost_of_item(t, 0);
-        for (uint32_t l = 0; l < t->cell->n_lists; l++) x->cost += vpps_cost_of_item(t, l + 1) * r->lists[v].members[l];
+        const vpps_compiled_cell *cell = b->cells[r->vertices[v].type];
+        x->cost += vpps_cost_of_item(cell, 0);
+        for (uint32_t l = 0; l < cell->n_lists; l++) x->cost += vpps_cost_of_item(cell, l + 1) * r->lists[v].members[l];
     }
 }
 
@@ -84,7 +84,7 @@ static bool is_head(const vpps_batching *b, uint32_t vertex) {
 /* Returns the number of words that a vertex keeps for backward; at least one. */
 static uint64_t words_of(const vpps_batching *b, uint32_t vertex) {
     const vpps_reading *r = b->needs->reading;
-    const vpps_compiled_cell *c = b->types[r->vertices[vertex].type].cell;
+    const vpps_compiled_cell *c = b->cells[r->vertices[vertex].type];
     uint64_t words = 1;
     for (uint32_t i = 0; i < VPPS_RECORDS; i++) {
         const uint32_t d = vpps_axis_of(i);

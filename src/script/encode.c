@@ -212,7 +212,7 @@ static void encode_blocks(encoder *e, uint32_t address) {
     for (uint32_t i = 0; i < e->s->n_blocks && !e->to.failed; i++) {
         const vpps_step_block *b = &e->s->blocks[i];
         vpps_block made = {
-            .cell = e->s->batching->types[b->type].cell_number, .group = b->group, .n = b->n, .arrays = e->arrays[i]};
+            .cell = e->s->batching->cell_numbers[b->type], .group = b->group, .n = b->n, .arrays = e->arrays[i]};
         memcpy(made.members, b->members, sizeof made.members);
         memcpy(made.kept, e->placed->blocks[i].kept, sizeof made.kept);
         memcpy(e->to.words + address + (size_t)i * VPPS_BLOCK_WORDS, &made, sizeof made);

@@ -110,7 +110,7 @@ static uint32_t last_of_kept(const placer *p, uint32_t block) {
     for (uint32_t t = 0; t < s->reading->n_types; t++) {
         if (!vpps_reads(s->needs, t, b->type)) continue;
         last = vpps_max_u32(last, last_of_readers(p, b, t));
-        factors |= vpps_n_outers(s->batching->types[t].cell) > 0;
+        factors |= vpps_n_outers(s->batching->cells[t]) > 0;
     }
     if (p->requested[block]) return UINT32_MAX;
     if (!s->reading->training) return last;

@@ -19,9 +19,7 @@ typedef struct finder {
     uint64_t *gradients;
     vpps_type_needs *types;
     uint64_t *edges;
-    vpps_batch_needs *out; /* the result; its `edges` is the array of the same name here */
-    /* for each type: outputs that depend on something trained, so that their gradients can be used, as bits */
-    uint64_t *differentiable;
+    vpps_batch_needs *out;       /* the result; its `edges` is the array of the same name here */
     uint64_t *differentiable_in; /* for each type: inputs that read such outputs, as bits, if parameters are frozen */
     noted_read *noted;           /* caches of reads, NOTED_TYPES entries for each input of each type */
 } finder;
@@ -82,13 +80,13 @@ static bool find_parts(finder *f) {
 static void spread_by_type(finder *f) {
     const uint32_t n = f->r->n_types;
     for (uint32_t t = 0; t < n; t++)
-        if (f->differentiable[t]) f->differentiable[t] = UINT64_MAX;
+        if (f->types[t].differentiable) f->types[t].differentiable = UINT64_MAX;
     for (bool changed = true; changed;) {
         changed = false;
         for (uint32_t t = 0; t < n; t++) {
-            for (uint32_t u = 0; u < n && !f->differentiable[t]; u++) {
-                if (!vpps_reads(f->out, t, u) || !f->differentiable[u]) continue;
-                f->differentiable[t] = UINT64_MAX;
+            for (uint32_t u = 0; u < n && !f->types[t].differentiable; u++) {
+                if (!vpps_reads(f->out, t, u) || !f->types[u].differentiable) continue;
+                f->types[t].differentiable = UINT64_MAX;
                 changed = true;
             }
         }
@@ -133,11 +131,11 @@ static void spread_by_output(finder *f) {
             const vpps_read_vertex *read = &r->vertices[x->vertex];
             const uint32_t reader = r->vertices[x->reader].type;
             if (!f->needed[x->reader]) continue;
-            if (!(f->differentiable[read->type] >> (r->source_outputs[s] - read->first_output) & 1)) continue;
+            if (!(f->types[read->type].differentiable >> (r->source_outputs[s] - read->first_output) & 1)) continue;
             const uint32_t input = input_of_source(r, s);
             if (f->differentiable_in[reader] >> input & 1) continue;
             f->differentiable_in[reader] |= (uint64_t)1 << input;
-            f->differentiable[reader] |= made_of_input(r->types[reader].type, input);
+            f->types[reader].differentiable |= made_of_input(r->types[reader].type, input);
             changed = true;
         }
     }
@@ -147,7 +145,7 @@ static void spread_by_output(finder *f) {
  * is asked for. If one output's gradient is asked for, all outputs of its type count, since they may depend on it. */
 static void find_differentiable(finder *f) {
     for (uint32_t t = 0; t < f->r->n_types; t++)
-        f->differentiable[t] = f->types[t].cell.asked_gradients ? UINT64_MAX : f->r->types[t].trains;
+        f->types[t].differentiable = f->types[t].cell.asked_gradients ? UINT64_MAX : f->r->types[t].trains;
     if (!f->r->training) return;
     if (f->r->some_frozen)
         spread_by_output(f);
@@ -155,17 +153,13 @@ static void find_differentiable(finder *f) {
         spread_by_type(f);
 }
 
-/* Returns whether types have the same strongly connected components and the same outputs with gradients as in the preceding batch. Saves
- * those of this batch as the guess for the next one. */
+/* Returns whether types have the same strongly connected components and the same outputs with gradients as in the preceding batch. */
 static bool guessed_types(const finder *f) {
-    bool same = true;
     for (uint32_t t = 0; t < f->r->n_types; t++) {
-        vpps_type *type = f->r->types[t].type;
-        same = same && type->last_part == f->types[t].part && type->last_differentiable == f->differentiable[t];
-        type->last_part = f->types[t].part;
-        type->last_differentiable = f->differentiable[t];
+        const vpps_type_guess *guess = &f->r->types[t].guess;
+        if (guess->part != f->types[t].part || guess->differentiable != f->types[t].differentiable) return false;
     }
-    return same;
+    return true;
 }
 
 /* ---------------------------------------------------------------- vertices */
@@ -194,7 +188,7 @@ static void note_types(finder *f, const vpps_read *x, uint32_t k, uint32_t input
         of_reader->cell.recurrent_in |= in;
         of_source->cell.recurrent_out |= output;
     }
-    if ((f->differentiable[source] & output) &&
+    if ((f->types[source].differentiable & output) &&
         (vpps_reached(f->r->types[reader].type->reads_inputs, gradients) & in)) {
         of_reader->cell.gradient_in |= in;
         noted->gives = output;
@@ -244,7 +238,7 @@ static void note_outside(finder *f) {
         const uint32_t type = r->vertices[x.vertex].type;
         const uint64_t output = vpps_output_bit(r, x);
         need_output(f, x.vertex, &f->types[type].cell.read_out, output);
-        if (f->differentiable[type] & output) give_gradient(f, x.vertex, output);
+        if (f->types[type].differentiable & output) give_gradient(f, x.vertex, output);
     }
     for (uint32_t i = 0; i < r->n_requested; i++) {
         const vpps_output_ref x = r->requested[i];
@@ -305,15 +299,15 @@ static bool open_finder(finder *f) {
     if (!VPPS_TAKE_ZEROS(f->arena, f->needed, r->n_vertices) || !VPPS_TAKE(f->arena, f->gradients, r->n_vertices) ||
         !VPPS_TAKE_ZEROS(f->arena, f->types, r->n_types) ||
         !VPPS_TAKE_ZEROS(f->arena, f->edges, r->n_types * (size_t)f->out->edge_words) ||
-        !VPPS_TAKE(f->arena, f->differentiable, r->n_types) || !VPPS_TAKE(f->arena, f->differentiable_in, r->n_types) ||
+        !VPPS_TAKE(f->arena, f->differentiable_in, r->n_types) ||
         !VPPS_TAKE(f->arena, f->noted, NOTED_TYPES * (size_t)r->n_inputs))
         return false;
     f->out->edges = f->edges;
     for (uint32_t t = 0; t < r->n_types; t++) {
-        f->types[t].part = r->types[t].type->last_part;
+        f->types[t].part = r->types[t].guess.part;
+        f->types[t].differentiable = r->types[t].guess.differentiable;
         f->types[t].cell = (vpps_cell_needs){
             .training = r->training, .drops = r->drops, .fixed = r->fixed, .frozen = r->types[t].frozen};
-        f->differentiable[t] = r->types[t].type->last_differentiable;
     }
     return true;
 }

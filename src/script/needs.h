@@ -8,6 +8,8 @@ typedef struct vpps_type_needs {
     uint32_t part;   /* number of the type's strongly connected component, in topological order */
     bool needed;     /* whether a vertex of the type is needed */
     uint64_t linked; /* outputs that other vertices read, as bits */
+    uint64_t
+        differentiable; /* outputs that depend on something trained, so that their gradients can be used, as bits */
     vpps_cell_needs cell;
 } vpps_type_needs;
 
@@ -23,7 +25,7 @@ typedef struct vpps_batch_needs {
     uint32_t n_parts;
 } vpps_batch_needs;
 
-/* Finds what a batch needs. Types remember their strongly connected components for the next batch. False: out of memory. */
+/* Finds what a batch needs. False: out of memory. */
 bool vpps_find_needs(const vpps_reading *r, vpps_arena *arena, vpps_batch_needs *out);
 
 /* Returns whether type `reader` reads type `read`. */

@@ -58,7 +58,7 @@ static ready make(ready r, const vpps_stage_set *set, uint64_t which, uint32_t p
 static uint32_t phase_of(const phases *p, uint32_t t, uint32_t stage, const links *part) {
     const vpps_type_needs *needs = &p->s->needs->types[t];
     const progress *of = &p->types[t];
-    const vpps_cell_stage *s = &p->s->batching->types[t].cell->stages[stage];
+    const vpps_cell_stage *s = &p->s->batching->cells[t]->stages[stage];
     uint32_t phase = p->begin;
     if (s->backward) phase = vpps_max_u32(phase, 1); /* phase 0 stores the constant gradients of the loss's terms */
     if (stage) phase = vpps_max_u32(phase, of->stages[stage - 1]);
@@ -103,7 +103,7 @@ static void add_stages(phases *p, uint32_t place, vpps_part part, uint32_t level
     for (uint32_t i = 0; i < p->n_of_part; i++) made = latest(made, p->types[p->of_part[i]].made);
     for (uint32_t i = 0; i < p->n_of_part; i++) {
         const uint32_t t = p->of_part[i];
-        const vpps_compiled_cell *c = p->s->batching->types[t].cell;
+        const vpps_compiled_cell *c = p->s->batching->cells[t];
         for (uint32_t s = c->first_stage[part]; s < c->first_stage[part + 1]; s++)
             add_task(p, p->s->first_block[t] + place, s, level, &made);
     }
@@ -158,16 +158,16 @@ static void add_slice(phases *p, uint32_t slice, uint32_t group) {
     p->group_phases[group]++;
 }
 
-static uint32_t stages_of(const vpps_batched_type *t) { return t->cell ? t->cell->n_stages : 0; }
+static uint32_t stages_of(const vpps_compiled_cell *c) { return c ? c->n_stages : 0; }
 
 static bool add_group(phases *p, vpps_arena *arena, uint32_t group) {
     const uint32_t n_types = p->s->reading->n_types;
     uint32_t n = 0, *stages;
-    for (uint32_t t = 0; t < n_types; t++) n += stages_of(&p->s->batching->types[t]);
+    for (uint32_t t = 0; t < n_types; t++) n += stages_of(p->s->batching->cells[t]);
     if (!VPPS_TAKE_ZEROS(arena, p->types, n_types) || !VPPS_TAKE(arena, p->of_part, n_types) ||
         !VPPS_TAKE_ZEROS(arena, stages, n))
         return false;
-    for (uint32_t t = 0; t < n_types; stages += stages_of(&p->s->batching->types[t++])) p->types[t].stages = stages;
+    for (uint32_t t = 0; t < n_types; stages += stages_of(p->s->batching->cells[t++])) p->types[t].stages = stages;
     for (uint32_t slice = 0; slice < vpps_all_slices(p->s); slice++) add_slice(p, slice, group);
     return true;
 }

@@ -17,7 +17,7 @@ enum { FIRST_TYPES = 16 }; /* number of types that there is room for at the begi
 /* The state while a batch's graph is read. */
 typedef struct reader {
     vpps_arena *arena;
-    vpps_types *all_types;
+    vpps_history *history;
     const vpps_batch_request *request;
     vpps_reading *out;
     vpps_read_vertex *vertices;
@@ -27,11 +27,11 @@ typedef struct reader {
     vpps_node *source_outputs;
     size_t sources_capacity;
     vpps_read_type *types;
-    uint32_t *parts; /* for each type: number of its strongly connected component in the preceding batch */
-    size_t types_capacity, parts_capacity;
+    size_t types_capacity;
     uint32_t *type_of_cell; /* for each of the model's cells: number of its type in the batch; VPPS_NONE: not met yet */
+    uint32_t *places;       /* for each type of the history: its number in the batch; VPPS_NONE: not met yet */
     uint32_t *shapes;       /* scratch: shapes of an op's arguments */
-    size_t shapes_capacity;
+    size_t places_capacity, n_places, shapes_capacity;
     uint64_t dropout;   /* number of elements under dropout so far */
     vertex_at lists_at; /* for the latest vertex with lists: the depth and level that follow from its lists alone */
     vpps_seed *seeds;
@@ -46,22 +46,21 @@ static vpps_output_ref output_of(const vpps_graph *g, vpps_node x) { return (vpp
 
 static uint32_t use_type(reader *r, uint32_t index) {
     vpps_reading *out = r->out;
-    vpps_type *type = r->all_types->types[index];
-    if (type->last_used == r->all_types->n_batches) return type->place;
-    if (!VPPS_TAKE_MORE(r->arena, r->types, r->types_capacity, out->n_types + 1u) ||
-        !VPPS_TAKE_MORE(r->arena, r->parts, r->parts_capacity, out->n_types + 1u))
-        return VPPS_NONE;
-    vpps_read_type u = {
-        .type = type, .base = type->base, .n_lists = type->base->n_lists, .index = index, .first_input = out->n_inputs};
+    const vpps_type *type = r->history->types[index].type;
+    if (!VPPS_TAKE_MORE(r->arena, r->places, r->places_capacity, r->history->n_types)) return VPPS_NONE;
+    while (r->n_places < r->history->n_types) r->places[r->n_places++] = VPPS_NONE;
+    if (r->places[index] != VPPS_NONE) return r->places[index];
+    if (!VPPS_TAKE_MORE(r->arena, r->types, r->types_capacity, out->n_types + 1u)) return VPPS_NONE;
+    vpps_read_type u = {.type = type, .base = type->base, .n_lists = type->base->n_lists, .index = index};
+    u.guess = r->history->types[index].guess;
+    u.first_input = out->n_inputs;
     for (uint32_t i = 0; i < type->n_params; i++) {
         const bool frozen = out->fixed || out->g->model->params[type->params[i]].frozen;
         if (!frozen && out->training) u.trains |= type->params_reach[i];
         out->some_frozen |= frozen;
         u.frozen = vpps_mix64(u.frozen + frozen + 1);
     }
-    type->last_used = r->all_types->n_batches;
-    type->place = out->n_types;
-    r->parts[out->n_types] = type->last_part;
+    r->places[index] = out->n_types;
     r->types[out->n_types] = u;
     out->n_inputs += type->base->n_inputs;
     return out->n_types++;
@@ -77,7 +76,7 @@ static vpps_status type_of_op(reader *r, const vpps_op_node *op, const vpps_node
         r->shapes[2 * i] = s->rows;
         r->shapes[2 * i + 1] = s->cols;
     }
-    return vpps_type_of_op(r->all_types, g, op, r->shapes, index);
+    return vpps_type_of_op(r->history, g, op, r->shapes, index);
 }
 
 /* Gives the number that a record's type has in the batch. */
@@ -86,7 +85,7 @@ static vpps_status type_of_record(reader *r, const vpps_record *record, const vp
     uint32_t index;
     if (!op && r->type_of_cell[record->cell] != VPPS_NONE) return *out = r->type_of_cell[record->cell], VPPS_OK;
     VPPS_TRY(op ? type_of_op(r, op, g->words + op->args, &index)
-                : vpps_type_of_cell(r->all_types, g->model, record->cell, &index));
+                : vpps_type_of_cell(r->history, g->model, record->cell, &index));
     *out = use_type(r, index);
     if (!op) r->type_of_cell[record->cell] = *out;
     return *out == VPPS_NONE ? vpps_no_memory() : VPPS_OK;
@@ -100,7 +99,7 @@ static inline void read_nodes(reader *r, uint32_t vertex, uint32_t n, const vpps
     vpps_reading *out = r->out;
     vpps_read *sources = r->sources + out->n_sources;
     vpps_node *outputs = r->source_outputs + out->n_sources;
-    const uint32_t part = r->parts[r->vertices[vertex].type];
+    const uint32_t part = r->types[r->vertices[vertex].type].guess.part;
     vertex_at after = *at;
     for (uint32_t i = 0; i < n; i++) {
         const uint32_t source = out->g->node_record[nodes[i]];
@@ -108,7 +107,7 @@ static inline void read_nodes(reader *r, uint32_t vertex, uint32_t n, const vpps
         sources[i] = (vpps_read){source, vertex};
         outputs[i] = nodes[i];
         after.depth = vpps_max_u32(after.depth, read->depth + 1);
-        after.level = vpps_max_u32(after.level, r->parts[read->type] == part ? r->levels[source] + 1 : 0);
+        after.level = vpps_max_u32(after.level, r->types[read->type].guess.part == part ? r->levels[source] + 1 : 0);
     }
     out->n_sources += n;
     *at = after;
@@ -205,11 +204,10 @@ static vpps_status read_vertices(reader *r) {
     vpps_reading *out = r->out;
     const size_t n = out->n_vertices + (size_t)1, n_cells = out->g->model->n_cells;
     r->sources_capacity = out->g->n_words;
-    r->types_capacity = r->parts_capacity = FIRST_TYPES;
-    if (!VPPS_TAKE(r->arena, r->types, FIRST_TYPES) || !VPPS_TAKE(r->arena, r->parts, FIRST_TYPES) ||
-        !VPPS_TAKE(r->arena, r->type_of_cell, n_cells) || !VPPS_TAKE(r->arena, r->vertices, n) ||
-        !VPPS_TAKE(r->arena, r->lists, n) || !VPPS_TAKE(r->arena, r->levels, n) ||
-        !VPPS_TAKE(r->arena, r->sources, r->sources_capacity) ||
+    r->types_capacity = FIRST_TYPES;
+    if (!VPPS_TAKE(r->arena, r->types, FIRST_TYPES) || !VPPS_TAKE(r->arena, r->type_of_cell, n_cells) ||
+        !VPPS_TAKE(r->arena, r->vertices, n) || !VPPS_TAKE(r->arena, r->lists, n) ||
+        !VPPS_TAKE(r->arena, r->levels, n) || !VPPS_TAKE(r->arena, r->sources, r->sources_capacity) ||
         !VPPS_TAKE(r->arena, r->source_outputs, r->sources_capacity))
         return vpps_no_memory();
     memset(r->type_of_cell, 0xff, n_cells * sizeof *r->type_of_cell);
@@ -358,14 +356,14 @@ static vpps_status read_all(reader *r) {
     return read_loss(r);
 }
 
-vpps_status vpps_read_graph(vpps_graph *g, vpps_types *types, const vpps_batch_request *request, vpps_arena *arena,
+vpps_status vpps_read_graph(vpps_graph *g, vpps_history *history, const vpps_batch_request *request, vpps_arena *arena,
                             vpps_reading *out) {
     *out = (vpps_reading){.g = g,
                           .training = vpps_request_trains(request),
                           .halves = request->halves,
                           .fixed = request->part == VPPS_STEP_NODES,
                           .drops = vpps_request_trains(request) && !request->no_dropout};
-    reader r = {.arena = arena, .all_types = types, .request = request, .out = out};
+    reader r = {.arena = arena, .history = history, .request = request, .out = out};
     VPPS_TRY(read_all(&r));
     out->vertices = r.vertices;
     out->lists = r.lists;

@@ -42,14 +42,15 @@ typedef struct vpps_seed {
 
 /* A type of the batch's vertices. */
 typedef struct vpps_read_type {
-    vpps_type *type;
+    const vpps_type *type;
     /* base and n_lists are copies of the type's, since loops over vertices read them */
     const vpps_compiled_cell *base;
     uint32_t n_lists;
-    uint32_t index;       /* index in vpps_types */
-    uint32_t first_input; /* number of inputs of all preceding types */
-    uint64_t trains;      /* outputs that depend on a trained parameter, as bits */
-    uint64_t frozen;      /* hash of the set of the type's frozen parameters */
+    uint32_t index;        /* index of the type in the history */
+    vpps_type_guess guess; /* what the preceding batch tells about the type */
+    uint32_t first_input;  /* number of inputs of all preceding types */
+    uint64_t trains;       /* outputs that depend on a trained parameter, as bits */
+    uint64_t frozen;       /* hash of the set of the type's frozen parameters */
 } vpps_read_type;
 
 typedef struct vpps_reading {
@@ -77,11 +78,9 @@ typedef struct vpps_reading {
     bool some_frozen;   /* whether some parameter of the types is frozen */
 } vpps_reading;
 
-/* Reads a graph into arrays of the arena. Fails with ARGUMENT, SHAPE, MEMORY. */
-vpps_status vpps_read_graph(vpps_graph *g, vpps_types *types, const vpps_batch_request *request, vpps_arena *arena,
+/* Reads a graph into arrays of the arena; adds new types to the history's. Fails with ARGUMENT, SHAPE, MEMORY. */
+vpps_status vpps_read_graph(vpps_graph *g, vpps_history *history, const vpps_batch_request *request, vpps_arena *arena,
                             vpps_reading *out);
-
-static inline vpps_status vpps_no_memory(void) { return vpps_fail(VPPS_MEMORY, "schedule: out of memory"); }
 
 static inline uint32_t vpps_n_sources(const vpps_read_vertex *v) { return v[1].first_source - v->first_source; }
 

@@ -16,7 +16,7 @@ void vpps_batch_destroy(vpps_batch *b) {
     if (!b) return;
     vpps_arena_free(&b->schedule->arena);
     vpps_row_marks_free(&b->schedule->marks);
-    VPPS_FREE_ARRAYS(b->script, b->cells);
+    VPPS_FREE_ARRAYS(b->script);
     VPPS_FREE(b->schedule, b);
 }
 
@@ -135,19 +135,6 @@ static vpps_status make_script(search *x) {
                      least.words * 4);
 }
 
-/* Lists the compiled cells of the batch's blocks, by their numbers in the script. */
-static vpps_status list_cells(const vpps_batching *batching, vpps_batch *b) {
-    b->n_groups = batching->n_groups;
-    b->n_cells = 0;
-    for (uint32_t t = 0; t < batching->needs->reading->n_types; t++) {
-        vpps_compiled_cell *cell = batching->types[t].cell;
-        if (!cell) continue;
-        if (!VPPS_RESERVE(b->cells, b->n_cells + 1u)) return vpps_no_memory();
-        b->cells[b->n_cells++] = cell;
-    }
-    return VPPS_OK;
-}
-
 /* Sets the batch's statistics: numbers of levels, phases, steps and choices. */
 static void describe(vpps_batch *b) {
     const vpps_schedule *s = b->schedule;
@@ -164,22 +151,25 @@ static void describe(vpps_batch *b) {
     b->n_nodes = s->reading.g->size;
 }
 
-vpps_status vpps_choose_cells(vpps_batch *b, vpps_types *types, const vpps_task_plan *machine, vpps_graph *g,
+vpps_status vpps_choose_cells(vpps_batch *b, vpps_history *history, const vpps_task_plan *machine, vpps_graph *g,
                               const vpps_batch_request *request) {
     vpps_schedule *s = b->schedule;
     VPPS_TRY(check_graph(g));
     vpps_arena_clear(&s->arena);
-    types->n_batches++;
     b->part = request->part;
     b->half = request->halves ? VPPS_FORWARD_HALF : VPPS_NO_HALF;
     b->parameter_words = machine->batch;
-    VPPS_TRY(vpps_read_graph(g, types, request, &s->arena, &s->reading));
+    VPPS_TRY(vpps_read_graph(g, history, request, &s->arena, &s->reading));
     if (!vpps_find_needs(&s->reading, &s->arena, &s->needs)) return vpps_no_memory();
-    VPPS_TRY(vpps_choose_batching(&s->needs, types, machine, request, &s->arena, &s->batching));
-    return list_cells(&s->batching, b);
+    VPPS_TRY(vpps_choose_batching(&s->needs, history, machine, request, &s->arena, &s->grouping));
+    VPPS_TRY(vpps_compile_cells(&s->grouping, history, machine, &s->arena, &s->batching));
+    b->n_groups = s->batching.n_groups;
+    b->cells = s->batching.kernel;
+    b->n_cells = s->batching.n_kernel;
+    return VPPS_OK;
 }
 
-vpps_status vpps_choose_inference_cells(vpps_batch *b, const vpps_batch *trained, vpps_types *types,
+vpps_status vpps_choose_inference_cells(vpps_batch *b, const vpps_batch *trained, vpps_history *history,
                                         const vpps_task_plan *machine, vpps_graph *g,
                                         const vpps_batch_request *request) {
     const vpps_reading *r = &trained->schedule->reading;
@@ -192,15 +182,20 @@ vpps_status vpps_choose_inference_cells(vpps_batch *b, const vpps_batch *trained
     vpps_batch_request all = *request;
     all.outputs = outputs;
     all.n_outputs = n;
-    const vpps_status status = vpps_choose_cells(b, types, machine, g, &all);
+    const vpps_status status = vpps_choose_cells(b, history, machine, g, &all);
     free(outputs);
     return status;
 }
 
-vpps_status vpps_schedule_batch(vpps_batch *b, vpps_types *types, const vpps_task_plan *machine, vpps_graph *g,
+vpps_status vpps_schedule_batch(vpps_batch *b, vpps_history *history, const vpps_task_plan *machine, vpps_graph *g,
                                 const vpps_batch_request *request) {
-    VPPS_TRY(vpps_choose_cells(b, types, machine, g, request));
-    types->usual[b->schedule->reading.training] = b->schedule->batching.usual;
+    VPPS_TRY(vpps_choose_cells(b, history, machine, g, request));
+    const vpps_reading *r = &b->schedule->reading;
+    vpps_remember_batch(history, r->training, b->schedule->batching.usual);
+    for (uint32_t t = 0; t < r->n_types; t++) {
+        const vpps_type_needs *needs = &b->schedule->needs.types[t];
+        vpps_remember_type(history, r->types[t].index, (vpps_type_guess){needs->part, needs->differentiable});
+    }
     search x = {.b = b, .machine = machine, .request = request};
     VPPS_TRY(make_script(&x));
     describe(b);

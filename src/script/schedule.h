@@ -9,7 +9,8 @@ typedef struct vpps_schedule {
     vpps_row_marks marks;
     vpps_reading reading;             /* the vertices and their reads */
     vpps_batch_needs needs;           /* the vertices and gradients that are needed */
-    vpps_batching batching;           /* each vertex's level, the compiled cells, the groups of virtual processors */
+    vpps_batching grouping;           /* each vertex's level, the groups of virtual processors */
+    vpps_batching batching;           /* the same, with the compiled cells */
     vpps_steps steps;                 /* blocks of vertices that run together */
     vpps_tasks tasks;                 /* the tasks: stages of the blocks, phase by phase */
     vpps_contributions contributions; /* contributions to gradients */

@@ -5,9 +5,10 @@
  *
  *   read.c      turns the graph into vertices: their types, the nodes that each reads, the terms of the loss
  *   needs.c     finds needed vertices, outputs with gradients, strongly connected components of the types' graph
- *   batching.c  chooses levels, compiled cells, groups of virtual processors (components.c: connected components; heads.c: classifiers)
+ *   batching.c  chooses levels and groups of virtual processors (components.c: connected components)
  *     scopes.c    the graphs that batching policies see, and the levels that policies choose
  *     policies.c  the policies (walk.c: a walk through a graph batch by batch; automaton.c, learned.c: learned policies)
+ *   cells.c     finds or compiles the batch's cells (history.c: what earlier batches leave; types.c: types of vertices)
  *   steps.c     sorts vertices into blocks, and inside blocks by level
  *     deal.c      assigns components to waves and groups, and heads' vertices to slices of waves
  *   phases.c    makes tasks: a stage of a block's cell over some of its vertices, in a phase
@@ -21,9 +22,9 @@
 #pragma once
 
 #include "script/header.h"
+#include "script/history.h"
 #include "script/learned.h"
 #include "script/policies.h"
-#include "script/types.h"
 
 /* How much of a training step a script does. */
 typedef enum vpps_step_part {
@@ -98,19 +99,37 @@ typedef struct vpps_task_plan {
     uint32_t pool_words;    /* size of the pool (the device's memory) in words */
     vpps_row_rule rows;     /* how the compiler of cells shares out rows to virtual processors */
     bool scales, in_place;  /* capabilities of the device: see vpps_cell_needs */
-    bool recompiles; /* a new compiled cell needs a new kernel, so the scheduler reuses cells and numbers of groups */
-    uint32_t most_groups;           /* most groups of a batch, unless its request gives their number */
+    uint32_t most_cells;    /* most cells of a kernel, so that cells and numbers of groups are reused; 0: no kernels */
+    bool ahead;             /* the device compiles kernels ahead, while batches run */
+    uint32_t most_groups;   /* most groups of a batch, unless its request gives their number */
     vpps_group_rule *choose_groups; /* rule for the number of groups, if most_groups is more than 1 */
     uint32_t level_flops;           /* flops that a virtual processor does in the least time that a level takes */
     vpps_wave_rule waves;
 } vpps_task_plan;
+
+#define VPPS_NO_OFFSET UINT32_MAX
+
+/* Where parameters lie. Vectors and lookup tables lie at offsets in the pool of device memory (VPPS_NO_OFFSET: nowhere);
+ * each device places matrices itself. */
+typedef struct vpps_pool_plan {
+    uint32_t n_vps;
+    uint32_t *values;    /* vector, lookup table: offset of its values in the pool; not used for matrices */
+    uint32_t *gradients; /* vector: offset of its gradient in the pool; otherwise not used */
+    uint32_t *states[2]; /* vector, lookup table: offset of its optimizer state in the pool */
+    uint32_t norms;      /* offset in the pool of n_vps words: each virtual processor's sum of squared gradients */
+    /* If lookup tables are sharded over processes, the pool's first `sharded` offsets name table entries as if whole
+     * tables lay there; no memory belongs to them. */
+    uint32_t sharded;
+    uint32_t batch;      /* first offset of a batch's tensors in the pool */
+    uint32_t pool_words; /* size of the pool in words */
+} vpps_pool_plan;
 
 struct vpps_schedule;
 
 typedef struct vpps_batch {
     uint32_t *script; /* the words of the script */
     size_t script_words;
-    vpps_compiled_cell **cells; /* compiled cells of the script's blocks, by their numbers in the script */
+    vpps_compiled_cell **cells; /* compiled cells by their numbers in the script; vpps_batching.kernel */
     uint32_t n_cells;
     vpps_step_part part;
     vpps_half half; /* the half of the script that the next launch runs */
@@ -126,18 +145,18 @@ typedef struct vpps_batch {
 vpps_status vpps_batch_create(vpps_batch **out);
 void vpps_batch_destroy(vpps_batch *b);
 
-/* Makes b->script for the graph. `types`, which keeps compiled cells, must outlive the script. Fails with the graph's error, SHAPE,
+/* Makes b->script for the graph. `history`, which keeps compiled cells, must outlive the script. Fails with the graph's error, SHAPE,
  * ARGUMENT, MEMORY, POOL (the message gives the needed and the available bytes). */
-vpps_status vpps_schedule_batch(vpps_batch *b, vpps_types *types, const vpps_task_plan *machine, vpps_graph *g,
+vpps_status vpps_schedule_batch(vpps_batch *b, vpps_history *history, const vpps_task_plan *machine, vpps_graph *g,
                                 const vpps_batch_request *request);
 
-/* Chooses the batch's compiled cells and groups only: b->cells, b->n_groups. Later batches' number of groups does not depend on the
- * call. */
-vpps_status vpps_choose_cells(vpps_batch *b, vpps_types *types, const vpps_task_plan *machine, vpps_graph *g,
+/* Chooses the batch's compiled cells and groups only: b->cells, b->n_groups. Later batches do not depend on the call, apart from compiled
+ * cells that they share. */
+vpps_status vpps_choose_cells(vpps_batch *b, vpps_history *history, const vpps_task_plan *machine, vpps_graph *g,
                               const vpps_batch_request *request);
 
 /* Chooses compiled cells and groups for likely inference after a training batch: cells that compute all outputs of its needed vertices. */
-vpps_status vpps_choose_inference_cells(vpps_batch *b, const vpps_batch *trained, vpps_types *types,
+vpps_status vpps_choose_inference_cells(vpps_batch *b, const vpps_batch *trained, vpps_history *history,
                                         const vpps_task_plan *machine, vpps_graph *g,
                                         const vpps_batch_request *request);
 

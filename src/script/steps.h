@@ -53,7 +53,7 @@ static inline uint32_t vpps_level_first(const vpps_steps *s, const vpps_step_blo
 }
 
 static inline const vpps_compiled_cell *vpps_cell_of_block(const vpps_steps *s, const vpps_step_block *b) {
-    return s->batching->types[b->type].cell;
+    return s->batching->cells[b->type];
 }
 
 /* Returns the vertices of a block, sorted by level. */

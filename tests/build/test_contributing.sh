@@ -62,7 +62,7 @@ for file in $(grep -rlE '"(graph/ops|isa/isa)\.def"|"isa/steps\.h"|VPPS_OPTIMIZE
     check "$file compiles with them" compiles "$file"
 done
 check "the Python package compiles with it" python3 -m py_compile "$work/python/vpps/ops.py"
-named_inside() { ! grep -rnE '"(cpu|cuda|simt|gpu)"' src/base src/cell src/cli src/graph src/io src/isa src/plan src/script; }
+named_inside() { ! grep -rnE '"(cpu|cuda|simt|gpu)"' src/base src/cell src/cli src/graph src/io src/isa src/script; }
 check "only a device's own folder names it" named_inside
 names() {
     python3 - <<'PY'

@@ -1,7 +1,6 @@
 #include "evaluate.h"
 #include "common/meaning.h"
 #include "common/testing.h"
-#include "plan/plan.h"
 
 #include <math.h>
 

@@ -5,9 +5,9 @@
 #include "base/library.h"
 #include "codegen/cache.h"
 #include "codegen/compile.h"
+#include "codegen/machine.h"
 #include "common/folder.h"
 #include "compile_elf.h"
-#include "plan/machine.h"
 
 #include <dlfcn.h>
 #include <libgen.h>

@@ -1,6 +1,6 @@
 /* test_machine.c - machines by name: what any GPU must satisfy, and names that are none. */
+#include "codegen/machine.h"
 #include "common/testing.h"
-#include "plan/machine.h"
 
 typedef struct seen {
     uint32_t n, last;

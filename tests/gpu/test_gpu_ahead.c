@@ -100,7 +100,7 @@ TEST(a_handle_may_go_at_once) {
 /* 16 trees, then ever fewer batches of four, which want one group: its kernel is ready when they get it. Not all that precede are run. */
 static float train_on_fewer(bool ahead) {
     AT_END(close_trees) gpu_trees t = open_trees(ahead, 0);
-    vpps_usual_groups *usual = &t.h->types.usual[true];
+    vpps_usual_groups *usual = &t.h->history.usual[true];
     vpps_node terms[4];
     for (uint32_t i = 0; i < VPPS_COUNT(terms); i++) terms[i] = trees_add(&t, i);
     float sum = train_batch(t.h, t.g, vpps_average(t.g, VPPS_COUNT(terms), terms));

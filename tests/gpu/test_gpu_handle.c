@@ -783,14 +783,14 @@ TEST(kernels_do_not_grow_for_ever) {
         TEST_OK(vpps_add_lookup(t.model, &table, "T", 5, LENGTH, 1, NULL));
         training_start(&t, &o);
         vpps_gpu *gpu = limited ? (vpps_gpu *)t.h->device : NULL;
-        if (gpu) gpu->most_cells = MOST;
+        if (gpu) gpu->layout.tasks.most_cells = MOST;
         for (uint32_t b = 0; b < BATCHES; b++) {
             if (b == 3 && limited)
-                t.h->types.most = MOST; /* from now on the oldest types go, and with them the kernels */
+                t.h->history.most = MOST; /* from now on the oldest types go, and with them the kernels */
             losses[limited][b] = train_batch(t.h, t.g, build_slices(t.g, table, b % 4));
             if (gpu) ck_assert_uint_le(gpu->kernel->n_cells, MOST + 2);
         }
-        if (limited) ck_assert_uint_lt(t.h->types.n_types, 3 * BATCHES);
+        if (limited) ck_assert_uint_lt(t.h->history.n_types, 3 * BATCHES);
         training_end(&t);
     }
     for (uint32_t b = 0; b < BATCHES; b++) ck_assert_float_eq_tol(losses[0][b], losses[1][b], 1e-5f);

@@ -31,9 +31,9 @@ enum { N_SETUPS = VPPS_COUNT(setups) };
 typedef struct fixture {
     small_network net;
     vpps_options options;
-    vpps_plan plan;
+    vpps_pool_plan plan;
     vpps_device *device;
-    vpps_types types;
+    vpps_history history;
     vpps_batch *batch;
     uint32_t *whole; /* the script as it was made */
     size_t whole_words;
@@ -66,7 +66,7 @@ static void open_fixture(fixture *f, const setup *s) {
                                         .guard = true,
                                         .step = 1,
                                         .groups = s->groups};
-    TEST_OK(vpps_schedule_batch(f->batch, &f->types, vpps_device_cpu.machine(f->device), f->net.g, &request));
+    TEST_OK(vpps_schedule_batch(f->batch, &f->history, vpps_device_cpu.machine(f->device), f->net.g, &request));
     ck_assert_uint_eq(f->batch->n_groups, s->groups);
     f->whole_words = f->batch->script_words;
     f->whole = malloc(f->whole_words * sizeof *f->whole);
@@ -77,7 +77,7 @@ static void open_fixture(fixture *f, const setup *s) {
 static void close_fixture(fixture *f) {
     vpps_device_cpu.destroy(f->device);
     vpps_batch_destroy(f->batch);
-    vpps_types_free(&f->types);
+    vpps_history_free(&f->history);
     sn_close(&f->net);
     free(f->whole);
 }

@@ -5,6 +5,7 @@
 #include "graph/graph.h"
 #include "runtime/handle.h"
 #include "runtime/small_network.h"
+#include "script/task.h"
 
 #include <math.h>
 
@@ -288,8 +289,10 @@ TEST_EACH(what_is_frozen_costs_no_backward_work, 0, n_settings) {
         uint32_t n_backward = 0, n_outers = 0;
         for (uint32_t i = 0; i < frozen[k].n; i++) TEST_OK(vpps_freeze(n.model, frozen[k].params[i], true));
         TEST_OK(vpps_handle_batch(n.h, n.g, build_chains(&n, 0, 8), &b));
-        for (uint32_t c = 0; c < b->n_cells; c++) {
-            const vpps_compiled_cell *cell = b->cells[c];
+        for (uint32_t i = 0; i < vpps_task_header_of(b->script)->n_blocks; i++) {
+            const vpps_block *block = vpps_block_at(b->script, i);
+            const vpps_compiled_cell *cell = b->cells[block->cell];
+            if (block->group || (i && block[-1].cell == block->cell)) continue; /* another block of the same cell */
             bool backward = false;
             for (uint32_t s = 0; s < cell->n_stages; s++) backward |= cell->stages[s].backward;
             n_backward += backward;
@@ -351,10 +354,13 @@ TEST_EACH(what_is_frozen_in_a_cell_costs_no_backward_work, 0, n_settings) {
         TEST_OK(vpps_handle_batch(a.h, a.g, build_steps(&a, step, true, k), &batch));
         uint32_t n_outers = 0, n_contributions = 0;
         uint64_t gradient_in = 0;
-        for (uint32_t c = 0; c < batch->n_cells; c++) {
-            n_outers += batch->cells[c]->n_outers;
-            n_contributions += batch->cells[c]->n_contributions;
-            gradient_in |= batch->cells[c]->needs.gradient_in;
+        for (uint32_t i = 0; i < vpps_task_header_of(batch->script)->n_blocks; i++) {
+            const vpps_block *block = vpps_block_at(batch->script, i);
+            const vpps_compiled_cell *cell = batch->cells[block->cell];
+            if (block->group || (i && block[-1].cell == block->cell)) continue; /* another block of the same cell */
+            n_outers += cell->n_outers;
+            n_contributions += cell->n_contributions;
+            gradient_in |= cell->needs.gradient_in;
         }
         if (k % 2 == 0) ck_assert(n_outers == 2 && n_contributions == 0 && gradient_in == 0);
         if (k % 2 == 1) ck_assert(n_outers == 5 && n_contributions > 0 && gradient_in != 0);

@@ -44,7 +44,7 @@ static void close_setting(setting *s) {
     vpps_model_destroy(s->model);
 }
 
-static uint32_t kept(const setting *s) { return s->h->types.n_types + s->h->types.n_compiled; }
+static uint32_t kept(const setting *s) { return s->h->history.n_types + s->h->history.n_compiled; }
 
 /* A batch with a cell, from LATE on with another one, too, and with kinds of vertices that depend on `kind`: two slices, and a sum
  * over one. So the other cell's type comes after types that are dropped. */
@@ -100,7 +100,7 @@ TEST(ever_new_types_do_not_grow) {
 TEST(the_oldest_go) {
     AT_END(close_setting) setting s = open_setting(true, 0);
     float first, again;
-    s.h->types.most = 40;
+    s.h->history.most = 40;
     first = train_batch(s.h, s.g, build(&s, 0));
     for (uint32_t b = 1; b < 60; b++) {
         const uint32_t before = kept(&s);
@@ -111,7 +111,7 @@ TEST(the_oldest_go) {
     }
     again = train_batch(s.h, s.g, build(&s, 0));
     ck_assert_float_eq(first, again);
-    s.h->types.most = 2;
+    s.h->history.most = 2;
     for (uint32_t b = 0; b < 20; b++) {
         again = train_batch(s.h, s.g, build(&s, b % 2));
         ck_assert_float_eq_tol(again, (float)loss_of(&s, b % 2), 1e-4f);
@@ -122,14 +122,14 @@ TEST(the_oldest_go) {
 /* Between vpps_backward and vpps_update, and while a trace is kept, nothing is dropped that they may ask for. */
 TEST(what_may_be_asked_for_stays) {
     setting s = open_setting(true, 1 << 12);
-    s.h->types.most = 4;
+    s.h->history.most = 4;
     for (uint32_t b = 0; b < 20; b++) TEST_OK(vpps_fb(s.h, s.g, build(&s, b), NULL));
     FILE *sink = fopen("/dev/null", "w");
     TEST_OK(vpps_trace_write(s.h, sink));
     fclose(sink);
     close_setting(&s);
     s = open_setting(true, 0);
-    s.h->types.most = 4;
+    s.h->history.most = 4;
     for (uint32_t b = 0; b < 20; b++) TEST_OK(vpps_backward(s.h, s.g, build(&s, b), NULL));
     const uint32_t many = kept(&s);
     ck_assert_uint_gt(many, 40);

@@ -142,7 +142,7 @@ bool executor_differs(executor *x, const subject *s) {
 
 executor *executor_open(const job *j) {
     vpps_options o;
-    vpps_plan plan;
+    vpps_pool_plan plan;
     vpps_device *device;
     executor *x = calloc(1, sizeof *x);
     ck_assert_ptr_nonnull(x);

@@ -11,7 +11,7 @@ static uint32_t largest_divisor(const vpps_batch_extent *e, uint32_t most) {
 vpps_status machine_create(vpps_task_plan *machine, const vpps_model *model, vpps_optimizer_kind optimizer,
                            uint32_t n_vps, uint32_t split_elems, uint32_t pool_words) {
     const vpps_options options = {.optimizer.kind = optimizer};
-    vpps_plan plan = {.n_vps = n_vps};
+    vpps_pool_plan plan = {.n_vps = n_vps};
     vpps_rows gradients;
     const vpps_status status = vpps_lay_out_pool(&plan, model, &options, n_vps, "test", &gradients);
     *machine = (vpps_task_plan){.n_vps = n_vps,
@@ -79,7 +79,7 @@ vpps_status job_open(job *j, vpps_graph *g, vpps_node loss, way w, uint64_t seed
             .loss = VPPS_NO_NODE, .outputs = j->outputs, .n_outputs = n, .groups = w.groups, .waves = w.waves};
     }
     VPPS_TRY(vpps_batch_create(&j->batch));
-    VPPS_TRY(vpps_schedule_batch(j->batch, &j->types, &j->machine, g, &j->request));
+    VPPS_TRY(vpps_schedule_batch(j->batch, &j->history, &j->machine, g, &j->request));
     for (uint32_t i = 0; i < j->request.n_outputs; i++) j->offsets[i] = vpps_batch_output(j->batch, i);
     const vpps_batch *b = j->batch;
     j->subject = (subject){b->script, b->script_words, b->cells, b->n_cells, &j->machine, g, &j->request, j->offsets};
@@ -88,6 +88,6 @@ vpps_status job_open(job *j, vpps_graph *g, vpps_node loss, way w, uint64_t seed
 
 void job_close(job *j) {
     vpps_batch_destroy(j->batch);
-    vpps_types_free(&j->types);
+    vpps_history_free(&j->history);
     machine_destroy(&j->machine);
 }

@@ -53,7 +53,7 @@ typedef struct job {
     vpps_batch_request request;
     vpps_node outputs[JOB_OUTPUTS];
     uint32_t offsets[JOB_OUTPUTS];
-    vpps_types types;
+    vpps_history history;
     vpps_batch *batch;
     subject subject;
 } job;

@@ -81,7 +81,7 @@ TEST(a_gradient_that_is_asked_for_is_another) {
     request.gradient_nodes = nodes;
     request.n_gradient_nodes = 3;
     vpps_batch *made = b.job.batch;
-    TEST_OK(vpps_schedule_batch(made, &b.job.types, &b.job.machine, b.g, &request));
+    TEST_OK(vpps_schedule_batch(made, &b.job.history, &b.job.machine, b.g, &request));
     uint32_t at[3];
     for (uint32_t i = 0; i < 3; i++) at[i] = vpps_batch_gradient(made, i);
     ck_assert_uint_eq(at[2], VPPS_NONE);

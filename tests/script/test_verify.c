@@ -81,7 +81,7 @@ TEST(scripts_do_not_depend_on_batches_before) {
     for (uint64_t seed = first; seed < first + cases(24); seed++) {
         rg_case c;
         rg_built built;
-        vpps_types types = {0};
+        vpps_history history = {0};
         vpps_batch *kept;
         rg_draw(&c, seed, 4 + (uint32_t)(seed % 40));
         TEST_OK(rg_build(&built, &c, NULL));
@@ -90,26 +90,26 @@ TEST(scripts_do_not_depend_on_batches_before) {
             const uint32_t batch = k % 2 && built.g[1];
             job j;
             TEST_OK(job_open(&j, built.g[batch], built.loss[batch], way_of(k * 13 % WAYS), seed));
-            TEST_OK(vpps_schedule_batch(kept, &types, &j.machine, built.g[batch], &j.request));
+            TEST_OK(vpps_schedule_batch(kept, &history, &j.machine, built.g[batch], &j.request));
             ck_assert_uint_eq(kept->script_words, j.subject.words);
             ck_assert_mem_eq(kept->script, j.subject.script, j.subject.words * sizeof *kept->script);
             job_close(&j);
         }
         vpps_batch_destroy(kept);
-        vpps_types_free(&types);
+        vpps_history_free(&history);
         rg_destroy(&built);
     }
 }
 
 /* Schedules a graph with the types of batches before, whose cells are widened; its script is right. Cells that were compiled
  * for it. */
-static uint32_t check_widened(vpps_batch *kept, vpps_types *types, vpps_graph *g, vpps_node loss, uint32_t k,
+static uint32_t check_widened(vpps_batch *kept, vpps_history *history, vpps_graph *g, vpps_node loss, uint32_t k,
                               uint64_t seed) {
     job j;
     TEST_OK(job_open(&j, g, loss, way_of(k), seed));
-    const uint32_t before = types->n_compiled;
-    j.machine.recompiles = true;
-    TEST_OK(vpps_schedule_batch(kept, types, &j.machine, g, &j.request));
+    const uint32_t before = history->n_compiled;
+    j.machine.most_cells = UINT32_MAX;
+    TEST_OK(vpps_schedule_batch(kept, history, &j.machine, g, &j.request));
     subject widened = j.subject;
     widened.script = kept->script;
     widened.words = kept->script_words;
@@ -120,7 +120,7 @@ static uint32_t check_widened(vpps_batch *kept, vpps_types *types, vpps_graph *g
     ck_assert_msg(status == VPPS_OK, "seed %llu, %s: %s", (unsigned long long)seed, way_text(way_of(k)),
                   vpps_error_message());
     job_close(&j);
-    return types->n_compiled - before;
+    return history->n_compiled - before;
 }
 
 /* A cell that was compiled for a batch that needs more of it does for one that needs less. */
@@ -130,7 +130,7 @@ TEST(widened_cells_do_the_same) {
     for (uint64_t seed = first; seed < first + cases(40); seed++) {
         rg_case c;
         rg_built built;
-        vpps_types types = {0};
+        vpps_history history = {0};
         vpps_batch *kept;
         draw_small(&c, seed);
         c.empty_lists = seed % 2;
@@ -139,12 +139,12 @@ TEST(widened_cells_do_the_same) {
         for (uint32_t k = seed % 5; k < WAYS; k += 5) {
             for (uint32_t turn = 0; turn < 4; turn++) {
                 const uint32_t batch = turn % 2 && built.g[1];
-                const uint32_t made = check_widened(kept, &types, built.g[batch], built.loss[batch], k, seed);
+                const uint32_t made = check_widened(kept, &history, built.g[batch], built.loss[batch], k, seed);
                 if (turn == 3) again += made;
             }
         }
         vpps_batch_destroy(kept);
-        vpps_types_free(&types);
+        vpps_history_free(&history);
         rg_destroy(&built);
     }
     ck_assert_uint_eq(again, 0);
@@ -155,7 +155,7 @@ typedef struct words {
     vpps_model *model;
     vpps_cell cell;
     vpps_task_plan machine;
-    vpps_types types;
+    vpps_history history;
     vpps_batch *batch;
 } words;
 
@@ -172,7 +172,7 @@ static void open_words(words *w) {
     TEST_OK(vpps_cell_end(r, &w->cell));
     TEST_OK(machine_create(&w->machine, w->model, VPPS_SGD, VPS, 0, POOL_WORDS));
     w->machine.most_groups = VPS;
-    w->machine.recompiles = true;
+    w->machine.most_cells = UINT32_MAX;
     TEST_OK(vpps_batch_create(&w->batch));
 }
 
@@ -189,7 +189,7 @@ static uint32_t groups_of(words *w, uint32_t n) {
         losses[i] = vpps_pushed(g, vpps_apply(g, &a), 0);
     }
     request.loss = vpps_sum(g, n, losses);
-    TEST_OK(vpps_schedule_batch(w->batch, &w->types, &w->machine, g, &request));
+    TEST_OK(vpps_schedule_batch(w->batch, &w->history, &w->machine, g, &request));
     const vpps_batch *b = w->batch;
     const subject s = {b->script, b->script_words, b->cells, b->n_cells, &w->machine, g, &request, NULL};
     TEST_OK(verify_subject(&s));
@@ -219,10 +219,10 @@ TEST(few_small_batches_take_the_groups_of_large_ones) {
     ck_assert_uint_eq(groups_of(&w, MANY), 4);
     w.machine.choose_groups = one_group; /* whatever a batch of so many is worth */
     ck_assert_uint_eq(groups_of(&w, SOME), 4);
-    w.machine.recompiles = false;
+    w.machine.most_cells = 0;
     ck_assert_uint_eq(groups_of(&w, SOME), 1);
     vpps_batch_destroy(w.batch);
-    vpps_types_free(&w.types);
+    vpps_history_free(&w.history);
     machine_destroy(&w.machine);
     vpps_model_destroy(w.model);
 }

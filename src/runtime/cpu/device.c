@@ -252,7 +252,7 @@ static vpps_status set_up(vpps_cpu *cpu, const vpps_model *model, const vpps_opt
 }
 
 static vpps_status cpu_create(vpps_device **out, const vpps_model *model, const vpps_options *options,
-                              vpps_plan *plan) {
+                              vpps_pool_plan *plan) {
     *out = NULL;
     if (vpps_by_cublas(options->gradients))
         return vpps_fail(VPPS_DEVICE, "cpu: gradients by cuBLAS are a GPU's; expected others");

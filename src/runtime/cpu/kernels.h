@@ -4,8 +4,7 @@
  * the same graph gives the same bits however the scheduler groups vertices. */
 #pragma once
 
-#include "isa/isa.h"
-#include "plan/plan.h"
+#include "cell/cell.h"
 #include "script/header.h"
 
 /* Operands of an instruction, by the operand letters of isa.def. A tensor may be the destination itself, but not overlap it otherwise. */

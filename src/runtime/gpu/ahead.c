@@ -1,5 +1,5 @@
 /* ahead.c - compiles kernels that are likely to be needed, each in its own thread, while batches run with others: the kernel of the
- * profile's next candidate, and kernels of expected cells. The compiled kernels go to the disk cache, where the driver's `load` finds them. */
+ * profile's next candidate, and kernels of batches that are likely to come. They go to the disk cache, where the driver's `load` finds them. */
 #include "runtime/cores.h"
 #include "runtime/gpu/gpu.h"
 
@@ -12,7 +12,7 @@ struct vpps_gpu_ahead {
     atomic_bool done;
     vpps_gpu *gpu; /* device whose driver, machine, layout and model the thread reads; these do not change */
     vpps_kernel_plan plan;
-    const vpps_gpu_kernel *kernel; /* kernel that will use the compiled code; NULL: the profile's next candidate */
+    bool candidate;                /* the kernel is that of the profile's next candidate */
     const vpps_compiled_cell **of; /* cells of batches, of which `cells` are copies */
     uint32_t n_cells, registers;   /* registers: most registers of a thread that hold weights */
     /* Copies of cells, with rows dealt to VPs as the candidate says. What they point to belongs to the batches' cells. */
@@ -53,8 +53,9 @@ static void end(vpps_gpu_ahead **at) {
     release(a);
 }
 
-/* Starts to compile a kernel of some cells in a thread. Does nothing without memory or thread, or if two kernels are being compiled. */
-static void start(vpps_gpu *gpu, const vpps_gpu_ahead *asked, const vpps_trial *choice, uint32_t groups) {
+/* Starts to compile a kernel of these cells in a thread. Does nothing without memory or thread, or if two kernels are being compiled. */
+static void start(vpps_gpu *gpu, const vpps_gpu_ahead *asked, const vpps_compiled_cell *const *cells,
+                  const vpps_trial *choice, uint32_t groups) {
     enum { MOST = 2 };
     uint32_t running = 0;
     for (vpps_gpu_ahead **at = &gpu->ahead; *at;) {
@@ -68,7 +69,7 @@ static void start(vpps_gpu *gpu, const vpps_gpu_ahead *asked, const vpps_trial *
     vpps_gpu_ahead *a = running < MOST ? calloc(1, sizeof *a) : NULL;
     if (!a) return;
     a->gpu = gpu;
-    a->kernel = asked->kernel;
+    a->candidate = asked->candidate;
     a->n_cells = asked->n_cells;
     a->registers = asked->registers;
     a->of = calloc(a->n_cells + 1u, sizeof *a->of);
@@ -76,8 +77,8 @@ static void start(vpps_gpu *gpu, const vpps_gpu_ahead *asked, const vpps_trial *
     a->list = calloc(a->n_cells + 1u, sizeof *a->list);
     const bool room = a->of && a->cells && a->list;
     for (uint32_t i = 0; i < a->n_cells && room; i++) {
-        a->of[i] = asked->of[i];
-        a->cells[i] = *asked->of[i];
+        a->of[i] = cells[i];
+        a->cells[i] = *cells[i];
         a->cells[i].needs.rows.unit = choice->rpw;
         a->list[i] = &a->cells[i];
     }
@@ -92,7 +93,7 @@ static void start(vpps_gpu *gpu, const vpps_gpu_ahead *asked, const vpps_trial *
 
 static vpps_gpu_ahead **find_candidate(vpps_gpu *gpu) {
     vpps_gpu_ahead **at = &gpu->ahead;
-    while (*at && (*at)->kernel) at = &(*at)->next;
+    while (*at && !(*at)->candidate) at = &(*at)->next;
     return at;
 }
 
@@ -100,7 +101,7 @@ bool vpps_gpu_is_ahead(vpps_gpu *gpu, const vpps_trial *next) {
     if (!gpu->table->prepare) return true;
     const vpps_gpu_kernel *k = gpu->trained;
     if (!*find_candidate(gpu) && k)
-        start(gpu, &(vpps_gpu_ahead){.of = k->cells, .n_cells = k->n_cells}, next, k->groups);
+        start(gpu, &(vpps_gpu_ahead){.candidate = true, .n_cells = k->n_cells}, k->cells, next, k->groups);
     vpps_gpu_ahead **at = find_candidate(gpu);
     if (!*at) return true;
     if (!atomic_load(&(*at)->done)) return false;
@@ -108,19 +109,18 @@ bool vpps_gpu_is_ahead(vpps_gpu *gpu, const vpps_trial *next) {
     return true;
 }
 
-void vpps_gpu_foresee(vpps_device *d, const vpps_batch *batch, bool training) {
+void vpps_gpu_compile_ahead(vpps_device *d, const vpps_batch *batch, bool training) {
     vpps_gpu *gpu = (vpps_gpu *)d;
-    if (!gpu->table->prepare || vpps_cores_allowed() < 2) return;
-    const vpps_gpu_kernel *k = vpps_gpu_expect_cells(gpu, batch, training);
-    if (!k) return;
-    const vpps_gpu_ahead asked = {.kernel = k, .of = k->expected, .n_cells = k->n_expected, .registers = k->registers};
-    start(gpu, &asked, vpps_profile_current(&gpu->device.profile), k->groups);
+    const vpps_gpu_kernel *k = vpps_gpu_kernel_of(gpu, training, batch->n_groups);
+    const vpps_gpu_ahead asked = {.n_cells = batch->n_cells, .registers = k ? k->registers : 0};
+    start(gpu, &asked, (const vpps_compiled_cell *const *)batch->cells, vpps_profile_current(&gpu->device.profile),
+          batch->n_groups);
 }
 
-void vpps_gpu_await_ahead(vpps_gpu *gpu, const vpps_gpu_kernel *k) {
+void vpps_gpu_await_ahead(vpps_gpu *gpu, const vpps_compiled_cell *const *cells, uint32_t n_cells) {
     for (vpps_gpu_ahead **at = &gpu->ahead; *at;) {
         const vpps_gpu_ahead *a = *at;
-        if (a->kernel == k && a->n_cells == k->n_cells && !memcmp(a->of, k->cells, k->n_cells * sizeof *a->of))
+        if (!a->candidate && a->n_cells == n_cells && !memcmp(a->of, cells, n_cells * sizeof *cells))
             end(at);
         else
             at = &(*at)->next;

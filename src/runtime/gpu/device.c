@@ -1,5 +1,6 @@
 /* device.c - the GPU device: launches batches and takes their outcomes. A batch is one copy of the script and one launch. */
 #include "codegen/nvrtc.h"
+#include "runtime/cores.h"
 #include "runtime/gpu/gpu.h"
 #include "script/update.h"
 
@@ -32,8 +33,7 @@ static vpps_status need_scratch(vpps_gpu *gpu, const vpps_batch *batch) {
         const vpps_compiled_cell *c = batch->cells[block->cell];
         vpps_block_view view;
         vpps_view_block(batch->script, block, c, &view);
-        const vpps_stage_room *rooms =
-            gpu->kernel->plan.rooms + gpu->kernel->plan.first_stage[gpu->kernel->number[block->cell]];
+        const vpps_stage_room *rooms = gpu->kernel->plan.rooms + gpu->kernel->plan.first_stage[block->cell];
         for (uint32_t s = 0; s < c->n_stages; s++) {
             uint64_t words = (uint64_t)rooms[s].scratch_words[0] * rooms[s].tile;
             for (uint32_t d = 1; d <= c->n_lists; d++)
@@ -174,7 +174,7 @@ static vpps_status prepare(vpps_gpu *gpu, const vpps_batch *batch) {
         gpu->kernel = gpu->trained;
         return VPPS_OK;
     }
-    vpps_status status = vpps_gpu_need_cells(gpu, batch);
+    vpps_status status = vpps_gpu_need_kernel(gpu, batch);
     if (status == VPPS_OK) status = need_scratch(gpu, batch); /* memory for the tiles of the kernel's stages */
     if (status == VPPS_OK && vpps_gpu_packs(gpu) && gpu->header.update)
         status = vpps_gpu_plan_products(gpu, batch, gpu->summing && batch->part != VPPS_STEP_NODES);
@@ -408,6 +408,7 @@ static vpps_status set_up(vpps_gpu *gpu) {
                       gpu->machine.name);
     vpps_gpu_layout *l = &gpu->layout;
     VPPS_TRY(vpps_gpu_lay_out(l, gpu->model, &gpu->options, &gpu->machine, gpu->table->name));
+    l->tasks.ahead = gpu->table->prepare && vpps_cores_allowed() > 1; /* on a single core, compiling delays batches */
     if (gpu->options.precision == VPPS_PRECISION_AUTO) {
         const char *why;
         VPPS_TRY(
@@ -444,7 +445,7 @@ static vpps_status set_up(vpps_gpu *gpu) {
 }
 
 vpps_status vpps_gpu_create(vpps_device **out, const vpps_device_table *device, const vpps_driver_table *driver,
-                            const vpps_model *model, const vpps_options *options, vpps_plan *plan) {
+                            const vpps_model *model, const vpps_options *options, vpps_pool_plan *plan) {
     *out = NULL;
     vpps_gpu *gpu = calloc(1, sizeof *gpu);
     if (!gpu) return vpps_fail(VPPS_MEMORY, "%s: out of memory", driver->name);
@@ -452,7 +453,6 @@ vpps_status vpps_gpu_create(vpps_device **out, const vpps_device_table *device, 
     gpu->table = driver;
     gpu->model = model;
     gpu->options = *options;
-    gpu->most_cells = VPPS_GPU_MOST_CELLS;
     const vpps_status status = set_up(gpu);
     if (status != VPPS_OK) {
         gpu_destroy(&gpu->device);
@@ -465,7 +465,7 @@ vpps_status vpps_gpu_create(vpps_device **out, const vpps_device_table *device, 
 
 /* Creates the device cuda. Fails now, not at the first batch, if there is no compiler. */
 static vpps_status create_cuda(vpps_device **out, const vpps_model *model, const vpps_options *options,
-                               vpps_plan *plan) {
+                               vpps_pool_plan *plan) {
     const vpps_nvrtc *compiler;
     VPPS_TRY(vpps_gpu_create(out, &vpps_device_cuda, &vpps_driver_cuda, model, options, plan));
     const vpps_status status = vpps_nvrtc_open(&compiler); /* opening the driver has set which NVRTC to prefer */
@@ -476,7 +476,7 @@ static vpps_status create_cuda(vpps_device **out, const vpps_model *model, const
 }
 
 static vpps_status create_simt(vpps_device **out, const vpps_model *model, const vpps_options *options,
-                               vpps_plan *plan) {
+                               vpps_pool_plan *plan) {
     return vpps_gpu_create(out, &vpps_device_simt, &vpps_driver_simt, model, options, plan);
 }
 
@@ -487,7 +487,8 @@ static vpps_status create_simt(vpps_device **out, const vpps_model *model, const
     .reserve_kept = vpps_gpu_reserve_kept, .forget_cells = gpu_forget_cells, .read_parameters = gpu_read_parameters,   \
     .write_parameters = gpu_write_parameters, .zero_gradients = vpps_gpu_zero_gradients,                               \
     .read_gradients = vpps_gpu_read_gradients, .write_gradients = vpps_gpu_write_gradients,                            \
-    .caller_works = gpu_caller_works, .tune = vpps_gpu_tune, .precision = gpu_precision, .foresee = vpps_gpu_foresee
+    .caller_works = gpu_caller_works, .tune = vpps_gpu_tune, .precision = gpu_precision,                               \
+    .compile_ahead = vpps_gpu_compile_ahead
 
 const vpps_device_table vpps_device_cuda = {.name = "cuda",
                                             .alias = "gpu",

@@ -5,7 +5,7 @@
 #pragma once
 
 #include "codegen/compile.h"
-#include "plan/machine.h"
+#include "codegen/machine.h"
 #include "runtime/comm/comm.h"
 
 typedef struct vpps_driver vpps_driver;

@@ -5,7 +5,7 @@
  *   layout.c       how a model is laid out on a machine
  *   memory.c       buffers; the pool, which grows with the batches
  *   parameters.c   copies parameters to and from the model
- *   kernel.c       the kernels of all cells that batches had so far
+ *   kernel.c       compiles and loads kernels
  *   gradients.c    gradients that are accumulated over launches
  *   products.c     gradients of matrices by cuBLAS, between two launches; cublas.c: the library
  *   share.c        exchange of gradients with other processes
@@ -31,7 +31,7 @@ typedef struct vpps_gpu_buffer {
 
 /* Where a model's parameters lie on a GPU, and the properties for which scripts (batches' tasks) are made. */
 typedef struct vpps_gpu_layout {
-    vpps_plan plan;
+    vpps_pool_plan plan;
     vpps_task_plan tasks;
     vpps_optimizer_kind optimizer;
     uint32_t n_states;        /* number of state values that the optimiser has per parameter value */
@@ -46,11 +46,8 @@ typedef struct vpps_gpu_kernel {
     struct vpps_gpu_kernel *next;
     bool training;
     uint32_t groups;
-    const vpps_compiled_cell **cells; /* cells (vertex functions) for which the kernel has code */
+    const vpps_compiled_cell **cells; /* cells (vertex functions) for which the loaded kernel has code */
     uint32_t n_cells;
-    uint32_t *number;                    /* indexed by cell of the latest batch: number of the cell in `cells` */
-    const vpps_compiled_cell **expected; /* cells to add to the kernel once a batch needs a cell not in `cells` */
-    uint32_t n_expected;
     vpps_kernel_plan plan;
     vpps_kernel *loaded; /* the compiled kernel on the device; NULL: not compiled yet */
     vpps_launch_shape shape;
@@ -126,7 +123,6 @@ typedef struct vpps_gpu {
     vpps_gpu_kernel *kernels; /* list of the kernels for training and inference and each number of VP groups */
     vpps_gpu_kernel *kernel;  /* kernel of the latest batch */
     vpps_gpu_kernel *trained; /* kernel of the latest training batch */
-    uint32_t most_cells;      /* most cells of a kernel, unless a single batch has more */
 
     vpps_gpu_buffer pool, matrices, gradients, states[VPPS_MAX_STATES], scratch, entries;
     vpps_gpu_buffer failures; /* ring of records, one per launch, that tell how launches failed */
@@ -161,7 +157,7 @@ typedef struct vpps_gpu {
 
 /* Creates a device whose kernel runs on the (emulated) GPU that the driver controls. The devices "cuda" and "simt" differ by the driver. */
 vpps_status vpps_gpu_create(vpps_device **out, const vpps_device_table *device, const vpps_driver_table *driver,
-                            const vpps_model *model, const vpps_options *options, vpps_plan *plan);
+                            const vpps_model *model, const vpps_options *options, vpps_pool_plan *plan);
 
 /* Returns in *out the precision of products on a machine: `asked`, or for AUTO a choice for batches of `batch` examples
  * (0: unknown), with the reason in *why. Fails with DEVICE if the machine lacks the precision. */
@@ -211,14 +207,12 @@ vpps_status vpps_gpu_write_parameters(vpps_gpu *gpu, const vpps_model *model);
 vpps_kernel_plan vpps_gpu_kernel_plan(const vpps_gpu_layout *layout, uint32_t groups, const vpps_trial *choice,
                                       const vpps_compiled_cell *const *cells, uint32_t n_cells);
 
-/* Sets gpu->kernel to a kernel that has all cells of the batch, compiling one if necessary, and finds the cells' numbers in the kernel.
- * gpu->header must be the batch's header. Fails with POOL if all kernels spill registers, and as the driver's `load` does; the kernel is
- * then unchanged, or gone. */
-vpps_status vpps_gpu_need_cells(vpps_gpu *gpu, const vpps_batch *batch);
+/* Returns the kernel for training or inference with this number of groups, adding one without cells if necessary; NULL: out of memory. */
+vpps_gpu_kernel *vpps_gpu_kernel_of(vpps_gpu *gpu, bool training, uint32_t groups);
 
-/* Notes that batches with the same cells and number of groups as this batch are likely to come, for training or inference. Returns their
- * kernel if it should be compiled ahead: it lacks some of the cells, and did not expect them before. Else returns NULL. */
-const vpps_gpu_kernel *vpps_gpu_expect_cells(vpps_gpu *gpu, const vpps_batch *batch, bool training);
+/* Sets gpu->kernel to a kernel with the batch's cells, in their order; compiles the kernel if the loaded one has others. gpu->header must be
+ * the batch's header. Fails with POOL if all kernels spill registers, and as the driver's `load` does; the kernel is then unchanged. */
+vpps_status vpps_gpu_need_kernel(vpps_gpu *gpu, const vpps_batch *batch);
 
 /* Drops all kernels, also those that are being compiled, because the profile's candidate or the cells change. */
 void vpps_gpu_forget_kernels(vpps_gpu *gpu);
@@ -328,11 +322,11 @@ vpps_status vpps_gpu_tune(vpps_device *d);
  * with the cells of the present training kernel. */
 bool vpps_gpu_is_ahead(vpps_gpu *gpu, const vpps_trial *next);
 
-/* Implements the device's function foresee: compiles the kernel of such batches, unless on a single core, where that delays batches. */
-void vpps_gpu_foresee(vpps_device *d, const vpps_batch *batch, bool training);
+/* Implements the device's function compile_ahead. */
+void vpps_gpu_compile_ahead(vpps_device *d, const vpps_batch *batch, bool training);
 
-/* Waits for the kernel that is being compiled in another thread with the cells that k has now, if there is one. */
-void vpps_gpu_await_ahead(vpps_gpu *gpu, const vpps_gpu_kernel *k);
+/* Waits for the kernel that is being compiled in another thread with these cells, if there is one. */
+void vpps_gpu_await_ahead(vpps_gpu *gpu, const vpps_compiled_cell *const *cells, uint32_t n_cells);
 
 /* Waits for all kernels that are being compiled in other threads: some seconds, since a compiler cannot be interrupted. */
 void vpps_gpu_stop_ahead(vpps_gpu *gpu);

@@ -4,18 +4,16 @@
 #include "runtime/gpu/gpu.h"
 #include "script/update.h"
 
-/* Returns the number in the kernel of the cell whose vertices a block of the script holds. */
-static uint32_t cell_of(const vpps_gpu *gpu, const uint32_t *script, uint32_t block) {
-    return gpu->kernel->number[vpps_block_at(script, block)->cell];
-}
+/* Returns the number of the cell whose vertices a block of the script holds; the kernel has the same numbers. */
+static uint32_t cell_of(const uint32_t *script, uint32_t block) { return vpps_block_at(script, block)->cell; }
 
 /* Replaces the kind and number of a task by the number that the kernel uses. */
 static void relocate(const vpps_gpu *gpu, const uint32_t *script, vpps_task *t) {
     const vpps_kernel_plan *plan = &gpu->kernel->plan;
     if (t->kind == VPPS_TASK_STAGE) {
-        t->kind = VPPS_TASK_COUNT + plan->first_stage[cell_of(gpu, script, t->operands[0])] + t->stage;
+        t->kind = VPPS_TASK_COUNT + plan->first_stage[cell_of(script, t->operands[0])] + t->stage;
     } else if (t->kind == VPPS_TASK_OUTER) {
-        t->kind = vpps_outer_task(plan, cell_of(gpu, script, t->operands[0]));
+        t->kind = vpps_outer_task(plan, cell_of(script, t->operands[0]));
     } else if (t->kind >= VPPS_TASK_COUNT) {
         t->operands[0] = t->kind;
         t->kind = VPPS_KERNEL_UNKNOWN;
@@ -24,7 +22,7 @@ static void relocate(const vpps_gpu *gpu, const uint32_t *script, vpps_task *t) 
 
 static bool is_backward(const vpps_gpu *gpu, const uint32_t *script, const vpps_task *t) {
     if (t->kind != VPPS_TASK_STAGE) return false;
-    const vpps_compiled_cell *c = gpu->kernel->cells[cell_of(gpu, script, t->operands[0])];
+    const vpps_compiled_cell *c = gpu->kernel->cells[cell_of(script, t->operands[0])];
     return t->stage < c->n_stages && c->stages[t->stage].backward;
 }
 
@@ -49,7 +47,7 @@ static uint32_t write_tasks(const vpps_gpu *gpu, const uint32_t *script, const v
         vpps_task task = *t;
         if (places && t->kind == VPPS_TASK_OUTER) {
             task.pass_record = places;
-            places += vpps_packed_operands(gpu->kernel->cells[cell_of(gpu, script, t->operands[0])]);
+            places += vpps_packed_operands(gpu->kernel->cells[cell_of(script, t->operands[0])]);
         }
         relocate(gpu, script, &task);
         memcpy(to + at, &task, sizeof task);

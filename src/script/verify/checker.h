@@ -2,7 +2,6 @@
 #pragma once
 
 #include "base/index.h"
-#include "plan/plan.h"
 #include "script/script.h"
 #include "script/task.h"
 #include "script/verify/function.h"

@@ -1,5 +1,5 @@
 /* machine.c - the architectures that kernels are generated for, and the properties of their GPUs. */
-#include "plan/machine.h"
+#include "codegen/machine.h"
 
 /* Architectures as X(arch, SMs, KiB of shared memory per SM, KiB of it that a CTA may use, KiB of L2). SMs and L2 are those of one product,
  * the other numbers hold for the whole architecture. The products: TITAN RTX, A100, RTX A6000, RTX 6000 Ada, H100 SXM, B200, B300, RTX PRO

@@ -1,0 +1,43 @@
+/* cells.c - finds or compiles the cells of a batch (batching.h). */
+#include "script/batching.h"
+
+/* Returns whether scaled contributions would keep the values of a head's type in memory after its slice, because a vertex outside the
+ * heads sums up its gradient only after all slices. The memory of all slices would then add up. */
+static bool outlive_slices(const vpps_batching *b, uint32_t t) {
+    const vpps_batch_needs *n = b->needs;
+    if (!b->heads[t]) return false;
+    for (uint32_t u = 0; u < n->reading->n_types; u++)
+        if (vpps_reads(n, t, u) && !b->heads[u] && n->types[u].cell.gradient_out) return true;
+    return false;
+}
+
+vpps_status vpps_compile_cells(const vpps_batching *b, vpps_history *history, const vpps_task_plan *machine,
+                               vpps_arena *arena, vpps_batching *out) {
+    const vpps_reading *r = b->needs->reading;
+    vpps_compiled_cell **own;
+    uint32_t n = 0;
+    *out = *b;
+    if (!VPPS_TAKE_ZEROS(arena, out->cells, r->n_types) || !VPPS_TAKE(arena, out->cell_numbers, r->n_types) ||
+        !VPPS_TAKE(arena, own, r->n_types))
+        return vpps_no_memory();
+    for (uint32_t t = 0; t < r->n_types; t++) {
+        if (!b->needs->types[t].needed) continue;
+        vpps_cell_needs needs = b->needs->types[t].cell;
+        needs.group = b->group_size;
+        needs.rows = machine->rows;
+        needs.scales = machine->scales && !outlive_slices(b, t);
+        needs.in_place = machine->in_place;
+        VPPS_TRY(vpps_compiled_for(history, r->g->model, r->types[t].index, needs,
+                                   machine->most_cells ? &b->needs->types[t].differentiable : NULL, &out->cells[t]));
+        out->cell_numbers[t] = n;
+        own[n++] = out->cells[t];
+    }
+    out->kernel = own, out->n_kernel = n;
+    if (!machine->most_cells) return VPPS_OK;
+    if (!VPPS_TAKE(arena, out->kernel, history->n_compiled)) return vpps_no_memory();
+    out->n_kernel = vpps_kernel_set(history, n, own, machine->most_cells, out->kernel);
+    for (uint32_t t = 0; t < r->n_types; t++)
+        for (uint32_t i = 0; i < out->n_kernel; i++)
+            if (out->kernel[i] == out->cells[t]) out->cell_numbers[t] = i;
+    return VPPS_OK;
+}
