@@ -98,7 +98,7 @@ static vpps_status need_memory(const vpps_handle *h) {
 vpps_status vpps_set_pointer_mode(vpps_handle *h, vpps_pointer_mode mode, void *stream) {
     VPPS_TRY(vpps_handle_here(h, "vpps_set_pointer_mode"));
     if (mode != VPPS_POINTERS_HOST && mode != VPPS_POINTERS_DEVICE)
-        return vpps_fail(VPPS_ARGUMENT, "pointer mode: %d is none", (int)mode);
+        return vpps_fail(VPPS_ARGUMENT, "pointer mode: %d; expected VPPS_POINTERS_HOST or DEVICE", (int)mode);
     if (mode == VPPS_POINTERS_DEVICE) VPPS_TRY(need_memory(h));
     h->pointers = (vpps_pointers){mode == VPPS_POINTERS_DEVICE, stream};
     return VPPS_OK;

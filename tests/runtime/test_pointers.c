@@ -267,7 +267,7 @@ TEST(modes_and_devices_are_checked) {
     TEST_FAILS(vpps_set_pointer_mode(n.h, VPPS_POINTERS_DEVICE, NULL), VPPS_ARGUMENT,
                "device cpu: has no memory of its own; expected cuda");
     TEST_FAILS(vpps_array_create(&array, n.h, 4, &at), VPPS_ARGUMENT, "device cpu: has no memory");
-    TEST_FAILS(vpps_set_pointer_mode(n.h, (vpps_pointer_mode)7, NULL), VPPS_ARGUMENT, "7 is none");
+    TEST_FAILS(vpps_set_pointer_mode(n.h, (vpps_pointer_mode)7, NULL), VPPS_ARGUMENT, "7; expected VPPS_POINTERS_HOST");
     TEST_OK(vpps_set_pointer_mode(n.h, VPPS_POINTERS_HOST, NULL));
     const vpps_value kept = keep_inputs(&n);
     vpps_graph_clear(n.g);
