@@ -90,7 +90,7 @@ typedef struct machine {
 static vpps_status make_batch(machine *m, uint32_t n) {
     const uint64_t start = vpps_thread_ns();
     VPPS_TRY(workload_batch(m->w, n, &m->request.loss));
-    VPPS_TRY(vpps_schedule_batch(m->batch, &m->history, &m->cpu->machine, m->w->x.graph, &m->request));
+    VPPS_TRY(vpps_schedule_batch(m->batch, &m->history, &m->cpu->target, m->w->x.graph, &m->request));
     m->host_ns = vpps_thread_ns() - start;
     return VPPS_OK;
 }

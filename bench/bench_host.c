@@ -19,7 +19,7 @@ enum { REPEATS = 60, WARM_UP = 5 };
 
 typedef struct maker {
     workload *w;
-    const vpps_task_plan *plan; /* the GPU or CPU that scripts are made for */
+    const vpps_target *plan; /* the GPU or CPU that scripts are made for */
     vpps_history history;
     vpps_batch *batch;
     double build_ns, script_ns; /* the latest batch: CPU time of building the graph, of making the script */
@@ -59,7 +59,7 @@ static vpps_status measure(maker *m, const char *what, uint32_t n) {
     return VPPS_OK;
 }
 
-static vpps_status measure_all(workload *w, const char *what, const vpps_task_plan *plan) {
+static vpps_status measure_all(workload *w, const char *what, const vpps_target *plan) {
     static const uint32_t batches[] = {1, 16, 128};
     maker m = {.w = w, .plan = plan};
     vpps_status status = vpps_batch_create(&m.batch);
@@ -75,7 +75,7 @@ static vpps_status measure_gpu(workload *w) {
     vpps_gpu_layout layout;
     VPPS_TRY(vpps_machine_named(&machine, "sm_90", 132));
     vpps_status status = vpps_gpu_lay_out(&layout, w->x.model, &w->x.handle->options, &machine, "bench");
-    if (status == VPPS_OK) status = measure_all(w, "sm_90", &layout.tasks);
+    if (status == VPPS_OK) status = measure_all(w, "sm_90", &layout.target);
     vpps_gpu_layout_free(&layout);
     return status;
 }

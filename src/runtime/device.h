@@ -68,14 +68,14 @@ typedef struct vpps_device_table {
     void (*destroy)(vpps_device *d);
 
     /* Returns the device's properties, such as its number of VPs, for which scripts (lists of tasks) are made. `tune` may change them. */
-    const vpps_task_plan *(*machine)(const vpps_device *d);
+    const vpps_target *(*target)(const vpps_device *d);
 
     /* Starts a batch's script, which must not change until the batch is finished. If the calling thread works as a VP, the batch is
      * finished on return. After a failure with MEMORY (or with POOL, on devices without host_vps) nothing was started and the parameters
      * are unchanged. After POOL while a profile is running, `tune` takes another candidate. After other failures `unstarted` tells whether
      * nothing was started. */
     vpps_status (*launch)(vpps_device *d, const vpps_batch *batch);
-    /* Compiles the kernel for batches like this one, which has no script, while others run. Called only with vpps_task_plan.ahead. */
+    /* Compiles the kernel for batches like this one, which has no script, while others run. Called only with vpps_target.ahead. */
     void (*compile_ahead)(vpps_device *d, const vpps_batch *batch, bool training);
     /* Announces that compiled cells of earlier batches are about to be freed; no batch is running. NULL: the device holds no cells. */
     void (*forget_cells)(vpps_device *d);

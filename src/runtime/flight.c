@@ -116,7 +116,7 @@ vpps_status vpps_handle_launch(vpps_handle *h, uint64_t batch) {
     h->device->vote = h->vote;
     h->device->unstarted = false;
     const vpps_status status = table->launch(h->device, b);
-    if (h->machine->most_cells) vpps_remember_kernel(&h->history, b->n_cells, b->cells, status == VPPS_OK);
+    if (h->target->most_cells) vpps_remember_kernel(&h->history, b->n_cells, b->cells, status == VPPS_OK);
     vpps_trace_span(h->trace, "launch", begin);
     if (status == VPPS_MEMORY || (status == VPPS_POOL && !table->host_vps) || h->device->unstarted) return status;
     return vpps_handle_break(h, status, batch, vpps_error_message());
@@ -143,7 +143,7 @@ static vpps_status queue(vpps_handle *h, uint64_t batch, float *stale_loss) {
 
 vpps_status vpps_handle_start(vpps_handle *h, vpps_graph *g, const vpps_batch_request *request, uint64_t batch,
                               float *stale_loss) {
-    VPPS_TRY(vpps_handle_script(h, h->machine, g, request));
+    VPPS_TRY(vpps_handle_script(h, h->target, g, request));
     if (batch && may_queue(h, g)) return queue(h, batch, stale_loss);
     vpps_handle_settle(h);
     VPPS_TRY(vpps_handle_report(h));
@@ -153,7 +153,7 @@ vpps_status vpps_handle_start(vpps_handle *h, vpps_graph *g, const vpps_batch_re
     while ((status = vpps_handle_launch(h, batch)) == VPPS_POOL && vpps_profile_goes_on(&h->device->profile) &&
            !h->n_backward) {
         VPPS_TRY(vpps_handle_tune(h));
-        VPPS_TRY(vpps_handle_script(h, h->machine, g, request));
+        VPPS_TRY(vpps_handle_script(h, h->target, g, request));
     }
     return status;
 }

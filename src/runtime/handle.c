@@ -90,7 +90,7 @@ static vpps_handle *new_handle(vpps_model *model, const vpps_options *options, v
 
 /* Sets the members of the handle that depend on the device. */
 static vpps_status set_up(vpps_handle *h) {
-    h->machine = h->device->table->machine(h->device);
+    h->target = h->device->table->target(h->device);
     h->options.policy = NULL; /* the caller's string may not outlive this call */
     h->stats.gpu = h->device->number;
     h->options.device = h->stats.device = h->device->table->name;
@@ -100,7 +100,7 @@ static vpps_status set_up(vpps_handle *h) {
     h->stats.caller_works = h->device->table->caller_works(h->device);
     const bool host_vps = h->device->table->host_vps;
     if (h->options.groups == VPPS_GROUPS_PROFILE)
-        vpps_profile_groups(&h->grouping, h->plan.n_vps, h->machine->most_groups);
+        vpps_profile_groups(&h->grouping, h->plan.n_vps, h->target->most_groups);
     if (!h->options.trace_events) return VPPS_OK;
     VPPS_TRY(vpps_trace_create(&h->trace, h->options.trace_events, host_vps ? h->plan.n_vps : 0));
     h->device->trace = h->trace;

@@ -32,7 +32,7 @@ struct vpps_handle {
     vpps_options options;
     vpps_device *device;
     vpps_pool_plan plan;
-    const vpps_task_plan *machine;   /* the device's properties for which scripts are made; owned by the device */
+    const vpps_target *target;       /* the device's properties for which scripts are made; owned by the device */
     vpps_history history;            /* what earlier batches leave for later ones */
     vpps_profile grouping, batching; /* profiles that measure numbers of VP groups, and batching policies */
     const vpps_policy *policy;       /* the batching policy in use */
@@ -151,8 +151,8 @@ vpps_batch_request vpps_handle_request(vpps_handle *h, vpps_node loss, vpps_step
 /* Adds the nodes whose values or gradients the caller asked for (vpps_request) to the batch's request. */
 void vpps_handle_ask(const vpps_handle *h, vpps_batch_request *request);
 
-/* Makes the next batch's script for the device properties `machine`. The request (0: the options) gives the number of groups. */
-vpps_status vpps_handle_script(vpps_handle *h, const vpps_task_plan *machine, vpps_graph *g,
+/* Makes the next batch's script for `target`. The request (0: the options) gives the number of groups. */
+vpps_status vpps_handle_script(vpps_handle *h, const vpps_target *target, vpps_graph *g,
                                const vpps_batch_request *asked);
 
 /* Tells the device which batches to expect after the launched one: inference on the same graph, if there are new cells, and batches with
@@ -162,8 +162,8 @@ void vpps_handle_foresee(vpps_handle *h, vpps_graph *g, const vpps_batch_request
 /* Makes the script of a graph's training batch without running it. The result is valid until the handle's next call. Fails as vpps_fb. */
 vpps_status vpps_handle_batch(vpps_handle *h, vpps_graph *g, vpps_node loss, const vpps_batch **out);
 
-/* Makes the script as vpps_handle_batch does, but for another machine and number of groups; 0: the machine chooses the number. */
-vpps_status vpps_handle_batch_for(vpps_handle *h, vpps_graph *g, vpps_node loss, const vpps_task_plan *machine,
+/* Makes the script as vpps_handle_batch does, but for another target and number of groups; 0: the target chooses the number. */
+vpps_status vpps_handle_batch_for(vpps_handle *h, vpps_graph *g, vpps_node loss, const vpps_target *target,
                                   uint32_t groups, const vpps_batch **out);
 
 /* ---- inference.c */

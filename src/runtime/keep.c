@@ -11,7 +11,7 @@ enum { DEFAULT_WORDS = 16 << 20 };
 
 /* Sets *words to the part of the memory pool to reserve for kept values: the option keep_bytes, or a default. */
 static vpps_status words_to_take(const vpps_handle *h, uint32_t *words) {
-    const uint64_t room = h->machine->pool_words - h->machine->batch, asked = h->options.keep_bytes / 4;
+    const uint64_t room = h->target->pool_words - h->target->batch, asked = h->options.keep_bytes / 4;
     if (asked >= room)
         return vpps_fail(VPPS_POOL, "keep: keep_bytes is %" PRIu64 "; the pool has %" PRIu64 " bytes beside parameters",
                          h->options.keep_bytes, 4 * room);
@@ -27,7 +27,7 @@ static vpps_status need_keeper(vpps_handle *h) {
     VPPS_TRY(words_to_take(h, &words));
     vpps_handle_settle(h);
     VPPS_TRY(vpps_handle_whole(h));
-    if (!vpps_keeper_open(&h->keeper, h->machine->batch, words)) return vpps_fail(VPPS_MEMORY, "keep: out of memory");
+    if (!vpps_keeper_open(&h->keeper, h->target->batch, words)) return vpps_fail(VPPS_MEMORY, "keep: out of memory");
     const vpps_status status = h->device->table->reserve_kept(h->device, words);
     if (status != VPPS_OK) vpps_keeper_free(&h->keeper);
     return status;

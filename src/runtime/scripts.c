@@ -5,14 +5,14 @@
 
 #include <math.h>
 
-static vpps_status verify_batch(const vpps_task_plan *machine, const vpps_batch *b, const vpps_graph *g,
+static vpps_status verify_batch(const vpps_target *target, const vpps_batch *b, const vpps_graph *g,
                                 const vpps_batch_request *request) {
     uint32_t *outputs = malloc((request->n_outputs + (size_t)request->n_gradient_nodes + 1) * sizeof *outputs);
     if (!outputs) return vpps_fail(VPPS_MEMORY, "verify: out of memory");
     uint32_t *gradients = outputs + request->n_outputs;
     for (uint32_t i = 0; i < request->n_outputs; i++) outputs[i] = vpps_batch_output(b, i);
     for (uint32_t i = 0; i < request->n_gradient_nodes; i++) gradients[i] = vpps_batch_gradient(b, i);
-    const vpps_status status = vpps_verify_batch(b->script, b->script_words, b->cells, b->n_cells, machine, g, request,
+    const vpps_status status = vpps_verify_batch(b->script, b->script_words, b->cells, b->n_cells, target, g, request,
                                                  outputs, gradients, request->halves ? vpps_batch_given(b) : NULL);
     free(outputs);
     return status;
@@ -52,11 +52,11 @@ static void drop_types(vpps_handle *h) {
 }
 
 /* Returns the request `asked` with all that the handle decides filled in, such as the policy and the number of groups. */
-static vpps_batch_request complete(vpps_handle *h, const vpps_task_plan *machine, const vpps_batch_request *asked) {
+static vpps_batch_request complete(vpps_handle *h, const vpps_target *target, const vpps_batch_request *asked) {
     const bool training = vpps_request_trains(asked);
     vpps_batch_request request = *asked;
     if (!request.groups) request.groups = groups_for(h, training);
-    request.keeps_groups = machine->most_cells && h->options.groups != VPPS_GROUPS_PROFILE;
+    request.keeps_groups = target->most_cells && h->options.groups != VPPS_GROUPS_PROFILE;
     request.waves = h->options.waves;
     request.slices = h->options.slices;
     request.policy = policy_for(h, training);
@@ -74,7 +74,7 @@ static void tell_deferred(vpps_handle *h, const vpps_batch *b) {
     h->told_deferred = true;
 }
 
-vpps_status vpps_handle_script(vpps_handle *h, const vpps_task_plan *machine, vpps_graph *g,
+vpps_status vpps_handle_script(vpps_handle *h, const vpps_target *target, vpps_graph *g,
                                const vpps_batch_request *asked) {
     const uint64_t start = vpps_now_ns();
     const bool training = vpps_request_trains(asked);
@@ -84,12 +84,12 @@ vpps_status vpps_handle_script(vpps_handle *h, const vpps_task_plan *machine, vp
     VPPS_TRY(check_decided(h, g, training));
     VPPS_TRY(vpps_keep_check(h, g));
     drop_types(h);
-    const vpps_batch_request request = complete(h, machine, asked);
-    VPPS_TRY(vpps_schedule_batch(b, &h->history, machine, g, &request));
+    const vpps_batch_request request = complete(h, target, asked);
+    VPPS_TRY(vpps_schedule_batch(b, &h->history, target, g, &request));
     h->script_ns = vpps_now_ns() - start;
     vpps_trace_span(h->trace, "schedule", start);
     if (training) tell_deferred(h, b);
-    return h->options.verify ? verify_batch(machine, b, g, &request) : VPPS_OK;
+    return h->options.verify ? verify_batch(target, b, g, &request) : VPPS_OK;
 }
 
 /* Chooses the cells of a batch that is likely to come, and tells the device, which may compile kernels for them. The batch runs the graph
@@ -100,10 +100,10 @@ static void foresee(vpps_handle *h, vpps_graph *g, const vpps_batch_request *ask
     vpps_batch *b;
     snprintf(text, sizeof text, "%s", vpps_error_message());
     if (vpps_batch_create(&b) == VPPS_OK) {
-        const vpps_batch_request request = complete(h, h->machine, asked);
+        const vpps_batch_request request = complete(h, h->target, asked);
         const vpps_status status = trained
-                                       ? vpps_choose_inference_cells(b, trained, &h->history, h->machine, g, &request)
-                                       : vpps_choose_cells(b, &h->history, h->machine, g, &request);
+                                       ? vpps_choose_inference_cells(b, trained, &h->history, h->target, g, &request)
+                                       : vpps_choose_cells(b, &h->history, h->target, g, &request);
         if (status == VPPS_OK && h->history.n_compiled > n_compiled)
             h->device->table->compile_ahead(h->device, b, vpps_request_trains(&request));
         vpps_batch_destroy(b);
@@ -113,7 +113,7 @@ static void foresee(vpps_handle *h, vpps_graph *g, const vpps_batch_request *ask
 
 void vpps_handle_foresee(vpps_handle *h, vpps_graph *g, const vpps_batch_request *launched) {
     const bool training = vpps_request_trains(launched);
-    if (!h->machine->ahead || vpps_handle_profile(h) || vpps_history_is_full(&h->history)) return;
+    if (!h->target->ahead || vpps_handle_profile(h) || vpps_history_is_full(&h->history)) return;
     vpps_batch_request fewer = *launched;
     if (!vpps_has_news(&h->history, training, &fewer.groups)) return;
     if (fewer.groups && !groups_for(h, training)) foresee(h, g, &fewer, NULL);
@@ -167,19 +167,19 @@ vpps_batch_request vpps_handle_request(vpps_handle *h, vpps_node loss, vpps_step
     };
 }
 
-vpps_status vpps_handle_batch_for(vpps_handle *h, vpps_graph *g, vpps_node loss, const vpps_task_plan *machine,
+vpps_status vpps_handle_batch_for(vpps_handle *h, vpps_graph *g, vpps_node loss, const vpps_target *target,
                                   uint32_t groups, const vpps_batch **out) {
     VPPS_TRY(vpps_graph_status(g));
     if (loss == VPPS_NO_NODE) return vpps_fail(VPPS_ARGUMENT, "script: no loss given");
     vpps_batch_request request = vpps_handle_request(h, loss, VPPS_STEP_WHOLE);
     request.groups = groups;
-    VPPS_TRY(vpps_handle_script(h, machine, g, &request));
+    VPPS_TRY(vpps_handle_script(h, target, g, &request));
     *out = h->programs[h->next];
     return VPPS_OK;
 }
 
 vpps_status vpps_handle_batch(vpps_handle *h, vpps_graph *g, vpps_node loss, const vpps_batch **out) {
-    return vpps_handle_batch_for(h, g, loss, h->machine, 0, out);
+    return vpps_handle_batch_for(h, g, loss, h->target, 0, out);
 }
 
 vpps_status vpps_disassemble(vpps_handle *h, vpps_graph *g, vpps_node loss, FILE *file) {

@@ -102,7 +102,7 @@ vpps_status vpps_update(vpps_handle *h) {
     if (!h->n_backward) return vpps_fail(VPPS_STATE, "update: there are no gradients; expected vpps_backward before");
     vpps_batch_request request = vpps_handle_request(h, VPPS_NO_NODE, VPPS_STEP_UPDATE);
     request.groups = h->stats.groups;
-    VPPS_TRY(vpps_schedule_update(h->programs[h->next], h->machine, h->model, &request));
+    VPPS_TRY(vpps_schedule_update(h->programs[h->next], h->target, h->model, &request));
     vpps_handle_settle(h);
     VPPS_TRY(vpps_handle_report(h));
     VPPS_TRY(vpps_handle_launch(h, h->model->batches + 1));

@@ -9,7 +9,7 @@
 /* The state while levels and groups of a batch are chosen. */
 typedef struct chooser {
     const vpps_batch_needs *needs;
-    const vpps_task_plan *machine;
+    const vpps_target *target;
     vpps_arena *arena;
     vpps_batching *out;
     vpps_batched_type *types;
@@ -34,7 +34,7 @@ static void count_vertices(chooser *c) {
 static vpps_batch_extent extent_of(const chooser *c) {
     const vpps_reading *r = c->needs->reading;
     const vpps_model *model = r->g->model;
-    vpps_batch_extent e = {.n_vps = c->machine->n_vps};
+    vpps_batch_extent e = {.n_vps = c->target->n_vps};
     double vertices = 0, levels = 1;
     for (uint32_t p = 0; p < model->n_params; p++) {
         if (model->params[p].kind != VPPS_MATRIX) continue;
@@ -52,7 +52,7 @@ static vpps_batch_extent extent_of(const chooser *c) {
         vertices += (double)t->items[0];
         if (t->n_levels > levels) levels = t->n_levels;
     }
-    e.flops /= c->machine->n_vps;
+    e.flops /= c->target->n_vps;
     e.vectors = vertices / levels + 1;
     e.levels = (r->training ? 2 : 1) * levels;
     return e;
@@ -62,7 +62,7 @@ static vpps_batch_extent extent_of(const chooser *c) {
 static uint32_t best_groups(const chooser *c, uint32_t most) {
     if (most <= 1) return 1;
     const vpps_batch_extent e = extent_of(c);
-    return c->machine->choose_groups(&e, most);
+    return c->target->choose_groups(&e, most);
 }
 
 /* Chooses the number of groups: the requested number, if there are at least two components or the request insists on it. Else the device's
@@ -71,7 +71,7 @@ static uint32_t best_groups(const chooser *c, uint32_t most) {
 static bool choose_groups(const chooser *c, const vpps_batch_request *request) {
     enum { COMPONENTS_A_GROUP = 4 };
     vpps_batching *out = c->out;
-    const vpps_task_plan *m = c->machine;
+    const vpps_target *m = c->target;
     const uint32_t asked = request->groups;
     vpps_usual_groups *usual = !asked && m->most_cells ? &out->usual : NULL;
     uint32_t groups = asked ? asked : best_groups(c, m->most_groups);
@@ -115,14 +115,14 @@ static void find_heads(const vpps_batch_needs *n, bool *heads) {
 
 /* ---------------------------------------------------------------- all choices */
 
-vpps_status vpps_choose_batching(const vpps_batch_needs *n, const vpps_history *history, const vpps_task_plan *machine,
+vpps_status vpps_choose_batching(const vpps_batch_needs *n, const vpps_history *history, const vpps_target *target,
                                  const vpps_batch_request *request, vpps_arena *arena, vpps_batching *out) {
     *out = (vpps_batching){.needs = n,
                            .n_groups = 1,
-                           .group_size = machine->n_vps,
-                           .n_vps = machine->n_vps,
+                           .group_size = target->n_vps,
+                           .n_vps = target->n_vps,
                            .usual = history->usual[n->reading->training]};
-    chooser c = {.needs = n, .machine = machine, .arena = arena, .out = out};
+    chooser c = {.needs = n, .target = target, .arena = arena, .out = out};
     bool *heads;
     if (!VPPS_TAKE_ZEROS(arena, c.types, n->reading->n_types) || !VPPS_TAKE_ZEROS(arena, heads, n->reading->n_types))
         return vpps_no_memory();
@@ -131,7 +131,7 @@ vpps_status vpps_choose_batching(const vpps_batch_needs *n, const vpps_history *
     count_vertices(&c);
     find_heads(n, heads);
     out->heads = heads;
-    return machine->n_vps == 1 || choose_groups(&c, request) ? VPPS_OK : vpps_no_memory();
+    return target->n_vps == 1 || choose_groups(&c, request) ? VPPS_OK : vpps_no_memory();
 }
 
 uint64_t vpps_kept_words(const vpps_batching *b, bool heads) {

@@ -25,11 +25,11 @@ typedef struct vpps_batching {
 } vpps_batching;
 
 /* Chooses the vertices' levels and the number of groups; not yet the cells. Fails with MEMORY. */
-vpps_status vpps_choose_batching(const vpps_batch_needs *n, const vpps_history *history, const vpps_task_plan *machine,
+vpps_status vpps_choose_batching(const vpps_batch_needs *n, const vpps_history *history, const vpps_target *target,
                                  const vpps_batch_request *request, vpps_arena *arena, vpps_batching *out);
 
 /* Gives the batching with its cells, which are compiled if the history lacks them. Fails as compiling a cell does. */
-vpps_status vpps_compile_cells(const vpps_batching *b, vpps_history *history, const vpps_task_plan *machine,
+vpps_status vpps_compile_cells(const vpps_batching *b, vpps_history *history, const vpps_target *target,
                                vpps_arena *arena, vpps_batching *out);
 
 /* Returns the number of words that vertices keep for backward: those of classifier heads (`heads`), or all others. */

@@ -11,7 +11,7 @@ static bool outlive_slices(const vpps_batching *b, uint32_t t) {
     return false;
 }
 
-vpps_status vpps_compile_cells(const vpps_batching *b, vpps_history *history, const vpps_task_plan *machine,
+vpps_status vpps_compile_cells(const vpps_batching *b, vpps_history *history, const vpps_target *target,
                                vpps_arena *arena, vpps_batching *out) {
     const vpps_reading *r = b->needs->reading;
     vpps_compiled_cell **own;
@@ -24,18 +24,18 @@ vpps_status vpps_compile_cells(const vpps_batching *b, vpps_history *history, co
         if (!b->needs->types[t].needed) continue;
         vpps_cell_needs needs = b->needs->types[t].cell;
         needs.group = b->group_size;
-        needs.rows = machine->rows;
-        needs.scales = machine->scales && !outlive_slices(b, t);
-        needs.in_place = machine->in_place;
+        needs.rows = target->rows;
+        needs.scales = target->scales && !outlive_slices(b, t);
+        needs.in_place = target->in_place;
         VPPS_TRY(vpps_compiled_for(history, r->g->model, r->types[t].index, needs,
-                                   machine->most_cells ? &b->needs->types[t].differentiable : NULL, &out->cells[t]));
+                                   target->most_cells ? &b->needs->types[t].differentiable : NULL, &out->cells[t]));
         out->cell_numbers[t] = n;
         own[n++] = out->cells[t];
     }
     out->kernel = own, out->n_kernel = n;
-    if (!machine->most_cells) return VPPS_OK;
+    if (!target->most_cells) return VPPS_OK;
     if (!VPPS_TAKE(arena, out->kernel, history->n_compiled)) return vpps_no_memory();
-    out->n_kernel = vpps_kernel_set(history, n, own, machine->most_cells, out->kernel);
+    out->n_kernel = vpps_kernel_set(history, n, own, target->most_cells, out->kernel);
     for (uint32_t t = 0; t < r->n_types; t++)
         for (uint32_t i = 0; i < out->n_kernel; i++)
             if (out->kernel[i] == out->cells[t]) out->cell_numbers[t] = i;

@@ -18,7 +18,7 @@ typedef struct encoder {
     const vpps_tasks *tasks;
     const vpps_steps *s;
     const vpps_reading *r;
-    const vpps_task_plan *machine;
+    const vpps_target *target;
     const vpps_batch_request *request;
     vpps_writer to;
     uint32_t *output_at, *gradient_at; /* as in vpps_script_places */
@@ -47,7 +47,7 @@ typedef struct entry_places {
 
 static entry_places places_of(const encoder *e, const vpps_cell_lookup *l) {
     if (l->table == VPPS_NO_PARAM) return (entry_places){0, 1};
-    return (entry_places){e->machine->values[l->table], entry_words(e, l->table)};
+    return (entry_places){e->target->values[l->table], entry_words(e, l->table)};
 }
 
 /* Writes the offsets of the table entries that a block's vertices look up. */
@@ -76,7 +76,7 @@ static void place_outputs(encoder *e) {
             }
             const bool parameter = x->kind == VPPS_VALUE_PARAMETER;
             const uint32_t step = parameter ? 0 : c->kept_words[0];
-            uint32_t at = parameter ? e->machine->values[x->vector] : e->placed->blocks[i].kept[0] + x->offset;
+            uint32_t at = parameter ? e->target->values[x->vector] : e->placed->blocks[i].kept[0] + x->offset;
             for (uint32_t p = 0, n = b->n; p < n; p++, at += step) output_at[v[p].first_output] = at;
         }
     }
@@ -556,7 +556,7 @@ static bool open_encoder(encoder *e, vpps_arena *arena) {
 }
 
 vpps_status vpps_encode_batch(const vpps_placement *placed, const vpps_contributions *contributions,
-                              const vpps_task_plan *machine, const vpps_batch_request *request, vpps_arena *arena,
+                              const vpps_target *target, const vpps_batch_request *request, vpps_arena *arena,
                               vpps_batch *b, vpps_script_places *out) {
     const vpps_tasks *tasks = placed->tasks;
     encoder e = {.placed = placed,
@@ -564,14 +564,14 @@ vpps_status vpps_encode_batch(const vpps_placement *placed, const vpps_contribut
                  .tasks = tasks,
                  .s = tasks->steps,
                  .r = tasks->steps->reading,
-                 .machine = machine,
+                 .target = target,
                  .request = request,
                  .to = {.words = b->script}};
     if (!open_encoder(&e, arena)) return vpps_no_memory();
     const uint64_t pool_words = e.r->halves ? place_given(&e, arena) : placed->end + count_constants(&e);
     if (e.r->halves && !e.given.gradients) return vpps_no_memory();
     *out = (vpps_script_places){e.output_at, e.gradient_at, e.given, pool_words};
-    if (out->pool_words > machine->pool_words) return VPPS_POOL;
+    if (out->pool_words > target->pool_words) return VPPS_POOL;
     place_outputs(&e);
     place_gradients(&e);
     encode(&e, (uint32_t)out->pool_words);

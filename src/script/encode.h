@@ -15,5 +15,5 @@ typedef struct vpps_script_places {
 /* Writes b->script and sets its n_tasks. Fails with MEMORY, or with POOL, without a message, if the pool is smaller than
  * out->pool_words. */
 vpps_status vpps_encode_batch(const vpps_placement *placed, const vpps_contributions *contributions,
-                              const vpps_task_plan *machine, const vpps_batch_request *request, vpps_arena *arena,
+                              const vpps_target *target, const vpps_batch_request *request, vpps_arena *arena,
                               vpps_batch *b, vpps_script_places *out);

@@ -36,7 +36,7 @@ static bool wants_slices(const vpps_batching *b, uint32_t n_slices) {
 /* The search for a script that fits the pool, which tries more and more waves and slices. */
 typedef struct search {
     vpps_batch *b;
-    const vpps_task_plan *machine;
+    const vpps_target *target;
     const vpps_batch_request *request;
     bool waves, slices; /* whether more waves are still possible, whether more slices are */
 } search;
@@ -62,15 +62,15 @@ static vpps_status try_once(search *x) {
     vpps_schedule *s = x->b->schedule;
     if (!vpps_choose_phases(&s->steps, &s->arena, &s->tasks) ||
         !vpps_count_contributions(&s->tasks, &s->marks, &s->arena, &s->contributions) ||
-        !vpps_place_tensors(&s->tasks, &s->contributions, x->machine->batch, &s->arena, &s->placement)) {
+        !vpps_place_tensors(&s->tasks, &s->contributions, x->target->batch, &s->arena, &s->placement)) {
         return vpps_no_memory();
     }
-    return vpps_encode_batch(&s->placement, &s->contributions, x->machine, x->request, &s->arena, x->b, &s->places);
+    return vpps_encode_batch(&s->placement, &s->contributions, x->target, x->request, &s->arena, x->b, &s->places);
 }
 
 static uint32_t first_waves(const search *x) {
     const vpps_batching *b = &x->b->schedule->batching;
-    const uint64_t most = x->machine->waves.kept_words;
+    const uint64_t most = x->target->waves.kept_words;
     if (x->request->halves) return 1;
     if (x->request->waves) return x->request->waves;
     return most ? (uint32_t)((vpps_kept_words(b, false) + vpps_kept_words(b, true)) / most) + 1 : 1;
@@ -79,7 +79,7 @@ static uint32_t first_waves(const search *x) {
 /* Returns the number of waves whose memory stays in the machine's caches; fewer if steps would have too few vertices; 0: no rule. */
 static uint32_t cached_waves(const search *x) {
     const vpps_steps *steps = &x->b->schedule->steps;
-    const vpps_wave_rule *rule = &x->machine->waves;
+    const vpps_wave_rule *rule = &x->target->waves;
     uint64_t vertices = 0;
     if (x->request->waves || x->request->halves || !rule->cached_words || !steps->n_steps) return 0;
     for (uint32_t i = 0; i < steps->n_blocks; i++) vertices += steps->blocks[i].n;
@@ -131,7 +131,7 @@ static vpps_status make_script(search *x) {
                      ". Use smaller batches, or a pool_bytes of %" PRIu64 " or more",
                      least.words * 4, s->reading.halves ? "in the" : "even in", least.waves,
                      least.waves == 1 ? "" : "s", least.slices, least.slices == 1 ? "" : "s",
-                     s->reading.halves ? " that a step in halves has" : " each", (uint64_t)x->machine->pool_words * 4,
+                     s->reading.halves ? " that a step in halves has" : " each", (uint64_t)x->target->pool_words * 4,
                      least.words * 4);
 }
 
@@ -151,18 +151,18 @@ static void describe(vpps_batch *b) {
     b->n_nodes = s->reading.g->size;
 }
 
-vpps_status vpps_choose_cells(vpps_batch *b, vpps_history *history, const vpps_task_plan *machine, vpps_graph *g,
+vpps_status vpps_choose_cells(vpps_batch *b, vpps_history *history, const vpps_target *target, vpps_graph *g,
                               const vpps_batch_request *request) {
     vpps_schedule *s = b->schedule;
     VPPS_TRY(check_graph(g));
     vpps_arena_clear(&s->arena);
     b->part = request->part;
     b->half = request->halves ? VPPS_FORWARD_HALF : VPPS_NO_HALF;
-    b->parameter_words = machine->batch;
+    b->parameter_words = target->batch;
     VPPS_TRY(vpps_read_graph(g, history, request, &s->arena, &s->reading));
     if (!vpps_find_needs(&s->reading, &s->arena, &s->needs)) return vpps_no_memory();
-    VPPS_TRY(vpps_choose_batching(&s->needs, history, machine, request, &s->arena, &s->grouping));
-    VPPS_TRY(vpps_compile_cells(&s->grouping, history, machine, &s->arena, &s->batching));
+    VPPS_TRY(vpps_choose_batching(&s->needs, history, target, request, &s->arena, &s->grouping));
+    VPPS_TRY(vpps_compile_cells(&s->grouping, history, target, &s->arena, &s->batching));
     b->n_groups = s->batching.n_groups;
     b->cells = s->batching.kernel;
     b->n_cells = s->batching.n_kernel;
@@ -170,8 +170,7 @@ vpps_status vpps_choose_cells(vpps_batch *b, vpps_history *history, const vpps_t
 }
 
 vpps_status vpps_choose_inference_cells(vpps_batch *b, const vpps_batch *trained, vpps_history *history,
-                                        const vpps_task_plan *machine, vpps_graph *g,
-                                        const vpps_batch_request *request) {
+                                        const vpps_target *target, vpps_graph *g, const vpps_batch_request *request) {
     const vpps_reading *r = &trained->schedule->reading;
     vpps_node *outputs = malloc((r->n_outputs + 1u) * sizeof *outputs);
     uint32_t n = 0;
@@ -182,21 +181,21 @@ vpps_status vpps_choose_inference_cells(vpps_batch *b, const vpps_batch *trained
     vpps_batch_request all = *request;
     all.outputs = outputs;
     all.n_outputs = n;
-    const vpps_status status = vpps_choose_cells(b, history, machine, g, &all);
+    const vpps_status status = vpps_choose_cells(b, history, target, g, &all);
     free(outputs);
     return status;
 }
 
-vpps_status vpps_schedule_batch(vpps_batch *b, vpps_history *history, const vpps_task_plan *machine, vpps_graph *g,
+vpps_status vpps_schedule_batch(vpps_batch *b, vpps_history *history, const vpps_target *target, vpps_graph *g,
                                 const vpps_batch_request *request) {
-    VPPS_TRY(vpps_choose_cells(b, history, machine, g, request));
+    VPPS_TRY(vpps_choose_cells(b, history, target, g, request));
     const vpps_reading *r = &b->schedule->reading;
     vpps_remember_batch(history, r->training, b->schedule->batching.usual);
     for (uint32_t t = 0; t < r->n_types; t++) {
         const vpps_type_needs *needs = &b->schedule->needs.types[t];
         vpps_remember_type(history, r->types[t].index, (vpps_type_guess){needs->part, needs->differentiable});
     }
-    search x = {.b = b, .machine = machine, .request = request};
+    search x = {.b = b, .target = target, .request = request};
     VPPS_TRY(make_script(&x));
     describe(b);
     return VPPS_OK;

@@ -92,7 +92,7 @@ typedef struct vpps_wave_rule {
 } vpps_wave_rule;
 
 /* What the scheduler knows of a device: its virtual processors, its memory, and its rules for sharing out work. */
-typedef struct vpps_task_plan {
+typedef struct vpps_target {
     uint32_t n_vps;
     const uint32_t *values; /* for each vector and lookup table: offset of its values in the pool */
     uint32_t batch;         /* first offset in the pool that a batch's tensors may use */
@@ -105,7 +105,7 @@ typedef struct vpps_task_plan {
     vpps_group_rule *choose_groups; /* rule for the number of groups, if most_groups is more than 1 */
     uint32_t level_flops;           /* flops that a virtual processor does in the least time that a level takes */
     vpps_wave_rule waves;
-} vpps_task_plan;
+} vpps_target;
 
 #define VPPS_NO_OFFSET UINT32_MAX
 
@@ -147,21 +147,20 @@ void vpps_batch_destroy(vpps_batch *b);
 
 /* Makes b->script for the graph. `history`, which keeps compiled cells, must outlive the script. Fails with the graph's error, SHAPE,
  * ARGUMENT, MEMORY, POOL (the message gives the needed and the available bytes). */
-vpps_status vpps_schedule_batch(vpps_batch *b, vpps_history *history, const vpps_task_plan *machine, vpps_graph *g,
+vpps_status vpps_schedule_batch(vpps_batch *b, vpps_history *history, const vpps_target *target, vpps_graph *g,
                                 const vpps_batch_request *request);
 
 /* Chooses the batch's compiled cells and groups only: b->cells, b->n_groups. Later batches do not depend on the call, apart from compiled
  * cells that they share. */
-vpps_status vpps_choose_cells(vpps_batch *b, vpps_history *history, const vpps_task_plan *machine, vpps_graph *g,
+vpps_status vpps_choose_cells(vpps_batch *b, vpps_history *history, const vpps_target *target, vpps_graph *g,
                               const vpps_batch_request *request);
 
 /* Chooses compiled cells and groups for likely inference after a training batch: cells that compute all outputs of its needed vertices. */
 vpps_status vpps_choose_inference_cells(vpps_batch *b, const vpps_batch *trained, vpps_history *history,
-                                        const vpps_task_plan *machine, vpps_graph *g,
-                                        const vpps_batch_request *request);
+                                        const vpps_target *target, vpps_graph *g, const vpps_batch_request *request);
 
 /* Makes a script of the gradient norm and the update alone, for request->groups equal groups of virtual processors. Fails with MEMORY. */
-vpps_status vpps_schedule_update(vpps_batch *b, const vpps_task_plan *machine, const vpps_model *model,
+vpps_status vpps_schedule_update(vpps_batch *b, const vpps_target *target, const vpps_model *model,
                                  const vpps_batch_request *request);
 
 /* Returns the offset in the pool at which the value of the request's output i lies after the script has run. */

@@ -38,15 +38,15 @@ static void write_tasks(const vpps_task_header *h, vpps_writer *to) {
     VPPS_WRITE_TASK(to, END, 0);
 }
 
-vpps_status vpps_schedule_update(vpps_batch *b, const vpps_task_plan *machine, const vpps_model *model,
+vpps_status vpps_schedule_update(vpps_batch *b, const vpps_target *target, const vpps_model *model,
                                  const vpps_batch_request *request) {
     const uint32_t n_groups = request->groups, n_steps = vpps_step_words(request, model);
     vpps_task_header h = {
         .magic = VPPS_TASK_MAGIC,
-        .n_vps = machine->n_vps,
+        .n_vps = target->n_vps,
         .n_groups = n_groups,
         .n_barriers = 1,
-        .pool_words = machine->batch,
+        .pool_words = target->batch,
         .blocks = VPPS_TASK_HEADER_WORDS,
         .tables = VPPS_TASK_HEADER_WORDS,
     };

@@ -24,7 +24,7 @@ static void schedule(gpu_batch *b, const gpu_shape *shape, vpps_node loss) {
     o.rpw = shape->rpw;
     o.threads = shape->threads;
     TEST_OK(vpps_gpu_lay_out(&b->layout, b->model, &o, &b->machine, "test"));
-    TEST_OK(vpps_handle_batch_for(b->handle, b->g, loss, &b->layout.tasks, shape->groups, &b->batch));
+    TEST_OK(vpps_handle_batch_for(b->handle, b->g, loss, &b->layout.target, shape->groups, &b->batch));
 }
 
 void gpu_batch_draw(gpu_batch *b, const gpu_shape *shape, uint64_t seed) {
@@ -70,7 +70,7 @@ void gpu_batch_close(gpu_batch *b) {
 }
 
 vpps_kernel_plan gpu_batch_plan(const gpu_batch *b) {
-    const vpps_trial choice = {.rpw = b->layout.tasks.rows.unit, .threads = b->threads};
+    const vpps_trial choice = {.rpw = b->layout.target.rows.unit, .threads = b->threads};
     return vpps_gpu_kernel_plan(&b->layout, b->batch->n_groups, &choice,
                                 (const vpps_compiled_cell *const *)b->batch->cells, b->batch->n_cells);
 }

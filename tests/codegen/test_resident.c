@@ -341,7 +341,7 @@ TEST_EACH(the_most_groups_keep_all_close, 0, 8) {
     gpu_batch b;
     gpu_batch_tree_lstm(&b, &shape, cases[_i].size, cases[_i].size);
     ck_assert_uint_eq(b.batch->n_groups, 1); /* it is one tree */
-    ck_assert_uint_eq(b.layout.tasks.most_groups, cases[_i].groups);
+    ck_assert_uint_eq(b.layout.target.most_groups, cases[_i].groups);
     gpu_batch_close(&b);
     if ((shape.groups = cases[_i].groups) == 1) return;
     gpu_batch_tree_lstm(&b, &shape, cases[_i].size, cases[_i].size);

@@ -783,7 +783,7 @@ TEST(kernels_do_not_grow_for_ever) {
         TEST_OK(vpps_add_lookup(t.model, &table, "T", 5, LENGTH, 1, NULL));
         training_start(&t, &o);
         vpps_gpu *gpu = limited ? (vpps_gpu *)t.h->device : NULL;
-        if (gpu) gpu->layout.tasks.most_cells = MOST;
+        if (gpu) gpu->layout.target.most_cells = MOST;
         for (uint32_t b = 0; b < BATCHES; b++) {
             if (b == 3 && limited)
                 t.h->history.most = MOST; /* from now on the oldest types go, and with them the kernels */

@@ -247,7 +247,7 @@ TEST_EACH(room_is_64_mb_or_half_of_the_pool, 0, 2) {
     vpps_options o = sn_options(1, VPPS_SGD);
     if (_i) o.pool_bytes = 256u << 20;
     AT_END(sn_close) small_network net = sn_with(1, &o);
-    const uint64_t room = 4 * (uint64_t)(net.h->machine->pool_words - net.h->machine->batch);
+    const uint64_t room = 4 * (uint64_t)(net.h->target->pool_words - net.h->target->batch);
     ck_assert_uint_eq(stats_of(net.h).keep_bytes, 0);
     TEST_OK(vpps_keep_data(net.h, 1, 1, (const float[]){1}, &v));
     ck_assert_uint_eq(stats_of(net.h).keep_bytes, _i ? 64u << 20 : room / 2 / 64 * 64);

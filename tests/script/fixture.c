@@ -8,24 +8,24 @@ static uint32_t largest_divisor(const vpps_batch_extent *e, uint32_t most) {
     return most;
 }
 
-vpps_status machine_create(vpps_task_plan *machine, const vpps_model *model, vpps_optimizer_kind optimizer,
-                           uint32_t n_vps, uint32_t split_elems, uint32_t pool_words) {
+vpps_status machine_create(vpps_target *machine, const vpps_model *model, vpps_optimizer_kind optimizer, uint32_t n_vps,
+                           uint32_t split_elems, uint32_t pool_words) {
     const vpps_options options = {.optimizer.kind = optimizer};
     vpps_pool_plan plan = {.n_vps = n_vps};
     vpps_rows gradients;
     const vpps_status status = vpps_lay_out_pool(&plan, model, &options, n_vps, "test", &gradients);
-    *machine = (vpps_task_plan){.n_vps = n_vps,
-                                .values = plan.values,
-                                .batch = plan.batch,
-                                .pool_words = pool_words,
-                                .choose_groups = largest_divisor,
-                                .rows = {.unit = 16, .split_elems = split_elems},
-                                .scales = n_vps != 3,
-                                .in_place = n_vps != 3};
+    *machine = (vpps_target){.n_vps = n_vps,
+                             .values = plan.values,
+                             .batch = plan.batch,
+                             .pool_words = pool_words,
+                             .choose_groups = largest_divisor,
+                             .rows = {.unit = 16, .split_elems = split_elems},
+                             .scales = n_vps != 3,
+                             .in_place = n_vps != 3};
     return status;
 }
 
-void machine_destroy(vpps_task_plan *machine) {
+void machine_destroy(vpps_target *machine) {
     void *values = (void *)(uintptr_t)machine->values; /* owned, though the plan only reads it */
     free(values);
 }

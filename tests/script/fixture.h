@@ -8,9 +8,9 @@
 
 /* Lays out a model's vectors and tables for n_vps VPs, as a device does. split_elems: see vpps_cell_needs. Fails with
  * MEMORY. */
-vpps_status machine_create(vpps_task_plan *machine, const vpps_model *model, vpps_optimizer_kind optimizer,
-                           uint32_t n_vps, uint32_t split_elems, uint32_t pool_words);
-void machine_destroy(vpps_task_plan *machine);
+vpps_status machine_create(vpps_target *machine, const vpps_model *model, vpps_optimizer_kind optimizer, uint32_t n_vps,
+                           uint32_t split_elems, uint32_t pool_words);
+void machine_destroy(vpps_target *machine);
 
 /* A script and everything that says what it should be. */
 typedef struct subject {
@@ -18,7 +18,7 @@ typedef struct subject {
     size_t words;
     vpps_compiled_cell *const *cells;
     uint32_t n_cells;
-    const vpps_task_plan *machine;
+    const vpps_target *machine;
     const vpps_graph *g;
     const vpps_batch_request *request;
     const uint32_t *outputs;
@@ -48,7 +48,7 @@ typedef struct way {
 enum { JOB_OUTPUTS = 4 };
 
 typedef struct job {
-    vpps_task_plan machine;
+    vpps_target machine;
     vpps_optimizer optimizer;
     vpps_batch_request request;
     vpps_node outputs[JOB_OUTPUTS];

@@ -110,7 +110,7 @@ typedef struct taken {
 /* In one wave of one group. */
 static taken measure(const network_batch *b, bool training) {
     const vpps_optimizer optimizer = {.kind = VPPS_ADAM, .lr = 0.1f, .beta1 = 0.9f, .beta2 = 0.99f, .epsilon = 1e-8f};
-    AT_END(machine_destroy) vpps_task_plan machine;
+    AT_END(machine_destroy) vpps_target machine;
     AT_END(vpps_history_free) vpps_history history = {0};
     vpps_batch *batch;
     TEST_OK(machine_create(&machine, b->model, VPPS_SGD, 2, 1u << 14, 1u << 30));

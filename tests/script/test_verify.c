@@ -154,7 +154,7 @@ TEST(widened_cells_do_the_same) {
 typedef struct words {
     vpps_model *model;
     vpps_cell cell;
-    vpps_task_plan machine;
+    vpps_target machine;
     vpps_history history;
     vpps_batch *batch;
 } words;

@@ -50,7 +50,7 @@ vpps_status planner_specialise(planner *x, uint32_t rpw, uint32_t threads, vpps_
     o.threads = threads;
     vpps_gpu_layout_free(&x->layout);
     VPPS_TRY(vpps_gpu_lay_out(&x->layout, x->session.model, &o, &x->machine, "GPU"));
-    VPPS_TRY(vpps_handle_batch_for(x->session.handle, x->session.graph, x->loss, &x->layout.tasks, o.groups, &b));
+    VPPS_TRY(vpps_handle_batch_for(x->session.handle, x->session.graph, x->loss, &x->layout.target, o.groups, &b));
     vpps_trial choices[VPPS_MOST_TRIALS];
     vpps_gpu_choices(&o, choices);
     *plan = vpps_gpu_kernel_plan(&x->layout, b->n_groups, &choices[0], (const vpps_compiled_cell *const *)b->cells,

@@ -205,7 +205,7 @@ struct vpps_cpu {
     uint32_t n_vps, n_states;
     uint64_t watchdog_ns, spin_ns; /* spin_ns: how long a waiting thread spins before it sleeps */
     vpps_pool_plan plan;
-    vpps_task_plan machine;
+    vpps_target target;
     vpps_rows gradients; /* range of the pool with the gradients of vector parameters */
     float *pool;         /* address of the pool's word 0; allocated memory begins at word plan.sharded */
     float *pool_memory;

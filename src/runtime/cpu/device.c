@@ -233,18 +233,18 @@ static vpps_status set_up(vpps_cpu *cpu, const vpps_model *model, const vpps_opt
     VPPS_TRY(vpps_make_packs(cpu));
     if (vpps_communicator_size(options->communicator) > 1) VPPS_TRY(vpps_cpu_open_share(cpu, options->communicator));
     if (cpu->plan.sharded) VPPS_TRY(vpps_entries_open(&cpu->entries, cpu, options->communicator));
-    cpu->machine = (vpps_task_plan){.n_vps = cpu->n_vps,
-                                    .values = cpu->plan.values,
-                                    .batch = cpu->plan.batch,
-                                    .pool_words = cpu->plan.pool_words,
-                                    .rows = {.unit = VPPS_ROW_UNIT, .enough = VPPS_ENOUGH_ROWS},
-                                    .scales = true,
-                                    .in_place = true,
-                                    .most_groups = cpu->n_vps,
-                                    .choose_groups = vpps_cpu_groups,
-                                    .waves = {.kept_words = WAVE_BYTES / 4,
-                                              .cached_words = (uint64_t)cpu->n_vps * CACHE_BYTES / 4,
-                                              .cached_vertices = CACHED_VERTICES}};
+    cpu->target = (vpps_target){.n_vps = cpu->n_vps,
+                                .values = cpu->plan.values,
+                                .batch = cpu->plan.batch,
+                                .pool_words = cpu->plan.pool_words,
+                                .rows = {.unit = VPPS_ROW_UNIT, .enough = VPPS_ENOUGH_ROWS},
+                                .scales = true,
+                                .in_place = true,
+                                .most_groups = cpu->n_vps,
+                                .choose_groups = vpps_cpu_groups,
+                                .waves = {.kept_words = WAVE_BYTES / 4,
+                                          .cached_words = (uint64_t)cpu->n_vps * CACHE_BYTES / 4,
+                                          .cached_vertices = CACHED_VERTICES}};
     vpps_cpu_open_splits(cpu);
     VPPS_TRY(vpps_cpu_choose_places(cpu));
     VPPS_TRY(start_threads(cpu));
@@ -273,7 +273,7 @@ static vpps_status cpu_create(vpps_device **out, const vpps_model *model, const 
     return VPPS_OK;
 }
 
-static const vpps_task_plan *cpu_machine(const vpps_device *d) { return &((const vpps_cpu *)d)->machine; }
+static const vpps_target *cpu_target(const vpps_device *d) { return &((const vpps_cpu *)d)->target; }
 
 /* ---------------------------------------------------------------- batches */
 
@@ -404,7 +404,7 @@ static vpps_status cpu_read(vpps_device *d, uint32_t offset, uint32_t words, flo
 
 static vpps_status cpu_reserve_kept(vpps_device *d, uint32_t words) {
     VPPS_TRY(vpps_take_gradients((vpps_cpu *)d)); /* saves table gradients that lie in the memory to reserve */
-    ((vpps_cpu *)d)->machine.batch += words;
+    ((vpps_cpu *)d)->target.batch += words;
     return VPPS_OK;
 }
 
@@ -435,7 +435,7 @@ const vpps_device_table vpps_device_cpu = {.name = "cpu",
                                            .host_vps = true,
                                            .create = cpu_create,
                                            .destroy = cpu_destroy,
-                                           .machine = cpu_machine,
+                                           .target = cpu_target,
                                            .launch = cpu_launch,
                                            .finished = cpu_finished,
                                            .wait = cpu_wait,

@@ -124,7 +124,7 @@ static uint32_t split_elems_of(const char *split) {
 }
 
 vpps_status vpps_cpu_tune(vpps_device *d) {
-    ((vpps_cpu *)d)->machine.rows.split_elems = split_elems_of(vpps_profile_current(&d->profile)->split);
+    ((vpps_cpu *)d)->target.rows.split_elems = split_elems_of(vpps_profile_current(&d->profile)->split);
     return VPPS_OK;
 }
 

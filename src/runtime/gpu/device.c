@@ -43,7 +43,7 @@ static vpps_status need_scratch(vpps_gpu *gpu, const vpps_batch *batch) {
     }
     if (most + SLACK > UINT32_MAX) return vpps_fail(VPPS_POOL, "%s: lists too long for a tile", gpu->table->name);
     gpu->scratch_words = ((uint32_t)most + 2 * SLACK - 1) / SLACK * SLACK;
-    return vpps_gpu_reserve(gpu, &gpu->scratch, 4 * (size_t)gpu->scratch_words * gpu->layout.tasks.n_vps);
+    return vpps_gpu_reserve(gpu, &gpu->scratch, 4 * (size_t)gpu->scratch_words * gpu->layout.target.n_vps);
 }
 
 /* Number of failure records in a ring. A launch writes its record, reads the preceding launch's, and zeroes that of the launch after the
@@ -343,7 +343,7 @@ static vpps_precision gpu_precision(const vpps_device *d, const char **unit) {
     return precision;
 }
 
-static const vpps_task_plan *gpu_tasks(const vpps_device *d) { return &((const vpps_gpu *)d)->layout.tasks; }
+static const vpps_target *gpu_target(const vpps_device *d) { return &((const vpps_gpu *)d)->layout.target; }
 
 /* ---------------------------------------------------------------- life */
 
@@ -408,7 +408,7 @@ static vpps_status set_up(vpps_gpu *gpu) {
                       gpu->machine.name);
     vpps_gpu_layout *l = &gpu->layout;
     VPPS_TRY(vpps_gpu_lay_out(l, gpu->model, &gpu->options, &gpu->machine, gpu->table->name));
-    l->tasks.ahead = gpu->table->prepare && vpps_cores_allowed() > 1; /* on a single core, compiling delays batches */
+    l->target.ahead = gpu->table->prepare && vpps_cores_allowed() > 1; /* on a single core, compiling delays batches */
     if (gpu->options.precision == VPPS_PRECISION_AUTO) {
         const char *why;
         VPPS_TRY(
@@ -423,7 +423,7 @@ static vpps_status set_up(vpps_gpu *gpu) {
                          gpu->table->name);
     const uint64_t room = gpu->table->free_bytes(gpu->driver) / 4 * 3 / 4; /* three quarters of free memory, in words */
     if (!gpu->options.pool_bytes && room < l->plan.pool_words)
-        l->plan.pool_words = l->tasks.pool_words = (uint32_t)(room > l->plan.batch ? room : l->plan.batch + 1u);
+        l->plan.pool_words = l->target.pool_words = (uint32_t)(room > l->plan.batch ? room : l->plan.batch + 1u);
     const size_t bytes = (l->matrix_words + 1) * sizeof(float);
     VPPS_TRY(vpps_gpu_reserve(gpu, &gpu->matrices, bytes));
     VPPS_TRY(vpps_gpu_reserve(gpu, &gpu->gradients, bytes));
@@ -481,7 +481,7 @@ static vpps_status create_simt(vpps_device **out, const vpps_model *model, const
 }
 
 #define GPU_TABLE                                                                                                      \
-    .destroy = gpu_destroy, .machine = gpu_tasks, .launch = gpu_launch, .queues = gpu_queues,                          \
+    .destroy = gpu_destroy, .target = gpu_target, .launch = gpu_launch, .queues = gpu_queues,                          \
     .finished = gpu_finished, .wait = gpu_wait, .read = gpu_read, .write = gpu_write, .copy = gpu_copy,                \
     .lend = vpps_gpu_lend, .check_array = vpps_gpu_check_array, .trade = vpps_gpu_trade,                               \
     .reserve_kept = vpps_gpu_reserve_kept, .forget_cells = gpu_forget_cells, .read_parameters = gpu_read_parameters,   \

@@ -32,7 +32,7 @@ typedef struct vpps_gpu_buffer {
 /* Where a model's parameters lie on a GPU, and the properties for which scripts (batches' tasks) are made. */
 typedef struct vpps_gpu_layout {
     vpps_pool_plan plan;
-    vpps_task_plan tasks;
+    vpps_target target;
     vpps_optimizer_kind optimizer;
     uint32_t n_states;        /* number of state values that the optimiser has per parameter value */
     vpps_precision precision; /* precision of products; never AUTO */

@@ -52,8 +52,8 @@ void vpps_gpu_forget_kernels(vpps_gpu *gpu) {
 
 vpps_kernel_plan vpps_gpu_kernel_plan(const vpps_gpu_layout *layout, uint32_t groups, const vpps_trial *choice,
                                       const vpps_compiled_cell *const *cells, uint32_t n_cells) {
-    return (vpps_kernel_plan){.n_vps = layout->tasks.n_vps,
-                              .group = layout->tasks.n_vps / groups,
+    return (vpps_kernel_plan){.n_vps = layout->target.n_vps,
+                              .group = layout->target.n_vps / groups,
                               .threads = choice->threads,
                               .row_unit = choice->rpw,
                               .optimizer = layout->optimizer,

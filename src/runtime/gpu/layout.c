@@ -95,7 +95,7 @@ vpps_status vpps_gpu_lay_out(vpps_gpu_layout *out, const vpps_model *model, cons
     out->matrix_at = calloc(model->n_params + 1, sizeof *out->matrix_at);
     if (!out->matrix_at) return vpps_fail(VPPS_MEMORY, "%s: out of memory", device);
     VPPS_TRY(vpps_lay_out_matrices(model, out->matrix_at, &out->matrix_words));
-    out->tasks = (vpps_task_plan){
+    out->target = (vpps_target){
         .n_vps = n_vps,
         .values = out->plan.values,
         .batch = out->plan.batch,

@@ -25,7 +25,7 @@ vpps_status vpps_gpu_settle(vpps_gpu *gpu) {
 /* ---------------------------------------------------------------- the pool */
 
 /* Returns the size of the pool's beginning, which outlives batches: parameters and kept values. */
-static size_t lasting_bytes(const vpps_gpu *gpu) { return (size_t)gpu->layout.tasks.batch * sizeof(float); }
+static size_t lasting_bytes(const vpps_gpu *gpu) { return (size_t)gpu->layout.target.batch * sizeof(float); }
 
 /* Allocates a pool a quarter larger than needed, if possible, so that batches of similar sizes do not grow it each time. */
 static vpps_status allocate(vpps_gpu *gpu, size_t needed, vpps_gpu_buffer *out) {
@@ -87,11 +87,11 @@ vpps_status vpps_gpu_grow_pool(vpps_gpu *gpu, uint32_t words) {
 vpps_status vpps_gpu_reserve_kept(vpps_device *d, uint32_t words) {
     vpps_gpu *gpu = (vpps_gpu *)d;
     VPPS_TRY(vpps_gpu_take_gradients(gpu)); /* saves table gradients that lie in the memory to reserve */
-    VPPS_TRY(vpps_gpu_grow_pool(gpu, gpu->layout.tasks.batch + words + 1));
-    gpu->layout.tasks.batch += words;
+    VPPS_TRY(vpps_gpu_grow_pool(gpu, gpu->layout.target.batch + words + 1));
+    gpu->layout.target.batch += words;
     return VPPS_OK;
 }
 
 vpps_status vpps_gpu_restore_pool(vpps_gpu *gpu) {
-    return gpu->pool.bytes ? VPPS_OK : vpps_gpu_grow_pool(gpu, gpu->layout.tasks.batch + 1);
+    return gpu->pool.bytes ? VPPS_OK : vpps_gpu_grow_pool(gpu, gpu->layout.target.batch + 1);
 }

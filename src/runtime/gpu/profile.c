@@ -34,7 +34,7 @@ uint32_t vpps_gpu_choices(const vpps_options *o, vpps_trial *out) {
 
 /* Makes scripts and kernels follow the current candidate; the next batch compiles the kernel. */
 static void apply(vpps_gpu *gpu) {
-    gpu->layout.tasks.rows.unit = vpps_profile_current(&gpu->device.profile)->rpw;
+    gpu->layout.target.rows.unit = vpps_profile_current(&gpu->device.profile)->rpw;
     vpps_gpu_forget_kernels(gpu);
 }
 
@@ -46,7 +46,7 @@ void vpps_gpu_start_profile(vpps_gpu *gpu) {
     p->memory = (vpps_memory){.what = "the fastest kernel", .model = gpu->model};
     snprintf(p->memory.machine, sizeof p->memory.machine,
              "%s, sm_%u, %u VPs in %u groups; rpw %u, threads %u, gradients %d, optimiser %d, %s", gpu->machine.name,
-             gpu->machine.arch, gpu->layout.tasks.n_vps, o->groups == VPPS_GROUPS_PROFILE ? 0 : o->groups, o->rpw,
+             gpu->machine.arch, gpu->layout.target.n_vps, o->groups == VPPS_GROUPS_PROFILE ? 0 : o->groups, o->rpw,
              o->threads, (int)o->gradients, (int)o->optimizer.kind, vpps_precision_names[gpu->layout.precision]);
     const bool open = !o->no_tuning && p->n > 1;
     char *text = open ? vpps_recall(&p->memory) : NULL;

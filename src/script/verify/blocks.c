@@ -69,9 +69,9 @@ static bool find_arrays(vpps_checker *c, vpps_checked_block *b) {
 uint32_t vpps_check_add_tensor(vpps_checker *c, uint64_t offset, vpps_tensor t) {
     const uint64_t end = t.items ? offset + (uint64_t)(t.items - 1) * t.stride + t.words : 0;
     t.offset = (uint32_t)offset;
-    if (t.items && (offset < c->plan->batch || end > c->pool_words)) {
+    if (t.items && (offset < c->target->batch || end > c->pool_words)) {
         vpps_check_record(c, "pool words %" PRIu64 " to %" PRIu64 " are used; the batch has words %u to %u", offset,
-                          end, c->plan->batch, c->pool_words);
+                          end, c->target->batch, c->pool_words);
         return VPPS_NONE;
     }
     if (!VPPS_RESERVE(c->tensors, c->n_tensors + 1u)) {

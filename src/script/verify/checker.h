@@ -47,7 +47,7 @@ typedef struct vpps_checked_cell {
 
 /* A tensor: values in memory. Item first + i has `words` words at offset + i * stride. */
 typedef enum vpps_tensor_kind {
-    VPPS_TENSOR_INITIAL, /* what the pool holds before the script runs: parameters below plan->batch, nothing above */
+    VPPS_TENSOR_INITIAL, /* what the pool holds before the script runs: parameters below target->batch, nothing above */
     VPPS_TENSOR_KEPT,
     VPPS_TENSOR_CONTRIBUTION,
     VPPS_TENSOR_CONSTANT,
@@ -135,7 +135,7 @@ typedef struct vpps_checker {
     const vpps_task_header *header;
     vpps_compiled_cell *const *cells;
     uint32_t n_cells;
-    const vpps_task_plan *plan;
+    const vpps_target *target;
     const vpps_graph *g;
     const vpps_batch_request *request;
     const uint32_t *outputs, *gradients; /* pool offsets of requested outputs and gradients: the host reads them */

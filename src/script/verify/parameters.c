@@ -20,7 +20,7 @@ static bool read_items(vpps_checker *c, const vpps_checked_block *b, const vpps_
                        uint32_t end, bool late) {
     for (uint32_t item = first; item < end; item++) {
         const vpps_location at = vpps_check_operand(c, b, o->value, item);
-        if (late && at.offset < c->plan->batch) continue;
+        if (late && at.offset < c->target->batch) continue;
         if (!vpps_check_read(c, at.offset, at.words, at.tensor)) return false;
     }
     return true;
@@ -224,7 +224,7 @@ static bool each_entry(vpps_checker *c, bool update) {
             for (uint32_t k = own.first; k < own.end; k++) {
                 if (!entry_is_made(c, i, rows[k])) return false;
                 if (!vpps_check_read(c, t->gradients + k * words, words, tensor)) return false;
-                if (update && !vpps_check_write(c, c->plan->values[t->param] + rows[k] * words, words, 1, 0))
+                if (update && !vpps_check_write(c, c->target->values[t->param] + rows[k] * words, words, 1, 0))
                     return false;
             }
         }
@@ -271,9 +271,9 @@ static bool update_parameter(vpps_checker *c, vpps_param p) {
         return true;
     }
     for (uint32_t m = 0; m < c->group_size; m++) {
-        const vpps_rows rows = vpps_rows_of(data->rows, c->plan->rows.unit, c->n_vps, vp_of(c, m));
+        const vpps_rows rows = vpps_rows_of(data->rows, c->target->rows.unit, c->n_vps, vp_of(c, m));
         vpps_check_act(c, vp_of(c, m));
-        if (!vpps_check_write(c, c->plan->values[p] + rows.first, rows.end - rows.first, 1, 0)) return false;
+        if (!vpps_check_write(c, c->target->values[p] + rows.first, rows.end - rows.first, 1, 0)) return false;
     }
     return true;
 }

@@ -63,7 +63,7 @@ static bool check_lookups(vpps_checker *c, vpps_checked_block *b, uint32_t p, co
             return vpps_refuse_vertex(c, b, p, "no such index");
         if (row >= table->count) return vpps_refuse_vertex(c, b, p, "lookup of an entry beyond the table");
         b->rows[i][p] = row;
-        if (b->lookups[i][p] != c->plan->values[l->table] + (uint64_t)row * table->rows * table->cols)
+        if (b->lookups[i][p] != c->target->values[l->table] + (uint64_t)row * table->rows * table->cols)
             return vpps_refuse_vertex(c, b, p, "lookup of another entry");
     }
     return true;

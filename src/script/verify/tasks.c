@@ -9,7 +9,7 @@ vpps_location vpps_check_operand(const vpps_checker *c, const vpps_checked_block
     const uint32_t words = vpps_value_words(x);
     if (x->kind == VPPS_VALUE_INPUT) return vpps_check_location(c, b->sources[x->input][item]);
     if (x->kind == VPPS_VALUE_LOOKUP) return (vpps_location){b->lookups[x->lookup][item], 0, words};
-    if (x->kind == VPPS_VALUE_PARAMETER) return (vpps_location){c->plan->values[x->vector], 0, words};
+    if (x->kind == VPPS_VALUE_PARAMETER) return (vpps_location){c->target->values[x->vector], 0, words};
     const uint32_t tensor = b->pass_record[value] ? b->pass_record[value][item] : b->kept[value];
     const vpps_tensor *t = &c->tensors[tensor];
     return (vpps_location){t->offset + (item - t->first) * t->stride, tensor, words};
@@ -96,7 +96,7 @@ static bool read_parameters(vpps_checker *c, const share *s, const vpps_program_
     if (start->place != VPPS_PLACE_PARAMETER || s->first[product->axis] == s->end[product->axis]) return true;
     const vpps_rows rows =
         start->dealt ? vpps_dealt_rows(s->b->cell->c, p, start->dealt, s->member) : (vpps_rows){0, start->rows};
-    return vpps_check_read(c, c->plan->values[start->at] + rows.first, rows.end - rows.first, 0);
+    return vpps_check_read(c, c->target->values[start->at] + rows.first, rows.end - rows.first, 0);
 }
 
 /* Adds up the gradient of output k of vertex p: uses each listed contribution once, and checks that none is missing. */

@@ -65,11 +65,11 @@ static bool check_header(vpps_checker *c) {
     if (h->magic != VPPS_TASK_MAGIC) return VPPS_REFUSE(c, "wrong magic word");
     if (h->words != c->words)
         return VPPS_REFUSE(c, "the header counts %u words, the script has %zu", h->words, c->words);
-    if (h->n_vps != c->plan->n_vps || !h->n_vps || !h->n_groups || h->n_vps % h->n_groups)
+    if (h->n_vps != c->target->n_vps || !h->n_vps || !h->n_groups || h->n_vps % h->n_groups)
         return VPPS_REFUSE(c, "script for %u VPs in %u groups, the machine has %u VPs", h->n_vps, h->n_groups,
-                           c->plan->n_vps);
-    if (h->pool_words > c->plan->pool_words || h->pool_words < c->plan->batch)
-        return VPPS_REFUSE(c, "script uses %u words of a pool of %u", h->pool_words, c->plan->pool_words);
+                           c->target->n_vps);
+    if (h->pool_words > c->target->pool_words || h->pool_words < c->target->batch)
+        return VPPS_REFUSE(c, "script uses %u words of a pool of %u", h->pool_words, c->target->pool_words);
     if (h->n_barriers > c->words) return VPPS_REFUSE(c, "more barriers than words");
     c->n_vps = h->n_vps;
     c->n_groups = h->n_groups;
@@ -262,7 +262,7 @@ static void tell(const vpps_checker *c) {
 }
 
 vpps_status vpps_verify_batch(const uint32_t *script, size_t words, vpps_compiled_cell *const *cells, uint32_t n_cells,
-                              const vpps_task_plan *plan, const vpps_graph *g, const vpps_batch_request *request,
+                              const vpps_target *target, const vpps_graph *g, const vpps_batch_request *request,
                               const uint32_t *outputs, const uint32_t *gradients, const vpps_given_array *given) {
     vpps_checker *c = calloc(1, sizeof *c);
     if (!c) return vpps_fail(VPPS_MEMORY, "verify: out of memory");
@@ -270,7 +270,7 @@ vpps_status vpps_verify_batch(const uint32_t *script, size_t words, vpps_compile
     c->words = words;
     c->cells = cells;
     c->n_cells = n_cells;
-    c->plan = plan;
+    c->target = target;
     c->g = g;
     c->request = request;
     c->outputs = outputs;

@@ -27,5 +27,5 @@
  * there is none. `cells`: those of the script's blocks. OK: the script does what the request asks of the graph, and no result depends on
  * the VPs' timing. Fails with SCRIPT (the message names the task and what was expected) or MEMORY. */
 vpps_status vpps_verify_batch(const uint32_t *script, size_t words, vpps_compiled_cell *const *cells, uint32_t n_cells,
-                              const vpps_task_plan *plan, const vpps_graph *g, const vpps_batch_request *request,
+                              const vpps_target *target, const vpps_graph *g, const vpps_batch_request *request,
                               const uint32_t *outputs, const uint32_t *gradients, const vpps_given_array *given);

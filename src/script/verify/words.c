@@ -108,7 +108,7 @@ void vpps_check_describe(const vpps_checker *c, uint32_t tensor, uint32_t offset
     const uint32_t item = t->stride && offset >= t->offset ? t->first + (offset - t->offset) / t->stride : 0;
     switch (t->kind) {
     case VPPS_TENSOR_INITIAL:
-        snprintf(text, size, "%s", offset < c->plan->batch ? "a parameter" : "a value that was never written");
+        snprintf(text, size, "%s", offset < c->target->batch ? "a parameter" : "a value that was never written");
         break;
     case VPPS_TENSOR_KEPT:
         snprintf(text, size, "value %u of %s, block %u, item %u", t->index, b->cell->c->name, t->block, item);
