@@ -94,12 +94,12 @@ def _missing(name: str, hint: str) -> property:
     def fail(self: object, *_: object) -> NoReturn:
         raise AttributeError(f"{type(self).__name__}.{name}: not here; {hint}")
 
+    fail.__doc__ = f"Not here; {hint}."
     return property(fail, fail)
 
 
 class Hinting(Uncopied):
-    """Names of other frameworks that have another name here: `_elsewhere` gives it. Reading and assigning such an attribute fail with a
-    hint, by a property: `__getattr__` would slow every attribute."""
+    """Names of other frameworks that have another name here, by `_elsewhere`: properties that fail with a hint. `__getattr__` is slow."""
 
     __slots__ = ()
     _elsewhere: Mapping[str, str] = {}

@@ -353,7 +353,7 @@ vpps_status vpps_make_programs(vpps_compiled_cell *c) {
         memset(b.slot, 0xff, n * sizeof *b.slot);
         mark_last(&b);
         for (uint32_t i = 0; i < c->stages[s].n && b.ok; i++) add_value(&b, i);
-        if (c->needs.in_place) vpps_place_in_memory(b.p);
+        if (b.ok && c->needs.in_place) vpps_place_in_memory(b.p);
     }
     b.stage = c->n_stages;
     if (b.ok) b.p = &c->programs[c->n_stages], add_outers(&b);
