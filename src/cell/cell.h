@@ -3,7 +3,7 @@
  *   lower.c          makes values, and the operations that make them, of a recorded cell or a single op
  *   differentiate.c  adds the backward operations; gather and scatter, pull and push change places (Cavs, section 3.1)
  *   simplify.c       merges equal values and drops unread ones; algebra.c: rules for constants and algebra
- *   split.c          chooses parts (eager, main, lazy: Cavs, section 3.4), stages, and the places of kept values
+ *   split.c          chooses passes (eager, main, lazy: Cavs, section 3.4), stages, and the places of kept values
  *   order.c          finds the stages that must wait for other virtual processors (VPs)
  *   program.c        makes each stage's program, step by step: program.h; in_place.c: without some copies
  *   segments.c       divides a program into segments, between which a GPU's CTA has barriers: segments.h
@@ -49,19 +49,19 @@ static inline bool vpps_is_pass_record(uint32_t record) { return record >= VPPS_
 /* Returns the axis of a record: 0 if it holds values of vertices, d if it holds values of the members of list d - 1. */
 static inline uint32_t vpps_axis_of(uint32_t record) { return vpps_is_pass_record(record) ? 0 : record; }
 
-/* The parts of a cell's work, in the order in which they run. The main parts run level by level; the others once, over all vertices. */
-typedef enum vpps_part {
-    VPPS_PART_EAGER, /* forward work that needs no child vertex; runs once, before the levels */
-    VPPS_PART_MAIN,
-    VPPS_PART_LAZY, /* forward work that no parent vertex needs; runs once, after the levels */
-    VPPS_PART_BACK_EAGER,
-    VPPS_PART_BACK_MAIN,
-    VPPS_PART_BACK_LAZY,
-    VPPS_PARTS
-} vpps_part;
+/* The passes of a cell's work, in the order in which they run. The main passes run level by level; the others once, over all vertices. */
+typedef enum vpps_pass {
+    VPPS_PASS_EAGER, /* forward work that needs no child vertex; runs once, before the levels */
+    VPPS_PASS_MAIN,
+    VPPS_PASS_LAZY, /* forward work that no parent vertex needs; runs once, after the levels */
+    VPPS_PASS_BACK_EAGER,
+    VPPS_PASS_BACK_MAIN,
+    VPPS_PASS_BACK_LAZY,
+    VPPS_PASSES
+} vpps_pass;
 
-/* Returns whether a part of a cell's work runs level by level; other parts run once, over all vertices. */
-static inline bool vpps_by_levels(uint32_t part) { return part == VPPS_PART_MAIN || part == VPPS_PART_BACK_MAIN; }
+/* Returns whether a pass of a cell's work runs level by level; other passes run once, over all vertices. */
+static inline bool vpps_by_levels(uint32_t pass) { return pass == VPPS_PASS_MAIN || pass == VPPS_PASS_BACK_MAIN; }
 
 /* An operand of an instruction: a value, or one element of a value where the instruction takes a scalar. */
 typedef struct vpps_cell_arg {
@@ -123,7 +123,7 @@ typedef struct vpps_cell_value {
     uint8_t kind;   /* vpps_cell_kind; tells which member of the union is in use */
     uint8_t axis;   /* 0: one value for each vertex; d: one for each member of the vertex's list d - 1 */
     uint8_t split;  /* vpps_split */
-    uint8_t part;   /* vpps_part */
+    uint8_t pass;   /* vpps_pass */
     bool kept;      /* whether the value is stored in a record, for another stage, another vertex or the host */
     uint8_t record; /* number of the record that stores a kept value: that of its axis, or a pass record */
     uint32_t rows, cols;
@@ -166,7 +166,7 @@ typedef struct vpps_stage_set {
 } vpps_stage_set;
 
 typedef struct vpps_cell_stage {
-    uint8_t part, split;
+    uint8_t pass, split;
     bool backward;
     bool uses_pass_record; /* whether the stage reads or makes values in a pass record */
     uint32_t first, n;     /* the stage's values are order[first] to order[first + n - 1] */
@@ -271,8 +271,8 @@ typedef struct vpps_compiled_cell {
     uint32_t n_contributions;
     vpps_cell_outer *outers;
     uint32_t n_outers;
-    vpps_cell_stage *stages; /* stages, sorted by part; those of a part begin at first_stage[part] */
-    uint32_t n_stages, first_stage[VPPS_PARTS + 1];
+    vpps_cell_stage *stages; /* stages, sorted by pass; those of a pass begin at first_stage[pass] */
+    uint32_t n_stages, first_stage[VPPS_PASSES + 1];
     uint32_t *order;           /* numbers of the values in the order of their stages */
     uint64_t flops[VPPS_AXES]; /* flops of forward and backward together: for a vertex, and for each list member */
     uint32_t kept_words[VPPS_RECORDS]; /* for each record: its size in words, for one vertex or list member */
@@ -328,9 +328,9 @@ static inline bool vpps_rows_dealt(const vpps_cell_needs *needs, uint32_t rows) 
 }
 
 /* Returns whether a device may skip a stage at vertices where the cell's condition does not hold, and set its outputs to their `otherwise`.
- * It may not in training, where backward needs all kept values, nor in the eager part, which may precede the condition. */
+ * It may not in training, where backward needs all kept values, nor in the eager pass, which may precede the condition. */
 static inline bool vpps_stage_may_skip(const vpps_compiled_cell *c, const vpps_cell_stage *s) {
-    return c->condition.there && !c->needs.training && (s->part == VPPS_PART_MAIN || s->part == VPPS_PART_LAZY);
+    return c->condition.there && !c->needs.training && (s->pass == VPPS_PASS_MAIN || s->pass == VPPS_PASS_LAZY);
 }
 
 /* Returns whether a cell's condition holds if its scalar input is x. */

@@ -39,7 +39,7 @@ typedef struct access {
  * not wait, since the same virtual processor makes both accesses. */
 static void put_after(vpps_compiled_cell *c, access a, access b) {
     if (a.stage >= b.stage) return;
-    const bool levels = vpps_by_levels(c->stages[a.stage].part) == vpps_by_levels(c->stages[b.stage].part);
+    const bool levels = vpps_by_levels(c->stages[a.stage].pass) == vpps_by_levels(c->stages[b.stage].pass);
     const bool rows = c->values[a.value].rows == c->values[b.value].rows;
     const bool alone = a.extent == b.extent && (a.extent == EXTENT_ROWS ? rows : a.extent == EXTENT_VERTICES && levels);
     uint32_t *after = &c->stages[b.stage].after;

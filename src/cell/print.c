@@ -188,7 +188,7 @@ static void print_stage(printer *p, uint32_t number) {
     vpps_cell_flops flops = {{0}, {0}};
     for (uint32_t i = 0; i < s->n; i++) vpps_add_value_flops(p->model, c, c->order[s->first + i], &flops);
     fprintf(p->file, "  stage %u: %s %s, by %s, ", number, s->backward ? "backward" : "forward",
-            vpps_part_name(s->part), vpps_split_name(s->split));
+            vpps_pass_name(s->pass), vpps_split_name(s->split));
     print_flops(p, &flops);
     fputc('\n', p->file);
     int name_width, text_width;
@@ -321,9 +321,9 @@ static void print_part(printer *p, const char *label, bool (*of)(const vpps_comp
     if (n) fputc('\n', p->file);
 }
 
-static uint32_t part_of(const vpps_compiled_cell *c, uint32_t v) { return c->values[v].part % VPPS_PART_BACK_EAGER; }
-static bool is_eager(const vpps_compiled_cell *c, uint32_t v) { return part_of(c, v) == VPPS_PART_EAGER; }
-static bool is_lazy(const vpps_compiled_cell *c, uint32_t v) { return part_of(c, v) == VPPS_PART_LAZY; }
+static uint32_t pass_of(const vpps_compiled_cell *c, uint32_t v) { return c->values[v].pass % VPPS_PASS_BACK_EAGER; }
+static bool is_eager(const vpps_compiled_cell *c, uint32_t v) { return pass_of(c, v) == VPPS_PASS_EAGER; }
+static bool is_lazy(const vpps_compiled_cell *c, uint32_t v) { return pass_of(c, v) == VPPS_PASS_LAZY; }
 
 static void print_cost(printer *p) {
     const vpps_cell_cost cost = vpps_cost_of_cell(p->model, p->c);

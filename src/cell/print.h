@@ -12,8 +12,8 @@ char *vpps_input_text(const vpps_compiled_cell *c, uint32_t input);
 /* Returns the text of a parameter's gradient: "U_i += t30 in0^T". */
 char *vpps_outer_text(const vpps_model *model, const vpps_compiled_cell *c, uint32_t i);
 
-/* Return the name of a part of a cell ("eager", "main", "lazy"), and of a way to share out a stage ("rows", "vertices"). */
-const char *vpps_part_name(uint32_t part);
+/* Return the name of a pass of a cell ("eager", "main", "lazy"), and of a way to share out a stage ("rows", "vertices"). */
+const char *vpps_pass_name(uint32_t pass);
 const char *vpps_split_name(uint32_t split);
 
 /* Return the name of a kind of step ("run"), and the text of an operand ("s3", "in0", "W_i in0", "record 48"). */

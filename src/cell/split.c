@@ -1,8 +1,8 @@
-/* split.c - decides where and when a cell's values are computed: parts (eager, main, lazy; Cavs, section 3.4), stages, memory.
+/* split.c - decides where and when a cell's values are computed: passes (eager, main, lazy; Cavs, section 3.4), stages, memory.
  *
  * A stage is work of a virtual processor (VP) that needs no result that another VP makes meanwhile. If rows are shared out, a product
  * reads whole vectors, of which the VP has made only its own rows, so a product begins a stage. A product with a transposed matrix ends
- * a stage, since the VPs' shares must be added up. If vertices are shared out, a part is one stage.
+ * a stage, since the VPs' shares must be added up. If vertices are shared out, a pass is one stage.
  */
 #include "cell/cell.h"
 
@@ -19,7 +19,7 @@ typedef struct work {
 
 static bool backward(const vpps_compiled_cell *c, uint32_t v) { return v >= c->n_forward; }
 
-/* ---------------------------------------------------------------- parts */
+/* ---------------------------------------------------------------- passes */
 
 static void mark_recurrence(work *w) {
     vpps_compiled_cell *c = w->c;
@@ -50,32 +50,32 @@ static void mark_recurrence(work *w) {
     }
 }
 
-/* Chooses each value's part. Products that need no child vertex, and their operands, are eager; other work stays with its readers. */
+/* Chooses each value's pass. Products that need no child vertex, and their operands, are eager; other work stays with its readers. */
 static void choose_parts(work *w) {
     vpps_compiled_cell *c = w->c;
     const bool recurrent = c->needs.recurrent_in != 0;
     mark_recurrence(w);
     for (uint32_t v = 0; v < c->n_values; v++) {
         vpps_cell_value *x = &c->values[v];
-        vpps_part part = VPPS_PART_MAIN;
+        vpps_pass pass = VPPS_PASS_MAIN;
         if (recurrent) {
             if (!w->leads[v])
-                part = VPPS_PART_LAZY;
+                pass = VPPS_PASS_LAZY;
             else if (vpps_is_product(x) && !w->recurrent[v])
-                part = VPPS_PART_EAGER;
+                pass = VPPS_PASS_EAGER;
         }
-        x->part = (uint8_t)(part + (backward(c, v) ? VPPS_PART_BACK_EAGER : 0));
+        x->pass = (uint8_t)(pass + (backward(c, v) ? VPPS_PASS_BACK_EAGER : 0));
     }
     for (uint32_t v = c->n_values; v-- > 0;) {
         const vpps_cell_value *x = &c->values[v];
         for (uint32_t i = 0; i < x->n_args; i++) {
             vpps_cell_value *a = &c->values[c->args[x->first_arg + i].value];
-            const bool same = (a->part < VPPS_PART_BACK_EAGER) == (x->part < VPPS_PART_BACK_EAGER);
-            if (same && a->part > x->part) a->part = x->part;
+            const bool same = (a->pass < VPPS_PASS_BACK_EAGER) == (x->pass < VPPS_PASS_BACK_EAGER);
+            if (same && a->pass > x->pass) a->pass = x->pass;
         }
     }
     for (uint32_t v = 1; v < c->n_values; v++) /* positions are stored by the instruction that finds them */
-        if (c->values[v].kind == VPPS_VALUE_POSITIONS) c->values[v].part = c->values[v - 1].part;
+        if (c->values[v].kind == VPPS_VALUE_POSITIONS) c->values[v].pass = c->values[v - 1].pass;
 }
 
 /* ---------------------------------------------------------------- rows or vertices */
@@ -156,17 +156,17 @@ static void split_as_read(vpps_compiled_cell *c, vpps_split split) {
         vpps_cell_value *x = &c->values[v];
         for (uint32_t i = 0; i < x->n_args && x->split == VPPS_SPLIT_ANY; i++) {
             const vpps_cell_value *a = &c->values[c->args[x->first_arg + i].value];
-            if (a->part == x->part && a->split == split) x->split = (uint8_t)split;
+            if (a->pass == x->pass && a->split == split) x->split = (uint8_t)split;
         }
     }
 }
 
-/* Returns whether v is read in its part, and all readers there are shared out by rows and read only a VP's own rows. */
+/* Returns whether v is read in its pass, and all readers there are shared out by rows and read only a VP's own rows. */
 static bool read_by_rows(const vpps_compiled_cell *c, uint32_t v) {
     bool any = false;
     for (uint32_t u = v + 1; u < c->n_values; u++) {
         const vpps_cell_value *x = &c->values[u];
-        for (uint32_t i = 0; i < x->n_args && x->part == c->values[v].part; i++) {
+        for (uint32_t i = 0; i < x->n_args && x->pass == c->values[v].pass; i++) {
             const vpps_cell_arg *a = &c->args[x->first_arg + i];
             if (a->value != v) continue;
             if (x->split != VPPS_SPLIT_ROWS || vpps_reads_whole(c, x, i)) return false;
@@ -193,7 +193,7 @@ static void choose_splits(work *w) {
         const vpps_cell_value *x = &c->values[v];
         for (uint32_t i = 0; i < x->n_args; i++) {
             vpps_cell_value *a = &c->values[c->args[x->first_arg + i].value];
-            if (a->split == VPPS_SPLIT_ANY && a->part == x->part && x->split != VPPS_SPLIT_ANY) a->split = x->split;
+            if (a->split == VPPS_SPLIT_ANY && a->pass == x->pass && x->split != VPPS_SPLIT_ANY) a->split = x->split;
         }
     }
     for (uint32_t v = 0; v < c->n_values; v++) {
@@ -205,22 +205,22 @@ static void choose_splits(work *w) {
 
 /* ---------------------------------------------------------------- stages */
 
-/* Assigns values to the stages of their part, numbered from 0. A part has at most as many stages as values. */
+/* Assigns values to the stages of their pass, numbered from 0. A pass has at most as many stages as values. */
 static bool number_stages(work *w) {
     vpps_compiled_cell *c = w->c;
-    /* split_of[p * n_values + s]: the split of stage s of part p */
-    uint8_t *split_of = calloc(VPPS_PARTS, c->n_values + (size_t)1);
+    /* split_of[p * n_values + s]: the split of stage s of pass p */
+    uint8_t *split_of = calloc(VPPS_PASSES, c->n_values + (size_t)1);
     if (!split_of) return false;
     for (uint32_t v = 0; v < c->n_values; v++) {
         vpps_cell_value *x = &c->values[v];
-        uint8_t *split = split_of + (size_t)x->part * c->n_values;
+        uint8_t *split = split_of + (size_t)x->pass * c->n_values;
         x->stage = VPPS_NONE;
         if (x->split == VPPS_SPLIT_OFF) continue;
         uint32_t stage = 0;
         for (uint32_t i = 0; i < x->n_args; i++) {
             const vpps_cell_arg *arg = &c->args[x->first_arg + i];
             const vpps_cell_value *a = &c->values[arg->value];
-            if (a->split == VPPS_SPLIT_OFF || a->part != x->part) continue;
+            if (a->split == VPPS_SPLIT_OFF || a->pass != x->pass) continue;
             bool later = a->split != x->split;
             if (x->split == VPPS_SPLIT_ROWS) later |= vpps_makes_shares(a) || vpps_reads_whole(c, x, i);
             stage = vpps_max_u32(stage, a->stage + later);
@@ -237,27 +237,27 @@ static bool number_stages(work *w) {
 /* Lists the stages in the order in which they run, and sets each value's stage to the index in that list. */
 static bool list_stages(work *w) {
     vpps_compiled_cell *c = w->c;
-    uint32_t n_of[VPPS_PARTS] = {0};
+    uint32_t n_of[VPPS_PASSES] = {0};
     for (uint32_t v = 0; v < c->n_values; v++) {
         const vpps_cell_value *x = &c->values[v];
-        if (x->stage != VPPS_NONE) n_of[x->part] = vpps_max_u32(n_of[x->part], x->stage + 1);
+        if (x->stage != VPPS_NONE) n_of[x->pass] = vpps_max_u32(n_of[x->pass], x->stage + 1);
     }
     c->n_stages = 0;
-    for (uint32_t part = 0; part < VPPS_PARTS; part++) {
-        c->first_stage[part] = c->n_stages;
-        c->n_stages += n_of[part];
+    for (uint32_t pass = 0; pass < VPPS_PASSES; pass++) {
+        c->first_stage[pass] = c->n_stages;
+        c->n_stages += n_of[pass];
     }
-    c->first_stage[VPPS_PARTS] = c->n_stages;
+    c->first_stage[VPPS_PASSES] = c->n_stages;
     if (!VPPS_RESERVE(c->order, c->n_values + 1u) || !VPPS_RESERVE(c->stages, c->n_stages + 1u)) { return false; }
     memset(c->stages, 0, c->n_stages * sizeof *c->stages);
     for (uint32_t v = 0; v < c->n_values; v++) {
         vpps_cell_value *x = &c->values[v];
         if (x->stage == VPPS_NONE) continue;
-        x->stage += c->first_stage[x->part];
+        x->stage += c->first_stage[x->pass];
         vpps_cell_stage *s = &c->stages[x->stage];
-        s->part = x->part;
+        s->pass = x->pass;
         s->split = x->split;
-        s->backward = x->part >= VPPS_PART_BACK_EAGER;
+        s->backward = x->pass >= VPPS_PASS_BACK_EAGER;
         s->n++;
     }
     uint32_t at = 0;

@@ -327,9 +327,9 @@ char *vpps_outer_text(const vpps_model *model, const vpps_compiled_cell *c, uint
     return written(model, c, write_outer, i);
 }
 
-const char *vpps_part_name(uint32_t part) {
+const char *vpps_pass_name(uint32_t pass) {
     static const char *const names[] = {"eager", "main", "lazy"};
-    return names[part % VPPS_PART_BACK_EAGER];
+    return names[pass % VPPS_PASS_BACK_EAGER];
 }
 
 const char *vpps_split_name(uint32_t split) { return split == VPPS_SPLIT_ROWS ? "rows" : "vertices"; }

@@ -70,7 +70,7 @@ vpps_profile *vpps_handle_profile(vpps_handle *h) {
 /* Records the time of the latest batch for the running profile, unless the batch was only a part of a training step. */
 static void note_trial(vpps_handle *h) {
     vpps_profile *p = vpps_handle_profile(h);
-    if (!p || h->latest_part != VPPS_STEP_WHOLE) return;
+    if (!p || h->latest_goal != VPPS_GOAL_STEP) return;
     const uint32_t groups = vpps_profile_current(p)->groups;
     vpps_profile_note(p, !groups || groups == h->stats.groups, h->stats.nodes, h->latest.own_ns);
 }
@@ -88,7 +88,7 @@ void vpps_handle_settle(vpps_handle *h) {
     if (vpps_handle_break(h, h->latest.status, h->latest_number, h->latest.message) != VPPS_OK) return;
     note_trial(h);
     if (vpps_handle_break(h, vpps_keep_settled(h), h->latest_number, vpps_error_message()) != VPPS_OK) return;
-    if (h->options.nonfinite != VPPS_NONFINITE_IGNORE && vpps_part_updates(h->latest_part)) check_finite(h);
+    if (h->options.nonfinite != VPPS_NONFINITE_IGNORE && vpps_goal_updates(h->latest_goal)) check_finite(h);
 }
 
 void vpps_handle_vote(vpps_handle *h, uint32_t vote) { h->vote = vote; }

@@ -31,8 +31,8 @@ vpps_status vpps_step_forward(vpps_handle *h, vpps_graph *g, const vpps_request 
     VPPS_TRY(vpps_handle_whole(h));
     if (!h->n_backward) VPPS_TRY(vpps_handle_tune(h)); /* tuning must not change within a sum of gradients */
     VPPS_TRY(vpps_handle_report(h));
-    h->open.part = h->asked.request.no_parameters ? VPPS_STEP_NODES : VPPS_STEP_GRADIENTS;
-    vpps_batch_request asked = vpps_handle_request(h, VPPS_NO_NODE, h->open.part);
+    h->open.goal = h->asked.request.no_parameters ? VPPS_GOAL_NODES : VPPS_GOAL_GRADIENTS;
+    vpps_batch_request asked = vpps_handle_request(h, VPPS_NO_NODE, h->open.goal);
     vpps_handle_ask(h, &asked);
     asked.halves = true;
     asked.n_given = asked.n_outputs;
@@ -103,8 +103,8 @@ vpps_status vpps_step_backward(vpps_handle *h, uint32_t n, const float *const *g
     h->programs[h->next]->half = VPPS_BACKWARD_HALF;
     VPPS_TRY(vpps_handle_launch(h, h->model->batches + 1));
     h->open.number = 0;
-    h->n_backward += h->open.part == VPPS_STEP_GRADIENTS;
-    vpps_handle_note_flight(h, h->model->batches + 1, h->open.part);
+    h->n_backward += h->open.goal == VPPS_GOAL_GRADIENTS;
+    vpps_handle_note_flight(h, h->model->batches + 1, h->open.goal);
     if (!h->asked.n_gradients) return VPPS_OK;
     VPPS_TRY(vpps_handle_idle(h, "vpps_step_backward"));
     return vpps_handle_break(h, vpps_asked_read_gradients(&h->asked, h->device), h->latest_number,

@@ -23,7 +23,7 @@ typedef struct vpps_open_step {
     uint64_t number;     /* number of the open step, counted from 1; 0: no step is open */
     uint64_t n_steps;    /* number of training steps that were begun */
     uint64_t forward_ns; /* device time of the forward call, until it is added to the outcome of the backward call */
-    vpps_step_part part;
+    vpps_goal goal;
     float *given; /* the caller's gradients, gathered so that one copy moves them to the device */
 } vpps_open_step;
 
@@ -50,11 +50,11 @@ struct vpps_handle {
     bool in_flight;      /* a training batch is running, or its outcome was not taken yet */
     vpps_outcome latest; /* outcome of the latest finished training batch */
     uint64_t latest_number;
-    uint64_t script_ns;         /* time it took to make the latest script */
-    uint64_t latest_end_ns;     /* end of the preceding training batch by the device's clock; 0: none */
-    vpps_step_part latest_part; /* part of a training step (such as gradients without update) launched last */
-    uint32_t n_backward;        /* calls of vpps_backward since the last update */
-    vpps_asked asked;           /* values and gradients requested by the latest vpps_backward or vpps_step_forward */
+    uint64_t script_ns;     /* time it took to make the latest script */
+    uint64_t latest_end_ns; /* end of the preceding training batch by the device's clock; 0: none */
+    vpps_goal latest_goal;  /* part of a training step (such as gradients without update) launched last */
+    uint32_t n_backward;    /* calls of vpps_backward since the last update */
+    vpps_asked asked;       /* values and gradients requested by the latest vpps_backward or vpps_step_forward */
     vpps_open_step open;
     vpps_pointers pointers; /* where arrays of floats are that calls are given */
     bool told_deferred;     /* the log has said that gradients are not accumulated level by level */
@@ -138,7 +138,7 @@ void vpps_handle_wait(vpps_handle *h, vpps_outcome *out);
 /* ---- train.c */
 
 /* Records that a training batch was launched. */
-void vpps_handle_note_flight(vpps_handle *h, uint64_t number, vpps_step_part part);
+void vpps_handle_note_flight(vpps_handle *h, uint64_t number, vpps_goal goal);
 
 /* Adds this graph and the script that was made for it to the statistics. */
 void vpps_handle_count_script(vpps_handle *h, const vpps_graph *g);
@@ -146,7 +146,7 @@ void vpps_handle_count_script(vpps_handle *h, const vpps_graph *g);
 /* ---- scripts.c */
 
 /* Returns the request that describes a training batch to the scheduler. */
-vpps_batch_request vpps_handle_request(vpps_handle *h, vpps_node loss, vpps_step_part part);
+vpps_batch_request vpps_handle_request(vpps_handle *h, vpps_node loss, vpps_goal goal);
 
 /* Adds the nodes whose values or gradients the caller asked for (vpps_request) to the batch's request. */
 void vpps_handle_ask(const vpps_handle *h, vpps_batch_request *request);

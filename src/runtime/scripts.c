@@ -153,11 +153,11 @@ void vpps_handle_ask(const vpps_handle *h, vpps_batch_request *request) {
             vpps_dropout_key(rank ^ vpps_mix64(draw) ^ h->options.seed, 0); /* 0, a number that no batch has */
 }
 
-vpps_batch_request vpps_handle_request(vpps_handle *h, vpps_node loss, vpps_step_part part) {
+vpps_batch_request vpps_handle_request(vpps_handle *h, vpps_node loss, vpps_goal goal) {
     uint64_t batch = h->model->batches + 1;
     return (vpps_batch_request){
         .loss = loss,
-        .part = part,
+        .goal = goal,
         .optimizer = &h->options.optimizer,
         .steps = steps_of_groups(h),
         .gradients = h->options.gradients,
@@ -171,7 +171,7 @@ vpps_status vpps_handle_batch_for(vpps_handle *h, vpps_graph *g, vpps_node loss,
                                   uint32_t groups, const vpps_batch **out) {
     VPPS_TRY(vpps_graph_status(g));
     if (loss == VPPS_NO_NODE) return vpps_fail(VPPS_ARGUMENT, "script: no loss given");
-    vpps_batch_request request = vpps_handle_request(h, loss, VPPS_STEP_WHOLE);
+    vpps_batch_request request = vpps_handle_request(h, loss, VPPS_GOAL_STEP);
     request.groups = groups;
     VPPS_TRY(vpps_handle_script(h, target, g, &request));
     *out = h->programs[h->next];

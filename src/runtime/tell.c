@@ -8,7 +8,7 @@ vpps_status vpps_handle_stats(vpps_handle *h, vpps_stats *out) {
     stats.kept_values = h->keeper.n_live;
     stats.kept_bytes = 4 * (uint64_t)h->keeper.used_words;
     stats.keep_bytes = 4 * (uint64_t)h->keeper.words;
-    if (!h->infers) stats.batches = h->model->batches - (h->in_flight && vpps_part_updates(h->latest_part));
+    if (!h->infers) stats.batches = h->model->batches - (h->in_flight && vpps_goal_updates(h->latest_goal));
     return vpps_give_struct(out, &stats, sizeof stats, VPPS_LEAST(vpps_stats, policy), "vpps_stats");
 }
 

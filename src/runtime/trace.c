@@ -140,7 +140,7 @@ static void put_task(writer *w, uint32_t track, const vpps_task_note *note, uint
         name_task(name, note->cell->name, pass);
         put_event(w, track, "stage", name, begin_ns, note->end_ns);
         fprintf(w->file, "\"stage\":%u,\"part\":\"%s\",\"pass\":\"%s\",\"split\":\"%s\",\"vertices\":%u}}", note->stage,
-                vpps_part_name(s->part), pass, vpps_split_name(s->split), note->number);
+                vpps_pass_name(s->pass), pass, vpps_split_name(s->split), note->number);
         break;
     }
     case VPPS_TASK_OUTER:

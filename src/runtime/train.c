@@ -3,9 +3,9 @@
 
 #include <math.h>
 
-void vpps_handle_note_flight(vpps_handle *h, uint64_t number, vpps_step_part part) {
+void vpps_handle_note_flight(vpps_handle *h, uint64_t number, vpps_goal goal) {
     h->latest_number = number;
-    h->latest_part = part;
+    h->latest_goal = goal;
     h->in_flight = true;
     h->next ^= 1;
 }
@@ -33,28 +33,28 @@ void vpps_handle_count_script(vpps_handle *h, const vpps_graph *g) {
     if (stats->pool_bytes > stats->peak_pool_bytes) stats->peak_pool_bytes = stats->pool_bytes;
 }
 
-/* Starts forward and backward of a graph. If `part` is the whole step, an update follows; else the values and gradients
+/* Starts forward and backward of a graph. If `goal` is the whole step, an update follows; else the values and gradients
  * that the caller asked for are requested, too. */
-static vpps_status train(vpps_handle *h, vpps_graph *g, vpps_node loss, vpps_step_part part, float *stale_loss) {
-    const char *call = part == VPPS_STEP_WHOLE ? "fb" : "backward";
+static vpps_status train(vpps_handle *h, vpps_graph *g, vpps_node loss, vpps_goal goal, float *stale_loss) {
+    const char *call = goal == VPPS_GOAL_STEP ? "fb" : "backward";
     VPPS_TRY(vpps_graph_status(g));
     VPPS_TRY(vpps_handle_whole(h));
     if (loss == VPPS_NO_NODE &&
-        h->stats.processes > 1) { /* without a loss, this process still takes part in the exchange of gradients */
+        h->stats.processes > 1) { /* without a loss, this process still takes goal in the exchange of gradients */
         vpps_graph_clear(g);
         loss = vpps_zeros(g, 1, 1);
         VPPS_TRY(vpps_graph_status(g));
     }
     if (loss == VPPS_NO_NODE) return vpps_fail(VPPS_ARGUMENT, "%s: no loss given", call);
-    if (part == VPPS_STEP_WHOLE && h->n_backward)
+    if (goal == VPPS_GOAL_STEP && h->n_backward)
         return vpps_fail(VPPS_STATE,
                          "fb: gradients of %u calls of vpps_backward are there; expected vpps_update or "
                          "vpps_zero_gradients before",
                          h->n_backward);
     if (!h->n_backward) VPPS_TRY(vpps_handle_tune(h)); /* tuning must not change within a sum of gradients */
     VPPS_TRY(vpps_handle_report(h));
-    vpps_batch_request request = vpps_handle_request(h, loss, part);
-    if (part != VPPS_STEP_WHOLE) vpps_handle_ask(h, &request);
+    vpps_batch_request request = vpps_handle_request(h, loss, goal);
+    if (goal != VPPS_GOAL_STEP) vpps_handle_ask(h, &request);
     VPPS_TRY(vpps_keep_ask(h, g, &request));
     VPPS_TRY(vpps_handle_start(h, g, &request, h->model->batches + 1, stale_loss));
     vpps_handle_count_script(h, g);
@@ -67,8 +67,8 @@ vpps_status vpps_fb(vpps_handle *h, vpps_graph *g, vpps_node loss, float *stale_
     VPPS_TRY(vpps_handle_trains(h, "vpps_fb"));
     VPPS_NEED(g);
     if (stale_loss) *stale_loss = NAN;
-    VPPS_TRY(train(h, g, loss, VPPS_STEP_WHOLE, stale_loss));
-    vpps_handle_note_flight(h, ++h->model->batches, VPPS_STEP_WHOLE);
+    VPPS_TRY(train(h, g, loss, VPPS_GOAL_STEP, stale_loss));
+    vpps_handle_note_flight(h, ++h->model->batches, VPPS_GOAL_STEP);
     return VPPS_OK;
 }
 
@@ -87,12 +87,12 @@ vpps_status vpps_backward(vpps_handle *h, vpps_graph *g, vpps_node loss, const v
     VPPS_TRY(vpps_asked_take(&h->asked, "backward", request, loss));
     if (loss == VPPS_NO_NODE && vpps_asked_nodes(&h->asked))
         return vpps_fail(VPPS_ARGUMENT, "backward: the request names nodes, but no loss is given");
-    const vpps_step_part part = h->asked.request.no_parameters ? VPPS_STEP_NODES : VPPS_STEP_GRADIENTS;
+    const vpps_goal goal = h->asked.request.no_parameters ? VPPS_GOAL_NODES : VPPS_GOAL_GRADIENTS;
     VPPS_TRY(vpps_graph_status(g));
     VPPS_TRY(vpps_asked_check(&h->asked, h->device, g));
-    VPPS_TRY(train(h, g, loss, part, NULL));
-    h->n_backward += part == VPPS_STEP_GRADIENTS;
-    vpps_handle_note_flight(h, h->model->batches + 1, part);
+    VPPS_TRY(train(h, g, loss, goal, NULL));
+    h->n_backward += goal == VPPS_GOAL_GRADIENTS;
+    vpps_handle_note_flight(h, h->model->batches + 1, goal);
     return vpps_asked_nodes(&h->asked) ? read_asked(h, g) : VPPS_OK;
 }
 
@@ -100,14 +100,14 @@ vpps_status vpps_update(vpps_handle *h) {
     VPPS_TRY(vpps_handle_trains(h, "vpps_update"));
     VPPS_TRY(vpps_handle_whole(h));
     if (!h->n_backward) return vpps_fail(VPPS_STATE, "update: there are no gradients; expected vpps_backward before");
-    vpps_batch_request request = vpps_handle_request(h, VPPS_NO_NODE, VPPS_STEP_UPDATE);
+    vpps_batch_request request = vpps_handle_request(h, VPPS_NO_NODE, VPPS_GOAL_UPDATE);
     request.groups = h->stats.groups;
     VPPS_TRY(vpps_schedule_update(h->programs[h->next], h->target, h->model, &request));
     vpps_handle_settle(h);
     VPPS_TRY(vpps_handle_report(h));
     VPPS_TRY(vpps_handle_launch(h, h->model->batches + 1));
     h->n_backward = 0;
-    vpps_handle_note_flight(h, ++h->model->batches, VPPS_STEP_UPDATE);
+    vpps_handle_note_flight(h, ++h->model->batches, VPPS_GOAL_UPDATE);
     return VPPS_OK;
 }
 

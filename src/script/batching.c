@@ -94,7 +94,7 @@ static bool choose_groups(const chooser *c, const vpps_batch_request *request) {
 static bool may_be_head(const vpps_batch_needs *n, uint32_t t) {
     bool reads = false;
     for (uint32_t u = 0; u < n->reading->n_types; u++) reads |= vpps_reads(n, t, u);
-    return reads && n->types[t].needed && !vpps_reads(n, t, t) && vpps_types_of_part(n, n->types[t].part) == 1;
+    return reads && n->types[t].needed && !vpps_reads(n, t, t) && vpps_types_of_scc(n, n->types[t].scc) == 1;
 }
 
 /* Sets heads[t] to true for each type t that is a head: a type, such as a classifier, that only the loss and other heads read and that is no
@@ -103,9 +103,9 @@ static bool may_be_head(const vpps_batch_needs *n, uint32_t t) {
 static void find_heads(const vpps_batch_needs *n, bool *heads) {
     const uint32_t n_types = n->reading->n_types;
     /* components are numbered in topological order: a reader's component has a higher number than those that it reads */
-    for (uint32_t part = n->n_parts; part-- > 0;) {
+    for (uint32_t scc = n->n_sccs; scc-- > 0;) {
         for (uint32_t t = 0; t < n_types; t++) {
-            if (n->types[t].part != part) continue;
+            if (n->types[t].scc != scc) continue;
             bool head = may_be_head(n, t);
             for (uint32_t u = 0; u < n_types && head; u++) head = heads[u] || !vpps_reads(n, u, t);
             heads[t] = head;

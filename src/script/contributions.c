@@ -46,7 +46,7 @@ static inline void take_shares(contribution x, uint32_t item, uint32_t *words, u
 static uint32_t find_run(const vpps_contributions *all, const uint32_t *offsets, uint32_t block, contribution *x,
                          uint32_t level) {
     const vpps_steps *s = all->tasks->steps;
-    const uint32_t at = x->cell->stages[x->stage].part == VPPS_PART_BACK_MAIN ? level : 0;
+    const uint32_t at = x->cell->stages[x->stage].pass == VPPS_PASS_BACK_MAIN ? level : 0;
     const uint32_t run = all->runs[all->blocks[block].runs + x->stage * vpps_max_u32(x->block->n_levels, 1) + at];
     const vpps_stage_task *t = &all->tasks->all[run];
     const uint32_t axis = x->cell->values[x->to->value].axis;

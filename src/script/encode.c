@@ -370,8 +370,8 @@ static void write_common_barrier(encoder *e, uint32_t slice, bool after) {
 static bool outers_by_level(const vpps_compiled_cell *c) {
     for (uint32_t i = 0; i < vpps_n_outers(c); i++) {
         const vpps_outer o = vpps_outer_of(c, i);
-        if (c->values[o.dy->value].part != VPPS_PART_BACK_MAIN) return false;
-        if (o.x && c->values[o.x->value].part > VPPS_PART_BACK_MAIN) return false;
+        if (c->values[o.dy->value].pass != VPPS_PASS_BACK_MAIN) return false;
+        if (o.x && c->values[o.x->value].pass > VPPS_PASS_BACK_MAIN) return false;
     }
     return vpps_n_outers(c) > 0;
 }
@@ -383,8 +383,8 @@ static bool accumulates(const encoder *e, uint32_t block) {
 }
 
 static bool is_last_main(const vpps_compiled_cell *c, uint32_t stage) {
-    return c->stages[stage].part == VPPS_PART_BACK_MAIN &&
-           (stage + 1 == c->n_stages || c->stages[stage + 1].part != VPPS_PART_BACK_MAIN);
+    return c->stages[stage].pass == VPPS_PASS_BACK_MAIN &&
+           (stage + 1 == c->n_stages || c->stages[stage + 1].pass != VPPS_PASS_BACK_MAIN);
 }
 
 /* Writes the OUTER tasks that add up the parameter gradients of the vertices of tasks [first, end), which ended the preceding phase. */
@@ -437,7 +437,7 @@ static void encode_slice(encoder *e, uint32_t slice, uint32_t g, uint32_t *task,
 /* Returns whether there is a barrier before the norm: with several slices there is, since a table entry's gradient may be added up by
  * another virtual processor than its owner. The barrier's number follows those of the slices. */
 static bool meets_before_norm(const encoder *e) {
-    return e->request->part == VPPS_STEP_WHOLE && vpps_all_slices(e->s) > 1 && e->n_tables;
+    return e->request->goal == VPPS_GOAL_STEP && vpps_all_slices(e->s) > 1 && e->n_tables;
 }
 
 /* Writes the tasks of a group, which each virtual processor runs for its own rows and table entries. */
@@ -454,7 +454,7 @@ static void encode_group(encoder *e, uint32_t g, uint32_t *task, uint32_t *barri
                 VPPS_WRITE_TASK(&e->to, ENTRIES, i, e->sums[(size_t)slice * e->n_tables + i]);
         if (training && slice + 1 < n) write_common_barrier(e, slice, true);
     }
-    if (training && e->request->part == VPPS_STEP_WHOLE) {
+    if (training && e->request->goal == VPPS_GOAL_STEP) {
         if (meets_before_norm(e)) write_common_barrier(e, n, false);
         if (e->request->guard || e->request->optimizer->clip > 0) VPPS_WRITE_TASK(&e->to, NORM, 0);
         /* The update needs the norms of all virtual processors, and must not change parameters that gradients still read. */
@@ -492,7 +492,7 @@ static void write_header(encoder *e, vpps_task_header h) {
     const vpps_batch_request *request = e->request;
     if (e->r->training) {
         vpps_describe_step(&h, request);
-        h.lasting = request->part == VPPS_STEP_WHOLE && vpps_all_slices(e->s) == 1;
+        h.lasting = request->goal == VPPS_GOAL_STEP && vpps_all_slices(e->s) == 1;
     }
     h.magic = VPPS_TASK_MAGIC;
     h.pairs = e->pairs_at != NULL;

@@ -19,9 +19,9 @@ typedef struct vpps_type {
     uint32_t n_params;
 } vpps_type;
 
-/* A guess for the next batch, from the latest one: see vpps_type_needs. `part` VPPS_NONE: no batch had the type. */
+/* A guess for the next batch, from the latest one: see vpps_type_needs. `scc` VPPS_NONE: no batch had the type. */
 typedef struct vpps_type_guess {
-    uint32_t part;
+    uint32_t scc;
     uint64_t differentiable;
 } vpps_type_guess;
 

@@ -137,7 +137,7 @@ static void find_all_levels(placer *p, uint32_t block) {
     const vpps_compiled_cell *c = cell_of(p, block);
     for (uint32_t s = 0; s < c->n_stages; s++)
         p->all_levels[block][c->stages[s].backward] |=
-            c->stages[s].uses_pass_record && !vpps_by_levels(c->stages[s].part);
+            c->stages[s].uses_pass_record && !vpps_by_levels(c->stages[s].pass);
 }
 
 /* Returns the index of a task's pass records in the placer's arrays. */
@@ -176,7 +176,7 @@ static uint32_t offset_of_pass_record(const placer *p, const vpps_stage_task *t)
 static bool sums_late(const vpps_compiled_cell *c) {
     bool late = false;
     for (uint32_t v = c->n_forward; v < c->n_values; v++)
-        late |= c->values[v].kind == VPPS_VALUE_GRADIENT && c->values[v].part == VPPS_PART_BACK_LAZY;
+        late |= c->values[v].kind == VPPS_VALUE_GRADIENT && c->values[v].pass == VPPS_PASS_BACK_LAZY;
     return late;
 }
 
@@ -184,7 +184,7 @@ static bool sums_late(const vpps_compiled_cell *c) {
 static void note_ends(placer *p) {
     for (uint32_t i = 0; i < p->tasks->n; i++) {
         const vpps_stage_task *t = &p->tasks->all[i];
-        if (t->level == VPPS_NONE || stage_of(p, t)->part != VPPS_PART_BACK_MAIN) continue;
+        if (t->level == VPPS_NONE || stage_of(p, t)->pass != VPPS_PASS_BACK_MAIN) continue;
         uint32_t *end = &p->level_ends[p->s->blocks[t->block].levels + t->level];
         *end = vpps_max_u32(*end, t->phase);
     }
@@ -201,7 +201,7 @@ static uint64_t inputs_of_levels(const vpps_compiled_cell *c) {
     uint64_t inputs = 0;
     for (uint32_t j = 0; j < c->n_contributions; j++) {
         const vpps_cell_contribution *to = &c->contributions[j];
-        if (!to->lookup && c->values[to->value].part == VPPS_PART_BACK_MAIN) inputs |= (uint64_t)1 << to->index;
+        if (!to->lookup && c->values[to->value].pass == VPPS_PASS_BACK_MAIN) inputs |= (uint64_t)1 << to->index;
     }
     return inputs;
 }

@@ -35,8 +35,8 @@ static bool find_parts(finder *f) {
              *next = index + 4 * (size_t)n;
     uint32_t n_index = 0, n_stack = 0;
     memset(index, 0xff, n * sizeof *index);
-    for (uint32_t t = 0; t < n; t++) f->types[t].part = VPPS_NONE;
-    f->out->n_parts = 0;
+    for (uint32_t t = 0; t < n; t++) f->types[t].scc = VPPS_NONE;
+    f->out->n_sccs = 0;
     for (uint32_t root = 0; root < n; root++) {
         if (index[root] != VPPS_NONE) continue;
         uint32_t depth = 0;
@@ -55,7 +55,7 @@ static bool find_parts(finder *f) {
                     stack[n_stack++] = u;
                     next[u] = 0;
                     path[++depth] = u;
-                } else if (f->types[u].part == VPPS_NONE) {
+                } else if (f->types[u].scc == VPPS_NONE) {
                     low[t] = vpps_min_u32(low[t], index[u]);
                 }
                 continue;
@@ -64,9 +64,9 @@ static bool find_parts(finder *f) {
                 uint32_t member;
                 do {
                     member = stack[--n_stack];
-                    f->types[member].part = f->out->n_parts;
+                    f->types[member].scc = f->out->n_sccs;
                 } while (member != t);
-                f->out->n_parts++;
+                f->out->n_sccs++;
             }
             if (!depth) break;
             depth--;
@@ -157,7 +157,7 @@ static void find_differentiable(finder *f) {
 static bool guessed_types(const finder *f) {
     for (uint32_t t = 0; t < f->r->n_types; t++) {
         const vpps_type_guess *guess = &f->r->types[t].guess;
-        if (guess->part != f->types[t].part || guess->differentiable != f->types[t].differentiable) return false;
+        if (guess->scc != f->types[t].scc || guess->differentiable != f->types[t].differentiable) return false;
     }
     return true;
 }
@@ -184,7 +184,7 @@ static void note_types(finder *f, const vpps_read *x, uint32_t k, uint32_t input
     *noted = (noted_read){gradients, 0, source, k};
     f->edges[(size_t)reader * f->out->edge_words + source / 64] |= (uint64_t)1 << (source % 64);
     need_output(f, x->vertex, &of_source->linked, output);
-    if (of_source->part == of_reader->part) {
+    if (of_source->scc == of_reader->scc) {
         of_reader->cell.recurrent_in |= in;
         of_source->cell.recurrent_out |= output;
     }
@@ -285,7 +285,7 @@ static const uint32_t *find_levels(const finder *f) {
     if (!VPPS_TAKE_ZEROS(f->arena, levels, f->r->n_vertices)) return NULL;
     for (size_t s = 0; s < f->r->n_sources; s++) {
         const vpps_read *x = &f->r->sources[s];
-        if (f->types[f->r->vertices[x->reader].type].part == f->types[f->r->vertices[x->vertex].type].part)
+        if (f->types[f->r->vertices[x->reader].type].scc == f->types[f->r->vertices[x->vertex].type].scc)
             levels[x->reader] = vpps_max_u32(levels[x->reader], levels[x->vertex] + 1);
     }
     return levels;
@@ -304,7 +304,7 @@ static bool open_finder(finder *f) {
         return false;
     f->out->edges = f->edges;
     for (uint32_t t = 0; t < r->n_types; t++) {
-        f->types[t].part = r->types[t].guess.part;
+        f->types[t].scc = r->types[t].guess.scc;
         f->types[t].differentiable = r->types[t].guess.differentiable;
         f->types[t].cell = (vpps_cell_needs){
             .training = r->training, .drops = r->drops, .fixed = r->fixed, .frozen = r->types[t].frozen};

@@ -5,7 +5,7 @@
 #include "script/read.h"
 
 typedef struct vpps_type_needs {
-    uint32_t part;   /* number of the type's strongly connected component, in topological order */
+    uint32_t scc;    /* number of the type's strongly connected component, in topological order */
     bool needed;     /* whether a vertex of the type is needed */
     uint64_t linked; /* outputs that other vertices read, as bits */
     uint64_t
@@ -22,7 +22,7 @@ typedef struct vpps_batch_needs {
     const vpps_type_needs *types;
     const uint64_t *edges; /* bit matrix, types x types: a bit is set if the row's type reads the column's type */
     uint32_t edge_words;   /* number of words in a row of `edges` */
-    uint32_t n_parts;
+    uint32_t n_sccs;
 } vpps_batch_needs;
 
 /* Finds what a batch needs. False: out of memory. */
@@ -34,8 +34,8 @@ static inline bool vpps_reads(const vpps_batch_needs *n, uint32_t reader, uint32
 }
 
 /* Returns the number of needed types in a strongly connected component; with several, a batching policy chooses their order. */
-static inline uint32_t vpps_types_of_part(const vpps_batch_needs *n, uint32_t part) {
+static inline uint32_t vpps_types_of_scc(const vpps_batch_needs *n, uint32_t scc) {
     uint32_t count = 0;
-    for (uint32_t t = 0; t < n->reading->n_types; t++) count += n->types[t].part == part && n->types[t].needed;
+    for (uint32_t t = 0; t < n->reading->n_types; t++) count += n->types[t].scc == scc && n->types[t].needed;
     return count;
 }

@@ -1,6 +1,6 @@
 /* phases.c - assigns tasks to phases, the steps between two barriers of a group.
  *
- * Forward goes through the strongly connected components of the types' graph (called parts) in order, backward in reverse. A task runs
+ * Forward goes through the strongly connected components of the types' graph (SCCs) in order, backward in reverse. A task runs
  * in the first phase that is late enough for all data that it reads or overwrites: later than the phase in which other virtual processors
  * access the data, and not before the phase in which the same one does (cell/order.c). Tasks of a phase run in the order of adding.
  *
@@ -35,9 +35,9 @@ typedef struct progress {
 typedef struct phases {
     const vpps_steps *s;
     progress *types;
-    uint32_t *of_part, n_of_part; /* types of the present strongly connected component, and their number */
-    uint32_t begin;               /* number of the slice's first phase */
-    vpps_stage_task *tasks;       /* tasks of a group, in the order in which they are added */
+    uint32_t *of_scc, n_of_scc; /* types of the present strongly connected component, and their number */
+    uint32_t begin;             /* number of the slice's first phase */
+    vpps_stage_task *tasks;     /* tasks of a group, in the order in which they are added */
     uint32_t n_tasks;
     uint32_t *group_phases;
     uint32_t *pauses; /* as in vpps_tasks */
@@ -54,8 +54,8 @@ static ready make(ready r, const vpps_stage_set *set, uint64_t which, uint32_t p
     return set->own & which ? later(r, (ready){phase, phase + 1}) : r;
 }
 
-/* Returns the phase of a stage of type t; `part`: when results of preceding levels may be read. */
-static uint32_t phase_of(const phases *p, uint32_t t, uint32_t stage, const links *part) {
+/* Returns the phase of a stage of type t; `scc`: when results of preceding levels may be read. */
+static uint32_t phase_of(const phases *p, uint32_t t, uint32_t stage, const links *scc) {
     const vpps_type_needs *needs = &p->s->needs->types[t];
     const progress *of = &p->types[t];
     const vpps_cell_stage *s = &p->s->batching->cells[t]->stages[stage];
@@ -64,17 +64,17 @@ static uint32_t phase_of(const phases *p, uint32_t t, uint32_t stage, const link
     if (stage) phase = vpps_max_u32(phase, of->stages[stage - 1]);
     if (s->after != VPPS_NONE) phase = vpps_max_u32(phase, of->stages[s->after] + 1);
     phase = after(phase, &s->inputs, UINT64_MAX, of->other_parts.outputs);
-    phase = after(phase, &s->inputs, needs->cell.recurrent_in, part->outputs);
+    phase = after(phase, &s->inputs, needs->cell.recurrent_in, scc->outputs);
     phase = after(phase, &s->gradients, needs->linked, of->other_parts.contributions);
-    return after(phase, &s->gradients, needs->cell.recurrent_out, part->contributions);
+    return after(phase, &s->gradients, needs->cell.recurrent_out, scc->contributions);
 }
 
-static void add_task(phases *p, uint32_t block, uint32_t stage, uint32_t level, const links *part) {
+static void add_task(phases *p, uint32_t block, uint32_t stage, uint32_t level, const links *scc) {
     const vpps_step_block *b = &p->s->blocks[block];
     const uint32_t first = level == VPPS_NONE ? 0 : vpps_level_first(p->s, b, level);
     const uint32_t n = (level == VPPS_NONE ? b->n : vpps_level_first(p->s, b, level + 1)) - first;
     if (!n) return;
-    const uint32_t phase = phase_of(p, b->type, stage, part);
+    const uint32_t phase = phase_of(p, b->type, stage, scc);
     const vpps_cell_stage *s = &vpps_cell_of_block(p->s, b)->stages[stage];
     progress *of = &p->types[b->type];
     p->tasks[p->n_tasks++] = (vpps_stage_task){b->group, phase, block, stage, first, n, level};
@@ -84,40 +84,40 @@ static void add_task(phases *p, uint32_t block, uint32_t stage, uint32_t level, 
     of->made.contributions = make(of->made.contributions, &s->contributions, UINT64_MAX, phase);
 }
 
-static void list_types(phases *p, uint32_t part) {
-    p->n_of_part = 0;
+static void list_types(phases *p, uint32_t scc) {
+    p->n_of_scc = 0;
     for (uint32_t t = 0; t < p->s->reading->n_types; t++)
-        if (p->s->needs->types[t].part == part && p->s->first_block[t] != VPPS_NONE) p->of_part[p->n_of_part++] = t;
+        if (p->s->needs->types[t].scc == scc && p->s->first_block[t] != VPPS_NONE) p->of_scc[p->n_of_scc++] = t;
 }
 
 static uint32_t last_level(const phases *p, uint32_t place) {
     uint32_t levels = 0;
-    for (uint32_t i = 0; i < p->n_of_part; i++)
-        levels = vpps_max_u32(levels, p->s->blocks[p->s->first_block[p->of_part[i]] + place].n_levels);
+    for (uint32_t i = 0; i < p->n_of_scc; i++)
+        levels = vpps_max_u32(levels, p->s->blocks[p->s->first_block[p->of_scc[i]] + place].n_levels);
     return levels;
 }
 
 /* Adds tasks of the eager, main or lazy stages of the present types, over one level or over all levels at once (VPPS_NONE). */
-static void add_stages(phases *p, uint32_t place, vpps_part part, uint32_t level) {
+static void add_stages(phases *p, uint32_t place, vpps_pass pass, uint32_t level) {
     links made = {0};
-    for (uint32_t i = 0; i < p->n_of_part; i++) made = latest(made, p->types[p->of_part[i]].made);
-    for (uint32_t i = 0; i < p->n_of_part; i++) {
-        const uint32_t t = p->of_part[i];
+    for (uint32_t i = 0; i < p->n_of_scc; i++) made = latest(made, p->types[p->of_scc[i]].made);
+    for (uint32_t i = 0; i < p->n_of_scc; i++) {
+        const uint32_t t = p->of_scc[i];
         const vpps_compiled_cell *c = p->s->batching->cells[t];
-        for (uint32_t s = c->first_stage[part]; s < c->first_stage[part + 1]; s++)
+        for (uint32_t s = c->first_stage[pass]; s < c->first_stage[pass + 1]; s++)
             add_task(p, p->s->first_block[t] + place, s, level, &made);
     }
 }
 
 /* For each present type, notes when results of types in other strongly connected components may be read. */
-static void find_others(phases *p, uint32_t part) {
+static void find_others(phases *p, uint32_t scc) {
     const vpps_batch_needs *needs = p->s->needs;
-    for (uint32_t i = 0; i < p->n_of_part; i++) {
-        const uint32_t t = p->of_part[i];
+    for (uint32_t i = 0; i < p->n_of_scc; i++) {
+        const uint32_t t = p->of_scc[i];
         links *others = &p->types[t].other_parts;
         for (uint32_t u = 0; u < p->s->reading->n_types; u++) {
             const links *made = &p->types[u].made;
-            if (needs->types[u].part == part) continue;
+            if (needs->types[u].scc == scc) continue;
             if (vpps_reads(needs, t, u)) others->outputs = later(others->outputs, made->outputs);
             if (vpps_reads(needs, u, t)) others->contributions = later(others->contributions, made->contributions);
         }
@@ -125,18 +125,18 @@ static void find_others(phases *p, uint32_t part) {
 }
 
 /* Adds the forward or the backward pass over a strongly connected component, for one slice of one group. */
-static void add_pass(phases *p, uint32_t part, uint32_t place, bool backward) {
-    const vpps_part eager = backward ? VPPS_PART_BACK_EAGER : VPPS_PART_EAGER;
+static void add_pass(phases *p, uint32_t scc, uint32_t place, bool backward) {
+    const vpps_pass eager = backward ? VPPS_PASS_BACK_EAGER : VPPS_PASS_EAGER;
     const uint32_t levels = last_level(p, place);
-    find_others(p, part);
+    find_others(p, scc);
     add_stages(p, place, eager, VPPS_NONE);
-    for (uint32_t i = 0; i < levels; i++) add_stages(p, place, (vpps_part)(eager + 1), backward ? levels - 1 - i : i);
-    add_stages(p, place, (vpps_part)(eager + 2), VPPS_NONE);
+    for (uint32_t i = 0; i < levels; i++) add_stages(p, place, (vpps_pass)(eager + 1), backward ? levels - 1 - i : i);
+    add_stages(p, place, (vpps_pass)(eager + 2), VPPS_NONE);
 }
 
 /* ---------------------------------------------------------------- slices and groups */
 
-static bool is_head(const phases *p) { return p->n_of_part && p->s->batching->heads[p->of_part[0]]; }
+static bool is_head(const phases *p) { return p->n_of_scc && p->s->batching->heads[p->of_scc[0]]; }
 
 /* Adds the tasks of one slice of a group. */
 static void add_slice(phases *p, uint32_t slice, uint32_t group) {
@@ -144,14 +144,14 @@ static void add_slice(phases *p, uint32_t slice, uint32_t group) {
     const uint32_t n_groups = s->batching->n_groups, last = vpps_last_slice(s, slice), own = slice * n_groups + group,
                    others = last * n_groups + group;
     p->begin = p->group_phases[group];
-    for (uint32_t part = 0; part < s->needs->n_parts; part++) {
-        list_types(p, part);
-        if (is_head(p) || slice % s->n_slices == 0) add_pass(p, part, is_head(p) ? own : others, false);
+    for (uint32_t scc = 0; scc < s->needs->n_sccs; scc++) {
+        list_types(p, scc);
+        if (is_head(p) || slice % s->n_slices == 0) add_pass(p, scc, is_head(p) ? own : others, false);
     }
     if (p->pauses) p->begin = p->pauses[group] = p->group_phases[group];
-    for (uint32_t part = s->needs->n_parts; s->reading->training && part-- > 0;) {
-        list_types(p, part);
-        if (slice == last || is_head(p)) add_pass(p, part, own, true);
+    for (uint32_t scc = s->needs->n_sccs; s->reading->training && scc-- > 0;) {
+        list_types(p, scc);
+        if (slice == last || is_head(p)) add_pass(p, scc, own, true);
     }
     for (uint32_t i = own; i < s->n_blocks; i += vpps_all_slices(s) * n_groups)
         p->blocks[i].slice_end = p->group_phases[group];
@@ -164,7 +164,7 @@ static bool add_group(phases *p, vpps_arena *arena, uint32_t group) {
     const uint32_t n_types = p->s->reading->n_types;
     uint32_t n = 0, *stages;
     for (uint32_t t = 0; t < n_types; t++) n += stages_of(p->s->batching->cells[t]);
-    if (!VPPS_TAKE_ZEROS(arena, p->types, n_types) || !VPPS_TAKE(arena, p->of_part, n_types) ||
+    if (!VPPS_TAKE_ZEROS(arena, p->types, n_types) || !VPPS_TAKE(arena, p->of_scc, n_types) ||
         !VPPS_TAKE_ZEROS(arena, stages, n))
         return false;
     for (uint32_t t = 0; t < n_types; stages += stages_of(p->s->batching->cells[t++])) p->types[t].stages = stages;
@@ -179,7 +179,7 @@ static size_t most_tasks(const vpps_steps *s) {
     size_t n = 0;
     for (uint32_t i = 0; i < s->n_blocks; i++) {
         const vpps_compiled_cell *c = vpps_cell_of_block(s, &s->blocks[i]);
-        for (uint32_t k = 0; k < c->n_stages; k++) n += vpps_by_levels(c->stages[k].part) ? s->blocks[i].n_levels : 1;
+        for (uint32_t k = 0; k < c->n_stages; k++) n += vpps_by_levels(c->stages[k].pass) ? s->blocks[i].n_levels : 1;
     }
     return n;
 }

@@ -26,7 +26,7 @@ static void print_stage(const vpps_batch *b, const vpps_task *t, FILE *file) {
     const vpps_cell_stage *s = &c->stages[t->stage];
     const uint32_t first = t->operands[1], n = t->operands[2];
     fprintf(file, "STAGE      block %u (%s), stage %u (%s%s, by %s), vertices %u to %u", t->operands[0], c->name,
-            t->stage, s->backward ? "backward " : "", vpps_part_name(s->part), vpps_split_name(s->split), first,
+            t->stage, s->backward ? "backward " : "", vpps_pass_name(s->pass), vpps_split_name(s->split), first,
             first + n - 1);
     if (s->uses_pass_record) fprintf(file, ", pass record at %u", t->pass_record);
     for (uint32_t j = 0; j < c->n_contributions; j++) {

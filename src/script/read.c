@@ -99,7 +99,7 @@ static inline void read_nodes(reader *r, uint32_t vertex, uint32_t n, const vpps
     vpps_reading *out = r->out;
     vpps_read *sources = r->sources + out->n_sources;
     vpps_node *outputs = r->source_outputs + out->n_sources;
-    const uint32_t part = r->types[r->vertices[vertex].type].guess.part;
+    const uint32_t scc = r->types[r->vertices[vertex].type].guess.scc;
     vertex_at after = *at;
     for (uint32_t i = 0; i < n; i++) {
         const uint32_t source = out->g->node_record[nodes[i]];
@@ -107,7 +107,7 @@ static inline void read_nodes(reader *r, uint32_t vertex, uint32_t n, const vpps
         sources[i] = (vpps_read){source, vertex};
         outputs[i] = nodes[i];
         after.depth = vpps_max_u32(after.depth, read->depth + 1);
-        after.level = vpps_max_u32(after.level, r->types[read->type].guess.part == part ? r->levels[source] + 1 : 0);
+        after.level = vpps_max_u32(after.level, r->types[read->type].guess.scc == scc ? r->levels[source] + 1 : 0);
     }
     out->n_sources += n;
     *at = after;
@@ -361,7 +361,7 @@ vpps_status vpps_read_graph(vpps_graph *g, vpps_history *history, const vpps_bat
     *out = (vpps_reading){.g = g,
                           .training = vpps_request_trains(request),
                           .halves = request->halves,
-                          .fixed = request->part == VPPS_STEP_NODES,
+                          .fixed = request->goal == VPPS_GOAL_NODES,
                           .drops = vpps_request_trains(request) && !request->no_dropout};
     reader r = {.arena = arena, .history = history, .request = request, .out = out};
     VPPS_TRY(read_all(&r));

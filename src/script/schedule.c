@@ -142,7 +142,7 @@ static void describe(vpps_batch *b) {
     b->n_phases = s->tasks.n_phases;
     b->n_steps = s->steps.n_steps;
     b->n_choices = 0;
-    for (uint32_t part = 0; part < s->needs.n_parts; part++) b->n_choices += vpps_types_of_part(&s->needs, part) > 1;
+    for (uint32_t scc = 0; scc < s->needs.n_sccs; scc++) b->n_choices += vpps_types_of_scc(&s->needs, scc) > 1;
     b->pool_words = (uint32_t)s->places.pool_words;
     b->live_words = s->placement.live_words;
     b->n_waves = s->steps.n_waves;
@@ -156,7 +156,7 @@ vpps_status vpps_choose_cells(vpps_batch *b, vpps_history *history, const vpps_t
     vpps_schedule *s = b->schedule;
     VPPS_TRY(check_graph(g));
     vpps_arena_clear(&s->arena);
-    b->part = request->part;
+    b->goal = request->goal;
     b->half = request->halves ? VPPS_FORWARD_HALF : VPPS_NO_HALF;
     b->parameter_words = target->batch;
     VPPS_TRY(vpps_read_graph(g, history, request, &s->arena, &s->reading));
@@ -193,7 +193,7 @@ vpps_status vpps_schedule_batch(vpps_batch *b, vpps_history *history, const vpps
     vpps_remember_batch(history, r->training, b->schedule->batching.usual);
     for (uint32_t t = 0; t < r->n_types; t++) {
         const vpps_type_needs *needs = &b->schedule->needs.types[t];
-        vpps_remember_type(history, r->types[t].index, (vpps_type_guess){needs->part, needs->differentiable});
+        vpps_remember_type(history, r->types[t].index, (vpps_type_guess){needs->scc, needs->differentiable});
     }
     search x = {.b = b, .target = target, .request = request};
     VPPS_TRY(make_script(&x));

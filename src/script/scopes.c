@@ -181,12 +181,12 @@ static vpps_status close_maker(maker *m, bool ok) {
     return vpps_no_memory();
 }
 
-vpps_status vpps_scope_of_part(const vpps_batch_needs *n, uint32_t part, vpps_scope *out) {
+vpps_status vpps_scope_of_scc(const vpps_batch_needs *n, uint32_t scc, vpps_scope *out) {
     const vpps_reading *r = n->reading;
     maker m;
     bool ok = open_maker(&m, r, out);
     for (uint32_t v = 0; v < r->n_vertices && ok; v++)
-        if (n->needed[v] && n->types[r->vertices[v].type].part == part) ok = add_record(&m, v, false);
+        if (n->needed[v] && n->types[r->vertices[v].type].scc == scc) ok = add_record(&m, v, false);
     return close_maker(&m, ok);
 }
 
@@ -234,11 +234,11 @@ static bool level_steps(const vpps_scope *s, const uint32_t *steps, uint32_t n_s
     return true;
 }
 
-static vpps_status level_part(const vpps_batch_needs *needs, const vpps_batch_request *request, uint32_t part,
-                              uint32_t *levels) {
+static vpps_status level_scc(const vpps_batch_needs *needs, const vpps_batch_request *request, uint32_t scc,
+                             uint32_t *levels) {
     const vpps_policy *policy = request->policy;
     vpps_scope s;
-    VPPS_TRY(vpps_scope_of_part(needs, part, &s));
+    VPPS_TRY(vpps_scope_of_scc(needs, scc, &s));
     const vpps_automaton *a = NULL;
     if (policy->learned && request->learned) a = vpps_learned_for(request->learned, &s.graph, &s.kind);
     uint32_t n, *steps = malloc((s.graph.n + 1u) * sizeof *steps);
@@ -257,8 +257,8 @@ vpps_status vpps_choose_levels(const vpps_batch_needs *n, const vpps_batch_reque
     if (!request->policy || request->policy == vpps_policies) return VPPS_OK; /* the default: levels by depth */
     if (!VPPS_TAKE(arena, levels, n_vertices)) return vpps_no_memory();
     memcpy(levels, n->levels, n_vertices * sizeof *levels);
-    for (uint32_t part = 0; part < n->n_parts; part++)
-        if (vpps_types_of_part(n, part) > 1) VPPS_TRY(level_part(n, request, part, levels));
+    for (uint32_t scc = 0; scc < n->n_sccs; scc++)
+        if (vpps_types_of_scc(n, scc) > 1) VPPS_TRY(level_scc(n, request, scc, levels));
     *out = levels;
     return VPPS_OK;
 }

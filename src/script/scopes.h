@@ -13,8 +13,8 @@ typedef struct vpps_scope {
     uint8_t *key;
 } vpps_scope;
 
-/* Makes the graph of the needed vertices of a strongly connected component (part) of several types, which a policy can order. */
-vpps_status vpps_scope_of_part(const vpps_batch_needs *n, uint32_t part, vpps_scope *out);
+/* Makes the graph of the needed vertices of a strongly connected component (SCC) of several types, which a policy can order. */
+vpps_status vpps_scope_of_scc(const vpps_batch_needs *n, uint32_t scc, vpps_scope *out);
 
 /* Makes the graph of all needed vertices that compute something in forward, without table entries and inputs. A cell's work for the loss
  * alone, such as a classifier, is a vertex of its own, since it is postponed; it has one type for all cells. */

@@ -26,22 +26,20 @@
 #include "script/learned.h"
 #include "script/policies.h"
 
-/* How much of a training step a script does. */
-typedef enum vpps_step_part {
-    VPPS_STEP_WHOLE,     /* forward, backward, update */
-    VPPS_STEP_GRADIENTS, /* forward and backward; the device adds the gradients to its accumulated gradients */
+/* What a training script does. */
+typedef enum vpps_goal {
+    VPPS_GOAL_STEP,      /* forward, backward, update */
+    VPPS_GOAL_GRADIENTS, /* forward and backward; the device adds the gradients to its accumulated gradients */
     /* forward and backward for gradients of nodes only; the accumulated gradients of parameters stay unchanged */
-    VPPS_STEP_NODES,
-    VPPS_STEP_UPDATE /* gradient norm and update, from the accumulated gradients */
-} vpps_step_part;
+    VPPS_GOAL_NODES,
+    VPPS_GOAL_UPDATE /* gradient norm and update, from the accumulated gradients */
+} vpps_goal;
 
 /* Which tasks of a script one launch runs: all (the script has no pause), those before its pause, or those after the pause. */
 typedef enum vpps_half { VPPS_NO_HALF, VPPS_FORWARD_HALF, VPPS_BACKWARD_HALF } vpps_half;
 
 /* Returns whether the script changes parameters. */
-static inline bool vpps_part_updates(vpps_step_part part) {
-    return part == VPPS_STEP_WHOLE || part == VPPS_STEP_UPDATE;
-}
+static inline bool vpps_goal_updates(vpps_goal goal) { return goal == VPPS_GOAL_STEP || goal == VPPS_GOAL_UPDATE; }
 
 /* A request: what the script of a batch has to do. */
 typedef struct vpps_batch_request {
@@ -53,7 +51,7 @@ typedef struct vpps_batch_request {
     uint32_t n_given;
     const vpps_node *gradient_nodes; /* training: nodes whose gradients the host reads; the loss is not among them */
     uint32_t n_gradient_nodes;
-    vpps_step_part part;             /* training */
+    vpps_goal goal;                  /* training */
     const vpps_optimizer *optimizer; /* training */
     /* training: for each parameter its own optimizer numbers; NULL: all use those of `optimizer` */
     const vpps_param_step *steps;
@@ -131,7 +129,7 @@ typedef struct vpps_batch {
     size_t script_words;
     vpps_compiled_cell **cells; /* compiled cells by their numbers in the script; vpps_batching.kernel */
     uint32_t n_cells;
-    vpps_step_part part;
+    vpps_goal goal;
     vpps_half half; /* the half of the script that the next launch runs */
     uint32_t n_levels, n_phases, n_tasks, n_groups, n_waves, n_slices, pool_words;
     uint32_t n_vertices, n_nodes; /* numbers of vertices and of nodes of the graph */

@@ -21,9 +21,9 @@ static bool open_blocks(maker *m) {
     if (!VPPS_TAKE(m->arena, m->blocks, (size_t)n_types * n_places) || !VPPS_TAKE(m->arena, first_block, n_types))
         return false;
     memset(first_block, 0xff, n_types * sizeof *first_block);
-    for (uint32_t part = 0; part < needs->n_parts; part++) {
+    for (uint32_t scc = 0; scc < needs->n_sccs; scc++) {
         for (uint32_t t = 0; t < n_types; t++) {
-            if (needs->types[t].part != part || !needs->types[t].needed) continue;
+            if (needs->types[t].scc != scc || !needs->types[t].needed) continue;
             first_block[t] = n;
             for (uint32_t i = 0; i < n_places; i++)
                 m->blocks[n++] = (vpps_step_block){

@@ -111,7 +111,7 @@ static vpps_status add_type(vpps_history *h, const vpps_cell_data *cell, const u
         status = vpps_no_memory();
     if (status != VPPS_OK) return vpps_type_free(type), status;
     *out = h->n_types;
-    h->types[h->n_types++] = (vpps_known_type){.type = type, .guess.part = VPPS_NONE};
+    h->types[h->n_types++] = (vpps_known_type){.type = type, .guess.scc = VPPS_NONE};
     return VPPS_OK;
 }
 

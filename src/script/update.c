@@ -26,7 +26,7 @@ void vpps_correct_means(const vpps_task_header *h, uint64_t updates, float corre
 }
 
 uint32_t vpps_step_words(const vpps_batch_request *request, const vpps_model *model) {
-    if (!request->steps || !vpps_part_updates(request->part)) return 0;
+    if (!request->steps || !vpps_goal_updates(request->goal)) return 0;
     return (uint32_t)(model->n_params * sizeof *request->steps / sizeof(uint32_t));
 }
 
@@ -66,7 +66,7 @@ vpps_status vpps_schedule_update(vpps_batch *b, const vpps_target *target, const
     if (to.failed) return vpps_fail(VPPS_MEMORY, "schedule: out of memory");
     to.words[starts + n_groups] = h.words;
     memcpy(to.words, &h, sizeof h);
-    b->part = VPPS_STEP_UPDATE;
+    b->goal = VPPS_GOAL_UPDATE;
     b->half = VPPS_NO_HALF;
     b->n_cells = b->n_vertices = b->n_nodes = 0;
     b->n_tasks = to.n_tasks;

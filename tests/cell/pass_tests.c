@@ -54,8 +54,8 @@ static void check_parts(const subject *s, const vpps_compiled_cell *c) {
         for (uint32_t j = 0; j < stage->n; j++) {
             const uint32_t v = c->order[stage->first + j];
             const vpps_cell_value *x = &c->values[v];
-            const bool eager = stage->part == VPPS_PART_EAGER || stage->part == VPPS_PART_BACK_EAGER;
-            expect(x->part == stage->part, s, "in a stage of another part: value", v);
+            const bool eager = stage->pass == VPPS_PASS_EAGER || stage->pass == VPPS_PASS_BACK_EAGER;
+            expect(x->pass == stage->pass, s, "in a stage of another part: value", v);
             expect(!eager || !recurrent[v], s, "eager, though it waits for the recurrence: value", v);
             for (uint32_t k = 0; k < x->n_args; k++) {
                 const vpps_cell_value *a = &c->values[c->args[x->first_arg + k].value];
@@ -68,12 +68,12 @@ static void check_parts(const subject *s, const vpps_compiled_cell *c) {
     for (uint32_t k = 0; k < c->n_outputs; k++) {
         const vpps_cell_value *x = &c->values[c->outputs[k].value];
         if (x->stage != VPPS_NONE && (c->needs.recurrent_out >> k & 1))
-            expect(x->part <= VPPS_PART_MAIN, s, "lazy, though the recurrence waits for it: output", k);
+            expect(x->pass <= VPPS_PASS_MAIN, s, "lazy, though the recurrence waits for it: output", k);
     }
     for (uint32_t j = 0; j < c->n_contributions; j++) {
         const vpps_cell_contribution *to = &c->contributions[j];
         if (!to->lookup && (c->needs.recurrent_in >> to->index & 1))
-            expect(c->values[to->value].part <= VPPS_PART_BACK_MAIN, s,
+            expect(c->values[to->value].pass <= VPPS_PASS_BACK_MAIN, s,
                    "lazy, though the recurrence waits for it: contribution", j);
     }
 }

@@ -162,7 +162,7 @@ TEST(stacks) {
         const vpps_cell_stack s = vpps_stack_of(c, v);
         ck_assert_uint_le(s.n, 4);
         ck_assert_uint_eq(s.rows, s.n * HIDDEN);
-        ck_assert_uint_eq(s.cols, c->values[v].part == VPPS_PART_EAGER ? EMBED : HIDDEN);
+        ck_assert_uint_eq(s.cols, c->values[v].pass == VPPS_PASS_EAGER ? EMBED : HIDDEN);
         if (s.first == v) sizes[s.n]++;
     }
     ck_assert_uint_eq(sizes[1], 1); /* U_u (r * h) */

@@ -378,7 +378,7 @@ TEST(dead_in_inference) {
     ck_assert_uint_eq(count_runs(logits, VPPS_I_CROSS_ENTROPY), 0);
     ck_assert_uint_ne(logits->outputs[2].value, VPPS_NONE);
     for (uint32_t i = 0; i < state->n_args; i++) ck_assert_uint_ne(state->args[i].matrix, cells_param(&x, "C"));
-    for (uint32_t i = 0; i < state->n_stages; i++) ck_assert_uint_ne(state->stages[i].part, VPPS_PART_LAZY);
+    for (uint32_t i = 0; i < state->n_stages; i++) ck_assert_uint_ne(state->stages[i].pass, VPPS_PASS_LAZY);
     check_against_all(&x, logits);
     check_against_all(&x, state);
 }

@@ -8,9 +8,9 @@ static vpps_compiled_cell *compiled(const cells *x, cell_id id, uint32_t group) 
     return cells_compile(x->g, x->cell[id], &needs);
 }
 
-static uint32_t count_stages(const vpps_compiled_cell *c, vpps_part part) {
+static uint32_t count_stages(const vpps_compiled_cell *c, vpps_pass pass) {
     uint32_t n = 0;
-    for (uint32_t i = 0; i < c->n_stages; i++) n += c->stages[i].part == part;
+    for (uint32_t i = 0; i < c->n_stages; i++) n += c->stages[i].pass == pass;
     return n;
 }
 
@@ -33,10 +33,10 @@ TEST(stages_by_rows) {
     for (size_t i = 0; i < VPPS_COUNT(expected); i++) {
         for (uint32_t group = 2; group <= 3; group++) {
             vpps_compiled_cell *c = compiled(&x, expected[i].id, group);
-            ck_assert_msg(count_stages(c, VPPS_PART_MAIN) == expected[i].forward, "%s: %u forward stages; expected %u",
-                          c->name, count_stages(c, VPPS_PART_MAIN), expected[i].forward);
-            ck_assert_msg(count_stages(c, VPPS_PART_BACK_MAIN) == expected[i].backward,
-                          "%s: %u backward stages; expected %u", c->name, count_stages(c, VPPS_PART_BACK_MAIN),
+            ck_assert_msg(count_stages(c, VPPS_PASS_MAIN) == expected[i].forward, "%s: %u forward stages; expected %u",
+                          c->name, count_stages(c, VPPS_PASS_MAIN), expected[i].forward);
+            ck_assert_msg(count_stages(c, VPPS_PASS_BACK_MAIN) == expected[i].backward,
+                          "%s: %u backward stages; expected %u", c->name, count_stages(c, VPPS_PASS_BACK_MAIN),
                           expected[i].backward);
             for (uint32_t s = 0; s < c->n_stages; s++) ck_assert_uint_eq(c->stages[s].split, VPPS_SPLIT_ROWS);
             vpps_compiled_cell_free(c);
@@ -55,7 +55,7 @@ TEST(stages_by_vertices) {
             if (way == 2) needs.group = 4; /* 48 rows are not 16 for each */
             if (way == 3 && id != CELL_matrices) continue;
             vpps_compiled_cell *c = cells_compile(x.g, x.cell[id], &needs);
-            for (uint32_t part = 0; part < VPPS_PARTS; part++)
+            for (uint32_t part = 0; part < VPPS_PASSES; part++)
                 ck_assert_msg(count_stages(c, part) <= 1, "%s: %u stages of part %u", c->name, count_stages(c, part),
                               part);
             for (uint32_t s = 0; s < c->n_stages; s++) ck_assert_uint_eq(c->stages[s].split, VPPS_SPLIT_VERTICES);
@@ -78,8 +78,8 @@ TEST(chains_of_any_length) {
         vpps_cell_needs needs = cells_needs();
         needs.group = 2;
         vpps_compiled_cell *c = cells_compile(x.g, cell, &needs);
-        ck_assert_uint_eq(count_stages(c, VPPS_PART_MAIN), 2 * lengths[i]); /* products by rows, softmax by vertices */
-        ck_assert_uint_ge(count_stages(c, VPPS_PART_BACK_MAIN), 2 * lengths[i] - 1);
+        ck_assert_uint_eq(count_stages(c, VPPS_PASS_MAIN), 2 * lengths[i]); /* products by rows, softmax by vertices */
+        ck_assert_uint_ge(count_stages(c, VPPS_PASS_BACK_MAIN), 2 * lengths[i] - 1);
         uint32_t placed = 0;
         for (uint32_t s = 0; s < c->n_stages; s++) {
             const vpps_cell_stage *stage = &c->stages[s];
@@ -89,7 +89,7 @@ TEST(chains_of_any_length) {
                 const vpps_cell_value *value = &c->values[c->order[stage->first + k]];
                 ck_assert_uint_eq(value->stage, s);
                 ck_assert_uint_eq(value->split, stage->split);
-                ck_assert_uint_eq(value->part, stage->part);
+                ck_assert_uint_eq(value->pass, stage->pass);
             }
         }
         vpps_compiled_cell_free(c);
@@ -108,8 +108,8 @@ TEST(parts_have_stages_of_their_own) {
     vpps_cell_needs needs = cells_needs();
     needs.group = 2;
     OWNED(vpps_compiled_cell) *c = cells_compile(x.g, cell, &needs);
-    ck_assert_uint_eq(count_stages(c, VPPS_PART_MAIN), 2);
-    ck_assert_uint_eq(count_stages(c, VPPS_PART_BACK_MAIN), 2);
+    ck_assert_uint_eq(count_stages(c, VPPS_PASS_MAIN), 2);
+    ck_assert_uint_eq(count_stages(c, VPPS_PASS_BACK_MAIN), 2);
 }
 
 /* ---------------------------------------------------------------- eager and lazy */
@@ -127,10 +127,10 @@ TEST(products_of_inputs_are_eager) {
             if (value->kind != VPPS_VALUE_PRODUCT) continue;
             for (uint32_t k = 0; k < value->n_args; k++) {
                 const char matrix = *matrix_of(&x, c, value, k);
-                const vpps_part part = matrix == 'W'   ? VPPS_PART_EAGER
-                                       : matrix == 'C' ? VPPS_PART_LAZY
-                                                       : VPPS_PART_MAIN;
-                if (matrix) ck_assert_msg(value->part == part, "%s: %c... in part %u", c->name, matrix, value->part);
+                const vpps_pass pass = matrix == 'W'   ? VPPS_PASS_EAGER
+                                       : matrix == 'C' ? VPPS_PASS_LAZY
+                                                       : VPPS_PASS_MAIN;
+                if (matrix) ck_assert_msg(value->pass == pass, "%s: %c... in part %u", c->name, matrix, value->pass);
                 n_eager += matrix == 'W';
             }
         }
@@ -141,7 +141,7 @@ TEST(products_of_inputs_are_eager) {
         c = cells_compile(x.g, cell, &needs);
         for (uint32_t v = 0; v < c->n_forward; v++) {
             const vpps_cell_value *value = &c->values[v];
-            ck_assert_uint_eq(value->part, VPPS_PART_MAIN);
+            ck_assert_uint_eq(value->pass, VPPS_PASS_MAIN);
             if (value->kind == VPPS_VALUE_PRODUCT && *matrix_of(&x, c, value, 0) == 'W')
                 ck_assert_uint_eq(value->n_args, with_inputs[i] == CELL_child_sum ? value->n_args : 2);
         }
@@ -155,15 +155,15 @@ TEST(classifier_is_lazy) {
     AT_END(cells_close) cells x = cells_open();
     OWNED(vpps_compiled_cell) *c = compiled(&x, CELL_tagger, 2);
     uint32_t n_lazy = 0, n_eager = 0, n_last = 0;
-    for (uint32_t k = 2; k < 4; k++) ck_assert_uint_eq(c->values[c->outputs[k].value].part, VPPS_PART_LAZY);
+    for (uint32_t k = 2; k < 4; k++) ck_assert_uint_eq(c->values[c->outputs[k].value].pass, VPPS_PASS_LAZY);
     for (uint32_t v = 0; v < c->n_values; v++) {
         const vpps_cell_value *value = &c->values[v];
         const char matrix = value->n_args && value->kind >= VPPS_VALUE_PRODUCT && value->kind <= VPPS_VALUE_PRODUCT_T
                                 ? *matrix_of(&x, c, value, 0)
                                 : 0;
-        if (vpps_is_run(value, VPPS_I_CROSS_ENTROPY)) n_lazy += value->part == VPPS_PART_LAZY;
-        if (value->kind == VPPS_VALUE_PRODUCT_T && matrix == 'C') n_eager += value->part == VPPS_PART_BACK_EAGER;
-        if (value->kind == VPPS_VALUE_PRODUCT_T && matrix == 'W') n_last += value->part == VPPS_PART_BACK_LAZY;
+        if (vpps_is_run(value, VPPS_I_CROSS_ENTROPY)) n_lazy += value->pass == VPPS_PASS_LAZY;
+        if (value->kind == VPPS_VALUE_PRODUCT_T && matrix == 'C') n_eager += value->pass == VPPS_PASS_BACK_EAGER;
+        if (value->kind == VPPS_VALUE_PRODUCT_T && matrix == 'W') n_last += value->pass == VPPS_PASS_BACK_LAZY;
     }
     ck_assert_uint_eq(n_lazy, 1);
     ck_assert_uint_eq(n_eager, 1);
@@ -189,8 +189,8 @@ TEST(kept_places) {
                 const bool recomputed = value->kind == VPPS_VALUE_RUN && value->run.recompute;
                 n_recomputed += recomputed;
                 if (recomputed) ck_assert(vpps_is_run(value, VPPS_I_TANH) && !value->kept && v >= c->n_forward);
-                if (recomputed) ck_assert_uint_eq(value->part, VPPS_PART_BACK_MAIN);
-                if (value->kept) ck_assert(value->kind != VPPS_VALUE_PRODUCT || value->part == VPPS_PART_EAGER);
+                if (recomputed) ck_assert_uint_eq(value->pass, VPPS_PASS_BACK_MAIN);
+                if (value->kept) ck_assert(value->kind != VPPS_VALUE_PRODUCT || value->pass == VPPS_PASS_EAGER);
             }
             ck_assert_msg(n_recomputed == 1, "%s: %u values recomputed", c->name, n_recomputed);
             ck_assert_msg(c->kept_words[0] == expected[i].places * HIDDEN, "%s: %u words kept; expected %u", c->name,
@@ -245,7 +245,7 @@ TEST(rows_of_other_vps_stay) {
             if (c->values[v].kind == VPPS_VALUE_PRODUCT) read = v;
             if (vpps_is_run(&c->values[v], VPPS_I_EXP)) stored = v;
         }
-        ck_assert_uint_eq(c->values[read].part, VPPS_PART_EAGER);
+        ck_assert_uint_eq(c->values[read].pass, VPPS_PASS_EAGER);
         ck_assert_int_eq(vpps_places_meet(c, read, stored), rows == HIDDEN);
     }
 }
@@ -299,7 +299,7 @@ TEST(frozen_costs_nothing) {
     ck_assert_uint_eq(c->n_contributions + c->n_outers, 0);
     for (uint32_t v = 0; v < c->n_values; v++) { /* nor is anything kept for it */
         const bool output = v == c->outputs[0].value || v == c->outputs[1].value;
-        ck_assert(!c->values[v].kept || output || c->values[v].part == VPPS_PART_EAGER);
+        ck_assert(!c->values[v].kept || output || c->values[v].pass == VPPS_PASS_EAGER);
     }
     vpps_compiled_cell_free(c);
 }

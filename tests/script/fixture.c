@@ -63,7 +63,7 @@ vpps_status job_open(job *j, vpps_graph *g, vpps_node loss, way w, uint64_t seed
     j->machine.waves = w.wave_rule;
     j->machine.level_flops = w.level_flops;
     j->request = (vpps_batch_request){.loss = loss,
-                                      .part = w.keeps ? VPPS_STEP_GRADIENTS : VPPS_STEP_WHOLE,
+                                      .goal = w.keeps ? VPPS_GOAL_GRADIENTS : VPPS_GOAL_STEP,
                                       .optimizer = &j->optimizer,
                                       .gradients = w.accumulate ? VPPS_GRADIENTS_ACCUMULATE : VPPS_GRADIENTS_DEFERRED,
                                       .guard = seed % 3 == 0,

@@ -255,7 +255,7 @@ static void order_again(vpps_compiled_cell *c) {
         for (uint32_t v = 0; v < c->n_values; v++) {
             if (c->values[v].stage != s) continue;
             c->values[v].split = c->stages[s].split;
-            c->values[v].part = c->stages[s].part;
+            c->values[v].pass = c->stages[s].pass;
             c->order[at++] = v;
         }
         c->stages[s].n = at - c->stages[s].first;

@@ -77,7 +77,7 @@ TEST(a_gradient_that_is_asked_for_is_another) {
                     aside = vpps_square(b.g, h), nodes[] = {x, h, aside};
     open_batch(&b, vpps_sum_elements(b.g, vpps_square(b.g, vpps_tanh(b.g, h))), (way){.n_vps = 2, .groups = 1});
     vpps_batch_request request = b.job.request;
-    request.part = VPPS_STEP_NODES;
+    request.goal = VPPS_GOAL_NODES;
     request.gradient_nodes = nodes;
     request.n_gradient_nodes = 3;
     vpps_batch *made = b.job.batch;
@@ -100,9 +100,9 @@ TEST(a_gradient_that_is_asked_for_is_another) {
     at[2] = at[1];
     TEST_FAILS(VERIFY(), VPPS_SCRIPT, "without this output");
     at[2] = VPPS_NONE;
-    request.part = VPPS_STEP_GRADIENTS; /* then W is trained */
+    request.goal = VPPS_GOAL_GRADIENTS; /* then W is trained */
     TEST_FAILS(VERIFY(), VPPS_SCRIPT, "");
-    request.part = VPPS_STEP_NODES;
+    request.goal = VPPS_GOAL_NODES;
     for (uint32_t c = 0; c < made->n_cells; c++) {
         vpps_compiled_cell *cell = made->cells[c];
         const uint32_t d = cell->gradient_of[0];

@@ -359,9 +359,9 @@ static const struct {
 
 static void find_encoder(const vpps_batch *b, vpps_scope *scope) {
     uint32_t part = 0;
-    while (part < b->schedule->needs.n_parts && vpps_types_of_part(&b->schedule->needs, part) < 2) part++;
-    ck_assert_uint_lt(part, b->schedule->needs.n_parts);
-    TEST_OK(vpps_scope_of_part(&b->schedule->needs, part, scope));
+    while (part < b->schedule->needs.n_sccs && vpps_types_of_scc(&b->schedule->needs, part) < 2) part++;
+    ck_assert_uint_lt(part, b->schedule->needs.n_sccs);
+    TEST_OK(vpps_scope_of_scc(&b->schedule->needs, part, scope));
 }
 
 TEST_EACH(on_lattices, 0, VPPS_COUNT(of_lattices)) {

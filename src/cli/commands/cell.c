@@ -158,7 +158,7 @@ static json_t *stages_json(const subject *s) {
         }
         json_array_append_new(list,
                               json_pack("{ss ss ss so so so so}", "direction", stage->backward ? "backward" : "forward",
-                                        "part", vpps_part_name(stage->part), "split", vpps_split_name(stage->split),
+                                        "part", vpps_pass_name(stage->pass), "split", vpps_split_name(stage->split),
                                         "flops", flops_json(s, &flops), "products", products, "operations", operations,
                                         "steps", steps_json(s, i)));
     }

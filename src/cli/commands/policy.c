@@ -160,10 +160,10 @@ static vpps_status schedule(shown *x) {
     return VPPS_OK;
 }
 
-static vpps_status show_recurrence(shown *x, const vpps_batch *b, uint32_t part, bool json) {
+static vpps_status show_recurrence(shown *x, const vpps_batch *b, uint32_t scc, bool json) {
     counts n = {0};
-    if (vpps_types_of_part(&b->schedule->needs, part) < 2) return VPPS_OK;
-    VPPS_TRY(vpps_scope_of_part(&b->schedule->needs, part, &n.scope));
+    if (vpps_types_of_scc(&b->schedule->needs, scc) < 2) return VPPS_OK;
+    VPPS_TRY(vpps_scope_of_scc(&b->schedule->needs, scc, &n.scope));
     const vpps_status status = count(x->session.handle, &n);
     if (status == VPPS_OK && json) json_array_append_new(x->recurrences, counts_json(b, &n));
     if (status == VPPS_OK && !json) {
@@ -185,8 +185,8 @@ static vpps_status show(shown *x, const settings *s) {
         print_counts(b, &all);
     }
     x->recurrences = json_array();
-    for (uint32_t part = 0; part < b->schedule->needs.n_parts && status == VPPS_OK; part++)
-        status = show_recurrence(x, b, part, s->json);
+    for (uint32_t scc = 0; scc < b->schedule->needs.n_sccs && status == VPPS_OK; scc++)
+        status = show_recurrence(x, b, scc, s->json);
     if (status == VPPS_OK) status = schedule(x);
     if (status == VPPS_OK && s->json) {
         json_t *o = json_pack("{ss sI so so}", "model", s->network->name, "inputs", (json_int_t)x->n_inputs, "steps",

@@ -320,9 +320,9 @@ static vpps_status view_blocks(vpps_cpu *cpu, const uint32_t *script, const vpps
 /* Makes the batch's script the current one. If tables are sharded, fetches entries from other processes and replaces their addresses. */
 static vpps_status take_script(vpps_cpu *cpu, const vpps_batch *batch) {
     cpu->batch.script = batch->script;
-    cpu->batch.part = batch->part;
+    cpu->batch.goal = batch->goal;
     cpu->batch.header = *vpps_task_header_of(batch->script);
-    if (!cpu->entries || cpu->batch.part == VPPS_STEP_UPDATE) return view_blocks(cpu, batch->script, batch);
+    if (!cpu->entries || cpu->batch.goal == VPPS_GOAL_UPDATE) return view_blocks(cpu, batch->script, batch);
     uint32_t *copy = vpps_entries_script(cpu->entries, batch);
     if (!copy) return vpps_fail(VPPS_MEMORY, "cpu: out of memory for a script of %zu words", batch->script_words);
     cpu->batch.script = copy;
@@ -349,13 +349,13 @@ vpps_status vpps_cpu_prepare(vpps_cpu *cpu, const vpps_batch *batch) {
     if (cpu->batch.half != VPPS_BACKWARD_HALF) { /* a backward half continues what the forward half has set */
         VPPS_TRY(vpps_take_gradients(cpu));
         VPPS_TRY(take_script(cpu, batch));
-        VPPS_TRY(cpu->batch.part == VPPS_STEP_UPDATE ? vpps_open_update(cpu) : make_segments(cpu));
+        VPPS_TRY(cpu->batch.goal == VPPS_GOAL_UPDATE ? vpps_open_update(cpu) : make_segments(cpu));
     }
     find_corrections(cpu);
     vpps_choose_updates(cpu);
     cpu->launch++;
     vpps_choose_copies(cpu);
-    if (cpu->batch.part != VPPS_STEP_UPDATE && cpu->batch.half != VPPS_FORWARD_HALF && cpu->batch.header.update)
+    if (cpu->batch.goal != VPPS_GOAL_UPDATE && cpu->batch.half != VPPS_FORWARD_HALF && cpu->batch.header.update)
         vpps_open_sum(cpu);
     cpu->squares = 0;
     cpu->batch.outcome = (vpps_outcome){.status = VPPS_OK, .loss = NAN};
@@ -385,7 +385,7 @@ static void cpu_wait(vpps_device *d, vpps_outcome *out) {
     wait_for_all(cpu);
     if (cpu->batch.outcome.status == VPPS_OK && cpu->batch.header.update) {
         cpu->batch.outcome.loss = (float)cpu->batch.loss;
-        const bool steps = vpps_part_updates(cpu->batch.part);
+        const bool steps = vpps_goal_updates(cpu->batch.goal);
         cpu->batch.outcome.norm = cpu->batch.header.guard && steps ? (float)vpps_cpu_norm(cpu) : 0;
         if (cpu->share && steps) cpu->batch.outcome.shared = vpps_share_cost_of(cpu->share);
         if (cpu->entries) vpps_entries_cost(cpu->entries, &cpu->batch.outcome.shared);

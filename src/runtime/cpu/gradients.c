@@ -45,12 +45,12 @@ vpps_status vpps_open_update(vpps_cpu *cpu) {
 void vpps_open_sum(vpps_cpu *cpu) {
     const vpps_rows vectors = cpu->gradients; /* gradients of vectors: only they need zeroing */
     cpu->batch.loss = 0;
-    if (cpu->batch.part == VPPS_STEP_NODES) return; /* a step that computes only gradients of nodes */
+    if (cpu->batch.goal == VPPS_GOAL_NODES) return; /* a step that computes only gradients of nodes */
     if (!cpu->sum.open) {
         cpu->sum.number++;
         memset(cpu->pool + vectors.first, 0, (vectors.end - vectors.first) * sizeof(float));
     }
-    cpu->sum.open = cpu->sum.untaken = cpu->batch.part == VPPS_STEP_GRADIENTS;
+    cpu->sum.open = cpu->sum.untaken = cpu->batch.goal == VPPS_GOAL_GRADIENTS;
 }
 
 void vpps_cpu_zero_gradients(vpps_device *d) {

@@ -170,24 +170,24 @@ static vpps_status start_shared(vpps_gpu *gpu, const vpps_batch *batch, vpps_gpu
 
 /* Compiles the kernel if necessary, and reserves all buffers, before anything is started. */
 static vpps_status prepare(vpps_gpu *gpu, const vpps_batch *batch) {
-    if (batch->part == VPPS_STEP_UPDATE && gpu->trained) { /* the latest training kernel can update all parameters */
+    if (batch->goal == VPPS_GOAL_UPDATE && gpu->trained) { /* the latest training kernel can update all parameters */
         gpu->kernel = gpu->trained;
         return VPPS_OK;
     }
     vpps_status status = vpps_gpu_need_kernel(gpu, batch);
     if (status == VPPS_OK) status = need_scratch(gpu, batch); /* memory for the tiles of the kernel's stages */
     if (status == VPPS_OK && vpps_gpu_packs(gpu) && gpu->header.update)
-        status = vpps_gpu_plan_products(gpu, batch, gpu->summing && batch->part != VPPS_STEP_NODES);
+        status = vpps_gpu_plan_products(gpu, batch, gpu->summing && batch->goal != VPPS_GOAL_NODES);
     VPPS_TRY(vpps_gpu_note_kernel(gpu, status));
     return vpps_gpu_grow_pool(gpu, gpu->header.pool_words);
 }
 
 static vpps_status start_part(vpps_gpu *gpu, const vpps_batch *batch, vpps_gpu_flight *flight) {
     if (batch->half == VPPS_FORWARD_HALF) return start_batch(gpu, batch, VPPS_GPU_FORWARD, false);
-    switch (batch->part) {
-    case VPPS_STEP_UPDATE: return start_update(gpu, batch, gpu->sum_loss);
-    case VPPS_STEP_GRADIENTS: return start_gradients(gpu, batch);
-    case VPPS_STEP_NODES: return start_batch(gpu, batch, VPPS_GPU_GRADIENTS, false);
+    switch (batch->goal) {
+    case VPPS_GOAL_UPDATE: return start_update(gpu, batch, gpu->sum_loss);
+    case VPPS_GOAL_GRADIENTS: return start_gradients(gpu, batch);
+    case VPPS_GOAL_NODES: return start_batch(gpu, batch, VPPS_GPU_GRADIENTS, false);
     default: break;
     }
     if (!flight->trains) return start_batch(gpu, batch, VPPS_GPU_WHOLE, false);
@@ -203,13 +203,13 @@ static vpps_status gpu_launch(vpps_device *d, const vpps_batch *batch) {
     d->unstarted = true;
     VPPS_TRY(prepare(gpu, batch));
     d->unstarted = false;
-    vpps_gpu_flight flight = {.part = batch->part,
+    vpps_gpu_flight flight = {.goal = batch->goal,
                               .trains = gpu->header.update != 0,
                               .first = VPPS_NONE,
                               .steps = gpu->flights[gpu->n_flights].steps};
     flight.status = start_part(gpu, batch, &flight);
     memcpy(flight.steps, gpu->dense, gpu->model->n_params * sizeof *gpu->dense);
-    const bool steps = gpu->share && flight.trains && vpps_part_updates(batch->part);
+    const bool steps = gpu->share && flight.trains && vpps_goal_updates(batch->goal);
     if (steps && flight.status == VPPS_MEMORY) flight.status = VPPS_DEVICE; /* others may have updated: no retry */
     flight.last = gpu->launches - 1;
     if (flight.first == VPPS_NONE) flight.first = flight.last;
@@ -221,8 +221,8 @@ static vpps_status gpu_launch(vpps_device *d, const vpps_batch *batch) {
  * never waits; but not if batches may be skipped, since the optimiser's bias correction depends on the number of steps. */
 static bool gpu_queues(const vpps_device *d, const vpps_batch *batch) {
     const vpps_gpu *gpu = (const vpps_gpu *)d;
-    return gpu->n_flights == 1 && gpu->flights[0].status == VPPS_OK && gpu->flights[0].part == VPPS_STEP_WHOLE &&
-           gpu->flights[0].trains && batch->part == VPPS_STEP_WHOLE && !gpu->share &&
+    return gpu->n_flights == 1 && gpu->flights[0].status == VPPS_OK && gpu->flights[0].goal == VPPS_GOAL_STEP &&
+           gpu->flights[0].trains && batch->goal == VPPS_GOAL_STEP && !gpu->share &&
            !(gpu->options.nonfinite == VPPS_NONFINITE_SKIP && vpps_corrects_means(gpu->options.optimizer.kind));
 }
 
@@ -278,8 +278,8 @@ static vpps_status take_outcome(vpps_gpu *gpu, const vpps_gpu_flight *flight, vp
     if (!flight->trains) return VPPS_OK;
     out->loss = end->loss;
     out->device_ns = out->own_ns += flight->gradients_ns; /* excludes the time between two launches */
-    if (flight->part == VPPS_STEP_GRADIENTS) gpu->sum_loss += (double)end->loss;
-    if (!vpps_part_updates(flight->part)) return VPPS_OK;
+    if (flight->goal == VPPS_GOAL_GRADIENTS) gpu->sum_loss += (double)end->loss;
+    if (!vpps_goal_updates(flight->goal)) return VPPS_OK;
     out->norm = end->norm;
     const bool skipped =
         gpu->options.nonfinite != VPPS_NONFINITE_IGNORE && !(isfinite(out->loss) && isfinite(out->norm));

@@ -102,7 +102,7 @@ typedef struct vpps_gpu_products {
 typedef struct vpps_gpu_flight {
     uint32_t last;  /* number of the batch's last launch */
     uint32_t first; /* number of the batch's first launch; equals `last` if there is only one */
-    vpps_step_part part;
+    vpps_goal goal;
     bool trains;
     bool *steps;           /* flags of the parameters that the batch updates, if its gradients are finite */
     vpps_status status;    /* the failure, if a launch failed after a part of it was queued */

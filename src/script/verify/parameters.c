@@ -233,7 +233,7 @@ static bool each_entry(vpps_checker *c, bool update) {
 }
 
 /* Returns whether the script must have a gradient norm and an update. */
-static bool steps(const vpps_checker *c) { return c->training && c->request->part == VPPS_STEP_WHOLE; }
+static bool steps(const vpps_checker *c) { return c->training && c->request->goal == VPPS_GOAL_STEP; }
 
 bool vpps_check_norm(vpps_checker *c) {
     vpps_stream *stream = &c->streams[c->group];

@@ -5,7 +5,7 @@
 static bool open_function(vpps_checker *c, vpps_function *f, const vpps_compiled_cell *cell, uint32_t record) {
     const vpps_record_view view = vpps_check_view(c->g, record);
     f->drops = c->training && !c->request->no_dropout;
-    f->fixed = c->request->part == VPPS_STEP_NODES;
+    f->fixed = c->request->goal == VPPS_GOAL_NODES;
     if (view.cell) return vpps_function_of_cell(f, c->g, view.cell);
     const bool list = cell->n_inputs == 1 && cell->input_axis[0] == 1;
     if (list ? !vpps_takes_members(view.signature->op) : view.n_args != cell->n_inputs)

@@ -48,9 +48,9 @@ static bool check_optimizer(vpps_checker *c) {
                      same(h->corrections[1], 0);
 #undef X
     if (!all) return VPPS_REFUSE(c, "the header has the wrong optimizer");
-    if (h->lasting && c->request->part != VPPS_STEP_WHOLE)
+    if (h->lasting && c->request->goal != VPPS_GOAL_STEP)
         return VPPS_REFUSE(c, "gradients are left to an update, but there is none");
-    const size_t steps = !vpps_part_updates(c->request->part) || !c->request->steps
+    const size_t steps = !vpps_goal_updates(c->request->goal) || !c->request->steps
                              ? 0
                              : c->g->model->n_params * sizeof *c->request->steps;
     const uint32_t *given = steps ? vpps_check_words(c, h->steps, steps / sizeof(uint32_t), "parameters' steps") : NULL;
