@@ -806,7 +806,7 @@ VPPS_API void vpps_array_destroy(vpps_array *array);
  * gradients of all processes are added up, before the update ends. Gradients of matrices and vectors travel by NCCL (libnccl.so.2, or the
  * library named by VPPS_NCCL), else through the host. */
 /* Opens the connection of the processes, all of which make the call. kind: "mpi", by the MPI library (Open MPI, MPICH ...) that the program
- * is linked with, else the launcher's; the variable VPPS_MPI can name it. comm: address of an MPI_Comm, which is duplicated; NULL:
+ * is linked with, else that of mpirun; the environment variable VPPS_MPI names another. comm: address of an MPI_Comm to duplicate; NULL:
  * MPI_COMM_WORLD. Initialises MPI if the program has not (a program that does so must ask for MPI_THREAD_SERIALIZED); closing then finalises
  * MPI. watchdog_ms: a process silent for so long while others wait has failed; 0: 10,000. Fails with ARGUMENT, DEVICE (no MPI), STALL. */
 VPPS_API vpps_status vpps_communicator_open(vpps_communicator **out, const char *kind, const void *comm,

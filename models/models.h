@@ -20,8 +20,8 @@ typedef enum net_kind {
     NET_PAIRS,         /* a sentence and its translation; positions: the translation's words but the first */
     NET_LATTICE_PAIRS, /* a lattice and its translation; positions: the translation's words but the first */
     NET_DEPENDENCIES,  /* a dependency tree (a sentence with heads), and tags of all or some words; positions: words */
-    NET_NODES,         /* a graph whose edges have types, and tags of all or some nodes; positions: nodes */
-    NET_GRAPHS         /* a graph whose edges have types, and a label; position: the graph */
+    NET_NODES,         /* a graph with typed edges and tags for all or some nodes; positions: nodes */
+    NET_GRAPHS         /* a graph with typed edges and a label; position: the graph */
 } net_kind;
 
 /* A word as the ids of its n characters. */

@@ -70,7 +70,7 @@ class Cost(NamedTuple):
 
 
 class Builder(Uncopied):
-    """The base of graphs and recorders: makes leaf nodes."""
+    """The base class of `Graph` and `Recorder`; its methods make leaf nodes: inputs, constants, lookups and parameters."""
 
     _epoch: Epoch
     _not_own = "a node of another graph, or of this one before it was cleared"
@@ -359,11 +359,11 @@ class Graph(Builder):
         return self._vertex(v)
 
     def nodes(self, ids: ArrayLike) -> Nodes:
-        """Nodes by their numbers."""
+        """Returns the nodes that have these numbers, in this order."""
         return Nodes(self._epoch, as_u32(ids, "nodes").reshape(-1))
 
     def vertices(self, ids: ArrayLike) -> Vertices:
-        """Vertices by their numbers."""
+        """Returns the vertices that have these numbers, in this order."""
         return Vertices(self._epoch, as_u32(ids, "vertices").reshape(-1))
 
     def cost(self) -> Cost:
@@ -480,11 +480,11 @@ class Recorder(Builder):
         return made(self._epoch, lib.vpps_pull(self._epoch.p, rows, cols))
 
     def pull_list(self, rows: int, cols: int = 1) -> Node:
-        """A node for each member of list 0."""
+        """A list with a node for each member of the vertex's list 0; the nodes are given when the cell is applied."""
         return self.pull_list_of(0, rows, cols)
 
     def pull_list_of(self, list: int, rows: int, cols: int = 1) -> Node:
-        """A node for each member of a list."""
+        """A list with a node for each member of the vertex's list of this number; the nodes are given when the cell is applied."""
         x = self._list(list, lib.vpps_pull_list_of(self._epoch.p, list, rows, cols))
         self._pull_list_of.append(list)
         return x

@@ -588,6 +588,6 @@ class Optimizer(torch.optim.Optimizer):
             m.trainer.write_parameters()
 
 
-from ._torch_rnn import GRU, LSTM, RNN  # imported last: they are made of Module
+from ._torch_rnn import GRU, LSTM, RNN  # imported last: these classes derive from Module
 
 __all__ = ["GRU", "LSTM", "RNN", "Module", "Optimizer"]

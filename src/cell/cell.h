@@ -70,9 +70,9 @@ typedef struct vpps_cell_arg {
     vpps_param matrix; /* PRODUCT, PRODUCT_T: the matrix that multiplies the value; VPPS_NO_PARAM: the value is added */
 } vpps_cell_arg;
 
-/* A number that depends on the lengths of a vertex's lists: base + the sum over axes d of list[d] * members of the vertex's list d - 1. */
+/* A count that is linear in the lengths of a vertex's lists: base + sum over d of list[d] * (number of members of list number d - 1). */
 typedef struct vpps_cell_count {
-    uint32_t base, list[VPPS_AXES]; /* list[0] is 0 */
+    uint32_t base, list[VPPS_AXES]; /* list: factors; list[0] is 0 */
 } vpps_cell_count;
 
 /* Returns whether a count depends on the lengths of lists. */

@@ -23,7 +23,7 @@ typedef struct vpps_stage_work {
     /* Operands of products are copied to copy_buffers buffers in shared memory, each for VPPS_COPY_ITEMS items (vertices or list
      * members). copies_at: first word of the buffers, after the weights. */
     uint32_t copies_at;
-    uint32_t copy_words; /* most words that all buffers of copies may take together */
+    uint32_t copy_words; /* words of shared memory that the buffers of copies may take together */
     uint32_t copy_buffers;
     uint32_t copy_item_words; /* words of a buffer per item, for all copied operands; 0: none is copied */
     uint32_t *copy_at;    /* indexed by operand: first word of its copy among an item's words; VPPS_NONE: not copied */

@@ -100,9 +100,9 @@ static vpps_status generate(const vpps_specialiser *s, vpps_kernel_plan *plan, u
     return VPPS_OK;
 }
 
-/* ---------------------------------------------------------------- the next kernel, compiled while the first one is */
+/* ---------------------------------------------------------------- a second kernel, compiled beside the first one in case that one spills */
 
-enum { STEP = 24 /* so many fewer registers hold weights in the next kernel */ };
+enum { STEP = 24 /* so many fewer registers hold weights in the second kernel */ };
 
 typedef struct rival {
     const vpps_specialiser *s;
@@ -114,7 +114,7 @@ typedef struct rival {
     bool started, needless;
 } rival;
 
-/* Returns whether to compile the next kernel: not if the first one comes at once, from the cache. */
+/* Returns whether to compile the second kernel: not if the first kernel is ready within PATIENCE_NS, from the cache. */
 static bool is_needed(rival *r) {
     enum { PATIENCE_NS = 100000000 };
     struct timespec until;

@@ -14,7 +14,7 @@ typedef struct vpps_row_segment {
 
 typedef struct vpps_row_sums vpps_row_sums;
 
-/* Creates empty sums for the model's tables. The model must outlive them. Fails with MEMORY. */
+/* Creates sums of gradients, of no entry yet, for the model's lookup tables. The model must outlive the sums. Fails with MEMORY. */
 vpps_status vpps_row_sums_create(vpps_row_sums **out, const vpps_model *model);
 void vpps_row_sums_destroy(vpps_row_sums *sums);
 

@@ -141,7 +141,7 @@ typedef struct learner {
     double *reward;
     float *best_q; /* the Q values that gave the fewest batches so far; numbers of states and values then */
     uint32_t best_states, best_values;
-    uint64_t vertices; /* number of vertices that all trials have run */
+    uint64_t vertices; /* number of vertices that were run so far, summed over all trials */
     uint64_t random;
 } learner;
 

@@ -23,7 +23,7 @@ typedef struct encoder {
     vpps_writer to;
     uint32_t *output_at, *gradient_at; /* as in vpps_script_places */
     uint32_t *list_at;          /* for each output: address for its next contribution; VPPS_NONE: it has no gradient */
-    uint32_t *pairs_at;         /* for each output: address for its next pair (scaled contribution); NULL: no pairs */
+    uint32_t *pairs_at;         /* for each output: address for its next pair (factor, contribution); NULL: no pairs */
     uint32_t *arrays;           /* for each block: address of its arrays in the script */
     group_constants *constants; /* for each group: its constants */
     vpps_entry_lists entries;

@@ -21,7 +21,8 @@ typedef struct vpps_tasks {
     const vpps_stage_task *all; /* all tasks, sorted by group and phase */
     const vpps_block_phases *blocks;
     const uint32_t *group_phases; /* for each group: number of its phases, ends of slices included */
-    const uint32_t *pauses; /* for each group: the first phase of backward, if the step is in two halves; else NULL */
+    const uint32_t
+        *pauses; /* for each group: its first phase after the pause between forward and backward; NULL: no pause */
     uint32_t n;
     uint32_t n_phases; /* largest number of phases of a group, ends of slices not counted */
 } vpps_tasks;

@@ -75,7 +75,7 @@ typedef struct vpps_block_view {
     const uint32_t *lists[VPPS_AXES];
     const uint32_t *gradient_starts[VPPS_CELL_MOST]; /* for each output: the starts of each vertex's contributions */
     const uint32_t *gradients[VPPS_CELL_MOST];
-    /* for each output: where the pairs of each vertex begin; NULL: there are no pairs */
+    /* for each output: index of each vertex's first pair (factor, address of a contribution) in `pairs`; NULL: no pairs */
     const uint32_t *pair_starts[VPPS_CELL_MOST];
     const uint32_t *pairs[VPPS_CELL_MOST];
     uint64_t end; /* address after the block's arrays; beyond the script's end if arrays are missing */

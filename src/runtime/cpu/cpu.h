@@ -156,7 +156,7 @@ typedef struct vpps_cpu_batch {
     vpps_half half;          /* forward half or backward half, if the launch does not run both */
     uint64_t *updates;       /* indexed by parameter: optimiser steps made so far */
     float (*corrections)[2]; /* indexed by parameter: bias corrections of the optimiser in this batch */
-    /* Indexed by parameter: number of the batch's outer products that add to its gradient. If it is 1, the update may compute the gradient. */
+    /* Indexed by parameter: number of the batch's outer products that add to its gradient. If there is one, the update may compute and use it. */
     uint32_t *uses;
     uint64_t *vectors; /* indexed by parameter: number of vectors that large tasks multiply with its transpose */
     /* Gradients of table entries that the tasks NORM and UPDATE use: this process's before the exchange, all processes' afterwards. */

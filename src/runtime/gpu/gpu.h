@@ -85,7 +85,7 @@ typedef struct vpps_gpu_use {
     uint32_t cell, outer, call;
 } vpps_gpu_use;
 
-/* Gradients of matrices that cuBLAS computes for the latest batch, as products of packed factors. */
+/* The products by which cuBLAS computes matrices' gradients in the latest batch. A factor is one vector of each vertex, packed as a matrix. */
 typedef struct vpps_gpu_products {
     vpps_cublas *cublas; /* handle of cuBLAS; NULL: not opened yet */
     vpps_gpu_buffer packed;

@@ -93,7 +93,7 @@ static bool is_zero(const vpps_expressions *s, uint32_t x) {
 
 /* ---------------------------------------------------------------- sums */
 
-/* Returns the axis of an expression whose operands have axes a and b: 0, or that of the one list to which operands belong. */
+/* Returns the axis of an expression with operands of axes a and b: d if one belongs to list d - 1, else 0 (one value for each vertex). */
 static uint8_t common_axis(uint8_t a, uint8_t b) { return a > b ? a : b; }
 
 static int by_term(const void *a, const void *b) {
