@@ -319,11 +319,11 @@ typedef enum vpps_nonfinite {
     VPPS_NONFINITE_SKIP,  /* no update; training goes on, and vpps_stats counts the batch */
     VPPS_NONFINITE_IGNORE /* the update is done nevertheless */
 } vpps_nonfinite;
-/* Device cpu, whose virtual processors (VPs) are threads: whether the thread that calls vpps_fb is one of them. */
+/* Device cpu, whose virtual processors (VPs) are run by threads: whether the thread that calls vpps_fb is one of these. */
 typedef enum vpps_caller {
     VPPS_CALLER_AUTO, /* as WORKS if there is a VP for every core that the process may use, and others leave these free, else as FREE */
-    VPPS_CALLER_WORKS, /* the calling thread is VP 0's: vpps_fb returns when its batch is done */
-    VPPS_CALLER_FREE   /* every VP has a thread of its own: vpps_fb returns at once */
+    VPPS_CALLER_WORKS, /* the calling thread runs VP 0: vpps_fb returns when its batch is done */
+    VPPS_CALLER_FREE   /* other threads run all VPs: vpps_fb returns at once */
 } vpps_caller;
 
 /* The precision of products with weight matrices: forward, backward and the weights' gradients. X(id, name)

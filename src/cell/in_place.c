@@ -21,9 +21,9 @@ static void drop(vpps_program *p, uint32_t i) {
 
 /* Returns whether the instruction runs item by item. Other instructions need items that are adjacent in memory. */
 static bool goes_by_items(const vpps_program_step *s) {
+    if (s->kind != VPPS_STEP_RUN) return false;
     const vpps_form form = vpps_instructions[s->run.of.opcode].form;
-    return s->kind == VPPS_STEP_RUN && !(s->run.of.over_list && s->axis) && form != VPPS_FORM_DECIDED &&
-           form != VPPS_FORM_WEIGHTS;
+    return !(s->run.of.over_list && s->axis) && form != VPPS_FORM_DECIDED && form != VPPS_FORM_WEIGHTS;
 }
 
 bool vpps_reads_in_place(const vpps_program *p, const vpps_program_step *s, const vpps_operand *o) {

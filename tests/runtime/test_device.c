@@ -316,6 +316,7 @@ static void tables_beyond(fixture *f) { header(f)->tables = WILD; }
 static void too_many_tables(fixture *f) { header(f)->n_tables = UINT32_MAX; }
 static void instructions_beyond(fixture *f) { starts(f)[header(f)->n_groups] = header(f)->words + 1; }
 static void instructions_backwards(fixture *f) { starts(f)[0] = starts(f)[1] + 1; }
+static void instructions_in_header(fixture *f) { starts(f)[0] = 0; }
 static void unknown_optimiser(fixture *f) { header(f)->update = VPPS_ADAMW + 2; }
 static void absent_cell(fixture *f) { block(f, 0)->cell = f->batch->n_cells; }
 static void absent_group(fixture *f) { block(f, 0)->group = header(f)->n_groups; }
@@ -343,6 +344,7 @@ static void (*const refused[])(fixture *f) = {
     too_many_tables,
     instructions_beyond,
     instructions_backwards,
+    instructions_in_header,
     unknown_optimiser,
     absent_cell,
     absent_group,

@@ -1,4 +1,4 @@
-/* cpu.h - the CPU device: virtual processors (VPs) are threads, each with its own rows of every matrix.
+/* cpu.h - the CPU device: threads run virtual processors (VPs), each of which has its own rows of every matrix.
  *
  *   device.c   memory, launching, parameters to and from the model
  *   threads.c  waiting and waking
@@ -7,10 +7,9 @@
  *   pages.c    memory in pages
  *   settle.c   binds VPs, and their memory, to CPUs
  *   check.c    checks scripts before they run
- *   vp.c       a VP's loop over its tasks
+ *   vp.c       a thread's loop over its VPs' tasks
  *   stage.c      stages of cells, tile by tile, for the vertices whose condition holds
  *   tile.c       how tiles are laid out: tile.h
- *   in_place.c   removes needless copies into tiles
  *   steps.c, tile_products.c  the steps of a stage's program over a tile
  *   blocks.c   matrices as blocks of rows
  *   outer.c, updates.c  parameters: their gradients, norms and updates
@@ -65,7 +64,7 @@ typedef struct vpps_matrix_block {
 typedef struct vpps_cpu_matrix {
     vpps_matrix_block *blocks; /* the matrix's blocks of rows, in order; NULL: the parameter is no matrix */
     uint32_t n_blocks;
-    uint32_t *first_block; /* indexed by VP (thread; n_vps + 1 entries): number of the first block that the VP owns */
+    uint32_t *first_block; /* indexed by VP (n_vps + 1 entries): number of the first block that the VP owns */
     /* Indexed by VP (thread): a transposed copy of the rows that the VP owns, in panels of 64 columns that are stored row by row. Element
      * (r, k) is at k / 64 * 64 * rows + r * 64 + k % 64. */
     float **transposed;
@@ -212,7 +211,7 @@ struct vpps_cpu {
     size_t pool_bytes;
     vpps_vp *vps;
     vpps_places places;        /* CPUs that this process may use */
-    uint32_t *chosen;          /* indexed by VP (thread): its CPU, as an index into `places` */
+    uint32_t *chosen;          /* indexed by VP: its CPU, as an index into `places` */
     vpps_hold hold;            /* how tightly VPs are bound to these CPUs */
     vpps_cpu_matrix *matrices; /* indexed by parameter: its blocks of rows, if it is a matrix */
     float *matrix_memory;      /* values, gradients, states, transposed copies; each thread's are adjacent */
@@ -222,7 +221,7 @@ struct vpps_cpu {
     vpps_counter *counters; /* indexed by barrier: the number of signals so far */
     size_t n_counters;
     vpps_meetings meetings;
-    double *norms;  /* indexed by VP (thread): sum of squares of the gradients that the VP owns */
+    double *norms;  /* indexed by VP: sum of squares of the gradients that the VP owns */
     double squares; /* sum of squared gradients of sharded tables, over all processes */
 
     vpps_cpu_batch batch;
@@ -235,14 +234,14 @@ struct vpps_cpu {
     uint32_t launch;       /* number of launches so far */
     pthread_mutex_t failure_lock;
 
-    /* Starting and finishing: worker threads wait until `epoch` changes, the caller waits for `done`. */
+    /* Starting and finishing: a worker thread waits until the `epoch` of its rung changes, the caller waits for `done`. */
     vpps_counter epoch[VPPS_RUNGS]; /* number of launches in which the threads of a rung take part */
     vpps_counter done;              /* number of launches that all VPs have finished */
     uint32_t wanted;                /* number of launches that were started */
     atomic_bool quit;
     uint32_t threads;                             /* number of threads that run the launch's VPs */
     vpps_crowd *crowd;                            /* of the launch's kind */
-    vpps_crowd crowds[VPPS_BACKWARD_HALF + 1][2]; /* by half, and whether parameters get gradients */
+    vpps_crowd crowds[VPPS_BACKWARD_HALF + 1][3]; /* by half, and of inference, gradients, updates alone */
 };
 
 /* Checks that the batch's script (tasks and their data) is made for this device and has no address outside of it. Fails with SCRIPT. */

@@ -56,9 +56,9 @@ void vpps_choose_threads(vpps_cpu *cpu, const vpps_batch *batch) {
         c->ns += c->latest_ns;
         if (c->ends) choose_rung(cpu, c);
     }
-    c = cpu->crowd = &cpu->crowds[batch->half][cpu->batch.header.update != 0];
+    c = cpu->crowd = &cpu->crowds[batch->half][batch->goal == VPPS_GOAL_UPDATE ? 2 : cpu->batch.header.update != 0];
     if (!c->period) c->rung = c->home = vpps_rung_of(cpu->n_vps - 1), c->period = c->left = SHORTEST;
-    const bool may = cpu->n_vps > 1 && !cpu->share && !cpu->device.trace;
+    const bool may = cpu->n_vps > 1 && !cpu->share && !cpu->device.trace && !vpps_profile_goes_on(&cpu->device.profile);
     const uint64_t ns = c->ns + c->latest_ns; /* of the window, if it ends with this launch */
     c->words += batch->script_words;
     c->ends = may && ns >= WINDOW_NS;

@@ -70,6 +70,6 @@ vpps_wait_end vpps_wait_for(vpps_cpu *cpu, vpps_counter *counter, uint32_t least
         const uint64_t now = vpps_now_ns(), passed = now - last;
         last = now;
         waited += passed < LONGEST_NS ? passed : LONGEST_NS; /* a longer gap means that the process was stopped */
-        if (limit_ns && waited > limit_ns) return VPPS_WAIT_TIMEOUT;
+        if (limit_ns && waited > limit_ns) return patient = true, VPPS_WAIT_TIMEOUT;
     }
 }

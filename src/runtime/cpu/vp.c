@@ -25,7 +25,8 @@ static vpps_wait_end wait_for_barrier(vpps_vp *vp, uint32_t address, const vpps_
     if (end != VPPS_WAIT_TIMEOUT || limit_ns == VPPS_ONLY_LOOK) return end;
     const uint32_t before = vp->progress;
     vp->progress = progress(cpu);
-    vp->stalled_ns = vp->progress == before ? vp->stalled_ns + limit_ns : 0;
+    const uint32_t turns = (cpu->n_vps + cpu->threads - 1) / cpu->threads; /* each VP of a thread waits in its own */
+    vp->stalled_ns = vp->progress == before ? vp->stalled_ns + limit_ns * turns : 0;
     if (vp->stalled_ns < cpu->watchdog_ns) return end;
     if (counter) came = atomic_load_explicit(&counter->value, memory_order_relaxed);
     vpps_vp_fail(vp, VPPS_STALL, address, "waited %.1f s at barrier %u, which has %u of %u signals",
@@ -153,6 +154,7 @@ static void start(vpps_vp *vp) {
     const uint32_t *script = cpu->batch.script;
     const uint32_t group = vp->index / (cpu->n_vps / cpu->batch.header.n_groups);
     vp->at = vpps_task_starts(script)[group];
+    vp->stalled_ns = 0;
     vp->track = vpps_trace_track(cpu->device.trace, vp->index);
     if (vp->track) vpps_trace_begin_track(cpu->device.trace, vp->track);
     vp->passed[0].barrier = vp->passed[1].barrier = VPPS_NO_BARRIER;
