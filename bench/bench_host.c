@@ -105,7 +105,7 @@ int main(int argc, char **argv) {
            "| for | batch | vertices | build | script | both (quartiles) | ns a vertex | phases | script KB |\n"
            "| --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: |\n",
            REPEATS, trees ? trees : "generated ListOps");
-    if (s == VPPS_OK) s = measure_all(&w, "CPU", w.x.handle->machine);
+    if (s == VPPS_OK) s = measure_all(&w, "CPU", w.x.handle->target);
     if (s == VPPS_OK) s = measure_gpu(&w);
     workload_close(&w);
     if (s == VPPS_OK) printf("\nNoting a task for a trace: %.0f ns\n", note_ns());
