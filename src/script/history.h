@@ -31,7 +31,7 @@ typedef enum vpps_cell_place { VPPS_CELL_EXPECTED, VPPS_CELL_LOADED, VPPS_CELL_L
 
 typedef struct vpps_made_cell {
     vpps_compiled_cell *cell;
-    uint64_t last_used; /* number of the latest batch that used the compiled cell */
+    uint64_t last_used; /* number of the latest batch that used the compiled cell, or was likely to */
     vpps_cell_place place;
 } vpps_made_cell;
 
