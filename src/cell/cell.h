@@ -9,8 +9,7 @@
  *   segments.c       divides a program into segments, between which a GPU's CTA has barriers: segments.h
  *
  * A compiled cell is the same for all devices and batches: a value of a vertex lies at an offset in the vertex's record of kept values;
- * the batch's script tells where an input lies.
- */
+ * the batch's script tells where an input lies. */
 #pragma once
 
 #include "graph/graph.h"

@@ -2,8 +2,7 @@
  *
  * A leaf is an element. The children of a P-node may come in any order, those of a Q-node in their order or its reverse. A P-node has
  * more than two children, a Q-node more than one. Nodes are never changed, only replaced, so an earlier root remains the root of
- * the earlier tree.
- */
+ * the earlier tree. */
 #pragma once
 
 #include "base/base.h"

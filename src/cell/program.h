@@ -1,10 +1,9 @@
-/* program.h - the program of each stage of a compiled cell, and of its parameters' gradients, as steps. The CPU runs the steps over tiles of vertices, a GPU's kernel is
- * printed from them, verify executes them as formulas, and `vpps cell` shows them.
+/* program.h - the program of each stage of a compiled cell, and of its parameters' gradients, as steps. The CPU runs the steps over
+ * tiles of vertices, a GPU's kernel is printed from them, verify executes them as formulas, and `vpps cell` shows them.
  *
  * A step runs over items: the vertices that a task names, or the members of one of their lists (its list axis). Values that a stage
  * makes or loads are in slots. A slot has room for one value of each item; the device decides where that is: in cache, in registers or
- * in shared memory.
- */
+ * in shared memory. */
 #pragma once
 
 #include "cell/cell.h"
@@ -140,11 +139,16 @@ vpps_operand vpps_finished_operand(const vpps_compiled_cell *c, uint32_t v);
 
 static inline uint32_t vpps_n_outers(const vpps_compiled_cell *c) { return c->programs[c->n_stages].n; }
 
-/* Returns step OUTER number i of a cell. */
+/* Return step OUTER number i of a cell; vpps_outer_product_of: a step that is known to have x. */
 static inline vpps_outer vpps_outer_of(const vpps_compiled_cell *c, uint32_t i) {
     const vpps_program *p = &c->programs[c->n_stages];
     const vpps_operand *dy = &p->operands[p->steps[i].first];
+    if (!dy) __builtin_unreachable();
     return (vpps_outer){p->steps[i].to.at, dy, p->steps[i].n > 1 ? dy + 1 : NULL};
+}
+static inline vpps_outer vpps_outer_product_of(const vpps_compiled_cell *c, uint32_t i) {
+    const vpps_outer o = vpps_outer_of(c, i);
+    return o.x ? o : (__builtin_unreachable(), o);
 }
 
 static inline uint32_t vpps_operand_words(const vpps_operand *o) { return o->rows * o->cols; }

@@ -2,8 +2,7 @@
  *
  * A stage is work of a virtual processor (VP) that needs no result that another VP makes meanwhile. If rows are shared out, a product
  * reads whole vectors, of which the VP has made only its own rows, so a product begins a stage. A product with a transposed matrix ends
- * a stage, since the VPs' shares must be added up. If vertices are shared out, a pass is one stage.
- */
+ * a stage, since the VPs' shares must be added up. If vertices are shared out, a pass is one stage. */
 #include "cell/cell.h"
 
 typedef struct work {

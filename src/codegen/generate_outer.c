@@ -40,7 +40,7 @@ uint32_t vpps_outer_rows(const work *w, uint32_t outer) {
 }
 
 uint32_t vpps_outer_blocks(const work *w, uint32_t outer) {
-    const uint32_t length = vpps_outer_of(w->c, outer).x->rows;
+    const uint32_t length = vpps_outer_product_of(w->c, outer).x->rows;
     const uint32_t parts = vpps_outer_is_low(w, outer) ? w->g->plan->n_vps : w->g->plan->teams;
     return ((length + VPPS_OUTER_COLUMNS - 1) / VPPS_OUTER_COLUMNS + parts - 1) / parts;
 }
@@ -172,7 +172,7 @@ typedef struct group {
 
 /* Adds an outer (a sum of dy x^T) to the group. Returns false if the outer does not fit. */
 static bool join_group(const work *w, group *g, uint32_t outer) {
-    const vpps_outer o = vpps_outer_of(w->c, outer);
+    const vpps_outer o = vpps_outer_product_of(w->c, outer);
     if (o.dy->cols != 1 || o.x->cols != 1 || o.dy->axis != o.x->axis || g->n == VPPS_MOST_OUTERS) return false;
     if (g->n && vpps_outer_of(w->c, g->outers[0]).dy->axis != o.dy->axis) return false;
     /* The group already has an outer of this gradient. */
@@ -183,7 +183,7 @@ static bool join_group(const work *w, group *g, uint32_t outer) {
 }
 
 static void put_blocks(const work *w, uint32_t outer) {
-    const vpps_outer o = vpps_outer_of(w->c, outer);
+    const vpps_outer o = vpps_outer_product_of(w->c, outer);
     fprintf(w->out, "vpps_sum_blocks<v%u, v%u, %uu, %uu>(*this);\n", o.dy->value, o.x->value, w->g->matrix_at[o.param],
             vpps_outer_added_to(w, outer));
 }

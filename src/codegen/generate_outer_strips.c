@@ -29,7 +29,7 @@ typedef struct row_tile {
     uint32_t outer, number;
 } row_tile;
 
-static vpps_outer outer_of(const strips *all, uint32_t i) { return vpps_outer_of(all->w->c, all->outers[i]); }
+static vpps_outer outer_of(const strips *all, uint32_t i) { return vpps_outer_product_of(all->w->c, all->outers[i]); }
 
 /* Returns whether the tiles of outers i and j are multiplied with the same columns of one x. */
 static bool share_columns(const strips *all, uint32_t i, uint32_t j) {

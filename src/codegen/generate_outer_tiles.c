@@ -47,7 +47,7 @@ typedef struct pass {
     uint32_t words, slots, vectors;
 } pass;
 
-static vpps_outer outer_of(const tiles *t, uint32_t i) { return vpps_outer_of(t->w->c, t->outers[i]); }
+static vpps_outer outer_of(const tiles *t, uint32_t i) { return vpps_outer_product_of(t->w->c, t->outers[i]); }
 static uint32_t length_of(const tiles *t, uint32_t i) { return outer_of(t, i).x->rows; }
 static uint32_t rows_of(const tiles *t, uint32_t i) { return vpps_outer_rows(t->w, t->outers[i]); }
 static uint32_t columns_of(const tiles *t, uint32_t i) {

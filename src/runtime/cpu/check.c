@@ -27,11 +27,10 @@ static vpps_status check_parts(const vpps_task_header *h, const uint32_t *script
                          h->words, h->n_blocks, h->blocks, h->n_tables, h->tables, words);
     if (h->n_barriers > words) return vpps_fail(VPPS_SCRIPT, "script: %u barriers in %zu words", h->n_barriers, words);
     const uint32_t *starts = script + VPPS_TASK_HEADER_WORDS;
-    for (uint32_t g = 0; g < h->n_groups; g++) {
+    for (uint32_t g = 0; g < h->n_groups; g++)
         if (starts[g] < VPPS_TASK_HEADER_WORDS || starts[g] > starts[g + 1] || starts[g + 1] > words)
             return vpps_fail(VPPS_SCRIPT, "script: group %u's tasks are words %u to %u; it has %zu words", g, starts[g],
                              starts[g + 1], words);
-    }
     return VPPS_OK;
 }
 
