@@ -102,10 +102,13 @@ TEST(mode_and_links) {
     ck_assert(S_ISLNK(info.st_mode));
     ck_assert_int_eq(check_version(folder_path("target")), 2);
     ck_assert_int_eq(check_version(folder_path("link")), 2);
+    const int back = open(".", O_RDONLY | O_CLOEXEC);
     ck_assert_int_eq(chdir(folder), 0);
     TEST_OK(save_version("here", 4)); /* a path without a folder */
     ck_assert_int_eq(check_version("here"), 4);
     ck_assert_int_eq(count_files("."), 4);
+    ck_assert_int_eq(fchdir(back), 0); /* later tests read files of the source's */
+    close(back);
     folder_remove();
 }
 
