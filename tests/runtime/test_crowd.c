@@ -10,7 +10,7 @@ static const uint32_t machines[][2] = {{2, 1}, {2, 2}, {3, 1}, {4, 2}, {8, 4}, {
 static void hold(vpps_cpu *cpu, uint32_t rung) {
     memset(cpu->crowds, 0, sizeof cpu->crowds);
     for (uint32_t i = 0; i < sizeof cpu->crowds / sizeof(vpps_crowd); i++) {
-        vpps_crowd *c = &cpu->crowds[0][i];
+        vpps_crowd *c = &cpu->crowds[i / VPPS_COUNT(cpu->crowds[0])][i % VPPS_COUNT(cpu->crowds[0])];
         c->rung = c->home = rung, c->period = 1, c->left = UINT32_MAX;
     }
 }
