@@ -187,18 +187,19 @@ static bool all_loaded(const vpps_history *h, uint32_t n, vpps_compiled_cell *co
 uint32_t vpps_kernel_set(const vpps_history *h, uint32_t n, vpps_compiled_cell *const *cells, uint32_t most,
                          vpps_compiled_cell **out) {
     const bool loaded = all_loaded(h, n, cells);
-    for (bool alone = false;; alone = true) { /* in the same order either way: kernels are compared by their lists */
-        uint32_t n_out = 0;
-        for (uint32_t t = 0; t < h->n_types && n; t++)
-            for (uint32_t i = 0; i < h->types[t].n_made; i++) {
-                const vpps_made_cell *m = &h->types[t].made[i];
-                const bool stays = !alone && m->place != VPPS_CELL_LEFT_OUT && share_kernel(m->cell, cells[0]);
-                if (loaded ? stays && m->place == VPPS_CELL_LOADED
-                           : (stays && !is_superseded(&h->types[t], i)) || has_cell(n, cells, m->cell))
-                    out[n_out++] = m->cell;
-            }
-        if (loaded || alone || n_out <= most) return n_out;
-    }
+    uint32_t n_out = 0, own = 0;
+    for (uint32_t t = 0; t < h->n_types && n; t++)
+        for (uint32_t i = 0; i < h->types[t].n_made; i++) {
+            const vpps_made_cell *m = &h->types[t].made[i];
+            const bool stays = m->place != VPPS_CELL_LEFT_OUT && share_kernel(m->cell, cells[0]);
+            if (loaded ? stays && m->place == VPPS_CELL_LOADED
+                       : (stays && !is_superseded(&h->types[t], i)) || has_cell(n, cells, m->cell))
+                out[n_out++] = m->cell;
+        }
+    if (loaded || n_out <= most) return n_out;
+    for (uint32_t i = 0; i < n_out; i++) /* in the same order: kernels are compared by their lists */
+        if (has_cell(n, cells, out[i])) out[own++] = out[i];
+    return own;
 }
 
 void vpps_remember_kernel(vpps_history *h, uint32_t n, vpps_compiled_cell *const *cells, bool made) {
