@@ -16,7 +16,7 @@ static uint32_t progress(const vpps_cpu *cpu) {
 }
 
 /* Waits limit_ns for a barrier. The watchdog ends the batch if no VP has run a task for the watchdog's time. */
-static vpps_wait_end wait_for_barrier(vpps_vp *vp, uint32_t address, const vpps_passed *p, uint64_t limit_ns) {
+static vpps_wait_end wait_for_barrier(vpps_vp *vp, const vpps_passed *p, uint64_t limit_ns) {
     vpps_cpu *cpu = vp->cpu;
     vpps_counter *counter = cpu->meetings.taken ? NULL : &cpu->counters[p->barrier];
     uint32_t came = 0;
@@ -29,7 +29,7 @@ static vpps_wait_end wait_for_barrier(vpps_vp *vp, uint32_t address, const vpps_
     vp->stalled_ns = vp->progress == before ? vp->stalled_ns + limit_ns * turns : 0;
     if (vp->stalled_ns < cpu->watchdog_ns) return end;
     if (counter) came = atomic_load_explicit(&counter->value, memory_order_relaxed);
-    vpps_vp_fail(vp, VPPS_STALL, address, "waited %.1f s at barrier %u, which has %u of %u signals",
+    vpps_vp_fail(vp, VPPS_STALL, vp->at, "waited %.1f s at barrier %u, which has %u of %u signals",
                  (double)cpu->watchdog_ns * 1e-9, p->barrier, came, p->signals);
     return VPPS_WAIT_FAILED;
 }
@@ -61,7 +61,7 @@ static vpps_wait_end wait_before(vpps_vp *vp, const vpps_task *t, uint64_t limit
     if (cpu->meetings.ordered && !cpu->meetings.taken && !has_part(vp, t)) return VPPS_WAIT_REACHED;
     for (vpps_passed *p = vp->passed; p < vp->passed + VPPS_COUNT(vp->passed); p++) {
         if (p->barrier == VPPS_NO_BARRIER) continue;
-        const vpps_wait_end end = wait_for_barrier(vp, vp->at, p, limit_ns);
+        const vpps_wait_end end = wait_for_barrier(vp, p, limit_ns);
         if (end != VPPS_WAIT_REACHED) return end;
         if (vp->track) vpps_trace_note(vp->track, (vpps_task_note){.kind = VPPS_NOTE_WAIT, .number = p->barrier});
         p->barrier = VPPS_NO_BARRIER;
