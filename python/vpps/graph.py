@@ -431,9 +431,9 @@ class Cell(Uncopied):
 
     def __call__(self, *children: Vertex, pulls: Sequence[Node] = (), indices: Numbers = (),
                  pull_lists: Sequence[Sequence[Node]] = (), list_members: Numbers = ()) -> Vertex:
-        """A new vertex of the current graph. `children` are what the cell gathers from, those gathered by number first, then the members
-        of its lists; `pulls` a node for each pull, `indices` a number for each pull_index, in order of these calls in the cell;
-        `pull_lists` the members' nodes for each pull_list; `list_members` how many members each list has, where there are several."""
+        """Applies the cell in the current graph; returns the new vertex. `children`: the vertices that the cell gathers by number, then the
+        members of its lists. `pulls`: a node for each pull in the cell; `indices`: a number for each pull_index; both in the cell's order.
+        `pull_lists`: nodes of the members for each pull_list. `list_members`: each list's number of members, if there are several lists."""
         stack = _current.stack
         g = stack[-1] if stack else current()
         if type(g) is Graph and not self.lists and g.model is self.model:

@@ -44,8 +44,8 @@ typedef struct vpps_segments {
     uint32_t n, n_steps;
     /* Indexed by value: the operand that tells the value's place in memory; NULL if no step reads the value in memory. */
     const vpps_operand **memory;
-    const vpps_operand *
-        *shape; /* by value: an operand with the value's axis, rows and columns; NULL: not in the stage */
+    /* Indexed by value: an operand with the value's axis, rows and columns; NULL if the value is not in the stage. */
+    const vpps_operand **shape;
     const vpps_program_step **made_by; /* by value: the step that computes the value; NULL: none does */
     uint32_t *made_in;          /* by value: the segment that computes or loads the value; VPPS_NONE: read in memory */
     uint32_t *slot;             /* by value: offset of its slot (buffer) among an item's floats; VPPS_NONE: none */

@@ -10,9 +10,9 @@ enum {
     TILE_THREADS = 1536 /* limit of (threads of a CTA) * (tiles at a time), as registers permit */
 };
 
-/* Strips with the same number of tiles. Outers (sums of dy x^T) are given by their numbers, an x by the number of its first outer or first
- * low outer. `tiles`: number of tiles of each strip. [first, end): slots (blocks of columns) that warps compute at the same time. `parts`:
- * number of warps among which the vectors of a slot are divided. */
+/* Strips of equally many tiles. outers: numbers of the steps OUTER (sums of dy x^T) whose gradients the strips make. tiles: number of tiles of
+ * each strip. [first, end): slots, which are blocks of columns, that the CTA's warps compute at the same time. parts: number of warps that share
+ * out the vectors of one slot. */
 typedef struct strips {
     vpps_outer_work *w;
     const uint32_t *outers;

@@ -52,9 +52,10 @@ struct vpps_handle {
     uint64_t latest_number;
     uint64_t script_ns;     /* time it took to make the latest script */
     uint64_t latest_end_ns; /* end of the preceding training batch by the device's clock; 0: none */
-    vpps_goal latest_goal;  /* part of a training step (such as gradients without update) launched last */
+    vpps_goal latest_goal;  /* what the latest launch does: a whole step, gradients alone, an update alone */
     uint32_t n_backward;    /* calls of vpps_backward since the last update */
-    vpps_asked asked;       /* values and gradients requested by the latest vpps_backward or vpps_step_forward */
+    vpps_asked
+        asked; /* the values and gradients that the latest vpps_backward or vpps_step_forward returns to its caller */
     vpps_open_step open;
     vpps_pointers pointers; /* where arrays of floats are that calls are given */
     bool told_deferred;     /* the log has said that gradients are not accumulated level by level */

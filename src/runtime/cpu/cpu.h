@@ -151,7 +151,7 @@ typedef struct vpps_cpu_batch {
     const uint32_t *script;
     vpps_task_header header;
     vpps_block_view *views;
-    vpps_goal goal;          /* part of a training step (such as gradients without update) that the launch runs */
+    vpps_goal goal;          /* what the launch does: a whole step, gradients alone, an update alone */
     vpps_half half;          /* forward half or backward half, if the launch does not run both */
     uint64_t *updates;       /* indexed by parameter: optimiser steps made so far */
     float (*corrections)[2]; /* indexed by parameter: bias corrections of the optimiser in this batch */
