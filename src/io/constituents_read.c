@@ -147,8 +147,6 @@ vpps_status vpps_constituents_read_text(vpps_constituents *c, const char *name, 
 
 vpps_status vpps_constituents_read_file(vpps_constituents *c, const char *path) {
     VPPS_NEED(c, path);
-    VPPS_FREED char *text = NULL;
-    size_t len;
-    VPPS_TRY(vpps_file_read_all(path, &text, &len));
+    VPPS_TEXT_OF_FILE(path, text, len);
     return vpps_constituents_read_text(c, path, text, len);
 }

@@ -189,8 +189,6 @@ vpps_status vpps_sentences_read_dependencies_text(vpps_sentences *s, const char 
 vpps_status vpps_sentences_read_dependencies_file(vpps_sentences *s, const char *path,
                                                   const vpps_dependencies *dependencies) {
     VPPS_NEED(s, path);
-    VPPS_FREED char *text = NULL;
-    size_t len;
-    VPPS_TRY(vpps_file_read_all(path, &text, &len));
+    VPPS_TEXT_OF_FILE(path, text, len);
     return vpps_sentences_read_dependencies_text(s, path, text, len, dependencies);
 }

@@ -38,9 +38,7 @@ vpps_status vpps_lexicon_read_text(vpps_vocab *words, const char *name, const ch
 
 vpps_status vpps_lexicon_read_file(vpps_vocab *words, const char *path) {
     VPPS_NEED(words, path);
-    VPPS_FREED char *text = NULL;
-    size_t len;
-    VPPS_TRY(vpps_file_read_all(path, &text, &len));
+    VPPS_TEXT_OF_FILE(path, text, len);
     return vpps_lexicon_read_text(words, path, text, len);
 }
 

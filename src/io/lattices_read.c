@@ -106,8 +106,6 @@ vpps_status vpps_lattices_read_text(vpps_lattices *l, const char *name, const ch
 
 vpps_status vpps_lattices_read_file(vpps_lattices *l, const char *path) {
     VPPS_NEED(l, path);
-    VPPS_FREED char *text = NULL;
-    size_t len;
-    VPPS_TRY(vpps_file_read_all(path, &text, &len));
+    VPPS_TEXT_OF_FILE(path, text, len);
     return vpps_lattices_read_text(l, path, text, len);
 }

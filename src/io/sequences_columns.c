@@ -359,8 +359,6 @@ vpps_status vpps_sentences_read_columns_text(vpps_sentences *s, const char *name
 
 vpps_status vpps_sentences_read_columns_file(vpps_sentences *s, const char *path, const vpps_columns *columns) {
     VPPS_NEED(s, path);
-    VPPS_FREED char *text = NULL;
-    size_t len;
-    VPPS_TRY(vpps_file_read_all(path, &text, &len));
+    VPPS_TEXT_OF_FILE(path, text, len);
     return vpps_sentences_read_columns_text(s, path, text, len, columns);
 }

@@ -163,24 +163,18 @@ vpps_status vpps_sentences_read_lines_text(vpps_sentences *s, const char *name, 
 
 vpps_status vpps_sentences_read_tagged_file(vpps_sentences *s, const char *path) {
     VPPS_NEED(s, path);
-    VPPS_FREED char *text = NULL;
-    size_t len;
-    VPPS_TRY(vpps_file_read_all(path, &text, &len));
+    VPPS_TEXT_OF_FILE(path, text, len);
     return vpps_sentences_read_tagged_text(s, path, text, len);
 }
 
 vpps_status vpps_sentences_read_labelled_file(vpps_sentences *s, const char *path) {
     VPPS_NEED(s, path);
-    VPPS_FREED char *text = NULL;
-    size_t len;
-    VPPS_TRY(vpps_file_read_all(path, &text, &len));
+    VPPS_TEXT_OF_FILE(path, text, len);
     return vpps_sentences_read_labelled_text(s, path, text, len);
 }
 
 vpps_status vpps_sentences_read_lines_file(vpps_sentences *s, const char *path, const vpps_lines *lines) {
     VPPS_NEED(s, path);
-    VPPS_FREED char *text = NULL;
-    size_t len;
-    VPPS_TRY(vpps_file_read_all(path, &text, &len));
+    VPPS_TEXT_OF_FILE(path, text, len);
     return vpps_sentences_read_lines_text(s, path, text, len, lines);
 }

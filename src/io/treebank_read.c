@@ -103,8 +103,6 @@ vpps_status vpps_treebank_read_text(vpps_treebank *tb, const char *name, const c
 
 vpps_status vpps_treebank_read_file(vpps_treebank *tb, const char *path) {
     VPPS_NEED(tb, path);
-    VPPS_FREED char *text = NULL;
-    size_t len;
-    VPPS_TRY(vpps_file_read_all(path, &text, &len));
+    VPPS_TEXT_OF_FILE(path, text, len);
     return vpps_treebank_read_text(tb, path, text, len);
 }

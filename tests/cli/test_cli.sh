@@ -470,7 +470,7 @@ check "kernel of another optimizer" exits 0 "${kernel[@]}" --optimizer sgd
 another_source() { ! cmp -s kernel.cu out; }
 check "another source" another_source
 check "kernel: unknown architecture" fails_with 1 "sm_90" "$vpps" kernel tree-lstm --arch sm_17
-check "kernel --json without --report" fails_with 2 "--json is for --report" "${kernel[@]}" --json
+check "kernel --json without --report" fails_with 2 "--json goes with --report" "${kernel[@]}" --json
 check "kernel --arch all without --report" fails_with 2 "--arch all is for --report" "$vpps" kernel tree-lstm --arch all
 
 gpu_options() { # where a network runs

@@ -145,6 +145,18 @@ total, each = map(float, re.search(r'^loss +(\S+) \((\S+) a node\)$', open('out'
 assert abs(total - 3 * each) < 3e-4, (total, each)"
 }
 check "the loss of a node" per_node
+printf '(2 (1 a) (3 b))\n' >few.trees
+while IFS='|' read -r given companion; do
+    # shellcheck disable=SC2086 # several words
+    check "alone: --$given" fails_with 2 "--${given%% *} goes with $companion" "$vpps" train tree-lstm --$given
+done <<'END'
+examples 5 --train few.trees|generated data
+leaves 4|--generate complete
+leaves 4 --train few.trees|--generate complete
+save-every 5|--save
+log-every 5|--log
+trace-events 5|--trace
+END
 check "a network of roots has one loss a tree" exits 0 "$vpps" train tree-lstm --examples 20 --loss root --hidden 4 --epochs 1
 check "which is told once" grep -qE '^loss       [0-9.]+$' out
 

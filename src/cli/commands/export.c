@@ -84,10 +84,7 @@ static vpps_status export(settings *s) {
 }
 
 int command_export(settings *s) {
-    static const char *const of_c[] = {"header", "weights", "prefix", "precision", "losses", "main"};
     if (!s->model) return report_usage("export", "--model FILE is missing");
     if (!s->save && !s->c_file) return report_usage("export", "--save FILE is missing, or --c FILE.c");
-    for (size_t i = 0; i < VPPS_COUNT(of_c) && !s->c_file; i++)
-        if (options_given(s, of_c[i])) return report_usage("export", "--%s goes with --c FILE.c", of_c[i]);
     return exit_code(export(s));
 }

@@ -191,7 +191,6 @@ static vpps_status print_report(planner *x) {
 /* ---------------------------------------------------------------- command */
 
 int command_kernel(settings *s) {
-    if (s->json && !s->report) return report_usage("kernel", "--json is for --report");
     if (all_architectures(s) && !s->report) return report_usage("kernel", "--arch all is for --report");
     VPPS_CLOSED_BY(planner_close) planner x = {0};
     const vpps_status status = planner_open(&x, s);

@@ -209,18 +209,46 @@ static void check_picture(const settings *s, const command *c) {
             refuse(s, c, "--plot %s: the picture is SVG; expected a name that ends in .svg", s->plot);
 }
 
+/* Refuses options of the command line that have no effect without another option; `line`: which were on the line. */
+static void check_companions(const settings *s, const command *c, const bool *line) {
+    const bool files = options_name_files(s), known = s->model || s->resume;
+    const struct {
+        const char *option, *companion;
+        bool found; /* whether the companion was given */
+    } list[] = {
+        {"examples", "generated data, without --data or --train", !files},
+        {"leaves", "--generate complete", known || (!files && s->generate == NET_COMPLETE_TREES)},
+        {"freeze-vectors", "--vectors", s->vectors || s->resume},
+        {"save-every", "--save", s->save || s->resume},
+        {"log-every", "--log", s->log},
+        {"trace-events", "--trace", s->trace},
+        {"header", "--c FILE.c", s->c_file},
+        {"weights", "--c FILE.c", s->c_file},
+        {"prefix", "--c FILE.c", s->c_file},
+        {"losses", "--c FILE.c", s->c_file},
+        {"main", "--c FILE.c", s->c_file},
+        {"no-cache", "--report", s->report},
+    };
+    size_t n;
+    const cli_option *rows = options_rows(s, &n);
+    for (size_t i = 0; i < n; i++) {
+        const char *name = rows[i].row.name;
+        if (!line[i] || !name) continue;
+        if ((rows[i].flags & OPTION_FILES) && !files && !known) refuse(s, c, "--%s goes with --data or --train", name);
+        for (size_t k = 0; k < VPPS_COUNT(list); k++)
+            if (!list[k].found && strcmp(name, list[k].option) == 0)
+                refuse(s, c, "--%s goes with %s", name, list[k].companion);
+    }
+    if (s->command == COMMAND_EXPORT && options_given(s, "precision") && !s->c_file)
+        refuse(s, c, "--precision goes with --c FILE.c");
+    if (s->command == COMMAND_KERNEL && s->json && !s->report) refuse(s, c, "--json goes with --report");
+}
+
 static void check_together(const settings *s, const command *c) {
     check_picture(s, c);
     if (options_given(s, "generate") && options_name_files(s)) {
         refuse(s, c, "--generate and --data (or --train, --dev, --test) exclude each other");
     }
-    size_t n;
-    const cli_option *rows = options_rows(s, &n);
-    for (size_t i = 0; i < n; i++) {
-        if (!s->given[i] || !(rows[i].flags & OPTION_FILES) || options_name_files(s) || s->model || s->resume) continue;
-        refuse(s, c, "--%s goes with --data or --train", rows[i].row.name);
-    }
-    if (s->freeze_vectors && !s->vectors && !s->resume) refuse(s, c, "--freeze-vectors goes with --vectors");
     if (s->init && s->resume) refuse(s, c, "--init begins a run, --resume goes on with one: not both");
     if (s->command == COMMAND_PREDICT && s->json && s->output_format != OUTPUT_AUTO && s->output_format != OUTPUT_JSONL)
         refuse(s, c, "--json prints JSON: it excludes another --output-format");
@@ -228,7 +256,9 @@ static void check_together(const settings *s, const command *c) {
 
 void options_parse(settings *s, const command *c, int argc, char **argv) {
     *s = options_defaults(s);
+    bool line[OPTIONS_MAX];
     parse_line(s, c, argc, argv);
+    memcpy(line, s->given, sizeof line);
     /* a file can set --examples while the value is 0; the default comes last */
     if (!options_given(s, "examples")) s->examples = 0;
     const vpps_status status = s->config ? config_read(s, s->config) : VPPS_OK;
@@ -238,6 +268,7 @@ void options_parse(settings *s, const command *c, int argc, char **argv) {
     }
     if (status != VPPS_OK) refuse(s, c, "%s", vpps_error_message());
     check_together(s, c);
+    check_companions(s, c, line);
     if (!options_given(s, "examples")) s->examples = options_default_examples(s);
 }
 

@@ -31,6 +31,11 @@ vpps_status lattice_build(const corpus *c, corpus_split *split) {
     return vpps_lattices_build(split->lattices, split->sentences, c->vocab[VOCAB_LEXICON]);
 }
 
+vpps_status lattice_generate(corpus *c, const settings *s, corpus_split *split, uint64_t seed, uint32_t n) {
+    VPPS_TRY(task_generate_sentences(c, s, split, seed, n));
+    return lattice_build(c, split);
+}
+
 /* Makes a vocabulary by the number of arcs in the training part that have each id. */
 static vpps_status learn_vocab(corpus *c, const settings *s, int which) {
     const corpus_split *train = &c->split[SPLIT_TRAIN];

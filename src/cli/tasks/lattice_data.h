@@ -6,6 +6,9 @@
 /* Builds split->lattices from split->sentences, whose words are characters, with the words of the corpus's lexicon. */
 vpps_status lattice_build(const corpus *c, corpus_split *split);
 
+/* Generates a part's n lattices, with translations if the task has pairs; the first call makes the corpus's lexicon. */
+vpps_status lattice_generate(corpus *c, const settings *s, corpus_split *split, uint64_t seed, uint32_t n);
+
 /* Makes the vocabularies of characters and words, by their frequency on the training part's arcs. */
 vpps_status lattice_learn(corpus *c, const settings *s);
 vpps_status lattice_map(const corpus *c, corpus_split *split);

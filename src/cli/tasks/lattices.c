@@ -64,16 +64,6 @@ static vpps_status finish(corpus *c, const settings *s, corpus_split *split) {
     return VPPS_OK;
 }
 
-static vpps_status generate(corpus *c, const settings *s, corpus_split *split, uint64_t seed, uint32_t n) {
-    const vpps_language language = {.seed = seed, .characters = true, .tags = true};
-    const bool first = !c->vocab[VOCAB_LEXICON];
-    (void)s;
-    if (first) VPPS_TRY(vpps_vocab_create(&c->vocab[VOCAB_LEXICON]));
-    VPPS_TRY(vpps_sentences_create(&split->sentences));
-    VPPS_TRY(vpps_sentences_generate(split->sentences, NULL, first ? c->vocab[VOCAB_LEXICON] : NULL, &language, n));
-    return lattice_build(c, split);
-}
-
 /* ---------------------------------------------------------------- ids */
 
 static vpps_status learn(corpus *c, const settings *s) {
@@ -150,7 +140,8 @@ const task task_lattices = {
     .look = tags_look,
     .read = read_part,
     .finish = finish,
-    .generate = generate,
+    .language = {.characters = true, .tags = true},
+    .generate = lattice_generate,
     .learn = learn,
     .map = map,
     .usable = usable,

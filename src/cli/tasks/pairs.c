@@ -90,28 +90,6 @@ static vpps_status finish_lattice_pairs(corpus *c, const settings *s, corpus_spl
     return lattice_build(c, split);
 }
 
-static vpps_status generate_pairs(corpus *c, const settings *s, corpus_split *split, uint64_t seed, uint32_t n) {
-    const vpps_language language = {.seed = seed, .end_word = END_WORD};
-    (void)c;
-    (void)s;
-    VPPS_TRY(vpps_sentences_create(&split->sentences));
-    VPPS_TRY(vpps_sentences_create(&split->target));
-    return vpps_sentences_generate(split->sentences, split->target, NULL, &language, n);
-}
-
-static vpps_status generate_lattice_pairs(corpus *c, const settings *s, corpus_split *split, uint64_t seed,
-                                          uint32_t n) {
-    const vpps_language language = {.seed = seed, .characters = true, .end_word = END_WORD};
-    const bool first = !c->vocab[VOCAB_LEXICON];
-    (void)s;
-    if (first) VPPS_TRY(vpps_vocab_create(&c->vocab[VOCAB_LEXICON]));
-    VPPS_TRY(vpps_sentences_create(&split->sentences));
-    VPPS_TRY(vpps_sentences_create(&split->target));
-    VPPS_TRY(
-        vpps_sentences_generate(split->sentences, split->target, first ? c->vocab[VOCAB_LEXICON] : NULL, &language, n));
-    return lattice_build(c, split);
-}
-
 /* ---------------------------------------------------------------- ids */
 
 static vpps_status learn(corpus *c, const settings *s) {
@@ -332,7 +310,8 @@ const task task_pairs = {
     .signature = signature,
     .paired = true,
     .read = read_pairs,
-    .generate = generate_pairs,
+    .language = {.end_word = END_WORD},
+    .generate = task_generate_sentences,
     .learn = learn,
     .map = map,
     .example = example,
@@ -350,7 +329,8 @@ const task task_lattice_pairs = {
     .paired = true,
     .read = read_lattice_pairs,
     .finish = finish_lattice_pairs,
-    .generate = generate_lattice_pairs,
+    .language = {.characters = true, .end_word = END_WORD},
+    .generate = lattice_generate,
     .learn = learn,
     .map = map,
     .example = example,

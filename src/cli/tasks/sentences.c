@@ -73,11 +73,9 @@ static vpps_status generate_parity(vpps_sentences *to, uint64_t seed, uint32_t n
 }
 
 static vpps_status generate(corpus *c, const settings *s, corpus_split *split, uint64_t seed, uint32_t n) {
-    const vpps_language language = {.seed = seed, .labels = true};
-    (void)c;
+    if (!s->network->parity) return task_generate_sentences(c, s, split, seed, n);
     VPPS_TRY(vpps_sentences_create(&split->sentences));
-    if (s->network->parity) return generate_parity(split->sentences, seed, n);
-    return vpps_sentences_generate(split->sentences, NULL, NULL, &language, n);
+    return generate_parity(split->sentences, seed, n);
 }
 
 /* ---------------------------------------------------------------- ids */
@@ -151,6 +149,7 @@ const task task_sentences = {
     .metrics = {{"accuracy", "accuracy", true, false, "sentences"}},
     .look = look,
     .read = read_part,
+    .language = {.labels = true},
     .generate = generate,
     .learn = tags_learn_sentences,
     .map = tags_map_sentences,

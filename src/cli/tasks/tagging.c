@@ -18,14 +18,6 @@ static vpps_status read_part(corpus *c, const settings *s, corpus_split *split, 
     return vpps_sentences_read_lines_text(split->sentences, text->name, text->text, text->len, NULL);
 }
 
-static vpps_status generate(corpus *c, const settings *s, corpus_split *split, uint64_t seed, uint32_t n) {
-    const vpps_language language = {.seed = seed, .tags = true};
-    (void)c;
-    (void)s;
-    VPPS_TRY(vpps_sentences_create(&split->sentences));
-    return vpps_sentences_generate(split->sentences, NULL, NULL, &language, n);
-}
-
 /* ---------------------------------------------------------------- ids */
 
 /* Makes the vocabulary of the characters of training words; characters that occur once train the embedding of <unk>. */
@@ -132,7 +124,8 @@ const task task_tagging = {
     .classifies = true,
     .look = tags_look,
     .read = read_part,
-    .generate = generate,
+    .language = {.tags = true},
+    .generate = task_generate_sentences,
     .learn = learn,
     .map = map,
     .example = example,

@@ -27,14 +27,6 @@ static vpps_status read_part(corpus *c, const settings *s, corpus_split *split, 
     return vpps_sentences_read_lines_text(split->sentences, text->name, text->text, text->len, &lines);
 }
 
-static vpps_status generate(corpus *c, const settings *s, corpus_split *split, uint64_t seed, uint32_t n) {
-    const vpps_language language = {.seed = seed, .end_word = END_WORD};
-    (void)c;
-    (void)s;
-    VPPS_TRY(vpps_sentences_create(&split->sentences));
-    return vpps_sentences_generate(split->sentences, NULL, NULL, &language, n);
-}
-
 /* ---------------------------------------------------------------- ids */
 
 static vpps_status learn(corpus *c, const settings *s) {
@@ -226,7 +218,8 @@ const task task_text_model = {
     .n_generated = 5000,
     .metrics = {TEXT_METRICS},
     .read = read_part,
-    .generate = generate,
+    .language = {.end_word = END_WORD},
+    .generate = task_generate_sentences,
     .learn = learn,
     .map = map,
     .example = example,

@@ -25,6 +25,17 @@ vpps_status task_read_characters(vpps_sentences *out, const task_text *text) {
 
 vpps_status task_need_sentences(vpps_sentences **s) { return *s ? VPPS_OK : vpps_sentences_create(s); }
 
+vpps_status task_generate_sentences(corpus *c, const settings *s, corpus_split *split, uint64_t seed, uint32_t n) {
+    const task *t = task_for(s);
+    vpps_language language = t->language;
+    language.seed = seed;
+    vpps_vocab **lexicon = language.characters && !c->vocab[VOCAB_LEXICON] ? &c->vocab[VOCAB_LEXICON] : NULL;
+    if (lexicon) VPPS_TRY(vpps_vocab_create(lexicon));
+    VPPS_TRY(vpps_sentences_create(&split->sentences));
+    if (t->paired) VPPS_TRY(vpps_sentences_create(&split->target));
+    return vpps_sentences_generate(split->sentences, split->target, lexicon ? *lexicon : NULL, &language, n);
+}
+
 vpps_status task_copy_vocab(vpps_vocab **out, const vpps_vocab *from) {
     VPPS_FREED char *text = NULL;
     VPPS_TRY(vpps_vocab_to_text(from, &text));

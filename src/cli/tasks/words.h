@@ -10,6 +10,9 @@ vpps_status task_read_characters(vpps_sentences *out, const task_text *text);
 /* Creates an empty collection of sentences in *s if *s is NULL. */
 vpps_status task_need_sentences(vpps_sentences **s);
 
+/* Generates a part's n sentences, with translations if the task has pairs, in the task's language. */
+vpps_status task_generate_sentences(corpus *c, const settings *s, corpus_split *split, uint64_t seed, uint32_t n);
+
 vpps_status task_copy_vocab(vpps_vocab **out, const vpps_vocab *from);
 
 /* Adds a note about the number of rare words that are cut, if a fifth of the text or more becomes <unk>. */
