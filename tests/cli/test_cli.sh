@@ -7,6 +7,7 @@ source "$(dirname "$0")/common.sh"
 
 tiny=(--examples 160 --hidden 12 --embed 8 --batch 16 --vps 2)
 train=("$vpps" train tree-lstm "${tiny[@]}")
+of_file=("$vpps" train tree-lstm "${tiny[@]:2}")
 
 # ---------------------------------------------------------------- help and usage
 
@@ -78,18 +79,18 @@ check "unwritable --save" fails_with 1 "cannot be written" "${train[@]}" --save 
 check "--save is a folder" fails_with 1 "it is a folder" "${train[@]}" --save "$work"
 check "unwritable --plot" fails_with 1 "cannot be written" "${train[@]}" --plot "$work/none/x.svg"
 check "unwritable --log" fails_with 1 "No such file" "${train[@]}" --log "$work/none/x.jsonl"
-check "missing --data" fails_with 1 "No such file" "${train[@]}" --data "$work/none"
+check "missing --data" fails_with 1 "No such file" "${of_file[@]}" --data "$work/none"
 check "unknown device" fails_with 1 "abacus" "${train[@]}" --device abacus
 check "missing --resume" fails_with 1 "none.ckpt" "${train[@]}" --resume none.ckpt
 check "missing --model" fails_with 1 "none.ckpt" "$vpps" eval tree-lstm --model none.ckpt
 printf '(1 (0 a) (1 b))\n(1 (0 a)\n' >broken.txt
-check "malformed tree names its place" fails_with 1 "broken.txt:2:" "${train[@]}" --data broken.txt
+check "malformed tree names its place" fails_with 1 "broken.txt:2:" "${of_file[@]}" --data broken.txt
 printf '(-1 (-1 a) (-1 b))\n' >unlabelled.txt
-check "no labels" fails_with 1 "class" "${train[@]}" --data unlabelled.txt
+check "no labels" fails_with 1 "class" "${of_file[@]}" --data unlabelled.txt
 printf '(0 (-1 a) (-1 b))\n' >one.txt
-check "one class" fails_with 1 "needs 2" "${train[@]}" --data one.txt
+check "one class" fails_with 1 "needs 2" "${of_file[@]}" --data one.txt
 : >empty.txt
-check "empty data" fails_with 1 "empty.txt: expected trees, found none" "${train[@]}" --data empty.txt
+check "empty data" fails_with 1 "empty.txt: expected trees, found none" "${of_file[@]}" --data empty.txt
 
 # ---------------------------------------------------------------- training, its files and its reports
 

@@ -19,7 +19,7 @@ fit() {
     shift
     rm -f "$name.jsonl"
     read -r -a sizes <<<"$(sizes_of "$1" 16)"
-    exits 0 "$vpps" train "$1" "${training[@]}" "${sizes[@]}" --force --log "$name.jsonl" --save "$name.ckpt" "${@:2}" && cp out "$name.json"
+    exits 0 "$vpps" train "$1" "${training[@]}" "${sizes[@]}" --force --no-tuning --log "$name.jsonl" --save "$name.ckpt" "${@:2}" && cp out "$name.json"
 }
 
 # learns NAME EXPRESSION: the loss of NAME's last epoch is below 0.9 of the first, and the Python expression is true of
