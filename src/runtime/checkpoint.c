@@ -265,7 +265,7 @@ vpps_status vpps_load(vpps_handle *h, const char *path) {
     VPPS_TRY(vpps_handle_trains(h, "vpps_load"));
     VPPS_NEED(path);
     vpps_model *model = h->model;
-    vpps_handle_settle(h);
+    vpps_handle_finish(h);
     vpps_safetensors *file;
     VPPS_TRY(model->shards > 1 ? vpps_safetensors_open_on_disk(&file, path) : vpps_safetensors_open(&file, path));
     contents *c = calloc(model->n_params + 1, sizeof *c);

@@ -75,7 +75,7 @@ static void note_trial(vpps_handle *h) {
     vpps_profile_note(p, !groups || groups == h->stats.groups, h->stats.nodes, h->latest.own_ns);
 }
 
-void vpps_handle_settle(vpps_handle *h) {
+void vpps_handle_finish(vpps_handle *h) {
     if (!h->in_flight || h->process != vpps_process_number()) return;
     vpps_handle_wait(h, &h->latest);
     h->in_flight = false;
@@ -87,7 +87,7 @@ void vpps_handle_settle(vpps_handle *h) {
     count_share(h);
     if (vpps_handle_break(h, h->latest.status, h->latest_number, h->latest.message) != VPPS_OK) return;
     note_trial(h);
-    if (vpps_handle_break(h, vpps_keep_settled(h), h->latest_number, vpps_error_message()) != VPPS_OK) return;
+    if (vpps_handle_break(h, vpps_keep_finished(h), h->latest_number, vpps_error_message()) != VPPS_OK) return;
     if (h->options.nonfinite != VPPS_NONFINITE_IGNORE && vpps_goal_updates(h->latest_goal)) check_finite(h);
 }
 
@@ -104,7 +104,7 @@ vpps_status vpps_handle_report(vpps_handle *h) {
 /* ---------------------------------------------------------------- launching */
 
 vpps_status vpps_handle_tune(vpps_handle *h) {
-    if (vpps_handle_profile(h)) vpps_handle_settle(h); /* the running batch is a measurement of the present candidate */
+    if (vpps_handle_profile(h)) vpps_handle_finish(h); /* the running batch is a measurement of the present candidate */
     return h->device->table->tune ? h->device->table->tune(h->device) : VPPS_OK;
 }
 
@@ -125,7 +125,7 @@ vpps_status vpps_handle_launch(vpps_handle *h, uint64_t batch) {
 /* Returns whether the new script can be queued behind the running batch: nothing may depend on that batch's outcome, no trace is recorded. */
 static bool may_queue(vpps_handle *h, const vpps_graph *g) {
     const vpps_device_table *table = h->device->table;
-    return h->in_flight && !h->infers && !h->n_backward && !h->trace && !h->keeper.n_copies && !g->n_keeps &&
+    return h->in_flight && !h->infers && !h->n_backward && !h->trace && !h->kept.n_copies && !g->n_keeps &&
            !vpps_handle_profile(h) && table->queues && table->queues(h->device, h->programs[h->next]);
 }
 
@@ -133,7 +133,7 @@ static bool may_queue(vpps_handle *h, const vpps_graph *g) {
 static vpps_status queue(vpps_handle *h, uint64_t batch, float *stale_loss) {
     vpps_outcome none;
     const vpps_status launched = vpps_handle_launch(h, batch);
-    vpps_handle_settle(h);
+    vpps_handle_finish(h);
     const vpps_status before = vpps_handle_report(h);
     if (before != VPPS_OK && launched == VPPS_OK) vpps_handle_wait(h, &none);
     VPPS_TRY(before);
@@ -145,7 +145,7 @@ vpps_status vpps_handle_start(vpps_handle *h, vpps_graph *g, const vpps_batch_re
                               float *stale_loss) {
     VPPS_TRY(vpps_handle_script(h, h->target, g, request));
     if (batch && may_queue(h, g)) return queue(h, batch, stale_loss);
-    vpps_handle_settle(h);
+    vpps_handle_finish(h);
     VPPS_TRY(vpps_handle_report(h));
     VPPS_TRY(vpps_handle_refresh(h));
     if (stale_loss) *stale_loss = h->latest.loss;

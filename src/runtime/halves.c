@@ -13,7 +13,7 @@ static vpps_status run_forward(vpps_handle *h, vpps_graph *g) {
     vpps_handle_wait(h, &outcome);
     vpps_keep_launched(h, g, b);
     VPPS_TRY(vpps_handle_break(h, outcome.status, batch, outcome.message));
-    VPPS_TRY(vpps_handle_break(h, vpps_keep_settled(h), batch, vpps_error_message()));
+    VPPS_TRY(vpps_handle_break(h, vpps_keep_finished(h), batch, vpps_error_message()));
     h->open.forward_ns = outcome.device_ns;
     vpps_asked_place(&h->asked, b, g);
     return vpps_handle_break(h, vpps_asked_read_values(&h->asked, h->device), batch, vpps_error_message());

@@ -136,12 +136,12 @@ vpps_status vpps_handle_create(vpps_handle **out, vpps_model *model, const vpps_
 void vpps_handle_destroy(vpps_handle *h) {
     if (!h) return;
     const bool here = h->process == vpps_process_number();
-    if (h->in_flight) vpps_handle_settle(h);
+    if (h->in_flight) vpps_handle_finish(h);
     if (h->device && here) h->device->table->destroy(h->device); /* a child of fork() lacks the device's threads */
     for (int i = 0; i < 2; i++) vpps_batch_destroy(h->programs[i]);
     vpps_history_free(&h->history);
     vpps_learned_free(&h->learned);
-    vpps_keeper_free(&h->keeper);
+    vpps_kept_space_free(&h->kept);
     vpps_trace_destroy(h->trace);
     VPPS_FREE_ARRAYS(h->asked.nodes, h->asked.reads, h->open.given);
     VPPS_FREE(h->groups, h->steps);
@@ -179,6 +179,6 @@ vpps_status vpps_handle_whole(const vpps_handle *h) {
 
 vpps_status vpps_handle_idle(vpps_handle *h, const char *call) {
     VPPS_TRY(vpps_handle_trains(h, call));
-    vpps_handle_settle(h);
+    vpps_handle_finish(h);
     return vpps_handle_whole(h);
 }

@@ -7,13 +7,13 @@
  *   scripts.c     makes the script of a batch
  *   flight.c      launches batches, and takes their outcomes
  *   parameters.c  copies parameters and gradients to and from the model
- *   keep.c        values that stay on the device between batches
+ *   kept_values.c        values that stay on the device between batches
  *   inference.c   handles that compute beside the one that trains
- *   tell.c        statistics, trials, the trace */
+ *   statistics.c        statistics, trials, the trace */
 #pragma once
 
 #include "runtime/device.h"
-#include "runtime/keeper.h"
+#include "runtime/kept_space.h"
 #include "runtime/policies.h"
 #include "runtime/request.h"
 #include "runtime/snapshot.h"
@@ -39,7 +39,7 @@ struct vpps_handle {
     vpps_learned learned;            /* learned batching automata */
     vpps_param_group *groups; /* indexed by parameter: its settings; NULL: the optimizer's numbers apply to all */
     vpps_param_step *steps;   /* learning rate, momentum and weight decay of each parameter, for the latest request */
-    vpps_keeper keeper;       /* allocator of the values that stay on the device between batches */
+    vpps_kept_space kept;     /* allocator of the values that stay on the device between batches */
     uint32_t number;          /* number of this handle in the process, counted from 1 */
     /* Parameters that this handle publishes, or that a handle for inference reads; NULL: no other handle reads this one's parameters. */
     vpps_snapshot *snapshot;
@@ -101,7 +101,7 @@ vpps_status vpps_options_take(const vpps_options *given, vpps_options *own);
 /* ---- flight.c */
 
 /* Waits for the batch in flight and takes its outcome; does nothing in a child of fork(). */
-void vpps_handle_settle(vpps_handle *h);
+void vpps_handle_finish(vpps_handle *h);
 
 /* Sends `vote`, a number that is summed over all processes, with this process's next batches. */
 void vpps_handle_vote(vpps_handle *h, uint32_t vote);
@@ -172,7 +172,7 @@ vpps_status vpps_handle_batch_for(vpps_handle *h, vpps_graph *g, vpps_node loss,
 /* Copies the newest published parameters to the device of a handle for inference; nothing may be in flight. Fails with DEVICE, MEMORY. */
 vpps_status vpps_handle_refresh(vpps_handle *h);
 
-/* ---- keep.c */
+/* ---- kept_values.c */
 
 /* Checks that values kept on the device which the graph reads are available. Fails with STATE. */
 vpps_status vpps_keep_check(const vpps_handle *h, const vpps_graph *g);
@@ -181,4 +181,4 @@ vpps_status vpps_keep_ask(vpps_handle *h, const vpps_graph *g, vpps_batch_reques
 /* Notes where in the pool the launched batch leaves the values that are to stay on the device. */
 void vpps_keep_launched(vpps_handle *h, vpps_graph *g, const vpps_batch *b);
 /* Copies the finished batch's values that are to stay on the device to their lasting places. Fails as the device does. */
-vpps_status vpps_keep_settled(vpps_handle *h);
+vpps_status vpps_keep_finished(vpps_handle *h);

@@ -1,7 +1,7 @@
 /* request.h - a caller's request (vpps_request) for values and gradients of nodes: checks it and copies the results to the caller. */
 #pragma once
 
-#include "runtime/reads.h"
+#include "runtime/pool_reads.h"
 
 /* A caller's request for values and gradients of nodes, and where its results are. */
 typedef struct vpps_asked {

@@ -46,7 +46,7 @@ static vpps_status check_decided(const vpps_handle *h, const vpps_graph *g, bool
  * accumulate or a trace is recorded, which may need cells of earlier batches. */
 static void drop_types(vpps_handle *h) {
     if (!vpps_history_is_full(&h->history) || h->n_backward || h->trace) return;
-    vpps_handle_settle(h);
+    vpps_handle_finish(h);
     if (h->device->table->forget_cells) h->device->table->forget_cells(h->device);
     vpps_history_drop(&h->history);
 }

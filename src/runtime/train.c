@@ -103,7 +103,7 @@ vpps_status vpps_update(vpps_handle *h) {
     vpps_batch_request request = vpps_handle_request(h, VPPS_NO_NODE, VPPS_GOAL_UPDATE);
     request.groups = h->stats.groups;
     VPPS_TRY(vpps_schedule_update(h->programs[h->next], h->target, h->model, &request));
-    vpps_handle_settle(h);
+    vpps_handle_finish(h);
     VPPS_TRY(vpps_handle_report(h));
     VPPS_TRY(vpps_handle_launch(h, h->model->batches + 1));
     h->n_backward = 0;
@@ -152,7 +152,7 @@ vpps_status vpps_forward(vpps_handle *h, vpps_graph *g, uint32_t n, const vpps_n
     vpps_handle_wait(h, &outcome);
     vpps_keep_launched(h, g, b);
     VPPS_TRY(vpps_handle_break(h, outcome.status, 0, outcome.message));
-    VPPS_TRY(vpps_handle_break(h, vpps_keep_settled(h), 0, vpps_error_message()));
+    VPPS_TRY(vpps_handle_break(h, vpps_keep_finished(h), 0, vpps_error_message()));
     for (uint32_t i = 0; i < n; i++) {
         const uint32_t words = vpps_words(vpps_plain_signature(g, nodes[i]));
         h->asked.reads[i] = (vpps_pool_copy){vpps_batch_output(b, i), words, outs[i]};
@@ -166,7 +166,7 @@ vpps_status vpps_forward_end(vpps_handle *h) {
     VPPS_TRY(vpps_handle_whole(h));
     const vpps_device_table *table = h->device->table;
     if (!table->forward_end) return VPPS_OK;
-    vpps_handle_settle(h);
+    vpps_handle_finish(h);
     const vpps_status status = table->forward_end(h->device);
     return vpps_handle_break(h, status, 0, vpps_error_message());
 }

@@ -294,15 +294,15 @@ TEST(groups_are_no_larger_than_rows_last) {
 
 /* ---------------------------------------------------------------- places */
 
-/* A thread that settles as a VP does, and where it may run then. */
-typedef struct settler {
+/* A thread that is bound as that of a VP, and where it may run then. */
+typedef struct bound_thread {
     const vpps_vp *vp;
     cpu_set_t may_run;
-} settler;
+} bound_thread;
 
-static void *settle(void *argument) {
-    settler *s = argument;
-    vpps_vp_settle(s->vp);
+static void *run_bound(void *argument) {
+    bound_thread *s = argument;
+    vpps_bind_vp(s->vp);
     sched_getaffinity(0, sizeof s->may_run, &s->may_run);
     return NULL;
 }
@@ -332,11 +332,11 @@ TEST(a_vp_and_its_rows_are_at_its_place) {
     cpu->chosen[1] = n - 1;
     ck_assert_int_eq(madvise(cpu->matrix_memory, cpu->matrix_bytes / 4096 * 4096, MADV_DONTNEED), 0);
     for (uint32_t v = 0; v < N; v++) {
-        settler s = {.vp = &cpu->vps[v]};
+        bound_thread s = {.vp = &cpu->vps[v]};
         pthread_t thread;
         const vpps_blocks own = vpps_blocks_of(cpu, W, v, N);
         ck_assert(!is_resident(own.blocks[own.n - 1].values));
-        ck_assert_int_eq(pthread_create(&thread, NULL, settle, &s), 0);
+        ck_assert_int_eq(pthread_create(&thread, NULL, run_bound, &s), 0);
         pthread_join(thread, NULL);
         ck_assert_int_eq(CPU_COUNT(&s.may_run), 1);
         ck_assert(CPU_ISSET(cpu->places.at[cpu->chosen[v]].cpu, &s.may_run));

@@ -268,7 +268,7 @@ static vpps_status take_counts(trainer *t) {
 static double train_accuracy(const position *p) { return p->labelled ? (double)p->right / (double)p->labelled : NAN; }
 
 /* Waits for the batch in flight, if any, and takes its loss. */
-static vpps_status settle(trainer *t) {
+static vpps_status finish_batch(trainer *t) {
     if (!t->in_flight) return VPPS_OK;
     float loss;
     VPPS_TRY(vpps_sync_latest_loss(t->session.handle, &loss));
@@ -383,7 +383,7 @@ static vpps_status step_in_parts(trainer *t, uint32_t first, uint32_t n) {
     uint32_t n_own;
     for (uint32_t done = 0; done < n; done += t->s->batch) {
         VPPS_TRY(build_graph(t, first + done, vpps_min_u32(t->s->batch, n - done), n, &loss, &n_own));
-        VPPS_TRY(settle(t));
+        VPPS_TRY(finish_batch(t));
         VPPS_TRY(t->s->train_accuracy ? session_backward(&t->session, loss, t->counts)
                                       : vpps_backward(t->session.handle, t->session.graph, loss, NULL));
         VPPS_TRY(count_graph(t, n_own));
@@ -433,19 +433,19 @@ static vpps_status train_epoch(trainer *t) {
     while (t->position.batch < batches_per_epoch(t) && !stopped(t) && !at_limit(t)) {
         VPPS_TRY(train_batch(t));
         if (t->batches == 1) {
-            VPPS_TRY(settle(t));
+            VPPS_TRY(finish_batch(t));
             t->started = mark_now(t);
         }
         const uint64_t done = (uint64_t)t->position.batch * batch_examples(t);
         progress_update(&t->progress, done < train->n_examples ? done : train->n_examples, mean_loss(t));
         if (t->s->save_every && t->batches % t->s->save_every == 0) {
-            VPPS_TRY(settle(t));
+            VPPS_TRY(finish_batch(t));
             team_busy(&t->team, true);
             VPPS_TRY(save(t));
             team_busy(&t->team, false);
         }
     }
-    VPPS_TRY(settle(t));
+    VPPS_TRY(finish_batch(t));
     team_busy(&t->team, true); /* the process is busy with files and measurements until the next epoch */
     return VPPS_OK;
 }

@@ -1,6 +1,6 @@
 /* interrupt.c - catches signals: the handler sets a flag that the training loop reads between batches. */
 #include "cli/common/interrupt.h"
-#include "cli/common/guard.h"
+#include "cli/common/guard_process.h"
 
 #include <signal.h>
 #include <string.h>

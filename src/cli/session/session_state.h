@@ -1,9 +1,9 @@
-/* session_state.h - the struct of a session. session.c opens a session; the sources of single options, such as carry.c, fill in
+/* session_state.h - the struct of a session. session.c opens a session; the sources of single options, such as carried_states.c, fill in
  * their members. */
 #pragma once
 
 #include "cli/input/corpus.h"
-#include "cli/session/carry.h"
+#include "cli/session/carried_states.h"
 
 /* What --init took from its checkpoint; all zero without --init. */
 typedef struct init_found {

@@ -3,7 +3,7 @@
 #include "base/base.h"
 #include "base/hash.h"
 #include "cli/common/failure.h"
-#include "cli/common/guard.h"
+#include "cli/common/guard_process.h"
 #include "cli/common/interrupt.h"
 #include "runtime/comm/comm.h"
 #include "runtime/cores.h"

@@ -5,7 +5,7 @@
  *   crowd.c    how many threads run the VPs
  *   meetings.c barriers of many VPs
  *   pages.c    memory in pages
- *   settle.c   binds VPs, and their memory, to CPUs
+ *   bind_threads.c   binds VPs, and their memory, to CPUs
  *   check.c    checks scripts before they run
  *   vp.c       a thread's loop over its VPs' tasks
  *   stage.c      stages of cells, tile by tile, for the vertices whose condition holds
@@ -318,14 +318,14 @@ void vpps_meetings_wake(vpps_cpu *cpu);
 void *vpps_map_pages(size_t bytes);
 void vpps_unmap_pages(void *memory, size_t bytes);
 
-/* ---- settle.c */
+/* ---- bind_threads.c */
 
 /* Chooses a CPU for each VP. Fails with MEMORY. */
 vpps_status vpps_cpu_choose_places(vpps_cpu *cpu);
 
 /* Binds a VP's thread, which calls this, to the VP's CPU (unless it is the user's thread), and touches the pages of the VP's parameters, so
  * that they come to that CPU's memory node. To be called before the model's parameters are written. */
-void vpps_vp_settle(const vpps_vp *vp);
+void vpps_bind_vp(const vpps_vp *vp);
 
 /* Makes room for `floats` floats in vp->scratch. Returns false if out of memory. */
 bool vpps_vp_scratch(vpps_vp *vp, size_t floats);

@@ -32,7 +32,7 @@ static void *work(void *argument) {
     vpps_vp *vp = argument;
     vpps_cpu *cpu = vp->cpu;
     const uint32_t worker = vp->index - cpu->caller_works;
-    vpps_vp_settle(vp);
+    vpps_bind_vp(vp);
     finish_part(vp);
     for (uint32_t next = 1;; next++) {
         vpps_wait_for(cpu, &cpu->epoch[vpps_rung_of(worker)], next, 0, false);
@@ -69,7 +69,7 @@ static vpps_status start_threads(vpps_cpu *cpu) {
         return vpps_fail(VPPS_DEVICE, "cpu: cannot start VP %u: %s", v, strerror(error));
     }
     if (cpu->caller_works) {
-        vpps_vp_settle(&cpu->vps[0]);
+        vpps_bind_vp(&cpu->vps[0]);
         finish_part(&cpu->vps[0]);
     }
     wait_for_all(cpu);

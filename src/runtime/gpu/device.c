@@ -138,7 +138,7 @@ static vpps_status start_in_two(vpps_gpu *gpu, const vpps_batch *batch, vpps_gpu
     VPPS_TRY(start_batch(gpu, batch, VPPS_GPU_GRADIENTS, false));
     vpps_status status = vpps_gpu_make_script(gpu, batch, VPPS_GPU_STEP, true, &script);
     if (status == VPPS_OK) status = start(gpu, &script, gpu->pool.address, 0, true);
-    if (status == VPPS_MEMORY) VPPS_TRY(vpps_gpu_settle(gpu)); /* no outcome will report the first launch */
+    if (status == VPPS_MEMORY) VPPS_TRY(vpps_gpu_finish(gpu)); /* no outcome will report the first launch */
     return status;
 }
 
@@ -361,7 +361,7 @@ static void close_slot(vpps_gpu *gpu, vpps_gpu_slot *slot) {
 static void gpu_destroy(vpps_device *d) {
     vpps_gpu *gpu = (vpps_gpu *)d;
     if (!gpu) return;
-    if (gpu->driver && gpu->n_flights) vpps_gpu_settle(gpu);
+    if (gpu->driver && gpu->n_flights) vpps_gpu_finish(gpu);
     vpps_gpu_close_share(gpu);
     vpps_gpu_close_products(gpu);
     if (gpu->driver) {

@@ -182,7 +182,7 @@ vpps_status vpps_gpu_reserve(vpps_gpu *gpu, vpps_gpu_buffer *buffer, size_t byte
 void vpps_gpu_release(vpps_gpu *gpu, vpps_gpu_buffer *buffer);
 
 /* Waits until the device has done all that was queued. */
-vpps_status vpps_gpu_settle(vpps_gpu *gpu);
+vpps_status vpps_gpu_finish(vpps_gpu *gpu);
 
 /* Makes the pool at least `words` long and keeps the parameters. If this fails (with MEMORY), the parameters are on the device or on the
  * host, where the next call finds them. */

@@ -88,7 +88,7 @@ vpps_status vpps_gpu_give_entries(vpps_gpu *gpu) {
         VPPS_TRY(gpu->table->write(gpu->driver, to, s->gradients, bytes));
         to += bytes;
     }
-    return vpps_gpu_settle(gpu);
+    return vpps_gpu_finish(gpu);
 }
 
 void vpps_gpu_zero_gradients(vpps_device *d) {
@@ -139,5 +139,5 @@ vpps_status vpps_gpu_write_gradients(vpps_device *d, const vpps_model *model) {
                                    vpps_param_elems(data) * sizeof(float)));
         gpu->dense[p] = true;
     }
-    return vpps_gpu_settle(gpu);
+    return vpps_gpu_finish(gpu);
 }

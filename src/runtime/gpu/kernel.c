@@ -32,7 +32,7 @@ static void log_line(void *context, const char *line) {
 }
 
 static void unload(vpps_gpu *gpu, vpps_gpu_kernel *k) {
-    if (k->loaded && gpu->n_flights) vpps_gpu_settle(gpu);
+    if (k->loaded && gpu->n_flights) vpps_gpu_finish(gpu);
     if (k->loaded) gpu->table->unload(gpu->driver, k->loaded);
     k->loaded = NULL;
     vpps_kernel_plan_free(&k->plan);

@@ -10,14 +10,14 @@ void vpps_gpu_release(vpps_gpu *gpu, vpps_gpu_buffer *buffer) {
 
 vpps_status vpps_gpu_reserve(vpps_gpu *gpu, vpps_gpu_buffer *buffer, size_t bytes) {
     if (bytes <= buffer->bytes) return VPPS_OK;
-    if (buffer->bytes) VPPS_TRY(vpps_gpu_settle(gpu)); /* waits, since a launch may still use the buffer */
+    if (buffer->bytes) VPPS_TRY(vpps_gpu_finish(gpu)); /* waits, since a launch may still use the buffer */
     vpps_gpu_release(gpu, buffer);
     VPPS_TRY(gpu->table->allocate(gpu->driver, bytes, &buffer->address));
     buffer->bytes = bytes;
     return VPPS_OK;
 }
 
-vpps_status vpps_gpu_settle(vpps_gpu *gpu) {
+vpps_status vpps_gpu_finish(vpps_gpu *gpu) {
     uint64_t unused;
     return gpu->table->wait(gpu->driver, &unused);
 }
@@ -46,7 +46,7 @@ static vpps_status move_in(vpps_gpu *gpu, vpps_gpu_buffer *pool) {
     vpps_status status = VPPS_OK;
     if (gpu->rescued) {
         status = gpu->table->write(gpu->driver, pool->address, gpu->rescued, lasting_bytes(gpu));
-        if (status == VPPS_OK) status = vpps_gpu_settle(gpu);
+        if (status == VPPS_OK) status = vpps_gpu_finish(gpu);
     }
     if (status != VPPS_OK) {
         vpps_gpu_release(gpu, pool);

@@ -47,5 +47,5 @@ vpps_status vpps_gpu_write_parameters(vpps_gpu *gpu, const vpps_model *model) {
             }
         }
     }
-    return vpps_gpu_settle(gpu);
+    return vpps_gpu_finish(gpu);
 }

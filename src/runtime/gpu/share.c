@@ -66,7 +66,7 @@ static vpps_status reduce_run(vpps_gpu *gpu, vpps_communicator *c, uint64_t addr
     VPPS_TRY(gpu->table->read(gpu->driver, gpu->staged, address, words * sizeof(float)));
     VPPS_TRY(c->table->allreduce(c, gpu->staged, words));
     VPPS_TRY(gpu->table->write(gpu->driver, address, gpu->staged, words * sizeof(float)));
-    return vpps_gpu_settle(gpu); /* waits, since the host's buffer is reused */
+    return vpps_gpu_finish(gpu); /* waits, since the host's buffer is reused */
 }
 
 /* Sums gradients of matrices and vectors over all processes; adjacent matrices are sent together. */

@@ -1,4 +1,4 @@
-/* keep.c - kept values: node values that stay on the device for later graphs. A graph lists the nodes whose values are to be kept. The
+/* kept_values.c - kept values: node values that stay on the device for later graphs. A graph lists the nodes whose values are to be kept. The
  * graph's next run requests these values as if for the host, then copies each to a reserved place in the memory pool. A node of a later
  * graph that reads a kept value is a lookup at that place. */
 #include "runtime/handle.h"
@@ -21,28 +21,28 @@ static vpps_status words_to_take(const vpps_handle *h, uint32_t *words) {
 }
 
 /* Reserves a part of the device's memory pool for kept values, unless an earlier call did. */
-static vpps_status need_keeper(vpps_handle *h) {
+static vpps_status need_space(vpps_handle *h) {
     uint32_t words = 0;
-    if (h->keeper.n_values) return VPPS_OK;
+    if (h->kept.n_values) return VPPS_OK;
     VPPS_TRY(words_to_take(h, &words));
-    vpps_handle_settle(h);
+    vpps_handle_finish(h);
     VPPS_TRY(vpps_handle_whole(h));
-    if (!vpps_keeper_open(&h->keeper, h->target->batch, words)) return vpps_fail(VPPS_MEMORY, "keep: out of memory");
+    if (!vpps_kept_space_open(&h->kept, h->target->batch, words)) return vpps_fail(VPPS_MEMORY, "keep: out of memory");
     const vpps_status status = h->device->table->reserve_kept(h->device, words);
-    if (status != VPPS_OK) vpps_keeper_free(&h->keeper);
+    if (status != VPPS_OK) vpps_kept_space_free(&h->kept);
     return status;
 }
 
 static vpps_status add_value(vpps_handle *h, uint32_t rows, uint32_t cols, vpps_kept_value **out) {
-    VPPS_TRY(need_keeper(h));
+    VPPS_TRY(need_space(h));
     vpps_status status = VPPS_OK;
-    *out = vpps_keeper_add(&h->keeper, rows, cols, &status);
-    if (status == VPPS_MEMORY) return vpps_fail(status, "keep: out of memory for %u values", h->keeper.n_live);
+    *out = vpps_kept_space_add(&h->kept, rows, cols, &status);
+    if (status == VPPS_MEMORY) return vpps_fail(status, "keep: out of memory for %u values", h->kept.n_live);
     if (*out) return VPPS_OK;
     return vpps_fail(status,
                      "keep: no room for %u x %u numbers; %u kept values take %" PRIu64 " of %" PRIu64
                      " bytes. Release what is no longer read, or set keep_bytes",
-                     rows, cols, h->keeper.n_live, 4 * (uint64_t)h->keeper.used_words, 4 * (uint64_t)h->keeper.words);
+                     rows, cols, h->kept.n_live, 4 * (uint64_t)h->kept.used_words, 4 * (uint64_t)h->kept.words);
 }
 
 /* ---------------------------------------------------------------- calls */
@@ -74,7 +74,7 @@ vpps_status vpps_keep_data(vpps_handle *h, uint32_t rows, uint32_t cols, const f
     const uint64_t n = (uint64_t)rows * cols;
     if (!n || n >= VPPS_MANY_ELEMS)
         return vpps_fail(VPPS_ARGUMENT, "keep: %u x %u numbers; expected 1 to 2^22 - 1", rows, cols);
-    vpps_handle_settle(h);
+    vpps_handle_finish(h);
     VPPS_TRY(vpps_handle_whole(h));
     VPPS_TRY(vpps_check_array(h->device, &h->pointers, data, (uint32_t)n, "keep_data: data"));
     vpps_kept_value *v;
@@ -83,7 +83,7 @@ vpps_status vpps_keep_data(vpps_handle *h, uint32_t rows, uint32_t cols, const f
     const vpps_pool_copy copy = {v->offset, (uint32_t)n, (float *)(uintptr_t)data};
     const vpps_status status = h->pointers.on_device ? table->trade(h->device, true, 1, &copy, h->pointers.stream)
                                                      : table->write(h->device, v->offset, (uint32_t)n, data);
-    if (status != VPPS_OK) return vpps_keeper_release(&h->keeper, v), status;
+    if (status != VPPS_OK) return vpps_kept_space_release(&h->kept, v), status;
     v->made = true;
     *out = v->value;
     return VPPS_OK;
@@ -91,7 +91,7 @@ vpps_status vpps_keep_data(vpps_handle *h, uint32_t rows, uint32_t cols, const f
 
 /* Returns the record of a kept value that the user passed to `call`, or NULL after setting the error message. */
 static vpps_kept_value *find(const vpps_handle *h, const char *call, vpps_value value) {
-    vpps_kept_value *v = vpps_keeper_find(&h->keeper, value);
+    vpps_kept_value *v = vpps_kept_space_find(&h->kept, value);
     if (!v) vpps_fail(VPPS_STATE, "%s: the value was released, or this handle never kept it", call);
     return v;
 }
@@ -127,7 +127,7 @@ vpps_node vpps_kept_columns(vpps_graph *g, vpps_handle *h, vpps_value value) {
 vpps_status vpps_read_kept(vpps_handle *h, vpps_value value, float *out) {
     VPPS_TRY(vpps_handle_check(h, "vpps_read_kept"));
     VPPS_NEED(out);
-    vpps_handle_settle(h);
+    vpps_handle_finish(h);
     VPPS_TRY(vpps_handle_whole(h));
     const vpps_kept_value *v = find(h, "read_kept", value);
     if (!v) return VPPS_STATE;
@@ -150,7 +150,7 @@ vpps_status vpps_release(vpps_handle *h, vpps_value value) {
     if (value == VPPS_NO_VALUE) return VPPS_OK;
     vpps_kept_value *v = find(h, "release", value);
     if (!v) return VPPS_STATE;
-    vpps_keeper_release(&h->keeper, v);
+    vpps_kept_space_release(&h->kept, v);
     return VPPS_OK;
 }
 
@@ -161,7 +161,7 @@ vpps_status vpps_keep_check(const vpps_handle *h, const vpps_graph *g) {
         const vpps_kept_node *n = &g->kept[i];
         if (n->handle != h->number)
             return vpps_fail(VPPS_STATE, "node %u reads a value that another handle keeps", n->node);
-        const vpps_kept_value *v = vpps_keeper_find(&h->keeper, n->value);
+        const vpps_kept_value *v = vpps_kept_space_find(&h->kept, n->value);
         if (!v) return vpps_fail(VPPS_STATE, "node %u reads a kept value that was released", n->node);
         if (!v->made)
             return vpps_fail(VPPS_STATE, "node %u reads a kept value that no run of its graph has computed", n->node);
@@ -171,11 +171,11 @@ vpps_status vpps_keep_check(const vpps_handle *h, const vpps_graph *g) {
 
 /* Returns whether the kept value belongs to this handle and has not been released. */
 static bool is_wanted(const vpps_handle *h, const vpps_kept_node *n) {
-    return n->handle == h->number && vpps_keeper_find(&h->keeper, n->value);
+    return n->handle == h->number && vpps_kept_space_find(&h->kept, n->value);
 }
 
 vpps_status vpps_keep_ask(vpps_handle *h, const vpps_graph *g, vpps_batch_request *request) {
-    vpps_keeper *k = &h->keeper;
+    vpps_kept_space *k = &h->kept;
     uint32_t n = k->n_read = request->n_outputs;
     if (!g->n_keeps) return VPPS_OK;
     if (!VPPS_RESERVE(k->nodes, n + g->n_keeps) || !VPPS_RESERVE(k->copies, g->n_keeps))
@@ -194,12 +194,12 @@ vpps_status vpps_keep_ask(vpps_handle *h, const vpps_graph *g, vpps_batch_reques
 }
 
 void vpps_keep_launched(vpps_handle *h, vpps_graph *g, const vpps_batch *b) {
-    vpps_keeper *k = &h->keeper;
+    vpps_kept_space *k = &h->kept;
     uint32_t left = 0, at = k->n_read;
     for (size_t i = 0; i < g->n_keeps; i++) {
         const vpps_kept_node wish = g->keeps[i];
         if (is_wanted(h, &wish)) {
-            vpps_keeper_find(k, wish.value)->made = true;
+            vpps_kept_space_find(k, wish.value)->made = true;
             k->copies[k->n_copies++] = (vpps_kept_copy){wish.value, vpps_batch_output(b, at++)};
         } else if (wish.handle != h->number) {
             g->keeps[left++] = wish;
@@ -208,11 +208,11 @@ void vpps_keep_launched(vpps_handle *h, vpps_graph *g, const vpps_batch *b) {
     g->n_keeps = left;
 }
 
-vpps_status vpps_keep_settled(vpps_handle *h) {
-    vpps_keeper *k = &h->keeper;
+vpps_status vpps_keep_finished(vpps_handle *h) {
+    vpps_kept_space *k = &h->kept;
     vpps_status status = VPPS_OK;
     for (uint32_t i = 0; i < k->n_copies && status == VPPS_OK; i++) {
-        const vpps_kept_value *v = vpps_keeper_find(k, k->copies[i].value);
+        const vpps_kept_value *v = vpps_kept_space_find(k, k->copies[i].value);
         if (v) status = h->device->table->copy(h->device, v->offset, k->copies[i].from, v->rows * v->cols);
     }
     k->n_copies = 0;

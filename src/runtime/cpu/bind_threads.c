@@ -1,4 +1,4 @@
-/* settle.c - binds VPs to CPUs near the memory of their parameters.
+/* bind_threads.c - binds VPs to CPUs near the memory of their parameters.
  *
  * The system places a page in the memory node of the thread that touches it first. So each VP touches its own rows of the matrices before
  * the caller writes values into them. Pages of gradients, optimiser states and copies are first touched in the first batch, by the VPs that
@@ -62,7 +62,7 @@ static void touch_slice(const vpps_vp *vp, uint32_t param) {
     touch(cpu->pool + cpu->plan.values[param] + first, (end - first) * sizeof(float));
 }
 
-void vpps_vp_settle(const vpps_vp *vp) {
+void vpps_bind_vp(const vpps_vp *vp) {
     const vpps_cpu *cpu = vp->cpu;
     if (vp->has_thread && cpu->hold != VPPS_HOLD_ANYWHERE) hold(vp);
     for (uint32_t p = 0; p < cpu->model->n_params; p++) {

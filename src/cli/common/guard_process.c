@@ -1,5 +1,5 @@
-/* guard.c - the guard process and its child. */
-#include "cli/common/guard.h"
+/* guard_process.c - the guard process and its child. */
+#include "cli/common/guard_process.h"
 #include "base/base.h"
 #include "cli/common/failure.h"
 

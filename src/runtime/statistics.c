@@ -1,13 +1,13 @@
-/* tell.c - a handle's statistics, trials, and trace, to which callers may add time spans. */
+/* statistics.c - a handle's statistics, trials, and trace, to which callers may add time spans. */
 #include "runtime/handle.h"
 
 vpps_status vpps_handle_stats(vpps_handle *h, vpps_stats *out) {
     VPPS_TRY(vpps_handle_here(h, "vpps_handle_stats"));
     VPPS_NEED(out);
     vpps_stats stats = h->stats;
-    stats.kept_values = h->keeper.n_live;
-    stats.kept_bytes = 4 * (uint64_t)h->keeper.used_words;
-    stats.keep_bytes = 4 * (uint64_t)h->keeper.words;
+    stats.kept_values = h->kept.n_live;
+    stats.kept_bytes = 4 * (uint64_t)h->kept.used_words;
+    stats.keep_bytes = 4 * (uint64_t)h->kept.words;
     if (!h->infers) stats.batches = h->model->batches - (h->in_flight && vpps_goal_updates(h->latest_goal));
     return vpps_give_struct(out, &stats, sizeof stats, VPPS_LEAST(vpps_stats, policy), "vpps_stats");
 }
@@ -68,6 +68,6 @@ vpps_status vpps_trace_write(vpps_handle *h, FILE *file) {
     VPPS_TRY(vpps_handle_here(h, "vpps_trace_write"));
     VPPS_NEED(file);
     if (!h->trace) return vpps_fail(VPPS_STATE, "trace: nothing was noted; expected options.trace_events above 0");
-    vpps_handle_settle(h);
+    vpps_handle_finish(h);
     return vpps_trace_print(h->trace, h->model, h->options.device, file);
 }

@@ -1,5 +1,5 @@
-/* keeper.c - allocates places in the device's memory pool for values that stay on the device between batches. */
-#include "runtime/keeper.h"
+/* kept_space.c - allocates places in the device's memory pool for values that stay on the device between batches. */
+#include "runtime/kept_space.h"
 
 #include <stdatomic.h>
 
@@ -14,12 +14,12 @@ static vpps_value number_of(uint32_t place) {
     return (vpps_value)(atomic_fetch_add(&count, 1) + 1) << PLACE_BITS | place;
 }
 
-void vpps_keeper_free(vpps_keeper *k) {
+void vpps_kept_space_free(vpps_kept_space *k) {
     VPPS_FREE_ARRAYS(k->values, k->copies, k->nodes);
-    *k = (vpps_keeper){0};
+    *k = (vpps_kept_space){0};
 }
 
-bool vpps_keeper_open(vpps_keeper *k, uint32_t first, uint32_t words) {
+bool vpps_kept_space_open(vpps_kept_space *k, uint32_t first, uint32_t words) {
     if (!VPPS_RESERVE(k->values, 1)) return false;
     k->values[0] = (vpps_kept_value){.offset = first};
     k->n_values = 1;
@@ -29,21 +29,21 @@ bool vpps_keeper_open(vpps_keeper *k, uint32_t first, uint32_t words) {
 }
 
 /* Returns the number of free words between value i and the next one. */
-static uint32_t room_after(const vpps_keeper *k, uint32_t i) {
+static uint32_t room_after(const vpps_kept_space *k, uint32_t i) {
     const vpps_kept_value *v = &k->values[i];
     const uint32_t end = v->after ? k->values[v->after].offset : k->first + k->words;
     return end - v->offset - v->room;
 }
 
 /* Returns a free index of `values`, or 0 if out of memory or of indices. */
-static uint32_t take_place(vpps_keeper *k) {
+static uint32_t take_place(vpps_kept_space *k) {
     const uint32_t place = k->released;
     if (place) return k->released = k->values[place].after, place;
     if (k->n_values >> PLACE_BITS || !VPPS_RESERVE(k->values, k->n_values + 1u)) return 0;
     return k->n_values++;
 }
 
-vpps_kept_value *vpps_keeper_add(vpps_keeper *k, uint32_t rows, uint32_t cols, vpps_status *status) {
+vpps_kept_value *vpps_kept_space_add(vpps_kept_space *k, uint32_t rows, uint32_t cols, vpps_status *status) {
     const uint32_t room = (rows * cols + VPPS_KEPT_GRAIN - 1) / VPPS_KEPT_GRAIN * VPPS_KEPT_GRAIN;
     uint32_t before = k->latest;
     bool fits = room_after(k, before) >= room;
@@ -67,12 +67,12 @@ vpps_kept_value *vpps_keeper_add(vpps_keeper *k, uint32_t rows, uint32_t cols, v
     return v;
 }
 
-vpps_kept_value *vpps_keeper_find(const vpps_keeper *k, vpps_value value) {
+vpps_kept_value *vpps_kept_space_find(const vpps_kept_space *k, vpps_value value) {
     const uint32_t place = place_of(value);
     return place && place < k->n_values && k->values[place].value == value ? &k->values[place] : NULL;
 }
 
-void vpps_keeper_release(vpps_keeper *k, vpps_kept_value *v) {
+void vpps_kept_space_release(vpps_kept_space *k, vpps_kept_value *v) {
     const uint32_t place = place_of(v->value);
     k->values[v->before].after = v->after;
     k->values[v->after].before = v->before;

@@ -1,4 +1,4 @@
-/* keeper.h - an allocator for values that stay on the device between batches, in a part of the device's memory pool. The search for free
+/* kept_space.h - an allocator for values that stay on the device between batches, in a part of the device's memory pool. The search for free
  * space starts after the latest value placed (next fit), so it is short while much space is free. */
 #pragma once
 
@@ -20,7 +20,7 @@ typedef struct vpps_kept_copy {
     uint32_t from; /* offset in the pool where the batch leaves the value */
 } vpps_kept_copy;
 
-typedef struct vpps_keeper {
+typedef struct vpps_kept_space {
     vpps_kept_value *values; /* entries; entry 0 is a sentinel before all others, without space of its own */
     uint32_t n_values;       /* number of entries; 0: no value was kept yet */
     uint32_t released;       /* first entry of the list of free entries; 0: none */
@@ -32,17 +32,17 @@ typedef struct vpps_keeper {
     /* Nodes of the current request: n_read nodes whose values the host reads, then the nodes whose values stay on the device. */
     vpps_node *nodes;
     uint32_t n_read;
-} vpps_keeper;
+} vpps_kept_space;
 
-void vpps_keeper_free(vpps_keeper *k);
+void vpps_kept_space_free(vpps_kept_space *k);
 
 /* Starts the allocator on words [first, first + words) of the device's memory pool. Returns false if out of memory. */
-bool vpps_keeper_open(vpps_keeper *k, uint32_t first, uint32_t words);
+bool vpps_kept_space_open(vpps_kept_space *k, uint32_t first, uint32_t words);
 
 /* Allocates a place for a value. Returns NULL if there is no room in the pool (*status is POOL) or no host memory (MEMORY). */
-vpps_kept_value *vpps_keeper_add(vpps_keeper *k, uint32_t rows, uint32_t cols, vpps_status *status);
+vpps_kept_value *vpps_kept_space_add(vpps_kept_space *k, uint32_t rows, uint32_t cols, vpps_status *status);
 
 /* Returns the entry of a value, or NULL if the value was released or belongs to another handle. */
-vpps_kept_value *vpps_keeper_find(const vpps_keeper *k, vpps_value value);
+vpps_kept_value *vpps_kept_space_find(const vpps_kept_space *k, vpps_value value);
 
-void vpps_keeper_release(vpps_keeper *k, vpps_kept_value *v);
+void vpps_kept_space_release(vpps_kept_space *k, vpps_kept_value *v);

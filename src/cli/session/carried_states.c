@@ -1,5 +1,5 @@
-/* carry.c - carries recurrent states from piece to piece, and to checkpoints. */
-#include "cli/session/carry.h"
+/* carried_states.c - carries recurrent states from piece to piece, and to checkpoints. */
+#include "cli/session/carried_states.h"
 #include "base/base.h"
 
 #include <inttypes.h>

@@ -1,4 +1,4 @@
-/* carry.h - recurrent states that a network carries from one piece of a text to the next (--carry).
+/* carried_states.h - recurrent states that a network carries from one piece of a text to the next (--carry).
  *
  * The text is cut into as many streams as a batch has examples. A stream is a sequence of pieces; lengths differ by
  * at most one piece. Each batch holds the next piece of every stream; gradients do not cross the border between

@@ -1,4 +1,4 @@
-/* guard.h - a parent process that reports the death of a training process in a run of several processes. A killed
+/* guard_process.h - a parent process that reports the death of a training process in a run of several processes. A killed
  * process cannot report anything, and its launcher may name neither rank nor host (MPICH's does not) before it ends
  * the other processes. Therefore the process that the launcher started becomes the guard: it forks a child, which
  * trains, and waits for it.

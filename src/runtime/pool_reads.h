@@ -1,4 +1,4 @@
-/* reads.h - reads several values from the device's memory pool in few copies, since each copy from a GPU takes some 10 us to start. */
+/* pool_reads.h - reads several values from the device's memory pool in few copies, since each copy from a GPU takes some 10 us to start. */
 #pragma once
 
 #include "runtime/device.h"
