@@ -56,6 +56,12 @@ fails_with() {
     exits "$code" "$@" && says err "$text" && empty out
 }
 
+# shows FILE TEXT COMMAND..., prints REGEX COMMAND..., tells EXPRESSION COMMAND...: the command succeeds; FILE (out or err) contains
+# TEXT, a line of stdout matches REGEX, stdout's JSON is as `json` says.
+shows() { exits 0 "${@:3}" && says "$1" "$2"; }
+prints() { exits 0 "${@:2}" && { grep -qE -e "$1" out || { echo "no line like $1:"; cat out; return 1; }; }; }
+tells() { exits 0 "${@:2}" && json out "$1"; }
+
 # json FILE EXPRESSION: the Python expression is true of o, the last line of FILE as JSON.
 json() {
     python3 - "$1" "$2" <<'PY'

@@ -65,8 +65,7 @@ patience() { # lr 0: the first measurement stays the best
         dev p.jsonl '[i + 1 for i, d in enumerate(dev) if d] == [3, 6, 9]'
 }
 check "--patience counts measurements" patience
-check "resumed, it goes on counting" exits 0 "${resume[@]}" p.ckpt --patience 3 --epochs 50
-check "to the third" json out "o['out_of_patience'] and o['epochs'] == 12"
+check "resumed, it goes on counting" tells "o['out_of_patience'] and o['epochs'] == 12" "${resume[@]}" p.ckpt --patience 3 --epochs 50
 at_the_end() { # the last epoch is measured whatever --eval-every says, and may be the best
     exits 0 "${lm[@]}" --epochs 4 --eval-every 3 --save-best end.ckpt &&
         json out "o['best_dev_epoch'] == o['save_best_epoch'] == 4 and o['best_dev'] == o['dev']['perplexity']" &&

@@ -284,8 +284,7 @@ check "weights beside that a cell does not read" exits 0 "$vpps" export --model 
 check "its code" exits 0 cc "${strict[@]}" -c -o none.o none.c
 check "again" exits 0 "$vpps" export --model tree-lstm.ckpt --c parts.c --header parts.h --weights parts.bin
 echo 'int main(void) { return 0; }' >mine.c
-check "a file of another program" fails_with 1 "--c mine.c: the file exists already, and --c has not made it" "$vpps" export \
-    --model tree-lstm.ckpt --c mine.c
+check "a file of another program" fails_with 1 "--c mine.c: the file exists already, and --c has not made it" "$vpps" export --model tree-lstm.ckpt --c mine.c
 check "one file for both" fails_with 1 "are the same file" "$vpps" export --model tree-lstm.ckpt --c net.c --header ./net.c
 check "a header alone" fails_with 2 "--header goes with --c FILE.c" "$vpps" export --model tree-lstm.ckpt --save x --header x.h
 check "a prefix that is none" fails_with 1 "prefix '2net'; expected a C identifier" "$vpps" export --model tree-lstm.ckpt --c net.c --prefix 2net

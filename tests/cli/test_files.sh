@@ -35,18 +35,15 @@ ln -s data/train.txt link.txt
 ln data/dev.txt hard.txt
 ln -s . here
 ln -s new.ckpt dangling
-check "--log onto the training file" clash "--log data/train.txt and --data data/train.txt are the same file" \
-    "${train[@]}" --log data/train.txt
+check "--log onto the training file" clash "--log data/train.txt and --data data/train.txt are the same file" "${train[@]}" --log data/train.txt
 check "--log onto it through a link" clash "are the same file" "${train[@]}" --log link.txt
 check "--plot onto dev, another name of the file" clash "--plot hard.txt and --data" "${train[@]}" --plot hard.txt
-check "--save onto test, another spelling" clash "--save here/data/../data/test.txt and" \
-    "${train[@]}" --save here/data/../data/test.txt
+check "--save onto test, another spelling" clash "--save here/data/../data/test.txt and" "${train[@]}" --save here/data/../data/test.txt
 check "--save-best onto the training file" clash "--save-best" "${train[@]}" --save-best data/train.txt
 check "--save and --log" clash "--save x and --log ./x are the same file" "${train[@]}" --save x --log ./x
 check "a new file, spelled in two ways" clash "--save new.ckpt and --save-best here/here/new.ckpt are the same" \
     "${train[@]}" --save new.ckpt --save-best here/here/new.ckpt
-check "a new file, by a link that points to it" clash "--save dangling and --plot" \
-    "${train[@]}" --save dangling --plot new.ckpt
+check "a new file, by a link that points to it" clash "--save dangling and --plot" "${train[@]}" --save dangling --plot new.ckpt
 nothing_new() { [ ! -e x ] && [ ! -e new.ckpt ]; }
 check "refused before anything was opened" nothing_new
 in_part() { # all files of a folder are read: an output there would be an input
@@ -62,8 +59,7 @@ on_stdout() { # standard output that is the log's file
 }
 check "--log and standard output" on_stdout
 printf 'a b\n' >lexicon
-check "--save onto the lexicon" fails_with 1 "--lexicon lexicon are the same" "$vpps" train lattice-lstm \
-    --train data/train.txt --lexicon lexicon --save lexicon
+check "--save onto the lexicon" fails_with 1 "--lexicon lexicon are the same" "$vpps" train lattice-lstm --train data/train.txt --lexicon lexicon --save lexicon
 check "the lexicon is whole" cmp lexicon <(printf 'a b\n')
 pair() {
     printf 'a\n' >p.de && printf 'b\n' >p.en &&
@@ -184,10 +180,8 @@ impatient() {
         json out "o['out_of_patience'] and o['epochs'] == 4 and o['best_dev_epoch'] == 1"
 }
 check "--patience: three epochs without a better one" impatient
-check "--patience: resumed, there is none left" exits 0 "$vpps" train --resume patient.ckpt --json
-check "--patience: nothing was trained" json out "o['batches'] == 0 and o['out_of_patience']"
-check "--patience 0: goes on" exits 0 "$vpps" train --resume patient.ckpt --patience 0 --epochs 5 --json
-check "--patience 0: to the end" json out "o['epochs'] == 5 and not o['out_of_patience']"
+check "--patience: resumed, there is none left" tells "o['batches'] == 0 and o['out_of_patience']" "$vpps" train --resume patient.ckpt --json
+check "--patience 0: goes on" tells "o['epochs'] == 5 and not o['out_of_patience']" "$vpps" train --resume patient.ckpt --patience 0 --epochs 5 --json
 only=("$vpps" train tree-lstm --train data/train.txt "${small[@]}")
 check "--save-best without dev" fails_with 1 "--save-best needs a dev part" "${only[@]}" --save-best x.ckpt
 check "--patience without dev" fails_with 1 "--patience needs a dev part" "${only[@]}" --patience 2
@@ -353,8 +347,7 @@ assert all(a[w] == b[w] for w in ('<unk>', 'h', 'b', 'a', 'c')), (a.keys(), b.ke
 PY
 }
 check "--init: rows of a table go by their words" by_words
-check "--init: other sizes are told" exits 0 "$vpps" train tree-lstm --data data --hidden 8 --embed 5 --batch 4 --vps 1 \
-    --epochs 0 --init base.ckpt
+check "--init: other sizes are told" exits 0 "$vpps" train tree-lstm --data data --hidden 8 --embed 5 --batch 4 --vps 1 --epochs 0 --init base.ckpt
 check "--init: which" says err "embedding (of another shape)"
 nothing_fits() { # another network, of other sizes
     exits 0 "$vpps" train lstm-lm --examples 20 --hidden 3 --embed 3 --vps 1 --max-batches 1 --eval-every 0 --save lm.ckpt &&
@@ -419,8 +412,7 @@ check "an exported file predicts and is measured" same_answers
 check "an exported file is a beginning" exits 0 "${train[@]}" --epochs 1 --init small.ckpt
 check "an exported file is no run to resume" fails_with 1 'no "train.epoch" in its metadata' "$vpps" train --resume small.ckpt
 check "export a damaged file" fails_with 1 "checksum" "$vpps" export --model flipped.ckpt --save x.ckpt
-check "export onto the checkpoint" fails_with 1 "--save ./base.ckpt and --model base.ckpt are the same" "$vpps" export \
-    --model base.ckpt --save ./base.ckpt
+check "export onto the checkpoint" fails_with 1 "--save ./base.ckpt and --model base.ckpt are the same" "$vpps" export --model base.ckpt --save ./base.ckpt
 cp base.ckpt other.ckpt
 check "a log onto a checkpoint" fails_with 1 "--log other.ckpt: the file exists already, and --log has not made it" \
     "$vpps" train --resume base.ckpt --epochs 3 --log other.ckpt --save new.ckpt
@@ -434,7 +426,6 @@ check "export onto something else" fails_with 1 "--save notes.txt: the file exis
 check "which is left" grep -q notes notes.txt
 check "export onto it with --force" exits 0 "$vpps" export --model base.ckpt --save notes.txt --force
 check "export without --save" fails_with 2 "--save FILE is missing" "$vpps" export --model base.ckpt
-check "export another network's" fails_with 1 "holds the network tree-lstm" "$vpps" export lstm-lm --model base.ckpt \
-    --save x.ckpt
+check "export another network's" fails_with 1 "holds the network tree-lstm" "$vpps" export lstm-lm --model base.ckpt --save x.ckpt
 
 summary

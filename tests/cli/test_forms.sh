@@ -93,40 +93,33 @@ check "GermEval by columns" right germeval --word-column 2 --tag-column 3
 check "word|POS|TAG, another column" learn bilstm-tagger --embed 4 --train bars-3 --dev bars-3 --word-column 3 --tag-column 1
 check "word|POS|TAG, another column: words" has vocabulary "x == sorted($tags + ['<unk>'])"
 for form in conll2009 germeval cut; do
-    check "$form: running numbers" refuses "expected words in column 1, found the running numbers of the lines" \
-        bilstm-tagger --train $form
+    check "$form: running numbers" refuses "expected words in column 1, found the running numbers of the lines" bilstm-tagger --train $form
     check "$form: which option" says err "--word-column 2"
 done
 check "a column of numbers that is asked for" learn bilstm-tagger --embed 4 --train cut --word-column 1
 for form in slashes slashes-alike; do
     check "$form" refuses "$form:1:1: expected word|TAG or columns, found words with '/', as in word/TAG" bilstm-tagger --train $form
 done
-check "underscores" refuses "underscores:1:1: expected word|TAG or columns, found words with '_', as in word_TAG" bilstm-tagger \
-    --train underscores
+check "underscores" refuses "underscores:1:1: expected word|TAG or columns, found words with '_', as in word_TAG" bilstm-tagger --train underscores
 for i in $(seq 12); do for ((k = i * 7 % 5; k >= 0; k--)); do printf 'word '; done; echo end; done >sentences
 check "lines of text" refuses "sentences: expected word|TAG, or a line a word with its tag, found lines of text" bilstm-tagger --train sentences
 check "bars: no such column" refuses "bars-3: expected two of its 3 columns" bilstm-tagger --train bars-3 --tag-column 4
-check "a dev part whose comments begin it" learn bilstm-tagger --embed 4 --train blanks --dev comments --word-column 1 \
-    --tag-column 2
+check "a dev part whose comments begin it" learn bilstm-tagger --embed 4 --train blanks --dev comments --word-column 1 --tag-column 2
 
 told() { # TEXT NETWORK OPTION...: trains, and tells TEXT
     learn "$2" "${@:3}" && says err "$1"
 }
 { echo '# doc1'; cat blanks; } >doc
-check "a comment whose columns fit" told "doc:1: this line, which begins with '#', is read as a word" bilstm-tagger \
-    --embed 4 --train doc
+check "a comment whose columns fit" told "doc:1: this line, which begins with '#', is read as a word" bilstm-tagger --embed 4 --train doc
 sed '2a # not a word' blanks >inside
-check "a comment between words" told "inside:3: this line inside a sentence is taken for a comment" bilstm-tagger \
-    --embed 4 --train inside
+check "a comment between words" told "inside:3: this line inside a sentence is taken for a comment" bilstm-tagger --embed 4 --train inside
 printf 'a|b|O c|O\nd|O e|B-X\nf|O g|O h|O i|O j|O k|O\n' >inner
-check "a word with a bar" told "inner:1: this line has a word that holds a '|' itself; such words: 1" bilstm-tagger --embed 4 \
-    --train inner
+check "a word with a bar" told "inner:1: this line has a word that holds a '|' itself; such words: 1" bilstm-tagger --embed 4 --train inner
 check "a word with a bar: is whole" has vocabulary "'a|b' in x"
 printf 'a|O b|B-X\nc|O d\n' >lacks
 check "a word without a tag" refuses "lacks:2:5: expected word|TAG, found 'd'" bilstm-tagger --train lacks
 printf 'a|NN|O b|NN|B-X c|NN|O d|NN|O e|NN|O\nf|NN|O g|NN|O h|NN|O i|O j|NN|O\n' >lacks
-check "a word without a column" refuses "lacks:2:22: expected 3 columns with '|' between, found 'i|O'" bilstm-tagger \
-    --train lacks
+check "a word without a column" refuses "lacks:2:22: expected 3 columns with '|' between, found 'i|O'" bilstm-tagger --train lacks
 
 printf 'Haus\tA=1|B=2\nsteht\tA=1|C=2\n\nda\tA=1|B=2\n' >features
 check "tags with bars in columns" learn bilstm-tagger --embed 4 --train features
@@ -159,8 +152,7 @@ line=$(grep -n ' 0$' mistyped | cut -d : -f 1)
 check "a mistyped tag" told "mistyped:$line: tag '0' is of no scheme (O, B-X, I-X and so on): F1 takes it for O" bilstm-tagger \
     --embed 4 --train mistyped --dev blanks
 check "a mistyped tag: F1" f1
-check "a mistyped tag in dev" told "mistyped:$line: tag '0' is of no scheme" bilstm-tagger --embed 4 --train blanks \
-    --dev mistyped
+check "a mistyped tag in dev" told "mistyped:$line: tag '0' is of no scheme" bilstm-tagger --embed 4 --train blanks --dev mistyped
 check "a mistyped tag in dev: F1" f1
 check "a mistyped tag in dev: never right" says err "mistyped:$line: the training part has no label 0"
 spans() { printf 'Ann sees\n' | "$vpps" predict --model f.ckpt --json >out && json out "o['spans'] is not None"; }
@@ -184,8 +176,7 @@ cat >names <<'TREES'
 (very-positive (good great) (film film))
 TREES
 check "labels of one's own" learn tree-lstm --embed 4 --train names
-check "labels of one's own stay as they are" has class_names \
-    "x == ['bad', 'film', 'good', 'very-negative', 'very-positive']"
+check "labels of one's own stay as they are" has class_names "x == ['bad', 'film', 'good', 'very-negative', 'very-positive']"
 check "labels of one's own: words" has vocabulary "x == ['<unk>', 'awful', 'film', 'fine', 'great', 'poor']"
 cat >penn <<'TREES'
 ( (S (NP-SBJ-1 (DT the) (NN cat)) (VP (VBZ sits)
@@ -194,23 +185,19 @@ cat >penn <<'TREES'
 ( (S (NP (-LRB- -LRB-) (NN x)) (VP (VBZ is) (PP (IN in) (NP (NN y))))))
 ( (S (S|<VP-.> (VP (VBZ x)) (. .)) (S|<VP-PP> (VP (VBZ y)) (PP (IN z) (NN u)))))
 TREES
-check "Penn's function tags are cut" told "penn: function tags are left out, NP-SBJ is NP: of 16 labels as written, 13 are left" \
-    tree-lstm --embed 4 --train penn
+check "Penn's function tags are cut" told "penn: function tags are left out, NP-SBJ is NP: of 16 labels as written, 13 are left" tree-lstm --embed 4 --train penn
 check "Penn's function tags: classes" has class_names \
     "{'PP', '-LRB-', 'S|<VP-.>', 'S|<VP-PP>'} <= set(x) and not any('SBJ' in c or 'LOC' in c or 'NONE' in c for c in x)"
 check "Penn's function tags: no trace is a word" has vocabulary "'*T*-1' not in x and 'sun' in x"
 check "--function-tags keep" learn tree-lstm --embed 4 --train penn --function-tags keep
-check "--function-tags keep: classes" has class_names \
-    "{'NP-SBJ-1', 'PP-LOC=2', 'PP-TMP', 'PP'} <= set(x) and not any('NONE' in c for c in x)"
+check "--function-tags keep: classes" has class_names "{'NP-SBJ-1', 'PP-LOC=2', 'PP-TMP', 'PP'} <= set(x) and not any('NONE' in c for c in x)"
 kept() { printf '(S (NP-SBJ-1 (DT the) (NN cat)) (VP (VBZ sits) (PP-TMP (IN at) (NP (NN noon)))))\n' >line &&
     exits 0 "$vpps" eval --model f.ckpt --data line --classes-of nodes && grep -qE '^NP-SBJ-1 .* 1 +[0-9]+$' out; }
 check "--function-tags keep: eval remembers it" kept
 check "--function-tags cut" learn tree-lstm --embed 4 --train names --function-tags cut
 check "--function-tags cut: nothing to cut" has class_names "'very-positive' in x"
-check "--function-tags for generated data" fails_with 2 "--function-tags goes with --data" "$vpps" train tree-lstm \
-    --function-tags cut
-check "--function-tags, resumed with another" fails_with 1 "with --function-tags cut" "$vpps" train tree-lstm \
-    --resume f.ckpt --function-tags keep --epochs 2
+check "--function-tags for generated data" fails_with 2 "--function-tags goes with --data" "$vpps" train tree-lstm --function-tags cut
+check "--function-tags, resumed with another" fails_with 1 "with --function-tags cut" "$vpps" train tree-lstm --resume f.ckpt --function-tags keep --epochs 2
 printf '( 3\n  (2 (1\ta) (2 b))\n  (4\tc))\n(1 (2 a)(3 b))\n' >sst
 check "trees of numbers, over several lines" learn tree-lstm --embed 4 --train sst
 check "trees of numbers, over several lines: words" has vocabulary "x == ['<unk>', 'a', 'b', 'c']"
@@ -230,25 +217,20 @@ open('cola', 'w').write(''.join(f'gj04\t{a}\t\t{b}\n' for a, b in lines))
 PY
 check "labelled sentences" learn bilstm-classifier --embed 4 --train labels
 check "labelled sentences: nothing is told" quiet
-check "a heading" told "heading:1: 'label' is read as a label; it looks like the heading of a column" bilstm-classifier --embed 4 \
-    --train heading
+check "a heading" told "heading:1: 'label' is read as a label; it looks like the heading of a column" bilstm-classifier --embed 4 --train heading
 printf 'text,label\nfine,pos\nsad,neg\n' >names.csv
 check "a label below names" learn bilstm-classifier --embed 4 --min-count 1 --train names.csv
 check "is no heading" quiet
-check "columns in another order" told "glue: 13 classes for 13 labels: is this the form that bilstm-classifier reads?" \
-    bilstm-classifier --embed 4 --train glue
+check "columns in another order" told "glue: 13 classes for 13 labels: is this the form that bilstm-classifier reads?" bilstm-classifier --embed 4 --train glue
 check "more columns" refuses "cola:1:7: expected spaces between words, found a second tab" bilstm-classifier --train cola
-check "labelled sentences for a tagger" told "glue: all of it is one of the sentences to train on: is this the form" \
-    bilstm-tagger --embed 4 --train glue
+check "labelled sentences for a tagger" told "glue: all of it is one of the sentences to train on: is this the form" bilstm-tagger --embed 4 --train glue
 check "text for a language model" learn lstm-lm --embed 4 --train <(cut -f 2 labels)
 check "text for a language model: nothing is told" quiet
-check "labelled sentences for a language model" told "labels: every line looks like two columns: it is read as plain text" \
-    lstm-lm --embed 4 --train labels
+check "labelled sentences for a language model" told "labels: every line looks like two columns: it is read as plain text" lstm-lm --embed 4 --train labels
 check "word|TAG for a language model" told "bars: every line looks like word|TAG" lstm-lm --embed 4 --train bars
 sed -n 1,3p penn | tr -d '\n' >one-line && { cat one-line; echo; cat one-line; echo; cat one-line; echo; } >three
 check "trees for a language model" told "three: every line looks like trees in brackets" lstm-lm --embed 4 --train three
-check "nothing but rare words" told "labels: no word occurs 99 times (--min-count): all are <unk>" bilstm-classifier \
-    --embed 4 --train labels --min-count 99
+check "nothing but rare words" told "labels: no word occurs 99 times (--min-count): all are <unk>" bilstm-classifier --embed 4 --train labels --min-count 99
 sed 's/^[^ ]* /x /' blanks >same
 check "one word only" told "same: all words are 'x': is this the column of words?" bilstm-tagger --embed 4 --train same
 
@@ -256,8 +238,7 @@ check "one word only" told "same: all words are 'x': is this the column of words
 
 yes 'a b c' | head -n 20 >text
 { cat text; echo 'a <eos> b <eos>'; } >eos
-check "<eos> in a text" told "eos:21: <eos> marks the end of a sentence; inside a line it is read as <unk>; such words: 1" \
-    lstm-lm --embed 4 --train eos
+check "<eos> in a text" told "eos:21: <eos> marks the end of a sentence; inside a line it is read as <unk>; such words: 1" lstm-lm --embed 4 --train eos
 check "<eos> at the end of a line" says err "eos:21: <eos> at the end of a line is the mark that every sentence gets; such"
 check "<eos> in a text: counted once" learn lstm-lm --embed 4 --train text --dev eos
 counted() { # 20 lines of 4 words, and a <unk> b <eos>
@@ -268,8 +249,7 @@ check "<eos> in a text: how many words" counted
 echo 'a b c' >one
 check "--min-count does not cut <eos>" learn lstm-lm --embed 4 --train one --min-count 2
 check "--min-count does not cut <eos>: it is a word" has vocabulary "x == ['<eos>', '<unk>']"
-check "generate refuses it in a prompt" fails_with 1 "the word '<eos>' marks the end of a sentence" "$vpps" generate \
-    --model f.ckpt --prompt $'<unk>\t<eos>'
+check "generate refuses it in a prompt" fails_with 1 "the word '<eos>' marks the end of a sentence" "$vpps" generate --model f.ckpt --prompt $'<unk>\t<eos>'
 for side in de en; do yes 'a <unk> c d e f g' | head -n 30 >unk.$side; done
 nmt() { # what it learns to say is the reference
     exits 0 "$vpps" train lstm-nmt --vps 1 --hidden 16 --embed 8 --batch 10 --epochs 60 --lr 0.02 --min-count 1 --quiet \
@@ -279,8 +259,7 @@ check "<unk> in references: BLEU of the same text" nmt
 identical() { "$vpps" predict --model n.ckpt <unk.de | cmp - unk.en; }
 check "<unk> in references: it is the same text" identical
 { head -n 29 unk.en; echo 'a <eos> c'; } >eos.en && cp unk.de eos.de
-check "<eos> in a translation" exits 0 "$vpps" train lstm-nmt --vps 1 --hidden 8 --embed 8 --epochs 1 --min-count 1 --train eos \
-    --source de --target en
+check "<eos> in a translation" exits 0 "$vpps" train lstm-nmt --vps 1 --hidden 8 --embed 8 --epochs 1 --min-count 1 --train eos --source de --target en
 check "<eos> in a translation: told" says err "eos.en:30: <eos> marks the end of a sentence; inside a line"
 
 # ---------------------------------------------------------------- lexicons
@@ -306,8 +285,7 @@ arcs() { # the lexicon's words are those of `lexicon`, and all of them are on ar
 }
 for file in lexicon lexicon-tabs; do check "$file" arcs $file; done
 check "a lexicon that finds nothing" lattices --lexicon lexicon-csv
-check "a lexicon that finds nothing: told" says err \
-    "warning: lexicon-csv: none of its 3 words is in the training part: no lattice has a word"
+check "a lexicon that finds nothing: told" says err "warning: lexicon-csv: none of its 3 words is in the training part: no lattice has a word"
 check "a lexicon of another encoding" lattices --lexicon lexicon-latin1
 check "a lexicon of another encoding: told" says err "lexicon-latin1:2:2: byte 0xF6 is not UTF-8"
 
@@ -333,10 +311,8 @@ vectors() { # FILE: two words get their vectors, of two numbers
     exits 0 "${start[@]}" --vectors "$1" && json out "o['vectors']['found'] == 2 and o['embed'] == 2"
 }
 for file in aligned word-tab tabs.vec capitals blank-end first-blank binary; do check "vectors: $file" vectors $file; done
-check "vectors: a number too many" fails_with 1 "many:2:1: expected a word and 2 numbers, found 3 numbers" "${start[@]}" \
-    --vectors many
-check "vectors: none of the words" exits 0 "${start[@]}" --vectors lower
-check "vectors: none of the words: told" says err "warning: lower: vectors of none of the 9 words"
+check "vectors: a number too many" fails_with 1 "many:2:1: expected a word and 2 numbers, found 3 numbers" "${start[@]}" --vectors many
+check "vectors: none of the words" shows err "warning: lower: vectors of none of the 9 words" "${start[@]}" --vectors lower
 
 # ---------------------------------------------------------------- which file is which part
 

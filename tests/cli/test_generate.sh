@@ -41,8 +41,7 @@ no_unknown() { make --count 300 --temperature 100 --max-words 3 && ! grep -q 'un
 check "never <unk>, and --max-words" no_unknown
 prompt() { make --prompt 'a  c' --count 20 --temperature 0 && [ "$(sort -u out)" = "a c" ]; }
 check "--prompt" prompt
-check "--prompt: a word not known" fails_with 1 "does not know the word 'zebra'" "$vpps" generate --model lm.ckpt \
-    --prompt 'a zebra'
+check "--prompt: a word not known" fails_with 1 "does not know the word 'zebra'" "$vpps" generate --model lm.ckpt --prompt 'a zebra'
 json_lines() { # the probability that predict gives the same sentence
     make --json --count 5 && cp out lines && python3 -c "
 import json
@@ -54,8 +53,7 @@ assert len(a) == 5 and all(abs(x - y) < 1e-3 for x, y in zip(a, b)), (a, b)
 PY
 }
 check "--json: what predict says of it" json_lines
-check "the fixed one" exits 0 "$vpps" train lstm-lm-fixed --train text --steps 6 --hidden 8 --embed 6 --vps 1 --quiet \
-    --eval-every 0 --epochs 1 --save fixed.ckpt
+check "the fixed one" exits 0 "$vpps" train lstm-lm-fixed --train text --steps 6 --hidden 8 --embed 6 --vps 1 --quiet --eval-every 0 --epochs 1 --save fixed.ckpt
 check "the fixed one generates" exits 0 "$vpps" generate lstm-lm-fixed --model fixed.ckpt --max-words 5
 check "no language model" fails_with 2 "is no language model" "$vpps" generate bilstm-tagger --model lm.ckpt
 check "no checkpoint" fails_with 2 "--model FILE is missing" "$vpps" generate lstm-lm

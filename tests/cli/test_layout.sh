@@ -33,6 +33,5 @@ check "lattice-gru" cells lattice-gru --embed 64
 check "GRUCell" arranged "lattice-gru step" 5 2
 check "mv-rnn" cells mv-rnn
 check "MVCell" arranged "mv-rnn inner" 2 0
-check "as text" exits 0 "$vpps" cell tree-lstm --hidden 64 --vps 1 --batch 4
-check "it tells what is copied" says out "to run alike operations as one, forward: 0 gathers, 0 scatters, 0 bytes a vertex"
+check "as text" shows out "to run alike operations as one, forward: 0 gathers, 0 scatters, 0 bytes a vertex" "$vpps" cell tree-lstm --hidden 64 --vps 1 --batch 4
 summary

@@ -30,8 +30,7 @@ if [ "$(nproc)" -lt 63 ]; then check "more VPs than cores" more_vps; else skip "
 # ---------------------------------------------------------------- lists of parameters
 
 check "blanks in a list" exits 0 "${tree[@]}" --lr-of ' embedding = 1,	W_i=2 ' --freeze 'embedding, W_i'
-check "an item without a name" fails_with 1 "--freeze 'embedding,': an item has no name; expected names with commas between" "${tree[@]}" \
-    --freeze embedding,
+check "an item without a name" fails_with 1 "--freeze 'embedding,': an item has no name; expected names with commas between" "${tree[@]}" --freeze embedding,
 check "and without a rate" fails_with 1 "--lr-of '=1': an item has no name" "${tree[@]}" --lr-of '=1'
 thaws() { # a resumed run may train everything again, and all of it at one rate
     exits 0 "${tree[@]}" --epochs 1 --eval-every 0 --freeze embedding --lr-of W_i=0 --save frozen.ckpt &&

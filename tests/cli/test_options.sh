@@ -8,13 +8,11 @@ train=("$vpps" train tree-lstm --examples 160 --hidden 12 --embed 8 --batch 16 -
 
 # ---------------------------------------------------------------- help
 
-check "-h" exits 0 "$vpps" -h
-check "-h is the overview" says out "Usage: vpps COMMAND"
+check "-h" shows out "Usage: vpps COMMAND" "$vpps" -h
 names=$(sed -n '/^Commands/,/^$/s/^  \([a-z]*\) .*/\1/p' out)
 check "it lists commands" says out "  doctor "
 for command in $names; do
-    check "$command -h" exits 0 "$vpps" "$command" -h
-    check "$command -h is its help" says out "Usage: vpps $command"
+    check "$command -h" shows out "Usage: vpps $command" "$vpps" "$command" -h
     "$vpps" "$command" --help >long
     check "$command -h is --help" cmp out long
     check "help $command, too" test "$("$vpps" help "$command")" = "$(cat out)"
@@ -70,14 +68,12 @@ once() { # every option of --usage is in one of --help and --help-engine
 }
 check "--help and --help-engine have every option once" once
 for command in train eval predict generate export; do
-    check "$command --help without a network" exits 0 "$vpps" $command --help
-    check "says how to see a network's options" says out "\`vpps $command NETWORK --help'"
+    check "$command --help without a network" shows out "\`vpps $command NETWORK --help'" "$vpps" $command --help
     check "has no network's" test "$(grep -cE -e '--(hidden|generate|lexicon|beam)\b' out)" = 0
 done
 check "train --help" exits 0 "$vpps" train --help
 check "leaves the engine's options out" test "$(grep -c -e '--waves' out)" = 0
-check "--help-engine" exits 0 "$vpps" train --help-engine
-check "has them" says out "--waves"
+check "--help-engine" shows out "--waves" "$vpps" train --help-engine
 check "and no others" test "$(grep -c -e '--epochs' out)" = 0
 check "plan --help shows the GPU's" grep -q -e '--arch=' <("$vpps" plan --help)
 
@@ -126,8 +122,7 @@ check "a beginning of one" exits 0 "${train[@]}" --max-b 1 --quiet
 
 # ---------------------------------------------------------------- the summary
 
-check "a run" exits 0 "${train[@]}"
-check "has a loss per node" grep -qE '^loss       [0-9.]+ \([0-9.]+ a node\)$' out
+check "a run" prints '^loss       [0-9.]+ \([0-9.]+ a node\)$' "${train[@]}"
 check "so has an epoch" grep -qE '^epoch 1/1  loss [0-9.]+ \([0-9.]+ a node\)  dev ' err
 check "the engine's figures are left out" test "$(grep -c '^a batch' out)" = 0
 check "--verbose" exits 0 "${train[@]}" --verbose
@@ -157,8 +152,7 @@ save-every 5|--save
 log-every 5|--log
 trace-events 5|--trace
 END
-check "a network of roots has one loss a tree" exits 0 "$vpps" train tree-lstm --examples 20 --loss root --hidden 4 --epochs 1
-check "which is told once" grep -qE '^loss       [0-9.]+$' out
+check "a network of roots has one loss a tree" prints '^loss       [0-9.]+$' "$vpps" train tree-lstm --examples 20 --loss root --hidden 4 --epochs 1
 
 # ---------------------------------------------------------------- the log, and back
 
@@ -240,8 +234,7 @@ network_is() { # network_is NAME OPTION...
     exits 0 "$vpps" train "${@:2}" "${first[@]}" --json && json out "o['model'] == '$1'"
 }
 network '{"model": "bilstm-classifier", "epochs": 1}'
-check "another network" fails_with 2 "network.json: its network is bilstm-classifier, not bilstm-tagger" "$vpps" train \
-    bilstm-tagger --config network.json
+check "another network" fails_with 2 "network.json: its network is bilstm-classifier, not bilstm-tagger" "$vpps" train bilstm-tagger --config network.json
 check "the network, from the file alone" network_is bilstm-classifier --config network.json
 check "as one word" network_is bilstm-classifier --config=network.json
 check "by its letter" network_is bilstm-classifier -cnetwork.json
@@ -326,8 +319,7 @@ check "is told that most of its words are rare" says err '4 of 6 different words
 printf '(1 (0 a) (1 b))\n(0 (1 c) (0 d))\n' >small.trees
 check "a small treebank" exits 0 "$vpps" train tree-lstm --train small.trees --epochs 1 --hidden 8 --embed 8 --vps 1
 check "is told, too" says err '4 of 4 different words occur fewer than 2 times'
-check "a loss for each label" exits 0 "$vpps" train child-sum-tree-lstm --examples 50 --epochs 1 --hidden 8 --embed 8 --vps 1
-check "beside the sum" grep -qE '^loss +[0-9.]+ \([0-9.]+ a label\)$' out
+check "a loss for each label" prints '^loss +[0-9.]+ \([0-9.]+ a label\)$' "$vpps" train child-sum-tree-lstm --examples 50 --epochs 1 --hidden 8 --embed 8 --vps 1
 for word in good bad; do printf '%s|ADJ film|NOUN\n' $word; done >plain.tagged
 check "a tagger without entities" exits 0 "$vpps" train bilstm-tagger --train plain.tagged --dev plain.tagged --min-count 1 --epochs 1 --hidden 8 --embed 8 --vps 1
 check "has its measure in the column of others" says out 'dev        accuracy  '

@@ -62,8 +62,7 @@ fi
 svg="<svg xmlns='http://www.w3.org/2000/svg' width='200' height='80' viewBox='0 0 200 80'>"
 check "a picture cut short" broken "no element found" "$svg<rect width='50' height='50'/>"
 check "a blank picture" broken blank "$svg<rect width='200' height='80' fill='white'/></svg>"
-check "text that runs out" broken "outside its borders" \
-    "$svg<text x='20' y='40'>More words than there is room for, by far, whatever the font</text></svg>"
+check "text that runs out" broken "outside its borders" "$svg<text x='20' y='40'>More words than there is room for, by far, whatever the font</text></svg>"
 check "no size" broken width "<svg xmlns='http://www.w3.org/2000/svg' viewBox='0 0 9 9'/>"
 check "the documents' pictures" whole "$repository"/doc/*.svg
 check "the results' pictures" whole "$repository"/bench/results/*/*.svg

@@ -13,8 +13,7 @@ check "the help has the policies" grep -qE '^depth\|.*fsm' <<<"$policies"
 names="'$policies'.split('|')"
 two=("$vpps" policy tree-lstm-2type "${small[@]}" --examples 100 --batch 40)
 
-check "vpps policy" exits 0 "${two[@]}"
-check "it tells every policy, and the bound" says out "bound"
+check "vpps policy" shows out "bound" "${two[@]}"
 check "and the recurrence" says out "tree-lstm inner, kind 1 | tree-lstm inner, kind 2"
 check "--json" exits 0 "${two[@]}" --json
 check "its numbers" json out "list(o['batches']) == $names and \
@@ -26,22 +25,19 @@ check "its recurrence" json out "[r['cells'] for r in o['recurrences']] == \
 cp out before
 check "the same again" exits 0 "${two[@]}" --json
 check "with the same numbers" cmp before out
-check "what was learned is kept" exits 0 "$vpps" cache list
-check "as a policy" says out "policy"
+check "what was learned is kept" shows out "policy" "$vpps" cache list
 check "one cell in a recurrence: nothing to choose" exits 0 "$vpps" policy tree-lstm "${small[@]}" --examples 40 --json
 check "and no recurrence of several" json out "o['recurrences'] == [] and len(set(o['steps'].values())) == 1"
 
 if [ -r "$data/sst/train.txt" ]; then
     check "SST" exits 0 "$vpps" policy tree-lstm "${small[@]}" --data "$data/sst" --batch 128 --json
-    check "its numbers of batches" json out \
-        "o['bound'] == 26 and o['batches'] == o['batches'] | {'depth': 50, 'agenda': 39, 'ratio': 26, 'fsm': 26}"
+    check "its numbers of batches" json out "o['bound'] == 26 and o['batches'] == o['batches'] | {'depth': 50, 'agenda': 39, 'ratio': 26, 'fsm': 26}"
 else
     skip "SST" "no $data/sst/train.txt" 2
 fi
 
 for policy in ${policies//|/ } auto; do
-    check "train --policy $policy" exits 0 "$vpps" train lattice-lstm "${small[@]}" --examples 60 --batch 20 --epochs 2 \
-        --policy "$policy" --verify --json
+    check "train --policy $policy" exits 0 "$vpps" train lattice-lstm "${small[@]}" --examples 60 --batch 20 --epochs 2 --policy "$policy" --verify --json
     check "it learns" json out "o['loss'] > 0 and o['policy'] in $names"
     [ "$policy" = auto ] || check "by $policy" json out "o['policy'] == '$policy' and o['steps_per_batch'] > 3"
 done

@@ -89,10 +89,8 @@ planned() {
         exits 0 "$vpps" kernel tree-lstm --generate listops --precision bf16 --arch sm_80 && says out "#define VPPS_PARTS 1u"
 }
 check "vpps plan and vpps kernel show it" planned
-check "GPUs before sm_80 refuse" fails_with 1 "a GPU of sm_75 does not multiply in bf16x3" \
-    "$vpps" plan tree-lstm --generate listops --precision bf16x3 --arch sm_75
-check "an unknown precision" fails_with 2 "--precision: 'fp8' is not one of fp32|bf16x3|bf16|auto" \
-    "${train[@]}" --precision fp8
+check "GPUs before sm_80 refuse" fails_with 1 "a GPU of sm_75 does not multiply in bf16x3" "$vpps" plan tree-lstm --generate listops --precision bf16x3 --arch sm_75
+check "an unknown precision" fails_with 2 "--precision: 'fp8' is not one of fp32|bf16x3|bf16|auto" "${train[@]}" --precision fp8
 shows() {
     exits 0 "$vpps" cell tree-lstm --generate listops --precision bf16x3 &&
         says out "products with matrices in bf16x3 (" &&

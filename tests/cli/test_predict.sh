@@ -20,12 +20,9 @@ open('data/text', 'w').write('\n'.join(' '.join(t.split('|')[0] for t in line.sp
 open('data/labels', 'w').write('\n'.join(('person' if '-PER' in line.split()[0] else 'place') + '\t' +
                                          ' '.join(t.split('|')[0] for t in line.split()) for line in tagged) + '\n')
 PY
-check "a tagger" exits 0 "$vpps" train bilstm-tagger --train data/tags "${small[@]}" --epochs 12 --min-count 1 --lr 0.02 \
-    --save tags.ckpt
-check "a language model" exits 0 "$vpps" train lstm-lm --train data/text "${small[@]}" --epochs 12 --min-count 1 --lr 0.02 \
-    --save text.ckpt
-check "a classifier" exits 0 "$vpps" train bilstm-classifier --train data/labels "${small[@]}" --epochs 12 --lr 0.02 \
-    --min-count 1 --save labels.ckpt
+check "a tagger" exits 0 "$vpps" train bilstm-tagger --train data/tags "${small[@]}" --epochs 12 --min-count 1 --lr 0.02 --save tags.ckpt
+check "a language model" exits 0 "$vpps" train lstm-lm --train data/text "${small[@]}" --epochs 12 --min-count 1 --lr 0.02 --save text.ckpt
+check "a classifier" exits 0 "$vpps" train bilstm-classifier --train data/labels "${small[@]}" --epochs 12 --lr 0.02 --min-count 1 --save labels.ckpt
 check "a network on trees" exits 0 "$vpps" train tree-lstm --examples 100 "${small[@]}" --epochs 1 --save trees.ckpt
 predict() { "$vpps" predict --vps 1 "$@" >out 2>err; }
 
@@ -38,8 +35,7 @@ check "eval without a name" exits 0 "$vpps" eval --split train --model tags.ckpt
 check "resume without a name" exits 0 "$vpps" train --quiet -r tags.ckpt --epochs 13 --save more.ckpt
 check "predict without a name or a model" fails_with 2 "--model FILE is missing" "$vpps" predict --on-error skip
 check "predict without a name, no checkpoint" fails_with 1 "none.ckpt: cannot be opened" "$vpps" predict --model none.ckpt
-check "another name than the checkpoint's" fails_with 1 "holds the network bilstm-tagger" "$vpps" predict lstm-lm \
-    --model tags.ckpt
+check "another name than the checkpoint's" fails_with 1 "holds the network bilstm-tagger" "$vpps" predict lstm-lm --model tags.ckpt
 
 # ---------------------------------------------------------------- line in, line out
 
@@ -122,8 +118,7 @@ check "the files first" cmp out <(tagged)
 dash() { "$vpps" predict --model tags.ckpt one.txt - <two.txt >out 2>err && cmp out <(tagged); }
 check "- is standard input" dash
 check "a file that is missing" fails_with 1 "none.txt: cannot be opened" "$vpps" predict --model tags.ckpt none.txt
-check "neither a network nor a file" fails_with 2 "nor a file that is there; did you mean 'bilstm-tagger'?" "$vpps" predict \
-    bilstm-taggr --model tags.ckpt
+check "neither a network nor a file" fails_with 2 "nor a file that is there; did you mean 'bilstm-tagger'?" "$vpps" predict bilstm-taggr --model tags.ckpt
 second() { # what was before it is answered
     printf 'ada\n\na\0b\n' >bad.txt
     ! predict --model tags.ckpt one.txt bad.txt && says err "vpps: bad.txt:3:2: expected text" && [ "$(wc -l <out)" = 3 ]

@@ -90,14 +90,12 @@ matches() { # matches INPUT PATTERN OPTION...: the only line
 }
 check "--gold: trees" matches '(1 (2 3) (7 7))\n' '\(1 \(2 3\) \(7 7\)\)\t\(\d \(\d 3\) \(\d 7\)\)' --model trees.ckpt --gold
 check "--gold: labels of trees" matches '(1 (2 3) (7 7))\n' '1\t\d' --model trees.ckpt --gold -o label
-check "--gold needs some" fails_with 1 "text: --gold needs examples with tags, found lines of text" "$vpps" predict --model tags.ckpt \
-    --gold text
+check "--gold needs some" fails_with 1 "text: --gold needs examples with tags, found lines of text" "$vpps" predict --model tags.ckpt --gold text
 check "lines of text stay lines of text" given 'ada .\nrome .\n' 'ada|B-PER .|O\nrome|B-LOC .|O\n' --model tags.ckpt
 check "--input-format text" matches 'ada|O\n' 'ada\|O\|[^|]+' --model tags.ckpt --input-format text
 check "words alone, as columns" given 'ada\nsees\n\nrome\n' 'ada\tB-PER\nsees\tO\n\nrome\tB-LOC\n' --model tags.ckpt --input-format columns
 check "--tag-column" given 'ada O X\nrome O Y\n' 'ada B-PER X\nrome B-LOC Y\n' --model tags.ckpt --input-format columns --tag-column 2
-check "tags that the network does not know stay" given 'ada NN\nrome NP\n' 'ada NN B-PER\nrome NP B-LOC\n' --model tags.ckpt \
-    --input-format columns
+check "tags that the network does not know stay" given 'ada NN\nrome NP\n' 'ada NN B-PER\nrome NP B-LOC\n' --model tags.ckpt --input-format columns
 check "comments and -DOCSTART- stay" given '-DOCSTART- X O\n\n# one\nada X O\nrome X B-LOC\n' \
     '-DOCSTART- X O\n\n# one\nada X B-PER\nrome X B-LOC\n' --model tags.ckpt --input-format columns
 conllu() { printf '# text = ada\n1-2\tAda.\t_\t_\t_\t_\t_\t_\t_\t_\n1\tada\ta\t%s\tNN\t_\t2\tx\t_\t_\n2\trome\tb\t%s\tNP\t_\t0\ty\t_\t_\n\n' "$1" "$2"; }
@@ -132,10 +130,8 @@ long_sentence() {
         says err "vpps: long:3: expected a sentence of at most 100 bytes" && [ "$(tail -n 1 out)" = 'rome B-LOC' ]
 }
 check "a sentence beyond --line-bytes" long_sentence
-check "columns are for taggers" fails_with 1 "bilstm-classifier does not read columns" "$vpps" predict --model labels.ckpt \
-    --input-format columns labels
-check "nor are they printed" fails_with 1 "does not tag words: it prints no columns" "$vpps" predict --model labels.ckpt \
-    --output-format columns labels
+check "columns are for taggers" fails_with 1 "bilstm-classifier does not read columns" "$vpps" predict --model labels.ckpt --input-format columns labels
+check "nor are they printed" fails_with 1 "does not tag words: it prints no columns" "$vpps" predict --model labels.ckpt --output-format columns labels
 
 # ---------------------------------------------------------------- JSONL, CSV, TSV
 

@@ -66,10 +66,8 @@ if [ ${#launchers[@]} -gt 0 ]; then
     check "and the same parameters" same_tensors again.ckpt "$name.ckpt"
 
     # checkpoints: of three, gone on with by two, gone on with by one
-    check "more epochs in two processes" exits 0 launch "$name" 2 "$vpps" train --resume "$name.ckpt" --force --save two.ckpt --epochs 3
-    check "they go on where three ended" says err "epoch 3/3"
-    check "and in one" exits 0 "$vpps" train --resume two.ckpt --epochs 4
-    check "which goes on, too" says err "epoch 4/4"
+    check "more epochs in two processes" shows err "epoch 3/3" launch "$name" 2 "$vpps" train --resume "$name.ckpt" --force --save two.ckpt --epochs 3
+    check "and in one" shows err "epoch 4/4" "$vpps" train --resume two.ckpt --epochs 4
     check "a checkpoint of several is measured by one" exits 0 "$vpps" eval --model two.ckpt --split dev
 
     # lookup tables shared out by rows
@@ -79,8 +77,7 @@ if [ ${#launchers[@]} -gt 0 ]; then
     check "again" exits 0 launch "$name" 3 "$vpps" train "${sharded[@]}" --force --log again.jsonl --save again.ckpt
     check "to the same bits, shared out, too" same_losses again.jsonl shards.jsonl 0
     check "in the same file" cmp <(tail -c 10000 again.ckpt) <(tail -c 10000 shards.ckpt)
-    check "two processes go on from it" exits 0 launch "$name" 2 "$vpps" train --resume shards.ckpt --force --save two.ckpt --epochs 3 --shard-tables
-    check "where it ended" says err "epoch 3/3"
+    check "two processes go on from it" shows err "epoch 3/3" launch "$name" 2 "$vpps" train --resume shards.ckpt --force --save two.ckpt --epochs 3 --shard-tables
     check "and one, with whole tables" exits 0 "$vpps" train --resume two.ckpt --epochs 4
     check "the best of shards is measured by one" exits 0 "$vpps" eval --model best.ckpt --split dev
     matrices=(mv-rnn --hidden 8 --examples 60 --batch 8 --epochs 1 --vps 1 --quiet) # a table of matrices, which begin as the identity
@@ -183,8 +180,7 @@ if [ ${#launchers[@]} -gt 0 ]; then
     check "it ends soon" hit ABRT 2 abort.ckpt
     check "and says whom" grep -qE "^vpps: rank 2 on $(hostname) was ended by signal 6" long.err
     check "once" once
-    check "fewer processes go on" exits 0 launch "$name" 2 "$vpps" train --resume kill.ckpt --max-batches 3 --save more.ckpt
-    check "from a batch" says err "resumed from kill.ckpt after epoch"
+    check "fewer processes go on" shows err "resumed from kill.ckpt after epoch" launch "$name" 2 "$vpps" train --resume kill.ckpt --max-batches 3 --save more.ckpt
     check "a run to end" begin term.ckpt --watchdog-ms 30000
     check "it ends soon" hit TERM 1 term.ckpt
     check "in good order" grep -q '^stopped' long.out

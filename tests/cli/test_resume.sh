@@ -58,14 +58,12 @@ quiet_about() { # the same again is not
     exits 0 "$vpps" train --resume part.ckpt --epochs 1 --precision bf16 --vps 2 --save /dev/null && ! grep -q "it goes on with" err
 }
 check "the same choice is not" quiet_about
-check "what cannot change is refused" fails_with 1 "part.ckpt was made with --seed 1: training cannot resume with 2" "$vpps" train --resume \
-    part.ckpt --seed 2
+check "what cannot change is refused" fails_with 1 "part.ckpt was made with --seed 1: training cannot resume with 2" "$vpps" train --resume part.ckpt --seed 2
 measures() { # eval goes by the precision of the training, not by its number of VPs
     exits 0 "$vpps" eval --model part.ckpt --vps 1 --json && json out "o['precision'] == 'bf16' and o['vps'] == 1"
 }
 check "eval takes the precision" measures
-check "unless another is given" exits 0 "$vpps" eval --model part.ckpt --precision fp32 --json
-check "which it then has" json out "o['precision'] == 'fp32'"
+check "unless another is given" tells "o['precision'] == 'fp32'" "$vpps" eval --model part.ckpt --precision fp32 --json
 check "a new dev part" fails_with 1 "training cannot resume with" "$vpps" train --resume part.ckpt --epochs 2 --dev /dev/null
 
 # ---------------------------------------------------------------- numbers of a checkpoint
@@ -84,15 +82,13 @@ PY
 for key in train.epoch train.batch train.trained train.n_losses train.best_epoch train.best_since; do
     for text in 1.5 -1 1e3 0x1 "" " 1" 99999999999999999999; do
         with_number $key "$text"
-        check "$key of '$text'" fails_with 1 "number.ckpt: \"$key\" is \"$text\", not a whole number that fits" "$vpps" train --resume number.ckpt \
-            --epochs 2
+        check "$key of '$text'" fails_with 1 "number.ckpt: \"$key\" is \"$text\", not a whole number that fits" "$vpps" train --resume number.ckpt --epochs 2
     done
 done
 for key in train.loss_sum train.best_dev; do
     for text in nan inf -2 1.5x ""; do
         with_number $key "$text"
-        check "$key of '$text'" fails_with 1 "number.ckpt: \"$key\" is \"$text\", not a number that fits" "$vpps" train --resume number.ckpt \
-            --epochs 2
+        check "$key of '$text'" fails_with 1 "number.ckpt: \"$key\" is \"$text\", not a number that fits" "$vpps" train --resume number.ckpt --epochs 2
     done
 done
 

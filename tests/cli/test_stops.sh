@@ -109,8 +109,7 @@ assert dev == sorted(dev, reverse=True), dev"
 check "translations of two words" pairs 2
 check "go by perplexity" by_perplexity "o['dev']['bleu'] is None and o['best_dev'] == o['dev']['perplexity']"
 check "and it is told" says err "dev: no target has four words, without which BLEU is 0 by definition: it goes by perplexity alone"
-check "eval tells it, too" exits 0 "$vpps" eval --model best.ckpt --split dev
-check "with perplexity alone" says err "dev: no target has four words"
+check "eval tells it, too" shows err "dev: no target has four words" "$vpps" eval --model best.ckpt --split dev
 check "which it prints" sh -c "grep -q '^dev        perplexity' out && ! grep -q 'BLEU ' out"
 check "translations of five words" pairs 5
 check "go by perplexity while BLEU is 0" by_perplexity "o['dev']['bleu'] == 0 == o['best_dev']"

@@ -9,8 +9,7 @@ source "$folder/common.sh"
 source "$folder/launch.sh" 10
 
 for name in "${launchers[@]:0:1}"; do
-    check "a run with shared tables" exits 0 launch "$name" 2 "$vpps" train "${net[@]}" --examples 40 --epochs 1 --vps 1 --shard-tables --quiet \
-        --save shards.ckpt
+    check "a run with shared tables" exits 0 launch "$name" 2 "$vpps" train "${net[@]}" --examples 40 --epochs 1 --vps 1 --shard-tables --quiet --save shards.ckpt
     # a table that is written in several pieces, whose first entries are of different processes
     pieces=(tree-lstm --hidden 4 --embed 65536 --examples 8 --batch 4 --epochs 0 --eval-every 0 --vps 1 --quiet)
     tensors() { python3 -c 'import sys; b = open(sys.argv[1], "rb").read(); sys.stdout.buffer.write(b[8 + int.from_bytes(b[:8], "little"):])' "$1"; }

@@ -24,10 +24,8 @@ PY
 }
 
 check "train --trace" exits 0 "${train[@]}" --save x.ckpt --trace t.json
-check "a line for the host, the device and each VP" trace t.json \
-    "list(names) == ['host', 'device cpu', 'VP 0', 'VP 1']"
-check "what the host did" trace t.json \
-    "{'build graph', 'schedule', 'launch', 'wait for device', 'evaluate', 'save'} <= {e['name'] for e in on('host')}"
+check "a line for the host, the device and each VP" trace t.json "list(names) == ['host', 'device cpu', 'VP 0', 'VP 1']"
+check "what the host did" trace t.json "{'build graph', 'schedule', 'launch', 'wait for device', 'evaluate', 'save'} <= {e['name'] for e in on('host')}"
 check "ten batches of training" trace t.json "sum(e['args']['batch'] > 0 for e in on('device cpu')) == 10"
 check "stages by their cells" trace t.json \
     "all({'tree-lstm inner, forward', 'tree-lstm inner, backward', 'embedding, gradients', 'update', 'wait', 'phase 0'} \

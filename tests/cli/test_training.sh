@@ -102,8 +102,7 @@ check "cosine" schedule 'near([0.25 * (1 + math.cos(math.pi * k / 12)) for k in 
 check "step" schedule 'near([0.5] * 12 + [0.05] * 12 + [0.005] * 6)' --lr-schedule step --lr-every 2 --epochs 5
 check "step by another factor" schedule 'near([0.5] * 6 + [0.25] * 6)' --lr-schedule step --lr-decay 0.5
 check "--warmup" schedule 'near([0.125, 0.25, 0.375, 0.5] + [0.5] * 8)' --warmup 4
-check "--warmup over the break, then linear" schedule 'near([0.1, 0.2, 0.3, 0.4, 0.5] + [0.5 * (1 - k / 7) for k in range(7)])' --warmup 5 \
-    --lr-schedule linear
+check "--warmup over the break, then linear" schedule 'near([0.1, 0.2, 0.3, 0.4, 0.5] + [0.5 * (1 - k / 7) for k in range(7)])' --warmup 5 --lr-schedule linear
 check "--warmup longer than the run" schedule 'near([0.5 * (k + 1) / 24 for k in range(12)])' --warmup 24 --lr-schedule cosine
 plateau() { # lr 0: dev is never better than after epoch 1; it is measured after every epoch
     rm -f p.jsonl
