@@ -192,14 +192,6 @@ static void positions(const vpps_compiled_cell *c, const vertex *x, uint32_t v, 
 
 /* ---------------------------------------------------------------- other operations */
 
-typedef struct who {
-    uint32_t member, group; /* the VP, and VPs that rows are shared out to; 1: it has all */
-} who;
-
-static vpps_rows rows_of(const who *vp, uint32_t rows) {
-    return vp->group == 1 ? (vpps_rows){0, rows} : vpps_rows_of(rows, 16, vp->group, vp->member);
-}
-
 static meaning_matrix matrix_of(const vertex *x, vpps_param p) {
     const vpps_parameter_data *m = &x->model->params[p];
     return (meaning_matrix){.elems = x->params[p], .rows = m->rows, .cols = m->cols};
@@ -223,30 +215,27 @@ static void product(const vpps_compiled_cell *c, const vertex *x, uint32_t v, co
     }
 }
 
-static void product_t(const vpps_compiled_cell *c, const vertex *x, uint32_t v, const who *vp,
-                      const double *const *args, double *to) {
+static void product_t(const vpps_compiled_cell *c, const vertex *x, uint32_t v, const double *const *args, double *to) {
     const vpps_cell_value *value = &c->values[v];
     const uint32_t cols = value->rows, n = vpps_members(x->members, value->axis) * value->cols;
     memset(to, 0, (size_t)n * cols * sizeof *to);
     for (uint32_t k = 0; k < value->n_args; k++) {
         const meaning_matrix w = matrix_of(x, c->args[value->first_arg + k].matrix);
-        const vpps_rows own = rows_of(vp, w.rows);
         for (uint32_t j = 0; j < n; j++)
-            meaning_transposed_times(&w, own.first, own.end, args[k] + (size_t)j * w.rows, to + (size_t)j * cols);
+            meaning_transposed_times(&w, 0, w.rows, args[k] + (size_t)j * w.rows, to + (size_t)j * cols);
     }
 }
 
 /* Makes value v of a kind that is made. args[k]: all items of argument k; for positions, the operands of what found
  * them. */
-static void make(const vpps_compiled_cell *c, const vertex *x, uint32_t v, const who *vp, const double *const *args,
-                 double *to) {
+static void make(const vpps_compiled_cell *c, const vertex *x, uint32_t v, const double *const *args, double *to) {
     const vpps_cell_value *value = &c->values[v];
     switch (value->kind) {
     case VPPS_VALUE_DATA: memcpy(to, x->data, words_of(value) * sizeof *to); break;
     case VPPS_VALUE_GRADIENT: memcpy(to, x->gradients[value->output], words_of(value) * sizeof *to); break;
     case VPPS_VALUE_RUN: run(c, x, v, args, to); break;
     case VPPS_VALUE_PRODUCT: product(c, x, v, args, to); break;
-    case VPPS_VALUE_PRODUCT_T: product_t(c, x, v, vp, args, to); break;
+    case VPPS_VALUE_PRODUCT_T: product_t(c, x, v, args, to); break;
     case VPPS_VALUE_POSITIONS: positions(c, x, c->args[value->first_arg].value, args, to); break;
     default: ck_abort_msg("cell %s: value %u is of no kind that is made", c->name, v);
     }
@@ -306,15 +295,14 @@ static void add_contribution(results *r, const vpps_compiled_cell *c, const vert
     for (size_t i = 0; i < n; i++) sum[i] += value[i];
 }
 
-/* get(context, v): all items of value v when everything is done. */
-static void add_outers(results *r, const vpps_compiled_cell *c, const vertex *x,
-                       const double *(*get)(void *context, uint32_t v), void *context) {
+/* values: all items of each value. */
+static void add_outers(results *r, const vpps_compiled_cell *c, const vertex *x, const double *const *values) {
     for (uint32_t i = 0; i < c->n_outers; i++) {
         const vpps_cell_outer *o = &c->outers[i];
         const vpps_cell_value *d = &c->values[o->dy];
         const meaning_matrix w = matrix_of(x, o->param);
         const uint32_t rows = d->rows;
-        const double *dy = get(context, o->dy);
+        const double *dy = values[o->dy];
         for (uint32_t item = 0; item < vpps_members(x->members, d->axis); item++) {
             for (uint32_t j = 0; j < d->cols; j++, dy += rows) {
                 if (o->x == VPPS_NONE) {
@@ -323,7 +311,7 @@ static void add_outers(results *r, const vpps_compiled_cell *c, const vertex *x,
                     continue;
                 }
                 const vpps_cell_value *with = &c->values[o->x];
-                const double *factor = get(context, o->x) + (with->axis ? item : 0) * words_of(with) + j * with->rows;
+                const double *factor = values[o->x] + (with->axis ? item : 0) * words_of(with) + j * with->rows;
                 meaning_outer(&w, dy, factor, r->params[o->param]);
             }
         }
@@ -332,206 +320,31 @@ static void add_outers(results *r, const vpps_compiled_cell *c, const vertex *x,
 
 /* ---------------------------------------------------------------- value by value */
 
-typedef struct whole {
-    const vpps_compiled_cell *c;
-    const vertex *x;
-    double **values;
-} whole;
-
-static const double *whole_value(void *context, uint32_t v) {
-    const whole *w = context;
-    const double *g = given(w->c, w->x, v);
-    return g ? g : w->values[v];
-}
-
 results *evaluate(const vpps_compiled_cell *c, const vertex *x) {
-    static const who everybody = {0, 1};
     results *r = results_create(c, x);
-    whole w = {c, x, need(calloc(c->n_values + 1u, sizeof *w.values))};
+    const double **values = need(calloc(c->n_values + 1u, sizeof *values));
+    double **mine = need(calloc(c->n_values + 1u, sizeof *mine)); /* of them, those that were made here */
     for (uint32_t v = 0; v < c->n_values; v++) {
-        if (given(c, x, v)) continue;
+        if ((values[v] = given(c, x, v))) continue;
         const vpps_cell_value *value = &c->values[v], *made = maker(c, v);
         const double *args[MOST_TENSORS];
         ck_assert_uint_le(made->n_args, MOST_TENSORS);
         for (uint32_t k = 0; k < made->n_args; k++) {
             const uint32_t a = c->args[made->first_arg + k].value;
             ck_assert_msg(a < v, "cell %s: value %u reads %u, which comes after it", c->name, v, a);
-            args[k] = whole_value(&w, a);
+            args[k] = values[a];
         }
-        w.values[v] = doubles(words_of(value) * vpps_members(x->members, value->axis));
-        make(c, x, v, &everybody, args, w.values[v]);
+        values[v] = mine[v] = doubles(words_of(value) * vpps_members(x->members, value->axis));
+        make(c, x, v, args, mine[v]);
     }
     for (uint32_t k = 0; k < c->n_outputs; k++)
-        if (r->output_elems[k])
-            memcpy(r->outputs[k], whole_value(&w, c->outputs[k].value), r->output_elems[k] * sizeof(double));
-    for (uint32_t j = 0; j < c->n_contributions; j++)
-        add_contribution(r, c, x, j, whole_value(&w, c->contributions[j].value));
-    add_outers(r, c, x, whole_value, &w);
-    for (uint32_t v = 0; v < c->n_values; v++) free(w.values[v]);
-    free(w.values);
+        if (r->output_elems[k]) memcpy(r->outputs[k], values[c->outputs[k].value], r->output_elems[k] * sizeof(double));
+    for (uint32_t j = 0; j < c->n_contributions; j++) add_contribution(r, c, x, j, values[c->contributions[j].value]);
+    add_outers(r, c, x, values);
+    for (uint32_t v = 0; v < c->n_values; v++) free(mine[v]);
+    free(mine);
+    free(values);
     return r;
-}
-
-/* ---------------------------------------------------------------- stage by stage */
-
-typedef struct machine {
-    const vpps_compiled_cell *c;
-    const vertex *x;
-    results *r;
-    double *record[VPPS_RECORDS]; /* kept values of the vertex, of its members; those that pass */
-    double **tile;                /* what the VP has of each value in the stage; NULL: nothing */
-    double **joined;              /* values read from the record when all is done */
-    uint32_t stage;
-    who vp;
-} machine;
-
-static size_t elems_of(const machine *m, uint32_t v) {
-    const vpps_cell_value *value = &m->c->values[v];
-    return words_of(value) * vpps_members(m->x->members, value->axis);
-}
-
-static double *in_record(const machine *m, uint32_t v, uint32_t item, uint32_t share) {
-    const vpps_cell_value *value = &m->c->values[v];
-    ck_assert_msg(value->kept && value->offset != VPPS_NONE, "cell %s: value %u is not kept, and read in stage %u",
-                  m->c->name, v, m->stage);
-    return m->record[value->record] + (size_t)item * m->c->kept_words[value->record] + value->offset +
-           (size_t)share * vpps_share_words(vpps_value_words(value));
-}
-
-/* What lies in the record of a value, shares added up. */
-static double *read_record(const machine *m, uint32_t v) {
-    const vpps_cell_value *value = &m->c->values[v];
-    const size_t n = words_of(value);
-    double *to = doubles(elems_of(m, v));
-    for (uint32_t i = 0; i < vpps_members(m->x->members, value->axis); i++)
-        for (uint32_t s = 0; s < vpps_shares_of(m->c, value); s++)
-            for (size_t k = 0; k < n; k++) to[i * n + k] += in_record(m, v, i, s)[k];
-    return to;
-}
-
-/* Rows that the VP does not own become NaN: it has not seen them. */
-static void forget_others(const machine *m, uint32_t v, double *values) {
-    const vpps_cell_value *value = &m->c->values[v];
-    if (m->vp.group == 1 || value->rows < 16 * m->vp.group) return; /* whoever is so small is made by every VP */
-    const vpps_rows own = rows_of(&m->vp, value->rows);
-    for (size_t i = 0; i < elems_of(m, v); i++) {
-        const size_t row = i % value->rows;
-        if (row < own.first || row >= own.end) values[i] = NAN;
-    }
-}
-
-/* What the VP reads of an argument. Products read memory when they run, whole vectors of it; others have loaded their own
- * rows when the value was first read in the stage. */
-static const double *operand(machine *m, const vpps_cell_value *reader, const vpps_cell_arg *a) {
-    const double *g = given(m->c, m->x, a->value);
-    if (g) return g;
-    const bool here = m->c->values[a->value].stage == m->stage;
-    const bool by_pointer = a->matrix != VPPS_NO_PARAM && vpps_is_product(reader);
-    if (here || (m->tile[a->value] && !by_pointer)) {
-        ck_assert_msg(m->tile[a->value], "cell %s: value %u is read in stage %u before it is made", m->c->name,
-                      a->value, m->stage);
-        return m->tile[a->value];
-    }
-    double *values = read_record(m, a->value);
-    if (by_pointer) { /* of this moment; in one place, as a product may read it twice */
-        if (!m->joined[a->value]) return m->joined[a->value] = values;
-        memcpy(m->joined[a->value], values, elems_of(m, a->value) * sizeof *values);
-        free(values);
-        return m->joined[a->value];
-    }
-    forget_others(m, a->value, values);
-    return m->tile[a->value] = values;
-}
-
-static void store(const machine *m, uint32_t v) {
-    const vpps_cell_value *value = &m->c->values[v];
-    const size_t n = words_of(value);
-    for (uint32_t i = 0; i < vpps_members(m->x->members, value->axis); i++) {
-        double *to = in_record(m, v, i, vpps_makes_shares(value) ? m->vp.member : 0);
-        for (size_t k = 0; k < n; k++)
-            if (!isnan(m->tile[v][i * n + k])) to[k] = m->tile[v][i * n + k];
-    }
-}
-
-/* The VP's part of a contribution: its rows, its share, or all. */
-static void contribute(const machine *m, uint32_t j) {
-    const uint32_t v = m->c->contributions[j].value;
-    const vpps_cell_value *value = &m->c->values[v];
-    FREED double *part = doubles(elems_of(m, v));
-    const bool all = value->split == VPPS_SPLIT_ROWS && !vpps_makes_shares(value) && value->rows < 16 * m->vp.group;
-    ck_assert_msg(m->c->contributions[j].partial == vpps_makes_shares(value),
-                  "cell %s: contribution %u does not say whether it comes in shares", m->c->name, j);
-    for (size_t i = 0; i < elems_of(m, v); i++) part[i] = isnan(m->tile[v][i]) ? 0 : m->tile[v][i];
-    if (!all || m->vp.member == 0) add_contribution(m->r, m->c, m->x, j, part);
-}
-
-static void run_stage(machine *m) {
-    const vpps_compiled_cell *c = m->c;
-    const vpps_cell_stage *stage = &c->stages[m->stage];
-    for (uint32_t i = 0; i < stage->n; i++) {
-        const uint32_t v = c->order[stage->first + i];
-        const vpps_cell_value *value = &c->values[v], *made = maker(c, v);
-        const double *args[MOST_TENSORS];
-        ck_assert_msg(value->split == stage->split && value->stage == m->stage,
-                      "cell %s: value %u is in a stage that is shared out in another way", c->name, v);
-        for (uint32_t k = 0; k < made->n_args; k++) args[k] = operand(m, made, &c->args[made->first_arg + k]);
-        ck_assert_msg(!m->tile[v], "cell %s: value %u was read before it was made", c->name, v);
-        m->tile[v] = doubles(elems_of(m, v));
-        make(c, m->x, v, &m->vp, args, m->tile[v]);
-        if (!vpps_makes_shares(value)) forget_others(m, v, m->tile[v]);
-        if (value->kept) store(m, v);
-        for (uint32_t j = 0; j < c->n_contributions; j++)
-            if (c->contributions[j].value == v) contribute(m, j);
-    }
-}
-
-static void forget(double **values, uint32_t n) {
-    for (uint32_t v = 0; v < n; v++) {
-        free(values[v]);
-        values[v] = NULL;
-    }
-}
-
-static const double *kept_value(void *context, uint32_t v) {
-    machine *m = context;
-    const double *g = given(m->c, m->x, v);
-    if (!g && !m->joined[v]) m->joined[v] = read_record(m, v);
-    return g ? g : m->joined[v];
-}
-
-static double *nothing(size_t n) {
-    double *x = doubles(n);
-    for (size_t i = 0; i < n; i++) x[i] = NAN;
-    return x;
-}
-
-results *evaluate_stages(const vpps_compiled_cell *c, const vertex *x, bool reversed) {
-    machine m = {.c = c, .x = x, .r = results_create(c, x)};
-    const uint32_t group = c->needs.group;
-    m.tile = need(calloc(c->n_values + 1u, sizeof *m.tile));
-    m.joined = need(calloc(c->n_values + 1u, sizeof *m.joined));
-    for (uint32_t r = 0; r < VPPS_RECORDS; r++) {
-        const uint32_t d = vpps_axis_of(r);
-        m.record[r] = nothing((size_t)c->kept_words[r] * (d > c->n_lists ? 0 : vpps_members(x->members, d)));
-    }
-    for (m.stage = 0; m.stage < c->n_stages; m.stage++) {
-        const bool rows = c->stages[m.stage].split == VPPS_SPLIT_ROWS;
-        for (uint32_t i = 0; i < (rows ? group : 1); i++) {
-            m.vp = (who){rows ? (reversed ? group - 1 - i : i) : 0, rows ? group : 1};
-            run_stage(&m);
-            forget(m.tile, c->n_values);
-            forget(m.joined, c->n_values);
-        }
-    }
-    for (uint32_t k = 0; k < c->n_outputs; k++)
-        if (m.r->output_elems[k])
-            memcpy(m.r->outputs[k], kept_value(&m, c->outputs[k].value), m.r->output_elems[k] * sizeof(double));
-    add_outers(m.r, c, x, kept_value, &m);
-    forget(m.joined, c->n_values);
-    free(m.tile);
-    free(m.joined);
-    for (uint32_t r = 0; r < VPPS_RECORDS; r++) free(m.record[r]);
-    return m.r;
 }
 
 /* ---------------------------------------------------------------- comparing */

@@ -1,5 +1,5 @@
-/* evaluate.h - what a compiled cell's values must be: a plain double-precision evaluator of one vertex, value by value; and
- * the same stage by stage, with the machine's rules of who sees what. Both know only the contract of cell.h. */
+/* evaluate.h - what a compiled cell's values must be: a plain double-precision evaluator of one vertex, value by value, that knows
+ * only the contract of cell.h. Who sees which values when, stage by stage, is verify's to say (tests/script). */
 #pragma once
 
 #include "cell/cell.h"
@@ -34,11 +34,6 @@ results *results_create(const vpps_compiled_cell *c, const vertex *x); /* all ze
 
 /* All values in the order of their numbers. */
 results *evaluate(const vpps_compiled_cell *c, const vertex *x);
-
-/* Stage by stage, by the VPs of a group one after the other (the last one first: `reversed`). Of what a stage makes only
- * kept values outlive it, in the record, each in its place; where rows are shared out a VP has its own rows and no others,
- * and a product with a transposed matrix leaves a share. What nobody stored is NaN. */
-results *evaluate_stages(const vpps_compiled_cell *c, const vertex *x, bool reversed);
 
 void results_destroy(results *r);
 

@@ -363,7 +363,7 @@ static uint32_t count_runs(const vpps_compiled_cell *c, uint32_t opcode) {
 static void check_against_all(const cells *x, const vpps_compiled_cell *c) {
     OWNED(vpps_compiled_cell) *all = compile_tagger(x, c->needs.training, 15);
     vertex *v = cells_vertex(x->g, x->cell[CELL_tagger], 1, test_seed());
-    results *want = evaluate(all, v), *got = evaluate_stages(c, v, false);
+    results *want = evaluate(all, v), *got = evaluate(c, v);
     results_compare_outputs("tagger", got, want, EXACT);
     results_destroy(want);
     results_destroy(got);
