@@ -1,12 +1,61 @@
-/* mutate.c - see mutate.h. Changes of scripts: tasks and their barriers, and words of each kind. */
+/* mutate.c - see mutate.h. Changes of scripts: tasks and their barriers, and words. */
 #include "mutate.h"
 #include "common/testing.h"
 
 #include <stddef.h>
 
-static uint32_t below(editor *e, uint32_t n) { return vpps_random_below(&e->random, n); }
+/* ---------------------------------------------------------------- tasks come and go: they are last in a script */
 
-/* ---------------------------------------------------------------- tasks */
+static bool find_sites(editor *e) {
+    const uint32_t *starts = vpps_task_starts(e->script);
+    e->n_sites = 0;
+    for (uint32_t g = 0; g < editor_header(e)->n_groups; g++) {
+        for (uint32_t at = starts[g]; at < starts[g + 1]; at += VPPS_TASK_WORDS) {
+            if (!VPPS_RESERVE(e->sites, e->n_sites + 1)) return false;
+            e->sites[e->n_sites++] = (site){at, g};
+        }
+    }
+    return true;
+}
+
+bool editor_open(editor *e, const subject *of, uint64_t seed) {
+    *e = (editor){.of = of, .random = seed};
+    if (!VPPS_RESERVE(e->script, of->words + 64)) return false;
+    memcpy(e->script, of->script, of->words * sizeof *e->script);
+    e->words = of->words;
+    return find_sites(e);
+}
+
+void editor_close(editor *e) {
+    VPPS_FREE_ARRAYS(e->script);
+    VPPS_FREE_ARRAYS(e->sites);
+}
+
+/* So many words more after address `at`. */
+static bool finish(editor *e, uint32_t at, int32_t words) {
+    uint32_t *starts = e->script + VPPS_TASK_HEADER_WORDS;
+    e->words += (size_t)words;
+    for (uint32_t g = 0; g <= editor_header(e)->n_groups; g++)
+        if (starts[g] > at) starts[g] += (uint32_t)words;
+    editor_header(e)->words = (uint32_t)e->words;
+    return find_sites(e);
+}
+
+bool editor_insert(editor *e, uint32_t at, const vpps_task *task) {
+    const vpps_task copy = *task; /* it may be one of the script */
+    if (!VPPS_RESERVE(e->script, e->words + VPPS_TASK_WORDS)) return false;
+    memmove(editor_task(e, at + VPPS_TASK_WORDS), editor_task(e, at), (e->words - at) * sizeof *e->script);
+    *editor_task(e, at) = copy;
+    return finish(e, at, VPPS_TASK_WORDS);
+}
+
+bool editor_remove(editor *e, uint32_t at) {
+    const uint32_t next = at + VPPS_TASK_WORDS;
+    memmove(editor_task(e, at), editor_task(e, next), (e->words - next) * sizeof *e->script);
+    return finish(e, at, -VPPS_TASK_WORDS);
+}
+
+static uint32_t below(editor *e, uint32_t n) { return vpps_random_below(&e->random, n); }
 
 static vpps_task *task_of(editor *e, const site *s) { return editor_task(e, s->at); }
 
@@ -123,79 +172,37 @@ static bool cut_stage(editor *e, uint32_t kinds) {
 
 /* ---------------------------------------------------------------- words */
 
-/* A random word of a kind becomes another: by one, by 16, by one bit, a small number, or equal to the word of its kind before it, or to
- * any. */
-static bool change_word(editor *e, uint32_t kind) {
-    FREED uint8_t *kinds = malloc(e->words);
-    uint32_t *word = NULL, *other = NULL, *before = NULL, *last = NULL, n = 0;
-    if (!kinds) return false;
-    find_word_kinds(e->of, kinds);
-    for (size_t i = 0; i < e->words; i++) {
-        if (kinds[i] != kind) continue;
-        n++;
-        if (below(e, n) == 0) word = e->script + i, before = last;
-        if (below(e, n) == 0) other = e->script + i;
-        last = e->script + i;
-    }
-    if (!word || !other) return false;
-    switch (below(e, 6)) {
-    case 0: *word += below(e, 2) ? 1 : UINT32_MAX; break;
-    case 1: *word += below(e, 2) ? 16 : (uint32_t)-16; break;
-    case 2: *word ^= 1u << below(e, 32); break;
-    case 3: *word = below(e, 16); break;
-    case 4: *word = before ? *before : *other; break;
-    default: *word = *other; break;
-    }
-    return true;
-}
-
-bool corrupt_word(editor *e, uint32_t unused) {
+/* A random word becomes another: anything, by one bit, another word of the script, near, or a small number. */
+static bool change_word(editor *e, uint32_t unused) {
     (void)unused;
     uint32_t *w = &e->script[below(e, (uint32_t)e->words)];
-    switch (below(e, 4)) {
+    switch (below(e, 5)) {
     case 0: *w = (uint32_t)vpps_random(&e->random); break;
     case 1: *w ^= 1u << below(e, 32); break;
     case 2: *w = e->script[below(e, (uint32_t)e->words)]; break;
+    case 3: *w = below(e, 16); break;
     default: *w += below(e, 64) - 32; break;
     }
     return true;
 }
 
 const mutation mutations[] = {
-    {"signal dropped", drop_barrier, SIGNAL},
-    {"signal dropped, waits lowered", drop_barrier, SIGNAL | LOWER},
-    {"wait dropped", drop_barrier, WAIT},
-    {"signal and wait dropped", drop_barrier, SIGNAL | WAIT},
-    {"waits of neighbours exchanged", exchange, WAITINGS},
-    {"signals of neighbours exchanged", exchange, SIGNALLING},
-    {"neighbours exchanged", exchange, WHOLE},
-    {"neighbours exchanged between their barriers", exchange, WORKS},
-    {"stage dropped", drop, STAGES},
-    {"gradient, norm, loss or update dropped", drop, UPDATES},
-    {"constants dropped", drop, CONSTANTS},
-    {"task done twice", duplicate, WORK},
-    {"task moved", move, WORK},
-    {"task not done", change_kind, 0},
-    {"task of another kind", change_kind, VPPS_TASK_COUNT},
-    {"stage cut in two wrongly", cut_stage, STAGES},
-    {"header", change_word, WORD_HEADER},
-    {"start", change_word, WORD_START},
-    {"block's description", change_word, WORD_BLOCK},
-    {"where values lie", change_word, WORD_PLACE},
-    {"vertex", change_word, WORD_VERTEX},
-    {"input's offset", change_word, WORD_INPUT},
-    {"lookup's offset", change_word, WORD_LOOKUP},
-    {"vertex's number", change_word, WORD_NUMBER},
-    {"list's start", change_word, WORD_LIST},
-    {"contributions", change_word, WORD_CONTRIBUTION},
-    {"data", change_word, WORD_DATA},
-    {"table's description", change_word, WORD_TABLE},
-    {"table's entries", change_word, WORD_ENTRY},
-    {"constant", change_word, WORD_CONSTANT},
-    {"loss's term", change_word, WORD_TERM},
-    {"kind's word", change_word, WORD_KIND},
-    {"task's operand", change_word, WORD_OPERAND},
-    {"task's barrier", change_word, WORD_BARRIER},
-    {"any word", corrupt_word, 0},
+    {"signal dropped", drop_barrier, SIGNAL, 5},
+    {"signal dropped, waits lowered", drop_barrier, SIGNAL | LOWER, 5},
+    {"wait dropped", drop_barrier, WAIT, 5},
+    {"signal and wait dropped", drop_barrier, SIGNAL | WAIT, 5},
+    {"waits of neighbours exchanged", exchange, WAITINGS, 5},
+    {"signals of neighbours exchanged", exchange, SIGNALLING, 5},
+    {"neighbours exchanged", exchange, WHOLE, 5},
+    {"neighbours exchanged between their barriers", exchange, WORKS, 5},
+    {"stage dropped", drop, STAGES, 5},
+    {"gradient, norm, loss or update dropped", drop, UPDATES, 5},
+    {"constants dropped", drop, CONSTANTS, 5},
+    {"task done twice", duplicate, WORK, 5},
+    {"task moved", move, WORK, 5},
+    {"task not done", change_kind, 0, 5},
+    {"task of another kind", change_kind, VPPS_TASK_COUNT, 5},
+    {"stage cut in two wrongly", cut_stage, STAGES, 5},
+    {"word", change_word, 0, 90},
 };
 const size_t n_mutations = VPPS_COUNT(mutations);

@@ -41,43 +41,11 @@ static inline vpps_task_header *editor_header(editor *e) {
 typedef struct mutation {
     const char *name;
     bool (*apply)(editor *e, uint32_t argument); /* false: nothing to change in this script */
-    uint32_t argument;
+    uint32_t argument, times;                    /* tried so often in a script */
 } mutation;
 
 extern const mutation mutations[];
 extern const size_t n_mutations;
-
-/* Makes any word of the script anything. */
-bool corrupt_word(editor *e, uint32_t unused);
-
-/* What a word of a script is. */
-typedef enum word_kind {
-    WORD_REST,
-    WORD_HEADER,
-    WORD_START,
-    WORD_BLOCK,
-    WORD_PLACE,
-    WORD_VERTEX,
-    WORD_INPUT,
-    WORD_LOOKUP,
-    WORD_NUMBER,
-    WORD_LIST,
-    WORD_CONTRIBUTION,
-    WORD_DATA,
-    WORD_TABLE,
-    WORD_ENTRY,
-    WORD_CONSTANT,
-    WORD_TERM,
-    WORD_KIND,
-    WORD_OPERAND,
-    WORD_BARRIER,
-    WORD_KINDS
-} word_kind;
-
-extern const char *const word_kind_names[WORD_KINDS];
-
-/* Writes a word_kind for every word of a correct script. */
-void find_word_kinds(const subject *s, uint8_t *kinds);
 
 /* ---------------------------------------------------------------- cells */
 
@@ -101,7 +69,7 @@ enum {
     CELL_LISTS
 };
 
-/* What a field holds. SIZE, INDEX and COUNT may be another number in range and leave a cell of which programs can be made. */
+/* What a field holds. SIZE, INDEX, COUNT and VALUE may be another number in range and leave a cell of which programs can be made. */
 typedef enum field_domain {
     DOMAIN_NUMBER,
     DOMAIN_BOOL,
@@ -109,13 +77,7 @@ typedef enum field_domain {
     DOMAIN_SIZE,
     DOMAIN_INDEX,
     DOMAIN_COUNT,
-    DOMAIN_REAL,
-    DOMAIN_VALUE,
-    DOMAIN_PARAMETER,
-    DOMAIN_OPCODE,
-    DOMAIN_AXIS,
-    DOMAIN_STAGE,
-    DOMAIN_SPLIT
+    DOMAIN_VALUE
 } field_domain;
 
 typedef struct cell_field {
@@ -137,8 +99,7 @@ void set_field(void *item, const cell_field *f, uint64_t value);
 /* Changes of compiled cells: each field, as a wrong pass could and at random, and items of lists. */
 uint32_t n_cell_mutations(void);
 const char *cell_mutation(uint32_t kind);
-bool mutate_cell(uint32_t kind, vpps_compiled_cell *c, const vpps_model *model,
-                 uint64_t *random); /* false: nothing was changed */
+bool mutate_cell(uint32_t kind, vpps_compiled_cell *c, uint64_t *random); /* false: nothing was changed */
 
 /* A copy of a compiled cell, to be changed. NULL: out of memory. */
 vpps_compiled_cell *copy_cell(const vpps_compiled_cell *c);

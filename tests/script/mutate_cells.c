@@ -82,25 +82,25 @@ const cell_field cell_fields[] = {
     CELL(condition.input, NUMBER)
     CELL(condition.is, BOOL)
     VALUE(kind, KIND, 0)
-    VALUE(axis, AXIS, 0)
+    VALUE(axis, INDEX, 0)
     VALUE(split, NUMBER, 0)
     VALUE(kept, BOOL, 0)
     VALUE(record, NUMBER, 0)
     VALUE(rows, SIZE, 0)
     VALUE(cols, SIZE, 0)
-    VALUE(stage, STAGE, 0)
+    VALUE(stage, NUMBER, 0)
     VALUE(offset, SIZE, 0)
     VALUE(n_args, COUNT, OF_RUN | OF_PRODUCT | OF_TRANSPOSED)
     VALUE(input, INDEX, OF_INPUT)
     VALUE(lookup, INDEX, OF_LOOKUP)
     VALUE(output, INDEX, OF_GRADIENT)
-    VALUE(vector, PARAMETER, OF_PARAMETER)
-    VALUE(bias, PARAMETER, OF_PRODUCT)
+    VALUE(vector, INDEX, OF_PARAMETER)
+    VALUE(bias, INDEX, OF_PRODUCT)
     VALUE(by_columns, BOOL, OF_TRANSPOSED)
-    VALUE(run.opcode, OPCODE, OF_RUN)
+    VALUE(run.opcode, INDEX, OF_RUN)
     VALUE(run.over_list, BOOL, OF_RUN)
     VALUE(run.f.kind, INDEX, OF_RUN)
-    VALUE(run.f.real, REAL, OF_RUN)
+    VALUE(run.f.real, SIZE, OF_RUN)
     VALUE(run.f.word, INDEX, OF_RUN)
     VALUE(run.f.count.base, SIZE, OF_RUN)
     VALUE(run.f.count.list[1], SIZE, OF_RUN)
@@ -111,7 +111,7 @@ const cell_field cell_fields[] = {
     VALUE(run.u.count.list[1], SIZE, OF_RUN)
     FIELD(ARGS, vpps_cell_arg, value, VALUE, 0)
     FIELD(ARGS, vpps_cell_arg, element, SIZE, 0)
-    FIELD(ARGS, vpps_cell_arg, matrix, PARAMETER, 0)
+    FIELD(ARGS, vpps_cell_arg, matrix, INDEX, 0)
     FIELD(CONTRIBUTIONS, vpps_cell_contribution, lookup, BOOL, 0)
     FIELD(CONTRIBUTIONS, vpps_cell_contribution, index, INDEX, 0)
     FIELD(CONTRIBUTIONS, vpps_cell_contribution, value, VALUE, 0)
@@ -119,17 +119,17 @@ const cell_field cell_fields[] = {
     FIELD(CONTRIBUTIONS, vpps_cell_contribution, scaled, BOOL, 0)
     FIELD(CONTRIBUTIONS, vpps_cell_contribution, vector, VALUE, 0)
     FIELD(CONTRIBUTIONS, vpps_cell_contribution, scalar, VALUE, 0)
-    FIELD(OUTERS, vpps_cell_outer, param, PARAMETER, 0)
+    FIELD(OUTERS, vpps_cell_outer, param, INDEX, 0)
     FIELD(OUTERS, vpps_cell_outer, dy, VALUE, 0)
     FIELD(OUTERS, vpps_cell_outer, x, VALUE, 0)
-    FIELD(STAGES, vpps_cell_stage, split, SPLIT, 0)
+    FIELD(STAGES, vpps_cell_stage, split, NUMBER, 0)
     FIELD(STAGES, vpps_cell_stage, first, NUMBER, 0)
     FIELD(STAGES, vpps_cell_stage, n, NUMBER, 0)
     FIELD(ORDER, number, value, NUMBER, 0)
     FIELD(OUTPUTS, vpps_cell_output, value, VALUE, 0)
     FIELD(OUTPUTS, vpps_cell_output, node, NUMBER, 0)
     FIELD(OUTPUTS, vpps_cell_output, otherwise, NUMBER, 0)
-    FIELD(LOOKUPS, vpps_cell_lookup, table, PARAMETER, 0)
+    FIELD(LOOKUPS, vpps_cell_lookup, table, INDEX, 0)
     FIELD(LOOKUPS, vpps_cell_lookup, kind, NUMBER, 0)
     FIELD(LOOKUPS, vpps_cell_lookup, value, SIZE, 0)
     FIELD(WORDS, vpps_cell_word, kind, NUMBER, 0)
@@ -223,28 +223,14 @@ static uint32_t like(const vpps_compiled_cell *c, uint32_t value, uint64_t *rand
     return chosen;
 }
 
-/* Another parameter of the same kind and shape; where there is none yet, a vector of so many rows. */
-static vpps_param like_param(const vpps_model *model, vpps_param param, uint32_t rows, uint64_t *random) {
-    const vpps_parameter_data vector = {.kind = VPPS_VECTOR, .rows = rows, .cols = 1},
-                              *x = param < model->n_params ? &model->params[param] : &vector;
-    vpps_param chosen = param;
-    for (uint32_t p = 0, n = 0; p < model->n_params; p++) {
-        const vpps_parameter_data *y = &model->params[p];
-        if (p != param && y->kind == x->kind && y->rows == x->rows && y->cols == x->cols && below(random, ++n) == 0)
-            chosen = p;
-    }
-    return chosen;
-}
-
-/* Another instruction of the same form with the same operands. */
-static uint32_t like_opcode(uint32_t opcode, uint64_t *random) {
-    uint32_t chosen = opcode;
-    for (uint32_t op = 0, n = 0; op < VPPS_I_COUNT; op++) {
-        const vpps_instruction_row *row = &vpps_instructions[op], *now = &vpps_instructions[opcode];
-        if (op != opcode && row->form == now->form && !strcmp(row->operands, now->operands) && below(random, ++n) == 0)
-            chosen = op;
-    }
-    return chosen;
+/* Do two items of a list have the same form? Values of one shape that are made in the same way; others: always. */
+static bool alike(uint32_t list, const void *a, const void *b) {
+    const vpps_cell_value *x = a, *y = b;
+    if (list != LIST_VALUES) return true;
+    if (x->kind != y->kind || x->rows != y->rows || x->cols != y->cols || x->axis != y->axis) return false;
+    return x->kind != VPPS_VALUE_RUN ||
+           (vpps_instructions[x->run.opcode].form == vpps_instructions[y->run.opcode].form &&
+            !strcmp(vpps_instructions[x->run.opcode].operands, vpps_instructions[y->run.opcode].operands));
 }
 
 /* Stages' orders by the values' numbers. */
@@ -262,35 +248,17 @@ static void order_again(vpps_compiled_cell *c) {
     }
 }
 
-/* A number of a field of `item` that a wrong pass could have left, in range; the same: there is none. `other`: of another item of the list,
- * or the same. */
-static uint64_t plausible(const vpps_compiled_cell *c, const vpps_model *model, const cell_field *f, const void *item,
-                          const void *other, uint64_t *random) {
-    const uint64_t now = get_field(item, f), theirs = get_field(other, f);
-    const uint32_t axes = c->n_lists > 1 ? c->n_lists + 1 : 2;
+/* A number of a field that a wrong pass could have left, in range; the same: there is none. theirs: of another item of the same form. */
+static uint64_t plausible(const vpps_compiled_cell *c, const cell_field *f, uint64_t now, uint64_t theirs,
+                          uint64_t *random) {
+    const uint64_t by = now < 16 || below(random, 2) ? 1 : 16;
     switch (f->domain) {
     case DOMAIN_BOOL: return !now;
     case DOMAIN_VALUE:
-        if (f->list == LIST_OUTPUTS && below(random, 4) == 0) return VPPS_NONE; /* left out */
-        return like(c, (uint32_t)now, random);
-    case DOMAIN_PARAMETER:
-        if (f->list == LIST_VALUES && now != VPPS_NO_PARAM && f->kinds == OF_PRODUCT && below(random, 3) == 0)
-            return VPPS_NO_PARAM;
-        if (f->list != LIST_VALUES && now == VPPS_NO_PARAM) return now;
-        return like_param(model, (vpps_param)now, ((const vpps_cell_value *)item)->rows, random);
-    case DOMAIN_OPCODE: return like_opcode((uint32_t)now, random);
-    case DOMAIN_AXIS: return (now + 1 + below(random, axes - 1)) % axes;
-    case DOMAIN_STAGE: return now == VPPS_NONE ? now : below(random, c->n_stages);
-    case DOMAIN_SPLIT:
-        if (c->needs.group < 2) return now;
-        return now == VPPS_SPLIT_ROWS ? VPPS_SPLIT_VERTICES : VPPS_SPLIT_ROWS;
+        return f->list == LIST_OUTPUTS && below(random, 4) == 0 ? VPPS_NONE : like(c, (uint32_t)now, random);
     case DOMAIN_INDEX: return theirs;
     case DOMAIN_COUNT: return now > 1 ? now - 1 : now;
-    case DOMAIN_REAL: return now ^ (now ? 1u << 31 : 0x3f800000u); /* 1.0f for 0 */
-    case DOMAIN_SIZE:
-        if (below(random, 3) == 0) return theirs;
-        return now < 16 || below(random, 2) ? now + (now < 2 || below(random, 2) ? 1 : UINT64_MAX)
-                                            : now + (below(random, 2) ? 16 : (uint64_t)-16);
+    case DOMAIN_SIZE: return below(random, 3) == 0 ? theirs : now < 2 || below(random, 2) ? now + by : now - by;
     default: return below(random, 3) == 0 ? theirs : now + (below(random, 2) ? 1 : UINT64_MAX);
     }
 }
@@ -308,20 +276,19 @@ static uint64_t any(uint64_t now, uint32_t bytes, uint64_t *random) {
 /* Does the cell's compiler make programs of the list's items? */
 static bool makes_programs(uint32_t list) { return list < LIST_PROGRAM; }
 
-static bool change_field(vpps_compiled_cell *c, const vpps_model *model, const cell_field *f, bool wild,
-                         uint64_t *random) {
+static bool change_field(vpps_compiled_cell *c, const cell_field *f, bool wild, uint64_t *random) {
     uint32_t n, m = 0;
     size_t bytes;
     uint8_t *items = cell_items(c, f->list, below(random, c->n_stages + 1), &n, &bytes), *item = NULL, *other = NULL;
     for (uint32_t i = 0; i < n; i++)
         if (has_field(items + i * bytes, f) && below(random, ++m) == 0) item = items + i * bytes;
     if (!item) return false;
-    do other = items + below(random, n) * bytes;
-    while (!has_field(other, f));
+    for (uint32_t i = m = 0; i < n; i++)
+        if (has_field(items + i * bytes, f) && alike(f->list, item, items + i * bytes) && below(random, ++m) == 0)
+            other = items + i * bytes;
     const uint64_t now = get_field(item, f);
-    set_field(item, f, wild ? any(now, f->bytes, random) : plausible(c, model, f, item, other, random));
+    set_field(item, f, wild ? any(now, f->bytes, random) : plausible(c, f, now, get_field(other, f), random));
     const bool changed = get_field(item, f) != now;
-    if (changed && !wild && (f->domain == DOMAIN_STAGE || f->domain == DOMAIN_SPLIT)) order_again(c);
     if (changed && !wild && makes_programs(f->list) && f->domain != DOMAIN_KIND && f->domain != DOMAIN_NUMBER)
         TEST_OK(vpps_make_programs(c));
     return changed;
@@ -418,10 +385,10 @@ const char *cell_mutation(uint32_t kind) {
                                               : "two slots made one";
 }
 
-bool mutate_cell(uint32_t kind, vpps_compiled_cell *c, const vpps_model *model, uint64_t *random) {
+bool mutate_cell(uint32_t kind, vpps_compiled_cell *c, uint64_t *random) {
     const uint32_t item = kind - 2 * (uint32_t)n_cell_fields;
     if (!c->n_values) return false;
-    if (kind < 2 * n_cell_fields) return change_field(c, model, &cell_fields[kind / 2], kind % 2, random);
+    if (kind < 2 * n_cell_fields) return change_field(c, &cell_fields[kind / 2], kind % 2, random);
     if (item < VPPS_COUNT(item_changes))
         return change_items(c, item_changes[item].list, item_changes[item].change, random);
     return item == VPPS_COUNT(item_changes) ? merge_stages(c, random) : share_slot(c, random);

@@ -58,7 +58,6 @@ static const char *const refusals[] = {
     "reads the loss without a barrier in between",
     "unexpected update",
     "is not at the offset where the host reads it",
-    "is overwritten before it is read",
     "never runs stage",
     "terms are added up",
     "never updates its parameters",
@@ -232,7 +231,16 @@ static void damage_all(const subject *of, uint32_t every_word, uint32_t every_fi
     memcpy(script, s.script, s.words * sizeof *script);
     s.script = script;
     every = every_word;
-    for (size_t i = 0; i < s.words; i++) damage(&s, &script[i], sizeof *script, &(cell_field){.bytes = sizeof *script});
+    for (size_t i = 0; i < s.words; i++) {
+        const uint32_t right = script[i],
+                       back[] = {1, VPPS_BLOCK_WORDS}; /* equal to what is before it in a list, or in a block */
+        for (uint32_t k = 0; k < VPPS_COUNT(back) && turn % every == 0; k++) {
+            if (i >= back[k]) script[i] = script[i - back[k]];
+            ask(&s);
+            script[i] = right;
+        }
+        damage(&s, &script[i], sizeof *script, &(cell_field){.bytes = sizeof *script});
+    }
     free(script);
     every = every_field;
     for (uint32_t i = 0; i < of->n_cells; i++) damage_cell(of, of->cells[i]);
@@ -240,11 +248,10 @@ static void damage_all(const subject *of, uint32_t every_word, uint32_t every_fi
 
 /* What test_mutations.c does to tasks and to cells. */
 static void mutate_all(const job *j, uint64_t seed) {
-    enum { TRIES = 4 };
     for (uint32_t kind = 0; kind < n_mutations; kind++) {
-        for (uint32_t i = 0; i < TRIES; i++) {
+        for (uint32_t i = 0; i < mutations[kind].times; i++) {
             editor e;
-            ck_assert(editor_open(&e, &j->subject, vpps_mix64(seed * 1000 + kind * TRIES + i)));
+            ck_assert(editor_open(&e, &j->subject, vpps_mix64(seed * 100000 + kind * 1000 + i)));
             if (mutations[kind].apply(&e, mutations[kind].argument)) {
                 subject s = j->subject;
                 s.script = e.script;
@@ -263,7 +270,7 @@ static void mutate_all(const job *j, uint64_t seed) {
             cells[i] = c;
             subject s = j->subject;
             s.cells = cells;
-            if (mutate_cell(kind, c, s.g->model, &random)) ask(&s);
+            if (mutate_cell(kind, c, &random)) ask(&s);
             vpps_compiled_cell_free(c);
         }
     }
@@ -338,7 +345,7 @@ TEST_GROUP("refusals", .seconds = 300);
 TEST(every_refusal_is_met) {
     enum { MOST = 600, WORDS = 1500, EVERY_WORD = 61, EVERY_FIELD = 2 };
     /* Seeds whose scripts met a refusal that no other before them had; where they no longer do, all are gone through. */
-    static const uint64_t telling[] = {59, 540, 280, 13, 184, 16, 54, 458};
+    static const uint64_t telling[] = {540, 280, 13, 184, 16, 54, 458, 11, 65};
     void (*const opened[])(batch *) = {open_recurrent, open_decided, open_attention};
     batch b;
     for (size_t i = 0; i < VPPS_COUNT(opened); i++) {
