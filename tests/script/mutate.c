@@ -2,8 +2,6 @@
 #include "mutate.h"
 #include "common/testing.h"
 
-#include <stddef.h>
-
 /* ---------------------------------------------------------------- tasks come and go: they are last in a script */
 
 static bool find_sites(editor *e) {
@@ -173,7 +171,7 @@ static bool cut_stage(editor *e, uint32_t kinds) {
 /* ---------------------------------------------------------------- words */
 
 /* A random word becomes another: anything, by one bit, another word of the script, near, or a small number. */
-static bool change_word(editor *e, uint32_t unused) {
+bool corrupt_word(editor *e, uint32_t unused) {
     (void)unused;
     uint32_t *w = &e->script[below(e, (uint32_t)e->words)];
     switch (below(e, 5)) {
@@ -203,6 +201,6 @@ const mutation mutations[] = {
     {"task not done", change_kind, 0, 5},
     {"task of another kind", change_kind, VPPS_TASK_COUNT, 5},
     {"stage cut in two wrongly", cut_stage, STAGES, 5},
-    {"word", change_word, 0, 90},
+    {"word", corrupt_word, 0, 90},
 };
 const size_t n_mutations = VPPS_COUNT(mutations);

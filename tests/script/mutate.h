@@ -47,6 +47,9 @@ typedef struct mutation {
 extern const mutation mutations[];
 extern const size_t n_mutations;
 
+/* Makes any word of the script another. */
+bool corrupt_word(editor *e, uint32_t unused);
+
 /* ---------------------------------------------------------------- cells */
 
 /* Lists of a compiled cell; those from PROGRAM on are of a stage. */
