@@ -1,6 +1,5 @@
 #include "cells.h"
 #include "common/reference.h"
-#include "common/testing.h"
 
 /* ---------------------------------------------------------------- parameters */
 

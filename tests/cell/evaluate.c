@@ -2,8 +2,6 @@
 #include "common/meaning.h"
 #include "common/testing.h"
 
-#include <math.h>
-
 static double *drawn(uint64_t *random, size_t n) {
     double *x = doubles(n);
     for (size_t i = 0; i < n; i++) x[i] = 2 * (double)vpps_random_unit(random) - 1;

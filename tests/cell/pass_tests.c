@@ -1,9 +1,6 @@
 /* pass_tests.c - every pass of the compiler keeps values: of cells as networks have them, and of random ones. */
 #include "cells.h"
 #include "common/random_graph.h"
-#include "common/testing.h"
-
-#include <math.h>
 
 /* Exact up to the order of a sum; where two factors became one in single precision; against the reference, whose averages
  * are not in single precision. */

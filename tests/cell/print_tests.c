@@ -2,7 +2,6 @@
 #include "cell/flops.h"
 #include "cell/print.h"
 #include "cells.h"
-#include "common/testing.h"
 
 static char *printed(const cells *x, const vpps_compiled_cell *c) {
     char *text = NULL;

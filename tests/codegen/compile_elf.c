@@ -2,7 +2,6 @@
 #include "compile_elf.h"
 
 #include <elf.h>
-#include <stdio.h>
 
 /* The file grows; sections are entered as their content is written. */
 typedef struct writer {

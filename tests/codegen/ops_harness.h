@@ -3,7 +3,6 @@
 #pragma once
 
 #include "interp_templates/arguments.cuh" /* the kernel's parameter: it is C, too */
-#include "isa/isa.h"
 #include "runtime/simt/simt.h"
 #include "script/task.h"
 

@@ -4,7 +4,6 @@
 
 #include <fcntl.h>
 #include <signal.h>
-#include <stdio.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -528,5 +527,3 @@ TEST(concurrent_processes) {
     ck_assert_int_le(files, SHARED_KEYS);
     folder_remove();
 }
-
-int main(void) { return test_main("cache"); }

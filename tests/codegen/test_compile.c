@@ -12,7 +12,6 @@
 #include <dlfcn.h>
 #include <libgen.h>
 #include <pthread.h>
-#include <stdio.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -551,5 +550,3 @@ TEST(damaged_files) {
     damage_file(cubin, n, "small");
     free(cubin);
 }
-
-int main(void) { return test_main("compile"); }

@@ -625,5 +625,3 @@ TEST_EACH(operands_have_places, 0, VPPS_I_COUNT) {
     ck_assert_msg(tensors <= VPPS_COUNT(o.t) && scalars <= VPPS_COUNT(o.s) && !others,
                   "%s: no place for all operands of \"%s\"", row->name, row->operands);
 }
-
-int main(void) { return test_main("instructions"); }

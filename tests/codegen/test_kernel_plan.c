@@ -226,5 +226,3 @@ TEST(a_full_disk_is_told) {
     fclose(full);
     close_plan(&p, &b);
 }
-
-int main(void) { return test_main("kernel plan"); }

@@ -69,5 +69,3 @@ TEST(no_architecture) {
     }
     ck_assert_uint_eq(m.sms, 7);
 }
-
-int main(void) { return test_main("machine"); }

@@ -355,5 +355,3 @@ TEST_EACH(the_most_groups_keep_all_close, 0, 8) {
     vpps_kernel_plan_free(&p);
     gpu_batch_close(&b);
 }
-
-int main(void) { return test_main("resident"); }

@@ -1,7 +1,6 @@
 /* test_specialise.c - from a kernel that spills to one with fewer weights in registers: in which order, what is told, and when it
  * ends. Most compilers here only pretend; one test makes NVRTC spill.
  */
-#include "codegen/specialise.h"
 #include "gpu_batch.h"
 
 #include <pthread.h>
@@ -313,5 +312,3 @@ TEST(a_real_spill_is_seen) {
     vpps_kernel_plan_free(&plan);
     gpu_batch_close(&b);
 }
-
-int main(void) { return test_main("specialise"); }

@@ -104,5 +104,3 @@ TEST(mpich_is_declared_as_in_its_header) {
 TEST(open_mpi_is_declared_as_in_its_header) {
     if (!open_mpi_declarations_compared) TEST_SKIP("Open MPI's mpi.h is not installed");
 }
-
-int main(void) { return test_main("comm"); }

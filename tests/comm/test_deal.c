@@ -102,5 +102,3 @@ TEST(edges_cost) {
     ck_assert_uint_eq(costs[1] - costs[0], 37);
     free(costs);
 }
-
-int main(void) { return test_main("deal"); }

@@ -3,12 +3,10 @@
 #include "comm/threads.h"
 #include "common/gpu_tests.h"
 #include "common/training.h"
-#include "graph/model.h"
 #include "runtime/gpu/gpu.h"
 #include "runtime/handle.h"
 #include "runtime/simt/simt.h"
 
-#include <math.h>
 #include <unistd.h>
 
 enum { WORDS = 23, EMBED = 12, HIDDEN = 67, CLASSES = 5, EXAMPLES = 6, BATCHES = 5, MOST = 4 };

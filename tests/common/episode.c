@@ -1,7 +1,5 @@
 #include "common/episode.h"
 
-#include <math.h>
-
 static void draw_given(episode *x) {
     for (uint32_t k = 0; k < x->n_batches; k++) {
         uint64_t random = vpps_mix64(x->g[k]->size + k);

@@ -3,7 +3,6 @@
 
 #include <dirent.h>
 #include <ftw.h>
-#include <stdio.h>
 #include <sys/stat.h>
 #include <unistd.h>
 

@@ -7,8 +7,6 @@
 #include "runtime/simt/fiber.h"
 #include "runtime/simt/simt.h"
 
-#include <stdio.h>
-
 bool gpu_is_simulated(void) { return !strcmp(test_gpu_device(), "simt"); }
 
 void gpu_ask_compiler(void) {

@@ -1,8 +1,6 @@
 #include "common/meaning.h"
 #include "common/testing.h"
 
-#include <math.h>
-
 /* ---------------------------------------------------------------- what formulas call */
 
 /* Adds a term, and its size to those that rounding is measured by. */

@@ -2,8 +2,6 @@
 
 #include "common/meaning.h"
 
-#include <math.h>
-
 #define SINGLE_EPSILON 0x1p-23
 
 /* ---------------------------------------------------------------- parameters */

@@ -112,6 +112,16 @@ int test_main(const char *name) {
     return test_run(suite);
 }
 
+/* FOLDER_test_NAME_OF_IT runs the suite "name of it". */
+__attribute__((weak)) int main(int argc, char **argv) {
+    const char *own = argc ? strstr(argv[0], "_test_") : NULL;
+    char name[64];
+    snprintf(name, sizeof name, "%s", own ? own + strlen("_test_") : "tests");
+    for (char *c = name; *c; c++)
+        if (*c == '_') *c = ' ';
+    return test_main(name);
+}
+
 const char *test_data(const char *name) {
     static char path[1024];
     const char *data = getenv("VPPS_DATA");

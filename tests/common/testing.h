@@ -6,6 +6,7 @@
 #include "vpps_data.h"
 
 #include <check.h>
+#include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -68,7 +69,7 @@ void test_add(test_item *item);
     TEST_ADD_(TEST_JOIN(group_at_, __LINE__), TEST_JOIN(group_at_, __LINE__), NULL, NULL)                              \
     struct test_item
 
-/* Runs all checks, as a suite of that name. The program's exit status. */
+/* Runs all checks, as a suite of that name. The program's exit status. A program without a main of its own does this, named as itself. */
 int test_main(const char *suite);
 /* Before it: the program is one that runs in parts. VPPS_TEST_PART, as 2/3: every third check of each TEST_EACH, from the second on. */
 void test_in_parts(void);

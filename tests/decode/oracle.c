@@ -2,8 +2,6 @@
 #include "oracle.h"
 #include "common/testing.h"
 
-#include <math.h>
-
 /* ---------------------------------------------------------------- probabilities */
 
 static uint32_t followed_by(uint32_t prefix, uint32_t word) { return prefix * (ORACLE_CLASSES - 1) + 1 + word; }

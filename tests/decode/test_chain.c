@@ -1,9 +1,6 @@
 /* test_chain.c - the likeliest tags of a sentence, and the probability of each, against those of all paths; which tags schemes allow. */
-#include "base/base.h"
 #include "cli/session/chain.h"
 #include "common/testing.h"
-
-#include <math.h>
 
 enum { CLASSES = 3, WORDS = 4, CASES = 50 };
 
@@ -149,5 +146,3 @@ TEST(tags_of_another_scheme_are_refused) {
         vpps_vocab_destroy(tags);
     }
 }
-
-int main(void) { return test_main("chain"); }

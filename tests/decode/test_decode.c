@@ -6,10 +6,6 @@
 #include "common/training.h"
 #include "oracle.h"
 
-#include "base/base.h"
-
-#include <math.h>
-
 enum { MOST_WORDS = 5, SOURCES = 6, KINDS = 3, NO_FAILURE = 1000 };
 
 /* ---------------------------------------------------------------- sources */
@@ -431,5 +427,3 @@ TEST_EACH(the_device_decides_as_the_host_does, 0, n_rows()) {
         decoded_destroy(&want);
     }
 }
-
-int main(void) { return test_main("decode"); }

@@ -8,8 +8,6 @@
 #include "export/replay.h"
 #include "models/fixture.h"
 
-#include <math.h>
-
 static void make_folder(void) { folder_make(); }
 TEST_GROUP("export", .seconds = 300, .before_each = make_folder, .after_each = folder_remove);
 
@@ -245,5 +243,3 @@ TEST(what_cannot_be_exported_is_named) {
     vpps_param_values(m, W)[3] = 3.4e38f;
     refuses(m, &(vpps_c_export){.size = sizeof(vpps_c_export), .precision = VPPS_C_BF16}, "of bf16's range");
 }
-
-int main(void) { return test_main("export"); }

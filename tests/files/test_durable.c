@@ -5,7 +5,6 @@
  * bytes leaves an empty file, one that does not reach it leaves the old one. */
 #include "common/folder.h"
 
-#include "base/base.h"
 #include "io/output.h"
 #include "io/safetensors.h"
 
@@ -13,7 +12,6 @@
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 /* W: bytes written, F: a file flushed, R: renamed, D: a folder flushed. */
@@ -168,5 +166,3 @@ TEST_EACH(every_step_fails, 0, VPPS_COUNT(kinds)) {
     }
     folder_remove();
 }
-
-int main(void) { return test_main("durable files"); }

@@ -3,8 +3,6 @@
 #include "common/training.h"
 #include "golden/golden.h"
 
-#include <math.h>
-
 /* The files, and each golden's number in its file. */
 static const struct {
     const char *file;
@@ -180,5 +178,3 @@ TEST_EACH(precisions_agree, 0, 2 * N_GOLDENS) {
                   most[1]);
     ck_assert_msg(most[2] > most[1], "%s: bf16 is off by %g, bf16x3 by %g", from->name, most[2], most[1]);
 }
-
-int main(void) { return test_main("golden losses"); }

@@ -1,11 +1,7 @@
 /* gpu_zoo.c - see gpu_zoo.h. */
 #include "gpu_zoo.h"
 
-#include "graph/graph.h"
 #include "runtime/handle.h"
-
-#include <math.h>
-#include <stdio.h>
 
 static vpps_param matrix(const gpu_zoo *zoo, const char *name, uint32_t number, uint32_t rows, uint32_t cols) {
     const float spread = 1.5f / sqrtf((float)cols);

@@ -1,16 +1,11 @@
 /* test_gpu_agreement.c - the GPU device against the double-precision reference and against the CPU device, in every precision: all
  * operations and random graphs, shapes of matrices in every layout, weights outside of registers, long scripts, optimisers,
  * Tree-LSTMs; and the same bits every time. */
-#include "common/episode.h"
-#include "common/gpu_tests.h"
 #include "gpu_trees.h"
 #include "gpu_zoo.h"
 
 #include "runtime/gpu/gpu.h"
 #include "runtime/handle.h"
-
-#include <math.h>
-#include <stdio.h>
 
 static const vpps_precision precisions[] = {VPPS_PRECISION_BF16X3, VPPS_PRECISION_BF16};
 enum { N_PRECISIONS = sizeof precisions / sizeof *precisions };

@@ -1,7 +1,6 @@
 /* test_gpu_ahead.c - kernels that are compiled ahead, in threads beside training: for inference, and for another number of groups. The device is
  * software SIMT, whose driver compiles nothing ahead; here it gets a function that keeps the sources it is given. When a kernel is loaded,
  * the test sees whether its source is among them. Kernels run, so that their results are compared, too. */
-#include "common/gpu_tests.h"
 #include "gpu_trees.h"
 #include "runtime/cores.h"
 #include "runtime/gpu/driver.h"

@@ -1,11 +1,7 @@
 /* test_gpu_cells.c - cells on a GPU beside the double-precision reference: values, and the gradients of parameters and nodes. Software SIMT
  * watches its kernels here (simt.h). */
-#include "common/episode.h"
-#include "common/gpu_tests.h"
 #include "common/meaning.h"
 #include "gpu_zoo.h"
-
-#include <math.h>
 
 /* ---------------------------------------------------------------- matrices that are read at other elements */
 

@@ -2,7 +2,6 @@
  * time, with what is not finite, and what is told when cuBLAS fails. For software SIMT a stand-in is cuBLAS (tests/fake_cublas); on a GPU
  * the real one is tested, by the groups that ask nothing of a stand-in. */
 #include "common/folder.h"
-#include "common/gpu_tests.h"
 #include "gpu_trees.h"
 #include "gpu_zoo.h"
 
@@ -10,9 +9,6 @@
 #include "runtime/handle.h"
 
 #include <libgen.h>
-#include <math.h>
-#include <stdio.h>
-#include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
 

@@ -1,8 +1,6 @@
 /* test_gpu_faults.c - faults planted in the kernel's source, and in scripts, must show under software SIMT: as a wrong
  * result, as a failure that says what is wrong, or as a stall; for the order of turns in which they do, if not for all. */
 #include "common/episode.h"
-#include "common/gpu_tests.h"
-#include "common/testing.h"
 #include "gpu_trees.h"
 #include "runtime/gpu/gpu.h"
 #include "runtime/handle.h"

@@ -1,14 +1,9 @@
 /* test_gpu_handle.c - what handles do on the GPU device alone, or between devices: profile, groups, memory, queued launches, kernels of any
  * size. (What they promise on every device: runtime/test_handle.c.) */
 #include "common/folder.h"
-#include "common/gpu_tests.h"
 #include "gpu_trees.h"
 #include "runtime/gpu/gpu.h"
 #include "runtime/handle.h"
-
-#include <math.h>
-#include <stdatomic.h>
-#include <stdio.h>
 
 enum { HIDDEN = 16, LINES = 64 };
 

@@ -8,8 +8,6 @@
 #include "runtime/handle.h"
 
 #include <float.h>
-#include <math.h>
-#include <stdio.h>
 
 static const vpps_precision precisions[] = {VPPS_PRECISION_BF16X3, VPPS_PRECISION_BF16};
 enum { N_PRECISIONS = sizeof precisions / sizeof *precisions };

@@ -1,14 +1,12 @@
 /* test_gpu_queue.c - batches that are launched before the one in flight has ended, on a machine that is late (gpu_late.h), whichever way
  * gradients of matrices are made: what they compute, what is done after a failure, and what happens where memory is lacking. */
 #include "common/episode.h"
-#include "common/gpu_tests.h"
 #include "gpu_late.h"
 #include "gpu_trees.h"
 #include "runtime/gpu/gpu.h"
 #include "runtime/handle.h"
 
 #include <libgen.h>
-#include <math.h>
 #include <unistd.h>
 
 enum { HIDDEN = 16 };

@@ -4,9 +4,6 @@
 #include "common/meaning.h"
 #include "common/training.h"
 
-#include "graph/graph.h"
-#include <math.h>
-
 enum { HIDDEN = 33, EMBED = 17, WORDS = 9, CLASSES = 5 };
 
 typedef struct network {
@@ -1055,5 +1052,3 @@ TEST(errors_of_several_lists) {
     BAD_LISTS(2, 2, 0, 1, 1, "a list of 0 members; expected at least 1");
     BAD_LISTS(5, 2, 1, 3, 1, "a list of 3 members; expected at most 2");
 }
-
-int main(void) { return test_main("cells"); }

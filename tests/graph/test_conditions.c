@@ -5,8 +5,6 @@
 
 #include "graph/graph.h"
 
-#include <math.h>
-
 enum { LANES = 7, LIMIT = 12, MOST_HIDDEN = 300, WORDS = 6 };
 
 /* ---------------------------------------------------------------- a loop

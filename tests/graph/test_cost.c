@@ -2,7 +2,6 @@
  * Tree-LSTM's formula. */
 #include "common/training.h"
 #include "models.h"
-#include "vpps_data.h"
 
 typedef struct fixture {
     vpps_model *model;
@@ -355,5 +354,3 @@ TEST(errors) {
     TEST_FAILS(vpps_graph_cost(f.g, &c), VPPS_SHAPE, "add");
     ck_assert_uint_eq(c.nodes, 0);
 }
-
-int main(void) { return test_main("graph: cost"); }

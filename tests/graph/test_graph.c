@@ -1,10 +1,8 @@
 /* test_graph.c - the graph's and the model's interface: shapes, errors that stay, memory, initialisers. */
 #include "common/flat.h"
 #include "common/training.h"
-#include "graph/graph.h"
 
 #include <malloc.h>
-#include <math.h>
 
 typedef struct fixture {
     vpps_model *model;
@@ -450,5 +448,3 @@ TEST(rebuilding_gives_the_same_graph) {
     flat_graph_free(before);
     flat_graph_free(after);
 }
-
-int main(void) { return test_main("graph"); }

@@ -5,8 +5,6 @@
 #include "common/training.h"
 #include "runtime/simt/fiber.h"
 
-#include <math.h>
-
 static const struct {
     const char *device;
     uint32_t vps;

@@ -2,7 +2,6 @@
 #include "common/flat.h"
 #include "common/testing.h"
 
-#include "graph/graph.h"
 #include <pthread.h>
 
 enum { SIZE = 3, WORDS = 7, VERTICES = 12 };
@@ -275,5 +274,3 @@ TEST(errors) {
     vpps_graph_destroy(g);
     vpps_model_destroy(n.model);
 }
-
-int main(void) { return test_main("graph: many"); }

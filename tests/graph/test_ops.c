@@ -7,8 +7,6 @@
 #include "common/reference.h"
 #include "common/training.h"
 
-#include <math.h>
-
 /* ---------------------------------------------------------------- where arguments come from */
 
 typedef struct builder {
@@ -547,5 +545,3 @@ TEST(large_arguments) {
         training_end(&t);
     }
 }
-
-int main(void) { return test_main("ops"); }

@@ -1,6 +1,5 @@
 /* atomic_tests.c - a checkpoint file is the old one or the new one: without space, without permission, and when the
  * process is killed while it saves. */
-#include "common/testing.h"
 #include "io_tests.h"
 
 #include "io/output.h"
@@ -12,7 +11,6 @@
 #include <signal.h>
 #include <sys/mount.h>
 #include <sys/resource.h>
-#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 

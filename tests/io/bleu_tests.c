@@ -1,8 +1,6 @@
 /* bleu_tests.c - BLEU by hand, by identities, and against sacreBLEU's numbers (metrics_golden.py). */
 #include "io_tests.h"
 
-#include <math.h>
-
 /* Adds a pair of sentences whose words are single characters; '?' is VPPS_NO_WORD. */
 static void add_text(vpps_bleu *b, const char *hypothesis, const char *reference) {
     const char *const text[2] = {hypothesis, reference};

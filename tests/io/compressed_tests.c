@@ -3,7 +3,6 @@
 #include "io/file.h"
 #include "io/stream.h"
 
-#include <unistd.h>
 #define ZLIB_CONST
 #include <zlib.h>
 #include <zstd.h>

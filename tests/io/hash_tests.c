@@ -1,5 +1,4 @@
 /* hash_tests.c - the library's hash: its digests are those of every release, whatever the pieces; every bit counts. */
-#include "base/base.h"
 #include "base/hash.h"
 #include "io_tests.h"
 

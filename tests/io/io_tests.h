@@ -1,9 +1,7 @@
 /* io_tests.h - the suites of tests/io and what they share. */
 #pragma once
 
-#include "base/base.h"
 #include "common/folder.h"
-#include "vpps_data.h"
 
 #define CHECK_STATUS(call, wanted) ck_assert_str_eq(vpps_status_name(call), vpps_status_name(wanted))
 

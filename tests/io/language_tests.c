@@ -1,8 +1,6 @@
 /* language_tests.c - generated sentences: the same in every release, defaults, failures. */
 #include "io_tests.h"
 
-#include "common/testing.h"
-
 #include <inttypes.h>
 #include <sys/resource.h>
 #include <unistd.h>

@@ -1,8 +1,6 @@
 /* lattices_tests.c - lattices of ids as text, and lattices built from characters and a lexicon. */
 #include "io_tests.h"
 
-#include <math.h>
-
 static vpps_lattices *new_lattices(void) {
     vpps_lattices *l;
     TEST_OK(vpps_lattices_create(&l));

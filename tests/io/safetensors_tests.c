@@ -4,8 +4,6 @@
 
 #include "io/safetensors.h"
 
-#include <math.h>
-
 /* A whole file, made by hand from the format's definition: 136 bytes of header, 12 of data. */
 static const char golden[] = "\x88\0\0\0\0\0\0\0"
                              "{\"__metadata__\":{\"k\":\"v\"},"

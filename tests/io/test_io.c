@@ -18,5 +18,3 @@ char *treebank_text(const vpps_treebank *tb, size_t *n) {
     ck_assert_int_eq(fclose(file), 0);
     return text;
 }
-
-int main(void) { return test_main("io"); }

@@ -5,8 +5,6 @@
 #include "io/vectors.h"
 #include "vectors_golden.h"
 
-#include <math.h>
-
 #define NOTHING (-7.0f) /* what values are before */
 
 static vpps_vocab *vocab_of(uint32_t n, const char *const *words) {

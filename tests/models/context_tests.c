@@ -2,8 +2,6 @@
  * it, and nowhere else. */
 #include "fixture.h"
 
-#include "base/base.h"
-
 typedef struct subject {
     fixture f;
     ref_model *m;

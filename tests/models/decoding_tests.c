@@ -1,10 +1,6 @@
 /* decoding_tests.c - a target made word by word says what the whole target says: encode and decode against add. */
 #include "fixture.h"
 
-#include "base/base.h"
-
-#include <math.h>
-
 static bool makes_targets(const network *n) { return n->encode != NULL; }
 
 /* What is made word by word: a target, or a text. */

@@ -5,8 +5,6 @@
  * the column that it is multiplied with. */
 #include "fixture.h"
 
-#include "base/base.h"
-
 /* ---------------------------------------------------------------- examples of one word to three
  *
  * So few that some elements are dropped at every place where a parameter is used. */

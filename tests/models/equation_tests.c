@@ -3,10 +3,6 @@
 #include "equations.h"
 #include "fixture.h"
 
-#include "base/base.h"
-
-#include <math.h>
-
 enum { ODD_HIDDEN = 5, ODD_EMBED = 7, MOST_CLASSES = 9 };
 
 /* A network whose parameters are away from the symmetries they begin with, on an engine. */

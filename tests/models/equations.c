@@ -3,8 +3,6 @@
 
 #include "common/testing.h"
 
-#include <stdio.h>
-
 static const struct {
     const char *network;
     equations *equations;

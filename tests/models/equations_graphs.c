@@ -3,8 +3,6 @@
 
 #include "common/testing.h"
 
-#include <math.h>
-
 #define OF(layer, name) (name_in_layer(&(layer), (name)).text)
 
 /* What a node reads along an edge: v of the other end, and the edge's type. */

@@ -4,8 +4,6 @@
 
 #include "common/testing.h"
 
-#include <math.h>
-
 /* ---------------------------------------------------------------- bilstm-tagger: Huang, Xu and Yu 2015, 2.2 */
 
 static vec tag_layers(const subject *s, vec h) {

@@ -3,8 +3,6 @@
 
 #include "common/testing.h"
 
-#include <stdio.h>
-
 typedef vertex_state leaf_equations(const weights *w, uint32_t word);
 typedef vertex_state inner_equations(const weights *w, const vertex_state *l, const vertex_state *r);
 

@@ -3,8 +3,6 @@
 
 #include "common/testing.h"
 
-#include <math.h>
-
 /* ---------------------------------------------------------------- lstm-lm: Zaremba, Sutskever and Vinyals 2014, 3 */
 
 void lstm_lm_equations(const subject *s, const net_example *x, vec logits[MOST_POSITIONS]) {

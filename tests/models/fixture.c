@@ -1,11 +1,6 @@
 /* fixture.c - see fixture.h. */
 #include "fixture.h"
 
-#include "base/base.h"
-
-#include <math.h>
-#include <stdio.h>
-
 /* ---------------------------------------------------------------- cases */
 
 const option_row *option_of(const network *n, size_t offset) {

@@ -4,8 +4,6 @@
 
 #include "runtime/simt/fiber.h"
 
-#include <math.h>
-
 #define SLOPE_ERROR 1e-6 /* h^2 of the third derivative, rounding of the loss over h */
 
 /* How far a gradient is from the slope of the loss in its element: the central difference over a shorter and shorter

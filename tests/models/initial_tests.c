@@ -1,10 +1,6 @@
 /* initial_tests.c - the values that parameters begin with. */
 #include "fixture.h"
 
-#include "base/base.h"
-
-#include <math.h>
-
 /* ---------------------------------------------------------------- what is documented */
 
 /* How a parameter begins that a row names; all others as vpps.h has it where no initialiser is given: vectors are zero, and

@@ -1,10 +1,7 @@
 /* learning_tests.c - networks overfit one batch, and train alike on every device. */
 #include "fixture.h"
 
-#include "base/base.h"
 #include "runtime/simt/fiber.h"
-
-#include <math.h>
 
 TEST_GROUP("learning", .seconds = 60);
 

@@ -1,10 +1,6 @@
 /* position_tests.c - where classifiers stand, what their losses are, and which ids are read. */
 #include "fixture.h"
 
-#include "base/base.h"
-
-#include <math.h>
-
 /* ---------------------------------------------------------------- where classifiers stand */
 
 static void check_shape(const fixture *f, vpps_node x, uint32_t want) {

@@ -1,8 +1,6 @@
 /* row_tests.c - the table's rows, and how many parameters networks have. */
 #include "fixture.h"
 
-#include "base/base.h"
-
 /* ---------------------------------------------------------------- the row */
 
 static void check_option(const network *n, const option_row *o) {

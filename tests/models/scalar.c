@@ -3,8 +3,6 @@
 
 #include "common/testing.h"
 
-#include <math.h>
-
 /* An assertion writes to a pipe even where it holds, which would be most of the time spent here. */
 #define EXPECT(condition, ...)                                                                                         \
     do {                                                                                                               \

@@ -3,5 +3,3 @@
  * targets can be made word by word. A new network is covered by its row, but for the formula of its parameters
  * (row_tests.c), what they begin with (initial_tests.c), and its equations (equations.c). */
 #include "fixture.h"
-
-int main(void) { return test_main("networks"); }

@@ -4,7 +4,6 @@
 #include "common/folder.h"
 
 #include <limits.h>
-#include <stdarg.h>
 #include <sys/stat.h>
 
 static char root[PATH_MAX / 4];

@@ -3,10 +3,8 @@
 #pragma once
 
 #include "common/testing.h"
-#include "graph/graph.h"
 #include "runtime/cpu/kernels.h"
 
-#include <math.h>
 #include <sys/mman.h>
 #include <unistd.h>
 

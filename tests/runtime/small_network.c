@@ -3,8 +3,6 @@
 #include "graph/graph.h"
 #include "runtime/simt/fiber.h"
 
-#include <math.h>
-
 small_network sn_of(uint64_t seed) {
     small_network n = {.h = NULL};
     TEST_OK(vpps_model_create(&n.model, seed));

@@ -524,5 +524,3 @@ TEST_EACH(what_is_not_finite_shows, 0, N_UNITS) {
         free_problem(&p);
     }
 }
-
-int main(void) { return test_main("bf16"); }

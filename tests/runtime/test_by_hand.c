@@ -4,8 +4,6 @@
 #include "runtime/simt/fiber.h"
 #include "runtime/small_network.h"
 
-#include <math.h>
-
 static const sn_setting settings[] = {
     {.device = "cpu", .vps = 1}, {.device = "cpu", .vps = 3}, {.device = "simt", .vps = 2}};
 enum { SETTINGS = VPPS_COUNT(settings) - VPPS_SIMT_TSAN, SIZE = 64 };

@@ -6,8 +6,6 @@
 #include "runtime/cpu/probe.h"
 #include "runtime/handle.h"
 
-#include <math.h>
-
 /* ---------------------------------------------------------------- made-up processors */
 
 enum { AMX = 1, DOT = 2 }; /* what a processor has beside vectors; DOT: AVX512-BF16 */
@@ -367,5 +365,3 @@ TEST(units_are_whole) {
                   (unit.open != NULL) == (unit.close != NULL));
     }
 }
-
-int main(void) { return test_main("choices"); }

@@ -85,5 +85,3 @@ TEST(cores_of_this_process) {
     if (quota >= 1) ck_assert(n <= quota);
     ck_assert(vpps_cores_quota("/nowhere") == 0);
 }
-
-int main(void) { return test_main("cores"); }

@@ -1,5 +1,4 @@
 /* test_crowd.c - how many threads run the VPs: results do not depend on the number, and the number follows what was measured. */
-#include "common/testing.h"
 #include "runtime/cpu/cpu.h"
 #include "runtime/handle.h"
 #include "small_network.h"
@@ -73,5 +72,3 @@ TEST(the_number_follows_what_was_measured) {
     ck_assert_uint_eq(launches(cpu, 100, 8, (uint32_t[]){4, 8, 8, 8}, 8), 100);
     ck_assert_uint_ge(launches(cpu, 300, 8, (uint32_t[]){64, 32, 16, 4}, 1), 250); /* crowded, but fastest with all */
 }
-
-int main(void) { return test_main("how many threads"); }

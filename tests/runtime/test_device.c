@@ -1,11 +1,9 @@
 /* test_device.c - the CPU device on scripts that are broken on purpose: an error that names VP and instruction; never a
  * hang, never a crash; and the next batch runs as if nothing had been. And what follows from its threads: any number of
  * VPs, either caller, the same bits in every run. */
-#include "common/testing.h"
 #include "runtime/cpu/cpu.h"
 #include "small_network.h"
 
-#include <math.h>
 #include <signal.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -485,5 +483,3 @@ TEST(waiting_ends_with_the_watchdogs_time) {
     wait_a_second(w);
     ck_assert_int_eq(w->end, VPPS_WAIT_TIMEOUT);
 }
-
-int main(void) { return test_main("device"); }

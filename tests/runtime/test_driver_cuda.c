@@ -748,5 +748,3 @@ TEST(nothing_leaks) {
         close_driver(d);
     }
 }
-
-int main(void) { return test_main("driver_cuda"); }

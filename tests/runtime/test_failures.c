@@ -1,12 +1,9 @@
 /* test_failures.c - a handle on a device that fails: the call says so, and nothing more runs on what is left. */
-#include "common/testing.h"
 #include "runtime/handle.h"
 #include "runtime/simt/fiber.h"
 #include "runtime/small_network.h"
 
-#include <math.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
 /* ---------------------------------------------------------------- a device that fails when it is told to */
@@ -183,5 +180,3 @@ TEST(names_that_a_checkpoint_cannot_hold) {
 TEST_GROUP("waiting", .seconds = 1);
 
 TEST(time_that_passes_does_not_count) { nanosleep(&(struct timespec){.tv_sec = 1, .tv_nsec = 200000000}, NULL); }
-
-int main(void) { return test_main("failures"); }

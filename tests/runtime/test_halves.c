@@ -1,11 +1,8 @@
 /* test_halves.c - a training step in two halves: the gradients are those of vpps_backward, records stay between the halves, and nothing else
  * runs there. (All operations: test_random.c, gpu/test_gpu_agreement.c; processes: comm/test_share.c.) */
 #include "common/gpu_tests.h"
-#include "common/testing.h"
 #include "graph/graph.h"
 #include "runtime/small_network.h"
-
-#include <math.h>
 
 static const sn_setting settings[] = {
     {.device = "cpu", .vps = 1, .optimizer = VPPS_MOMENTUM},

@@ -1,6 +1,5 @@
 /* test_handle.c - what vpps.h promises of a handle: losses one batch late, errors one batch late, and nothing lost. */
 #include "common/gpu_tests.h"
-#include "common/testing.h"
 #include "graph/model.h"
 #include "models.h"
 #include "runtime/simt/simt.h"
@@ -8,9 +7,7 @@
 
 #include <dirent.h>
 #include <malloc.h>
-#include <math.h>
 #include <pthread.h>
-#include <stdio.h>
 #include <unistd.h>
 
 /* Where a handle is: on the CPU, whose caller works as a VP or is free, or on a GPU. */

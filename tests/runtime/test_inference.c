@@ -1,7 +1,6 @@
 /* test_inference.c - handles for inference beside the one that trains, each in a thread of its own: they see parameters as they were
  * when a batch was over. */
 #include "common/gpu_tests.h"
-#include "common/testing.h"
 #include "runtime/simt/fiber.h"
 #include "runtime/small_network.h"
 

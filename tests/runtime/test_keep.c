@@ -2,10 +2,7 @@
 #include "runtime/handle.h"
 
 #include "common/gpu_tests.h"
-#include "common/testing.h"
 #include "runtime/small_network.h"
-
-#include <math.h>
 
 enum { STEPS = 24, CUTS = 4 };
 

@@ -1,6 +1,5 @@
 /* test_large.c - batches with more of something than an instruction's length can count, 2^22 - 1: nothing is cut off. */
 #include "common/training.h"
-#include "vpps.h"
 
 enum { LIMIT = 1 << 22, MOST_ARGUMENTS = 1 << 20 };
 
@@ -97,5 +96,3 @@ TEST(more_words_in_a_phase) {
     TEST_OK(vpps_forward(t.h, t.g, SUMS, sums, outs));
     for (uint32_t i = 0; i < SUMS; i++) expect_all(values[i], ROWS, 1, "element of a sum");
 }
-
-int main(void) { return test_main("large"); }

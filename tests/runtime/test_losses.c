@@ -5,8 +5,6 @@
 #include "graph/graph.h"
 #include "runtime/simt/fiber.h"
 
-#include <math.h>
-
 typedef struct setting {
     const char *device;
     uint32_t vps;

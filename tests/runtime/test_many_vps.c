@@ -1,13 +1,11 @@
 /* test_many_vps.c - more virtual processors than this machine has cores: how many meet, that training agrees with the reference, and the
  * same bits in every run. */
 #include "common/episode.h"
-#include "common/testing.h"
 #include "runtime/cpu/cpu.h"
 #include "runtime/handle.h"
 #include "script/writer.h"
 #include "small_network.h"
 
-#include <math.h>
 #include <sched.h>
 #include <sys/mman.h>
 

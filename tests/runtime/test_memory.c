@@ -157,5 +157,3 @@ TEST_EACH(a_value_that_found_no_memory_can_be_kept_again, 0, 3) {
     ck_assert_uint_ge(k, 2);
     free(right.values);
 }
-
-int main(void) { return test_main("memory"); }

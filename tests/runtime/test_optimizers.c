@@ -3,8 +3,6 @@
 #include "common/reference.h"
 #include "common/training.h"
 
-#include <math.h>
-
 enum { IN = 20, OUT = 33, ROWS = 10 };
 
 typedef struct network {
@@ -378,5 +376,3 @@ TEST(members_are_scaled_by_sums_of_shares) {
         for (uint32_t i = 0; i < KEYS * KEY; i++) ck_assert_float_eq_tol(alone[i], shared[i], 1e-4f);
     }
 }
-
-int main(void) { return test_main("optimizers"); }

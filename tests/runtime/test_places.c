@@ -225,5 +225,3 @@ TEST(this_process_has_places) {
     ck_assert_uint_ge(p.n, 1);
     free(p.at);
 }
-
-int main(void) { return test_main("places"); }

@@ -1,11 +1,8 @@
 /* test_pointers.c - arrays in the device's memory (vpps_set_pointer_mode): the results are those of the host's arrays, the copies follow and
  * precede the caller's stream, and wrong arrays are refused before anything runs. (CUDA's own calls: test_driver_cuda.c.) */
 #include "common/gpu_tests.h"
-#include "common/testing.h"
 #include "runtime/gpu/gpu.h"
 #include "runtime/small_network.h"
-
-#include <math.h>
 
 enum { VECTORS = 4, APART = SN_HIDDEN + 3 };
 

@@ -4,9 +4,6 @@
  * VPPS_TEST_SEED draws other cases; VPPS_TEST_CASES=FIRST:END runs only those; VPPS_TEST_UNVERIFIED=1 runs scripts that
  * `verify` might refuse. */
 #include "common/episode.h"
-#include "common/testing.h"
-
-#include <math.h>
 
 /* ---------------------------------------------------------------- how a case is run */
 

@@ -2,11 +2,7 @@
  * random graphs, beside the reference: test_random.c, gpu/test_gpu_agreement.c.) */
 #include "common/gpu_tests.h"
 #include "common/reference.h"
-#include "common/testing.h"
-#include "graph/graph.h"
 #include "runtime/small_network.h"
-
-#include <math.h>
 
 static const sn_setting settings[] = {
     {.device = "cpu", .vps = 1, .optimizer = VPPS_MOMENTUM},

@@ -115,5 +115,3 @@ TEST(a_failed_load_changes_nothing) {
     TEST_OK(vpps_read_parameters(witness.h));
     ck_assert_msg(models_are_equal(n.model, witness.model, true), "a failed vpps_load or vpps_save left a trace");
 }
-
-int main(void) { return test_main("resume"); }

@@ -5,14 +5,10 @@
 #include "runtime/gpu/driver.h"
 #include "runtime/simt/compiler.h"
 #include "runtime/simt/fiber.h"
-#include "runtime/simt/simt.h"
 #include "runtime/simt/watch.h"
 #include "simt_kernels.h"
 
-#include <math.h>
 #include <pthread.h>
-#include <stdio.h>
-#include <time.h>
 #include <unistd.h>
 
 enum { SEEDS = 6, MAX_N = 64 * 1024 };

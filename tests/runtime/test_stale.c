@@ -4,7 +4,6 @@
 #include "common/training.h"
 #include "graph/graph.h"
 
-#include <math.h>
 #include <unistd.h>
 
 enum { WORDS = 50, EMBED = 64, HIDDEN = 96, CLASSES = 5, SEQUENCES = 400, PARAMS = 5 };
@@ -213,5 +212,3 @@ TEST_EACH(frozen_tables_in_cells_stay, 0, VPPS_ADAMW + 1) {
         TEST_OK(vpps_freeze(run.model, learned, true));
     }
 }
-
-int main(void) { return test_main("stale"); }

@@ -4,7 +4,6 @@
 #include "runtime/small_network.h"
 
 #include <libgen.h>
-#include <math.h>
 #include <unistd.h>
 
 static const sn_setting settings[] = {

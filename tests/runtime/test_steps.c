@@ -1,13 +1,8 @@
 /* test_steps.c - a training step in parts: vpps_backward, what can be done with gradients, vpps_update. */
 #include "common/gpu_tests.h"
 #include "common/reference.h"
-#include "common/testing.h"
-#include "graph/graph.h"
 #include "runtime/handle.h"
 #include "runtime/small_network.h"
-#include "script/task.h"
-
-#include <math.h>
 
 /* ---------------------------------------------------------------- networks and handles */
 

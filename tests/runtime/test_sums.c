@@ -1,7 +1,6 @@
 /* test_sums.c - long sums, of equal terms, whose roundings all go one way: the CPU's kernels of every instruction set, and whole batches on
  * the CPU and under software SIMT, against double precision. (codegen/test_instructions.c has the sums over a vector's elements.) */
 #include "common/gpu_tests.h"
-#include "common/training.h"
 #include "kernel_inputs.h"
 #include "runtime/cpu/units.h"
 #include "runtime/simt/fiber.h"

@@ -1,11 +1,9 @@
 /* test_trace.c - a trace holds whole batches, tasks inside phases inside them; it changes no bit, and has a limit. What it costs
  * bench_host measures. */
-#include "common/testing.h"
 #include "runtime/handle.h"
 #include "runtime/small_network.h"
 
 #include <jansson.h>
-#include <math.h>
 
 enum { VPS = 2, BATCHES = 6, CALLER = 1, DEVICE = 2, FIRST_VP = 10 };
 
@@ -273,5 +271,3 @@ TEST(who_has_no_part_of_a_chain_does_not_wait) {
     json_decref(trace);
     vpps_handle_destroy(h);
 }
-
-int main(void) { return test_main("trace"); }

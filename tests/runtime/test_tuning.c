@@ -1,13 +1,11 @@
 /* test_tuning.c - the trials of this processor's products, which the cache remembers, and choices, which checkpoints do; how stages are
  * shared out; and what no choice changes. */
 #include "common/folder.h"
-#include "common/testing.h"
 #include "runtime/cpu/cpu.h"
 #include "runtime/cpu/probe.h"
 #include "runtime/handle.h"
 #include "runtime/small_network.h"
 
-#include <stdio.h>
 #include <sys/wait.h>
 #include <unistd.h>
 

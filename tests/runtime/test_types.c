@@ -4,7 +4,6 @@
 #include "runtime/handle.h"
 
 #include <malloc.h>
-#include <math.h>
 
 enum { LENGTH = 512, ROWS = 5, KEPT = 1024, LATE = 10 };
 
@@ -138,5 +137,3 @@ TEST(what_may_be_asked_for_stays) {
     ck_assert_uint_lt(kept(&s), many);
     close_setting(&s);
 }
-
-int main(void) { return test_main("types"); }

@@ -1,9 +1,6 @@
 /* test_versions.c - programs that were compiled against another version of vpps.h: structs that are smaller or larger than the
  * library's. */
-#include "common/testing.h"
 #include "runtime/small_network.h"
-
-#include <stddef.h>
 
 /* What a struct was when it ended after this member. */
 #define UP_TO(type, last) ((offsetof(type, last) + sizeof(((type *)NULL)->last) + 7) / 8 * 8)
@@ -184,5 +181,3 @@ TEST(groups_of_other_sizes) {
     AT_END(sn_close) small_network n = sn_with(1, &o);
     TEST_FAILS(vpps_set_param_group(n.h, 1, &n.b, &(vpps_param_group){.lr = 1}), VPPS_ARGUMENT, "vpps_param_group");
 }
-
-int main(void) { return test_main("versions"); }

@@ -1,11 +1,6 @@
 /* test_waves.c - groups of VPs and waves: how a batch's inputs are dealt changes where and when they run, and nothing else. */
-#include "base/base.h"
-#include "common/testing.h"
-#include "common/training.h"
 #include "runtime/profile.h"
 #include "small_network.h"
-
-#include <math.h>
 
 enum { CHAINS = 23, STEPS = 3 };
 
@@ -224,5 +219,3 @@ TEST(numbers_of_groups) {
         ck_assert(p.done == (p.n == 1));
     }
 }
-
-int main(void) { return test_main("waves"); }

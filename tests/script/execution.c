@@ -4,8 +4,6 @@
 #include "common/testing.h"
 #include "runtime/cpu/cpu.h"
 
-#include <math.h>
-
 /* Numbers that are compared by the largest of them. */
 typedef struct part {
     size_t first, n;

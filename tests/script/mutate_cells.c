@@ -1,10 +1,7 @@
 /* mutate_cells.c - see mutate.h. What a bug in a pass of the compiler would look like: one field of a cell, or one item of a list, is
  * another. */
-#include "cell/program.h"
 #include "common/testing.h"
 #include "mutate.h"
-
-#include <stddef.h>
 
 /* As a growable array. */
 static void *copy(const void *from, size_t n, size_t bytes) {

@@ -118,5 +118,3 @@ TEST(words_are_handed_on) {
     ck_assert_uint_eq(words, 80);
     ck_assert_uint_eq(live, 80);
 }
-
-int main(void) { return test_main("allocate"); }

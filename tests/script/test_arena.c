@@ -80,5 +80,3 @@ TEST(sizes_that_no_memory_has_are_refused) {
     ck_assert_uint_eq(capacity, 0);
     ck_assert(VPPS_TAKE(&a, numbers, 0)); /* no elements are no failure */
 }
-
-int main(void) { return test_main("arena"); }

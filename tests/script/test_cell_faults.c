@@ -1,5 +1,4 @@
 /* test_cell_faults.c - faults of the compiled cells that a script is run with, and what the checker says of them. */
-#include "cell/program.h"
 #include "faults.h"
 
 TEST(a_share_is_taken_for_the_sum) {
@@ -390,5 +389,3 @@ TEST(a_product_starts_from_fewer_columns) {
     ck_assert_uint_eq(found, 1);
     TEST_OK(verify_edited(&b));
 }
-
-int main(void) { return test_main("cell faults"); }

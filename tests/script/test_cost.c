@@ -78,5 +78,3 @@ TEST_EACH(as_the_graph_counts, 0, 3) {
     ck_assert_uint_eq(tasks.product_flops, graph.product_flops);
     ck_assert_uint_eq(tasks.other_flops, graph.other_flops + norm.other_flops + WORDS + WORDS * ROWS);
 }
-
-int main(void) { return test_main("cost of tasks"); }

@@ -76,5 +76,3 @@ TEST(levels_of_alike_inputs_change_nothing) {
     deal(lengths, VPPS_COUNT(lengths), 1000000, &a, &b);
     ck_assert_uint_eq(a, b);
 }
-
-int main(void) { return test_main("deal"); }

@@ -336,5 +336,3 @@ TEST(kept_gradients_are_not_left_to_an_update) {
     editor_header(&b.e)->lasting = 1;
     TEST_FAILS(verify_edited(&b), VPPS_SCRIPT, "left to an update, but there is none");
 }
-
-int main(void) { return test_main("faults"); }

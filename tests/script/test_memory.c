@@ -143,5 +143,3 @@ TEST_EACH(little_more_is_taken_than_lives_at_once, 0, VPPS_COUNT(open_any)) {
     ck_assert_msg(inference.live <= training.live / 2, "inference: %llu words live, training: %llu",
                   (unsigned long long)inference.live, (unsigned long long)training.live);
 }
-
-int main(void) { return test_main("memory"); }

@@ -1,7 +1,6 @@
 /* test_mutations.c - the checker refuses every wrong script, and every wrong compiled cell.
  *
  * What is wrong is not for the checker to say: a changed script that it accepts must make no difference (subjects.h). */
-#include "cell/program.h"
 #include "common/testing.h"
 #include "mutate.h"
 #include "subjects.h"
@@ -113,5 +112,3 @@ TEST(every_word_counts) {
     const uint32_t n = each_small(cases(10), 1000, mutate_words, &all);
     expect_all(&all, "words", n);
 }
-
-int main(void) { return test_main("mutations"); }

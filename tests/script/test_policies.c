@@ -5,7 +5,6 @@
 #include "runtime/handle.h"
 #include "script/schedule.h"
 #include "script/scopes.h"
-#include "vpps_data.h"
 
 /* ---------------------------------------------------------------- typed graphs */
 

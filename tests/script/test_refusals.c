@@ -1,8 +1,6 @@
 /* test_refusals.c - scripts, cells and their programs with one field damaged, and the refusals that the checker must answer with: each at
  * least once. A refusal that is taken out leaves its row unmet. Those that no single field leads to are in test_faults.c and
  * test_cell_faults.c. */
-#include "cell/program.h"
-#include "common/training.h"
 #include "faults.h"
 #include "subjects.h"
 
@@ -375,5 +373,3 @@ TEST(every_refusal_is_met) {
     fflush(stdout);
     ck_assert(all_are_met());
 }
-
-int main(void) { return test_main("refusals"); }

@@ -1,6 +1,5 @@
 /* test_slices.c - heads in slices: what lies where, which limits of the pool they meet, and what is told where nothing meets one. */
 #include "common/testing.h"
-#include "fixture.h"
 #include "subjects.h"
 
 /* ---------------------------------------------------------------- a language model of plain operations */
@@ -246,5 +245,3 @@ TEST_EACH(waves_stay_in_caches, 0, VPPS_COUNT(machines)) {
     w.waves = 2;
     ck_assert_uint_eq(waves_of(&b, w), 2);
 }
-
-int main(void) { return test_main("slices"); }

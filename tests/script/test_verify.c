@@ -251,5 +251,3 @@ TEST(no_script_leads_the_checker_astray) {
     each_small(cases(40), UINT32_MAX, corrupt, &t);
     ck_assert_uint_gt(t.refused, t.tried / 2);
 }
-
-int main(void) { return test_main("verify"); }
