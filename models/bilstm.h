@@ -13,7 +13,7 @@
  * backward_at[k] the one that has read x_n-1 .. x_k. */
 typedef struct bilstm {
     part_stack forward, backward;
-    part_crf crf;   /* a tagger's random field over tags, if net_config.crf */
+    part_crf crf;   /* a tagger's conditional random field, used if net_config.crf */
     vpps_cell join; /* children: a forward and a backward vertex; pushes D([h_f; h_b]) */
     vpps_node *x;
     vpps_vertex *forward_at, *backward_at;

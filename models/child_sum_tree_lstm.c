@@ -115,7 +115,7 @@ static bool order_words(child_sum_net *t, const uint32_t *heads, uint32_t n, tre
     memset(first, 0, (n + 2) * sizeof *first);
     for (uint32_t k = 0; k < n; k++) first[heads[k]]++;
     for (uint32_t h = 0; h <= n; h++) first[h + 1] += first[h];
-    for (uint32_t k = n; k-- > 0;) children[--first[heads[k]]] = k; /* `first` holds each list's end, then its begin */
+    for (uint32_t k = n; k-- > 0;) children[--first[heads[k]]] = k; /* turns each list's end into its begin */
     while (n_words < first[1]) words[n_words] = children[n_words], n_words++;
     for (uint32_t at = 0; at < n_words; at++) {
         for (uint32_t c = first[words[at] + 1]; c < first[words[at] + 2]; c++) words[n_words++] = children[c];
@@ -130,7 +130,7 @@ static vpps_status add(void *net, vpps_graph *g, const net_example *x, net_heads
     vpps_vertex *at = part_reserve_vertices(&t->base.scratch, 2 * s->n_words);
     if (!at || !order_words(t, s->heads, s->n_words, &order)) return VPPS_MEMORY;
     vpps_vertex *children = at + s->n_words;
-    for (uint32_t a = s->n_words; a-- > 0;) { /* dependents before their heads */
+    for (uint32_t a = s->n_words; a-- > 0;) { /* adds dependents before their heads */
         const uint32_t k = order.words[a], first = order.first[k + 1], n = order.first[k + 2] - first;
         for (uint32_t c = 0; c < n; c++) children[c] = at[order.children[first + c]];
         at[k] = vpps_apply(g, VPPS_APPLICATION(.cell = t->word, .n_children = n, .children = children, .n_indices = 1,

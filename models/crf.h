@@ -16,7 +16,7 @@ typedef struct part_crf {
     vpps_cell first, next, last;
 } part_crf;
 
-/* Declare the random field's parameters and record its cells if net_config.crf is set; else they do nothing. */
+/* part_crf_declare declares the random field's parameters, part_crf_record records its cells; both do nothing unless net_config.crf. */
 vpps_status part_crf_declare(part_crf *c, vpps_model *model, const net_config *config);
 vpps_status part_crf_record(part_crf *c, vpps_model *model);
 

@@ -27,8 +27,9 @@ enum { FORWARD, BACKWARD, DIRECTIONS };
 
 typedef struct gat_round {
     vpps_param types[DIRECTIONS], W_q, b_q, W_v, a, W_o, W_h, b_o;
-    vpps_cell type[DIRECTIONS]; /* pushes an edge type's vector, one slice for each head */
-    /* The cell of a node; children: the node, then its neighbours. Pulls, for each head, a list of slices of the vectors of edge types. */
+    vpps_cell type[DIRECTIONS]; /* outputs an edge type's vector, in one piece for each head */
+    /* The cell of a node; children: the node, then its neighbours. Takes as inputs, for each head, a list of that head's pieces of the edge
+     * types' vectors. */
     vpps_cell node;
 } gat_round;
 

@@ -57,9 +57,9 @@ typedef enum net_heads {
     NET_HEADS_ALL       /* every position, labelled or not: for prediction */
 } net_heads;
 
+struct net_decoding;
 /* The nodes that a network's `add` makes for an example, in the caller's arrays with an entry per position; VPPS_NO_NODE at
  * positions that are not selected. */
-struct net_decoding;
 typedef struct net_scores {
     vpps_node *logits; /* each position's vector of `classes` logits */
     vpps_node *nll;    /* each position's loss -log softmax(logits)[label], or terms of crf.h; only for known labels */
@@ -93,7 +93,7 @@ typedef struct net_decoding {
 /* Inputs and results of greedy search in which the device chooses all words. */
 typedef struct net_greedy {
     uint32_t end_word, limit; /* inputs: the number of the end word; the most words, with the end word */
-    /* The caller's array of `limit` entries, set to scalar nodes: the chosen words' numbers. Only end words follow an end word. */
+    /* The caller's `limit` entries, set to scalar nodes, whose values are the chosen words' numbers. Only end words follow an end word. */
     vpps_node *words;
     vpps_node log_p; /* scalar: log-probability of the words up to the first end word */
 } net_greedy;
@@ -109,7 +109,7 @@ typedef enum net_generator { NET_LISTOPS, NET_COMPLETE_TREES, NET_GENERATORS } n
 
 /* The sizes and options of a network. */
 typedef struct net_config {
-    uint32_t words, characters, classes, edge_types; /* counts that follow from the data */
+    uint32_t words, characters, classes, edge_types; /* numbers of different ones in the data */
     uint32_t embed, hidden;
     uint32_t layers;          /* layers of LSTMs or transformer, or rounds of a graph network; 0: one */
     uint32_t numbers;         /* NODES, GRAPHS: features of a node */
@@ -128,7 +128,7 @@ typedef struct net_config {
     float label_smoothing;    /* label smoothing of the training loss (vpps_cross_entropy_with) */
     bool weighted;            /* the training loss weights classes by class_weights */
     vpps_param class_weights; /* a frozen vector of weights, declared by the caller before the network is made */
-    uint32_t loss;            /* TREES: nodes with a training loss: NET_HEADS_LABELLED or NET_HEADS_ROOT */
+    uint32_t loss;            /* TREES: which nodes have a training loss: NET_HEADS_LABELLED or NET_HEADS_ROOT */
 } net_config;
 
 /* ---------------------------------------------------------------- options: a table row each */

@@ -13,14 +13,14 @@
 typedef struct mv_rnn_net {
     part_net base;
     vpps_param vectors, matrices;      /* lookup tables with an entry per word: vectors of n, and matrices n x n */
-    vpps_param W_l, W_r, W_M_l, W_M_r; /* n x n each */
+    vpps_param W_l, W_r, W_M_l, W_M_r; /* matrices n x n */
     vpps_cell leaf, inner;
 } mv_rnn_net;
 
 /* ---------------------------------------------------------------- parameters */
 
-/* Adds `factor` to the diagonals of a parameter's n x n matrices. If a lookup table is shared out over processes, changes
- * this process's entries only. */
+/* Adds `factor` to the diagonals of a parameter's n x n matrices. Of a lookup table that is sharded over processes, changes this process's
+ * entries only. */
 static vpps_status add_identity(vpps_model *model, vpps_param param, uint32_t n, float factor) {
     vpps_param_info info = {.size = sizeof info};
     float *values = vpps_param_values(model, param);

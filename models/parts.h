@@ -81,7 +81,7 @@ vpps_status part_add_tree(vpps_graph *g, const vpps_tree *tree, vpps_cell leaf, 
 
 /* ---------------------------------------------------------------- a network's memory */
 
-/* The beginning of most networks' structs. */
+/* The first member of most networks' structs. */
 typedef struct part_net {
     net_config config;
     part_classifier classifier;
@@ -102,7 +102,7 @@ void part_destroy(void *net);
 extern const option_row part_options[];
 extern const option_row part_root_options[]; /* hidden, embed, dropout: for networks that represent whole sentences */
 
-/* Rows that several networks' tables of command-line options share. */
+/* Rows of command-line options for the tables of several networks. */
 #define PART_MOST_HIDDEN 65536
 #define PART_HIDDEN(help)                                                                                              \
     { "hidden", "N", help, OPTION_U32, offsetof(net_config, hidden), 1, PART_MOST_HIDDEN, true }

@@ -66,12 +66,12 @@ typedef struct part_stack {
 typedef struct part_stack_shape {
     part_unit unit;
     uint32_t layers;           /* number of layers, up to NET_LAYERS; 0: one */
-    uint32_t inputs, between;  /* elements of the first layer's input x; elements of every other layer's input */
-    uint32_t hidden;           /* elements of each layer's h */
+    uint32_t inputs, between;  /* number of elements of the first layer's input x, and of every other layer's input */
+    uint32_t hidden;           /* number of elements of each layer's output h */
     const net_config *dropout; /* config whose dropout applies to the inputs of layers 2, 3, ...; NULL: none */
 } part_stack_shape;
 
-/* Returns LSTM layers as the options say (embed, hidden, layers), with dropout between them. */
+/* Returns the shape of LSTM layers by the options embed, hidden and layers, with dropout between the layers. */
 part_stack_shape part_lstm_layers(const net_config *c);
 /* Declares the parameters of all layers. Fails with ARGUMENT for more than NET_LAYERS layers. */
 vpps_status part_stack_declare(part_stack *s, vpps_model *model, const char *name, part_stack_shape shape);

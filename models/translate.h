@@ -25,8 +25,8 @@ vpps_status translate_declare(translate_net *t, vpps_model *model, part_stack_sh
 vpps_status translate_record(translate_net *t, vpps_model *model);
 void translate_destroy(void *net);
 
-/* Sets d to what the decoder reads of an encoder's vertices, which scatter an LSTM's h and c, or a GRU's h. The decoder
- * starts from `last`, one vertex per layer. Attention reads h of at[1] .. at[n - 1], or of at[0], the start, if n is 1. */
+/* Sets d to the values that the decoder reads from an encoder's vertices, which scatter (output) an LSTM's h and c, or a GRU's h. The
+ * decoder starts from `last`, one vertex per layer. Attention reads h of at[1] .. at[n - 1], or of at[0], the start, if n is 1. */
 vpps_status translate_encoded(translate_net *t, vpps_graph *g, const vpps_vertex *at, uint32_t n,
                               const vpps_vertex *last, net_decoding *d);
 

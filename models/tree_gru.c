@@ -26,7 +26,7 @@ typedef struct tree_gru_net {
     vpps_param W_z, W_u; /* hidden x embed */
     /* hidden x hidden matrices; names end with the gate and the child (l: left, r: right) whose h they multiply */
     vpps_param U_rl_l, U_rl_r, U_rr_l, U_rr_r;
-    vpps_param U_zl_l, U_zl_r, U_zr_l, U_zr_r, U_z_l, U_z_r; /* update gates of l, r and u */
+    vpps_param U_zl_l, U_zl_r, U_zr_l, U_zr_r, U_z_l, U_z_r; /* matrices of the update gates z_l, z_r and z */
     vpps_param U_u_l, U_u_r;
     vpps_param b_rl, b_rr, b_zl, b_zr, b_z, b_u; /* vectors of `hidden` */
     vpps_cell leaf, inner;

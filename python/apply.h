@@ -5,7 +5,7 @@ enum { APPLY_MOST = 32 };
 static PyObject *apply_vertex, *apply_node, *apply_no_arguments; /* the types Vertex and Node of vpps.node */
 static PyObject *apply_e, *apply_id, *apply_at;                  /* names of Python attributes: "_e", "id", "at" */
 
-/* Copies numbers of vertices or nodes (of class `type`, of this epoch), or integers (`type` NULL), in a tuple or list. False: others. */
+/* Copies the numbers of a list's vertices or nodes (class `type`, this epoch), or its integers (`type` NULL). False for other objects. */
 static bool apply_numbers(PyObject *of, PyObject *type, PyObject *epoch, uint32_t *out, uint32_t *n) {
     const bool tuple = PyTuple_Check(of);
     if (!tuple && !PyList_Check(of)) return false;

@@ -99,8 +99,8 @@ vpps_handle *glue_handle_get(glue_handle *h) { return h->handle; }
 
 void glue_handle_destroy(void *p) {
     glue_handle *h = p;
-    (void)vpps_step_drop(h->handle);       /* fails without an open step */
-    (void)vpps_read_parameters(h->handle); /* fails for inference, after a failure, and in a child of fork() */
+    (void)vpps_step_drop(h->handle);       /* error ignored: there may be no open step */
+    (void)vpps_read_parameters(h->handle); /* error ignored: inference, a failed handle, or a child of fork() */
     vpps_handle_destroy(h->handle);
     glue_model_release(h->model);
     free(h);

@@ -16,8 +16,8 @@ vpps_graph *glue_graph_get(glue_graph *g);
 void glue_graph_destroy(void *g);
 
 typedef struct glue_handle glue_handle;
-/* Create a handle that trains, and one for inference. *out is NULL on failure. The result is returned through *out, because a
- * Python exception such as Ctrl-C's may replace the call's return value. */
+/* glue_handle_create makes a handle that trains, glue_inference_create one for inference. *out is NULL on failure. The result is returned
+ * through *out, because a Python exception such as Ctrl-C's may replace the call's return value. */
 void glue_handle_create(glue_model *m, const vpps_options *options, glue_handle **out, vpps_status *status);
 void glue_inference_create(glue_handle *trainer, const vpps_options *options, glue_handle **out, vpps_status *status);
 vpps_handle *glue_handle_get(glue_handle *h);
@@ -86,6 +86,6 @@ typedef struct glue_tensor {
 } glue_tensor;
 /* Returns the tensor in the capsule that is the Python object at this address, valid as long as the capsule. NULL: it has none. */
 const glue_tensor *glue_dlpack(uintptr_t capsule);
-/* Returns a new reference to a capsule with a tensor on a GPU, of the first ndim of rows and cols, column after column. The capsule, and who
- * takes its tensor, own the array. 0: there is no memory, and the array is freed. */
+/* Returns a new reference to a capsule with a GPU's tensor, whose dimensions are the first ndim of rows and cols, stored column after
+ * column. The array belongs to the capsule, then to whoever takes its tensor. 0: no memory, and the array is freed. */
 uintptr_t glue_capsule(vpps_array *array, float *data, int32_t gpu, int32_t ndim, int64_t rows, int64_t cols);

@@ -43,7 +43,7 @@ static inline int z_call(const char *name, z_stream *z) {
 static inline int inflateInit2(z_stream *z, int bits) {
     int (*call)(z_stream *, int, const char *, int);
     *(void **)&call = z_find("inflateInit2_");
-    /* without the function, inflate reports the missing library */
+    /* without the function (no library), the later inflate reports the failure */
     return call ? call(z, bits, "1", (int)sizeof *z) : Z_OK;
 }
 static inline int inflate(z_stream *z, int flush) {

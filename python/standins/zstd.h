@@ -16,7 +16,7 @@ typedef struct ZSTD_outBuffer_s {
     size_t size, pos;
 } ZSTD_outBuffer;
 
-#define ZSTD_STANDIN_MISSING ((size_t)-1) /* a code that ZSTD_isError takes for an error */
+#define ZSTD_STANDIN_MISSING ((size_t)-1) /* a result that ZSTD_isError recognises as an error */
 
 static inline void *zstd_find(const char *name) {
     static void *library;

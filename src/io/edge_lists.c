@@ -57,7 +57,7 @@ static vpps_status expect_end(const graph_reader *r, const char *at, const vpps_
     return vpps_skip_blanks(at, line->end) == line->end ? VPPS_OK : fail_at(r, at, line, "the end of the line");
 }
 
-/* Takes the next word of the line, a label of this kind. Returns an empty word for "-", at the line's end, and if others are wanted. */
+/* Takes a line's next word as a label of this kind. The word is empty for "-", at the line's end, and if the reader wants another kind. */
 static word next_label(const graph_reader *r, const char **at, const vpps_line *line, vpps_edge_labels kind) {
     word w;
     return !next_word(at, line->end, &w) || is(&w, "-") || r->wanted != kind ? (word){0} : w;

@@ -11,7 +11,7 @@ typedef struct parser {
     vpps_json *out;
     char *at, *end;
     const char *expected; /* the syntax that was expected but not found; NULL: no failure */
-    bool memory, foreign; /* foreign: parse as vpps_json_parse_foreign does */
+    bool memory, foreign; /* memory: out of memory; foreign: as vpps_json_parse_foreign */
     bool nul;             /* the latest string contains a NUL */
 } parser;
 
@@ -217,7 +217,7 @@ static bool take_members(parser *p, size_t number, char close, int level) {
         if (object) {
             if (!take_string(p, &key)) return false;
             key_end = p->at;
-            if (p->nul) key = ""; /* the key holds a NUL: a name that nobody looks up */
+            if (p->nul) key = ""; /* a key with a NUL becomes empty, a name that nobody looks up */
             skip_space(p);
             if (!take(p, ':')) return fail(p, "':' after the key");
         }

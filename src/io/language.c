@@ -26,7 +26,7 @@
 #define N_CLASSES VPPS_COUNT(classes)
 #define MAX_PARTS 5
 #define MAX_RULES 80
-#define NAME_STRIDE 179 /* a prime that divides no class's size */
+#define NAME_STRIDE 179 /* step between successive names of a class: a prime that divides no class's size */
 
 /* ---------------------------------------------------------------- the language's words */
 
@@ -50,7 +50,7 @@ typedef struct generator {
     rule rules[MAX_RULES];
     uint32_t n_rules;
     uint64_t random;
-    uint32_t n; /* number of words in the sentence so far; more than MAX_WORDS: it is discarded */
+    uint32_t n; /* number of words in the sentence so far; above MAX_WORDS, the sentence is dropped */
     token tokens[MAX_WORDS + 1];
     uint32_t translated[MAX_WORDS + 1]; /* words of the sentence in the translation's order */
 } generator;

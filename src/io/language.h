@@ -54,7 +54,7 @@ static const struct {
     {"SHARED_NAME", SYLLABLES "en is"},
 };
 
-/* Phrases of the grammar, with rules: each is a weight and the classes and phrases that it expands to. The one after '>' goes to the
+/* Phrases of the grammar, with rules. A rule has a weight and the classes and phrases that it expands to; the symbol after '>' goes to the
  * phrase's end in the translation. No phrase begins with itself, so that the recursion ends when the sentence is too long. tag: chunk tag
  * of a name's first word, an index of tag_names; 0: no name. */
 static const struct {
@@ -95,5 +95,5 @@ static const struct {
     {"clear_organisation", "4 FIRM_NAME; 2 firm FIRM_BACK; 1 FIRM_FRONT OF city", 5},
 };
 
-/* Chunk tags. B- marks a name's first word; the tag after it, I-, marks the other words, and letters inside words. */
+/* Chunk tags. B- marks a name's first word; I-, the tag after it in this list, marks the name's other words, and letters inside words. */
 static const char *const tag_names[] = {"O", "B-PER", "I-PER", "B-LOC", "I-LOC", "B-ORG", "I-ORG"};

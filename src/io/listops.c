@@ -42,8 +42,7 @@ static uint32_t evaluate(uint32_t op, const uint32_t counts[10], uint32_t n) {
         for (uint32_t digit = 0; digit < 10; digit++) sum += digit * counts[digit];
         return sum % 10;
     }
-    /* The result is the argument of rank `wanted` in ascending order, from 0; the median also needs that of rank n /
-     * 2. */
+    /* The result is the argument of rank `wanted` in ascending order, from 0; the median also needs the argument of rank n / 2. */
     uint32_t wanted = op == OP_MAX ? n - 1 : op == OP_MIN ? 0 : (n - 1) / 2;
     while (seen + counts[low] <= wanted) seen += counts[low++];
     if (op != OP_MED) return low;

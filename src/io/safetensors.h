@@ -42,7 +42,7 @@ vpps_status vpps_safetensors_write(const char *path, const vpps_safetensors_tens
 #define VPPS_CHECKSUM_BYTES 32
 vpps_status vpps_safetensors_checksum(const vpps_safetensors_tensor *tensors, size_t n, char text[VPPS_CHECKSUM_BYTES]);
 
-/* These write or checksum tensors whose values are partly supplied by `source`, which may be NULL. */
+/* vpps_safetensors_write_from and _checksum_from take tensors whose values are partly supplied by `source`, which may be NULL. */
 vpps_status vpps_safetensors_write_from(const char *path, const vpps_safetensors_tensor *tensors, size_t n,
                                         const vpps_metadata *metadata, size_t m, const vpps_safetensors_source *source);
 vpps_status vpps_safetensors_checksum_from(const vpps_safetensors_tensor *tensors, size_t n,
@@ -82,7 +82,7 @@ vpps_status vpps_safetensors_verify(const vpps_safetensors *file);
 /* Frees an open file; NULL is allowed. */
 void vpps_safetensors_close(vpps_safetensors *file);
 
-/* vpps_safetensors_count returns the number of tensors, vpps_safetensors_at tensor i in the order of the data. */
+/* vpps_safetensors_count returns the number of tensors; vpps_safetensors_at returns tensor i in the order of the data. */
 size_t vpps_safetensors_count(const vpps_safetensors *file);
 const vpps_safetensors_info *vpps_safetensors_at(const vpps_safetensors *file, size_t i);
 

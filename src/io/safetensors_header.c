@@ -26,7 +26,7 @@ vpps_status vpps_safetensors_header_length(const char *path, const unsigned char
     }
     *header_bytes = load_u64(first);
     if (*header_bytes > VPPS_SAFETENSORS_HEADER_BYTES) {
-        bool text = true; /* 8 printable characters are not the length of a header */
+        bool text = true; /* a file that begins with 8 printable characters is text, not a header's length */
         for (int i = 0; i < 8; i++) text = text && first[i] >= ' ' && first[i] <= '~';
         if (text) return VPPS_FAIL_SAFETENSORS(path, "it begins with the text '%.8s'", (const char *)first);
         return VPPS_FAIL_SAFETENSORS(path, "expected a header of at most %u bytes, found a size of %llu",

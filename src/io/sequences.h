@@ -53,7 +53,7 @@ vpps_status vpps_sentences_add_line(vpps_sentences *s, const vpps_line *line, co
 /* The form of tokens such as word|TAG or word|POS|TAG: n characters '|' separate n + 1 columns. Where a token has more
  * '|', the surplus ones belong to its first column. */
 typedef struct vpps_bars {
-    uint32_t n, word, tag; /* word and tag: numbers of their columns, from 1 */
+    uint32_t n, word, tag; /* n: number of '|'; word, tag: numbers of these columns, from 1 */
 } vpps_bars;
 
 /* Reads tagged sentences as vpps_sentences_read_tagged_text does, with tokens of the given columns. Fails also with
@@ -71,9 +71,9 @@ typedef struct vpps_columns_seen {
     char separator;            /* the byte between columns; a space: any white space */
 } vpps_columns_seen;
 
-/* Reads sentences as vpps_sentences_read_columns_text does, and reports what it noticed in *seen. records: -DOCSTART-
- * is a word, not a mark between documents. Before the call, seen->columns is that of a preceding text, or 0: where all
- * lines begin with '#', it tells which are comments. */
+/* Reads sentences as vpps_sentences_read_columns_text does, and reports what it noticed in *seen. With `records`, -DOCSTART- is a word, not
+ * a mark between documents. Before the call, seen->columns is a preceding text's number of columns, or 0; if all lines begin with '#', this
+ * number tells which lines are comments. */
 vpps_status vpps_sentences_read_columns_seen(vpps_sentences *s, const char *name, const char *text, size_t len,
                                              const vpps_columns *columns, bool records, vpps_columns_seen *seen);
 

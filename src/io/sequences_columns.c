@@ -18,10 +18,10 @@ typedef struct column_reader {
     bool varies;         /* sentences may differ in their number of columns */
     uint32_t id;         /* CoNLL-U: the column of the ID, from 1; 0: none */
     uint32_t n_columns;  /* number of columns of every line; 0: not known yet */
-    uint32_t first_line; /* number of the line that set n_columns; 0: CoNLL-U did */
+    uint32_t first_line; /* number of the line that set n_columns; 0: CoNLL-U's format set it */
     uint32_t open;       /* first line of the incomplete sentence; 0: none */
-    uint32_t
-        last_columns; /* number of columns of the preceding sentence, if sentences may differ, or of the preceding text */
+    /* number of columns of the preceding sentence, if sentences may differ, or of the preceding text */
+    uint32_t last_columns;
     bool all_begin_hash; /* all lines from here on begin with '#' */
     size_t *hash_words;  /* numbers of the words whose lines begin with '#' */
     size_t n_hash;
@@ -197,7 +197,7 @@ static vpps_status fail_columns(const column_reader *r, const vpps_line *line, c
     return vpps_text_fail(r->t, line->begin, expected, found);
 }
 
-/* Takes the number of columns from the first line; the last column is the tags' by default. */
+/* Takes the number of columns from the first line. Unless an option names the tags' column, it is the last one. */
 static vpps_status take_first_line(column_reader *r, const vpps_line *line, uint32_t n) {
     const uint32_t needed = r->wanted.tag ? vpps_max_u32(r->wanted.word, r->wanted.tag) : r->wanted.word + 1;
     if (n < needed) {

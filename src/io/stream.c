@@ -19,7 +19,7 @@ struct vpps_stream {
     bool in_ended;                    /* the source has no bytes after in_end */
     const vpps_codec *codec;          /* NULL: not compressed */
     void *state;
-    bool inside; /* within compressed data: the codec needs more */
+    bool inside; /* the position is within compressed data, so the codec needs more */
     char *shown; /* bytes shown by vpps_stream_peek, from shown_at on */
     size_t shown_at, shown_end;
     unsigned char piece[]; /* buffer for the part of a file that was read last */

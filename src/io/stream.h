@@ -8,7 +8,7 @@ typedef struct vpps_stream vpps_stream;
 /* Opens a file and reads its first bytes, which for a pipe waits for the writer. Fails with IO, FORMAT (an unsupported
  * compression format), MEMORY. */
 vpps_status vpps_stream_open(vpps_stream **out, const char *path);
-/* Reads from memory. The bytes must outlive the stream; so must `name`, and vpps_stream_open's path. */
+/* Opens a stream that reads from memory. The bytes and `name` must outlive the stream, as must the path in vpps_stream_open. */
 vpps_status vpps_stream_of(vpps_stream **out, const char *name, const void *bytes, size_t n_bytes);
 void vpps_stream_close(vpps_stream *s);
 

@@ -229,7 +229,7 @@ static vpps_status read_rows(fasttext_reader *r) {
     return VPPS_OK;
 }
 
-/* Divides the sums of rows to means, and counts the words whose vector comes from n-grams alone. */
+/* Divides each word's sum of rows by the number of rows, and counts the words whose vector comes from n-grams alone. */
 static vpps_status finish(fasttext_reader *r) {
     for (uint32_t id = 0; id < r->t->found.words; id++) {
         if (!r->n_rows[id]) continue;

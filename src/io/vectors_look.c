@@ -40,7 +40,7 @@ static sample look_at_first_line(window w) {
     return s;
 }
 
-/* Returns whether some bytes are none of UTF-8 text. */
+/* Returns whether the window has bytes that do not occur in UTF-8 text. */
 static bool holds_other_than_text(window w) {
     while (w.begin < w.end) {
         const unsigned char c = (unsigned char)*w.begin;

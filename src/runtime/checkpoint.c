@@ -222,7 +222,7 @@ static vpps_status read_updates(const vpps_safetensors *file, const char *path, 
     return vpps_fail(VPPS_FORMAT, "%s: metadata vpps.updates has no number of parameter %s", path, p->name);
 }
 
-/* Adopts the measured choices of the run that wrote the file, if this machine is like that run's. */
+/* Adopts the measured choices of the run that wrote the file, if that run's machine was like this one. */
 static vpps_status take_choice(const vpps_safetensors *file, vpps_handle *h) {
     const char *products = vpps_safetensors_metadata(file, "vpps.products");
     if (!products || !h->device->table->take_choice || h->options.no_tuning) return VPPS_OK;
@@ -272,7 +272,7 @@ vpps_status vpps_load(vpps_handle *h, const char *path) {
     uint64_t numbers[3] = {0, h->options.seed, model->random};
     vpps_status status = c ? vpps_safetensors_verify(file) : vpps_fail(VPPS_MEMORY, "load %s: out of memory", path);
     if (status == VPPS_OK) status = read_all(file, path, h, c, numbers);
-    /* also allocates all states, including those that the file lacks */
+    /* vpps_read_parameters also allocates all optimiser states, including states that the file lacks */
     if (status == VPPS_OK) status = vpps_read_parameters(h);
     if (status == VPPS_OK) status = take_choice(file, h);
     if (status == VPPS_OK) {

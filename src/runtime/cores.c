@@ -49,7 +49,7 @@ static bool find_group(const char *root, bool v2, char *group) {
     return found;
 }
 
-/* Returns the smallest quota of the control group at `folder` and its ancestors, up to the mount, whose path has `mount` characters. */
+/* Returns the smallest quota of the control group at `folder` and its ancestors, up to the mount point (a path of `mount` bytes). */
 static double least_quota(char *folder, size_t mount, bool v2) {
     double least = 0;
     for (;;) {
@@ -70,7 +70,7 @@ static double quota_by_mount(const char *root, const char *line) {
         return 0;
     const bool v2 = !strcmp(type, "cgroup2");
     if (!(v2 || (!strcmp(type, "cgroup") && lists(options, "cpu"))) || !find_group(root, v2, group)) return 0;
-    const size_t n = strcmp(top, "/") ? strlen(top) : 0; /* length of ROOT, which the mount shows as its root */
+    const size_t n = strcmp(top, "/") ? strlen(top) : 0; /* bytes of ROOT, the folder at the mount point */
     const char *below = strncmp(group, top, n) ? "" : group + n;
     const int length = snprintf(folder, sizeof folder, "%s%s", root, mount);
     snprintf(folder + length, sizeof folder - (size_t)length, "%s", strcmp(below, "/") ? below : "");

@@ -37,14 +37,14 @@ typedef struct vpps_device_facts {
 
 /* A copy between a place of the pool and an array of the caller. */
 typedef struct vpps_pool_copy {
-    uint32_t offset, words; /* offset VPPS_NONE, of a copy from the pool: the array gets zeros */
-    float *array;           /* NULL, of a copy to the pool: the place gets zeros */
+    uint32_t offset, words; /* offset VPPS_NONE in a copy from the pool: `array` is filled with zeros */
+    float *array;           /* NULL in a copy to the pool: the place is filled with zeros */
 } vpps_pool_copy;
 
-/* Where the caller's arrays are. */
+/* Tells in which memory the caller's arrays are. */
 typedef struct vpps_pointers {
-    bool on_device; /* in the device's memory; else in the host's */
-    void *stream;   /* the caller's CUstream that orders the work with them */
+    bool on_device; /* the arrays are in the device's memory, not in the host's */
+    void *stream;   /* CUstream in which the caller's own work on the arrays runs */
 } vpps_pointers;
 
 typedef struct vpps_device_table {
@@ -53,7 +53,7 @@ typedef struct vpps_device_table {
     const char *note;  /* text about the device in the command's help; NULL: none */
     bool decides;      /* the device can run the ops argmax and lookup_at */
     bool host_vps;     /* virtual processors (VPs) are threads of this process, whose tasks a trace can record */
-    bool stands_in;    /* the device emulates another one, so that its times say nothing about that one's speed */
+    bool stands_in;    /* the device emulates another one; its times do not tell that device's speed */
 
     /* Describes the device in `out`, which the caller has zeroed. NULL: the device is always ready and has nothing to describe. */
     void (*examine)(vpps_device_facts *out);
@@ -70,12 +70,12 @@ typedef struct vpps_device_table {
     /* Returns the device's properties, such as its number of VPs, for which scripts (lists of tasks) are made. `tune` may change them. */
     const vpps_target *(*target)(const vpps_device *d);
 
-    /* Starts a batch's script, which must not change until the batch is finished. If the calling thread works as a VP, the batch is
-     * finished on return. After a failure with MEMORY (or with POOL, on devices without host_vps) nothing was started and the parameters
-     * are unchanged. After POOL while a profile is running, `tune` takes another candidate. After other failures `unstarted` tells whether
-     * nothing was started. */
+    /* Starts a batch's script, which must not change until the batch is finished. If the calling thread works as a VP (virtual processor),
+     * the batch is finished on return. After a failure with MEMORY (or with POOL, on devices without host_vps) nothing was started and the
+     * parameters are unchanged. After POOL while a profile is running, `tune` takes another candidate. After other failures `unstarted`
+     * tells whether nothing was started. */
     vpps_status (*launch)(vpps_device *d, const vpps_batch *batch);
-    /* Compiles the kernel for batches like this one, which has no script, while others run. Called only with vpps_target.ahead. */
+    /* Compiles the kernel for batches like this one, which has no script, while other batches run. Called only if vpps_target.ahead. */
     void (*compile_ahead)(vpps_device *d, const vpps_batch *batch, bool training);
     /* Announces that compiled cells of earlier batches are about to be freed; no batch is running. NULL: the device holds no cells. */
     void (*forget_cells)(vpps_device *d);
@@ -88,20 +88,20 @@ typedef struct vpps_device_table {
     /* Waits for the oldest launch whose outcome was not taken, and returns that; without such a launch, returns the latest outcome again. */
     void (*wait)(vpps_device *d, vpps_outcome *out);
 
-    /* Reads words of the pool (the device's memory) from `offset` on. The device must be idle for this function and all that follow. */
+    /* Reads words of the pool (the device's memory) from `offset` on. The device must be idle for this and all following functions. */
     vpps_status (*read)(vpps_device *d, uint32_t offset, uint32_t words, float *out);
     /* Reserves room in the pool, between the parameters and the batches' tensors, for values that stay on the device between batches.
-     * Scripts made from now on place tensors `words` words later. Fails with MEMORY, changing nothing, or DEVICE. */
+     * Tensors of later scripts lie `words` words further on. Fails with MEMORY, changing nothing, or DEVICE. */
     vpps_status (*reserve_kept)(vpps_device *d, uint32_t words);
     /* Writes words to the pool. */
     vpps_status (*write)(vpps_device *d, uint32_t offset, uint32_t words, const float *from);
     /* Copies words within the pool, such as values that the latest launch left there. A later launch waits for the copy. */
     vpps_status (*copy)(vpps_device *d, uint32_t to, uint32_t from, uint32_t words);
-    /* Checks that an array of the caller, `what` in the message, is in the device's memory. Fails with ARGUMENT. NULL, here and in both that follow: the
-     * device has no memory of its own. */
+    /* Checks that a caller's array, called `what` in the message, is in the device's memory. Fails with ARGUMENT. check_array, trade and
+     * lend are NULL if the device has no memory of its own. */
     vpps_status (*check_array)(vpps_device *d, const void *array, size_t bytes, const char *what);
-    /* Copies to the pool (`in`), or from it, n arrays in the device's memory: after what the caller's stream does so far, and before its
-     * later work. Does not wait. */
+    /* Copies n arrays of the device's memory to the pool (`in`) or from it, without waiting. The copies run after the earlier work in the
+     * caller's CUDA stream, and before later work there. */
     vpps_status (*trade)(vpps_device *d, bool in, uint32_t n, const vpps_pool_copy *copies, void *stream);
     vpps_status (*lend)(vpps_device *d, uint64_t words, vpps_array **out, float **address); /* vpps_array_create */
     /* serves lookups of other processes in sharded tables, as vpps_forward_end; NULL: not needed */
@@ -140,8 +140,8 @@ struct vpps_device {
     const vpps_device_table *table;
     vpps_profile profile; /* measures alternatives of the device, such as kinds of kernels */
     vpps_trace *trace;    /* trace in which the VPs record their tasks; NULL: tasks are not recorded */
-    uint32_t vote;        /* sent with a batch's gradients; every process receives the sum of all processes' votes */
-    uint32_t number;      /* of the GPU among those of the host; else 0 */
+    uint32_t vote;        /* sent with a batch's gradients; every process receives the sum of all votes */
+    uint32_t number;      /* number of the GPU among the host's GPUs; 0 for other devices */
     bool unstarted;       /* set if the latest launch failed before anything was started */
 };
 

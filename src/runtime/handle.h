@@ -33,32 +33,32 @@ struct vpps_handle {
     vpps_device *device;
     vpps_pool_plan plan;
     const vpps_target *target;       /* the device's properties for which scripts are made; owned by the device */
-    vpps_history history;            /* what earlier batches leave for later ones */
+    vpps_history history;            /* what the scheduler remembers of earlier batches */
     vpps_profile grouping, batching; /* profiles that measure numbers of VP groups, and batching policies */
     const vpps_policy *policy;       /* the batching policy in use */
     vpps_learned learned;            /* learned batching automata */
     vpps_param_group *groups; /* indexed by parameter: its settings; NULL: the optimizer's numbers apply to all */
     vpps_param_step *steps;   /* learning rate, momentum and weight decay of each parameter, for the latest request */
-    vpps_kept_space kept;     /* allocator of the values that stay on the device between batches */
+    vpps_kept_space kept;     /* places of the values that stay on the device between batches */
     uint32_t number;          /* number of this handle in the process, counted from 1 */
     /* Parameters that this handle publishes, or that a handle for inference reads; NULL: no other handle reads this one's parameters. */
     vpps_snapshot *snapshot;
     bool infers;      /* the handle is for inference and reads its parameters from the snapshot */
     uint64_t version; /* version of the snapshot's parameters that was copied to the device */
     vpps_batch *programs[2];
-    uint32_t next;       /* index in `programs` of the next batch; the other one may be running */
+    uint32_t next;       /* index in `programs` of the next batch's script; the other script may be running */
     bool in_flight;      /* a training batch is running, or its outcome was not taken yet */
     vpps_outcome latest; /* outcome of the latest finished training batch */
     uint64_t latest_number;
-    uint64_t script_ns;     /* time it took to make the latest script */
+    uint64_t script_ns;     /* time spent on making the latest script */
     uint64_t latest_end_ns; /* end of the preceding training batch by the device's clock; 0: none */
     vpps_goal latest_goal;  /* what the latest launch does: a whole step, gradients alone, an update alone */
     uint32_t n_backward;    /* calls of vpps_backward since the last update */
-    vpps_asked
-        asked; /* the values and gradients that the latest vpps_backward or vpps_step_forward returns to its caller */
+    /* values and gradients that the latest vpps_backward or vpps_step_forward returns to its caller */
+    vpps_asked asked;
     vpps_open_step open;
-    vpps_pointers pointers; /* where arrays of floats are that calls are given */
-    bool told_deferred;     /* the log has said that gradients are not accumulated level by level */
+    vpps_pointers pointers; /* tells whether callers' arrays are in host or device memory */
+    bool told_deferred;     /* the log already says that gradients are not accumulated level by level */
     bool pending;           /* the latest batch failed, and no call has returned that failure yet */
     vpps_status broken;     /* not OK: the device failed, and nothing more runs; the message is in `failure` */
     char failure[VPPS_MESSAGE_BYTES + 32];
@@ -141,7 +141,7 @@ void vpps_handle_wait(vpps_handle *h, vpps_outcome *out);
 /* Records that a training batch was launched. */
 void vpps_handle_note_flight(vpps_handle *h, uint64_t number, vpps_goal goal);
 
-/* Adds this graph and the script that was made for it to the statistics. */
+/* Adds the new script of this graph to the handle's statistics. */
 void vpps_handle_count_script(vpps_handle *h, const vpps_graph *g);
 
 /* ---- scripts.c */
@@ -152,7 +152,7 @@ vpps_batch_request vpps_handle_request(vpps_handle *h, vpps_node loss, vpps_goal
 /* Adds the nodes whose values or gradients the caller asked for (vpps_request) to the batch's request. */
 void vpps_handle_ask(const vpps_handle *h, vpps_batch_request *request);
 
-/* Makes the next batch's script for `target`. The request (0: the options) gives the number of groups. */
+/* Makes the next batch's script for `target`. The request gives the number of VP groups; 0: the options give the number. */
 vpps_status vpps_handle_script(vpps_handle *h, const vpps_target *target, vpps_graph *g,
                                const vpps_batch_request *asked);
 
@@ -163,7 +163,7 @@ void vpps_handle_foresee(vpps_handle *h, vpps_graph *g, const vpps_batch_request
 /* Makes the script of a graph's training batch without running it. The result is valid until the handle's next call. Fails as vpps_fb. */
 vpps_status vpps_handle_batch(vpps_handle *h, vpps_graph *g, vpps_node loss, const vpps_batch **out);
 
-/* Makes the script as vpps_handle_batch does, but for another target and number of groups; 0: the target chooses the number. */
+/* Makes the script as vpps_handle_batch does, but for the given target and number of VP groups; 0: the target chooses the number. */
 vpps_status vpps_handle_batch_for(vpps_handle *h, vpps_graph *g, vpps_node loss, const vpps_target *target,
                                   uint32_t groups, const vpps_batch **out);
 

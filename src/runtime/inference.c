@@ -3,7 +3,7 @@
 
 vpps_status vpps_publish_parameters(vpps_handle *h) {
     VPPS_TRY(vpps_handle_idle(h, "vpps_publish_parameters"));
-    if (!h->snapshot) return VPPS_OK; /* no handle for inference exists that would read the parameters */
+    if (!h->snapshot) return VPPS_OK; /* no inference handle exists, so nobody needs a copy of the parameters */
     VPPS_TRY(h->device->table->read_parameters(h->device, vpps_snapshot_spare(h->snapshot), false));
     vpps_snapshot_publish(h->snapshot);
     return VPPS_OK;

@@ -13,17 +13,17 @@
 
 /* ---------------------------------------------------------------- files */
 
-/* What is known while /sys is read. Arrays are indexed by CPU, except `nodes`. */
+/* State of the reading of /sys. Arrays are indexed by CPU, except `nodes`. */
 typedef struct reader {
     const char *root;
     vpps_core_place *by_cpu;
-    bool *there, *known; /* there: the CPU is online and allowed; known: the property being read is known for it */
+    bool *there, *known; /* there: the CPU is online and allowed; known: the CPU's value of a property is known */
     bool *listed;        /* flags of the CPUs in the list that was read last */
     bool *nodes;         /* flags of the memory nodes that are online */
     uint32_t n;          /* number of CPUs */
 } reader;
 
-/* Names of folders in /sys, to which a number is appended. NO_NUMBER: nothing is. */
+/* Folders in /sys: a CPU's or memory node's number is appended to the name; NO_NUMBER: no number is appended. */
 #define A_CPU "system/cpu/cpu"
 #define A_NODE "system/node/node"
 static const uint32_t NO_NUMBER = UINT32_MAX;

@@ -21,7 +21,7 @@ void vpps_row_sums_destroy(vpps_row_sums *sums);
 /* Adds the segments' gradients to the sums. An entry may occur once per segment. Fails with MEMORY, and then adds nothing. */
 vpps_status vpps_row_sums_add(vpps_row_sums *sums, const vpps_row_segment *segments, uint32_t n);
 
-/* For each given entry that already has a sum, replaces the sum. */
+/* For each given entry that already has a sum, replaces the sum by the given values. */
 void vpps_row_sums_set(vpps_row_sums *sums, vpps_param table, uint32_t n, const uint32_t *entries,
                        const float *gradients);
 

@@ -31,7 +31,7 @@ struct vpps_share {
     uint32_t n_tables, flag_words, header_bytes;
     char *headers; /* buffers for the headers sent to and received from each process */
     vpps_parcel *parcels;
-    rows_parcel *rows, *come; /* gradients sent to each process; gradients received from it, to be summed here */
+    rows_parcel *rows, *come; /* gradients sent to each process; gradients received from each, to be summed here */
     rows_parcel *sums;        /* for each process, the summed rows that it sends to all */
     rows_parcel **out;
     slot **slots;      /* indexed by table: for each row that this process sums, where its sum lies */

@@ -38,13 +38,13 @@ typedef struct vpps_shared_batch {
     uint32_t n_segments;
     bool keep_rows; /* lookup tables are sharded: each process continues with only the rows that it owns */
 
-    /* Sums gradients of matrices and vectors that vpps_share_dense marks over all processes. A missing gradient counts as zero. */
+    /* Sums, over all processes, the gradients of matrices and vectors that vpps_share_dense marks; a missing gradient is zero. */
     vpps_status (*reduce)(void *device, vpps_communicator *c);
     void *device;
 } vpps_shared_batch;
 
-/* Copies the first process's `text` to all. Every process calls it once before vpps_share_open, whatever its device, so that differences
- * between processes are reported in vpps_share_open. Fails as the communicator does. */
+/* VPPS_SHARE_TEXT: bytes of vpps_share_text's text. The function copies the first process's `text` to all processes. Every process calls it
+ * once before vpps_share_open, whatever its device: vpps_share_open then reports differences. Fails as the communicator does. */
 enum { VPPS_SHARE_TEXT = 96 };
 vpps_status vpps_share_text(vpps_communicator *c, char text[VPPS_SHARE_TEXT]);
 

@@ -3,9 +3,9 @@
 
 #define DONE VPPS_NO_PARAM
 
-/* What the first process asks the others for: entries [first, first + n) of a table. */
+/* A request of the first process to the others: send entries [first, first + n) of a table. */
 typedef struct order {
-    uint32_t param, state; /* state: 0 for the table's values, else 1 + the number of the optimiser's state */
+    uint32_t param, state; /* state: 0 for the table's values, k + 1 for the optimiser's state number k */
     uint32_t first, n;     /* range of entries */
 } order;
 

@@ -26,7 +26,7 @@ void vpps_handle_count_script(vpps_handle *h, const vpps_graph *g) {
     stats->steps = b->n_steps;
     stats->policy = h->policy->name;
     stats->gradients = vpps_gradient_makers[vpps_profile_current(&h->device->profile)->gradients];
-    if (!b->n_choices && vpps_profile_goes_on(&h->batching)) h->batching.n = 0; /* batching policies do not differ */
+    if (!b->n_choices && vpps_profile_goes_on(&h->batching)) h->batching.n = 0; /* all policies schedule alike */
     stats->host_ns = h->script_ns;
     stats->total_nodes += g->size;
     stats->total_host_ns += h->script_ns;
@@ -40,7 +40,7 @@ static vpps_status train(vpps_handle *h, vpps_graph *g, vpps_node loss, vpps_goa
     VPPS_TRY(vpps_graph_status(g));
     VPPS_TRY(vpps_handle_whole(h));
     if (loss == VPPS_NO_NODE &&
-        h->stats.processes > 1) { /* without a loss, this process still takes goal in the exchange of gradients */
+        h->stats.processes > 1) { /* a process without a loss still takes part in the exchange of gradients */
         vpps_graph_clear(g);
         loss = vpps_zeros(g, 1, 1);
         VPPS_TRY(vpps_graph_status(g));
@@ -51,7 +51,7 @@ static vpps_status train(vpps_handle *h, vpps_graph *g, vpps_node loss, vpps_goa
                          "fb: gradients of %u calls of vpps_backward are there; expected vpps_update or "
                          "vpps_zero_gradients before",
                          h->n_backward);
-    if (!h->n_backward) VPPS_TRY(vpps_handle_tune(h)); /* tuning must not change within a sum of gradients */
+    if (!h->n_backward) VPPS_TRY(vpps_handle_tune(h)); /* no tuning while gradients accumulate */
     VPPS_TRY(vpps_handle_report(h));
     vpps_batch_request request = vpps_handle_request(h, loss, goal);
     if (goal != VPPS_GOAL_STEP) vpps_handle_ask(h, &request);

@@ -30,7 +30,7 @@ typedef struct subject {
     const vpps_compiled_cell *c;
 } subject;
 
-/* Returns the number of the input list that an axis runs over; NULL: axis 0 (the vertex), or the only list. */
+/* Returns the number of the input list whose members an axis counts; NULL: axis 0 (the vertex itself), or the cell's only list. */
 static json_t *list_json(const subject *s, uint32_t axis) {
     return s->c->n_lists > 1 && axis ? json_integer((json_int_t)axis - 1) : NULL;
 }
@@ -39,7 +39,7 @@ static json_t *amounts_json(const vpps_cell_flops *f, uint32_t axis) {
     return json_pack("{sIsI}", "products", (json_int_t)f->products[axis], "other", (json_int_t)f->other[axis]);
 }
 
-/* Returns flops per vertex, and per member of the first input list as "member"; "members" has each of several lists. */
+/* Returns flops per vertex and per "member" of the first input list; if there are several lists, "members" has the flops for each list. */
 static json_t *flops_json(const subject *s, const vpps_cell_flops *f) {
     json_t *members = s->c->n_lists > 1 ? json_array() : NULL;
     for (uint32_t d = 1; members && d <= s->c->n_lists; d++) json_array_append_new(members, amounts_json(f, d));
@@ -98,7 +98,7 @@ static json_t *operation_json(const subject *s, uint32_t v) {
                      "recomputed", x->kind == VPPS_VALUE_RUN && x->run.recompute, "flops", flops_json(s, &flops));
 }
 
-/* Returns the stack, several matrix products that run as one, whose first product is v; NULL: v begins none. */
+/* Returns the stack (matrix products that run as one) whose first product is v, as JSON; NULL: v is not a stack's first product. */
 static json_t *stack_json(const subject *s, uint32_t v) {
     const vpps_compiled_cell *c = s->c;
     const vpps_cell_value *x = &c->values[v];

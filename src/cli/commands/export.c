@@ -32,7 +32,7 @@ static vpps_status list_tensors(const vpps_safetensors *file, const char *path, 
             return vpps_fail(VPPS_FORMAT, "%s%s: tensor '%.100s': expected F32 of at most 3 dimensions, found %s",
                              VPPS_PATH_ARGS(path), t->name, t->dtype);
         }
-        const void *bytes = t->bytes; /* aligned for floats, since only floats precede it */
+        const void *bytes = t->bytes; /* aligned for floats, since only floats precede these bytes in the file */
         *out = (vpps_safetensors_tensor){.name = t->name, .n_dims = t->n_dims, .data = bytes};
         for (uint32_t k = 0; k < t->n_dims; k++) out->dims[k] = t->dims[k];
     }

@@ -15,7 +15,7 @@ extern const char main_lines[], main_forms[], main_records[], main_values[], mai
     main_json_types[], main_json[], main_chunks[], main_chain_types[], main_chain[], main_tokens[], main_csv_types[],
     main_csv[], main_lists[];
 
-/* Whether the network has numbered layers, and their kind. */
+/* Tells whether the network has numbered layers, and of which kind. */
 typedef enum layer_kind { NO_LAYERS, LSTM_LAYERS, ATTENTION_LAYERS } layer_kind;
 
 typedef struct program {

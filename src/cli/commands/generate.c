@@ -21,7 +21,7 @@ typedef struct sentence {
     size_t n;
     double log_probability; /* log-probability of the drawn words, without temperature and --top-p */
     uint32_t fed;           /* number of words that the network has read */
-    uint32_t begin;         /* the first word read: the end of the preceding sentence */
+    uint32_t begin;         /* the word that the network reads first: the end word */
     bool ended;
     net_decoding d;
     float *states[NET_STATES];

@@ -28,7 +28,7 @@ static int unknown_command(const char *word) {
     return report_usage(NULL, "'%s' is not a command", word);
 }
 
-/* Prints why no network was found: its name follows options, or --model is misspelt. Otherwise returns 0. */
+/* Prints why the command line names no network: the name follows options, or --model is misspelt. Returns 0 if neither is so. */
 static int network_hidden(const command *c, int argc, char **argv) {
     for (int i = 1; i < argc; i++) {
         if (network_find(argv[i])) {

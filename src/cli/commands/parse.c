@@ -272,8 +272,7 @@ void options_parse(settings *s, const command *c, int argc, char **argv) {
     if (!options_given(s, "examples")) s->examples = options_default_examples(s);
 }
 
-/* A command line whose network, and so the network's options, are unknown: these options are skipped, and a value of
- * theirs looks like an argument. */
+/* While a command line's network is unknown, so are the network's options: they are skipped, and their values look like arguments. */
 void options_find_files(const settings *s, int argc, char **argv, const char **checkpoint, const char **config) {
     getopt_table table = {.letters = "-"}; /* '-': getopt keeps arguments in their place */
     size_t n;

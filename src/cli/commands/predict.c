@@ -54,8 +54,7 @@ typedef struct predictor {
 
 /* ---------------------------------------------------------------- lines that are wrong */
 
-/* Adds the line's place to an error message, without counting CoNLL-U Plus's line of names, put before each
- * sentence. */
+/* Adds a line's number to an error message. The line of column names, which is put before each CoNLL-U Plus sentence, does not count. */
 static vpps_status place_failure(const predictor *p, vpps_status status, uint64_t number) {
     return records_place(&p->reader, status, number - (p->plus && number > 1));
 }
@@ -118,7 +117,7 @@ static vpps_status answer_each(predictor *p) {
         if (line->example == VPPS_NO_WORD) continue;
         const vpps_status status = answer(p, line->example, 1);
         if (status == VPPS_OK) {
-            line->example = (uint32_t)p->answers.n - 1; /* the last answer: a failed example may have left one, too */
+            line->example = (uint32_t)p->answers.n - 1; /* the last answer: failed examples may leave answers, too */
             continue;
         }
         line->example = VPPS_NO_WORD;

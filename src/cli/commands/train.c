@@ -54,7 +54,7 @@ typedef struct trainer {
     uint32_t *order;    /* examples of the training part in this epoch's order */
     uint32_t *costs;    /* predicted cost per example (team_costs) */
     uint32_t *own;      /* this process's examples of a batch */
-    carry carry;        /* --carry: states of the training part's streams */
+    carry carry;        /* --carry: recurrent states at the end of each stream's latest piece */
     char *options;      /* the options that must be equal in all processes */
     bool stop;          /* the processes have agreed to stop */
     uint64_t batches;   /* number of batches trained by this run */
@@ -75,7 +75,7 @@ typedef struct trainer {
     train_summary summary;
 } trainer;
 
-/* Returns the examples per update, --accumulate times --batch. Wherever batches are counted, this is a batch. */
+/* Returns the examples per update, --accumulate times --batch; a counted batch has so many. */
 static uint32_t batch_examples(const trainer *t) {
     const uint64_t n = (uint64_t)t->s->batch * t->s->accumulate;
     return n < UINT32_MAX ? (uint32_t)n : UINT32_MAX;

@@ -24,7 +24,7 @@ typedef struct corpus_file {
 /* One part of the data. Members that its kind of data does not use are NULL. */
 typedef struct corpus_split {
     bool present;
-    corpus_file *files; /* no files: the part was generated */
+    corpus_file *files; /* data files; none if the part was generated */
     size_t n_files;
     uint64_t content; /* hash of the files' text, independent of their paths */
     vpps_treebank *bank;

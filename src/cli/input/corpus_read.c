@@ -72,7 +72,7 @@ static vpps_status fail_endings(const char *name) {
                      VPPS_PATH_ARGS(name));
 }
 
-/* Adds to the error message that --source and --target tell the endings of the two files of pairs. */
+/* Adds to the error message that --source and --target give the endings of the two files' names. */
 static vpps_status add_endings(vpps_status status) {
     char why[VPPS_MESSAGE_BYTES];
     snprintf(why, sizeof why, "%s", vpps_error_message());

@@ -113,7 +113,7 @@ bool fields_begin_with_names(const settings *s, const char *line, size_t len) {
 
 bool fields_want_names(const field_reader *r) { return r->form != INPUT_JSONL && !r->names && !fields_numbered(r->s); }
 
-/* Replaces empty names, as of a spreadsheet's empty columns, by the columns' numbers if there are several. */
+/* If several columns have empty names, as in spreadsheets, names these columns by their numbers. */
 static vpps_status name_unnamed(json_t *names) {
     if (times_in(names, "") < 2) return VPPS_OK;
     for (size_t i = 0; i < json_array_size(names); i++) {

@@ -37,7 +37,7 @@ typedef struct task_text {
 typedef struct task {
     const char *examples;           /* what an example is called, in the plural */
     const char *generated;          /* name of the generated data in messages; NULL: the name given to --generate */
-    const char *loss_of;            /* what in an example has a loss of its own: "node"; NULL: only the example */
+    const char *loss_of;            /* noun for the parts of an example with losses: "node"; NULL: no parts */
     vpps_language language;         /* the sentences that are generated, without their seed */
     uint32_t n_generated;           /* default number of generated training examples */
     metric metrics[MAX_METRICS];    /* metrics; the first ones select the best epoch (best.h); a NULL name ends them */

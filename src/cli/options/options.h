@@ -60,7 +60,7 @@ typedef struct settings {
     uint32_t lr_schedule, lr_every, warmup;
     const char *class_weights;
     bool train_accuracy;
-    const char *freeze, *lr_of; /* names of parameters, for lr_of with rates; separated by commas */
+    const char *freeze, *lr_of; /* parameters' names, separated by commas; in lr_of, each with a rate */
     uint32_t gradients, nonfinite;
 
     const char *device;
@@ -81,12 +81,12 @@ typedef struct settings {
     uint32_t classes_of; /* trees: the classes are measured on roots or on all nodes */
     const char *model, *save, *save_best, *resume, *init, *log, *plot, *trace, *config;
     uint32_t patience;
-    uint32_t top, on_error;               /* predict: classes listed; on_error: 0 stop, 1 skip the line */
-    uint32_t input_format, output_format; /* a value of the enum input_form; one of output_form */
+    uint32_t top, on_error;               /* predict: top: classes listed; on_error: 0 stops, 1 skips the line */
+    uint32_t input_format, output_format; /* values of the enums input_form and output_form */
     bool gold;
     const char *text_field, *label_field;
     uint64_t line_bytes;
-    uint64_t drawn_seed; /* `vpps generate`: its --seed; its other options follow */
+    uint64_t drawn_seed; /* `vpps generate`: its --seed */
     uint32_t count, most_words;
     float temperature, top_p;
     const char *prompt;

@@ -203,7 +203,7 @@ static vpps_status need_number(const char *path, const char *key, uint64_t most,
 
 static vpps_status need_u32(const char *path, const char *key, uint32_t *out) {
     uint64_t x;
-    VPPS_TRY(need_number(path, key, INT32_MAX, &x)); /* training counts on from here */
+    VPPS_TRY(need_number(path, key, INT32_MAX, &x)); /* INT32_MAX leaves room to count on in training */
     *out = (uint32_t)x;
     return VPPS_OK;
 }
@@ -394,7 +394,7 @@ static vpps_status take_vocabularies(const char *path, corpus *c) {
     for (int k = 0; k < N_VOCABS; k++) {
         char *text;
         VPPS_TRY(vpps_checkpoint_metadata(path, vocab_names[k], &text));
-        if (!text) continue; /* without this vocabulary; that of words is required elsewhere */
+        if (!text) continue; /* not in the file; another check requires the vocabulary of words */
         const vpps_status status = vpps_vocab_from_text(&c->vocab[k], text);
         free(text);
         VPPS_TRY(status);
@@ -563,7 +563,7 @@ vpps_status checkpoint_check_data(const char *path, const settings *s, const cor
         snprintf(key, sizeof key, "data.%s", split_names[i]);
         snprintf(now, sizeof now, CONTENT_FORMAT, split->content);
         VPPS_TRY(vpps_checkpoint_metadata(path, key, &before));
-        const bool known = before && strchr(before, ' '); /* a hash without a name is of another kind */
+        const bool known = before && strchr(before, ' '); /* a hash without a kind before it cannot be compared */
         const bool same = before ? present && (!known || strcmp(before, now) == 0) : !present;
         const bool had = before != NULL;
         free(before);

@@ -6,7 +6,7 @@
 #include <math.h>
 
 bool decode_by_device(const decoder *d) {
-    enum { MOST_WORDS = 1000 }; /* the device's memory pool holds all steps */
+    enum { MOST_WORDS = 1000 }; /* most words of a translation: the device's memory pool holds all steps */
     vpps_stats stats = {.size = sizeof stats};
     return d->options.beam == 1 && d->options.max_words <= MOST_WORDS && d->net->greedy &&
            vpps_handle_stats(d->handle, &stats) == VPPS_OK && stats.decides;

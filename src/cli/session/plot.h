@@ -12,8 +12,8 @@ typedef struct plot_curve {
     size_t n;
 } plot_curve;
 
-/* A run's curves: the training loss of every batch, and the task's first metrics on dev and test: the leading ones that
- * are percentages, or the first alone if it is none. */
+/* A run's curves: the training loss of every batch, and metrics on dev and test: the task's first metrics if they are percentages, else
+ * only the first one. */
 enum { PLOT_METRICS = 2, PLOT_CURVES = 2 * PLOT_METRICS };
 typedef struct plot {
     char title[160];

@@ -161,7 +161,7 @@ static uint64_t hash_of_parameters(vpps_model *model) {
     uint64_t hash = 0;
     for (vpps_param p = 0; p < vpps_param_count(model); p++) {
         vpps_param_info info = {.size = sizeof info};
-        /* of a divided table each process has entries of its own */
+        /* skips divided tables, of which each process has other entries */
         if (vpps_param_describe(model, p, &info) != VPPS_OK || info.step > 1) continue;
         hash = vpps_hash_bytes(vpps_param_values(model, p), (size_t)info.count * info.rows * info.cols * sizeof(float),
                                hash + 1);

@@ -65,7 +65,7 @@ static vpps_status example(corpus *c, const corpus_split *split, uint32_t i, net
     x->sentence = (vpps_sentence){scratch->words, scratch->tags, sentence.n_words, sentence.heads};
     x->label = VPPS_NO_WORD;
     for (uint32_t k = 0; k < sentence.n_words; k++) {
-        if (label_of(split, i, k, &scratch->tags[k])) x->label = 0; /* only tells that a word has a label */
+        if (label_of(split, i, k, &scratch->tags[k])) x->label = 0; /* any label: only tells that some word has one */
     }
     return VPPS_OK;
 }

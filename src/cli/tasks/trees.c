@@ -95,11 +95,11 @@ static vpps_status learn(corpus *c, const settings *s) {
     task_note_cut(c, vpps_treebank_vocab(bank), counts, s->min_count);
     const vpps_status status = vpps_vocab_cut(&c->vocab[VOCAB_WORDS], vpps_treebank_vocab(bank), counts, s->min_count);
     free(counts);
-    c->classes = vpps_treebank_classes(bank); /* labels that only dev and test have get later numbers */
+    c->classes = vpps_treebank_classes(bank); /* the numbers after these go to labels that only dev and test have */
     return status;
 }
 
-/* Returns the first tree with a label of `classes` or more; there is one. */
+/* Returns the first tree that has a label of `classes` or more; such a tree must exist. */
 static uint32_t first_beyond(const vpps_treebank *bank, uint32_t classes) {
     for (uint32_t i = 0;; i++) {
         const vpps_tree tree = vpps_treebank_tree(bank, i);

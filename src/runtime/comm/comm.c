@@ -43,7 +43,7 @@ vpps_status vpps_comm_share_hosts(vpps_communicator *c, const char *host) {
 
 enum { AT_A_TIME = 1 << 22 }; /* elements that are summed at a time, which bounds the memory for receiving them */
 
-/* Returns the first of those of n elements that process p sums. */
+/* Returns the index of the first of n elements that process p sums; it sums all elements before those of process p + 1. */
 static size_t part_of(const vpps_communicator *c, size_t n, uint32_t p) { return (size_t)((uint64_t)n * p / c->size); }
 
 static vpps_status allreduce_some(vpps_communicator *c, float *data, size_t n) {

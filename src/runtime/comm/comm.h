@@ -77,7 +77,7 @@ vpps_status vpps_comm_agree(vpps_communicator *c, vpps_status status);
  * the message names the process, its host, and the first different line. */
 vpps_status vpps_comm_compare(vpps_communicator *c, const char *lines);
 
-/* Replaces each of n values (at most VPPS_COMM_SUMS) by the sum over all processes, added in the order of ranks. */
+/* vpps_comm_sum replaces each of n <= VPPS_COMM_SUMS values by its sum over all processes, added in the order of ranks. */
 enum { VPPS_COMM_SUMS = 64 };
 vpps_status vpps_comm_sum(vpps_communicator *c, double *values, uint32_t n);
 

@@ -100,7 +100,7 @@ static vpps_status wait_for_end(mpi_row *m, uint32_t by) {
     return vpps_fail(VPPS_DEVICE, "rank %u on %s has ended the run", by, m->c.hosts[by]);
 }
 
-/* Reads the short messages of other processes. Fails with a failure that one of them reports. */
+/* Reads the short messages of other processes. Fails if a process reports a failure, with the reported message. */
 static vpps_status hear(mpi_row *m) {
     for (;;) {
         bool there;
@@ -178,9 +178,9 @@ static vpps_status find_culprit(mpi_row *m, uint64_t limit_ns, bool *done) {
     const vpps_status status = wait_until(m, grace_ns * (rank ? rank > 1 ? 4 : 2 : 1), done);
     atomic_store(&m->c.patient, was_patient);
     if (status != VPPS_OK || *done) return status;
-    for (uint32_t p = 1; p < size && rank; p++) m->waiting[p] = true; /* the first process has reported nobody */
+    for (uint32_t p = 1; p < size && rank; p++) m->waiting[p] = true; /* blames the first process, which is silent */
     name_missing(m, missing, sizeof missing);
-    if (!*missing) { /* this is not the first process; or all processes wait for each other */
+    if (!*missing) { /* this process is to blame in its own view, or all processes wait for each other */
         memset(m->waiting, 0, size * sizeof *m->waiting);
         name_missing(m, missing, sizeof missing);
     }
