@@ -40,7 +40,7 @@ static vpps_status declare(void *net, vpps_model *model) {
     return s;
 }
 
-/* Records the cell of a word, which pushes W x + b for all turns on the word but the first, and W x + b + w_1 for the first. */
+/* Records the cell of a word. Its outputs are W x + b for all turns on the word but the first, and W x + b + w_1 for the first turn. */
 static vpps_status record_input(act_net *n, vpps_model *model) {
     vpps_graph *g;
     const vpps_status s = vpps_cell_begin(model, "act word", &g);
@@ -55,7 +55,7 @@ static vpps_status record_input(act_net *n, vpps_model *model) {
  * weighted mean of states so far, the probability left, and the cost N + R so far. */
 enum { LEFT, STATE, MEAN, REST, COST, VALUES };
 
-/* Records a turn's cell, which pulls the word's W x + b, and a number that exceeds 1 only in the last turn permitted. */
+/* Records a turn's cell. Its inputs are the word's W x + b, and a number that exceeds 1 only in the last permitted turn. */
 static vpps_status record_turn(act_net *n, vpps_model *model) {
     const uint32_t d = n->base.config.hidden;
     vpps_graph *g;

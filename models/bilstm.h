@@ -14,7 +14,7 @@
 typedef struct bilstm {
     part_stack forward, backward;
     part_crf crf;   /* a tagger's conditional random field, used if net_config.crf */
-    vpps_cell join; /* children: a forward and a backward vertex; pushes D([h_f; h_b]) */
+    vpps_cell join; /* cell that outputs D([h_f; h_b]) of its children, a forward and a backward vertex */
     vpps_node *x;
     vpps_vertex *forward_at, *backward_at;
     uint32_t room; /* capacity of x, forward_at and backward_at */
@@ -29,7 +29,7 @@ typedef struct bilstm_sizes {
  * more than one layer, also call bilstm_record_join. */
 vpps_status bilstm_declare(bilstm *b, vpps_model *model, const char *forward, const char *backward, bilstm_sizes sizes);
 vpps_status bilstm_record(bilstm *b, vpps_model *model, const char *forward, const char *backward);
-/* Records the cell `join`, which pushes D([h_f; h_b]) with the network's dropout D. */
+/* Records the cell `join`, which outputs D([h_f; h_b]) with the network's dropout D. */
 vpps_status bilstm_record_join(bilstm *b, const net_config *config, vpps_model *model, const char *name);
 void bilstm_free(bilstm *b);
 

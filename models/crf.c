@@ -18,8 +18,8 @@ static vpps_node one_hot(const part_crf *c, vpps_graph *g, uint32_t tag) {
     return vpps_smooth_label(g, vpps_ones(g, c->classes, 1), tag, 0);
 }
 
-/* Scatters log_softmax(a) to the next word, and pushes the word's loss: what the word adds to the log of the sum over all paths, minus what
- * the word adds to the right path's score. */
+/* Outputs log_softmax(a) to the next word (scatter), and the word's loss (push): what the word adds to the log of the sum over all paths,
+ * minus what the word adds to the right path's score. */
 static void finish(vpps_graph *g, vpps_node a, vpps_node right) {
     vpps_scatter(g, vpps_log_softmax(g, a));
     vpps_push(g, vpps_sub(g, vpps_log_sum_exp(g, a), right));

@@ -27,7 +27,7 @@ enum { FORWARD, BACKWARD, DIRECTIONS };
 
 typedef struct gat_round {
     vpps_param types[DIRECTIONS], W_q, b_q, W_v, a, W_o, W_h, b_o;
-    vpps_cell type[DIRECTIONS]; /* outputs an edge type's vector, in one piece for each head */
+    vpps_cell type[DIRECTIONS]; /* outputs an edge type's vector, one slice for each head */
     /* The cell of a node; children: the node, then its neighbours. Takes as inputs, for each head, a list of that head's pieces of the edge
      * types' vectors. */
     vpps_cell node;
@@ -42,7 +42,7 @@ typedef struct gat_net {
     part_vertices lists; /* scratch memory for the functions link_nodes and add_round */
 } gat_net;
 
-/* The outputs that a node scatters: h, q, and v of each head. */
+/* Numbers of the outputs of a node's cell: h, q, then v of each head. */
 enum { NODE_H, NODE_Q, NODE_V };
 
 static uint32_t rounds_of(const gat_net *t) { return t->base.config.layers ? t->base.config.layers : 1; }
@@ -89,7 +89,7 @@ static vpps_node rows_of(const gat_net *t, vpps_graph *g, vpps_node x, uint32_t 
     return vpps_slice(g, x, k * t->head, t->head);
 }
 
-/* Records that a node scatters h, and q and v for the round `r` that reads them; r NULL: there is no further round. */
+/* Records the outputs (scatter) of a node's cell: h, and q and v for the next round `r`; r NULL: there is no next round. */
 static void scatter_node(const gat_net *t, vpps_graph *g, const gat_round *r, vpps_node h) {
     vpps_scatter(g, h);
     if (!r) return;
@@ -198,7 +198,7 @@ typedef struct linked {
     /* For each DIRECTIONS * edge type + direction, the vertex of its vector in the current round; VPPS_NO_VERTEX: not made yet. */
     vpps_vertex *of_type;
     vpps_vertex *children; /* memory for the children of one node */
-    vpps_node *pulls;      /* memory for the pulled values of one node, head after head */
+    vpps_node *pulls;      /* memory for the pulled (input) values of one node, head after head */
 } linked;
 
 static void list_neighbours(linked *l, const net_example *x) {
@@ -243,7 +243,7 @@ static bool link_nodes(gat_net *t, const net_example *x, linked *l) {
     return true;
 }
 
-/* Returns the vertex that pushes the vector of an edge type in a direction; all such edges of the example share the vertex. */
+/* Returns the vertex that outputs the vector of an edge type in a direction; all such edges of the example share the vertex. */
 static vpps_vertex vertex_of_type(const gat_round *r, vpps_graph *g, linked *l, uint32_t number) {
     const uint32_t type = number / DIRECTIONS;
     if (l->of_type[number] == VPPS_NO_VERTEX) {

@@ -73,7 +73,7 @@ static vpps_status scatter_share(vpps_graph *g, vpps_node gate, vpps_node cell) 
     return s == VPPS_OK ? vpps_scatter(g, vpps_mul(g, weight, cell)) : s;
 }
 
-/* Records eq. (11) without the forget gate and the preceding cell state. The output gate is scattered to the cell `join`. */
+/* Records the cell of eq. (11) without the forget gate and the preceding cell state. The cell `join` reads this cell's output gate. */
 static vpps_status record_character(lattice_lstm_net *t, vpps_model *model) {
     const part_recurrent *p = &t->step;
     vpps_graph *g;

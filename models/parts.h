@@ -50,8 +50,8 @@ vpps_status part_classifier_record(part_classifier *c, vpps_model *model);
 /* Records the computation of logits from h in a cell that is being recorded, and returns the logits. */
 vpps_node part_logits(const part_classifier *c, vpps_graph *recorder, vpps_node h);
 
-/* Adds the classifier to a cell that is being recorded. The next index that the cell pulls is the label; the next two
- * values that it pushes are logits and -log p(label), and the third is the training loss if that differs. */
+/* Adds the classifier to a cell that is being recorded. The next index that the cell takes in (pulls) is the label; its next two outputs
+ * (pushed) are logits and -log p(label), and the third is the training loss if that differs. */
 void part_classifier_add(const part_classifier *c, vpps_graph *recorder, vpps_node h);
 
 /* Applies the classifier's cell at position k, given by its n_pulls vectors h, if `heads` selects the position; fills

@@ -6,7 +6,7 @@
 
 /* ---------------------------------------------------------------- embeddings */
 
-/* A lookup table of `count` vectors, and a cell that pushes one of them with the network's dropout. */
+/* A lookup table of `count` vectors, and a cell that outputs one of the vectors with the network's dropout. */
 typedef struct part_embedding {
     vpps_param table;
     vpps_cell cell;
@@ -36,7 +36,7 @@ typedef struct part_recurrent {
     uint32_t inputs, hidden;
     const net_config *dropout;                              /* config whose dropout applies to x; NULL: no dropout */
     vpps_param W[PART_GATES], U[PART_GATES], b[PART_GATES]; /* weights and biases in the order of the equations */
-    vpps_cell cell; /* one step: reads the preceding step as its child, pulls x, scatters h (and c) */
+    vpps_cell cell; /* cell of one step; inputs: the preceding step's states, x; outputs: h (and c) */
 } part_recurrent;
 
 /* Declares the unit's parameters NAME.W_i and so on. For dropout on x, set `dropout` before part_recurrent_record. */
@@ -49,7 +49,7 @@ uint32_t part_recurrent_states(const part_recurrent *r);
 /* Records a step that reads x in a cell that is being recorded, and replaces `states` by the states after the step. */
 void part_recurrent_next(const part_recurrent *r, vpps_graph *recorder, vpps_node x, vpps_node *states);
 
-/* Returns a vertex before the first step, whose states are zero. */
+/* Returns a vertex that stands before the first step, with zeros as its states. */
 vpps_vertex part_recurrent_start(const part_recurrent *r, vpps_graph *g);
 vpps_vertex part_recurrent_step(const part_recurrent *r, vpps_graph *g, vpps_vertex before, vpps_node x);
 

@@ -34,8 +34,8 @@ typedef struct norm {
 typedef struct layer {
     norm attention, feed;
     vpps_param W_q, b_q, W_k, W_v, b_v, W_o, b_o, W_1, b_1, W_2, b_2;
-    /* The cell of a word; children: the word in the preceding layer, then all words of that layer. Children and this cell
-     * scatter x, q, k, v. */
+    /* The cell of a word; children: the word in the preceding layer, then all words of that layer. The children's outputs, and this cell's,
+     * are x, q, k, v. */
     vpps_cell cell;
 } layer;
 
@@ -46,7 +46,7 @@ typedef struct transformer_net {
     layer layers[NET_LAYERS];
     norm last;
     part_crf crf;
-    vpps_cell word; /* the first layer's input: pulls its position's vector; scatters x, q, k, v */
+    vpps_cell word; /* a word's cell before the first layer; input: its position's vector; outputs: x, q, k, v */
     float *positions;
     uint32_t n_positions;
 } transformer_net;
@@ -105,7 +105,7 @@ static vpps_node normalise(vpps_graph *g, const norm *n, vpps_node x) {
     return vpps_layer_norm(g, x, vpps_parameter(g, n->gain), vpps_parameter(g, n->bias), 1e-5f);
 }
 
-/* Records that a word scatters x, and q, k and v for the layer `l` that reads them. */
+/* Records the outputs (scatter) of a word's cell: x, and q, k and v for the layer `l` that reads them. */
 static void scatter_word(const transformer_net *t, vpps_graph *g, const layer *l, vpps_node x) {
     const vpps_node z = normalise(g, &l->attention, x);
     const vpps_node q = vpps_affine1(g, l->b_q, l->W_q, z), k = vpps_matvec(g, l->W_k, z);

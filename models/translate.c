@@ -55,7 +55,7 @@ static vpps_node attend(const translate_net *t, vpps_graph *g, vpps_node h, vpps
     return vpps_tanh(g, vpps_matvec(g, t->W_a, vpps_concat(g, 2, both))); /* eq. (5) */
 }
 
-/* Records the cell of attention, which pulls the encoder's vectors as a list, and the decoder's state. */
+/* Records the cell of attention. Its inputs are the encoder's vectors, as a list, and the decoder's state. */
 static vpps_status record_attention(translate_net *t, vpps_model *model) {
     const net_config *c = &t->base.config;
     vpps_graph *g;
@@ -73,7 +73,7 @@ static vpps_node next_top(const translate_net *t, vpps_graph *g, bool dropout, v
     return part_stack_next(&t->decoder, g, dropout, x, handed);
 }
 
-/* Records the cell of a decoder step with input feeding, which pulls the word's embedding, and the encoder's vectors as a list. */
+/* Records the cell of a decoder step with input feeding. Its inputs are the word's embedding, and the encoder's vectors as a list. */
 static vpps_status record_fed_step(translate_net *t, vpps_model *model) {
     const uint32_t hidden = t->base.config.hidden, n = n_handed(t);
     vpps_node handed[NET_STATES] = {0};
@@ -91,8 +91,8 @@ static vpps_status record_fed_step(translate_net *t, vpps_model *model) {
  * log-probability of all words so far, the latest word's embedding, the decoder's states. */
 enum { GOES_ON, WORD, LOG_P, EMBEDDING, STATES };
 
-/* Records the cell of a turn of greedy search, which gathers the preceding word's embedding and chooses the likeliest next
- * word. The cell pulls the end word's number, and the encoder's vectors as a list. */
+/* Records the cell of a turn of greedy search, which gathers the preceding word's embedding and chooses the likeliest next word. The cell's
+ * inputs are the end word's number, and the encoder's vectors as a list. */
 static vpps_status record_turn(translate_net *t, vpps_model *model) {
     const net_config *c = &t->base.config;
     const uint32_t n = n_handed(t);
@@ -161,7 +161,7 @@ vpps_status translate_encoded(translate_net *t, vpps_graph *g, const vpps_vertex
 
 /* The decoder's state between two words. */
 typedef struct place {
-    /* vertices that scatter the decoder's states, one per layer; with input feeding at[0] scatters all states and s~ */
+    /* vertices that output the decoder's states, one per layer; with input feeding at[0] outputs all states and s~ */
     vpps_vertex at[NET_LAYERS];
     const vpps_node *memory;
     uint32_t n_memory;

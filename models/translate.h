@@ -5,8 +5,8 @@
 
 #include "sequence.h"
 
-/* The beginning of a translating network's struct: its decoder, described by base.config's classes (number of words of the
- * target), embed, hidden, attention, input_feeding. */
+/* The first part of a translating network's struct: the decoder. Its sizes and options are those in base.config: classes (number of words
+ * of the target), embed, hidden, attention, input_feeding. */
 typedef struct translate_net {
     part_net base; /* base.classifier is the output layer */
     part_embedding target;

@@ -229,7 +229,7 @@ Recurrent.forward = untraced(Recurrent.forward)  # type: ignore[method-assign]
 
 
 def _steps(lengths: I64) -> tuple[I64, I64]:
-    """For each step of all sequences, the number of its sequence and the step's own number."""
+    """Returns, for each step of all sequences, the number of the sequence, and the number of the step in the sequence."""
     return np.repeat(np.arange(len(lengths)), lengths), np.arange(lengths.sum()) - np.repeat(np.cumsum(lengths) - lengths, lengths)
 
 

@@ -80,12 +80,12 @@ class Places:
 
 
 def laid_out(a: F32, many: bool) -> F32:
-    """The value of a node, or of several (`many`), in the library's order: column after column."""
+    """Reorders the value of a node, or of several (`many`), to the library's order: column after column."""
     return np.ascontiguousarray(a.transpose(0, 2, 1) if many and a.ndim == 3 else a if many else a.T)
 
 
 def addresses_of(address: int, size: int, n: int) -> NDArray[np.uintp]:
-    """The addresses of the values of n nodes in one array of `size` bytes."""
+    """Returns the addresses of n nodes' values, which share one array of `size` bytes equally."""
     at: NDArray[np.uintp] = np.uintp(address) + np.arange(n, dtype=np.uintp) * np.uintp(size // max(n, 1))
     return at
 

@@ -257,12 +257,12 @@ class Engine(Hinting):
         self._handle = lib.glue_handle_get(self._glue)
         self._lock = threading.RLock()
         self._released: deque[int] = deque()  # numbers of kept values without references
-        self._is_open = False  # a step is between its halves
+        self._is_open = False  # a step's forward was called, and its backward not yet
         self._left_open = False  # the open step has no references any more
         stats = self._counters()
         device = ffi.string(stats.device)
         self._gpu: int | None = stats.gpu if device == b"cuda" else None
-        self._has_memory = device != b"cpu"  # apart from the host's
+        self._has_memory = device != b"cpu"  # the device's memory is not the host's
 
     @property
     def _c(self) -> Any:
@@ -297,7 +297,7 @@ class Engine(Hinting):
         value sees a constant, as after PyTorch's detach."""
         node = node_of(node, "keep")
         number, id = ffi.new("vpps_value *"), node.id
-        value = Value(self, number, *node.shape)  # before the call, so that a Ctrl-C during it leaks nothing
+        value = Value(self, number, *node.shape)  # made before the call, so that a Ctrl-C during the call leaks nothing
         check(self._call(node._e, "keep", lambda h, g: lib.vpps_keep(h, g, id, number)))
         return value
 
@@ -316,7 +316,7 @@ class Engine(Hinting):
 
     @contextmanager
     def _arrays_at(self, stream: int | None) -> Iterator[None]:
-        """Inside, calls are given arrays in the device's memory, which that stream of the caller uses. None: arrays of the host."""
+        """A context in which calls take arrays of the device's memory, which the caller uses in `stream`; None: arrays of the host."""
         with self._lock:
             self._give_back()
             if stream is not None:
@@ -341,7 +341,7 @@ class Engine(Hinting):
         most = max(MOST_KEPT // max(rows, 1), 1)
         for i in range(0, n, most):
             value = self._keep_at(address + 4 * rows * i, rows, min(most, n - i), stream)
-            e.values.append(value)  # until the graph is cleared
+            e.values.append(value)  # keeps the value until the graph is cleared
             with self._lock:
                 first = made(e, lib.vpps_kept_columns(e.p, self._c, value._number[0])).id
             ids.append(np.arange(first, first + min(most, n - i), dtype=np.uint32))

@@ -99,7 +99,7 @@ def _missing(name: str, hint: str) -> property:
 
 
 class Hinting(Uncopied):
-    """Names of other frameworks that have another name here, by `_elsewhere`: properties that fail with a hint. `__getattr__` is slow."""
+    """Fails with a hint at names of other frameworks: `_elsewhere` maps each to the hint. They are properties, as `__getattr__` is slow."""
 
     __slots__ = ()
     _elsewhere: Mapping[str, str] = {}
@@ -134,14 +134,14 @@ def check(status: int) -> None:
 
 
 def sized(type_name: str) -> Any:
-    """A new C struct of the interface, whose first member, its size, is set."""
+    """Makes a C struct of the interface, and sets its first member, the struct's size."""
     x = ffi.new(f"{type_name} *")
     x.size = ffi.sizeof(type_name)
     return x
 
 
 def created(pointer: Any, status: Any) -> Any:
-    """The object that a C call made; raises the exception for its failure."""
+    """Returns the object that a C call made; raises the exception for the call's failure if there is none."""
     if not pointer:
         raise error_of(status[0])
     return pointer

@@ -45,7 +45,7 @@ def normal(mean: float, deviation: float) -> Init:
 
 
 def constant_init(value: float) -> Init:
-    """All elements of one value; a plain number is the same."""
+    """All elements get this value. A plain number in place of an Init means the same."""
     return Init(lib.VPPS_INIT_CONSTANT, value)
 
 
@@ -53,8 +53,8 @@ InitLike = Union[Init, float, Floats, None]
 
 
 class Gradient(NamedTuple):
-    """A gradient. Of a matrix or vector: `values` of its shape, `entries` None. Of a table: the numbers of the entries that have a
-    gradient, and their values, n x rows (x cols)."""
+    """A parameter's gradient. A matrix or vector has `values` of its own shape, and `entries` is None. A table has the numbers of the
+    entries with a gradient in `entries`, and their values, n x rows (x cols), in `values`."""
 
     values: F32
     entries: U32 | None = None

@@ -58,7 +58,7 @@ class Epoch(Uncopied):
 
 
 def made(e: Epoch, x: int) -> Node:
-    """The node that a call made; raises the exception for its failure."""
+    """Returns the node x that a C call made; raises the exception for the call's failure if there is none."""
     if x == NO_NODE:
         raise e.failure()
     return Node(e, x)

@@ -241,7 +241,7 @@ class _Call:
         assert step is not None
         given = [None if s is None else _laid_out(s.detach().to(torch.float32), many) for s, many in zip(slopes, self.many)]
         if self.memory is not None:
-            self.memory = _memory_of(m.trainer, tensors)  # of the present stream
+            self.memory = _memory_of(m.trainer, tensors)  # the memory, for the present CUDA stream
         _rest_threads(m.trainer)
         step._go_on([np.zeros(n, np.uintp) if s is None else addresses_of(s.data_ptr(), 4 * s.numel(), n) for s, n in zip(given, self.counts)],
                     self.stream)
@@ -395,9 +395,9 @@ class Module(nn.Module):
             if p is not old:
                 if self._engine is not None:
                     raise RuntimeError(f"vpps.torch: {name} was replaced by another tensor after Optimizer had it; expected that before")
-                for q in (old, *self.parameters()):  # keep their values when p's are written here: the former tensor, which may come back,
+                for q in (old, *self.parameters()):  # tensors that keep their values when p's values are written to the memory
                     if q is not p and isinstance(q, nn.Parameter) and q.data_ptr() == view.ctypes.data:
-                        q.data = q.detach().clone()  # and what a parametrization computes p from
+                        q.data = q.detach().clone()  # in memory of its own
                 self._shared[i] = p
                 changed = True
             if p.data_ptr() != view.ctypes.data:  # p or p.data was replaced

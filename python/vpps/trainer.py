@@ -23,7 +23,7 @@ from .step import Step
 Path = Union[str, "os.PathLike[str]"]
 PROFILE = 2**32 - 1
 ADAM = ("adam", "adamw")
-NUMBERS_OF = {"momentum": ("momentum",), "beta1": ADAM, "beta2": ADAM, "epsilon": ("adagrad", *ADAM)}  # the optimizers that have them
+NUMBERS_OF = {"momentum": ("momentum",), "beta1": ADAM, "beta2": ADAM, "epsilon": ("adagrad", *ADAM)}  # optimizers with the number
 
 
 class Asked(NamedTuple):
@@ -291,7 +291,7 @@ class Trainer(Engine):
             raise
         try:
             check(answer.status)
-        except NonfiniteError:  # about the preceding batch, which on_step is not told of
+        except NonfiniteError:  # the preceding batch failed: on_step is not told of that batch
             self._untold = None
             raise
         self._begun(answer.stale_loss)

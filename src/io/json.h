@@ -19,8 +19,8 @@ typedef struct vpps_json_value {
     uint32_t n;                /* number of members of an object or array */
     size_t first, next;        /* indices of the value's first member and of its next sibling; 0: none */
     size_t begin, end;         /* the value's bytes in the parsed text */
-    const char *key;           /* an object's member: its name */
-    size_t key_begin, key_end; /* an object's member: the name's bytes in the text, quotation marks included */
+    const char *key;           /* name, if the value is a member of an object */
+    size_t key_begin, key_end; /* range of the name's bytes in the text, quotation marks included */
     const char *string;
     int64_t integer;
 } vpps_json_value;

@@ -157,7 +157,7 @@ vpps_status vpps_output_claim(int *claim, const char *path) {
     vpps_output_place_close(&place);
     if (!needed) return VPPS_OK;
     const int n =
-        /* begins with NUL (abstract): no file is made */
+        /* a name that begins with NUL is abstract: no file is made */
         snprintf(name.sun_path + 1, sizeof name.sun_path - 1, "vpps-output-%llx-%llx-%016llx",
                  (unsigned long long)folder.st_dev, (unsigned long long)folder.st_ino,
                  (unsigned long long)vpps_hash_bytes(place.base, strlen(place.base), 0));

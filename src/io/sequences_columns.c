@@ -243,7 +243,7 @@ static vpps_status read_token_line(column_reader *r, const vpps_line *line) {
     column c, word = {at, 0}, tag = {at, 0};
     bool is_word = true;
     for (uint32_t i = 1; next_column(r->separator, &at, line->end, &c); i++) {
-        if (i == r->wanted.word) word = trim(c).len ? trim(c) : c; /* a word may consist of blanks only */
+        if (i == r->wanted.word) word = trim(c).len ? trim(c) : c; /* keeps a word of blanks only as it is */
         if (i == r->wanted.tag) tag = trim(c);
         if (i == r->id && !parse_id(trim(c), &is_word))
             return vpps_text_fail(r->t, c.text, "a word's number, a range as 3-4, or an empty node as 5.1", NULL);

@@ -57,7 +57,7 @@ struct vpps_handle {
     /* values and gradients that the latest vpps_backward or vpps_step_forward returns to its caller */
     vpps_asked asked;
     vpps_open_step open;
-    vpps_pointers pointers; /* tells whether callers' arrays are in host or device memory */
+    vpps_pointers pointers; /* tell whether the arrays of callers are in host or device memory */
     bool told_deferred;     /* the log already says that gradients are not accumulated level by level */
     bool pending;           /* the latest batch failed, and no call has returned that failure yet */
     vpps_status broken;     /* not OK: the device failed, and nothing more runs; the message is in `failure` */

@@ -171,7 +171,7 @@ class GGNN(Layer):
 
 
 def numbers(x: Any, what: str) -> NDArray[Any]:
-    """Whole numbers, of an array or a tensor."""
+    """Converts an array or a tensor to whole numbers; `what` names x in messages."""
     return as_u32(x.detach().cpu().numpy() if hasattr(x, "detach") else x, what).astype(np.int64)
 
 

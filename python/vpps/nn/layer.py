@@ -81,7 +81,7 @@ class Layer:
 
 
 def nodes_of(x: Any) -> Nodes:
-    """x as nodes: nodes, the vertices' output 0, or an array's rows."""
+    """Converts x to nodes: x is nodes, vertices, whose output 0 is taken, or an array, whose rows become nodes."""
     if isinstance(x, Vertices):
         return x.scattered()
     return x if isinstance(x, Nodes) else graph_now().inputs(as_leaf(x, "x"))

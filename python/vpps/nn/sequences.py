@@ -24,7 +24,7 @@ class Recurrent(Layer):
     suffix      after the names of the parameters, which are those of PyTorch's layers
     """
 
-    gates = 1  # rows of weight_ih over `hidden`
+    gates = 1  # number of gates: weight_ih has gates * hidden rows
     begin: tuple[float, ...] = (0.0,)  # the value of each state's elements before the first step
 
     def __init__(self, model: Model, inputs: Inputs, hidden: int, name: str = "", *, suffix: str = "_l0", bias: bool = True,

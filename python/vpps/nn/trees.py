@@ -110,13 +110,13 @@ def tree(layer: ChildSumTreeLSTM | BinaryTreeLSTM, x: Any, parents: ArrayLike, *
         raise ArgumentError(f"parents: {p[wrong[0]]} at {wrong[0]}; expected -1, or a place from 0 to {n - 1}")
     up = p.astype(np.int64)
     order, below = np.arange(n), np.flatnonzero(up >= 0)
-    if (up[below] <= below).any():  # a parent comes before its child: make the deepest first
-        depth, far = (up >= 0).astype(np.int64), up  # ancestors 1, 2, 4, ... levels up
+    if (up[below] <= below).any():  # a parent stands before its child: sort by depth, deepest first
+        depth, far = (up >= 0).astype(np.int64), up  # far: each place's ancestor 1, 2, 4, ... levels up
         for _ in range(n.bit_length()):
             depth, far = np.where(far >= 0, depth + depth[far], depth), np.where(far >= 0, far[far], -1)
         if (far >= 0).any():
             raise ArgumentError(f"parents: vertex {np.flatnonzero(far >= 0)[0]} is below a cycle; expected trees")
         order = np.argsort(-depth, kind="stable")
-    first, members = grouped(np.argsort(order)[up[below]], below, n)  # children, sorted by their parents in that order
+    first, members = grouped(np.argsort(order)[up[below]], below, n)  # each place's children, in the order of the new vertices
     g = graph_now()
     return g.vertices(layer.grow(g, x, order, first, members, indices))

@@ -620,8 +620,8 @@ static void tell_nothing_left(trainer *t) {
     tell(t, line);
 }
 
-/* Saves and measures the final network. A measurement made only because the run ends goes into the checkpoint only if
- * the network is --save-best's, so that a resumed run does not differ from an uninterrupted one. */
+/* Saves and measures the final network. If only the run's end caused the measurement, the checkpoint records it only if --save-best keeps
+ * this network; so a resumed run equals an uninterrupted one. */
 static vpps_status conclude(trainer *t) {
     bool best;
     if (!t->saved) VPPS_TRY(save(t));

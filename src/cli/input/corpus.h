@@ -40,7 +40,7 @@ typedef struct corpus_split {
     size_t *text_ends;
     vpps_vocab *numbers[N_VOCABS]; /* names "0", "1", ... of ids, for data that have numbers only */
     uint32_t *stream;              /* language models (TEXT): the network's ids of all words, example after example */
-    /* Language models: example i is stream[starts[i]] .. stream[starts[i + 1]]; the next one begins with its last. */
+    /* Language models: example i is stream[starts[i]] .. stream[starts[i + 1]]; its last word is also the next example's first. */
     uint32_t *starts;
     uint32_t *ids[N_VOCABS]; /* translates an id as read to the network's id; NULL: the ids are equal */
     uint32_t n_all;          /* number of examples read */

@@ -58,8 +58,7 @@ typedef struct shape {
     uint64_t rows, row_elems;
 } shape;
 
-/* Returns whether rows of the file's tensor have the parameter's size. Tables of matrices are [count, cols, rows]
- * there. */
+/* Returns whether rows of the file's tensor have the parameter's size. In files, tables of matrices are [count, cols, rows]. */
 static bool has_such_rows(const vpps_safetensors_info *t, const vpps_param_info *p, const shape *here) {
     const uint32_t n_dims = p->kind == VPPS_VECTOR ? 1 : p->kind == VPPS_LOOKUP && p->cols > 1 ? 3 : 2;
     if (!t || strcmp(t->dtype, "F32") != 0 || t->n_dims != n_dims) return false;

@@ -9,7 +9,7 @@
 typedef struct team {
     vpps_communicator *c; /* NULL: one process */
     uint32_t rank, size;
-    uint32_t cores; /* cores per process; processes on the same cores divide them */
+    uint32_t cores; /* cores that each process may use; processes on the same cores divide them */
     bool agreed;    /* the latest failure was common to all processes */
     /* --save, --save-best are given in the first process: then every process writes its rows of divided tables. */
     bool saves, saves_best;

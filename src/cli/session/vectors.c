@@ -27,8 +27,8 @@ vpps_status vectors_set_size(settings *s) {
     return VPPS_OK;
 }
 
-/* Reads the vectors for a table that is divided among processes. Words without a vector keep their initial value, so
- * the table is made whole for a moment. */
+/* Reads the vectors for a table that is divided among processes. Words without a vector keep their initial value, so the whole table is in
+ * memory for a moment. */
 static vpps_status read_shard(session *x, const corpus *c, const vpps_param_info *info, uint32_t size, float *values) {
     const size_t bytes = size * sizeof *values;
     float *whole = malloc((size_t)info->count * bytes);

@@ -180,7 +180,7 @@ static vpps_status find_culprit(mpi_row *m, uint64_t limit_ns, bool *done) {
     if (status != VPPS_OK || *done) return status;
     for (uint32_t p = 1; p < size && rank; p++) m->waiting[p] = true; /* blames the first process, which is silent */
     name_missing(m, missing, sizeof missing);
-    if (!*missing) { /* this process is to blame in its own view, or all processes wait for each other */
+    if (!*missing) { /* no blamed process owes a message: names all that owe one */
         memset(m->waiting, 0, size * sizeof *m->waiting);
         name_missing(m, missing, sizeof missing);
     }
