@@ -25,8 +25,8 @@ typedef struct bilstm_sizes {
     uint32_t inputs, forward, backward, layers;
 } bilstm_sizes;
 
-/* Declare the LSTMs' parameters (FORWARD.W_i, BACKWARD.W_i, ..., in layer 2 FORWARD2.W_i, ...), and record their cells. With
- * more than one layer, also call bilstm_record_join. */
+/* bilstm_declare declares the LSTMs' parameters (FORWARD.W_i, BACKWARD.W_i, ..., in layer 2 FORWARD2.W_i, ...), bilstm_record records their
+ * cells. With more than one layer, also call bilstm_record_join. */
 vpps_status bilstm_declare(bilstm *b, vpps_model *model, const char *forward, const char *backward, bilstm_sizes sizes);
 vpps_status bilstm_record(bilstm *b, vpps_model *model, const char *forward, const char *backward);
 /* Records the cell `join`, which outputs D([h_f; h_b]) with the network's dropout D. */

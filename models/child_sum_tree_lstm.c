@@ -99,7 +99,7 @@ static void destroy(void *net) {
  * children[first[k + 2]] - 1; the roots are children[first[0]] to children[first[1]] - 1. */
 typedef struct tree_order {
     uint32_t *words, *children; /* n entries each */
-    uint32_t *first;            /* n + 2 indices into `children` */
+    uint32_t *first;            /* n + 2 entries: where each list in `children` begins */
 } tree_order;
 
 /* Orders a sentence's n words by their heads. The arrays of *out are t's scratch memory. Returns false when out of memory. */

@@ -27,7 +27,7 @@ net_heads part_crf_heads(const part_crf *c, net_heads heads);
  * losses if a word's tag is unknown. */
 void part_crf_add(const part_crf *c, vpps_graph *g, uint32_t n, const uint32_t *tags, const net_scores *scores);
 
-/* Sets `chain` to nodes of the parameters T, b and f. */
+/* Sets `chain` to nodes of the random field's parameters: scores of tag pairs, of first tags and of last tags. */
 void part_crf_chain(const part_crf *c, vpps_graph *g, vpps_node chain[NET_CHAIN]);
 
 /* The row of --crf in a tagger's table of command-line options. */

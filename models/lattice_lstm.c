@@ -33,9 +33,9 @@ typedef struct lattice_lstm_net {
     part_net base;
     part_embedding characters;
     vpps_param words;
-    part_recurrent step; /* the step of a character where no word ends */
+    part_recurrent step; /* LSTM step of a character at which no word ends */
     vpps_param W[4], U[4], b[4];
-    vpps_cell character, word, join; /* the cells where words end */
+    vpps_cell character, word, join; /* cells where words end: of the character, of a word, of their join */
     part_crf crf;
 } lattice_lstm_net;
 

@@ -112,7 +112,7 @@ typedef struct net_config {
     uint32_t words, characters, classes, edge_types; /* sizes of the data's vocabularies; number of edge types */
     uint32_t embed, hidden;
     uint32_t layers;          /* layers of LSTMs or transformer, or rounds of a graph network; 0: one */
-    uint32_t numbers;         /* NODES, GRAPHS: features of a node */
+    uint32_t numbers;         /* NODES, GRAPHS: number of features of a node */
     uint32_t heads;           /* number of attention heads */
     uint32_t feed_forward;    /* units of a transformer's feed-forward layers; 0: 4 * hidden */
     uint32_t character_embed; /* elements of a character's embedding; a spelled word has `embed` elements */
@@ -134,11 +134,11 @@ typedef struct net_config {
 /* ---------------------------------------------------------------- options: a table row each */
 
 typedef enum option_kind {
-    OPTION_U32,    /* uint32_t in [min, max] */
+    OPTION_U32,    /* the value is a uint32_t in [min, max] */
     OPTION_U64,    /* uint64_t, any value */
-    OPTION_BYTES,  /* uint64_t with a suffix K, M or G */
-    OPTION_F32,    /* float in [min, max] */
-    OPTION_CHOICE, /* uint32_t: the index of a word in `argument`, whose words are separated by '|' */
+    OPTION_BYTES,  /* the value is a uint64_t, which may have a suffix K, M or G */
+    OPTION_F32,    /* the value is a float in [min, max] */
+    OPTION_CHOICE, /* the value is a uint32_t: the index of a word in `argument`, whose words are separated by '|' */
     OPTION_TEXT,   /* const char * */
     OPTION_FLAG    /* bool, no argument */
 } option_kind;

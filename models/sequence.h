@@ -35,7 +35,7 @@ typedef struct part_recurrent {
     part_unit unit;
     uint32_t inputs, hidden;
     const net_config *dropout;                              /* config whose dropout applies to x; NULL: no dropout */
-    vpps_param W[PART_GATES], U[PART_GATES], b[PART_GATES]; /* weights and biases in the order of the equations */
+    vpps_param W[PART_GATES], U[PART_GATES], b[PART_GATES]; /* weights and biases by gate, in the equations' order */
     vpps_cell cell; /* cell of one step; inputs: the preceding step's states, x; outputs: h (and c) */
 } part_recurrent;
 

@@ -41,7 +41,7 @@ typedef struct layer {
 
 typedef struct transformer_net {
     part_net base;
-    uint32_t n_layers, head; /* number of layers; elements of a head */
+    uint32_t n_layers, head; /* number of layers; number of elements of an attention head */
     vpps_param embedding;
     layer layers[NET_LAYERS];
     norm last;
@@ -112,7 +112,7 @@ static void scatter_word(const transformer_net *t, vpps_graph *g, const layer *l
     const vpps_node v = vpps_affine1(g, l->b_v, l->W_v, z);
     vpps_scatter(g, x);
     vpps_scatter(g, vpps_scale(g, q, 1 / sqrtf((float)t->head)));
-    for (uint32_t h = 0; h < t->base.config.heads; h++) { /* order of key_of and value_of: k, v */
+    for (uint32_t h = 0; h < t->base.config.heads; h++) { /* key_of and value_of expect this order */
         vpps_scatter(g, vpps_slice(g, k, h * t->head, t->head));
         vpps_scatter(g, vpps_slice(g, v, h * t->head, t->head));
     }

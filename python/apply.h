@@ -2,7 +2,7 @@
 
 enum { APPLY_MOST = 32 };
 
-static PyObject *apply_vertex, *apply_node, *apply_no_arguments; /* the types Vertex and Node of vpps.node */
+static PyObject *apply_vertex, *apply_node, *apply_no_arguments; /* types Vertex, Node of vpps.node; an empty tuple */
 static PyObject *apply_e, *apply_id, *apply_at;                  /* names of Python attributes: "_e", "id", "at" */
 
 /* Copies the numbers of a list's vertices or nodes (class `type`, this epoch), or its integers (`type` NULL). False for other objects. */

@@ -167,7 +167,7 @@ def leaf_only(x: Any, what: str) -> None:
 
 
 def as_leaf(x: Floats, what: str) -> F32:
-    """as_f32 for a graph's inputs."""
+    """x as `as_f32` gives it, for a graph's inputs; refuses tensors that require a gradient."""
     leaf_only(x, what)
     return as_f32(x, what)
 

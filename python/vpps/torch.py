@@ -397,7 +397,7 @@ class Module(nn.Module):
                     raise RuntimeError(f"vpps.torch: {name} was replaced by another tensor after Optimizer had it; expected that before")
                 for q in (old, *self.parameters()):  # tensors that keep their values when p's values are written to the memory
                     if q is not p and isinstance(q, nn.Parameter) and q.data_ptr() == view.ctypes.data:
-                        q.data = q.detach().clone()  # in memory of its own
+                        q.data = q.detach().clone()  # gives q memory of its own
                 self._shared[i] = p
                 changed = True
             if p.data_ptr() != view.ctypes.data:  # p or p.data was replaced

@@ -38,7 +38,7 @@ typedef struct token {
 /* A rule of a phrase. Symbols are the numbers of classes, followed by those of phrases. */
 typedef struct rule {
     uint8_t phrase, weight;
-    uint8_t n, last; /* n: number of parts; last: the one, from 1, that the translation puts at the end, or 0 */
+    uint8_t n, last; /* n symbols; symbol number `last`, from 1, goes to the translation's end (0: none does) */
     uint8_t parts[MAX_PARTS];
 } rule;
 

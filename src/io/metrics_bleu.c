@@ -53,7 +53,7 @@ vpps_status vpps_bleu_add(vpps_bleu *b, uint32_t n_hypothesis, const uint32_t *h
 /* Returns the geometric mean of the four n-gram precisions, times the brevity penalty. */
 double vpps_bleu_score(const vpps_bleu *b, vpps_bleu_smoothing smoothing) {
     double logs = 0, part = 1;
-    if (!b || b->matches[0] == 0) return 0; /* without a matching word there are no longer matches */
+    if (!b || b->matches[0] == 0) return 0; /* without a matching word no n-gram matches */
     for (uint32_t n = 0; n < ORDERS; n++) {
         double matches = (double)b->matches[n];
         if (b->possible[n] == 0 || (matches == 0 && smoothing == VPPS_BLEU_NONE)) return 0;

@@ -6,7 +6,7 @@
 
 #include <errno.h>
 
-#define MAX_LINKS 40 /* as many links as Linux follows */
+#define MAX_LINKS 40 /* as many symbolic links as Linux follows */
 
 /* Returns the descriptor of this process that a path names, -1 if it names none. */
 static int descriptor_of(const char *path) {

@@ -36,7 +36,7 @@ static size_t first_word(const vpps_sentences *s, uint32_t i) { return i ? s->en
 vpps_sentence vpps_sentences_get(const vpps_sentences *s, uint32_t i) {
     if (i >= vpps_sentences_size(s)) return (vpps_sentence){0};
     const size_t first = first_word(s, i), end = s->ends[i].end;
-    if (end == first) return (vpps_sentence){0}; /* the array of words may be NULL */
+    if (end == first) return (vpps_sentence){0}; /* an empty sentence: the array of words may be NULL */
     return (vpps_sentence){s->words + first, s->kind == VPPS_TAGGED ? s->tags + first : NULL, (uint32_t)(end - first),
                            s->has_heads ? s->heads + first : NULL};
 }

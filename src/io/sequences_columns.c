@@ -70,7 +70,7 @@ static bool is_document_start(const column_reader *r, const vpps_line *line) {
 }
 
 bool vpps_columns_document_start(const char *line, size_t len) {
-    /* a mark between spaces is recognised, too: no blank column is before it */
+    /* This reader also recognises a mark with spaces around: no column may be blank before the mark. */
     const column_reader r = {.separator = '\t'};
     return is_document_start(&r, &(vpps_line){.begin = line, .end = line + len});
 }

@@ -131,8 +131,8 @@ typedef struct vpps_device_table {
     /* Switches the device to the next alternative that its profile measures, such as another kernel; parameters keep their values. NULL:
      * the device has no profile. */
     vpps_status (*tune)(vpps_device *d);
-    /* Writes to *out trial number i, counted from 0, of those that were measured before the first batch. Returns false if there are fewer
-     * trials. NULL: there are none. */
+    /* Writes to *out number i, from 0, of the trials that were measured before the first batch. Returns false if there are fewer trials.
+     * NULL: the device measures none. */
     bool (*measured)(const vpps_device *d, uint32_t i, vpps_trial *out);
 } vpps_device_table;
 

@@ -29,7 +29,7 @@ vpps_status vpps_open_policy(const char *name, const vpps_policy **policy, vpps_
     *policy = vpps_policies;
     if (!name) return VPPS_OK;
     if (!strcmp(name, "auto")) {
-        *profile = (vpps_profile){.batches = VPPS_TRIAL_BATCHES, .margin = 0.02}; /* times vary by about 2 % */
+        *profile = (vpps_profile){.batches = VPPS_TRIAL_BATCHES, .margin = 0.02}; /* a gain below 2 % may be noise */
         for (const vpps_policy *p = vpps_policies; p->name && profile->n < VPPS_MOST_TRIALS; p++)
             profile->trials[profile->n++] = (vpps_trial){.policy = p->name};
         return VPPS_OK;

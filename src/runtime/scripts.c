@@ -124,7 +124,7 @@ void vpps_handle_foresee(vpps_handle *h, vpps_graph *g, const vpps_batch_request
 /* Returns the random key of a batch's dropout masks. It differs between processes, and between calls of vpps_backward; the first of these
  * calls after an update has the same key as vpps_fb. */
 static uint64_t dropout_key(const vpps_handle *h, uint64_t batch) {
-    const uint64_t seed = vpps_mix64(h->stats.rank) ^ vpps_mix64((uint64_t)h->n_backward << 32); /* mixed: 0 stays 0 */
+    const uint64_t seed = vpps_mix64(h->stats.rank) ^ vpps_mix64((uint64_t)h->n_backward << 32); /* mix64(0) is 0 */
     return vpps_dropout_key(seed ^ h->options.seed, batch);
 }
 

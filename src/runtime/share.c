@@ -73,7 +73,7 @@ static header *header_at(const vpps_share *s, bool in, uint32_t process) {
 static uint64_t *flags_of(header *h) { return (uint64_t *)(void *)(h + 1); }
 static uint32_t *counts_of(const vpps_share *s, header *h) { return (uint32_t *)(void *)(flags_of(h) + s->flag_words); }
 
-/* Returns the most rows of a table that one process sums: those whose number modulo the number of processes is the process's rank. */
+/* Returns the most rows of a table that one process sums. Process p sums the rows whose number modulo the number of processes is p. */
 static size_t rows_at(const vpps_share *s, uint32_t count) { return ((size_t)count + s->c->size - 1) / s->c->size; }
 
 static bool make_room(vpps_share *s) {

@@ -197,7 +197,7 @@ static void put_vp(writer *w, uint32_t vp) {
         for (size_t next = at + 1; next < end; phase++) {
             next = put_phase(w, track, k, next, end, phase);
             if (next == end) break;
-            put_task(w, track, &k->notes[next], k->notes[next - 1].end_ns); /* the wait at the end of the phase */
+            put_task(w, track, &k->notes[next], k->notes[next - 1].end_ns); /* the wait at the phase's end */
             next++;
         }
     }

@@ -21,7 +21,7 @@ typedef enum layer_kind { NO_LAYERS, LSTM_LAYERS, ATTENTION_LAYERS } layer_kind;
 typedef struct program {
     const network *of;
     const char *names;  /* #defines that src/cli/main's files need, e.g. of the cells' functions */
-    const char *scores; /* text of the file that computes the scores; NULL: trees.h does */
+    const char *scores; /* text of the file that computes the scores; NULL: trees.h computes them */
     layer_kind layers;
 } program;
 

@@ -51,7 +51,7 @@ typedef struct trainer {
     progress progress;
     run_log log;
     plot plot;
-    uint32_t *order;    /* examples of the training part in this epoch's order */
+    uint32_t *order;    /* examples of the training split in this epoch's order */
     uint32_t *costs;    /* predicted cost per example (team_costs) */
     uint32_t *own;      /* this process's examples of a batch */
     carry carry;        /* --carry: recurrent states at the end of each stream's latest piece */
@@ -256,7 +256,7 @@ static vpps_status take_loss(trainer *t, float loss) {
     return log_batch(&t->log, t->position.epoch + 1, batch, (double)loss, (double)t->flight_rate);
 }
 
-/* --train-accuracy: adds the counts of the batch, over all processes, to those of the epoch. */
+/* --train-accuracy: adds the batch's counts, summed over all processes, to the epoch's counts. */
 static vpps_status take_counts(trainer *t) {
     VPPS_TRY(team_sum(&t->team, 2, t->counts));
     t->position.right += (uint64_t)t->counts[0];
@@ -420,7 +420,7 @@ static vpps_status begin_epoch(trainer *t) {
 
 static bool at_limit(const trainer *t) { return t->s->max_batches && t->batches >= t->s->max_batches; }
 
-/* Trains the rest of an epoch, as far as limits and signals allow. */
+/* Trains the rest of an epoch; stops early at a limit or a signal. */
 static vpps_status train_epoch(trainer *t) {
     const corpus_split *train = &t->corpus.split[SPLIT_TRAIN];
     char label[32];

@@ -37,7 +37,7 @@ static vpps_status find_plan(tuner *t) {
     }
     float loss;
     const vpps_status status = vpps_sync_latest_loss(t->session.handle, &loss);
-    return status == VPPS_STATE ? VPPS_OK : status; /* no batch ran, since the choice was known */
+    return status == VPPS_STATE ? VPPS_OK : status; /* STATE: no batch ran, since the choice was known */
 }
 
 static vpps_status tune(tuner *t, settings *s) {

@@ -15,7 +15,7 @@
 
 volatile pid_t guard;
 
-/* In memory that guard and child share: whether the child is stopping itself. NULL: no shared memory. */
+/* In memory shared by guard and child: true while the child is stopping itself. NULL: no shared memory. */
 static atomic_bool *shared;
 
 enum {
@@ -102,7 +102,7 @@ static bool is_stopped(pid_t pid) {
     if (!f) return false;
     const bool there = fgets(line, sizeof line, f) != NULL;
     fclose(f);
-    const char *end = there ? strrchr(line, ')') : NULL; /* end of the program's name */
+    const char *end = there ? strrchr(line, ')') : NULL; /* the ')' that ends the program's name */
     return end && end[1] == ' ' && end[2] == 'T';
 }
 

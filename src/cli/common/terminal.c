@@ -56,7 +56,7 @@ static ssize_t write_guarded(void *cookie, const char *bytes, size_t n) {
 static FILE *guard_stream(guarded *g, FILE *stream) {
     FILE *f = fopencookie(g, "w", (cookie_io_functions_t){.write = write_guarded});
     if (!f) return stream;
-    setvbuf(f, NULL, _IOLBF, 0); /* a killed process leaves no half line before another one's message */
+    setvbuf(f, NULL, _IOLBF, 0); /* writes whole lines, so that a killed process leaves no half line */
     return f;
 }
 

@@ -1,4 +1,4 @@
-/* corpus.c - the functions on parts of the data that all kinds share. */
+/* corpus.c - the functions on splits of the data that all kinds share. */
 #include "cli/input/corpus.h"
 #include "base/base.h"
 

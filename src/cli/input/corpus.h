@@ -1,4 +1,4 @@
-/* corpus.h - a command's data: the parts (train, dev, test) as read, and their ids in the network's vocabularies. */
+/* corpus.h - a command's data: the splits (train, dev, test) as read, and their ids in the network's vocabularies. */
 #pragma once
 
 #include "cli/input/input_form.h"
@@ -21,10 +21,10 @@ typedef struct corpus_file {
     uint32_t first;
 } corpus_file;
 
-/* One part of the data. Members that its kind of data does not use are NULL. */
+/* One split of the data. Members that its kind of data does not use are NULL. */
 typedef struct corpus_split {
     bool present;
-    corpus_file *files; /* data files; none if the part was generated */
+    corpus_file *files; /* data files; none if the split was generated */
     size_t n_files;
     uint64_t content; /* hash of the files' text, independent of their paths */
     vpps_treebank *bank;

@@ -123,7 +123,7 @@ void corpus_label_name(const corpus *c, const corpus_split *split, uint32_t labe
     }
 }
 
-/* Returns for each of n labels whether the network can learn it: the training part has it, or, without a training part,
+/* Returns for each of n labels whether the network can learn it: the training split has it, or, without a training split,
  * a tree's label is less than the number of classes. NULL: out of memory. */
 static bool *find_known(const corpus *c, const corpus_split *split, uint32_t n) {
     const corpus_split *train = &c->split[SPLIT_TRAIN];

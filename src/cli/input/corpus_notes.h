@@ -9,7 +9,7 @@ void corpus_note(corpus *c, const char *format, ...) __attribute__((format(print
 /* Adds a note if a file is not UTF-8: where its first such byte is, and how many lines have such bytes. */
 void corpus_note_encoding(corpus *c, const char *name, const char *text, size_t len);
 
-/* Sets *label to label k of example i, an id in the part's own vocabulary (VPPS_NO_WORD: unlabelled). Returns false
+/* Sets *label to label k of example i, an id in the split's own vocabulary (VPPS_NO_WORD: unlabelled). Returns false
  * when the example has no label k. */
 bool corpus_label(const corpus_split *split, uint32_t i, uint32_t k, uint32_t *label);
 
@@ -17,11 +17,11 @@ bool corpus_label(const corpus_split *split, uint32_t i, uint32_t k, uint32_t *l
 void corpus_label_place(const corpus_split *split, uint32_t i, uint32_t k, char *text, size_t n);
 void corpus_label_name(const corpus *c, const corpus_split *split, uint32_t label, char *name, size_t n);
 
-/* Adds a note about labels of a part that the training part lacks: the first one's place and their number. task.map
- * must have mapped the part's ids. */
+/* Adds a note about labels of a split that the training split lacks: the first one's place and their number. task.map
+ * must have mapped the split's ids. */
 void corpus_note_labels(corpus *c, int which);
 
-/* Adds a note about a part's tags that fit no scheme of chunks (B-PER, I-PER), and so count as outside of all chunks.
+/* Adds a note about a split's tags that fit no scheme of chunks (B-PER, I-PER), and so count as outside of all chunks.
  * Does nothing if the network's own tags are not tags of chunks. */
 void corpus_note_tags(corpus *c, int which);
 

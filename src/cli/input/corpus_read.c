@@ -81,7 +81,7 @@ static vpps_status add_endings(vpps_status status) {
         "%.300s; of pairs in two files --source and --target must tell how they end, as --source de --target en", why);
 }
 
-/* Reads a file of a part, or two if data are pairs. */
+/* Reads a file of a split, or two if data are pairs. */
 static vpps_status read_file(corpus *c, const settings *s, corpus_split *split, const char *path, const endings *e) {
     const task *t = task_for(s);
     const bool two = *e->target;
@@ -145,7 +145,7 @@ static vpps_status read_split(corpus *c, const settings *s, int which, int wante
     return VPPS_OK;
 }
 
-/* Calls `see` for one file of a part, or for the two files of a pair. */
+/* Calls `see` for one file of a split, or for the two files of a pair. */
 static vpps_status see_pair(const char *option, const char *path, const endings *e,
                             vpps_status (*see)(void *context, const char *option, const char *path), void *context) {
     char name[4096];
@@ -178,7 +178,7 @@ vpps_status corpus_list_files(const settings *s,
     return VPPS_OK;
 }
 
-/* Generates a part from its own seed. Dev and test are drawn in the same way as the training examples, so short
+/* Generates a split from its own seed. Dev and test are drawn in the same way as the training examples, so short
  * examples recur there (exclude_training_examples). */
 static vpps_status generate_split(corpus *c, const settings *s, int which) {
     const uint64_t seed = vpps_mix64(s->seed * N_SPLITS + (uint64_t)which);
@@ -246,7 +246,7 @@ static vpps_status hash_split(corpus *c, net_kind kind, const corpus_split *spli
     return VPPS_OK;
 }
 
-/* Removes training examples from generated dev and test parts, so that only unseen examples are measured. */
+/* Removes training examples from generated dev and test splits, so that only unseen examples are measured. */
 static vpps_status exclude_training_examples(corpus *c, net_kind kind) {
     const corpus_split *train = &c->split[SPLIT_TRAIN];
     uint64_t *seen = malloc((size_t)train->n_examples * sizeof *seen), *hashes = NULL;

@@ -9,6 +9,6 @@
  * ARGUMENT where the network cannot read records, or options about fields were given for a file without any. */
 vpps_status corpus_records_form(corpus *c, const settings *s, const task_text *text, input_form *form);
 
-/* Appends a file's records to a part as examples. Fails with FORMAT, naming the record's line, and MEMORY. */
+/* Appends a file's records to a split as examples. Fails with FORMAT, naming the record's line, and MEMORY. */
 vpps_status corpus_records_read(corpus *c, const settings *s, corpus_split *split, const task_text *text,
                                 input_form form);

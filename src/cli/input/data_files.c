@@ -1,4 +1,4 @@
-/* data_files.c - finds the files of each part of the data. */
+/* data_files.c - finds the files of each split of the data. */
 #include "cli/input/data_files.h"
 #include "base/base.h"
 
@@ -8,8 +8,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* Words that mark a part. Names are split at '.', '_' and '-'; case, and digits at a word's end (test2016), are
- * ignored. */
+/* Words in file names that tell a split (train, dev, test). Names are cut at '.', '_' and '-'; case, and digits at a word's end (test2016),
+ * are ignored. */
 static const char *const part_words[N_SPLITS][12] = {
     {"train", "training", "trainset", "traindata"},
     {"dev", "devel", "development", "devset", "val", "valid", "validation", "valset", "testa" /* of CoNLL-2003 */},
@@ -32,7 +32,7 @@ static bool is_part(const char *name, int part) {
 /* Endings of compressed files. */
 static const char *const compressed[] = {".gz", ".zst"};
 
-/* Returns the length of a name without `ending` and that of a compressed file; 0: the name ends otherwise. */
+/* Returns the length of a name without `ending` and a compressed file's ending after it; 0: the name ends otherwise. */
 static size_t stem_length(const char *name, const char *ending) {
     size_t n = strlen(name);
     for (size_t i = 0; *ending && i < VPPS_COUNT(compressed); i++) {
@@ -48,7 +48,7 @@ static size_t stem_length(const char *name, const char *ending) {
 
 static vpps_status too_long(const char *path) { return vpps_fail(VPPS_IO, "%s: the path is too long", path); }
 
-/* Returns whether a file with the ending, or for `folders` a folder, in `folder` could be the part. Sets *path to
+/* Returns whether a file with the ending, or for `folders` a folder, in `folder` could be the split. Sets *path to
  * it. */
 static bool is_candidate(const char *folder, const char *name, int part, const char *ending, bool folders, char *path,
                          size_t n) {
@@ -61,7 +61,7 @@ static bool is_candidate(const char *folder, const char *name, int part, const c
     return true;
 }
 
-/* Finds the only candidate for a part among the folder's files or folders. *path stays empty when there is none. */
+/* Finds the only candidate for a split among the folder's files or folders. *path stays empty when there is none. */
 static vpps_status find_one(const char *folder, int part, const char *ending, bool folders, char *path, size_t n) {
     DIR *dir = opendir(folder);
     if (!dir) return vpps_fail(VPPS_IO, "%s: %s", folder, strerror(errno));

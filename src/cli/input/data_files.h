@@ -1,12 +1,12 @@
-/* data_files.h - finds the files of each part (train, dev, test) of the data. */
+/* data_files.h - finds the files of each split (train, dev, test) of the data. */
 #pragma once
 
 #include "cli/options/options.h"
 
-/* Finds the path of a part's data. --train, --dev and --test name their part. --data names a file, which is the part
- * `wanted`, or a folder, where words in the name of a file (or, if no file fits, of a subfolder) tell the part. The
+/* Finds the path of a split's data. --train, --dev and --test name their split. --data names a file, which is the split
+ * `wanted`, or a folder, where words in the name of a file (or, if no file fits, of a subfolder) tell the split. The
  * name must end in `ending` (".de"; "" for none), perhaps followed by the ending of a compressed file; *path has
- * neither. *path is empty if there is no such part. Fails with IO (no such file or folder; the wanted part is missing),
+ * neither. *path is empty if there is no such split. Fails with IO (no such file or folder; the wanted split is missing),
  * ARGUMENT (several files fit). */
 vpps_status data_file(const settings *s, int part, int wanted, const char *ending, char *path, size_t n);
 

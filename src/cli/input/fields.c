@@ -296,7 +296,7 @@ static vpps_status find_text(const field_reader *r, json_t *object, const json_t
     return r->s->network->kind == NET_TREES ? VPPS_OK : take_list(r, object, *name, value);
 }
 
-/* Finds an example's label; *value NULL: there is none and none is needed. */
+/* Finds an example's label; *value NULL: there is no label, and none is needed. */
 static vpps_status find_label(const field_reader *r, json_t *object, const json_t **value, const char **name) {
     const net_kind kind = r->s->network->kind;
     *value = find(object, r->s->label_field, usual_labels(kind), name);
@@ -312,7 +312,7 @@ static void put_flat(FILE *f, const char *text) {
     for (; *text; text++) fputc(vpps_is_space(*text) ? ' ' : *text, f);
 }
 
-/* Returns a string, integer or truth value as text; NULL: the value is none, or a blank string. */
+/* Returns a string, integer or truth value as text; NULL: the value has another type, or is a blank string. */
 static const char *scalar(const json_t *value, char *room, size_t n) {
     const char *text = json_string_value(value);
     if (text) return is_blank(text) ? NULL : text;

@@ -23,7 +23,7 @@ input_form input_form_of_name(const char *name) {
     return INPUT_AUTO;
 }
 
-/* Does a text begin with these characters, and perhaps white space before each? */
+/* Returns whether a text begins with these characters, perhaps with white space before each. */
 static bool begins_with(const vpps_text *t, const char *characters) {
     const char *at = t->begin;
     for (const char *c = characters; *c; c++) {

@@ -8,8 +8,8 @@ typedef enum input_form {
     INPUT_AUTO,
     INPUT_TEXT,     /* the network's plain format, one example per line: a sentence, or a tree in brackets */
     INPUT_TAGGED,   /* word|TAG lines */
-    INPUT_COLUMNS,  /* a word per line, a blank line after each sentence */
-    INPUT_LABELLED, /* a label, a tab, a sentence */
+    INPUT_COLUMNS,  /* each line has one word; a blank line follows each sentence */
+    INPUT_LABELLED, /* each line has a label, a tab and a sentence */
     INPUT_JSONL,
     INPUT_CSV,
     INPUT_TSV,

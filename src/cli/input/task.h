@@ -21,7 +21,7 @@ typedef struct metric {
 #define MAX_METRICS 4
 
 typedef struct measures {
-    bool known;     /* the part of the data was measured */
+    bool known;     /* the split of the data was measured */
     bool nonfinite; /* some score of the network was not finite */
     uint32_t examples;
     double value[MAX_METRICS];     /* value of each metric; NaN: nothing to measure, or scores were not finite */
@@ -42,23 +42,23 @@ typedef struct task {
     uint32_t n_generated;           /* default number of generated training examples */
     metric metrics[MAX_METRICS];    /* metrics; the first ones select the best epoch (best.h); a NULL name ends them */
     const char *(*signature)(void); /* names how the first metric is computed, as a BLEU signature does; or NULL */
-    bool paired;                    /* a part has two files, sentences and translations, or one file of records */
+    bool paired;                    /* a split has two files, sentences and translations, or one file of records */
     const char *own_form;           /* name of the only input format, also predict's output; NULL: several formats */
     bool classifies;                /* measuring can fill a confusion matrix (classes.h) */
 
     /* Prediction: finds the format of a file's examples from `first`, its first whole lines. `form` is the requested
      * format or INPUT_AUTO. NULL pointer: examples are lines of text. Fails with ARGUMENT. */
     vpps_status (*look)(const corpus *c, const settings *s, input_form form, const task_text *first, input_reading *in);
-    /* Reads a file's examples and appends them to a part. `target` is the file of translations, if data are
+    /* Reads a file's examples and appends them to a split. `target` is the file of translations, if data are
      * pairs and translations are given, else NULL. */
     vpps_status (*read)(corpus *c, const settings *s, corpus_split *split, const task_text *text,
                         const task_text *target);
-    /* Called once after all files of a part have been read; may be NULL. */
+    /* Called once after all files of a split have been read; may be NULL. */
     vpps_status (*finish)(corpus *c, const settings *s, corpus_split *split);
     vpps_status (*generate)(corpus *c, const settings *s, corpus_split *split, uint64_t seed, uint32_t n);
-    /* Makes the vocabularies and classes from the training part. */
+    /* Makes the vocabularies and classes from the training split. */
     vpps_status (*learn)(corpus *c, const settings *s);
-    /* Sets split->ids, which translate the part's ids to the network's, and split->n_all. */
+    /* Sets split->ids, which translate the split's ids to the network's, and split->n_all. */
     vpps_status (*map)(corpus *c, const settings *s, corpus_split *split);
     /* Returns whether example x can be trained on and measured; NULL: all can. `training`: x must also suit this run's
      * training. `lacks` names what unusable examples miss. */
@@ -66,7 +66,7 @@ typedef struct task {
     const char *lacks;
     vpps_status (*example)(corpus *c, const corpus_split *split, uint32_t i, net_example *x);
 
-    /* Measures a part: sets the values and counts of m, which are zero before. Ends early once *stop is not 0 (stop may
+    /* Measures a split: sets the values and counts of m, which are zero before. Ends early once *stop is not 0 (stop may
      * be NULL). */
     vpps_status (*measure)(session *x, corpus *c, corpus_split *split, const volatile int *stop, measures *m);
     /* Appends the network's answers to examples first .. first + n - 1. */

@@ -27,7 +27,7 @@ static struct { const char *input_format, *text_field, *label_field, *word_colum
  * the program stops. */
 static struct {
     const char *name;
-    size_t line; /* 0: the message is about the whole file */
+    size_t line; /* number of the line; 0: the message is about the whole file */
     void *waiting;
     void (*answer)(void *waiting);
 } place;

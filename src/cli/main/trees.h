@@ -338,7 +338,7 @@ static void answer_trees(void *forest_that_waits) {
 }
 
 static void answer_input(input *in) {
-    enum { ENOUGH = 1024 /* nodes that are computed together */ };
+    enum { ENOUGH = 1024 /* number of nodes that are computed together */ };
     forest f = {begin_reader(in), NULL, NULL, NULL, 0, 0};
     place.waiting = &f;
     place.answer = answer_trees;

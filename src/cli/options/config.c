@@ -104,8 +104,8 @@ static bool is_of_run(const settings *s, const char *name) {
 
 static const char *const network_keys[] = {"network", "model"};
 
-/* Returns whether a key names the network. "model" does so in a log, in a command without --model, and where its value
- * is a network's name; elsewhere it is a checkpoint. */
+/* Returns whether a key names the network. The key "model" names it in a log, in a command without --model, and if the value is a network's
+ * name; elsewhere "model" is a checkpoint. */
 static bool names_network(const settings *s, const char *key, const json_t *value, bool of_log) {
     size_t at;
     if (strcmp(key, "network") == 0) return true;

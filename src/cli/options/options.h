@@ -36,10 +36,10 @@ enum { SCHEDULE_CONSTANT, SCHEDULE_LINEAR, SCHEDULE_COSINE, SCHEDULE_STEP, SCHED
 typedef struct settings {
     command_bit command;
     const network *network; /* the command's network; NULL: it has none */
-    const char *action;     /* `vpps cache`: list, clear or path */
+    const char *action;     /* action of `vpps cache`: list, clear or path */
     net_config net;
 
-    const char *data;            /* --data: a folder or a file */
+    const char *data;            /* value of --data: a folder or a file */
     const char *parts[N_SPLITS]; /* --train, --dev, --test; without them and `data`, data are generated */
     const char *lexicon, *source, *target;
     const char *word_column, *tag_column; /* columns of words and of tags: a number, from 1, or a name */

@@ -192,7 +192,7 @@ static bool is_unanswered(const answer_printer *p, const both *b, const char *ke
     return false;
 }
 
-/* Prints a JSON object of the record's and the answer's members. The answer's replace those of the same name. */
+/* Prints a JSON object of the record's and the answer's members. The answer's members replace the record's of the same name. */
 static void print_members(const answer_printer *p, const both *b, FILE *f) {
     const char *comma = "{";
     for (const vpps_json_value *v = NULL; (v = object_next(&b->record, v)); comma = ",") {

@@ -79,7 +79,7 @@ static bool in_same_folder(const place *a, const place *b) {
     return a->in_folder && b->in_folder && a->folder_device == b->folder_device && a->folder_inode == b->folder_inode;
 }
 
-/* Returns whether a's name stands for one file per epoch, and b is such a file. */
+/* Returns whether a's name stands for one file per epoch, of which b is one. */
 static bool holds(const place *a, const place *b) {
     uint32_t epoch;
     return a->path && b->path && save_name_varies(a->path) && in_same_folder(a, b) &&

@@ -38,7 +38,7 @@ bool report_has(const measures *m, int i) {
 
 /* ---------------------------------------------------------------- train */
 
-/* Returns the measures of the test part if known, else those of dev. */
+/* Returns the measures of the test split if known, else those of dev. */
 static const measures *final_measures(const train_summary *t) {
     return t->split[SPLIT_TEST].known ? &t->split[SPLIT_TEST] : &t->split[SPLIT_DEV];
 }

@@ -9,7 +9,7 @@
 
 /* The states at the end of one stream's latest piece. */
 typedef struct carry_stream {
-    /* before: states that the current graph reads; states: those that it computes */
+    /* states: computed by the current graph; before: read by this graph */
     vpps_value states[NET_STATES], before[NET_STATES];
 } carry_stream;
 

@@ -45,7 +45,7 @@ static void decode(const tag_chain *ch, uint32_t n, const float *const *logits, 
 vpps_status chain_decode(const tag_chain *ch, uint32_t n, const float *const *logits, int32_t *tags) {
     if (!n) return VPPS_OK;
     double *room = malloc(3 * ((size_t)ch->classes + 1) * sizeof *room);
-    uint32_t *from = calloc((size_t)n * ch->classes + 1, sizeof *from); /* word 0 has no preceding tag */
+    uint32_t *from = calloc((size_t)n * ch->classes + 1, sizeof *from); /* zeros: word 0 has no preceding tag */
     if (room && from) decode(ch, n, logits, room, from, tags);
     const bool ok = room && from;
     VPPS_FREE(room, from);

@@ -6,7 +6,7 @@
  *     vocabulary, characters, class_names, lexicon
  *                             words, one per line; a network has some of these entries
  *     train.*                 the position; the plot's curves; the folder that paths are relative to; carried states
- *     data.train, dev, test   hashes of the contents of each part's files */
+ *     data.train, dev, test   hashes of the contents of each split's files */
 #include "cli/session/checkpoint.h"
 #include "base/base.h"
 #include "cli/input/corpus_notes.h"
@@ -77,7 +77,7 @@ vpps_status checkpoint_check(const settings *s, const corpus *c) {
     return VPPS_OK;
 }
 
-/* printf's format of the hash of a part's contents. */
+/* printf's format of the hash of a split's contents. */
 #define CONTENT_FORMAT "vpps-64 %016" PRIx64
 
 /* Adds hashes of the data files' contents, and the folder of relative paths; nothing for generated data. */
@@ -355,7 +355,7 @@ static vpps_status take_all_options(const char *path, settings *s, corpus *c, re
     const cli_option *rows = options_rows(s, &n);
     bool other_data = false;
     for (size_t i = 0; i < n; i++) other_data |= (rows[i].flags & OPTION_DATA) && s->given[i];
-    /* A resumed run needs the same data, perhaps in other files: the command line may name one part, or all by
+    /* A resumed run needs the same data, perhaps in other files: the command line may name one split, or all by
      * --data. */
     if (s->command == COMMAND_TRAIN) other_data = r.by_content && s->data;
     for (size_t i = 0; i < n; i++) {

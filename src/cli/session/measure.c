@@ -1,11 +1,11 @@
-/* measure.c - measures a part of the data with all processes. */
+/* measure.c - measures a split of the data with all processes. */
 #include "cli/session/measure.h"
 #include "base/base.h"
 #include "cli/session/team.h"
 
 #include <math.h>
 
-/* Measures this process's examples of a part. The task's measure function adds up the counts of all processes. */
+/* Measures this process's examples of a split. The task's measure function adds up the counts of all processes. */
 static vpps_status measure_own(session *x, corpus *c, corpus_split *split, const volatile int *stop, measures *m) {
     const task *kind = task_for(x->settings);
     if (!x->team) return kind->measure(x, c, split, stop, m);

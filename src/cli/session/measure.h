@@ -1,11 +1,11 @@
-/* measure.h - measures a network's loss and scores on a part of the data, with all processes of a run. */
+/* measure.h - measures a network's loss and scores on a split of the data, with all processes of a run. */
 #pragma once
 
 #include "cli/input/task.h"
 #include "cli/session/classes.h"
 #include "cli/session/session.h"
 
-/* Measures loss and scores of the network on a part of the data. Each of several processes takes some examples; all get
+/* Measures loss and scores of the network on a split of the data. Each of several processes takes some examples; all get
  * the same values. If a score is not finite in any process, m->nonfinite is set and every value is NaN. Ends early once
  * *stop is not 0 (stop may be NULL), with m->known false. Fails with MEMORY, and as the engine does. */
 vpps_status measure_part(session *x, corpus *c, corpus_split *split, const volatile int *stop, measures *m);

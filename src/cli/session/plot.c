@@ -114,7 +114,7 @@ static bool read_number(const char **at, double *x) {
     return good;
 }
 
-/* Reads a curve; *good is set to whether it is one. */
+/* Reads a curve; sets *good to whether the text is a curve. */
 static vpps_status read_curve(const char **at, plot_curve *curve, bool *good) {
     double n, x, y;
     *good = read_number(at, &n) && n >= 0 && n <= 1e9 && n == floor(n);

@@ -35,7 +35,7 @@ void team_quieten(team *t, settings *s);
 /* Checks that `option`, which needs a single process, is used in one; t NULL: there is one. Fails with ARGUMENT. */
 vpps_status team_alone(const team *t, const char *option);
 
-/* Waits until all processes call it; fails in all of them if one has a status other than OK. */
+/* Waits until all processes have called team_agree; fails in all of them if one has a status other than OK. */
 vpps_status team_agree(team *t, vpps_status status);
 
 /* Waits until all processes have called team_meet. */

@@ -6,14 +6,14 @@
 /* Builds split->lattices from split->sentences, whose words are characters, with the words of the corpus's lexicon. */
 vpps_status lattice_build(const corpus *c, corpus_split *split);
 
-/* Generates a part's n lattices, with translations if the task has pairs; the first call makes the corpus's lexicon. */
+/* Generates a split's n lattices, with translations if the task has pairs; the first call makes the corpus's lexicon. */
 vpps_status lattice_generate(corpus *c, const settings *s, corpus_split *split, uint64_t seed, uint32_t n);
 
-/* Makes the vocabularies of characters and words, by their frequency on the training part's arcs. */
+/* Makes the vocabularies of characters and words, by their frequency on the training split's arcs. */
 vpps_status lattice_learn(corpus *c, const settings *s);
 vpps_status lattice_map(const corpus *c, corpus_split *split);
 
-/* Sets *x to example i of a part; the example's tags keep the ids that were read. */
+/* Sets *x to example i of a split; the example's tags keep the ids that were read. */
 vpps_status lattice_example(corpus *c, const corpus_split *split, uint32_t i, net_example *x);
 
 /* Makes split->numbers, the names ("0", "1", ...) of ids in lattices that were read as numbers. */

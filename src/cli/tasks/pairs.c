@@ -1,6 +1,6 @@
 /* pairs.c - the task of translation, from words or (task_lattice_pairs) from lattices, measured by BLEU.
  *
- * A lattice is made from a source sentence's characters; its lexicon is the words of the training part's sources. */
+ * A lattice is made from a source sentence's characters; its lexicon is the words of the training split's sources. */
 #include "base/base.h"
 #include "cli/input/corpus_form.h"
 #include "cli/input/corpus_notes.h"
@@ -78,7 +78,7 @@ static vpps_status read_lattice_pairs(corpus *c, const settings *s, corpus_split
     return read_words(c, split, split->words, text, target);
 }
 
-/* Makes the lattices of a part. The training part is the first, so that its words are in the lexicon. */
+/* Makes the lattices of a split. The training split comes first, so that its words are in the lexicon. */
 static vpps_status finish_lattice_pairs(corpus *c, const settings *s, corpus_split *split) {
     (void)s;
     const bool training = split == &c->split[SPLIT_TRAIN] && !c->vocab[VOCAB_WORDS];

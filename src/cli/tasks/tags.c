@@ -33,8 +33,8 @@ vpps_status tags_map_sentences(corpus *c, const settings *s, corpus_split *split
 
 /* ---------------------------------------------------------------- measuring */
 
-/* Makes a vocabulary of the network's tags, then those that only this split has. *ids translates the split's tags to
- * it. */
+/* Makes a vocabulary of the network's tags, followed by tags that only this split has. *ids translates the split's ids to this
+ * vocabulary's. */
 static vpps_status all_tags(const corpus *c, const vpps_vocab *split_tags, vpps_vocab **out, uint32_t **ids) {
     VPPS_TRY(task_copy_vocab(out, c->vocab[VOCAB_CLASSES]));
     for (uint32_t i = 0; i < vpps_vocab_size(split_tags); i++) {

@@ -15,10 +15,10 @@ vpps_status tags_look(const corpus *c, const settings *options, input_form form,
 /* Reads one sentence in the format that c->input describes, word|TAG or columns. */
 vpps_status tags_read_input(corpus *c, vpps_sentences *s, const task_text *text);
 
-/* Makes the network's classes from the training part's tags. */
+/* Makes the network's classes from the training split's tags. */
 vpps_status tags_learn(corpus *c, const vpps_vocab *tags);
 
-/* tags_learn_sentences makes classes and the vocabulary of words from a training part of sentences; tags_map_sentences
+/* tags_learn_sentences makes classes and the vocabulary of words from a training split of sentences; tags_map_sentences
  * maps a split's words and tags to their ids. */
 vpps_status tags_learn_sentences(corpus *c, const settings *s);
 vpps_status tags_map_sentences(corpus *c, const settings *s, corpus_split *split);

@@ -28,19 +28,19 @@ static vpps_status take_column(const char *option, const char *given, uint32_t *
 
 /* ---------------------------------------------------------------- what a text looks like */
 
-#define MOST_BARS 8u /* a token with this many '|' counts as one with 7 */
+#define MOST_BARS 8u /* tokens with 8 or more '|' count as tokens with 7 */
 
 typedef struct look {
     uint64_t words, lines; /* numbers of words and of lines that are not blank */
     /* least number of '|' in words of line 1; MOST_BARS: none separates columns, but the first word has one */
     uint32_t bars;
-    /* following: lines after the first of a sentence; alike: those with as many words as the preceding line */
+    /* following: number of lines after a sentence's first; alike: number of these with as many words as the line before */
     uint64_t following, alike;
     uint32_t line_words;            /* number of words in the latest line; 0: it is blank */
     uint64_t slashed, underscored;  /* number of words like word/TAG, and like word_TAG */
     bool barred;                    /* so far all words of the first line have a '|' */
     uint64_t with_bars[MOST_BARS];  /* with_bars[n]: number of words that n '|' part into columns */
-    uint32_t first_line[MOST_BARS]; /* first_line[n]: line of the first such word */
+    uint32_t first_line[MOST_BARS]; /* first_line[n]: line of the first word that with_bars[n] counts */
     bool tabs, conllu, plus;        /* tabs: every line has a tab; conllu, plus: it is CoNLL-U, CoNLL-U Plus */
     /* So far every line begins with its number, which restarts at 0 or 1 in every sentence, or never. */
     bool numbers;
@@ -115,7 +115,7 @@ static vpps_status refuse_other_bars(const task_text *text, const look *l) {
 
 /* Refuses text in which most lines have another number of words than the preceding line: it is no columns. */
 static vpps_status refuse_text(const task_text *text, const look *l) {
-    enum { FEW = 8 }; /* with few lines they may differ by accident */
+    enum { FEW = 8 }; /* in fewer lines, numbers of words may differ by accident */
     if (l->tabs || l->following < FEW || 2 * l->alike >= l->following) return VPPS_OK;
     return vpps_fail(VPPS_FORMAT, "%s%s: expected word|TAG, or a line a word with its tag, found lines of text",
                      VPPS_PATH_ARGS(text->name));

@@ -28,14 +28,14 @@ static bool is_constituents(const task_text *text) {
     return at == end || !(vpps_is_space(*at) || *at == ')') || !(at[-1] >= '0' && at[-1] <= '9');
 }
 
-/* Returns whether labels lose their function tags. The training part decides unless the option does. In checkpoints
+/* Returns whether labels lose their function tags. The training split decides unless the option does. In checkpoints
  * that do not say, all labels lost them. */
 static bool cuts_tags(const corpus *c, const settings *s, const corpus_split *split, bool training) {
     if (s->function_tags != FUNCTION_TAGS_AUTO) return s->function_tags == FUNCTION_TAGS_CUT;
     return training ? vpps_constituents_look_penn(split->constituents) : !c->keeps_tags;
 }
 
-/* Makes the constituent trees of all files of a part binary. */
+/* Makes the constituent trees of all files of a split binary. */
 static vpps_status finish(corpus *c, const settings *s, corpus_split *split) {
     const bool training = split == &c->split[SPLIT_TRAIN] && !c->vocab[VOCAB_WORDS];
     if (!split->constituents) return VPPS_OK;

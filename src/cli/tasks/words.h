@@ -10,7 +10,7 @@ vpps_status task_read_characters(vpps_sentences *out, const task_text *text);
 /* Creates an empty collection of sentences in *s if *s is NULL. */
 vpps_status task_need_sentences(vpps_sentences **s);
 
-/* Generates a part's n sentences, with translations if the task has pairs, in the task's language. */
+/* Generates a split's n sentences, with translations if the task has pairs, in the task's language. */
 vpps_status task_generate_sentences(corpus *c, const settings *s, corpus_split *split, uint64_t seed, uint32_t n);
 
 vpps_status task_copy_vocab(vpps_vocab **out, const vpps_vocab *from);
@@ -30,7 +30,7 @@ vpps_status task_map_ids(corpus_split *split, int which, const vpps_vocab *from,
 /* Copies n ids, translated by `map` unless NULL, to *out, which is grown as needed. Fails with MEMORY. */
 vpps_status task_copy_ids(uint32_t **out, const uint32_t *ids, uint32_t n, const uint32_t *map);
 
-/* task_keep_text keeps the text of a part's latest example for its answer, and fails with MEMORY; task_text_of returns
+/* task_keep_text keeps the text of a split's latest example for its answer, and fails with MEMORY; task_text_of returns
  * the text of example i. */
 vpps_status task_keep_text(corpus_split *split, const task_text *text);
 vpps_text task_text_of(const corpus_split *split, uint32_t i);
