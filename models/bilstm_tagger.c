@@ -1,7 +1,7 @@
 /* bilstm_tagger.c - the bidirectional LSTM tagger: the BI-LSTM network of Huang, Xu and Yu, "Bidirectional LSTM-CRF
  * Models for Sequence Tagging" (2015), section 2.2, without features other than the word; with --crf that of section 2.4,
- * whose conditional random field is in crf.h. The classifier has a hidden layer, as in the benchmark of Neubig et al., "DyNet: The Dynamic Neural Network Toolkit"
- * (2017), and in VPPS (MICRO 2018).
+ * whose conditional random field is in crf.h. The classifier has a hidden layer, as in the benchmark of Neubig et al.,
+ * "DyNet: The Dynamic Neural Network Toolkit" (2017), and in VPPS (MICRO 2018).
  *
  * For the words w_1 .. w_n, with the embeddings E:
  *     x_k = E[w_k]

@@ -60,8 +60,8 @@ static bool column_is(column c, const char *text) { return c.len == strlen(text)
 
 /* ---------------------------------------------------------------- kinds of lines */
 
-/* Returns whether a line's first column is CoNLL-2003's mark between documents (-DOCSTART-). The mark's line may have more or fewer columns than a
- * word's. If tabs separate columns, a line whose first column is blank is a word's. */
+/* Returns whether a line's first column is CoNLL-2003's mark between documents (-DOCSTART-). The mark's line may have more or fewer columns
+ * than a word's. If tabs separate columns, a line whose first column is blank is a word's. */
 static bool is_document_start(const column_reader *r, const vpps_line *line) {
     const char *at = line->begin;
     column first;

@@ -61,7 +61,7 @@ static double least_quota(char *folder, size_t mount, bool v2) {
     }
 }
 
-/* Returns the quota of this process's group in the mount of a line of mountinfo: NUMBER PARENT DEVICE ROOT MOUNT ... - TYPE SOURCE OPTIONS. */
+/* Returns the quota of this process's group in the mount of a mountinfo line: NUMBER PARENT DEVICE ROOT MOUNT ... - TYPE SOURCE OPTIONS. */
 static double quota_by_mount(const char *root, const char *line) {
     char top[PATH_MAX], mount[PATH_MAX], type[64], options[1024], group[PATH_MAX], folder[2 * PATH_MAX];
     const char *rest = strstr(line, " - ");

@@ -85,7 +85,7 @@ typedef struct vpps_device_table {
      * stay as if it had not been launched. NULL: batches are never queued. */
     bool (*queues)(const vpps_device *d, const vpps_batch *batch);
     bool (*finished)(vpps_device *d); /* Returns whether the latest launch, if any, is finished. Never blocks. */
-    /* Waits for the oldest launch whose outcome was not taken, and returns that; without such a launch, returns the latest outcome again. */
+    /* Waits for the oldest launch whose outcome was not taken, and returns its outcome; without such a launch, returns the latest one. */
     void (*wait)(vpps_device *d, vpps_outcome *out);
 
     /* Reads words of the pool (the device's memory) from `offset` on. The device must be idle for this and all following functions. */

@@ -129,7 +129,7 @@ static bool may_queue(vpps_handle *h, const vpps_graph *g) {
            !vpps_handle_profile(h) && table->queues && table->queues(h->device, h->programs[h->next]);
 }
 
-/* Queues the script behind the running batch, then takes that batch's outcome. If the running batch failed, the queued batch does nothing. */
+/* Queues the script behind the running batch, then takes that batch's outcome. If the running batch failed, the queued one does nothing. */
 static vpps_status queue(vpps_handle *h, uint64_t batch, float *stale_loss) {
     vpps_outcome none;
     const vpps_status launched = vpps_handle_launch(h, batch);

@@ -1,5 +1,5 @@
-/* kept_space.h - an allocator for values that stay on the device between batches, in a part of the device's memory pool. The search for free
- * space starts after the latest value placed (next fit), so it is short while much space is free. */
+/* kept_space.h - an allocator for values that stay on the device between batches, in a part of the device's memory pool. The search for
+ * free space starts after the latest value placed (next fit), so it is short while much space is free. */
 #pragma once
 
 #include "base/base.h"

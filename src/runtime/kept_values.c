@@ -1,5 +1,5 @@
-/* kept_values.c - kept values: node values that stay on the device for later graphs. A graph lists the nodes whose values are to be kept. The
- * graph's next run requests these values as if for the host, then copies each to a reserved place in the memory pool. A node of a later
+/* kept_values.c - kept values: node values that stay on the device for later graphs. A graph lists the nodes whose values are to be kept.
+ * The graph's next run requests these values as if for the host, then copies each to a reserved place in the memory pool. A node of a later
  * graph that reads a kept value is a lookup at that place. */
 #include "runtime/handle.h"
 

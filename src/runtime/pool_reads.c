@@ -1,8 +1,8 @@
 /* pool_reads.c - reads several values from the device's memory pool, neighbouring ones in one copy. */
 #include "runtime/pool_reads.h"
 
-/* Largest gap, in words, between two values that one copy reads together. A link to a GPU transfers 2^15 words in the time that another copy
- * takes to start. */
+/* Largest gap, in words, between two values that one copy reads together. A link to a GPU transfers 2^15 words in the time that another
+ * copy takes to start. */
 enum { MOST_BETWEEN = 1 << 15 };
 
 static int by_offset(const void *a, const void *b) {

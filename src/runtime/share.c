@@ -253,7 +253,7 @@ static vpps_status exchange_rows(vpps_share *s, const rows_parcel *in) {
     return s->c->table->exchange(s->c, s->parcels, s->parcels + s->c->size);
 }
 
-/* Sums the received rows, in the order of ranks, into this process's sums[rank]. Sets `counts` to the number of summed rows of each table. */
+/* Sums the received rows, in the order of ranks, into this process's sums[rank]. Sets `counts` to the number of summed rows by table. */
 static bool add_rows(vpps_share *s, const rows_parcel *from, uint32_t *counts) {
     const uint32_t rank = s->c->rank, size = s->c->size;
     memset(counts, 0, s->n_tables * sizeof *counts);

@@ -1,5 +1,5 @@
-/* columns.h - input of an exported tagger in columns: one word a line, tabs or blanks between the columns, a blank line after each sentence.
- * The columns of CoNLL-U have standard names. In CoNLL-U Plus the file's first line names the columns. */
+/* columns.h - input of an exported tagger in columns: one word a line, tabs or blanks between the columns, a blank line after each
+ * sentence. The columns of CoNLL-U have standard names. In CoNLL-U Plus the file's first line names the columns. */
 typedef struct columns {
     char separator;          /* what separates columns: a tab; or a space, for any blanks */
     size_t n, word, tag, id; /* n columns (0: as many as line 1); numbers of three columns (tag 0: last; id 0: none) */

@@ -1,6 +1,6 @@
-/* records.h - an exported program's input and output as lines, JSON objects, or rows of tables (CSV, TSV). An object or row is printed again
- * with the fields ANSWER_NAMES, the prediction. A table gets the first two of them; only the first CELLS may be its columns. UNANSWERED(i):
- * field i is emptied without a prediction. put_value and put_cell print a field. */
+/* records.h - an exported program's input and output as lines, JSON objects, or rows of tables (CSV, TSV). An object or row is printed
+ * again with the fields ANSWER_NAMES, the prediction. A table gets the first two of them; only the first CELLS may be its columns.
+ * UNANSWERED(i): field i is emptied without a prediction. put_value and put_cell print a field. */
 typedef struct answer answer;
 static void put_value(const answer *a, size_t i);
 static void put_cell(const answer *a, size_t i, char separator, int tabs);

@@ -1,5 +1,5 @@
-/* tags.h - predicted tags of an exported program's words, printed as text and as fields of JSON objects. `logits_of` computes CLASSES scores
- * for each word. */
+/* tags.h - predicted tags of an exported program's words, printed as text and as fields of JSON objects. `logits_of` computes CLASSES
+ * scores for each word. */
 struct answer {
     const sentence *s;
     float *logits;

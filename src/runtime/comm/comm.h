@@ -88,8 +88,8 @@ typedef struct vpps_gpu_stream {
     void *context;
 } vpps_gpu_stream;
 
-/* Opens a communicator between the GPUs of these processes, one GPU each, for data in GPU memory. `processes` must outlive it. All
- * processes call this together. Sums have NCCL's order, the same in all processes. Fails with DEVICE, MEMORY, and as vpps_comm_agree does. */
+/* Opens a communicator between these processes' GPUs, one GPU each, for data in GPU memory. `processes` must outlive it. All processes call
+ * this together. Sums have NCCL's order, the same in all processes. Fails with DEVICE, MEMORY, and as vpps_comm_agree does. */
 vpps_status vpps_nccl_open(vpps_communicator **out, vpps_communicator *processes, vpps_gpu_stream stream);
 
 vpps_status vpps_mpi_open(vpps_communicator **out, const void *comm, uint32_t watchdog_ms);

@@ -152,7 +152,7 @@ static vpps_status wait_until(mpi_row *m, uint64_t limit_ns, bool *done) {
     }
 }
 
-/* Writes "rank 2 on HOST, rank 3 on HOST": the processes whose messages are missing, except those that have reported that they wait, too. */
+/* Writes "rank 2 on HOST, rank 3 on HOST": the processes whose messages are missing, except those that have reported that they wait. */
 static void name_missing(mpi_row *m, char *text, size_t n) {
     size_t len = 0;
     *text = '\0';
