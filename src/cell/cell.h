@@ -196,6 +196,7 @@ typedef struct vpps_row_rule {
     uint32_t enough; /* with `least` 0: matrices with at least this many rows are always shared out; 0: no such limit */
     bool columns;    /* whether VPs also own columns of matrices, so that transposed products need no sum over VPs */
     uint32_t split_elems; /* cells whose matrices have at least this many elements share out rows, others vertices */
+    uint32_t wide, wide_elems; /* wide_elems replaces split_elems where levels have `wide` (not 0) vertices a VP */
 } vpps_row_rule;
 
 /* What a batch needs of a cell; one compiled cell is made for each recorded cell and needs. */

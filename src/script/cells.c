@@ -11,6 +11,12 @@ static bool outlive_slices(const vpps_batching *b, uint32_t t) {
     return false;
 }
 
+/* Returns the device's rule for a type's cell: where levels have many vertices, VPs read whole matrices seldom enough. */
+static vpps_row_rule row_rule(vpps_row_rule r, const vpps_batched_type *t, uint32_t n_vps) {
+    if (r.wide && t->items[0] >= (uint64_t)r.wide * n_vps * t->n_levels) r.split_elems = r.wide_elems;
+    return r;
+}
+
 vpps_status vpps_compile_cells(const vpps_batching *b, vpps_history *history, const vpps_target *target,
                                vpps_arena *arena, vpps_batching *out) {
     const vpps_reading *r = b->needs->reading;
@@ -24,7 +30,7 @@ vpps_status vpps_compile_cells(const vpps_batching *b, vpps_history *history, co
         if (!b->needs->types[t].needed) continue;
         vpps_cell_needs needs = b->needs->types[t].cell;
         needs.group = b->group_size;
-        needs.rows = target->rows;
+        needs.rows = row_rule(target->rows, &b->types[t], b->n_vps);
         needs.scales = target->scales && !outlive_slices(b, t);
         needs.in_place = target->in_place;
         VPPS_TRY(vpps_compiled_for(history, r->g->model, r->types[t].index, needs,

@@ -114,6 +114,16 @@ TEST(the_cache_remembers) {
     folder_remove();
 }
 
+TEST(wide_levels_have_a_rule_of_their_own) {
+    small_network n;
+    vpps_handle *h;
+    open_handle(&n, &h, 2, false, true);
+    const vpps_row_rule rule = cpu_of(h)->target.rows;
+    ck_assert(rule.wide && rule.wide_elems > rule.split_elems && rule.split_elems);
+    vpps_handle_destroy(h);
+    sn_close(&n);
+}
+
 /* Of processes that begin at the same time, one measures, and all choose by the same times. */
 TEST(processes_agree) {
     enum { PROCESSES = 4 };

@@ -61,6 +61,8 @@ vpps_status job_open(job *j, vpps_graph *g, vpps_node loss, way w, uint64_t seed
     VPPS_TRY(machine_create(&j->machine, g->model, j->optimizer.kind, w.n_vps, w.split_elems,
                             w.pool_words ? w.pool_words : POOL_WORDS));
     j->machine.waves = w.wave_rule;
+    j->machine.rows.wide = w.wide;
+    j->machine.rows.wide_elems = UINT32_MAX;
     j->machine.level_flops = w.level_flops;
     j->request = (vpps_batch_request){.loss = loss,
                                       .goal = w.keeps ? VPPS_GOAL_GRADIENTS : VPPS_GOAL_STEP,

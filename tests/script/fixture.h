@@ -35,6 +35,7 @@ typedef struct way {
     uint32_t waves;         /* likewise; 0: 1 */
     uint32_t slices;        /* likewise, of a wave; 0: 1 */
     uint32_t split_elems;   /* 0: rows are shared out wherever they can be */
+    uint32_t wide;          /* levels of so many vertices a VP are shared out by vertices; 0: none */
     bool accumulate;        /* gradients of parameters, level by level */
     bool keeps;             /* training: gradients are kept for a later update */
     bool inference;

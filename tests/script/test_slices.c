@@ -245,3 +245,17 @@ TEST_EACH(waves_stay_in_caches, 0, VPPS_COUNT(machines)) {
     w.waves = 2;
     ck_assert_uint_eq(waves_of(&b, w), 2);
 }
+
+/* Whether any stage's rows are shared out, in a batch of classifiers with enough rows. */
+static bool by_rows(uint32_t sentences, uint32_t length, uint32_t wide) {
+    AT_END(close_batch) batch b;
+    AT_END(job_close) job j;
+    bool any = false;
+    open_batch(&b, sentences, length, 40, false);
+    open_job(&j, &b, (way){.n_vps = 2, .groups = 1, .wide = wide});
+    for (uint32_t i = 0; i < j.batch->n_cells; i++)
+        for (uint32_t s = 0; s < j.batch->cells[i]->n_stages; s++) any |= j.batch->cells[i]->programs[s].rows;
+    return any;
+}
+
+TEST(wide_levels_are_shared_out_by_vertices) { ck_assert(by_rows(2, 4, 0) && by_rows(1, 7, 4) && !by_rows(2, 4, 4)); }

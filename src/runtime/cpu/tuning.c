@@ -115,16 +115,15 @@ vpps_status vpps_cpu_take_choice(vpps_device *d, const char *text) {
 
 /* ---------------------------------------------------------------- splits */
 
-/* Returns the number of a cell's matrix elements from which on its stages are split over VPs by rows. */
-static uint32_t split_elems_of(const char *split) {
-    enum {
-        BYTES = 1 << 18
-    }; /* the matrices of a smaller cell fit every cache, and exchanging values between VPs takes longer */
-    return !strcmp(split, "rows") ? 0 : !strcmp(split, "vertices") ? UINT32_MAX : BYTES / (uint32_t)sizeof(float);
-}
-
 vpps_status vpps_cpu_tune(vpps_device *d) {
-    ((vpps_cpu *)d)->target.rows.split_elems = split_elems_of(vpps_profile_current(&d->profile)->split);
+    /* Matrices of fewer than FEW elements fit every cache, and exchanging values between VPs takes longer. Matrices of fewer than MANY fit a
+     * core's own cache, and VPs with WIDE vertices of a level read the matrices seldom. Transposed matrices count, too. */
+    enum { FEW = 1 << 16, MANY = (1 << 19) + 1, WIDE = 24 };
+    const char *split = vpps_profile_current(&d->profile)->split;
+    vpps_row_rule *rule = &((vpps_cpu *)d)->target.rows;
+    rule->split_elems = !strcmp(split, "rows") ? 0 : !strcmp(split, "vertices") ? UINT32_MAX : FEW;
+    rule->wide = rule->split_elems == FEW ? WIDE : 0;
+    rule->wide_elems = MANY;
     return VPPS_OK;
 }
 

@@ -36,18 +36,11 @@ static vpps_wait_end wait_for_barrier(vpps_vp *vp, const vpps_passed *p, uint64_
 
 static bool has_part(const vpps_vp *vp, const vpps_task *t) {
     const vpps_cpu *cpu = vp->cpu;
-    const uint32_t size = cpu->n_vps / cpu->batch.header.n_groups, member = vp->index % size;
-    switch (t->kind) {
-    case VPPS_TASK_NOTHING:
-    case VPPS_TASK_END: return false;
-    case VPPS_TASK_CONSTANTS: return member == 0;
-    case VPPS_TASK_LOSS: return vp->index == 0;
-    case VPPS_TASK_STAGE: {
-        const vpps_rows part = vpps_stage_part(cpu, vp->index, t);
-        return part.first < part.end;
-    }
-    default: return true;
-    }
+    const uint32_t size = cpu->n_vps / cpu->batch.header.n_groups;
+    const vpps_rows part = t->kind == VPPS_TASK_STAGE ? vpps_stage_part(cpu, vp->index, t) : (vpps_rows){0, 1};
+    if (t->kind == VPPS_TASK_CONSTANTS) return vp->index % size == 0;
+    if (t->kind == VPPS_TASK_LOSS) return vp->index == 0;
+    return t->kind != VPPS_TASK_NOTHING && t->kind != VPPS_TASK_END && part.first < part.end;
 }
 
 /* Waits limit_ns for the barriers before the task; skips them if the VP has no share of the task. */
