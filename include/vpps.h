@@ -133,7 +133,7 @@ VPPS_API void vpps_graph_clear(vpps_graph *g); /* drops the graph's nodes, verti
 /* Returns OK, or the graph's first failure since the last clear (whose message becomes vpps_error_message()). */
 VPPS_API vpps_status vpps_graph_status(const vpps_graph *g);
 
-/* ---- leaves. `data` (rows * cols floats, column after column) is copied. In a cell, vpps_pull_index may give `index`. */
+/* ---- leaves: nodes without operands. `data` (rows * cols floats, column after column) is copied. In a cell, `index` may be pulled. */
 VPPS_API vpps_node vpps_input(vpps_graph *g, uint32_t rows, uint32_t cols, const float *data);
 VPPS_API vpps_node vpps_lookup(vpps_graph *g, vpps_param table, uint32_t index);
 /* Makes a node of a vector or matrix parameter. A matrix is copied, in fp32, by each call and inside a cell at each vertex; vpps_affine
@@ -178,15 +178,15 @@ VPPS_API vpps_node vpps_scale(vpps_graph *g, vpps_node x, float factor);
 VPPS_API vpps_node vpps_scale_by(vpps_graph *g, vpps_node x, vpps_node scalar);
 VPPS_API vpps_node vpps_sigmoid(vpps_graph *g, vpps_node x);
 VPPS_API vpps_node vpps_tanh(vpps_graph *g, vpps_node x);
-VPPS_API vpps_node vpps_relu(vpps_graph *g, vpps_node x);             /* gradient 0 at 0 */
+VPPS_API vpps_node vpps_relu(vpps_graph *g, vpps_node x);             /* relu's gradient at 0 is 0 */
 VPPS_API vpps_node vpps_elu(vpps_graph *g, vpps_node x, float alpha); /* x > 0 ? x : alpha (e^x - 1); alpha > 0 */
 VPPS_API vpps_node vpps_gelu(vpps_graph *g, vpps_node x);     /* x Phi(x) in tanh form (Hendrycks and Gimpel 2016) */
-VPPS_API vpps_node vpps_gelu_erf(vpps_graph *g, vpps_node x); /* x Phi(x) exactly, with Phi by erf to 1e-7 */
+VPPS_API vpps_node vpps_gelu_erf(vpps_graph *g, vpps_node x); /* x Phi(x), Phi by the error function to 1e-7 */
 VPPS_API vpps_node vpps_exp(vpps_graph *g, vpps_node x);
 VPPS_API vpps_node vpps_log(vpps_graph *g, vpps_node x);
 VPPS_API vpps_node vpps_square(vpps_graph *g, vpps_node x);
 VPPS_API vpps_node vpps_sqrt(vpps_graph *g, vpps_node x);
-VPPS_API vpps_node vpps_abs(vpps_graph *g, vpps_node x); /* gradient 0 at 0 */
+VPPS_API vpps_node vpps_abs(vpps_graph *g, vpps_node x); /* the gradient of |x| at 0 is 0 */
 
 /* Dropout: in training each element becomes zero with probability p, 0 <= p < 1, else x / (1 - p); the mask follows from the handle's
  * seed, the batch's number and the element's position in the graph. In vpps_forward dropout is the identity. */
@@ -198,7 +198,7 @@ VPPS_API vpps_node vpps_dot(vpps_graph *g, vpps_node a, vpps_node b);           
 VPPS_API vpps_node vpps_squared_distance(vpps_graph *g, vpps_node a, vpps_node b); /* a scalar: |a - b|^2 */
 VPPS_API vpps_node vpps_sum_elements(vpps_graph *g, vpps_node x);                  /* a scalar */
 
-VPPS_API vpps_node vpps_softmax(vpps_graph *g, vpps_node x); /* softmax of a vector, or of each column */
+VPPS_API vpps_node vpps_softmax(vpps_graph *g, vpps_node x); /* softmax of a vector, or of each column of a matrix */
 VPPS_API vpps_node vpps_log_softmax(vpps_graph *g, vpps_node x);
 
 /* Losses, each a scalar. `label`, the number of the right class, must be less than x's rows; inside a cell it may come from
@@ -222,10 +222,10 @@ typedef uint32_t vpps_vertex;
 #define VPPS_NO_VERTEX UINT32_MAX
 typedef uint32_t vpps_cell; /* a cell's index in its model, in order of recording */
 
-/* Starts recording a cell. *recorder is a graph for the op calls and the verbs only: calls that build, run or clear graphs fail on it with
- * STATE. Nodes of the recorder and of other graphs cannot be mixed. `name`, non-empty UTF-8 without control characters, appears in messages
- * and listings; several cells may have one name. Allowed while a handle exists, and while other cells are being recorded. Fails with
- * ARGUMENT (a bad name); *recorder is NULL on failure. */
+/* Starts recording a cell. *recorder is a graph for calls of ops, gather, pull, scatter and push only: calls that build, run or clear
+ * graphs fail on it with STATE. Nodes of the recorder and of other graphs cannot be mixed. `name`, non-empty UTF-8 without control
+ * characters, appears in messages and listings; several cells may have one name. Allowed while a handle exists, and while other cells are
+ * being recorded. Fails with ARGUMENT (a bad name); *recorder is NULL on failure. */
 VPPS_API vpps_status vpps_cell_begin(vpps_model *model, const char *name, vpps_graph **recorder);
 /* Reads value number `output` that child number `child` scatters. */
 VPPS_API vpps_node vpps_gather(vpps_graph *recorder, uint32_t child, uint32_t output, uint32_t rows, uint32_t cols);
@@ -233,7 +233,7 @@ VPPS_API vpps_node vpps_gather(vpps_graph *recorder, uint32_t child, uint32_t ou
 VPPS_API vpps_node vpps_pull(vpps_graph *recorder, uint32_t rows, uint32_t cols);
 /* Declares an integer that each application of the cell supplies: an index for lookup, a label. A cell has at most 65,535. */
 VPPS_API uint32_t vpps_pull_index(vpps_graph *recorder);
-/* Offer x to parents (scatter) or to the outside (push), as outputs 0, 1, ... of their kind in the order of the calls. */
+/* Make x an output of the cell, for parents (scatter) or for the outside (push). Each kind is numbered from 0 in the order of the calls. */
 VPPS_API vpps_status vpps_scatter(vpps_graph *recorder, vpps_node x);
 VPPS_API vpps_status vpps_push(vpps_graph *recorder, vpps_node x);
 
@@ -284,7 +284,7 @@ typedef enum vpps_optimizer_kind {
     VPPS_OPTIMIZER_TABLE(X)
 #undef X
 } vpps_optimizer_kind;
-#define VPPS_DEFAULT_LR (-3e38f)                          /* as vpps_optimizer.lr: the optimizer's default rate */
+#define VPPS_DEFAULT_LR (-3e38f) /* value of vpps_optimizer.lr for the optimizer's default rate */
 VPPS_API float vpps_default_lr(vpps_optimizer_kind kind); /* default learning rate; NaN for an unknown optimizer */
 
 /* The optimizer's step, for a gradient g of weight w. First g is scaled by min(1, clip / |all gradients|_2) if clip > 0 (Pascanu et al.
@@ -304,24 +304,24 @@ typedef struct vpps_optimizer {
 
 /* How the gradients of matrices are computed. */
 typedef enum vpps_gradients {
-    VPPS_GRADIENTS_DEFERRED, /* one product per matrix at the end of the batch; the operands are kept until then */
+    VPPS_GRADIENTS_DEFERRED, /* one product per matrix at the end of the batch; the factors are kept until then */
     /* Each level of the graph adds its outer products to the gradients, as in the paper (VPPS, MICRO 2018). With several groups of VPs:
      * as DEFERRED, and the log says so once. */
     VPPS_GRADIENTS_ACCUMULATE,
-    VPPS_GRADIENTS_CUBLAS,     /* GPU: as DEFERRED, but by cuBLAS; vpps_handle_create fails without cuBLAS */
-    VPPS_GRADIENTS_AUTO,       /* GPU: CUBLAS where the profile finds it faster than DEFERRED. CPU: DEFERRED */
-    VPPS_GRADIENTS_CUBLAS_TF32 /* as CUBLAS, with fp32 operands rounded to TF32 (11 significant bits) */
+    VPPS_GRADIENTS_CUBLAS,     /* GPU: DEFERRED's products by cuBLAS; vpps_handle_create fails without cuBLAS */
+    VPPS_GRADIENTS_AUTO,       /* GPU: CUBLAS if the profile finds it faster than DEFERRED. CPU: DEFERRED */
+    VPPS_GRADIENTS_CUBLAS_TF32 /* CUBLAS, with fp32 operands rounded to TF32 (11 significant bits) */
 } vpps_gradients;
 /* What happens if a batch's loss, or norm of all gradients, is NaN or infinite. (The norm's square, a float32, is infinite for norms of
  * about 1.8e19 and more.) "No update": parameters and optimizer state stay. */
 typedef enum vpps_nonfinite {
     VPPS_NONFINITE_STOP,  /* no update; the next call fails with NONFINITE and names the batch */
     VPPS_NONFINITE_SKIP,  /* no update; training goes on, and vpps_stats counts the batch */
-    VPPS_NONFINITE_IGNORE /* the update is done nevertheless */
+    VPPS_NONFINITE_IGNORE /* the update is done in spite of NaN or infinity */
 } vpps_nonfinite;
-/* Device cpu, whose virtual processors (VPs) are run by threads: whether the thread that calls vpps_fb is one of these. */
+/* On the device cpu, threads run the virtual processors (VPs). vpps_caller: whether the thread that calls vpps_fb also runs one. */
 typedef enum vpps_caller {
-    VPPS_CALLER_AUTO, /* as WORKS if there is a VP for every core that the process may use, and others leave these free, else as FREE */
+    VPPS_CALLER_AUTO,  /* WORKS if each core that the process may use has a VP and is free of others' work; else FREE */
     VPPS_CALLER_WORKS, /* the calling thread runs VP 0: vpps_fb returns when its batch is done */
     VPPS_CALLER_FREE   /* other threads run all VPs: vpps_fb returns at once */
 } vpps_caller;
@@ -355,7 +355,7 @@ typedef struct vpps_options {
     size_t size; /* sizeof(vpps_options): vpps_options_default sets it */
     /* "cpu"; "cuda" or "gpu": an NVIDIA GPU; "simt": the GPU's kernel on the CPU, to debug; "auto": cuda if there is one, else cpu. */
     const char *device;
-    /* Virtual processors. 0: one per core (that affinity and the control group's quota allow), or per multiprocessor of the GPU. */
+    /* Number of virtual processors. 0: one per core (as affinity and the control group's quota allow), or per multiprocessor of the GPU. */
     uint32_t vps;
     /* Number of groups of VPs, a divisor of vps. Each group holds the whole model and computes some of the batch's inputs. 0: the number of
      * least estimated cost; on a GPU as many as keep the model's weights on chip and have four inputs each. A GPU needs a kernel for each
@@ -364,8 +364,8 @@ typedef struct vpps_options {
     /* Number of waves: parts of a batch that run one after the other in the same memory. 0: as many as need at most 32 MB each (GPU: one),
      * more if the pool is too small. At most the number of inputs; inputs that share a node, except the loss's sum, count as one. */
     uint32_t waves;
-    /* Training: number of slices of a wave's heads (vertices that only the loss reads, such as classifiers). Slices run one after the other
-     * in the same memory, between forward and backward of the wave's other vertices. 0: one, more if the pool is too small. */
+    /* Training: number of slices, in which vertices that only the loss reads (such as classifiers) run one after the other in the same
+     * memory, between forward and backward of their wave's other vertices. 0: one, more if the pool is too small. */
     uint32_t slices;
     /* Batching policy: which vertices of a recurrence of several cells run together. NULL: "depth", those of one cell and depth;
      * "agenda", "ratio", "fsm" (learned on the first batch, in about a second): see `vpps policy`; "auto": trained batches try all. */
@@ -381,24 +381,24 @@ typedef struct vpps_options {
     uint32_t watchdog_ms;
     uint64_t seed; /* seed of dropout's random masks */
     vpps_precision precision;
-    uint32_t batch; /* expected inputs per batch, for VPPS_PRECISION_AUTO; 0: unknown */
-    /* Connects processes that train together; NULL: this one trains alone. Outlives the handle; unused by others during a batch. */
+    uint32_t batch; /* number of inputs (examples) expected per batch, for VPPS_PRECISION_AUTO; 0: unknown */
+    /* Connects processes that train together; NULL: this process trains alone. Outlives the handle; others do not use it during a batch. */
     vpps_communicator *communicator;
-    bool portable; /* CPU: plain C instead of wide vectors */
+    bool portable; /* CPU: whether products use plain C instead of wide vector instructions */
     bool verify;   /* prove before each batch that its script (program) computes what the graph asks for (slow) */
     /* GPU: consecutive rows of a matrix that one VP owns, 1 to 1,024. 0: profiled on trained batches. */
     uint32_t rpw;
-    uint32_t threads;      /* GPU: threads of a CTA, a multiple of 32 up to 1,024; 0: by profile */
+    uint32_t threads;      /* GPU: threads of a virtual processor (CTA), a multiple of 32 up to 1,024; 0: profiled */
     uint64_t trace_events; /* record at most this many trace events of 32 bytes (vpps_trace_write); 0: no trace */
-    /* Measure no alternatives. GPU: take the first choice for each option that is 0. CPU: choose the kernels of products by a table. */
+    /* Whether nothing is measured. GPU: options that are 0 get their first choice. CPU: a fixed table chooses the kernels of products. */
     bool no_tuning;
     /* CPU: try all ways to share a cell's work out over VPs on trained batches, and cache the fastest on disk, unless the cache has it. */
     bool tune;
     /* Receives messages: why a device was chosen, which kernels were made or rejected, what the profile measured. NULL: no messages. */
     void (*log)(void *context, const char *line);
     void *log_context;
-    /* Most bytes for values of vpps_keep, each rounded up to 64; the first value reserves them in the pool. 0: 64 MB, or half of what
-     * pool_bytes leaves for batches if that is less. */
+    /* Most bytes for values that vpps_keep leaves on the device, each rounded up to 64; the first value reserves them in the pool. 0: 64
+     * MB, or half of what pool_bytes leaves for batches if that is less. */
     uint64_t keep_bytes;
 } vpps_options;
 
@@ -445,7 +445,7 @@ VPPS_API vpps_status vpps_write_parameters(vpps_handle *h);
  * keeps the mode of a replaced file. Symbolic links are followed, except another user's in a sticky folder that everybody may write to,
  * such as /tmp; a file that is not regular (a FIFO, /dev/stdout) is written directly. */
 typedef struct vpps_metadata {
-    const char *key, *value; /* UTF-8; keys that begin with "vpps." are the library's own */
+    const char *key, *value; /* one pair of metadata, in UTF-8; keys that begin with "vpps." are the library's own */
 } vpps_metadata;
 /* Writes a checkpoint of the device's parameters and optimizer state with n pairs of metadata. Fails with IO, ARGUMENT. */
 VPPS_API vpps_status vpps_save(vpps_handle *h, const char *path, const vpps_metadata *metadata, uint32_t n);
@@ -465,10 +465,10 @@ typedef struct vpps_param_info {
     size_t size;      /* sizeof(vpps_param_info) */
     const char *name; /* the parameter's name; owned by the model */
     vpps_param_kind kind;
-    uint32_t count; /* entries of a lookup table; else 1 */
+    uint32_t count; /* number of a lookup table's entries; else 1 */
     uint32_t rows, cols;
     bool frozen;
-    /* The process has entries first, first + step, ... of a lookup table shared out by vpps_shard_tables; otherwise first is 0, step 1. */
+    /* A lookup table shared out by vpps_shard_tables: this process has the entries first, first + step, ...; else first is 0, step 1. */
     uint32_t first, step;
 } vpps_param_info;
 
@@ -493,11 +493,11 @@ VPPS_API vpps_status vpps_set_param_group(vpps_handle *h, uint32_t n, const vpps
 VPPS_API uint32_t vpps_graph_size(const vpps_graph *g);
 VPPS_API vpps_status vpps_node_shape(const vpps_graph *g, vpps_node x, uint32_t *rows, uint32_t *cols);
 
-/* Choices by a scalar, which gets no gradient. */
+/* Choices by a scalar condition; the scalar gets no gradient. */
 VPPS_API vpps_node vpps_when(vpps_graph *g, vpps_node x, vpps_node scalar);   /* x where scalar > 0, else 0 */
 VPPS_API vpps_node vpps_unless(vpps_graph *g, vpps_node x, vpps_node scalar); /* 0 where scalar > 0, else x */
-/* Computes condition > 0 ? a : b, for a scalar condition. Value and gradient are the chosen operand's, even if the other is infinite or NaN.
- * The other's gradient is 0; an infinite derivative (log at 0) turns it into NaN, unless its cell's condition does not hold. */
+/* Computes condition > 0 ? a : b, for a scalar condition. Value and gradient are the chosen operand's, even if the other is infinite or
+ * NaN. The other's gradient is 0; an infinite derivative (log at 0) makes NaN of it, unless in a cell whose condition does not hold. */
 VPPS_API vpps_node vpps_select(vpps_graph *g, vpps_node condition, vpps_node a, vpps_node b);
 
 VPPS_API vpps_node vpps_transpose(vpps_graph *g, vpps_node x);
@@ -580,11 +580,11 @@ VPPS_API vpps_node vpps_concat_list(vpps_graph *recorder, vpps_node xs, uint32_t
  * was taken: where the condition does not hold, only the other values that are scattered get a gradient. What the vertex computes there
  * adds exactly 0 to every gradient, even if infinite or NaN. In inference the device cpu skips vertices whose condition does not hold;
  * other devices run them, with the same result. */
-/* Set the cell's condition: a gathered or pulled scalar is greater than 0, or (_is) rounds to `value`, which is less than 2^22. Called
- * before any output; all outputs are then made by vpps_scatter_else. Fail (sticky) with ARGUMENT, SHAPE, STATE (called too late). */
+/* Set the cell's condition: a gathered or pulled scalar is greater than 0, or (vpps_condition_is) rounds to `value` < 2^22. Called before
+ * any output; all outputs are then made by vpps_scatter_else. Fail (sticky) with ARGUMENT, SHAPE, STATE (called too late). */
 VPPS_API vpps_status vpps_condition(vpps_graph *recorder, vpps_node scalar);
 VPPS_API vpps_status vpps_condition_is(vpps_graph *recorder, vpps_node scalar, uint32_t value);
-/* Scatters x where the condition holds, else `otherwise` (a gathered or pulled node; VPPS_NO_NODE: zeros). Fails with STATE, SHAPE. */
+/* Scatters x where the cell's condition holds, else `otherwise`, a gathered or pulled node (VPPS_NO_NODE: zeros). Fails: STATE, SHAPE. */
 VPPS_API vpps_status vpps_scatter_else(vpps_graph *recorder, vpps_node x, vpps_node otherwise);
 
 /* Adds a loop of `limit` turns (at least 1): vertices of one cell, each of which has the preceding turn as child 0 (the first turn: child 0
@@ -609,12 +609,12 @@ typedef struct vpps_applications {
     size_t size; /* sizeof(vpps_applications) */
     vpps_cell cell;
     uint32_t n;                              /* number of vertices; may be 0 */
-    uint32_t n_children, n_pulls, n_indices; /* counts per vertex; children in lists do not count */
+    uint32_t n_children, n_pulls, n_indices; /* counts per vertex; children that are members of lists do not count */
     const vpps_vertex *children;             /* n x n_children vertices, a row for each vertex */
     const vpps_node *pulls;                  /* n x n_pulls nodes, a row for each vertex */
     const uint32_t *indices;                 /* n x n_indices numbers, a row for each vertex */
     uint32_t n_lists;
-    const vpps_members_of *lists; /* an entry for each of the cell's lists */
+    const vpps_members_of *lists; /* for each list of the cell: its members at all n vertices */
     uint32_t n_pull_lists;
     /* Arrays, in the order of the vpps_pull_list calls, with a node for each member of the list, over all vertices in their order. */
     const vpps_node *const *pull_lists;
@@ -651,10 +651,10 @@ typedef struct vpps_request {
     uint32_t n_gradients;
     const vpps_node *gradients;  /* nodes whose gradients are wanted; each lookup of one entry has its own gradient */
     float *const *gradient_outs; /* receive the gradients as value_outs values; zeros if the loss ignores the node */
-    bool no_parameters; /* parameters' gradients are not computed, and those added up so far stay as they are */
+    bool no_parameters;          /* whether to leave parameters' gradients as they are, and not to compute new ones */
     /* Dropout masks follow from this number and options.seed alone: equal numbers, equal masks. 0: new masks in each call. */
     uint64_t draw;
-    bool no_dropout; /* dropout is off, as in vpps_forward */
+    bool no_dropout; /* whether dropout is off, as in vpps_forward */
 } vpps_request;
 #define VPPS_REQUEST(...) (&(vpps_request){.size = sizeof(vpps_request), __VA_ARGS__})
 
@@ -670,7 +670,7 @@ VPPS_API vpps_status vpps_backward(vpps_handle *h, vpps_graph *g, vpps_node loss
  * loss is the sum of the losses of its vpps_backward calls. Parameters without gradient, and frozen ones, stay. With a communicator,
  * gradients of all processes are added up first. Fails with STATE (no gradients), and as vpps_fb; a later call reports NONFINITE. */
 VPPS_API vpps_status vpps_update(vpps_handle *h);
-VPPS_API vpps_status vpps_zero_gradients(vpps_handle *h); /* drops the gradients since the latest update */
+VPPS_API vpps_status vpps_zero_gradients(vpps_handle *h); /* drops the gradients added up since the latest update */
 
 /* The model's copy of a parameter's gradient, as of the latest vpps_read_gradients. */
 typedef struct vpps_gradient {
@@ -678,8 +678,8 @@ typedef struct vpps_gradient {
     /* The gradient's rows * cols floats in the order of vpps_param_values, zeros without a gradient; for a lookup table n * rows * cols
      * floats, entry after entry. Owned by the model, valid until the next vpps_read_gradients; may be written. */
     float *values;
-    const uint32_t *entries; /* lookup: the ascending numbers of the entries that have a gradient; else NULL */
-    uint32_t n;              /* lookup: number of these entries; else 1, or 0 without a gradient */
+    const uint32_t *entries; /* lookup table: ascending numbers of the entries with a gradient; else NULL */
+    uint32_t n;              /* lookup table: number of entries with a gradient; else 1, or 0 without a gradient */
 } vpps_gradient;
 /* Wait for the batch in flight, then copy this process's gradients from device to model (read), or from model to device for the next
  * update (write; of a lookup table only entries that were read). Fail with DEVICE, STATE (write: the device has no gradients). */
@@ -704,21 +704,21 @@ VPPS_API vpps_status vpps_gradient_norm(const vpps_model *model, vpps_param para
  * sum over i of <values[i], gradients[i]>, and add up until vpps_update. Between the halves the step (numbered from 1) is open: every other
  * call with the handle fails with STATE and names the step, except vpps_handle_destroy, vpps_handle_stats, vpps_handle_trials, vpps_kept,
  * vpps_kept_shape, vpps_set_pointer_mode and tracing. Graphs may be built meanwhile; handles for inference are not affected. */
-/* Runs the forward half, with dropout as in vpps_backward. When the call returns, value_outs are filled in, the step is open, and the graph
- * may be cleared. `values` are the nodes whose gradients vpps_step_backward takes; for a node named twice the two are added up. `gradients`
- * are the nodes whose gradients vpps_step_backward writes to gradient_outs, which stay the
- * caller's. no_parameters skips parameters' gradients. vpps_keep works as
- * for vpps_forward. The step is one wave of one slice (vpps_options). Fails as vpps_backward, with POOL if the pool is too small for that
- * (the message tells how many bytes are enough), and with ARGUMENT (request NULL or without values). With a communicator a process without
- * inputs in the step names no values. If tables are shared out, all processes make the call together. */
+/* Runs the forward half of a training step, with dropout as in vpps_backward. When the call returns, value_outs are filled in, the step is
+ * open, and the graph may be cleared. `values` are the nodes whose gradients vpps_step_backward takes; for a node named twice the two are
+ * added up. `gradients` are the nodes whose gradients vpps_step_backward writes to gradient_outs, which stay the caller's. no_parameters
+ * skips parameters' gradients. vpps_keep works as for vpps_forward. The step is one wave of one slice (vpps_options). Fails as
+ * vpps_backward, with POOL if the pool is too small for that (the message tells how many bytes are enough), and with ARGUMENT (request NULL
+ * or without values). With a communicator a process without inputs in the step names no values. If tables are shared out, all processes
+ * make the call together. */
 VPPS_API vpps_status vpps_step_forward(vpps_handle *h, vpps_graph *g, const vpps_request *request);
 
-/* Runs the backward half and closes the step. gradients[i] has the shape of value i of the step's n values, column after column; NULL means
- * zeros. Returns before the batch is finished or, if the step named `gradients`, with gradient_outs filled in. The step's loss counts as
- * 0, or as NaN if a given gradient is not finite, so that options.nonfinite applies at vpps_update. Fails with STATE (no step is open),
- * ARGUMENT (another n; NULL), MEMORY, and leaves the step open; else as vpps_fb does when the handle becomes useless. */
+/* Runs the open step's backward half, and closes the step. gradients[i] has the shape of value i of the step's n values, column after
+ * column; NULL means zeros. Returns before the batch is finished or, if the step named `gradients`, with gradient_outs filled in. The
+ * step's loss counts as 0, or as NaN if a given gradient is not finite, so that options.nonfinite applies at vpps_update. Fails with STATE
+ * (no step is open), ARGUMENT (another n; NULL), MEMORY, and leaves the step open; else as vpps_fb does when the handle becomes useless. */
 VPPS_API vpps_status vpps_step_backward(vpps_handle *h, uint32_t n, const float *const *gradients);
-/* Drops the open step, as if its forward half had not run. Fails with STATE (no step is open). */
+/* Drops the step that vpps_step_forward opened, as if its forward half had not run. Fails with STATE (no step is open). */
 VPPS_API vpps_status vpps_step_drop(vpps_handle *h);
 
 /* ---------------------------------------------------------------- handles for inference beside training */
@@ -749,7 +749,7 @@ VPPS_API vpps_status vpps_publish_parameters(vpps_handle *h);
  *     vpps_release(h, kept);                     when no graph that reads it will run any more
  *
  * A kept value is a constant: no gradient flows into it, and updates do not change it. It lives until its handle's end at most. */
-typedef uint64_t vpps_value; /* a kept value of a handle; no number is used twice */
+typedef uint64_t vpps_value; /* number of a value that a handle keeps on its device; no number is used twice */
 #define VPPS_NO_VALUE ((vpps_value)0)
 
 /* Makes the next vpps_fb, vpps_backward, vpps_step_forward or vpps_forward of the graph with this handle keep the value of x; *out is the
@@ -764,7 +764,7 @@ VPPS_API vpps_status vpps_keep_data(vpps_handle *h, uint32_t rows, uint32_t cols
 VPPS_API vpps_node vpps_kept(vpps_graph *g, vpps_handle *h, vpps_value value);
 /* Waits for the batch in flight and copies a kept value, column after column. Fails with STATE (not a value, or never computed), DEVICE. */
 VPPS_API vpps_status vpps_read_kept(vpps_handle *h, vpps_value value, float *out);
-/* Makes a vector's node for each column of a kept value, as vpps_kept does for the whole; returns the first of consecutive nodes. */
+/* Makes a vector node for each column of a kept value, with the rules of vpps_kept; returns the first of consecutive nodes. */
 VPPS_API vpps_node vpps_kept_columns(vpps_graph *g, vpps_handle *h, vpps_value value);
 /* Gives a kept value's shape; `rows` or `cols` may be NULL. Fails with STATE (not a value of this handle, or released). */
 VPPS_API vpps_status vpps_kept_shape(vpps_handle *h, vpps_value value, uint32_t *rows, uint32_t *cols);
@@ -794,7 +794,7 @@ typedef struct vpps_array vpps_array;
 /* Allocates an array of n floats in the memory of the handle's GPU, and gives its address there. It may outlive the handle. Fails with
  * ARGUMENT (the device cpu), MEMORY, DEVICE. */
 VPPS_API vpps_status vpps_array_create(vpps_array **out, vpps_handle *h, uint64_t n, float **address);
-/* Frees the array, in any thread, after the work that streams do with it so far. NULL is allowed. */
+/* Frees the array, in any thread, after all work that streams were given with it. NULL is allowed. */
 VPPS_API void vpps_array_destroy(vpps_array *array);
 
 /* ---------------------------------------------------------------- processes
@@ -853,19 +853,19 @@ typedef struct vpps_stats {
     uint64_t batches;        /* training batches finished since the model began; checkpoints carry the number on */
     uint64_t skipped;        /* batches that were not applied, since loss or gradient was not finite */
     uint64_t nodes;          /* nodes of the graph, those inside cells included */
-    uint64_t levels, phases; /* levels of the graph; phases of the script, which end at barriers of the VPs */
+    uint64_t levels, phases; /* number of the graph's levels; of the script's phases, which end at barriers */
     uint64_t steps;          /* steps of forward, each of which runs vertices of one cell together */
-    uint64_t instructions;   /* tasks of the script; a task that all VPs share counts once */
+    uint64_t instructions;   /* tasks of the script (the batch's program); a task that all VPs share counts once */
     uint64_t script_bytes;
-    uint64_t pool_bytes; /* memory of parameters and of the batch's tensors */
-    uint64_t live_bytes; /* parameters and the tensors that are live at once: the least pool for as many waves */
-    uint64_t host_ns, device_ns;                          /* time to make the script; device's time to run it */
+    uint64_t pool_bytes;         /* bytes of the parameters and of the batch's tensors */
+    uint64_t live_bytes;         /* bytes of parameters and of tensors live at once: the least pool for as many waves */
+    uint64_t host_ns, device_ns; /* ns to make the script on the host; ns to run it on the device */
     uint64_t total_nodes, total_host_ns, total_device_ns; /* sums over all training batches of this handle */
     uint64_t peak_pool_bytes;
     uint32_t vps;
     uint32_t groups, waves, slices; /* see vpps_options */
     bool caller_works;
-    bool decides;               /* vpps_argmax and vpps_lookup_at can run on the device */
+    bool decides;               /* whether the device can run vpps_argmax and vpps_lookup_at */
     const char *precision;      /* precision of products: "fp32", "bf16x3", "bf16" */
     const char *precision_unit; /* CPU: "generic", "avx2", "avx512", "neon", "avx512bf16", "amx"; GPU: "fp32", "mma" */
     const char *device;         /* "cpu", "cuda", "simt" */
@@ -876,11 +876,11 @@ typedef struct vpps_stats {
     /* The slowest process's time until it has its gradients, relative to the mean of all processes: 0.1 means 10 % longer. */
     double imbalance;
     uint64_t kept_values, kept_bytes; /* number and bytes of the values of vpps_keep that are not released */
-    uint64_t keep_bytes;              /* the most bytes that kept values may take; 0 before the first */
+    uint64_t keep_bytes;              /* the most bytes for values of vpps_keep; 0 before the first is kept */
     /* By the device's clock: time from the end of the preceding training batch to this one's end, and idle time in it; 0 at the first. */
     uint64_t wall_ns, gap_ns, total_wall_ns, total_gap_ns;
     const char *gradients; /* computes matrices' gradients: "kernel" (VPPS's), "cublas", "cublas-tf32"; NULL at first */
-    uint32_t gpu;          /* cuda: the GPU's number, by which the driver and DLPack name it; else 0 */
+    uint32_t gpu;          /* device cuda: the GPU's number in the driver and in DLPack; else 0 */
 } vpps_stats;
 
 /* Gives the handle's counts and times without waiting; a batch in flight contributes only the counts of its script. */
@@ -900,9 +900,9 @@ typedef enum vpps_trial_state {
 /* An alternative that the handle times: a number of groups, a batching policy, a GPU kernel, a way to share work out over a CPU's cores. */
 typedef struct vpps_trial {
     size_t size;        /* sizeof(vpps_trial) */
-    uint32_t groups;    /* trial of a number of groups; else 0 */
-    const char *policy; /* trial of a batching policy; else NULL */
-    /* CPU, trial of a way to share work out over VPs, else NULL: by "rows", by "vertices", or by either as the matrices' "size" decides. */
+    uint32_t groups;    /* in a trial of a number of groups: the number; else 0 */
+    const char *policy; /* in a trial of a batching policy: the policy's name; else NULL */
+    /* CPU, in a trial of a way to share work out over VPs: "rows", "vertices", or "size" (the matrices' size decides). Else NULL. */
     const char *split;
     /* CPU, trial of products of a 256 x 256 matrix and `vectors` vectors on one core, else NULL. "forward": the matrix, or a transposed
      * copy, times vectors; "rows": the transposed matrix; "gradient": outer products; "copy": transposing, or packing in bf16. */
@@ -910,14 +910,14 @@ typedef struct vpps_trial {
     const char *unit;      /* trial of products: the instructions, named as in vpps_stats.precision_unit */
     const char *precision; /* trial of products: "fp32", "bf16x3", "bf16" */
     uint32_t vectors;
-    bool far;              /* trial of products: the matrices do not fit into the core's own cache */
-    double ns_per_vector;  /* trial of products: time per vector; for "copy": time of one copy */
+    bool far;              /* trial of products: whether the matrices are too large for the core's own cache */
+    double ns_per_vector;  /* trial of products: ns per vector; for "copy": ns of one copy */
     uint32_t rpw, threads; /* GPU: see vpps_options */
     vpps_trial_state state;
-    uint32_t batches;         /* number of measured batches */
-    double ns_per_node;       /* device time a node, the median of the batches; 0: not measured */
-    uint32_t registers;       /* GPU: registers of a thread */
-    double load_seconds;      /* GPU: time to make the kernel, or to take it from the cache */
+    uint32_t batches;         /* number of batches that were measured */
+    double ns_per_node;       /* ns of device time per node, the median of the batches; 0: not measured */
+    uint32_t registers;       /* GPU: number of registers of a thread */
+    double load_seconds;      /* GPU: seconds to make the kernel, or to load it from the cache */
     vpps_gradients gradients; /* GPU */
 } vpps_trial;
 /* Gives at most *n trials, each of out[0].size bytes (`out` NULL: *n is 0). Sets *n to the number of trials, *done if the choice is made. */
@@ -960,7 +960,7 @@ typedef enum vpps_c_precision {
 
 typedef struct vpps_c_export {
     size_t size;             /* sizeof(vpps_c_export) */
-    const char *prefix;      /* beginning of all names that are not static; NULL: "net" */
+    const char *prefix;      /* beginning of the names of functions and constants; NULL: "net" */
     const char *omit;        /* a word to drop from the beginning of cells' names in functions' names; may be NULL */
     FILE *header;            /* receives prototypes and constants; NULL: they are in the C file itself */
     const char *header_name; /* with a header: the name by which the C file includes it */

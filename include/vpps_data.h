@@ -198,7 +198,7 @@ VPPS_API vpps_status vpps_sentences_create(vpps_sentences **out);
 VPPS_API void vpps_sentences_destroy(vpps_sentences *s);
 VPPS_API uint32_t vpps_sentences_size(const vpps_sentences *s);
 VPPS_API uint64_t vpps_sentences_total_words(const vpps_sentences *s);
-/* Returns sentence i, whose arrays are valid until the sentences grow; all zero if it is empty or i is out of range. */
+/* Returns sentence number i; its arrays are valid until the sentences grow. All zero if the sentence is empty or i out of range. */
 VPPS_API vpps_sentence vpps_sentences_get(const vpps_sentences *s, uint32_t i);
 VPPS_API const vpps_vocab *vpps_sentences_vocab(const vpps_sentences *s);
 VPPS_API const vpps_vocab *vpps_sentences_tag_vocab(const vpps_sentences *s); /* empty without tags and labels */
@@ -228,13 +228,13 @@ VPPS_API vpps_status vpps_sentences_read_labelled_text(vpps_sentences *s, const 
 typedef struct vpps_columns {
     uint32_t word; /* number of the column that holds the word, from 1; 0: the first, in CoNLL-U FORM */
     uint32_t tag;  /* number of the column that holds the tag, from 1; 0: the last, in CoNLL-U UPOS */
-    bool tabs;     /* columns end at each single tab, and words may hold spaces; else at runs of white space */
+    bool tabs; /* whether columns end at each single tab, so that words may hold spaces; else at runs of white space */
     /* A line that begins with '#' is a comment if it has not as many columns as the lines that begin otherwise, or no valid ID. Else
      * the line is a token. */
     bool comments;
-    /* CoNLL-U, which has comments: lines of multiword tokens (ID 3-4) and of empty nodes (5.1) are left out. The columns are ID FORM
-     * LEMMA UPOS XPOS FEATS HEAD DEPREL DEPS MISC, or those that the first line names, as "# global.columns = ID FORM UPOS" (CoNLL-U
-     * Plus). Columns end at tabs, or, if the first line with columns has no tab, at runs of white space. */
+    /* Whether the text is CoNLL-U, which has comments: lines of multiword tokens (ID 3-4) and of empty nodes (5.1) are left out. The
+     * columns are ID FORM LEMMA UPOS XPOS FEATS HEAD DEPREL DEPS MISC, or those that the first line names, as "# global.columns = ID FORM
+     * UPOS" (CoNLL-U Plus). Columns end at tabs, or, if the first line with columns has no tab, at runs of white space. */
     bool conllu;
     const char *word_name, *tag_name; /* with conllu: a column's name, instead of its number; NULL: none */
 } vpps_columns;
@@ -251,8 +251,8 @@ VPPS_API vpps_status vpps_sentences_read_columns_text(vpps_sentences *s, const c
  * number of another word, or 0 for a root. Trees need not be projective. A HEAD that is no word's number, and words that depend on each
  * other in a circle, fail with FORMAT. A word's tag is its relation, DEPREL. */
 typedef struct vpps_dependencies {
-    bool cut_subtypes; /* cut relations at ':', so that nsubj:pass becomes nsubj */
-    bool heads_only;   /* read neither relations nor labels: the sentences have no tags */
+    bool cut_subtypes; /* whether to cut relations at ':', so that nsubj:pass becomes nsubj */
+    bool heads_only;   /* whether to read neither relations nor labels, so that the sentences have no tags */
     /* Sentences are labelled instead of tagged: a sentence's label is the value of its comment "# LABEL = ...", where LABEL is this
      * string, or VPPS_NO_WORD without such a comment. Each sentence has one root. NULL: sentences are tagged. */
     const char *label;
@@ -269,7 +269,7 @@ typedef struct vpps_lines {
     /* The end word, e.g. "<eos>", is appended to every sentence that does not end with it; elsewhere in a line the same word becomes
      * "<unk>". NULL: none. */
     const char *end_word;
-    bool keep_empty; /* a line without words is a sentence (of 0 words, or the end word); else the line is skipped */
+    bool keep_empty; /* whether a line without words is a sentence (of 0 words, or the end word), not skipped */
 } vpps_lines;
 
 /* Append plain text. `lines` NULL: all members zero. Fail also with ARGUMENT (an end word that is empty or holds white space). */
@@ -280,7 +280,7 @@ VPPS_API vpps_status vpps_sentences_read_lines_text(vpps_sentences *s, const cha
 /* Options of parallel text, two files of plain text: line i of the source and line i of the target are a sentence and its translation. */
 typedef struct vpps_parallel {
     const char *end_word; /* word appended to every target sentence, as by vpps_lines; NULL: none */
-    bool skip_empty;      /* leave out pairs with a line without words; else the first such pair fails with FORMAT */
+    bool skip_empty; /* whether pairs with a line without words are left out; else the first one fails with FORMAT */
 } vpps_parallel;
 
 /* Append parallel text. `parallel` NULL: all members zero. Fail as vpps_sentences_read_lines_file does, with FORMAT if one file has
@@ -304,9 +304,9 @@ VPPS_API vpps_status vpps_sentences_read_parallel_texts(vpps_sentences *source, 
  * after nouns, verbs at the end of their clause. */
 typedef struct vpps_language {
     uint64_t seed;
-    bool characters; /* split sentences (not translations) into characters: each is a word, with its own tag */
+    bool characters; /* whether to split sentences (not translations) into characters, each a word with its own tag */
     bool tags;       /* tag the sentences */
-    bool labels;     /* label each sentence by its first name's kind, PER, LOC or ORG, or by NONE without a name */
+    bool labels;     /* whether sentences get labels: the first name's kind (PER, LOC, ORG), or NONE without a name */
     /* Word appended to every translation or, without translations, to every sentence; may be NULL. */
     const char *end_word;
 } vpps_language;
@@ -335,7 +335,7 @@ typedef struct vpps_lattice {
     uint32_t n_nodes;             /* at least 1 */
     const uint32_t *tags;         /* the nodes' tags; the tag of node 0 means nothing */
     const uint32_t *first_arc;    /* n_nodes + 1 entries: arcs[first_arc[i] .. first_arc[i + 1]) enter node i */
-    const vpps_lattice_arc *arcs; /* arcs into each node but node 0: first one character, then any number of words */
+    const vpps_lattice_arc *arcs; /* arcs into each node but node 0: first a character's, then any number of words' */
 } vpps_lattice;
 
 typedef struct vpps_lattices vpps_lattices;
@@ -381,8 +381,8 @@ VPPS_API vpps_status vpps_lattices_build(vpps_lattices *l, const vpps_sentences 
 
 typedef struct vpps_constituent {
     uint32_t label;      /* id in the vocabulary of labels: phrase, or part of speech */
-    uint32_t n_children; /* 0: a leaf, a part of speech with its word */
-    uint32_t n_nodes;    /* number of nodes of the subtree, this node included */
+    uint32_t n_children; /* number of children; 0: a leaf, which is a part of speech with its word */
+    uint32_t n_nodes;    /* number of nodes of the subtree of this node, itself included */
     uint32_t word;       /* the id of a leaf's word in the vocabulary of words; VPPS_NO_WORD at other nodes */
 } vpps_constituent;
 
@@ -411,7 +411,7 @@ VPPS_API vpps_constituent_tree vpps_constituents_tree(const vpps_constituents *c
 /* Returns the line of the text, from 1, in which tree i begins; 0 if i is out of range. */
 VPPS_API uint32_t vpps_constituents_line(const vpps_constituents *c, uint32_t i);
 VPPS_API const vpps_vocab *vpps_constituents_vocab(const vpps_constituents *c);  /* words */
-VPPS_API const vpps_vocab *vpps_constituents_labels(const vpps_constituents *c); /* phrases and parts of speech */
+VPPS_API const vpps_vocab *vpps_constituents_labels(const vpps_constituents *c); /* of phrases and words */
 
 /* Returns whether the labels look like the Penn Treebank's: NP and VP occur, with function tags or without. */
 VPPS_API bool vpps_constituents_look_penn(const vpps_constituents *c);
@@ -428,8 +428,8 @@ VPPS_API vpps_status vpps_constituents_read_file(vpps_constituents *c, const cha
 VPPS_API vpps_status vpps_constituents_read_text(vpps_constituents *c, const char *name, const char *text, size_t len);
 
 typedef enum vpps_branching {
-    VPPS_LEFT_BRANCHING, /* (X a b c) is (X (X* a b) c) */
-    VPPS_RIGHT_BRANCHING /* (X a b c) is (X a (X* b c)) */
+    VPPS_LEFT_BRANCHING, /* (X a b c) becomes (X (X* a b) c) */
+    VPPS_RIGHT_BRANCHING /* (X a b c) becomes (X a (X* b c)) */
 } vpps_branching;
 
 /* Appends all trees to `tb` as binary trees. A chain of nodes with one child becomes one node, whose label joins the chain's labels from

@@ -36,7 +36,7 @@ uint32_t vpps_process_number(void);
     VPPS_TRY(                                                                                                          \
         vpps_need(__func__, #__VA_ARGS__, (const void *[]){__VA_ARGS__}, VPPS_COUNT(((const void *[]){__VA_ARGS__}))))
 
-/* Used by VPPS_NEED: sets the message that argument number i of `names` (separated by ", ") is NULL. */
+/* Sets the error message for VPPS_NEED: argument number i of `names`, which are separated by ", ", is NULL. */
 void vpps_name_null(const char *function, const char *names, size_t i);
 static inline vpps_status vpps_need(const char *function, const char *names, const void *const *pointers, size_t n) {
     for (size_t i = 0; i < n; i++) {
@@ -47,7 +47,7 @@ static inline vpps_status vpps_need(const char *function, const char *names, con
     return VPPS_OK;
 }
 
-/* In a function that returns `value`, not a status, on failure: fails with ARGUMENT if the pointer is NULL. */
+/* For functions that return no status: sets the error ARGUMENT and returns `value` if the pointer is NULL. */
 #define VPPS_NEED_OR(value, pointer)                                                                                   \
     do {                                                                                                               \
         if (!(pointer)) {                                                                                              \

@@ -10,11 +10,11 @@ static atomic_int preferred; /* major version of CUDA to prefer; 0: any */
 
 void vpps_library_prefer(int major) { atomic_store(&preferred, major); }
 
-/* Returns how far a version is from the wanted one; any later version is farther than all earlier ones. */
+/* Returns a distance by which CUDA versions are compared with the wanted one; any later version is farther than all earlier ones. */
 static int distance(int major, int wanted) { return major <= wanted ? wanted - major : 1000 + major; }
 
 typedef struct best_library {
-    void *handle; /* handle of the best library found so far; NULL: none */
+    void *handle; /* handle of the best library found so far; NULL: none was found */
     int distance; /* how far the best library's version is from the wanted version; 0 ends the search */
 } best_library;
 
@@ -28,7 +28,7 @@ static void look_in(const vpps_library *library, const char *folder, int wanted,
         if (!handle) continue;
         const int far = wanted ? distance(library->major(handle), wanted) : 0;
         if (best->handle && far >= best->distance) {
-            dlclose(handle); /* the library was opened only to learn its version */
+            dlclose(handle); /* this library is not the best one; it was opened only to learn its version */
             continue;
         }
         if (best->handle) dlclose(best->handle);

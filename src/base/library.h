@@ -9,10 +9,10 @@ typedef struct vpps_library {
     const char *title;                     /* the library's name in messages */
     const char *variable;                  /* environment variable that names the library file to use */
     const char *names[VPPS_LIBRARY_NAMES]; /* file names to try; the first has no version */
-    int (*major)(void *handle);            /* returns the major version of the library with this handle; 0: unknown */
-    /* Looks up all needed functions in the open library. */
+    int (*major)(void *handle);            /* function that returns the major version of an open library; 0: unknown */
+    /* Function that looks up all needed functions in the open library. */
     vpps_status (*take)(const struct vpps_library *library, void *handle);
-    /* whether the process has called vpps_library_open; then its result */
+    /* whether vpps_library_open was called before; if so, `found` and `message` are its result */
     bool tried;
     vpps_status found;
     char message[VPPS_MESSAGE_BYTES];

@@ -8,7 +8,7 @@ static bool is_constant(const vpps_cell_number *n) { return n->kind == VPPS_NUMB
 
 static bool static_scale(const vpps_cell_value *v) { return vpps_is_run(v, VPPS_I_SCALE) && is_constant(&v->run.f); }
 
-/* The operation to simplify: value v, whose arguments are already simplified. */
+/* Value v, which is to be simplified, and its arguments, which are simplified already. */
 typedef struct operation {
     const vpps_compiled_cell *c;
     vpps_cell_value *v;
@@ -24,7 +24,7 @@ static bool constant(const operation *o, uint32_t k, float *f) {
     return true;
 }
 
-/* Returns the first argument of argument k; its value is VPPS_NONE if the two have different axes. */
+/* Argument k is itself made from arguments: returns the first of these; the value VPPS_NONE if it has another axis than argument k. */
 static vpps_cell_arg below(const operation *o, uint32_t k) {
     const vpps_cell_value *x = arg(o, k);
     vpps_cell_arg a = o->c->args[x->first_arg];
@@ -32,7 +32,7 @@ static vpps_cell_arg below(const operation *o, uint32_t k) {
     return a;
 }
 
-/* Replaces v's instruction by another one on the first n of its arguments, and on number f if it takes one. Returns true. */
+/* Replaces v's instruction by `opcode` on the first n arguments of v, and on the number f if `opcode` takes one. Returns true. */
 static bool become(const operation *o, uint32_t opcode, uint32_t n, float f) {
     o->v->run = (vpps_cell_run){
         .opcode = (uint8_t)opcode, .op = o->v->run.op, .recompute = o->v->run.recompute, .table = VPPS_NO_PARAM};
@@ -45,7 +45,7 @@ static bool is_negation(const operation *o, uint32_t k) {
     return vpps_is_run(arg(o, k), VPPS_I_NEG) && below(o, k).value != VPPS_NONE;
 }
 
-/* Sorts the two operands of a commutative operation by their numbers, so that equal operations are recognised. */
+/* Sorts the operands of a commutative operation, so that x + y and y + x become equal. */
 static void sort_operands(const operation *o) {
     if (o->args[0].value <= o->args[1].value) return;
     const vpps_cell_arg first = o->args[0];
@@ -55,7 +55,7 @@ static void sort_operands(const operation *o) {
 
 /* ---------------------------------------------------------------- rules: true if v was changed; *same: v equals that value */
 
-/* Returns the first argument, from number k on, that is a PLACE instruction at row `row` (an operand among zeros); VPPS_NONE: none is. */
+/* Returns the number of the first argument, from k on, that is a PLACE instruction (among zeros) at row `row`; VPPS_NONE: there is none. */
 static uint32_t placed_at(const operation *o, uint32_t k, uint32_t row) {
     for (; k < o->v->n_args; k++) {
         const vpps_cell_value *x = arg(o, k);
@@ -66,8 +66,8 @@ static uint32_t placed_at(const operation *o, uint32_t k, uint32_t row) {
     return VPPS_NONE;
 }
 
-/* Replaces a sum of PLACE instructions whose rows follow each other without gaps by a STACK of their operands. Gradients of sliced vectors
- * are such sums. */
+/* Replaces a sum of vectors that lie among zeros (PLACE), at rows that follow each other without gaps, by a STACK of the vectors. The
+ * gradient of a vector of which all slices were read is such a sum. */
 static bool join_places(const operation *o) {
     uint32_t n = 0, k;
     for (uint32_t row = 0; row < o->v->rows; row += o->c->values[below(o, k).value].rows, n++)
@@ -100,8 +100,8 @@ static bool simplify_neg(const operation *o, uint32_t *same) {
 
 static bool is_moderate(float factor) { return fabsf(factor) >= 0x1p-16f && fabsf(factor) <= 0x1p16f; }
 
-/* Returns whether a number may be multiplied by a * b instead of by a and then by b. A large and a small factor must both be moderate,
- * since the first step alone may overflow or underflow where the joint factor does not. */
+/* Returns whether x * a * b may be computed as x * (a * b). If one factor is large and the other small, both must be moderate, since x * a
+ * alone may overflow or underflow where x * (a * b) does not. */
 static bool may_join(float a, float b) {
     const float x = fabsf(a), y = fabsf(b);
     const bool same_way = (x <= 1 && y <= 1) || (x >= 1 && y >= 1);
@@ -128,7 +128,7 @@ static bool simplify_scale(const operation *o, uint32_t *same) {
     return become(o, VPPS_I_SCALE, 1, f);
 }
 
-/* Computes a function of one constant, unless devices may differ in the result's bits. */
+/* Replaces a function of one constant by its result, unless devices may differ in the result's bits. */
 static bool fold_function(const operation *o) {
     float f;
     if (!constant(o, 0, &f)) return false;
@@ -232,7 +232,7 @@ static bool simplify_sum(const operation *o, uint32_t *same) {
 
 /* ---------------------------------------------------------------- parts of values */
 
-/* Finds the operand of a stack that contains all rows of a slice of the stack; *first becomes the slice's first row inside the operand. */
+/* For a slice of a stack, finds the operand of the stack that has all of the slice's rows; *first becomes the slice's first row there. */
 static bool find_part(const operation *o, uint32_t *part, uint32_t *first) {
     const vpps_cell_value *x = arg(o, 0);
     uint32_t row = *first;
@@ -290,7 +290,7 @@ static bool simplify_run(const operation *o, uint32_t *same) {
         if (o->v->n_args == 1) *same = o->args[0].value;
         return false;
     case VPPS_I_DROPOUT:
-        if (o->v->run.f.real == 0) *same = o->args[0].value; /* f is DROPOUT's probability, here constant */
+        if (o->v->run.f.real == 0) *same = o->args[0].value; /* dropout with probability f = 0 is a copy */
         return false;
     case VPPS_I_NEG: return simplify_neg(o, same);
     case VPPS_I_SCALE: return simplify_scale(o, same);

@@ -7,8 +7,8 @@
 
 typedef struct arranger {
     const vpps_compiled_cell *c;
-    uint32_t *depth;    /* for each value: its depth in the cell's graph of values */
-    uint32_t *variable; /* for each value: the first value in its memory place; if it is not kept: the value itself */
+    uint32_t *depth;    /* for each value: the most operations in a row that lead to it */
+    uint32_t *variable; /* for each value: the first value that has the same place in memory, if any, else the value */
     uint32_t *order, *words, *operands, *members;
     uint32_t n_operands; /* number of words of `operands` in use */
     vpps_layout_batch *batches;
@@ -33,7 +33,7 @@ static void find_depths(arranger *a) {
     }
 }
 
-/* Finds the values that share a memory place: a value may take the place of one that is not read any more. */
+/* Finds the values that share a place in memory: a kept value may take the place of an earlier one that is not read any more. */
 static void find_variables(arranger *a) {
     const vpps_compiled_cell *c = a->c;
     for (uint32_t v = 0; v < c->n_values; v++) {
@@ -67,7 +67,7 @@ static bool are_alike(const arranger *a, uint32_t v, uint32_t u) {
     return true;
 }
 
-/* Returns operand number o of the operation that makes value v; operand 0 is the result. */
+/* Returns operand number o of the operation that makes value v. The result is operand 0. */
 static uint32_t operand_of(const arranger *a, uint32_t v, uint32_t o) {
     const vpps_compiled_cell *c = a->c;
     return a->variable[o ? c->args[c->values[v].first_arg + o - 1].value : v];
@@ -96,7 +96,7 @@ static bool list_batches(arranger *a) {
         if (width > 1 && !add_batch(a, a->members, width)) return false;
         if (v < c->n_forward) a->n_forward = a->n_batches;
     }
-    const uint32_t *at = a->operands; /* `operands` is complete and will not be reallocated */
+    const uint32_t *at = a->operands; /* pointers into `operands` are set last, when the array does not move any more */
     for (uint32_t i = 0; i < a->n_batches; i++) {
         a->batches[i].operands = at;
         at += (size_t)a->batches[i].n_operands * a->batches[i].width;
@@ -120,7 +120,7 @@ static bool arrange(arranger *a, vpps_cell_layout *out) {
         !count(a, &out->arranged)) {
         return false;
     }
-    /* If the found order needs more copies, as when early batches take places that later, larger ones need, keep the order of creation. */
+    /* The found order may need more copies, if early batches take places that larger ones need: then keep the order of creation. */
     if (vpps_copied_words(&out->arranged) > vpps_copied_words(&out->as_made)) out->arranged = out->as_made;
     return true;
 }

@@ -4,14 +4,14 @@
 #include "cell/cell.h"
 #include "cell/pq_layout.h"
 
-/* The copies that one vertex needs, in forward and in backward. */
+/* Copies of operands for one vertex, in forward and in backward. */
 typedef struct vpps_cell_copies {
     vpps_layout_copies forward, backward;
 } vpps_cell_copies;
 
 typedef struct vpps_cell_layout {
-    vpps_cell_copies as_made; /* copies with values in order of creation */
-    /* copies with values in the order that a PQ tree finds, or in order of creation if that needs fewer */
+    vpps_cell_copies as_made; /* the copies if values lie in order of creation */
+    /* the copies if values lie in the order that a PQ tree finds, or in order of creation if that needs fewer */
     vpps_cell_copies arranged;
     uint64_t ns; /* nanoseconds that finding the order took */
 } vpps_cell_layout;

@@ -19,24 +19,24 @@
 
 /* The kind of a compiled cell's value: where it comes from, or the operation that makes it. */
 typedef enum vpps_cell_kind {
-    VPPS_VALUE_INPUT,     /* a gathered or pulled input; the vertex's record in the script tells where it lies */
-    VPPS_VALUE_LOOKUP,    /* an entry of a lookup table; the vertex's record in the script tells which */
-    VPPS_VALUE_DATA,      /* data of an input op, which lie in the batch's script */
+    VPPS_VALUE_INPUT,     /* an input, gathered or pulled; the vertex's record in the script tells where it lies */
+    VPPS_VALUE_LOOKUP,    /* an entry of a lookup table; the vertex's record in the script tells its number */
+    VPPS_VALUE_DATA,      /* the data of an input op, which are part of the batch's script */
     VPPS_VALUE_PARAMETER, /* a parameter vector of the model */
     VPPS_VALUE_GRADIENT,  /* gradient of an output: the sum of what the output's readers contribute */
     VPPS_VALUE_RUN,       /* the result of an instruction of isa.def */
     VPPS_VALUE_PRODUCT,   /* a sum of matrices times values, plus a bias or another value */
     /* A sum of transposed matrices times values. If VPs share out rows, each VP computes a share of the sum, unless by_columns. */
     VPPS_VALUE_PRODUCT_T,
-    VPPS_VALUE_POSITIONS /* the positions that its only argument found: the preceding value, a MAX_OF or MIN_OF */
+    VPPS_VALUE_POSITIONS /* positions of the greatest or least elements that the preceding MAX_OF, MIN_OF found */
 } vpps_cell_kind;
 
 /* How a stage's work is shared out among the virtual processors (VPs) of a group. */
 typedef enum vpps_split {
-    VPPS_SPLIT_ANY,      /* not decided yet, while compiling */
+    VPPS_SPLIT_ANY,      /* the compiler has not decided yet */
     VPPS_SPLIT_ROWS,     /* every VP computes the rows that it owns, for all vertices */
     VPPS_SPLIT_VERTICES, /* every VP computes whole vertices */
-    VPPS_SPLIT_OFF       /* no stage makes the value */
+    VPPS_SPLIT_OFF       /* no stage computes the value */
 } vpps_split;
 
 /* Numbers of a vertex's records, which hold its kept values in memory: one for each axis, and two pass records. A pass record (forward,
@@ -71,10 +71,10 @@ typedef struct vpps_cell_arg {
 
 /* A count that is linear in the lengths of a vertex's lists: base + sum over d of list[d] * (number of members of list number d - 1). */
 typedef struct vpps_cell_count {
-    uint32_t base, list[VPPS_AXES]; /* list: factors; list[0] is 0 */
+    uint32_t base, list[VPPS_AXES]; /* factor list[d] belongs to list number d - 1; list[0] is 0 */
 } vpps_cell_count;
 
-/* Returns whether a count depends on the lengths of lists. */
+/* Returns whether a count depends on the lengths of a vertex's lists. */
 static inline bool vpps_counts_members(const vpps_cell_count *count) {
     bool any = false;
     for (uint32_t d = 1; d < VPPS_AXES; d++) any |= count->list[d] != 0;
@@ -85,10 +85,10 @@ static inline bool vpps_counts_members(const vpps_cell_count *count) {
 typedef enum vpps_number_kind {
     VPPS_NUMBER_NONE,     /* the instruction has no number operand */
     VPPS_NUMBER_CONSTANT, /* a constant: `real` for letter f, `whole` for letter u */
-    VPPS_NUMBER_WORD,     /* word number `word` of the vertex's record in the script */
+    VPPS_NUMBER_WORD,     /* the word of the vertex's record in the script that `word` numbers */
     VPPS_NUMBER_INVERSE,  /* letter f: 1 / count, or 0 if the count is 0 */
     VPPS_NUMBER_POSITION, /* letter u: count + the list member's number */
-    /* letter e: word number `word` of the record + count + the list member's number * the value's words */
+    /* letter e: word number `word` of the vertex's record + count + the list member's number * the value's number of words */
     VPPS_NUMBER_ELEMENT
 } vpps_number_kind;
 
@@ -109,13 +109,13 @@ static inline vpps_cell_number vpps_whole_number(uint32_t u) {
 /* The instruction that makes a value, and its number operands. */
 typedef struct vpps_cell_run {
     uint8_t opcode; /* the instruction, a row of isa.def */
-    uint8_t op;     /* the graph's op (vpps_op) that the instruction computes; forward only */
+    uint8_t op;     /* the graph's op (vpps_op) whose forward instruction this is */
     /* Whether the instruction takes all members of a list at once: SOFTMAX and its gradient, of the members' scalars; WEIGHTED_SUM, with a
      * weight for each member; STACK of all members, with zeros below; SLICE of one member's rows of such a stack. */
     bool over_list;
-    bool recompute;   /* whether backward computes the instruction again, so that forward's result need not be kept */
-    vpps_param table; /* ENTRY: the lookup table; MATRIX: the matrix */
-    vpps_cell_number f, u; /* the instruction's float (letter f) and integer (letter u or e) */
+    bool recompute;   /* whether backward recomputes the value by this instruction, and forward's result is not kept */
+    vpps_param table; /* instruction ENTRY: its lookup table; MATRIX: its matrix */
+    vpps_cell_number f, u; /* number operands: the float of letter f, the integer of letter u or e */
 } vpps_cell_run;
 
 typedef struct vpps_cell_value {
@@ -123,10 +123,10 @@ typedef struct vpps_cell_value {
     uint8_t axis;   /* 0: one value for each vertex; d: one for each member of the vertex's list d - 1 */
     uint8_t split;  /* vpps_split */
     uint8_t pass;   /* vpps_pass */
-    bool kept;      /* whether the value is stored in a record, for another stage, another vertex or the host */
-    uint8_t record; /* number of the record that stores a kept value: that of its axis, or a pass record */
+    bool kept;      /* whether the value is kept in a record for another stage, another vertex or the host */
+    uint8_t record; /* number of the record that stores a kept value: the record of its axis, or a pass record */
     uint32_t rows, cols;
-    uint32_t first_arg, n_args; /* arguments, in `args`; for a RUN in the order of its instruction's letters t s v * */
+    uint32_t first_arg, n_args; /* arguments, in `args`; of a RUN in the order of operand letters t s v * */
     uint32_t stage;             /* number of the stage that makes the value; VPPS_NONE: no stage does */
     uint32_t offset;            /* number of a kept value's first word in its record */
     union {
@@ -136,24 +136,24 @@ typedef struct vpps_cell_value {
         vpps_param vector; /* PARAMETER: the vector */
         vpps_cell_run run; /* RUN: the instruction */
         vpps_param bias;   /* PRODUCT: a bias vector, added to the product; VPPS_NO_PARAM: none */
-        bool by_columns;   /* PRODUCT_T that VPs share out: whole rows, not shares, since VPs also own columns */
+        bool by_columns;   /* PRODUCT_T: whether each VP computes whole rows, as VPs own columns too, not a share */
     };
 } vpps_cell_value;
 
 /* A gradient that a vertex contributes to one of its inputs or to an entry of a lookup table. */
 typedef struct vpps_cell_contribution {
     bool lookup;
-    uint32_t index; /* number of the input, or of the lookup */
+    uint32_t index; /* number of the input or lookup that gets the gradient */
     uint32_t value;
-    bool partial; /* whether every virtual processor of the group contributes a share of the sum */
+    bool partial; /* whether each virtual processor of the group contributes a share, and the gradient is their sum */
     /* Whether the gradient is stored as two factors: `vector`, of the vertex, and `scalar`, of a list member. They are multiplied when the
      * gradient is summed up. */
     bool scaled;
     uint32_t vector, scalar;
 } vpps_cell_contribution;
 
-/* A parameter's gradient, computed once all vertices are done: matrix += dy x^T; with x VPPS_NONE, vector += columns of dy, or matrix +=
- * dy. */
+/* A parameter's gradient, computed once all vertices are done: matrix += dy x^T. If x is VPPS_NONE: vector += sum of dy's columns, or
+ * matrix += dy. */
 typedef struct vpps_cell_outer {
     vpps_param param;
     uint32_t dy, x;
@@ -167,17 +167,17 @@ typedef struct vpps_stage_set {
 typedef struct vpps_cell_stage {
     uint8_t pass, split;
     bool backward;
-    bool uses_pass_record; /* whether the stage reads or makes values in a pass record */
+    bool uses_pass_record; /* whether the stage reads or makes values that lie in a pass record */
     uint32_t first, n;     /* the stage's values are order[first] to order[first + n - 1] */
     /* The last stage that all VPs must have finished at a vertex before this stage runs there; VPPS_NONE: none. */
     uint32_t after;
-    vpps_stage_set inputs, outputs; /* inputs that the stage reads, outputs that it makes */
-    /* outputs whose gradients the stage sums up, inputs to whose gradients it contributes */
+    vpps_stage_set inputs, outputs; /* the cell's inputs that the stage reads; outputs that it makes */
+    /* the cell's outputs whose gradients the stage sums up; inputs to whose gradients the stage contributes */
     vpps_stage_set gradients, contributions;
 } vpps_cell_stage;
 
-/* The rows that a virtual processor (VP) owns. Everything with equally many rows is divided in the same way: each VP gets consecutive
- * blocks of row_block rows. So a VP's work on its own rows never waits for other VPs. */
+/* The rows of a matrix or vector that a virtual processor (VP) owns: consecutive blocks of row_block rows. All matrices and vectors with
+ * equally many rows are divided alike, so a VP's work on its own rows never waits for other VPs. */
 typedef struct vpps_rows {
     uint32_t first, end;
 } vpps_rows;
@@ -193,33 +193,33 @@ static inline vpps_rows vpps_rows_of(uint32_t rows, uint32_t row_block, uint32_t
 typedef struct vpps_row_rule {
     uint32_t unit;   /* number of rows of a block; a VP owns whole blocks */
     uint32_t least;  /* matrices with fewer rows are not shared out; 0: those with fewer than `unit` rows for each VP */
-    uint32_t enough; /* with `least` 0: matrices with at least this many rows are always shared out; 0: no such limit */
+    uint32_t enough; /* if `least` is 0: matrices with at least this many rows are always shared out; 0: none are */
     bool columns;    /* whether VPs also own columns of matrices, so that transposed products need no sum over VPs */
     uint32_t split_elems; /* cells whose matrices have at least this many elements share out rows, others vertices */
     uint32_t wide, wide_elems; /* wide_elems replaces split_elems where levels have `wide` (not 0) vertices a VP */
 } vpps_row_rule;
 
-/* What a batch needs of a cell; one compiled cell is made for each recorded cell and needs. */
+/* What a batch needs of a cell. A recorded cell is compiled once for each combination of needs. */
 typedef struct vpps_cell_needs {
     bool training;
     bool drops;            /* dropout is on */
     uint64_t frozen;       /* hash of the set of the cell's parameters that are frozen */
-    uint64_t gradient_in;  /* bit i: the source of input i can use a gradient */
+    uint64_t gradient_in;  /* bit i: the vertex that gives input i can use a gradient */
     uint64_t gradient_out; /* bit k: readers of output k contribute to output k's gradient */
-    uint64_t read_out; /* bit k: a vertex, the loss or the request reads output k; the cell computes no other outputs */
+    uint64_t read_out;     /* bit k: a vertex, the loss or the request reads output k; other outputs are not computed */
     uint64_t recurrent_in; /* bit i: input i comes from a cell that reads this cell, directly or not (a recurrence) */
     uint64_t recurrent_out;
     uint64_t asked_gradients; /* bit k: the host reads the gradient of output k */
     bool fixed;               /* whether no parameter gets a gradient */
     bool scales;              /* whether the device supports scaled contributions (vpps_cell_contribution) */
-    bool in_place;      /* whether the device's instructions read inputs and write results in memory (in_place.c) */
-    uint32_t group;     /* number of virtual processors (VPs) in a group; 1: the VP owns all rows */
+    bool in_place;      /* whether the device's instructions can read inputs and write results in memory (in_place.c) */
+    uint32_t group;     /* number of virtual processors (VPs) of a group; if 1, the VP owns all rows */
     vpps_row_rule rows; /* the device's rule */
 } vpps_cell_needs;
 
-/* What an integer of a vertex's record in the script is; the integers follow the places of the inputs. */
+/* Kinds of integers in a vertex's record in the script. They follow the places of the vertex's inputs. */
 typedef enum vpps_word_kind {
-    VPPS_WORD_INDEX,  /* number `value` of the vertex's pulled indices */
+    VPPS_WORD_INDEX,  /* the vertex's pulled index number `value` */
     VPPS_WORD_IMM,    /* the integer of a vertex that is one op (a factor, a class) */
     VPPS_WORD_DROPOUT /* number of the vertex's first element under dropout */
 } vpps_word_kind;
@@ -230,12 +230,12 @@ typedef struct vpps_cell_word {
 } vpps_cell_word;
 
 typedef struct vpps_cell_lookup {
-    vpps_param table; /* VPPS_NO_PARAM: a value that the handle keeps; the record's integer is its offset in the pool */
-    uint8_t kind;     /* where the row is from: VPPS_WORD_INDEX, VPPS_WORD_IMM; VPPS_WORD_DROPOUT: always `value` */
+    vpps_param table; /* the table; VPPS_NO_PARAM: a kept value (vpps_keep), whose offset the record's integer is */
+    uint8_t kind; /* source of the entry's number: VPPS_WORD_INDEX, VPPS_WORD_IMM; VPPS_WORD_DROPOUT: it is `value` */
     uint32_t value;
 } vpps_cell_lookup;
 
-/* An output of the cell: the value that it is. `value` VPPS_NONE: no vertex reads the output. */
+/* An output of the cell. `value`: number of the compiled cell's value; VPPS_NONE: no vertex reads the output. */
 typedef struct vpps_cell_output {
     uint32_t value;
     uint32_t node; /* the output's node in the recorded cell */
@@ -250,7 +250,7 @@ typedef struct vpps_compiled_cell {
     uint32_t n_values;
     vpps_cell_arg *args;
     uint32_t n_args;
-    uint32_t n_forward; /* values before this number belong to forward, the others to backward */
+    uint32_t n_forward; /* number of forward values, which come first; all others belong to backward */
     /* the cell's outputs: nodes of the recorded cell that other vertices may read */
     vpps_cell_output outputs[VPPS_CELL_MOST];
     vpps_cell_lookup lookups[VPPS_CELL_MOST];
@@ -258,35 +258,35 @@ typedef struct vpps_compiled_cell {
     /* inputs of the recorded cell; if the cell is one op, `pulled` is set and `child` is the argument's number */
     vpps_cell_input inputs[VPPS_CELL_MOST];
     uint8_t input_axis[VPPS_CELL_MOST];
-    /* for each output: the value that is its gradient for the host; VPPS_NONE: none */
+    /* for each output: number of the value that is the output's gradient, which the host reads; VPPS_NONE: the host does not */
     uint32_t gradient_of[VPPS_CELL_MOST];
     uint32_t n_outputs, n_inputs, n_lookups, n_words;
     uint32_t n_lists;
     vpps_condition_data condition;
-    uint32_t holds; /* with a condition, before simplify.c: the value that is > 0 where the condition holds */
-    uint32_t inputs_of[VPPS_AXES];     /* for each axis: number of inputs */
+    uint32_t holds; /* if there is a condition: the value that is > 0 where it holds (valid until simplify.c runs) */
+    uint32_t inputs_of[VPPS_AXES];     /* for each list axis: number of the cell's inputs */
     bool is_data;                      /* whether the cell is an input op, whose value is data of the batch */
-    uint64_t dropout_elems[VPPS_AXES]; /* elements under dropout: of a vertex, and of each list member */
+    uint64_t dropout_elems[VPPS_AXES]; /* elements under dropout: [0] per vertex, [d] per member of list d - 1 */
     vpps_cell_contribution *contributions;
     uint32_t n_contributions;
     vpps_cell_outer *outers;
     uint32_t n_outers;
-    vpps_cell_stage *stages; /* stages, sorted by pass; those of a pass begin at first_stage[pass] */
+    vpps_cell_stage *stages; /* stages of all passes, in order; the stages of a pass begin at first_stage[pass] */
     uint32_t n_stages, first_stage[VPPS_PASSES + 1];
     uint32_t *order;           /* numbers of the values in the order of their stages */
-    uint64_t flops[VPPS_AXES]; /* flops of forward and backward together: for a vertex, and for each list member */
-    uint32_t kept_words[VPPS_RECORDS]; /* for each record: its size in words, for one vertex or list member */
+    uint64_t flops[VPPS_AXES]; /* flops, forward and backward together: [0] per vertex, [d] per member of list d - 1 */
+    uint32_t kept_words[VPPS_RECORDS]; /* for each record: number of words that it takes per vertex or list member */
     struct vpps_program *programs;     /* for each stage: its program (program.h) */
     void *device_program;              /* the device's own form of the cell; device_free frees it */
     void (*device_free)(void *program);
 } vpps_compiled_cell;
 
-/* Returns the number of the pass record that a stage uses: forward's or backward's. */
+/* Returns the number of the pass record that a stage can use: forward's or backward's. */
 static inline uint32_t vpps_pass_record(const vpps_compiled_cell *c, uint32_t stage) {
     return c->stages[stage].backward ? VPPS_RECORD_BACKWARD : VPPS_RECORD_FORWARD;
 }
 
-/* Returns whether this instruction makes value v. */
+/* Returns whether the instruction with this opcode makes value v. */
 static inline bool vpps_is_run(const vpps_cell_value *v, uint32_t opcode) {
     return v->kind == VPPS_VALUE_RUN && v->run.opcode == opcode;
 }
@@ -300,12 +300,12 @@ static inline vpps_param vpps_bias_of(const vpps_cell_value *v) {
     return v->kind == VPPS_VALUE_PRODUCT ? v->bias : VPPS_NO_PARAM;
 }
 
-/* Returns the parameter that a value itself reads: a vector, bias, table or matrix (a product's matrices aside); VPPS_NO_PARAM: none. */
+/* Returns the parameter that a value reads itself (vector, bias, table, matrix), apart from matrices of products; VPPS_NO_PARAM: none. */
 static inline vpps_param vpps_param_of(const vpps_cell_value *v) {
     return v->kind == VPPS_VALUE_PARAMETER ? v->vector : v->kind == VPPS_VALUE_RUN ? v->run.table : vpps_bias_of(v);
 }
 
-/* Returns whether the cell stores any contribution to a gradient as a vector and a scalar factor (scaled). */
+/* Returns whether the cell stores some contribution to a gradient as two factors, a vector and a scalar. */
 static inline bool vpps_has_scaled(const vpps_compiled_cell *c) {
     for (uint32_t j = 0; j < c->n_contributions; j++)
         if (c->contributions[j].scaled) return true;
@@ -328,7 +328,7 @@ static inline bool vpps_rows_dealt(const vpps_cell_needs *needs, uint32_t rows) 
 }
 
 /* Returns whether a device may skip a stage at vertices where the cell's condition does not hold, and set its outputs to their `otherwise`.
- * It may not in training, where backward needs all kept values, nor in the eager pass, which may precede the condition. */
+ * No stage is skipped in training, where backward needs all kept values; nor an eager one, which may run before the condition is known. */
 static inline bool vpps_stage_may_skip(const vpps_compiled_cell *c, const vpps_cell_stage *s) {
     return c->condition.there && !c->needs.training && (s->pass == VPPS_PASS_MAIN || s->pass == VPPS_PASS_LAZY);
 }
@@ -346,7 +346,7 @@ static inline vpps_rows vpps_own_rows(const vpps_cell_needs *needs, uint32_t row
     return vpps_rows_of(rows, needs->rows.unit, needs->group, m);
 }
 
-/* Returns the name of a lookup's table for messages; VPPS_NO_PARAM stands for values that a handle keeps. */
+/* Returns a lookup table's name for messages; VPPS_NO_PARAM stands for values kept on the device (vpps_keep). */
 static inline const char *vpps_table_name(const vpps_model *model, vpps_param table) {
     return table == VPPS_NO_PARAM ? "kept values" : model->params[table].name;
 }
@@ -356,17 +356,17 @@ static inline bool vpps_is_made(const vpps_cell_value *v) {
     return v->kind != VPPS_VALUE_INPUT && v->kind != VPPS_VALUE_LOOKUP && v->kind != VPPS_VALUE_PARAMETER;
 }
 
-/* Returns whether every virtual processor of a group computes a share of the value from its own rows. The value is their sum. */
+/* Returns whether each virtual processor of a group computes a share of the value, from its own rows. The value is the shares' sum. */
 static inline bool vpps_makes_shares(const vpps_cell_value *v) {
     return v->kind == VPPS_VALUE_PRODUCT_T && v->split == VPPS_SPLIT_ROWS && !v->by_columns;
 }
 
-/* Returns the number of shares whose sum a value is; 1: it is computed whole. */
+/* Returns the number of shares whose sum is the value; 1: one virtual processor computes all of it. */
 static inline uint32_t vpps_shares_of(const vpps_compiled_cell *c, const vpps_cell_value *v) {
     return vpps_makes_shares(v) ? c->needs.group : 1;
 }
 
-/* Returns the distance in words from one share of a value with so many words to the next. */
+/* Returns the distance in words between two shares of a value of this many words. */
 static inline uint32_t vpps_share_words(uint32_t words) { return words < 16 ? words : (words + 15) & ~15u; }
 
 /* Returns the number of words that a kept value takes in its record, with all of its shares. */
@@ -374,34 +374,34 @@ static inline uint32_t vpps_place_words(const vpps_compiled_cell *c, const vpps_
     return vpps_share_words(vpps_value_words(v)) * vpps_shares_of(c, v);
 }
 
-/* Returns whether two kept values overlap in a record. */
+/* Returns whether the places of two kept values in a record overlap. */
 static inline bool vpps_places_meet(const vpps_compiled_cell *c, uint32_t u, uint32_t v) {
     const vpps_cell_value *a = &c->values[u], *b = &c->values[v];
     return a->kept && b->kept && a->record == b->record && a->offset < b->offset + vpps_place_words(c, b) &&
            b->offset < a->offset + vpps_place_words(c, a);
 }
 
-/* Make a cell with the forward values of a recorded cell, or of one op with n arguments of the given shapes (pairs of rows, cols).
- * `matrices` are the s->n_matrices matrices of an affine op. `as_list`: the op's arguments are the members of one list. */
+/* Make a cell with forward values: vpps_lower_cell from a recorded cell, vpps_lower_op from one op with n arguments of the given shapes
+ * (pairs of rows, cols) and, if affine, s->n_matrices matrices. `as_list`: the op's arguments are the members of one list. */
 vpps_status vpps_lower_cell(const vpps_cell_data *cell, bool drops, vpps_compiled_cell **out);
 vpps_status vpps_lower_op(const vpps_signature *s, const vpps_param *matrices, uint32_t n, const uint32_t *shapes,
                           bool as_list, uint32_t imm, bool drops, vpps_compiled_cell **out);
 
-/* Compiles a lowered cell in place, by all passes after lower.c. */
+/* Compiles a cell that was made by lower.c, in place: runs all further passes. */
 vpps_status vpps_compile_cell(const vpps_model *model, vpps_compiled_cell *c, const vpps_cell_needs *needs);
 void vpps_compiled_cell_free(vpps_compiled_cell *c);
 
 /* ---- functions that the compiler's passes call */
 
-/* Append a value to the cell, or an argument to its last value. VPPS_NONE, false: out of memory. */
+/* vpps_cell_add appends a value to the cell, vpps_cell_add_arg an argument to the last value. VPPS_NONE, false: out of memory. */
 uint32_t vpps_cell_add(vpps_compiled_cell *c, vpps_cell_value v);
 bool vpps_cell_add_arg(vpps_compiled_cell *c, uint32_t value, uint32_t element, vpps_param matrix);
-/* Simplifies v, whose arguments are values of c. Returns the value of c that v equals by algebra; VPPS_NONE: v is a new value. */
+/* Simplifies a new value v, whose arguments are values of c. Returns the value of c that v equals by algebra; VPPS_NONE: there is none. */
 uint32_t vpps_simplify_value(const vpps_compiled_cell *c, vpps_cell_value *v, vpps_cell_arg *args);
 vpps_status vpps_separate_eager(vpps_compiled_cell *c);
 vpps_status vpps_differentiate(const vpps_model *model, vpps_compiled_cell *c);
 vpps_status vpps_simplify(vpps_compiled_cell *c);
 vpps_status vpps_split_cell(const vpps_model *model, vpps_compiled_cell *c);
 void vpps_order_stages(vpps_compiled_cell *c);
-/* Returns whether value x, whose rows are shared out, reads all rows of its argument i. */
+/* Returns whether computing value x, whose rows are shared out to VPs, needs all rows of its argument i. */
 bool vpps_reads_whole(const vpps_compiled_cell *c, const vpps_cell_value *x, uint32_t i);

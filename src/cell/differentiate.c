@@ -6,17 +6,17 @@
 /* One summand of a value's gradient, in a linked list. */
 typedef struct part {
     uint32_t value, next;
-    vpps_param matrix; /* the summand is this matrix, transposed, times `value`; VPPS_NO_PARAM: it is `value` itself */
+    vpps_param matrix; /* the summand is this matrix, transposed, times `value`; VPPS_NO_PARAM: it is `value` */
 } part;
 
 typedef struct work {
     const vpps_model *model;
     vpps_compiled_cell *c;
-    /* For each forward value: whether it has a gradient, since it depends on a trained parameter or on an input with a gradient, or is an
-     * output whose gradient the host reads. */
+    /* For each forward value: whether it needs a gradient, because it depends on a trained parameter or on an input with a gradient, or
+     * because the host reads the gradient. */
     bool *needs;
-    uint32_t *first;      /* for each forward value: the latest summand of its gradient */
-    uint32_t *recomputed; /* for each forward value: the value that recomputes it in backward, or VPPS_NONE */
+    uint32_t *first;      /* for each forward value: head of the list of its gradient's summands */
+    uint32_t *recomputed; /* for each forward value: the backward value that recomputes it; VPPS_NONE: none */
     part *parts;
     uint32_t n_parts;
     bool ok;
@@ -26,7 +26,7 @@ static bool trained(const work *w, vpps_param p) {
     return p != VPPS_NO_PARAM && !w->c->needs.fixed && !w->model->params[p].frozen;
 }
 
-/* Returns, as bits, the outputs that are value v and whose gradients the host reads. */
+/* Returns the outputs, as bits, that are value v and have a gradient that the host reads. */
 static uint64_t asked_outputs(const vpps_compiled_cell *c, uint32_t v) {
     uint64_t asked = 0;
     for (uint64_t left = c->needs.asked_gradients; left; left &= left - 1)
@@ -88,8 +88,8 @@ static uint32_t add_up(work *w, const vpps_cell_value *shape, const uint32_t *va
     return sum;
 }
 
-/* Makes two values whose sum is v's gradient: one product of all summands with transposed matrices, and the sum of the others. VPPS_NONE:
- * no such summand. */
+/* Makes two values whose sum is v's gradient: *product sums up matrices, transposed, times values; *rest sums up all other summands.
+ * VPPS_NONE: no such summand. */
 static void collect(work *w, uint32_t v, uint32_t *product, uint32_t *rest) {
     vpps_compiled_cell *c = w->c;
     const vpps_cell_value shape = c->values[v];
@@ -110,7 +110,7 @@ static void collect(work *w, uint32_t v, uint32_t *product, uint32_t *rest) {
     w->ok = w->ok && values;
     if (values && w->ok && n > n_products) {
         uint32_t at = n - n_products;
-        /* fills `values` from its end: the oldest comes first */
+        /* the list begins with the newest summand, but `values` with the oldest */
         for (uint32_t p = w->first[v]; p != VPPS_NONE; p = w->parts[p].next)
             if (w->parts[p].matrix == VPPS_NO_PARAM) values[--at] = w->parts[p].value;
         *rest = add_up(w, &shape, values, n - n_products);
@@ -153,7 +153,7 @@ static bool is_recomputed(const vpps_compiled_cell *c, uint32_t y) {
     return (c->values[a].kind <= VPPS_VALUE_LOOKUP || vpps_is_output(c, a)) && c->values[a].axis == v->axis;
 }
 
-/* Returns the value that backward reads in place of y: y itself, or its recomputation. */
+/* Returns the value that backward reads instead of y: y, or the backward value that recomputes y. */
 static uint32_t kept_or_recomputed(work *w, uint32_t y) {
     if (!is_recomputed(w->c, y)) return y;
     if (w->recomputed[y] == VPPS_NONE) {
@@ -170,8 +170,8 @@ static uint32_t kept_or_recomputed(work *w, uint32_t y) {
     return w->recomputed[y];
 }
 
-/* Returns gradient v where the cell's condition holds, and 0 elsewhere, so that a vertex that does not run contributes exactly 0. Follows
- * each instruction that may give NaN for a gradient of 0. */
+/* Returns gradient v where the cell's condition holds, and 0 elsewhere, so that a vertex that does not run contributes exactly 0. Needed
+ * after each instruction that may make NaN of a gradient of 0. */
 static uint32_t if_taken(work *w, uint32_t v) {
     if (!w->ok || !w->c->condition.there) return v;
     const uint32_t holds = kept_or_recomputed(w, w->c->holds);
@@ -181,14 +181,14 @@ static uint32_t if_taken(work *w, uint32_t v) {
     return at;
 }
 
-/* Returns the gradient of argument k of y, the result of an instruction: instruction `opcode`, with operands by `letters` of ops.def. */
+/* Makes the gradient of argument k of y, where d is y's gradient, by instruction `opcode`; `letters` name its operands as in ops.def. */
 static uint32_t run_backward(work *w, uint32_t y, uint32_t d, uint32_t k, uint32_t opcode, const char *letters) {
     vpps_compiled_cell *c = w->c;
     const vpps_cell_value v = c->values[y];
     const uint32_t arg = c->args[v.first_arg + k].value, a = c->args[v.first_arg].value;
     const uint32_t b = v.n_args > 1 ? c->args[v.first_arg + 1].value : VPPS_NONE;
     vpps_cell_value dx = run_like(&c->values[arg], opcode);
-    if (v.axis) dx.axis = v.axis; /* otherwise the argument's axis: y is reduced from a list's members */
+    if (v.axis) dx.axis = v.axis; /* if y is reduced from a list's members, dx keeps the argument's axis */
     dx.run.over_list = v.run.over_list && v.axis;
     uint32_t operands[8], elements[8] = {0}, n = 0;
     for (const char *letter = letters; *letter; letter++) {
@@ -197,14 +197,14 @@ static uint32_t run_backward(work *w, uint32_t y, uint32_t d, uint32_t k, uint32
         case 'b': operands[n++] = kept_or_recomputed(w, b); break;
         case 'y': operands[n++] = kept_or_recomputed(w, y); break;
         case 'd': operands[n++] = d; break;
-        case 'i': operands[n++] = y + 1; break; /* the value after y holds the positions */
-        case 'w':                               /* if there is a list of weights: the list member's weight */
+        case 'i': operands[n++] = y + 1; break; /* value y + 1 holds the positions that y found */
+        case 'w':                               /* the weight that belongs to argument k */
             elements[n] = k - 1;
             operands[n++] = a;
             break;
         case 'k':
             dx.run.u.kind = VPPS_NUMBER_POSITION;
-            for (uint32_t i = 0; i < k; i++) { /* counts the operands that precede argument k */
+            for (uint32_t i = 0; i < k; i++) { /* counts the operands before argument k, and the lists among them */
                 const uint32_t axis = v.axis ? 0 : c->values[c->args[v.first_arg + i].value].axis;
                 *(axis ? &dx.run.u.count.list[axis] : &dx.run.u.count.base) += 1;
             }
@@ -214,7 +214,7 @@ static uint32_t run_backward(work *w, uint32_t y, uint32_t d, uint32_t k, uint32
         case 'p': dx.run.f = v.run.f; break;
         case 'u':
         case 'e': dx.run.u = v.run.u; break;
-        default: break; /* letter r (sizes) follows from the shapes */
+        default: break; /* letter r, the sizes of a product, follows from the shapes */
         }
     }
     const uint32_t at = add_value(w, dx);
@@ -222,7 +222,7 @@ static uint32_t run_backward(work *w, uint32_t y, uint32_t d, uint32_t k, uint32
     return at;
 }
 
-/* Sums a gradient over the members of a list, if it has a value for each member but the argument has one for the vertex. */
+/* If gradient dx has a value for each list member, but the argument only one for the vertex: returns the sum of dx over the members. */
 static uint32_t for_axis(work *w, uint32_t dx, uint32_t arg) {
     if (!w->ok || w->c->values[dx].axis == w->c->values[arg].axis) return dx;
     const uint32_t at = add_value(w, run_like(&w->c->values[arg], VPPS_I_SUM));
@@ -230,7 +230,7 @@ static uint32_t for_axis(work *w, uint32_t dx, uint32_t arg) {
     return at;
 }
 
-/* Makes the gradient of a weighted sum's weights, element by element. */
+/* Makes the gradient of the weights of weighted sum y: for each weight the dot product of y's gradient d with the weighted value. */
 static uint32_t weights_backward(work *w, uint32_t y, uint32_t d) {
     vpps_compiled_cell *c = w->c;
     const uint32_t n = c->values[y].n_args - 1, first = c->values[y].first_arg;
@@ -238,7 +238,7 @@ static uint32_t weights_backward(work *w, uint32_t y, uint32_t d) {
     vpps_cell_value scalar = run_like(&c->values[y], VPPS_I_DOT);
     scalar.rows = scalar.cols = 1;
     if (c->values[y].run.over_list)
-        scalar.axis = c->values[c->args[first].value].axis; /* each list member's weight has a gradient of its own */
+        scalar.axis = c->values[c->args[first].value].axis; /* a list of weights gets one gradient for each member */
     for (uint32_t i = 0; w->ok && i < n; i++) {
         const uint32_t dot = add_value(w, scalar);
         if (i == 0) dots = dot;
@@ -279,7 +279,7 @@ static void product_parts(work *w, uint32_t y, uint32_t d) {
     }
 }
 
-/* Adds to the gradients of a slice's argument (the gradient placed among zeros) or of a stack's arguments (slices of the gradient). */
+/* Differentiates a slice (its argument's gradient is d placed among zeros) or a stack (each argument's gradient is a slice of d). */
 static void slice_parts(work *w, uint32_t y, uint32_t d) {
     vpps_compiled_cell *c = w->c;
     const bool slice = c->values[y].run.opcode == VPPS_I_SLICE, list = c->values[y].run.over_list;
@@ -287,7 +287,7 @@ static void slice_parts(work *w, uint32_t y, uint32_t d) {
     for (uint32_t i = 0; w->ok && i < c->values[y].n_args; i++) {
         const uint32_t arg = c->args[c->values[y].first_arg + i].value;
         vpps_cell_value v = run_like(&c->values[arg], slice ? VPPS_I_PLACE : VPPS_I_SLICE);
-        v.run.u = vpps_whole_number(list ? 0 : row); /* a list member's rows follow from its number */
+        v.run.u = vpps_whole_number(list ? 0 : row); /* the rows of a list's members follow from their numbers */
         v.run.over_list = list;
         v.axis = list ? v.axis : c->values[y].axis;
         row += c->values[arg].rows;
@@ -307,7 +307,7 @@ static void backward_of(work *w, uint32_t v) {
     if (!w->ok || (product == VPPS_NONE && rest == VPPS_NONE)) return;
     if (product != VPPS_NONE) product = if_taken(w, product);
     const bool comes_in = value.kind <= VPPS_VALUE_LOOKUP;
-    /* the stage that sums up the contributions also adds the shares of VPs */
+    /* the stage that sums up an input's contributions also adds up the VPs' shares */
     if (comes_in && c->needs.group > 1 && !asked) {
         contribute(w, &value, product);
         contribute(w, &value, rest);

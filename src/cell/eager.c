@@ -2,7 +2,7 @@
  * the recurrence (Cavs, section 3.4). For example, W x of a whole sequence becomes one product. */
 #include "cell/cell.h"
 
-/* Marks the forward values that depend on a child of the recurrence. */
+/* Marks the forward values that depend on an output of a child vertex of the recurrence. */
 static void mark_recurrent(const vpps_compiled_cell *c, uint8_t *recurrent) {
     for (uint32_t v = 0; v < c->n_forward; v++) {
         const vpps_cell_value *x = &c->values[v];

@@ -32,7 +32,7 @@ void vpps_add_value_flops(const vpps_model *model, const vpps_compiled_cell *c, 
     if (vpps_bias_of(x) != VPPS_NO_PARAM) sum->other[x->axis] += words;
     for (uint32_t k = 0; k < x->n_args; k++) {
         const vpps_cell_arg *a = &c->args[x->first_arg + k];
-        if (a->matrix == VPPS_NO_PARAM) { /* an argument without a matrix is added: one flop for each element */
+        if (a->matrix == VPPS_NO_PARAM) { /* an argument without a matrix is only added: one flop for each element */
             sum->other[x->axis] += words;
         } else {
             const uint64_t inner =
@@ -59,7 +59,7 @@ vpps_cell_cost vpps_cost_of_cell(const vpps_model *model, const vpps_compiled_ce
 
 /* ---------------------------------------------------------------- stacks */
 
-/* Returns the next operand, from argument *k on, that a product multiplies by a matrix; VPPS_NONE: there is none. */
+/* Returns the next value, from argument *k on, that the product multiplies by a matrix; VPPS_NONE: there is none. */
 static uint32_t next_operand(const vpps_compiled_cell *c, const vpps_cell_value *x, uint32_t *k) {
     while (*k < x->n_args) {
         const vpps_cell_arg *a = &c->args[x->first_arg + (*k)++];

@@ -3,13 +3,13 @@
 
 #include "cell/program.h"
 
-/* Floating-point operations: [0] per vertex, [d] per member of its list d - 1. Counted as in vpps_cost: a copy or change of sign is free.
- * The summing up of contributions to a gradient is not included, since their number varies. */
+/* Floating-point operations: [0] per vertex, [d] per member of list d - 1, counted as in vpps_cost: a copy or change of sign is free.
+ * Adding up the contributions to a gradient is not counted, since their number varies. */
 typedef struct vpps_cell_flops {
     uint64_t products[VPPS_AXES], other[VPPS_AXES];
 } vpps_cell_flops;
 
-/* The flops of a compiled cell: of its values, and of its parameters' gradients. */
+/* The flops of a compiled cell, those of parameters' gradients apart. */
 typedef struct vpps_cell_cost {
     vpps_cell_flops forward, backward;
     vpps_cell_flops parameters; /* flops of computing parameter gradients */
@@ -23,7 +23,7 @@ typedef struct vpps_cell_stack {
 } vpps_cell_stack;
 
 void vpps_add_value_flops(const vpps_model *model, const vpps_compiled_cell *c, uint32_t v, vpps_cell_flops *sum);
-/* Adds the flops of step OUTER number i. */
+/* Adds the flops of the cell's step number i of the kind OUTER, which computes a parameter's gradient. */
 void vpps_add_outer_flops(const vpps_model *model, const vpps_compiled_cell *c, uint32_t i, vpps_cell_flops *sum);
 vpps_cell_cost vpps_cost_of_cell(const vpps_model *model, const vpps_compiled_cell *c);
 

@@ -19,7 +19,7 @@ static void drop(vpps_program *p, uint32_t i) {
     p->n--;
 }
 
-/* Returns whether the instruction runs item by item. Other instructions need items that are adjacent in memory. */
+/* Returns whether the instruction runs for each item (vertex, list member) by itself. Others need items that are adjacent in memory. */
 static bool goes_by_items(const vpps_program_step *s) {
     if (s->kind != VPPS_STEP_RUN) return false;
     const vpps_form form = vpps_instructions[s->run.of.opcode].form;
@@ -37,13 +37,13 @@ bool vpps_writes_in_place(const vpps_program_step *s) {
            (s->to.place == VPPS_PLACE_CONTRIBUTION || (s->to.place == VPPS_PLACE_RECORD && !s->run.uniform));
 }
 
-/* Makes all steps that read the value which step i loads into a slot read it in memory. Returns false if some need it in the slot. */
+/* If step i loads an input or table entry into a slot (buffer): makes the readers of the slot read it in memory. False: one cannot. */
 static bool read_in_place(vpps_program *p, uint32_t i) {
     const vpps_operand *from = &p->operands[p->steps[i].first];
     const uint32_t slot = p->steps[i].to.at;
     if (p->steps[i].kind != VPPS_STEP_LOAD || (from->place != VPPS_PLACE_INPUT && from->place != VPPS_PLACE_ENTRY))
         return false;
-    for (uint32_t pass = 0; pass < 2; pass++) { /* pass 0 checks, pass 1 changes operands */
+    for (uint32_t pass = 0; pass < 2; pass++) { /* pass 0 checks all readers, pass 1 changes their operands */
         for (uint32_t j = i + 1; j < p->n; j++) {
             const vpps_program_step *s = &p->steps[j];
             if (s->kind != VPPS_STEP_RUN && reads(p, s, slot)) return false;
@@ -61,8 +61,8 @@ static bool read_in_place(vpps_program *p, uint32_t i) {
     return true;
 }
 
-/* Makes step i write to memory if the next step only copies its result there, and no further step reads the slot. Returns false if that is
- * impossible. */
+/* If the next step only copies step i's result from its slot to memory, and no later step reads the slot: makes step i write to memory.
+ * Returns false if that is impossible. */
 static bool write_in_place(vpps_program *p, uint32_t i) {
     vpps_program_step *s = &p->steps[i], *copy = s + 1;
     const vpps_operand to = s->to;

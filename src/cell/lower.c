@@ -17,12 +17,12 @@ bool vpps_cell_add_arg(vpps_compiled_cell *c, uint32_t value, uint32_t element, 
 
 /* ---------------------------------------------------------------- one op */
 
-/* The op to lower, its arguments, and where its integer comes from. */
+/* An op of a recorded cell, which is to become values of the compiled cell. */
 typedef struct lowering {
     vpps_compiled_cell *c;
     const vpps_signature *s;
     const vpps_param *matrices; /* the matrices of an affine op */
-    const uint32_t *args;       /* values of the op's arguments; a list is one value */
+    const uint32_t *args;       /* numbers of the argument values; all members of a list are one value */
     uint32_t n_args;
     uint32_t axis;
     bool over_list, drops;
@@ -31,7 +31,7 @@ typedef struct lowering {
         IMM_STATIC,
         IMM_PULLED,
         IMM_OWN
-    } imm_kind; /* where the op's integer comes from: it is imm; pulled index number imm; or the vertex's own integer */
+    } imm_kind; /* the op's integer: imm; pulled index number imm; or an integer that the script has for each vertex */
 } lowering;
 
 static vpps_cell_value value_of(const lowering *l, vpps_cell_kind kind) {
@@ -46,8 +46,8 @@ static uint32_t word_of(vpps_compiled_cell *c, vpps_word_kind kind, uint32_t val
     return c->n_words++;
 }
 
-/* Makes the products of an affine op over list members. Products whose operands do not vary from member to member are made once for the
- * vertex, and added to the members' products. */
+/* Makes the products of an affine op over list members. Operands that are the same for all members are multiplied once for the vertex, and
+ * their products are added to those of the members. */
 static uint32_t lower_affine(const lowering *l) {
     const vpps_param *matrices = l->matrices;
     uint32_t n_shared = 0, shared = VPPS_NONE;
@@ -80,7 +80,7 @@ static uint32_t lower_affine(const lowering *l) {
     return sum;
 }
 
-/* Returns the op's integer as a number operand, or, with `real`, the float that has its bits. */
+/* Returns the op's integer as a number operand of an instruction; with `real`, as the float that has these bits. */
 static vpps_cell_number number_of(const lowering *l, bool real) {
     vpps_cell_number number = {.kind = VPPS_NUMBER_WORD};
     if (l->imm_kind == IMM_PULLED) {
@@ -93,7 +93,7 @@ static vpps_cell_number number_of(const lowering *l, bool real) {
     return number;
 }
 
-/* Returns 1 / (number of arguments) as a number operand; a list counts as many as it has members. */
+/* Returns 1 / (number of arguments) as a number operand of an instruction. Each member of a list counts as an argument. */
 static vpps_cell_number average_of(const lowering *l) {
     vpps_cell_number f = {.kind = VPPS_NUMBER_INVERSE};
     for (uint32_t i = 0; i < l->n_args; i++) {
@@ -103,7 +103,7 @@ static vpps_cell_number average_of(const lowering *l) {
     return vpps_counts_members(&f.count) ? f : vpps_real_number(1.0f / (float)l->n_args);
 }
 
-/* Returns, as a number operand, the number of the op's first element under dropout. */
+/* Returns the number operand that tells the op's first element in the batch's count of dropout elements. */
 static vpps_cell_number dropout_of(const lowering *l) {
     vpps_compiled_cell *c = l->c;
     vpps_cell_number e = {.kind = VPPS_NUMBER_ELEMENT, .word = word_of(c, VPPS_WORD_DROPOUT, 0)};
@@ -113,7 +113,7 @@ static vpps_cell_number dropout_of(const lowering *l) {
     return e;
 }
 
-/* Makes the value of an op that is one instruction, with operands by the letters of its row in ops.def. */
+/* Makes the value of an op that becomes one instruction. Its row in ops.def has letters for the operands. */
 static uint32_t lower_run(const lowering *l) {
     vpps_compiled_cell *c = l->c;
     const char *operands = vpps_ops[l->s->op].operands;
@@ -171,7 +171,7 @@ static uint32_t lower_source(const lowering *l) {
 }
 
 static uint32_t lower(const lowering *l) {
-    if (l->n_args && !l->c->values) return VPPS_NONE; /* the arguments' values are missing: out of memory */
+    if (l->n_args && !l->c->values) return VPPS_NONE; /* no value exists, so memory ran out */
     switch (vpps_ops[l->s->op].op_class) {
     case VPPS_CLASS_SOURCE: return lower_source(l);
     case VPPS_CLASS_AFFINE: return lower_affine(l);
@@ -231,7 +231,7 @@ vpps_status vpps_lower_cell(const vpps_cell_data *cell, bool drops, vpps_compile
                       .drops = drops,
                       .imm = node->imm,
                       .imm_kind = cell->imm_pulled[t] ? IMM_PULLED : IMM_STATIC};
-        for (uint32_t i = 0; i < node->n_args; i++) { /* inputs are the first values, in order of their numbers */
+        for (uint32_t i = 0; i < node->n_args; i++) { /* input number i is value number i */
             const uint32_t a = cell->args[node->args + i];
             args[i] = a & VPPS_CELL_INPUT ? a & ~VPPS_CELL_INPUT : of_node[a];
         }
@@ -240,7 +240,7 @@ vpps_status vpps_lower_cell(const vpps_cell_data *cell, bool drops, vpps_compile
     }
     for (uint32_t k = 0; ok && k < cell->n_outputs; k++) {
         const uint32_t otherwise =
-            /* a cell with a condition has only scattered outputs, each scattered once */
+            /* in a cell with a condition, all outputs are scattered, each once */
             cell->condition.there ? cell->otherwise[k] : VPPS_NONE;
         c->outputs[c->n_outputs++] =
             (vpps_cell_output){.value = of_node[cell->outputs[k]], .node = cell->outputs[k], .otherwise = otherwise};

@@ -35,8 +35,8 @@ typedef struct access {
     extent extent;
 } access;
 
-/* If b's stage is later, makes it wait until all virtual processors have done access a. Stages that share out rows or vertices alike need
- * not wait, since the same virtual processor makes both accesses. */
+/* If access b is in a later stage than access a, makes b's stage wait until all virtual processors have made access a. No wait is needed if
+ * the same virtual processor makes both accesses: to the same rows, or for the same vertices. */
 static void put_after(vpps_compiled_cell *c, access a, access b) {
     if (a.stage >= b.stage) return;
     const bool levels = vpps_by_levels(c->stages[a.stage].pass) == vpps_by_levels(c->stages[b.stage].pass);
@@ -46,7 +46,7 @@ static void put_after(vpps_compiled_cell *c, access a, access b) {
     if (!alone && (*after == VPPS_NONE || *after < a.stage)) *after = a.stage;
 }
 
-/* Makes stages that later overwrite the value's words wait for this access to it. */
+/* Makes the stages that later overwrite value a.value in memory wait for access a. */
 static void put_access(vpps_compiled_cell *c, access a) {
     for (uint32_t v = 0; v < c->n_values; v++) {
         const vpps_cell_value *x = &c->values[v];
@@ -74,7 +74,7 @@ static void add(vpps_stage_set *set, extent e, uint32_t i) {
     *(e == EXTENT_ROWS ? &set->own : &set->whole) |= (uint64_t)1 << i;
 }
 
-/* Adds the inputs that a skippable stage reads besides: the condition's input, and its outputs' values where the condition fails. */
+/* Adds the inputs that a stage reads because it may be skipped: the condition, and the inputs that replace its outputs. */
 static void add_otherwise(vpps_compiled_cell *c) {
     for (uint32_t s = 0; s < c->n_stages; s++)
         if (vpps_stage_may_skip(c, &c->stages[s])) add(&c->stages[s].inputs, EXTENT_OTHERS, c->condition.input);

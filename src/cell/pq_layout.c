@@ -6,25 +6,25 @@
 
 #define NONE UINT32_MAX
 
-/* A PQ-tree node in a union-find. Its children's order follows from that of its union-find parent: reversed (Q-node), permuted (P-node). */
+/* A PQ-tree node as a member of a union-find. Nodes of one class have one order of children, up to reversal (Q-node) or permutation. */
 typedef struct ordered {
     uint32_t parent;
-    bool flip; /* Q-node: whether its order is the reverse of the parent's */
-    /* P-node: child i of the parent corresponds to child permutation[i] here; NULL: to child i */
+    bool flip; /* Q-node: whether its children's order is the reverse of that of `parent` */
+    /* P-node: child i of `parent` corresponds to child permutation[i] of this node; NULL: to child i */
     uint32_t *permutation;
-    uint32_t *chosen;  /* P-node, root of a class: the order chosen for its children; NULL: none yet */
-    uint8_t direction; /* Q-node, root of a class: 0 no order chosen yet, 1 children in order, 2 reversed */
+    uint32_t *chosen;  /* root of a class of P-nodes: the order chosen for the children; NULL: none yet */
+    uint8_t direction; /* root of a class of Q-nodes: 0: no order chosen yet; 1: children in order; 2: reversed */
 } ordered;
 
 typedef struct planner {
     vpps_pq_tree tree;
     const vpps_layout_batch *batches;
     uint32_t n_batches;
-    uint64_t *dropped;     /* for each batch: the operands that must be copied, as bits */
-    uint32_t *member;      /* for each value: its index in the present operand */
-    uint64_t *below;       /* for each PQ-tree node: values of the present operand in its subtree, as bits */
-    uint64_t *below_2;     /* for each PQ-tree node: values of the second operand of a pair in its subtree, as bits */
-    uint64_t *constraints; /* sets of an operand's values that must be consecutive, as bits */
+    uint64_t *dropped;     /* for each batch: bit o tells that operand o must be copied */
+    uint32_t *member;      /* for each value: its index among the values of the present operand */
+    uint64_t *below;       /* for each PQ-tree node: the present operand's values in the node's subtree, as bits */
+    uint64_t *below_2;     /* for each PQ-tree node: a pair's second operand's values in the node's subtree, as bits */
+    uint64_t *constraints; /* sets of values of an operand, as bits; the values of each set must be consecutive */
     uint32_t n_constraints;
     ordered *orders; /* for each PQ-tree node: its entry in the union-find */
     bool ok;         /* false once memory has run out */
@@ -32,7 +32,7 @@ typedef struct planner {
 
 static const uint32_t *operand(const vpps_layout_batch *b, uint32_t o) { return b->operands + (size_t)o * b->width; }
 
-/* Returns whether an operand holds a value twice, so that it is copied in any layout. */
+/* Returns whether an operand has a value twice, so that no order of the values avoids a copy. */
 static bool is_broadcast(const uint32_t *values, uint32_t n) {
     for (uint32_t i = 0; i < n; i++)
         for (uint32_t k = 0; k < i; k++)
@@ -48,13 +48,13 @@ static bool is_constrained(const planner *p, uint32_t batch, uint32_t o) {
     return can_lie_together(&p->batches[batch], o) && !(p->dropped[batch] >> o & 1);
 }
 
-/* Marks an operand of a batch as copied, and restores the tree that had the given root. */
+/* Notes that operand o of a batch must be copied, and goes back to the PQ tree with the given root. */
 static void drop(planner *p, uint32_t batch, uint32_t o, uint32_t root) {
     p->tree.root = root;
     p->dropped[batch] |= (uint64_t)1 << o;
 }
 
-/* Restricts the PQ tree to orders in which these values of an operand are consecutive. */
+/* Restricts the PQ tree to orders in which those of the operand's values that `members` names are consecutive. */
 static vpps_pq_result impose(planner *p, const uint32_t *values, uint32_t width, uint64_t members) {
     uint32_t set[VPPS_LAYOUT_WIDTH], n = 0;
     for (uint32_t i = 0; i < width; i++)
@@ -66,7 +66,7 @@ static vpps_pq_result impose(planner *p, const uint32_t *values, uint32_t width,
 
 static uint64_t all_members(uint32_t width) { return width == 64 ? UINT64_MAX : ((uint64_t)1 << width) - 1; }
 
-/* Step 1: makes the values of each operand consecutive; where that is impossible, the operand is copied. (The paper gives up the batch.) */
+/* Step 1: makes the values of each operand consecutive. If that is impossible, the operand is copied (the paper gives up the batch). */
 static void impose_adjacency(planner *p) {
     for (uint32_t i = 0; i < p->n_batches; i++) {
         const vpps_layout_batch *b = &p->batches[i];
@@ -80,7 +80,7 @@ static void impose_adjacency(planner *p) {
 
 /* ---------------------------------------------------------------- an operand's subtree */
 
-/* Children [first, first + n) of a PQ-tree node, whose subtrees hold exactly the values of an operand. */
+/* n children of a PQ-tree node, from number `first` on, whose leaves are exactly the values of an operand. */
 typedef struct subtree {
     uint32_t node, first, n;
 } subtree;
@@ -126,7 +126,7 @@ static void add_constraint(planner *p, uint64_t members) {
     if (p->ok) p->constraints[p->n_constraints++] = members;
 }
 
-/* Lists sets of values that are consecutive in all orders of a subtree: for a Q-node, also those of two adjacent children. */
+/* Lists the sets of values that are consecutive in every order that a subtree allows; two adjacent children of a Q-node are such a set. */
 static void list_constraints(planner *p, subtree s) {
     const uint32_t *children = vpps_pq_children(&p->tree, s.node) + s.first;
     uint64_t all = 0;
@@ -139,7 +139,7 @@ static void list_constraints(planner *p, subtree s) {
     for (uint32_t i = 0; i < s.n; i++) list_constraints(p, whole(&p->tree, children[i]));
 }
 
-/* Imposes what is known of the order of each operand of a batch on the batch's other operands; returns whether the tree changed. */
+/* Imposes the known order of each operand of a batch on the other operands of the batch; returns whether the tree changed. */
 static bool broadcast(planner *p, uint32_t batch) {
     const vpps_layout_batch *b = &p->batches[batch];
     bool changed = false;
@@ -169,8 +169,8 @@ static void broadcast_all(planner *p) {
 
 /* ---------------------------------------------------------------- step 3: equal orders */
 
-/* Returns the node that decides a node's order (the root of its class in the union-find), and gives the transformation: *flip for Q-nodes,
- * map (child of the deciding node -> child) for P-nodes. */
+/* Returns the root of a node's class in the union-find, which decides the node's order, and how the node's children correspond to the
+ * root's: *flip tells whether a Q-node's are reversed; map[i] is the P-node's child for child i of the root. */
 static uint32_t find_decider(const planner *p, uint32_t node, bool *flip, uint32_t *map) {
     const uint32_t n = p->tree.nodes[node].n;
     *flip = false;
@@ -186,7 +186,7 @@ static uint32_t find_decider(const planner *p, uint32_t node, bool *flip, uint32
     return node;
 }
 
-/* Requires of two P-nodes that child i of a is placed like child f[i] of b. False: this contradicts earlier relations, or out of memory. */
+/* Demands of P-nodes a and b that child i of a is placed like child f[i] of b. False: an earlier demand contradicts, or out of memory. */
 static bool unite_p(planner *p, uint32_t a, uint32_t b, const uint32_t *f) {
     uint32_t map_a[VPPS_LAYOUT_WIDTH], map_b[VPPS_LAYOUT_WIDTH], inverse[VPPS_LAYOUT_WIDTH];
     const uint32_t n = p->tree.nodes[a].n;
@@ -218,7 +218,7 @@ static bool unite_q(planner *p, uint32_t a, uint32_t b, bool flip) {
     return true;
 }
 
-/* Relates two operands of a batch whose subtrees have the same form: corresponding nodes must have the same order. False: impossible. */
+/* Demands that the subtrees of two operands have one order, node by node. False: their forms differ, or demands contradict. */
 static bool relate(planner *p, subtree a, subtree b) {
     const vpps_pq_tree *t = &p->tree;
     const uint8_t kind = t->nodes[a.node].kind;
@@ -249,7 +249,7 @@ static void relate_all(planner *p) {
             if (!is_constrained(p, i, o)) continue;
             const subtree y = find_subtree(p, operand(b, o), b->width, p->below_2);
             const subtree x = find_subtree(p, operand(b, first), b->width, p->below);
-            relate(p, x, y); /* operands that do not fit are copied later */
+            relate(p, x, y); /* if an operand does not fit, it will be copied */
         }
     }
 }
@@ -263,7 +263,7 @@ static uint32_t least_leaf(const vpps_pq_tree *t, uint32_t node) {
     return least;
 }
 
-/* Returns the order of a P-node's children. If its class has no order yet, chooses that of the values in the cell. */
+/* Returns the order of a P-node's children. If its class has none yet, chooses the order in which the cell makes the values. */
 static const uint32_t *choose_p(planner *p, uint32_t node, const uint32_t *map, uint32_t decider) {
     const vpps_pq_tree *t = &p->tree;
     const uint32_t n = t->nodes[node].n;
@@ -291,7 +291,7 @@ static void traverse(planner *p, uint32_t node, uint32_t *order, uint32_t *n_ord
     }
     uint32_t map[VPPS_LAYOUT_WIDTH];
     bool flip = false;
-    const bool small = x->n <= VPPS_LAYOUT_WIDTH; /* only nodes with few children are related to others */
+    const bool small = x->n <= VPPS_LAYOUT_WIDTH; /* only nodes with few children are in a class with others */
     const uint32_t decider = small ? find_decider(p, node, &flip, map) : node;
     if (x->kind == VPPS_PQ_P) {
         const uint32_t *chosen = small ? choose_p(p, node, map, decider) : NULL;
@@ -328,7 +328,7 @@ bool vpps_plan_layout(uint32_t n, const vpps_layout_batch *batches, uint32_t n_b
 
 /* ---------------------------------------------------------------- copies */
 
-/* Returns whether an operand's values are adjacent, in the same order as the values in `first`. */
+/* Returns whether an operand's values are adjacent, and in the same order as the values in `first`. */
 static bool lies_as(const uint32_t *place, const uint32_t *values, const uint32_t *first, uint32_t width) {
     uint32_t least = NONE, least_of_first = NONE;
     for (uint32_t i = 0; i < width; i++) {
@@ -355,8 +355,8 @@ static bool lies_in_order(const uint32_t *place, const uint32_t *values, uint32_
     return true;
 }
 
-/* Returns the operand whose order the batch runs in: the order that most operands share, preferably the batch's own. NONE: no operand is
- * adjacent. */
+/* Returns the operand in whose order the batch runs. Most operands have this order; at a tie it is the batch's own. NONE: no operand's
+ * values are adjacent. */
 static uint32_t leader(const uint32_t *place, const vpps_layout_batch *b) {
     uint32_t best = NONE, most = 0;
     for (uint32_t o = 0; o < b->n_operands; o++) {

@@ -4,23 +4,23 @@
 
 #include "base/base.h"
 
-enum { VPPS_LAYOUT_WIDTH = 64 /* most operations of a batch; a larger batch gets no layout */ };
+enum { VPPS_LAYOUT_WIDTH = 64 /* the most operations of a batch for which an order is sought */ };
 
-/* A batch: operations that run as one. Each reads a value as operand 1, a value as operand 2, ..., and makes operand 0. */
+/* A batch: operations that run as one. Operation i reads value number i of operands 1, 2, ..., and makes value number i of operand 0. */
 typedef struct vpps_layout_batch {
     uint32_t n_operands, width;
     const uint32_t *operands; /* operand o of operation i is operands[o * width + i] */
 } vpps_layout_batch;
 
-/* Sets order[p] to the value at place p of n. Where possible, the values of each operand of a batch are consecutive and all operands of the
- * batch have the same order. Earlier batches take precedence; other values keep their order. False: out of memory. */
+/* Sets order[p] to the value at place p of n. If possible, the values of each operand of a batch are consecutive, and all operands of a
+ * batch have the same order. Earlier batches take precedence; values of no batch keep their order. False: out of memory. */
 bool vpps_plan_layout(uint32_t n, const vpps_layout_batch *batches, uint32_t n_batches, uint32_t *order);
 
-/* The copies that make the values of operands adjacent, given an order of values; an operand needs at most one copy. */
+/* The copies that put values of operands side by side, given an order of all values. An operand needs at most one copy. */
 typedef struct vpps_layout_copies {
-    /* number of operands, and of results, whose values are not adjacent or not in their batch's order */
+    /* number of operands (gathers) and results (scatters) whose values are not adjacent in their batch's order */
     uint32_t gathers, scatters;
-    uint32_t broadcasts;                     /* number of operands that hold a value twice, which no order can avoid */
+    uint32_t broadcasts; /* number of operands that have a value twice, and so are copied in any order */
     uint64_t gathered, scattered, broadcast; /* words copied by gathers, scatters and broadcasts */
 } vpps_layout_copies;
 

@@ -10,7 +10,7 @@ static bool is_partial(const vpps_pq_tree *t, uint32_t node) { return !is_full(t
 
 /* ---------------------------------------------------------------- nodes */
 
-/* Makes a node with n children; for one child, returns the child itself. NONE: out of memory. `children` may lie in scratch. */
+/* Makes a node with n children; if n is 1, returns the child. NONE: out of memory. `children` may lie in t->scratch. */
 static uint32_t make(vpps_pq_tree *t, vpps_pq_kind kind, const uint32_t *children, uint32_t n) {
     if (n == 1) return children[0];
     if (!VPPS_RESERVE(t->nodes, t->n_nodes + 1u) || !VPPS_RESERVE(t->links, t->n_links + (size_t)n)) { return NONE; }
@@ -67,7 +67,7 @@ static bool push(vpps_pq_tree *t, uint32_t node) {
     return true;
 }
 
-/* Pushes the children of a node for which `is` holds onto the stack, as one node; nothing if there is none. */
+/* Makes one node of all children of `node` for which `is` holds, and pushes it onto t->scratch. Pushes nothing if there are none. */
 static bool push_group(vpps_pq_tree *t, uint32_t node, bool (*is)(const vpps_pq_tree *, uint32_t)) {
     const uint32_t base = t->n_scratch;
     for (uint32_t i = 0; i < at(t, node)->n; i++) {
@@ -110,7 +110,7 @@ static outcome linear_p(vpps_pq_tree *t, uint32_t node) {
     return push_group(t, node, is_full) ? FITS : NO_MEMORY;
 }
 
-/* Returns how much of a child's subtree is in the set: 0 nothing, 1 some, 2 all. */
+/* Returns how many of the leaves below a node are in the set: 0: none; 1: some; 2: all. */
 static uint32_t fullness(const vpps_pq_tree *t, uint32_t node) {
     return is_full(t, node) ? 2 : is_empty(t, node) ? 0 : 1;
 }
@@ -130,13 +130,13 @@ static outcome linear_q(vpps_pq_tree *t, uint32_t node) {
     return FITS;
 }
 
-/* Pushes nodes that replace a subtree onto the stack: first those whose leaves are not in the set, then those whose leaves are. */
+/* Pushes nodes that replace a subtree onto the stack: first those with leaves outside the set, then those with leaves in the set. */
 static outcome push_linear(vpps_pq_tree *t, uint32_t node) {
     if (!is_partial(t, node)) return push(t, node) ? FITS : NO_MEMORY;
     return at(t, node)->kind == VPPS_PQ_P ? linear_p(t, node) : linear_q(t, node);
 }
 
-/* Pushes nodes that replace a subtree onto the stack: first those whose leaves are in the set, then those whose leaves are not. */
+/* Pushes nodes that replace a subtree onto the stack: first those with leaves in the set, then those with leaves outside the set. */
 static outcome push_linear_back(vpps_pq_tree *t, uint32_t node) {
     const uint32_t base = t->n_scratch;
     const outcome o = push_linear(t, node);
@@ -144,7 +144,7 @@ static outcome push_linear_back(vpps_pq_tree *t, uint32_t node) {
     return o;
 }
 
-/* Reduces a P-node that is the root of the set. The full children, between at most two partial ones, become one child. */
+/* Reduces a P-node above the whole set: the full children (all leaves in the set) and at most two partial ones become one child. */
 static outcome root_p(vpps_pq_tree *t, uint32_t node, uint32_t *out) {
     const uint32_t base = t->n_scratch, n_partial = count_partial(t, node);
     if (n_partial > 2) return FAILS;
@@ -176,7 +176,7 @@ static outcome root_p(vpps_pq_tree *t, uint32_t node, uint32_t *out) {
     return *out == NONE ? NO_MEMORY : FITS;
 }
 
-/* Reduces a Q-node that is the root of the set. Its children must be empty, at most one partial, full, at most one partial, empty. */
+/* Reduces a Q-node above the whole set. Its children must be empty, at most one partial, full, at most one partial, then empty again. */
 static outcome root_q(vpps_pq_tree *t, uint32_t node, uint32_t *out) {
     const uint32_t base = t->n_scratch, n = at(t, node)->n;
     enum { BEFORE, INSIDE, AFTER } place = BEFORE;
@@ -194,12 +194,12 @@ static outcome root_q(vpps_pq_tree *t, uint32_t node, uint32_t *out) {
     return *out == NONE ? NO_MEMORY : FITS;
 }
 
-/* Reduces the subtree of a node; *out is the node itself if nothing changes. */
+/* Reduces the subtree of `node` to orders in which the set is consecutive; *out is the new node, or `node` if nothing changes. */
 static outcome reduce(vpps_pq_tree *t, uint32_t node, uint32_t n_set, uint32_t *out) {
     *out = node;
     if (is_full(t, node)) return FITS;
     const uint32_t n = at(t, node)->n;
-    for (uint32_t i = 0; i < n; i++) { /* finds a child whose subtree holds the whole set */
+    for (uint32_t i = 0; i < n; i++) { /* finds a child whose subtree has the whole set */
         const uint32_t child = vpps_pq_children(t, node)[i];
         if (at(t, child)->marked != n_set) continue;
         uint32_t other;
@@ -217,7 +217,7 @@ static outcome reduce(vpps_pq_tree *t, uint32_t node, uint32_t n_set, uint32_t *
     const bool same = count_partial(t, node) == 0;
     const outcome o = root_q(t, node, out);
     if (o != FITS || !same) return o;
-    t->n_nodes = before; /* the set was already consecutive among the children */
+    t->n_nodes = before; /* the set is consecutive already, so the new nodes are dropped */
     *out = node;
     return FITS;
 }

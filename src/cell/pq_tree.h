@@ -14,15 +14,15 @@ typedef struct vpps_pq_node {
     uint32_t leaf;     /* LEAF: the element */
     uint32_t first, n; /* children, in `links` */
     uint32_t size;     /* number of leaves in the node's subtree */
-    uint32_t marked;   /* number of leaves in the node's subtree that are in the set of the latest vpps_pq_mark */
+    uint32_t marked;   /* number of leaves below the node that were in the set of the latest vpps_pq_mark */
 } vpps_pq_node;
 
 typedef struct vpps_pq_tree {
     vpps_pq_node *nodes;
     uint32_t *links;
     uint32_t root, n_nodes, n_links, n_elements;
-    uint8_t *in_set;   /* for each element: whether it is in the set that is being marked or reduced */
-    uint32_t *scratch; /* stack of nodes that will be the children of a new node */
+    uint8_t *in_set;   /* for each element: whether it is in the set that vpps_pq_mark or vpps_pq_reduce works on */
+    uint32_t *scratch; /* stack of nodes that will become the children of a new node */
     uint32_t n_scratch;
 } vpps_pq_tree;
 
@@ -37,10 +37,10 @@ typedef enum vpps_pq_result {
 bool vpps_pq_open(vpps_pq_tree *t, uint32_t n);
 void vpps_pq_close(vpps_pq_tree *t);
 
-/* Keeps only the orders in which the n different elements of the set are consecutive. */
+/* Keeps only the orders in which the n elements of the set, all different, are consecutive. */
 vpps_pq_result vpps_pq_reduce(vpps_pq_tree *t, const uint32_t *set, uint32_t n);
 
-/* Counts, for every node, the leaves of its subtree that are in the set. */
+/* Sets `marked` of every node: the number of leaves in its subtree that are in the set. */
 void vpps_pq_mark(vpps_pq_tree *t, const uint32_t *set, uint32_t n);
 
 static inline const uint32_t *vpps_pq_children(const vpps_pq_tree *t, uint32_t node) {

@@ -6,13 +6,13 @@
 #include <errno.h>
 #include <inttypes.h>
 
-enum { TEXT_WIDTH = 56 /* longer formulas push the shape out of its column */ };
+enum { TEXT_WIDTH = 56 /* widest formula for which the table keeps a column; the shape comes after it */ };
 
 typedef struct printer {
     const vpps_model *model;
     const vpps_compiled_cell *c;
     FILE *file;
-    bool failed; /* out of memory for some text */
+    bool failed; /* whether memory for a text ran out */
 } printer;
 
 /* Writes a number with commas between thousands: 1310720 as 1,310,720. */
@@ -70,7 +70,7 @@ static const char *gradient_words(uint64_t gradients, uint64_t recurrent, uint32
     return gradient && recurs ? "gradient, recurrent" : gradient ? "gradient" : recurs ? "recurrent" : "";
 }
 
-/* Prints the text that tells where an input comes from, and frees the text. */
+/* Prints `text`, which tells where an input comes from, after `words`; frees `text`. */
 static void print_origin(printer *p, char *text, const char *words) {
     p->failed |= !text;
     fprintf(p->file, *words ? "%-28s %s\n" : "%s%s\n", text ? text : "", words);
@@ -168,7 +168,7 @@ static void print_value(printer *p, uint32_t v, int name_width, int text_width) 
     fputc('\n', p->file);
 }
 
-/* Finds the widths of the first two columns in the table of a stage. */
+/* Finds the widths that the values' names and formulas need in the table of a stage. */
 static void measure(printer *p, const vpps_cell_stage *s, int *name_width, int *text_width) {
     *name_width = *text_width = 0;
     for (uint32_t i = 0; i < s->n; i++) {
@@ -203,7 +203,7 @@ static void print_stage(printer *p, uint32_t number) {
 
 /* ---------------------------------------------------------------- records */
 
-/* Prints the values that share one place of a record, in order of creation. */
+/* Prints the values that lie one after the other in one place of a record, in order of creation. */
 static void print_place(printer *p, uint32_t record, uint32_t offset) {
     const vpps_compiled_cell *c = p->c;
     const char *between = "";

@@ -6,8 +6,8 @@ typedef struct builder {
     const vpps_compiled_cell *c;
     vpps_program *p;
     uint32_t stage;
-    uint32_t *slot; /* for each value: the slot that holds it; VPPS_NONE: none does */
-    uint32_t *last; /* for each value: position in the stage's order of the last value that reads it */
+    uint32_t *slot; /* for each value: number of the slot (buffer) that holds it; VPPS_NONE: none */
+    uint32_t *last; /* for each value: the last position in the stage's order where it is read */
     bool ok;
 } builder;
 
@@ -32,7 +32,7 @@ static const vpps_cell_arg *arg_at(const builder *b, const vpps_cell_value *x, u
 }
 static bool made_here(const builder *b, uint32_t v) { return value_at(b, v)->stage == b->stage; }
 
-/* Returns 1 + the index of this number of rows in the program's `dealt`, where it is added if missing. */
+/* Returns 1 + the index of `rows` in the program's list `dealt`; adds `rows` to the list if it is missing. */
 static uint16_t deal(builder *b, uint32_t rows) {
     vpps_program *p = b->p;
     uint32_t i = 0;
@@ -44,7 +44,7 @@ static uint16_t deal(builder *b, uint32_t rows) {
     return (uint16_t)p->n_dealt;
 }
 
-/* Returns an operand for value v whose place is not yet set. */
+/* Returns an operand with the shape of value v; the caller sets its place. */
 static vpps_operand shape_of(builder *b, uint32_t v) {
     const vpps_cell_value *x = value_at(b, v);
     vpps_operand o = {.axis = x->axis, .rows = x->rows, .cols = x->cols, .value = v, .matrix = VPPS_NO_PARAM};
@@ -70,7 +70,7 @@ static vpps_operand kept_place(builder *b, uint32_t v) {
     return o;
 }
 
-/* Returns an operand for a value in memory. Data of an input op are in the script for the stage that makes them. */
+/* Returns an operand that reads value v in memory. Data of an input op are read in the script, by the stage that makes the value. */
 static vpps_operand in_memory(builder *b, uint32_t v) {
     const vpps_cell_value *x = value_at(b, v);
     vpps_operand o = shape_of(b, v);
@@ -135,7 +135,7 @@ static void take_slot(builder *b, uint32_t v) {
     b->ok = b->slot[v] != VPPS_NONE;
 }
 
-/* Releases the slot of value v if no value after this position reads v. */
+/* Releases the slot of value v if no value after position `place` of the stage reads v. */
 static void release(builder *b, uint32_t v, uint32_t place) {
     if (b->slot[v] == VPPS_NONE || b->last[v] > place || b->last[v] == VPPS_NONE) return;
     vpps_release_slot(&b->p->slots, b->slot[v]);
@@ -150,7 +150,7 @@ static void load(builder *b, uint32_t v) {
 
 /* ---------------------------------------------------------------- instructions */
 
-/* Returns which elements of an argument an instruction reads; `letter`: the argument's kind in isa.def. */
+/* Returns which elements of argument y the instruction that makes x reads; `letter` is the argument's kind in isa.def. */
 static vpps_access access_of(const vpps_cell_value *x, const vpps_cell_value *y, char letter) {
     const vpps_form form = vpps_instructions[x->run.opcode].form;
     if (letter == 's') return form == VPPS_FORM_ROW && x->cols > 1 ? VPPS_ACCESS_COLUMN : VPPS_ACCESS_SCALAR;
@@ -199,14 +199,14 @@ static void add_run(builder *b, uint32_t v) {
 
 /* ---------------------------------------------------------------- products */
 
-/* Returns the first contribution of value v from number j on; n_contributions: there is none. */
+/* Returns the number of the first contribution, from j on, whose value is v; n_contributions: there is none. */
 static uint32_t next_contribution(const builder *b, uint32_t v, uint32_t j) {
     while (j < b->c->n_contributions && b->c->contributions[j].value != v) j++;
     return j;
 }
 
-/* Returns where a product's result goes. If its stage does not read it: to its place in the record, unless operands lie there, or, if
- * transposed, to its only contribution. Otherwise to a slot. */
+/* Returns where a product's result goes. If no later step of its stage reads it: to the record, if no operand of the product lies there,
+ * or, for a transposed product, to its only contribution. Otherwise to a slot. */
 static vpps_operand place_of_product(builder *b, uint32_t v, uint32_t place) {
     const vpps_cell_value *x = value_at(b, v);
     const uint32_t n = b->c->n_contributions, j = next_contribution(b, v, 0);
@@ -220,8 +220,8 @@ static vpps_operand place_of_product(builder *b, uint32_t v, uint32_t place) {
     return in_slot(b, v);
 }
 
-/* Returns whether a product may read the value that it is added to from memory instead of a slot. It may if nothing else in the stage reads
- * the value, and the value is a product, so that its vectors lie at equal distances. */
+/* Returns whether a product may read the value that it is added to in memory, not in a slot. It may if the rest of the stage does not read
+ * the value, and the value is a product itself, so that the vertices' vectors lie at equal distances. */
 static bool starts_in_memory(const builder *b, const vpps_cell_value *x, uint32_t v, uint32_t place) {
     const vpps_cell_value *from = value_at(b, v);
     return !made_here(b, v) && b->last[v] == place && b->slot[v] == VPPS_NONE && from->kind == VPPS_VALUE_PRODUCT &&
@@ -268,13 +268,13 @@ static bool has_positions(const builder *b, uint32_t v) {
     return v + 1 < b->c->n_values && value_at(b, v + 1)->kind == VPPS_VALUE_POSITIONS;
 }
 
-/* Returns whether the value is only contributed as two factors, so that no step makes the value. */
+/* Returns whether the value is only contributed as two factors, so that no step computes their product. */
 static bool is_scaled(const builder *b, uint32_t v) {
     const uint32_t j = next_contribution(b, v, 0);
     return j < b->c->n_contributions && b->c->contributions[j].scaled;
 }
 
-/* Copies a value from its slot to its place in the record and to its contributions. */
+/* Adds steps that copy a value from its slot to its record and to its contributions. */
 static void add_stores(builder *b, uint32_t v) {
     const vpps_cell_value *x = value_at(b, v);
     if (x->kept) add_copy(b, VPPS_STEP_STORE, kept_place(b, v), in_slot(b, v));
@@ -302,7 +302,7 @@ static void add_value(builder *b, uint32_t place) {
     const uint32_t v = b->c->order[stage->first + place];
     const vpps_cell_value *x = value_at(b, v);
     if (is_scaled(b, v)) return;
-    if (x->kind == VPPS_VALUE_POSITIONS) { /* the preceding value's step made them */
+    if (x->kind == VPPS_VALUE_POSITIONS) { /* the step of value v - 1 also makes its positions, v */
         add_stores(b, v);
     } else if (vpps_is_product(x)) {
         add_product(b, v, place);
@@ -316,7 +316,7 @@ static void add_value(builder *b, uint32_t place) {
     release(b, v, place);
 }
 
-/* Finds, for each value, the last position in the stage's order at which it is read, or made. */
+/* Finds, for each value, the last position in the stage's order at which the value is read or made. */
 static void mark_last(builder *b) {
     const vpps_cell_stage *stage = &b->c->stages[b->stage];
     memset(b->last, 0, b->c->n_values * sizeof *b->last);

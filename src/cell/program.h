@@ -10,48 +10,48 @@
 
 /* Where an operand's value lies. */
 typedef enum vpps_place {
-    VPPS_PLACE_NONE,         /* the step has no such operand */
-    VPPS_PLACE_SLOT,         /* slot `at` */
-    VPPS_PLACE_RECORD,       /* the item's record of kept values, at word `at` */
-    VPPS_PLACE_INPUT,        /* input number `at` of the item, at the offset that the script gives */
-    VPPS_PLACE_ENTRY,        /* the table entry that the vertex's lookup number `at` reads, as the script says */
-    VPPS_PLACE_PARAMETER,    /* vector parameter `at` of the model, the same for every item */
-    VPPS_PLACE_DATA,         /* the vertex's input data, which lie in the script */
-    VPPS_PLACE_CONTRIBUTION, /* the item's place in contribution number `at` of the task */
-    VPPS_PLACE_GRADIENT      /* the gradient of parameter `at` */
+    VPPS_PLACE_NONE,      /* the step has no such operand */
+    VPPS_PLACE_SLOT,      /* slot `at` */
+    VPPS_PLACE_RECORD,    /* word `at` of the record in which the item's values are kept */
+    VPPS_PLACE_INPUT,     /* input number `at` of the item; the script tells the offset */
+    VPPS_PLACE_ENTRY,     /* the table entry of the vertex's lookup number `at`; the script tells the entry's number */
+    VPPS_PLACE_PARAMETER, /* vector parameter number `at` of the model, which all items share */
+    VPPS_PLACE_DATA,      /* the vertex's input data, which lie in the script */
+    VPPS_PLACE_CONTRIBUTION, /* the item's place among the gradients that the task contributes as number `at` */
+    VPPS_PLACE_GRADIENT      /* the gradient of parameter number `at` */
 } vpps_place;
 
-/* Which elements of an operand are needed for element e of the result, which is in column c. */
+/* Which elements of an operand a step needs for element e of its result; c is the column of element e. */
 typedef enum vpps_access {
     VPPS_ACCESS_OWN,    /* element e */
     VPPS_ACCESS_SCALAR, /* element `element` */
-    VPPS_ACCESS_COLUMN, /* element c of a vector that has an element for each column */
+    VPPS_ACCESS_COLUMN, /* element c: the operand has one element for each column */
     VPPS_ACCESS_WHOLE,  /* all elements */
-    VPPS_ACCESS_MEMBERS /* element e of each member of the vertex's list */
+    VPPS_ACCESS_MEMBERS /* element e of every member of the vertex's list */
 } vpps_access;
 
 typedef struct vpps_operand {
     uint8_t place, access; /* vpps_place, vpps_access */
     uint8_t axis;          /* 0: one value for each vertex; d: one for each member of the vertex's list d - 1 */
-    uint8_t record;        /* RECORD: number of the record that holds the value */
-    bool shares; /* RECORD, CONTRIBUTION: each virtual processor has stored a share; a read takes the shares' sum */
-    /* 0: all rows. Else only the virtual processor's own rows; 1 + the index of the value's number of rows in the program's `dealt`. */
+    uint8_t record;        /* place RECORD: number of the record that holds the value */
+    bool shares; /* RECORD, CONTRIBUTION: whether each virtual processor stored a share; a read adds them up */
+    /* 0: all rows. d > 0: only the rows that the virtual processor owns, of a value with dealt[d - 1] (of the program) rows. */
     uint16_t dealt;
     uint32_t at;
     uint32_t element; /* access SCALAR: number of the element that is read */
     uint32_t rows, cols;
     uint32_t value;    /* the cell's value */
-    vpps_param matrix; /* operand of a PRODUCT: the matrix by which it is multiplied */
+    vpps_param matrix; /* operand of a PRODUCT: the matrix that multiplies the operand */
 } vpps_operand;
 
 typedef enum vpps_step_kind {
     VPPS_STEP_LOAD,       /* slot = a value from a record, an input, a table, a parameter or the script */
-    VPPS_STEP_GRADIENT,   /* slot = gradient of output number `output`: the sum of what its readers contribute */
+    VPPS_STEP_GRADIENT,   /* slot = gradient of output number `output`: the sum of its readers' contributions */
     VPPS_STEP_RUN,        /* slot = result of an instruction of isa.def on the operands */
     VPPS_STEP_PRODUCT,    /* slot, record or contribution = start + the sum of matrices times operands */
     VPPS_STEP_STORE,      /* record = slot */
     VPPS_STEP_CONTRIBUTE, /* contribution = slot */
-    VPPS_STEP_OUTER /* gradient of a matrix += dy x^T, its operands; with one operand: gradient of a vector or matrix += dy */
+    VPPS_STEP_OUTER       /* parameter's gradient += dy x^T, or += dy if dy is its only operand */
 } vpps_step_kind;
 
 typedef struct vpps_program_step {
@@ -60,18 +60,18 @@ typedef struct vpps_program_step {
     vpps_operand to;   /* the step's result, with access OWN */
     uint32_t first, n; /* the step's operands: n of the program's operands, beginning with number `first` */
     union {
-        uint32_t output; /* number of the output whose gradient is summed */
+        uint32_t output; /* GRADIENT: number of the output whose gradient the step sums up */
         struct {
             vpps_cell_run of;
-            /* numbers of operands of the letters t, s and v, in this order; all further operands have letter * */
+            /* how many operands have the letters t, s and v (isa.def), in this order; all further operands have letter * */
             uint8_t tensors, scalars, weights;
-            /* whether one call can compute all items: all operands have access OWN, and numbers are the same for all items */
+            /* whether one call may compute all items: all operands have access OWN, and the numbers are equal for all items */
             bool uniform;
-            vpps_operand positions; /* slot for the positions that max_of and min_of find */
+            vpps_operand positions; /* slot for the positions that MAX_OF and MIN_OF find beside their result */
         } run;
         struct {
-            bool transposed;    /* whether the matrices are transposed */
-            vpps_operand start; /* the bias vector or value to which the product is added; VPPS_PLACE_NONE: zero */
+            bool transposed;    /* whether each matrix is transposed before it multiplies */
+            vpps_operand start; /* bias vector, or value, that is added to the product; VPPS_PLACE_NONE: zero */
         } product;
     };
 } vpps_program_step;
@@ -79,8 +79,8 @@ typedef struct vpps_program_step {
 typedef struct vpps_slot {
     uint8_t axis;   /* as in vpps_operand */
     uint16_t dealt; /* as in vpps_operand */
-    bool taken;     /* whether the slot is in use at the present step, while slots are assigned */
-    uint32_t words; /* number of words of the slot's value */
+    bool taken;     /* while slots are assigned: whether a value holds the slot at the present step */
+    uint32_t words; /* number of words of a value that the slot can hold */
 } vpps_slot;
 
 typedef struct vpps_slots {
@@ -94,36 +94,36 @@ typedef struct vpps_program {
     uint32_t n, n_operands;
     vpps_slots slots;
     bool rows;       /* true: a VP computes its own rows for all vertices; false: all rows for its own vertices */
-    uint32_t *dealt; /* different numbers of rows of values whose rows are shared out */
+    uint32_t *dealt; /* numbers of rows, each once, of the values whose rows are shared out to VPs */
     uint32_t n_dealt;
 } vpps_program;
 
-/* Makes c->programs: one for each stage, then that of the steps OUTER, which run when all vertices are done. Fails with MEMORY. */
+/* Makes c->programs: a program for each stage, then one of OUTER steps (parameters' gradients) after all vertices. Fails with MEMORY. */
 vpps_status vpps_make_programs(vpps_compiled_cell *c);
 void vpps_free_programs(vpps_compiled_cell *c);
 
-/* ---- in_place.c: for devices with in_place in vpps_cell_needs */
+/* ---- functions of in_place.c, for devices that set in_place in vpps_cell_needs */
 
-/* Makes steps read inputs and table entries, and write results, in memory where the device can. Slots without use become empty. */
+/* Makes steps read inputs and table entries, and write results, in memory instead of slots (buffers). Unused slots become empty. */
 void vpps_place_in_memory(vpps_program *p);
-/* Return whether such a device finds the operand of an instruction as an input or table entry in memory, and puts the result at s->to,
- * which is no slot. */
+/* vpps_reads_in_place: whether step s can read operand o, an input or table entry, in memory. vpps_writes_in_place: whether step s can
+ * write its result to a place in memory, s->to. */
 bool vpps_reads_in_place(const vpps_program *p, const vpps_program_step *s, const vpps_operand *o);
 bool vpps_writes_in_place(const vpps_program_step *s);
 
-/* Take and release a slot, like registers: a released slot serves the next value of its size and axis. VPPS_NONE: out of memory. */
+/* Take and release a slot, a value's buffer. A released slot serves the next value of its size and axis. VPPS_NONE: out of memory. */
 uint32_t vpps_take_slot(vpps_slots *slots, uint8_t axis, uint16_t dealt, uint32_t words);
 static inline void vpps_release_slot(vpps_slots *slots, uint32_t slot) {
     if (slots->at) slots->at[slot].taken = false;
 }
 
-/* Returns the rows of a value that virtual processor m of a group owns; `dealt`: the member of the value's vpps_operand. */
+/* Returns which rows of a value virtual processor m of a group owns; `dealt` is the member of the value's operand. */
 static inline vpps_rows vpps_dealt_rows(const vpps_compiled_cell *c, const vpps_program *p, uint32_t dealt,
                                         uint32_t m) {
     return vpps_rows_of(p->dealt[dealt - 1], c->needs.rows.unit, c->needs.group, m);
 }
 
-/* A step OUTER: the parameter whose gradient it adds to, and its factors in memory. x: NULL if the step adds dy itself. */
+/* What a step OUTER computes: the gradient of `param` += dy x^T. x is NULL if dy itself is added. */
 typedef struct vpps_outer {
     vpps_param param;
     const vpps_operand *dy, *x;
@@ -134,12 +134,12 @@ static inline bool vpps_same_value(const vpps_operand *a, const vpps_operand *b)
     return a && b && a->value == b->value;
 }
 
-/* Returns the operand by which value v is read in memory once its vertex is done. */
+/* Returns an operand that reads value v in memory after all stages of its vertex have run. */
 vpps_operand vpps_finished_operand(const vpps_compiled_cell *c, uint32_t v);
 
 static inline uint32_t vpps_n_outers(const vpps_compiled_cell *c) { return c->programs[c->n_stages].n; }
 
-/* Return step OUTER number i of a cell; vpps_outer_product_of: a step that is known to have x. */
+/* vpps_outer_of returns step number i of the kind OUTER of a cell; vpps_outer_product_of one that is known to have x. */
 static inline vpps_outer vpps_outer_of(const vpps_compiled_cell *c, uint32_t i) {
     const vpps_program *p = &c->programs[c->n_stages];
     const vpps_operand *dy = &p->operands[p->steps[i].first];
@@ -153,7 +153,7 @@ static inline vpps_outer vpps_outer_product_of(const vpps_compiled_cell *c, uint
 
 static inline uint32_t vpps_operand_words(const vpps_operand *o) { return o->rows * o->cols; }
 
-/* Returns the number of columns that an instruction treats one by one: those of a ROW's result, the elements of a REDUCE's; else 1. */
+/* Returns how many columns an instruction treats one by one: the columns of a ROW's result, the elements of a REDUCE's, else 1. */
 static inline uint32_t vpps_step_columns(const vpps_program_step *s) {
     const vpps_form form = vpps_instructions[s->run.of.opcode].form;
     return form == VPPS_FORM_ROW ? s->to.cols : form == VPPS_FORM_REDUCE ? vpps_operand_words(&s->to) : 1;

@@ -5,10 +5,10 @@
 typedef struct builder {
     vpps_segments *s;
     const vpps_compiled_cell *c;
-    uint8_t *load;     /* indexed by value: true if it is loaded into a slot */
-    uint32_t *read_in; /* indexed by value in memory: the segment that reads it; VPPS_NONE: none yet */
-    uint32_t products; /* the current segment of products, to which further products are added; VPPS_NONE: none */
-    bool retry;        /* segments must be made again, since another value must be loaded */
+    uint8_t *load;     /* by value: whether a segment loads the value from memory into a slot */
+    uint32_t *read_in; /* by value in memory: number of the segment that reads it; VPPS_NONE: none yet */
+    uint32_t products; /* number of the segment to which further products are added; VPPS_NONE: none is open */
+    bool retry;        /* whether all segments must be made again, since one more value must be loaded */
     bool ok;
 } builder;
 
@@ -30,7 +30,7 @@ uint32_t vpps_segment_width(const vpps_segments *s, uint32_t v) {
 
 static bool made_here(const builder *b, uint32_t v) { return b->c->values[v].stage == b->s->stage; }
 
-/* Returns whether the step computes a value, instead of loading one that another stage has made. */
+/* Returns whether the step computes a value of this stage; other steps load a value that another stage has made. */
 static bool makes(const builder *b, const vpps_program_step *step) {
     return step->kind <= VPPS_STEP_PRODUCT && made_here(b, step->to.value);
 }
@@ -43,7 +43,7 @@ static vpps_segment_kind kind_of(const builder *b, const vpps_program_step *step
     return step->run.of.over_list && step->axis ? VPPS_SEGMENT_LISTS : VPPS_SEGMENT_WHOLE;
 }
 
-/* Calls `visit` for the operands of a step that computes a value, including the value to which a product is added. */
+/* Calls `visit` for each operand of a step that computes a value, and for the value to which a product is added. */
 static void each_operand(builder *b, const vpps_program_step *step, uint32_t segment,
                          void (*visit)(builder *b, const vpps_program_step *step, const vpps_operand *o,
                                        uint32_t segment)) {
@@ -53,7 +53,7 @@ static void each_operand(builder *b, const vpps_program_step *step, uint32_t seg
     if (start) visit(b, step, start, segment);
 }
 
-/* Notes the steps that make values, and where the values that the program loads, or that products read, lie in memory. */
+/* Finds for each value the step that makes it, and, if the program loads it or a product reads it, its place in memory. */
 static void find_memory(builder *b) {
     const vpps_program *p = b->s->p;
     for (uint32_t i = 0; i < p->n; i++) {
@@ -70,7 +70,7 @@ static void find_memory(builder *b) {
     }
 }
 
-/* Returns whether the program stores value v in memory: in a record, or as a contribution to a gradient. */
+/* Returns whether the program stores value v in memory, in a record or as a contribution to a gradient. */
 static bool stored(const builder *b, uint32_t v) {
     const vpps_program *p = b->s->p;
     for (uint32_t i = 0; i < p->n; i++)
@@ -78,7 +78,7 @@ static bool stored(const builder *b, uint32_t v) {
     return false;
 }
 
-/* Returns whether value v may be stored over a value that the stage reads. */
+/* Returns whether the memory of value v may be that of a value which the stage reads. */
 static bool lies_over_read(const builder *b, uint32_t v) {
     for (uint32_t u = 0; u < b->c->n_values; u++)
         if (b->s->memory[u] && !made_here(b, u) && vpps_places_meet(b->c, u, v)) return true;
@@ -116,7 +116,7 @@ static bool same_space(const builder *b, const vpps_segment *g, uint32_t v) {
            g->dealt == vpps_is_dealt(b->s, v);
 }
 
-/* A step and the number of its segment. Steps are sorted by segment when all segments are known. */
+/* A step, and the number of the segment that it goes to. Steps are sorted by segment in the end. */
 typedef struct placed {
     vpps_segment_step step;
     uint32_t segment;
@@ -134,19 +134,19 @@ static void add_step(builder *b, placing *to, placed p) {
 
 static uint32_t last_segment(const builder *b) { return b->s->n - 1; }
 
-/* Returns the elementwise segment that computes v: the last segment, or a new one. `apart`: v reads operands at other elements. */
+/* Returns the elementwise segment for value v: the last segment if possible, else a new one. `apart`: v needs other threads' elements. */
 static uint32_t elements_for(builder *b, uint32_t v, bool apart) {
     if (b->s->n && !apart && same_space(b, &b->s->list[last_segment(b)], v)) return last_segment(b);
     return add_segment(b, VPPS_SEGMENT_ELEMENTS, v);
 }
 
-/* Notes that a segment reads an operand. */
+/* Notes that step `step` of a segment reads operand o: when its value was last read, and whether it needs a slot. */
 static void note_read(builder *b, const vpps_program_step *step, const vpps_operand *o, uint32_t segment) {
     const uint32_t u = o->value;
     vpps_segments *s = b->s;
     if (s->made_in[u] != VPPS_NONE) {
         s->last_read[u] = vpps_max_u32(s->last_read[u], segment + 1);
-        if (s->made_in[u] != segment || !vpps_reads_alike(step, o)) s->slot[u] = 0; /* the value needs a slot */
+        if (s->made_in[u] != segment || !vpps_reads_alike(step, o)) s->slot[u] = 0; /* another thread reads u */
         return;
     }
     const bool movable = b->c->values[u].stage != VPPS_NONE;
@@ -157,7 +157,7 @@ static void note_read(builder *b, const vpps_program_step *step, const vpps_oper
     b->read_in[u] = segment;
 }
 
-/* Adds steps that load a step's operands from memory to slots, except vectors multiplied by dealt matrices, which are read in memory. */
+/* Adds steps that load operands from memory to slots if b->load says so. Products with a VP's rows of matrices read vectors in memory. */
 static void load_operands(builder *b, placing *to, const vpps_program_step *step) {
     const bool product = step->kind == VPPS_STEP_PRODUCT;
     for (uint32_t i = 0; i <= step->n && step->kind >= VPPS_STEP_RUN; i++) {
@@ -167,7 +167,7 @@ static void load_operands(builder *b, placing *to, const vpps_program_step *step
         if (made_here(b, u) || b->s->made_in[u] != VPPS_NONE) continue;
         if (kind_of(b, step) == VPPS_SEGMENT_LISTS && !b->load[u]) {
             b->load[u] = 1;
-            b->retry |= b->read_in[u] != VPPS_NONE; /* the earlier reader must know that the value is loaded */
+            b->retry |= b->read_in[u] != VPPS_NONE; /* an earlier reader must then use the slot, too */
         }
         if (!b->load[u]) continue;
         add_step(b, to, (placed){{VPPS_SEGMENT_LOAD, u, NULL}, elements_for(b, u, false)});
@@ -180,13 +180,13 @@ static void note_slot(builder *b, uint32_t v, uint32_t segment) {
     b->s->last_read[v] = vpps_max_u32(b->s->last_read[v], segment + 1);
 }
 
-/* Ends the current segment of products if that segment or a later one computes the operand. */
+/* Closes the open segment of products if operand o is computed there or later. */
 static void note_later(builder *b, const vpps_program_step *step, const vpps_operand *o, uint32_t segment) {
     (void)step;
     if (b->s->made_in[o->value] != VPPS_NONE && b->s->made_in[o->value] >= segment) b->products = VPPS_NONE;
 }
 
-/* Adds a product to the current segment of products if earlier segments compute all its operands, else to a new segment. */
+/* Adds a product to the open segment of products, or to a new one if an operand is not computed before the open one. */
 static void place_product(builder *b, placing *to, const vpps_program_step *step) {
     const uint32_t v = step->to.value;
     load_operands(b, to, step);
@@ -236,7 +236,7 @@ static void place(builder *b, placing *to, const vpps_program_step *step) {
 
 /* ---------------------------------------------------------------- all */
 
-/* Assigns slots (buffers) to values. A value's slot is free for others after the last segment that reads the value. */
+/* Assigns slots (buffers) to values. A slot is free for another value after the last segment that reads the first. */
 static bool give_slots(builder *b) {
     vpps_segments *s = b->s;
     vpps_slots slots = {0};
@@ -251,7 +251,7 @@ static bool give_slots(builder *b) {
             if (s->made_in[v] != VPPS_NONE && s->slot[v] != VPPS_NONE && s->last_read[v] == g + 1)
                 vpps_release_slot(&slots, s->slot[v]);
     }
-    uint32_t *before = calloc(slots.n + 1u, sizeof *before); /* number of floats before each slot */
+    uint32_t *before = calloc(slots.n + 1u, sizeof *before); /* for each slot: number of floats that precede it */
     ok = ok && before;
     for (uint32_t i = 0; i < slots.n && ok; i++) {
         before[i] = s->floats[slots.at[i].axis];
@@ -276,7 +276,7 @@ static bool list_steps(vpps_segments *s, const placing *from) {
     return true;
 }
 
-/* Marks values that must be loaded into slots: those in memory that a segment overwrites while its threads read each other's elements. */
+/* Finds values in memory that a segment overwrites while its threads read them at each other's elements: they must be loaded into slots. */
 static void load_overwritten(builder *b) {
     vpps_segments *s = b->s;
     for (uint32_t g = 0; g < s->n && b->ok; g++) {
@@ -315,7 +315,7 @@ static bool make(builder *b, placing *to) {
     return b->ok && give_slots(b);
 }
 
-/* Returns whether the computation of value `reader` reads v from memory other than by products whose rows are dealt to VPs. */
+/* Returns whether `reader` reads value v from memory otherwise than as a vector that a VP's own matrix rows multiply. */
 static bool reads_whole(const vpps_compiled_cell *c, const vpps_cell_value *reader, uint32_t v) {
     const bool product = vpps_is_product(reader) && c->stages[reader->stage].split == VPPS_SPLIT_ROWS;
     bool reads = false;

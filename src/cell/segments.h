@@ -10,28 +10,28 @@
 
 typedef enum vpps_segment_kind {
     VPPS_SEGMENT_ELEMENTS, /* elementwise steps, one thread per element */
-    VPPS_SEGMENT_PRODUCTS, /* products with the matrix rows that the VP owns */
+    VPPS_SEGMENT_PRODUCTS, /* products of vectors with the matrix rows that the VP owns */
     VPPS_SEGMENT_WHOLE,    /* instructions that sum over whole vectors (REDUCE, ROW), one warp per item */
     VPPS_SEGMENT_LISTS,    /* instructions over all members of each vertex's list, one warp per vertex */
-    VPPS_SEGMENT_MATRICES  /* products that one VP computes with whole matrices in memory */
+    VPPS_SEGMENT_MATRICES  /* products of vectors with whole matrices, which one VP reads in memory */
 } vpps_segment_kind;
 
 typedef enum vpps_segment_step_kind {
-    VPPS_SEGMENT_LOAD, /* copies a value from memory to a slot */
-    VPPS_SEGMENT_MAKE, /* computes a value; segments of elements or products also store it */
-    VPPS_SEGMENT_STORE /* copies a value from a slot to its record and contributions */
+    VPPS_SEGMENT_LOAD, /* copies a value from memory to a slot (buffer) */
+    VPPS_SEGMENT_MAKE, /* computes a value; in segments of elements or products also stores it in memory */
+    VPPS_SEGMENT_STORE /* copies a value from a slot to memory: to its record and its contributions */
 } vpps_segment_step_kind;
 
 typedef struct vpps_segment_step {
     uint8_t kind;
     uint32_t value;
-    const vpps_program_step *step; /* the step that computes the value; NULL unless the kind is MAKE */
+    const vpps_program_step *step; /* MAKE: the program's step that computes the value; else NULL */
 } vpps_segment_step;
 
 typedef struct vpps_segment {
     uint8_t kind, axis;
     bool dealt;        /* ELEMENTS: the segment computes only the rows that the VP owns */
-    uint32_t words;    /* ELEMENTS: number of elements that each value has per item */
+    uint32_t words;    /* ELEMENTS: number of elements of each value per item (vertex or list member) */
     uint32_t first, n; /* index of the segment's first step in vpps_segments.steps, and its number of steps */
 } vpps_segment;
 
@@ -42,36 +42,36 @@ typedef struct vpps_segments {
     vpps_segment *list;
     vpps_segment_step *steps;
     uint32_t n, n_steps;
-    /* Indexed by value: the operand that tells the value's place in memory; NULL if no step reads the value in memory. */
+    /* For each value: an operand that tells the value's place in memory; NULL if no step reads the value there. */
     const vpps_operand **memory;
-    /* Indexed by value: an operand with the value's axis, rows and columns; NULL if the value is not in the stage. */
+    /* For each value: an operand with the value's axis, rows and columns; NULL if no step of the stage has the value. */
     const vpps_operand **shape;
-    const vpps_program_step **made_by; /* by value: the step that computes the value; NULL: none does */
-    uint32_t *made_in;          /* by value: the segment that computes or loads the value; VPPS_NONE: read in memory */
-    uint32_t *slot;             /* by value: offset of its slot (buffer) among an item's floats; VPPS_NONE: none */
-    uint32_t *last_read;        /* by value with a slot: 1 + number of the last segment that reads the value */
-    uint8_t *late;              /* by value: true if a later segment than the one that computes the value stores it */
-    uint32_t floats[VPPS_AXES]; /* floats per item that the slots of each list axis take */
+    const vpps_program_step **made_by; /* for each value: the step that computes it; NULL: none */
+    uint32_t *made_in;   /* for each value: number of the segment that computes or loads it; VPPS_NONE: none */
+    uint32_t *slot;      /* for each value: offset of its slot (buffer) among an item's floats; VPPS_NONE: no slot */
+    uint32_t *last_read; /* for each value with a slot: 1 + number of the last segment that reads it */
+    uint8_t *late;       /* for each value: whether a later segment stores it than the one that computes it */
+    uint32_t floats[VPPS_AXES]; /* for each list axis: number of floats that its slots take per item */
 } vpps_segments;
 
 /* Divides a stage's program into segments. Fails with MEMORY, or as vpps_segments_check. Call vpps_segments_free also after a failure. */
 vpps_status vpps_segments_make(vpps_segments *out, const vpps_compiled_cell *c, uint32_t stage);
 
-/* Checks that each segment finds the values that it reads: they are made earlier and not overwritten, and values read at other threads'
- * elements are not overwritten by the segment itself. Fails with SCRIPT, which means an error of the compiler. */
+/* Checks that each segment finds the values that it reads: an earlier segment made them, and nothing has overwritten them, nor do the
+ * segment's own threads while others read them. Fails with SCRIPT, which means an error of the compiler. */
 vpps_status vpps_segments_check(const vpps_segments *s);
 
-/* Returns whether the segment writes to the memory where value u lies, directly or by finishing the preceding segment's products. */
+/* Returns whether the segment overwrites the memory of value u, by its own results or by storing those of preceding products. */
 bool vpps_segment_stores_over(const vpps_segments *s, uint32_t segment, uint32_t u);
 void vpps_segments_free(vpps_segments *s);
 
-/* Returns whether a value, once stored in memory, is read only by products in tiles and by gradients of parameters. */
+/* Returns whether a kept value is read only by products in tiles (GEMM blocks) and by gradients of parameters. */
 bool vpps_only_products_read(const vpps_compiled_cell *c, uint32_t v);
 
-/* Returns the most rows that any VP of the group owns of a value with `rows` rows. */
+/* Returns how many rows of a value with `rows` rows the VP (virtual processor) with most of them owns. */
 uint32_t vpps_most_rows(const vpps_cell_needs *needs, uint32_t rows);
 
-/* Returns the most elements of a value that a VP has per item: its own rows in a stage whose rows are dealt to VPs, else all rows. */
+/* Returns the most elements of a value that a VP computes per item: its own rows if rows are shared out to VPs, else all rows. */
 uint32_t vpps_segment_width(const vpps_segments *s, uint32_t v);
 
 static inline bool vpps_is_dealt(const vpps_segments *s, uint32_t v) {
@@ -83,7 +83,7 @@ static inline const vpps_operand *vpps_operand_of(const vpps_segments *s, const 
     return &s->p->operands[step->first + i];
 }
 
-/* Returns the value to which a product is added, or NULL if there is none or it is a vector parameter (bias). */
+/* Returns the operand that is added to a product; NULL: none, or a bias vector. */
 static inline const vpps_operand *vpps_start_of(const vpps_program_step *product) {
     const vpps_operand *start = &product->product.start;
     return start->place && start->value != product->to.value ? start : NULL;
@@ -94,7 +94,7 @@ static inline vpps_param vpps_bias_param(const vpps_program_step *product) {
     return product->product.start.place && !vpps_start_of(product) ? product->product.start.at : VPPS_NO_PARAM;
 }
 
-/* Returns whether each thread that runs the elementwise step reads the operand only at the thread's own item and element. */
+/* Returns whether each thread of an elementwise step reads the operand only at the item and element that it computes. */
 static inline bool vpps_reads_alike(const vpps_program_step *step, const vpps_operand *o) {
     const uint32_t words = vpps_operand_words(o);
     const bool scalar = o->access == VPPS_ACCESS_SCALAR && !o->element && words == 1;

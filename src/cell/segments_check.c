@@ -6,13 +6,13 @@ static bool has_slot(const vpps_segments *s, uint32_t v) {
     return s->made_in[v] != VPPS_NONE && s->slot[v] != VPPS_NONE;
 }
 
-/* Returns whether two values' slots overlap. */
+/* Returns whether the slots (buffers) of two values overlap. */
 static bool slots_meet(const vpps_segments *s, uint32_t u, uint32_t v) {
     return s->c->values[u].axis == s->c->values[v].axis && s->slot[u] < s->slot[v] + vpps_segment_width(s, v) &&
            s->slot[v] < s->slot[u] + vpps_segment_width(s, u);
 }
 
-/* Returns a message if a segment must not read value u in memory, else NULL. alike: each thread reads at its own item and element. */
+/* Returns why a segment must not read value u in memory; NULL: it may. alike: each thread reads only at its own item and element. */
 static const char *memory_wrong(const vpps_segments *s, uint32_t segment, uint32_t u, bool alike) {
     if (!s->memory[u]) return "reads what is nowhere";
     for (uint32_t g = 0; g < segment; g++)
@@ -21,7 +21,7 @@ static const char *memory_wrong(const vpps_segments *s, uint32_t segment, uint32
 }
 
 static const char *read_wrong(const vpps_segments *s, uint32_t segment, uint32_t u, bool alike) {
-    if (s->made_in[u] == segment && alike) return NULL; /* the value is in a register */
+    if (s->made_in[u] == segment && alike) return NULL; /* the thread that reads the value has it in a register */
     if (!has_slot(s, u)) return memory_wrong(s, segment, u, alike);
     if (s->made_in[u] >= segment) return "reads at other elements, or before, what it makes";
     if (s->last_read[u] <= segment) return "reads a slot after its last use";
@@ -40,7 +40,7 @@ static const char *step_wrong(const vpps_segments *s, uint32_t segment, const vp
     for (uint32_t i = 0; makes && makes->kind >= VPPS_STEP_RUN && i < makes->n && !wrong; i++) {
         const vpps_operand *o = vpps_operand_of(s, makes, i);
         *u = o->value;
-        if (s->list[segment].kind == VPPS_SEGMENT_PRODUCTS) /* results of products are stored after a barrier */
+        if (s->list[segment].kind == VPPS_SEGMENT_PRODUCTS) /* products are stored after a barrier */
             wrong = memory_wrong(s, segment, *u, true);
         else
             wrong = read_wrong(s, segment, *u, vpps_reads_alike(makes, o));

@@ -11,7 +11,7 @@ static bool equal_runs(const vpps_cell_run *a, const vpps_cell_run *b) {
            a->table == b->table && equal_numbers(&a->f, &b->f) && equal_numbers(&a->u, &b->u);
 }
 
-/* Returns whether two values of one kind are equal apart from their arguments. */
+/* Returns whether two values of the same kind differ at most in their arguments. */
 static bool equal_kind(const vpps_cell_value *a, const vpps_cell_value *b) {
     switch (a->kind) {
     case VPPS_VALUE_INPUT: return a->input == b->input;
@@ -37,7 +37,7 @@ static bool equal(const vpps_compiled_cell *c, const vpps_cell_value *a, const v
     return true;
 }
 
-/* Marks the values that are used by the host, other vertices, parameter gradients or used values. */
+/* Marks the values that the host, other vertices, parameters' gradients or other marked values read. */
 static void mark(const vpps_compiled_cell *c, uint8_t *used) {
     for (uint32_t k = 0; k < c->n_outputs; k++) {
         if (c->outputs[k].value != VPPS_NONE) used[c->outputs[k].value] = 1;
@@ -50,14 +50,14 @@ static void mark(const vpps_compiled_cell *c, uint8_t *used) {
     }
     for (uint32_t v = c->n_values; v-- > 0;) {
         const vpps_cell_value *x = &c->values[v];
-        if (x->kind == VPPS_VALUE_INPUT) used[v] = 1; /* all inputs are kept, as the first values, in order */
+        if (x->kind == VPPS_VALUE_INPUT) used[v] = 1; /* all inputs stay, as the first values, in their order */
         for (uint32_t i = 0; used[v] && i < x->n_args; i++) used[c->args[x->first_arg + i].value] = 1;
     }
-    for (uint32_t v = 1; v < c->n_values; v++) /* an instruction's positions are kept with the instruction */
+    for (uint32_t v = 1; v < c->n_values; v++) /* if an instruction stays, so do the positions that it finds */
         if (c->values[v].kind == VPPS_VALUE_POSITIONS) used[v] |= used[v - 1];
 }
 
-/* Rebuilds the cell's values; value v becomes map[v]. With `keep`, drops unmarked values; without, simplifies and merges values. */
+/* Rebuilds the cell's values; value v becomes map[v]. With `keep`, drops values v with !keep[v]; without, simplifies and merges values. */
 static bool rebuild(vpps_compiled_cell *c, uint32_t *map, const uint8_t *keep) {
     vpps_compiled_cell to = {0};
     uint32_t n_forward = 0;
@@ -84,7 +84,7 @@ static bool rebuild(vpps_compiled_cell *c, uint32_t *map, const uint8_t *keep) {
         if (!keep && x.kind != VPPS_VALUE_POSITIONS && !finds) {
             const bool output = vpps_is_output(c, v);
             same = vpps_simplify_value(&to, &x, args);
-            if (output && same != VPPS_NONE) { /* an output stays a value of its own */
+            if (output && same != VPPS_NONE) { /* an output is never merged with another value */
                 same = VPPS_NONE;
             }
             for (uint32_t u = 0; same == VPPS_NONE && !output && u < to.n_values; u++)

@@ -8,12 +8,12 @@
 typedef struct work {
     const vpps_model *model;
     vpps_compiled_cell *c;
-    /* for each value: whether it depends on a child vertex of the recurrence (in backward: on a gradient from a parent vertex) */
+    /* for each value: whether it depends on a child vertex of the recurrence (in backward: on the gradient from a parent vertex) */
     uint8_t *recurrent;
-    /* for each value: whether a parent vertex of the recurrence depends on it (in backward: a child vertex's gradient) */
+    /* for each value: whether a parent vertex of the recurrence depends on it (in backward: the gradient of a child vertex) */
     uint8_t *leads;
-    uint32_t *last;    /* for each kept value: the last stage that reads it */
-    uint8_t *one_pass; /* for each kept value: whether only its own vertex reads it, in the pass that makes it */
+    uint32_t *last;    /* for each kept value: number of the last stage that reads it */
+    uint8_t *one_pass; /* for each kept value: whether only its own vertex reads it, in the same pass */
 } work;
 
 static bool backward(const vpps_compiled_cell *c, uint32_t v) { return v >= c->n_forward; }
@@ -49,7 +49,7 @@ static void mark_recurrence(work *w) {
     }
 }
 
-/* Chooses each value's pass. Products that need no child vertex, and their operands, are eager; other work stays with its readers. */
+/* Chooses each value's pass: eager for products that need no child vertex and for their operands, lazy if no parent needs the value. */
 static void choose_parts(work *w) {
     vpps_compiled_cell *c = w->c;
     const bool recurrent = c->needs.recurrent_in != 0;
@@ -73,7 +73,7 @@ static void choose_parts(work *w) {
             if (same && a->pass > x->pass) a->pass = x->pass;
         }
     }
-    for (uint32_t v = 1; v < c->n_values; v++) /* positions are stored by the instruction that finds them */
+    for (uint32_t v = 1; v < c->n_values; v++) /* the instruction before stores the positions that it finds */
         if (c->values[v].kind == VPPS_VALUE_POSITIONS) c->values[v].pass = c->values[v - 1].pass;
 }
 
@@ -99,7 +99,7 @@ static vpps_split product_split(const work *w, const vpps_cell_value *x) {
     return VPPS_SPLIT_ROWS;
 }
 
-/* Returns whether a virtual processor can compute its rows of an instruction's result from the same rows of the operands. */
+/* Returns whether a virtual processor needs only its own rows of the operands for its rows of an instruction's result. */
 static bool by_rows(const work *w, const vpps_cell_value *x) {
     const char *types = vpps_instructions[x->run.opcode].operands;
     if (vpps_instructions[x->run.opcode].form != VPPS_FORM_EW || !rows_enough(w, x->rows) || strchr(types, 'v'))
@@ -109,7 +109,7 @@ static bool by_rows(const work *w, const vpps_cell_value *x) {
     return true;
 }
 
-/* Returns whether a product, a parameter's gradient or the host reads value v from memory, where its shares are not summed. */
+/* Returns whether a product, a parameter's gradient or the host reads v in memory. Such readers cannot add up shares of VPs. */
 static bool read_in_place(const vpps_compiled_cell *c, uint32_t v) {
     for (uint32_t k = 0; k < c->n_outputs; k++)
         if (c->gradient_of[k] == v) return true;
@@ -143,13 +143,13 @@ bool vpps_reads_whole(const vpps_compiled_cell *c, const vpps_cell_value *x, uin
     const char *types = vpps_instructions[x->run.opcode].operands;
     uint32_t at = 0;
     for (; *types; types++) {
-        if (*types == '*') return false; /* operands of letter * are tensors, read row by row */
+        if (*types == '*') return false; /* operands of letter * are read row by row */
         if (strchr("tsv", *types) && at++ == i) return *types != 't';
     }
     return false;
 }
 
-/* Gives each value that is not yet shared out by rows or vertices the choice of a value that it reads. */
+/* Shares out the values that are still undecided by `split` if a value that they read is shared out by `split`. */
 static void split_as_read(vpps_compiled_cell *c, vpps_split split) {
     for (uint32_t v = 0; v < c->n_values; v++) {
         vpps_cell_value *x = &c->values[v];
@@ -160,7 +160,7 @@ static void split_as_read(vpps_compiled_cell *c, vpps_split split) {
     }
 }
 
-/* Returns whether v is read in its pass, and all readers there are shared out by rows and read only a VP's own rows. */
+/* Returns whether value v has readers in its pass, all of which are shared out by rows and read only a VP's own rows of v. */
 static bool read_by_rows(const vpps_compiled_cell *c, uint32_t v) {
     bool any = false;
     for (uint32_t u = v + 1; u < c->n_values; u++) {
@@ -185,10 +185,10 @@ static void choose_splits(work *w) {
         if (x->kind == VPPS_VALUE_PRODUCT_T) x->by_columns = x->split == VPPS_SPLIT_ROWS && c->needs.rows.columns;
     }
     split_as_read(c, VPPS_SPLIT_ROWS);
-    for (uint32_t v = c->n_values; v-- > 0;) /* a value is shared out by rows if all its readers are */
+    for (uint32_t v = c->n_values; v-- > 0;) /* undecided values whose readers are all shared out by rows follow them */
         if (c->values[v].split == VPPS_SPLIT_ANY && read_by_rows(c, v)) c->values[v].split = VPPS_SPLIT_ROWS;
     split_as_read(c, VPPS_SPLIT_VERTICES);
-    for (uint32_t v = c->n_values; v-- > 0;) { /* else a value follows one of its readers */
+    for (uint32_t v = c->n_values; v-- > 0;) { /* other undecided values follow one of their readers */
         const vpps_cell_value *x = &c->values[v];
         for (uint32_t i = 0; i < x->n_args; i++) {
             vpps_cell_value *a = &c->values[c->args[x->first_arg + i].value];
@@ -204,10 +204,10 @@ static void choose_splits(work *w) {
 
 /* ---------------------------------------------------------------- stages */
 
-/* Assigns values to the stages of their pass, numbered from 0. A pass has at most as many stages as values. */
+/* Assigns each value to a stage of its pass; stages are numbered from 0 in each pass, at most as many as values. */
 static bool number_stages(work *w) {
     vpps_compiled_cell *c = w->c;
-    /* split_of[p * n_values + s]: the split of stage s of pass p */
+    /* split_of[p * n_values + s]: how stage s of pass p is shared out to VPs */
     uint8_t *split_of = calloc(VPPS_PASSES, c->n_values + (size_t)1);
     if (!split_of) return false;
     for (uint32_t v = 0; v < c->n_values; v++) {
@@ -233,7 +233,7 @@ static bool number_stages(work *w) {
     return true;
 }
 
-/* Lists the stages in the order in which they run, and sets each value's stage to the index in that list. */
+/* Lists the stages of all passes in the order in which they run, and sets each value's stage to an index of this list. */
 static bool list_stages(work *w) {
     vpps_compiled_cell *c = w->c;
     uint32_t n_of[VPPS_PASSES] = {0};
@@ -282,7 +282,7 @@ static void keep(work *w, uint32_t v, uint32_t last) {
     x->kept = true;
 }
 
-/* Returns whether a single contribution is the only reader of value v. */
+/* Returns whether value v has exactly one use, as a contribution to a gradient. */
 static bool only_contributed(const vpps_compiled_cell *c, uint32_t v) {
     uint32_t n = 0;
     for (uint32_t j = 0; j < c->n_contributions; j++) n += c->contributions[j].value == v;
@@ -292,7 +292,7 @@ static bool only_contributed(const vpps_compiled_cell *c, uint32_t v) {
     return n == 1;
 }
 
-/* Marks contributions to list members as scaled if they are a vector of the vertex times a scalar of the member. */
+/* Finds contributions to list members that are a vector of the vertex times a scalar of the member: devices may store both factors. */
 static void choose_scaled(vpps_compiled_cell *c) {
     for (uint32_t j = 0; j < c->n_contributions && c->needs.scales; j++) {
         vpps_cell_contribution *to = &c->contributions[j];
@@ -345,8 +345,8 @@ static uint32_t place_in_stage(const vpps_compiled_cell *c, uint32_t v) {
     return i;
 }
 
-/* Returns whether in v's stage all reads of u precede the storing of v. A product reads u while it runs, and with rows shared out it reads
- * rows that another VP may already have overwritten by v. Other readers load the VP's own rows of u once. */
+/* Returns whether all reads of u in v's stage come before v is stored. A product reads u while it runs, and if rows are shared out, also
+ * rows that another VP may have overwritten by v. Other readers load the VP's own rows of u once. */
 static bool read_before(const vpps_compiled_cell *c, uint32_t u, uint32_t v) {
     const vpps_cell_stage *s = &c->stages[c->values[v].stage];
     const uint32_t place = place_in_stage(c, v);
@@ -374,7 +374,7 @@ static bool may_follow(const work *w, uint32_t u, uint32_t v) {
     const vpps_cell_value *a = &c->values[u], *b = &c->values[v];
     if (w->last[u] == VPPS_NONE || vpps_place_words(c, a) != vpps_place_words(c, b) || a->axis != b->axis) return false;
     if (w->one_pass[u] && w->one_pass[v] && backward(c, u) != backward(c, v))
-        return false; /* the two values belong to pass records of different passes */
+        return false; /* the values are in pass records of different passes */
     if (w->last[u] < b->stage) return true;
     return w->last[u] == b->stage && a->split == b->split && (a->split != VPPS_SPLIT_ROWS || a->rows == b->rows) &&
            a->kind != VPPS_VALUE_PRODUCT_T && b->kind != VPPS_VALUE_PRODUCT_T && read_before(c, u, v);
@@ -389,8 +389,8 @@ static void find_one_pass(work *w) {
     }
 }
 
-/* Finds which kept values share a place in memory: place[v] becomes the first value in v's place. A place is in a pass record if all its
- * values may be. */
+/* Finds kept values that can share a place in memory: place[v] becomes the first value that has v's place. A place is in a pass record if
+ * all its values may be there. */
 static void find_places(work *w, uint32_t *place, uint32_t *follower) {
     vpps_compiled_cell *c = w->c;
     for (uint32_t i = 0; i < c->n_stages; i++) {
@@ -408,7 +408,7 @@ static void find_places(work *w, uint32_t *place, uint32_t *follower) {
     }
 }
 
-/* Assigns an offset in a record to each place, in the order of the places' first values. */
+/* Gives each place an offset in its record, in the order of the first values of the places. */
 static void place_in_records(work *w, const uint32_t *place) {
     vpps_compiled_cell *c = w->c;
     for (uint32_t i = 0; i < c->n_stages; i++) {
@@ -434,7 +434,7 @@ static void place_in_records(work *w, const uint32_t *place) {
     for (uint32_t r = 0; r < VPPS_RECORDS; r++) c->kept_words[r] = (c->kept_words[r] + 15) & ~15u;
 }
 
-/* Marks the stages that read a pass record. */
+/* Notes which stages read values in a pass record. */
 static void mark_readers(work *w) {
     vpps_compiled_cell *c = w->c;
     for (uint32_t v = 0; v < c->n_values; v++) {
@@ -448,7 +448,7 @@ static void mark_readers(work *w) {
 
 static bool place_kept(work *w) {
     const size_t n = w->c->n_values + (size_t)1;
-    uint32_t *follower = malloc(2 * n * sizeof *follower); /* for each value: the value that takes its place next */
+    uint32_t *follower = malloc(2 * n * sizeof *follower); /* for each value: the value that next takes its place */
     if (!follower) return false;
     memset(follower, 0xff, 2 * n * sizeof *follower);
     find_one_pass(w);

@@ -3,7 +3,7 @@
 
 #include <ctype.h>
 
-/* Formulas of instructions that are not written as function calls: $0 to $9 are the operands, $f and $u the numbers. */
+/* Texts of instructions that are written as formulas, not like function calls: $0 to $9 are operands, $f and $u the number operands. */
 static const char *const formulas[VPPS_I_COUNT] = {
     [VPPS_I_FILL] = "$f",
     [VPPS_I_COPY] = "$0",
@@ -83,7 +83,7 @@ static void write_name(const writer *w, uint32_t v) {
     }
 }
 
-/* Writes an argument's name; "t3..." if the reader takes all members of a list. */
+/* Writes an argument's name, with "..." after it if the reader takes all members of a list: "t3...". */
 static void write_arg(const writer *w, const vpps_cell_value *reader, const vpps_cell_arg *a, bool scalar) {
     const vpps_cell_value *x = &w->c->values[a->value];
     write_name(w, a->value);
@@ -102,7 +102,7 @@ static void write_args(const writer *w, const vpps_cell_value *x, const char *be
     }
 }
 
-/* Returns whether operand k of an instruction is a single element. An instruction that runs column by column takes a vector instead. */
+/* Returns whether operand k of an instruction is one element. A scalar operand of an instruction on columns is a vector, one for each. */
 static bool is_scalar(const vpps_cell_value *x, uint32_t k) {
     uint32_t at = 0;
     for (const char *type = vpps_instructions[x->run.opcode].operands; *type && *type != '*'; type++)
@@ -119,7 +119,7 @@ static void write_f(const writer *w, const vpps_cell_value *x) {
     }
 }
 
-/* Writes a number that depends on a list's length: "2 members + 1"; with several lists "2 members of list 0". */
+/* Writes a number that may depend on the length of a list: "2 members + 1"; with several lists "2 members of list 0". */
 static void write_count(const writer *w, const vpps_cell_count *count) {
     const char *between = "";
     for (uint32_t d = 1; d < VPPS_AXES; d++) {
@@ -199,7 +199,7 @@ static void write_sum(const writer *w, const vpps_cell_value *x) {
     if (scaled) fputc(')', w->out);
 }
 
-/* Writes a slice of rows of a value, or a stack of values. */
+/* Writes a slice of a value's rows, or a stack of values, as text. */
 static void write_parts(const writer *w, const vpps_cell_value *x) {
     const uint32_t first = x->run.u.whole;
     const bool stack = x->run.opcode == VPPS_I_STACK;
@@ -282,7 +282,7 @@ static void write_outer(const writer *w, uint32_t i) {
 
 /* ---------------------------------------------------------------- */
 
-/* Returns as a string the text that `write` writes for number i of the cell; NULL: out of memory. */
+/* Returns what `write` writes for number i of the cell, as a string; NULL: out of memory. */
 static char *written(const vpps_model *model, const vpps_compiled_cell *c, void (*write)(const writer *w, uint32_t i),
                      uint32_t i) {
     char *text = NULL;

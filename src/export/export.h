@@ -12,38 +12,38 @@
 
 #include "cell/segments.h"
 
-enum { VPPS_C_NAME = 64 /* bytes of a name */ };
+enum { VPPS_C_NAME = 64 /* most bytes of a name in the written C */ };
 
 typedef struct vpps_c_writer {
     const vpps_model *model;
     const vpps_c_export *options;
     FILE *out;
     const char *prefix;
-    char *upper;                /* the names' prefix in capitals, for constants */
-    char (*names)[VPPS_C_NAME]; /* each parameter's C name, w_NAME */
-    bool *used;                 /* whether the written C names each parameter */
-    /* The offset, in floats, of each output in the array that a vertex scatters; the same for every cell. */
+    char *upper;                /* the prefix of all names, in capitals, for constants */
+    char (*names)[VPPS_C_NAME]; /* for each parameter: its name in the written C, w_NAME */
+    bool *used;                 /* for each parameter: whether the written C names it */
+    /* For each output number: its offset, in floats, in the array that a vertex of any cell scatters. */
     uint32_t *output_at;
-    uint32_t n_outputs; /* length of output_at; output_at[n_outputs] is the end of the last output */
+    uint32_t n_outputs; /* number of outputs; output_at[n_outputs] is the end of the last one */
     struct vpps_c_beside {
         uint32_t hash;
         size_t bytes;
-    } * beside; /* size and hash of the separate file of weights, as far as it is written */
+    } * beside; /* the separate file of weights: its size and hash so far */
 } vpps_c_writer;
 
-/* A cell while its function is written. */
+/* A cell whose C function is being written. */
 typedef struct vpps_c_cell {
     const vpps_c_writer *w;
     const vpps_cell_data *cell;
     vpps_compiled_cell *c;                      /* the cell compiled for inference by one VP, a virtual processor */
-    char name[VPPS_C_NAME], upper[VPPS_C_NAME]; /* the C function's name without prefix; and in capitals */
+    char name[VPPS_C_NAME], upper[VPPS_C_NAME]; /* name of the C function without prefix; the name in capitals */
     vpps_segments s;
     FILE *out;
     uint32_t segment;
-    bool many;        /* whether a function of many vertices is written, beside the function of one vertex */
-    uint32_t *places; /* each scattered or pushed value's offset in `out` or `pushed`; VPPS_NONE: not returned */
+    bool many;        /* whether a function for many vertices is written, too, not only one for one vertex */
+    uint32_t *places; /* for each scattered or pushed value: offset in `out` or `pushed`; VPPS_NONE: left out */
     uint32_t out_words, push_words;
-    char *body; /* C text of the function after its checks; arguments that it does not name are left out */
+    char *body; /* C text of the function after its checks; parameters that the text does not name are left out */
 } vpps_c_cell;
 
 /* A short piece of the written C. 512 bytes suffice for every expression, since names have a limited length. */
@@ -54,10 +54,10 @@ vpps_c_text vpps_c_say(const char *format, ...) __attribute__((format(printf, 1,
 
 /* Returns the C expression of an input's element, e.g. "child0[256 + e]". `element` is the C text of the element's number. */
 vpps_c_text vpps_c_input(const vpps_c_cell *x, uint32_t input, const char *element);
-/* Returns the C expression of value v's element. A value per list member is read at the current member m. */
+/* Returns the C expression of an element of value v; if v has a value per list member, of that of the current member m. */
 vpps_c_text vpps_c_element(const vpps_c_cell *x, uint32_t v, const char *element);
 
-/* Returns the C expression of element e of scattered or pushed value k, e.g. "out[256 + e]". */
+/* Returns the C expression of element e of output k, scattered or pushed, e.g. "out[256 + e]". */
 vpps_c_text vpps_c_given(const vpps_c_cell *x, uint32_t k);
 
 /* Returns a parameter's C name, e.g. "w_U", or "w_U, w_U_scale" if it has int8 scales. Marks the parameter as used. */
@@ -66,7 +66,7 @@ vpps_c_text vpps_c_weights(const vpps_c_writer *w, vpps_param p);
 /* Writes a user's name into a C comment, with '_' for characters that would end the comment. */
 void vpps_c_comment(FILE *out, const char *name);
 
-/* Text between the calls of begin_vertices and end_vertices becomes the body of a loop over vertices. `of` is the file around the loop. */
+/* A loop over vertices in the written C. Its body is the text written between begin_vertices and end_vertices; `of` is the file outside. */
 typedef struct vpps_c_block {
     FILE *of;
     char *text;

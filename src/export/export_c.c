@@ -12,7 +12,7 @@ enum { SUFFIX = 12 /* characters of a name that are kept free for a number to ma
 
 /* ---------------------------------------------------------------- names */
 
-/* Makes names[n] a C identifier from `begin` and `from`, different from the n names before it. */
+/* Makes names[n] a C identifier that begins with `begin` and goes on with `from`, different from names[0] to names[n - 1]. */
 static void make_name(const char *begin, const char *from, char (*names)[VPPS_C_NAME], size_t n) {
     char *to = names[n];
     snprintf(to, VPPS_C_NAME - SUFFIX, "%s%s", begin, from);
@@ -21,7 +21,7 @@ static void make_name(const char *begin, const char *from, char (*names)[VPPS_C_
     const size_t len = strlen(to);
     uint32_t number = 2;
     for (size_t i = 0; i < n;) {
-        const bool same = strcasecmp(to, names[i]) == 0; /* ignores case, since constants are the names in capitals */
+        const bool same = strcasecmp(to, names[i]) == 0; /* case is ignored: constants are in capitals */
         if (same) snprintf(to + len, SUFFIX, "_%u", number++);
         i = same ? 0 : i + 1;
     }
@@ -35,7 +35,7 @@ vpps_c_text vpps_c_weights(const vpps_c_writer *w, vpps_param p) {
 
 /* ---------------------------------------------------------------- what is exported */
 
-/* Assigns offsets to the cell's results, without losses: scalars that depend on a label, an index that selects no table entry. */
+/* Assigns offsets to the cell's results. Losses are left out: scalars that depend on a label, an index that selects no table entry. */
 static vpps_status place_values(vpps_c_cell *x) {
     const vpps_cell_data *d = x->cell;
     bool *labelled = calloc(d->n_nodes + 1u, sizeof *labelled);
@@ -86,7 +86,7 @@ static vpps_status write_cell(vpps_c_cell *x, FILE *declarations) {
     return vpps_c_write_cell(x, declarations);
 }
 
-/* Assigns each output number one offset for all cells: the sum of the largest sizes of the outputs before it. */
+/* Gives each output number an offset for all cells: the sum, over smaller numbers, of the largest size that any cell's output has. */
 static bool place_outputs(vpps_c_writer *w) {
     uint32_t most = 0;
     for (size_t i = 0; i < w->model->n_cells; i++) {

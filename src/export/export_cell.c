@@ -64,15 +64,15 @@ text vpps_c_element(const vpps_c_cell *x, uint32_t v, const char *element) {
 
 /* ---------------------------------------------------------------- what the function takes */
 
-/* How a function's parameter is written. ONE: in the only function, or a prototype, of one vertex. DEFINED: in a function of one vertex that
- * calls the function of many. MANY: in the function of many vertices. CALL: in a call of that. VERTEX: as a variable for vertex r. */
+/* How to write a parameter of a C function. ONE: of the function or prototype for one vertex. DEFINED: of a function for one vertex that
+ * calls the one for many. MANY: of the function for many vertices. CALL: in a call of the latter. VERTEX: as a variable for vertex r. */
 typedef enum parameter_form { ONE, DEFINED, MANY, CALL, VERTEX } parameter_form;
 
 typedef struct parameter_list {
     FILE *out;
     parameter_form form;
     const char *between; /* separator before the next parameter */
-    const char *in;      /* the function's body; a parameter that the body does not name is left out */
+    const char *in;      /* C text of the function's body; parameters that it does not name are left out */
 } parameter_list;
 
 /* Returns whether a C text contains a name as a whole word. */
@@ -127,7 +127,7 @@ static void put_parameters(const vpps_c_cell *x, FILE *out, parameter_form form,
 #undef ALONE
 }
 
-/* Declares variables for values stored between loops: those that `block` names, for vertex r, or all if `block` is NULL. */
+/* Declares C variables for values that pass from one loop to another: those named in `block`, for vertex r, or all if `block` is NULL. */
 static void put_slots(const vpps_c_cell *x, FILE *out, const char *block) {
     for (uint32_t v = 0; v < x->c->n_values && x->s.made_in; v++) {
         const uint32_t axis = x->c->values[v].axis;
@@ -235,7 +235,7 @@ static void put_copy(const vpps_c_cell *x, uint32_t k, text from) {
             from.at);
 }
 
-/* Writes the code of a conditional cell whose condition is false: it copies inputs, or zeros, to `out`. */
+/* Writes what a cell's function does where the condition does not hold: it copies inputs, or zeros, to `out`. */
 static void put_condition(const vpps_c_cell *x) {
     const vpps_cell_data *d = x->cell;
     if (!d->condition.there || x->push_words) return;
@@ -252,7 +252,7 @@ static void put_condition(const vpps_c_cell *x) {
     fprintf(x->out, "return %s_OK;\n}\n", x->w->upper);
 }
 
-/* Writes copies of those outputs that are inputs or table entries, not results of an operation. */
+/* Writes copies of the outputs that no operation makes: inputs and table entries. */
 static void put_handed_on(vpps_c_cell *x) {
     const vpps_cell_data *d = x->cell;
     x->segment = x->s.n;
@@ -305,7 +305,7 @@ vpps_status vpps_c_write_cell(vpps_c_cell *x, FILE *declarations) {
     size_t bytes;
     if (x->c->n_stages) VPPS_TRY(vpps_segments_make(&x->s, x->c, 0));
     x->s.c = x->c;
-    if (!x->out_words && !x->push_words) return VPPS_OK; /* all outputs are losses, left out */
+    if (!x->out_words && !x->push_words) return VPPS_OK; /* all outputs are losses */
     x->many = !d->n_lists && !d->condition.there;
     x->out = open_memstream(&x->body, &bytes);
     vpps_status status = x->out ? put_loops(x) : VPPS_OK;

@@ -8,7 +8,7 @@
 typedef const vpps_c_cell cell;
 typedef vpps_c_text text;
 
-/* A letter or name in a formula, and the C expression that replaces it. */
+/* A letter or name in an instruction's formula, and the C expression that replaces it. */
 typedef struct binding {
     const char *name;
     text value;
@@ -33,7 +33,7 @@ static void put_formula(FILE *out, const char *formula, const binding *bindings,
     }
 }
 
-/* The formulas of one instruction as text, from its row of isa.def or whole.def. NULL: the row has no such formula. */
+/* The C formulas of one instruction, from its row in isa.def or whole.def; NULL: the instruction has no such formula. */
 typedef struct formula_row {
     const char *value, *next, *made, *beats, *head, *arguments, *term, *finish;
 } formula_row;
@@ -60,7 +60,7 @@ static const vpps_operand *operand(cell *x, const vpps_program_step *s, uint32_t
 
 static text at(cell *x, const vpps_operand *o, const char *element) { return vpps_c_element(x, o->value, element); }
 
-/* Returns the C expression of operand i's element e, or of its fixed element if the operand is a scalar. */
+/* Returns the C expression of operand i's element number e; for a scalar operand, of its one element. */
 static text own(cell *x, const vpps_program_step *s, uint32_t i) {
     const vpps_operand *o = operand(x, s, i);
     return at(x, o, o->access == VPPS_ACCESS_SCALAR ? vpps_c_say("%u", o->element).at : "e");
@@ -101,13 +101,13 @@ static void make_formula(cell *x, const vpps_program_step *s) {
     if (s->run.scalars) b[n++] = (binding){"s", own(x, s, s->run.tensors)};
     b[n++] = (binding){"f", number_f(s)};
     b[n++] = (binding){"u", number_u(x, s)};
-    b[n++] = (binding){"random", vpps_c_say("0.0f")}; /* for dropout, which is off in inference: f is 0, too */
+    b[n++] = (binding){"random", vpps_c_say("0.0f")}; /* dropout is off, so any number will do */
     fprintf(x->out, "const float v%u = ", s->to.value);
     put_formula(x->out, formulas[s->run.of.opcode].value, b, n);
     fputs(";\n", x->out);
 }
 
-/* Calls `put` for each operand from number `first` on. For a list operand, a C loop over the list's members m is written before. */
+/* Calls `put` for each operand from number `first` on. A list operand is put inside a C loop over the list's members m. */
 static void each_listed(cell *x, const vpps_program_step *s, uint32_t first,
                         void (*put)(cell *x, const vpps_program_step *s, uint32_t i)) {
     for (uint32_t i = first; i < s->n; i++) {
@@ -122,7 +122,7 @@ static text listed(cell *x, const vpps_program_step *s, uint32_t i) {
     return o->access == VPPS_ACCESS_MEMBERS ? at(x, o, "e") : own(x, s, i);
 }
 
-/* Writes the C statement that adds operand i to a sum. The weights of a weighted sum are one vector, or a scalar per list member. */
+/* Writes a C statement that adds operand i to a sum. A weight of weighted_sum is an element of one vector, or a scalar per list member. */
 static void put_next(cell *x, const vpps_program_step *s, uint32_t i) {
     const uint32_t v = s->to.value;
     binding b[3] = {{"a", vpps_c_say("v%u", v)}, {"x", listed(x, s, i)}, {"w", vpps_c_say("0.0f")}};
@@ -142,7 +142,7 @@ static void make_fold(cell *x, const vpps_program_step *s) {
     fprintf(x->out, "float v%u = 0.0f;\n", v);
     if (s->run.weights && operand(x, s, 0)->access != VPPS_ACCESS_MEMBERS) fprintf(x->out, "size_t number%u = 0;\n", v);
     each_listed(x, s, s->run.weights, put_next);
-    if (strcmp(formulas[s->run.of.opcode].made, "a") == 0) return; /* the sum is the result */
+    if (strcmp(formulas[s->run.of.opcode].made, "a") == 0) return; /* the formula of the result is just the sum */
     fprintf(x->out, "v%u = ", v);
     put_formula(x->out, formulas[s->run.of.opcode].made, b, 2);
     fputs(";\n", x->out);
@@ -157,7 +157,7 @@ static void put_found(cell *x, const vpps_program_step *s, uint32_t i) {
     fprintf(x->out, " || (%s != %s && v%u == v%u)) v%u = %s; any%u = 1; }\n", y.at, y.at, v, v, v, y.at, v);
 }
 
-/* Writes the search for the greatest or least operand, element by element. If there is a NaN, the result is NaN. */
+/* Writes C that finds the greatest or least of the operands, element by element. If one is NaN, the result is NaN. */
 static void make_found(cell *x, const vpps_program_step *s) {
     fprintf(x->out, "float v%u = 0.0f;\nint any%u = 0;\n", s->to.value, s->to.value);
     each_listed(x, s, 0, put_found);
@@ -171,7 +171,7 @@ static void make_matmul(cell *x, const vpps_program_step *s) {
             a.at, b.at, v);
 }
 
-/* Writes a vertical concatenation of the operands, or of a list's members, filled up with zeros. */
+/* Writes C that stacks the operands, or the members of a list, on top of each other, with zeros below. */
 static void make_stack(cell *x, const vpps_program_step *s) {
     const uint32_t rows = s->to.rows, v = s->to.value, r = operand(x, s, 0)->rows;
     if (s->run.of.over_list) {
@@ -198,7 +198,7 @@ static void make_argmax(cell *x, const vpps_program_step *s) {
             v, n, n, at(x, o, "k").at, v, n);
 }
 
-/* Returns the C expression of an element of a slice of the operand's rows. `over_list`: the rows of list member m. */
+/* Returns the C expression of an element of an operand's slice of rows; if over_list, of the rows of list member m. */
 static text slice(cell *x, const vpps_program_step *s) {
     const vpps_operand *o = operand(x, s, 0);
     const uint32_t rows = s->to.rows;
@@ -208,7 +208,7 @@ static text slice(cell *x, const vpps_program_step *s) {
     return at(x, o, e.at);
 }
 
-/* Returns the C expression of operand 0's element in the row that operand 1 gives; NAN if there is no such row. */
+/* Returns the C expression of an element of operand 0, in the row that operand 1 numbers; NAN if there is no such row. */
 static text selected(cell *x, const vpps_program_step *s) {
     const vpps_operand *from = operand(x, s, 0);
     const uint32_t r = s->to.rows;
@@ -217,7 +217,7 @@ static text selected(cell *x, const vpps_program_step *s) {
     return vpps_c_say("%s >= 0.0f && %s < %u.0f ? %s : NAN", number.at, number.at, from->rows, at(x, from, e.at).at);
 }
 
-/* Writes an instruction that is a single C expression of its operands. Returns false for other instructions. */
+/* Writes an instruction that one C expression of its operands computes. Returns false for other instructions. */
 static bool make_expression(cell *x, const vpps_program_step *s) {
     const vpps_param table = s->run.of.table;
     const uint32_t rows = s->to.rows, cols = s->to.cols;
@@ -269,7 +269,7 @@ static void end_members(cell *x, uint32_t axis) {
     if (axis) fputs("}\n", x->out);
 }
 
-/* Stores an element of value v in every output of the cell that is this value. */
+/* Writes C that stores an element of value v in every output of the cell which is v. */
 static void put_outputs(cell *x, uint32_t v, const char *value) {
     const vpps_cell_data *d = x->cell;
     for (uint32_t k = 0; k < d->n_scattered + d->n_pushed; k++) {
@@ -303,7 +303,7 @@ static vpps_status put_elements(cell *x, const vpps_segment *g) {
         const bool made = x->s.made_in[v] == x->segment;
         if (step->kind == VPPS_SEGMENT_MAKE && !make_element(x, step->step)) return refuse(x, step->step);
         if (step->kind == VPPS_SEGMENT_LOAD) {
-            x->s.made_in[v] = VPPS_NONE; /* so that the next line's C text reads v from memory */
+            x->s.made_in[v] = VPPS_NONE; /* following C reads v from memory */
             const text from = vpps_c_element(x, v, "e");
             x->s.made_in[v] = x->segment;
             fprintf(x->out, "const float v%u = %s;\n", v, from.at);
@@ -319,20 +319,20 @@ static vpps_status put_elements(cell *x, const vpps_segment *g) {
 
 /* ---------------------------------------------------------------- whole vectors, and lists of scalars */
 
-/* Returns the name of argument k in an argument list of whole.def, such as "(vpps_totals t, float x)". */
+/* Returns the name of argument k (after t) in an argument list of whole.def, such as "(vpps_totals t, float x)". */
 static text argument_name(const char *arguments, uint32_t k) {
     for (uint32_t i = 0; i <= k; i++) arguments = strchr(arguments, ',') + 2; /* skips argument t, then k more */
     const char *name = strchr(arguments, ' ') + 1;
     return vpps_c_say("%.*s", (int)strcspn(name, ",)"), name);
 }
 
-/* Returns the C expression of element k of a vector, of column c of a matrix, or of a list of scalars, stored side by side. */
+/* Returns the C expression of element k of an operand: of a vector, of column c of a matrix, or of a list of scalars. */
 static text tensor_at(cell *x, const vpps_program_step *s, const vpps_operand *o, const char *length) {
     if (s->run.of.over_list) return vpps_c_say("t%u[k]", o->value);
     return at(x, o, vpps_step_columns(s) > 1 ? vpps_c_say("c * %s + k", length).at : "k");
 }
 
-/* Lists the C expressions, at element k, for the names in an instruction's formulas. `length`: elements of a tensor operand, as C text. */
+/* Lists the C expressions, for element k, of the names in an instruction's formulas. `length`: C text of the number of elements. */
 static size_t bind_whole(cell *x, const vpps_program_step *s, const char *length, text *names, binding *b) {
     static const char *const own[][2] = {{"expf", "exp_of"},
                                          {"logf", "log_of"},
@@ -357,7 +357,7 @@ static size_t bind_whole(cell *x, const vpps_program_step *s, const char *length
     return n;
 }
 
-/* Writes an instruction of whole.def: a sum over `length` elements, and the result computed from the sum. */
+/* Writes C for an instruction of whole.def: a sum over `length` elements, then the result that depends on the sum. */
 static void put_result(cell *x, const vpps_program_step *s, const char *length) {
     const formula_row *row = &formulas[s->run.of.opcode];
     const uint32_t columns = vpps_step_columns(s), v = s->to.value;
@@ -407,7 +407,7 @@ static text column_of(cell *x, const vpps_operand *o) {
     return at(x, o, o->cols > 1 ? vpps_c_say("c * %u", o->rows).at : "0");
 }
 
-/* Returns, as C text, the index of vertex r's operands and results in the arrays of vertices that are computed together. */
+/* Returns the C text of vertex r's index in arrays for several vertices: "r - first", or "0" in a function for one vertex. */
 static const char *place(cell *x) { return x->many ? "r - first" : "0"; }
 
 static vpps_status add_product(vpps_c_cell *x, const vpps_program_step *s, uint32_t i) {

@@ -6,10 +6,10 @@
 
 enum { BYTES = 64 /* alignment of each array in a file of weights */ };
 
-/* An array that is being written, to the C file as numbers or to the file of weights as bytes. */
+/* An array of weights that is being written: as numbers into the C file, or as bytes into the file of weights. */
 typedef struct array {
     const vpps_c_writer *w;
-    size_t n; /* how many of the array's numbers are written */
+    size_t n; /* count of numbers written so far */
 } array;
 
 /* Writes bytes to the file of weights and adds them to its FNV-1a hash, which the exported C checks. */
@@ -34,7 +34,7 @@ static void put_float(array *a, float x) {
     put_number(a, &x, sizeof x, number);
 }
 
-/* Rounds to the nearest bf16, to even at a tie. Returns its 16 bits. */
+/* Rounds x to the nearest bf16 (to even at a tie), and returns the 16 bits of the bf16. */
 static uint32_t bf16_of(float x) {
     const uint32_t u = vpps_float_bits(x);
     return (u + 0x7fffu + (u >> 16 & 1)) >> 16;
@@ -123,7 +123,7 @@ void vpps_c_round(const vpps_model *model, vpps_param param, vpps_c_precision pr
 
 /* ---------------------------------------------------------------- arrays */
 
-/* Begins an array in the C file, or defines its C name as an offset in the file of weights. */
+/* Begins an array of weights: in the C file, or in the file of weights, with its C name defined as an offset there. */
 static array begin_array(const vpps_c_writer *w, const char *type, const char *name, const char *suffix, size_t elems) {
     if (!w->options->weights) {
         fprintf(w->out, "static const %s %s%s[%zu] = {", type, name, suffix, elems);
@@ -182,7 +182,7 @@ static vpps_status put_parameter(const vpps_c_writer *w, vpps_param i) {
 }
 
 vpps_status vpps_c_write_weights(const vpps_c_writer *w) {
-    static const char kind[] = "VPPSnet1"; /* first bytes of a file of weights */
+    static const char kind[] = "VPPSnet1"; /* the bytes with which a file of weights begins */
     FILE *f = w->options->weights;
     if (f) put_bytes(w, kind, sizeof kind - 1);
     for (vpps_param i = 0; i < w->model->n_params; i++) {

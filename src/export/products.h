@@ -23,24 +23,24 @@ VPPS_UNUSED static float weight_at(size_t rows, size_t cols, size_t row, size_t 
     return block_weight(width, row - first, column, BLOCK_AT(w, first, cols));
 }
 
-/* Sets the n elements of y to those of x, or to zeros if x is NULL. */
+/* Sets the n elements of y to the elements of x, or to zeros if x is NULL. */
 VPPS_UNUSED static void begin_with(size_t n, const float *x, float *y) {
     for (size_t i = 0; i < n; i++) y[i] = x ? x[i] : 0.0f;
 }
 
-/* ---- what instructions of isa.def need beside their formulas */
+/* ---- functions of instructions of isa.def that are no formulas */
 
 VPPS_INLINE float inverse_of(size_t n) { return n ? 1.0f / (float)n : 0.0f; }
 VPPS_INLINE float vpps_inverse_norm(float squares, size_t n, float epsilon) {
     return 1.0f / sqrtf(squares / (float)n + epsilon);
 }
 
-/* Returns x without its fraction as the number of a table's entry, clamped to 0 ... count - 1. */
+/* Returns x, without its fraction and clamped to 0 ... count - 1, as the number of a table's entry. */
 VPPS_INLINE size_t entry_number(float x, size_t count) {
     return !(x > 0.0f) ? 0 : x < (float)count ? (size_t)x : count - 1;
 }
 
-/* Returns the index of the greatest of n elements of x, the first of equals (element 0), or its log softmax (element 1). */
+/* Argmax of n elements of x: element 0 of the result is the index of the (first) greatest, element 1 is its log softmax. */
 VPPS_UNUSED static float argmax_of(size_t n, const float *x, size_t element) {
     size_t best = 0;
     float sum = 0.0f;
@@ -49,7 +49,7 @@ VPPS_UNUSED static float argmax_of(size_t n, const float *x, size_t element) {
     return element ? -log_of(sum) : (float)best;
 }
 
-/* Number of partial sums (lanes) of a sum: term k is added to lane k % LANES, and sum_of_lanes adds up the lanes. */
+/* A sum is made of LANES partial sums: term k is added to number k % LANES, and sum_of_lanes adds them up in the end. */
 enum { LANES = 16 };
 VPPS_INLINE float sum_of_lanes(const float *lanes) {
     float halves[LANES];

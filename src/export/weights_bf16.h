@@ -7,7 +7,7 @@ typedef uint16_t table_weight;
 #define BLOCK_AT(w, row, cols) ((w) + (size_t)(row) / 2 * (cols))
 #define ENTRY(w, words, number, e) float_of_bits((uint32_t)(w)[(size_t)(number) * (words) + (e)] << 16)
 
-/* Adds the products of a block of `width` matrix rows and n vectors x to n vectors y, from row `first` on. */
+/* Multiplies `width` matrix rows, from row `first` on, by n vectors x, and adds the products to n vectors y. */
 VPPS_INLINE void multiply_block(size_t n, size_t first, size_t width, size_t cols, MATRIX(w), const float *const *x,
                                 float *const *y) {
     const size_t half = (width + 1) / 2;

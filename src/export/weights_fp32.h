@@ -6,7 +6,7 @@ typedef float table_weight;
 #define BLOCK_AT(w, row, cols) ((w) + (size_t)(row) * (cols))
 #define ENTRY(w, words, number, e) ((w)[(size_t)(number) * (words) + (e)])
 
-/* Adds the products of a block of `width` matrix rows and n vectors x to n vectors y, from row `first` on. */
+/* Multiplies `width` matrix rows, from row `first` on, by n vectors x, and adds the products to n vectors y. */
 VPPS_INLINE void multiply_block(size_t n, size_t first, size_t width, size_t cols, MATRIX(w), const float *const *x,
                                 float *const *y) {
     float sum[AT_ONCE][MOST_ROWS];

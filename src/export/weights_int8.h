@@ -7,7 +7,7 @@ typedef int8_t table_weight;
 #define BLOCK_AT(w, row, cols) ((w) + (size_t)(row) * (cols)), (w##_scale + (row))
 #define ENTRY(w, words, number, e) ((float)(w)[(size_t)(number) * (words) + (e)] * w##_scale[number])
 
-/* Adds the products of a block of `width` matrix rows and n vectors x to n vectors y, from row `first` on. */
+/* Multiplies `width` matrix rows, from row `first` on, by n vectors x, and adds the products to n vectors y. */
 VPPS_INLINE void multiply_block(size_t n, size_t first, size_t width, size_t cols, MATRIX(w), const float *const *x,
                                 float *const *y) {
     float sum[AT_ONCE][MOST_ROWS] = {{0}};

@@ -16,7 +16,7 @@ vpps_node vpps_broadcast(vpps_graph *g, vpps_node x, uint32_t rows, uint32_t col
     return s.cols == 1 ? vpps_matmul(g, x, vpps_ones(g, 1, cols)) : vpps_matmul(g, vpps_ones(g, rows, 1), x);
 }
 
-/* Returns x summed over its rows (a product with ones on the left) or its columns (ones on the right). */
+/* Returns the sum of x's rows (ones times x) or, unless of_rows, of its columns (x times ones). */
 static vpps_node sum(vpps_graph *g, const char *call, vpps_node x, bool of_rows) {
     vpps_signature s;
     uint32_t axis;

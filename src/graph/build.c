@@ -18,7 +18,7 @@ static vpps_node unequal_error(vpps_graph *g, vpps_op op, uint32_t i, const vpps
                            vpps_ops[op].name, i, a->rows, a->cols, vpps_weighs(op), first->rows, first->cols);
 }
 
-/* Checks argument i by the op's shape rule; *s becomes the shape of the result for arguments 0 to i. False: the graph has failed. */
+/* Checks argument i by the op's shape rule. *s is the result's shape for the arguments up to i. False: the graph has failed. */
 static bool apply_shape_rule(vpps_graph *g, vpps_signature *s, uint32_t n, uint32_t i, const vpps_signature *a,
                              vpps_signature *first) {
     vpps_op op = (vpps_op)s->op;
@@ -96,14 +96,14 @@ static bool check_size(vpps_graph *g, const vpps_signature *s) {
     return false;
 }
 
-/* Identifies arguments whose shape was checked already, since the sum of a batch's losses mostly repeats one output of few cells. */
+/* Identifies an argument whose shape was checked. A sum of many losses mostly repeats one output of few cells: checked once. */
 typedef struct seen_node {
     uint32_t cell, number; /* 1 + number of the cell's output, or, if the node is an op, 1 + its signature */
 } seen_node;
 
 enum { SEEN_NODES = 4 };
 
-/* Returns whether an argument like x was checked already; if not, remembers it, since the caller checks it next. */
+/* Returns whether an argument like x (same cell and output) was checked already; else notes x, since the caller checks it next. */
 static inline bool is_seen(const vpps_graph *g, vpps_node x, seen_node *seen) {
     if (g->recording || x >= g->n_nodes) return false;
     const vpps_record *r = &g->records[g->node_record[x]];
@@ -115,7 +115,7 @@ static inline bool is_seen(const vpps_graph *g, vpps_node x, seen_node *seen) {
     return false;
 }
 
-/* Sets the shape in *s to that of the op's result for these arguments; false: an argument is missing or does not fit. */
+/* Checks an op's arguments and sets *s to the result's shape. False: an argument is missing or does not fit. */
 static bool take_arguments(vpps_graph *g, vpps_signature *s, uint32_t n, const vpps_node *args) {
     const vpps_op_row *row = &vpps_ops[s->op];
     if (!g) return vpps_fail(VPPS_ARGUMENT, "%s: g is NULL", row->name), false;
@@ -188,7 +188,7 @@ vpps_node vpps_input(vpps_graph *g, uint32_t rows, uint32_t cols, const float *d
     return vpps_make_node(g, &s, NULL, 0, NULL, at, false);
 }
 
-/* Checks that an index is less than `limit`, unless the recorded cell pulls the index; vpps_apply checks pulled ones. */
+/* Checks that an index is less than `limit`. The index may come from vpps_pull_index in a cell; vpps_apply then checks its value. */
 static bool check_index(vpps_graph *g, const char *what, uint32_t *index, uint32_t limit, bool *pulled) {
     *pulled = g->recording && vpps_is_pulled_index(g, *index, index);
     if (*pulled || *index < limit) return true;
@@ -313,7 +313,7 @@ vpps_node vpps_affine2(vpps_graph *g, vpps_param bias, vpps_param w0, vpps_node 
 
 /* ---------------------------------------------------------------- ops that ops.def describes completely */
 
-/* Checks that x is a list of the cell being recorded, if `scalars` one of scalars; gives its signature and axis. */
+/* Checks that x is a list in the cell being recorded and, if `scalars`, that its members are scalars; gives its signature and axis. */
 static bool take_list(vpps_graph *g, const char *what, vpps_node x, bool scalars, vpps_signature *out, uint32_t *axis) {
     if (g->status != VPPS_OK) return false;
     if (!g->recording) {
@@ -328,7 +328,7 @@ static bool take_list(vpps_graph *g, const char *what, vpps_node x, bool scalars
     return false;
 }
 
-/* Makes an op that treats a list of scalars as the elements of one vector. */
+/* Makes a node whose op takes a list of scalars as one vector. */
 static vpps_node over_scalars(vpps_graph *g, vpps_op op, const char *call, vpps_node xs) {
     VPPS_NEED_OR(VPPS_NO_NODE, g);
     vpps_signature s = signature_of(op), x;
@@ -418,7 +418,7 @@ vpps_node vpps_weighted_sum(vpps_graph *g, vpps_node weights, uint32_t n, const 
     vpps_signature s = signature_of(VPPS_OP_WEIGHTED_SUM);
     if (g->status != VPPS_OK) return VPPS_NO_NODE;
     if (!n || n >= VPPS_MANY) return vpps_graph_fail(g, VPPS_ARGUMENT, "weighted_sum: %u nodes", n);
-    /* copies the arguments side by side into spare room of the graph's words */
+    /* copies the weights and the values into one array, behind the used part of the graph's words */
     if (!VPPS_RESERVE(g->words, g->n_words + 2 * ((size_t)n + 1)))
         return vpps_graph_fail(g, VPPS_MEMORY, "weighted_sum: out of memory");
     vpps_node *args = g->words + g->n_words + n + 1;
@@ -485,7 +485,7 @@ vpps_node vpps_smooth_label(vpps_graph *g, vpps_node weights, uint32_t label, fl
     return make_classified(g, VPPS_OP_SMOOTH_LABEL, weights, label, smoothing);
 }
 
-/* Checks the arguments of vpps_cross_entropy_with first, so that a failing call makes no node. */
+/* Checks all arguments before vpps_cross_entropy_with makes its first node, so that a failing call makes none. */
 static bool check_weighted(vpps_graph *g, vpps_node x, uint32_t label, vpps_node weights, uint32_t *rows) {
     static const char name[] = "cross_entropy_with";
     vpps_signature s, w;

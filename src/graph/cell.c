@@ -25,7 +25,7 @@ vpps_status vpps_cell_begin(vpps_model *model, const char *name, vpps_graph **re
     return VPPS_OK;
 }
 
-/* Returns the cell that is being recorded; NULL: the graph has failed, or fails because no cell is being recorded. */
+/* Returns the cell that is being recorded; NULL: no cell is being recorded, and the graph has failed. */
 static vpps_cell_data *recording_of(vpps_graph *g, const char *what) {
     if (g->status != VPPS_OK) return NULL;
     if (need_recording(g, what) != VPPS_OK) vpps_graph_fail(g, VPPS_STATE, "%s", vpps_error_message());
@@ -37,7 +37,7 @@ static vpps_node add_input(vpps_graph *g, const char *what, vpps_cell_input inpu
     if (!c) return VPPS_NO_NODE;
     if (!input.rows || !input.cols)
         return vpps_graph_fail(g, VPPS_SHAPE, "%s: %u x %u in cell %s", what, input.rows, input.cols, c->name);
-    for (uint32_t i = 0; i < c->n_inputs && !input.pulled; i++) { /* an output gathered before is the same input */
+    for (uint32_t i = 0; i < c->n_inputs && !input.pulled; i++) { /* the same output of a child is one input */
         const vpps_cell_input *known = &c->inputs[i];
         if (known->pulled || known->axis != input.axis || known->child != input.child || known->output != input.output)
             continue;
@@ -61,7 +61,7 @@ vpps_node vpps_gather(vpps_graph *g, uint32_t child, uint32_t output, uint32_t r
 
 _Static_assert(VPPS_CELL_LISTS == 4 && VPPS_AXES == 5, "vpps.h says how many lists a cell may have");
 
-/* Adds an input that reads the members of a list, an existing or a new one. The list's first child is set when recording ends. */
+/* Adds an input that reads the members of a list, which may be new. The number of the list's first child is set when recording ends. */
 static vpps_node add_list_input(vpps_graph *g, const char *what, uint32_t list, vpps_cell_input input) {
     vpps_cell_data *c = recording_of(g, what);
     if (!c) return VPPS_NO_NODE;
@@ -164,7 +164,7 @@ vpps_status vpps_add_scattered(vpps_graph *g, vpps_node x) {
     return add_output(g, "scatter", x, &c->scattered, &c->n_scattered);
 }
 
-/* Fails if the recorded cell has a condition, since each output then also needs a value for the case that the condition does not hold. */
+/* Fails if the recorded cell has a condition: its outputs also need values for vertices where the condition does not hold. */
 static vpps_status need_no_condition(vpps_graph *g, const char *what) {
     if (!g->recording->condition.there) return VPPS_OK;
     vpps_graph_fail(g, VPPS_STATE, "%s: cell %s has a condition; expected vpps_scatter_else", what, g->recording->name);
@@ -188,7 +188,7 @@ vpps_status vpps_push(vpps_graph *g, vpps_node x) {
     return add_output(g, "push", x, &c->pushed, &c->n_pushed);
 }
 
-/* Returns the limit of the pulled index that node t of a cell uses: a lookup table's entries, or a loss's classes. */
+/* Returns the limit of the pulled index that node t of a cell uses: a lookup table's number of entries, or a loss's number of classes. */
 static uint32_t index_limit(const vpps_model *model, const vpps_cell_data *c, uint32_t t) {
     const vpps_signature *s = &c->signatures[c->nodes[t].signature];
     if (s->op == VPPS_OP_LOOKUP) return model->params[s->param].count;
@@ -196,7 +196,7 @@ static uint32_t index_limit(const vpps_model *model, const vpps_cell_data *c, ui
     return x & VPPS_CELL_INPUT ? c->inputs[x & ~VPPS_CELL_INPUT].rows : c->signatures[c->nodes[x].signature].rows;
 }
 
-/* Returns how the cell offers a scattered or pushed node or input to readers; a node that is new is added to the cell's outputs. */
+/* Returns how the cell offers node or input t to its readers; adds a node that is not yet an output of the cell to its outputs. */
 static vpps_cell_offer offer_of(vpps_cell_data *c, uint32_t t) {
     if (t & VPPS_CELL_INPUT) {
         const vpps_cell_input *in = &c->inputs[t & ~VPPS_CELL_INPUT];
@@ -243,7 +243,7 @@ static vpps_status check_limits(const vpps_cell_data *c) {
     return VPPS_OK;
 }
 
-/* Adds the recorded cell to the model; the recorder's signatures become the cell's. */
+/* Adds the recorded cell to the model, and moves the recorder's signatures (ops and shapes of nodes) to the cell. */
 static vpps_status keep_cell(vpps_graph *recorder, vpps_cell *out) {
     vpps_model *model = recorder->model;
     vpps_cell_data *c = recorder->recording;
@@ -309,7 +309,7 @@ static vpps_node input_node(const vpps_cell_data *c, const uint32_t *record, uin
     return record[vpps_list_words(c) + at];
 }
 
-/* Returns the value that a vertex scatters, or pushes, as number k. NULL: the vertex is a source without a cell, or has no such value. */
+/* Returns what the cell offers as scattered or pushed value number k of a vertex. NULL: the vertex has no cell or no such value. */
 static inline const vpps_cell_offer *find_offer(const vpps_graph *g, vpps_vertex v, uint32_t k, bool pushed) {
     if (v >= g->n_vertices || g->vertices[v].cell == VPPS_SOURCE_VERTEX) return NULL;
     const vpps_cell_data *c = vpps_cell_of(g, g->vertices[v].cell);
@@ -390,7 +390,7 @@ static inline bool check_input(vpps_graph *g, const vpps_cell_data *c, const vpp
     return (rows == in->rows && cols == in->cols) || fail_input(g, c, in, rows, cols, number);
 }
 
-/* Gives the node that an input of the cell reads, after checking its shape against the recorded one. */
+/* Sets *to to node x, which an input of the cell reads, and checks that x has the shape that was recorded for the input. */
 static bool take_node(vpps_graph *g, const vpps_cell_data *c, const vpps_cell_input *in, vpps_node x, uint32_t number,
                       uint32_t *to) {
     vpps_signature found;
@@ -423,13 +423,13 @@ static __attribute__((noinline)) bool take_children(vpps_graph *g, const vpps_ce
         if (!offer || (offer->output & VPPS_CELL_INPUT)) continue;
         const uint32_t output = offer->output;
         for (; k < end && children[k] < n_vertices && vertices[children[k]].cell == cell;
-             k++) /* further children with the same cell need no check */
+             k++) /* children of the cell that was just checked need no check */
             *to++ = vertices[children[k]].first + output;
     }
     return true;
 }
 
-/* Writes the nodes that a vertex's inputs read to `to`; returns the end of what it wrote. NULL: the graph has failed. */
+/* Writes the nodes that the inputs of a vertex read to the array `to`; returns the end of the written nodes. NULL: the graph has failed. */
 static uint32_t *take_inputs(vpps_graph *g, const vpps_cell_data *c, const uint32_t *record, const vpps_application *a,
                              uint32_t *to) {
     if (!c->n_lists) {
@@ -492,8 +492,8 @@ static bool check_members(vpps_graph *g, const vpps_cell_data *c, const uint32_t
 /* Checks that an application has as many children, pulls and indices as its cell asks for, and finds the lengths of its lists. */
 static bool check_counts(vpps_graph *g, const vpps_cell_data *c, const vpps_application *a, uint32_t *members) {
     if (!count_members(g, c, a, members)) return false;
-    const bool any = c->n_lists == 1 && c->gathered[1] && !a->n_lists; /* the only list takes all remaining children */
-    uint64_t n = c->list_first; /* at first the number of children before the lists */
+    const bool any = c->n_lists == 1 && c->gathered[1] && !a->n_lists; /* its only list takes all further children */
+    uint64_t n = c->list_first; /* number of children; begins with those that are gathered by number */
     for (uint32_t d = 1; d <= c->n_lists; d++)
         if (c->gathered[d]) n += any ? c->min_members[d] : members[d - 1];
     if (n < c->min_children) n = c->min_children;
@@ -513,17 +513,17 @@ static bool check_counts(vpps_graph *g, const vpps_cell_data *c, const vpps_appl
     return check_members(g, c, members);
 }
 
-/* A quick check for cells without lists. True: all counts of the application are right. False: check_counts must decide. */
+/* Checks quickly the counts of an application of a cell without lists. True: all are right. False: check_counts must decide. */
 static inline bool has_counts(const vpps_cell_data *c, const vpps_application *a) {
     return !(c->n_lists | a->n_lists | a->n_members | a->n_pull_lists) && a->n_children == c->min_children &&
            a->n_pulls == c->n_pulls && a->n_indices == c->n_indices;
 }
 
-/* Checks pulled indices against the limits of their uses: a lookup table's entries, or a loss's classes. */
+/* Checks that each pulled index is less than its limit: a lookup table's number of entries, or a loss's number of classes. */
 static bool check_indices(vpps_graph *g, const vpps_cell_data *c, const uint32_t *indices) {
     bool ok = true;
     for (uint32_t i = 0; i < c->n_indices; i++) ok &= indices[i] < c->index_limits[i];
-    for (uint32_t t = 0; t < c->n_nodes && !ok; t++) { /* finds the node with the wrong index, for the message */
+    for (uint32_t t = 0; t < c->n_nodes && !ok; t++) { /* finds the node with the wrong index for the message */
         if (!c->imm_pulled[t]) continue;
         const uint32_t index = indices[c->nodes[t].imm], limit = index_limit(g->model, c, t);
         if (index < limit) continue;
@@ -596,7 +596,7 @@ vpps_vertex vpps_apply(vpps_graph *g, const vpps_application *a) {
     const vpps_vertex v = add_vertex(g, (vpps_vertex_data){a->cell, at, g->n_nodes});
     if (v == VPPS_NO_VERTEX) return v;
     g->n_words = (size_t)(words - g->words);
-    if (c->n_nodes) { /* a cell without nodes only hands its inputs on, so it needs no record */
+    if (c->n_nodes) { /* a cell without nodes only hands inputs on, so its vertices need no records */
         uint32_t *record_of = g->node_record + g->n_nodes;
         for (uint32_t k = 0; k < c->n_outputs; k++) record_of[k] = n_records;
         g->records[g->n_records++] = (vpps_record){a->cell, g->n_nodes, at};

@@ -10,22 +10,22 @@
 typedef struct count {
     const vpps_graph *g;
     uint8_t *gradient; /* for each node: whether it depends on a trained parameter */
-    /* for each value inside the present vertex (inputs, then ops; lists member after member): whether it depends on a trained parameter */
+    /* for each value in the present vertex (inputs, then ops; a list's members in order): whether it depends on a trained parameter */
     uint8_t *inside;
-    size_t *at; /* for each input, then for each op: position in `inside` of its first value */
-    /* for each operand of the present op: whether it (any member, if it is a list) depends on a trained parameter */
+    size_t *at; /* for each input and then each op of the cell: position of its first value in `inside` */
+    /* for each operand of the present op: whether it, or any member of a list, depends on a trained parameter */
     uint8_t *operands;
     uint8_t *used; /* for each entry of each parameter: whether its bytes and flops were counted already */
     size_t *first; /* for each parameter: position of its first entry in `used` */
     vpps_cost cost;
 } count;
 
-/* An op with n operands; an operand is one value, or all members of a list. */
+/* An op with n operands, to be counted. An operand is one value, or all members of a list. */
 typedef struct op_view {
     const vpps_signature *s;
     const vpps_param *matrices; /* affine: its matrices */
     uint32_t entry;             /* lookup: its entry */
-    uint32_t n, members; /* `members`: number of values that an op over a list, or over any number of values, takes */
+    uint32_t n, members; /* `members`: number of values that the op reduces to one, members of lists among them */
     uint32_t rows, cols; /* shape of the first operand */
 } op_view;
 
@@ -45,7 +45,7 @@ static bool trained(const count *c, vpps_param param) {
     return param != VPPS_NO_PARAM && !c->g->model->params[param].frozen;
 }
 
-/* Counts the flops of a product, and as many again for the gradient of each of its two factors that has one. */
+/* Counts the flops of a product, and equally many for the gradient of each factor that has a gradient. */
 static void count_product(count *c, uint64_t multiply_adds, bool left_gradient, bool right_gradient) {
     c->cost.product_flops += 2 * multiply_adds * (1u + left_gradient + right_gradient);
 }
@@ -79,7 +79,7 @@ static bool count_op(count *c, const op_view *op) {
     for (uint32_t k = 0; k < op->n; k++) gradient |= c->operands[k];
     if (s->op == VPPS_OP_MATRIX) use_parameter(c, s->param, 0);
     const bool kept = s->op == VPPS_OP_LOOKUP && s->param == VPPS_NO_PARAM;
-    /* such a node's value is the parameter itself */
+    /* the value of a LOOKUP or PARAMETER node is the parameter itself */
     if ((s->op == VPPS_OP_LOOKUP && !kept) || s->op == VPPS_OP_PARAMETER) {
         use_parameter(c, s->param, op->entry);
         return trained(c, s->param);
@@ -116,7 +116,7 @@ static bool count_node(count *c, uint32_t r) {
     return true;
 }
 
-/* A vertex: an applied cell with its arguments. */
+/* A vertex to be counted: an applied cell with its arguments. */
 typedef struct vertex_view {
     const vpps_cell_data *cell;
     const uint32_t *members; /* for each list: number of its members in this vertex */
@@ -128,7 +128,7 @@ static uint32_t axis_of(const vpps_cell_data *c, uint32_t a) {
     return a & VPPS_CELL_INPUT ? c->inputs[a & ~VPPS_CELL_INPUT].axis : c->axis[a];
 }
 
-/* Sets the positions of a vertex's values in `inside`, and marks which of its inputs depend on trained parameters. False: out of memory. */
+/* Sets `at` for a vertex's values, and marks in `inside` which of its inputs depend on trained parameters. False: out of memory. */
 static bool open_vertex(count *c, const vertex_view *v) {
     const vpps_cell_data *cell = v->cell;
     const uint32_t n = cell->n_inputs + cell->n_nodes;
@@ -144,17 +144,17 @@ static bool open_vertex(count *c, const vertex_view *v) {
     return true;
 }
 
-/* Returns where in `inside` the flags of an argument's values begin. */
+/* Returns where in c->inside the flags of argument a begin (one for its value, or one for each list member). */
 static const uint8_t *values_of(const count *c, const vpps_cell_data *cell, uint32_t a) {
     return c->inside + c->at[a & VPPS_CELL_INPUT ? a & ~VPPS_CELL_INPUT : cell->n_inputs + a];
 }
 
-/* Returns whether op t of a cell, run for each list member, reads only that member's value of an argument. */
+/* Returns whether op t of a cell runs for each list member and reads only this member's value of argument a. */
 static bool reads_own(const vpps_cell_data *cell, uint32_t t, uint32_t a) {
     return axis_of(cell, a) && cell->axis[t] && !cell->over_list[t];
 }
 
-/* Counts op t of a vertex, for each member if it runs over a list; an argument that is a whole list counts once. False: out of memory. */
+/* Counts op t of a vertex, once for each list member if it runs over a list. False: out of memory. */
 static bool count_inside(count *c, const vertex_view *v, uint32_t t) {
     const vpps_cell_data *cell = v->cell;
     const vpps_op_node *node = &cell->nodes[t];

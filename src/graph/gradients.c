@@ -11,7 +11,7 @@ vpps_status vpps_need_gradient(vpps_parameter_data *p, bool has_gradient) {
     return VPPS_OK;
 }
 
-/* A table entry's number, with its index in the caller's array. */
+/* A table entry's number, and the number's index in the caller's array. */
 typedef struct numbered_entry {
     uint32_t entry, number;
 } numbered_entry;
@@ -67,7 +67,7 @@ vpps_status vpps_param_gradient(vpps_model *model, vpps_param param, vpps_gradie
                 out);
 }
 
-/* Returns the sum of squares of the host's copy of a gradient; 0: there is no copy. */
+/* Returns the sum of squares of the host's copy of a gradient; 0: the host has no copy. */
 static double sum_of_squares(const vpps_parameter_data *p) {
     const size_t n = p->kind == VPPS_LOOKUP ? p->n_entries * (size_t)p->rows * p->cols : vpps_param_elems(p);
     double sum = 0;

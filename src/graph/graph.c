@@ -81,8 +81,8 @@ static bool same_signature(const vpps_graph *g, const vpps_signature *a, const v
            (!a->n_matrices || !memcmp(g->matrices + a->first_matrix, b_matrices, a->n_matrices * sizeof *b_matrices));
 }
 
-/* Returns the index of a signature in the graph's table, to which a new one is added; UINT32_MAX: out of memory, and the graph fails.
- * `matrices` has s->n_matrices members; s->first_matrix is set here. */
+/* Returns the index of a signature in the graph's table; adds the signature if it is new. UINT32_MAX: out of memory, and the graph fails.
+ * `matrices` has s->n_matrices members; this function sets s->first_matrix. */
 static uint32_t intern(vpps_graph *g, vpps_signature *s, const vpps_param *matrices) {
     const uint64_t hash = hash_signature(s, matrices);
     for (uint32_t at = vpps_index_first(hash), i; (i = vpps_index_next(&g->signature_index, hash, &at)) != UINT32_MAX;)
@@ -100,7 +100,7 @@ static uint32_t intern(vpps_graph *g, vpps_signature *s, const vpps_param *matri
     return g->n_signatures++;
 }
 
-/* Most signatures that a cleared graph keeps; the limit is for programs that use ever new shapes. */
+/* Number of signatures that a cleared graph keeps at most; the limit is for programs that use ever new shapes. */
 enum { SPARE_SIGNATURES = 4096 };
 
 void vpps_graph_clear(vpps_graph *g) {
@@ -122,7 +122,7 @@ void vpps_graph_clear(vpps_graph *g) {
 
 /* ---------------------------------------------------------------- nodes */
 
-/* Finds the signature and the axis of a node, in a recorder of a node of the recorded cell. False: there is no such node. */
+/* Finds the signature (op and shape) and the list axis of node x, which a recorder takes as a node of its cell. False: no such node. */
 static bool find_signature(const vpps_graph *g, vpps_node x, vpps_signature *out, uint32_t *axis) {
     *axis = 0;
     if (g->recording) {
@@ -189,7 +189,7 @@ vpps_node vpps_fail_lists(vpps_graph *g, const char *what, uint32_t a, uint32_t 
                            b - 1, g->recording->name);
 }
 
-/* Finds the axis of an op's result in a recorded cell: 0, or the axis of the list among its arguments. False: the graph has failed. */
+/* Finds the axis of an op's result in a recorded cell: 0, or that of a list among the op's arguments. False: the graph has failed. */
 static bool find_axis(vpps_graph *g, vpps_op op, uint32_t n, const vpps_node *args, uint32_t *axis) {
     vpps_cell_data *c = g->recording;
     const bool of_all = vpps_takes_members(op);
@@ -238,6 +238,6 @@ vpps_node vpps_make_over_list(vpps_graph *g, vpps_signature *s, uint32_t n, cons
     if (signature == UINT32_MAX) return VPPS_NO_NODE;
     uint32_t *known = &g->recording->most_members[axis];
     if (most) *known = *known ? vpps_min_u32(*known, most) : most;
-    const bool each = vpps_ops[s->op].op_class == VPPS_CLASS_WHOLE; /* whether each list member has a result */
+    const bool each = vpps_ops[s->op].op_class == VPPS_CLASS_WHOLE; /* whether each list member gets a result */
     return add_template_node(g, signature, n, args, most, false, each ? axis : 0, true);
 }

@@ -17,7 +17,7 @@ typedef enum vpps_op {
 #include "graph/ops.def"
 #undef OP
     VPPS_OP_COUNT,
-    VPPS_OP_GATHERED = VPPS_OP_COUNT /* stands for a cell's input while the cell is recorded; never in a graph */
+    VPPS_OP_GATHERED = VPPS_OP_COUNT /* stands for an input while a cell is recorded; no node of a graph has it */
 } vpps_op;
 
 typedef enum vpps_op_class {
@@ -34,7 +34,7 @@ typedef enum vpps_shape_rule {
     VPPS_SHAPE_EQUAL,   /* all arguments and the result have one shape */
     VPPS_SHAPE_PRODUCT, /* (r x k), (k x c) -> r x c */
     VPPS_SHAPE_SCALED,  /* any shape and a scalar -> the first shape */
-    VPPS_SHAPE_STACKED, /* equal cols, one on top of the other -> the sum of their rows */
+    VPPS_SHAPE_STACKED, /* equal numbers of columns -> the operands stacked: the sum of their rows */
     VPPS_SHAPE_SCALAR,  /* arguments of equal shapes -> 1 x 1 */
     VPPS_SHAPE_COLUMNS, /* r x c -> c x 1 */
     VPPS_SHAPE_TURNED,  /* r x c -> c x r */
@@ -106,24 +106,24 @@ typedef struct vpps_op_node {
 
 /* ---- cells */
 
-/* bit that marks the number of an input in a cell's args; numbers without it are those of nodes */
+/* bit that is set in a cell's `args` if the number is an input's; without the bit the number is a node's */
 #define VPPS_CELL_INPUT 0x80000000u
 
 typedef struct vpps_cell_input {
     uint32_t rows, cols;
     uint32_t child, output; /* a gathered input: child number and the child's output */
     bool pulled; /* whether the input is pulled; `child` is then its number among pulled nodes, or pulled lists */
-    /* 0, or the axis of the list that the input reads; for a gathered list, `child` is the lists' first child (set at the end) */
+    /* 0: one value; else the axis of the list that it reads, whose first child is `child` if the list is gathered (set at the end) */
     uint8_t axis;
 } vpps_cell_input;
 
 /* A value that a cell offers to readers: scattered to parent vertices, or pushed. */
 typedef struct vpps_cell_offer {
-    uint32_t output; /* index in the cell's `outputs`; or VPPS_CELL_INPUT | number of an input that the cell hands on */
+    uint32_t output; /* index in the cell's `outputs`; for an input that is handed on: VPPS_CELL_INPUT | its number */
     uint32_t rows, cols;
 } vpps_cell_offer;
 
-/* A cell's condition. A vertex runs if the scalar input number `input` is greater than 0, or, with `is`, is within 0.5 of `value`. */
+/* The condition of a cell. A vertex runs if its scalar input number `input` is > 0, or, if `is`, within 0.5 of `value`. */
 typedef struct vpps_condition_data {
     bool there, is;
     uint32_t input;
@@ -132,10 +132,10 @@ typedef struct vpps_condition_data {
 
 typedef struct vpps_cell_data {
     char *name;
-    vpps_signature *signatures; /* signatures of the cell's nodes; they are the recorder's until recording ends */
+    vpps_signature *signatures; /* ops and shapes of the cell's nodes; the recorder's until recording ends */
     vpps_param *matrices;
     uint32_t n_signatures;
-    /* nodes of the cell; their `args` point into `args`; `imm` of a lookup or a loss may be the number of a pulled index */
+    /* nodes of the cell, whose arguments are in `args`; `imm` of a lookup or a loss may be the number of a pulled index */
     vpps_op_node *nodes;
     uint8_t *axis; /* for each node: its axis (0: one value for a vertex; l + 1: a value for each member of list l) */
     /* for each node: whether its op takes a whole list at once, as softmax of a list of scalars, weighted_sum and concat do */
@@ -143,7 +143,7 @@ typedef struct vpps_cell_data {
     uint8_t *imm_pulled; /* for each node, whether `imm` is the number of a pulled index */
     uint32_t *args;
     vpps_cell_input *inputs;
-    uint32_t *scattered, *pushed; /* scattered, pushed values: node number, or VPPS_CELL_INPUT | input number */
+    uint32_t *scattered, *pushed; /* numbers of scattered, pushed nodes; an input: VPPS_CELL_INPUT | its number */
     /* Set when recording ends. `outputs`: the nodes that are scattered or pushed, each once. `offers`: for each scattered, then for each
      * pushed value, its index in `outputs`. */
     uint32_t *outputs;
@@ -154,7 +154,7 @@ typedef struct vpps_cell_data {
     /* In a cell with a condition, for each scattered value: the input that replaces it where the condition fails; VPPS_NO_NODE: zeros. */
     uint32_t *otherwise;
     bool decides;           /* whether the cell has an operation whose work depends on values (argmax, lookup_at) */
-    uint32_t *index_limits; /* for each pulled index: its limit; the index must be less */
+    uint32_t *index_limits; /* for each pulled index: the limit that it must be less than */
     uint32_t n_nodes, n_args, n_inputs, n_scattered, n_pushed, n_outputs, n_pulls, n_pull_lists, n_indices;
     uint32_t n_of_axis[VPPS_AXES]; /* for each axis: number of the cell's nodes */
     uint32_t min_children;         /* 1 + the largest child number that the cell gathers */
@@ -166,7 +166,7 @@ typedef struct vpps_cell_data {
     uint32_t min_members[VPPS_AXES], most_members[VPPS_AXES];
 } vpps_cell_data;
 
-/* Returns how many words at the beginning of a vertex's record hold its lists' lengths; without lists there is one unused word. */
+/* Returns how many words at the beginning of a vertex's record hold the lengths of its lists: one even without lists. */
 static inline uint32_t vpps_list_words(const vpps_cell_data *c) { return c->n_lists ? c->n_lists : 1; }
 
 /* Returns the number of values of an axis that a vertex has: 1, or the length of a list. */
@@ -199,7 +199,7 @@ typedef struct vpps_vertex_data {
     uint32_t first; /* number of the vertex's first node */
 } vpps_vertex_data;
 
-/* A value that a handle keeps between batches, with the node that reads the value or will give it. */
+/* A value that stays on the device between batches, and the node that reads the value or computes it. */
 typedef struct vpps_kept_node {
     vpps_value value;
     uint32_t handle; /* number of the handle that keeps the value */
@@ -209,7 +209,7 @@ typedef struct vpps_kept_node {
 struct vpps_graph {
     vpps_model *model;
     uint32_t *node_record; /* for each node: number of its record */
-    vpps_status status;    /* status of the first failure; it stays */
+    vpps_status status;    /* status of the graph's first failure; stays until the graph is cleared */
     char message[VPPS_MESSAGE_BYTES];
     uint32_t n_nodes;
     uint32_t size; /* number of ops, those inside applied cells included (vpps_graph_size) */
@@ -235,7 +235,7 @@ struct vpps_graph {
 
     vpps_kept_node *kept; /* nodes that read values kept by a handle */
     size_t n_kept;
-    vpps_kept_node *keeps; /* nodes whose values a handle keeps after the next run */
+    vpps_kept_node *keeps; /* nodes of this graph whose values a handle keeps on the device after the next run */
     size_t n_keeps;
 
     vpps_cell_data *recording; /* if this graph is a recorder: the cell that it records; else NULL */
@@ -262,17 +262,17 @@ static inline bool vpps_graph_holds(vpps_graph *g, uint64_t n, const char *what)
 vpps_node vpps_make_node(vpps_graph *g, vpps_signature *s, const vpps_param *matrices, uint32_t n,
                          const vpps_node *args, uint32_t imm, bool imm_pulled);
 
-/* In the cell being recorded, makes a node whose op takes the whole list of an axis. `most`: most members that a concat has room for. */
+/* In the cell being recorded, makes a node whose op takes a whole list. `most`: for concat, the most members that have room. */
 vpps_node vpps_make_over_list(vpps_graph *g, vpps_signature *s, uint32_t n, const vpps_node *args, uint32_t axis,
                               uint32_t most);
 
-/* Copies the caller's struct, maybe of another version, into this version's. False: the graph has failed; `call`: for the message. */
+/* Copies the caller's struct, which another version may have defined, to *own. False: the graph has failed; `call` is for the message. */
 bool vpps_take_application(vpps_graph *g, const char *call, const vpps_application *given, vpps_application *own);
 
 /* Appends node x to the values that the recorded cell scatters. */
 vpps_status vpps_add_scattered(vpps_graph *g, vpps_node x);
 
-/* Makes the graph fail because an op takes members of two lists, with axes a and b. */
+/* Makes the graph fail, since an op takes members of two different lists, whose axes are a and b. */
 vpps_node vpps_fail_lists(vpps_graph *g, const char *what, uint32_t a, uint32_t b);
 
 /* Returns the signature of a graph's node x; NULL: there is no such node, or the graph is a recorder. */
@@ -284,15 +284,15 @@ static inline const vpps_signature *vpps_plain_signature(const vpps_graph *g, vp
     return &c->signatures[c->nodes[c->outputs[x - r->first]].signature];
 }
 
-/* Finds the signature (only rows, cols and op are valid) and the axis of a node or of a recorded cell's input. False, and the graph fails,
- * if x is no node of this graph; `what` names the op in the message. */
+/* Finds the signature (only rows, cols and op are set) and the axis of x, a node or an input of the recorded cell. False: x is no node of
+ * this graph, and the graph fails; `what` names the op in the message. */
 bool vpps_node_signature(vpps_graph *g, const char *what, vpps_node x, vpps_signature *out, uint32_t *axis);
 
-/* Makes a node that reads the value that a handle keeps at `offset` in the pool. */
+/* Makes a node that reads a kept value (vpps_keep), which lies at word `offset` of the device's memory pool. */
 vpps_node vpps_make_kept(vpps_graph *g, uint32_t rows, uint32_t cols, uint32_t offset, vpps_value value,
                          uint32_t handle);
 
-/* Bits that mark an integer as a pulled index (from vpps_pull_index). The highest is not used: marked it is VPPS_NO_NODE. */
+/* Bits that mark an integer as the number of a pulled index. Number 0xffff is not used, since with the mark it is VPPS_NO_NODE. */
 #define VPPS_PULLED_INDEX 0xffff0000u
 #define VPPS_MAX_PULLED_INDICES 0xffffu
 bool vpps_is_pulled_index(const vpps_graph *g, uint32_t value, uint32_t *number);
@@ -300,12 +300,12 @@ bool vpps_is_pulled_index(const vpps_graph *g, uint32_t value, uint32_t *number)
 static inline uint32_t vpps_words(const vpps_signature *s) { return s->rows * s->cols; }
 
 /* Dropout: vpps_dropout_key returns the random key of a batch; vpps_dropout_keeps returns whether dropout with probability p keeps element
- * e. The result depends on e and the key alone, however work is shared out. Kernels compute the same. */
+ * e. The result depends on e and the key alone, however the work is divided. GPU kernels compute the same bits. */
 static inline uint64_t vpps_dropout_key(uint64_t seed, uint64_t batch) {
     return vpps_mix64(seed ^ vpps_mix64(batch + 0x9e3779b97f4a7c15u));
 }
 static inline bool vpps_dropout_keeps(uint64_t key, uint32_t e, float p) {
-    /* mixes 32 bits (Wellons 2018, "lowbias32"), which wide vectors and GPUs do at full speed */
+    /* mixes 32 bits (Wellons 2018, "lowbias32"), by instructions that wide vectors and GPUs run at full speed */
     uint32_t x = e ^ (uint32_t)key;
     x = (x ^ (x >> 16)) * 0x7feb352du;
     x = (x ^ (x >> 15)) * 0x846ca68bu;

@@ -3,7 +3,7 @@
 
 uint32_t vpps_graph_vertices(const vpps_graph *g) { return g ? (uint32_t)g->n_vertices : 0; }
 
-/* Puts "vertex i of n" in front of the graph's error message. */
+/* Puts "vertex i of n" in front of the graph's error message, since many vertices are made by one call. */
 static vpps_vertex name_vertex(vpps_graph *g, uint32_t i, uint32_t n) {
     char message[VPPS_MESSAGE_BYTES];
     snprintf(message, sizeof message, "%s", g->message);
@@ -12,10 +12,10 @@ static vpps_vertex name_vertex(vpps_graph *g, uint32_t i, uint32_t n) {
     return VPPS_NO_VERTEX;
 }
 
-/* The arguments of the present vertex that are not simply a row of the caller's arrays. */
+/* The arguments of the present vertex that must be gathered from several of the caller's arrays. */
 typedef struct row {
     uint32_t members[VPPS_CELL_LISTS];
-    vpps_vertex *children; /* the vertex's children: those gathered by number, then the members of all lists */
+    vpps_vertex *children; /* the vertex's children: first those gathered by number, then the members of all lists */
     const vpps_node **pull_lists;
 } row;
 

@@ -4,7 +4,7 @@
 
 #include <math.h>
 
-static const uint64_t max_param_elems = (uint64_t)1 << 31; /* 32-bit offsets must reach values and states */
+static const uint64_t max_param_elems = (uint64_t)1 << 31; /* so that 32-bit offsets reach all values and states */
 
 vpps_status vpps_model_create(vpps_model **out, uint64_t seed) {
     VPPS_NEED(out);
@@ -34,7 +34,7 @@ static float random_normal(uint64_t *state) {
     return (float)(sqrt(-2.0 * log(u)) * cos(6.283185307179586 * v));
 }
 
-/* Returns the next random or constant value that an initialiser gives a parameter. */
+/* Returns the value of the next element under an initialiser: random, or constant. */
 static float next_value(const vpps_parameter_data *p, const vpps_init *init, float bound, uint64_t *random) {
     switch (init->kind) {
     case VPPS_INIT_GLOROT: return p->kind == VPPS_VECTOR ? 0.0f : bound * (2.0f * vpps_random_unit(random) - 1.0f);
@@ -44,8 +44,7 @@ static float next_value(const vpps_parameter_data *p, const vpps_init *init, flo
     }
 }
 
-/* Initialises a parameter. Random numbers are drawn for entries of other processes, too, so that sharding does not change a table's
- * values. */
+/* Initialises a parameter. Entries of other processes draw random numbers, too, so that sharing out a table does not change its values. */
 static void initialise(vpps_parameter_data *p, const vpps_init *init, uint64_t *random) {
     const size_t words = (size_t)p->rows * p->cols;
     const float bound = sqrtf(6.0f / ((float)p->rows + (float)p->cols));
@@ -102,7 +101,7 @@ static vpps_param find_name(const vpps_model *model, const char *name) {
     return VPPS_NO_PARAM;
 }
 
-/* Returns whether checkpoints use a name for something else than a parameter: __metadata__ or optimizer.K/NAME. */
+/* Returns whether checkpoints use a name for something else than a parameter: "__metadata__" or "optimizer.K/NAME". */
 static bool is_of_checkpoint(const char *name) {
     static const char state[] = "optimizer.";
     if (!strcmp(name, "__metadata__")) return true;

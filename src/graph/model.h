@@ -17,16 +17,16 @@ typedef struct vpps_parameter_data {
     vpps_param_kind kind;
     uint32_t count, rows, cols;
     bool frozen;
-    /* For a lookup table sharded over processes: this process's rank, and the number of processes; 0 or 1: not sharded. */
+    /* For a lookup table shared out over processes: this process's rank, and the number of processes; 0 or 1: the table is whole. */
     uint32_t rank, shards;
-    /* count * rows * cols values; a matrix row after row, a lookup entry column after column. Of a table that is sharded over processes,
-     * only the entries rank, rank + shards, ... are here; the device trains them in place. */
+    /* count * rows * cols values; a matrix row after row, a lookup table's entry column after column. If the table is shared out over
+     * processes, only the entries rank, rank + shards, ... are here, and the device trains them in place. */
     float *values;
     /* Optimizer state in the order of the values; NULL means zeros, until it is read from a device or loaded. */
     float *states[VPPS_MAX_STATES];
     uint64_t updates; /* number of updates since the optimizer's state was zero */
-    /* The copy of the gradient that the latest vpps_read_gradients made: in the order of the values; of a lookup table only the n_entries
-     * entries that have a gradient, entry after entry. */
+    /* The host's copy of the gradient, made by the latest vpps_read_gradients, in the order of the values. For a lookup table: the
+     * gradients of its n_entries entries that have one, entry after entry. */
     float *gradient;
     uint32_t *entries; /* ascending numbers of the table entries with a gradient */
     uint32_t n_entries;
@@ -55,7 +55,7 @@ void vpps_free_cells(vpps_model *model);
 
 static inline size_t vpps_param_elems(const vpps_parameter_data *p) { return (size_t)p->count * p->rows * p->cols; }
 
-/* Three properties of a parameter: whether it is sharded over processes; the number of entries that this process has; their elements. */
+/* Tell whether a table is shared out over processes (vpps_is_sharded), and how many entries and elements this process holds. */
 static inline bool vpps_is_sharded(const vpps_parameter_data *p) { return p->shards > 1; }
 static inline uint32_t vpps_entries_held(const vpps_parameter_data *p) {
     return p->shards > 1 ? (p->count + p->shards - 1 - p->rank) / p->shards : p->count;
@@ -64,21 +64,21 @@ static inline size_t vpps_elems_held(const vpps_parameter_data *p) {
     return (size_t)vpps_entries_held(p) * p->rows * p->cols;
 }
 
-/* `entries` has the n entries from number `first` on. Copies those that this process has to their places in `held`. */
+/* Copies the entries that this process holds to `held`, out of the n entries of a lookup table from number `first` on in `entries`. */
 void vpps_take_entries(const vpps_parameter_data *p, const float *entries, uint32_t first, uint32_t n, float *held);
 
-/* Makes room for the copy of a matrix's or vector's gradient. With has_gradient the caller writes it; else it is 0. Fails with MEMORY. */
+/* Makes room for the host's copy of a matrix's or vector's gradient: zeros; with has_gradient the caller writes it. Fails with MEMORY. */
 vpps_status vpps_need_gradient(vpps_parameter_data *p, bool has_gradient);
 
 /* Copies the gradients of n entries of a lookup table, sorted by entry number. Fails with MEMORY. */
 vpps_status vpps_take_entry_gradients(vpps_parameter_data *p, uint32_t n, const uint32_t *entries,
                                       const float *gradients);
 
-/* Returns whether the host's copy of a matrix's or vector's gradient is not zero: read from the device, or written by the user. */
+/* Returns whether the host's copy of a matrix's or vector's gradient, read from the device or written by the user, is not zero. */
 bool vpps_writes_gradient(const vpps_parameter_data *p);
 
 /* Makes `kind` the optimizer to which the parameters' state belongs, and drops the state of another optimizer. */
 void vpps_take_over_states(vpps_model *model, vpps_optimizer_kind kind);
 
-/* Gives each parameter, or only sharded tables, `states` arrays of optimizer state; new arrays are zero. Fails with MEMORY. */
+/* Gives each parameter, or only tables shared out over processes, `states` arrays of optimizer state, new ones zero. Fails with MEMORY. */
 vpps_status vpps_need_states(vpps_model *model, uint32_t states, bool shared_out_alone);

@@ -3,7 +3,7 @@
 
 #include <math.h>
 
-/* Checks that a gain or bias is a vector with x's rows, or VPPS_NO_NODE. */
+/* Checks that v is VPPS_NO_NODE, or a gain or bias: a vector with x's number of rows. */
 static bool check_vector(vpps_graph *g, const char *call, const char *what, vpps_node v, const vpps_signature *x) {
     vpps_signature s;
     uint32_t axis;

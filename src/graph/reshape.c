@@ -20,7 +20,7 @@ vpps_node vpps_reshape(vpps_graph *g, vpps_node x, uint32_t rows, uint32_t cols)
     return s.rows == rows ? x : reshaped(g, x, rows, cols);
 }
 
-/* Checks that nodes have equally many rows, which it gives, and gives the sum of their columns. */
+/* Checks that nodes have equally many rows; sets *rows to this number and *cols to the sum of their columns. */
 static bool check_rows(vpps_graph *g, uint32_t n, const vpps_node *xs, uint32_t *rows, uint64_t *cols) {
     *cols = 0;
     if (!n || n >= VPPS_MANY || !xs) {
@@ -45,7 +45,7 @@ static bool check_rows(vpps_graph *g, uint32_t n, const vpps_node *xs, uint32_t 
     return false;
 }
 
-/* Values are stored column after column, so values side by side are vectors on top of each other. */
+/* Puts values side by side: since matrices are stored by columns, stacks them as vectors and reshapes the result. */
 vpps_node vpps_hstack(vpps_graph *g, uint32_t n, const vpps_node *xs) {
     VPPS_NEED_OR(VPPS_NO_NODE, g);
     uint32_t rows;
@@ -88,7 +88,7 @@ static vpps_node fixed_numbers(vpps_graph *g, uint32_t n, const uint32_t *rows) 
     float *data = malloc(n * sizeof *data);
     vpps_node *nodes = malloc(n * sizeof *nodes), x = VPPS_NO_NODE;
     for (uint32_t i = 0; i < n && data && nodes; i++) {
-        data[i] = (float)rows[i] + 0.5f; /* exact as a float, since there are fewer than 2^22 rows */
+        data[i] = (float)rows[i] + 0.5f; /* exact as a float, since row numbers are less than 2^22 */
         if (g->recording) nodes[i] = vpps_constant(g, 1, 1, data[i]);
     }
     if (!data || !nodes) {

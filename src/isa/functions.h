@@ -28,14 +28,14 @@ VPPS_INLINE float erf_of(float x) {
     return x > 4.0f ? 1.0f : x < -4.0f ? -1.0f : y;
 }
 
-/* The normal distribution function Phi(x), and the derivative of x Phi(x). Beyond |x| = 16 the density is 0, and x^2 could overflow. */
+/* normal_below is the normal distribution function Phi(x); the function after it is the derivative of x Phi(x). */
 VPPS_INLINE float normal_below(float x) { return multiply_add(0.5f, erf_of(0.70710678f * x), 0.5f); }
 VPPS_INLINE float gelu_erf_derivative(float x) {
     const float below = x > 16.0f ? 16.0f : x, t = below < -16.0f ? -16.0f : below;
     return multiply_add(t, 0.39894228f * exp_of(-0.5f * (t * t)), normal_below(x));
 }
 
-/* factor / x, and factor * log x. A factor of 0 gives 0 even if the rest is infinite, as when a probability was rounded to 0 or 1. */
+/* over returns factor / x, times_log returns factor * log x. A factor of 0 gives 0, even if x is a probability rounded to 0 or 1. */
 VPPS_INLINE float over(float factor, float x) { return factor == 0.0f ? 0.0f : factor / x; }
 VPPS_INLINE float times_log(float factor, float x) { return factor == 0.0f ? 0.0f : factor * log_of(x); }
 

@@ -31,7 +31,7 @@ typedef struct vpps_instruction_row {
 
 extern const vpps_instruction_row vpps_instructions[VPPS_I_COUNT];
 
-/* Returns whether a backward instruction computes with its gradient, so that a gradient of 0 may give NaN. Others only move it. */
+/* Returns whether a backward instruction computes with its gradient, so that a gradient of 0 may give NaN. Others only copy it. */
 static inline bool vpps_spoils_zeros(uint32_t opcode) {
     const vpps_instruction_row *row = &vpps_instructions[opcode];
     return (row->flops || row->form == VPPS_FORM_MATMUL) && opcode != VPPS_I_WHEN && opcode != VPPS_I_UNLESS;
@@ -39,7 +39,7 @@ static inline bool vpps_spoils_zeros(uint32_t opcode) {
 
 /* The instructions that compute an operation of ops.def and its gradients; `operands` are in the letters of ops.def. */
 typedef struct vpps_op_instruction_row {
-    uint8_t forward, backward[2]; /* vpps_opcode of forward; of backward for the gradients of arguments 0 and 1 */
+    uint8_t forward, backward[2]; /* opcodes: the forward instruction; those for the gradients of arguments 0 and 1 */
     const char *backward_operands[2];
 } vpps_op_instruction_row;
 

@@ -37,7 +37,7 @@ static const char *compiler(void) {
 typedef struct command {
     uint32_t n;
     const char *arguments[64]; /* ends with NULL */
-    char flags[512];           /* contents of $VPPS_CXXFLAGS, split at spaces */
+    char flags[512];           /* room for a copy of $VPPS_CXXFLAGS, split at spaces */
 } command;
 
 static vpps_status make_command(command *c, const char *source, const char *library) {
@@ -65,7 +65,7 @@ static vpps_status make_command(command *c, const char *source, const char *libr
 
 enum { MAX_ENVIRONMENT = 4096 };
 
-/* Sets out[] to this process's environment with English messages, so that error lines can be recognised. */
+/* Sets out[] to this process's environment, with messages in English, so that a compiler's error lines can be recognised. */
 static void english(char **out) {
     size_t n = 0;
     for (char **e = environ; *e && n < MAX_ENVIRONMENT - 2; e++)
@@ -75,7 +75,7 @@ static void english(char **out) {
     out[n] = NULL;
 }
 
-/* Reads the file to its end; keeps as much text as fits. */
+/* Reads a file to its end, but keeps only as much of its text as fits into `text`. */
 static void read_text(int fd, char *text, size_t room) {
     size_t n = 0;
     char rest[1024];
@@ -150,7 +150,7 @@ static vpps_status refused(char *text) {
     return vpps_fail(VPPS_DEVICE, "software SIMT: %s: %s", compiler(), *line ? line : "failed without a word");
 }
 
-/* Returns in *out the first line of the compiler's version text. The compiler is asked again only if its name has changed. */
+/* Sets *out to the first line of what the compiler prints as its version. Asks the compiler again only if its name has changed. */
 static vpps_status version(const char **out) {
     static _Thread_local char name[256], text[1024];
     *out = text;

@@ -28,7 +28,7 @@ vpps_status vpps_fiber_stacks_create(vpps_fiber_stacks *out, size_t n) {
     out->n = n;
     out->bytes = n * STACK_BYTES;
     for (size_t i = 0; i < n && i < GUARDED; i++) {
-        if (mprotect(out->memory + i * STACK_BYTES, page, PROT_NONE)) break; /* other stacks have no guard */
+        if (mprotect(out->memory + i * STACK_BYTES, page, PROT_NONE)) break; /* further stacks have none */
     }
     return VPPS_OK;
 }
@@ -38,7 +38,7 @@ void vpps_fiber_stacks_destroy(vpps_fiber_stacks *stacks) {
     *stacks = (vpps_fiber_stacks){0};
 }
 
-/* Returns where stack i begins, which grows down. If tops were equal modulo a page, frames would compete for the same cache sets. */
+/* Returns the address at which stack i begins; stacks grow down. Addresses differ modulo a page, else frames would share cache sets. */
 static char *top_of(const vpps_fiber_stacks *stacks, size_t i) {
     return stacks->memory + (i + 1) * STACK_BYTES - i % 16 * 64;
 }
@@ -46,7 +46,7 @@ static char *top_of(const vpps_fiber_stacks *stacks, size_t i) {
 /* ---------------------------------------------------------------- what AddressSanitizer must be told */
 
 #if VPPS_SIMT_ASAN
-/* The fiber that was left last. The next one tells AddressSanitizer where the left fiber's stack is. */
+/* The fiber that ran before the present one, which tells AddressSanitizer where that fiber's stack is. */
 static _Thread_local vpps_fiber *left;
 
 static void before_switch(vpps_fiber *from, const vpps_fiber *to, bool for_good) {
@@ -149,7 +149,7 @@ static void begin(void *start) {
 void vpps_fiber_prepare(vpps_fiber *fiber, const vpps_fiber_stacks *stacks, size_t i, void (*start)(void *),
                         void *argument) {
     describe_stack(fiber, stacks, i);
-    struct start *s = (struct start *)(void *)top_of(stacks, i) - 1; /* takes 16 bytes, which keep the stack aligned */
+    struct start *s = (struct start *)(void *)top_of(stacks, i) - 1; /* 16 bytes, so the stack stays aligned */
     *s = (struct start){start, argument};
     uintptr_t *stack = (uintptr_t *)s - 7;
     memset(stack, 0, 7 * sizeof *stack);

@@ -40,7 +40,7 @@ typedef struct vpps_fiber {
 #if VPPS_SIMT_UCONTEXT
     ucontext_t context;
 #else
-    void *stack; /* the fiber's stack pointer, while another fiber runs */
+    void *stack; /* value of the stack pointer while another fiber runs */
 #endif
 #if VPPS_SIMT_ASAN
     const void *bottom; /* description of the fiber's stack, for AddressSanitizer */
@@ -52,7 +52,7 @@ typedef struct vpps_fiber {
 /* Stacks of many fibers in one mapping; pages take memory only once touched. */
 typedef struct vpps_fiber_stacks {
     char *memory;
-    size_t n, bytes; /* number of stacks; bytes of all stacks */
+    size_t n, bytes; /* number of stacks; number of bytes of all stacks */
 } vpps_fiber_stacks;
 
 vpps_status vpps_fiber_stacks_create(vpps_fiber_stacks *out, size_t n);

@@ -9,7 +9,7 @@ typedef struct vpps_simt_grid vpps_simt_grid;
 struct vpps_simt_kernel {
     void *handle; /* result of dlopen */
     const vpps_simt_library *library;
-    vpps_simt_grid *grid; /* fibers and shared memory of the last run, which the next run reuses */
+    vpps_simt_grid *grid; /* fibers and shared memory of the latest run, kept for the next one */
 };
 
 void vpps_simt_grid_destroy(vpps_simt_grid *grid);

@@ -28,8 +28,8 @@ static vpps_status open_file(const char *path, void *context) {
     return kernel->library ? VPPS_OK : vpps_fail(VPPS_DEVICE, "software SIMT: %s", dlerror());
 }
 
-/* Gets the compiled library (malloc'd): if *cached, from the disk cache if it is there, else by compiling. Sets *cached to whether it came
- * from the cache. A failure to write to the cache is ignored. */
+/* Gets the compiled library (malloc'd): from the disk cache if *cached is true and it is there, else by compiling. Then *cached tells
+ * whether it came from the cache. A failure to write to the cache is ignored. */
 static vpps_status make_library(const vpps_cache_key *key, void **library, size_t *size, bool *cached,
                                 double *seconds) {
     *library = NULL;
@@ -66,7 +66,7 @@ vpps_status vpps_simt_load(vpps_simt_kernel **out, const char *source, const cha
         key.source = text;
         bool cached = true;
         status = load(kernel, &key, &cached, seconds);
-        if (status != VPPS_OK && cached) { /* perhaps for another C library: recompiles the kernel */
+        if (status != VPPS_OK && cached) { /* a cached library may need another C library: compiles anew */
             cached = false;
             status = load(kernel, &key, &cached, seconds);
         }

@@ -11,7 +11,7 @@
 
 enum { LANES = 32, MAX_WARPS = 32, MAX_CTAS = 65535 };
 
-/* Number of rounds of turns without progress after which the clock decides whether all CTAs spin. */
+/* After so many rounds of turns without progress, the clock decides whether all CTAs spin. */
 enum { IDLE_ROUNDS = 64 };
 
 /* Byte that fills memory that nobody has written: floats of such bytes are NaN, and indices point nowhere. */
@@ -21,19 +21,19 @@ struct warp;
 struct cta;
 
 typedef struct thread {
-    vpps_simt_thread known; /* what the kernel sees; the first member, since hooks get its address */
+    vpps_simt_thread known; /* the kernel's view of the thread; first, so that its address is the thread's */
     vpps_fiber fiber;
     struct cta *cta;
     struct warp *warp;
-    uint32_t lane, line; /* line: source line where the thread waits, or has waited last */
+    uint32_t lane, line; /* `line`: source line where the thread waits, or waited last */
     uint32_t mask, value, source, result;
     vpps_simt_collective kind;
 } thread;
 
-/* A warp. Sets (masks) of its lanes tell their state; the running lane is in no set. */
+/* A warp. Bit sets of lanes tell who is ready, waits or sleeps; the running lane is in no set. */
 typedef struct warp {
     uint32_t ready, at_collective, at_barrier, asleep, finished;
-    uint32_t interval; /* number of the present interval between two of the warp's barriers (watch.h) */
+    uint32_t interval; /* number of the interval since the last barrier of the CTA or the warp (watch.h) */
     thread *lanes;
 } warp;
 
@@ -42,33 +42,33 @@ typedef struct cta {
     warp *warps;
     uint32_t number;
     uint32_t ready_warps;    /* set of the warps that have a ready lane */
-    uint32_t now;            /* the warp whose lanes run first */
-    uint32_t arrived, line;  /* arrived: number of threads at the CTA's barrier; line: the barrier's source line */
+    uint32_t now;            /* number of the warp that runs its lanes next */
+    uint32_t arrived, line;  /* `arrived`: number of threads at the CTA's barrier; `line`: its source line */
     uint32_t finished;       /* finished threads */
-    uint32_t interval;       /* number of the present interval between two of the CTA's barriers (watch.h) */
-    char *statics, *dynamic; /* the CTA's shared memory: static (saved here while another CTA runs) and dynamic */
+    uint32_t interval;       /* number of the interval since the CTA's last barrier (watch.h) */
+    char *statics, *dynamic; /* static shared memory while another CTA runs; dynamic shared memory */
 } cta;
 
 struct vpps_simt_grid {
     uint32_t n_ctas, n_threads, n_warps;
-    size_t static_bytes, dynamic_bytes, cta_bytes; /* bytes of shared memory of a CTA; cta_bytes: in total, padded */
+    size_t static_bytes, dynamic_bytes, cta_bytes; /* bytes of a CTA's shared memory; cta_bytes: in total, padded */
     thread *threads;
     warp *warps;
     cta *ctas;
     char *shared;
-    vpps_simt_word *words; /* records of who uses shared memory; NULL until a watched kernel runs */
-    uint32_t *order;       /* numbers of the CTAs that are not finished, in the order of their turns */
+    vpps_simt_word *words; /* who uses each word of shared memory; NULL until a watched kernel runs */
+    uint32_t *order;       /* numbers of the CTAs that are not finished, in the order in which they take turns */
     vpps_fiber_stacks stacks;
 
-    /* Data of the run that is in progress. */
+    /* Members from here on belong to the run in progress. */
     const vpps_simt_library *library;
     const void *arguments;
     vpps_simt_piece *const *memory;
     vpps_fiber scheduler;
     uint32_t seed;
     uint64_t random;
-    uint64_t finished; /* number of finished threads of all CTAs */
-    const cta *loaded; /* the CTA whose static shared memory is where the kernel reads it */
+    uint64_t finished; /* number of threads, of all CTAs, that have finished */
+    const cta *loaded; /* the CTA whose static shared memory is in place, where the kernel's code finds it */
     vpps_status status;
 };
 
@@ -96,13 +96,13 @@ static void make_ready(warp *w, uint32_t lanes) {
     c->ready_warps |= 1u << (w - c->warps);
 }
 
-/* Returns the first warp with a ready lane from `warp_number` on, cyclically. */
+/* Returns the number of the first warp, from `warp_number` on and then from 0, that has a ready lane. */
 static uint32_t ready_from(const cta *c, uint32_t warp_number) {
     const uint32_t after = c->ready_warps >> warp_number << warp_number;
     return lowest(after ? after : c->ready_warps);
 }
 
-/* Takes a ready thread of the CTA: of the current warp, else of the next; with a seed, any. Returns NULL if none is ready. */
+/* Takes a ready thread of the CTA out of its warp's set: one of the current warp, else of the next; with a seed, any. NULL: none. */
 static thread *take_ready(cta *c) {
     vpps_simt_grid *g = c->grid;
     if (!c->ready_warps) return NULL;
@@ -118,7 +118,7 @@ static thread *take_ready(cta *c) {
     return &w->lanes[lane];
 }
 
-/* Lets another ready thread run instead of the running one, which the caller has put into a set of its warp, until it is taken again. */
+/* Lets another ready thread run. The caller has put the running thread into a set of its warp, and the call returns once it is taken. */
 static void hand_over(thread *t) {
     vpps_simt_grid *g = t->cta->grid;
     thread *next = take_ready(t->cta);
@@ -127,7 +127,7 @@ static void hand_over(thread *t) {
     vpps_fiber_switch(&t->fiber, next ? &next->fiber : &g->scheduler);
 }
 
-/* Ends the running thread and continues another one. With a failure status, ends the kernel's run. */
+/* Ends the running thread, and lets another one run. If `status` is a failure, ends the kernel's run. */
 static _Noreturn void leave(thread *t, vpps_status status) {
     vpps_simt_grid *g = t->cta->grid;
     g->status = status;
@@ -136,7 +136,7 @@ static _Noreturn void leave(thread *t, vpps_status status) {
     vpps_fiber_leave(&t->fiber, next ? &next->fiber : &g->scheduler);
 }
 
-/* With a seed, sometimes lets another warp run after threads have met at a barrier or shuffle. */
+/* If there is a seed: sometimes lets another warp run after threads have met at a barrier or shuffle. */
 static void maybe_let_others(thread *t) {
     cta *c = t->cta;
     vpps_simt_grid *g = c->grid;
@@ -185,7 +185,7 @@ static void sleep_a_turn(vpps_simt_thread *self, unsigned line) {
     hand_over(t);
 }
 
-/* Completes a shuffle, ballot or warp barrier when all lanes that `t` named have come: checks that they agree, and gives each its result. */
+/* If all lanes that thread t named have come to a shuffle, ballot or warp barrier: checks that they agree, and gives each its result. */
 static void complete_collective(thread *t) {
     const warp *w = t->warp;
     uint32_t ballot = 0;
@@ -244,7 +244,7 @@ static bool lies_in(const char *at, size_t bytes, const void *begin, size_t size
     return at >= (const char *)begin && at + bytes <= (const char *)begin + size;
 }
 
-/* Returns whether the bytes lie in fibers' stacks, or are read from memory that no kernel writes. */
+/* Returns whether the bytes are private to a thread: in a fiber's stack, or read from memory that no kernel writes. */
 static bool is_private(const vpps_simt_grid *g, const char *at, size_t bytes, bool is_write) {
     const vpps_simt_library *l = g->library;
     if (lies_in(at, bytes, g->stacks.memory, g->stacks.bytes)) return true;
@@ -253,7 +253,7 @@ static bool is_private(const vpps_simt_grid *g, const char *at, size_t bytes, bo
                          lies_in(at, bytes, g->arguments, l->argument_bytes));
 }
 
-/* Returns the records for words of memory that threads share. NULL: threads do not share these bytes, or *status is a failure. */
+/* Returns the records of who uses these words of shared or device memory. NULL: threads do not share them, or *status is a failure. */
 static vpps_simt_word *shared_words(const cta *c, const char *at, size_t bytes, vpps_status *status) {
     const vpps_simt_grid *g = c->grid;
     vpps_simt_word *own = g->words + c->number * g->cta_bytes / 4;
@@ -287,7 +287,7 @@ static void watch(vpps_simt_thread *self, const void *address, unsigned bytes, u
     }
 }
 
-/* Returns the time of the thread that runs the CTAs, as the kernel's clock. */
+/* Returns the kernel's clock: the CPU time of the thread that runs the CTAs. */
 static unsigned long long now_ns(void) { return vpps_thread_ns(); }
 
 /* ---------------------------------------------------------------- threads */
@@ -335,7 +335,7 @@ static void prepare(vpps_simt_grid *g) {
 
 /* ---------------------------------------------------------------- turns */
 
-/* Reports that no thread of the CTA can continue. If threads wait for lanes of their warp, these are the cause. */
+/* Reports that no thread of the CTA can continue. The message names lanes that wait for others of their warp, else the barrier. */
 static vpps_status deadlock(const cta *c) {
     const vpps_simt_grid *g = c->grid;
     const thread *stuck = NULL;
@@ -422,7 +422,7 @@ void vpps_simt_grid_destroy(vpps_simt_grid *g) {
     VPPS_FREE(g->threads, g->warps, g->ctas, g->shared, g->words, g->order, g);
 }
 
-/* Makes a grid with so many CTAs and threads, or reuses the last run's grid. */
+/* Makes a grid of so many CTAs and threads, or takes the latest run's grid if it has this shape. */
 static vpps_status shape_grid(vpps_simt_grid **grid, uint32_t ctas, uint32_t threads, size_t static_bytes,
                               size_t dynamic_bytes) {
     vpps_simt_grid *g = *grid;

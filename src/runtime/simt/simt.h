@@ -19,14 +19,14 @@
 
 typedef struct vpps_simt_kernel vpps_simt_kernel;
 
-/* Lists of memory that kernels may use: device memory and pinned memory. */
+/* Number of lists of memory that kernels may use: one of device memory, one of pinned memory. */
 enum { VPPS_SIMT_MEMORIES = 2 };
 
 typedef struct vpps_simt_piece {
     struct vpps_simt_piece *next;
     char *memory;
     size_t bytes;
-    /* which threads use each word; allocated for the first watched kernel, freed by the owner */
+    /* for each word: who uses it; allocated for the first watched kernel, freed by the memory's owner */
     struct vpps_simt_word *words;
 } vpps_simt_piece;
 

@@ -7,18 +7,18 @@
 /* The threads that last wrote and read a word of memory. Threads are numbered within their CTA. */
 typedef struct vpps_simt_word {
     uint32_t write_interval, write_warp, read_interval, read_warp;
-    /* `reader` is VPPS_SIMT_MANY, or a thread's number, plus VPPS_SIMT_LANES if other lanes of its warp read the word, too. */
+    /* `reader`: a thread's number, plus VPPS_SIMT_LANES if lanes of its warp read the word, too; or VPPS_SIMT_MANY. */
     uint16_t writer, reader;
 } vpps_simt_word;
 
 enum { VPPS_SIMT_MANY = 0xffff, VPPS_SIMT_LANES = 0x8000 };
 
-/* A thread of a kernel, and the numbers of its CTA's and warp's current intervals. */
+/* A thread that uses a word, and the numbers of the present intervals of its CTA and its warp. */
 typedef struct vpps_simt_user {
     uint32_t thread, interval, warp;
 } vpps_simt_user;
 
-/* Records that the thread uses a word. Returns false if thread *other uses the word in the same interval and one of them writes. */
+/* Records that a thread uses a word. False: thread *other has used it in the same interval, and one of the two writes. */
 bool vpps_simt_use(vpps_simt_word *w, const vpps_simt_user *by, bool is_write, uint32_t *other);
 
 /* Returns the record of the first word that these bytes of the kernel's memory cover (others follow), or NULL if the bytes are not all in

@@ -105,7 +105,7 @@ static bool add_kept(vpps_checker *c, vpps_checked_block *b, uint32_t number, ui
     return true;
 }
 
-/* For each contribution of a block's cell, reserves one bit for each item (vertex or list member), set once it is used. */
+/* For each contribution of a block's cell, reserves a bit for each item (vertex or list member), set once the contribution is used. */
 static void count_contributions(vpps_checker *c, const vpps_checked_block *b) {
     const vpps_compiled_cell *cell = b->cell->c;
     for (uint32_t j = 0; j < cell->n_contributions; j++) {

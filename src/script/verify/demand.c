@@ -59,7 +59,7 @@ static bool same_op(const vpps_graph *g, const vpps_record_view *a, const vpps_r
 bool vpps_check_alike(const vpps_graph *g, uint32_t a, uint32_t b) {
     const vpps_record_view x = vpps_check_view(g, a), y = vpps_check_view(g, b);
     if (x.cell || y.cell) return x.cell == y.cell;
-    return same_op(g, &x, &y); /* number and shapes of the inputs are compared where inputs are checked */
+    return same_op(g, &x, &y); /* other functions compare the number and shapes of the inputs */
 }
 
 /* ---------------------------------------------------------------- dropout */
@@ -76,7 +76,7 @@ static uint64_t dropout_elems(const vpps_record_view *view) {
 
 /* ---------------------------------------------------------------- the loss */
 
-/* Gives the factors of the first and the other arguments of a sum, difference, average or scaling; false: the op is none of these. */
+/* For a sum, difference, average or scaling: gives the factor of its first argument and that of all others. False: another op. */
 static bool factors_of(const vpps_record_view *view, float *first, float *others) {
     *first = *others = 1;
     if (view->cell) return false;
@@ -91,7 +91,7 @@ static bool factors_of(const vpps_record_view *view, float *first, float *others
     }
 }
 
-/* Marks the records whose gradients the request asks for. */
+/* Marks the records (vertices) whose gradients the request asks for. */
 static bool find_whole(vpps_checker *c) {
     uint32_t record, node;
     for (uint32_t i = 0; i < c->request->n_gradient_nodes; i++) {
@@ -102,7 +102,7 @@ static bool find_whole(vpps_checker *c) {
     return true;
 }
 
-/* For a training step in two halves, makes the outputs whose gradients the host gives the terms of the loss. */
+/* In a training step in two halves, the outputs whose gradients the host gives are the terms of the loss: makes these terms. */
 static bool find_given(vpps_checker *c) {
     const uint32_t n = c->request->n_given;
     if (n > c->request->n_outputs) return VPPS_REFUSE(c, "%u given gradients for %u outputs", n, c->request->n_outputs);
@@ -112,8 +112,8 @@ static bool find_given(vpps_checker *c) {
     return true;
 }
 
-/* Finds the terms of the loss. Sums inside the loss are no vertices, except those whose gradients are asked for. A term's factor is the
- * product of the factors on the way from the loss, in this order. */
+/* Finds the terms of the loss. A sum inside the loss is no vertex, unless its gradient is asked for. A term's factor is the product of the
+ * factors on the way from the loss to the term, in this order. */
 static bool find_terms(vpps_checker *c) {
     vpps_term_of_loss *stack = NULL;
     size_t depth = 0;
@@ -132,7 +132,7 @@ static bool find_terms(vpps_checker *c) {
             ok = VPPS_RESERVE(stack, depth + view.n_args);
             for (uint32_t i = 0; ok && i < view.n_args; i++)
                 stack[depth++] = (vpps_term_of_loss){.node = view.args[i], .factor = top.factor * (i ? others : first)};
-        } else if (2 * (size_t)c->n_terms >= c->words) { /* the script's LOSS tasks have two words for each term */
+        } else if (2 * (size_t)c->n_terms >= c->words) { /* the script's LOSS tasks need two words a term */
             VPPS_FREE_ARRAYS(stack);
             return VPPS_REFUSE(c, "the loss has more terms than the script has words");
         } else {
@@ -184,7 +184,7 @@ bool vpps_check_demands(vpps_checker *c) {
 
 /* ---------------------------------------------------------------- gradients */
 
-/* Calls `visit` for every output that input i of vertex p reads. */
+/* Calls `visit` for each output that input i of vertex p reads: one, or one for each list member. */
 static bool each_source(vpps_checker *c, const vpps_checked_block *b, uint32_t p, uint32_t i,
                         bool (*visit)(vpps_checker *, const vpps_checked_block *, uint32_t, uint32_t, uint32_t)) {
     const uint32_t axis = b->cell->c->input_axis[i], *starts = b->lists[axis];
@@ -210,8 +210,8 @@ uint64_t vpps_check_live(const vpps_checker *c, const vpps_checked_block *b, uin
 
 static bool has_gradient(const vpps_checked_block *b, uint32_t k) { return b->cell->c->needs.gradient_out >> k & 1; }
 
-/* Marks an output that a vertex reads as live if the loss depends on it, and counts the contributions to its gradient. Refuses the script
- * if the output depends on a trained parameter but gets no gradient. */
+/* Vertex p reads output `source`: if the loss depends on it through p, marks it as live and counts p's contributions to its gradient.
+ * Refuses the script if the output depends on a trained parameter but gets no gradient. */
 static bool spread_live(vpps_checker *c, const vpps_checked_block *b, uint32_t p, uint32_t i, uint32_t source) {
     const vpps_compiled_cell *cell = b->cell->c;
     const uint64_t live = vpps_check_live(c, b, p);
@@ -289,7 +289,7 @@ static bool place_terms(vpps_checker *c) {
     return true;
 }
 
-/* Marks the outputs of needed vertices whose gradients the request asks for. */
+/* Marks the outputs whose gradients the request asks for, if their vertices are needed. */
 static bool find_asked(vpps_checker *c) {
     for (uint32_t i = 0; i < c->request->n_gradient_nodes; i++) {
         uint32_t record, node, k, position;

@@ -35,7 +35,7 @@ static bool same(const vpps_expressions *s, const vpps_expression *a, const vpps
            !memcmp(a->a, b->a, sizeof a->a) && (!b->n || !memcmp(s->terms + a->first, terms, b->n * sizeof *terms));
 }
 
-/* Returns the number of expression x with these terms, which lie outside s->terms; adds the expression if it is new. */
+/* Returns the number of an expression equal to x, with these terms, which must not lie in s->terms; adds the expression if it is new. */
 static uint32_t intern(vpps_expressions *s, vpps_expression x, const vpps_term *terms) {
     if (s->failed) return fail(s);
     const uint64_t h = hash(&x, terms);
@@ -68,7 +68,7 @@ uint32_t vpps_express_of(vpps_expressions *s, vpps_expression_kind kind, uint32_
                          uint32_t a0, uint32_t a1) {
     if (x == VPPS_NONE) return x;
     const vpps_term term = {x, 0};
-    /* callers check that no property but the axis follows from x */
+    /* callers make sure that x determines nothing but the axis of the new expression */
     const uint8_t axis = kind == VPPS_X_OVER_LIST ? 0 : s->at[x].axis;
     const vpps_expression y = {.kind = (uint8_t)kind, .axis = axis, .rows = rows, .cols = cols, .a = {a0, a1}, .n = 1};
     return intern(s, y, &term);
@@ -93,7 +93,7 @@ static bool is_zero(const vpps_expressions *s, uint32_t x) {
 
 /* ---------------------------------------------------------------- sums */
 
-/* Returns the axis of an expression with operands of axes a and b: d if one belongs to list d - 1, else 0 (one value for each vertex). */
+/* Returns the axis of an expression whose operands have axes a and b: that of the list if one belongs to a list, else 0. */
 static uint8_t common_axis(uint8_t a, uint8_t b) { return a > b ? a : b; }
 
 static int by_term(const void *a, const void *b) {
@@ -102,12 +102,12 @@ static int by_term(const void *a, const void *b) {
     return x->mark < y->mark ? -1 : x->mark > y->mark;
 }
 
-/* Returns whether expression x can be written as the sum of its terms: a sum, or a stack without lists. */
+/* Returns whether expression x is the sum of its terms: a sum, or a stack of single values (each among zeros). */
 static bool is_of_terms(const vpps_expressions *s, const vpps_expression *x) {
     return x->kind == VPPS_X_SUM || (x->kind == VPPS_X_STACK && !(s->terms[x->first].mark & VPPS_ALL_MEMBERS));
 }
 
-/* Writes the terms of expression x, a sum or a stack, each times a factor; the terms of a stack become PLACE expressions. */
+/* Writes the terms of expression x (a sum, or a stack, whose terms become PLACE expressions) times `factor` to `to`. */
 static void write_terms(vpps_expressions *s, uint32_t x, float factor, vpps_term *to) {
     const vpps_expression of = s->at[x];
     for (uint32_t k = 0, row = 0; k < of.n; k++) {
@@ -128,7 +128,7 @@ static int by_mark(const void *a, const void *b) {
 
 /* If the terms are PLACE expressions whose rows follow each other without gaps, returns the stack of their operands; else VPPS_NONE. */
 static uint32_t stack_terms(vpps_expressions *s, uint32_t rows, uint32_t cols, uint32_t n, const vpps_term *terms) {
-    vpps_term *parts = malloc(n * sizeof *parts); /* operands of the PLACE expressions; marks are first rows */
+    vpps_term *parts = malloc(n * sizeof *parts); /* operands of the PLACE expressions, marked by first row */
     if (!parts) return fail(s);
     uint32_t row = 0, placed = 0, below = 0;
     for (; placed < n; placed++) {
@@ -171,7 +171,7 @@ uint32_t vpps_express_sum(vpps_expressions *s, uint32_t rows, uint32_t cols, uin
             flat[at++] = terms[i];
             continue;
         }
-        const uint32_t count = x->n; /* write_terms may move x */
+        const uint32_t count = x->n; /* write_terms may move the array that x points into */
         write_terms(s, terms[i].x, vpps_bits_float(terms[i].mark), flat + at);
         at += count;
     }
@@ -225,8 +225,8 @@ uint32_t vpps_express_member(vpps_expressions *s, uint32_t rows, uint32_t cols, 
     return x == VPPS_NONE ? x : intern(s, member, &term);
 }
 
-/* Returns the term of a stack that has rows [*first, *first + rows), and makes *first a row of that term; VPPS_NONE: no single term has
- * them. */
+/* Returns the term of a stack that has all of `rows` rows from row *first on, and sets *first to the row within the term; VPPS_NONE: no
+ * single term has them. */
 static uint32_t find_part(const vpps_expressions *s, const vpps_expression *stack, uint32_t rows, uint32_t *first) {
     for (uint32_t i = 0; i < stack->n; i++) {
         const uint32_t part = s->terms[stack->first + i].x, part_rows = s->at[part].rows;
@@ -264,7 +264,7 @@ static bool is_static(const vpps_run *run, float f) {
     return run->f_source == VPPS_OPERAND_STATIC && !run->average && vpps_float_bits(run->f) == vpps_float_bits(f);
 }
 
-/* Gives the sum of an instruction's operands if all are constants; false: they are not. */
+/* If all operands of an instruction are constants, gives the sum: the first times `first`, the others times `others`. Else false. */
 static bool constant_sum(const vpps_expressions *s, const vpps_run *run, float first, float others, float *sum) {
     for (uint32_t i = 0; i < run->n; i++) {
         float f;
@@ -275,7 +275,7 @@ static bool constant_sum(const vpps_expressions *s, const vpps_run *run, float f
     return run->n && !run->average;
 }
 
-/* Returns the sum of an instruction's operands, the first times `first`, the others times `others`. */
+/* Returns the sum of an instruction's operands, the first multiplied by `first`, all others by `others`. */
 static uint32_t linear(vpps_expressions *s, const vpps_run *run, float first, float others) {
     float constant;
     if (constant_sum(s, run, first, others, &constant)) return express_constant(s, run->rows, run->cols, constant);
@@ -297,7 +297,7 @@ static uint32_t linear(vpps_expressions *s, const vpps_run *run, float first, fl
     return intern(s, average, &term);
 }
 
-/* Returns expression x without its minus sign; if it had one, toggles *negative. */
+/* If expression x is the negative of another one, returns the other and toggles *negative; else returns x. */
 static uint32_t take_sign(const vpps_expressions *s, uint32_t x, bool *negative) {
     const vpps_expression *of = &s->at[x];
     if (of->kind != VPPS_X_SUM || of->n != 1 || vpps_bits_float(s->terms[of->first].mark) != -1) return x;
@@ -321,7 +321,7 @@ static uint32_t one_minus(vpps_expressions *s, const vpps_run *run) {
     return linear(s, &difference, 1, -1);
 }
 
-/* If constant operands make an instruction equal to a simpler expression, returns that one; else VPPS_NONE. */
+/* Returns a simpler expression that equals the instruction because of its constant operands; VPPS_NONE: there is none. */
 static uint32_t with_constant(vpps_expressions *s, const vpps_run *run) {
     float f = 0, g = 0;
     const bool first = run->n > 0 && is_constant(s, run->operands[0].x, &f);
@@ -356,7 +356,7 @@ static uint32_t with_constant(vpps_expressions *s, const vpps_run *run) {
     }
 }
 
-/* Returns the elementwise product of two factors: sorts them by number, and moves their minus signs to the product. */
+/* Returns the elementwise product of two factors, sorted by their numbers, with their minus signs moved in front of the product. */
 static uint32_t multiply(vpps_expressions *s, vpps_expression product, const vpps_term *factors) {
     bool negative = false;
     const vpps_term a = {take_sign(s, factors[0].x, &negative), 0}, b = {take_sign(s, factors[1].x, &negative), 0};
@@ -365,7 +365,7 @@ static uint32_t multiply(vpps_expressions *s, vpps_expression product, const vpp
     return negative ? vpps_express_sum(s, product.rows, product.cols, 1, &x) : x.x;
 }
 
-/* Returns WHEN of operands[0], a value or zero by the condition operands[1]; a sum is chosen term by term. */
+/* Returns the instruction WHEN: operands[0] where operands[1] is greater than 0, else zero. Of a sum, each term gets its own WHEN. */
 static uint32_t choose(vpps_expressions *s, vpps_expression choice, const vpps_term *operands) {
     const vpps_expression of = s->at[operands[0].x];
     vpps_term *terms = of.kind == VPPS_X_SUM ? vpps_express_room(s, of.n) : NULL;

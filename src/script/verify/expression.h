@@ -13,28 +13,28 @@
 
 typedef enum vpps_expression_kind {
     VPPS_X_INPUT,  /* input number a[0] */
-    VPPS_X_LOOKUP, /* an entry of a lookup table; a[0..2]: the table, source and value of the entry's number */
+    VPPS_X_LOOKUP, /* an entry of lookup table a[0]; a[1] tells the source of the entry's number, a[2] which */
     VPPS_X_DATA,
-    VPPS_X_CONSTANT,  /* a constant, whose float has the bits a[0] */
-    VPPS_X_PARAMETER, /* parameter number a[0]: a vector, as a bias repeated in every column; or a matrix */
+    VPPS_X_CONSTANT,  /* a constant; a[0] has the bits of the float */
+    VPPS_X_PARAMETER, /* parameter number a[0]: a vector (as a bias, repeated in every column) or a matrix */
     VPPS_X_GRADIENT,  /* the gradient of the cell's output number a[0] */
-    VPPS_X_SUM,       /* a sum of terms, each times its own factor */
-    VPPS_X_OVER_LIST, /* the sum of a term over the members of the vertex's list of axis a[0] */
-    VPPS_X_AVERAGE,   /* a term divided by a[0] + the sum over lists d of a[d] * members of list d */
-    VPPS_X_PRODUCT,   /* matrix parameter a[0] times the term */
-    VPPS_X_PRODUCT_T, /* the transpose of matrix parameter a[0] times the term */
-    VPPS_X_RUN,       /* an instruction with its operands and numbers (vpps_run) */
-    VPPS_X_POSITIONS, /* the positions that its term, a MAX_OF or MIN_OF, finds */
+    VPPS_X_SUM,       /* the sum of the terms, each multiplied by its own factor */
+    VPPS_X_OVER_LIST, /* the sum of the term over all members of the vertex's list of axis a[0] */
+    VPPS_X_AVERAGE,   /* the term divided by a[0] + sum over lists d of a[d] * (number of members of list d) */
+    VPPS_X_PRODUCT,   /* matrix parameter a[0] times the only term */
+    VPPS_X_PRODUCT_T, /* the transpose of matrix parameter a[0] times the only term */
+    VPPS_X_RUN,       /* the result of an instruction (vpps_run) on the terms */
+    VPPS_X_POSITIONS, /* the positions that the term, a MAX_OF or MIN_OF, finds */
     VPPS_X_ARGMAX,
-    VPPS_X_ENTRY, /* the entry of lookup table a[0] whose number is the term's value */
-    VPPS_X_SLICE, /* rows of the term, beginning at row a[0] */
-    VPPS_X_PLACE, /* the term at rows a[0] and following, zero elsewhere */
-    /* terms on top of each other; a term marked VPPS_ALL_MEMBERS stands for all members of a list, with zeros below */
+    VPPS_X_ENTRY, /* an entry of lookup table a[0]; the term's value is its number */
+    VPPS_X_SLICE, /* rows of the term, from row a[0] on */
+    VPPS_X_PLACE, /* the term, at rows a[0] and following of a matrix of zeros */
+    /* the terms on top of each other; a term with VPPS_ALL_MEMBERS is all members of a list, and zeros below */
     VPPS_X_STACK,
-    VPPS_X_MEMBER /* the rows of one list member in the term, a stack of all members */
+    VPPS_X_MEMBER /* the rows of one list member in a stack of all members, the term */
 } vpps_expression_kind;
 
-/* Expression x as a term of a sum (mark: bits of its factor) or as an operand (mark: the element read, or VPPS_ALL_MEMBERS | axis). */
+/* Expression x as a term of another one. In a sum, `mark` is the bits of its factor; else the element read, or VPPS_ALL_MEMBERS | axis. */
 typedef struct vpps_term {
     uint32_t x, mark;
 } vpps_term;
@@ -45,10 +45,10 @@ enum { VPPS_EXPRESSION_WORDS = 6 + VPPS_AXES };
 
 typedef struct vpps_expression {
     uint8_t kind;
-    uint8_t axis; /* 0, or the axis of a list of the vertex: the expression has a value for each member */
+    uint8_t axis; /* 0: one value per vertex; else axis of a list: a value per member */
     uint32_t rows, cols;
     uint32_t a[VPPS_EXPRESSION_WORDS];
-    uint32_t first, n; /* the expression's n terms, beginning with number `first` in `terms` */
+    uint32_t first, n; /* the expression's terms: terms[first] to terms[first + n - 1] */
 } vpps_expression;
 
 typedef struct vpps_expressions {
@@ -60,13 +60,13 @@ typedef struct vpps_expressions {
     bool failed; /* whether memory ran out; numbers of all later expressions are VPPS_NONE */
 } vpps_expressions;
 
-/* Where an instruction takes a number operand from. */
+/* Sources of an instruction's number operand. */
 typedef enum vpps_operand_source {
     VPPS_OPERAND_NONE,
     VPPS_OPERAND_STATIC,
     VPPS_OPERAND_INDEX,   /* pulled index number `u` of the vertex */
-    VPPS_OPERAND_OWN,     /* the integer of the op, of a vertex that is one op */
-    VPPS_OPERAND_POSITION /* u + sum over lists d of lists[d] * members; with a list axis, + the list member's number */
+    VPPS_OPERAND_OWN,     /* the integer that the graph has for a vertex which is one op */
+    VPPS_OPERAND_POSITION /* u + sum over lists d of lists[d] * (members of d); per member + the member's number */
 } vpps_operand_source;
 
 typedef struct vpps_run {
@@ -74,28 +74,28 @@ typedef struct vpps_run {
     uint8_t f_source, u_source;
     float f;
     uint32_t u;
-    uint32_t e_add; /* DROPOUT: number of elements before it: e_add + sum over lists d of lists[d] * members */
-    uint32_t lists[VPPS_AXES]; /* for each list: the factor of its number of members; lists[0] is not used */
-    bool average;              /* SUM, SCALE: f is 1 / (u + sum over lists d of lists[d] * members) */
-    uint8_t axis;              /* axis of the result, for DROPOUT and positions, whose operands do not tell it */
+    uint32_t e_add;            /* DROPOUT: first element: e_add + sum over lists d of lists[d] * (number of members) */
+    uint32_t lists[VPPS_AXES]; /* lists[d]: the factor of list d's number of members; lists[0] is not used */
+    bool average;              /* SUM, SCALE: whether f is 1 / (u + sum over lists d of lists[d] * members) */
+    uint8_t axis;              /* axis of the result if the operands do not tell it (DROPOUT, positions) */
     uint32_t rows, cols;
-    vpps_term *operands; /* the instruction's operands, in its order */
+    vpps_term *operands; /* the operands, in the order of the instruction's letters */
     uint32_t n;
 } vpps_run;
 
 void vpps_expressions_clear(vpps_expressions *s);
 void vpps_expressions_free(vpps_expressions *s);
 
-/* Returns an array of n terms. It is valid until the next call, vpps_express_over_list, or WHEN by vpps_express_run. NULL: no memory. */
+/* Returns an array of n terms to fill. The next call, vpps_express_over_list, or vpps_express_run of WHEN reuses it. NULL: no memory. */
 vpps_term *vpps_express_room(vpps_expressions *s, uint32_t n);
 
-/* Return the number of an expression without terms, or of one with one term, x. */
+/* vpps_express returns the number of an expression without terms; vpps_express_of one with the single term x. */
 uint32_t vpps_express(vpps_expressions *s, vpps_expression_kind kind, uint32_t rows, uint32_t cols, uint32_t axis,
                       uint32_t a0, uint32_t a1, uint32_t a2);
 uint32_t vpps_express_of(vpps_expressions *s, vpps_expression_kind kind, uint32_t rows, uint32_t cols, uint32_t x,
                          uint32_t a0, uint32_t a1);
 
-/* Returns the sum of n terms, without those whose x is VPPS_NONE; if all are, the sum is VPPS_NONE. */
+/* Returns the sum of n terms. Terms whose x is VPPS_NONE are left out; if all are, returns VPPS_NONE. */
 uint32_t vpps_express_sum(vpps_expressions *s, uint32_t rows, uint32_t cols, uint32_t n, const vpps_term *terms);
 
 /* Returns the sum of expressions a and b; if one is VPPS_NONE, returns the other. */
@@ -106,7 +106,7 @@ uint32_t vpps_express_over_list(vpps_expressions *s, uint32_t x, uint32_t axis);
 /* Returns the slice of expression x that has `rows` rows and begins at row `first`. */
 uint32_t vpps_express_slice(vpps_expressions *s, uint32_t rows, uint32_t cols, uint32_t x, uint32_t first);
 uint32_t vpps_express_stack(vpps_expressions *s, uint32_t rows, uint32_t cols, uint32_t n, const vpps_term *terms);
-/* Return the stack of all members of list x with zeros below, and the rows of one member in such a stack x. */
+/* vpps_express_members stacks all members of list x, with zeros below; vpps_express_member takes one member's rows of such a stack x. */
 uint32_t vpps_express_members(vpps_expressions *s, uint32_t rows, uint32_t cols, uint32_t x, uint32_t axis);
 uint32_t vpps_express_member(vpps_expressions *s, uint32_t rows, uint32_t cols, uint32_t x, uint32_t axis);
 uint32_t vpps_express_run(vpps_expressions *s, const vpps_run *run);

@@ -3,7 +3,7 @@
 
 /* ---------------------------------------------------------------- an instruction's numbers */
 
-/* Returns the word of a vertex's record from which an instruction takes its number; NULL: there is no such word. */
+/* Returns the integer of a vertex's record from which an instruction takes number operand n; NULL: there is none. */
 static const vpps_cell_word *word_of(const vpps_proof *p, const vpps_cell_number *n) {
     return n->word < p->c->n_words ? &p->c->words[n->word] : NULL;
 }
@@ -52,7 +52,7 @@ static bool set_u(const vpps_proof *p, const vpps_cell_number *u, vpps_run *run)
     }
 }
 
-/* Sets the numbers of `run` that the instruction's letters ask for. False: a number is missing or superfluous. */
+/* Sets the number operands of `run` that the instruction's letters ask for. False: one is missing, or there is one too many. */
 static bool set_numbers(const vpps_proof *p, const char *letters, vpps_run *run) {
     const vpps_cell_run *x = &p->step->run.of;
     if (strchr(letters, 'f') ? !set_f(p, &x->f, run) : x->f.kind != VPPS_NUMBER_NONE) return false;
@@ -62,14 +62,14 @@ static bool set_numbers(const vpps_proof *p, const char *letters, vpps_run *run)
 
 /* ---------------------------------------------------------------- instructions */
 
-/* Returns the letter (kind) of operand i of the step. */
+/* Returns the letter of isa.def (t, s, v, *) for operand i of the step. */
 static char letter_of(const vpps_proof *p, uint32_t i) {
     const vpps_program_step *s = p->step;
     const uint32_t scalars = s->run.tensors, weights = scalars + s->run.scalars, list = weights + s->run.weights;
     return i < scalars ? 't' : i < weights ? 's' : i < list ? 'v' : '*';
 }
 
-/* Returns whether the step has as many operands of each kind as the instruction has letters. */
+/* Returns whether the step has as many operands of each kind (t, s, v, *) as the instruction's letters say. */
 static bool counts_fit(const vpps_proof *p, const char *letters) {
     const vpps_program_step *s = p->step;
     uint32_t tensors = 0, scalars = 0, weights = 0;
@@ -79,10 +79,10 @@ static bool counts_fit(const vpps_proof *p, const char *letters) {
            (strchr(letters, '*') ? s->n > all : s->n == all);
 }
 
-/* Returns the axis of the list that an instruction over a whole list takes. */
+/* Returns the axis of the list that an instruction takes as a whole. */
 static uint32_t list_of(const vpps_proof *p) { return p->step->axis ? p->step->axis : vpps_proof_operand(p, 0)->axis; }
 
-/* Returns whether the instruction may go over all members of a list. Without weights, members' scalars are one vector. */
+/* Returns whether the step's instruction may take all members of a list at once. Without weights, the members must be scalars. */
 static bool over_list_fits(const vpps_proof *p) {
     const vpps_program_step *s = p->step;
     const uint32_t opcode = s->run.of.opcode;
@@ -93,7 +93,7 @@ static bool over_list_fits(const vpps_proof *p) {
     return vectors && s->axis && vpps_operand_words(&s->to) == 1;
 }
 
-/* Returns whether operand i reads the elements that its letter (kind) asks for. */
+/* Returns whether operand i of the step reads the elements that its letter in isa.def asks for. */
 static bool fits(const vpps_proof *p, uint32_t i) {
     const vpps_program_step *s = p->step;
     const vpps_operand *a = vpps_proof_operand(p, i);
@@ -119,12 +119,12 @@ static bool fits(const vpps_proof *p, uint32_t i) {
     if (a->access != VPPS_ACCESS_WHOLE || a->dealt) return false;
     if (form == VPPS_FORM_ROW) return a->rows == s->to.rows && a->cols == s->to.cols;
     if (form != VPPS_FORM_REDUCE) return true;
-    /* a REDUCE's result is one number, or a vector with one number for each column */
+    /* the result of a REDUCE is one number, or one for each column of its operands */
     const vpps_operand *first = vpps_proof_operand(p, 0);
     return a->rows == first->rows && a->cols == first->cols && (made == 1 || (made == first->cols && s->to.cols == 1));
 }
 
-/* Returns whether the step may be marked `uniform`: one call of the instruction can do all items. */
+/* If the step is marked `uniform`: returns whether one call of the instruction can do all items. Else returns true. */
 static bool uniform_fits(const vpps_proof *p) {
     const vpps_program_step *s = p->step;
     const vpps_cell_number *f = &s->run.of.f, *u = &s->run.of.u;
@@ -247,14 +247,14 @@ static uint32_t express_weights(const vpps_proof *p) {
     return vpps_express(p->s, VPPS_X_PARAMETER, m->rows, m->cols, 0, s->run.of.table, 0, 0);
 }
 
-/* If rows are shared out: checks that a virtual processor can compute its rows without rows of others. */
+/* Checks that a virtual processor needs only its own rows of the operands if rows are shared out. */
 static bool rows_fit(const vpps_proof *p) {
     const vpps_form form = vpps_instructions[p->step->run.of.opcode].form;
     return !p->program->rows || (form == VPPS_FORM_EW && !p->step->run.weights) ||
            vpps_proof_refuse(p, "rows are shared out, but the instruction needs whole vectors");
 }
 
-/* Checks that a step finds an operand in its slot or in memory. */
+/* Checks that the step can read operand o, in a slot (buffer) or in memory. */
 static bool finds(vpps_proof *p, const vpps_operand *o) {
     return o->place == VPPS_PLACE_SLOT ? vpps_proof_holds(p, o) : vpps_proof_reads(p, o);
 }
@@ -283,7 +283,7 @@ uint32_t vpps_proof_run_formula(vpps_proof *p) {
 
 /* ---------------------------------------------------------------- products */
 
-/* Checks that a factor of a product lies where the step reads it, and that a virtual processor reads only rows that it has. */
+/* Checks that a factor of a product lies where the step reads it, and that the virtual processor has all rows that it reads. */
 static bool reads_factor(vpps_proof *p, const vpps_operand *a) {
     if (!finds(p, a)) return false;
     if (a->access == VPPS_ACCESS_WHOLE && a->dealt)
@@ -294,7 +294,7 @@ static bool reads_factor(vpps_proof *p, const vpps_operand *a) {
            vpps_proof_refuse(p, "wrong access to a factor of a product");
 }
 
-/* Returns the expression to which a product is added; VPPS_NONE: zero, unless the cell was refused. */
+/* Returns the expression of the value that is added to a product; VPPS_NONE: none, or the cell is refused. */
 static uint32_t express_start(vpps_proof *p) {
     const vpps_operand *start = &p->step->product.start, *x = &p->step->to;
     if (start->place == VPPS_PLACE_NONE) return VPPS_NONE;
@@ -329,7 +329,7 @@ uint32_t vpps_proof_product_formula(vpps_proof *p) {
         if (!reads_factor(p, a)) return VPPS_NONE;
         const bool fit = m && a->axis == x->axis && a->cols == x->cols && (transposed ? m->cols : m->rows) == x->rows &&
                          (transposed ? m->rows : m->cols) == a->rows;
-        /* A virtual processor computes the rows of the result that it owns; for a transposed product, all rows of a share. */
+        /* A virtual processor computes its own rows of the result; of a transposed product, a share of all rows. */
         const bool own = transposed && vpps_proof_is_share(p, x->value);
         if (!fit || (p->program->rows && own != (a->access == VPPS_ACCESS_OWN)))
             return vpps_proof_none(p, "a factor of the product does not fit");

@@ -64,7 +64,7 @@ static uint32_t axis_of(const vpps_function *f, uint32_t arg) {
     return arg & VPPS_CELL_INPUT ? f->inputs[arg & ~VPPS_CELL_INPUT].axis : f->nodes[arg].axis;
 }
 
-/* Finds for each node the inputs that it reads, whether it is trained, and numbers of dropout elements. */
+/* Finds for each node: which inputs it depends on, whether it depends on a trained parameter, how many dropout elements precede it. */
 static void finish(vpps_function *f) {
     for (uint32_t t = 0; t < f->n_nodes; t++) {
         const vpps_function_node *node = &f->nodes[t];
@@ -106,7 +106,7 @@ bool vpps_function_of_cell(vpps_function *f, const vpps_graph *g, const vpps_cel
 
 bool vpps_function_of_op(vpps_function *f, const vpps_graph *g, const vpps_signature *s, uint32_t imm) {
     if (!open_function(f, g, g->matrices, 1, f->n_inputs)) return false;
-    const bool own = s->op != VPPS_OP_SLICE; /* the first row of a slice belongs to the op, not to the vertex */
+    const bool own = s->op != VPPS_OP_SLICE; /* a slice's first row is the op's, other integers are the vertex's */
     f->nodes[0] = (vpps_function_node){
         .s = s, .n = f->n_inputs, .imm = own ? 0 : imm, .imm_source = own ? VPPS_OPERAND_OWN : VPPS_OPERAND_STATIC};
     for (uint32_t i = 0; i < f->n_inputs; i++) f->args[i] = VPPS_CELL_INPUT | i;
@@ -126,7 +126,7 @@ static void shape_of(const vpps_function *f, uint32_t arg, uint32_t *rows, uint3
     *cols = input ? f->inputs[arg & ~VPPS_CELL_INPUT].cols : f->nodes[arg].s->cols;
 }
 
-/* Sets the number operands of an instruction for node t, by the letters of ops.def. */
+/* Sets the number operands (f, u, e) that an instruction has for node t, by letters of ops.def. */
 static void set_numbers(const vpps_function *f, uint32_t t, const char *letters, vpps_run *run) {
     const vpps_function_node *node = &f->nodes[t];
     for (; *letters; letters++) {
@@ -188,7 +188,7 @@ static uint32_t express_forward(vpps_function *f, vpps_expressions *s, uint32_t 
         if (*letter == 'a' || *letter == 'v') operands[run.n++] = (vpps_term){value_of(f, args[0]), every};
         if (*letter == 'b') operands[run.n++] = (vpps_term){value_of(f, args[1]), 0};
         for (uint32_t i = run.n; *letter == '*' && i < node->n; i++) {
-            /* without an axis, the node takes the whole list */
+            /* a node without an axis takes all members of the list at once */
             const uint32_t list = node->axis ? 0 : axis_of(f, args[i]);
             operands[run.n++] = (vpps_term){value_of(f, args[i]), list ? VPPS_ALL_MEMBERS | list : 0};
         }
@@ -260,7 +260,7 @@ typedef struct derivative {
     uint32_t d; /* the node's gradient */
 } derivative;
 
-/* Returns x where the cell's condition holds, and 0 elsewhere. */
+/* Returns x where the cell's condition holds, and 0 elsewhere, as an expression. */
 static uint32_t if_taken(const derivative *d, uint32_t x) {
     if (d->f->holds == VPPS_NONE || x == VPPS_NONE || d->s->failed) return x;
     const vpps_expression *of = &d->s->at[x];
@@ -269,7 +269,7 @@ static uint32_t if_taken(const derivative *d, uint32_t x) {
         d->s, &(vpps_run){.opcode = VPPS_I_WHEN, .rows = of->rows, .cols = of->cols, .operands = both, .n = 2});
 }
 
-/* Adds `part` to the gradient of an argument. If the argument has one value for the vertex, the parts of list members are summed. */
+/* Adds `part` to the gradient of an argument; sums `part` over list members if the argument has one value for the vertex. */
 static void add_gradient(const derivative *d, uint32_t arg, uint32_t part) {
     vpps_function *f = d->f;
     if (!axis_of(f, arg)) part = vpps_express_over_list(d->s, part, d->node->axis);
@@ -277,7 +277,7 @@ static void add_gradient(const derivative *d, uint32_t arg, uint32_t part) {
     *to = vpps_express_add(d->s, *to, part);
 }
 
-/* Returns what the present node adds to the gradient of its argument k, by the instruction in the op's row of ops.def. */
+/* Returns the present node's part of the gradient of its argument k, by the backward instruction of its op in ops.def. */
 static uint32_t run_part(const derivative *d, uint32_t k) {
     vpps_function *f = d->f;
     const vpps_op_instruction_row *op = &vpps_op_instructions[d->node->s->op];
@@ -287,7 +287,7 @@ static uint32_t run_part(const derivative *d, uint32_t k) {
     vpps_run run = {.opcode = op->backward[which], .operands = operands};
     shape_of(f, args[k], &run.rows, &run.cols);
     set_numbers(f, d->t, op->backward_operands[which], &run);
-    /* for a whole list, the instruction takes the members' scalars as one vector */
+    /* an op on a whole list of scalars takes them as one vector */
     const uint32_t list = d->node->over_list ? d->node->axis : 0;
     if (list) run.axis = (uint8_t)list;
     for (const char *letter = op->backward_operands[which]; *letter; letter++) {
@@ -321,7 +321,7 @@ static uint32_t run_part(const derivative *d, uint32_t k) {
 
 /* Returns the gradient of a weighted sum's weights: a dot product for each weight. */
 static uint32_t weights_part(const derivative *d) {
-    /* the last argument of a weighted sum is the list of values, not a weight */
+    /* a weighted sum has one argument of weights, then n values */
     const uint32_t n = d->node->n - 1, *args = d->f->args + d->node->first;
     vpps_term *dots = vpps_express_room(d->s, n);
     for (uint32_t i = 0; dots && i < n; i++) {
@@ -359,7 +359,7 @@ static void differentiate_affine(const derivative *d) {
     for (uint32_t i = 0; i < d->node->n; i++) {
         const uint32_t arg = d->f->args[d->node->first + i];
         const vpps_param matrix = d->f->matrices[s->first_matrix + i];
-        /* an argument of the vertex gets one product for all list members */
+        /* the gradient of an argument that all list members share is one product, of the sum of the members' gradients */
         const uint32_t axis = axis_of(d->f, arg), dy = axis ? d->d : over;
         if (is_trained(d->f, matrix)) vpps_owe_matrix(d->owed, matrix, if_taken(d, value_of(d->f, arg)), axis, dy);
         uint32_t rows, cols;
@@ -383,7 +383,7 @@ static void differentiate_node(const derivative *d) {
         return;
     case VPPS_CLASS_AFFINE: differentiate_affine(d); return;
     case VPPS_CLASS_PARTS: differentiate_parts(d); return;
-    case VPPS_CLASS_DECIDED: return; /* these ops run in inference only */
+    case VPPS_CLASS_DECIDED: return; /* argmax and lookup_at run in inference only, and have no gradients */
     default:
         for (uint32_t k = 0; k < d->node->n; k++) {
             const bool weights = vpps_weighs(s->op) && k == 0;

@@ -1,7 +1,7 @@
 /* operands.c - checks that a step of a program finds, in slots, records and elsewhere, the values that its operands name. */
 #include "script/verify/proof.h"
 
-/* Returns whether this stage computes the value in shares, one for each virtual processor. Other stages load the sum of the shares. */
+/* Returns whether this stage computes value v in shares, one for each virtual processor. Later stages load the sum of the shares. */
 bool vpps_proof_is_share(const vpps_proof *p, uint32_t v) {
     return vpps_proof_value(p, v)->stage == p->stage && vpps_makes_shares(vpps_proof_value(p, v));
 }
@@ -26,7 +26,7 @@ uint32_t vpps_proof_lookup(const vpps_proof *p, uint32_t index) {
 
 /* ---------------------------------------------------------------- operands */
 
-/* Checks that the operand names a value of the cell, and has its shape and its sharing of rows. */
+/* Checks that the operand names a value of the cell and has the value's shape, axis and sharing of rows. */
 bool vpps_proof_is_sound(const vpps_proof *p, const vpps_operand *o) {
     if (o->value >= p->c->n_values) return vpps_proof_refuse(p, "operand is no value of the cell");
     const vpps_cell_value *x = vpps_proof_value(p, o->value);
@@ -36,7 +36,7 @@ bool vpps_proof_is_sound(const vpps_proof *p, const vpps_operand *o) {
     return !p->program->rows || o->cols == 1 || vpps_proof_refuse(p, "shared-out rows of a value with several columns");
 }
 
-/* Checks that the operand's slot holds the operand's value, with the same rows. */
+/* Checks that the operand's slot (buffer) holds the operand's value at present, with the same rows. */
 bool vpps_proof_holds(const vpps_proof *p, const vpps_operand *o) {
     if (!vpps_proof_is_sound(p, o)) return false;
     if (o->place != VPPS_PLACE_SLOT || o->at >= p->program->slots.n || p->held[o->at] != o->value)
@@ -47,7 +47,7 @@ bool vpps_proof_holds(const vpps_proof *p, const vpps_operand *o) {
            p->step->kind == VPPS_STEP_CONTRIBUTE || vpps_proof_refuse(p, "reads a share instead of the sum of shares");
 }
 
-/* Returns whether an operand is read from where its value lies: an input, a table entry, a parameter, or its place in the record. */
+/* Returns whether the operand's place is where its value lies: an input, a table entry, a parameter, or its place in the record. */
 static bool is_its_place(const vpps_proof *p, const vpps_operand *o) {
     const vpps_cell_value *x = vpps_proof_value(p, o->value);
     switch (o->place) {
@@ -76,7 +76,7 @@ bool vpps_proof_add_read(vpps_proof *p, uint32_t value, vpps_extent extent) {
     return true;
 }
 
-/* Checks an operand that an earlier stage, another vertex or the model has made, and notes that the stage reads it. */
+/* Checks an operand in memory, which an earlier stage, another vertex or the model has made; notes that the stage reads it. */
 bool vpps_proof_reads(vpps_proof *p, const vpps_operand *o) {
     if (!vpps_proof_is_sound(p, o)) return false;
     const vpps_cell_value *x = vpps_proof_value(p, o->value);

@@ -6,7 +6,7 @@
 
 static uint32_t vp_of(const vpps_checker *c, uint32_t member) { return c->group * c->group_size + member; }
 
-/* Makes all VPs of the group together the ones that read and write. */
+/* Makes all VPs of the group together those who read and write next. */
 static void act_together(vpps_checker *c) { vpps_check_act(c, c->group_size > 1 ? c->n_vps + c->group : c->group); }
 
 /* ---------------------------------------------------------------- gradients of parameters */
@@ -15,7 +15,7 @@ static uint64_t outer_bit(const vpps_checker *c, const vpps_checked_block *b, ui
     return (uint64_t)c->group * c->n_records + b->vertices[p];
 }
 
-/* Checks the reads of items [first, end) of an operand. `late`: the update reads; it does not read parameters here, since it changes them. */
+/* Checks the reads of items [first, end) of an operand. `late`: the update reads, and skips parameters, which it is about to change. */
 static bool read_items(vpps_checker *c, const vpps_checked_block *b, const vpps_operand *o, uint32_t first,
                        uint32_t end, bool late) {
     for (uint32_t item = first; item < end; item++) {
@@ -26,7 +26,7 @@ static bool read_items(vpps_checker *c, const vpps_checked_block *b, const vpps_
     return true;
 }
 
-/* Checks the reads of the factors of parameter gradients, of n vertices of a block. */
+/* Checks that the factors of parameters' gradients of n vertices of a block can be read; `late`: by the update. */
 static bool read_factors(vpps_checker *c, const vpps_checked_block *b, uint32_t first, uint32_t n, bool late) {
     for (uint32_t i = 0; n && i < vpps_n_outers(b->cell->c); i++) {
         const vpps_outer o = vpps_outer_of(b->cell->c, i);
@@ -61,7 +61,7 @@ static vpps_rows own_entries(const vpps_checker *c, uint32_t n, uint32_t vp) {
     return (vpps_rows){(uint32_t)((uint64_t)n * vp / c->n_vps), (uint32_t)((uint64_t)n * (vp + 1) / c->n_vps)};
 }
 
-/* Adds up contributions to the gradient of a table's entry. The list must begin with the sum of earlier slices, if there is one. */
+/* Adds up contributions to the gradient of a table's entry. If earlier slices have begun the sum, the list must begin with their sum. */
 static bool add_up(vpps_checker *c, uint32_t number, uint32_t entry, const uint32_t *list, uint32_t n) {
     const vpps_table *t = vpps_table_at(c->script, number);
     const uint32_t tensor = c->table_tensors[number], words = c->tensors[tensor].words;
@@ -70,7 +70,7 @@ static bool add_up(vpps_checker *c, uint32_t number, uint32_t entry, const uint3
     uint32_t *due = &c->due_entries[t->param][row], k = 0;
     if (*made && (!n || list[0] != to))
         return VPPS_REFUSE(c, "table %u, entry %u: the gradient of earlier waves is lost", number, row);
-    for (uint32_t e = 0; e < words && *made; e++) /* vpps_check_write checks the order */
+    for (uint32_t e = 0; e < words && *made; e++) /* checks the content alone; vpps_check_write checks the order */
         if (c->pool[to + e].tensor != tensor)
             return VPPS_REFUSE(c, "table %u, entry %u: the gradient of earlier waves is overwritten", number, row);
     k += *made;
@@ -113,7 +113,7 @@ bool vpps_check_entries(vpps_checker *c, uint32_t number, uint32_t address) {
 
 /* ---------------------------------------------------------------- the loss */
 
-/* A term of the loss that is not yet added: offset and tensor of its value, bits of its factor, and its number. */
+/* A term of the loss that is to be added: offset and tensor of its value, bits of its factor, number of the term. */
 typedef struct pair {
     uint32_t offset, tensor, bits, term;
 } pair;
@@ -123,8 +123,8 @@ static int by_offset(const void *a, const void *b) {
     return x->offset < y->offset ? -1 : x->offset > y->offset;
 }
 
-/* Returns the term of a parameter's gradient that a pair of words in the script (offset of a value, offset of its factor) stands for; NULL:
- * none. If waves use an offset for several terms, returns the one whose value is at the offset now, else the first of them. */
+/* Returns the term of the loss that two words of the script (offset of the term's value, bits of its factor) stand for; NULL: none. If
+ * several terms fit, since waves reuse an offset, prefers the one whose value lies there now. */
 static const pair *find_term(const vpps_checker *c, const pair *key, const pair *want, uint32_t n) {
     const pair *other = NULL;
     uint32_t low = 0, high = n;
@@ -157,7 +157,7 @@ static bool add_terms(vpps_checker *c, const uint32_t *words, uint32_t n, const 
     return true;
 }
 
-/* Returns the number of terms of the loss; in a training step in two halves the host writes the loss as one word. */
+/* Returns the number of terms to add: all of the loss, or, in a training step in two halves, the one that the host writes. */
 static uint32_t terms_of_loss(const vpps_checker *c) { return c->request->halves ? 1 : c->n_terms; }
 
 static bool add_given_loss(vpps_checker *c, const uint32_t *words) {
@@ -169,7 +169,7 @@ static bool add_given_loss(vpps_checker *c, const uint32_t *words) {
     return vpps_check_read(c, offset, 1, tensor);
 }
 
-/* Executes a LOSS task: the very first VP adds up terms of the loss. */
+/* Executes a LOSS task, in which VP 0 of the first group adds up terms of the loss. */
 bool vpps_check_loss(vpps_checker *c, uint32_t address, uint32_t n) {
     const uint32_t *words = vpps_check_words(c, address, 2 * (uint64_t)n, "the loss's terms");
     if (!words) return false;
@@ -197,7 +197,7 @@ bool vpps_check_loss(vpps_checker *c, uint32_t address, uint32_t n) {
 
 /* ---------------------------------------------------------------- norms and updates */
 
-/* Returns whether all gradients that the group's VPs own are complete. */
+/* Checks that the parameters' gradients, as far as the present group computes them, include all vertices. */
 static bool gradients_done(vpps_checker *c) {
     for (uint32_t i = 0; i < c->header->n_blocks; i++) {
         const vpps_checked_block *b = &c->blocks[i];
@@ -213,7 +213,7 @@ static bool entry_is_made(vpps_checker *c, uint32_t table, uint32_t row) {
     return !due || VPPS_REFUSE(c, "table %u, entry %u: %u contributions are missing", table, row, due);
 }
 
-/* Checks the reads of the gradients of the table entries that each VP of the group owns; with `update` also the writes of the entries. */
+/* Checks that each VP of the group may read the gradients of the table entries that it owns and, if `update`, write the entries. */
 static bool each_entry(vpps_checker *c, bool update) {
     for (uint32_t i = 0; i < c->header->n_tables; i++) {
         const vpps_table *t = vpps_table_at(c->script, i);
@@ -232,7 +232,7 @@ static bool each_entry(vpps_checker *c, bool update) {
     return true;
 }
 
-/* Returns whether the script must have a gradient norm and an update. */
+/* Returns whether the script must end with a gradient norm and an update. */
 static bool steps(const vpps_checker *c) { return c->training && c->request->goal == VPPS_GOAL_STEP; }
 
 bool vpps_check_norm(vpps_checker *c) {
@@ -248,7 +248,7 @@ static bool is_known(const vpps_checker *c, uint32_t group, uint32_t place) {
     return place < c->known[(size_t)c->group * c->n_groups + group];
 }
 
-/* Checks that barriers order the norms of all groups, and, for the guard, the loss, before the group's update. */
+/* Checks that barriers order the norms of all groups before the group's update and, for a guard against NaN, also the loss. */
 static bool knows_norms(vpps_checker *c) {
     const vpps_task_header *h = c->header;
     for (uint32_t g = 0; g < c->n_groups && (h->guard || h->clip > 0); g++)
@@ -283,7 +283,7 @@ bool vpps_check_update(vpps_checker *c) {
     if (!steps(c) || stream->updated) return VPPS_REFUSE(c, "unexpected update");
     stream->updated = true;
     if (!gradients_done(c) || !knows_norms(c)) return false;
-    act_together(c); /* a device may compute a gradient only in the update, so the update reads its factors */
+    act_together(c); /* devices may compute gradients in the update, which then reads their factors */
     for (uint32_t i = 0; i < c->header->n_blocks && c->header->lasting; i++)
         if (!read_factors(c, &c->blocks[i], 0, c->blocks[i].block->n, true)) return false;
     if (!each_entry(c, true)) return false;
@@ -294,7 +294,7 @@ bool vpps_check_update(vpps_checker *c) {
 
 /* ---------------------------------------------------------------- the end */
 
-/* Returns whether all words where the tensor lies still hold it. */
+/* Returns whether the tensor is still in all of its words. */
 static bool is_there(const vpps_checker *c, vpps_location at) {
     for (uint32_t k = at.offset; k < at.offset + at.words; k++)
         if (c->pool[k].tensor != at.tensor) return false;
@@ -313,7 +313,7 @@ bool vpps_check_outputs(vpps_checker *c) {
     return true;
 }
 
-/* Checks that the gradients asked for lie where the host reads them. If one is taken for zero, the loss must not depend on its node. */
+/* Checks that requested gradients lie where the host reads them. A gradient may be taken as zero only if the loss ignores its node. */
 static bool check_asked(vpps_checker *c) {
     for (uint32_t i = 0; i < c->request->n_gradient_nodes; i++) {
         uint32_t record, node, k, p;
@@ -333,7 +333,7 @@ static bool check_asked(vpps_checker *c) {
     return true;
 }
 
-/* Checks that all gradients that the device accumulates for a later update are complete. */
+/* If a later update uses the gradients: checks that all of them are complete. */
 static bool check_kept_gradients(vpps_checker *c) {
     for (c->group = 0; c->group < c->n_groups; c->group++)
         if (!gradients_done(c)) return false;

@@ -8,7 +8,7 @@
 
 /* ---------------------------------------------------------------- steps */
 
-/* Sets the expression of the value that a step makes to `is`. Refuses a value of another stage or shape, or one that was made before. */
+/* Notes that the step makes the value of operand `to`, with expression `is`. Refuses a value of another stage or shape, or a second one. */
 static bool make(vpps_proof *p, const vpps_operand *to, uint32_t is) {
     const vpps_cell_value *x = vpps_proof_value(p, to->value);
     if (p->check->status != VPPS_OK || p->s->failed) return false;
@@ -23,7 +23,7 @@ static bool make(vpps_proof *p, const vpps_operand *to, uint32_t is) {
     return true;
 }
 
-/* Puts a value into its slot; refuses a slot of another size or axis. */
+/* Puts a value into its slot (buffer); refuses a slot of another size or axis. */
 static bool fill(vpps_proof *p, const vpps_operand *to) {
     if (!vpps_proof_is_sound(p, to)) return false;
     const bool dealt =
@@ -37,7 +37,7 @@ static bool fill(vpps_proof *p, const vpps_operand *to) {
     return true;
 }
 
-/* Stores a value in its record. The value whose words it takes must not be read any more, must not stay, and must be of another stage. */
+/* Stores a value in its record. A value that it overwrites must be of another stage, and nothing may read that value any more. */
 static bool keep(vpps_proof *p, const vpps_operand *to) {
     const vpps_cell_value *x = vpps_proof_value(p, to->value);
     if (!x->kept || x->stage != p->stage || to->record != x->record || to->at != x->offset || p->stored[to->value]++)
@@ -71,7 +71,7 @@ static bool contribute(vpps_proof *p, const vpps_operand *to) {
     return to->shares == c->partial || vpps_proof_refuse(p, "shares contributed as a whole value, or the reverse");
 }
 
-/* Checks where a product or an instruction's result goes: into a slot, or, if its stage does not read it, into a record or a contribution. */
+/* Checks where the result of a product or instruction goes: to a slot or, if its stage does not read it, to a record or contribution. */
 static bool place_result(vpps_proof *p, const vpps_operand *to) {
     if (to->place == VPPS_PLACE_SLOT) return fill(p, to);
     if (!vpps_proof_is_sound(p, to)) return false;
@@ -86,7 +86,7 @@ static bool place_result(vpps_proof *p, const vpps_operand *to) {
     return vpps_proof_refuse(p, "result without a destination");
 }
 
-/* Checks a STORE or CONTRIBUTE step: it must copy all rows that the slot has. */
+/* Checks a STORE or CONTRIBUTE step, which must copy all rows that the slot holds. */
 static bool copy_out(vpps_proof *p) {
     const vpps_program_step *s = p->step;
     const vpps_operand *from = vpps_proof_operand(p, 0);
@@ -122,7 +122,7 @@ static bool sum_gradient(vpps_proof *p) {
            fill(p, &s->to);
 }
 
-/* Checks the positions that MAX_OF or MIN_OF finds beside its result. */
+/* For MAX_OF and MIN_OF: checks the positions that the instruction finds beside its result. */
 static bool find_positions(vpps_proof *p) {
     const vpps_operand *to = &p->step->run.positions, *of = &p->step->to;
     const bool finds = strchr(vpps_instructions[p->step->run.of.opcode].operands, 'i');
@@ -136,7 +136,7 @@ static bool find_positions(vpps_proof *p) {
            fill(p, to);
 }
 
-/* Returns whether the step's result goes to the slot of its operand i. */
+/* Returns whether the step's result and its operand i have the same slot. */
 static bool in_slot_of(const vpps_proof *p, uint32_t i) {
     const vpps_operand *o = vpps_proof_operand(p, i), *to = &p->step->to;
     return o->place == VPPS_PLACE_SLOT && to->place == VPPS_PLACE_SLOT && o->at == to->at;
@@ -164,7 +164,7 @@ static bool multiply(vpps_proof *p) {
     return make(p, to, is) && place_result(p, to);
 }
 
-/* Adds the gradients that an operand depends on to those that the step's result depends on. */
+/* The step's result now also depends on the gradients of outputs that operand o depends on. */
 static bool follow(vpps_proof *p, const vpps_operand *o) {
     if (o->value >= p->c->n_values || o->value == p->step->to.value || o->place == VPPS_PLACE_NONE) return true;
     if (p->is[o->value] == VPPS_NONE) return vpps_proof_refuse(p, "made before its operands");
@@ -193,7 +193,7 @@ static bool run_step(vpps_proof *p) {
 
 /* ---------------------------------------------------------------- stages */
 
-/* Finds, for each value, the last step of the stage that reads it from its record (1: the first step; 0: none). */
+/* For each value: sets read_until to 1 + number of the stage's last step that reads the value in its record; 0: none. */
 static void find_reads(const vpps_proof *p) {
     memset(p->read_until, 0, p->c->n_values * sizeof *p->read_until);
     for (uint32_t i = 0; i < p->program->n; i++) {
@@ -208,8 +208,8 @@ static void find_reads(const vpps_proof *p) {
     }
 }
 
-/* For a stage that may be skipped where a condition does not hold, notes that it reads the condition and its outputs' values for that
- * case. */
+/* If the stage may be skipped where the cell's condition does not hold: notes that it reads the condition, and the inputs that then replace
+ * its outputs. */
 static bool read_otherwise(vpps_proof *p) {
     const vpps_compiled_cell *c = p->c;
     if (!vpps_stage_may_skip(c, &c->stages[p->stage])) return true;
@@ -226,7 +226,7 @@ static bool read_otherwise(vpps_proof *p) {
     return ok;
 }
 
-/* Checks that the stage's list of values, which the scheduler uses, names the values that its steps made, and that kept values are
+/* Checks that the stage's list of values, which the scheduler uses, has the values that its steps make, and that all kept ones are
  * stored. */
 static bool check_list(vpps_proof *p) {
     const vpps_compiled_cell *c = p->c;
@@ -282,7 +282,7 @@ static bool is_kept(vpps_proof *p, uint32_t v, const char *what) {
     return !vpps_makes_shares(x) || vpps_proof_refuse(p, "a share is read instead of the sum");
 }
 
-/* Checks the steps OUTER, which run when all vertices are done, and marks their factors. */
+/* Checks the steps OUTER (parameters' gradients, after all vertices), and notes that their factors stay in memory. */
 static bool find_factors(vpps_proof *p) {
     const vpps_program *all = p->program = &p->c->programs[p->c->n_stages];
     p->stage = p->c->n_stages;
@@ -303,7 +303,7 @@ static bool find_factors(vpps_proof *p) {
     return true;
 }
 
-/* Marks the values that are read after their vertex is done: outputs, gradients for the host, factors of parameter gradients. */
+/* Notes the values that are read after their vertex is done: outputs, gradients for the host, factors of parameters' gradients. */
 static bool find_stays(vpps_proof *p) {
     const vpps_compiled_cell *c = p->c;
     for (uint32_t k = 0; k < c->n_outputs; k++) {
@@ -316,7 +316,7 @@ static bool find_stays(vpps_proof *p) {
     }
     for (uint32_t k = 0; k < c->n_outputs; k++) {
         const uint32_t d = c->gradient_of[k];
-        if (d >= c->n_values) continue; /* a wrong number, which check_asked refuses */
+        if (d >= c->n_values) continue; /* check_asked refuses the wrong number d */
         p->stays[d] = true;
         if (!is_kept(p, d, "gradient for the host is not kept")) return false;
     }
@@ -332,7 +332,7 @@ static bool find_stays(vpps_proof *p) {
     return find_factors(p);
 }
 
-/* Sets the expression of a scaled contribution, which no step makes, to the product of its factors. Returns false if they do not fit. */
+/* For a contribution stored as two factors, which no step multiplies: sets its expression to their product. False: they do not fit. */
 static bool make_scaled(vpps_proof *p, const vpps_cell_contribution *to) {
     const vpps_cell_value *x = vpps_proof_value(p, to->vector), *by = vpps_proof_value(p, to->scalar),
                           *of = vpps_proof_value(p, to->value);
@@ -365,7 +365,7 @@ static bool check_contributions(vpps_proof *p) {
 
 /* ---------------------------------------------------------------- the whole cell */
 
-/* Returns the expression of a value that no stage makes: an input, a table entry, data or a parameter. */
+/* Returns the expression of value p->v, which no stage makes: an input, a table entry, or a parameter. */
 static uint32_t express_given(const vpps_proof *p) {
     const vpps_cell_value *x = vpps_proof_value(p, p->v);
     if (x->stage != VPPS_NONE) return vpps_proof_none(p, "a stage makes a value that is given");

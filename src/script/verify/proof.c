@@ -31,7 +31,7 @@ static bool check_inputs(const vpps_proof *p, const vpps_function *f) {
            VPPS_REFUSE(p->check, "cell %s: wrong inputs", c->name);
 }
 
-/* Checks all lookups, also those whose value no step needs, since devices read their entries nevertheless. */
+/* Checks that each lookup names a table of the model, even if no step needs it: devices read the entries nevertheless. */
 static bool check_lookups(const vpps_proof *p) {
     for (uint32_t i = 0; i < p->c->n_lookups; i++)
         if (p->c->lookups[i].table != VPPS_NO_PARAM && !vpps_proof_parameter(p, p->c->lookups[i].table, VPPS_LOOKUP))
@@ -50,7 +50,7 @@ static bool check_outputs(const vpps_proof *p, const vpps_function *f, vpps_chec
                 return VPPS_REFUSE(p->check, "cell %s: output %u: duplicate node", c->name, k);
         cell->output_reads[k] = f->reads[o->node];
         cell->output_trained[k] = f->trained[o->node];
-        /* the cell does not compute the output; vpps_check_output refuses readers of it */
+        /* a cell need not compute each output; vpps_check_output refuses readers of such an output */
         if (o->value == VPPS_NONE) continue;
         if (o->value >= c->n_values || c->values[o->value].axis)
             return VPPS_REFUSE(p->check, "cell %s: output %u is no value of the vertex", c->name, k);
@@ -61,7 +61,7 @@ static bool check_outputs(const vpps_proof *p, const vpps_function *f, vpps_chec
     return true;
 }
 
-/* If the request asks for gradients of outputs: finds, for each output, the outputs that it depends on. */
+/* If the request asks for gradients of outputs: finds for each output which outputs it depends on. */
 static bool find_made_of(const vpps_proof *p, const vpps_function *f, vpps_checked_cell *cell) {
     const vpps_compiled_cell *c = p->c;
     if (!c->needs.asked_gradients) return true;
@@ -86,7 +86,7 @@ static uint32_t run_of(const vpps_proof *p, uint32_t opcode, uint32_t rows, uint
         p->s, &(vpps_run){.opcode = opcode, .rows = rows, .cols = cols, .operands = both, .n = b == VPPS_NONE ? 1 : 2});
 }
 
-/* Returns the expression of an input of the cell, and gives the input's shape. */
+/* Returns the expression of the cell's input number `input`, and gives its shape. */
 static uint32_t input_of(const vpps_proof *p, uint32_t input, uint32_t *rows, uint32_t *cols) {
     for (uint32_t v = 0; v < p->c->n_values; v++) {
         if (p->c->values[v].kind != VPPS_VALUE_INPUT || p->c->values[v].input != input) continue;
@@ -97,7 +97,7 @@ static uint32_t input_of(const vpps_proof *p, uint32_t input, uint32_t *rows, ui
     return VPPS_NONE;
 }
 
-/* Returns the expression that is greater than 0 where the cell's condition holds. */
+/* Returns an expression that is greater than 0 where the cell's condition holds, and only there. */
 static uint32_t express_condition(const vpps_proof *p) {
     const vpps_condition_data *condition = &p->c->condition;
     uint32_t rows, cols;
@@ -115,7 +115,7 @@ static bool is_when(const vpps_proof *p, uint32_t x, uint32_t condition) {
     return e->kind == VPPS_X_RUN && e->a[0] == VPPS_I_WHEN && e->n == 2 && p->s->terms[e->first + 1].x == condition;
 }
 
-/* Returns whether output x is zero where the condition does not hold, or, if `unless` is given, equals that expression there. */
+/* Returns whether output x is zero where the condition does not hold or, if `unless` is an expression, equals it there. */
 static bool is_otherwise(const vpps_proof *p, uint32_t x, uint32_t condition, uint32_t unless) {
     const vpps_expression *e = &p->s->at[x];
     const bool sum = e->kind == VPPS_X_SUM;
@@ -131,7 +131,7 @@ static bool is_otherwise(const vpps_proof *p, uint32_t x, uint32_t condition, ui
     return found;
 }
 
-/* Checks the cell's condition: where it does not hold, a skipped stage's outputs get the values that the stage would compute. */
+/* Checks that the cell computes for each output, where its condition does not hold, what a device writes that skips the stage. */
 static bool check_condition(const vpps_proof *p) {
     const vpps_compiled_cell *c = p->c;
     if (!c->condition.there) return true;
@@ -158,7 +158,7 @@ static bool check_condition(const vpps_proof *p) {
     return true;
 }
 
-/* Lists the gradients that the compiled cell contributes. */
+/* Lists the gradients that the compiled cell contributes to inputs, table entries and parameters. */
 static bool collect_owed(vpps_proof *p, vpps_checked_cell *cell, vpps_owed_list *owed) {
     const vpps_compiled_cell *c = p->c;
     for (uint32_t i = 0; i < c->n_contributions; i++) {
@@ -197,7 +197,7 @@ static const char *owed_name(const vpps_proof *p, const vpps_owed *o, char *text
     return text;
 }
 
-/* Checks that each gradient that the host reads equals the derivative of the loss by the output's node. */
+/* Checks that each gradient that the host reads equals the derivative of the vertex's function. */
 static bool check_asked(const vpps_proof *p, const vpps_function *f) {
     const vpps_compiled_cell *c = p->c;
     for (uint32_t k = 0; k < c->n_outputs; k++) {
@@ -212,8 +212,8 @@ static bool check_asked(const vpps_proof *p, const vpps_function *f) {
     return true;
 }
 
-/* Compares the gradients that the cell computes with the function's derivative. Leaves out the gradient of an input that comes from
- * vertices without gradients. */
+/* Compares the gradients that the cell computes with the derivative of the vertex's function. Leaves out inputs whose source has no
+ * gradient. */
 static bool check_gradients(vpps_proof *p, vpps_function *f, vpps_checked_cell *cell) {
     const vpps_compiled_cell *c = p->c;
     uint32_t nodes[VPPS_CELL_MOST];

@@ -9,22 +9,22 @@ typedef struct vpps_proof {
     vpps_checked_cell *cell;
     const vpps_compiled_cell *c;
     vpps_expressions *s;
-    uint32_t *is;         /* for each value: number of its expression; VPPS_NONE: no step has made it yet */
-    uint64_t *gradients;  /* for each value: the outputs whose gradients it depends on, as bits */
-    uint8_t *stays;       /* for each value: whether it is read after its vertex is done */
-    uint8_t *stored;      /* for each value: whether a step has stored it in its record */
-    uint8_t *listed;      /* for each value: whether its stage's list of values names it */
-    uint8_t *contributed; /* for each contribution: whether a step has made it */
-    /* for each value: 1 + number of the stage's last step that reads it from its record; 0: none does */
+    uint32_t *is;         /* for each value: number of its expression; VPPS_NONE: no step has computed it */
+    uint64_t *gradients;  /* for each value: bit k: it depends on the gradient of output k */
+    uint8_t *stays;       /* for each value: whether something reads it after its vertex is done */
+    uint8_t *stored;      /* for each value: whether a step has stored it in the vertex's record */
+    uint8_t *listed;      /* for each value: whether its stage's list, which the scheduler uses, has it */
+    uint8_t *contributed; /* for each contribution to a gradient: whether a step has made it */
+    /* for each value: 1 + number of the stage's last step that reads it in its record; 0: none */
     uint32_t *read_until;
-    uint32_t v; /* number of the present value, for messages */
+    uint32_t v; /* number of the value that messages name */
 
     /* the present stage */
-    uint32_t stage, number; /* number of the stage, number of the step */
+    uint32_t stage, number; /* number of the present stage; number of its present step */
     const vpps_program *program;
     const vpps_program_step *step;
-    uint32_t *held;  /* for each slot: number of the value that it holds */
-    uint32_t n_made; /* number of values made so far */
+    uint32_t *held;  /* for each slot (buffer): number of the value in it */
+    uint32_t n_made; /* number of values that the stage has made so far */
 } vpps_proof;
 
 static inline const vpps_cell_value *vpps_proof_value(const vpps_proof *p, uint32_t v) { return &p->c->values[v]; }
@@ -32,7 +32,7 @@ static inline const vpps_operand *vpps_proof_operand(const vpps_proof *p, uint32
     return &p->program->operands[p->step->first + i];
 }
 
-/* Refuse the cell with a message that names value p->v; return false, or VPPS_NONE. */
+/* Refuse the cell with a message about value p->v. vpps_proof_refuse returns false, vpps_proof_none VPPS_NONE. */
 static inline bool vpps_proof_refuse(const vpps_proof *p, const char *what) {
     return VPPS_REFUSE(p->check, "cell %s, value %u: %s", p->c->name, p->v, what);
 }
@@ -46,17 +46,17 @@ static inline uint32_t vpps_proof_none(const vpps_proof *p, const char *what) {
     return VPPS_NONE;
 }
 
-/* ---- operands.c: every function but vpps_proof_is_share refuses the cell when it returns false, NULL or VPPS_NONE */
+/* ---- operands.c: if a function, except vpps_proof_is_share, returns false, NULL or VPPS_NONE, it has refused the cell */
 
 bool vpps_proof_is_share(const vpps_proof *p, uint32_t v);
-/* Returns a parameter of the model if it is of this kind; otherwise returns NULL, and does not refuse the cell. */
+/* Returns the parameter of the model with this number and kind. NULL: there is none, but the cell is not refused. */
 const vpps_parameter_data *vpps_proof_parameter(const vpps_proof *p, vpps_param param, vpps_param_kind kind);
-/* Returns the expression of the table entry that a lookup of the cell reads. */
+/* Returns the expression of the table's entry that lookup number `index` of the cell reads. */
 uint32_t vpps_proof_lookup(const vpps_proof *p, uint32_t index);
 bool vpps_proof_is_sound(const vpps_proof *p, const vpps_operand *o);
 bool vpps_proof_holds(const vpps_proof *p, const vpps_operand *o);
 bool vpps_proof_reads(vpps_proof *p, const vpps_operand *o);
-/* Notes that the present stage reads a value from memory, and how much of it. */
+/* Notes that the present stage reads a value in memory, and whether all of its rows. */
 bool vpps_proof_add_read(vpps_proof *p, uint32_t value, vpps_extent extent);
 
 /* ---- formulas.c */

@@ -40,7 +40,7 @@ static bool check_inputs(vpps_checker *c, vpps_checked_block *b, uint32_t p, con
     return at == view->n_args || vpps_refuse_vertex(c, b, p, "the graph gives the vertex more inputs");
 }
 
-/* Gives the integer that record r has for a word of this kind and number; false: the record has none. */
+/* Sets *word to the integer of this kind and number that the graph has for record (vertex) r. False: there is none. */
 static bool word_of(const vpps_checker *c, uint32_t r, const vpps_record_view *view, uint32_t kind, uint32_t value,
                     uint32_t *word) {
     if (kind == VPPS_WORD_DROPOUT) return *word = c->dropout[r], true;
@@ -84,7 +84,7 @@ static bool check_words(vpps_checker *c, vpps_checked_block *b, uint32_t p, cons
            vpps_refuse_vertex(c, b, p, "wrong data");
 }
 
-/* Allocates an array for each of n inputs or lookups of a block; `axes`: the inputs' axes, NULL for lookups. */
+/* Allocates an array for each of n inputs or lookups of a block, with an entry per vertex or, by the inputs' `axes`, per list member. */
 static uint32_t **take_arrays(vpps_checker *c, const vpps_block *block, uint32_t n, const uint8_t *axes) {
     uint32_t **arrays = vpps_check_zeros(c, n, sizeof *arrays);
     for (uint32_t i = 0; arrays && i < n; i++) {

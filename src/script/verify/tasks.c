@@ -15,12 +15,12 @@ vpps_location vpps_check_operand(const vpps_checker *c, const vpps_checked_block
     return (vpps_location){t->offset + (item - t->first) * t->stride, tensor, words};
 }
 
-/* What one VP does in a stage, or a group whose VPs all do the same: a range of the vertices, and one of each list's members. */
+/* A range of vertices, and of members of each list, for which one VP (or every VP of a group) runs a stage. */
 typedef struct share {
     const vpps_checked_block *b;
     const vpps_stage_info *info;
     uint32_t stage, member;
-    uint32_t task_first, pass_record; /* first vertex, and offset of the pass records, of the STAGE task */
+    uint32_t task_first, pass_record; /* of the STAGE task: its first vertex; the offset of its pass records */
     uint32_t first[VPPS_AXES], end[VPPS_AXES];
 } share;
 
@@ -34,7 +34,7 @@ static share share_of(const vpps_checker *c, const vpps_checked_block *b, const 
                .pass_record = t->pass_record};
     s.first[0] = first;
     s.end[0] = first + n;
-    if (!s.info->rows) { /* the VPs share out whole vertices, not rows */
+    if (!s.info->rows) { /* VPs share out vertices: each VP runs some of the task's */
         s.first[0] = first + (uint32_t)((uint64_t)n * member / c->group_size);
         s.end[0] = first + (uint32_t)((uint64_t)n * (member + 1) / c->group_size);
     }
@@ -47,7 +47,7 @@ static share share_of(const vpps_checker *c, const vpps_checked_block *b, const 
 
 static uint32_t vp_of(const vpps_checker *c, uint32_t member) { return c->group * c->group_size + member; }
 
-/* Returns the words of an item's value that belong to the VP's rows. */
+/* Returns which words of a value the VP handles: those of its own rows, or all if rows are not shared out. */
 static vpps_rows rows_of(const share *s, const vpps_cell_value *x) {
     return s->info->rows ? vpps_own_rows(&s->b->cell->c->needs, x->rows, x->cols, s->member)
                          : (vpps_rows){0, vpps_value_words(x)};
@@ -55,7 +55,7 @@ static vpps_rows rows_of(const share *s, const vpps_cell_value *x) {
 
 /* ---------------------------------------------------------------- reads */
 
-/* Checks that a value in a pass record lies where the STAGE task's operands say. */
+/* Checks that a value in a pass record lies where the operands of the STAGE task say. */
 static bool is_where_expected(vpps_checker *c, const share *s, uint32_t value, uint32_t item, vpps_location at) {
     const vpps_cell_value *x = &s->b->cell->c->values[value];
     const uint64_t stride = s->b->cell->c->kept_words[x->record];
@@ -80,14 +80,14 @@ static bool read_value(vpps_checker *c, const share *s, const vpps_stage_read *r
     return true;
 }
 
-/* Notes that the group reads a matrix; only the latest read is remembered. */
+/* Notes that the group's present task reads a matrix; the update must come after the latest such task. */
 static bool read_matrix(vpps_checker *c, vpps_param matrix) {
     if (c->matrix_spent[matrix]) return VPPS_REFUSE(c, "reads a matrix after its update");
     c->matrix_read[(size_t)matrix * c->n_groups + c->group] = c->actor.place + 1;
     return true;
 }
 
-/* Checks the reads of a product's parameters: matrices and biases. */
+/* Checks that a product's matrices and bias can be read. */
 static bool read_parameters(vpps_checker *c, const share *s, const vpps_program_step *product) {
     const vpps_program *p = &s->b->cell->c->programs[s->stage];
     for (uint32_t i = 0; i < product->n; i++)
@@ -99,7 +99,7 @@ static bool read_parameters(vpps_checker *c, const share *s, const vpps_program_
     return vpps_check_read(c, c->target->values[start->at] + rows.first, rows.end - rows.first, 0);
 }
 
-/* Adds up the gradient of output k of vertex p: uses each listed contribution once, and checks that none is missing. */
+/* Checks the sum of the gradient of output k of vertex p: the script must list each contribution once, and none may be missing. */
 static bool take_gradient(vpps_checker *c, const vpps_checked_block *b, uint32_t k, uint32_t p, uint32_t words) {
     const uint32_t *starts = b->gradient_starts[k], output = b->first_output + k * b->block->n + p;
     const uint32_t first = b->pairs[k] ? b->pair_starts[k][p] : 0, end = b->pairs[k] ? b->pair_starts[k][p + 1] : 0;
@@ -141,7 +141,7 @@ static bool read_stage(vpps_checker *c, const share *s) {
     for (uint32_t i = s->info->first; i < s->info->first + s->info->n; i++) {
         const vpps_cell_value *x = &cell->c->values[cell->reads[i].value];
         const bool whole = cell->reads[i].extent == VPPS_EXTENT_WHOLE || !vpps_rows_dealt(&cell->c->needs, x->rows);
-        if (many && whole && s->member > 0) continue; /* the first VP's check covers the whole group */
+        if (many && whole && s->member > 0) continue; /* the check for the first VP stands for all VPs of the group */
         if (many && whole) vpps_check_act(c, c->n_vps + c->group);
         const bool ok = read_value(c, s, &cell->reads[i]);
         vpps_check_act(c, vp_of(c, s->member));
@@ -196,7 +196,7 @@ static bool run_once(vpps_checker *c, const vpps_checked_block *b, uint32_t stag
     return true;
 }
 
-/* Adds a tensor for each share of each contribution of the task: its items' values, rounded up to 16 words. */
+/* Adds a tensor for each contribution of the task and each of its shares: the values of all items, rounded up to 16 words. */
 static bool add_contributions(vpps_checker *c, vpps_checked_block *b, const vpps_task *task) {
     const vpps_compiled_cell *cell = b->cell->c;
     const uint32_t *o = task->operands;
@@ -225,7 +225,7 @@ static bool add_contributions(vpps_checker *c, vpps_checked_block *b, const vpps
     return true;
 }
 
-/* Adds tensors for the values in the task's pass records. */
+/* Adds tensors for the values that the task stores in pass records. */
 static bool add_pass_record(vpps_checker *c, const vpps_checked_block *b, const vpps_task *task) {
     const vpps_compiled_cell *cell = b->cell->c;
     const vpps_cell_stage *stage = &cell->stages[task->stage];
@@ -270,7 +270,7 @@ bool vpps_check_stage(vpps_checker *c, const vpps_task *t) {
     return true;
 }
 
-/* Executes a CONSTANTS task: the group's first VP stores pairs (offset, value). */
+/* Executes a CONSTANTS task, in which the group's first VP stores n values at given offsets. */
 bool vpps_check_constants(vpps_checker *c, uint32_t address, uint32_t n) {
     const uint32_t *pairs = vpps_check_words(c, address, 2 * (uint64_t)n, "constants");
     if (!pairs) return false;
@@ -284,7 +284,7 @@ bool vpps_check_constants(vpps_checker *c, uint32_t address, uint32_t n) {
     return true;
 }
 
-/* Lets the host write a tensor at the pause. The write comes after all tasks before the pause and before all tasks after it. */
+/* Lets the host write a tensor between forward and backward: after all tasks before the pause, and before all tasks after it. */
 static bool give(vpps_checker *c, uint64_t offset, uint32_t words, uint32_t index) {
     const vpps_tensor t = {.kind = VPPS_TENSOR_GIVEN, .stride = words, .words = words, .items = 1, .index = index};
     const uint32_t tensor = vpps_check_add_tensor(c, offset, t);
@@ -313,14 +313,14 @@ bool vpps_check_pause(vpps_checker *c) {
 
 /* ---------------------------------------------------------------- taking contributions */
 
-/* Uses the gradient that the host gives of the request's output number i; each may be used once. */
+/* Uses the gradient that the host gives for the request's output number i. It must be unused. */
 static bool take_given(vpps_checker *c, uint32_t output, uint32_t i) {
     for (uint32_t t = c->first_term[output]; t < c->first_term[output + 1]; t++)
         if (!c->terms[t].taken && c->terms[t].given == i) return c->terms[t].taken = true;
     return VPPS_REFUSE(c, "the host's gradient of output %u is added to another gradient, or twice", i);
 }
 
-/* Uses a term of the loss with this factor for the gradient of an output; each term may be used once. */
+/* Uses a term of the loss, with the factor of these bits, in the gradient of an output. The term must be unused. */
 static bool take_term(vpps_checker *c, uint32_t output, uint32_t bits) {
     for (uint32_t i = c->first_term[output]; i < c->first_term[output + 1]; i++) {
         if (c->terms[i].taken || vpps_float_bits(c->terms[i].factor) != bits) continue;
@@ -329,9 +329,9 @@ static bool take_term(vpps_checker *c, uint32_t output, uint32_t bits) {
     return VPPS_REFUSE(c, "%g is added to a gradient without such a term of the loss", (double)vpps_bits_float(bits));
 }
 
-/* Returns the vertex to whose list member `item` of a block belongs. */
+/* Returns the vertex of a block whose list (of this axis) has member number `item`. */
 static uint32_t vertex_of(const vpps_checked_block *b, uint32_t axis, uint32_t item) {
-    /* binary search for the first vertex whose list ends after the member */
+    /* finds the first vertex whose list ends after the member, by binary search */
     uint32_t low = 0, high = b->block->n;
     while (low < high) {
         const uint32_t middle = low + (high - low) / 2;
@@ -344,7 +344,7 @@ static uint32_t vertex_of(const vpps_checked_block *b, uint32_t axis, uint32_t i
     return low;
 }
 
-/* Returns whether a contribution belongs to the gradient of this output, or of this table entry. */
+/* Returns whether a contribution belongs to the gradient of this output or, if there is none, of this table entry. */
 static bool is_for(const vpps_checker *c, const vpps_tensor *t, uint32_t item, uint32_t output, uint32_t table,
                    uint32_t row) {
     const vpps_checked_block *b = &c->blocks[t->block];
@@ -391,7 +391,7 @@ uint32_t vpps_check_take(vpps_checker *c, uint32_t offset, uint32_t words, uint3
     return tensor;
 }
 
-/* Returns the item whose kept value begins at an offset; VPPS_NONE: no item's value does. */
+/* Returns the item (vertex, list member) of the tensor whose value begins at this offset; VPPS_NONE: there is none. */
 static uint32_t item_at(const vpps_tensor *t, uint32_t offset) {
     if (t->kind != VPPS_TENSOR_KEPT) return VPPS_NONE;
     const uint32_t at = t->stride ? (offset - t->offset) / t->stride : 0;

@@ -80,7 +80,7 @@ static bool check_header(vpps_checker *c) {
 
 /* ---------------------------------------------------------------- streams of tasks */
 
-/* Returns the next task of a group; NULL: the script ends inside the task, and is refused. */
+/* Returns the group's next task; NULL: the script ends before the task does, and is refused. */
 static const vpps_task *fetch(vpps_checker *c, const vpps_stream *s) {
     c->at = s->at;
     if (s->end - s->at < VPPS_TASK_WORDS) {
@@ -97,7 +97,7 @@ static const vpps_task *fetch(vpps_checker *c, const vpps_stream *s) {
     return NULL;
 }
 
-/* Counts all signals that each barrier gets: only a wait for all signals orders anything. */
+/* Counts the signals that each barrier gets in the whole script. A wait orders accesses only if it waits for all of them. */
 static bool count_signals(vpps_checker *c) {
     for (c->group = 0; c->group < c->n_groups; c->group++) {
         vpps_stream s = c->streams[c->group];
@@ -138,7 +138,7 @@ static bool open_streams(vpps_checker *c) {
 
 /* ---------------------------------------------------------------- barriers */
 
-/* Signals a barrier, after the group's latest task. */
+/* Signals a barrier at the end of the present group's latest task. */
 static void signal(vpps_checker *c, uint32_t barrier) {
     if (barrier == VPPS_NO_BARRIER) return;
     uint32_t *carried = c->carried + (size_t)barrier * c->n_groups;
@@ -148,8 +148,8 @@ static void signal(vpps_checker *c, uint32_t barrier) {
     c->signals[barrier] += c->group_size;
 }
 
-/* Passes a wait for a barrier if its signals have come. A wait for fewer signals than the barrier ever gets orders nothing, since any may
- * have come. */
+/* Waits for a barrier; if signals are missing, the group stops here. Fewer signals than the barrier ever gets order nothing, since nobody
+ * knows which ones have come. */
 static bool wait(vpps_checker *c, uint32_t barrier, uint32_t signals) {
     c->streams[c->group].waiting = false;
     if (barrier == VPPS_NO_BARRIER) return true;
@@ -188,7 +188,7 @@ static bool run_task(vpps_checker *c, const vpps_task *t) {
     }
 }
 
-/* Runs a group's tasks up to its pause, or to the next wait whose signals are missing. `any` becomes true if a task ran. */
+/* Runs the group's tasks until it pauses or must wait for missing signals. Sets *any to true if a task ran. */
 static bool run_group(vpps_checker *c, bool *any) {
     vpps_stream *s = &c->streams[c->group];
     while (!s->ended && (!s->paused || c->goes_on)) {
@@ -204,7 +204,7 @@ static bool run_group(vpps_checker *c, bool *any) {
     return true;
 }
 
-/* Returns whether all groups have come to their pause and the tasks after it have not begun. */
+/* Returns whether all groups pause between forward and backward, and none has gone on. */
 static bool all_pause(const vpps_checker *c) {
     bool all = !c->goes_on;
     for (uint32_t g = 0; g < c->n_groups; g++) all = all && c->streams[g].paused;

@@ -12,7 +12,7 @@ bool vpps_check_open_pool(vpps_checker *c) {
         c->status = VPPS_MEMORY;
         return false;
     }
-    sets->n = 1; /* set number 0 is the empty set */
+    sets->n = 1; /* set number 0 has no readers */
     sets->first[0] = sets->first[1] = 0;
     return true;
 }
@@ -36,7 +36,7 @@ static uint32_t group_of(const vpps_checker *c, uint32_t unit) {
     return is_group(c, unit) ? unit - c->n_vps : unit / c->group_size;
 }
 
-/* Returns whether barriers order an access by `unit` in task number `place` of its group before the present access. */
+/* Returns whether barriers order an access of `unit`, in its group's task number `place`, before the present access. */
 static bool comes_before(const vpps_checker *c, uint32_t unit, uint32_t place) {
     const uint32_t group = group_of(c, unit);
     if (unit == c->actor.unit && !is_group(c, unit)) return place < c->actor.place;
@@ -57,7 +57,7 @@ static uint64_t hash_set(const vpps_reader *readers, uint32_t n) {
 
 static uint32_t set_size(const vpps_reader_sets *s, uint32_t set) { return s->first[set + 1] - s->first[set]; }
 
-/* Returns the number of the set that has these n readers; VPPS_NONE: out of memory. */
+/* Returns the number of the set with exactly these n readers; VPPS_NONE: out of memory. */
 static uint32_t intern_set(vpps_reader_sets *s, const vpps_reader *readers, uint32_t n) {
     const uint64_t hash = hash_set(readers, n);
     for (uint32_t at = vpps_index_first(hash), set; (set = vpps_index_next(&s->numbers, hash, &at)) != UINT32_MAX;)
@@ -71,8 +71,8 @@ static uint32_t intern_set(vpps_reader_sets *s, const vpps_reader *readers, uint
     return s->n++;
 }
 
-/* Returns the set of readers with the actor added. Readers that come before the actor are dropped, since who waits for the actor waits for
- * them. */
+/* Returns the set plus the present reader. Drops readers that barriers order before it: whoever waits for this reader waits for them,
+ * too. */
 static uint32_t add_reader(vpps_checker *c, uint32_t set) {
     vpps_reader_sets *s = &c->sets;
     const uint32_t n = set_size(s, set);
@@ -88,7 +88,7 @@ static uint32_t add_reader(vpps_checker *c, uint32_t set) {
     return intern_set(s, s->scratch, kept);
 }
 
-/* Returns whether barriers order these readers before the actor. With `own`, reads by the same VP in the same task count as earlier. */
+/* Returns whether barriers order all readers before the present access. With `own`, reads of the same task by the same VP are fine. */
 static bool readers_come_before(const vpps_checker *c, uint32_t set, bool own) {
     const vpps_reader_sets *s = &c->sets;
     for (uint32_t i = s->first[set]; i < s->first[set + 1]; i++) {
@@ -170,7 +170,7 @@ bool vpps_check_read(vpps_checker *c, uint32_t offset, uint32_t n, uint32_t tens
     return true;
 }
 
-/* Returns whether the word holds another value of the same item's record as the value that is being written. */
+/* Returns whether the word belongs to the record of the same item as the value that is being written. */
 static bool in_own_record(const vpps_checker *c, const vpps_word *w, uint32_t offset, uint32_t tensor, uint32_t item) {
     const vpps_tensor *t = &c->tensors[w->tensor], *to = &c->tensors[tensor];
     return t->kind == VPPS_TENSOR_KEPT && to->kind == VPPS_TENSOR_KEPT && t->block == to->block &&
