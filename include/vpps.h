@@ -91,7 +91,7 @@ typedef enum vpps_init_kind {
     VPPS_INIT_GLOROT,
     VPPS_INIT_UNIFORM,  /* uniform in [a, b) */
     VPPS_INIT_NORMAL,   /* normal with mean a and standard deviation b */
-    VPPS_INIT_CONSTANT, /* every element is a */
+    VPPS_INIT_CONSTANT, /* every element is `a` */
     VPPS_INIT_VALUES    /* copied from `values`, a matrix row after row */
 } vpps_init_kind;
 
@@ -299,7 +299,7 @@ VPPS_API float vpps_default_lr(vpps_optimizer_kind kind); /* default learning ra
 typedef struct vpps_optimizer {
     vpps_optimizer_kind kind;
     float lr, momentum, beta1, beta2, epsilon, weight_decay, clip;
-    float reserved[8]; /* zeros; later versions may use this space */
+    float reserved[8]; /* must be zeros; later versions may use this space */
 } vpps_optimizer;
 
 /* How the gradients of matrices are computed. */
@@ -650,7 +650,7 @@ typedef struct vpps_request {
     float *const *value_outs; /* value_outs[i], the caller's, receives rows * cols floats, column after column */
     uint32_t n_gradients;
     const vpps_node *gradients;  /* nodes whose gradients are wanted; each lookup of one entry has its own gradient */
-    float *const *gradient_outs; /* receive the gradients as value_outs values; zeros if the loss ignores the node */
+    float *const *gradient_outs; /* gradient_outs[i] receives gradients[i]'s gradient; zeros if the loss ignores it */
     bool no_parameters;          /* whether to leave parameters' gradients as they are, and not to compute new ones */
     /* Dropout masks follow from this number and options.seed alone: equal numbers, equal masks. 0: new masks in each call. */
     uint64_t draw;
@@ -879,7 +879,7 @@ typedef struct vpps_stats {
     uint64_t keep_bytes;              /* the most bytes for values of vpps_keep; 0 before the first is kept */
     /* By the device's clock: time from the end of the preceding training batch to this one's end, and idle time in it; 0 at the first. */
     uint64_t wall_ns, gap_ns, total_wall_ns, total_gap_ns;
-    const char *gradients; /* computes matrices' gradients: "kernel" (VPPS's), "cublas", "cublas-tf32"; NULL at first */
+    const char *gradients; /* matrices' gradients are by "kernel" (VPPS's), "cublas", "cublas-tf32"; NULL at first */
     uint32_t gpu;          /* device cuda: the GPU's number in the driver and in DLPack; else 0 */
 } vpps_stats;
 
@@ -890,7 +890,7 @@ VPPS_API vpps_status vpps_handle_stats(vpps_handle *h, vpps_stats *out);
     X(REJECTED, "rejected") /* the kernel spills registers, or could not be made */                                    \
     X(MEASURED, "measured")                                                                                            \
     X(CURRENT, "current")       /* in use: being measured, or chosen */                                                \
-    X(REMEMBERED, "remembered") /* in use: chosen by an earlier run */
+    X(REMEMBERED, "remembered") /* the alternative is in use: an earlier run chose it */
 
 typedef enum vpps_trial_state {
 #define X(id, name) VPPS_TRIAL_##id,

@@ -201,7 +201,7 @@ VPPS_API uint64_t vpps_sentences_total_words(const vpps_sentences *s);
 /* Returns sentence number i; its arrays are valid until the sentences grow. All zero if the sentence is empty or i out of range. */
 VPPS_API vpps_sentence vpps_sentences_get(const vpps_sentences *s, uint32_t i);
 VPPS_API const vpps_vocab *vpps_sentences_vocab(const vpps_sentences *s);
-VPPS_API const vpps_vocab *vpps_sentences_tag_vocab(const vpps_sentences *s); /* empty without tags and labels */
+VPPS_API const vpps_vocab *vpps_sentences_tag_vocab(const vpps_sentences *s); /* vocabulary of tags, or of labels */
 /* Returns the label of sentence i, an id in the vocabulary of tags; VPPS_NO_WORD without a label, or if i is out of range. */
 VPPS_API uint32_t vpps_sentences_label(const vpps_sentences *s, uint32_t i);
 /* Returns the line of the text, from 1, in which sentence i begins; 0 for a generated sentence, or if i is out of range. */
@@ -411,7 +411,7 @@ VPPS_API vpps_constituent_tree vpps_constituents_tree(const vpps_constituents *c
 /* Returns the line of the text, from 1, in which tree i begins; 0 if i is out of range. */
 VPPS_API uint32_t vpps_constituents_line(const vpps_constituents *c, uint32_t i);
 VPPS_API const vpps_vocab *vpps_constituents_vocab(const vpps_constituents *c);  /* words */
-VPPS_API const vpps_vocab *vpps_constituents_labels(const vpps_constituents *c); /* of phrases and words */
+VPPS_API const vpps_vocab *vpps_constituents_labels(const vpps_constituents *c); /* labels of phrases and words */
 
 /* Returns whether the labels look like the Penn Treebank's: NP and VP occur, with function tags or without. */
 VPPS_API bool vpps_constituents_look_penn(const vpps_constituents *c);

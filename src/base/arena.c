@@ -73,7 +73,7 @@ void vpps_arena_clear(vpps_arena *a) {
         return;
     }
     vpps_arena_free(a);
-    if (!VPPS_ARENA_APART && total) (void)add_chunk(a, total); /* if this fails, the next vpps_arena_take does */
+    if (!VPPS_ARENA_APART && total) (void)add_chunk(a, total); /* the next vpps_arena_take reports if memory ran out */
 }
 
 void vpps_arena_free(vpps_arena *a) {

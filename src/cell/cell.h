@@ -217,7 +217,7 @@ typedef struct vpps_cell_needs {
     vpps_row_rule rows; /* the device's rule */
 } vpps_cell_needs;
 
-/* Kinds of integers in a vertex's record in the script. They follow the places of the vertex's inputs. */
+/* Kinds of integers in a vertex's record in the script, where they stand after the places of the vertex's inputs. */
 typedef enum vpps_word_kind {
     VPPS_WORD_INDEX,  /* the vertex's pulled index number `value` */
     VPPS_WORD_IMM,    /* the integer of a vertex that is one op (a factor, a class) */

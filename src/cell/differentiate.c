@@ -234,7 +234,7 @@ static uint32_t for_axis(work *w, uint32_t dx, uint32_t arg) {
 static uint32_t weights_backward(work *w, uint32_t y, uint32_t d) {
     vpps_compiled_cell *c = w->c;
     const uint32_t n = c->values[y].n_args - 1, first = c->values[y].first_arg;
-    uint32_t dots = VPPS_NONE; /* number of the first of n consecutive values */
+    uint32_t dots = VPPS_NONE; /* number of the first of n dot products, which are consecutive values */
     vpps_cell_value scalar = run_like(&c->values[y], VPPS_I_DOT);
     scalar.rows = scalar.cols = 1;
     if (c->values[y].run.over_list)

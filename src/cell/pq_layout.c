@@ -291,7 +291,7 @@ static void traverse(planner *p, uint32_t node, uint32_t *order, uint32_t *n_ord
     }
     uint32_t map[VPPS_LAYOUT_WIDTH];
     bool flip = false;
-    const bool small = x->n <= VPPS_LAYOUT_WIDTH; /* only nodes with few children are in a class with others */
+    const bool small = x->n <= VPPS_LAYOUT_WIDTH; /* only nodes with few children share an order */
     const uint32_t decider = small ? find_decider(p, node, &flip, map) : node;
     if (x->kind == VPPS_PQ_P) {
         const uint32_t *chosen = small ? choose_p(p, node, map, decider) : NULL;

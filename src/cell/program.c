@@ -302,7 +302,7 @@ static void add_value(builder *b, uint32_t place) {
     const uint32_t v = b->c->order[stage->first + place];
     const vpps_cell_value *x = value_at(b, v);
     if (is_scaled(b, v)) return;
-    if (x->kind == VPPS_VALUE_POSITIONS) { /* the step of value v - 1 also makes its positions, v */
+    if (x->kind == VPPS_VALUE_POSITIONS) { /* v has the positions that value v - 1 found */
         add_stores(b, v);
     } else if (vpps_is_product(x)) {
         add_product(b, v, place);

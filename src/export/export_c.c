@@ -21,7 +21,7 @@ static void make_name(const char *begin, const char *from, char (*names)[VPPS_C_
     const size_t len = strlen(to);
     uint32_t number = 2;
     for (size_t i = 0; i < n;) {
-        const bool same = strcasecmp(to, names[i]) == 0; /* case is ignored: constants are in capitals */
+        const bool same = strcasecmp(to, names[i]) == 0; /* case is ignored, since constants are names in capitals */
         if (same) snprintf(to + len, SUFFIX, "_%u", number++);
         i = same ? 0 : i + 1;
     }

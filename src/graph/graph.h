@@ -195,7 +195,7 @@ typedef struct vpps_record {
 
 typedef struct vpps_vertex_data {
     uint32_t cell;  /* number of the vertex's cell; VPPS_SOURCE_VERTEX: it has no cell, only given nodes */
-    uint32_t at;    /* position in `words` of the cell's record, or of a source's number of nodes and the nodes */
+    uint32_t at;    /* position in `words`: of the vertex's record; of a source's number of nodes, then the nodes */
     uint32_t first; /* number of the vertex's first node */
 } vpps_vertex_data;
 

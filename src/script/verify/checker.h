@@ -149,7 +149,7 @@ typedef struct vpps_checker {
     bool running; /* whether a task is being executed, so that a message names it */
     uint32_t group, at;
 
-    /* what the request needs of the graph; arrays have an element for each record (vertex) */
+    /* what the request needs of the graph; the arrays are indexed by record (vertex) */
     uint32_t n_records;
     uint8_t *needed;
     uint8_t *whole;    /* whether the record's gradient is asked for; a sum of losses then is one term */
@@ -158,7 +158,7 @@ typedef struct vpps_checker {
     vpps_term_of_loss *terms;
     uint32_t n_terms, n_added;
 
-    /* compiled cells; blocks, each of which has vertices of one cell */
+    /* members about compiled cells, and about blocks (vertices of one cell) */
     vpps_expressions expressions;
     vpps_checked_cell *checked;
     vpps_checked_block *blocks;
