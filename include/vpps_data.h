@@ -229,8 +229,8 @@ typedef struct vpps_columns {
     uint32_t word; /* number of the column that holds the word, from 1; 0: the first, in CoNLL-U FORM */
     uint32_t tag;  /* number of the column that holds the tag, from 1; 0: the last, in CoNLL-U UPOS */
     bool tabs; /* whether columns end at each single tab, so that words may hold spaces; else at runs of white space */
-    /* A line that begins with '#' is a comment if it has not as many columns as the lines that begin otherwise, or no valid ID. Else
-     * the line is a token. */
+    /* Whether lines that begin with '#' can be comments: those with another number of columns than the other lines, or without a valid
+     * ID. */
     bool comments;
     /* Whether the text is CoNLL-U, which has comments: lines of multiword tokens (ID 3-4) and of empty nodes (5.1) are left out. The
      * columns are ID FORM LEMMA UPOS XPOS FEATS HEAD DEPREL DEPS MISC, or those that the first line names, as "# global.columns = ID FORM
@@ -239,7 +239,7 @@ typedef struct vpps_columns {
     const char *word_name, *tag_name; /* with conllu: a column's name, instead of its number; NULL: none */
 } vpps_columns;
 
-/* Append sentences from text in columns. `columns` NULL: all members zero. Fail also with ARGUMENT (word and tag in the same column,
+/* Append sentences from text in columns. `columns` NULL: its members count as zero. Fail also with ARGUMENT (word and tag in the same column,
  * a name without conllu). */
 VPPS_API vpps_status vpps_sentences_read_columns_file(vpps_sentences *s, const char *path, const vpps_columns *columns);
 VPPS_API vpps_status vpps_sentences_read_columns_text(vpps_sentences *s, const char *name, const char *text, size_t len,
@@ -258,7 +258,7 @@ typedef struct vpps_dependencies {
     const char *label;
 } vpps_dependencies;
 
-/* Append dependency trees. `dependencies` NULL: all members zero. */
+/* Append dependency trees. `dependencies` NULL: its members count as zero. */
 VPPS_API vpps_status vpps_sentences_read_dependencies_file(vpps_sentences *s, const char *path,
                                                            const vpps_dependencies *dependencies);
 VPPS_API vpps_status vpps_sentences_read_dependencies_text(vpps_sentences *s, const char *name, const char *text,
@@ -272,7 +272,7 @@ typedef struct vpps_lines {
     bool keep_empty; /* whether a line without words is a sentence (of 0 words, or the end word), not skipped */
 } vpps_lines;
 
-/* Append plain text. `lines` NULL: all members zero. Fail also with ARGUMENT (an end word that is empty or holds white space). */
+/* Append plain text. `lines` NULL: its members count as zero. Fail also with ARGUMENT (an end word that is empty or holds white space). */
 VPPS_API vpps_status vpps_sentences_read_lines_file(vpps_sentences *s, const char *path, const vpps_lines *lines);
 VPPS_API vpps_status vpps_sentences_read_lines_text(vpps_sentences *s, const char *name, const char *text, size_t len,
                                                     const vpps_lines *lines);
@@ -283,7 +283,7 @@ typedef struct vpps_parallel {
     bool skip_empty; /* whether pairs with a line without words are left out; else the first one fails with FORMAT */
 } vpps_parallel;
 
-/* Append parallel text. `parallel` NULL: all members zero. Fail as vpps_sentences_read_lines_file does, with FORMAT if one file has
+/* Append parallel text. `parallel` NULL: its members count as zero. Fail as vpps_sentences_read_lines_file does, with FORMAT if one file has
  * more lines (the message gives both counts; lines without words at the end of a file do not count), with STATE unless `source` and
  * `target` have equally many sentences before the call, with ARGUMENT if they are the same. */
 VPPS_API vpps_status vpps_sentences_read_parallel_files(vpps_sentences *source, vpps_sentences *target,
@@ -313,7 +313,7 @@ typedef struct vpps_language {
 
 /* Appends n sentences to s, their translations (without tags) to `translation` unless it is NULL, and all words of the language,
  * names among them, to `lexicon` unless it is NULL. Equal options give equal sentences on every machine; the first sentences do not
- * depend on n. `options` NULL: all members zero. Fails with STATE as reading does (with a translation, as reading parallel text),
+ * depend on n. `options` NULL: its members count as zero. Fails with STATE as reading does (with a translation, as reading parallel text),
  * with ARGUMENT (an end word that is empty or holds a space or line end; tags with an end word in s; tags and labels; s and
  * `translation` are the same), MEMORY; all three are then as before. */
 VPPS_API vpps_status vpps_sentences_generate(vpps_sentences *s, vpps_sentences *translation, vpps_vocab *lexicon,

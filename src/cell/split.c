@@ -149,7 +149,7 @@ bool vpps_reads_whole(const vpps_compiled_cell *c, const vpps_cell_value *x, uin
     return false;
 }
 
-/* Shares out the values that are still undecided by `split` if a value that they read is shared out by `split`. */
+/* An undecided value that reads a value shared out by `split` (rows or vertices), in the same pass, is shared out by `split`, too. */
 static void split_as_read(vpps_compiled_cell *c, vpps_split split) {
     for (uint32_t v = 0; v < c->n_values; v++) {
         vpps_cell_value *x = &c->values[v];
@@ -448,7 +448,7 @@ static void mark_readers(work *w) {
 
 static bool place_kept(work *w) {
     const size_t n = w->c->n_values + (size_t)1;
-    uint32_t *follower = malloc(2 * n * sizeof *follower); /* for each value: the value that next takes its place */
+    uint32_t *follower = malloc(2 * n * sizeof *follower); /* for each value: the next one in its place in memory */
     if (!follower) return false;
     memset(follower, 0xff, 2 * n * sizeof *follower);
     find_one_pass(w);

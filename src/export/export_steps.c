@@ -303,7 +303,7 @@ static vpps_status put_elements(cell *x, const vpps_segment *g) {
         const bool made = x->s.made_in[v] == x->segment;
         if (step->kind == VPPS_SEGMENT_MAKE && !make_element(x, step->step)) return refuse(x, step->step);
         if (step->kind == VPPS_SEGMENT_LOAD) {
-            x->s.made_in[v] = VPPS_NONE; /* following C reads v from memory */
+            x->s.made_in[v] = VPPS_NONE; /* so the C that follows reads v in memory */
             const text from = vpps_c_element(x, v, "e");
             x->s.made_in[v] = x->segment;
             fprintf(x->out, "const float v%u = %s;\n", v, from.at);

@@ -37,7 +37,7 @@ static vpps_node add_input(vpps_graph *g, const char *what, vpps_cell_input inpu
     if (!c) return VPPS_NO_NODE;
     if (!input.rows || !input.cols)
         return vpps_graph_fail(g, VPPS_SHAPE, "%s: %u x %u in cell %s", what, input.rows, input.cols, c->name);
-    for (uint32_t i = 0; i < c->n_inputs && !input.pulled; i++) { /* the same output of a child is one input */
+    for (uint32_t i = 0; i < c->n_inputs && !input.pulled; i++) { /* looks for an earlier gather of this output */
         const vpps_cell_input *known = &c->inputs[i];
         if (known->pulled || known->axis != input.axis || known->child != input.child || known->output != input.output)
             continue;

@@ -28,7 +28,7 @@ vpps_status vpps_fiber_stacks_create(vpps_fiber_stacks *out, size_t n) {
     out->n = n;
     out->bytes = n * STACK_BYTES;
     for (size_t i = 0; i < n && i < GUARDED; i++) {
-        if (mprotect(out->memory + i * STACK_BYTES, page, PROT_NONE)) break; /* further stacks have no guard page */
+        if (mprotect(out->memory + i * STACK_BYTES, page, PROT_NONE)) break; /* later stacks have no guard page */
     }
     return VPPS_OK;
 }

@@ -32,7 +32,7 @@ typedef struct vpps_checked_cell {
     uint32_t record; /* number of the graph's record that the cell was proved for; VPPS_NONE: none yet */
     uint64_t output_reads[VPPS_CELL_MOST]; /* for each output: bit i: it depends on the cell's input i */
     bool output_trained[VPPS_CELL_MOST];   /* for each output: whether it depends on trained parameters */
-    /* for each output: bit k: it depends on, or is, output k (only if gradients of outputs are asked for) */
+    /* for each output, if gradients are asked for: bit k: output k is this output, or this output depends on it */
     uint64_t output_made_of[VPPS_CELL_MOST];
     /* For each input, and each lookup's entry: bit k: the gradient of output k flows into the gradient that the cell contributes to it. */
     uint64_t into_input[VPPS_CELL_MOST], into_entry[VPPS_CELL_MOST];
