@@ -37,10 +37,10 @@ class Config(NamedTuple):
 
 
 def make(o: Config) -> tuple[Model, Callable[..., Any]]:
-    """The model, and the function that builds a batch from the inputs, the lengths of the sequences, the first states or None, and the row
-    of each step in the inputs and outputs, of the first sequence, then of the second, and so on (None: rows have this order)."""
+    """Returns the model, and a function that builds a batch from the inputs, the sequences' lengths, the first states or None, and the rows
+    of the steps in inputs and outputs: of the first sequence's steps, then of the second's, and so on (None: rows have this order)."""
     model, ways = Model(), range(2 if o.bidirectional else 1)
-    drops = [o.dropout if k + 1 < o.num_layers else 0.0 for k in range(o.num_layers)]  # dropout on the output of a layer, not of the last
+    drops = [o.dropout if k + 1 < o.num_layers else 0.0 for k in range(o.num_layers)]  # of each layer's output; the last has none
 
     def layer(k: int, way: int) -> nn.Recurrent:
         inputs = o.input_size if not k else (o.hidden_size,) * len(ways) if o.bidirectional else o.hidden_size
@@ -176,8 +176,8 @@ class Recurrent(Module):
         return back(y), tuple(last) if len(last) > 1 else last[0]
 
     def _sequences(self, input: Any, lengths: Any) -> tuple[Tensor, I64, I64 | None, Callable[[Tensor], Any]]:
-        """The numbers of the input; the lengths of the sequences; the row of each step of the first sequence, then of the second, and so on
-        (None: rows have this order); and a function that gives such rows the input's form."""
+        """Returns the input's rows, one a step; the lengths of the sequences; the row of each step of the first sequence, then of the second,
+        and so on (None: rows have this order); and a function that converts rows in this order to the input's form."""
         if isinstance(input, PackedSequence):
             sizes = input.batch_sizes.numpy()
             n = int(sizes[0]) if len(sizes) else 0

@@ -226,7 +226,7 @@ class Trees:
         return up
 
     def with_words(self, ids: ArrayLike) -> Trees:
-        """These trees with other ids of words: ids[id here], as `Vocab.map` makes them."""
+        """Returns these trees with other ids of words: id k becomes ids[k], for example with the ids that `Vocab.map` returns."""
         new = as_u32(ids, "ids").astype(np.int64)
         return replace(self, word=np.where(self.word >= 0, new[self.word], -1))
 
@@ -288,7 +288,7 @@ class Treebank(Uncopied):
 
     @property
     def classes(self) -> int:
-        """1 + the largest label."""
+        """The number of classes: 1 + the largest label."""
         n: int = lib.vpps_treebank_classes(self._c)
         return n
 

@@ -26,7 +26,7 @@ MOST_KEPT = 2**22 - 1  # numbers in one value of vpps_keep_data
 
 
 def _names(prefix: str) -> dict[str, int]:
-    """The values of a C enum by their names in small letters, without the prefix."""
+    """Returns a C enum's values by name; names are in small letters, without the prefix."""
     return {n[len(prefix):].lower(): getattr(lib, n) for n in dir(lib) if n.startswith(prefix)}
 
 

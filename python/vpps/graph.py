@@ -468,7 +468,7 @@ class Recorder(Builder):
         return made(self._epoch, lib.vpps_gather(self._epoch.p, child, output, rows, cols))
 
     def gather_list(self, output: int, rows: int, cols: int = 1, *, first: int = 0) -> Node:
-        """The values that all children from number `first` on scatter as their output number `output`: list 0."""
+        """A list of the values that all children from number `first` on scatter as their output number `output`. It is the cell's list 0."""
         return self._list(0, lib.vpps_gather_list_from(self._epoch.p, first, output, rows, cols))
 
     def gather_list_of(self, list: int, output: int, rows: int, cols: int = 1) -> Node:

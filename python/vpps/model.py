@@ -76,7 +76,7 @@ class Parameter(Hinting):
         self.id = id
 
     def _of(self, e: Epoch) -> int:
-        """The parameter's number; fails for a graph or cell of another model."""
+        """Returns the parameter's number; fails if e is a graph or cell of another model."""
         if e.model is not self.model:
             raise ArgumentError(f"parameter {self.name} of another model")
         return self.id
@@ -209,7 +209,7 @@ class Lookup(Parameter):
         raise TypeError("a table is no sequence; index it")
 
     def at(self, index: Node) -> Node:
-        """The entry whose number is the value of a scalar node; for `Trainer.forward` only."""
+        """The table's entry whose number is the value of the scalar node `index`; for `Trainer.forward` only."""
         b: Builder = current()
         return b.lookup_at(self, index)
 

@@ -51,9 +51,9 @@ class _Place:
 
 
 def _taken_out(x: Any, tensors: list[Tensor], gpu: int | None, what: str) -> Any:
-    """The argument with a `_Place` for each tensor of real numbers, which is appended to `tensors`, and arrays for tensors of whole
-    numbers. `gpu`: that of the module's engine, where the tensors may be. Arrays are copies: backward may build the graph again after the
-    caller has changed them."""
+    """Returns the argument with a `_Place` for each tensor of real numbers, and an array for each tensor of whole numbers. Appends the
+    tensors of real numbers to `tensors`. `gpu`: GPU of the module's engine, where tensors may be. Arrays are copies: backward may build
+    the graph again after the caller has changed them."""
     if isinstance(x, Tensor):
         if not (x.is_floating_point() or x.is_complex()):
             return x.detach().cpu().numpy().copy()

@@ -505,9 +505,9 @@ class Trainer(Engine):
         return _text(self._call(loss._e, "disassemble", lambda h, g: lib.glue_disassemble(h, g, id, n, status)), n, status)
 
 class Inference(Engine):
-    """Computes beside a trainer, in a thread of its own: `forward`, and values that stay. Its parameters are those
-    after the trainer's latest batch before this engine was made, and later before `Trainer.publish_parameters`. They change between
-    two calls of `forward`, never within one. Threads share the cores, so `vps` is best set. Each thread builds a graph of its own.
+    """Inference beside a trainer, in a thread of its own: `forward`, and values that stay on the device. The parameters are the trainer's,
+    as they were when this engine was made, later as they were at the latest `Trainer.publish_parameters`. They change between two
+    calls of `forward`, never within one. Threads share the cores, so `vps` is best set. Each thread builds a graph of its own.
 
     An inference engine is made by the thread that has the trainer; the trainer may be closed first.
     """

@@ -56,7 +56,7 @@ class Layer:
         return c.pull(self.inputs)
 
     def given(self, x: Any, indices: ArrayLike | None, n: int | None = None) -> dict[str, Any]:
-        """The arguments of `Graph.apply` for inputs and the head's indices; n: the expected number of vertices."""
+        """Returns `Graph.apply`'s arguments for the inputs x and the head's indices; n: the expected number of vertices."""
         some: list[U32] = []
         if isinstance(self.inputs, Lookup):
             numbers = as_u32(x, "x")
@@ -144,5 +144,5 @@ class MLP(Layer):
 
 
 def grouped(keys: I64, members: I64, n: int) -> tuple[I64, I64]:
-    """The members sorted by their keys, from 0 to n - 1, as ragged arrays: where each key's members begin, and all members."""
+    """Groups members by key, 0 to n - 1. Returns where each key's members begin in the second array, and the members, sorted by key."""
     return np.append(0, np.cumsum(np.bincount(keys, minlength=n))), members[np.argsort(keys, kind="stable")]

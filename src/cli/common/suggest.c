@@ -30,8 +30,8 @@ suggestion suggest_for(const char *typed) { return (suggestion){typed, NULL, SIZ
 void suggest_try(suggestion *s, const char *word) {
     const size_t len = strlen(s->typed), far = 1 + len / 5;
     const size_t n = strlen(word);
-    /* A known word that contains the typed one, or begins it, is near, but less so than a word with a misspelling. */
     size_t d = distance(s->typed, word);
+    /* A known word that contains the typed one, or begins it, is near, but less so than a misspelled word. */
     const bool part = len >= 2 && strncmp(word, s->typed, len) == 0,
                inside = len >= 4 && strstr(word, s->typed) != NULL;
     if (d > far && (part || inside || (n >= 4 && strncmp(s->typed, word, n) == 0))) d = far;

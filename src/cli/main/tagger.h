@@ -41,8 +41,7 @@ static form look(input in, form wanted, int sure) {
     return wanted ? wanted : known_tags || lines.y.conllu ? COLUMNS : PLAIN;
 }
 
-/* Returns column `wanted`, from 1, of a token of n + 1 columns. Excess '|' belong to the first column. `at` is NULL if the column is
- * missing. */
+/* Returns column `wanted`, from 1, of a token of n + 1 columns. Excess '|' belong to the first column. `at` is NULL without the column. */
 static text bar_column(text t, size_t n, size_t wanted) {
     for (size_t c = n + 1; c > 1; c--) {
         size_t begin = t.len;
