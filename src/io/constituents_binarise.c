@@ -83,7 +83,7 @@ static vpps_status add_leaf(binariser *b, uint32_t i, int32_t label) {
     return vpps_treebank_add_node(b->tb, b->first, leaf, &b->stack[b->depth++]);
 }
 
-/* Adds the binary nodes that are complete with node i, the lowest of a chain of only children. */
+/* Adds the binary nodes whose subtrees node i completes; i is the lowest node of a chain of only children. */
 static vpps_status add_node(binariser *b, uint32_t i) {
     const uint32_t n_children = b->tree.nodes[i].n_children, top = chain_top(b, i);
     int32_t label, marked = -1;

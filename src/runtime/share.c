@@ -310,7 +310,7 @@ static vpps_status take_segments(vpps_share *s, vpps_shared_batch *batch, const 
     return VPPS_OK;
 }
 
-/* Keeps only the rows that this process sums, which it owns, since tables are sharded. */
+/* For sharded tables: keeps only the rows that this process sums, which are the rows that it owns. */
 static vpps_status keep_rows(vpps_share *s, vpps_shared_batch *batch) {
     const uint32_t next = s->c->rank + 1;
     memset(s->counts, 0, (size_t)s->c->rank * s->n_tables * sizeof *s->counts);

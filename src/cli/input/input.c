@@ -82,8 +82,8 @@ static const char *look_of(shapes n) {
 
 const char *input_text_looks(const vpps_text *t) { return look_of(count_shapes(t)); }
 
-/* Returns how many columns the lines look like: all have as many words, some are adjacent, and tabs or blank lines
- * separate them. 0: they look like sentences. */
+/* Returns how many columns the lines look like: all lines have equally many words, some lines are adjacent, and tabs or blank lines
+ * separate words or sentences. 0: the lines look like sentences. */
 static uint32_t columns_of(const vpps_text *t) {
     vpps_line line = {0};
     uint32_t columns = 0;

@@ -95,7 +95,7 @@ static int kind_of(columns *y, text line, const char **fault) {
     return y->id && !is_number(id, 0) ? NO_WORD : WORD;
 }
 
-/* ---- the format, told by the first lines */
+/* ---------------------------------------------------------------- the format, told by the first lines */
 
 static int is_conllu(text line, const columns *y) {
     text c, left = line;
@@ -194,7 +194,7 @@ static int are_known(input in, columns *y) {
     return n && 10 * known_tags >= 9 * n && (tabs || varied);
 }
 
-/* ---- answers */
+/* ---------------------------------------------------------------- answers */
 
 /* Prints a line with the predicted tag in place of the line's own tag, or as a last column. */
 static void put_tagged_line(const columns *y, text line, text whole, size_t tag) {

@@ -127,7 +127,7 @@ static input first_lines(input in) {
     return in;
 }
 
-/* ---- names that the copied sources of vpps use */
+/* ---------------------------------------------------------------- names that the copied sources of vpps use */
 typedef int vpps_status;
 enum { VPPS_OK, VPPS_MEMORY };
 #define vpps_fail(status, ...) (stop_with(__VA_ARGS__), VPPS_OK)
@@ -169,7 +169,7 @@ static void need(int status) {
     if (status != NET_OK) stop("indices in range");
 }
 
-/* ---- the program */
+/* ---------------------------------------------------------------- the program */
 static void answer_input(input *in);
 
 /* Returns the value if argument i is the option "--name=value" or "--name value", else NULL. */

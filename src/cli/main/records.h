@@ -145,7 +145,7 @@ static text flat_value(const vpps_json_value *v) {
     return flat((char *)(size_t)v->string);
 }
 
-/* ---- printing */
+/* ---------------------------------------------------------------- printing */
 
 /* Prints the JSON object with the answer's fields, in place of fields of the same name or after all others. `a` may be NULL. */
 static void put_object(const example *x, const answer *a) {

@@ -54,7 +54,7 @@ static size_t add_inner(forest *f, size_t left, size_t right) {
     return add_node(f, (node){left, right, 2 + 2 * (l > r ? l : r), {NULL, 0}, -1});
 }
 
-/* ---- reading */
+/* ---------------------------------------------------------------- reading */
 
 static int begins(text *left, char c) {
     while (left->len && vpps_is_space(*left->at)) *left = after(*left, 1);
@@ -153,7 +153,7 @@ static void add_tree(forest *f, const example *x) {
     f->trees[f->n_trees++] = t;
 }
 
-/* ---- computing */
+/* ---------------------------------------------------------------- computing */
 
 #ifdef PYRAMID
 /* Classifies each tree by its words: combines neighbours to a shorter row of vectors, until one vector is left, the root's. */
@@ -215,7 +215,7 @@ static void label_nodes(forest *f) {
 }
 #endif
 
-/* ---- printing */
+/* ---------------------------------------------------------------- printing */
 
 static void put_label(long label, int quoted) {
 #ifdef NAMED
@@ -311,7 +311,7 @@ static void put_cell(const answer *a, size_t i, char separator, int tabs) {
     release(words);
 }
 
-/* ---- all of it */
+/* ---------------------------------------------------------------- all of it */
 
 static form look(input in, form wanted, int sure) {
     (void)in, (void)wanted, (void)sure;
