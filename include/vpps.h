@@ -264,7 +264,7 @@ typedef struct vpps_application {
 VPPS_API vpps_vertex vpps_apply(vpps_graph *g, const vpps_application *a);
 /* Makes a vertex that scatters existing nodes, e.g. a recurrence's initial state. */
 VPPS_API vpps_vertex vpps_source(vpps_graph *g, uint32_t n, const vpps_node *nodes);
-/* Return the node of output k that a vertex pushed, or scattered. */
+/* Return the node that is output number k among those that a vertex pushed (vpps_pushed) or scattered (vpps_scattered). */
 VPPS_API vpps_node vpps_pushed(vpps_graph *g, vpps_vertex v, uint32_t k);
 VPPS_API vpps_node vpps_scattered(vpps_graph *g, vpps_vertex v, uint32_t k);
 
@@ -523,7 +523,7 @@ VPPS_API vpps_node vpps_rms_norm(vpps_graph *g, vpps_node x, vpps_node gain, flo
 VPPS_API vpps_node vpps_layer_norm(vpps_graph *g, vpps_node x, vpps_node gain, vpps_node bias, float epsilon);
 /* Repeats a scalar, a vector (rows x 1) or a row (1 x cols) as rows x cols, by a product with ones. Fails with SHAPE. */
 VPPS_API vpps_node vpps_broadcast(vpps_graph *g, vpps_node x, uint32_t rows, uint32_t cols);
-/* Add up a matrix's rows (result: 1 x cols), or its columns (rows x 1), by a product with ones. */
+/* Add up a matrix's rows (vpps_sum_rows: 1 x cols), or its columns (vpps_sum_columns: rows x 1), by a product with ones. */
 VPPS_API vpps_node vpps_sum_rows(vpps_graph *g, vpps_node x);
 VPPS_API vpps_node vpps_sum_columns(vpps_graph *g, vpps_node x);
 /* Computes the sum over k < n of weights[k] * xs[k], for a vector `weights` of n elements (attention). */

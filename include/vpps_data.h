@@ -239,8 +239,8 @@ typedef struct vpps_columns {
     const char *word_name, *tag_name; /* with conllu: a column's name, instead of its number; NULL: none */
 } vpps_columns;
 
-/* Append sentences from text in columns. `columns` NULL: its members count as zero. Fail also with ARGUMENT (word and tag in the same column,
- * a name without conllu). */
+/* Append sentences from text in columns. `columns` NULL: a struct of zeros. Fail also with ARGUMENT (word and tag in the same column, a
+ * name without conllu). */
 VPPS_API vpps_status vpps_sentences_read_columns_file(vpps_sentences *s, const char *path, const vpps_columns *columns);
 VPPS_API vpps_status vpps_sentences_read_columns_text(vpps_sentences *s, const char *name, const char *text, size_t len,
                                                       const vpps_columns *columns);
@@ -258,7 +258,7 @@ typedef struct vpps_dependencies {
     const char *label;
 } vpps_dependencies;
 
-/* Append dependency trees. `dependencies` NULL: its members count as zero. */
+/* Append dependency trees. `dependencies` NULL: a struct of zeros. */
 VPPS_API vpps_status vpps_sentences_read_dependencies_file(vpps_sentences *s, const char *path,
                                                            const vpps_dependencies *dependencies);
 VPPS_API vpps_status vpps_sentences_read_dependencies_text(vpps_sentences *s, const char *name, const char *text,
@@ -272,7 +272,7 @@ typedef struct vpps_lines {
     bool keep_empty; /* whether a line without words is a sentence (of 0 words, or the end word), not skipped */
 } vpps_lines;
 
-/* Append plain text. `lines` NULL: its members count as zero. Fail also with ARGUMENT (an end word that is empty or holds white space). */
+/* Append plain text. `lines` NULL: a struct of zeros. Fail also with ARGUMENT (an end word that is empty or holds white space). */
 VPPS_API vpps_status vpps_sentences_read_lines_file(vpps_sentences *s, const char *path, const vpps_lines *lines);
 VPPS_API vpps_status vpps_sentences_read_lines_text(vpps_sentences *s, const char *name, const char *text, size_t len,
                                                     const vpps_lines *lines);
@@ -283,7 +283,7 @@ typedef struct vpps_parallel {
     bool skip_empty; /* whether pairs with a line without words are left out; else the first one fails with FORMAT */
 } vpps_parallel;
 
-/* Append parallel text. `parallel` NULL: its members count as zero. Fail as vpps_sentences_read_lines_file does, with FORMAT if one file has
+/* Append parallel text. `parallel` NULL: a struct of zeros. Fail as vpps_sentences_read_lines_file does, with FORMAT if one file has
  * more lines (the message gives both counts; lines without words at the end of a file do not count), with STATE unless `source` and
  * `target` have equally many sentences before the call, with ARGUMENT if they are the same. */
 VPPS_API vpps_status vpps_sentences_read_parallel_files(vpps_sentences *source, vpps_sentences *target,
@@ -313,7 +313,7 @@ typedef struct vpps_language {
 
 /* Appends n sentences to s, their translations (without tags) to `translation` unless it is NULL, and all words of the language,
  * names among them, to `lexicon` unless it is NULL. Equal options give equal sentences on every machine; the first sentences do not
- * depend on n. `options` NULL: its members count as zero. Fails with STATE as reading does (with a translation, as reading parallel text),
+ * depend on n. `options` NULL: a struct of zeros. Fails with STATE as reading does (with a translation, as reading parallel text),
  * with ARGUMENT (an end word that is empty or holds a space or line end; tags with an end word in s; tags and labels; s and
  * `translation` are the same), MEMORY; all three are then as before. */
 VPPS_API vpps_status vpps_sentences_generate(vpps_sentences *s, vpps_sentences *translation, vpps_vocab *lexicon,

@@ -30,7 +30,7 @@ void vpps_arena_back_to(vpps_arena *a, vpps_arena_mark mark);
 void vpps_arena_clear(vpps_arena *a);
 void vpps_arena_free(vpps_arena *a);
 
-/* Set the pointer `array` to n elements taken from the arena. False: out of memory. */
+/* Set the pointer `array` to n elements taken from the arena; VPPS_TAKE_ZEROS sets their bytes to zero. False: out of memory. */
 #define VPPS_TAKE(arena, array, n) (((array) = vpps_arena_take((arena), (n), sizeof *(array))) != NULL)
 #define VPPS_TAKE_ZEROS(arena, array, n) (((array) = vpps_arena_zeros((arena), (n), sizeof *(array))) != NULL)
 

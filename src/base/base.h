@@ -85,7 +85,7 @@ static inline float vpps_bits_float(uint32_t bits) {
     return f;
 }
 
-/* Comparison functions for qsort: of 64-bit numbers, and of pointers to strings. */
+/* Comparison functions for qsort: vpps_by_number of 64-bit numbers, vpps_by_text of pointers to strings. */
 int vpps_by_number(const void *a, const void *b);
 int vpps_by_text(const void *a, const void *b);
 
@@ -139,7 +139,7 @@ static inline uint64_t vpps_mix64(uint64_t z) {
 }
 static inline uint64_t vpps_random(uint64_t *state) { return vpps_mix64(*state += 0x9e3779b97f4a7c15u); }
 
-/* Draw a uniform number in [0, 1) of 24 bits, and a uniform integer less than n > 0 (multiply-shift, Lemire 2019, without rejection). */
+/* vpps_random_unit draws a number in [0, 1) of 24 bits, vpps_random_below a whole number less than n > 0 (multiply-shift, Lemire 2019). */
 static inline float vpps_random_unit(uint64_t *state) { return (float)(vpps_random(state) >> 40) * 0x1p-24f; }
 static inline uint32_t vpps_random_below(uint64_t *state, uint32_t n) {
     return (uint32_t)(((vpps_random(state) >> 32) * n) >> 32);

@@ -7,8 +7,8 @@
 
 typedef struct arranger {
     const vpps_compiled_cell *c;
-    uint32_t *depth;    /* for each value: the most operations in a row that lead to it */
-    uint32_t *variable; /* for each value: number of the first value that has its place in memory, maybe its own */
+    uint32_t *depth;    /* for each value: length of the longest chain of operations that ends with it */
+    uint32_t *variable; /* for each value: number of the first value that is kept in the same place */
     uint32_t *order, *words, *operands, *members;
     uint32_t n_operands; /* number of words of `operands` in use */
     vpps_layout_batch *batches;

@@ -12,11 +12,11 @@ char *vpps_input_text(const vpps_compiled_cell *c, uint32_t input);
 /* Returns the text of a parameter's gradient: "U_i += t30 in0^T". */
 char *vpps_outer_text(const vpps_model *model, const vpps_compiled_cell *c, uint32_t i);
 
-/* Return the name of a pass of a cell ("eager", "main", "lazy"), and of a way to share out a stage ("rows", "vertices"). */
+/* vpps_pass_name: name of a pass of a cell ("eager", "main", "lazy"). vpps_split_name: how a stage is shared out ("rows", "vertices"). */
 const char *vpps_pass_name(uint32_t pass);
 const char *vpps_split_name(uint32_t split);
 
-/* Return the name of a kind of step ("run"), and the text of an operand ("s3", "in0", "W_i in0", "record 48"). */
+/* vpps_step_name: name of a kind of step ("run"). vpps_operand_text: text of an operand ("s3", "in0", "W_i in0", "record 48"). */
 const char *vpps_step_name(uint32_t kind);
 char *vpps_operand_text(const vpps_model *model, const vpps_compiled_cell *c, const vpps_operand *o);
 

@@ -492,7 +492,7 @@ static bool check_members(vpps_graph *g, const vpps_cell_data *c, const uint32_t
 /* Checks that an application has as many children, pulls and indices as its cell asks for, and finds the lengths of its lists. */
 static bool check_counts(vpps_graph *g, const vpps_cell_data *c, const vpps_application *a, uint32_t *members) {
     if (!count_members(g, c, a, members)) return false;
-    const bool any = c->n_lists == 1 && c->gathered[1] && !a->n_lists; /* the only list takes all remaining children */
+    const bool any = c->n_lists == 1 && c->gathered[1] && !a->n_lists; /* one list may take all remaining children */
     uint64_t n = c->list_first; /* number of children; begins with those that are gathered by number */
     for (uint32_t d = 1; d <= c->n_lists; d++)
         if (c->gathered[d]) n += any ? c->min_members[d] : members[d - 1];
