@@ -7,9 +7,9 @@
  *   scripts.c     makes the script of a batch
  *   flight.c      launches batches, and takes their outcomes
  *   parameters.c  copies parameters and gradients to and from the model
- *   kept_values.c        values that stay on the device between batches
+ *   kept_values.c values that stay on the device between batches
  *   inference.c   handles that compute beside the one that trains
- *   statistics.c        statistics, trials, the trace */
+ *   statistics.c  statistics, trials, the trace */
 #pragma once
 
 #include "runtime/device.h"
