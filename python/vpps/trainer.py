@@ -23,7 +23,7 @@ from .step import Step
 Path = Union[str, "os.PathLike[str]"]
 PROFILE = 2**32 - 1
 ADAM = ("adam", "adamw")
-NUMBERS_OF = {"momentum": ("momentum",), "beta1": ADAM, "beta2": ADAM, "epsilon": ("adagrad", *ADAM)}  # optimizers with the number
+NUMBERS_OF = {"momentum": ("momentum",), "beta1": ADAM, "beta2": ADAM, "epsilon": ("adagrad", *ADAM)}  # optimizers that use each number
 
 
 class Asked(NamedTuple):

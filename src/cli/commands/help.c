@@ -109,7 +109,7 @@ static void print_usage(FILE *f, const settings *s, const command *c) {
     fprintf(f, *after ? " %s\n" : "%s\n", after);
 }
 
-/* Prints the common or the engine options under their headings; f NULL: prints nothing. Returns how many there are. */
+/* Prints the common or the engine options under their headings; f NULL: prints nothing. Returns the number of options. */
 static size_t print_rows(FILE *f, const settings *s, help_part part) {
     size_t n, printed = 0;
     const cli_option *rows = options_rows(s, &n), *group = NULL, *heading = NULL;

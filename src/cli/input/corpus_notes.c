@@ -150,7 +150,7 @@ typedef struct odd_text {
     char place[4096], name[72], others[64];
 } odd_text;
 
-/* Finds the first label marked in `odd`, and counts the different ones that occur. Returns false when none does. */
+/* Finds the first label that is marked in `odd`, and counts the different marked labels that occur. Returns false when none occurs. */
 static bool find_odd_label(const corpus_split *split, bool *odd, odd_label *found) {
     const uint32_t n_read = corpus_read_so_far(split);
     *found = (odd_label){0};

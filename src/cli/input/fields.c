@@ -201,7 +201,7 @@ static json_t *value_of(const vpps_json_value *v, const char *text) {
     return number ? json_stringn(text + v->begin, n) : json_null();
 }
 
-/* Copies the members of a record to an object; of several with the same name, the first. */
+/* Copies the members of a record to an object; of several members with the same name, copies the first. */
 static vpps_status take_members(const field_reader *r, const vpps_json *json, const char *text, json_t *object) {
     json_auto_t *names = json_array();
     for (const vpps_json_value *v = NULL; (v = vpps_json_next(json, json->values, v));) {

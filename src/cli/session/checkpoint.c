@@ -371,7 +371,7 @@ static vpps_status take_all_options(const char *path, settings *s, corpus *c, re
     return find_paths(path, s, c);
 }
 
-/* Takes the checkpoint's options, and adds a note about options on the command line that differ, where they may. */
+/* Takes the checkpoint's options, and adds a note about options on the command line that differ from them, where this is allowed. */
 static vpps_status take_options(const char *path, settings *s, corpus *c) {
     resuming r;
     char *before = NULL, *now = NULL;
