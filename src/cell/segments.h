@@ -44,8 +44,6 @@ typedef struct vpps_segments {
     uint32_t n, n_steps;
     /* For each value: an operand that tells the value's place in memory; NULL if no step reads the value there. */
     const vpps_operand **memory;
-    /* For each value: an operand with the value's axis, rows and columns; NULL if no step of the stage has the value. */
-    const vpps_operand **shape;
     const vpps_program_step **made_by; /* for each value: the step that computes it; NULL: none */
     uint32_t *made_in;   /* for each value: number of the segment that computes or loads it; VPPS_NONE: none */
     uint32_t *slot;      /* for each value: offset of its slot (buffer) among an item's floats; VPPS_NONE: no slot */

@@ -328,7 +328,7 @@ static void put_sums(const work *w, const vpps_segment *g) {
 }
 
 /* Returns whether all items of a tile are processed at once. */
-static bool is_whole_tile(const work *w) { return !w->c->n_lists && w->chunk >= w->tile; }
+static bool is_whole_tile(const work *w) { return !w->lists && w->chunk >= w->tile; }
 
 bool vpps_can_join(const work *w, uint32_t segment) {
     const vpps_segment *g = &w->s.list[segment], *next = g + 1;

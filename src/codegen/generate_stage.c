@@ -31,19 +31,15 @@ static bool put_segment(work *w, const vpps_segment *g, uint8_t *loaded) {
 
 /* Chooses a tile's number of vertices, where slots (buffers of values) lie, and the shared memory for copies of operands. */
 static void choose_room(work *w, vpps_stage_room *room) {
-    enum {
-        WORDS = 6144,
-        MOST = 32,
-        LISTS_TILE = 8,
-        LIMIT = 12288,
-        PART_WORDS = 4096,
-        LEAST_WORDS = 3072, /* least words of shared memory for tiles, if operands are copied */
-        PASS = 16           /* vectors that one mma instruction multiplies */
-    };
+    enum { WORDS = 6144, MOST = 32, LISTS_TILE = 8, LIMIT = 12288, PART_WORDS = 4096 };
+    /* LEAST_WORDS: least words of shared memory for tiles, if operands are copied; PASS: vectors that one mma instruction multiplies */
+    enum { LEAST_WORDS = 3072, PASS = 16 };
     uint32_t part = 0, copies = 0;
     for (uint32_t k = 0; k < w->s.n; k++) part = vpps_max_u32(part, w->item_words[k]);
     const uint32_t words = part + w->s.floats[0] + 1;
-    const bool in_tiles = !w->c->n_lists && w->s.floats[0] <= LIMIT;
+    for (uint32_t i = 0; i < w->s.p->n; i++) w->lists |= w->s.p->steps[i].axis > 0;
+    for (uint32_t i = 0; i < w->s.p->n_operands; i++) w->lists |= w->s.p->operands[i].axis > 0;
+    const bool in_tiles = !w->lists && w->s.floats[0] <= LIMIT;
     const uint32_t least = in_tiles ? vpps_max_u32(LEAST_WORDS, words) : vpps_max_u32(PART_WORDS, part);
     w->copy_words = VPPS_TILE_WORDS - vpps_min_u32(vpps_quads_up(least), VPPS_TILE_WORDS);
     for (uint32_t k = 0; k < w->s.n; k++) {
@@ -101,14 +97,15 @@ static void put_places(const work *w) {
 /* Writes declarations of the tile's items (vertices and list members) and slots (buffers of values). */
 static void put_tile(const work *w, const vpps_stage_room *room) {
     const vpps_compiled_cell *c = w->c;
-    for (uint32_t d = 1; d <= c->n_lists; d++)
+    const uint32_t n_lists = w->lists ? c->n_lists : 0;
+    for (uint32_t d = 1; d <= n_lists; d++)
         fprintf(w->out, "const unsigned f%u = ls%u[f0], n%u = ls%u[f0 + n0] - f%u;\n(void)n%u;\n", d, d, d, d, d, d);
-    if (room->scratch_words[0] || c->n_lists) {
+    if (room->scratch_words[0] || n_lists) {
         fprintf(w->out, "float *const region0 = vpps_scratch_of(a, blockIdx.x);\n");
     } else {
         fprintf(w->out, "float *const region0 = part + %uu;\n", w->part_words);
     }
-    for (uint32_t d = 1; d <= c->n_lists; d++)
+    for (uint32_t d = 1; d <= n_lists; d++)
         fprintf(w->out, "float *const region%u = region%u + %uu * n%u;\n", d, d - 1, w->s.floats[d - 1], d - 1);
     for (uint32_t v = 0; v < c->n_values; v++)
         if (vpps_in_slot(w, v))

@@ -16,6 +16,7 @@ typedef struct vpps_stage_work {
     vpps_segments s;
     FILE *out;
     uint32_t segment, tile;
+    bool lists;          /* the stage has values of list members */
     bool joined;         /* the current segment also adds up the partial sums of the preceding segment's products */
     bool loaded_early;   /* a joined segment's operands are loaded before the preceding segment's products */
     uint32_t chunk;      /* number of vertices or list members that a product handles at a time */

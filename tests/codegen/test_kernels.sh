@@ -69,6 +69,9 @@ knows() {
     ! grep -q "does not compile for" "$1.err"
 }
 
+# Stages without values of list members take more than eight vertices at a time: all but two of a transformer's.
+check "stages without lists" test "$("$vpps" kernel transformer-tagger --hidden 16 --examples 20 --arch sm_90 2>err | grep -c '^vpps_tiles<8>')" -eq 2
+
 check "without NVRTC, that is the reason" fails_with 1 "NVRTC: /nowhere/libnvrtc.so" \
     env VPPS_NVRTC=/nowhere/libnvrtc.so "$vpps" kernel "${small[@]}" --report --json --arch sm_90
 
