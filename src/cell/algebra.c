@@ -24,7 +24,7 @@ static bool constant(const operation *o, uint32_t k, float *f) {
     return true;
 }
 
-/* Argument k is itself made from arguments: returns the first of these; the value VPPS_NONE if it has another axis than argument k. */
+/* Returns the first argument of the operation that makes argument k; its value is VPPS_NONE if it has another axis than argument k. */
 static vpps_cell_arg below(const operation *o, uint32_t k) {
     const vpps_cell_value *x = arg(o, k);
     vpps_cell_arg a = o->c->args[x->first_arg];

@@ -207,7 +207,7 @@ typedef struct vpps_cell_needs {
     uint64_t gradient_in;  /* bit i: the vertex that gives input i can use a gradient */
     uint64_t gradient_out; /* bit k: readers of output k contribute to output k's gradient */
     uint64_t read_out;     /* bit k: a vertex, the loss or the request reads output k; other outputs are not computed */
-    uint64_t recurrent_in; /* bit i: input i comes from a cell that reads this cell, directly or not (a recurrence) */
+    uint64_t recurrent_in; /* bit i: input i is from a cell that reads this cell, directly or not (a recurrence) */
     uint64_t recurrent_out;
     uint64_t asked_gradients; /* bit k: the host reads the gradient of output k */
     bool fixed;               /* whether no parameter gets a gradient */

@@ -35,7 +35,7 @@ typedef struct vpps_operand {
     uint8_t axis;          /* 0: one value for each vertex; d: one for each member of the vertex's list d - 1 */
     uint8_t record;        /* place RECORD: number of the record that holds the value */
     bool shares; /* RECORD, CONTRIBUTION: whether each virtual processor stored a share; a read adds them up */
-    /* 0: all rows. d > 0: only rows that the virtual processor owns; the value then has dealt[d - 1] rows, by the program's `dealt`. */
+    /* 0: the operand has all rows of its value. d > 0: only the rows that the virtual processor owns (vpps_dealt_rows). */
     uint16_t dealt;
     uint32_t at;
     uint32_t element; /* access SCALAR: number of the element that is read */

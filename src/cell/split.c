@@ -448,7 +448,7 @@ static void mark_readers(work *w) {
 
 static bool place_kept(work *w) {
     const size_t n = w->c->n_values + (size_t)1;
-    uint32_t *follower = malloc(2 * n * sizeof *follower); /* for each value: the next one in its place in memory */
+    uint32_t *follower = malloc(2 * n * sizeof *follower); /* for each value: the value that later overwrites it */
     if (!follower) return false;
     memset(follower, 0xff, 2 * n * sizeof *follower);
     find_one_pass(w);

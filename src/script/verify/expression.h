@@ -76,7 +76,7 @@ typedef struct vpps_run {
     uint32_t u;
     uint32_t e_add;            /* DROPOUT: first element: e_add + sum over lists d of lists[d] * (number of members) */
     uint32_t lists[VPPS_AXES]; /* lists[d]: the factor of list d's number of members; lists[0] is not used */
-    bool average; /* SUM, SCALE: whether f is 1 / (number of operands and list members), counted by u and lists */
+    bool average; /* SUM, SCALE: whether f is 1 / (u + sum over lists d of lists[d] * members), an average */
     uint8_t axis; /* axis of the result if the operands do not tell it (DROPOUT, positions) */
     uint32_t rows, cols;
     vpps_term *operands; /* the operands, in the order of the instruction's letters */
