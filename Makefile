@@ -354,7 +354,7 @@ bench-all: ## training speed of every network, the host, kernels, and processes
 	$(Q)tools/setup.sh build bench
 	$(submake) all bench-programs
 	$(Q)BUILD=$(BUILD) VPPS=$(COMMAND) python3 bench/train.py --networks all --slow --details $(BENCH_ARGS)
-	$(Q)$(BUILD)/bench/bench_host $(wildcard $(VPPS_DATA)/sst/train.txt)
+	$(Q)$(BUILD)/bench/bench_host $(dir $(wildcard $(VPPS_DATA)/sst))
 	$(Q)$(BUILD)/bench/bench_kernels
 	$(Q)BUILD=$(BUILD) VPPS=$(COMMAND) python3 bench/processes.py
 

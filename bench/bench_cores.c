@@ -273,7 +273,7 @@ int main(int argc, char **argv) {
         if (!read_count("VPS", argv[k], &vps)) return 2;
     double hop = (double)hop_ns;
     static workload w;
-    vpps_status status = workload_open(&w, argv[i++], "256");
+    vpps_status status = workload_open(&w, "tree-lstm", argv[i++], "256");
     if (!(hop > 0)) hop = measure_barrier();
     printf("Tree-LSTM 256, sentences a second; a cache line is handed over in %.0f ns\n\n"
            "| VPs, a core each | batch 1 | batch 16 | batch 128 |\n| --- | ---: | ---: | ---: |\n",

@@ -244,7 +244,7 @@ static vpps_status measure_split(const char *trees, bool simt) {
     split b = {.repeats = simt ? SIMULATED_REPEATS : REPEATS};
     vpps_options_default(&b.options);
     b.options.no_tuning = simt;
-    vpps_status status = workload_open(&b.w, trees, simt ? "16" : "256");
+    vpps_status status = workload_open(&b.w, "tree-lstm", trees, simt ? "16" : "256");
     if (status == VPPS_OK) status = vpps_batch_create(&b.batch);
     if (status == VPPS_OK) status = table->create(&b.device, b.w.x.model, &b.options, &plan);
     for (size_t i = 0; i < (simt ? 1 : VPPS_COUNT(batches)) && status == VPPS_OK; i++)

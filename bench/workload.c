@@ -4,18 +4,15 @@
 #include "cli/commands/parse.h"
 #include "cli/input/corpus_read.h"
 
-vpps_status workload_open(workload *w, const char *trees, const char *size) {
-    const char *words[] = {"tree-lstm",
-                           "--hidden",
-                           size,
-                           "--embed",
-                           size,
-                           "--quiet",
-                           "--min-count",
-                           "1",
-                           trees ? "--train" : "--examples",
-                           trees ? trees : "2000"};
+#include <getopt.h>
+#include <string.h>
+
+vpps_status workload_open(workload *w, const char *name, const char *data, const char *size) {
+    const bool embeds = strcmp(name, "transformer-tagger") != 0; /* a transformer's embeddings have its hidden size */
+    const char *words[] = {name,      "--hidden",    size, embeds ? "--embed" : "--hidden", size,
+                           "--quiet", "--min-count", "1",  data ? "--train" : "--examples", data ? data : "2000"};
     *w = (workload){.s = {.command = COMMAND_TRAIN, .network = network_find(words[0])}};
+    optind = 0; /* makes GNU's getopt start from the beginning */
     options_parse(&w->s, command_find("train"), VPPS_COUNT(words), (char **)(uintptr_t)words);
     options_complete(&w->s);
     return session_open_on(&w->x, &w->s, &w->c);

@@ -1,5 +1,5 @@
-/* workload.h - the training that bench_host and bench_gpu measure: the command's Tree-LSTM, on a file of trees or on
- * generated ListOps. */
+/* workload.h - the training that bench_host and bench_gpu measure: one of the command's networks, on a file of its data
+ * or on generated data. */
 #ifndef VPPS_BENCH_WORKLOAD_H
 #define VPPS_BENCH_WORKLOAD_H
 
@@ -9,15 +9,15 @@ typedef struct workload {
     settings s;
     corpus c;
     session x;
-    uint32_t next; /* number of the next batch's first tree */
+    uint32_t next; /* number of the next batch's first example */
 } workload;
 
-/* Opens the network with embeddings and states of `size` elements; `trees` NULL: ListOps. Fails with a message, or ends
+/* Opens a network with embeddings and states of `size` elements; `data` NULL: generated. Fails with a message, or ends
  * the process. Call workload_close also after a failure. */
-vpps_status workload_open(workload *w, const char *trees, const char *size);
+vpps_status workload_open(workload *w, const char *name, const char *data, const char *size);
 void workload_close(workload *w);
 
-/* Clears the graph and adds the next n trees; *loss is their mean loss over every labelled node. */
+/* Clears the graph and adds the next n examples; *loss is their mean loss. */
 vpps_status workload_batch(workload *w, uint32_t n, vpps_node *loss);
 
 /* Sorts numbers in ascending order. */
