@@ -259,8 +259,10 @@ static vpps_status keep_cell(vpps_graph *recorder, vpps_cell *out) {
     recorder->matrices = NULL;
     recorder->recording = NULL;
     if (!c->list_first_given) c->list_first = c->min_children;
-    for (uint32_t i = 0; i < c->n_inputs; i++)
+    for (uint32_t i = 0; i < c->n_inputs; i++) {
+        c->n_own += !c->inputs[i].axis;
         if (c->inputs[i].axis && !c->inputs[i].pulled) c->inputs[i].child = c->list_first;
+    }
     for (uint32_t k = 0; k < c->n_scattered; k++) c->offers[k] = offer_of(c, c->scattered[k]);
     for (uint32_t k = 0; k < c->n_pushed; k++) c->offers[c->n_scattered + k] = offer_of(c, c->pushed[k]);
     memset(c->index_limits, 0xff, c->n_indices * sizeof *c->index_limits);
@@ -302,11 +304,11 @@ static uint32_t fail_vertex(vpps_graph *g, vpps_status status, const char *what)
     return VPPS_NO_VERTEX;
 }
 
-/* Returns the node that a vertex reads as input number `input` of its cell. */
+/* Returns the node that a vertex reads as input number `input` of its cell, which reads no list. */
 static vpps_node input_node(const vpps_cell_data *c, const uint32_t *record, uint32_t input) {
     uint32_t at = 0;
-    for (uint32_t i = 0; i < input; i++) at += vpps_members(record, c->inputs[i].axis);
-    return record[vpps_list_words(c) + at];
+    for (uint32_t i = 0; i < input; i++) at += !c->inputs[i].axis;
+    return vpps_own_nodes(c, record)[at];
 }
 
 /* Returns what the cell offers as scattered or pushed value number k of a vertex. NULL: the vertex has no cell or no such value. */
@@ -429,32 +431,63 @@ static __attribute__((noinline)) bool take_children(vpps_graph *g, const vpps_ce
     return true;
 }
 
-/* Writes the nodes that the inputs of a vertex read to the array `to`; returns the end of the written nodes. NULL: the graph has failed. */
-static uint32_t *take_inputs(vpps_graph *g, const vpps_cell_data *c, const uint32_t *record, const vpps_application *a,
-                             uint32_t *to) {
-    if (!c->n_lists) {
-        for (const vpps_cell_input *in = c->inputs, *end = in + c->n_inputs; in < end; in++, to++) {
-            const bool ok = in->pulled ? take_node(g, c, in, a->pulls[in->child], in->child, to)
-                                       : take_child(g, c, in, a->children[in->child], in->child, to);
-            if (!ok) return NULL;
-        }
-        return to;
+/* Writes the nodes that a vertex's inputs without lists read to `to`; returns the end of what it wrote. NULL: the graph has failed. */
+static uint32_t *take_inputs(vpps_graph *g, const vpps_cell_data *c, const vpps_application *a, uint32_t *to) {
+    for (const vpps_cell_input *in = c->inputs, *end = in + c->n_inputs; in < end; in++) {
+        if (in->axis) continue;
+        const bool ok = in->pulled ? take_node(g, c, in, a->pulls[in->child], in->child, to)
+                                   : take_child(g, c, in, a->children[in->child], in->child, to);
+        if (!ok) return NULL;
+        to++;
     }
-    uint32_t first[VPPS_AXES] = {0}; /* for each list: number of children in preceding lists */
-    for (uint32_t d = 1; d < c->n_lists; d++) first[d + 1] = first[d] + (c->gathered[d] ? vpps_members(record, d) : 0);
+    return to;
+}
+
+/* Returns the number of an application's children that are members of lists. */
+static inline uint32_t list_children(const vpps_cell_data *c, const vpps_application *a) {
+    return a->n_children - vpps_min_u32(a->n_children, c->list_first);
+}
+
+/* Returns whether an application has the lists of the latest vertex with lists. */
+static bool repeats_lists(const vpps_graph *g, const vpps_cell_data *c, const uint32_t *members,
+                          const vpps_application *a) {
+    const uint32_t n = list_children(c, a);
+    if (g->latest_listed >= g->n_vertices || g->vertices[g->latest_listed].cell != a->cell) return false;
+    const uint32_t *record = g->words + g->vertices[g->latest_listed].at;
+    const vpps_node *nodes = vpps_listed_nodes(g, c, record);
+    if (memcmp(members, record, c->n_lists * sizeof *members) != 0) return false;
+    if (n && memcmp(nodes - n, a->children + c->list_first, n * sizeof *nodes) != 0) return false;
     for (uint32_t i = 0; i < c->n_inputs; i++) {
         const vpps_cell_input *in = &c->inputs[i];
-        const uint32_t n = vpps_members(record, in->axis), child = in->child + first[in->axis];
-        if (!in->pulled) {
-            if (!take_children(g, c, in, a->children, child, n, to)) return NULL;
-        } else {
-            const vpps_node *nodes = in->axis ? a->pull_lists[in->child] : a->pulls + in->child;
-            const uint32_t number = in->axis ? 0 : in->child;
-            for (uint32_t k = 0; k < n; k++)
-                if (!take_node(g, c, in, nodes[k], number + k, &to[k])) return NULL;
-        }
+        if (!in->axis) continue;
+        const uint32_t count = vpps_members(record, in->axis);
+        if (in->pulled && count && memcmp(nodes, a->pull_lists[in->child], count * sizeof *nodes) != 0) return false;
+        nodes += count;
+    }
+    return true;
+}
+
+/* Writes the members of a vertex's lists, children and then nodes, to `to` unless the latest vertex has the same lists; sets their
+ * position. Returns the end of what it wrote. NULL: the graph has failed. */
+static __attribute__((noinline)) uint32_t *take_lists(vpps_graph *g, const vpps_cell_data *c, const uint32_t *members,
+                                                      const vpps_application *a, uint32_t *position, uint32_t *to) {
+    uint32_t first[VPPS_AXES] = {0}; /* for each list: number of children in preceding lists */
+    const uint32_t n_children = list_children(c, a);
+    const bool repeats = repeats_lists(g, c, members, a);
+    if (!repeats && n_children) memcpy(to, a->children + c->list_first, n_children * sizeof *to);
+    if (!repeats) to += n_children;
+    *position = repeats ? g->words[g->vertices[g->latest_listed].at + c->n_lists] : (uint32_t)(to - g->words);
+    for (uint32_t d = 1; d < c->n_lists; d++) first[d + 1] = first[d] + (c->gathered[d] ? vpps_members(members, d) : 0);
+    for (uint32_t i = 0; i < c->n_inputs && !repeats; i++) {
+        const vpps_cell_input *in = &c->inputs[i];
+        if (!in->axis) continue;
+        const uint32_t n = vpps_members(members, in->axis);
+        if (!in->pulled && !take_children(g, c, in, a->children, in->child + first[in->axis], n, to)) return NULL;
+        for (uint32_t k = 0; k < n && in->pulled; k++)
+            if (!take_node(g, c, in, a->pull_lists[in->child][k], k, &to[k])) return NULL;
         to += n;
     }
+    g->latest_listed = (vpps_vertex)g->n_vertices;
     return to;
 }
 
@@ -578,21 +611,23 @@ vpps_vertex vpps_apply(vpps_graph *g, const vpps_application *a) {
     if (!has_arrays(g, c, a)) return VPPS_NO_VERTEX;
     if (!has_counts(c, a) && !check_counts(g, c, a, members)) return VPPS_NO_VERTEX;
     if (!check_indices(g, c, a->indices)) return VPPS_NO_VERTEX;
-    const uint32_t list_words = vpps_list_words(c);
-    const uint64_t inputs = vpps_input_nodes(c, members);
+    uint64_t n_words = (uint64_t)1 + c->n_own + a->n_indices;
+    if (c->n_lists) n_words += c->n_lists + list_children(c, a) + vpps_list_nodes(c, members);
     uint64_t size = c->n_of_axis[0];
     for (uint32_t d = 1; d <= c->n_lists; d++) size += (uint64_t)c->n_of_axis[d] * members[d - 1];
-    if (!vpps_graph_holds(g, g->n_words + list_words + inputs + a->n_indices, "words")) return VPPS_NO_VERTEX;
-    if (!VPPS_RESERVE(g->words, g->n_words + list_words + inputs + a->n_indices) ||
-        !VPPS_RESERVE(g->records, g->n_records + 1) || !VPPS_RESERVE(g->node_record, g->n_nodes + (size_t)c->n_outputs))
+    if (!vpps_graph_holds(g, g->n_words + n_words, "words")) return VPPS_NO_VERTEX;
+    if (!VPPS_RESERVE(g->words, g->n_words + n_words) || !VPPS_RESERVE(g->records, g->n_records + 1) ||
+        !VPPS_RESERVE(g->node_record, g->n_nodes + (size_t)c->n_outputs))
         return fail_vertex(g, VPPS_MEMORY, "graph: out of memory");
     if (g->size + size >= VPPS_CELL_INPUT) return fail_vertex(g, VPPS_ARGUMENT, "graph: more than 2^31 nodes");
     const uint32_t at = (uint32_t)g->n_words, n_records = (uint32_t)g->n_records;
     uint32_t *words = g->words + at;
-    memcpy(words, members, list_words * sizeof *words);
-    words = take_inputs(g, c, members, a, words + list_words);
+    for (uint32_t d = 0; d <= c->n_lists; d++) words[d] = d < c->n_lists ? members[d] : 0;
+    words = take_inputs(g, c, a, words + c->n_lists + 1);
     if (!words) return VPPS_NO_VERTEX;
     for (uint32_t i = 0; i < a->n_indices; i++) *words++ = a->indices[i];
+    if (c->n_lists) words = take_lists(g, c, members, a, g->words + at + c->n_lists, words);
+    if (!words) return VPPS_NO_VERTEX;
     const vpps_vertex v = add_vertex(g, (vpps_vertex_data){a->cell, at, g->n_nodes});
     if (v == VPPS_NO_VERTEX) return v;
     g->n_words = (size_t)(words - g->words);

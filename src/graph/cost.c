@@ -120,8 +120,6 @@ static bool count_node(count *c, uint32_t r) {
 typedef struct vertex_view {
     const vpps_cell_data *cell;
     const uint32_t *members; /* for each list: number of its members in this vertex */
-    const vpps_node *inputs;
-    const uint32_t *indices;
 } vertex_view;
 
 static uint32_t axis_of(const vpps_cell_data *c, uint32_t a) {
@@ -132,15 +130,19 @@ static uint32_t axis_of(const vpps_cell_data *c, uint32_t a) {
 static bool open_vertex(count *c, const vertex_view *v) {
     const vpps_cell_data *cell = v->cell;
     const uint32_t n = cell->n_inputs + cell->n_nodes;
-    size_t at = 0, n_read = 0;
+    const vpps_node *own = vpps_own_nodes(cell, v->members), *listed = vpps_listed_nodes(c->g, cell, v->members);
+    size_t at = 0;
     if (!VPPS_RESERVE(c->at, n + 1u) || !c->at) return false;
     for (uint32_t i = 0; i < n; i++) {
         c->at[i] = at;
         at += vpps_members(v->members, axis_of(cell, i < cell->n_inputs ? VPPS_CELL_INPUT | i : i - cell->n_inputs));
-        if (i < cell->n_inputs) n_read = at;
     }
     if (!VPPS_RESERVE(c->inside, at + 1)) return false;
-    for (size_t i = 0; i < n_read; i++) c->inside[i] = c->gradient[v->inputs[i]];
+    for (uint32_t i = 0; i < cell->n_inputs; i++) {
+        const uint32_t axis = cell->inputs[i].axis;
+        for (uint32_t m = 0; m < vpps_members(v->members, axis); m++)
+            c->inside[c->at[i] + m] = c->gradient[*(axis ? listed++ : own++)];
+    }
     return true;
 }
 
@@ -162,7 +164,7 @@ static bool count_inside(count *c, const vertex_view *v, uint32_t t) {
     const uint32_t *args = cell->args + node->args;
     op_view op = {.s = s,
                   .matrices = cell->matrices + s->first_matrix,
-                  .entry = cell->imm_pulled[t] ? v->indices[node->imm] : node->imm,
+                  .entry = cell->imm_pulled[t] ? vpps_indices_of(cell, v->members)[node->imm] : node->imm,
                   .n = node->n_args,
                   .rows = s->rows,
                   .cols = s->cols};
@@ -188,9 +190,7 @@ static bool count_inside(count *c, const vertex_view *v, uint32_t t) {
 static bool count_vertex(count *c, uint32_t r) {
     const vpps_record *record = &c->g->records[r];
     const vpps_cell_data *cell = vpps_cell_of(c->g, record->cell);
-    vertex_view v = {.cell = cell, .members = c->g->words + record->at};
-    v.inputs = v.members + vpps_list_words(cell);
-    v.indices = v.inputs + vpps_input_nodes(cell, v.members);
+    const vertex_view v = {.cell = cell, .members = c->g->words + record->at};
     if (!open_vertex(c, &v)) return false;
     for (uint32_t t = 0; t < cell->n_nodes; t++)
         if (!count_inside(c, &v, t)) return false;

@@ -155,6 +155,7 @@ typedef struct vpps_cell_data {
     uint32_t *otherwise;
     bool decides;           /* whether the cell has an operation whose work depends on values (argmax, lookup_at) */
     uint32_t *index_limits; /* for each pulled index: the limit that it must be less than */
+    uint32_t n_own;         /* number of inputs that read no list (set at the end) */
     uint32_t n_nodes, n_args, n_inputs, n_scattered, n_pushed, n_outputs, n_pulls, n_pull_lists, n_indices;
     uint32_t n_of_axis[VPPS_AXES]; /* for each axis: number of the cell's nodes */
     uint32_t min_children;         /* 1 + the largest child number that the cell gathers */
@@ -166,17 +167,14 @@ typedef struct vpps_cell_data {
     uint32_t min_members[VPPS_AXES], most_members[VPPS_AXES];
 } vpps_cell_data;
 
-/* Returns how many words at the beginning of a vertex's record hold the lengths of its lists: one even without lists. */
-static inline uint32_t vpps_list_words(const vpps_cell_data *c) { return c->n_lists ? c->n_lists : 1; }
-
 /* Returns the number of values of an axis that a vertex has: 1, or the length of a list. */
 static inline uint32_t vpps_members(const uint32_t *record, uint32_t axis) { return axis ? record[axis - 1] : 1; }
 
-/* Returns the number of nodes that a vertex reads as its inputs. */
-static inline uint64_t vpps_input_nodes(const vpps_cell_data *c, const uint32_t *record) {
-    if (!c->n_lists) return c->n_inputs;
+/* Returns the number of nodes that a vertex reads as the members of its lists. */
+static inline uint64_t vpps_list_nodes(const vpps_cell_data *c, const uint32_t *record) {
     uint64_t n = 0;
-    for (uint32_t i = 0; i < c->n_inputs; i++) n += vpps_members(record, c->inputs[i].axis);
+    for (uint32_t i = 0; i < c->n_inputs && c->n_lists; i++)
+        if (c->inputs[i].axis) n += vpps_members(record, c->inputs[i].axis);
     return n;
 }
 
@@ -185,8 +183,9 @@ static inline uint64_t vpps_input_nodes(const vpps_cell_data *c, const uint32_t 
 typedef struct vpps_record {
     uint32_t cell;  /* number of the applied cell; VPPS_NODE_RECORD: the record is an op */
     uint32_t first; /* number of the record's first node; its other nodes have the following numbers */
-    /* An op: its index in record_nodes. A cell: position in `words` of the lengths of its lists (vpps_list_words), then its inputs (node
-     * numbers; list members together), then its indices. */
+    /* An op: its index in record_nodes. A cell: position in `words` of the lengths of its lists, the position of the lists' nodes (unused
+     * without lists), the nodes of its other inputs, its indices. The nodes of list inputs follow each other, input after input, after the
+     * children that are members of lists; consecutive applications of a cell to the same lists share them. */
     uint32_t at;
 } vpps_record;
 
@@ -228,7 +227,8 @@ struct vpps_graph {
     size_t n_words;
     vpps_vertex_data *vertices;
     size_t n_vertices;
-    float *data; /* values of input nodes */
+    vpps_vertex latest_listed; /* the latest vertex whose cell has lists */
+    float *data;               /* values of input nodes */
     size_t n_data;
 
     bool decides; /* whether the graph has an operation whose work depends on values (argmax, lookup_at) */
@@ -240,6 +240,17 @@ struct vpps_graph {
 
     vpps_cell_data *recording; /* if this graph is a recorder: the cell that it records; else NULL */
 };
+
+/* Return the nodes of a vertex's inputs without lists, those of its lists, and its indices. */
+static inline const vpps_node *vpps_own_nodes(const vpps_cell_data *c, const uint32_t *record) {
+    return record + c->n_lists + 1;
+}
+static inline const vpps_node *vpps_listed_nodes(const vpps_graph *g, const vpps_cell_data *c, const uint32_t *record) {
+    return g->words + (c->n_lists ? record[c->n_lists] : 0);
+}
+static inline const uint32_t *vpps_indices_of(const vpps_cell_data *c, const uint32_t *record) {
+    return vpps_own_nodes(c, record) + c->n_own;
+}
 
 /* Frees a cell; NULL is allowed. */
 void vpps_free_cell(vpps_cell_data *c);

@@ -2,17 +2,17 @@
 #include "script/components.h"
 
 /* Joins the component of a reader with that of the vertex that it reads. Called from the last read on, so that paths stay short. */
-static void join(uint32_t *parent, const vpps_read *x) {
-    const uint32_t a = parent[x->reader], b = parent[x->vertex];
+static void join(uint32_t *parent, uint32_t reader, uint32_t vertex) {
+    const uint32_t a = parent[reader], b = parent[vertex];
     uint32_t root = vpps_find_root(parent, a);
-    if (b == x->vertex) {
+    if (b == vertex) {
         parent[b] = root;
     } else { /* another reader has joined the source before: join this reader with it */
         const uint32_t others = vpps_find_root(parent, b);
         parent[root] = others;
         root = others;
     }
-    parent[x->reader] = parent[x->vertex] = root;
+    parent[reader] = parent[vertex] = root;
 }
 
 bool vpps_find_components(const vpps_batch_needs *needs, vpps_arena *arena, vpps_components *out) {
@@ -22,7 +22,14 @@ bool vpps_find_components(const vpps_batch_needs *needs, vpps_arena *arena, vpps
     for (uint32_t v = 0; v < r->n_vertices; v++) parent[v] = v;
     for (size_t s = r->n_sources; s-- > 0;) {
         const vpps_read *x = &r->sources[s];
-        if (parent[x->reader] != parent[x->vertex] && needs->needed[x->reader]) join(parent, x);
+        if (parent[x->reader] != parent[x->vertex] && needs->needed[x->reader]) join(parent, x->reader, x->vertex);
+    }
+    for (uint32_t v = 0; v < r->n_vertices && r->shares; v++) {
+        if (!r->lists[v].shared || !needs->needed[v]) continue;
+        const bool joined = r->lists[v].repeats && needs->needed[v - 1]; /* whether v - 1 is joined with the members */
+        if (joined) join(parent, v, v - 1);
+        for (vpps_reader x = vpps_reads_of(r, v, !joined); vpps_next_input(&x);)
+            for (size_t s = x.at; s < x.end; s++) join(parent, v, r->sources[s].vertex);
     }
     *out = (vpps_components){.of = number};
     memset(number, 0xff, r->n_vertices * sizeof *number);

@@ -190,18 +190,15 @@ static bool find_entries(counter *c) {
     return true;
 }
 
-static bool open_pairs(counter *c) {
-    bool any = false;
-    for (uint32_t i = 0; i < c->s->n_blocks; i++) any |= vpps_has_scaled(vpps_cell_of_block(c->s, &c->s->blocks[i]));
-    return !any || VPPS_TAKE_ZEROS(c->arena, c->pairs, c->s->reading->n_outputs);
-}
-
 static bool count(counter *c) {
     const vpps_reading *r = c->s->reading;
     if (!VPPS_TAKE_ZEROS(c->arena, c->counts, r->n_outputs) || !VPPS_TAKE(c->arena, c->blocks, c->s->n_blocks))
         return false;
     if (!r->training) return true;
-    if (!find_entries(c) || !note_runs(c) || !open_pairs(c)) return false;
+    bool scaled = false;
+    for (uint32_t i = 0; i < c->s->n_blocks; i++) scaled |= vpps_has_scaled(vpps_cell_of_block(c->s, &c->s->blocks[i]));
+    if (scaled && !VPPS_TAKE_ZEROS(c->arena, c->pairs, r->n_outputs)) return false;
+    if (!find_entries(c) || !note_runs(c)) return false;
     for (uint32_t i = 0; i < c->s->n_blocks; i++) {
         for (uint32_t j = 0; j < n_contributions(c->s, i); j++) {
             const contribution x = contribution_of(c->s, i, j);
@@ -216,13 +213,7 @@ bool vpps_count_contributions(const vpps_tasks *t, vpps_row_marks *marks, vpps_a
     *out = (vpps_contributions){.tasks = t};
     counter c = {.tasks = t, .s = t->steps, .marks = marks, .arena = arena, .out = out};
     if (!count(&c)) return false;
-    out->counts = c.counts;
-    out->pairs = c.pairs;
-    out->entries = c.entries;
-    out->of_table = c.of_table;
-    out->uses = c.uses;
-    out->runs = c.runs;
-    out->blocks = c.blocks;
+    *out = (vpps_contributions){t, c.counts, c.pairs, c.entries, c.of_table, c.uses, c.runs, c.blocks, out->n_entries};
     return true;
 }
 
@@ -243,17 +234,6 @@ static void write_input(const vpps_contributions *all, const uint32_t *offsets, 
         const uint32_t first = end;
         end = find_run(all, offsets, block, &x, level);
         each_input_of(s, &x, first, end, words, list_at);
-    }
-}
-
-void vpps_write_contributions(const vpps_contributions *all, const uint32_t *offsets, uint32_t *list_at,
-                              uint32_t *words) {
-    const vpps_steps *s = all->tasks->steps;
-    for (uint32_t i = 0; i < s->n_blocks; i++) {
-        for (uint32_t j = 0; j < n_contributions(s, i); j++) {
-            const contribution x = contribution_of(s, i, j);
-            if (!x.to->lookup && !x.to->scaled) write_input(all, offsets, i, x, words, list_at);
-        }
     }
 }
 
@@ -283,13 +263,14 @@ static void write_pairs_of(const vpps_steps *s, const contribution *x, const vpp
     }
 }
 
-void vpps_write_pairs(const vpps_contributions *all, const vpps_block_memory *placed, uint32_t *pairs_at,
-                      uint32_t *words) {
+void vpps_write_contributions(const vpps_contributions *all, const vpps_block_memory *placed, const uint32_t *offsets,
+                              uint32_t *list_at, uint32_t *pairs_at, uint32_t *words) {
     const vpps_steps *s = all->tasks->steps;
     for (uint32_t i = 0; i < s->n_blocks; i++) {
         for (uint32_t j = 0; j < n_contributions(s, i); j++) {
             const contribution x = contribution_of(s, i, j);
             if (x.to->scaled) write_pairs_of(s, &x, &placed[i], pairs_at, words);
+            if (!x.to->lookup && !x.to->scaled) write_input(all, offsets, i, x, words, list_at);
         }
     }
 }

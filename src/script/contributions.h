@@ -54,15 +54,11 @@ typedef struct vpps_contributions {
 /* Counts the contributions to every output with a gradient, and finds the table entries that get contributions. False: out of memory. */
 bool vpps_count_contributions(const vpps_tasks *t, vpps_row_marks *marks, vpps_arena *arena, vpps_contributions *out);
 
-/* For each output, writes the offsets of the contributions to its gradient into the script at address list_at[output], which it advances.
- * `offsets`: for each task, the offset of its contributions. */
-void vpps_write_contributions(const vpps_contributions *all, const uint32_t *offsets, uint32_t *list_at,
-                              uint32_t *words);
-
-/* For each output, writes its scaled contributions as pairs (offset of the scalar, offset of the vector) at address pairs_at[output], which
- * it advances. `placed`: offsets of each block's kept values. */
-void vpps_write_pairs(const vpps_contributions *all, const vpps_block_memory *placed, uint32_t *pairs_at,
-                      uint32_t *words);
+/* For each output, writes the offsets of the contributions to its gradient into the script at address list_at[output], and its scaled
+ * contributions as pairs (offset of the scalar, offset of the vector) at pairs_at[output]; advances both. `placed`: offsets of each block's
+ * kept values; `offsets`: for each task, the offset of its contributions. */
+void vpps_write_contributions(const vpps_contributions *all, const vpps_block_memory *placed, const uint32_t *offsets,
+                              uint32_t *list_at, uint32_t *pairs_at, uint32_t *words);
 
 /* ---------------------------------------------------------------- entries of tables, slice by slice */
 

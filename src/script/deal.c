@@ -103,11 +103,14 @@ typedef struct share {
 static void join(const vpps_batching *b, uint32_t *first) {
     const vpps_reading *r = b->needs->reading;
     for (uint32_t v = 0; v < r->n_vertices; v++) first[v] = v;
-    for (size_t s = 0; s < r->n_sources; s++) {
-        const vpps_read *x = &r->sources[s];
-        if (!is_head(b, x->reader) || !is_head(b, x->vertex)) continue;
-        const uint32_t i = vpps_find_root(first, x->reader), j = vpps_find_root(first, x->vertex);
-        if (i != j) first[i > j ? i : j] = i > j ? j : i;
+    for (uint32_t v = 0; v < r->n_vertices; v++) {
+        if (!is_head(b, v)) continue;
+        for (vpps_reader x = vpps_reads_of(r, v, true); vpps_next_input(&x);)
+            for (size_t s = x.at; s < x.end; s++) {
+                if (!is_head(b, r->sources[s].vertex)) continue;
+                const uint32_t i = vpps_find_root(first, v), j = vpps_find_root(first, r->sources[s].vertex);
+                if (i != j) first[i > j ? i : j] = i > j ? j : i;
+            }
     }
     for (uint32_t v = 0; v < r->n_vertices; v++) first[v] = vpps_find_root(first, v);
 }

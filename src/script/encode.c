@@ -516,9 +516,8 @@ static void encode(encoder *e, uint32_t pool_words) {
         h.n_tables = e->n_tables;
         encode_entries(e, h.tables);
         if (!e->to.failed)
-            vpps_write_contributions(e->contributions, e->placed->contributions, e->list_at, e->to.words);
-        if (!e->to.failed && e->pairs_at)
-            vpps_write_pairs(e->contributions, e->placed->blocks, e->pairs_at, e->to.words);
+            vpps_write_contributions(e->contributions, e->placed->blocks, e->placed->contributions, e->list_at,
+                                     e->pairs_at, e->to.words);
         if (!e->r->halves)
             encode_seeds(e);
         else if (!e->to.failed)

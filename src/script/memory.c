@@ -222,13 +222,13 @@ static uint32_t find_ends(placer *p, const vpps_step_block *b) {
 /* Returns the last phase in which the vertices that [first, end) read as one input sum up their gradients; at least `last`, at most
  * `latest`. */
 static inline uint32_t last_of_input(const placer *p, const vpps_ordered_vertex *first, const vpps_ordered_vertex *end,
-                                     vpps_input_place place, uint32_t axis, uint32_t latest, uint32_t last) {
+                                     vpps_input_place place, uint32_t latest, uint32_t last) {
     const vpps_reading *r = p->s->reading;
     const uint32_t *levels = p->s->batching->levels;
     for (const vpps_ordered_vertex *v = first; v < end && last < latest; v++) {
+        if (place.axis && v > first && vpps_repeats(p->s, v)) continue;
         const vpps_read *read = r->sources + vpps_source_at(p->s, v, place);
-        const uint32_t n = axis ? r->lists[v->vertex].members[axis - 1] : 1;
-        for (uint32_t m = 0; m < n; m++)
+        for (uint32_t m = 0; m < vpps_members(r->lists[v->vertex].members, place.axis); m++)
             last = vpps_max_u32(last, p->ends_of_type[r->vertices[read[m].vertex].type][levels[read[m].vertex]]);
     }
     return last;
@@ -243,12 +243,11 @@ static void note_last_reads(placer *p, uint32_t block) {
     uint32_t *lasts = p->last_reads + b->levels;
     for (uint64_t left = inputs; left; left &= left - 1) {
         const uint32_t k = (uint32_t)__builtin_ctzll(left);
-        const vpps_input_place place = vpps_place_of_input(c, k), only = {.n[0] = k};
+        const vpps_input_place place = vpps_place_of_input(c, k);
         const vpps_ordered_vertex *first = vpps_vertices_of(p->s, b);
         for (uint32_t level = 0; level < b->n_levels; level++) {
             const vpps_ordered_vertex *end = vpps_vertices_of(p->s, b) + vpps_level_first(p->s, b, level + 1);
-            lasts[level] = c->n_lists ? last_of_input(p, first, end, place, c->input_axis[k], latest, lasts[level])
-                                      : last_of_input(p, first, end, only, 0, latest, lasts[level]);
+            lasts[level] = last_of_input(p, first, end, place, latest, lasts[level]);
             first = end;
         }
     }

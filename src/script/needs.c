@@ -93,25 +93,6 @@ static void spread_by_type(finder *f) {
     }
 }
 
-/* Returns the input to which the i-th value that a vertex with lists reads belongs. */
-static uint32_t input_of(const vpps_compiled_cell *c, const uint32_t *members, uint32_t i) {
-    uint32_t input = 0;
-    for (uint32_t end = 0; input < c->n_inputs; input++) {
-        end += vpps_members(members, c->input_axis[input]);
-        if (i < end) break;
-    }
-    return input;
-}
-
-/* Returns the reader's input to which read number s of the batch belongs. */
-static inline uint32_t input_of_source(const vpps_reading *r, size_t s) {
-    const vpps_read *x = &r->sources[s];
-    const vpps_read_vertex *v = &r->vertices[x->reader];
-    const vpps_read_type *reader = &r->types[v->type];
-    const uint32_t i = (uint32_t)s - v->first_source;
-    return reader->n_lists ? input_of(reader->base, r->lists[x->reader].members, i) : i;
-}
-
 /* Returns the outputs of a type that depend on an input, as bits. */
 static uint64_t made_of_input(const vpps_type *type, uint32_t input) {
     uint64_t outputs = 0;
@@ -119,24 +100,24 @@ static uint64_t made_of_input(const vpps_type *type, uint32_t input) {
     return outputs;
 }
 
-/* If some parameters are frozen: marks only outputs that depend on a trained parameter. Reads are sorted by reader, so only recurrences
+/* If some parameters are frozen: marks only outputs that depend on a trained parameter. Readers come in order, so only recurrences
  * need several passes. */
 static void spread_by_output(finder *f) {
     const vpps_reading *r = f->r;
     memset(f->differentiable_in, 0, r->n_types * sizeof *f->differentiable_in);
     for (bool changed = true; changed;) {
         changed = false;
-        for (size_t s = 0; s < r->n_sources; s++) {
-            const vpps_read *x = &r->sources[s];
-            const vpps_read_vertex *read = &r->vertices[x->vertex];
-            const uint32_t reader = r->vertices[x->reader].type;
-            if (!f->needed[x->reader]) continue;
-            if (!(f->types[read->type].differentiable >> (r->source_outputs[s] - read->first_output) & 1)) continue;
-            const uint32_t input = input_of_source(r, s);
-            if (f->differentiable_in[reader] >> input & 1) continue;
-            f->differentiable_in[reader] |= (uint64_t)1 << input;
-            f->types[reader].differentiable |= made_of_input(r->types[reader].type, input);
-            changed = true;
+        for (uint32_t v = 0; v < r->n_vertices; v++) {
+            const uint32_t reader = r->vertices[v].type;
+            for (vpps_reader x = vpps_reads_of(r, v, f->needed[v]); f->needed[v] && vpps_next_input(&x);)
+                for (size_t s = x.at; s < x.end && !(f->differentiable_in[reader] >> x.input & 1); s++) {
+                    const vpps_read_vertex *read = &r->vertices[r->sources[s].vertex];
+                    const uint32_t output = r->source_outputs[s] - read->first_output;
+                    if (!(f->types[read->type].differentiable >> output & 1)) continue;
+                    f->differentiable_in[reader] |= (uint64_t)1 << x.input;
+                    f->types[reader].differentiable |= made_of_input(r->types[reader].type, x.input);
+                    changed = true;
+                }
         }
     }
 }
@@ -177,13 +158,13 @@ static inline void give_gradient(finder *f, uint32_t vertex, uint64_t output) {
 }
 
 /* Records in the needs of the reader's and of the source's type that a needed vertex reads output k of another as input number `input`. */
-static void note_types(finder *f, const vpps_read *x, uint32_t k, uint32_t input, noted_read *noted) {
-    const uint32_t reader = f->r->vertices[x->reader].type, source = f->r->vertices[x->vertex].type;
+static void note_types(finder *f, uint32_t v, uint32_t vertex, uint32_t k, uint32_t input, noted_read *noted) {
+    const uint32_t reader = f->r->vertices[v].type, source = f->r->vertices[vertex].type;
     vpps_type_needs *of_reader = &f->types[reader], *of_source = &f->types[source];
-    const uint64_t in = (uint64_t)1 << input, output = (uint64_t)1 << k, gradients = f->gradients[x->reader];
+    const uint64_t in = (uint64_t)1 << input, output = (uint64_t)1 << k, gradients = f->gradients[v];
     *noted = (noted_read){gradients, 0, source, k};
     f->edges[(size_t)reader * f->out->edge_words + source / 64] |= (uint64_t)1 << (source % 64);
-    need_output(f, x->vertex, &of_source->linked, output);
+    need_output(f, vertex, &of_source->linked, output);
     if (of_source->scc == of_reader->scc) {
         of_reader->cell.recurrent_in |= in;
         of_source->cell.recurrent_out |= output;
@@ -192,41 +173,21 @@ static void note_types(finder *f, const vpps_read *x, uint32_t k, uint32_t input
         (vpps_reached(f->r->types[reader].type->reads_inputs, gradients) & in)) {
         of_reader->cell.gradient_in |= in;
         noted->gives = output;
-        give_gradient(f, x->vertex, output);
+        give_gradient(f, vertex, output);
     }
 }
 
-/* Records read number s of a needed vertex in the needs; `noted`: the cache of reads of that input of the reader's type. */
-static inline void note_read(finder *f, size_t s, uint32_t input, noted_read *noted) {
-    const vpps_read *x = &f->r->sources[s];
-    const vpps_read_vertex *read = &f->r->vertices[x->vertex];
+/* Records that needed vertex v has the read at `s` of `sources`; `noted`: the cache of reads of that input of the reader's type. */
+static inline void note_read(finder *f, uint32_t v, size_t s, uint32_t input, noted_read *noted) {
+    const uint32_t vertex = f->r->sources[s].vertex;
+    const vpps_read_vertex *read = &f->r->vertices[vertex];
     const uint32_t k = f->r->source_outputs[s] - read->first_output;
     noted += read->type % NOTED_TYPES;
-    if (noted->type == read->type && noted->output == k && noted->gradients == f->gradients[x->reader]) {
-        f->needed[x->vertex] = true;
-        f->gradients[x->vertex] |= noted->gives;
+    if (noted->type == read->type && noted->output == k && noted->gradients == f->gradients[v]) {
+        f->needed[vertex] = true;
+        f->gradients[vertex] |= noted->gives;
     } else {
-        note_types(f, x, k, input, noted);
-    }
-}
-
-/* Returns whether the next vertex, whose reads are already recorded, has the same lists and the same outputs with gradients. */
-static bool noted_lists(const finder *f, uint32_t reader) {
-    return vpps_next_repeats(f->r, reader) && f->needed[reader + 1] && f->gradients[reader + 1] == f->gradients[reader];
-}
-
-/* Records the reads of a needed vertex with lists, input by input. */
-static void note_lists(finder *f, uint32_t reader) {
-    const vpps_reading *r = f->r;
-    const vpps_read_type *type = &r->types[r->vertices[reader].type];
-    const bool noted_before = noted_lists(f, reader);
-    size_t s = r->vertices[reader].first_source;
-    for (uint32_t i = 0; i < type->base->n_inputs; i++) {
-        const uint32_t axis = type->base->input_axis[i];
-        noted_read *noted = &f->noted[NOTED_TYPES * (type->first_input + i)];
-        const size_t end = s + vpps_members(r->lists[reader].members, axis);
-        if (axis && noted_before) s = end;
-        for (; s < end; s++) note_read(f, s, i, noted);
+        note_types(f, v, vertex, k, input, noted);
     }
 }
 
@@ -259,16 +220,19 @@ static void note_reads(finder *f) {
     memset(f->gradients, 0, r->n_vertices * sizeof *f->gradients);
     note_outside(f);
     for (size_t s = r->n_sources; s-- > 0;) {
-        const uint32_t reader = r->sources[s].reader, first = r->vertices[reader].first_source;
-        const vpps_read_type *type = &r->types[r->vertices[reader].type];
-        const uint32_t input = (uint32_t)s - first;
+        const uint32_t v = r->sources[s].reader, first = r->vertices[v].first_source, input = (uint32_t)s - first;
+        const vpps_read_type *type = &r->types[r->vertices[v].type];
+        noted_read *noted = &f->noted[NOTED_TYPES * type->first_input];
         if (type->n_lists) s = first;
-        if (!f->needed[reader]) continue;
-        if (type->n_lists) {
-            note_lists(f, reader);
-        } else {
-            note_read(f, s, input, &f->noted[NOTED_TYPES * (type->first_input + input)]);
+        if (!f->needed[v]) continue;
+        if (!type->n_lists) {
+            note_read(f, v, s, input, &noted[NOTED_TYPES * input]);
+            continue;
         }
+        /* whether the next vertex, which has recorded its reads, has the same lists and outputs with gradients */
+        const bool noted_lists = r->lists[v + 1].repeats && f->needed[v + 1] && f->gradients[v + 1] == f->gradients[v];
+        for (vpps_reader x = vpps_reads_of(r, v, !noted_lists); vpps_next_input(&x);)
+            for (size_t k = x.at; k < x.end; k++) note_read(f, v, k, x.input, &noted[NOTED_TYPES * x.input]);
     }
     for (uint32_t t = 0; t < r->n_types; t++) f->types[t].cell.read_out |= f->types[t].linked;
 }
@@ -283,11 +247,11 @@ static void forget_gradients(finder *f) {
 static const uint32_t *find_levels(const finder *f) {
     uint32_t *levels;
     if (!VPPS_TAKE_ZEROS(f->arena, levels, f->r->n_vertices)) return NULL;
-    for (size_t s = 0; s < f->r->n_sources; s++) {
-        const vpps_read *x = &f->r->sources[s];
-        if (f->types[f->r->vertices[x->reader].type].scc == f->types[f->r->vertices[x->vertex].type].scc)
-            levels[x->reader] = vpps_max_u32(levels[x->reader], levels[x->vertex] + 1);
-    }
+    for (uint32_t v = 0; v < f->r->n_vertices; v++)
+        for (vpps_reader x = vpps_reads_of(f->r, v, true); vpps_next_input(&x);)
+            for (size_t s = x.at; s < x.end; s++)
+                if (f->types[f->r->vertices[v].type].scc == f->types[f->r->vertices[f->r->sources[s].vertex].type].scc)
+                    levels[v] = vpps_max_u32(levels[v], levels[f->r->sources[s].vertex] + 1);
     return levels;
 }
 

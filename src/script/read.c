@@ -25,15 +25,16 @@ typedef struct reader {
     uint32_t *levels;
     vpps_read *sources;
     vpps_node *source_outputs;
-    size_t sources_capacity;
     vpps_read_type *types;
     size_t types_capacity;
     uint32_t *type_of_cell; /* for each of the model's cells: number of its type in the batch; VPPS_NONE: not met yet */
     uint32_t *places;       /* for each type of the history: its number in the batch; VPPS_NONE: not met yet */
     uint32_t *shapes;       /* scratch: shapes of an op's arguments */
     size_t places_capacity, n_places, shapes_capacity;
-    uint64_t dropout;   /* number of elements under dropout so far */
-    vertex_at lists_at; /* for the latest vertex with lists: the depth and level that follow from its lists alone */
+    uint64_t dropout;             /* number of elements under dropout so far */
+    uint32_t listed;              /* the latest vertex with lists */
+    vertex_at lists_at;           /* the depth and level that follow from its lists alone */
+    const vpps_node *lists_nodes; /* the nodes of its lists, in the graph; NULL: no vertex has lists yet */
     vpps_seed *seeds;
     loss_sum *sums; /* stack of the sums in the loss whose terms are being read */
     size_t seeds_capacity, sums_capacity;
@@ -113,54 +114,23 @@ static inline void read_nodes(reader *r, uint32_t vertex, uint32_t n, const vpps
     *at = after;
 }
 
-/* Records n nodes that a vertex reads by copying the reads at the same place of the preceding vertex. */
-static void repeat_nodes(reader *r, uint32_t vertex, uint32_t n) {
-    const size_t to = r->out->n_sources,
-                 from = to - (r->vertices[vertex].first_source - r->vertices[vertex - 1].first_source);
-    for (uint32_t i = 0; i < n; i++) r->sources[to + i] = (vpps_read){r->sources[from + i].vertex, vertex};
-    memcpy(r->source_outputs + to, r->source_outputs + from, n * sizeof *r->source_outputs);
-    r->out->n_sources += n;
-}
-
-/* Returns whether a vertex's lists have the same members as those of the preceding vertex. */
-static bool repeats(const reader *r, uint32_t vertex, const vpps_compiled_cell *c, const vpps_node *nodes) {
-    const vpps_vertex_lists *lists = &r->lists[vertex];
-    const vpps_read_vertex *v = &r->vertices[vertex];
-    if (!vertex || v[-1].type != v->type) return false;
-    if (memcmp(lists[-1].members, lists->members, sizeof lists->members) != 0) return false;
-    const vpps_node *before = r->source_outputs + v[-1].first_source;
-    for (uint32_t i = 0; i < c->n_inputs; i++) {
-        const uint32_t n = vpps_members(lists->members, c->input_axis[i]);
-        if (c->input_axis[i] && memcmp(before, nodes, n * sizeof *nodes) != 0) return false;
-        before += n;
-        nodes += n;
-    }
-    return true;
-}
-
-/* Records the nodes that a vertex with lists reads, input by input. */
-static void read_lists(reader *r, uint32_t vertex, const vpps_compiled_cell *c, const vpps_node *nodes, vertex_at *at) {
+/* Records the nodes of a vertex's lists. In the graph, consecutive vertices with the same lists share their nodes. */
+static void read_lists(reader *r, uint32_t vertex, uint32_t n, const vpps_node *nodes, vertex_at *at) {
     vpps_vertex_lists *lists = &r->lists[vertex];
-    lists->repeats = repeats(r, vertex, c, nodes);
-    if (!lists->repeats) r->lists_at = (vertex_at){0};
-    for (uint32_t i = 0; i < c->n_inputs; i++) {
-        const uint32_t n = vpps_members(lists->members, c->input_axis[i]);
-        if (c->input_axis[i] && lists->repeats) {
-            repeat_nodes(r, vertex, n);
-        } else {
-            read_nodes(r, vertex, n, nodes, c->input_axis[i] ? &r->lists_at : at);
-        }
-        nodes += n;
+    lists->shared = n && nodes == r->lists_nodes;
+    lists->repeats = lists->shared && r->listed == vertex - 1;
+    lists->first_source = lists->shared ? r->lists[r->listed].first_source : (uint32_t)r->out->n_sources;
+    if (!lists->shared) {
+        r->lists_at = (vertex_at){0};
+        r->lists_nodes = nodes;
+        read_nodes(r, vertex, n, nodes, &r->lists_at);
+    } else if (r->vertices[vertex].first_source == r->out->n_sources) {
+        read_nodes(r, vertex, 1, nodes, at);
     }
+    r->listed = vertex;
+    r->out->shares |= lists->shared;
     at->depth = vpps_max_u32(at->depth, r->lists_at.depth);
     at->level = vpps_max_u32(at->level, r->lists_at.level);
-}
-
-/* Checks that there is room for n more reads, as there is if the graph is consistent. */
-static vpps_status check_sources(const reader *r, uint32_t n) {
-    VPPS_TRY(vpps_need_count(r->out->n_sources + (uint64_t)n, "schedule", "values that vertices read"));
-    if (r->out->n_sources + n <= r->sources_capacity) return VPPS_OK;
-    return vpps_fail(VPPS_STATE, "schedule: vertices read more values than the graph has words");
 }
 
 static vpps_status read_vertex(reader *r, uint32_t vertex) {
@@ -171,15 +141,18 @@ static vpps_status read_vertex(reader *r, uint32_t vertex) {
     uint32_t t;
     VPPS_TRY(type_of_record(r, record, op, &t));
     const vpps_compiled_cell *c = r->types[t].base;
-    const uint32_t args = op ? op->args : record->at + vpps_list_words(r->types[t].type->cell);
+    const vpps_cell_data *cell = r->types[t].type->cell;
     const uint32_t *members = op ? &op->n_args : g->words + record->at; /* an op has one list: its arguments */
-    uint32_t n = op ? op->n_args : c->n_inputs;
-    for (uint32_t d = 1; d <= c->n_lists && !op; d++) n += c->inputs_of[d] * members[d - 1] - c->inputs_of[d];
-    VPPS_TRY(check_sources(r, n));
+    const uint32_t n_own = c->inputs_of[0];
+    const vpps_node *own = op ? g->words + op->args : vpps_own_nodes(cell, members);
+    const vpps_node *listed = op ? own + n_own : vpps_listed_nodes(g, cell, members);
+    uint64_t n_listed = 0;
+    for (uint32_t d = 1; d <= c->n_lists; d++) n_listed += (uint64_t)c->inputs_of[d] * members[d - 1];
     r->vertices[vertex] = (vpps_read_vertex){.type = t,
                                              .first_source = (uint32_t)r->out->n_sources,
                                              .first_output = record->first,
-                                             .words = op ? op->imm : args + n};
+                                             .words = op ? op->imm : (uint32_t)(own + n_own - g->words)};
+    r->out->n_reads += n_own + n_listed;
     if (c->n_lists || c->dropout_elems[0]) {
         vpps_vertex_lists *lists = &r->lists[vertex];
         *lists = (vpps_vertex_lists){.dropout = (uint32_t)r->dropout};
@@ -189,30 +162,25 @@ static vpps_status read_vertex(reader *r, uint32_t vertex) {
             r->dropout += c->dropout_elems[d] * members[d - 1];
         }
     }
-    if (c->n_lists) {
-        read_lists(r, vertex, c, g->words + args, &at);
-    } else {
-        read_nodes(r, vertex, n, g->words + args, &at);
-    }
+    read_nodes(r, vertex, n_own, own, &at);
+    if (c->n_lists) read_lists(r, vertex, (uint32_t)n_listed, listed, &at);
     r->vertices[vertex].depth = at.depth;
     r->levels[vertex] = at.level;
     return VPPS_OK;
 }
 
-/* Reads all vertices of the graph. */
+/* Reads all vertices of the graph, which has a word for each read. */
 static vpps_status read_vertices(reader *r) {
     vpps_reading *out = r->out;
     const size_t n = out->n_vertices + (size_t)1, n_cells = out->g->model->n_cells;
-    r->sources_capacity = out->g->n_words;
     r->types_capacity = FIRST_TYPES;
     if (!VPPS_TAKE(r->arena, r->types, FIRST_TYPES) || !VPPS_TAKE(r->arena, r->type_of_cell, n_cells) ||
-        !VPPS_TAKE(r->arena, r->vertices, n) || !VPPS_TAKE(r->arena, r->lists, n) ||
-        !VPPS_TAKE(r->arena, r->levels, n) || !VPPS_TAKE(r->arena, r->sources, r->sources_capacity) ||
-        !VPPS_TAKE(r->arena, r->source_outputs, r->sources_capacity))
+        !VPPS_TAKE(r->arena, r->vertices, n) || !VPPS_TAKE_ZEROS(r->arena, r->lists, n) ||
+        !VPPS_TAKE(r->arena, r->levels, n) || !VPPS_TAKE(r->arena, r->sources, out->g->n_words) ||
+        !VPPS_TAKE(r->arena, r->source_outputs, out->g->n_words))
         return vpps_no_memory();
     memset(r->type_of_cell, 0xff, n_cells * sizeof *r->type_of_cell);
     for (uint32_t v = 0; v < out->n_vertices; v++) VPPS_TRY(read_vertex(r, v));
-    r->vertices[out->n_vertices].first_source = (uint32_t)out->n_sources;
     if (r->dropout > UINT32_MAX) return vpps_fail(VPPS_ARGUMENT, "graph: more than 2^32 elements under dropout");
     return VPPS_OK;
 }

@@ -7,9 +7,8 @@
 /* A vertex, which is a record of the graph. Loops over vertices are limited by memory bandwidth, so the struct has only what most loops
  * read. */
 typedef struct vpps_read_vertex {
-    uint32_t type; /* index of the vertex's type in the reading's types */
-    /* index in `sources` of the first node that the vertex reads; the next vertex's first_source ends its reads */
-    uint32_t first_source;
+    uint32_t type;         /* index of the vertex's type in the reading's types */
+    uint32_t first_source; /* index in `sources` of the first node that the vertex reads */
     uint32_t first_output; /* number of the vertex's first node */
     uint32_t depth;        /* the vertex's depth in the graph: 0 if it reads nothing */
     uint32_t words;        /* applied cell: position of its indices in the graph's words; op: its integer */
@@ -18,9 +17,10 @@ typedef struct vpps_read_vertex {
 /* Further data of a vertex whose cell has lists or dropout. */
 typedef struct vpps_vertex_lists {
     uint32_t members[VPPS_CELL_LISTS];
-    uint32_t dropout; /* number of the vertex's first element under dropout */
-    /* Whether the vertex has the same lists as the preceding vertex of its type, as when all words of a sentence attend to one list. */
-    bool repeats;
+    uint32_t dropout;      /* number of the vertex's first element under dropout */
+    uint32_t first_source; /* index in `sources` of the lists' nodes: input after input, each with all its members */
+    /* Whether its reads are those of an earlier vertex, as when all words of a sentence attend to one list; of the preceding vertex. */
+    bool shared, repeats;
 } vpps_vertex_lists;
 
 /* A node of the graph, as an output of a vertex. */
@@ -29,7 +29,8 @@ typedef struct vpps_output_ref {
     uint32_t vertex;
 } vpps_output_ref;
 
-/* A read: vertex `reader` reads vertex `vertex`. All reads are in one array, since one long loop is faster than many short ones. */
+/* A read: vertex `reader` reads vertex `vertex`. Reads are in one array, since one long loop is faster than many short ones. A vertex
+ * of shared lists alone has the first member once more, so that every reader is met. */
 typedef struct vpps_read {
     uint32_t vertex, reader;
 } vpps_read;
@@ -61,10 +62,11 @@ typedef struct vpps_reading {
     bool fixed;                       /* whether no parameter gets a gradient */
     bool drops;                       /* dropout is on */
     const vpps_read_vertex *vertices; /* the graph's vertices, and one more that ends the arrays of the last one */
-    const vpps_vertex_lists *lists;   /* for each vertex: its lists and dropout; set only if its cell has any */
+    const vpps_vertex_lists *lists;   /* for each vertex: its lists and dropout; zeros if its cell has none */
     /* for each vertex: its level, valid if the types' strongly connected components are those of the preceding batch */
     const uint32_t *levels;
-    const vpps_read *sources; /* all reads, sorted by reader */
+    /* All reads, sorted by reader: of each vertex those of inputs without lists, then those of its lists unless they are shared. */
+    const vpps_read *sources;
     /* for each read: the node that is read, in an array of its own, since loops over blocks read nothing else */
     const vpps_node *source_outputs;
     const vpps_output_ref *requested; /* outputs whose values the request asks for */
@@ -72,9 +74,11 @@ typedef struct vpps_reading {
     const vpps_seed *seeds;
     const vpps_read_type *types;
     size_t n_sources;
+    size_t n_reads; /* number of reads; repeated lists count for each of their vertices */
     uint32_t n_vertices, n_requested, n_asked, n_seeds, n_types;
     uint32_t n_inputs;  /* number of inputs of all types together */
     uint32_t n_outputs; /* number of nodes of these vertices, the first nodes of the graph */
+    bool shares;        /* whether a vertex shares an earlier vertex's lists */
     bool some_frozen;   /* whether some parameter of the types is frozen */
 } vpps_reading;
 
@@ -82,11 +86,31 @@ typedef struct vpps_reading {
 vpps_status vpps_read_graph(vpps_graph *g, vpps_history *history, const vpps_batch_request *request, vpps_arena *arena,
                             vpps_reading *out);
 
-static inline uint32_t vpps_n_sources(const vpps_read_vertex *v) { return v[1].first_source - v->first_source; }
+/* Iterates over a vertex's inputs that read: for (vpps_reader x = vpps_reads_of(r, v, lists); vpps_next_input(&x);). */
+typedef struct vpps_reader {
+    const vpps_compiled_cell *cell;
+    const uint32_t *members; /* for each list: number of its members */
+    uint32_t input;
+    bool lists;         /* whether the members of the vertex's lists are among the reads */
+    size_t at, end;     /* the input's reads are at [at, end) of `sources` */
+    size_t own, listed; /* where the reads of the next input without a list begin, and those of the next list input */
+} vpps_reader;
 
-/* Returns whether the vertex after v has v's type and the same lists of inputs as v. */
-static inline bool vpps_next_repeats(const vpps_reading *r, uint32_t v) {
-    return v + 1 < r->n_vertices && r->vertices[v + 1].type == r->vertices[v].type && r->lists[v + 1].repeats;
+static inline vpps_reader vpps_reads_of(const vpps_reading *r, uint32_t v, bool lists) {
+    const vpps_compiled_cell *c = r->types[r->vertices[v].type].base;
+    return (vpps_reader){
+        c, r->lists[v].members, UINT32_MAX, lists, 0, 0, r->vertices[v].first_source, r->lists[v].first_source};
+}
+
+static inline bool vpps_next_input(vpps_reader *x) {
+    while (++x->input < x->cell->n_inputs) {
+        const uint32_t axis = x->cell->input_axis[x->input];
+        if (!axis) return x->at = x->own++, x->end = x->own, true;
+        x->at = x->listed;
+        x->end = x->listed = x->at + x->members[axis - 1];
+        if (x->lists && x->at < x->end) return true;
+    }
+    return false;
 }
 
 /* Returns the set, as bits, that has one output of its vertex. */
@@ -97,11 +121,11 @@ static inline uint64_t vpps_output_bit(const vpps_reading *r, vpps_output_ref x)
 /* Where the reads of an input begin among its vertex's reads: for each axis, the number of inputs that precede it. */
 typedef struct vpps_input_place {
     uint32_t n[VPPS_AXES];
-    uint32_t n_lists; /* number of lists of the vertex's cell */
+    uint32_t axis; /* the input's axis */
 } vpps_input_place;
 
 static inline vpps_input_place vpps_place_of_input(const vpps_compiled_cell *c, uint32_t input) {
-    vpps_input_place place = {.n_lists = c->n_lists};
+    vpps_input_place place = {.axis = c->input_axis[input]};
     for (uint32_t k = 0; k < input; k++) place.n[c->input_axis[k]]++;
     return place;
 }

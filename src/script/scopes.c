@@ -46,10 +46,12 @@ static bool find_heads(const vpps_batch_needs *n, uint8_t *heads) {
     const vpps_reading *r = n->reading;
     uint64_t *read = calloc(2 * (size_t)r->n_types + 1, sizeof *read), *lazy = read + r->n_types;
     if (!read) return false;
-    for (size_t s = 0; s < r->n_sources; s++) {
-        const vpps_read *x = &r->sources[s];
-        const vpps_output_ref source = {r->source_outputs[s], x->vertex};
-        if (n->needed[x->reader]) read[r->vertices[x->vertex].type] |= vpps_output_bit(r, source);
+    for (uint32_t v = 0; v < r->n_vertices; v++) {
+        if (!n->needed[v]) continue;
+        for (vpps_reader x = vpps_reads_of(r, v, true); vpps_next_input(&x);)
+            for (size_t s = x.at; s < x.end; s++)
+                read[r->vertices[r->sources[s].vertex].type] |=
+                    vpps_output_bit(r, (vpps_output_ref){r->source_outputs[s], r->sources[s].vertex});
     }
     bool ok = true;
     for (uint32_t t = 0; t < r->n_types && ok; t++)
@@ -120,10 +122,9 @@ static bool add_record(maker *m, uint32_t vertex, bool head) {
     vpps_typed_graph *g = &m->out->graph;
     const uint32_t number = m->numbers[vertex] = g->n;
     if (!add_vertex(m, vertex, v->type)) return false;
-    for (uint32_t i = 0; i < vpps_n_sources(v); i++) {
-        const uint32_t source = m->numbers[m->r->sources[v->first_source + i].vertex];
-        if (source != VPPS_NONE) add_source(g, source);
-    }
+    for (vpps_reader x = vpps_reads_of(m->r, vertex, true); vpps_next_input(&x);)
+        for (size_t s = x.at; s < x.end; s++)
+            if (m->numbers[m->r->sources[s].vertex] != VPPS_NONE) add_source(g, m->numbers[m->r->sources[s].vertex]);
     if (!head) return true;
     if (!add_vertex(m, vertex, VPPS_NONE)) return false;
     add_source(g, number);
@@ -135,7 +136,7 @@ static bool open_maker(maker *m, const vpps_reading *r, vpps_scope *out) {
     *out = (vpps_scope){.vertices = malloc(n * sizeof *out->vertices)};
     out->graph.types = malloc(n * sizeof *out->graph.types);
     out->graph.first = malloc(n * sizeof *out->graph.first);
-    out->graph.sources = malloc((n + r->n_sources) * sizeof *out->graph.sources);
+    out->graph.sources = malloc((n + r->n_reads) * sizeof *out->graph.sources);
     *m = (maker){
         .r = r, .out = out, .numbers = malloc(n * sizeof *m->numbers), .of_type = malloc(n_types * sizeof *m->of_type)};
     if (!out->vertices || !out->graph.types || !out->graph.first || !out->graph.sources || !m->numbers || !m->of_type)
@@ -191,12 +192,12 @@ vpps_status vpps_scope_of_scc(const vpps_batch_needs *n, uint32_t scc, vpps_scop
 }
 
 /* Returns whether a vertex has no operation and reads nothing, such as a lookup: it only tells where a value lies. */
-static bool does_nothing(const vpps_reading *r, const vpps_read_vertex *v) {
-    const vpps_compiled_cell *c = r->types[v->type].base;
+static bool does_nothing(const vpps_reading *r, uint32_t v) {
+    const vpps_compiled_cell *c = r->types[r->vertices[v].type].base;
     if (c->is_data) return false;
     for (uint32_t i = 0; i < c->n_values; i++)
         if (is_operation(&c->values[i])) return false;
-    return vpps_n_sources(v) == 0;
+    return !c->n_inputs;
 }
 
 vpps_status vpps_scope_of_all(const vpps_batch_needs *n, vpps_scope *out) {
@@ -205,7 +206,7 @@ vpps_status vpps_scope_of_all(const vpps_batch_needs *n, vpps_scope *out) {
     uint8_t *heads = calloc(r->n_vertices + (size_t)1, 1);
     bool ok = open_maker(&m, r, out) && heads && find_heads(n, heads);
     for (uint32_t v = 0; v < r->n_vertices && ok; v++)
-        if (n->needed[v] && !does_nothing(r, &r->vertices[v])) ok = add_record(&m, v, heads[v]);
+        if (n->needed[v] && !does_nothing(r, v)) ok = add_record(&m, v, heads[v]);
     free(heads);
     return close_maker(&m, ok);
 }

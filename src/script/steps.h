@@ -98,8 +98,9 @@ static inline uint32_t vpps_next_of_slice(const vpps_steps *s, uint32_t block) {
 /* ---------------------------------------------------------------- the nodes that a vertex reads */
 
 static inline size_t vpps_source_at(const vpps_steps *s, const vpps_ordered_vertex *v, vpps_input_place place) {
-    size_t at = (size_t)v->first_source + place.n[0];
-    for (uint32_t d = 1; d <= place.n_lists; d++)
+    if (!place.axis) return (size_t)v->first_source + place.n[0];
+    size_t at = s->reading->lists[v->vertex].first_source;
+    for (uint32_t d = 1; d < VPPS_AXES; d++)
         if (place.n[d]) at += (size_t)place.n[d] * s->reading->lists[v->vertex].members[d - 1];
     return at;
 }

@@ -30,8 +30,8 @@ typedef struct expansion {
     flat_graph *f;
     const vpps_cell_data *cell;
     const uint32_t *members, *indices;
-    const vpps_node *inputs;
-    uint32_t *input_at; /* of every input, in inputs */
+    const vpps_node *own, *listed;
+    uint32_t *input_at; /* of every input, in own, or in listed */
     uint32_t *node_at;  /* of every template node, its value, or its first member's, in the flat graph */
 } expansion;
 
@@ -43,7 +43,8 @@ static uint32_t members_of(const expansion *e, uint32_t a) {
 /* The node that an argument is, or its member, where it is a list. */
 static uint32_t resolve(const expansion *e, uint32_t a, uint32_t member) {
     const uint32_t n = a & ~VPPS_CELL_INPUT, at = member < members_of(e, a) ? member : 0;
-    return a & VPPS_CELL_INPUT ? e->f->of[e->inputs[e->input_at[n] + at]] : e->node_at[n] + at;
+    if (!(a & VPPS_CELL_INPUT)) return e->node_at[n] + at;
+    return e->f->of[(e->cell->inputs[n].axis ? e->listed : e->own)[e->input_at[n] + at]];
 }
 
 static void add_members(const expansion *e, uint32_t list) {
@@ -119,11 +120,17 @@ static void expand_node(const expansion *e, uint32_t t) {
 static void expand_cell(flat_graph *f, const vpps_graph *g, const vpps_record *r) {
     const vpps_cell_data *c = vpps_cell_of(g, r->cell);
     expansion e = {.f = f, .cell = c, .members = g->words + r->at};
-    e.inputs = e.members + vpps_list_words(c);
-    e.indices = e.inputs + vpps_input_nodes(c, e.members);
+    e.own = vpps_own_nodes(c, e.members);
+    e.listed = vpps_listed_nodes(g, c, e.members);
+    e.indices = vpps_indices_of(c, e.members);
     e.input_at = need(calloc(c->n_inputs + 1u, sizeof *e.input_at));
     e.node_at = need(calloc(c->n_nodes + 1u, sizeof *e.node_at));
-    for (uint32_t i = 0; i < c->n_inputs; i++) e.input_at[i + 1] = e.input_at[i] + members_of(&e, VPPS_CELL_INPUT | i);
+    uint32_t n_nodes[2] = {0};
+    for (uint32_t i = 0; i < c->n_inputs; i++) {
+        uint32_t *at = &n_nodes[c->inputs[i].axis != 0];
+        e.input_at[i] = *at;
+        *at += members_of(&e, VPPS_CELL_INPUT | i);
+    }
     for (uint32_t t = 0; t < c->n_nodes; t++) expand_node(&e, t);
     for (uint32_t k = 0; k < c->n_outputs; k++) f->of[r->first + k] = e.node_at[c->outputs[k]];
     free(e.input_at);

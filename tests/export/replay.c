@@ -53,6 +53,7 @@ static void put_values(const writer *w, vpps_node x) {
 /* ---------------------------------------------------------------- a vertex */
 
 typedef struct vertex {
+    const vpps_graph *g;
     const vpps_cell_data *cell;
     const uint32_t *record;
     uint32_t first, number;
@@ -62,9 +63,11 @@ typedef struct vertex {
 
 /* The node that is input i, of member m of its list. */
 static vpps_node input_node(const vertex *v, uint32_t i, uint32_t m) {
-    uint32_t at = vpps_list_words(v->cell) + m;
-    for (uint32_t k = 0; k < i; k++) at += vpps_members(v->record, v->cell->inputs[k].axis);
-    return v->record[at];
+    const bool list = v->cell->inputs[i].axis;
+    const vpps_node *nodes = list ? vpps_listed_nodes(v->g, v->cell, v->record) : vpps_own_nodes(v->cell, v->record);
+    for (uint32_t k = 0; k < i; k++)
+        if (!v->cell->inputs[k].axis == !list) nodes += vpps_members(v->record, v->cell->inputs[k].axis);
+    return nodes[m];
 }
 
 static void put_gathered(const writer *w, const vertex *v, uint32_t axis, uint32_t child, const char *to) {
@@ -111,8 +114,7 @@ static void put_argument(const writer *w, const vertex *v, const char *name, uin
     } else if (strcmp(name, "n") == 0) {
         fprintf(w->f, "size_t n%u = %u;\n", number, members);
     } else if (strcmp(name, "index") == 0) {
-        const uint32_t at = vpps_list_words(v->cell) + (uint32_t)vpps_input_nodes(v->cell, v->record) + number;
-        fprintf(w->f, "uint32_t index%u = %u;\n", number, v->record[at]);
+        fprintf(w->f, "uint32_t index%u = %u;\n", number, vpps_indices_of(v->cell, v->record)[number]);
     } else if (strcmp(name, "scratch") == 0) {
         fprintf(w->f, "static float scratch%u[%s_SCRATCH%u * %u + 1];\n", number, v->constants, number, members);
     }
@@ -298,11 +300,8 @@ static void put_program(const writer *w) {
     for (size_t i = 0; i < g->n_records; i++) {
         const vpps_record *record = &g->records[i];
         if (record->cell == VPPS_NODE_RECORD) continue;
-        vertex v = {.cell = vpps_cell_of(g, record->cell),
-                    .record = g->words + record->at,
-                    .first = record->first,
-                    .number = n++,
-                    .is_first = !(tried >> (record->cell & 63) & 1)};
+        const bool is_first = !(tried >> (record->cell & 63) & 1);
+        vertex v = {g, vpps_cell_of(g, record->cell), g->words + record->at, record->first, n++, is_first, "", ""};
         tried |= UINT64_C(1) << (record->cell & 63);
         put_vertex(w, &v, prototype_of(w, record->cell));
     }

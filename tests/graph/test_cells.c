@@ -761,14 +761,9 @@ static void attend(const network *n, vpps_cell cell, uint32_t members, vpps_node
         children[0] = vpps_source(g, 1, &s);
         for (uint32_t k = 0; k < members; k++) children[k + 1] = vpps_source(g, 1, &h[k]);
         const vpps_node *list = bias;
-        const vpps_application a = {.size = sizeof a,
-                                    .cell = cell,
-                                    .n_children = members + 1,
-                                    .children = children,
-                                    .n_pull_lists = 1,
-                                    .n_members = members,
-                                    .pull_lists = &list};
-        const vpps_vertex v = vpps_apply(g, &a);
+        const vpps_vertex v =
+            vpps_apply(g, VPPS_APPLICATION(.cell = cell, .n_children = members + 1, .children = children,
+                                           .n_pull_lists = 1, .n_members = members, .pull_lists = &list));
         for (uint32_t k = 0; k + 1 < RESULTS; k++) results[k] = vpps_pushed(g, v, k);
         results[RESULTS - 1] = vpps_scattered(g, v, 0);
         return;
@@ -863,17 +858,11 @@ static void take_several(const network *n, vpps_cell cell, uint32_t which, vpps_
         vpps_vertex children[2 * MOST];
         for (uint32_t k = 0; k < n_left; k++) children[k] = vpps_source(g, 1, &x[LEFT][k]);
         for (uint32_t k = 0; k < n_right; k++) children[n_left + k] = vpps_source(g, 1, &x[RIGHT][k]);
-        const vpps_application a = {.size = sizeof a,
-                                    .cell = cell,
-                                    .n_children = n_left + n_right,
-                                    .children = children,
-                                    .n_pulls = 1,
-                                    .pulls = &s,
-                                    .n_pull_lists = 2,
-                                    .pull_lists = (const vpps_node *[]){bias, x[WORD]},
-                                    .n_lists = LISTS,
-                                    .list_members = members};
-        const vpps_vertex v = vpps_apply(g, &a);
+        const vpps_node *lists[] = {bias, x[WORD]};
+        const vpps_vertex v =
+            vpps_apply(g, VPPS_APPLICATION(.cell = cell, .n_children = n_left + n_right, .children = children,
+                                           .n_pulls = 1, .pulls = &s, .n_pull_lists = 2, .pull_lists = lists,
+                                           .n_lists = LISTS, .list_members = members));
         for (uint32_t k = 0; k + 1 < RESULTS; k++) results[k] = vpps_pushed(g, v, k);
         results[RESULTS - 1] = vpps_scattered(g, v, 0);
         return;
@@ -945,6 +934,34 @@ TEST_EACH(lists_are_their_members, 0, VPPS_COUNT(list_cells)) {
         expect_equal_parameters(n, vps);
         for (uint32_t i = 0; i < 2; i++) close_network(&n[i]);
     }
+}
+
+/* Consecutive vertices share the nodes of equal lists, and not those of lists that differ in length, a member or a pulled node. */
+TEST(equal_lists_are_shared) {
+    /* the cell's own child, the second member, the number of members, the first pulled node, and whether the lists are shared */
+    static const uint32_t rows[][5] = {{0, 1, 2, 0, 0}, {1, 1, 2, 0, 1}, {1, 2, 2, 0, 0},
+                                       {1, 2, 2, 1, 0}, {1, 2, 1, 1, 0}, {0, 2, 1, 1, 1}};
+    network n = open_network();
+    const vpps_cell cell = record_attention(&n);
+    vpps_node word[3], bias[3];
+    for (uint32_t k = 0; k < 3; k++) {
+        word[k] = vpps_lookup(n.g, n.E, k);
+        bias[k] = vpps_slice(n.g, word[k], k, 1);
+        ck_assert_uint_eq(vpps_source(n.g, 1, &word[k]), k);
+    }
+    for (uint32_t i = 0, at = 0; i < VPPS_COUNT(rows); i++) {
+        const uint32_t members = rows[i][2], children[] = {rows[i][0], 0, rows[i][1]};
+        const vpps_node *list = bias + rows[i][3];
+        const vpps_vertex v =
+            vpps_apply(n.g, VPPS_APPLICATION(.cell = cell, .n_children = 1 + members, .children = children,
+                                             .n_pull_lists = 1, .n_members = members, .pull_lists = &list));
+        const uint32_t *nodes = vpps_listed_nodes(n.g, vpps_cell_of(n.g, cell), n.g->words + n.g->vertices[v].at);
+        ck_assert_int_eq(nodes - n.g->words == at, rows[i][4]);
+        for (uint32_t k = 0; k < members; k++)
+            ck_assert(nodes[k] == word[children[1 + k]] && nodes[members + k] == list[k]);
+        at = (uint32_t)(nodes - n.g->words);
+    }
+    close_network(&n);
 }
 
 TEST(errors_of_lists) {

@@ -114,12 +114,7 @@ static lane make_lane(const network *n, uint32_t i) {
 }
 
 static vpps_application application_of(vpps_cell cell, const vpps_vertex *before, const vpps_node *pulls) {
-    return (vpps_application){.size = sizeof(vpps_application),
-                              .cell = cell,
-                              .n_children = 1,
-                              .children = before,
-                              .n_pulls = 2,
-                              .pulls = pulls};
+    return *VPPS_APPLICATION(.cell = cell, .n_children = 1, .children = before, .n_pulls = 2, .pulls = pulls);
 }
 
 typedef struct result {

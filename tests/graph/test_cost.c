@@ -276,8 +276,7 @@ TEST(an_op_over_a_list_costs_its_members) {
         vpps_graph_clear(f.g);
         for (uint32_t k = 0; k < m; k++)
             children[k] = vpps_source(f.g, 2, (vpps_node[]){vpps_parameter(f.g, f.b), vpps_input(f.g, 1, 1, numbers)});
-        vpps_apply(f.g, &(vpps_application){
-                            .size = sizeof(vpps_application), .cell = cell, .n_children = m, .children = children});
+        vpps_apply(f.g, VPPS_APPLICATION(.cell = cell, .n_children = m, .children = children));
         TEST_OK(vpps_graph_status(f.g));
         const uint64_t gradient = m ? 8 : 0; /* of both results, by the vector b */
         expect(f.g, "attention",
@@ -299,8 +298,7 @@ TEST(the_cost_of_a_long_list_is_counted_soon) {
     const vpps_node one = vpps_input(f.g, 1, 1, numbers);
     children[0] = vpps_source(f.g, 1, &one);
     for (uint32_t k = 1; k < MEMBERS; k++) children[k] = children[0];
-    vpps_apply(f.g, &(vpps_application){
-                        .size = sizeof(vpps_application), .cell = cell, .n_children = MEMBERS, .children = children});
+    vpps_apply(f.g, VPPS_APPLICATION(.cell = cell, .n_children = MEMBERS, .children = children));
     free(children);
     TEST_OK(vpps_graph_status(f.g));
     vpps_cost cost = {.size = sizeof cost};

@@ -227,10 +227,11 @@ bool vpps_check_resolve(const vpps_graph *g, vpps_node x, uint32_t *record, uint
 typedef struct vpps_record_view {
     const vpps_cell_data *cell; /* the cell that is applied; NULL: the record is an op */
     const vpps_op_node *op;
-    const vpps_signature *signature; /* the op's signature */
-    const uint32_t *args, *indices;
+    const vpps_signature *signature;         /* the op's signature */
+    const uint32_t *args, *listed, *indices; /* `args`: an op's arguments, or nodes of a cell's inputs without lists */
     const uint32_t *members;
     uint32_t n_args;
+    uint64_t n_listed; /* number of nodes that are members of a cell's lists */
 } vpps_record_view;
 vpps_record_view vpps_check_view(const vpps_graph *g, uint32_t record);
 /* Returns the signature (op and shape) of a node. */

@@ -19,9 +19,11 @@ vpps_record_view vpps_check_view(const vpps_graph *g, uint32_t r) {
     }
     view.cell = vpps_cell_of(g, record->cell);
     view.members = g->words + record->at;
-    view.args = view.members + vpps_list_words(view.cell);
-    view.n_args = (uint32_t)vpps_input_nodes(view.cell, view.members);
-    view.indices = view.args + view.n_args;
+    view.args = vpps_own_nodes(view.cell, view.members);
+    view.n_args = view.cell->n_own;
+    view.listed = vpps_listed_nodes(g, view.cell, view.members);
+    view.n_listed = vpps_list_nodes(view.cell, view.members);
+    view.indices = vpps_indices_of(view.cell, view.members);
     return view;
 }
 
@@ -178,6 +180,8 @@ bool vpps_check_demands(vpps_checker *c) {
         const vpps_record_view view = vpps_check_view(g, r);
         for (uint32_t i = 0; c->needed[r] && i < view.n_args; i++)
             if (!mark(c, view.args[i])) return false;
+        for (uint64_t i = 0; c->needed[r] && i < view.n_listed; i++)
+            if (!mark(c, view.listed[i])) return false;
     }
     return true;
 }

@@ -22,7 +22,10 @@ static bool check_source(vpps_checker *c, vpps_checked_block *b, uint32_t p, uin
 
 static bool check_inputs(vpps_checker *c, vpps_checked_block *b, uint32_t p, const vpps_record_view *view) {
     const vpps_compiled_cell *cell = b->cell->c;
-    uint32_t at = 0;
+    uint64_t
+        own = 0,
+        listed =
+            0; /* numbers of nodes that inputs without lists, and list inputs, have read; an op's nodes: `own` alone */
     for (uint32_t d = 1; d <= cell->n_lists; d++) {
         const uint32_t first = b->lists[d][p], end = b->lists[d][p + 1];
         if (end < first || end - first != view->members[d - 1] || end > b->block->members[d - 1])
@@ -31,13 +34,15 @@ static bool check_inputs(vpps_checker *c, vpps_checked_block *b, uint32_t p, con
     for (uint32_t i = 0; i < cell->n_inputs; i++) {
         const uint32_t axis = cell->input_axis[i];
         const uint32_t n = vpps_members(view->members, axis), first = axis ? b->lists[axis][p] : p;
-        if (at + (uint64_t)n > view->n_args)
+        const bool list = axis && view->cell;
+        uint64_t *at = list ? &listed : &own;
+        if (*at + n > (list ? view->n_listed : view->n_args))
             return vpps_refuse_vertex(c, b, p, "the graph gives the vertex fewer inputs");
         for (uint32_t m = 0; m < n; m++)
-            if (!check_source(c, b, p, i, first + m, view->args[at + m])) return false;
-        at += n;
+            if (!check_source(c, b, p, i, first + m, (list ? view->listed : view->args)[(*at)++])) return false;
     }
-    return at == view->n_args || vpps_refuse_vertex(c, b, p, "the graph gives the vertex more inputs");
+    return own + listed == view->n_args + view->n_listed ||
+           vpps_refuse_vertex(c, b, p, "the graph gives the vertex more inputs");
 }
 
 /* Sets *word to the integer of this kind and number that the graph has for record (vertex) r. False: there is none. */
