@@ -77,8 +77,8 @@ part_stack_shape part_lstm_layers(const net_config *c);
 vpps_status part_stack_declare(part_stack *s, vpps_model *model, const char *name, part_stack_shape shape);
 vpps_status part_stack_record(part_stack *s, vpps_model *model, const char *name);
 
-/* Set at[] to one vertex per layer, before the first step: part_stack_start with states of zero, part_stack_resume with
- * the part_stack_states() states of an earlier step. */
+/* part_stack_start and part_stack_resume set at[] to one vertex per layer, which stands before the first step. The vertices' states are
+ * zero (_start), or the part_stack_states() given states of an earlier step (_resume). */
 void part_stack_start(const part_stack *s, vpps_graph *g, vpps_vertex *at);
 void part_stack_resume(const part_stack *s, vpps_graph *g, const vpps_node *states, vpps_vertex *at);
 /* Adds a step that reads x, and replaces the vertices of the preceding step in at[]. Returns the last layer's h. */

@@ -19,8 +19,8 @@ typedef struct tree_lstm_inner {
     vpps_param b_i, b_o, b_f, b_u; /* vectors of `hidden`; eq. 10 has one b_f for both children */
 } tree_lstm_inner;
 
-/* Record the cell of leaves (_leaf) or of inner nodes (_inner). The cells scatter (output) h and c; with a classifier they also classify
- * h. */
+/* tree_lstm_record_leaf records the cell of leaves, tree_lstm_record_inner that of inner nodes. Both scatter (output) h and c; with a
+ * classifier they also classify h. */
 vpps_status tree_lstm_record_leaf(const tree_lstm_leaf *p, const net_config *config, const part_classifier *classifier,
                                   vpps_model *model, const char *name, vpps_cell *cell);
 vpps_status tree_lstm_record_inner(const tree_lstm_inner *p, const net_config *config,

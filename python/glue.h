@@ -52,8 +52,8 @@ typedef struct glue_answer {
 void glue_fb(vpps_handle *h, vpps_graph *g, vpps_node loss, glue_answer *out);
 void glue_update(vpps_handle *h, glue_answer *out);
 
-/* Return as text what vpps_disassemble and similar calls write to a file; glue_free frees the text. Return NULL on
- * failure. */
+/* glue_disassemble, glue_trace and glue_treebank_text return as text what calls of vpps.h write to a file. They return NULL on failure;
+ * glue_free frees the text. */
 char *glue_disassemble(vpps_handle *h, vpps_graph *g, vpps_node loss, size_t *n, vpps_status *status);
 char *glue_trace(vpps_handle *h, size_t *n, vpps_status *status);
 char *glue_treebank_text(const vpps_treebank *tb, uint32_t i, size_t *n, vpps_status *status);

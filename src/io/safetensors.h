@@ -103,6 +103,7 @@ vpps_status vpps_safetensors_read_part(const vpps_safetensors *file, const char 
 /* Returns the value of a metadata key, NULL when it is absent. The text lives as long as the open file. */
 const char *vpps_safetensors_metadata(const vpps_safetensors *file, const char *key);
 
-/* These return the number of metadata pairs, and pair i in the order of keys. */
+/* vpps_safetensors_metadata_count returns the number of metadata pairs; vpps_safetensors_metadata_at returns pair i in the order of
+ * keys. */
 size_t vpps_safetensors_metadata_count(const vpps_safetensors *file);
 vpps_metadata vpps_safetensors_metadata_at(const vpps_safetensors *file, size_t i);

@@ -22,7 +22,7 @@ struct vpps_safetensors {
     int fd; /* the file's descriptor while data stay on disk, else -1 */
 };
 
-/* Returns the header's length from the file's first 8 bytes, checked against the file's length. Fails with FORMAT. */
+/* Reads the header's length from the file's first 8 bytes, and checks it against the file's length. Fails with FORMAT. */
 vpps_status vpps_safetensors_header_length(const char *path, const unsigned char first[8], uint64_t file_bytes,
                                            uint64_t *header_bytes);
 

@@ -20,7 +20,7 @@ uint32_t vpps_vectors_wanted(const vpps_vectors_target *t, const char *word, siz
  * vpps_vectors_describe does. */
 vpps_status vpps_vectors_look(vpps_stream *s, vpps_vectors_info *info);
 
-/* Each function reads the vectors of one format from a stream's beginning; `info` comes from vpps_vectors_look. */
+/* vpps_vectors_read_text, _word2vec and _fasttext read a stream in one format from its beginning; `info` comes from vpps_vectors_look. */
 vpps_status vpps_vectors_read_text(vpps_stream *s, const vpps_vectors_info *info, vpps_vectors_target *t);
 vpps_status vpps_vectors_read_word2vec(vpps_stream *s, const vpps_vectors_info *info, vpps_vectors_target *t);
 vpps_status vpps_vectors_read_fasttext(vpps_stream *s, const vpps_vectors_info *info, vpps_vectors_target *t);

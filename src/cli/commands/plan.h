@@ -23,7 +23,7 @@ typedef struct planner {
 vpps_status planner_open(planner *x, settings *s);
 void planner_close(planner *x);
 
-/* Returns the GPU that --arch names; without it this machine's GPU, else an sm_90. --sms replaces its number of SMs. */
+/* Sets *out to the GPU that --arch names; without --arch to this machine's GPU, else to an sm_90. --sms replaces its number of SMs. */
 vpps_status planner_find_machine(const settings *s, vpps_machine *out);
 
 /* Compiles the kernel for x->machine with rpw rows per warp and `threads` threads per CTA (0: the profile's first

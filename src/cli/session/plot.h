@@ -27,8 +27,8 @@ typedef struct plot {
 
 void plot_open(plot *p, const char *name, const char *data, const task *t);
 
-/* Each adds points to curves: plot_loss to the loss, plot_measures to the metrics of dev or test. Both skip values that
- * are not finite, and fail with MEMORY. */
+/* plot_loss adds a point to the loss, plot_measures adds points to the metrics of dev or test. Both skip values that are not finite, and
+ * fail with MEMORY. */
 vpps_status plot_loss(plot *p, double epoch, double loss);
 vpps_status plot_measures(plot *p, int split, double epoch, const measures *m);
 

@@ -237,7 +237,7 @@ static vpps_status print_gold(answers *a, vpps_tree tree, const vpps_vocab *word
     return status;
 }
 
-/* Returns the root's class as JSON, and the class of each classified node with the range of the node's words: begin .. end - 1. */
+/* Makes the JSON answer: the root's class, and the class of each classified node with the range of the node's words: begin .. end - 1. */
 static vpps_status answer_json(answers *a, const corpus *c, vpps_tree tree, const vpps_vocab *words,
                                const float *const *logits) {
     uint32_t *begins = malloc(((size_t)tree.n_nodes + 1) * sizeof *begins), leaves = 0;
