@@ -53,7 +53,7 @@ vpps_status vpps_sentences_add_line(vpps_sentences *s, const vpps_line *line, co
 /* The form of tokens such as word|TAG or word|POS|TAG: n characters '|' separate n + 1 columns. Where a token has more
  * '|', the surplus ones belong to its first column. */
 typedef struct vpps_bars {
-    uint32_t n, word, tag; /* n: number of '|'; word, tag: numbers of these columns, from 1 */
+    uint32_t n, word, tag; /* n: number of '|' in a token; word, tag: numbers of their columns, from 1 */
 } vpps_bars;
 
 /* Reads tagged sentences as vpps_sentences_read_tagged_text does, with tokens of the given columns. Fails also with

@@ -97,7 +97,7 @@ vpps_status vpps_sentences_add_line(vpps_sentences *s, const vpps_line *line, co
     size_t len;
     while (vpps_text_next_word(&at, line->end, &word, &len)) {
         if (end_word && len == end_len && memcmp(word, end_word, len) == 0) {
-            /* The text itself ends with the end word, which is added after the loop. */
+            /* Stops at the text's own final end word: an end word is added after the loop. */
             if (vpps_skip_blanks(at, line->end) == line->end) break;
             word = unknown;
             len = sizeof unknown - 1;

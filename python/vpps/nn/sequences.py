@@ -20,7 +20,7 @@ from .layer import Head, Inputs, Layer, graph_now, in_torch, nodes_of, split
 class Recurrent(Layer):
     """A cell that goes along sequences. A cell of one's own is a class with `begin`, `gates` and `step`.
 
-    hidden      rows of each state; the first of the states is what the cell says of its vertex
+    hidden      rows of each state; the first state is what the vertex outputs
     suffix      after the names of the parameters, which are those of PyTorch's layers
     """
 

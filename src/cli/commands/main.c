@@ -117,7 +117,7 @@ static int find_network(const command *c, settings *s, const char *word, int arg
         return 0;
     }
     if (word && (!c->most_files || access(word, F_OK) != 0)) return unknown_network(c, word);
-    if (!word && argc > 2 && is_help(argv[2])) return 0; /* --help before a network: help for all networks */
+    if (!word && argc > 2 && is_help(argv[2])) return 0; /* --help before a network asks for help about all networks */
     return take_network(c, s, argc - 1, argv + 1);
 }
 

@@ -198,7 +198,7 @@ static char *column_text(const predictor *p, const record *r, size_t *len) {
     char *text = NULL;
     FILE *f = open_memstream(&text, len);
     if (!f) return NULL;
-    /* formats with an output of their own: keep the end of the last line for the answer */
+    /* The answer in CoNLL-U or lists of edges repeats the input's lines, so the last line gets the line end that it had in the input. */
     if (task_for(p->s)->own_form) {
         fwrite(r->text, 1, r->len, f);
         fputs(r->crlf ? "\r\n" : "\n", f);

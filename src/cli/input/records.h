@@ -44,7 +44,7 @@ line_kind records_next(record_reader *r, record *out);
  * none. */
 bool records_next_graph(record_reader *r, record *out);
 
-/* The name that readers of a record's text give it in messages. */
+/* The name under which readers of a record's text report errors in the record. */
 #define RECORD_NAME "line"
 
 /* Rewrites the thread's error message about a record's text: replaces RECORD_NAME by the file, and counts lines from

@@ -58,6 +58,6 @@ bool report_has(const measures *m, int i);
 /* Returns the object that `vpps train --json` ends with. */
 json_t *report_train_json(const train_summary *t);
 
-/* report_train and report_eval print a command's results on stdout, as text or JSON. Fail with IO when stdout cannot be written. */
+/* report_train and report_eval print a command's results on stdout, as text or JSON. They fail with IO if stdout fails. */
 vpps_status report_train(const train_summary *t);
 vpps_status report_eval(session *x, const corpus *c, const measures *m, double seconds);

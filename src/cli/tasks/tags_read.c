@@ -41,7 +41,7 @@ typedef struct look {
     bool barred;                    /* so far all words of the first line have a '|' */
     uint64_t with_bars[MOST_BARS];  /* with_bars[n]: number of words that n '|' part into columns */
     uint32_t first_line[MOST_BARS]; /* first_line[n]: line of the first word that with_bars[n] counts */
-    bool tabs, conllu, plus;        /* tabs: every line has a tab; conllu, plus: it is CoNLL-U, CoNLL-U Plus */
+    bool tabs, conllu, plus;        /* tabs: every line has a tab; conllu, plus: the text is CoNLL-U, CoNLL-U Plus */
     /* So far every line begins with its number, which restarts at 0 or 1 in every sentence, or never. */
     bool numbers;
     uint32_t number, first_number; /* number at the latest line's beginning; line where numbers begin */
