@@ -97,10 +97,10 @@ static inline void each_input_of(const vpps_steps *s, const contribution *x, uin
         for (uint32_t m = 0; m < n; m++) {
             uint32_t *cursor = &cursors[read[m]], from = x->at + (item + m) * stride;
             if (words && *cursor == VPPS_NONE) continue; /* the source's gradient is not needed */
-            uint32_t at = *cursor;
+            const uint32_t at = *cursor;
             *cursor += n_alike * shares;
-            for (uint32_t k = 0; words && k < n_alike; k++, from += n * stride)
-                for (uint32_t i = 0; i < shares; i++) words[at++] = from + i * x->share_words;
+            for (uint32_t i = 0; words && i < shares; i++, from += x->share_words)
+                for (uint32_t k = 0; k < n_alike; k++) words[at + k * shares + i] = from + k * n * stride;
         }
     }
 }
