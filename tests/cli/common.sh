@@ -75,9 +75,10 @@ PY
 
 # holds EXPRESSION: the Python expression is true, with what runs.py has. same_tensors A B: two checkpoints have the
 # same ones, and some.
-holds() {
-    PYTHONDONTWRITEBYTECODE=1 PYTHONPATH=$cli python3 -c "from runs import *; import sys; sys.exit(0 if $1 else 'not true: ' + sys.argv[1])" "$1"
-}
+with_runs() { PYTHONDONTWRITEBYTECODE=1 PYTHONPATH=$cli python3 -c "from runs import *; import sys; $1" "${@:2}"; }
+holds() { with_runs "sys.exit(0 if $1 else 'not true: ' + sys.argv[1])" "$1"; }
+# recast FROM TO STATEMENTS [ARGUMENT...]: a copy of a checkpoint that Python statements change, as runs.py says.
+recast() { with_runs "recast(*sys.argv[1:])" "$@"; }
 same_tensors() { holds "load('$1') == load('$2') != {}"; }
 
 # Is the command built without the thread sanitizer?

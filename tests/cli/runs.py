@@ -3,14 +3,37 @@ import json
 import struct
 
 
-def load(path):
-    """A checkpoint's tensors, as bytes."""
+def parts(path):
+    """A checkpoint's header without the metadata, its metadata, and the bytes of its tensors."""
     with open(path, "rb") as file:
         b = file.read()
-    n = int.from_bytes(b[:8], "little")
-    header = json.loads(b[8:8 + n])
-    header.pop("__metadata__", None)
-    return {k: b[8 + n + v["data_offsets"][0]:8 + n + v["data_offsets"][1]] for k, v in header.items()}
+    n = 8 + int.from_bytes(b[:8], "little")
+    header = json.loads(b[8:n])
+    return header, header.pop("__metadata__", {}), bytearray(b[n:])
+
+
+def recast(source, target, statements, *a):  # a is for the statements
+    """A copy of a checkpoint, whose header h, metadata m and bytes of tensors `data` these statements change."""
+    h, m, data = parts(source)
+    exec(statements)
+    text = json.dumps({"__metadata__": m} | h).encode()
+    text += b" " * (-len(text) % 8)
+    with open(target, "wb") as file:
+        file.write(len(text).to_bytes(8, "little") + text + data)
+
+
+def load(path):
+    """A checkpoint's tensors, as bytes."""
+    h, _, data = parts(path)
+    return {k: bytes(data[v["data_offsets"][0]:v["data_offsets"][1]]) for k, v in h.items()}
+
+
+def rows(path, tensor, key):
+    """Of a checkpoint, the rows of a tensor by their words, which the metadata have under that key."""
+    words, table = parts(path)[1][key].split("\n"), load(path)[tensor]
+    n = parts(path)[0][tensor]["shape"][0]
+    assert n <= len(words)
+    return {w: table[i * (len(table) // n):(i + 1) * (len(table) // n)] for i, w in enumerate(words[:n])}
 
 
 def parameters(path):
@@ -29,10 +52,21 @@ def apart(a, b):
     return max(abs(x - y) for k in a for x, y in zip(floats(a[k]), floats(b[k])))
 
 
+def lines(path, event=None):
+    """A file's lines as JSON: all of them, or a log's of that event."""
+    with open(path, encoding="utf-8") as file:
+        return [o for o in map(json.loads, filter(str.strip, file)) if event is None or o["event"] == event]
+
+
+def last(path):
+    """A file's last line as JSON; those before it are none."""
+    with open(path, encoding="utf-8") as file:
+        return json.loads(file.read().splitlines()[-1])
+
+
 def losses(path):
     """Of a log's batches."""
-    with open(path, encoding="utf-8") as file:
-        return [o["loss"] for o in map(json.loads, file) if o["event"] == "batch"]
+    return [o["loss"] for o in lines(path, "batch")]
 
 
 def near(a, b):

@@ -10,11 +10,7 @@ lm=("$vpps" train lstm-lm "${small[@]}" --lr 0.01)
 tree=("$vpps" train tree-lstm "${small[@]}" --lr 0.01)
 resume=("$vpps" train --quiet --json --resume)
 dev() { # dev LOG EXPRESSION: true of `dev`, the values of dev's first measure in a log, null where there is none
-    python3 - "$1" "$2" <<'PY'
-import json, sys
-dev = [d and next(iter(d.values())) for d in (o['dev'] for o in map(json.loads, open(sys.argv[1])) if o['event'] == 'epoch')]
-if not eval(sys.argv[2]): sys.exit(f'not true: {sys.argv[2]} of {dev}')
-PY
+    with_runs "dev = [d and next(iter(d.values())) for d in (o['dev'] for o in lines('$1', 'epoch'))]; eval(sys.argv[1]) or sys.exit(f'{dev}')" "$2"
 }
 
 # ---------------------------------------------------------------- values that are not finite
@@ -70,11 +66,8 @@ at_the_end() { # the last epoch is measured whatever --eval-every says, and may 
     exits 0 "${lm[@]}" --epochs 4 --eval-every 3 --save-best end.ckpt &&
         json out "o['best_dev_epoch'] == o['save_best_epoch'] == 4 and o['best_dev'] == o['dev']['perplexity']" &&
         exits 0 "$vpps" eval --model end.ckpt --split dev --json && cp out eval.json &&
-        exits 0 "${lm[@]}" --epochs 4 --eval-every 3 && python3 - <<'PY'
-import json
-a, b = (json.loads(open(f).read().splitlines()[-1]) for f in ('eval.json', 'out'))
-assert a['metrics']['perplexity'] == b['best_dev'], (a, b)
-PY
+        exits 0 "${lm[@]}" --epochs 4 --eval-every 3 &&
+        holds "last('eval.json')['metrics']['perplexity'] == last('out')['best_dev']"
 }
 check "the measurement at the end counts for the best" at_the_end
 within() { # so does that of a run that ends within an epoch
@@ -84,12 +77,7 @@ within() { # so does that of a run that ends within an epoch
 check "and that of a run which ends within an epoch" within
 one_measure() { # two measures that would choose different epochs: the first one counts, all the time
     exits 0 "$vpps" train tree-lstm "${small[@]}" --lr 0.03 --epochs 6 --save-best root.ckpt --log m.jsonl && cp out m.json &&
-        python3 - <<'PY'
-import json
-o = json.load(open('m.json'))
-dev = [json.loads(l)['dev']['root'] for l in open('m.jsonl') if '"event":"epoch"' in l]
-assert o['best_dev'] == max(dev) and o['best_dev_epoch'] == dev.index(max(dev)) + 1, (o['best_dev'], dev)
-PY
+        dev m.jsonl "last('m.json')['best_dev'] == max(dev) and last('m.json')['best_dev_epoch'] == dev.index(max(dev)) + 1"
 }
 check "the best goes by the first measure" one_measure
 
@@ -139,18 +127,7 @@ check "and written" exits 0 "${tree[@]}" --epochs 1 --save empty.ckpt
 
 # ---------------------------------------------------------------- networks that diverged have no answers
 
-python3 - <<'PY'
-import json
-b = open('one.ckpt', 'rb').read()
-n = int.from_bytes(b[:8], 'little')
-h = json.loads(b[8:8 + n])
-del h['__metadata__']['vpps.checksum']
-text = json.dumps(h).encode()
-data = bytearray(b[8 + n:])
-at = h['embedding']['data_offsets'][0]
-data[at:at + 4] = b'\0\0\xc0\x7f'
-open('sick.ckpt', 'wb').write(len(text).to_bytes(8, 'little') + text + data)
-PY
+recast one.ckpt sick.ckpt "del m['vpps.checksum']; at = h['embedding']['data_offsets'][0]; data[at:at + 4] = b'\0\0\xc0\x7f'"
 sick="parameter embedding holds values that are not finite"
 check "eval of NaN" fails_with 1 "$sick" "$vpps" eval --model sick.ckpt
 check "predict with NaN" fails_with 1 "$sick" "$vpps" predict --model sick.ckpt

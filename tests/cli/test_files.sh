@@ -158,10 +158,7 @@ PY
 }
 check "--save-best: the epoch that was best on dev" best
 is_best() { # what the file holds has that epoch's measure
-    exits 0 "$vpps" eval tree-lstm --model best.ckpt --split dev --json && cp out now.json && python3 - <<'PY'
-import json
-assert json.load(open('now.json'))['metrics']['root'] == json.load(open('best.json'))['best_dev']
-PY
+    exits 0 "$vpps" eval tree-lstm --model best.ckpt --split dev --json && holds "last('out')['metrics']['root'] == last('best.json')['best_dev']"
 }
 check "--save-best: the file holds it" is_best
 tells_epochs() {
@@ -242,17 +239,7 @@ check "the same with points joined" many
 # ---------------------------------------------------------------- resuming elsewhere
 
 first() { exits 0 "${train[@]}" --epochs 1 --force --save "$1" && exits 0 "${train[@]}" --epochs 2 --force --save two.ckpt; }
-tensors() { # the header and checksum of a file's tensors
-    python3 - "$1" <<'PY'
-import json, sys
-b = open(sys.argv[1], 'rb').read()
-n = int.from_bytes(b[:8], 'little')
-h = json.loads(b[8:8 + n])
-m = h.pop('__metadata__')
-print(json.dumps(h, sort_keys=True), m['vpps.checksum'])
-PY
-}
-same_tensors() { diff <(tensors "$1") <(tensors "$2"); }
+same_tensors() { holds "parts('$1')[0] == parts('$2')[0] and parts('$1')[1]['vpps.checksum'] == parts('$2')[1]['vpps.checksum']"; }
 from_elsewhere() {
     first away.ckpt && mkdir -p elsewhere && (cd elsewhere && exits 0 "$vpps" train tree-lstm --vps 1 \
         --resume ../away.ckpt --epochs 2) && same_tensors two.ckpt away.ckpt
@@ -319,11 +306,7 @@ begins() {
         exits 0 "${train[@]}" --epochs 0 --seed 9 --init base.ckpt --save again.ckpt --json &&
         says err "base.ckpt: took" && json out "o['init']['whole'] == o['init']['parameters'] > 5" &&
         exits 0 "$vpps" eval tree-lstm --model base.ckpt --json && cp out base.json &&
-        exits 0 "${train[@]}" --epochs 0 --seed 9 --init base.ckpt --json && python3 - <<'PY'
-import json
-a, b = (json.loads(open(f).read().splitlines()[-1]) for f in ('base.json', 'out'))
-assert a['metrics'] == b['test'], (a, b)
-PY
+        exits 0 "${train[@]}" --epochs 0 --seed 9 --init base.ckpt --json && holds "last('base.json')['metrics'] == last('out')['test']"
 }
 check "--init: the same network, from the start" begins
 check "--init: a new run" json out "o['epochs'] == 0 and o['batches'] == 0"
@@ -331,20 +314,8 @@ by_words() { # words in another order, one that is new: each word has its own ro
     printf '%s\n' '(1 (1 h) (0 b))' '(1 (1 new) (0 a))' '(0 (0 a) (0 c))' >order.txt
     exits 0 "$vpps" train tree-lstm --train order.txt "${small[@]}" --min-count 1 --eval-every 0 --max-batches 1 --lr 0 \
         --init base.ckpt --save rows.ckpt --json && says err "1 of embedding's 6 rows" &&
-        json out "o['init']['partly'] == 1" && python3 - <<'PY'
-import json, struct
-def load(path):
-    b = open(path, 'rb').read()
-    n = int.from_bytes(b[:8], 'little')
-    h = json.loads(b[8:8 + n])
-    words = h['__metadata__']['vocabulary'].split('\n')
-    t = h['embedding']
-    x = b[8 + n + t['data_offsets'][0]:8 + n + t['data_offsets'][1]]
-    size = t['shape'][1] * 4
-    return {w: x[i * size:(i + 1) * size] for i, w in enumerate(words)}
-a, b = load('base.ckpt'), load('rows.ckpt')
-assert all(a[w] == b[w] for w in ('<unk>', 'h', 'b', 'a', 'c')), (a.keys(), b.keys())
-PY
+        json out "o['init']['partly'] == 1" &&
+        holds "all(rows('base.ckpt', 'embedding', 'vocabulary')[w] == rows('rows.ckpt', 'embedding', 'vocabulary')[w] for w in ('<unk>', 'h', 'b', 'a', 'c'))"
 }
 check "--init: rows of a table go by their words" by_words
 check "--init: other sizes are told" exits 0 "$vpps" train tree-lstm --data data --hidden 8 --embed 5 --batch 4 --vps 1 --epochs 0 --init base.ckpt
@@ -371,17 +342,7 @@ PY
 }
 check "a damaged tensor" flipped
 without() { # files of before there were checksums, curves and hashes
-    python3 - <<'PY'
-import json
-b = open('base.ckpt', 'rb').read()
-n = int.from_bytes(b[:8], 'little')
-h = json.loads(b[8:8 + n])
-m = h['__metadata__']
-for key in [k for k in m if k in ('vpps.checksum', 'train.curves', 'train.folder') or k.startswith('data.')]:
-    del m[key]
-text = json.dumps(h).encode()
-open('old.ckpt', 'wb').write(len(text).to_bytes(8, 'little') + text + b[8 + n:])
-PY
+    recast base.ckpt old.ckpt "for k in [k for k in m if k in ('vpps.checksum', 'train.curves', 'train.folder') or k.startswith('data.')]: del m[k]"
     exits 0 "$vpps" eval tree-lstm --model old.ckpt && exits 0 "$vpps" train tree-lstm --resume old.ckpt --epochs 4
 }
 check "a file without a checksum" without
@@ -389,19 +350,11 @@ check "a file without a checksum" without
 # ---------------------------------------------------------------- export
 
 exported() { # parameters, what they mean, and nothing else
-    exits 0 "$vpps" export --model base.ckpt --save small.ckpt && python3 - <<'PY'
-import json
-def load(path):
-    b = open(path, 'rb').read()
-    n = int.from_bytes(b[:8], 'little')
-    h = json.loads(b[8:8 + n])
-    m = h.pop('__metadata__')
-    return m, {k: b[8 + n + v['data_offsets'][0]:8 + n + v['data_offsets'][1]] for k, v in h.items()}
-(m, before), (n, after) = load('base.ckpt'), load('small.ckpt')
+    exits 0 "$vpps" export --model base.ckpt --save small.ckpt && with_runs "
+m, n, before, after = parts('base.ckpt')[1], parts('small.ckpt')[1], load('base.ckpt'), load('small.ckpt')
 assert after == {k: v for k, v in before.items() if not k.startswith('optimizer.')} and len(after) < len(before)
 assert not [k for k in n if k.startswith(('train.', 'data.')) or k in ('option.data', 'vpps.optimizer', 'vpps.batches')]
-assert all(n[k] == m[k] for k in ('network', 'vocabulary', 'classes', 'option.hidden')), n
-PY
+assert all(n[k] == m[k] for k in ('network', 'vocabulary', 'classes', 'option.hidden')), n"
 }
 check "export" exported
 same_answers() {

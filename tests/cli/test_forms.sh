@@ -14,15 +14,7 @@ learn() {
 }
 # has KEY EXPRESSION: the Python expression is true of x, the list of f.ckpt's words (vocabulary) or classes (class_names).
 has() {
-    python3 - "$@" <<'PY'
-import json, sys
-b = open('f.ckpt', 'rb').read()
-meta = json.loads(b[8:8 + int.from_bytes(b[:8], 'little')])['__metadata__']
-x = sorted(meta[sys.argv[1]].split('\n'))
-if not eval(sys.argv[2]):
-    print('not true:', sys.argv[2], 'of', x)
-    sys.exit(1)
-PY
+    with_runs "x = sorted(parts('f.ckpt')[1][sys.argv[1]].split('\n')); eval(sys.argv[2]) or sys.exit(f'not true: {sys.argv[2]} of {x}')" "$@"
 }
 quiet() { ! grep -v '^\(vpps: \)\?cpu\|^epoch\|^[a-z-]* on ' err | grep . || { echo "told:"; cat err; return 1; }; }
 # refuses TEXT NETWORK OPTION...

@@ -46,11 +46,7 @@ json_lines() { # the probability that predict gives the same sentence
     make --json --count 5 && cp out lines && python3 -c "
 import json
 for l in open('lines'): print(json.loads(l)['text'])" >said && "$vpps" predict --vps 1 --model lm.ckpt --json <said >scored &&
-        python3 - <<'PY'
-import json
-a, b = ([json.loads(l)['log_probability'] for l in open(f)] for f in ('lines', 'scored'))
-assert len(a) == 5 and all(abs(x - y) < 1e-3 for x, y in zip(a, b)), (a, b)
-PY
+        holds "len(lines('lines')) == 5 and all(abs(x['log_probability'] - y['log_probability']) < 1e-3 for x, y in zip(lines('lines'), lines('scored')))"
 }
 check "--json: what predict says of it" json_lines
 check "the fixed one" exits 0 "$vpps" train lstm-lm-fixed --train text --steps 6 --hidden 8 --embed 6 --vps 1 --quiet --eval-every 0 --epochs 1 --save fixed.ckpt

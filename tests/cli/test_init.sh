@@ -11,23 +11,11 @@ fresh=(--eval-every 0 --epochs 0 --seed 9)
 # rows FILE FILE TENSOR VOCABULARY VOCABULARY: of the words that both files have, the tensor's rows are the same, and they stand at
 # other places.
 rows() {
-    python3 - "$@" <<'PY'
-import json, sys
-def load(path, tensor, vocabulary):
-    b = open(path, 'rb').read()
-    n = int.from_bytes(b[:8], 'little')
-    h = json.loads(b[8:8 + n])
-    words = h['__metadata__'][vocabulary].split('\n')
-    t = h[tensor]
-    first, end = t['data_offsets']
-    size = (end - first) // t['shape'][0]
-    assert t['shape'][0] <= len(words), (t['shape'], len(words))
-    return {w: b[8 + n + first + i * size:8 + n + first + (i + 1) * size] for i, w in enumerate(words[:t['shape'][0]])}
-a, b = load(sys.argv[1], sys.argv[3], sys.argv[4]), load(sys.argv[2], sys.argv[3], sys.argv[5])
+    with_runs "
+a, b = rows('$1', '$3', '$4'), rows('$2', '$3', '$5')
 both = [w for w in b if w in a]
 assert len(both) > 2 and list(a)[:len(b)] != list(b), (list(a), list(b))
-assert [w for w in both if a[w] != b[w]] == [], [w for w in both if a[w] != b[w]]
-PY
+assert [w for w in both if a[w] != b[w]] == [], [w for w in both if a[w] != b[w]]"
 }
 
 # ---------------------------------------------------------------- rows by their words
@@ -89,15 +77,7 @@ check "what was not taken is told whole" whole_line
 # ---------------------------------------------------------------- what is given wins over the file; other values
 
 bad_size() {
-    python3 - <<'PY'
-import json
-b = open('lm.ckpt', 'rb').read()
-n = int.from_bytes(b[:8], 'little')
-h = json.loads(b[8:8 + n])
-h['__metadata__']['option.hidden'] = '6.5'
-text = json.dumps(h).encode()
-open('bad.ckpt', 'wb').write(len(text).to_bytes(8, 'little') + text + b[8 + n:])
-PY
+    recast lm.ckpt bad.ckpt "m['option.hidden'] = '6.5'"
     fails_with 1 'bad.ckpt: "option.hidden" is "6.5", not a whole number' "$vpps" train lstm-lm --train text.txt --quiet --init bad.ckpt
 }
 check "a size that is none" bad_size

@@ -128,10 +128,7 @@ tells() {
     wanted=$(python3 -c "import json; print(json.loads(open('out').read().splitlines()[-1])['metrics']['accuracy'])")
     exits 0 "${net[@]}" --batch 12 --epochs 1 --train-accuracy --log accuracy.jsonl --json &&
         json out "abs(o['train_accuracy'] - $wanted) < 1e-6" && says err "$(python3 -c "print(f'train accuracy {100 * $wanted:.1f}%')")" &&
-        python3 -c "
-import json
-o = next(o for o in map(json.loads, open('accuracy.jsonl')) if o['event'] == 'epoch')
-assert abs(o['train_accuracy'] - $wanted) < 1e-6, o"
+        holds "abs(lines('accuracy.jsonl', 'epoch')[0]['train_accuracy'] - $wanted) < 1e-6"
 }
 check "--train-accuracy" tells
 same_bits() {
@@ -144,11 +141,8 @@ learned() { exits 0 "${net[@]}" --quiet --batch 4 --epochs 60 --lr 0.02 --train-
 check "is 1 of what was learned" learned
 resumed_accuracy() { # of the whole epoch
     exits 0 "${net[@]}" --quiet --batch 4 --epochs 2 --train-accuracy --log whole.jsonl && exits 0 "${net[@]}" --quiet --batch 4 --epochs 2 --train-accuracy \
-        --max-batches 4 --save half.ckpt && exits 0 "$vpps" train --resume half.ckpt --quiet --log half.jsonl && python3 - <<'PY'
-import json
-a, b = ([o['train_accuracy'] for o in map(json.loads, open(f)) if o['event'] == 'epoch'][-1] for f in ('whole.jsonl', 'half.jsonl'))
-assert a == b, (a, b)
-PY
+        --max-batches 4 --save half.ckpt && exits 0 "$vpps" train --resume half.ckpt --quiet --log half.jsonl &&
+        holds "lines('whole.jsonl', 'epoch')[-1]['train_accuracy'] == lines('half.jsonl', 'epoch')[-1]['train_accuracy']"
 }
 check "over a break" resumed_accuracy
 for name in "${launchers[@]:0:1}"; do

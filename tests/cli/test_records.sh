@@ -10,14 +10,7 @@ small=(--hidden 8 --embed 6 --batch 4 --vps 1 --min-count 1 --lr 0.02 --epochs 3
 learns() { exits 0 "$vpps" train "$2" "${small[@]}" --json "${@:3}" --save "$1.ckpt" && tail -n 1 out >"$1"; }
 # alike FILE FILE: the runs trained the same: loss and measures to the last digit, and the parameters.
 alike() {
-    python3 - "$1" "$2" <<'PY'
-import json, sys
-a, b = (json.load(open(f)) for f in sys.argv[1:])
-wanted = ['loss', 'metrics'] if 'metrics' in a else ['loss']
-assert a['loss'] and all(a[k] == b[k] for k in wanted), (a, b)
-body = lambda f: (lambda d: d[8 + int.from_bytes(d[:8], 'little'):])(open(f + '.ckpt', 'rb').read())
-assert body(sys.argv[1]) == body(sys.argv[2])
-PY
+    holds "(a := last('$1'))['loss'] and all(k not in a or a[k] == last('$2')[k] for k in ('loss', 'metrics'))" && holds "parts('$1.ckpt')[2] == parts('$2.ckpt')[2]"
 }
 
 # ---------------------------------------------------------------- the same examples in all forms
@@ -231,16 +224,7 @@ check "words with tags stay" learns tags.simple bilstm-tagger --train tags --dev
 check "as they are" alike tags.own tags.simple
 check "and predict splits text" test "$(echo 'ada, bob.' | "$vpps" predict --model tags.simple.ckpt | wc -w)" = 4
 by_command() { # a checkpoint of when the tokenizer might be a command
-    python3 - "$1" by.ckpt <<'PY'
-import json, struct, sys
-data = open(sys.argv[1], 'rb').read()
-n = struct.unpack('<Q', data[:8])[0]
-head = json.loads(data[8:8 + n])
-head['__metadata__']['option.tokenizer'] = 'touch ran; cat'
-text = json.dumps(head).encode()
-text += b' ' * (-len(text) % 8)
-open(sys.argv[2], 'wb').write(struct.pack('<Q', len(text)) + text + data[8 + n:])
-PY
+    recast "$1" by.ckpt "m['option.tokenizer'] = 'touch ran; cat'"
 }
 learns before bilstm-classifier --train raw.labels --tokenizer simple
 check "made by a command" by_command before.ckpt

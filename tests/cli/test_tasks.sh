@@ -38,11 +38,7 @@ PY
 
 # same_metrics A.json B.json: the measures are equal, to the last digit.
 same_metrics() {
-    python3 - "$@" <<'PY'
-import json, sys
-a, b = (json.loads(open(f).read().splitlines()[-1]) for f in sys.argv[1:3])
-assert a['metrics'] and a['metrics'] == b['metrics'] and a.get('signature') == b.get('signature'), (a, b)
-PY
+    holds "(a := last('$1'))['metrics'] and a['metrics'] == last('$2')['metrics'] and a.get('signature') == last('$2').get('signature')"
 }
 
 # evaluates NAME NETWORK OPTION...: `eval` measures what the end of training did.
@@ -86,18 +82,7 @@ resumes() {
 
 # strip FROM.ckpt TO.ckpt KEY [VALUE]: without an entry of its metadata, or with another value.
 strip() {
-    python3 - "$@" <<'PY'
-import json, struct, sys
-source, target, key = sys.argv[1:4]
-bytes = open(source, 'rb').read()
-n = struct.unpack('<Q', bytes[:8])[0]
-header = json.loads(bytes[8:8 + n])
-del header['__metadata__'][key]
-if len(sys.argv) > 4: header['__metadata__'][key] = sys.argv[4]
-text = json.dumps(header).encode()
-text += b' ' * (-len(text) % 8)
-open(target, 'wb').write(struct.pack('<Q', len(text)) + text + bytes[8 + n:])
-PY
+    recast "$1" "$2" "del m[a[0]]; m.update(zip(a, a[1:]))" "${@:3}"
 }
 
 # ---------------------------------------------------------------- data in files
@@ -395,11 +380,7 @@ done
 check "--tag-column for generated data" fails_with 2 "--tag-column goes with --data" "$vpps" train bilstm-tagger --tag-column 2
 printf '1\tA\t1\n2\tB\t1\n\n1\tC\t1\n2-3\tD\t1\n' >numbered # is no CoNLL-U: what is said decides
 check "numbers are no CoNLL-U" fit numbered bilstm-tagger --data numbered --epochs 1 --word-column 2 --tag-column 1 --min-count 1
-check "numbers are no CoNLL-U: all lines are words" python3 -c "
-import json
-bytes = open('numbered.ckpt', 'rb').read()
-header = json.loads(bytes[8:8 + int.from_bytes(bytes[:8], 'little')])
-assert header['__metadata__']['vocabulary'].split('\\n') == ['<unk>', 'A', 'B', 'C', 'D']"
+check "numbers are no CoNLL-U: all lines are words" holds "parts('numbered.ckpt')[1]['vocabulary'].split() == ['<unk>', 'A', 'B', 'C', 'D']"
 check "eval takes the checkpoint's files" evaluates bars bilstm-tagger
 check "eval of another file" evaluates bars bilstm-tagger --data tabs/test.tsv
 check "eval --test" evaluates bars bilstm-tagger --test spaces/test_ner
@@ -741,17 +722,9 @@ check "graphs with other numbers" fails_with 1 "typed:2:15: expected a label and
 printf 'graph\nnode red green\nnode blue red\nedge 2 1 next\nedge 1 2 owner\n' >further
 check "--init: more types" exits 0 "$vpps" train gat "${small[@]}" --train further --min-count 1 --epochs 0 --eval-every 0 --init typed.ckpt --save more.ckpt --force
 same_type() {
-    python3 - <<'PY'
-import json, struct
-def row(f, word):
-    b = open(f, 'rb').read()
-    n = struct.unpack('<Q', b[:8])[0]
-    h = json.loads(b[8:8 + n])
-    t, k = h['round.forward'], h['__metadata__']['edge_types'].split('\n').index(word)
-    size, at = t['shape'][1], 8 + n + t['data_offsets'][0]
-    return b[at + 4 * size * k:at + 4 * size * (k + 1)]
-assert row('more.ckpt', 'owner') == row('typed.ckpt', 'owner') != row('more.ckpt', 'next')
-PY
+    with_runs "
+more, typed = (rows(f, 'round.forward', 'edge_types') for f in ('more.ckpt', 'typed.ckpt'))
+assert more['owner'] == typed['owner'] != more['next']"
 }
 check "--init: types by their names" same_type
 
@@ -893,21 +866,12 @@ with open('vectors.bin', 'wb') as f:
 PY
 gzip -k glove.txt
 embeddings() { # NAME.ckpt CHANGED: the words' embeddings are those of the file, or (1) have changed since
-    python3 - "$@" <<'PY'
-import json, struct, sys
-bytes = open(sys.argv[1] + '.ckpt', 'rb').read()
-n = struct.unpack('<Q', bytes[:8])[0]
-header = json.loads(bytes[8:8 + n])
-words = header['__metadata__']['vocabulary'].split('\n')
-table = header['embedding']
-assert table['shape'][0] == len(words) and table['shape'][1] == 12, table
-begin, end = table['data_offsets']
-values = struct.unpack(f'<{(end - begin) // 4}f', bytes[8 + n + begin:8 + n + end])
+    with_runs "
+values = {w: floats(b) for w, b in rows('$1.ckpt', 'embedding', 'vocabulary').items()}
+assert len(values) == len(parts('$1.ckpt')[1]['vocabulary'].split('\n')) and {len(v) for v in values.values()} == {12}
 wanted = {line.split()[0]: [float(x) for x in line.split()[1:]] for line in open('glove.txt')}
-same = [all(abs(a - b) < 1e-6 for a, b in zip(values[12 * i:12 * i + 12], wanted[w]))
-        for i, w in enumerate(words) if w in wanted]
-assert len(same) == 5 and (not any(same) if sys.argv[2] == '1' else all(same)), same
-PY
+same = [all(abs(a - b) < 1e-6 for a, b in zip(values[w], wanted[w])) for w in values if w in wanted]
+assert len(same) == 5 and (not any(same) if '$2' == '1' else all(same)), same"
 }
 pretrained=(--force --vps 1 --quiet --json --hidden 16 --batch 8 --lr 0.01 --data bars --epochs 1)
 for form in glove.txt vectors.vec vectors.bin glove.txt.gz; do

@@ -34,11 +34,7 @@ PY
 }
 # apart A B: the first losses of two logs differ by more than rounding does
 apart() {
-    python3 - "$@" <<'PY'
-import json, sys
-a, b = (next(o['loss'] for o in map(json.loads, open(f)) if o['event'] == 'batch') for f in sys.argv[1:])
-if abs(a - b) <= 1e-4 * abs(b): sys.exit(f'{a} and {b} are alike')
-PY
+    holds "abs(losses('$1')[0] - (b := losses('$2')[0])) > 1e-4 * abs(b)"
 }
 alike() { ! apart "$@"; }
 
@@ -66,12 +62,7 @@ rates() { # the first epoch has --lr itself, the second one that times --lr-deca
     local run=("${net[@]}" --init begin.ckpt --batch 4 --optimizer sgd --eval-every 0)
     exits 0 "${run[@]}" --lr 0.5 --lr-decay 0.25 --epochs 2 --save decayed.ckpt && exits 0 "${run[@]}" --lr 0.5 --epochs 1 --save first.ckpt &&
         exits 0 "$vpps" train --quiet --resume first.ckpt --lr 0.125 --epochs 2 --save second.ckpt --force &&
-        python3 - <<'PY'
-def tensors(path):
-    b = open(path, 'rb').read()
-    return b[8 + int.from_bytes(b[:8], 'little'):]
-assert tensors('decayed.ckpt') == tensors('second.ckpt') != tensors('first.ckpt')
-PY
+        holds "parts('decayed.ckpt')[2] == parts('second.ckpt')[2] != parts('first.ckpt')[2]"
 }
 check "--lr-decay begins with the second epoch" rates
 
