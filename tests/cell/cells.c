@@ -1,5 +1,6 @@
 #include "cells.h"
 #include "common/reference.h"
+#include "common/training.h"
 
 /* ---------------------------------------------------------------- parameters */
 
@@ -305,8 +306,7 @@ cells cells_open(void) {
     declare(x.model);
     TEST_OK(vpps_graph_create(&x.g, x.model));
     for (uint32_t i = 0; i < N_CELLS; i++) {
-        vpps_graph *recorder;
-        TEST_OK(vpps_cell_begin(x.model, table[i].name, &recorder));
+        vpps_graph *recorder = begin_cell(x.model, table[i].name);
         table[i].record(recorder);
         TEST_OK(vpps_cell_end(recorder, &x.cell[i]));
     }

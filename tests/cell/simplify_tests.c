@@ -249,8 +249,7 @@ static void give(vpps_compiled_cell *c, uint32_t value) {
 }
 
 static void check_by_hand(vpps_compiled_cell *c, const char *expected) {
-    OWNED(vpps_model) *model;
-    TEST_OK(vpps_model_create(&model, 1));
+    OWNED(vpps_model) *model = new_model(1);
     vertex *x = vertex_draw(model, c, NULL, NULL, test_seed());
     check(expected, model, c, x, expected);
     vertex_destroy(x, c);

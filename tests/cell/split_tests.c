@@ -309,13 +309,11 @@ TEST(scaled_contributions_stay_as_factors) {
     enum { SIZE = 8, QUERY = 0, KEYS, VALUES };
     for (uint32_t scales = 0; scales < 2; scales++) {
         cells x = cells_open();
-        vpps_graph *r;
-        vpps_cell cell;
-        TEST_OK(vpps_cell_begin(x.model, "attends", &r));
+        vpps_graph *r = begin_cell(x.model, "attends");
         const vpps_node query = vpps_gather(r, 0, 0, SIZE, 1), keys = vpps_gather_list_from(r, 1, 0, SIZE, 1);
         const vpps_node values = vpps_gather_list_from(r, 1, 1, SIZE, 1);
         TEST_OK(vpps_scatter(r, vpps_weighted_sum_list(r, vpps_softmax_list(r, vpps_dot(r, keys, query)), values)));
-        TEST_OK(vpps_cell_end(r, &cell));
+        const vpps_cell cell = end_cell(r);
         vpps_cell_needs needs = cells_needs();
         needs.scales = scales;
         vpps_compiled_cell *c = cells_compile(x.g, cell, &needs);

@@ -119,6 +119,27 @@ static inline double *doubles(size_t n) { return need(calloc(n + 1, sizeof(doubl
                       vpps_error_message(), text);                                                                     \
     } while (0)
 
+/* ---- what tests begin with */
+#define TEST_NEW_(type, name, parameters, ...)                                                                         \
+    static inline type name parameters {                                                                               \
+        type made;                                                                                                     \
+        TEST_OK(__VA_ARGS__);                                                                                          \
+        return made;                                                                                                   \
+    }
+TEST_NEW_(vpps_model *, new_model, (uint64_t seed), vpps_model_create(&made, seed))
+TEST_NEW_(vpps_graph *, new_graph, (vpps_model * model), vpps_graph_create(&made, model))
+TEST_NEW_(vpps_handle *, new_handle, (vpps_model * model, const vpps_options *o), vpps_handle_create(&made, model, o))
+TEST_NEW_(vpps_param, add_matrix, (vpps_model * m, const char *name, uint32_t rows, uint32_t cols),
+          vpps_add_matrix(m, &made, name, rows, cols, NULL))
+TEST_NEW_(vpps_param, add_vector, (vpps_model * m, const char *name, uint32_t rows),
+          vpps_add_vector(m, &made, name, rows, NULL))
+TEST_NEW_(vpps_param, add_lookup, (vpps_model * m, const char *name, uint32_t count, uint32_t rows, uint32_t cols),
+          vpps_add_lookup(m, &made, name, count, rows, cols, NULL))
+TEST_NEW_(vpps_vocab *, new_vocab, (void), vpps_vocab_create(&made))
+TEST_NEW_(vpps_treebank *, new_treebank, (void), vpps_treebank_create(&made))
+TEST_NEW_(vpps_sentences *, new_sentences, (void), vpps_sentences_create(&made))
+TEST_NEW_(vpps_lattices *, new_lattices, (void), vpps_lattices_create(&made))
+
 /* ---- what cannot be checked here (no data, no compiler, another CPU): a line that tools/run_tests.sh counts
  *
  *   skipped: WHY     the whole check: it does not count as passed

@@ -97,11 +97,10 @@ TEST(a_scheme_forbids) {
     static const char *const names[] = {"O", "I-PER", "B-PER"};
     const float first[] = {0, 3, 2}, second[] = {0, 3, 2}, *const logits[] = {first, second};
     tag_chain chain;
-    vpps_vocab *tags, *none;
     int32_t found[2];
     uint32_t id;
-    TEST_OK(vpps_vocab_create(&tags));
-    TEST_OK(vpps_vocab_create(&none));
+    vpps_vocab *tags = new_vocab();
+    vpps_vocab *none = new_vocab();
     for (uint32_t i = 0; i < 3; i++) TEST_OK(vpps_vocab_add(tags, names[i], strlen(names[i]), &id));
     TEST_OK(vpps_vocab_add(none, "B-PER", 5, &id));
     TEST_OK(chain_open(&chain, 3));
@@ -134,9 +133,8 @@ TEST(tags_of_another_scheme_are_refused) {
         {CHAIN_ANY, {"I-A", "E-B"}, NULL},
     };
     for (size_t i = 0; i < VPPS_COUNT(rows); i++) {
-        vpps_vocab *tags;
         uint32_t id;
-        TEST_OK(vpps_vocab_create(&tags));
+        vpps_vocab *tags = new_vocab();
         for (size_t k = 0; k < VPPS_COUNT(rows[i].tags) && rows[i].tags[k]; k++)
             TEST_OK(vpps_vocab_add(tags, rows[i].tags[k], strlen(rows[i].tags[k]), &id));
         if (rows[i].refused)

@@ -141,14 +141,10 @@ TEST_EACH(random_cells_are_what_the_engine_has, 0, test_full() ? 100 : 6) { chec
 /* Numbers that select entries and rows: there, beyond, before, and none. */
 TEST(numbers_out_of_range_select_nothing_beyond) {
     static const float numbers[] = {0, 1.7f, 4, 5, 1e30f, -1, -1e30f, INFINITY, -INFINITY, NAN, 4.9999f};
-    OWNED(vpps_model) *m;
-    OWNED(vpps_handle) *h;
-    OWNED(vpps_graph) *g;
-    vpps_param table;
     vpps_cell cell;
     const vpps_options o = options_for("cpu");
-    TEST_OK(vpps_model_create(&m, 1));
-    TEST_OK(vpps_add_lookup(m, &table, "table/*?", 5, 3, 1, NULL));
+    OWNED(vpps_model) *m = new_model(1);
+    const vpps_param table = add_lookup(m, "table/*?", 5, 3, 1);
     vpps_graph *c = begin_cell(m, "a cell */ ?\?/");
     const vpps_node number = vpps_pull(c, 1, 1), x = vpps_pull(c, 5, 1);
     vpps_push(c, vpps_lookup_at(c, table, number));
@@ -156,61 +152,51 @@ TEST(numbers_out_of_range_select_nothing_beyond) {
     vpps_push(c, vpps_argmax(c, vpps_scale_by(c, x, number)));
     vpps_push(c, number);
     cell = end_cell(c);
-    TEST_OK(vpps_graph_create(&g, m));
+    OWNED(vpps_graph) *g = new_graph(m);
     const vpps_node rows = vpps_input(g, 5, 1, (const float[]){3, -1, 4, 1, -5});
     for (size_t i = 0; i < VPPS_COUNT(numbers); i++) {
         const vpps_node both[] = {vpps_input(g, 1, 1, &numbers[i]), rows};
         vpps_apply(g, VPPS_APPLICATION(.cell = cell, .n_pulls = 2, .pulls = both));
     }
-    TEST_OK(vpps_handle_create(&h, m, &o));
+    OWNED(vpps_handle) *h = new_handle(m, &o);
     setenv("VPPS_EXPORT_BUILDS", "cc -O1 -fsanitize=address,undefined -fno-sanitize-recover=all|", 0);
     run_replay(&(replay){g, h, folder_path(""), "NET", VPPS_C_FP32, false, false, 1e-6}, "numbers", EVERY_WAY);
 }
 
 /* Parameters that are called as the function's own arguments and values are. */
 TEST(names_of_parameters_are_none_of_the_function) {
-    OWNED(vpps_model) *m;
-    OWNED(vpps_handle) *h;
-    OWNED(vpps_graph) *g;
-    vpps_param W, b, u;
     const vpps_options o = options_for("cpu");
-    TEST_OK(vpps_model_create(&m, 1));
-    TEST_OK(vpps_add_matrix(m, &W, "r", 4, 4, NULL));
-    TEST_OK(vpps_add_vector(m, &b, "pull0", 4, NULL));
-    TEST_OK(vpps_add_vector(m, &u, "out", 4, NULL));
+    OWNED(vpps_model) *m = new_model(1);
+    const vpps_param W = add_matrix(m, "r", 4, 4), b = add_vector(m, "pull0", 4), u = add_vector(m, "out", 4);
     vpps_graph *c = begin_cell(m, "n");
     const vpps_node x = vpps_pull(c, 4, 1), y = vpps_tanh(c, vpps_affine1(c, b, W, x));
     vpps_scatter(c, vpps_tanh(c, vpps_affine1(c, u, W, y)));
     const vpps_cell cell = end_cell(c);
-    TEST_OK(vpps_graph_create(&g, m));
+    OWNED(vpps_graph) *g = new_graph(m);
     const vpps_node given = vpps_input(g, 4, 1, (const float[]){0.5f, -1, 2, 0.25f});
     vpps_apply(g, VPPS_APPLICATION(.cell = cell, .n_pulls = 1, .pulls = &given));
-    TEST_OK(vpps_handle_create(&h, m, &o));
+    OWNED(vpps_handle) *h = new_handle(m, &o);
     run_replay(&(replay){g, h, folder_path(""), "NET", VPPS_C_FP32, false, false, 1e-6}, "names", EVERY_WAY);
 }
 
 /* Cells that run where a value is a number, and hand on what they were given, or zeros, elsewhere. */
 TEST(conditions_hand_on_what_is_given) {
-    OWNED(vpps_model) *m;
-    OWNED(vpps_handle) *h;
-    OWNED(vpps_graph) *g;
-    vpps_param W;
     const vpps_options o = options_for("cpu");
-    TEST_OK(vpps_model_create(&m, 1));
-    TEST_OK(vpps_add_matrix(m, &W, "W", 4, 4, NULL));
+    OWNED(vpps_model) *m = new_model(1);
+    const vpps_param W = add_matrix(m, "W", 4, 4);
     vpps_graph *c = begin_cell(m, "case 2");
     const vpps_node which = vpps_pull(c, 1, 1), x = vpps_pull(c, 4, 1);
     TEST_OK(vpps_condition_is(c, which, 2));
     TEST_OK(vpps_scatter_else(c, vpps_tanh(c, vpps_matvec(c, W, x)), x));
     TEST_OK(vpps_scatter_else(c, vpps_scale(c, x, -0.3f), VPPS_NO_NODE));
     const vpps_cell cell = end_cell(c);
-    TEST_OK(vpps_graph_create(&g, m));
+    OWNED(vpps_graph) *g = new_graph(m);
     const vpps_node given = vpps_input(g, 4, 1, (const float[]){0.5f, -1, 2, 0.25f});
     for (int i = 0; i < 4; i++) {
         const vpps_node both[] = {vpps_constant(g, 1, 1, (float)i), given};
         vpps_apply(g, VPPS_APPLICATION(.cell = cell, .n_pulls = 2, .pulls = both));
     }
-    TEST_OK(vpps_handle_create(&h, m, &o));
+    OWNED(vpps_handle) *h = new_handle(m, &o);
     run_replay(&(replay){g, h, folder_path(""), "NET", VPPS_C_FP32, false, false, 1e-6}, "conditions", EVERY_WAY);
 }
 
@@ -227,11 +213,9 @@ static void refuses(const vpps_model *m, const vpps_c_export *options, const cha
 }
 
 TEST(what_cannot_be_exported_is_named) {
-    OWNED(vpps_model) *m;
-    vpps_param W;
-    TEST_OK(vpps_model_create(&m, 1));
+    OWNED(vpps_model) *m = new_model(1);
     refuses(m, NULL, "the model has no cells");
-    TEST_OK(vpps_add_matrix(m, &W, "W", 2, 2, NULL));
+    const vpps_param W = add_matrix(m, "W", 2, 2);
     vpps_graph *c = begin_cell(m, "unit");
     vpps_push(c, vpps_matvec(c, W, vpps_pull(c, 2, 1)));
     end_cell(c);

@@ -148,11 +148,10 @@ TEST_EACH(rows_have_room_or_are_refused, 0, 2) {
     enum { COLUMNS = 64 }; /* so that weights take all the shared memory that is left */
     static const uint32_t rows[] = {3400, 16000};
     const gpu_layout layout = {2, 256, 1, 1};
-    vpps_param W;
     vpps_options o = gpu_options(&layout, VPPS_SGD);
     o.precision = VPPS_PRECISION_BF16X3;
     AT_END(training_end) training t = training_of(1);
-    TEST_OK(vpps_add_matrix(t.model, &W, "W", rows[_i], COLUMNS, NULL));
+    const vpps_param W = add_matrix(t.model, "W", rows[_i], COLUMNS);
     float in[COLUMNS];
     for (uint32_t i = 0; i < COLUMNS; i++) in[i] = 0.1f * (float)(i % 7) - 0.3f;
     const vpps_node y = vpps_matvec(t.g, W, vpps_input(t.g, COLUMNS, 1, in));
@@ -179,13 +178,11 @@ GPU_EACH(vocabularies_agree, 1, 4) {
                  {40000, 20, VPPS_PRECISION_BF16X3}};
     const gpu_layout layout = {16, 256, 1, 1};
     const uint32_t n = cases[_i].hidden;
-    vpps_param E, W, b;
     vpps_options o = gpu_options(&layout, VPPS_SGD);
     o.precision = cases[_i].precision;
     AT_END(training_end) training t = training_of(1);
-    TEST_OK(vpps_add_lookup(t.model, &E, "E", BATCH, n, 1, NULL));
-    TEST_OK(vpps_add_matrix(t.model, &W, "W", cases[_i].classes, n, NULL));
-    TEST_OK(vpps_add_vector(t.model, &b, "b", cases[_i].classes, NULL));
+    const vpps_param E = add_lookup(t.model, "E", BATCH, n, 1), W = add_matrix(t.model, "W", cases[_i].classes, n),
+                     b = add_vector(t.model, "b", cases[_i].classes);
     vpps_node terms[BATCH];
     for (uint32_t i = 0; i < BATCH; i++)
         terms[i] = vpps_cross_entropy(t.g, vpps_affine1(t.g, b, W, vpps_tanh(t.g, vpps_lookup(t.g, E, i))),

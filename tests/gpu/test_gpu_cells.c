@@ -274,7 +274,6 @@ static void prove(const rg_case *c, const vpps_options *o, uint32_t number) {
     AT_END(rg_destroy) rg_built built;
     TEST_OK(rg_build(&built, c, NULL));
     vpps_graph *g = built.g[0];
-    vpps_handle *h;
     float unread;
     FREED vpps_node *nodes = need(calloc(4 * (size_t)g->size, sizeof *nodes));
     FREED float **outs = need(calloc(4 * (size_t)g->size, sizeof *outs));
@@ -287,7 +286,7 @@ static void prove(const rg_case *c, const vpps_options *o, uint32_t number) {
                                   .n_gradients = n,
                                   .gradients = nodes,
                                   .gradient_outs = outs};
-    TEST_OK(vpps_handle_create(&h, built.model, o));
+    vpps_handle *h = new_handle(built.model, o);
     expect_refused(vpps_forward(h, g, n, nodes, outs), number, "vpps_forward");
     expect_refused(vpps_fb(h, g, built.loss[0], NULL), number, "vpps_fb");
     expect_refused(vpps_backward(h, g, built.loss[0], &request), number, "vpps_backward");
@@ -382,10 +381,8 @@ TEST_EACH(members_are_told_apart, 0, 2) {
 /* A product with more members than shared memory has room for. */
 TEST(long_lists_agree) {
     enum { N = 70, MEMBERS = 200, VERTICES = 2 };
-    vpps_param W, E;
     AT_END(training_end) training t = training_of(1);
-    TEST_OK(vpps_add_matrix(t.model, &W, "W", N, N, NULL));
-    TEST_OK(vpps_add_lookup(t.model, &E, "E", MEMBERS, N, 1, NULL));
+    const vpps_param W = add_matrix(t.model, "W", N, N), E = add_lookup(t.model, "E", MEMBERS, N, 1);
     vpps_graph *r = begin_cell(t.model, "list");
     const vpps_node made = vpps_tanh(r, vpps_affine1(r, VPPS_NO_PARAM, W, vpps_pull_list(r, N, 1)));
     TEST_OK(vpps_push(r, vpps_sum_elements(r, vpps_average(r, 1, &made))));
@@ -411,9 +408,8 @@ TEST_GROUP("shared", .seconds = 120);
 TEST(one_buffer_serves_all_vertices) {
     enum { ROWS = 32, COLUMNS = 2048, VERTICES = 11 };
     static const gpu_layout layout = {2, 64, 1, 1};
-    vpps_param W;
     AT_END(training_end) training t = training_of(1);
-    TEST_OK(vpps_add_matrix(t.model, &W, "W", ROWS, COLUMNS, NULL));
+    const vpps_param W = add_matrix(t.model, "W", ROWS, COLUMNS);
     vpps_graph *r = begin_cell(t.model, "wide");
     TEST_OK(
         vpps_push(r, vpps_sum_elements(r, vpps_tanh(r, vpps_affine1(r, VPPS_NO_PARAM, W, vpps_pull(r, COLUMNS, 1))))));
@@ -432,9 +428,8 @@ TEST(one_buffer_serves_all_vertices) {
 /* Nothing is read after the last matrix, whose rows end within a step of 16 elements. */
 TEST_EACH(matrices_end_where_they_end, 1, 3) {
     enum { ROWS = 65, COLUMNS = 70 };
-    vpps_param W;
     AT_END(training_end) training t = training_of(1);
-    TEST_OK(vpps_add_matrix(t.model, &W, "W", ROWS, COLUMNS, NULL));
+    const vpps_param W = add_matrix(t.model, "W", ROWS, COLUMNS);
     uint64_t random = 1;
     const vpps_node x = draw(t.g, COLUMNS, 1, &random);
     const vpps_node loss = vpps_sum_elements(t.g, vpps_tanh(t.g, vpps_affine1(t.g, VPPS_NO_PARAM, W, x)));

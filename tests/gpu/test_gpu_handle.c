@@ -680,16 +680,13 @@ TEST_EACH(names_are_only_comments, 0, 2) {
     float losses[2][STEPS], x[IN];
     for (uint32_t i = 0; i < IN; i++) x[i] = 0.1f * (float)i - 0.5f;
     for (uint32_t set = 0; set < 2; set++) {
-        vpps_graph *r;
-        vpps_param W, U, b;
         const char *const *name = names[set];
         vpps_options o = options_for(test_gpu_device(), false);
         o.precision = precisions[_i];
         training t = training_of(4);
-        TEST_OK(vpps_add_matrix(t.model, &W, name[0], HIDDEN, IN, NULL));
-        TEST_OK(vpps_add_matrix(t.model, &U, name[1], HIDDEN, HIDDEN, NULL));
-        TEST_OK(vpps_add_vector(t.model, &b, name[2], HIDDEN, NULL));
-        TEST_OK(vpps_cell_begin(t.model, name[3], &r));
+        const vpps_param W = add_matrix(t.model, name[0], HIDDEN, IN), U = add_matrix(t.model, name[1], HIDDEN, HIDDEN),
+                         b = add_vector(t.model, name[2], HIDDEN);
+        vpps_graph *r = begin_cell(t.model, name[3]);
         TEST_OK(vpps_scatter(r, vpps_tanh(r, vpps_affine1(r, b, W, vpps_pull(r, IN, 1)))));
         const vpps_cell cell = end_cell(r);
         TEST_OK(vpps_cell_begin(t.model, name[4], &r));
@@ -772,10 +769,9 @@ TEST(kernels_do_not_grow_for_ever) {
     enum { BATCHES = 5, LENGTH = 32, MOST = 8 };
     float losses[2][BATCHES];
     for (uint32_t limited = 0; limited < 2; limited++) {
-        vpps_param table;
         const vpps_options o = options_for(limited ? test_gpu_device() : "cpu", false);
         training t = training_of(5);
-        TEST_OK(vpps_add_lookup(t.model, &table, "T", 5, LENGTH, 1, NULL));
+        const vpps_param table = add_lookup(t.model, "T", 5, LENGTH, 1);
         training_start(&t, &o);
         vpps_gpu *gpu = limited ? (vpps_gpu *)t.h->device : NULL;
         if (gpu) gpu->layout.target.most_cells = MOST;

@@ -37,9 +37,8 @@ static product new_product(uint32_t rows, uint32_t length, uint32_t vectors) {
 
 /* The products on a device. */
 static void multiply(product *p, const vpps_options *o) {
-    vpps_param W;
     AT_END(training_end) training t = training_of(1);
-    TEST_OK(vpps_add_matrix(t.model, &W, "W", p->rows, p->length, NULL));
+    const vpps_param W = add_matrix(t.model, "W", p->rows, p->length);
     memcpy(vpps_param_values(t.model, W), p->w, (size_t)p->rows * p->length * sizeof *p->w);
     training_start(&t, o);
     vpps_node *nodes = calloc(p->vectors, sizeof *nodes);

@@ -319,15 +319,13 @@ static void gates_body(const network *n, vpps_node h, vpps_node x, vpps_node *ou
 }
 
 static vpps_cell record_gates(const network *n) {
-    vpps_cell cell;
     network recorder = *n;
     TEST_OK(vpps_cell_begin(n->model, "gates", &recorder.g));
     const vpps_node h = vpps_gather(recorder.g, 0, 0, HIDDEN, 1), x = vpps_pull(recorder.g, EMBED, 1);
     vpps_node out;
     gates_body(&recorder, h, x, &out);
     TEST_OK(vpps_scatter(recorder.g, out));
-    TEST_OK(vpps_cell_end(recorder.g, &cell));
-    return cell;
+    return end_cell(recorder.g);
 }
 
 /* h after each of two words: by the cell, or, UINT32_MAX, op by op. */
@@ -362,8 +360,7 @@ TEST(shared_products_are_read_in_time) {
             vpps_node h[2];
             add_gates(&n[i], i ? UINT32_MAX : cell, h);
             float *outs[] = {states[i][0], states[i][1]};
-            vpps_handle *handle;
-            TEST_OK(vpps_handle_create(&handle, n[i].model, &o));
+            vpps_handle *handle = new_handle(n[i].model, &o);
             if (forward) TEST_OK(vpps_forward(handle, n[i].g, 2, h, outs));
             TEST_OK(vpps_fb(handle, n[i].g, vpps_sum_elements(n[i].g, vpps_square(n[i].g, h[1])), NULL));
             TEST_OK(vpps_read_parameters(handle));
@@ -530,7 +527,6 @@ TEST(limits_of_cells) {
         for (uint32_t more = 0; more < 2; more++) {
             network n = open_network();
             vpps_cell cell;
-            vpps_handle *h;
             vpps_node values[MOST + 1], ins[MOST + 1];
             uint32_t indices[MOST + 1];
             const uint32_t count = MOST + more;
@@ -566,7 +562,7 @@ TEST(limits_of_cells) {
             o.vps = 2;
             o.verify = true;
             float loss;
-            TEST_OK(vpps_handle_create(&h, n.model, &o));
+            vpps_handle *h = new_handle(n.model, &o);
             TEST_OK(vpps_fb(h, n.g, vpps_sum_elements(n.g, vpps_scattered(n.g, v, kind == 1 ? count - 1 : 0)), NULL));
             TEST_OK(vpps_sync_latest_loss(h, &loss));
             if (kind == 0) ck_assert_float_eq_tol(loss, 2.75f * MOST, 1e-3f);
@@ -582,9 +578,8 @@ TEST(recorders_are_no_graphs) {
     AT_END(close_network) network n = open_network();
     const cells known = record_cells(&n);
     const uint32_t word = 0;
-    vpps_graph *r;
     vpps_cell c;
-    TEST_OK(vpps_cell_begin(n.model, "apply inside", &r));
+    vpps_graph *r = begin_cell(n.model, "apply inside");
     const vpps_application leaf = {.size = sizeof leaf, .cell = known.leaf, .n_indices = 1, .indices = &word};
     ck_assert_uint_eq(vpps_apply(r, &leaf), VPPS_NO_VERTEX);
     TEST_FAILS(vpps_cell_end(r, &c), VPPS_STATE, "apply");
@@ -598,10 +593,9 @@ TEST(recorders_are_no_graphs) {
     ck_assert_uint_eq(vpps_gather(r, 0, 0, 4, 1), VPPS_NO_NODE);
     TEST_FAILS(vpps_cell_end(r, &c), VPPS_STATE, "cleared");
 
-    OWNED(vpps_handle) *h;
     vpps_options o = default_options();
     o.vps = 1;
-    TEST_OK(vpps_handle_create(&h, n.model, &o));
+    OWNED(vpps_handle) *h = new_handle(n.model, &o);
     TEST_OK(vpps_cell_begin(n.model, "unfinished", &r));
     const vpps_node x = vpps_sum_elements(r, vpps_lookup(r, n.E, 0));
     ck_assert_uint_eq(vpps_graph_size(r), 2);
@@ -640,8 +634,7 @@ TEST(pulled_indices_are_limited) {
         vpps_pushed(g, vpps_apply(g, VPPS_APPLICATION(.cell = 0, .n_indices = MOST, .indices = indices)), 0);
     const vpps_node nodes[] = {by_cell, vpps_sum_elements(g, vpps_lookup(g, n.E, WORDS - 1))};
     float values[2];
-    OWNED(vpps_handle) *h;
-    TEST_OK(vpps_handle_create(&h, n.model, NULL));
+    OWNED(vpps_handle) *h = new_handle(n.model, NULL);
     TEST_OK(vpps_forward(h, g, 2, nodes, (float *[]){&values[0], &values[1]}));
     ck_assert_float_eq(values[0], values[1]);
 }
@@ -649,11 +642,10 @@ TEST(pulled_indices_are_limited) {
 TEST(nodes_of_a_cell_stay_inside) {
     AT_END(close_network) network n = open_network();
     vpps_graph *g = n.g, *r;
-    vpps_cell c;
     TEST_OK(vpps_cell_begin(n.model, "cell", &r));
     const vpps_node gathered = vpps_gather(r, 0, 0, EMBED, 1);
     TEST_OK(vpps_scatter(r, vpps_tanh(r, gathered)));
-    TEST_OK(vpps_cell_end(r, &c));
+    vpps_cell c = end_cell(r);
     vpps_lookup(g, n.E, 0);
     fails_sticky(g, vpps_tanh(g, gathered) == VPPS_NO_NODE, VPPS_ARGUMENT, "a cell's input outside", "tanh", "node");
     vpps_node outside[20];
@@ -693,8 +685,7 @@ TEST(cells_serve_any_number_of_graphs) {
         network n = open_network(), views[GRAPHS];
         vpps_options o = default_options();
         o.vps = 2;
-        vpps_handle *h;
-        TEST_OK(vpps_handle_create(&h, n.model, &o));
+        vpps_handle *h = new_handle(n.model, &o);
         for (uint32_t i = 0; i < GRAPHS; i++) {
             views[i] = n;
             if (i == 1) TEST_OK(vpps_graph_create(&views[i].g, n.model));
@@ -919,8 +910,7 @@ TEST_EACH(lists_are_their_members, 0, VPPS_COUNT(list_cells)) {
                 outs[k] = values[i][k];
             }
             const vpps_node loss = vpps_average(n[i].g, n_results, terms);
-            vpps_handle *h;
-            TEST_OK(vpps_handle_create(&h, n[i].model, &o));
+            vpps_handle *h = new_handle(n[i].model, &o);
             TEST_OK(vpps_forward(h, n[i].g, n_results, results, outs));
             TEST_OK(vpps_fb(h, n[i].g, loss, NULL));
             TEST_OK(vpps_read_parameters(h));

@@ -312,8 +312,7 @@ enum { EMBED = 12, HIDDEN = 20, CLASSES = 10, TREES = 7 };
 
 TEST(a_tree_lstm_costs_its_formula) {
     const network *net = network_find("tree-lstm");
-    OWNED(vpps_treebank) *trees;
-    TEST_OK(vpps_treebank_create(&trees));
+    OWNED(vpps_treebank) *trees = new_treebank();
     TEST_OK(vpps_treebank_generate_listops(trees, &(vpps_listops){.seed = 3}, TREES));
     const uint32_t words = vpps_vocab_size(vpps_treebank_vocab(trees));
     const net_config config = {.words = words, .classes = CLASSES, .embed = EMBED, .hidden = HIDDEN};

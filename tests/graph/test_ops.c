@@ -413,8 +413,7 @@ static void check_configuration(vpps_op op, uint64_t seed, uint32_t rows, uint32
     const vpps_node loss = build_graph(&b, op, seed, rows, cols);
     ref_model *m = ref_model_create(b.model);
     const vpps_options options = options_of(c);
-    vpps_handle *h;
-    TEST_OK(vpps_handle_create(&h, b.model, &options));
+    vpps_handle *h = new_handle(b.model, &options);
     check_forward(&b, h, m, loss, op, context);
     if (vpps_ops[op].op_class == VPPS_CLASS_DECIDED) {
         TEST_FAILS(vpps_fb(h, b.g, loss, NULL), VPPS_ARGUMENT, "no gradients");

@@ -4,8 +4,7 @@
 enum { N_SYMBOLS = 5 };
 
 static vpps_treebank *generate(uint64_t seed, uint32_t leaves, uint32_t n) {
-    vpps_treebank *tb;
-    TEST_OK(vpps_treebank_create(&tb));
+    vpps_treebank *tb = new_treebank();
     TEST_OK(vpps_treebank_generate_complete(tb, &(vpps_complete_trees){.seed = seed, .leaves = leaves}, n));
     return tb;
 }
@@ -60,8 +59,7 @@ TEST_EACH(trees_are_complete_and_labels_are_majorities, 0, VPPS_COUNT(sizes)) {
 TEST(symbols_are_balanced) {
     const uint32_t n = 5000;
     uint32_t counts[N_SYMBOLS] = {0};
-    OWNED(vpps_treebank) *tb;
-    TEST_OK(vpps_treebank_create(&tb));
+    OWNED(vpps_treebank) *tb = new_treebank();
     TEST_OK(vpps_treebank_generate_complete(tb, NULL, n));
     ck_assert_uint_eq(vpps_treebank_tree(tb, 0).n_leaves, 256); /* the default */
     for (uint32_t t = 0; t < n; t++) {

@@ -197,12 +197,11 @@ TEST_EACH(damaged_data_are_refused, 0, N_CODECS) {
     packed[21] ^= 0xff;
     folder_store(folder_path("damaged"), packed, n);
     char *bytes;
-    OWNED(vpps_sentences) *s;
     TEST_FAILS(vpps_file_read_all(folder_path("damaged"), &bytes, &n), VPPS_FORMAT,
                _i == GZIP ? "damaged: expected whole gzip data, found damaged ones ("
                           : "damaged: expected whole zstd data, found damaged ones (");
     ck_assert_ptr_null(bytes);
-    TEST_OK(vpps_sentences_create(&s));
+    OWNED(vpps_sentences) *s = new_sentences();
     CHECK_STATUS(vpps_sentences_read_lines_file(s, folder_path("damaged"), NULL), VPPS_FORMAT);
     ck_assert_uint_eq(vpps_sentences_size(s), 0);
 }
@@ -228,11 +227,10 @@ TEST(frames_are_skipped) {
     static const unsigned char skipped[] = {0x50, 0x2a, 0x4d, 0x18, 4, 0, 0, 0, 1, 2, 3, 4};
     size_t n;
     unsigned char bytes[128], *packed = compressed(ZSTD, "a b\n", 4, &n);
-    vpps_sentences *s;
     memcpy(bytes, skipped, sizeof skipped);
     memcpy(bytes + sizeof skipped, packed, n);
     folder_store(folder_path("skipped"), bytes, sizeof skipped + n);
-    TEST_OK(vpps_sentences_create(&s));
+    vpps_sentences *s = new_sentences();
     TEST_OK(vpps_sentences_read_lines_file(s, folder_path("skipped"), NULL));
     ck_assert_uint_eq(vpps_sentences_total_words(s), 2);
     vpps_sentences_destroy(s);

@@ -241,10 +241,8 @@ static void check_binarised(const vpps_constituents *c, const char *const wanted
     size_t n, n_undone, n_shown;
     FREED char *text = constituents_text(c, &n);
     for (int right = 0; right < 2; right++) {
-        vpps_treebank *tb;
-        vpps_vocab *labels;
-        TEST_OK(vpps_treebank_create(&tb));
-        TEST_OK(vpps_vocab_create(&labels));
+        vpps_treebank *tb = new_treebank();
+        vpps_vocab *labels = new_vocab();
         TEST_OK(vpps_constituents_binarise(c, right ? VPPS_RIGHT_BRANCHING : VPPS_LEFT_BRANCHING, labels, tb));
         ck_assert_uint_eq(vpps_treebank_classes(tb), vpps_vocab_size(labels));
         ck_assert_uint_eq(vpps_treebank_size(tb), vpps_constituents_size(c));
@@ -276,10 +274,8 @@ TEST_EACH(binarised, 0, VPPS_COUNT(binary_cases)) {
 /* The labels' ids are those the vocabulary has already; the treebank keeps what it held. */
 TEST(binarised_parts_share_labels) {
     OWNED(vpps_constituents) *train = new_constituents(VPPS_LABELS_RAW), *dev = new_constituents(VPPS_LABELS_RAW);
-    OWNED(vpps_treebank) *tb;
-    OWNED(vpps_vocab) *labels;
-    TEST_OK(vpps_treebank_create(&tb));
-    TEST_OK(vpps_vocab_create(&labels));
+    OWNED(vpps_treebank) *tb = new_treebank();
+    OWNED(vpps_vocab) *labels = new_vocab();
     TEST_OK(read_string(train, "(A (B b) (C c))\n(D b)"));
     TEST_OK(read_string(dev, "(C (A a) (B c))"));
     TEST_OK(vpps_constituents_binarise(train, VPPS_LEFT_BRANCHING, labels, tb));
@@ -301,11 +297,9 @@ TEST_EACH(depth_is_limited_by_memory_only, 0, 3) {
     for (int i = 0; i < DEEP; i++) fputs(_i == 1 ? " (B b))" : ")", file);
     ck_assert_int_eq(fclose(file), 0);
     OWNED(vpps_constituents) *c = new_constituents(VPPS_LABELS_RAW);
-    OWNED(vpps_treebank) *tb;
-    OWNED(vpps_vocab) *labels;
     TEST_OK(vpps_constituents_read_text(c, "deep", text, n));
-    TEST_OK(vpps_treebank_create(&tb));
-    TEST_OK(vpps_vocab_create(&labels));
+    OWNED(vpps_treebank) *tb = new_treebank();
+    OWNED(vpps_vocab) *labels = new_vocab();
     TEST_OK(vpps_constituents_binarise(c, VPPS_RIGHT_BRANCHING, labels, tb));
     TEST_OK(vpps_constituents_binarise(c, VPPS_LEFT_BRANCHING, labels, tb));
     ck_assert_uint_eq(vpps_treebank_tree(tb, 1).n_leaves, _i == 0 ? 1 : DEEP + 1);

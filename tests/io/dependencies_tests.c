@@ -155,12 +155,11 @@ TEST_EACH(depth_is_limited_by_memory_only, 0, 2) {
     const int n = (int)test_scaled(WORDS);
     FREED char *text = NULL;
     size_t len;
-    OWNED(vpps_sentences) *s;
     FILE *file = open_memstream(&text, &len);
     for (int k = 1; k < n; k++) fprintf(file, "%d\ta\t\t\t\t\t%d\tx\t\t\n", k, k + 1);
     fprintf(file, "%d\ta\t\t\t\t\t%d\tx\t\t\n", n, _i ? 1 : 0);
     ck_assert_int_eq(fclose(file), 0);
-    TEST_OK(vpps_sentences_create(&s));
+    OWNED(vpps_sentences) *s = new_sentences();
     const vpps_status status = vpps_sentences_read_dependencies_text(s, "t", text, len, NULL);
     ck_assert_str_eq(vpps_status_name(status), vpps_status_name(_i ? VPPS_FORMAT : VPPS_OK));
     if (!_i) ck_assert_uint_eq(vpps_sentences_get(s, 0).heads[n - 2], (uint32_t)n);

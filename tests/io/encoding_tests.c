@@ -57,15 +57,13 @@ TEST_EACH(utf_16_is_named, 0, n_forms) {
 
 /* As an editor shows them. */
 TEST(columns_are_counted_from_behind_the_mark) {
-    vpps_treebank *tb;
-    OWNED(vpps_sentences) *s;
-    TEST_OK(vpps_treebank_create(&tb));
+    vpps_treebank *tb = new_treebank();
     CHECK_STATUS(vpps_treebank_read_text(tb, "t", MARK "(x a)", 8), VPPS_FORMAT);
     ck_assert_str_eq(vpps_error_message(), "t:1:2: expected a label from -1 to 999, found 'x'");
     TEST_OK(vpps_treebank_read_text(tb, "t", MARK, 3));
     ck_assert_uint_eq(vpps_treebank_size(tb), 0);
     vpps_treebank_destroy(tb);
-    TEST_OK(vpps_sentences_create(&s));
+    OWNED(vpps_sentences) *s = new_sentences();
     CHECK_STATUS(vpps_sentences_read_tagged_text(s, "t", MARK "a|O b", 8), VPPS_FORMAT);
     ck_assert_str_eq(vpps_error_message(), "t:1:5: expected word|TAG, found 'b'");
     CHECK_STATUS(vpps_sentences_read_tagged_text(s, "t", "a|O\n" MARK "b|O c", 12), VPPS_FORMAT);

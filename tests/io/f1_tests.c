@@ -8,9 +8,8 @@ static const char *const tags[] = {"O", "B-X", "I-X", "B-Y", "I-Y", "E-X", "S-X"
 enum { N_TAGS = 9 };
 
 static vpps_vocab *vocab_of(size_t n, const char *const *words) {
-    vpps_vocab *v;
     uint32_t id;
-    TEST_OK(vpps_vocab_create(&v));
+    vpps_vocab *v = new_vocab();
     for (size_t i = 0; i < n; i++) TEST_OK(vpps_vocab_add(v, words[i], strlen(words[i]), &id));
     return v;
 }

@@ -52,9 +52,8 @@ static vpps_status read_plain(vpps_sentences *s, const char *path, const char *t
 /* The same text on both sides. */
 static vpps_status parallel(const char *path, const char *text, size_t n, FILE *out) {
     static const vpps_parallel skip = {.skip_empty = true};
-    OWNED(vpps_sentences) *a, *b;
-    TEST_OK(vpps_sentences_create(&a));
-    TEST_OK(vpps_sentences_create(&b));
+    OWNED(vpps_sentences) *a = new_sentences();
+    OWNED(vpps_sentences) *b = new_sentences();
     const vpps_status status = path ? vpps_sentences_read_parallel_files(a, b, path, path, &skip)
                                     : vpps_sentences_read_parallel_texts(a, b, "t", text, n, "t", text, n, &skip);
     if (status == VPPS_OK) {
@@ -65,8 +64,7 @@ static vpps_status parallel(const char *path, const char *text, size_t n, FILE *
 }
 
 static vpps_status sentiment(const char *path, const char *text, size_t n, FILE *out) {
-    OWNED(vpps_treebank) *tb;
-    TEST_OK(vpps_treebank_create(&tb));
+    OWNED(vpps_treebank) *tb = new_treebank();
     const vpps_status status = path ? vpps_treebank_read_file(tb, path) : vpps_treebank_read_text(tb, "t", text, n);
     for (uint32_t i = 0; status == VPPS_OK && i < vpps_treebank_size(tb); i++) TEST_OK(vpps_treebank_write(tb, i, out));
     return status;
@@ -90,8 +88,7 @@ static vpps_status constituents(const char *path, const char *text, size_t n, FI
 }
 
 static vpps_status lattices(const char *path, const char *text, size_t n, FILE *out) {
-    OWNED(vpps_lattices) *l;
-    TEST_OK(vpps_lattices_create(&l));
+    OWNED(vpps_lattices) *l = new_lattices();
     const vpps_status status = path ? vpps_lattices_read_file(l, path) : vpps_lattices_read_text(l, "t", text, n);
     for (uint32_t i = 0; status == VPPS_OK && i < vpps_lattices_size(l); i++) {
         const vpps_lattice lattice = vpps_lattices_get(l, i);
@@ -106,9 +103,8 @@ static vpps_status lattices(const char *path, const char *text, size_t n, FILE *
 }
 
 static vpps_status lexicon(const char *path, const char *text, size_t n, FILE *out) {
-    OWNED(vpps_vocab) *v;
     FREED char *words;
-    TEST_OK(vpps_vocab_create(&v));
+    OWNED(vpps_vocab) *v = new_vocab();
     const vpps_status status = path ? vpps_lexicon_read_file(v, path) : vpps_lexicon_read_text(v, "t", text, n);
     TEST_OK(vpps_vocab_to_text(v, &words));
     fputs(words, out);
@@ -135,8 +131,7 @@ const int n_forms = (int)VPPS_COUNT(forms);
 
 vpps_status form_read(const form *f, const char *path, const char *text, size_t n, FILE *out) {
     if (f->other) return f->other(path, text, n, out);
-    OWNED(vpps_sentences) *s;
-    TEST_OK(vpps_sentences_create(&s));
+    OWNED(vpps_sentences) *s = new_sentences();
     const vpps_status status = f->sentences(s, path, text, n);
     if (status == VPPS_OK) show_sentences(s, out);
     return status;

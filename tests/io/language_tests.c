@@ -178,12 +178,11 @@ TEST(out_of_memory_changes_nothing) {
     TEST_SKIP("out_of_memory_changes_nothing: a sanitizer cannot work within a limit of memory");
 #endif
     corpus c = generate(15, false, 2);
-    vpps_vocab *lexicon;
     struct rlimit before, limit;
     unsigned long pages = 0;
     char *text = show(c.s), *translation = show(c.translation);
     const uint32_t n_words = vpps_vocab_size(vpps_sentences_vocab(c.s));
-    TEST_OK(vpps_vocab_create(&lexicon));
+    vpps_vocab *lexicon = new_vocab();
     FILE *memory = fopen("/proc/self/statm", "r");
     ck_assert(memory != NULL && fscanf(memory, "%lu", &pages) == 1);
     fclose(memory);

@@ -1,12 +1,6 @@
 /* lattices_tests.c - lattices of ids as text, and lattices built from characters and a lexicon. */
 #include "io_tests.h"
 
-static vpps_lattices *new_lattices(void) {
-    vpps_lattices *l;
-    TEST_OK(vpps_lattices_create(&l));
-    return l;
-}
-
 static vpps_status read_string(vpps_lattices *l, const char *text) {
     return vpps_lattices_read_text(l, "t", text, strlen(text));
 }
@@ -110,9 +104,8 @@ TEST(lexicon) {
     } bad[] = {{"a 1 n\n b 2 v\n", "t:2:1: expected a word, found a space"},
                {"a 1 n\n\t2 v\n", "t:2:1: expected a word, found a tab"},
                {"a\rb\n", "t:1:2: expected LF after CR, found CR alone"}};
-    OWNED(vpps_vocab) *v;
     FREED char *words;
-    TEST_OK(vpps_vocab_create(&v));
+    OWNED(vpps_vocab) *v = new_vocab();
     static const char good[] = "ab 7 n\r\nc\n\na b \t 1 x\n\r\ncd\t12\nab 9\tv\nef\v3\n \t\n\n";
     TEST_OK(vpps_lexicon_read_text(v, "t", good, sizeof good - 1));
     for (size_t i = 0; i < VPPS_COUNT(bad); i++) {
@@ -128,11 +121,9 @@ TEST(lexicon) {
 /* Ids of characters: a 0, b 1, c 2; of the lexicon: in the order below. */
 TEST(built_from_characters) {
     static const char words[] = "a\nab\nabc\nbc\nca\naaaaaaaa\naaaaaaaaa\n";
-    OWNED(vpps_sentences) *s, *untagged;
-    OWNED(vpps_vocab) *v;
-    TEST_OK(vpps_sentences_create(&s));
-    TEST_OK(vpps_sentences_create(&untagged));
-    TEST_OK(vpps_vocab_create(&v));
+    OWNED(vpps_sentences) *s = new_sentences();
+    OWNED(vpps_sentences) *untagged = new_sentences();
+    OWNED(vpps_vocab) *v = new_vocab();
     TEST_OK(vpps_lexicon_read_text(v, "t", words, sizeof words - 1));
     TEST_OK(vpps_sentences_read_tagged_text(s, "t", "a|O b|X c|Y a|O\nb|Y", 19));
     vpps_lattices *l = new_lattices();
@@ -213,18 +204,16 @@ static const struct weibo_file {
                    {"weibo_ner/weiboNER_2nd_conll.test", 14842, 4100, 0.276}};
 
 TEST(lattices_of_weibo) {
-    vpps_vocab *v;
     const char *path = data_file("lattices_of_weibo", "weibo_ner/lexicon.txt");
     if (!path) return;
-    TEST_OK(vpps_vocab_create(&v));
+    vpps_vocab *v = new_vocab();
     TEST_OK(vpps_lexicon_read_file(v, path));
     ck_assert_uint_eq(vpps_vocab_size(v), 109750);
     for (size_t f = 0; f < VPPS_COUNT(weibo_files); f++) {
         path = data_file("lattices_of_weibo", weibo_files[f].name);
         if (!path) break;
-        vpps_sentences *s;
         vpps_lattices *l = new_lattices();
-        TEST_OK(vpps_sentences_create(&s));
+        vpps_sentences *s = new_sentences();
         TEST_OK(vpps_sentences_read_columns_file(s, path, NULL));
         TEST_OK(vpps_lattices_build(l, s, v));
         uint32_t words = 0, nodes = 0;
@@ -246,12 +235,9 @@ TEST(lattices_of_weibo) {
 TEST(lattices_know_their_lines) {
     static const char text[] = "3\n2 0 1\n0\n1 0 5\n\n1 0 0 1\n1\n0", sentences[] = "\na X\n\nb X";
     static const uint32_t lines[] = {2, 6, 6, 2, 4, 0};
-    OWNED(vpps_lattices) *l;
-    OWNED(vpps_sentences) *s;
-    OWNED(vpps_vocab) *words;
-    TEST_OK(vpps_lattices_create(&l));
-    TEST_OK(vpps_sentences_create(&s));
-    TEST_OK(vpps_vocab_create(&words));
+    OWNED(vpps_lattices) *l = new_lattices();
+    OWNED(vpps_sentences) *s = new_sentences();
+    OWNED(vpps_vocab) *words = new_vocab();
     TEST_OK(vpps_lattices_read_text(l, "t", text, sizeof text - 1));
     TEST_OK(vpps_sentences_read_columns_text(s, "t", sentences, sizeof sentences - 1, NULL));
     TEST_OK(vpps_lattices_build(l, s, words));

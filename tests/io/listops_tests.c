@@ -10,8 +10,7 @@
     } while (0)
 
 static vpps_treebank *generate(const vpps_listops *options, uint32_t n) {
-    vpps_treebank *tb;
-    TEST_OK(vpps_treebank_create(&tb));
+    vpps_treebank *tb = new_treebank();
     TEST_OK(vpps_treebank_generate_listops(tb, options, n));
     return tb;
 }
@@ -138,8 +137,7 @@ static const struct bad_options {
 };
 
 TEST_EACH(impossible_options_are_refused, 0, VPPS_COUNT(bad_options)) {
-    OWNED(vpps_treebank) *tb;
-    TEST_OK(vpps_treebank_create(&tb));
+    OWNED(vpps_treebank) *tb = new_treebank();
     CHECK_STATUS(vpps_treebank_generate_listops(tb, &bad_options[_i].options, 3), VPPS_ARGUMENT);
     ck_assert_str_eq(vpps_error_message(), bad_options[_i].message);
     ck_assert_uint_eq(vpps_treebank_size(tb), 0);

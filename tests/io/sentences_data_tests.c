@@ -28,12 +28,6 @@ static void check_totals(const vpps_sentences *s, totals wanted) {
     if (wanted.types) ck_assert_uint_eq(found.types, wanted.types);
 }
 
-static vpps_sentences *new_sentences(void) {
-    vpps_sentences *s;
-    TEST_OK(vpps_sentences_create(&s));
-    return s;
-}
-
 static uint32_t tag_count(const vpps_sentences *s, const char *tag) {
     const uint32_t id = vpps_vocab_find(vpps_sentences_tag_vocab(s), tag, strlen(tag));
     uint32_t n = 0;

@@ -4,12 +4,6 @@
 
 #define NBSP "\xc2\xa0" /* U+00A0: part of a word */
 
-static vpps_sentences *new_sentences(void) {
-    vpps_sentences *s;
-    TEST_OK(vpps_sentences_create(&s));
-    return s;
-}
-
 /* All sentences as text: words in square brackets, with their tags, then the label; a line each. */
 static const char *show(const vpps_sentences *s) {
     static char text[4096];

@@ -6,12 +6,6 @@
 
 #define NBSP "\xc2\xa0" /* U+00A0: part of a word, three leaves of the Stanford Sentiment Treebank hold it */
 
-static vpps_treebank *new_treebank(void) {
-    vpps_treebank *tb;
-    TEST_OK(vpps_treebank_create(&tb));
-    return tb;
-}
-
 static vpps_status read_string(vpps_treebank *tb, const char *text) {
     return vpps_treebank_read_text(tb, "t", text, strlen(text));
 }
@@ -19,8 +13,7 @@ static vpps_status read_string(vpps_treebank *tb, const char *text) {
 TEST_GROUP("vocab");
 
 TEST(vocab_gives_dense_ids) {
-    OWNED(vpps_vocab) *v;
-    TEST_OK(vpps_vocab_create(&v));
+    OWNED(vpps_vocab) *v = new_vocab();
     ck_assert_uint_eq(vpps_vocab_find(v, "w0", 2), VPPS_NO_WORD);
     for (int round = 0; round < 2; round++) {
         for (uint32_t i = 0; i < 20000; i++) {
@@ -39,9 +32,8 @@ TEST(vocab_gives_dense_ids) {
 }
 
 TEST(vocab_refuses_words_that_text_cannot_hold) {
-    OWNED(vpps_vocab) *v;
     uint32_t id;
-    TEST_OK(vpps_vocab_create(&v));
+    OWNED(vpps_vocab) *v = new_vocab();
     CHECK_STATUS(vpps_vocab_add(v, "", 0, &id), VPPS_ARGUMENT);
     CHECK_STATUS(vpps_vocab_add(v, "a\nb", 3, &id), VPPS_ARGUMENT);
     CHECK_STATUS(vpps_vocab_add(v, "a\0b", 3, &id), VPPS_ARGUMENT);
@@ -294,8 +286,7 @@ TEST(trees_know_their_lines) {
     static const char text[] = "(0 a)\r\n\n(0 b)", names[] = "\n( (S\n (A a)\n (B b) (C c)))\n\n(A a)";
     OWNED(vpps_treebank) *tb = new_treebank(), *binary = new_treebank();
     OWNED(vpps_constituents) *c;
-    OWNED(vpps_vocab) *labels;
-    TEST_OK(vpps_vocab_create(&labels));
+    OWNED(vpps_vocab) *labels = new_vocab();
     TEST_OK(vpps_constituents_create(&c, VPPS_LABELS_CUT));
     TEST_OK(read_string(tb, text));
     TEST_OK(vpps_treebank_generate_listops(tb, NULL, 1));

@@ -8,9 +8,8 @@
 #define NOTHING (-7.0f) /* what values are before */
 
 static vpps_vocab *vocab_of(uint32_t n, const char *const *words) {
-    vpps_vocab *v;
     uint32_t id;
-    TEST_OK(vpps_vocab_create(&v));
+    vpps_vocab *v = new_vocab();
     for (uint32_t i = 0; i < n; i++) TEST_OK(vpps_vocab_add(v, words[i], strlen(words[i]), &id));
     return v;
 }
@@ -426,9 +425,8 @@ TEST_EACH(many_vectors, 0, 2) {
     uint64_t random = 5;
     size_t n;
     FREED char *bytes;
-    OWNED(vpps_vocab) *words;
     FREED float *wanted = malloc(MANY * WIDE * sizeof *wanted), *values = malloc(MANY * WIDE * sizeof *values);
-    TEST_OK(vpps_vocab_create(&words));
+    OWNED(vpps_vocab) *words = new_vocab();
     FILE *file = open_memstream(&bytes, &n);
     fprintf(file, "%d %d\n", MANY, WIDE);
     for (int i = 0; i < MANY; i++) {

@@ -5,11 +5,10 @@ TEST_GROUP("words");
 
 TEST(cut_and_map) {
     static const char text[] = "b a a\n<unk> c b a d\n";
-    OWNED(vpps_sentences) *s;
     vpps_vocab *v;
     uint32_t *counts, *map;
     char *words;
-    TEST_OK(vpps_sentences_create(&s));
+    OWNED(vpps_sentences) *s = new_sentences();
     TEST_OK(vpps_sentences_read_lines_text(s, "t", text, sizeof text - 1, NULL));
     TEST_OK(vpps_sentences_counts(s, &counts));
     static const uint32_t wanted_counts[] = {2, 3, 1, 1, 1}; /* b a <unk> c d */
@@ -37,9 +36,8 @@ TEST(cut_and_map) {
 
 TEST(counts_of_trees) {
     static const char text[] = "(0 (1 a) (0 (0 b) (1 a)))\n(0 a)\n";
-    OWNED(vpps_treebank) *tb;
     FREED uint32_t *counts;
-    TEST_OK(vpps_treebank_create(&tb));
+    OWNED(vpps_treebank) *tb = new_treebank();
     TEST_OK(vpps_treebank_read_text(tb, "t", text, sizeof text - 1));
     TEST_OK(vpps_treebank_counts(tb, &counts));
     ck_assert_uint_eq(counts[0], 3);
@@ -96,10 +94,9 @@ TEST(words_as_characters) {
                   {1, {"a"}},
                   {3, {"\xe4\xb8\xad", "\xff", "\xe6\x96\x87"}},
                   {3, {"\xf0\x9f\x98\x80", "\xf0", "\x9f"}}};
-    OWNED(vpps_sentences) *s;
     vpps_spellings *spellings;
     uint32_t n;
-    TEST_OK(vpps_sentences_create(&s));
+    OWNED(vpps_sentences) *s = new_sentences();
     TEST_OK(vpps_spellings_create(&spellings, vpps_sentences_vocab(s)));
     ck_assert_ptr_null(vpps_spellings_word(spellings, 0, &n));
     vpps_spellings_destroy(spellings);

@@ -140,11 +140,10 @@ static void decode_stepwise(fixture *f, vpps_handle *h, uint32_t i) {
 
 TEST_EACH(steps_go_on_from_states_given_back, 0, case_count()) {
     fixture f;
-    vpps_handle *h;
     vpps_options o = options_for("cpu");
     if (!makes_targets(case_at(_i).net)) return;
     fixture_open(&f, _i, NULL, 6, 5, 0);
-    TEST_OK(vpps_handle_create(&h, f.model, &o));
+    vpps_handle *h = new_handle(f.model, &o);
     for (uint32_t i = 0; i < f.e->n; i++) decode_stepwise(&f, h, i);
     vpps_handle_destroy(h);
     fixture_close(&f);

@@ -126,7 +126,6 @@ TEST_EACH(dropout_is_where_it_is_documented, 0, case_count()) {
     enum { HIDDEN = 128, EMBED = 257 }; /* wide enough that chance does not empty or fill a vector */
     vpps_options o = options_for("cpu");
     AT_END(fixture_close) fixture f;
-    OWNED(vpps_handle) *h;
     float *before[128];
     const net_case c = case_at(_i);
     examples e = *examples_of(c.net->kind);
@@ -144,7 +143,7 @@ TEST_EACH(dropout_is_where_it_is_documented, 0, case_count()) {
         ck_assert_ptr_nonnull(before[p]);
         memcpy(before[p], vpps_param_values(f.model, p), bytes);
     }
-    TEST_OK(vpps_handle_create(&h, f.model, &o));
+    OWNED(vpps_handle) *h = new_handle(f.model, &o);
     TEST_OK(vpps_fb(h, f.g, build(&f, NET_HEADS_LABELLED), NULL));
     TEST_OK(vpps_read_parameters(h));
     for (vpps_param p = 0; p < vpps_param_count(f.model); p++) check_changes(&f, p, before[p]);

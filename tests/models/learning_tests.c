@@ -8,14 +8,13 @@ TEST_GROUP("learning", .seconds = 60);
 TEST_EACH(one_batch_is_overfitted, 0, case_count()) {
     enum { MOST_STEPS = 400 };
     AT_END(fixture_close) fixture f;
-    OWNED(vpps_handle) *h;
     vpps_options o = options_for("cpu");
     o.vps = 1;
     o.verify = false;
     o.optimizer =
         (vpps_optimizer){.kind = VPPS_ADAM, .lr = 0.01f, .beta1 = 0.9f, .beta2 = 0.999f, .epsilon = 1e-8f, .clip = 5};
     fixture_open(&f, _i, NULL, 16, 16, 0);
-    TEST_OK(vpps_handle_create(&h, f.model, &o));
+    OWNED(vpps_handle) *h = new_handle(f.model, &o);
     float first = 0, loss = 0;
     uint32_t step = 0;
     for (; step < MOST_STEPS && !(step && loss < 0.01f); step++) {

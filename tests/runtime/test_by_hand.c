@@ -14,7 +14,7 @@ static const float *gradient_of(training *t, vpps_param p) {
     return gradient.values;
 }
 
-static vpps_param add_vector(training *t, const char *name, float value) {
+static vpps_param trained_vector(training *t, const char *name, float value) {
     vpps_param p;
     TEST_OK(vpps_add_vector(t->model, &p, name, SIZE, &(vpps_init){.kind = VPPS_INIT_CONSTANT, .a = value}));
     return p;
@@ -32,7 +32,7 @@ TEST_EACH(each_affine_has_its_bias, 0, 2 * SETTINGS) {
     for (uint32_t k = 0; k < 2; k++)
         TEST_OK(vpps_add_matrix(t.model, &W[k], k ? "V" : "W", SIZE, SIZE,
                                 &(vpps_init){.kind = VPPS_INIT_CONSTANT, .a = k && !same_matrix ? 0.5f : 0.25f}));
-    const vpps_param b = add_vector(&t, "b", 3), c = add_vector(&t, "c", 5), v = add_vector(&t, "v", 1);
+    const vpps_param b = trained_vector(&t, "b", 3), c = trained_vector(&t, "c", 5), v = trained_vector(&t, "v", 1);
     vpps_graph *r = begin_cell(t.model, "affines");
     const vpps_node x = vpps_pull(r, SIZE, 1);
     TEST_OK(vpps_push(r, vpps_add(r, vpps_affine1(r, b, W[0], x), vpps_affine1(r, c, W[same_matrix ? 0 : 1], x))));
@@ -61,7 +61,7 @@ TEST_EACH(each_dropout_has_its_mask, 0, SETTINGS) {
         vpps_node sums[MASKS / 2];
         const vpps_options o = sn_options_on(&settings[setting]);
         AT_END(training_end) training t = training_of(1);
-        for (uint32_t k = 0; k < MASKS; k++) v[k] = add_vector(&t, (char[]){(char)('a' + k), 0}, 1);
+        for (uint32_t k = 0; k < MASKS; k++) v[k] = trained_vector(&t, (char[]){(char)('a' + k), 0}, 1);
         vpps_graph *r = begin_cell(t.model, "dropouts");
         const vpps_node x = vpps_dropout(r, vpps_pull(r, SIZE, 1), 0.5f);
         TEST_OK(vpps_push(r, vpps_sum_elements(r, vpps_add(r, x, vpps_dropout(r, vpps_pull(r, SIZE, 1), 0.5f)))));

@@ -324,8 +324,6 @@ static void hear(void *context, const char *line) {
 
 /* What a handle says that it takes is what it takes, with its reason. */
 TEST_EACH(a_handle_says_which, 0, 8) {
-    OWNED(vpps_model) *model;
-    vpps_handle *h;
     unsetenv("VPPS_ISA");
     vpps_options o = default_options();
     o.precision = VPPS_PRECISION_AUTO;
@@ -334,9 +332,9 @@ TEST_EACH(a_handle_says_which, 0, 8) {
     const uint32_t side = _i < 4 ? 128 : 4;
     o.vps = 1;
     o.log = hear;
-    TEST_OK(vpps_model_create(&model, 1));
+    OWNED(vpps_model) *model = new_model(1);
     TEST_OK(vpps_add_matrix(model, &(vpps_param){0}, "W", side, side, NULL));
-    TEST_OK(vpps_handle_create(&h, model, &o));
+    vpps_handle *h = new_handle(model, &o);
     const vpps_stats stats = stats_of(h);
     const vpps_cpu *cpu = (const vpps_cpu *)h->device;
     char want[64];

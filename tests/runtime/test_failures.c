@@ -26,9 +26,8 @@ static vpps_status read_pool(vpps_device *d, uint32_t offset, uint32_t words, fl
 }
 
 static vpps_handle *open_handle(const small_network *n, vpps_device_table *table) {
-    vpps_handle *h;
     const vpps_options o = sn_options(2, VPPS_ADAM);
-    TEST_OK(vpps_handle_create(&h, n->model, &o));
+    vpps_handle *h = new_handle(n->model, &o);
     *table = vpps_device_cpu;
     table->launch = launch;
     table->wait = wait_for;
@@ -161,10 +160,8 @@ TEST(names_that_a_checkpoint_cannot_hold) {
         "__metadata",      "optimizer.0",    "optimizer./W",           "optimizer.x/W",
         "optimizer",       "xoptimizer.0/W", "gr\xc3\xb6\xc3\x9f\145", /* the e would be a digit of the number before */
         "\xf0\x9f\x8c\xb3"};
-    OWNED(vpps_model) *model;
-    OWNED(vpps_handle) *h;
     vpps_param p;
-    TEST_OK(vpps_model_create(&model, 1));
+    OWNED(vpps_model) *model = new_model(1);
     for (size_t i = 0; i < VPPS_COUNT(bad); i++) {
         TEST_FAILS(vpps_add_matrix(model, &p, bad[i], 2, 2, NULL), VPPS_ARGUMENT, "checkpoint");
         TEST_FAILS(vpps_add_vector(model, &p, bad[i], 2, NULL), VPPS_ARGUMENT, "checkpoint");
@@ -172,7 +169,7 @@ TEST(names_that_a_checkpoint_cannot_hold) {
     }
     for (size_t i = 0; i < VPPS_COUNT(good); i++) TEST_OK(vpps_add_vector(model, &p, good[i], 2, NULL));
     const vpps_options o = sn_options(1, VPPS_ADAM);
-    TEST_OK(vpps_handle_create(&h, model, &o));
+    OWNED(vpps_handle) *h = new_handle(model, &o);
     TEST_OK(vpps_save(h, "/dev/null", NULL, 0));
 }
 

@@ -42,8 +42,7 @@ static answer ask(const small_network *n, vpps_graph *g, vpps_handle *h) {
 
 static void *read_on(void *argument) {
     reading *r = argument;
-    OWNED(vpps_graph) *g;
-    TEST_OK(vpps_graph_create(&g, r->w->n.model));
+    OWNED(vpps_graph) *g = new_graph(r->w->n.model);
     for (bool last = false; !last && r->n < MOST_SEEN;) {
         last = atomic_load(&r->w->done);
         r->seen[r->n++] = ask(&r->w->n, g, r->h);
@@ -96,8 +95,7 @@ static void run_all(const char *device, uint32_t vps) {
     for (uint32_t i = 0; i < READERS; i++) check_answers(&w, &readers[i]);
     vpps_handle_destroy(readers[0].h);
     vpps_handle_destroy(w.trainer); /* before the other readers */
-    vpps_graph *g;
-    TEST_OK(vpps_graph_create(&g, w.n.model));
+    vpps_graph *g = new_graph(w.n.model);
     const answer last = ask(&w.n, g, readers[1].h);
     ck_assert_mem_eq(&last, &w.published[BATCHES], sizeof last);
     vpps_graph_destroy(g);

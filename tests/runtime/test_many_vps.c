@@ -223,19 +223,14 @@ enum { WIDE = 144 };
 
 /* A chain of vertices with WIDE rows, whose scripts are proven. */
 static float *train_wide(uint32_t vps, size_t *count) {
-    OWNED(vpps_model) *model;
-    OWNED(vpps_graph) *g;
-    vpps_handle *h;
-    vpps_param W, C;
     float x[WIDE];
     for (uint32_t i = 0; i < WIDE; i++) x[i] = (float)(i % 7) / 7 - 0.4f;
-    TEST_OK(vpps_model_create(&model, 3));
-    TEST_OK(vpps_add_matrix(model, &W, "W", WIDE, WIDE, NULL));
-    TEST_OK(vpps_add_matrix(model, &C, "C", 3, WIDE, NULL));
-    TEST_OK(vpps_graph_create(&g, model));
+    OWNED(vpps_model) *model = new_model(3);
+    const vpps_param W = add_matrix(model, "W", WIDE, WIDE), C = add_matrix(model, "C", 3, WIDE);
+    OWNED(vpps_graph) *g = new_graph(model);
     vpps_options o = sn_options(vps, VPPS_SGD);
     o.groups = 1;
-    TEST_OK(vpps_handle_create(&h, model, &o));
+    vpps_handle *h = new_handle(model, &o);
     for (uint32_t step = 0; step < 3; step++) {
         vpps_graph_clear(g);
         vpps_node y = vpps_input(g, WIDE, 1, x);
@@ -314,14 +309,11 @@ static bool is_resident(const void *memory) {
 /* As on a machine each of whose CPUs has memory of its own. */
 TEST(a_vp_and_its_rows_are_at_its_place) {
     enum { N = 2 };
-    OWNED(vpps_model) *model;
-    OWNED(vpps_handle) *h;
-    vpps_param W;
-    TEST_OK(vpps_model_create(&model, 1));
-    TEST_OK(vpps_add_matrix(model, &W, "W", 256, 256, NULL));
+    OWNED(vpps_model) *model = new_model(1);
+    const vpps_param W = add_matrix(model, "W", 256, 256);
     vpps_options o = sn_options(N, VPPS_SGD);
     o.caller = VPPS_CALLER_FREE;
-    TEST_OK(vpps_handle_create(&h, model, &o));
+    OWNED(vpps_handle) *h = new_handle(model, &o);
     vpps_cpu *cpu = (vpps_cpu *)h->device;
     const uint32_t n = cpu->places.n;
     for (uint32_t i = 0; i < n; i++) cpu->places.at[i].node = i;

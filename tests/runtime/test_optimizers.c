@@ -85,10 +85,9 @@ TEST_EACH(what_is_not_used_is_not_touched, 0, 5) {
     o.weight_decay = 0.1f;
     o.clip = 0.5f;
     network n = open_network();
-    vpps_handle *h;
     const vpps_options options = options_for(&o, (uint32_t)_i + 1);
     ref_model *start = ref_model_create(n.model);
-    TEST_OK(vpps_handle_create(&h, n.model, &options));
+    vpps_handle *h = new_handle(n.model, &options);
     float *before[10] = {0};
     for (uint32_t t = 1; t <= 4; t++) {
         TEST_OK(vpps_fb(h, n.g, build(&n, t), NULL));
@@ -142,10 +141,9 @@ TEST_EACH(every_optimizer_has_its_learning_rate, 0, VPPS_OPTIMIZERS) {
     for (int given = 0; given < 2; given++) {
         network n = open_network();
         vpps_options options = default_options();
-        vpps_handle *h;
         options.optimizer.kind = (vpps_optimizer_kind)_i;
         if (given) options.optimizer.lr = rates[_i];
-        TEST_OK(vpps_handle_create(&h, n.model, &options));
+        vpps_handle *h = new_handle(n.model, &options);
         TEST_OK(vpps_fb(h, n.g, build(&n, 1), NULL));
         got[given] = handle_values(n.model, h, &count);
         vpps_handle_destroy(h);
@@ -303,13 +301,10 @@ TEST_EACH(gradients_of_few_members_of_many_vertices, 0, 4) {
     o.precision = _i / 2 ? VPPS_PRECISION_BF16 : VPPS_PRECISION_FP32;
     o.waves = 1;
     AT_END(training_end) training t = training_of(7);
-    vpps_param T, W;
     vpps_cell cell;
-    vpps_graph *r;
     float loss;
-    TEST_OK(vpps_add_lookup(t.model, &T, "T", WORDS, SIZE, 1, NULL));
-    TEST_OK(vpps_add_matrix(t.model, &W, "W", SIZE, SIZE, NULL));
-    TEST_OK(vpps_cell_begin(t.model, "cell", &r));
+    const vpps_param T = add_lookup(t.model, "T", WORDS, SIZE, 1), W = add_matrix(t.model, "W", SIZE, SIZE);
+    vpps_graph *r = begin_cell(t.model, "cell");
     const vpps_node y = vpps_tanh(r, vpps_matvec(r, W, vpps_pull_list(r, SIZE, 1)));
     TEST_OK(vpps_push(r, vpps_sum_elements(r, vpps_sum(r, 1, &y))));
     TEST_OK(vpps_cell_end(r, &cell));
@@ -333,16 +328,11 @@ static void gradients_of_keys(uint32_t vps, float gradient[KEYS * KEY]) {
     o.vps = vps;
     o.groups = 1;
     AT_END(training_end) training t = training_of(7);
-    vpps_param T, W, U, P, Q, V;
     vpps_cell cell;
-    vpps_graph *r;
-    TEST_OK(vpps_add_lookup(t.model, &T, "T", KEYS, KEY, 1, NULL));
-    TEST_OK(vpps_add_matrix(t.model, &W, "W", SHARED_ROWS, 1, NULL));
-    TEST_OK(vpps_add_matrix(t.model, &U, "U", SHARED_ROWS, DEPTH, NULL));
-    TEST_OK(vpps_add_lookup(t.model, &P, "P", 3, DEPTH, 1, NULL));
-    TEST_OK(vpps_add_lookup(t.model, &Q, "Q", 3, KEY, 1, NULL));
-    TEST_OK(vpps_add_lookup(t.model, &V, "V", 1, SHARED_ROWS, 1, NULL));
-    TEST_OK(vpps_cell_begin(t.model, "cell", &r));
+    const vpps_param T = add_lookup(t.model, "T", KEYS, KEY, 1), W = add_matrix(t.model, "W", SHARED_ROWS, 1),
+                     U = add_matrix(t.model, "U", SHARED_ROWS, DEPTH), P = add_lookup(t.model, "P", 3, DEPTH, 1),
+                     Q = add_lookup(t.model, "Q", 3, KEY, 1), V = add_lookup(t.model, "V", 1, SHARED_ROWS, 1);
+    vpps_graph *r = begin_cell(t.model, "cell");
     const vpps_node keys = vpps_pull_list(r, KEY, 1), query = vpps_tanh(r, vpps_pull(r, KEY, 1));
     const vpps_node v = vpps_pull(r, SHARED_ROWS, 1), p = vpps_pull(r, DEPTH, 1);
     const vpps_node y = vpps_tanh(r, vpps_add(r, vpps_matvec(r, W, vpps_dot(r, keys, query)), vpps_matvec(r, U, p)));

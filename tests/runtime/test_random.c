@@ -182,9 +182,8 @@ TEST_EACH(precisions_are_near_the_reference, 0, 4) {
 
 static void train_to(const rg_case *c, const configuration *f, float *losses, float **values, size_t *n) {
     AT_END(rg_destroy) rg_built built;
-    OWNED(vpps_handle) *h;
     TEST_OK(rg_build(&built, c, NULL));
-    TEST_OK(vpps_handle_create(&h, built.model, &f->options));
+    OWNED(vpps_handle) *h = new_handle(built.model, &f->options);
     for (int k = 0; k < 2 && built.g[k]; k++) { losses[k] = train_batch(h, built.g[k], built.loss[k]); }
     *values = handle_values(built.model, h, n);
 }

@@ -123,18 +123,13 @@ enum { WIDE = 272 };
 /* Each VP draws the masks of its own rows: every element is dropped, or not, as by the key and its number in the batch. */
 TEST_EACH(masks_of_shared_rows, 0, 5) {
     const float p = 0.5f;
-    OWNED(vpps_model) *model;
-    OWNED(vpps_graph) *g;
-    vpps_handle *h;
-    vpps_param W, b;
     float data[WIDE], loss;
     vpps_options o = options_of(1 + (uint32_t)_i, VPPS_PRECISION_FP32);
     o.seed = 77;
     o.verify = true;
     for (uint32_t i = 0; i < WIDE; i++) data[i] = 0.01f * (float)(i % 37) - 0.2f;
-    TEST_OK(vpps_model_create(&model, 3));
-    TEST_OK(vpps_add_matrix(model, &W, "W", WIDE, WIDE, NULL));
-    TEST_OK(vpps_add_vector(model, &b, "b", WIDE, NULL));
+    OWNED(vpps_model) *model = new_model(3);
+    const vpps_param W = add_matrix(model, "W", WIDE, WIDE), b = add_vector(model, "b", WIDE);
     float *bias = vpps_param_values(model, b);
     for (uint32_t i = 0; i < WIDE; i++) bias[i] = 0.3f + 0.001f * (float)i;
     double expected = 0;
@@ -144,8 +139,8 @@ TEST_EACH(masks_of_shared_rows, 0, 5) {
         for (uint32_t k = 0; k < WIDE; k++) sum += (double)w[i * WIDE + k] * (double)data[k];
         if (vpps_dropout_keeps(vpps_dropout_key(o.seed, 1), i, p)) expected += tanh(sum) / (1 - (double)p);
     }
-    TEST_OK(vpps_graph_create(&g, model));
-    TEST_OK(vpps_handle_create(&h, model, &o));
+    OWNED(vpps_graph) *g = new_graph(model);
+    vpps_handle *h = new_handle(model, &o);
     const vpps_node y = vpps_tanh(g, vpps_affine1(g, b, W, vpps_input(g, WIDE, 1, data)));
     loss = train_batch(h, g, vpps_sum_elements(g, vpps_dropout(g, y, p)));
     ck_assert_float_eq_tol(loss, (float)expected, 1e-3f);
@@ -170,7 +165,6 @@ TEST_EACH(masks_of_shared_rows, 0, 5) {
 
 /* A cell with a frozen table and one that learns, by every optimiser: the one stays to the bit, the other does not. */
 TEST_EACH(frozen_tables_in_cells_stay, 0, VPPS_ADAMW + 1) {
-    vpps_param fixed, learned, W;
     float before[WORDS * EMBED], *values[2];
     vpps_options o = options_of(1 + (uint32_t)_i % MOST_VPS, VPPS_PRECISION_FP32);
     o.optimizer.kind = (vpps_optimizer_kind)(_i % (VPPS_ADAMW + 1));
@@ -179,9 +173,9 @@ TEST_EACH(frozen_tables_in_cells_stay, 0, VPPS_ADAMW + 1) {
     o.optimizer.epsilon = 1e-6f;
     o.optimizer.weight_decay = 0.1f;
     AT_END(training_end) training run = training_of(4);
-    TEST_OK(vpps_add_lookup(run.model, &fixed, "fixed", WORDS, EMBED, 1, NULL));
-    TEST_OK(vpps_add_lookup(run.model, &learned, "learned", WORDS, EMBED, 1, NULL));
-    TEST_OK(vpps_add_matrix(run.model, &W, "W", HIDDEN, EMBED, NULL));
+    const vpps_param fixed = add_lookup(run.model, "fixed", WORDS, EMBED, 1),
+                     learned = add_lookup(run.model, "learned", WORDS, EMBED, 1),
+                     W = add_matrix(run.model, "W", HIDDEN, EMBED);
     TEST_OK(vpps_freeze(run.model, fixed, true));
     vpps_graph *r = begin_cell(run.model, "word");
     const uint32_t word = vpps_pull_index(r);

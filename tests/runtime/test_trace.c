@@ -211,7 +211,6 @@ TEST(any_name) {
 /* Where a name is too long its beginning goes into the file, by whole characters. */
 TEST(long_names) {
     enum { BYTES = 402 };
-    vpps_handle *h;
     char name[BYTES + 1] = "", kept[32] = "";
     for (size_t i = 0; i < BYTES; i += 3) memcpy(name + i, "\xe2\x82\xac", 4);
     memcpy(kept, name, 30); /* of 31 bytes */
@@ -220,7 +219,7 @@ TEST(long_names) {
     TEST_OK(vpps_scatter(r, vpps_lookup(r, n.E, vpps_pull_index(r))));
     const vpps_cell cell = end_cell(r);
     const vpps_options o = options_of(1000);
-    TEST_OK(vpps_handle_create(&h, n.model, &o));
+    vpps_handle *h = new_handle(n.model, &o);
     TEST_OK(vpps_trace_begin(h, name));
     TEST_OK(vpps_trace_end(h));
     const uint32_t word = 1;
@@ -254,8 +253,7 @@ TEST(who_has_no_part_of_a_chain_does_not_wait) {
     TEST_OK(vpps_param_describe(n.model, n.E, &info));
     TEST_OK(vpps_scatter(r, vpps_tanh(r, vpps_add(r, word, vpps_gather(r, 0, 0, info.rows, 1)))));
     const vpps_cell cell = end_cell(r);
-    vpps_handle *h;
-    TEST_OK(vpps_handle_create(&h, n.model, &o));
+    vpps_handle *h = new_handle(n.model, &o);
     const vpps_node begin = vpps_lookup(n.g, n.E, 0);
     vpps_vertex v = vpps_source(n.g, 1, &begin);
     for (uint32_t i = 0; i < CHAIN; i++) {

@@ -17,11 +17,10 @@ typedef struct setting {
 
 static setting open_setting(bool verify, uint32_t trace_events) {
     setting s;
-    vpps_graph *r;
     TEST_OK(vpps_model_create(&s.model, 3));
     TEST_OK(vpps_add_lookup(s.model, &s.table, "T", ROWS, LENGTH, 1, NULL));
     TEST_OK(vpps_add_matrix(s.model, &s.W, "W", 4, LENGTH, NULL));
-    TEST_OK(vpps_cell_begin(s.model, "first", &r));
+    vpps_graph *r = begin_cell(s.model, "first");
     TEST_OK(vpps_scatter(r, vpps_tanh(r, vpps_affine1(r, VPPS_NO_PARAM, s.W, vpps_pull(r, LENGTH, 1)))));
     TEST_OK(vpps_cell_end(r, &s.cell));
     TEST_OK(vpps_cell_begin(s.model, "late", &r));

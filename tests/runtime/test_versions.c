@@ -100,7 +100,6 @@ TEST(trials_of_another_size) {
 /* ---------------------------------------------------------------- what the library reads */
 
 TEST(options_of_other_sizes) {
-    vpps_handle *h;
     block b;
     AT_END(sn_close) small_network n = sn_of(1);
     /* older: what it does not know is as vpps_options_default has it; newer: what is set and not known here is an error */
@@ -109,7 +108,7 @@ TEST(options_of_other_sizes) {
     expect_margin(&b, "vpps_options");
     ck_assert_float_eq(o->optimizer.lr, VPPS_DEFAULT_LR);
     o->vps = 1;
-    TEST_OK(vpps_handle_create(&h, n.model, o));
+    vpps_handle *h = new_handle(n.model, o);
     TEST_OK(vpps_fb(h, n.g, sn_build(&n, 1, 1), NULL));
     vpps_handle_destroy(h);
     o = of_size(&b, sizeof *o + 32);
@@ -131,11 +130,10 @@ TEST(options_of_other_sizes) {
 }
 
 TEST(applications_of_other_sizes) {
-    vpps_graph *r;
     vpps_cell twice, sum;
     block b;
     AT_END(sn_close) small_network n = sn_of(1);
-    TEST_OK(vpps_cell_begin(n.model, "twice", &r));
+    vpps_graph *r = begin_cell(n.model, "twice");
     TEST_OK(vpps_scatter(r, vpps_scale(r, vpps_lookup(r, n.E, vpps_pull_index(r)), 2)));
     TEST_OK(vpps_cell_end(r, &twice));
     TEST_OK(vpps_cell_begin(n.model, "sum", &r));

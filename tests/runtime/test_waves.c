@@ -132,14 +132,11 @@ TEST(a_small_pool_is_met_by_slices_of_attention) {
     o.verify = true;
     o.pool_bytes = 300000;
     AT_END(training_end) training t = training_of(7);
-    vpps_param T, W, R;
     vpps_cell rnn, head;
-    vpps_graph *r;
     vpps_node words[WORDS + MEMBERS], losses[WORDS];
-    TEST_OK(vpps_add_lookup(t.model, &T, "T", WORDS + MEMBERS, SIZE, 1, NULL));
-    TEST_OK(vpps_add_matrix(t.model, &W, "W", CLASSES, SIZE, NULL));
-    TEST_OK(vpps_add_matrix(t.model, &R, "R", SIZE, SIZE, NULL));
-    TEST_OK(vpps_cell_begin(t.model, "rnn", &r));
+    const vpps_param T = add_lookup(t.model, "T", WORDS + MEMBERS, SIZE, 1),
+                     W = add_matrix(t.model, "W", CLASSES, SIZE), R = add_matrix(t.model, "R", SIZE, SIZE);
+    vpps_graph *r = begin_cell(t.model, "rnn");
     const vpps_node before = vpps_matvec(r, R, vpps_gather(r, 0, 0, SIZE, 1));
     TEST_OK(vpps_scatter(r, vpps_tanh(r, vpps_add(r, before, vpps_lookup(r, T, vpps_pull_index(r))))));
     TEST_OK(vpps_cell_end(r, &rnn));
@@ -178,12 +175,11 @@ TEST(groups_are_equal) {
 /* Sentences of six words through one tanh layer of this size: the groups that a batch of them gets. */
 static uint32_t groups_chosen(uint32_t hidden, uint32_t sentences) {
     enum { WORDS = 6, MOST = 64 };
-    vpps_param U;
     vpps_node terms[MOST];
     FREED float *x = calloc(hidden, sizeof *x);
     ck_assert_ptr_nonnull(x);
     AT_END(training_end) training run = training_of(1);
-    TEST_OK(vpps_add_matrix(run.model, &U, "U", hidden, hidden, NULL));
+    const vpps_param U = add_matrix(run.model, "U", hidden, hidden);
     vpps_options o = default_options();
     o.vps = 2;
     training_start(&run, &o);

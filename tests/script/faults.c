@@ -8,13 +8,11 @@ void open_batch(batch *b, vpps_node loss, way w) {
 }
 
 void open_recurrent(batch *b) {
-    vpps_param w, v;
     vpps_cell rnn;
     float data[ROWS];
     for (uint32_t i = 0; i < ROWS; i++) data[i] = (float)i;
     TEST_OK(vpps_model_create(&b->model, 1));
-    TEST_OK(vpps_add_matrix(b->model, &w, "W", ROWS, ROWS, NULL));
-    TEST_OK(vpps_add_vector(b->model, &v, "b", ROWS, NULL));
+    const vpps_param w = add_matrix(b->model, "W", ROWS, ROWS), v = add_vector(b->model, "b", ROWS);
     vpps_graph *r = begin_cell(b->model, "rnn");
     TEST_OK(vpps_scatter(r, vpps_tanh(r, vpps_affine1(r, v, w, vpps_gather(r, 0, 0, ROWS, 1)))));
     TEST_OK(vpps_cell_end(r, &rnn));

@@ -45,10 +45,8 @@ TEST(a_parameter_gets_no_gradient) {
 /* A matrix that is read as a value is another one, or its gradient is. */
 TEST(a_matrix_is_read_as_a_value) {
     AT_END(close_batch) batch b;
-    vpps_param w, other;
     TEST_OK(vpps_model_create(&b.model, 1));
-    TEST_OK(vpps_add_matrix(b.model, &w, "W", ROWS, 3, NULL));
-    TEST_OK(vpps_add_matrix(b.model, &other, "W1", ROWS, 4, NULL));
+    const vpps_param w = add_matrix(b.model, "W", ROWS, 3), other = add_matrix(b.model, "W1", ROWS, 4);
     TEST_OK(vpps_graph_create(&b.g, b.model));
     open_batch(&b, vpps_sum_elements(b.g, vpps_square(b.g, vpps_parameter(b.g, w))), (way){.n_vps = 2, .groups = 1});
     uint32_t number;
@@ -68,9 +66,8 @@ TEST(a_matrix_is_read_as_a_value) {
 TEST(a_gradient_that_is_asked_for_is_another) {
     const float data[ROWS] = {0};
     AT_END(close_batch) batch b;
-    vpps_param w;
     TEST_OK(vpps_model_create(&b.model, 1));
-    TEST_OK(vpps_add_matrix(b.model, &w, "W", ROWS, ROWS, NULL));
+    const vpps_param w = add_matrix(b.model, "W", ROWS, ROWS);
     TEST_OK(vpps_graph_create(&b.g, b.model));
     const vpps_node x = vpps_input(b.g, ROWS, 1, data), h = vpps_tanh(b.g, vpps_matvec(b.g, w, x)),
                     aside = vpps_square(b.g, h), nodes[] = {x, h, aside};
@@ -333,9 +330,8 @@ TEST(a_condition_is_another) {
 TEST(an_inference_makes_a_gradient) {
     const float data[ROWS] = {0};
     AT_END(close_batch) batch b;
-    vpps_param v;
     TEST_OK(vpps_model_create(&b.model, 1));
-    TEST_OK(vpps_add_vector(b.model, &v, "v", ROWS, NULL));
+    const vpps_param v = add_vector(b.model, "v", ROWS);
     TEST_OK(vpps_graph_create(&b.g, b.model));
     const vpps_node out = vpps_tanh(b.g, vpps_input(b.g, ROWS, 1, data));
     open_batch(&b, VPPS_NO_NODE, (way){.n_vps = 1, .groups = 1, .inference = true, .wanted = &out, .n_wanted = 1});

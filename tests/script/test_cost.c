@@ -45,11 +45,9 @@ enum { WORDS = 12, CLASSES = 5, TABLE = 7 };
 
 /* A classifier over words: every vertex reads and gives what all others do, so nothing is made that nobody needs. */
 static void open_classifier(batch *b, way w) {
-    vpps_param e, m, v;
     TEST_OK(vpps_model_create(&b->model, 1));
-    TEST_OK(vpps_add_lookup(b->model, &e, "E", TABLE, ROWS, 1, NULL));
-    TEST_OK(vpps_add_matrix(b->model, &m, "W", CLASSES, ROWS, NULL));
-    TEST_OK(vpps_add_vector(b->model, &v, "b", CLASSES, NULL));
+    const vpps_param e = add_lookup(b->model, "E", TABLE, ROWS, 1), m = add_matrix(b->model, "W", CLASSES, ROWS),
+                     v = add_vector(b->model, "b", CLASSES);
     vpps_graph *r = begin_cell(b->model, "classifier");
     const vpps_node x = vpps_tanh(r, vpps_lookup(r, e, vpps_pull_index(r)));
     TEST_OK(vpps_push(r, vpps_cross_entropy(r, vpps_affine1(r, v, m, x), vpps_pull_index(r))));

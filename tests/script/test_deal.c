@@ -7,11 +7,9 @@ enum { WORDS = 20, HIDDEN = 8, MOST_CHAINS = 20 };
 
 /* Chains of so many words after the first; the loss is the sum over their ends. */
 static vpps_node build(vpps_model *model, vpps_graph *g, const uint32_t *lengths, uint32_t n) {
-    vpps_param E, W, U;
     vpps_node ends[MOST_CHAINS];
-    TEST_OK(vpps_add_lookup(model, &E, "E", WORDS, HIDDEN, 1, NULL));
-    TEST_OK(vpps_add_matrix(model, &W, "W", HIDDEN, HIDDEN, NULL));
-    TEST_OK(vpps_add_matrix(model, &U, "U", HIDDEN, HIDDEN, NULL));
+    const vpps_param E = add_lookup(model, "E", WORDS, HIDDEN, 1), W = add_matrix(model, "W", HIDDEN, HIDDEN),
+                     U = add_matrix(model, "U", HIDDEN, HIDDEN);
     for (uint32_t i = 0; i < n; i++) {
         vpps_node h = vpps_tanh(g, vpps_lookup(g, E, i));
         for (uint32_t k = 0; k < lengths[i]; k++)
@@ -23,12 +21,10 @@ static vpps_node build(vpps_model *model, vpps_graph *g, const uint32_t *lengths
 
 /* The words of the chains that each of two groups has. */
 static void deal(const uint32_t *lengths, uint32_t n, uint32_t level_flops, uint32_t *first, uint32_t *second) {
-    vpps_model *model;
-    vpps_graph *g;
     job j;
     uint32_t words[2] = {0}, most = 0;
-    TEST_OK(vpps_model_create(&model, 1));
-    TEST_OK(vpps_graph_create(&g, model));
+    vpps_model *model = new_model(1);
+    vpps_graph *g = new_graph(model);
     const vpps_node loss = build(model, g, lengths, n);
     TEST_OK(job_open(&j, g, loss, (way){.n_vps = 4, .groups = 2, .level_flops = level_flops}, 5));
     TEST_OK(verify_subject(&j.subject));

@@ -70,12 +70,10 @@ TEST(a_write_after_a_read) {
 /* A recurrent net with a classifier of two rows at every step, of whole vertices, beside the net's rows. */
 static void open_classified(batch *b) {
     static const float data[ROWS];
-    vpps_param w, s;
     vpps_graph *r;
     vpps_cell first, next;
     TEST_OK(vpps_model_create(&b->model, 1));
-    TEST_OK(vpps_add_matrix(b->model, &w, "W", ROWS, ROWS, NULL));
-    TEST_OK(vpps_add_matrix(b->model, &s, "S", 2, ROWS, NULL));
+    const vpps_param w = add_matrix(b->model, "W", ROWS, ROWS), s = add_matrix(b->model, "S", 2, ROWS);
     vpps_node losses[STEPS];
     vpps_cell *const cells[] = {&first, &next};
     for (uint32_t i = 0; i < 2; i++) {
@@ -302,10 +300,8 @@ TEST(an_output_is_of_no_vertex) {
 /* A script that keeps gradients for a later update makes all of them, and does not update. */
 TEST(kept_gradients) {
     AT_END(close_batch) batch b;
-    vpps_param E, W;
     TEST_OK(vpps_model_create(&b.model, 1));
-    TEST_OK(vpps_add_lookup(b.model, &E, "E", 3, ROWS, 1, NULL));
-    TEST_OK(vpps_add_matrix(b.model, &W, "W", ROWS, ROWS, NULL));
+    const vpps_param E = add_lookup(b.model, "E", 3, ROWS, 1), W = add_matrix(b.model, "W", ROWS, ROWS);
     TEST_OK(vpps_graph_create(&b.g, b.model));
     const vpps_node x = vpps_lookup(b.g, E, 1);
     open_batch(&b, vpps_sum_elements(b.g, vpps_matvec(b.g, W, x)), (way){.n_vps = 2, .groups = 1, .keeps = true});
@@ -326,10 +322,9 @@ TEST(kept_gradients) {
 
 TEST(kept_gradients_are_not_left_to_an_update) {
     AT_END(close_batch) batch b;
-    vpps_param W;
     float data[ROWS] = {0};
     TEST_OK(vpps_model_create(&b.model, 1));
-    TEST_OK(vpps_add_matrix(b.model, &W, "W", ROWS, ROWS, NULL));
+    const vpps_param W = add_matrix(b.model, "W", ROWS, ROWS);
     TEST_OK(vpps_graph_create(&b.g, b.model));
     const vpps_node x = vpps_input(b.g, ROWS, 1, data);
     open_batch(&b, vpps_sum_elements(b.g, vpps_matvec(b.g, W, x)), (way){.n_vps = 1, .groups = 1, .keeps = true});

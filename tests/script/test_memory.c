@@ -55,8 +55,7 @@ static void add_example(network_batch *b, const net_example *x) {
 /* SST's, or generated ones. */
 static void open_trees(network_batch *b) {
     const char *path = test_data("sst/train.txt");
-    OWNED(vpps_treebank) *trees;
-    TEST_OK(vpps_treebank_create(&trees));
+    OWNED(vpps_treebank) *trees = new_treebank();
     TEST_OK(path ? vpps_treebank_read_file(trees, path) : vpps_treebank_generate_listops(trees, NULL, EXAMPLES));
     open_batch(b, "tree-lstm", vpps_vocab_size(vpps_treebank_vocab(trees)), 0, 10);
     for (uint32_t i = 0; i < EXAMPLES; i++) {

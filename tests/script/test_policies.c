@@ -328,8 +328,7 @@ static const struct {
 TEST_EACH(on_trees, 0, VPPS_COUNT(of_trees)) {
     const char *path = test_data("sst/train.txt");
     if (!path) TEST_SKIP("on_trees: no sst/train.txt (set VPPS_DATA to the folder of data sets)");
-    vpps_treebank *trees;
-    TEST_OK(vpps_treebank_create(&trees));
+    vpps_treebank *trees = new_treebank();
     TEST_OK(vpps_treebank_read_file(trees, path));
     subject s;
     open_subject(&s, of_trees[_i].network, vpps_vocab_size(vpps_treebank_vocab(trees)), 0, 5);
@@ -366,8 +365,7 @@ static void find_encoder(const vpps_batch *b, vpps_scope *scope) {
 TEST_EACH(on_lattices, 0, VPPS_COUNT(of_lattices)) {
     const char *path = test_data("lattice_ids/train.txt");
     if (!path) TEST_SKIP("on_lattices: no lattice_ids/train.txt (set VPPS_DATA to the folder of data sets)");
-    vpps_lattices *lattices;
-    TEST_OK(vpps_lattices_create(&lattices));
+    vpps_lattices *lattices = new_lattices();
     TEST_OK(vpps_lattices_read_file(lattices, path));
     const uint32_t target[] = {0, 1, 0};
     subject s;

@@ -14,15 +14,12 @@ typedef struct batch {
 
 /* Sentences, each a chain whose every word, or last one, is classified; the loss is the sum over all. */
 static void open_batch(batch *b, uint32_t sentences, uint32_t length, uint32_t classes, bool last_only) {
-    vpps_param E, W, U, C, bias;
     vpps_node terms[MOST_TERMS];
     uint32_t n = 0;
     TEST_OK(vpps_model_create(&b->model, 1));
-    TEST_OK(vpps_add_lookup(b->model, &E, "E", WORDS, HIDDEN, 1, NULL));
-    TEST_OK(vpps_add_matrix(b->model, &W, "W", HIDDEN, HIDDEN, NULL));
-    TEST_OK(vpps_add_matrix(b->model, &U, "U", HIDDEN, HIDDEN, NULL));
-    TEST_OK(vpps_add_matrix(b->model, &C, "C", classes, HIDDEN, NULL));
-    TEST_OK(vpps_add_vector(b->model, &bias, "bias", classes, NULL));
+    const vpps_param E = add_lookup(b->model, "E", WORDS, HIDDEN, 1), W = add_matrix(b->model, "W", HIDDEN, HIDDEN),
+                     U = add_matrix(b->model, "U", HIDDEN, HIDDEN), C = add_matrix(b->model, "C", classes, HIDDEN),
+                     bias = add_vector(b->model, "bias", classes);
     TEST_OK(vpps_graph_create(&b->g, b->model));
     for (uint32_t s = 0; s < sentences; s++) {
         vpps_node h = vpps_tanh(b->g, vpps_lookup(b->g, E, s % WORDS));

@@ -33,16 +33,14 @@ TEST(correct_scripts_are_accepted) {
 TEST(vertices_may_have_the_same_lists) {
     enum { SIZE = 6, ENTRIES = 5, VERTICES = 3, NOTHING = 3 };
     for (uint32_t outputs = 1; outputs < 64; outputs++) { /* base 4: which output of each vertex is a term */
-        vpps_param table, matrix;
-        vpps_graph *r;
         vpps_cell leaf, all;
         vpps_vertex leaves[4];
         vpps_node terms[2 * VERTICES];
         uint32_t n = 0;
         training t = training_of(1);
-        TEST_OK(vpps_add_lookup(t.model, &table, "E", ENTRIES, SIZE, 1, NULL));
-        TEST_OK(vpps_add_matrix(t.model, &matrix, "W", SIZE, SIZE, NULL));
-        TEST_OK(vpps_cell_begin(t.model, "leaf", &r));
+        const vpps_param table = add_lookup(t.model, "E", ENTRIES, SIZE, 1),
+                         matrix = add_matrix(t.model, "W", SIZE, SIZE);
+        vpps_graph *r = begin_cell(t.model, "leaf");
         TEST_OK(vpps_scatter(r, vpps_tanh(r, vpps_matvec(r, matrix, vpps_lookup(r, table, vpps_pull_index(r))))));
         TEST_OK(vpps_cell_end(r, &leaf));
         TEST_OK(vpps_cell_begin(t.model, "all", &r));
@@ -161,11 +159,9 @@ typedef struct words {
 
 static void open_words(words *w) {
     enum { WORDS = 7, ROWS = 16, CLASSES = 5, VPS = 4, POOL_WORDS = 1 << 16 };
-    vpps_param e, m;
     *w = (words){0};
     TEST_OK(vpps_model_create(&w->model, 1));
-    TEST_OK(vpps_add_lookup(w->model, &e, "E", WORDS, ROWS, 1, NULL));
-    TEST_OK(vpps_add_matrix(w->model, &m, "W", CLASSES, ROWS, NULL));
+    const vpps_param e = add_lookup(w->model, "E", WORDS, ROWS, 1), m = add_matrix(w->model, "W", CLASSES, ROWS);
     vpps_graph *r = begin_cell(w->model, "word");
     const vpps_node x = vpps_affine1(r, VPPS_NO_PARAM, m, vpps_lookup(r, e, vpps_pull_index(r)));
     TEST_OK(vpps_push(r, vpps_cross_entropy(r, x, vpps_pull_index(r))));
@@ -180,9 +176,8 @@ static void open_words(words *w) {
 static uint32_t groups_of(words *w, uint32_t n) {
     const vpps_optimizer optimizer = {.kind = VPPS_SGD, .lr = 0.1f};
     vpps_batch_request request = {.optimizer = &optimizer, .gradients = VPPS_GRADIENTS_DEFERRED};
-    OWNED(vpps_graph) *g;
     vpps_node losses[64];
-    TEST_OK(vpps_graph_create(&g, w->model));
+    OWNED(vpps_graph) *g = new_graph(w->model);
     for (uint32_t i = 0; i < n; i++) {
         const uint32_t indices[] = {i % 7, i % 5};
         const vpps_application a = {.size = sizeof a, .cell = w->cell, .n_indices = 2, .indices = indices};
