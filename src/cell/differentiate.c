@@ -16,6 +16,7 @@ typedef struct work {
      * because the host reads the gradient. */
     bool *needs;
     uint32_t *first;      /* for each forward value: head of the list of its gradient's summands */
+    uint8_t *depth;       /* for each forward value: see choose_recomputed */
     uint32_t *recomputed; /* for each forward value: the backward value that recomputes it; VPPS_NONE: none */
     part *parts;
     uint32_t n_parts;
@@ -141,30 +142,41 @@ static void add_outer(work *w, vpps_param param, uint32_t dy, uint32_t x) {
 
 /* ---------------------------------------------------------------- operations */
 
-/* Returns whether value y is recomputed in backward instead of kept: a matrix of the model, or an elementwise function of a value that
- * backward has anyway. An output is always kept. */
-static bool is_recomputed(const vpps_compiled_cell *c, uint32_t y) {
-    const vpps_cell_value *v = &c->values[y];
-    if (y >= c->n_forward || v->kind != VPPS_VALUE_RUN || vpps_is_output(c, y)) return false;
-    if (v->run.opcode == VPPS_I_MATRIX) return true;
-    const vpps_instruction_row *row = &vpps_instructions[v->run.opcode];
-    if (row->form != VPPS_FORM_EW || strcmp(row->operands, "t") != 0) return false;
-    const uint32_t a = c->args[v->first_arg].value;
-    return (c->values[a].kind <= VPPS_VALUE_LOOKUP || vpps_is_output(c, a)) && c->values[a].axis == v->axis;
+enum { CHEAP = 5, DEEPEST = 4, KEPT = UINT8_MAX };
+
+/* Sets w->depth[v] for each forward value: the length of the longest chain of instructions by which backward recomputes v. 0: backward has
+ * v anyway, as an input, parameter or output. KEPT: v is kept if backward reads v. Backward recomputes cheap elementwise instructions,
+ * slices, copies of matrices, and any elementwise function of one input or output. */
+static void choose_recomputed(work *w) {
+    const vpps_compiled_cell *c = w->c;
+    for (uint32_t y = 0; y < c->n_forward; y++) {
+        const vpps_cell_value *v = &c->values[y];
+        uint32_t deepest = 0;
+        for (uint32_t i = 0; i < v->n_args; i++)
+            deepest = vpps_max_u32(deepest, w->depth[c->args[v->first_arg + i].value]);
+        w->depth[y] = vpps_is_made(v) && !vpps_is_output(c, y) ? KEPT : 0;
+        if (!w->depth[y] || v->kind != VPPS_VALUE_RUN || deepest >= DEEPEST) continue;
+        const vpps_instruction_row *row = &vpps_instructions[v->run.opcode];
+        const bool cheap = row->cost <= CHEAP && row->operands[strspn(row->operands, "tsf")] == 0;
+        const bool again = row->form == VPPS_FORM_EW && (cheap || (!deepest && !strcmp(row->operands, "t")));
+        if (again || (v->run.opcode == VPPS_I_SLICE && !v->run.over_list)) w->depth[y] = (uint8_t)(deepest + 1);
+        if (v->run.opcode == VPPS_I_MATRIX) w->depth[y] = DEEPEST;
+    }
 }
 
 /* Returns the value that backward reads instead of y: y, or the backward value that recomputes y. */
 static uint32_t kept_or_recomputed(work *w, uint32_t y) {
-    if (!is_recomputed(w->c, y)) return y;
+    if (y >= w->c->n_forward || !w->depth[y] || w->depth[y] == KEPT) return y;
     if (w->recomputed[y] == VPPS_NONE) {
         const vpps_cell_value v = w->c->values[y];
         vpps_cell_value copy = v;
         copy.n_args = 0;
         copy.run.recompute = true;
+        for (uint32_t i = 0; i < v.n_args; i++) kept_or_recomputed(w, w->c->args[v.first_arg + i].value);
         w->recomputed[y] = add_value(w, copy);
         for (uint32_t i = 0; i < v.n_args; i++) {
             const vpps_cell_arg a = w->c->args[v.first_arg + i];
-            add_arg(w, a.value, a.element, a.matrix);
+            add_arg(w, kept_or_recomputed(w, a.value), a.element, a.matrix);
         }
     }
     return w->recomputed[y];
@@ -239,11 +251,12 @@ static uint32_t weights_backward(work *w, uint32_t y, uint32_t d) {
     scalar.rows = scalar.cols = 1;
     if (c->values[y].run.over_list)
         scalar.axis = c->values[c->args[first].value].axis; /* a list of weights gets one gradient for each member */
+    for (uint32_t i = 0; w->ok && i < n; i++) kept_or_recomputed(w, c->args[first + 1 + i].value);
     for (uint32_t i = 0; w->ok && i < n; i++) {
         const uint32_t dot = add_value(w, scalar);
         if (i == 0) dots = dot;
         add_arg(w, d, 0, VPPS_NO_PARAM);
-        add_arg(w, c->args[first + 1 + i].value, 0, VPPS_NO_PARAM);
+        add_arg(w, kept_or_recomputed(w, c->args[first + 1 + i].value), 0, VPPS_NO_PARAM);
     }
     const uint32_t weights = c->args[first].value;
     vpps_cell_value stack = run_like(&c->values[weights], VPPS_I_STACK);
@@ -337,16 +350,18 @@ vpps_status vpps_differentiate(const vpps_model *model, vpps_compiled_cell *c) {
     const size_t n = c->n_forward + 1u;
     w.needs = calloc(n, sizeof *w.needs);
     w.first = malloc(n * sizeof *w.first);
+    w.depth = calloc(n, sizeof *w.depth);
     w.recomputed = malloc(n * sizeof *w.recomputed);
-    w.ok = w.needs && w.first && w.recomputed;
+    w.ok = w.needs && w.first && w.depth && w.recomputed;
     if (w.ok) {
         memset(w.first, 0xff, n * sizeof *w.first);
         memset(w.recomputed, 0xff, n * sizeof *w.recomputed);
         mark_needs(&w);
+        choose_recomputed(&w);
         for (uint32_t v = c->n_forward; w.ok && v-- > 0;)
             if (w.needs[v]) backward_of(&w, v);
     }
     VPPS_FREE_ARRAYS(w.parts);
-    VPPS_FREE(w.needs, w.first, w.recomputed);
+    VPPS_FREE(w.needs, w.first, w.depth, w.recomputed);
     return w.ok ? VPPS_OK : vpps_fail(VPPS_MEMORY, "cell %s: out of memory", c->name);
 }

@@ -104,8 +104,9 @@ static vpps_cell record_outer(const cells *x) {
     vpps_graph *g = begin_cell(x->model, "outer");
     const vpps_node y = vpps_tanh(g, vpps_gather(g, 0, 0, SQUARE, 1));
     TEST_OK(vpps_scatter(g, y));
-    TEST_OK(vpps_push(g, vpps_broadcast(g, vpps_tanh(g, vpps_scale(g, y, 2)), SQUARE, SQUARE)));
-    TEST_OK(vpps_push(g, vpps_matmul(g, y, vpps_transpose(g, y))));
+    const vpps_node z = vpps_tanh(g, vpps_scale(g, y, 2));
+    TEST_OK(vpps_push(g, vpps_broadcast(g, z, SQUARE, SQUARE)));
+    TEST_OK(vpps_push(g, vpps_matmul(g, z, vpps_transpose(g, z))));
     return end_cell(g);
 }
 

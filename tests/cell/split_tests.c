@@ -172,6 +172,23 @@ TEST(classifier_is_lazy) {
 
 /* ---------------------------------------------------------------- what is kept */
 
+/* Sums, scaled values and maxima of inputs are made again in backward; the exponential of such a value is kept. */
+TEST(cheap_values_of_inputs_are_not_kept) {
+    for (uint32_t k = 0; k < 2; k++) {
+        AT_END(cells_close) cells x = cells_open();
+        vpps_graph *g = begin_cell(x.model, "cheap");
+        const vpps_node a = vpps_add(g, vpps_gather(g, 0, 0, HIDDEN, 1), vpps_gather(g, 1, 0, HIDDEN, 1));
+        const vpps_node b = vpps_max(g, a, vpps_scale(g, k ? vpps_exp(g, a) : a, 0.2f));
+        TEST_OK(vpps_push(g, vpps_dot(g, b, vpps_slice(g, b, 0, HIDDEN))));
+        const vpps_cell cell = end_cell(g);
+        const vpps_cell_needs needs = cells_recurrent(x.g, cell, 1);
+        OWNED(vpps_compiled_cell) *c = cells_compile(x.g, cell, &needs);
+        uint32_t kept = 0;
+        for (uint32_t v = 0; v < c->n_forward; v++) kept += c->values[v].kept && !vpps_is_output(c, v);
+        ck_assert_msg(kept ? k : !k, "%u values kept", kept);
+    }
+}
+
 /* Places of 48 words: gates, whose gradients follow them there, and the outputs; tanh(c) is recomputed from c, in the stage
  * that reads it. */
 TEST(kept_places) {

@@ -9,15 +9,11 @@ static uint32_t members_of(const vpps_tile *t, uint32_t axis, uint32_t vertex) {
     return t->view->lists[axis][vertex + 1] - t->view->lists[axis][vertex];
 }
 
-static const vpps_operand *operands_of(const vpps_tile *t, const vpps_program_step *s) {
-    return t->p->operands + s->first;
-}
-
 /* ---------------------------------------------------------------- to and from memory */
 
 /* Loads a value into a slot (a buffer of the tile). If every VP has computed a share of it, the shares are added in the order of the VPs. */
 static void load(const vpps_tile *t, const vpps_program_step *s) {
-    const vpps_operand *o = operands_of(t, s);
+    const vpps_operand *o = vpps_operands_of(t, s);
     const vpps_span from = vpps_span_of(t, o, true);
     const uint32_t width = vpps_width_of(t, &s->to), n = t->n[s->axis];
     const uint32_t shares = o->shares ? t->c->needs.group : 1;
@@ -50,7 +46,7 @@ static void add_gradients(const vpps_tile *t, const vpps_program_step *s) {
 static void store(const vpps_tile *t, const vpps_program_step *s) {
     const vpps_span to = vpps_span_of(t, &s->to, false);
     const uint32_t width = vpps_width_of(t, &s->to), n = t->n[s->axis];
-    const float *from = vpps_slot_of(t, operands_of(t, s));
+    const float *from = vpps_slot_of(t, vpps_operands_of(t, s));
     if (to.stride == width && !to.live) {
         memcpy(to.base, from, (size_t)n * width * sizeof *from);
         return;
@@ -109,7 +105,7 @@ static bool set_list(const vpps_tile *t, const vpps_program_step *s, uint32_t k,
     vpps_vp *vp = t->vp;
     o->n_list = 0;
     for (; k < s->n; k++) {
-        const vpps_operand *x = operands_of(t, s) + k;
+        const vpps_operand *x = vpps_operands_of(t, s) + k;
         const uint32_t n = x->access == VPPS_ACCESS_MEMBERS ? members_of(t, x->axis, at->vertex) : 1;
         if (!VPPS_RESERVE(vp->pointers, (size_t)o->n_list + n + 1)) return false;
         const vpps_span span = vpps_span_of(t, x, false);
@@ -122,7 +118,7 @@ static bool set_list(const vpps_tile *t, const vpps_program_step *s, uint32_t k,
 
 /* Sets an instruction's operands for one item. Returns false if out of memory. */
 static bool set_operands(const vpps_tile *t, const vpps_program_step *s, const item *at, vpps_operands *o) {
-    const vpps_operand *x = operands_of(t, s);
+    const vpps_operand *x = vpps_operands_of(t, s);
     uint32_t k = 0;
     set_numbers(t, s, at, o);
     for (uint32_t i = 0; i < s->run.tensors; i++, k++) o->t[i] = operand_at(t, &x[k], s->axis, at);
@@ -150,7 +146,7 @@ static bool next_item(const vpps_tile *t, uint32_t axis, item *at) {
 /* Returns how many elements the step's kernel computes per item, over all columns. */
 static uint32_t length_of(const vpps_tile *t, const vpps_program_step *s) {
     const bool whole = vpps_instructions[s->run.of.opcode].form == VPPS_FORM_REDUCE;
-    return whole ? vpps_operand_words(operands_of(t, s)) : vpps_width_of(t, &s->to);
+    return whole ? vpps_operand_words(vpps_operands_of(t, s)) : vpps_width_of(t, &s->to);
 }
 
 /* ---------------------------------------------------------------- members of lists */
@@ -174,15 +170,6 @@ static const float *const *point_at(const vpps_tile *t, const vpps_span *from, b
     return to;
 }
 
-/* Returns whether the step is a DOT of a tensor of each list member with a tensor of the list's vertex. */
-static bool is_dot(const vpps_program_step *s, const vpps_operand *x, const vpps_span *to) {
-    return s->run.of.opcode == VPPS_I_DOT && !x[0].axis != !x[1].axis && to->stride == 1;
-}
-/* Returns whether the step is a SCALE_BY with a scalar for each list member. */
-static bool is_scale(const vpps_program_step *s, const vpps_operand *x, const vpps_span *by) {
-    return s->run.of.opcode == VPPS_I_SCALE_BY && x[1].axis && by->stride == 1 && !by->offsets;
-}
-
 static void set_member(const vpps_program_step *s, const vpps_operand *x, const vpps_span *from, uint32_t i, uint32_t m,
                        vpps_operands *o) {
     for (uint32_t k = 0; k < s->n; k++) {
@@ -196,7 +183,7 @@ static void set_member(const vpps_program_step *s, const vpps_operand *x, const 
 
 /* Runs a step over the list members of each vertex. */
 static bool run_members(const vpps_tile *t, const vpps_program_step *s, vpps_operands *o) {
-    const vpps_operand *x = operands_of(t, s);
+    const vpps_operand *x = vpps_operands_of(t, s);
     const vpps_cpu_kernel kernel = t->kernels->run[s->run.of.opcode];
     const uint32_t length = length_of(t, s);
     const vpps_span to = vpps_span_of(t, &s->to, false);
@@ -204,7 +191,9 @@ static bool run_members(const vpps_tile *t, const vpps_program_step *s, vpps_ope
     for (uint32_t k = 0; k < s->n; k++) from[k] = vpps_span_of(t, &x[k], false);
     o->f = s->run.of.f.real;
     o->u = s->run.of.u.whole;
-    const bool dot = is_dot(s, x, &to), scale = is_scale(s, x, &from[1]);
+    /* a DOT of each member's tensor with the vertex's, or a SCALE_BY with a scalar for each member */
+    const bool dot = s->run.of.opcode == VPPS_I_DOT && !x[0].axis != !x[1].axis && to.stride == 1;
+    const bool scale = s->run.of.opcode == VPPS_I_SCALE_BY && x[1].axis && from[1].stride == 1 && !from[1].offsets;
     const uint32_t list = dot && x[1].axis ? 1 : 0; /* index of the operand that the list members have */
     if ((dot || scale) && !VPPS_RESERVE(t->vp->pointers, t->n[s->axis] + 1u)) return false;
     for (uint32_t i = 0, m = 0, end; i < t->n[0]; i++, m = end) {
@@ -233,7 +222,7 @@ static void run_over_lists(const vpps_tile *t, const vpps_program_step *s, vpps_
     for (uint32_t i = 0; i < t->n[0]; i++) {
         const uint32_t vertex = t->first[0] + i, n = members_of(t, s->axis, vertex);
         const uint32_t first = first_member(t, s->axis, vertex) - t->first[s->axis]; /* index in the tile */
-        for (uint32_t k = 0; k < s->n; k++) o.t[k] = vpps_slot_of(t, operands_of(t, s) + k) + first;
+        for (uint32_t k = 0; k < s->n; k++) o.t[k] = vpps_slot_of(t, vpps_operands_of(t, s) + k) + first;
         if (n) kernel(n, vpps_slot_of(t, &s->to) + first, &o);
     }
 }
@@ -242,7 +231,7 @@ static void run_over_lists(const vpps_tile *t, const vpps_program_step *s, vpps_
 static void run_columns(const vpps_tile *t, const vpps_program_step *s, const item *at, vpps_operands *o, float *to) {
     const uint32_t columns = vpps_step_columns(s), length = length_of(t, s) / columns;
     const uint32_t made = vpps_width_of(t, &s->to) / columns;
-    const vpps_operand *scalars = operands_of(t, s) + s->run.tensors;
+    const vpps_operand *scalars = vpps_operands_of(t, s) + s->run.tensors;
     for (uint32_t column = 0; column < columns; column++, to += made) {
         for (uint32_t i = 0; i < s->run.scalars; i++)
             if (scalars[i].access == VPPS_ACCESS_COLUMN) o->s[i] = operand_at(t, &scalars[i], s->axis, at)[column];
@@ -264,7 +253,7 @@ static bool run_kernel(const vpps_tile *t, const vpps_program_step *s) {
     if (is_plain(s)) return run_members(t, s, &o);
     const vpps_form form = vpps_instructions[opcode].form;
     if (form == VPPS_FORM_MATMUL || form == VPPS_FORM_MOVE) {
-        const vpps_operand *a = operands_of(t, s);
+        const vpps_operand *a = vpps_operands_of(t, s);
         o.r = s->to.rows;
         o.c = s->to.cols;
         o.k = opcode == VPPS_I_MATMUL || opcode == VPPS_I_MATMUL_NT ? a->cols : a->rows;
@@ -302,7 +291,7 @@ static void copy_parts(const vpps_tile *t, const vpps_program_step *s) {
         uint32_t row = first;
         if (opcode == VPPS_I_PLACE || (list && !slice)) memset(to, 0, (size_t)rows * cols * sizeof *to);
         for (uint32_t k = 0; k < s->n; k++) {
-            const vpps_operand *o = operands_of(t, s) + k;
+            const vpps_operand *o = vpps_operands_of(t, s) + k;
             const float *from = operand_at(t, o, s->axis, &at);
             const uint32_t n = o->access == VPPS_ACCESS_MEMBERS ? members_of(t, o->axis, at.vertex) : 1;
             if (slice) copy_rows(to, rows, 0, from, o->rows, list ? at.member * rows : first, rows, cols);
@@ -338,7 +327,7 @@ static void look_up(const vpps_tile *t, vpps_param param, float number, uint32_t
 }
 
 static void decide(const vpps_tile *t, const vpps_program_step *s) {
-    const vpps_operand *o = operands_of(t, s);
+    const vpps_operand *o = vpps_operands_of(t, s);
     const uint32_t words = vpps_operand_words(&s->to);
     float *to = vpps_slot_of(t, &s->to);
     for (item at = {.number = UINT32_MAX}; next_item(t, s->axis, &at); to += words) {

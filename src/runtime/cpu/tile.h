@@ -60,6 +60,10 @@ static inline float *vpps_span_at(const vpps_span *w, uint32_t i) {
     return w->base + (w->offsets ? w->offsets[item] : item * w->stride);
 }
 
+static inline const vpps_operand *vpps_operands_of(const vpps_tile *t, const vpps_program_step *s) {
+    return t->p->operands + s->first;
+}
+
 /* Returns the address of a slot's items (of the operand's buffer) in the part of the tile; they are adjacent. */
 static inline float *vpps_slot_of(const vpps_tile *t, const vpps_operand *o) {
     const vpps_tile_slot *slot = &t->layout->slots[o->at];

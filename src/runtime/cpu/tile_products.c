@@ -2,12 +2,6 @@
  * tile.h describes tiles, products.h the kernels. */
 #include "runtime/cpu/tile.h"
 
-static const vpps_operand *operands_of(const vpps_tile *t, const vpps_program_step *s) {
-    return t->p->operands + s->first;
-}
-
-static bool need_pointers(vpps_vp *vp, size_t n) { return VPPS_RESERVE(vp->pointers, n); }
-
 static vpps_blocks blocks_of(const vpps_tile *t, vpps_param matrix) {
     return t->p->rows ? vpps_blocks_of(t->vp->cpu, matrix, t->member, t->c->needs.group)
                       : vpps_blocks_of(t->vp->cpu, matrix, 0, 1);
@@ -28,7 +22,7 @@ static void point(const vpps_tile *t, const vpps_operand *o, const float **x) {
 /* Returns the address of the first block of rows among the step's matrices from operand k on, or NULL if the VP has no rows. */
 static const float *block_from(const vpps_tile *t, const vpps_program_step *s, uint32_t k) {
     for (; k < s->n; k++) {
-        const vpps_blocks blocks = blocks_of(t, operands_of(t, s)[k].matrix);
+        const vpps_blocks blocks = blocks_of(t, vpps_operands_of(t, s)[k].matrix);
         if (blocks.n) return blocks.blocks[0].values;
     }
     return NULL;
@@ -77,7 +71,7 @@ static void multiply_block(const vpps_tile *t, const product *p, const vpps_matr
 /* Computes a step's product in fp32, matrix by matrix. */
 static void multiply_fp32(const vpps_tile *t, const vpps_program_step *s, product *p) {
     for (uint32_t k = 0; k < s->n; k++) {
-        const vpps_operand *o = operands_of(t, s) + k;
+        const vpps_operand *o = vpps_operands_of(t, s) + k;
         const vpps_blocks blocks = blocks_of(t, o->matrix);
         point(t, o, t->vp->pointers);
         for (uint32_t b = 0; b < blocks.n; b++) {
@@ -93,7 +87,7 @@ static void multiply_fp32(const vpps_tile *t, const vpps_program_step *s, produc
 static bool multiply_bf16(const vpps_tile *t, const vpps_program_step *s, const product *p) {
     vpps_vp *vp = t->vp;
     const vpps_cpu_precision *precision = &vp->cpu->precision;
-    const vpps_operand *o = operands_of(t, s);
+    const vpps_operand *o = vpps_operands_of(t, s);
     if (!VPPS_RESERVE(vp->bf16_terms, s->n)) return false;
     for (uint32_t i = 0, end; i < p->n; i = end) {
         end = run_end(&p->from, &p->c, i, p->n);
@@ -129,7 +123,7 @@ static bool multiply(const vpps_tile *t, const vpps_program_step *s) {
     product p = {columns_of(t, &s->to), columns_of(t, &s->product.start), t->n[s->axis] * s->to.cols,
                  vpps_first_of(t, &s->to)};
     if (!p.n || !width) return true;
-    if (!need_pointers(t->vp, p.n)) return false;
+    if (!VPPS_RESERVE(t->vp->pointers, p.n)) return false;
     if (t->vp->cpu->precision.parts && block_from(t, s, 0)) return multiply_bf16(t, s, &p);
     multiply_fp32(t, s, &p);
     for (uint32_t i = 0; i < p.n && !s->n; i++)
@@ -150,11 +144,11 @@ static uint32_t first_vp_of(const vpps_tile *t, uint32_t *n) {
 static bool find_terms(const vpps_tile *t, const vpps_program_step *s, uint32_t n, bool copies, uint32_t *n_terms) {
     vpps_vp *vp = t->vp;
     const vpps_cpu *cpu = vp->cpu;
-    const vpps_operand *o = operands_of(t, s);
+    const vpps_operand *o = vpps_operands_of(t, s);
     uint32_t share, most = 0;
     const uint32_t first_vp = first_vp_of(t, &share);
     for (uint32_t i = 0; i < s->n; i++) most += copies ? share : blocks_of(t, o[i].matrix).n;
-    if (!need_pointers(vp, (size_t)n * s->n) || !VPPS_RESERVE(vp->terms, most + 1u)) return false;
+    if (!VPPS_RESERVE(vp->pointers, (size_t)n * s->n) || !VPPS_RESERVE(vp->terms, most + 1u)) return false;
     *n_terms = 0;
     for (uint32_t i = 0; i < s->n; i++) {
         const float **pointers = vp->pointers + (size_t)i * n;
@@ -181,7 +175,7 @@ static bool want_copies(const vpps_tile *t, const vpps_program_step *s) {
     const vpps_cpu *cpu = t->vp->cpu;
     const uint32_t n = vpps_vectors_of_task(t->c, s, t->p->rows, t->task_items);
     for (uint32_t i = 0; i < s->n; i++) {
-        const vpps_param matrix = operands_of(t, s)[i].matrix;
+        const vpps_param matrix = vpps_operands_of(t, s)[i].matrix;
         if (!vpps_has_copies(cpu, matrix)) return false;
         if (!cpu->precision.parts && n < cpu->choice.few) return false;
     }
@@ -195,9 +189,9 @@ static bool multiply_transposed_bf16(const vpps_tile *t, const vpps_program_step
     const bool copies = want_copies(t, s);
     uint32_t share, n_terms = 0;
     const uint32_t first_vp = first_vp_of(t, &share), n_values = t->c->n_values;
-    if (!need_pointers(vp, n) || !VPPS_RESERVE(vp->bf16_terms, (size_t)s->n * share)) return false;
+    if (!VPPS_RESERVE(vp->pointers, n) || !VPPS_RESERVE(vp->bf16_terms, (size_t)s->n * share)) return false;
     for (uint32_t i = 0; i < s->n; i++) {
-        const vpps_operand *o = operands_of(t, s) + i;
+        const vpps_operand *o = vpps_operands_of(t, s) + i;
         const uint32_t first = vpps_rows_of_vp(cpu, o->matrix, first_vp).first;
         point(t, o, vp->pointers);
         for (uint32_t v = first_vp; v < first_vp + share; v++) {
