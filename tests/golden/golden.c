@@ -33,6 +33,7 @@ static vpps_sentence read_sentence(vpps_arena *a, const json_t *from) {
     vpps_sentence s = {0};
     uint32_t n;
     s.tags = ids(a, json_object_get(from, "tags"), &n);
+    s.heads = ids(a, json_object_get(from, "heads"), &n);
     s.words = ids(a, get(from, "words"), &s.n_words);
     return s;
 }
@@ -52,33 +53,73 @@ static const vpps_tree *read_tree(vpps_arena *a, const json_t *from) {
     return tree;
 }
 
+static const vpps_lattice *read_lattice(vpps_arena *a, const json_t *from) {
+    const json_t *arcs = get(from, "arcs");
+    vpps_lattice *lattice;
+    vpps_lattice_arc *to;
+    uint32_t n, n_first;
+    NEW(lattice, 1);
+    NEW(to, json_array_size(arcs));
+    for (size_t i = 0; i < json_array_size(arcs); i++) {
+        const uint32_t *arc = ids(a, json_array_get(arcs, i), &n);
+        ck_assert_uint_eq(n, 3);
+        to[i] = (vpps_lattice_arc){arc[0], arc[1], arc[2] != 0};
+    }
+    lattice->tags = ids(a, get(from, "tags"), &lattice->n_nodes);
+    lattice->first_arc = ids(a, get(from, "first"), &n_first);
+    lattice->arcs = to;
+    ck_assert_uint_eq(n_first, lattice->n_nodes + 1);
+    return lattice;
+}
+
 static net_example read_example(vpps_arena *a, const json_t *from) {
     net_example x = {0};
-    const json_t *tree = json_object_get(from, "tree"), *spellings = json_object_get(from, "spellings");
+    const json_t *tree = json_object_get(from, "tree"), *lattice = json_object_get(from, "lattice");
     const json_t *sentence = json_object_get(from, "sentence"), *target = json_object_get(from, "target");
+    const json_t *spellings = json_object_get(from, "spellings"), *edges = json_object_get(from, "edges");
+    const json_t *numbers = json_object_get(from, "numbers"), *label = json_object_get(from, "label");
     if (tree) x.tree = read_tree(a, tree);
+    if (lattice) x.lattice = read_lattice(a, lattice);
     if (sentence) x.sentence = read_sentence(a, sentence);
     if (target) x.target = read_sentence(a, target);
+    if (label) x.label = id_of(label);
     net_spelling *spelled;
     NEW(spelled, json_array_size(spellings));
     for (size_t i = 0; i < json_array_size(spellings); i++)
         spelled[i].characters = ids(a, json_array_get(spellings, i), &spelled[i].n);
     if (spellings) x.spellings = spelled;
+    net_edge *edge;
+    x.n_edges = (uint32_t)json_array_size(edges);
+    NEW(edge, x.n_edges);
+    for (uint32_t i = 0, n; i < x.n_edges; i++) {
+        const uint32_t *members = ids(a, json_array_get(edges, i), &n);
+        ck_assert_uint_eq(n, 3);
+        edge[i] = (net_edge){members[0], members[1], members[2]};
+    }
+    x.edges = edge;
+    float *values;
+    NEW(values, json_array_size(numbers));
+    for (size_t i = 0; i < json_array_size(numbers); i++)
+        values[i] = (float)json_number_value(json_array_get(numbers, i));
+    x.numbers = values;
     return x;
 }
 
 static net_config read_config(const json_t *from) {
     net_config c = {0};
     int attention = 0, input_feeding = 0, crf = 0;
+    double ponder = 0;
 #define SIZE(name) #name, &c.name
     json_error_t error;
-    ck_assert_msg(json_unpack_ex((json_t *)(uintptr_t)from, &error, JSON_STRICT,
-                                 "{s:i, s:i, s:i, s:i, s?i, s?i, s?i, s?i, s?i, s?i, s?i, s?i, s?i}", SIZE(words),
-                                 SIZE(classes), SIZE(embed), SIZE(hidden), SIZE(characters), SIZE(layers), SIZE(heads),
-                                 SIZE(feed_forward), SIZE(character_embed), SIZE(mlp), "attention", &attention,
-                                 "input_feeding", &input_feeding, "crf", &crf) == 0,
-                  "golden: config: %s", error.text);
-    c.attention = attention, c.input_feeding = input_feeding, c.crf = crf;
+    ck_assert_msg(
+        json_unpack_ex((json_t *)(uintptr_t)from, &error, JSON_STRICT,
+                       "{s:i, s:i, s:i, s:i, s?i, s?i, s?i, s?i, s?i, s?i, s?i, s?i, s?i, s?i, s?i, s?i, s?F}",
+                       SIZE(words), SIZE(classes), SIZE(embed), SIZE(hidden), SIZE(characters), SIZE(edge_types),
+                       SIZE(layers), SIZE(numbers), SIZE(heads), SIZE(feed_forward), SIZE(character_embed), SIZE(mlp),
+                       SIZE(turns), "attention", &attention, "input_feeding", &input_feeding, "crf", &crf, "ponder",
+                       &ponder) == 0,
+        "golden: config: %s", error.text);
+    c.attention = attention, c.input_feeding = input_feeding, c.crf = crf, c.ponder = (float)ponder;
     return c;
 }
 
