@@ -1,6 +1,6 @@
-/* allocate.c - packs tensors into few words (allocate.h). A new tensor takes the words of dead tensors (a hole), as in NNC's allocation
- * graph; the unused rest stays a hole, and adjacent holes are merged. A tensor is placed at the end of all words in use only if no hole is
- * large enough. That end is the number of words that all tensors take. */
+/* allocate.c - packs tensors into few words (allocate.h). A hole is a range of words that no live tensor occupies. A new tensor
+ * takes the smallest hole that is large enough, as in NNC's allocation graph; the rest of the hole stays one. Without such a hole, the
+ * tensor is placed after all words used so far. */
 #include "script/allocate.h"
 
 /* A range of words that no live tensor occupies. */
@@ -11,9 +11,9 @@ typedef struct hole {
 typedef struct sweep {
     vpps_tensor_life *all;
     uint32_t n;
-    uint32_t *by_first, *by_last; /* numbers of the tensors, sorted by first live phase, and by last live phase */
-    uint8_t *apart;               /* for each tensor: whether it is placed out of turn, not in order of creation */
-    hole *holes;                  /* holes (free ranges of words) by address; no two are adjacent */
+    uint32_t *by_first, *by_last; /* the tensors' numbers, sorted by first live phase; by last live phase */
+    uint8_t *apart; /* for each tensor: whether it is placed before the others, which follow in order of creation */
+    hole *holes;    /* holes (free ranges of words) by address; no two are adjacent */
     uint32_t n_holes;
     uint64_t end;
 } sweep;
@@ -194,7 +194,7 @@ static uint64_t place_largest_first(sweep *s) {
     return below + above;
 }
 
-/* Places all tensors. Placing tensors in order of creation nearly always takes the least possible number of words. If it does not, or if
+/* Places all tensors. Placing them in order of creation nearly always takes the least possible number of words. If it does not, or if
  * there are few tensors, placing the largest tensors first is tried too. */
 bool vpps_allocate(vpps_tensor_life *all, uint32_t n, uint64_t *words, uint64_t *live) {
     enum { FEW = 48, NEAR = 16 };

@@ -22,7 +22,7 @@ void vpps_automaton_free(vpps_automaton *a) {
 
 /* ---------------------------------------------------------------- states */
 
-/* The state's words that encode a frontier (the types that have ready vertices). */
+/* The words by which a state encodes the frontier, the set of types that have ready vertices. */
 typedef struct frontier {
     uint32_t *words; /* words of the state; the array has room for two words per type, and one more */
     uint32_t n, n_words;
@@ -66,7 +66,7 @@ static void encode(uint32_t encoding, vpps_walk *w, frontier *f) {
 
 #define NONE UINT32_MAX
 
-/* Returns the number of the state that encodes a frontier; NONE: no such state is known. */
+/* Returns the number of the known state that encodes a frontier; NONE: the automaton has no such state. */
 static uint32_t find(const vpps_automaton *a, const frontier *f) {
     const uint64_t hash = vpps_hash_words(f->words, f->n_words);
     for (uint32_t at = vpps_index_first(hash), i; (i = vpps_index_next(&a->numbers, hash, &at)) != UINT32_MAX;) {
@@ -127,7 +127,7 @@ uint32_t vpps_automaton_next(const vpps_automaton *a, vpps_walk *w) {
 
 /* ---------------------------------------------------------------- learning
  *
- * The paper does not give its constants; these are those of the authors' program, except alpha, which it names differently. */
+ * The paper does not give its constants' values. The values here are from the authors' program, which has another name for alpha. */
 
 static const double alpha = 1, discount = 0.9, rate = 0.2, explore_first = 0.8, explore_factor = 0.99,
                     explore_last = 0.05;
@@ -136,16 +136,16 @@ enum { BOOTSTRAP = 10 };
 typedef struct learner {
     vpps_automaton *a;
     vpps_walk walk;
-    uint32_t *state, *chosen; /* for each batch of a trial: its state, and the index of the Q value that was followed */
-    uint32_t *followed;       /* for each state: the index of the Q value that this trial follows, or NONE */
+    uint32_t *state, *chosen; /* for each batch of a trial: the state before it; index of the chosen type's Q value */
+    uint32_t *followed; /* for each state: index of the Q value of the type that this trial chooses; NONE: none yet */
     double *reward;
-    float *best_q; /* the Q values that gave the fewest batches so far; numbers of states and values then */
+    float *best_q; /* copy of the Q values that gave the fewest batches so far, of best_states states */
     uint32_t best_states, best_values;
     uint64_t vertices; /* number of vertices that were run so far, summed over all trials */
     uint64_t random;
 } learner;
 
-/* Gives the number of the frontier's state. An unknown state is added; its initial Q values are the rewards of the next batch alone. */
+/* Gives the number of the frontier's state; adds the state if it is new. A new Q value is the reward of running the type's vertices. */
 static bool find_state(learner *l, uint32_t *out) {
     vpps_automaton *a = l->a;
     vpps_walk *w = &l->walk;
@@ -161,7 +161,7 @@ static bool find_state(learner *l, uint32_t *out) {
     return true;
 }
 
-/* Saves the Q values as the best so far. With `followed`, first raises those that this trial followed above all others of their states. */
+/* Saves a copy of the Q values as the best so far. If `followed`, first makes this trial's choice in each state the greatest Q value. */
 static bool keep(learner *l, bool followed) {
     vpps_automaton *a = l->a;
     float *q = realloc(l->best_q, (a->n_values + 1u) * sizeof *q);
@@ -233,7 +233,7 @@ static bool learn_encoding(learner *l) {
     const uint32_t trials = encodings[a->encoding].trials;
     const uint64_t most_vertices = (uint64_t)trials * VPPS_LEARN_VERTICES;
     double explore = explore_first;
-    bool ok = keep_best(l); /* no state is known yet, so this trial chooses types by their ratios */
+    bool ok = keep_best(l); /* no state is known yet, so vpps_best_ratio chooses the types */
     while (ok && a->trials < trials && a->batches > a->bound && l->vertices < most_vertices) {
         ok = go_through(l, explore);
         if (ok) learn_from(l);
@@ -285,8 +285,8 @@ bool vpps_automaton_learn(vpps_automaton *a, const vpps_typed_graph *g) {
 
 /* ---------------------------------------------------------------- automata as bytes */
 
-/* Words of a packed automaton: encoding, numbers of types, trials, batches, bound, number of states; then for each state its numbers of
- * types and words, its words, its Q values. */
+/* A packed automaton is PACKED_HEADER words (encoding, number of types, trials, batches, bound, number of states), then the states. A state
+ * is PACKED_STATE words (number of types, number of words), its words, its Q values. */
 enum { PACKED_HEADER = 6, PACKED_STATE = 2 };
 
 static size_t packed_words(const vpps_automaton *a) {
@@ -314,7 +314,7 @@ void *vpps_automaton_pack(const vpps_automaton *a, size_t *bytes) {
     return words;
 }
 
-/* Unpacks the next state from `left` words at `at`; returns its number of words, 0: the words encode no state. */
+/* Unpacks the state that begins at `at`, with `left` words left; returns how many words it takes. 0: the words encode no state. */
 static size_t unpack_state(vpps_automaton *a, uint32_t *at, size_t left) {
     if (left < PACKED_STATE) return 0;
     const frontier f = {.words = at + PACKED_STATE, .n = at[0], .n_words = at[1]};

@@ -6,8 +6,8 @@
 #include "base/index.h"
 #include "script/walk.h"
 
-/* Encodings of a frontier as a state: X(id, name, most trials, text). SORT, MAX and BASE are the paper's encodings, which prefers SORT; its
- * appendix A.4 asks for finer ones where types alone do not suffice. */
+/* Ways to encode a frontier as a state: X(id, name, most learning trials, text). The paper proposes SORT, MAX and BASE, and prefers SORT.
+ * SHARE, PHASE and RATIO are finer, for graphs where the set of types alone does not suffice (the paper's appendix A.4). */
 #define VPPS_ENCODING_TABLE(X)                                                                                         \
     X(SORT, "sort", 350, "its types, from the one with the most vertices to the one with the fewest")                  \
     X(SHARE, "share", 200, "as sort, and how many times fewer than the most each has, in powers of 2")                 \
@@ -28,7 +28,7 @@ const char *vpps_encoding_text(vpps_encoding encoding);
 
 /* A state of the automaton: the types with ready vertices in the encoding's order, each with its Q value, then more words. */
 typedef struct vpps_state {
-    uint32_t first, n; /* index of the state's first word in `words` and in `q`; number of types with ready vertices */
+    uint32_t first, n; /* first: where the state's numbers begin in `words` and `q`; n: number of its types */
     uint32_t n_words;  /* number of words that encode the state; the first n are types */
 } vpps_state;
 
@@ -36,7 +36,7 @@ typedef struct vpps_automaton {
     uint32_t encoding; /* vpps_encoding */
     uint32_t n_types;
     uint32_t trials; /* number of learning trials, including those of encodings tried earlier */
-    /* for the graph that the automaton was learned on: number of batches that it needs, and a lower bound */
+    /* on the graph of the learning: batches, the number that the policy needs; bound, a number below which no policy gets */
     uint32_t batches, bound;
     vpps_state *states;
     uint32_t n_states;
@@ -48,23 +48,23 @@ typedef struct vpps_automaton {
 
 enum {
     VPPS_LEARN_CHECK = 50, /* number of trials between two evaluations of the learned policy */
-    /* Vertices that all trials together may run, per permitted trial: a larger graph gets fewer trials. 1,000 trials take about 1 s on a
-     * core. */
+    /* Learning ends when the vertices run in all trials exceed this number times the most trials: a large graph gets fewer trials.
+     * 1,000 trials take about 1 s on a core. */
     VPPS_LEARN_VERTICES = 20 * 1000
 };
 
-/* Learns an automaton for the given graph. Learning ends when the graph's lower bound of batches is reached or each encoding's trials are
- * used up. *a: the automaton that needs the fewest batches. Equal graphs give equal automata. False: out of memory. */
+/* Learns an automaton for graph g and sets *a to the one found that needs the fewest batches. Learning ends when no policy can need fewer
+ * batches, or when the trials of all encodings are used up. Equal graphs give equal automata. False: out of memory. */
 bool vpps_automaton_learn(vpps_automaton *a, const vpps_typed_graph *g);
 void vpps_automaton_free(vpps_automaton *a);
 
-/* Returns the type to run next: the one with the best Q value in the state, or, in an unknown state or with `a` NULL, with the highest
- * ratio. */
+/* Returns the type whose vertices run next: the type with the best Q value in the walk's state. If the state is unknown or `a` is NULL,
+ * returns vpps_best_ratio. */
 uint32_t vpps_automaton_next(const vpps_automaton *a, vpps_walk *w);
 
 /* Returns the type on the frontier with the highest vpps_walk_ratio; at a tie, the first type. */
 uint32_t vpps_best_ratio(vpps_walk *w);
 
-/* Convert an automaton to bytes (malloc'd; NULL: out of memory) and back (false: the bytes are no automaton for n_types types). */
+/* pack: converts an automaton to malloc'd bytes (NULL: out of memory). unpack: the reverse (false: no automaton for n_types types). */
 void *vpps_automaton_pack(const vpps_automaton *a, size_t *bytes);
 bool vpps_automaton_unpack(vpps_automaton *a, uint32_t n_types, void *packed, size_t bytes);

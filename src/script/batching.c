@@ -1,6 +1,6 @@
-/* batching.c - chooses levels and groups (batching.h). The types of a batch's vertices and their reads form a graph, whose strongly connected
- * components run one after the other. A component without a cycle is one step, whatever the levels of its vertices: classifiers, embeddings
- * and everything else that is no recurrence run once, over all vertices. Inside a recurrence vertices run level by level. */
+/* batching.c - chooses levels and groups (batching.h). The types of a batch's vertices form a graph, in which an edge means that one type
+ * reads another. Its strongly connected components run one after the other. A component with a cycle is a recurrence, and its vertices run
+ * level by level. A component without a cycle, such as a classifier or an embedding, runs once, over all its vertices. */
 #include "script/batching.h"
 
 #include "cell/flops.h"
@@ -30,7 +30,7 @@ static void count_vertices(chooser *c) {
 
 /* ---------------------------------------------------------------- groups */
 
-/* Returns the batch's extent. Cells are not compiled yet: backward is taken to have twice the flops of forward. */
+/* Returns the batch's extent. Since cells are not compiled yet, backward is assumed to take twice the flops of forward. */
 static vpps_batch_extent extent_of(const chooser *c) {
     const vpps_reading *r = c->needs->reading;
     const vpps_model *model = r->g->model;
@@ -58,16 +58,16 @@ static vpps_batch_extent extent_of(const chooser *c) {
     return e;
 }
 
-/* Returns the number of groups that the device's rule chooses, at most `most`. */
+/* Returns the number of groups that target->choose_groups gives, at most `most`. */
 static uint32_t best_groups(const chooser *c, uint32_t most) {
     if (most <= 1) return 1;
     const vpps_batch_extent e = extent_of(c);
     return c->target->choose_groups(&e, most);
 }
 
-/* Chooses the number of groups: the requested number, if there are at least two components or the request insists on it. Else the device's
- * rule chooses among numbers that leave each group at least four components, for even loads: with fewer, Tree-LSTMs took as long in half as
- * many groups (predicted for a GPU, bench/results/predicted-sm_90). */
+/* Chooses the number of groups. A requested number is used, except that a batch of one component runs in one group unless keeps_groups is
+ * set. Otherwise the device's rule chooses a number that leaves each group at least four components, so that loads are even: with fewer,
+ * half as many groups took Tree-LSTMs no longer (predicted for a GPU, bench/results/predicted-sm_90). */
 static bool choose_groups(const chooser *c, const vpps_batch_request *request) {
     enum { COMPONENTS_A_GROUP = 4 };
     vpps_batching *out = c->out;
@@ -89,20 +89,20 @@ static bool choose_groups(const chooser *c, const vpps_batch_request *request) {
 
 /* ---------------------------------------------------------------- heads */
 
-/* Returns whether a type may be a head. A recurrence is no head, since it runs level by level. Nor is a type that reads nothing, such as an
- * input: if all heads read one such vertex, they could not run in separate slices. */
+/* Returns whether a type may be a classifier head. A recurrence may not, since it runs level by level. A type that reads nothing, such as
+ * an input, may not either: if all heads read one vertex of such a type, they could not run in separate slices. */
 static bool may_be_head(const vpps_batch_needs *n, uint32_t t) {
     bool reads = false;
     for (uint32_t u = 0; u < n->reading->n_types; u++) reads |= vpps_reads(n, t, u);
     return reads && n->types[t].needed && !vpps_reads(n, t, t) && vpps_types_of_scc(n, n->types[t].scc) == 1;
 }
 
-/* Sets heads[t] to true for each type t that is a head: a type, such as a classifier, that only the loss and other heads read and that is no
- * recurrence. With many classes heads keep more words than all other vertices. Since their vertices hardly read each other, they can run
- * slice by slice. The array is all false on entry. */
+/* Sets heads[t], false on entry, to true for each type t that is a head: a type, such as a classifier, that only the loss and other heads
+ * read. With many classes the heads keep more words for backward than all other vertices. Their vertices hardly read each other, so slices
+ * (shares) of them can run one after the other in the same memory. */
 static void find_heads(const vpps_batch_needs *n, bool *heads) {
     const uint32_t n_types = n->reading->n_types;
-    /* components are numbered in topological order: a reader's component has a higher number than those that it reads */
+    /* readers come first: a type's component has a higher number than the components of the types that it reads */
     for (uint32_t scc = n->n_sccs; scc-- > 0;) {
         for (uint32_t t = 0; t < n_types; t++) {
             if (n->types[t].scc != scc) continue;

@@ -1,8 +1,8 @@
 /* cells.c - finds or compiles the cells of a batch (batching.h). */
 #include "script/batching.h"
 
-/* Returns whether scaled contributions would keep the values of a head's type in memory after its slice, because a vertex outside the
- * heads sums up its gradient only after all slices. The memory of all slices would then add up. */
+/* A scaled contribution is stored as a kept scalar and a kept vector. Returns whether those of a classifier head t would have to stay in
+ * memory after their slice, because a vertex outside the heads sums up its gradient only after all slices. */
 static bool outlive_slices(const vpps_batching *b, uint32_t t) {
     const vpps_batch_needs *n = b->needs;
     if (!b->heads[t]) return false;
@@ -11,7 +11,7 @@ static bool outlive_slices(const vpps_batching *b, uint32_t t) {
     return false;
 }
 
-/* Returns the device's rule for a type's cell: where levels have many vertices, VPs read whole matrices seldom enough. */
+/* Returns the rule by which rows are assigned to VPs: r, with the larger limit wide_elems for types with many vertices per VP and level. */
 static vpps_row_rule row_rule(vpps_row_rule r, const vpps_batched_type *t, uint32_t n_vps) {
     if (r.wide && t->items[0] >= (uint64_t)r.wide * n_vps * t->n_levels) r.split_elems = r.wide_elems;
     return r;

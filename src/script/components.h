@@ -1,9 +1,9 @@
-/* components.h - the connected components of a batch's graph, usually one for each input; components do not read each other. */
+/* components.h - the connected components of a batch's graph, usually one for each example; no component reads another. */
 #pragma once
 
 #include "script/needs.h"
 
-/* The connected components of a batch: needed vertices that are joined through reads. */
+/* The connected components of a batch. Two needed vertices are in one component if a chain of reads, in any direction, joins them. */
 typedef struct vpps_components {
     const uint32_t *of; /* for each needed vertex: its component; components are numbered by their first vertices */
     uint32_t n;

@@ -1,7 +1,7 @@
 /* contributions.c - counts and lists the gradients that vertices contribute to each other (contributions.h). */
 #include "script/contributions.h"
 
-/* One gradient that all vertices of a block contribute, to one of their inputs or table lookups; `at` belongs to the present task. */
+/* A gradient that vertices of a block contribute to what one of their inputs or table lookups reads. `at`: for the present task. */
 typedef struct contribution {
     const vpps_step_block *block;
     const vpps_compiled_cell *cell;
@@ -9,7 +9,7 @@ typedef struct contribution {
     const uint64_t *reads; /* for each output of the cell: the inputs (or lookups) that it depends on, as bits */
     bool all;              /* whether every vertex of the block makes the contribution */
     uint32_t number, stage, stride, shares;
-    /* `at`: offset of item 0's contribution, also if the task begins at a later item */
+    /* item i's contribution has offset at + i * stride; partial sums of the group's VPs are share_words apart */
     uint32_t at, share_words;
 } contribution;
 
@@ -34,7 +34,7 @@ static contribution contribution_of(const vpps_steps *s, uint32_t block, uint32_
                           .shares = to->partial ? c->needs.group : 1};
 }
 
-/* With `words` NULL, counts the shares of an item's contribution; else writes the shares' offsets at the cursor. */
+/* Advances the cursor by the shares (partial sums of the group's VPs) of an item's contribution. words not NULL: writes their offsets. */
 static inline void take_shares(contribution x, uint32_t item, uint32_t *words, uint32_t *cursor) {
     const uint32_t at = *cursor;
     if (words && at == VPPS_NONE) return; /* the output's gradient is not needed */
@@ -42,7 +42,7 @@ static inline void take_shares(contribution x, uint32_t item, uint32_t *words, u
     for (uint32_t s = 0; words && s < x.shares; s++) words[at + s] = x.at + s * x.share_words + item * x.stride;
 }
 
-/* Finds the task that computes a level's contributions, and sets their offset x->at. Returns the end of the task's vertices. */
+/* Finds the task that computes contribution x of a level's vertices; sets x->at, x->share_words. Returns the end of the task's vertices. */
 static uint32_t find_run(const vpps_contributions *all, const uint32_t *offsets, uint32_t block, contribution *x,
                          uint32_t level) {
     const vpps_steps *s = all->tasks->steps;
@@ -58,12 +58,12 @@ static uint32_t find_run(const vpps_contributions *all, const uint32_t *offsets,
     return t->first + t->n;
 }
 
-/* Returns whether a vertex contributes: whether one of its outputs has a gradient and depends on the input or lookup. */
+/* Returns whether vertex v contributes to x: whether an output of v that depends on the input or lookup has a gradient. */
 static inline bool contributes(const vpps_steps *s, const contribution *x, const vpps_ordered_vertex *v) {
     return x->all || vpps_reached(x->reads, s->needs->gradients[v->vertex]) >> x->to->index & 1;
 }
 
-/* Returns the end of the run of vertices from p on that contribute a gradient and have p's lists of inputs. */
+/* Returns the end of the range of consecutive vertices, from p on, that contribute to x and have the same lists as vertex p. */
 static uint32_t end_of_alike(const vpps_steps *s, const contribution *x, uint32_t p, uint32_t end) {
     const vpps_ordered_vertex *v = vpps_vertices_of(s, x->block);
     do p++;
@@ -71,8 +71,8 @@ static uint32_t end_of_alike(const vpps_steps *s, const contribution *x, uint32_
     return p;
 }
 
-/* Counts or writes the contributions of vertices [first, end) to other vertices' outputs. Vertices with the same list of
- * inputs are handled together. */
+/* Advances cursors[output] for each contribution of vertices [first, end) to an output. words not NULL: writes the contributions' offsets
+ * too. Consecutive vertices with the same lists are handled together. */
 static inline void each_input_of(const vpps_steps *s, const contribution *x, uint32_t first, uint32_t end,
                                  uint32_t *words, uint32_t *cursors) {
     const vpps_ordered_vertex *v = vpps_vertices_of(s, x->block);
@@ -96,7 +96,7 @@ static inline void each_input_of(const vpps_steps *s, const contribution *x, uin
         const uint32_t n = s->reading->lists[v[p].vertex].members[axis - 1], n_alike = next - p;
         for (uint32_t m = 0; m < n; m++) {
             uint32_t *cursor = &cursors[read[m]], from = x->at + (item + m) * stride;
-            if (words && *cursor == VPPS_NONE) continue; /* the source's gradient is not needed */
+            if (words && *cursor == VPPS_NONE) continue; /* the member's gradient is not needed */
             const uint32_t at = *cursor;
             *cursor += n_alike * shares;
             for (uint32_t i = 0; words && i < shares; i++, from += x->share_words)
@@ -120,7 +120,7 @@ typedef struct counter {
     uint32_t n_uses;
 } counter;
 
-/* Lists, for every block, its tasks by stage and level. */
+/* Fills `runs`: for every block the indices of its tasks, by stage and level. */
 static bool note_runs(counter *c) {
     const vpps_steps *s = c->s;
     size_t n = 0;
@@ -147,7 +147,7 @@ static bool open_tables(counter *c) {
     return VPPS_TAKE_ZEROS(c->arena, c->of_table, n);
 }
 
-/* Allocates `uses` for the case that every vertex uses a table entry with every lookup. */
+/* Allocates `uses` and `entries` for the most that can be needed: one element for every lookup of every vertex. */
 static bool open_uses(counter *c) {
     size_t n = 0;
     for (uint32_t i = 0; i < c->s->n_blocks; i++) {
@@ -157,7 +157,7 @@ static bool open_uses(counter *c) {
     return VPPS_TAKE(c->arena, c->uses, n) && VPPS_TAKE(c->arena, c->entries, n);
 }
 
-/* Finds the table entries whose gradients a block's vertices contribute to by one lookup. */
+/* Adds to `uses` and `entries` the table entries that one lookup of a block's vertices contributes gradients to. */
 static bool find_entries_of(counter *c, const contribution *x) {
     const vpps_cell_lookup *l = &x->cell->lookups[x->to->index];
     const vpps_ordered_vertex *v = vpps_vertices_of(c->s, x->block);
@@ -225,7 +225,7 @@ void vpps_row_marks_free(vpps_row_marks *m) {
 
 /* ---------------------------------------------------------------- writing */
 
-/* Writes the offsets of the gradients that a block contributes to one of its inputs, level by level. */
+/* Writes the offsets of contribution x of a block's vertices, level by level, to the lists of the outputs that its input reads. */
 static void write_input(const vpps_contributions *all, const uint32_t *offsets, uint32_t block, contribution x,
                         uint32_t *words, uint32_t *list_at) {
     const vpps_steps *s = all->tasks->steps;
@@ -277,7 +277,7 @@ void vpps_write_contributions(const vpps_contributions *all, const vpps_block_me
 
 /* ---------------------------------------------------------------- entries of tables, slice by slice */
 
-/* Counts a slice's contributions to a table entry: one for each share. */
+/* Adds the shares (partial sums of VPs) of one contribution to the number of contributions that a slice makes to a table entry. */
 static inline void touch(vpps_entry_lists *lists, uint32_t entry, uint32_t slice, uint32_t shares) {
     vpps_entry_list *e = &lists->of[entry];
     if (e->slice == slice) {
@@ -289,8 +289,8 @@ static inline void touch(vpps_entry_lists *lists, uint32_t entry, uint32_t slice
     lists->touched[lists->n_touched++] = entry;
 }
 
-/* With `words` NULL, counts a block's contributions to table entries; else writes their offsets. Entries are in the order in which they
- * were found. */
+/* words NULL: counts the contributions of block number i to table entries. Else: writes the contributions' offsets to the entries' lists.
+ * Visits lookups and vertices in the order in which find_entries filled `uses`. */
 static inline void use_entries_of(const vpps_contributions *all, const uint32_t *offsets, uint32_t i,
                                   vpps_entry_lists *lists, uint32_t *words) {
     const vpps_steps *s = all->tasks->steps;

@@ -4,12 +4,12 @@
 #include "script/phases.h"
 #include "script/task.h"
 
-/* Mark of a lookup table's row: the number of its entry in the present batch. Valid if the stamp is the batch's. */
+/* For a row of a lookup table: `entry` is its number among the batch's trained entries, valid only if `stamp` is the batch's stamp. */
 typedef struct vpps_row_mark {
     uint32_t stamp, entry;
 } vpps_row_mark;
 
-/* The marks of all lookup tables' rows; they are reused from batch to batch. */
+/* The marks of all rows of all lookup tables, kept from batch to batch so that no batch has to clear them. */
 typedef struct vpps_row_marks {
     /* For each parameter: an array with a mark for each row; NULL: no batch has trained the parameter as a table. */
     vpps_row_mark **tables;
@@ -25,28 +25,28 @@ typedef struct vpps_entry {
     uint32_t number; /* index among the table's trained entries, in the order of their first use */
 } vpps_entry;
 
-/* Where a block's numbers begin: those of its tasks in `runs`, by stage and level (level 0 for a task over all levels), and its table
- * entries in `uses`. */
+/* Where a block's elements begin in two arrays of vpps_contributions: in `runs`, which lists the block's tasks by stage and level (level 0
+ * for a task over all levels), and in `uses`, which lists the table entries that the block contributes to. */
 typedef struct vpps_block_uses {
     uint32_t runs, uses;
 } vpps_block_uses;
 
-/* For each axis: offset of a block's kept values. */
+/* Offsets in the pool of the values that a block keeps for backward: [0] of its vertices, [d] of the members of its lists d. */
 typedef struct vpps_block_memory {
     uint32_t kept[VPPS_AXES];
 } vpps_block_memory;
 
 typedef struct vpps_contributions {
     const vpps_tasks *tasks;
-    /* for each output: number of contributions to its gradient; without a gradient they are not added up */
+    /* for each output of a vertex: number of gradients contributed to it (of no meaning if the output has no gradient) */
     const uint32_t *counts;
-    /* for each output: number of scaled contributions, which `counts` leaves out; NULL: no output has any */
+    /* for each output: number of contributions stored as a scalar and a vector, not in `counts`; NULL: no output has any */
     const uint32_t *pairs;
     const vpps_entry *entries; /* trained entries of tables, in the order of their first use */
     const uint32_t *of_table;  /* for each parameter that is a lookup table: number of its trained entries */
-    /* numbers of the table entries that vertices contribute to, block after block, contribution after contribution */
+    /* for each gradient contributed to a table: the entry's index in `entries`; sorted by block, contribution and vertex */
     const uint32_t *uses;
-    const uint32_t *runs; /* numbers of the tasks that compute contributions, block after block */
+    const uint32_t *runs; /* indices in tasks->all of the tasks that compute contributions, block after block */
     const vpps_block_uses *blocks;
     uint32_t n_entries;
 } vpps_contributions;
@@ -54,25 +54,25 @@ typedef struct vpps_contributions {
 /* Counts the contributions to every output with a gradient, and finds the table entries that get contributions. False: out of memory. */
 bool vpps_count_contributions(const vpps_tasks *t, vpps_row_marks *marks, vpps_arena *arena, vpps_contributions *out);
 
-/* For each output, writes the offsets of the contributions to its gradient into the script at address list_at[output], and its scaled
- * contributions as pairs (offset of the scalar, offset of the vector) at pairs_at[output]; advances both. `placed`: offsets of each block's
- * kept values; `offsets`: for each task, the offset of its contributions. */
+/* For each output, writes the offsets of the contributions to its gradient into the script from address list_at[output] on, and pairs
+ * (offset of a scalar, offset of a vector) for its scaled contributions from address pairs_at[output] on; advances both addresses.
+ * `placed`: offsets of each block's kept values. `offsets`: for each task, the offset of the gradients that it contributes. */
 void vpps_write_contributions(const vpps_contributions *all, const vpps_block_memory *placed, const uint32_t *offsets,
                               uint32_t *list_at, uint32_t *pairs_at, uint32_t *words);
 
 /* ---------------------------------------------------------------- entries of tables, slice by slice */
 
-/* The gradients that the present slice contributes to one table entry. */
+/* The gradients that the vertices of the present slice (a share of the batch) contribute to one table entry. */
 typedef struct vpps_entry_list {
     uint32_t slice; /* latest slice that contributes to the table entry; VPPS_NONE: none yet */
-    uint32_t count; /* number of contributions in this slice, plus one if earlier slices have a sum */
+    uint32_t count; /* number of gradients to add up: this slice's contributions and, if any, earlier slices' sum */
     uint32_t at;    /* address in the script for the offset of the next contribution */
     bool made;      /* whether an earlier slice has summed a gradient for the table entry */
 } vpps_entry_list;
 
 typedef struct vpps_entry_lists {
     vpps_entry_list *of; /* for each table entry: its list of contributions */
-    uint32_t *touched;   /* table entries that the slice contributes to, in the order of their first use */
+    uint32_t *touched;   /* indices in `of` of the entries that the slice contributes to, in the order of first use */
     uint32_t n_touched;
 } vpps_entry_lists;
 

@@ -19,7 +19,7 @@ static uint64_t elems_of(const costing *w, vpps_param p) {
 typedef struct span {
     vpps_block_view view;
     const vpps_compiled_cell *c;
-    /* for each axis: number of the task's vertices, or of members of one of their lists */
+    /* first: the first vertex in the block; n[0]: number of vertices; n[d]: number of members of their lists number d */
     uint32_t first, n[VPPS_AXES];
 } span;
 
@@ -41,14 +41,14 @@ static void add_flops(const costing *w, const span *p, const vpps_cell_flops *fl
 
 /* ---------------------------------------------------------------- stages */
 
-/* Adds the bytes of a value of all items, times the number of its shares. */
+/* Adds the bytes of value v of all vertices (or list members), times the number of VPs that store a partial sum of it. */
 static void add_value(const costing *w, const span *p, uint32_t v) {
     const vpps_cell_value *x = &p->c->values[v];
     const uint64_t items = x->kind == VPPS_VALUE_PARAMETER ? 1 : p->n[x->axis];
     add_words(w, items * vpps_value_words(x) * vpps_shares_of(p->c, x));
 }
 
-/* Returns whether argument i of the stage's k-th value is the first use in the stage of that value, or of that matrix. */
+/* Returns whether argument i of the stage's k-th value is the stage's first use of the argument's value (matrix: of its matrix). */
 static bool first_use(const vpps_compiled_cell *c, const vpps_cell_stage *s, uint32_t k, uint32_t i, bool matrix) {
     const vpps_cell_arg *a = &c->args[c->values[c->order[s->first + k]].first_arg + i];
     for (uint32_t at = 0; at <= k; at++) {
@@ -151,7 +151,7 @@ static void cost_NORM(const costing *w, const vpps_task *t) {
     add_words(w, gradient_elems(w));
 }
 
-/* Counts the update as plain SGD, whatever the optimizer: a weight is read and written, its gradient is read. */
+/* Counts every optimizer as plain SGD: each weight with a gradient is read and written, and its gradient is read. */
 static void cost_UPDATE(const costing *w, const vpps_task *t) {
     (void)t;
     w->sum->other_flops += 2 * gradient_elems(w);

@@ -3,8 +3,8 @@
 
 #include "script/script.h"
 
-/* Flops of the compiled cells' work, of all virtual processors together, counted as vpps_cost does. Bytes of memory that a task reads and
- * writes: each value once for every item, each matrix once, as if nothing were cached. */
+/* The cost of tasks, summed over all virtual processors. Flops: of the compiled cells, in matrix products and in other operations.
+ * Bytes: read from and written to memory, each value once for every vertex or list member, each matrix once. */
 typedef struct vpps_task_cost {
     uint64_t product_flops, other_flops, bytes;
 } vpps_task_cost;
@@ -12,5 +12,5 @@ typedef struct vpps_task_cost {
 /* Adds the cost of one task of the batch's script to *sum. */
 void vpps_add_task_cost(const vpps_batch *b, const vpps_model *model, const vpps_task *t, vpps_task_cost *sum);
 
-/* Returns the cost of the whole script. A task that all virtual processors do together stands in every group's list but counts once. */
+/* Returns the cost of the whole script. A task of all virtual processors together stands in every group's list of tasks but counts once. */
 vpps_task_cost vpps_cost_of_batch(const vpps_batch *b, const vpps_model *model);

@@ -8,7 +8,7 @@ typedef struct component {
     uint64_t cost;
 } component;
 
-/* Compares components for sorting by depth, the deepest first, since a wave takes as many levels as its deepest component. */
+/* Orders components for qsort, the deepest first: components of similar depth share a wave, which runs the levels of its deepest one. */
 static int deeper_first(const void *a, const void *b) {
     const component *x = a, *y = b;
     if (x->depth != y->depth) return x->depth < y->depth ? 1 : -1;
@@ -29,8 +29,8 @@ static void measure(const vpps_batching *b, const vpps_components *c, component 
     }
 }
 
-/* Assigns components to waves of equal cost, and in each wave to the group with the least cost so far. `load`: a zero for each group. With
- * a level_cost, a group's first component is its deepest and adds the fixed cost of the levels. */
+/* Assigns components to waves of equal cost, and in each wave to the group with the least cost so far. `load`: n_groups zeros.
+ * level_cost: a group's first component, which is its deepest, also counts this cost for each of its levels. */
 static void deal_components(component *all, uint32_t n, uint32_t n_waves, uint32_t n_groups, uint64_t level_cost,
                             uint64_t *load) {
     uint64_t total = 0, before = 0;
@@ -95,11 +95,11 @@ static uint64_t words_of(const vpps_batching *b, uint32_t vertex) {
 
 /* The vertices of classifier heads of one group in a wave. */
 typedef struct share {
-    uint64_t words, before; /* words that these vertices keep; words of those already assigned to a slice */
-    uint32_t n;             /* number of sets of vertices that reads join */
+    uint64_t words, before; /* words that the vertices keep: of all; of the vertices already assigned to a slice */
+    uint32_t n;             /* number of sets of vertices that must be in one slice, since reads join them */
 } share;
 
-/* For each head's vertex v, sets first[v] to the first of the heads' vertices that reads join with v. */
+/* For each vertex v of a classifier head, sets first[v] to the first vertex of a head that is joined with v by a chain of reads. */
 static void join(const vpps_batching *b, uint32_t *first) {
     const vpps_reading *r = b->needs->reading;
     for (uint32_t v = 0; v < r->n_vertices; v++) first[v] = v;
@@ -115,7 +115,7 @@ static void join(const vpps_batching *b, uint32_t *first) {
     for (uint32_t v = 0; v < r->n_vertices; v++) first[v] = vpps_find_root(first, v);
 }
 
-/* Assigns heads' vertices to slices in the batch's order; others belong to their wave's last slice. `words`, `shares`: zeros. */
+/* Assigns vertices of heads to slices in the batch's order, and other vertices to their wave's last slice. `words`, `shares`: zeros. */
 static void deal_heads(const vpps_batching *b, const uint32_t *first, uint64_t *words, share *shares,
                        uint32_t *n_slices, uint32_t *place) {
     const uint32_t n_vertices = b->needs->reading->n_vertices;
@@ -138,7 +138,7 @@ static void deal_heads(const vpps_batching *b, const uint32_t *first, uint64_t *
             s->before += words[v];
         }
         if (is_head(b, v) && first[v] != v) {
-            place[v] = place[first[v]]; /* vertices that reads join get the slice of their first vertex */
+            place[v] = place[first[v]]; /* vertices joined by reads share a slice */
         } else {
             place[v] = (wave * *n_slices + slice) * b->n_groups + group;
         }

@@ -4,11 +4,10 @@
 #include "script/update.h"
 #include "script/writer.h"
 
-/* The constants that a group stores in memory: the factors of its terms of the loss. Equal factors in a row share one constant. */
+/* Constants that a group stores in memory: factors by which its vertices' outputs enter the loss. Equal consecutive factors share one. */
 typedef struct group_constants {
-    uint32_t n, last; /* number of constants; bits of the latest constant */
-    /* addresses in the script of the first and of the next constant; offset in the pool of the next constant */
-    uint32_t list, next, at;
+    uint32_t n, last;        /* n: number of constants; last: bits of the latest constant, a float */
+    uint32_t list, next, at; /* addresses of the first and the next constant in the script; offset of the next one */
 } group_constants;
 
 /* The state while the words of a script are written. */
@@ -22,13 +21,13 @@ typedef struct encoder {
     const vpps_batch_request *request;
     vpps_writer to;
     uint32_t *output_at, *gradient_at; /* as in vpps_script_places */
-    uint32_t *list_at;          /* for each output: address for its next contribution; VPPS_NONE: it has no gradient */
-    uint32_t *pairs_at;         /* for each output: address for its next pair (factor, contribution); NULL: no pairs */
-    uint32_t *arrays;           /* for each block: address of its arrays in the script */
+    uint32_t *list_at;  /* for each output: where the next contribution's offset is written; VPPS_NONE: no gradient */
+    uint32_t *pairs_at; /* for each output: where the next pair (scalar, vector) is written; NULL: no pairs */
+    uint32_t *arrays;   /* for each block: address of its arrays in the script */
     group_constants *constants; /* for each group: its constants */
     vpps_entry_lists entries;
-    uint32_t *losses; /* for each slice: address of its terms of the loss; then the end of the last slice's terms */
-    uint32_t *sums;   /* for each slice and lookup table: address of the list for its ENTRIES task; 0: no such task */
+    uint32_t *losses; /* for each slice: address of its terms of the loss; one more element: the end of all terms */
+    uint32_t *sums;   /* for each slice and lookup table: address of the list of their ENTRIES task; 0: no such task */
     uint32_t n_tables;
     vpps_given_array given;
 } encoder;
@@ -40,7 +39,7 @@ static uint32_t entry_words(const encoder *e, uint32_t table) {
     return p->rows * p->cols;
 }
 
-/* Where a lookup table's entries lie in the pool: row r at first + r * words. A kept value's "row" is its offset. */
+/* Where a lookup's rows lie in the pool: row r at offset first + r * words. For a lookup of a kept value, the row is the value's offset. */
 typedef struct entry_places {
     uint32_t first, words;
 } entry_places;
@@ -57,7 +56,7 @@ static void write_entries(const encoder *e, const vpps_step_block *b, const vpps
     for (uint32_t p = 0, n = b->n; p < n; p++) at[p] = places.first + vpps_row_of(e->s, &v[p], l) * places.words;
 }
 
-/* Finds the offsets of all outputs: in the block's records, or, if the output is a parameter, that parameter's offset. */
+/* Sets output_at[] for all outputs: the offset of the output's kept value, or, if the output is a parameter, the parameter's offset. */
 static void place_outputs(encoder *e) {
     for (uint32_t i = 0; i < e->s->n_blocks; i++) {
         const vpps_step_block *b = &e->s->blocks[i];
@@ -82,7 +81,7 @@ static void place_outputs(encoder *e) {
     }
 }
 
-/* Finds the offsets of the gradients that the host reads. */
+/* Sets gradient_at[] to the offsets of the gradients that the host reads. */
 static void place_gradients(encoder *e) {
     for (uint32_t i = 0; i < e->s->n_blocks && e->r->n_asked; i++) {
         const vpps_step_block *b = &e->s->blocks[i];
@@ -99,7 +98,7 @@ static void place_gradients(encoder *e) {
 
 /* ---------------------------------------------------------------- blocks */
 
-/* Writes, for every vertex of a block, one integer of its graph record, as a class or an index. */
+/* Writes one integer of every vertex of a block, such as a class or an index. */
 static void write_words(const encoder *e, const vpps_step_block *b, const vpps_cell_word *word, uint32_t *at) {
     const vpps_ordered_vertex *v = vpps_vertices_of(e->s, b);
     for (uint32_t p = 0, n = b->n; p < n; p++)
@@ -107,7 +106,7 @@ static void write_words(const encoder *e, const vpps_step_block *b, const vpps_c
                                                 : vpps_word_of(e->s, &v[p], word->kind, word->value);
 }
 
-/* Writes the first member of each vertex's list, then the offsets that each input of the list reads; returns the address after them. */
+/* Writes a list of all of a block's vertices: their first members' numbers, then for each input of the list the offsets of the values. */
 static uint32_t *write_list(const encoder *e, const vpps_step_block *b, const vpps_compiled_cell *c, uint32_t list,
                             uint32_t *at) {
     const vpps_ordered_vertex *v = vpps_vertices_of(e->s, b);
@@ -152,11 +151,11 @@ static void encode_block(encoder *e, uint32_t i) {
     }
     for (uint32_t k = 0; k < c->n_lookups; k++, at += n) write_entries(e, block, &c->lookups[k], at);
     for (uint32_t k = 0; k < c->n_words; k++, at += n) write_words(e, block, &c->words[k], at);
-    if (c->is_data) at += n; /* the addresses follow once the data have been written */
+    if (c->is_data) at += n; /* encode_data writes these n addresses */
     for (uint32_t l = 0; l < c->n_lists; l++) at = write_list(e, block, c, l, at);
 }
 
-/* Copies the data of a block's input ops from the graph into the script. */
+/* If the block's vertices are input ops, copies their data from the graph into the script, and writes the data's addresses. */
 static void encode_data(encoder *e, uint32_t i) {
     const vpps_step_block *block = &e->s->blocks[i];
     const vpps_compiled_cell *c = vpps_cell_of_block(e->s, block);
@@ -172,7 +171,8 @@ static void encode_data(encoder *e, uint32_t i) {
     }
 }
 
-/* For output k of each vertex of a block, writes the start of its list, and makes room for the list: counts[output] * `words` words. */
+/* For output k of each vertex of a block, reserves a list for contributions to its gradient, counts[output] elements of `words` words each.
+ * Writes where each list begins, and sets list_at[output] to the list's address. */
 static void encode_lists(encoder *e, const vpps_step_block *block, uint32_t k, const uint32_t *counts, uint32_t words,
                          uint32_t *list_at) {
     const vpps_ordered_vertex *v = vpps_vertices_of(e->s, block);
@@ -192,7 +192,7 @@ static void encode_lists(encoder *e, const vpps_step_block *block, uint32_t k, c
     vpps_write_room(&e->to, words * at);
 }
 
-/* Makes room for the lists of contributions to each output with a gradient, after the block's other arrays. */
+/* Reserves the lists of contributions to the gradients of a block's outputs, after the block's other arrays. */
 static void encode_gradients(encoder *e, uint32_t i) {
     const vpps_step_block *block = &e->s->blocks[i];
     const vpps_compiled_cell *c = vpps_cell_of_block(e->s, block);
@@ -221,7 +221,7 @@ static void encode_blocks(encoder *e, uint32_t address) {
 
 /* ---------------------------------------------------------------- seeds: the loss's gradient, or gradients given by the host */
 
-/* Places the gradients that the host writes at the pause after all other tensors; returns their end. NULL in `gradients`: out of memory. */
+/* Assigns memory after all other tensors to the gradients that the host writes; returns its end. given.gradients NULL: out of memory. */
 static uint64_t place_given(encoder *e, vpps_arena *arena) {
     enum { GRAIN = 16 };
     const uint64_t first = (e->placed->end + GRAIN - 1) / GRAIN * GRAIN;
@@ -237,7 +237,7 @@ static uint64_t place_given(encoder *e, vpps_arena *arena) {
     return first + words;
 }
 
-/* Makes each gradient that the host gives a contribution to the gradient of its output. */
+/* Adds each gradient that the host gives for an output to the list of contributions to the output's gradient. */
 static void encode_given(encoder *e) {
     for (uint32_t i = 0; i < e->r->n_seeds; i++) {
         uint32_t *list_at = &e->list_at[e->r->seeds[i].to.output];
@@ -245,7 +245,7 @@ static void encode_given(encoder *e) {
     }
 }
 
-/* Counts the constants that each group must store, and returns their sum. */
+/* Sets constants[g].n to the number of constants of each group g; returns the sum of these numbers. */
 static uint32_t count_constants(encoder *e) {
     uint32_t n = 0;
     for (uint32_t i = 0; i < e->r->n_seeds; i++) {
@@ -259,7 +259,8 @@ static uint32_t count_constants(encoder *e) {
     return n;
 }
 
-/* Stores the factor of each term of the loss as a constant behind all tensors; it is a contribution to the gradient of the term. */
+/* The gradient of the loss with respect to one of its terms is the term's factor. Lists each factor as a constant to store after all
+ * tensors, and as a contribution to the gradient of the term's output. */
 static void encode_seeds(encoder *e) {
     uint32_t at = (uint32_t)e->placed->end;
     for (uint32_t g = 0; g < e->s->batching->n_groups; g++) {
@@ -285,7 +286,7 @@ static void encode_seeds(encoder *e) {
 
 /* ---------------------------------------------------------------- tables */
 
-/* Writes a vpps_table for each lookup table, and lists of trained entries in the order of first use; returns the first one's address. */
+/* Writes a vpps_table for each trained lookup table, and lists of the tables' trained rows. Returns the first vpps_table's address. */
 static uint32_t encode_tables(encoder *e) {
     const vpps_model *model = e->r->g->model;
     const vpps_contributions *all = e->contributions;
@@ -307,8 +308,8 @@ static uint32_t encode_tables(encoder *e) {
     return tables;
 }
 
-/* Writes the list for a slice's ENTRIES task, which sums up gradients of a table's entries, with room for the offsets of the slice's
- * contributions. Returns its address, or 0: the slice contributes nothing to the table. */
+/* Writes the list of an ENTRIES task, which sums up the gradients that a slice contributes to a table's entries; vpps_write_entries writes
+ * the contributions' offsets later. Returns the list's address; 0: the slice contributes nothing to the table. */
 static uint32_t encode_sums(encoder *e, const vpps_table *t) {
     const vpps_entry *entries = e->contributions->entries;
     const vpps_entry_lists *lists = &e->entries;
@@ -354,19 +355,19 @@ static void encode_entries(encoder *e, uint32_t tables) {
 
 /* ---------------------------------------------------------------- tasks */
 
-/* Returns the number of the barrier at which all virtual processors meet before, or after, the parameter gradients of a slice. */
+/* Returns the number of the barrier for all virtual processors before, or `after`, the adding up of a slice's parameter gradients. */
 static uint32_t common_barrier(const encoder *e, uint32_t slice, bool after) {
     uint32_t first = 0;
     for (uint32_t g = 0; g < e->s->batching->n_groups; g++) first += e->tasks->group_phases[g];
     return first + 2 * slice + after;
 }
 
-/* Makes all virtual processors wait for each other at a barrier of the slice. */
+/* Writes a barrier at which all virtual processors wait for each other: before or after a slice's parameter gradients are added up. */
 static void write_common_barrier(encoder *e, uint32_t slice, bool after) {
     vpps_write_barrier(&e->to, common_barrier(e, slice, after), e->s->batching->n_vps);
 }
 
-/* Returns whether all factors of the cell's parameter gradients are known when a level's backward stages are done. */
+/* Returns whether the vectors dy and x of all the cell's parameter gradients (sums of dy x^T) exist after a level's backward stages. */
 static bool outers_by_level(const vpps_compiled_cell *c) {
     for (uint32_t i = 0; i < vpps_n_outers(c); i++) {
         const vpps_outer o = vpps_outer_of(c, i);
@@ -376,7 +377,7 @@ static bool outers_by_level(const vpps_compiled_cell *c) {
     return vpps_n_outers(c) > 0;
 }
 
-/* Returns whether a block's parameter gradients are added up after each level, as with VPPS_GRADIENTS_ACCUMULATE and one group. */
+/* Returns whether a block's parameter gradients are added up after each level, not once per slice: by ACCUMULATE, with one group only. */
 static bool accumulates(const encoder *e, uint32_t block) {
     return e->r->training && e->request->gradients == VPPS_GRADIENTS_ACCUMULATE && e->s->batching->n_groups == 1 &&
            outers_by_level(vpps_cell_of_block(e->s, &e->s->blocks[block]));
@@ -387,7 +388,8 @@ static bool is_last_main(const vpps_compiled_cell *c, uint32_t stage) {
            (stage + 1 == c->n_stages || c->stages[stage + 1].pass != VPPS_PASS_BACK_MAIN);
 }
 
-/* Writes the OUTER tasks that add up the parameter gradients of the vertices of tasks [first, end), which ended the preceding phase. */
+/* Writes OUTER tasks, which add up parameter gradients, for the blocks that do so after each level: over the vertices of the stage tasks
+ * [first, end), which the preceding phase ran. */
 static void encode_outers(encoder *e, uint32_t first, uint32_t end) {
     for (uint32_t i = first; i < end; i++) {
         const vpps_stage_task *t = &e->tasks->all[i];
@@ -396,7 +398,7 @@ static void encode_outers(encoder *e, uint32_t first, uint32_t end) {
     }
 }
 
-/* Writes the tasks of a slice of a group, from *task on, with OUTER tasks for parameter gradients. All VPs meet at its end. */
+/* Writes a group's tasks of one slice: stage tasks from *task on, a barrier for all VPs, then OUTER tasks, which add up gradients. */
 static void encode_slice(encoder *e, uint32_t slice, uint32_t g, uint32_t *task, uint32_t *barriers) {
     const vpps_stage_task *tasks = e->tasks->all;
     const uint32_t n_tasks = e->tasks->n, first = vpps_first_of_slice(e->s, slice),
@@ -434,13 +436,13 @@ static void encode_slice(encoder *e, uint32_t slice, uint32_t g, uint32_t *task,
     }
 }
 
-/* Returns whether there is a barrier before the norm: with several slices there is, since a table entry's gradient may be added up by
- * another virtual processor than its owner. The barrier's number follows those of the slices. */
+/* Returns whether all VPs wait for each other before they compute the gradients' norm. With several slices they must, since another VP than
+ * a table entry's owner may have added up the entry's gradient. The barrier's number follows those of all slices. */
 static bool meets_before_norm(const encoder *e) {
     return e->request->goal == VPPS_GOAL_STEP && vpps_all_slices(e->s) > 1 && e->n_tables;
 }
 
-/* Writes the tasks of a group, which each virtual processor runs for its own rows and table entries. */
+/* Writes all tasks of a group; each virtual processor of the group will run all of them, for its own rows and table entries. */
 static void encode_group(encoder *e, uint32_t g, uint32_t *task, uint32_t *barriers) {
     const uint32_t n = vpps_all_slices(e->s);
     const bool training = e->r->training;
@@ -464,7 +466,8 @@ static void encode_group(encoder *e, uint32_t g, uint32_t *task, uint32_t *barri
     VPPS_WRITE_TASK(&e->to, END, 0);
 }
 
-/* Writes the loss's terms, slice after slice. If the training step is in two halves, the loss is one word that the host writes. */
+/* Writes the loss's terms, slice after slice, as pairs (offset of the value, factor). In a training step in two halves the only term is the
+ * loss that the host writes at the pause. */
 static void encode_losses(encoder *e) {
     const uint32_t n_groups = e->s->batching->n_groups;
     e->losses[0] = vpps_write_room(&e->to, e->r->halves ? 2 : 2 * (uint64_t)e->r->n_seeds);
@@ -478,8 +481,7 @@ static void encode_losses(encoder *e) {
         e->losses[slice + 1] = e->losses[slice];
         for (uint32_t i = 0; i < e->r->n_seeds; i++) {
             const vpps_seed *seed = &e->r->seeds[i];
-            /* the term of the loss belongs to another slice */
-            if (e->s->place[seed->to.vertex] - slice * n_groups >= n_groups) continue;
+            if (e->s->place[seed->to.vertex] - slice * n_groups >= n_groups) continue; /* vertex of another slice */
             e->to.words[e->losses[slice + 1]++] = e->output_at[seed->to.output];
             e->to.words[e->losses[slice + 1]++] = vpps_float_bits(seed->factor);
         }

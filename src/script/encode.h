@@ -8,12 +8,12 @@ typedef struct vpps_script_places {
     const uint32_t *output_at; /* for each needed output: offset of its value */
     /* for each output: offset of its gradient if the request names it, else VPPS_NONE; NULL: the request names none */
     const uint32_t *gradient_at;
-    vpps_given_array given; /* a training step in two halves: where the host writes gradients at the pause */
+    vpps_given_array given; /* where the host writes gradients at the pause of a training step in two halves */
     uint64_t pool_words;    /* words of memory (the pool) that the script needs */
 } vpps_script_places;
 
-/* Writes b->script and sets its n_tasks. Fails with MEMORY, or with POOL, without a message, if the pool is smaller than
- * out->pool_words. */
+/* Writes b->script and sets b->n_tasks. Fails with MEMORY; or with POOL, without an error message, if the pool is smaller than
+ * out->pool_words, which is set in this case too. */
 vpps_status vpps_encode_batch(const vpps_placement *placed, const vpps_contributions *contributions,
                               const vpps_target *target, const vpps_batch_request *request, vpps_arena *arena,
                               vpps_batch *b, vpps_script_places *out);

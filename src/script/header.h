@@ -2,12 +2,12 @@
 #ifndef VPPS_SCRIPT_HEADER_H
 #define VPPS_SCRIPT_HEADER_H
 
-/* X(member) for each number in vpps_optimizer. */
+/* The numeric members of vpps_optimizer, as X(member). */
 #define VPPS_OPTIMIZER_NUMBERS(X) X(lr) X(momentum) X(beta1) X(beta2) X(epsilon) X(weight_decay) X(clip)
 
 typedef struct vpps_task_header {
     unsigned magic, words;
-    /* number of virtual processors (VPs); number of groups of them; a group is n_vps / n_groups consecutive VPs */
+    /* number of virtual processors (VPs), and of groups of VPs; a group is n_vps / n_groups consecutive VPs */
     unsigned n_vps, n_groups;
     unsigned n_barriers;
     unsigned pool_words;       /* words of memory (the pool) that the script uses: highest offset + 1 */
@@ -15,14 +15,14 @@ typedef struct vpps_task_header {
     unsigned tables, n_tables; /* address of the first lookup table (vpps_table), number of tables */
     unsigned update;           /* kind of the optimizer + 1; 0: inference */
     unsigned guard;            /* non-zero: no update when the loss or a gradient is not finite */
-    /* Non-zero: the factors of parameter gradients stay in memory until the update, which may compute the gradients itself. */
+    /* Non-zero: the vectors of which parameters' gradients are sums of products dy x^T stay in memory until the update. */
     unsigned lasting;
     unsigned pairs; /* non-zero: blocks list some contributions to gradients as pairs of a scalar factor and a vector */
-    unsigned step;  /* number of this update, from 1 */
+    unsigned step;  /* number of the script's update, counted from 1 */
     unsigned dropout_key[2]; /* key of the dropout's random numbers: low word, high word */
     /* Adam's bias corrections: zero in a script. The device fills them in, since it knows how often each parameter was updated. */
     float corrections[2];
-    unsigned steps; /* address of a vpps_param_step for each parameter; 0: all use the header's optimizer numbers */
+    unsigned steps; /* address of an array of vpps_param_step, one per parameter; 0: all use the header's numbers */
 #define X(name) float name;
     VPPS_OPTIMIZER_NUMBERS(X)
 #undef X
@@ -46,14 +46,14 @@ typedef struct vpps_block {
 /* A task of a group: the group's virtual processors wait for a barrier, run the task, signal a barrier. Tasks are aligned to four words for
  * GPUs. */
 typedef struct vpps_task {
-    /* Kind of the task, a row of tasks.def. A GPU's copy has the kernel's kinds for STAGE and OUTER tasks. */
+    /* Kind of the task, the number of a row of tasks.def; in a GPU's copy of STAGE and OUTER tasks, the number of the kernel's case. */
     unsigned kind;
     unsigned operands[3];
     /* The task waits until the barrier `wait` has been signalled `signals` times; VPPS_NO_BARRIER: it does not wait. */
     unsigned wait, signals;
-    /* after the task, each virtual processor adds one to the counter of this barrier; VPPS_NO_BARRIER: to none */
+    /* barrier whose counter each virtual processor increments after the task; VPPS_NO_BARRIER: none */
     unsigned signal;
-    /* STAGE: number of the stage of the block's cell; offsets of the vertices' pass records and of the gradients that they contribute. */
+    /* STAGE tasks: the stage's number in its cell; offsets of values that only one pass uses, and of the gradients that it contributes. */
     unsigned stage, pass_record, contributions;
     unsigned address; /* the task's address in the host's script, for error messages */
     unsigned unused;

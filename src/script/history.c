@@ -1,14 +1,14 @@
 /* history.c - keeps what batches leave for later ones (history.h). */
 #include "script/history.h"
 
-enum { MOST_KEPT = 1024 }; /* the usual limit for the number of types and compiled cells together */
+enum { MOST_KEPT = 1024 }; /* default limit for the number of types and compiled cells together */
 
-/* Frees the type's compiled cells that no batch after number `last` used. */
+/* Frees the type's compiled cells that were last used by batch number `last` or an earlier one. */
 static void drop_compiled(vpps_history *h, vpps_known_type *t, uint64_t last) {
     uint32_t left = 0;
     for (uint32_t k = 0; k < t->n_made; k++) {
         t->made[left] = t->made[k];
-        t->made[left].place = VPPS_CELL_LEFT_OUT; /* devices forget all kernels */
+        t->made[left].place = VPPS_CELL_LEFT_OUT; /* devices drop all kernels too */
         if (t->made[k].last_used > last)
             left++;
         else
@@ -37,7 +37,7 @@ static uint32_t most_kept(const vpps_history *h) { return h->most ? h->most : MO
 
 bool vpps_history_is_full(const vpps_history *h) { return h->n_types + h->n_compiled > most_kept(h); }
 
-/* Returns the median of the batches' numbers that types and compiled cells have. 0: out of memory. */
+/* Returns the median of `last_used` over all types and compiled cells; 0: out of memory. */
 static uint64_t median_use(const vpps_history *h) {
     uint64_t n = 0, *uses = calloc(h->n_types + (size_t)h->n_compiled + 1, sizeof *uses);
     if (!uses) return 0;
@@ -101,7 +101,7 @@ static bool same_needs(const vpps_cell_needs *a, const vpps_cell_needs *b) {
            a->rows.split_elems == b->rows.split_elems && a->frozen == b->frozen;
 }
 
-/* Adds the needs `more` to a cell's needs: outputs that are read, and gradients, of outputs only those among `outputs`. */
+/* Adds to a cell's needs the outputs read and the gradients that `more` has; gradients of outputs only if in the set `outputs`. */
 static void add_needs(vpps_cell_needs *to, const vpps_cell_needs *more, uint64_t outputs) {
     to->gradient_in |= more->gradient_in;
     to->gradient_out |= more->gradient_out & outputs;
@@ -110,8 +110,8 @@ static void add_needs(vpps_cell_needs *to, const vpps_cell_needs *more, uint64_t
     to->read_out |= more->read_out;
 }
 
-/* Returns, as bits, the outputs whose gradients reach no parameter that the gradients of the outputs `own` do not reach. A parameter that a
- * batch's loss does not depend on must not count as trained by the batch, whatever else the cell was compiled for. */
+/* Returns the set, as bits, of outputs that depend only on parameters on which an output in `own` depends too. Gradients of other outputs
+ * must not be added: a parameter that a batch's loss does not depend on would count as trained by the batch. */
 static uint64_t outputs_alike(const vpps_type *type, uint64_t own) {
     uint64_t outputs = UINT64_MAX;
     for (uint32_t i = 0; i < type->n_params; i++)
@@ -119,7 +119,7 @@ static uint64_t outputs_alike(const vpps_type *type, uint64_t own) {
     return outputs;
 }
 
-/* Adds to needs of a type's cell the needs for which the cell was compiled earlier, as vpps_compiled_for says. */
+/* Adds to `needs` the needs for which the type's cell was compiled earlier, for the option `widens` of vpps_compiled_for. */
 static void widen(const vpps_known_type *t, uint64_t differentiable, vpps_cell_needs *needs) {
     const uint64_t outputs = differentiable & outputs_alike(t->type, needs->gradient_out);
     for (uint32_t i = 0; i < t->n_made; i++) {
@@ -151,7 +151,7 @@ vpps_status vpps_compiled_for(vpps_history *h, const vpps_model *model, uint32_t
 
 /* ---------------------------------------------------------------- kernels */
 
-/* Returns whether a later one of the type's compiled cells does all that number i does. */
+/* Returns whether a later compiled cell of the type fulfils all needs of compiled cell number i. */
 static bool is_superseded(const vpps_known_type *t, uint32_t i) {
     const vpps_cell_needs *needs = &t->made[i].cell->needs;
     const uint64_t outputs = outputs_alike(t->type, needs->gradient_out);
@@ -169,7 +169,7 @@ static bool has_cell(uint32_t n, vpps_compiled_cell *const *cells, const vpps_co
     return false;
 }
 
-/* Returns whether two compiled cells are for the same kernel. */
+/* Returns whether two compiled cells may be in one kernel. */
 static bool share_kernel(const vpps_compiled_cell *a, const vpps_compiled_cell *b) {
     return a->needs.training == b->needs.training && a->needs.group == b->needs.group &&
            a->needs.rows.unit == b->needs.rows.unit;
@@ -197,7 +197,7 @@ uint32_t vpps_kernel_set(const vpps_history *h, uint32_t n, vpps_compiled_cell *
                 out[n_out++] = m->cell;
         }
     if (loaded || n_out <= most) return n_out;
-    for (uint32_t i = 0; i < n_out; i++) /* in the same order: kernels are compared by their lists */
+    for (uint32_t i = 0; i < n_out; i++) /* keeps the order, since kernels are compared by their lists */
         if (has_cell(n, cells, out[i])) out[own++] = out[i];
     return own;
 }

@@ -6,14 +6,14 @@
 /* A kind of graph: the names of its vertices' types, and which type reads which. All batches of one network on one kind of data have the
  * same kind, whatever the network's size. */
 typedef struct vpps_graph_kind {
-    const char *names; /* names of the types, in their order, with " | " between them */
+    const char *names; /* names of the kind's types, sorted, with " | " between them */
     const void *key;
     size_t key_bytes;
 } vpps_graph_kind;
 
 /* Functions that store learned automata between runs of a program. */
 typedef struct vpps_policy_store {
-    /* returns a stored automaton, malloc'd; NULL: there is none */
+    /* Returns a malloc'd copy of the stored automaton, packed by vpps_automaton_pack; NULL: none is stored. */
     void *(*read)(const vpps_graph_kind *kind, size_t *bytes);
     void (*write)(const vpps_graph_kind *kind, const void *packed, size_t bytes);
 } vpps_policy_store;
@@ -31,7 +31,7 @@ typedef struct vpps_learned {
     uint64_t learn_ns;              /* nanoseconds spent on learning */
 } vpps_learned;
 
-/* Returns the automaton for a kind of graph: a known one, a stored one, or one learned now from graph g. NULL: out of memory. Valid until
- * the next call. */
+/* Returns the automaton for a kind of graph: from memory, from the store, or learned in this call from graph g. The pointer is valid until
+ * the next call. NULL: out of memory. */
 const vpps_automaton *vpps_learned_for(vpps_learned *l, const vpps_typed_graph *g, const vpps_graph_kind *kind);
 void vpps_learned_free(vpps_learned *l);

@@ -1,15 +1,15 @@
 /* memory.c - places a batch's tensors in the pool of device memory. A tensor lives from the phase that first writes it to the last
  * phase that reads it; two tensors share words only if their lives do not overlap (allocate.c). Tensors are
  *
- *   a block's kept values, for the vertices and for the members of each list: they live until the block, its readers and the parameters'
- *     gradients have read them
- *   a level's pass records (values of one pass), or those of all of a block's vertices: from the first stage of the pass
- *     (forward or backward) that needs them to the last one
- *   the gradients that a task contributes: a level's contributions live until the vertices that they go to have added them up, or, if
- *     some go to tables' entries, until the slice's end
- *   the gradients of tables' entries: from the first slice's end on
+ *   values that a block keeps for backward, of its vertices and of the members of their lists: they live until the block's tasks, the tasks
+ *     of the blocks that read it, and the parameters' gradients have read them
+ *   pass records, values that only one pass (forward or backward) uses, of one level or of a whole block: they live from the first to the
+ *     last stage of the pass that uses them
+ *   gradients that a task contributes to other vertices: they live until these vertices have added them up; gradients that go to table
+ *     entries live until the end of the slice (a share of the batch)
+ *   the sums of table entries' gradients: they live from the end of the first slice to the end of the script
  *
- * Groups have phases of their own, and the phases of two groups may overlap in any way: so each group has its own part of the pool. */
+ * Phases of different groups may overlap in any way, so each group has its own range of the pool. */
 #include "script/memory.h"
 
 #include "script/allocate.h"
@@ -22,17 +22,17 @@ typedef struct placer {
     vpps_arena *arena;
     vpps_placement *out;
     vpps_block_memory *blocks;
-    uint32_t *pass_record, *contributed; /* for each task: offsets of its pass records, of its contributions */
+    uint32_t *pass_record, *contributed; /* for each task: offset of its pass records; of its contributions */
     vpps_tensor_life *lives;             /* lifetimes of the tensors of the present group */
     uint32_t n_lives;
     bool (*all_levels)[2]; /* for each block and pass: whether the pass records of all its levels lie in one array */
     bool *requested;       /* for each block: whether the host reads a value or gradient of one of its vertices */
-    uint32_t *level_ends;  /* for each level of each block (as in level_starts): the last phase of its backward pass */
-    /* for each level of each block (index as in level_starts): the last phase that reads the gradients that it contributes */
+    uint32_t *level_ends;  /* for each level of each block (index: block.levels + level): last phase of its backward */
+    /* for each level of each block (index: block.levels + level): the last phase that reads the gradients that it contributes */
     uint32_t *last_reads;
-    /* for each level and pass: offset of its pass records, and their index in `lives`. If levels share one array, only level 0 has them. */
+    /* for each level and pass: offset of its pass records; their index in `lives`. With one array for all levels, only level 0 is set. */
     uint32_t *pass_record_at, *pass_record_life;
-    const uint32_t **ends_of_type; /* for each type that a block reads: the type's block's levels in level_ends */
+    const uint32_t **ends_of_type; /* for each type that the present block reads: level_ends of the block read */
 } placer;
 
 static uint64_t rounded(uint64_t words) { return (words + 15) & ~(uint64_t)15; }
@@ -67,20 +67,20 @@ static bool is_term(const vpps_steps *s, uint32_t block) {
     return false;
 }
 
-/* Returns the number of the block that a type has in a slice, in the group of block b. */
+/* Returns the number of the block with the vertices of a type in a slice, in the group of block b. */
 static uint32_t block_beside(const vpps_steps *s, const vpps_step_block *b, uint32_t type, uint32_t slice) {
     return s->first_block[type] + slice * s->batching->n_groups + b->group;
 }
 
-/* Returns the number of the block of type `type` that block b reads: in the same wave and group; if the type is a head, in the same
- * slice. */
+/* Returns the number of the block of type `type` that block b reads: the one in b's wave and group; if type is a head, in b's slice too. */
 static uint32_t read_by(const vpps_steps *s, const vpps_step_block *b, uint32_t type) {
     return block_beside(s, b, type, s->batching->heads[type] ? b->slice : vpps_last_slice(s, b->slice));
 }
 
 static uint32_t last_of(const vpps_block_phases *b) { return vpps_max_u32(b->last_forward, b->last_backward); }
 
-/* Returns the last phase of the blocks of type `type` that may read block b: in its wave and group; if both are heads, in its slice. */
+/* Returns the last phase of the blocks of type `type` that may read block b: blocks of b's wave and group; if both types are heads, only
+ * the block of b's slice. */
 static uint32_t last_of_readers(const placer *p, const vpps_step_block *b, uint32_t type) {
     const bool *heads = p->s->batching->heads, slices = heads[type] && !heads[b->type];
     uint32_t last = 0;
@@ -89,7 +89,7 @@ static uint32_t last_of_readers(const placer *p, const vpps_step_block *b, uint3
     return last;
 }
 
-/* Returns the last phase in which the blocks that a block reads sum up its scaled contributions to their gradients. */
+/* Returns the last phase that reads a block's scaled contributions: the blocks that it reads then sum up their gradients. 0: none. */
 static uint32_t last_of_scaled(const placer *p, uint32_t block) {
     const vpps_step_block *b = &p->s->blocks[block];
     uint32_t last = 0;
@@ -100,8 +100,8 @@ static uint32_t last_of_scaled(const placer *p, uint32_t block) {
     return last;
 }
 
-/* Returns the last phase that reads a block's kept values. With a single slice, factors of parameter gradients live to the end, since the
- * update may read them. Terms of the loss are read at a slice's end. */
+/* Returns the last phase that reads a block's kept values. Values from which parameters' gradients are computed live to the slice's end; or
+ * to the script's end if there is one slice, since the update may read them. Terms of the loss live to the slice's end. */
 static uint32_t last_of_kept(const placer *p, uint32_t block) {
     const vpps_steps *s = p->s;
     const vpps_step_block *b = &s->blocks[block];
@@ -132,7 +132,7 @@ static void add_kept(placer *p, uint32_t block) {
 
 /* ---------------------------------------------------------------- pass records */
 
-/* For forward and backward, finds whether a stage that runs over all levels at once uses the block's pass records. */
+/* Sets all_levels[block] for forward and backward: whether a stage that runs over all levels at once uses the block's pass records. */
 static void find_all_levels(placer *p, uint32_t block) {
     const vpps_compiled_cell *c = cell_of(p, block);
     for (uint32_t s = 0; s < c->n_stages; s++)
@@ -140,7 +140,7 @@ static void find_all_levels(placer *p, uint32_t block) {
             c->stages[s].uses_pass_record && !vpps_by_levels(c->stages[s].pass);
 }
 
-/* Returns the index of a task's pass records in the placer's arrays. */
+/* Returns the index of a task's pass records in pass_record_at and pass_record_life. */
 static uint32_t pass_record_of(const placer *p, const vpps_stage_task *t) {
     const bool backward = stage_of(p, t)->backward;
     const uint32_t level = t->level == VPPS_NONE || p->all_levels[t->block][backward] ? 0 : t->level;
@@ -172,7 +172,7 @@ static uint32_t offset_of_pass_record(const placer *p, const vpps_stage_task *t)
 
 /* ---------------------------------------------------------------- contributions */
 
-/* Returns whether the cell sums up an output's gradient in a late stage, which runs over all levels at once. */
+/* Returns whether a lazy stage, which runs over all levels at once after the others, sums up the gradient of an output of the cell. */
 static bool sums_late(const vpps_compiled_cell *c) {
     bool late = false;
     for (uint32_t v = c->n_forward; v < c->n_values; v++)
@@ -180,7 +180,7 @@ static bool sums_late(const vpps_compiled_cell *c) {
     return late;
 }
 
-/* For each level of each block, finds the phase that ends its backward pass. level_ends is zero on entry. */
+/* Sets level_ends, zero on entry: for each level of each block, the last phase of the backward pass over the level. */
 static void note_ends(placer *p) {
     for (uint32_t i = 0; i < p->tasks->n; i++) {
         const vpps_stage_task *t = &p->tasks->all[i];
@@ -196,7 +196,7 @@ static void note_ends(placer *p) {
     }
 }
 
-/* Returns, as bits, the inputs whose gradients the cell's level-by-level backward stages contribute. */
+/* Returns the set, as bits, of inputs to which the cell's backward stages contribute gradients level by level. */
 static uint64_t inputs_of_levels(const vpps_compiled_cell *c) {
     uint64_t inputs = 0;
     for (uint32_t j = 0; j < c->n_contributions; j++) {
@@ -206,7 +206,7 @@ static uint64_t inputs_of_levels(const vpps_compiled_cell *c) {
     return inputs;
 }
 
-/* Sets ends_of_type for every type that block b reads. Returns the last backward phase of the blocks of these types. */
+/* Sets ends_of_type for every type that block b reads. Returns the last backward phase of all blocks that b reads. */
 static uint32_t find_ends(placer *p, const vpps_step_block *b) {
     uint32_t latest = 0;
     for (uint32_t t = 0; t < p->s->reading->n_types; t++) {
@@ -219,8 +219,8 @@ static uint32_t find_ends(placer *p, const vpps_step_block *b) {
     return latest;
 }
 
-/* Returns the last phase in which the vertices that [first, end) read as one input sum up their gradients; at least `last`, at most
- * `latest`. */
+/* Returns the last phase in which vertices that [first, end) read through one input sum up their gradients; at least `last`. The search
+ * ends at `latest`, since no such phase is later. */
 static inline uint32_t last_of_input(const placer *p, const vpps_ordered_vertex *first, const vpps_ordered_vertex *end,
                                      vpps_input_place place, uint32_t latest, uint32_t last) {
     const vpps_reading *r = p->s->reading;
@@ -234,7 +234,7 @@ static inline uint32_t last_of_input(const placer *p, const vpps_ordered_vertex 
     return last;
 }
 
-/* Sets last_reads, which is zero on entry, for every level of a block: the last phase that reads its contributions. */
+/* Sets last_reads, zero on entry, for a block: for each level, the last phase that reads the gradients that the level contributes. */
 static void note_last_reads(placer *p, uint32_t block) {
     const vpps_step_block *b = &p->s->blocks[block];
     const vpps_compiled_cell *c = cell_of(p, block);
@@ -287,7 +287,7 @@ static uint64_t entry_words(const vpps_model *model, const vpps_contributions *c
     return words;
 }
 
-/* Returns the phase at the end of the first slice, in the first group's numbers. */
+/* Returns the phase of group 0 at the end of the first slice. */
 static uint32_t first_slice_end(const placer *p) {
     uint32_t end = p->tasks->group_phases[0] - 1;
     for (uint32_t i = 0; i < p->s->n_blocks; i++)
@@ -295,7 +295,7 @@ static uint32_t first_slice_end(const placer *p) {
     return end;
 }
 
-/* Places the tensors of a group after the preceding groups'. *task: the group's first task; becomes the next group's. False: no memory. */
+/* Places a group's tensors after the preceding groups' tensors. Advances *task to the next group's first task. False: out of memory. */
 static bool place_group(placer *p, uint32_t group, uint32_t *task) {
     p->n_lives = 0;
     for (uint32_t i = 0; i < p->s->n_blocks; i++) {

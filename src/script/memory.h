@@ -6,9 +6,9 @@
 typedef struct vpps_placement {
     const vpps_tasks *tasks;
     const vpps_block_memory *blocks;
-    /* for each task: offsets of its vertices' pass records (values of one pass) and of the gradients that it contributes */
+    /* for each task: offset of its vertices' pass records (values that only one pass uses); of the gradients that it contributes */
     const uint32_t *pass_record, *contributions;
-    uint32_t entry_gradients; /* offset of the gradients of lookup tables' entries */
+    uint32_t entry_gradients; /* offset of the array with the gradients of all trained table entries */
     uint64_t end;             /* offset of the first word after all tensors */
     uint64_t live_words;      /* the most words of tensors that are live at once (vpps_batch.live_words) */
 } vpps_placement;

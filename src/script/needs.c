@@ -1,14 +1,15 @@
 /* needs.c - finds the vertices and gradients that the loss or the request needs (needs.h). */
 #include "script/needs.h"
 
-/* Size of the small cache of reads that each input of a type has; the index is the type that is read, modulo this size. */
+/* Each input of a type has a small cache of reads, so that equal reads are recorded once. NOTED_TYPES is the cache's number of entries; a
+ * read's index is the number of the type that is read, modulo NOTED_TYPES. */
 enum { NOTED_TYPES = 4 };
 
-/* A cache entry: the latest read with this index. Most reads equal it and need no further work. */
+/* A cache entry: the latest recorded read with the entry's index. A vertex of type `type` was read. */
 typedef struct noted_read {
-    uint64_t gradients;    /* outputs of the reader that have a gradient, as bits */
-    uint64_t gives;        /* outputs of the source that get a gradient through this read, as bits */
-    uint32_t type, output; /* the source's type, and which of its outputs is read */
+    uint64_t gradients;    /* set of the reader's outputs that have a gradient, as bits */
+    uint64_t gives;        /* the bit of `output` if the read gives that output a gradient, else 0 */
+    uint32_t type, output; /* type of the vertex that is read; number of the output that is read */
 } noted_read;
 
 /* The state while a batch's needs are found. */
@@ -19,15 +20,16 @@ typedef struct finder {
     uint64_t *gradients;
     vpps_type_needs *types;
     uint64_t *edges;
-    vpps_batch_needs *out;       /* the result; its `edges` is the array of the same name here */
-    uint64_t *differentiable_in; /* for each type: inputs that read such outputs, as bits, if parameters are frozen */
+    vpps_batch_needs *out;       /* the result */
+    uint64_t *differentiable_in; /* for each type: set of the inputs that read `differentiable` outputs, as bits */
     noted_read *noted;           /* caches of reads, NOTED_TYPES entries for each input of each type */
 } finder;
 
 /* ---------------------------------------------------------------- types */
 
-/* Finds the strongly connected components of the types' graph by Tarjan (1972), without recursion. Components that are read come first. */
-static bool find_parts(finder *f) {
+/* Finds the strongly connected components of the types' graph by Tarjan (1972), without recursion. A component has a higher number than the
+ * components that it reads. */
+static bool find_sccs(finder *f) {
     const uint32_t n = f->r->n_types;
     uint32_t *index;
     if (!VPPS_TAKE(f->arena, index, 5 * (size_t)n)) return false;
@@ -76,7 +78,7 @@ static bool find_parts(finder *f) {
     return true;
 }
 
-/* If no parameter is frozen: marks all outputs of every type that has a parameter or reads, directly or not, a type that has one. */
+/* If no parameter is frozen: sets `differentiable` to all outputs of each type that has a parameter or depends on a type that has one. */
 static void spread_by_type(finder *f) {
     const uint32_t n = f->r->n_types;
     for (uint32_t t = 0; t < n; t++)
@@ -93,15 +95,15 @@ static void spread_by_type(finder *f) {
     }
 }
 
-/* Returns the outputs of a type that depend on an input, as bits. */
+/* Returns the set, as bits, of a type's outputs that depend on an input. */
 static uint64_t made_of_input(const vpps_type *type, uint32_t input) {
     uint64_t outputs = 0;
     for (uint32_t k = 0; k < type->base->n_outputs; k++) outputs |= (type->reads_inputs[k] >> input & 1) << k;
     return outputs;
 }
 
-/* If some parameters are frozen: marks only outputs that depend on a trained parameter. Readers come in order, so only recurrences
- * need several passes. */
+/* If some parameters are frozen: sets `differentiable` to the outputs that depend on a trained parameter. A vertex comes after the vertices
+ * that it reads, so only recurrences need several passes. */
 static void spread_by_output(finder *f) {
     const vpps_reading *r = f->r;
     memset(f->differentiable_in, 0, r->n_types * sizeof *f->differentiable_in);
@@ -122,8 +124,8 @@ static void spread_by_output(finder *f) {
     }
 }
 
-/* Finds the outputs whose gradients can be used: those that depend, directly or not, on a trained parameter or on an output whose gradient
- * is asked for. If one output's gradient is asked for, all outputs of its type count, since they may depend on it. */
+/* Sets `differentiable` for each type: the outputs that depend, directly or not, on a trained parameter or on an output whose gradient is
+ * requested. If one output's gradient is requested, all outputs of its type are in the set, since they may depend on it. */
 static void find_differentiable(finder *f) {
     for (uint32_t t = 0; t < f->r->n_types; t++)
         f->types[t].differentiable = f->types[t].cell.asked_gradients ? UINT64_MAX : f->r->types[t].trains;
@@ -134,7 +136,7 @@ static void find_differentiable(finder *f) {
         spread_by_type(f);
 }
 
-/* Returns whether types have the same strongly connected components and the same outputs with gradients as in the preceding batch. */
+/* Returns whether the guess was right: each type has the component number and the `differentiable` outputs of the preceding batch. */
 static bool guessed_types(const finder *f) {
     for (uint32_t t = 0; t < f->r->n_types; t++) {
         const vpps_type_guess *guess = &f->r->types[t].guess;
@@ -145,7 +147,7 @@ static bool guessed_types(const finder *f) {
 
 /* ---------------------------------------------------------------- vertices */
 
-/* Marks an output of a vertex as read and its vertex and type as needed; `read`: the type's set of outputs that are read. */
+/* Marks a vertex and its type as needed, and adds its output to *read, a set of the type's outputs that are read. */
 static inline void need_output(finder *f, uint32_t vertex, uint64_t *read, uint64_t output) {
     f->needed[vertex] = true;
     f->types[f->r->vertices[vertex].type].needed = true;
@@ -157,7 +159,7 @@ static inline void give_gradient(finder *f, uint32_t vertex, uint64_t output) {
     f->types[f->r->vertices[vertex].type].cell.gradient_out |= output;
 }
 
-/* Records in the needs of the reader's and of the source's type that a needed vertex reads output k of another as input number `input`. */
+/* Records that vertex v, which is needed, reads output k of `vertex` through input number `input`, in the needs of both vertices' types. */
 static void note_types(finder *f, uint32_t v, uint32_t vertex, uint32_t k, uint32_t input, noted_read *noted) {
     const uint32_t reader = f->r->vertices[v].type, source = f->r->vertices[vertex].type;
     vpps_type_needs *of_reader = &f->types[reader], *of_source = &f->types[source];
@@ -177,7 +179,7 @@ static void note_types(finder *f, uint32_t v, uint32_t vertex, uint32_t k, uint3
     }
 }
 
-/* Records that needed vertex v has the read at `s` of `sources`; `noted`: the cache of reads of that input of the reader's type. */
+/* Records the read sources[s] of vertex v, which is needed, through input number `input`. `noted`: the cache of that input of v's type. */
 static inline void note_read(finder *f, uint32_t v, size_t s, uint32_t input, noted_read *noted) {
     const uint32_t vertex = f->r->sources[s].vertex;
     const vpps_read_vertex *read = &f->r->vertices[vertex];
@@ -191,7 +193,7 @@ static inline void note_read(finder *f, uint32_t v, size_t s, uint32_t input, no
     }
 }
 
-/* Marks the outputs that the loss and the request read. */
+/* Marks the vertices and outputs that the loss or the request reads as needed. */
 static void note_outside(finder *f) {
     const vpps_reading *r = f->r;
     for (uint32_t i = 0; i < r->n_seeds; i++) {
@@ -229,7 +231,7 @@ static void note_reads(finder *f) {
             note_read(f, v, s, input, &noted[NOTED_TYPES * input]);
             continue;
         }
-        /* whether the next vertex, which has recorded its reads, has the same lists and outputs with gradients */
+        /* whether v + 1, whose reads are recorded, has the same lists as v and gradients of the same outputs */
         const bool noted_lists = r->lists[v + 1].repeats && f->needed[v + 1] && f->gradients[v + 1] == f->gradients[v];
         for (vpps_reader x = vpps_reads_of(r, v, !noted_lists); vpps_next_input(&x);)
             for (size_t k = x.at; k < x.end; k++) note_read(f, v, k, x.input, &noted[NOTED_TYPES * x.input]);
@@ -276,14 +278,14 @@ static bool open_finder(finder *f) {
     return true;
 }
 
-/* Finds the needs. Recording a read needs the types' graph, which is complete only after all reads. So the preceding batch's graph serves
- * as a guess; if it was wrong, all vertices are visited once more. */
+/* The loop over all vertices needs the types' graph, which is known only after the loop. So the loop uses the preceding batch's graph as a
+ * guess; if the guess was wrong, the loop runs once more. */
 bool vpps_find_needs(const vpps_reading *r, vpps_arena *arena, vpps_batch_needs *out) {
     finder f = {.r = r, .arena = arena, .out = out};
     const uint32_t *levels = r->levels;
     if (!open_finder(&f)) return false;
     note_reads(&f);
-    if (!find_parts(&f)) return false;
+    if (!find_sccs(&f)) return false;
     find_differentiable(&f);
     if (!guessed_types(&f)) {
         forget_gradients(&f);

@@ -1,5 +1,5 @@
-/* needs.h - finds the vertices, gradients and compiled cells that the loss or the request needs. "Part" is a strongly connected component
- * of the types' graph; "component" is a connected component of the vertices' graph (components.h). */
+/* needs.h - finds the vertices and gradients that the loss or the request needs, and what the compiled cells must compute. SCC: a strongly
+ * connected component of the types' graph (an edge: one type reads another). */
 #pragma once
 
 #include "script/read.h"
@@ -7,17 +7,17 @@
 typedef struct vpps_type_needs {
     uint32_t scc;    /* number of the type's strongly connected component, in topological order */
     bool needed;     /* whether a vertex of the type is needed */
-    uint64_t linked; /* outputs that other vertices read, as bits */
-    uint64_t
-        differentiable; /* outputs that depend on something trained, so that their gradients can be used, as bits */
+    uint64_t linked; /* set of the outputs that other vertices read, as bits */
+    /* set, as bits, of the outputs that depend on a trained parameter or on an output whose gradient is requested */
+    uint64_t differentiable;
     vpps_cell_needs cell;
 } vpps_type_needs;
 
 typedef struct vpps_batch_needs {
     const vpps_reading *reading;
     const bool *needed;        /* for each vertex: whether the loss or the request needs it */
-    const uint64_t *gradients; /* for each vertex: the outputs that have a gradient, as bits */
-    /* for each vertex: its level within its strongly connected component: higher than the levels of all vertices there that it reads */
+    const uint64_t *gradients; /* for each vertex: the set of its outputs that have a gradient, as bits */
+    /* for each vertex: its level, which is higher than the level of every vertex of the same SCC that it reads */
     const uint32_t *levels;
     const vpps_type_needs *types;
     const uint64_t *edges; /* bit matrix, types x types: a bit is set if the row's type reads the column's type */

@@ -1,22 +1,22 @@
-/* phases.c - assigns tasks to phases, the steps between two barriers of a group.
+/* phases.c - assigns tasks to phases. A phase is what a group's virtual processors (VPs) run between two barriers.
  *
- * Forward goes through the strongly connected components of the types' graph (SCCs) in order, backward in reverse. A task runs
- * in the first phase that is late enough for all data that it reads or overwrites: later than the phase in which other virtual processors
- * access the data, and not before the phase in which the same one does (cell/order.c). Tasks of a phase run in the order of adding.
+ * Forward goes through the strongly connected components of the types' graph (SCCs) in order, backward in reverse. A task runs in the first
+ * possible phase: later than every phase in which another VP uses data that the task reads or overwrites, and not before a phase in which
+ * the same VP uses such data (cell/order.c). Tasks of one phase run in the order in which they were added.
  *
- * Slices of a wave run one after the other: heads run forward and backward in each slice, all other types forward in the first slice and
- * backward in the last. In a step in two halves there is one slice, and no phase has both forward and backward tasks.
+ * A wave is a share of the batch. Its slices run one after the other: classifier heads run forward and backward in each slice, all other
+ * types forward in the first slice and backward in the last. A step in two halves has one slice and no phase with tasks of both halves.
  */
 #include "script/phases.h"
 
-/* The first phase in which a virtual processor may read a value: rows that it made itself, and rows that others made. */
+/* The first phase in which a virtual processor may read a value. own: the rows that it computed itself; others: rows computed by others. */
 typedef struct ready {
     uint32_t own, others;
 } ready;
 
 static ready later(ready a, ready b) { return (ready){vpps_max_u32(a.own, b.own), vpps_max_u32(a.others, b.others)}; }
 
-/* The first phases in which other tasks may read a type's outputs, and the gradients that it contributes. */
+/* The first phases in which tasks of other stages may read a type's outputs, and the gradients that the type contributes. */
 typedef struct links {
     ready outputs, contributions;
 } links;
@@ -28,19 +28,19 @@ static links latest(links a, links b) {
 /* The progress of scheduling a type in the present slice and group. */
 typedef struct progress {
     links made;
-    links other_parts; /* first phases in which results of types that it reads, or that read it, may be read */
-    uint32_t *stages;  /* for each stage: the last phase in which it runs */
+    links other_sccs; /* from types of other SCCs: outputs, of types that it reads; contributions, of its readers */
+    uint32_t *stages; /* for each stage of the type's cell: the last phase in which the stage runs */
 } progress;
 
 typedef struct phases {
     const vpps_steps *s;
     progress *types;
-    uint32_t *of_scc, n_of_scc; /* types of the present strongly connected component, and their number */
-    uint32_t begin;             /* number of the slice's first phase */
+    uint32_t *of_scc, n_of_scc; /* types of the present SCC, and their number */
+    uint32_t begin;             /* first phase of the present slice, or of its backward half */
     vpps_stage_task *tasks;     /* tasks of a group, in the order in which they are added */
     uint32_t n_tasks;
     uint32_t *group_phases;
-    uint32_t *pauses; /* as in vpps_tasks */
+    uint32_t *pauses; /* for each group: its first phase after the pause; NULL: the script has no pause */
     vpps_block_phases *blocks;
 } phases;
 
@@ -54,7 +54,7 @@ static ready make(ready r, const vpps_stage_set *set, uint64_t which, uint32_t p
     return set->own & which ? later(r, (ready){phase, phase + 1}) : r;
 }
 
-/* Returns the phase of a stage of type t; `scc`: when results of preceding levels may be read. */
+/* Returns the first phase in which a stage of type t can run. `scc`: when results of the present SCC's earlier tasks may be read. */
 static uint32_t phase_of(const phases *p, uint32_t t, uint32_t stage, const links *scc) {
     const vpps_type_needs *needs = &p->s->needs->types[t];
     const progress *of = &p->types[t];
@@ -63,9 +63,9 @@ static uint32_t phase_of(const phases *p, uint32_t t, uint32_t stage, const link
     if (s->backward) phase = vpps_max_u32(phase, 1); /* phase 0 stores the constant gradients of the loss's terms */
     if (stage) phase = vpps_max_u32(phase, of->stages[stage - 1]);
     if (s->after != VPPS_NONE) phase = vpps_max_u32(phase, of->stages[s->after] + 1);
-    phase = after(phase, &s->inputs, UINT64_MAX, of->other_parts.outputs);
+    phase = after(phase, &s->inputs, UINT64_MAX, of->other_sccs.outputs);
     phase = after(phase, &s->inputs, needs->cell.recurrent_in, scc->outputs);
-    phase = after(phase, &s->gradients, needs->linked, of->other_parts.contributions);
+    phase = after(phase, &s->gradients, needs->linked, of->other_sccs.contributions);
     return after(phase, &s->gradients, needs->cell.recurrent_out, scc->contributions);
 }
 
@@ -97,7 +97,7 @@ static uint32_t last_level(const phases *p, uint32_t place) {
     return levels;
 }
 
-/* Adds tasks of the eager, main or lazy stages of the present types, over one level or over all levels at once (VPPS_NONE). */
+/* Adds tasks of the stages of one pass of the present SCC's types, over one level or over all levels at once (VPPS_NONE). */
 static void add_stages(phases *p, uint32_t place, vpps_pass pass, uint32_t level) {
     links made = {0};
     for (uint32_t i = 0; i < p->n_of_scc; i++) made = latest(made, p->types[p->of_scc[i]].made);
@@ -109,12 +109,12 @@ static void add_stages(phases *p, uint32_t place, vpps_pass pass, uint32_t level
     }
 }
 
-/* For each present type, notes when results of types in other strongly connected components may be read. */
+/* Sets other_sccs for the types of an SCC: when results of types in other SCCs may be read. */
 static void find_others(phases *p, uint32_t scc) {
     const vpps_batch_needs *needs = p->s->needs;
     for (uint32_t i = 0; i < p->n_of_scc; i++) {
         const uint32_t t = p->of_scc[i];
-        links *others = &p->types[t].other_parts;
+        links *others = &p->types[t].other_sccs;
         for (uint32_t u = 0; u < p->s->reading->n_types; u++) {
             const links *made = &p->types[u].made;
             if (needs->types[u].scc == scc) continue;
@@ -124,7 +124,7 @@ static void find_others(phases *p, uint32_t scc) {
     }
 }
 
-/* Adds the forward or the backward pass over a strongly connected component, for one slice of one group. */
+/* Adds the tasks of the forward or the backward pass over an SCC. `place`: number of the slice and group (vpps_steps.place). */
 static void add_pass(phases *p, uint32_t scc, uint32_t place, bool backward) {
     const vpps_pass eager = backward ? VPPS_PASS_BACK_EAGER : VPPS_PASS_EAGER;
     const uint32_t levels = last_level(p, place);
@@ -138,7 +138,7 @@ static void add_pass(phases *p, uint32_t scc, uint32_t place, bool backward) {
 
 static bool is_head(const phases *p) { return p->n_of_scc && p->s->batching->heads[p->of_scc[0]]; }
 
-/* Adds the tasks of one slice of a group. */
+/* Adds a group's tasks that run in one slice. */
 static void add_slice(phases *p, uint32_t slice, uint32_t group) {
     const vpps_steps *s = p->s;
     const uint32_t n_groups = s->batching->n_groups, last = vpps_last_slice(s, slice), own = slice * n_groups + group,
@@ -184,7 +184,7 @@ static size_t most_tasks(const vpps_steps *s) {
     return n;
 }
 
-/* Finds the first and last phases in which each block has tasks. */
+/* Sets blocks[i], apart from slice_end, to the first and last phases in which block i has tasks. */
 static void note_phases(const phases *p) {
     for (uint32_t i = 0; i < p->s->n_blocks; i++) p->blocks[i].first = p->blocks[i].first_backward = VPPS_NONE;
     for (uint32_t i = 0; i < p->n_tasks; i++) {

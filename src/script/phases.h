@@ -1,4 +1,4 @@
-/* phases.h - a batch's tasks: which stage runs over which vertices, and between which two barriers of its group. */
+/* phases.h - a batch's tasks: which stage runs over which vertices, and in which phase. A phase is the time between two barriers. */
 #pragma once
 
 #include "script/steps.h"
@@ -10,8 +10,8 @@ typedef struct vpps_stage_task {
     uint32_t level; /* level of the task's vertices; VPPS_NONE: all levels */
 } vpps_stage_task;
 
-/* For a block: the first phases of any task and of a backward task (VPPS_NONE: no such task), the last phases of its forward and backward
- * tasks, and the phase at the end of its slice, which adds up parameter gradients. */
+/* Phases of a block's tasks: the first of all, and the first backward one (VPPS_NONE: no such task); the last forward and the last backward
+ * one. slice_end: the phase after the block's slice (a share of the batch), which adds up parameters' gradients. */
 typedef struct vpps_block_phases {
     uint32_t first, first_backward, last_forward, last_backward, slice_end;
 } vpps_block_phases;
@@ -21,8 +21,7 @@ typedef struct vpps_tasks {
     const vpps_stage_task *all; /* all tasks, sorted by group and phase */
     const vpps_block_phases *blocks;
     const uint32_t *group_phases; /* for each group: number of its phases, ends of slices included */
-    const uint32_t
-        *pauses; /* for each group: its first phase after the pause between forward and backward; NULL: no pause */
+    const uint32_t *pauses;       /* for each group: its first phase after the pause; NULL: the script has no pause */
     uint32_t n;
     uint32_t n_phases; /* largest number of phases of a group, ends of slices not counted */
 } vpps_tasks;
@@ -30,7 +29,7 @@ typedef struct vpps_tasks {
 /* Makes the batch's tasks and assigns them to phases. False: out of memory. */
 bool vpps_choose_phases(const vpps_steps *s, vpps_arena *arena, vpps_tasks *out);
 
-/* Gives the number of items of each axis (vertices, members of each list) that a task runs over. */
+/* Counts what a task runs over: items[0] becomes the number of vertices, items[d] the number of members of their lists number d. */
 static inline void vpps_items_of_task(const vpps_steps *s, const vpps_stage_task *t, uint32_t *items) {
     const vpps_step_block *b = &s->blocks[t->block];
     items[0] = t->n;

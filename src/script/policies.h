@@ -1,4 +1,4 @@
-/* policies.h - batching policies, which choose the step in which each vertex of a graph runs; a step runs vertices of one type. */
+/* policies.h - batching policies. A policy divides a graph's vertices into batches that run in turn; a batch has vertices of one type. */
 #pragma once
 
 #include "script/automaton.h"
@@ -7,12 +7,12 @@ typedef struct vpps_policy {
     const char *name;
     const char *text;
     bool learned; /* whether the policy needs a learned automaton */
-    /* Sets steps[v] to the number of vertex v's batch, which is higher than the numbers of the vertices that v reads; vertices of one batch
-     * have one type. *n: the number of batches. False: out of memory. */
+    /* Sets steps[v] to the number of vertex v's batch, which is higher than the batches of all vertices that v reads, and *n to the number
+     * of batches. False: out of memory. */
     bool (*choose)(const vpps_typed_graph *g, const vpps_automaton *a, uint32_t *steps, uint32_t *n);
 } vpps_policy;
 
-extern const vpps_policy vpps_policies[]; /* the policies; the first is the default; the last has the name NULL */
+extern const vpps_policy vpps_policies[]; /* all policies, the default first; the name NULL ends the array */
 
 /* Returns the policy of this name; NULL: there is none. */
 const vpps_policy *vpps_policy_find(const char *name);

@@ -1,18 +1,18 @@
 /* read.c - reads a batch's graph: vertices, reads, types and terms of the loss (read.h). */
 #include "script/read.h"
 
-/* A sum inside the loss that is being taken apart, and the number of its next term. */
+/* A sum that is a term of the loss and is being replaced by its own terms. `next`: the number of its next term. */
 typedef struct loss_sum {
     uint32_t record, next;
-    float first, others; /* factors with which the sum's first and other terms enter the loss */
+    float first, others; /* factors with which the sum's first term, and each other term, enters the loss */
 } loss_sum;
 
-/* A vertex's depth in the graph, and its level in its strongly connected component. */
+/* A vertex's depth in the whole graph, and its level in its type's strongly connected component. */
 typedef struct vertex_at {
     uint32_t depth, level;
 } vertex_at;
 
-enum { FIRST_TYPES = 16 }; /* number of types that there is room for at the beginning */
+enum { FIRST_TYPES = 16 }; /* initial capacity of the array of types */
 
 /* The state while a batch's graph is read. */
 typedef struct reader {
@@ -31,14 +31,14 @@ typedef struct reader {
     uint32_t *places;       /* for each type of the history: its number in the batch; VPPS_NONE: not met yet */
     uint32_t *shapes;       /* scratch: shapes of an op's arguments */
     size_t places_capacity, n_places, shapes_capacity;
-    uint64_t dropout;             /* number of elements under dropout so far */
+    uint64_t dropout;             /* number of elements under dropout in the vertices read so far */
     uint32_t listed;              /* the latest vertex with lists */
-    vertex_at lists_at;           /* the depth and level that follow from its lists alone */
-    const vpps_node *lists_nodes; /* the nodes of its lists, in the graph; NULL: no vertex has lists yet */
+    vertex_at lists_at;           /* depth and level that vertex `listed` has by its lists alone */
+    const vpps_node *lists_nodes; /* the nodes in the lists of vertex `listed`; NULL: no vertex has lists yet */
     vpps_seed *seeds;
-    loss_sum *sums; /* stack of the sums in the loss whose terms are being read */
+    loss_sum *sums; /* stack of the sums, each a term of the one below, that are being replaced by their terms */
     size_t seeds_capacity, sums_capacity;
-    bool *whole; /* for each vertex: whether its gradient is asked for: it is then one term of the loss */
+    bool *whole; /* for each vertex: its gradient is requested, so a sum is not replaced by its terms; NULL: none is */
 } reader;
 
 static vpps_output_ref output_of(const vpps_graph *g, vpps_node x) { return (vpps_output_ref){x, g->node_record[x]}; }
@@ -69,7 +69,7 @@ static uint32_t use_type(reader *r, uint32_t index) {
 
 static vpps_status type_of_op(reader *r, const vpps_op_node *op, const vpps_node *args, uint32_t *index) {
     const vpps_graph *g = r->out->g;
-    /* all arguments have the shape of the result */
+    /* whether all arguments have one shape, so that one lookup of a shape suffices */
     const bool equal = vpps_ops[g->signatures[op->signature].op].shape == VPPS_SHAPE_EQUAL;
     if (!VPPS_TAKE_MORE(r->arena, r->shapes, r->shapes_capacity, 2 * (size_t)op->n_args + 2)) return vpps_no_memory();
     for (uint32_t i = 0; i < op->n_args; i++) {
@@ -80,7 +80,7 @@ static vpps_status type_of_op(reader *r, const vpps_op_node *op, const vpps_node
     return vpps_type_of_op(r->history, g, op, r->shapes, index);
 }
 
-/* Gives the number that a record's type has in the batch. */
+/* Gives the batch's number of the type of a graph's record. `op`: the record's op, NULL if the record applies a cell. */
 static vpps_status type_of_record(reader *r, const vpps_record *record, const vpps_op_node *op, uint32_t *out) {
     const vpps_graph *g = r->out->g;
     uint32_t index;
@@ -94,8 +94,8 @@ static vpps_status type_of_record(reader *r, const vpps_record *record, const vp
 
 /* ---------------------------------------------------------------- vertices */
 
-/* Records the nodes that a vertex reads, and raises *at so that the vertex's depth and level are greater than those of the nodes. Which
- * types form a strongly connected component is known from the preceding batch. */
+/* Records that a vertex reads n nodes. Raises at->depth above the depths of their vertices, and at->level above the levels of those in the
+ * same strongly connected component of types, as the preceding batch had it. */
 static inline void read_nodes(reader *r, uint32_t vertex, uint32_t n, const vpps_node *nodes, vertex_at *at) {
     vpps_reading *out = r->out;
     vpps_read *sources = r->sources + out->n_sources;
@@ -114,7 +114,7 @@ static inline void read_nodes(reader *r, uint32_t vertex, uint32_t n, const vpps
     *at = after;
 }
 
-/* Records the nodes of a vertex's lists. In the graph, consecutive vertices with the same lists share their nodes. */
+/* Records the nodes of a vertex's lists. Lists that equal the latest vertex's have the same address `nodes` in the graph. */
 static void read_lists(reader *r, uint32_t vertex, uint32_t n, const vpps_node *nodes, vertex_at *at) {
     vpps_vertex_lists *lists = &r->lists[vertex];
     lists->shared = n && nodes == r->lists_nodes;
@@ -142,7 +142,7 @@ static vpps_status read_vertex(reader *r, uint32_t vertex) {
     VPPS_TRY(type_of_record(r, record, op, &t));
     const vpps_compiled_cell *c = r->types[t].base;
     const vpps_cell_data *cell = r->types[t].type->cell;
-    const uint32_t *members = op ? &op->n_args : g->words + record->at; /* an op has one list: its arguments */
+    const uint32_t *members = op ? &op->n_args : g->words + record->at; /* an op's only list is its arguments */
     const uint32_t n_own = c->inputs_of[0];
     const vpps_node *own = op ? g->words + op->args : vpps_own_nodes(cell, members);
     const vpps_node *listed = op ? own + n_own : vpps_listed_nodes(g, cell, members);
@@ -169,7 +169,7 @@ static vpps_status read_vertex(reader *r, uint32_t vertex) {
     return VPPS_OK;
 }
 
-/* Reads all vertices of the graph, which has a word for each read. */
+/* Reads all vertices of the graph. The graph has at least one word for each read, so n_words elements are enough for `sources`. */
 static vpps_status read_vertices(reader *r) {
     vpps_reading *out = r->out;
     const size_t n = out->n_vertices + (size_t)1, n_cells = out->g->model->n_cells;
@@ -187,7 +187,7 @@ static vpps_status read_vertices(reader *r) {
 
 /* ---------------------------------------------------------------- the loss */
 
-/* Returns whether a record is a weighted sum of its arguments; gives the weights of the first argument and of the others. */
+/* Returns whether a record is a weighted sum of its arguments. *first: weight of the first argument; *others: of each other argument. */
 static bool is_linear(const vpps_graph *g, uint32_t record, float *first, float *others) {
     if (g->records[record].cell != VPPS_NODE_RECORD) return false;
     const vpps_op_node *node = &g->record_nodes[g->records[record].at];
@@ -203,8 +203,8 @@ static bool is_linear(const vpps_graph *g, uint32_t record, float *first, float 
     }
 }
 
-/* Returns the number of records that are vertices. In training, sums at the end of the graph that the request does not name are left out:
- * the loss is replaced by the terms of these sums. */
+/* Returns how many of the graph's first records become vertices. Training leaves out sums at the end of the graph, unless the request names
+ * them: read_loss replaces them by their terms. */
 static uint32_t count_records(const vpps_reading *out) {
     uint32_t n = (uint32_t)out->g->n_records;
     float first, others;
@@ -214,7 +214,7 @@ static uint32_t count_records(const vpps_reading *out) {
     return n;
 }
 
-/* Marks the vertices whose gradients are asked for: a sum among them stays one term of the loss. */
+/* Marks in `whole` the vertices whose gradients are requested. A sum among them stays one term of the loss. */
 static bool note_whole(reader *r) {
     if (!r->out->n_asked) return true;
     if (!VPPS_TAKE_ZEROS(r->arena, r->whole, r->out->n_vertices)) return false;
@@ -226,7 +226,7 @@ static bool is_whole(const reader *r, uint32_t record) {
     return r->whole && record < r->out->n_vertices && r->whole[record];
 }
 
-/* Adds a term of the loss: a sum is put on the stack, to be taken apart next; anything else becomes a seed of backward. */
+/* Adds a term of the loss. A sum is put on the stack, so that its terms replace it; another node becomes a seed, where backward starts. */
 static vpps_status add_term(reader *r, vpps_node x, float factor, size_t *depth) {
     const vpps_graph *g = r->out->g;
     float first, others;
@@ -241,8 +241,8 @@ static vpps_status add_term(reader *r, vpps_node x, float factor, size_t *depth)
     return VPPS_OK;
 }
 
-/* Writes the loss as a sum of outputs of vertices with constant factors. The sum over a minibatch is then no vertex: each input's graph
- * stays a component of its own, and nothing waits for all of them. */
+/* Expresses the loss as a sum of vertices' outputs times constants, the seeds. The sum over a minibatch is then no vertex, so each
+ * example's graph stays a connected component of its own, and no vertex waits for all examples. */
 static vpps_status read_loss(reader *r) {
     const vpps_graph *g = r->out->g;
     size_t depth = 0;
@@ -261,7 +261,7 @@ static vpps_status read_loss(reader *r) {
     return VPPS_OK;
 }
 
-/* For a training step in two halves, makes the outputs whose gradients the host gives the seeds of backward. */
+/* For a training step in two halves: makes seeds, where backward starts, of the outputs whose gradients the host gives. */
 static vpps_status read_given(reader *r) {
     vpps_reading *out = r->out;
     const uint32_t n = r->request->n_given;

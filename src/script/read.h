@@ -4,14 +4,14 @@
 #include "base/arena.h"
 #include "script/script.h"
 
-/* A vertex, which is a record of the graph. Loops over vertices are limited by memory bandwidth, so the struct has only what most loops
- * read. */
+/* A vertex of the batch's graph. Loops over vertices are limited by memory bandwidth, so the struct has only the members that most loops
+ * read; vpps_vertex_lists has the others. */
 typedef struct vpps_read_vertex {
     uint32_t type;         /* index of the vertex's type in the reading's types */
     uint32_t first_source; /* index in `sources` of the first node that the vertex reads */
     uint32_t first_output; /* number of the vertex's first node */
     uint32_t depth;        /* the vertex's depth in the graph: 0 if it reads nothing */
-    uint32_t words;        /* applied cell: position of its indices in the graph's words; op: its integer */
+    uint32_t words; /* vertex of a cell: where its indices begin in the graph's words; of an op: the op's integer */
 } vpps_read_vertex;
 
 /* Further data of a vertex whose cell has lists or dropout. */
@@ -19,18 +19,18 @@ typedef struct vpps_vertex_lists {
     uint32_t members[VPPS_CELL_LISTS];
     uint32_t dropout;      /* number of the vertex's first element under dropout */
     uint32_t first_source; /* index in `sources` of the lists' nodes: input after input, each with all its members */
-    /* Whether its reads are those of an earlier vertex, as when all words of a sentence attend to one list; of the preceding vertex. */
+    /* shared: an earlier vertex has the same lists, as when all words of a sentence attend to one list. repeats: the preceding one has. */
     bool shared, repeats;
 } vpps_vertex_lists;
 
-/* A node of the graph, as an output of a vertex. */
+/* A node of the graph (`output`) and the vertex whose output the node is. */
 typedef struct vpps_output_ref {
     vpps_node output;
     uint32_t vertex;
 } vpps_output_ref;
 
-/* A read: vertex `reader` reads vertex `vertex`. Reads are in one array, since one long loop is faster than many short ones. A vertex
- * of shared lists alone has the first member once more, so that every reader is met. */
+/* A read: vertex `reader` reads vertex `vertex`. All reads are in one array, since one long loop is faster than many short ones. A vertex
+ * that reads only lists shared with an earlier vertex has one read, of a list's first member, so that loops over reads find the vertex. */
 typedef struct vpps_read {
     uint32_t vertex, reader;
 } vpps_read;
@@ -44,56 +44,56 @@ typedef struct vpps_seed {
 /* A type of the batch's vertices. */
 typedef struct vpps_read_type {
     const vpps_type *type;
-    /* base and n_lists are copies of the type's, since loops over vertices read them */
+    /* copies of type->base and of its number of lists, for fast access in loops over vertices */
     const vpps_compiled_cell *base;
     uint32_t n_lists;
     uint32_t index;        /* index of the type in the history */
-    vpps_type_guess guess; /* what the preceding batch tells about the type */
+    vpps_type_guess guess; /* the type's properties in the preceding batch, a guess for this one */
     uint32_t first_input;  /* number of inputs of all preceding types */
-    uint64_t trains;       /* outputs that depend on a trained parameter, as bits */
+    uint64_t trains;       /* set, as bits, of the outputs that depend on a parameter that is not frozen */
     uint64_t frozen;       /* hash of the set of the type's frozen parameters */
 } vpps_read_type;
 
 typedef struct vpps_reading {
     const vpps_graph *g;
     bool training;
-    /* whether the step is in two halves; seeds are then the outputs whose gradients the host gives, in the request's order */
+    /* training step in two halves: `seeds` are then the outputs whose gradients the host gives, in the request's order */
     bool halves;
     bool fixed;                       /* whether no parameter gets a gradient */
-    bool drops;                       /* dropout is on */
-    const vpps_read_vertex *vertices; /* the graph's vertices, and one more that ends the arrays of the last one */
+    bool drops;                       /* whether dropout is on */
+    const vpps_read_vertex *vertices; /* the graph's vertices; a further element tells where the last one's reads end */
     const vpps_vertex_lists *lists;   /* for each vertex: its lists and dropout; zeros if its cell has none */
     /* for each vertex: its level, valid if the types' strongly connected components are those of the preceding batch */
     const uint32_t *levels;
-    /* All reads, sorted by reader: of each vertex those of inputs without lists, then those of its lists unless they are shared. */
+    /* All reads, sorted by reader; for each reader first the reads of single inputs, then those of its lists, unless shared. */
     const vpps_read *sources;
-    /* for each read: the node that is read, in an array of its own, since loops over blocks read nothing else */
+    /* for each element of `sources`: the node that is read; a separate array, since loops over blocks need only the nodes */
     const vpps_node *source_outputs;
     const vpps_output_ref *requested; /* outputs whose values the request asks for */
     const vpps_output_ref *asked;     /* outputs whose gradients the request asks for */
     const vpps_seed *seeds;
     const vpps_read_type *types;
     size_t n_sources;
-    size_t n_reads; /* number of reads; repeated lists count for each of their vertices */
+    size_t n_reads; /* number of reads if the members of a shared list are counted for each of its vertices */
     uint32_t n_vertices, n_requested, n_asked, n_seeds, n_types;
     uint32_t n_inputs;  /* number of inputs of all types together */
-    uint32_t n_outputs; /* number of nodes of these vertices, the first nodes of the graph */
+    uint32_t n_outputs; /* number of outputs of all vertices; they are the graph's nodes 0 to n_outputs - 1 */
     bool shares;        /* whether a vertex shares an earlier vertex's lists */
     bool some_frozen;   /* whether some parameter of the types is frozen */
 } vpps_reading;
 
-/* Reads a graph into arrays of the arena; adds new types to the history's. Fails with ARGUMENT, SHAPE, MEMORY. */
+/* Reads a graph into arrays of the arena and adds new types to the history. Fails with ARGUMENT, SHAPE, MEMORY. */
 vpps_status vpps_read_graph(vpps_graph *g, vpps_history *history, const vpps_batch_request *request, vpps_arena *arena,
                             vpps_reading *out);
 
-/* Iterates over a vertex's inputs that read: for (vpps_reader x = vpps_reads_of(r, v, lists); vpps_next_input(&x);). */
+/* Iterates over the inputs of vertex v that have reads: for (vpps_reader x = vpps_reads_of(r, v, lists); vpps_next_input(&x);). */
 typedef struct vpps_reader {
     const vpps_compiled_cell *cell;
     const uint32_t *members; /* for each list: number of its members */
     uint32_t input;
-    bool lists;         /* whether the members of the vertex's lists are among the reads */
-    size_t at, end;     /* the input's reads are at [at, end) of `sources` */
-    size_t own, listed; /* where the reads of the next input without a list begin, and those of the next list input */
+    bool lists;         /* whether inputs that are lists are visited too */
+    size_t at, end;     /* the present input's reads are sources[at] to sources[end - 1] */
+    size_t own, listed; /* own: where the next single input's read lies in `sources`; listed: the next list's reads */
 } vpps_reader;
 
 static inline vpps_reader vpps_reads_of(const vpps_reading *r, uint32_t v, bool lists) {
@@ -113,12 +113,12 @@ static inline bool vpps_next_input(vpps_reader *x) {
     return false;
 }
 
-/* Returns the set, as bits, that has one output of its vertex. */
+/* Returns a set of outputs of x.vertex, as bits, with x.output as its only element. */
 static inline uint64_t vpps_output_bit(const vpps_reading *r, vpps_output_ref x) {
     return (uint64_t)1 << (x.output - r->vertices[x.vertex].first_output);
 }
 
-/* Where the reads of an input begin among its vertex's reads: for each axis, the number of inputs that precede it. */
+/* The position of an input among its cell's inputs: for each axis (0: single inputs, d: lists number d), how many inputs precede it. */
 typedef struct vpps_input_place {
     uint32_t n[VPPS_AXES];
     uint32_t axis; /* the input's axis */

@@ -1,4 +1,4 @@
-/* schedule.c - runs the steps of scheduling, from a graph to a script. */
+/* schedule.c - runs the steps of scheduling, which make a script from a graph (schedule.h lists their results). */
 #include "script/schedule.h"
 
 #include <inttypes.h>
@@ -26,9 +26,9 @@ static vpps_status check_graph(const vpps_graph *g) {
     return VPPS_OK;
 }
 
-/* Returns whether more slices of heads are better than more waves, for a batch that does not fit the pool. A slice costs two barriers, a
- * wave the barriers of all its levels, so slices are added first. Once a slice keeps at most a quarter of the words of the rest of its
- * wave, doubling the slices would save a tenth at most. */
+/* A batch that does not fit the pool is divided into waves, or its classifier heads into slices. Returns whether slices are better. A slice
+ * costs two barriers, a wave the barriers of all its levels, so slices come first, until a slice keeps at most a quarter of the words that
+ * the rest of its wave keeps: doubling the slices would then save a tenth at most. */
 static bool wants_slices(const vpps_batching *b, uint32_t n_slices) {
     return vpps_kept_words(b, true) / n_slices > vpps_kept_words(b, false) / 4;
 }
@@ -38,10 +38,10 @@ typedef struct search {
     vpps_batch *b;
     const vpps_target *target;
     const vpps_batch_request *request;
-    bool waves, slices; /* whether more waves are still possible, whether more slices are */
+    bool waves, slices; /* waves: dividing into more waves is still possible; slices: into more slices */
 } search;
 
-/* Divides the batch further, into twice as many slices or waves, or as many as possible. *more: whether that was possible. */
+/* Divides the batch into twice as many slices or waves, or as many as possible. *more: whether there are more than before. */
 static vpps_status take_apart(search *x, bool *more) {
     vpps_schedule *s = x->b->schedule;
     for (*more = false; !*more && (x->waves || x->slices);) {
@@ -57,7 +57,7 @@ static vpps_status take_apart(search *x, bool *more) {
     return VPPS_OK;
 }
 
-/* Makes the script with the present numbers of waves and slices. Fails with POOL, without a message, if the pool is too small. */
+/* Makes the script with the present numbers of waves and slices. Fails with POOL, without an error message, if the pool is too small. */
 static vpps_status try_once(search *x) {
     vpps_schedule *s = x->b->schedule;
     if (!vpps_choose_phases(&s->steps, &s->arena, &s->tasks) ||
@@ -76,7 +76,7 @@ static uint32_t first_waves(const search *x) {
     return most ? (uint32_t)((vpps_kept_words(b, false) + vpps_kept_words(b, true)) / most) + 1 : 1;
 }
 
-/* Returns the number of waves whose memory stays in the machine's caches; fewer if steps would have too few vertices; 0: no rule. */
+/* Returns the least number of waves for which a wave's memory fits the caches, or fewer if steps would get too few vertices; 0: no rule. */
 static uint32_t cached_waves(const search *x) {
     const vpps_steps *steps = &x->b->schedule->steps;
     const vpps_wave_rule *rule = &x->target->waves;
@@ -89,7 +89,7 @@ static uint32_t cached_waves(const search *x) {
     return (uint32_t)(small < wide ? small : wide);
 }
 
-/* Makes the batch's steps with the first numbers of waves and slices to try. False: out of memory. */
+/* Sorts the batch into blocks for the numbers of waves and slices to try first. False: out of memory. */
 static bool first_steps(search *x) {
     vpps_schedule *s = x->b->schedule;
     const uint32_t asked = s->reading.training && !s->reading.halves ? x->request->slices : 1,
@@ -102,7 +102,7 @@ static bool first_steps(search *x) {
     return vpps_choose_steps(&s->batching, waves, n_slices, &s->arena, &s->steps);
 }
 
-/* Makes a script in one wave, or in as many as the device's rule asks for. If the pool is too small, adds waves or slices. */
+/* Makes a script with one wave, or as many as the request or the device's rule wants. While the pool is too small, adds waves or slices. */
 static vpps_status make_script(search *x) {
     vpps_schedule *s = x->b->schedule;
     const bool training = s->reading.training;

@@ -8,12 +8,12 @@ typedef struct vpps_schedule {
     vpps_arena arena;
     vpps_row_marks marks;
     vpps_reading reading;             /* the vertices and their reads */
-    vpps_batch_needs needs;           /* the vertices and gradients that are needed */
-    vpps_batching grouping;           /* each vertex's level, the groups of virtual processors */
-    vpps_batching batching;           /* the same, with the compiled cells */
+    vpps_batch_needs needs;           /* the vertices and gradients that the loss or the request needs */
+    vpps_batching grouping;           /* each vertex's level, and the number of groups of virtual processors */
+    vpps_batching batching;           /* a copy of `grouping` with the compiled cells added */
     vpps_steps steps;                 /* blocks of vertices that run together */
     vpps_tasks tasks;                 /* the tasks: stages of the blocks, phase by phase */
-    vpps_contributions contributions; /* contributions to gradients */
+    vpps_contributions contributions; /* the gradients that vertices contribute to each other */
     vpps_placement placement;         /* the tensors' offsets in the pool */
     vpps_script_places places;        /* the offsets of the values that the host reads */
 } vpps_schedule;

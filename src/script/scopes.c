@@ -12,7 +12,7 @@ void vpps_scope_free(vpps_scope *s) {
 
 static bool is_operation(const vpps_cell_value *v) { return v->kind >= VPPS_VALUE_RUN; }
 
-/* Marks in `made` the values that an output depends on. */
+/* Sets made[v] to 1 for each value v of a cell on which the output depends. */
 static void mark(const vpps_compiled_cell *c, uint32_t output, uint8_t *made) {
     made[c->outputs[output].value] = 1;
     for (uint32_t v = c->outputs[output].value + 1; v-- > 0;)
@@ -20,7 +20,7 @@ static void mark(const vpps_compiled_cell *c, uint32_t output, uint8_t *made) {
             made[c->args[c->values[v].first_arg + i].value] = 1;
 }
 
-/* Finds the outputs of a cell that no vertex reads and that need operations of their own; `read`: outputs that vertices read. */
+/* Finds the set *lazy, as bits, of a cell's outputs that are not in the set `read` and need operations which no output in `read` needs. */
 static bool find_lazy(const vpps_compiled_cell *c, uint64_t read, uint64_t *lazy) {
     uint8_t *shared = calloc(2 * (size_t)c->n_values + 1, 1), *made = shared + c->n_values;
     *lazy = 0;
@@ -41,7 +41,7 @@ static void note_lazy(const vpps_reading *r, const uint64_t *lazy, vpps_output_r
     if (lazy[r->vertices[x.vertex].type] & vpps_output_bit(r, x)) heads[x.vertex] = 1;
 }
 
-/* Sets heads[v] if some operations of vertex v serve the loss or the request alone, as those of a classifier do. */
+/* Sets heads[v] for each vertex v that has operations, such as a classifier's, whose results only the loss or the request uses. */
 static bool find_heads(const vpps_batch_needs *n, uint8_t *heads) {
     const vpps_reading *r = n->reading;
     uint64_t *read = calloc(2 * (size_t)r->n_types + 1, sizeof *read), *lazy = read + r->n_types;
@@ -84,14 +84,14 @@ static const char *name_of(const vpps_reading *r, uint32_t type) {
     return type == VPPS_NONE ? "classifiers in cells" : r->types[type].base->name;
 }
 
-/* Returns whether type a comes before b: by name; ops of one name and several shapes by the types' indices. */
+/* Returns whether type a precedes type b in the order by name; types of one name (an op with several shapes) are ordered by index. */
 static bool comes_before(const vpps_reading *r, uint32_t a, uint32_t b) {
     const int order = strcmp(name_of(r, a), name_of(r, b));
     if (order || a == VPPS_NONE || b == VPPS_NONE) return order < 0;
     return r->types[a].index < r->types[b].index;
 }
 
-/* Sorts the types by name, so that every batch has the same order. */
+/* Sorts the types by name, so that types have the same order in every batch. */
 static void sort_types(maker *m) {
     vpps_scope *s = m->out;
     for (uint32_t t = 1; t < s->graph.n_types; t++) {
@@ -108,7 +108,7 @@ static bool add_vertex(maker *m, uint32_t vertex, uint32_t type) {
     vpps_typed_graph *g = &m->out->graph;
     const uint32_t v = g->n++;
     if (add_type(m, type) == VPPS_NONE) return false;
-    g->types[v] = type; /* the type's number in order of first use; sort_types changes the numbers */
+    g->types[v] = type; /* the type's number in the batch; close_maker replaces it */
     m->out->vertices[v] = vertex;
     g->first[g->n] = g->first[v];
     return true;
@@ -116,7 +116,7 @@ static bool add_vertex(maker *m, uint32_t vertex, uint32_t type) {
 
 static void add_source(vpps_typed_graph *g, uint32_t source) { g->sources[g->first[g->n]++] = source; }
 
-/* Adds a vertex and its reads to the scope's graph. With `head`, its work for the loss alone becomes another vertex. */
+/* Adds a vertex and its reads to the scope's graph. `head`: adds a second vertex for the first one's work that only the loss uses. */
 static bool add_record(maker *m, uint32_t vertex, bool head) {
     const vpps_read_vertex *v = &m->r->vertices[vertex];
     vpps_typed_graph *g = &m->out->graph;
@@ -147,7 +147,7 @@ static bool open_maker(maker *m, const vpps_reading *r, vpps_scope *out) {
     return true;
 }
 
-/* Makes the description of the graph's kind: the types' names, and a key that adds which type reads which. */
+/* Makes out->kind: the types' names, and a key of the names and of which type reads which. */
 static bool describe(maker *m) {
     vpps_scope *s = m->out;
     const vpps_typed_graph *g = &s->graph;
@@ -158,7 +158,7 @@ static bool describe(maker *m) {
     s->key = calloc(length + edges + 1, 1);
     if (!s->names || !s->key) return false;
     size_t at = 0;
-    for (uint32_t t = 0; t < g->n_types; t++) /* compares whole names, since a name may hold commas */
+    for (uint32_t t = 0; t < g->n_types; t++)
         at += (size_t)snprintf(s->names + at, length + 1 - at, "%s%s", t ? " | " : "", name_of(m->r, s->types[t]));
     memcpy(s->key, s->names, length);
     for (uint32_t v = 0; v < g->n; v++)
@@ -191,7 +191,7 @@ vpps_status vpps_scope_of_scc(const vpps_batch_needs *n, uint32_t scc, vpps_scop
     return close_maker(&m, ok);
 }
 
-/* Returns whether a vertex has no operation and reads nothing, such as a lookup: it only tells where a value lies. */
+/* Returns whether a vertex computes nothing: it has no operation and reads nothing, such as a lookup of a table's row. */
 static bool does_nothing(const vpps_reading *r, uint32_t v) {
     const vpps_compiled_cell *c = r->types[r->vertices[v].type].base;
     if (c->is_data) return false;
@@ -213,7 +213,7 @@ vpps_status vpps_scope_of_all(const vpps_batch_needs *n, vpps_scope *out) {
 
 /* ---------------------------------------------------------------- levels */
 
-/* Gives each step of a policy a level: one more than the levels of the steps that it reads, so that independent steps share a level. */
+/* Gives each of a policy's steps a level, above the levels of the steps whose vertices it reads; independent steps may share a level. */
 static bool level_steps(const vpps_scope *s, const uint32_t *steps, uint32_t n_steps, uint32_t *levels) {
     const vpps_typed_graph *g = &s->graph;
     uint32_t *of_step = calloc(2 * (size_t)n_steps + g->n + 2, sizeof *of_step);
@@ -255,7 +255,7 @@ vpps_status vpps_choose_levels(const vpps_batch_needs *n, const vpps_batch_reque
     const size_t n_vertices = n->reading->n_vertices;
     uint32_t *levels;
     *out = n->levels;
-    if (!request->policy || request->policy == vpps_policies) return VPPS_OK; /* the default: levels by depth */
+    if (!request->policy || request->policy == vpps_policies) return VPPS_OK; /* the default policy: levels by depth */
     if (!VPPS_TAKE(arena, levels, n_vertices)) return vpps_no_memory();
     memcpy(levels, n->levels, n_vertices * sizeof *levels);
     for (uint32_t scc = 0; scc < n->n_sccs; scc++)

@@ -26,16 +26,16 @@
 #include "script/learned.h"
 #include "script/policies.h"
 
-/* What a training script does. */
+/* What the script of a training batch does. */
 typedef enum vpps_goal {
     VPPS_GOAL_STEP,      /* forward, backward, update */
     VPPS_GOAL_GRADIENTS, /* forward and backward; the device adds the gradients to its accumulated gradients */
-    /* forward and backward for gradients of nodes only; the accumulated gradients of parameters stay unchanged */
+    /* forward and backward, to get gradients of nodes; the accumulated gradients of parameters stay unchanged */
     VPPS_GOAL_NODES,
-    VPPS_GOAL_UPDATE /* gradient norm and update, from the accumulated gradients */
+    VPPS_GOAL_UPDATE /* the gradients' norm and the update of the parameters, from the accumulated gradients */
 } vpps_goal;
 
-/* Which tasks of a script one launch runs: all (the script has no pause), those before its pause, or those after the pause. */
+/* Which tasks of a script one launch runs. NO_HALF: all, the script has no pause. FORWARD, BACKWARD: the tasks before, after the pause. */
 typedef enum vpps_half { VPPS_NO_HALF, VPPS_FORWARD_HALF, VPPS_BACKWARD_HALF } vpps_half;
 
 /* Returns whether the script changes parameters. */
@@ -44,25 +44,26 @@ static inline bool vpps_goal_updates(vpps_goal goal) { return goal == VPPS_GOAL_
 /* A request: what the script of a batch has to do. */
 typedef struct vpps_batch_request {
     vpps_node loss;           /* training: the loss; VPPS_NO_NODE: inference of `outputs`, or training in two halves */
-    const vpps_node *outputs; /* nodes whose values the host reads after the script or at its pause; never the loss */
+    const vpps_node *outputs; /* nodes, never the loss, whose values the host reads after the script or at its pause */
     uint32_t n_outputs;
-    /* Training in two halves: forward; a pause, at which the host writes gradients of the first n_given outputs; backward. */
+    /* Training in two halves: after forward the script pauses; the host writes gradients of the first n_given outputs; then backward. */
     bool halves;
     uint32_t n_given;
     const vpps_node *gradient_nodes; /* training: nodes whose gradients the host reads; the loss is not among them */
     uint32_t n_gradient_nodes;
-    vpps_goal goal;                  /* training */
-    const vpps_optimizer *optimizer; /* training */
+    vpps_goal goal;                  /* training: what the script does */
+    const vpps_optimizer *optimizer; /* training: the optimizer and its numbers */
     /* training: for each parameter its own optimizer numbers; NULL: all use those of `optimizer` */
     const vpps_param_step *steps;
     vpps_gradients gradients;
     bool guard;    /* skip the update when the loss or a gradient is not finite */
-    uint32_t step; /* number of this update, from 1 */
+    uint32_t step; /* number of the batch's update, counted from 1 */
     uint64_t dropout_key;
-    bool no_dropout;        /* training with dropout off */
-    uint32_t groups, waves; /* number of groups of virtual processors, and of waves; 0: chosen by cost */
-    bool keeps_groups; /* keep the number of groups for a batch of one component, which otherwise runs in one group */
-    uint32_t slices;   /* least number of slices of a wave; 0: 1 */
+    bool no_dropout; /* training with dropout off */
+    /* groups: number of groups of virtual processors; waves: number of shares of the batch that run in turn; 0: chosen by cost */
+    uint32_t groups, waves;
+    bool keeps_groups;         /* keep `groups` for a batch of one connected component, which else runs in one group */
+    uint32_t slices;           /* into how many slices, at least, a wave's classifiers are divided; 0: one */
     const vpps_policy *policy; /* batching policy for recurrences of several cells; NULL: the default */
     vpps_learned *learned;     /* learned automata, if `policy` is learned */
 } vpps_batch_request;
@@ -79,14 +80,14 @@ typedef struct vpps_batch_extent {
     double rows;    /* number of rows of the largest matrix */
 } vpps_batch_extent;
 
-/* A device's rule: returns the number of groups in which it runs such a batch fastest, a divisor of n_vps that is at most `most` (>= 1). */
+/* A device's rule for a batch of this extent: returns the fastest number of groups, a divisor of n_vps, at least 1 and at most `most`. */
 typedef uint32_t vpps_group_rule(const vpps_batch_extent *e, uint32_t most);
 
-/* Limits of one wave, from which the number of waves follows unless the request gives it. 0: no limit. */
+/* Limits of one wave (a share of the batch), from which the number of waves follows unless the request gives it. 0: no limit. */
 typedef struct vpps_wave_rule {
-    uint64_t kept_words;   /* most words that a wave's vertices keep for backward */
-    uint64_t cached_words; /* most words that a wave writes, to stay in caches; only while steps have cached_vertices */
-    uint32_t cached_vertices; /* least number of vertices that a step has for each virtual processor */
+    uint64_t kept_words;      /* most words that a wave's vertices keep for backward */
+    uint64_t cached_words;    /* most words that a wave writes, so that they stay in caches */
+    uint32_t cached_vertices; /* cached_words must not divide a step into fewer vertices per VP than this */
 } vpps_wave_rule;
 
 /* What the scheduler knows of a device: its virtual processors, its memory, and its rules for sharing out work. */
@@ -96,27 +97,27 @@ typedef struct vpps_target {
     uint32_t batch;         /* first offset in the pool that a batch's tensors may use */
     uint32_t pool_words;    /* size of the pool (the device's memory) in words */
     vpps_row_rule rows;     /* how the compiler of cells shares out rows to virtual processors */
-    bool scales, in_place;  /* capabilities of the device: see vpps_cell_needs */
-    uint32_t most_cells;    /* most cells of a kernel, so that cells and numbers of groups are reused; 0: no kernels */
+    bool scales, in_place;  /* capabilities of the device, copied to the members of vpps_cell_needs with these names */
+    uint32_t most_cells;    /* most cells of a compiled kernel; 0: the device compiles no kernels */
     bool ahead;             /* the device compiles kernels ahead, while batches run */
     uint32_t most_groups;   /* most groups of a batch, unless its request gives their number */
     vpps_group_rule *choose_groups; /* rule for the number of groups, if most_groups is more than 1 */
-    uint32_t level_flops;           /* flops that a virtual processor does in the least time that a level takes */
+    uint32_t level_flops;           /* least time of a level, as the number of flops that one VP does meanwhile */
     vpps_wave_rule waves;
 } vpps_target;
 
 #define VPPS_NO_OFFSET UINT32_MAX
 
-/* Where parameters lie. Vectors and lookup tables lie at offsets in the pool of device memory (VPPS_NO_OFFSET: nowhere);
- * each device places matrices itself. */
+/* Where parameters lie: vectors and lookup tables at offsets in the pool of device memory (VPPS_NO_OFFSET: nowhere); each
+ * device places matrices itself. `values`, `gradients` and `states` have an element for each parameter. */
 typedef struct vpps_pool_plan {
     uint32_t n_vps;
-    uint32_t *values;    /* vector, lookup table: offset of its values in the pool; not used for matrices */
-    uint32_t *gradients; /* vector: offset of its gradient in the pool; otherwise not used */
-    uint32_t *states[2]; /* vector, lookup table: offset of its optimizer state in the pool */
-    uint32_t norms;      /* offset in the pool of n_vps words: each virtual processor's sum of squared gradients */
-    /* If lookup tables are sharded over processes, the pool's first `sharded` offsets name table entries as if whole
-     * tables lay there; no memory belongs to them. */
+    uint32_t *values;    /* offset of a vector's or lookup table's values; not used for matrices */
+    uint32_t *gradients; /* offset of a vector's gradient; not used for tables and matrices */
+    uint32_t *states[2]; /* offsets of the optimizer's states of a vector or lookup table; not used for matrices */
+    uint32_t norms;      /* offset of an array of n_vps words, in which each VP writes its sum of squared gradients */
+    /* If lookup tables are sharded over processes, the offsets below `sharded` stand for table entries, as if the pool
+     * began with the whole tables; no memory belongs to these offsets. */
     uint32_t sharded;
     uint32_t batch;      /* first offset of a batch's tensors in the pool */
     uint32_t pool_words; /* size of the pool in words */
@@ -127,37 +128,38 @@ struct vpps_schedule;
 typedef struct vpps_batch {
     uint32_t *script; /* the words of the script */
     size_t script_words;
-    vpps_compiled_cell **cells; /* compiled cells by their numbers in the script; vpps_batching.kernel */
+    vpps_compiled_cell **cells; /* the compiled cells; the script names a cell by its index in this array */
     uint32_t n_cells;
     vpps_goal goal;
     vpps_half half; /* the half of the script that the next launch runs */
     uint32_t n_levels, n_phases, n_tasks, n_groups, n_waves, n_slices, pool_words;
     uint32_t n_vertices, n_nodes; /* numbers of vertices and of nodes of the graph */
-    uint32_t n_steps;             /* number of forward steps: vertices of one cell that run together */
+    uint32_t n_steps;             /* number of forward steps; a step runs vertices of one cell together */
     uint32_t parameter_words;     /* number of words that parameters take in the pool */
-    uint64_t live_words;          /* the most words of tensors that are live at once, parameters not counted */
-    uint32_t n_choices; /* number of recurrences of several cells, the ones in which batching policies differ */
-    struct vpps_schedule *schedule; /* the values that the scheduler makes (schedule.h) */
+    uint64_t live_words;          /* the most words of tensors that are live at once, without parameters */
+    uint32_t n_choices; /* number of recurrences of several cells: only there do batching policies make a difference */
+    struct vpps_schedule *schedule; /* the intermediate values of scheduling (schedule.h) */
 } vpps_batch;
 
 vpps_status vpps_batch_create(vpps_batch **out);
 void vpps_batch_destroy(vpps_batch *b);
 
-/* Makes b->script for the graph. `history`, which keeps compiled cells, must outlive the script. Fails with the graph's error, SHAPE,
- * ARGUMENT, MEMORY, POOL (the message gives the needed and the available bytes). */
+/* Makes b->script for the graph. The history owns the compiled cells, so it must outlive the script. Fails with the graph's own error, or
+ * with SHAPE, ARGUMENT, MEMORY, POOL (the message gives the needed and the available bytes). */
 vpps_status vpps_schedule_batch(vpps_batch *b, vpps_history *history, const vpps_target *target, vpps_graph *g,
                                 const vpps_batch_request *request);
 
-/* Chooses the batch's compiled cells and groups only: b->cells, b->n_groups. Later batches do not depend on the call, apart from compiled
- * cells that they share. */
+/* Sets only b->cells and b->n_groups, so that kernels can be compiled ahead. Apart from the compiled cells that the history keeps, the call
+ * changes nothing for later batches. */
 vpps_status vpps_choose_cells(vpps_batch *b, vpps_history *history, const vpps_target *target, vpps_graph *g,
                               const vpps_batch_request *request);
 
-/* Chooses compiled cells and groups for likely inference after a training batch: cells that compute all outputs of its needed vertices. */
+/* Does what vpps_choose_cells does, for the inference that is likely after a training batch: cells that compute all outputs of the training
+ * batch's needed vertices. */
 vpps_status vpps_choose_inference_cells(vpps_batch *b, const vpps_batch *trained, vpps_history *history,
                                         const vpps_target *target, vpps_graph *g, const vpps_batch_request *request);
 
-/* Makes a script of the gradient norm and the update alone, for request->groups equal groups of virtual processors. Fails with MEMORY. */
+/* Makes a script that only computes the gradients' norm and updates the parameters, for request->groups groups. Fails with MEMORY. */
 vpps_status vpps_schedule_update(vpps_batch *b, const vpps_target *target, const vpps_model *model,
                                  const vpps_batch_request *request);
 
@@ -167,8 +169,8 @@ uint32_t vpps_batch_output(const vpps_batch *b, uint32_t i);
 /* Returns the offset in the pool of the gradient of the request's gradient node i; VPPS_NONE: the loss does not depend on it. */
 uint32_t vpps_batch_gradient(const vpps_batch *b, uint32_t i);
 
-/* A gradient that the host writes at the pause: `words` words from word `at` of an array in the pool. The array's first word, at offset
- * `first`, is the step's loss. */
+/* Where the host writes a gradient at a script's pause: `words` words, from word `at` of an array in the pool. The array has its own offset
+ * `first` in the pool and `words` words; its word 0 is for the step's loss. */
 typedef struct vpps_given {
     uint32_t at, words;
 } vpps_given;

@@ -35,7 +35,7 @@ static bool open_blocks(maker *m) {
     return true;
 }
 
-/* Lists the vertices of every block, in the graph's order. */
+/* Writes the vertices of every block to `order`, in the graph's order. */
 static bool fill_blocks(maker *m) {
     const vpps_batch_needs *needs = m->b->needs;
     const vpps_reading *r = needs->reading;
@@ -62,7 +62,7 @@ static bool fill_blocks(maker *m) {
     return true;
 }
 
-/* Allocates the starts of all blocks' levels (number of levels + 2 for each block), and room for the vertices of the largest block. */
+/* Allocates level_starts, with n_levels + 2 elements for each block, and `unsorted`, with room for the vertices of the largest block. */
 static bool open_levels(maker *m) {
     uint32_t most = 0;
     for (uint32_t i = 0; i < m->out->n_blocks; i++) {

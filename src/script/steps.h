@@ -1,11 +1,11 @@
-/* steps.h - the blocks of a batch, vertices of one type in one group and slice that run together, and their vertices level by level. */
+/* steps.h - sorts a batch's vertices into blocks: a block is all vertices of one type, group and slice, sorted by level. */
 #pragma once
 
 #include "script/batching.h"
 
-/* A vertex in the order of its block, with copies of the members of vpps_read_vertex that the encoder reads. */
+/* An element of vpps_steps.order: a vertex, and copies of the members of its vpps_read_vertex that the encoder reads. */
 typedef struct vpps_ordered_vertex {
-    uint32_t vertex, first_source, first_output, words; /* copies of vpps_read_vertex's members */
+    uint32_t vertex, first_source, first_output, words;
 } vpps_ordered_vertex;
 
 typedef struct vpps_step_block {
@@ -14,28 +14,28 @@ typedef struct vpps_step_block {
     uint32_t members[VPPS_CELL_LISTS]; /* for each list: total number of members in the block's vertices */
     uint64_t gradients;                /* outputs that have a gradient in every vertex of the block, as bits */
     uint32_t first;                    /* position in `order` of the block's first vertex */
-    uint32_t levels;                   /* position in `level_starts` of the block's n_levels + 1 numbers */
+    uint32_t levels; /* where the block's numbers begin in level_starts; number i: the first vertex of level i */
 } vpps_step_block;
 
-/* For a vertex: the numbers of its lists' first members, counted through its block. */
+/* For each list of a vertex: the number of the list's first member; the members of all vertices of a block are numbered consecutively. */
 typedef struct vpps_first_members {
     uint32_t of[VPPS_CELL_LISTS];
 } vpps_first_members;
 
 typedef struct vpps_steps {
     const vpps_batching *batching;
-    const vpps_batch_needs *needs; /* needs and reading are copied from `batching` */
+    const vpps_batch_needs *needs; /* batching->needs; `reading` is batching->needs->reading */
     const vpps_reading *reading;
-    /* For each vertex: its slice times n_groups, plus its group. Slices are numbered through all waves; those of a wave run one after the
-     * other. Vertices of classifier heads are shared out to the slices. All others belong to their wave's last slice: their forward runs in
-     * the wave's first slice, their backward in its last. */
+    /* For each vertex: its slice times n_groups, plus its group. A wave is a share of the batch and consists of n_slices slices, which run
+     * one after the other; slices are numbered through all waves. Vertices of classifier heads are distributed over a wave's slices. All
+     * other vertices belong to the wave's last slice: their forward runs in the wave's first slice, their backward in its last. */
     const uint32_t *place;
     /* blocks, sorted by strongly connected component and type; the blocks of one type in the order of `place` */
     const vpps_step_block *blocks;
     const uint32_t *first_block;      /* for each type: its first block; VPPS_NONE: no vertex of the type is needed */
     const vpps_ordered_vertex *order; /* all needed vertices, sorted by block and level */
     const uint32_t *level_starts;
-    /* for each vertex: the numbers of its lists' first members; set only if it has lists */
+    /* for each vertex that has lists: the numbers of its lists' first members; elements of other vertices are not set */
     const vpps_first_members *first_members;
     size_t n_level_starts;
     uint32_t n_waves, n_slices; /* number of waves, and of slices in each wave */
@@ -44,10 +44,10 @@ typedef struct vpps_steps {
     uint32_t n_steps;  /* number of pairs of a block and a level at which the block has vertices */
 } vpps_steps;
 
-/* Makes the blocks, in at most n_waves waves of n_slices slices; in fewer if there are few components or heads. False: out of memory. */
+/* Makes the blocks, in at most n_waves waves of n_slices slices each; few components or heads give fewer. False: out of memory. */
 bool vpps_choose_steps(const vpps_batching *b, uint32_t n_waves, uint32_t n_slices, vpps_arena *arena, vpps_steps *out);
 
-/* Returns the position in its block of a level's first vertex; for the number after the last level, the number of vertices. */
+/* Returns the position in the block of a level's first vertex; level n_levels or more: the number of the block's vertices. */
 static inline uint32_t vpps_level_first(const vpps_steps *s, const vpps_step_block *b, uint32_t level) {
     return level >= b->n_levels ? b->n : s->level_starts[b->levels + level];
 }
@@ -70,7 +70,7 @@ static inline uint32_t vpps_group_of(const vpps_steps *s, uint32_t vertex) {
     return n && place >= n ? place % n : place; /* with one slice, `place` is the group: no division */
 }
 
-/* Returns the number of vertex `at`'s first member in a block's list of this axis; after the last vertex, the number of members. */
+/* Returns the number of the first list member (of lists `axis`) of the block's vertex `at`; at = b->n: the number of all members. */
 static inline uint32_t vpps_first_member(const vpps_steps *s, const vpps_step_block *b, uint32_t at, uint32_t axis) {
     if (at >= b->n) return b->members[axis - 1];
     return s->first_members[vpps_vertices_of(s, b)[at].vertex].of[axis - 1];
@@ -86,7 +86,7 @@ static inline uint32_t vpps_last_slice(const vpps_steps *s, uint32_t slice) {
     return slice - slice % s->n_slices + s->n_slices - 1;
 }
 
-/* Two functions that iterate over a slice's blocks: type after type, and for each type group after group. */
+/* vpps_first_of_slice and vpps_next_of_slice iterate over a slice's blocks: type after type, and for each type group after group. */
 static inline uint32_t vpps_first_of_slice(const vpps_steps *s, uint32_t slice) {
     return slice * s->batching->n_groups;
 }
@@ -105,12 +105,12 @@ static inline size_t vpps_source_at(const vpps_steps *s, const vpps_ordered_vert
     return at;
 }
 
-/* Returns whether a vertex has the same lists as the preceding vertex of its block. The vertex has lists and is not the block's first. */
+/* Returns whether a vertex has the same lists as the preceding vertex of its block. Only for vertices with lists, not the block's first. */
 static inline bool vpps_repeats(const vpps_steps *s, const vpps_ordered_vertex *v) {
     return v[-1].vertex + 1 == v->vertex && s->reading->lists[v->vertex].repeats;
 }
 
-/* Returns an integer of a vertex: an index that its cell pulled, or its op's integer. */
+/* Returns an integer of a vertex: for kind INDEX, index number `value` that its cell was given; else the integer of its op. */
 static inline uint32_t vpps_word_of(const vpps_steps *s, const vpps_ordered_vertex *v, uint32_t kind, uint32_t value) {
     return kind == VPPS_WORD_INDEX ? s->reading->g->words[v->words + value] : v->words;
 }

@@ -7,19 +7,19 @@
  *   blocks, lists, tables
  *   tasks (vpps_task), group after group
  *
- * A block is the vertices of one cell that one group of virtual processors (VPs) runs, sorted by level. Its vertices are numbered from
- * 0, and so are the members of all their lists 0, of all their lists 1, and so on. Word arrays of a block follow each other:
+ * A block is the vertices of one cell that one group of virtual processors (VPs) runs, sorted by level. A block's vertices are numbered
+ * from 0. The members of all their first lists together are also numbered from 0, and so on for further lists. Arrays of a block, in order:
  *
  *   vertices[n]                      the graph's record of each vertex, for printing and checking
- *   for each input that is no list:  offsets[n] of the values that it reads
- *   for each lookup:                 offsets[n] of the entry
- *   for each integer of the cell:    words[n]
- *   data:                            addresses[n] of an input op's data
- *   for each list:                   starts[n + 1], numbers of the vertices' first members; for each of its inputs offsets[members]
+ *   for each input that is no list:  offsets[n]: for each vertex, where the value lies that the input reads
+ *   for each lookup:                 offsets[n]: for each vertex, where the table entry lies
+ *   for each integer of the cell:    words[n]: the integer of each vertex
+ *   only for an input op:            addresses[n]: for each vertex, where its data lie in the script
+ *   for each list:                   starts[n + 1]: the number of each vertex's first member; for each of its inputs: offsets[members]
  *   for each output with a gradient: starts[n + 1], then offsets of contributions: vertex v has those from starts[v] to starts[v + 1].
- *                                    If the header says so, starts[n + 1] and pairs: offsets of a scalar and a vector to multiply
+ *                                    If header.pairs is set, starts[n + 1] and pairs: offsets of a scalar and a vector to multiply
  *
- * At the address of an ENTRIES task lies the list of gradients that it adds up, for the table entries that a slice contributes to:
+ * An ENTRIES task adds up the gradients that a slice (a share of the batch) contributes to table entries. At its address lie:
  *
  *   n, entries[n]                    number of entries, and their numbers among the table's trained entries
  *   starts[n + 1], offsets           offsets of contributions, for entry i from starts[i] to starts[i + 1]. The first is the entry's
@@ -55,7 +55,7 @@ extern const vpps_task_row vpps_task_rows[VPPS_TASK_COUNT];
 _Static_assert(sizeof(vpps_block) == (3 + VPPS_CELL_LISTS + VPPS_AXES + 1) * sizeof(uint32_t),
                "words, nothing between");
 
-/* The list that an ENTRIES task adds up: n table entries, and the offsets of the contributions to the gradient of each. */
+/* The list of an ENTRIES task: the gradients to add up for entry entries[i] lie at offsets[starts[i]] to offsets[starts[i + 1] - 1]. */
 typedef struct vpps_entry_sums {
     uint32_t n;
     const uint32_t *entries, *starts, *offsets;
@@ -66,16 +66,16 @@ typedef struct vpps_block_view {
     const vpps_block *block;
     const vpps_compiled_cell *cell;
     const uint32_t *vertices;
-    /* for each input: offsets of the values that vertices, or members of a list, read */
+    /* for each input: an array with the offset of the value that each vertex, or each member of a list, reads */
     const uint32_t *inputs[VPPS_CELL_MOST];
     const uint32_t *lookups[VPPS_CELL_MOST];
     const uint32_t *words[VPPS_CELL_MOST];
     const uint32_t *data;
     /* for each list: the number of each vertex's first member; lists[0] is not used */
     const uint32_t *lists[VPPS_AXES];
-    const uint32_t *gradient_starts[VPPS_CELL_MOST]; /* for each output: the starts of each vertex's contributions */
+    const uint32_t *gradient_starts[VPPS_CELL_MOST]; /* for each output: first index in `gradients`, by vertex */
     const uint32_t *gradients[VPPS_CELL_MOST];
-    /* for each output: index of each vertex's first pair (factor, address of a contribution) in `pairs`; NULL: no pairs */
+    /* for each output: index in `pairs` of each vertex's first pair (offset of a scalar, offset of a vector); NULL: no pairs */
     const uint32_t *pair_starts[VPPS_CELL_MOST];
     const uint32_t *pairs[VPPS_CELL_MOST];
     uint64_t end; /* address after the block's arrays; beyond the script's end if arrays are missing */
@@ -123,7 +123,7 @@ static inline const vpps_table *vpps_table_at(const uint32_t *script, uint32_t i
     return (const vpps_table *)(const void *)(script + vpps_task_header_of(script)->tables) + i;
 }
 
-/* Returns the list of an ENTRIES task at an address. The list must lie inside the script (vpps_sums_inside). */
+/* Returns the list of an ENTRIES task, which lies at `address`. The list must lie inside the script (vpps_sums_inside). */
 static inline vpps_entry_sums vpps_sums_at(const uint32_t *script, uint32_t address) {
     const uint32_t n = script[address], *entries = script + address + 1;
     return (vpps_entry_sums){n, entries, entries + n, entries + 2 * (size_t)n + 1};
@@ -135,15 +135,15 @@ static inline bool vpps_sums_inside(const uint32_t *script, uint64_t words, uint
     return last < words && script[last] <= words - 1 - last;
 }
 
-/* Finds a block's arrays. Reads no word beyond the script's end; a missing array is NULL. */
+/* Sets *out to pointers to a block's arrays. Reads no word beyond the script's end; the pointer to an array that ends beyond it is NULL. */
 void vpps_view_block(const uint32_t *script, const vpps_block *block, const vpps_compiled_cell *cell,
                      vpps_block_view *out);
 
 /* Returns the number of a block's vertices (axis 0), or of the members of a list of all its vertices. */
 static inline uint32_t vpps_items(const vpps_block *b, uint32_t axis) { return axis ? b->members[axis - 1] : b->n; }
 
-/* For each axis, gives the first and the number of items (vertices or list members) that belong to vertices [first, first + n) of a
- * block. */
+/* Gives the range of items that belong to vertices [first, first + n) of a block, for each axis: the vertices themselves for axis 0, the
+ * members of their lists number d for axis d. first_items: number of the first item; items: number of items. */
 static inline void vpps_items_of(const vpps_block_view *view, uint32_t first, uint32_t n, uint32_t *first_items,
                                  uint32_t *items) {
     first_items[0] = first;
@@ -154,15 +154,16 @@ static inline void vpps_items_of(const vpps_block_view *view, uint32_t first, ui
     }
 }
 
-/* Returns the words that contribution j of a STAGE task takes for that many items, times the group's VPs if each makes a share. */
+/* Returns the words that gradient contribution j of a STAGE task takes for `items` items. If each VP of the group computes a partial sum,
+ * that is the words of all partial sums. */
 static inline uint64_t vpps_contribution_words(const vpps_compiled_cell *c, uint32_t items, uint32_t j) {
     const vpps_cell_contribution *to = &c->contributions[j];
     const uint64_t words = to->scaled ? 0 : (uint64_t)items * vpps_value_words(&c->values[to->value]);
     return ((words + 15) & ~(uint64_t)15) * (to->partial ? c->needs.group : 1);
 }
 
-/* Returns where contribution j of a STAGE task lies, in words after the task's first contribution. With j the number of contributions: the
- * words of all. Only the stage's own contributions count. `items`: number of items of each axis. */
+/* Returns where contribution j of a stage begins, in words after the stage's first one; for j = c->n_contributions, the words of all of
+ * the stage's contributions. `items`: number of items of each axis. */
 static inline uint64_t vpps_contribution_at(const vpps_compiled_cell *c, uint32_t stage, const uint32_t *items,
                                             uint32_t j) {
     uint64_t at = 0;

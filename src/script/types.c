@@ -1,7 +1,7 @@
 /* types.c - finds and makes the types of vertices (history.h). */
 #include "script/history.h"
 
-enum { FEW_ARGUMENTS = 8 }; /* sums with more arguments share one compiled cell, which takes any number */
+enum { FEW_ARGUMENTS = 8 }; /* sums of more arguments have one type, with a list of any length */
 
 void vpps_type_free(vpps_type *type) {
     if (!type) return;
@@ -40,7 +40,7 @@ static bool note_params(vpps_type *type) {
     return ok;
 }
 
-/* Returns the outputs of a cell that depend on a parameter, as bits; of_it: scratch with a flag for each value. */
+/* Returns the set, as bits, of a cell's outputs that depend on parameter p. of_it: scratch, a flag for each value of the cell. */
 static uint64_t reach_of_param(const vpps_compiled_cell *c, vpps_param p, bool *of_it) {
     uint64_t reached = 0;
     for (uint32_t v = 0; v < c->n_values; v++) {
@@ -63,7 +63,7 @@ static bool find_params_reach(vpps_type *type) {
     return ok;
 }
 
-/* Finds the inputs and lookups that each output of a type depends on. */
+/* Sets reads_inputs and reads_lookups of a type: the inputs and lookups that each output depends on. */
 static bool find_reads(vpps_type *type) {
     const vpps_compiled_cell *c = type->base;
     uint64_t *inputs = calloc(2 * (size_t)c->n_values + 1, sizeof *inputs), *lookups = inputs + c->n_values;

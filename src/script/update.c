@@ -30,7 +30,7 @@ uint32_t vpps_step_words(const vpps_batch_request *request, const vpps_model *mo
     return (uint32_t)(model->n_params * sizeof *request->steps / sizeof(uint32_t));
 }
 
-/* Writes a group's tasks: publish the gradient norm, wait for all virtual processors, update. */
+/* Writes a group's tasks: compute the gradients' norm if it is used, wait for all virtual processors, update. */
 static void write_tasks(const vpps_task_header *h, vpps_writer *to) {
     if (h->guard || h->clip > 0) VPPS_WRITE_TASK(to, NORM, 0);
     vpps_write_barrier(to, 0, h->n_vps);

@@ -15,7 +15,7 @@ void vpps_typed_depths(const vpps_typed_graph *g, uint32_t *depths) {
 }
 
 bool vpps_batches_bound(const vpps_typed_graph *g, uint32_t *bound) {
-    /* for each vertex: the most vertices of one type on a path that ends at the vertex */
+    /* for each vertex: the most vertices of the present type on a path that ends at the vertex */
     uint32_t *chain = malloc((g->n + 1u) * sizeof *chain);
     if (!chain) return false;
     *bound = 0;
@@ -123,7 +123,7 @@ static void count_blockers(vpps_walk *w) {
     w->counted = true;
 }
 
-/* Updates blockers and unblocked after an unblocked vertex of a type has run: vertices that depend on it may become unblocked. */
+/* Updates `blockers` and `unblocked` after vertex `run`, of this type, has run. Vertices that depend on it may become unblocked. */
 static void unblock(vpps_walk *w, uint32_t type, uint32_t run) {
     const vpps_typed_graph *g = w->graph;
     uint32_t n = 0;
@@ -135,7 +135,7 @@ static void unblock(vpps_walk *w, uint32_t type, uint32_t run) {
             const uint32_t reader = w->readers[i];
             if (--blockers_of(w, reader)[type]) continue;
             if (g->types[reader] == type) {
-                w->unblocked[type]++; /* the reader, which is of the same type, still blocks its own readers */
+                w->unblocked[type]++; /* the reader still blocks its own readers, being of the same type */
             } else {
                 w->stack[n++] = reader;
             }

@@ -9,7 +9,7 @@ typedef struct vpps_typed_graph {
     uint32_t n, n_types;
     uint32_t *types;   /* for each vertex: its type */
     uint32_t *first;   /* n + 1 numbers: vertex v reads sources[first[v]] to sources[first[v + 1] - 1] */
-    uint32_t *sources; /* the vertices that are read; each precedes its readers */
+    uint32_t *sources; /* vertices that are read; a vertex has a lower number than its readers */
 } vpps_typed_graph;
 
 void vpps_typed_graph_free(vpps_typed_graph *g);
@@ -24,29 +24,29 @@ typedef struct vpps_walk {
     const vpps_typed_graph *graph;
     /* the readers of vertex v are readers[first_reader[v]] to readers[first_reader[v + 1] - 1] */
     uint32_t *first_reader, *readers;
-    uint32_t *waiting; /* for each vertex: number of its sources (vertices that it reads) that have not run */
+    uint32_t *waiting; /* for each vertex: how many of the vertices that it reads have not run */
     /* the frontier (vertices that are ready to run): for each type a linked list, ended by UINT32_MAX */
     uint32_t *next, *heads;
-    uint32_t *ready, *left; /* for each type: number of its vertices that are ready, and number that have not run (G) */
+    uint32_t *ready, *left; /* for each type: number of vertices that are ready; number of those that have not run */
     uint64_t *depth_sums;   /* for each type: sum of the depths of its vertices that have not run */
     uint32_t *depths;
-    bool counted; /* whether blockers and unblocked are up to date; they are computed when a ratio is first asked for */
-    /* for each vertex and type a: number of its sources in G that are of type a or depend on a vertex of type a in G */
+    bool counted; /* whether `blockers` and `unblocked` are up to date; the first vpps_walk_ratio computes them */
+    /* for each vertex and type a: how many vertices of G that it reads have type a, or depend on a vertex of G of type a */
     uint32_t *blockers;
     uint32_t *unblocked; /* for each type a: number of its vertices in G that depend on no other vertex of type a */
     uint32_t *stack;
-    uint32_t *words; /* scratch of the automata: two words for each type, and one more */
+    uint32_t *words; /* scratch for vpps_automaton_next: two words for each type, and one more */
     uint32_t n_left, n_batches;
 } vpps_walk;
 
-/* Begins a walk. False: out of memory. vpps_walk_close frees the walk, also after a failed open. */
+/* open: begins a walk (false: out of memory). restart: begins again, no vertex has run. close: frees the walk, also after a failed open. */
 bool vpps_walk_open(vpps_walk *w, const vpps_typed_graph *g);
 void vpps_walk_restart(vpps_walk *w);
 void vpps_walk_close(vpps_walk *w);
 
-/* Runs the frontier's vertices of a type and returns their number. For each of them, steps[v] becomes the batch's number, unless `steps` is
- * NULL. */
+/* Runs one batch, all ready vertices of a type, and returns their number. If `steps` is not NULL, sets steps[v] to the batch's number for
+ * each of these vertices. */
 uint32_t vpps_walk_run(vpps_walk *w, uint32_t type, uint32_t *steps);
 
-/* Returns |Frontier_a(G)| / |Frontier(G^a)|: 1 if a shortest sequence of batches begins with type a (lemma 2.1), which must be ready. */
+/* Returns the ratio |Frontier_a(G)| / |Frontier(G^a)| of a type a with ready vertices; 1: a shortest sequence of batches begins with it. */
 double vpps_walk_ratio(vpps_walk *w, uint32_t type);

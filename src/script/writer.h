@@ -10,10 +10,10 @@ typedef struct vpps_writer {
     uint32_t n_tasks;
     /* state of the group whose tasks are being written */
     uint32_t last;          /* address of the latest task; 0: no task yet */
-    uint32_t wait, signals; /* barrier and signals that the next task waits for; VPPS_NO_BARRIER: none */
+    uint32_t wait, signals; /* the next task waits for `signals` signals of barrier `wait`; VPPS_NO_BARRIER: no wait */
 } vpps_writer;
 
-/* Appends n words and returns their address. Each call may move the words in memory. */
+/* Appends n words, not yet set, and returns their address. Each call may reallocate w->words. */
 uint32_t vpps_write_room(vpps_writer *w, uint64_t n);
 
 /* Begins a group's tasks, and returns the address of its first task. */
@@ -24,8 +24,8 @@ void vpps_write_task(vpps_writer *w, vpps_task task);
 #define VPPS_WRITE_TASK(w, name, ...)                                                                                  \
     vpps_write_task((w), (vpps_task){.kind = VPPS_TASK_##name, .operands = {__VA_ARGS__}})
 
-/* Appends a PAUSE task. The task signals no barrier, since the tasks after it belong to another launch. */
+/* Appends a PAUSE task, at which the launch ends. It signals no barrier, since the tasks after it belong to another launch. */
 void vpps_write_pause(vpps_writer *w);
 
-/* Makes the group's latest task signal a barrier, and the next one wait until the barrier has been signalled `signals` times. */
+/* Makes the group's latest task signal a barrier, and the group's next task wait until the barrier has `signals` signals. */
 void vpps_write_barrier(vpps_writer *w, uint32_t barrier, uint32_t signals);
