@@ -1,5 +1,5 @@
-/* ahead.c - compiles kernels that are likely to be needed, each in its own thread, while batches run with others: the kernel of the
- * profile's next candidate, and kernels of batches that are likely to come. They go to the disk cache, where the driver's `load` finds them. */
+/* ahead.c - compiles kernels that are likely to be needed, each in its own thread, while batches run with other kernels: the kernel of the
+ * profile's next candidate (variant), and kernels of likely batches. The disk cache gets the code, where the driver's `load` finds it. */
 #include "runtime/cores.h"
 #include "runtime/gpu/gpu.h"
 
@@ -12,10 +12,10 @@ struct vpps_gpu_ahead {
     atomic_bool done;
     vpps_gpu *gpu; /* device whose driver, machine, layout and model the thread reads; these do not change */
     vpps_kernel_plan plan;
-    bool candidate;                /* the kernel is that of the profile's next candidate */
-    const vpps_compiled_cell **of; /* cells of batches, of which `cells` are copies */
-    uint32_t n_cells, registers;   /* registers: most registers of a thread that hold weights */
-    /* Copies of cells, with rows dealt to VPs as the candidate says. What they point to belongs to the batches' cells. */
+    bool candidate;                /* whether the kernel is for the profile's next candidate */
+    const vpps_compiled_cell **of; /* the n_cells cells of batches for which the kernel is compiled */
+    uint32_t n_cells, registers;   /* registers: how many registers of a thread may hold weights */
+    /* Copies of those cells, with the candidate's number of rows per warp. Arrays that they point to belong to the originals. */
     vpps_compiled_cell *cells;
     const vpps_compiled_cell **list;
 };
@@ -27,7 +27,7 @@ static vpps_status compile(void *context, const vpps_kernel_plan *plan, const ch
     return a->gpu->table->prepare(a->gpu->driver, source, description, report);
 }
 
-/* Compiles the kernel; the thread's function. Failures are ignored here: loading the kernel reports them. */
+/* The thread's function: compiles the kernel. Ignores failures, since loading the kernel later reports them. */
 static void *work(void *context) {
     vpps_gpu_ahead *a = context;
     const vpps_specialiser s = {.model = a->gpu->model,
@@ -45,7 +45,7 @@ static void *work(void *context) {
 
 static void release(vpps_gpu_ahead *a) { VPPS_FREE(a->of, a->cells, a->list, a); }
 
-/* Waits for the compiling thread of list element *at, and removes it from the list. */
+/* Waits for the thread of list element *at, and removes the element from the list. */
 static void end(vpps_gpu_ahead **at) {
     vpps_gpu_ahead *a = *at;
     pthread_join(a->thread, NULL);
@@ -53,7 +53,7 @@ static void end(vpps_gpu_ahead **at) {
     release(a);
 }
 
-/* Starts to compile a kernel of these cells in a thread. Does nothing without memory or thread, or if two kernels are being compiled. */
+/* Starts a thread that compiles a kernel of these cells. Does nothing if two kernels are being compiled, or without memory or thread. */
 static void start(vpps_gpu *gpu, const vpps_gpu_ahead *asked, const vpps_compiled_cell *const *cells,
                   const vpps_trial *choice, uint32_t groups) {
     enum { MOST = 2 };

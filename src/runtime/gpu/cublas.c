@@ -1,4 +1,4 @@
-/* cublas.c - matrix products by cuBLAS. The library is never closed, since it holds memory that outlives a handle. */
+/* cublas.c - matrix products by cuBLAS. The library is never unloaded, since it holds memory that outlives a handle. */
 #include "runtime/gpu/cublas.h"
 #include "base/library.h"
 #include "runtime/gpu/cublas_api.h"
@@ -101,7 +101,7 @@ vpps_status vpps_cublas_open(vpps_cublas **out, vpps_driver *driver) {
 
 void vpps_cublas_close(vpps_cublas *b) {
     if (!b) return;
-    (void)b->driver->table->within(b->driver, destroy, b); /* on a lost machine this fails, and the handle stays open */
+    (void)b->driver->table->within(b->driver, destroy, b); /* fails if the GPU no longer answers: the handle stays */
     b->driver->table->release(b->driver, b->workspace);
     free(b);
 }
@@ -116,7 +116,7 @@ typedef struct products {
 
 static const void *const *array(uint64_t address) { return (const void *const *)(uintptr_t)address; }
 
-/* Multiplies by cuBLAS, which stores matrices by columns, and so computes the transpose, x dy^T. */
+/* Computes the products of one call. cuBLAS stores matrices by columns, so it computes the transposed results, x dy^T. */
 static vpps_status multiply(const vpps_cublas *b, const vpps_gemm *g) {
     const float one = 1, kept = g->adds ? 1 : 0;
     const unsigned type = g->bf16 ? VPPS_CUBLAS_BF16 : VPPS_CUBLAS_FP32;
@@ -129,7 +129,7 @@ static vpps_status multiply(const vpps_cublas *b, const vpps_gemm *g) {
 
 static vpps_status multiply_all(void *context, struct CUstream_st *stream) {
     const products *p = context;
-    (void)stream; /* the handle knows the stream already */
+    (void)stream; /* `create` has given the stream to the handle */
     for (uint32_t i = 0; i < p->n; i++) VPPS_TRY(multiply(p->cublas, &p->gemms[i]));
     return VPPS_OK;
 }

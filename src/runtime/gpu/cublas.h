@@ -5,26 +5,26 @@
 
 typedef struct vpps_cublas vpps_cublas;
 
-/* A batch of n products of one shape. Each result, stored by rows, is set to (or, if `adds`, increased by) the sum of dy x^T over `depth`
- * pairs of vectors. `to`, `dy` and `x` are device addresses of arrays of n addresses: of the results, and of the first vectors dy and x. */
+/* n matrix products of one shape, computed by one call. A product is the sum of dy x^T over `depth` pairs of vectors dy and x, stored by
+ * rows. `to`, `dy` and `x` are device addresses of arrays of n addresses: of the results, and of each product's first dy and first x. */
 typedef struct vpps_gemm {
     uint32_t rows, columns, depth;
     uint32_t dy_stride, x_stride; /* distance from one vector to the next, in elements */
     uint64_t to, dy, x;
     uint32_t n;
-    bool bf16; /* vectors are in bf16; results and sums are in fp32 in any case */
-    bool tf32; /* fp32 vectors are rounded to TF32 */
-    bool adds;
+    bool bf16; /* whether the vectors are in bf16, else fp32; results and sums are always in fp32 */
+    bool tf32; /* whether fp32 vectors are rounded to TF32 */
+    bool adds; /* whether the products are added to the results, else replace them */
 } vpps_gemm;
 
 /* Opens cuBLAS: the library that $VPPS_LIBCUBLAS names, else libcublas.so, .so.13 or .so.12 where library.h looks. Under software SIMT only
- * $VPPS_LIBCUBLAS counts, which names a stand-in that works on host memory. The process's first call decides. Sums always have the same
- * order: one stream, a workspace of its own, no atomics. Fails with DEVICE if there is no such library or its version is before 12, and
- * with MEMORY. */
+ * $VPPS_LIBCUBLAS is used, a stand-in that works on host memory. The process's first call chooses the library. Equal calls give equal bits:
+ * one stream, a workspace of the handle's own, no atomics. Fails with MEMORY; and with DEVICE if there is no such library or its version is
+ * before 12. */
 vpps_status vpps_cublas_open(vpps_cublas **out, vpps_driver *driver);
 
 /* Closes the cuBLAS handle; to be called before the driver is closed. NULL is allowed. */
 void vpps_cublas_close(vpps_cublas *b);
 
-/* Queues the products of n batches of products, in the order of the driver's other calls. Fails with DEVICE, STALL. */
+/* Queues gemms[0] to gemms[n - 1] after the driver's earlier calls. Fails with DEVICE, STALL. */
 vpps_status vpps_cublas_multiply(vpps_cublas *b, const vpps_gemm *gemms, uint32_t n);

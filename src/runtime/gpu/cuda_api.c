@@ -5,7 +5,7 @@
 
 static const struct {
     const char *symbol;
-    size_t at; /* offset in vpps_cuda of the pointer to the function */
+    size_t at; /* where the pointer to the function lies in vpps_cuda, in bytes */
     bool optional;
 } entries[] = {
 #define X(symbol, parameters) {#symbol, offsetof(vpps_cuda, symbol), false},
@@ -16,7 +16,7 @@ static const struct {
 #undef X
 };
 
-/* Opens the driver's library. Returns NULL after setting the message. */
+/* Opens the driver's library and returns dlopen's handle; NULL: it cannot be opened, and the error message is set. */
 static void *open_library(void) {
     const char *own = getenv("VPPS_LIBCUDA"), *name = own && *own ? own : "libcuda.so.1";
     void *library = dlopen(name, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);

@@ -16,7 +16,7 @@ typedef struct CUstream_st *vpps_cu_stream;
 typedef struct CUevent_st *vpps_cu_event;
 
 struct CUDA_MEMCPY2D_st;
-/* The driver's CUDA_MEMCPY2D: `height` rows of `width_bytes`, which begin `pitch` bytes apart. */
+/* The driver's CUDA_MEMCPY2D, a copy of `height` rows of `width_bytes` bytes. Rows begin from_pitch and to_pitch bytes apart. */
 typedef struct vpps_cu_copy_2d {
     size_t from_x_bytes, from_y;
     unsigned from_type;
@@ -76,7 +76,7 @@ enum {
 /* Code 35, the CUDA runtime's "insufficient driver". The driver's list of codes lacks it, but some stub libraries return it. */
 #define VPPS_CU_INSUFFICIENT_DRIVER 35u
 
-/* The driver's functions as X(symbol, parameters). A suffix such as _v2 is the version with these parameters. */
+/* The driver's functions as X(symbol, parameters). The suffix _v2 names the version of a function that has these parameters. */
 #define VPPS_CUDA_FUNCTIONS(X)                                                                                         \
     X(cuInit, (unsigned flags))                                                                                        \
     X(cuDriverGetVersion, (int *version))                                                                              \
@@ -136,13 +136,13 @@ typedef struct vpps_cuda {
 #undef X
 } vpps_cuda;
 
-/* Opens $VPPS_LIBCUDA, else libcuda.so.1. Fails with DEVICE; the message says in one line what is missing, and the
- * table is all zero. The library stays in the process, since the driver keeps threads of its own. */
+/* Opens the library $VPPS_LIBCUDA, else libcuda.so.1, and looks up its functions. Fails with DEVICE: the message says in one line what is
+ * missing, and *out is all zero. The library stays loaded, since the driver keeps threads of its own. */
 vpps_status vpps_cuda_open(vpps_cuda *out);
 
 /* Checks that the driver's library can be opened, without looking for functions. Fails with DEVICE as vpps_cuda_open does. */
 vpps_status vpps_cuda_installed(void);
 void vpps_cuda_close(vpps_cuda *api);
 
-/* Sets the message "cuda: WHAT: CUDA_ERROR_NAME (code, its text)" and returns DEVICE. */
+/* Sets the error message "cuda: WHAT: CUDA_ERROR_NAME (code, its text)" for a failed call of the driver, and returns DEVICE. */
 vpps_status vpps_cuda_failed(const vpps_cuda *api, const char *what, vpps_cu_result code);

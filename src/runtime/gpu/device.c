@@ -6,7 +6,7 @@
 
 #include <math.h>
 
-/* What the kernel's templates assume about structs, which the C compiler does not see. */
+/* Facts about structs that the kernel's CUDA templates rely on. */
 _Static_assert(sizeof(vpps_failure) == 32, "a failure is two quads, which are copied each at once");
 _Static_assert(VPPS_COUNT(((vpps_arguments *)NULL)->states) == VPPS_MAX_STATES, "an address for every state");
 
@@ -18,7 +18,7 @@ static vpps_status await(vpps_gpu *gpu, uint32_t launch) {
 
 /* ---------------------------------------------------------------- launching */
 
-/* Returns the most list members that any `tile` consecutive vertices have together. */
+/* Returns the most list members that `tile` consecutive vertices of a block have together; starts[i]: vertex i's first member. */
 static uint32_t most_members(const uint32_t *starts, uint32_t n, uint32_t tile) {
     uint32_t most = 0;
     for (uint32_t i = 0; i < n; i++) most = vpps_max_u32(most, starts[vpps_min_u32(i + tile, n)] - starts[i]);
@@ -46,8 +46,8 @@ static vpps_status need_scratch(vpps_gpu *gpu, const vpps_batch *batch) {
     return vpps_gpu_reserve(gpu, &gpu->scratch, 4 * (size_t)gpu->scratch_words * gpu->layout.target.n_vps);
 }
 
-/* Number of failure records in a ring. A launch writes its record, reads the preceding launch's, and zeroes that of the launch after the
- * next. The host may read a record when all launches in flight have ended. The number divides 2^32, where the launch counter wraps. */
+/* Number of failure records in a ring. A launch writes its own record, reads the preceding launch's, and zeroes the record of the second
+ * launch after it. The host may read records once all launches have ended. The number divides 2^32, where the launch counter wraps. */
 enum { FAILURES = 2 * VPPS_GPU_SLOTS };
 
 static uint64_t failure_at(const vpps_gpu *gpu, uint32_t launch) {
@@ -64,8 +64,8 @@ static vpps_status need_counters(vpps_gpu *gpu, vpps_gpu_slot *slot) {
     return VPPS_OK;
 }
 
-/* Launches the kernel on a script. `entries`: address of table entries' gradients; `loss`: the loss, if known already; `resumes`: the
- * preceding launch belongs to the same batch. If the preceding launch failed, this one does nothing, so the host need not wait for it. */
+/* Launches the kernel on a script. `entries`: address of table entries' gradients. `loss`: the loss if it is known, else 0. `resumes`: the
+ * preceding launch belongs to the same batch. A launch does nothing if the preceding one failed, so the host need not wait in between. */
 static vpps_status start(vpps_gpu *gpu, const vpps_gpu_script *script, uint64_t entries, float loss, bool resumes) {
     const vpps_driver_table *t = gpu->table;
     const uint32_t launch = gpu->launches;
@@ -75,7 +75,7 @@ static vpps_status start(vpps_gpu *gpu, const vpps_gpu_script *script, uint64_t 
     VPPS_TRY(t->upload(gpu->driver, slot->script.address, script->copy, script->words * sizeof *script->copy));
     *slot->end = (vpps_launch_end){.loss = loss};
     if (gpu->ends.bytes) VPPS_TRY(t->write(gpu->driver, slot->end_at, slot->end, sizeof *slot->end));
-    gpu->launches++; /* no memory is allocated after this point, so that nothing fails halfway */
+    gpu->launches++; /* memory is allocated only before this point, so that no launch fails halfway */
     const vpps_arguments arguments = {
         .pool = gpu->pool.address,
         .script = slot->script.address,
@@ -105,7 +105,7 @@ static vpps_status start(vpps_gpu *gpu, const vpps_gpu_script *script, uint64_t 
     return t->mark(gpu->driver, launch % VPPS_GPU_SLOTS);
 }
 
-/* Launches a part of a batch, or the whole. `adds`: the launch adds to the gradients that gpu->dense marks. */
+/* Launches the tasks `part` of a batch. `adds`: the launch adds to the gradients of the parameters that gpu->dense marks. */
 static vpps_status start_batch(vpps_gpu *gpu, const vpps_batch *batch, vpps_gpu_part part, bool adds) {
     vpps_gpu_script script;
     VPPS_TRY(vpps_gpu_make_script(gpu, batch, part, adds, &script));
@@ -114,7 +114,7 @@ static vpps_status start_batch(vpps_gpu *gpu, const vpps_batch *batch, vpps_gpu_
     return vpps_gpu_multiply(gpu, slot_of(gpu, gpu->launches - 1)->script.address + 4 * (uint64_t)script.products);
 }
 
-/* Launches the tasks of a batch that compute gradients, without the update. */
+/* Launches the tasks of a batch that compute gradients, which are added to the accumulated gradients. */
 static vpps_status start_gradients(vpps_gpu *gpu, const vpps_batch *batch) {
     const bool adds = gpu->summing;
     if (!adds) gpu->start_ns = vpps_now_ns();
@@ -124,7 +124,7 @@ static vpps_status start_gradients(vpps_gpu *gpu, const vpps_batch *batch) {
     return VPPS_OK;
 }
 
-/* Marks in gpu->dense the parameters that a whole batch updates. */
+/* Sets gpu->dense[p] for each parameter p that the batch updates, lookup tables included. */
 static void mark_steps(const vpps_gpu *gpu, const vpps_batch *batch) {
     memset(gpu->dense, 0, gpu->model->n_params * sizeof *gpu->dense);
     vpps_gpu_mark_outers(batch, true, gpu->dense);
@@ -138,12 +138,12 @@ static vpps_status start_in_two(vpps_gpu *gpu, const vpps_batch *batch, vpps_gpu
     VPPS_TRY(start_batch(gpu, batch, VPPS_GPU_GRADIENTS, false));
     vpps_status status = vpps_gpu_make_script(gpu, batch, VPPS_GPU_STEP, true, &script);
     if (status == VPPS_OK) status = start(gpu, &script, gpu->pool.address, 0, true);
-    if (status == VPPS_MEMORY) VPPS_TRY(vpps_gpu_finish(gpu)); /* no outcome will report the first launch */
+    if (status == VPPS_MEMORY) VPPS_TRY(vpps_gpu_finish(gpu)); /* nothing else waits for the first launch */
     return status;
 }
 
-/* Launches the norm and the update with the accumulated gradients, which are first exchanged with other processes if there are any. The
- * batch's script has these tasks. */
+/* Launches the batch's NORM and UPDATE tasks on the accumulated gradients. If there are other processes, first sums the gradients over all
+ * processes. */
 static vpps_status start_update(vpps_gpu *gpu, const vpps_batch *batch, double loss) {
     vpps_gpu_script step;
     VPPS_TRY(vpps_gpu_open_update(gpu));
@@ -152,7 +152,7 @@ static vpps_status start_update(vpps_gpu *gpu, const vpps_batch *batch, double l
     const vpps_failure begin = {.loss = (float)loss};
     VPPS_TRY(gpu->table->write(gpu->driver, failure_at(gpu, gpu->launches), &begin, sizeof begin));
     VPPS_TRY(vpps_gpu_make_step(gpu, batch, &step));
-    vpps_gpu_zero_gradients(&gpu->device); /* keeps the memory that the update reads */
+    vpps_gpu_zero_gradients(&gpu->device); /* ends the sum; the update still reads its memory */
     return start(gpu, &step, gpu->entries.address, begin.loss, false);
 }
 
@@ -163,19 +163,19 @@ static vpps_status start_shared(vpps_gpu *gpu, const vpps_batch *batch, vpps_gpu
     VPPS_TRY(start_gradients(gpu, batch));
     VPPS_TRY(await(gpu, launch));
     flight->gradients_ns = end->end_ns - end->begin_ns;
-    if (end->failed) return VPPS_OK; /* the batch's outcome will report the failure */
+    if (end->failed) return VPPS_OK; /* taking the batch's outcome reports the failure */
     VPPS_TRY(vpps_gpu_take_gradients(gpu));
     return start_update(gpu, batch, (double)end->loss);
 }
 
-/* Compiles the kernel if necessary, and reserves all buffers, before anything is started. */
+/* Before a batch is launched: compiles the kernel if necessary, and reserves all buffers. */
 static vpps_status prepare(vpps_gpu *gpu, const vpps_batch *batch) {
-    if (batch->goal == VPPS_GOAL_UPDATE && gpu->trained) { /* the latest training kernel can update all parameters */
+    if (batch->goal == VPPS_GOAL_UPDATE && gpu->trained) { /* every training kernel can run an update */
         gpu->kernel = gpu->trained;
         return VPPS_OK;
     }
     vpps_status status = vpps_gpu_need_kernel(gpu, batch);
-    if (status == VPPS_OK) status = need_scratch(gpu, batch); /* memory for the tiles of the kernel's stages */
+    if (status == VPPS_OK) status = need_scratch(gpu, batch); /* the kernel's scratch memory */
     if (status == VPPS_OK && vpps_gpu_packs(gpu) && gpu->header.update)
         status = vpps_gpu_plan_products(gpu, batch, gpu->summing && batch->goal != VPPS_GOAL_NODES);
     VPPS_TRY(vpps_gpu_note_kernel(gpu, status));
@@ -210,15 +210,15 @@ static vpps_status gpu_launch(vpps_device *d, const vpps_batch *batch) {
     flight.status = start_part(gpu, batch, &flight);
     memcpy(flight.steps, gpu->dense, gpu->model->n_params * sizeof *gpu->dense);
     const bool steps = gpu->share && flight.trains && vpps_goal_updates(batch->goal);
-    if (steps && flight.status == VPPS_MEMORY) flight.status = VPPS_DEVICE; /* others may have updated: no retry */
+    if (steps && flight.status == VPPS_MEMORY) flight.status = VPPS_DEVICE; /* no retry: others may have updated */
     flight.last = gpu->launches - 1;
     if (flight.first == VPPS_NONE) flight.first = flight.last;
-    if (flight.status != VPPS_MEMORY) gpu->flights[gpu->n_flights++] = flight; /* with MEMORY, nothing was started */
+    if (flight.status != VPPS_MEMORY) gpu->flights[gpu->n_flights++] = flight; /* MEMORY: no launch is in flight */
     return flight.status;
 }
 
-/* Returns whether the batch may be queued behind the running one: yes behind a whole training batch of a single process, in which the host
- * never waits; but not if batches may be skipped, since the optimiser's bias correction depends on the number of steps. */
+/* Returns whether a training batch may be launched while another one runs. Both must be whole training steps of a single process, in which
+ * the host never waits. Not if updates may be skipped and the optimiser's bias corrections depend on the number of updates. */
 static bool gpu_queues(const vpps_device *d, const vpps_batch *batch) {
     const vpps_gpu *gpu = (const vpps_gpu *)d;
     return gpu->n_flights == 1 && gpu->flights[0].status == VPPS_OK && gpu->flights[0].goal == VPPS_GOAL_STEP &&
@@ -228,15 +228,15 @@ static bool gpu_queues(const vpps_device *d, const vpps_batch *batch) {
 
 /* ---------------------------------------------------------------- outcomes */
 
-/* Returns whether the latest batch has ended. The kernel's first VP reports that; since a kernel that was killed reports nothing, the
- * driver is also queried now and then. */
+/* Returns whether the latest batch has ended. The kernel's first VP writes the end time. A kernel that was killed writes none, so every
+ * 64th call asks the driver too. */
 static bool gpu_finished(vpps_device *d) {
     enum { ASKED_EVERY = 64 };
     vpps_gpu *gpu = (vpps_gpu *)d;
     if (!gpu->n_flights) return true;
     const vpps_gpu_flight *f = &gpu->flights[gpu->n_flights - 1];
     if (f->status != VPPS_OK) return true;
-    const volatile unsigned long long *end_ns = &slot_of(gpu, f->last)->end->end_ns; /* the kernel writes this time */
+    const volatile unsigned long long *end_ns = &slot_of(gpu, f->last)->end->end_ns; /* written by the kernel */
     const bool told = gpu->ends.bytes || *end_ns;
     return (told || ++gpu->polls % ASKED_EVERY == 0) && gpu->table->passed(gpu->driver, f->last % VPPS_GPU_SLOTS);
 }
@@ -277,7 +277,7 @@ static vpps_status take_outcome(vpps_gpu *gpu, const vpps_gpu_flight *flight, vp
     if (end->failed) return read_failure(gpu, flight->last, out);
     if (!flight->trains) return VPPS_OK;
     out->loss = end->loss;
-    out->device_ns = out->own_ns += flight->gradients_ns; /* excludes the time between two launches */
+    out->device_ns = out->own_ns += flight->gradients_ns; /* without the time between the launches */
     if (flight->goal == VPPS_GOAL_GRADIENTS) gpu->sum_loss += (double)end->loss;
     if (!vpps_goal_updates(flight->goal)) return VPPS_OK;
     out->norm = end->norm;
@@ -379,7 +379,7 @@ static void gpu_destroy(vpps_device *d) {
     VPPS_FREE(gpu->rescued, gpu->dense, gpu->updates, gpu->flights[0].steps, gpu->flights[1].steps, gpu);
 }
 
-/* Allocates memory where launches report their end: host memory that the kernel writes, or else also device memory that is copied to it. */
+/* Allocates host memory for the results of launches. If kernels cannot write it, also device memory, which is copied to the host memory. */
 static vpps_status make_ends(vpps_gpu *gpu) {
     const vpps_driver_table *t = gpu->table;
     void *pinned;
@@ -408,7 +408,7 @@ static vpps_status set_up(vpps_gpu *gpu) {
                       gpu->machine.name);
     vpps_gpu_layout *l = &gpu->layout;
     VPPS_TRY(vpps_gpu_lay_out(l, gpu->model, &gpu->options, &gpu->machine, gpu->table->name));
-    l->target.ahead = gpu->table->prepare && vpps_cores_allowed() > 1; /* on a single core, compiling delays batches */
+    l->target.ahead = gpu->table->prepare && vpps_cores_allowed() > 1; /* else compiling delays batches */
     if (gpu->options.precision == VPPS_PRECISION_AUTO) {
         const char *why;
         VPPS_TRY(
@@ -416,7 +416,7 @@ static vpps_status set_up(vpps_gpu *gpu) {
         vpps_log_line(&gpu->options, "multiplying in %s: %s", vpps_precision_names[l->precision], why);
     }
     if (gpu->options.gradients == VPPS_GRADIENTS_CUBLAS_TF32 && l->precision != VPPS_PRECISION_FP32)
-        gpu->options.gradients = VPPS_GRADIENTS_CUBLAS; /* TF32 is for products in fp32, and there are none */
+        gpu->options.gradients = VPPS_GRADIENTS_CUBLAS; /* no product is in fp32, so TF32 does not apply */
     if (l->plan.sharded)
         return vpps_fail(VPPS_DEVICE,
                          "device %s: has whole lookup tables; with tables that are shared out, expected cpu",
@@ -431,7 +431,7 @@ static vpps_status set_up(vpps_gpu *gpu) {
     VPPS_TRY(vpps_gpu_grow_pool(gpu, l->plan.batch + 1));
     VPPS_TRY(make_ends(gpu));
     vpps_gpu_start_profile(gpu);
-    /* opened early, so that a missing library is reported early */
+    /* opens cuBLAS before the first batch, so that a missing library is reported at once */
     if (vpps_by_cublas(gpu->options.gradients)) VPPS_TRY(vpps_cublas_open(&gpu->products.cublas, gpu->driver));
     const size_t n_params = gpu->model->n_params;
     gpu->dense = calloc(n_params + 1, sizeof *gpu->dense);
@@ -463,12 +463,12 @@ vpps_status vpps_gpu_create(vpps_device **out, const vpps_device_table *device, 
     return VPPS_OK;
 }
 
-/* Creates the device cuda. Fails now, not at the first batch, if there is no compiler. */
+/* Creates the device cuda. Opens NVRTC (CUDA's compiler) at once, so that its absence is reported before the first batch. */
 static vpps_status create_cuda(vpps_device **out, const vpps_model *model, const vpps_options *options,
                                vpps_pool_plan *plan) {
     const vpps_nvrtc *compiler;
     VPPS_TRY(vpps_gpu_create(out, &vpps_device_cuda, &vpps_driver_cuda, model, options, plan));
-    const vpps_status status = vpps_nvrtc_open(&compiler); /* opening the driver has set which NVRTC to prefer */
+    const vpps_status status = vpps_nvrtc_open(&compiler); /* after the driver, which chooses NVRTC */
     if (status == VPPS_OK) return VPPS_OK;
     gpu_destroy(*out);
     *out = NULL;

@@ -12,26 +12,27 @@ typedef struct vpps_driver vpps_driver;
 typedef struct vpps_kernel vpps_kernel;
 
 typedef struct vpps_launch_shape {
-    uint32_t ctas, threads; /* number of CTAs, which must all be resident at once, and of threads of a CTA */
+    uint32_t ctas, threads; /* number of CTAs, which the GPU must hold all at once; number of threads of each CTA */
     uint32_t dynamic_shared_bytes;
 } vpps_launch_shape;
 
-/* A copy between the machine's memory and an array of the caller: n rows of `bytes`, whose beginnings are to_step and from_step bytes apart. */
+/* A copy of n rows of `bytes` bytes between the machine's memory and an array of the program that calls VPPS. Rows begin to_step bytes
+ * apart in the target and from_step bytes apart in the source. */
 typedef struct vpps_outside_copy {
-    uint64_t to, from; /* from 0: `to` gets zeros */
+    uint64_t to, from; /* addresses of the target and the source; from 0: the target gets zeros */
     size_t to_step, from_step, bytes, n;
-    bool in; /* `from` is the caller's; else `to` is */
+    bool in; /* whether the caller's array is the source; else it is the target */
 } vpps_outside_copy;
 
 typedef struct vpps_driver_table {
     const char *name; /* name of the device in the option --device */
 
-    /* Opens the machine and describes it. If there are several GPUs, `number` modulo their number selects one. Fails with DEVICE if there
-     * is none (the message says why in one line). */
+    /* Opens the machine and describes it in *machine. `number`, modulo the number of GPUs, selects a GPU. Fails with DEVICE if there is no
+     * GPU (the message says why in one line). */
     vpps_status (*open)(vpps_driver **out, uint32_t number, vpps_machine *machine);
-    /* Opens a second driver of the machine, for allocations that outlive this one: nothing else may be called with it. */
+    /* Opens a second driver of the machine, only for allocating and releasing memory that outlives driver d. */
     vpps_status (*branch)(vpps_driver *d, vpps_driver **out);
-    void (*close)(vpps_driver *d); /* closes the machine; frees all memory and kernels that are left */
+    void (*close)(vpps_driver *d); /* Closes the machine; frees all memory and kernels that were not released. */
 
     vpps_status (*allocate)(vpps_driver *d, size_t bytes, uint64_t *address); /* Fails with MEMORY. */
     void (*release)(vpps_driver *d, uint64_t address);
@@ -41,50 +42,50 @@ typedef struct vpps_driver_table {
     void (*release_host)(vpps_driver *d, void *memory);
     /* Returns the address by which kernels access pinned host memory; 0: they cannot access it. */
     uint64_t (*reach)(vpps_driver *d, void *pinned);
-    size_t (*free_bytes)(vpps_driver *d); /* free device memory */
+    size_t (*free_bytes)(vpps_driver *d); /* Returns the bytes of device memory that are free. */
 
     vpps_status (*write)(vpps_driver *d, uint64_t to, const void *from, size_t bytes);
-    vpps_status (*read)(vpps_driver *d, void *to, uint64_t from, size_t bytes); /* waits until the copy is done */
-    /* within the device; ranges must not overlap */
+    vpps_status (*read)(vpps_driver *d, void *to, uint64_t from, size_t bytes); /* Waits until the copy is done. */
+    /* Copies from one range of device memory to another; the ranges must not overlap. */
     vpps_status (*copy)(vpps_driver *d, uint64_t to, uint64_t from, size_t bytes);
     /* Fills device memory with zeros; `bytes` is a multiple of 4. */
     vpps_status (*clear)(vpps_driver *d, uint64_t address, size_t bytes);
-    /* Copies from pinned host memory to the device, even while a kernel runs: later launches wait for the copy, earlier ones do not. */
+    /* Copies from pinned host memory to the device, even while a kernel runs. Later launches wait for the copy; earlier launches do not. */
     vpps_status (*upload)(vpps_driver *d, uint64_t to, const void *from, size_t bytes);
     /* Queues a copy from the device to pinned host memory, without waiting. */
     vpps_status (*fetch)(vpps_driver *d, void *to, uint64_t from, size_t bytes);
 
-    /* Checks that an array of the caller, `what` in the message, is memory of the machine. Fails with ARGUMENT. */
+    /* Checks that an array of the caller lies in the machine's memory. `what`: the array's name in the message. Fails with ARGUMENT. */
     vpps_status (*check_outside)(vpps_driver *d, const void *array, size_t bytes, const char *what);
-    /* Returns the bytes from an address of the caller's to the end of its allocation, in which one copy must stay; 0: unknown. */
+    /* Returns the bytes from `address`, in memory of the caller, to the end of its allocation; no copy may go beyond. 0: unknown. */
     size_t (*room_outside)(vpps_driver *d, uint64_t address);
     vpps_status (*copy_outside)(vpps_driver *d, const vpps_outside_copy *c);
-    /* Lets later calls wait for the present work of the caller's stream (theirs_first), or that stream's later work for all earlier calls. */
+    /* theirs_first: later calls wait for the present work of the caller's stream. Else later work of that stream waits for all calls. */
     vpps_status (*order)(vpps_driver *d, void *stream, bool theirs_first);
 
-    /* Compiles the source, whose kernel is vpps_kernel, or takes the compiled kernel from the disk cache. `shape` is the shape of later
-     * launches. The caller decides whether the report's stack frame and spills are acceptable. */
+    /* Loads a kernel: compiles the source, whose kernel function is named vpps_kernel, or takes the compiled code from the disk cache.
+     * `shape`: shape of later launches. The caller decides whether the report's stack frame and spills are acceptable. */
     vpps_status (*load)(vpps_driver *d, const char *source, const char *description, const vpps_launch_shape *shape,
                         vpps_kernel **out, vpps_cubin_report *report);
     void (*unload)(vpps_driver *d, vpps_kernel *kernel);
 
-    /* Compiles the source into the disk cache, where `load` finds it. Any thread may call it while another one uses the driver. NULL:
-     * kernels are only compiled by `load`. */
+    /* Compiles the source into the disk cache, where `load` finds the code. Any thread may call `prepare` while another thread uses the
+     * driver. The pointer is NULL if only `load` can compile kernels. */
     vpps_status (*prepare)(vpps_driver *d, const char *source, const char *description, vpps_cubin_report *report);
 
     /* Launches the kernel cooperatively (all CTAs at once); `arguments` is its one parameter, passed by value. */
     vpps_status (*launch)(vpps_driver *d, vpps_kernel *kernel, const vpps_launch_shape *shape, const void *arguments,
                           size_t bytes);
 
-    void (*stream)(vpps_driver *d, vpps_gpu_stream *out); /* Returns the stream in which all calls are executed. */
+    void (*stream)(vpps_driver *d, vpps_gpu_stream *out); /* Gives the stream in which all calls are executed. */
     /* Calls `work` with the machine's CUDA context current in this thread, for libraries such as cuBLAS. Fails as `work`; STALL, DEVICE. */
     vpps_status (*within)(vpps_driver *d, vpps_status (*work)(void *context, struct CUstream_st *stream),
                           void *context);
 
-    /* Record the time when all earlier calls are done, as the begin or end of a measured time. */
+    /* start_clock and stop_clock record the times when all earlier calls are done: the begin and the end of a measured time. */
     vpps_status (*start_clock)(vpps_driver *d);
     vpps_status (*stop_clock)(vpps_driver *d);
-    /* Sets mark number `which`, less than VPPS_DRIVER_MARKS, at this point of the queue of calls. */
+    /* Puts a mark, number `which` of VPPS_DRIVER_MARKS, into the queue of calls, after all calls so far. */
     vpps_status (*mark)(vpps_driver *d, uint32_t which);
     /* Returns whether the device has done all calls before the mark, or failed. Never blocks. */
     bool (*passed)(vpps_driver *d, uint32_t which);
@@ -112,13 +113,13 @@ vpps_status vpps_cuda_find(void);
 /* Describes the first GPU of this host. Fails as opening vpps_driver_cuda does. */
 vpps_status vpps_gpu_here(vpps_machine *out);
 
-/* Returns how long a kernel may wait at a barrier: as the options say, but less if the machine would end the kernel earlier. */
+/* Returns how long a kernel may wait at a barrier: watchdog_ms (0: 10 s), but at most 1 s if the machine ends long kernels. */
 static inline uint64_t vpps_driver_watchdog_ns(const vpps_driver *d, uint32_t watchdog_ms) {
     const uint32_t most_ms = d->kernels_time_out ? 1000 : UINT32_MAX;
     return (uint64_t)vpps_min_u32(watchdog_ms ? watchdog_ms : 10000, most_ms) * 1000000;
 }
 
-/* Returns the time limit of a launch, given the limit of a wait at a barrier: ten times as long, and at least a minute. */
+/* Returns the time limit of a whole launch: ten times watchdog_ms, the limit of a wait at a barrier, but at least a minute. */
 static inline uint64_t vpps_driver_limit_ns(uint32_t watchdog_ms) {
     return (uint64_t)vpps_max_u32(watchdog_ms ? watchdog_ms : 10000, 6000) * 10 * 1000000;
 }

@@ -1,4 +1,4 @@
-/* driver_cuda.c - a GPU through the CUDA driver: one of those that $CUDA_VISIBLE_DEVICES leaves visible, its primary
+/* driver_cuda.c - a GPU through the CUDA driver: one of the GPUs that $CUDA_VISIBLE_DEVICES names, its primary
  * context, and one stream in which everything happens in the order of the calls. */
 #include "runtime/gpu/driver_cuda.h"
 #include "base/library.h"
@@ -7,7 +7,7 @@ static vpps_status fail_lost(const cuda_driver *d) {
     return vpps_fail(VPPS_STALL, "cuda: the GPU did not finish within %.1f s", (double)d->base.limit_ns * 1e-9);
 }
 
-/* Returns whether the driver can push VPPS's context onto the thread's stack of contexts, and so restore the caller's context later. */
+/* Returns whether the driver has a stack of contexts, onto which VPPS pushes its own context so that it can restore the caller's. */
 static bool stacks_contexts(const cuda_driver *d) { return d->cuda.cuCtxPushCurrent_v2 && d->cuda.cuCtxPopCurrent_v2; }
 
 vpps_status vpps_cuda_enter(vpps_driver *base, cuda_driver **d) {
@@ -30,7 +30,7 @@ void vpps_cuda_leave(cuda_driver **d) {
     *d = NULL;
 }
 
-/* Returns, as a result code, whether the event has happened; for NULL, whether the stream has done all calls. */
+/* Returns SUCCESS if the event has happened (NULL: if the stream has done all calls), NOT_READY if not, or the code of a failure. */
 static vpps_cu_result ask(const cuda_driver *d, vpps_cu_event event) {
     return event ? d->cuda.cuEventQuery(event) : d->cuda.cuStreamQuery(d->stream);
 }
@@ -99,7 +99,7 @@ vpps_status vpps_cuda_find(void) {
     int count;
     bool none;
     VPPS_TRY(vpps_cuda_installed());
-    if (vpps_cuda_open(&cuda) != VPPS_OK) return VPPS_OK; /* no failure here: opening the device reports the fault */
+    if (vpps_cuda_open(&cuda) != VPPS_OK) return VPPS_OK; /* not a failure: opening the device reports the fault */
     const vpps_status status = start_driver(&cuda, &count, &none);
     vpps_cuda_close(&cuda);
     return none ? status : VPPS_OK;
@@ -148,7 +148,7 @@ static vpps_status describe(cuda_driver *d, vpps_machine *machine) {
     machine->sm_shared_bytes = (uint32_t)sm_shared;
     machine->cta_shared_bytes = (uint32_t)cta_shared;
     machine->l2_bytes = (uint64_t)l2;
-    /* fails with drivers that do not know this attribute */
+    /* old drivers lack this attribute */
     const vpps_cu_result code = d->cuda.cuDeviceGetAttribute(&timeout, VPPS_CU_DEVICE_KERNEL_TIMEOUT, d->device);
     d->base.kernels_time_out = code == VPPS_CU_SUCCESS && timeout;
     return VPPS_OK;
@@ -242,7 +242,7 @@ static vpps_status cuda_branch(vpps_driver *base, vpps_driver **out) {
 
 /* ---------------------------------------------------------------- memory */
 
-/* Allocates device memory. For 0 bytes, allocates one, since the driver refuses 0. */
+/* Allocates device memory; for 0 bytes 1 byte, since the CUDA driver refuses 0. */
 static vpps_status cuda_allocate(vpps_driver *base, size_t bytes, uint64_t *address) {
     CUDA_DRIVER(d);
     vpps_cu_address at;
@@ -308,7 +308,7 @@ static vpps_status cuda_write(vpps_driver *base, uint64_t to, const void *from, 
 static vpps_status cuda_read(vpps_driver *base, void *to, uint64_t from, size_t bytes) {
     CUDA_DRIVER(d);
     VPPS_TRY(vpps_cuda_enter(base, &d));
-    if (d->base.limit_ns) VPPS_TRY(synchronize(d, "a copy from the device")); /* the copy itself has no time limit */
+    if (d->base.limit_ns) VPPS_TRY(synchronize(d, "a copy from the device")); /* the copy has no time limit */
     if (bytes > 0) CUDA_TRY(d, "a copy from the device", cuMemcpyDtoHAsync_v2(to, from, bytes, d->stream));
     return synchronize(d, "a copy from the device");
 }
@@ -327,7 +327,7 @@ static vpps_status cuda_clear(vpps_driver *base, uint64_t address, size_t bytes)
     return VPPS_OK;
 }
 
-/* Copies in a stream of its own, which costs the GPU 1 us; in the kernels' stream a copy costs some 10 us. */
+/* Copies in a separate stream: this takes 1 us of the GPU's time, a copy in the kernels' stream some 10 us. */
 static vpps_status cuda_upload(vpps_driver *base, uint64_t to, const void *from, size_t bytes) {
     CUDA_DRIVER(d);
     VPPS_TRY(vpps_cuda_enter(base, &d));
@@ -356,7 +356,7 @@ static size_t cuda_room_outside(vpps_driver *base, uint64_t address) {
     return known ? start + bytes - address : 0;
 }
 
-/* Stand-ins for the driver may lack the query: arrays are then not checked. */
+/* A stand-in for the driver may lack cuPointerGetAttribute; the array is then not checked. */
 static vpps_status cuda_check_outside(vpps_driver *base, const void *array, size_t bytes, const char *what) {
     CUDA_DRIVER(d);
     const vpps_cu_address at = (uintptr_t)array;

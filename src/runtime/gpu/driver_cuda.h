@@ -8,10 +8,10 @@ struct vpps_kernel {
     vpps_kernel *next;
     vpps_cu_module module;
     vpps_cu_function function;
-    vpps_launch_shape shape; /* the launch shape whose CTAs were checked to fit on the GPU at once */
+    vpps_launch_shape shape; /* shape of launches, whose CTAs all fit on the GPU at once, as was checked */
 };
 
-/* Allocations that must be freed: device addresses, or pointers to pinned memory. */
+/* List of n allocations that closing the driver frees: `at` has device addresses, or pointers to pinned memory. */
 typedef struct holdings {
     uint64_t *at;
     size_t n;
@@ -24,7 +24,7 @@ typedef struct cuda_driver {
     vpps_cu_context context;
     vpps_cu_stream stream, uploads;
     vpps_cu_event start, stop, uploaded, ordered, marks[VPPS_DRIVER_MARKS];
-    bool started, stopped; /* the clock was started, or stopped, since the last wait */
+    bool started, stopped; /* whether start_clock, and stop_clock, was called since the last wait */
     uint32_t arch, sms;
     int version; /* CUDA version of the driver, such as 13000 */
     bool lost;   /* the GPU did not finish in time; calls of the driver might never return */
@@ -43,7 +43,7 @@ vpps_status vpps_cuda_enter(vpps_driver *base, cuda_driver **d);
 /* Makes the thread's former context current again, if *d is not NULL. */
 void vpps_cuda_leave(cuda_driver **d);
 
-/* Declares a driver variable; when the block ends, the driver's context stops being current. */
+/* Declares variable d for vpps_cuda_enter; vpps_cuda_leave is called when the enclosing block ends. */
 #define CUDA_DRIVER(d) cuda_driver *d __attribute__((cleanup(vpps_cuda_leave))) = NULL
 
 /* Functions of the driver's table (driver.h) that driver_cuda_kernels.c defines. */

@@ -3,9 +3,9 @@
 
 #include <stdio.h>
 
-/* Chooses the architectures to compile for. Binary code runs on later architectures of the same major version (CUDA C++ Programming Guide,
- * "Binary Compatibility"), so a GPU newer than NVRTC gets the newest code that it can run; *binary is 0 if there is none. PTX runs on all
- * later architectures ("PTX Compatibility"): *virtual_arch is the newest usable one, or 0. */
+/* Chooses the architectures to compile for. *binary: the newest that NVRTC knows and whose binary code the GPU runs, 0 if there is none;
+ * such code runs on later architectures of the same major version (CUDA C++ Programming Guide, "Binary Compatibility"). *virtual_arch: the
+ * newest whose PTX the GPU can run, or 0; PTX runs on all later architectures ("PTX Compatibility"). */
 static vpps_status choose_arch(const cuda_driver *d, uint32_t *binary, uint32_t *virtual_arch) {
     uint32_t known[64], n = VPPS_COUNT(known);
     int major, minor;
@@ -22,7 +22,7 @@ static vpps_status choose_arch(const cuda_driver *d, uint32_t *binary, uint32_t 
                      major, minor, n ? known[0] : 0, n ? known[n - 1] : 0);
 }
 
-/* Checks that all CTAs fit on the GPU at once, as a cooperative launch requires. The driver would also refuse, but without numbers. */
+/* Checks that all CTAs fit on the GPU at once, as a cooperative launch requires. The driver's own error message would lack the numbers. */
 static vpps_status check_shape(cuda_driver *d, vpps_kernel *k, const vpps_launch_shape *shape) {
     int ctas = 0;
     const uint32_t shared = shape->dynamic_shared_bytes;
@@ -46,7 +46,7 @@ static bool is_too_new(vpps_cu_result code) {
     return code == VPPS_CU_INVALID_IMAGE || code == VPPS_CU_NO_BINARY_FOR_GPU;
 }
 
-/* Loads a kernel from a CUBIN, or from PTX, which the driver then compiles. *code is the driver's result. */
+/* Loads a kernel from a CUBIN, or from PTX, which the driver then compiles. *code: the driver's result code. */
 static vpps_status load_image(cuda_driver *d, const void *image, const vpps_launch_shape *shape, vpps_kernel **out,
                               vpps_cu_result *code) {
     vpps_kernel *k = calloc(1, sizeof *k);
@@ -70,7 +70,7 @@ static vpps_status load_image(cuda_driver *d, const void *image, const vpps_laun
     return VPPS_OK;
 }
 
-/* Fills in the report of a kernel that the driver compiled from PTX; for a CUBIN, the file itself has these facts. */
+/* Fills in the report (registers, stack frame, shared memory) of a kernel that the driver compiled from PTX. */
 static vpps_status report_function(cuda_driver *d, vpps_cu_function function, vpps_cubin_report *report) {
     const struct {
         unsigned attribute;
@@ -123,7 +123,7 @@ vpps_status vpps_cuda_load(vpps_driver *base, const char *source, const char *de
     return is_too_new(code) ? load_ptx(d, source, virtual_arch, shape, out, report) : status;
 }
 
-/* Compiles the source to a CUBIN in the disk cache. Does nothing where PTX is needed, which the driver compiles when it is loaded. */
+/* Compiles the source to a CUBIN in the disk cache. Does nothing if the GPU needs PTX, which the driver compiles only while loading it. */
 vpps_status vpps_cuda_prepare(vpps_driver *base, const char *source, const char *description,
                               vpps_cubin_report *report) {
     const cuda_driver *d = (const cuda_driver *)base;
@@ -154,7 +154,7 @@ static bool same_shape(const vpps_launch_shape *a, const vpps_launch_shape *b) {
     return a->ctas == b->ctas && a->threads == b->threads && a->dynamic_shared_bytes == b->dynamic_shared_bytes;
 }
 
-/* Launches a kernel. The driver copies the parameter before it returns; it knows the parameter's size from the kernel. */
+/* Launches a kernel. The driver copies the kernel's parameter before the call returns, and knows its size from the kernel. */
 vpps_status vpps_cuda_launch(vpps_driver *base, vpps_kernel *kernel, const vpps_launch_shape *shape,
                              const void *arguments, size_t bytes) {
     CUDA_DRIVER(d);

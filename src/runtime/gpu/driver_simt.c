@@ -7,7 +7,7 @@
 
 enum { ALIGNMENT = 256, DEFAULT_SMS = 4, MAX_SMS = 1024, DEVICE = 0, PINNED = 1 };
 
-/* Byte that fills memory that nobody has written: floats of such bytes are NaN, and indices point nowhere. */
+/* Every byte of newly allocated memory: read before they are written, floats are then NaN and indices are out of range. */
 enum { UNWRITTEN = 0xff };
 
 typedef vpps_simt_piece piece;
@@ -34,7 +34,7 @@ static machine *machine_of(vpps_driver *d) { return (machine *)(void *)d; }
 /* ---------------------------------------------------------------- memory */
 
 static vpps_status take_piece(piece **list, size_t bytes, char **out) {
-    const size_t padded = (bytes + ALIGNMENT) / ALIGNMENT * ALIGNMENT; /* even 0 bytes get an address */
+    const size_t padded = (bytes + ALIGNMENT) / ALIGNMENT * ALIGNMENT; /* more than 0, so that 0 bytes get an address */
     piece *p = malloc(sizeof *p);
     char *memory = padded > bytes ? aligned_alloc(ALIGNMENT, padded) : NULL;
     if (!p || !memory) {
@@ -60,7 +60,7 @@ static void give_piece(piece **list, const void *memory) {
     }
 }
 
-/* Returns in *out the host address of device memory for a copy, which must lie within one allocation. */
+/* Sets *out to the host address of `bytes` bytes at a device address. The bytes must lie within one allocation. */
 static vpps_status find(const machine *m, uint64_t address, size_t bytes, char **out) {
     *out = (char *)(uintptr_t)address;
     for (const piece *p = m->memory[DEVICE]; p; p = p->next) {
@@ -231,7 +231,7 @@ static vpps_status wait_for_all(vpps_driver *d, uint64_t *device_ns) {
 
 /* ---------------------------------------------------------------- the machine */
 
-/* Reads a number from environment variable `name`; `otherwise` if it is not set. Fails with ARGUMENT. */
+/* Reads a number, at most `most`, from environment variable `name`. Not set: gives `otherwise`. Fails with ARGUMENT. */
 static vpps_status number_from(const char *name, uint32_t otherwise, uint32_t most, uint32_t *out) {
     const char *text = getenv(name);
     *out = otherwise;

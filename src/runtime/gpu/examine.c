@@ -18,7 +18,7 @@ static void add(vpps_device_facts *out, const char *name, bool number, const cha
     va_end(arguments);
 }
 
-/* Sets the device's state to the latest error message, without the device's name before it. */
+/* Sets the line about why the device is not ready: the latest error message, without the device's name at its beginning. */
 static void set_not_ready(vpps_device_facts *out) {
     const char *message = vpps_error_message(), *colon = strstr(message, ": ");
     snprintf(out->state, sizeof out->state, "not ready: %s", colon ? colon + 2 : message);
@@ -56,7 +56,7 @@ void vpps_examine_cuda(vpps_device_facts *out) {
     out->ready = true;
 }
 
-/* Describes software SIMT, which needs a C++ compiler. The toolchain's text is "c++ (Debian) 12.2.0: " and the options. */
+/* Describes software SIMT, which needs a C++ compiler. vpps_simt_toolchain gives "COMPILER AND VERSION: OPTIONS". */
 void vpps_examine_simt(vpps_device_facts *out) {
     char toolchain[1024];
     if (vpps_simt_toolchain(toolchain, sizeof toolchain) != VPPS_OK) {

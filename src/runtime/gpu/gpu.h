@@ -36,8 +36,8 @@ typedef struct vpps_gpu_layout {
     vpps_optimizer_kind optimizer;
     uint32_t n_states;        /* number of state values that the optimiser has per parameter value */
     vpps_precision precision; /* precision of products; never AUTO */
-    vpps_rows gradients;      /* range of the pool with the gradients of vector parameters */
-    uint32_t *matrix_at;      /* indexed by parameter: first word of a matrix in the buffers of matrices */
+    vpps_rows gradients;      /* range of the pool that has the gradients of all vector parameters */
+    uint32_t *matrix_at;      /* for each matrix parameter: its first word in the buffers gpu.matrices and gradients */
     size_t matrix_words;
 } vpps_gpu_layout;
 
@@ -52,64 +52,64 @@ typedef struct vpps_gpu_kernel {
     vpps_kernel *loaded; /* the compiled kernel on the device; NULL: not compiled yet */
     vpps_launch_shape shape;
     vpps_cubin_report report;
-    uint32_t registers; /* most registers of a thread that hold weights; 0: as many as possible */
+    uint32_t registers; /* how many registers of a thread may hold weights; 0: as many as possible */
 } vpps_gpu_kernel;
 
 typedef struct vpps_gpu_ahead vpps_gpu_ahead;
 
-/* Sets of launch buffers ("slots"), used in turn: two batches may be in flight, with two launches each if cuBLAS computes gradients. Each
- * slot has a mark of the driver, which tells when the slot's launch has ended. */
+/* Number of slots: a slot is a set of buffers for one launch, and launches use the slots in turn. Two batches may be in flight, with two
+ * launches each if cuBLAS computes gradients. A mark in the driver's queue tells when a slot's launch has ended. */
 enum { VPPS_GPU_SLOTS = VPPS_DRIVER_MARKS };
 
 /* The buffers of one launch, in use until the launch has ended. */
 typedef struct vpps_gpu_slot {
     void *pinned; /* copy of the batch's script in pinned host memory */
     size_t pinned_bytes;
-    vpps_gpu_buffer script, counters; /* counters: barrier counters, zero before a launch */
-    uint32_t used;                    /* number of barrier counters that the latest launch used, in words */
+    vpps_gpu_buffer script, counters; /* on the device: the script; the barriers' counters, zero before a launch */
+    uint32_t used;                    /* number of words of `counters` that the latest launch used */
     vpps_launch_end *end;             /* results of the launch, in pinned memory */
     uint64_t end_at;                  /* address at which the kernel writes `end` */
 } vpps_gpu_slot;
 
-/* A factor (dy or x) of matrix gradients that cuBLAS computes: all vectors of one value of a cell, over the batch's vertices. */
+/* A matrix's gradient is the sum of dy x^T over a cell's vertices. A factor is all vectors dy, or all vectors x, packed for cuBLAS. */
 typedef struct vpps_gpu_factor {
-    const vpps_operand *operand; /* NULL: no factor, or packed as another one */
+    const vpps_operand *operand; /* the cell's value dy or x; NULL: none, or another factor has the same vectors */
     uint32_t words;              /* number of words of a packed vector */
-    uint64_t vectors; /* number of vectors; while memory is assigned to them, number of those that have memory */
-    uint64_t at;      /* first word of the factor's vectors in the buffer `packed` */
-    bool used;        /* the batch has vertices of the factor's cell */
+    uint64_t vectors;            /* number of vectors; while places are assigned, number of vectors that have one */
+    uint64_t at;                 /* first word of the factor's vectors in the buffer `packed` */
+    bool used;                   /* the batch has vertices of the factor's cell */
 } vpps_gpu_factor;
 
-/* Which call of cuBLAS computes gradient number `outer` of a cell. */
+/* Number of the cuBLAS call (index in vpps_gpu_products.gemms) that computes gradient number `outer` of a cell. */
 typedef struct vpps_gpu_use {
     uint32_t cell, outer, call;
 } vpps_gpu_use;
 
-/* The products by which cuBLAS computes matrices' gradients in the latest batch. A factor is one vector of each vertex, packed as a matrix. */
+/* The products by which cuBLAS computes matrices' gradients in the latest batch, and the memory in which kernels pack their factors. */
 typedef struct vpps_gpu_products {
     vpps_cublas *cublas; /* handle of cuBLAS; NULL: not opened yet */
     vpps_gpu_buffer packed;
-    uint32_t *first_factor; /* indexed by cell (vertex function): number of the cell's first factor */
+    uint32_t *first_factor; /* for each cell: index in `factors` of the cell's first factor */
     vpps_gpu_factor *factors;
     vpps_gpu_use *uses;
-    vpps_gemm *gemms; /* the calls of cuBLAS; their addresses are indices into `words` */
-    /* Data for the device: arrays of addresses for cuBLAS's calls; then, from word `places` on, where each OUTER task packs its vectors. */
+    vpps_gemm *gemms; /* the calls of cuBLAS; members to, dy and x are indices into `words`, not addresses */
+    /* Data for the device: the arrays of addresses for cuBLAS's calls; then, from word `places` on, where each OUTER task packs vectors. */
     uint32_t *words;
     uint32_t n_factors, n_uses, n_gemms, n_words, places;
 } vpps_gpu_products;
 
-/* A batch that was launched and whose outcome has not been taken yet. */
+/* A batch in flight: it was launched, and its outcome has not been taken yet. */
 typedef struct vpps_gpu_flight {
     uint32_t last;  /* number of the batch's last launch */
     uint32_t first; /* number of the batch's first launch; equals `last` if there is only one */
     vpps_goal goal;
     bool trains;
-    bool *steps;           /* flags of the parameters that the batch updates, if its gradients are finite */
-    vpps_status status;    /* the failure, if a launch failed after a part of it was queued */
+    bool *steps;           /* for each parameter: whether the batch updates it if its gradients are finite */
+    vpps_status status;    /* failure of the call that launched the batch, after it queued something; else OK */
     uint64_t gradients_ns; /* duration of the batch's first launch, which computed the gradients */
 } vpps_gpu_flight;
 
-/* Most cells of one kernel; number of batches that the profile measures per candidate. */
+/* MOST_CELLS: most cells of one kernel. MEASURED: for how many batches the profile measures each candidate (variant of the kernel). */
 enum { VPPS_GPU_MOST_CELLS = 128, VPPS_GPU_MEASURED = 5 };
 
 typedef struct vpps_gpu {
@@ -120,31 +120,31 @@ typedef struct vpps_gpu {
     const vpps_model *model;
     vpps_options options;
     vpps_gpu_layout layout;
-    vpps_gpu_kernel *kernels; /* list of the kernels for training and inference and each number of VP groups */
+    vpps_gpu_kernel *kernels; /* list of all kernels: for training or inference, and a number of VP groups */
     vpps_gpu_kernel *kernel;  /* kernel of the latest batch */
     vpps_gpu_kernel *trained; /* kernel of the latest training batch */
 
     vpps_gpu_buffer pool, matrices, gradients, states[VPPS_MAX_STATES], scratch, entries;
-    vpps_gpu_buffer failures; /* ring of records, one per launch, that tell how launches failed */
-    vpps_gpu_buffer ends;     /* results (vpps_launch_end) of each slot, if kernels cannot write host memory */
+    vpps_gpu_buffer failures; /* ring of vpps_failure, in which each launch records whether and how it failed */
+    vpps_gpu_buffer ends;     /* the slots' vpps_launch_end on the device, if kernels cannot write host memory */
     vpps_launch_end *pinned_ends;
     vpps_gpu_slot slots[VPPS_GPU_SLOTS];
     uint32_t launches;      /* number of launches so far; launch n uses slot n % VPPS_GPU_SLOTS */
-    float *rescued;         /* copy of the pool's parameters while the device has no memory for a pool; else NULL */
-    uint32_t scratch_words; /* words of scratch memory of each VP (CTA) */
+    float *rescued;         /* host copy of the pool's parameters while the device has no pool; else NULL */
+    uint32_t scratch_words; /* number of words that each VP (CTA) has in the buffer `scratch` */
 
     vpps_share *share;       /* exchange of gradients with other processes; NULL: there are none */
     vpps_communicator *gpus; /* sums gradients between GPUs directly; NULL: gradients go through the host */
-    bool summing;            /* gradients are being summed over launches; `dense` and row_sums tell which exist */
+    bool summing;            /* whether gradients are being summed over several launches */
     /* Script of the latest gradient-summing launch, if its table gradients are not yet in row_sums; else NULL. */
     const uint32_t *untaken;
     vpps_gpu_products products;
-    bool *dense; /* flags of parameters that have a gradient; those of tables are set only before an update */
-    vpps_row_sums *row_sums;    /* sums of table entries' gradients over launches */
-    double sum_loss;            /* sum of the losses of these launches */
-    vpps_row_segment *segments; /* table entries with gradients: of this process, after the exchange of all */
+    bool *dense;             /* for each parameter: whether it has a gradient; for tables, set only before an update */
+    vpps_row_sums *row_sums; /* sums of table entries' gradients over launches */
+    double sum_loss;         /* sum of the losses of the launches over which gradients are summed */
+    vpps_row_segment *segments; /* table entries with gradients: of this process; after the exchange, of all */
     uint32_t n_segments;
-    float *rows, *staged; /* rows: this process's gradients of table entries; staged: buffer for other gradients */
+    float *rows, *staged; /* on the host: gradients of table entries of this process; buffer for other gradients */
     uint64_t start_ns;    /* time at which the batch was launched */
 
     uint64_t *updates;          /* indexed by parameter: number of optimiser steps in finished batches */
@@ -155,17 +155,17 @@ typedef struct vpps_gpu {
     vpps_gpu_ahead *ahead;      /* list of kernels that are being compiled before they are needed */
 } vpps_gpu;
 
-/* Creates a device whose kernel runs on the (emulated) GPU that the driver controls. The devices "cuda" and "simt" differ by the driver. */
+/* Creates a device that runs its kernel by a driver, which controls a GPU (device "cuda") or emulates one (device "simt"). */
 vpps_status vpps_gpu_create(vpps_device **out, const vpps_device_table *device, const vpps_driver_table *driver,
                             const vpps_model *model, const vpps_options *options, vpps_pool_plan *plan);
 
-/* Returns in *out the precision of products on a machine: `asked`, or for AUTO a choice for batches of `batch` examples
- * (0: unknown), with the reason in *why. Fails with DEVICE if the machine lacks the precision. */
+/* Sets *out to the precision of products: `asked` or, if that is AUTO, one chosen for the machine and batches of `batch` examples (0:
+ * unknown), with the reason in *why. Fails with DEVICE if the machine lacks the precision. */
 vpps_status vpps_gpu_choose_precision(vpps_precision asked, uint32_t batch, const vpps_machine *machine,
                                       vpps_precision *out, const char **why);
 
-/* Decides where the model's parameters lie on the device named `device`. Fails with ARGUMENT, DEVICE, POOL, MEMORY. Call
- * vpps_gpu_layout_free in any case. */
+/* Decides where the model's parameters lie on the device named `device`. Fails with ARGUMENT, DEVICE, POOL, MEMORY. vpps_gpu_layout_free
+ * must be called even after a failure. */
 vpps_status vpps_gpu_lay_out(vpps_gpu_layout *out, const vpps_model *model, const vpps_options *options,
                              const vpps_machine *machine, const char *device);
 void vpps_gpu_layout_free(vpps_gpu_layout *layout);
@@ -184,14 +184,14 @@ void vpps_gpu_release(vpps_gpu *gpu, vpps_gpu_buffer *buffer);
 /* Waits until the device has done all that was queued. */
 vpps_status vpps_gpu_finish(vpps_gpu *gpu);
 
-/* Makes the pool at least `words` long and keeps the parameters. If this fails (with MEMORY), the parameters are on the device or on the
- * host, where the next call finds them. */
+/* Makes the pool at least `words` long without losing the parameters in it. After a failure (MEMORY) they are on the device or in
+ * gpu->rescued, where the next call finds them. */
 vpps_status vpps_gpu_grow_pool(vpps_gpu *gpu, uint32_t words);
 
 /* Reserves room in the pool for values that stay on the device (vpps_device_table.reserve_kept). */
 vpps_status vpps_gpu_reserve_kept(vpps_device *d, uint32_t words);
 
-/* Copies the parameters back to the device if vpps_gpu_grow_pool, failing, has left them on the host. Fails as vpps_gpu_grow_pool does. */
+/* If a failed vpps_gpu_grow_pool left the parameters on the host, copies them back to the device. Fails as vpps_gpu_grow_pool does. */
 vpps_status vpps_gpu_restore_pool(vpps_gpu *gpu);
 
 /* ---- parameters.c */
@@ -203,63 +203,63 @@ vpps_status vpps_gpu_write_parameters(vpps_gpu *gpu, const vpps_model *model);
 
 /* ---- kernel.c */
 
-/* Returns the properties (for vpps_specialise) of a kernel with these cells and number of groups, by the profile's candidate `choice`. */
+/* Describes a kernel for vpps_specialise: with these cells, for this number of groups, with rows per warp and threads from `choice`. */
 vpps_kernel_plan vpps_gpu_kernel_plan(const vpps_gpu_layout *layout, uint32_t groups, const vpps_trial *choice,
                                       const vpps_compiled_cell *const *cells, uint32_t n_cells);
 
 /* Returns the kernel for training or inference with this number of groups, adding one without cells if necessary; NULL: out of memory. */
 vpps_gpu_kernel *vpps_gpu_kernel_of(vpps_gpu *gpu, bool training, uint32_t groups);
 
-/* Sets gpu->kernel to a kernel with the batch's cells, in their order; compiles the kernel if the loaded one has others. gpu->header must be
- * the batch's header. Fails with POOL if all kernels spill registers, and as the driver's `load` does; the kernel is then unchanged. */
+/* Sets gpu->kernel to a kernel that has the batch's cells in the batch's order; compiles the kernel if the loaded one has other cells.
+ * gpu->header must be the batch's header. Fails with POOL if all variants spill registers, and as `load` does; the old kernel stays. */
 vpps_status vpps_gpu_need_kernel(vpps_gpu *gpu, const vpps_batch *batch);
 
-/* Drops all kernels, also those that are being compiled, because the profile's candidate or the cells change. */
+/* Drops all kernels and waits for threads that compile kernels. To be called when the profile's candidate or the cells change. */
 void vpps_gpu_forget_kernels(vpps_gpu *gpu);
 
 /* ---- script.c */
 
-/* A copy of a batch's script, in pinned memory for an asynchronous upload, with the kernel's numbers of cells and gradients. */
+/* A copy of a batch's script in pinned memory, for an asynchronous upload. Its STAGE and OUTER tasks have the kernel's numbers as kinds. */
 typedef struct vpps_gpu_script {
     const uint32_t *copy;
-    uint32_t touched;  /* address of a word for each parameter: non-zero if it has a gradient; 0: none has */
+    uint32_t touched;  /* address of a flag word for each parameter: whether it has a gradient; 0: no such words */
     uint32_t words;    /* size of the whole script, in words */
     uint32_t products; /* address in the script of the copy of gpu->products.words */
 } vpps_gpu_script;
 
-/* Which of a batch's tasks a launch runs. FORWARD: the tasks up to the pause. GRADIENTS: the tasks (in the backward half, from the pause
- * on) until all gradients, or cuBLAS's factors of them, are computed. STEP: the rest. */
+/* Which of a batch's tasks a launch runs. WHOLE: all. FORWARD: those up to the pause. STEP: the norm and the update. GRADIENTS: the tasks
+ * before STEP's (in the backward half, from the pause on); they compute all gradients, or pack the factors from which cuBLAS does. */
 typedef enum vpps_gpu_part { VPPS_GPU_WHOLE, VPPS_GPU_FORWARD, VPPS_GPU_GRADIENTS, VPPS_GPU_STEP } vpps_gpu_part;
 
-/* Makes the script of the next launch, valid until that launch has ended. `adds`: the launch adds to the gradients that exist, which
- * gpu->dense marks. Fails with MEMORY. */
+/* Makes the script of the next launch, valid until that launch has ended. `adds`: the launch adds to the existing gradients, those of the
+ * parameters that gpu->dense marks. Fails with MEMORY. */
 vpps_status vpps_gpu_make_script(vpps_gpu *gpu, const vpps_batch *batch, vpps_gpu_part part, bool adds,
                                  vpps_gpu_script *out);
 
-/* Makes a script that only computes the norm and updates, for parameters that gpu->dense marks and for the table entries in gpu->segments,
- * whose gradients are adjacent. Valid until the launch has ended. Fails with MEMORY. */
+/* Makes a script that only computes the gradients' norm and updates parameters: those that gpu->dense marks, and the table entries in
+ * gpu->segments, whose gradients lie one after the other. Valid until the launch has ended. Fails with MEMORY. */
 vpps_status vpps_gpu_make_step(vpps_gpu *gpu, const vpps_batch *batch, vpps_gpu_script *out);
 
 /* ---- share.c */
 
-/* Prepares the exchange of gradients with other processes' GPUs by the options' communicator. Fails with MEMORY, DEVICE, and as it does. */
+/* Prepares the exchange of gradients with other processes' GPUs. Fails with MEMORY, DEVICE, and as the options' communicator does. */
 vpps_status vpps_gpu_open_share(vpps_gpu *gpu);
 void vpps_gpu_close_share(vpps_gpu *gpu);
 
-/* Returns the number of the GPU that this process uses: the processes of one host take its GPUs in turn. */
+/* Returns the number of the GPU that this process uses. The processes on one host get different numbers, from 0 on. */
 uint32_t vpps_gpu_number(const vpps_communicator *c);
 
-/* Sums the accumulated gradients, the loss, gpu->dense and gpu->segments over all processes. The batch's script says how all processes
- * update. Fails with MEMORY, DEVICE, and as vpps_share_exchange does. */
+/* Sums the accumulated gradients and *loss over all processes; gpu->dense and gpu->segments then name what has a gradient in any process.
+ * The batch's script has the update that all processes make. Fails with MEMORY, DEVICE, and as vpps_share_exchange does. */
 vpps_status vpps_gpu_exchange(vpps_gpu *gpu, const vpps_batch *batch, double *loss);
 
 /* ---- products.c */
 
-/* Returns whether cuBLAS computes gradients of matrices, as the profile's current candidate says. */
+/* Returns whether cuBLAS computes matrices' gradients under the profile's current candidate (variant of the kernel). */
 bool vpps_gpu_packs(const vpps_gpu *gpu);
 
-/* Plans cuBLAS's products for a batch in gpu->products and reserves their memory, before the launch that packs the factors. `adds`: the
- * products are added to the gradients that gpu->dense marks. Fails with DEVICE (no cuBLAS), MEMORY, POOL (too many vectors). */
+/* Plans cuBLAS's products for a batch in gpu->products and reserves memory for their factors, before the launch that packs these. `adds`:
+ * the products are added to the gradients that gpu->dense marks. Fails with DEVICE (no cuBLAS), MEMORY, POOL (too many vectors). */
 vpps_status vpps_gpu_plan_products(vpps_gpu *gpu, const vpps_batch *batch, bool adds);
 
 /* Queues cuBLAS's products after the launch that packs their factors. `words`: device address of gpu->products.words. Fails with DEVICE. */
@@ -269,14 +269,14 @@ void vpps_gpu_close_products(vpps_gpu *gpu);
 
 /* ---- gradients.c */
 
-/* Sets marks[] for the parameters whose gradients the batch's OUTER tasks compute. If `products` is false, leaves out parameters whose
- * gradients are sums of outer products alone, which cuBLAS computes. */
+/* Sets marks[p] for each parameter p whose gradient the batch's OUTER tasks compute. `products` false: not for parameters whose gradients
+ * are only sums of outer products dy x^T, which cuBLAS can compute. */
 void vpps_gpu_mark_outers(const vpps_batch *batch, bool products, bool *marks);
 
-/* Prepares a launch that computes gradients without an update: begins a sum of gradients, or adds to the present one. Fails with DEVICE. */
+/* Prepares a launch that computes gradients without an update: begins a sum of gradients if none is being made. Fails with DEVICE. */
 vpps_status vpps_gpu_open_sum(vpps_gpu *gpu, const vpps_batch *batch);
 
-/* Adds the latest launch's gradients of table entries to the sums over launches, before the next launch. Fails with MEMORY, DEVICE. */
+/* Adds the latest launch's gradients of table entries to row_sums, before the next launch overwrites them. Fails with MEMORY, DEVICE. */
 vpps_status vpps_gpu_take_gradients(vpps_gpu *gpu);
 
 /* Prepares an update: sets gpu->segments to the summed gradients of table entries, and removes frozen parameters from gpu->segments and
@@ -302,24 +302,24 @@ vpps_status vpps_gpu_lend(vpps_device *d, uint64_t words, vpps_array **out, floa
 
 /* ---- profile.c */
 
-/* Lists the kernel variants (candidates) that the options allow, in the order of trying, at most VPPS_MOST_TRIALS. Returns their number. In
- * a candidate, rpw (rows per warp) 0 stands for the fastest number found before. */
+/* Lists the candidates, the variants of the kernel that the options allow, in the order of trying. Returns their number, at most
+ * VPPS_MOST_TRIALS. A candidate's rpw (rows per warp) 0 stands for the fastest number found with earlier candidates. */
 uint32_t vpps_gpu_choices(const vpps_options *options, vpps_trial *out);
 
-/* Lists the profile's candidates, and takes the first, or the one that an earlier run chose. */
+/* Lists the profile's candidates, and takes the first, or the one that an earlier run of the program chose. */
 void vpps_gpu_start_profile(vpps_gpu *gpu);
 
-/* Notes whether the current candidate's kernel, and memory for the kernel's tiles, could be made. Returns `made`, or POOL if the kernel
- * cannot be made: vpps_gpu_tune then takes another candidate, for which the batch needs another script. */
+/* Records `made`, the status of making the current candidate's kernel and its memory. Returns `made`; or POOL if the candidate is rejected:
+ * vpps_gpu_tune then takes another one, for which the batch needs another script. */
 vpps_status vpps_gpu_note_kernel(vpps_gpu *gpu, vpps_status made);
 
-/* Implements the device's function tune: takes the profile's next candidate, but not while its kernel is being compiled. */
+/* Implements the device's function tune: takes the profile's next candidate once the current one is measured and the next kernel ready. */
 vpps_status vpps_gpu_tune(vpps_device *d);
 
 /* ---- ahead.c */
 
-/* Returns whether the candidate `next` can be taken without waiting for its kernel. If not, the kernel is being compiled in another thread,
- * with the cells of the present training kernel. */
+/* Returns whether the candidate `next` can be taken without waiting for its kernel. If not, another thread is compiling that kernel, with
+ * the cells of gpu->trained. */
 bool vpps_gpu_is_ahead(vpps_gpu *gpu, const vpps_trial *next);
 
 /* Implements the device's function compile_ahead. */

@@ -1,5 +1,5 @@
-/* gradients.c - gradients that are summed over launches, until an update. Gradients of matrices and vectors stay on the device; a launch is
- * told which of them to add to. Gradients of table entries lie in the pool, where each batch places its own; they are copied to the host
+/* gradients.c - sums gradients over launches, until an update. Sums for matrices and vectors stay on the device; a launch's script tells
+ * which of them exist. Gradients of table entries lie in the pool among the batch's values, so they are copied to the host and summed there
  * before the next batch reuses their memory. */
 #include "runtime/gpu/gpu.h"
 
@@ -27,14 +27,14 @@ static vpps_status clear(vpps_gpu *gpu) {
 vpps_status vpps_gpu_open_sum(vpps_gpu *gpu, const vpps_batch *batch) {
     if (!gpu->summing) {
         memset(gpu->dense, 0, gpu->model->n_params * sizeof *gpu->dense);
-        if (gpu->share) VPPS_TRY(clear(gpu)); /* zeroes gradients that only other processes may have */
+        if (gpu->share) VPPS_TRY(clear(gpu)); /* parameters that only other processes train have gradient 0 */
     }
     gpu->summing = true;
     gpu->untaken = batch->script;
     return VPPS_OK;
 }
 
-/* Copies the gradients of the latest batch's table entries to the host, as gpu->segments. */
+/* Copies the table entries' gradients of the batch with this script to gpu->rows on the host, and lists them in gpu->segments. */
 static vpps_status read_entries(vpps_gpu *gpu, const uint32_t *script) {
     const vpps_task_header *h = vpps_task_header_of(script);
     size_t words = 0;

@@ -1,10 +1,10 @@
-/* kernel.c - the kernels: one each for training and for inference, and for each number of VP groups. A batch names all cells of its kernel
- * (script/history.h); a batch that names other cells than the loaded kernel has triggers a compilation. Each launch reads the weights, so
- * switching kernels costs only one compilation. */
+/* kernel.c - compiles and loads kernels. There is a kernel for training and one for inference, for each number of VP groups. A batch lists
+ * all cells of its kernel (script/history.h); if the loaded kernel has other cells, it is compiled anew. Each launch reads the weights, so
+ * a change of kernels costs no more than the compilation. */
 #include "runtime/cores.h"
 #include "runtime/gpu/gpu.h"
 
-/* What the compile functions need to know about the kernel being compiled, and the loaded kernel. */
+/* The context of the compile functions. kernel: the kernel that was loaded last; shape: the shape of its launches. */
 typedef struct loading {
     vpps_gpu *gpu;
     vpps_kernel *kernel;
@@ -64,7 +64,7 @@ vpps_kernel_plan vpps_gpu_kernel_plan(const vpps_gpu_layout *layout, uint32_t gr
                               .n_cells = n_cells};
 }
 
-/* Compiles and loads gpu->kernel with the batch's cells. */
+/* Compiles gpu->kernel with the batch's cells and loads it. */
 static vpps_status make(vpps_gpu *gpu, const vpps_batch *batch) {
     vpps_gpu_kernel *k = gpu->kernel;
     const uint32_t n_cells = batch->n_cells;

@@ -10,13 +10,12 @@ static vpps_status check(const vpps_options *o, uint32_t n_vps, uint32_t groups,
                      device, o->rpw, o->threads, MOST_RPW, MOST_THREADS);
 }
 
-/* Chooses the precision of products. Software SIMT uses that of the GPU that it emulates. */
 vpps_status vpps_gpu_choose_precision(vpps_precision asked, uint32_t batch, const vpps_machine *machine,
                                       vpps_precision *out, const char **why) {
     enum {
         FIRST_MMA = 80, /* PTX ISA, "mma": .bf16 requires sm_80 or higher */
-        FEW = 4
-    }; /* FEW: number of examples per batch, measured in bench/results/h100 */
+        FEW = 4         /* up to this number of examples per batch, fp32 is faster (bench/results/h100) */
+    };
     const bool has_mma = machine->arch >= FIRST_MMA;
     *out = asked;
     *why = "as asked";
@@ -33,9 +32,9 @@ vpps_status vpps_gpu_choose_precision(vpps_precision asked, uint32_t batch, cons
     return VPPS_OK;
 }
 
-/* Returns how many words of a VP's registers and shared memory all matrices and their transposes (for backward) take if groups have `group`
- * VPs (codegen/resident.h), plus room for the largest matrix once more, since matrices are not divided between the two. bf16, with two
- * weights per word, is not considered. UINT64_MAX: a VP would own more rows of a matrix than kernels for several groups are tried with. */
+/* Returns how many words of registers and shared memory a VP needs for its rows of all matrices and of their transposes (for backward) if
+ * groups have `group` VPs (codegen/resident.h). The largest matrix counts twice, since a matrix is not divided between the two memories.
+ * Weights count as fp32 even if they are bf16. UINT64_MAX: a VP would own more than MOST_ROWS rows of a matrix. */
 static uint64_t weight_words(const vpps_model *model, uint32_t group, const vpps_trial *choice) {
     enum { MOST_ROWS = 16 };
     const vpps_cell_needs needs = {.group = group, .rows.unit = choice->rpw};
@@ -55,10 +54,10 @@ static uint64_t weight_words(const vpps_model *model, uint32_t group, const vpps
     return words + largest;
 }
 
-/* Returns the most groups with which a VP's share of the weights still fits registers and shared memory. */
+/* Returns the largest number of groups for which a VP's rows of the weights fit its registers and shared memory. */
 static uint32_t most_groups(const vpps_model *model, const vpps_options *options, const vpps_machine *machine,
                             uint32_t n_vps) {
-    enum { OTHERS = 160 /* registers that a thread needs for other things, in kernels without spills */ };
+    enum { OTHERS = 160 /* registers per thread that are not for weights, in kernels without spills */ };
     vpps_trial choices[VPPS_MOST_TRIALS];
     vpps_gpu_choices(options, choices);
     const uint32_t others = OTHERS * choices[0].threads;
@@ -70,7 +69,7 @@ static uint32_t most_groups(const vpps_model *model, const vpps_options *options
     return most;
 }
 
-/* Returns the largest divisor of the number of VPs up to `most`. More groups cost less: a VP reads fewer vectors, and waits for fewer VPs. */
+/* Returns the largest divisor of n_vps that is at most `most`. More groups are faster: a VP reads fewer vectors and waits for fewer VPs. */
 static uint32_t largest_divisor(const vpps_batch_extent *e, uint32_t most) {
     while (e->n_vps % most) most--;
     return most;
@@ -81,7 +80,7 @@ vpps_status vpps_gpu_lay_out(vpps_gpu_layout *out, const vpps_model *model, cons
     enum {
         LEAST_ROWS = 32,
         SPLIT_ELEMS = 4096,
-        LEVEL_FLOPS = 1000000 /* a level costs as much: 7,000 cycles, predicted for Tree-LSTMs */
+        LEVEL_FLOPS = 1000000 /* flops of a VP in 7,000 cycles, a level's time as predicted for Tree-LSTMs */
     };
     const uint32_t n_vps = options->vps ? vpps_min_u32(options->vps, machine->sms) : machine->sms;
     const uint32_t groups = options->groups == VPPS_GROUPS_PROFILE ? 0 : options->groups;

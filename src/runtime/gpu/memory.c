@@ -1,6 +1,6 @@
-/* memory.c - buffers, and the pool: one buffer that begins with all parameters except matrices, followed by a batch's values. It grows with
- * the batches. If memory runs out, no parameter is lost: a larger pool is allocated before the old one is freed. If there is no room for
- * both, the parameters are kept on the host meanwhile, and stay there if not even a pool of the old size can be allocated. */
+/* memory.c - buffers, and the pool: a buffer that has all parameters except matrices, then a batch's values. The pool grows with the
+ * batches, and never loses a parameter: a larger pool is allocated before the old one is freed. Without room for both, the parameters are
+ * copied to the host meanwhile, and stay there if not even a pool of the old size can be allocated again. */
 #include "runtime/gpu/gpu.h"
 
 void vpps_gpu_release(vpps_gpu *gpu, vpps_gpu_buffer *buffer) {
@@ -10,7 +10,7 @@ void vpps_gpu_release(vpps_gpu *gpu, vpps_gpu_buffer *buffer) {
 
 vpps_status vpps_gpu_reserve(vpps_gpu *gpu, vpps_gpu_buffer *buffer, size_t bytes) {
     if (bytes <= buffer->bytes) return VPPS_OK;
-    if (buffer->bytes) VPPS_TRY(vpps_gpu_finish(gpu)); /* waits, since a launch may still use the buffer */
+    if (buffer->bytes) VPPS_TRY(vpps_gpu_finish(gpu)); /* a launch may still use the old buffer */
     vpps_gpu_release(gpu, buffer);
     VPPS_TRY(gpu->table->allocate(gpu->driver, bytes, &buffer->address));
     buffer->bytes = bytes;
@@ -24,7 +24,7 @@ vpps_status vpps_gpu_finish(vpps_gpu *gpu) {
 
 /* ---------------------------------------------------------------- the pool */
 
-/* Returns the size of the pool's beginning, which outlives batches: parameters and kept values. */
+/* Returns the size in bytes of the pool's beginning, which has what outlives batches: parameters, and values reserved by reserve_kept. */
 static size_t lasting_bytes(const vpps_gpu *gpu) { return (size_t)gpu->layout.target.batch * sizeof(float); }
 
 /* Allocates a pool a quarter larger than needed, if possible, so that batches of similar sizes do not grow it each time. */
@@ -33,7 +33,7 @@ static vpps_status allocate(vpps_gpu *gpu, size_t needed, vpps_gpu_buffer *out) 
     return vpps_gpu_reserve(gpu, out, needed + needed / 4) == VPPS_OK ? VPPS_OK : vpps_gpu_reserve(gpu, out, needed);
 }
 
-/* Copies the pool's parameters and kept values to the host, to gpu->rescued. */
+/* Copies the pool's first lasting_bytes to gpu->rescued on the host. */
 static vpps_status rescue(vpps_gpu *gpu) {
     free(gpu->rescued);
     if (!(gpu->rescued = malloc(lasting_bytes(gpu) + 1)))
@@ -41,7 +41,7 @@ static vpps_status rescue(vpps_gpu *gpu) {
     return gpu->table->read(gpu->driver, gpu->rescued, gpu->pool.address, lasting_bytes(gpu));
 }
 
-/* Copies rescued parameters, if there are any, to the new pool, and puts it in the place of the old one. */
+/* Replaces the pool by a new buffer. If there are parameters in gpu->rescued, copies them into the new pool. */
 static vpps_status move_in(vpps_gpu *gpu, vpps_gpu_buffer *pool) {
     vpps_status status = VPPS_OK;
     if (gpu->rescued) {
@@ -59,8 +59,8 @@ static vpps_status move_in(vpps_gpu *gpu, vpps_gpu_buffer *pool) {
     return VPPS_OK;
 }
 
-/* Grows the pool if there is no room for two pools at once: frees the old one first. If even the old size cannot be allocated, the reported
- * failure is that of the larger pool. */
+/* Grows the pool where there is no room for two pools: first frees the old pool, whose parameters are in gpu->rescued. If the new size
+ * fails, allocates the old size again and returns the failure of the new size. */
 static vpps_status grow_alone(vpps_gpu *gpu, size_t needed) {
     const size_t before = gpu->pool.bytes;
     char reason[VPPS_MESSAGE_BYTES];
@@ -86,7 +86,7 @@ vpps_status vpps_gpu_grow_pool(vpps_gpu *gpu, uint32_t words) {
 
 vpps_status vpps_gpu_reserve_kept(vpps_device *d, uint32_t words) {
     vpps_gpu *gpu = (vpps_gpu *)d;
-    VPPS_TRY(vpps_gpu_take_gradients(gpu)); /* saves table gradients that lie in the memory to reserve */
+    VPPS_TRY(vpps_gpu_take_gradients(gpu)); /* saves table gradients that lie in the reserved memory */
     VPPS_TRY(vpps_gpu_grow_pool(gpu, gpu->layout.target.batch + words + 1));
     gpu->layout.target.batch += words;
     return VPPS_OK;

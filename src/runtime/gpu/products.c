@@ -18,7 +18,7 @@ static const vpps_compiled_cell *cell_of(const vpps_batch *batch, const vpps_tas
     return batch->cells[vpps_block_at(batch->script, outer->operands[0])->cell];
 }
 
-/* Returns the OUTER task that follows task t (NULL: the first one), or NULL. The list is group 0's; all groups have the same OUTER tasks. */
+/* Returns group 0's next OUTER task after t (t NULL: its first one); NULL: no further one. All groups have the same OUTER tasks. */
 static const vpps_task *next_outer(const vpps_batch *batch, const vpps_task *t) {
     const vpps_task *end = vpps_end_of_tasks(batch->script, 0);
     for (t = t ? t + 1 : vpps_first_task(batch->script, 0); t < end; t++)
@@ -36,7 +36,7 @@ static void find_items(const vpps_batch *batch, const vpps_task *outer, uint32_t
     vpps_items_of(&view, outer->operands[1], outer->operands[2], first, items);
 }
 
-/* Lists the factors of the gradients of all cells, without counting vectors yet. */
+/* Lists the factors of all cells' gradients in p->factors, with 0 vectors. */
 static vpps_status list_factors(vpps_gpu *gpu, const vpps_batch *batch) {
     vpps_gpu_products *p = &gpu->products;
     uint32_t n = 0;
@@ -58,7 +58,7 @@ static vpps_status list_factors(vpps_gpu *gpu, const vpps_batch *batch) {
     return VPPS_OK;
 }
 
-/* Adds the vectors of an OUTER task to those of earlier tasks. Sets places[], unless NULL, to where the task packs them. */
+/* Adds to each factor's `vectors` the number of vectors that an OUTER task packs. places[k]: their first word in `packed`, for factor k. */
 static void add_vectors(const vpps_gpu *gpu, const vpps_batch *batch, const vpps_task *outer, uint32_t *places) {
     const vpps_compiled_cell *c = cell_of(batch, outer);
     const uint32_t cell = vpps_block_at(batch->script, outer->operands[0])->cell;
@@ -74,13 +74,13 @@ static void add_vectors(const vpps_gpu *gpu, const vpps_batch *batch, const vpps
 
 /* Assigns memory in the buffer `packed` to every factor. */
 static vpps_status place_factors(vpps_gpu *gpu) {
-    enum { ALIGNED = 64 /* in words; the algorithm that cuBLAS selects may depend on the alignment */ };
+    enum { ALIGNED = 64 /* in words; fixed, since cuBLAS may select another algorithm for another alignment */ };
     vpps_gpu_products *p = &gpu->products;
     uint64_t words = 0;
     for (uint32_t i = 0; i < p->n_factors; i++) {
         p->factors[i].at = words;
         words += (p->factors[i].vectors * p->factors[i].words + ALIGNED - 1) / ALIGNED * ALIGNED;
-        p->factors[i].vectors = 0; /* counted again when each task's place is assigned */
+        p->factors[i].vectors = 0; /* add_vectors counts again, for the places */
     }
     if (words > UINT32_MAX)
         return vpps_fail(VPPS_POOL,
@@ -90,7 +90,7 @@ static vpps_status place_factors(vpps_gpu *gpu) {
     return bytes > p->packed.bytes ? vpps_gpu_reserve(gpu, &p->packed, bytes + bytes / 4) : VPPS_OK;
 }
 
-/* Returns the factor x (if is_x) or dy of outer product number `outer` of a cell. */
+/* Returns the factor of outer product number `outer` of a cell: x if is_x, else dy. */
 static const vpps_gpu_factor *factor_of(const vpps_gpu *gpu, const vpps_batch *batch, uint32_t cell, uint32_t outer,
                                         bool is_x) {
     const vpps_gpu_products *p = &gpu->products;
@@ -99,7 +99,7 @@ static const vpps_gpu_factor *factor_of(const vpps_gpu *gpu, const vpps_batch *b
 
 /* ---------------------------------------------------------------- products */
 
-/* Returns the product by which cuBLAS computes a gradient over all of the batch's vertices of a cell. */
+/* Describes the product by which cuBLAS computes gradient o of a cell, summed over all the cell's vertices in the batch. */
 static vpps_gemm product_of(const vpps_gpu *gpu, const vpps_outer *o, const vpps_gpu_factor *dy, bool adds) {
     const uint32_t parts = parts_of(gpu), rows = o->dy->rows, columns = o->x->rows;
     return (vpps_gemm){.rows = rows,
@@ -116,8 +116,8 @@ static bool is_alike(const vpps_gemm *a, const vpps_gemm *b) {
     return a->rows == b->rows && a->columns == b->columns && a->depth == b->depth && a->adds == b->adds;
 }
 
-/* Returns the call of cuBLAS to which the product is added: one for equal shapes, number `first` or later, or a new one. `first` follows
- * the call that adds to the same parameter's gradient before. */
+/* Adds a product to a call of cuBLAS and returns the call's number: a call for products of the same shape with number `first` or higher,
+ * else a new call. `first`: a call after the one that computes an earlier term of the same gradient. */
 static uint32_t call_for(vpps_gpu_products *p, const vpps_gemm *product, uint32_t first) {
     uint32_t i = first;
     while (i < p->n_gemms && !is_alike(&p->gemms[i], product)) i++;
@@ -126,8 +126,8 @@ static uint32_t call_for(vpps_gpu_products *p, const vpps_gemm *product, uint32_
     return i;
 }
 
-/* Lists the products for a cell's gradients with their calls. begun: by parameter, whether it has a gradient already; `latest`: by
- * parameter, 1 + the last call that adds to its gradient. */
+/* Lists the products for a cell's gradients, and which calls make them. For each parameter, `begun` tells whether its gradient has a value
+ * already, and `latest` is 1 + the number of the last call that computes a term of its gradient; 0: no such call yet. */
 static void list_products(vpps_gpu *gpu, const vpps_batch *batch, uint32_t cell, const bool *begun, uint32_t *latest) {
     vpps_gpu_products *p = &gpu->products;
     const vpps_compiled_cell *c = batch->cells[cell];
@@ -146,7 +146,7 @@ static void list_products(vpps_gpu *gpu, const vpps_batch *batch, uint32_t cell,
 
 static void put_address(uint32_t *to, uint64_t address) { memcpy(to, &address, sizeof address); }
 
-/* Writes the arrays of addresses for all calls to p->words, and sets the calls' addresses to indices there. Returns the number of words. */
+/* Writes the arrays of addresses for all calls to p->words, and sets each call's to, dy, x to their indices. Returns the words written. */
 static uint32_t write_addresses(vpps_gpu *gpu, const vpps_batch *batch) {
     enum { WORDS = sizeof(uint64_t) / sizeof(uint32_t) };
     vpps_gpu_products *p = &gpu->products;
@@ -199,7 +199,7 @@ vpps_status vpps_gpu_plan_products(vpps_gpu *gpu, const vpps_batch *batch, bool 
     bool *begun = calloc(n_params + 1, sizeof *begun);
     if (latest && begun) {
         if (adds) memcpy(begun, gpu->dense, n_params * sizeof *begun);
-        vpps_gpu_mark_outers(batch, false, begun); /* the first launch computes terms that are no products */
+        vpps_gpu_mark_outers(batch, false, begun); /* terms without x: the first launch adds these */
         for (uint32_t i = 0; i < batch->n_cells; i++) list_products(gpu, batch, i, begun, latest);
     }
     const bool listed = latest && begun;
@@ -215,7 +215,7 @@ vpps_status vpps_gpu_plan_products(vpps_gpu *gpu, const vpps_batch *batch, bool 
     return VPPS_OK;
 }
 
-/* Zeroes gradients that call number `call` would compute from no vectors, since cuBLAS is then not called. */
+/* Zeroes the gradients of a call without vectors, for which cuBLAS is not called; not if the call only adds to gradients. */
 static vpps_status clear(vpps_gpu *gpu, uint32_t call) {
     const vpps_gemm *g = &gpu->products.gemms[call];
     uint64_t address;
@@ -238,7 +238,7 @@ vpps_status vpps_gpu_multiply(vpps_gpu *gpu, uint64_t words) {
         g.to = words + 4 * g.to, g.dy = words + 4 * g.dy, g.x = words + 4 * g.x;
         p->gemms[n++] = g;
     }
-    p->n_gemms = 0; /* the products are queued only once */
+    p->n_gemms = 0; /* a second vpps_gpu_multiply queues nothing */
     return vpps_cublas_multiply(p->cublas, p->gemms, n);
 }
 

@@ -1,6 +1,6 @@
-/* profile.c - chooses the fastest kernel. It first tries numbers of rows per warp, upwards, until more are slower; then, with the best of
- * these, other numbers of threads; then, with the best of all, gradients by cuBLAS, if the options allow them. If the driver can compile
- * ahead, batches continue with one candidate until the next one's kernel is ready. */
+/* profile.c - chooses the fastest candidate (variant of the kernel). First tries increasing numbers of rows per warp until more are slower;
+ * then, with the best number of rows, other numbers of threads; then, with the best of both, gradients by cuBLAS if the options allow it.
+ * If the driver can compile ahead, batches run with one candidate until the next one's kernel is ready. */
 #include "runtime/gpu/gpu.h"
 
 static const uint32_t most_rpw = 8, threads_of[] = {256, 384, 512};
@@ -11,7 +11,7 @@ static void name(const vpps_trial *t, char text[VPPS_CANDIDATE_BYTES]) {
              vpps_by_cublas(t->gradients) ? cublas : "");
 }
 
-/* Returns whether trial t is the candidate with gradients by cuBLAS, which takes the rows and threads of the fastest other candidate. */
+/* Returns whether t is the candidate with gradients by cuBLAS. Its rows per warp and threads are those of the fastest other candidate. */
 static bool is_of_cublas(const vpps_profile *p, const vpps_trial *t) {
     return p->options->gradients == VPPS_GRADIENTS_AUTO && t->gradients == VPPS_GRADIENTS_CUBLAS;
 }
@@ -32,7 +32,7 @@ uint32_t vpps_gpu_choices(const vpps_options *o, vpps_trial *out) {
     return n;
 }
 
-/* Makes scripts and kernels follow the current candidate; the next batch compiles the kernel. */
+/* Puts the current candidate into use: sets its number of rows per warp, and drops all kernels, so that the next batch compiles anew. */
 static void apply(vpps_gpu *gpu) {
     gpu->layout.target.rows.unit = vpps_profile_current(&gpu->device.profile)->rpw;
     vpps_gpu_forget_kernels(gpu);
@@ -78,7 +78,7 @@ vpps_status vpps_gpu_note_kernel(vpps_gpu *gpu, vpps_status made) {
     return VPPS_POOL;
 }
 
-/* Returns the profile's next candidate, or p->n if none is left. More rows per warp are tried only while they are faster. */
+/* Returns the index of the next candidate to try; p->n: none is left. More rows per warp are tried only while they are faster. */
 static uint32_t next_candidate(vpps_profile *p) {
     const uint32_t best = vpps_profile_best(p);
     bool faster = true;
@@ -101,7 +101,7 @@ vpps_status vpps_gpu_tune(vpps_device *d) {
     const uint32_t before = p->current;
     const bool rejected = t->state == VPPS_TRIAL_REJECTED;
     char text[VPPS_CANDIDATE_BYTES];
-    if (p->done || (!rejected && t->ns_per_node <= 0)) return VPPS_OK; /* not all of its batches have run */
+    if (p->done || (!rejected && t->ns_per_node <= 0)) return VPPS_OK; /* the candidate is still being measured */
     const uint32_t next = next_candidate(p);
     if (next < p->n && !rejected && !vpps_gpu_is_ahead(gpu, &p->trials[next])) return VPPS_OK;
     name(t, text);

@@ -1,13 +1,13 @@
-/* script.c - makes the script that a kernel runs: a copy of the batch's script in pinned memory, in which the numbers of stages and
- * gradients are replaced by the kernel's (relocated, as a linker would say). */
+/* script.c - makes the script that a kernel runs: a copy of the batch's script in pinned memory. The kinds of STAGE and OUTER tasks are
+ * replaced by the numbers of the kernel's cases (relocated, as a linker would say). */
 #include "codegen/packing.h"
 #include "runtime/gpu/gpu.h"
 #include "script/update.h"
 
-/* Returns the number of the cell whose vertices a block of the script holds; the kernel has the same numbers. */
+/* Returns the number of the cell of a block's vertices; script and kernel number cells alike. */
 static uint32_t cell_of(const uint32_t *script, uint32_t block) { return vpps_block_at(script, block)->cell; }
 
-/* Replaces the kind and number of a task by the number that the kernel uses. */
+/* Replaces the kind of a STAGE or OUTER task by the number of the kernel's case; an unknown kind becomes VPPS_KERNEL_UNKNOWN. */
 static void relocate(const vpps_gpu *gpu, const uint32_t *script, vpps_task *t) {
     const vpps_kernel_plan *plan = &gpu->kernel->plan;
     if (t->kind == VPPS_TASK_STAGE) {
@@ -26,14 +26,14 @@ static bool is_backward(const vpps_gpu *gpu, const uint32_t *script, const vpps_
     return t->stage < c->n_stages && c->stages[t->stage].backward;
 }
 
-/* Returns a task to insert before the batch's task at `address`; it waits for no barrier and signals none. */
+/* Returns a task to insert before the task at `address` in the batch's script. The new task waits for no barrier and signals none. */
 static vpps_task added(uint32_t kind, uint32_t address) {
     return (vpps_task){.kind = kind, .wait = VPPS_NO_BARRIER, .signal = VPPS_NO_BARRIER, .address = address};
 }
 
-/* Writes the tasks [t, end), then a task of kind `last`. `late`: also inserts a task that loads weights where VPs first wait for each
- * other, or before backward begins, or at the end. `places`: address of the table that tells where OUTER tasks pack factors; 0: they do not
- * pack. Returns the address after the tasks. */
+/* Writes the tasks [t, end), then a task of kind `last`. `late`: also inserts a task that loads weights, before the first task that waits
+ * for a barrier or belongs to backward, else at the end. `places`: address of the table that tells where OUTER tasks pack factors; 0: they
+ * do not pack. Returns the address after the tasks. */
 static uint32_t write_tasks(const vpps_gpu *gpu, const uint32_t *script, const vpps_task *t, const vpps_task *end,
                             bool late, uint32_t places, uint32_t last, uint32_t *to, uint32_t at) {
     for (;; t++) {
@@ -80,12 +80,12 @@ static uint32_t fill_up(uint32_t *to, uint32_t at) {
     return at;
 }
 
-/* Writes the groups' tasks from address `at` on, and where each group's begin. Returns the address after them. After the script's last
- * tasks, appends a task that fails, so that a truncated list is noticed. */
+/* Writes all groups' tasks from address `at` on, and the address of each group's first task. Returns the address after the tasks. A list
+ * that goes up to the batch's last task gets a further task that fails, so that the kernel notices a missing END. */
 static uint32_t write_groups(const vpps_gpu *gpu, const vpps_batch *batch, vpps_gpu_part which, uint32_t places,
                              uint32_t *to, uint32_t at) {
     const uint32_t *script = batch->script;
-    const bool whole = which == VPPS_GPU_WHOLE || which == VPPS_GPU_STEP; /* tasks go up to the script's end */
+    const bool whole = which == VPPS_GPU_WHOLE || which == VPPS_GPU_STEP; /* writes the tasks up to the end */
     uint32_t *starts = to + VPPS_TASK_HEADER_WORDS;
     at = fill_up(to, at);
     for (uint32_t g = 0; g < gpu->header.n_groups; g++) {
@@ -97,14 +97,14 @@ static uint32_t write_groups(const vpps_gpu *gpu, const vpps_batch *batch, vpps_
         starts[g] = at;
         at = write_tasks(gpu, script, first, end, which != VPPS_GPU_STEP && gpu->kernel->plan.late, places,
                          whole ? VPPS_KERNEL_UNKNOWN : VPPS_TASK_END, to, at);
-        /* The first task need not wait: an earlier launch has done what it would wait for. */
+        /* The first task need not wait for a barrier: the earlier launch has ended. */
         if (which == VPPS_GPU_STEP) ((vpps_task *)(void *)(to + starts[g]))->wait = VPPS_NO_BARRIER;
     }
     starts[gpu->header.n_groups] = at;
     return at;
 }
 
-/* Returns the most words that write_groups writes, which adds two tasks per group. */
+/* Returns the most words that write_groups writes: it adds up to two tasks to each group's. */
 static uint64_t room_for_groups(const vpps_gpu *gpu, const uint32_t *script) {
     const uint32_t n = gpu->header.n_groups, *starts = vpps_task_starts(script);
     return VPPS_TASK_ALIGNMENT + starts[n] - starts[0] + 2 * (uint64_t)n * VPPS_TASK_WORDS;
@@ -126,7 +126,7 @@ static uint32_t write_touched(const vpps_gpu *gpu, uint32_t *to, uint32_t at) {
     return at;
 }
 
-/* Returns the number of a parameter's next optimiser step, assuming that the batches in flight update it. */
+/* Returns the number of parameter p's next optimiser step. Batches in flight that train the parameter count as steps. */
 static uint64_t number_of_step(const vpps_gpu *gpu, size_t p) {
     uint64_t number = gpu->updates[p] + 1;
     for (uint32_t i = 0; i < gpu->n_flights; i++) number += gpu->flights[i].steps[p];
@@ -137,9 +137,9 @@ static uint32_t step_words(const vpps_gpu *gpu) {
     return (uint32_t)(gpu->model->n_params * sizeof(vpps_param_step) / sizeof(uint32_t));
 }
 
-/* Sets the optimiser's bias corrections in the header of a script with an update of the parameters that gpu->dense marks. Writes numbers
- * for each parameter from address `at` on if the batch's script has them, or if states were not updated equally often. Returns the address
- * after them. */
+/* Sets the optimiser's bias corrections in the header of a script that updates the parameters that gpu->dense marks. Also writes a
+ * vpps_param_step for each parameter from address `at` on, if the batch's script has them or parameters were not updated equally often.
+ * Returns the address after them. */
 static uint32_t write_steps(const vpps_gpu *gpu, const vpps_batch *batch, uint32_t *script, uint32_t at) {
     vpps_task_header *h = (vpps_task_header *)(void *)script;
     const size_t n = gpu->model->n_params, words = sizeof(vpps_param_step) / sizeof(uint32_t);

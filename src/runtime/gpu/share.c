@@ -1,11 +1,11 @@
-/* share.c - exchanges gradients between GPUs of several processes. A batch takes two launches: up to the point where all gradients are
- * computed, and from there on. In between, gradients are summed over all processes: those of matrices and vectors by NCCL between the GPUs
- * if available; otherwise, and always for entries of lookup tables, by the processes' communicator through the host. */
+/* share.c - exchanges gradients between GPUs of several processes. A batch takes two launches: the first one computes all gradients, the
+ * second one updates. In between, gradients are summed over all processes: gradients of matrices and vectors by NCCL, between the GPUs, if
+ * NCCL is available; other gradients, such as table entries', by the processes' communicator, through the host. */
 #include "runtime/gpu/gpu.h"
 
 /* ---------------------------------------------------------------- life */
 
-/* Returns whether to use NCCL. Under software SIMT only a stand-in that $VPPS_NCCL names can work, since it uses host memory. */
+/* Returns whether to use NCCL. Software SIMT, whose memory is host memory, can only use a stand-in that $VPPS_NCCL names. */
 static bool nccl_is_wanted(const vpps_gpu *gpu) {
     const char *named = getenv("VPPS_NCCL");
     return gpu->table == &vpps_driver_cuda || (named && *named);
@@ -30,7 +30,7 @@ vpps_status vpps_gpu_open_share(vpps_gpu *gpu) {
     if (vpps_communicator_size(c) < 2) return VPPS_OK;
     snprintf(machine, sizeof machine, "%s %s %u", gpu->table->name, vpps_precision_names[gpu->layout.precision],
              gpu->layout.plan.n_vps);
-    char text[VPPS_SHARE_TEXT] = ""; /* the text is for CPU devices; GPUs only take part in the call */
+    char text[VPPS_SHARE_TEXT] = ""; /* not used: all processes make the call, CPU devices need the text */
     VPPS_TRY(vpps_share_text(c, text));
     VPPS_TRY(vpps_share_open(&gpu->share, gpu->model, machine, c));
     return connect_gpus(gpu, c);
@@ -66,10 +66,10 @@ static vpps_status reduce_run(vpps_gpu *gpu, vpps_communicator *c, uint64_t addr
     VPPS_TRY(gpu->table->read(gpu->driver, gpu->staged, address, words * sizeof(float)));
     VPPS_TRY(c->table->allreduce(c, gpu->staged, words));
     VPPS_TRY(gpu->table->write(gpu->driver, address, gpu->staged, words * sizeof(float)));
-    return vpps_gpu_finish(gpu); /* waits, since the host's buffer is reused */
+    return vpps_gpu_finish(gpu); /* the next copy reuses gpu->staged */
 }
 
-/* Sums gradients of matrices and vectors over all processes; adjacent matrices are sent together. */
+/* Sums gradients of matrices and vectors over all processes. Matrices that are adjacent in memory are summed by one call. */
 static vpps_status reduce(void *device, vpps_communicator *c) {
     vpps_gpu *gpu = device;
     const vpps_gpu_layout *l = &gpu->layout;
