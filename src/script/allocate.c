@@ -124,7 +124,7 @@ static uint64_t largest_live_set(const sweep *s) {
 
 /* ---------------------------------------------------------------- placing */
 
-/* Places the tensors in order of creation, each into a large enough hole. Tensors that live to the end get the lowest words. */
+/* Places tensors in the order in which they become live, each into a large enough hole; before them, tensors that live to the end. */
 static uint64_t place_as_made(sweep *s) {
     s->n_holes = 0;
     s->end = 0;

@@ -42,7 +42,7 @@ typedef struct vpps_automaton {
     uint32_t n_states;
     uint32_t *words;
     float *q;
-    uint32_t n_values;  /* number of words of all states together */
+    uint32_t n_values;  /* number of elements of `words`, and of `q` */
     vpps_index numbers; /* hash index of the states by their words */
 } vpps_automaton;
 

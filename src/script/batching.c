@@ -48,7 +48,7 @@ static vpps_batch_extent extent_of(const chooser *c) {
             vpps_add_value_flops(model, r->types[i].base, v, &forward);
         for (uint32_t d = 0; d < VPPS_AXES; d++)
             e.flops += (double)(t->items[d] * (forward.products[d] + forward.other[d] + !d)) * (r->training ? 3 : 1);
-        if (t->n_levels < 2) continue; /* the type is not in a recurrence */
+        if (t->n_levels < 2) continue; /* skip types outside recurrences: they run once */
         vertices += (double)t->items[0];
         if (t->n_levels > levels) levels = t->n_levels;
     }

@@ -11,7 +11,7 @@ static bool outlive_slices(const vpps_batching *b, uint32_t t) {
     return false;
 }
 
-/* Returns the rule by which rows are assigned to VPs: r, with the larger limit wide_elems for types with many vertices per VP and level. */
+/* Returns rule r, which assigns rows to VPs. If type t has many vertices per VP and level, replaces r.split_elems by r.wide_elems. */
 static vpps_row_rule row_rule(vpps_row_rule r, const vpps_batched_type *t, uint32_t n_vps) {
     if (r.wide && t->items[0] >= (uint64_t)r.wide * n_vps * t->n_levels) r.split_elems = r.wide_elems;
     return r;

@@ -37,7 +37,7 @@ static contribution contribution_of(const vpps_steps *s, uint32_t block, uint32_
 /* Advances the cursor by the shares (partial sums of the group's VPs) of an item's contribution. words not NULL: writes their offsets. */
 static inline void take_shares(contribution x, uint32_t item, uint32_t *words, uint32_t *cursor) {
     const uint32_t at = *cursor;
-    if (words && at == VPPS_NONE) return; /* the output's gradient is not needed */
+    if (words && at == VPPS_NONE) return; /* nothing needs the output's gradient */
     *cursor = at + x.shares;
     for (uint32_t s = 0; words && s < x.shares; s++) words[at + s] = x.at + s * x.share_words + item * x.stride;
 }
@@ -96,7 +96,7 @@ static inline void each_input_of(const vpps_steps *s, const contribution *x, uin
         const uint32_t n = s->reading->lists[v[p].vertex].members[axis - 1], n_alike = next - p;
         for (uint32_t m = 0; m < n; m++) {
             uint32_t *cursor = &cursors[read[m]], from = x->at + (item + m) * stride;
-            if (words && *cursor == VPPS_NONE) continue; /* the member's gradient is not needed */
+            if (words && *cursor == VPPS_NONE) continue; /* nothing needs the member's gradient */
             const uint32_t at = *cursor;
             *cursor += n_alike * shares;
             for (uint32_t i = 0; words && i < shares; i++, from += x->share_words)
@@ -253,7 +253,7 @@ static void write_pairs_of(const vpps_steps *s, const contribution *x, const vpp
         uint32_t first_by = placed->kept[axis] + s->first_members[v[p].vertex].of[axis - 1] * step + scalar->offset;
         for (uint32_t m = 0; m < n; m++, first_by += step) {
             uint32_t at = pairs_at[read[m]], by = first_by, of = first_of;
-            if (at == VPPS_NONE) continue; /* no vertex needs the gradient */
+            if (at == VPPS_NONE) continue; /* nothing needs the member's gradient */
             pairs_at[read[m]] += 2 * (next - p);
             for (uint32_t k = p; k < next; k++, by += n * step, of += x->cell->kept_words[0]) {
                 words[at++] = by;

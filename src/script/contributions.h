@@ -11,7 +11,7 @@ typedef struct vpps_row_mark {
 
 /* The marks of all rows of all lookup tables, kept from batch to batch so that no batch has to clear them. */
 typedef struct vpps_row_marks {
-    /* For each parameter: an array with a mark for each row; NULL: no batch has trained the parameter as a table. */
+    /* For each parameter: an array with a mark for each row of the table; NULL: no table, or no batch has trained it. */
     vpps_row_mark **tables;
     size_t n;       /* number of parameters */
     uint32_t stamp; /* stamp of the present batch; marks with another stamp are out of date */

@@ -1,4 +1,4 @@
-/* cost.h - the cost of a script's tasks in operations and bytes, by the cost column of tasks.def. */
+/* cost.h - counts the floating-point operations and the bytes of a script's tasks. */
 #pragma once
 
 #include "script/script.h"

@@ -8,7 +8,7 @@ typedef struct component {
     uint64_t cost;
 } component;
 
-/* Orders components for qsort, the deepest first: components of similar depth share a wave, which runs the levels of its deepest one. */
+/* Orders components for qsort, the deepest first. Components of similar depth share a wave, which has the levels of its deepest one. */
 static int deeper_first(const void *a, const void *b) {
     const component *x = a, *y = b;
     if (x->depth != y->depth) return x->depth < y->depth ? 1 : -1;

@@ -4,7 +4,7 @@
 #include "script/update.h"
 #include "script/writer.h"
 
-/* Constants that a group stores in memory: factors by which its vertices' outputs enter the loss. Equal consecutive factors share one. */
+/* Constants that a group of VPs stores in memory: the factors of the loss's terms. Consecutive equal factors share one constant. */
 typedef struct group_constants {
     uint32_t n, last;        /* n: number of constants; last: bits of the latest constant, a float */
     uint32_t list, next, at; /* addresses of the first and the next constant in the script; offset of the next one */
@@ -106,7 +106,7 @@ static void write_words(const encoder *e, const vpps_step_block *b, const vpps_c
                                                 : vpps_word_of(e->s, &v[p], word->kind, word->value);
 }
 
-/* Writes a list of all of a block's vertices: their first members' numbers, then for each input of the list the offsets of the values. */
+/* For one list of each vertex of a block: writes the numbers of the lists' first members, then for each input the members' offsets. */
 static uint32_t *write_list(const encoder *e, const vpps_step_block *b, const vpps_compiled_cell *c, uint32_t list,
                             uint32_t *at) {
     const vpps_ordered_vertex *v = vpps_vertices_of(e->s, b);
@@ -377,7 +377,7 @@ static bool outers_by_level(const vpps_compiled_cell *c) {
     return vpps_n_outers(c) > 0;
 }
 
-/* Returns whether a block's parameter gradients are added up after each level, not once per slice: by ACCUMULATE, with one group only. */
+/* Returns whether a block's parameter gradients are added up after each level, not once per slice. The request must want ACCUMULATE. */
 static bool accumulates(const encoder *e, uint32_t block) {
     return e->r->training && e->request->gradients == VPPS_GRADIENTS_ACCUMULATE && e->s->batching->n_groups == 1 &&
            outers_by_level(vpps_cell_of_block(e->s, &e->s->blocks[block]));

@@ -67,7 +67,7 @@ void vpps_history_drop(vpps_history *h) {
     h->n_types = left;
     vpps_index_clear(&h->indices);
     for (uint32_t i = 0; i < left; i++) vpps_index_add(&h->indices, h->types[i].type->hash, i);
-    h->most = vpps_max_u32(most_kept(h), 2 * (left + h->n_compiled)); /* a batch may use more than the usual limit */
+    h->most = vpps_max_u32(most_kept(h), 2 * (left + h->n_compiled)); /* raises the limit if few could be dropped */
 }
 
 /* ---------------------------------------------------------------- guesses */

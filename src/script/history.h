@@ -10,7 +10,7 @@ typedef struct vpps_type {
     uint64_t hash;
     uint32_t *key; /* words that identify the type */
     uint32_t key_words;
-    vpps_compiled_cell *base; /* the cell after lowering but before compiling; tells its inputs and outputs */
+    vpps_compiled_cell *base; /* the type's cell, lowered but not compiled; has its inputs and outputs */
     /* for each output: the set of inputs, and the set of lookups, that it depends on; bit i: number i */
     uint64_t reads_inputs[VPPS_CELL_MOST], reads_lookups[VPPS_CELL_MOST];
     const vpps_cell_data *cell; /* the recorded cell; NULL: the type is a single op */
@@ -56,7 +56,7 @@ typedef struct vpps_history {
     vpps_known_type *types;
     uint32_t n_types;
     vpps_index indices; /* index of the types, by the hashes of their keys */
-    uint32_t *of_cell;  /* for each of the model's cells: its type, or VPPS_NONE */
+    uint32_t *of_cell;  /* for each cell of the model: index in `types`; VPPS_NONE: no type yet */
     size_t n_of_cell;
     uint32_t *key;              /* scratch */
     uint32_t n_compiled;        /* number of compiled cells of all types together */

@@ -20,7 +20,7 @@ typedef struct vpps_tasks {
     const vpps_steps *steps;
     const vpps_stage_task *all; /* all tasks, sorted by group and phase */
     const vpps_block_phases *blocks;
-    const uint32_t *group_phases; /* for each group: number of its phases, ends of slices included */
+    const uint32_t *group_phases; /* for each group: number of its phases, with one for the end of each slice */
     const uint32_t *pauses;       /* for each group: its first phase after the pause; NULL: the script has no pause */
     uint32_t n;
     uint32_t n_phases; /* largest number of phases of a group, ends of slices not counted */

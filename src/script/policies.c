@@ -55,7 +55,7 @@ static uint32_t least_depth(const vpps_automaton *a, vpps_walk *w) {
     return best;
 }
 
-/* The agenda policy of Neubig, Goldberg and Dyer 2017, "On-the-fly operation batching in dynamic computation graphs". */
+/* Runs the ready type of the least mean depth first (Neubig et al. 2017, "On-the-fly operation batching in dynamic computation graphs"). */
 static bool choose_agenda(const vpps_typed_graph *g, const vpps_automaton *a, uint32_t *steps, uint32_t *n) {
     return walk(g, a, least_depth, steps, n);
 }

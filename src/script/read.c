@@ -1,4 +1,4 @@
-/* read.c - reads a batch's graph: vertices, reads, types and terms of the loss (read.h). */
+/* read.c - reads a batch's graph: which vertices there are, what they read, their types, the terms of the loss (read.h). */
 #include "script/read.h"
 
 /* A sum that is a term of the loss and is being replaced by its own terms. `next`: the number of its next term. */
@@ -31,7 +31,7 @@ typedef struct reader {
     uint32_t *places;       /* for each type of the history: its number in the batch; VPPS_NONE: not met yet */
     uint32_t *shapes;       /* scratch: shapes of an op's arguments */
     size_t places_capacity, n_places, shapes_capacity;
-    uint64_t dropout;             /* number of elements under dropout in the vertices read so far */
+    uint64_t dropout;             /* number of elements to which dropout applies, in all vertices so far */
     uint32_t listed;              /* the latest vertex with lists */
     vertex_at lists_at;           /* depth and level that vertex `listed` has by its lists alone */
     const vpps_node *lists_nodes; /* the nodes in the lists of vertex `listed`; NULL: no vertex has lists yet */

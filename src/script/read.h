@@ -17,7 +17,7 @@ typedef struct vpps_read_vertex {
 /* Further data of a vertex whose cell has lists or dropout. */
 typedef struct vpps_vertex_lists {
     uint32_t members[VPPS_CELL_LISTS];
-    uint32_t dropout;      /* number of the vertex's first element under dropout */
+    uint32_t dropout;      /* number of the vertex's first element to which dropout applies */
     uint32_t first_source; /* index in `sources` of the lists' nodes: input after input, each with all its members */
     /* shared: an earlier vertex has the same lists, as when all words of a sentence attend to one list. repeats: the preceding one has. */
     bool shared, repeats;
@@ -65,7 +65,7 @@ typedef struct vpps_reading {
     const vpps_vertex_lists *lists;   /* for each vertex: its lists and dropout; zeros if its cell has none */
     /* for each vertex: its level, valid if the types' strongly connected components are those of the preceding batch */
     const uint32_t *levels;
-    /* All reads, sorted by reader; for each reader first the reads of single inputs, then those of its lists, unless shared. */
+    /* All reads, sorted by reader. A reader's single inputs come first, then its lists, unless an earlier vertex has these lists. */
     const vpps_read *sources;
     /* for each element of `sources`: the node that is read; a separate array, since loops over blocks need only the nodes */
     const vpps_node *source_outputs;

@@ -147,7 +147,7 @@ static bool open_maker(maker *m, const vpps_reading *r, vpps_scope *out) {
     return true;
 }
 
-/* Makes out->kind: the types' names, and a key of the names and of which type reads which. */
+/* Makes out->kind, which identifies the graph's kind: the types' names, and a key that also tells which type reads which. */
 static bool describe(maker *m) {
     vpps_scope *s = m->out;
     const vpps_typed_graph *g = &s->graph;

@@ -74,7 +74,7 @@ static inline bool vpps_request_trains(const vpps_batch_request *r) { return r->
 typedef struct vpps_batch_extent {
     uint32_t n_vps;
     double flops;   /* floating-point operations of each virtual processor (VP) */
-    double vectors; /* mean number of vertices, and so of vectors in a product, in a level of the recurrences */
+    double vectors; /* mean number of vertices, so of vectors that a matrix multiplies, at a recurrence's level */
     double levels;  /* number of levels, in forward and backward together */
     double elems;   /* number of elements of all matrices */
     double rows;    /* number of rows of the largest matrix */

@@ -1,7 +1,7 @@
 /* types.c - finds and makes the types of vertices (history.h). */
 #include "script/history.h"
 
-enum { FEW_ARGUMENTS = 8 }; /* sums of more arguments have one type, with a list of any length */
+enum { FEW_ARGUMENTS = 8 }; /* a sum of more arguments than this gets a type whose arguments are a list */
 
 void vpps_type_free(vpps_type *type) {
     if (!type) return;

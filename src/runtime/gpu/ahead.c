@@ -53,7 +53,7 @@ static void end(vpps_gpu_ahead **at) {
     release(a);
 }
 
-/* Starts a thread that compiles a kernel of these cells. Does nothing if two kernels are being compiled, or without memory or thread. */
+/* Starts a thread that compiles a kernel of these cells. Does nothing if two such threads run already, or if none can be started. */
 static void start(vpps_gpu *gpu, const vpps_gpu_ahead *asked, const vpps_compiled_cell *const *cells,
                   const vpps_trial *choice, uint32_t groups) {
     enum { MOST = 2 };

@@ -1,4 +1,4 @@
-/* cublas.h - matrix products by cuBLAS on the GPU that a driver controls. The library is opened before the first product. */
+/* cublas.h - matrix products by the library cuBLAS, on the GPU that a vpps_driver controls. */
 #pragma once
 
 #include "runtime/gpu/driver.h"

@@ -8,7 +8,7 @@ struct vpps_kernel {
     vpps_kernel *next;
     vpps_cu_module module;
     vpps_cu_function function;
-    vpps_launch_shape shape; /* shape of launches, whose CTAs all fit on the GPU at once, as was checked */
+    vpps_launch_shape shape; /* shape of launches; loading checked that all its CTAs fit the GPU at once */
 };
 
 /* List of n allocations that closing the driver frees: `at` has device addresses, or pointers to pinned memory. */

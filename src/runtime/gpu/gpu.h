@@ -75,9 +75,9 @@ typedef struct vpps_gpu_slot {
 typedef struct vpps_gpu_factor {
     const vpps_operand *operand; /* the cell's value dy or x; NULL: none, or another factor has the same vectors */
     uint32_t words;              /* number of words of a packed vector */
-    uint64_t vectors;            /* number of vectors; while places are assigned, number of vectors that have one */
+    uint64_t vectors;            /* number of vectors; while tasks get places in `packed`, number of those placed */
     uint64_t at;                 /* first word of the factor's vectors in the buffer `packed` */
-    bool used;                   /* the batch has vertices of the factor's cell */
+    bool used;                   /* whether the batch has vertices of the factor's cell */
 } vpps_gpu_factor;
 
 /* Number of the cuBLAS call (index in vpps_gpu_products.gemms) that computes gradient number `outer` of a cell. */
@@ -133,10 +133,10 @@ typedef struct vpps_gpu {
     float *rescued;         /* host copy of the pool's parameters while the device has no pool; else NULL */
     uint32_t scratch_words; /* number of words that each VP (CTA) has in the buffer `scratch` */
 
-    vpps_share *share;       /* exchange of gradients with other processes; NULL: there are none */
+    vpps_share *share;       /* exchanges gradients with other processes; NULL: there are no other processes */
     vpps_communicator *gpus; /* sums gradients between GPUs directly; NULL: gradients go through the host */
     bool summing;            /* whether gradients are being summed over several launches */
-    /* Script of the latest gradient-summing launch, if its table gradients are not yet in row_sums; else NULL. */
+    /* Script of the latest launch that computed gradients, if its table entries' are not yet in row_sums; else NULL. */
     const uint32_t *untaken;
     vpps_gpu_products products;
     bool *dense;             /* for each parameter: whether it has a gradient; for tables, set only before an update */
@@ -207,7 +207,7 @@ vpps_status vpps_gpu_write_parameters(vpps_gpu *gpu, const vpps_model *model);
 vpps_kernel_plan vpps_gpu_kernel_plan(const vpps_gpu_layout *layout, uint32_t groups, const vpps_trial *choice,
                                       const vpps_compiled_cell *const *cells, uint32_t n_cells);
 
-/* Returns the kernel for training or inference with this number of groups, adding one without cells if necessary; NULL: out of memory. */
+/* Returns the kernel for training or inference with this number of groups. If none exists, adds one, not compiled; NULL: out of memory. */
 vpps_gpu_kernel *vpps_gpu_kernel_of(vpps_gpu *gpu, bool training, uint32_t groups);
 
 /* Sets gpu->kernel to a kernel that has the batch's cells in the batch's order; compiles the kernel if the loaded one has other cells.
@@ -285,7 +285,7 @@ vpps_status vpps_gpu_open_update(vpps_gpu *gpu);
 /* Copies the gradients in gpu->segments to the device's buffer gpu->entries. Fails with MEMORY, DEVICE. */
 vpps_status vpps_gpu_give_entries(vpps_gpu *gpu);
 
-/* Implementations of functions of vpps_device_table (runtime/device.h). */
+/* zero_gradients, read_gradients and write_gradients implement functions of vpps_device_table (runtime/device.h). */
 void vpps_gpu_zero_gradients(vpps_device *d);
 vpps_status vpps_gpu_read_gradients(vpps_device *d, vpps_model *model);
 vpps_status vpps_gpu_write_gradients(vpps_device *d, const vpps_model *model);
@@ -328,5 +328,5 @@ void vpps_gpu_compile_ahead(vpps_device *d, const vpps_batch *batch, bool traini
 /* Waits for the kernel that is being compiled in another thread with these cells, if there is one. */
 void vpps_gpu_await_ahead(vpps_gpu *gpu, const vpps_compiled_cell *const *cells, uint32_t n_cells);
 
-/* Waits for all kernels that are being compiled in other threads: some seconds, since a compiler cannot be interrupted. */
+/* Waits until other threads have compiled their kernels. This can take some seconds, since a compiler cannot be interrupted. */
 void vpps_gpu_stop_ahead(vpps_gpu *gpu);

@@ -1,4 +1,4 @@
-/* layout.c - where a model's parameters lie on a GPU. One VP (a CTA) runs on every multiprocessor; each group of VPs holds the whole model. */
+/* layout.c - where a model's parameters lie on a GPU. A virtual processor (VP) is a CTA, one on each SM; a group of VPs holds the model. */
 #include "runtime/gpu/gpu.h"
 
 static vpps_status check(const vpps_options *o, uint32_t n_vps, uint32_t groups, const char *device) {

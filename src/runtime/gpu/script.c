@@ -119,7 +119,7 @@ static vpps_status make_room(vpps_gpu *gpu, uint64_t words, uint32_t **out) {
     return VPPS_OK;
 }
 
-/* Writes a word for each parameter from address `at` on: 1 if it has a gradient, else 0. Returns the address after them. */
+/* Writes, from address `at` on, a word for each parameter: 1 for a matrix or vector with a gradient, else 0. Returns the end address. */
 static uint32_t write_touched(const vpps_gpu *gpu, uint32_t *to, uint32_t at) {
     for (size_t p = 0; p < gpu->model->n_params; p++)
         to[at++] = gpu->dense[p] && gpu->model->params[p].kind != VPPS_LOOKUP;
