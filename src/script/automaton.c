@@ -24,7 +24,7 @@ void vpps_automaton_free(vpps_automaton *a) {
 
 /* The words by which a state encodes the frontier, the set of types that have ready vertices. */
 typedef struct frontier {
-    uint32_t *words; /* words of the state; the array has room for two words per type, and one more */
+    uint32_t *words; /* words of the state; the array has 2 * n_types + 1 elements */
     uint32_t n, n_words;
 } frontier;
 
@@ -233,7 +233,7 @@ static bool learn_encoding(learner *l) {
     const uint32_t trials = encodings[a->encoding].trials;
     const uint64_t most_vertices = (uint64_t)trials * VPPS_LEARN_VERTICES;
     double explore = explore_first;
-    bool ok = keep_best(l); /* no state is known yet, so vpps_best_ratio chooses the types */
+    bool ok = keep_best(l); /* vpps_best_ratio chooses all types: no state is known yet */
     while (ok && a->trials < trials && a->batches > a->bound && l->vertices < most_vertices) {
         ok = go_through(l, explore);
         if (ok) learn_from(l);

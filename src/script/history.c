@@ -1,4 +1,4 @@
-/* history.c - keeps what batches leave for later ones (history.h). */
+/* history.c - keeps types, compiled cells and guesses from batch to batch (history.h). */
 #include "script/history.h"
 
 enum { MOST_KEPT = 1024 }; /* default limit for the number of types and compiled cells together */

@@ -32,7 +32,7 @@ typedef struct placer {
     uint32_t *last_reads;
     /* for each level and pass: offset of its pass records; their index in `lives`. With one array for all levels, only level 0 is set. */
     uint32_t *pass_record_at, *pass_record_life;
-    const uint32_t **ends_of_type; /* for each type that the present block reads: level_ends of the block read */
+    const uint32_t **ends_of_type; /* for each type: level_ends of the type's block that the present block reads */
 } placer;
 
 static uint64_t rounded(uint64_t words) { return (words + 15) & ~(uint64_t)15; }
@@ -89,7 +89,7 @@ static uint32_t last_of_readers(const placer *p, const vpps_step_block *b, uint3
     return last;
 }
 
-/* Returns the last phase that reads a block's scaled contributions: the blocks that it reads then sum up their gradients. 0: none. */
+/* Returns the last phase that reads a block's scaled contributions: the last in which blocks that it reads sum up gradients. 0: none. */
 static uint32_t last_of_scaled(const placer *p, uint32_t block) {
     const vpps_step_block *b = &p->s->blocks[block];
     uint32_t last = 0;

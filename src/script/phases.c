@@ -28,7 +28,7 @@ static links latest(links a, links b) {
 /* The progress of scheduling a type in the present slice and group. */
 typedef struct progress {
     links made;
-    links other_sccs; /* from types of other SCCs: outputs, of types that it reads; contributions, of its readers */
+    links other_sccs; /* when results of other SCCs may be read: outputs of types it reads, its readers' gradients */
     uint32_t *stages; /* for each stage of the type's cell: the last phase in which the stage runs */
 } progress;
 

@@ -36,9 +36,9 @@ typedef struct reader {
     vertex_at lists_at;           /* depth and level that vertex `listed` has by its lists alone */
     const vpps_node *lists_nodes; /* the nodes in the lists of vertex `listed`; NULL: no vertex has lists yet */
     vpps_seed *seeds;
-    loss_sum *sums; /* stack of the sums, each a term of the one below, that are being replaced by their terms */
+    loss_sum *sums; /* stack of the sums that are being replaced by their terms; each is a term of the sum below */
     size_t seeds_capacity, sums_capacity;
-    bool *whole; /* for each vertex: its gradient is requested, so a sum is not replaced by its terms; NULL: none is */
+    bool *whole; /* for each vertex: whether its gradient is requested (a sum then stays whole); NULL: no gradient is */
 } reader;
 
 static vpps_output_ref output_of(const vpps_graph *g, vpps_node x) { return (vpps_output_ref){x, g->node_record[x]}; }

@@ -62,8 +62,8 @@ typedef struct vpps_batch_request {
     bool no_dropout; /* training with dropout off */
     /* groups: number of groups of virtual processors; waves: number of shares of the batch that run in turn; 0: chosen by cost */
     uint32_t groups, waves;
-    bool keeps_groups;         /* keep `groups` for a batch of one connected component, which else runs in one group */
-    uint32_t slices;           /* into how many slices, at least, a wave's classifiers are divided; 0: one */
+    bool keeps_groups;         /* whether a batch of one connected component keeps `groups`, else runs in one */
+    uint32_t slices;           /* least number of slices into which a wave's classifiers are divided; 0: one slice */
     const vpps_policy *policy; /* batching policy for recurrences of several cells; NULL: the default */
     vpps_learned *learned;     /* learned automata, if `policy` is learned */
 } vpps_batch_request;
@@ -93,14 +93,14 @@ typedef struct vpps_wave_rule {
 /* What the scheduler knows of a device: its virtual processors, its memory, and its rules for sharing out work. */
 typedef struct vpps_target {
     uint32_t n_vps;
-    const uint32_t *values; /* for each vector and lookup table: offset of its values in the pool */
-    uint32_t batch;         /* first offset in the pool that a batch's tensors may use */
-    uint32_t pool_words;    /* size of the pool (the device's memory) in words */
-    vpps_row_rule rows;     /* how the compiler of cells shares out rows to virtual processors */
-    bool scales, in_place;  /* capabilities of the device, copied to the members of vpps_cell_needs with these names */
-    uint32_t most_cells;    /* most cells of a compiled kernel; 0: the device compiles no kernels */
-    bool ahead;             /* the device compiles kernels ahead, while batches run */
-    uint32_t most_groups;   /* most groups of a batch, unless its request gives their number */
+    const uint32_t *values;         /* for each vector and lookup table: offset of its values in the pool */
+    uint32_t batch;                 /* first offset in the pool that a batch's tensors may use */
+    uint32_t pool_words;            /* size of the pool (the device's memory) in words */
+    vpps_row_rule rows;             /* how the compiler of cells shares out rows to virtual processors */
+    bool scales, in_place;          /* capabilities of the device that vpps_cell_needs.scales and .in_place explain */
+    uint32_t most_cells;            /* most cells of a compiled kernel; 0: the device compiles no kernels */
+    bool ahead;                     /* the device compiles kernels ahead, while batches run */
+    uint32_t most_groups;           /* most groups of a batch, unless its request gives their number */
     vpps_group_rule *choose_groups; /* rule for the number of groups, if most_groups is more than 1 */
     uint32_t level_flops;           /* least time of a level, as the number of flops that one VP does meanwhile */
     vpps_wave_rule waves;

@@ -1,4 +1,4 @@
-/* types.c - finds and makes the types of vertices (history.h). */
+/* types.c - finds a vertex's type in the history, or makes a new type (history.h). */
 #include "script/history.h"
 
 enum { FEW_ARGUMENTS = 8 }; /* a sum of more arguments than this gets a type whose arguments are a list */

@@ -135,7 +135,7 @@ static void unblock(vpps_walk *w, uint32_t type, uint32_t run) {
             const uint32_t reader = w->readers[i];
             if (--blockers_of(w, reader)[type]) continue;
             if (g->types[reader] == type) {
-                w->unblocked[type]++; /* the reader still blocks its own readers, being of the same type */
+                w->unblocked[type]++; /* the reader, of the same type, still blocks its own readers */
             } else {
                 w->stack[n++] = reader;
             }

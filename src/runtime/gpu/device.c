@@ -71,7 +71,7 @@ static vpps_status start(vpps_gpu *gpu, const vpps_gpu_script *script, uint64_t 
     const uint32_t launch = gpu->launches;
     vpps_gpu_slot *slot = slot_of(gpu, launch), *last = slot_of(gpu, launch - 1);
     VPPS_TRY(need_counters(gpu, slot));
-    VPPS_TRY(vpps_gpu_reserve(gpu, &slot->script, slot->pinned_bytes)); /* these buffers seldom grow */
+    VPPS_TRY(vpps_gpu_reserve(gpu, &slot->script, slot->pinned_bytes)); /* a wait only if the buffer grows */
     VPPS_TRY(t->upload(gpu->driver, slot->script.address, script->copy, script->words * sizeof *script->copy));
     *slot->end = (vpps_launch_end){.loss = loss};
     if (gpu->ends.bytes) VPPS_TRY(t->write(gpu->driver, slot->end_at, slot->end, sizeof *slot->end));
@@ -138,7 +138,7 @@ static vpps_status start_in_two(vpps_gpu *gpu, const vpps_batch *batch, vpps_gpu
     VPPS_TRY(start_batch(gpu, batch, VPPS_GPU_GRADIENTS, false));
     vpps_status status = vpps_gpu_make_script(gpu, batch, VPPS_GPU_STEP, true, &script);
     if (status == VPPS_OK) status = start(gpu, &script, gpu->pool.address, 0, true);
-    if (status == VPPS_MEMORY) VPPS_TRY(vpps_gpu_finish(gpu)); /* nothing else waits for the first launch */
+    if (status == VPPS_MEMORY) VPPS_TRY(vpps_gpu_finish(gpu)); /* waits, as nothing else will */
     return status;
 }
 

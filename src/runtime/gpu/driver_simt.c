@@ -7,7 +7,7 @@
 
 enum { ALIGNMENT = 256, DEFAULT_SMS = 4, MAX_SMS = 1024, DEVICE = 0, PINNED = 1 };
 
-/* Every byte of newly allocated memory: read before they are written, floats are then NaN and indices are out of range. */
+/* Value of every byte of newly allocated memory. Floats that are read before they are written are then NaN, and indices out of range. */
 enum { UNWRITTEN = 0xff };
 
 typedef vpps_simt_piece piece;

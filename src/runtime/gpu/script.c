@@ -104,7 +104,7 @@ static uint32_t write_groups(const vpps_gpu *gpu, const vpps_batch *batch, vpps_
     return at;
 }
 
-/* Returns the most words that write_groups writes: it adds up to two tasks to each group's. */
+/* Returns the most words that write_groups writes: the tasks of all groups, and two further tasks for each group. */
 static uint64_t room_for_groups(const vpps_gpu *gpu, const uint32_t *script) {
     const uint32_t n = gpu->header.n_groups, *starts = vpps_task_starts(script);
     return VPPS_TASK_ALIGNMENT + starts[n] - starts[0] + 2 * (uint64_t)n * VPPS_TASK_WORDS;
