@@ -489,7 +489,7 @@ class Trainer(Engine):
     # ---- looking inside
 
     def trials(self) -> tuple[list[Trial], bool]:
-        """The ways tried so far to find the fastest, and whether the choice is made."""
+        """The alternatives (kernels, numbers of groups, policies) with their times so far, and whether the fastest is chosen."""
         n, done = ffi.new("uint32_t *", 0), ffi.new("bool *")
         with self._lock:
             check(lib.vpps_handle_trials(self._c, ffi.NULL, n, done))

@@ -36,7 +36,7 @@ typedef struct stand {
     float *memory, *matrices, *copy, *x, *c, *scratch;
     uint32_t *packed; /* the matrices in bf16, each element in `packed_parts` parts */
     uint32_t packed_parts;
-    uint64_t limit_ns; /* most processor time of all trials */
+    uint64_t limit_ns; /* limit on the processor time of all trials together, in nanoseconds */
     const float *xs[MOST_VECTORS];
 } stand;
 

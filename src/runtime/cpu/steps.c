@@ -281,7 +281,7 @@ static void copy_rows(float *to, uint32_t to_rows, uint32_t to_row, const float 
         memcpy(to + (size_t)col * to_rows + to_row, from + (size_t)col * from_rows + from_row, n * sizeof *to);
 }
 
-/* Runs SLICE, PLACE or STACK. If members of lists are involved: stacks a vertex's members, or takes the rows of a member from a stack. */
+/* Runs SLICE, PLACE or STACK by copying rows. STACK writes the members of a vertex's list below each other; SLICE takes one member's rows. */
 static void copy_parts(const vpps_tile *t, const vpps_program_step *s) {
     const uint32_t opcode = s->run.of.opcode, rows = s->to.rows, cols = s->to.cols, first = s->run.of.u.whole;
     const bool slice = opcode == VPPS_I_SLICE, list = s->run.of.over_list;

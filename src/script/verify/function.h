@@ -35,7 +35,7 @@ typedef struct vpps_function {
     uint32_t input_value[VPPS_CELL_MOST], input_gradient[VPPS_CELL_MOST];
 } vpps_function;
 
-/* What gets a gradient from a vertex: its input, a table's entry, a vector (or a matrix by a sum of dy), a matrix (by products dy x^T). */
+/* Receivers of a vertex's gradients: an input, a table's entry, a parameter that is added (SUM of dy), a matrix times x (dy x^T). */
 typedef enum vpps_owed_kind { VPPS_OWED_INPUT, VPPS_OWED_ENTRY, VPPS_OWED_SUM, VPPS_OWED_MATRIX } vpps_owed_kind;
 
 typedef struct vpps_owed {
