@@ -114,12 +114,12 @@ static inline void read_nodes(reader *r, uint32_t vertex, uint32_t n, const vpps
     *at = after;
 }
 
-/* Records the nodes of a vertex's lists. Lists that equal the latest vertex's have the same address `nodes` in the graph. */
+/* Records the nodes of the lists of a cell's vertex. Lists that equal those of the latest such vertex lie at the same address `nodes`. */
 static void read_lists(reader *r, uint32_t vertex, uint32_t n, const vpps_node *nodes, vertex_at *at) {
     vpps_vertex_lists *lists = &r->lists[vertex];
     lists->shared = n && nodes == r->lists_nodes;
     lists->repeats = lists->shared && r->listed == vertex - 1;
-    lists->first_source = lists->shared ? r->lists[r->listed].first_source : (uint32_t)r->out->n_sources;
+    if (lists->shared) lists->first_source = r->lists[r->listed].first_source;
     if (!lists->shared) {
         r->lists_at = (vertex_at){0};
         r->lists_nodes = nodes;
@@ -153,17 +153,20 @@ static vpps_status read_vertex(reader *r, uint32_t vertex) {
                                              .first_output = record->first,
                                              .words = op ? op->imm : (uint32_t)(own + n_own - g->words)};
     r->out->n_reads += n_own + n_listed;
+    if (r->out->n_sources + n_own + (!op && listed == r->lists_nodes ? 1 : n_listed) > g->n_words)
+        return vpps_fail(VPPS_STATE, "schedule: vertices read more values than the graph has words");
     if (c->n_lists || c->dropout_elems[0]) {
         vpps_vertex_lists *lists = &r->lists[vertex];
-        *lists = (vpps_vertex_lists){.dropout = (uint32_t)r->dropout};
+        lists->dropout = (uint32_t)r->dropout;
+        lists->first_source = (uint32_t)r->out->n_sources + n_own;
         r->dropout += c->dropout_elems[0];
         for (uint32_t d = 1; d <= c->n_lists; d++) {
             lists->members[d - 1] = members[d - 1];
             r->dropout += c->dropout_elems[d] * members[d - 1];
         }
     }
-    read_nodes(r, vertex, n_own, own, &at);
-    if (c->n_lists) read_lists(r, vertex, (uint32_t)n_listed, listed, &at);
+    read_nodes(r, vertex, op ? (uint32_t)(n_own + n_listed) : n_own, own, &at);
+    if (c->n_lists && !op) read_lists(r, vertex, (uint32_t)n_listed, listed, &at);
     r->vertices[vertex].depth = at.depth;
     r->levels[vertex] = at.level;
     return VPPS_OK;

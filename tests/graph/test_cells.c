@@ -954,6 +954,28 @@ TEST(equal_lists_are_shared) {
     close_network(&n);
 }
 
+TEST(sums_between_vertices_of_one_list) { /* a sum of nine nodes is a vertex with a list, too */
+    AT_END(close_network) network n = open_network();
+    const vpps_cell cell = record_attention(&n);
+    vpps_handle *h;
+    vpps_options o = default_options();
+    o.verify = true;
+    TEST_OK(vpps_handle_create(&h, n.model, &o));
+    const vpps_node x = vpps_lookup(n.g, n.E, 1), list[] = {vpps_slice(n.g, x, 0, 1), vpps_slice(n.g, x, 1, 1)},
+                    *lists = list;
+    const vpps_vertex source = vpps_source(n.g, 1, &x), children[] = {source, source, source};
+    vpps_node y = x;
+    for (int i = 0; i < 30; i++) {
+        const vpps_vertex v =
+            vpps_apply(n.g, VPPS_APPLICATION(.cell = cell, .n_children = 3, .children = children, .n_pull_lists = 1,
+                                             .n_members = 2, .pull_lists = &lists));
+        const vpps_node p = vpps_pushed(n.g, v, 0);
+        y = vpps_sum(n.g, 9, (vpps_node[]){p, p, p, p, p, p, p, p, y});
+    }
+    TEST_OK(vpps_fb(h, n.g, vpps_sum_elements(n.g, y), NULL));
+    vpps_handle_destroy(h);
+}
+
 TEST(errors_of_lists) {
     AT_END(close_network) network n = open_network();
     vpps_graph *g = n.g, *r;

@@ -22,10 +22,7 @@ static bool check_source(vpps_checker *c, vpps_checked_block *b, uint32_t p, uin
 
 static bool check_inputs(vpps_checker *c, vpps_checked_block *b, uint32_t p, const vpps_record_view *view) {
     const vpps_compiled_cell *cell = b->cell->c;
-    uint64_t
-        own = 0,
-        listed =
-            0; /* numbers of nodes that inputs without lists, and list inputs, have read; an op's nodes: `own` alone */
+    uint64_t own = 0, listed = 0; /* nodes that inputs without lists (or an op), and list inputs, have read so far */
     for (uint32_t d = 1; d <= cell->n_lists; d++) {
         const uint32_t first = b->lists[d][p], end = b->lists[d][p + 1];
         if (end < first || end - first != view->members[d - 1] || end > b->block->members[d - 1])
