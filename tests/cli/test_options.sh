@@ -196,6 +196,8 @@ config() { # config TEXT MESSAGE
     fails_with 2 "bad.json$2" "${train[@]}" --config bad.json
 }
 check "unknown name" config '{"optimiser": "sgd"}' ': "optimiser" is not an option of tree-lstm; did you mean "optimizer"?'
+printf '{"freeze-vectors": true}' >alone.json
+check "alone in a file of options" fails_with 2 "--freeze-vectors goes with --vectors" "${train[@]}" --config alone.json
 check "wrong type: a flag" config '{"verify": 1}' ': "verify" is not true or false'
 check "wrong type: a number" config '{"clip": true}' ': "clip" is not a number'
 check "wrong type: a list" config '{"clip": [1]}' ': "clip" is not a number'

@@ -209,7 +209,8 @@ static void check_picture(const settings *s, const command *c) {
             refuse(s, c, "--plot %s: the picture is SVG; expected a name that ends in .svg", s->plot);
 }
 
-/* Refuses options of the command line that have no effect without another option; `line`: which were on the line. */
+/* Refuses options that have no effect without another option. `line`: which options were on the command line; some pairs are checked for
+ * these alone, since a run's log, read by --config, names an option of the run without its companion. */
 static void check_companions(const settings *s, const command *c, const bool *line) {
     const bool files = options_name_files(s), known = s->model || s->resume;
     const struct {
@@ -218,13 +219,13 @@ static void check_companions(const settings *s, const command *c, const bool *li
     } list[] = {
         {"examples", "generated data, without --data or --train", !files},
         {"leaves", "--generate complete", known || (!files && s->generate == NET_COMPLETE_TREES)},
-        {"freeze-vectors", "--vectors", s->vectors || s->resume},
         {"save-every", "--save", s->save || s->resume},
         {"log-every", "--log", s->log},
         {"trace-events", "--trace", s->trace},
         {"header", "--c FILE.c", s->c_file},
         {"weights", "--c FILE.c", s->c_file},
         {"prefix", "--c FILE.c", s->c_file},
+        {"precision", "--c FILE.c", s->c_file || s->command != COMMAND_EXPORT},
         {"losses", "--c FILE.c", s->c_file},
         {"main", "--c FILE.c", s->c_file},
         {"no-cache", "--report", s->report},
@@ -233,14 +234,13 @@ static void check_companions(const settings *s, const command *c, const bool *li
     const cli_option *rows = options_rows(s, &n);
     for (size_t i = 0; i < n; i++) {
         const char *name = rows[i].row.name;
-        if (!line[i] || !name) continue;
+        if (!s->given[i] || !name) continue;
         if ((rows[i].flags & OPTION_FILES) && !files && !known) refuse(s, c, "--%s goes with --data or --train", name);
         for (size_t k = 0; k < VPPS_COUNT(list); k++)
-            if (!list[k].found && strcmp(name, list[k].option) == 0)
+            if (line[i] && !list[k].found && strcmp(name, list[k].option) == 0)
                 refuse(s, c, "--%s goes with %s", name, list[k].companion);
     }
-    if (s->command == COMMAND_EXPORT && options_given(s, "precision") && !s->c_file)
-        refuse(s, c, "--precision goes with --c FILE.c");
+    if (s->freeze_vectors && !s->vectors && !s->resume) refuse(s, c, "--freeze-vectors goes with --vectors");
     if (s->command == COMMAND_KERNEL && s->json && !s->report) refuse(s, c, "--json goes with --report");
 }
 
