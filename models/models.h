@@ -14,14 +14,14 @@
 typedef enum net_kind {
     NET_TREES,         /* a labelled binary tree; positions: its nodes */
     NET_TAGGING,       /* a sentence with a tag for every word; positions: its words */
-    NET_SENTENCES,     /* a sentence with a label; position: the sentence */
+    NET_SENTENCES,     /* a sentence with a label; its only position: the whole sentence */
     NET_TEXT,          /* a sentence; positions: words but the first, each predicted from the preceding words */
     NET_LATTICES,      /* a lattice with a tag for every character; positions: nodes but the first */
     NET_PAIRS,         /* a sentence and its translation; positions: the translation's words but the first */
     NET_LATTICE_PAIRS, /* a lattice and its translation; positions: the translation's words but the first */
     NET_DEPENDENCIES,  /* a dependency tree (a sentence with heads), and tags of all or some words; positions: words */
     NET_NODES,         /* a graph with typed edges and tags for all or some nodes; positions: nodes */
-    NET_GRAPHS         /* a graph with typed edges and a label; position: the graph */
+    NET_GRAPHS         /* a graph with typed edges and a label; its only position: the whole graph */
 } net_kind;
 
 /* A word as the ids of its n characters. */

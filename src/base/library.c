@@ -15,7 +15,7 @@ static int distance(int major, int wanted) { return major <= wanted ? wanted - m
 
 typedef struct best_library {
     void *handle; /* handle of the best library found so far; NULL: none was found */
-    int distance; /* how far the best library's version is from the wanted version; 0 ends the search */
+    int distance; /* difference of the best library's version from the wanted one; 0 (the same version) ends the search */
 } best_library;
 
 /* Tries all file names of a library in a folder; folder NULL: where the dynamic loader looks. */

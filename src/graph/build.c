@@ -418,7 +418,7 @@ vpps_node vpps_weighted_sum(vpps_graph *g, vpps_node weights, uint32_t n, const 
     vpps_signature s = signature_of(VPPS_OP_WEIGHTED_SUM);
     if (g->status != VPPS_OK) return VPPS_NO_NODE;
     if (!n || n >= VPPS_MANY) return vpps_graph_fail(g, VPPS_ARGUMENT, "weighted_sum: %u nodes", n);
-    /* copies the weights and the values into one array, behind the used part of the graph's words */
+    /* the weights and the values are copied into one array, in the unused rest of the graph's array of words */
     if (!VPPS_RESERVE(g->words, g->n_words + 2 * ((size_t)n + 1)))
         return vpps_graph_fail(g, VPPS_MEMORY, "weighted_sum: out of memory");
     vpps_node *args = g->words + g->n_words + n + 1;

@@ -122,14 +122,14 @@ vpps_status vpps_handle_launch(vpps_handle *h, uint64_t batch) {
     return vpps_handle_break(h, status, batch, vpps_error_message());
 }
 
-/* Returns whether the new script can be queued behind the running batch. Nothing may depend on that batch's outcome or record a trace. */
+/* Returns whether the device may take the new script before the running batch is done: no trace and no kept value waits for its end. */
 static bool may_queue(vpps_handle *h, const vpps_graph *g) {
     const vpps_device_table *table = h->device->table;
     return h->in_flight && !h->infers && !h->n_backward && !h->trace && !h->kept.n_copies && !g->n_keeps &&
            !vpps_handle_profile(h) && table->queues && table->queues(h->device, h->programs[h->next]);
 }
 
-/* Queues the script behind the running batch, then takes that batch's outcome. If the running batch failed, the queued one does nothing. */
+/* Gives the device the new script, then waits for the running batch and takes its outcome. If that batch fails, the script does nothing. */
 static vpps_status queue(vpps_handle *h, uint64_t batch, float *stale_loss) {
     vpps_outcome none;
     const vpps_status launched = vpps_handle_launch(h, batch);

@@ -32,7 +32,7 @@ uint32_t vpps_gpu_choices(const vpps_options *o, vpps_trial *out) {
     return n;
 }
 
-/* Puts the current candidate into use: sets its number of rows per warp, and drops all kernels, so that the next batch compiles anew. */
+/* Makes the next batch use the profile's current candidate: sets its rows per warp, and drops all kernels, so that others are compiled. */
 static void apply(vpps_gpu *gpu) {
     gpu->layout.target.rows.unit = vpps_profile_current(&gpu->device.profile)->rpw;
     vpps_gpu_forget_kernels(gpu);

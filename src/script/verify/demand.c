@@ -114,8 +114,8 @@ static bool find_given(vpps_checker *c) {
     return true;
 }
 
-/* Finds the terms of the loss. A sum inside the loss is no vertex, unless its gradient is asked for. A term's factor is the product of the
- * factors on the way from the loss to the term, in this order. */
+/* Lists the terms of the loss. A sum inside the loss is replaced by its summands, unless its gradient is asked for. A term's factor is the
+ * product of the factors on the way from the loss to the term, in this order. */
 static bool find_terms(vpps_checker *c) {
     vpps_term_of_loss *stack = NULL;
     size_t depth = 0;
