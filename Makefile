@@ -392,7 +392,7 @@ install: all ## install into PREFIX, below DESTDIR when given
 	install -m 755 $(LIB_SO) $(LIBDIR)/libvpps.so.$(VERSION)
 	ln -sf libvpps.so.$(VERSION) $(LIBDIR)/$(SONAME)
 	ln -sf $(SONAME) $(LIBDIR)/libvpps.so
-	install -m 644 include/vpps.h include/vpps_data.h $(INCDIR)
+	install -m 644 $(wildcard include/*.h) $(INCDIR)
 	install -m 644 doc/vpps.1 $(MANDIR)/vpps.1
 	$(FILL) vpps.pc.in > $(LIBDIR)/pkgconfig/vpps.pc
 	$(FILL) vppsConfig.cmake.in > $(LIBDIR)/cmake/vpps/vppsConfig.cmake
@@ -404,7 +404,7 @@ install: all ## install into PREFIX, below DESTDIR when given
 
 uninstall: ## remove what install put there
 	rm -f $(BINDIR)/vpps $(LIBDIR)/libvpps.a $(LIBDIR)/libvpps.so.$(VERSION) $(LIBDIR)/$(SONAME) \
-	    $(LIBDIR)/libvpps.so $(INCDIR)/vpps.h $(INCDIR)/vpps_data.h $(MANDIR)/vpps.1 $(LIBDIR)/pkgconfig/vpps.pc \
+	    $(LIBDIR)/libvpps.so $(patsubst include/%,$(INCDIR)/%,$(wildcard include/*.h)) $(MANDIR)/vpps.1 $(LIBDIR)/pkgconfig/vpps.pc \
 	    $(LIBDIR)/cmake/vpps/vppsConfig.cmake $(LIBDIR)/cmake/vpps/vppsConfigVersion.cmake $(BASHDIR)/vpps \
 	    $(ZSHDIR)/_vpps $(patsubst examples/%,$(EXAMPLEDIR)/%,$(EXAMPLES))
 	-rmdir $(LIBDIR)/cmake/vpps $(addprefix $(EXAMPLEDIR)/,embedded/wasm embedded) $(EXAMPLEDIR) 2> /dev/null

@@ -45,7 +45,7 @@ def declarations(work: Path) -> str:
     for name in ("stdbool", "stddef", "stdint", "stdio"):
         (fake / f"{name}.h").write_text("")
     text = subprocess.run([*compiler(), "-E", "-P", "-nostdinc", "-undef", f"-I{fake}", f"-I{ROOT}/include", "-xc", "-"],
-                          input='#include "vpps_data.h"\n', capture_output=True, text=True, check=True).stdout
+                          input='#include "vpps_data.h"\n#include "vpps_export.h"\n', capture_output=True, text=True, check=True).stdout
     return (text + (ROOT / "python/glue.h").read_text(encoding="utf-8") +
             "extern \"Python\" void glue_log(void *context, const char *line);\n")
 

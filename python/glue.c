@@ -1,5 +1,6 @@
 /* glue.c - the C functions of the Python package. */
 #include <vpps_data.h>
+#include <vpps_export.h>
 
 #include "glue.h"
 
@@ -197,9 +198,8 @@ bool glue_export_c(const vpps_model *m, const char *prefix, const char *header, 
     const bool asked[3] = {true, header, weights};
     FILE *files[3] = {NULL};
     *status = VPPS_OK;
-    for (int i = 0; i < 3; i++) {
+    for (int i = 0; i < 3; i++)
         if (asked[i] && !(files[i] = open_memstream(&texts[i], &n[i]))) *status = VPPS_MEMORY;
-    }
     const vpps_c_export options = {.size = sizeof options,
                                    .prefix = prefix,
                                    .header = files[1],

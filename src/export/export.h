@@ -11,6 +11,7 @@
 #pragma once
 
 #include "cell/segments.h"
+#include "vpps_export.h"
 
 enum { VPPS_C_NAME = 64 /* most bytes of a name in the written C */ };
 

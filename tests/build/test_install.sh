@@ -6,7 +6,7 @@
 stage
 version=$(sed -n 's/^#define VPPS_VERSION "\(.*\)"/\1/p' include/vpps.h)
 for file in bin/vpps lib/libvpps.a lib/libvpps.so lib/libvpps.so.0 "lib/libvpps.so.$version" include/vpps.h \
-    include/vpps_data.h lib/pkgconfig/vpps.pc lib/cmake/vpps/vppsConfig.cmake lib/cmake/vpps/vppsConfigVersion.cmake \
+    include/vpps_data.h include/vpps_export.h lib/pkgconfig/vpps.pc lib/cmake/vpps/vppsConfig.cmake lib/cmake/vpps/vppsConfigVersion.cmake \
     share/man/man1/vpps.1 share/bash-completion/completions/vpps \
     share/zsh/site-functions/_vpps; do
     check "$file is installed" test -s "$prefix/$file"
@@ -23,9 +23,9 @@ check "the shared library exports vpps_ names only" test -z "$(grep -v '^vpps_' 
 
 # Every function of the headers is taken, so an undefined one fails to link.
 {
-    printf '#include <vpps_data.h>\n#include <stdio.h>\n\ntypedef void function(void);\n'
+    printf '#include <vpps_data.h>\n#include <vpps_export.h>\n#include <stdio.h>\n\ntypedef void function(void);\n'
     printf 'static function *const functions[] = {\n'
-    sed -nE 's/^VPPS_API [^(]*[ *](vpps_[a-z0-9_]+)\(.*/    (function *)\1,/p' include/vpps.h include/vpps_data.h
+    sed -nE 's/^VPPS_API [^(]*[ *](vpps_[a-z0-9_]+)\(.*/    (function *)\1,/p' include/*.h
     printf '};\n\nint main(void) {\n    size_t n = 0;\n'
     printf '    for (size_t i = 0; i < sizeof functions / sizeof *functions; i++) n += functions[i] != 0;\n'
     printf '    printf("%%s %%zu\\n", vpps_version(), n);\n    return 0;\n}\n'

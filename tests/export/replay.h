@@ -3,6 +3,7 @@
 #pragma once
 
 #include "graph/graph.h"
+#include "vpps_export.h"
 
 /* How a graph is replayed. */
 typedef struct replay {

@@ -20,7 +20,7 @@ LEFT_OUT = {
 
 
 def header():
-    text = "".join((ROOT / "include" / name).read_text() for name in ("vpps.h", "vpps_data.h"))
+    text = "".join(p.read_text() for p in sorted((ROOT / "include").glob("*.h")))
     return set(re.findall(r"^VPPS_API [^;(]*?\b(vpps_\w+)\(", text, re.MULTILINE))
 
 

@@ -141,7 +141,7 @@ def message():
 
 
 def functions():
-    text = "".join((ROOT / "include" / name).read_text() for name in ("vpps.h", "vpps_data.h"))
+    text = "".join(p.read_text() for p in sorted((ROOT / "include").glob("*.h")))
     found = [Function(*match) for match in re.findall(r"^VPPS_API ([^;(]*?)\b(vpps_\w+)\(([^;]*)\);", text, re.MULTILINE)]
     assert len(found) == len(re.findall(r"^VPPS_API ", text, re.MULTILINE)) > 200
     return [f for f in found if f.pointers]
