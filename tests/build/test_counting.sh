@@ -54,7 +54,7 @@ printf '#!/bin/sh\necho "10 passed, 0 failed, 2 skipped"\n' > "$work/bin/make"
 chmod +x "$work/tree/tools/setup.sh" "$work/bin/make"
 parts=$(grep -c '^part ' .ci/run)
 ci() { PATH=$work/bin:$PATH "$work/tree/.ci/run" | tail -n 1; }
-check "all parts" test "$(ci)" = "$((10 * parts)) passed, 0 failed, $((2 * parts)) skipped"
+check "all parts, and two builds of three left out" test "$(ci)" = "$((10 * parts)) passed, 0 failed, $((2 * parts + 2)) skipped"
 
 # tools/quick.py: the tests closest to a change.
 closest() { BUILD=${BUILD:-build} tools/quick.py --list "$1" > "$work/out" && sed -n '1s/.* //p' "$work/out" | grep -qx "$2"; }
