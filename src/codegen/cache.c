@@ -90,7 +90,7 @@ typedef struct file_list {
     size_t n;
 } file_list;
 
-/* Orders entries, the most recently used first; names decide if the times are equal. */
+/* Compares entries for qsort: the most recently used comes first; names decide if the times are equal. */
 static int compare_files(const void *left, const void *right) {
     const cached_file *a = left, *b = right;
     if (a->used.tv_sec != b->used.tv_sec) return a->used.tv_sec > b->used.tv_sec ? -1 : 1;
@@ -103,7 +103,7 @@ static vpps_status see_file(file_list *list, int folder, const char *name, bool 
     const bool temporary = vpps_entry_is_temporary_name(name);
     if (!temporary && !vpps_entry_is_name(name)) return VPPS_OK;
     if (fstatat(folder, name, &info, AT_SYMLINK_NOFOLLOW) != 0 || !S_ISREG(info.st_mode)) return VPPS_OK;
-    if (temporary) { /* the temporary file of a writer at work, or of one that was killed */
+    if (temporary) { /* A process is writing this temporary file, or was killed while it wrote the file. */
         if (tidy && time(NULL) - info.st_mtim.tv_sec > STALE_SECONDS) unlinkat(folder, name, 0);
         return VPPS_OK;
     }
@@ -135,7 +135,8 @@ static vpps_status list_files(file_list *list, int folder, const char *path, boo
     return status;
 }
 
-/* Reads a whole file. *bytes is NULL and *damage set if the file cannot be read; both are NULL if it does not exist. *fd stays open. */
+/* Reads a whole file. *bytes: NULL if the file cannot be read (*damage says why) or does not exist (*damage: NULL). The caller closes *fd.
+ *  */
 static vpps_status load_file(int folder, const char *name, int *fd, char **bytes, size_t *n, const char **damage) {
     struct stat info;
     *bytes = NULL;
@@ -177,7 +178,7 @@ static vpps_status read_entry(int folder, const char *digits, void **bytes, size
         memmove(file, entry.payload, entry.payload_bytes);
         *bytes = file;
         *size = entry.payload_bytes;
-        futimens(fd, NULL); /* fails without effect for a reader who may not set the time */
+        futimens(fd, NULL); /* marks the entry as used; without the right to set a file's time nothing happens */
     } else {
         free(file);
     }
@@ -221,7 +222,7 @@ static bool write_all(int fd, const void *bytes, size_t n) {
     while (n > 0) {
         const ssize_t written = write(fd, at, n);
         if (written < 0 && errno == EINTR) continue;
-        if (written == 0) errno = ENOSPC; /* the file accepts no data, and retrying might never end */
+        if (written == 0) errno = ENOSPC; /* write() returned 0: the file accepts no data; a retry might never end */
         if (written <= 0) return false;
         at += written;
         n -= (size_t)written;
@@ -321,7 +322,7 @@ void vpps_cache_unlock(int lock) {
 
 /* ---------------------------------------------------------------- list, clear */
 
-/* Passes one entry to the callback see(), and sets *more to its result: whether to go on. */
+/* Calls see() for one entry. *more: see()'s result, whether to show further entries. */
 static vpps_status show_file(int folder, const cached_file *file, bool (*see)(const vpps_cache_entry *, void *),
                              void *context, bool *more) {
     vpps_cache_entry shown = {
@@ -334,7 +335,7 @@ static vpps_status show_file(int folder, const cached_file *file, bool (*see)(co
     vpps_status status = load_file(folder, file->name, &fd, &bytes, &n, &damage);
     if (fd >= 0) close(fd);
     if (status == VPPS_OK && bytes) vpps_entry_decode(bytes, n, &entry, &damage);
-    if (status == VPPS_OK && (bytes || damage)) { /* otherwise the entry was removed meanwhile */
+    if (status == VPPS_OK && (bytes || damage)) { /* neither: another process has removed the entry */
         shown.damaged = damage || strncmp(entry.key, file->name, VPPS_ENTRY_DIGITS) != 0;
         if (!shown.damaged) {
             shown.kind = entry.kind;

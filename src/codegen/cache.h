@@ -17,9 +17,8 @@ vpps_status vpps_cache_read(const vpps_cache_key *key, void **bytes, size_t *siz
  * caller may ignore the failure. */
 vpps_status vpps_cache_write(const vpps_cache_key *key, const void *bytes, size_t size);
 
-/* Takes the lock on the cache, so that two processes or threads do not compile the same missing entry twice. Waits at
- * most most_ms for another holder. Returns the lock for vpps_cache_unlock, or -1 if the lock is still held or cannot
- * exist; the caller then goes on without it. */
+/* Takes the lock on the cache, so that two processes or threads do not compile the same missing entry twice. Waits at most most_ms. Returns
+ * the lock for vpps_cache_unlock, or -1 if the lock is still held or cannot exist; the caller then goes on without it. */
 int vpps_cache_lock(uint64_t most_ms);
 void vpps_cache_unlock(int lock);
 
@@ -37,6 +36,5 @@ typedef struct vpps_cache_entry {
 vpps_status vpps_cache_list(bool (*see)(const vpps_cache_entry *entry, void *context), void *context,
                             const char **folder);
 
-/* Removes all entries and sets *removed and *bytes to their number and total size. Other files in the folder stay.
- * Fails with IO, MEMORY. */
+/* Removes all entries; *removed and *bytes become their number and total size. Other files in the folder stay. Fails with IO, MEMORY. */
 vpps_status vpps_cache_clear(uint32_t *removed, uint64_t *bytes);

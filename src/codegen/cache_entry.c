@@ -19,7 +19,7 @@ static void write_digits(const vpps_hash *h, char digits[VPPS_ENTRY_DIGITS + 1])
              vpps_hash_digest(h, 1));
 }
 
-/* Hashes a member of the key, its length first, so that different keys never yield the same bytes. */
+/* Adds one member of a key to the hash, the member's length first, so that different keys never hash the same sequence of bytes. */
 static void hash_member(vpps_hash *h, const void *bytes, size_t n) {
     const uint64_t length = n;
     vpps_hash_add(h, &length, sizeof length);

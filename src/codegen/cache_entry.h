@@ -35,8 +35,7 @@ void vpps_entry_hash_key(const vpps_cache_key *key, char digits[VPPS_ENTRY_DIGIT
 vpps_status vpps_entry_encode(const vpps_cache_key *key, const char *digits, const void *payload, size_t payload_bytes,
                               char **header, size_t *header_bytes);
 
-/* Parses a whole file of n bytes, and replaces the line breaks of its text by zeros. Sets *damage to a description of
- * the damage, or to NULL. */
+/* Parses a whole file of n bytes, and replaces its text's line breaks by zeros. *damage becomes a description of the damage, or NULL. */
 void vpps_entry_decode(char *file, size_t n, vpps_entry *out, const char **damage);
 
 /* Returns whether a file of this name is a cache entry. */

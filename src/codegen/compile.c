@@ -15,7 +15,7 @@ static const char *const common_options[] = {"-std=c++17", "--fmad=true", "-Xptx
 enum {
     N_COMMON = VPPS_COUNT(common_options),
     N_OPTIONS = N_COMMON + 1,
-    N_KNOWN = N_OPTIONS - 1, /* number of options that every NVRTC knows */
+    N_KNOWN = N_OPTIONS - 1, /* number of leading options that all versions of NVRTC know */
     N_TERSE = N_KNOWN - 2
 };
 
@@ -98,7 +98,7 @@ static uint32_t count_spills(const char *log) {
     return spills > UINT32_MAX ? UINT32_MAX : (uint32_t)spills;
 }
 
-/* Fetches the CUBIN, or the zero-terminated PTX. */
+/* Fetches the compiled code from NVRTC: PTX (zero-terminated) if job->ptx is set, else the CUBIN. */
 static vpps_status fetch_code(const compile_job *job, vpps_nvrtc_program program, void **code, size_t *bytes) {
     const vpps_nvrtc *nvrtc = job->nvrtc;
     const char *what = job->ptx ? "PTX" : "CUBIN";

@@ -6,7 +6,7 @@
 /* Resource use of a compiled kernel (from the CUBIN's .nv.info) and how it was compiled. */
 typedef struct vpps_cubin_report {
     uint32_t registers;    /* registers per thread */
-    uint32_t frame_bytes;  /* stack frame per thread, with called functions; a kernel with more than 0 is rejected */
+    uint32_t frame_bytes;  /* bytes of a thread's stack, with called functions; a kernel with more than 0 is rejected */
     uint32_t spill_bytes;  /* bytes of spill stores and loads of all functions of the source, from the compiler's log */
     uint32_t shared_bytes; /* static shared memory of a CTA, without the bytes that the system reserves */
     uint32_t code_bytes;
@@ -14,8 +14,9 @@ typedef struct vpps_cubin_report {
     bool cached;
 } vpps_cubin_report;
 
-/* Opens NVRTC, once per process, and returns its version and the architectures that it compiles for (ascending; *n is the array's capacity,
- * then their number). Fails with DEVICE if there is no NVRTC; the message names the library that was looked for (nvrtc.h). Thread-safe. */
+/* Opens NVRTC, once per process, and returns its version and the architectures that it compiles for, ascending. *n: in, the array's
+ * capacity; out, the number of architectures. Fails with DEVICE if there is no NVRTC; the message names the library that was looked for
+ * (nvrtc.h). Thread-safe. */
 vpps_status vpps_nvrtc_version(int *major, int *minor, uint32_t *architectures, uint32_t *n);
 
 /* Compiles `source` for an architecture, or takes the CUBIN from the disk cache. `entry` names the kernel's function. *cubin is malloc'd

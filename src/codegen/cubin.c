@@ -14,12 +14,12 @@
 #include <elf.h>
 
 enum {
-    CUDA_MACHINE = 190, /* ELF's number of the machine (EM_CUDA) */
+    CUDA_MACHINE = 190, /* value of e_machine in an ELF file with code for a GPU (EM_CUDA) */
     INFO_FORMAT_SIZED = 4,
     INFO_FRAME_SIZE = 0x11,
-    INFO_STACK_SIZE = 0x12, /* number for the stack size of the deepest chain of calls */
+    INFO_STACK_SIZE = 0x12, /* number of the record with the stack size of the deepest chain of calls */
     INFO_REGISTERS = 0x2f,
-    RESERVED_SHARED_BYTES = 1024 /* reserved by the system: CUDA C++ Programming Guide, "Shared Memory" of 9.x */
+    RESERVED_SHARED_BYTES = 1024 /* the system's own bytes: CUDA C++ Programming Guide, "Shared Memory" of 9.x */
 };
 #define INFO_SECTION_TYPE 0x70000000u
 
@@ -142,7 +142,8 @@ static vpps_status read_info(const elf *e, uint32_t symbol, vpps_cubin_report *r
     return counted ? VPPS_OK : fail_format("does not say how many registers the function needs");
 }
 
-/* Reads the static shared memory. From sm_90 on it includes the bytes that the system reserves, if a section for these exists. */
+/* Reads the size of the function's static shared memory. From sm_90 on, the section includes the bytes that the system reserves if a
+ * section for reserved bytes exists. */
 static vpps_status read_shared(const elf *e, const char *entry, vpps_cubin_report *report) {
     Elf64_Shdr s, reserved;
     report->shared_bytes = 0;

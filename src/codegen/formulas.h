@@ -3,8 +3,9 @@
 
 #include "base/base.h"
 
-/* Prints a C++ function vpps_value_ID for every instruction of isa.def with a formula, and the names that formulas may use. */
+/* Prints C++ functions for the instructions of isa.def: vpps_value_ID (elementwise), vpps_next_ID and vpps_made_ID (folds, such as sums),
+ * vpps_beats_ID (searches, such as argmax). */
 void vpps_emit_formulas(FILE *out);
 
-/* Defines VPPS_STEP as the name of the optimiser's function (isa/steps.h), and VPPS_STEP_NUMBERS as the struct with its numbers. */
+/* Prints the macros VPPS_STEP, the name of the optimiser's function (isa/steps.h), and VPPS_STEP_NUMBERS, the struct with its numbers. */
 void vpps_emit_step(FILE *out, vpps_optimizer_kind optimizer, const char *numbers);

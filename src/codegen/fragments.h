@@ -9,7 +9,7 @@
 
 enum { VPPS_FRAGMENT_ROWS = 8, VPPS_FRAGMENT_DEPTH = 16 };
 
-/* One row of a product's result. */
+/* One row of a product's result, which the VP computes. */
 typedef struct vpps_product_row {
     const vpps_program_step *product; /* NULL: padding */
     uint32_t row;                     /* number of the row among those that the VP owns */
@@ -21,7 +21,7 @@ typedef struct vpps_product_tile {
 
 /* One row of weights, of a matrix or its transpose. */
 typedef struct vpps_weight_row {
-    vpps_param matrix; /* VPPS_NO_PARAM: a row of zeros */
+    vpps_param matrix; /* the row's matrix; VPPS_NO_PARAM: the row is all zeros */
     uint32_t row;      /* number of the row among those that the VP owns */
     bool transposed;
 } vpps_weight_row;

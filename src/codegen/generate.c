@@ -49,7 +49,7 @@ void vpps_generate_view(FILE *out, const vpps_compiled_cell *c, const char *bloc
 
 /* ---------------------------------------------------------------- constants */
 
-/* Returns the number of column blocks of the widest matrix with few rows; 0: too many. VPs with a block update no table entries. */
+/* Returns how many blocks of columns the widest matrix with few rows has; 0: too many. VPs with such a block update no table entries. */
 static uint32_t low_blocks(const vpps_generation *g) {
     enum { FEW = 4 };
     uint32_t blocks = 0;
@@ -140,7 +140,7 @@ void vpps_put_matrix(const vpps_generation *g, vpps_param matrix, bool transpose
             g->matrix_at[matrix], transposed ? 1 : p->cols, transposed ? p->cols : 1);
 }
 
-/* Writes the C++ type (loads.cuh) of a thread's weights of a matrix. */
+/* Writes a C++ object of type vpps_resident_matrix (loads.cuh), which loads a thread's weights of a matrix. */
 static void put_resident(const vpps_generation *g, const vpps_resident *m) {
     put_parameter_name(g->out, &g->model->params[m->matrix], m->transposed);
     fprintf(g->out, "\nvpps_resident_matrix<");
@@ -153,7 +153,7 @@ static void put_copy_to_shared(const vpps_generation *g, const vpps_resident *m)
     fprintf(g->out, ".copy_to(shared + %uu);\n", m->at * g->plan->threads);
 }
 
-/* Writes code that loads the VP's elements of bias vectors, to which products are added. */
+/* Writes code that loads the VP's elements of the bias vectors that are added to products. */
 static void put_vector_loads(const vpps_generation *g) {
     const vpps_residents *r = &g->plan->residents;
     if (!r->n_vectors) return;
@@ -191,7 +191,7 @@ static void put_weight_rows(const vpps_generation *g) {
 
 void vpps_put_fragment_rows(const vpps_generation *g, const vpps_fragment *f) {
     enum { QUAD = 4 };
-    /* The matrices' number of rows, and the words from one element of a row to the next; 0: they differ between matrices. */
+    /* height: rows of each of the fragment's matrices; words: distance of adjacent elements of a row. 0: the matrices differ. */
     uint32_t height = VPPS_NONE, words = VPPS_NONE;
     bool quads = f->length % QUAD == 0;
     for (uint32_t k = 0; k < VPPS_FRAGMENT_ROWS; k++) {
@@ -326,8 +326,8 @@ static vpps_status put_kernel(const vpps_generation *g, vpps_kernel_plan *plan) 
     return VPPS_OK;
 }
 
-/* Returns the number of teams of VPs, to which columns of gradients are dealt. With more teams a VP reads less of each factor of the
- * gradients, until it has more rows of the largest matrix than a tile of mma, or fewer columns than a warp takes. */
+/* Returns into how many teams the VPs are divided. Each team computes some columns of matrices' gradients. With more teams a VP reads less
+ * of the gradients' factors, as long as its rows of the largest matrix fit into one mma tile and a team has enough columns for a warp. */
 static uint32_t choose_teams(const vpps_kernel_plan *plan, const vpps_model *model) {
     enum { MOST = 8, COLUMNS = 32 };
     const vpps_parameter_data *largest = NULL;
@@ -346,9 +346,8 @@ static uint32_t choose_teams(const vpps_kernel_plan *plan, const vpps_model *mod
 
 vpps_status vpps_generate_kernel(vpps_kernel_plan *plan, const vpps_model *model, const vpps_pool_plan *pool,
                                  const uint32_t *matrix_at, const vpps_kernel_room *room, char **source) {
-    enum {
-        LEAN_FROM = 96
-    }; /* with more registers for weights, other values that threads keep from task to task would spill */
+    /* With more registers for weights, values that threads otherwise keep from task to task would spill: the kernel is lean. */
+    enum { LEAN_FROM = 96 };
     *source = NULL;
     plan->tile_words = 0;
     plan->threads = room->threads;

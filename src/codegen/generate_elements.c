@@ -5,7 +5,7 @@ typedef vpps_stage_work work;
 
 /* ---------------------------------------------------------------- operands */
 
-/* Writes an expression for the element of operand i that a step reads: the one at the current element, or a fixed one. */
+/* Writes a C++ expression for the element of operand i that a step reads: the loop's current element, or a fixed one. */
 static void put_operand(const work *w, const vpps_program_step *s, uint32_t i) {
     const vpps_operand *o = vpps_operand_of(&w->s, s, i);
     const char *item = vpps_item_for(s->axis, o);
@@ -147,7 +147,7 @@ static void make_moved(const work *w, const vpps_program_step *s) {
     fprintf(w->out, ";\n");
 }
 
-/* Writes code for an element of a row that a number selects; backward, for the sum of the elements whose number selects this row. */
+/* Writes code that takes an element of the row that a number selects; backward: the sum of the elements whose number is this row. */
 static void make_selected(const work *w, const vpps_program_step *s) {
     const vpps_operand *a = vpps_operand_of(&w->s, s, 0), *b = vpps_operand_of(&w->s, s, 1);
     const bool backward = s->run.of.opcode == VPPS_I_SELECT_ROWS_B;
@@ -160,7 +160,7 @@ static void make_selected(const work *w, const vpps_program_step *s) {
     fprintf(w->out, "; });\n");
 }
 
-/* Writes code that takes an element of an operand's slice of rows; of a list's stacked members, the rows of one member. */
+/* Writes code that takes an element of a range of an operand's rows. If the operand is a stacked list, the range is one member's rows. */
 static void make_slice(const work *w, const vpps_program_step *s) {
     const vpps_operand *o = vpps_operand_of(&w->s, s, 0);
     const bool list = s->run.of.over_list;
@@ -243,7 +243,7 @@ static void each_loaded(const work *w, const vpps_segment *g, uint8_t *loaded, v
     }
 }
 
-/* Returns the name of the array of the script that tells where the value lies, or NULL. */
+/* Returns the name, in the kernel's text, of the script's array with the addresses of value v; NULL: no array has them. */
 static const char *array_of(const work *w, uint32_t v) {
     const uint8_t place = w->s.memory[v]->place;
     return place == VPPS_PLACE_INPUT ? "in" : place == VPPS_PLACE_ENTRY ? "lk" : NULL;

@@ -5,7 +5,7 @@
 
 typedef vpps_outer_work work;
 
-/* Returns whether the outer (a sum of dy x^T or of dy) is the first of its parameter's gradient. Sums of dy come before sums of dy x^T. */
+/* Returns whether the parameter's gradient begins with this outer (a sum of dy x^T or of dy). Sums of dy precede sums of dy x^T. */
 static bool is_first(const work *w, uint32_t outer) {
     const vpps_outer o = vpps_outer_of(w->c, outer);
     for (uint32_t j = 0; j < vpps_n_outers(w->c); j++) {
@@ -47,7 +47,7 @@ uint32_t vpps_outer_blocks(const work *w, uint32_t outer) {
 
 /* ---------------------------------------------------------------- where vectors lie */
 
-/* Returns the operand of the cell's steps OUTER that reads value v; NULL: none does. */
+/* Returns an operand of the cell's OUTER steps (gradients of parameters) that reads value v; NULL: no step reads v. */
 static const vpps_operand *operand_of(const vpps_compiled_cell *c, uint32_t v) {
     const vpps_program *p = &c->programs[c->n_stages];
     uint32_t i = 0;
@@ -94,7 +94,7 @@ static void put_task(const work *w) {
 
 /* ---------------------------------------------------------------- vectors */
 
-/* Returns whether both values lie in memory alike, except for their first word. */
+/* Returns whether the vectors of both values have the same layout in memory, apart from the first word. */
 static bool lie_alike(const work *w, const vpps_operand *x, const vpps_operand *y) {
     if (x->value == y->value) return true;
     return x->place == VPPS_PLACE_RECORD && y->place == VPPS_PLACE_RECORD && x->record == y->record &&
@@ -113,12 +113,12 @@ static bool begins_sum(const work *w, uint32_t outer) {
     return !vpps_outer_of(w->c, outer).x && !is_whole_matrix(w, outer);
 }
 
-/* Gradients of vectors that the same instructions compute, each named by its first outer. */
+/* Gradients of vector parameters that one piece of code computes together. firsts: the first outer (sum of dy) of each gradient. */
 typedef struct vectors {
     uint32_t firsts[VPPS_MOST_OUTERS], n;
 } vectors;
 
-/* Adds a vector's gradient. Returns false if the gradient needs other instructions, or if there are too many. */
+/* Adds a vector's gradient to `all`. Returns false if the gradient needs different code, or if `all` is full. */
 static bool join_vectors(const work *w, vectors *all, uint32_t first) {
     if (all->n == VPPS_MOST_OUTERS) return false;
     if (all->n && !lie_alike(w, vpps_outer_of(w->c, all->firsts[0]).dy, vpps_outer_of(w->c, first).dy)) return false;
@@ -126,7 +126,7 @@ static bool join_vectors(const work *w, vectors *all, uint32_t first) {
     return true;
 }
 
-/* Writes a table of vectors' gradients and their terms. `before`: number of rows of earlier vectors. Returns the number of rows. */
+/* Writes a call that computes gradients of vectors. `before`: number of rows of earlier calls. Returns the number of rows of this call. */
 static uint32_t put_sums_of_vectors(const work *w, const vectors *all, uint32_t before) {
     const vpps_operand *dy = vpps_outer_of(w->c, all->firsts[0]).dy;
     const uint32_t most = most_rows(w, dy->rows, 1), n = vpps_n_outers(w->c);
@@ -165,7 +165,7 @@ static void put_vectors(const work *w) {
 
 /* ---------------------------------------------------------------- matrices */
 
-/* Matrices whose gradients are computed together. */
+/* A group of outers (sums of dy x^T), each for a different matrix, that are computed together. */
 typedef struct group {
     uint32_t outers[VPPS_MOST_OUTERS], n;
 } group;
@@ -175,7 +175,7 @@ static bool join_group(const work *w, group *g, uint32_t outer) {
     const vpps_outer o = vpps_outer_product_of(w->c, outer);
     if (o.dy->cols != 1 || o.x->cols != 1 || o.dy->axis != o.x->axis || g->n == VPPS_MOST_OUTERS) return false;
     if (g->n && vpps_outer_of(w->c, g->outers[0]).dy->axis != o.dy->axis) return false;
-    /* The group already has an outer of this gradient. */
+    /* A group has at most one outer of each parameter. */
     for (uint32_t i = 0; i < g->n; i++)
         if (vpps_outer_of(w->c, g->outers[i]).param == o.param) return false;
     g->outers[g->n++] = outer;

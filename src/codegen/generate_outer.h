@@ -30,8 +30,8 @@ uint32_t vpps_outer_rows(const vpps_outer_work *w, uint32_t outer);
 /* Returns the most blocks of VPPS_OUTER_COLUMNS columns of the outer's matrix that any VP has. */
 uint32_t vpps_outer_blocks(const vpps_outer_work *w, uint32_t outer);
 
-/* Writes code that computes the sums of outer products list[0..n), n <= VPPS_MOST_OUTERS, in fp32. The sums are of different matrices;
- * their values have one column and the same list axis. Returns false, without output, if a VP has more rows than a warp has lanes, or the
+/* Writes code that computes the sums of outer products list[0..n), n <= VPPS_MOST_OUTERS, in fp32. Each sum belongs to a different matrix;
+ * all values have one column and the same list axis. Returns false, without output, if a VP has more rows than a warp has lanes, or the
  * work does not fit. */
 bool vpps_generate_outer_tiles(vpps_outer_work *w, const uint32_t *list, uint32_t n);
 /* Writes code that computes the sums of outer products list[0..n) in bf16, by strips of 32 columns. */

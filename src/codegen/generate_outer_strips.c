@@ -7,7 +7,7 @@
 
 enum {
     TILE = 8,           /* rows of dy that one mma instruction multiplies */
-    TILE_THREADS = 1536 /* limit of (threads of a CTA) * (tiles at a time), as registers permit */
+    TILE_THREADS = 1536 /* most threads of a CTA times tiles at a time; more would need too many registers */
 };
 
 /* Strips of equally many tiles. outers: numbers of the steps OUTER (sums of dy x^T) whose gradients the strips make. tiles: number of tiles of
@@ -19,7 +19,8 @@ typedef struct strips {
     uint32_t n, tiles, first, end, parts;
 } strips;
 
-/* A strip: tiles [first, end) of the tiles that are multiplied with x. */
+/* A strip: tiles [first, end) of those that are multiplied with the x of outer number x. Its blocks of columns are slots [slot, slot +
+ * slots). */
 typedef struct strip {
     uint32_t x, first, end, slot, slots;
 } strip;
@@ -37,7 +38,7 @@ static bool share_columns(const strips *all, uint32_t i, uint32_t j) {
            vpps_outer_is_low(all->w, all->outers[i]) == vpps_outer_is_low(all->w, all->outers[j]);
 }
 
-/* Finds number k of the tiles that are multiplied with x. Returns false if there are fewer. */
+/* Finds tile number k of those that are multiplied with the x of outer number x. Returns false if there are fewer tiles. */
 static bool find_tile(const strips *all, uint32_t x, uint32_t k, row_tile *out) {
     for (uint32_t i = x; i < all->n; i++) {
         const uint32_t tiles = (vpps_outer_rows(all->w, all->outers[i]) + TILE - 1) / TILE;
@@ -51,7 +52,7 @@ static bool find_tile(const strips *all, uint32_t x, uint32_t k, row_tile *out) 
 
 static uint32_t most_tiles(const strips *all) { return vpps_max_u32(1, TILE_THREADS / all->w->g->plan->threads); }
 
-/* Moves to the next value x of the outers (sums of dy x^T). Returns false if there is none. */
+/* Moves the strip to the next x of the outers (sums of dy x^T). Returns false after the last x. */
 static bool next_x(const strips *all, strip *s) {
     bool seen = true;
     while (seen && ++s->x < all->n) {
@@ -62,7 +63,7 @@ static bool next_x(const strips *all, strip *s) {
     return !seen;
 }
 
-/* Moves to the next strip with all->tiles tiles; {0} stands before the first. Returns false if there is none. */
+/* Moves s to the next strip that has all->tiles tiles; {0} precedes the first strip. Returns false after the last strip. */
 static bool next_strip(const strips *all, strip *s) {
     row_tile t;
     s->slot += s->slots;
@@ -130,7 +131,7 @@ static void put_alike(const strips *all, const strip *s) {
 }
 
 static void put_sums(const strips *all) {
-    enum { LANES = 32, SUMS = 8 /* number of sums of each lane for each tile */ };
+    enum { LANES = 32, SUMS = 8 /* number of sums that a lane has for each tile */ };
     vpps_outer_work *w = all->w;
     const uint32_t busy = all->end - all->first;
     fprintf(w->out, "vpps_strip_sums<%u, %u, %u, %u, %u", all->tiles, all->first, busy, all->parts,

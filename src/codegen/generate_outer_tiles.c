@@ -21,25 +21,26 @@ enum {
 /* A unit of work: a block of an x's columns times rows of dy (slots). Outers are given by their numbers, an x by the number of its first
  * outer, a list of slots by the first x that has it. */
 typedef struct unit {
-    uint32_t x, block; /* number of the block of x's columns */
-    uint32_t first, n; /* range of rows of dy (slots) */
+    uint32_t x, block; /* x: number of the first outer with this x; block: number of a block of x's columns */
+    uint32_t first, n; /* the unit's rows of dy: n of them, from number `first` of the list on */
 } unit;
 
 typedef struct tiles {
     vpps_outer_work *w;
     const uint32_t *outers;
     uint32_t n;
-    uint32_t lanes, at_once; /* lanes per unit of work; units that a CTA processes at once */
-    /* x_of: by outer (sum of dy x^T), number of its x; list_of: by x, number of its list of rows of dy */
+    uint32_t lanes, at_once; /* lanes: number per unit of work; at_once: number of units that a CTA processes at once */
+    /* x_of[outer (sum of dy x^T)]: number of the outer's x; list_of[x]: number of x's list of rows of dy */
     uint32_t x_of[VPPS_MOST_OUTERS], list_of[VPPS_MOST_OUTERS];
-    /* slot_of: an outer's first row of dy in its x's list; n_slots: number of rows in an x's list */
+    /* slot_of[outer]: number of the outer's first row of dy in the list of its x; n_slots[x]: number of rows in x's list */
     uint32_t slot_of[VPPS_MOST_OUTERS], n_slots[VPPS_MOST_OUTERS];
-    uint32_t slots; /* rows of dy per unit of work */
+    uint32_t slots; /* most rows of dy per unit of work */
     unit units[MOST_UNITS];
     uint32_t n_units;
 } tiles;
 
-/* The units of work of one pass over all vectors, and the data of each vector that they need: blocks of columns of x, and rows of dy. */
+/* A pass reads all vectors once. It computes units of work [first, end), which need n_blocks blocks of columns of vectors x, and n_lists
+ * lists of rows of vectors dy. */
 typedef struct pass {
     uint32_t first, end; /* range of units */
     uint32_t x[MOST_UNITS], block[MOST_UNITS], n_blocks;
@@ -181,7 +182,7 @@ static void put_columns(const tiles *t, const pass *p) {
                 4 * t->lanes * p->block[b], 4 * t->lanes * b);
 }
 
-/* Writes C++ types that copy rows of dys. The dys are divided among the warps and, if there are more warps, the vectors of each dy. */
+/* Writes C++ types that copy rows of dy. Warps share the different dy and, if there are more warps than dy, the vectors of each dy. */
 static void put_rows(const tiles *t, const pass *p) {
     const uint32_t warps = t->w->g->plan->threads / WARP;
     uint32_t dys = 0, k = 0;

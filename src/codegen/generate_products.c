@@ -3,12 +3,12 @@
 
 typedef vpps_stage_work work;
 
-/* An output of a thread: row number block + row * blocks, among the VP's own rows, of one of the segment's products. */
+/* An output is a row of product `value`. Of the rows that the VP owns, each block of lanes computes row number block + row * blocks. */
 typedef struct output {
     uint32_t value, row;
 } output;
 
-/* Outputs (rows of products) that a CTA's threads compute together, since they divide the rows in the same way. */
+/* Outputs (rows of products) that a CTA's threads compute together. The rows are divided among `blocks` blocks of lanes. */
 typedef struct pass {
     const output *outputs;
     uint32_t n, blocks, at, item_words; /* at: first word of the outputs' sums among an item's words */
@@ -39,7 +39,7 @@ static void put_place(const work *w, uint32_t operand) {
     fprintf(w->out, "; })");
 }
 
-/* Writes the type of a matrix that products read from memory at each use. */
+/* Writes the C++ type of a matrix whose weights are read from memory at each use. */
 static void put_streamed_part(const work *w, const pass *p, uint32_t first, uint32_t rows, vpps_param matrix) {
     const output *o = &p->outputs[first];
     fprintf(w->out, ", vpps_streamed_part<");
@@ -175,7 +175,8 @@ static void put_fragment(const work *w, const vpps_fragment *f, uint32_t tile) {
     fprintf(w->out, ">");
 }
 
-/* Writes an operand's fragments of weights, those in memory (`streamed`) or those in registers or shared memory. Returns one, or NULL. */
+/* Writes an operand's fragments of weights, those in memory (`streamed`) or else those in registers and shared memory. Returns one, or
+ * NULL. */
 static const vpps_fragment *put_fragments(const work *w, const vpps_product_tile *tiles, uint32_t n, uint32_t operand,
                                           bool streamed, bool write) {
     const vpps_fragment *f, *any = NULL;
@@ -304,7 +305,7 @@ void vpps_put_joined(const work *w, const vpps_segment *products) {
     }
 }
 
-/* Writes code that adds up the warps' partial sums. A thread finishes row k of all products of an item. */
+/* Writes code that adds up the warps' partial sums. One thread adds up row k of all products of an item (a vertex or list member). */
 static void put_sums(const work *w, const vpps_segment *g) {
     for (uint32_t i = 0; i < g->n; i++) {
         const uint32_t first = w->s.steps[g->first + i].value, rows = vpps_stage_value(w, first)->rows,
@@ -327,7 +328,7 @@ static void put_sums(const work *w, const vpps_segment *g) {
     }
 }
 
-/* Returns whether all items of a tile are processed at once. */
+/* Returns whether products process all vertices of a tile at once. */
 static bool is_whole_tile(const work *w) { return !w->lists && w->chunk >= w->tile; }
 
 bool vpps_can_join(const work *w, uint32_t segment) {

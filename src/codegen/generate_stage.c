@@ -3,7 +3,7 @@
 
 typedef vpps_stage_work work;
 
-/* Writes code for a segment of products. If the next segment adds up their partial sums, its loads come first. */
+/* Writes code for a segment of products. If the next segment adds up their partial sums, its loads are written before the products. */
 static bool put_products(work *w, const vpps_segment *g, uint8_t *loaded) {
     const bool joined = vpps_can_join(w, w->segment);
     if (joined) {
@@ -113,7 +113,7 @@ static void put_tile(const work *w, const vpps_stage_room *room) {
                     vpps_stage_value(w, v)->axis);
 }
 
-/* Writes a stage's function, when the memory that it needs is known. Returns false if out of memory. */
+/* Writes a stage's function. `room`: the memory that the function needs. Returns false if out of memory. */
 static bool put_stage(work *w, uint32_t number, const vpps_stage_room *room, uint8_t *loaded) {
     bool ok = true;
     fputs("\n/* cell ", w->out);
@@ -135,7 +135,7 @@ static bool put_stage(work *w, uint32_t number, const vpps_stage_room *room, uin
             room->tile);
     put_tile(w, room);
     for (w->segment = 0; w->segment < w->s.n && ok; w->segment++) {
-        if (w->segment) fprintf(w->out, "__syncthreads();\n"); /* orders accesses to slots, and to sums of warps */
+        if (w->segment) fprintf(w->out, "__syncthreads();\n"); /* orders segments' accesses to shared memory */
         ok = put_segment(w, &w->s.list[w->segment], loaded);
     }
     fprintf(w->out, "});\n(void)w, (void)part, (void)copies, (void)member;\n}\n");

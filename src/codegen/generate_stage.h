@@ -18,7 +18,7 @@ typedef struct vpps_stage_work {
     uint32_t segment, tile;
     bool lists;          /* the stage has values of list members */
     bool joined;         /* the current segment also adds up the partial sums of the preceding segment's products */
-    bool loaded_early;   /* a joined segment's operands are loaded before the preceding segment's products */
+    bool loaded_early;   /* the segment that adds up the products' sums has loaded its operands before the products */
     uint32_t chunk;      /* number of vertices or list members that a product handles at a time */
     uint32_t part_words; /* words of shared memory for the warps' partial sums of products */
     /* Operands of products are copied to copy_buffers buffers in shared memory, each for VPPS_COPY_ITEMS items (vertices or list
@@ -27,9 +27,9 @@ typedef struct vpps_stage_work {
     uint32_t copy_words; /* words of shared memory that the buffers of copies may take together */
     uint32_t copy_buffers;
     uint32_t copy_item_words; /* words of a buffer per item, for all copied operands; 0: none is copied */
-    uint32_t *copy_at;    /* indexed by operand: first word of its copy among an item's words; VPPS_NONE: not copied */
-    uint32_t *part_at;    /* indexed by product: first word of its rows' partial sums among an item's words */
-    uint32_t *item_words; /* indexed by segment: words per item for the partial sums of all its products' rows */
+    uint32_t *copy_at;    /* indexed by operand: where its copy begins among an item's words; VPPS_NONE: not copied */
+    uint32_t *part_at;    /* indexed by product: where its rows' partial sums begin among an item's words */
+    uint32_t *item_words; /* indexed by segment: number of an item's words, for the partial sums of all its products */
 } vpps_stage_work;
 
 /* Returns an operand with the axis, rows and columns of a value that the stage reads or makes. */
@@ -60,10 +60,10 @@ bool vpps_made_in_loop(const vpps_stage_work *w, uint32_t v);
 void vpps_put_memory(const vpps_stage_work *w, uint32_t v, const char *item, const char *element);
 /* Writes a C expression for an element of a value in its slot (buffer of the stage). */
 void vpps_put_slot(const vpps_stage_work *w, uint32_t v, const char *item, const char *element);
-/* Writes a C expression for an element of value v: element in_slot of the VP's share if v has a slot, else element in_memory of v. */
+/* Writes a C expression for an element of value v: the VP's element in_slot if v has a slot (buffer), else element in_memory of all. */
 void vpps_put_element(const vpps_stage_work *w, uint32_t v, const char *item, const char *in_slot,
                       const char *in_memory);
-/* Writes a C expression for an element of a value whose number, a printf format, is the same in the slot and in memory. */
+/* Writes a C expression for an element of value v in its slot (buffer) or in memory. `element`: printf format of the element's number. */
 void vpps_put_at(const vpps_stage_work *w, uint32_t v, const char *item, const char *element, ...)
     __attribute__((format(printf, 4, 5)));
 static inline void vpps_put_pointer(const vpps_stage_work *w, uint32_t v, const char *item) {
@@ -79,7 +79,7 @@ static inline const char *vpps_item_for(uint32_t axis, const vpps_operand *o) {
 /* Writes the declaration of the variable vx, the vertex to which an item belongs, if items are list members. */
 void vpps_put_vertex(const vpps_stage_work *w, uint32_t axis);
 
-/* Write an instruction's constant arguments: real numbers (_f), integers (_u), or a random number in [0, 1). */
+/* Write C expressions for an instruction's argument: a real number (put_f), an integer (put_u), a random number in [0, 1) (put_random). */
 void vpps_put_f(const vpps_stage_work *w, const vpps_program_step *s);
 void vpps_put_u(const vpps_stage_work *w, const vpps_program_step *s);
 void vpps_put_random(const vpps_stage_work *w, const vpps_program_step *s);
@@ -120,7 +120,7 @@ void vpps_put_matrices(const vpps_stage_work *w, const vpps_program_step *s);
 
 /* ---- generate_products.c */
 
-/* Decides which products read weights from memory, and places the others' partial sums in shared memory. Returns false if out of memory. */
+/* Assigns shared memory to the partial sums of all products; products of short vectors need none. Returns false if out of memory. */
 bool vpps_place_products(const vpps_stage_work *w);
 
 /* Places the copies of the segment's operands in shared memory; all copies for one item are adjacent. */

@@ -3,7 +3,7 @@
 
 typedef vpps_stage_work work;
 
-/* Writes a call of one of an instruction's functions in whole.cuh, for element k of its operands. */
+/* Writes a call of `function` (term, finish or value) of an instruction (isa/whole.def), for element k of the operands. */
 static void put_call(const work *w, const vpps_program_step *s, const char *function) {
     uint32_t tensor = 0, scalar = 0;
     fprintf(w->out, "vpps_%s_%s(totals", function, vpps_instructions[s->run.of.opcode].name);
@@ -89,7 +89,7 @@ void vpps_put_whole(const work *w, const vpps_program_step *s) {
     fprintf(w->out, "});\n");
 }
 
-/* Writes code for an instruction of the form ROW (such as softmax) over each vertex's list of scalars, which are adjacent in their slots. */
+/* Writes code for an instruction of the form ROW (such as softmax) over each vertex's list of scalars, adjacent in a slot (buffer). */
 void vpps_put_lists(const work *w, const vpps_program_step *s) {
     char to[64];
     fprintf(
@@ -106,7 +106,7 @@ void vpps_put_lists(const work *w, const vpps_program_step *s) {
 
 /* ---------------------------------------------------------------- products by one VP */
 
-/* Writes code for a product that one VP computes: each element's terms, and the value to which they are added. */
+/* Writes code for a product that one VP computes: a function that returns an element's sum and sets the value to which the sum is added. */
 void vpps_put_matrices(const work *w, const vpps_program_step *s) {
     const bool transposed = s->product.transposed;
     const uint32_t words = vpps_operand_words(&s->to);

@@ -35,7 +35,7 @@ static inline bool vpps_is_kept_in_parts(const vpps_generation *g, const vpps_co
 
 /* Writes the C++ type (products.cuh) of a matrix in memory or its transpose. */
 void vpps_put_matrix(const vpps_generation *g, vpps_param matrix, bool transposed);
-/* Write the C++ types of a fragment's rows in memory, and of the words of a fragment that a thread holds. */
+/* vpps_put_fragment_rows writes the C++ type of a fragment's rows in memory, vpps_put_fragment_words that of a thread's words of it. */
 void vpps_put_fragment_rows(const vpps_generation *g, const vpps_fragment *f);
 void vpps_put_fragment_words(const vpps_generation *g, const vpps_fragment *f);
 

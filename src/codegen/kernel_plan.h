@@ -33,7 +33,7 @@ typedef struct vpps_kernel_plan {
     vpps_stage_room *rooms;
     uint32_t tile_words;   /* words of shared memory for one tile of any stage */
     uint32_t script_words; /* words of shared memory for a copy of the script; longer scripts are not copied */
-    /* Weights that only backward needs are copied to shared memory while forward begins; a separate task moves them to registers. */
+    /* Some weights that only backward needs are copied to shared memory while forward begins; a separate task moves them to registers. */
     bool late;
     uint32_t staged_words; /* words of shared memory for weights that are copied to registers later */
 } vpps_kernel_plan;

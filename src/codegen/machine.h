@@ -5,7 +5,7 @@
 
 typedef struct vpps_machine {
     char name[96];             /* "NVIDIA H200", or "sm_90" if only the architecture is known */
-    uint32_t number;           /* of the GPU among those of the host; 0 if only the architecture is known */
+    uint32_t number;           /* number of the GPU on this host; 0 if only the architecture is known */
     uint32_t arch;             /* compute capability without its dot: 90 for 9.0 */
     uint32_t sms;              /* streaming multiprocessors */
     uint32_t sm_registers;     /* number of 32-bit registers of an SM */

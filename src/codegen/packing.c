@@ -1,7 +1,7 @@
 /* packing.c - the layout of the packed factors from which cuBLAS computes gradients of matrices. */
 #include "codegen/packing.h"
 
-/* Returns a factor of an outer product; NULL for the gradient of a vector. */
+/* Returns factor x (is_x) or dy of step OUTER number `outer` (a sum of dy x^T); NULL for the gradient of a vector. */
 static const vpps_operand *factor_of(const vpps_compiled_cell *c, uint32_t outer, bool is_x) {
     const vpps_outer o = vpps_outer_of(c, outer);
     return is_x || !o.x ? o.x : o.dy;

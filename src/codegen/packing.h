@@ -9,7 +9,7 @@
  * which the step's dy or x is packed: the number of the first step with the same factor. Returns VPPS_NONE for the gradient of a vector. */
 uint32_t vpps_packed_number(const vpps_compiled_cell *c, uint32_t outer, bool is_x);
 
-/* Returns the operand that is packed under `number`, or NULL. */
+/* Returns the operand that is packed under `number`; NULL: no operand has this number. */
 const vpps_operand *vpps_packed_operand(const vpps_compiled_cell *c, uint32_t number);
 
 static inline uint32_t vpps_packed_operands(const vpps_compiled_cell *c) { return 2 * vpps_n_outers(c); }

@@ -30,11 +30,11 @@ bool vpps_product_is_short(const vpps_program *p, const vpps_program_step *produ
     return true;
 }
 
-/* For each vector, a thread multiplies its rows and columns, and helps to sum each of its rows over the block's lanes. So fewer rows per
- * thread are better, as long as rows are not mostly padding. */
+/* A thread's work per vector is one multiplication for each of its weights, and some instructions to sum each of its rows over a block's
+ * lanes. More blocks give a thread fewer rows but more columns, and rows that are mostly padding. */
 uint32_t vpps_blocks_of_rows(uint32_t rows, bool transposed, uint32_t threads) {
     enum {
-        COLUMNS = 2 /* columns of a thread if a warp is one block (512 columns, 256 threads) */,
+        COLUMNS = 2 /* columns of a thread if a whole warp is one block (512 columns, 256 threads) */,
         SUMS = 4 /* instructions per row */,
         MANY = 8
     };
@@ -50,7 +50,7 @@ uint32_t vpps_blocks_of_rows(uint32_t rows, bool transposed, uint32_t threads) {
     return best;
 }
 
-/* Returns how many adjacent columns of a row one load reads: the most for which padding gives a thread hardly more columns. */
+/* Returns how many adjacent columns of a row one load reads: 4, 2 or 1, the most with which rows need hardly more padding. */
 static uint32_t run_of_columns(uint32_t columns, uint32_t span) {
     enum { QUAD = 4, HARDLY = 16 };
     const uint32_t singles = (columns + span - 1) / span;

@@ -14,8 +14,8 @@
 
 typedef enum vpps_resident_level {
     VPPS_RESIDENT_REGISTERS,
-    VPPS_RESIDENT_SHARED, /* in the CTA's shared memory; adjacent threads have adjacent words */
-    VPPS_RESIDENT_STREAM  /* in device memory, from where weights are read at each use */
+    VPPS_RESIDENT_SHARED, /* weights are in the CTA's shared memory; adjacent threads have adjacent words */
+    VPPS_RESIDENT_STREAM  /* weights are in device memory, from where they are read at each use */
 } vpps_resident_level;
 
 typedef struct vpps_resident {
@@ -23,8 +23,8 @@ typedef struct vpps_resident {
     bool transposed;
     bool is_short; /* the matrix multiplies only short vectors; these products read the weights from device memory */
     uint8_t level;
-    uint32_t rows, columns; /* most rows that any VP has; number of columns that each thread holds */
-    uint32_t blocks, run;   /* number of blocks of lanes in a warp; number of adjacent columns that one load reads */
+    uint32_t rows, columns; /* rows: most that any VP has; columns: number that each thread holds of each of its rows */
+    uint32_t blocks, run;   /* blocks: number of blocks of lanes in a warp; run: adjacent columns that one load reads */
     uint32_t at;            /* number of a thread's first register, or shared-memory word, with weights of the matrix */
 } vpps_resident;
 
@@ -69,7 +69,7 @@ vpps_status vpps_residents_add(vpps_residents *r, const vpps_model *model, const
 void vpps_residents_place(vpps_residents *r, const vpps_kernel_room *room);
 
 const vpps_resident_vector *vpps_resident_vector_of(const vpps_residents *r, vpps_param vector);
-/* Returns the fragment with the same weights to which memory was assigned, or NULL. */
+/* Returns the kernel's fragment that has the same rows of weights as `weights`, or NULL. */
 const vpps_fragment *vpps_resident_fragment(const vpps_residents *r, const vpps_fragment *weights);
 const vpps_resident *vpps_resident_of(const vpps_residents *r, vpps_param matrix, bool transposed);
 void vpps_residents_free(vpps_residents *r);

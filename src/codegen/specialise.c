@@ -46,7 +46,7 @@ static vpps_kernel_plan asked_of(const vpps_kernel_plan *plan) {
 
 /* Returns how many words of a CTA's shared memory the kernel's static variables leave. */
 static uint32_t dynamic_words(const vpps_machine *machine, size_t n_params) {
-    /* Words of static variables: per parameter, of two tables of spans, vpps_breaks and vpps_touched; OTHER_WORDS: all others. */
+    /* PARAM_WORDS: words per parameter in vpps_spans, vpps_breaks and vpps_touched; OTHER_WORDS: words of all other static variables. */
     enum { LEAST_WORDS = 2048, PARAM_WORDS = 15, OTHER_WORDS = 1024 };
     const uint64_t own = OTHER_WORDS + PARAM_WORDS * ((uint64_t)n_params + 1);
     const uint64_t cta_words = machine->cta_shared_bytes / 4, other = own > LEAST_WORDS ? own : LEAST_WORDS;
@@ -102,7 +102,7 @@ static vpps_status generate(const vpps_specialiser *s, vpps_kernel_plan *plan, u
 
 /* ---------------------------------------------------------------- a second kernel, compiled beside the first one in case that one spills */
 
-enum { STEP = 24 /* so many fewer registers hold weights in the second kernel */ };
+enum { STEP = 24 /* the second kernel has this many fewer registers for weights */ };
 
 typedef struct rival {
     const vpps_specialiser *s;
@@ -114,7 +114,7 @@ typedef struct rival {
     bool started, needless;
 } rival;
 
-/* Returns whether to compile the second kernel: not if the first kernel is ready within PATIENCE_NS, from the cache. */
+/* Waits at most PATIENCE_NS for the first kernel, which may come from the cache. Returns whether the second kernel must be compiled. */
 static bool is_needed(rival *r) {
     enum { PATIENCE_NS = 100000000 };
     struct timespec until;
@@ -130,7 +130,7 @@ static bool is_needed(rival *r) {
     return needed;
 }
 
-/* Compiles the next kernel into the cache, in a thread of its own. Failures are ignored: they show again when the kernel is needed. */
+/* A thread that compiles the second kernel into the cache. Failures are ignored: they occur again when the kernel is needed. */
 static void *run_rival(void *context) {
     rival *r = context;
     char description[192], *source = NULL;
@@ -142,7 +142,7 @@ static void *run_rival(void *context) {
     return NULL;
 }
 
-/* Starts to compile the next kernel, which has fewer weights in registers, unless few are there: on sm_90 no such kernel ever spilled. */
+/* Starts to compile the second kernel if the first has more than FROM registers for weights; with fewer, none ever spilled on sm_90. */
 static void begin_rival(rival *r, const vpps_specialiser *s, const vpps_kernel_plan *plan) {
     enum { FROM = 128 };
     const uint32_t registers = plan->residents.registers;

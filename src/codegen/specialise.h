@@ -16,7 +16,7 @@ typedef struct vpps_specialiser {
                            vpps_cubin_report *report);
     /* May be NULL. While `compile` runs, compiles the kernel to try next, if the first one spills, into the disk cache. */
     vpps_status (*beside)(void *context, const char *source, const char *description, vpps_cubin_report *report);
-    void (*log)(void *context, const char *line); /* may be NULL; is told that a kernel was rejected, and why */
+    void (*log)(void *context, const char *line); /* may be NULL; gets a line that says why a kernel was rejected */
     void *context;
     bool spills; /* accept a kernel that spills registers if all kernels do: slower, but correct */
 } vpps_specialiser;

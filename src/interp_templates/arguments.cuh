@@ -1,5 +1,4 @@
-/* arguments.cuh - the kernel's one parameter, shared by host and kernel; the host's C compiler reads this file, too.
- * Addresses are device addresses. */
+/* arguments.cuh - the kernel's one parameter. Addresses are device addresses. The host's C compiler reads this file, too. */
 #ifndef VPPS_ARGUMENTS_CUH
 #define VPPS_ARGUMENTS_CUH
 
@@ -7,26 +6,26 @@ typedef struct vpps_arguments {
     unsigned long long pool, script, counters;
     unsigned long long matrices, gradients,
         states[2];              /* addresses of matrices, their gradients and optimiser states, row after row */
-    unsigned long long scratch; /* scratch memory: scratch_words for each VP */
-    unsigned long long entries; /* gradients of table entries, for norm and update */
-    unsigned long long packed;  /* packed factors of matrices' gradients, for cuBLAS */
+    unsigned long long scratch; /* address of the VPs' scratch memory, scratch_words for each VP */
+    unsigned long long entries; /* address of the gradients of table entries, which norm and update read */
+    unsigned long long packed;  /* address of the packed factors from which cuBLAS computes gradients of matrices */
     /* addresses of the vpps_failure of this launch, of the preceding one, and of the launch after the next */
     unsigned long long failure, before, later;
-    unsigned long long stale; /* counters of the preceding launch, which this launch zeroes for reuse */
+    unsigned long long stale; /* address of the preceding launch's barrier counters, which this launch zeroes */
     unsigned long long end;   /* address of the launch's vpps_launch_end */
     unsigned long long watchdog_ns;
-    /* The script's descriptions of its blocks of vertices, set by the kernel: in shared memory if they are few. */
+    /* Address of the descriptions of the script's blocks of vertices; the kernel sets it, to shared memory if the blocks are few. */
     unsigned long long blocks;
-    unsigned norms; /* offset in the pool of the VPs' sums of squares */
+    unsigned norms; /* offset, in the pool, of an array with one sum of squared gradients for each VP */
     unsigned scratch_words;
     unsigned words; /* number of words of the script */
     unsigned stale_words;
-    unsigned resumes; /* the preceding launch was the first part of the same batch, whose loss it has */
-    unsigned finite;  /* the launch does nothing unless the preceding launch's loss and norm are finite */
-    unsigned touched; /* address in the script: for each parameter a word, not 0 if it has a gradient; 0: none has */
+    unsigned resumes; /* not 0: this launch is the second part of a batch; the preceding one has the loss */
+    unsigned finite;  /* not 0: the launch does nothing unless the preceding launch's loss and norm are finite */
+    unsigned touched; /* address, in the script, of a word per parameter: not 0 if it has a gradient; 0: no words */
 } vpps_arguments;
 
-/* The kind that replaces a task's unknown kind, which becomes the task's first operand. */
+/* The kind of a task whose own kind is unknown; the task's first operand is then the unknown kind. */
 #define VPPS_KERNEL_UNKNOWN 0xffffffffu
 
 #endif

@@ -4,7 +4,7 @@
 /* Weights stay in registers only if everything is inlined into one function. */
 #define VPPS_PART __device__ __forceinline__
 #else
-#define VPPS_PART static __noinline__ /* otherwise a thread's stack would hold the values of all stages */
+#define VPPS_PART static __noinline__ /* inlined stages would keep all their values on a thread's stack */
 #endif
 
 #define VPPS_LANE (threadIdx.x % 32)
@@ -25,7 +25,8 @@ __shared__ float vpps_parts[32];                   /* scratch for sums over the 
 /* Indexed by parameter: whether this VP has stored a gradient of the parameter in this batch. */
 __shared__ unsigned vpps_touched[VPPS_PARAMS + 1];
 
-/* The most blocks of vertices (script/task.h) whose descriptions are copied to shared memory, since every task reads them. */
+/* Every task reads descriptions of blocks of vertices (script/task.h). A script's are copied to shared memory if they are at most so many.
+ *  */
 enum { VPPS_SHARED_BLOCKS = 64 };
 __shared__ vpps_block vpps_blocks[VPPS_SHARED_BLOCKS];
 
@@ -81,8 +82,8 @@ struct vpps_long_sum {
     __device__ __forceinline__ float value() const { return low == low ? high + low : high; }
 };
 
-/* Returns sum + term(k) + term(k + step) + ... for indices < n. Runs of VPPS_RUN terms are summed in one float, and the
- * runs in two. UNROLL is the loop's unroll factor. */
+/* Returns sum + term(k) + term(k + step) + ... for indices < n. Each VPPS_RUN terms are summed in one float, and these sums in two
+ * (vpps_long_sum). UNROLL is the loop's unroll factor. */
 enum { VPPS_RUN = 256 };
 template <unsigned UNROLL, class TERM>
 __device__ __forceinline__ float vpps_add_up(float sum, unsigned k, unsigned n, unsigned step, const TERM &term) {
@@ -103,7 +104,7 @@ __device__ __forceinline__ float vpps_add_up(float sum, unsigned k, unsigned n, 
     return total.value();
 }
 
-/* Returns the range of n items that belongs to number `member` of `parts` equal shares. */
+/* Divides n items into `parts` equal shares, and returns the range of items of share number `member`. */
 __device__ __forceinline__ vpps_rows vpps_share_of(unsigned n, unsigned parts, unsigned member) {
     return vpps_rows{(unsigned)((unsigned long long)n * member / parts),
                      (unsigned)((unsigned long long)n * (member + 1) / parts)};
@@ -169,7 +170,7 @@ __device__ __forceinline__ unsigned vpps_vertex_of(const vpps_array &starts, uns
 
 /* Asynchronous copies to shared memory: cp.async (PTX ISA, "Data Movement and Conversion Instructions") from sm_80 on. */
 #if !defined(VPPS_SIMT) && __CUDA_ARCH__ >= 800
-/* Copies one word, or stores a zero unless `there`. */
+/* Copies one word asynchronously; stores a zero instead if `there` is false. */
 __device__ __forceinline__ void vpps_copy_word(float *to, const float *from, bool there) {
     asm volatile("cp.async.ca.shared.global [%0], [%1], 4, %2;" ::"r"((unsigned)__cvta_generic_to_shared(to)),
                  "l"(from), "r"(there ? 4 : 0)

@@ -2,9 +2,8 @@
  * warp, barriers between VPs, failures. */
 
 #ifndef VPPS_SIMT
-/* Release and acquire operations (PTX ISA 8.0, "Memory Consistency Model"). The release makes everything visible at
- * device scope that the CTA did before its barrier; the acquire, before the CTA's next barrier, lets the whole CTA see
- * what was released. Software SIMT has its own versions. */
+/* Release and acquire operations (PTX ISA 8.0, "Memory Consistency Model"). The release makes all that the CTA did before its barrier
+ * visible at device scope; the acquire, before the CTA's next barrier, lets the whole CTA see it. Software SIMT has its own versions. */
 __device__ __forceinline__ void VPPS_RELEASE_ADD(unsigned *at, unsigned value) {
     asm volatile("red.release.gpu.global.add.u32 [%0], %1;" ::"l"(at), "r"(value) : "memory");
 }
@@ -21,8 +20,8 @@ __device__ __forceinline__ unsigned long long VPPS_GLOBAL_TIMER() {
 #define VPPS_SIMT_UNWATCHED /* marks a function whose memory accesses software SIMT does not watch */
 #define VPPS_DYNAMIC_SHARED(name) extern __shared__ __align__(16) float name[]
 
-/* Return the thread's and the CTA's number, read anew at each use. Otherwise values derived from them would be kept in
- * registers through the whole kernel, beside the weights. */
+/* vpps_thread and vpps_vp return the thread's and the CTA's number, which each call reads anew. Otherwise the compiler would keep values
+ * derived from these numbers in registers through the whole kernel, beside the weights. */
 __device__ __forceinline__ unsigned vpps_thread() {
     unsigned x;
     asm volatile("mov.u32 %0, %%tid.x;" : "=r"(x));
@@ -38,8 +37,8 @@ __device__ __forceinline__ unsigned vpps_thread() { return threadIdx.x; }
 __device__ __forceinline__ unsigned vpps_vp() { return blockIdx.x; }
 #endif
 
-/* Stands at the beginning of a task. Values derived from thread and CTA numbers are the same in every task, so the compiler keeps them in
- * registers. A lean kernel, whose weights leave no registers for that, reads the numbers anew. */
+/* VPPS_READ_PLACE stands at the beginning of a task. Values derived from thread and CTA numbers are the same in every task, so the compiler
+ * keeps them in registers. A lean kernel, whose weights leave too few registers, reads the numbers anew in each task. */
 #if VPPS_LEAN && !defined(VPPS_SIMT)
 struct vpps_index {
     unsigned x;
@@ -68,7 +67,7 @@ struct vpps_rows {
     unsigned first, end;
 };
 
-/* Returns the range of rows that part `member` of `parts` owns, as vpps_rows_of of cell/cell.h does. */
+/* Returns the rows that VP number `member` of `parts` VPs owns, the same rows as the host's vpps_rows_of (cell/cell.h). */
 __device__ __forceinline__ vpps_rows vpps_rows_of(unsigned rows, unsigned parts, unsigned member) {
     const unsigned blocks = (rows + VPPS_ROW_BLOCK - 1) / VPPS_ROW_BLOCK;
     const bool narrow = (unsigned long long)blocks * parts < 1ull << 32; /* mostly known at compile time */

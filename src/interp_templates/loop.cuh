@@ -1,7 +1,7 @@
 /* loop.cuh - the kernel: loads weights to registers, then runs task after task. */
 
-/* Starts to copy the script to shared memory if it fits. Returns the copy's address, or else the script's. Each wait
- * invalidates global memory in L1, and each level reads the script, so a copy is faster. */
+/* Starts to copy the script to shared memory if it fits, and returns the address to read the script from. Each wait for a barrier discards
+ * L1's copies of global memory, and each level reads the script, so a copy in shared memory is faster. */
 __device__ __forceinline__ unsigned long long vpps_copy_script(unsigned long long script, unsigned words,
                                                                float *shared) {
     if (words > VPPS_SCRIPT_WORDS) return script;
@@ -12,7 +12,7 @@ __device__ __forceinline__ unsigned long long vpps_copy_script(unsigned long lon
     return (unsigned long long)to;
 }
 
-/* Records the start time, starts to copy the preceding launch's end to shared memory, and zeroes what later launches use. */
+/* Records the start time, starts to copy the preceding launch's end to shared memory, and zeroes counters that later launches use. */
 __device__ __forceinline__ void vpps_begin(const vpps_arguments &a) {
     if (threadIdx.x < sizeof(vpps_failure) / 16)
         vpps_copy_quad((float *)&vpps_before + 4 * threadIdx.x, (const float *)a.before + 4 * threadIdx.x);
@@ -34,7 +34,7 @@ __device__ __forceinline__ void vpps_end(const vpps_arguments &a) {
     if (blockIdx.x == 0 && threadIdx.x == 0) ((vpps_launch_end *)a.end)->end_ns = VPPS_GLOBAL_TIMER();
 }
 
-/* Runs consecutive tasks of one kind, whose gradients form one sum; t becomes the last of these tasks. */
+/* A case that runs consecutive tasks of one kind, whose gradients form one sum; t becomes the last of these tasks. */
 #define VPPS_OUTER_CASE(kind, make)                                                                                    \
     case kind: {                                                                                                       \
         const unsigned n = vpps_tasks_of_sum(t.at, kind);                                                              \
@@ -50,7 +50,7 @@ extern "C" __global__ void __launch_bounds__(VPPS_THREADS, 1) vpps_kernel(const 
     vpps_arguments a = arguments;
     vpps_begin(a);
     a.script = vpps_copy_script(a.script, a.words, vpps_dynamic);
-    const bool resumes = VPPS_PACKS && a.resumes; /* such a launch only updates, and needs no weights */
+    const bool resumes = VPPS_PACKS && a.resumes; /* a resumed batch only updates, and needs no weights */
     if (!resumes) vpps_load_weights(a, w, vpps_dynamic);
     vpps_close_copies();
     if (!resumes) vpps_load_late_weights(a, vpps_dynamic);
@@ -83,7 +83,7 @@ extern "C" __global__ void __launch_bounds__(VPPS_THREADS, 1) vpps_kernel(const 
     vpps_kernel_task t = vpps_load_task(first);
     for (;;) {
         switch (t.kind) {
-            VPPS_STAGE_CASES(a, w, vpps_dynamic, t) /* a stage itself waits for its barrier */
+            VPPS_STAGE_CASES(a, w, vpps_dynamic, t) /* a stage's function waits for its barrier */
         default:
             vpps_await(a, t);
             switch (t.kind) {
@@ -111,8 +111,8 @@ extern "C" __global__ void __launch_bounds__(VPPS_THREADS, 1) vpps_kernel(const 
             }
         }
         const vpps_signal signal = vpps_signal_of(a.counters, t.signal);
-        t = vpps_load_task(t.at + 1); /* there is a next task, since the last task ends the kernel */
-        __syncthreads();              /* all threads have written the task's results */
+        t = vpps_load_task(t.at + 1); /* a task follows: a script's last task ends the kernel */
+        __syncthreads();              /* waits until all threads have written the task's results */
         vpps_send(signal);
     }
 }

@@ -15,7 +15,7 @@
 #define VPPS_FUNCTION static __noinline__ /* if inlined, it would overflow a thread's stack in software SIMT */
 #endif
 
-/* Two numbers, each the sum of VPPS_PARTS bf16 numbers (parts): one word per part, with the first number in the lower half. */
+/* Two numbers, each of which is the sum of VPPS_PARTS bf16 parts: one word per part, with the first number in the lower half. */
 struct vpps_split {
     unsigned part[VPPS_PARTS];
 };
@@ -146,7 +146,7 @@ template <bool IN_PARTS> VPPS_FUNCTION vpps_split vpps_parts_of(float x, float y
     return s;
 }
 
-/* A lane's words of 16 elements of vectors or of rows of weights, for each bf16 part. */
+/* The words that a lane holds of mma's operand of 16 x 16 elements: four words of two bf16 numbers, for each bf16 part. */
 struct vpps_words {
     unsigned part[VPPS_PARTS][4];
 };
@@ -159,15 +159,15 @@ template <bool IN_PARTS> VPPS_FUNCTION void vpps_put_words(vpps_words &to, unsig
     }
 }
 
-/* Loads four elements of a vector of LENGTH elements, with zeros after its end; x is the address of number `element`.
- * QUADS: the vector begins and ends at a multiple of four words. WHOLE: the end is not near. */
+/* Loads four elements of a vector of LENGTH elements, with zeros after its end; x is the address of number `element`. QUADS: the vector
+ * begins and ends at a multiple of four words. WHOLE: the vector has all four elements. */
 template <bool QUADS, bool WHOLE, unsigned LENGTH> VPPS_FUNCTION vpps_quad vpps_four(const float *x, unsigned element) {
     if (QUADS) return WHOLE || element < LENGTH ? *(const vpps_quad *)x : vpps_quad{0.0f, 0.0f, 0.0f, 0.0f};
     return vpps_quad{WHOLE || element < LENGTH ? x[0] : 0.0f, WHOLE || element + 1 < LENGTH ? x[1] : 0.0f,
                      WHOLE || element + 2 < LENGTH ? x[2] : 0.0f, WHOLE || element + 3 < LENGTH ? x[3] : 0.0f};
 }
 
-/* Loads a lane's elements of its two of 16 vectors, from number `element` on. */
+/* Loads the four elements from number `element` on of both vectors that this lane holds (16 vectors in all). */
 template <bool IN_PARTS, bool QUADS, bool WHOLE, unsigned LENGTH>
 VPPS_FUNCTION vpps_words vpps_take(const float *first, const float *second, unsigned element) {
     vpps_words to;
@@ -191,8 +191,8 @@ struct vpps_weight_row {
     unsigned at, rows, number, row_words, element_words;
 };
 
-/* Loads four elements of the row, with zeros after its end. A VP without such a row gets another row, whose sums nobody
- * reads. QUADS: rows begin and end at a multiple of four words. WHOLE: the end is not near. */
+/* Loads four elements of the row, with zeros after its end. A VP without such a row gets another row, whose sums nobody reads. QUADS: rows
+ * begin and end at a multiple of four words. WHOLE: the row has all four elements. */
 template <bool QUADS, bool WHOLE, unsigned LENGTH>
 VPPS_FUNCTION vpps_quad vpps_four_weights(const vpps_arguments &a, const vpps_weight_row &r, vpps_rows own,
                                           unsigned element_words, unsigned element) {
@@ -218,12 +218,13 @@ VPPS_FUNCTION void vpps_turn_quads(const vpps_quad (&q)[4], vpps_words &left, vp
     vpps_put_words<IN_PARTS>(right, 1, 3, vpps_quad{q[0].w, q[1].w, q[2].w, q[3].w});
 }
 
-/* Returns the mask of a word that holds vectors `at` and `at` + 1: the halves of those less than n. */
+/* Returns a mask for a word whose halves belong to vectors `at` and `at` + 1; the mask clears the halves of vectors that are not among n.
+ *  */
 __device__ __forceinline__ unsigned vpps_pair_mask(unsigned at, unsigned n) {
     return at + 1 < n ? 0xffffffffu : at < n ? 0xffffu : 0u;
 }
 
-/* Adds products of 32 columns of 16 vectors with 8 rows of other vectors; the lane has elements of row l / 4 of four of them. */
+/* Adds products of 32 columns of 16 vectors x with 8 rows of 16 vectors dy; d has the lane's elements of row l / 4 of four dy. */
 template <bool IN_PARTS>
 VPPS_FUNCTION void vpps_add_factors(float (&left_sums)[4], float (&right_sums)[4], const vpps_words &left,
                                     const vpps_words &right, const float (&d)[4], unsigned low_mask,
@@ -239,7 +240,7 @@ VPPS_FUNCTION void vpps_add_factors(float (&left_sums)[4], float (&right_sums)[4
     vpps_add_products(right_sums, right, b);
 }
 
-/* Stores sums of four columns of a row of a gradient, or with `add` adds them to it. */
+/* Stores four columns of a row of a gradient, or adds them to the row if `add` is set. */
 template <bool QUADS, unsigned LENGTH>
 VPPS_FUNCTION void vpps_add_gradient(float *row, unsigned column, bool add, vpps_quad q) {
     if (QUADS) {

@@ -1,6 +1,6 @@
-/* outer.cuh - gradients of parameters. Gradients of matrices are sums of outer products dy x^T over all vectors dy and
- * x of a cell's vertices, for the rows and columns that the VP has; those of vectors are sums of dy, as are those of
- * matrices that are read as values. Consecutive tasks, such as those of several groups' blocks, form one sum. */
+/* outer.cuh - gradients of parameters. Gradients of matrices are sums of outer products dy x^T over all vectors dy and x of a cell's
+ * vertices, for the rows and columns that the VP has. Gradients of vectors, and of matrices that cells read as values, are sums of dy.
+ * Consecutive tasks, such as those of several groups' blocks, form one sum. */
 
 /* Returns how many tasks from t on have this kind and no barrier between them. */
 __device__ __forceinline__ unsigned vpps_tasks_of_sum(const vpps_task *t, unsigned kind) {
@@ -12,7 +12,7 @@ __device__ __forceinline__ unsigned vpps_tasks_of_sum(const vpps_task *t, unsign
 
 /* ---------------------------------------------------------------- the vectors of a sum */
 
-/* The tasks of one sum. A cell derives a struct, whose task(i) finds the vectors of task i. */
+/* The tasks whose gradients form one sum. Each cell has a struct derived from this one, whose task(i) finds the vectors of task i. */
 struct vpps_sum {
     const vpps_arguments &a;
     float *staged; /* vectors in shared memory */
@@ -68,7 +68,7 @@ template <unsigned... PARAMS> __device__ __forceinline__ void vpps_begin_gradien
 
 /* ---------------------------------------------------------------- of vectors, and of matrices that are values */
 
-/* The gradient of a vector at word GRADIENT of the pool: the sum of the dys number BEGIN to END. */
+/* A vector's gradient, at word GRADIENT of the pool: the sum of the values dy number BEGIN to END - 1. PARAM: see vpps_is_begun. */
 template <unsigned GRADIENT_AT, unsigned ADDED_TO, unsigned FIRST, unsigned LAST> struct vpps_vector_sum {
     static constexpr unsigned GRADIENT = GRADIENT_AT, PARAM = ADDED_TO, BEGIN = FIRST, END = LAST;
 };
@@ -83,8 +83,8 @@ template <unsigned... CONSTANTS> struct vpps_constants {
 };
 
 /* Computes sums of values dy with the same layout as DY, which lie WORDS words after it. A warp computes one row of one sum, its lanes
- * sharing the vectors; the VP has at most MOST rows. BEFORE: rows of sums that other calls compute, on the preceding warps. ADDS:
- * some are added to sums of preceding calls. */
+ * sharing the vectors; the VP has at most MOST rows. BEFORE: number of rows that other calls compute, on the preceding warps. ADDS: some
+ * sums are added to sums of preceding calls. */
 template <class DY, unsigned MOST, unsigned BEFORE, bool ADDS, class WORDS, class... SUMS, class SUM>
 __device__ __forceinline__ void vpps_sum_vectors(const SUM &sum) {
     VPPS_READ_PLACE;
@@ -150,7 +150,7 @@ enum { VPPS_LONG_SUM = 4096 };
 struct vpps_runs {
     unsigned task, from, done;
 
-    /* Takes up to `most` vectors of task t, which has COLUMNS for each item of AXIS; returns the end, and where they begin. */
+    /* Takes up to `most` vectors of task t, which has COLUMNS for each item of AXIS. Sets `first` to the first one, and returns the end. */
     template <unsigned AXIS, unsigned COLUMNS, class TASK>
     __device__ __forceinline__ unsigned take(const TASK &t, unsigned most, unsigned &first) {
         const unsigned n = t.n[AXIS] * COLUMNS, end = n - from < most ? n : from + most;
@@ -313,7 +313,7 @@ VPPS_PART void vpps_store_slots(float *gradients, unsigned to_row, bool add, uns
 #pragma unroll
     for (unsigned s = 0; s < SLOTS; s++) at[s] = __shfl_sync(0xffffffffu, to_row, first + s);
 #pragma unroll
-    for (unsigned s = 0; s < SLOTS; s++) { /* loads all present values at once */
+    for (unsigned s = 0; s < SLOTS; s++) { /* loads the present values of all slots at once */
         if (at[s] == VPPS_NONE || !(adds >> s & 1)) continue;
         const float *const row = gradients + at[s] + column;
 #pragma unroll
@@ -363,7 +363,7 @@ template <class DY, unsigned ROWS, unsigned AT, unsigned FIRST, unsigned SLOTS, 
 struct vpps_staged_rows {
     template <unsigned LANES, unsigned WORDS, class TASK>
     static __device__ __forceinline__ void copy(const vpps_staging &s, const TASK &t) {
-        constexpr unsigned VECTORS = 32 / ROWS; /* vectors of a warp at once */
+        constexpr unsigned VECTORS = 32 / ROWS; /* number of vectors that a warp copies at once */
         const unsigned warp = s.thread / 32, lane = s.thread % 32;
         if (warp - WARP >= WARPS || lane >= VECTORS * ROWS) return;
         const vpps_rows own = vpps_matrix_rows(DY::LENGTH, s.vp);
@@ -377,9 +377,9 @@ struct vpps_staged_rows {
     }
 };
 
-/* Computes sums for units of LANES lanes with SLOTS rows of dy each. Staged vectors have WORDS words; VECTORS are copied at once
- * while the preceding ones are added, AT_ONCE after the other. WITH_VECTORS: gradients of vectors are computed during
- * the first copies. STAGED: what is copied. */
+/* Computes sums for units of LANES lanes with SLOTS rows of dy each. Staged vectors have WORDS words; VECTORS are copied at once while the
+ * preceding ones are added, AT_ONCE after the other. WITH_VECTORS: gradients of vectors are computed during the first copies. STAGED: types
+ * that copy. */
 template <unsigned SLOTS, unsigned LANES, unsigned WORDS, unsigned VECTORS, unsigned AT_ONCE, bool QUADS,
           bool WITH_VECTORS, unsigned AXIS, class... STAGED>
 struct vpps_unit_sums {
@@ -390,7 +390,7 @@ struct vpps_unit_sums {
         const unsigned thread = vpps_thread(), number = thread / LANES, lane = thread % LANES;
         const vpps_unit &unit = units[vpps_least(number, UNITS - 1)];
         const unsigned x_at = unit.x_at + lane * 4, d_at = unit.d_at;
-        unsigned columns = 0, to_row = VPPS_NONE; /* to_row: row of the lane's slot */
+        unsigned columns = 0, to_row = VPPS_NONE; /* to_row: word of the gradients where the lane's slot begins */
         bool add = false;
         if (number < UNITS) {
             const vpps_rows l = vpps_matrix_columns(VPPS_NONE, unit.length, sum.vp);
@@ -448,8 +448,8 @@ struct vpps_unit_sums {
  * codegen/generate_outer_strips.c says what strips are. */
 #if VPPS_PARTS
 
-/* The four vectors of a lane among a task's n, from number `at` on (the last one is repeated), and masks for two words of two vectors, zero
- * past the end. */
+/* Four of a task's n vectors, from number `at` on, which a lane loads (instead of vectors after the end, the last one), and masks of two
+ * words with two vectors each, which clear vectors after the end. */
 struct vpps_four_vectors {
     unsigned lane, number[4], low, high;
     __device__ __forceinline__ vpps_four_vectors(unsigned lane, unsigned at, unsigned n)
@@ -459,7 +459,7 @@ struct vpps_four_vectors {
     }
 };
 
-/* The place where the gradient of a tile's matrix begins. */
+/* Where a tile's gradient is added: the word where the matrix's gradient begins, and the parameter (vpps_is_begun). */
 struct vpps_tile_gradient {
     unsigned matrix, param;
 };
@@ -474,7 +474,7 @@ template <class DY, unsigned NUMBER> struct vpps_row_tile {
         return own.first + NUMBER * 8 < own.end;
     }
 
-    /* Loads the elements of four vectors dy in the lane's row. */
+    /* Loads the lane's row of four vectors dy: one element of each. */
     template <class TASK>
     static __device__ __forceinline__ void load(float (&d)[4], const TASK &t, const vpps_four_vectors &v, unsigned vp) {
         const unsigned row =
@@ -483,7 +483,7 @@ template <class DY, unsigned NUMBER> struct vpps_row_tile {
         for (unsigned k = 0; k < 4; k++) d[k] = (t.pool + (DY::vector(t, v.number[k]) + row))[DY::OFFSET];
     }
 
-    /* Adds the thread's sums to the gradient: four columns, of LENGTH, of two rows. later: the gradient has sums of an earlier run. */
+    /* Stores four columns of two rows of a gradient with LENGTH columns. later: adds them, since an earlier run has stored sums. */
     template <unsigned LENGTH>
     static __device__ __forceinline__ void store(const float (&left)[4], const float (&right)[4], const vpps_sum &sum,
                                                  const vpps_tile_gradient &g, unsigned column, unsigned lane,
@@ -540,7 +540,7 @@ struct vpps_strips_alike<vpps_row_tiles<TILES...>, STRIP, OTHERS...> {
         return own.first < own.end && (TILES::is_there(vp) || ...);
     }
 
-    /* Adds products of 16 vectors. */
+    /* Adds products of 16 vectors dy with 16 vectors x to the sums q. */
     template <int SUMS, class TASK>
     static __device__ __forceinline__ void add(float (&q)[SUMS][4], const TASK &t, const vpps_four_vectors &v,
                                                unsigned slot, unsigned vp) {
@@ -581,8 +581,8 @@ struct vpps_strips_alike<vpps_row_tiles<TILES...>, STRIP, OTHERS...> {
     }
 };
 
-/* Sums strips of TILES tiles for which there are warps at the same time: slots FIRST to FIRST + SLOTS - 1. If warps are
- * left, PARTS warps share the vectors of each strip. */
+/* Sums strips of TILES tiles. One warp is needed for each of the slots FIRST to FIRST + SLOTS - 1 (blocks of columns). If there are more
+ * warps, PARTS warps share the vectors of each slot. */
 template <unsigned TILES, unsigned FIRST, unsigned SLOTS, unsigned PARTS, unsigned AXIS, class... ALIKE>
 struct vpps_strip_sums {
     /* Computes the sums. All threads must call it. */

@@ -57,7 +57,8 @@ __device__ __forceinline__ vpps_rows vpps_own_entries(unsigned n, unsigned vp) {
     return vpps_share_of(n, VPPS_VPS - VPPS_LOW_BLOCKS, vp - low.first);
 }
 
-/* Returns the VP's elements of a matrix or vector: the first one, and how many there are, without other teams' columns. */
+/* Returns the VP's elements of a matrix or vector as a range: its first element, and as many as the VP has, without other teams' columns.
+ *  */
 __device__ __forceinline__ vpps_rows vpps_own_elements(const vpps_param_entry &p) {
     const bool matrix = VPPS_TEAMS > 1 && p.kind == VPPS_IS_MATRIX;
     const vpps_rows own = matrix ? vpps_matrix_rows(p.rows, blockIdx.x) : vpps_rows_of(p.rows, VPPS_VPS, blockIdx.x);
@@ -75,14 +76,14 @@ struct vpps_span {
 enum { VPPS_QUADS, VPPS_SINGLES };
 __shared__ vpps_span vpps_spans[2][VPPS_PARAMS + 1];
 
-/* With several teams: a parameter's first number, the words of one row, and the words of other teams that follow.
+/* With several teams: a parameter's first number, the words that the VP has of a row, and the words of other teams between two such rows.
  * `inverse` is 2^31 / columns, rounded up: (2 n inverse) / 2^32 is n / columns or one more, for any n < 2^31. */
 struct __align__(16) vpps_break {
     unsigned first, columns, others, inverse;
 };
 __shared__ vpps_break vpps_breaks[VPPS_TEAMS > 1 ? 2 : 1][VPPS_TEAMS > 1 ? VPPS_PARAMS + 1 : 1];
 
-/* Returns the word or element of parameter `span` that number i stands for. */
+/* Returns the word or element of parameter `span` for which number i stands (see vpps_span). */
 template <unsigned KIND> __device__ __forceinline__ unsigned vpps_spanned_at(unsigned span, unsigned i) {
     const unsigned words = KIND == VPPS_QUADS ? 4 : 1;
     unsigned at = vpps_spans[KIND][span].at + words * i;
@@ -144,7 +145,7 @@ __device__ __forceinline__ void vpps_list_spans() {
 
 __device__ __forceinline__ unsigned vpps_spanned(unsigned kind) { return vpps_spans[kind][VPPS_PARAMS].end; }
 
-/* Returns the parameter of number i, the same for all 32 numbers of a warp; after the last one VPPS_PARAMS. */
+/* Returns the parameter to which number i (see vpps_span) belongs, the same for all lanes of a warp; VPPS_PARAMS after the last number. */
 template <unsigned KIND> __device__ __forceinline__ unsigned vpps_span_of(unsigned i) {
     unsigned span = 0;
 #pragma unroll
@@ -238,7 +239,7 @@ __device__ __forceinline__ float vpps_scale(const vpps_arguments &a) {
     return vpps_header.clip > 0.0f && norm > vpps_header.clip ? vpps_header.clip / norm : 1.0f;
 }
 
-/* Returns the optimiser's numbers for a parameter. */
+/* Returns the optimiser's numbers for a parameter, such as its learning rate. */
 __device__ __forceinline__ vpps_task_header vpps_step_of(const vpps_arguments &a, const vpps_task_header &h,
                                                          unsigned param) {
     vpps_task_header own = h;

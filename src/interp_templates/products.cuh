@@ -2,8 +2,7 @@
 
 /* ---------------------------------------------------------------- products of one VP, of matrices in memory */
 
-/* Adds one of LANES threads' share of a matrix's row, whose elements lie WORDS apart, times x. Long sums are made of runs, as by
- * vpps_add_up. */
+/* Adds this thread's share of a row times x to `sum`. The row's elements lie WORDS words apart, and LANES threads share them. */
 template <unsigned LENGTH, unsigned WORDS, unsigned LANES>
 __device__ __forceinline__ float vpps_multiply_row(unsigned lane, float sum, const float *row, const float *x) {
     constexpr unsigned RUN = LENGTH <= VPPS_RUN * LANES ? LENGTH : VPPS_RUN * LANES;
@@ -19,8 +18,8 @@ __device__ __forceinline__ float vpps_multiply_row(unsigned lane, float sum, con
     }
 }
 
-/* Computes elements [0, n) of a product by warps. A warp loads the operands of several elements before it adds up the
- * first. product(i, start) returns the lane's share of element i, and sets what the element is added to. */
+/* Computes elements [0, n) of a product by warps. A warp loads the operands of several elements before it adds up the first. product(i,
+ * start) returns the lane's share of element i's sum, and sets `start`, which is added to the sum. */
 template <class PRODUCT>
 __device__ __forceinline__ void vpps_multiply_by_warps(float *to, unsigned n, const PRODUCT &product) {
     enum { AT_ONCE = 4 };
@@ -50,8 +49,7 @@ __device__ __forceinline__ void vpps_multiply_by_threads(float *to, unsigned n, 
  *
  * A warp has the sums over its columns; VPPS_SUM_WORDS of shared memory are for the sums of all warps. */
 
-/* Loads RUN adjacent words: 1, 2 or 4. ALIGNED: they begin at a multiple of RUN words. There is no loop, so that the
- * compiler keeps `to` in registers. */
+/* Loads RUN adjacent words: 1, 2 or 4. ALIGNED: they begin at a multiple of RUN words. Without a loop, `to` stays in registers. */
 template <bool ALIGNED, unsigned RUN>
 __device__ __forceinline__ void vpps_load_run(float (&to)[RUN], const float *from) {
     if constexpr (ALIGNED && RUN == 4) {
@@ -282,7 +280,7 @@ vpps_operand_at(const PLACE &place) {
     return {place};
 }
 
-/* The columns of several operands. */
+/* The columns of several operands' vectors that a thread multiplies. */
 template <unsigned ITEMS, class... OPERANDS> struct vpps_columns_of_all : OPERANDS::template columns<ITEMS>... {};
 
 /* Returns the least power of two that is at least n, but at most `most`. */
@@ -312,8 +310,8 @@ struct vpps_pass {
         constexpr unsigned ITEMS = OUTPUTS > MOST_SUMS / 2 ? 1 : OUTPUTS > MOST_SUMS / 4 ? 2 : 4; /* items at a time */
         constexpr unsigned WORDS = (0 + ... + OPERANDS::WORDS) * ITEMS;
         constexpr bool COPIED = (OPERANDS::COPIED || ...);
-        if constexpr (COPIED && AT) __syncthreads(); /* the preceding pass no longer reads copied operands */
-        if (ITEMS > 1 && n <= ITEMS / 2) {           /* one or two items, without the work for more */
+        if constexpr (COPIED && AT) __syncthreads(); /* the preceding pass reads its copies until here */
+        if (ITEMS > 1 && n <= ITEMS / 2) {           /* one or two items, without work for absent ones */
             run_few<(ITEMS + 1) / 2>(operands...);
         } else if constexpr (COPIED) {
             run_copied<ITEMS>(operands...);
@@ -504,7 +502,7 @@ template <unsigned TILE, class RESIDENT> struct vpps_resident_fragment {
 template <unsigned TILE, class STREAM> struct vpps_streamed_fragment : STREAM {
     static constexpr bool STREAMED = true;
 
-    /* Adds the fragment's products with the four elements that the lane has loaded. */
+    /* Adds products of the fragment's weights, four of which the lane has loaded (q), with 16 items to the sums. */
     template <int TILES>
     static __device__ __forceinline__ void add(float (&sums)[TILES][4], const vpps_words &x, vpps_quad q) {
         unsigned words[VPPS_STEP_WORDS];

@@ -214,8 +214,8 @@ static inline unsigned __float_as_uint(float x) {
 }
 
 static inline unsigned __umulhi(unsigned a, unsigned b) { return (unsigned)((unsigned long long)a * b >> 32); }
-/* Selects four of eight bytes; those of x are numbers 0 to 3, those of y 4 to 7. Digits of the selector, the lowest first, are bytes'
- * numbers. */
+/* Selects four of eight bytes: those of x have numbers 0 to 3, those of y 4 to 7. The selector's lowest digit is the first byte's number.
+ *  */
 static inline unsigned __byte_perm(unsigned x, unsigned y, unsigned selector) {
     const unsigned long long bytes = (unsigned long long)y << 32 | x;
     unsigned result = 0;

@@ -1,6 +1,5 @@
-/* stage.cuh - the parts of a stage's function: places of arrays and values; loops over tiles of vertices, over items
- * (vertices or list members) and over elements, which call a function for each; steps over lists; sums of gradients. A
- * generated stage calls these with its cell's numbers. */
+/* stage.cuh - what a generated stage's function calls: places of values; loops over tiles of vertices, over items (vertices or list
+ * members) and over elements, which call a function for each; steps over lists; sums of gradients. */
 
 #define VPPS_STAGE_PARAMETERS                                                                                          \
     const vpps_arguments &a, float(&w)[VPPS_WEIGHTS + 1], float *shared, const vpps_kernel_task &t

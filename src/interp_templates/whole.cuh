@@ -36,7 +36,7 @@ __device__ __forceinline__ vpps_totals vpps_total(unsigned lane, unsigned length
     return totals;
 }
 
-/* Replaces the totals' sum by finish(0), which may read the sum, and element 0 of the row. */
+/* Computes an instruction's scalar result: replaces the totals' sum by finish(0), which may read the sum, and element 0 of the row. */
 template <class FINISH> __device__ __forceinline__ void vpps_finish(vpps_totals &totals, const FINISH &finish) {
     totals.sum = finish(0);
 }

@@ -142,8 +142,7 @@ static vpps_status start_in_two(vpps_gpu *gpu, const vpps_batch *batch, vpps_gpu
     return status;
 }
 
-/* Launches the batch's NORM and UPDATE tasks on the accumulated gradients. If there are other processes, first sums the gradients over all
- * processes. */
+/* Launches the batch's NORM and UPDATE tasks on the accumulated gradients, which are first summed over all processes. */
 static vpps_status start_update(vpps_gpu *gpu, const vpps_batch *batch, double loss) {
     vpps_gpu_script step;
     VPPS_TRY(vpps_gpu_open_update(gpu));

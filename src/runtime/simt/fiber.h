@@ -58,8 +58,7 @@ typedef struct vpps_fiber_stacks {
 vpps_status vpps_fiber_stacks_create(vpps_fiber_stacks *out, size_t n);
 void vpps_fiber_stacks_destroy(vpps_fiber_stacks *stacks);
 
-/* Prepares a fiber that will call start(argument) on stack number `i`, whose former content is lost. start() must end by calling
- * vpps_fiber_leave. */
+/* Prepares a fiber that will call start(argument) on stack number `i`, whose content is lost. start() must end by vpps_fiber_leave. */
 void vpps_fiber_prepare(vpps_fiber *fiber, const vpps_fiber_stacks *stacks, size_t i, void (*start)(void *),
                         void *argument);
 
