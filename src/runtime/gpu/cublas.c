@@ -101,7 +101,7 @@ vpps_status vpps_cublas_open(vpps_cublas **out, vpps_driver *driver) {
 
 void vpps_cublas_close(vpps_cublas *b) {
     if (!b) return;
-    (void)b->driver->table->within(b->driver, destroy, b); /* fails if the GPU no longer answers: the handle stays */
+    (void)b->driver->table->within(b->driver, destroy, b); /* fails, leaving the handle, if the GPU no longer answers */
     b->driver->table->release(b->driver, b->workspace);
     free(b);
 }

@@ -5,7 +5,7 @@
 
 static const struct {
     const char *symbol;
-    size_t at; /* where the pointer to the function lies in vpps_cuda, in bytes */
+    size_t at; /* offset, in bytes, of the function's pointer in vpps_cuda */
     bool optional;
 } entries[] = {
 #define X(symbol, parameters) {#symbol, offsetof(vpps_cuda, symbol), false},

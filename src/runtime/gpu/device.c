@@ -71,7 +71,7 @@ static vpps_status start(vpps_gpu *gpu, const vpps_gpu_script *script, uint64_t 
     const uint32_t launch = gpu->launches;
     vpps_gpu_slot *slot = slot_of(gpu, launch), *last = slot_of(gpu, launch - 1);
     VPPS_TRY(need_counters(gpu, slot));
-    VPPS_TRY(vpps_gpu_reserve(gpu, &slot->script, slot->pinned_bytes)); /* a wait only if the buffer grows */
+    VPPS_TRY(vpps_gpu_reserve(gpu, &slot->script, slot->pinned_bytes)); /* waits only if the buffer grows */
     VPPS_TRY(t->upload(gpu->driver, slot->script.address, script->copy, script->words * sizeof *script->copy));
     *slot->end = (vpps_launch_end){.loss = loss};
     if (gpu->ends.bytes) VPPS_TRY(t->write(gpu->driver, slot->end_at, slot->end, sizeof *slot->end));
@@ -138,7 +138,7 @@ static vpps_status start_in_two(vpps_gpu *gpu, const vpps_batch *batch, vpps_gpu
     VPPS_TRY(start_batch(gpu, batch, VPPS_GPU_GRADIENTS, false));
     vpps_status status = vpps_gpu_make_script(gpu, batch, VPPS_GPU_STEP, true, &script);
     if (status == VPPS_OK) status = start(gpu, &script, gpu->pool.address, 0, true);
-    if (status == VPPS_MEMORY) VPPS_TRY(vpps_gpu_finish(gpu)); /* waits, as nothing else will */
+    if (status == VPPS_MEMORY) VPPS_TRY(vpps_gpu_finish(gpu)); /* nobody else waits for the first launch */
     return status;
 }
 
@@ -209,10 +209,10 @@ static vpps_status gpu_launch(vpps_device *d, const vpps_batch *batch) {
     flight.status = start_part(gpu, batch, &flight);
     memcpy(flight.steps, gpu->dense, gpu->model->n_params * sizeof *gpu->dense);
     const bool steps = gpu->share && flight.trains && vpps_goal_updates(batch->goal);
-    if (steps && flight.status == VPPS_MEMORY) flight.status = VPPS_DEVICE; /* no retry: others may have updated */
+    if (steps && flight.status == VPPS_MEMORY) flight.status = VPPS_DEVICE; /* others may have updated: no retry */
     flight.last = gpu->launches - 1;
     if (flight.first == VPPS_NONE) flight.first = flight.last;
-    if (flight.status != VPPS_MEMORY) gpu->flights[gpu->n_flights++] = flight; /* MEMORY: no launch is in flight */
+    if (flight.status != VPPS_MEMORY) gpu->flights[gpu->n_flights++] = flight; /* MEMORY: no launch is running */
     return flight.status;
 }
 
@@ -276,7 +276,7 @@ static vpps_status take_outcome(vpps_gpu *gpu, const vpps_gpu_flight *flight, vp
     if (end->failed) return read_failure(gpu, flight->last, out);
     if (!flight->trains) return VPPS_OK;
     out->loss = end->loss;
-    out->device_ns = out->own_ns += flight->gradients_ns; /* without the time between the launches */
+    out->device_ns = out->own_ns += flight->gradients_ns; /* the time between the launches does not count */
     if (flight->goal == VPPS_GOAL_GRADIENTS) gpu->sum_loss += (double)end->loss;
     if (!vpps_goal_updates(flight->goal)) return VPPS_OK;
     out->norm = end->norm;
@@ -407,7 +407,7 @@ static vpps_status set_up(vpps_gpu *gpu) {
                       gpu->machine.name);
     vpps_gpu_layout *l = &gpu->layout;
     VPPS_TRY(vpps_gpu_lay_out(l, gpu->model, &gpu->options, &gpu->machine, gpu->table->name));
-    l->target.ahead = gpu->table->prepare && vpps_cores_allowed() > 1; /* else compiling delays batches */
+    l->target.ahead = gpu->table->prepare && vpps_cores_allowed() > 1; /* on one core, compiling would delay batches */
     if (gpu->options.precision == VPPS_PRECISION_AUTO) {
         const char *why;
         VPPS_TRY(
@@ -467,7 +467,7 @@ static vpps_status create_cuda(vpps_device **out, const vpps_model *model, const
                                vpps_pool_plan *plan) {
     const vpps_nvrtc *compiler;
     VPPS_TRY(vpps_gpu_create(out, &vpps_device_cuda, &vpps_driver_cuda, model, options, plan));
-    const vpps_status status = vpps_nvrtc_open(&compiler); /* after the driver, which chooses NVRTC */
+    const vpps_status status = vpps_nvrtc_open(&compiler); /* NVRTC comes after the driver, which chooses NVRTC */
     if (status == VPPS_OK) return VPPS_OK;
     gpu_destroy(*out);
     *out = NULL;

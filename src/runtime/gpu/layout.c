@@ -80,7 +80,7 @@ vpps_status vpps_gpu_lay_out(vpps_gpu_layout *out, const vpps_model *model, cons
     enum {
         LEAST_ROWS = 32,
         SPLIT_ELEMS = 4096,
-        LEVEL_FLOPS = 1000000 /* flops of a VP in 7,000 cycles, a level's time as predicted for Tree-LSTMs */
+        LEVEL_FLOPS = 1000000 /* flops of a VP in 7,000 cycles, the predicted time of a Tree-LSTM's level */
     };
     const uint32_t n_vps = options->vps ? vpps_min_u32(options->vps, machine->sms) : machine->sms;
     const uint32_t groups = options->groups == VPPS_GROUPS_PROFILE ? 0 : options->groups;

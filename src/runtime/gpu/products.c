@@ -74,7 +74,7 @@ static void add_vectors(const vpps_gpu *gpu, const vpps_batch *batch, const vpps
 
 /* Assigns memory in the buffer `packed` to every factor. */
 static vpps_status place_factors(vpps_gpu *gpu) {
-    enum { ALIGNED = 64 /* in words; fixed, since cuBLAS may select another algorithm for another alignment */ };
+    enum { ALIGNED = 64 /* alignment in words, fixed since cuBLAS may choose algorithms by the alignment */ };
     vpps_gpu_products *p = &gpu->products;
     uint64_t words = 0;
     for (uint32_t i = 0; i < p->n_factors; i++) {
@@ -199,7 +199,7 @@ vpps_status vpps_gpu_plan_products(vpps_gpu *gpu, const vpps_batch *batch, bool 
     bool *begun = calloc(n_params + 1, sizeof *begun);
     if (latest && begun) {
         if (adds) memcpy(begun, gpu->dense, n_params * sizeof *begun);
-        vpps_gpu_mark_outers(batch, false, begun); /* terms without x: the first launch adds these */
+        vpps_gpu_mark_outers(batch, false, begun); /* gradients that the first launch begins: sums of dy */
         for (uint32_t i = 0; i < batch->n_cells; i++) list_products(gpu, batch, i, begun, latest);
     }
     const bool listed = latest && begun;

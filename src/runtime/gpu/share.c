@@ -30,7 +30,7 @@ vpps_status vpps_gpu_open_share(vpps_gpu *gpu) {
     if (vpps_communicator_size(c) < 2) return VPPS_OK;
     snprintf(machine, sizeof machine, "%s %s %u", gpu->table->name, vpps_precision_names[gpu->layout.precision],
              gpu->layout.plan.n_vps);
-    char text[VPPS_SHARE_TEXT] = ""; /* not used: all processes make the call, CPU devices need the text */
+    char text[VPPS_SHARE_TEXT] = ""; /* unused here: CPU devices need it, and all processes must make the call */
     VPPS_TRY(vpps_share_text(c, text));
     VPPS_TRY(vpps_share_open(&gpu->share, gpu->model, machine, c));
     return connect_gpus(gpu, c);
@@ -66,7 +66,7 @@ static vpps_status reduce_run(vpps_gpu *gpu, vpps_communicator *c, uint64_t addr
     VPPS_TRY(gpu->table->read(gpu->driver, gpu->staged, address, words * sizeof(float)));
     VPPS_TRY(c->table->allreduce(c, gpu->staged, words));
     VPPS_TRY(gpu->table->write(gpu->driver, address, gpu->staged, words * sizeof(float)));
-    return vpps_gpu_finish(gpu); /* the next copy reuses gpu->staged */
+    return vpps_gpu_finish(gpu); /* waits, since the next copy reuses gpu->staged */
 }
 
 /* Sums gradients of matrices and vectors over all processes. Matrices that are adjacent in memory are summed by one call. */

@@ -21,7 +21,7 @@ struct warp;
 struct cta;
 
 typedef struct thread {
-    vpps_simt_thread known; /* the kernel's view of the thread; first, so that its address is the thread's */
+    vpps_simt_thread known; /* what the kernel's code knows of the thread; the first member, so both have one address */
     vpps_fiber fiber;
     struct cta *cta;
     struct warp *warp;
@@ -118,7 +118,7 @@ static thread *take_ready(cta *c) {
     return &w->lanes[lane];
 }
 
-/* Lets another ready thread run. The caller has put the running thread into a set of its warp, and the call returns once it is taken. */
+/* Lets another ready thread run. The caller has put the running thread t into a set of its warp; returns when t runs again. */
 static void hand_over(thread *t) {
     vpps_simt_grid *g = t->cta->grid;
     thread *next = take_ready(t->cta);
@@ -253,7 +253,7 @@ static bool is_private(const vpps_simt_grid *g, const char *at, size_t bytes, bo
                          lies_in(at, bytes, g->arguments, l->argument_bytes));
 }
 
-/* Returns the records of who uses these words of shared or device memory. NULL: threads do not share them, or *status is a failure. */
+/* Returns the records of which threads use these words of shared or device memory. NULL: the words are private, or *status is a failure. */
 static vpps_simt_word *shared_words(const cta *c, const char *at, size_t bytes, vpps_status *status) {
     const vpps_simt_grid *g = c->grid;
     vpps_simt_word *own = g->words + c->number * g->cta_bytes / 4;

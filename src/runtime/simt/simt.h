@@ -26,7 +26,7 @@ typedef struct vpps_simt_piece {
     struct vpps_simt_piece *next;
     char *memory;
     size_t bytes;
-    /* for each word: who uses it; allocated for the first watched kernel, freed by the memory's owner */
+    /* for each word: the threads that used it last (watch.h); allocated for the first watched kernel, freed by the memory's owner */
     struct vpps_simt_word *words;
 } vpps_simt_piece;
 

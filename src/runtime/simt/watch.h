@@ -21,6 +21,6 @@ typedef struct vpps_simt_user {
 /* Records that a thread uses a word. False: thread *other has used it in the same interval, and one of the two writes. */
 bool vpps_simt_use(vpps_simt_word *w, const vpps_simt_user *by, bool is_write, uint32_t *other);
 
-/* Returns the record of the first word that these bytes of the kernel's memory cover (others follow), or NULL if the bytes are not all in
- * one allocation. Creates an allocation's records if needed; *status tells if memory is short. */
+/* Returns the record of the first word that these bytes of the kernel's memory cover; the next words' records follow. NULL: the bytes are
+ * not all in one allocation. Creates an allocation's records if needed; *status tells if memory is short. */
 vpps_simt_word *vpps_simt_words_at(vpps_simt_piece *const *memory, const char *at, size_t bytes, vpps_status *status);
