@@ -51,8 +51,8 @@ static vpps_status record_input(act_net *n, vpps_model *model) {
     return vpps_cell_end(g, &n->input);
 }
 
-/* The values that a turn passes to the next one: 1 - epsilon minus the probability spent so far, the state, the
- * weighted mean of states so far, the probability left, and the cost N + R so far. */
+/* The values that a turn passes to the next one. LEFT: 1 - epsilon minus the probability spent so far. STATE: the state. MEAN: the weighted
+ * mean of states so far. REST: the probability left. COST: N + R so far. */
 enum { LEFT, STATE, MEAN, REST, COST, VALUES };
 
 /* Records a turn's cell. Its inputs are the word's W x + b, and a number that exceeds 1 only in the last permitted turn. */

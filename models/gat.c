@@ -27,7 +27,7 @@ enum { FORWARD, BACKWARD, DIRECTIONS };
 
 typedef struct gat_round {
     vpps_param types[DIRECTIONS], W_q, b_q, W_v, a, W_o, W_h, b_o;
-    vpps_cell type[DIRECTIONS]; /* outputs an edge type's vector, one slice for each head */
+    vpps_cell type[DIRECTIONS]; /* cell that outputs an edge type's vector in pieces, one for each head */
     /* The cell of a node; children: the node, then its neighbours. Takes as inputs, for each head, a list of that head's pieces of the edge
      * types' vectors. */
     vpps_cell node;
@@ -208,7 +208,7 @@ static void list_neighbours(linked *l, const net_example *x) {
         l->first[x->edges[e].from + 2]++;
     }
     for (uint32_t i = 0; i < l->n; i++) l->first[i + 2] += l->first[i + 1];
-    /* first[i + 1] is the place of node i's next neighbour in `near`, and at last the end of its neighbours */
+    /* While neighbours are added, first[i + 1] is the place in `near` of node i's next neighbour; at the end, the end of its neighbours. */
     for (uint32_t e = 0; e < x->n_edges; e++) {
         const net_edge *edge = &x->edges[e];
         const uint32_t to = l->first[edge->to + 1]++;

@@ -39,7 +39,7 @@ typedef struct net_edge {
  * VPPS_NO_WORD is an unknown tag. Members that a kind does not use are zero. */
 typedef struct net_example {
     const vpps_tree *tree;         /* TREES */
-    vpps_sentence sentence;        /* TAGGING, SENTENCES (at least 1 word), TEXT, DEPENDENCIES, PAIRS (source) */
+    vpps_sentence sentence;        /* words of TAGGING, SENTENCES (at least 1), TEXT, DEPENDENCIES, PAIRS (source) */
     uint32_t label;                /* the label of a sentence (SENTENCES) or graph (GRAPHS) */
     const net_spelling *spellings; /* TAGGING: each word's characters; none for a word that has an embedding */
     const vpps_lattice *lattice;   /* LATTICES, LATTICE_PAIRS: ids of characters are less than net_config.characters */
@@ -69,7 +69,7 @@ typedef struct net_scores {
     /* TEXT, may be NULL: the recurrent states before the first word (none: zeros), which `add` replaces by the states
      * after the last word. */
     struct net_decoding *carry;
-    bool training; /* nll is the training loss, with net_config's class weights and label smoothing */
+    bool training; /* whether nll is the training loss, with net_config's class weights and label smoothing */
 } net_scores;
 
 uint32_t net_positions(net_kind kind, const net_example *x);
@@ -98,8 +98,8 @@ typedef struct net_greedy {
     vpps_node log_p; /* scalar: log-probability of the words up to the first end word */
 } net_greedy;
 
-/* Indices of a tag chain's scores: of one tag after another (classes x classes; a row is the preceding tag), of the first tag
- * (vector), and of the last tag (vector). */
+/* Scores of a chain of tags. NEXT: of one tag after another (classes x classes; a row is the preceding tag). BEGIN, END: of the first and
+ * the last tag (vectors). */
 enum { NET_CHAIN_NEXT, NET_CHAIN_BEGIN, NET_CHAIN_END, NET_CHAIN };
 
 /* ---------------------------------------------------------------- configuration */
@@ -155,8 +155,8 @@ typedef struct option_row {
 /* ---------------------------------------------------------------- networks */
 
 typedef struct network {
-    const char *name;          /* the network's name on the command line */
-    const char *summary;       /* a description of one line */
+    const char *name;          /* name of the network on the command line */
+    const char *summary;       /* one line that describes the network */
     const char *source;        /* the publication that has the equations */
     const option_row *options; /* command-line options that set members of net_config; ends with a NULL name */
     const char *embedding;     /* the lookup table of word vectors, which --vectors can fill */

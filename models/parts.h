@@ -100,7 +100,7 @@ void part_destroy(void *net);
 
 /* Options of networks on trees: hidden, embed, dropout, loss; ends with a NULL name. */
 extern const option_row part_options[];
-extern const option_row part_root_options[]; /* hidden, embed, dropout: for networks that represent whole sentences */
+extern const option_row part_root_options[]; /* options of networks on whole sentences: hidden, embed, dropout */
 
 /* Rows of command-line options for the tables of several networks. */
 #define PART_MOST_HIDDEN 65536

@@ -17,7 +17,7 @@
 typedef struct td_rnn_net {
     part_net base;
     vpps_param embedding;
-    vpps_param W_l, W_r, b; /* shapes: d x d, d x d and d */
+    vpps_param W_l, W_r, b; /* d x d matrices for the left and the right neighbour; a vector of d */
     vpps_cell leaf, inner;
 } td_rnn_net;
 

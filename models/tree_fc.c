@@ -13,7 +13,7 @@
 typedef struct tree_fc_net {
     part_net base;
     vpps_param embedding;
-    vpps_param W_l, W_r, b; /* shapes d x d, d x d and d */
+    vpps_param W_l, W_r, b; /* d x d matrices for the left and the right child; a vector of d */
     vpps_cell leaf, inner;
 } tree_fc_net;
 

@@ -24,7 +24,7 @@ PLAIN = {int, float, bool}  # Python types whose values in a list need no check
 
 
 def integer(x: SupportsIndex, what: str) -> int:
-    """x converted by operator.index, which refuses 1.9."""
+    """Returns x as an integer, by operator.index, which refuses numbers such as 1.9."""
     try:
         return operator.index(x)
     except TypeError:
@@ -34,7 +34,7 @@ def integer(x: SupportsIndex, what: str) -> int:
 
 
 def whole(x: SupportsIndex, what: str, most: int = LARGEST) -> int:
-    """x as a whole number from 0 to `most`."""
+    """Returns x as a whole number from 0 to `most`; fails for any other x."""
     n = integer(x, what)
     if not 0 <= n <= most:
         raise ArgumentError(f"{what}: {n}; expected a whole number from 0 to {most}")
@@ -42,7 +42,7 @@ def whole(x: SupportsIndex, what: str, most: int = LARGEST) -> int:
 
 
 def place(i: SupportsIndex, n: int, what: str) -> int:
-    """i as an index among n things; negative ones count from the end. Fails out of range."""
+    """Returns i as an index from 0 to n - 1; a negative i counts from the end. Fails if i is out of range."""
     k = integer(i, what)
     if not -n <= k < n:
         raise IndexError(f"{what} {k} of {n}")
@@ -68,7 +68,7 @@ def is_masked(x: Any) -> bool:
 
 
 def of_dlpack(x: Any, what: str) -> NDArray[Any]:
-    """A tensor of another library that is in the host's memory."""
+    """Returns x, a tensor of another library in the host's memory, as an array; fails for a tensor on another device."""
     try:
         kind, _ = x.__dlpack_device__()
         if kind in (1, 3):  # kDLCPU, kDLCUDAHost
@@ -85,7 +85,7 @@ def is_on_gpu(x: Any) -> bool:
 
 class OnGpu:
     """A float32 tensor of another library in the memory of GPU `gpu`, by DLPack: its address, its shape, and whether its elements lie column
-    after column. Its work so far precedes the default stream's later work."""
+    after column. Later work of the default stream waits for the tensor's earlier work."""
 
     def __init__(self, x: Any, gpu: int, what: str) -> None:
         kind, number = x.__dlpack_device__() if hasattr(x, "__dlpack_device__") else (1, 0)
@@ -115,7 +115,7 @@ class OnGpu:
 
 
 def plain(x: Any, what: str) -> NDArray[Any]:
-    """x as an array; fails if NumPy masks out elements."""
+    """Returns x as an array; fails if x is a masked array that leaves out elements."""
     if not isinstance(x, np.ndarray) and hasattr(x, "__dlpack__"):
         return of_dlpack(x, what)
     if is_masked(x):
@@ -173,7 +173,7 @@ def as_leaf(x: Floats, what: str) -> F32:
 
 
 def real(x: Any, what: str) -> float:
-    """x as one float32 number."""
+    """Returns x as a float32 number; fails for any other x."""
     if type(x) in (float, int) and -(2**24) <= x <= 2**24:
         return float(x)
     a = as_f32(x, what)

@@ -40,7 +40,7 @@ def make(o: Config) -> tuple[Model, Callable[..., Any]]:
     """Returns the model, and a function that builds a batch from the inputs, the sequences' lengths, the first states or None, and the rows
     of the steps in inputs and outputs: of the first sequence's steps, then of the second's, and so on (None: rows have this order)."""
     model, ways = Model(), range(2 if o.bidirectional else 1)
-    drops = [o.dropout if k + 1 < o.num_layers else 0.0 for k in range(o.num_layers)]  # of each layer's output; the last has none
+    drops = [o.dropout if k + 1 < o.num_layers else 0.0 for k in range(o.num_layers)]  # dropout of a layer's output
 
     def layer(k: int, way: int) -> nn.Recurrent:
         inputs = o.input_size if not k else (o.hidden_size,) * len(ways) if o.bidirectional else o.hidden_size
@@ -163,7 +163,7 @@ class Recurrent(Module):
             raise ShapeError(f"input: {data.shape[-1]} numbers a step; expected input_size, which is {o.input_size}")
         single = isinstance(input, Tensor) and not input.is_nested and input.dim() == 2 and lengths is None
         x, start = data.reshape(-1, o.input_size), self._start_states(hx, len(of), single)
-        where = None if at is None or len(at) == len(x) else torch.from_numpy(at).to(x.device)  # some rows are padding
+        where = None if at is None or len(at) == len(x) else torch.from_numpy(at).to(x.device)  # not None: x has padding
         *outs, = super().forward(x if where is None else x.index_select(0, where), of, start, at if where is None else None)
         n_ways = 2 if o.bidirectional else 1
         parts = [part.reshape(-1, o.hidden_size) for part in outs[:n_ways]]

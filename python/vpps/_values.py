@@ -23,7 +23,7 @@ def shaped(columns: F32) -> F32:
 
 
 class Host:
-    """Makes NumPy's arrays. The same functions for tensors of another library let C write to these."""
+    """Makes NumPy arrays as memory for C's results. A class with the same functions can make another library's tensors instead."""
 
     @staticmethod
     def empty(*shape: int) -> Any:

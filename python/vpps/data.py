@@ -165,7 +165,7 @@ def characters(text: str) -> list[str]:
 
 
 class VectorsInfo(NamedTuple):
-    """The contents of a file of vectors; `words` 0: the format does not say how many."""
+    """What a file of word vectors contains. `words`: number of vectors, 0 if the format does not tell the number."""
 
     form: str
     words: int
@@ -663,12 +663,12 @@ class Counts(NamedTuple):
 
     @property
     def precision(self) -> float:
-        """The right ones among the predicted chunks, 0 to 1."""
+        """The fraction of the predicted chunks that are right, 0 to 1."""
         return float(lib.vpps_f1_precision(self._c()))
 
     @property
     def recall(self) -> float:
-        """The right ones among the chunks in the gold tags, 0 to 1."""
+        """The fraction of the chunks in the gold tags that were predicted, 0 to 1."""
         return float(lib.vpps_f1_recall(self._c()))
 
     @property
@@ -683,7 +683,7 @@ class F1(Uncopied):
 
     @staticmethod
     def applies(tags: Vocab) -> bool:
-        """Whether most of these tags are tags of chunks."""
+        """Whether most of the tags are tags of chunks, such as B-NP."""
         return bool(lib.vpps_f1_applies(tags._c))
 
     def __init__(self, tags: Vocab) -> None:
@@ -712,7 +712,7 @@ class F1(Uncopied):
 
     @property
     def tokens(self) -> tuple[int, int]:
-        """How many tags were counted, and how many of these were right."""
+        """The number of tags that were counted, and the number of right ones among these tags."""
         right = ffi.new("uint64_t *")
         n: int = lib.vpps_f1_tokens(self._c, right)
         return n, right[0]

@@ -208,7 +208,7 @@ class Value(Uncopied):
             check(status)
         ndim = 0 if rows == cols == 1 else 1 if cols == 1 else 2
         capsule = ctypes.cast(lib.glue_capsule(array[0], at[0], engine._gpu, ndim, rows, cols), ctypes.py_object).value
-        ctypes.pythonapi.Py_DecRef(ctypes.py_object(capsule))  # the reference that glue_capsule returned, beside the one here
+        ctypes.pythonapi.Py_DecRef(ctypes.py_object(capsule))  # drops glue_capsule's reference; `capsule` holds one, too
         return capsule
 
     def release(self) -> None:
@@ -257,12 +257,12 @@ class Engine(Hinting):
         self._handle = lib.glue_handle_get(self._glue)
         self._lock = threading.RLock()
         self._released: deque[int] = deque()  # numbers of kept values without references
-        self._is_open = False  # a step's forward was called, and its backward not yet
-        self._left_open = False  # the open step has no references any more
+        self._is_open = False  # whether a step in two halves has run forward but not backward
+        self._left_open = False  # whether nothing refers to the open step any more
         stats = self._counters()
         device = ffi.string(stats.device)
         self._gpu: int | None = stats.gpu if device == b"cuda" else None
-        self._has_memory = device != b"cpu"  # the device's memory is not the host's
+        self._has_memory = device != b"cpu"  # whether the device has memory of its own
 
     @property
     def _c(self) -> Any:

@@ -232,7 +232,7 @@ class Model(Hinting):
         self._glue = ffi.gc(created(lib.glue_model_create(whole(seed, "seed", 2**64 - 1), status), status), lib.glue_model_release)
         self._c = lib.glue_model_get(self._glue)
         self._trainer: weakref.ReferenceType[Trainer] | None = None
-        self._drops = False  # a cell has dropout, or a graph had
+        self._drops = False  # whether any cell or graph so far has dropout
 
     def __repr__(self) -> str:
         lines = [f"  {p.name:12} {type(p).__name__.lower():7} {' x '.join(map(str, p.shape))}{'  frozen' if p.frozen else ''}"
@@ -360,7 +360,7 @@ class Model(Hinting):
             trainer.read_parameters()
 
     def _on_gpu(self) -> Trainer | None:
-        """The model's trainer if it is on a GPU."""
+        """Returns the model's trainer if the trainer is on a GPU, else None."""
         trainer = self._trainer() if self._trainer else None
         return None if trainer is None or trainer._gpu is None else trainer
 

@@ -330,8 +330,8 @@ class Module(nn.Module):
         self._engine: Optional[Optimizer] = None
         self._open: Optional[weakref.ReferenceType[_Call]] = None
         self._updates = 0
-        self._added = False  # the engine holds gradients for Optimizer.step
-        self._behind = False  # the engine has newer values than the model
+        self._added = False  # whether the engine holds gradients for Optimizer.step
+        self._behind = False  # whether the engine has newer values than the model
         self._anchor = torch.zeros((), requires_grad=True)  # makes outputs need gradients when the engine has the parameters
         for name, p, view in zip(self._names, self._of, self._views):
             shared = nn.Parameter(torch.from_numpy(view), requires_grad=not p.frozen)
@@ -395,12 +395,12 @@ class Module(nn.Module):
             if p is not old:
                 if self._engine is not None:
                     raise RuntimeError(f"vpps.torch: {name} was replaced by another tensor after Optimizer had it; expected that before")
-                for q in (old, *self.parameters()):  # tensors that keep their values when p's values are written to the memory
+                for q in (old, *self.parameters()):  # replaced tensors keep their values: p's go to the same memory
                     if q is not p and isinstance(q, nn.Parameter) and q.data_ptr() == view.ctypes.data:
                         q.data = q.detach().clone()  # gives q memory of its own
                 self._shared[i] = p
                 changed = True
-            if p.data_ptr() != view.ctypes.data:  # p or p.data was replaced
+            if p.data_ptr() != view.ctypes.data:  # p's values are not in the model's memory
                 if p.shape != view.shape or p.dtype != torch.float32 or p.device.type != "cpu":
                     raise ShapeError(f"vpps.torch: {name} is a tensor of {p.dtype} of shape {tuple(p.shape)} on {p.device}; expected "
                                      f"torch.float32, {view.shape}, cpu")

@@ -231,7 +231,7 @@ class Trainer(Engine):
         self._open(model, lambda out, status: lib.glue_handle_create(model._glue, o, out, status))
         self._on_step = on_step
         self._lr = float(o.optimizer.lr if lr is not None else lib.vpps_default_lr(o.optimizer.kind))
-        self._untold: float | None = None  # the learning rate of the latest batch, until on_step is told of the batch
+        self._untold: float | None = None  # learning rate of the batch that on_step is told of next
         model._trainer = weakref.ref(self)
 
     def __repr__(self) -> str:
