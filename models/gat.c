@@ -194,7 +194,7 @@ typedef struct linked {
     vpps_vertex *now; /* each node's vertex in the current round */
     uint32_t *first;  /* node i has the neighbours near[first[i]] to near[first[i + 1] - 1] */
     uint32_t *near;   /* neighbouring nodes */
-    uint32_t *type;   /* for each neighbour, the number DIRECTIONS * edge type + direction */
+    uint32_t *type;   /* type[k]: DIRECTIONS * edge type + direction of neighbour near[k] */
     /* Indexed by DIRECTIONS * edge type + direction: the vertex of this vector in the current round; VPPS_NO_VERTEX: not made yet. */
     vpps_vertex *of_type;
     vpps_vertex *children; /* memory for the children of one node */

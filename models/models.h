@@ -65,7 +65,7 @@ typedef struct net_scores {
     vpps_node *nll;    /* each position's loss -log softmax(logits)[label], or terms of crf.h; only for known labels */
     /* May be NULL; one entry: a scalar that is added to the example's training loss, or VPPS_NO_NODE. */
     vpps_node *cost;
-    uint32_t *labels; /* may be NULL: the label of each position's nll; VPPS_NO_WORD: none */
+    uint32_t *labels; /* labels of the positions' nll; VPPS_NO_WORD: none; the array may be NULL */
     /* TEXT, may be NULL: the recurrent states before the first word (none: zeros), which `add` replaces by the states
      * after the last word. */
     struct net_decoding *carry;

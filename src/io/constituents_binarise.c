@@ -17,7 +17,7 @@ typedef struct binariser {
     vpps_treebank *tb;
     size_t first;     /* number of the binary tree's first node */
     uint32_t *parent; /* parent of each node; UINT32_MAX: the node is the root */
-    uint32_t *place;  /* for each node, which child of its parent it is, from 0 */
+    uint32_t *place;  /* each node's number among its parent's children, from 0 */
     int32_t *stack;   /* roots of complete subtrees, as nodes of the binary tree */
     size_t depth;
     char *label; /* scratch memory for joined labels */

@@ -8,7 +8,7 @@
 
 /* A tag split into letter and type. */
 typedef struct tag_parts {
-    char part;     /* the tag's letter, as in vpps_chunk_tag */
+    char part;     /* letter of the tag: O, B, I, E or S (vpps_chunk_tag) */
     uint32_t type; /* index of the tag's type in `types`; NO_TYPE for O */
 } tag_parts;
 

@@ -11,7 +11,7 @@ struct vpps_sentences {
     vpps_vocab *vocab, *tag_vocab; /* tag_vocab: names of the tags, or of the labels */
     uint32_t *words, *tags;        /* words and tags of all sentences; tags is NULL unless kind is VPPS_TAGGED */
     uint32_t *heads;               /* each word's head, if the sentences are dependency trees */
-    uint32_t *lines;               /* each word's line in its text, if there are tags or heads */
+    uint32_t *lines;               /* line number of each word in its text, if there are tags or heads */
     size_t n_words;
     uint32_t line; /* line number for the words that are added next; 0: none */
     struct vpps_sentence_end {

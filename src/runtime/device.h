@@ -37,7 +37,7 @@ typedef struct vpps_device_facts {
 
 /* A copy between a place of the pool and an array of the caller. */
 typedef struct vpps_pool_copy {
-    uint32_t offset, words; /* offset VPPS_NONE in a copy from the pool: `array` is filled with zeros */
+    uint32_t offset, words; /* offset VPPS_NONE, in a copy from the pool: fills `array` with zeros */
     float *array;           /* NULL in a copy to the pool: the place is filled with zeros */
 } vpps_pool_copy;
 
@@ -104,7 +104,7 @@ typedef struct vpps_device_table {
      * caller's CUDA stream, and before later work there. */
     vpps_status (*trade)(vpps_device *d, bool in, uint32_t n, const vpps_pool_copy *copies, void *stream);
     vpps_status (*lend)(vpps_device *d, uint64_t words, vpps_array **out, float **address); /* vpps_array_create */
-    /* serves lookups of other processes in sharded tables, as vpps_forward_end; NULL: not needed */
+    /* serves other processes' lookups in sharded tables until all call vpps_forward_end; NULL: not needed */
     vpps_status (*forward_end)(vpps_device *d);
     /* Copies parameters, and optimiser states if `states`, from the device to the model. */
     vpps_status (*read_parameters)(vpps_device *d, vpps_model *model, bool states);
@@ -140,7 +140,7 @@ struct vpps_device {
     const vpps_device_table *table;
     vpps_profile profile; /* measures alternatives of the device, such as kinds of kernels */
     vpps_trace *trace;    /* trace in which the VPs record their tasks; NULL: tasks are not recorded */
-    uint32_t vote;        /* sent with a batch's gradients; every process receives the sum of all votes */
+    uint32_t vote;        /* number that is sent with a batch's gradients; all processes receive the sum of votes */
     uint32_t number;      /* number of the GPU among the host's GPUs; 0 for other devices */
     bool unstarted;       /* set if the latest launch failed before anything was started */
 };

@@ -4,14 +4,14 @@
 
 #include "base/base.h"
 
-enum { VPPS_KEPT_GRAIN = 16 }; /* in words: the sizes of kept values are rounded up to a multiple of this number */
+enum { VPPS_KEPT_GRAIN = 16 }; /* the sizes of kept values, in words, are rounded up to a multiple of this number */
 
 typedef struct vpps_kept_value {
     vpps_value value;      /* number of the value; 0: the entry is free */
     uint32_t offset, room; /* offset in the pool, and size, rounded up; both in words */
     uint32_t rows, cols;
     uint32_t before, after; /* previous and next entry by offset; in a free entry, `after` is the next free one or 0 */
-    bool made;              /* a batch that computes the value was launched */
+    bool made;              /* a batch that computes the value has been launched */
 } vpps_kept_value;
 
 /* Where a batch leaves a value that is to stay on the device. */

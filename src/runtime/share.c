@@ -32,7 +32,7 @@ struct vpps_share {
     char *headers; /* buffers for the headers sent to and received from each process */
     vpps_parcel *parcels;
     rows_parcel *rows, *come; /* gradients sent to each process; gradients received from each, to be summed here */
-    rows_parcel *sums;        /* for each process, the summed rows that it sends to all */
+    rows_parcel *sums;        /* rows that each process has summed and sends to all */
     rows_parcel **out;
     slot **slots;      /* indexed by table: for each row that this process sums, where its sum lies */
     uint32_t *counts;  /* for each process, how many rows of each table it has summed */

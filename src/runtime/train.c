@@ -26,7 +26,7 @@ void vpps_handle_count_script(vpps_handle *h, const vpps_graph *g) {
     stats->steps = b->n_steps;
     stats->policy = h->policy->name;
     stats->gradients = vpps_gradient_makers[vpps_profile_current(&h->device->profile)->gradients];
-    if (!b->n_choices && vpps_profile_goes_on(&h->batching)) h->batching.n = 0; /* all policies schedule alike */
+    if (!b->n_choices && vpps_profile_goes_on(&h->batching)) h->batching.n = 0; /* policies make no difference */
     stats->host_ns = h->script_ns;
     stats->total_nodes += g->size;
     stats->total_host_ns += h->script_ns;
@@ -51,7 +51,7 @@ static vpps_status train(vpps_handle *h, vpps_graph *g, vpps_node loss, vpps_goa
                          "fb: gradients of %u calls of vpps_backward are there; expected vpps_update or "
                          "vpps_zero_gradients before",
                          h->n_backward);
-    if (!h->n_backward) VPPS_TRY(vpps_handle_tune(h)); /* no tuning while gradients accumulate */
+    if (!h->n_backward) VPPS_TRY(vpps_handle_tune(h)); /* alternatives are not switched while gradients accumulate */
     VPPS_TRY(vpps_handle_report(h));
     vpps_batch_request request = vpps_handle_request(h, loss, goal);
     if (goal != VPPS_GOAL_STEP) vpps_handle_ask(h, &request);

@@ -464,7 +464,7 @@ static vpps_status evaluate(trainer *t) {
     for (int i = SPLIT_DEV; i <= SPLIT_TEST && known; i++) {
         if (!t->corpus.split[i].present) continue;
         VPPS_TRY(measure_part(&t->session, &t->corpus, &t->corpus.split[i], &interrupted, &t->summary.split[i]));
-        known = t->summary.split[i].known; /* equal in all processes, so that all of them stop */
+        known = t->summary.split[i].known; /* `known` is equal in all processes: all stop, or none */
     }
     VPPS_TRY(vpps_trace_end(t->session.handle));
     t->eval_ns += vpps_now_ns() - begin;
@@ -631,7 +631,7 @@ static vpps_status conclude(trainer *t) {
     if (!t->measured) return VPPS_OK;
     VPPS_TRY(take_measures(t, false, &best));
     double kept = t->s->save_best != NULL;
-    VPPS_TRY(team_sum(&t->team, 1, &kept)); /* only the first process has --save-best */
+    VPPS_TRY(team_sum(&t->team, 1, &kept)); /* sum over processes: only the first one has --save-best */
     return best && kept > 0 ? save(t) : VPPS_OK;
 }
 

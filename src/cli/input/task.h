@@ -15,7 +15,7 @@ typedef struct metric {
     const char *text; /* the metric's name for people */
     bool share;       /* values are fractions of 1, shown in percent; else plain numbers */
     bool falls;       /* lower is better */
-    const char *of;   /* what the metric counts, for people: "labelled nodes"; NULL: not shown */
+    const char *of;   /* noun for what the metric counts, such as "labelled nodes"; NULL: not shown */
 } metric;
 
 #define MAX_METRICS 4
@@ -35,7 +35,7 @@ typedef struct task_text {
 } task_text;
 
 typedef struct task {
-    const char *examples;           /* what an example is called, in the plural */
+    const char *examples;           /* noun for examples, in the plural */
     const char *generated;          /* name of the generated data in messages; NULL: the name given to --generate */
     const char *loss_of;            /* noun for the parts of an example with losses: "node"; NULL: no parts */
     vpps_language language;         /* the sentences that are generated, without their seed */
@@ -44,7 +44,7 @@ typedef struct task {
     const char *(*signature)(void); /* names how the first metric is computed, as a BLEU signature does; or NULL */
     bool paired;                    /* a split has two files, sentences and translations, or one file of records */
     const char *own_form;           /* name of the only input format, also predict's output; NULL: several formats */
-    bool classifies;                /* measuring can fill a confusion matrix (classes.h) */
+    bool classifies;                /* whether measuring can fill a confusion matrix (classes.h) */
 
     /* Prediction: finds the format of a file's examples from `first`, its first whole lines. `form` is the requested
      * format or INPUT_AUTO. NULL pointer: examples are lines of text. Fails with ARGUMENT. */

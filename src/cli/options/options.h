@@ -60,7 +60,7 @@ typedef struct settings {
     uint32_t lr_schedule, lr_every, warmup;
     const char *class_weights;
     bool train_accuracy;
-    const char *freeze, *lr_of; /* parameters' names, separated by commas; in lr_of, each with a rate */
+    const char *freeze, *lr_of; /* --freeze, --lr-of: parameters' names, separated by commas; lr_of: each with a rate */
     uint32_t gradients, nonfinite;
 
     const char *device;
@@ -76,9 +76,9 @@ typedef struct settings {
     bool all, report, no_cache, no_tuning;
     uint32_t vps_shown;
 
-    uint32_t scheme; /* --scheme of tags: a chain_scheme (chain.h) */
+    uint32_t scheme; /* value of --scheme, the rules for tags: a chain_scheme (chain.h) */
     const char *csv;
-    uint32_t classes_of; /* trees: the classes are measured on roots or on all nodes */
+    uint32_t classes_of; /* trees: confusion matrix of roots, or of all nodes */
     const char *model, *save, *save_best, *resume, *init, *log, *plot, *trace, *config;
     uint32_t patience;
     uint32_t top, on_error;               /* predict: top: classes listed; on_error: 0 stops, 1 skips the line */
@@ -114,7 +114,7 @@ typedef struct cli_option {
     int key;
     unsigned commands; /* the commands with this option, as a set of command_bit */
     unsigned flags;
-    bool of_network; /* row.offset is within settings.net, else within settings */
+    bool of_network; /* whether row.offset counts in settings.net, else in settings */
     unsigned kinds;  /* networks with this option, as bits 1 << net_kind; 0: all */
 } cli_option;
 

@@ -48,7 +48,7 @@ static void draw(progress *p, double part, const char *const *parts, size_t n, i
     int width = room - fixed - (int)strlen(tail);
     if (width > MOST) width = MOST;
     terminal_clear_line();
-    if (width < LEAST) { /* only if the label is long and the terminal narrow */
+    if (width < LEAST) { /* there is no room for a bar */
         fprintf(stderr, "%.*s", room, tail);
         return;
     }

@@ -34,7 +34,7 @@ typedef struct train_summary {
     uint64_t pool_bytes;
     uint32_t vps;
     uint32_t processes;
-    double imbalance, exchange_ms_per_batch, sent_bytes_per_batch; /* means over batches, as in vpps_stats */
+    double imbalance, exchange_ms_per_batch, sent_bytes_per_batch; /* means over the run's batches; see vpps_stats */
     const char *device, *policy, *precision, *precision_unit, *gradients;
     vpps_vectors_found vectors; /* words that --vectors has a vector for */
     vpps_handle *handle;        /* the engine, which lists the plans that it measured */

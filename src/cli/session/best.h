@@ -17,7 +17,7 @@ typedef struct best_measure {
     uint32_t metric;       /* index of the chosen metric in task.metrics: the first one that applies to the dev data */
     best_value any;        /* the best value of all measurements */
     uint32_t epoch, batch; /* when `any` was measured: finished epochs, and batches of the next epoch */
-    /* The best of --eval-every's measurements; --patience and --lr-schedule plateau go by it. */
+    /* The best of the measurements that --eval-every makes; --patience and --lr-schedule plateau decide by it. */
     best_value due;
     /* Number of --eval-every's measurements after `due` that were no better; all of them while no value was finite. */
     uint32_t since;

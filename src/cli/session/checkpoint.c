@@ -212,7 +212,7 @@ static vpps_status need_u32(const char *path, const char *key, uint32_t *out) {
 typedef struct resuming {
     bool by_content;    /* the checkpoint has hashes of its data, so files may have moved */
     bool from_files;    /* the checkpoint's data were files */
-    FILE *before, *now; /* for the message: the changed options as in the checkpoint, and as now */
+    FILE *before, *now; /* texts for the message: changed options as in the checkpoint, and as now */
 } resuming;
 
 /* Returns whether the command takes an option from a checkpoint; only --resume takes options of the engine. */
@@ -394,7 +394,7 @@ static vpps_status take_vocabularies(const char *path, corpus *c) {
     for (int k = 0; k < N_VOCABS; k++) {
         char *text;
         VPPS_TRY(vpps_checkpoint_metadata(path, vocab_names[k], &text));
-        if (!text) continue; /* not in the file; another check requires the vocabulary of words */
+        if (!text) continue; /* the file lacks the vocabulary; another check requires that of words */
         const vpps_status status = vpps_vocab_from_text(&c->vocab[k], text);
         free(text);
         VPPS_TRY(status);

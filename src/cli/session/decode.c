@@ -138,7 +138,7 @@ static vpps_status stay(fetched *f, const decoder *d, vpps_node x) {
 }
 
 static vpps_status fetch(fetched *f, const decoder *d) {
-    if (!f->n) return VPPS_OK; /* no sources, so nothing to fetch */
+    if (!f->n) return VPPS_OK; /* nothing is to be fetched */
     if (!VPPS_RESERVE(f->values, f->n_values + 1) || !VPPS_RESERVE(f->outs, f->n_nodes + 1)) {
         return vpps_fail(VPPS_MEMORY, "no memory for %zu numbers of a decoder", f->n_values);
     }

@@ -167,7 +167,7 @@ static vpps_status add_examples(session *x, corpus *c, const corpus_split *split
         net_decoding states;
         VPPS_TRY(corpus_example(c, net->kind, split, examples[i], &example));
         const uint32_t positions = net_positions(net->kind, &example);
-        /* one more entry, so that an example without positions has arrays, too */
+        /* room for one more entry, so that an example without positions has arrays, too */
         if (!VPPS_RESERVE(x->scores.logits, at + positions + 1) ||
             !VPPS_RESERVE(x->scores.nll, at + positions + i + 1) ||
             !VPPS_RESERVE(x->scores.labels, at + positions + 1) || !VPPS_RESERVE(x->costs, i + 1)) {

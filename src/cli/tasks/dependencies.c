@@ -65,7 +65,7 @@ static vpps_status example(corpus *c, const corpus_split *split, uint32_t i, net
     x->sentence = (vpps_sentence){scratch->words, scratch->tags, sentence.n_words, sentence.heads};
     x->label = VPPS_NO_WORD;
     for (uint32_t k = 0; k < sentence.n_words; k++) {
-        if (label_of(split, i, k, &scratch->tags[k])) x->label = 0; /* any label: only tells that some word has one */
+        if (label_of(split, i, k, &scratch->tags[k])) x->label = 0; /* any number: a word has a label */
     }
     return VPPS_OK;
 }
@@ -130,7 +130,7 @@ static vpps_status answer_lines(answers *a, const corpus_split *split, const sai
     bool begun = false;
     uint32_t k = 0;
     for (vpps_line line = {0}; vpps_text_next_line(&t, &line);) {
-        if (!begun && *line.begin != '#') { /* comments come before the words; the label is the last of them */
+        if (!begun && *line.begin != '#') { /* prints the label as the last of the comments, before the first word */
             begun = true;
             if (y->label)
                 fprintf(a->file, "# %s = %s%.*s", y->label, class_of(y, y->root), (int)(line.next - line.end),

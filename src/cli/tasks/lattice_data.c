@@ -36,7 +36,7 @@ vpps_status lattice_generate(corpus *c, const settings *s, corpus_split *split, 
     return lattice_build(c, split);
 }
 
-/* Makes a vocabulary by the number of arcs in the training split that have each id. */
+/* Makes a vocabulary from the ids on arcs of the training split; an id's frequency is the number of arcs that have the id. */
 static vpps_status learn_vocab(corpus *c, const settings *s, int which) {
     const corpus_split *train = &c->split[SPLIT_TRAIN];
     const vpps_vocab *names = lattice_names(c, train, which);

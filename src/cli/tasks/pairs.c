@@ -173,7 +173,7 @@ static vpps_status translate(session *x, corpus *c, const corpus_split *split, c
                        .instance = x->net,
                        .classes = c->classes,
                        .end_word = end_word(c),
-                       /* during training, batches may need the device's whole memory pool */
+                       /* during training, batches may need all of the device's memory pool */
                        .by_host = s->command == COMMAND_TRAIN,
                        .options = {s->beam, s->max_words, s->length_penalty, n_best}};
     source_list list = {c, s->network->kind, split, examples};

@@ -38,7 +38,7 @@ typedef struct look {
     uint64_t following, alike;
     uint32_t line_words;            /* number of words in the latest line; 0: it is blank */
     uint64_t slashed, underscored;  /* number of words like word/TAG, and like word_TAG */
-    bool barred;                    /* so far all words of the first line have a '|' */
+    bool barred;                    /* all words of the first line read so far have a '|' */
     uint64_t with_bars[MOST_BARS];  /* with_bars[n]: number of words that n '|' part into columns */
     uint32_t first_line[MOST_BARS]; /* first_line[n]: line of the first word that with_bars[n] counts */
     bool tabs, conllu, plus;        /* tabs: every line has a tab; conllu, plus: the text is CoNLL-U, CoNLL-U Plus */
@@ -115,7 +115,7 @@ static vpps_status refuse_other_bars(const task_text *text, const look *l) {
 
 /* Refuses text in which most lines have another number of words than the preceding line: it is no columns. */
 static vpps_status refuse_text(const task_text *text, const look *l) {
-    enum { FEW = 8 }; /* in fewer lines, numbers of words may differ by accident */
+    enum { FEW = 8 }; /* with fewer lines, equal or different numbers of words may be accidents */
     if (l->tabs || l->following < FEW || 2 * l->alike >= l->following) return VPPS_OK;
     return vpps_fail(VPPS_FORMAT, "%s%s: expected word|TAG, or a line a word with its tag, found lines of text",
                      VPPS_PATH_ARGS(text->name));

@@ -302,7 +302,7 @@ static vpps_status predict(session *x, corpus *c, corpus_split *split, uint32_t 
 const task task_trees = {
     .examples = "trees",
     .loss_of = "node",
-    .n_generated = 20000, /* so many ListOps trees train in about a minute */
+    .n_generated = 20000, /* this number of ListOps trees trains in about a minute */
     .metrics = {{"root", "root", true, false, "trees"}, {"nodes", "all nodes", true, false, "labelled nodes"}},
     .read = read_part,
     .finish = finish,

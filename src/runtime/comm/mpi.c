@@ -34,7 +34,7 @@ typedef struct mpi_row {
     size_t n_messages;
     note told, there;     /* messages being sent, whose memory must not change meanwhile */
     uint64_t *heard_ns;   /* indexed by process: when its last sign of life came */
-    bool *waiting;        /* indexed by process: it has reported that it waits as well */
+    bool *waiting;        /* indexed by process: whether it has reported that it waits as well */
     uint64_t beat_ns;     /* when this process sent its last sign of life */
     pthread_mutex_t lock; /* protects all calls of MPI */
     pthread_t beater;
@@ -180,7 +180,7 @@ static vpps_status find_culprit(mpi_row *m, uint64_t limit_ns, bool *done) {
     if (status != VPPS_OK || *done) return status;
     for (uint32_t p = 1; p < size && rank; p++) m->waiting[p] = true; /* blames the first process, which is silent */
     name_missing(m, missing, sizeof missing);
-    if (!*missing) { /* no blamed process owes a message: names all that owe one */
+    if (!*missing) { /* no process to blame: names all that owe a message */
         memset(m->waiting, 0, size * sizeof *m->waiting);
         name_missing(m, missing, sizeof missing);
     }

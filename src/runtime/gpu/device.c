@@ -162,7 +162,7 @@ static vpps_status start_shared(vpps_gpu *gpu, const vpps_batch *batch, vpps_gpu
     VPPS_TRY(start_gradients(gpu, batch));
     VPPS_TRY(await(gpu, launch));
     flight->gradients_ns = end->end_ns - end->begin_ns;
-    if (end->failed) return VPPS_OK; /* taking the batch's outcome reports the failure */
+    if (end->failed) return VPPS_OK; /* the failure is reported with the batch's outcome */
     VPPS_TRY(vpps_gpu_take_gradients(gpu));
     return start_update(gpu, batch, (double)end->loss);
 }
