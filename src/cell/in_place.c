@@ -1,17 +1,11 @@
-/* in_place.c - removes copies from a stage's program, for a device whose instructions find each item by its address (in_place in
- * vpps_cell_needs): such instructions read inputs and write results in memory instead of in slots. */
+/* in_place.c - removes copies from a stage's program, for a device whose steps find each item by its address (in_place in
+ * vpps_cell_needs): such steps read operands and write results in memory instead of in slots. */
 #include "cell/program.h"
 
 static bool is_slot(const vpps_operand *o, uint32_t slot) { return o->place == VPPS_PLACE_SLOT && o->at == slot; }
 
 static bool writes(const vpps_program_step *s, uint32_t slot) {
     return is_slot(&s->to, slot) || (s->kind == VPPS_STEP_RUN && is_slot(&s->run.positions, slot));
-}
-
-static bool reads(const vpps_program *p, const vpps_program_step *s, uint32_t slot) {
-    bool any = s->kind == VPPS_STEP_PRODUCT && is_slot(&s->product.start, slot);
-    for (uint32_t k = 0; k < s->n; k++) any |= is_slot(&p->operands[s->first + k], slot);
-    return any;
 }
 
 static void drop(vpps_program *p, uint32_t i) {
@@ -26,33 +20,46 @@ static bool goes_by_items(const vpps_program_step *s) {
     return !(s->run.of.over_list && s->axis) && form != VPPS_FORM_DECIDED && form != VPPS_FORM_WEIGHTS;
 }
 
+/* Returns whether one call computes all items, which are adjacent. For items of 64 words and more, calls cost less than copies of items. */
+static bool at_once(const vpps_program_step *s) { return s->run.uniform && vpps_operand_words(&s->to) < 64; }
+
 bool vpps_reads_in_place(const vpps_program *p, const vpps_program_step *s, const vpps_operand *o) {
+    if (s->kind == VPPS_STEP_PRODUCT || s->kind == VPPS_STEP_CONTRIBUTE) return true;
     const bool weights = s->run.weights && o == &p->operands[s->first + s->run.tensors + s->run.scalars];
     const bool parts = vpps_instructions[s->run.of.opcode].form == VPPS_FORM_PARTS && o->access == VPPS_ACCESS_MEMBERS;
-    return goes_by_items(s) && !s->run.uniform && !weights && !parts;
+    return goes_by_items(s) && !at_once(s) && !weights && !parts;
 }
 
-bool vpps_writes_in_place(const vpps_program_step *s) {
+/* Returns whether the step writes to the place in a record where operand o lies. */
+static bool overwrites(const vpps_program_step *s, const vpps_operand *o) {
+    return s->to.place == VPPS_PLACE_RECORD && o->place == VPPS_PLACE_RECORD && s->to.record == o->record &&
+           s->to.at == o->at;
+}
+
+bool vpps_writes_in_place(const vpps_program *p, const vpps_program_step *s) {
+    const bool record = s->to.place == VPPS_PLACE_RECORD, product = s->kind == VPPS_STEP_PRODUCT;
+    for (uint32_t k = 0; k < s->n; k++)
+        if (overwrites(s, &p->operands[s->first + k]) && !vpps_goes_by_elements(s)) return false;
+    if (product) return record && s->to.cols == 1 && !overwrites(s, &s->product.start);
     return goes_by_items(s) && !s->run.positions.place &&
-           (s->to.place == VPPS_PLACE_CONTRIBUTION || (s->to.place == VPPS_PLACE_RECORD && !s->run.uniform));
+           (s->to.place == VPPS_PLACE_CONTRIBUTION || (record && !at_once(s)));
 }
 
-/* If step i loads an input or table entry into a slot (buffer): makes the readers of the slot read it in memory. False: one cannot. */
-static bool read_in_place(vpps_program *p, uint32_t i) {
-    const vpps_operand *from = &p->operands[p->steps[i].first];
-    const uint32_t slot = p->steps[i].to.at;
-    if (p->steps[i].kind != VPPS_STEP_LOAD || (from->place != VPPS_PLACE_INPUT && from->place != VPPS_PLACE_ENTRY))
-        return false;
+/* Makes the readers of a slot (buffer), from step i on, read `from` in memory instead. Returns false, without a change, if one cannot. */
+static bool redirect(vpps_program *p, uint32_t i, uint32_t slot, const vpps_operand *from) {
     for (uint32_t pass = 0; pass < 2; pass++) { /* pass 0 checks all readers, pass 1 changes their operands */
-        for (uint32_t j = i + 1; j < p->n; j++) {
+        bool overwritten = from->place == VPPS_PLACE_CONTRIBUTION;
+        for (uint32_t j = i; j < p->n; j++) {
             const vpps_program_step *s = &p->steps[j];
-            if (s->kind != VPPS_STEP_RUN && reads(p, s, slot)) return false;
+            if (s->kind == VPPS_STEP_PRODUCT && is_slot(&s->product.start, slot)) return false;
+            overwritten |= overwrites(s, from);
             for (uint32_t k = 0; k < s->n; k++) {
                 vpps_operand *o = &p->operands[s->first + k];
                 if (!is_slot(o, slot)) continue;
-                if (!pass && !vpps_reads_in_place(p, s, o)) return false;
+                if (!pass && (overwritten || !vpps_reads_in_place(p, s, o))) return false;
                 if (!pass) continue;
                 o->place = from->place;
+                o->record = from->record;
                 o->at = from->at;
             }
             if (writes(s, slot)) break;
@@ -61,20 +68,27 @@ static bool read_in_place(vpps_program *p, uint32_t i) {
     return true;
 }
 
-/* If the next step only copies step i's result from its slot to memory, and no later step reads the slot: makes step i write to memory.
- * Returns false if that is impossible. */
+/* If step i loads a value into a slot: makes the readers of the slot read the value in memory. Values of less than 16 words are read faster
+ * in slots, side by side. Returns false if a reader cannot. */
+static bool read_in_place(vpps_program *p, uint32_t i) {
+    if (p->steps[i].kind != VPPS_STEP_LOAD) return false;
+    const vpps_operand from = p->operands[p->steps[i].first];
+    const bool given = from.place == VPPS_PLACE_INPUT || from.place == VPPS_PLACE_ENTRY;
+    return from.place != VPPS_PLACE_DATA && !from.shares && (given || vpps_operand_words(&from) >= 16) &&
+           redirect(p, i + 1, p->steps[i].to.at, &from);
+}
+
+/* If the next step copies step i's result from its slot to memory: makes step i write there, and later readers of the slot read there.
+ * Returns false if one of them cannot. */
 static bool write_in_place(vpps_program *p, uint32_t i) {
     vpps_program_step *s = &p->steps[i], *copy = s + 1;
     const vpps_operand to = s->to;
-    if (to.place != VPPS_PLACE_SLOT || i + 1 == p->n || !reads(p, copy, to.at) || copy->to.dealt != to.dealt ||
-        (copy->kind != VPPS_STEP_STORE && copy->kind != VPPS_STEP_CONTRIBUTE))
+    if (to.place != VPPS_PLACE_SLOT || i + 1 == p->n || copy->to.dealt != to.dealt ||
+        (copy->kind != VPPS_STEP_STORE && copy->kind != VPPS_STEP_CONTRIBUTE) ||
+        !is_slot(&p->operands[copy->first], to.at))
         return false;
-    for (uint32_t j = i + 2; j < p->n; j++) {
-        if (reads(p, &p->steps[j], to.at)) return false;
-        if (writes(&p->steps[j], to.at)) break;
-    }
     s->to = copy->to;
-    if (vpps_writes_in_place(s)) return true;
+    if (vpps_writes_in_place(p, s) && redirect(p, i + 2, to.at, &copy->to)) return true;
     s->to = to;
     return false;
 }

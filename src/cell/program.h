@@ -104,12 +104,16 @@ void vpps_free_programs(vpps_compiled_cell *c);
 
 /* ---- functions of in_place.c, for devices that set in_place in vpps_cell_needs */
 
-/* Makes steps read inputs and table entries, and write results, in memory instead of slots (buffers). Unused slots become empty. */
+/* Makes steps read operands and write results in memory instead of slots (buffers), where they can. Unused slots become empty. */
 void vpps_place_in_memory(vpps_program *p);
-/* vpps_reads_in_place: whether step s can read operand o, an input or table entry, in memory. vpps_writes_in_place: whether step s can
- * write its result to a place in memory, s->to. */
+/* Return whether step s can read operand o in memory, and write its result to a place in memory, s->to. */
 bool vpps_reads_in_place(const vpps_program *p, const vpps_program_step *s, const vpps_operand *o);
-bool vpps_writes_in_place(const vpps_program_step *s);
+bool vpps_writes_in_place(const vpps_program *p, const vpps_program_step *s);
+
+/* Returns whether element e of the step's result needs only element e of tensors: the result may then be stored over one of them. */
+static inline bool vpps_goes_by_elements(const vpps_program_step *s) {
+    return s->kind == VPPS_STEP_RUN && vpps_instructions[s->run.of.opcode].form == VPPS_FORM_EW && !s->run.weights;
+}
 
 /* Take and release a slot, a value's buffer. A released slot serves the next value of its size and axis. VPPS_NONE: out of memory. */
 uint32_t vpps_take_slot(vpps_slots *slots, uint8_t axis, uint16_t dealt, uint32_t words);

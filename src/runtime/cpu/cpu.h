@@ -1,27 +1,14 @@
 /* cpu.h - the CPU device: threads run virtual processors (VPs), each of which has its own rows of every matrix.
  *
- *   device.c   memory, launching, parameters to and from the model
- *   threads.c  waiting and waking
- *   crowd.c    how many threads run the VPs
- *   meetings.c barriers of many VPs
- *   pages.c    memory in pages
- *   bind_threads.c   binds VPs, and their memory, to CPUs
- *   check.c    checks scripts before they run
- *   vp.c       a thread's loop over its VPs' tasks
- *   stage.c      stages of cells, tile by tile, for the vertices whose condition holds
- *   tile.c       how tiles are laid out: tile.h
- *   steps.c, tile_products.c  the steps of a stage's program over a tile
- *   blocks.c   matrices as blocks of rows
- *   outer.c, updates.c  parameters: their gradients, norms and updates
- *   packs.c    operands of products in bf16
- *   gradients.c  gradients that are accumulated over launches
- *   copies.c   transposed copies of matrices, for backward
- *   units.c, amx.c, avx512_*.c  the processor's instructions for products
- *   measure.c, probe.c, choices.c, tuning.c  measure them, store the times, choose by them, and apply the choice
- *   groups.c   how many groups of VPs suit a batch
- *   share.c    exchange of gradients with other processes
- *   entries.c  lookup tables that are sharded over processes
- *   failure.c  how a failed batch ends */
+ *   device.c, pages.c, failure.c   memory, launching, parameters to and from the model; how a failed batch ends
+ *   threads.c, meetings.c, crowd.c, bind_threads.c   waiting, waking, barriers; how many threads run VPs, and on which CPUs
+ *   check.c, vp.c   check scripts before they run; a thread's loop over its VPs' tasks
+ *   stage.c, tile.c, steps.c, tile_products.c   stages of cells, tile by tile; a tile's layout and steps
+ *   outer.c, updates.c, gradients.c   parameters: their gradients, accumulated over launches, too; norms and updates
+ *   blocks.c, copies.c, packs.c   matrices as blocks of rows, transposed for backward, packed in bf16
+ *   units.c, amx.c, avx512_*.c   the processor's instructions for products
+ *   measure.c, probe.c, choices.c, tuning.c, groups.c   measure them, store the times, choose by them, and apply the choice
+ *   share.c, entries.c   exchange of gradients, and of entries of lookup tables, with other processes */
 #pragma once
 
 #include "runtime/cpu/choices.h"

@@ -1,29 +1,28 @@
 /* steps.c - runs the steps of a stage's program, other than products, over a tile's vertices or list members ("items", tile.h). */
 #include "runtime/cpu/tile.h"
 
-/* Returns the number, in the block, of the first member of a vertex's list. */
-static uint32_t first_member(const vpps_tile *t, uint32_t axis, uint32_t vertex) {
-    return t->view->lists[axis][vertex];
-}
 static uint32_t members_of(const vpps_tile *t, uint32_t axis, uint32_t vertex) {
     return t->view->lists[axis][vertex + 1] - t->view->lists[axis][vertex];
 }
 
 /* ---------------------------------------------------------------- to and from memory */
 
+static void copy(uint32_t n, uint32_t width, const vpps_span *to, const vpps_span *from) {
+    for (uint32_t i = 0; i < n && width == 1; i++) *vpps_span_at(to, i) = *vpps_span_at(from, i);
+    for (uint32_t i = 0; i < n && width > 1; i++)
+        memcpy(vpps_span_at(to, i), vpps_span_at(from, i), width * sizeof(float));
+}
+
 /* Loads a value into a slot (a buffer of the tile). If every VP has computed a share of it, the shares are added in the order of the VPs. */
 static void load(const vpps_tile *t, const vpps_program_step *s) {
     const vpps_operand *o = vpps_operands_of(t, s);
-    const vpps_span from = vpps_span_of(t, o, true);
+    const vpps_span from = vpps_span_of(t, o, true), to = vpps_span_of(t, &s->to, false);
     const uint32_t width = vpps_width_of(t, &s->to), n = t->n[s->axis];
-    const uint32_t shares = o->shares ? t->c->needs.group : 1;
-    const size_t share = o->shares ? vpps_share_words(vpps_operand_words(o)) : 0;
-    float *to = vpps_slot_of(t, &s->to);
-    for (uint32_t i = 0; i < n; i++, to += width) {
-        const float *x = vpps_span_at(&from, i);
-        memcpy(to, x, width * sizeof *to);
-        for (uint32_t m = 1; m < shares; m++) t->kernels->add(width, to, x + m * share);
-    }
+    const size_t share = vpps_share_words(vpps_operand_words(o));
+    copy(n, width, &to, &from);
+    for (uint32_t i = 0; i < n && o->shares; i++)
+        for (uint32_t m = 1; m < t->c->needs.group; m++)
+            t->kernels->add(width, vpps_span_at(&to, i), vpps_span_at(&from, i) + m * share);
 }
 
 /* Adds contributions to a gradient: those in the vertex's list, in their order, then those of its pairs (factor, contribution). */
@@ -44,14 +43,8 @@ static void add_gradients(const vpps_tile *t, const vpps_program_step *s) {
 }
 
 static void store(const vpps_tile *t, const vpps_program_step *s) {
-    const vpps_span to = vpps_span_of(t, &s->to, false);
-    const uint32_t width = vpps_width_of(t, &s->to), n = t->n[s->axis];
-    const float *from = vpps_slot_of(t, vpps_operands_of(t, s));
-    if (to.stride == width && !to.live) {
-        memcpy(to.base, from, (size_t)n * width * sizeof *from);
-        return;
-    }
-    for (uint32_t i = 0; i < n; i++, from += width) memcpy(vpps_span_at(&to, i), from, width * sizeof *from);
+    const vpps_span to = vpps_span_of(t, &s->to, false), from = vpps_span_of(t, vpps_operands_of(t, s), false);
+    copy(t->n[s->axis], vpps_width_of(t, &s->to), &to, &from);
 }
 
 /* ---------------------------------------------------------------- instructions */
@@ -89,7 +82,7 @@ static void set_numbers(const vpps_tile *t, const vpps_program_step *s, const it
 
 /* Returns the number of the operand's item for item `at` of the step: the same item, its vertex, or the first member of its vertex's list. */
 static uint32_t number_of(const vpps_tile *t, const vpps_operand *o, uint32_t axis, const item *at) {
-    if (o->access == VPPS_ACCESS_MEMBERS) return first_member(t, o->axis, at->vertex) - t->first[o->axis];
+    if (o->access == VPPS_ACCESS_MEMBERS) return t->view->lists[o->axis][at->vertex] - t->first[o->axis];
     return o->axis != axis ? at->in_part : at->number;
 }
 
@@ -139,7 +132,7 @@ static bool next_item(const vpps_tile *t, uint32_t axis, item *at) {
     if (!at->number) at->in_part = 0;
     while (t->view->lists[axis][t->first[0] + at->in_part + 1] <= t->first[axis] + at->number) at->in_part++;
     at->vertex = t->first[0] + at->in_part;
-    at->member = t->first[axis] + at->number - first_member(t, axis, at->vertex);
+    at->member = t->first[axis] + at->number - t->view->lists[axis][at->vertex];
     return true;
 }
 
@@ -149,16 +142,16 @@ static uint32_t length_of(const vpps_tile *t, const vpps_program_step *s) {
     return whole ? vpps_operand_words(vpps_operands_of(t, s)) : vpps_width_of(t, &s->to);
 }
 
-/* ---------------------------------------------------------------- members of lists */
+/* ---------------------------------------------------------------- items that differ by their addresses */
 
 enum { MOST_PLAIN = 5 }; /* most tensors and scalars together that an instruction has */
 
-/* Returns whether the step runs over list members, for which only the addresses of tensors and scalars differ. */
+/* Returns whether only the addresses of tensors and scalars differ between the step's items. */
 static bool is_plain(const vpps_program_step *s) {
     const vpps_cell_run *of = &s->run.of;
     const vpps_form form = vpps_instructions[of->opcode].form;
-    return s->axis && !s->run.uniform && s->n == s->run.tensors + s->run.scalars && s->n <= MOST_PLAIN &&
-           !s->run.positions.place && (form == VPPS_FORM_EW || form == VPPS_FORM_REDUCE) && vpps_step_columns(s) == 1 &&
+    return s->n == s->run.tensors + s->run.scalars && s->n <= MOST_PLAIN && !of->over_list && !s->run.positions.place &&
+           (form == VPPS_FORM_EW || form == VPPS_FORM_REDUCE) && vpps_step_columns(s) == 1 &&
            of->f.kind <= VPPS_NUMBER_CONSTANT && of->u.kind <= VPPS_NUMBER_CONSTANT;
 }
 
@@ -181,16 +174,26 @@ static void set_member(const vpps_program_step *s, const vpps_operand *x, const 
     }
 }
 
-/* Runs a step over the list members of each vertex. */
-static bool run_members(const vpps_tile *t, const vpps_program_step *s, vpps_operands *o) {
+/* Runs a plain step: a uniform one, whose items are adjacent, all at once; else over vertices, or over the list members of each. */
+static bool run_plain(const vpps_tile *t, const vpps_program_step *s, vpps_operands *o) {
     const vpps_operand *x = vpps_operands_of(t, s);
     const vpps_cpu_kernel kernel = t->kernels->run[s->run.of.opcode];
     const uint32_t length = length_of(t, s);
     const vpps_span to = vpps_span_of(t, &s->to, false);
     vpps_span from[MOST_PLAIN] = {{0}};
-    for (uint32_t k = 0; k < s->n; k++) from[k] = vpps_span_of(t, &x[k], false);
+    bool adjacent = s->run.uniform && to.stride == length && !to.live;
+    for (uint32_t k = 0; k < s->n; k++) {
+        from[k] = vpps_span_of(t, &x[k], false);
+        adjacent = adjacent && from[k].stride == length && !from[k].live;
+    }
     o->f = s->run.of.f.real;
     o->u = s->run.of.u.whole;
+    const uint32_t items = adjacent ? 1 : t->n[0];
+    for (uint32_t i = 0; i < items && (!s->axis || adjacent); i++) {
+        set_member(s, x, from, i, i, o);
+        kernel(adjacent ? length * t->n[s->axis] : length, vpps_span_at(&to, i), o);
+    }
+    if (!s->axis || adjacent) return true;
     /* a DOT of each member's tensor with the vertex's, or a SCALE_BY with a scalar for each member */
     const bool dot = s->run.of.opcode == VPPS_I_DOT && !x[0].axis != !x[1].axis && to.stride == 1;
     const bool scale = s->run.of.opcode == VPPS_I_SCALE_BY && x[1].axis && from[1].stride == 1 && !from[1].offsets;
@@ -221,7 +224,7 @@ static void run_over_lists(const vpps_tile *t, const vpps_program_step *s, vpps_
     vpps_operands o = {0};
     for (uint32_t i = 0; i < t->n[0]; i++) {
         const uint32_t vertex = t->first[0] + i, n = members_of(t, s->axis, vertex);
-        const uint32_t first = first_member(t, s->axis, vertex) - t->first[s->axis]; /* index in the tile */
+        const uint32_t first = t->view->lists[s->axis][vertex] - t->first[s->axis]; /* index in the tile */
         for (uint32_t k = 0; k < s->n; k++) o.t[k] = vpps_slot_of(t, vpps_operands_of(t, s) + k) + first;
         if (n) kernel(n, vpps_slot_of(t, &s->to) + first, &o);
     }
@@ -250,7 +253,7 @@ static bool run_kernel(const vpps_tile *t, const vpps_program_step *s) {
         run_over_lists(t, s, kernel);
         return true;
     }
-    if (is_plain(s)) return run_members(t, s, &o);
+    if (is_plain(s)) return run_plain(t, s, &o);
     const vpps_form form = vpps_instructions[opcode].form;
     if (form == VPPS_FORM_MATMUL || form == VPPS_FORM_MOVE) {
         const vpps_operand *a = vpps_operands_of(t, s);
@@ -259,15 +262,13 @@ static bool run_kernel(const vpps_tile *t, const vpps_program_step *s) {
         o.k = opcode == VPPS_I_MATMUL || opcode == VPPS_I_MATMUL_NT ? a->cols : a->rows;
     }
     const vpps_span to = vpps_span_of(t, &s->to, false);
-    const bool at_once = s->run.uniform && to.stride == width && !to.live;
-    const uint32_t length = at_once ? n * width : length_of(t, s);
+    const uint32_t length = length_of(t, s);
     for (item at = {.number = UINT32_MAX}; next_item(t, s->axis, &at);) {
         if (!set_operands(t, s, &at, &o)) return false;
         if (vpps_step_columns(s) > 1)
             run_columns(t, s, &at, &o, vpps_span_at(&to, at.number));
         else
             kernel(length, vpps_span_at(&to, at.number), &o);
-        if (at_once) break;
     }
     return true;
 }
@@ -338,8 +339,6 @@ static void decide(const vpps_tile *t, const vpps_program_step *s) {
             look_up(t, s->run.of.table, x[o->element], words, to);
     }
 }
-
-/* ---------------------------------------------------------------- parameters */
 
 /* Copies a matrix, from its blocks of rows, as a value with columns, the same for every item. */
 static void copy_weights(const vpps_tile *t, const vpps_program_step *s) {

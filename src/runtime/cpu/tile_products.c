@@ -182,8 +182,9 @@ static bool want_copies(const vpps_tile *t, const vpps_program_step *s) {
     return true;
 }
 
-/* Multiplies transposed matrices with n vectors in bf16; results c have k elements. Returns false if out of memory. */
-static bool multiply_transposed_bf16(const vpps_tile *t, const vpps_program_step *s, uint32_t n, uint32_t k, float *c) {
+/* Multiplies transposed matrices with n vectors in bf16; results have k elements and are ldc apart. Returns false if out of memory. */
+static bool multiply_transposed_bf16(const vpps_tile *t, const vpps_program_step *s, uint32_t n, uint32_t k, float *c,
+                                     size_t ldc) {
     vpps_vp *vp = t->vp;
     const vpps_cpu *cpu = vp->cpu;
     const bool copies = want_copies(t, s);
@@ -209,17 +210,14 @@ static bool multiply_transposed_bf16(const vpps_tile *t, const vpps_program_step
         }
     }
     const vpps_cpu_precision *p = &cpu->precision;
-    if (!n_terms)
-        memset(c, 0, (size_t)n * k * sizeof *c);
-    else if (copies)
-        p->unit.product(k, n, p->parts, vp->vectors, n_terms, vp->bf16_terms, NULL, 0, c, k);
-    else
-        p->unit.product_t(k, n, p->parts, vp->vectors, n_terms, vp->bf16_terms, c, k);
+    for (uint32_t i = 0; i < n && !n_terms; i++) memset(c + i * ldc, 0, k * sizeof *c);
+    if (n_terms && copies) p->unit.product(k, n, p->parts, vp->vectors, n_terms, vp->bf16_terms, NULL, 0, c, ldc);
+    if (n_terms && !copies) p->unit.product_t(k, n, p->parts, vp->vectors, n_terms, vp->bf16_terms, c, ldc);
     return true;
 }
 
 /* Multiplies transposed copies of matrices with n vectors in fp32, VPPS_BLOCK_ROWS elements of the results at a time. */
-static void multiply_copies(const vpps_tile *t, uint32_t n, uint32_t k, uint32_t n_terms, float *c) {
+static void multiply_copies(const vpps_tile *t, uint32_t n, uint32_t k, uint32_t n_terms, float *c, size_t ldc) {
     const vpps_product_term *terms = t->vp->terms;
     for (uint32_t p = 0; p < k; p += VPPS_BLOCK_ROWS) {
         for (uint32_t i = 0; i < n_terms; i++) {
@@ -227,7 +225,7 @@ static void multiply_copies(const vpps_tile *t, uint32_t n, uint32_t k, uint32_t
             const uint32_t panel = i + 1 < n_terms || p + VPPS_BLOCK_ROWS >= k ? p : p + VPPS_BLOCK_ROWS;
             const vpps_product_term *next = &terms[i + 1 < n_terms ? i + 1 : 0];
             t->kernels->product(vpps_min_u32(k - p, VPPS_BLOCK_ROWS), n, term->m, term->a + (size_t)p * term->m,
-                                VPPS_BLOCK_ROWS, term->x, term->skip, i ? c + p : NULL, k, c + p, k,
+                                VPPS_BLOCK_ROWS, term->x, term->skip, i ? c + p : NULL, ldc, c + p, ldc,
                                 next->a + (size_t)panel * next->m);
         }
     }
@@ -235,18 +233,16 @@ static void multiply_copies(const vpps_tile *t, uint32_t n, uint32_t k, uint32_t
 
 static bool multiply_transposed(const vpps_tile *t, const vpps_program_step *s) {
     const uint32_t n = t->n[s->axis] * s->to.cols, k = s->to.rows;
-    float *c = vpps_span_of(t, &s->to, false).base;
+    const vpps_span to = columns_of(t, &s->to);
+    float *c = to.base;
     if (!n) return true;
-    if (t->vp->cpu->precision.parts) return multiply_transposed_bf16(t, s, n, k, c);
+    if (t->vp->cpu->precision.parts) return multiply_transposed_bf16(t, s, n, k, c, to.stride);
     const bool copies = want_copies(t, s);
     uint32_t n_terms;
     if (!find_terms(t, s, n, copies, &n_terms)) return false;
-    if (!n_terms)
-        memset(c, 0, (size_t)n * k * sizeof *c);
-    else if (copies)
-        multiply_copies(t, n, k, n_terms, c);
-    else
-        t->kernels->product_t(n, k, n_terms, t->vp->terms, c, k, false);
+    for (uint32_t i = 0; i < n && !n_terms; i++) memset(c + i * to.stride, 0, k * sizeof *c);
+    if (n_terms && copies) multiply_copies(t, n, k, n_terms, c, to.stride);
+    if (n_terms && !copies) t->kernels->product_t(n, k, n_terms, t->vp->terms, c, to.stride, false);
     return true;
 }
 

@@ -266,8 +266,7 @@ uint32_t vpps_proof_run_formula(vpps_proof *p) {
     if (!rows_fit(p)) return VPPS_NONE;
     for (uint32_t i = 0; i < s->n; i++) {
         const vpps_operand *o = vpps_proof_operand(p, i);
-        const bool given = o->place == VPPS_PLACE_INPUT || o->place == VPPS_PLACE_ENTRY;
-        if (o->place != VPPS_PLACE_SLOT && !(given && p->c->needs.in_place && vpps_reads_in_place(p->program, s, o)))
+        if (o->place != VPPS_PLACE_SLOT && !(p->c->needs.in_place && vpps_reads_in_place(p->program, s, o)))
             return vpps_proof_none(p, "instruction on an operand that is in no slot");
         if (!finds(p, o)) return VPPS_NONE;
     }

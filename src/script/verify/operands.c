@@ -81,10 +81,11 @@ bool vpps_proof_reads(vpps_proof *p, const vpps_operand *o) {
     if (!vpps_proof_is_sound(p, o)) return false;
     const vpps_cell_value *x = vpps_proof_value(p, o->value);
     if (!is_its_place(p, o)) return vpps_proof_refuse(p, "operand is not at its place");
+    const bool whole = p->program->rows && !o->dealt && vpps_rows_dealt(&p->c->needs, o->rows);
+    if (o->shares != vpps_makes_shares(x)) return vpps_proof_refuse(p, "reads a share instead of the sum of shares");
+    if (p->c->needs.in_place && x->stage == p->stage && p->stored[o->value] && !whole && !o->shares) return true;
     if (vpps_is_made(x) && x->stage >= p->stage)
         return vpps_proof_refuse(p, "reads a value that this stage or a later one makes");
-    if (o->shares != vpps_makes_shares(x)) return vpps_proof_refuse(p, "reads a share instead of the sum of shares");
-    const bool whole = p->program->rows && !o->dealt && vpps_rows_dealt(&p->c->needs, o->rows);
     return vpps_proof_add_read(p, o->value,
                                o->shares ? VPPS_EXTENT_SHARES
                                : whole   ? VPPS_EXTENT_WHOLE

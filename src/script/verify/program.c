@@ -57,7 +57,7 @@ static bool keep(vpps_proof *p, const vpps_operand *to) {
             continue;
         if (p->stays[u] && y->stage < p->stage) return vpps_proof_refuse(p, "stored over a value that is read later");
         if (y->stage == p->stage) return vpps_proof_refuse(p, "two values of one stage stored in one place");
-        if (p->read_until[u] > p->number + (p->step->kind == VPPS_STEP_STORE))
+        if (p->read_until[u] > p->number + (p->step->kind == VPPS_STEP_STORE || vpps_goes_by_elements(p->step)))
             return vpps_proof_refuse(p, "stored over a value that the stage still reads");
     }
     return true;
@@ -79,9 +79,8 @@ static bool place_result(vpps_proof *p, const vpps_operand *to) {
         p->program->rows && vpps_rows_dealt(&p->c->needs, to->rows) && !vpps_proof_is_share(p, to->value);
     if (dealt != (to->dealt > 0)) return vpps_proof_refuse(p, "rows shared out in another way than they are made");
     const bool record = to->place == VPPS_PLACE_RECORD, run = p->step->kind == VPPS_STEP_RUN;
-    if (run                           ? p->c->needs.in_place && vpps_writes_in_place(p->step)
-        : p->step->product.transposed ? to->place == VPPS_PLACE_CONTRIBUTION
-                                      : record && to->cols == 1)
+    if ((p->c->needs.in_place && vpps_writes_in_place(p->program, p->step)) ||
+        (!run && (p->step->product.transposed ? to->place == VPPS_PLACE_CONTRIBUTION : record && to->cols == 1)))
         return record ? keep(p, to) : contribute(p, to);
     return vpps_proof_refuse(p, "result without a destination");
 }
@@ -92,7 +91,8 @@ static bool copy_out(vpps_proof *p) {
     const vpps_operand *from = vpps_proof_operand(p, 0);
     if (s->n != 1 || from->value != s->to.value || from->dealt != s->to.dealt || !vpps_proof_is_sound(p, &s->to))
         return vpps_proof_refuse(p, "stores another value than its operand");
-    if (!vpps_proof_holds(p, from)) return false;
+    const bool memory = p->c->needs.in_place && s->kind == VPPS_STEP_CONTRIBUTE && from->place == VPPS_PLACE_RECORD;
+    if (!(memory ? vpps_proof_reads(p, from) : vpps_proof_holds(p, from))) return false;
     if (s->kind == VPPS_STEP_STORE)
         return s->to.place == VPPS_PLACE_RECORD ? keep(p, &s->to) : vpps_proof_refuse(p, "store without a destination");
     return s->to.place == VPPS_PLACE_CONTRIBUTION ? contribute(p, &s->to)
