@@ -40,7 +40,7 @@ void vpps_generate_view(FILE *out, const vpps_compiled_cell *c, const char *bloc
     for (uint32_t d = 1; d <= c->n_lists; d++) {
         fprintf(out, "VPPS_ARRAY(ls%u, b->n + 1);\n", d);
         for (uint32_t i = 0; i < c->n_inputs; i++)
-            if (c->input_axis[i] == d) fprintf(out, "VPPS_ARRAY(in%u, b->members[%u]);\n", i, d - 1);
+            if (c->input_axis[i] == d) fprintf(out, "VPPS_MEMBERS_ARRAY(in%u);\n", i);
     }
     for (uint32_t k = 0; k < c->n_outputs; k++)
         if (c->needs.training && (c->needs.gradient_out >> k & 1))

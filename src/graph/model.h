@@ -53,7 +53,11 @@ vpps_status vpps_check_name(const char *what, const char *name);
 /* Frees the model's cells. */
 void vpps_free_cells(vpps_model *model);
 
+/* Return the elements of a parameter; of one entry, which for a matrix or vector is the same. */
 static inline size_t vpps_param_elems(const vpps_parameter_data *p) { return (size_t)p->count * p->rows * p->cols; }
+static inline size_t vpps_entry_elems(const vpps_model *m, vpps_param p) {
+    return (size_t)m->params[p].rows * m->params[p].cols;
+}
 
 /* Tell whether a table is shared out over processes (vpps_is_sharded), and how many entries and elements this process holds. */
 static inline bool vpps_is_sharded(const vpps_parameter_data *p) { return p->shards > 1; }

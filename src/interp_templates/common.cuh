@@ -30,11 +30,11 @@ __shared__ unsigned vpps_touched[VPPS_PARAMS + 1];
 enum { VPPS_SHARED_BLOCKS = 64 };
 __shared__ vpps_block vpps_blocks[VPPS_SHARED_BLOCKS];
 
-/* An array of the script's words from word `at` on. A pointer instead would cost one more addition per access. */
+/* An array of the script's words from word `at` on, each plus `shift`. A pointer instead would cost one more addition per access. */
 struct vpps_array {
     const unsigned *script;
-    unsigned at;
-    __device__ __forceinline__ unsigned operator[](unsigned i) const { return script[at + i]; }
+    unsigned at, shift;
+    __device__ __forceinline__ unsigned operator[](unsigned i) const { return script[at + i] + shift; }
 };
 
 /* The members of a task that a thread keeps in registers while the task runs. */

@@ -15,12 +15,17 @@
     unsigned array = b->arrays + b->n;                                                                                 \
     (void)script, (void)pool
 #define VPPS_ARRAY(name, words)                                                                                        \
-    const vpps_array name = {script, array};                                                                           \
+    const vpps_array name = {script, array, 0};                                                                        \
     array += words;                                                                                                    \
+    (void)name, (void)array
+/* Declares the array of a list's input: the place of the offsets of all members, and the input's shift. */
+#define VPPS_MEMBERS_ARRAY(name)                                                                                       \
+    const vpps_array name = {script, script[array], script[array + 1]};                                                \
+    array += 2;                                                                                                        \
     (void)name, (void)array
 /* Declares two arrays for the gradient of an output: where each vertex's list of contributions begins, and the lists. */
 #define VPPS_GRADIENT_ARRAYS(starts, lists)                                                                            \
-    const vpps_array starts = {script, array}, lists = {script, array + b->n + 1};                                     \
+    const vpps_array starts = {script, array, 0}, lists = {script, array + b->n + 1, 0};                               \
     array = lists.at + starts[b->n];                                                                                   \
     (void)lists, (void)array
 

@@ -35,21 +35,17 @@ void vpps_row_sums_destroy(vpps_row_sums *sums) {
     VPPS_FREE(sums->tables, sums);
 }
 
-static size_t words_of(const vpps_row_sums *sums, vpps_param table) {
-    return (size_t)sums->model->params[table].rows * sums->model->params[table].cols;
-}
-
 /* Reserves room for n more entries in a table's sums. */
 static bool make_room(const vpps_row_sums *sums, vpps_param table, uint32_t n) {
     table_sums *t = &sums->tables[table];
     if (!t->place) t->place = calloc(sums->model->params[table].count, sizeof *t->place);
     return t->place && VPPS_RESERVE(t->rows, t->n + (size_t)n) &&
-           VPPS_RESERVE(t->gradients, (t->n + (size_t)n) * words_of(sums, table));
+           VPPS_RESERVE(t->gradients, (t->n + (size_t)n) * vpps_entry_elems(sums->model, table));
 }
 
 static void add_segment(const vpps_row_sums *sums, const vpps_row_segment *s) {
     table_sums *t = &sums->tables[s->param];
-    const size_t words = words_of(sums, s->param);
+    const size_t words = vpps_entry_elems(sums->model, s->param);
     for (uint32_t k = 0; k < s->n; k++) {
         const float *from = s->gradients + k * words;
         uint32_t *place = &t->place[s->rows[k]];
@@ -76,7 +72,7 @@ vpps_status vpps_row_sums_add(vpps_row_sums *sums, const vpps_row_segment *segme
 void vpps_row_sums_set(vpps_row_sums *sums, vpps_param table, uint32_t n, const uint32_t *entries,
                        const float *gradients) {
     table_sums *t = &sums->tables[table];
-    const size_t words = words_of(sums, table);
+    const size_t words = vpps_entry_elems(sums->model, table);
     for (uint32_t i = 0; i < n && t->place; i++) {
         const uint32_t place = t->place[entries[i]];
         if (place) memcpy(t->gradients + (place - 1) * words, gradients + i * words, words * sizeof *gradients);

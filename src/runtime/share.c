@@ -146,10 +146,6 @@ vpps_communicator *vpps_share_communicator(const vpps_share *s) { return s->c; }
 
 /* ---------------------------------------------------------------- headers */
 
-static uint32_t words_of(const vpps_share *s, vpps_param param) {
-    return s->params->params[param].rows * s->params->params[param].cols;
-}
-
 static uint32_t table_number(const vpps_share *s, vpps_param param) {
     uint32_t t = 0;
     while (s->tables[t] != param) t++;
@@ -216,14 +212,15 @@ static void read_headers(vpps_share *s, vpps_shared_batch *batch) {
 /* Reserves memory in parcel r (rows to send or receive) for counts[t] rows of each table t. */
 static bool need_rows(vpps_share *s, rows_parcel *r, const uint32_t *counts) {
     r->n_words = 0;
-    for (uint32_t t = 0; t < s->n_tables; t++) r->n_words += (size_t)counts[t] * (1 + words_of(s, s->tables[t]));
+    for (uint32_t t = 0; t < s->n_tables; t++)
+        r->n_words += (size_t)counts[t] * (1 + vpps_entry_elems(s->params, s->tables[t]));
     return VPPS_RESERVE(r->words, r->n_words + 1);
 }
 
 /* Returns where a table's row numbers begin in a parcel; the rows' gradients follow. */
 static uint32_t *rows_of_table(const vpps_share *s, const rows_parcel *r, const uint32_t *counts, uint32_t table) {
     uint32_t *at = r->words;
-    for (uint32_t t = 0; t < table; t++) at += (size_t)counts[t] * (1 + words_of(s, s->tables[t]));
+    for (uint32_t t = 0; t < table; t++) at += (size_t)counts[t] * (1 + vpps_entry_elems(s->params, s->tables[t]));
     return at;
 }
 
@@ -232,7 +229,7 @@ static bool pack_rows(vpps_share *s, const vpps_shared_batch *batch) {
         if (!need_rows(s, &s->rows[p], counts_of(s, header_at(s, false, p)))) return false;
     for (uint32_t i = 0; i < batch->n_segments; i++) {
         const vpps_row_segment *g = &batch->segments[i];
-        const uint32_t t = table_number(s, g->param), words = words_of(s, g->param);
+        const uint32_t t = table_number(s, g->param), words = vpps_entry_elems(s->params, g->param);
         memset(s->cursors, 0, s->c->size * sizeof *s->cursors);
         for (uint32_t k = 0; k < g->n; k++) {
             const uint32_t p = g->rows[k] % s->c->size, at = s->cursors[p]++;
@@ -271,7 +268,7 @@ static bool add_rows(vpps_share *s, const rows_parcel *from, uint32_t *counts) {
     if (!need_rows(s, sums, counts)) return false;
     memset(sums->words, 0, sums->n_words * 4);
     for (uint32_t t = 0; t < s->n_tables; t++) {
-        const uint32_t words = words_of(s, s->tables[t]);
+        const uint32_t words = vpps_entry_elems(s->params, s->tables[t]);
         uint32_t *numbers = rows_of_table(s, sums, counts, t);
         float *values = (float *)(void *)(numbers + counts[t]);
         for (uint32_t p = 0; p < size; p++) {

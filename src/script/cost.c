@@ -11,10 +11,6 @@ typedef struct costing {
 
 static void add_words(const costing *w, uint64_t words) { w->sum->bytes += 4 * words; }
 
-static uint64_t elems_of(const costing *w, vpps_param p) {
-    return (uint64_t)w->model->params[p].rows * w->model->params[p].cols;
-}
-
 /* The range of vertices that a task runs over. */
 typedef struct span {
     vpps_block_view view;
@@ -69,9 +65,10 @@ static void add_operands(const costing *w, const span *p, uint32_t stage, uint32
     for (uint32_t i = 0; i < x->n_args; i++) {
         const vpps_cell_arg *a = &c->args[x->first_arg + i];
         if (c->values[a->value].stage != stage && first_use(c, s, k, i, false)) add_value(w, p, a->value);
-        if (product && a->matrix != VPPS_NO_PARAM && first_use(c, s, k, i, true)) add_words(w, elems_of(w, a->matrix));
+        if (product && a->matrix != VPPS_NO_PARAM && first_use(c, s, k, i, true))
+            add_words(w, vpps_entry_elems(w->model, a->matrix));
     }
-    if (vpps_bias_of(x) != VPPS_NO_PARAM) add_words(w, elems_of(w, x->bias));
+    if (vpps_bias_of(x) != VPPS_NO_PARAM) add_words(w, vpps_entry_elems(w->model, x->bias));
 }
 
 static void cost_STAGE(const costing *w, const vpps_task *t) {
@@ -84,7 +81,7 @@ static void cost_STAGE(const costing *w, const vpps_task *t) {
         vpps_add_value_flops(w->model, p.c, v, &flops);
         add_operands(w, &p, t->stage, k);
         if (x->kind == VPPS_VALUE_DATA) add_value(w, &p, v);
-        if (vpps_is_run(x, VPPS_I_MATRIX)) add_words(w, elems_of(w, x->run.table));
+        if (vpps_is_run(x, VPPS_I_MATRIX)) add_words(w, vpps_entry_elems(w->model, x->run.table));
         if (x->kind == VPPS_VALUE_GRADIENT) {
             const uint32_t *starts = p.view.gradient_starts[x->output] + p.first;
             add_words(w, (uint64_t)(starts[p.n[0]] - starts[0]) * vpps_value_words(x));
@@ -106,7 +103,7 @@ static void cost_OUTER(const costing *w, const vpps_task *t) {
     for (uint32_t i = 0; i < vpps_n_outers(p.c); i++) {
         const vpps_outer o = vpps_outer_of(p.c, i);
         vpps_add_outer_flops(w->model, p.c, i, &flops);
-        add_words(w, elems_of(w, o.param));
+        add_words(w, vpps_entry_elems(w->model, o.param));
         bool seen[2] = {false, !o.x};
         for (uint32_t j = 0; j < i; j++) {
             const vpps_outer before = vpps_outer_of(p.c, j);
@@ -122,7 +119,7 @@ static void cost_OUTER(const costing *w, const vpps_task *t) {
 static void cost_ENTRIES(const costing *w, const vpps_task *t) {
     const vpps_table *table = vpps_table_at(w->b->script, t->operands[0]);
     const vpps_entry_sums s = vpps_sums_at(w->b->script, t->operands[1]);
-    add_words(w, ((uint64_t)s.n + s.starts[s.n]) * elems_of(w, table->param));
+    add_words(w, ((uint64_t)s.n + s.starts[s.n]) * vpps_entry_elems(w->model, table->param));
 }
 
 /* Returns the number of parameter elements that have a gradient. */
@@ -136,11 +133,11 @@ static uint64_t gradient_elems(const costing *w) {
             const vpps_compiled_cell *c = w->b->cells[block->cell];
             for (uint32_t j = 0; j < vpps_n_outers(c) && block->n; j++) has |= vpps_outer_of(c, j).param == p;
         }
-        if (has) elems += elems_of(w, p);
+        if (has) elems += vpps_entry_elems(w->model, p);
     }
     for (uint32_t i = 0; i < h->n_tables; i++) {
         const vpps_table *t = vpps_table_at(w->b->script, i);
-        elems += t->n * elems_of(w, t->param);
+        elems += t->n * vpps_entry_elems(w->model, t->param);
     }
     return elems;
 }

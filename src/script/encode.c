@@ -34,11 +34,6 @@ typedef struct encoder {
 
 /* ---------------------------------------------------------------- places of values */
 
-static uint32_t entry_words(const encoder *e, uint32_t table) {
-    const vpps_parameter_data *p = &e->r->g->model->params[table];
-    return p->rows * p->cols;
-}
-
 /* Where a lookup's rows lie in the pool: row r at offset first + r * words. For a lookup of a kept value, the row is the value's offset. */
 typedef struct entry_places {
     uint32_t first, words;
@@ -46,7 +41,7 @@ typedef struct entry_places {
 
 static entry_places places_of(const encoder *e, const vpps_cell_lookup *l) {
     if (l->table == VPPS_NO_PARAM) return (entry_places){0, 1};
-    return (entry_places){e->target->values[l->table], entry_words(e, l->table)};
+    return (entry_places){e->target->values[l->table], (uint32_t)vpps_entry_elems(e->r->g->model, l->table)};
 }
 
 /* Writes the offsets of the table entries that a block's vertices look up. */
@@ -106,28 +101,70 @@ static void write_words(const encoder *e, const vpps_step_block *b, const vpps_c
                                                 : vpps_word_of(e->s, &v[p], word->kind, word->value);
 }
 
-/* For one list of each vertex of a block: writes the numbers of the lists' first members, then for each input the members' offsets. */
-static uint32_t *write_list(const encoder *e, const vpps_step_block *b, const vpps_compiled_cell *c, uint32_t list,
-                            uint32_t *at) {
+/* Returns the number of a block's arrays that have a word for each vertex. */
+static uint32_t arrays_of(const vpps_compiled_cell *c) {
+    return 1 + c->inputs_of[0] + c->n_lookups + c->n_words + c->is_data;
+}
+
+/* Writes the offsets of the members of a block's lists as the input at `place` reads them. Returns their address. */
+static uint32_t write_members(encoder *e, const vpps_step_block *b, vpps_input_place place) {
     const vpps_ordered_vertex *v = vpps_vertices_of(e->s, b);
-    for (uint32_t p = 0; p <= b->n; p++) at[p] = vpps_first_member(e->s, b, p, list + 1);
-    at += b->n + 1;
-    for (uint32_t k = 0; k < c->n_inputs; k++) {
-        if (c->input_axis[k] != list + 1) continue;
-        const vpps_input_place place = vpps_place_of_input(c, k);
-        for (uint32_t p = 0; p < b->n; p++) {
-            const uint32_t *sources = e->r->source_outputs + vpps_source_at(e->s, &v[p], place);
-            uint32_t *to = at + e->s->first_members[v[p].vertex].of[list];
-            const uint32_t n = e->r->lists[v[p].vertex].members[list];
-            if (p && vpps_repeats(e->s, &v[p])) {
-                memcpy(to, to - n, n * sizeof *to);
-                continue;
-            }
-            for (uint32_t m = 0; m < n; m++) to[m] = e->output_at[sources[m]];
+    const uint32_t list = place.axis - 1, address = vpps_write_room(&e->to, b->members[list]);
+    for (uint32_t p = 0; p < b->n && !e->to.failed; p++) {
+        const uint32_t *sources = e->r->source_outputs + vpps_source_at(e->s, &v[p], place);
+        uint32_t *to = e->to.words + address + e->s->first_members[v[p].vertex].of[list];
+        const uint32_t n = e->r->lists[v[p].vertex].members[list];
+        if (p && vpps_repeats(e->s, &v[p])) {
+            memcpy(to, to - n, n * sizeof *to);
+            continue;
         }
-        at += b->members[list];
+        for (uint32_t m = 0; m < n; m++) to[m] = e->output_at[sources[m]];
     }
-    return at;
+    return address;
+}
+
+/* Returns whether all that the input at `place` of a list reads lies equally far, *shift words, from what the list's first input reads, whose
+ * offsets are at address `first`. So it is where members are of one type, and each input reads one of their outputs. Parameters are no such
+ * values: processes may share them out. */
+static bool is_shifted(const encoder *e, const vpps_step_block *b, uint32_t first, vpps_input_place place,
+                       int64_t *shift) {
+    const vpps_ordered_vertex *v = vpps_vertices_of(e->s, b);
+    const uint32_t list = place.axis - 1, batch = e->target->batch, *offsets = e->to.words + first;
+    int64_t differs = !b->members[list];
+    for (uint32_t p = 0; p < b->n && !differs; p++) {
+        const uint32_t n = e->r->lists[v[p].vertex].members[list];
+        if (!n || (p && vpps_repeats(e->s, &v[p]))) continue;
+        const uint32_t *from = offsets + e->s->first_members[v[p].vertex].of[list],
+                       *sources = e->r->source_outputs + vpps_source_at(e->s, &v[p], place);
+        if (from == offsets) *shift = (int64_t)e->output_at[*sources] - *from;
+        for (uint32_t m = 0; m < n; m++) {
+            const uint32_t to = e->output_at[sources[m]];
+            differs |= (((int64_t)to - from[m]) ^ *shift) | (to < batch) | (from[m] < batch);
+        }
+    }
+    return !differs && *shift == (int32_t)*shift;
+}
+
+/* Writes the arrays of offsets of the inputs of a block's lists, and where each input's array lies. */
+static void encode_members(encoder *e, uint32_t i) {
+    const vpps_step_block *block = &e->s->blocks[i];
+    const vpps_compiled_cell *c = vpps_cell_of_block(e->s, block);
+    uint32_t at = e->arrays[i] + block->n * arrays_of(c);
+    for (uint32_t d = 1; d <= c->n_lists; d++) {
+        uint32_t first = VPPS_NONE;
+        at += block->n + 1;
+        for (uint32_t k = 0; k < c->n_inputs; k++) {
+            if (c->input_axis[k] != d) continue;
+            const vpps_input_place place = vpps_place_of_input(c, k);
+            int64_t shift = 0;
+            const bool shares = first != VPPS_NONE && is_shifted(e, block, first, place, &shift);
+            const uint32_t address = shares ? first : write_members(e, block, place);
+            if (e->to.failed) return;
+            if (first == VPPS_NONE) first = address;
+            e->to.words[at++] = address;
+            e->to.words[at++] = shares ? (uint32_t)shift : 0;
+        }
+    }
 }
 
 static void encode_block(encoder *e, uint32_t i) {
@@ -135,9 +172,8 @@ static void encode_block(encoder *e, uint32_t i) {
     const vpps_compiled_cell *c = vpps_cell_of_block(e->s, block);
     const uint32_t n = block->n, *output_at = e->output_at, *outputs = e->r->source_outputs;
     const vpps_ordered_vertex *v = vpps_vertices_of(e->s, block);
-    uint64_t words = (uint64_t)n * (1 + c->inputs_of[0] + c->n_lookups + c->n_words + c->is_data);
-    for (uint32_t l = 0; l < c->n_lists; l++)
-        words += (uint64_t)n + 1 + (uint64_t)c->inputs_of[l + 1] * block->members[l];
+    uint64_t words = (uint64_t)n * arrays_of(c);
+    for (uint32_t d = 1; d <= c->n_lists; d++) words += (uint64_t)n + 1 + 2 * c->inputs_of[d];
     e->arrays[i] = vpps_write_room(&e->to, words);
     if (e->to.failed) return;
     uint32_t *at = e->to.words + e->arrays[i];
@@ -152,7 +188,10 @@ static void encode_block(encoder *e, uint32_t i) {
     for (uint32_t k = 0; k < c->n_lookups; k++, at += n) write_entries(e, block, &c->lookups[k], at);
     for (uint32_t k = 0; k < c->n_words; k++, at += n) write_words(e, block, &c->words[k], at);
     if (c->is_data) at += n; /* encode_data writes these n addresses */
-    for (uint32_t l = 0; l < c->n_lists; l++) at = write_list(e, block, c, l, at);
+    for (uint32_t d = 1; d <= c->n_lists; d++) {
+        for (uint32_t p = 0; p <= n; p++) *at++ = vpps_first_member(e->s, block, p, d);
+        at += 2 * c->inputs_of[d]; /* encode_members writes where the inputs' arrays lie */
+    }
 }
 
 /* If the block's vertices are input ops, copies their data from the graph into the script, and writes the data's addresses. */
@@ -208,7 +247,10 @@ static void encode_blocks(encoder *e, uint32_t address) {
         encode_block(e, i);
         encode_gradients(e, i);
     }
-    for (uint32_t i = 0; i < e->s->n_blocks; i++) encode_data(e, i);
+    for (uint32_t i = 0; i < e->s->n_blocks && !e->to.failed; i++) {
+        encode_members(e, i);
+        encode_data(e, i);
+    }
     for (uint32_t i = 0; i < e->s->n_blocks && !e->to.failed; i++) {
         const vpps_step_block *b = &e->s->blocks[i];
         vpps_block made = {
@@ -321,7 +363,8 @@ static uint32_t encode_sums(encoder *e, const vpps_table *t) {
         count += lists->of[lists->touched[i]].count;
     }
     if (!n) return 0;
-    const uint32_t words = entry_words(e, t->param), address = vpps_write_room(&e->to, 2 + 2 * (uint64_t)n + count);
+    const uint32_t words = (uint32_t)vpps_entry_elems(e->r->g->model, t->param),
+                   address = vpps_write_room(&e->to, 2 + 2 * (uint64_t)n + count);
     if (e->to.failed) return 0;
     uint32_t *numbers = e->to.words + address + 1, *starts = numbers + n, at = 0;
     e->to.words[address] = n;

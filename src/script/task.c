@@ -18,6 +18,7 @@ void vpps_view_block(const uint32_t *script, const vpps_block *block, const vpps
                      vpps_block_view *out) {
     const uint32_t n = block->n;
     uint64_t at = block->arrays;
+    const uint32_t *place;
     *out = (vpps_block_view){.block = block, .cell = cell, .vertices = take(script, &at, n)};
     for (uint32_t i = 0; i < cell->n_inputs; i++)
         if (!cell->input_axis[i]) out->inputs[i] = take(script, &at, n);
@@ -27,7 +28,12 @@ void vpps_view_block(const uint32_t *script, const vpps_block *block, const vpps
     for (uint32_t d = 1; d <= cell->n_lists; d++) {
         out->lists[d] = take(script, &at, n + (uint64_t)1);
         for (uint32_t i = 0; i < cell->n_inputs; i++)
-            if (cell->input_axis[i] == d) out->inputs[i] = take(script, &at, vpps_items(block, d));
+            if (cell->input_axis[i] == d && (place = take(script, &at, 2))) {
+                uint64_t end = place[0];
+                out->inputs[i] = take(script, &end, vpps_items(block, d));
+                out->shifts[i] = (int32_t)place[1];
+                if (end > out->end) out->end = end;
+            }
     }
     for (uint32_t k = 0; k < cell->n_outputs; k++) {
         if (!cell->needs.training || !(cell->needs.gradient_out >> k & 1)) continue;
@@ -37,5 +43,5 @@ void vpps_view_block(const uint32_t *script, const vpps_block *block, const vpps
         out->pair_starts[k] = take(script, &at, n + (uint64_t)1);
         out->pairs[k] = out->pair_starts[k] ? take(script, &at, 2 * (uint64_t)out->pair_starts[k][n]) : NULL;
     }
-    out->end = at;
+    if (at > out->end) out->end = at;
 }

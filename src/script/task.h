@@ -15,7 +15,8 @@
  *   for each lookup:                 offsets[n]: for each vertex, where the table entry lies
  *   for each integer of the cell:    words[n]: the integer of each vertex
  *   only for an input op:            addresses[n]: for each vertex, where its data lie in the script
- *   for each list:                   starts[n + 1]: the number of each vertex's first member; for each of its inputs: offsets[members]
+ *   for each list:                   starts[n + 1]: the number of each vertex's first member; for each of its inputs: address, shift.
+ *                                    Member m's value lies at script[address + m] + shift. Inputs may share an array of offsets.
  *   for each output with a gradient: starts[n + 1], then offsets of contributions: vertex v has those from starts[v] to starts[v + 1].
  *                                    If header.pairs is set, starts[n + 1] and pairs: offsets of a scalar and a vector to multiply
  *
@@ -66,8 +67,9 @@ typedef struct vpps_block_view {
     const vpps_block *block;
     const vpps_compiled_cell *cell;
     const uint32_t *vertices;
-    /* for each input: an array with the offset of the value that each vertex, or each member of a list, reads */
+    /* for each input: an array with the offset, less the input's shift, of the value that each vertex or list member reads */
     const uint32_t *inputs[VPPS_CELL_MOST];
+    int32_t shifts[VPPS_CELL_MOST]; /* for each input; 0 if the input is no list */
     const uint32_t *lookups[VPPS_CELL_MOST];
     const uint32_t *words[VPPS_CELL_MOST];
     const uint32_t *data;
@@ -141,6 +143,11 @@ void vpps_view_block(const uint32_t *script, const vpps_block *block, const vpps
 
 /* Returns the number of a block's vertices (axis 0), or of the members of a list of all its vertices. */
 static inline uint32_t vpps_items(const vpps_block *b, uint32_t axis) { return axis ? b->members[axis - 1] : b->n; }
+
+/* Returns the offset of the value that an item (vertex or list member) reads through an input. */
+static inline uint32_t vpps_input_at(const vpps_block_view *view, uint32_t input, uint32_t item) {
+    return view->inputs[input][item] + (uint32_t)view->shifts[input];
+}
 
 /* Gives the range of items that belong to vertices [first, first + n) of a block, for each axis: the vertices themselves for axis 0, the
  * members of their lists number d for axis d. first_items: number of the first item; items: number of items. */

@@ -39,4 +39,11 @@ vpps_kernel_plan gpu_batch_plan(const gpu_batch *b);
 /* What vpps_specialise must know; the caller adds the rest. */
 vpps_specialiser gpu_batch_specialiser(const gpu_batch *b);
 
+static inline uint32_t rows_of(const gpu_batch *b, const vpps_resident *m) {
+    return m->transposed ? b->model->params[m->matrix].cols : b->model->params[m->matrix].rows;
+}
+static inline uint32_t columns_of(const gpu_batch *b, const vpps_resident *m) {
+    return m->transposed ? b->model->params[m->matrix].rows : b->model->params[m->matrix].cols;
+}
+
 static inline const vpps_compiled_cell *gpu_batch_cell(const gpu_batch *b, uint32_t i) { return b->batch->cells[i]; }

@@ -40,12 +40,6 @@ static const char *find(const char *text, const char *part) {
     return at;
 }
 
-static uint32_t rows_of(const gpu_batch *b, const vpps_resident *m) {
-    return m->transposed ? b->model->params[m->matrix].cols : b->model->params[m->matrix].rows;
-}
-static uint32_t columns_of(const gpu_batch *b, const vpps_resident *m) {
-    return m->transposed ? b->model->params[m->matrix].rows : b->model->params[m->matrix].cols;
-}
 static uint32_t words_of_thread(const vpps_resident *m) { return (m->rows + m->blocks - 1) / m->blocks * m->columns; }
 
 /* ---------------------------------------------------------------- tables */

@@ -15,13 +15,6 @@
         }                                                                                                              \
     } while (0)
 
-static uint32_t rows_of(const gpu_batch *b, const vpps_resident *m) {
-    return m->transposed ? b->model->params[m->matrix].cols : b->model->params[m->matrix].rows;
-}
-static uint32_t columns_of(const gpu_batch *b, const vpps_resident *m) {
-    return m->transposed ? b->model->params[m->matrix].rows : b->model->params[m->matrix].cols;
-}
-
 /* ---------------------------------------------------------------- what there must be */
 
 typedef struct wanted {

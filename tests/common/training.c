@@ -73,6 +73,12 @@ float *handle_values(const vpps_model *model, vpps_handle *h, size_t *count) {
     return model_values(model, count);
 }
 
+const float *gradient_of(const training *t, vpps_param p) {
+    vpps_gradient gradient = {.size = sizeof gradient};
+    TEST_OK(vpps_param_gradient(t->model, p, &gradient));
+    return gradient.values;
+}
+
 bool models_are_equal(const vpps_model *a, const vpps_model *b, bool states) {
     bool equal = true;
     ck_assert_uint_eq(a->n_params, b->n_params);

@@ -27,6 +27,9 @@ float train_batch(vpps_handle *h, vpps_graph *g, vpps_node loss);
 /* The value of a scalar node, by inference. */
 float infer(vpps_handle *h, vpps_graph *g, vpps_node x);
 
+/* The values of a parameter's gradient. */
+const float *gradient_of(const training *t, vpps_param p);
+
 vpps_stats stats_of(vpps_handle *h);
 
 /* All parameters of the model, one after the other; the caller frees. */

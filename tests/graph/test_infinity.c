@@ -33,12 +33,6 @@ static vpps_param add_values(training *t, const char *name, const float *values)
     return p;
 }
 
-static const float *gradient_of(training *t, vpps_param p) {
-    vpps_gradient gradient = {.size = sizeof gradient};
-    TEST_OK(vpps_param_gradient(t->model, p, &gradient));
-    return gradient.values;
-}
-
 typedef enum means { GRAPH, CELL, CONDITION, WAYS } means;
 
 /* A cell that selects between two vectors that it pulls. */

@@ -1,28 +1,10 @@
 /* dependencies_tests.c - the reader of dependency trees: what is accepted, what is refused and with which words. */
-#include "io_tests.h"
+#include "forms.h"
 
 #define W(id, form, head, deprel) id "\t" form "\t_\t_\t_\t_\t" head "\t" deprel "\t_\t_\n"
 
 static const vpps_dependencies whole = {0}, cut = {.cut_subtypes = true}, heads_only = {.heads_only = true},
                                labelled = {.label = "mood"}, one_root = {.heads_only = true, .label = "mood"};
-
-/* All trees as text: each word with its head and relation, then the label; a line each. */
-static const char *show(const vpps_sentences *s) {
-    static char text[4096];
-    memset(text, 0, sizeof text);
-    FILE *file = fmemopen(text, sizeof text, "w");
-    for (uint32_t i = 0; i < vpps_sentences_size(s); i++) {
-        const vpps_sentence x = vpps_sentences_get(s, i);
-        for (uint32_t k = 0; k < x.n_words; k++) {
-            const char *tag = x.tags ? vpps_vocab_word(vpps_sentences_tag_vocab(s), x.tags[k]) : "";
-            fprintf(file, "%s<%u %s ", vpps_vocab_word(vpps_sentences_vocab(s), x.words[k]), x.heads[k], tag);
-        }
-        const char *label = vpps_vocab_word(vpps_sentences_tag_vocab(s), vpps_sentences_label(s, i));
-        fprintf(file, "%s\n", label ? label : "");
-    }
-    ck_assert_int_eq(fclose(file), 0);
-    return text;
-}
 
 static vpps_status read_text(vpps_sentences **s, const vpps_dependencies *how, const char *text) {
     TEST_OK(vpps_sentences_create(s));
@@ -63,7 +45,7 @@ TEST_GROUP("dependencies");
 TEST_EACH(good_text, 0, VPPS_COUNT(good_cases)) {
     OWNED(vpps_sentences) *s;
     TEST_OK(read_text(&s, good_cases[_i].how, good_cases[_i].text));
-    ck_assert_str_eq(show(s), good_cases[_i].shown);
+    ck_assert_str_eq(sentences_shown(s), good_cases[_i].shown);
 }
 
 TEST(trees_know_their_lines) {
@@ -127,10 +109,10 @@ TEST_EACH(bad_text, 0, VPPS_COUNT(bad_cases)) {
     const struct bad_case *c = &bad_cases[_i];
     OWNED(vpps_sentences) *s;
     TEST_OK(read_text(&s, c->how, before));
-    const char *shown = strdup(show(s));
+    const char *shown = strdup(sentences_shown(s));
     CHECK_STATUS(vpps_sentences_read_dependencies_text(s, "t", c->text, strlen(c->text), c->how), VPPS_FORMAT);
     ck_assert_str_eq(vpps_error_message(), c->message);
-    ck_assert_str_eq(show(s), shown);
+    ck_assert_str_eq(sentences_shown(s), shown);
     ck_assert_uint_eq(vpps_vocab_size(vpps_sentences_vocab(s)), 1);
     free((char *)(uintptr_t)shown);
 }

@@ -3,14 +3,25 @@
 
 static void show_sentences(const vpps_sentences *s, FILE *out) {
     for (uint32_t i = 0; i < vpps_sentences_size(s); i++) {
-        const vpps_sentence sentence = vpps_sentences_get(s, i);
-        for (uint32_t k = 0; k < sentence.n_words; k++) {
-            fprintf(out, "[%s]", vpps_vocab_word(vpps_sentences_vocab(s), sentence.words[k]));
-            if (sentence.tags) fputs(vpps_vocab_word(vpps_sentences_tag_vocab(s), sentence.tags[k]), out);
+        const vpps_sentence x = vpps_sentences_get(s, i);
+        for (uint32_t k = 0; k < x.n_words; k++) {
+            const char *word = vpps_vocab_word(vpps_sentences_vocab(s), x.words[k]);
+            const char *tag = x.tags ? vpps_vocab_word(vpps_sentences_tag_vocab(s), x.tags[k]) : "";
+            if (x.heads) fprintf(out, "%s<%u %s ", word, x.heads[k], tag);
+            if (!x.heads) fprintf(out, "[%s]%s ", word, tag);
         }
         const char *label = vpps_vocab_word(vpps_sentences_tag_vocab(s), vpps_sentences_label(s, i));
         fprintf(out, "%s\n", label ? label : "");
     }
+}
+
+const char *sentences_shown(const vpps_sentences *s) {
+    static char text[4096];
+    memset(text, 0, sizeof text);
+    FILE *file = fmemopen(text, sizeof text, "w");
+    show_sentences(s, file);
+    ck_assert_int_eq(fclose(file), 0);
+    return text;
 }
 
 static vpps_status read_tagged(vpps_sentences *s, const char *path, const char *text, size_t n) {

@@ -21,3 +21,7 @@ vpps_status form_read(const form *f, const char *path, const char *text, size_t 
 
 /* What the form's reader makes of a file, or a text, in memory that the caller frees. The check fails when it does. */
 char *form_shown(const form *f, const char *path, const char *text, size_t n);
+
+/* All sentences as text, in a static buffer: words in square brackets with their tags, or with their heads and relations; then the label; a
+ * line each. */
+const char *sentences_shown(const vpps_sentences *s);

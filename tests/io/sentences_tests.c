@@ -1,27 +1,8 @@
 /* sentences_tests.c - readers of sentences: what is accepted, what is refused and with which words. */
+#include "forms.h"
 #include "io/sequences.h"
-#include "io_tests.h"
 
 #define NBSP "\xc2\xa0" /* U+00A0: part of a word */
-
-/* All sentences as text: words in square brackets, with their tags, then the label; a line each. */
-static const char *show(const vpps_sentences *s) {
-    static char text[4096];
-    memset(text, 0, sizeof text);
-    FILE *file = fmemopen(text, sizeof text, "w");
-    for (uint32_t i = 0; i < vpps_sentences_size(s); i++) {
-        const vpps_sentence sentence = vpps_sentences_get(s, i);
-        for (uint32_t k = 0; k < sentence.n_words; k++) {
-            fprintf(file, "[%s", vpps_vocab_word(vpps_sentences_vocab(s), sentence.words[k]));
-            if (sentence.tags) fprintf(file, "]%s ", vpps_vocab_word(vpps_sentences_tag_vocab(s), sentence.tags[k]));
-            if (!sentence.tags) fputs("] ", file);
-        }
-        const char *label = vpps_vocab_word(vpps_sentences_tag_vocab(s), vpps_sentences_label(s, i));
-        fprintf(file, "%s\n", label ? label : "");
-    }
-    ck_assert_int_eq(fclose(file), 0);
-    return text;
-}
 
 /* ---------------------------------------------------------------- word|TAG and columns */
 
@@ -110,7 +91,7 @@ TEST_EACH(good_text, 0, VPPS_COUNT(good_cases)) {
     const struct good_case *c = &good_cases[_i];
     OWNED(vpps_sentences) *s = new_sentences();
     TEST_OK(read_as(s, c->format, c->options, c->text, strlen(c->text)));
-    ck_assert_str_eq(show(s), c->shown);
+    ck_assert_str_eq(sentences_shown(s), c->shown);
 }
 
 static const struct bad_case {
@@ -205,11 +186,11 @@ TEST(failure_changes_nothing) {
     TEST_OK(vpps_sentences_read_tagged_text(s, "t", "a|X b|Y\n", 8));
     CHECK_STATUS(vpps_sentences_read_tagged_text(s, "t", "a|Z c|X\nd|V e", 13), VPPS_FORMAT);
     CHECK_STATUS(vpps_sentences_read_columns_text(s, "t", "f W\ng", 5, NULL), VPPS_FORMAT);
-    ck_assert_str_eq(show(s), "[a]X [b]Y \n");
+    ck_assert_str_eq(sentences_shown(s), "[a]X [b]Y \n");
     ck_assert_uint_eq(vpps_vocab_size(vpps_sentences_vocab(s)), 2);
     ck_assert_uint_eq(vpps_vocab_size(vpps_sentences_tag_vocab(s)), 2);
     TEST_OK(vpps_sentences_read_columns_text(s, "t", "c Z\n", 4, NULL));
-    ck_assert_str_eq(show(s), "[a]X [b]Y \n[c]Z \n");
+    ck_assert_str_eq(sentences_shown(s), "[a]X [b]Y \n[c]Z \n");
     ck_assert_ptr_null(vpps_sentences_get(s, 2).words);
 }
 
@@ -277,7 +258,7 @@ TEST(barred_text) {
         const vpps_status status =
             vpps_sentences_read_barred_text(s, "t", cases[i].text, strlen(cases[i].text), &cases[i].bars);
         ck_assert_int_eq(status == VPPS_OK, cases[i].message == NULL);
-        ck_assert_str_eq(cases[i].message ? vpps_error_message() : show(s),
+        ck_assert_str_eq(cases[i].message ? vpps_error_message() : sentences_shown(s),
                          cases[i].message ? cases[i].message : cases[i].shown);
         vpps_sentences_destroy(s);
     }
@@ -315,7 +296,7 @@ TEST(comments_of_ten_columns) {
     const vpps_columns columns = {.conllu = true};
     OWNED(vpps_sentences) *s = new_sentences();
     TEST_OK(vpps_sentences_read_columns_text(s, "t", text, sizeof text - 1, &columns));
-    ck_assert_str_eq(show(s), "[a]X \n");
+    ck_assert_str_eq(sentences_shown(s), "[a]X \n");
 }
 
 TEST(tags_for_all_or_none) {
@@ -331,7 +312,7 @@ TEST(tags_for_all_or_none) {
     CHECK_STATUS(vpps_sentences_read_lines_text(s, "t", "a\n", 2, NULL), VPPS_STATE);
     TEST_FAILS(vpps_sentences_read_labelled_text(s, "t", "x\ta\n", 4), VPPS_STATE,
                "expected text with tags, as the 1 sentences before, found text with labels");
-    ck_assert_str_eq(show(s), "[a]X \n");
+    ck_assert_str_eq(sentences_shown(s), "[a]X \n");
     vpps_sentences_destroy(s);
 }
 
@@ -364,15 +345,15 @@ TEST(parallel_text) {
     TEST_OK(read_pair(a, b, "", "", NULL));
     TEST_OK(read_pair(a, b, "", "\n \t\n", NULL)); /* blank lines at the end of one file */
     TEST_OK(read_pair(a, b, "a b\nc", "d\r\ne f\r\n", &end));
-    ck_assert_str_eq(show(a), "[a] [b] \n[c] \n");
-    ck_assert_str_eq(show(b), "[d] [</s>] \n[e] [f] [</s>] \n");
+    ck_assert_str_eq(sentences_shown(a), "[a] [b] \n[c] \n");
+    ck_assert_str_eq(sentences_shown(b), "[d] [</s>] \n[e] [f] [</s>] \n");
     for (size_t i = 0; i < VPPS_COUNT(bad); i++) {
         CHECK_STATUS(read_pair(a, b, bad[i].x, bad[i].y, bad[i].options), VPPS_FORMAT);
         ck_assert_str_eq(vpps_error_message(), bad[i].message);
     }
     TEST_OK(read_pair(a, b, "g\n\nh\ni\n\n", "j\nk\n \nl\n", &skip));
-    ck_assert_str_eq(show(a), "[a] [b] \n[c] \n[g] \n[i] \n");
-    ck_assert_str_eq(show(b), "[d] [</s>] \n[e] [f] [</s>] \n[j] \n[l] \n");
+    ck_assert_str_eq(sentences_shown(a), "[a] [b] \n[c] \n[g] \n[i] \n");
+    ck_assert_str_eq(sentences_shown(b), "[d] [</s>] \n[e] [f] [</s>] \n[j] \n[l] \n");
     ck_assert_uint_eq(vpps_vocab_find(vpps_sentences_vocab(a), "h", 1), VPPS_NO_WORD);
     CHECK_STATUS(read_pair(a, a, "a", "b", NULL), VPPS_ARGUMENT);
     CHECK_STATUS(read_pair(a, b, "a", "b", &(vpps_parallel){.end_word = ""}), VPPS_ARGUMENT);
@@ -400,9 +381,9 @@ TEST(files) {
     CHECK_MESSAGE("two.txt");
     TEST_OK(vpps_sentences_read_tagged_file(s, two));
     TEST_OK(vpps_sentences_read_columns_file(s, one, NULL));
-    ck_assert_str_eq(show(s), "[a|O]b \n");
+    ck_assert_str_eq(sentences_shown(s), "[a|O]b \n");
     TEST_OK(vpps_sentences_read_lines_file(t, one, NULL));
-    ck_assert_str_eq(show(t), "[a|O] [b] \n");
+    ck_assert_str_eq(sentences_shown(t), "[a|O] [b] \n");
     vpps_sentences_destroy(s);
     vpps_sentences_destroy(t);
     folder_remove();

@@ -62,6 +62,10 @@ sn_chains sn_build_chains(const small_network *n, uint32_t batch, float dropout)
 }
 
 void sn_fb(const small_network *n, uint32_t batch) { TEST_OK(vpps_fb(n->h, n->g, sn_build(n, batch, 1), NULL)); }
+void sn_train(const small_network *n, uint32_t first, uint32_t end) {
+    for (uint32_t k = first; k < end; k++) sn_fb(n, k);
+    TEST_OK(vpps_read_parameters(n->h));
+}
 float sn_step(const small_network *n, uint32_t batch) { return train_batch(n->h, n->g, sn_build(n, batch, 1)); }
 
 vpps_options sn_options(uint32_t vps, vpps_optimizer_kind optimizer) {

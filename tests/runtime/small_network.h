@@ -29,6 +29,8 @@ typedef struct sn_chains {
 /* Likewise, but chain i has i + 1 words, and there is no loss. */
 sn_chains sn_build_chains(const small_network *n, uint32_t batch, float dropout);
 
+/* Trains on batches [first, end), and reads the parameters back. */
+void sn_train(const small_network *n, uint32_t first, uint32_t end);
 /* Begins to train on that batch; trains on it, and gives its loss. */
 void sn_fb(const small_network *n, uint32_t batch);
 float sn_step(const small_network *n, uint32_t batch);

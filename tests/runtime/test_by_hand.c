@@ -8,12 +8,6 @@ static const sn_setting settings[] = {
     {.device = "cpu", .vps = 1}, {.device = "cpu", .vps = 3}, {.device = "simt", .vps = 2}};
 enum { SETTINGS = VPPS_COUNT(settings) - VPPS_SIMT_TSAN, SIZE = 64 };
 
-static const float *gradient_of(training *t, vpps_param p) {
-    vpps_gradient gradient = {.size = sizeof gradient};
-    TEST_OK(vpps_param_gradient(t->model, p, &gradient));
-    return gradient.values;
-}
-
 static vpps_param trained_vector(training *t, const char *name, float value) {
     vpps_param p;
     TEST_OK(vpps_add_vector(t->model, &p, name, SIZE, &(vpps_init){.kind = VPPS_INIT_CONSTANT, .a = value}));

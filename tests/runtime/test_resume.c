@@ -4,11 +4,6 @@
 #include "graph/model.h"
 #include "runtime/small_network.h"
 
-static void train(const small_network *n, uint32_t first, uint32_t end) {
-    for (uint32_t k = first; k < end; k++) sn_fb(n, k);
-    TEST_OK(vpps_read_parameters(n->h));
-}
-
 TEST_GROUP("resume", .before_each = (SFun)folder_make, .after_each = folder_remove);
 
 TEST_EACH(a_resumed_run_gives_the_same_bits, 0, 5) {
@@ -18,13 +13,13 @@ TEST_EACH(a_resumed_run_gives_the_same_bits, 0, 5) {
     AT_END(sn_close) small_network whole = sn_with(1, &o);
     o.seed = 99;                                           /* the checkpoint's dropout goes on, not this one's */
     AT_END(sn_close) small_network again = sn_with(2, &o); /* other initial values */
-    train(&whole, 0, 7);
+    sn_train(&whole, 0, 7);
     const vpps_metadata notes[] = {{"epoch", "3"}, {"note", "a \"quoted\" \xc3\xa9"}};
     TEST_OK(vpps_save(whole.h, folder_path("a.safetensors"), notes, 2));
-    train(&whole, 7, 14);
-    train(&again, 20, 23); /* loading forgets what was before */
+    sn_train(&whole, 7, 14);
+    sn_train(&again, 20, 23); /* loading forgets what was before */
     TEST_OK(vpps_load(again.h, folder_path("a.safetensors")));
-    train(&again, 7, 14);
+    sn_train(&again, 7, 14);
     ck_assert_msg(models_are_equal(whole.model, again.model, true), "the resumed run differs");
 
     char *text;
@@ -50,7 +45,7 @@ static const float *values_of_another(small_network *n) {
 TEST(initialisers_go_on) {
     const vpps_options o = sn_options(1, VPPS_SGD);
     AT_END(sn_close) small_network whole = sn_with(1, &o);
-    train(&whole, 0, 1);
+    sn_train(&whole, 0, 1);
     TEST_OK(vpps_save(whole.h, folder_path("a.safetensors"), NULL, 0));
     const float *values = values_of_another(&whole);
     for (uint64_t seed = 1; seed <= 2; seed++) { /* the model's own seed, and another */
@@ -65,11 +60,11 @@ TEST(initialisers_go_on) {
 TEST(another_optimizer_starts_afresh) {
     vpps_options o = sn_options(2, VPPS_ADAM);
     AT_END(sn_close) small_network a = sn_with(1, &o);
-    train(&a, 0, 5);
+    sn_train(&a, 0, 5);
     TEST_OK(vpps_save(a.h, folder_path("a.safetensors"), NULL, 0));
     o.optimizer.kind = VPPS_MOMENTUM;
     AT_END(sn_close) small_network b = sn_with(2, &o);
-    train(&b, 0, 3);
+    sn_train(&b, 0, 3);
     TEST_OK(vpps_load(b.h, folder_path("a.safetensors")));
     TEST_OK(vpps_read_parameters(b.h));
     ck_assert(models_are_equal(a.model, b.model, false));

@@ -14,11 +14,6 @@ static const sn_setting settings[] = {
 };
 static int n_settings; /* that can be here */
 
-static void train(const small_network *n, uint32_t first, uint32_t end) {
-    for (uint32_t k = first; k < end; k++) sn_fb(n, k);
-    TEST_OK(vpps_read_parameters(n->h));
-}
-
 static void reopen(small_network *n, const vpps_options *o) {
     vpps_handle_destroy(n->h);
     TEST_OK(vpps_handle_create(&n->h, n->model, o));
@@ -44,10 +39,10 @@ TEST_EACH(a_new_handle_takes_over_state_of_its_kind, 0, VPPS_OPTIMIZERS *VPPS_OP
     vpps_options refused = sn_options(2, (vpps_optimizer_kind)((kind + 1u) % VPPS_OPTIMIZERS));
     refused.pool_bytes = 64;
     AT_END(sn_close) small_network a = sn_with(1, &before), b = {.h = NULL};
-    train(&a, 0, 4);
+    sn_train(&a, 0, 4);
     if (kind == next) {
         b = sn_with(1, &before);
-        train(&b, 0, 4);
+        sn_train(&b, 0, 4);
     } else {
         b = without_state(&a);
         TEST_OK(vpps_handle_create(&b.h, b.model, &after));
@@ -55,8 +50,8 @@ TEST_EACH(a_new_handle_takes_over_state_of_its_kind, 0, VPPS_OPTIMIZERS *VPPS_OP
     vpps_handle_destroy(a.h);
     TEST_FAILS(vpps_handle_create(&a.h, a.model, &refused), VPPS_POOL, "pool"); /* and changes nothing */
     TEST_OK(vpps_handle_create(&a.h, a.model, &after));
-    train(&a, 4, 7);
-    train(&b, 4, 7);
+    sn_train(&a, 4, 7);
+    sn_train(&b, 4, 7);
     ck_assert(models_are_equal(a.model, b.model, true));
 }
 
@@ -65,12 +60,12 @@ TEST(state_moves_between_devices) {
     if (n_settings < (int)VPPS_COUNT(settings)) return;
     const vpps_options cpu = sn_options_on(&settings[0]), simt = sn_options_on(&settings[2]);
     AT_END(sn_close) small_network a = sn_with(1, &cpu), b = sn_with(1, &cpu);
-    train(&a, 0, 3);
+    sn_train(&a, 0, 3);
     reopen(&a, &simt);
-    train(&a, 3, 6);
+    sn_train(&a, 3, 6);
     reopen(&a, &cpu);
-    train(&a, 6, 9);
-    train(&b, 0, 9);
+    sn_train(&a, 6, 9);
+    sn_train(&b, 0, 9);
     sn_expect_alike(&a, &b, 1e-3);
     for (uint32_t p = 0; p < SN_PARAMS; p++) ck_assert_uint_eq(a.model->params[p].updates, 9);
 }
@@ -78,7 +73,7 @@ TEST(state_moves_between_devices) {
 /* The model's values alone, written without the state that the handle has, begin anew. */
 TEST_EACH(state_that_the_model_lacks_is_zero, 0, n_settings) {
     AT_END(sn_close) small_network a = sn_on(&settings[_i]), b = sn_on(&settings[_i]);
-    train(&a, 0, 3);
+    sn_train(&a, 0, 3);
     AT_END(sn_close) small_network fresh = without_state(&a);
     for (uint32_t k = 0; k < 3; k++) sn_fb(&b, k);
     TEST_OK(vpps_sync_latest_loss(b.h, NULL));
@@ -88,8 +83,8 @@ TEST_EACH(state_that_the_model_lacks_is_zero, 0, n_settings) {
     TEST_OK(vpps_write_parameters(b.h)); /* which was never read */
     const vpps_options o = sn_options_on(&settings[_i]);
     TEST_OK(vpps_handle_create(&fresh.h, fresh.model, &o));
-    train(&b, 3, 5);
-    train(&fresh, 3, 5);
+    sn_train(&b, 3, 5);
+    sn_train(&fresh, 3, 5);
     ck_assert(models_are_equal(b.model, fresh.model, true));
 }
 
@@ -166,9 +161,9 @@ TEST_EACH(skipped_batches_do_not_count, 0, n_settings) {
 
 static void train_unequally(small_network *n) {
     TEST_OK(vpps_freeze(n->model, n->W, true));
-    train(n, 0, 3);
+    sn_train(n, 0, 3);
     TEST_OK(vpps_freeze(n->model, n->W, false));
-    train(n, 3, 5);
+    sn_train(n, 3, 5);
 }
 
 /* Overwrites a text of the checkpoint's header, which its checksum does not cover, by one as long. */
@@ -188,12 +183,12 @@ TEST(a_checkpoint_has_the_counts) {
     snprintf(path, sizeof path, "%s", folder_path("a.safetensors"));
     train_unequally(&a);
     TEST_OK(vpps_save(a.h, path, NULL, 0));
-    train(&a, 5, 8);
-    train(&b, 0, 1);
+    sn_train(&a, 5, 8);
+    sn_train(&b, 0, 1);
     TEST_OK(vpps_load(b.h, path));
     ck_assert_uint_eq(b.model->params[b.W].updates, 2);
     ck_assert_uint_eq(b.model->params[b.U].updates, 5);
-    train(&b, 5, 8);
+    sn_train(&b, 5, 8);
     ck_assert(models_are_equal(a.model, b.model, true));
 
     edit(path, " b_c\\n", " b_d\\n");

@@ -21,10 +21,8 @@ TEST(a_parameter_gets_no_gradient) {
     for (uint32_t n_frozen = 0; n_frozen <= 2; n_frozen++) {
         const float data[ROWS] = {0};
         batch b;
-        vpps_param w[2];
         TEST_OK(vpps_model_create(&b.model, 1));
-        TEST_OK(vpps_add_matrix(b.model, &w[0], "W0", ROWS, ROWS, NULL));
-        TEST_OK(vpps_add_matrix(b.model, &w[1], "W1", ROWS, ROWS, NULL));
+        const vpps_param w[2] = {add_matrix(b.model, "W0", ROWS, ROWS), add_matrix(b.model, "W1", ROWS, ROWS)};
         TEST_OK(vpps_graph_create(&b.g, b.model));
         const vpps_node h = vpps_tanh(b.g, vpps_matvec(b.g, w[0], vpps_input(b.g, ROWS, 1, data)));
         const vpps_node loss = vpps_sum_elements(b.g, vpps_matvec(b.g, w[1], h));
@@ -124,10 +122,8 @@ TEST(a_gradient_that_is_asked_for_is_another) {
 TEST(products_of_products) {
     for (uint32_t n_vps = 1; n_vps <= 4; n_vps++) {
         batch b;
-        vpps_param w[2];
         TEST_OK(vpps_model_create(&b.model, 1));
-        TEST_OK(vpps_add_matrix(b.model, &w[0], "W0", ROWS, ROWS, NULL));
-        TEST_OK(vpps_add_matrix(b.model, &w[1], "W1", ROWS, ROWS, NULL));
+        const vpps_param w[2] = {add_matrix(b.model, "W0", ROWS, ROWS), add_matrix(b.model, "W1", ROWS, ROWS)};
         vpps_cell linear;
         vpps_graph *r = begin_cell(b.model, "linear");
         TEST_OK(vpps_push(r, vpps_matvec(r, w[1], vpps_matvec(r, w[0], vpps_pull(r, ROWS, 1)))));
@@ -135,8 +131,7 @@ TEST(products_of_products) {
         TEST_OK(vpps_graph_create(&b.g, b.model));
         const float data[ROWS] = {0};
         const vpps_node x = vpps_input(b.g, ROWS, 1, data);
-        const vpps_application a = {.size = sizeof a, .cell = linear, .n_pulls = 1, .pulls = &x};
-        const vpps_vertex v = vpps_apply(b.g, &a);
+        const vpps_vertex v = vpps_apply(b.g, VPPS_APPLICATION(.cell = linear, .n_pulls = 1, .pulls = &x));
         open_batch(&b, vpps_sum_elements(b.g, vpps_pushed(b.g, v, 0)), (way){.n_vps = n_vps, .groups = 1});
         close_batch(&b);
     }

@@ -264,6 +264,52 @@ TEST(the_header_is_anothers) {
     }
 }
 
+/* ---------------------------------------------------------------- lists */
+
+/* STEPS words attend to all of them, and read two outputs of each: computed, or entries of tables. Returns where the script says what both
+ * inputs of the list read: for each an address, a shift. */
+static uint32_t *open_attending(batch *b, bool tables) {
+    vpps_cell word, attends;
+    vpps_vertex words[STEPS];
+    vpps_node losses[STEPS];
+    vpps_block_view view;
+    uint32_t number;
+    TEST_OK(vpps_model_create(&b->model, 1));
+    const vpps_param of[] = {add_lookup(b->model, "E0", 3, ROWS, 1), add_lookup(b->model, "E1", 3, ROWS, 1)};
+    vpps_graph *r = begin_cell(b->model, "word");
+    for (uint32_t i = 0; i < 2; i++) {
+        const vpps_node x = vpps_lookup(r, of[i], 1);
+        TEST_OK(vpps_scatter(r, tables ? x : vpps_tanh(r, x)));
+    }
+    TEST_OK(vpps_cell_end(r, &word));
+    r = begin_cell(b->model, "attends");
+    const vpps_node k = vpps_gather_list_from(r, 0, 0, ROWS, 1), v = vpps_gather_list_from(r, 0, 1, ROWS, 1);
+    const vpps_node a = vpps_softmax_list(r, vpps_dot(r, k, vpps_lookup(r, of[0], 2)));
+    TEST_OK(vpps_scatter(r, vpps_sum_elements(r, vpps_weighted_sum_list(r, a, v))));
+    TEST_OK(vpps_cell_end(r, &attends));
+    TEST_OK(vpps_graph_create(&b->g, b->model));
+    const vpps_application read = {sizeof read, .cell = attends, .n_children = STEPS, .children = words};
+    for (uint32_t i = 0; i < STEPS; i++) words[i] = vpps_apply(b->g, VPPS_APPLICATION(.cell = word));
+    for (uint32_t i = 0; i < STEPS; i++) losses[i] = vpps_scattered(b->g, vpps_apply(b->g, &read), 0);
+    open_batch(b, vpps_sum(b->g, STEPS, losses), (way){.n_vps = 1, .groups = 1});
+    const vpps_block *block = block_of(b, "attends", &number);
+    vpps_view_block(b->e.script, block, b->job.subject.cells[block->cell], &view);
+    return b->e.script + (view.lists[1] - b->e.script) + STEPS + 1;
+}
+
+/* Outputs of one cell lie at one distance, so that two inputs of a list share an array. Parameters, which processes may share out, do not. */
+TEST_EACH(inputs_of_a_list_share_offsets, 0, 2) {
+    AT_END(close_batch) batch b;
+    uint32_t *places = open_attending(&b, _i);
+    ck_assert(!places[1] && (places[0] == places[2]) == !_i && (places[3] != 0) == !_i);
+    places[3] += ROWS;
+    TEST_FAILS(verify_edited(&b), VPPS_SCRIPT, "lies at");
+    for (uint32_t m = 0; m < STEPS * STEPS && _i; m++) b.e.script[places[2] + m] -= ROWS;
+    TEST_FAILS(verify_edited(&b), VPPS_SCRIPT, "lies at"); /* the right place, but not if processes moved the table */
+    places[2] = (uint32_t)b.e.words - STEPS;
+    TEST_FAILS(verify_edited(&b), VPPS_SCRIPT, "its arrays end at word");
+}
+
 /* ---------------------------------------------------------------- requests */
 
 TEST(a_request_is_for_something_else) {

@@ -418,7 +418,7 @@ static inline vpps_rows vpps_rows_of_vp(const vpps_cpu *cpu, vpps_param param, u
 static inline float *vpps_in_pool(const vpps_cpu *cpu, const vpps_block_view *view, const vpps_operand *o,
                                   uint32_t item) {
     switch (o->place) {
-    case VPPS_PLACE_INPUT: return cpu->pool + view->inputs[o->at][item];
+    case VPPS_PLACE_INPUT: return cpu->pool + vpps_input_at(view, o->at, item);
     case VPPS_PLACE_ENTRY: return cpu->pool + view->lookups[o->at][item];
     case VPPS_PLACE_PARAMETER: return cpu->pool + cpu->plan.values[o->at];
     default: return cpu->pool + view->block->kept[o->axis] + (size_t)item * view->cell->kept_words[o->axis] + o->at;

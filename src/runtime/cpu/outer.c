@@ -137,7 +137,7 @@ static bool reads_parameters(const vpps_cpu *cpu, const vpps_block_view *view, c
     if (x->place == VPPS_PLACE_ENTRY || x->place == VPPS_PLACE_PARAMETER) return true;
     if (x->place != VPPS_PLACE_INPUT) return false;
     for (uint32_t i = 0; i < vpps_items(view->block, x->axis); i++)
-        if (view->inputs[x->at][i] < cpu->plan.batch) return true;
+        if (vpps_input_at(view, x->at, i) < cpu->plan.batch) return true;
     return false;
 }
 

@@ -16,7 +16,7 @@ bool vpps_vp_scratch(vpps_vp *vp, size_t floats) {
 
 static bool holds(const vpps_tile *t, uint32_t vertex) {
     const vpps_condition_data *condition = &t->c->condition;
-    return vpps_condition_holds(condition, t->vp->cpu->pool[t->view->inputs[condition->input][vertex]]);
+    return vpps_condition_holds(condition, t->vp->cpu->pool[vpps_input_at(t->view, condition->input, vertex)]);
 }
 
 /* Sets the outputs of a vertex that does not run to the values that they have where the condition does not hold. Zero is added to a value,
@@ -33,7 +33,7 @@ static void hand_on(const vpps_tile *t, uint32_t vertex) {
         float *to = vpps_in_pool(cpu, t->view, &x, vertex);
         memset(to + own.first, 0, (own.end - own.first) * sizeof *to);
         if (o->otherwise == VPPS_NONE) continue;
-        const float *from = cpu->pool + t->view->inputs[o->otherwise][vertex];
+        const float *from = cpu->pool + vpps_input_at(t->view, o->otherwise, vertex);
         for (uint32_t i = own.first; i < own.end; i++) to[i] += from[i];
     }
 }
@@ -64,12 +64,7 @@ static bool find_live(vpps_tile *t, uint32_t *first, uint32_t *end) {
 static bool open_tile(vpps_tile *t, uint32_t first, uint32_t n) {
     enum { LINE = 16 };
     size_t floats[VPPS_AXES], all = 4 * LINE;
-    t->first[0] = first;
-    t->n[0] = n;
-    for (uint32_t d = 1; d <= t->c->n_lists; d++) {
-        t->first[d] = t->view->lists[d][first];
-        t->n[d] = t->view->lists[d][first + n] - t->first[d];
-    }
+    vpps_items_of(t->view, first, n, t->first, t->n);
     for (uint32_t d = 0; d <= t->c->n_lists; d++) {
         t->whole[d] = t->n[d];
         all += floats[d] = ((size_t)t->layout->floats[d] * t->n[d] + LINE - 1) & ~(size_t)(LINE - 1);

@@ -82,7 +82,10 @@ vpps_span vpps_span_of(const vpps_tile *t, const vpps_operand *o, bool first_sha
     switch (o->place) {
     case VPPS_PLACE_SLOT: return (vpps_span){vpps_slot_of(t, o), t->layout->slots[o->at].width, NULL, NULL};
     case VPPS_PLACE_PARAMETER: w.base += cpu->plan.values[o->at] + vpps_first_of(t, o); return w;
-    case VPPS_PLACE_INPUT: w.offsets = t->view->inputs[o->at]; break;
+    case VPPS_PLACE_INPUT:
+        w.base += t->view->shifts[o->at];
+        w.offsets = t->view->inputs[o->at];
+        break;
     case VPPS_PLACE_ENTRY: w.offsets = t->view->lookups[o->at]; break;
     case VPPS_PLACE_DATA: /* data are words of the script that hold floats; they are only read */
         w.base = (float *)(void *)(uintptr_t)cpu->batch.script;

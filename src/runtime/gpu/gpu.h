@@ -290,10 +290,6 @@ void vpps_gpu_zero_gradients(vpps_device *d);
 vpps_status vpps_gpu_read_gradients(vpps_device *d, vpps_model *model);
 vpps_status vpps_gpu_write_gradients(vpps_device *d, const vpps_model *model);
 
-static inline uint32_t vpps_gpu_entry_words(const vpps_gpu *gpu, uint32_t param) {
-    return gpu->model->params[param].rows * gpu->model->params[param].cols;
-}
-
 /* ---- outside.c: functions of the device's table */
 
 vpps_status vpps_gpu_check_array(vpps_device *d, const void *array, size_t bytes, const char *what);

@@ -40,13 +40,13 @@ static vpps_status read_entries(vpps_gpu *gpu, const uint32_t *script) {
     size_t words = 0;
     for (uint32_t i = 0; i < h->n_tables; i++) {
         const vpps_table *t = vpps_table_at(script, i);
-        words += (size_t)t->n * vpps_gpu_entry_words(gpu, t->param);
+        words += (size_t)t->n * vpps_entry_elems(gpu->model, t->param);
     }
     if (!VPPS_RESERVE(gpu->rows, words + 1) || !VPPS_RESERVE(gpu->segments, h->n_tables + 1u)) return no_memory(gpu);
     float *to = gpu->rows;
     for (uint32_t i = 0; i < h->n_tables; i++) {
         const vpps_table *t = vpps_table_at(script, i);
-        const size_t n = (size_t)t->n * vpps_gpu_entry_words(gpu, t->param);
+        const size_t n = (size_t)t->n * vpps_entry_elems(gpu->model, t->param);
         gpu->segments[i] = (vpps_row_segment){t->param, t->n, script + t->rows, to};
         VPPS_TRY(gpu->table->read(gpu->driver, to, gpu->pool.address + 4 * (uint64_t)t->gradients, n * sizeof(float)));
         to += n;
@@ -79,12 +79,12 @@ vpps_status vpps_gpu_open_update(vpps_gpu *gpu) {
 vpps_status vpps_gpu_give_entries(vpps_gpu *gpu) {
     size_t words = 0;
     for (uint32_t i = 0; i < gpu->n_segments; i++)
-        words += (size_t)gpu->segments[i].n * vpps_gpu_entry_words(gpu, gpu->segments[i].param);
+        words += (size_t)gpu->segments[i].n * vpps_entry_elems(gpu->model, gpu->segments[i].param);
     VPPS_TRY(vpps_gpu_reserve(gpu, &gpu->entries, (words + 1) * sizeof(float)));
     uint64_t to = gpu->entries.address;
     for (uint32_t i = 0; i < gpu->n_segments; i++) {
         const vpps_row_segment *s = &gpu->segments[i];
-        const size_t bytes = (size_t)s->n * vpps_gpu_entry_words(gpu, s->param) * sizeof(float);
+        const size_t bytes = (size_t)s->n * vpps_entry_elems(gpu->model, s->param) * sizeof(float);
         VPPS_TRY(gpu->table->write(gpu->driver, to, s->gradients, bytes));
         to += bytes;
     }

@@ -212,7 +212,7 @@ vpps_status vpps_gpu_make_step(vpps_gpu *gpu, const vpps_batch *batch, vpps_gpu_
         memcpy(script + header->tables + i * VPPS_TABLE_WORDS, &t, sizeof t);
         memcpy(script + at, s->rows, s->n * sizeof *s->rows);
         at += s->n;
-        gradients += s->n * vpps_gpu_entry_words(gpu, s->param);
+        gradients += s->n * vpps_entry_elems(gpu->model, s->param);
     }
     out->words = fill_up(script, write_steps(gpu, batch, script, at));
     return VPPS_OK;

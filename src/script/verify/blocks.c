@@ -7,61 +7,19 @@ bool vpps_refuse_vertex(vpps_checker *c, const vpps_checked_block *b, uint32_t p
     return VPPS_REFUSE(c, "block %u (cell %s), vertex %u: %s", (uint32_t)(b - c->blocks), b->cell->c->name, p, what);
 }
 
-/* ---------------------------------------------------------------- finding the arrays */
-
-typedef struct cursor {
-    vpps_checker *c;
-    uint64_t at;
-    bool ok;
-} cursor;
-
-static const uint32_t *take(cursor *at, uint64_t n) {
-    const uint32_t *words = at->ok ? vpps_check_words(at->c, at->at, n, "a block's arrays") : NULL;
-    at->ok = words != NULL;
-    at->at += n;
-    return words;
-}
-
-static const uint32_t **pointers(vpps_checker *c, uint32_t n) {
-    return vpps_check_zeros(c, n, sizeof(const uint32_t *));
-}
-
+/* Finds the block's arrays, which must lie inside the script. */
 static bool find_arrays(vpps_checker *c, vpps_checked_block *b) {
-    const vpps_compiled_cell *cell = b->cell->c;
-    const uint32_t n = b->block->n;
-    b->inputs = pointers(c, cell->n_inputs);
-    b->lookups = pointers(c, cell->n_lookups);
-    b->words = pointers(c, cell->n_words);
-    b->gradient_starts = pointers(c, cell->n_outputs);
-    b->gradients = pointers(c, cell->n_outputs);
-    b->pair_starts = pointers(c, cell->n_outputs);
-    b->pairs = pointers(c, cell->n_outputs);
-    if (!b->inputs || !b->lookups || !b->words || !b->gradient_starts || !b->gradients || !b->pair_starts || !b->pairs)
-        return false;
-    cursor at = {c, b->block->arrays, true};
-    b->vertices = take(&at, n);
-    for (uint32_t i = 0; i < cell->n_inputs; i++)
-        if (!cell->input_axis[i]) b->inputs[i] = take(&at, n);
-    for (uint32_t i = 0; i < cell->n_lookups; i++) b->lookups[i] = take(&at, n);
-    for (uint32_t i = 0; i < cell->n_words; i++) b->words[i] = take(&at, n);
-    if (cell->is_data) b->data = take(&at, n);
-    for (uint32_t d = 1; d <= cell->n_lists; d++) {
-        b->lists[d] = take(&at, (uint64_t)n + 1);
-        for (uint32_t i = 0; i < cell->n_inputs; i++)
-            if (cell->input_axis[i] == d) b->inputs[i] = take(&at, b->block->members[d - 1]);
-    }
-    for (uint32_t k = 0; k < cell->n_outputs; k++) {
-        if (!c->training || !(cell->needs.gradient_out >> k & 1)) continue;
-        b->gradient_starts[k] = take(&at, (uint64_t)n + 1);
-        b->gradients[k] = take(&at, at.ok ? b->gradient_starts[k][n] : 0);
-        if (c->header->pairs) b->pair_starts[k] = take(&at, (uint64_t)n + 1);
-        if (c->header->pairs) b->pairs[k] = take(&at, at.ok ? 2 * (uint64_t)b->pair_starts[k][n] : 0);
-        for (uint32_t p = 0; at.ok && p < n; p++)
-            if (b->gradient_starts[k][p] > b->gradient_starts[k][p + 1] ||
-                (b->pairs[k] && b->pair_starts[k][p] > b->pair_starts[k][p + 1]))
+    const vpps_block_view *view = &b->view;
+    vpps_view_block(c->script, b->block, b->cell->c, &b->view);
+    if (view->end > c->words)
+        return VPPS_REFUSE(c, "block %u: its arrays end at word %" PRIu64 " of a script of %zu",
+                           (uint32_t)(b - c->blocks), view->end, c->words);
+    for (uint32_t k = 0; k < b->cell->c->n_outputs; k++)
+        for (uint32_t p = 0; view->gradients[k] && p < b->block->n; p++)
+            if (view->gradient_starts[k][p] > view->gradient_starts[k][p + 1] ||
+                (view->pairs[k] && view->pair_starts[k][p] > view->pair_starts[k][p + 1]))
                 return vpps_refuse_vertex(c, b, p, "contribution list of negative length");
-    }
-    return at.ok;
+    return true;
 }
 
 /* ---------------------------------------------------------------- tensors */
@@ -82,10 +40,6 @@ uint32_t vpps_check_add_tensor(vpps_checker *c, uint64_t offset, vpps_tensor t) 
     return c->n_tensors++;
 }
 
-static uint32_t items(const vpps_checked_block *b, uint32_t axis) {
-    return axis ? b->block->members[axis - 1] : b->block->n;
-}
-
 static bool add_kept(vpps_checker *c, vpps_checked_block *b, uint32_t number, uint32_t v) {
     const vpps_cell_value *x = &b->cell->c->values[v];
     const uint32_t shares = vpps_makes_shares(x) ? c->group_size : 1;
@@ -96,7 +50,7 @@ static bool add_kept(vpps_checker *c, vpps_checked_block *b, uint32_t number, ui
         const vpps_tensor t = {.kind = VPPS_TENSOR_KEPT,
                                .stride = b->cell->c->kept_words[x->axis],
                                .words = vpps_value_words(x),
-                               .items = items(b, x->axis),
+                               .items = vpps_items(b->block, x->axis),
                                .block = number,
                                .index = v,
                                .share = s};
@@ -111,7 +65,7 @@ static void count_contributions(vpps_checker *c, const vpps_checked_block *b) {
     for (uint32_t j = 0; j < cell->n_contributions; j++) {
         const uint32_t axis = cell->values[cell->contributions[j].value].axis;
         b->contribution_bits[j] = c->n_taken;
-        c->n_taken += (uint64_t)items(b, axis) * (cell->contributions[j].partial ? c->group_size : 1);
+        c->n_taken += (uint64_t)vpps_items(b->block, axis) * (cell->contributions[j].partial ? c->group_size : 1);
     }
 }
 
@@ -145,7 +99,7 @@ static bool add_tensors(vpps_checker *c, vpps_checked_block *b, uint32_t number)
 
 static bool open_vertices(vpps_checker *c, vpps_checked_block *b, uint32_t number) {
     for (uint32_t p = 0; p < b->block->n; p++) {
-        const uint32_t r = b->vertices[p];
+        const uint32_t r = b->view.vertices[p];
         if (r >= c->n_records || !c->needed[r])
             return vpps_refuse_vertex(c, b, p, "vertex that the request does not need");
         if (c->block_of[r] != VPPS_NONE) return vpps_refuse_vertex(c, b, p, "duplicate vertex");
@@ -169,15 +123,13 @@ static bool open_block(vpps_checker *c, uint32_t number) {
     for (uint32_t l = 0; l < VPPS_CELL_LISTS; l++)
         if (b->block->members[l] && (l >= cell->n_lists || !b->block->n))
             return VPPS_REFUSE(c, "block %u: list members in a cell without lists", number);
-    if (!b->block->n) return find_arrays(c, b);
+    if (!find_arrays(c, b)) return false;
+    if (!b->block->n) return true;
     if (cell->needs.training != c->training || cell->needs.drops != (c->training && !c->request->no_dropout) ||
         cell->needs.group != c->group_size)
         return VPPS_REFUSE(c, "block %u: cell %s was compiled for groups of %u%s", number, cell->name,
                            cell->needs.group, cell->needs.training ? ", for training" : "");
-    const uint32_t *vertices = vpps_check_words(c, b->block->arrays, b->block->n, "a block's arrays");
-    if (!vertices) return false;
-    b->vertices = vertices;
-    if (!open_vertices(c, b, number) || !find_arrays(c, b) || !add_tensors(c, b, number)) return false;
+    if (!open_vertices(c, b, number) || !add_tensors(c, b, number)) return false;
     const uint64_t outputs = (uint64_t)c->n_outputs + (uint64_t)b->block->n * cell->n_outputs;
     if (outputs >= VPPS_NONE) return VPPS_REFUSE(c, "the script has too many outputs");
     c->n_outputs = (uint32_t)outputs;

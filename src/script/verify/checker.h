@@ -68,9 +68,7 @@ typedef struct vpps_tensor {
 typedef struct vpps_checked_block {
     const vpps_block *block;
     vpps_checked_cell *cell;
-    const uint32_t *vertices, *data;
-    const uint32_t *lists[VPPS_AXES]; /* for each list and vertex: number of the vertex's first list member */
-    const uint32_t **inputs, **lookups, **words, **gradient_starts, **gradients, **pair_starts, **pairs;
+    vpps_block_view view;
     uint32_t **sources;    /* for each input and item: number of the output that is read */
     uint32_t **rows;       /* for each lookup and vertex: number of the table's entry that is read */
     uint32_t first_output; /* output k of vertex p has the number first_output + k * n + p */

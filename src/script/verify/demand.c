@@ -191,7 +191,7 @@ bool vpps_check_demands(vpps_checker *c) {
 /* Calls `visit` for each output that input i of vertex p reads: one, or one for each list member. */
 static bool each_source(vpps_checker *c, const vpps_checked_block *b, uint32_t p, uint32_t i,
                         bool (*visit)(vpps_checker *, const vpps_checked_block *, uint32_t, uint32_t, uint32_t)) {
-    const uint32_t axis = b->cell->c->input_axis[i], *starts = b->lists[axis];
+    const uint32_t axis = b->cell->c->input_axis[i], *starts = b->view.lists[axis];
     const uint32_t first = axis ? starts[p] : p, end = axis ? starts[p + 1] : p + 1;
     for (uint32_t item = first; item < end; item++)
         if (!visit(c, b, p, i, b->sources[i][item])) return false;

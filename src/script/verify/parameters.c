@@ -12,7 +12,7 @@ static void act_together(vpps_checker *c) { vpps_check_act(c, c->group_size > 1 
 /* ---------------------------------------------------------------- gradients of parameters */
 
 static uint64_t outer_bit(const vpps_checker *c, const vpps_checked_block *b, uint32_t p) {
-    return (uint64_t)c->group * c->n_records + b->vertices[p];
+    return (uint64_t)c->group * c->n_records + b->view.vertices[p];
 }
 
 /* Checks the reads of items [first, end) of an operand. `late`: the update reads, and skips parameters, which it is about to change. */
@@ -30,7 +30,7 @@ static bool read_items(vpps_checker *c, const vpps_checked_block *b, const vpps_
 static bool read_factors(vpps_checker *c, const vpps_checked_block *b, uint32_t first, uint32_t n, bool late) {
     for (uint32_t i = 0; n && i < vpps_n_outers(b->cell->c); i++) {
         const vpps_outer o = vpps_outer_of(b->cell->c, i);
-        const uint32_t axis = o.dy->axis, *starts = b->lists[axis];
+        const uint32_t axis = o.dy->axis, *starts = b->view.lists[axis];
         const uint32_t begin = axis ? starts[first] : first, end = axis ? starts[first + n] : first + n;
         if (!read_items(c, b, o.dy, begin, end, late)) return false;
         if (o.x && !read_items(c, b, o.x, begin, end, late)) return false;

@@ -15,22 +15,25 @@ static bool check_source(vpps_checker *c, vpps_checked_block *b, uint32_t p, uin
     if (output == VPPS_NONE) return false;
     b->sources[i][item] = output;
     const vpps_location at = vpps_check_location(c, output);
-    if (b->inputs[i][item] == at.offset) return true;
-    return VPPS_REFUSE(c, "block %u (cell %s), vertex %u: input %u is at %u; node %u lies at %u",
-                       (uint32_t)(b - c->blocks), b->cell->c->name, p, i, b->inputs[i][item], x, at.offset);
+    const int64_t from = b->view.inputs[i][item], offset = from + b->view.shifts[i];
+    /* Only values of the batch may have shifts: the CPU moves what it reads of sharded parameters, each offset by itself. */
+    if (offset == at.offset && (from == offset || (from >= c->target->batch && offset >= c->target->batch)))
+        return true;
+    return VPPS_REFUSE(c, "block %u (cell %s), vertex %u: input %u is at %" PRId64 "; node %u lies at %u",
+                       (uint32_t)(b - c->blocks), b->cell->c->name, p, i, offset, x, at.offset);
 }
 
 static bool check_inputs(vpps_checker *c, vpps_checked_block *b, uint32_t p, const vpps_record_view *view) {
     const vpps_compiled_cell *cell = b->cell->c;
     uint64_t own = 0, listed = 0; /* nodes that inputs without lists (or an op), and list inputs, have read so far */
     for (uint32_t d = 1; d <= cell->n_lists; d++) {
-        const uint32_t first = b->lists[d][p], end = b->lists[d][p + 1];
+        const uint32_t first = b->view.lists[d][p], end = b->view.lists[d][p + 1];
         if (end < first || end - first != view->members[d - 1] || end > b->block->members[d - 1])
             return vpps_refuse_vertex(c, b, p, "wrong number of list members");
     }
     for (uint32_t i = 0; i < cell->n_inputs; i++) {
         const uint32_t axis = cell->input_axis[i];
-        const uint32_t n = vpps_members(view->members, axis), first = axis ? b->lists[axis][p] : p;
+        const uint32_t n = vpps_members(view->members, axis), first = axis ? b->view.lists[axis][p] : p;
         const bool list = axis && view->cell;
         uint64_t *at = list ? &listed : &own;
         if (*at + n > (list ? view->n_listed : view->n_args))
@@ -55,17 +58,17 @@ static bool check_lookups(vpps_checker *c, vpps_checked_block *b, uint32_t p, co
     for (uint32_t i = 0; i < b->cell->c->n_lookups; i++) {
         const vpps_cell_lookup *l = &b->cell->c->lookups[i];
         if (l->table == VPPS_NO_PARAM) {
-            if (!view->op || b->lookups[i][p] != view->op->imm)
+            if (!view->op || b->view.lookups[i][p] != view->op->imm)
                 return vpps_refuse_vertex(c, b, p, "reads another kept value");
             continue;
         }
         const vpps_parameter_data *table = &c->g->model->params[l->table];
         uint32_t row = l->value;
-        if (l->kind != VPPS_WORD_DROPOUT && !word_of(c, b->vertices[p], view, l->kind, l->value, &row))
+        if (l->kind != VPPS_WORD_DROPOUT && !word_of(c, b->view.vertices[p], view, l->kind, l->value, &row))
             return vpps_refuse_vertex(c, b, p, "no such index");
         if (row >= table->count) return vpps_refuse_vertex(c, b, p, "lookup of an entry beyond the table");
         b->rows[i][p] = row;
-        if (b->lookups[i][p] != c->target->values[l->table] + (uint64_t)row * table->rows * table->cols)
+        if (b->view.lookups[i][p] != c->target->values[l->table] + (uint64_t)row * table->rows * table->cols)
             return vpps_refuse_vertex(c, b, p, "lookup of another entry");
     }
     return true;
@@ -75,12 +78,12 @@ static bool check_words(vpps_checker *c, vpps_checked_block *b, uint32_t p, cons
     for (uint32_t i = 0; i < b->cell->c->n_words; i++) {
         const vpps_cell_word *w = &b->cell->c->words[i];
         uint32_t word;
-        if (!word_of(c, b->vertices[p], view, w->kind, w->value, &word) || word != b->words[i][p])
+        if (!word_of(c, b->view.vertices[p], view, w->kind, w->value, &word) || word != b->view.words[i][p])
             return vpps_refuse_vertex(c, b, p, "wrong word in the record");
     }
-    if (!b->data) return true;
+    if (!b->view.data) return true;
     const uint32_t n = view->op && view->signature->op == VPPS_OP_INPUT ? vpps_words(view->signature) : 0;
-    const uint32_t *data = vpps_check_words(c, b->data[p], n, "an input's data");
+    const uint32_t *data = vpps_check_words(c, b->view.data[p], n, "an input's data");
     if (!data) return false;
     return (n && !memcmp(data, c->g->data + view->op->imm, n * sizeof *data)) ||
            vpps_refuse_vertex(c, b, p, "wrong data");
@@ -106,10 +109,10 @@ bool vpps_check_arrays(vpps_checker *c) {
         b->rows = take_arrays(c, b->block, cell->n_lookups, NULL);
         if (!b->sources || !b->rows) return false;
         for (uint32_t d = 1; d <= cell->n_lists; d++)
-            if (b->lists[d][0] || b->lists[d][b->block->n] != b->block->members[d - 1])
+            if (b->view.lists[d][0] || b->view.lists[d][b->block->n] != b->block->members[d - 1])
                 return vpps_refuse_vertex(c, b, 0, "list does not begin or end with the block's members");
         for (uint32_t p = 0; p < b->block->n; p++) {
-            const vpps_record_view view = vpps_check_view(c->g, b->vertices[p]);
+            const vpps_record_view view = vpps_check_view(c->g, b->view.vertices[p]);
             if (!check_inputs(c, b, p, &view) || !check_lookups(c, b, p, &view) || !check_words(c, b, p, &view))
                 return false;
         }

@@ -8,7 +8,7 @@ vpps_location vpps_check_operand(const vpps_checker *c, const vpps_checked_block
     const vpps_cell_value *x = &b->cell->c->values[value];
     const uint32_t words = vpps_value_words(x);
     if (x->kind == VPPS_VALUE_INPUT) return vpps_check_location(c, b->sources[x->input][item]);
-    if (x->kind == VPPS_VALUE_LOOKUP) return (vpps_location){b->lookups[x->lookup][item], 0, words};
+    if (x->kind == VPPS_VALUE_LOOKUP) return (vpps_location){b->view.lookups[x->lookup][item], 0, words};
     if (x->kind == VPPS_VALUE_PARAMETER) return (vpps_location){c->target->values[x->vector], 0, words};
     const uint32_t tensor = b->pass_record[value] ? b->pass_record[value][item] : b->kept[value];
     const vpps_tensor *t = &c->tensors[tensor];
@@ -32,16 +32,12 @@ static share share_of(const vpps_checker *c, const vpps_checked_block *b, const 
                .member = member,
                .task_first = first,
                .pass_record = t->pass_record};
-    s.first[0] = first;
-    s.end[0] = first + n;
-    if (!s.info->rows) { /* VPs share out vertices: each VP runs some of the task's */
-        s.first[0] = first + (uint32_t)((uint64_t)n * member / c->group_size);
-        s.end[0] = first + (uint32_t)((uint64_t)n * (member + 1) / c->group_size);
-    }
-    for (uint32_t d = 1; d <= b->cell->c->n_lists; d++) {
-        s.first[d] = b->lists[d][s.first[0]];
-        s.end[d] = b->lists[d][s.end[0]];
-    }
+    vpps_rows part = {0, n};
+    if (!s.info->rows) /* VPs share out vertices: each VP runs some of the task's */
+        part = (vpps_rows){(uint32_t)((uint64_t)n * member / c->group_size),
+                           (uint32_t)((uint64_t)n * (member + 1) / c->group_size)};
+    vpps_items_of(&b->view, first + part.first, part.end - part.first, s.first, s.end);
+    for (uint32_t d = 0; d <= b->cell->c->n_lists; d++) s.end[d] += s.first[d];
     return s;
 }
 
@@ -101,16 +97,17 @@ static bool read_parameters(vpps_checker *c, const share *s, const vpps_program_
 
 /* Checks the sum of the gradient of output k of vertex p: the script must list each contribution once, and none may be missing. */
 static bool take_gradient(vpps_checker *c, const vpps_checked_block *b, uint32_t k, uint32_t p, uint32_t words) {
-    const uint32_t *starts = b->gradient_starts[k], output = b->first_output + k * b->block->n + p;
-    const uint32_t first = b->pairs[k] ? b->pair_starts[k][p] : 0, end = b->pairs[k] ? b->pair_starts[k][p + 1] : 0;
+    const uint32_t *starts = b->view.gradient_starts[k], output = b->first_output + k * b->block->n + p;
+    const uint32_t first = b->view.pairs[k] ? b->view.pair_starts[k][p] : 0,
+                   end = b->view.pairs[k] ? b->view.pair_starts[k][p + 1] : 0;
     const uint64_t n = (uint64_t)starts[p + 1] - starts[p] + end - first;
     if (n != c->due[output])
         return VPPS_REFUSE(c, "vertex %u: gradient %u is the sum of %" PRIu64 " contributions; expected %u", p, k, n,
                            c->due[output]);
     for (uint32_t i = starts[p]; i < starts[p + 1]; i++)
-        if (vpps_check_take(c, b->gradients[k][i], words, output, 0, 0) == VPPS_NONE) return false;
+        if (vpps_check_take(c, b->view.gradients[k][i], words, output, 0, 0) == VPPS_NONE) return false;
     for (uint32_t i = first; i < end; i++)
-        if (!vpps_check_take_pair(c, b->pairs[k] + 2 * (size_t)i, words, output)) return false;
+        if (!vpps_check_take_pair(c, b->view.pairs[k] + 2 * (size_t)i, words, output)) return false;
     return true;
 }
 
@@ -119,11 +116,13 @@ static bool read_gradient(vpps_checker *c, const share *s, const vpps_program_st
     const vpps_rows rows = rows_of(s, x);
     const bool first = !s->info->rows || s->member == 0;
     for (uint32_t p = s->first[0]; p < s->end[0]; p++) {
-        const uint32_t *starts = s->b->gradient_starts[gradient->output], *list = s->b->gradients[gradient->output];
+        const uint32_t *starts = s->b->view.gradient_starts[gradient->output],
+                       *list = s->b->view.gradients[gradient->output];
         if (first && !take_gradient(c, s->b, gradient->output, p, vpps_value_words(x))) return false;
         for (uint32_t i = starts[p]; i < starts[p + 1]; i++)
             if (!vpps_check_read(c, list[i] + rows.first, rows.end - rows.first, c->pool[list[i]].tensor)) return false;
-        const uint32_t *pairs = s->b->pairs[gradient->output], *pair_starts = s->b->pair_starts[gradient->output];
+        const uint32_t *pairs = s->b->view.pairs[gradient->output],
+                       *pair_starts = s->b->view.pair_starts[gradient->output];
         for (uint32_t i = pairs ? pair_starts[p] : 0; pairs && i < pair_starts[p + 1]; i++) {
             const uint32_t by = pairs[2 * (size_t)i], of = pairs[2 * (size_t)i + 1];
             if (!vpps_check_read(c, by, 1, c->pool[by].tensor) ||
@@ -201,12 +200,12 @@ static bool add_contributions(vpps_checker *c, vpps_checked_block *b, const vpps
     const vpps_compiled_cell *cell = b->cell->c;
     const uint32_t *o = task->operands;
     uint64_t at = task->contributions;
+    uint32_t firsts[VPPS_AXES], items[VPPS_AXES];
+    vpps_items_of(&b->view, o[1], o[2], firsts, items);
     for (uint32_t j = 0; j < cell->n_contributions; j++) {
         const vpps_cell_value *x = &cell->values[cell->contributions[j].value];
         if (x->stage != task->stage || cell->contributions[j].scaled) continue;
-        const uint32_t *list = x->axis ? b->lists[x->axis] : NULL;
-        const uint32_t first = list ? list[o[1]] : o[1], n = list ? list[o[1] + o[2]] - first : o[2];
-        const uint32_t all = list ? b->block->members[x->axis - 1] : b->block->n;
+        const uint32_t first = firsts[x->axis], n = items[x->axis];
         b->contributions[j] = c->n_tensors;
         for (uint32_t s = 0; s < (cell->contributions[j].partial ? c->group_size : 1); s++) {
             const vpps_tensor t = {.kind = VPPS_TENSOR_CONTRIBUTION,
@@ -217,7 +216,7 @@ static bool add_contributions(vpps_checker *c, vpps_checked_block *b, const vpps
                                    .block = o[0],
                                    .index = j,
                                    .share = s,
-                                   .first_bit = b->contribution_bits[j] + (uint64_t)s * all};
+                                   .first_bit = b->contribution_bits[j] + (uint64_t)s * vpps_items(b->block, x->axis)};
             if (vpps_check_add_tensor(c, at, t) == VPPS_NONE) return false;
             at += ((uint64_t)n * vpps_value_words(x) + 15) & ~(uint64_t)15;
         }
@@ -335,7 +334,7 @@ static uint32_t vertex_of(const vpps_checked_block *b, uint32_t axis, uint32_t i
     uint32_t low = 0, high = b->block->n;
     while (low < high) {
         const uint32_t middle = low + (high - low) / 2;
-        if (b->lists[axis][middle + 1] <= item) {
+        if (b->view.lists[axis][middle + 1] <= item) {
             low = middle + 1;
         } else {
             high = middle;
