@@ -385,7 +385,7 @@ typedef struct vpps_options {
     /* Connects processes that train together; NULL: this process trains alone. Outlives the handle; others do not use it during a batch. */
     vpps_communicator *communicator;
     bool portable; /* CPU: whether products use plain C instead of wide vector instructions */
-    bool verify;   /* prove before each batch that its script (program) computes what the graph asks for (slow) */
+    bool verify;   /* whether each batch's script (program) is first proved to compute what the graph asks for (slow) */
     /* GPU: consecutive rows of a matrix that one VP owns, 1 to 1,024. 0: profiled on trained batches. */
     uint32_t rpw;
     uint32_t threads;      /* GPU: threads of a virtual processor (CTA), a multiple of 32 up to 1,024; 0: profiled */
@@ -853,24 +853,24 @@ typedef struct vpps_stats {
     uint64_t batches;        /* training batches finished since the model began; checkpoints carry the number on */
     uint64_t skipped;        /* batches that were not applied, since loss or gradient was not finite */
     uint64_t nodes;          /* nodes of the graph, those inside cells included */
-    uint64_t levels, phases; /* number of the graph's levels; of the script's phases, which end at barriers */
+    uint64_t levels, phases; /* levels: number of the graph's levels; phases: of the script's phases (barriers) */
     uint64_t steps;          /* steps of forward, each of which runs vertices of one cell together */
     uint64_t instructions;   /* tasks of the script (the batch's program); a task that all VPs share counts once */
     uint64_t script_bytes;
     uint64_t pool_bytes;         /* bytes of the parameters and of the batch's tensors */
     uint64_t live_bytes;         /* bytes of parameters and of tensors live at once: the least pool for as many waves */
-    uint64_t host_ns, device_ns; /* ns to make the script on the host; ns to run it on the device */
+    uint64_t host_ns, device_ns; /* host_ns: time to make the script on the host; device_ns: to run it on the device */
     uint64_t total_nodes, total_host_ns, total_device_ns; /* sums over all training batches of this handle */
     uint64_t peak_pool_bytes;
     uint32_t vps;
-    uint32_t groups, waves, slices; /* see vpps_options */
+    uint32_t groups, waves, slices; /* numbers that the batch used (vpps_options) */
     bool caller_works;
     bool decides;               /* whether the device can run vpps_argmax and vpps_lookup_at */
     const char *precision;      /* precision of products: "fp32", "bf16x3", "bf16" */
     const char *precision_unit; /* CPU: "generic", "avx2", "avx512", "neon", "avx512bf16", "amx"; GPU: "fp32", "mma" */
     const char *device;         /* "cpu", "cuda", "simt" */
     const char *policy;
-    uint32_t rank, processes; /* this process's number, from 0; the number of processes */
+    uint32_t rank, processes; /* rank: this process's number, from 0; processes: how many there are */
     /* Sums over all batches: time to exchange gradients and entries with other processes, with waiting; bytes that this process sent. */
     uint64_t total_exchange_ns, total_sent_bytes;
     /* The slowest process's time until it has its gradients, relative to the mean of all processes: 0.1 means 10 % longer. */
@@ -912,7 +912,7 @@ typedef struct vpps_trial {
     uint32_t vectors;
     bool far;              /* trial of products: whether the matrices are too large for the core's own cache */
     double ns_per_vector;  /* trial of products: ns per vector; for "copy": ns of one copy */
-    uint32_t rpw, threads; /* GPU: see vpps_options */
+    uint32_t rpw, threads; /* trial of a GPU kernel: its vpps_options */
     vpps_trial_state state;
     uint32_t batches;         /* number of batches that were measured */
     double ns_per_node;       /* ns of device time per node, the median of the batches; 0: not measured */

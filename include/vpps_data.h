@@ -305,7 +305,7 @@ VPPS_API vpps_status vpps_sentences_read_parallel_texts(vpps_sentences *source, 
 typedef struct vpps_language {
     uint64_t seed;
     bool characters; /* whether to split sentences (not translations) into characters, each a word with its own tag */
-    bool tags;       /* tag the sentences */
+    bool tags;       /* whether the sentences have tags */
     bool labels;     /* whether sentences get labels: the first name's kind (PER, LOC, ORG), or NONE without a name */
     /* Word appended to every translation or, without translations, to every sentence; may be NULL. */
     const char *end_word;
@@ -332,7 +332,7 @@ typedef struct vpps_lattice_arc {
 } vpps_lattice_arc;
 
 typedef struct vpps_lattice {
-    uint32_t n_nodes;             /* at least 1 */
+    uint32_t n_nodes;             /* number of nodes, at least 1 */
     const uint32_t *tags;         /* the nodes' tags; the tag of node 0 means nothing */
     const uint32_t *first_arc;    /* n_nodes + 1 entries: arcs[first_arc[i] .. first_arc[i + 1]) enter node i */
     const vpps_lattice_arc *arcs; /* arcs into each node but node 0: first a character's, then any number of words' */
@@ -449,7 +449,7 @@ VPPS_API vpps_status vpps_constituents_binarise(const vpps_constituents *c, vpps
 typedef struct vpps_f1 vpps_f1;
 
 typedef struct vpps_f1_counts {
-    uint64_t gold, predicted, correct; /* chunks */
+    uint64_t gold, predicted, correct; /* numbers of chunks: right ones, predicted ones, correctly predicted ones */
 } vpps_f1_counts;
 
 /* Returns whether tags look like tags of chunks: tags outside every scheme are few (less than twice as many as tags of a scheme, or, if no

@@ -34,10 +34,10 @@ typedef struct vpps_c_export {
     const char *prefix;      /* beginning of the names of functions and constants; NULL: "net" */
     const char *omit;        /* a word to drop from the beginning of cells' names in functions' names; may be NULL */
     FILE *header;            /* receives prototypes and constants; NULL: they are in the C file itself */
-    const char *header_name; /* with a header: the name by which the C file includes it */
+    const char *header_name; /* name by which the C file includes the header, if there is one */
     FILE *weights;           /* receives the weights; NULL: they are in the C file itself */
     vpps_c_precision precision;
-    bool losses; /* also write the cells' losses, which need labels */
+    bool losses; /* whether the cells' losses, which need labels, are written too */
 } vpps_c_export;
 
 /* Writes the model's cells with the host's copy of the parameters (call vpps_read_parameters before). With `weights`, functions have a

@@ -98,7 +98,7 @@ static void destroy(void *net) {
 /* A sentence's words, heads before their dependents. The dependents of word k are children[first[k + 1]] to
  * children[first[k + 2]] - 1; the roots are children[first[0]] to children[first[1]] - 1. */
 typedef struct tree_order {
-    uint32_t *words, *children; /* n entries each */
+    uint32_t *words, *children; /* arrays of n word numbers, described above */
     uint32_t *first;            /* n + 2 entries: where each list in `children` begins */
 } tree_order;
 

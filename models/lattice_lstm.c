@@ -35,7 +35,7 @@ typedef struct lattice_lstm_net {
     vpps_param words;
     part_recurrent step; /* LSTM step of a character at which no word ends */
     vpps_param W[4], U[4], b[4];
-    vpps_cell character, word, join; /* cells where words end: of the character, of a word, of their join */
+    vpps_cell character, word, join; /* cells where words end: for the character, for a word, to join them */
     part_crf crf;
 } lattice_lstm_net;
 

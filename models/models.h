@@ -92,7 +92,7 @@ typedef struct net_decoding {
 
 /* Inputs and results of greedy search in which the device chooses all words. */
 typedef struct net_greedy {
-    uint32_t end_word, limit; /* inputs: the number of the end word; the most words, with the end word */
+    uint32_t end_word, limit; /* inputs: end_word: number of the end word; limit: most words, with the end word */
     /* The caller's `limit` entries, set to scalar nodes, whose values are the chosen words' numbers. Only end words follow an end word. */
     vpps_node *words;
     vpps_node log_p; /* scalar: log-probability of the words up to the first end word */
@@ -109,7 +109,7 @@ typedef enum net_generator { NET_LISTOPS, NET_COMPLETE_TREES, NET_GENERATORS } n
 
 /* The sizes and options of a network. */
 typedef struct net_config {
-    uint32_t words, characters, classes, edge_types; /* sizes of the data's vocabularies; number of edge types */
+    uint32_t words, characters, classes, edge_types; /* numbers of the data's words, characters, classes, edge types */
     uint32_t embed, hidden;
     uint32_t layers;          /* layers of LSTMs or transformer, or rounds of a graph network; 0: one */
     uint32_t numbers;         /* NODES, GRAPHS: number of features of a node */
@@ -118,15 +118,15 @@ typedef struct net_config {
     uint32_t character_embed; /* elements of a character's embedding; a spelled word has `embed` elements */
     uint32_t mlp;             /* units of the classifier's hidden layer; 0: no such layer */
     uint32_t steps;           /* TEXT: number of words of an example; 0: an example is a sentence */
-    bool carry;               /* TEXT: an example begins with the recurrent states at the end of the preceding one */
+    bool carry;               /* TEXT: whether an example begins with the states that ended the preceding one */
     uint32_t turns;           /* adaptive computation (act.c): how often a word is read at most */
     float ponder;             /* adaptive computation: the loss added for each reading of a word */
     bool attention;
-    bool input_feeding; /* the decoder also reads its latest attention output; needs attention */
-    bool crf;           /* TAGGING, LATTICES: a conditional random field over a sentence's tags (crf.h) */
+    bool input_feeding; /* whether the decoder also reads its latest attention output; needs attention */
+    bool crf;           /* TAGGING, LATTICES: whether a conditional random field (crf.h) chooses a sentence's tags */
     float dropout;
     float label_smoothing;    /* label smoothing of the training loss (vpps_cross_entropy_with) */
-    bool weighted;            /* the training loss weights classes by class_weights */
+    bool weighted;            /* whether the training loss weights classes by class_weights */
     vpps_param class_weights; /* a frozen vector of weights, declared by the caller before the network is made */
     uint32_t loss;            /* TREES: which nodes have a training loss: NET_HEADS_LABELLED or NET_HEADS_ROOT */
 } net_config;
@@ -149,7 +149,7 @@ typedef struct option_row {
     option_kind kind;
     size_t offset;
     double min, max;
-    bool fixed; /* the option decides shapes of parameters, so it cannot change for a trained model */
+    bool fixed; /* whether the option decides shapes of parameters, so that a trained model keeps its value */
 } option_row;
 
 /* ---------------------------------------------------------------- networks */
@@ -163,8 +163,8 @@ typedef struct network {
     net_kind kind;
     net_config defaults;
     net_generator generator; /* TREES */
-    bool parity;             /* SENTENCES: without data, the network learns the parity of generated signs */
-    bool spells;             /* TAGGING: the network makes embeddings of rare words from their characters */
+    bool parity;             /* SENTENCES: whether the network, without data, learns the parity of generated signs */
+    bool spells;             /* TAGGING: whether the network makes embeddings of rare words from their characters */
 
     /* Declares the parameters and records the cells on `model`; the caller frees *net with destroy. */
     vpps_status (*create)(void **net, vpps_model *model, const net_config *config);

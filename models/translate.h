@@ -13,7 +13,7 @@ typedef struct translate_net {
     part_stack decoder;
     vpps_param W_a; /* exists with attention */
     vpps_cell attention;
-    vpps_cell fed_step;    /* with input feeding: one cell of the decoder's layers and attention, instead of several */
+    vpps_cell fed_step;    /* the cell, with input feeding, of the decoder's layers and attention together */
     vpps_cell turn;        /* greedy search: the cell that chooses one word */
     vpps_node *remembered; /* the encoder's vectors of the latest source sentence, which attention reads */
     uint32_t n_remembered;

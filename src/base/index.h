@@ -7,7 +7,7 @@
  * slot holds the upper half of the hash, which also says where the search begins, and the stored number + 1. */
 typedef struct vpps_index {
     uint64_t *slots;
-    uint32_t n, size; /* number of stored numbers; number of slots, 0 or a power of two */
+    uint32_t n, size; /* n: how many numbers are stored; size: number of slots, 0 or a power of two */
 } vpps_index;
 
 /* vpps_index_next returns one number stored under the hash per call, then UINT32_MAX. First set *at to vpps_index_first(hash). */

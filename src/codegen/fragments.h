@@ -11,7 +11,7 @@ enum { VPPS_FRAGMENT_ROWS = 8, VPPS_FRAGMENT_DEPTH = 16 };
 
 /* One row of a product's result, which the VP computes. */
 typedef struct vpps_product_row {
-    const vpps_program_step *product; /* NULL: padding */
+    const vpps_program_step *product; /* the step that computes the product; NULL: the row is padding */
     uint32_t row;                     /* number of the row among those that the VP owns */
 } vpps_product_row;
 

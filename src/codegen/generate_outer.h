@@ -14,7 +14,7 @@ typedef struct vpps_outer_work {
     const vpps_generation *g;
     const vpps_compiled_cell *c;
     FILE *out;
-    bool vectors_due;      /* code for the gradients of vectors is still to be written */
+    bool vectors_due;      /* whether code for the gradients of vectors is still to be written */
     uint32_t shared_words; /* words of shared memory that the function needs so far */
 } vpps_outer_work;
 

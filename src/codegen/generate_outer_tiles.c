@@ -42,7 +42,7 @@ typedef struct tiles {
 /* A pass reads all vectors once. It computes units of work [first, end), which need n_blocks blocks of columns of vectors x, and n_lists
  * lists of rows of vectors dy. */
 typedef struct pass {
-    uint32_t first, end; /* range of units */
+    uint32_t first, end; /* range of the numbers of the units of work */
     uint32_t x[MOST_UNITS], block[MOST_UNITS], n_blocks;
     uint32_t lists[VPPS_MOST_OUTERS], list_at[VPPS_MOST_OUTERS], n_lists;
     uint32_t words, slots, vectors;

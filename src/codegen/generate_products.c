@@ -11,7 +11,7 @@ typedef struct output {
 /* Outputs (rows of products) that a CTA's threads compute together. The rows are divided among `blocks` blocks of lanes. */
 typedef struct pass {
     const output *outputs;
-    uint32_t n, blocks, at, item_words; /* at: first word of the outputs' sums among an item's words */
+    uint32_t n, blocks, at, item_words; /* at: number of the word, of item_words words per item, where its sums begin */
 } pass;
 
 static const vpps_resident *resident_of(const work *w, const vpps_program_step *x, vpps_param matrix) {

@@ -16,9 +16,9 @@ typedef struct vpps_stage_work {
     vpps_segments s;
     FILE *out;
     uint32_t segment, tile;
-    bool lists;          /* the stage has values of list members */
-    bool joined;         /* the current segment also adds up the partial sums of the preceding segment's products */
-    bool loaded_early;   /* the segment that adds up the products' sums has loaded its operands before the products */
+    bool lists;          /* whether the stage has values of list members */
+    bool joined;         /* whether the current segment also sums up the preceding segment's products */
+    bool loaded_early;   /* whether the segment that sums products up has loaded its operands before the products */
     uint32_t chunk;      /* number of vertices or list members that a product handles at a time */
     uint32_t part_words; /* words of shared memory for the warps' partial sums of products */
     /* Operands of products are copied to copy_buffers buffers in shared memory, each for VPPS_COPY_ITEMS items (vertices or list

@@ -23,9 +23,9 @@ typedef struct vpps_kernel_plan {
     uint32_t teams; /* number of teams, to which columns of matrices' gradients are dealt; VP v is in team v % teams */
     vpps_optimizer_kind optimizer;
     uint32_t n_states; /* optimiser states per parameter */
-    bool packs;        /* the kernel packs factors from which cuBLAS computes the gradients of matrices */
+    bool packs;        /* whether the kernel packs factors from which cuBLAS computes the gradients of matrices */
     uint32_t parts;    /* each operand of a product is a sum of `parts` bf16 numbers: 2 in bf16x3, 1 in bf16; 0: fp32 */
-    bool lean;         /* weights take so many registers that threads keep fewer other values (common.cuh) */
+    bool lean;         /* whether weights take so many registers that threads keep fewer other values (common.cuh) */
     const vpps_compiled_cell *const *cells;
     uint32_t n_cells;
     vpps_residents residents;

@@ -34,8 +34,8 @@ bool vpps_product_is_short(const vpps_program *p, const vpps_program_step *produ
  * lanes. More blocks give a thread fewer rows but more columns, and rows that are mostly padding. */
 uint32_t vpps_blocks_of_rows(uint32_t rows, bool transposed, uint32_t threads) {
     enum {
-        COLUMNS = 2 /* columns of a thread if a whole warp is one block (512 columns, 256 threads) */,
-        SUMS = 4 /* instructions per row */,
+        COLUMNS = 2 /* columns per thread if a whole warp is one block (512 columns, 256 threads) */,
+        SUMS = 4 /* instructions that sum one row over a block's lanes */,
         MANY = 8
     };
     uint32_t best = 1, least = UINT32_MAX;

@@ -21,7 +21,7 @@ typedef enum vpps_resident_level {
 typedef struct vpps_resident {
     vpps_param matrix;
     bool transposed;
-    bool is_short; /* the matrix multiplies only short vectors; these products read the weights from device memory */
+    bool is_short; /* whether the matrix multiplies only short vectors; products then read weights in device memory */
     uint8_t level;
     uint32_t rows, columns; /* rows: most that any VP has; columns: number that each thread holds of each of its rows */
     uint32_t blocks, run;   /* blocks: number of blocks of lanes in a warp; run: adjacent columns that one load reads */

@@ -18,7 +18,7 @@ typedef struct vpps_specialiser {
     vpps_status (*beside)(void *context, const char *source, const char *description, vpps_cubin_report *report);
     void (*log)(void *context, const char *line); /* may be NULL; gets a line that says why a kernel was rejected */
     void *context;
-    bool spills; /* accept a kernel that spills registers if all kernels do: slower, but correct */
+    bool spills; /* whether a kernel that spills registers is accepted if all kernels do: slower, but correct */
 } vpps_specialiser;
 
 /* Makes the kernel of a plan whose VPs, threads and cells are filled in, and fills in the rest of the plan. *registers: in, the

@@ -305,7 +305,7 @@ vpps_status vpps_c_write_cell(vpps_c_cell *x, FILE *declarations) {
     size_t bytes;
     if (x->c->n_stages) VPPS_TRY(vpps_segments_make(&x->s, x->c, 0));
     x->s.c = x->c;
-    if (!x->out_words && !x->push_words) return VPPS_OK; /* all outputs are losses */
+    if (!x->out_words && !x->push_words) return VPPS_OK; /* all outputs are losses: no function is needed */
     x->many = !d->n_lists && !d->condition.there;
     x->out = open_memstream(&x->body, &bytes);
     vpps_status status = x->out ? put_loops(x) : VPPS_OK;

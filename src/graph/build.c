@@ -98,7 +98,7 @@ static bool check_size(vpps_graph *g, const vpps_signature *s) {
 
 /* Identifies an argument whose shape was checked. A sum of many losses mostly repeats one output of few cells: checked once. */
 typedef struct seen_node {
-    uint32_t cell, number; /* 1 + number of the cell's output, or, if the node is an op, 1 + its signature */
+    uint32_t cell, number; /* number: 1 + that of the cell's output, or, if the node is an op, 1 + its signature */
 } seen_node;
 
 enum { SEEN_NODES = 4 };

@@ -425,7 +425,7 @@ static __attribute__((noinline)) bool take_children(vpps_graph *g, const vpps_ce
         if (!offer || (offer->output & VPPS_CELL_INPUT)) continue;
         const uint32_t output = offer->output;
         for (; k < end && children[k] < n_vertices && vertices[children[k]].cell == cell;
-             k++) /* children of the cell that was just checked need no check */
+             k++) /* children of the cell that was just checked are copied without a check */
             *to++ = vertices[children[k]].first + output;
     }
     return true;

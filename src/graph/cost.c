@@ -23,8 +23,8 @@ typedef struct count {
 /* An op with n operands, to be counted. An operand is one value, or all members of a list. */
 typedef struct op_view {
     const vpps_signature *s;
-    const vpps_param *matrices; /* affine: its matrices */
-    uint32_t entry;             /* lookup: its entry */
+    const vpps_param *matrices; /* the matrices of an affine op */
+    uint32_t entry;             /* the entry that a lookup reads */
     uint32_t n, members; /* `members`: number of values that the op reduces to one, members of lists among them */
     uint32_t rows, cols; /* shape of the first operand */
 } op_view;

@@ -111,7 +111,7 @@ typedef struct vpps_op_node {
 
 typedef struct vpps_cell_input {
     uint32_t rows, cols;
-    uint32_t child, output; /* a gathered input: child number and the child's output */
+    uint32_t child, output; /* of a gathered input: number of the child, and of the child's output */
     bool pulled; /* whether the input is pulled; `child` is then its number among pulled nodes, or pulled lists */
     /* 0: one value; else the axis of the list that it reads, whose first child is `child` if the list is gathered (set at the end) */
     uint8_t axis;
@@ -143,7 +143,7 @@ typedef struct vpps_cell_data {
     uint8_t *imm_pulled; /* for each node, whether `imm` is the number of a pulled index */
     uint32_t *args;
     vpps_cell_input *inputs;
-    uint32_t *scattered, *pushed; /* numbers of scattered, pushed nodes; an input: VPPS_CELL_INPUT | its number */
+    uint32_t *scattered, *pushed; /* numbers of scattered, of pushed nodes; an input's: VPPS_CELL_INPUT | its number */
     /* Set when recording ends. `outputs`: the nodes that are scattered or pushed, each once. `offers`: for each scattered, then for each
      * pushed value, its index in `outputs`. */
     uint32_t *outputs;
@@ -273,7 +273,7 @@ static inline bool vpps_graph_holds(vpps_graph *g, uint64_t n, const char *what)
 vpps_node vpps_make_node(vpps_graph *g, vpps_signature *s, const vpps_param *matrices, uint32_t n,
                          const vpps_node *args, uint32_t imm, bool imm_pulled);
 
-/* In the cell being recorded, makes a node whose op takes a whole list. `most`: for concat, the most members that have room. */
+/* Makes a node, of the cell being recorded, whose op takes a whole list. `most`: for concat, the most members that have room. */
 vpps_node vpps_make_over_list(vpps_graph *g, vpps_signature *s, uint32_t n, const vpps_node *args, uint32_t axis,
                               uint32_t most);
 

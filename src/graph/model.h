@@ -17,7 +17,7 @@ typedef struct vpps_parameter_data {
     vpps_param_kind kind;
     uint32_t count, rows, cols;
     bool frozen;
-    /* For a lookup table shared out over processes: this process's rank, and the number of processes; 0 or 1: the table is whole. */
+    /* For a lookup table shared out over processes: rank: this process's number; shards: number of processes; 0, 1: a whole table. */
     uint32_t rank, shards;
     /* count * rows * cols values; a matrix row after row, a lookup table's entry column after column. If the table is shared out over
      * processes, only the entries rank, rank + shards, ... are here, and the device trains them in place. */
@@ -41,7 +41,7 @@ struct vpps_model {
     vpps_optimizer_kind optimizer; /* optimizer to which the parameters' state belongs */
     atomic_uint handles;           /* number of existing handles of the model */
     atomic_uint trainers;
-    /* for lookup tables declared later: this process's rank, and the number of processes that share them */
+    /* for lookup tables declared later: rank: this process's number; shards: number of processes that share the tables */
     uint32_t rank, shards;
     struct vpps_cell_data **cells; /* recorded cells: graph.h */
     size_t n_cells;

@@ -20,7 +20,7 @@ typedef struct generator {
     size_t first; /* number of the tree's first node */
     uint64_t random;
     uint32_t n_leaves, words[N_SYMBOLS];
-    uint32_t favourite, strength; /* the tree's favourite symbol; its strength in units of 1 / STRENGTH_UNIT */
+    uint32_t favourite, strength; /* favourite: the tree's favourite symbol; strength: its share of STRENGTH_UNIT */
     uint32_t counts[N_SYMBOLS];   /* occurrences of each symbol in the tree so far */
 } generator;
 

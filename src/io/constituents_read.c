@@ -20,7 +20,7 @@ typedef struct bracket_reader {
 /* A node that was begun, and may still become a leaf. */
 typedef struct new_node {
     uint32_t label;
-    bool is_null; /* the node is a null element, which is left out */
+    bool is_null; /* whether the node is a null element, which is left out */
 } new_node;
 
 /* Returns whether a leaf is a null element, such as a trace (Bies et al. 1995, section 4): *T*-1, *, 0. */

@@ -16,8 +16,8 @@ static bool begins_with(const unsigned char *bytes, size_t n, const char *magic,
 
 typedef struct gzip_state {
     z_stream z;
-    bool inside; /* the latest bytes were within a gzip member */
-    bool any;    /* a gzip member has been read; zeros that fill up a tape's or disk's last block may follow */
+    bool inside; /* whether the latest bytes were within a gzip member */
+    bool any;    /* whether a gzip member has been read; zeros that fill up a tape's or disk's last block may follow */
 } gzip_state;
 
 static bool gzip_begins(const unsigned char *bytes, size_t n) { return begins_with(bytes, n, "\x1f\x8b\x08", 3); }

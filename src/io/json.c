@@ -11,8 +11,8 @@ typedef struct parser {
     vpps_json *out;
     char *at, *end;
     const char *expected; /* the syntax that was expected but not found; NULL: no failure */
-    bool memory, foreign; /* memory: out of memory; foreign: as vpps_json_parse_foreign */
-    bool nul;             /* the latest string contains a NUL */
+    bool memory, foreign; /* memory: whether memory ran out; foreign: as vpps_json_parse_foreign */
+    bool nul;             /* whether the latest string contains a NUL */
 } parser;
 
 static bool fail(parser *p, const char *expected) {

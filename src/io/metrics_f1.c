@@ -13,10 +13,10 @@ typedef struct tag_parts {
 } tag_parts;
 
 struct vpps_f1 {
-    tag_parts *tags; /* per tag id */
+    tag_parts *tags; /* indexed by a tag's id */
     uint32_t n_tags;
     const char **types;     /* names of types; they point into the vocabulary */
-    vpps_f1_counts *counts; /* per type */
+    vpps_f1_counts *counts; /* indexed by type */
     uint32_t n_types;
     uint64_t tokens, right;
 };

@@ -75,7 +75,7 @@ static void remove_left_over(const vpps_output *o) {
 static bool lock_temporary(int fd) {
     struct stat info;
     if (flock(fd, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK) return false;
-    /* true: the file still has its name; flock may have failed, since some file systems have no locks */
+    /* Without a lock (some file systems have none), the file is ours if it still has its name. */
     return fstat(fd, &info) == 0 && info.st_nlink > 0;
 }
 

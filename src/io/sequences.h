@@ -20,7 +20,7 @@ struct vpps_sentences {
     } * ends;
     uint32_t n_sentences;
     vpps_sentences_kind kind; /* kind of all sentences; known once there is a sentence */
-    bool has_heads;           /* the sentences, once there is one, are dependency trees */
+    bool has_heads;           /* whether the sentences, once there is one, are dependency trees */
 };
 
 /* Sizes of a vpps_sentences at one time. A reader that fails cuts the sentences back to these. */
@@ -65,7 +65,7 @@ vpps_status vpps_sentences_read_barred_text(vpps_sentences *s, const char *name,
 typedef struct vpps_columns_seen {
     /* number of the first line that begins with '#' and became a word, with a tag that no other line has */
     uint32_t odd;
-    uint32_t inside, n_inside; /* line of the first comment between the words of a sentence; number of such comments */
+    uint32_t inside, n_inside; /* comments between words of a sentence: inside: line of the first; n_inside: number */
     uint32_t tag;              /* number of the tags' column, from 1; 0: no line had columns */
     uint32_t columns;          /* number of columns of the latest sentence; 0: not known */
     char separator;            /* the byte between columns; a space: any white space */

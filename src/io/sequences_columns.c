@@ -14,15 +14,15 @@ typedef struct column_reader {
     const vpps_text *t;
     vpps_columns wanted; /* numbers of the columns to read, from 1; tag is 0 until the first line is read */
     char separator;      /* byte that ends a column; a space: any run of white space */
-    bool records;        /* lines with -DOCSTART- are words */
-    bool varies;         /* sentences may differ in their number of columns */
+    bool records;        /* whether lines with -DOCSTART- are words */
+    bool varies;         /* whether sentences may differ in their number of columns */
     uint32_t id;         /* CoNLL-U: the column of the ID, from 1; 0: none */
     uint32_t n_columns;  /* number of columns of every line; 0: not known yet */
     uint32_t first_line; /* number of the line that set n_columns; 0: CoNLL-U's format set it */
     uint32_t open;       /* first line of the incomplete sentence; 0: none */
     /* number of columns of the preceding sentence, if sentences may differ, or of the preceding text */
     uint32_t last_columns;
-    bool all_begin_hash; /* all lines from here on begin with '#' */
+    bool all_begin_hash; /* whether all lines from here on begin with '#' */
     size_t *hash_words;  /* numbers of the words whose lines begin with '#' */
     size_t n_hash;
     vpps_columns_seen seen;
@@ -243,7 +243,7 @@ static vpps_status read_token_line(column_reader *r, const vpps_line *line) {
     column c, word = {at, 0}, tag = {at, 0};
     bool is_word = true;
     for (uint32_t i = 1; next_column(r->separator, &at, line->end, &c); i++) {
-        if (i == r->wanted.word) word = trim(c).len ? trim(c) : c; /* keeps a word of blanks only as it is */
+        if (i == r->wanted.word) word = trim(c).len ? trim(c) : c; /* trims the word unless it has only blanks */
         if (i == r->wanted.tag) tag = trim(c);
         if (i == r->id && !parse_id(trim(c), &is_word))
             return vpps_text_fail(r->t, c.text, "a word's number, a range as 3-4, or an empty node as 5.1", NULL);

@@ -16,10 +16,10 @@ struct vpps_stream {
     int fd; /* file descriptor; -1: the source is memory */
     size_t size;
     const unsigned char *in, *in_end; /* bytes of the source that are not taken yet */
-    bool in_ended;                    /* the source has no bytes after in_end */
-    const vpps_codec *codec;          /* NULL: not compressed */
+    bool in_ended;                    /* whether the source has no bytes after in_end */
+    const vpps_codec *codec;          /* decoder of the data; NULL: the data are not compressed */
     void *state;
-    bool inside; /* the position is within compressed data, so the codec needs more */
+    bool inside; /* whether the position is within compressed data, so that the codec needs more */
     char *shown; /* bytes shown by vpps_stream_peek, from shown_at on */
     size_t shown_at, shown_end;
     unsigned char piece[]; /* buffer for the part of a file that was read last */
@@ -113,7 +113,7 @@ vpps_status vpps_stream_open(vpps_stream **out, const char *path) {
     int fd;
     *out = NULL;
     VPPS_TRY(vpps_file_open(&fd, path));
-    if (fcntl(fd, F_SETFL, 0) < 0) { /* From here on, reading from a pipe waits for its writer. */
+    if (fcntl(fd, F_SETFL, 0) < 0) { /* makes reads from a pipe wait for its writer */
         const vpps_status status =
             vpps_fail(VPPS_IO, "%s%s: cannot be read: %s", VPPS_PATH_ARGS(path), strerror(errno));
         close(fd);

@@ -9,7 +9,7 @@ typedef struct vpps_vectors_target {
     const vpps_vocab *words;
     uint32_t size;
     float *values;
-    bool *has; /* has[id]: word `id` has got its vector */
+    bool *has; /* has[id]: whether word `id` has got its vector */
     vpps_vectors_found found;
 } vpps_vectors_target;
 

@@ -80,7 +80,7 @@ static vpps_status find_numbers(const line_reader *r, const char **numbers) {
     *numbers = at;
     float value;
     skip_word_back(r->line, &last, &odd);
-    /* true: more than `size` numbers may stand at the end; a word without spaces may itself be a number */
+    /* whether more than `size` numbers may stand at the line's end; a word without spaces may itself be a number */
     const bool more = vpps_trim_blanks(r->line, last) > r->line && !odd;
     return more && vpps_text_number(last, end, &value) ? fail_count(r, r->t->size + 1) : VPPS_OK;
 }

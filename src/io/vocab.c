@@ -17,7 +17,7 @@ typedef struct entry {
 } entry;
 
 struct vpps_vocab {
-    entry *words; /* per id */
+    entry *words; /* indexed by id */
     uint32_t n_words;
     vpps_index ids;
     block *blocks;

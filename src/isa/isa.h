@@ -39,7 +39,7 @@ static inline bool vpps_spoils_zeros(uint32_t opcode) {
 
 /* The instructions that compute an operation of ops.def and its gradients; `operands` are in the letters of ops.def. */
 typedef struct vpps_op_instruction_row {
-    uint8_t forward, backward[2]; /* opcodes: the forward instruction; those for the gradients of arguments 0 and 1 */
+    uint8_t forward, backward[2]; /* opcodes of the operation, and of the gradients of arguments 0 and 1 */
     const char *backward_operands[2];
 } vpps_op_instruction_row;
 

@@ -43,7 +43,7 @@ typedef struct vpps_pool_copy {
 
 /* Tells in which memory the caller's arrays are. */
 typedef struct vpps_pointers {
-    bool on_device; /* the arrays are in the device's memory, not in the host's */
+    bool on_device; /* whether the arrays are in the device's memory, not in the host's */
     void *stream;   /* CUstream in which the caller's own work on the arrays runs */
 } vpps_pointers;
 
@@ -51,9 +51,9 @@ typedef struct vpps_device_table {
     const char *name;
     const char *alias; /* another name of the device for users; NULL: none */
     const char *note;  /* text about the device in the command's help; NULL: none */
-    bool decides;      /* the device can run the ops argmax and lookup_at */
-    bool host_vps;     /* virtual processors (VPs) are threads of this process, whose tasks a trace can record */
-    bool stands_in;    /* the device emulates another one; its times do not tell that device's speed */
+    bool decides;      /* whether the device can run the ops argmax and lookup_at */
+    bool host_vps;     /* whether virtual processors (VPs) are threads of this process, so a trace can record tasks */
+    bool stands_in;    /* whether the device emulates another one; its times do not tell that device's speed */
 
     /* Describes the device in `out`, which the caller has zeroed. NULL: the device is always ready and has nothing to describe. */
     void (*examine)(vpps_device_facts *out);
@@ -142,7 +142,7 @@ struct vpps_device {
     vpps_trace *trace;    /* trace in which the VPs record their tasks; NULL: tasks are not recorded */
     uint32_t vote;        /* number that is sent with a batch's gradients; all processes receive the sum of votes */
     uint32_t number;      /* number of the GPU among the host's GPUs; 0 for other devices */
-    bool unstarted;       /* set if the latest launch failed before anything was started */
+    bool unstarted;       /* whether the latest launch failed before anything was started */
 };
 
 /* Names of precisions, indexed by vpps_precision. */

@@ -43,11 +43,11 @@ struct vpps_handle {
     uint32_t number;          /* number of this handle in the process, counted from 1 */
     /* Parameters that this handle publishes, or that a handle for inference reads; NULL: no other handle reads this one's parameters. */
     vpps_snapshot *snapshot;
-    bool infers;      /* the handle is for inference and reads its parameters from the snapshot */
+    bool infers;      /* whether the handle is for inference and reads its parameters from the snapshot */
     uint64_t version; /* version of the snapshot's parameters that was copied to the device */
     vpps_batch *programs[2];
     uint32_t next;       /* index in `programs` of the next batch's script; the other script may be running */
-    bool in_flight;      /* a training batch is running, or its outcome was not taken yet */
+    bool in_flight;      /* whether a training batch is running, or its outcome was not taken yet */
     vpps_outcome latest; /* outcome of the latest finished training batch */
     uint64_t latest_number;
     uint64_t script_ns;     /* time spent on making the latest script */
@@ -58,13 +58,13 @@ struct vpps_handle {
     vpps_asked asked;
     vpps_open_step open;
     vpps_pointers pointers; /* tell whether the arrays of callers are in host or device memory */
-    bool told_deferred;     /* the log already says that gradients are not accumulated level by level */
-    bool pending;           /* the latest batch failed, and no call has returned that failure yet */
+    bool told_deferred;     /* whether the log already says that gradients are not accumulated level by level */
+    bool pending;           /* whether the latest batch failed, and no call has returned that failure yet */
     vpps_status broken;     /* not OK: the device failed, and nothing more runs; the message is in `failure` */
     char failure[VPPS_MESSAGE_BYTES + 32];
     vpps_stats stats;
     uint32_t vote;
-    uint64_t slowest_ns, mean_ns; /* time of the slowest process and mean time of all processes, summed over batches */
+    uint64_t slowest_ns, mean_ns; /* times summed over batches: of the slowest process; the mean of all processes */
     vpps_trace *trace;            /* recorder of time spans; NULL: nothing is recorded */
     uint32_t process;             /* vpps_process_number() of the process that made the handle */
 };

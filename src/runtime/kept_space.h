@@ -8,10 +8,10 @@ enum { VPPS_KEPT_GRAIN = 16 }; /* the sizes of kept values, in words, are rounde
 
 typedef struct vpps_kept_value {
     vpps_value value;      /* number of the value; 0: the entry is free */
-    uint32_t offset, room; /* offset in the pool, and size, rounded up; both in words */
+    uint32_t offset, room; /* offset: of the value in the pool; room: its size, rounded up; both in words */
     uint32_t rows, cols;
-    uint32_t before, after; /* previous and next entry by offset; in a free entry, `after` is the next free one or 0 */
-    bool made;              /* a batch that computes the value has been launched */
+    uint32_t before, after; /* entries before and after it by offset; a free entry's `after`: the next free one or 0 */
+    bool made;              /* whether a batch that computes the value has been launched */
 } vpps_kept_value;
 
 /* Where a batch leaves a value that is to stay on the device. */

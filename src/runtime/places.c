@@ -17,7 +17,7 @@
 typedef struct reader {
     const char *root;
     vpps_core_place *by_cpu;
-    bool *there, *known; /* there: the CPU is online and allowed; known: the CPU's value of a property is known */
+    bool *there, *known; /* there: whether the CPU is online and allowed; known: whether its property is known */
     bool *listed;        /* flags of the CPUs in the list that was read last */
     bool *nodes;         /* flags of the memory nodes that are online */
     uint32_t n;          /* number of CPUs */

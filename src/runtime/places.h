@@ -10,7 +10,7 @@ typedef struct vpps_core_place {
     uint32_t package, node; /* numbers of the CPU's socket and memory node; 0 if unknown */
     uint32_t cache;         /* number of the first CPU with the same last-level cache; 0 if unknown */
     uint32_t core;          /* number of the first CPU (hardware thread) of the CPU's core */
-    bool slow;              /* the CPU is one of the smaller cores of a machine with two kinds of cores */
+    bool slow;              /* whether the CPU is one of the smaller cores of a machine with two kinds of cores */
 } vpps_core_place;
 
 typedef struct vpps_places {

@@ -27,7 +27,7 @@ typedef struct vpps_profile {
     uint32_t batches; /* number of batches to measure per candidate */
     uint32_t current; /* index of the candidate that runs the next batch */
     bool one_by_one;  /* true: only vpps_profile_take switches candidates; false: they take turns batch by batch */
-    bool done;        /* the choice is made: candidate `current` */
+    bool done;        /* whether the choice is made: candidate `current` */
     double margin;    /* another candidate is chosen only if it saves this fraction of the first one's time */
 
     /* Writes a candidate as text, for vpps_recall and vpps_remember. NULL: the choice is not stored. */

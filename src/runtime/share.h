@@ -23,7 +23,7 @@ typedef struct vpps_share_cost {
     uint32_t votes; /* sum of all processes' votes (vpps_device.vote) */
     uint64_t exchange_ns, sent_bytes;
     uint64_t fetch_ns;            /* time to fetch entries of sharded tables, before the launch */
-    uint64_t slowest_ns, mean_ns; /* time from launch to gradients, of the slowest process and on average */
+    uint64_t slowest_ns, mean_ns; /* time from launch to gradients: slowest_ns: of the slowest process; mean_ns: mean */
 } vpps_share_cost;
 
 /* A batch's results: before the exchange those of this process, afterwards those of all processes. */
@@ -36,7 +36,7 @@ typedef struct vpps_shared_batch {
     /* Gradients of table entries. The array is the caller's and may grow; after the exchange vpps_share owns what the entries point to. */
     vpps_row_segment *segments;
     uint32_t n_segments;
-    bool keep_rows; /* lookup tables are sharded: each process continues with only the rows that it owns */
+    bool keep_rows; /* whether lookup tables are sharded: each process continues with only the rows that it owns */
 
     /* Sums, over all processes, the gradients of matrices and vectors that vpps_share_dense marks; a missing gradient is zero. */
     vpps_status (*reduce)(void *device, vpps_communicator *c);

@@ -87,7 +87,7 @@ typedef struct writer {
     FILE *file;
     const vpps_trace *trace;
     const vpps_model *model;
-    bool more; /* an event was written before, so a comma is needed */
+    bool more; /* whether an event was written before, so that a comma is needed */
 } writer;
 
 static void put_string(FILE *f, const char *text) {

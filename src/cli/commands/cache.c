@@ -9,7 +9,7 @@
 #include <inttypes.h>
 
 typedef struct listing {
-    json_t *entries; /* the entries as JSON; NULL: they are printed as a table */
+    json_t *entries; /* the cache's entries as JSON; NULL: the entries are printed as a table */
     uint32_t n, damaged;
     uint64_t bytes;
     bool failed;

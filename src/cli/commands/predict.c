@@ -48,7 +48,7 @@ typedef struct predictor {
     char *plus;        /* text of the first line of CoNLL-U Plus, which names the columns; NULL: none */
     char *class_names; /* class names from the checkpoint; NULL: it has none */
     uint32_t n_class_names;
-    uint64_t n_blank, first_blank; /* number of blank lines in a table; number of the first such line */
+    uint64_t n_blank, first_blank; /* n_blank: how many lines of a table are blank; first_blank: number of the first */
     const char *open; /* line end of the latest sentence in columns, if no blank line follows it; NULL: none */
 } predictor;
 
@@ -117,7 +117,7 @@ static vpps_status answer_each(predictor *p) {
         if (line->example == VPPS_NO_WORD) continue;
         const vpps_status status = answer(p, line->example, 1);
         if (status == VPPS_OK) {
-            line->example = (uint32_t)p->answers.n - 1; /* the last answer: failed examples may leave answers, too */
+            line->example = (uint32_t)p->answers.n - 1; /* the last answer: failed examples leave some before it */
             continue;
         }
         line->example = VPPS_NO_WORD;

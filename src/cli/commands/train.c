@@ -53,22 +53,22 @@ typedef struct trainer {
     plot plot;
     uint32_t *order;    /* examples of the training split in this epoch's order */
     uint32_t *costs;    /* predicted cost per example (team_costs) */
-    uint32_t *own;      /* this process's examples of a batch */
+    uint32_t *own;      /* the examples of a batch that this process trains */
     carry carry;        /* --carry: recurrent states at the end of each stream's latest piece */
     char *options;      /* the options that must be equal in all processes */
-    bool stop;          /* the processes have agreed to stop */
+    bool stop;          /* whether the processes have agreed to stop */
     uint64_t batches;   /* number of batches trained by this run */
     clock_mark started; /* end of the first batch, after which the engine is compiled and has measured products */
-    bool measured;      /* the network as it is now has been measured */
-    bool saved;         /* --save has written the network as it is now */
-    double counts[2];   /* this process's right and labelled positions in the batch in flight */
+    bool measured;      /* whether the network has been evaluated since its latest update */
+    bool saved;         /* whether --save has written the network since its latest update */
+    double counts[2];   /* numbers of right and of labelled positions in the batch in flight, in this process */
     int claims[5];      /* locks of the files that are written */
     size_t n_claims;
     char *saved_to[2];                                  /* latest file names of --save and --save-best */
-    bool in_flight;                                     /* the loss of the latest batch has not been taken yet */
+    bool in_flight;                                     /* whether a batch runs whose loss has not been taken yet */
     uint32_t flight_batch;                              /* number of the batch in flight in its epoch, from 1 */
     float flight_rate;                                  /* learning rate of the batch in flight */
-    uint64_t levels, steps, instructions, script_bytes; /* sums over batches */
+    uint64_t levels, steps, instructions, script_bytes; /* sums over batches of the engine's statistics */
     uint64_t eval_ns;                                   /* time of evaluation and files, excluded from the rate */
     uint64_t build_ns;                                  /* time of building graphs */
     run_cost cost;

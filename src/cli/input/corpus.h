@@ -63,7 +63,7 @@ typedef struct corpus {
     corpus_split split[N_SPLITS];
     vpps_vocab *vocab[N_VOCABS];
     uint32_t classes;
-    /* Constituent trees: keeps_tags: labels keep their function tags (NP-SBJ); tags_known: keeps_tags has been decided. */
+    /* Constituent trees: keeps_tags: whether labels keep their function tags (NP-SBJ); tags_known: whether keeps_tags has been decided. */
     bool tags_known, keeps_tags;
     input_reading input; /* prediction: how the text of the examples is read */
     corpus_scratch scratch;

@@ -29,7 +29,7 @@ static vpps_status read_text(const char *path, const char *ending, char *name, s
     char *bytes;
     VPPS_TRY(data_name(path, ending, name, n));
     VPPS_TRY(vpps_file_read_all(name, &bytes, &text->len));
-    if (!bytes) bytes = calloc(1, 1); /* an empty file */
+    if (!bytes) bytes = calloc(1, 1); /* an empty file gives an empty text */
     if (!bytes) return vpps_fail(VPPS_MEMORY, "no memory for %s", name);
     text->name = name;
     text->text = bytes;

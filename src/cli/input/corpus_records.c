@@ -72,8 +72,8 @@ static vpps_status add_example(corpus *c, const settings *s, corpus_split *split
 
 /* Records of a file that give no example, such as those with an empty text. */
 typedef struct empty_records {
-    uint64_t n, first; /* first: line of the first record without an example */
-    bool told;         /* a note about a text field that is not read has been added */
+    uint64_t n, first; /* n: number of records without an example; first: line of the first one */
+    bool told;         /* whether the corpus has a note about a text field that is not read */
 } empty_records;
 
 /* Reads a record. A record with an empty text, or a pair without one side, is no example. */

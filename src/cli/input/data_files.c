@@ -12,7 +12,7 @@
  * are ignored. */
 static const char *const part_words[N_SPLITS][12] = {
     {"train", "training", "trainset", "traindata"},
-    {"dev", "devel", "development", "devset", "val", "valid", "validation", "valset", "testa" /* of CoNLL-2003 */},
+    {"dev", "devel", "development", "devset", "val", "valid", "validation", "valset", "testa" /* in CoNLL-2003 */},
     {"test", "testing", "testset", "testdata", "testb"}};
 
 static bool is_part(const char *name, int part) {

@@ -8,7 +8,7 @@
 typedef struct field_reader {
     const settings *s;
     input_form form;
-    bool labels;   /* labels must be there: in training, in measuring, and for --gold of pairs */
+    bool labels;   /* whether records must have labels: in training, in measuring, and for --gold of pairs */
     json_t *names; /* CSV, TSV: the fields' names, an array of strings; NULL: fields are numbered from 1 */
 } field_reader;
 

@@ -28,8 +28,8 @@ typedef struct input_reading {
     read_form form;
     vpps_columns columns;
     vpps_bars bars;
-    bool records;           /* the columns were made from a record's fields */
-    bool words_only;        /* text in columns: there is no column of tags; a line is a word */
-    bool other_tags;        /* text in columns: the network does not know the tags; the output keeps their column */
+    bool records;           /* whether the columns were made from a record's fields */
+    bool words_only;        /* text in columns: whether lines are words without a column of tags */
+    bool other_tags;        /* text in columns: whether the network lacks these tags; the output keeps their column */
     vpps_columns_seen seen; /* oddities in the columns of the latest example */
 } input_reading;

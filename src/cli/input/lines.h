@@ -6,14 +6,14 @@
 typedef struct line_reader {
     const char *name;    /* the file's name in messages, or "stdin" */
     vpps_stream *stream; /* the file's stream; NULL: standard input */
-    bool is_regular;     /* the input is a regular file: reading never waits */
+    bool is_regular;     /* whether the input is a regular file, which is read without waiting */
     size_t limit;        /* most bytes that a line may have */
     char *buffer;
     size_t begin, end, searched;
     uint64_t number; /* number of the latest line, from 1 */
     bool ended, skipping;
-    bool crlf; /* the latest line ended in CR LF */
-    bool lent; /* `buffer` belongs to the caller */
+    bool crlf; /* whether the latest line ended in CR LF */
+    bool lent; /* whether `buffer` belongs to the caller */
 } line_reader;
 
 typedef enum line_kind {

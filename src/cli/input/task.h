@@ -13,16 +13,16 @@ typedef struct answers answers; /* defined in answers.h */
 typedef struct metric {
     const char *name; /* the metric's key in JSON */
     const char *text; /* the metric's name for people */
-    bool share;       /* values are fractions of 1, shown in percent; else plain numbers */
-    bool falls;       /* lower is better */
+    bool share;       /* whether values are fractions of 1, shown in percent; else plain numbers */
+    bool falls;       /* whether lower values are better */
     const char *of;   /* noun for what the metric counts, such as "labelled nodes"; NULL: not shown */
 } metric;
 
 #define MAX_METRICS 4
 
 typedef struct measures {
-    bool known;     /* the split of the data was measured */
-    bool nonfinite; /* some score of the network was not finite */
+    bool known;     /* whether the split of the data was measured */
+    bool nonfinite; /* whether some score of the network was not finite */
     uint32_t examples;
     double value[MAX_METRICS];     /* value of each metric; NaN: nothing to measure, or scores were not finite */
     uint64_t counted[MAX_METRICS]; /* number of positions that each metric measured */
@@ -42,7 +42,7 @@ typedef struct task {
     uint32_t n_generated;           /* default number of generated training examples */
     metric metrics[MAX_METRICS];    /* metrics; the first ones select the best epoch (best.h); a NULL name ends them */
     const char *(*signature)(void); /* names how the first metric is computed, as a BLEU signature does; or NULL */
-    bool paired;                    /* a split has two files, sentences and translations, or one file of records */
+    bool paired;                    /* whether a split has sentences and translations, in two files or as records */
     const char *own_form;           /* name of the only input format, also predict's output; NULL: several formats */
     bool classifies;                /* whether measuring can fill a confusion matrix (classes.h) */
 

@@ -36,7 +36,7 @@ static bool joins(const char *text, size_t n, bool inside) {
 
 char *tokenize_simple(const char *text) {
     char *words = malloc(3 * strlen(text) + 1), *to = words;
-    bool inside = false; /* a word of letters has begun, and may go on */
+    bool inside = false; /* whether a word of letters has begun that may go on */
     while (words && *text) {
         size_t n = mark_length(text);
         if (vpps_is_space(*text)) {

@@ -72,7 +72,7 @@ typedef struct settings {
 
     const char *arch; /* target GPU; NULL: the GPU of this machine, else sm_90 */
     uint32_t sms;
-    uint32_t rpw, threads; /* 0: not given */
+    uint32_t rpw, threads; /* values of --rpw and --threads; 0: not given */
     bool all, report, no_cache, no_tuning;
     uint32_t vps_shown;
 
@@ -93,7 +93,7 @@ typedef struct settings {
     uint32_t log_every, output, trace_events;
     uint32_t beam, max_words;
     float length_penalty;
-    /* `vpps export`: C file, header, prefix of names, file of weights */
+    /* `vpps export`: names of the C file, the header and the file of weights to write; prefix of the names in them */
     const char *c_file, *header, *prefix, *weights;
     uint32_t c_precision; /* a vpps_c_precision */
     bool losses, main_program;
@@ -101,7 +101,7 @@ typedef struct settings {
     char **files; /* predict: input files in order; n_files 0: standard input */
     int n_files;
 
-    bool given[OPTIONS_MAX]; /* given[i]: the option in row i of options_rows() was on the command line */
+    bool given[OPTIONS_MAX]; /* given[i]: whether the option in row i of options_rows() was on the command line */
 } settings;
 
 /* Fills in the defaults that depend on other options; called after parsing and after reading a checkpoint. */

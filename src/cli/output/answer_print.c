@@ -198,7 +198,7 @@ static void print_members(const answer_printer *p, const both *b, FILE *f) {
     for (const vpps_json_value *v = NULL; (v = object_next(&b->record, v)); comma = ",") {
         const vpps_json_value *answer = object_get(&b->answer, v->key);
         const bool ours = answer || is_unanswered(p, b, v->key);
-        if (ours && object_get(&b->record, v->key) != v) continue; /* printed already */
+        if (ours && object_get(&b->record, v->key) != v) continue; /* an earlier member of this name was printed */
         fputs(comma, f);
         write_bytes(f, &b->record, v->key_begin, v->key_end);
         fputc(':', f);

@@ -11,23 +11,23 @@ typedef enum output_form { OUTPUT_AUTO, OUTPUT_TEXT, OUTPUT_COLUMNS, OUTPUT_JSON
 typedef struct asked {
     char *text; /* the example's line, lines of columns, or fields as a JSON object; NULL: not kept */
     size_t len;
-    bool fields;           /* the example is a record with fields, and `text` is a JSON object */
-    bool bad;              /* the example could not be read or answered */
-    uint32_t tag_column;   /* for text in columns: number of the column of tags, from 1; 0: none */
-    char separator;        /* for text in columns: the byte between columns */
+    bool fields;           /* whether the example is a record with fields, and `text` is a JSON object */
+    bool bad;              /* whether the example could not be read or answered */
+    uint32_t tag_column;   /* text in columns: number of the column of tags, from 1; 0: none */
+    char separator;        /* text in columns: the byte between columns */
     uint32_t lines_before; /* number of lines of the input before the first line of `text` */
-    bool keeps_tags;       /* for text in columns: the tags that were read stay; the network's get a last column */
-    bool blank;            /* the input line is blank: it is no example, but may get a blank line of output */
-    bool crlf;             /* the example's line ends in CR LF; the line of its answer does, too */
+    bool keeps_tags;       /* text in columns: whether tags that were read stay; the network's then get a last column */
+    bool blank;            /* whether the input line is blank: no example, but perhaps a blank line of output */
+    bool crlf;             /* whether the example's line ends in CR LF; the line of its answer does, too */
 } asked;
 
 typedef struct answer_printer {
     const settings *s;
     output_form form;
-    bool lines;                 /* every input line is an example and gives one output line, even a bad one */
-    bool numbered;              /* the columns of a table have numbers, so no line of names is printed */
+    bool lines;                 /* whether every input line is an example and gives one output line, even a bad one */
+    bool numbered;              /* whether a table's columns have numbers instead of names, so no names are printed */
     const field_reader *fields; /* reads records and knows the names of their fields; NULL: examples have no fields */
-    bool begun, crlf;           /* begun: a table's line of column names is printed; crlf: its lines end in CR LF */
+    bool begun, crlf;           /* whether: begun: a table's line of names is printed; crlf: its lines end in CR LF */
     size_t empty;               /* number of a table's rows without an answer that wait until the columns are known */
     char **columns;             /* names of a table's columns */
     size_t n_columns;

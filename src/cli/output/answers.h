@@ -6,9 +6,9 @@
 
 /* A list of answers: a text per example, without a line end. */
 typedef struct answers {
-    bool json;               /* answers are JSON objects; else the plain form, which vpps can read again */
-    bool gold;               /* answers also contain the correct label, if the example's text has one */
-    bool rows;               /* a tagger's answers are rows, one per word (tags_predict) */
+    bool json;               /* whether answers are JSON objects; else the plain form, which vpps can read again */
+    bool gold;               /* whether answers also contain the correct label, if the example's text has one */
+    bool rows;               /* whether a tagger's answers are rows, one per word (tags_predict) */
     uint32_t top;            /* JSON answers: number of likeliest classes that each lists; 0 or 1: only the answer */
     const vpps_vocab *names; /* names of the network's classes; NULL: classes are numbers */
     FILE *file;              /* an answer is printed to this file, then completed by answers_end */

@@ -8,8 +8,8 @@
 typedef struct run_log {
     FILE *file;
     const char *path;
-    bool was_cut;  /* the file did not end with a line end when the log was continued */
-    bool started;  /* the "start" event, always the first, has been written */
+    bool was_cut;  /* whether the file did not end with a line end when the log was continued */
+    bool started;  /* whether the "start" event, always the first, has been written */
     json_t *early; /* engine messages that came before the start; NULL: none */
     uint64_t begin_ns;
 } run_log;

@@ -13,7 +13,7 @@
 typedef struct place {
     const char *option;
     char *path;
-    vpps_output_place at; /* outputs only */
+    vpps_output_place at; /* where an output file is to be written; unused for inputs */
     bool exists, regular, in_folder;
     dev_t device, folder_device;
     ino_t inode, folder_inode;

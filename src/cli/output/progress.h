@@ -7,7 +7,7 @@
 
 typedef struct progress {
     bool quiet, terminal;
-    bool drawn; /* the bar is on the screen */
+    bool drawn; /* whether the bar is on the screen */
     char label[32];
     const char *unit;
     uint64_t total, first; /* total: number of units of work; first: units done when the clock started */

@@ -80,7 +80,7 @@ json_t *report_train_json(const train_summary *t) {
                           "batch", (int)s->batch, "hidden", (int)s->net.hidden);
     json_object_set_new(o, "precision", json_string(t->precision));
     json_object_set_new(o, "precision_unit", json_string(t->precision_unit));
-    /* null: as large as the hidden state */
+    /* null means that embeddings are as large as the hidden state */
     json_object_set_new(o, "embed", s->net.embed ? json_integer(s->net.embed) : json_null());
     json_object_set_new(o, "layers", s->net.layers ? json_integer(s->net.layers) : json_null());
     json_object_set_new(o, "data", json_string(corpus_name(s)));

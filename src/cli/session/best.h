@@ -6,17 +6,17 @@
 /* A measurement of the dev data: `value` by the chosen metric, `next` by the task's next metric. Of two measurements
  * with value 0 the better `next` decides, such as perplexity while BLEU is 0. */
 typedef struct best_value {
-    bool found; /* a finite value has been measured */
+    bool found; /* whether a finite value has been measured */
     double value, next;
 } best_value;
 
 /* A run's best measurements; all zero before the first one. A run keeps the metric of its first measurement, since
  * values of different metrics cannot be compared. */
 typedef struct best_measure {
-    bool chosen;           /* `metric` has been chosen */
+    bool chosen;           /* whether `metric` has been chosen */
     uint32_t metric;       /* index of the chosen metric in task.metrics: the first one that applies to the dev data */
     best_value any;        /* the best value of all measurements */
-    uint32_t epoch, batch; /* when `any` was measured: finished epochs, and batches of the next epoch */
+    uint32_t epoch, batch; /* `any` was measured after `epoch` epochs and `batch` batches of the next epoch */
     /* The best of the measurements that --eval-every makes; --patience and --lr-schedule plateau decide by it. */
     best_value due;
     /* Number of --eval-every's measurements after `due` that were no better; all of them while no value was finite. */

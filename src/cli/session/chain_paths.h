@@ -7,7 +7,7 @@
 typedef struct tag_chain {
     uint32_t classes;   /* number of tags; 0: tags do not depend on each other */
     float *next;        /* next[i * classes + j]: score of tag i directly after tag j */
-    float *begin, *end; /* scores of each tag as a sentence's first and as its last tag */
+    float *begin, *end; /* begin: score of each tag as a sentence's first tag; end: as its last tag */
 } tag_chain;
 
 /* Sets tags[0 .. n) to the likeliest tags of n words together (Viterbi 1967), given each word's logits. Fails with

@@ -210,9 +210,9 @@ static vpps_status need_u32(const char *path, const char *key, uint32_t *out) {
 
 /* Compares a resumed run's command line with its checkpoint. */
 typedef struct resuming {
-    bool by_content;    /* the checkpoint has hashes of its data, so files may have moved */
-    bool from_files;    /* the checkpoint's data were files */
-    FILE *before, *now; /* texts for the message: changed options as in the checkpoint, and as now */
+    bool by_content;    /* whether the checkpoint has hashes of its data, so files may have moved */
+    bool from_files;    /* whether the checkpoint's data were files */
+    FILE *before, *now; /* texts of changed options for the message: before: as in the checkpoint; now: as now */
 } resuming;
 
 /* Returns whether the command takes an option from a checkpoint; only --resume takes options of the engine. */

@@ -12,7 +12,7 @@ typedef struct position {
     uint64_t trained; /* number of examples trained on since the network's training began */
     double loss_sum;  /* sum of the current epoch's n_losses finite losses */
     uint32_t n_losses;
-    /* --train-accuracy, current epoch: number of positions classified right, and of labelled ones */
+    /* --train-accuracy: in the current epoch, `right`: number of positions classified right; `labelled`: number of labelled positions */
     uint64_t right, labelled;
     best_measure best; /* the best measurements of dev */
     uint32_t lr_drops; /* times that --lr-schedule plateau lowered the learning rate */

@@ -27,7 +27,7 @@ static uint64_t row_sum(const class_counts *c, uint32_t row) {
 /* Returns how often class i occurs, is predicted, and is predicted right. */
 static vpps_f1_counts counts_of(const class_counts *c, uint32_t i) {
     vpps_f1_counts x = {.gold = row_sum(c, i)};
-    if (i == c->n) return x; /* the network never predicts an unseen class */
+    if (i == c->n) return x; /* class n stands for unseen labels, which are never predicted */
     for (uint32_t row = 0; row <= c->n; row++) x.predicted += c->counts[(size_t)row * c->n + i];
     x.correct = c->counts[(size_t)i * c->n + i];
     return x;

@@ -8,9 +8,9 @@
 
 /* A value that a forward pass leaves on the device or on the host. */
 typedef struct value {
-    vpps_value kept; /* VPPS_NO_VALUE: the value is on the host */
+    vpps_value kept; /* the value on the device; VPPS_NO_VALUE: it is on the host */
     uint32_t rows, cols;
-    size_t at; /* if on the host: index of the first element in fetched.values */
+    size_t at; /* index of a host value's first element in fetched.values */
 } value;
 
 typedef struct fetched {

@@ -12,7 +12,7 @@ typedef struct source {
     const vpps_safetensors *file;
     vpps_vocab *vocab[N_VOCABS]; /* vocabularies of the file; NULL: it has none */
     uint32_t *ids[N_VOCABS];     /* translates an id of this network to the file's id */
-    init_rows *rows;             /* per parameter */
+    init_rows *rows;             /* for each parameter: the vocabulary that shapes it */
     FILE *missing;               /* text about the parameters that were not taken */
     uint32_t n_missing, n_matrices;
 } source;

@@ -4,7 +4,7 @@
 #include "cli/input/task.h"
 
 typedef struct plot_point {
-    float x, y; /* x in epochs; x and y are exact when written with nine digits */
+    float x, y; /* x: time in epochs; y: the value. Both are exact when written with nine digits. */
 } plot_point;
 
 typedef struct plot_curve {
@@ -18,7 +18,7 @@ enum { PLOT_METRICS = 2, PLOT_CURVES = 2 * PLOT_METRICS };
 typedef struct plot {
     char title[160];
     const task *task;
-    plot_curve loss, measures[PLOT_CURVES]; /* dev's, then test's */
+    plot_curve loss, measures[PLOT_CURVES]; /* loss of training; measures of dev, then of test */
     /* A point of the loss is the mean of `per` batches, a power of two that grows with the run, so that a long run
      * takes no more memory than a short one; `pending` batches of the next point have been added. */
     uint32_t per, pending;

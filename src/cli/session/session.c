@@ -314,7 +314,7 @@ vpps_status session_logits(session *x, corpus *c, const corpus_split *split, con
     uint32_t n_heads = 0;
     *out = (position_logits){0};
     VPPS_TRY(add_examples(x, c, split, examples, n, heads, false, &out->n));
-    vpps_node *nodes = x->scores.logits; /* reuses the array */
+    vpps_node *nodes = x->scores.logits; /* reuses the array of x->scores, which is free here */
     out->of = calloc((size_t)out->n + 1, sizeof *out->of);
     for (uint32_t k = 0; out->of && k < out->n; k++) n_heads += nodes[k] != VPPS_NO_NODE;
     out->values = malloc(((size_t)n_heads * classes + 1) * sizeof *out->values);

@@ -48,7 +48,7 @@ vpps_status session_nll(session *x, corpus *c, const corpus_split *split, const 
 /* The logits (scores of all classes) of each position in some examples. */
 typedef struct position_logits {
     uint32_t n;       /* number of positions in all these examples */
-    const float **of; /* per position a vector of all classes' logits; NULL: not requested */
+    const float **of; /* for each position, a vector of all classes' logits; NULL: not requested */
     float *values;
 } position_logits;
 

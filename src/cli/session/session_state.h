@@ -40,6 +40,6 @@ typedef struct session {
     init_found init;
     parameter_rate *rates; /* the n_rates parameters with an own learning rate (--lr-of) */
     uint32_t n_rates;
-    bool nonfinite;                            /* set to true when a score is not finite; the caller resets it */
+    bool nonfinite;                            /* whether a score was not finite since the caller's latest reset */
     uint64_t trained_losses, trained_examples; /* numbers of losses and examples in all session_add_batch calls */
 } session;

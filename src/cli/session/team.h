@@ -7,11 +7,11 @@
 #include "cli/input/corpus.h"
 
 typedef struct team {
-    vpps_communicator *c; /* NULL: one process */
+    vpps_communicator *c; /* connection of the run's processes; NULL: there is only one process */
     uint32_t rank, size;
     uint32_t cores; /* cores that each process may use; processes on the same cores divide them */
-    bool agreed;    /* the latest failure was common to all processes */
-    /* --save, --save-best are given in the first process: then every process writes its rows of divided tables. */
+    bool agreed;    /* whether the latest failure was common to all processes */
+    /* Whether --save, --save-best are given in the first process: then every process writes its rows of divided tables. */
     bool saves, saves_best;
 } team;
 

@@ -102,7 +102,7 @@ static vpps_status example(corpus *c, const corpus_split *split, uint32_t i, net
     if (!nodes.tags) return VPPS_OK;
     VPPS_TRY(task_copy_ids(&scratch->tags, nodes.tags, nodes.n_words, NULL));
     for (uint32_t k = 0; k < nodes.n_words; k++) {
-        if (nodes.tags[k] != VPPS_NO_WORD) x->label = 0; /* any number: a node has a label */
+        if (nodes.tags[k] != VPPS_NO_WORD) x->label = 0; /* 0, or any number, means: some node has a label */
         scratch->tags[k] = class_of_label(split, nodes.tags[k]);
     }
     x->sentence.tags = scratch->tags;

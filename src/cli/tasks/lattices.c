@@ -74,7 +74,7 @@ static vpps_status learn(corpus *c, const settings *s) {
 static vpps_status map(corpus *c, const settings *s, corpus_split *split) {
     const vpps_vocab *tags = lattice_names(c, split, VOCAB_CLASSES);
     (void)s;
-    if (vpps_vocab_size(tags) > 0) { /* false for plain text, which has no tags */
+    if (vpps_vocab_size(tags) > 0) { /* plain text has no tags */
         VPPS_TRY(task_map_ids(split, VOCAB_CLASSES, tags, c->vocab[VOCAB_CLASSES], VPPS_NO_WORD));
     }
     return lattice_map(c, split);

@@ -31,20 +31,20 @@ static vpps_status take_column(const char *option, const char *given, uint32_t *
 #define MOST_BARS 8u /* tokens with 8 or more '|' count as tokens with 7 */
 
 typedef struct look {
-    uint64_t words, lines; /* numbers of words and of lines that are not blank */
+    uint64_t words, lines; /* words: number of words; lines: number of lines that are not blank */
     /* least number of '|' in words of line 1; MOST_BARS: none separates columns, but the first word has one */
     uint32_t bars;
     /* following: number of lines after a sentence's first; alike: number of these with as many words as the line before */
     uint64_t following, alike;
     uint32_t line_words;            /* number of words in the latest line; 0: it is blank */
-    uint64_t slashed, underscored;  /* number of words like word/TAG, and like word_TAG */
-    bool barred;                    /* all words of the first line read so far have a '|' */
+    uint64_t slashed, underscored;  /* slashed: number of words like word/TAG; underscored: like word_TAG */
+    bool barred;                    /* whether all words of the first line read so far have a '|' */
     uint64_t with_bars[MOST_BARS];  /* with_bars[n]: number of words that n '|' part into columns */
     uint32_t first_line[MOST_BARS]; /* first_line[n]: line of the first word that with_bars[n] counts */
-    bool tabs, conllu, plus;        /* tabs: every line has a tab; conllu, plus: the text is CoNLL-U, CoNLL-U Plus */
+    bool tabs, conllu, plus;        /* tabs: whether every line has a tab; conllu, plus: whether CoNLL-U (Plus) */
     /* So far every line begins with its number, which restarts at 0 or 1 in every sentence, or never. */
     bool numbers;
-    uint32_t number, first_number; /* number at the latest line's beginning; line where numbers begin */
+    uint32_t number, first_number; /* number: at the latest line's beginning; first_number: line where numbers begin */
     uint64_t n_following;          /* lines whose number is one more than the preceding line's */
 } look;
 

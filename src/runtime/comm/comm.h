@@ -48,7 +48,7 @@ struct vpps_communicator {
     /* All processes set this flag while they read, save or measure, which may take any time. A busy process then sends signs of life, and a
      * wait for others fails only when these stop, or after 60 times the watchdog's time. */
     atomic_bool patient;
-    bool ended; /* another process has reported the failure, and ends the run */
+    bool ended; /* whether another process has reported the failure, and ends the run */
     uint64_t sent_bytes;
     float *scratch;
     vpps_parcel *parcels; /* memory for exchanges in comm.c: 2 * size entries */

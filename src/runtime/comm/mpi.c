@@ -33,9 +33,9 @@ typedef struct mpi_row {
     message *messages; /* the messages in transit, in the order of starting */
     size_t n_messages;
     note told, there;     /* messages being sent, whose memory must not change meanwhile */
-    uint64_t *heard_ns;   /* indexed by process: when its last sign of life came */
+    uint64_t *heard_ns;   /* indexed by process: time at which its last sign of life came */
     bool *waiting;        /* indexed by process: whether it has reported that it waits as well */
-    uint64_t beat_ns;     /* when this process sent its last sign of life */
+    uint64_t beat_ns;     /* time at which this process sent its last sign of life */
     pthread_mutex_t lock; /* protects all calls of MPI */
     pthread_t beater;
     bool has_beater;
@@ -172,7 +172,7 @@ static void name_missing(mpi_row *m, char *text, size_t n) {
 static vpps_status find_culprit(mpi_row *m, uint64_t limit_ns, bool *done) {
     char missing[300];
     const uint32_t rank = m->c.rank, size = m->c.size;
-    const uint64_t grace_ns = limit_ns / 12; /* a quarter of the watchdog's last quarter */
+    const uint64_t grace_ns = limit_ns / 12; /* a quarter of the last quarter of the watchdog's time */
     const bool was_patient = atomic_exchange(&m->c.patient, false);
     if (rank) tell_first(m, NOTE_WAITING, "");
     const vpps_status status = wait_until(m, grace_ns * (rank ? rank > 1 ? 4 : 2 : 1), done);
@@ -401,7 +401,7 @@ static vpps_status open_row(mpi_row *m, const void *comm, uint32_t watchdog_ms) 
     VPPS_TRY(vpps_comm_init(&m->c, &table, (uint32_t)rank, (uint32_t)size, watchdog_ms));
     VPPS_TRY(start_beating(m));
     if (gethostname(host, sizeof host - 1)) snprintf(host, sizeof host, "?");
-    atomic_store(&m->c.patient, true); /* set while opening, since processes may start at very different times */
+    atomic_store(&m->c.patient, true); /* waits 60 times as long: processes may start at different times */
     VPPS_TRY(vpps_comm_share_hosts(&m->c, host));
     atomic_store(&m->c.patient, false);
     return VPPS_OK;

@@ -45,7 +45,7 @@ typedef struct constants {
 struct vpps_mpi {
     constants k;
     handle comm;
-    bool initialized; /* `open` has initialised MPI */
+    bool initialized; /* whether `open` has initialised MPI */
     handle *requests;
     size_t n_requests;
     handle told; /* MPI's request of the latest message that `tell` has sent */

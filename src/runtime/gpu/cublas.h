@@ -9,7 +9,7 @@ typedef struct vpps_cublas vpps_cublas;
  * rows. `to`, `dy` and `x` are device addresses of arrays of n addresses: of the results, and of each product's first dy and first x. */
 typedef struct vpps_gemm {
     uint32_t rows, columns, depth;
-    uint32_t dy_stride, x_stride; /* distances from one vector dy, or x, to the next, in elements */
+    uint32_t dy_stride, x_stride; /* number of elements from one vector dy, or x, to the next */
     uint64_t to, dy, x;
     uint32_t n;
     bool bf16; /* whether the vectors are in bf16, else fp32; results and sums are always in fp32 */

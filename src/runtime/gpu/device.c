@@ -138,7 +138,7 @@ static vpps_status start_in_two(vpps_gpu *gpu, const vpps_batch *batch, vpps_gpu
     VPPS_TRY(start_batch(gpu, batch, VPPS_GPU_GRADIENTS, false));
     vpps_status status = vpps_gpu_make_script(gpu, batch, VPPS_GPU_STEP, true, &script);
     if (status == VPPS_OK) status = start(gpu, &script, gpu->pool.address, 0, true);
-    if (status == VPPS_MEMORY) VPPS_TRY(vpps_gpu_finish(gpu)); /* nobody else waits for the first launch */
+    if (status == VPPS_MEMORY) VPPS_TRY(vpps_gpu_finish(gpu)); /* waits for the first launch: nobody else does */
     return status;
 }
 
@@ -151,7 +151,7 @@ static vpps_status start_update(vpps_gpu *gpu, const vpps_batch *batch, double l
     const vpps_failure begin = {.loss = (float)loss};
     VPPS_TRY(gpu->table->write(gpu->driver, failure_at(gpu, gpu->launches), &begin, sizeof begin));
     VPPS_TRY(vpps_gpu_make_step(gpu, batch, &step));
-    vpps_gpu_zero_gradients(&gpu->device); /* ends the sum; the update still reads its memory */
+    vpps_gpu_zero_gradients(&gpu->device); /* forgets the sum; the update still reads its memory */
     return start(gpu, &step, gpu->entries.address, begin.loss, false);
 }
 
@@ -174,7 +174,7 @@ static vpps_status prepare(vpps_gpu *gpu, const vpps_batch *batch) {
         return VPPS_OK;
     }
     vpps_status status = vpps_gpu_need_kernel(gpu, batch);
-    if (status == VPPS_OK) status = need_scratch(gpu, batch); /* the kernel's scratch memory */
+    if (status == VPPS_OK) status = need_scratch(gpu, batch); /* reserves the kernel's scratch memory */
     if (status == VPPS_OK && vpps_gpu_packs(gpu) && gpu->header.update)
         status = vpps_gpu_plan_products(gpu, batch, gpu->summing && batch->goal != VPPS_GOAL_NODES);
     VPPS_TRY(vpps_gpu_note_kernel(gpu, status));
@@ -235,7 +235,7 @@ static bool gpu_finished(vpps_device *d) {
     if (!gpu->n_flights) return true;
     const vpps_gpu_flight *f = &gpu->flights[gpu->n_flights - 1];
     if (f->status != VPPS_OK) return true;
-    const volatile unsigned long long *end_ns = &slot_of(gpu, f->last)->end->end_ns; /* written by the kernel */
+    const volatile unsigned long long *end_ns = &slot_of(gpu, f->last)->end->end_ns; /* the kernel writes this time */
     const bool told = gpu->ends.bytes || *end_ns;
     return (told || ++gpu->polls % ASKED_EVERY == 0) && gpu->table->passed(gpu->driver, f->last % VPPS_GPU_SLOTS);
 }

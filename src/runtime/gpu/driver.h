@@ -101,7 +101,7 @@ enum { VPPS_DRIVER_MARKS = 4 }; /* number of marks in the queue of calls, a powe
 struct vpps_driver {
     const vpps_driver_table *table;
     uint64_t limit_ns;     /* longest time that a wait or a read may take; 0: no limit; set by the caller of `open` */
-    bool kernels_time_out; /* the machine ends kernels after some seconds, since its GPU drives a display */
+    bool kernels_time_out; /* whether the machine ends kernels after some seconds, since its GPU drives a display */
 };
 
 extern const vpps_driver_table vpps_driver_cuda, vpps_driver_simt;

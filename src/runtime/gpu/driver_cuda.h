@@ -24,10 +24,10 @@ typedef struct cuda_driver {
     vpps_cu_context context;
     vpps_cu_stream stream, uploads;
     vpps_cu_event start, stop, uploaded, ordered, marks[VPPS_DRIVER_MARKS];
-    bool started, stopped; /* whether start_clock, and stop_clock, was called since the last wait */
+    bool started, stopped; /* whether start_clock (started) or stop_clock (stopped) was called since the last wait */
     uint32_t arch, sms;
     int version; /* CUDA version of the driver, such as 13000 */
-    bool lost;   /* the GPU did not finish in time; calls of the driver might never return */
+    bool lost;   /* whether the GPU did not finish in time; calls of the driver might then never return */
     holdings memory, pinned;
     vpps_kernel *kernels;
 } cuda_driver;

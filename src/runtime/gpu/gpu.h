@@ -65,7 +65,7 @@ enum { VPPS_GPU_SLOTS = VPPS_DRIVER_MARKS };
 typedef struct vpps_gpu_slot {
     void *pinned; /* copy of the batch's script in pinned host memory */
     size_t pinned_bytes;
-    vpps_gpu_buffer script, counters; /* on the device: the script; the barriers' counters, zero before a launch */
+    vpps_gpu_buffer script, counters; /* in device memory: the script; the barriers' counters, zero before a launch */
     uint32_t used;                    /* number of words of `counters` that the latest launch used */
     vpps_launch_end *end;             /* results of the launch, in pinned memory */
     uint64_t end_at;                  /* address at which the kernel writes `end` */
@@ -144,7 +144,7 @@ typedef struct vpps_gpu {
     double sum_loss;         /* sum of the losses of the launches over which gradients are summed */
     vpps_row_segment *segments; /* table entries with gradients: of this process; after the exchange, of all */
     uint32_t n_segments;
-    float *rows, *staged; /* on the host: gradients of table entries of this process; buffer for other gradients */
+    float *rows, *staged; /* host memory: rows: gradients of this process's table entries; staged: other gradients */
     uint64_t start_ns;    /* time at which the batch was launched */
 
     uint64_t *updates;          /* indexed by parameter: number of optimiser steps in finished batches */

@@ -31,7 +31,7 @@ vpps_status vpps_gpu_read_parameters(vpps_gpu *gpu, vpps_model *model, bool stat
 }
 
 vpps_status vpps_gpu_write_parameters(vpps_gpu *gpu, const vpps_model *model) {
-    const bool fits = model->optimizer == gpu->options.optimizer.kind; /* else states are zeros, not copied */
+    const bool fits = model->optimizer == gpu->options.optimizer.kind; /* states of another optimiser become zeros */
     for (uint32_t p = 0; p < model->n_params; p++) {
         const vpps_parameter_data *data = &model->params[p];
         const size_t bytes = vpps_param_elems(data) * sizeof(float);

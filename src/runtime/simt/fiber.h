@@ -52,7 +52,7 @@ typedef struct vpps_fiber {
 /* Stacks of many fibers in one mapping; pages take memory only once touched. */
 typedef struct vpps_fiber_stacks {
     char *memory;
-    size_t n, bytes; /* number of stacks; number of bytes of all stacks */
+    size_t n, bytes; /* n: number of stacks; bytes: size of all stacks together */
 } vpps_fiber_stacks;
 
 vpps_status vpps_fiber_stacks_create(vpps_fiber_stacks *out, size_t n);

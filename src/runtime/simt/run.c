@@ -46,12 +46,12 @@ typedef struct cta {
     uint32_t arrived, line;  /* `arrived`: number of threads at the CTA's barrier; `line`: its source line */
     uint32_t finished;       /* finished threads */
     uint32_t interval;       /* number of the interval since the CTA's last barrier (watch.h) */
-    char *statics, *dynamic; /* static shared memory while another CTA runs; dynamic shared memory */
+    char *statics, *dynamic; /* statics: copy of static shared memory while another CTA runs; dynamic: dynamic memory */
 } cta;
 
 struct vpps_simt_grid {
     uint32_t n_ctas, n_threads, n_warps;
-    size_t static_bytes, dynamic_bytes, cta_bytes; /* bytes of a CTA's shared memory; cta_bytes: in total, padded */
+    size_t static_bytes, dynamic_bytes, cta_bytes; /* sizes of a CTA's shared memory; cta_bytes: both, padded */
     thread *threads;
     warp *warps;
     cta *ctas;

@@ -11,7 +11,7 @@ bool vpps_simt_use(vpps_simt_word *w, const vpps_simt_user *by, bool is_write, u
     const bool near = read && !many && same_warp(reader, by->thread), lately = near && w->read_warp == by->warp;
     const bool written = w->write_interval == by->interval && w->writer != by->thread &&
                          (!same_warp(w->writer, by->thread) || w->write_warp == by->warp);
-    /* true if no other thread has read the word since the last barrier */
+    /* whether no other thread has read the word since the last barrier */
     const bool alone = !read || (near && (!lately || w->reader == by->thread));
     *other = written ? w->writer : many ? UINT32_MAX : reader;
     if (written || (is_write && !alone)) return false;
