@@ -53,7 +53,7 @@ typedef struct net_example {
 /* The positions of an example at which losses are taken or predictions made. */
 typedef enum net_heads {
     NET_HEADS_LABELLED, /* every position with a known label */
-    NET_HEADS_ROOT,     /* TREES: the root, if it has a label; else as NET_HEADS_LABELLED */
+    NET_HEADS_ROOT,     /* TREES: the root, if labelled; other data: every position with a known label */
     NET_HEADS_ALL       /* every position, labelled or not: for prediction */
 } net_heads;
 

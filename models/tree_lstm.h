@@ -16,7 +16,7 @@ typedef struct tree_lstm_inner {
     /* U_kl of eq. 10: matrices for the forget gate of child k (first letter) that multiply h of child l (second letter) */
     vpps_param U_f_ll, U_f_lr, U_f_rl, U_f_rr;
     vpps_param U_u_l, U_u_r;
-    vpps_param b_i, b_o, b_f, b_u; /* vectors of `hidden`; eq. 10 has one b_f for both children */
+    vpps_param b_i, b_o, b_f, b_u; /* bias vectors of the gates; both children share b_f (eq. 10) */
 } tree_lstm_inner;
 
 /* tree_lstm_record_leaf records the cell of leaves, tree_lstm_record_inner that of inner nodes. Both scatter (output) h and c; with a

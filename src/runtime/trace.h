@@ -23,7 +23,7 @@ enum {
 };
 
 typedef struct vpps_track {
-    _Alignas(64) vpps_task_note *notes; /* aligned: different threads' tracks must not share a cache line */
+    _Alignas(64) vpps_task_note *notes; /* aligned, so that different threads' tracks share no cache line */
     size_t n;
 } vpps_track;
 

@@ -149,7 +149,7 @@ def chain(layer: Recurrent, x: Any, lengths: ArrayLike, *, start: Sequence[Any] 
 
 def chain_and_ends(layer: Recurrent, x: Any, lengths: ArrayLike, *, start: Sequence[Any] | None = None, reverse: bool = False,
                    indices: ArrayLike | None = None) -> tuple[Vertices, Vertices]:
-    """As `chain`, and the vertex of each sequence's last step; for an empty sequence a vertex that scatters its first states."""
+    """Returns what `chain` does, and each sequence's last vertex; an empty sequence has a vertex that scatters its first states."""
     g = graph_now()
     of = as_u32(lengths, "lengths").astype(np.int64)
     if of.ndim != 1:
