@@ -3,31 +3,21 @@
 
 /* ---------------------------------------------------------------- depth */
 
-typedef struct ranked {
-    uint32_t depth, type, vertex;
-} ranked;
-
-static int by_depth(const void *a, const void *b) {
-    const ranked *x = a, *y = b;
-    if (x->depth != y->depth) return x->depth < y->depth ? -1 : 1;
-    if (x->type != y->type) return x->type < y->type ? -1 : 1;
-    return x->vertex < y->vertex ? -1 : x->vertex > y->vertex;
-}
-
 /* Runs all vertices of one type and one depth together (Looks et al. 2017, "TensorFlow Fold"). */
 static bool choose_depth(const vpps_typed_graph *g, const vpps_automaton *a, uint32_t *steps, uint32_t *n) {
     (void)a;
-    ranked *all = malloc((g->n + 1u) * sizeof *all);
-    *n = 0;
-    if (!all) return false;
+    uint32_t most = 0;
+    if ((uint64_t)g->n * g->n_types > UINT32_MAX) return false;
     vpps_typed_depths(g, steps);
-    for (uint32_t v = 0; v < g->n; v++) all[v] = (ranked){steps[v], g->types[v], v};
-    qsort(all, g->n, sizeof *all, by_depth);
-    for (uint32_t i = 0; i < g->n; i++) {
-        *n += !i || all[i].depth != all[i - 1].depth || all[i].type != all[i - 1].type;
-        steps[all[i].vertex] = *n - 1;
-    }
-    free(all);
+    for (uint32_t v = 0; v < g->n; v++) most = vpps_max_u32(most, steps[v] = steps[v] * g->n_types + g->types[v]);
+    uint32_t *first =
+        calloc(most + (size_t)2, sizeof *first); /* for each depth and type: how many have vertices before it */
+    if (!first) return false;
+    for (uint32_t v = 0; v < g->n; v++) first[steps[v] + 1] = 1;
+    for (uint32_t i = 1; i < most + 2; i++) first[i] += first[i - 1];
+    for (uint32_t v = 0; v < g->n; v++) steps[v] = first[steps[v]];
+    *n = first[most + 1];
+    free(first);
     return true;
 }
 
