@@ -60,7 +60,11 @@ VPPS_INLINE void product_tile(const uint32_t height, const uint32_t columns, con
     vector sum[PRODUCT_COLUMNS][PRODUCT_HEIGHT];
     const float *xs[PRODUCT_COLUMNS];
     product_begin(height, columns, ragged, start, tail, sum);
-    for (uint32_t j = 0; j < columns; j++) xs[j] = x[j] + skip;
+    for (uint32_t j = 0; j < columns; j++) {
+        xs[j] = x[j] + skip;
+        for (uint32_t i = 0; i < height && start.at != c; i++) /* fetches the result's lines, rarely in L2, meanwhile */
+            __builtin_prefetch(c + j * ldc + (size_t)i * VECTOR, 1);
+    }
     const float *column = a + first * ld;
     for (uint32_t k = first; k < end; k++, column += ld, ahead += LINE_BYTES) {
         __builtin_prefetch((const void *)ahead, 0, 2); /* a prefetch may use any address */
