@@ -220,11 +220,24 @@ static bool leave_zeros_out(const operation *o) {
     return some;
 }
 
+/* Replaces a sum of list members, each a vector scaled by a number of the same member, by their weighted sum. */
+static bool weigh(const operation *o) {
+    const vpps_cell_value *x = arg(o, 0);
+    if (o->v->axis || o->v->n_args > 1 || !vpps_is_run(x, VPPS_I_SCALE_BY)) return false;
+    const vpps_cell_arg *scaled = &o->c->args[x->first_arg];
+    const vpps_cell_value *a = &o->c->values[scaled[0].value], *by = &o->c->values[scaled[1].value];
+    if (a->axis != x->axis || by->axis != x->axis || vpps_value_words(by) > 1) return false;
+    o->args[0] = scaled[1];
+    o->args[1] = scaled[0];
+    become(o, VPPS_I_WEIGHTED_SUM, 2, 0);
+    return o->v->run.over_list = true;
+}
+
 static bool simplify_sum(const operation *o, uint32_t *same) {
     const vpps_cell_value *v = o->v;
     if (!is_constant(&v->run.f) || v->run.f.real != 1) return false;
     if (leave_zeros_out(o)) return true;
-    if (arg(o, 0)->axis != v->axis) return false;
+    if (arg(o, 0)->axis != v->axis) return weigh(o);
     if (v->n_args == 1) *same = o->args[0].value;
     if (join_places(o)) return true;
     return v->n_args == 2 && arg(o, 1)->axis == v->axis && become(o, VPPS_I_ADD, 2, 0);

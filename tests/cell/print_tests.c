@@ -73,7 +73,7 @@ TEST(attention_over_a_list) {
         "t3  = max_of(t2...)",
         "t4  = positions of t3",
         "t7  = sum(t6...)",
-        "t11 = [t10; in1]",
+        "t10 = [t9; in1]",
         "[0:48]",
         "== member ? ",
         "words a vertex and 16 words a member,",

@@ -104,6 +104,11 @@ static vpps_node sum_of_zeros(vpps_graph *g, vpps_node x, vpps_node y) {
 static vpps_node one_minus_by_ones(vpps_graph *g, vpps_node x, vpps_node y) {
     return vpps_mul(g, vpps_sub(g, vpps_ones(g, HIDDEN, 1), x), vpps_add(g, y, vpps_one_minus(g, x)));
 }
+static vpps_node sum_of_scaled(vpps_graph *g, vpps_node x, vpps_node y) {
+    const vpps_node list = vpps_pull_list(g, HIDDEN, 1), each = vpps_scale_by(g, list, vpps_dot(g, list, x)),
+                    all = vpps_scale_by(g, list, vpps_dot(g, x, y)), scaled[] = {each, each, all};
+    return vpps_add(g, vpps_sum(g, 1, scaled), vpps_add(g, vpps_sum(g, 2, scaled), vpps_sum(g, 1, scaled + 2)));
+}
 static vpps_node slice_of_constant(vpps_graph *g, vpps_node x, vpps_node y) {
     return (void)y, vpps_mul(g, x, vpps_slice(g, vpps_constant(g, HIDDEN + 5, 1, 3), 2, HIDDEN));
 }
@@ -158,6 +163,8 @@ static const struct {
     {zeros_in_sum, "in0 + in1; tanh(t2)"},
     {sum_of_zeros, "tanh(in0)"},
     {one_minus_by_ones, "1 - in0; in1 + t2; t2 * t3; tanh(t4)"},
+    {sum_of_scaled, "dot(in2, in0); t3 * in2; dot(in0, in1); t5 * in2; sum(t6...); sum(t4..., t4...); t7 + t8; "
+                    "weighted_sum(t3..., in2...); t9 + t10; tanh(t11)"},
     {slice_of_constant, "3 * in0; tanh(t2)"},
     {no_dropout, "tanh(in0)"},
     {dead_values, "tanh(in0)"},

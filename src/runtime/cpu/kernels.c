@@ -308,13 +308,6 @@ static void dots(uint32_t count, uint32_t n, const float *const *x, const float 
     for (; i < count; i++) DOT_kernel(n, to + i, &(vpps_operands){.t = {x[i], y}});
 }
 
-static void scale_each(uint32_t count, uint32_t n, const float *const *x, const float *s, float *to, size_t ld) {
-    for (uint32_t i = 0; i < count; i++) {
-        const vpps_operands o = {.t = {x[i]}, .s = {s[i]}};
-        SCALE_BY_blocks(n, to + i * ld, &o);
-    }
-}
-
 /* ---------------------------------------------------------------- whole vectors: a sum, then element by element */
 
 /* Computes s[0], the greatest element, and s[1], the sum of e^(x - greatest). */
@@ -593,7 +586,6 @@ const vpps_kernels JOIN(vpps_kernels_, VPPS_KERNELS_ISA) = {
     .pack_bf16 = pack_bf16,
     .product_bf16 = product_bf16,
     .dots = dots,
-    .scale_each = scale_each,
     .add = add,
     .add_up = add_up,
     .add_scaled = add_scaled,

@@ -135,10 +135,8 @@ typedef struct vpps_kernels {
     vpps_pack_bf16 pack_bf16;
     vpps_product_bf16 product_bf16;
 
-    /* Kernels over several vectors of n elements, with the same bits as calls of `run`: `dots` computes to[i] = DOT of x[i] and y;
-     * `scale_each` computes to[i * ld ...] = s[i] x[i]. */
+    /* Computes to[i] = DOT of x[i] and y, of n elements each, with the same bits as calls of `run`. */
     void (*dots)(uint32_t count, uint32_t n, const float *const *x, const float *y, float *to);
-    void (*scale_each)(uint32_t count, uint32_t n, const float *const *x, const float *s, float *to, size_t ld);
 
     void (*add)(uint32_t n, float *dst, const float *x); /* dst += x */
     /* Sums `count` >= 1 vectors, in order: vector i is n elements at pool + offsets[i] + skip. `to` is the first vector or overlaps none. */

@@ -155,14 +155,6 @@ static bool is_plain(const vpps_program_step *s) {
            of->f.kind <= VPPS_NUMBER_CONSTANT && of->u.kind <= VPPS_NUMBER_CONSTANT;
 }
 
-/* Returns the addresses of a tensor for `count` list members from member m on. If the tensor belongs to vertices, repeats vertex i's. */
-static const float *const *point_at(const vpps_tile *t, const vpps_span *from, bool list, uint32_t i, uint32_t m,
-                                    uint32_t count) {
-    const float **to = t->vp->pointers;
-    for (uint32_t j = 0; j < count; j++) to[j] = vpps_span_at(from, list ? m + j : i);
-    return to;
-}
-
 static void set_member(const vpps_program_step *s, const vpps_operand *x, const vpps_span *from, uint32_t i, uint32_t m,
                        vpps_operands *o) {
     for (uint32_t k = 0; k < s->n; k++) {
@@ -194,24 +186,17 @@ static bool run_plain(const vpps_tile *t, const vpps_program_step *s, vpps_opera
         kernel(adjacent ? length * t->n[s->axis] : length, vpps_span_at(&to, i), o);
     }
     if (!s->axis || adjacent) return true;
-    /* a DOT of each member's tensor with the vertex's, or a SCALE_BY with a scalar for each member */
+    /* a DOT of each member's tensor with the vertex's */
     const bool dot = s->run.of.opcode == VPPS_I_DOT && !x[0].axis != !x[1].axis && to.stride == 1;
-    const bool scale = s->run.of.opcode == VPPS_I_SCALE_BY && x[1].axis && from[1].stride == 1 && !from[1].offsets;
-    const uint32_t list = dot && x[1].axis ? 1 : 0; /* index of the operand that the list members have */
-    if ((dot || scale) && !VPPS_RESERVE(t->vp->pointers, t->n[s->axis] + 1u)) return false;
+    const uint32_t list = x[0].axis ? 0 : 1; /* index of the operand that the list members have */
+    if (dot && !VPPS_RESERVE(t->vp->pointers, t->n[s->axis] + 1u)) return false;
     for (uint32_t i = 0, m = 0, end; i < t->n[0]; i++, m = end) {
         end = m + members_of(t, s->axis, t->first[0] + i);
         if (m == end) continue;
-        if (dot || scale) {
-            const float *const *at = point_at(t, &from[list], x[list].axis != 0, i, m, end - m);
-            if (dot)
-                t->kernels->dots(end - m, length, at, vpps_span_at(&from[!list], i), vpps_span_at(&to, m));
-            else
-                t->kernels->scale_each(end - m, length, at, vpps_span_at(&from[1], m) + x[1].element,
-                                       vpps_span_at(&to, m), to.stride);
-            continue;
-        }
-        for (; m < end; m++) {
+        for (uint32_t j = m; j < end && dot; j++) t->vp->pointers[j - m] = vpps_span_at(&from[list], j);
+        if (dot)
+            t->kernels->dots(end - m, length, t->vp->pointers, vpps_span_at(&from[!list], i), vpps_span_at(&to, m));
+        for (; m < end && !dot; m++) {
             set_member(s, x, from, i, m, o);
             kernel(length, vpps_span_at(&to, m), o);
         }

@@ -377,6 +377,14 @@ static uint32_t choose(vpps_expressions *s, vpps_expression choice, const vpps_t
     return vpps_express_sum(s, choice.rows, choice.cols, of.n, terms);
 }
 
+/* Returns the weighted sum of a list's members as the sum of the members, each scaled by its weight. */
+static uint32_t weigh(vpps_expressions *s, const vpps_run *run) {
+    vpps_term both[] = {{run->operands[1].x, 0}, {run->operands[0].x, 0}};
+    const vpps_run scale = {.opcode = VPPS_I_SCALE_BY, .rows = run->rows, .cols = run->cols, .operands = both, .n = 2};
+    const uint32_t x = vpps_express_run(s, &scale);
+    return x == VPPS_NONE ? x : vpps_express_over_list(s, x, run->operands[0].mark & ~VPPS_ALL_MEMBERS);
+}
+
 uint32_t vpps_express_run(vpps_expressions *s, const vpps_run *run) {
     vpps_expression x = {.kind = VPPS_X_RUN,
                          .rows = run->rows,
@@ -412,6 +420,9 @@ uint32_t vpps_express_run(vpps_expressions *s, const vpps_run *run) {
         break;
     case VPPS_I_MUL: return multiply(s, x, run->operands);
     case VPPS_I_WHEN: return choose(s, x, run->operands);
+    case VPPS_I_WEIGHTED_SUM:
+        if (run->n == 2 && (run->operands[0].mark & run->operands[1].mark & VPPS_ALL_MEMBERS)) return weigh(s, run);
+        break;
     default: break;
     }
     return intern(s, x, run->operands);
