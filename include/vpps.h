@@ -367,8 +367,8 @@ typedef struct vpps_options {
     /* Training: number of slices, in which vertices that only the loss reads (such as classifiers) run one after the other in the same
      * memory, between forward and backward of their wave's other vertices. 0: one, more if the pool is too small. */
     uint32_t slices;
-    /* Batching policy: which vertices of a recurrence of several cells run together. NULL: "depth", those of one cell and depth;
-     * "agenda", "ratio", "fsm" (learned on the first batch, in about a second): see `vpps policy`; "auto": trained batches try all. */
+    /* Batching policy: which vertices of a recurrence of several cells run together. "depth", "share", "ratio", "fsm" (learned on the first
+     * batch, in about a second): see `vpps policy`; "auto": trained batches try all. NULL: "share" on a CPU, "depth" on a GPU. */
     const char *policy;
     /* Memory for the parameters and one batch. 0: as much as 32-bit word offsets reach. Memory is touched only when used. */
     uint64_t pool_bytes;

@@ -30,7 +30,7 @@ SETTINGS = {
     "groups": ["--vps", "4", "--groups", "2", "--waves", "2"],
     "slices": ["--vps", "2", "--slices", "2", "--optimizer", "momentum"],
     "accumulate": ["--vps", "2", "--gradients", "accumulate", "--optimizer", "adagrad"],
-    "agenda": ["--vps", "2", "--policy", "agenda"],
+    "depth": ["--vps", "2", "--policy", "depth"],
     "ratio": ["--vps", "2", "--policy", "ratio"],
     "bf16": ["--vps", "2", "--precision", "bf16"],
     "bf16x3": ["--vps", "2", "--precision", "bf16x3"],

@@ -148,7 +148,7 @@ class Trainer(Engine):
     device                  "cpu"; "cuda", an NVIDIA GPU; "auto", the GPU where there is one; "simt", a GPU's kernel run by the CPU, slowly
     vps, groups             virtual processors (CPU: threads); groups of them, among which a batch's inputs are divided
     waves, slices           parts of a batch, and of a wave's classifiers, that run one after the other in the same memory
-    policy                  which vertices run together: "depth", "agenda", "ratio", "fsm", "auto"
+    policy                  which vertices run together: "depth", "share", "ratio", "fsm", "auto"
     pool_bytes, keep_bytes  memory for one batch and the parameters; for values of `keep`
     gradients               GPU, how gradients of matrices are made: "deferred", "accumulate", "cublas", "cublas_tf32", "auto"
     nonfinite               for a batch whose loss or gradient is not finite: "stop" raises `NonfiniteError`, "skip" leaves it out, "ignore"

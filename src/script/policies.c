@@ -34,20 +34,18 @@ static bool walk(const vpps_typed_graph *g, const vpps_automaton *a, chooser *ne
     return ok;
 }
 
-/* Returns the type on the frontier whose vertices that have not run have the least mean depth; at a tie, the first type. */
-static uint32_t least_depth(const vpps_automaton *a, vpps_walk *w) {
+/* Returns the type of which the largest share of the vertices that have not run is ready; at a tie, the first type. */
+static uint32_t largest_share(const vpps_automaton *a, vpps_walk *w) {
     (void)a;
-    uint32_t best = UINT32_MAX;
-    for (uint32_t t = 0; t < w->graph->n_types; t++) {
-        if (!w->ready[t]) continue;
-        if (best == UINT32_MAX || w->depth_sums[t] * w->left[best] < w->depth_sums[best] * w->left[t]) best = t;
-    }
+    uint32_t best = 0;
+    for (uint32_t t = 1; t < w->graph->n_types; t++)
+        if (!w->left[best] || (uint64_t)w->ready[t] * w->left[best] > (uint64_t)w->ready[best] * w->left[t]) best = t;
     return best;
 }
 
-/* Runs the ready type of the least mean depth first (Neubig et al. 2017, "On-the-fly operation batching in dynamic computation graphs"). */
-static bool choose_agenda(const vpps_typed_graph *g, const vpps_automaton *a, uint32_t *steps, uint32_t *n) {
-    return walk(g, a, least_depth, steps, n);
+/* Runs the type first of whose remaining vertices the largest share is ready: the other types' vertices become more meanwhile. */
+static bool choose_share(const vpps_typed_graph *g, const vpps_automaton *a, uint32_t *steps, uint32_t *n) {
+    return walk(g, a, largest_share, steps, n);
 }
 
 static uint32_t best_ratio(const vpps_automaton *a, vpps_walk *w) {
@@ -68,7 +66,7 @@ static bool choose_fsm(const vpps_typed_graph *g, const vpps_automaton *a, uint3
 
 const vpps_policy vpps_policies[] = {
     {"depth", "vertices of one type and depth", false, choose_depth},
-    {"agenda", "the type that is ready with the least mean depth", false, choose_agenda},
+    {"share", "the type of whose remaining vertices the largest share is ready", false, choose_share},
     {"ratio", "the type of whose own graph's frontier the largest part is ready", false, choose_ratio},
     {"fsm", "as was learned of which types are ready", true, choose_fsm},
     {NULL, NULL, false, NULL},

@@ -12,7 +12,7 @@ typedef struct vpps_policy {
     bool (*choose)(const vpps_typed_graph *g, const vpps_automaton *a, uint32_t *steps, uint32_t *n);
 } vpps_policy;
 
-extern const vpps_policy vpps_policies[]; /* all policies, the default first; the name NULL ends the array */
+extern const vpps_policy vpps_policies[]; /* all policies, "depth" first; the name NULL ends the array */
 
 /* Returns the policy of this name; NULL: there is none. */
 const vpps_policy *vpps_policy_find(const char *name);

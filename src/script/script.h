@@ -64,7 +64,7 @@ typedef struct vpps_batch_request {
     uint32_t groups, waves;
     bool keeps_groups;         /* whether a batch of one connected component keeps `groups`, else runs in one */
     uint32_t slices;           /* least number of slices into which a wave's classifiers are divided; 0: one slice */
-    const vpps_policy *policy; /* batching policy for recurrences of several cells; NULL: the default */
+    const vpps_policy *policy; /* batching policy for recurrences of several cells; NULL: "depth" */
     vpps_learned *learned;     /* learned automata, if `policy` is learned */
 } vpps_batch_request;
 

@@ -54,24 +54,21 @@ bool vpps_walk_open(vpps_walk *w, const vpps_typed_graph *g) {
                      .heads = malloc((t + 1) * sizeof *w->heads),
                      .ready = malloc((t + 1) * sizeof *w->ready),
                      .left = malloc((t + 1) * sizeof *w->left),
-                     .depth_sums = malloc((t + 1) * sizeof *w->depth_sums),
-                     .depths = malloc((n + 1) * sizeof *w->depths),
                      .blockers = malloc((n * t + 1) * sizeof *w->blockers),
                      .unblocked = malloc((t + 1) * sizeof *w->unblocked),
                      .stack = malloc((n + 1) * sizeof *w->stack),
                      .words = malloc((2 * t + 1) * sizeof *w->words)};
     if (!w->first_reader || !w->readers || !w->waiting || !w->next || !w->heads || !w->ready || !w->left ||
-        !w->depth_sums || !w->depths || !w->blockers || !w->unblocked || !w->stack || !w->words)
+        !w->blockers || !w->unblocked || !w->stack || !w->words)
         return false;
     list_readers(w);
-    vpps_typed_depths(g, w->depths);
     vpps_walk_restart(w);
     return true;
 }
 
 void vpps_walk_close(vpps_walk *w) {
-    VPPS_FREE(w->first_reader, w->readers, w->waiting, w->next, w->heads, w->ready, w->left, w->depths, w->blockers,
-              w->unblocked, w->stack, w->depth_sums, w->words);
+    VPPS_FREE(w->first_reader, w->readers, w->waiting, w->next, w->heads, w->ready, w->left, w->blockers, w->unblocked,
+              w->stack, w->words);
 }
 
 static void make_ready(vpps_walk *w, uint32_t v) {
@@ -86,12 +83,10 @@ void vpps_walk_restart(vpps_walk *w) {
     for (uint32_t t = 0; t < g->n_types; t++) {
         w->heads[t] = UINT32_MAX;
         w->ready[t] = w->left[t] = 0;
-        w->depth_sums[t] = 0;
     }
     for (uint32_t v = 0; v < g->n; v++) {
         w->waiting[v] = g->first[v + 1] - g->first[v];
         w->left[g->types[v]]++;
-        w->depth_sums[g->types[v]] += w->depths[v];
         if (!w->waiting[v]) make_ready(w, v);
     }
     w->counted = false;
@@ -160,7 +155,6 @@ uint32_t vpps_walk_run(vpps_walk *w, uint32_t type, uint32_t *steps) {
     while (v != UINT32_MAX) {
         const uint32_t next = w->next[v];
         w->waiting[v] = UINT32_MAX;
-        w->depth_sums[type] -= w->depths[v];
         if (steps) steps[v] = w->n_batches;
         for (uint32_t i = w->first_reader[v]; i < w->first_reader[v + 1]; i++)
             if (!--w->waiting[w->readers[i]]) make_ready(w, w->readers[i]);

@@ -28,8 +28,6 @@ typedef struct vpps_walk {
     /* the frontier (vertices that are ready to run): for each type a linked list, ended by UINT32_MAX */
     uint32_t *next, *heads;
     uint32_t *ready, *left; /* for each type: number of ready vertices; number of vertices that have not run */
-    uint64_t *depth_sums;   /* for each type: sum of the depths of its vertices that have not run */
-    uint32_t *depths;
     bool counted; /* whether `blockers` and `unblocked` are up to date; the first vpps_walk_ratio computes them */
     /* for each vertex and type a: how many vertices of G that it reads have type a, or depend on a vertex of G of type a */
     uint32_t *blockers;

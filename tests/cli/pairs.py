@@ -18,7 +18,7 @@ vpps, seed, draws = sys.argv[1], int(sys.argv[2]), int(sys.argv[3])
 small = "--examples 60 --hidden 8 --embed 8 --batch 8 --vps 2 --epochs 2 --optimizer sgd --lr 0.1".split()
 
 HOW = ["--plot=FILE.svg", "--trace=FILE.json", "--save-best=FILE.best", "--verify", "--vps=1", "--vps=3", "--caller=free", "--portable",
-       "--no-tuning", "--waves=2", "--slices=2", "--policy=agenda", "--save-every=2", "--gradients=accumulate", "--pool-bytes=64M",
+       "--no-tuning", "--waves=2", "--slices=2", "--policy=ratio", "--save-every=2", "--gradients=accumulate", "--pool-bytes=64M",
        "--eval-every=0", "--log-every=2", "--batch=4 --accumulate=2"]
 SHAPES = ["--optimizer=momentum", "--optimizer=adagrad", "--optimizer=adam", "--optimizer=adamw", "--clip=0.05", "--weight-decay=0.05",
           "--label-smoothing=0.2", "--dropout=0.3", "--lr-schedule=cosine", "--lr-schedule=step", "--warmup=2", "--lr-decay=0.5",

@@ -8,7 +8,7 @@ export VPPS_CACHE_DIR=$work/cache
 
 small=(--hidden 8 --embed 8)
 # The policies as the help has them: a|b|c, and as a list of Python's.
-policies=$("$vpps" train tree-lstm --help-engine | sed -n 's/.*--policy=\([a-z|]*\)|auto.*/\1/p')
+policies=$("$vpps" train tree-lstm --help-engine | sed -n 's/.*--policy=default|\([a-z|]*\)|auto.*/\1/p')
 check "the help has the policies" grep -qE '^depth\|.*fsm' <<<"$policies"
 names="'$policies'.split('|')"
 two=("$vpps" policy tree-lstm-2type "${small[@]}" --examples 100 --batch 40)
@@ -31,7 +31,7 @@ check "and no recurrence of several" json out "o['recurrences'] == [] and len(se
 
 if [ -r "$data/sst/train.txt" ]; then
     check "SST" exits 0 "$vpps" policy tree-lstm "${small[@]}" --data "$data/sst" --batch 128 --json
-    check "its numbers of batches" json out "o['bound'] == 26 and o['batches'] == o['batches'] | {'depth': 50, 'agenda': 39, 'ratio': 26, 'fsm': 26}"
+    check "its numbers of batches" json out "o['bound'] == 26 and o['batches'] == o['batches'] | {'depth': 50, 'share': 40, 'ratio': 26, 'fsm': 26}"
 else
     skip "SST" "no $data/sst/train.txt" 2
 fi
@@ -41,6 +41,8 @@ for policy in ${policies//|/ } auto; do
     check "it learns" json out "o['loss'] > 0 and o['policy'] in $names"
     [ "$policy" = auto ] || check "by $policy" json out "o['policy'] == '$policy' and o['steps_per_batch'] > 3"
 done
+check "train on software SIMT" exits 0 "$vpps" train tree-lstm-2type "${small[@]}" --examples 10 --epochs 1 --device simt --vps 2 --json
+check "its default policy is depth" json out "o['policy'] == 'depth'"
 check "another policy" fails_with 2 "$policies|auto" "$vpps" train tree-lstm --policy widest
 tuned() {
     exits 0 "$vpps" tune lattice-lstm "${small[@]}" --examples 60 --batch 20 --device cpu --vps 1 --json || return 1

@@ -35,7 +35,7 @@ check "--vps" with --vps 3
 check "--groups" with --vps 4 --groups 2
 check "--waves and --slices" with --vps 2 --waves 3 --slices 2
 check "--portable" with --vps 2 --portable
-check "--policy" with --vps 2 --policy agenda
+check "--policy" with --vps 2 --policy ratio
 check "--no-tuning" with --vps 1 --no-tuning
 check "what only says how a run is watched is not kept" sh -c "! grep -q 'option.verify\|option.watchdog' part.ckpt"
 contradicts() {

@@ -14,7 +14,7 @@ STEPS = 6
 DRAWS = 200 if os.environ.get("VPPS_TEST_SCALE") == "full" else 24
 
 # Options of a trainer, and what a run does besides (below): they leave the parameters as they are, or shape them.
-HOW = [{"vps": 1}, {"vps": 3}, {"waves": 2}, {"slices": 2}, {"policy": "agenda"}, {"verify": True}, {"portable": True}, {"caller": "free"},
+HOW = [{"vps": 1}, {"vps": 3}, {"waves": 2}, {"slices": 2}, {"policy": "depth"}, {"verify": True}, {"portable": True}, {"caller": "free"},
        {"no_tuning": True}, {"trace_events": 1000}, {"keep_bytes": 8192}, "keep", "infer", "halves", "read", "metrics"]
 SHAPES = [{"optimizer": "momentum"}, {"optimizer": "adagrad"}, {"optimizer": "adam"}, {"optimizer": "adamw"}, {"clip": 0.02},
           {"weight_decay": 0.1}, {"lr": 0.3}, {"precision": "bf16"}, "freeze", "group", "schedule", "every other"]

@@ -317,7 +317,7 @@ def test_options():
     with pytest.raises(TypeError):
         Small(learning_rate=1.0).train()
     net = Small(vps=1, groups=1, optimizer="adamw", weight_decay=0.1, clip=1.0, gradients="accumulate", nonfinite="skip",
-                caller="free", precision="bf16x3", policy="agenda", verify=True, seed=5).train()
+                caller="free", precision="bf16x3", policy="ratio", verify=True, seed=5).train()
     stats = net.trainer.stats()
     assert (stats.vps, stats.device, stats.precision, stats.caller_works) == (1, "cpu", "bf16x3", False)
     with pytest.raises(vpps.StateError, match="one already"):
@@ -386,7 +386,7 @@ def test_looking_inside(rng):
     events = json.loads(net.trainer.trace_json())["traceEvents"]
     assert any(e.get("name") == "build" for e in events)
     stats = net.trainer.stats()
-    assert stats.nodes == cost.nodes and stats.policy == "depth" and stats.gradients == "kernel"
+    assert stats.nodes == cost.nodes and stats.policy == "share" and stats.gradients == "kernel"
     trials, done = net.trainer.trials()
     assert isinstance(trials, list) and isinstance(done, bool)
     with pytest.raises(vpps.StateError):

@@ -30,7 +30,7 @@ static vpps_optimizer draw_optimizer(uint64_t *random) {
 /* Configuration number k of a case: four in a row give each number of VPs, eight each with both strategies. */
 static configuration configuration_of(const rg_case *c, uint32_t k) {
     static const uint32_t vps[] = {1, 2, 3, 8};
-    static const char *const policies[] = {"depth", "agenda", "ratio", "fsm"};
+    static const char *const policies[] = {"depth", "share", "ratio", "fsm"};
     uint64_t random = vpps_mix64(c->seed + 5);
     const vpps_optimizer optimizer = draw_optimizer(&random);
     const uint64_t bits = vpps_random(&random) + k * 11;

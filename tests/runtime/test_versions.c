@@ -43,7 +43,7 @@ TEST(results_of_other_sizes) {
         TEST_OK(vpps_handle_stats(n.h, stats));
         expect_margin(&b, "vpps_stats");
         ck_assert_uint_eq(stats->batches, 1);
-        ck_assert_str_eq(stats->policy, "depth");
+        ck_assert_str_eq(stats->policy, "share");
         ck_assert_uint_eq(stats->size, b.size);
         vpps_param_info *info = of_size(&b, larger ? sizeof *info + more : UP_TO(vpps_param_info, frozen));
         TEST_OK(vpps_param_describe(n.model, n.W, info));

@@ -47,7 +47,7 @@ static const char precision_names[] = VPPS_PRECISION_TABLE(X);
 static char policy_names[128], device_names[128], device_help[256];
 
 static void list_policies(void) {
-    size_t n = 0;
+    size_t n = (size_t)snprintf(policy_names, sizeof policy_names, "default|");
     for (const vpps_policy *p = vpps_policies; p->name; p++)
         n += (size_t)snprintf(policy_names + n, sizeof policy_names - n, "%s|", p->name);
     snprintf(policy_names + n, sizeof policy_names - n, "auto");

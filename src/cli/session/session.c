@@ -46,7 +46,7 @@ vpps_options session_options(const settings *s) {
     if (s->command == COMMAND_TUNE && !options_given(s, "groups")) o.groups = VPPS_GROUPS_PROFILE;
     o.waves = s->waves;
     o.slices = s->slices;
-    o.policy = vpps_policies[s->policy].name ? vpps_policies[s->policy].name : "auto";
+    if (s->policy) o.policy = vpps_policies[s->policy - 1].name ? vpps_policies[s->policy - 1].name : "auto";
     if (s->command == COMMAND_TUNE && !options_given(s, "policy")) o.policy = "auto";
     o.watchdog_ms = s->watchdog_ms;
     o.precision = (vpps_precision)s->precision;
