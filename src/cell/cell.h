@@ -168,7 +168,9 @@ typedef struct vpps_cell_stage {
     uint8_t pass, split;
     bool backward;
     bool uses_pass_record; /* whether the stage reads or makes values that lie in a pass record */
-    uint32_t first, n;     /* the stage's values are order[first] to order[first + n - 1] */
+    /* Relative costs, by which VPs share out vertices: [0] of a vertex, [d] of a member of list d - 1. All 0: the stage has no lists. */
+    uint32_t work[VPPS_AXES];
+    uint32_t first, n; /* the stage's values are order[first] to order[first + n - 1] */
     /* The last stage that all VPs must have finished at a vertex before this stage runs there; VPPS_NONE: none. */
     uint32_t after;
     vpps_stage_set inputs, outputs; /* the cell's inputs that the stage reads; outputs that it makes */

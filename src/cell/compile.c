@@ -11,6 +11,7 @@ vpps_status vpps_compile_cell(const vpps_model *model, vpps_compiled_cell *c, co
     if (needs->training) VPPS_TRY(vpps_differentiate(model, c));
     VPPS_TRY(vpps_simplify(c));
     VPPS_TRY(vpps_split_cell(model, c));
+    vpps_set_stage_work(model, c);
     vpps_order_stages(c);
     VPPS_TRY(vpps_make_programs(c));
     const vpps_cell_cost cost = vpps_cost_of_cell(model, c);

@@ -57,6 +57,23 @@ vpps_cell_cost vpps_cost_of_cell(const vpps_model *model, const vpps_compiled_ce
     return cost;
 }
 
+void vpps_set_stage_work(const vpps_model *model, vpps_compiled_cell *c) {
+    enum { PRODUCTS = 8 /* a product's flops count less: devices do them faster */, MOST = 1 << 20 };
+    for (uint32_t s = 0; s < c->n_stages; s++) {
+        vpps_cell_flops sum = {.other = {1}};
+        uint64_t lists = 0;
+        for (uint32_t v = 0; v < c->n_values; v++) {
+            if (c->values[v].stage != s) continue;
+            vpps_add_value_flops(model, c, v, &sum);
+            sum.other[c->values[v].axis] += vpps_value_words(&c->values[v]);
+        }
+        for (uint32_t d = 0; d < VPPS_AXES; d++) sum.other[d] += sum.products[d] / PRODUCTS;
+        for (uint32_t d = 1; d < VPPS_AXES; d++) lists |= sum.other[d];
+        for (uint32_t d = 0; d < VPPS_AXES && lists; d++)
+            c->stages[s].work[d] = (uint32_t)(sum.other[d] < MOST ? sum.other[d] : MOST);
+    }
+}
+
 /* ---------------------------------------------------------------- stacks */
 
 /* Returns the next value, from argument *k on, that the product multiplies by a matrix; VPPS_NONE: there is none. */

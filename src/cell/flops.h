@@ -27,5 +27,8 @@ void vpps_add_value_flops(const vpps_model *model, const vpps_compiled_cell *c, 
 void vpps_add_outer_flops(const vpps_model *model, const vpps_compiled_cell *c, uint32_t i, vpps_cell_flops *sum);
 vpps_cell_cost vpps_cost_of_cell(const vpps_model *model, const vpps_compiled_cell *c);
 
+/* Sets `work` of the cell's stages. */
+void vpps_set_stage_work(const vpps_model *model, vpps_compiled_cell *c);
+
 /* Returns the stack (products that run as one) to which value v, a PRODUCT or PRODUCT_T, belongs. */
 vpps_cell_stack vpps_stack_of(const vpps_compiled_cell *c, uint32_t v);

@@ -41,7 +41,9 @@ static void put_after(vpps_compiled_cell *c, access a, access b) {
     if (a.stage >= b.stage) return;
     const bool levels = vpps_by_levels(c->stages[a.stage].pass) == vpps_by_levels(c->stages[b.stage].pass);
     const bool rows = c->values[a.value].rows == c->values[b.value].rows;
-    const bool alone = a.extent == b.extent && (a.extent == EXTENT_ROWS ? rows : a.extent == EXTENT_VERTICES && levels);
+    const bool dealt = !memcmp(c->stages[a.stage].work, c->stages[b.stage].work, sizeof c->stages[0].work);
+    const bool alone =
+        a.extent == b.extent && (a.extent == EXTENT_ROWS ? rows : a.extent == EXTENT_VERTICES && levels && dealt);
     uint32_t *after = &c->stages[b.stage].after;
     if (!alone && (*after == VPPS_NONE || *after < a.stage)) *after = a.stage;
 }

@@ -113,6 +113,18 @@ static void put_tile(const work *w, const vpps_stage_room *room) {
                     vpps_stage_value(w, v)->axis);
 }
 
+/* Writes the declaration of the share of the task's vertices that the VP runs (vpps_share_of_stage). */
+static void put_share(const work *w) {
+    const uint32_t *cost = w->c->stages[w->s.stage].work;
+    const char *const what = w->s.p->rows ? "(t.operands[2], 1u, 0u" : "(t.operands[2], VPPS_GROUP, member";
+    const bool by_work = !w->s.p->rows && cost[0];
+    fprintf(w->out, "const vpps_rows share = vpps_share_of%s%s", by_work ? "_work" : "", what);
+    if (by_work) fprintf(w->out, ", [&](unsigned v) { return %uull * v", cost[0]);
+    for (uint32_t d = 1; d <= w->c->n_lists && by_work; d++)
+        fprintf(w->out, " + %uull * (ls%u[t.operands[1] + v] - ls%u[t.operands[1]])", cost[d], d, d);
+    fputs(by_work ? "; });\n" : ");\n", w->out);
+}
+
 /* Writes a stage's function. `room`: the memory that the function needs. Returns false if out of memory. */
 static bool put_stage(work *w, uint32_t number, const vpps_stage_room *room, uint8_t *loaded) {
     bool ok = true;
@@ -128,8 +140,8 @@ static bool put_stage(work *w, uint32_t number, const vpps_stage_room *room, uin
         w->copies_at);
     put_rows(w);
     put_places(w);
-    fprintf(w->out, "const vpps_rows share = vpps_share_of(t.operands[2], %s);\nvpps_await(a, t);\n",
-            w->s.p->rows ? "1u, 0u" : "VPPS_GROUP, member");
+    put_share(w);
+    fputs("vpps_await(a, t);\n", w->out);
     fprintf(w->out,
             "vpps_tiles<%u>(t.operands[1] + share.first, t.operands[1] + share.end, [&](unsigned f0, unsigned n0) {\n",
             room->tile);

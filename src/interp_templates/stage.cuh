@@ -106,6 +106,30 @@ __device__ __forceinline__ void vpps_elements(unsigned thread, unsigned n, vpps_
 
 /* ---------------------------------------------------------------- lists */
 
+/* Returns the last v <= n for which (work(v - 1) + work(v)) * parts <= most, or 0. work(v) rises with v. The lanes of each warp try 32
+ * numbers at a time. */
+template <class WORK>
+__device__ __forceinline__ unsigned vpps_end_of_share(unsigned n, unsigned parts, unsigned long long most,
+                                                      const WORK &work) {
+    unsigned low = 0, high = n + 1;
+#pragma unroll 1
+    while (high - low > 1) {
+        const unsigned step = (high - low + 31) / 32, v = low + step * (VPPS_LANE + 1);
+        low += step * __popc(__ballot_sync(~0u, v < high && (work(v - 1) + work(v)) * parts <= most));
+        high = vpps_least(high, low + step);
+    }
+    return low;
+}
+
+/* Divides n vertices into `parts` shares of about equal work, and returns the vertices of share number `member` (script/task.h). work(v)
+ * returns the work of the first v vertices. All threads must call it. */
+template <class WORK>
+__device__ __forceinline__ vpps_rows vpps_share_of_work(unsigned n, unsigned parts, unsigned member, const WORK &work) {
+    const unsigned long long all = 2 * work(n);
+    return vpps_rows{vpps_end_of_share(n, parts, all * member, work),
+                     vpps_end_of_share(n, parts, all * (member + 1), work)};
+}
+
 __device__ __forceinline__ unsigned vpps_members(const vpps_array &starts, unsigned vertex) {
     return starts[vertex + 1] - starts[vertex];
 }

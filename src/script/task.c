@@ -45,3 +45,30 @@ void vpps_view_block(const uint32_t *script, const vpps_block *block, const vpps
     }
     if (at > out->end) out->end = at;
 }
+
+static uint64_t work_of(const vpps_cell_stage *stage, const uint32_t *const *lists, uint32_t first, uint32_t n) {
+    uint64_t sum = (uint64_t)stage->work[0] * n;
+    for (uint32_t d = 1; d < VPPS_AXES; d++)
+        if (stage->work[d]) sum += (uint64_t)stage->work[d] * (lists[d][first + n] - lists[d][first]);
+    return sum;
+}
+
+/* Returns how many of n vertices the first `share` of `shares` VPs run: all whose middle lies in that part of the vertices' work. */
+static uint32_t end_of_share(const vpps_cell_stage *stage, const uint32_t *const *lists, uint32_t first, uint32_t n,
+                             uint32_t share, uint32_t shares) {
+    if (!stage->work[0]) return (uint32_t)((uint64_t)n * share / shares);
+    const uint64_t most = 2 * work_of(stage, lists, first, n) * share;
+    uint32_t low = 0, beyond = n + 1;
+    while (beyond - low > 1) {
+        const uint32_t v = low + (beyond - low) / 2;
+        const uint64_t twice = work_of(stage, lists, first, v - 1) + work_of(stage, lists, first, v);
+        *(twice * shares <= most ? &low : &beyond) = v;
+    }
+    return low;
+}
+
+vpps_rows vpps_share_of_stage(const vpps_cell_stage *stage, const uint32_t *const *lists, uint32_t first, uint32_t n,
+                              uint32_t group, uint32_t member) {
+    return (vpps_rows){first + end_of_share(stage, lists, first, n, member, group),
+                       first + end_of_share(stage, lists, first, n, member + 1, group)};
+}

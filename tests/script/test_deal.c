@@ -72,3 +72,20 @@ TEST(levels_of_alike_inputs_change_nothing) {
     deal(lengths, VPPS_COUNT(lengths), 1000000, &a, &b);
     ck_assert_uint_eq(a, b);
 }
+
+TEST(vertices_are_shared_out_by_the_members_of_their_lists) {
+    static const uint32_t starts[] = {0,  9,  9,  10, 11,
+                                      12, 13, 14, 15}; /* one vertex with nine members, one with none */
+    const uint32_t *lists[VPPS_AXES] = {NULL, starts};
+    const struct {
+        vpps_cell_stage stage;
+        uint32_t ends[4];
+    } cases[] = {{{.work = {1, 1}}, {1, 2, 5, 8}}, {{.work = {5, 1}}, {1, 3, 6, 8}}, {{.work = {0}}, {2, 4, 6, 8}}};
+    for (uint32_t i = 0; i < VPPS_COUNT(cases); i++) {
+        for (uint32_t m = 0, before = 0; m < 4; before = cases[i].ends[m++]) {
+            const vpps_rows share = vpps_share_of_stage(&cases[i].stage, lists, 0, 8, 4, m);
+            ck_assert_uint_eq(share.first, before);
+            ck_assert_uint_eq(share.end, cases[i].ends[m]);
+        }
+    }
+}

@@ -76,11 +76,10 @@ static bool open_tile(vpps_tile *t, uint32_t first, uint32_t n) {
 }
 
 vpps_rows vpps_stage_part(const vpps_cpu *cpu, uint32_t vp, const vpps_task *task) {
-    const vpps_compiled_cell *c = cpu->batch.views[task->operands[0]].cell;
-    const uint32_t first = task->operands[1], n = task->operands[2], group = c->needs.group, member = vp % group;
-    if (c->programs[task->stage].rows) return (vpps_rows){first, first + n};
-    return (vpps_rows){first + (uint32_t)((uint64_t)n * member / group),
-                       first + (uint32_t)((uint64_t)n * (member + 1) / group)};
+    const vpps_block_view *view = &cpu->batch.views[task->operands[0]];
+    const uint32_t first = task->operands[1], n = task->operands[2], group = view->cell->needs.group;
+    if (view->cell->programs[task->stage].rows) return (vpps_rows){first, first + n};
+    return vpps_share_of_stage(&view->cell->stages[task->stage], view->lists, first, n, group, vp % group);
 }
 
 void vpps_vp_stage(vpps_vp *vp, uint32_t address, const vpps_task *task) {

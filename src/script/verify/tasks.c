@@ -32,11 +32,10 @@ static share share_of(const vpps_checker *c, const vpps_checked_block *b, const 
                .member = member,
                .task_first = first,
                .pass_record = t->pass_record};
-    vpps_rows part = {0, n};
+    vpps_rows part = {first, first + n};
     if (!s.info->rows) /* VPs share out vertices: each VP runs some of the task's */
-        part = (vpps_rows){(uint32_t)((uint64_t)n * member / c->group_size),
-                           (uint32_t)((uint64_t)n * (member + 1) / c->group_size)};
-    vpps_items_of(&b->view, first + part.first, part.end - part.first, s.first, s.end);
+        part = vpps_share_of_stage(&b->cell->c->stages[stage], b->view.lists, first, n, c->group_size, member);
+    vpps_items_of(&b->view, part.first, part.end - part.first, s.first, s.end);
     for (uint32_t d = 0; d <= b->cell->c->n_lists; d++) s.end[d] += s.first[d];
     return s;
 }
