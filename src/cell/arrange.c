@@ -54,15 +54,13 @@ static bool are_alike(const arranger *a, uint32_t v, uint32_t u) {
     const vpps_cell_value *x = &c->values[v], *y = &c->values[u];
     if (a->depth[v] != a->depth[u] || x->kind != y->kind || x->rows != y->rows || x->cols != y->cols ||
         x->n_args != y->n_args || (v >= c->n_forward) != (u >= c->n_forward) || !is_operation(y) ||
-        (x->kind == VPPS_VALUE_RUN && x->run.opcode != y->run.opcode)) {
+        (x->kind == VPPS_VALUE_RUN && x->run.opcode != y->run.opcode))
         return false;
-    }
     for (uint32_t i = 0; i < x->n_args; i++) {
         const vpps_cell_arg *p = &c->args[x->first_arg + i], *q = &c->args[y->first_arg + i];
         if ((p->matrix == VPPS_NO_PARAM) != (q->matrix == VPPS_NO_PARAM) ||
-            vpps_value_words(&c->values[p->value]) != vpps_value_words(&c->values[q->value])) {
+            vpps_value_words(&c->values[p->value]) != vpps_value_words(&c->values[q->value]))
             return false;
-        }
     }
     return true;
 }
@@ -76,9 +74,8 @@ static uint32_t operand_of(const arranger *a, uint32_t v, uint32_t o) {
 static bool add_batch(arranger *a, const uint32_t *members, uint32_t width) {
     const uint32_t n_operands = 1 + a->c->values[members[0]].n_args, first = a->n_operands;
     if (!VPPS_RESERVE(a->operands, first + (size_t)n_operands * width) ||
-        !VPPS_RESERVE(a->batches, a->n_batches + 1u)) {
+        !VPPS_RESERVE(a->batches, a->n_batches + 1u))
         return false;
-    }
     for (uint32_t o = 0; o < n_operands; o++)
         for (uint32_t i = 0; i < width; i++) a->operands[a->n_operands++] = operand_of(a, members[i], o);
     a->batches[a->n_batches++] = (vpps_layout_batch){.n_operands = n_operands, .width = width};
@@ -117,9 +114,8 @@ static bool arrange(arranger *a, vpps_cell_layout *out) {
     if (!list_batches(a)) return false;
     for (uint32_t v = 0; v < c->n_values; v++) a->order[v] = v;
     if (!count(a, &out->as_made) || !vpps_plan_layout(c->n_values, a->batches, a->n_batches, a->order) ||
-        !count(a, &out->arranged)) {
+        !count(a, &out->arranged))
         return false;
-    }
     /* The found order may need more copies, if early batches take places that larger ones need: then keep the order of creation. */
     if (vpps_copied_words(&out->arranged) > vpps_copied_words(&out->as_made)) out->arranged = out->as_made;
     return true;

@@ -15,10 +15,9 @@ vpps_status vpps_compile_cell(const vpps_model *model, vpps_compiled_cell *c, co
     vpps_order_stages(c);
     VPPS_TRY(vpps_make_programs(c));
     const vpps_cell_cost cost = vpps_cost_of_cell(model, c);
-    for (uint32_t d = 0; d < VPPS_AXES; d++) {
+    for (uint32_t d = 0; d < VPPS_AXES; d++)
         c->flops[d] = cost.forward.products[d] + cost.forward.other[d] + cost.backward.products[d] +
                       cost.backward.other[d] + cost.parameters.products[d] + cost.parameters.other[d];
-    }
     return VPPS_OK;
 }
 

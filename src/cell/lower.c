@@ -74,9 +74,8 @@ static uint32_t lower_affine(const lowering *l) {
     add.run = (vpps_cell_run){.opcode = VPPS_I_ADD, .op = VPPS_OP_ADD};
     const uint32_t sum = vpps_cell_add(l->c, add);
     if (sum == VPPS_NONE || !vpps_cell_add_arg(l->c, product, 0, VPPS_NO_PARAM) ||
-        !vpps_cell_add_arg(l->c, shared, 0, VPPS_NO_PARAM)) {
+        !vpps_cell_add_arg(l->c, shared, 0, VPPS_NO_PARAM))
         return VPPS_NONE;
-    }
     return sum;
 }
 

@@ -317,9 +317,8 @@ bool vpps_plan_layout(uint32_t n, const vpps_layout_batch *batches, uint32_t n_b
     if (p.ok) relate_all(&p);
     uint32_t n_order = 0;
     if (p.ok && n) traverse(&p, p.tree.root, order, &n_order);
-    for (uint32_t i = 0; i < p.tree.n_nodes && p.orders; i++) {
+    for (uint32_t i = 0; i < p.tree.n_nodes && p.orders; i++)
         VPPS_FREE(p.orders[i].permutation, p.orders[i].chosen);
-    }
     VPPS_FREE_ARRAYS(p.below, p.below_2, p.constraints);
     VPPS_FREE(p.dropped, p.member, p.orders);
     vpps_pq_close(&p.tree);

@@ -163,9 +163,8 @@ static bool is_uniform(const vpps_program *p, const vpps_program_step *s) {
     const uint8_t f = x->f.kind, u = x->u.kind;
     if (vpps_instructions[x->opcode].form != VPPS_FORM_EW || s->run.scalars || s->run.weights) return false;
     if (f > VPPS_NUMBER_CONSTANT || u == VPPS_NUMBER_WORD || u == VPPS_NUMBER_ELEMENT ||
-        (u == VPPS_NUMBER_POSITION && (s->axis || vpps_counts_members(&x->u.count)))) {
+        (u == VPPS_NUMBER_POSITION && (s->axis || vpps_counts_members(&x->u.count))))
         return false;
-    }
     bool own = true;
     for (uint32_t i = 0; i < s->n; i++) {
         const vpps_operand *o = &p->operands[s->first + i];

@@ -27,9 +27,8 @@ static bool equal_kind(const vpps_cell_value *a, const vpps_cell_value *b) {
 static bool equal(const vpps_compiled_cell *c, const vpps_cell_value *a, const vpps_cell_value *b,
                   const vpps_cell_arg *b_args) {
     if (a->kind != b->kind || a->axis != b->axis || a->rows != b->rows || a->cols != b->cols ||
-        a->n_args != b->n_args || !equal_kind(a, b)) {
+        a->n_args != b->n_args || !equal_kind(a, b))
         return false;
-    }
     for (uint32_t i = 0; i < a->n_args; i++) {
         const vpps_cell_arg *p = &c->args[a->first_arg + i], *q = &b_args[i];
         if (p->value != q->value || p->element != q->element || p->matrix != q->matrix) return false;

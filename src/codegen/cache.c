@@ -107,9 +107,8 @@ static vpps_status see_file(file_list *list, int folder, const char *name, bool 
         if (tidy && time(NULL) - info.st_mtim.tv_sec > STALE_SECONDS) unlinkat(folder, name, 0);
         return VPPS_OK;
     }
-    if (!VPPS_RESERVE(list->files, list->n + 1)) {
+    if (!VPPS_RESERVE(list->files, list->n + 1))
         return vpps_fail(VPPS_MEMORY, "no memory for a list of the kernel cache");
-    }
     cached_file *file = &list->files[list->n++];
     *file = (cached_file){.bytes = (uint64_t)info.st_size, .used = info.st_mtim};
     snprintf(file->name, sizeof file->name, "%.*s", (int)sizeof file->name - 1, name);
@@ -127,9 +126,8 @@ static vpps_status list_files(file_list *list, int folder, const char *path, boo
         return status;
     }
     vpps_status status = VPPS_OK;
-    for (const struct dirent *item; status == VPPS_OK && (item = readdir(dir));) {
+    for (const struct dirent *item; status == VPPS_OK && (item = readdir(dir));)
         status = see_file(list, folder, item->d_name, tidy);
-    }
     closedir(dir);
     if (status == VPPS_OK && list->n > 0) qsort(list->files, list->n, sizeof *list->files, compare_files);
     return status;
@@ -201,10 +199,9 @@ vpps_status vpps_cache_read(const vpps_cache_key *key, void **bytes, size_t *siz
     if (folder < 0) return VPPS_OK;
     const vpps_status status = read_entry(folder, digits, bytes, size, &damage);
     close(folder);
-    if (status == VPPS_OK && damage && why) {
+    if (status == VPPS_OK && damage && why)
         snprintf(why, VPPS_MESSAGE_BYTES, "kernel cache %.3s%.240s/%s.vpps: %.100s", VPPS_PATH_ARGS(path), digits,
                  damage);
-    }
     return status;
 }
 
@@ -250,9 +247,8 @@ static vpps_status write_entry(int folder, const char *path, const char *digits,
     const bool filled = write_all(fd, header, header_bytes) && write_all(fd, payload, payload_bytes) && fsync(fd) == 0;
     vpps_status status = filled ? VPPS_OK : fail_io(path, "a file in it cannot be written");
     if (close(fd) != 0 && status == VPPS_OK && errno != EINTR) status = fail_io(path, "a file in it cannot be closed");
-    if (status == VPPS_OK && renameat(folder, temporary, folder, name) != 0) {
+    if (status == VPPS_OK && renameat(folder, temporary, folder, name) != 0)
         status = fail_io(path, "an entry cannot be replaced");
-    }
     if (status != VPPS_OK) unlinkat(folder, temporary, 0);
     return status;
 }
@@ -265,9 +261,8 @@ static vpps_status prune(int folder, const char *path, uint64_t limit) {
     for (size_t i = 0; i < list.n && status == VPPS_OK; i++) {
         bytes += list.files[i].bytes;
         if (bytes <= limit) continue;
-        if (unlinkat(folder, list.files[i].name, 0) != 0 && errno != ENOENT) {
+        if (unlinkat(folder, list.files[i].name, 0) != 0 && errno != ENOENT)
             status = fail_io(path, "an old entry cannot be removed");
-        }
     }
     VPPS_FREE_ARRAYS(list.files);
     return status;
@@ -283,10 +278,9 @@ vpps_status vpps_cache_write(const vpps_cache_key *key, const void *bytes, size_
     vpps_entry_hash_key(key, digits);
     VPPS_TRY(vpps_entry_encode(key, digits, bytes, size, &header, &header_bytes));
     vpps_status status = VPPS_OK;
-    if (header_bytes > limit || size > limit - header_bytes) {
+    if (header_bytes > limit || size > limit - header_bytes)
         status = vpps_fail(VPPS_IO, "kernel cache %s%s: an entry of %zu bytes is more than its limit of %llu",
                            VPPS_PATH_ARGS(path), header_bytes + size, (unsigned long long)limit);
-    }
     if (status == VPPS_OK) status = make_folder(path);
     if (status == VPPS_OK) status = open_folder(path, &folder);
     if (status == VPPS_OK && folder < 0)
@@ -361,9 +355,8 @@ vpps_status vpps_cache_list(bool (*see)(const vpps_cache_entry *entry, void *con
     file_list list;
     bool more = true;
     vpps_status status = list_files(&list, fd, path, false);
-    for (size_t i = 0; i < list.n && status == VPPS_OK && more; i++) {
+    for (size_t i = 0; i < list.n && status == VPPS_OK && more; i++)
         status = show_file(fd, &list.files[i], see, context, &more);
-    }
     VPPS_FREE_ARRAYS(list.files);
     close(fd);
     return status;

@@ -71,13 +71,11 @@ static vpps_status explain_refused(const compile_job *job, const char *log, int 
     const vpps_nvrtc *nvrtc = job->nvrtc;
     vpps_nvrtc_program program;
     if (find_error(log) ||
-        nvrtc->nvrtcCreateProgram(&program, job->source, SOURCE_NAME, 0, NULL, NULL) != VPPS_NVRTC_SUCCESS) {
+        nvrtc->nvrtcCreateProgram(&program, job->source, SOURCE_NAME, 0, NULL, NULL) != VPPS_NVRTC_SUCCESS)
         return fail_refused(job, log, result);
-    }
     char *terse = NULL;
-    if (nvrtc->nvrtcCompileProgram(program, N_TERSE, job->options) != VPPS_NVRTC_SUCCESS) {
+    if (nvrtc->nvrtcCompileProgram(program, N_TERSE, job->options) != VPPS_NVRTC_SUCCESS)
         terse = read_log(nvrtc, program);
-    }
     const vpps_status status = fail_refused(job, terse, result);
     free(terse);
     nvrtc->nvrtcDestroyProgram(&program);
@@ -105,9 +103,8 @@ static vpps_status fetch_code(const compile_job *job, vpps_nvrtc_program program
     int result = (job->ptx ? nvrtc->nvrtcGetPTXSize : nvrtc->nvrtcGetCUBINSize)(program, bytes);
     if (result == VPPS_NVRTC_SUCCESS && *bytes == 0) return vpps_fail(VPPS_DEVICE, "NVRTC: made no %s", what);
     char *memory = result == VPPS_NVRTC_SUCCESS ? malloc(*bytes) : NULL;
-    if (result == VPPS_NVRTC_SUCCESS && !memory) {
+    if (result == VPPS_NVRTC_SUCCESS && !memory)
         return vpps_fail(VPPS_MEMORY, "no memory for %zu bytes of %s", *bytes, what);
-    }
     if (memory) result = (job->ptx ? nvrtc->nvrtcGetPTX : nvrtc->nvrtcGetCUBIN)(program, memory);
     if (result != VPPS_NVRTC_SUCCESS) {
         free(memory);
@@ -190,9 +187,8 @@ static vpps_status check_arch(const vpps_nvrtc *nvrtc, uint32_t arch) {
     size_t used = 0;
     for (uint32_t i = 0; i < nvrtc->n_architectures; i++) {
         if (nvrtc->architectures[i] == arch) return VPPS_OK;
-        if (used < sizeof list) {
+        if (used < sizeof list)
             used += (size_t)snprintf(list + used, sizeof list - used, " %u", nvrtc->architectures[i]);
-        }
     }
     return vpps_fail(VPPS_DEVICE, "NVRTC %d.%d does not compile for sm_%u; it knows%s", nvrtc->major, nvrtc->minor,
                      arch, list);
@@ -204,9 +200,8 @@ static void describe(compile_job *job, uint32_t arch, const char *description) {
     memcpy(job->options + 1, common_options, sizeof common_options);
     size_t used =
         (size_t)snprintf(job->toolchain, sizeof job->toolchain, "NVRTC %d.%d", job->nvrtc->major, job->nvrtc->minor);
-    for (size_t i = 0; i < N_OPTIONS; i++) {
+    for (size_t i = 0; i < N_OPTIONS; i++)
         used += (size_t)snprintf(job->toolchain + used, sizeof job->toolchain - used, " %s", job->options[i]);
-    }
     job->key = (vpps_cache_key){.kind = "cubin",
                                 .description = description,
                                 .toolchain = job->toolchain,

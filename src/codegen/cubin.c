@@ -75,22 +75,18 @@ static vpps_status open_elf(elf *e, const void *bytes, size_t size) {
     *e = (elf){.bytes = bytes, .size = size};
     if (!fetch(e, 0, &header, sizeof header)) return fail_format("is shorter than its header");
     if (memcmp(header.e_ident, ELFMAG, SELFMAG) != 0 || header.e_ident[EI_CLASS] != ELFCLASS64 ||
-        header.e_ident[EI_DATA] != ELFDATA2LSB || header.e_machine != CUDA_MACHINE) {
+        header.e_ident[EI_DATA] != ELFDATA2LSB || header.e_machine != CUDA_MACHINE)
         return fail_format("is not a 64-bit CUDA ELF file");
-    }
     if (header.e_shentsize != sizeof(Elf64_Shdr) || header.e_shoff > size ||
-        (size - header.e_shoff) / sizeof(Elf64_Shdr) < header.e_shnum) {
+        (size - header.e_shoff) / sizeof(Elf64_Shdr) < header.e_shnum)
         return fail_format("its table of sections does not lie in it");
-    }
     e->sections = header.e_shoff;
     e->n_sections = header.e_shnum;
-    if (!fetch_section(e, header.e_shstrndx, &e->names) || !lies_inside(e, &e->names)) {
+    if (!fetch_section(e, header.e_shstrndx, &e->names) || !lies_inside(e, &e->names))
         return fail_format("the names of its sections do not lie in it");
-    }
     if (!find_section(e, ".symtab", "", SHT_SYMTAB, &e->symbols) || !lies_inside(e, &e->symbols) ||
-        !fetch_section(e, e->symbols.sh_link, &e->symbol_names) || !lies_inside(e, &e->symbol_names)) {
+        !fetch_section(e, e->symbols.sh_link, &e->symbol_names) || !lies_inside(e, &e->symbol_names))
         return fail_format("has no table of symbols");
-    }
     return VPPS_OK;
 }
 
@@ -101,9 +97,8 @@ static vpps_status find_function(const elf *e, const char *name, uint32_t *symbo
         Elf64_Sym s;
         if (!fetch(e, e->symbols.sh_offset + i * sizeof s, &s, sizeof s)) break;
         if (ELF64_ST_TYPE(s.st_info) != STT_FUNC || !text_is(e, &e->symbol_names, s.st_name, name, "")) continue;
-        if (!fetch_section(e, s.st_shndx, code) || !lies_inside(e, code) || code->sh_size > UINT32_MAX) {
+        if (!fetch_section(e, s.st_shndx, code) || !lies_inside(e, code) || code->sh_size > UINT32_MAX)
             return fail_format("its code does not lie in it");
-        }
         *symbol = (uint32_t)i;
         return VPPS_OK;
     }
@@ -115,9 +110,8 @@ static vpps_status find_function(const elf *e, const char *name, uint32_t *symbo
 static vpps_status read_info(const elf *e, uint32_t symbol, vpps_cubin_report *report) {
     Elf64_Shdr s;
     bool counted = false;
-    if (!find_section(e, ".nv.info", "", INFO_SECTION_TYPE, &s) || !lies_inside(e, &s)) {
+    if (!find_section(e, ".nv.info", "", INFO_SECTION_TYPE, &s) || !lies_inside(e, &s))
         return fail_format("has no section .nv.info");
-    }
     const uint64_t end = s.sh_offset + s.sh_size;
     for (uint64_t at = s.sh_offset; at < end;) {
         struct {
@@ -150,9 +144,8 @@ static vpps_status read_shared(const elf *e, const char *entry, vpps_cubin_repor
     if (!find_section(e, ".nv.shared.", entry, 0, &s)) return VPPS_OK;
     if (s.sh_size > UINT32_MAX) return fail_format("its shared memory is larger than any");
     report->shared_bytes = (uint32_t)s.sh_size;
-    if (report->shared_bytes >= RESERVED_SHARED_BYTES && find_section(e, ".nv.shared.reserved.0", "", 0, &reserved)) {
+    if (report->shared_bytes >= RESERVED_SHARED_BYTES && find_section(e, ".nv.shared.reserved.0", "", 0, &reserved))
         report->shared_bytes -= RESERVED_SHARED_BYTES;
-    }
     return VPPS_OK;
 }
 

@@ -334,9 +334,8 @@ static bool is_whole_tile(const work *w) { return !w->lists && w->chunk >= w->ti
 bool vpps_can_join(const work *w, uint32_t segment) {
     const vpps_segment *g = &w->s.list[segment], *next = g + 1;
     if (g->kind != VPPS_SEGMENT_PRODUCTS || segment + 1 >= w->s.n || next->kind != VPPS_SEGMENT_ELEMENTS ||
-        !next->dealt || next->axis || g->axis || !is_whole_tile(w)) {
+        !next->dealt || next->axis || g->axis || !is_whole_tile(w))
         return false;
-    }
     const uint32_t rows = vpps_stage_value(w, w->s.steps[next->first].value)->rows;
     for (uint32_t k = 0; k < g->n; k++) {
         const uint32_t v = w->s.steps[g->first + k].value;

@@ -36,13 +36,11 @@ static vpps_status ask(void) {
     int architectures[VPPS_COUNT(library.architectures)], n = 0;
     int result = library.nvrtcVersion(&library.major, &library.minor);
     if (result == VPPS_NVRTC_SUCCESS) result = library.nvrtcGetNumSupportedArchs(&n);
-    if (result == VPPS_NVRTC_SUCCESS && (n < 1 || n > (int)VPPS_COUNT(architectures))) {
+    if (result == VPPS_NVRTC_SUCCESS && (n < 1 || n > (int)VPPS_COUNT(architectures)))
         return vpps_fail(VPPS_DEVICE, "NVRTC: says that it knows %d architectures", n);
-    }
     if (result == VPPS_NVRTC_SUCCESS) result = library.nvrtcGetSupportedArchs(architectures);
-    if (result != VPPS_NVRTC_SUCCESS) {
+    if (result != VPPS_NVRTC_SUCCESS)
         return vpps_fail(VPPS_DEVICE, "NVRTC: does not say what it is: %s", library.nvrtcGetErrorString(result));
-    }
     qsort(architectures, (size_t)n, sizeof *architectures, compare_ints);
     library.n_architectures = (uint32_t)n;
     for (int i = 0; i < n; i++) library.architectures[i] = (uint32_t)architectures[i];

@@ -48,9 +48,8 @@ static vpps_status take_apart(search *x, bool *more) {
         const uint32_t n_waves = s->steps.n_waves, n_slices = s->steps.n_slices;
         const bool slices = x->slices && (!x->waves || wants_slices(&s->batching, n_slices));
         if (!vpps_choose_steps(&s->batching, slices ? n_waves : 2 * n_waves, slices ? 2 * n_slices : n_slices,
-                               &s->arena, &s->steps)) {
+                               &s->arena, &s->steps))
             return vpps_no_memory();
-        }
         *more = slices ? s->steps.n_slices > n_slices : s->steps.n_waves > n_waves;
         if (!*more) *(slices ? &x->slices : &x->waves) = false;
     }
@@ -62,9 +61,8 @@ static vpps_status try_once(search *x) {
     vpps_schedule *s = x->b->schedule;
     if (!vpps_choose_phases(&s->steps, &s->arena, &s->tasks) ||
         !vpps_count_contributions(&s->tasks, &s->marks, &s->arena, &s->contributions) ||
-        !vpps_place_tensors(&s->tasks, &s->contributions, x->target->batch, &s->arena, &s->placement)) {
+        !vpps_place_tensors(&s->tasks, &s->contributions, x->target->batch, &s->arena, &s->placement))
         return vpps_no_memory();
-    }
     return vpps_encode_batch(&s->placement, &s->contributions, x->target, x->request, &s->arena, x->b, &s->places);
 }
 
