@@ -51,18 +51,16 @@ static void make_formula(const work *w, const vpps_program_step *s) {
     uint32_t i = 0;
     fprintf(w->out, "const float v%u = vpps_value_%s(", s->to.value, vpps_instructions[s->run.of.opcode].name);
     for (uint32_t k = 0; k < 3; k++) {
-        if (k < s->run.tensors) {
+        if (k < s->run.tensors)
             put_operand(w, s, i++);
-        } else {
+        else
             fputs("0.0f", w->out);
-        }
         fputs(", ", w->out);
     }
-    if (s->run.scalars) {
+    if (s->run.scalars)
         put_operand(w, s, i);
-    } else {
+    else
         fputs("0.0f", w->out);
-    }
     static const struct {
         char letter;
         const char *otherwise;
@@ -70,11 +68,10 @@ static void make_formula(const work *w, const vpps_program_step *s) {
     } numbers[] = {{'f', "0.0f", vpps_put_f}, {'u', "0u", vpps_put_u}, {'e', "0.0f", vpps_put_random}};
     for (size_t k = 0; k < VPPS_COUNT(numbers); k++) {
         fputs(", ", w->out);
-        if (strchr(letters, numbers[k].letter)) {
+        if (strchr(letters, numbers[k].letter))
             numbers[k].put(w, s);
-        } else {
+        else
             fputs(numbers[k].otherwise, w->out);
-        }
     }
     fprintf(w->out, ");\n");
 }
@@ -165,11 +162,10 @@ static void make_slice(const work *w, const vpps_program_step *s) {
     const vpps_operand *o = vpps_operand_of(&w->s, s, 0);
     const bool list = s->run.of.over_list;
     char first[64];
-    if (list) {
+    if (list)
         snprintf(first, sizeof first, "(f%u + item - ls%u[f0 + vx]) * %uu", s->axis, s->axis, s->to.rows);
-    } else {
+    else
         snprintf(first, sizeof first, "%uu", s->run.of.u.whole);
-    }
     fprintf(w->out, "const float v%u = ", s->to.value);
     vpps_put_at(w, o->value, list ? "vx" : vpps_item_for(s->axis, o), "vpps_moved<%u, %u>(element, %s)", s->to.rows,
                 o->rows, first);
@@ -262,11 +258,10 @@ static void declare_operand(const work *w, uint32_t v) { fprintf(w->out, "float 
 
 static void load_declared(const work *w, uint32_t v) {
     fprintf(w->out, "m%u = ", v);
-    if (array_of(w, v)) {
+    if (array_of(w, v))
         fprintf(w->out, "vpps_at(pool, p%u, element)", v);
-    } else {
+    else
         vpps_put_memory(w, v, "item", "element");
-    }
     fprintf(w->out, ";\n");
 }
 

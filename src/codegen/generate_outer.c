@@ -237,11 +237,10 @@ static void put_run(work *w) {
     put_whole_matrices(w);
     w->vectors_due = !w->g->plan->parts;
     if (!w->vectors_due) fprintf(w->out, "vectors();\n");
-    if (packs) {
+    if (packs)
         put_packing(w);
-    } else {
+    else
         put_matrices(w);
-    }
     if (w->vectors_due) fprintf(w->out, "vectors();\n");
     fprintf(w->out, "vpps_begin_gradients<");
     for (uint32_t i = 0; i < vpps_n_outers(w->c); i++) {

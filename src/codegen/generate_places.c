@@ -40,11 +40,10 @@ void vpps_put_memory(const work *w, uint32_t v, const char *item, const char *el
 }
 
 void vpps_put_element(const work *w, uint32_t v, const char *item, const char *in_slot, const char *in_memory) {
-    if (vpps_in_slot(w, v)) {
+    if (vpps_in_slot(w, v))
         vpps_put_slot(w, v, item, in_slot);
-    } else {
+    else
         vpps_put_memory(w, v, item, in_memory);
-    }
 }
 
 void vpps_put_at(const work *w, uint32_t v, const char *item, const char *element, ...) {

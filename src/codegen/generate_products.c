@@ -75,11 +75,10 @@ static bool put_operand(const work *w, const pass *p, uint32_t v, bool streamed,
     if (!m) return false;
     fprintf(w->out, "%s\nvpps_operand_at<%u, %u, %u, %u, %s, ", before, vpps_stage_value(w, v)->rows, m->run,
             m->columns / m->run, w->g->plan->threads / p->blocks * m->run, vpps_truth(has_quads(w, v)));
-    if (w->copy_item_words && w->copy_at[v] != VPPS_NONE && !streamed) {
+    if (w->copy_item_words && w->copy_at[v] != VPPS_NONE && !streamed)
         fprintf(w->out, "%u", w->copy_at[v]);
-    } else {
+    else
         fprintf(w->out, "VPPS_NONE");
-    }
     put_matrices(w, p, v, streamed, true);
     put_place(w, v);
     return true;
@@ -296,11 +295,10 @@ static void put_short(const work *w, uint32_t v) {
 void vpps_put_joined(const work *w, const vpps_segment *products) {
     for (uint32_t k = 0; k < products->n; k++) {
         const uint32_t v = w->s.steps[products->first + k].value;
-        if (is_short(w, v)) {
+        if (is_short(w, v))
             put_short_sum(w, v);
-        } else {
+        else
             put_sum(w, v, products, "item");
-        }
         put_finished(w, v);
     }
 }

@@ -100,11 +100,10 @@ static void put_tile(const work *w, const vpps_stage_room *room) {
     const uint32_t n_lists = w->lists ? c->n_lists : 0;
     for (uint32_t d = 1; d <= n_lists; d++)
         fprintf(w->out, "const unsigned f%u = ls%u[f0], n%u = ls%u[f0 + n0] - f%u;\n(void)n%u;\n", d, d, d, d, d, d);
-    if (room->scratch_words[0] || n_lists) {
+    if (room->scratch_words[0] || n_lists)
         fprintf(w->out, "float *const region0 = vpps_scratch_of(a, blockIdx.x);\n");
-    } else {
+    else
         fprintf(w->out, "float *const region0 = part + %uu;\n", w->part_words);
-    }
     for (uint32_t d = 1; d <= n_lists; d++)
         fprintf(w->out, "float *const region%u = region%u + %uu * n%u;\n", d, d - 1, w->s.floats[d - 1], d - 1);
     for (uint32_t v = 0; v < c->n_values; v++)

@@ -77,11 +77,10 @@ static void print_head(const vpps_kernel_plan *p, const vpps_machine *machine, F
 }
 
 static void print_place(uint32_t level, uint32_t at, uint32_t words, FILE *f) {
-    if (level == VPPS_RESIDENT_STREAM) {
+    if (level == VPPS_RESIDENT_STREAM)
         fputs("read at each use\n", f);
-    } else {
+    else
         fprintf(f, "%u - %u of a thread\n", at, at + words - 1);
-    }
 }
 
 /* Prints where the fragments of weights for bf16 products are stored. */

@@ -184,11 +184,10 @@ void vpps_residents_place(vpps_residents *r, const vpps_kernel_room *room) {
     }
     for (uint32_t i = 0; i < r->n; i++) {
         vpps_resident *m = &r->list[i];
-        if (m->is_short) {
+        if (m->is_short)
             m->level = VPPS_RESIDENT_STREAM;
-        } else {
+        else
             m->at = place(r, room, vpps_words_of_thread(m), &m->level);
-        }
     }
 }
 

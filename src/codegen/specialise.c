@@ -194,11 +194,10 @@ vpps_status vpps_specialise(const vpps_specialiser *s, vpps_kernel_plan *plan, u
         bool clean = false;
         const vpps_status status = try_registers(s, plan, wanted, &text, report, &clean);
         const bool taken = clean || (s->spills && wanted == 1);
-        if (status == VPPS_OK && taken && source) {
+        if (status == VPPS_OK && taken && source)
             *source = text;
-        } else {
+        else
             free(text);
-        }
         *registers = wanted;
         if (status != VPPS_OK || taken) return status;
         if (wanted == 1) break;

@@ -29,11 +29,10 @@ static void give_back(sweep *s, uint64_t at, uint64_t words) {
     uint32_t low = 0, high = s->n_holes;
     while (low < high) {
         const uint32_t middle = (low + high) / 2;
-        if (s->holes[middle].at < at) {
+        if (s->holes[middle].at < at)
             low = middle + 1;
-        } else {
+        else
             high = middle;
-        }
     }
     const bool before = low && s->holes[low - 1].at + s->holes[low - 1].words == at;
     const bool after = low < s->n_holes && at + words == s->holes[low].at;
@@ -77,11 +76,10 @@ static void sort_by_phase(const sweep *s, bool last, uint32_t n_phases, uint32_t
     for (uint32_t pass = 0; pass < 2; pass++) {
         for (uint32_t i = 0; i < s->n; i++) {
             const uint32_t phase = vpps_min_u32(last ? s->all[i].last : s->all[i].first, n_phases);
-            if (pass) {
+            if (pass)
                 order[starts[phase]++] = i;
-            } else {
+            else
                 starts[phase + 1]++;
-            }
         }
         for (uint32_t p = 0; p <= n_phases && !pass; p++) starts[p + 1] += starts[p];
     }

@@ -11,11 +11,17 @@ typedef struct contribution {
     uint32_t number, stage, stride, shares;
     /* item i's contribution has offset at + i * stride; partial sums of the group's VPs are share_words apart */
     uint32_t at, share_words;
+    /* A scaled contribution's scalar lies there, and the vector of vertex p at of + p * of_stride. Lists have runs of such pairs if `runs`. */
+    uint32_t of, of_stride;
+    bool runs;
 } contribution;
 
 static uint32_t n_contributions(const vpps_steps *s, uint32_t block) {
     return vpps_cell_of_block(s, &s->blocks[block])->n_contributions;
 }
+
+/* Returns whether vertices share so many reads that runs are worth their words. */
+static bool share_long_lists(const vpps_reading *r) { return 4 * r->n_reads > 5 * r->n_sources; }
 
 static contribution contribution_of(const vpps_steps *s, uint32_t block, uint32_t j) {
     const vpps_step_block *b = &s->blocks[block];
@@ -27,6 +33,7 @@ static contribution contribution_of(const vpps_steps *s, uint32_t block, uint32_
                           .cell = c,
                           .to = to,
                           .reads = reads,
+                          .runs = share_long_lists(s->reading),
                           .all = vpps_reached(reads, b->gradients) >> to->index & 1,
                           .number = j,
                           .stage = c->values[to->value].stage,
@@ -71,6 +78,17 @@ static uint32_t end_of_alike(const vpps_steps *s, const contribution *x, uint32_
     return p;
 }
 
+/* Adds a run of scaled contributions to a list, or each of them. words NULL: only counts the list's elements. */
+static inline void take_pairs(bool runs, vpps_pair_run x, uint32_t *words, uint32_t *cursor) {
+    uint32_t at = *cursor;
+    if (words && runs) memcpy(words + at, &x, sizeof x);
+    for (uint32_t i = 0; words && !runs && i < x.n; i++) {
+        words[at++] = x.by + i * x.by_step;
+        words[at++] = x.of + i * x.of_step;
+    }
+    *cursor += (runs ? 1 : x.n) * (!words ? 1 : runs ? VPPS_RUN_WORDS : VPPS_PAIR_WORDS);
+}
+
 /* Advances cursors[output] for each contribution of vertices [first, end) to an output. words not NULL: writes the contributions' offsets
  * too. Consecutive vertices with the same lists are handled together. */
 static inline void each_input_of(const vpps_steps *s, const contribution *x, uint32_t first, uint32_t end,
@@ -97,6 +115,11 @@ static inline void each_input_of(const vpps_steps *s, const contribution *x, uin
         for (uint32_t m = 0; m < n; m++) {
             uint32_t *cursor = &cursors[read[m]], from = x->at + (item + m) * stride;
             if (words && *cursor == VPPS_NONE) continue; /* nothing needs the member's gradient */
+            if (x->to->scaled) {
+                const vpps_pair_run run = {from, x->of + p * x->of_stride, n * stride, x->of_stride, n_alike};
+                take_pairs(x->runs, run, words, cursor);
+                continue;
+            }
             const uint32_t at = *cursor;
             *cursor += n_alike * shares;
             for (uint32_t i = 0; words && i < shares; i++, from += x->share_words)
@@ -213,7 +236,9 @@ bool vpps_count_contributions(const vpps_tasks *t, vpps_row_marks *marks, vpps_a
     *out = (vpps_contributions){.tasks = t};
     counter c = {.tasks = t, .s = t->steps, .marks = marks, .arena = arena, .out = out};
     if (!count(&c)) return false;
-    *out = (vpps_contributions){t, c.counts, c.pairs, c.entries, c.of_table, c.uses, c.runs, c.blocks, out->n_entries};
+    const uint32_t pair_words = share_long_lists(t->steps->reading) ? VPPS_RUN_WORDS : VPPS_PAIR_WORDS;
+    *out = (vpps_contributions){t,      c.counts, c.pairs,  c.entries,      c.of_table,
+                                c.uses, c.runs,   c.blocks, out->n_entries, pair_words};
     return true;
 }
 
@@ -237,30 +262,15 @@ static void write_input(const vpps_contributions *all, const uint32_t *offsets, 
     }
 }
 
-static void write_pairs_of(const vpps_steps *s, const contribution *x, const vpps_block_memory *placed,
-                           uint32_t *pairs_at, uint32_t *words) {
-    const vpps_cell_value *vector = &x->cell->values[x->to->vector], *scalar = &x->cell->values[x->to->scalar];
-    const vpps_ordered_vertex *v = vpps_vertices_of(s, x->block);
-    const vpps_input_place place = vpps_place_of_input(x->cell, x->to->index);
-    const uint32_t axis = scalar->axis, step = x->cell->kept_words[axis];
-    for (uint32_t p = 0, next; p < x->block->n; p = next) {
-        next = p + 1;
-        if (!contributes(s, x, &v[p])) continue;
-        next = end_of_alike(s, x, p, x->block->n);
-        const uint32_t *read = s->reading->source_outputs + vpps_source_at(s, &v[p], place);
-        const uint32_t n = s->reading->lists[v[p].vertex].members[axis - 1];
-        const uint32_t first_of = placed->kept[0] + p * x->cell->kept_words[0] + vector->offset;
-        uint32_t first_by = placed->kept[axis] + s->first_members[v[p].vertex].of[axis - 1] * step + scalar->offset;
-        for (uint32_t m = 0; m < n; m++, first_by += step) {
-            uint32_t at = pairs_at[read[m]], by = first_by, of = first_of;
-            if (at == VPPS_NONE) continue; /* nothing needs the member's gradient */
-            pairs_at[read[m]] += 2 * (next - p);
-            for (uint32_t k = p; k < next; k++, by += n * step, of += x->cell->kept_words[0]) {
-                words[at++] = by;
-                words[at++] = of;
-            }
-        }
-    }
+/* Likewise for a contribution that is stored as two factors, in the block's kept values. */
+static void write_scaled(const vpps_steps *s, contribution x, const vpps_block_memory *placed, uint32_t *words,
+                         uint32_t *pairs_at) {
+    const vpps_cell_value *vector = &x.cell->values[x.to->vector], *scalar = &x.cell->values[x.to->scalar];
+    x.at = placed->kept[scalar->axis] + scalar->offset;
+    x.stride = x.cell->kept_words[scalar->axis];
+    x.of = placed->kept[0] + vector->offset;
+    x.of_stride = x.cell->kept_words[0];
+    each_input_of(s, &x, 0, x.block->n, words, pairs_at);
 }
 
 void vpps_write_contributions(const vpps_contributions *all, const vpps_block_memory *placed, const uint32_t *offsets,
@@ -269,7 +279,7 @@ void vpps_write_contributions(const vpps_contributions *all, const vpps_block_me
     for (uint32_t i = 0; i < s->n_blocks; i++) {
         for (uint32_t j = 0; j < n_contributions(s, i); j++) {
             const contribution x = contribution_of(s, i, j);
-            if (x.to->scaled) write_pairs_of(s, &x, &placed[i], pairs_at, words);
+            if (x.to->scaled) write_scaled(s, x, &placed[i], words, pairs_at);
             if (!x.to->lookup && !x.to->scaled) write_input(all, offsets, i, x, words, list_at);
         }
     }
@@ -304,11 +314,10 @@ static inline void use_entries_of(const vpps_contributions *all, const uint32_t 
             if (words) end = find_run(all, offsets, i, &x, level);
             for (; p < end; p++) {
                 if (!contributes(s, &x, &v[p])) continue;
-                if (words) {
+                if (words)
                     take_shares(x, p, words, &lists->of[*use].at);
-                } else {
+                else
                     touch(lists, *use, b->slice, x.shares);
-                }
                 use++;
             }
         }

@@ -85,8 +85,7 @@ static void cost_STAGE(const costing *w, const vpps_task *t) {
         if (x->kind == VPPS_VALUE_GRADIENT) {
             const uint32_t *starts = p.view.gradient_starts[x->output] + p.first;
             add_words(w, (uint64_t)(starts[p.n[0]] - starts[0]) * vpps_value_words(x));
-            const uint32_t *pairs = p.view.pair_starts[x->output];
-            if (pairs) add_words(w, (uint64_t)(pairs[p.first + p.n[0]] - pairs[p.first]) * (1 + vpps_value_words(x)));
+            add_words(w, vpps_count_pairs(&p.view, x->output, p.first, p.first + p.n[0]) * (1 + vpps_value_words(x)));
         }
         if (x->kept) add_value(w, &p, v);
         for (uint32_t j = 0; j < p.c->n_contributions; j++)

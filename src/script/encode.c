@@ -238,7 +238,7 @@ static void encode_gradients(encoder *e, uint32_t i) {
     for (uint32_t k = 0; k < c->n_outputs && c->needs.training && !e->to.failed; k++) {
         if (!(c->needs.gradient_out >> k & 1)) continue;
         encode_lists(e, block, k, e->contributions->counts, 1, e->list_at);
-        if (e->pairs_at) encode_lists(e, block, k, e->contributions->pairs, 2, e->pairs_at);
+        if (e->pairs_at) encode_lists(e, block, k, e->contributions->pairs, e->contributions->pair_words, e->pairs_at);
     }
 }
 
@@ -540,7 +540,7 @@ static void write_header(encoder *e, vpps_task_header h) {
         h.lasting = request->goal == VPPS_GOAL_STEP && vpps_all_slices(e->s) == 1;
     }
     h.magic = VPPS_TASK_MAGIC;
-    h.pairs = e->pairs_at != NULL;
+    h.pairs = e->pairs_at ? e->contributions->pair_words : 0;
     h.words = (uint32_t)e->to.n;
     h.step = request->step;
     h.dropout_key[0] = (uint32_t)request->dropout_key;

@@ -17,8 +17,8 @@ typedef struct vpps_task_header {
     unsigned guard;            /* non-zero: no update when the loss or a gradient is not finite */
     /* Non-zero: the vectors of which parameters' gradients are sums of products dy x^T stay in memory until the update. */
     unsigned lasting;
-    unsigned pairs; /* non-zero: blocks list some contributions to gradients as pairs of a scalar factor and a vector */
-    unsigned step;  /* number of the script's update, counted from 1 */
+    unsigned pairs; /* words of an element of lists of pairs (a scalar factor, a vector): 2, or 5 for runs; 0: no lists */
+    unsigned step;           /* number of the script's update, counted from 1 */
     unsigned dropout_key[2]; /* key of the dropout's random numbers: low word, high word */
     /* Adam's bias corrections: zero in a script. The device fills them in, since it knows how often each parameter was updated. */
     float corrections[2];

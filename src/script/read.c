@@ -255,11 +255,10 @@ static vpps_status read_loss(reader *r) {
         loss_sum *sum = &r->sums[depth - 1];
         const vpps_op_node *node = &g->record_nodes[g->records[sum->record].at];
         const uint32_t i = sum->next++;
-        if (i < node->n_args) {
+        if (i < node->n_args)
             VPPS_TRY(add_term(r, g->words[node->args + i], i ? sum->others : sum->first, &depth));
-        } else {
+        else
             depth--;
-        }
     }
     return VPPS_OK;
 }

@@ -20,6 +20,7 @@ void vpps_view_block(const uint32_t *script, const vpps_block *block, const vpps
     uint64_t at = block->arrays;
     const uint32_t *place;
     *out = (vpps_block_view){.block = block, .cell = cell, .vertices = take(script, &at, n)};
+    out->pair_words = vpps_task_header_of(script)->pairs == VPPS_RUN_WORDS ? VPPS_RUN_WORDS : VPPS_PAIR_WORDS;
     for (uint32_t i = 0; i < cell->n_inputs; i++)
         if (!cell->input_axis[i]) out->inputs[i] = take(script, &at, n);
     for (uint32_t i = 0; i < cell->n_lookups; i++) out->lookups[i] = take(script, &at, n);
@@ -41,7 +42,8 @@ void vpps_view_block(const uint32_t *script, const vpps_block *block, const vpps
         out->gradients[k] = out->gradient_starts[k] ? take(script, &at, out->gradient_starts[k][n]) : NULL;
         if (!vpps_task_header_of(script)->pairs) continue;
         out->pair_starts[k] = take(script, &at, n + (uint64_t)1);
-        out->pairs[k] = out->pair_starts[k] ? take(script, &at, 2 * (uint64_t)out->pair_starts[k][n]) : NULL;
+        out->pairs[k] =
+            out->pair_starts[k] ? take(script, &at, out->pair_words * (uint64_t)out->pair_starts[k][n]) : NULL;
     }
     if (at > out->end) out->end = at;
 }

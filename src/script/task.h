@@ -18,7 +18,8 @@
  *   for each list:                   starts[n + 1]: the number of each vertex's first member; for each of its inputs: address, shift.
  *                                    Member m's value lies at script[address + m] + shift. Inputs may share an array of offsets.
  *   for each output with a gradient: starts[n + 1], then offsets of contributions: vertex v has those from starts[v] to starts[v + 1].
- *                                    If header.pairs is set, starts[n + 1] and pairs: offsets of a scalar and a vector to multiply
+ *                                    If header.pairs is set, starts[n + 1] and pairs: offsets of a scalar and a vector to multiply;
+ *                                    if header.pairs is 5, each stands for a run, and its two steps and the number of pairs follow
  *
  * An ENTRIES task adds up the gradients that a slice (a share of the batch) contributes to table entries. At its address lie:
  *
@@ -80,8 +81,32 @@ typedef struct vpps_block_view {
     /* for each output: index in `pairs` of each vertex's first pair (offset of a scalar, offset of a vector); NULL: no pairs */
     const uint32_t *pair_starts[VPPS_CELL_MOST];
     const uint32_t *pairs[VPPS_CELL_MOST];
-    uint64_t end; /* address after the block's arrays; beyond the script's end if arrays are missing */
+    uint32_t pair_words; /* words of an element of `pairs` */
+    uint64_t end;        /* address after the block's arrays; beyond the script's end if arrays are missing */
 } vpps_block_view;
+
+/* A run of n pairs: number i has its scalar at offset by + i * by_step, and its vector at of + i * of_step. */
+typedef struct vpps_pair_run {
+    uint32_t by, of, by_step, of_step, n;
+} vpps_pair_run;
+enum { VPPS_PAIR_WORDS = 2, VPPS_RUN_WORDS = sizeof(vpps_pair_run) / 4 };
+
+/* Returns element i of an output's pairs. */
+static inline vpps_pair_run vpps_run_of_pairs(const vpps_block_view *v, uint32_t output, uint32_t i) {
+    const uint32_t *w = v->pairs[output] + (size_t)i * v->pair_words;
+    return v->pair_words == VPPS_PAIR_WORDS ? (vpps_pair_run){w[0], w[1], 0, 0, 1}
+                                            : (vpps_pair_run){w[0], w[1], w[2], w[3], w[4]};
+}
+
+/* Returns the number of pairs of a range of vertices, for an output. */
+static inline uint64_t vpps_count_pairs(const vpps_block_view *v, uint32_t output, uint32_t first, uint32_t end) {
+    const uint32_t *starts = v->pair_starts[output];
+    if (starts && v->pair_words == VPPS_PAIR_WORDS) return starts[end] - starts[first];
+    uint64_t n = 0;
+    for (uint32_t i = starts ? starts[first] : 0; starts && i < starts[end]; i++)
+        n += vpps_run_of_pairs(v, output, i).n;
+    return n;
+}
 
 static inline const vpps_task_header *vpps_task_header_of(const uint32_t *script) {
     return (const vpps_task_header *)(const void *)script;

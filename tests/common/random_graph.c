@@ -494,7 +494,11 @@ static void apply(builder *b, const rg_step *s) {
                                 .n_lists = data->n_lists > 1 ? data->n_lists : 0,
                                 .list_members = members};
     add_vertex(b, which, &a, members);
-    if (s->pick[2] % 4 == 0) add_vertex(b, which, &a, members); /* vertices side by side that read the same lists */
+    for (uint32_t k = s->pick[2] % 4 ? 0 : 1 + s->pick[0] / 16 % 4; k > 0 && b->n_vertices < MAX_VERTICES; k--) {
+        const uint32_t x = b->n_items - 1, xs[] = {x, x, x, x, x, x, x, x, x};
+        if (s->pick[0] / 64 % 4 == 0) many(b, "sum", vpps_sum, 9, xs, 9 * b->items[x].size);
+        add_vertex(b, which, &a, members); /* vertices side by side read the same lists; long sums are lists, too */
+    }
 }
 
 /* Something of a list, of that of the step if it has one, of those of any shape; UINT32_MAX: there is none. */

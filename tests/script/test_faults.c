@@ -266,8 +266,7 @@ TEST(the_header_is_anothers) {
 
 /* ---------------------------------------------------------------- lists */
 
-/* STEPS words attend to all of them, and read two outputs of each: computed, or entries of tables. Returns where the script says what both
- * inputs of the list read: for each an address, a shift. */
+/* STEPS words attend to all of them, and read two outputs of each. Returns the script's address and shift of both inputs. */
 static uint32_t *open_attending(batch *b, bool tables) {
     vpps_cell word, attends;
     vpps_vertex words[STEPS];
@@ -277,10 +276,8 @@ static uint32_t *open_attending(batch *b, bool tables) {
     TEST_OK(vpps_model_create(&b->model, 1));
     const vpps_param of[] = {add_lookup(b->model, "E0", 3, ROWS, 1), add_lookup(b->model, "E1", 3, ROWS, 1)};
     vpps_graph *r = begin_cell(b->model, "word");
-    for (uint32_t i = 0; i < 2; i++) {
-        const vpps_node x = vpps_lookup(r, of[i], 1);
-        TEST_OK(vpps_scatter(r, tables ? x : vpps_tanh(r, x)));
-    }
+    for (uint32_t i = 0; i < 2; i++)
+        TEST_OK(vpps_scatter(r, tables ? vpps_lookup(r, of[i], 1) : vpps_tanh(r, vpps_lookup(r, of[i], 1))));
     TEST_OK(vpps_cell_end(r, &word));
     r = begin_cell(b->model, "attends");
     const vpps_node k = vpps_gather_list_from(r, 0, 0, ROWS, 1), v = vpps_gather_list_from(r, 0, 1, ROWS, 1);

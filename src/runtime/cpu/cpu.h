@@ -91,6 +91,7 @@ struct vpps_vp {
     float *scratch; /* memory for the values of a tile (vertices processed together) */
     size_t scratch_floats;
     const float **pointers; /* list of addresses: of the vectors of a product, or of a list's members */
+    uint32_t *pairs;        /* the pairs of a gradient that the script lists as runs */
     uint32_t *live;         /* vertices of the current task that run, since their condition holds */
     uint32_t *d_at;         /* for each outer product dy x^T of the cell: index in `pointers` of the first dy */
     vpps_product_term *terms;

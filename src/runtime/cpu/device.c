@@ -173,7 +173,8 @@ static void cpu_destroy(vpps_device *d) {
         if (vp->has_thread) pthread_join(vp->thread, NULL);
         vpps_unmap_pages(vp->scratch, vp->scratch_floats * sizeof(float));
         vpps_unmap_pages(vp->vectors, vp->vector_capacity * sizeof *vp->vectors);
-        VPPS_FREE_ARRAYS(vp->packed, vp->pointers, vp->terms, vp->bf16_terms, vp->sums, vp->d_at, vp->live, vp->copies);
+        VPPS_FREE_ARRAYS(vp->packed, vp->pointers, vp->terms, vp->bf16_terms, vp->sums, vp->d_at, vp->live, vp->pairs,
+                         vp->copies);
         VPPS_FREE(vp->touched, vp->by_update, vp->copy_of);
     }
     vpps_entries_close(cpu->entries);

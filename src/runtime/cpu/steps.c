@@ -25,21 +25,37 @@ static void load(const vpps_tile *t, const vpps_program_step *s) {
             t->kernels->add(width, vpps_span_at(&to, i), vpps_span_at(&from, i) + m * share);
 }
 
-/* Adds contributions to a gradient: those in the vertex's list, in their order, then those of its pairs (factor, contribution). */
-static void add_gradients(const vpps_tile *t, const vpps_program_step *s) {
+/* Returns the pairs of a vertex's gradient (offsets of factor and contribution), and their number in *n. NULL: out of memory. */
+static const uint32_t *pairs_of(const vpps_tile *t, uint32_t output, uint32_t vertex, uint32_t *n) {
+    const uint32_t *starts = t->view->pair_starts[output];
+    const uint64_t all = vpps_count_pairs(t->view, output, vertex, vertex + 1);
+    *n = (uint32_t)all;
+    if (t->view->pair_words == VPPS_PAIR_WORDS) return t->view->pairs[output] + 2 * (size_t)starts[vertex];
+    if (all > UINT32_MAX || !VPPS_RESERVE(t->vp->pairs, 2 * (size_t)all + 1)) return NULL;
+    uint32_t *to = t->vp->pairs;
+    for (uint32_t i = starts[vertex]; i < starts[vertex + 1]; i++)
+        for (vpps_pair_run x = vpps_run_of_pairs(t->view, output, i); x.n > 0;
+             x.n--, x.by += x.by_step, x.of += x.of_step)
+            *to++ = x.by, *to++ = x.of;
+    return t->vp->pairs;
+}
+
+/* Adds contributions to a gradient: those in the vertex's list, in their order, then those of its pairs. False: out of memory. */
+static bool add_gradients(const vpps_tile *t, const vpps_program_step *s) {
     const uint32_t *starts = t->view->gradient_starts[s->output] + t->first[0];
     const uint32_t *entries = t->view->gradients[s->output], *pairs = t->view->pairs[s->output];
-    const uint32_t *pair_starts = pairs ? t->view->pair_starts[s->output] + t->first[0] : NULL;
     const uint32_t width = vpps_width_of(t, &s->to), first = vpps_first_of(t, &s->to);
     const float *pool = t->vp->cpu->pool;
     float *to = vpps_slot_of(t, &s->to);
     for (uint32_t i = 0; i < t->n[0]; i++, to += width) {
         const uint32_t n = starts[i + 1] - starts[i], *list = entries + starts[i];
-        const uint32_t n_pairs = pairs ? pair_starts[i + 1] - pair_starts[i] : 0;
+        uint32_t n_pairs = 0;
+        if (pairs && !(pairs = pairs_of(t, s->output, t->first[0] + i, &n_pairs))) return false;
         if (!n && !n_pairs) memset(to, 0, width * sizeof *to);
         if (n) t->kernels->add_up(width, n, pool, list, first, to);
-        if (n_pairs) t->kernels->add_scaled(width, n_pairs, pool, pairs + 2 * (size_t)pair_starts[i], first, n > 0, to);
+        if (n_pairs) t->kernels->add_scaled(width, n_pairs, pool, pairs, first, n > 0, to);
     }
+    return true;
 }
 
 static void store(const vpps_tile *t, const vpps_program_step *s) {
@@ -352,7 +368,7 @@ static bool run(const vpps_tile *t, const vpps_program_step *s) {
 static bool run_step(const vpps_tile *t, const vpps_program_step *s) {
     switch (s->kind) {
     case VPPS_STEP_LOAD: load(t, s); return true;
-    case VPPS_STEP_GRADIENT: add_gradients(t, s); return true;
+    case VPPS_STEP_GRADIENT: return add_gradients(t, s);
     case VPPS_STEP_RUN: return run(t, s);
     case VPPS_STEP_PRODUCT: return vpps_tile_product(t, s);
     default: store(t, s); return true;

@@ -6,11 +6,10 @@
 
 static void add_owed(vpps_owed_list *list, vpps_owed owed) {
     if (owed.dy == VPPS_NONE || list->failed) return;
-    if (VPPS_RESERVE(list->at, list->n + 1u)) {
+    if (VPPS_RESERVE(list->at, list->n + 1u))
         list->at[list->n++] = owed;
-    } else {
+    else
         list->failed = true;
-    }
 }
 
 void vpps_owe(vpps_expressions *s, vpps_owed_list *list, vpps_owed_kind kind, uint32_t key, uint32_t dy) {
@@ -375,11 +374,10 @@ static void differentiate_node(const derivative *d) {
     switch (vpps_ops[s->op].op_class) {
     case VPPS_CLASS_SOURCE:
         if (s->op == VPPS_OP_INPUT || !is_trained(d->f, s->param)) return;
-        if (s->op == VPPS_OP_LOOKUP) {
+        if (s->op == VPPS_OP_LOOKUP)
             vpps_owe(d->s, d->owed, VPPS_OWED_ENTRY, d->f->value[d->t], d->d);
-        } else {
+        else
             vpps_owe(d->s, d->owed, VPPS_OWED_SUM, s->param, d->d);
-        }
         return;
     case VPPS_CLASS_AFFINE: differentiate_affine(d); return;
     case VPPS_CLASS_PARTS: differentiate_parts(d); return;

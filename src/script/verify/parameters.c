@@ -130,11 +130,10 @@ static const pair *find_term(const vpps_checker *c, const pair *key, const pair 
     uint32_t low = 0, high = n;
     while (low < high) {
         const uint32_t middle = low + (high - low) / 2;
-        if (want[middle].offset < key->offset) {
+        if (want[middle].offset < key->offset)
             low = middle + 1;
-        } else {
+        else
             high = middle;
-        }
     }
     for (const pair *x = want + low; x < want + n && x->offset == key->offset; x++) {
         if (x->bits != key->bits || c->terms[x->term].added) continue;

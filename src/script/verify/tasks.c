@@ -94,40 +94,39 @@ static bool read_parameters(vpps_checker *c, const share *s, const vpps_program_
     return vpps_check_read(c, c->target->values[start->at] + rows.first, rows.end - rows.first, 0);
 }
 
-/* Checks the sum of the gradient of output k of vertex p: the script must list each contribution once, and none may be missing. */
-static bool take_gradient(vpps_checker *c, const vpps_checked_block *b, uint32_t k, uint32_t p, uint32_t words) {
-    const uint32_t *starts = b->view.gradient_starts[k], output = b->first_output + k * b->block->n + p;
-    const uint32_t first = b->view.pairs[k] ? b->view.pair_starts[k][p] : 0,
-                   end = b->view.pairs[k] ? b->view.pair_starts[k][p + 1] : 0;
-    const uint64_t n = (uint64_t)starts[p + 1] - starts[p] + end - first;
-    if (n != c->due[output])
-        return VPPS_REFUSE(c, "vertex %u: gradient %u is the sum of %" PRIu64 " contributions; expected %u", p, k, n,
-                           c->due[output]);
-    for (uint32_t i = starts[p]; i < starts[p + 1]; i++)
-        if (vpps_check_take(c, b->view.gradients[k][i], words, output, 0, 0) == VPPS_NONE) return false;
-    for (uint32_t i = first; i < end; i++)
-        if (!vpps_check_take_pair(c, b->view.pairs[k] + 2 * (size_t)i, words, output)) return false;
+/* Checks the pairs of the sum of the gradient of output k of vertex p, of `words` words, and reads the given rows; `take`: notes their use. */
+static bool read_pairs(vpps_checker *c, const vpps_checked_block *b, uint32_t k, uint32_t p, uint32_t words,
+                       vpps_rows rows, bool take) {
+    const uint32_t *starts = b->view.pair_starts[k];
+    for (uint32_t i = starts ? starts[p] : 0; starts && i < starts[p + 1]; i++) {
+        for (vpps_pair_run x = vpps_run_of_pairs(&b->view, k, i); x.n > 0; x.n--, x.by += x.by_step, x.of += x.of_step)
+            if ((take &&
+                 !vpps_check_take_pair(c, (uint32_t[]){x.by, x.of}, words, b->first_output + k * b->block->n + p)) ||
+                !vpps_check_read(c, x.by, 1, c->pool[x.by].tensor) ||
+                !vpps_check_read(c, x.of + rows.first, rows.end - rows.first, c->pool[x.of].tensor))
+                return false;
+    }
     return true;
 }
 
+/* Checks sums of gradients: the script must list each contribution once, and none may be missing. */
 static bool read_gradient(vpps_checker *c, const share *s, const vpps_program_step *gradient) {
-    const vpps_cell_value *x = &s->b->cell->c->values[gradient->to.value];
-    const vpps_rows rows = rows_of(s, x);
-    const bool first = !s->info->rows || s->member == 0;
+    const vpps_checked_block *b = s->b;
+    const uint32_t k = gradient->output, *starts = b->view.gradient_starts[k], *list = b->view.gradients[k];
+    const uint32_t words = vpps_value_words(&b->cell->c->values[gradient->to.value]);
+    const vpps_rows rows = rows_of(s, &b->cell->c->values[gradient->to.value]);
+    const bool take = !s->info->rows || s->member == 0;
     for (uint32_t p = s->first[0]; p < s->end[0]; p++) {
-        const uint32_t *starts = s->b->view.gradient_starts[gradient->output],
-                       *list = s->b->view.gradients[gradient->output];
-        if (first && !take_gradient(c, s->b, gradient->output, p, vpps_value_words(x))) return false;
+        const uint32_t output = b->first_output + k * b->block->n + p;
+        const uint64_t n = starts[p + 1] - starts[p] + vpps_count_pairs(&b->view, k, p, p + 1);
+        if (n != c->due[output])
+            return VPPS_REFUSE(c, "vertex %u: gradient %u is the sum of %" PRIu64 " contributions; expected %u", p, k,
+                               n, c->due[output]);
         for (uint32_t i = starts[p]; i < starts[p + 1]; i++)
-            if (!vpps_check_read(c, list[i] + rows.first, rows.end - rows.first, c->pool[list[i]].tensor)) return false;
-        const uint32_t *pairs = s->b->view.pairs[gradient->output],
-                       *pair_starts = s->b->view.pair_starts[gradient->output];
-        for (uint32_t i = pairs ? pair_starts[p] : 0; pairs && i < pair_starts[p + 1]; i++) {
-            const uint32_t by = pairs[2 * (size_t)i], of = pairs[2 * (size_t)i + 1];
-            if (!vpps_check_read(c, by, 1, c->pool[by].tensor) ||
-                !vpps_check_read(c, of + rows.first, rows.end - rows.first, c->pool[of].tensor))
+            if ((take && vpps_check_take(c, list[i], words, output, 0, 0) == VPPS_NONE) ||
+                !vpps_check_read(c, list[i] + rows.first, rows.end - rows.first, c->pool[list[i]].tensor))
                 return false;
-        }
+        if (!read_pairs(c, b, k, p, words, rows, take)) return false;
     }
     return true;
 }
