@@ -11,7 +11,7 @@ typedef struct parser {
     vpps_json *out;
     char *at, *end;
     const char *expected; /* the syntax that was expected but not found; NULL: no failure */
-    bool memory, foreign; /* memory: whether memory ran out; foreign: as vpps_json_parse_foreign */
+    bool memory, foreign; /* memory: whether memory ran out; foreign: whether vpps_json_parse_foreign runs */
     bool nul;             /* whether the latest string contains a NUL */
 } parser;
 
