@@ -73,8 +73,7 @@ static uint32_t operand_of(const arranger *a, uint32_t v, uint32_t o) {
 
 static bool add_batch(arranger *a, const uint32_t *members, uint32_t width) {
     const uint32_t n_operands = 1 + a->c->values[members[0]].n_args, first = a->n_operands;
-    if (!VPPS_RESERVE(a->operands, first + (size_t)n_operands * width) ||
-        !VPPS_RESERVE(a->batches, a->n_batches + 1u))
+    if (!VPPS_RESERVE(a->operands, first + (size_t)n_operands * width) || !VPPS_RESERVE(a->batches, a->n_batches + 1u))
         return false;
     for (uint32_t o = 0; o < n_operands; o++)
         for (uint32_t i = 0; i < width; i++) a->operands[a->n_operands++] = operand_of(a, members[i], o);

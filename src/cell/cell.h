@@ -71,7 +71,7 @@ typedef struct vpps_cell_arg {
 
 /* A count that is linear in the lengths of a vertex's lists: base + sum over d of list[d] * (number of members of list number d - 1). */
 typedef struct vpps_cell_count {
-    uint32_t base, list[VPPS_AXES]; /* factor list[d] belongs to list number d - 1; list[0] is 0 */
+    uint32_t base, list[VPPS_AXES]; /* base: a constant; list[d]: factor of list number d - 1; list[0] is 0 */
 } vpps_cell_count;
 
 /* Returns whether a count depends on the lengths of a vertex's lists. */
@@ -115,7 +115,7 @@ typedef struct vpps_cell_run {
     bool over_list;
     bool recompute;   /* whether backward recomputes the value by this instruction, and forward's result is not kept */
     vpps_param table; /* instruction ENTRY: its lookup table; MATRIX: its matrix */
-    vpps_cell_number f, u; /* number operands: the float of letter f, the integer of letter u or e */
+    vpps_cell_number f, u; /* number operands: f: the float of letter f; u: the integer of letter u or e */
 } vpps_cell_run;
 
 typedef struct vpps_cell_value {
@@ -126,7 +126,7 @@ typedef struct vpps_cell_value {
     bool kept;      /* whether the value is kept in a record for another stage, another vertex or the host */
     uint8_t record; /* number of the record that stores a kept value: the record of its axis, or a pass record */
     uint32_t rows, cols;
-    uint32_t first_arg, n_args; /* arguments, in `args`; of a RUN in the order of operand letters t s v * */
+    uint32_t first_arg, n_args; /* arguments: first in `args`, number; a RUN's have the order of letters t s v * */
     uint32_t stage;             /* number of the stage that makes the value; VPPS_NONE: no stage does */
     uint32_t offset;            /* number of a kept value's first word in its record */
     union {
@@ -173,8 +173,8 @@ typedef struct vpps_cell_stage {
     uint32_t first, n; /* the stage's values are order[first] to order[first + n - 1] */
     /* The last stage that all VPs must have finished at a vertex before this stage runs there; VPPS_NONE: none. */
     uint32_t after;
-    vpps_stage_set inputs, outputs; /* the cell's inputs that the stage reads; outputs that it makes */
-    /* the cell's outputs whose gradients the stage sums up; inputs to whose gradients the stage contributes */
+    vpps_stage_set inputs, outputs; /* inputs: the cell's inputs that the stage reads; outputs: outputs that it makes */
+    /* gradients: the cell's outputs whose gradients the stage sums up; contributions: inputs to whose gradients the stage contributes */
     vpps_stage_set gradients, contributions;
 } vpps_cell_stage;
 
@@ -204,7 +204,7 @@ typedef struct vpps_row_rule {
 /* What a batch needs of a cell. A recorded cell is compiled once for each combination of needs. */
 typedef struct vpps_cell_needs {
     bool training;
-    bool drops;            /* dropout is on */
+    bool drops;            /* whether dropout is on */
     uint64_t frozen;       /* hash of the set of the cell's parameters that are frozen */
     uint64_t gradient_in;  /* bit i: the vertex that gives input i can use a gradient */
     uint64_t gradient_out; /* bit k: readers of output k contribute to output k's gradient */

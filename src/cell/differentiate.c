@@ -16,7 +16,7 @@ typedef struct work {
      * because the host reads the gradient. */
     bool *needs;
     uint32_t *first;      /* for each forward value: head of the list of its gradient's summands */
-    uint8_t *depth;       /* for each forward value: see choose_recomputed */
+    uint8_t *depth;       /* for each forward value: length of the chain that recomputes it; 0 or KEPT: none */
     uint32_t *recomputed; /* for each forward value: the backward value that recomputes it; VPPS_NONE: none */
     part *parts;
     uint32_t n_parts;

@@ -58,7 +58,7 @@ vpps_cell_cost vpps_cost_of_cell(const vpps_model *model, const vpps_compiled_ce
 }
 
 void vpps_set_stage_work(const vpps_model *model, vpps_compiled_cell *c) {
-    enum { PRODUCTS = 8 /* a product's flops count less: devices do them faster */, MOST = 1 << 20 };
+    enum { PRODUCTS = 8 /* flops of products that take the time of one other flop */, MOST = 1 << 20 };
     for (uint32_t s = 0; s < c->n_stages; s++) {
         vpps_cell_flops sum = {.other = {1}};
         uint64_t lists = 0;

@@ -239,7 +239,7 @@ vpps_status vpps_lower_cell(const vpps_cell_data *cell, bool drops, vpps_compile
     }
     for (uint32_t k = 0; ok && k < cell->n_outputs; k++) {
         const uint32_t otherwise =
-            /* in a cell with a condition, all outputs are scattered, each once */
+            /* a cell with a condition scatters all outputs, each once, so that output k is scattered value k */
             cell->condition.there ? cell->otherwise[k] : VPPS_NONE;
         c->outputs[c->n_outputs++] =
             (vpps_cell_output){.value = of_node[cell->outputs[k]], .node = cell->outputs[k], .otherwise = otherwise};

@@ -27,7 +27,7 @@ typedef struct planner {
     uint64_t *constraints; /* sets of values of an operand, as bits; the values of each set must be consecutive */
     uint32_t n_constraints;
     ordered *orders; /* for each PQ-tree node: its entry in the union-find */
-    bool ok;         /* false once memory has run out */
+    bool ok;         /* whether memory has sufficed so far */
 } planner;
 
 static const uint32_t *operand(const vpps_layout_batch *b, uint32_t o) { return b->operands + (size_t)o * b->width; }
@@ -249,7 +249,7 @@ static void relate_all(planner *p) {
             if (!is_constrained(p, i, o)) continue;
             const subtree y = find_subtree(p, operand(b, o), b->width, p->below_2);
             const subtree x = find_subtree(p, operand(b, first), b->width, p->below);
-            relate(p, x, y); /* if an operand does not fit, it will be copied */
+            relate(p, x, y); /* fails if the orders contradict: operand o is then copied */
         }
     }
 }
@@ -317,8 +317,7 @@ bool vpps_plan_layout(uint32_t n, const vpps_layout_batch *batches, uint32_t n_b
     if (p.ok) relate_all(&p);
     uint32_t n_order = 0;
     if (p.ok && n) traverse(&p, p.tree.root, order, &n_order);
-    for (uint32_t i = 0; i < p.tree.n_nodes && p.orders; i++)
-        VPPS_FREE(p.orders[i].permutation, p.orders[i].chosen);
+    for (uint32_t i = 0; i < p.tree.n_nodes && p.orders; i++) VPPS_FREE(p.orders[i].permutation, p.orders[i].chosen);
     VPPS_FREE_ARRAYS(p.below, p.below_2, p.constraints);
     VPPS_FREE(p.dropped, p.member, p.orders);
     vpps_pq_close(&p.tree);

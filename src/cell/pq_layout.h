@@ -4,7 +4,7 @@
 
 #include "base/base.h"
 
-enum { VPPS_LAYOUT_WIDTH = 64 /* the most operations of a batch for which an order is sought */ };
+enum { VPPS_LAYOUT_WIDTH = 64 /* most operations of a batch that are put in order */ };
 
 /* A batch: operations that run as one. Operation i reads value number i of operands 1, 2, ..., and makes value number i of operand 0. */
 typedef struct vpps_layout_batch {
@@ -18,7 +18,7 @@ bool vpps_plan_layout(uint32_t n, const vpps_layout_batch *batches, uint32_t n_b
 
 /* The copies that put values of operands side by side, given an order of all values. An operand needs at most one copy. */
 typedef struct vpps_layout_copies {
-    /* number of operands (gathers) and results (scatters) whose values are not adjacent in their batch's order */
+    /* numbers of operands (gathers) and of results (scatters) whose values are not adjacent in their batch's order */
     uint32_t gathers, scatters;
     uint32_t broadcasts; /* number of operands that have a value twice, and so are copied in any order */
     uint64_t gathered, scattered, broadcast; /* words copied by gathers, scatters and broadcasts */

@@ -12,7 +12,7 @@ typedef enum vpps_pq_kind { VPPS_PQ_LEAF, VPPS_PQ_P, VPPS_PQ_Q } vpps_pq_kind;
 typedef struct vpps_pq_node {
     uint8_t kind;
     uint32_t leaf;     /* LEAF: the element */
-    uint32_t first, n; /* children, in `links` */
+    uint32_t first, n; /* the node's n children are links[first] and following */
     uint32_t size;     /* number of leaves in the node's subtree */
     uint32_t marked;   /* number of leaves below the node that were in the set of the latest vpps_pq_mark */
 } vpps_pq_node;

@@ -31,7 +31,7 @@ typedef enum vpps_access {
 } vpps_access;
 
 typedef struct vpps_operand {
-    uint8_t place, access; /* vpps_place, vpps_access */
+    uint8_t place, access; /* place: a vpps_place; access: a vpps_access */
     uint8_t axis;          /* 0: one value for each vertex; d: one for each member of the vertex's list d - 1 */
     uint8_t record;        /* place RECORD: number of the record that holds the value */
     bool shares; /* RECORD, CONTRIBUTION: whether each virtual processor stored a share; a read adds them up */
@@ -63,7 +63,7 @@ typedef struct vpps_program_step {
         uint32_t output; /* GRADIENT: number of the output whose gradient the step sums up */
         struct {
             vpps_cell_run of;
-            /* how many operands have the letters t, s and v (isa.def), in this order; all further operands have letter * */
+            /* numbers of operands that have the letters t, s and v (isa.def), in this order; all further operands have letter * */
             uint8_t tensors, scalars, weights;
             /* whether one call may compute all items: all operands have access OWN, and the numbers are equal for all items */
             bool uniform;
@@ -79,7 +79,7 @@ typedef struct vpps_program_step {
 typedef struct vpps_slot {
     uint8_t axis;   /* as in vpps_operand */
     uint16_t dealt; /* as in vpps_operand */
-    bool taken;     /* while slots are assigned: whether a value holds the slot at the present step */
+    bool taken;     /* whether a value holds the slot at the present step, while slots are assigned */
     uint32_t words; /* number of words of a value that the slot can hold */
 } vpps_slot;
 

@@ -30,9 +30,9 @@ typedef struct vpps_segment_step {
 
 typedef struct vpps_segment {
     uint8_t kind, axis;
-    bool dealt;        /* ELEMENTS: the segment computes only the rows that the VP owns */
+    bool dealt;        /* ELEMENTS: whether the segment computes only the rows that the VP owns */
     uint32_t words;    /* ELEMENTS: number of elements of each value per item (vertex or list member) */
-    uint32_t first, n; /* index of the segment's first step in vpps_segments.steps, and its number of steps */
+    uint32_t first, n; /* first: index of the segment's first step in vpps_segments.steps; n: number of its steps */
 } vpps_segment;
 
 typedef struct vpps_segments {

@@ -69,8 +69,7 @@ static bool rebuild(vpps_compiled_cell *c, uint32_t *map, const uint8_t *keep) {
             continue;
         }
         const uint32_t n_args = x.n_args;
-        vpps_cell_arg *args =
-            malloc((n_args + 2u) * sizeof *args); /* a sum of one list may become one of two arguments */
+        vpps_cell_arg *args = malloc((n_args + 2u) * sizeof *args); /* a sum of one list may get a second argument */
         if (!args) {
             ok = false;
             break;

@@ -73,7 +73,7 @@ static void choose_parts(work *w) {
             if (same && a->pass > x->pass) a->pass = x->pass;
         }
     }
-    for (uint32_t v = 1; v < c->n_values; v++) /* the instruction before stores the positions that it finds */
+    for (uint32_t v = 1; v < c->n_values; v++) /* puts positions into the pass of the instruction that finds them */
         if (c->values[v].kind == VPPS_VALUE_POSITIONS) c->values[v].pass = c->values[v - 1].pass;
 }
 

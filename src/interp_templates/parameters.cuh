@@ -3,7 +3,7 @@
 
 /* Describes a parameter; entries are in the model's order. Offsets are into the pool, or into the buffers of matrices. */
 struct vpps_param_entry {
-    unsigned kind; /* 0: matrix, 1: vector, 2: lookup table */
+    unsigned kind; /* kind of the parameter: 0: matrix, 1: vector, 2: lookup table */
     unsigned rows, cols, values, gradient, states[2];
 };
 #define VPPS_IS_MATRIX 0u

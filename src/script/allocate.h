@@ -8,7 +8,7 @@ typedef struct vpps_tensor_life {
     uint64_t words;       /* size in words; multiples of 16 keep all tensors aligned */
     uint32_t first, last; /* first and last phase in which the tensor is live; last UINT32_MAX: live to the end */
     uint64_t at;          /* result: offset of the tensor's first word */
-    uint32_t *offset;     /* for the caller alone: where it keeps the offset */
+    uint32_t *offset;     /* the caller's: where the caller keeps the offset */
 } vpps_tensor_life;
 
 /* Places n tensors from word 0 on. *words: the number of words that they take. *live: the most words that are live in one phase, a lower

@@ -36,7 +36,7 @@ typedef struct vpps_automaton {
     uint32_t encoding; /* vpps_encoding */
     uint32_t n_types;
     uint32_t trials; /* number of learning trials, of all encodings tried together */
-    /* on the graph of the learning: batches, the number that the policy needs; bound, a number below which no policy gets */
+    /* for the graph of the learning: batches: number that the policy needs; bound: a lower bound for every policy */
     uint32_t batches, bound;
     vpps_state *states;
     uint32_t n_states;

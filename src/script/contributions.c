@@ -1,7 +1,7 @@
 /* contributions.c - counts and lists the gradients that vertices contribute to each other (contributions.h). */
 #include "script/contributions.h"
 
-/* A gradient that vertices of a block contribute to what one of their inputs or table lookups reads. `at`: for the present task. */
+/* A gradient that vertices of a block contribute to what one of their inputs or table lookups reads. `at` belongs to the present task. */
 typedef struct contribution {
     const vpps_step_block *block;
     const vpps_compiled_cell *cell;
@@ -11,7 +11,7 @@ typedef struct contribution {
     uint32_t number, stage, stride, shares;
     /* item i's contribution has offset at + i * stride; partial sums of the group's VPs are share_words apart */
     uint32_t at, share_words;
-    /* A scaled contribution's scalar lies there, and the vector of vertex p at of + p * of_stride. Lists have runs of such pairs if `runs`. */
+    /* A scaled contribution: scalars at `at`, vertex p's vector at of + p * of_stride. `runs`: whether lists have runs of such pairs. */
     uint32_t of, of_stride;
     bool runs;
 } contribution;
@@ -20,7 +20,7 @@ static uint32_t n_contributions(const vpps_steps *s, uint32_t block) {
     return vpps_cell_of_block(s, &s->blocks[block])->n_contributions;
 }
 
-/* Returns whether vertices share so many reads that runs are worth their words. */
+/* Returns whether vertices read so many equal lists that listing runs of pairs saves words. */
 static bool share_long_lists(const vpps_reading *r) { return 4 * r->n_reads > 5 * r->n_sources; }
 
 static contribution contribution_of(const vpps_steps *s, uint32_t block, uint32_t j) {
@@ -41,7 +41,7 @@ static contribution contribution_of(const vpps_steps *s, uint32_t block, uint32_
                           .shares = to->partial ? c->needs.group : 1};
 }
 
-/* Advances the cursor by the shares (partial sums of the group's VPs) of an item's contribution. words not NULL: writes their offsets. */
+/* Moves the cursor past the shares (partial sums of the group's VPs) of an item's contribution. words not NULL: writes their offsets. */
 static inline void take_shares(contribution x, uint32_t item, uint32_t *words, uint32_t *cursor) {
     const uint32_t at = *cursor;
     if (words && at == VPPS_NONE) return; /* nothing needs the output's gradient */
@@ -78,7 +78,7 @@ static uint32_t end_of_alike(const vpps_steps *s, const contribution *x, uint32_
     return p;
 }
 
-/* Adds a run of scaled contributions to a list, or each of them. words NULL: only counts the list's elements. */
+/* Adds a run of pairs (scalar, vector) to a list: as one element if `runs`, else pair by pair. words NULL: only counts the elements. */
 static inline void take_pairs(bool runs, vpps_pair_run x, uint32_t *words, uint32_t *cursor) {
     uint32_t at = *cursor;
     if (words && runs) memcpy(words + at, &x, sizeof x);
@@ -96,7 +96,7 @@ static inline void each_input_of(const vpps_steps *s, const contribution *x, uin
     const vpps_ordered_vertex *v = vpps_vertices_of(s, x->block);
     const vpps_input_place place = vpps_place_of_input(x->cell, x->to->index);
     const uint32_t *sources = s->reading->source_outputs + place.n[0];
-    if (x->all && !x->cell->n_lists) { /* the usual case */
+    if (x->all && !x->cell->n_lists) { /* usual case: every vertex contributes one gradient */
         for (uint32_t p = first; p < end; p++) take_shares(*x, p, words, &cursors[sources[v[p].first_source]]);
         return;
     }
@@ -262,7 +262,7 @@ static void write_input(const vpps_contributions *all, const uint32_t *offsets, 
     }
 }
 
-/* Likewise for a contribution that is stored as two factors, in the block's kept values. */
+/* Writes the pairs of a contribution that is stored as two factors (scalar, vector) in the block's kept values. */
 static void write_scaled(const vpps_steps *s, contribution x, const vpps_block_memory *placed, uint32_t *words,
                          uint32_t *pairs_at) {
     const vpps_cell_value *vector = &x.cell->values[x.to->vector], *scalar = &x.cell->values[x.to->scalar];

@@ -4,7 +4,7 @@
 #include "script/phases.h"
 #include "script/task.h"
 
-/* For a row of a lookup table: `entry` is its number among the batch's trained entries, valid only if `stamp` is the batch's stamp. */
+/* The mark of a lookup table's row. `entry`: the row's number among the batch's trained entries, if `stamp` is the batch's stamp. */
 typedef struct vpps_row_mark {
     uint32_t stamp, entry;
 } vpps_row_mark;
@@ -40,7 +40,7 @@ typedef struct vpps_contributions {
     const vpps_tasks *tasks;
     /* for each output of a vertex: number of gradients contributed to it (of no meaning if the output has no gradient) */
     const uint32_t *counts;
-    /* for each output: number of elements of its list of contributions stored as a scalar and a vector, not in `counts`; NULL: no output has any */
+    /* for each output: length of its list of scaled contributions (scalar, vector), which `counts` leaves out; NULL: no output has any */
     const uint32_t *pairs;
     const vpps_entry *entries; /* trained entries of tables, in the order of their first use */
     const uint32_t *of_table;  /* for each parameter that is a lookup table: number of its trained entries */
@@ -49,7 +49,7 @@ typedef struct vpps_contributions {
     const uint32_t *runs; /* indices in tasks->all of the tasks that compute contributions, block after block */
     const vpps_block_uses *blocks;
     uint32_t n_entries;
-    uint32_t pair_words; /* words of an element of a list of pairs: runs if vertices share long lists (script/task.h) */
+    uint32_t pair_words; /* words of an element of lists of pairs; of runs if vertices share long lists (task.h) */
 } vpps_contributions;
 
 /* Counts the contributions to every output with a gradient, and finds the table entries that get contributions. False: out of memory. */

@@ -95,7 +95,7 @@ static uint64_t words_of(const vpps_batching *b, uint32_t vertex) {
 
 /* The vertices of classifier heads of one group in a wave. */
 typedef struct share {
-    uint64_t words, before; /* words that the vertices keep: of all; of the vertices already assigned to a slice */
+    uint64_t words, before; /* words that vertices keep: words: of all; before: of those already in a slice */
     uint32_t n;             /* number of sets of vertices that must be in one slice, since reads join them */
 } share;
 

@@ -7,7 +7,7 @@
 /* Constants that a group of VPs stores in memory: the factors of the loss's terms. Consecutive equal factors share one constant. */
 typedef struct group_constants {
     uint32_t n, last;        /* n: number of constants; last: bits of the latest constant, a float */
-    uint32_t list, next, at; /* addresses of the first and the next constant in the script; offset of the next one */
+    uint32_t list, next, at; /* script addresses of the first and the next constant; at: offset of the next one */
 } group_constants;
 
 /* The state while the words of a script are written. */
@@ -20,7 +20,7 @@ typedef struct encoder {
     const vpps_target *target;
     const vpps_batch_request *request;
     vpps_writer to;
-    uint32_t *output_at, *gradient_at; /* as in vpps_script_places */
+    uint32_t *output_at, *gradient_at; /* by number of the output: offsets of its value, of its gradient */
     uint32_t *list_at;  /* for each output: where the next contribution's offset is written; VPPS_NONE: no gradient */
     uint32_t *pairs_at; /* for each output: where the next pair (scalar, vector) is written; NULL: no pairs */
     uint32_t *arrays;   /* for each block: address of its arrays in the script */
@@ -187,7 +187,7 @@ static void encode_block(encoder *e, uint32_t i) {
     }
     for (uint32_t k = 0; k < c->n_lookups; k++, at += n) write_entries(e, block, &c->lookups[k], at);
     for (uint32_t k = 0; k < c->n_words; k++, at += n) write_words(e, block, &c->words[k], at);
-    if (c->is_data) at += n; /* encode_data writes these n addresses */
+    if (c->is_data) at += n; /* skips n addresses, which encode_data writes */
     for (uint32_t d = 1; d <= c->n_lists; d++) {
         for (uint32_t p = 0; p <= n; p++) *at++ = vpps_first_member(e->s, block, p, d);
         at += 2 * c->inputs_of[d]; /* encode_members writes where the inputs' arrays lie */
@@ -524,7 +524,7 @@ static void encode_losses(encoder *e) {
         e->losses[slice + 1] = e->losses[slice];
         for (uint32_t i = 0; i < e->r->n_seeds; i++) {
             const vpps_seed *seed = &e->r->seeds[i];
-            if (e->s->place[seed->to.vertex] - slice * n_groups >= n_groups) continue; /* vertex of another slice */
+            if (e->s->place[seed->to.vertex] - slice * n_groups >= n_groups) continue; /* skips other slices */
             e->to.words[e->losses[slice + 1]++] = e->output_at[seed->to.output];
             e->to.words[e->losses[slice + 1]++] = vpps_float_bits(seed->factor);
         }

@@ -7,17 +7,17 @@
 
 typedef struct vpps_task_header {
     unsigned magic, words;
-    /* number of virtual processors (VPs), and of groups of VPs; a group is n_vps / n_groups consecutive VPs */
+    /* n_vps: number of virtual processors (VPs); n_groups: of groups of VPs; a group is n_vps / n_groups consecutive VPs */
     unsigned n_vps, n_groups;
     unsigned n_barriers;
     unsigned pool_words;       /* words of memory (the pool) that the script uses: highest offset + 1 */
-    unsigned blocks, n_blocks; /* address of the first block (vpps_block), number of blocks */
-    unsigned tables, n_tables; /* address of the first lookup table (vpps_table), number of tables */
+    unsigned blocks, n_blocks; /* blocks: address of the first block (vpps_block); n_blocks: number of blocks */
+    unsigned tables, n_tables; /* tables: address of the first lookup table (vpps_table); n_tables: number of tables */
     unsigned update;           /* kind of the optimizer + 1; 0: inference */
     unsigned guard;            /* non-zero: no update when the loss or a gradient is not finite */
     /* Non-zero: the vectors of which parameters' gradients are sums of products dy x^T stay in memory until the update. */
     unsigned lasting;
-    unsigned pairs; /* words of an element of lists of pairs (a scalar factor, a vector): 2, or 5 for runs; 0: no lists */
+    unsigned pairs;          /* words of an element of lists of pairs (scalar, vector): 2, or 5 for runs; 0: no lists */
     unsigned step;           /* number of the script's update, counted from 1 */
     unsigned dropout_key[2]; /* key of the dropout's random numbers: low word, high word */
     /* Adam's bias corrections: zero in a script. The device fills them in, since it knows how often each parameter was updated. */

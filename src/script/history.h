@@ -58,11 +58,11 @@ typedef struct vpps_history {
     vpps_index indices; /* index of the types, by the hashes of their keys */
     uint32_t *of_cell;  /* for each cell of the model: index in `types`; VPPS_NONE: no type yet */
     size_t n_of_cell;
-    uint32_t *key;              /* scratch */
+    uint32_t *key;              /* scratch memory for the key of one type */
     uint32_t n_compiled;        /* number of compiled cells of all types together */
     uint32_t most;              /* most types plus compiled cells that may be kept; 0: the default limit */
     uint64_t n_batches;         /* number of batches scheduled so far */
-    vpps_usual_groups usual[2]; /* numbers of groups; [0] of inference batches, [1] of training batches */
+    vpps_usual_groups usual[2]; /* usual numbers of groups: [0]: of inference batches; [1]: of training batches */
     uint64_t foreseen[2];       /* state at the latest call of vpps_has_news; [0] for inference, [1] for training */
 } vpps_history;
 

@@ -22,7 +22,7 @@ typedef struct placer {
     vpps_arena *arena;
     vpps_placement *out;
     vpps_block_memory *blocks;
-    uint32_t *pass_record, *contributed; /* for each task: offset of its pass records; of its contributions */
+    uint32_t *pass_record, *contributed; /* for each task: offset of its pass records, and of its contributions */
     vpps_tensor_life *lives;             /* lifetimes of the tensors of the present group */
     uint32_t n_lives;
     bool (*all_levels)[2]; /* for each block and pass: whether the pass records of all its levels lie in one array */
@@ -30,7 +30,7 @@ typedef struct placer {
     uint32_t *level_ends;  /* for each level of each block (index: block.levels + level): last phase of its backward */
     /* for each level of each block (index: block.levels + level): the last phase that reads the gradients that it contributes */
     uint32_t *last_reads;
-    /* for each level and pass: offset of its pass records; their index in `lives`. With one array for all levels, only level 0 is set. */
+    /* for each level and pass: its pass records' offset, and index in `lives`. With one array for all levels, only level 0 is set. */
     uint32_t *pass_record_at, *pass_record_life;
     const uint32_t **ends_of_type; /* for each type: level_ends of the type's block that the present block reads */
 } placer;

@@ -7,9 +7,9 @@ enum { NOTED_TYPES = 4 };
 
 /* A cache entry: the latest recorded read with the entry's index. A vertex of type `type` was read. */
 typedef struct noted_read {
-    uint64_t gradients;    /* set of the reader's outputs that have a gradient, as bits */
+    uint64_t gradients;    /* outputs of the reader that have a gradient, as bits */
     uint64_t gives;        /* the bit of `output` if the read gives that output a gradient, else 0 */
-    uint32_t type, output; /* type of the vertex that is read; number of the output that is read */
+    uint32_t type, output; /* type: that of the vertex that is read; output: number of the output that is read */
 } noted_read;
 
 /* The state while a batch's needs are found. */
@@ -20,7 +20,7 @@ typedef struct finder {
     uint64_t *gradients;
     vpps_type_needs *types;
     uint64_t *edges;
-    vpps_batch_needs *out;       /* the result */
+    vpps_batch_needs *out;       /* the needs that are found */
     uint64_t *differentiable_in; /* for each type: set of the inputs that read `differentiable` outputs, as bits */
     noted_read *noted;           /* caches of reads, NOTED_TYPES entries for each input of each type */
 } finder;

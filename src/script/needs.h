@@ -7,8 +7,8 @@
 typedef struct vpps_type_needs {
     uint32_t scc;    /* number of the type's strongly connected component, in topological order */
     bool needed;     /* whether a vertex of the type is needed */
-    uint64_t linked; /* set of the outputs that other vertices read, as bits */
-    /* set, as bits, of the outputs that depend on a trained parameter or on an output whose gradient is requested */
+    uint64_t linked; /* outputs that other vertices read, as bits */
+    /* outputs, as bits, that depend on a trained parameter or on an output whose gradient is requested */
     uint64_t differentiable;
     vpps_cell_needs cell;
 } vpps_type_needs;

@@ -28,14 +28,14 @@ static links latest(links a, links b) {
 /* The progress of scheduling a type in the present slice and group. */
 typedef struct progress {
     links made;
-    links other_sccs; /* when results of other SCCs may be read: outputs of types it reads, its readers' gradients */
+    links other_sccs; /* phases from which results of other SCCs may be read */
     uint32_t *stages; /* for each stage of the type's cell: the last phase in which the stage runs */
 } progress;
 
 typedef struct phases {
     const vpps_steps *s;
     progress *types;
-    uint32_t *of_scc, n_of_scc; /* types of the present SCC, and their number */
+    uint32_t *of_scc, n_of_scc; /* of_scc: types of the present SCC (recurrence); n_of_scc: how many */
     uint32_t begin;             /* first phase of the present slice, or of its backward half */
     vpps_stage_task *tasks;     /* tasks of a group, in the order in which they are added */
     uint32_t n_tasks;

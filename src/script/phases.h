@@ -23,7 +23,7 @@ typedef struct vpps_tasks {
     const uint32_t *group_phases; /* for each group: number of its phases, with one for the end of each slice */
     const uint32_t *pauses;       /* for each group: its first phase after the pause; NULL: the script has no pause */
     uint32_t n;
-    uint32_t n_phases; /* largest number of phases of a group, ends of slices not counted */
+    uint32_t n_phases; /* largest number of phases of a group, without the ends of slices */
 } vpps_tasks;
 
 /* Makes the batch's tasks and assigns them to phases. False: out of memory. */

@@ -4,7 +4,7 @@
 /* A sum that is a term of the loss and is being replaced by its own terms. `next`: the number of its next term. */
 typedef struct loss_sum {
     uint32_t record, next;
-    float first, others; /* factors with which the sum's first term, and each other term, enters the loss */
+    float first, others; /* factors, in the loss, of the sum's first term and of each other term */
 } loss_sum;
 
 /* A vertex's depth in the whole graph, and its level in its type's strongly connected component. */

@@ -19,7 +19,7 @@ typedef struct vpps_vertex_lists {
     uint32_t members[VPPS_CELL_LISTS];
     uint32_t dropout;      /* number of the vertex's first element to which dropout applies */
     uint32_t first_source; /* index in `sources` of the lists' nodes: input after input, each with all its members */
-    /* shared: an earlier vertex has the same lists, as when all words of a sentence attend to one list. repeats: the preceding one has. */
+    /* Whether an earlier vertex (shared), or the preceding one (repeats), has the same lists, as when all words attend to one list. */
     bool shared, repeats;
 } vpps_vertex_lists;
 
@@ -50,7 +50,7 @@ typedef struct vpps_read_type {
     uint32_t index;        /* index of the type in the history */
     vpps_type_guess guess; /* the type's properties in the preceding batch, a guess for this one */
     uint32_t first_input;  /* number of inputs of all preceding types */
-    uint64_t trains;       /* set, as bits, of the outputs that depend on a parameter that is not frozen */
+    uint64_t trains;       /* outputs, as bits, that depend on a parameter that is not frozen */
     uint64_t frozen;       /* hash of the set of the type's frozen parameters */
 } vpps_read_type;
 

@@ -38,7 +38,7 @@ typedef struct search {
     vpps_batch *b;
     const vpps_target *target;
     const vpps_batch_request *request;
-    bool waves, slices; /* waves: dividing into more waves is still possible; slices: into more slices */
+    bool waves, slices; /* whether dividing into more waves, or into more slices, is still possible */
 } search;
 
 /* Divides the batch into twice as many slices or waves, or as many as possible. *more: whether there are more than before. */

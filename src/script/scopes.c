@@ -108,7 +108,7 @@ static bool add_vertex(maker *m, uint32_t vertex, uint32_t type) {
     vpps_typed_graph *g = &m->out->graph;
     const uint32_t v = g->n++;
     if (add_type(m, type) == VPPS_NONE) return false;
-    g->types[v] = type; /* the type's number in the batch; close_maker replaces it */
+    g->types[v] = type; /* number of the type in the batch, until close_maker renumbers types */
     m->out->vertices[v] = vertex;
     g->first[g->n] = g->first[v];
     return true;
@@ -255,7 +255,7 @@ vpps_status vpps_choose_levels(const vpps_batch_needs *n, const vpps_batch_reque
     const size_t n_vertices = n->reading->n_vertices;
     uint32_t *levels;
     *out = n->levels;
-    if (!request->policy || request->policy == vpps_policies) return VPPS_OK; /* levels by depth */
+    if (!request->policy || request->policy == vpps_policies) return VPPS_OK; /* default policy: levels are depths */
     if (!VPPS_TAKE(arena, levels, n_vertices)) return vpps_no_memory();
     memcpy(levels, n->levels, n_vertices * sizeof *levels);
     for (uint32_t scc = 0; scc < n->n_sccs; scc++)

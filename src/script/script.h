@@ -56,13 +56,13 @@ typedef struct vpps_batch_request {
     /* training: for each parameter its own optimizer numbers; NULL: all use those of `optimizer` */
     const vpps_param_step *steps;
     vpps_gradients gradients;
-    bool guard;    /* skip the update when the loss or a gradient is not finite */
+    bool guard;    /* whether the update is skipped when the loss or a gradient is not finite */
     uint32_t step; /* number of the batch's update, counted from 1 */
     uint64_t dropout_key;
-    bool no_dropout; /* training with dropout off */
+    bool no_dropout; /* whether dropout is off in training */
     /* groups: number of groups of virtual processors; waves: number of shares of the batch that run in turn; 0: chosen by cost */
     uint32_t groups, waves;
-    bool keeps_groups;         /* whether a batch of one connected component keeps `groups`, else runs in one */
+    bool keeps_groups;         /* whether a batch of one component keeps `groups`; else it runs in one group */
     uint32_t slices;           /* least number of slices into which a wave's classifiers are divided; 0: one slice */
     const vpps_policy *policy; /* batching policy for recurrences of several cells; NULL: "depth" */
     vpps_learned *learned;     /* learned automata, if `policy` is learned */
@@ -97,9 +97,9 @@ typedef struct vpps_target {
     uint32_t batch;                 /* first offset in the pool that a batch's tensors may use */
     uint32_t pool_words;            /* size of the pool (the device's memory) in words */
     vpps_row_rule rows;             /* how the compiler of cells shares out rows to virtual processors */
-    bool scales, in_place;          /* capabilities of the device that vpps_cell_needs.scales and .in_place explain */
+    bool scales, in_place;          /* what the device supports, as vpps_cell_needs.scales and .in_place say */
     uint32_t most_cells;            /* most cells of a compiled kernel; 0: the device compiles no kernels */
-    bool ahead;                     /* the device compiles kernels ahead, while batches run */
+    bool ahead;                     /* whether the device compiles kernels ahead, while batches run */
     uint32_t most_groups;           /* most groups of a batch, unless its request gives their number */
     vpps_group_rule *choose_groups; /* rule for the number of groups, if most_groups is more than 1 */
     uint32_t level_flops;           /* least time of a level, as the number of flops that one VP does meanwhile */

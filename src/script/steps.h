@@ -24,7 +24,7 @@ typedef struct vpps_first_members {
 
 typedef struct vpps_steps {
     const vpps_batching *batching;
-    const vpps_batch_needs *needs; /* batching->needs; `reading` is batching->needs->reading */
+    const vpps_batch_needs *needs; /* what the batch needs: batching->needs; `reading`: batching->needs->reading */
     const vpps_reading *reading;
     /* For each vertex: its slice times n_groups, plus its group. A wave is a share of the batch and consists of n_slices slices, which run
      * one after the other; slices are numbered through all waves. Vertices of classifier heads are distributed over a wave's slices. All
@@ -38,7 +38,7 @@ typedef struct vpps_steps {
     /* for each vertex that has lists: the numbers of its lists' first members; elements of other vertices are not set */
     const vpps_first_members *first_members;
     size_t n_level_starts;
-    uint32_t n_waves, n_slices; /* number of waves, and of slices in each wave */
+    uint32_t n_waves, n_slices; /* n_waves: number of waves; n_slices: number of slices in each wave */
     uint32_t n_blocks;
     uint32_t n_levels; /* number of levels of the graph */
     uint32_t n_steps;  /* number of pairs of a block and a level at which the block has vertices */
@@ -67,7 +67,7 @@ static inline uint32_t vpps_block_of(const vpps_steps *s, uint32_t vertex) {
 
 static inline uint32_t vpps_group_of(const vpps_steps *s, uint32_t vertex) {
     const uint32_t place = s->place[vertex], n = s->batching->n_groups;
-    return n && place >= n ? place % n : place; /* with one slice, `place` is the group, and no division is needed */
+    return n && place >= n ? place % n : place; /* a place below n is the group itself: no division is needed */
 }
 
 /* Returns the number of the first list member (of lists `axis`) of the block's vertex `at`; at = b->n: the number of all members. */

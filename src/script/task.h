@@ -81,7 +81,7 @@ typedef struct vpps_block_view {
     /* for each output: index in `pairs` of each vertex's first pair (offset of a scalar, offset of a vector); NULL: no pairs */
     const uint32_t *pair_starts[VPPS_CELL_MOST];
     const uint32_t *pairs[VPPS_CELL_MOST];
-    uint32_t pair_words; /* words of an element of `pairs` */
+    uint32_t pair_words; /* number of words of an element of `pairs` (a pair, or a run) */
     uint64_t end;        /* address after the block's arrays; beyond the script's end if arrays are missing */
 } vpps_block_view;
 
@@ -91,7 +91,7 @@ typedef struct vpps_pair_run {
 } vpps_pair_run;
 enum { VPPS_PAIR_WORDS = 2, VPPS_RUN_WORDS = sizeof(vpps_pair_run) / 4 };
 
-/* Returns element i of an output's pairs. */
+/* Returns element i of an output's list of pairs as a run; a single pair is a run of one. */
 static inline vpps_pair_run vpps_run_of_pairs(const vpps_block_view *v, uint32_t output, uint32_t i) {
     const uint32_t *w = v->pairs[output] + (size_t)i * v->pair_words;
     return v->pair_words == VPPS_PAIR_WORDS ? (vpps_pair_run){w[0], w[1], 0, 0, 1}

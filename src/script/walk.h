@@ -27,7 +27,7 @@ typedef struct vpps_walk {
     uint32_t *waiting; /* for each vertex: how many of the vertices that it reads have not run */
     /* the frontier (vertices that are ready to run): for each type a linked list, ended by UINT32_MAX */
     uint32_t *next, *heads;
-    uint32_t *ready, *left; /* for each type: number of ready vertices; number of vertices that have not run */
+    uint32_t *ready, *left; /* for each type: ready: number of ready vertices; left: number that have not run */
     bool counted; /* whether `blockers` and `unblocked` are up to date; the first vpps_walk_ratio computes them */
     /* for each vertex and type a: how many vertices of G that it reads have type a, or depend on a vertex of G of type a */
     uint32_t *blockers;

@@ -6,11 +6,11 @@
 typedef struct vpps_writer {
     uint32_t *words;
     size_t n;
-    bool failed; /* out of memory, or more than 2^32 words; the writer then writes nothing more */
+    bool failed; /* whether memory or the 2^32 words ran out; the writer then writes nothing more */
     uint32_t n_tasks;
-    /* state of the group whose tasks are being written */
+    /* From here on: state of the group whose tasks are being written. */
     uint32_t last;          /* address of the latest task; 0: no task yet */
-    uint32_t wait, signals; /* the next task waits for `signals` signals of barrier `wait`; VPPS_NO_BARRIER: no wait */
+    uint32_t wait, signals; /* the next task waits for `signals` signals of barrier `wait`, unless VPPS_NO_BARRIER */
 } vpps_writer;
 
 /* Appends n words, not yet set, and returns their address. Each call may reallocate w->words. */

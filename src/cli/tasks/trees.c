@@ -246,7 +246,7 @@ static vpps_status answer_json(answers *a, const corpus *c, vpps_tree tree, cons
     json_t *o = root ? answer_class(a, root, c->classes) : json_object();
     if (a->gold) json_object_set_new(o, "gold", gold_label(a, tree.nodes[tree.n_nodes - 1].label));
     json_t *all_words = json_array(), *nodes = json_array();
-    for (uint32_t k = 0; k < tree.n_nodes; k++) { /* nodes come children first, leaves from left to right */
+    for (uint32_t k = 0; k < tree.n_nodes; k++) { /* visits nodes children first, leaves from left to right */
         const vpps_tree_node *node = &tree.nodes[k];
         begins[k] = node->left < 0 ? leaves++ : begins[node->left];
         if (node->left < 0) {

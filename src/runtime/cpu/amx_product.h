@@ -19,7 +19,7 @@ typedef struct amx_sums {
     float *c;
     size_t ldc;
     uint32_t rows, vectors;
-    bool whole; /* all 16 rows and vectors exist, so that no buffer is needed */
+    bool whole; /* whether all 16 rows and vectors exist, so that no buffer is needed */
 } amx_sums;
 
 static inline const float *amx_fill(const amx_sums *s, float (*buffer)[VPPS_BF16_ROWS]) {

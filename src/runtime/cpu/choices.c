@@ -91,7 +91,7 @@ static double cost(const vpps_cpu_units *u, const vpps_cpu_problem *p, trial_lis
     return cost_of_batch(p, l, maker_of(u, kernels, unit, precision), vpps_precision_parts(precision));
 }
 
-/* Returns the index of the fastest kernels or, if `unit`, of the fastest bf16 unit with those `kernels`; or what VPPS_ISA names. */
+/* Returns the index of the fastest kernels or, if `unit`, of the fastest bf16 unit beside these `kernels`; $VPPS_ISA may name another. */
 static uint32_t choose_one(const vpps_cpu_units *u, const vpps_cpu_problem *p, trial_list l, bool unit,
                            uint32_t kernels, vpps_precision precision) {
     const uint32_t n = unit ? (uint32_t)VPPS_BF16_UNITS : u->n_kernels;

@@ -20,7 +20,7 @@ enum { VPPS_TRIAL_SIDE = 256, VPPS_CPU_TRIALS = 160 /* most trials: enough for a
 
 extern const char *const vpps_cpu_ways[VPPS_CPU_WAYS];
 
-/* The chosen numbers, as X(name, value if nothing was measured, description). */
+/* Numbers of vectors by which products are computed, as X(name, value if nothing was measured, description). */
 #define VPPS_CPU_CHOICE_TABLE(X)                                                                                       \
     X(tile, 96, "forward: vectors at a time")                                                                          \
     X(few, 3, "backward: vectors at a time, from which on a transposed copy is the faster way")                        \

@@ -56,7 +56,7 @@ typedef struct vpps_cpu_matrix {
      * (r, k) is at k / 64 * 64 * rows + r * 64 + k % 64. */
     float **transposed;
     uint32_t wanted;     /* number of the latest launch that uses the transposed copies; its update renews them */
-    bool fresh;          /* the transposed copies agree with the present values */
+    bool fresh;          /* whether the transposed copies agree with the present values */
     uint32_t **packed_t; /* transposed copies in bf16, two elements of a matrix column in a word */
 } vpps_cpu_matrix;
 
@@ -91,7 +91,7 @@ struct vpps_vp {
     float *scratch; /* memory for the values of a tile (vertices processed together) */
     size_t scratch_floats;
     const float **pointers; /* list of addresses: of the vectors of a product, or of a list's members */
-    uint32_t *pairs;        /* the pairs of a gradient that the script lists as runs */
+    uint32_t *pairs;        /* pairs (scalar, vector) of one gradient, made from the script's runs */
     uint32_t *live;         /* vertices of the current task that run, since their condition holds */
     uint32_t *d_at;         /* for each outer product dy x^T of the cell: index in `pointers` of the first dy */
     vpps_product_term *terms;
@@ -115,7 +115,7 @@ struct vpps_vp {
     uint32_t at;           /* address of the VP's next task; 0: it has run its last one */
     vpps_track *track;     /* the VP's part of the trace; NULL: there is none */
     uint32_t progress;     /* number of tasks that all VPs had run when a wait of this VP last ended in vain */
-    uint64_t stalled_ns;   /* how long the VP has waited since then */
+    uint64_t stalled_ns;   /* how long the VP has waited since `progress` was noted */
 };
 
 typedef struct vpps_counter {
@@ -129,8 +129,8 @@ typedef struct vpps_meetings {
     vpps_counter *all, *all_gates, *group, *group_gates;
     vpps_counter *finish; /* nodes of the barrier at the end of a launch; these counters are never reset */
     size_t n_counters;
-    bool ordered;      /* at every barrier, the VPs (threads) that signal it also wait for it right afterwards */
-    bool taken;        /* the launch's barriers are trees; otherwise each is one counter */
+    bool ordered;      /* whether VPs (threads) that signal a barrier always wait for it right afterwards */
+    bool taken;        /* whether the launch's barriers are trees; otherwise each is one counter */
     uint32_t *signals; /* indexed by barrier: number of signals that open it */
 } vpps_meetings;
 
@@ -152,15 +152,15 @@ typedef struct vpps_cpu_batch {
     uint64_t start_ns;
     uint64_t end_ns; /* time at which the last VP was done */
     double loss;
-    atomic_bool failed; /* set by the first VP (thread) that fails; all others then stop */
+    atomic_bool failed; /* whether a VP (thread) has failed; all others then stop */
     vpps_outcome outcome;
 } vpps_cpu_batch;
 
 /* A sum of gradients over several launches, until an update. */
 typedef struct vpps_cpu_sum {
     uint32_t number;     /* number of the sum; its first launch increments this */
-    bool open;           /* a sum has begun, and no update has ended it */
-    bool untaken;        /* the latest launch's loss and table gradients are still to be added to `loss` and `rows` */
+    bool open;           /* whether a sum has begun that no update has ended */
+    bool untaken;        /* whether `loss` and `rows` still lack the latest launch's loss and table gradients */
     double loss;         /* sum of the losses of the accumulated launches */
     vpps_row_sums *rows; /* summed gradients of lookup-table entries */
 } vpps_cpu_sum;
@@ -171,12 +171,12 @@ static inline uint32_t vpps_rung_of(uint32_t worker) { return worker ? 32 - (uin
 
 /* How many threads suit launches of one kind (crowd.c), by windows of launches. */
 typedef struct vpps_crowd {
-    uint32_t rung, home;   /* of this window, and the best so far */
-    uint32_t period, left; /* number of windows at `home` between two trials of a neighbour, and until the next */
-    bool down, ends;       /* the latest trial was of fewer threads; the window ends with this launch */
-    atomic_bool crowded;   /* a thread has waited for cores for more than much_ns in this window */
-    uint64_t words, ns, latest_ns, much_ns; /* of the window's scripts and launches; of the latest launch */
-    double speeds[VPPS_RUNGS];              /* words of scripts per ns */
+    uint32_t rung, home;   /* rung: that of this window; home: the fastest rung so far */
+    uint32_t period, left; /* windows: period: between two trials of a neighbour; left: until the next trial */
+    bool down, ends;       /* down: whether the latest trial had fewer threads; ends: whether the window ends now */
+    atomic_bool crowded;   /* whether a thread has waited for cores for more than much_ns in this window */
+    uint64_t words, ns, latest_ns, much_ns; /* words, ns: sums over the window; latest_ns: the latest launch */
+    double speeds[VPPS_RUNGS];              /* indexed by rung: words of scripts per ns */
 } vpps_crowd;
 
 struct vpps_cpu {
@@ -215,7 +215,7 @@ struct vpps_cpu {
     vpps_cpu_batch batch;
     vpps_cpu_sum sum;
     vpps_share *share; /* exchange of gradients with other processes; NULL: there is only one process */
-    /* Number of VPs that have come to an exchange of gradients, and number of finished exchanges, both counted over all batches. */
+    /* arrived: number of VPs that have come to an exchange of gradients; released: number of finished exchanges; both over all batches. */
     vpps_counter arrived, released;
     uint32_t shared_batches;
     vpps_entries *entries; /* fetches entries of sharded lookup tables; NULL: tables are not sharded */
@@ -228,8 +228,8 @@ struct vpps_cpu {
     uint32_t wanted;                /* number of launches that were started */
     atomic_bool quit;
     uint32_t threads;                             /* number of threads that run the launch's VPs */
-    vpps_crowd *crowd;                            /* of the launch's kind */
-    vpps_crowd crowds[VPPS_BACKWARD_HALF + 1][3]; /* by half, and of inference, gradients, updates alone */
+    vpps_crowd *crowd;                            /* the element of `crowds` for launches like this one */
+    vpps_crowd crowds[VPPS_BACKWARD_HALF + 1][3]; /* by half; inference, training, updates alone */
 };
 
 /* Checks that the batch's script (tasks and their data) is made for this device and has no address outside of it. Fails with SCRIPT. */

@@ -15,7 +15,7 @@ enum { WINDOW_NS = 20 * 1000 * 1000, SHORTEST = 2, LONGEST = 64, MUCH = 8 };
 void vpps_note_waiting(vpps_crowd *c) {
     static _Thread_local unsigned long long before;
     unsigned long long waited = before;
-    char text[64] = ""; /* ns on a core, ns of waiting for one, number of time slices */
+    char text[64] = ""; /* the system's line: ns on a core, ns of waiting for one, number of time slices */
     if (!c->ends) return;
     const int f = open("/proc/thread-self/schedstat", O_RDONLY | O_CLOEXEC);
     if (f >= 0 && read(f, text, sizeof text - 1) > 0) sscanf(text, "%*u %llu", &waited);
@@ -52,14 +52,14 @@ void vpps_choose_threads(vpps_cpu *cpu, const vpps_batch *batch) {
     vpps_crowd *c = cpu->crowd;
     if (c) {
         const uint64_t ns = cpu->batch.end_ns - cpu->batch.start_ns, idle_ns = vpps_now_ns() - cpu->batch.end_ns;
-        c->latest_ns = ns + (idle_ns < ns ? idle_ns : ns); /* longer pauses are not the batch's */
+        c->latest_ns = ns + (idle_ns < ns ? idle_ns : ns); /* idle time counts, up to ns */
         c->ns += c->latest_ns;
         if (c->ends) choose_rung(cpu, c);
     }
     c = cpu->crowd = &cpu->crowds[batch->half][batch->goal == VPPS_GOAL_UPDATE ? 2 : cpu->batch.header.update != 0];
     if (!c->period) c->rung = c->home = vpps_rung_of(cpu->n_vps - 1), c->period = c->left = SHORTEST;
     const bool may = cpu->n_vps > 1 && !cpu->share && !cpu->device.trace && !vpps_profile_goes_on(&cpu->device.profile);
-    const uint64_t ns = c->ns + c->latest_ns; /* of the window, if it ends with this launch */
+    const uint64_t ns = c->ns + c->latest_ns; /* time of the window if this launch ends it */
     c->words += batch->script_words;
     c->ends = may && ns >= WINDOW_NS;
     c->much_ns = ns / MUCH;

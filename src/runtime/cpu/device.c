@@ -137,7 +137,7 @@ static vpps_status cpu_read_parameters(vpps_device *d, vpps_model *model, bool s
 
 static vpps_status cpu_write_parameters(vpps_device *d, const vpps_model *model) {
     vpps_cpu *cpu = (vpps_cpu *)d;
-    const bool fits = model->optimizer == cpu->options.optimizer.kind; /* else the states begin with zeros */
+    const bool fits = model->optimizer == cpu->options.optimizer.kind; /* another optimiser's states become zeros */
     for (uint32_t i = 0; i < model->n_params; i++) {
         const vpps_parameter_data *data = &model->params[i];
         cpu->batch.updates[i] = fits ? data->updates : 0;
@@ -212,7 +212,7 @@ static vpps_status make_vps(vpps_cpu *cpu) {
 
 static vpps_status set_up(vpps_cpu *cpu, const vpps_model *model, const vpps_options *options) {
     enum { MAX_VPS = 1024, SPIN_NS = 50 * 1000 };
-    enum { WAVE_BYTES = 1 << 25, CACHE_BYTES = 1 << 21 /* a core's cache, in bytes */, CACHED_VERTICES = 32 };
+    enum { WAVE_BYTES = 1 << 25, CACHE_BYTES = 1 << 21 /* bytes of a core's cache */, CACHED_VERTICES = 32 };
     const uint32_t n_allowed = vpps_cores_allowed();
     cpu->n_vps = options->vps ? options->vps : n_allowed;
     if (options->groups && options->groups != VPPS_GROUPS_PROFILE && cpu->n_vps % options->groups)
@@ -347,7 +347,7 @@ vpps_status vpps_cpu_prepare(vpps_cpu *cpu, const vpps_batch *batch) {
     VPPS_TRY(vpps_choose_meetings(cpu, batch->script));
     if (!cpu->meetings.taken) VPPS_TRY(need_counters(cpu, vpps_task_header_of(batch->script)->n_barriers));
     cpu->batch.half = batch->half;
-    if (cpu->batch.half != VPPS_BACKWARD_HALF) { /* a backward half continues what the forward half has set */
+    if (cpu->batch.half != VPPS_BACKWARD_HALF) { /* a backward half goes on with what the forward half set */
         VPPS_TRY(vpps_take_gradients(cpu));
         VPPS_TRY(take_script(cpu, batch));
         VPPS_TRY(cpu->batch.goal == VPPS_GOAL_UPDATE ? vpps_open_update(cpu) : make_segments(cpu));

@@ -24,7 +24,7 @@ static __attribute__((noinline)) void end_run(uint32_t n, bool first, const floa
     for (uint32_t j = 0; j < n; j++) totals[j] = (first ? 0 : totals[j]) + (double)sums[j];
 }
 
-static const float nothing[BLOCK]; /* stands for tensors that an instruction lacks */
+static const float nothing[BLOCK]; /* zeros: stand for tensors that an instruction lacks */
 
 /* Copies the first n < BLOCK elements of x to the buffer, padded with ones, which are harmless for every function. */
 static const float *padded(float *buffer, const float *x, uint32_t n) {

@@ -14,7 +14,7 @@ typedef struct vpps_operands {
     float f;           /* the last real constant (letter f) */
     uint32_t u, e;
     uint32_t *indices;        /* indices or positions (letter i) */
-    const float *weights;     /* weights: letter v */
+    const float *weights;     /* the weights (letter v) */
     const float *const *list; /* the list of tensors (letter *) */
     uint32_t n_list;
     /* For MATMUL and MOVE: r rows and c columns of the result; k is the number of terms of a sum, or of rows of the first tensor. */

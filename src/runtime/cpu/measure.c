@@ -31,7 +31,7 @@ typedef struct stand {
     const vpps_kernels *kernels;
     vpps_bf16_unit unit;
     uint32_t parts; /* number of bf16 parts of an operand; 0: products are in fp32 */
-    uint32_t gates; /* matrices of a call: GATES, or 1 for forward in fp32, where they share no packed vectors */
+    uint32_t gates; /* number of matrices per call: GATES, or 1 where vectors are not packed: fp32 forward */
     uint32_t n_matrices, next;
     float *memory, *matrices, *copy, *x, *c, *scratch;
     uint32_t *packed; /* the matrices in bf16, each element in `packed_parts` parts */
@@ -216,7 +216,7 @@ static uint64_t measure(stand *s, vpps_trial *t) {
 static const struct plan {
     vpps_cpu_way way;
     bool far;
-    uint32_t fp32[12], bf16[12]; /* numbers of vectors, ended by 0; for `rows` in fp32 at most MOST_VECTORS / GATES */
+    uint32_t fp32[12], bf16[12]; /* numbers of vectors, ended by 0; fp32 `rows`: at most MOST_VECTORS / GATES */
 } plan[] = {
     {VPPS_CPU_WAY_forward, false, {1, 2, 3, 4, 6, 8, 16, 24, 48, 96, 192}, {1, 4, 8, 16, 48}},
     {VPPS_CPU_WAY_forward, true, {1, 4, 16}, {1, 4, 16}},
@@ -228,7 +228,7 @@ static const struct plan {
 uint32_t vpps_cpu_list_trials(const vpps_cpu_units *u, vpps_trial *out, vpps_cpu_maker *by) {
     vpps_cpu_maker makers[VPPS_MOST_MAKERS];
     const uint32_t n_makers = vpps_cpu_makers(u, makers);
-    const uint32_t slow = u->n_kernels > 1; /* the first kernels are left out if there are others, which are faster */
+    const uint32_t slow = u->n_kernels > 1; /* leaves out the first kernels if there are faster ones */
     uint32_t n = 0;
     for (const vpps_cpu_maker *m = makers + slow; m < makers + n_makers; m++) {
         const bool fp32 = m->precision == VPPS_PRECISION_FP32, rows = fp32 || u->bf16[m->unit].product_t;

@@ -166,7 +166,7 @@ void vpps_choose_updates(vpps_cpu *cpu) {
 }
 
 static bool made_by_update(const vpps_cpu *cpu, const vpps_block_view *view, const vpps_outer *o, uint32_t n) {
-    uint32_t first; /* if all lists are empty, there are no vectors, and the update does nothing */
+    uint32_t first; /* first vector; with all lists empty there are none, and nothing to update */
     return o->x && cpu->batch.uses[o->param] == 1 && n == view->block->n &&
            vpps_outer_vectors(view, o->dy, 0, n, &first);
 }
@@ -250,7 +250,7 @@ void vpps_vp_outer(vpps_vp *vp, uint32_t address, uint32_t block_number, uint32_
     for (uint32_t at = first, count; at < first + n; at += count) {
         count = vpps_min_u32(first + n - at, PACKED_VECTORS);
         size_t pointers = 0, floats = 0;
-        bool all = true; /* the update computes all gradients of matrices */
+        bool all = true; /* whether the update computes all gradients of matrices */
         for (uint32_t i = 0; i < n_outers; i++) {
             const vpps_outer o = vpps_outer_of(c, i);
             uint32_t item;

@@ -6,7 +6,7 @@
 typedef struct vpps_probe {
     vpps_trial *trials; /* times of all units; static memory that is never freed */
     uint32_t n;         /* number of trials; 0: there are none */
-    bool recalled;      /* the trials were measured by an earlier run */
+    bool recalled;      /* whether the trials were measured by an earlier run */
     char note[256];     /* why there are no trials, or why they could not be stored; otherwise empty */
 } vpps_probe;
 

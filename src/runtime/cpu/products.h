@@ -62,7 +62,7 @@ VPPS_INLINE void product_tile(const uint32_t height, const uint32_t columns, con
     product_begin(height, columns, ragged, start, tail, sum);
     for (uint32_t j = 0; j < columns; j++) {
         xs[j] = x[j] + skip;
-        for (uint32_t i = 0; i < height && start.at != c; i++) /* fetches the result's lines, rarely in L2, meanwhile */
+        for (uint32_t i = 0; i < height && start.at != c; i++) /* prefetches c, which L2 rarely has */
             __builtin_prefetch(c + j * ldc + (size_t)i * VECTOR, 1);
     }
     const float *column = a + first * ld;

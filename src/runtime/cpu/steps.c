@@ -202,7 +202,7 @@ static bool run_plain(const vpps_tile *t, const vpps_program_step *s, vpps_opera
         kernel(adjacent ? length * t->n[s->axis] : length, vpps_span_at(&to, i), o);
     }
     if (!s->axis || adjacent) return true;
-    /* a DOT of each member's tensor with the vertex's */
+    /* whether the step is a DOT of each list member's tensor with the vertex's tensor */
     const bool dot = s->run.of.opcode == VPPS_I_DOT && !x[0].axis != !x[1].axis && to.stride == 1;
     const uint32_t list = x[0].axis ? 0 : 1; /* index of the operand that the list members have */
     if (dot && !VPPS_RESERVE(t->vp->pointers, t->n[s->axis] + 1u)) return false;

@@ -46,7 +46,7 @@ vpps_wait_end vpps_wait_for(vpps_cpu *cpu, vpps_counter *counter, uint32_t least
     atomic_uint *word = &counter->value;
     if (reached(word, least)) return VPPS_WAIT_REACHED;
     if (limit_ns == VPPS_ONLY_LOOK) return VPPS_WAIT_TIMEOUT;
-    static _Thread_local bool patient; /* this thread's preceding wait was long */
+    static _Thread_local bool patient; /* whether this thread's preceding wait was long */
     const uint64_t start = vpps_now_ns(), spin_ns = patient ? cpu->spin_ns / 32 : cpu->spin_ns;
     uint64_t waited = 0, last = start;
     patient = false;

@@ -87,7 +87,7 @@ vpps_span vpps_span_of(const vpps_tile *t, const vpps_operand *o, bool first_sha
         w.offsets = t->view->inputs[o->at];
         break;
     case VPPS_PLACE_ENTRY: w.offsets = t->view->lookups[o->at]; break;
-    case VPPS_PLACE_DATA: /* data are words of the script that hold floats; they are only read */
+    case VPPS_PLACE_DATA: /* DATA: words of the script that hold floats; they are only read */
         w.base = (float *)(void *)(uintptr_t)cpu->batch.script;
         w.offsets = t->view->data;
         break;

@@ -148,7 +148,7 @@ static vpps_status describe(cuda_driver *d, vpps_machine *machine) {
     machine->sm_shared_bytes = (uint32_t)sm_shared;
     machine->cta_shared_bytes = (uint32_t)cta_shared;
     machine->l2_bytes = (uint64_t)l2;
-    /* old drivers lack this attribute */
+    /* a failure means false: old drivers lack this attribute */
     const vpps_cu_result code = d->cuda.cuDeviceGetAttribute(&timeout, VPPS_CU_DEVICE_KERNEL_TIMEOUT, d->device);
     d->base.kernels_time_out = code == VPPS_CU_SUCCESS && timeout;
     return VPPS_OK;

@@ -60,7 +60,7 @@ typedef struct vpps_tensor {
     uint8_t kind;
     uint32_t offset, stride, words, items;
     uint32_t first; /* number of the tensor's first item (vertex or list member) */
-    /* index: a number: of the value, contribution or table; CONSTANT: the bits; GIVEN: of the output, VPPS_NONE for the loss. */
+    /* index: number of the value, contribution or table; CONSTANT: the bits; GIVEN: number of the output, VPPS_NONE for the loss. */
     uint32_t block, index, share;
     uint64_t first_bit; /* CONTRIBUTION: number of the bit of the block's item 0 in the bit set `taken` */
 } vpps_tensor;
@@ -91,7 +91,7 @@ typedef struct vpps_word {
     uint32_t tensor;
     /* Who wrote the word: virtual processor + 1, and number of the writing task in its group; 0: written before the script runs. */
     uint32_t writer, written;
-    uint32_t readers; /* number of the set of those that have read the word since it was written */
+    uint32_t readers; /* number of the set (vpps_reader_sets) of those that read the word since it was written */
 } vpps_word;
 
 /* Who reads or writes: virtual processor number `unit`, or, if unit = n_vps + group, all virtual processors of a group together. */
@@ -121,13 +121,13 @@ typedef struct vpps_term_of_loss {
 } vpps_term_of_loss;
 
 typedef struct vpps_stream {
-    uint32_t at, end, place; /* script addresses of the next task and of the end; number of tasks done */
+    uint32_t at, end, place; /* script addresses of the next task and of the end; place: how many tasks are done */
     bool ended, waiting, paused, normed, updated;
     uint32_t norm_place, loss_place;
 } vpps_stream;
 
 typedef struct vpps_checker {
-    /* input: the script to check, and the request for which it was made */
+    /* input of the check: the script, and the request for which it was made */
     const uint32_t *script;
     size_t words;
     const vpps_task_header *header;
@@ -136,12 +136,12 @@ typedef struct vpps_checker {
     const vpps_target *target;
     const vpps_graph *g;
     const vpps_batch_request *request;
-    const uint32_t *outputs, *gradients; /* offsets in the pool where the host reads requested outputs and gradients */
+    const uint32_t *outputs, *gradients; /* pool offsets where the host reads requested outputs and gradients */
     const vpps_given_array *given;       /* offsets where the host writes gradients between forward and backward */
     bool training;
     uint32_t n_vps, n_groups, group_size;
 
-    /* result: OK, or the reason why the script is refused */
+    /* result of the check: OK, or the reason why the script is refused */
     vpps_status status;
     char reason[384];
     bool running; /* whether a task is being executed, so that a message names it */
@@ -156,7 +156,7 @@ typedef struct vpps_checker {
     vpps_term_of_loss *terms;
     uint32_t n_terms, n_added;
 
-    /* members about compiled cells, and about blocks (vertices of one cell) */
+    /* Members about compiled cells and about blocks, each of which is the batch's vertices of one cell. */
     vpps_expressions expressions;
     vpps_checked_cell *checked;
     vpps_checked_block *blocks;
@@ -170,7 +170,7 @@ typedef struct vpps_checker {
     uint32_t *first_term;
     vpps_tensor *tensors;
     uint32_t n_tensors;
-    uint64_t *ran, *taken; /* bit sets: which stages ran for which vertices; which contributions were used in a sum */
+    uint64_t *ran, *taken; /* sets of bits: ran: stages that ran for vertices; taken: contributions used in sums */
     uint64_t n_ran, n_taken;
     uint32_t **due_entries; /* for each lookup table and entry: number of contributions not yet summed up */
     uint32_t *table_tensors;
@@ -182,7 +182,7 @@ typedef struct vpps_checker {
     /* For each two groups g and h: number of h's tasks that barriers order before g's next task. */
     uint32_t *known;
     uint32_t *carried; /* for each barrier and group: number of the group's tasks before the barrier's latest signal */
-    uint32_t *signals, *totals; /* for each barrier: number of signals so far; in the whole script */
+    uint32_t *signals, *totals; /* for each barrier: signals: number so far; totals: in the whole script */
     uint64_t *outer_done; /* bit set, by group and record: whether the group's parameter gradients include the vertex */
     uint8_t **entries_made; /* for each table and entry: whether an earlier slice of the batch has a sum of gradients */
     uint32_t *matrix_read;  /* for each parameter and group: 1 + number of the group's last task that reads it */
@@ -226,7 +226,7 @@ typedef struct vpps_record_view {
     const vpps_cell_data *cell; /* the cell that is applied; NULL: the record is an op */
     const vpps_op_node *op;
     const vpps_signature *signature;         /* the op's signature */
-    const uint32_t *args, *listed, *indices; /* `args`: an op's arguments, or nodes of a cell's inputs without lists */
+    const uint32_t *args, *listed, *indices; /* args: arguments of an op, or a cell's inputs that are no lists */
     const uint32_t *members;
     uint32_t n_args;
     uint64_t n_listed; /* number of nodes that are members of a cell's lists */

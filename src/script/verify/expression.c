@@ -68,7 +68,7 @@ uint32_t vpps_express_of(vpps_expressions *s, vpps_expression_kind kind, uint32_
                          uint32_t a0, uint32_t a1) {
     if (x == VPPS_NONE) return x;
     const vpps_term term = {x, 0};
-    /* callers make sure that x determines nothing but the axis of the new expression */
+    /* the axis is all that the new expression takes from x's expression; callers check the rest */
     const uint8_t axis = kind == VPPS_X_OVER_LIST ? 0 : s->at[x].axis;
     const vpps_expression y = {.kind = (uint8_t)kind, .axis = axis, .rows = rows, .cols = cols, .a = {a0, a1}, .n = 1};
     return intern(s, y, &term);

@@ -66,7 +66,7 @@ typedef enum vpps_operand_source {
     VPPS_OPERAND_STATIC,
     VPPS_OPERAND_INDEX,   /* pulled index number `u` of the vertex */
     VPPS_OPERAND_OWN,     /* the integer that the graph has for a vertex which is one op */
-    VPPS_OPERAND_POSITION /* u + sum over lists d of lists[d] * (members of d); per member + the member's number */
+    VPPS_OPERAND_POSITION /* u plus lists[d] for each member of list d; for a member, plus its number */
 } vpps_operand_source;
 
 typedef struct vpps_run {
@@ -74,7 +74,7 @@ typedef struct vpps_run {
     uint8_t f_source, u_source;
     float f;
     uint32_t u;
-    uint32_t e_add;            /* DROPOUT: first element: e_add + sum over lists d of lists[d] * (number of members) */
+    uint32_t e_add;            /* DROPOUT: number of the first element: e_add + lists[d] for each member of list d */
     uint32_t lists[VPPS_AXES]; /* lists[d]: the factor of list d's number of members; lists[0] is not used */
     bool average; /* SUM, SCALE: whether f is 1 / (u + sum over lists d of lists[d] * members), an average */
     uint8_t axis; /* axis of the result if the operands do not tell it (DROPOUT, positions) */
@@ -111,4 +111,4 @@ uint32_t vpps_express_members(vpps_expressions *s, uint32_t rows, uint32_t cols,
 uint32_t vpps_express_member(vpps_expressions *s, uint32_t rows, uint32_t cols, uint32_t x, uint32_t axis);
 uint32_t vpps_express_run(vpps_expressions *s, const vpps_run *run);
 
-static inline vpps_term vpps_plus(uint32_t x) { return (vpps_term){x, 0x3f800000u}; /* factor 1, as bits of a float */ }
+static inline vpps_term vpps_plus(uint32_t x) { return (vpps_term){x, 0x3f800000u}; /* factor 1: 0x3f800000 */ }

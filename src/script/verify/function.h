@@ -12,21 +12,21 @@ typedef struct vpps_function_node {
     uint32_t first, n; /* the node's arguments: args[first] to args[first + n - 1] */
     uint32_t imm;
     uint8_t imm_source; /* source of the integer `imm` (vpps_operand_source): STATIC, INDEX or OWN */
-    uint8_t axis;       /* as in vpps_cell_data */
+    uint8_t axis;       /* 0: one value per vertex; else a value per member of a list */
     bool over_list;
 } vpps_function_node;
 
 typedef struct vpps_function {
     const vpps_graph *g;
     const vpps_param *matrices; /* matrices of all affine nodes; a node's signature tells its first one */
-    bool drops, fixed;          /* whether dropout is on; whether no parameter is trained */
+    bool drops, fixed;          /* drops: whether dropout is on; fixed: whether no parameter is trained */
     vpps_function_input inputs[VPPS_CELL_MOST];
     uint32_t n_inputs, n_nodes;
     uint32_t holds; /* the value (as in args) that is > 0 where the cell's condition holds; VPPS_NONE: no condition */
     vpps_function_node *nodes;
     uint32_t *args;     /* the nodes' arguments: number of a node, or VPPS_CELL_INPUT | number of an input */
     uint32_t *value;    /* for each node: number of the expression of its value */
-    uint64_t *reads;    /* for each node: bit i: it depends on input i */
+    uint64_t *reads;    /* for each node: inputs that it depends on, as bits */
     uint8_t *trained;   /* for each node: whether it depends on a trained parameter within the vertex */
     uint32_t *gradient; /* for each node: expression of its gradient; VPPS_NONE: it has none */
     /* for each node and list axis: number of dropout elements in the nodes before it */

@@ -20,7 +20,7 @@ typedef struct vpps_proof {
     uint32_t v; /* number of the value that messages name */
 
     /* the present stage */
-    uint32_t stage, number; /* number of the present stage; number of its present step */
+    uint32_t stage, number; /* stage: number of the present stage; number: number of its present step */
     const vpps_program *program;
     const vpps_program_step *step;
     uint32_t *held;  /* for each slot (buffer): number of the value in it */

@@ -20,7 +20,7 @@ typedef struct share {
     const vpps_checked_block *b;
     const vpps_stage_info *info;
     uint32_t stage, member;
-    uint32_t task_first, pass_record; /* of the STAGE task: its first vertex; the offset of its pass records */
+    uint32_t task_first, pass_record; /* the STAGE task's first vertex; offset of the STAGE task's pass records */
     uint32_t first[VPPS_AXES], end[VPPS_AXES];
 } share;
 
@@ -33,7 +33,7 @@ static share share_of(const vpps_checker *c, const vpps_checked_block *b, const 
                .task_first = first,
                .pass_record = t->pass_record};
     vpps_rows part = {first, first + n};
-    if (!s.info->rows) /* VPs share out vertices: each VP runs some of the task's */
+    if (!s.info->rows) /* VPs share out the task's vertices */
         part = vpps_share_of_stage(&b->cell->c->stages[stage], b->view.lists, first, n, c->group_size, member);
     vpps_items_of(&b->view, part.first, part.end - part.first, s.first, s.end);
     for (uint32_t d = 0; d <= b->cell->c->n_lists; d++) s.end[d] += s.first[d];

@@ -204,7 +204,7 @@ static bool run_group(vpps_checker *c, bool *any) {
     return true;
 }
 
-/* Returns whether all groups pause between forward and backward, and none has gone on. */
+/* Returns whether all groups pause between forward and backward, and the host has not ended the pause. */
 static bool all_pause(const vpps_checker *c) {
     bool all = !c->goes_on;
     for (uint32_t g = 0; g < c->n_groups; g++) all = all && c->streams[g].paused;

@@ -12,7 +12,7 @@ bool vpps_check_open_pool(vpps_checker *c) {
         c->status = VPPS_MEMORY;
         return false;
     }
-    sets->n = 1; /* set number 0 has no readers */
+    sets->n = 1; /* makes set number 0, which has no readers */
     sets->first[0] = sets->first[1] = 0;
     return true;
 }
