@@ -19,7 +19,8 @@ static const struct fault {
     const char *what, *text, *with;
     where where;
 } faults[] = {
-    {"the barrier after every task removed", "__syncthreads();              /* all threads have written", "/*", ONCE},
+    {"the barrier after every task removed", "t = vpps_load_task(t.at + 1);",
+     "t = vpps_load_task(t.at + 1), vpps_send(signal);\ncontinue;", ONCE},
     {"signals removed", "vpps_send(signal);", "", ONCE},
     {"waits removed", "if (t.wait != VPPS_NO_BARRIER)", "if (0)", ONCE},
     {"a wait that lets one signal too few do", "have = VPPS_ACQUIRE_LOAD(counter);",
