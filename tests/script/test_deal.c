@@ -1,6 +1,6 @@
 /* test_deal.c - which group gets which of a batch's inputs: as much work as the others, and where a level has a cost of its own, less work
  * beside a deep one. */
-#include "common/testing.h"
+#include "common/training.h"
 #include "fixture.h"
 
 enum { WORDS = 20, HIDDEN = 8, MOST_CHAINS = 20 };
@@ -88,4 +88,34 @@ TEST(vertices_are_shared_out_by_the_members_of_their_lists) {
             ck_assert_uint_eq(share.end, cases[i].ends[m]);
         }
     }
+}
+
+/* Forward and backward of a cell whose loss is pushed have no barrier between them where each VP runs the same vertices in both. */
+TEST(stages_that_share_out_vertices_differently_wait) {
+    enum { LISTS = 6 };
+    job j;
+    vpps_node x[4], losses[LISTS];
+    vpps_model *model = new_model(1);
+    const vpps_param E = add_lookup(model, "E", WORDS, HIDDEN, 1);
+    vpps_graph *r = begin_cell(model, "pool");
+    const vpps_node list = vpps_pull_list(r, HIDDEN, 1), of = vpps_pull(r, HIDDEN, 1);
+    const vpps_node weights = vpps_softmax_list(r, vpps_dot(r, list, of));
+    TEST_OK(vpps_push(r, vpps_cross_entropy(r, vpps_weighted_sum_list(r, weights, list), vpps_pull_index(r))));
+    const vpps_cell cell = end_cell(r);
+    vpps_graph *g = new_graph(model);
+    for (uint32_t i = 0; i < LISTS; i++) {
+        const uint32_t n = i == 3 ? 4 : 1;
+        const vpps_node *const lists[] = {x}, own = vpps_lookup(g, E, i);
+        for (uint32_t k = 0; k < n; k++) x[k] = vpps_tanh(g, vpps_lookup(g, E, k % WORDS));
+        losses[i] = vpps_pushed(
+            g,
+            vpps_apply(g, VPPS_APPLICATION(.cell = cell, .n_pulls = 1, .pulls = &own, .n_indices = 1, .indices = &i,
+                                           .n_pull_lists = 1, .n_members = n, .pull_lists = lists)),
+            0);
+    }
+    TEST_OK(job_open(&j, g, vpps_sum(g, LISTS, losses), (way){.n_vps = 3, .groups = 1}, 5));
+    TEST_OK(verify_subject(&j.subject));
+    job_close(&j);
+    vpps_graph_destroy(g);
+    vpps_model_destroy(model);
 }
