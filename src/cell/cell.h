@@ -85,7 +85,7 @@ static inline bool vpps_counts_members(const vpps_cell_count *count) {
 typedef enum vpps_number_kind {
     VPPS_NUMBER_NONE,     /* the instruction has no number operand */
     VPPS_NUMBER_CONSTANT, /* a constant: `real` for letter f, `whole` for letter u */
-    VPPS_NUMBER_WORD,     /* the word of the vertex's record in the script that `word` numbers */
+    VPPS_NUMBER_WORD,     /* word number `word` of those that the script has for the vertex */
     VPPS_NUMBER_INVERSE,  /* letter f: 1 / count, or 0 if the count is 0 */
     VPPS_NUMBER_POSITION, /* letter u: count + the list member's number */
     /* letter e: word number `word` of the vertex's record + count + the list member's number * the value's number of words */

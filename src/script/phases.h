@@ -10,8 +10,8 @@ typedef struct vpps_stage_task {
     uint32_t level; /* level of the task's vertices; VPPS_NONE: all levels */
 } vpps_stage_task;
 
-/* Phases of a block's tasks: the first of all, and the first backward one (VPPS_NONE: no such task); the last forward and the last backward
- * one. slice_end: the phase after the block's slice (a share of the batch), which adds up parameters' gradients. */
+/* Numbers of phases in which a block's tasks run. first_backward: VPPS_NONE if there is no backward task. slice_end: the phase after the
+ * block's slice (a share of the batch), in which parameters' gradients are added up. */
 typedef struct vpps_block_phases {
     uint32_t first, first_backward, last_forward, last_backward, slice_end;
 } vpps_block_phases;

@@ -7,7 +7,7 @@
 
 #define NEVER UINT32_MAX
 
-/* To be chosen, another unit or tile size must be faster than the table's by this fraction; a transposed copy, than the matrix itself. */
+/* A unit or tile size replaces the table's if it is faster by this fraction; a transposed copy replaces the matrix likewise. */
 static const double margin = 0.1;
 
 /* Assumptions for estimating a batch. Each input brings VECTORS_OF_INPUT vectors to each matrix, one after the other (a sentence's tree has

@@ -287,7 +287,7 @@ VPPS_INLINE vector dot_lanes(uint32_t n, const float *x, const float *y) {
     for (; first + LANES <= n; first += LANES)
         for (uint32_t i = 0; i < LANES / VECTOR; i++)
             lanes[i] += vector_load(x + first + i * VECTOR) * vector_load(y + first + i * VECTOR);
-    for (uint32_t i = 0; i < LANES / VECTOR; i++) /* unrolled, so that lanes stay in registers */
+    for (uint32_t i = 0; i < LANES / VECTOR; i++) /* compilers unroll the loop, so that lanes stay in registers */
         if (first + i * VECTOR < n)
             lanes[i] += vector_load(x + first + i * VECTOR) * vector_load(y + first + i * VECTOR);
     for (uint32_t width = LANES / VECTOR / 2; width > 0; width /= 2)

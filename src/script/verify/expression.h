@@ -60,7 +60,7 @@ typedef struct vpps_expressions {
     bool failed; /* whether memory ran out; numbers of all later expressions are VPPS_NONE */
 } vpps_expressions;
 
-/* Sources of an instruction's number operand. */
+/* Tells where an instruction's number operand comes from. */
 typedef enum vpps_operand_source {
     VPPS_OPERAND_NONE,
     VPPS_OPERAND_STATIC,
