@@ -4,8 +4,7 @@
  *
  * All text is UTF-8, or another superset of ASCII. A byte order mark at the beginning of any line is ignored (joined files have several),
  * and is not counted in the columns of messages. Lines end with LF or CR LF; UTF-16 fails with FORMAT. Files compressed by gzip or zstd are
- * recognised by their first bytes. A damaged compressed file fails with FORMAT, with no line in the message.
- */
+ * recognised by their first bytes. A damaged compressed file fails with FORMAT, with no line in the message. */
 #ifndef VPPS_DATA_H
 #define VPPS_DATA_H
 
@@ -95,10 +94,9 @@ typedef struct vpps_listops {
  * MEMORY; the treebank is then as before. */
 VPPS_API vpps_status vpps_treebank_generate_listops(vpps_treebank *tb, const vpps_listops *options, uint32_t n);
 
-/* Options of generated complete binary trees, all of one shape, on which Tree-FC is measured (Xu et al. 2018, "Cavs": 256
- * leaves). The lowest level is filled from the left, so any number of leaves makes a tree. Leaves are random words from a to e.
- * The root's label is the number of the tree's most frequent word, the first of them at a tie (5 classes). All other labels
- * are -1. */
+/* Options of generated complete binary trees, all of one shape, on which Tree-FC is measured (Xu et al. 2018, "Cavs": 256 leaves). The
+ * lowest level is filled from the left, so any number of leaves makes a tree. Leaves are random words from a to e. The root's label is the
+ * number of the tree's most frequent word, the first of them at a tie (5 classes). All other labels are -1. */
 typedef struct vpps_complete_trees {
     uint64_t seed;
     uint32_t leaves; /* number of leaves of each tree, at most 1,000,000; 0: 256 */
@@ -360,10 +358,9 @@ VPPS_API uint32_t vpps_lattices_words(const vpps_lattices *l);
 VPPS_API vpps_status vpps_lattices_read_file(vpps_lattices *l, const char *path);
 VPPS_API vpps_status vpps_lattices_read_text(vpps_lattices *l, const char *name, const char *text, size_t len);
 
-/* Add the words of a lexicon to a vocabulary. A line's word is its first column, which ends at a tab or, in a line without tab, at
- * white space ("word frequency POS" of jieba's dictionaries, "word<tab>frequency" of THULAC's; the other columns may be missing).
- * Blank lines are skipped. Fail with IO, FORMAT (white space before a word, NUL, a CR without LF), MEMORY; the vocabulary is then
- * as before. */
+/* Add the words of a lexicon to a vocabulary. A line's word is its first column, which ends at a tab or, in a line without tab, at white
+ * space ("word frequency POS" of jieba's dictionaries, "word<tab>frequency" of THULAC's; the other columns may be missing). Blank lines are
+ * skipped. Fail with IO, FORMAT (white space before a word, NUL, a CR without LF), MEMORY; the vocabulary is then as before. */
 VPPS_API vpps_status vpps_lexicon_read_file(vpps_vocab *words, const char *path);
 VPPS_API vpps_status vpps_lexicon_read_text(vpps_vocab *words, const char *name, const char *text, size_t len);
 

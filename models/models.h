@@ -1,8 +1,7 @@
 /* models.h - the table of networks: one row per network, with all that a trainer needs to know.
  *
- * A network uses vpps.h and vpps_data.h only. It declares its parameters and records its cells on a model, and then
- * adds examples, one after the other, to a graph of that model. To add a network: write models/NAME.c with a `const
- * network`, and name it in models.c. */
+ * A network uses vpps.h and vpps_data.h only. It declares its parameters and records its cells on a model, and then adds examples, one
+ * after the other, to a graph of that model. To add a network: write models/NAME.c with a `const network`, and name it in models.c. */
 #ifndef VPPS_MODELS_H
 #define VPPS_MODELS_H
 

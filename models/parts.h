@@ -29,10 +29,9 @@ vpps_node part_dropout(const net_config *c, vpps_graph *g, vpps_node x);
 
 /* ---------------------------------------------------------------- the classifier */
 
-/* A classifier p(y | position) = softmax(W_s h + b_s): logits and -log p(label). With mlp > 0 a hidden layer of mlp
- * units comes first, h' = tanh(W_h h + b_h). Dropout applies to the input of each layer. The classifier is either a cell of
- * its own, which is applied at the selected positions and pulls h as one vector or as several to concatenate, or code
- * inside other cells. */
+/* A classifier p(y | position) = softmax(W_s h + b_s): logits and -log p(label). With mlp > 0 a hidden layer of mlp units comes first, h' =
+ * tanh(W_h h + b_h). Dropout applies to the input of each layer. The classifier is either a cell of its own, which is applied at the
+ * selected positions and pulls h as one vector or as several to concatenate, or code inside other cells. */
 typedef struct part_classifier {
     const net_config *config;
     uint32_t inputs, mlp; /* inputs: size of the input h, all its vectors together; mlp: of the hidden layer h' */
@@ -59,8 +58,7 @@ void part_classifier_add(const part_classifier *c, vpps_graph *recorder, vpps_no
 void part_classify(const part_classifier *c, vpps_graph *g, uint32_t k, const vpps_node *h, uint32_t label,
                    net_heads heads, const net_scores *scores);
 
-/* Returns the label of node k of a tree, or UINT32_MAX if the node has no loss: with NET_HEADS_ROOT, all nodes but the
- * root. */
+/* Returns the label of node k of a tree, or UINT32_MAX if the node has no loss: with NET_HEADS_ROOT, all nodes but the root. */
 uint32_t part_label(const vpps_tree *tree, uint32_t k, net_heads heads);
 
 /* ---------------------------------------------------------------- vertices */

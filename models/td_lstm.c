@@ -1,10 +1,9 @@
-/* td_lstm.c - TD-LSTM, the time-delay network of td_rnn.c with LSTM transformations, as in the evaluation of VPPS
- * (MICRO 2018): two neighbours (h_l, c_l) and (h_r, c_r) become one by the binary Tree-LSTM of Tai, Socher and Manning
- * 2015, section 3.2, equations 9 to 14 (tree_lstm.c has them), on every level by the same weights; a word becomes a pair
- * by the same equations without children. A multilayer perceptron classifies the last h.
+/* td_lstm.c - TD-LSTM, the time-delay network of td_rnn.c with LSTM transformations, as in the evaluation of VPPS (MICRO 2018): two
+ * neighbours (h_l, c_l) and (h_r, c_r) become one by the binary Tree-LSTM of Tai, Socher and Manning 2015, section 3.2, equations 9 to 14
+ * (tree_lstm.c has them), on every level by the same weights; a word becomes a pair by the same equations without children. A multilayer
+ * perceptron classifies the last h.
  *
- * Parameters, with V words, C classes, d = hidden, e = embed: V e + 3 d e + 10 d^2 + 4 d + d (d + 1) + C (d + 1).
- */
+ * Parameters, with V words, C classes, d = hidden, e = embed: V e + 3 d e + 10 d^2 + 4 d + d (d + 1) + C (d + 1). */
 #include "pyramid.h"
 #include "tree_lstm.h"
 

@@ -1,13 +1,11 @@
-/* tree_lstm.c - the binary N-ary Tree-LSTM of Tai, Socher and Manning, "Improved Semantic Representations From
- * Tree-Structured Long Short-Term Memory Networks" (ACL 2015), section 3.2 with N = 2, and the classifier of
- * section 4.1.
+/* tree_lstm.c - the binary N-ary Tree-LSTM of Tai, Socher and Manning, "Improved Semantic Representations From Tree-Structured Long
+ * Short-Term Memory Networks" (ACL 2015), section 3.2 with N = 2, and the classifier of section 4.1.
  *
- * Equations 9 to 14 add W x (the word) to U h (the children). In a binarised constituency tree only leaves have a
- * word and only inner vertices have children, so each kind of vertex keeps the half that is not zero: 3 matrix
- * products at a leaf, 10 at an inner vertex. Both halves share the biases.
+ * Equations 9 to 14 add W x (the word) to U h (the children). In a binarised constituency tree only leaves have a word and only inner
+ * vertices have children, so each kind of vertex keeps the half that is not zero: 3 matrix products at a leaf, 10 at an inner vertex. Both
+ * halves share the biases.
  *
- * Parameters, with V words, C classes, d = hidden, e = embed: V e + 3 d e + 10 d^2 + 4 d + C d + C.
- */
+ * Parameters, with V words, C classes, d = hidden, e = embed: V e + 3 d e + 10 d^2 + 4 d + C d + C. */
 #include "tree_lstm.h"
 
 typedef struct tree_lstm_net {

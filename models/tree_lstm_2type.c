@@ -1,16 +1,14 @@
-/* tree_lstm_2type.c - a Tree-LSTM with two kinds of inner cell: the workload TreeLSTM-2Type of Chen, Fegade, Chen,
- * Gibbons and Mowry, "ED-Batch: Efficient Automatic Batching of Dynamic Neural Networks via Learned Finite State
- * Machines" (ICML 2023), where every inner vertex takes one of two kinds with probability 1/2. What can be batched
- * together then no longer follows from depth alone.
+/* tree_lstm_2type.c - a Tree-LSTM with two kinds of inner cell: the workload TreeLSTM-2Type of Chen, Fegade, Chen, Gibbons and Mowry,
+ * "ED-Batch: Efficient Automatic Batching of Dynamic Neural Networks via Learned Finite State Machines" (ICML 2023), where every inner
+ * vertex takes one of two kinds with probability 1/2. What can be batched together then no longer follows from depth alone.
  *
- * Both kinds, and the leaves, are those of tree_lstm.c (equations 9 to 14 of Tai, Socher and Manning 2015), each with
- * parameters of its own, biases included.
+ * Both kinds, and the leaves, are those of tree_lstm.c (equations 9 to 14 of Tai, Socher and Manning 2015), each with parameters of its
+ * own, biases included.
  *
- * A node's kind is a hash of the tree's number of nodes, the node's index and its left child's index. So a tree has the
- * same graph in every epoch, in evaluation, and after loading a checkpoint.
+ * A node's kind is a hash of the tree's number of nodes, the node's index and its left child's index. So a tree has the same graph in every
+ * epoch, in evaluation, and after loading a checkpoint.
  *
- * Parameters, with V words, C classes, d = hidden, e = embed: V e + 3 d e + 3 d + 2 (10 d^2 + 4 d) + C d + C.
- */
+ * Parameters, with V words, C classes, d = hidden, e = embed: V e + 3 d e + 3 d + 2 (10 d^2 + 4 d) + C d + C. */
 #include "tree_lstm.h"
 
 enum { KINDS = 2 };

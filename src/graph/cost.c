@@ -1,8 +1,7 @@
 /* cost.c - the least cost of one training step on a graph: operations and bytes, counted op by op, inside cells too.
  *
- * vpps.h states the convention at vpps_cost. Of backward's products, only those count whose result is needed: the gradient of a
- * value that depends on a trained parameter, and the gradient of a trained matrix.
- */
+ * vpps.h states the convention at vpps_cost. Of backward's products, only those count whose result is needed: the gradient of a value that
+ * depends on a trained parameter, and the gradient of a trained matrix. */
 #include "graph/graph.h"
 
 /* ---------------------------------------------------------------- one op */

@@ -1,10 +1,9 @@
-/* graph.h - the computation graph, and the model's cells (vertex functions). A cell is recorded by the same
- * calls on a graph of its own, the recorder.
+/* graph.h - the computation graph, and the model's cells (vertex functions). A cell is recorded by the same calls on a graph of its own,
+ * the recorder.
  *
  * A graph is a list of records. A record is a vertex: an op, or an applied cell. A node is an output of a record: the op's result, or a
  * value that the cell scatters or pushes. Nodes are numbered record after record, output after output, so a record's first node is known
- * when it is made. The values inside an applied cell have no numbers.
- */
+ * when it is made. The values inside an applied cell have no numbers. */
 #pragma once
 
 #include "base/index.h"

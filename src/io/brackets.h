@@ -1,12 +1,10 @@
-/* brackets.h - what the readers of bracketed trees, such as (S (NP ...)), share: a position in the text, white
- * space. */
+/* brackets.h - what the readers of bracketed trees, such as (S (NP ...)), share: a position in the text, white space. */
 #pragma once
 
 #include "text.h"
 
-/* A reader's position in a text of bracketed trees. A tree begins a line and may continue on the following lines. A
- * line with a bracket in its first column begins the next tree, so that a missing closing bracket is reported where it
- * is missing. */
+/* A reader's position in a text of bracketed trees. A tree begins a line and may continue on the following lines. A line with a bracket in
+ * its first column begins the next tree, so that a missing closing bracket is reported where it is missing. */
 typedef struct vpps_brackets {
     vpps_text text;
     vpps_line line;

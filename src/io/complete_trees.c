@@ -1,10 +1,9 @@
-/* complete_trees.c - complete binary trees for Tree-FC (Looks et al. 2017; Xu et al. 2018, "Cavs"): every tree has
- * the same shape, the leaves are symbols, and the root's label is the symbol that occurs most often.
+/* complete_trees.c - complete binary trees for Tree-FC (Looks et al. 2017; Xu et al. 2018, "Cavs"): every tree has the same shape, the
+ * leaves are symbols, and the root's label is the symbol that occurs most often.
  *
- * Each tree has a favourite symbol and a strength less than 1/2, both drawn uniformly. A leaf is the favourite with
- * the strength as its probability, else any symbol: trees are between obvious and nearly even. Over 100,000 trees
- * with the default options a constant guess is right in at most 20.2 % of the cases (tests/io checks 17 to 23 % over
- * 5,000). */
+ * Each tree has a favourite symbol and a strength less than 1/2, both drawn uniformly. A leaf is the favourite with the strength as its
+ * probability, else any symbol: trees are between obvious and nearly even. Over 100,000 trees with the default options a constant guess is
+ * right in at most 20.2 % of the cases (tests/io checks 17 to 23 % over 5,000). */
 #include "treebank.h"
 
 #include "base/base.h"
@@ -37,9 +36,8 @@ static int32_t most_frequent(const uint32_t counts[N_SYMBOLS]) {
     return best;
 }
 
-/* Adds the subtree of vertex k. Vertices are numbered as in a heap: the root is 1, the children of k are 2k and 2k + 1;
- * of n leaves, the vertices from n on are leaves. Any number of leaves makes a tree whose leaves lie on at most two
- * levels. */
+/* Adds the subtree of vertex k. Vertices are numbered as in a heap: the root is 1, the children of k are 2k and 2k + 1; of n leaves, the
+ * vertices from n on are leaves. Any number of leaves makes a tree whose leaves lie on at most two levels. */
 static vpps_status add_subtree(generator *g, uint32_t k, int32_t *index) {
     vpps_tree_node node = {-1, -1, -1, VPPS_NO_WORD};
     if (k >= g->n_leaves) {

@@ -40,10 +40,9 @@ void vpps_edge_lists_destroy(vpps_edge_lists *e);
 /* Tells which labels a reader takes: those of nodes, those of graphs, or none. */
 typedef enum vpps_edge_labels { VPPS_NODE_LABELS, VPPS_GRAPH_LABELS, VPPS_NO_LABELS } vpps_edge_labels;
 
-/* Adds the graphs of a text to e, and one sentence per graph to `nodes`: words are the graph's nodes. With
- * VPPS_NODE_LABELS the sentence's tags are the nodes' labels (VPPS_NO_WORD: unlabelled), with VPPS_GRAPH_LABELS its
- * label is the graph's. e and `nodes` must hold equally many entries before. Adds nothing on failure. Fails with
- * FORMAT, MEMORY, and STATE when earlier texts were read with other labels. */
+/* Adds the graphs of a text to e, and one sentence per graph to `nodes`: words are the graph's nodes. With VPPS_NODE_LABELS the sentence's
+ * tags are the nodes' labels (VPPS_NO_WORD: unlabelled), with VPPS_GRAPH_LABELS its label is the graph's. e and `nodes` must hold equally
+ * many entries before. Adds nothing on failure. Fails with FORMAT, MEMORY, and STATE when earlier texts were read with other labels. */
 vpps_status vpps_edge_lists_read_text(vpps_edge_lists *e, vpps_sentences *nodes, const char *name, const char *text,
                                       size_t len, vpps_edge_labels labels);
 

@@ -37,9 +37,8 @@ typedef struct vpps_json_error {
     const char *expected;
 } vpps_json_error;
 
-/* Parses a text that is one JSON value; values[0] is that value. Strict: UTF-8, unique keys in each object, no NUL in
- * strings, integers of at most 64 bits, at most 2,048 levels. Returns false, with the reason in *error and an empty
- * `out`, if the text fails. */
+/* Parses a text that is one JSON value; values[0] is that value. Strict: UTF-8, unique keys in each object, no NUL in strings, integers of
+ * at most 64 bits, at most 2,048 levels. Returns false, with the reason in *error and an empty `out`, if the text fails. */
 bool vpps_json_parse(vpps_json *out, const char *text, size_t n, vpps_json_error *error);
 
 /* Parses a text that comes from another program, less strictly than vpps_json_parse: keys may be repeated; integers of

@@ -55,8 +55,7 @@ typedef struct generator {
     uint32_t translated[MAX_WORDS + 1]; /* words of the sentence in the translation's order */
 } generator;
 
-/* Adds words to a class: word[0 .. len) followed by each piece of `list`, which ends at '|' or NUL, and by pieces of
- * the lists after it. */
+/* Adds words to a class: word[0 .. len) followed by each piece of `list`, which ends at '|' or NUL, and by pieces of the lists after it. */
 static vpps_status add_words(generator *g, uint32_t class, const char *list, char word[LONGEST_WORD], size_t len) {
     const char *end = list + strcspn(list, "|"), *text;
     size_t text_len;

@@ -26,9 +26,8 @@ typedef struct vpps_lattices_mark {
 vpps_lattices_mark vpps_lattices_extent(const vpps_lattices *l);
 void vpps_lattices_restore(vpps_lattices *l, vpps_lattices_mark mark);
 
-/* Adds a lattice, in this order of calls: begin; add_tag for every node; for each node add_arc for every arc into it,
- * then end_node; end. `line` is the lattice's first line in its text, 0 without a text. The calls that return a status
- * fail with MEMORY. */
+/* Adds a lattice, in this order of calls: begin; add_tag for every node; for each node add_arc for every arc into it, then end_node; end.
+ * `line` is the lattice's first line in its text, 0 without a text. The calls that return a status fail with MEMORY. */
 vpps_status vpps_lattices_begin(vpps_lattices *l, uint32_t line);
 vpps_status vpps_lattices_add_tag(vpps_lattices *l, uint32_t tag);
 vpps_status vpps_lattices_add_arc(vpps_lattices *l, uint32_t node, uint32_t from, uint32_t id);

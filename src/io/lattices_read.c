@@ -59,8 +59,7 @@ static vpps_status read_arcs(number_reader *r, uint32_t i) {
     return vpps_lattices_end_node(r->l, i);
 }
 
-/* Returns the line of the latest number. Counting continues where the preceding call ended, so calls must advance
- * through the text. */
+/* Returns the line of the latest number. Counting continues where the preceding call ended, so calls must advance through the text. */
 static uint32_t line_of_number(number_reader *r) {
     for (; r->counted < r->number; r->counted++) r->line += *r->counted == '\n';
     return r->line;

@@ -1,5 +1,4 @@
-/* metrics_bleu.c - corpus BLEU (Papineni, Roukos, Ward and Zhu 2002, "BLEU: a Method for Automatic Evaluation of Machine
- * Translation"). */
+/* metrics_bleu.c - corpus BLEU (Papineni, Roukos, Ward and Zhu 2002, "BLEU: a Method for Automatic Evaluation of Machine Translation"). */
 #include "vpps_data.h"
 
 #include "base/base.h"

@@ -3,15 +3,14 @@
 
 #include "output_place.h"
 
-/* An output file that is being written. A regular file, or one that does not exist yet, is written to a new file
- * PATH.tmp-PID-NUMBER in the same folder, flushed to disk and renamed to PATH; then the folder is flushed. Whatever
- * happens, PATH holds either its old content or all of the new one. A replaced file keeps its mode, and its owner
- * and group where the system permits; a new file has mode 0666 less the umask. A symbolic link stays; the file it
- * points to is replaced (vpps_output_find). Devices, FIFOs, /dev/stdout, /dev/stderr and /dev/fd/N are written
- * directly.
+/* An output file that is being written. A regular file, or one that does not exist yet, is written to a new file PATH.tmp-PID-NUMBER in the
+ * same folder, flushed to disk and renamed to PATH; then the folder is flushed. Whatever happens, PATH holds either its old content or all
+ * of the new one. A replaced file keeps its mode, and its owner and group where the system permits; a new file has mode 0666 less the
+ * umask. A symbolic link stays; the file it points to is replaced (vpps_output_find). Devices, FIFOs, /dev/stdout, /dev/stderr and
+ * /dev/fd/N are written directly.
  *
- * A temporary file is locked (flock) while it is written. The temporary file of a killed process is unlocked: no one
- * reads it, and the next output to the same path removes it. */
+ * A temporary file is locked (flock) while it is written. The temporary file of a killed process is unlocked: no one reads it, and the next
+ * output to the same path removes it. */
 typedef struct vpps_output {
     const char *path; /* the path as the caller gave it */
     vpps_output_place place;
@@ -19,14 +18,12 @@ typedef struct vpps_output {
     char temporary[256];
 } vpps_output;
 
-/* Begins an output; waits for the reader of a FIFO. `path` must live until the output is committed or discarded.
- * Fails with IO (the message names the path, the step and the system's reason), MEMORY; a failure leaves nothing to
- * clean up. */
+/* Begins an output; waits for the reader of a FIFO. `path` must live until the output is committed or discarded. Fails with IO (the message
+ * names the path, the step and the system's reason), MEMORY; a failure leaves nothing to clean up. */
 vpps_status vpps_output_open(vpps_output *o, const char *path);
 
-/* Reserves a path for a run that replaces its file repeatedly. Until *claim is closed or the process ends, another
- * claim of the same path on this machine fails with IO. *claim is -1 where no lock is needed (the file is written
- * directly) or possible. */
+/* Reserves a path for a run that replaces its file repeatedly. Until *claim is closed or the process ends, another claim of the same path
+ * on this machine fails with IO. *claim is -1 where no lock is needed (the file is written directly) or possible. */
 vpps_status vpps_output_claim(int *claim, const char *path);
 
 /* Appends bytes to the output. Fails with IO; the caller must then discard the output. */
@@ -45,6 +42,5 @@ vpps_status vpps_output_write_file(const char *path, const void *bytes, size_t n
 vpps_status vpps_output_print(const char *path, vpps_status (*print)(const void *context, FILE *f),
                               const void *context);
 
-/* Checks that a path can be written: opens an output there and undoes it. Fails as vpps_output_open does, and when the
- * path is a folder. */
+/* Checks that a path can be written: opens an output there and undoes it. Fails as vpps_output_open does, and when the path is a folder. */
 vpps_status vpps_output_check(const char *path);

@@ -39,8 +39,7 @@ static const char *enter(vpps_output_place *p, char *path) {
     return folder >= 0 ? NULL : "its folder cannot be opened";
 }
 
-/* Returns whether, by protected_symlinks's rule, another user may have put the file here to capture what this user
- * writes. */
+/* Returns whether, by protected_symlinks's rule, another user may have put the file here to capture what this user writes. */
 static bool is_planted(const struct stat *folder, const struct stat *file) {
     const mode_t everybodys = S_ISVTX | S_IWOTH;
     return (folder->st_mode & everybodys) == everybodys && file->st_uid != geteuid() && file->st_uid != folder->st_uid;

@@ -20,10 +20,9 @@ typedef struct vpps_safetensors_tensor {
     const float *data; /* the values, borrowed during the write; may be NULL if a dimension is 0, or with a source */
 } vpps_safetensors_tensor;
 
-/* Supplies the values of tensors whose `data` is NULL because they are not in memory. `read` stores elements of tensor
- * number i from element `first` on in `out`: one or more whole rows (indices of dimension 0), at most `room` elements;
- * *got is the number stored. A tensor's elements are requested in order. A failure of `read` is returned to the caller
- * of the write. */
+/* Supplies the values of tensors whose `data` is NULL because they are not in memory. `read` stores elements of tensor number i from
+ * element `first` on in `out`: one or more whole rows (indices of dimension 0), at most `room` elements; *got is the number stored. A
+ * tensor's elements are requested in order. A failure of `read` is returned to the caller of the write. */
 typedef struct vpps_safetensors_source {
     vpps_status (*read)(void *context, size_t i, uint64_t first, size_t room, float *out, size_t *got);
     void *context;
@@ -63,9 +62,8 @@ typedef struct vpps_safetensors_info {
     uint64_t n_bytes;
 } vpps_safetensors_info;
 
-/* Opens and checks a file, and reads its content into memory: later changes to the file have no effect. After OK
- * every tensor lies inside the content. Fails with IO (cannot be opened or read), FORMAT (what is wrong, and where),
- * MEMORY. */
+/* Opens and checks a file, and reads its content into memory: later changes to the file have no effect. After OK every tensor lies inside
+ * the content. Fails with IO (cannot be opened or read), FORMAT (what is wrong, and where), MEMORY. */
 vpps_status vpps_safetensors_open(vpps_safetensors **out, const char *path);
 
 /* Opens and checks a file without reading the tensors' values: the calls that need values read them from disk, and
@@ -89,9 +87,8 @@ const vpps_safetensors_info *vpps_safetensors_at(const vpps_safetensors *file, s
 /* Finds a tensor by its name. Returns NULL when there is none. */
 const vpps_safetensors_info *vpps_safetensors_find(const vpps_safetensors *file, const char *name);
 
-/* Copies tensor `name` to `out`, n_elems floats. Fails with FORMAT, out untouched, when the tensor is missing, its
- * dtype is not F32, or its shape is not dims[0 .. n_dims); the message names path, tensor, what was expected and what
- * was found. */
+/* Copies tensor `name` to `out`, n_elems floats. Fails with FORMAT, out untouched, when the tensor is missing, its dtype is not F32, or its
+ * shape is not dims[0 .. n_dims); the message names path, tensor, what was expected and what was found. */
 vpps_status vpps_safetensors_read_f32(const vpps_safetensors *file, const char *name, uint32_t n_dims,
                                       const uint64_t *dims, float *out);
 

@@ -278,9 +278,8 @@ static vpps_status read_columns(column_reader *r) {
 
 /* ---------------------------------------------------------------- what was seen */
 
-/* Finds the first line that begins with '#' and became a word with a tag that no other line has: perhaps a comment,
- * such as "# doc1" in two columns. A word longer than the '#' counts only if its tag occurs once, since #hashtags have
- * a tag of their own. */
+/* Finds the first line that begins with '#' and became a word with a tag that no other line has: perhaps a comment, such as "# doc1" in two
+ * columns. A word longer than the '#' counts only if its tag occurs once, since #hashtags have a tag of their own. */
 static vpps_status find_odd_line(column_reader *r, size_t first_word) {
     uint32_t *all, *begun;
     const uint32_t n = vpps_vocab_size(r->s->tag_vocab);

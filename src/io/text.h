@@ -72,8 +72,7 @@ static inline bool vpps_line_is_blank(const vpps_line *line) {
     return vpps_skip_blanks(line->begin, line->end) == line->end;
 }
 
-/* Takes the next word in *at .. end, a run of bytes that are not blank, and advances *at. Returns false after the
- * last. */
+/* Takes the next word in *at .. end, a run of bytes that are not blank, and advances *at. Returns false after the last. */
 bool vpps_text_next_word(const char **at, const char *end, const char **word, size_t *len);
 
 uint32_t vpps_text_count_words(const char *at, const char *end);

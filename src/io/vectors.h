@@ -16,8 +16,7 @@ typedef struct vpps_vectors_target {
 /* Returns the word's id if the word is in the vocabulary and has no vector yet, else VPPS_NO_WORD. */
 uint32_t vpps_vectors_wanted(const vpps_vectors_target *t, const char *word, size_t len);
 
-/* Recognises the format at the beginning of a stream and describes it, without taking bytes. Fails as
- * vpps_vectors_describe does. */
+/* Recognises the format at the beginning of a stream and describes it, without taking bytes. Fails as vpps_vectors_describe does. */
 vpps_status vpps_vectors_look(vpps_stream *s, vpps_vectors_info *info);
 
 /* vpps_vectors_read_text, _word2vec and _fasttext read a stream in one format from its beginning; `info` comes from vpps_vectors_look. */

@@ -5,8 +5,7 @@
  * the same VP uses such data (cell/order.c). Tasks of one phase run in the order in which they were added.
  *
  * A wave is a share of the batch. Its slices run one after the other: classifier heads run forward and backward in each slice, all other
- * types forward in the first slice and backward in the last. A step in two halves has one slice and no phase with tasks of both halves.
- */
+ * types forward in the first slice and backward in the last. A step in two halves has one slice and no phase with tasks of both halves. */
 #include "script/phases.h"
 
 /* The first phase in which a virtual processor may read a value. own: the rows that it computed itself; others: rows computed by others. */

@@ -224,8 +224,7 @@ static void product_t(const vpps_compiled_cell *c, const vertex *x, uint32_t v, 
     }
 }
 
-/* Makes value v of a kind that is made. args[k]: all items of argument k; for positions, the operands of what found
- * them. */
+/* Makes value v of a kind that is made. args[k]: all items of argument k; for positions, the operands of what found them. */
 static void make(const vpps_compiled_cell *c, const vertex *x, uint32_t v, const double *const *args, double *to) {
     const vpps_cell_value *value = &c->values[v];
     switch (value->kind) {

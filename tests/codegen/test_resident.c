@@ -1,7 +1,6 @@
-/* test_resident.c - where matrices lie while a kernel runs: for drawn models and a Tree-LSTM, in many layouts, every row of
- * every matrix has one owner in a group, no two share a place, and nothing is read from memory that there is room for.
- * VPPS_TEST_SEED draws other models.
- */
+/* test_resident.c - where matrices lie while a kernel runs: for drawn models and a Tree-LSTM, in many layouts, every row of every matrix
+ * has one owner in a group, no two share a place, and nothing is read from memory that there is room for. VPPS_TEST_SEED draws other
+ * models. */
 #include "codegen/kernel_plan_print.h"
 #include "gpu_batch.h"
 

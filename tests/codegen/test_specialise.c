@@ -1,6 +1,5 @@
-/* test_specialise.c - from a kernel that spills to one with fewer weights in registers: in which order, what is told, and when it
- * ends. Most compilers here only pretend; one test makes NVRTC spill.
- */
+/* test_specialise.c - from a kernel that spills to one with fewer weights in registers: in which order, what is told, and when it ends.
+ * Most compilers here only pretend; one test makes NVRTC spill. */
 #include "gpu_batch.h"
 
 #include <pthread.h>

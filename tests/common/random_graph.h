@@ -1,12 +1,11 @@
 /* random_graph.h - random models and graphs over all operations, described by a list of choices.
  *
- * A case is a list of steps, and any list of steps is a valid case: a step that needs an operand of some shape takes
- * one that exists or makes one. So a case that shows a failure can be made smaller by dropping steps, making sizes
- * smaller and choices simpler while it still fails (as in MacIver's Hypothesis, 2019), and then printed as a program.
+ * A case is a list of steps, and any list of steps is a valid case: a step that needs an operand of some shape takes one that exists or
+ * makes one. So a case that shows a failure can be made smaller by dropping steps, making sizes smaller and choices simpler while it still
+ * fails (as in MacIver's Hypothesis, 2019), and then printed as a program.
  *
- * Numbers stay tame: every node carries an estimate of its size, an operand that is too large goes through a tanh or
- * a scaling first, and logarithms, roots and quotients get arguments away from 0.
- */
+ * Numbers stay tame: every node carries an estimate of its size, an operand that is too large goes through a tanh or a scaling first, and
+ * logarithms, roots and quotients get arguments away from 0. */
 #pragma once
 
 #include "graph/graph.h"

@@ -1,13 +1,11 @@
-/* reference.h - what a training step must give: a plain double-precision evaluator of graphs, reverse-mode
- * gradients, and the optimisers. It reads the graph's structures and shares nothing else with the engine.
+/* reference.h - what a training step must give: a plain double-precision evaluator of graphs, reverse-mode gradients, and the optimisers.
+ * It reads the graph's structures and shares nothing else with the engine.
  *
- * Tolerance. How far may single precision be off? That depends on the graph: a sum that cancels, a division by
- * something small, Adam's division by the size of a gradient. So it is measured, by stochastic arithmetic (Vignes 1993,
- * "A stochastic arithmetic for reliable scientific computation"): the same evaluation is repeated with `noise` > 0,
- * where every element that an operation reads or writes is off by a random relative error of up to noise units in the
- * last place of single precision. A value's spread over some of these runs is what rounding does to it, kinks and
- * cancellation included; an engine that is right stays within a small multiple of it.
- */
+ * Tolerance. How far may single precision be off? That depends on the graph: a sum that cancels, a division by something small, Adam's
+ * division by the size of a gradient. So it is measured, by stochastic arithmetic (Vignes 1993, "A stochastic arithmetic for reliable
+ * scientific computation"): the same evaluation is repeated with `noise` > 0, where every element that an operation reads or writes is off
+ * by a random relative error of up to noise units in the last place of single precision. A value's spread over some of these runs is what
+ * rounding does to it, kinks and cancellation included; an engine that is right stays within a small multiple of it. */
 #pragma once
 
 #include "common/flat.h"

@@ -1,5 +1,4 @@
-/* testing.h - what the Check suites share: statuses with their messages, checks that cannot be made, size and seed from
- * the environment. */
+/* testing.h - what the Check suites share: statuses with their messages, checks that cannot be made, size and seed from the environment. */
 #pragma once
 
 #include "base/base.h"

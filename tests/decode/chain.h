@@ -1,6 +1,5 @@
-/* chain.h - a network of pairs whose probabilities are written down: Markov chains. A source's first word says which
- * chain makes its translation; it reaches the decoder as memory, in one array for all sources, and there are no states.
- */
+/* chain.h - a network of pairs whose probabilities are written down: Markov chains. A source's first word says which chain makes its
+ * translation; it reaches the decoder as memory, in one array for all sources, and there are no states. */
 #pragma once
 
 #include "models.h"

@@ -1,6 +1,5 @@
-/* oracle.h - what a search must find: probabilities of all translations of one source up to a length, as the network
- * gives them in training, and searches that look at all of them, or go on to the end.
- */
+/* oracle.h - what a search must find: probabilities of all translations of one source up to a length, as the network gives them in
+ * training, and searches that look at all of them, or go on to the end. */
 #pragma once
 
 #include "models.h"

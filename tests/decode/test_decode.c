@@ -1,6 +1,5 @@
-/* test_decode.c - greedy search and beam search: on chains whose best translations are known, and on every network of
- * pairs against searches that look at all translations.
- */
+/* test_decode.c - greedy search and beam search: on chains whose best translations are known, and on every network of pairs against
+ * searches that look at all translations. */
 #include "chain.h"
 #include "cli/session/decode.h"
 #include "common/training.h"

@@ -1,10 +1,9 @@
-/* fake_cuda.h - a CUDA driver that is none: the functions of runtime/gpu/cuda_api.h on the CPU, for tests on
- * machines without a GPU. It checks our use of the API as its manuals describe it (contexts current, ranges allocated,
- * order, asynchrony, nothing leaked); it says nothing about a GPU. No kernel is executed: a launch calls a hook.
+/* fake_cuda.h - a CUDA driver that is none: the functions of runtime/gpu/cuda_api.h on the CPU, for tests on machines without a GPU. It
+ * checks our use of the API as its manuals describe it (contexts current, ranges allocated, order, asynchrony, nothing leaked); it says
+ * nothing about a GPU. No kernel is executed: a launch calls a hook.
  *
  * Work of all streams, NULL among them, goes through one queue that a worker thread takes up a millisecond later, or when somebody waits.
- * Device addresses are not host addresses: dereferencing one crashes.
- */
+ * Device addresses are not host addresses: dereferencing one crashes. */
 #pragma once
 
 #include "runtime/gpu/cuda_api.h"

@@ -1,6 +1,4 @@
-/* memory.c - the fake driver's memory: blocks with guards around them, full of junk at first, and copies that are checked
- * against them.
- */
+/* memory.c - the fake driver's memory: blocks with guards around them, full of junk at first, and copies that are checked against them. */
 #include "fake_cuda/state.h"
 
 enum { GUARD_BYTES = 256, GUARD = 0xC5, JUNK = 0xA7 };

@@ -1,6 +1,5 @@
-/* nccl.c - a stand-in for NCCL: processes are threads of this one, memory is the host's, and an operation is done when its call
- * returns. FAKE_NCCL_ERROR=N: that is what ncclCommGetAsyncError tells.
- */
+/* nccl.c - a stand-in for NCCL: processes are threads of this one, memory is the host's, and an operation is done when its call returns.
+ * FAKE_NCCL_ERROR=N: that is what ncclCommGetAsyncError tells. */
 #include "runtime/comm/nccl_api.h"
 
 #include <pthread.h>

@@ -1,5 +1,4 @@
-/* fuzz_safetensors.c - any bytes as a safetensors file: it is refused with FORMAT, or all that it claims to hold is
- * there. */
+/* fuzz_safetensors.c - any bytes as a safetensors file: it is refused with FORMAT, or all that it claims to hold is there. */
 #include "fuzz.h"
 #include "io/safetensors.h"
 

@@ -1,6 +1,5 @@
-/* gpu_zoo.h - a model whose products have every shape that the kernel treats apart: bundles of several outputs and of
- * more outputs than are looked at together, sums of several pairs, values of several columns, levels of one vector and
- * of many; and graphs that use them. */
+/* gpu_zoo.h - a model whose products have every shape that the kernel treats apart: bundles of several outputs and of more outputs than are
+ * looked at together, sums of several pairs, values of several columns, levels of one vector and of many; and graphs that use them. */
 #pragma once
 
 #include "common/episode.h"
@@ -17,8 +16,7 @@ typedef struct gpu_zoo {
     vpps_param b[ZOO_SIZES];
 } gpu_zoo;
 
-/* Sizes of the values x, a, b, c: matrices A are a x x, B are b x a and b x x, C are c x b, c x a and c x x, D is x x c,
- * U are a x b. */
+/* Sizes of the values x, a, b, c: matrices A are a x x, B are b x a and b x x, C are c x b, c x a and c x x, D is x x c, U are a x b. */
 gpu_zoo zoo_of(const uint32_t size[ZOO_SIZES], uint64_t seed);
 gpu_zoo zoo_with(const uint32_t size[ZOO_SIZES], uint64_t seed, const vpps_options *options);
 void zoo_close(gpu_zoo *zoo);

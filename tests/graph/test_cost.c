@@ -1,5 +1,4 @@
-/* test_cost.c - vpps_graph_cost against counts by hand, against the same graph without cells, and against the
- * Tree-LSTM's formula. */
+/* test_cost.c - vpps_graph_cost against counts by hand, against the same graph without cells, and against the Tree-LSTM's formula. */
 #include "common/training.h"
 #include "models.h"
 

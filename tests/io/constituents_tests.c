@@ -368,8 +368,7 @@ TEST_EACH(treebanks, 0, VPPS_COUNT(treebank_files)) {
     vpps_constituents_destroy(c);
 }
 
-/* One tree a line, as the Penn Treebank writes it: the outermost label missing, an indented line for each inner bracket,
- * and traces. */
+/* One tree a line, as the Penn Treebank writes it: the outermost label missing, an indented line for each inner bracket, and traces. */
 static char *penn_form(const char *text, size_t n, size_t *out_n) {
     static const char root[] = "(ROOT", trace[] = "(NP-SBJ-1 \n      (-NONE- *T*-2) )";
     char *out;

@@ -32,8 +32,7 @@ static uint32_t parse(vpps_vocab *v, const char *text, uint32_t *ids) {
     return n;
 }
 
-/* The number of chunks in two tags: rows and columns O, B, I, E, S. Of different types, two tags that are not O are
- * always two. */
+/* The number of chunks in two tags: rows and columns O, B, I, E, S. Of different types, two tags that are not O are always two. */
 static const uint32_t chunks_of_two[5][5] = {
     {0, 1, 1, 1, 1}, {1, 2, 1, 1, 2}, {1, 2, 1, 1, 2}, {1, 2, 2, 2, 2}, {1, 2, 2, 2, 2}};
 

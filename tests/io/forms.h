@@ -1,5 +1,4 @@
-/* forms.h - the forms that data come in, each with a small text and a real file of it, for tests of what all of them
- * share. */
+/* forms.h - the forms that data come in, each with a small text and a real file of it, for tests of what all of them share. */
 #pragma once
 
 #include "io_tests.h"

@@ -1,5 +1,4 @@
-/* safetensors_tests.c - checkpoint files: the bytes that are written, and what reading makes of damaged or hostile
- * ones. */
+/* safetensors_tests.c - checkpoint files: the bytes that are written, and what reading makes of damaged or hostile ones. */
 #include "io_tests.h"
 
 #include "io/safetensors.h"

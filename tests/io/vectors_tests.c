@@ -1,5 +1,4 @@
-/* vectors_tests.c - pretrained vectors: all forms give the same, fastText's models what its own program gives; and what is
- * refused. */
+/* vectors_tests.c - pretrained vectors: all forms give the same, fastText's models what its own program gives; and what is refused. */
 #include "forms.h"
 #include "io/text.h"
 #include "io/vectors.h"

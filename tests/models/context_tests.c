@@ -96,8 +96,7 @@ static void each_target_word(subject *s) {
     }
 }
 
-/* Arc a, into node i, is replaced by `arc`. It is seen from its node on, or everywhere when something else reads the whole
- * lattice. */
+/* Arc a, into node i, is replaced by `arc`. It is seen from its node on, or everywhere when something else reads the whole lattice. */
 static void replace_arc(subject *s, uint32_t i, uint32_t a, vpps_lattice_arc arc, const char *what) {
     const vpps_lattice *l = s->x->lattice;
     const bool everywhere = s->f.net->kind != NET_LATTICES;

@@ -1,7 +1,6 @@
-/* dropout_tests.c - where dropout is: on every embedding, on what each further layer of LSTMs reads, and on what each layer
- * of the classifier reads; of a transformer, also on what attention and feed-forward add, and on what the second matrix of
- * feed-forward reads; nowhere else.
- * What is dropped shows in a step of training: an element of an embedding that is 0 gets no gradient, and no gradient gets
+/* dropout_tests.c - where dropout is: on every embedding, on what each further layer of LSTMs reads, and on what each layer of the
+ * classifier reads; of a transformer, also on what attention and feed-forward add, and on what the second matrix of feed-forward reads;
+ * nowhere else. What is dropped shows in a step of training: an element of an embedding that is 0 gets no gradient, and no gradient gets
  * the column that it is multiplied with. */
 #include "fixture.h"
 

@@ -1,6 +1,5 @@
-/* cublas_declarations.c - compares runtime/gpu/cublas_api.h with cuBLAS's header, when this file is compiled and finds it: every value,
- * and the whole type of every function.
- */
+/* cublas_declarations.c - compares runtime/gpu/cublas_api.h with cuBLAS's header, when this file is compiled and finds it: every value, and
+ * the whole type of every function. */
 #include "cuda_declarations.h"
 
 #include "runtime/gpu/cublas_api.h"

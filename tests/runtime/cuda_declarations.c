@@ -1,6 +1,5 @@
-/* cuda_declarations.c - compares runtime/gpu/cuda_api.h with the CUDA toolkit's headers, when this file is compiled and finds
- * them: every value, and the whole type of every function.
- */
+/* cuda_declarations.c - compares runtime/gpu/cuda_api.h with the CUDA toolkit's headers, when this file is compiled and finds them: every
+ * value, and the whole type of every function. */
 #include "cuda_declarations.h"
 
 #include "runtime/gpu/cuda_api.h"

@@ -1,7 +1,5 @@
-/* test_driver_cuda.c - driver_cuda.c against a fake driver (tests/fake_cuda), on any machine: that it uses the CUDA driver
- * as its manual says, in order, without leaks, and that it says what went wrong. No GPU is involved, and no
- * kernel runs here.
- */
+/* test_driver_cuda.c - driver_cuda.c against a fake driver (tests/fake_cuda), on any machine: that it uses the CUDA driver as its manual
+ * says, in order, without leaks, and that it says what went wrong. No GPU is involved, and no kernel runs here. */
 #include "common/training.h"
 #include "cuda_declarations.h"
 #include "fake_cuda/fake_cuda.h"

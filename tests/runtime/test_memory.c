@@ -1,5 +1,4 @@
-/* test_memory.c - every allocation of the calling thread refused in turn: the call says MEMORY, and the next one works.
- */
+/* test_memory.c - every allocation of the calling thread refused in turn: the call says MEMORY, and the next one works. */
 #include "common/refusing.h"
 #include "graph/model.h"
 #include "runtime/small_network.h"

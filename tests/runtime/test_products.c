@@ -75,8 +75,7 @@ typedef struct results {
 
 static const float guard = 12345.678f;
 
-/* What is in element i of vector j before: where it is added to, a number that is the same every time; else NaN, which
- * nobody must read. */
+/* What is in element i of vector j before: where it is added to, a number that is the same every time; else NaN, which nobody must read. */
 static float number_before(bool add, uint64_t numbers, uint32_t j, uint32_t i) {
     uint64_t at = numbers + ((uint64_t)j << 32) + i;
     return add ? 2 * vpps_random_unit(&at) - 1 : NAN;

@@ -1,6 +1,5 @@
-/* test_simt.c - software SIMT: small kernels that must run, for several orders of turns, and small kernels that are wrong,
- * whose mistakes must be named.
- */
+/* test_simt.c - software SIMT: small kernels that must run, for several orders of turns, and small kernels that are wrong, whose mistakes
+ * must be named. */
 #include "common/folder.h"
 #include "runtime/gpu/driver.h"
 #include "runtime/simt/compiler.h"

@@ -1,6 +1,5 @@
 /* test_stale.c - what a device keeps beside the parameters (transposed and packed copies of matrices) follows them wherever they change;
- * and what VPs share out is the same as by one VP.
- */
+ * and what VPs share out is the same as by one VP. */
 #include "common/training.h"
 #include "graph/graph.h"
 

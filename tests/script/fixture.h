@@ -1,13 +1,11 @@
-/* fixture.h - what the tests of scripts share: a machine for a model, and a scheduled batch with all that says what it
- * should be. */
+/* fixture.h - what the tests of scripts share: a machine for a model, and a scheduled batch with all that says what it should be. */
 #pragma once
 
 #include "common/random_graph.h"
 #include "script/task.h"
 #include "script/verify/verify.h"
 
-/* Lays out a model's vectors and tables for n_vps VPs, as a device does. split_elems: see vpps_cell_needs. Fails with
- * MEMORY. */
+/* Lays out a model's vectors and tables for n_vps VPs, as a device does. split_elems: see vpps_cell_needs. Fails with MEMORY. */
 vpps_status machine_create(vpps_target *machine, const vpps_model *model, vpps_optimizer_kind optimizer, uint32_t n_vps,
                            uint32_t split_elems, uint32_t pool_words);
 void machine_destroy(vpps_target *machine);

@@ -20,8 +20,7 @@ typedef struct tally {
     uint32_t tried, refused, without_effect;
 } tally;
 
-/* Shows a mutant to the checker. One that it accepts must make no difference to the device, in any order of the VPs. False: it
- * does. */
+/* Shows a mutant to the checker. One that it accepts must make no difference to the device, in any order of the VPs. False: it does. */
 bool judge(const subject *mutant, executor *x, tally *t);
 
 /* Prints a kind's line, and adds it to *all. */

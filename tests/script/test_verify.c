@@ -99,8 +99,7 @@ TEST(scripts_do_not_depend_on_batches_before) {
     }
 }
 
-/* Schedules a graph with the types of batches before, whose cells are widened; its script is right. Cells that were compiled
- * for it. */
+/* Schedules a graph with the types of batches before, whose cells are widened; its script is right. Cells that were compiled for it. */
 static uint32_t check_widened(vpps_batch *kept, vpps_history *history, vpps_graph *g, vpps_node loss, uint32_t k,
                               uint64_t seed) {
     job j;

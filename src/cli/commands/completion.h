@@ -3,6 +3,5 @@
 
 #define COMPLETION_SHELLS "bash|zsh"
 
-/* Prints the completion script for a shell, made from the tables of commands, networks and options. Returns the
- * process's exit code. */
+/* Prints the completion script for a shell, made from the tables of commands, networks and options. Returns the process's exit code. */
 int command_completion(const char *shell);

@@ -107,9 +107,8 @@ static int unknown_network(const command *c, const char *word) {
     return EXIT_USAGE;
 }
 
-/* Sets s's network to the one that the command line names, directly or by a file. Returns 0, or an exit code after a
- * failure. *used: number of words of the line that were read. `word`: the word after the command; NULL: an option
- * follows the command. */
+/* Sets s's network to the one that the command line names, directly or by a file. Returns 0, or an exit code after a failure. *used: number
+ * of words of the line that were read. `word`: the word after the command; NULL: an option follows the command. */
 static int find_network(const command *c, settings *s, const char *word, int argc, char **argv, int *used) {
     if (word) s->network = network_find(word);
     if (s->network) {

@@ -3,9 +3,8 @@
 
 #include "cli/commands/commands.h"
 
-/* Parses the arguments after `vpps COMMAND [NETWORK]` (argv[0] is skipped) into *s, whose command and network are set:
- * defaults first, then --config's file, then the command line. Exits after --help (code 0) or a mistake (code 2, with a
- * message on stderr). */
+/* Parses the arguments after `vpps COMMAND [NETWORK]` (argv[0] is skipped) into *s, whose command and network are set: defaults first, then
+ * --config's file, then the command line. Exits after --help (code 0) or a mistake (code 2, with a message on stderr). */
 void options_parse(settings *s, const command *c, int argc, char **argv);
 
 /* Finds the files that --model, --resume (or another option with OPTION_NAMES_NETWORK) and --config name on a command

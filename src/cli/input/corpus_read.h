@@ -6,10 +6,9 @@
 /* Names the data that s trains on or measures, for people: a path or the generator's name. */
 const char *corpus_name(const settings *s);
 
-/* Reads or generates the data that s asks for: all splits for training, one split for other commands (train for
- * `script`). Leaves out generated dev and test examples that occur in training. Makes vocabularies and classes from the
- * training split, unless c has them from a checkpoint; calls corpus_set_sizes. Fails with IO, FORMAT, MEMORY, ARGUMENT;
- * call corpus_close also after a failure. */
+/* Reads or generates the data that s asks for: all splits for training, one split for other commands (train for `script`). Leaves out
+ * generated dev and test examples that occur in training. Makes vocabularies and classes from the training split, unless c has them from a
+ * checkpoint; calls corpus_set_sizes. Fails with IO, FORMAT, MEMORY, ARGUMENT; call corpus_close also after a failure. */
 vpps_status corpus_open(corpus *c, settings *s);
 
 /* Calls `see` for every data file that s names, with the option that names it, and for every folder whose files are all

@@ -1,5 +1,4 @@
-/* corpus_records.h - reads records (JSONL, CSV, TSV) as examples for training and measuring, by field names
- * (fields.h). */
+/* corpus_records.h - reads records (JSONL, CSV, TSV) as examples for training and measuring, by field names (fields.h). */
 #pragma once
 
 #include "cli/input/task.h"

@@ -14,9 +14,8 @@ typedef enum csv_state { CSV_BEGIN, CSV_PLAIN, CSV_QUOTED, CSV_QUOTE } csv_state
  * *state must be CSV_BEGIN before a record's first line. */
 bool csv_goes_on(csv_state *state, const char *line, size_t len);
 
-/* Splits a record into *n fields, which are written to `fields` one after the other, each ended by a NUL. `fields` has
- * room for len + 1 bytes; `tabs`: TSV. Fails with FORMAT: a misplaced quotation mark in CSV, bytes that are not UTF-8,
- * a NUL. */
+/* Splits a record into *n fields, which are written to `fields` one after the other, each ended by a NUL. `fields` has room for len + 1
+ * bytes; `tabs`: TSV. Fails with FORMAT: a misplaced quotation mark in CSV, bytes that are not UTF-8, a NUL. */
 vpps_status csv_split(const char *text, size_t len, bool tabs, char *fields, size_t *n);
 
 /* Writes a field, after `separator` unless that is 0. Fails with FORMAT where a TSV field (`tabs`) holds a line end. */

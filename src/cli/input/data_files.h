@@ -3,11 +3,10 @@
 
 #include "cli/options/options.h"
 
-/* Finds the path of a split's data. --train, --dev and --test name their split. --data names a file, which is the split
- * `wanted`, or a folder, where words in the name of a file (or, if no file fits, of a subfolder) tell the split. The
- * name must end in `ending` (".de"; "" for none), perhaps followed by the ending of a compressed file; *path has
- * neither. *path is empty if there is no such split. Fails with IO (no such file or folder; the wanted split is missing),
- * ARGUMENT (several files fit). */
+/* Finds the path of a split's data. --train, --dev and --test name their split. --data names a file, which is the split `wanted`, or a
+ * folder, where words in the name of a file (or, if no file fits, of a subfolder) tell the split. The name must end in `ending` (".de"; ""
+ * for none), perhaps followed by the ending of a compressed file; *path has neither. *path is empty if there is no such split. Fails with
+ * IO (no such file or folder; the wanted split is missing), ARGUMENT (several files fit). */
 vpps_status data_file(const settings *s, int part, int wanted, const char *ending, char *path, size_t n);
 
 typedef struct data_list {
@@ -15,9 +14,8 @@ typedef struct data_list {
     size_t n;
 } data_list;
 
-/* Lists the files of a path from data_file: the path itself, or all files with the ending in that folder and its
- * subfolders, in the order of their names, without those that begin with a dot. Fails with IO, MEMORY; call
- * data_list_close also after a failure. */
+/* Lists the files of a path from data_file: the path itself, or all files with the ending in that folder and its subfolders, in the order
+ * of their names, without those that begin with a dot. Fails with IO, MEMORY; call data_list_close also after a failure. */
 vpps_status data_list_open(data_list *list, const char *path, const char *ending);
 void data_list_close(data_list *list);
 

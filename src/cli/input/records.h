@@ -40,14 +40,12 @@ vpps_status records_look(record_reader *r, const char **text, size_t *len);
  * LINE_NONE or LINE_END, as lines_next does. */
 line_kind records_next(record_reader *r, record *out);
 
-/* While no input is available: takes the unfinished graph if a blank line follows it. Returns false if there is
- * none. */
+/* While no input is available: takes the unfinished graph if a blank line follows it. Returns false if there is none. */
 bool records_next_graph(record_reader *r, record *out);
 
 /* The name under which readers of a record's text report errors in the record. */
 #define RECORD_NAME "line"
 
-/* Rewrites the thread's error message about a record's text: replaces RECORD_NAME by the file, and counts lines from
- * `number`, the record's first line. The message keeps the column where the text was read unchanged. Returns
- * `status`. */
+/* Rewrites the thread's error message about a record's text: replaces RECORD_NAME by the file, and counts lines from `number`, the record's
+ * first line. The message keeps the column where the text was read unchanged. Returns `status`. */
 vpps_status records_place(const record_reader *r, vpps_status status, uint64_t number);

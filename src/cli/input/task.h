@@ -1,5 +1,4 @@
-/* task.h - the table of kinds of data (net_kind): how each is read, its vocabularies, what is measured and what is
- * printed.
+/* task.h - the table of kinds of data (net_kind): how each is read, its vocabularies, what is measured and what is printed.
  *
  * Each kind's row is in a file of its own, tasks/NAME.c. */
 #pragma once
@@ -66,8 +65,7 @@ typedef struct task {
     const char *lacks;
     vpps_status (*example)(corpus *c, const corpus_split *split, uint32_t i, net_example *x);
 
-    /* Measures a split: sets the values and counts of m, which are zero before. Ends early once *stop is not 0 (stop may
-     * be NULL). */
+    /* Measures a split: sets the values and counts of m, which are zero before. Ends early once *stop is not 0 (stop may be NULL). */
     vpps_status (*measure)(session *x, corpus *c, corpus_split *split, const volatile int *stop, measures *m);
     /* Appends the network's answers to examples first .. first + n - 1. */
     vpps_status (*predict)(session *x, corpus *c, corpus_split *split, uint32_t first, uint32_t n, answers *a);

@@ -67,8 +67,7 @@ static vpps_status fail_unknown(const settings *s, const char *path, const char 
                      near.word);
 }
 
-/* Takes one option from a file. A file of options sets all that it lists; a run's log sets those that differ from the
- * default. */
+/* Takes one option from a file. A file of options sets all that it lists; a run's log sets those that differ from the default. */
 static vpps_status take(settings *s, const char *path, const char *name, const json_t *value, bool of_log) {
     char text[4096], before[4096], after[4096], expected[160];
     size_t at;

@@ -118,12 +118,11 @@ typedef struct cli_option {
     unsigned kinds;  /* networks with this option, as bits 1 << net_kind; 0: all */
 } cli_option;
 
-/* An option's flags. SAVED: kept in checkpoints. FIXED: cannot change when training is resumed (the network's shape,
- * and what the position in an epoch counts). DATA: says where examples come from. INPUT, OUTPUT: the value is a file to
- * read or write (corpus_list_files finds data files). CONTENT: a path that may change when training is resumed if the
- * file's content is the same. NAMES_NETWORK: a checkpoint that tells which network is meant. RESUMED: how the engine
- * works, which affects the last bits of results; SAVED, but only --resume takes it. FILES: how data files are read.
- * LIST: a text of items separated by commas; repeated options are joined. */
+/* An option's flags. SAVED: kept in checkpoints. FIXED: cannot change when training is resumed (the network's shape, and what the position
+ * in an epoch counts). DATA: says where examples come from. INPUT, OUTPUT: the value is a file to read or write (corpus_list_files finds
+ * data files). CONTENT: a path that may change when training is resumed if the file's content is the same. NAMES_NETWORK: a checkpoint that
+ * tells which network is meant. RESUMED: how the engine works, which affects the last bits of results; SAVED, but only --resume takes it.
+ * FILES: how data files are read. LIST: a text of items separated by commas; repeated options are joined. */
 enum {
     OPTION_SAVED = 1,
     OPTION_FIXED = 2,

@@ -366,8 +366,7 @@ static vpps_status print_row(const answer_printer *p, const both *b, const asked
     return VPPS_OK;
 }
 
-/* Prints an empty row for a record that could not be read. While the columns are unknown, the row waits for the first
- * good record. */
+/* Prints an empty row for a record that could not be read. While the columns are unknown, the row waits for the first good record. */
 static vpps_status print_unread(answer_printer *p, bool crlf, bool named) {
     if (!p->begun && !named) {
         p->empty++;

@@ -9,6 +9,5 @@
  * links followed. Call it before any output is opened. Fails with ARGUMENT, naming both options; IO, MEMORY. */
 vpps_status output_files_check(const settings *s);
 
-/* Tries whether a file can be written, so that a run fails at once and not after training. NULL: no file. Fails with
- * IO. */
+/* Tries whether a file can be written, so that a run fails at once and not after training. NULL: no file. Fails with IO. */
 vpps_status output_file_check(const char *path);

@@ -48,8 +48,7 @@ json_t *report_measures(const task *t, const measures *m);
 /* Writes a metric's value for people, e.g. "root 44.1%". */
 void report_metric(const metric *kind, double value, char *text, size_t n);
 
-/* Writes a loss for people: the mean per example, and per node or word if these have losses: "3.8332 (0.1250 a
- * node)". */
+/* Writes a loss for people: the mean per example, and per node or word if these have losses: "3.8332 (0.1250 a node)". */
 void report_loss(const task *t, double loss, double losses, char *text, size_t n);
 
 /* Returns whether metric i was measured on any position; its value may be not finite. */

@@ -1,8 +1,7 @@
 /* carried_states.h - recurrent states that a network carries from one piece of a text to the next (--carry).
  *
- * The text is cut into as many streams as a batch has examples. A stream is a sequence of pieces; lengths differ by
- * at most one piece. Each batch holds the next piece of every stream; gradients do not cross the border between
- * pieces. The states stay on the device. */
+ * The text is cut into as many streams as a batch has examples. A stream is a sequence of pieces; lengths differ by at most one piece. Each
+ * batch holds the next piece of every stream; gradients do not cross the border between pieces. The states stay on the device. */
 #pragma once
 
 #include "models.h"
@@ -26,9 +25,8 @@ void carry_order(const uint32_t *examples, uint32_t n, uint32_t n_streams, uint3
 vpps_status carry_open(carry *c, uint32_t n_streams);
 void carry_free(carry *c, vpps_handle *h);
 
-/* carry_take, called before example i is added to the graph, sets d to the states that the example begins with.
- * carry_keep, called afterwards, stores the states in d that the example ends with. They fail as vpps_kept and
- * vpps_keep do. */
+/* carry_take, called before example i is added to the graph, sets d to the states that the example begins with. carry_keep, called
+ * afterwards, stores the states in d that the example ends with. They fail as vpps_kept and vpps_keep do. */
 void carry_take(const carry *c, vpps_handle *h, vpps_graph *g, uint32_t i, net_decoding *d);
 vpps_status carry_keep(carry *c, vpps_handle *h, vpps_graph *g, uint32_t i, const net_decoding *d);
 

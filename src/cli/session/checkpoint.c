@@ -355,8 +355,7 @@ static vpps_status take_all_options(const char *path, settings *s, corpus *c, re
     const cli_option *rows = options_rows(s, &n);
     bool other_data = false;
     for (size_t i = 0; i < n; i++) other_data |= (rows[i].flags & OPTION_DATA) && s->given[i];
-    /* A resumed run needs the same data, perhaps in other files: the command line may name one split, or all by
-     * --data. */
+    /* A resumed run needs the same data, perhaps in other files: the command line may name one split, or all by --data. */
     if (s->command == COMMAND_TRAIN) other_data = r.by_content && s->data;
     for (size_t i = 0; i < n; i++) {
         if (!is_taken(s, &rows[i])) continue;

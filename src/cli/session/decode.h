@@ -18,8 +18,7 @@ typedef struct decoder {
     const network *net;
     void *instance;
     uint32_t classes, end_word;
-    /* Decoder states and attention's memory go to the host between words; else they stay on the device while they
-     * fit. */
+    /* Decoder states and attention's memory go to the host between words; else they stay on the device while they fit. */
     bool by_host;
     decoder_options options;
 } decoder;
@@ -39,19 +38,18 @@ bool decoded_create(decoded *out, uint32_t n, size_t total);
 /* A callback that sets *x to source number i; the pointers in *x must stay valid until the next call. */
 typedef vpps_status decode_example(void *context, uint32_t i, net_example *x);
 
-/* Translates n sources together. Greedy search that the device can do alone (decode_by_device) takes one forward
- * pass; otherwise one pass runs all encoders, and one pass more runs for each word of all hypotheses.
+/* Translates n sources together. Greedy search that the device can do alone (decode_by_device) takes one forward pass; otherwise one pass
+ * runs all encoders, and one pass more runs for each word of all hypotheses.
  *
- * A hypothesis Y with log-probability log P(Y) has the score log P(Y) / lp(Y), lp(Y) = (5 + |Y|)^alpha / (5 +
- * 1)^alpha (Wu et al. 2016, "Google's Neural Machine Translation System", eq. 14 without the coverage term); |Y|
- * counts the end word. Each step keeps the `beam` best unfinished hypotheses of a source; a hypothesis that finishes
- * counts if it is among the step's `beam` best. An unfinished hypothesis is dropped once its score can no longer
- * beat the last of the n_best best finished ones. A source is done when no hypothesis is left or max_words is
- * reached; unfinished hypotheses count only if none has finished. Ties go to the continuation of the better
- * hypothesis, then to the lower word id, then to the hypothesis that finished earlier.
+ * A hypothesis Y with log-probability log P(Y) has the score log P(Y) / lp(Y), lp(Y) = (5 + |Y|)^alpha / (5 + 1)^alpha (Wu et al. 2016,
+ * "Google's Neural Machine Translation System", eq. 14 without the coverage term); |Y| counts the end word. Each step keeps the `beam` best
+ * unfinished hypotheses of a source; a hypothesis that finishes counts if it is among the step's `beam` best. An unfinished hypothesis is
+ * dropped once its score can no longer beat the last of the n_best best finished ones. A source is done when no hypothesis is left or
+ * max_words is reached; unfinished hypotheses count only if none has finished. Ties go to the continuation of the better hypothesis, then
+ * to the lower word id, then to the hypothesis that finished earlier.
  *
- * Free *out with decoded_destroy. Fails with ARGUMENT (options, the network's kind), NONFINITE (logits), SHAPE (the
- * number of logits), MEMORY, and as `example`, the network and vpps_forward do; *out is then empty. */
+ * Free *out with decoded_destroy. Fails with ARGUMENT (options, the network's kind), NONFINITE (logits), SHAPE (the number of logits),
+ * MEMORY, and as `example`, the network and vpps_forward do; *out is then empty. */
 vpps_status decode_batch(const decoder *d, uint32_t n, decode_example *example, void *context, decoded *out);
 void decoded_destroy(decoded *out);
 

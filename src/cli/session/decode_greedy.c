@@ -1,5 +1,4 @@
-/* decode_greedy.c - greedy search as one forward pass: the device chooses each next word, and decides when a
- * translation ends. */
+/* decode_greedy.c - greedy search as one forward pass: the device chooses each next word, and decides when a translation ends. */
 #include "base/base.h"
 #include "cli/session/decode.h"
 

@@ -31,8 +31,7 @@ static char *trim(char *text) {
     return text;
 }
 
-/* Calls `take` for every item NAME or NAME=VALUE of a list, with the parameter, its name, and the text after the first
- * '=' or NULL. */
+/* Calls `take` for every item NAME or NAME=VALUE of a list, with the parameter, its name, and the text after the first '=' or NULL. */
 static vpps_status for_each(session *x, const char *option, const char *list,
                             vpps_status (*take)(session *x, vpps_param param, const char *name, const char *value)) {
     char *items = list && *list ? strdup(list) : NULL, *rest = items;

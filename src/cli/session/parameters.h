@@ -1,5 +1,4 @@
-/* parameters.h - options about single parameters of the network: --freeze, --lr-of, and the parameter that
- * --class-weights adds. */
+/* parameters.h - options about single parameters of the network: --freeze, --lr-of, and the parameter that --class-weights adds. */
 #pragma once
 
 #include "cli/session/session_state.h"
@@ -8,10 +7,8 @@
  * *config. Call it before the network is recorded. */
 vpps_status parameters_declare_weights(vpps_model *model, net_config *config);
 
-/* Freezes the parameters that --freeze names. Fails with ARGUMENT, suggesting the nearest name, where the network has
- * none of that name. */
+/* Freezes the parameters that --freeze names. Fails with ARGUMENT, suggesting the nearest name, where the network has none of that name. */
 vpps_status parameters_freeze(session *x);
 
-/* Sets x->rates to --lr-of's learning rates. Fails as parameters_freeze does; ARGUMENT also for a missing or second
- * rate. */
+/* Sets x->rates to --lr-of's learning rates. Fails as parameters_freeze does; ARGUMENT also for a missing or second rate. */
 vpps_status parameters_take_rates(session *x);

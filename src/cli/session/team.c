@@ -208,8 +208,7 @@ int team_fail(team *t, vpps_status status) {
     if (t->c->ended) {
         /* another process has reported the failure, and ends this one */
     } else if (lost && interrupted) {
-        /* the message only says that the launcher ended another process, as it ends this one; the first process has reported
-         * why */
+        /* the message only says that the launcher ended another process, as it ends this one; the first process has reported why */
     } else if (strstr(message, "rank ")) {
         report_failure(status);
     } else {

@@ -1,5 +1,4 @@
-/* team.h - the processes of a run, started by a launcher (mpirun, srun): they divide the examples and agree on
- * everything else.
+/* team.h - the processes of a run, started by a launcher (mpirun, srun): they divide the examples and agree on everything else.
  *
  * In a run of one process all these functions do nothing, and the process has rank 0 of 1. */
 #pragma once
@@ -59,8 +58,7 @@ int team_fail(team *t, vpps_status status);
  * failure. *out is NULL in a run of one process. Fails with MEMORY. */
 vpps_status team_costs(const team *t, corpus *c, net_kind kind, const corpus_split *split, uint32_t **out);
 
-/* Selects those of n examples that this process takes, in order, into own[0 .. *n_own). Assigns the costliest examples
- * first, each to the process with the lowest total so far; every example goes to exactly one process. Fails with
- * MEMORY. */
+/* Selects those of n examples that this process takes, in order, into own[0 .. *n_own). Assigns the costliest examples first, each to the
+ * process with the lowest total so far; every example goes to exactly one process. Fails with MEMORY. */
 vpps_status team_deal(const team *t, const uint32_t *costs, const uint32_t *examples, uint32_t n, uint32_t *own,
                       uint32_t *n_own);

@@ -1,9 +1,8 @@
 /* edges_generate.c - generates graphs whose labels depend on typed neighbours two steps away.
  *
- * Each node has a colour, an edge "owner" to another node, and an edge "next" to another node; further edges "near"
- * carry no information. A node's label is the colour of its owner's next node; if that node is white, the label is
- * missing. The first node is white, and the graph's label is the colour of its owner's next node. Features of nodes,
- * if any, carry no information. */
+ * Each node has a colour, an edge "owner" to another node, and an edge "next" to another node; further edges "near" carry no information. A
+ * node's label is the colour of its owner's next node; if that node is white, the label is missing. The first node is white, and the
+ * graph's label is the colour of its owner's next node. Features of nodes, if any, carry no information. */
 #include "base/base.h"
 #include "cli/tasks/edges.h"
 

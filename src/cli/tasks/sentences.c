@@ -1,5 +1,4 @@
-/* sentences.c - the task of sentences with one label each, measured by accuracy. A file's lines are a label, a tab and
- * a sentence. */
+/* sentences.c - the task of sentences with one label each, measured by accuracy. A file's lines are a label, a tab and a sentence. */
 #include "base/base.h"
 #include "cli/input/corpus_form.h"
 #include "cli/input/task.h"

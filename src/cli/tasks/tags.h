@@ -40,10 +40,9 @@ typedef struct tags_sentence {
     uint32_t i;
 } tags_sentence;
 
-/* Predicts n examples from `first` on; sentence_of(c, split, i) returns example i. Prints word|TAG separated by spaces
- * (word|GOLD|TAG with a->gold), JSON, or, with a->rows, rows "LINE<TAB>TAG<TAB>GOLD<TAB>WORD", LINE being the word's
- * line in its text. Where tags depend on each other, a score is the marginal probability of the word's tag. Uses the
- * session's graph. */
+/* Predicts n examples from `first` on; sentence_of(c, split, i) returns example i. Prints word|TAG separated by spaces (word|GOLD|TAG with
+ * a->gold), JSON, or, with a->rows, rows "LINE<TAB>TAG<TAB>GOLD<TAB>WORD", LINE being the word's line in its text. Where tags depend on
+ * each other, a score is the marginal probability of the word's tag. Uses the session's graph. */
 vpps_status tags_predict(session *x, corpus *c, corpus_split *split, uint32_t first, uint32_t n, answers *a,
                          tags_sentence (*sentence_of)(const corpus *c, const corpus_split *split, uint32_t i));
 

@@ -1,5 +1,4 @@
-/* text.c - the task of language models, measured by perplexity. An example is a line's sentence, or (--steps) a piece
- * of equal length. */
+/* text.c - the task of language models, measured by perplexity. An example is a line's sentence, or (--steps) a piece of equal length. */
 #include "cli/tasks/text.h"
 #include "base/base.h"
 #include "cli/common/number.h"

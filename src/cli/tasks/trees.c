@@ -185,9 +185,8 @@ static void print_label(answers *a, int32_t label) {
     }
 }
 
-/* Prints a tree in brackets with other labels. Nodes are stored children first, so a stack holds what remains to be
- * printed: nodes, and (negative) closing brackets. The stack holds a node and a bracket per level, and one more
- * child. */
+/* Prints a tree in brackets with other labels. Nodes are stored children first, so a stack holds what remains to be printed: nodes, and
+ * (negative) closing brackets. The stack holds a node and a bracket per level, and one more child. */
 static vpps_status print_tree(answers *a, vpps_tree tree, const vpps_vocab *words, const int32_t *labels) {
     int64_t *stack = malloc((2 * (size_t)tree.n_nodes + 2) * sizeof *stack);
     if (!stack) return vpps_fail(VPPS_MEMORY, "no memory for printing a tree of %u nodes", tree.n_nodes);

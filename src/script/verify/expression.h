@@ -1,11 +1,10 @@
 /* expression.h - formulas as numbers: formulas that are equal, up to the algebra that compiling a cell may use, have equal numbers.
  *
  * The algebra is linear: sums are multisets of terms with factors. Grouping and order of terms do not matter, nor whether a factor is
- * applied in one step or two. Terms are not merged: x + x has two. A stack is the sum of its parts, each placed among zeros. A copy is
- * its original; a slice of a slice, or of a part of a stack, is a slice of that. The factors of an elementwise product have no order,
- * and their signs are the product's. Arithmetic on constants is done in the order in which it is written; zeros are no terms; a constant
- * factor is a term's factor. All else is equal only if it is the same instruction on equal operands.
- */
+ * applied in one step or two. Terms are not merged: x + x has two. A stack is the sum of its parts, each placed among zeros. A copy is its
+ * original; a slice of a slice, or of a part of a stack, is a slice of that. The factors of an elementwise product have no order, and their
+ * signs are the product's. Arithmetic on constants is done in the order in which it is written; zeros are no terms; a constant factor is a
+ * term's factor. All else is equal only if it is the same instruction on equal operands. */
 #pragma once
 
 #include "base/index.h"

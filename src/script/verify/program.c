@@ -1,9 +1,8 @@
-/* program.c - runs the programs of a compiled cell with formulas instead of numbers. The run finds each
- * value's formula. It checks that each step finds its operands in slots and records, and that no virtual processor reads results that
- * another one makes in the same stage.
+/* program.c - runs the programs of a compiled cell with formulas instead of numbers. The run finds each value's formula. It checks that
+ * each step finds its operands in slots and records, and that no virtual processor reads results that another one makes in the same stage.
  *
- * A record holds values that earlier stages stored. Whether such a stage has run, and whether its value is still in memory, is checked
- * when the tasks of a script are executed (tasks.c). */
+ * A record holds values that earlier stages stored. Whether such a stage has run, and whether its value is still in memory, is checked when
+ * the tasks of a script are executed (tasks.c). */
 #include "script/verify/proof.h"
 
 /* ---------------------------------------------------------------- steps */
