@@ -20,8 +20,8 @@ __device__ __forceinline__ unsigned long long VPPS_GLOBAL_TIMER() {
 #define VPPS_SIMT_UNWATCHED /* marks a function whose memory accesses software SIMT does not watch */
 #define VPPS_DYNAMIC_SHARED(name) extern __shared__ __align__(16) float name[]
 
-/* vpps_thread and vpps_vp return the thread's and the CTA's number, which each call reads anew. Otherwise the compiler would keep values
- * derived from these numbers in registers through the whole kernel, beside the weights. */
+/* vpps_thread returns the thread's number, vpps_vp the CTA's. Each call reads the number again, since the compiler would otherwise keep
+ * values derived from it in registers through the whole kernel, beside the weights. */
 __device__ __forceinline__ unsigned vpps_thread() {
     unsigned x;
     asm volatile("mov.u32 %0, %%tid.x;" : "=r"(x));

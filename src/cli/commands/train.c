@@ -68,7 +68,7 @@ typedef struct trainer {
     bool in_flight;                                     /* whether a batch runs whose loss has not been taken yet */
     uint32_t flight_batch;                              /* number of the batch in flight in its epoch, from 1 */
     float flight_rate;                                  /* learning rate of the batch in flight */
-    uint64_t levels, steps, instructions, script_bytes; /* sums over batches of the engine's statistics */
+    uint64_t levels, steps, instructions, script_bytes; /* sums of vpps_stats' members over the batches */
     uint64_t eval_ns;                                   /* time of evaluation and files, excluded from the rate */
     uint64_t build_ns;                                  /* time of building graphs */
     run_cost cost;

@@ -72,7 +72,7 @@ static vpps_status split_commas(csv_fields *f, const char *text, size_t len) {
         if (state == CSV_BEGIN)
             VPPS_TRY(end_field(f));
         else if (state == CSV_PLAIN || (state == CSV_QUOTED && before != CSV_BEGIN))
-            add_bytes(f, text + i, 1); /* of two quotation marks only the second is kept */
+            add_bytes(f, text + i, 1); /* adds the character; two quotation marks in a quoted field mean one */
     }
     if (state == CSV_QUOTED) {
         return vpps_fail(VPPS_FORMAT, "field %zu: expected a closing quote, found the end of the file", f->n + 1);

@@ -66,7 +66,7 @@ vpps_status vpps_simt_load(vpps_simt_kernel **out, const char *source, const cha
         key.source = text;
         bool cached = true;
         status = load(kernel, &key, &cached, seconds);
-        if (status != VPPS_OK && cached) { /* compiles anew: the cached library may need another C library */
+        if (status != VPPS_OK && cached) { /* The cached kernel may need another C library: compile again. */
             cached = false;
             status = load(kernel, &key, &cached, seconds);
         }

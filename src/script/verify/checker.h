@@ -32,7 +32,7 @@ typedef struct vpps_checked_cell {
     uint32_t record; /* number of the graph's record that the cell was proved for; VPPS_NONE: none yet */
     uint64_t output_reads[VPPS_CELL_MOST]; /* for each output: bit i: it depends on the cell's input i */
     bool output_trained[VPPS_CELL_MOST];   /* for each output: whether it depends on trained parameters */
-    /* For each output, if gradients are asked for: set of outputs, as bits, that contains this output and those it depends on. */
+    /* For each output: bit k is set if k is this output or the output depends on output k. Set only if gradients are requested. */
     uint64_t output_made_of[VPPS_CELL_MOST];
     /* For each input, and each lookup's entry: bit k: the gradient of output k flows into the gradient that the cell contributes to it. */
     uint64_t into_input[VPPS_CELL_MOST], into_entry[VPPS_CELL_MOST];
@@ -150,7 +150,7 @@ typedef struct vpps_checker {
     /* what the request needs of the graph; the arrays are indexed by record (vertex) */
     uint32_t n_records;
     uint8_t *needed;
-    uint8_t *whole;    /* whether the record's gradient is asked for; sums of losses are then not split into terms */
+    uint8_t *whole;    /* whether the record's gradient is requested; a sum of losses is then one term of the loss */
     uint32_t *dropout; /* number of the record's first element under dropout */
     uint32_t *block_of, *position_of;
     vpps_term_of_loss *terms;
@@ -162,8 +162,8 @@ typedef struct vpps_checker {
     vpps_checked_block *blocks;
     uint32_t n_outputs;
     uint32_t *output_block; /* for each output: number of the block that computes it */
-    uint8_t *asked;         /* for each output: whether its gradient is asked for */
-    uint8_t *trainable;     /* for each output: whether it depends on a trained parameter or an output in `asked` */
+    uint8_t *asked;         /* for each output: whether its gradient is requested */
+    uint8_t *trainable;     /* for each output: whether a trained parameter or an output of `asked` changes it */
     uint8_t *live;          /* for each output: whether the loss depends on it */
     uint32_t *due;          /* for each output: number of contributions that its gradient must sum up */
     /* For each output: index of its first term of the loss in `terms`, which is sorted by output; n_outputs + 1 numbers. */

@@ -114,7 +114,7 @@ static bool find_given(vpps_checker *c) {
     return true;
 }
 
-/* Lists the terms of the loss. A sum inside the loss is replaced by its summands, unless its gradient is asked for. A term's factor is the
+/* Lists the terms of the loss. A sum inside the loss is replaced by its summands, unless its gradient is requested. A term's factor is the
  * product of the factors on the way from the loss to the term, in this order. */
 static bool find_terms(vpps_checker *c) {
     vpps_term_of_loss *stack = NULL;
