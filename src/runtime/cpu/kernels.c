@@ -27,7 +27,7 @@ static __attribute__((noinline)) void end_run(uint32_t n, bool first, const floa
 static const float nothing[BLOCK]; /* zeros: stand for tensors that an instruction lacks */
 
 /* Copies the first n < BLOCK elements of x to the buffer, padded with ones, which are harmless for every function. */
-static const float *padded(float *buffer, const float *x, uint32_t n) {
+static const float *padded(float *buffer, const float *x, size_t n) {
     for (uint32_t i = 0; i < BLOCK; i++) buffer[i] = 1.0f;
     memcpy(buffer, x, n * sizeof(*x));
     return buffer;
@@ -486,19 +486,21 @@ static void add_scaled(uint32_t n, uint32_t count, const float *pool, const uint
 }
 
 static double sum_squares(uint32_t n, const float *x) {
-    double lanes[BLOCK] = {0};
-    float pad[BLOCK];
+    typedef double doubles __attribute__((vector_size(BLOCK / 2 * sizeof(double)), may_alias));
+    doubles low = {0}, high = {0}; /* compilers keep sums in registers only as vectors */
+    double lanes[BLOCK] __attribute__((aligned(sizeof(doubles))));
+    float pad[BLOCK] = {0};
     for (uint32_t first = 0; first < n; first += BLOCK) {
         const float *xs = x + first;
-        if (n - first < BLOCK) {
-            memset(pad, 0, sizeof(pad));
-            memcpy(pad, xs, (n - first) * sizeof(*pad));
-            xs = pad;
-        }
+        if (n - first < BLOCK) xs = memcpy(pad, xs, (n - first) * sizeof(*pad));
 #pragma omp simd
-        for (uint32_t j = 0; j < BLOCK; j++) lanes[j] += (double)xs[j] * (double)xs[j];
+        for (uint32_t j = 0; j < BLOCK; j++) lanes[j] = (double)xs[j] * (double)xs[j];
+        low += *(const doubles *)lanes;
+        high += *(const doubles *)(lanes + BLOCK / 2);
     }
-    for (uint32_t width = BLOCK / 2; width > 0; width /= 2)
+    low += high;
+    memcpy(lanes, &low, sizeof low);
+    for (uint32_t width = BLOCK / 4; width > 0; width /= 2)
         for (uint32_t j = 0; j < width; j++) lanes[j] += lanes[j + width];
     return lanes[0];
 }
@@ -518,7 +520,7 @@ VPPS_INLINE void update_block(uint32_t kind, const vpps_step *step, float *w, co
     }
 }
 
-VPPS_INLINE void update_blocks(uint32_t kind, uint32_t n, const vpps_step *given, float *w, const float *g, float *s0,
+VPPS_INLINE void update_blocks(uint32_t kind, size_t n, const vpps_step *given, float *w, const float *g, float *s0,
                                float *s1) {
     static const uint32_t states_of[] = {
 #define X(id, name, states, lr) states,
@@ -527,7 +529,7 @@ VPPS_INLINE void update_blocks(uint32_t kind, uint32_t n, const vpps_step *given
     };
     const uint32_t states = states_of[kind];
     const vpps_step step = *given; /* a copy: the compiler must assume that the stores change *given */
-    uint32_t first = 0;
+    size_t first = 0;
     for (; first + BLOCK <= n; first += BLOCK)
         update_block(kind, &step, w + first, g + first, states > 0 ? s0 + first : s0, states > 1 ? s1 + first : s1);
     if (first == n) return;
@@ -543,7 +545,7 @@ VPPS_INLINE void update_blocks(uint32_t kind, uint32_t n, const vpps_step *given
     if (states > 1) memcpy(s1 + first, pad[3], bytes);
 }
 
-static void update(uint32_t n, const vpps_step *step, float *w, const float *g, float *s0, float *s1) {
+static void update(size_t n, const vpps_step *step, float *w, const float *g, float *s0, float *s1) {
     switch (step->kind) {
 #define X(id, name, states, lr)                                                                                        \
     case VPPS_##id: update_blocks(VPPS_##id, n, step, w, g, s0, s1); break;

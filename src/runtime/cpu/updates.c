@@ -193,9 +193,7 @@ static vpps_step step_of(const vpps_cpu *cpu, const vpps_step *step, uint32_t pa
 }
 
 static void update_run(const vpps_cpu *cpu, const vpps_step *step, const run *r) {
-    for (size_t at = 0; at < r->n; at += 1u << 20)
-        cpu->kernels->update(r->n - at < 1u << 20 ? (uint32_t)(r->n - at) : 1u << 20, step, r->w + at, r->g + at,
-                             r->s[0] ? r->s[0] + at : NULL, r->s[1] ? r->s[1] + at : NULL);
+    cpu->kernels->update(r->n, step, r->w, r->g, r->s[0], r->s[1]);
 }
 
 /* Updates a block of rows of a matrix, and packs its new values while they are in the cache. */
