@@ -1,20 +1,6 @@
-/* test_cell_faults.c - faults of the compiled cells that a script is run with, and what the checker says of them. */
+/* test_cell_faults.c - faults of the compiled cells that a script is run with, which test_refusals.c does not come upon, and what the
+ * checker says of them. */
 #include "faults.h"
-
-TEST(a_share_is_taken_for_the_sum) {
-    AT_END(close_batch) batch b;
-    open_recurrent(&b);
-    uint32_t number;
-    const uint32_t cell = block_of(&b, "rnn", &number)->cell;
-    OWNED(vpps_compiled_cell) *changed = copy_cell(b.job.subject.cells[cell]);
-    ck_assert(changed->contributions[0].partial);
-    changed->contributions[0].partial = false;
-    vpps_compiled_cell *cells[8];
-    memcpy(cells, b.job.subject.cells, b.job.subject.n_cells * sizeof *cells);
-    cells[cell] = changed;
-    b.job.subject.cells = cells;
-    TEST_FAILS(verify_edited(&b), VPPS_SCRIPT, "shares contributed as a whole value");
-}
 
 /* Scheduled while parameters were frozen that no longer are. */
 TEST(a_parameter_gets_no_gradient) {
@@ -170,66 +156,6 @@ TEST(a_block_is_of_a_like_cell) {
     }
 }
 
-/* A softmax wants all of its argument. */
-TEST(rows_are_shared_out_of_a_softmax) {
-    AT_END(close_batch) batch b;
-    open_inference(&b, vpps_softmax, 2);
-    uint32_t number;
-    vpps_compiled_cell *cells[8], *changed = copy_cell(b.job.subject.cells[block_of(&b, "softmax", &number)->cell]);
-    memcpy(cells, b.job.subject.cells, b.job.subject.n_cells * sizeof *cells);
-    for (uint32_t s = 0; s < changed->n_stages; s++) changed->stages[s].split = VPPS_SPLIT_ROWS;
-    for (uint32_t v = 0; v < changed->n_values; v++)
-        if (changed->values[v].stage != VPPS_NONE) changed->values[v].split = VPPS_SPLIT_ROWS;
-    TEST_OK(vpps_make_programs(changed));
-    cells[block_of(&b, "softmax", &number)->cell] = changed;
-    b.job.subject.cells = cells;
-    TEST_FAILS(verify_edited(&b), VPPS_SCRIPT, "rows are shared out, but the instruction needs whole vectors");
-    vpps_compiled_cell_free(changed);
-}
-
-/* Stages that are made one do not wait for what other VPs make of their rows: neither forward nor backward. */
-TEST(a_stage_does_not_wait_for_rows) {
-    const float data[ROWS] = {0};
-    bool rows = false, shares = false;
-    AT_END(close_batch) batch b;
-    vpps_cell mlp;
-    vpps_param w[2];
-    TEST_OK(vpps_model_create(&b.model, 1));
-    TEST_OK(vpps_add_matrix(b.model, &w[0], "W0", ROWS, ROWS, NULL));
-    TEST_OK(vpps_add_matrix(b.model, &w[1], "W1", ROWS, ROWS, NULL));
-    vpps_graph *r = begin_cell(b.model, "mlp");
-    const vpps_node h = vpps_tanh(r, vpps_matvec(r, w[0], vpps_pull(r, ROWS, 1)));
-    TEST_OK(vpps_push(r, vpps_tanh(r, vpps_matvec(r, w[1], h))));
-    TEST_OK(vpps_cell_end(r, &mlp));
-    TEST_OK(vpps_graph_create(&b.g, b.model));
-    const vpps_node x = vpps_input(b.g, ROWS, 1, data);
-    const vpps_application a = {.size = sizeof a, .cell = mlp, .n_pulls = 1, .pulls = &x};
-    open_batch(&b, vpps_sum_elements(b.g, vpps_pushed(b.g, vpps_apply(b.g, &a), 0)), (way){.n_vps = 2, .groups = 1});
-    uint32_t block;
-    const uint32_t number = block_of(&b, "mlp", &block)->cell;
-    vpps_compiled_cell *cells[8];
-    memcpy(cells, b.job.subject.cells, b.job.subject.n_cells * sizeof *cells);
-    b.job.subject.cells = cells;
-    const vpps_compiled_cell *right = cells[number];
-    for (uint32_t s = 1; s < right->n_stages; s++) {
-        vpps_compiled_cell *c = cells[number] = copy_cell(right);
-        for (uint32_t v = 0; v < c->n_values; v++) {
-            if (c->values[v].stage != s) continue;
-            c->values[v].stage = s - 1;
-            c->values[v].split = c->stages[s - 1].split;
-        }
-        c->stages[s - 1].n += c->stages[s].n;
-        c->stages[s].n = 0;
-        TEST_OK(vpps_make_programs(c));
-        if (verify_edited(&b) != VPPS_OK) {
-            rows |= strstr(vpps_error_message(), "reads rows that other VPs make in the same stage") != NULL;
-            shares |= strstr(vpps_error_message(), "reads a share instead of the sum of shares") != NULL;
-        }
-        vpps_compiled_cell_free(c);
-    }
-    ck_assert(rows && shares);
-}
-
 /* Gradients are kept where gates lay that backward has read; with two operations exchanged, where one lies that it has not. */
 TEST(a_value_is_kept_over_one_that_is_still_read) {
     const float data[ROWS] = {0};
@@ -272,53 +198,6 @@ TEST(a_value_is_kept_over_one_that_is_still_read) {
         order[i] = first;
     }
     ck_assert(seen);
-    vpps_compiled_cell_free(c);
-}
-
-/* A stage that is left out would leave something else behind, or be left out at the wrong time. */
-TEST(a_condition_is_another) {
-    AT_END(close_batch) batch b;
-    TEST_OK(vpps_model_create(&b.model, 1));
-    vpps_graph *r = begin_cell(b.model, "turn");
-    const vpps_node first = vpps_gather(r, 0, 0, 1, 1), second = vpps_gather(r, 0, 1, 1, 1);
-    const vpps_node third = vpps_gather(r, 0, 2, 2, 1);
-    TEST_OK(vpps_condition(r, first));
-    TEST_OK(vpps_scatter_else(r, vpps_tanh(r, first), first));
-    TEST_OK(vpps_scatter_else(r, vpps_exp(r, second), second));
-    TEST_OK(vpps_scatter_else(r, vpps_negate(r, third), VPPS_NO_NODE));
-    const vpps_cell cell = end_cell(r);
-    TEST_OK(vpps_graph_create(&b.g, b.model));
-    const vpps_node start[] = {vpps_ones(b.g, 1, 1), vpps_ones(b.g, 1, 1), vpps_ones(b.g, 2, 1)};
-    const vpps_vertex at = vpps_source(b.g, 3, start);
-    const vpps_application a = {.size = sizeof a, .cell = cell, .n_children = 1, .children = &at};
-    const vpps_vertex last = vpps_while(b.g, &a, 3, NULL);
-    const vpps_node out[] = {vpps_scattered(b.g, last, 0), vpps_scattered(b.g, last, 1), vpps_scattered(b.g, last, 2)};
-    open_batch(&b, VPPS_NO_NODE, (way){.n_vps = 2, .groups = 1, .inference = true, .wanted = out, .n_wanted = 3});
-    TEST_OK(verify_edited(&b));
-    uint32_t block;
-    const uint32_t number = block_of(&b, "turn", &block)->cell;
-    vpps_compiled_cell *cells[8], *c = copy_cell(b.job.subject.cells[number]);
-    memcpy(cells, b.job.subject.cells, b.job.subject.n_cells * sizeof *cells);
-    b.job.subject.cells = cells;
-    cells[number] = c;
-    ck_assert(c->condition.there && c->outputs[0].otherwise == 0 && c->outputs[2].otherwise == VPPS_NONE);
-    const char *const wrong = "is wrong where the condition does not hold";
-    c->condition.input = 1;
-    TEST_FAILS(verify_edited(&b), VPPS_SCRIPT, wrong);
-    c->condition = (vpps_condition_data){.there = true, .is = true};
-    TEST_FAILS(verify_edited(&b), VPPS_SCRIPT, wrong);
-    c->condition = (vpps_condition_data){.there = true, .input = 2};
-    TEST_FAILS(verify_edited(&b), VPPS_SCRIPT, "the condition is no scalar input");
-    c->condition = (vpps_condition_data){.there = true};
-    TEST_OK(verify_edited(&b));
-    const uint32_t others[] = {1, VPPS_NONE, 2};
-    for (size_t i = 0; i < VPPS_COUNT(others); i++) {
-        c->outputs[0].otherwise = others[i];
-        TEST_FAILS(verify_edited(&b), VPPS_SCRIPT, i < 2 ? wrong : "no input of its shape");
-    }
-    c->outputs[0].otherwise = 0;
-    c->outputs[2].otherwise = 2;
-    TEST_FAILS(verify_edited(&b), VPPS_SCRIPT, wrong);
     vpps_compiled_cell_free(c);
 }
 

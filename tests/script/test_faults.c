@@ -1,71 +1,5 @@
-/* test_faults.c - faults of scripts, and what the checker says of them. */
+/* test_faults.c - faults of scripts that test_refusals.c does not come upon, and what the checker says of them. */
 #include "faults.h"
-
-/* ---------------------------------------------------------------- barriers */
-
-TEST(a_wait_is_missing) {
-    AT_END(close_batch) batch b;
-    open_recurrent(&b);
-    editor_task(&b.e, find_wait(&b, 1))->wait = VPPS_NO_BARRIER;
-    TEST_FAILS(verify_edited(&b), VPPS_SCRIPT, "(rnn)");
-    TEST_FAILS(verify_edited(&b), VPPS_SCRIPT, "without a barrier in between");
-}
-
-TEST(a_wait_is_for_too_few_or_too_many) {
-    AT_END(close_batch) batch b;
-    open_recurrent(&b);
-    vpps_task *t = editor_task(&b.e, find_wait(&b, 1));
-    t->signals = 1; /* a signal comes, but whose? */
-    TEST_FAILS(verify_edited(&b), VPPS_SCRIPT, "without a barrier in between");
-    t->signals = 3;
-    TEST_FAILS(verify_edited(&b), VPPS_SCRIPT, "waits for 3 signals, barrier 1 gets 2");
-}
-
-TEST(a_deadlock) {
-    AT_END(close_batch) batch b;
-    open_recurrent(&b);
-    vpps_task *waits = editor_task(&b.e, find_wait(&b, 1));
-    ck_assert(waits->wait == 1 && waits[-1].signal == 1);
-    waits[-1].signal = VPPS_NO_BARRIER; /* it signals after it has waited */
-    waits->signal = 1;
-    TEST_FAILS(verify_edited(&b), VPPS_SCRIPT, "deadlock: barrier 1 has 0 signals");
-}
-
-/* A value lies where another lay that is read meanwhile by the other VP: with a barrier between it is right. */
-TEST(a_write_after_a_read) {
-    float data[16] = {0};
-    AT_END(close_batch) batch b;
-    vpps_node x[2], y[2], out[4];
-    TEST_OK(vpps_model_create(&b.model, 1));
-    TEST_OK(vpps_graph_create(&b.g, b.model));
-    for (uint32_t i = 0; i < 2; i++) x[i] = vpps_tanh(b.g, vpps_input(b.g, 16, 1, data));
-    for (uint32_t i = 0; i < 2; i++) y[i] = vpps_abs(b.g, vpps_input(b.g, 16, 1, data));
-    for (uint32_t i = 0; i < 2; i++) out[i] = vpps_exp(b.g, x[1 - i]); /* each VP reads what the other made */
-    for (uint32_t i = 0; i < 2; i++) out[2 + i] = vpps_square(b.g, y[1 - i]);
-    open_batch(&b, VPPS_NO_NODE, (way){.n_vps = 2, .groups = 1, .inference = true, .wanted = out, .n_wanted = 4});
-
-    uint32_t reader, writer, other;
-    block_of(&b, "exp", &reader);
-    block_of(&b, "square", &writer);
-    const bool exchanged = stage_of(&b, reader) > stage_of(&b, writer);
-    const vpps_block *read = block_of(&b, exchanged ? "abs" : "tanh", &other);
-    vpps_block *written = block_of(&b, exchanged ? "exp" : "square", &writer);
-    block_of(&b, exchanged ? "square" : "exp", &reader);
-    ck_assert_uint_eq(read->n, 2);
-    for (uint32_t i = 0; i < 4; i++)
-        if (i / 2 == !exchanged) b.job.offsets[i] += read->kept[0] - written->kept[0];
-    written->kept[0] = read->kept[0];
-    TEST_FAILS(verify_edited(&b), VPPS_SCRIPT, "writes word");
-    TEST_FAILS(verify_edited(&b), VPPS_SCRIPT, "which is read without a barrier in between");
-
-    const uint32_t barrier = editor_header(&b.e)->n_barriers++;
-    vpps_task *t = editor_task(&b.e, stage_of(&b, writer));
-    const vpps_task between = {.kind = VPPS_TASK_NOTHING, .wait = t->wait, .signals = t->signals, .signal = barrier};
-    t->wait = barrier;
-    t->signals = 2;
-    ck_assert(editor_insert(&b.e, stage_of(&b, writer), &between));
-    TEST_OK(verify_edited(&b));
-}
 
 /* A recurrent net with a classifier of two rows at every step, of whole vertices, beside the net's rows. */
 static void open_classified(batch *b) {
@@ -114,21 +48,6 @@ TEST(every_barrier_is_needed) {
     }
 }
 
-/* ---------------------------------------------------------------- results */
-
-TEST(the_loss_is_late) {
-    AT_END(close_batch) batch b;
-    open_recurrent(&b); /* with a guard, for which every VP wants the loss */
-    vpps_task *loss = editor_task(&b.e, find(&b, VPPS_TASK_LOSS, 0));
-    vpps_task *update = editor_task(&b.e, find(&b, VPPS_TASK_UPDATE, 0)), late = *update;
-    late.kind = loss->kind;
-    memcpy(late.operands, loss->operands, sizeof late.operands);
-    loss->kind = VPPS_TASK_NOTHING;
-    update->wait = VPPS_NO_BARRIER;
-    ck_assert(editor_insert(&b.e, find(&b, VPPS_TASK_UPDATE, 0), &late));
-    TEST_FAILS(verify_edited(&b), VPPS_SCRIPT, "reads the loss without a barrier in between");
-}
-
 TEST(an_output_is_overwritten) {
     const float data[16] = {0};
     AT_END(close_batch) batch b;
@@ -147,106 +66,9 @@ TEST(an_output_is_overwritten) {
     TEST_FAILS(verify_edited(&b), VPPS_SCRIPT, "is overwritten before it is read");
 }
 
-/* ---------------------------------------------------------------- gradients */
-
-/* The list of contributions to a vertex of the recurrence that another reads: two shares. */
-static uint32_t *shares_of(batch *b, uint32_t p) {
-    uint32_t number;
-    const vpps_block *block = block_of(b, "rnn", &number);
-    vpps_block_view view;
-    vpps_view_block(b->e.script, block, b->job.subject.cells[block->cell], &view);
-    ck_assert_uint_eq(view.gradient_starts[0][p + 1] - view.gradient_starts[0][p], 2);
-    return b->e.script + (view.gradients[0] + view.gradient_starts[0][p] - b->e.script);
-}
-
-TEST(a_contribution_is_taken_twice) {
+TEST(a_script_that_is_cut_off) {
     AT_END(close_batch) batch b;
     open_recurrent(&b);
-    uint32_t *shares = shares_of(&b, 1);
-    shares[1] = shares[0];
-    TEST_FAILS(verify_edited(&b), VPPS_SCRIPT, "contribution 0 (share 0) of rnn");
-    TEST_FAILS(verify_edited(&b), VPPS_SCRIPT, "duplicate contribution: ");
-}
-
-/* The list has one part less, and is right otherwise. */
-TEST(a_contribution_is_missing) {
-    AT_END(close_batch) batch b;
-    open_recurrent(&b);
-    uint32_t number;
-    const vpps_block *block = block_of(&b, "rnn", &number);
-    vpps_block_view view;
-    vpps_view_block(b.e.script, block, b.job.subject.cells[block->cell], &view);
-    uint32_t *starts = b.e.script + (view.gradient_starts[0] - b.e.script), *list = starts + block->n + 1;
-    memmove(list + 1, list + 2, (starts[block->n] - 2) * sizeof *list);
-    for (uint32_t p = 1; p <= block->n; p++) starts[p]--;
-    TEST_FAILS(verify_edited(&b), VPPS_SCRIPT, "gradient 0 is the sum of 1 contributions; expected 2");
-}
-
-TEST(the_losss_gradient_is_not_loaded) {
-    AT_END(close_batch) batch b;
-    open_recurrent(&b);
-    editor_task(&b.e, find(&b, VPPS_TASK_CONSTANTS, 0))->kind = VPPS_TASK_NOTHING;
-    TEST_FAILS(verify_edited(&b), VPPS_SCRIPT, "holds a value that was never written");
-}
-
-TEST(a_share_is_anothers) {
-    AT_END(close_batch) batch b;
-    open_recurrent(&b);
-    shares_of(&b, 2)[1] += ROWS; /* of the vertex after the one that reads it */
-    TEST_FAILS(verify_edited(&b), VPPS_SCRIPT, "foreign contribution in a gradient");
-}
-
-/* ---------------------------------------------------------------- work */
-
-TEST(a_stage_runs_twice) {
-    AT_END(close_batch) batch b;
-    open_recurrent(&b);
-    uint32_t number;
-    block_of(&b, "rnn", &number);
-    const uint32_t at = stage_of(&b, number);
-    vpps_task copy = *editor_task(&b.e, at);
-    copy.signal = VPPS_NO_BARRIER;
-    ck_assert(editor_insert(&b.e, at, &copy));
-    TEST_FAILS(verify_edited(&b), VPPS_SCRIPT, "vertex 0 has run this stage");
-}
-
-TEST(a_stage_never_runs) {
-    AT_END(close_batch) batch b;
-    open_recurrent(&b);
-    uint32_t number;
-    block_of(&b, "sum_elements", &number);
-    editor_task(&b.e, stage_of(&b, number))->kind = VPPS_TASK_NOTHING;
-    TEST_FAILS(verify_edited(&b), VPPS_SCRIPT, "expected value 1 of sum_elements");
-}
-
-TEST(a_vertex_is_there_twice) {
-    float data[16] = {0};
-    AT_END(close_batch) batch b;
-    vpps_node x[2], out;
-    TEST_OK(vpps_model_create(&b.model, 1));
-    TEST_OK(vpps_graph_create(&b.g, b.model));
-    for (uint32_t i = 0; i < 2; i++) x[i] = vpps_input(b.g, 16, 1, data);
-    out = vpps_add(b.g, vpps_tanh(b.g, x[0]), vpps_tanh(b.g, vpps_tanh(b.g, x[1])));
-    open_batch(&b, VPPS_NO_NODE, (way){.n_vps = 1, .groups = 1, .inference = true, .wanted = &out, .n_wanted = 1});
-    uint32_t number;
-    const vpps_block *block = block_of(&b, "tanh", &number);
-    ck_assert_uint_gt(block->n, 1);
-    uint32_t *vertices = b.e.script + block->arrays;
-    vertices[1] = vertices[0];
-    TEST_FAILS(verify_edited(&b), VPPS_SCRIPT, "duplicate vertex");
-}
-
-TEST(the_header_is_anothers) {
-    AT_END(close_batch) batch b;
-    open_recurrent(&b);
-    vpps_task_header *h = editor_header(&b.e);
-    h->lr *= 2;
-    TEST_FAILS(verify_edited(&b), VPPS_SCRIPT, "the header has the wrong optimizer");
-    h->lr /= 2;
-    h->dropout_key[1]++;
-    TEST_FAILS(verify_edited(&b), VPPS_SCRIPT, "dropout key");
-    h->dropout_key[1]--;
-    TEST_OK(verify_edited(&b));
     subject nothing = b.job.subject;
     nothing.words = VPPS_TASK_HEADER_WORDS - 1;
     TEST_FAILS(verify_subject(&nothing), VPPS_SCRIPT, "incomplete header");

@@ -175,6 +175,11 @@ static const char *const refusals[] = {
     "outer product 0 does not fit",
     "the group's tasks have no END",
     "words 4294967295 to",
+    "deadlock: barrier",
+    "which is read without a barrier in between",
+    "holds a value that was never written",
+    "expected value",
+    "its arrays end at word",
 };
 
 static bool met[VPPS_COUNT(refusals)];
