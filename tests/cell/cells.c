@@ -1,6 +1,6 @@
 #include "cells.h"
-#include "common/reference.h"
 #include "common/training.h"
+#include "script/verify/checker.h"
 
 /* ---------------------------------------------------------------- parameters */
 
@@ -353,23 +353,6 @@ vpps_compiled_cell *cells_compile(const vpps_graph *g, vpps_cell cell, const vpp
 
 /* ---------------------------------------------------------------- one vertex */
 
-/* The first value that no pulled index may have. */
-static void index_limits(const vpps_graph *g, const vpps_compiled_cell *c, uint32_t *limits) {
-    for (uint32_t i = 0; i < VPPS_CELL_MOST; i++) limits[i] = UINT32_MAX;
-    for (uint32_t i = 0; i < c->n_lookups; i++) {
-        const vpps_cell_lookup *l = &c->lookups[i];
-        if (l->kind == VPPS_WORD_INDEX)
-            limits[l->value] = vpps_min_u32(limits[l->value], g->model->params[l->table].count);
-    }
-    for (uint32_t v = 0; v < c->n_values; v++) {
-        const vpps_cell_value *x = &c->values[v];
-        if (x->kind != VPPS_VALUE_RUN || x->run.u.kind != VPPS_NUMBER_WORD) continue;
-        const vpps_cell_word *w = &c->words[x->run.u.word];
-        const uint32_t rows = c->values[c->args[x->first_arg].value].rows;
-        if (w->kind == VPPS_WORD_INDEX) limits[w->value] = vpps_min_u32(limits[w->value], rows);
-    }
-}
-
 /* Members of each list: as many as asked for in the first, other numbers in others; as many as the cell can do with. */
 static void choose_members(const vpps_cell_data *c, uint32_t wanted, uint32_t *members) {
     for (uint32_t l = 0; l < c->n_lists; l++) {
@@ -378,178 +361,56 @@ static void choose_members(const vpps_cell_data *c, uint32_t wanted, uint32_t *m
     }
 }
 
-vertex *cells_vertex(const vpps_graph *g, vpps_cell cell, uint32_t wanted, uint64_t seed) {
-    const vpps_cell_needs needs = cells_needs();
-    OWNED(vpps_compiled_cell) *base = cells_lower(g, cell, &needs);
-    uint32_t limits[VPPS_CELL_MOST], indices[VPPS_CELL_MOST];
-    uint64_t random = vpps_mix64(seed + 1);
-    index_limits(g, base, limits);
-    for (uint32_t i = 0; i < VPPS_CELL_MOST; i++) indices[i] = vpps_random_below(&random, limits[i]);
-    uint32_t members[VPPS_CELL_LISTS] = {0};
-    choose_members(vpps_cell_of(g, cell), wanted, members);
-    vertex *x = vertex_draw(g->model, base, members, indices, seed);
-    cells_share_inputs(x, base);
-    return x;
-}
-
-/* The first child of a gathered list: after those of the lists before it. */
-static uint32_t first_child(const vpps_compiled_cell *base, const vertex *x, uint32_t list) {
-    const uint32_t axis = base->input_axis[list];
-    bool counted[VPPS_AXES] = {false};
-    uint32_t first = base->inputs[list].child;
-    for (uint32_t k = 0; k < base->n_inputs; k++) {
-        const uint32_t d = base->input_axis[k];
-        if (!d || d >= axis || counted[d] || base->inputs[k].pulled) continue;
-        first += x->members[d - 1];
-        counted[d] = true;
-    }
-    return first;
-}
-
-/* Is input i, which is gathered by number, member *m of what `list` gathers? */
-static bool is_shared(const vpps_compiled_cell *base, const vertex *x, uint32_t i, uint32_t list, uint32_t *m) {
-    const vpps_cell_input *a = &base->inputs[i], *b = &base->inputs[list];
-    const uint32_t axis = base->input_axis[list];
-    if (base->input_axis[i] || a->pulled || !axis || b->pulled || a->output != b->output) return false;
-    *m = a->child - first_child(base, x, list);
-    return a->child >= first_child(base, x, list) && *m < x->members[axis - 1];
-}
-
-void cells_share_inputs(vertex *x, const vpps_compiled_cell *base) {
-    for (uint32_t i = 0; i < base->n_inputs; i++) {
-        for (uint32_t list = 0; list < base->n_inputs; list++) {
-            const size_t words = (size_t)base->inputs[i].rows * base->inputs[i].cols;
-            uint32_t m;
-            if (is_shared(base, x, i, list, &m))
-                memcpy(x->inputs[i], x->inputs[list] + m * words, words * sizeof(double));
-        }
-    }
-}
-
-void cells_share_gradients(results *r, const vertex *x, const vpps_compiled_cell *base) {
-    for (uint32_t i = 0; i < base->n_inputs; i++) {
-        for (uint32_t list = 0; list < base->n_inputs; list++) {
-            const size_t words = (size_t)base->inputs[i].rows * base->inputs[i].cols;
-            uint32_t m;
-            if (!is_shared(base, x, i, list, &m)) continue;
-            double *member = r->inputs[list] + m * words;
-            for (size_t k = 0; k < words; k++) member[k] = r->inputs[i][k] = member[k] + r->inputs[i][k];
-        }
-    }
-}
-
-/* ---------------------------------------------------------------- by the reference */
-
-static vpps_node input(vpps_graph *g, uint32_t rows, uint32_t cols, const double *values) {
-    FREED float *data = malloc((size_t)rows * cols * sizeof *data);
-    if (!data) abort();
-    for (size_t i = 0; i < (size_t)rows * cols; i++) data[i] = (float)values[i];
-    const vpps_node x = vpps_input(g, rows, cols, data);
-    return x;
-}
-
-enum { MOST_CHILDREN = 8, MOST_OUTPUTS = 16 };
-
-/* The vertex's inputs as nodes; nodes[i] is input i's first. */
-static vpps_vertex apply(vpps_graph *g, vpps_cell cell, const vertex *x, const vpps_compiled_cell *base,
-                         vpps_node nodes[][MOST_CHILDREN]) {
+vpps_vertex cells_apply(vpps_graph *g, vpps_cell cell, uint32_t wanted, uint32_t *members) {
+    enum { MOST_CHILDREN = 16, MOST_OUTPUTS = 16, MOST_MEMBERS = 8 };
     const vpps_cell_data *c = vpps_cell_of(g, cell);
+    const uint32_t indices[VPPS_CELL_MOST] = {0};
     uint32_t n_children = c->list_first, first[VPPS_AXES] = {0};
+    vpps_node scattered[MOST_CHILDREN][MOST_OUTPUTS], pulls[VPPS_CELL_MOST], lists[VPPS_CELL_MOST][MOST_MEMBERS];
+    const vpps_node *pull_lists[VPPS_CELL_MOST];
+    vpps_vertex children[MOST_CHILDREN];
+    choose_members(c, wanted, members);
     for (uint32_t d = 1; d <= c->n_lists; d++) {
         first[d] = n_children;
-        if (c->gathered[d]) n_children += x->members[d - 1];
+        if (c->gathered[d]) n_children += members[d - 1];
     }
     n_children = vpps_max_u32(n_children, c->min_children);
-    vpps_node lists[VPPS_CELL_MOST][MOST_CHILDREN];
-    const vpps_node *pull_lists[VPPS_CELL_MOST];
-    vpps_node scattered[MOST_CHILDREN][MOST_OUTPUTS], pulls[VPPS_CELL_MOST];
-    uint32_t n_scattered[MOST_CHILDREN] = {0};
-    const double zero = 0;
-    const vpps_node filler = input(g, 1, 1, &zero);
     ck_assert_uint_le(n_children, MOST_CHILDREN);
     for (uint32_t k = 0; k < n_children; k++)
-        for (uint32_t o = 0; o < MOST_OUTPUTS; o++) scattered[k][o] = filler;
-    for (uint32_t pass = 0; pass < 2; pass++) { /* lists first: what is gathered by number, too, is the same node */
-        for (uint32_t i = 0; i < base->n_inputs; i++) {
-            const vpps_cell_input *in = &base->inputs[i];
-            const uint32_t list = base->input_axis[i];
-            const size_t words = (size_t)in->rows * in->cols;
-            if ((list > 0) != (pass == 0)) continue;
-            for (uint32_t m = 0; m < vpps_members(x->members, list); m++) {
-                const uint32_t child = list ? first[list] + m : in->child;
-                if (!in->pulled && scattered[child][in->output] != filler) {
-                    nodes[i][m] = scattered[child][in->output];
-                    continue;
-                }
-                nodes[i][m] = input(g, in->rows, in->cols, x->inputs[i] + m * words);
-                if (in->pulled && list) {
-                    lists[in->child][m] = nodes[i][m];
-                } else if (in->pulled) {
-                    pulls[in->child] = nodes[i][m];
-                } else {
-                    scattered[child][in->output] = nodes[i][m];
-                    n_scattered[child] = vpps_max_u32(n_scattered[child], in->output + 1);
-                }
-            }
+        for (uint32_t o = 0; o < MOST_OUTPUTS; o++) scattered[k][o] = vpps_zeros(g, 1, 1);
+    for (uint32_t i = 0; i < c->n_inputs; i++) {
+        const vpps_cell_input *in = &c->inputs[i];
+        for (uint32_t m = 0; m < vpps_members(members, in->axis); m++) {
+            const vpps_node x = vpps_zeros(g, in->rows, in->cols);
+            *(!in->pulled ? &scattered[in->axis ? first[in->axis] + m : in->child][in->output]
+              : in->axis  ? &lists[in->child][m]
+                          : &pulls[in->child]) = x;
         }
     }
     for (uint32_t i = 0; i < c->n_pull_lists; i++) pull_lists[i] = lists[i];
-    vpps_vertex children[MOST_CHILDREN];
-    for (uint32_t k = 0; k < n_children; k++) children[k] = vpps_source(g, n_scattered[k], scattered[k]);
-    return vpps_apply(g, VPPS_APPLICATION(.cell = cell, .n_children = n_children, .children = children,
-                                          .n_pulls = c->n_pulls, .pulls = pulls, .n_indices = c->n_indices,
-                                          .indices = x->indices, .n_pull_lists = c->n_pull_lists,
-                                          .n_members = c->n_pull_lists ? x->members[0] : 0,
-                                          .n_lists = c->n_lists > 1 ? c->n_lists : 0, .list_members = x->members,
-                                          .pull_lists = pull_lists));
+    for (uint32_t k = 0; k < n_children; k++) children[k] = vpps_source(g, MOST_OUTPUTS, scattered[k]);
+    const vpps_vertex v = vpps_apply(
+        g,
+        VPPS_APPLICATION(.cell = cell, .n_children = n_children, .children = children, .n_pulls = c->n_pulls,
+                         .pulls = pulls, .n_indices = c->n_indices, .indices = indices, .n_pull_lists = c->n_pull_lists,
+                         .n_members = c->n_pull_lists ? members[0] : 0, .n_lists = c->n_lists > 1 ? c->n_lists : 0,
+                         .list_members = members, .pull_lists = pull_lists));
+    TEST_OK(vpps_graph_status(g));
+    return v;
 }
 
-/* A sum over outputs of output times gradient, as a node. */
-static vpps_node loss_of(vpps_graph *g, vpps_vertex v, const vertex *x, const vpps_compiled_cell *base,
-                         uint64_t gradient_out, vpps_node *outputs) {
-    vpps_node terms[VPPS_CELL_MOST + 1];
-    uint32_t n = 0;
-    const double zero = 0;
-    terms[n++] = input(g, 1, 1, &zero);
-    for (uint32_t k = 0; k < base->n_outputs; k++) {
-        const vpps_cell_output *o = &base->outputs[k];
-        outputs[k] = g->vertices[v].first + k;
-        const vpps_cell_value *value = &base->values[o->value];
-        const vpps_node d = input(g, value->rows, value->cols, x->gradients[k]);
-        if (gradient_out >> k & 1) terms[n++] = vpps_dot(g, outputs[k], d);
-    }
-    return vpps_sum(g, n, terms);
-}
-
-results *cells_reference(vpps_graph *g, vpps_cell cell, const vertex *x, const vpps_compiled_cell *base,
-                         uint64_t gradient_out) {
-    vpps_node nodes[VPPS_CELL_MOST][MOST_CHILDREN], outputs[VPPS_CELL_MOST];
+void cells_prove(vpps_graph *g, vpps_cell cell, const vpps_compiled_cell *c) {
+    uint32_t members[VPPS_CELL_LISTS] = {0};
+    const vpps_batch_request request = {.goal = VPPS_GOAL_STEP};
+    vpps_checker check = {.g = g, .request = &request, .training = c->needs.training};
+    vpps_checked_cell checked = {.c = c, .record = VPPS_NONE};
     vpps_graph_clear(g);
-    double *before = calloc(x->dropout + 1u, sizeof *before); /* elements under dropout before the vertex's */
-    if (!before) abort();
-    if (x->dropout) vpps_dropout(g, input(g, x->dropout, 1, before), 0.5f);
-    free(before);
-    const vpps_vertex v = apply(g, cell, x, base, nodes);
-    TEST_OK(vpps_graph_status(g));
-    const vpps_node loss = loss_of(g, v, x, base, gradient_out, outputs);
-    TEST_OK(vpps_graph_status(g));
-
-    ref_model *m = ref_model_create(g->model);
-    const ref_mode mode = {.training = true, .dropout_key = x->dropout_key};
-    ref_run *run = ref_forward(g, m, &mode);
-    ck_assert_ptr_nonnull(run);
-    ref_backward(run, m, loss);
-    results *r = results_create(base, x);
-    for (uint32_t k = 0; k < base->n_outputs; k++)
-        memcpy(r->outputs[k], run->values + run->first[outputs[k]], r->output_elems[k] * sizeof(double));
-    for (uint32_t i = 0; i < base->n_inputs; i++) {
-        const size_t words = (size_t)base->inputs[i].rows * base->inputs[i].cols;
-        for (uint32_t k = 0; k < r->input_elems[i] / words; k++)
-            memcpy(r->inputs[i] + k * words, run->grads + run->first[nodes[i][k]], words * sizeof(double));
-    }
-    for (uint32_t p = 0; p < m->n; p++)
-        memcpy(r->params[p], run->param_grads + m->first[p], (m->first[p + 1] - m->first[p]) * sizeof(double));
-    ref_run_destroy(run);
-    ref_model_destroy(m);
-    return r;
+    cells_apply(g, cell, 2, members);
+    if (g->records[g->n_records - 1].cell == VPPS_NODE_RECORD)
+        return; /* the cell only hands inputs on: no vertex is recorded */
+    ck_assert_msg(vpps_check_cell(&check, &checked, g->n_records - 1), "%s", check.reason);
+    vpps_expressions_free(&check.expressions);
+    for (uint32_t i = 0; i < check.n_memory; i++) free(check.memory[i]);
+    VPPS_FREE_ARRAYS(checked.reads, check.memory);
+    free(checked.stages);
 }

@@ -1,9 +1,8 @@
-/* cells.h - cells of every kind that networks have, small, on one model; and the same cell at one vertex of a graph, op by
- * op, by tests/common/reference.h. */
+/* cells.h - cells of every kind that networks have, small, on one model; and the proof that a compiled one is right. */
 #pragma once
 
+#include "cell/cell.h"
 #include "common/testing.h"
-#include "evaluate.h"
 
 /* Sizes: three blocks of 16 rows, so that rows are shared out to two VPs, and to three; and a width of no whole block. */
 enum { HIDDEN = 48, EMBED = 40, CLASSES = 5, WORDS = 7, SQUARE = 6 };
@@ -63,17 +62,10 @@ vpps_compiled_cell *cells_lower(const vpps_graph *g, vpps_cell cell, const vpps_
 /* Lowers and compiles it. */
 vpps_compiled_cell *cells_compile(const vpps_graph *g, vpps_cell cell, const vpps_cell_needs *needs);
 
-/* A vertex for a cell, with indices that its lookups and losses have. */
-vertex *cells_vertex(const vpps_graph *g, vpps_cell cell, uint32_t members, uint64_t seed);
+/* Adds a vertex of a cell to a graph; its inputs are zeros. `members`: how many its lists have, `wanted` if possible. */
+vpps_vertex cells_apply(vpps_graph *g, vpps_cell cell, uint32_t wanted, uint32_t *members);
 
-/* What the vertex gives by the reference: the cell applied in g, which is cleared, to inputs that are the vertex's; the loss
- * is the sum over outputs of output times its gradient. Only outputs in gradient_out take part in the loss. */
-results *cells_reference(vpps_graph *g, vpps_cell cell, const vertex *x, const vpps_compiled_cell *base,
-                         uint64_t gradient_out);
-
-/* A child that is gathered both by its number and in a list is one node of the graph, with one gradient; the evaluator knows
- * two inputs. Makes the vertex's inputs equal there, and the results' gradients the sum. */
-void cells_share_inputs(vertex *x, const vpps_compiled_cell *base);
-void cells_share_gradients(results *r, const vertex *x, const vpps_compiled_cell *base);
+/* The compiled cell computes what a vertex of g, which is cleared, asks for: outputs and gradients, as the verifier's proof says. */
+void cells_prove(vpps_graph *g, vpps_cell cell, const vpps_compiled_cell *c);
 
 DESTROYED_BY(vpps_compiled_cell, vpps_compiled_cell_free)

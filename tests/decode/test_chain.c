@@ -99,8 +99,8 @@ TEST(a_scheme_forbids) {
     tag_chain chain;
     int32_t found[2];
     uint32_t id;
-    vpps_vocab *tags = new_vocab();
-    vpps_vocab *none = new_vocab();
+    OWNED(vpps_vocab) *tags = new_vocab();
+    OWNED(vpps_vocab) *none = new_vocab();
     for (uint32_t i = 0; i < 3; i++) TEST_OK(vpps_vocab_add(tags, names[i], strlen(names[i]), &id));
     TEST_OK(vpps_vocab_add(none, "B-PER", 5, &id));
     TEST_OK(chain_open(&chain, 3));
@@ -111,8 +111,6 @@ TEST(a_scheme_forbids) {
     ck_assert(found[0] == 2 && found[1] == 1);
     TEST_FAILS(chain_forbid(&chain, CHAIN_IOB2, none), VPPS_ARGUMENT, "--scheme");
     chain_close(&chain);
-    vpps_vocab_destroy(tags);
-    vpps_vocab_destroy(none);
 }
 
 TEST(tags_of_another_scheme_are_refused) {
@@ -134,13 +132,12 @@ TEST(tags_of_another_scheme_are_refused) {
     };
     for (size_t i = 0; i < VPPS_COUNT(rows); i++) {
         uint32_t id;
-        vpps_vocab *tags = new_vocab();
+        OWNED(vpps_vocab) *tags = new_vocab();
         for (size_t k = 0; k < VPPS_COUNT(rows[i].tags) && rows[i].tags[k]; k++)
             TEST_OK(vpps_vocab_add(tags, rows[i].tags[k], strlen(rows[i].tags[k]), &id));
         if (rows[i].refused)
             TEST_FAILS(chain_check(rows[i].scheme, tags), VPPS_ARGUMENT, rows[i].refused);
         else
             TEST_OK(chain_check(rows[i].scheme, tags));
-        vpps_vocab_destroy(tags);
     }
 }

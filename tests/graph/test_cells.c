@@ -360,11 +360,10 @@ TEST(shared_products_are_read_in_time) {
             vpps_node h[2];
             add_gates(&n[i], i ? UINT32_MAX : cell, h);
             float *outs[] = {states[i][0], states[i][1]};
-            vpps_handle *handle = new_handle(n[i].model, &o);
+            OWNED(vpps_handle) *handle = new_handle(n[i].model, &o);
             if (forward) TEST_OK(vpps_forward(handle, n[i].g, 2, h, outs));
             TEST_OK(vpps_fb(handle, n[i].g, vpps_sum_elements(n[i].g, vpps_square(n[i].g, h[1])), NULL));
             TEST_OK(vpps_read_parameters(handle));
-            vpps_handle_destroy(handle);
         }
         for (uint32_t e = 0; forward && e < 2 * HIDDEN; e++)
             ck_assert_msg(close_to(states[0][e / HIDDEN][e % HIDDEN], states[1][e / HIDDEN][e % HIDDEN]),
@@ -910,11 +909,10 @@ TEST_EACH(lists_are_their_members, 0, VPPS_COUNT(list_cells)) {
                 outs[k] = values[i][k];
             }
             const vpps_node loss = vpps_average(n[i].g, n_results, terms);
-            vpps_handle *h = new_handle(n[i].model, &o);
+            OWNED(vpps_handle) *h = new_handle(n[i].model, &o);
             TEST_OK(vpps_forward(h, n[i].g, n_results, results, outs));
             TEST_OK(vpps_fb(h, n[i].g, loss, NULL));
             TEST_OK(vpps_read_parameters(h));
-            vpps_handle_destroy(h);
         }
         for (uint32_t k = 0; k < n_results; k++)
             for (uint32_t e = 0; e < EMBED; e++)

@@ -394,14 +394,13 @@ static void check_gradients(builder *b, const ref_model *m, const expectation *e
         const size_t at = m->first[p], n = m->first[p + 1] - at;
         const double *noisy[REF_NOISE_RUNS];
         for (int k = 0; k < REF_NOISE_RUNS; k++) noisy[k] = e->noisy[k]->param_grads + at;
-        float *got = malloc(n * sizeof *got);
+        FREED float *got = malloc(n * sizeof *got);
         ck_assert_ptr_nonnull(got);
         const float *after = vpps_param_values(b->model, p);
         for (size_t i = 0; i < n; i++) got[i] = (float)(m->values[at + i] - (double)after[i]);
         char what[64];
         snprintf(what, sizeof what, "gradient of parameter %s", b->model->params[p].name);
         compare(what, context, got, e->exact->param_grads + at, noisy, m->values + at, n);
-        free(got);
     }
 }
 

@@ -241,8 +241,8 @@ static void check_binarised(const vpps_constituents *c, const char *const wanted
     size_t n, n_undone, n_shown;
     FREED char *text = constituents_text(c, &n);
     for (int right = 0; right < 2; right++) {
-        vpps_treebank *tb = new_treebank();
-        vpps_vocab *labels = new_vocab();
+        OWNED(vpps_treebank) *tb = new_treebank();
+        OWNED(vpps_vocab) *labels = new_vocab();
         TEST_OK(vpps_constituents_binarise(c, right ? VPPS_RIGHT_BRANCHING : VPPS_LEFT_BRANCHING, labels, tb));
         ck_assert_uint_eq(vpps_treebank_classes(tb), vpps_vocab_size(labels));
         ck_assert_uint_eq(vpps_treebank_size(tb), vpps_constituents_size(c));
@@ -259,8 +259,6 @@ static void check_binarised(const vpps_constituents *c, const char *const wanted
             free(shown);
         }
         free(undone);
-        vpps_vocab_destroy(labels);
-        vpps_treebank_destroy(tb);
     }
 }
 

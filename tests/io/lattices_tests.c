@@ -40,13 +40,12 @@ TEST(good_text) {
         {"2\r\n1\r\n0\r\n0\r\n2\t0 1\t0 1 0 4294967294", "0[ ] \n0[ ] 1[ 0:4294967294c ] \n", 2, UINT32_MAX, 0},
     };
     for (size_t i = 0; i < VPPS_COUNT(good); i++) {
-        vpps_lattices *l = new_lattices();
+        OWNED(vpps_lattices) *l = new_lattices();
         TEST_OK(read_string(l, good[i].text));
         ck_assert_str_eq(show(l), good[i].shown);
         ck_assert_uint_eq(vpps_lattices_tags(l), good[i].tags);
         ck_assert_uint_eq(vpps_lattices_characters(l), good[i].characters);
         ck_assert_uint_eq(vpps_lattices_words(l), good[i].words);
-        vpps_lattices_destroy(l);
     }
 }
 
@@ -160,7 +159,7 @@ TEST_EACH(lattices_of_ids, 0, VPPS_COUNT(lattice_files)) {
     const char *path = data_file("lattices_of_ids", f->name);
     if (!path) return;
     uint32_t nodes = 0, arcs = 0, words = 0, shortest = UINT32_MAX, longest = 0, spans[16] = {0};
-    vpps_lattices *l = new_lattices();
+    OWNED(vpps_lattices) *l = new_lattices();
     TEST_OK(vpps_lattices_read_file(l, path));
     ck_assert_uint_eq(vpps_lattices_size(l), f->lattices);
     for (uint32_t i = 0; i < f->lattices; i++) {
@@ -187,7 +186,6 @@ TEST_EACH(lattices_of_ids, 0, VPPS_COUNT(lattice_files)) {
     ck_assert_uint_eq(vpps_lattices_tags(l), f->tags + 1);
     for (uint32_t span = 2; _i == 0 && span < 16; span++)
         ck_assert_uint_eq(spans[span], span < VPPS_COUNT(train_spans) ? train_spans[span] : 0);
-    vpps_lattices_destroy(l);
 }
 
 /* How many words of 2 to 8 characters are found; counted anew by a dictionary of strings outside this project, they
@@ -206,14 +204,14 @@ static const struct weibo_file {
 TEST(lattices_of_weibo) {
     const char *path = data_file("lattices_of_weibo", "weibo_ner/lexicon.txt");
     if (!path) return;
-    vpps_vocab *v = new_vocab();
+    OWNED(vpps_vocab) *v = new_vocab();
     TEST_OK(vpps_lexicon_read_file(v, path));
     ck_assert_uint_eq(vpps_vocab_size(v), 109750);
     for (size_t f = 0; f < VPPS_COUNT(weibo_files); f++) {
         path = data_file("lattices_of_weibo", weibo_files[f].name);
         if (!path) break;
-        vpps_lattices *l = new_lattices();
-        vpps_sentences *s = new_sentences();
+        OWNED(vpps_lattices) *l = new_lattices();
+        OWNED(vpps_sentences) *s = new_sentences();
         TEST_OK(vpps_sentences_read_columns_file(s, path, NULL));
         TEST_OK(vpps_lattices_build(l, s, v));
         uint32_t words = 0, nodes = 0;
@@ -225,10 +223,7 @@ TEST(lattices_of_weibo) {
         ck_assert_uint_eq(nodes, weibo_files[f].characters + vpps_sentences_size(s));
         ck_assert_uint_eq(words, weibo_files[f].words);
         ck_assert_double_eq_tol((double)words / weibo_files[f].characters, weibo_files[f].words_per_character, 0.0005);
-        vpps_lattices_destroy(l);
-        vpps_sentences_destroy(s);
     }
-    vpps_vocab_destroy(v);
 }
 
 /* Where each begins; a built one has its sentence's line. */

@@ -33,10 +33,9 @@ static void walk(const vpps_safetensors *file) {
         const vpps_safetensors_info *info = vpps_safetensors_at(file, i);
         ck_assert_ptr_eq(vpps_safetensors_find(file, info->name), info);
         for (uint64_t b = 0; b < info->n_bytes; b++) sum += info->bytes[b];
-        float *values = malloc(info->n_bytes + 1);
+        FREED float *values = malloc(info->n_bytes + 1);
         vpps_status status = vpps_safetensors_read_f32(file, info->name, info->n_dims, info->dims, values);
         ck_assert_int_eq(status, strcmp(info->dtype, "F32") == 0 ? VPPS_OK : VPPS_FORMAT);
-        free(values);
     }
     for (size_t i = 0; i < vpps_safetensors_metadata_count(file); i++) {
         vpps_metadata pair = vpps_safetensors_metadata_at(file, i);
@@ -172,7 +171,7 @@ TEST(every_bit_flip_of_the_header_is_harmless) {
     int failed = 0, valid = 0;
     for (size_t bit = 0; bit < (GOLDEN_BYTES - 12) * 8; bit++) {
         vpps_safetensors *file;
-        char *flipped = malloc(GOLDEN_BYTES);
+        FREED char *flipped = malloc(GOLDEN_BYTES);
         memcpy(flipped, golden, GOLDEN_BYTES);
         flipped[bit / 8] = (char)(flipped[bit / 8] ^ (1 << bit % 8));
         vpps_status status = vpps_safetensors_parse(&file, "g", flipped, GOLDEN_BYTES);
@@ -180,7 +179,6 @@ TEST(every_bit_flip_of_the_header_is_harmless) {
         if (status == VPPS_OK) walk(file);
         *(status == VPPS_OK ? &valid : &failed) += 1;
         vpps_safetensors_close(file);
-        free(flipped);
     }
     ck_assert_int_gt(failed, 8 * valid); /* what survives: letters of names, F32 as another dtype of its width */
 }
@@ -304,12 +302,11 @@ TEST(deep_json_is_refused) {
     static const char *const openings[] = {"[", "{\"a\":"};
     for (size_t i = 0; i < VPPS_COUNT(openings); i++) {
         size_t len = strlen(openings[i]), n = 5;
-        char *header = malloc(5 + DEPTH * len);
+        FREED char *header = malloc(5 + DEPTH * len);
         vpps_safetensors *file;
         memcpy(header, "{\"a\":", 5);
         for (int d = 0; d < DEPTH; d++, n += len) memcpy(header + n, openings[i], len);
         TEST_FAILS(parse_parts(&file, n, header, n), VPPS_FORMAT, "at most 2,048 levels");
-        free(header);
     }
 }
 

@@ -51,7 +51,7 @@ TEST_EACH(wikiner, 0, VPPS_COUNT(wikiner_files)) {
     const struct wikiner_file *f = &wikiner_files[_i];
     const char *path = data_file("wikiner", f->name);
     if (!path) return;
-    vpps_sentences *s = new_sentences();
+    OWNED(vpps_sentences) *s = new_sentences();
     vpps_spellings *spellings;
     vpps_vocab *frequent;
     uint32_t *counts;
@@ -68,7 +68,6 @@ TEST_EACH(wikiner, 0, VPPS_COUNT(wikiner_files)) {
     vpps_spellings_destroy(spellings);
     vpps_vocab_destroy(frequent);
     free(counts);
-    vpps_sentences_destroy(s);
 }
 
 static const struct weibo_file {

@@ -210,16 +210,14 @@ TEST(sentences_know_their_lines) {
                  {LINES, &keep, "a\n\nb", {1, 2, 3}},
                  {LABELLED, NULL, "\nx\ta\n \ny\tb\n", {2, 4}}};
     for (size_t i = 0; i < VPPS_COUNT(texts); i++) {
-        vpps_sentences *s = new_sentences();
+        OWNED(vpps_sentences) *s = new_sentences();
         TEST_OK(read_as(s, texts[i].format, texts[i].options, texts[i].text, strlen(texts[i].text)));
         for (uint32_t k = 0; k < 4; k++) ck_assert_uint_eq(vpps_sentences_line(s, k), texts[i].lines[k]);
-        vpps_sentences_destroy(s);
     }
-    vpps_sentences *s = new_sentences();
+    OWNED(vpps_sentences) *s = new_sentences();
     TEST_OK(vpps_sentences_generate(s, NULL, NULL, NULL, 1));
     ck_assert_uint_eq(vpps_sentences_line(s, 0), 0);
     ck_assert_uint_eq(vpps_sentences_label(s, 0), VPPS_NO_WORD);
-    vpps_sentences_destroy(s);
 }
 
 /* The words of tagged sentences, too. */
@@ -254,13 +252,12 @@ TEST(barred_text) {
                  {{2, 1, 1}, "a|b|X", NULL, "t: expected two of its 3 columns, found 1 for words and 1 for tags"},
                  {{1, 1, 3}, "a|X", NULL, "t: expected two of its 2 columns, found 1 for words and 3 for tags"}};
     for (size_t i = 0; i < VPPS_COUNT(cases); i++) {
-        vpps_sentences *s = new_sentences();
+        OWNED(vpps_sentences) *s = new_sentences();
         const vpps_status status =
             vpps_sentences_read_barred_text(s, "t", cases[i].text, strlen(cases[i].text), &cases[i].bars);
         ck_assert_int_eq(status == VPPS_OK, cases[i].message == NULL);
         ck_assert_str_eq(cases[i].message ? vpps_error_message() : sentences_shown(s),
                          cases[i].message ? cases[i].message : cases[i].shown);
-        vpps_sentences_destroy(s);
     }
 }
 
@@ -279,14 +276,13 @@ TEST(lines_that_begin_with_a_hash) {
         {"a X\n# one two\nb O\n#\nc O\n", 0, 2, 2}, /* comments between words */
     };
     for (size_t i = 0; i < VPPS_COUNT(cases); i++) {
-        vpps_sentences *s = new_sentences();
+        OWNED(vpps_sentences) *s = new_sentences();
         vpps_columns_seen seen = {0};
         TEST_OK(
             vpps_sentences_read_columns_seen(s, "t", cases[i].text, strlen(cases[i].text), &comments, false, &seen));
         ck_assert_msg(seen.odd == cases[i].odd, "%s: %u", cases[i].text, seen.odd);
         ck_assert_msg(seen.inside == cases[i].inside, "%s: %u", cases[i].text, seen.inside);
         ck_assert_uint_eq(seen.n_inside, cases[i].n_inside);
-        vpps_sentences_destroy(s);
     }
 }
 

@@ -173,7 +173,7 @@ TEST_EACH(parameters_begin_as_documented, 0, case_count()) {
         TEST_OK(vpps_param_describe(f.model, p, &info));
         const size_t n = (size_t)info.count * info.rows * info.cols;
         const float *values = vpps_param_values(f.model, p);
-        double *x = malloc(n * sizeof *x);
+        FREED double *x = malloc(n * sizeof *x);
         ck_assert_ptr_nonnull(x);
         for (size_t i = 0; i < n; i++) x[i] = (double)values[i];
         if (info.kind != VPPS_VECTOR) { /* each from draws of its own */
@@ -184,7 +184,6 @@ TEST_EACH(parameters_begin_as_documented, 0, case_count()) {
         ck_assert_msg(begins(x, n, &info, beginning_of(f.net, &info)),
                       "%s: %s does not begin as it is documented: from %g, with a mean of %g, of its squares %g",
                       f.name, info.name, x[0], power_mean(x, n, 1), power_mean(x, n, 2));
-        free(x);
     }
 }
 

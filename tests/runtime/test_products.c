@@ -253,12 +253,11 @@ static float *compute_outer(const vpps_kernels *kernels, const outer_problem *p,
         for (uint32_t r = 0; r < p->ld; r++) a[k * p->ld + r] = r < p->m ? number_before(p->add, p->numbers, k, r) : 0;
     for (uint32_t v = 0; v < p->n; v += step) {
         const uint32_t n = vpps_min_u32(step, p->n - v);
-        const float **x = malloc(n * sizeof *x);
+        FREED const float **x = malloc(n * sizeof *x);
         ck_assert_ptr_nonnull(x);
         for (uint32_t j = 0; j < n; j++) x[j] = p->x.x[v + j] + p->x.skip;
         kernels->pack_outer(n, p->k, x, packed);
         kernels->outer(p->m, n, p->k, p->d.x + v, p->d.skip, packed, a, p->ld, p->add || v);
-        free(x);
     }
     release(packed, kernels->outer_stride(p->k) * p->n);
     return a;

@@ -371,7 +371,8 @@ TEST_EACH(what_is_frozen_in_a_cell_costs_no_backward_work, 0, n_settings) {
 TEST_EACH(gradients_that_are_not_finite_change_nothing, 0, n_settings) {
     AT_END(sn_close) small_network n = sn_on(&settings[_i]);
     size_t count, again;
-    float *before = handle_values(n.model, n.h, &count), loss;
+    float loss;
+    FREED float *before = handle_values(n.model, n.h, &count);
     TEST_OK(vpps_backward(n.h, n.g, sn_build(&n, 1, 1), NULL));
     TEST_OK(vpps_backward(n.h, n.g, sn_build(&n, 2, NAN), NULL));
     TEST_OK(vpps_sync_latest_loss(n.h, &loss));
@@ -383,7 +384,6 @@ TEST_EACH(gradients_that_are_not_finite_change_nothing, 0, n_settings) {
     TEST_FAILS(vpps_update(n.h), VPPS_STATE, "no gradients");
     loss = train_batch(n.h, n.g, sn_build(&n, 1, 1));
     ck_assert_float_finite(loss);
-    free(before);
 }
 
 /* ---------------------------------------------------------------- groups of parameters */

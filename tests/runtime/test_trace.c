@@ -253,7 +253,7 @@ TEST(who_has_no_part_of_a_chain_does_not_wait) {
     TEST_OK(vpps_param_describe(n.model, n.E, &info));
     TEST_OK(vpps_scatter(r, vpps_tanh(r, vpps_add(r, word, vpps_gather(r, 0, 0, info.rows, 1)))));
     const vpps_cell cell = end_cell(r);
-    vpps_handle *h = new_handle(n.model, &o);
+    OWNED(vpps_handle) *h = new_handle(n.model, &o);
     const vpps_node begin = vpps_lookup(n.g, n.E, 0);
     vpps_vertex v = vpps_source(n.g, 1, &begin);
     for (uint32_t i = 0; i < CHAIN; i++) {
@@ -267,5 +267,4 @@ TEST(who_has_no_part_of_a_chain_does_not_wait) {
     for (uint32_t k = 0; k < VPS; k++) waiting += count(trace, FIRST_VP + k, NULL, "wait") > FEW;
     ck_assert_uint_eq(waiting, 1);
     json_decref(trace);
-    vpps_handle_destroy(h);
 }

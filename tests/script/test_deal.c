@@ -23,8 +23,8 @@ static vpps_node build(vpps_model *model, vpps_graph *g, const uint32_t *lengths
 static void deal(const uint32_t *lengths, uint32_t n, uint32_t level_flops, uint32_t *first, uint32_t *second) {
     job j;
     uint32_t words[2] = {0}, most = 0;
-    vpps_model *model = new_model(1);
-    vpps_graph *g = new_graph(model);
+    OWNED(vpps_model) *model = new_model(1);
+    OWNED(vpps_graph) *g = new_graph(model);
     const vpps_node loss = build(model, g, lengths, n);
     TEST_OK(job_open(&j, g, loss, (way){.n_vps = 4, .groups = 2, .level_flops = level_flops}, 5));
     TEST_OK(verify_subject(&j.subject));
@@ -44,8 +44,6 @@ static void deal(const uint32_t *lengths, uint32_t n, uint32_t level_flops, uint
     *first = words[0];
     *second = words[1];
     job_close(&j);
-    vpps_graph_destroy(g);
-    vpps_model_destroy(model);
 }
 
 TEST_GROUP("deal");
@@ -95,14 +93,14 @@ TEST(stages_that_share_out_vertices_differently_wait) {
     enum { LISTS = 6 };
     job j;
     vpps_node x[4], losses[LISTS];
-    vpps_model *model = new_model(1);
+    OWNED(vpps_model) *model = new_model(1);
     const vpps_param E = add_lookup(model, "E", WORDS, HIDDEN, 1);
     vpps_graph *r = begin_cell(model, "pool");
     const vpps_node list = vpps_pull_list(r, HIDDEN, 1), of = vpps_pull(r, HIDDEN, 1);
     const vpps_node weights = vpps_softmax_list(r, vpps_dot(r, list, of));
     TEST_OK(vpps_push(r, vpps_cross_entropy(r, vpps_weighted_sum_list(r, weights, list), vpps_pull_index(r))));
     const vpps_cell cell = end_cell(r);
-    vpps_graph *g = new_graph(model);
+    OWNED(vpps_graph) *g = new_graph(model);
     for (uint32_t i = 0; i < LISTS; i++) {
         const uint32_t n = i == 3 ? 4 : 1;
         const vpps_node *const lists[] = {x}, own = vpps_lookup(g, E, i);
@@ -116,6 +114,4 @@ TEST(stages_that_share_out_vertices_differently_wait) {
     TEST_OK(job_open(&j, g, vpps_sum(g, LISTS, losses), (way){.n_vps = 3, .groups = 1}, 5));
     TEST_OK(verify_subject(&j.subject));
     job_close(&j);
-    vpps_graph_destroy(g);
-    vpps_model_destroy(model);
 }

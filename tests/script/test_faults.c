@@ -73,7 +73,7 @@ TEST(a_script_that_is_cut_off) {
     nothing.words = VPPS_TASK_HEADER_WORDS - 1;
     TEST_FAILS(verify_subject(&nothing), VPPS_SCRIPT, "incomplete header");
     for (size_t n = 0; n < b.job.subject.words; n++) { /* cut off anywhere */
-        uint32_t *cut = malloc((n + 1) * sizeof *cut);
+        FREED uint32_t *cut = malloc((n + 1) * sizeof *cut);
         subject s = b.job.subject;
         ck_assert_ptr_nonnull(cut);
         memcpy(cut, s.script, n * sizeof *cut);
@@ -82,7 +82,6 @@ TEST(a_script_that_is_cut_off) {
         ck_assert_int_eq(verify_subject(&s), VPPS_SCRIPT);
         if (n >= VPPS_TASK_HEADER_WORDS) ((vpps_task_header *)(void *)cut)->words = (uint32_t)n;
         ck_assert_int_eq(verify_subject(&s), VPPS_SCRIPT);
-        free(cut);
     }
 }
 

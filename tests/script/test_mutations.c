@@ -12,7 +12,7 @@ static void try_script(const subject *s, executor *x, uint32_t kind, uint64_t se
     if (changed && (e.words != s->words || memcmp(e.script, s->script, s->words * sizeof *e.script) != 0)) {
         subject mutant = *s;
         /* a copy without slack, so that a read past the end is seen */
-        uint32_t *script = malloc(e.words * sizeof *script);
+        FREED uint32_t *script = malloc(e.words * sizeof *script);
         ck_assert_ptr_nonnull(script);
         memcpy(script, e.script, e.words * sizeof *script);
         mutant.script = script;
@@ -26,7 +26,6 @@ static void try_script(const subject *s, executor *x, uint32_t kind, uint64_t se
             }
             printf("\n");
         }
-        free(script);
     }
 }
 

@@ -328,7 +328,7 @@ static const struct {
 TEST_EACH(on_trees, 0, VPPS_COUNT(of_trees)) {
     const char *path = test_data("sst/train.txt");
     if (!path) TEST_SKIP("on_trees: no sst/train.txt (set VPPS_DATA to the folder of data sets)");
-    vpps_treebank *trees = new_treebank();
+    OWNED(vpps_treebank) *trees = new_treebank();
     TEST_OK(vpps_treebank_read_file(trees, path));
     subject s;
     open_subject(&s, of_trees[_i].network, vpps_vocab_size(vpps_treebank_vocab(trees)), 0, 5);
@@ -341,7 +341,6 @@ TEST_EACH(on_trees, 0, VPPS_COUNT(of_trees)) {
     TEST_OK(vpps_scope_of_all(&s.batch->schedule->needs, &scope));
     check_counts(&scope, 0, of_trees[_i].expected);
     close_subject(&s);
-    vpps_treebank_destroy(trees);
 }
 
 static const struct {
@@ -365,7 +364,7 @@ static void find_encoder(const vpps_batch *b, vpps_scope *scope) {
 TEST_EACH(on_lattices, 0, VPPS_COUNT(of_lattices)) {
     const char *path = test_data("lattice_ids/train.txt");
     if (!path) TEST_SKIP("on_lattices: no lattice_ids/train.txt (set VPPS_DATA to the folder of data sets)");
-    vpps_lattices *lattices = new_lattices();
+    OWNED(vpps_lattices) *lattices = new_lattices();
     TEST_OK(vpps_lattices_read_file(lattices, path));
     const uint32_t target[] = {0, 1, 0};
     subject s;
@@ -384,7 +383,6 @@ TEST_EACH(on_lattices, 0, VPPS_COUNT(of_lattices)) {
     }
     check_counts(&scope, of_lattices[_i].encoder, of_lattices[_i].expected);
     close_subject(&s);
-    vpps_lattices_destroy(lattices);
 }
 
 int main(void) {
