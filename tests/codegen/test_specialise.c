@@ -1,5 +1,6 @@
 /* test_specialise.c - from a kernel that spills to one with fewer weights in registers: in which order, what is told, and when it ends.
  * Most compilers here only pretend; one test makes NVRTC spill. */
+#include "common/gpu_tests.h"
 #include "gpu_batch.h"
 
 #include <pthread.h>
@@ -287,13 +288,13 @@ static void keep_real_line(void *context, const char *line) {
     snprintf(x->line, sizeof x->line, "%s", line);
 }
 
-TEST(a_real_spill_is_seen) {
+/* NVRTC compiles for seconds: only make check-kernels has this. */
+TEST_EACH(a_real_spill_is_seen, 1, gpu_end("a_real_spill_is_seen", 1, 2)) {
     gpu_batch b;
     cramped x = {0};
     vpps_cubin_report report;
     uint32_t registers = 64, architecture, n = 1;
     int major, minor;
-    if (test_small()) TEST_SKIP("a_real_spill_is_seen: NVRTC compiles most of the time");
     if (vpps_nvrtc_version(&major, &minor, &architecture, &n) != VPPS_OK)
         TEST_SKIP("a_real_spill_is_seen: %s", vpps_error_message());
     gpu_batch_tree_lstm(&b, &full, 64, 64);

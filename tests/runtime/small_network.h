@@ -1,6 +1,7 @@
 /* small_network.h - a model with graphs that differ from batch to batch, for tests of handles. */
 #pragma once
 
+#include "common/gpu_tests.h"
 #include "common/training.h"
 
 enum { SN_WORDS = 20, SN_EMBED = 12, SN_HIDDEN = 37, SN_CLASSES = 5, SN_PARAMS = 6 };
@@ -58,6 +59,9 @@ small_network sn_on(const sn_setting *s);
 
 /* How many of these settings there are here: without software SIMT's, which are the last, under ThreadSanitizer, which is told. */
 int sn_settings(const sn_setting *settings, int n);
+
+/* One check for each of a program's n_settings `settings`; of those under software SIMT, make test leaves the last to make check-kernels. */
+#define SN_EACH(name) GPU_EACH(name, n_settings - (n_settings == (int)VPPS_COUNT(settings)), n_settings)
 
 /* How far numbers that were made in another order may be apart; compares n such numbers. */
 double sn_error(const sn_setting *s);

@@ -57,7 +57,7 @@ static vpps_status open_step(const small_network *n, const sn_chains *c, half *o
 TEST_GROUP("halves", .seconds = 120);
 
 /* Steps of both kinds add up; masks are drawn alike; frozen parameters stay; a step that is given up leaves nothing. */
-TEST_EACH(gradients_are_those_of_backward, 0, n_settings) {
+SN_EACH(gradients_are_those_of_backward) {
     AT_END(sn_close) small_network a = sn_on(&settings[_i]), b = sn_on(&settings[_i]);
     const double error = sn_error(&settings[_i]);
     float value[SN_CLASSES], word[SN_EMBED];
@@ -98,7 +98,7 @@ TEST_EACH(gradients_are_those_of_backward, 0, n_settings) {
 }
 
 /* A scalar's gradient of 1 makes the step that vpps_backward makes of it, to the bit, where that runs in one wave and slice. */
-TEST_EACH(a_loss_by_itself_has_the_same_bits, 0, n_settings) {
+SN_EACH(a_loss_by_itself_has_the_same_bits) {
     sn_setting s = settings[_i];
     s.waves = s.slices = 1;
     AT_END(sn_close) small_network a = sn_on(&s), b = sn_on(&s);
@@ -121,7 +121,7 @@ TEST_EACH(a_loss_by_itself_has_the_same_bits, 0, n_settings) {
 }
 
 /* Masks by a number of the caller's: equal ones in both halves of two steps, and in vpps_backward, after an update and before it; and none. */
-TEST_EACH(masks_by_number, 0, n_settings) {
+SN_EACH(masks_by_number) {
     AT_END(sn_close) small_network n = sn_on(&settings[_i]);
     float masks[7][SN_HIDDEN], ones[SN_HIDDEN], d[SN_HIDDEN];
     for (uint32_t k = 0; k < SN_HIDDEN; k++) ones[k] = 1;
@@ -153,7 +153,7 @@ TEST_EACH(masks_by_number, 0, n_settings) {
 /* ---------------------------------------------------------------- what can be named */
 
 /* Leaves, a constant, a node twice, gradients of none; and without the parameters' gradients. */
-TEST_EACH(any_node_can_be_named, 0, n_settings) {
+SN_EACH(any_node_can_be_named) {
     AT_END(sn_close) small_network n = sn_on(&settings[_i]);
     const double error = sn_error(&settings[_i]);
     float x[SN_EMBED], ones[SN_HIDDEN], twos[SN_HIDDEN], out[7][SN_HIDDEN], gradients[3][SN_HIDDEN];
@@ -195,7 +195,7 @@ TEST_EACH(any_node_can_be_named, 0, n_settings) {
 }
 
 /* Values that stay are made by the forward half, and read by a step. */
-TEST_EACH(values_are_kept, 0, n_settings) {
+SN_EACH(values_are_kept) {
     AT_END(sn_close) small_network n = sn_on(&settings[_i]);
     half got;
     float kept[SN_HIDDEN], want[SN_HIDDEN], d[SN_HIDDEN];
@@ -223,7 +223,7 @@ TEST_EACH(values_are_kept, 0, n_settings) {
 
 #define IS_REFUSED(call) TEST_FAILS(call, VPPS_STATE, "step 2 (batch 1) is open")
 
-TEST_EACH(nothing_else_runs_while_a_step_is_open, 0, n_settings) {
+SN_EACH(nothing_else_runs_while_a_step_is_open) {
     AT_END(sn_close) small_network a = sn_on(&settings[_i]), b = sn_on(&settings[_i]);
     half got;
     float x[SN_HIDDEN] = {0};

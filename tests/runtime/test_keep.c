@@ -50,7 +50,7 @@ static void expect_near(const float *a, const float *b, size_t n, const char *wh
 
 TEST_GROUP("keep", .seconds = 120);
 
-TEST_EACH(a_cut_chain_is_the_whole_one, 0, n_settings) {
+SN_EACH(a_cut_chain_is_the_whole_one) {
     const sn_setting *s = &settings[_i];
     float whole[SN_HIDDEN], cut[SN_HIDDEN], *const outs[] = {whole};
     AT_END(sn_close) small_network net = open_on(s, 1 << 16);
@@ -140,7 +140,7 @@ static float *train(const sn_setting *s, bool by_host, float *losses, size_t *co
     return values;
 }
 
-TEST_EACH(a_kept_value_is_a_constant_of_the_next_batch, 0, n_settings) {
+SN_EACH(a_kept_value_is_a_constant_of_the_next_batch) {
     const sn_setting *s = &settings[_i];
     float by_host[CUTS], by_device[CUTS];
     size_t n;
@@ -150,7 +150,7 @@ TEST_EACH(a_kept_value_is_a_constant_of_the_next_batch, 0, n_settings) {
 }
 
 /* The next batch may lie where the value was made. */
-TEST_EACH(a_value_is_copied_before_the_next_batch, 0, n_settings) {
+SN_EACH(a_value_is_copied_before_the_next_batch) {
     float kept[2][SN_HIDDEN];
     for (uint32_t after = 0; after < 2; after++) {
         vpps_value v = VPPS_NO_VALUE;
@@ -316,7 +316,7 @@ TEST(misuse_is_told) {
 }
 
 /* A kept value outlives a pool that grows, and batches of all kinds. */
-TEST_EACH(values_stay, 0, n_settings) {
+SN_EACH(values_stay) {
     const sn_setting *s = &settings[_i];
     float data[SN_HIDDEN], back[SN_HIDDEN];
     vpps_value v;

@@ -39,7 +39,7 @@ static chains build_chains(const small_network *n, uint32_t batch) {
 TEST_GROUP("requests", .seconds = 120);
 
 /* Each call gives its own, between calls that add gradients up; frozen parameters change nothing of it. */
-TEST_EACH(values_while_gradients_add_up, 0, n_settings) {
+SN_EACH(values_while_gradients_add_up) {
     AT_END(sn_close) small_network a = sn_on(&settings[_i]), b = sn_on(&settings[_i]);
     for (uint32_t batch = 0; batch < 6; batch++) {
         float score[SN_CLASSES], want[SN_CLASSES];
@@ -65,7 +65,7 @@ TEST_EACH(values_while_gradients_add_up, 0, n_settings) {
 }
 
 /* Momentum moves no parameter that the loss of a batch is not made of, though values are. */
-TEST_EACH(values_train_nothing, 0, n_settings) {
+SN_EACH(values_train_nothing) {
     AT_END(sn_close) small_network n = sn_on(&settings[_i]);
     chains c = build_chains(&n, 0);
     float before[SN_CLASSES * SN_HIDDEN + SN_CLASSES], scores[SN_CLASSES];
@@ -85,7 +85,7 @@ TEST_EACH(values_train_nothing, 0, n_settings) {
 }
 
 /* A loss that is not finite fails the update, not the backward pass: that gives the values that the request asks for. */
-TEST_EACH(values_of_a_step_that_is_not_finite, 0, n_settings) {
+SN_EACH(values_of_a_step_that_is_not_finite) {
     AT_END(sn_close) small_network n = sn_on(&settings[_i]);
     const chains c = build_chains(&n, 0);
     const vpps_node loss = vpps_scale(n.g, c.loss, NAN);
@@ -110,7 +110,7 @@ static void read_gradients_of(vpps_handle *h, vpps_graph *g, vpps_node loss, uin
 }
 
 /* Of scores: softmax less one at the class, times the term's factor. Sums of the loss, the loss, and what it does not depend on. */
-TEST_EACH(gradients_that_are_known, 0, n_settings) {
+SN_EACH(gradients_that_are_known) {
     AT_END(sn_close) small_network n = sn_on(&settings[_i]);
     const chains c = build_chains(&n, 2);
     const vpps_node aside = vpps_add(n.g, c.half, c.loss), softmax = vpps_softmax(n.g, c.of.scores[3]);
@@ -135,7 +135,7 @@ TEST_EACH(gradients_that_are_known, 0, n_settings) {
 }
 
 /* A table's entry gets the sum of what its lookups get; and theirs are there when the table is frozen, and when all is. */
-TEST_EACH(gradients_of_lookups, 0, n_settings) {
+SN_EACH(gradients_of_lookups) {
     AT_END(sn_close) small_network n = sn_on(&settings[_i]);
     float first[SN_CHAINS][SN_EMBED], *outs[SN_CHAINS];
     for (uint32_t i = 0; i < SN_CHAINS; i++) outs[i] = first[i];
@@ -170,7 +170,7 @@ TEST_EACH(gradients_of_lookups, 0, n_settings) {
 }
 
 /* Without the parameters' gradients: those that add up stay, and so does their loss; nothing is there to update by otherwise. */
-TEST_EACH(steps_without_parameters, 0, n_settings) {
+SN_EACH(steps_without_parameters) {
     AT_END(sn_close) small_network a = sn_on(&settings[_i]), b = sn_on(&settings[_i]);
     float x[SN_EMBED], *const out = x, loss, want, between, score[SN_CLASSES];
     chains c = build_chains(&a, 0);

@@ -71,7 +71,7 @@ TEST(state_moves_between_devices) {
 }
 
 /* The model's values alone, written without the state that the handle has, begin anew. */
-TEST_EACH(state_that_the_model_lacks_is_zero, 0, n_settings) {
+SN_EACH(state_that_the_model_lacks_is_zero) {
     AT_END(sn_close) small_network a = sn_on(&settings[_i]), b = sn_on(&settings[_i]);
     sn_train(&a, 0, 3);
     AT_END(sn_close) small_network fresh = without_state(&a);
@@ -141,7 +141,7 @@ TEST_EACH(the_first_step_is_a_first_step, 0, n_settings *PASTS) {
 }
 
 /* Batches that were queued, and one that is not applied, leave the count as it is. */
-TEST_EACH(skipped_batches_do_not_count, 0, n_settings) {
+SN_EACH(skipped_batches_do_not_count) {
     vpps_options o = sn_options_on(&settings[_i]);
     o.nonfinite = VPPS_NONFINITE_SKIP;
     AT_END(sn_close) small_network a = sn_with(1, &o), b = sn_with(1, &o);

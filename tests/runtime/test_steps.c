@@ -68,7 +68,7 @@ static void expect_moved(const small_network *n, float *before, float *after, ui
 
 TEST_GROUP("steps", .seconds = 120);
 
-TEST_EACH(backward_and_update_give_the_bits_of_fb, 0, n_settings) {
+SN_EACH(backward_and_update_give_the_bits_of_fb) {
     AT_END(sn_close) small_network a = sn_on(&settings[_i]), b = sn_on(&settings[_i]);
     for (uint32_t k = 0; k < 6; k++) {
         float x, y;
@@ -113,7 +113,7 @@ TEST_EACH(clipped_steps_give_the_bits_of_fb, 0, 100) {
     sn_expect_alike(&a, &b, 0);
 }
 
-TEST_EACH(gradients_add_up, 0, n_settings) {
+SN_EACH(gradients_add_up) {
     sn_setting s = settings[_i];
     s.optimizer = VPPS_MOMENTUM; /* Adam and Adagrad divide by a gradient's own size, and so enlarge its rounding */
     AT_END(sn_close) small_network a = sn_on(&s), b = sn_on(&s);
@@ -134,7 +134,7 @@ TEST_EACH(gradients_add_up, 0, n_settings) {
 /* ---------------------------------------------------------------- gradients that are read and written */
 
 /* The gradient of the sum of two graphs' losses, read, beside the reference's. */
-TEST_EACH(gradients_are_those_of_the_reference, 0, n_settings) {
+SN_EACH(gradients_are_those_of_the_reference) {
     const sn_setting *s = &settings[_i];
     if (s->precision != VPPS_PRECISION_FP32) return;
     small_network n = sn_on(s);
@@ -188,7 +188,7 @@ TEST_EACH(gradients_are_those_of_the_reference, 0, n_settings) {
 }
 
 /* Gradients doubled are a step twice as long, by plain SGD; entries and rows keep their places. */
-TEST_EACH(written_gradients_are_taken, 0, n_settings) {
+SN_EACH(written_gradients_are_taken) {
     sn_setting s = settings[_i];
     s.optimizer = VPPS_SGD;
     s.clip = 0;
@@ -213,7 +213,7 @@ TEST_EACH(written_gradients_are_taken, 0, n_settings) {
 }
 
 /* A gradient that a graph does not give can be written: the parameter takes a step. */
-TEST_EACH(gradients_of_unused_parameters, 0, n_settings) {
+SN_EACH(gradients_of_unused_parameters) {
     AT_END(sn_close) small_network n = sn_on(&settings[_i]);
     vpps_graph_clear(n.g);
     const vpps_node loss = vpps_sum_elements(n.g, vpps_parameter(n.g, n.b_c)); /* uses b_c only */
@@ -240,7 +240,7 @@ TEST_EACH(gradients_of_unused_parameters, 0, n_settings) {
 
 /* ---------------------------------------------------------------- what is forgotten, frozen, not finite */
 
-TEST_EACH(zeroed_gradients_leave_nothing, 0, n_settings) {
+SN_EACH(zeroed_gradients_leave_nothing) {
     AT_END(sn_close) small_network a = sn_on(&settings[_i]), b = sn_on(&settings[_i]);
     TEST_OK(vpps_backward(a.h, a.g, sn_build(&a, 3, 1), NULL));
     TEST_OK(vpps_backward(a.h, a.g, sn_build(&a, 4, 1), NULL));
@@ -259,7 +259,7 @@ TEST_EACH(zeroed_gradients_leave_nothing, 0, n_settings) {
     sn_expect_alike(&a, &b, 0);
 }
 
-TEST_EACH(frozen_between_backward_and_update, 0, n_settings) {
+SN_EACH(frozen_between_backward_and_update) {
     AT_END(sn_close) small_network n = sn_on(&settings[_i]);
     const vpps_param frozen[] = {n.E, n.W, n.b};
     size_t count;
@@ -272,7 +272,7 @@ TEST_EACH(frozen_between_backward_and_update, 0, n_settings) {
 
 /* With a frozen embedding and encoder nothing of them runs backward, and the classifier contributes nothing to them; with all frozen
  * nothing runs backward at all. */
-TEST_EACH(what_is_frozen_costs_no_backward_work, 0, n_settings) {
+SN_EACH(what_is_frozen_costs_no_backward_work) {
     AT_END(sn_close) small_network n = sn_on(&settings[_i]);
     const vpps_param encoder[] = {n.E, n.W, n.U, n.b}, all[] = {n.E, n.W, n.U, n.b, n.C, n.b_c};
     const struct {
@@ -335,7 +335,7 @@ static vpps_node build_steps(const small_network *n, vpps_cell cell, bool classi
 
 /* Nor where the classifier stands in the same cell: only what it is made of has a gradient, which is the state of no step. The same
  * training as by cells apart. */
-TEST_EACH(what_is_frozen_in_a_cell_costs_no_backward_work, 0, n_settings) {
+SN_EACH(what_is_frozen_in_a_cell_costs_no_backward_work) {
     AT_END(sn_close) small_network a = sn_on(&settings[_i]), b = sn_on(&settings[_i]);
     const vpps_cell step = record_step(&a, true), encoder = record_step(&b, false);
     const double error = sn_error(&settings[_i]);
@@ -368,7 +368,7 @@ TEST_EACH(what_is_frozen_in_a_cell_costs_no_backward_work, 0, n_settings) {
     sn_expect_alike(&a, &b, error);
 }
 
-TEST_EACH(gradients_that_are_not_finite_change_nothing, 0, n_settings) {
+SN_EACH(gradients_that_are_not_finite_change_nothing) {
     AT_END(sn_close) small_network n = sn_on(&settings[_i]);
     size_t count, again;
     float loss;
@@ -389,7 +389,7 @@ TEST_EACH(gradients_that_are_not_finite_change_nothing, 0, n_settings) {
 /* ---------------------------------------------------------------- groups of parameters */
 
 /* A learning rate of 0 for some is as if they were frozen, whose state goes on; the optimizer's own numbers in a group change no bit. */
-TEST_EACH(groups_step_by_their_own_numbers, 0, n_settings) {
+SN_EACH(groups_step_by_their_own_numbers) {
     const sn_setting *s = &settings[_i];
     AT_END(sn_close) small_network a = sn_on(s), b = sn_on(s), c = sn_on(s);
     const vpps_options o = sn_options_on(s);
@@ -411,7 +411,7 @@ TEST_EACH(groups_step_by_their_own_numbers, 0, n_settings) {
 }
 
 /* A group's learning rate of 0.2 is that of a handle of 0.2; taken back, the handle's counts again. */
-TEST_EACH(groups_are_like_handles, 0, n_settings) {
+SN_EACH(groups_are_like_handles) {
     const sn_setting *s = &settings[_i];
     AT_END(sn_close) small_network a = sn_on(s), b = sn_on(s);
     const vpps_param all[] = {a.E, a.W, a.U, a.b, a.C, a.b_c};
@@ -459,7 +459,7 @@ TEST(calls_in_a_wrong_order) {
 }
 
 /* Masks of dropout differ from call to call, and those of the first are vpps_fb's. */
-TEST_EACH(dropout_differs_from_call_to_call, 0, n_settings) {
+SN_EACH(dropout_differs_from_call_to_call) {
     AT_END(sn_close) small_network n = sn_on(&settings[_i]);
     float loss[3];
     for (uint32_t k = 0; k < 3; k++) {

@@ -190,7 +190,7 @@ TEST_EACH(gradients_of_many_vertices_add_up, 0, SETTINGS) {
 }
 
 /* A matrix of few rows times a long vector, and the transpose of one of many rows. */
-TEST_EACH(products_of_long_vectors_add_up, 0, SETTINGS) {
+GPU_EACH(products_of_long_vectors_add_up, SETTINGS - !VPPS_SIMT_TSAN, SETTINGS) {
     const uint32_t length = _i < ON_CPU ? 60000 : 25000; /* in bf16 a VP has its sums in shared memory */
     const vpps_options o = options_of(_i);
     const vpps_init all = {.kind = VPPS_INIT_CONSTANT, .a = TERM};
