@@ -146,8 +146,7 @@ typedef struct vpps_cell_contribution {
     uint32_t index; /* number of the input or lookup that gets the gradient */
     uint32_t value;
     bool partial; /* whether each virtual processor of the group contributes a share, and the gradient is their sum */
-    /* Whether the gradient is stored as two factors: `vector`, of the vertex, and `scalar`, of a list member. They are multiplied when the
-     * gradient is summed up. */
+    /* Whether the gradient is stored as two factors: `vector`, of the vertex, and `scalar`, of a list member. The sum multiplies them. */
     bool scaled;
     uint32_t vector, scalar;
 } vpps_cell_contribution;
@@ -170,6 +169,7 @@ typedef struct vpps_cell_stage {
     bool uses_pass_record; /* whether the stage reads or makes values that lie in a pass record */
     /* Relative costs, by which VPs share out vertices: [0] of a vertex, [d] of a member of list d - 1. All 0: the stage has no lists. */
     uint32_t work[VPPS_AXES];
+    uint32_t owner;    /* needs.owner, if the stage runs level by level; else 0 */
     uint32_t first, n; /* the stage's values are order[first] to order[first + n - 1] */
     /* The last stage that all VPs must have finished at a vertex before this stage runs there; VPPS_NONE: none. */
     uint32_t after;
@@ -216,6 +216,7 @@ typedef struct vpps_cell_needs {
     bool scales;              /* whether the device supports scaled contributions (vpps_cell_contribution) */
     bool in_place;      /* whether the device's instructions can read inputs and write results in memory (in_place.c) */
     uint32_t group;     /* number of virtual processors (VPs) of a group; if 1, the VP owns all rows */
+    uint32_t owner;     /* 1 + number of the group's VP that runs what goes level by level; 0: all VPs do */
     vpps_row_rule rows; /* the device's rule */
 } vpps_cell_needs;
 

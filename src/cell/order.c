@@ -72,35 +72,37 @@ static void order_value(vpps_compiled_cell *c, uint32_t v) {
 
 /* ---------------------------------------------------------------- other vertices */
 
-static void add(vpps_stage_set *set, extent e, uint32_t i) {
-    *(e == EXTENT_ROWS ? &set->own : &set->whole) |= (uint64_t)1 << i;
+/* `own`: whether the stage's owner makes or reads all of input or output i; then e does not matter. */
+static void add(vpps_stage_set *set, bool own, extent e, uint32_t i) {
+    *(own || e == EXTENT_ROWS ? &set->own : &set->whole) |= (uint64_t)1 << i;
 }
 
 /* Adds the inputs that a stage reads because it may be skipped: the condition, and the inputs that replace its outputs. */
 static void add_otherwise(vpps_compiled_cell *c) {
     for (uint32_t s = 0; s < c->n_stages; s++)
-        if (vpps_stage_may_skip(c, &c->stages[s])) add(&c->stages[s].inputs, EXTENT_OTHERS, c->condition.input);
+        if (vpps_stage_may_skip(c, &c->stages[s])) add(&c->stages[s].inputs, false, EXTENT_OTHERS, c->condition.input);
     for (uint32_t k = 0; k < c->n_outputs; k++) {
         const vpps_cell_output *o = &c->outputs[k];
         const uint32_t s = o->value == VPPS_NONE ? VPPS_NONE : c->values[o->value].stage;
         if (s == VPPS_NONE || o->otherwise == VPPS_NONE || !vpps_stage_may_skip(c, &c->stages[s])) continue;
-        add(&c->stages[s].inputs, made(c, &c->values[o->value]), o->otherwise);
+        add(&c->stages[s].inputs, false, made(c, &c->values[o->value]), o->otherwise);
     }
 }
 
 static void find_links(vpps_compiled_cell *c, uint32_t v) {
     const vpps_cell_value *x = &c->values[v];
     vpps_cell_stage *stage = &c->stages[x->stage];
-    if (x->kind == VPPS_VALUE_GRADIENT) add(&stage->gradients, made(c, x), x->output);
+    const uint64_t in = stage->owner ? c->needs.recurrent_in : 0, out = stage->owner ? c->needs.recurrent_out : 0;
+    if (x->kind == VPPS_VALUE_GRADIENT) add(&stage->gradients, out >> x->output & 1, made(c, x), x->output);
     for (uint32_t i = 0; i < x->n_args; i++) {
         const vpps_cell_value *a = &c->values[c->args[x->first_arg + i].value];
-        if (a->kind == VPPS_VALUE_INPUT) add(&stage->inputs, read(c, x, i), a->input);
+        if (a->kind == VPPS_VALUE_INPUT) add(&stage->inputs, in >> a->input & 1, read(c, x, i), a->input);
     }
     for (uint32_t k = 0; k < c->n_outputs; k++)
-        if (c->outputs[k].value == v) add(&stage->outputs, made(c, x), k);
+        if (c->outputs[k].value == v) add(&stage->outputs, stage->owner, made(c, x), k);
     for (uint32_t j = 0; j < c->n_contributions; j++) {
         const vpps_cell_contribution *to = &c->contributions[j];
-        if (to->value == v && !to->lookup) add(&stage->contributions, made(c, x), to->index);
+        if (to->value == v && !to->lookup) add(&stage->contributions, stage->owner, made(c, x), to->index);
     }
 }
 

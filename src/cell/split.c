@@ -177,7 +177,7 @@ static bool read_by_rows(const vpps_compiled_cell *c, uint32_t v) {
 
 static void choose_splits(work *w) {
     vpps_compiled_cell *c = w->c;
-    bool rows = c->needs.group > 1 && matrix_elems(w) >= c->needs.rows.split_elems;
+    bool rows = c->needs.group > 1 && !c->needs.owner && matrix_elems(w) >= c->needs.rows.split_elems;
     for (uint32_t v = 0; v < c->n_values; v++) rows = rows && c->values[v].cols == 1;
     for (uint32_t v = 0; v < c->n_values; v++) {
         vpps_cell_value *x = &c->values[v];
@@ -256,6 +256,7 @@ static bool list_stages(work *w) {
         vpps_cell_stage *s = &c->stages[x->stage];
         s->pass = x->pass;
         s->split = x->split;
+        s->owner = vpps_by_levels(s->pass) ? c->needs.owner : 0;
         s->backward = x->pass >= VPPS_PASS_BACK_EAGER;
         s->n++;
     }

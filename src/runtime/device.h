@@ -128,8 +128,7 @@ typedef struct vpps_device_table {
      * Fails with MEMORY, changing nothing. */
     vpps_status (*take_choice)(vpps_device *d, const char *text);
 
-    /* Switches the device to the next alternative that its profile measures, such as another kernel; parameters keep their values. NULL:
-     * the device has no profile. */
+    /* Switches the device to the next alternative that its profile measures; parameters keep their values. NULL: no profile. */
     vpps_status (*tune)(vpps_device *d);
     /* Writes to *out number i, from 0, of the trials that were measured before the first batch. Returns false if there are fewer trials.
      * NULL: the device measures none. */

@@ -207,8 +207,7 @@ static bool go_through(learner *l, double explore) {
     return w->n_batches >= l->a->batches || keep(l, true);
 }
 
-/* Updates the Q values of a trial from its end by N-step bootstrapping: the rewards of N batches plus the Q value of the state after
- * them. */
+/* Updates the Q values of a trial from its end by N-step bootstrapping: N batches' rewards plus the Q value of the state after. */
 static void learn_from(learner *l) {
     const uint32_t n = l->walk.n_batches;
     float *q = l->a->q;

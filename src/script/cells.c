@@ -11,10 +11,22 @@ static bool outlive_slices(const vpps_batching *b, uint32_t t) {
     return false;
 }
 
-/* Returns rule r, which assigns rows to VPs. If type t has many vertices per VP and level, replaces r.split_elems by r.wide_elems. */
-static vpps_row_rule row_rule(vpps_row_rule r, const vpps_batched_type *t, uint32_t n_vps) {
-    if (r.wide && t->items[0] >= (uint64_t)r.wide * n_vps * t->n_levels) r.split_elems = r.wide_elems;
-    return r;
+/* Returns needs.owner of type t. Twins are recurrences of one cell each with equal work that read the same other types, so that none reads
+ * another, through other types either. If a group has a VP for each twin, or for several, a VP runs a twin's levels alone. */
+static uint32_t owner_of(const vpps_batching *b, uint32_t t) {
+    const vpps_batch_needs *n = b->needs;
+    const vpps_batched_type *types = b->types;
+    uint32_t twins = 0, number = 0; /* number: of t among its twins, from 1 on; 0: t is none */
+    for (uint32_t u = 0; u < n->reading->n_types; u++) {
+        bool twin = n->types[u].needed && vpps_reads(n, u, u) && vpps_types_of_scc(n, n->types[u].scc) == 1 &&
+                    types[u].items[0] == types[t].items[0] && types[u].n_levels == types[t].n_levels &&
+                    n->reading->types[u].base->n_values == n->reading->types[t].base->n_values;
+        for (uint32_t x = 0; x < n->reading->n_types && twin; x++)
+            twin = (x != t && vpps_reads(n, t, x)) == (x != u && vpps_reads(n, u, x));
+        twins += twin;
+        if (twin && u == t) number = twins;
+    }
+    return number && twins % b->group_size == 0 ? (number - 1) % b->group_size + 1 : 0;
 }
 
 vpps_status vpps_compile_cells(const vpps_batching *b, vpps_history *history, const vpps_target *target,
@@ -30,7 +42,10 @@ vpps_status vpps_compile_cells(const vpps_batching *b, vpps_history *history, co
         if (!b->needs->types[t].needed) continue;
         vpps_cell_needs needs = b->needs->types[t].cell;
         needs.group = b->group_size;
-        needs.rows = row_rule(target->rows, &b->types[t], b->n_vps);
+        needs.rows = target->rows;
+        if (needs.rows.wide && b->types[t].items[0] >= (uint64_t)needs.rows.wide * b->n_vps * b->types[t].n_levels)
+            needs.rows.split_elems = needs.rows.wide_elems;
+        if (needs.rows.wide && b->group_size > 1) needs.owner = owner_of(b, t);
         needs.scales = target->scales && !outlive_slices(b, t);
         needs.in_place = target->in_place;
         VPPS_TRY(vpps_compiled_for(history, r->g->model, r->types[t].index, needs,

@@ -79,8 +79,7 @@ static uint32_t read_by(const vpps_steps *s, const vpps_step_block *b, uint32_t 
 
 static uint32_t last_of(const vpps_block_phases *b) { return vpps_max_u32(b->last_forward, b->last_backward); }
 
-/* Returns the last phase of the blocks of type `type` that may read block b: blocks of b's wave and group; if both types are heads, only
- * the block of b's slice. */
+/* Returns the last phase of the blocks of type `type` that may read block b: of b's wave and group; if both are heads, of b's slice. */
 static uint32_t last_of_readers(const placer *p, const vpps_step_block *b, uint32_t type) {
     const bool *heads = p->s->batching->heads, slices = heads[type] && !heads[b->type];
     uint32_t last = 0;

@@ -27,8 +27,7 @@ typedef struct finder {
 
 /* ---------------------------------------------------------------- types */
 
-/* Finds the strongly connected components of the types' graph by Tarjan (1972), without recursion. A component has a higher number than the
- * components that it reads. */
+/* Finds the strongly connected components of the types' graph by Tarjan (1972), without recursion, numbered after those that they read. */
 static bool find_sccs(finder *f) {
     const uint32_t n = f->r->n_types;
     uint32_t *index;

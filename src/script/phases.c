@@ -8,7 +8,7 @@
  * types forward in the first slice and backward in the last. A step in two halves has one slice and no phase with tasks of both halves. */
 #include "script/phases.h"
 
-/* The first phase in which a virtual processor may read a value. own: the rows that it computed itself; others: rows computed by others. */
+/* The first phase in which a VP may read a value. own: what it computed itself, as its own rows or as the owner; others: all else. */
 typedef struct ready {
     uint32_t own, others;
 } ready;
@@ -111,14 +111,17 @@ static void add_stages(phases *p, uint32_t place, vpps_pass pass, uint32_t level
 /* Sets other_sccs for the types of an SCC: when results of types in other SCCs may be read. */
 static void find_others(phases *p, uint32_t scc) {
     const vpps_batch_needs *needs = p->s->needs;
+    vpps_compiled_cell *const *cells = p->s->batching->cells;
     for (uint32_t i = 0; i < p->n_of_scc; i++) {
         const uint32_t t = p->of_scc[i];
         links *others = &p->types[t].other_sccs;
         for (uint32_t u = 0; u < p->s->reading->n_types; u++) {
-            const links *made = &p->types[u].made;
-            if (needs->types[u].scc == scc) continue;
-            if (vpps_reads(needs, t, u)) others->outputs = later(others->outputs, made->outputs);
-            if (vpps_reads(needs, u, t)) others->contributions = later(others->contributions, made->contributions);
+            links made = p->types[u].made;
+            if (needs->types[u].scc == scc || !cells[u]) continue;
+            if (cells[t]->needs.owner || cells[u]->needs.owner) /* an owner's "own" data are not a VP's rows */
+                made.outputs.own = made.outputs.others, made.contributions.own = made.contributions.others;
+            if (vpps_reads(needs, t, u)) others->outputs = later(others->outputs, made.outputs);
+            if (vpps_reads(needs, u, t)) others->contributions = later(others->contributions, made.contributions);
         }
     }
 }

@@ -71,6 +71,7 @@ static uint32_t end_of_share(const vpps_cell_stage *stage, const uint32_t *const
 
 vpps_rows vpps_share_of_stage(const vpps_cell_stage *stage, const uint32_t *const *lists, uint32_t first, uint32_t n,
                               uint32_t group, uint32_t member) {
+    if (stage->owner) return (vpps_rows){first, first + (stage->owner == member + 1 ? n : 0)};
     return (vpps_rows){first + end_of_share(stage, lists, first, n, member, group),
                        first + end_of_share(stage, lists, first, n, member + 1, group)};
 }

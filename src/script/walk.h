@@ -42,8 +42,7 @@ bool vpps_walk_open(vpps_walk *w, const vpps_typed_graph *g);
 void vpps_walk_restart(vpps_walk *w);
 void vpps_walk_close(vpps_walk *w);
 
-/* Runs one batch, all ready vertices of a type, and returns their number. If `steps` is not NULL, sets steps[v] to the batch's number for
- * each of these vertices. */
+/* Runs one batch, all ready vertices of a type, and returns their number. Sets their steps[v], unless NULL, to the batch's number. */
 uint32_t vpps_walk_run(vpps_walk *w, uint32_t type, uint32_t *steps);
 
 /* Returns the ratio |Frontier_a(G)| / |Frontier(G^a)| of a type a with ready vertices; 1: a shortest sequence of batches begins with it. */

@@ -140,8 +140,7 @@ static void record_pulled_list(vpps_graph *g) {
     TEST_OK(vpps_push(g, vpps_weighted_sum_list(g, vpps_softmax_list(g, scores), y)));
 }
 
-/* Members on top of each other, as gathered and as made, and parts of such a stack: across two members, and of what another
- * stack is made of. */
+/* Members stacked, as gathered and as made, and parts of such stacks: across two members, and of another stack. */
 static void record_stacked_list(vpps_graph *g) {
     const vpps_node h = vpps_gather_list(g, 0, HIDDEN, 1), edge = vpps_pull_list(g, SQUARE, 2);
     const vpps_node x = vpps_pull(g, HIDDEN, 1), key = vpps_tanh(g, gate_of(g, 'i', "U", 1, &h));

@@ -189,8 +189,7 @@ TEST(cheap_values_of_inputs_are_not_kept) {
     }
 }
 
-/* Places of 48 words: gates, whose gradients follow them there, and the outputs; tanh(c) is recomputed from c, in the stage
- * that reads it. */
+/* Places of 48 words: gates, followed by their gradients, and outputs; the stage that reads tanh(c) recomputes it from c. */
 TEST(kept_places) {
     AT_END(cells_close) cells x = cells_open();
     static const struct {

@@ -498,8 +498,7 @@ static void add_drawn_cases(batch *b, uint32_t opcode) {
 static const float extremes[] = {0.0f,   -0.0f,   1e-40f,   -1e-40f,   0x1p-126f, 1.0f,  -1.0f,
                                  100.0f, -100.0f, INFINITY, -INFINITY, NAN,       20.0f, -20.0f};
 
-/* Every pair of extreme inputs, through instructions that take elements one by one: NaN and infinities come out where the formula
- * says, and only there. */
+/* Elementwise instructions make NaN and infinities of every pair of extreme inputs where the formula says, and only there. */
 static void add_extreme_case(batch *b, uint32_t opcode) {
     enum { N = VPPS_COUNT(extremes) };
     const char *roles = meaning_of((vpps_opcode)opcode).roles;

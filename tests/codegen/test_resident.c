@@ -308,8 +308,7 @@ TEST(a_smaller_one_may_still_fit) {
     ck_assert_uint_eq(vectors[1].at, 20);
 }
 
-/* As many blocks as rows, unless threads are too few or padding would cost more than it saves; half of them where rows are a
- * transposed matrix's. */
+/* Blocks: one a row, unless threads are few or padding costs more than it saves; half of them for rows of a transposed matrix. */
 TEST(rows_are_shared_out) {
     static const struct {
         uint32_t rows, threads, blocks;

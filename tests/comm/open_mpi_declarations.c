@@ -1,5 +1,4 @@
-/* open_mpi_declarations.c - compares what the template of the calls takes for granted with Open MPI's header, when this file
- * is compiled and finds it. */
+/* open_mpi_declarations.c - compares what the calls' template assumes with Open MPI's header, if there is one. */
 #include "mpi_declarations.h"
 
 #if __has_include(<mpi.h>)

@@ -553,8 +553,7 @@ static void attend(builder *b, const rg_step *s) {
     keep(b, y, 4 * size_of(b, scores) * size_of(b, z), false);
 }
 
-/* The largest size of what an elementwise operation makes of elements of such sizes, which are not below a half where they must be
- * positive. */
+/* The largest result of an elementwise operation on elements of such sizes, at least a half where they must be positive. */
 static double size_of_result(vpps_op op, const double *sizes) {
     const meaning_domain domains[] = {meaning_cases[op].a, meaning_cases[op].b};
     double most = 0;

@@ -17,6 +17,5 @@ typedef struct replay {
     double tolerance; /* of an element, relative to the greatest of its vector */
 } replay;
 
-/* Writes the files. The program's function `int NAME_replay(void)` returns how many vertices differ. Fails as vpps_export_c and
- * vpps_forward do. */
+/* Writes the files. `int NAME_replay(void)` returns how many vertices differ. Fails as vpps_export_c and vpps_forward do. */
 vpps_status replay_write(const replay *r);

@@ -60,8 +60,7 @@ static void check_same(const vpps_sentences *a, const vpps_sentences *b) {
     }
 }
 
-/* Does one of the words begin as a byte order mark of UTF-8 or UTF-16 does? At the beginning of a line or of a file it would be read as
- * one. */
+/* Whether a word begins with a byte order mark of UTF-8 or UTF-16, which would be read as one at the beginning of a line or file. */
 static bool begins_as_mark(const vpps_vocab *words) {
     static const char *const marks[] = {"\xef\xbb\xbf", "\xff\xfe", "\xfe\xff"};
     for (uint32_t i = 0; i < vpps_vocab_size(words); i++)

@@ -1,5 +1,4 @@
-/* fuzz_treebank.c - any bytes as a treebank: what is read is written and read back the same; what is refused leaves
- * the treebank as it was. */
+/* fuzz_treebank.c - any bytes as a treebank: what is read is written and read back the same; a refusal changes nothing. */
 #include "fuzz.h"
 #include "vpps_data.h"
 

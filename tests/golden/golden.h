@@ -24,6 +24,5 @@ typedef struct golden {
     double sgd[GOLDEN_BATCHES], adam[GOLDEN_BATCHES];
 } golden;
 
-/* Reads golden number i of the file tests/golden/NAME.json into memory of the arena. Fails the check where the file is not as
- * golden.py writes it. */
+/* Reads golden number i of tests/golden/NAME.json into the arena. Fails the check unless golden.py wrote the file. */
 golden golden_read(vpps_arena *a, const char *name, size_t i);

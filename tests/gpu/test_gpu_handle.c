@@ -570,8 +570,7 @@ TEST(the_next_batch_is_queued) {
     ck_assert_uint_eq(queue.queued, 4);
 }
 
-/* After a batch that failed, or that is not finite where that stops training, a queued one does nothing; where such batches are passed
- * over, it trains. */
+/* After a batch that failed or is not finite, a queued batch does nothing; where such batches are skipped, it trains. */
 TEST_EACH(behind_a_failure_nothing_is_done, 0, 3) {
     AT_END(close_queue) gpu_trees t = open_queue(_i == 2 ? VPPS_NONFINITE_SKIP : VPPS_NONFINITE_STOP);
     const uint32_t ends = _i == 2 ? VPPS_FAILURE_NONE : VPPS_FAILURE_BEFORE;

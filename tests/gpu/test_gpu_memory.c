@@ -111,8 +111,7 @@ static gpu_trees open_trained(void) {
 
 /* ---------------------------------------------------------------- the pool */
 
-/* What is free beside everything else when the large graph comes: room for both pools, room for the larger one in the old one's
- * place, room for neither. */
+/* Free memory when the large graph comes: for both pools, for the larger one in place of the old one, for neither. */
 typedef enum room { ROOM_FOR_BOTH, ROOM_FOR_ONE, ROOM_FOR_NONE, ROOMS } room;
 
 /* `old`: the pool's bytes; `all`: that the large graph takes beside it; `pool`: of these, the least that its pool does. */

@@ -129,8 +129,7 @@ TEST_EACH(after_a_stall_nothing_is_done, 0, 3) {
     expect_parameters(h, &t, expected);
 }
 
-/* The second of three batches has a loss, or a gradient, that is not finite: it is named, and the third does nothing. Launched again, it
- * trains, with its number. */
+/* The second of three batches is not finite: it is named, and the third does nothing. Launched again, the third trains. */
 TEST_EACH(after_what_is_not_finite_nothing_is_done, 0, 2 * WAYS) {
     const int way = _i % WAYS;
     const kind k = _i / WAYS ? NAN_GRADIENT : INFINITE_LOSS;
@@ -175,8 +174,7 @@ TEST_EACH(after_what_is_passed_over_batches_train, 0, 2 * WAYS) {
 
 /* ---------------------------------------------------------------- memory */
 
-/* Whichever allocation of the second batch finds no memory: the batch does with less, or fails, nothing of it is left to be done, and it
- * may come again. */
+/* Whichever allocation of the second batch fails: the batch does with less, or fails, leaves nothing to do, and may come again. */
 TEST_EACH(a_batch_that_finds_no_memory_is_not_queued, 0, WAYS) {
     static const plan p[] = {{0, 1, PLAIN}, {1, 4, PLAIN}, {2, 1, PLAIN}};
     float losses[3];

@@ -227,8 +227,7 @@ TEST_EACH(every_machine_decides_alike, 0, GPU) {
 
 /* ---------------------------------------------------------------- gradients */
 
-/* One step of training on the loops' states, as loops or as the turns that they take. The last lane's state is infinite, and it takes no
- * turn. */
+/* A training step on the loops, as loops or as their turns. The last lane has an infinite state, and takes no turn. */
 static void train(network *n, const float *turns) {
     vpps_node losses[LANES + 1];
     float infinite[MOST_HIDDEN];

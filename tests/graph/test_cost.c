@@ -261,8 +261,7 @@ TEST(cells_cost_what_they_expand_to) {
     ck_assert_uint_eq(by_cells.value_bytes, 4 * 8 + (11 * 3 + 4 * 6) * 4 * 16 + 16 - 4 * 8);
 }
 
-/* Over a list of m scalars and as many vectors of 4: a softmax is one number a member; a weighted sum goes over the members; a stack
- * has room for 5. */
+/* Over a list of m scalars and m vectors of 4: softmax has a number a member; a weighted sum, the members; a stack has room for 5. */
 TEST(an_op_over_a_list_costs_its_members) {
     AT_END(close_fixture) fixture f = open_fixture();
     vpps_graph *r = begin_cell(f.model, "attention");

@@ -303,8 +303,7 @@ TEST(left_over_temporary_files) {
     folder_remove();
 }
 
-/* A limit on file sizes fails write() in the middle of a file, as a full disk does; wherever it lies, the old file
- * stays and no other is left. */
+/* A limit on file sizes fails write() in mid-file, as a full disk does: the old file stays and no other is left. */
 TEST(no_space_by_limit) {
     static const rlim_t limits[] = {0, 1, 7, 8, 100, 255, 256, 1000, 4096, 100000, 262143};
     struct rlimit before, limit;

@@ -44,8 +44,7 @@ TEST_EACH(by_hand, 0, VPPS_COUNT(hand_cases)) {
     ck_assert_double_eq_tol(vpps_bleu_score(&b, VPPS_BLEU_EXP), c->exp, 1e-9);
 }
 
-/* The corpus' score is not a mean of scores: counts are added first, and a sentence that is too short is made up for
- * by one that is too long. */
+/* The corpus' score is no mean of scores: counts are added, and a longer sentence makes up for a short one. */
 TEST(corpus) {
     vpps_bleu together = {0}, swapped = {0};
     add_text(&together, "abcdefgh", "abcdefghij");

@@ -1,5 +1,4 @@
-/* f1_tests.c - chunks: every transition by hand, conlleval's own procedure beside ours, and another implementation's
- * numbers (metrics_golden.py). */
+/* f1_tests.c - chunks: all transitions by hand, conlleval's procedure, and another implementation (metrics_golden.py). */
 #include "io_tests.h"
 
 DESTROYED_BY(vpps_f1, vpps_f1_destroy)

@@ -1,5 +1,4 @@
-/* json_tests.c - the reader of JSON beside jansson: both take the same texts, for the same values; strings are written so that jansson
- * reads them back. */
+/* json_tests.c - the reader of JSON beside jansson: both accept the same texts with the same values, and jansson reads our strings. */
 #include "io_tests.h"
 
 #include "io/json.h"

@@ -1,5 +1,4 @@
-/* context_tests.c - what a position sees: each id of an example is replaced, and the logits change where the network reads
- * it, and nowhere else. */
+/* context_tests.c - what a position sees: a changed id changes the logits where the network reads it, and nowhere else. */
 #include "fixture.h"
 
 typedef struct subject {

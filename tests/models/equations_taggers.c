@@ -1,5 +1,4 @@
-/* equations_taggers.c - the equations of the networks that tag words of sentences and characters of lattices, and that
- * classify sentences. */
+/* equations_taggers.c - the equations of taggers of words and of characters of lattices, and of classifiers of sentences. */
 #include "equations.h"
 
 #include "common/testing.h"

@@ -13,8 +13,7 @@ typedef struct examples {
     uint32_t words, characters, classes, edge_types, numbers; /* numbers: of each node */
 } examples;
 
-/* Among them are the shortest ones, and labels that are unknown or beyond the classes. Equal inputs have equal labels,
- * so that all can be learnt. */
+/* They include the shortest ones and labels that are unknown or out of range. Equal inputs have equal labels. */
 const examples *examples_of(net_kind kind);
 
 /* The same with examples of random shape, size, ids and labels: equal seeds, equal examples. They point into *d. */

@@ -1,5 +1,4 @@
-/* fixture.h - the networks of the table, with and without what can be chosen, on examples; and what every suite of this
- * folder does with them. */
+/* fixture.h - all networks with and without their options, on examples, and what all suites here do with them. */
 #pragma once
 
 #include "common/reference.h"

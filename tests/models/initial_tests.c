@@ -3,8 +3,7 @@
 
 /* ---------------------------------------------------------------- what is documented */
 
-/* How a parameter begins that a row names; all others as vpps.h has it where no initialiser is given: vectors are zero, and
- * the rest is Glorot's. */
+/* Initial values: those of named parameters; else those of vpps.h: vectors are zero, all else is Glorot. */
 typedef enum beginning {
     BY_DEFAULT,
     SMALL,        /* uniform in +-0.05 */

@@ -545,8 +545,7 @@ TEST_EACH(two_handles_in_flight, WORKS, GPU) {
     }
 }
 
-/* Two products one after the other: the gradient of the first is a product with a transposed matrix, of which VPs that share
- * rows out make a share each. */
+/* Two products in turn: the first has a gradient by a transposed matrix, of which VPs with rows make a share each. */
 static float *train_two_products(uint32_t vps) {
     enum { SIZE = 256 }; /* so large that rows are shared out */
     vpps_param w[2];

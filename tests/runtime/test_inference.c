@@ -1,5 +1,4 @@
-/* test_inference.c - handles for inference beside the one that trains, each in a thread of its own: they see parameters as they were
- * when a batch was over. */
+/* test_inference.c - handles for inference in other threads than training see parameters as they are after a batch. */
 #include "common/gpu_tests.h"
 #include "runtime/simt/fiber.h"
 #include "runtime/small_network.h"

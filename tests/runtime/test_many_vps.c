@@ -1,5 +1,4 @@
-/* test_many_vps.c - more virtual processors than this machine has cores: how many meet, that training agrees with the reference, and the
- * same bits in every run. */
+/* test_many_vps.c - more VPs than cores: how many meet, that training agrees with the reference, and that bits repeat. */
 #include "common/episode.h"
 #include "runtime/cpu/cpu.h"
 #include "runtime/handle.h"

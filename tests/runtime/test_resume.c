@@ -1,5 +1,4 @@
-/* test_resume.c - checkpoints of a run: what continues from one is the run itself, to the last bit; what cannot be
- * loaded changes nothing. */
+/* test_resume.c - a run resumed from a checkpoint has the same bits; a checkpoint that cannot be loaded changes nothing. */
 #include "common/folder.h"
 #include "graph/model.h"
 #include "runtime/small_network.h"

@@ -1,5 +1,4 @@
-/* test_simt.c - software SIMT: small kernels that must run, for several orders of turns, and small kernels that are wrong, whose mistakes
- * must be named. */
+/* test_simt.c - software SIMT: right small kernels run in several orders of turns; mistakes of wrong ones are named. */
 #include "common/folder.h"
 #include "runtime/gpu/driver.h"
 #include "runtime/simt/compiler.h"

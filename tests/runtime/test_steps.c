@@ -333,8 +333,7 @@ static vpps_node build_steps(const small_network *n, vpps_cell cell, bool classi
     return vpps_average(g, count, terms);
 }
 
-/* Nor where the classifier stands in the same cell: only what it is made of has a gradient, which is the state of no step. The same
- * training as by cells apart. */
+/* Nor with the classifier in the same cell: only its input has a gradient, no state of a step. It trains as with cells apart. */
 SN_EACH(what_is_frozen_in_a_cell_costs_no_backward_work) {
     AT_END(sn_close) small_network a = sn_on(&settings[_i]), b = sn_on(&settings[_i]);
     const vpps_cell step = record_step(&a, true), encoder = record_step(&b, false);

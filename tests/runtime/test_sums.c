@@ -145,8 +145,7 @@ static void check_gradient(training *t, int setting, vpps_param p, const char *w
     for (uint32_t i = 0; i < n; i++) check_sum(settings[setting].device, what, gradient.values[i], want);
 }
 
-/* A bias, a matrix, one that is multiplied with two columns, an entry of a table and a value that every vertex reads: each has the same
- * gradient of every vertex. */
+/* A bias, matrices for one and two columns, a table entry and a value that all vertices read: vertices give equal gradients. */
 TEST_EACH(gradients_of_many_vertices_add_up, 0, SETTINGS) {
     const uint32_t n = _i < ON_CPU ? 50000 : 6000;
     const vpps_options o = options_of(_i);

@@ -1,5 +1,4 @@
-/* test_trace.c - a trace holds whole batches, tasks inside phases inside them; it changes no bit, and has a limit. What it costs
- * bench_host measures. */
+/* test_trace.c - a trace has whole batches, phases and tasks, changes no bit, and has a limit. bench_host measures its cost. */
 #include "runtime/handle.h"
 #include "runtime/small_network.h"
 

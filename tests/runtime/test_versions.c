@@ -1,5 +1,4 @@
-/* test_versions.c - programs that were compiled against another version of vpps.h: structs that are smaller or larger than the
- * library's. */
+/* test_versions.c - programs compiled against other versions of vpps.h: structs smaller or larger than the library's. */
 #include "runtime/small_network.h"
 
 /* What a struct was when it ended after this member. */

@@ -123,8 +123,7 @@ TEST(a_small_pool_is_met_by_waves) {
     for (size_t i = 0; i < VPPS_COUNT(values); i++) free((void *)(uintptr_t)values[i]);
 }
 
-/* One sequence is one wave, of as many slices as it takes. The head's members are what a recurrence makes; its logits are most of what is
- * kept: 16 KB a word. */
+/* One sequence is one wave of several slices. The head reads a recurrence; its logits are most of what is kept: 16 KB a word. */
 TEST(a_small_pool_is_met_by_slices_of_attention) {
     enum { SIZE = 16, CLASSES = 4096, WORDS = 60, MEMBERS = 3 };
     vpps_options o = default_options();

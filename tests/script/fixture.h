@@ -57,7 +57,6 @@ typedef struct job {
     subject subject;
 } job;
 
-/* Schedules a graph. The optimiser and its settings are drawn by `seed`. Fails as the scheduler does; the job must be closed
- * all the same. */
+/* Schedules a graph with an optimiser drawn by `seed`. Fails as the scheduler does; the job must be closed even then. */
 vpps_status job_open(job *j, vpps_graph *g, vpps_node loss, way w, uint64_t seed);
 void job_close(job *j);

@@ -1,5 +1,4 @@
-/* mutate_cells.c - see mutate.h. What a bug in a pass of the compiler would look like: one field of a cell, or one item of a list, is
- * another. */
+/* mutate_cells.c - see mutate.h. Cells as a bug of the compiler would make them: a field, or an item of a list, differs. */
 #include "common/testing.h"
 #include "mutate.h"
 

@@ -1,5 +1,4 @@
-/* test_deal.c - which group gets which of a batch's inputs: as much work as the others, and where a level has a cost of its own, less work
- * beside a deep one. */
+/* test_deal.c - which group has which inputs, as much work each, less beside a deep one; which VP of a group has which vertices. */
 #include "common/training.h"
 #include "fixture.h"
 
@@ -114,4 +113,43 @@ TEST(stages_that_share_out_vertices_differently_wait) {
     TEST_OK(job_open(&j, g, vpps_sum(g, LISTS, losses), (way){.n_vps = 3, .groups = 1}, 5));
     TEST_OK(verify_subject(&j.subject));
     job_close(&j);
+}
+
+/* Two recurrences over the same words, from both ends, have a VP each and no barriers between levels. Sums of their states by rows wait. */
+TEST(twins_have_a_vp_each) {
+    enum { LENGTH = 7, ROWS = 32 };
+    uint32_t barriers[2];
+    for (uint32_t wide = 0; wide < 2; wide++) {
+        job j;
+        vpps_node states[2][LENGTH], losses[LENGTH];
+        vpps_model *model = new_model(1);
+        vpps_graph *g = new_graph(model);
+        const vpps_param E = add_lookup(model, "E", WORDS, ROWS, 1), V = add_matrix(model, "V", ROWS, ROWS);
+        for (uint32_t k = 0; k < 2; k++) {
+            const vpps_param W = add_matrix(model, k ? "W1" : "W0", ROWS, ROWS),
+                             U = add_matrix(model, k ? "U1" : "U0", ROWS, ROWS);
+            vpps_graph *r = begin_cell(model, k ? "right" : "left");
+            const vpps_node x = vpps_pull(r, ROWS, 1), h = vpps_gather(r, 0, 0, ROWS, 1);
+            TEST_OK(vpps_scatter(r, vpps_tanh(r, vpps_affine2(r, VPPS_NO_PARAM, W, x, U, h))));
+            const vpps_cell cell = end_cell(r);
+            const vpps_node start = vpps_tanh(g, vpps_affine1(g, VPPS_NO_PARAM, V, vpps_lookup(g, E, 0)));
+            vpps_vertex v = vpps_source(g, 1, &start);
+            for (uint32_t t = 0; t < LENGTH; t++) {
+                const uint32_t at = k ? LENGTH - 1 - t : t;
+                const vpps_node word = vpps_lookup(g, E, at);
+                v = vpps_apply(
+                    g, VPPS_APPLICATION(.cell = cell, .n_children = 1, .children = &v, .n_pulls = 1, .pulls = &word));
+                states[k][at] = vpps_scattered(g, v, 0);
+            }
+        }
+        for (uint32_t t = 0; t < LENGTH; t++)
+            losses[t] = vpps_cross_entropy(g, vpps_add(g, states[0][t], states[1][t]), t);
+        TEST_OK(job_open(&j, g, vpps_sum(g, LENGTH, losses), (way){.n_vps = 2, .groups = 1, .wide = 1000 * wide}, 5));
+        TEST_OK(verify_subject(&j.subject));
+        barriers[wide] = vpps_task_header_of(j.subject.script)->n_barriers;
+        job_close(&j);
+        vpps_graph_destroy(g);
+        vpps_model_destroy(model);
+    }
+    ck_assert_uint_lt(barriers[1], barriers[0] - 4 * (LENGTH - 1) + 1);
 }

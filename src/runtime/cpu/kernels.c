@@ -485,12 +485,12 @@ static void add_scaled(uint32_t n, uint32_t count, const float *pool, const uint
     add_up_blocks(true, n, count, pool, pairs, skip, add, to);
 }
 
-static double sum_squares(uint32_t n, const float *x) {
+static double sum_squares(size_t n, const float *x) {
     typedef double doubles __attribute__((vector_size(BLOCK / 2 * sizeof(double)), may_alias));
     doubles low = {0}, high = {0}; /* compilers keep sums in registers only as vectors */
     double lanes[BLOCK] __attribute__((aligned(sizeof(doubles))));
     float pad[BLOCK] = {0};
-    for (uint32_t first = 0; first < n; first += BLOCK) {
+    for (size_t first = 0; first < n; first += BLOCK) {
         const float *xs = x + first;
         if (n - first < BLOCK) xs = memcpy(pad, xs, (n - first) * sizeof(*pad));
 #pragma omp simd
@@ -498,8 +498,7 @@ static double sum_squares(uint32_t n, const float *x) {
         low += *(const doubles *)lanes;
         high += *(const doubles *)(lanes + BLOCK / 2);
     }
-    low += high;
-    memcpy(lanes, &low, sizeof low);
+    *(doubles *)lanes = low + high;
     for (uint32_t width = BLOCK / 4; width > 0; width /= 2)
         for (uint32_t j = 0; j < width; j++) lanes[j] += lanes[j + width];
     return lanes[0];

@@ -145,7 +145,7 @@ typedef struct vpps_kernels {
      * sum is stored in `to` or, with `add`, added to `to`. */
     void (*add_scaled)(uint32_t n, uint32_t count, const float *pool, const uint32_t *pairs, uint32_t skip, bool add,
                        float *to);
-    double (*sum_squares)(uint32_t n, const float *x);
+    double (*sum_squares)(size_t n, const float *x);
     void (*update)(size_t n, const vpps_step *step, float *w, const float *g, float *s0, float *s1);
     /* Transposes a matrix: b (cols x rows) = a^T, both stored by columns. */
     void (*transpose)(uint32_t rows, uint32_t cols, const float *a, size_t lda, float *b, size_t ldb);

@@ -3,8 +3,7 @@
 
 #include "runtime/cpu/choices.h"
 
-/* Lists the trials to measure: every unit in every way. by[i] is what computes trial i. Both arrays have VPPS_CPU_TRIALS elements. Returns
- * the number of trials. */
+/* Lists the trials to measure: every unit in every way. by[i] is what computes trial i. The arrays have VPPS_CPU_TRIALS elements. */
 uint32_t vpps_cpu_list_trials(const vpps_cpu_units *units, vpps_trial *out, vpps_cpu_maker *by);
 
 /* Returns the most processor time, in ms, that all trials together may take. */

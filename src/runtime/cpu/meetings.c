@@ -33,10 +33,6 @@ bool vpps_meet(vpps_counter *nodes, uint32_t n, uint32_t member, uint32_t meetin
 
 /* ---------------------------------------------------------------- memory */
 
-static void zero(vpps_counter *counters, size_t n) {
-    for (size_t i = 0; i < n; i++) atomic_store_explicit(&counters[i].value, 0, memory_order_relaxed);
-}
-
 vpps_status vpps_meetings_open(vpps_cpu *cpu) {
     const size_t n = cpu->n_vps, tree = nodes_of(cpu->n_vps);
     vpps_meetings *m = &cpu->meetings;
@@ -127,7 +123,7 @@ vpps_status vpps_choose_meetings(vpps_cpu *cpu, const uint32_t *script) {
     m->ordered = vpps_are_meetings(script, m->signals);
     m->taken = m->ordered && cpu->n_vps >= VPPS_LEAST_TREE;
     if (!m->taken) return VPPS_OK;
-    zero(m->all, m->n_counters);
+    memset(m->all, 0, m->n_counters * sizeof *m->all);
     for (uint32_t v = 0; v < cpu->n_vps; v++) cpu->vps[v].met[0] = cpu->vps[v].met[1] = 0;
     return VPPS_OK;
 }

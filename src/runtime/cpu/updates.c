@@ -96,13 +96,6 @@ static float *open_gradient(vpps_vp *vp, const vpps_block_view *view, const vpps
     return vp->scratch + vpps_outer_floats(cpu, k);
 }
 
-static double squares_of_run(const vpps_cpu *cpu, const float *g, size_t n) {
-    double sum = 0;
-    for (size_t at = 0; at < n; at += 1u << 20)
-        sum += cpu->kernels->sum_squares(n - at < 1u << 20 ? (uint32_t)(n - at) : 1u << 20, g + at);
-    return sum;
-}
-
 /* Returns the outer product that is a matrix's whole gradient, which the update computes. */
 static vpps_outer outer_of(const vpps_cpu *cpu, uint32_t param, const vpps_block_view **view) {
     for (*view = cpu->batch.views;; ++*view)
@@ -126,7 +119,7 @@ static double squares_of_matrix(vpps_vp *vp, uint32_t param) {
         const vpps_matrix_block *block = &own.blocks[b];
         if (made) vpps_add_outer(vp, block, n, cols, vp->pointers, gradient, false);
         const float *g = made ? gradient : block->gradient;
-        if (block->rows == block->ld) sum += squares_of_run(cpu, g, block->ld * cols);
+        if (block->rows == block->ld) sum += cpu->kernels->sum_squares(block->ld * cols, g);
         for (uint32_t k = 0; k < cols && block->rows < block->ld; k++) /* sums rows without padding */
             sum += cpu->kernels->sum_squares(block->rows, g + k * block->ld);
     }
@@ -145,7 +138,7 @@ void vpps_vp_norm(vpps_vp *vp) {
             sum += squares_of_matrix(vp, p);
         } else {
             const run r = run_of(vp, p);
-            sum += squares_of_run(cpu, r.g, r.n);
+            sum += cpu->kernels->sum_squares(r.n, r.g);
         }
     }
     /* cpu->squares has the sum of sharded tables */

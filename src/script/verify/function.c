@@ -1,5 +1,4 @@
-/* function.c - expresses the function of a vertex and its derivative. The derivative goes node by node from the last to the first, by the
- * rows of ops.def. */
+/* function.c - expresses the function of a vertex and its derivative. The derivative goes from the last node to the first, by ops.def. */
 #include "script/verify/function.h"
 
 /* ---------------------------------------------------------------- gradients that are owed */

@@ -1,5 +1,4 @@
-/* parameters.c - checks the tasks on parameters (gradients, norm, update), which every VP (virtual processor) runs for its own rows and
- * entries. */
+/* parameters.c - checks the tasks on parameters (gradients, norm, update), which a virtual processor runs for what it owns. */
 #include "script/verify/checker.h"
 
 #include <inttypes.h>

@@ -207,8 +207,7 @@ static void find_reads(const vpps_proof *p) {
     }
 }
 
-/* If the stage may be skipped where the cell's condition does not hold: notes that it reads the condition, and the inputs that then replace
- * its outputs. */
+/* If the stage may be skipped where the cell's condition does not hold: notes reads of the condition, and of what replaces outputs. */
 static bool read_otherwise(vpps_proof *p) {
     const vpps_compiled_cell *c = p->c;
     if (!vpps_stage_may_skip(c, &c->stages[p->stage])) return true;
@@ -225,8 +224,7 @@ static bool read_otherwise(vpps_proof *p) {
     return ok;
 }
 
-/* Checks that the stage's list of values, which the scheduler uses, has the values that its steps make, and that all kept ones are
- * stored. */
+/* Checks that the stage's list of values, which the scheduler uses, has what its steps make, and that all kept values are stored. */
 static bool check_list(vpps_proof *p) {
     const vpps_compiled_cell *c = p->c;
     const vpps_cell_stage *stage = &c->stages[p->stage];

@@ -71,8 +71,7 @@ static uint32_t intern_set(vpps_reader_sets *s, const vpps_reader *readers, uint
     return s->n++;
 }
 
-/* Returns the set plus the present reader. Drops readers that barriers order before it: whoever waits for this reader waits for them,
- * too. */
+/* Returns the set plus the present reader. Drops readers that barriers order before it: who waits for it waits for them. */
 static uint32_t add_reader(vpps_checker *c, uint32_t set) {
     vpps_reader_sets *s = &c->sets;
     const uint32_t n = set_size(s, set);
