@@ -326,22 +326,32 @@ static vpps_status put_kernel(const vpps_generation *g, vpps_kernel_plan *plan) 
     return VPPS_OK;
 }
 
-/* Returns into how many teams the VPs are divided. Each team computes some columns of matrices' gradients. With more teams a VP reads less
- * of the gradients' factors, as long as its rows of the largest matrix fit into one mma tile and a team has enough columns for a warp. */
+/* Returns the cost of adding one vector to a matrix's gradient with so many teams: of copying elements, and of multiplying them. */
+static uint64_t cost_of_gradient(const vpps_kernel_plan *plan, const vpps_parameter_data *p, uint32_t teams) {
+    enum { COPY = 22, MULTIPLY = 3, BLOCK = 32 /* columns that a team gets together */ };
+    const vpps_cell_needs team = {.group = plan->n_vps / teams, .rows.unit = plan->row_unit};
+    uint64_t rows = vpps_most_rows(&team, p->rows);
+    if (plan->parts) rows = (rows + VPPS_FRAGMENT_ROWS - 1) / VPPS_FRAGMENT_ROWS * VPPS_FRAGMENT_ROWS;
+    const uint64_t blocks = (p->cols + BLOCK - 1) / BLOCK,
+                   columns = teams == 1 ? p->cols : (blocks + teams - 1) / teams * BLOCK;
+    return COPY * (rows + columns) + MULTIPLY * rows * columns;
+}
+
+/* Returns into how many teams the VPs are divided: each team computes some columns of matrices' gradients. With more teams a VP reads more
+ * rows and fewer columns of the gradients' factors. */
 static uint32_t choose_teams(const vpps_kernel_plan *plan, const vpps_model *model) {
-    enum { MOST = 8, COLUMNS = 32 };
-    const vpps_parameter_data *largest = NULL;
-    for (uint32_t i = 0; i < model->n_params; i++) {
-        const vpps_parameter_data *p = &model->params[i];
-        if (p->kind == VPPS_MATRIX && (!largest || vpps_param_elems(p) > vpps_param_elems(largest))) largest = p;
+    enum { MOST = 12 };
+    uint32_t best = 1;
+    uint64_t least = UINT64_MAX;
+    for (uint32_t teams = 1; teams <= MOST; teams++) {
+        uint64_t cost = 0;
+        for (uint32_t i = 0; i < model->n_params; i++)
+            if (model->params[i].kind == VPPS_MATRIX) cost += cost_of_gradient(plan, &model->params[i], teams);
+        if (plan->n_vps % teams || cost >= least) continue;
+        least = cost;
+        best = teams;
     }
-    for (uint32_t teams = MOST; largest && teams > 1; teams /= 2) {
-        const vpps_cell_needs team = {.group = plan->n_vps / teams, .rows.unit = plan->row_unit};
-        if (plan->n_vps % teams == 0 && largest->cols >= teams * COLUMNS &&
-            vpps_most_rows(&team, largest->rows) <= VPPS_FRAGMENT_ROWS)
-            return teams;
-    }
-    return 1;
+    return best;
 }
 
 vpps_status vpps_generate_kernel(vpps_kernel_plan *plan, const vpps_model *model, const vpps_pool_plan *pool,

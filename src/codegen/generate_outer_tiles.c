@@ -3,7 +3,8 @@
  * Vectors are copied to shared memory a few at a time, asynchronously, while the products of the preceding ones are added: columns of every
  * x, and the VP's rows of every dy, called slots. Eight, 16 or 32 lanes compute one "unit": four columns of an x per lane, times some
  * slots. With twelve slots, four loads provide a thread's operands for 48 multiply-adds. A pass reads all vectors once, for as many units
- * as a CTA has lanes for. */
+ * as a CTA has lanes for. If a CTA has lanes for several times the units, the vectors are shared out to as many "parts" of the CTA, whose
+ * sums are added up. */
 #include "codegen/generate_outer.h"
 
 enum {
@@ -11,11 +12,15 @@ enum {
     MOST_SLOTS = 12, /* most rows of dy per unit of work; a thread has four sums for each */
     /* Number of vectors whose loads overlap. Vectors after the last have dy = 0, so no loop is needed for a remainder. */
     AT_ONCE = 4,
-    MOST_VECTORS = 16,
+    MOST_PARTS = 16,
+    MOST_VECTORS = 64,
     MOST_ROW_WORDS = VPPS_TILE_WORDS / (2 * AT_ONCE),
     WARP = 32,
     LEAST_LANES = 8,
-    PASS_COST = 4 /* cost of copying and awaiting a vector, in units of one row of dy */
+    MULTIPLY_COST = 64,            /* cost of a multiply-add */
+    LOAD_COST = 6 * MULTIPLY_COST, /* cost of a load of four words from shared memory */
+    PART_COST = MULTIPLY_COST,     /* cost per vector of adding up the sums of a part */
+    COPY_COST = 24 * MULTIPLY_COST /* cost of copying and awaiting a vector */
 };
 
 /* A unit of work: a block of an x's columns times rows of dy (slots). Outers are given by their numbers, an x by the number of its first
@@ -46,6 +51,8 @@ typedef struct pass {
     uint32_t x[MOST_UNITS], block[MOST_UNITS], n_blocks;
     uint32_t lists[VPPS_MOST_OUTERS], list_at[VPPS_MOST_OUTERS], n_lists;
     uint32_t words, slots, vectors;
+    uint32_t parts,
+        sum_words; /* parts: number of parts of the CTA, which share the vectors; sum_words: words of a part's sums */
 } pass;
 
 static vpps_outer outer_of(const tiles *t, uint32_t i) { return vpps_outer_product_of(t->w->c, t->outers[i]); }
@@ -143,10 +150,20 @@ static bool fill(const tiles *t, pass *p) {
         p->n_blocks += b == p->n_blocks;
         p->n_lists += l == p->n_lists;
     }
-    for (p->vectors = MOST_VECTORS; 2 * p->vectors * p->words > VPPS_TILE_WORDS;) p->vectors /= 2;
+    if (p->end == p->first) return false;
+    p->parts = vpps_min_u32(t->at_once / (p->end - p->first), MOST_PARTS);
+    p->sum_words = (p->end - p->first) * t->lanes * 4 * p->slots;
+    if (p->sum_words + 2 * AT_ONCE * p->words > VPPS_TILE_WORDS) p->parts = 1;
+    if (p->parts == 1) p->sum_words = 0;
+    for (p->vectors = MOST_VECTORS; 2 * p->vectors * p->words + p->sum_words > VPPS_TILE_WORDS;) p->vectors /= 2;
     uint32_t at = p->n_blocks * 4 * t->lanes;
     for (uint32_t l = 0; l < p->n_lists; at += list_words(t, p->lists[l++])) p->list_at[l] = at;
-    return p->end > p->first;
+    return true;
+}
+
+static void set_lanes(tiles *t, uint32_t lanes) {
+    t->lanes = lanes;
+    t->at_once = t->w->g->plan->threads / lanes;
 }
 
 /* Returns the cost of processing one vector in all passes, with at most `slots` rows of dy per unit; UINT32_MAX: impossible. */
@@ -156,22 +173,26 @@ static uint32_t cost_of(tiles *t, uint32_t slots) {
     if (!find_units(t, slots)) return UINT32_MAX;
     for (; p.first < t->n_units; p.first = p.end) {
         if (!fill(t, &p)) return UINT32_MAX;
-        cost += p.slots + PASS_COST;
+        cost += (4 * p.slots * MULTIPLY_COST + (1 + (p.slots + 3) / 4) * LOAD_COST) / p.parts + p.parts * PART_COST +
+                COPY_COST;
     }
     return cost;
 }
 
+/* Chooses the number of lanes of a unit and its most rows of dy. Returns false if there are too many units, or if a pass does not fit. */
 static bool lay_out(tiles *t) {
-    uint32_t widest = 0, best = 0, least = UINT32_MAX;
-    for (uint32_t i = 0; i < t->n; i++) widest = vpps_max_u32(widest, columns_of(t, i));
-    for (t->lanes = LEAST_LANES; t->lanes < WARP && 4 * t->lanes < widest;) t->lanes *= 2;
-    t->at_once = t->w->g->plan->threads / t->lanes;
+    uint32_t best_lanes = 0, best = 0, least = UINT32_MAX;
     find_slots(t);
-    for (uint32_t slots = 1; slots <= vpps_min_u32(MOST_SLOTS, t->lanes); slots++) {
-        const uint32_t cost = cost_of(t, slots);
-        if (cost <= least && cost < UINT32_MAX) least = cost, best = slots;
+    for (uint32_t lanes = LEAST_LANES; lanes <= WARP; lanes *= 2) {
+        set_lanes(t, lanes);
+        for (uint32_t slots = 1; slots <= vpps_min_u32(MOST_SLOTS, lanes); slots++) {
+            const uint32_t cost = cost_of(t, slots);
+            if (cost <= least && cost < UINT32_MAX) least = cost, best = slots, best_lanes = lanes;
+        }
     }
-    return best && find_units(t, best);
+    if (!best) return false;
+    set_lanes(t, best_lanes);
+    return find_units(t, best);
 }
 
 /* ---------------------------------------------------------------- text */
@@ -235,8 +256,8 @@ static void put_pass(const tiles *t, const pass *p) {
     for (uint32_t k = p->first; k < p->end; k++) quads &= length_of(t, t->units[k].x) % 4 == 0;
     fprintf(t->w->out, "{\n");
     put_units(t, p);
-    fprintf(t->w->out, "vpps_unit_sums<%u, %u, %u, %u, %d, %s, %s, %u", p->slots, t->lanes, p->words, p->vectors,
-            AT_ONCE, vpps_truth(quads), vpps_truth(t->w->vectors_due), outer_of(t, 0).dy->axis);
+    fprintf(t->w->out, "vpps_unit_sums<%u, %u, %u, %u, %d, %u, %s, %s, %u", p->slots, t->lanes, p->words, p->vectors,
+            AT_ONCE, p->parts, vpps_truth(quads), vpps_truth(t->w->vectors_due), outer_of(t, 0).dy->axis);
     t->w->vectors_due = false;
     put_columns(t, p);
     put_rows(t, p);
@@ -249,7 +270,7 @@ bool vpps_generate_outer_tiles(vpps_outer_work *w, const uint32_t *list, uint32_
     for (pass p = {0}; p.first < t.n_units; p.first = p.end) {
         fill(&t, &p);
         put_pass(&t, &p);
-        w->shared_words = vpps_max_u32(w->shared_words, 2 * p.vectors * p.words);
+        w->shared_words = vpps_max_u32(w->shared_words, 2 * p.vectors * p.words + p.sum_words);
     }
     fprintf(w->out, "__syncthreads();\n");
     return true;

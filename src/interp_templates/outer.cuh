@@ -279,12 +279,14 @@ __device__ __forceinline__ void vpps_copy_columns(float *to, const float *from, 
     }
 }
 
-/* Adds products of the slots (rows of dy) and the thread's four columns for n vectors of ROW words, rounded up to a multiple of AT_ONCE. */
-template <unsigned SLOTS, unsigned ROW, unsigned AT_ONCE>
-VPPS_PART void vpps_add_outers(const float *vectors, unsigned x_at, unsigned d_at, unsigned n, float (&q)[4 * SLOTS]) {
+/* Adds products of the slots (rows of dy) and the thread's four columns for the vectors, of ROW words each, from number `first` to n - 1.
+ * AT_ONCE are added at once, and STEP is the distance of the vectors that the thread adds. */
+template <unsigned SLOTS, unsigned ROW, unsigned AT_ONCE, unsigned STEP>
+VPPS_PART void vpps_add_outers(const float *vectors, unsigned x_at, unsigned d_at, unsigned first, unsigned n,
+                               float (&q)[4 * SLOTS]) {
     const float *const x = vectors + x_at, *const d = vectors + d_at;
 #pragma unroll 1
-    for (unsigned first = 0; first < n; first += AT_ONCE) {
+    for (; first < n; first += STEP) {
 #pragma unroll
         for (unsigned k = 0; k < AT_ONCE; k++) {
             const vpps_quad columns = *(const vpps_quad *)(x + (first + k) * ROW);
@@ -379,17 +381,17 @@ struct vpps_staged_rows {
 
 /* Computes sums for units of LANES lanes with SLOTS rows of dy each. Staged vectors have WORDS words; VECTORS are copied at once while the
  * preceding ones are added, AT_ONCE after the other. WITH_VECTORS: gradients of vectors are computed during the first copies. STAGED: types
- * that copy. */
-template <unsigned SLOTS, unsigned LANES, unsigned WORDS, unsigned VECTORS, unsigned AT_ONCE, bool QUADS,
-          bool WITH_VECTORS, unsigned AXIS, class... STAGED>
+ * that copy. PARTS parts of the CTA share the vectors, and their sums are added up. */
+template <unsigned SLOTS, unsigned LANES, unsigned WORDS, unsigned VECTORS, unsigned AT_ONCE, unsigned PARTS,
+          bool QUADS, bool WITH_VECTORS, unsigned AXIS, class... STAGED>
 struct vpps_unit_sums {
     /* Computes the sums. All threads must call it. */
     template <class SUM, int UNITS, int ALL_SLOTS>
     static __device__ __forceinline__ void run(const SUM &sum, const vpps_unit (&units)[UNITS],
                                                const vpps_unit_slot (&slots)[ALL_SLOTS]) {
         const unsigned thread = vpps_thread(), number = thread / LANES, lane = thread % LANES;
-        const vpps_unit &unit = units[vpps_least(number, UNITS - 1)];
-        const unsigned x_at = unit.x_at + lane * 4, d_at = unit.d_at;
+        const vpps_unit &unit = units[number % UNITS];
+        const unsigned part = number / UNITS, x_at = unit.x_at + lane * 4, d_at = unit.d_at;
         unsigned columns = 0, to_row = VPPS_NONE; /* to_row: word of the gradients where the lane's slot begins */
         bool add = false;
         if (number < UNITS) {
@@ -428,10 +430,13 @@ struct vpps_unit_sums {
             }
             if (WITH_VECTORS && first) sum.vectors();
             first = false;
-            if (ready)
-                vpps_add_outers<SLOTS, WORDS, AT_ONCE>(sum.staged + (turn ^ 1) * (VECTORS * WORDS), x_at, d_at, ready,
-                                                       q);
+            if (part < PARTS)
+                vpps_add_outers<SLOTS, WORDS, AT_ONCE, AT_ONCE * PARTS>(sum.staged + (turn ^ 1) * (VECTORS * WORDS),
+                                                                        x_at, d_at, part * AT_ONCE, ready, q);
             if (runs.ends(ready) || !more) {
+                if constexpr (PARTS > 1)
+                    add_parts(q, (vpps_quad *)(sum.staged + 2 * VECTORS * WORDS) + thread % (UNITS * LANES),
+                              UNITS * LANES, part);
                 vpps_store_slots<SLOTS, LANES, QUADS>((float *)sum.a.gradients, to_row, add, lane * 4, columns, q);
                 if (!more) break;
                 add = true;
@@ -439,6 +444,29 @@ struct vpps_unit_sums {
                 for (unsigned k = 0; k < 4 * SLOTS; k++) q[k] = 0.0f;
             }
             ready = coming;
+        }
+    }
+
+  private:
+    /* Adds up the sums of all parts, from the last to the first, which gets the result. `to` is where the thread's sums lie in shared memory,
+     * `step` quads apart. */
+    static __device__ __forceinline__ void add_parts(float (&q)[4 * SLOTS], vpps_quad *to, unsigned step,
+                                                     unsigned part) {
+#pragma unroll 1
+        for (unsigned giver = PARTS - 1; giver; giver--) {
+            if (part == giver) {
+#pragma unroll
+                for (unsigned s = 0; s < SLOTS; s++)
+                    to[s * step] = vpps_quad{q[4 * s], q[4 * s + 1], q[4 * s + 2], q[4 * s + 3]};
+            }
+            __syncthreads();
+            if (part + 1 == giver) {
+#pragma unroll
+                for (unsigned s = 0; s < SLOTS; s++) {
+                    const vpps_quad other = to[s * step];
+                    q[4 * s] += other.x, q[4 * s + 1] += other.y, q[4 * s + 2] += other.z, q[4 * s + 3] += other.w;
+                }
+            }
         }
     }
 };

@@ -184,7 +184,7 @@ struct vpps_gradient {
     }
     __device__ __forceinline__ float total(const float *pool, const vpps_array &lists, unsigned element) {
         if (at + 1 < end) sum += next;
-        return vpps_add_up<1>(sum, at + 2, end, 1, [&](unsigned k) { return pool[lists[k] + element]; });
+        return vpps_add_up<4>(sum, at + 2, end, 1, [&](unsigned k) { return pool[lists[k] + element]; });
     }
 };
 
