@@ -59,4 +59,9 @@ from_the_cache() {
 }
 check "a second run compiles nothing" from_the_cache
 
+report=(env "VPPS_CACHE_DIR=$work/own" "$vpps" kernel tree-lstm --arch sm_90 --sms 132 --report --json)
+is_cached() { tells "o['kernels'][0]['cached'] == $1" "${report[@]}" "${@:2}"; }
+uncached() { is_cached False && is_cached True && is_cached False --no-cache; }
+check "kernel --report --no-cache" uncached
+
 summary

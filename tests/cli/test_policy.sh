@@ -41,7 +41,7 @@ for policy in ${policies//|/ } auto; do
     check "it learns" json out "o['loss'] > 0 and o['policy'] in $names"
     [ "$policy" = auto ] || check "by $policy" json out "o['policy'] == '$policy' and o['steps_per_batch'] > 3"
 done
-check "train on software SIMT" exits 0 "$vpps" train tree-lstm-2type "${small[@]}" --examples 10 --epochs 1 --device simt --vps 2 --json
+check "train on software SIMT" exits 0 "$vpps" train tree-lstm-2type "${small[@]}" --examples 10 --max-batches 1 --eval-every 0 --device simt --vps 2 --json
 check "its default policy is depth" json out "o['policy'] == 'depth'"
 check "another policy" fails_with 2 "$policies|auto" "$vpps" train tree-lstm --policy widest
 tuned() {

@@ -974,18 +974,11 @@ malformed() { # NETWORK TEXT MESSAGE OPTION...
     fails_with 1 "$3" "$vpps" train "$1" --data bad.txt "${@:4}"
 }
 check "malformed word|TAG" malformed bilstm-tagger 'a|O b|B-X\na|O b\n' "bad.txt:2:5: expected word|TAG"
-check "malformed word|TAG: no word" malformed bilstm-tagger 'a|O |O\n' "bad.txt:1:5: expected a word"
-check "malformed columns with tabs" malformed bilstm-tagger 'a\tx\tO\n\nb\tO\n' "bad.txt:3:1: expected 3 columns"
-check "malformed columns with spaces" malformed bilstm-tagger 'a x O\nb O\n' "bad.txt:2:1: expected 3 columns"
-check "one column" malformed bilstm-tagger 'a\nb\n' "bad.txt:1:1: expected at least 2 columns"
 check "malformed labels" malformed bilstm-classifier 'x\ta\ny b\n' "bad.txt:2:1: expected a label, a tab and a sentence"
 check "malformed text" malformed lstm-lm 'a b\nc d\0\n' "bad.txt:2:4: expected text"
-check "malformed text: CR" malformed lstm-lm-fixed 'a\rb\n' "bad.txt:1:2: expected LF after CR"
 check "malformed lattices" malformed lattice-lstm '1\n2 0 1\n0\n1 1 5\n' "bad.txt:4:3: expected the character's arc"
-check "lattices, cut" malformed lattice-lstm '1\n2 0 1\n0\n1' "bad.txt:4:2: expected"
 check "lattices with an enormous id" malformed lattice-lstm '1\n2 0 4000000000\n0\n1 0 5\n' "bad.txt: expected ids below"
 check "malformed constituents" malformed tree-gru '(S (NP a) (VP b))\n(S (NP a)\n' "bad.txt:2:10: expected"
-check "constituents after labels" malformed tree-gru '(1 (0 a) (0 b))\n(S (NP a) (VP b))\n' "bad.txt:2:2: expected a label"
 check "malformed columns for lattices" malformed lattice-lstm 'a O\nb\n' "bad.txt:2:1: expected 2 columns" --lexicon lexicon
 check "sentences as lattices, no lexicon" malformed lattice-lstm 'a O\nb O\n' "bad.txt:1:1: expected the number of lattices"
 printf 'ab\n cd\n' >bad-lexicon

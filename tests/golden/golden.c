@@ -33,7 +33,6 @@ static vpps_sentence read_sentence(vpps_arena *a, const json_t *from) {
     vpps_sentence s = {0};
     uint32_t n;
     s.tags = ids(a, json_object_get(from, "tags"), &n);
-    s.heads = ids(a, json_object_get(from, "heads"), &n);
     s.words = ids(a, get(from, "words"), &s.n_words);
     return s;
 }
@@ -76,8 +75,8 @@ static net_example read_example(vpps_arena *a, const json_t *from) {
     net_example x = {0};
     const json_t *tree = json_object_get(from, "tree"), *lattice = json_object_get(from, "lattice");
     const json_t *sentence = json_object_get(from, "sentence"), *target = json_object_get(from, "target");
-    const json_t *spellings = json_object_get(from, "spellings"), *edges = json_object_get(from, "edges");
-    const json_t *numbers = json_object_get(from, "numbers"), *label = json_object_get(from, "label");
+    const json_t *spellings = json_object_get(from, "spellings");
+    const json_t *label = json_object_get(from, "label");
     if (tree) x.tree = read_tree(a, tree);
     if (lattice) x.lattice = read_lattice(a, lattice);
     if (sentence) x.sentence = read_sentence(a, sentence);
@@ -88,20 +87,6 @@ static net_example read_example(vpps_arena *a, const json_t *from) {
     for (size_t i = 0; i < json_array_size(spellings); i++)
         spelled[i].characters = ids(a, json_array_get(spellings, i), &spelled[i].n);
     if (spellings) x.spellings = spelled;
-    net_edge *edge;
-    x.n_edges = (uint32_t)json_array_size(edges);
-    NEW(edge, x.n_edges);
-    for (uint32_t i = 0, n; i < x.n_edges; i++) {
-        const uint32_t *members = ids(a, json_array_get(edges, i), &n);
-        ck_assert_uint_eq(n, 3);
-        edge[i] = (net_edge){members[0], members[1], members[2]};
-    }
-    x.edges = edge;
-    float *values;
-    NEW(values, json_array_size(numbers));
-    for (size_t i = 0; i < json_array_size(numbers); i++)
-        values[i] = (float)json_number_value(json_array_get(numbers, i));
-    x.numbers = values;
     return x;
 }
 

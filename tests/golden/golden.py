@@ -159,9 +159,9 @@ def train(tensors, loss_of, examples, make_optimizer):
 # ---------------------------------------------------------------- data files
 
 
-def sentence(words, tags=None, heads=None):
+def sentence(words, tags=None):
     """A vpps_sentence."""
-    return {key: value for key, value in (("words", words), ("tags", tags), ("heads", heads)) if value}
+    return {key: value for key, value in (("words", words), ("tags", tags)) if value}
 
 
 def golden(network, tensors, loss_of, examples, name=None, **config):

@@ -62,24 +62,11 @@ static void check_shown(const vpps_sentences *s, const char *wanted, bool equal)
 
 TEST_GROUP("language");
 
-TEST(equal_sentences_for_equal_seeds) {
-    static const char golden[] =
-        "the|O man|O who|O felt|O that|O minson|B-PER often|O wept|O took|O some|O loud|O hen|O\n"
-        "maslab|B-ORG built|O each|O old|O horse|O but|O the|O baker|O kept|O each|O book|O near|O moren|B-LOC\n";
-    static const char golden_translation[] = "babu revu ladu ruvu minson mopu zitu husu vulu jedu velu femu\n"
-                                             "maslab guhu detu mudu fopu negu babu magu guhu noju zufu moren dazu\n";
-    corpus c = generate(32, false, 2), other = generate(33, false, 2), longer = generate(32, false, 50),
-           again = generate(32, false, 50);
-    check_shown(c.s, golden, true);
-    check_shown(c.translation, golden_translation, true);
-    check_shown(other.s, golden, false);
-    char *text = show(longer.s), *translation = show(longer.translation);
-    ck_assert(strncmp(text, golden, sizeof golden - 1) == 0); /* n does not change what comes first */
-    check_shown(again.s, text, true);
-    check_shown(again.translation, translation, true);
-    free(text);
-    free(translation);
-    destroy(again);
+TEST(more_sentences_begin_alike) {
+    corpus c = generate(32, false, 2), other = generate(33, false, 2), longer = generate(32, false, 50);
+    FREED char *first = show(c.s), *text = show(longer.s);
+    ck_assert(strncmp(text, first, strlen(first)) == 0);
+    check_shown(other.s, first, false);
     destroy(longer);
     destroy(other);
     destroy(c);
