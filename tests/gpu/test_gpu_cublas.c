@@ -85,7 +85,7 @@ static float *train_trees(const vpps_options *o, uint32_t n_batches, bool waits,
 
 /* Sums in another order than the kernel's, and the same every time, in whichever order CTAs take their turns, and whether a batch is
  * queued or the one before it is waited for. */
-TEST_EACH(trees_agree_and_repeat_bits, 0, test_everyday("trees", N_PRECISIONS, N_ALL)) {
+GPU_EACH(trees_agree_and_repeat_bits, 2, test_everyday("trees", N_PRECISIONS, N_ALL)) {
     enum { BATCHES = 3 };
     vpps_options o = options_of(_i, VPPS_SGD);
     const double tolerance = o.precision == VPPS_PRECISION_BF16 ? 2e-3 : 1e-5;
@@ -104,7 +104,7 @@ TEST_EACH(trees_agree_and_repeat_bits, 0, test_everyday("trees", N_PRECISIONS, N
 }
 
 /* Only who asks for TF32 gets it, and only where products are in fp32. */
-TEST_EACH(tf32_is_by_choice, 0, N_PRECISIONS) {
+GPU_EACH(tf32_is_by_choice, 2, N_PRECISIONS) {
     enum { BATCHES = 3 };
     vpps_options o = options_of(_i, VPPS_SGD);
     size_t n;
