@@ -107,11 +107,11 @@ TEST_GROUP("inference", .seconds = 120);
 
 TEST_EACH(readers_see_whole_batches, 0, 2) { run_all("cpu", 1 + (uint32_t)_i, BATCHES); }
 
-TEST(readers_see_whole_batches_on_the_gpu_path) {
+GPU_EACH(readers_see_whole_batches_on_the_gpu_path, 1, 2) {
     if (VPPS_SIMT_TSAN)
         TEST_LEFT_OUT("readers on software SIMT: ThreadSanitizer cannot follow its stacks");
     else
-        run_all("simt", 0, BATCHES / 3);
+        run_all("simt", 0, _i ? BATCHES : BATCHES / 3);
 }
 
 TEST(a_handle_for_inference_trains_nothing) {
