@@ -135,10 +135,10 @@ static bool refuse_content(vpps_checker *c, uint32_t offset, uint32_t want) {
     return VPPS_REFUSE(c, "word %u holds %s; expected %s", offset, is, expected);
 }
 
-static bool refuse_order(vpps_checker *c, uint32_t offset, const char *what, const char *other) {
+static bool refuse_order(vpps_checker *c, uint32_t offset, const char *accesses) {
     char text[160];
     vpps_check_describe(c, c->pool[offset].tensor, offset, text, sizeof text);
-    return VPPS_REFUSE(c, "%s word %u (%s), which is %s without a barrier in between", what, offset, text, other);
+    return VPPS_REFUSE(c, "word %u (%s) is %s without a barrier in between", offset, text, accesses);
 }
 
 /* ---------------------------------------------------------------- accesses */
@@ -156,7 +156,7 @@ bool vpps_check_read(vpps_checker *c, uint32_t offset, uint32_t n, uint32_t tens
         if (!c->memo.valid || c->memo.tensor != tensor || memcmp(w, &c->memo.word, sizeof *w) != 0) {
             c->memo.valid = false;
             if (w->tensor != tensor) return refuse_content(c, i, tensor);
-            if (!write_comes_before(c, w)) return refuse_order(c, i, "reads", "written");
+            if (!write_comes_before(c, w)) return refuse_order(c, i, "written and read");
             const uint32_t result = add_reader(c, w->readers);
             if (result == VPPS_NONE) return c->status = VPPS_MEMORY, false;
             c->memo.word = *w;
@@ -180,9 +180,9 @@ bool vpps_check_write(vpps_checker *c, uint32_t offset, uint32_t n, uint32_t ten
     if (!is_inside(c, offset, n)) return false;
     for (uint32_t i = offset; i < offset + n; i++) {
         vpps_word *w = &c->pool[i];
-        if (!write_comes_before(c, w)) return refuse_order(c, i, "writes", "written");
+        if (!write_comes_before(c, w)) return refuse_order(c, i, "written twice");
         if (w->readers && !readers_come_before(c, w->readers, in_own_record(c, w, i, tensor, item)))
-            return refuse_order(c, i, "writes", "read");
+            return refuse_order(c, i, "read and overwritten");
         *w = (vpps_word){.tensor = tensor, .writer = c->actor.unit + 1, .written = c->actor.place};
     }
     return true;
