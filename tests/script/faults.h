@@ -30,5 +30,3 @@ vpps_block *block_of(batch *b, const char *cell, uint32_t *number);
 uint32_t find(batch *b, vpps_task_kind kind, uint32_t n);
 uint32_t find_wait(batch *b, uint32_t n);
 uint32_t stage_of(batch *b, uint32_t block);
-
-DESTROYED_BY(vpps_compiled_cell, vpps_compiled_cell_free)

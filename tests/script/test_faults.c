@@ -48,6 +48,19 @@ TEST(every_barrier_is_needed) {
     }
 }
 
+TEST(the_loss_is_late) {
+    AT_END(close_batch) batch b;
+    open_recurrent(&b); /* with a guard, for which every VP wants the loss */
+    vpps_task *loss = editor_task(&b.e, find(&b, VPPS_TASK_LOSS, 0));
+    vpps_task *update = editor_task(&b.e, find(&b, VPPS_TASK_UPDATE, 0)), late = *update;
+    late.kind = loss->kind;
+    memcpy(late.operands, loss->operands, sizeof late.operands);
+    loss->kind = VPPS_TASK_NOTHING;
+    update->wait = VPPS_NO_BARRIER;
+    ck_assert(editor_insert(&b.e, find(&b, VPPS_TASK_UPDATE, 0), &late));
+    TEST_FAILS(verify_edited(&b), VPPS_SCRIPT, "reads the loss without a barrier in between");
+}
+
 TEST(an_output_is_overwritten) {
     const float data[16] = {0};
     AT_END(close_batch) batch b;

@@ -53,7 +53,7 @@ static const char *const refusals[] = {
     "contributions are missing",
     "unexpected norm",
     "'s gradients without a barrier in between",
-    "reads the loss without a barrier in between",
+    "reads the loss before all",
     "unexpected update",
     "is not at the offset where the host reads it",
     "never runs stage",
@@ -134,6 +134,7 @@ static const char *const refusals[] = {
     "is added to a gradient without such a term of the loss",
     "is outside the pool",
     "foreign contribution in a gradient: word ",
+    "no contribution in a gradient",
     "duplicate contribution: ",
     "the header has the wrong step or dropout key",
     "the header has an update in inference",
@@ -305,8 +306,8 @@ static void open_decided(batch *b) {
     TEST_OK(vpps_graph_create(&b->g, b->model));
     const vpps_node start[] = {vpps_ones(b->g, 1, 1), vpps_ones(b->g, 4, 1)};
     const vpps_vertex at = vpps_source(b->g, 2, start);
-    const vpps_application a = {.size = sizeof a, .cell = cell, .n_children = 1, .children = &at};
-    const vpps_vertex last = vpps_while(b->g, &a, 3, NULL);
+    const vpps_vertex last =
+        vpps_while(b->g, VPPS_APPLICATION(.cell = cell, .n_children = 1, .children = &at), 3, NULL);
     const vpps_node out[] = {vpps_scattered(b->g, last, 0), vpps_scattered(b->g, last, 1)};
     open_batch(b, VPPS_NO_NODE, (way){.n_vps = 2, .groups = 1, .inference = true, .wanted = out, .n_wanted = 2});
 }

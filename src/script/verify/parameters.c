@@ -252,7 +252,8 @@ static bool knows_norms(vpps_checker *c) {
     for (uint32_t g = 0; g < c->n_groups && (h->guard || h->clip > 0); g++)
         if (!c->streams[g].normed || !is_known(c, g, c->streams[g].norm_place))
             return VPPS_REFUSE(c, "reads the norm of group %u's gradients without a barrier in between", g);
-    if (h->guard && (c->n_added < c->n_terms || !is_known(c, 0, c->streams[0].loss_place)))
+    if (h->guard && c->n_added < c->n_terms) return VPPS_REFUSE(c, "reads the loss before all terms are added up");
+    if (h->guard && !is_known(c, 0, c->streams[0].loss_place))
         return VPPS_REFUSE(c, "reads the loss without a barrier in between");
     return true;
 }

@@ -375,9 +375,11 @@ uint32_t vpps_check_take(vpps_checker *c, uint32_t offset, uint32_t words, uint3
     const uint32_t at = t->kind == VPPS_TENSOR_CONTRIBUTION ? (offset - t->offset) / t->stride : 0;
     const uint32_t item = t->first + at;
     vpps_check_describe(c, tensor, offset, text, sizeof text);
-    if (t->kind != VPPS_TENSOR_CONTRIBUTION || t->offset + at * t->stride != offset || t->words != words ||
-        !is_for(c, t, item, output, table, row)) {
-        vpps_check_record(c, "foreign contribution in a gradient: word %u holds %s", offset, text);
+    const bool begins =
+        t->kind == VPPS_TENSOR_CONTRIBUTION && t->offset + at * t->stride == offset && t->words == words;
+    if (!begins || !is_for(c, t, item, output, table, row)) {
+        vpps_check_record(c, "%s contribution in a gradient: word %u holds %s", begins ? "foreign" : "no", offset,
+                          text);
         return VPPS_NONE;
     }
     if (vpps_bit(c->taken, t->first_bit + item)) {
