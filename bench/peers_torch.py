@@ -17,7 +17,8 @@ have: it is zero, and not trained. Lines are answered as by peers.py, in these w
               at once, weights of a vertex's gates joined into one matrix; states that a vertex above still needs are carried
               along. Sentences: packed into one call of nn.LSTM each way, or padded where it reads one way alone, which is faster;
               the words to spell of all sentences packed into one more call; what is said of words is of real words alone. For
-              attention, a transformer's or a translator's, words are padded. Graphs: as one graph of all their nodes. Rounds are
+              attention, a transformer's or a translator's, words are padded. Graphs: as one graph of all their nodes. Dependency trees: as
+              trees, with the products of all words at once and sums over dependents by index_add. Rounds are
               torch_geometric's message passing. Time-delay networks: pairs of neighbours of all sentences, each level at once
     compiled  with --compile, and instead of the others: batched, with the network's functions compiled by torch.compile for any sizes
               (dynamic=True), but for nn.LSTM and what loops over words. Compiling is not timed; compile_s of an answer is how long it
@@ -44,7 +45,8 @@ from peers import FILES, RATE, RECIPES, SIZE, rate_of, serve
 from twins.parts import Saved
 
 NETWORKS = {"tree-lstm": "trees.TreeLstm", "tree-gru": "trees.TreeGru", "rvnn": "trees.RvNN", "td-rnn": "trees.TdRnn", "td-lstm": "trees.TdLstm",
-            "gat": "graphs.Graphs", "bilstm-classifier": "taggers.Classifier", "bilstm-tagger": "taggers.Tagger",
+            "child-sum-tree-lstm": "trees.ChildSum", "gat": "graphs.Graphs", "gat-classifier": "graphs.GraphClassifier",
+            "bilstm-classifier": "taggers.Classifier", "bilstm-tagger": "taggers.Tagger",
             "bilstm-tagger --crf": "taggers.FieldTagger", "bilstm-char-tagger": "taggers.CharacterTagger",
             "transformer-tagger": "taggers.Transformer", "lstm-lm": "text.LanguageModel", "lstm-nmt": "text.Translator"}
 
@@ -122,7 +124,8 @@ def check_same(o):
         os.mkdir(data)
         for name in FILES[o.network]:
             with open(os.path.join(o.data, name), encoding="utf-8") as whole, open(os.path.join(folder, name), "w", encoding="utf-8") as file:
-                file.writelines(itertools.islice(whole, 32))
+                end = "\n\n" if name.endswith(".conllu") else "\n"
+                file.writelines(text + end for text in whole.read().rstrip("\n").split(end)[:32])
         if o.network in RECIPES:
             trees, data = os.path.join(folder, name), os.path.join(folder, "made.txt")
             with open(data, "w", encoding="utf-8") as file:

@@ -62,6 +62,8 @@ NETWORKS = {
     "bilstm-tagger --crf": ("wikiner", WIDE + " --mlp 256"),
     "transformer-tagger": ("wikiner", "--hidden 256"),
     "gat": ("sst", WIDE),
+    "gat-classifier": ("sst", WIDE),
+    "child-sum-tree-lstm": ("gum", WIDE),
     "lattice-lstm": ("lattice_ids", "--hidden 200 --embed 50"),
     "lattice-gru": ("multi30k", "--source de --target en " + WIDE),
 }
@@ -177,8 +179,8 @@ def find_peers(o, networks):
         ways.append(Way("tree-lstm", "VPPS from Python, a call for each vertex", worker, "each"))
     for network in have if found["torch"] else []:
         python, version = found["torch"]
-        if network == "gat" and not find_python([python], "torch_geometric"):
-            left_out.append("torch_geometric, for gat (beside torch)")
+        if network.startswith("gat") and not find_python([python], "torch_geometric"):
+            left_out.append(f"torch_geometric, for {network} (beside torch)")
             continue
         command = [python, os.path.join(HERE, "peers_torch.py"), "--device", o.device, "--network", network, "--data", o.data]
         options = ["--", *NETWORKS[network][1].split()]

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Trees in brackets as graphs: a node for each constituent with its label, leaves with their words, and an edge from each to its parent, of
-type left or right.
+"""Trees in brackets as graphs with the label of the root: a node for each constituent with its label, leaves with their words, and an edge
+from each to its parent, of type left or right.
 
     bench/recipes/tree_graphs.py TREES > GRAPHS
 """
@@ -25,7 +25,7 @@ def graph_of(line):
     nodes, edges, tokens = [], [], iter(re.findall(r"[()]|[^\s()]+", line))
     if next(tokens, None) == "(":
         add(tokens, nodes, edges)
-    return ["graph", *nodes, *edges] if nodes else []
+    return [f"graph {nodes[-1].split()[-1]}", *nodes, *edges] if nodes else []
 
 
 def main():

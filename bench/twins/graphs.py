@@ -34,16 +34,17 @@ class Round(torch_geometric.nn.MessagePassing):
 
 
 class Graphs(nn.Module):
-    """models/gat.c with two rounds. Constituents have a word that they share."""
+    """models/gat.c with two rounds. Constituents have a word that they share. A tree's last nodes are labelled, all or one."""
 
-    COMPILED = ("loss",)
+    COMPILED = ("nll",)
+    labelled, pooled = slice(None), staticmethod(lambda h, graph, n_graphs: h)
 
     def __init__(self, o):
         super().__init__()
         d = o.hidden
         trees, _ = read_trees(os.path.join(o.data, FILES[o.network][0]))
         words = vocabulary((node[1] for tree in trees for node in tree), o.min_count)
-        labels = vocabulary(node[0] for tree in trees for node in tree)
+        labels = vocabulary(node[0] for tree in trees for node in tree[self.labelled])
         self.device, self.examples = o.device, [self.graph_of(tree, words, labels) for tree in trees]
         self.table, self.word = table(len(words), o.embed), nn.Linear(o.embed, d)
         self.rounds, self.head = nn.ModuleList([Round(d), Round(d)]), nn.Linear(d, len(labels) - 1)
@@ -59,26 +60,37 @@ class Graphs(nn.Module):
                 saved.take(parameter, f"{name}.{tensor}")
         saved.take_linear(self.head, "s")
 
-    @staticmethod
-    def graph_of(tree, words, labels):
-        """Labels and words of its nodes; its edges, each read at both ends; their types. On the host."""
+    def graph_of(self, tree, words, labels):
+        """Its labels; its nodes' words; its edges, each read at both ends; their types. On the host."""
         up = [(node[2 + side], k, side) for k, node in enumerate(tree) if node[2] >= 0 for side in (0, 1)]
         both = up + [(parent, child, 2 + side) for child, parent, side in up]
         edges = torch.tensor(both, dtype=torch.long).view(-1, 3)
-        return torch.tensor([labels[node[0]] - 1 for node in tree]), torch.tensor(numbers((node[1] for node in tree), words)), edges[:, :2].t(), edges[:, 2]
+        words = torch.tensor(numbers((node[1] for node in tree), words))
+        return torch.tensor([labels[node[0]] - 1 for node in tree[self.labelled]]), words, edges[:, :2].t(), edges[:, 2]
 
-    def loss(self, labels, words, edges, types):
-        labels, words, edges, types = (x.to(self.device, non_blocking=True) for x in (labels, words, edges, types))
-        h = self.word(self.table(words))
+    def nll(self, x, labels, edges, types, graph):
+        """x: nodes' embeddings; graph: the number of each node's graph."""
+        h = self.word(x)
         for layer in self.rounds:
             h = layer(h, edges, types)
-        return F.cross_entropy(self.head(h), labels, reduction="sum")
+        return F.cross_entropy(self.head(self.pooled(h, graph, len(labels))), labels, reduction="sum")
+
+    def loss(self, labels, words, *more):
+        labels, words, *more = (x.to(self.device, non_blocking=True) for x in (labels, words, *more))
+        return self.nll(self.table(words), labels, *more)
 
     def eager(self, graphs):
-        return sum(self.loss(*graph) for graph in graphs) / len(graphs)
+        return sum(self.loss(*graph, torch.zeros_like(graph[1])) for graph in graphs) / len(graphs)
 
     def batched(self, graphs):
         labels, words, edges, types = zip(*graphs)
-        first = torch.tensor([0, *(len(x) for x in labels[:-1])]).cumsum(0)
-        moved = torch.cat([x + n for x, n in zip(edges, first.tolist())], 1)
-        return self.loss(torch.cat(labels), torch.cat(words), moved, torch.cat(types)) / len(graphs)
+        sizes = torch.tensor([len(x) for x in words])
+        moved = torch.cat([x + n for x, n in zip(edges, (sizes.cumsum(0) - sizes).tolist())], 1)
+        graph = torch.repeat_interleave(torch.arange(len(graphs)), sizes)
+        return self.loss(torch.cat(labels), torch.cat(words), moved, torch.cat(types), graph) / len(graphs)
+
+
+class GraphClassifier(Graphs):
+    """Of the root's label, by the mean of all nodes."""
+
+    labelled, pooled = slice(-1, None), staticmethod(torch_geometric.nn.global_mean_pool)

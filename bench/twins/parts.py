@@ -50,6 +50,25 @@ def read_sentences(o):
     return [([word for _, word, left, _ in tree if left < 0], tree[-1][0]) for tree in trees], n_words
 
 
+def read_dependencies(o):
+    """Sentences of CoNLL-U as trees, each its words with those below before them: (relation, word, dependent, ...); how many words and
+    relations there are."""
+    with open(os.path.join(o.data, FILES[o.network][0]), encoding="utf-8") as file:
+        sentences = [[columns for line in text.split("\n") if (columns := line.split("\t"))[0].isdigit()] for text in file.read().split("\n\n")]
+    known = vocabulary((columns[1] for sentence in sentences for columns in sentence), o.min_count)
+    relations = {name: k for k, name in enumerate(dict.fromkeys(columns[7] for sentence in sentences for columns in sentence))}
+    trees = []
+    for sentence in filter(None, sentences):
+        below, order = [[] for _ in range(len(sentence) + 1)], [0]
+        for k, columns in enumerate(sentence, 1):
+            below[int(columns[6])].append(k)
+        for k in order:
+            order += below[k]
+        at = {k: place for place, k in enumerate(reversed(order))}
+        trees.append([(relations[sentence[k - 1][7]], known.get(sentence[k - 1][1], 0), *(at[d] for d in below[k])) for k in reversed(order[1:])])
+    return trees, len(known), len(relations)
+
+
 # ---------------------------------------------------------------- parameters
 
 def table(count, size):
@@ -82,7 +101,7 @@ class Saved:
         the file for --init."""
         for name, tensor in self.tensors.items():
             if name.split(".")[-1][0] not in "WU":
-                tensor.add_(torch.empty_like(tensor).uniform_(-0.2, 0.2))
+                tensor.add_(torch.empty_like(tensor).uniform_(-0.5, 0.5))
         del self.metadata["vpps.checksum"]
         header = json.dumps({"__metadata__": self.metadata, **self.header}).encode()
         with open(path, "wb") as file:

@@ -1,11 +1,11 @@
-"""Networks on trees and what trees give: Tree-LSTM, Tree-GRU, RvNN, time-delay networks."""
+"""Networks on trees and what trees give: Tree-LSTM, Tree-GRU, RvNN, time-delay networks; on dependency trees: Child-Sum Tree-LSTM."""
 import itertools
 
 import torch
 from torch import nn
 from torch.nn import functional as F
 
-from .parts import read_known_trees, read_sentences, table
+from .parts import read_dependencies, read_known_trees, read_sentences, table
 
 # ---------------------------------------------------------------- tree-lstm
 
@@ -21,9 +21,9 @@ class Trees(nn.Module):
 
     def __init__(self, o):
         super().__init__()
-        self.examples, n_words = self.read(o)
+        self.examples, n_words, *n_labels = self.read(o)
         self.hidden, self.device = o.hidden, o.device
-        self.table, self.classifier = table(n_words, o.embed), nn.Linear(o.hidden, CLASSES)
+        self.table, self.classifier = table(n_words, o.embed), nn.Linear(o.hidden, *(n_labels or [CLASSES]))
         self.declare(o.embed, o.hidden)
 
     @staticmethod
@@ -54,45 +54,44 @@ class Trees(nn.Module):
 
     @staticmethod
     def levels(trees):
-        """For every height: labels; words, or where the children's states are (left, right, left, ...); and which of the
-        states at hand are still needed after it."""
+        """For every height: its vertices, each the number of its tree and its own; where their children's states are (left,
+        right, left, ...); and which of the states at hand are still needed after it."""
         by_height = []
         for number, tree in enumerate(trees):
             height = []
-            for k, (_, _, left, right) in enumerate(tree):
-                height.append(0 if left < 0 else 1 + max(height[left], height[right]))
+            for k, (_, _, *children) in enumerate(tree):
+                height.append(1 + max([height[c] for c in children]) if children and children[0] >= 0 else 0)
                 if height[k] == len(by_height):
                     by_height.append([])
                 by_height[height[k]].append((number, k))
         at_hand, levels = [], []
         for level, vertices in enumerate(by_height):
-            labels = [trees[number][k][0] for number, k in vertices]
             if level == 0:
-                levels.append((labels, [trees[number][k][1] for number, k in vertices], []))
+                levels.append((vertices, [], []))
                 at_hand = vertices
                 continue
             place = {vertex: i for i, vertex in enumerate(at_hand)}
             children = [place.pop((number, child)) for number, k in vertices for child in trees[number][k][2:]]
-            levels.append((labels, children, list(place.values())))
+            levels.append((vertices, children, list(place.values())))
             at_hand = list(place) + vertices
         return levels
 
+    def on_device(self, lists):
+        """Tensors of lists of numbers, in one copy to the device."""
+        return torch.tensor([*itertools.chain(*lists)]).to(self.device, non_blocking=True).split([len(x) for x in lists])
+
     def batched(self, trees):
         levels = self.levels(trees)
-        sizes = [len(part) for level in levels for part in level]
-        flat = torch.tensor([x for level in levels for part in level for x in part]).to(self.device, non_blocking=True)
-        parts = iter(flat.split(sizes))  # all indices are one copy to the device
-        all_h, labels, states = [], [], ()
-        for level in range(len(levels)):
-            level_labels, indices, kept = next(parts), next(parts), next(parts)
-            labels.append(level_labels)
-            if level == 0:
-                states = new = self.leaves(self.table(indices))
-            else:
-                new = self.vertices(*(s.index_select(0, indices).view(-1, 2, self.hidden) for s in states))
-                states = tuple(torch.cat([s.index_select(0, kept), n]) for s, n in zip(states, new))
+        labels = [trees[number][k][0] for vertices, _, _ in levels for number, k in vertices]
+        words = [trees[number][k][1] for number, k in levels[0][0]]
+        labels, words, *parts = self.on_device([labels, words, *(part for _, *level in levels[1:] for part in level)])
+        states = new = self.leaves(self.table(words))
+        all_h = [new[0]]
+        for children, kept in zip(parts[::2], parts[1::2]):
+            new = self.vertices(*(s.index_select(0, children).view(-1, 2, self.hidden) for s in states))
+            states = tuple(torch.cat([s.index_select(0, kept), n]) for s, n in zip(states, new))
             all_h.append(new[0])
-        return self.nll(torch.cat(all_h), torch.cat(labels)) / len(trees)
+        return self.nll(torch.cat(all_h), labels) / len(trees)
 
 
 class TreeLstm(Trees):
@@ -182,6 +181,61 @@ class RvNN(Recursive):
 
     def leaves(self, x):
         return (torch.tanh(self.leaf(x)),)
+
+
+# ---------------------------------------------------------------- child-sum-tree-lstm
+
+class ChildSum(Trees):
+    """Gates i, o, u read a word and the sum of its dependents' h; gate f of each dependent reads the word and the dependent's h.
+    Products of words are of all words at once. Children of a level lie one after the other; heads tells each one's head."""
+
+    read = staticmethod(read_dependencies)
+
+    def declare(self, embed, hidden):
+        self.words = nn.Linear(embed, 4 * hidden)
+        self.sums, self.each = self.matrix(3 * hidden, hidden), self.matrix(hidden, hidden)
+
+    def take(self, saved):
+        super().take(saved)
+        for parameter, kind, gates in ((self.words.weight, "W", "iouf"), (self.words.bias, "b", "iouf"), (self.sums, "U", "iou"), (self.each, "U", "f")):
+            saved.take(parameter, *(f"{kind}_{gate}" for gate in gates))
+
+    def leaves(self, x):
+        i, o, u, _ = x.chunk(4, 1)
+        c = torch.sigmoid(i) * torch.tanh(u)
+        return torch.sigmoid(o) * torch.tanh(c), c
+
+    def vertices(self, x, heads, h, c):
+        x, x_f = x.split([3 * self.hidden, self.hidden], 1)
+        none = torch.zeros_like(x_f)
+        i, o, u = torch.addmm(x, none.index_add(0, heads, h), self.sums.t()).chunk(3, 1)
+        f = torch.sigmoid(torch.addmm(x_f.index_select(0, heads), h, self.each.t()))
+        c = torch.sigmoid(i) * torch.tanh(u) + none.index_add(0, heads, f * c)
+        return torch.sigmoid(o) * torch.tanh(c), c
+
+    def eager(self, trees):
+        loss = 0
+        for tree in trees:
+            labels, words = (torch.tensor([node[k] for node in tree], device=self.device) for k in (0, 1))
+            states = []
+            for k, (x, (_, _, *children)) in enumerate(zip(self.words(self.table(words)).split(1), tree)):
+                below = (torch.cat(all_of) for all_of in zip(*(states[c] for c in children)))
+                states.append(self.vertices(x, torch.zeros_like(labels[:len(children)]), *below) if children else self.leaves(x))
+                loss = loss + self.nll(states[k][0], labels[k:k + 1])
+        return loss / len(trees)
+
+    def batched(self, trees):
+        levels = self.levels(trees)
+        nodes = [[trees[number][k] for number, k in vertices] for vertices, _, _ in levels]
+        labels, words = ([node[k] for level in nodes for node in level] for k in (0, 1))
+        heads = [[k for k, (_, _, *below) in enumerate(level) for _ in below] for level in nodes]
+        labels, words, *parts = self.on_device([labels, words, *(part for h, (_, *level) in zip(heads, levels) for part in (h, *level))])
+        states, all_h = (), []
+        for x, heads, children, kept in zip(self.words(self.table(words)).split([len(level) for level in nodes]), *(parts[k::3] for k in range(3))):
+            new = self.vertices(x, heads, *(s.index_select(0, children) for s in states)) if states else self.leaves(x)
+            states = tuple(torch.cat([s.index_select(0, kept), n]) for s, n in zip(states, new)) if states else new
+            all_h.append(new[0])
+        return self.nll(torch.cat(all_h), labels) / len(trees)
 
 
 # ---------------------------------------------------------------- td-rnn, td-lstm
