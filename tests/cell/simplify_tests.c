@@ -76,17 +76,17 @@ static vpps_node different_numbers(vpps_graph *g, vpps_node x, vpps_node y) {
 }
 static vpps_node sum_of_one(vpps_graph *g, vpps_node x, vpps_node y) { return (void)y, vpps_sum(g, 1, &x); }
 static vpps_node average_of_one(vpps_graph *g, vpps_node x, vpps_node y) { return (void)y, vpps_average(g, 1, &x); }
-static vpps_node sum_of_two(vpps_graph *g, vpps_node x, vpps_node y) {
-    const vpps_node both[] = {x, y};
-    return vpps_sum(g, 2, both);
-}
+static vpps_node sum_of_two(vpps_graph *g, vpps_node x, vpps_node y) { return vpps_sum(g, 2, (vpps_node[]){x, y}); }
 static vpps_node average_of_two(vpps_graph *g, vpps_node x, vpps_node y) {
-    const vpps_node both[] = {x, y};
-    return vpps_average(g, 2, both);
+    return vpps_average(g, 2, (vpps_node[]){x, y});
+}
+static vpps_node longer_sum(vpps_graph *g, vpps_node x, vpps_node y) {
+    const vpps_node all[] = {x, y, x, y}, three = vpps_sum(g, 3, all);
+    return vpps_mul(g, three, vpps_sum(g, 4, all));
 }
 static vpps_node zeros_in_sum(vpps_graph *g, vpps_node x, vpps_node y) {
-    const vpps_node all[] = {vpps_zeros(g, HIDDEN, 1), x, y, vpps_zeros(g, HIDDEN, 1)};
-    return vpps_sum(g, 4, all);
+    const vpps_node all[] = {vpps_zeros(g, HIDDEN, 1), x, y, vpps_zeros(g, HIDDEN, 1), vpps_ones(g, HIDDEN, 1)};
+    return vpps_sum(g, 5, all);
 }
 static vpps_node sum_of_zeros(vpps_graph *g, vpps_node x, vpps_node y) {
     const vpps_node zeros = vpps_zeros(g, HIDDEN, 1), all[] = {zeros, zeros};
@@ -114,16 +114,13 @@ static vpps_node slice_of_slice(vpps_graph *g, vpps_node x, vpps_node y) {
     return (void)y, vpps_slice(g, vpps_slice(g, x, 5, 30), 7, 11);
 }
 static vpps_node slice_of_stack(vpps_graph *g, vpps_node x, vpps_node y) {
-    const vpps_node both[] = {x, y};
-    return vpps_slice(g, vpps_concat(g, 2, both), HIDDEN, HIDDEN);
+    return vpps_slice(g, vpps_concat(g, 2, (vpps_node[]){x, y}), HIDDEN, HIDDEN);
 }
 static vpps_node slice_in_stack(vpps_graph *g, vpps_node x, vpps_node y) {
-    const vpps_node both[] = {x, y};
-    return vpps_slice(g, vpps_concat(g, 2, both), HIDDEN + 3, 5);
+    return vpps_slice(g, vpps_concat(g, 2, (vpps_node[]){x, y}), HIDDEN + 3, 5);
 }
 static vpps_node slice_across_stack(vpps_graph *g, vpps_node x, vpps_node y) {
-    const vpps_node both[] = {x, y};
-    return vpps_slice(g, vpps_concat(g, 2, both), HIDDEN - 1, 2);
+    return vpps_slice(g, vpps_concat(g, 2, (vpps_node[]){x, y}), HIDDEN - 1, 2);
 }
 
 static const struct {
@@ -151,7 +148,8 @@ static const struct {
     {average_of_one, "tanh(in0)"},
     {sum_of_two, "in0 + in1; tanh(t2)"},
     {average_of_two, "0.5 * (in0 + in1); tanh(t2)"},
-    {zeros_in_sum, "in0 + in1; tanh(t2)"},
+    {longer_sum, "in0 + in1 + in0; in0 + in1 + in0 + in1; t2 * t3; tanh(t4)"},
+    {zeros_in_sum, "1; in0 + in1 + t2; tanh(t3)"},
     {sum_of_zeros, "tanh(in0)"},
     {one_minus_by_ones, "1 - in0; in1 + t2; t2 * t3; tanh(t4)"},
     {sum_of_scaled, "dot(in2, in0); t3 * in2; dot(in0, in1); t5 * in2; sum(t6...); sum(t4..., t4...); t7 + t8; "
@@ -204,6 +202,7 @@ static const struct {
     {VPPS_I_MUL, IN, 2.5f, "2.5 * in0; tanh(t1)"},
     {VPPS_I_MUL, 2, 3, "6; tanh(t1)"},
     {VPPS_I_DIV, IN, 1, "tanh(in0)"},
+    {VPPS_I_DIV, IN, 2, "2; in0 / t1; tanh(t2)"},
     {VPPS_I_DIV, 1, IN, "1 / in0; tanh(t1)"},
     {VPPS_I_DIV, 2, IN, "2; t1 / in0; tanh(t2)"},
     {VPPS_I_DIV, 3, 2, "1.5; tanh(t1)"},
