@@ -8,14 +8,13 @@ void open_batch(batch *b, vpps_node loss, way w) {
 }
 
 void open_recurrent(batch *b) {
-    vpps_cell rnn;
     float data[ROWS];
     for (uint32_t i = 0; i < ROWS; i++) data[i] = (float)i;
     TEST_OK(vpps_model_create(&b->model, 1));
     const vpps_param w = add_matrix(b->model, "W", ROWS, ROWS), v = add_vector(b->model, "b", ROWS);
     vpps_graph *r = begin_cell(b->model, "rnn");
     TEST_OK(vpps_scatter(r, vpps_tanh(r, vpps_affine1(r, v, w, vpps_gather(r, 0, 0, ROWS, 1)))));
-    TEST_OK(vpps_cell_end(r, &rnn));
+    const vpps_cell rnn = end_cell(r);
     TEST_OK(vpps_graph_create(&b->g, b->model));
     const vpps_node x = vpps_input(b->g, ROWS, 1, data);
     vpps_vertex h = vpps_source(b->g, 1, &x);

@@ -110,10 +110,9 @@ TEST(products_of_products) {
         batch b;
         TEST_OK(vpps_model_create(&b.model, 1));
         const vpps_param w[2] = {add_matrix(b.model, "W0", ROWS, ROWS), add_matrix(b.model, "W1", ROWS, ROWS)};
-        vpps_cell linear;
         vpps_graph *r = begin_cell(b.model, "linear");
         TEST_OK(vpps_push(r, vpps_matvec(r, w[1], vpps_matvec(r, w[0], vpps_pull(r, ROWS, 1)))));
-        TEST_OK(vpps_cell_end(r, &linear));
+        const vpps_cell linear = end_cell(r);
         TEST_OK(vpps_graph_create(&b.g, b.model));
         const float data[ROWS] = {0};
         const vpps_node x = vpps_input(b.g, ROWS, 1, data);
@@ -161,7 +160,6 @@ TEST(a_value_is_kept_over_one_that_is_still_read) {
     const float data[ROWS] = {0};
     bool seen = false;
     AT_END(close_batch) batch b;
-    vpps_cell gates;
     vpps_param w[4];
     vpps_node gate[4];
     TEST_OK(vpps_model_create(&b.model, 1));
@@ -174,7 +172,7 @@ TEST(a_value_is_kept_over_one_that_is_still_read) {
     for (uint32_t i = 0; i < 4; i++) gate[i] = vpps_sigmoid(r, vpps_matvec(r, w[i], in));
     TEST_OK(vpps_push(r, vpps_mul(r, gate[0], gate[1])));
     TEST_OK(vpps_push(r, vpps_mul(r, gate[2], gate[3])));
-    TEST_OK(vpps_cell_end(r, &gates));
+    const vpps_cell gates = end_cell(r);
     TEST_OK(vpps_graph_create(&b.g, b.model));
     const vpps_node x = vpps_input(b.g, ROWS, 1, data);
     const vpps_vertex v = vpps_apply(b.g, VPPS_APPLICATION(.cell = gates, .n_pulls = 1, .pulls = &x));
@@ -217,16 +215,13 @@ TEST(an_inference_makes_a_gradient) {
 TEST(a_product_starts_from_fewer_columns) {
     enum { SIZE = 2 };
     AT_END(close_batch) batch b;
-    vpps_param table, w[2];
-    vpps_cell rnn;
     TEST_OK(vpps_model_create(&b.model, 1));
-    TEST_OK(vpps_add_lookup(b.model, &table, "E", STEPS, SIZE, 1, NULL));
-    TEST_OK(vpps_add_matrix(b.model, &w[0], "W0", SIZE, SIZE, NULL));
-    TEST_OK(vpps_add_matrix(b.model, &w[1], "W1", SIZE, SIZE, NULL));
+    const vpps_param table = add_lookup(b.model, "E", STEPS, SIZE, 1);
+    const vpps_param w[] = {add_matrix(b.model, "W0", SIZE, SIZE), add_matrix(b.model, "W1", SIZE, SIZE)};
     vpps_graph *r = begin_cell(b.model, "rnn");
     const vpps_node word = vpps_lookup(r, table, vpps_pull_index(r)), state = vpps_gather(r, 0, 0, SIZE, 1);
     TEST_OK(vpps_scatter(r, vpps_tanh(r, vpps_affine2(r, VPPS_NO_PARAM, w[0], word, w[1], state))));
-    TEST_OK(vpps_cell_end(r, &rnn));
+    const vpps_cell rnn = end_cell(r);
     TEST_OK(vpps_graph_create(&b.g, b.model));
     const vpps_node start = vpps_ones(b.g, SIZE, 1);
     vpps_vertex h = vpps_source(b.g, 1, &start);

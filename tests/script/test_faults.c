@@ -4,14 +4,12 @@
 /* A recurrent net with a classifier of two rows at every step, of whole vertices, beside the net's rows. */
 static void open_classified(batch *b) {
     static const float data[ROWS];
-    vpps_graph *r;
-    vpps_cell first, next;
+    vpps_cell cells[2];
     TEST_OK(vpps_model_create(&b->model, 1));
     const vpps_param w = add_matrix(b->model, "W", ROWS, ROWS), s = add_matrix(b->model, "S", 2, ROWS);
     vpps_node losses[STEPS];
-    vpps_cell *const cells[] = {&first, &next};
     for (uint32_t i = 0; i < 2; i++) {
-        TEST_OK(vpps_cell_begin(b->model, i ? "next" : "first", &r));
+        vpps_graph *r = begin_cell(b->model, i ? "next" : "first");
         vpps_node c = i ? vpps_gather(r, 0, 1, ROWS, 1) : vpps_pull(r, ROWS, 1);
         const vpps_node gate = vpps_sigmoid(r, vpps_matvec(r, w, i ? vpps_gather(r, 0, 0, ROWS, 1) : c));
         if (i) c = vpps_mul(r, c, gate);
@@ -19,14 +17,14 @@ static void open_classified(batch *b) {
         TEST_OK(vpps_scatter(r, h));
         TEST_OK(vpps_scatter(r, i ? c : gate));
         TEST_OK(vpps_scatter(r, vpps_cross_entropy(r, vpps_matvec(r, s, h), 1)));
-        TEST_OK(vpps_cell_end(r, cells[i]));
+        cells[i] = end_cell(r);
     }
     TEST_OK(vpps_graph_create(&b->g, b->model));
     const vpps_node x = vpps_input(b->g, ROWS, 1, data);
-    vpps_vertex v = vpps_apply(b->g, VPPS_APPLICATION(.cell = first, .n_pulls = 1, .pulls = &x));
+    vpps_vertex v = vpps_apply(b->g, VPPS_APPLICATION(.cell = cells[0], .n_pulls = 1, .pulls = &x));
     for (uint32_t i = 0; i < STEPS; i++) {
         losses[i] = vpps_scattered(b->g, v, 2);
-        if (i + 1 < STEPS) v = vpps_apply(b->g, VPPS_APPLICATION(.cell = next, .n_children = 1, .children = &v));
+        if (i + 1 < STEPS) v = vpps_apply(b->g, VPPS_APPLICATION(.cell = cells[1], .n_children = 1, .children = &v));
     }
     open_batch(b, vpps_sum(b->g, STEPS, losses), (way){.n_vps = 2, .groups = 1});
 }
@@ -102,7 +100,6 @@ TEST(a_script_that_is_cut_off) {
 
 /* STEPS words attend to all of them, and read two outputs of each. Returns the script's address and shift of both inputs. */
 static uint32_t *open_attending(batch *b, bool tables) {
-    vpps_cell word, attends;
     vpps_vertex words[STEPS];
     vpps_node losses[STEPS];
     vpps_block_view view;
@@ -112,12 +109,12 @@ static uint32_t *open_attending(batch *b, bool tables) {
     vpps_graph *r = begin_cell(b->model, "word");
     for (uint32_t i = 0; i < 2; i++)
         TEST_OK(vpps_scatter(r, tables ? vpps_lookup(r, of[i], 1) : vpps_tanh(r, vpps_lookup(r, of[i], 1))));
-    TEST_OK(vpps_cell_end(r, &word));
+    const vpps_cell word = end_cell(r);
     r = begin_cell(b->model, "attends");
     const vpps_node k = vpps_gather_list_from(r, 0, 0, ROWS, 1), v = vpps_gather_list_from(r, 0, 1, ROWS, 1);
     const vpps_node a = vpps_softmax_list(r, vpps_dot(r, k, vpps_lookup(r, of[0], 2)));
     TEST_OK(vpps_scatter(r, vpps_sum_elements(r, vpps_weighted_sum_list(r, a, v))));
-    TEST_OK(vpps_cell_end(r, &attends));
+    const vpps_cell attends = end_cell(r);
     TEST_OK(vpps_graph_create(&b->g, b->model));
     const vpps_application read = {sizeof read, .cell = attends, .n_children = STEPS, .children = words};
     for (uint32_t i = 0; i < STEPS; i++) words[i] = vpps_apply(b->g, VPPS_APPLICATION(.cell = word));

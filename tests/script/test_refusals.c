@@ -291,11 +291,10 @@ static bool all_are_met(void) {
 
 /* A loop that ends by a condition, and looks up entries by numbers that argmax finds. */
 static void open_decided(batch *b) {
-    vpps_param table, other, w;
     TEST_OK(vpps_model_create(&b->model, 1));
-    TEST_OK(vpps_add_lookup(b->model, &table, "T", 3, 4, 1, NULL));
-    TEST_OK(vpps_add_lookup(b->model, &other, "T2", 3, 2, 1, NULL));
-    TEST_OK(vpps_add_matrix(b->model, &w, "W", 4, 4, NULL));
+    const vpps_param table = add_lookup(b->model, "T", 3, 4, 1);
+    add_lookup(b->model, "T2", 3, 2, 1);
+    const vpps_param w = add_matrix(b->model, "W", 4, 4);
     vpps_graph *r = begin_cell(b->model, "turn");
     const vpps_node goes_on = vpps_gather(r, 0, 0, 1, 1), state = vpps_gather(r, 0, 1, 4, 1);
     const vpps_node word = vpps_argmax(r, vpps_matvec(r, w, state));
@@ -315,10 +314,8 @@ static void open_decided(batch *b) {
 /* Vertices that attend to others and each to the one before, whose gradients are sums of pairs. */
 static void open_attention(batch *b) {
     enum { LEAVES = 3, SIZE = 4, VERTICES = 2 };
-    vpps_param table, matrix;
     TEST_OK(vpps_model_create(&b->model, 1));
-    TEST_OK(vpps_add_lookup(b->model, &table, "T", LEAVES, SIZE, 1, NULL));
-    TEST_OK(vpps_add_matrix(b->model, &matrix, "W", SIZE, SIZE, NULL));
+    const vpps_param table = add_lookup(b->model, "T", LEAVES, SIZE, 1), matrix = add_matrix(b->model, "W", SIZE, SIZE);
     vpps_graph *r = begin_cell(b->model, "leaf");
     const vpps_node x = vpps_lookup(r, table, vpps_pull_index(r));
     TEST_OK(vpps_scatter(r, vpps_matvec(r, matrix, x)));
@@ -346,6 +343,19 @@ static void open_attention(batch *b) {
 }
 
 TEST_GROUP("refusals", .seconds = 300);
+
+TEST(a_condition_is_another) {
+    AT_END(close_batch) batch b;
+    uint32_t block;
+    open_decided(&b);
+    vpps_compiled_cell *c = b.job.subject.cells[block_of(&b, "turn", &block)->cell];
+    c->condition.is = true;
+    TEST_FAILS(verify_edited(&b), VPPS_SCRIPT, "is wrong where the condition");
+    c->outputs[0].otherwise = 1;
+    TEST_FAILS(verify_edited(&b), VPPS_SCRIPT, "its other value is no input of its shape");
+    c->condition.input = 1;
+    TEST_FAILS(verify_edited(&b), VPPS_SCRIPT, "the condition is no scalar input");
+}
 
 TEST(every_refusal_is_met) {
     enum { MOST = 600, WORDS = 1500, EVERY_WORD = 61, EVERY_FIELD = 2 };
