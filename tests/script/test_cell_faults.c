@@ -163,10 +163,7 @@ TEST(a_value_is_kept_over_one_that_is_still_read) {
     vpps_param w[4];
     vpps_node gate[4];
     TEST_OK(vpps_model_create(&b.model, 1));
-    for (uint32_t i = 0; i < 4; i++) {
-        const char *const names[] = {"W0", "W1", "W2", "W3"};
-        TEST_OK(vpps_add_matrix(b.model, &w[i], names[i], ROWS, ROWS, NULL));
-    }
+    for (uint32_t i = 0; i < 4; i++) w[i] = add_matrix(b.model, (char[]){'W', (char)('0' + i), 0}, ROWS, ROWS);
     vpps_graph *r = begin_cell(b.model, "gates");
     const vpps_node in = vpps_pull(r, ROWS, 1);
     for (uint32_t i = 0; i < 4; i++) gate[i] = vpps_sigmoid(r, vpps_matvec(r, w[i], in));

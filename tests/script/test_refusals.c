@@ -28,6 +28,7 @@ static const char *const refusals[] = {
     "instruction on an operand that is in no slot",
     "reads rows that other VPs make in the same stage",
     "reads a share instead of the sum of shares",
+    "shares read as a whole value, or the reverse",
     "wrong access to a factor of a product",
     "transposed product with a value to add",
     "value to add has other rows than the product",

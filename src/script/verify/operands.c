@@ -82,7 +82,7 @@ bool vpps_proof_reads(vpps_proof *p, const vpps_operand *o) {
     const vpps_cell_value *x = vpps_proof_value(p, o->value);
     if (!is_its_place(p, o)) return vpps_proof_refuse(p, "operand is not at its place");
     const bool whole = p->program->rows && !o->dealt && vpps_rows_dealt(&p->c->needs, o->rows);
-    if (o->shares != vpps_makes_shares(x)) return vpps_proof_refuse(p, "reads a share instead of the sum of shares");
+    if (o->shares != vpps_makes_shares(x)) return vpps_proof_refuse(p, "shares read as a whole value, or the reverse");
     if (p->c->needs.in_place && x->stage == p->stage && p->stored[o->value] && !whole && !o->shares) return true;
     if (vpps_is_made(x) && x->stage >= p->stage)
         return vpps_proof_refuse(p, "reads a value that this stage or a later one makes");
