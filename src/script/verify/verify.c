@@ -39,9 +39,10 @@ static bool same(float a, float b) { return memcmp(&a, &b, sizeof a) == 0; }
 static bool check_optimizer(vpps_checker *c) {
     const vpps_task_header *h = c->header;
     const vpps_optimizer *o = c->request->optimizer;
-    if (h->step != c->request->step || h->dropout_key[0] != (uint32_t)c->request->dropout_key ||
+    if (h->step != c->request->step) return VPPS_REFUSE(c, "the header has the wrong step");
+    if (h->dropout_key[0] != (uint32_t)c->request->dropout_key ||
         h->dropout_key[1] != (uint32_t)(c->request->dropout_key >> 32))
-        return VPPS_REFUSE(c, "the header has the wrong step or dropout key");
+        return VPPS_REFUSE(c, "the header has the wrong dropout key");
     if (!c->training) return !h->update || VPPS_REFUSE(c, "the header has an update in inference");
 #define X(name) &&same(h->name, o->name)
     const bool all = h->update == (uint32_t)o->kind + 1 VPPS_OPTIMIZER_NUMBERS(X) && same(h->corrections[0], 0) &&
