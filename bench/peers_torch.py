@@ -21,8 +21,8 @@ have: it is zero, and not trained. Lines are answered as by peers.py, in these w
               trees, with the products of all words at once and sums over dependents by index_add. Rounds are
               torch_geometric's message passing. Time-delay networks: pairs of neighbours of all sentences, each level at once
     compiled  with --compile, and instead of the others: batched, with the network's functions compiled by torch.compile for any sizes
-              (dynamic=True), but for nn.LSTM and what loops over words. Compiling is not timed; compile_s of an answer is how long it
-              and the check took
+              (dynamic=True), but for nn.LSTM and what loops over words. Compiling is not timed; compile_s of an answer is how long it,
+              the check and 32 examples took
 
 Before anything is timed, all ways must give the same loss and gradients. With --vpps, the command, the network must also be the one that it
 trains: from the same parameters, two batches of the first examples have the same losses. On the CPU each figure is by one thread or by
@@ -176,6 +176,11 @@ def main():
     ways = {"compiled": compiled(net).batched} if o.compile else {"eager": net.eager, "batched": net.batched}
     begin = time.monotonic()
     check(net, [*ways.values()][-1])
+    for threads in {1, len(os.sched_getaffinity(0))} if o.compile else ():  # sizes of 1 and other numbers of threads compile anew
+        torch.set_num_threads(threads)
+        for k in range(32):
+            ways["compiled"](net.examples[k % len(net.examples):][:1]).backward()
+        net.zero_grad()
     told = {"compile_s": round(time.monotonic() - begin)} if o.compile else {}
     on_cpu = o.device == "cpu"
     serve({way: step_of(net, loss_of) for way, loss_of in ways.items()},
