@@ -220,7 +220,7 @@ typedef struct vpps_cell_needs {
     vpps_row_rule rows; /* the device's rule */
 } vpps_cell_needs;
 
-/* Kinds of integers in a vertex's record in the script, where they stand after the places of the vertex's inputs. */
+/* The meaning of an integer that the script has for each vertex of a cell, beside the places of the vertex's inputs (script/task.h). */
 typedef enum vpps_word_kind {
     VPPS_WORD_INDEX,  /* the vertex's pulled index number `value` */
     VPPS_WORD_IMM,    /* the integer of a vertex that is one op (a factor, a class) */
@@ -279,7 +279,7 @@ typedef struct vpps_compiled_cell {
     uint32_t *order;           /* numbers of the values in the order of their stages */
     uint64_t flops[VPPS_AXES]; /* flops, forward and backward together: [0] per vertex, [d] per member of list d - 1 */
     uint32_t kept_words[VPPS_RECORDS]; /* for each record: number of words that it takes per vertex or list member */
-    struct vpps_program *programs;     /* for each stage: its program (program.h) */
+    struct vpps_program *programs;     /* the steps of each stage, then of the gradients of parameters */
     void *device_program;              /* the device's own form of the cell; device_free frees it */
     void (*device_free)(void *program);
 } vpps_compiled_cell;

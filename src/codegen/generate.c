@@ -326,9 +326,10 @@ static vpps_status put_kernel(const vpps_generation *g, vpps_kernel_plan *plan) 
     return VPPS_OK;
 }
 
-/* Returns the cost of adding one vector to a matrix's gradient with so many teams: of copying elements, and of multiplying them. */
+/* Returns a virtual processor's cost of adding one vertex's product dy x^T to the gradient of matrix p, if there are `teams` teams: the cost of
+ * copying elements of dy and x, and of multiplying them. */
 static uint64_t cost_of_gradient(const vpps_kernel_plan *plan, const vpps_parameter_data *p, uint32_t teams) {
-    enum { COPY = 22, MULTIPLY = 3, BLOCK = 32 /* columns that a team gets together */ };
+    enum { COPY = 22, MULTIPLY = 3, BLOCK = VPPS_OUTER_COLUMNS };
     const vpps_cell_needs team = {.group = plan->n_vps / teams, .rows.unit = plan->row_unit};
     uint64_t rows = vpps_most_rows(&team, p->rows);
     if (plan->parts) rows = (rows + VPPS_FRAGMENT_ROWS - 1) / VPPS_FRAGMENT_ROWS * VPPS_FRAGMENT_ROWS;
@@ -345,9 +346,10 @@ static uint32_t choose_teams(const vpps_kernel_plan *plan, const vpps_model *mod
     uint64_t least = UINT64_MAX;
     for (uint32_t teams = 1; teams <= MOST; teams++) {
         uint64_t cost = 0;
+        if (plan->n_vps % teams) continue;
         for (uint32_t i = 0; i < model->n_params; i++)
             if (model->params[i].kind == VPPS_MATRIX) cost += cost_of_gradient(plan, &model->params[i], teams);
-        if (plan->n_vps % teams || cost >= least) continue;
+        if (cost >= least) continue;
         least = cost;
         best = teams;
     }

@@ -51,8 +51,8 @@ typedef struct pass {
     uint32_t x[MOST_UNITS], block[MOST_UNITS], n_blocks;
     uint32_t lists[VPPS_MOST_OUTERS], list_at[VPPS_MOST_OUTERS], n_lists;
     uint32_t words, slots, vectors;
-    uint32_t parts,
-        sum_words; /* parts: number of parts of the CTA, which share the vectors; sum_words: words of a part's sums */
+    uint32_t parts;     /* number of parts of the CTA, which share out the vectors */
+    uint32_t sum_words; /* words of shared memory to pass one part's sums to the next; 0: there is one part */
 } pass;
 
 static vpps_outer outer_of(const tiles *t, uint32_t i) { return vpps_outer_product_of(t->w->c, t->outers[i]); }

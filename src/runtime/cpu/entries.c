@@ -47,10 +47,11 @@ struct vpps_entries {
      * its elements are empty (NO_OFFSET). */
     looked_up *found;
     size_t found_size, n_found;
-    entry_list *wanted, *asked; /* indexed by process: entries to request from it; entries that it requests */
-    uint32_t *first;            /* indexed by process: pool offset of the entries that came from it */
-    float **answers;            /* indexed by process: memory for the values that are sent to it */
-    request *requests;          /* buffers for the requests sent to and received from each process */
+    entry_list *wanted; /* indexed by process: the entries whose values this process requests from that process */
+    entry_list *asked;  /* indexed by process: the entries whose values that process requests from this process */
+    uint32_t *first;    /* indexed by process: pool offset of the entries that came from it */
+    float **answers;    /* indexed by process: memory for the values that are sent to it */
+    request *requests;  /* buffers for the requests sent to and received from each process */
     vpps_parcel *parcels;
     uint64_t fetch_ns, sent_bytes;
 };

@@ -353,7 +353,7 @@ static void prepare_norm(uint32_t n, vpps_operands *o) {
     o->s[0] = 1.0f / sqrtf(o->s[0] / (float)n + o->f);
 }
 
-/* Computes s[0] as prepare_norm does, and s[1] = s[0]^2 * mean of x y. */
+/* Computes what the derivative of RMS norm needs: s[0] = 1 / sqrt(mean of x^2 + f), and s[1] = s[0]^2 * mean of x y. */
 static void prepare_norm_backward(uint32_t n, vpps_operands *o) {
     prepare_norm(n, o);
     SUM_OVER(o->s[1], n, o->t[0], o->t[1], x * y);

@@ -123,7 +123,7 @@ vpps_status vpps_choose_meetings(vpps_cpu *cpu, const uint32_t *script) {
     m->ordered = vpps_are_meetings(script, m->signals);
     m->taken = m->ordered && cpu->n_vps >= VPPS_LEAST_TREE;
     if (!m->taken) return VPPS_OK;
-    memset(m->all, 0, m->n_counters * sizeof *m->all);
+    for (size_t i = 0; i < m->n_counters; i++) atomic_store_explicit(&m->all[i].value, 0, memory_order_relaxed);
     for (uint32_t v = 0; v < cpu->n_vps; v++) cpu->vps[v].met[0] = cpu->vps[v].met[1] = 0;
     return VPPS_OK;
 }

@@ -159,8 +159,8 @@ typedef struct vpps_gpu {
 vpps_status vpps_gpu_create(vpps_device **out, const vpps_device_table *device, const vpps_driver_table *driver,
                             const vpps_model *model, const vpps_options *options, vpps_pool_plan *plan);
 
-/* Chooses the precision of products (*out) and tells the reason (*why). *out is `asked`. If `asked` is AUTO, *out is the faster precision
- * on this machine for batches of `batch` examples (0: unknown). Fails with DEVICE if the machine lacks the precision. */
+/* Sets *out to the precision of products, and *why to the reason. The precision is the argument `asked`; if the argument is AUTO, the faster
+ * precision on this machine for batches of `batch` examples (0: unknown). Fails with DEVICE if the machine lacks the precision. */
 vpps_status vpps_gpu_choose_precision(vpps_precision asked, uint32_t batch, const vpps_machine *machine,
                                       vpps_precision *out, const char **why);
 

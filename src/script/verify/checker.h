@@ -162,8 +162,8 @@ typedef struct vpps_checker {
     vpps_checked_block *blocks;
     uint32_t n_outputs;
     uint32_t *output_block; /* for each output: number of the block that computes it */
-    uint8_t *asked;         /* for each output: whether its gradient is requested */
-    uint8_t *trainable;     /* for each output: whether a trained parameter or an output of `asked` changes it */
+    uint8_t *asked;         /* for each output: whether the request wants the output's gradient */
+    uint8_t *trainable;     /* for each output: whether it depends on a trained parameter or an output in `asked` */
     uint8_t *live;          /* for each output: whether the loss depends on it */
     uint32_t *due;          /* for each output: number of contributions that its gradient must sum up */
     /* For each output: index of its first term of the loss in `terms`, which is sorted by output; n_outputs + 1 numbers. */
