@@ -227,13 +227,13 @@ typedef uint32_t vpps_cell; /* a cell's index in its model, in order of recordin
  * characters, appears in messages and listings; several cells may have one name. Allowed while a handle exists, and while other cells are
  * being recorded. Fails with ARGUMENT (a bad name); *recorder is NULL on failure. */
 VPPS_API vpps_status vpps_cell_begin(vpps_model *model, const char *name, vpps_graph **recorder);
-/* Reads value number `output` that child number `child` scatters. */
+/* Makes a node of the value that a vertex's child number `child` scatters as its output number `output`: so states reach parent vertices. */
 VPPS_API vpps_node vpps_gather(vpps_graph *recorder, uint32_t child, uint32_t output, uint32_t rows, uint32_t cols);
 /* Declares a node that each application of the cell supplies. */
 VPPS_API vpps_node vpps_pull(vpps_graph *recorder, uint32_t rows, uint32_t cols);
 /* Declares an integer that each application of the cell supplies: an index for lookup, a label. A cell has at most 65,535. */
 VPPS_API uint32_t vpps_pull_index(vpps_graph *recorder);
-/* Make x an output of the cell, for parents (scatter) or for the outside (push). Each kind is numbered from 0 in the order of the calls. */
+/* Make x an output of the cell that parent vertices gather (scatter), or nodes outside cells use (push). Each kind is numbered from 0 in call order. */
 VPPS_API vpps_status vpps_scatter(vpps_graph *recorder, vpps_node x);
 VPPS_API vpps_status vpps_push(vpps_graph *recorder, vpps_node x);
 
@@ -242,7 +242,7 @@ VPPS_API vpps_status vpps_push(vpps_graph *recorder, vpps_node x);
  * pushed nodes, lookups, or pulled indices that are classes or rows), STATE (an ordinary graph); *out is then UINT32_MAX. */
 VPPS_API vpps_status vpps_cell_end(vpps_graph *recorder, vpps_cell *out);
 
-/* The arguments of one vertex. Each count must be what the recorded cell gathers or pulls. */
+/* The arguments of one vertex (application of a cell). Each count must be what the recorded cell gathers or pulls. */
 typedef struct vpps_application {
     size_t size; /* sizeof(vpps_application) */
     vpps_cell cell;
@@ -284,7 +284,7 @@ typedef enum vpps_optimizer_kind {
     VPPS_OPTIMIZER_TABLE(X)
 #undef X
 } vpps_optimizer_kind;
-#define VPPS_DEFAULT_LR (-3e38f) /* value of vpps_optimizer.lr for the optimizer's default rate */
+#define VPPS_DEFAULT_LR (-3e38f) /* this vpps_optimizer.lr stands for the optimizer's default rate */
 VPPS_API float vpps_default_lr(vpps_optimizer_kind kind); /* default learning rate; NaN for an unknown optimizer */
 
 /* The optimizer's step, for a gradient g of weight w. First g is scaled by min(1, clip / |all gradients|_2) if clip > 0 (Pascanu et al.
@@ -299,7 +299,7 @@ VPPS_API float vpps_default_lr(vpps_optimizer_kind kind); /* default learning ra
 typedef struct vpps_optimizer {
     vpps_optimizer_kind kind;
     float lr, momentum, beta1, beta2, epsilon, weight_decay, clip;
-    float reserved[8]; /* must be zeros; later versions may use this space */
+    float reserved[8]; /* reserved for later versions: must be zeros */
 } vpps_optimizer;
 
 /* How the gradients of matrices are computed. */
@@ -308,9 +308,9 @@ typedef enum vpps_gradients {
     /* Each level of the graph adds its outer products to the gradients, as in the paper (VPPS, MICRO 2018). With several groups of VPs:
      * as DEFERRED, and the log says so once. */
     VPPS_GRADIENTS_ACCUMULATE,
-    VPPS_GRADIENTS_CUBLAS,     /* GPU: DEFERRED's products by cuBLAS; vpps_handle_create fails without cuBLAS */
-    VPPS_GRADIENTS_AUTO,       /* GPU: CUBLAS if the profile finds it faster than DEFERRED. CPU: DEFERRED */
-    VPPS_GRADIENTS_CUBLAS_TF32 /* CUBLAS, with fp32 operands rounded to TF32 (11 significant bits) */
+    VPPS_GRADIENTS_CUBLAS,     /* GPU: as DEFERRED, by cuBLAS; vpps_handle_create fails without cuBLAS */
+    VPPS_GRADIENTS_AUTO,       /* GPU: CUBLAS if measured faster than DEFERRED on the first batches. CPU: DEFERRED */
+    VPPS_GRADIENTS_CUBLAS_TF32 /* as CUBLAS, with fp32 operands rounded to TF32 (11 significant bits) */
 } vpps_gradients;
 /* What happens if a batch's loss, or norm of all gradients, is NaN or infinite. (The norm's square, a float32, is infinite for norms of
  * about 1.8e19 and more.) "No update": parameters and optimizer state stay. */
@@ -854,16 +854,16 @@ typedef struct vpps_stats {
     uint64_t skipped;        /* batches that were not applied, since loss or gradient was not finite */
     uint64_t nodes;          /* nodes of the graph, those inside cells included */
     uint64_t levels, phases; /* levels: number of the graph's levels; phases: of the script's phases (barriers) */
-    uint64_t steps;          /* steps of forward, each of which runs vertices of one cell together */
+    uint64_t steps;          /* number of forward's steps; a step runs vertices of one cell together */
     uint64_t instructions;   /* tasks of the script (the batch's program); a task that all VPs share counts once */
     uint64_t script_bytes;
     uint64_t pool_bytes;         /* bytes of the parameters and of the batch's tensors */
-    uint64_t live_bytes;         /* bytes of parameters and of tensors live at once: the least pool for as many waves */
+    uint64_t live_bytes;         /* bytes of parameters and of tensors live at the same time: the least pool_bytes */
     uint64_t host_ns, device_ns; /* host_ns: time to make the script on the host; device_ns: to run it on the device */
     uint64_t total_nodes, total_host_ns, total_device_ns; /* sums over all training batches of this handle */
     uint64_t peak_pool_bytes;
     uint32_t vps;
-    uint32_t groups, waves, slices; /* numbers that the batch used (vpps_options) */
+    uint32_t groups, waves, slices; /* numbers of groups, waves and slices that the batch used (see vpps_options) */
     bool caller_works;
     bool decides;               /* whether the device can run vpps_argmax and vpps_lookup_at */
     const char *precision;      /* precision of products: "fp32", "bf16x3", "bf16" */
@@ -887,9 +887,9 @@ typedef struct vpps_stats {
 VPPS_API vpps_status vpps_handle_stats(vpps_handle *h, vpps_stats *out);
 #define VPPS_TRIAL_STATE_TABLE(X)                                                                                      \
     X(WAITING, "waiting")   /* not tried yet */                                                                        \
-    X(REJECTED, "rejected") /* the kernel spills registers, or could not be made */                                    \
+    X(REJECTED, "rejected") /* its kernel spills registers, or could not be made */                                    \
     X(MEASURED, "measured")                                                                                            \
-    X(CURRENT, "current")       /* in use: being measured, or chosen */                                                \
+    X(CURRENT, "current")       /* in use: measured now, or chosen */                                                  \
     X(REMEMBERED, "remembered") /* the alternative is in use: an earlier run chose it */
 
 typedef enum vpps_trial_state {

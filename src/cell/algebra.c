@@ -8,7 +8,7 @@ static bool is_constant(const vpps_cell_number *n) { return n->kind == VPPS_NUMB
 
 static bool static_scale(const vpps_cell_value *v) { return vpps_is_run(v, VPPS_I_SCALE) && is_constant(&v->run.f); }
 
-/* Value v, which is to be simplified, and its arguments, which are simplified already. */
+/* Value v of a compiled cell, which is to be simplified, and its arguments, which are simplified already. */
 typedef struct operation {
     const vpps_compiled_cell *c;
     vpps_cell_value *v;
@@ -45,7 +45,7 @@ static bool is_negation(const operation *o, uint32_t k) {
     return vpps_is_run(arg(o, k), VPPS_I_NEG) && below(o, k).value != VPPS_NONE;
 }
 
-/* Sorts the operands of a commutative operation, so that x + y and y + x become equal. */
+/* Sorts the operands of a commutative operation, so that x + y and y + x become equal values. */
 static void sort_operands(const operation *o) {
     if (o->args[0].value <= o->args[1].value) return;
     const vpps_cell_arg first = o->args[0];
@@ -100,8 +100,8 @@ static bool simplify_neg(const operation *o, uint32_t *same) {
 
 static bool is_moderate(float factor) { return fabsf(factor) >= 0x1p-16f && fabsf(factor) <= 0x1p16f; }
 
-/* Returns whether x * a * b may be computed as x * (a * b). If one factor is large and the other small, both must be moderate, since x * a
- * alone may overflow or underflow where x * (a * b) does not. */
+/* Returns whether x * a * b may be computed as x * (a * b), for constants a and b. If one constant is large and the other small, both must be
+ * moderate, since x * a alone may overflow or underflow where x * (a * b) does not. */
 static bool may_join(float a, float b) {
     const float x = fabsf(a), y = fabsf(b);
     const bool same_way = (x <= 1 && y <= 1) || (x >= 1 && y >= 1);
@@ -303,7 +303,7 @@ static bool simplify_run(const operation *o, uint32_t *same) {
         if (o->v->n_args == 1) *same = o->args[0].value;
         return false;
     case VPPS_I_DROPOUT:
-        if (o->v->run.f.real == 0) *same = o->args[0].value; /* dropout with probability f = 0 is a copy */
+        if (o->v->run.f.real == 0) *same = o->args[0].value; /* dropout with probability f = 0 copies its operand */
         return false;
     case VPPS_I_NEG: return simplify_neg(o, same);
     case VPPS_I_SCALE: return simplify_scale(o, same);

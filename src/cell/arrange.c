@@ -92,7 +92,7 @@ static bool list_batches(arranger *a) {
         if (width > 1 && !add_batch(a, a->members, width)) return false;
         if (v < c->n_forward) a->n_forward = a->n_batches;
     }
-    const uint32_t *at = a->operands; /* pointers into `operands` are set last, when the array does not move any more */
+    const uint32_t *at = a->operands; /* the pointers are set last, when the array `operands` grows no more */
     for (uint32_t i = 0; i < a->n_batches; i++) {
         a->batches[i].operands = at;
         at += (size_t)a->batches[i].n_operands * a->batches[i].width;
@@ -115,7 +115,7 @@ static bool arrange(arranger *a, vpps_cell_layout *out) {
     if (!count(a, &out->as_made) || !vpps_plan_layout(c->n_values, a->batches, a->n_batches, a->order) ||
         !count(a, &out->arranged))
         return false;
-    /* The found order may need more copies, if early batches take places that larger ones need: then keep the order of creation. */
+    /* The found order may need more copies, if operations placed early take places that larger ones need: then keep the order of creation. */
     if (vpps_copied_words(&out->arranged) > vpps_copied_words(&out->as_made)) out->arranged = out->as_made;
     return true;
 }

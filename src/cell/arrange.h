@@ -4,7 +4,7 @@
 #include "cell/cell.h"
 #include "cell/pq_layout.h"
 
-/* Copies of operands for one vertex, in forward and in backward. */
+/* Copies of operands that are needed for one vertex (application of the cell), in forward and in backward. */
 typedef struct vpps_cell_copies {
     vpps_layout_copies forward, backward;
 } vpps_cell_copies;

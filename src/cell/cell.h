@@ -17,25 +17,25 @@
 
 #define VPPS_NONE UINT32_MAX
 
-/* The kind of a compiled cell's value: where it comes from, or the operation that makes it. */
+/* The kind of a compiled cell's value: where the value comes from, or the operation that makes it. */
 typedef enum vpps_cell_kind {
     VPPS_VALUE_INPUT,     /* an input, gathered or pulled; the vertex's record in the script tells where it lies */
     VPPS_VALUE_LOOKUP,    /* an entry of a lookup table; the vertex's record in the script tells its number */
     VPPS_VALUE_DATA,      /* the data of an input op, which are part of the batch's script */
     VPPS_VALUE_PARAMETER, /* a parameter vector of the model */
-    VPPS_VALUE_GRADIENT,  /* gradient of an output: the sum of what the output's readers contribute */
-    VPPS_VALUE_RUN,       /* the result of an instruction of isa.def */
+    VPPS_VALUE_GRADIENT,  /* gradient of an output: the sum of the gradients that the output's readers give */
+    VPPS_VALUE_RUN,       /* the result of an instruction of the instruction set, isa.def */
     VPPS_VALUE_PRODUCT,   /* a sum of matrices times values, plus a bias or another value */
-    /* A sum of transposed matrices times values. If VPs share out rows, each VP computes a share of the sum, unless by_columns. */
+    /* A sum of transposed matrices times values. If virtual processors (VPs) share out rows, each one computes a share of the sum, unless by_columns. */
     VPPS_VALUE_PRODUCT_T,
-    VPPS_VALUE_POSITIONS /* positions of the greatest or least elements that the preceding MAX_OF, MIN_OF found */
+    VPPS_VALUE_POSITIONS /* positions of the greatest or least elements, found by the preceding MAX_OF or MIN_OF */
 } vpps_cell_kind;
 
 /* How a stage's work is shared out among the virtual processors (VPs) of a group. */
 typedef enum vpps_split {
-    VPPS_SPLIT_ANY,      /* the compiler has not decided yet */
-    VPPS_SPLIT_ROWS,     /* every VP computes the rows that it owns, for all vertices */
-    VPPS_SPLIT_VERTICES, /* every VP computes whole vertices */
+    VPPS_SPLIT_ANY,      /* not decided yet by the compiler */
+    VPPS_SPLIT_ROWS,     /* each VP computes the rows that it owns, for all vertices */
+    VPPS_SPLIT_VERTICES, /* each VP computes all rows of its own vertices */
     VPPS_SPLIT_OFF       /* no stage computes the value */
 } vpps_split;
 
@@ -45,7 +45,7 @@ enum { VPPS_RECORD_FORWARD = VPPS_AXES, VPPS_RECORD_BACKWARD, VPPS_RECORDS };
 
 static inline bool vpps_is_pass_record(uint32_t record) { return record >= VPPS_AXES; }
 
-/* Returns the axis of a record: 0 if it holds values of vertices, d if it holds values of the members of list d - 1. */
+/* Returns whether a record holds values of vertices (axis 0) or values of the members of the vertices' list number d - 1 (axis d). */
 static inline uint32_t vpps_axis_of(uint32_t record) { return vpps_is_pass_record(record) ? 0 : record; }
 
 /* The passes of a cell's work, in the order in which they run. The main passes run level by level; the others once, over all vertices. */
@@ -62,11 +62,11 @@ typedef enum vpps_pass {
 /* Returns whether a pass of a cell's work runs level by level; other passes run once, over all vertices. */
 static inline bool vpps_by_levels(uint32_t pass) { return pass == VPPS_PASS_MAIN || pass == VPPS_PASS_BACK_MAIN; }
 
-/* An operand of an instruction: a value, or one element of a value where the instruction takes a scalar. */
+/* An operand of an instruction: a value of the cell, or one element of a value where the instruction takes a scalar. */
 typedef struct vpps_cell_arg {
     uint32_t value;
     uint32_t element;  /* for a scalar operand (letter s): number of the value's element */
-    vpps_param matrix; /* PRODUCT, PRODUCT_T: the matrix that multiplies the value; VPPS_NO_PARAM: the value is added */
+    vpps_param matrix; /* the matrix by which a PRODUCT or PRODUCT_T multiplies the value; VPPS_NO_PARAM: none */
 } vpps_cell_arg;
 
 /* A count that is linear in the lengths of a vertex's lists: base + sum over d of list[d] * (number of members of list number d - 1). */
@@ -81,14 +81,14 @@ static inline bool vpps_counts_members(const vpps_cell_count *count) {
     return any;
 }
 
-/* Where an instruction takes a number operand (letter f, u or e of isa.def) from. */
+/* Where an instruction takes its number operand (letter f, u or e in isa.def: a float or an integer) from. */
 typedef enum vpps_number_kind {
     VPPS_NUMBER_NONE,     /* the instruction has no number operand */
     VPPS_NUMBER_CONSTANT, /* a constant: `real` for letter f, `whole` for letter u */
-    VPPS_NUMBER_WORD,     /* word number `word` of those that the script has for the vertex */
-    VPPS_NUMBER_INVERSE,  /* letter f: 1 / count, or 0 if the count is 0 */
-    VPPS_NUMBER_POSITION, /* letter u: count + the list member's number */
-    /* letter e: word number `word` of the vertex's record + count + the list member's number * the value's number of words */
+    VPPS_NUMBER_WORD,     /* number `word` of the integers that the script has for the vertex */
+    VPPS_NUMBER_INVERSE,  /* f is 1 / count, or 0 if the count is 0 */
+    VPPS_NUMBER_POSITION, /* u is count + the list member's number */
+    /* e is integer number `word` of the vertex's in the script + count + the list member's number * the value's number of words */
     VPPS_NUMBER_ELEMENT
 } vpps_number_kind;
 
@@ -110,12 +110,12 @@ static inline vpps_cell_number vpps_whole_number(uint32_t u) {
 typedef struct vpps_cell_run {
     uint8_t opcode; /* the instruction, a row of isa.def */
     uint8_t op;     /* the graph's op (vpps_op) whose forward instruction this is */
-    /* Whether the instruction takes all members of a list at once: SOFTMAX and its gradient, of the members' scalars; WEIGHTED_SUM, with a
-     * weight for each member; STACK of all members, with zeros below; SLICE of one member's rows of such a stack. */
+    /* Whether the instruction takes all members of a list at once: SOFTMAX of the members' scalars and its gradient; WEIGHTED_SUM, with a weight for
+     * each member; STACK, which puts all members on top of each other, with zeros below; SLICE, which takes one member's rows of such a stack. */
     bool over_list;
-    bool recompute;   /* whether backward recomputes the value by this instruction, and forward's result is not kept */
-    vpps_param table; /* instruction ENTRY: its lookup table; MATRIX: its matrix */
-    vpps_cell_number f, u; /* number operands: f: the float of letter f; u: the integer of letter u or e */
+    bool recompute;        /* whether backward recomputes the value by this instruction instead of keeping it */
+    vpps_param table;      /* lookup table of an ENTRY instruction; matrix of a MATRIX instruction */
+    vpps_cell_number f, u; /* number operands: f: the float (letter f); u: the integer (letter u or e) */
 } vpps_cell_run;
 
 typedef struct vpps_cell_value {
@@ -126,17 +126,17 @@ typedef struct vpps_cell_value {
     bool kept;      /* whether the value is kept in a record for another stage, another vertex or the host */
     uint8_t record; /* number of the record that stores a kept value: the record of its axis, or a pass record */
     uint32_t rows, cols;
-    uint32_t first_arg, n_args; /* arguments: first in `args`, number; a RUN's have the order of letters t s v * */
-    uint32_t stage;             /* number of the stage that makes the value; VPPS_NONE: no stage does */
+    uint32_t first_arg, n_args; /* arguments: n_args of `args` from first_arg on; a RUN's by letter: t s v * */
+    uint32_t stage;             /* number of the stage (part of the work) that makes the value; VPPS_NONE: none */
     uint32_t offset;            /* number of a kept value's first word in its record */
     union {
         uint32_t input;    /* INPUT: its number */
         uint32_t lookup;   /* LOOKUP: its number */
-        uint32_t output;   /* GRADIENT: number of the output whose gradient the value is */
+        uint32_t output;   /* GRADIENT: number of the output of which the value is the gradient */
         vpps_param vector; /* PARAMETER: the vector */
         vpps_cell_run run; /* RUN: the instruction */
-        vpps_param bias;   /* PRODUCT: a bias vector, added to the product; VPPS_NO_PARAM: none */
-        bool by_columns;   /* PRODUCT_T: whether each VP computes whole rows, as VPs own columns too, not a share */
+        vpps_param bias;   /* PRODUCT: the bias vector that is added to the product; VPPS_NO_PARAM: none */
+        bool by_columns;   /* PRODUCT_T: whether each VP computes whole rows from columns that it owns, not a share */
     };
 } vpps_cell_value;
 
@@ -145,7 +145,7 @@ typedef struct vpps_cell_contribution {
     bool lookup;
     uint32_t index; /* number of the input or lookup that gets the gradient */
     uint32_t value;
-    bool partial; /* whether each virtual processor of the group contributes a share, and the gradient is their sum */
+    bool partial; /* whether each virtual processor of the group gives a share; the gradient is the shares' sum */
     /* Whether the gradient is stored as two factors: `vector`, of the vertex, and `scalar`, of a list member. The sum multiplies them. */
     bool scaled;
     uint32_t vector, scalar;
@@ -158,7 +158,7 @@ typedef struct vpps_cell_outer {
     uint32_t dy, x;
 } vpps_cell_outer;
 
-/* Inputs or outputs of a cell that a stage uses, as bits. `own`: a virtual processor uses only its own rows; `whole`: all rows. */
+/* Inputs or outputs of a cell that a stage uses, as bits. `own`: a virtual processor uses only the rows that it owns; `whole`: all rows. */
 typedef struct vpps_stage_set {
     uint64_t own, whole;
 } vpps_stage_set;
@@ -166,15 +166,15 @@ typedef struct vpps_stage_set {
 typedef struct vpps_cell_stage {
     uint8_t pass, split;
     bool backward;
-    bool uses_pass_record; /* whether the stage reads or makes values that lie in a pass record */
+    bool uses_pass_record; /* whether the stage accesses values in a pass record, memory of one pass only */
     /* Relative costs, by which VPs share out vertices: [0] of a vertex, [d] of a member of list d - 1. All 0: the stage has no lists. */
     uint32_t work[VPPS_AXES];
-    uint32_t owner;    /* needs.owner, if the stage runs level by level; else 0 */
-    uint32_t first, n; /* the stage's values are order[first] to order[first + n - 1] */
-    /* The last stage that all VPs must have finished at a vertex before this stage runs there; VPPS_NONE: none. */
+    uint32_t owner;    /* needs.owner (1 + a VP's number) if the stage runs level by level; else 0 */
+    uint32_t first, n; /* the stage makes n values: order[first] to order[first + n - 1] */
+    /* The last stage that all virtual processors must have finished at a vertex before this stage runs there; VPPS_NONE: there is no such stage. */
     uint32_t after;
     vpps_stage_set inputs, outputs; /* inputs: the cell's inputs that the stage reads; outputs: outputs that it makes */
-    /* gradients: the cell's outputs whose gradients the stage sums up; contributions: inputs to whose gradients the stage contributes */
+    /* gradients: the cell's outputs whose gradients the stage sums up; contributions: the cell's inputs to whose gradients the stage contributes */
     vpps_stage_set gradients, contributions;
 } vpps_cell_stage;
 
@@ -191,40 +191,40 @@ static inline vpps_rows vpps_rows_of(uint32_t rows, uint32_t row_block, uint32_t
     return r;
 }
 
-/* How a device shares out the rows of a cell's matrices to its virtual processors (VPs). */
+/* How a device shares out the rows of a cell's matrices to its virtual processors (VPs: CTAs of a GPU, threads of a CPU). */
 typedef struct vpps_row_rule {
-    uint32_t unit;   /* number of rows of a block; a VP owns whole blocks */
+    uint32_t unit;   /* number of rows in a block; each VP owns whole blocks */
     uint32_t least;  /* matrices with fewer rows are not shared out; 0: those with fewer than `unit` rows for each VP */
     uint32_t enough; /* if `least` is 0: matrices with at least this many rows are always shared out; 0: none are */
     bool columns;    /* whether VPs also own columns of matrices, so that transposed products need no sum over VPs */
     uint32_t split_elems; /* cells whose matrices have at least this many elements share out rows, others vertices */
-    uint32_t wide, wide_elems; /* wide_elems replaces split_elems where levels have `wide` (not 0) vertices a VP */
+    uint32_t wide, wide_elems; /* use wide_elems for split_elems if levels have `wide` (not 0) vertices for each VP */
 } vpps_row_rule;
 
-/* What a batch needs of a cell. A recorded cell is compiled once for each combination of needs. */
+/* What a batch needs of a cell. A recorded cell is compiled once for each combination of needs that occurs. */
 typedef struct vpps_cell_needs {
     bool training;
     bool drops;            /* whether dropout is on */
     uint64_t frozen;       /* hash of the set of the cell's parameters that are frozen */
-    uint64_t gradient_in;  /* bit i: the vertex that gives input i can use a gradient */
-    uint64_t gradient_out; /* bit k: readers of output k contribute to output k's gradient */
+    uint64_t gradient_in;  /* bit i: input i's gradient is wanted, since the vertex that gives the input can use it */
+    uint64_t gradient_out; /* bit k: vertices that read output k give it a gradient */
     uint64_t read_out;     /* bit k: a vertex, the loss or the request reads output k; other outputs are not computed */
-    uint64_t recurrent_in; /* bit i: input i is from a cell that reads this cell, directly or not (a recurrence) */
+    uint64_t recurrent_in; /* bit i: input i comes from a cell that reads this cell, directly or not (recurrence) */
     uint64_t recurrent_out;
-    uint64_t asked_gradients; /* bit k: the host reads the gradient of output k */
-    bool fixed;               /* whether no parameter gets a gradient */
+    uint64_t asked_gradients; /* bit k: the caller asked for the gradient of output k */
+    bool fixed;               /* whether the parameters are fixed: none gets a gradient */
     bool scales;              /* whether the device supports scaled contributions (vpps_cell_contribution) */
     bool in_place;      /* whether the device's instructions can read inputs and write results in memory (in_place.c) */
     uint32_t group;     /* number of virtual processors (VPs) of a group; if 1, the VP owns all rows */
-    uint32_t owner;     /* 1 + number of the group's VP that runs what goes level by level; 0: all VPs do */
+    uint32_t owner;     /* 1 + number of the group's only VP that runs the stages that go level by level; 0: all VPs */
     vpps_row_rule rows; /* the device's rule */
 } vpps_cell_needs;
 
 /* The meaning of an integer that the script has for each vertex of a cell, beside the places of the vertex's inputs (script/task.h). */
 typedef enum vpps_word_kind {
-    VPPS_WORD_INDEX,  /* the vertex's pulled index number `value` */
-    VPPS_WORD_IMM,    /* the integer of a vertex that is one op (a factor, a class) */
-    VPPS_WORD_DROPOUT /* number of the vertex's first element under dropout */
+    VPPS_WORD_INDEX,  /* an index that the caller gave for the vertex (vpps_pull_index): number `value` */
+    VPPS_WORD_IMM,    /* for a vertex that is one op: the op's integer (a factor, a class) */
+    VPPS_WORD_DROPOUT /* under dropout: number of the vertex's first element in the batch */
 } vpps_word_kind;
 
 typedef struct vpps_cell_word {
@@ -233,16 +233,16 @@ typedef struct vpps_cell_word {
 } vpps_cell_word;
 
 typedef struct vpps_cell_lookup {
-    vpps_param table; /* the table; VPPS_NO_PARAM: a kept value (vpps_keep), whose offset the record's integer is */
-    uint8_t kind; /* source of the entry's number: VPPS_WORD_INDEX, VPPS_WORD_IMM; VPPS_WORD_DROPOUT: it is `value` */
+    vpps_param table; /* the table; VPPS_NO_PARAM: a kept value (vpps_keep), whose offset the script's integer is */
+    uint8_t kind;     /* kind of integer that gives the entry's number: INDEX, IMM; DROPOUT: the number is `value` */
     uint32_t value;
 } vpps_cell_lookup;
 
-/* An output of the cell. `value`: number of the compiled cell's value; VPPS_NONE: no vertex reads the output. */
+/* An output of the cell. `value`: number of the compiled cell's value that the output is; VPPS_NONE: no vertex reads the output. */
 typedef struct vpps_cell_output {
     uint32_t value;
     uint32_t node; /* the output's node in the recorded cell */
-    /* If the cell has a condition: number of the input that the output equals where the condition does not hold; VPPS_NONE: zeros. */
+    /* If the cell has a condition: number of the input that replaces the output where the condition does not hold; VPPS_NONE: zeros do. */
     uint32_t otherwise;
 } vpps_cell_output;
 
@@ -253,7 +253,7 @@ typedef struct vpps_compiled_cell {
     uint32_t n_values;
     vpps_cell_arg *args;
     uint32_t n_args;
-    uint32_t n_forward; /* number of forward values, which come first; all others belong to backward */
+    uint32_t n_forward; /* number of forward values, which come first in `values`; the others are backward's */
     /* the cell's outputs: nodes of the recorded cell that other vertices may read */
     vpps_cell_output outputs[VPPS_CELL_MOST];
     vpps_cell_lookup lookups[VPPS_CELL_MOST];
@@ -266,20 +266,20 @@ typedef struct vpps_compiled_cell {
     uint32_t n_outputs, n_inputs, n_lookups, n_words;
     uint32_t n_lists;
     vpps_condition_data condition;
-    uint32_t holds; /* if there is a condition: the value that is > 0 where it holds (valid until simplify.c runs) */
+    uint32_t holds; /* the value that is > 0 where the cell's condition holds (valid until simplify.c runs) */
     uint32_t inputs_of[VPPS_AXES];     /* for each list axis: number of the cell's inputs */
-    bool is_data;                      /* whether the cell is an input op, whose value is data of the batch */
-    uint64_t dropout_elems[VPPS_AXES]; /* elements under dropout: [0] per vertex, [d] per member of list d - 1 */
+    bool is_data;                      /* whether the cell is an input op, whose value is data that the batch brings */
+    uint64_t dropout_elems[VPPS_AXES]; /* number of elements under dropout: [0] a vertex, [d] a member of list d - 1 */
     vpps_cell_contribution *contributions;
     uint32_t n_contributions;
     vpps_cell_outer *outers;
     uint32_t n_outers;
-    vpps_cell_stage *stages; /* stages of all passes, in order; the stages of a pass begin at first_stage[pass] */
+    vpps_cell_stage *stages; /* stages of all passes, in order; the stages of pass p begin at first_stage[p] */
     uint32_t n_stages, first_stage[VPPS_PASSES + 1];
     uint32_t *order;           /* numbers of the values in the order of their stages */
     uint64_t flops[VPPS_AXES]; /* flops, forward and backward together: [0] per vertex, [d] per member of list d - 1 */
-    uint32_t kept_words[VPPS_RECORDS]; /* for each record: number of words that it takes per vertex or list member */
-    struct vpps_program *programs;     /* the steps of each stage, then of the gradients of parameters */
+    uint32_t kept_words[VPPS_RECORDS]; /* for each record: number of words that it takes for a vertex or list member */
+    struct vpps_program *programs;     /* a program (steps) for each stage, then one for parameters' gradients */
     void *device_program;              /* the device's own form of the cell; device_free frees it */
     void (*device_free)(void *program);
 } vpps_compiled_cell;
@@ -298,7 +298,7 @@ static inline bool vpps_is_product(const vpps_cell_value *v) {
     return v->kind == VPPS_VALUE_PRODUCT || v->kind == VPPS_VALUE_PRODUCT_T;
 }
 
-/* Returns the bias vector of a product; VPPS_NO_PARAM: none. */
+/* Returns the bias vector that a product adds; VPPS_NO_PARAM: none. */
 static inline vpps_param vpps_bias_of(const vpps_cell_value *v) {
     return v->kind == VPPS_VALUE_PRODUCT ? v->bias : VPPS_NO_PARAM;
 }
@@ -308,7 +308,7 @@ static inline vpps_param vpps_param_of(const vpps_cell_value *v) {
     return v->kind == VPPS_VALUE_PARAMETER ? v->vector : v->kind == VPPS_VALUE_RUN ? v->run.table : vpps_bias_of(v);
 }
 
-/* Returns whether the cell stores some contribution to a gradient as two factors, a vector and a scalar. */
+/* Returns whether the cell stores some vertex's contribution to a gradient as two factors, a vector and a scalar. */
 static inline bool vpps_has_scaled(const vpps_compiled_cell *c) {
     for (uint32_t j = 0; j < c->n_contributions; j++)
         if (c->contributions[j].scaled) return true;
@@ -359,7 +359,7 @@ static inline bool vpps_is_made(const vpps_cell_value *v) {
     return v->kind != VPPS_VALUE_INPUT && v->kind != VPPS_VALUE_LOOKUP && v->kind != VPPS_VALUE_PARAMETER;
 }
 
-/* Returns whether each virtual processor of a group computes a share of the value, from its own rows. The value is the shares' sum. */
+/* Returns whether each virtual processor of a group computes a share of the value, from the rows that it owns. The value is the shares' sum. */
 static inline bool vpps_makes_shares(const vpps_cell_value *v) {
     return v->kind == VPPS_VALUE_PRODUCT_T && v->split == VPPS_SPLIT_ROWS && !v->by_columns;
 }

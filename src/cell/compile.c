@@ -1,4 +1,4 @@
-/* compile.c - runs all compiler passes over a lowered cell. */
+/* compile.c - runs all passes of the compiler over a cell whose values lower.c has made. */
 #include "cell/flops.h"
 #include "cell/program.h"
 

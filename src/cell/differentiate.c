@@ -111,7 +111,7 @@ static void collect(work *w, uint32_t v, uint32_t *product, uint32_t *rest) {
     w->ok = w->ok && values;
     if (values && w->ok && n > n_products) {
         uint32_t at = n - n_products;
-        /* the list begins with the newest summand, but `values` with the oldest */
+        /* the list begins with the newest summand; `values` begins with the oldest */
         for (uint32_t p = w->first[v]; p != VPPS_NONE; p = w->parts[p].next)
             if (w->parts[p].matrix == VPPS_NO_PARAM) values[--at] = w->parts[p].value;
         *rest = add_up(w, &shape, values, n - n_products);
@@ -182,8 +182,8 @@ static uint32_t kept_or_recomputed(work *w, uint32_t y) {
     return w->recomputed[y];
 }
 
-/* Returns gradient v where the cell's condition holds, and 0 elsewhere, so that a vertex that does not run contributes exactly 0. Needed
- * after each instruction that may make NaN of a gradient of 0. */
+/* Returns gradient v where the cell's condition holds, and 0 elsewhere, so that a vertex at which the cell does not run contributes exactly 0. Needed
+ * after each instruction that may turn a gradient of 0 into NaN. */
 static uint32_t if_taken(work *w, uint32_t v) {
     if (!w->ok || !w->c->condition.there) return v;
     const uint32_t holds = kept_or_recomputed(w, w->c->holds);
@@ -200,7 +200,7 @@ static uint32_t run_backward(work *w, uint32_t y, uint32_t d, uint32_t k, uint32
     const uint32_t arg = c->args[v.first_arg + k].value, a = c->args[v.first_arg].value;
     const uint32_t b = v.n_args > 1 ? c->args[v.first_arg + 1].value : VPPS_NONE;
     vpps_cell_value dx = run_like(&c->values[arg], opcode);
-    if (v.axis) dx.axis = v.axis; /* if y is reduced from a list's members, dx keeps the argument's axis */
+    if (v.axis) dx.axis = v.axis; /* a value for each list member: so is the gradient of argument dx */
     dx.run.over_list = v.run.over_list && v.axis;
     uint32_t operands[8], elements[8] = {0}, n = 0;
     for (const char *letter = letters; *letter; letter++) {
@@ -209,14 +209,14 @@ static uint32_t run_backward(work *w, uint32_t y, uint32_t d, uint32_t k, uint32
         case 'b': operands[n++] = kept_or_recomputed(w, b); break;
         case 'y': operands[n++] = kept_or_recomputed(w, y); break;
         case 'd': operands[n++] = d; break;
-        case 'i': operands[n++] = y + 1; break; /* value y + 1 holds the positions that y found */
+        case 'i': operands[n++] = y + 1; break; /* value y + 1 has the positions of the elements that y chose */
         case 'w':                               /* the weight that belongs to argument k */
             elements[n] = k - 1;
             operands[n++] = a;
             break;
         case 'k':
             dx.run.u.kind = VPPS_NUMBER_POSITION;
-            for (uint32_t i = 0; i < k; i++) { /* counts the operands before argument k, and the lists among them */
+            for (uint32_t i = 0; i < k; i++) { /* counts the operands before argument k, and how many are lists */
                 const uint32_t axis = v.axis ? 0 : c->values[c->args[v.first_arg + i].value].axis;
                 *(axis ? &dx.run.u.count.list[axis] : &dx.run.u.count.base) += 1;
             }
@@ -226,7 +226,7 @@ static uint32_t run_backward(work *w, uint32_t y, uint32_t d, uint32_t k, uint32
         case 'p': dx.run.f = v.run.f; break;
         case 'u':
         case 'e': dx.run.u = v.run.u; break;
-        default: break; /* letter r, the sizes of a product, follows from the shapes */
+        default: break; /* letter r: the sizes of a product follow from the shapes */
         }
     }
     const uint32_t at = add_value(w, dx);
@@ -250,7 +250,7 @@ static uint32_t weights_backward(work *w, uint32_t y, uint32_t d) {
     vpps_cell_value scalar = run_like(&c->values[y], VPPS_I_DOT);
     scalar.rows = scalar.cols = 1;
     if (c->values[y].run.over_list)
-        scalar.axis = c->values[c->args[first].value].axis; /* a list of weights gets one gradient for each member */
+        scalar.axis = c->values[c->args[first].value].axis; /* a list of weights gets a gradient for each list member */
     for (uint32_t i = 0; w->ok && i < n; i++) kept_or_recomputed(w, c->args[first + 1 + i].value);
     for (uint32_t i = 0; w->ok && i < n; i++) {
         const uint32_t dot = add_value(w, scalar);
@@ -300,7 +300,7 @@ static void slice_parts(work *w, uint32_t y, uint32_t d) {
     for (uint32_t i = 0; w->ok && i < c->values[y].n_args; i++) {
         const uint32_t arg = c->args[c->values[y].first_arg + i].value;
         vpps_cell_value v = run_like(&c->values[arg], slice ? VPPS_I_PLACE : VPPS_I_SLICE);
-        v.run.u = vpps_whole_number(list ? 0 : row); /* the rows of a list's members follow from their numbers */
+        v.run.u = vpps_whole_number(list ? 0 : row); /* with `list`, each member's first row follows from its number */
         v.run.over_list = list;
         v.axis = list ? v.axis : c->values[y].axis;
         row += c->values[arg].rows;

@@ -1,5 +1,5 @@
-/* eager.c - separates products whose operands need no child vertex from other products, so that they run for all vertices at once before
- * the recurrence (Cavs, section 3.4). For example, W x of a whole sequence becomes one product. */
+/* eager.c - separates the products of a cell whose operands need no child vertex from other products, so that they run for all vertices at once
+ * before the recurrence (Cavs, section 3.4). For example, W x of a whole sequence becomes one product. */
 #include "cell/cell.h"
 
 /* Marks the forward values that depend on an output of a child vertex of the recurrence. */

@@ -32,7 +32,7 @@ void vpps_add_value_flops(const vpps_model *model, const vpps_compiled_cell *c, 
     if (vpps_bias_of(x) != VPPS_NO_PARAM) sum->other[x->axis] += words;
     for (uint32_t k = 0; k < x->n_args; k++) {
         const vpps_cell_arg *a = &c->args[x->first_arg + k];
-        if (a->matrix == VPPS_NO_PARAM) { /* an argument without a matrix is only added: one flop for each element */
+        if (a->matrix == VPPS_NO_PARAM) { /* without a matrix the argument is only added: one flop for each element */
             sum->other[x->axis] += words;
         } else {
             const uint64_t inner =

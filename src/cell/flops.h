@@ -9,7 +9,7 @@ typedef struct vpps_cell_flops {
     uint64_t products[VPPS_AXES], other[VPPS_AXES];
 } vpps_cell_flops;
 
-/* The flops of a compiled cell, those of parameters' gradients apart. */
+/* The flops of a compiled cell; those of parameters' gradients are counted apart. */
 typedef struct vpps_cell_cost {
     vpps_cell_flops forward, backward;
     vpps_cell_flops parameters; /* flops of computing parameter gradients */
@@ -27,7 +27,7 @@ void vpps_add_value_flops(const vpps_model *model, const vpps_compiled_cell *c, 
 void vpps_add_outer_flops(const vpps_model *model, const vpps_compiled_cell *c, uint32_t i, vpps_cell_flops *sum);
 vpps_cell_cost vpps_cost_of_cell(const vpps_model *model, const vpps_compiled_cell *c);
 
-/* Sets `work` of the cell's stages. */
+/* Sets `work`, the relative cost per vertex and list member, of each of the cell's stages. */
 void vpps_set_stage_work(const vpps_model *model, vpps_compiled_cell *c);
 
 /* Returns the stack (products that run as one) to which value v, a PRODUCT or PRODUCT_T, belongs. */

@@ -1,5 +1,5 @@
-/* in_place.c - removes copies from a stage's program, for a device whose steps find each item by its address (in_place in
- * vpps_cell_needs): such steps read operands and write results in memory instead of in slots. */
+/* in_place.c - removes copies from a stage's program, for a device whose steps find each vertex's operands by address (in_place in vpps_cell_needs):
+ * such steps read operands and write results in memory instead of in slots (buffers). */
 #include "cell/program.h"
 
 static bool is_slot(const vpps_operand *o, uint32_t slot) { return o->place == VPPS_PLACE_SLOT && o->at == slot; }
@@ -13,14 +13,14 @@ static void drop(vpps_program *p, uint32_t i) {
     p->n--;
 }
 
-/* Returns whether the instruction runs for each item (vertex, list member) by itself. Others need items that are adjacent in memory. */
+/* Returns whether the instruction runs for each item (vertex, list member) by itself. Other instructions need items that are adjacent in memory. */
 static bool goes_by_items(const vpps_program_step *s) {
     if (s->kind != VPPS_STEP_RUN) return false;
     const vpps_form form = vpps_instructions[s->run.of.opcode].form;
     return !(s->run.of.over_list && s->axis) && form != VPPS_FORM_DECIDED && form != VPPS_FORM_WEIGHTS;
 }
 
-/* Returns whether one call computes all items, which are adjacent. For items of 64 words and more, calls cost less than copies of items. */
+/* Returns whether one call computes all items, which then must be adjacent. For items of 64 words and more, many calls cost less than copies. */
 static bool at_once(const vpps_program_step *s) { return s->run.uniform && vpps_operand_words(&s->to) < 64; }
 
 bool vpps_reads_in_place(const vpps_program *p, const vpps_program_step *s, const vpps_operand *o) {
@@ -30,7 +30,7 @@ bool vpps_reads_in_place(const vpps_program *p, const vpps_program_step *s, cons
     return goes_by_items(s) && !at_once(s) && !weights && !parts;
 }
 
-/* Returns whether the step writes to the place in a record where operand o lies. */
+/* Returns whether the step writes its result where operand o lies in a record (a vertex's kept values). */
 static bool overwrites(const vpps_program_step *s, const vpps_operand *o) {
     return s->to.place == VPPS_PLACE_RECORD && o->place == VPPS_PLACE_RECORD && s->to.record == o->record &&
            s->to.at == o->at;
@@ -45,7 +45,7 @@ bool vpps_writes_in_place(const vpps_program *p, const vpps_program_step *s) {
            (s->to.place == VPPS_PLACE_CONTRIBUTION || (record && !at_once(s)));
 }
 
-/* Makes the readers of a slot (buffer), from step i on, read `from` in memory instead. Returns false, without a change, if one cannot. */
+/* Makes the steps that read a slot (buffer), from step i on, read `from` in memory instead. Returns false, without a change, if one of them cannot. */
 static bool redirect(vpps_program *p, uint32_t i, uint32_t slot, const vpps_operand *from) {
     for (uint32_t pass = 0; pass < 2; pass++) { /* pass 0 checks all readers, pass 1 changes their operands */
         bool overwritten = from->place == VPPS_PLACE_CONTRIBUTION;
@@ -68,7 +68,7 @@ static bool redirect(vpps_program *p, uint32_t i, uint32_t slot, const vpps_oper
     return true;
 }
 
-/* If step i loads a value into a slot: makes the readers of the slot read the value in memory. Values of less than 16 words are read faster
+/* If step i loads a value into a slot (buffer): makes the readers of the slot read the value in memory. Values of less than 16 words are read faster
  * in slots, side by side. Returns false if a reader cannot. */
 static bool read_in_place(vpps_program *p, uint32_t i) {
     if (p->steps[i].kind != VPPS_STEP_LOAD) return false;
@@ -78,7 +78,7 @@ static bool read_in_place(vpps_program *p, uint32_t i) {
            redirect(p, i + 1, p->steps[i].to.at, &from);
 }
 
-/* If the next step copies step i's result from its slot to memory: makes step i write there, and later readers of the slot read there.
+/* If the next step copies step i's result from its slot (buffer) to memory: makes step i write there, and later readers of the slot read there.
  * Returns false if one of them cannot. */
 static bool write_in_place(vpps_program *p, uint32_t i) {
     vpps_program_step *s = &p->steps[i], *copy = s + 1;

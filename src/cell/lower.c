@@ -22,7 +22,7 @@ typedef struct lowering {
     vpps_compiled_cell *c;
     const vpps_signature *s;
     const vpps_param *matrices; /* the matrices of an affine op */
-    const uint32_t *args;       /* numbers of the argument values; all members of a list are one value */
+    const uint32_t *args;       /* numbers of the arguments' values; the members of a list are one value */
     uint32_t n_args;
     uint32_t axis;
     bool over_list, drops;
@@ -31,7 +31,7 @@ typedef struct lowering {
         IMM_STATIC,
         IMM_PULLED,
         IMM_OWN
-    } imm_kind; /* the op's integer: imm; pulled index number imm; or an integer that the script has for each vertex */
+    } imm_kind; /* what the op's integer is: imm; pulled index number imm; an integer of the script for each vertex */
 } lowering;
 
 static vpps_cell_value value_of(const lowering *l, vpps_cell_kind kind) {
@@ -102,7 +102,7 @@ static vpps_cell_number average_of(const lowering *l) {
     return vpps_counts_members(&f.count) ? f : vpps_real_number(1.0f / (float)l->n_args);
 }
 
-/* Returns the number operand that tells the op's first element in the batch's count of dropout elements. */
+/* Returns the number operand by which a dropout op finds its first element's number in the batch, which chooses the random mask. */
 static vpps_cell_number dropout_of(const lowering *l) {
     vpps_compiled_cell *c = l->c;
     vpps_cell_number e = {.kind = VPPS_NUMBER_ELEMENT, .word = word_of(c, VPPS_WORD_DROPOUT, 0)};
@@ -112,7 +112,7 @@ static vpps_cell_number dropout_of(const lowering *l) {
     return e;
 }
 
-/* Makes the value of an op that becomes one instruction. Its row in ops.def has letters for the operands. */
+/* Makes the value of an op that becomes one instruction. The letters of the op's row in ops.def tell the instruction's operands. */
 static uint32_t lower_run(const lowering *l) {
     vpps_compiled_cell *c = l->c;
     const char *operands = vpps_ops[l->s->op].operands;
@@ -170,7 +170,7 @@ static uint32_t lower_source(const lowering *l) {
 }
 
 static uint32_t lower(const lowering *l) {
-    if (l->n_args && !l->c->values) return VPPS_NONE; /* no value exists, so memory ran out */
+    if (l->n_args && !l->c->values) return VPPS_NONE; /* no value has been made: memory ran out */
     switch (vpps_ops[l->s->op].op_class) {
     case VPPS_CLASS_SOURCE: return lower_source(l);
     case VPPS_CLASS_AFFINE: return lower_affine(l);

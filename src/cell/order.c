@@ -3,10 +3,10 @@
  * itself: its own rows, or values of its own vertices. */
 #include "cell/cell.h"
 
-/* Which rows of a value a virtual processor accesses in a stage. */
+/* Which rows of a value a virtual processor (VP) accesses in a stage. */
 typedef enum extent {
-    EXTENT_ROWS,     /* the rows that the virtual processor owns */
-    EXTENT_VERTICES, /* all rows, of vertices that only this virtual processor runs */
+    EXTENT_ROWS,     /* the rows that the virtual processor itself owns */
+    EXTENT_VERTICES, /* all rows, but only of vertices that this virtual processor itself runs */
     EXTENT_OTHERS    /* rows that other virtual processors access as well */
 } extent;
 
@@ -19,7 +19,7 @@ static extent made(const vpps_compiled_cell *c, const vpps_cell_value *x) {
     return vpps_makes_shares(x) || !has_own_rows(c, x) ? EXTENT_OTHERS : EXTENT_ROWS;
 }
 
-/* Returns which rows of argument i the computation of value x reads. */
+/* Returns which rows of value x's argument i are read to compute x. */
 static extent read(const vpps_compiled_cell *c, const vpps_cell_value *x, uint32_t i) {
     const vpps_cell_value *a = &c->values[c->args[x->first_arg + i].value];
     if (vpps_makes_shares(a)) return EXTENT_OTHERS;
@@ -29,7 +29,7 @@ static extent read(const vpps_compiled_cell *c, const vpps_cell_value *x, uint32
 
 /* ---------------------------------------------------------------- the same vertices */
 
-/* A stage's access to a value, a read or a write. */
+/* A stage's access to a value in memory, a read or a write. */
 typedef struct access {
     uint32_t value, stage;
     extent extent;
@@ -72,12 +72,12 @@ static void order_value(vpps_compiled_cell *c, uint32_t v) {
 
 /* ---------------------------------------------------------------- other vertices */
 
-/* `own`: whether the stage's owner makes or reads all of input or output i; then e does not matter. */
+/* Adds input or output i to a stage's set. `own`: whether the stage's owner makes or reads all of it; then e does not matter. */
 static void add(vpps_stage_set *set, bool own, extent e, uint32_t i) {
     *(own || e == EXTENT_ROWS ? &set->own : &set->whole) |= (uint64_t)1 << i;
 }
 
-/* Adds the inputs that a stage reads because it may be skipped: the condition, and the inputs that replace its outputs. */
+/* Adds the inputs that a stage reads because it may be skipped: the cell's condition, and the inputs that then replace the stage's outputs. */
 static void add_otherwise(vpps_compiled_cell *c) {
     for (uint32_t s = 0; s < c->n_stages; s++)
         if (vpps_stage_may_skip(c, &c->stages[s])) add(&c->stages[s].inputs, false, EXTENT_OTHERS, c->condition.input);

@@ -20,14 +20,14 @@ typedef struct planner {
     vpps_pq_tree tree;
     const vpps_layout_batch *batches;
     uint32_t n_batches;
-    uint64_t *dropped;     /* for each batch: bit o tells that operand o must be copied */
-    uint32_t *member;      /* for each value: its index among the values of the present operand */
-    uint64_t *below;       /* for each PQ-tree node: the present operand's values in the node's subtree, as bits */
-    uint64_t *below_2;     /* for each PQ-tree node: a pair's second operand's values in the node's subtree, as bits */
+    uint64_t *dropped;     /* for each batch (operations that run as one): bit o: operand o must be copied */
+    uint32_t *member;      /* for each value: its index among the values of the operand that is looked at */
+    uint64_t *below;       /* for each node of the PQ tree: which of the operand's values are in its subtree, as bits */
+    uint64_t *below_2;     /* for each node of the PQ tree: the same for the second operand of a pair of operands */
     uint64_t *constraints; /* sets of values of an operand, as bits; the values of each set must be consecutive */
     uint32_t n_constraints;
     ordered *orders; /* for each PQ-tree node: its entry in the union-find */
-    bool ok;         /* whether memory has sufficed so far */
+    bool ok;         /* whether no allocation has failed so far */
 } planner;
 
 static const uint32_t *operand(const vpps_layout_batch *b, uint32_t o) { return b->operands + (size_t)o * b->width; }
@@ -54,7 +54,7 @@ static void drop(planner *p, uint32_t batch, uint32_t o, uint32_t root) {
     p->dropped[batch] |= (uint64_t)1 << o;
 }
 
-/* Restricts the PQ tree to orders in which those of the operand's values that `members` names are consecutive. */
+/* Restricts the PQ tree to orders in which certain values of an operand, those in `members`, are consecutive. */
 static vpps_pq_result impose(planner *p, const uint32_t *values, uint32_t width, uint64_t members) {
     uint32_t set[VPPS_LAYOUT_WIDTH], n = 0;
     for (uint32_t i = 0; i < width; i++)
@@ -80,7 +80,7 @@ static void impose_adjacency(planner *p) {
 
 /* ---------------------------------------------------------------- an operand's subtree */
 
-/* n children of a PQ-tree node, from number `first` on, whose leaves are exactly the values of an operand. */
+/* n children of a PQ-tree node, from child number `first` on, whose leaves are exactly the values of an operand. */
 typedef struct subtree {
     uint32_t node, first, n;
 } subtree;
@@ -249,7 +249,7 @@ static void relate_all(planner *p) {
             if (!is_constrained(p, i, o)) continue;
             const subtree y = find_subtree(p, operand(b, o), b->width, p->below_2);
             const subtree x = find_subtree(p, operand(b, first), b->width, p->below);
-            relate(p, x, y); /* fails if the orders contradict: operand o is then copied */
+            relate(p, x, y); /* fails if the orders contradict each other: operand o is copied */
         }
     }
 }

@@ -16,11 +16,11 @@ typedef struct vpps_layout_batch {
  * batch have the same order. Earlier batches take precedence; values of no batch keep their order. False: out of memory. */
 bool vpps_plan_layout(uint32_t n, const vpps_layout_batch *batches, uint32_t n_batches, uint32_t *order);
 
-/* The copies that put values of operands side by side, given an order of all values. An operand needs at most one copy. */
+/* The copies that put values of operands side by side, if all values lie in a given order. An operand needs at most one copy. */
 typedef struct vpps_layout_copies {
     /* numbers of operands (gathers) and of results (scatters) whose values are not adjacent in their batch's order */
     uint32_t gathers, scatters;
-    uint32_t broadcasts; /* number of operands that have a value twice, and so are copied in any order */
+    uint32_t broadcasts; /* number of operands that name a value twice, and so are copied in any order */
     uint64_t gathered, scattered, broadcast; /* words copied by gathers, scatters and broadcasts */
 } vpps_layout_copies;
 

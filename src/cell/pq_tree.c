@@ -110,7 +110,7 @@ static outcome linear_p(vpps_pq_tree *t, uint32_t node) {
     return push_group(t, node, is_full) ? FITS : NO_MEMORY;
 }
 
-/* Returns how many of the leaves below a node are in the set: 0: none; 1: some; 2: all. */
+/* Returns how many of the leaves below a node are in the set that the tree is reduced by: 0: none; 1: some; 2: all. */
 static uint32_t fullness(const vpps_pq_tree *t, uint32_t node) {
     return is_full(t, node) ? 2 : is_empty(t, node) ? 0 : 1;
 }
@@ -199,7 +199,7 @@ static outcome reduce(vpps_pq_tree *t, uint32_t node, uint32_t n_set, uint32_t *
     *out = node;
     if (is_full(t, node)) return FITS;
     const uint32_t n = at(t, node)->n;
-    for (uint32_t i = 0; i < n; i++) { /* finds a child whose subtree has the whole set */
+    for (uint32_t i = 0; i < n; i++) { /* finds a child whose subtree contains the whole set */
         const uint32_t child = vpps_pq_children(t, node)[i];
         if (at(t, child)->marked != n_set) continue;
         uint32_t other;

@@ -70,7 +70,7 @@ static vpps_operand kept_place(builder *b, uint32_t v) {
     return o;
 }
 
-/* Returns an operand that reads value v in memory. Data of an input op are read in the script, by the stage that makes the value. */
+/* Returns an operand that reads value v in memory. The data of an input op lie in the script, where the stage that makes the value reads them. */
 static vpps_operand in_memory(builder *b, uint32_t v) {
     const vpps_cell_value *x = value_at(b, v);
     vpps_operand o = shape_of(b, v);
@@ -115,7 +115,7 @@ static vpps_program_step *add_step(builder *b, vpps_step_kind kind, vpps_operand
     return &p->steps[p->n++];
 }
 
-/* Adds an operand to the step that was added last. */
+/* Adds an operand to the newest step of the program. */
 static void add_operand(builder *b, vpps_operand o) {
     vpps_program *p = b->p;
     b->ok = b->ok && VPPS_RESERVE(p->operands, p->n_operands + 1u);
@@ -135,7 +135,7 @@ static void take_slot(builder *b, uint32_t v) {
     b->ok = b->slot[v] != VPPS_NONE;
 }
 
-/* Releases the slot of value v if no value after position `place` of the stage reads v. */
+/* Releases the slot (buffer) of value v if no value after position `place` of the stage's order reads v. */
 static void release(builder *b, uint32_t v, uint32_t place) {
     if (b->slot[v] == VPPS_NONE || b->last[v] > place || b->last[v] == VPPS_NONE) return;
     vpps_release_slot(&b->p->slots, b->slot[v]);
@@ -204,8 +204,8 @@ static uint32_t next_contribution(const builder *b, uint32_t v, uint32_t j) {
     return j;
 }
 
-/* Returns where a product's result goes. If no later step of its stage reads it: to the record, if no operand of the product lies there,
- * or, for a transposed product, to its only contribution. Otherwise to a slot. */
+/* Returns where a product's result goes. If no later step of its stage reads it: to the vertex's record of kept values, if no operand of the product
+ * lies there, or, for a transposed product, to its only contribution to a gradient. Otherwise to a slot (buffer). */
 static vpps_operand place_of_product(builder *b, uint32_t v, uint32_t place) {
     const vpps_cell_value *x = value_at(b, v);
     const uint32_t n = b->c->n_contributions, j = next_contribution(b, v, 0);
@@ -267,13 +267,13 @@ static bool has_positions(const builder *b, uint32_t v) {
     return v + 1 < b->c->n_values && value_at(b, v + 1)->kind == VPPS_VALUE_POSITIONS;
 }
 
-/* Returns whether the value is only contributed as two factors, so that no step computes their product. */
+/* Returns whether the value is used only as a contribution stored as two factors, so that no step computes their product. */
 static bool is_scaled(const builder *b, uint32_t v) {
     const uint32_t j = next_contribution(b, v, 0);
     return j < b->c->n_contributions && b->c->contributions[j].scaled;
 }
 
-/* Adds steps that copy a value from its slot to its record and to its contributions. */
+/* Adds steps that copy a value from its slot (buffer) to the vertex's record, and to gradients to which it contributes. */
 static void add_stores(builder *b, uint32_t v) {
     const vpps_cell_value *x = value_at(b, v);
     if (x->kept) add_copy(b, VPPS_STEP_STORE, kept_place(b, v), in_slot(b, v));
@@ -301,7 +301,7 @@ static void add_value(builder *b, uint32_t place) {
     const uint32_t v = b->c->order[stage->first + place];
     const vpps_cell_value *x = value_at(b, v);
     if (is_scaled(b, v)) return;
-    if (x->kind == VPPS_VALUE_POSITIONS) { /* v has the positions that value v - 1 found */
+    if (x->kind == VPPS_VALUE_POSITIONS) { /* value v - 1 found the positions that v has */
         add_stores(b, v);
     } else if (vpps_is_product(x)) {
         add_product(b, v, place);

@@ -10,18 +10,18 @@
 
 /* Where an operand's value lies. */
 typedef enum vpps_place {
-    VPPS_PLACE_NONE,      /* the step has no such operand */
-    VPPS_PLACE_SLOT,      /* slot `at` */
-    VPPS_PLACE_RECORD,    /* word `at` of the record in which the item's values are kept */
-    VPPS_PLACE_INPUT,     /* input number `at` of the item; the script tells the offset */
-    VPPS_PLACE_ENTRY,     /* the table entry of the vertex's lookup number `at`; the script tells the entry's number */
-    VPPS_PLACE_PARAMETER, /* vector parameter number `at` of the model, which all items share */
-    VPPS_PLACE_DATA,      /* the vertex's input data, which lie in the script */
-    VPPS_PLACE_CONTRIBUTION, /* the item's place among the gradients that the task contributes as number `at` */
+    VPPS_PLACE_NONE,         /* the step has no such operand */
+    VPPS_PLACE_SLOT,         /* slot `at` */
+    VPPS_PLACE_RECORD,       /* the vertex's or list member's record of kept values: word number `at` */
+    VPPS_PLACE_INPUT,        /* input number `at` of the vertex or member; the script tells where it lies */
+    VPPS_PLACE_ENTRY,        /* entry of a lookup table, lookup number `at`; the script tells the entry's number */
+    VPPS_PLACE_PARAMETER,    /* vector parameter number `at` of the model, equal for all vertices */
+    VPPS_PLACE_DATA,         /* the vertex's input data, which lie in the script */
+    VPPS_PLACE_CONTRIBUTION, /* a gradient to which the vertex contributes, number `at` of the task's contributions */
     VPPS_PLACE_GRADIENT      /* the gradient of parameter number `at` */
 } vpps_place;
 
-/* Which elements of an operand a step needs for element e of its result; c is the column of element e. */
+/* Which elements of an operand a step needs to compute element e of its result; c is the column of element e. */
 typedef enum vpps_access {
     VPPS_ACCESS_OWN,    /* element e */
     VPPS_ACCESS_SCALAR, /* element `element` */
@@ -34,44 +34,44 @@ typedef struct vpps_operand {
     uint8_t place, access; /* place: a vpps_place; access: a vpps_access */
     uint8_t axis;          /* 0: one value for each vertex; d: one for each member of the vertex's list d - 1 */
     uint8_t record;        /* place RECORD: number of the record that holds the value */
-    bool shares; /* RECORD, CONTRIBUTION: whether each virtual processor stored a share; a read adds them up */
-    /* 0: the operand has all rows of its value. d > 0: only the rows that the virtual processor owns (vpps_dealt_rows). */
+    bool shares; /* RECORD, CONTRIBUTION: whether each virtual processor (VP) stored a share; reading adds them up */
+    /* 0: the operand has all rows of its value. Else only the rows that the virtual processor owns; `dealt` leads to these (vpps_dealt_rows). */
     uint16_t dealt;
     uint32_t at;
-    uint32_t element; /* access SCALAR: number of the element that is read */
+    uint32_t element; /* access SCALAR: number of the element that the step reads */
     uint32_t rows, cols;
     uint32_t value;    /* the cell's value */
     vpps_param matrix; /* operand of a PRODUCT: the matrix that multiplies the operand */
 } vpps_operand;
 
 typedef enum vpps_step_kind {
-    VPPS_STEP_LOAD,       /* slot = a value from a record, an input, a table, a parameter or the script */
-    VPPS_STEP_GRADIENT,   /* slot = gradient of output number `output`: the sum of its readers' contributions */
-    VPPS_STEP_RUN,        /* slot = result of an instruction of isa.def on the operands */
-    VPPS_STEP_PRODUCT,    /* slot, record or contribution = start + the sum of matrices times operands */
+    VPPS_STEP_LOAD,       /* fills a slot (buffer) from a record, an input, a table, a parameter or the script */
+    VPPS_STEP_GRADIENT,   /* fills a slot with the gradient of output `output`: the sum of its readers' contributions */
+    VPPS_STEP_RUN,        /* fills a slot with the result of an isa.def instruction on the operands */
+    VPPS_STEP_PRODUCT,    /* fills a slot or memory with start + the sum of matrices times operands */
     VPPS_STEP_STORE,      /* record = slot */
     VPPS_STEP_CONTRIBUTE, /* contribution = slot */
-    VPPS_STEP_OUTER       /* parameter's gradient += dy x^T, or += dy if dy is its only operand */
+    VPPS_STEP_OUTER       /* adds dy x^T, or dy if there is no second operand, to a parameter's gradient */
 } vpps_step_kind;
 
 typedef struct vpps_program_step {
     uint8_t kind;      /* vpps_step_kind */
-    uint8_t axis;      /* axis of the items that the step runs over */
-    vpps_operand to;   /* the step's result, with access OWN */
+    uint8_t axis;      /* whether the step runs over vertices (0) or members of list axis - 1 */
+    vpps_operand to;   /* where the step's result goes; its access is OWN */
     uint32_t first, n; /* the step's operands: n of the program's operands, beginning with number `first` */
     union {
-        uint32_t output; /* GRADIENT: number of the output whose gradient the step sums up */
+        uint32_t output; /* GRADIENT: number of the output of which the step sums up the gradient */
         struct {
             vpps_cell_run of;
-            /* numbers of operands that have the letters t, s and v (isa.def), in this order; all further operands have letter * */
+            /* numbers of operands that have the letters t, s and v in isa.def, in this order; all further operands have letter * */
             uint8_t tensors, scalars, weights;
-            /* whether one call may compute all items: all operands have access OWN, and the numbers are equal for all items */
+            /* whether one call may compute all items: each operand has access OWN, and number operands are equal for all items */
             bool uniform;
-            vpps_operand positions; /* slot for the positions that MAX_OF and MIN_OF find beside their result */
+            vpps_operand positions; /* where MAX_OF and MIN_OF put the positions that they find, beside their result */
         } run;
         struct {
-            bool transposed;    /* whether each matrix is transposed before it multiplies */
-            vpps_operand start; /* bias vector, or value, that is added to the product; VPPS_PLACE_NONE: zero */
+            bool transposed;    /* whether the product's matrices are transposed before they multiply */
+            vpps_operand start; /* the bias vector or value that is added to the product; VPPS_PLACE_NONE: none */
         } product;
     };
 } vpps_program_step;
@@ -79,8 +79,8 @@ typedef struct vpps_program_step {
 typedef struct vpps_slot {
     uint8_t axis;   /* as in vpps_operand */
     uint16_t dealt; /* as in vpps_operand */
-    bool taken;     /* whether a value holds the slot at the present step, while slots are assigned */
-    uint32_t words; /* number of words of a value that the slot can hold */
+    bool taken;     /* while slots (buffers) are assigned: whether a value is in this slot */
+    uint32_t words; /* number of words of the values that the slot has room for */
 } vpps_slot;
 
 typedef struct vpps_slots {
@@ -93,12 +93,12 @@ typedef struct vpps_program {
     vpps_operand *operands;
     uint32_t n, n_operands;
     vpps_slots slots;
-    bool rows;       /* true: a VP computes its own rows for all vertices; false: all rows for its own vertices */
-    uint32_t *dealt; /* numbers of rows, each once, of the values whose rows are shared out to VPs */
+    bool rows;       /* true: each VP computes rows it owns, for all vertices; false: all rows of its own vertices */
+    uint32_t *dealt; /* the numbers of rows, each once, that values shared out by rows have */
     uint32_t n_dealt;
 } vpps_program;
 
-/* Makes c->programs: a program for each stage, then one of OUTER steps (parameters' gradients) after all vertices. Fails with MEMORY. */
+/* Makes c->programs: a program for each stage, then one of OUTER steps (parameters' gradients), run after all vertices. Fails with MEMORY. */
 vpps_status vpps_make_programs(vpps_compiled_cell *c);
 void vpps_free_programs(vpps_compiled_cell *c);
 
@@ -110,18 +110,18 @@ void vpps_place_in_memory(vpps_program *p);
 bool vpps_reads_in_place(const vpps_program *p, const vpps_program_step *s, const vpps_operand *o);
 bool vpps_writes_in_place(const vpps_program *p, const vpps_program_step *s);
 
-/* Returns whether element e of the step's result needs only element e of tensors: the result may then be stored over one of them. */
+/* Returns whether element e of the step's result needs only element e of tensors: the result may then be stored over one of the tensors. */
 static inline bool vpps_goes_by_elements(const vpps_program_step *s) {
     return s->kind == VPPS_STEP_RUN && vpps_instructions[s->run.of.opcode].form == VPPS_FORM_EW && !s->run.weights;
 }
 
-/* Take and release a slot, a value's buffer. A released slot serves the next value of its size and axis. VPPS_NONE: out of memory. */
+/* Take and release a slot, the buffer of a value. A released slot serves the next value of its size and axis. VPPS_NONE: out of memory. */
 uint32_t vpps_take_slot(vpps_slots *slots, uint8_t axis, uint16_t dealt, uint32_t words);
 static inline void vpps_release_slot(vpps_slots *slots, uint32_t slot) {
     if (slots->at) slots->at[slot].taken = false;
 }
 
-/* Returns which rows of a value virtual processor m of a group owns; `dealt` is the member of the value's operand. */
+/* Returns which rows of a value virtual processor m of a group owns; `dealt` is the field of that name of the value's operand. */
 static inline vpps_rows vpps_dealt_rows(const vpps_compiled_cell *c, const vpps_program *p, uint32_t dealt,
                                         uint32_t m) {
     return vpps_rows_of(p->dealt[dealt - 1], c->needs.rows.unit, c->needs.group, m);
@@ -143,7 +143,7 @@ vpps_operand vpps_finished_operand(const vpps_compiled_cell *c, uint32_t v);
 
 static inline uint32_t vpps_n_outers(const vpps_compiled_cell *c) { return c->programs[c->n_stages].n; }
 
-/* vpps_outer_of returns step number i of the kind OUTER of a cell; vpps_outer_product_of one that is known to have x. */
+/* vpps_outer_of returns step number i of the kind OUTER (dy x^T) of a cell; vpps_outer_product_of returns one that is known to have an x. */
 static inline vpps_outer vpps_outer_of(const vpps_compiled_cell *c, uint32_t i) {
     const vpps_program *p = &c->programs[c->n_stages];
     const vpps_operand *dy = &p->operands[p->steps[i].first];
@@ -157,7 +157,7 @@ static inline vpps_outer vpps_outer_product_of(const vpps_compiled_cell *c, uint
 
 static inline uint32_t vpps_operand_words(const vpps_operand *o) { return o->rows * o->cols; }
 
-/* Returns how many columns an instruction treats one by one: the columns of a ROW's result, the elements of a REDUCE's, else 1. */
+/* Returns how many columns an instruction treats one by one: a ROW instruction the columns of its result, a REDUCE its elements; others 1. */
 static inline uint32_t vpps_step_columns(const vpps_program_step *s) {
     const vpps_form form = vpps_instructions[s->run.of.opcode].form;
     return form == VPPS_FORM_ROW ? s->to.cols : form == VPPS_FORM_REDUCE ? vpps_operand_words(&s->to) : 1;

@@ -6,9 +6,9 @@ typedef struct builder {
     vpps_segments *s;
     const vpps_compiled_cell *c;
     uint8_t *load;     /* by value: whether a segment loads the value from memory into a slot */
-    uint32_t *read_in; /* by value in memory: number of the segment that reads it; VPPS_NONE: none yet */
-    uint32_t products; /* number of the segment to which further products are added; VPPS_NONE: none is open */
-    bool retry;        /* whether all segments must be made again, since one more value must be loaded */
+    uint32_t *read_in; /* for each value in memory: number of the segment that reads it; VPPS_NONE: none yet */
+    uint32_t products; /* number of the segment that still takes products; VPPS_NONE: there is none */
+    bool retry;        /* whether all segments must be made again, since one more value must be loaded to a slot */
     bool ok;
 } builder;
 
@@ -70,7 +70,7 @@ static void find_memory(builder *b) {
     }
 }
 
-/* Returns whether the program stores value v in memory, in a record or as a contribution to a gradient. */
+/* Returns whether the program stores value v in memory: in a vertex's record, or as a contribution to a gradient. */
 static bool stored(const builder *b, uint32_t v) {
     const vpps_program *p = b->s->p;
     for (uint32_t i = 0; i < p->n; i++)
@@ -78,7 +78,7 @@ static bool stored(const builder *b, uint32_t v) {
     return false;
 }
 
-/* Returns whether the memory of value v may be that of a value which the stage reads. */
+/* Returns whether the memory of value v may overlap that of a value which the stage reads. */
 static bool lies_over_read(const builder *b, uint32_t v) {
     for (uint32_t u = 0; u < b->c->n_values; u++)
         if (b->s->memory[u] && !made_here(b, u) && vpps_places_meet(b->c, u, v)) return true;
@@ -134,19 +134,19 @@ static void add_step(builder *b, placing *to, placed p) {
 
 static uint32_t last_segment(const builder *b) { return b->s->n - 1; }
 
-/* Returns the elementwise segment for value v: the last segment if possible, else a new one. `apart`: v needs other threads' elements. */
+/* Returns the elementwise segment for value v: the last segment if possible, else a new one. `apart`: v needs elements that other threads compute. */
 static uint32_t elements_for(builder *b, uint32_t v, bool apart) {
     if (b->s->n && !apart && same_space(b, &b->s->list[last_segment(b)], v)) return last_segment(b);
     return add_segment(b, VPPS_SEGMENT_ELEMENTS, v);
 }
 
-/* Notes that step `step` of a segment reads operand o: when its value was last read, and whether it needs a slot. */
+/* Notes that step `step` of a segment reads operand o: in which segment its value was last read, and whether the value needs a slot (buffer). */
 static void note_read(builder *b, const vpps_program_step *step, const vpps_operand *o, uint32_t segment) {
     const uint32_t u = o->value;
     vpps_segments *s = b->s;
     if (s->made_in[u] != VPPS_NONE) {
         s->last_read[u] = vpps_max_u32(s->last_read[u], segment + 1);
-        if (s->made_in[u] != segment || !vpps_reads_alike(step, o)) s->slot[u] = 0; /* another thread reads u */
+        if (s->made_in[u] != segment || !vpps_reads_alike(step, o)) s->slot[u] = 0; /* other threads read value u */
         return;
     }
     const bool movable = b->c->values[u].stage != VPPS_NONE;
@@ -157,7 +157,7 @@ static void note_read(builder *b, const vpps_program_step *step, const vpps_oper
     b->read_in[u] = segment;
 }
 
-/* Adds steps that load operands from memory to slots if b->load says so. Products with a VP's rows of matrices read vectors in memory. */
+/* Adds steps that load operands from memory to slots (buffers) where b->load says so. Products with the matrix rows of one VP read vectors in memory. */
 static void load_operands(builder *b, placing *to, const vpps_program_step *step) {
     const bool product = step->kind == VPPS_STEP_PRODUCT;
     for (uint32_t i = 0; i <= step->n && step->kind >= VPPS_STEP_RUN; i++) {
@@ -167,7 +167,7 @@ static void load_operands(builder *b, placing *to, const vpps_program_step *step
         if (made_here(b, u) || b->s->made_in[u] != VPPS_NONE) continue;
         if (kind_of(b, step) == VPPS_SEGMENT_LISTS && !b->load[u]) {
             b->load[u] = 1;
-            b->retry |= b->read_in[u] != VPPS_NONE; /* an earlier segment read u in memory: redo all */
+            b->retry |= b->read_in[u] != VPPS_NONE; /* an earlier segment read u in memory: start anew */
         }
         if (!b->load[u]) continue;
         add_step(b, to, (placed){{VPPS_SEGMENT_LOAD, u, NULL}, elements_for(b, u, false)});
@@ -180,7 +180,7 @@ static void note_slot(builder *b, uint32_t v, uint32_t segment) {
     b->s->last_read[v] = vpps_max_u32(b->s->last_read[v], segment + 1);
 }
 
-/* Closes the open segment of products if operand o is computed there or later. */
+/* Closes the open segment of products if operand o is computed in that segment or a later one. */
 static void note_later(builder *b, const vpps_program_step *step, const vpps_operand *o, uint32_t segment) {
     (void)step;
     if (b->s->made_in[o->value] != VPPS_NONE && b->s->made_in[o->value] >= segment) b->products = VPPS_NONE;
@@ -276,7 +276,7 @@ static bool list_steps(vpps_segments *s, const placing *from) {
     return true;
 }
 
-/* Finds values in memory that a segment overwrites while its threads read them at each other's elements: they must be loaded into slots. */
+/* Finds values in memory that a segment overwrites while its threads still read each other's elements: the values must be loaded into slots. */
 static void load_overwritten(builder *b) {
     vpps_segments *s = b->s;
     for (uint32_t g = 0; g < s->n && b->ok; g++) {
@@ -315,7 +315,7 @@ static bool make(builder *b, placing *to) {
     return b->ok && give_slots(b);
 }
 
-/* Returns whether `reader` reads value v from memory otherwise than as a vector that a VP's own matrix rows multiply. */
+/* Returns whether `reader` reads value v from memory, otherwise than as a vector that is multiplied by the matrix rows of one VP. */
 static bool reads_whole(const vpps_compiled_cell *c, const vpps_cell_value *reader, uint32_t v) {
     const bool product = vpps_is_product(reader) && c->stages[reader->stage].split == VPPS_SPLIT_ROWS;
     bool reads = false;

@@ -30,9 +30,9 @@ typedef struct vpps_segment_step {
 
 typedef struct vpps_segment {
     uint8_t kind, axis;
-    bool dealt;        /* ELEMENTS: whether the segment computes only the rows that the VP owns */
+    bool dealt;        /* ELEMENTS: whether the VP (a CTA) computes only the rows that it owns */
     uint32_t words;    /* ELEMENTS: number of elements of each value per item (vertex or list member) */
-    uint32_t first, n; /* first: index of the segment's first step in vpps_segments.steps; n: number of its steps */
+    uint32_t first, n; /* the segment has n steps, from vpps_segments.steps[first] on */
 } vpps_segment;
 
 typedef struct vpps_segments {
@@ -47,23 +47,23 @@ typedef struct vpps_segments {
     const vpps_program_step **made_by; /* for each value: the step that computes it; NULL: none */
     uint32_t *made_in;   /* for each value: number of the segment that computes or loads it; VPPS_NONE: none */
     uint32_t *slot;      /* for each value: offset of its slot (buffer) among an item's floats; VPPS_NONE: no slot */
-    uint32_t *last_read; /* for each value with a slot: 1 + number of the last segment that reads it */
-    uint8_t *late;       /* for each value: whether a later segment stores it than the one that computes it */
-    uint32_t floats[VPPS_AXES]; /* for each list axis: number of floats that its slots take per item */
+    uint32_t *last_read; /* for each value with a slot: 1 + number of the last segment that reads the slot */
+    uint8_t *late;       /* for each value: whether a later segment than the one that computes it stores it in memory */
+    uint32_t floats[VPPS_AXES]; /* for each list axis: number of floats that the slots take per item */
 } vpps_segments;
 
 /* Divides a stage's program into segments. Fails with MEMORY, or as vpps_segments_check. Call vpps_segments_free also after a failure. */
 vpps_status vpps_segments_make(vpps_segments *out, const vpps_compiled_cell *c, uint32_t stage);
 
-/* Checks that each segment finds the values that it reads: an earlier segment made them, and nothing has overwritten them, nor do the
- * segment's own threads while others read them. Fails with SCRIPT, which means an error of the compiler. */
+/* Checks that each segment finds the values that it reads: an earlier segment made them, and no step has overwritten them since, nor do threads of
+ * the segment overwrite them while others read. Fails with SCRIPT, which means an error of the compiler. */
 vpps_status vpps_segments_check(const vpps_segments *s);
 
-/* Returns whether the segment overwrites the memory of value u, by its own results or by storing those of preceding products. */
+/* Returns whether the segment overwrites the memory of value u, by its own results or by storing products of earlier segments. */
 bool vpps_segment_stores_over(const vpps_segments *s, uint32_t segment, uint32_t u);
 void vpps_segments_free(vpps_segments *s);
 
-/* Returns whether a kept value is read only by products in tiles (GEMM blocks) and by gradients of parameters. */
+/* Returns whether only products computed in tiles (GEMM blocks) and gradients of parameters read a kept value. */
 bool vpps_only_products_read(const vpps_compiled_cell *c, uint32_t v);
 
 /* Returns how many rows of a value with `rows` rows the VP (virtual processor) with most of them owns. */
@@ -76,7 +76,7 @@ static inline bool vpps_is_dealt(const vpps_segments *s, uint32_t v) {
     return s->p->rows && vpps_rows_dealt(&s->c->needs, s->c->values[v].rows);
 }
 
-/* Returns operand i of a step. */
+/* Returns operand number i of a step. */
 static inline const vpps_operand *vpps_operand_of(const vpps_segments *s, const vpps_program_step *step, uint32_t i) {
     return &s->p->operands[step->first + i];
 }

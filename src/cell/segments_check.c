@@ -21,7 +21,7 @@ static const char *memory_wrong(const vpps_segments *s, uint32_t segment, uint32
 }
 
 static const char *read_wrong(const vpps_segments *s, uint32_t segment, uint32_t u, bool alike) {
-    if (s->made_in[u] == segment && alike) return NULL; /* the thread that reads the value has it in a register */
+    if (s->made_in[u] == segment && alike) return NULL; /* the reading thread computed the value: it is in a register */
     if (!has_slot(s, u)) return memory_wrong(s, segment, u, alike);
     if (s->made_in[u] >= segment) return "reads at other elements, or before, what it makes";
     if (s->last_read[u] <= segment) return "reads a slot after its last use";
@@ -40,7 +40,7 @@ static const char *step_wrong(const vpps_segments *s, uint32_t segment, const vp
     for (uint32_t i = 0; makes && makes->kind >= VPPS_STEP_RUN && i < makes->n && !wrong; i++) {
         const vpps_operand *o = vpps_operand_of(s, makes, i);
         *u = o->value;
-        if (s->list[segment].kind == VPPS_SEGMENT_PRODUCTS) /* products are stored after a barrier */
+        if (s->list[segment].kind == VPPS_SEGMENT_PRODUCTS) /* a segment of products stores them after a barrier */
             wrong = memory_wrong(s, segment, *u, true);
         else
             wrong = read_wrong(s, segment, *u, vpps_reads_alike(makes, o));

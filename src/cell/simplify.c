@@ -49,7 +49,7 @@ static void mark(const vpps_compiled_cell *c, uint8_t *used) {
     }
     for (uint32_t v = c->n_values; v-- > 0;) {
         const vpps_cell_value *x = &c->values[v];
-        if (x->kind == VPPS_VALUE_INPUT) used[v] = 1; /* all inputs stay, as the first values, in their order */
+        if (x->kind == VPPS_VALUE_INPUT) used[v] = 1; /* all inputs stay, as the cell's first values, in their order */
         for (uint32_t i = 0; used[v] && i < x->n_args; i++) used[c->args[x->first_arg + i].value] = 1;
     }
     for (uint32_t v = 1; v < c->n_values; v++) /* if an instruction stays, so do the positions that it finds */
@@ -69,7 +69,7 @@ static bool rebuild(vpps_compiled_cell *c, uint32_t *map, const uint8_t *keep) {
             continue;
         }
         const uint32_t n_args = x.n_args;
-        vpps_cell_arg *args = malloc((n_args + 2u) * sizeof *args); /* a sum of one list may get a second argument */
+        vpps_cell_arg *args = malloc((n_args + 2u) * sizeof *args); /* a sum over one list may get a second argument */
         if (!args) {
             ok = false;
             break;
@@ -83,7 +83,7 @@ static bool rebuild(vpps_compiled_cell *c, uint32_t *map, const uint8_t *keep) {
         if (!keep && x.kind != VPPS_VALUE_POSITIONS && !finds) {
             const bool output = vpps_is_output(c, v);
             same = vpps_simplify_value(&to, &x, args);
-            if (output && same != VPPS_NONE) { /* an output is never merged with another value */
+            if (output && same != VPPS_NONE) { /* an output stays a value of its own */
                 same = VPPS_NONE;
             }
             for (uint32_t u = 0; same == VPPS_NONE && !output && u < to.n_values; u++)

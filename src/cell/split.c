@@ -73,7 +73,7 @@ static void choose_parts(work *w) {
             if (same && a->pass > x->pass) a->pass = x->pass;
         }
     }
-    for (uint32_t v = 1; v < c->n_values; v++) /* puts positions into the pass of the instruction that finds them */
+    for (uint32_t v = 1; v < c->n_values; v++) /* positions belong to the pass of the instruction that finds them */
         if (c->values[v].kind == VPPS_VALUE_POSITIONS) c->values[v].pass = c->values[v - 1].pass;
 }
 
@@ -149,7 +149,7 @@ bool vpps_reads_whole(const vpps_compiled_cell *c, const vpps_cell_value *x, uin
     return false;
 }
 
-/* An undecided value that reads a value shared out by `split` (rows or vertices), in the same pass, is shared out by `split`, too. */
+/* An undecided value that reads a value shared out by `split` (rows or vertices) in the same pass becomes shared out by `split`, too. */
 static void split_as_read(vpps_compiled_cell *c, vpps_split split) {
     for (uint32_t v = 0; v < c->n_values; v++) {
         vpps_cell_value *x = &c->values[v];
@@ -160,7 +160,7 @@ static void split_as_read(vpps_compiled_cell *c, vpps_split split) {
     }
 }
 
-/* Returns whether value v has readers in its pass, all of which are shared out by rows and read only a VP's own rows of v. */
+/* Returns whether value v has readers in its pass, all of which are shared out by rows and need of v only the rows that the same VP owns. */
 static bool read_by_rows(const vpps_compiled_cell *c, uint32_t v) {
     bool any = false;
     for (uint32_t u = v + 1; u < c->n_values; u++) {
@@ -435,7 +435,7 @@ static void place_in_records(work *w, const uint32_t *place) {
     for (uint32_t r = 0; r < VPPS_RECORDS; r++) c->kept_words[r] = (c->kept_words[r] + 15) & ~15u;
 }
 
-/* Notes which stages read values in a pass record. */
+/* Notes which stages read values in a pass record (memory that holds values in one pass only). */
 static void mark_readers(work *w) {
     vpps_compiled_cell *c = w->c;
     for (uint32_t v = 0; v < c->n_values; v++) {

@@ -102,7 +102,7 @@ static void write_args(const writer *w, const vpps_cell_value *x, const char *be
     }
 }
 
-/* Returns whether operand k of an instruction is one element. A scalar operand of an instruction on columns is a vector, one for each. */
+/* Returns whether operand k of an instruction is one element. An instruction on columns takes a vector there, with one element for each column. */
 static bool is_scalar(const vpps_cell_value *x, uint32_t k) {
     uint32_t at = 0;
     for (const char *type = vpps_instructions[x->run.opcode].operands; *type && *type != '*'; type++)
@@ -119,7 +119,7 @@ static void write_f(const writer *w, const vpps_cell_value *x) {
     }
 }
 
-/* Writes a number that may depend on the length of a list: "2 members + 1"; with several lists "2 members of list 0". */
+/* Writes a number that may depend on the length of a list: "2 members + 1"; if there are several lists, "2 members of list 0". */
 static void write_count(const writer *w, const vpps_cell_count *count) {
     const char *between = "";
     for (uint32_t d = 1; d < VPPS_AXES; d++) {
@@ -199,7 +199,7 @@ static void write_sum(const writer *w, const vpps_cell_value *x) {
     if (scaled) fputc(')', w->out);
 }
 
-/* Writes a slice of a value's rows, or a stack of values, as text. */
+/* Writes a value that is a slice of another value's rows, or a stack of values, as text. */
 static void write_parts(const writer *w, const vpps_cell_value *x) {
     const uint32_t first = x->run.u.whole;
     const bool stack = x->run.opcode == VPPS_I_STACK;

@@ -1,6 +1,6 @@
-/* allocate.c - packs tensors into few words (allocate.h). A hole is a range of words that no live tensor occupies. A new tensor
- * takes the smallest hole that is large enough, as in NNC's allocation graph; the rest of the hole stays one. Without such a hole, the
- * tensor is placed after all words used so far. */
+/* allocate.c - packs tensors into few words of memory, by their lifetimes. A hole is a range of words that no live tensor occupies. A new tensor
+ * takes the smallest hole that is large enough, as in NNC's allocation graph; the rest of the hole stays a hole. Without such a hole, the tensor is
+ * placed after all words used so far. */
 #include "script/allocate.h"
 
 /* A range of words that no live tensor occupies. */
@@ -11,8 +11,8 @@ typedef struct hole {
 typedef struct sweep {
     vpps_tensor_life *all;
     uint32_t n;
-    uint32_t *by_first, *by_last; /* the tensors' numbers, sorted by first live phase; by last live phase */
-    uint8_t *apart; /* for each tensor: whether it is placed before the others, which follow in order of creation */
+    uint32_t *by_first, *by_last; /* the tensors' numbers, by_first: by first live phase; by_last: by last live phase */
+    uint8_t *apart; /* for each tensor: whether it is one of the largest, which are placed before all others */
     hole *holes;    /* holes (free ranges of words) by address; no two are adjacent */
     uint32_t n_holes;
     uint64_t end;
@@ -165,7 +165,7 @@ static uint64_t place_lowest(vpps_tensor_life *all, const uint32_t *named, uint3
     return end;
 }
 
-/* Lists the numbers of the largest tensors, sorted by size. */
+/* Lists the numbers of the largest tensors, at most `most`, sorted by size. */
 static uint32_t find_largest(const sweep *s, uint32_t most, uint32_t *largest) {
     uint32_t n = 0;
     for (uint32_t i = 0; i < s->n; i++) {
@@ -192,8 +192,8 @@ static uint64_t place_largest_first(sweep *s) {
     return below + above;
 }
 
-/* Places all tensors. Placing them in order of creation nearly always takes the least possible number of words. If it does not, or if
- * there are few tensors, placing the largest tensors first is tried too. */
+/* Places all tensors. Placing them in order of creation nearly always takes the least possible number of words. If it does not, or if there are few
+ * tensors, a placement of the largest tensors first is tried too. */
 bool vpps_allocate(vpps_tensor_life *all, uint32_t n, uint64_t *words, uint64_t *live) {
     enum { FEW = 48, NEAR = 16 };
     sweep s;

@@ -1,4 +1,4 @@
-/* allocate.h - packs tensors, each of which is live from one phase to another, into as few words as possible. */
+/* allocate.h - packs tensors into as few words as possible. A tensor is live from one phase (time between two barriers) of a batch to another. */
 #pragma once
 
 #include "base/base.h"
@@ -6,9 +6,9 @@
 /* A tensor with its lifetime. Tensors whose lifetimes have a phase in common share no memory. */
 typedef struct vpps_tensor_life {
     uint64_t words;       /* size in words; multiples of 16 keep all tensors aligned */
-    uint32_t first, last; /* first and last phase in which the tensor is live; last UINT32_MAX: live to the end */
+    uint32_t first, last; /* first and last phase in which the tensor is in use; last UINT32_MAX: to the end */
     uint64_t at;          /* result: offset of the tensor's first word */
-    uint32_t *offset;     /* the caller's: where the caller keeps the offset */
+    uint32_t *offset;     /* for the caller: the variable that shall get the offset `at` */
 } vpps_tensor_life;
 
 /* Places n tensors from word 0 on. *words: the number of words that they take. *live: the most words that are live in one phase, a lower

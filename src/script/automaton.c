@@ -22,13 +22,13 @@ void vpps_automaton_free(vpps_automaton *a) {
 
 /* ---------------------------------------------------------------- states */
 
-/* The words by which a state encodes the frontier, the set of types that have ready vertices. */
+/* The words by which a state of the automaton encodes the frontier: the set of vertex types that have ready vertices. */
 typedef struct frontier {
-    uint32_t *words; /* words of the state; the array has 2 * n_types + 1 elements */
+    uint32_t *words; /* words of the encoded state; the array has 2 * n_types + 1 elements */
     uint32_t n, n_words;
 } frontier;
 
-/* Lists the types that have ready vertices: in order of their numbers, or, with `sorted`, by the number of ready vertices. */
+/* Lists the vertex types that have ready vertices: in order of their numbers, or, with `sorted`, by the number of ready vertices. */
 static void list_types(bool sorted, const vpps_walk *w, frontier *f) {
     f->n = 0;
     for (uint32_t t = 0; t < w->graph->n_types; t++) {
@@ -93,7 +93,7 @@ static bool append_state(vpps_automaton *a, const frontier *f) {
     return note_state(a, a->n_states - 1);
 }
 
-/* Returns the index of a state's greatest Q value. */
+/* Returns the index of a state's greatest Q value, whose type would run next. */
 static uint32_t best_of(const vpps_automaton *a, const vpps_state *s) {
     uint32_t best = s->first;
     for (uint32_t i = s->first; i < s->first + s->n; i++)
@@ -136,16 +136,16 @@ enum { BOOTSTRAP = 10 };
 typedef struct learner {
     vpps_automaton *a;
     vpps_walk walk;
-    uint32_t *state, *chosen; /* for each batch of a trial: the state before it; index of the chosen type's Q value */
+    uint32_t *state, *chosen; /* for each batch of a trial: the state before it; index of the Q value that was chosen */
     uint32_t *followed; /* for each state: index of the Q value of the type that this trial chooses; NONE: none yet */
     double *reward;
     float *best_q; /* copy of the Q values that gave the fewest batches so far, of best_states states */
     uint32_t best_states, best_values;
-    uint64_t vertices; /* number of vertices that were run so far, summed over all trials */
+    uint64_t vertices; /* number of vertices run so far, all trials together */
     uint64_t random;
 } learner;
 
-/* Gives the number of the frontier's state; adds the state if it is new. A new Q value is the reward of running the type's vertices. */
+/* Gives the number of the state that encodes the frontier; adds the state if it is new. A new Q value begins as the reward of running the type. */
 static bool find_state(learner *l, uint32_t *out) {
     vpps_automaton *a = l->a;
     vpps_walk *w = &l->walk;
@@ -232,7 +232,7 @@ static bool learn_encoding(learner *l) {
     const uint32_t trials = encodings[a->encoding].trials;
     const uint64_t most_vertices = (uint64_t)trials * VPPS_LEARN_VERTICES;
     double explore = explore_first;
-    bool ok = keep_best(l); /* vpps_best_ratio chooses all types: no state is known yet */
+    bool ok = keep_best(l); /* keeps the empty table, with which vpps_best_ratio chooses all types */
     while (ok && a->trials < trials && a->batches > a->bound && l->vertices < most_vertices) {
         ok = go_through(l, explore);
         if (ok) learn_from(l);

@@ -6,8 +6,8 @@
 #include "base/index.h"
 #include "script/walk.h"
 
-/* Ways to encode a frontier as a state: X(id, name, most learning trials, text). The paper proposes SORT, MAX and BASE, and prefers SORT.
- * SHARE, PHASE and RATIO are finer, for graphs where the set of types alone does not suffice (the paper's appendix A.4). */
+/* Ways to encode a frontier (the types with ready vertices) as a state: X(id, name, most learning trials, text). The paper proposes SORT, MAX and
+ * BASE, and prefers SORT. SHARE, PHASE and RATIO are finer, for graphs where the set of types alone does not suffice (the paper's appendix A.4). */
 #define VPPS_ENCODING_TABLE(X)                                                                                         \
     X(SORT, "sort", 350, "its types, from the one with the most vertices to the one with the fewest")                  \
     X(SHARE, "share", 200, "as sort, and how many times fewer than the most each has, in powers of 2")                 \
@@ -26,7 +26,7 @@ typedef enum vpps_encoding {
 const char *vpps_encoding_name(vpps_encoding encoding);
 const char *vpps_encoding_text(vpps_encoding encoding);
 
-/* A state of the automaton: the types with ready vertices in the encoding's order, each with its Q value, then more words. */
+/* A state of the automaton: numbers of the types with ready vertices, in the encoding's order, each with its Q value; then other words of the state. */
 typedef struct vpps_state {
     uint32_t first, n; /* first: where the state's numbers begin in `words` and `q`; n: number of its types */
     uint32_t n_words;  /* number of words that encode the state; the first n are types */
@@ -36,14 +36,14 @@ typedef struct vpps_automaton {
     uint32_t encoding; /* vpps_encoding */
     uint32_t n_types;
     uint32_t trials; /* number of learning trials, of all encodings tried together */
-    /* for the graph of the learning: batches: number that the policy needs; bound: a lower bound for every policy */
+    /* for the graph that was learned on: batches: how many the policy needs; bound: a lower bound for every policy */
     uint32_t batches, bound;
     vpps_state *states;
     uint32_t n_states;
     uint32_t *words;
     float *q;
     uint32_t n_values;  /* number of elements of `words`, and of `q` */
-    vpps_index numbers; /* hash index of the states by their words */
+    vpps_index numbers; /* index of the states by a hash of their words */
 } vpps_automaton;
 
 enum {
@@ -62,7 +62,7 @@ void vpps_automaton_free(vpps_automaton *a);
  * returns vpps_best_ratio. */
 uint32_t vpps_automaton_next(const vpps_automaton *a, vpps_walk *w);
 
-/* Returns the type on the frontier with the highest vpps_walk_ratio; at a tie, the first type. */
+/* Returns the type with ready vertices that has the highest vpps_walk_ratio; at a tie, the first such type. */
 uint32_t vpps_best_ratio(vpps_walk *w);
 
 /* pack: converts an automaton to malloc'd bytes (NULL: out of memory). unpack: the reverse (false: no automaton for n_types types). */

@@ -6,7 +6,7 @@
 #include "cell/flops.h"
 #include "script/scopes.h"
 
-/* The state while levels and groups of a batch are chosen. */
+/* The state while the levels of a batch's vertices and the number of groups of virtual processors are chosen. */
 typedef struct chooser {
     const vpps_batch_needs *needs;
     const vpps_target *target;
@@ -30,7 +30,7 @@ static void count_vertices(chooser *c) {
 
 /* ---------------------------------------------------------------- groups */
 
-/* Returns the batch's extent. Since cells are not compiled yet, backward is assumed to take twice the flops of forward. */
+/* Returns the properties by which a device chooses the number of groups. Cells are not compiled yet: backward is taken as twice forward's flops. */
 static vpps_batch_extent extent_of(const chooser *c) {
     const vpps_reading *r = c->needs->reading;
     const vpps_model *model = r->g->model;
@@ -48,7 +48,7 @@ static vpps_batch_extent extent_of(const chooser *c) {
             vpps_add_value_flops(model, r->types[i].base, v, &forward);
         for (uint32_t d = 0; d < VPPS_AXES; d++)
             e.flops += (double)(t->items[d] * (forward.products[d] + forward.other[d] + !d)) * (r->training ? 3 : 1);
-        if (t->n_levels < 2) continue; /* skip types outside recurrences: they run once */
+        if (t->n_levels < 2) continue; /* types outside recurrences run once, not level by level */
         vertices += (double)t->items[0];
         if (t->n_levels > levels) levels = t->n_levels;
     }
@@ -65,9 +65,9 @@ static uint32_t best_groups(const chooser *c, uint32_t most) {
     return c->target->choose_groups(&e, most);
 }
 
-/* Chooses the number of groups. A requested number is used, except that a batch of one component runs in one group unless keeps_groups is
- * set. Otherwise the device's rule chooses a number that leaves each group at least four components, so that loads are even: with fewer,
- * half as many groups took Tree-LSTMs no longer (predicted for a GPU, bench/results/predicted-sm_90). */
+/* Chooses the number of groups of VPs. A requested number is used, except that a batch of one connected component runs in one group unless
+ * keeps_groups is set. Otherwise the device's rule chooses a number that leaves each group at least four components, so that loads are even: with
+ * fewer, half as many groups took Tree-LSTMs no longer (predicted for a GPU, bench/results/predicted-sm_90). */
 static bool choose_groups(const chooser *c, const vpps_batch_request *request) {
     enum { COMPONENTS_A_GROUP = 4 };
     vpps_batching *out = c->out;
@@ -89,7 +89,7 @@ static bool choose_groups(const chooser *c, const vpps_batch_request *request) {
 
 /* ---------------------------------------------------------------- heads */
 
-/* Returns whether a type may be a classifier head. A recurrence may not, since it runs level by level. A type that reads nothing, such as
+/* Returns whether a type may be a classifier head. A type in a recurrence may not, since it runs level by level. A type that reads nothing, such as
  * an input, may not either: if all heads read one vertex of such a type, they could not run in separate slices. */
 static bool may_be_head(const vpps_batch_needs *n, uint32_t t) {
     bool reads = false;
@@ -97,12 +97,12 @@ static bool may_be_head(const vpps_batch_needs *n, uint32_t t) {
     return reads && n->types[t].needed && !vpps_reads(n, t, t) && vpps_types_of_scc(n, n->types[t].scc) == 1;
 }
 
-/* Sets heads[t], false on entry, to true for each type t that is a head: a type, such as a classifier, that only the loss and other heads
- * read. With many classes the heads keep more words for backward than all other vertices. Their vertices hardly read each other, so slices
- * (shares) of them can run one after the other in the same memory. */
+/* Sets heads[t], false on entry, to true for each type t that is a head: a type, such as a classifier, that only the loss and other heads read. With
+ * many classes the heads keep more words for backward than all other vertices. Vertices of heads hardly read each other, so slices (shares) of them
+ * can run one after the other in the same memory. */
 static void find_heads(const vpps_batch_needs *n, bool *heads) {
     const uint32_t n_types = n->reading->n_types;
-    /* readers come first: a type's component has a higher number than the components of the types that it reads */
+    /* readers first: a component of types has a higher number than those that it reads */
     for (uint32_t scc = n->n_sccs; scc-- > 0;) {
         for (uint32_t t = 0; t < n_types; t++) {
             if (n->types[t].scc != scc) continue;

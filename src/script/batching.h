@@ -1,23 +1,23 @@
-/* batching.h - how a batch can run: levels of vertices, and groups of virtual processors (VPs). */
+/* batching.h - how a batch can run: levels of vertices, and groups of virtual processors (VPs: CTAs of a GPU, threads of a CPU). */
 #pragma once
 
 #include "script/components.h"
 
 typedef struct vpps_batched_type {
-    uint64_t items[VPPS_AXES]; /* [0]: number of needed vertices; [d]: number of members in their lists number d */
+    uint64_t items[VPPS_AXES]; /* [0]: number of the type's needed vertices; [d]: number of members of lists d - 1 */
     uint32_t n_levels;         /* number of levels at which the type has needed vertices */
 } vpps_batched_type;
 
 typedef struct vpps_batching {
     const vpps_batch_needs *needs;
-    const uint32_t *levels; /* for each vertex: its level, chosen by the policy */
+    const uint32_t *levels; /* for each vertex: its level, as the batching policy chose */
     const vpps_batched_type *types;
     const bool *heads;          /* for each type: whether only the loss reads its vertices (a classifier head) */
     vpps_components components; /* connected components of the graph; computed at first use (n 0: not yet) */
     uint32_t n_groups, group_size, n_vps;
-    /* the history's record of numbers of groups, updated by this batch (vpps_usual_after); the next batch starts from it */
+    /* how many groups earlier batches wanted, updated by this batch (vpps_usual_after); the next batch starts from it */
     vpps_usual_groups usual;
-    uint64_t level_cost; /* time that a group loses at each level, as the number of flops that it could do meanwhile */
+    uint64_t level_cost; /* time lost at each level, as the number of flops that a group could do meanwhile */
     /* vpps_compile_cells sets the members from here on. cells[t]: the compiled cell of type t (NULL: not needed); cell_numbers[t]: that
      * cell's index in `kernel`. kernel: the batch's n_kernel cells or, on a device that compiles kernels, all cells of its kernel. */
     vpps_compiled_cell **cells, **kernel;
@@ -32,7 +32,7 @@ vpps_status vpps_choose_batching(const vpps_batch_needs *n, const vpps_history *
 vpps_status vpps_compile_cells(const vpps_batching *b, vpps_history *history, const vpps_target *target,
                                vpps_arena *arena, vpps_batching *out);
 
-/* Returns the number of words that vertices keep for backward; heads: counts only classifier heads, else only all other vertices. */
+/* Returns the number of words that vertices keep for backward: with `heads` those of classifier heads only, else those of all other vertices. */
 uint64_t vpps_kept_words(const vpps_batching *b, bool heads);
 
 /* Returns the number of words that all vertices write: values kept for backward, and gradients contributed to other vertices. */

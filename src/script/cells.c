@@ -1,7 +1,7 @@
 /* cells.c - finds or compiles the cells of a batch (batching.h). */
 #include "script/batching.h"
 
-/* A scaled contribution is stored as a kept scalar and a kept vector. Returns whether those of a classifier head t would have to stay in
+/* A scaled contribution is stored as two factors, a kept scalar and a kept vector. Returns whether those of a classifier head t would have to stay in
  * memory after their slice, because a vertex outside the heads sums up its gradient only after all slices. */
 static bool outlive_slices(const vpps_batching *b, uint32_t t) {
     const vpps_batch_needs *n = b->needs;
@@ -11,12 +11,12 @@ static bool outlive_slices(const vpps_batching *b, uint32_t t) {
     return false;
 }
 
-/* Returns needs.owner of type t. Twins are recurrences of one cell each with equal work that read the same other types, so that none reads
- * another, through other types either. If a group has a VP for each twin, or for several, a VP runs a twin's levels alone. */
+/* Returns needs.owner of type t: the VP that alone runs the type's levels. Twins are recurrences of one cell each with equal work that read the same
+ * other types, so that none reads another, through other types either. If a group has a VP for each twin, or for several, a VP runs a twin alone. */
 static uint32_t owner_of(const vpps_batching *b, uint32_t t) {
     const vpps_batch_needs *n = b->needs;
     const vpps_batched_type *types = b->types;
-    uint32_t twins = 0, number = 0; /* number: of t among its twins, from 1 on; 0: t is none */
+    uint32_t twins = 0, number = 0; /* number: type t's number among its twins, from 1 on; 0: t is no twin */
     for (uint32_t u = 0; u < n->reading->n_types; u++) {
         bool twin = n->types[u].needed && vpps_reads(n, u, u) && vpps_types_of_scc(n, n->types[u].scc) == 1 &&
                     types[u].items[0] == types[t].items[0] && types[u].n_levels == types[t].n_levels &&

@@ -7,7 +7,7 @@ static void join(uint32_t *parent, uint32_t reader, uint32_t vertex) {
     uint32_t root = vpps_find_root(parent, a);
     if (b == vertex) {
         parent[b] = root;
-    } else { /* another reader has joined the vertex: joins the two readers */
+    } else { /* the vertex has been joined to another reader: joins both readers */
         const uint32_t others = vpps_find_root(parent, b);
         parent[root] = others;
         root = others;
@@ -26,7 +26,7 @@ bool vpps_find_components(const vpps_batch_needs *needs, vpps_arena *arena, vpps
     }
     for (uint32_t v = 0; v < r->n_vertices && r->shares; v++) {
         if (!r->lists[v].shared || !needs->needed[v]) continue;
-        const bool joined = r->lists[v].repeats && needs->needed[v - 1]; /* whether v - 1 has joined its members */
+        const bool joined = r->lists[v].repeats && needs->needed[v - 1]; /* whether v - 1 has joined the list members */
         if (joined) join(parent, v, v - 1);
         for (vpps_reader x = vpps_reads_of(r, v, !joined); vpps_next_input(&x);)
             for (size_t s = x.at; s < x.end; s++) join(parent, v, r->sources[s].vertex);
@@ -35,7 +35,7 @@ bool vpps_find_components(const vpps_batch_needs *needs, vpps_arena *arena, vpps
     memset(number, 0xff, r->n_vertices * sizeof *number);
     for (uint32_t v = 0; v < r->n_vertices; v++) {
         if (!needs->needed[v]) continue;
-        /* the root is a needed vertex too, since vertices that needed vertices read are needed */
+        /* the root is needed too: a vertex that a needed vertex reads is needed */
         const uint32_t root = vpps_find_root(parent, parent[v]);
         if (number[root] == VPPS_NONE) number[root] = out->n++;
         number[v] = number[root];

@@ -5,7 +5,7 @@
 
 /* The connected components of a batch. Two needed vertices are in one component if a chain of reads, in any direction, joins them. */
 typedef struct vpps_components {
-    const uint32_t *of; /* for each needed vertex: its component; components are numbered by their first vertices */
+    const uint32_t *of; /* for each needed vertex: its component's number, in the order of first vertices */
     uint32_t n;
 } vpps_components;
 

@@ -1,17 +1,17 @@
-/* contributions.c - counts and lists the gradients that vertices contribute to each other (contributions.h). */
+/* contributions.c - counts and lists the gradients that vertices contribute to the vertices and table entries that they read (contributions.h). */
 #include "script/contributions.h"
 
-/* A gradient that vertices of a block contribute to what one of their inputs or table lookups reads. `at` belongs to the present task. */
+/* A gradient that vertices of a block contribute to what they read through one input or table lookup. `at` belongs to the task that is looked at. */
 typedef struct contribution {
     const vpps_step_block *block;
     const vpps_compiled_cell *cell;
     const vpps_cell_contribution *to;
-    const uint64_t *reads; /* for each output of the cell: the inputs (or lookups) that it depends on, as bits */
+    const uint64_t *reads; /* for each output of the cell: inputs (or lookups) on which it depends, as bits */
     bool all;              /* whether every vertex of the block makes the contribution */
     uint32_t number, stage, stride, shares;
-    /* item i's contribution has offset at + i * stride; partial sums of the group's VPs are share_words apart */
+    /* the gradient of item i (vertex, list member) has offset at + i * stride; partial sums of the group's VPs are share_words apart */
     uint32_t at, share_words;
-    /* A scaled contribution: scalars at `at`, vertex p's vector at of + p * of_stride. `runs`: whether lists have runs of such pairs. */
+    /* If stored as two factors: scalars at `at`, vertex p's vector at of + p * of_stride. `runs`: whether lists have runs of such pairs of factors. */
     uint32_t of, of_stride;
     bool runs;
 } contribution;
@@ -41,15 +41,15 @@ static contribution contribution_of(const vpps_steps *s, uint32_t block, uint32_
                           .shares = to->partial ? c->needs.group : 1};
 }
 
-/* Moves the cursor past the shares (partial sums of the group's VPs) of an item's contribution. words not NULL: writes their offsets. */
+/* Moves the cursor past the partial sums (one for each VP of the group) of an item's contribution. words not NULL: writes their offsets. */
 static inline void take_shares(contribution x, uint32_t item, uint32_t *words, uint32_t *cursor) {
     const uint32_t at = *cursor;
-    if (words && at == VPPS_NONE) return; /* nothing needs the output's gradient */
+    if (words && at == VPPS_NONE) return; /* the output has no gradient */
     *cursor = at + x.shares;
     for (uint32_t s = 0; words && s < x.shares; s++) words[at + s] = x.at + s * x.share_words + item * x.stride;
 }
 
-/* Finds the task that computes contribution x of a level's vertices; sets x->at, x->share_words. Returns the end of the task's vertices. */
+/* Finds the task that computes contribution x of a level's vertices; sets x->at, x->share_words. Returns the end of the range of the task's vertices. */
 static uint32_t find_run(const vpps_contributions *all, const uint32_t *offsets, uint32_t block, contribution *x,
                          uint32_t level) {
     const vpps_steps *s = all->tasks->steps;
@@ -70,7 +70,7 @@ static inline bool contributes(const vpps_steps *s, const contribution *x, const
     return x->all || vpps_reached(x->reads, s->needs->gradients[v->vertex]) >> x->to->index & 1;
 }
 
-/* Returns the end of the range of consecutive vertices, from p on, that contribute to x and have the same lists as vertex p. */
+/* Returns the end of the range of consecutive vertices, from p on, that contribute to x and have the same lists of children as vertex p. */
 static uint32_t end_of_alike(const vpps_steps *s, const contribution *x, uint32_t p, uint32_t end) {
     const vpps_ordered_vertex *v = vpps_vertices_of(s, x->block);
     do p++;
@@ -96,7 +96,7 @@ static inline void each_input_of(const vpps_steps *s, const contribution *x, uin
     const vpps_ordered_vertex *v = vpps_vertices_of(s, x->block);
     const vpps_input_place place = vpps_place_of_input(x->cell, x->to->index);
     const uint32_t *sources = s->reading->source_outputs + place.n[0];
-    if (x->all && !x->cell->n_lists) { /* usual case: every vertex contributes one gradient */
+    if (x->all && !x->cell->n_lists) { /* usual case: one gradient from every vertex */
         for (uint32_t p = first; p < end; p++) take_shares(*x, p, words, &cursors[sources[v[p].first_source]]);
         return;
     }
@@ -114,7 +114,7 @@ static inline void each_input_of(const vpps_steps *s, const contribution *x, uin
         const uint32_t n = s->reading->lists[v[p].vertex].members[axis - 1], n_alike = next - p;
         for (uint32_t m = 0; m < n; m++) {
             uint32_t *cursor = &cursors[read[m]], from = x->at + (item + m) * stride;
-            if (words && *cursor == VPPS_NONE) continue; /* nothing needs the member's gradient */
+            if (words && *cursor == VPPS_NONE) continue; /* the member has no gradient */
             if (x->to->scaled) {
                 const vpps_pair_run run = {from, x->of + p * x->of_stride, n * stride, x->of_stride, n_alike};
                 take_pairs(x->runs, run, words, cursor);
@@ -143,7 +143,7 @@ typedef struct counter {
     uint32_t n_uses;
 } counter;
 
-/* Fills `runs`: for every block the indices of its tasks, by stage and level. */
+/* Fills `runs`: for every block, the indices of its tasks that compute contributions, by stage and level. */
 static bool note_runs(counter *c) {
     const vpps_steps *s = c->s;
     size_t n = 0;
@@ -170,7 +170,7 @@ static bool open_tables(counter *c) {
     return VPPS_TAKE_ZEROS(c->arena, c->of_table, n);
 }
 
-/* Allocates `uses` and `entries` for the most that can be needed: one element for every lookup of every vertex. */
+/* Allocates `uses` and `entries` for the largest possible numbers: one element for every lookup of every vertex. */
 static bool open_uses(counter *c) {
     size_t n = 0;
     for (uint32_t i = 0; i < c->s->n_blocks; i++) {
@@ -250,7 +250,7 @@ void vpps_row_marks_free(vpps_row_marks *m) {
 
 /* ---------------------------------------------------------------- writing */
 
-/* Writes the offsets of contribution x of a block's vertices, level by level, to the lists of the outputs that its input reads. */
+/* Writes the offsets of contribution x of a block's vertices, level by level, to the lists of the outputs that the vertices read. */
 static void write_input(const vpps_contributions *all, const uint32_t *offsets, uint32_t block, contribution x,
                         uint32_t *words, uint32_t *list_at) {
     const vpps_steps *s = all->tasks->steps;
@@ -287,7 +287,7 @@ void vpps_write_contributions(const vpps_contributions *all, const vpps_block_me
 
 /* ---------------------------------------------------------------- entries of tables, slice by slice */
 
-/* Adds the shares (partial sums of VPs) of one contribution to the number of contributions that a slice makes to a table entry. */
+/* Adds one contribution (or the partial sums of all VPs) to the number of contributions that a slice makes to a table entry. */
 static inline void touch(vpps_entry_lists *lists, uint32_t entry, uint32_t slice, uint32_t shares) {
     vpps_entry_list *e = &lists->of[entry];
     if (e->slice == slice) {
@@ -299,7 +299,7 @@ static inline void touch(vpps_entry_lists *lists, uint32_t entry, uint32_t slice
     lists->touched[lists->n_touched++] = entry;
 }
 
-/* words NULL: counts the contributions of block number i to table entries. Else: writes the contributions' offsets to the entries' lists.
+/* words NULL: counts the gradients that vertices of block number i contribute to table entries. Else: writes their offsets to the entries' lists.
  * Visits lookups and vertices in the order in which find_entries filled `uses`. */
 static inline void use_entries_of(const vpps_contributions *all, const uint32_t *offsets, uint32_t i,
                                   vpps_entry_lists *lists, uint32_t *words) {

@@ -1,15 +1,15 @@
-/* contributions.h - the gradients that vertices contribute: counts for each output and table entry, and lists of their offsets. */
+/* contributions.h - the gradients that vertices contribute to outputs and table entries that they read: how many each one gets, and lists of offsets. */
 #pragma once
 
 #include "script/phases.h"
 #include "script/task.h"
 
-/* The mark of a lookup table's row. `entry`: the row's number among the batch's trained entries, if `stamp` is the batch's stamp. */
+/* The mark of a lookup table's row. `entry`: the row's number among the entries that the batch trains, if `stamp` is the batch's stamp. */
 typedef struct vpps_row_mark {
     uint32_t stamp, entry;
 } vpps_row_mark;
 
-/* The marks of all rows of all lookup tables, kept from batch to batch so that no batch has to clear them. */
+/* The marks of all rows of all lookup tables, kept from batch to batch so that no batch has to clear the marks. */
 typedef struct vpps_row_marks {
     /* For each parameter: an array with a mark for each row of the table; NULL: no table, or no batch has trained it. */
     vpps_row_mark **tables;
@@ -25,34 +25,34 @@ typedef struct vpps_entry {
     uint32_t number; /* index among the table's trained entries, in the order of their first use */
 } vpps_entry;
 
-/* Where a block's elements begin in two arrays of vpps_contributions: in `runs`, which lists the block's tasks by stage and level (level 0
- * for a task over all levels), and in `uses`, which lists the table entries that the block contributes to. */
+/* Where the elements of a block (all vertices of one type, group and slice) begin in two arrays of vpps_contributions: in `runs`, which lists the
+ * block's tasks by stage and level (level 0 for a task over all levels), and in `uses`, which lists the table entries that the block contributes to. */
 typedef struct vpps_block_uses {
     uint32_t runs, uses;
 } vpps_block_uses;
 
-/* Offsets in the pool of the values that a block keeps for backward: [0] of its vertices, [d] of the members of its lists d. */
+/* Offsets in the pool of the values that a block of vertices keeps for backward: [0] of the vertices, [d] of the members of their lists d - 1. */
 typedef struct vpps_block_memory {
     uint32_t kept[VPPS_AXES];
 } vpps_block_memory;
 
 typedef struct vpps_contributions {
     const vpps_tasks *tasks;
-    /* for each output of a vertex: number of gradients contributed to it (of no meaning if the output has no gradient) */
+    /* for each output of a vertex: number of gradients contributed to it (meaningless for an output without gradient) */
     const uint32_t *counts;
-    /* for each output: length of its list of scaled contributions (scalar, vector), which `counts` leaves out; NULL: no output has any */
+    /* for each output: number of contributions that are pairs of factors (scalar, vector), not in `counts`; NULL: there are none */
     const uint32_t *pairs;
-    const vpps_entry *entries; /* trained entries of tables, in the order of their first use */
+    const vpps_entry *entries; /* entries of tables that the batch trains, in the order of their first use */
     const uint32_t *of_table;  /* for each parameter that is a lookup table: number of its trained entries */
     /* for each gradient contributed to a table: the entry's index in `entries`; sorted by block, contribution and vertex */
     const uint32_t *uses;
-    const uint32_t *runs; /* indices in tasks->all of the tasks that compute contributions, block after block */
+    const uint32_t *runs; /* indices in tasks->all of the tasks that compute contributions, block by block */
     const vpps_block_uses *blocks;
     uint32_t n_entries;
-    uint32_t pair_words; /* words of an element of lists of pairs; of runs if vertices share long lists (task.h) */
+    uint32_t pair_words; /* words of an element of a list of pairs; or of runs, if vertices share long lists */
 } vpps_contributions;
 
-/* Counts the contributions to every output with a gradient, and finds the table entries that get contributions. False: out of memory. */
+/* Counts the gradients contributed to every output with a gradient, and finds the table entries that get contributions. False: out of memory. */
 bool vpps_count_contributions(const vpps_tasks *t, vpps_row_marks *marks, vpps_arena *arena, vpps_contributions *out);
 
 /* For each output, writes the offsets of the contributions to its gradient into the script from address list_at[output] on, and pairs
@@ -63,7 +63,7 @@ void vpps_write_contributions(const vpps_contributions *all, const vpps_block_me
 
 /* ---------------------------------------------------------------- entries of tables, slice by slice */
 
-/* The gradients that the vertices of the present slice (a share of the batch) contribute to one table entry. */
+/* The gradients that the vertices of the slice in work (a share of the batch) contribute to one table entry. */
 typedef struct vpps_entry_list {
     uint32_t slice; /* latest slice that contributes to the table entry; VPPS_NONE: none yet */
     uint32_t count; /* number of gradients to add up: this slice's contributions and, if any, earlier slices' sum */
@@ -73,11 +73,11 @@ typedef struct vpps_entry_list {
 
 typedef struct vpps_entry_lists {
     vpps_entry_list *of; /* for each table entry: its list of contributions */
-    uint32_t *touched;   /* indices in `of` of the entries that the slice contributes to, in the order of first use */
+    uint32_t *touched;   /* indices in `of` of the table entries that the slice contributes to, by first use */
     uint32_t n_touched;
 } vpps_entry_lists;
 
-/* Allocates empty lists for all trained table entries. False: out of memory. */
+/* Allocates empty lists for all table entries that the batch trains. False: out of memory. */
 bool vpps_open_entries(const vpps_contributions *all, vpps_arena *arena, vpps_entry_lists *lists);
 
 /* Begins a slice: finds the table entries that the slice contributes to, and counts the contributions to each. With a single slice the list

@@ -37,14 +37,14 @@ static void add_flops(const costing *w, const span *p, const vpps_cell_flops *fl
 
 /* ---------------------------------------------------------------- stages */
 
-/* Adds the bytes of value v of all vertices (or list members), times the number of VPs that store a partial sum of it. */
+/* Adds the bytes of value v of all vertices (or list members), times the number of VPs (virtual processors) that store a partial sum of it. */
 static void add_value(const costing *w, const span *p, uint32_t v) {
     const vpps_cell_value *x = &p->c->values[v];
     const uint64_t items = x->kind == VPPS_VALUE_PARAMETER ? 1 : p->n[x->axis];
     add_words(w, items * vpps_value_words(x) * vpps_shares_of(p->c, x));
 }
 
-/* Returns whether argument i of the stage's k-th value is the stage's first use of the argument's value (matrix: of its matrix). */
+/* Returns whether argument i of the stage's k-th value is the stage's first use of the argument's value (with `matrix`: of its matrix). */
 static bool first_use(const vpps_compiled_cell *c, const vpps_cell_stage *s, uint32_t k, uint32_t i, bool matrix) {
     const vpps_cell_arg *a = &c->args[c->values[c->order[s->first + k]].first_arg + i];
     for (uint32_t at = 0; at <= k; at++) {

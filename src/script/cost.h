@@ -12,5 +12,5 @@ typedef struct vpps_task_cost {
 /* Adds the cost of one task of the batch's script to *sum. */
 void vpps_add_task_cost(const vpps_batch *b, const vpps_model *model, const vpps_task *t, vpps_task_cost *sum);
 
-/* Returns the cost of the whole script. A task of all virtual processors together stands in every group's list of tasks but counts once. */
+/* Returns the cost of the whole script. A task that all virtual processors run together is in every group's list of tasks but counts once. */
 vpps_task_cost vpps_cost_of_batch(const vpps_batch *b, const vpps_model *model);

@@ -1,4 +1,4 @@
-/* deal.c - assigns each vertex to a wave, a group and a slice. */
+/* deal.c - assigns each vertex to a wave (waves run in turn), a group of virtual processors, and a slice of the wave (deal.h). */
 #include "script/deal.h"
 
 /* ---------------------------------------------------------------- components */
@@ -8,7 +8,7 @@ typedef struct component {
     uint64_t cost;
 } component;
 
-/* Orders components for qsort, the deepest first. Components of similar depth share a wave, which has the levels of its deepest one. */
+/* Orders connected components for qsort, the deepest first. Components of similar depth share a wave, whose number of levels is the deepest one's. */
 static int deeper_first(const void *a, const void *b) {
     const component *x = a, *y = b;
     if (x->depth != y->depth) return x->depth < y->depth ? 1 : -1;
@@ -93,13 +93,13 @@ static uint64_t words_of(const vpps_batching *b, uint32_t vertex) {
     return words;
 }
 
-/* The vertices of classifier heads of one group in a wave. */
+/* The vertices of one group's classifier heads in a wave. */
 typedef struct share {
-    uint64_t words, before; /* words that vertices keep: words: of all; before: of those already in a slice */
-    uint32_t n;             /* number of sets of vertices that must be in one slice, since reads join them */
+    uint64_t words, before; /* words that vertices keep for backward; before: those of vertices that have a slice */
+    uint32_t n;             /* number of sets of vertices which reads join, so that each set stays in one slice */
 } share;
 
-/* For each vertex v of a classifier head, sets first[v] to the first vertex of a head that is joined with v by a chain of reads. */
+/* For each vertex v of a classifier head, sets first[v] to the first vertex of a head that a chain of reads joins with v. */
 static void join(const vpps_batching *b, uint32_t *first) {
     const vpps_reading *r = b->needs->reading;
     for (uint32_t v = 0; v < r->n_vertices; v++) first[v] = v;
@@ -115,7 +115,7 @@ static void join(const vpps_batching *b, uint32_t *first) {
     for (uint32_t v = 0; v < r->n_vertices; v++) first[v] = vpps_find_root(first, v);
 }
 
-/* Assigns vertices of heads to slices in the batch's order, and other vertices to their wave's last slice. `words`, `shares`: zeros. */
+/* Assigns vertices of heads to slices in the batch's order, and other vertices to their wave's last slice. On entry `words` and `shares` are zeros. */
 static void deal_heads(const vpps_batching *b, const uint32_t *first, uint64_t *words, share *shares,
                        uint32_t *n_slices, uint32_t *place) {
     const uint32_t n_vertices = b->needs->reading->n_vertices;

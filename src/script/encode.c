@@ -7,7 +7,7 @@
 /* Constants that a group of VPs stores in memory: the factors of the loss's terms. Consecutive equal factors share one constant. */
 typedef struct group_constants {
     uint32_t n, last;        /* n: number of constants; last: bits of the latest constant, a float */
-    uint32_t list, next, at; /* script addresses of the first and the next constant; at: offset of the next one */
+    uint32_t list, next, at; /* list, next: script addresses of the first and next constant; at: offset of the next */
 } group_constants;
 
 /* The state while the words of a script are written. */
@@ -20,14 +20,14 @@ typedef struct encoder {
     const vpps_target *target;
     const vpps_batch_request *request;
     vpps_writer to;
-    uint32_t *output_at, *gradient_at; /* by number of the output: offsets of its value, of its gradient */
+    uint32_t *output_at, *gradient_at; /* for each output: output_at: its value's offset; gradient_at: its gradient's */
     uint32_t *list_at;  /* for each output: where the next contribution's offset is written; VPPS_NONE: no gradient */
     uint32_t *pairs_at; /* for each output: where the next pair (scalar, vector) is written; NULL: no pairs */
     uint32_t *arrays;   /* for each block: address of its arrays in the script */
-    group_constants *constants; /* for each group: its constants */
+    group_constants *constants; /* for each group of virtual processors: its constants */
     vpps_entry_lists entries;
-    uint32_t *losses; /* for each slice: address of its terms of the loss; one more element: the end of all terms */
-    uint32_t *sums;   /* for each slice and lookup table: address of the list of their ENTRIES task; 0: no such task */
+    uint32_t *losses; /* for each slice: address of its terms of the loss; the extra element ends all terms */
+    uint32_t *sums;   /* for each slice and lookup table: address of the ENTRIES task's list; 0: no such task */
     uint32_t n_tables;
     vpps_given_array given;
 } encoder;
@@ -58,7 +58,7 @@ static void place_outputs(encoder *e) {
         const vpps_compiled_cell *c = vpps_cell_of_block(e->s, b);
         const vpps_ordered_vertex *v = vpps_vertices_of(e->s, b);
         for (uint32_t k = 0; k < c->n_outputs; k++) {
-            if (c->outputs[k].value == VPPS_NONE) continue; /* no vertex reads the output */
+            if (c->outputs[k].value == VPPS_NONE) continue; /* nobody reads the output */
             const vpps_cell_value *x = &c->values[c->outputs[k].value];
             uint32_t *output_at = e->output_at + k;
             if (x->kind == VPPS_VALUE_LOOKUP) {
@@ -101,12 +101,12 @@ static void write_words(const encoder *e, const vpps_step_block *b, const vpps_c
                                                 : vpps_word_of(e->s, &v[p], word->kind, word->value);
 }
 
-/* Returns the number of a block's arrays that have a word for each vertex. */
+/* Returns how many arrays a block has that hold a word for each vertex. */
 static uint32_t arrays_of(const vpps_compiled_cell *c) {
     return 1 + c->inputs_of[0] + c->n_lookups + c->n_words + c->is_data;
 }
 
-/* Writes the offsets of the members of a block's lists as the input at `place` reads them. Returns their address. */
+/* Writes the offsets of the list members of a block as the input at `place` reads them. Returns the offsets' address in the script. */
 static uint32_t write_members(encoder *e, const vpps_step_block *b, vpps_input_place place) {
     const vpps_ordered_vertex *v = vpps_vertices_of(e->s, b);
     const uint32_t list = place.axis - 1, address = vpps_write_room(&e->to, b->members[list]);
@@ -123,9 +123,9 @@ static uint32_t write_members(encoder *e, const vpps_step_block *b, vpps_input_p
     return address;
 }
 
-/* Returns whether all that the input at `place` of a list reads lies equally far, *shift words, from what the list's first input reads, whose
- * offsets are at address `first`. So it is where members are of one type, and each input reads one of their outputs. Parameters are no such
- * values: processes may share them out. */
+/* Returns whether the values that the list input at `place` reads all lie equally far, *shift words, from those that the list's first input reads,
+ * whose offsets are at address `first`. This is so if all members are of one type, and each input reads one of their outputs. Values in parameters
+ * never qualify: processes may share them out. */
 static bool is_shifted(const encoder *e, const vpps_step_block *b, uint32_t first, vpps_input_place place,
                        int64_t *shift) {
     const vpps_ordered_vertex *v = vpps_vertices_of(e->s, b);
@@ -187,10 +187,10 @@ static void encode_block(encoder *e, uint32_t i) {
     }
     for (uint32_t k = 0; k < c->n_lookups; k++, at += n) write_entries(e, block, &c->lookups[k], at);
     for (uint32_t k = 0; k < c->n_words; k++, at += n) write_words(e, block, &c->words[k], at);
-    if (c->is_data) at += n; /* skips n addresses, which encode_data writes */
+    if (c->is_data) at += n; /* skips the n addresses that encode_data writes */
     for (uint32_t d = 1; d <= c->n_lists; d++) {
         for (uint32_t p = 0; p <= n; p++) *at++ = vpps_first_member(e->s, block, p, d);
-        at += 2 * c->inputs_of[d]; /* encode_members writes where the inputs' arrays lie */
+        at += 2 * c->inputs_of[d]; /* skips where the inputs' arrays lie, which encode_members writes */
     }
 }
 
@@ -210,8 +210,8 @@ static void encode_data(encoder *e, uint32_t i) {
     }
 }
 
-/* For output k of each vertex of a block, reserves a list for contributions to its gradient, counts[output] elements of `words` words each.
- * Writes where each list begins, and sets list_at[output] to the list's address. */
+/* For output k of each vertex of a block, reserves a list of contributions to its gradient, of counts[output] elements of `words` words each. Writes
+ * where each list begins, and sets list_at[output] to the list's address. */
 static void encode_lists(encoder *e, const vpps_step_block *block, uint32_t k, const uint32_t *counts, uint32_t words,
                          uint32_t *list_at) {
     const vpps_ordered_vertex *v = vpps_vertices_of(e->s, block);
@@ -263,7 +263,7 @@ static void encode_blocks(encoder *e, uint32_t address) {
 
 /* ---------------------------------------------------------------- seeds: the loss's gradient, or gradients given by the host */
 
-/* Assigns memory after all other tensors to the gradients that the host writes; returns its end. given.gradients NULL: out of memory. */
+/* Assigns memory after all other tensors to the gradients that the host writes; returns that memory's end. given.gradients NULL: out of memory. */
 static uint64_t place_given(encoder *e, vpps_arena *arena) {
     enum { GRAIN = 16 };
     const uint64_t first = (e->placed->end + GRAIN - 1) / GRAIN * GRAIN;
@@ -279,7 +279,7 @@ static uint64_t place_given(encoder *e, vpps_arena *arena) {
     return first + words;
 }
 
-/* Adds each gradient that the host gives for an output to the list of contributions to the output's gradient. */
+/* Adds each gradient that the host gives for an output to the list of gradients that are added up for the output. */
 static void encode_given(encoder *e) {
     for (uint32_t i = 0; i < e->r->n_seeds; i++) {
         uint32_t *list_at = &e->list_at[e->r->seeds[i].to.output];
@@ -301,8 +301,8 @@ static uint32_t count_constants(encoder *e) {
     return n;
 }
 
-/* The gradient of the loss with respect to one of its terms is the term's factor. Lists each factor as a constant to store after all
- * tensors, and as a contribution to the gradient of the term's output. */
+/* The gradient of the loss with respect to one of its terms is the term's factor. Lists each factor as a constant to be stored after all tensors, and
+ * as a contribution to the gradient of the output that is the term. */
 static void encode_seeds(encoder *e) {
     uint32_t at = (uint32_t)e->placed->end;
     for (uint32_t g = 0; g < e->s->batching->n_groups; g++) {
@@ -398,7 +398,7 @@ static void encode_entries(encoder *e, uint32_t tables) {
 
 /* ---------------------------------------------------------------- tasks */
 
-/* Returns the number of the barrier for all virtual processors before, or `after`, the adding up of a slice's parameter gradients. */
+/* Returns the number of the barrier for all virtual processors that comes before, or `after`, the adding up of a slice's parameter gradients. */
 static uint32_t common_barrier(const encoder *e, uint32_t slice, bool after) {
     uint32_t first = 0;
     for (uint32_t g = 0; g < e->s->batching->n_groups; g++) first += e->tasks->group_phases[g];
@@ -420,7 +420,7 @@ static bool outers_by_level(const vpps_compiled_cell *c) {
     return vpps_n_outers(c) > 0;
 }
 
-/* Returns whether a block's parameter gradients are added up after each level, not once per slice. The request must want ACCUMULATE. */
+/* Returns whether a block's parameter gradients are added up after each level, not once per slice. The request must ask for ACCUMULATE. */
 static bool accumulates(const encoder *e, uint32_t block) {
     return e->r->training && e->request->gradients == VPPS_GRADIENTS_ACCUMULATE && e->s->batching->n_groups == 1 &&
            outers_by_level(vpps_cell_of_block(e->s, &e->s->blocks[block]));
@@ -485,7 +485,7 @@ static bool meets_before_norm(const encoder *e) {
     return e->request->goal == VPPS_GOAL_STEP && vpps_all_slices(e->s) > 1 && e->n_tables;
 }
 
-/* Writes all tasks of a group; each virtual processor of the group will run all of them, for its own rows and table entries. */
+/* Writes all tasks of a group; each virtual processor of the group will run all of them, for the rows and table entries that it owns. */
 static void encode_group(encoder *e, uint32_t g, uint32_t *task, uint32_t *barriers) {
     const uint32_t n = vpps_all_slices(e->s);
     const bool training = e->r->training;
@@ -502,7 +502,7 @@ static void encode_group(encoder *e, uint32_t g, uint32_t *task, uint32_t *barri
     if (training && e->request->goal == VPPS_GOAL_STEP) {
         if (meets_before_norm(e)) write_common_barrier(e, n, false);
         if (e->request->guard || e->request->optimizer->clip > 0) VPPS_WRITE_TASK(&e->to, NORM, 0);
-        /* The update needs the norms of all virtual processors, and must not change parameters that gradients still read. */
+        /* The update needs the norms of all virtual processors, and must not change parameters while gradients are still computed from them. */
         write_common_barrier(e, n - 1, true);
         VPPS_WRITE_TASK(&e->to, UPDATE, 0);
     }

@@ -5,8 +5,8 @@
 
 /* Offsets in the pool of values that the host reads or writes. */
 typedef struct vpps_script_places {
-    const uint32_t *output_at; /* for each needed output: offset of its value */
-    /* for each output: offset of its gradient if the request names it, else VPPS_NONE; NULL: the request names none */
+    const uint32_t *output_at; /* for each output that is needed: offset of its value */
+    /* for each output: offset of its gradient if the request asks for it, else VPPS_NONE; NULL: the request asks for none */
     const uint32_t *gradient_at;
     vpps_given_array given; /* where the host writes gradients at the pause of a training step in two halves */
     uint64_t pool_words;    /* words of memory (the pool) that the script needs */

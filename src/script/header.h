@@ -1,4 +1,4 @@
-/* header.h - the structs of a script: its header, tasks, blocks and tables. Host and kernel read this file, so it includes nothing. */
+/* header.h - the structs of a script (a batch's program): header, tasks, blocks, tables. Host and kernel read this file, so it includes nothing. */
 #ifndef VPPS_SCRIPT_HEADER_H
 #define VPPS_SCRIPT_HEADER_H
 
@@ -7,22 +7,22 @@
 
 typedef struct vpps_task_header {
     unsigned magic, words;
-    /* n_vps: number of virtual processors (VPs); n_groups: of groups of VPs; a group is n_vps / n_groups consecutive VPs */
+    /* number of virtual processors (VPs) and of groups of VPs; a group is n_vps / n_groups consecutive VPs */
     unsigned n_vps, n_groups;
     unsigned n_barriers;
     unsigned pool_words;       /* words of memory (the pool) that the script uses: highest offset + 1 */
     unsigned blocks, n_blocks; /* blocks: address of the first block (vpps_block); n_blocks: number of blocks */
     unsigned tables, n_tables; /* tables: address of the first lookup table (vpps_table); n_tables: number of tables */
-    unsigned update;           /* kind of the optimizer + 1; 0: inference */
-    unsigned guard;            /* non-zero: no update when the loss or a gradient is not finite */
-    /* Non-zero: the vectors of which parameters' gradients are sums of products dy x^T stay in memory until the update. */
+    unsigned update;           /* 0: inference, no update; else the optimizer's kind (vpps_optimizer_kind) + 1 */
+    unsigned guard;            /* not 0: no update when the loss or a gradient is not finite */
+    /* Not 0: the vectors dy and x, from whose products dy x^T parameters' gradients are computed, stay in memory until the update. */
     unsigned lasting;
-    unsigned pairs;          /* words of an element of lists of pairs (scalar, vector): 2, or 5 for runs; 0: no lists */
+    unsigned pairs;          /* words per element of lists of pairs (scalar, vector): 2, or 5 for runs; 0: no lists */
     unsigned step;           /* number of the script's update, counted from 1 */
     unsigned dropout_key[2]; /* key of the dropout's random numbers: low word, high word */
-    /* Adam's bias corrections: zero in a script. The device fills them in, since it knows how often each parameter was updated. */
+    /* Adam's bias corrections: zero in a script. The device fills them in, since the device knows how often each parameter was updated. */
     float corrections[2];
-    unsigned steps; /* address of an array of vpps_param_step, one per parameter; 0: all use the header's numbers */
+    unsigned steps; /* address of an array of vpps_param_step, one a parameter; 0: all use the numbers here */
 #define X(name) float name;
     VPPS_OPTIMIZER_NUMBERS(X)
 #undef X
@@ -39,21 +39,21 @@ typedef struct vpps_block {
     unsigned group;
     unsigned n; /* number of vertices */
     unsigned members[4];
-    unsigned kept[5]; /* for each axis: offset of the kept values; item i lies at offset + i * kept_words */
+    unsigned kept[5]; /* offset of kept values: [0] of vertices, [d] of members of lists d - 1, one after the other */
     unsigned arrays;  /* address in the script of the block's arrays */
 } vpps_block;
 
 /* A task of a group: the group's virtual processors wait for a barrier, run the task, signal a barrier. Tasks are aligned to four words for
  * GPUs. */
 typedef struct vpps_task {
-    /* Kind of the task, the number of a row of tasks.def; in a GPU's copy of STAGE and OUTER tasks, the number of the kernel's case. */
+    /* Kind of the task: number of a row of tasks.def. In a GPU's copy of STAGE and OUTER tasks: number of the case in the kernel's switch. */
     unsigned kind;
     unsigned operands[3];
     /* The task waits until the barrier `wait` has been signalled `signals` times; VPPS_NO_BARRIER: it does not wait. */
     unsigned wait, signals;
     /* barrier whose counter each virtual processor increments after the task; VPPS_NO_BARRIER: none */
     unsigned signal;
-    /* STAGE tasks: the stage's number in its cell; offsets of values that only one pass uses, and of the gradients that it contributes. */
+    /* STAGE tasks: the stage's number in its cell; offset of values that only one pass uses; offset of the gradients that the stage contributes. */
     unsigned stage, pass_record, contributions;
     unsigned address; /* the task's address in the host's script, for error messages */
     unsigned unused;
@@ -66,7 +66,7 @@ typedef struct vpps_table {
     unsigned param;
     unsigned n;         /* number of entries */
     unsigned gradients; /* offset of the trained entries' gradients, entry after entry */
-    unsigned rows;      /* address in the script of rows[n]: the entries' rows in the table */
+    unsigned rows;      /* address in the script of an array of n numbers: the rows of the trained entries */
 } vpps_table;
 
 #endif

@@ -1,4 +1,4 @@
-/* history.c - keeps types, compiled cells and guesses from batch to batch (history.h). */
+/* history.c - keeps types of vertices, compiled cells and guesses from batch to batch (history.h). */
 #include "script/history.h"
 
 enum { MOST_KEPT = 1024 }; /* default limit for the number of types and compiled cells together */
@@ -8,7 +8,7 @@ static void drop_compiled(vpps_history *h, vpps_known_type *t, uint64_t last) {
     uint32_t left = 0;
     for (uint32_t k = 0; k < t->n_made; k++) {
         t->made[left] = t->made[k];
-        t->made[left].place = VPPS_CELL_LEFT_OUT; /* devices drop all kernels too */
+        t->made[left].place = VPPS_CELL_LEFT_OUT; /* devices drop their kernels as well */
         if (t->made[k].last_used > last)
             left++;
         else
@@ -67,7 +67,7 @@ void vpps_history_drop(vpps_history *h) {
     h->n_types = left;
     vpps_index_clear(&h->indices);
     for (uint32_t i = 0; i < left; i++) vpps_index_add(&h->indices, h->types[i].type->hash, i);
-    h->most = vpps_max_u32(most_kept(h), 2 * (left + h->n_compiled)); /* raises the limit if few could be dropped */
+    h->most = vpps_max_u32(most_kept(h), 2 * (left + h->n_compiled)); /* few could be dropped: raises the limit */
 }
 
 /* ---------------------------------------------------------------- guesses */
@@ -101,7 +101,7 @@ static bool same_needs(const vpps_cell_needs *a, const vpps_cell_needs *b) {
            a->rows.split_elems == b->rows.split_elems && a->frozen == b->frozen;
 }
 
-/* Adds to a cell's needs the outputs read and the gradients that `more` has; gradients of outputs only if in the set `outputs`. */
+/* Adds to a cell's needs the outputs that are read and the gradients that `more` has; gradients only of outputs in the set `outputs`. */
 static void add_needs(vpps_cell_needs *to, const vpps_cell_needs *more, uint64_t outputs) {
     to->gradient_in |= more->gradient_in;
     to->gradient_out |= more->gradient_out & outputs;
@@ -119,7 +119,7 @@ static uint64_t outputs_alike(const vpps_type *type, uint64_t own) {
     return outputs;
 }
 
-/* Adds to `needs` the needs for which the type's cell was compiled earlier, for the option `widens` of vpps_compiled_for. */
+/* Adds to `needs` the earlier needs for which the type's cell was compiled, as vpps_compiled_for does with `widens`. */
 static void widen(const vpps_known_type *t, uint64_t differentiable, vpps_cell_needs *needs) {
     const uint64_t outputs = differentiable & outputs_alike(t->type, needs->gradient_out);
     for (uint32_t i = 0; i < t->n_made; i++) {
@@ -169,13 +169,13 @@ static bool has_cell(uint32_t n, vpps_compiled_cell *const *cells, const vpps_co
     return false;
 }
 
-/* Returns whether two compiled cells may be in one kernel. */
+/* Returns whether two compiled cells may be in one GPU kernel. */
 static bool share_kernel(const vpps_compiled_cell *a, const vpps_compiled_cell *b) {
     return a->needs.training == b->needs.training && a->needs.group == b->needs.group &&
            a->needs.rows.unit == b->needs.rows.unit;
 }
 
-/* Returns whether all these cells are in the kernel in use. */
+/* Returns whether all these cells are in the GPU kernel in use. */
 static bool all_loaded(const vpps_history *h, uint32_t n, vpps_compiled_cell *const *cells) {
     for (uint32_t t = 0; t < h->n_types; t++)
         for (uint32_t i = 0; i < h->types[t].n_made; i++)
@@ -197,7 +197,7 @@ uint32_t vpps_kernel_set(const vpps_history *h, uint32_t n, vpps_compiled_cell *
                 out[n_out++] = m->cell;
         }
     if (loaded || n_out <= most) return n_out;
-    for (uint32_t i = 0; i < n_out; i++) /* keeps the order, since kernels are compared by their lists */
+    for (uint32_t i = 0; i < n_out; i++) /* keeps the cells' order, since kernels are compared by lists of cells */
         if (has_cell(n, cells, out[i])) out[own++] = out[i];
     return own;
 }

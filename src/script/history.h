@@ -5,21 +5,21 @@
 #include "base/index.h"
 #include "cell/cell.h"
 
-/* A type of vertices: a cell, or an op that is called outside cells, with its shapes and parameters. A type never changes. */
+/* A type of vertices: a recorded cell, or an op called outside cells, with its shapes and parameters. A type never changes. */
 typedef struct vpps_type {
     uint64_t hash;
-    uint32_t *key; /* words that identify the type */
+    uint32_t *key; /* words that identify the type: equal types have equal keys */
     uint32_t key_words;
-    vpps_compiled_cell *base; /* the type's cell, lowered but not compiled; has its inputs and outputs */
+    vpps_compiled_cell *base; /* the type's cell as values, not compiled; tells its inputs and outputs */
     /* for each output: the set of inputs, and the set of lookups, that it depends on; bit i: number i */
     uint64_t reads_inputs[VPPS_CELL_MOST], reads_lookups[VPPS_CELL_MOST];
     const vpps_cell_data *cell; /* the recorded cell; NULL: the type is a single op */
-    vpps_param *params;         /* parameters that the type reads, lookup tables included */
+    vpps_param *params;         /* parameters (tables too) that the type reads */
     uint64_t *params_reach;     /* for each element of `params`: the set of outputs that depend on it, as bits */
     uint32_t n_params;
 } vpps_type;
 
-/* The type's `scc` and `differentiable` (vpps_type_needs) in the latest batch, a guess for the next one. scc VPPS_NONE: no batch yet. */
+/* The type's strongly connected component (scc) and `differentiable` outputs in the latest batch: a guess for the next. scc VPPS_NONE: no batch yet. */
 typedef struct vpps_type_guess {
     uint32_t scc;
     uint64_t differentiable;
@@ -31,7 +31,7 @@ typedef enum vpps_cell_place { VPPS_CELL_EXPECTED, VPPS_CELL_LOADED, VPPS_CELL_L
 
 typedef struct vpps_made_cell {
     vpps_compiled_cell *cell;
-    uint64_t last_used; /* number of the latest batch for which the compiled cell was chosen, ahead of time included */
+    uint64_t last_used; /* number of the latest batch for which the compiled cell was chosen, also ahead of time */
     vpps_cell_place place;
 } vpps_made_cell;
 
@@ -44,10 +44,10 @@ typedef struct vpps_known_type {
     uint32_t n_made;
 } vpps_known_type;
 
-/* FEW: when more batches in a row than this want fewer groups, the number of groups falls. SOON: after this many, a fall is likely. */
+/* FEW: the number of groups falls when more batches in a row than this want fewer groups. SOON: after this many, a fall is likely. */
 enum { VPPS_FEW_BATCHES = 4096, VPPS_SOON_BATCHES = 16 };
 
-/* groups: the number of groups in use. fewer: how many latest batches in a row wanted fewer. wanted: the most that one of them wanted. */
+/* groups: the number of groups in use. fewer: how many of the latest batches in a row wanted fewer. wanted: the most groups that one of those wanted. */
 typedef struct vpps_usual_groups {
     uint32_t groups, fewer, wanted;
 } vpps_usual_groups;
@@ -62,8 +62,8 @@ typedef struct vpps_history {
     uint32_t n_compiled;        /* number of compiled cells of all types together */
     uint32_t most;              /* most types plus compiled cells that may be kept; 0: the default limit */
     uint64_t n_batches;         /* number of batches scheduled so far */
-    vpps_usual_groups usual[2]; /* usual numbers of groups: [0]: of inference batches; [1]: of training batches */
-    uint64_t foreseen[2];       /* state at the latest call of vpps_has_news; [0] for inference, [1] for training */
+    vpps_usual_groups usual[2]; /* numbers of groups in use: [0]: for inference batches; [1]: for training batches */
+    uint64_t foreseen[2];       /* what the latest call of vpps_has_news saw; [0] for inference, [1] for training */
 } vpps_history;
 
 /* Give the index of a vertex's type and add a new type to the history. The vertex applies a cell, or is an op whose arguments have `shapes`
@@ -77,12 +77,12 @@ vpps_status vpps_lower_type(const vpps_type *type, bool drops, vpps_compiled_cel
 
 static inline vpps_status vpps_no_memory(void) { return vpps_fail(VPPS_MEMORY, "schedule: out of memory"); }
 void vpps_history_free(vpps_history *h);
-/* is_full: returns whether there are more types and compiled cells than may be kept. drop: frees the less recently used half, but no type
- * of the latest batch or of the model's cells; indices of types and pointers to compiled cells become invalid. */
+/* vpps_history_is_full: returns whether there are more types and compiled cells than may be kept. vpps_history_drop: frees the less recently used
+ * half, but no type of the latest batch or of the model's cells; indices of types and pointers to compiled cells become invalid. */
 bool vpps_history_is_full(const vpps_history *h);
 void vpps_history_drop(vpps_history *h);
 
-/* remember_batch counts a scheduled batch and keeps its numbers of groups. remember_type then keeps the guess for one of its types. */
+/* vpps_remember_batch counts a scheduled batch and keeps its numbers of groups. vpps_remember_type then keeps the guess for one of the batch's types. */
 void vpps_remember_batch(vpps_history *h, bool training, vpps_usual_groups usual);
 void vpps_remember_type(vpps_history *h, uint32_t type, vpps_type_guess guess);
 
@@ -102,7 +102,7 @@ vpps_status vpps_compiled_for(vpps_history *h, const vpps_model *model, uint32_t
 uint32_t vpps_kernel_set(const vpps_history *h, uint32_t n, vpps_compiled_cell *const *cells, uint32_t most,
                          vpps_compiled_cell **out);
 
-/* Records what became of the kernel with these cells (from vpps_kernel_set). made: it is in use; else it could not be compiled. */
+/* Records what became of the kernel that has these cells (from vpps_kernel_set). made: the kernel is in use; else it could not be compiled. */
 void vpps_remember_kernel(vpps_history *h, uint32_t n, vpps_compiled_cell *const *cells, bool made);
 
 /* Sets *likely to the number of groups that batches are likely to fall to soon, 0 if none. Returns whether *likely changed, or cells were

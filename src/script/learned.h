@@ -27,7 +27,7 @@ typedef struct vpps_learned_one {
 typedef struct vpps_learned {
     vpps_learned_one *all;
     uint32_t n;
-    const vpps_policy_store *store; /* where automata are stored; NULL: nowhere */
+    const vpps_policy_store *store; /* where automata are stored between runs; NULL: nowhere */
     uint64_t learn_ns;              /* nanoseconds spent on learning */
 } vpps_learned;
 

@@ -22,17 +22,17 @@ typedef struct placer {
     vpps_arena *arena;
     vpps_placement *out;
     vpps_block_memory *blocks;
-    uint32_t *pass_record, *contributed; /* for each task: offset of its pass records, and of its contributions */
-    vpps_tensor_life *lives;             /* lifetimes of the tensors of the present group */
+    uint32_t *pass_record, *contributed; /* for each task: offsets of its vertices' pass records, its contributions */
+    vpps_tensor_life *lives;             /* lifetimes of the tensors of the group (of VPs) in work */
     uint32_t n_lives;
-    bool (*all_levels)[2]; /* for each block and pass: whether the pass records of all its levels lie in one array */
-    bool *requested;       /* for each block: whether the host reads a value or gradient of one of its vertices */
-    uint32_t *level_ends;  /* for each level of each block (index: block.levels + level): last phase of its backward */
+    bool (*all_levels)[2]; /* for each block and pass: whether one array has the pass records of all its levels */
+    bool *requested;       /* for each block (vertices of one type): whether the host reads a value or gradient of it */
+    uint32_t *level_ends;  /* for each level of each block (block.levels + level): last phase of the level's backward */
     /* for each level of each block (index: block.levels + level): the last phase that reads the gradients that it contributes */
     uint32_t *last_reads;
     /* for each level and pass: its pass records' offset, and index in `lives`. With one array for all levels, only level 0 is set. */
     uint32_t *pass_record_at, *pass_record_life;
-    const uint32_t **ends_of_type; /* for each type: level_ends of the type's block that the present block reads */
+    const uint32_t **ends_of_type; /* for each type: level_ends of the type's block that the block in work reads */
 } placer;
 
 static uint64_t rounded(uint64_t words) { return (words + 15) & ~(uint64_t)15; }
@@ -72,14 +72,14 @@ static uint32_t block_beside(const vpps_steps *s, const vpps_step_block *b, uint
     return s->first_block[type] + slice * s->batching->n_groups + b->group;
 }
 
-/* Returns the number of the block of type `type` that block b reads: the one in b's wave and group; if type is a head, in b's slice too. */
+/* Returns the number of the block of type `type` that block b reads: the one in b's wave and group; for a classifier head, also in b's slice. */
 static uint32_t read_by(const vpps_steps *s, const vpps_step_block *b, uint32_t type) {
     return block_beside(s, b, type, s->batching->heads[type] ? b->slice : vpps_last_slice(s, b->slice));
 }
 
 static uint32_t last_of(const vpps_block_phases *b) { return vpps_max_u32(b->last_forward, b->last_backward); }
 
-/* Returns the last phase of the blocks of type `type` that may read block b: of b's wave and group; if both are heads, of b's slice. */
+/* Returns the last phase of those blocks of type `type` that may read block b: of b's wave and group; if both are classifier heads, of b's slice. */
 static uint32_t last_of_readers(const placer *p, const vpps_step_block *b, uint32_t type) {
     const bool *heads = p->s->batching->heads, slices = heads[type] && !heads[b->type];
     uint32_t last = 0;
@@ -88,7 +88,7 @@ static uint32_t last_of_readers(const placer *p, const vpps_step_block *b, uint3
     return last;
 }
 
-/* Returns the last phase that reads a block's scaled contributions: the last in which blocks that it reads sum up gradients. 0: none. */
+/* Returns the last phase that reads a block's contributions stored as two factors: where blocks that it reads sum up gradients. 0: there are none. */
 static uint32_t last_of_scaled(const placer *p, uint32_t block) {
     const vpps_step_block *b = &p->s->blocks[block];
     uint32_t last = 0;
@@ -139,7 +139,7 @@ static void find_all_levels(placer *p, uint32_t block) {
             c->stages[s].uses_pass_record && !vpps_by_levels(c->stages[s].pass);
 }
 
-/* Returns the index of a task's pass records in pass_record_at and pass_record_life. */
+/* Returns the index of a task's pass records (values of one pass) in pass_record_at and pass_record_life. */
 static uint32_t pass_record_of(const placer *p, const vpps_stage_task *t) {
     const bool backward = stage_of(p, t)->backward;
     const uint32_t level = t->level == VPPS_NONE || p->all_levels[t->block][backward] ? 0 : t->level;
@@ -205,7 +205,7 @@ static uint64_t inputs_of_levels(const vpps_compiled_cell *c) {
     return inputs;
 }
 
-/* Sets ends_of_type for every type that block b reads. Returns the last backward phase of all blocks that b reads. */
+/* Sets ends_of_type for every type that block b reads. Returns the last backward phase of all the blocks that b reads. */
 static uint32_t find_ends(placer *p, const vpps_step_block *b) {
     uint32_t latest = 0;
     for (uint32_t t = 0; t < p->s->reading->n_types; t++) {
@@ -218,8 +218,8 @@ static uint32_t find_ends(placer *p, const vpps_step_block *b) {
     return latest;
 }
 
-/* Returns the last phase in which vertices that [first, end) read through one input sum up their gradients; at least `last`. The search
- * ends at `latest`, since no such phase is later. */
+/* Returns the last phase in which the vertices that [first, end) read through one input sum up their gradients; at least `last`. The search ends at
+ * `latest`, since no such phase is later. */
 static inline uint32_t last_of_input(const placer *p, const vpps_ordered_vertex *first, const vpps_ordered_vertex *end,
                                      vpps_input_place place, uint32_t latest, uint32_t last) {
     const vpps_reading *r = p->s->reading;
@@ -233,7 +233,7 @@ static inline uint32_t last_of_input(const placer *p, const vpps_ordered_vertex 
     return last;
 }
 
-/* Sets last_reads, zero on entry, for a block: for each level, the last phase that reads the gradients that the level contributes. */
+/* Sets last_reads, zero on entry, for a block: for each level, the last phase that reads the gradients which the level's vertices contribute. */
 static void note_last_reads(placer *p, uint32_t block) {
     const vpps_step_block *b = &p->s->blocks[block];
     const vpps_compiled_cell *c = cell_of(p, block);
@@ -286,7 +286,7 @@ static uint64_t entry_words(const vpps_model *model, const vpps_contributions *c
     return words;
 }
 
-/* Returns the phase of group 0 at the end of the first slice. */
+/* Returns the phase of group 0 with which the first slice ends. */
 static uint32_t first_slice_end(const placer *p) {
     uint32_t end = p->tasks->group_phases[0] - 1;
     for (uint32_t i = 0; i < p->s->n_blocks; i++)

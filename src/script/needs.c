@@ -1,15 +1,15 @@
 /* needs.c - finds the vertices and gradients that the loss or the request needs (needs.h). */
 #include "script/needs.h"
 
-/* Each input of a type has a small cache of reads, so that equal reads are recorded once. NOTED_TYPES is the cache's number of entries; a
- * read's index is the number of the type that is read, modulo NOTED_TYPES. */
+/* Each input of a type has a small cache of reads, so that equal reads are recorded once. NOTED_TYPES: number of entries of a cache; the index of a
+ * read is the number of the type that is read, modulo NOTED_TYPES. */
 enum { NOTED_TYPES = 4 };
 
-/* A cache entry: the latest recorded read with the entry's index. A vertex of type `type` was read. */
+/* A cache entry: the latest recorded read with the entry's index, of a vertex of type `type`. */
 typedef struct noted_read {
-    uint64_t gradients;    /* outputs of the reader that have a gradient, as bits */
-    uint64_t gives;        /* the bit of `output` if the read gives that output a gradient, else 0 */
-    uint32_t type, output; /* type: that of the vertex that is read; output: number of the output that is read */
+    uint64_t gradients;    /* outputs of the reading vertex that have a gradient, as bits */
+    uint64_t gives;        /* if the read gives the output that is read a gradient: bit `output`; else 0 */
+    uint32_t type, output; /* type of the vertex that is read; number of its output that is read */
 } noted_read;
 
 /* The state while a batch's needs are found. */
@@ -21,13 +21,13 @@ typedef struct finder {
     vpps_type_needs *types;
     uint64_t *edges;
     vpps_batch_needs *out;       /* the needs that are found */
-    uint64_t *differentiable_in; /* for each type: set of the inputs that read `differentiable` outputs, as bits */
+    uint64_t *differentiable_in; /* for each type: inputs, as bits, that read `differentiable` outputs of sources */
     noted_read *noted;           /* caches of reads, NOTED_TYPES entries for each input of each type */
 } finder;
 
 /* ---------------------------------------------------------------- types */
 
-/* Finds the strongly connected components of the types' graph by Tarjan (1972), without recursion, numbered after those that they read. */
+/* Finds the strongly connected components of the types' graph by Tarjan (1972), without recursion. A component's number exceeds those it reads. */
 static bool find_sccs(finder *f) {
     const uint32_t n = f->r->n_types;
     uint32_t *index;
@@ -77,7 +77,7 @@ static bool find_sccs(finder *f) {
     return true;
 }
 
-/* If no parameter is frozen: sets `differentiable` to all outputs of each type that has a parameter or depends on a type that has one. */
+/* If no parameter is frozen: sets `differentiable` to all outputs of each type that has a parameter or depends on a type with a parameter. */
 static void spread_by_type(finder *f) {
     const uint32_t n = f->r->n_types;
     for (uint32_t t = 0; t < n; t++)
@@ -135,7 +135,7 @@ static void find_differentiable(finder *f) {
         spread_by_type(f);
 }
 
-/* Returns whether the guess was right: each type has the component number and the `differentiable` outputs of the preceding batch. */
+/* Returns whether the guess was right: each type's component number and `differentiable` outputs are those of the preceding batch. */
 static bool guessed_types(const finder *f) {
     for (uint32_t t = 0; t < f->r->n_types; t++) {
         const vpps_type_guess *guess = &f->r->types[t].guess;
@@ -192,7 +192,7 @@ static inline void note_read(finder *f, uint32_t v, size_t s, uint32_t input, no
     }
 }
 
-/* Marks the vertices and outputs that the loss or the request reads as needed. */
+/* Marks the vertices and outputs that the loss or the request names as needed. */
 static void note_outside(finder *f) {
     const vpps_reading *r = f->r;
     for (uint32_t i = 0; i < r->n_seeds; i++) {
@@ -230,7 +230,7 @@ static void note_reads(finder *f) {
             note_read(f, v, s, input, &noted[NOTED_TYPES * input]);
             continue;
         }
-        /* whether v + 1, whose reads are recorded, has the same lists as v and gradients of the same outputs */
+        /* whether vertex v + 1, whose reads are recorded, has the same lists as v, and gradients of the same outputs */
         const bool noted_lists = r->lists[v + 1].repeats && f->needed[v + 1] && f->gradients[v + 1] == f->gradients[v];
         for (vpps_reader x = vpps_reads_of(r, v, !noted_lists); vpps_next_input(&x);)
             for (size_t k = x.at; k < x.end; k++) note_read(f, v, k, x.input, &noted[NOTED_TYPES * x.input]);

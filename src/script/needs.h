@@ -5,7 +5,7 @@
 #include "script/read.h"
 
 typedef struct vpps_type_needs {
-    uint32_t scc;    /* number of the type's strongly connected component, in topological order */
+    uint32_t scc;    /* number of the type's strongly connected component (SCC), in topological order */
     bool needed;     /* whether a vertex of the type is needed */
     uint64_t linked; /* outputs that other vertices read, as bits */
     /* outputs, as bits, that depend on a trained parameter or on an output whose gradient is requested */
@@ -20,7 +20,7 @@ typedef struct vpps_batch_needs {
     /* for each vertex: its level, which is higher than the level of every vertex of the same SCC that it reads */
     const uint32_t *levels;
     const vpps_type_needs *types;
-    const uint64_t *edges; /* bit matrix, types x types: a bit is set if the row's type reads the column's type */
+    const uint64_t *edges; /* bit matrix, types x types: whether the row's type reads the column's type */
     uint32_t edge_words;   /* number of words in a row of `edges` */
     uint32_t n_sccs;
 } vpps_batch_needs;
@@ -28,7 +28,7 @@ typedef struct vpps_batch_needs {
 /* Finds what a batch needs. False: out of memory. */
 bool vpps_find_needs(const vpps_reading *r, vpps_arena *arena, vpps_batch_needs *out);
 
-/* Returns whether type `reader` reads type `read`. */
+/* Returns whether vertices of type `reader` read vertices of type `read`. */
 static inline bool vpps_reads(const vpps_batch_needs *n, uint32_t reader, uint32_t read) {
     return n->edges[(size_t)reader * n->edge_words + read / 64] >> (read % 64) & 1;
 }

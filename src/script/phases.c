@@ -8,14 +8,14 @@
  * types forward in the first slice and backward in the last. A step in two halves has one slice and no phase with tasks of both halves. */
 #include "script/phases.h"
 
-/* The first phase in which a VP may read a value. own: what it computed itself, as its own rows or as the owner; others: all else. */
+/* The first phase in which a VP may read a value. own: if the same VP computed it (its own rows, or as the stage's only VP); others: else. */
 typedef struct ready {
     uint32_t own, others;
 } ready;
 
 static ready later(ready a, ready b) { return (ready){vpps_max_u32(a.own, b.own), vpps_max_u32(a.others, b.others)}; }
 
-/* The first phases in which tasks of other stages may read a type's outputs, and the gradients that the type contributes. */
+/* The first phases in which tasks of other stages may read a type's outputs, and the gradients that the type contributes to its inputs. */
 typedef struct links {
     ready outputs, contributions;
 } links;
@@ -27,19 +27,19 @@ static links latest(links a, links b) {
 /* The progress of scheduling a type in the present slice and group. */
 typedef struct progress {
     links made;
-    links other_sccs; /* phases from which results of other SCCs may be read */
+    links other_sccs; /* phases from which results of other components (SCCs) may be read */
     uint32_t *stages; /* for each stage of the type's cell: the last phase in which the stage runs */
 } progress;
 
 typedef struct phases {
     const vpps_steps *s;
     progress *types;
-    uint32_t *of_scc, n_of_scc; /* of_scc: types of the present SCC (recurrence); n_of_scc: how many */
-    uint32_t begin;             /* first phase of the present slice, or of its backward half */
+    uint32_t *of_scc, n_of_scc; /* of_scc: the n_of_scc types of the SCC (recurrence) in work */
+    uint32_t begin;             /* first phase of the slice in work, or of its backward half */
     vpps_stage_task *tasks;     /* tasks of a group, in the order in which they are added */
     uint32_t n_tasks;
     uint32_t *group_phases;
-    uint32_t *pauses; /* for each group: its first phase after the pause; NULL: the script has no pause */
+    uint32_t *pauses; /* for each group: its first phase after the script's pause; NULL: there is no pause */
     vpps_block_phases *blocks;
 } phases;
 
@@ -53,13 +53,13 @@ static ready make(ready r, const vpps_stage_set *set, uint64_t which, uint32_t p
     return set->own & which ? later(r, (ready){phase, phase + 1}) : r;
 }
 
-/* Returns the first phase in which a stage of type t can run. `scc`: when results of the present SCC's earlier tasks may be read. */
+/* Returns the first phase in which a stage of type t can run. `scc`: phases from which results of the same SCC's earlier tasks may be read. */
 static uint32_t phase_of(const phases *p, uint32_t t, uint32_t stage, const links *scc) {
     const vpps_type_needs *needs = &p->s->needs->types[t];
     const progress *of = &p->types[t];
     const vpps_cell_stage *s = &p->s->batching->cells[t]->stages[stage];
     uint32_t phase = p->begin;
-    if (s->backward) phase = vpps_max_u32(phase, 1); /* phase 0 stores the constant gradients of the loss's terms */
+    if (s->backward) phase = vpps_max_u32(phase, 1); /* phase 0 stores the loss terms' gradients, which are constants */
     if (stage) phase = vpps_max_u32(phase, of->stages[stage - 1]);
     if (s->after != VPPS_NONE) phase = vpps_max_u32(phase, of->stages[s->after] + 1);
     phase = after(phase, &s->inputs, UINT64_MAX, of->other_sccs.outputs);
@@ -96,7 +96,7 @@ static uint32_t last_level(const phases *p, uint32_t place) {
     return levels;
 }
 
-/* Adds tasks of the stages of one pass of the present SCC's types, over one level or over all levels at once (VPPS_NONE). */
+/* Adds tasks for the stages of one pass of the types of the SCC in work, over one level or over all levels at once (VPPS_NONE). */
 static void add_stages(phases *p, uint32_t place, vpps_pass pass, uint32_t level) {
     links made = {0};
     for (uint32_t i = 0; i < p->n_of_scc; i++) made = latest(made, p->types[p->of_scc[i]].made);
@@ -118,7 +118,7 @@ static void find_others(phases *p, uint32_t scc) {
         for (uint32_t u = 0; u < p->s->reading->n_types; u++) {
             links made = p->types[u].made;
             if (needs->types[u].scc == scc || !cells[u]) continue;
-            if (cells[t]->needs.owner || cells[u]->needs.owner) /* an owner's "own" data are not a VP's rows */
+            if (cells[t]->needs.owner || cells[u]->needs.owner) /* data of a stage that one VP runs: no VP's rows */
                 made.outputs.own = made.outputs.others, made.contributions.own = made.contributions.others;
             if (vpps_reads(needs, t, u)) others->outputs = later(others->outputs, made.outputs);
             if (vpps_reads(needs, u, t)) others->contributions = later(others->contributions, made.contributions);

@@ -3,15 +3,15 @@
 
 #include "script/steps.h"
 
-/* A task: one stage of a block's cell, over n of the block's vertices beginning with number `first`. */
+/* A task: one stage of a cell, over n vertices of a block (vertices of one type), beginning with the block's vertex number `first`. */
 typedef struct vpps_stage_task {
     uint32_t group, phase;
     uint32_t block, stage, first, n;
     uint32_t level; /* level of the task's vertices; VPPS_NONE: all levels */
 } vpps_stage_task;
 
-/* Numbers of phases in which a block's tasks run. first_backward: VPPS_NONE if there is no backward task. slice_end: the phase after the
- * block's slice (a share of the batch), in which parameters' gradients are added up. */
+/* Numbers of phases in which a block's tasks run. first_backward: VPPS_NONE if there is no backward task. slice_end: the phase after the block's
+ * slice (a share of the batch), in which parameters' gradients are added up. */
 typedef struct vpps_block_phases {
     uint32_t first, first_backward, last_forward, last_backward, slice_end;
 } vpps_block_phases;
@@ -20,8 +20,8 @@ typedef struct vpps_tasks {
     const vpps_steps *steps;
     const vpps_stage_task *all; /* all tasks, sorted by group and phase */
     const vpps_block_phases *blocks;
-    const uint32_t *group_phases; /* for each group: number of its phases, with one for the end of each slice */
-    const uint32_t *pauses;       /* for each group: its first phase after the pause; NULL: the script has no pause */
+    const uint32_t *group_phases; /* for each group: number of its phases; the end of each slice counts as one */
+    const uint32_t *pauses;       /* for each group: its first phase after the script's pause; NULL: no pause */
     uint32_t n;
     uint32_t n_phases; /* largest number of phases of a group, without the ends of slices */
 } vpps_tasks;
@@ -29,7 +29,7 @@ typedef struct vpps_tasks {
 /* Makes the batch's tasks and assigns them to phases. False: out of memory. */
 bool vpps_choose_phases(const vpps_steps *s, vpps_arena *arena, vpps_tasks *out);
 
-/* Counts what a task runs over: items[0] becomes the number of vertices, items[d] the number of members of their lists number d. */
+/* Counts what a task runs over: items[0] becomes the number of vertices, items[d] the number of members of their lists d - 1. */
 static inline void vpps_items_of_task(const vpps_steps *s, const vpps_stage_task *t, uint32_t *items) {
     const vpps_step_block *b = &s->blocks[t->block];
     items[0] = t->n;

@@ -11,7 +11,7 @@ static bool choose_depth(const vpps_typed_graph *g, const vpps_automaton *a, uin
     vpps_typed_depths(g, steps);
     for (uint32_t v = 0; v < g->n; v++) most = vpps_max_u32(most, steps[v] = steps[v] * g->n_types + g->types[v]);
     uint32_t *first =
-        calloc(most + (size_t)2, sizeof *first); /* for each depth and type: number of earlier ones with vertices */
+        calloc(most + (size_t)2, sizeof *first); /* for each depth and type: how many earlier pairs have vertices */
     if (!first) return false;
     for (uint32_t v = 0; v < g->n; v++) first[steps[v] + 1] = 1;
     for (uint32_t i = 1; i < most + 2; i++) first[i] += first[i - 1];
@@ -34,7 +34,7 @@ static bool walk(const vpps_typed_graph *g, const vpps_automaton *a, chooser *ne
     return ok;
 }
 
-/* Returns the type with the largest share of ready vertices among its vertices that have not run; at a tie, the first such type. */
+/* Returns the type of whose remaining vertices the largest fraction is ready; at a tie, the first such type. */
 static uint32_t largest_share(const vpps_automaton *a, vpps_walk *w) {
     (void)a;
     uint32_t best = 0;
@@ -43,7 +43,7 @@ static uint32_t largest_share(const vpps_automaton *a, vpps_walk *w) {
     return best;
 }
 
-/* Runs next the type whose remaining vertices are ready in the largest share; more vertices of other types get ready meanwhile. */
+/* Runs next the type of whose remaining vertices the largest fraction is ready; meanwhile more vertices of other types become ready. */
 static bool choose_share(const vpps_typed_graph *g, const vpps_automaton *a, uint32_t *steps, uint32_t *n) {
     return walk(g, a, largest_share, steps, n);
 }
@@ -53,7 +53,7 @@ static uint32_t best_ratio(const vpps_automaton *a, vpps_walk *w) {
     return vpps_best_ratio(w);
 }
 
-/* Runs the type with the highest vpps_walk_ratio: the heuristic of ED-Batch's sufficient condition (section 5.3). */
+/* Runs the type with the highest vpps_walk_ratio: a heuristic based on ED-Batch's sufficient condition (section 5.3). */
 static bool choose_ratio(const vpps_typed_graph *g, const vpps_automaton *a, uint32_t *steps, uint32_t *n) {
     return walk(g, a, best_ratio, steps, n);
 }

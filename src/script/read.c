@@ -4,7 +4,7 @@
 /* A sum that is a term of the loss and is being replaced by its own terms. `next`: the number of its next term. */
 typedef struct loss_sum {
     uint32_t record, next;
-    float first, others; /* factors, in the loss, of the sum's first term and of each other term */
+    float first, others; /* factors in the loss: first: of the sum's first term; others: of each other term */
 } loss_sum;
 
 /* A vertex's depth in the whole graph, and its level in its type's strongly connected component. */
@@ -27,18 +27,18 @@ typedef struct reader {
     vpps_node *source_outputs;
     vpps_read_type *types;
     size_t types_capacity;
-    uint32_t *type_of_cell; /* for each of the model's cells: number of its type in the batch; VPPS_NONE: not met yet */
-    uint32_t *places;       /* for each type of the history: its number in the batch; VPPS_NONE: not met yet */
+    uint32_t *type_of_cell; /* for each of the model's cells: its type's number in the batch; VPPS_NONE: not met */
+    uint32_t *places;       /* for each type of the history: its number in the batch; VPPS_NONE: not met */
     uint32_t *shapes;       /* scratch: shapes of an op's arguments */
     size_t places_capacity, n_places, shapes_capacity;
-    uint64_t dropout;             /* number of elements to which dropout applies, in all vertices so far */
-    uint32_t listed;              /* the latest vertex with lists */
+    uint64_t dropout;             /* number of elements under dropout in all vertices read so far */
+    uint32_t listed;              /* the latest vertex that has lists */
     vertex_at lists_at;           /* depth and level that vertex `listed` has by its lists alone */
     const vpps_node *lists_nodes; /* the nodes in the lists of vertex `listed`; NULL: no vertex has lists yet */
     vpps_seed *seeds;
-    loss_sum *sums; /* stack of the sums that are being replaced by their terms; each is a term of the sum below */
+    loss_sum *sums; /* stack of the sums that are being replaced by their terms; each is a term of the one before */
     size_t seeds_capacity, sums_capacity;
-    bool *whole; /* for each vertex: whether its gradient is requested (a sum then stays whole); NULL: no gradient is */
+    bool *whole; /* for each vertex: whether its gradient is requested (a sum then stays one term); NULL: none is */
 } reader;
 
 static vpps_output_ref output_of(const vpps_graph *g, vpps_node x) { return (vpps_output_ref){x, g->node_record[x]}; }
@@ -80,7 +80,7 @@ static vpps_status type_of_op(reader *r, const vpps_op_node *op, const vpps_node
     return vpps_type_of_op(r->history, g, op, r->shapes, index);
 }
 
-/* Gives the batch's number of the type of a graph's record. `op`: the record's op, NULL if the record applies a cell. */
+/* Gives the number in the batch of the type of a vertex. `op`: the op that the vertex is; NULL if the vertex applies a cell. */
 static vpps_status type_of_record(reader *r, const vpps_record *record, const vpps_op_node *op, uint32_t *out) {
     const vpps_graph *g = r->out->g;
     uint32_t index;
@@ -142,7 +142,7 @@ static vpps_status read_vertex(reader *r, uint32_t vertex) {
     VPPS_TRY(type_of_record(r, record, op, &t));
     const vpps_compiled_cell *c = r->types[t].base;
     const vpps_cell_data *cell = r->types[t].type->cell;
-    const uint32_t *members = op ? &op->n_args : g->words + record->at; /* an op's only list is its arguments */
+    const uint32_t *members = op ? &op->n_args : g->words + record->at; /* an op's only list has all of its arguments */
     const uint32_t n_own = c->inputs_of[0];
     const vpps_node *own = op ? g->words + op->args : vpps_own_nodes(cell, members);
     const vpps_node *listed = op ? own + n_own : vpps_listed_nodes(g, cell, members);
@@ -206,8 +206,8 @@ static bool is_linear(const vpps_graph *g, uint32_t record, float *first, float 
     }
 }
 
-/* Returns how many of the graph's first records become vertices. Training leaves out sums at the end of the graph, unless the request names
- * them: read_loss replaces them by their terms. */
+/* Returns how many of the graph's first records (vertices) the batch computes. Training leaves out sums at the end of the graph, unless the request
+ * names them: read_loss replaces them by their terms. */
 static uint32_t count_records(const vpps_reading *out) {
     uint32_t n = (uint32_t)out->g->n_records;
     float first, others;
@@ -229,7 +229,7 @@ static bool is_whole(const reader *r, uint32_t record) {
     return r->whole && record < r->out->n_vertices && r->whole[record];
 }
 
-/* Adds a term of the loss. A sum is put on the stack, so that its terms replace it; another node becomes a seed, where backward starts. */
+/* Adds a term to the loss. A sum is put on the stack, so that its terms replace it; another node becomes a seed, from which backward starts. */
 static vpps_status add_term(reader *r, vpps_node x, float factor, size_t *depth) {
     const vpps_graph *g = r->out->g;
     float first, others;

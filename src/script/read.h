@@ -11,15 +11,15 @@ typedef struct vpps_read_vertex {
     uint32_t first_source; /* index in `sources` of the first node that the vertex reads */
     uint32_t first_output; /* number of the vertex's first node */
     uint32_t depth;        /* the vertex's depth in the graph: 0 if it reads nothing */
-    uint32_t words; /* vertex of a cell: where its indices begin in the graph's words; of an op: the op's integer */
+    uint32_t words;        /* cell's vertex: start of its indices in the graph's words; op's vertex: the op's integer */
 } vpps_read_vertex;
 
 /* Further data of a vertex whose cell has lists or dropout. */
 typedef struct vpps_vertex_lists {
     uint32_t members[VPPS_CELL_LISTS];
-    uint32_t dropout;      /* number of the vertex's first element to which dropout applies */
-    uint32_t first_source; /* index in `sources` of the lists' nodes: input after input, each with all its members */
-    /* Whether an earlier vertex (shared), or the preceding one (repeats), has the same lists, as when all words attend to one list. */
+    uint32_t dropout;      /* number in the batch of the vertex's first element under dropout */
+    uint32_t first_source; /* index in `sources` of the lists' nodes: input by input, each with all its members */
+    /* Whether an earlier vertex (shared), or the vertex just before (repeats), has the same lists, as when all words attend to one list. */
     bool shared, repeats;
 } vpps_vertex_lists;
 
@@ -41,14 +41,14 @@ typedef struct vpps_seed {
     float factor;
 } vpps_seed;
 
-/* A type of the batch's vertices. */
+/* A type of the batch's vertices (a cell, or an op with its shapes). */
 typedef struct vpps_read_type {
     const vpps_type *type;
     /* copies of type->base and of its number of lists, for fast access in loops over vertices */
     const vpps_compiled_cell *base;
     uint32_t n_lists;
     uint32_t index;        /* index of the type in the history */
-    vpps_type_guess guess; /* the type's properties in the preceding batch, a guess for this one */
+    vpps_type_guess guess; /* what was found about the type in the preceding batch: a guess for this one */
     uint32_t first_input;  /* number of inputs of all preceding types */
     uint64_t trains;       /* outputs, as bits, that depend on a parameter that is not frozen */
     uint64_t frozen;       /* hash of the set of the type's frozen parameters */
@@ -61,7 +61,7 @@ typedef struct vpps_reading {
     bool halves;
     bool fixed;                       /* whether no parameter gets a gradient */
     bool drops;                       /* whether dropout is on */
-    const vpps_read_vertex *vertices; /* the graph's vertices; a further element tells where the last one's reads end */
+    const vpps_read_vertex *vertices; /* the graph's vertices; one more element tells where the last one's reads end */
     const vpps_vertex_lists *lists;   /* for each vertex: its lists and dropout; zeros if its cell has none */
     /* for each vertex: its level, valid if the types' strongly connected components are those of the preceding batch */
     const uint32_t *levels;
@@ -69,12 +69,12 @@ typedef struct vpps_reading {
     const vpps_read *sources;
     /* for each element of `sources`: the node that is read; a separate array, since loops over blocks need only the nodes */
     const vpps_node *source_outputs;
-    const vpps_output_ref *requested; /* outputs whose values the request asks for */
-    const vpps_output_ref *asked;     /* outputs whose gradients the request asks for */
+    const vpps_output_ref *requested; /* outputs of which the request asks for the values */
+    const vpps_output_ref *asked;     /* outputs of which the request asks for the gradients */
     const vpps_seed *seeds;
     const vpps_read_type *types;
     size_t n_sources;
-    size_t n_reads; /* number of reads if the members of a shared list are counted for each of its vertices */
+    size_t n_reads; /* number of reads if shared lists are counted for each vertex that has them */
     uint32_t n_vertices, n_requested, n_asked, n_seeds, n_types;
     uint32_t n_inputs;  /* number of inputs of all types together */
     uint32_t n_outputs; /* number of outputs of all vertices; they are the graph's nodes 0 to n_outputs - 1 */
@@ -86,14 +86,14 @@ typedef struct vpps_reading {
 vpps_status vpps_read_graph(vpps_graph *g, vpps_history *history, const vpps_batch_request *request, vpps_arena *arena,
                             vpps_reading *out);
 
-/* Iterates over the inputs of vertex v that have reads: for (vpps_reader x = vpps_reads_of(r, v, lists); vpps_next_input(&x);). */
+/* Iterates over the inputs of vertex v that read something: for (vpps_reader x = vpps_reads_of(r, v, lists); vpps_next_input(&x);). */
 typedef struct vpps_reader {
     const vpps_compiled_cell *cell;
     const uint32_t *members; /* for each list: number of its members */
     uint32_t input;
     bool lists;         /* whether inputs that are lists are visited too */
-    size_t at, end;     /* the present input's reads are sources[at] to sources[end - 1] */
-    size_t own, listed; /* own: where the next single input's read lies in `sources`; listed: the next list's reads */
+    size_t at, end;     /* the reads of the input that is visited: sources[at] to sources[end - 1] */
+    size_t own, listed; /* where in `sources` the next single input's read lies (own), the next list's reads (listed) */
 } vpps_reader;
 
 static inline vpps_reader vpps_reads_of(const vpps_reading *r, uint32_t v, bool lists) {
@@ -113,12 +113,12 @@ static inline bool vpps_next_input(vpps_reader *x) {
     return false;
 }
 
-/* Returns a set of outputs of x.vertex, as bits, with x.output as its only element. */
+/* Returns a set of outputs of vertex x.vertex, as bits, whose only element is output x. */
 static inline uint64_t vpps_output_bit(const vpps_reading *r, vpps_output_ref x) {
     return (uint64_t)1 << (x.output - r->vertices[x.vertex].first_output);
 }
 
-/* The position of an input among its cell's inputs: for each axis (0: single inputs, d: lists number d), how many inputs precede it. */
+/* The position of an input among its cell's inputs: for each axis (0: single inputs, d: list number d - 1), how many inputs precede it. */
 typedef struct vpps_input_place {
     uint32_t n[VPPS_AXES];
     uint32_t axis; /* the input's axis */
@@ -130,7 +130,7 @@ static inline vpps_input_place vpps_place_of_input(const vpps_compiled_cell *c, 
     return place;
 }
 
-/* Returns, as bits, the inputs or lookups that the given outputs of a type depend on; `reads`: the type's reads_inputs or reads_lookups. */
+/* Returns, as bits, the inputs or lookups on which the given outputs of a type depend; `reads`: the type's reads_inputs or reads_lookups. */
 static inline uint64_t vpps_reached(const uint64_t *reads, uint64_t outputs) {
     uint64_t reached = 0;
     for (; outputs; outputs &= outputs - 1) reached |= reads[__builtin_ctzll(outputs)];

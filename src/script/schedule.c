@@ -38,10 +38,10 @@ typedef struct search {
     vpps_batch *b;
     const vpps_target *target;
     const vpps_batch_request *request;
-    bool waves, slices; /* whether dividing into more waves, or into more slices, is still possible */
+    bool waves, slices; /* whether there can be more waves (of the batch), or more slices (of a wave) */
 } search;
 
-/* Divides the batch into twice as many slices or waves, or as many as possible. *more: whether there are more than before. */
+/* Divides the batch into twice as many slices or waves, or as many as possible. *more: whether the number has grown. */
 static vpps_status take_apart(search *x, bool *more) {
     vpps_schedule *s = x->b->schedule;
     for (*more = false; !*more && (x->waves || x->slices);) {
@@ -74,7 +74,7 @@ static uint32_t first_waves(const search *x) {
     return most ? (uint32_t)((vpps_kept_words(b, false) + vpps_kept_words(b, true)) / most) + 1 : 1;
 }
 
-/* Returns the least number of waves for which a wave's memory fits the caches, or fewer if steps would get too few vertices; 0: no rule. */
+/* Returns the least number of waves for which a wave's memory fits the caches, or fewer if steps get too few vertices; 0: the device has no rule. */
 static uint32_t cached_waves(const search *x) {
     const vpps_steps *steps = &x->b->schedule->steps;
     const vpps_wave_rule *rule = &x->target->waves;
@@ -133,7 +133,7 @@ static vpps_status make_script(search *x) {
                      least.words * 4);
 }
 
-/* Sets the batch's statistics: numbers of levels, phases, steps and choices. */
+/* Sets what the caller is told about the batch: numbers of levels, phases, steps and choices. */
 static void describe(vpps_batch *b) {
     const vpps_schedule *s = b->schedule;
     b->n_levels = s->steps.n_levels;

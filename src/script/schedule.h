@@ -12,7 +12,7 @@ typedef struct vpps_schedule {
     vpps_batching grouping;           /* each vertex's level, and the number of groups of virtual processors */
     vpps_batching batching;           /* a copy of `grouping` with the compiled cells added */
     vpps_steps steps;                 /* blocks of vertices that run together */
-    vpps_tasks tasks;                 /* the tasks: stages of the blocks, phase by phase */
+    vpps_tasks tasks;                 /* the tasks: stages of blocks, phase by phase (between two barriers) */
     vpps_contributions contributions; /* the gradients that vertices contribute to each other */
     vpps_placement placement;         /* the tensors' offsets in the pool */
     vpps_script_places places;        /* the offsets of the values that the host reads */

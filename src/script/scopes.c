@@ -20,7 +20,7 @@ static void mark(const vpps_compiled_cell *c, uint32_t output, uint8_t *made) {
             made[c->args[c->values[v].first_arg + i].value] = 1;
 }
 
-/* Finds the set *lazy, as bits, of a cell's outputs that are not in the set `read` and need operations which no output in `read` needs. */
+/* Finds the set *lazy, as bits, of those of a cell's outputs outside the set `read` that need operations which no output in `read` needs. */
 static bool find_lazy(const vpps_compiled_cell *c, uint64_t read, uint64_t *lazy) {
     uint8_t *shared = calloc(2 * (size_t)c->n_values + 1, 1), *made = shared + c->n_values;
     *lazy = 0;
@@ -41,7 +41,7 @@ static void note_lazy(const vpps_reading *r, const uint64_t *lazy, vpps_output_r
     if (lazy[r->vertices[x.vertex].type] & vpps_output_bit(r, x)) heads[x.vertex] = 1;
 }
 
-/* Sets heads[v] for each vertex v that has operations, such as a classifier's, whose results only the loss or the request uses. */
+/* Sets heads[v] for each vertex v some of whose operations, such as a classifier's, have results that only the loss or the request uses. */
 static bool find_heads(const vpps_batch_needs *n, uint8_t *heads) {
     const vpps_reading *r = n->reading;
     uint64_t *read = calloc(2 * (size_t)r->n_types + 1, sizeof *read), *lazy = read + r->n_types;
@@ -67,8 +67,8 @@ static bool find_heads(const vpps_batch_needs *n, uint8_t *heads) {
 typedef struct maker {
     const vpps_reading *r;
     vpps_scope *out;
-    uint32_t *numbers; /* for each of the batch's vertices: its number in the scope's graph, or VPPS_NONE */
-    uint32_t *of_type; /* for each type: its number in the scope's graph, or VPPS_NONE */
+    uint32_t *numbers; /* for each of the batch's vertices: its number in the scope's graph; VPPS_NONE: not in it */
+    uint32_t *of_type; /* for each type: its number in the scope's graph; VPPS_NONE: not in it */
 } maker;
 
 static uint32_t add_type(maker *m, uint32_t type) {
@@ -108,7 +108,7 @@ static bool add_vertex(maker *m, uint32_t vertex, uint32_t type) {
     vpps_typed_graph *g = &m->out->graph;
     const uint32_t v = g->n++;
     if (add_type(m, type) == VPPS_NONE) return false;
-    g->types[v] = type; /* number of the type in the batch, until close_maker renumbers types */
+    g->types[v] = type; /* the type's number in the batch; close_maker renumbers types */
     m->out->vertices[v] = vertex;
     g->first[g->n] = g->first[v];
     return true;
@@ -116,7 +116,7 @@ static bool add_vertex(maker *m, uint32_t vertex, uint32_t type) {
 
 static void add_source(vpps_typed_graph *g, uint32_t source) { g->sources[g->first[g->n]++] = source; }
 
-/* Adds a vertex and its reads to the scope's graph. `head`: adds a second vertex for the first one's work that only the loss uses. */
+/* Adds a vertex and its reads to the scope's graph. `head`: adds a second vertex for those operations of the first that only the loss uses. */
 static bool add_record(maker *m, uint32_t vertex, bool head) {
     const vpps_read_vertex *v = &m->r->vertices[vertex];
     vpps_typed_graph *g = &m->out->graph;
@@ -213,7 +213,7 @@ vpps_status vpps_scope_of_all(const vpps_batch_needs *n, vpps_scope *out) {
 
 /* ---------------------------------------------------------------- levels */
 
-/* Gives each of a policy's steps a level, above the levels of the steps whose vertices it reads; independent steps may share a level. */
+/* Gives each step of a policy a level, above the levels of the steps whose vertices it reads; independent steps may share a level. */
 static bool level_steps(const vpps_scope *s, const uint32_t *steps, uint32_t n_steps, uint32_t *levels) {
     const vpps_typed_graph *g = &s->graph;
     uint32_t *of_step = calloc(2 * (size_t)n_steps + g->n + 2, sizeof *of_step);
@@ -255,7 +255,7 @@ vpps_status vpps_choose_levels(const vpps_batch_needs *n, const vpps_batch_reque
     const size_t n_vertices = n->reading->n_vertices;
     uint32_t *levels;
     *out = n->levels;
-    if (!request->policy || request->policy == vpps_policies) return VPPS_OK; /* default policy: levels are depths */
+    if (!request->policy || request->policy == vpps_policies) return VPPS_OK; /* by default, levels are depths */
     if (!VPPS_TAKE(arena, levels, n_vertices)) return vpps_no_memory();
     memcpy(levels, n->levels, n_vertices * sizeof *levels);
     for (uint32_t scc = 0; scc < n->n_sccs; scc++)

@@ -8,7 +8,7 @@ typedef struct vpps_scope {
     vpps_typed_graph graph;
     vpps_graph_kind kind;
     uint32_t *vertices; /* for each vertex of `graph`: its number in the batch */
-    uint32_t *types; /* for each type of `graph`: its number in the batch; VPPS_NONE: cells' work for the loss alone */
+    uint32_t *types;    /* for each type of `graph`: its number in the batch; VPPS_NONE: work for the loss alone */
     char *names;
     uint8_t *key;
 } vpps_scope;

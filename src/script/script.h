@@ -35,7 +35,7 @@ typedef enum vpps_goal {
     VPPS_GOAL_UPDATE /* the gradients' norm and the update of the parameters, from the accumulated gradients */
 } vpps_goal;
 
-/* Which tasks of a script one launch runs. NO_HALF: all, the script has no pause. FORWARD, BACKWARD: the tasks before, after the pause. */
+/* Which tasks of a script one launch runs. NO_HALF: all, since the script has no pause. FORWARD, BACKWARD: the tasks before, or after, the pause. */
 typedef enum vpps_half { VPPS_NO_HALF, VPPS_FORWARD_HALF, VPPS_BACKWARD_HALF } vpps_half;
 
 /* Returns whether the script changes parameters. */
@@ -43,7 +43,7 @@ static inline bool vpps_goal_updates(vpps_goal goal) { return goal == VPPS_GOAL_
 
 /* A request: what the script of a batch has to do. */
 typedef struct vpps_batch_request {
-    vpps_node loss;           /* training: the loss; VPPS_NO_NODE: inference of `outputs`, or training in two halves */
+    vpps_node loss;           /* training: the loss; VPPS_NO_NODE: inference, or training in two halves */
     const vpps_node *outputs; /* nodes, never the loss, whose values the host reads after the script or at its pause */
     uint32_t n_outputs;
     /* Training in two halves: after forward the script pauses; the host writes gradients of the first n_given outputs; then backward. */
@@ -60,48 +60,48 @@ typedef struct vpps_batch_request {
     uint32_t step; /* number of the batch's update, counted from 1 */
     uint64_t dropout_key;
     bool no_dropout; /* whether dropout is off in training */
-    /* groups: number of groups of virtual processors; waves: number of shares of the batch that run in turn; 0: chosen by cost */
+    /* number of groups of virtual processors, number of waves (shares of the batch that run in turn); 0: chosen by estimated cost */
     uint32_t groups, waves;
-    bool keeps_groups;         /* whether a batch of one component keeps `groups`; else it runs in one group */
-    uint32_t slices;           /* least number of slices into which a wave's classifiers are divided; 0: one slice */
+    bool keeps_groups;         /* whether a batch of one connected component keeps `groups`, instead of one group */
+    uint32_t slices;           /* least number of slices (shares) of a wave's classifiers, run in turn; 0: one slice */
     const vpps_policy *policy; /* batching policy for recurrences of several cells; NULL: "depth" */
     vpps_learned *learned;     /* learned automata, if `policy` is learned */
 } vpps_batch_request;
 
 static inline bool vpps_request_trains(const vpps_batch_request *r) { return r->loss != VPPS_NO_NODE || r->halves; }
 
-/* Properties of a batch from which a device chooses the number of groups of virtual processors. */
+/* What a device's rule for the number of groups of virtual processors looks at in a batch. */
 typedef struct vpps_batch_extent {
     uint32_t n_vps;
     double flops;   /* floating-point operations of each virtual processor (VP) */
-    double vectors; /* mean number of vertices, so of vectors that a matrix multiplies, at a recurrence's level */
+    double vectors; /* mean number of vertices at a recurrence's level: of vectors that a matrix multiplies */
     double levels;  /* number of levels, in forward and backward together */
     double elems;   /* number of elements of all matrices */
     double rows;    /* number of rows of the largest matrix */
 } vpps_batch_extent;
 
-/* A device's rule for a batch of this extent: returns the fastest number of groups, a divisor of n_vps, at least 1 and at most `most`. */
+/* A device's rule: returns the fastest number of groups for a batch of this extent, a divisor of n_vps, at least 1 and at most `most`. */
 typedef uint32_t vpps_group_rule(const vpps_batch_extent *e, uint32_t most);
 
 /* Limits of one wave (a share of the batch), from which the number of waves follows unless the request gives it. 0: no limit. */
 typedef struct vpps_wave_rule {
     uint64_t kept_words;      /* most words that a wave's vertices keep for backward */
     uint64_t cached_words;    /* most words that a wave writes, so that they stay in caches */
-    uint32_t cached_vertices; /* cached_words must not divide a step into fewer vertices per VP than this */
+    uint32_t cached_vertices; /* cached_words must not leave fewer vertices per VP in a step than this */
 } vpps_wave_rule;
 
 /* What the scheduler knows of a device: its virtual processors, its memory, and its rules for sharing out work. */
 typedef struct vpps_target {
     uint32_t n_vps;
-    const uint32_t *values;         /* for each vector and lookup table: offset of its values in the pool */
-    uint32_t batch;                 /* first offset in the pool that a batch's tensors may use */
+    const uint32_t *values;         /* for each vector and lookup table: offset of its values in the pool (memory) */
+    uint32_t batch;                 /* first offset in the pool that tensors of a batch may use */
     uint32_t pool_words;            /* size of the pool (the device's memory) in words */
     vpps_row_rule rows;             /* how the compiler of cells shares out rows to virtual processors */
-    bool scales, in_place;          /* what the device supports, as vpps_cell_needs.scales and .in_place say */
-    uint32_t most_cells;            /* most cells of a compiled kernel; 0: the device compiles no kernels */
+    bool scales, in_place;          /* what the device supports: vpps_cell_needs.scales and vpps_cell_needs.in_place */
+    uint32_t most_cells;            /* most cells of one compiled kernel; 0: the device compiles no kernels */
     bool ahead;                     /* whether the device compiles kernels ahead, while batches run */
     uint32_t most_groups;           /* most groups of a batch, unless its request gives their number */
-    vpps_group_rule *choose_groups; /* rule for the number of groups, if most_groups is more than 1 */
+    vpps_group_rule *choose_groups; /* gives the number of groups, if most_groups is more than 1 */
     uint32_t level_flops;           /* least time of a level, as the number of flops that one VP does meanwhile */
     vpps_wave_rule waves;
 } vpps_target;
@@ -115,7 +115,7 @@ typedef struct vpps_pool_plan {
     uint32_t *values;    /* offset of a vector's or lookup table's values; not used for matrices */
     uint32_t *gradients; /* offset of a vector's gradient; not used for tables and matrices */
     uint32_t *states[2]; /* offsets of the optimizer's states of a vector or lookup table; not used for matrices */
-    uint32_t norms;      /* offset of an array of n_vps words, in which each VP writes its sum of squared gradients */
+    uint32_t norms;      /* offset of n_vps words, in which each VP writes its sum of squared gradients */
     /* If lookup tables are sharded over processes, the offsets below `sharded` stand for table entries, as if the pool
      * began with the whole tables; no memory belongs to these offsets. */
     uint32_t sharded;
@@ -136,7 +136,7 @@ typedef struct vpps_batch {
     uint32_t n_vertices, n_nodes; /* numbers of vertices and of nodes of the graph */
     uint32_t n_steps;             /* number of forward steps; a step runs vertices of one cell together */
     uint32_t parameter_words;     /* number of words that parameters take in the pool */
-    uint64_t live_words;          /* the most words of tensors that are live at once, without parameters */
+    uint64_t live_words;          /* the most words of tensors (not parameters) that are live at the same time */
     uint32_t n_choices; /* number of recurrences of several cells: only there do batching policies make a difference */
     struct vpps_schedule *schedule; /* the intermediate values of scheduling (schedule.h) */
 } vpps_batch;
@@ -169,8 +169,8 @@ uint32_t vpps_batch_output(const vpps_batch *b, uint32_t i);
 /* Returns the offset in the pool of the gradient of the request's gradient node i; VPPS_NONE: the loss does not depend on it. */
 uint32_t vpps_batch_gradient(const vpps_batch *b, uint32_t i);
 
-/* Where the host writes a gradient at a script's pause: `words` words, from word `at` of an array in the pool. The array has its own offset
- * `first` in the pool and `words` words; its word 0 is for the step's loss. */
+/* Where the host writes a gradient at a script's pause: `words` words, from word `at` of an array in the pool. `first`: the pool offset of that whole
+ * array, whose word 0 is for the step's loss; the array's length is the second `words`. */
 typedef struct vpps_given {
     uint32_t at, words;
 } vpps_given;

@@ -3,7 +3,7 @@
 
 #include "script/batching.h"
 
-/* An element of vpps_steps.order: a vertex, and copies of the members of its vpps_read_vertex that the encoder reads. */
+/* An element of vpps_steps.order: a vertex, with copies of the fields of its vpps_read_vertex that the encoder reads. */
 typedef struct vpps_ordered_vertex {
     uint32_t vertex, first_source, first_output, words;
 } vpps_ordered_vertex;
@@ -11,13 +11,13 @@ typedef struct vpps_ordered_vertex {
 typedef struct vpps_step_block {
     uint32_t type, group, slice;
     uint32_t n, n_levels;
-    uint32_t members[VPPS_CELL_LISTS]; /* for each list: total number of members in the block's vertices */
+    uint32_t members[VPPS_CELL_LISTS]; /* for each list: number of its members in all vertices of the block */
     uint64_t gradients;                /* outputs that have a gradient in every vertex of the block, as bits */
     uint32_t first;                    /* position in `order` of the block's first vertex */
-    uint32_t levels; /* where the block's numbers begin in level_starts; number i: the first vertex of level i */
+    uint32_t levels; /* index in level_starts of the block's numbers; number i: the first vertex of level i */
 } vpps_step_block;
 
-/* For each list of a vertex: the number of the list's first member; the members of all vertices of a block are numbered consecutively. */
+/* For each list of a vertex: number of the vertex's first member; members are numbered consecutively through all vertices of a block. */
 typedef struct vpps_first_members {
     uint32_t of[VPPS_CELL_LISTS];
 } vpps_first_members;
@@ -41,13 +41,13 @@ typedef struct vpps_steps {
     uint32_t n_waves, n_slices; /* n_waves: number of waves; n_slices: number of slices in each wave */
     uint32_t n_blocks;
     uint32_t n_levels; /* number of levels of the graph */
-    uint32_t n_steps;  /* number of pairs of a block and a level at which the block has vertices */
+    uint32_t n_steps;  /* number of steps: of pairs of a block and a level at which the block has vertices */
 } vpps_steps;
 
 /* Makes the blocks, in at most n_waves waves of n_slices slices each; few components or heads give fewer. False: out of memory. */
 bool vpps_choose_steps(const vpps_batching *b, uint32_t n_waves, uint32_t n_slices, vpps_arena *arena, vpps_steps *out);
 
-/* Returns the position in the block of a level's first vertex; level n_levels or more: the number of the block's vertices. */
+/* Returns the position in the block of a level's first vertex; for level n_levels or more, the number of the block's vertices. */
 static inline uint32_t vpps_level_first(const vpps_steps *s, const vpps_step_block *b, uint32_t level) {
     return level >= b->n_levels ? b->n : s->level_starts[b->levels + level];
 }
@@ -67,7 +67,7 @@ static inline uint32_t vpps_block_of(const vpps_steps *s, uint32_t vertex) {
 
 static inline uint32_t vpps_group_of(const vpps_steps *s, uint32_t vertex) {
     const uint32_t place = s->place[vertex], n = s->batching->n_groups;
-    return n && place >= n ? place % n : place; /* a place below n is the group itself: no division is needed */
+    return n && place >= n ? place % n : place; /* a place less than n is the group: no division */
 }
 
 /* Returns the number of the first list member (of lists `axis`) of the block's vertex `at`; at = b->n: the number of all members. */

@@ -63,7 +63,7 @@ typedef struct vpps_entry_sums {
     const uint32_t *entries, *starts, *offsets;
 } vpps_entry_sums;
 
-/* A block of vertices with pointers to its arrays in the script. */
+/* A block of vertices (vertices of one cell that one group of VPs runs), with pointers to its arrays in the script. */
 typedef struct vpps_block_view {
     const vpps_block *block;
     const vpps_compiled_cell *cell;
@@ -76,7 +76,7 @@ typedef struct vpps_block_view {
     const uint32_t *data;
     /* for each list: the number of each vertex's first member; lists[0] is not used */
     const uint32_t *lists[VPPS_AXES];
-    const uint32_t *gradient_starts[VPPS_CELL_MOST]; /* for each output: first index in `gradients`, by vertex */
+    const uint32_t *gradient_starts[VPPS_CELL_MOST]; /* for each output, by vertex: index of the first contribution */
     const uint32_t *gradients[VPPS_CELL_MOST];
     /* for each output: index in `pairs` of each vertex's first pair (offset of a scalar, offset of a vector); NULL: no pairs */
     const uint32_t *pair_starts[VPPS_CELL_MOST];
@@ -85,7 +85,7 @@ typedef struct vpps_block_view {
     uint64_t end;        /* address after the block's arrays; beyond the script's end if arrays are missing */
 } vpps_block_view;
 
-/* A run of n pairs: number i has its scalar at offset by + i * by_step, and its vector at of + i * of_step. */
+/* A run of n pairs of factors: pair number i has its scalar at offset by + i * by_step, and its vector at of + i * of_step. */
 typedef struct vpps_pair_run {
     uint32_t by, of, by_step, of_step, n;
 } vpps_pair_run;
@@ -98,7 +98,7 @@ static inline vpps_pair_run vpps_run_of_pairs(const vpps_block_view *v, uint32_t
                                             : (vpps_pair_run){w[0], w[1], w[2], w[3], w[4]};
 }
 
-/* Returns the number of pairs of a range of vertices, for an output. */
+/* Returns how many pairs (scalar, vector) a range of vertices has for an output. */
 static inline uint64_t vpps_count_pairs(const vpps_block_view *v, uint32_t output, uint32_t first, uint32_t end) {
     const uint32_t *starts = v->pair_starts[output];
     if (starts && v->pair_words == VPPS_PAIR_WORDS) return starts[end] - starts[first];

@@ -1,7 +1,7 @@
 /* types.c - finds a vertex's type in the history, or makes a new type (history.h). */
 #include "script/history.h"
 
-enum { FEW_ARGUMENTS = 8 }; /* a sum of more arguments than this gets a type whose arguments are a list */
+enum { FEW_ARGUMENTS = 8 }; /* a sum of more arguments than this gets a type with the arguments as a list */
 
 void vpps_type_free(vpps_type *type) {
     if (!type) return;
@@ -40,7 +40,7 @@ static bool note_params(vpps_type *type) {
     return ok;
 }
 
-/* Returns the set, as bits, of a cell's outputs that depend on parameter p. of_it: scratch, a flag for each value of the cell. */
+/* Returns the set, as bits, of a cell's outputs that depend on parameter p. of_it: scratch memory, a flag for each value of the cell. */
 static uint64_t reach_of_param(const vpps_compiled_cell *c, vpps_param p, bool *of_it) {
     uint64_t reached = 0;
     for (uint32_t v = 0; v < c->n_values; v++) {

@@ -7,7 +7,7 @@
 /* Returns the number of words that a script needs for the parameters' own optimizer numbers; 0: all parameters use the header's. */
 uint32_t vpps_step_words(const vpps_batch_request *request, const vpps_model *model);
 
-/* Copies from a training request into a script's header: the optimizer with its numbers, and the guard against non-finite gradients. */
+/* Copies the optimizer with its numbers, and the guard against non-finite gradients, from a training request into a script's header. */
 void vpps_describe_step(vpps_task_header *h, const vpps_batch_request *request);
 
 /* Gives Adam's bias corrections, 1 / (1 - beta^updates) for each beta; `updates`: number of updates, the present one included. */

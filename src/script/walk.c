@@ -15,7 +15,7 @@ void vpps_typed_depths(const vpps_typed_graph *g, uint32_t *depths) {
 }
 
 bool vpps_batches_bound(const vpps_typed_graph *g, uint32_t *bound) {
-    /* for each vertex: the most vertices of the present type on a path that ends at the vertex */
+    /* for each vertex: the most vertices of the type in work on a path that ends at the vertex */
     uint32_t *chain = malloc((g->n + 1u) * sizeof *chain);
     if (!chain) return false;
     *bound = 0;
@@ -40,7 +40,7 @@ static void list_readers(vpps_walk *w) {
     const vpps_typed_graph *g = w->graph;
     for (uint32_t i = 0; i < g->first[g->n]; i++) w->first_reader[g->sources[i] + 2]++;
     for (uint32_t v = 2; v < g->n + 2; v++) w->first_reader[v] += w->first_reader[v - 1];
-    for (uint32_t v = 0; v < g->n; v++) /* moves first_reader[v + 1] from v's first reader to the end of v's readers */
+    for (uint32_t v = 0; v < g->n; v++) /* moves first_reader[v + 1] from the start to the end of vertex v's readers */
         for (uint32_t i = g->first[v]; i < g->first[v + 1]; i++) w->readers[w->first_reader[g->sources[i] + 1]++] = v;
 }
 
@@ -118,7 +118,7 @@ static void count_blockers(vpps_walk *w) {
     w->counted = true;
 }
 
-/* Updates `blockers` and `unblocked` after vertex `run`, of this type, has run. Vertices that depend on it may become unblocked. */
+/* Updates `blockers` and `unblocked` after vertex `run`, of type `type`, has run. Vertices that depend on vertex `run` may become unblocked. */
 static void unblock(vpps_walk *w, uint32_t type, uint32_t run) {
     const vpps_typed_graph *g = w->graph;
     uint32_t n = 0;
@@ -130,7 +130,7 @@ static void unblock(vpps_walk *w, uint32_t type, uint32_t run) {
             const uint32_t reader = w->readers[i];
             if (--blockers_of(w, reader)[type]) continue;
             if (g->types[reader] == type) {
-                w->unblocked[type]++; /* the reader, of the same type, still blocks its own readers */
+                w->unblocked[type]++; /* the reader has the same type: it still blocks its readers */
             } else {
                 w->stack[n++] = reader;
             }

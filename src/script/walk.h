@@ -8,8 +8,8 @@
 typedef struct vpps_typed_graph {
     uint32_t n, n_types;
     uint32_t *types;   /* for each vertex: its type */
-    uint32_t *first;   /* n + 1 numbers: vertex v reads sources[first[v]] to sources[first[v + 1] - 1] */
-    uint32_t *sources; /* vertices that are read; a vertex has a lower number than its readers */
+    uint32_t *first;   /* vertex v reads sources[first[v]] to sources[first[v + 1] - 1]; n + 1 numbers */
+    uint32_t *sources; /* numbers of the vertices that are read, each lower than its reader's number */
 } vpps_typed_graph;
 
 void vpps_typed_graph_free(vpps_typed_graph *g);
@@ -27,17 +27,17 @@ typedef struct vpps_walk {
     uint32_t *waiting; /* for each vertex: how many of the vertices that it reads have not run */
     /* the frontier (vertices that are ready to run): for each type a linked list, ended by UINT32_MAX */
     uint32_t *next, *heads;
-    uint32_t *ready, *left; /* for each type: ready: number of ready vertices; left: number that have not run */
-    bool counted; /* whether `blockers` and `unblocked` are up to date; the first vpps_walk_ratio computes them */
+    uint32_t *ready, *left; /* for each type: number of ready vertices, and of vertices that have not run (left) */
+    bool counted;           /* whether `blockers` and `unblocked` are valid; the first vpps_walk_ratio computes them */
     /* for each vertex and type a: how many vertices of G that it reads have type a, or depend on a vertex of G of type a */
     uint32_t *blockers;
-    uint32_t *unblocked; /* for each type a: number of its vertices in G that depend on no other vertex of type a */
+    uint32_t *unblocked; /* for each type: number of its vertices in G that depend on no other one of that type in G */
     uint32_t *stack;
     uint32_t *words; /* scratch for vpps_automaton_next: two words for each type, and one more */
     uint32_t n_left, n_batches;
 } vpps_walk;
 
-/* open: begins a walk (false: out of memory). restart: begins again, no vertex has run. close: frees the walk, also after a failed open. */
+/* vpps_walk_open: begins a walk (false: out of memory). restart: begins anew, with no vertex run. close: frees the walk, also after a failed open. */
 bool vpps_walk_open(vpps_walk *w, const vpps_typed_graph *g);
 void vpps_walk_restart(vpps_walk *w);
 void vpps_walk_close(vpps_walk *w);

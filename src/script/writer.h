@@ -6,7 +6,7 @@
 typedef struct vpps_writer {
     uint32_t *words;
     size_t n;
-    bool failed; /* whether memory or the 2^32 words ran out; the writer then writes nothing more */
+    bool failed; /* whether memory or the 2^32 words ran out; from then on nothing is written */
     uint32_t n_tasks;
     /* From here on: state of the group whose tasks are being written. */
     uint32_t last;          /* address of the latest task; 0: no task yet */
