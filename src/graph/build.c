@@ -96,9 +96,9 @@ static bool check_size(vpps_graph *g, const vpps_signature *s) {
     return false;
 }
 
-/* Identifies an argument whose shape was checked. A sum of many losses mostly repeats one output of few cells: checked once. */
+/* Identifies an argument whose shape was checked. A sum of many losses mostly repeats one output of few cells, which is checked once. */
 typedef struct seen_node {
-    uint32_t cell, number; /* number: 1 + that of the cell's output, or, if the node is an op, 1 + its signature */
+    uint32_t cell, number; /* 1 + number of the cell's output, or, for an op (cell: none), 1 + its signature */
 } seen_node;
 
 enum { SEEN_NODES = 4 };
@@ -313,7 +313,7 @@ vpps_node vpps_affine2(vpps_graph *g, vpps_param bias, vpps_param w0, vpps_node 
 
 /* ---------------------------------------------------------------- ops that ops.def describes completely */
 
-/* Checks that x is a list in the cell being recorded and, if `scalars`, that its members are scalars; gives its signature and axis. */
+/* Checks that x is a list in the cell being recorded and, if `scalars`, that its members are scalars; gives the list's signature and axis. */
 static bool take_list(vpps_graph *g, const char *what, vpps_node x, bool scalars, vpps_signature *out, uint32_t *axis) {
     if (g->status != VPPS_OK) return false;
     if (!g->recording) {
@@ -418,7 +418,7 @@ vpps_node vpps_weighted_sum(vpps_graph *g, vpps_node weights, uint32_t n, const 
     vpps_signature s = signature_of(VPPS_OP_WEIGHTED_SUM);
     if (g->status != VPPS_OK) return VPPS_NO_NODE;
     if (!n || n >= VPPS_MANY) return vpps_graph_fail(g, VPPS_ARGUMENT, "weighted_sum: %u nodes", n);
-    /* the weights and the values are copied into one array, in the unused rest of the graph's array of words */
+    /* copies the weights and the values into one array, in the unused rest of the graph's array of words */
     if (!VPPS_RESERVE(g->words, g->n_words + 2 * ((size_t)n + 1)))
         return vpps_graph_fail(g, VPPS_MEMORY, "weighted_sum: out of memory");
     vpps_node *args = g->words + g->n_words + n + 1;

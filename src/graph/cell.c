@@ -25,7 +25,7 @@ vpps_status vpps_cell_begin(vpps_model *model, const char *name, vpps_graph **re
     return VPPS_OK;
 }
 
-/* Returns the cell that is being recorded; NULL: no cell is being recorded, and the graph has failed. */
+/* Returns the cell that graph g records; NULL: g records no cell, and has failed. */
 static vpps_cell_data *recording_of(vpps_graph *g, const char *what) {
     if (g->status != VPPS_OK) return NULL;
     if (need_recording(g, what) != VPPS_OK) vpps_graph_fail(g, VPPS_STATE, "%s", vpps_error_message());
@@ -37,7 +37,7 @@ static vpps_node add_input(vpps_graph *g, const char *what, vpps_cell_input inpu
     if (!c) return VPPS_NO_NODE;
     if (!input.rows || !input.cols)
         return vpps_graph_fail(g, VPPS_SHAPE, "%s: %u x %u in cell %s", what, input.rows, input.cols, c->name);
-    for (uint32_t i = 0; i < c->n_inputs && !input.pulled; i++) { /* looks for an earlier gather of this output */
+    for (uint32_t i = 0; i < c->n_inputs && !input.pulled; i++) { /* an earlier gather of this output serves again */
         const vpps_cell_input *known = &c->inputs[i];
         if (known->pulled || known->axis != input.axis || known->child != input.child || known->output != input.output)
             continue;
@@ -61,7 +61,7 @@ vpps_node vpps_gather(vpps_graph *g, uint32_t child, uint32_t output, uint32_t r
 
 _Static_assert(VPPS_CELL_LISTS == 4 && VPPS_AXES == 5, "vpps.h says how many lists a cell may have");
 
-/* Adds an input that reads the members of a list, which may be new. The number of the list's first child is set when recording ends. */
+/* Adds an input that reads the members of a list, perhaps of a new one. The number of the list's first child is set when recording ends. */
 static vpps_node add_list_input(vpps_graph *g, const char *what, uint32_t list, vpps_cell_input input) {
     vpps_cell_data *c = recording_of(g, what);
     if (!c) return VPPS_NO_NODE;
@@ -196,7 +196,7 @@ static uint32_t index_limit(const vpps_model *model, const vpps_cell_data *c, ui
     return x & VPPS_CELL_INPUT ? c->inputs[x & ~VPPS_CELL_INPUT].rows : c->signatures[c->nodes[x].signature].rows;
 }
 
-/* Returns how the cell offers node or input t to its readers; adds a node that is not yet an output of the cell to its outputs. */
+/* Returns how readers find node or input t among the cell's outputs; adds a node that is not yet an output to the outputs. */
 static vpps_cell_offer offer_of(vpps_cell_data *c, uint32_t t) {
     if (t & VPPS_CELL_INPUT) {
         const vpps_cell_input *in = &c->inputs[t & ~VPPS_CELL_INPUT];
@@ -211,7 +211,7 @@ static vpps_cell_offer offer_of(vpps_cell_data *c, uint32_t t) {
 
 static uint8_t op_of(const vpps_cell_data *c, uint32_t t) { return c->signatures[c->nodes[t].signature].op; }
 
-/* Returns the number of integers in a vertex's record: one for each pulled index that is a class or row, and one for dropout. */
+/* Returns how many integers a vertex of the cell has: one for each pulled index (caller's integer) that is a class or row, and one for dropout. */
 static uint32_t count_numbers(const vpps_cell_data *c) {
     uint32_t n = 0;
     bool dropout = false;
@@ -311,7 +311,7 @@ static vpps_node input_node(const vpps_cell_data *c, const uint32_t *record, uin
     return vpps_own_nodes(c, record)[at];
 }
 
-/* Returns what the cell offers as scattered or pushed value number k of a vertex. NULL: the vertex has no cell or no such value. */
+/* Returns scattered or pushed value number k of a vertex, as its cell offers it. NULL: the vertex has no cell or no such value. */
 static inline const vpps_cell_offer *find_offer(const vpps_graph *g, vpps_vertex v, uint32_t k, bool pushed) {
     if (v >= g->n_vertices || g->vertices[v].cell == VPPS_SOURCE_VERTEX) return NULL;
     const vpps_cell_data *c = vpps_cell_of(g, g->vertices[v].cell);
@@ -425,7 +425,7 @@ static __attribute__((noinline)) bool take_children(vpps_graph *g, const vpps_ce
         if (!offer || (offer->output & VPPS_CELL_INPUT)) continue;
         const uint32_t output = offer->output;
         for (; k < end && children[k] < n_vertices && vertices[children[k]].cell == cell;
-             k++) /* children of the cell that was just checked are copied without a check */
+             k++) /* for the cell just checked, children are copied without a check */
             *to++ = vertices[children[k]].first + output;
     }
     return true;
@@ -448,7 +448,7 @@ static inline uint32_t list_children(const vpps_cell_data *c, const vpps_applica
     return a->n_children - vpps_min_u32(a->n_children, c->list_first);
 }
 
-/* Returns whether an application has the lists of the latest vertex with lists. */
+/* Returns whether an application has the same lists as the latest vertex with lists. */
 static bool repeats_lists(const vpps_graph *g, const vpps_cell_data *c, const uint32_t *members,
                           const vpps_application *a) {
     const uint32_t n = list_children(c, a);
@@ -525,8 +525,8 @@ static bool check_members(vpps_graph *g, const vpps_cell_data *c, const uint32_t
 /* Checks that an application has as many children, pulls and indices as its cell asks for, and finds the lengths of its lists. */
 static bool check_counts(vpps_graph *g, const vpps_cell_data *c, const vpps_application *a, uint32_t *members) {
     if (!count_members(g, c, a, members)) return false;
-    const bool any = c->n_lists == 1 && c->gathered[1] && !a->n_lists; /* one list may take all remaining children */
-    uint64_t n = c->list_first; /* number of children; begins with those that are gathered by number */
+    const bool any = c->n_lists == 1 && c->gathered[1] && !a->n_lists; /* the only list may have all other children */
+    uint64_t n = c->list_first; /* number of children, at first of those that are gathered by number */
     for (uint32_t d = 1; d <= c->n_lists; d++)
         if (c->gathered[d]) n += any ? c->min_members[d] : members[d - 1];
     if (n < c->min_children) n = c->min_children;
@@ -556,7 +556,7 @@ static inline bool has_counts(const vpps_cell_data *c, const vpps_application *a
 static bool check_indices(vpps_graph *g, const vpps_cell_data *c, const uint32_t *indices) {
     bool ok = true;
     for (uint32_t i = 0; i < c->n_indices; i++) ok &= indices[i] < c->index_limits[i];
-    for (uint32_t t = 0; t < c->n_nodes && !ok; t++) { /* finds the node with the wrong index for the message */
+    for (uint32_t t = 0; t < c->n_nodes && !ok; t++) { /* finds the node with the wrong index, for the message */
         if (!c->imm_pulled[t]) continue;
         const uint32_t index = indices[c->nodes[t].imm], limit = index_limit(g->model, c, t);
         if (index < limit) continue;
@@ -597,7 +597,7 @@ vpps_vertex vpps_apply(vpps_graph *g, const vpps_application *a) {
     VPPS_NEED_OR(VPPS_NO_VERTEX, g);
     if (g->status != VPPS_OK) return VPPS_NO_VERTEX;
     vpps_application own;
-    if (VPPS_UNLIKELY(!a || a->size != sizeof *a)) { /* the caller was compiled with another version of the struct */
+    if (VPPS_UNLIKELY(!a || a->size != sizeof *a)) { /* a, struct of another version of the library, is copied */
         if (!vpps_take_application(g, "apply", a, &own)) return VPPS_NO_VERTEX;
         a = &own;
     }
@@ -631,7 +631,7 @@ vpps_vertex vpps_apply(vpps_graph *g, const vpps_application *a) {
     const vpps_vertex v = add_vertex(g, (vpps_vertex_data){a->cell, at, g->n_nodes});
     if (v == VPPS_NO_VERTEX) return v;
     g->n_words = (size_t)(words - g->words);
-    if (c->n_nodes) { /* a cell without nodes only hands inputs on, so its vertices need no records */
+    if (c->n_nodes) { /* a cell without nodes passes inputs on: its vertices need no records */
         uint32_t *record_of = g->node_record + g->n_nodes;
         for (uint32_t k = 0; k < c->n_outputs; k++) record_of[k] = n_records;
         g->records[g->n_records++] = (vpps_record){a->cell, g->n_nodes, at};

@@ -92,7 +92,7 @@ static vpps_vertex fail(vpps_graph *g, vpps_status status, const char *message) 
     return VPPS_NO_VERTEX;
 }
 
-/* Returns the cell that an application names if the cell has a condition; else the graph fails, and the result is NULL. */
+/* Returns the cell that an application names, if the cell has a condition; else the graph fails, and the result is NULL. */
 static const vpps_cell_data *conditional(vpps_graph *g, const char *what, const vpps_application *a) {
     if (g->status != VPPS_OK) return NULL;
     if (a->cell < g->model->n_cells && vpps_cell_of(g, a->cell)->condition.there) return vpps_cell_of(g, a->cell);
@@ -137,7 +137,7 @@ vpps_vertex vpps_case(vpps_graph *g, uint32_t n, const vpps_application *branche
     vpps_vertex result = VPPS_NO_VERTEX;
     bool ok = vertices && parts;
     if (!ok) fail(g, VPPS_MEMORY, "graph: out of memory");
-    /* size of vpps_application in the caller's version of the library */
+    /* size of vpps_application in the version that the caller was compiled with */
     const size_t size = branches->size;
     for (uint32_t i = 0; ok && i < n; i++) {
         vpps_application branch;

@@ -9,12 +9,12 @@
 typedef struct count {
     const vpps_graph *g;
     uint8_t *gradient; /* for each node: whether it depends on a trained parameter */
-    /* for each value in the present vertex (inputs, then ops; a list's members in order): whether it depends on a trained parameter */
+    /* for each value in the vertex that is counted (inputs, then ops; a list's members in order): whether it depends on a trained parameter */
     uint8_t *inside;
-    size_t *at; /* for each input and then each op of the cell: position of its first value in `inside` */
-    /* for each operand of the present op: whether it, or any member of a list, depends on a trained parameter */
+    size_t *at; /* for each input and then each op of the vertex's cell: index of its first value in `inside` */
+    /* for each operand of the op that is counted: whether it, or any member of a list, depends on a trained parameter */
     uint8_t *operands;
-    uint8_t *used; /* for each entry of each parameter: whether its bytes and flops were counted already */
+    uint8_t *used; /* for each entry of each parameter: whether its bytes and flops have been counted */
     size_t *first; /* for each parameter: position of its first entry in `used` */
     vpps_cost cost;
 } count;
@@ -24,7 +24,7 @@ typedef struct op_view {
     const vpps_signature *s;
     const vpps_param *matrices; /* the matrices of an affine op */
     uint32_t entry;             /* the entry that a lookup reads */
-    uint32_t n, members; /* `members`: number of values that the op reduces to one, members of lists among them */
+    uint32_t n, members; /* n: number of operands; members: of values that the op reduces to one, list members too */
     uint32_t rows, cols; /* shape of the first operand */
 } op_view;
 
@@ -78,7 +78,7 @@ static bool count_op(count *c, const op_view *op) {
     for (uint32_t k = 0; k < op->n; k++) gradient |= c->operands[k];
     if (s->op == VPPS_OP_MATRIX) use_parameter(c, s->param, 0);
     const bool kept = s->op == VPPS_OP_LOOKUP && s->param == VPPS_NO_PARAM;
-    /* the value of a LOOKUP or PARAMETER node is the parameter itself */
+    /* a LOOKUP or PARAMETER node copies nothing: it stands for the parameter */
     if ((s->op == VPPS_OP_LOOKUP && !kept) || s->op == VPPS_OP_PARAMETER) {
         use_parameter(c, s->param, op->entry);
         return trained(c, s->param);
@@ -150,7 +150,7 @@ static const uint8_t *values_of(const count *c, const vpps_cell_data *cell, uint
     return c->inside + c->at[a & VPPS_CELL_INPUT ? a & ~VPPS_CELL_INPUT : cell->n_inputs + a];
 }
 
-/* Returns whether op t of a cell runs for each list member and reads only this member's value of argument a. */
+/* Returns whether op t of a cell runs for each list member and reads from argument a only the same member's value. */
 static bool reads_own(const vpps_cell_data *cell, uint32_t t, uint32_t a) {
     return axis_of(cell, a) && cell->axis[t] && !cell->over_list[t];
 }

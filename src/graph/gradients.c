@@ -11,7 +11,7 @@ vpps_status vpps_need_gradient(vpps_parameter_data *p, bool has_gradient) {
     return VPPS_OK;
 }
 
-/* A table entry's number, and the number's index in the caller's array. */
+/* The number of a lookup table's entry, and that number's index in the caller's array. */
 typedef struct numbered_entry {
     uint32_t entry, number;
 } numbered_entry;

@@ -16,7 +16,7 @@ typedef enum vpps_op {
 #include "graph/ops.def"
 #undef OP
     VPPS_OP_COUNT,
-    VPPS_OP_GATHERED = VPPS_OP_COUNT /* stands for an input while a cell is recorded; no node of a graph has it */
+    VPPS_OP_GATHERED = VPPS_OP_COUNT /* stands for an input while a cell is recorded; no node of a graph has this op */
 } vpps_op;
 
 typedef enum vpps_op_class {
@@ -29,19 +29,19 @@ typedef enum vpps_op_class {
 } vpps_op_class;
 
 typedef enum vpps_shape_rule {
-    VPPS_SHAPE_GIVEN,   /* the op's call computes the shape */
-    VPPS_SHAPE_EQUAL,   /* all arguments and the result have one shape */
-    VPPS_SHAPE_PRODUCT, /* (r x k), (k x c) -> r x c */
-    VPPS_SHAPE_SCALED,  /* any shape and a scalar -> the first shape */
-    VPPS_SHAPE_STACKED, /* equal numbers of columns -> the operands stacked: the sum of their rows */
-    VPPS_SHAPE_SCALAR,  /* arguments of equal shapes -> 1 x 1 */
+    VPPS_SHAPE_GIVEN,   /* the function that makes the op computes the shape */
+    VPPS_SHAPE_EQUAL,   /* all arguments have one shape, which the result has too */
+    VPPS_SHAPE_PRODUCT, /* arguments r x k and k x c -> result r x c */
+    VPPS_SHAPE_SCALED,  /* a value of any shape and a scalar -> the value's shape */
+    VPPS_SHAPE_STACKED, /* operands with equal numbers of columns -> as many rows as all have together */
+    VPPS_SHAPE_SCALAR,  /* arguments of equal shapes -> a scalar (1 x 1) */
     VPPS_SHAPE_COLUMNS, /* r x c -> c x 1 */
     VPPS_SHAPE_TURNED,  /* r x c -> c x r */
     VPPS_SHAPE_VECTOR,  /* r x 1 -> r x 1 */
-    VPPS_SHAPE_WEIGHTED /* an n x 1 vector of weights and n values of one shape -> that shape */
+    VPPS_SHAPE_WEIGHTED /* an n x 1 vector of weights, and n values of one shape -> the values' shape */
 } vpps_shape_rule;
 
-/* The number by which an op's flops per element are multiplied. */
+/* The number of elements by which a row's flops per element are multiplied. */
 typedef enum vpps_flops_per {
     VPPS_PER_RESULT,   /* number of elements of the result */
     VPPS_PER_ARGUMENT, /* number of elements of the first argument */
@@ -53,7 +53,7 @@ enum {
     VPPS_MANY = 1 << 20,
     VPPS_MANY_PAIRS = 32,      /* most products that one affine node sums up */
     VPPS_MANY_ELEMS = 1 << 22, /* values must have fewer elements than this */
-    VPPS_CELL_MOST = 64,       /* most inputs, outputs, lookups and integers of a cell: a set of them fits 64 bits */
+    VPPS_CELL_MOST = 64,       /* most inputs, outputs, lookups and integers of a cell: 64 bits hold a set of them */
     VPPS_CELL_LISTS = 4,       /* most lists of one cell */
     /* number of axes: a vertex has one value of axis 0, and a value of axis l + 1 for each member of its list l */
     VPPS_AXES
@@ -77,7 +77,7 @@ static inline bool vpps_weighs(uint32_t op) { return vpps_ops[op].operands[0] ==
 /* Returns whether the op finds a position (max_of, min_of), and so needs at least one member. */
 static inline bool vpps_finds(uint32_t op) { return vpps_ops[op].operands[0] == 'i'; }
 
-/* Returns whether the op reduces all its arguments, and all members of lists among them, to one value (as sum does). */
+/* Returns whether the op reduces all its arguments, members of lists included, to one value (as sum does). */
 static inline bool vpps_takes_members(uint32_t op) { return vpps_ops[op].per == VPPS_PER_MEMBER && !vpps_weighs(op); }
 
 /* A signature: op, shape and parameters of a node, shared by all such nodes of a graph or cell. Equal signatures have one index. */
@@ -110,19 +110,19 @@ typedef struct vpps_op_node {
 
 typedef struct vpps_cell_input {
     uint32_t rows, cols;
-    uint32_t child, output; /* of a gathered input: number of the child, and of the child's output */
-    bool pulled; /* whether the input is pulled; `child` is then its number among pulled nodes, or pulled lists */
-    /* 0: one value; else the axis of the list that it reads, whose first child is `child` if the list is gathered (set at the end) */
+    uint32_t child, output; /* gathered input: number of the child, and number of the child's output */
+    bool pulled;            /* whether the input is pulled; `child` is then its number among pulled nodes (or lists) */
+    /* 0: the input is one value; else the axis of the list that it reads. If the list is gathered, `child` is its first child (set at the end). */
     uint8_t axis;
 } vpps_cell_input;
 
 /* A value that a cell offers to readers: scattered to parent vertices, or pushed. */
 typedef struct vpps_cell_offer {
-    uint32_t output; /* index in the cell's `outputs`; for an input that is handed on: VPPS_CELL_INPUT | its number */
+    uint32_t output; /* index in the cell's `outputs`; for an input that is passed on: VPPS_CELL_INPUT | its number */
     uint32_t rows, cols;
 } vpps_cell_offer;
 
-/* The condition of a cell. A vertex runs if its scalar input number `input` is > 0, or, if `is`, within 0.5 of `value`. */
+/* The condition of a cell. A vertex runs if the scalar that its input number `input` reads is > 0, or, if `is`, within 0.5 of `value`. */
 typedef struct vpps_condition_data {
     bool there, is;
     uint32_t input;
@@ -131,7 +131,7 @@ typedef struct vpps_condition_data {
 
 typedef struct vpps_cell_data {
     char *name;
-    vpps_signature *signatures; /* ops and shapes of the cell's nodes; the recorder's until recording ends */
+    vpps_signature *signatures; /* ops and shapes of the cell's nodes; until recording ends, the recorder has them */
     vpps_param *matrices;
     uint32_t n_signatures;
     /* nodes of the cell, whose arguments are in `args`; `imm` of a lookup or a loss may be the number of a pulled index */
@@ -139,10 +139,10 @@ typedef struct vpps_cell_data {
     uint8_t *axis; /* for each node: its axis (0: one value for a vertex; l + 1: a value for each member of list l) */
     /* for each node: whether its op takes a whole list at once, as softmax of a list of scalars, weighted_sum and concat do */
     uint8_t *over_list;
-    uint8_t *imm_pulled; /* for each node, whether `imm` is the number of a pulled index */
+    uint8_t *imm_pulled; /* for each node: whether `imm` is the number of a pulled index (caller's integer) */
     uint32_t *args;
     vpps_cell_input *inputs;
-    uint32_t *scattered, *pushed; /* numbers of scattered, of pushed nodes; an input's: VPPS_CELL_INPUT | its number */
+    uint32_t *scattered, *pushed; /* numbers of scattered, of pushed nodes; an input: VPPS_CELL_INPUT | its number */
     /* Set when recording ends. `outputs`: the nodes that are scattered or pushed, each once. `offers`: for each scattered, then for each
      * pushed value, its index in `outputs`. */
     uint32_t *outputs;
@@ -153,7 +153,7 @@ typedef struct vpps_cell_data {
     /* In a cell with a condition, for each scattered value: the input that replaces it where the condition fails; VPPS_NO_NODE: zeros. */
     uint32_t *otherwise;
     bool decides;           /* whether the cell has an operation whose work depends on values (argmax, lookup_at) */
-    uint32_t *index_limits; /* for each pulled index: the limit that it must be less than */
+    uint32_t *index_limits; /* for each pulled index (an integer from the caller): it must be less than this */
     uint32_t n_own;         /* number of inputs that read no list (set at the end) */
     uint32_t n_nodes, n_args, n_inputs, n_scattered, n_pushed, n_outputs, n_pulls, n_pull_lists, n_indices;
     uint32_t n_of_axis[VPPS_AXES]; /* for each axis: number of the cell's nodes */
@@ -192,12 +192,12 @@ typedef struct vpps_record {
 #define VPPS_SOURCE_VERTEX UINT32_MAX
 
 typedef struct vpps_vertex_data {
-    uint32_t cell;  /* number of the vertex's cell; VPPS_SOURCE_VERTEX: it has no cell, only given nodes */
-    uint32_t at;    /* position in `words`: of the vertex's record; of a source's number of nodes, then the nodes */
+    uint32_t cell;  /* number of the vertex's cell; VPPS_SOURCE_VERTEX: a vertex without cell, of given nodes */
+    uint32_t at;    /* position in `words` of the vertex's record; for a source: of a count, then the nodes */
     uint32_t first; /* number of the vertex's first node */
 } vpps_vertex_data;
 
-/* A value that stays on the device between batches, and the node that reads the value or computes it. */
+/* A value that stays on the device between batches (vpps_keep), and the node that reads the value or computes it. */
 typedef struct vpps_kept_node {
     vpps_value value;
     uint32_t handle; /* number of the handle that keeps the value */
@@ -240,7 +240,7 @@ struct vpps_graph {
     vpps_cell_data *recording; /* if this graph is a recorder: the cell that it records; else NULL */
 };
 
-/* Return the nodes of a vertex's inputs without lists, those of its lists, and its indices. */
+/* vpps_own_nodes returns the nodes of a vertex's inputs without lists; the functions after it the lists' nodes, and the vertex's indices. */
 static inline const vpps_node *vpps_own_nodes(const vpps_cell_data *c, const uint32_t *record) {
     return record + c->n_lists + 1;
 }
@@ -282,7 +282,7 @@ bool vpps_take_application(vpps_graph *g, const char *call, const vpps_applicati
 /* Appends node x to the values that the recorded cell scatters. */
 vpps_status vpps_add_scattered(vpps_graph *g, vpps_node x);
 
-/* Makes the graph fail, since an op takes members of two different lists, whose axes are a and b. */
+/* Makes the graph fail because an op takes members of two different lists, whose axes are a and b. */
 vpps_node vpps_fail_lists(vpps_graph *g, const char *what, uint32_t a, uint32_t b);
 
 /* Returns the signature of a graph's node x; NULL: there is no such node, or the graph is a recorder. */
@@ -302,7 +302,7 @@ bool vpps_node_signature(vpps_graph *g, const char *what, vpps_node x, vpps_sign
 vpps_node vpps_make_kept(vpps_graph *g, uint32_t rows, uint32_t cols, uint32_t offset, vpps_value value,
                          uint32_t handle);
 
-/* Bits that mark an integer as the number of a pulled index. Number 0xffff is not used, since with the mark it is VPPS_NO_NODE. */
+/* Bits that mark an integer as the number of a pulled index. Number 0xffff is not used: with these bits it would be VPPS_NO_NODE. */
 #define VPPS_PULLED_INDEX 0xffff0000u
 #define VPPS_MAX_PULLED_INDICES 0xffffu
 bool vpps_is_pulled_index(const vpps_graph *g, uint32_t value, uint32_t *number);
@@ -315,7 +315,7 @@ static inline uint64_t vpps_dropout_key(uint64_t seed, uint64_t batch) {
     return vpps_mix64(seed ^ vpps_mix64(batch + 0x9e3779b97f4a7c15u));
 }
 static inline bool vpps_dropout_keeps(uint64_t key, uint32_t e, float p) {
-    /* mixes 32 bits (Wellons 2018, "lowbias32"), by instructions that wide vectors and GPUs run at full speed */
+    /* mixes the bits (Wellons 2018, "lowbias32") by instructions that wide vectors and GPUs run at full speed */
     uint32_t x = e ^ (uint32_t)key;
     x = (x ^ (x >> 16)) * 0x7feb352du;
     x = (x ^ (x >> 15)) * 0x846ca68bu;

@@ -4,7 +4,7 @@
 
 #include <math.h>
 
-static const uint64_t max_param_elems = (uint64_t)1 << 31; /* 32-bit offsets must reach all values and states */
+static const uint64_t max_param_elems = (uint64_t)1 << 31; /* 32-bit offsets must reach all values and their states */
 
 vpps_status vpps_model_create(vpps_model **out, uint64_t seed) {
     VPPS_NEED(out);
@@ -101,7 +101,7 @@ static vpps_param find_name(const vpps_model *model, const char *name) {
     return VPPS_NO_PARAM;
 }
 
-/* Returns whether checkpoints use a name for something else than a parameter: "__metadata__" or "optimizer.K/NAME". */
+/* Returns whether checkpoints use this name for something other than a parameter: "__metadata__" or "optimizer.K/NAME". */
 static bool is_of_checkpoint(const char *name) {
     static const char state[] = "optimizer.";
     if (!strcmp(name, "__metadata__")) return true;

@@ -17,7 +17,7 @@ typedef struct vpps_parameter_data {
     vpps_param_kind kind;
     uint32_t count, rows, cols;
     bool frozen;
-    /* For a lookup table shared out over processes: rank: this process's number; shards: number of processes; 0, 1: a whole table. */
+    /* For a lookup table shared out over processes: rank: this process's number; shards: number of processes. A whole table has 0 and 1. */
     uint32_t rank, shards;
     /* count * rows * cols values; a matrix row after row, a lookup table's entry column after column. If the table is shared out over
      * processes, only the entries rank, rank + shards, ... are here, and the device trains them in place. */
@@ -53,7 +53,7 @@ vpps_status vpps_check_name(const char *what, const char *name);
 /* Frees the model's cells. */
 void vpps_free_cells(vpps_model *model);
 
-/* Return the elements of a parameter; of one entry, which for a matrix or vector is the same. */
+/* vpps_param_elems returns the number of a parameter's elements; the next function that of one entry, which for a matrix or vector is the same. */
 static inline size_t vpps_param_elems(const vpps_parameter_data *p) { return (size_t)p->count * p->rows * p->cols; }
 static inline size_t vpps_entry_elems(const vpps_model *m, vpps_param p) {
     return (size_t)m->params[p].rows * m->params[p].cols;

@@ -28,7 +28,7 @@ VPPS_INLINE float erf_of(float x) {
     return x > 4.0f ? 1.0f : x < -4.0f ? -1.0f : y;
 }
 
-/* normal_below is the normal distribution function Phi(x); the function after it is the derivative of x Phi(x). */
+/* normal_below is the normal distribution function Phi(x); gelu_erf_derivative, after it, is the derivative of x Phi(x). */
 VPPS_INLINE float normal_below(float x) { return multiply_add(0.5f, erf_of(0.70710678f * x), 0.5f); }
 VPPS_INLINE float gelu_erf_derivative(float x) {
     const float below = x > 16.0f ? 16.0f : x, t = below < -16.0f ? -16.0f : below;

@@ -36,7 +36,7 @@ static char *state_name(const vpps_parameter_data *p, int state) {
     return name;
 }
 
-/* The tensors of a checkpoint file, at most 1 + VPPS_MAX_STATES per parameter; their names (NULL or allocated); and the tables in them. */
+/* The tensors of a checkpoint file, at most 1 + VPPS_MAX_STATES per parameter; the tensors' names (NULL or allocated); the tables among them. */
 typedef struct tensor_list {
     vpps_safetensors_tensor *tensors;
     char **names;
@@ -134,7 +134,7 @@ static vpps_status write_together(vpps_handle *h, const char *path, const vpps_m
     }
     char message[VPPS_MESSAGE_BYTES];
     vpps_status status = write_file(h, path, metadata, n);
-    if (status == VPPS_STALL || status == VPPS_DEVICE) return status; /* the processes cannot communicate any more */
+    if (status == VPPS_STALL || status == VPPS_DEVICE) return status; /* communication has failed: nobody can be told */
     snprintf(message, sizeof message, "%s", vpps_error_message());
     VPPS_TRY(vpps_tables_done(c));
     if (status != VPPS_OK) status = vpps_fail(status, "%s", message);
@@ -151,7 +151,7 @@ vpps_status vpps_save(vpps_handle *h, const char *path, const vpps_metadata *met
 
 /* ---------------------------------------------------------------- loading */
 
-/* The contents of the file for one parameter: values and optimiser states. All parameters' are read before the model changes. */
+/* What a file has for one parameter: values and optimiser states. The contents for all parameters are read before the model changes. */
 typedef struct contents {
     float *values[1 + VPPS_MAX_STATES];
     uint64_t updates;
@@ -194,13 +194,13 @@ static vpps_status read_parameter(const vpps_safetensors *file, const vpps_param
 static vpps_status read_number(const vpps_safetensors *file, const char *path, const char *key, uint64_t most,
                                uint64_t *out) {
     const char *text = vpps_safetensors_metadata(file, key);
-    if (!text) return VPPS_OK; /* weights from another program lack this metadata */
+    if (!text) return VPPS_OK; /* a file of another program lacks this metadata */
     if (vpps_read_number(text, most, out)) return VPPS_OK;
     return vpps_fail(VPPS_FORMAT, "%s: metadata %s is \"%.40s\"; expected a whole number up to %llu", path, key, text,
                      (unsigned long long)most);
 }
 
-/* A file with a larger number of batches counts as damaged. */
+/* Largest credible number of batches; a file with more counts as damaged. */
 #define MOST_BATCHES (UINT64_C(1) << 53)
 
 /* Reads how often the parameter's optimiser state in the file was updated. */

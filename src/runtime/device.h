@@ -18,7 +18,7 @@ typedef struct vpps_outcome {
     char message[VPPS_MESSAGE_BYTES];
     float loss, norm; /* norm of the gradient; 0 if the batch does not compute it */
     uint64_t device_ns;
-    uint64_t own_ns;           /* device_ns without the time spent waiting for other processes */
+    uint64_t own_ns;           /* device_ns less the time in which this process waited for other processes */
     uint64_t begin_ns, end_ns; /* start and end of the batch by the device's clock; 0: unknown */
     vpps_share_cost shared;    /* cost of exchanges with other processes; all zero with a single process */
 } vpps_outcome;
@@ -37,8 +37,8 @@ typedef struct vpps_device_facts {
 
 /* A copy between a place of the pool and an array of the caller. */
 typedef struct vpps_pool_copy {
-    uint32_t offset, words; /* offset VPPS_NONE, in a copy from the pool: fills `array` with zeros */
-    float *array;           /* NULL in a copy to the pool: the place is filled with zeros */
+    uint32_t offset, words; /* offset in the pool; VPPS_NONE, in a copy from the pool: fills `array` with zeros */
+    float *array;           /* NULL, in a copy to the pool: fills the place with zeros */
 } vpps_pool_copy;
 
 /* Tells in which memory the caller's arrays are. */
@@ -52,7 +52,7 @@ typedef struct vpps_device_table {
     const char *alias; /* another name of the device for users; NULL: none */
     const char *note;  /* text about the device in the command's help; NULL: none */
     bool decides;      /* whether the device can run the ops argmax and lookup_at */
-    bool host_vps;     /* whether virtual processors (VPs) are threads of this process, so a trace can record tasks */
+    bool host_vps;     /* whether virtual processors (VPs) are threads of this process, so a trace can show tasks */
     bool stands_in;    /* whether the device emulates another one; its times do not tell that device's speed */
 
     /* Describes the device in `out`, which the caller has zeroed. NULL: the device is always ready and has nothing to describe. */
@@ -67,7 +67,8 @@ typedef struct vpps_device_table {
                           vpps_pool_plan *plan);
     void (*destroy)(vpps_device *d);
 
-    /* Returns the device's properties, such as its number of VPs, for which scripts (lists of tasks) are made. `tune` may change them. */
+    /* Returns the device's properties, such as its number of virtual processors; scripts (tasks of a batch) are made for them. `tune` may change
+     * them. */
     const vpps_target *(*target)(const vpps_device *d);
 
     /* Starts a batch's script, which must not change until the batch is finished. If the calling thread works as a VP (virtual processor),
@@ -104,7 +105,7 @@ typedef struct vpps_device_table {
      * caller's CUDA stream, and before later work there. */
     vpps_status (*trade)(vpps_device *d, bool in, uint32_t n, const vpps_pool_copy *copies, void *stream);
     vpps_status (*lend)(vpps_device *d, uint64_t words, vpps_array **out, float **address); /* vpps_array_create */
-    /* serves other processes' lookups in sharded tables until all call vpps_forward_end; NULL: not needed */
+    /* sends entries of sharded tables to other processes until all call vpps_forward_end; NULL: not needed */
     vpps_status (*forward_end)(vpps_device *d);
     /* Copies parameters, and optimiser states if `states`, from the device to the model. */
     vpps_status (*read_parameters)(vpps_device *d, vpps_model *model, bool states);
@@ -139,7 +140,7 @@ struct vpps_device {
     const vpps_device_table *table;
     vpps_profile profile; /* measures alternatives of the device, such as kinds of kernels */
     vpps_trace *trace;    /* trace in which the VPs record their tasks; NULL: tasks are not recorded */
-    uint32_t vote;        /* number that is sent with a batch's gradients; all processes receive the sum of votes */
+    uint32_t vote;        /* a number sent along with a batch's gradients; all processes get the sum of these votes */
     uint32_t number;      /* number of the GPU among the host's GPUs; 0 for other devices */
     bool unstarted;       /* whether the latest launch failed before anything was started */
 };
@@ -155,7 +156,7 @@ static inline bool vpps_by_cublas(vpps_gradients g) {
     return g == VPPS_GRADIENTS_CUBLAS || g == VPPS_GRADIENTS_CUBLAS_TF32;
 }
 
-/* Returns how many bf16 numbers are summed to represent an operand of a product; 0: operands are fp32. */
+/* Returns how many bf16 numbers, added up, represent an operand of a product; 0: operands are fp32. */
 static inline uint32_t vpps_precision_parts(vpps_precision p) {
     return p == VPPS_PRECISION_BF16X3 ? 2 : p == VPPS_PRECISION_BF16 ? 1 : 0;
 }

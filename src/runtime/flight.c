@@ -104,7 +104,7 @@ vpps_status vpps_handle_report(vpps_handle *h) {
 /* ---------------------------------------------------------------- launching */
 
 vpps_status vpps_handle_tune(vpps_handle *h) {
-    if (vpps_handle_profile(h)) vpps_handle_finish(h); /* waits: the running batch measures the present candidate */
+    if (vpps_handle_profile(h)) vpps_handle_finish(h); /* waits for the batch that measures the present candidate */
     return h->device->table->tune ? h->device->table->tune(h->device) : VPPS_OK;
 }
 
@@ -122,7 +122,7 @@ vpps_status vpps_handle_launch(vpps_handle *h, uint64_t batch) {
     return vpps_handle_break(h, status, batch, vpps_error_message());
 }
 
-/* Returns whether the device may take the new script before the running batch is done: no trace and no kept value waits for its end. */
+/* Returns whether the device may take the new script before the running batch is done, which no trace and no kept value may need. */
 static bool may_queue(vpps_handle *h, const vpps_graph *g) {
     const vpps_device_table *table = h->device->table;
     return h->in_flight && !h->infers && !h->n_backward && !h->trace && !h->kept.n_copies && !g->n_keeps &&

@@ -28,7 +28,7 @@ static vpps_status create_device(vpps_handle *h, const vpps_device_table *device
     return status;
 }
 
-/* Opens the device that the options name. If "auto" selects a device that cannot be used, the call fails, so that the user learns why. */
+/* Opens the device that the options name. If "auto" selects a device that then cannot be opened, the call fails, so that the user learns why. */
 static vpps_status open_device(vpps_handle *h) {
     const vpps_device_table *device;
     const char *name = h->options.device ? h->options.device : vpps_devices[0]->name;
@@ -82,7 +82,7 @@ static vpps_handle *new_handle(vpps_model *model, const vpps_options *options, v
     h->stats.processes = vpps_communicator_size(options->communicator);
     h->infers = snapshot != NULL;
     if (snapshot) h->snapshot = vpps_snapshot_share(snapshot);
-    if (snapshot) h->options.optimizer = (vpps_optimizer){.kind = VPPS_SGD}; /* inference needs no optimiser state */
+    if (snapshot) h->options.optimizer = (vpps_optimizer){.kind = VPPS_SGD}; /* inference has no optimiser state */
     atomic_fetch_add(&model->handles, 1);
     if (!snapshot) atomic_fetch_add(&model->trainers, 1);
     return h;
@@ -139,7 +139,7 @@ void vpps_handle_destroy(vpps_handle *h) {
     if (!h) return;
     const bool here = h->process == vpps_process_number();
     if (h->in_flight) vpps_handle_finish(h);
-    if (h->device && here) h->device->table->destroy(h->device); /* a child of fork() lacks the device's threads */
+    if (h->device && here) h->device->table->destroy(h->device); /* a child of fork() has no threads of the device */
     for (int i = 0; i < 2; i++) vpps_batch_destroy(h->programs[i]);
     vpps_history_free(&h->history);
     vpps_learned_free(&h->learned);

@@ -1,4 +1,4 @@
-/* handle.h - a handle: a model, a device, and two scripts (a batch's tasks), one of which is made while the other runs.
+/* handle.h - a handle: a model, a device, and two scripts (tasks of a batch), one of which is made while the other runs.
  *
  *   handle.c      creation and end
  *   settings.c    what callers set: options, numbers of the optimiser, groups of parameters
@@ -32,16 +32,16 @@ struct vpps_handle {
     vpps_options options;
     vpps_device *device;
     vpps_pool_plan plan;
-    const vpps_target *target;       /* the device's properties for which scripts are made; owned by the device */
+    const vpps_target *target;       /* properties of the device for which scripts are made; the device owns them */
     vpps_history history;            /* what the scheduler remembers of earlier batches */
-    vpps_profile grouping, batching; /* profiles that measure numbers of VP groups, and batching policies */
+    vpps_profile grouping, batching; /* profiles, which measure alternatives: numbers of VP groups; batching policies */
     const vpps_policy *policy;       /* the batching policy in use */
     vpps_learned learned;            /* learned batching automata */
-    vpps_param_group *groups; /* indexed by parameter: its settings; NULL: the optimizer's numbers apply to all */
-    vpps_param_step *steps;   /* learning rate, momentum and weight decay of each parameter, for the latest request */
-    vpps_kept_space kept;     /* places of the values that stay on the device between batches */
-    uint32_t number;          /* number of this handle in the process, counted from 1 */
-    /* Parameters that this handle publishes, or that a handle for inference reads; NULL: no other handle reads this one's parameters. */
+    vpps_param_group *groups;        /* for each parameter: its settings; NULL: the optimizer's numbers apply to all */
+    vpps_param_step *steps; /* for each parameter: learning rate, momentum and weight decay in the latest request */
+    vpps_kept_space kept;   /* places of the values that stay on the device between batches */
+    uint32_t number;        /* number of this handle in the process, counted from 1 */
+    /* Copies of the parameters that this handle publishes or, for inference, reads; NULL: no other handle reads this one's parameters. */
     vpps_snapshot *snapshot;
     bool infers;      /* whether the handle is for inference and reads its parameters from the snapshot */
     uint64_t version; /* version of the snapshot's parameters that was copied to the device */
@@ -57,16 +57,16 @@ struct vpps_handle {
     /* values and gradients that the latest vpps_backward or vpps_step_forward returns to its caller */
     vpps_asked asked;
     vpps_open_step open;
-    vpps_pointers pointers; /* tell whether the arrays of callers are in host or device memory */
-    bool told_deferred;     /* whether the log already says that gradients are not accumulated level by level */
+    vpps_pointers pointers; /* whether callers' arrays lie in host memory or in the device's */
+    bool told_deferred;     /* whether the log has said that gradients are not accumulated level by level */
     bool pending;           /* whether the latest batch failed, and no call has returned that failure yet */
     vpps_status broken;     /* not OK: the device failed, and nothing more runs; the message is in `failure` */
     char failure[VPPS_MESSAGE_BYTES + 32];
     vpps_stats stats;
     uint32_t vote;
     uint64_t slowest_ns, mean_ns; /* times summed over batches: of the slowest process; the mean of all processes */
-    vpps_trace *trace;            /* recorder of time spans; NULL: nothing is recorded */
-    uint32_t process;             /* vpps_process_number() of the process that made the handle */
+    vpps_trace *trace;            /* records time spans; NULL: nothing is recorded */
+    uint32_t process;             /* vpps_process_number() of the process that created the handle */
 };
 
 /* ---- handle.c */
@@ -156,8 +156,8 @@ void vpps_handle_ask(const vpps_handle *h, vpps_batch_request *request);
 vpps_status vpps_handle_script(vpps_handle *h, const vpps_target *target, vpps_graph *g,
                                const vpps_batch_request *asked);
 
-/* Tells the device which batches to expect after the launched one: inference on the same graph, if there are new cells, and batches with
- * another number of groups. Does nothing while a profile is running, since its choices decide which batches follow. */
+/* Tells the device which batches to expect after the one just launched: inference on the same graph, if there are new cells, and batches with another
+ * number of groups. Does nothing while a profile is running, since its choices decide which batches follow. */
 void vpps_handle_foresee(vpps_handle *h, vpps_graph *g, const vpps_batch_request *launched);
 
 /* Makes the script of a graph's training batch without running it. The result is valid until the handle's next call. Fails as vpps_fb. */

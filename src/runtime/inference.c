@@ -3,7 +3,7 @@
 
 vpps_status vpps_publish_parameters(vpps_handle *h) {
     VPPS_TRY(vpps_handle_idle(h, "vpps_publish_parameters"));
-    if (!h->snapshot) return VPPS_OK; /* no inference handle exists, so nobody needs a copy of the parameters */
+    if (!h->snapshot) return VPPS_OK; /* without inference handles nobody needs a copy of the parameters */
     VPPS_TRY(h->device->table->read_parameters(h->device, vpps_snapshot_spare(h->snapshot), false));
     vpps_snapshot_publish(h->snapshot);
     return VPPS_OK;
@@ -25,6 +25,6 @@ vpps_status vpps_handle_refresh(vpps_handle *h) {
     const vpps_model *parameters = vpps_snapshot_lock(h->snapshot, &h->version);
     const vpps_status status = h->device->table->write_parameters(h->device, parameters);
     vpps_snapshot_unlock(h->snapshot);
-    if (status != VPPS_OK) h->version = 0; /* unknown device contents: the next call writes all parameters */
+    if (status != VPPS_OK) h->version = 0; /* after a failure the next call copies all parameters */
     return status;
 }

@@ -7,10 +7,10 @@
 enum { VPPS_KEPT_GRAIN = 16 }; /* the sizes of kept values, in words, are rounded up to a multiple of this number */
 
 typedef struct vpps_kept_value {
-    vpps_value value;      /* number of the value; 0: the entry is free */
-    uint32_t offset, room; /* offset: of the value in the pool; room: its size, rounded up; both in words */
+    vpps_value value;      /* number of the kept value; 0: the entry is free */
+    uint32_t offset, room; /* both in words: offset of the value in the pool; room: its size, rounded up */
     uint32_t rows, cols;
-    uint32_t before, after; /* entries before and after it by offset; a free entry's `after`: the next free one or 0 */
+    uint32_t before, after; /* neighbouring entries by offset; in a free entry `after` is the next free one, or 0 */
     bool made;              /* whether a batch that computes the value has been launched */
 } vpps_kept_value;
 
@@ -21,7 +21,7 @@ typedef struct vpps_kept_copy {
 } vpps_kept_copy;
 
 typedef struct vpps_kept_space {
-    vpps_kept_value *values; /* entries; entry 0 is a sentinel before all others, without space of its own */
+    vpps_kept_value *values; /* the entries; entry 0 is a sentinel, before all others and without space */
     uint32_t n_values;       /* number of entries; 0: no value was kept yet */
     uint32_t released;       /* first entry of the list of free entries; 0: none */
     uint32_t latest;         /* entry after which the search for space starts */

@@ -17,9 +17,9 @@
 typedef struct reader {
     const char *root;
     vpps_core_place *by_cpu;
-    bool *there, *known; /* there: whether the CPU is online and allowed; known: whether its property is known */
-    bool *listed;        /* flags of the CPUs in the list that was read last */
-    bool *nodes;         /* flags of the memory nodes that are online */
+    bool *there, *known; /* there: whether the CPU is online and allowed; known: whether a property of it is known */
+    bool *listed;        /* whether the list that was read last names the CPU */
+    bool *nodes;         /* whether the memory node is online */
     uint32_t n;          /* number of CPUs */
 } reader;
 
@@ -74,7 +74,7 @@ static bool read_list_of(const reader *r, uint32_t cpu, const char *name, const 
 
 static void forget(reader *r) { memset(r->known, 0, r->n * sizeof *r->known); }
 
-/* A value that stands for the number of the list's first CPU. */
+/* Stands, as a value of a property, for the number of the list's first CPU. */
 static const uint32_t FIRST = UINT32_MAX;
 /* Sets a property, given by its offset in vpps_core_place, of all CPUs in the list read last. */
 static void give(reader *r, size_t property, uint32_t value) {
@@ -213,7 +213,7 @@ vpps_status vpps_places_here(vpps_places *out) {
 /* Returns whether CPU i of the sorted list is the second thread of a core, so that the first is next to it. */
 static bool is_sibling(const vpps_places *p, uint32_t i) { return i && p->at[i - 1].core == p->at[i].core; }
 
-/* Returns a sort key of CPU i: bits 40 and up count reasons not to use the CPU, then comes the distance from `own`, then the index. */
+/* Returns the key by which CPU i is sorted: bits 40 and up count reasons not to use the CPU, then its distance from `own`, then its index. */
 static uint64_t rank_of(const vpps_places *p, const vpps_core_place *own, uint32_t i) {
     const vpps_core_place *x = &p->at[i];
     uint64_t far = 0;

@@ -26,7 +26,7 @@ char *vpps_recall(const vpps_memory *m) {
     size_t size = 0;
     vpps_cache_key key;
     if (key_of(m, &shapes, &key) == VPPS_OK && vpps_cache_read(&key, &bytes, &size, NULL) == VPPS_OK && bytes)
-        text = malloc(size + 1); /* a copy that ends with a zero; strndup might read past the bytes */
+        text = malloc(size + 1); /* adds the final zero; strndup might read past the bytes */
     if (text) {
         memcpy(text, bytes, size);
         text[size] = 0;
@@ -50,7 +50,7 @@ void vpps_profile_groups(vpps_profile *p, uint32_t n_vps, uint32_t most) {
     *p = (vpps_profile){.batches = VPPS_TRIAL_BATCHES};
     for (uint32_t groups = 1; groups <= most; groups++) {
         if (n_vps % groups) continue;
-        if (p->n == VPPS_MOST_TRIALS) p->n--; /* the list is full: a larger number of groups replaces the last one */
+        if (p->n == VPPS_MOST_TRIALS) p->n--; /* a full list: a larger number of groups replaces the last */
         p->trials[p->n++] = (vpps_trial){.groups = groups};
     }
     if (p->n == 1) vpps_profile_take(p, p->n);
@@ -108,7 +108,7 @@ void vpps_profile_note(vpps_profile *p, bool as_asked, uint64_t nodes, uint64_t 
     if (!vpps_profile_goes_on(p) || !nodes) return;
     const uint32_t i = p->current, batch = p->given[i]++;
     vpps_trial *t = &p->trials[i];
-    if (batch > p->batches) return; /* the candidate has been measured enough; it runs until the next one is ready */
+    if (batch > p->batches) return; /* measured often enough: it runs until the next one is ready */
     if (batch && as_asked) p->ns[i][t->batches++] = (double)ns / (double)nodes;
     if (batch == p->batches && t->batches) t->ns_per_node = median(p->ns[i], t->batches);
     if (p->one_by_one) return;

@@ -10,7 +10,7 @@ enum { VPPS_MOST_TRIALS = 8, VPPS_TRIAL_BATCHES = 9, VPPS_CANDIDATE_BYTES = 64 }
 typedef struct vpps_memory {
     const char *what;        /* what the text contains, in a few words */
     char machine[512];       /* description of the machine for which the text is valid */
-    const vpps_model *model; /* the text is valid for models with matrices of these names and shapes; NULL: for all */
+    const vpps_model *model; /* the text holds for models with matrices of these names and shapes; NULL: for all */
 } vpps_memory;
 
 /* Returns the text that an earlier run stored (malloc'd, owned by the caller), or NULL. */
@@ -21,14 +21,14 @@ vpps_status vpps_remember(const vpps_memory *m, const char *text);
 typedef struct vpps_profile {
     vpps_trial trials[VPPS_MOST_TRIALS];             /* the candidates, each with its measured time */
     double ns[VPPS_MOST_TRIALS][VPPS_TRIAL_BATCHES]; /* measured times: nanoseconds per graph node */
-    /* number of batches that each candidate has run; the first is not counted, since cells are compiled and caches are cold */
+    /* for each candidate: number of batches that it has run; the first is not measured, since cells are compiled and caches are cold */
     uint32_t given[VPPS_MOST_TRIALS];
     uint32_t n;       /* number of candidates; 0: there is nothing to choose */
     uint32_t batches; /* number of batches to measure per candidate */
     uint32_t current; /* index of the candidate that runs the next batch */
-    bool one_by_one;  /* true: only vpps_profile_take switches candidates; false: they take turns batch by batch */
+    bool one_by_one;  /* true: candidates change only by vpps_profile_take; false: they take turns by batches */
     bool done;        /* whether the choice is made: candidate `current` */
-    double margin;    /* another candidate is chosen only if it saves this fraction of the first one's time */
+    double margin;    /* another candidate must save this fraction of the first candidate's time to be chosen */
 
     /* Writes a candidate as text, for vpps_recall and vpps_remember. NULL: the choice is not stored. */
     void (*name)(const vpps_trial *t, char text[VPPS_CANDIDATE_BYTES]);

@@ -18,7 +18,7 @@ static vpps_status verify_batch(const vpps_target *target, const vpps_batch *b, 
     return status;
 }
 
-/* Returns the number of VP groups for a batch; 0: the scheduler chooses. Their numbers are profiled after the device's own profile. */
+/* Returns the number of VP groups for a batch; 0: the scheduler chooses. Numbers of groups are profiled after the alternatives of the device. */
 static uint32_t groups_for(vpps_handle *h, bool training) {
     if (h->options.groups != VPPS_GROUPS_PROFILE) return h->options.groups;
     return training && h->grouping.n && vpps_handle_profile(h) != &h->device->profile
@@ -33,7 +33,7 @@ static const vpps_policy *policy_for(vpps_handle *h, bool training) {
     return h->policy;
 }
 
-/* Checks ops whose results select what later vertices read (argmax, lookup_at): only inference may run them, on a device that can. */
+/* Checks ops whose results decide what later vertices read (argmax, lookup_at): only inference may run them, and only on a device that can. */
 static vpps_status check_decided(const vpps_handle *h, const vpps_graph *g, bool training) {
     if (!g->decides || (!training && h->stats.decides)) return VPPS_OK;
     if (training) return vpps_fail(VPPS_ARGUMENT, "fb: argmax and lookup_at have no gradients; expected vpps_forward");
@@ -118,7 +118,7 @@ void vpps_handle_foresee(vpps_handle *h, vpps_graph *g, const vpps_batch_request
     if (!vpps_has_news(&h->history, training, &fewer.groups)) return;
     if (fewer.groups && !groups_for(h, training)) foresee(h, g, &fewer, NULL);
     if (training) foresee(h, g, &(vpps_batch_request){.loss = VPPS_NO_NODE}, h->programs[h->next]);
-    vpps_has_news(&h->history, training, &fewer.groups); /* marks the cells compiled above as seen */
+    vpps_has_news(&h->history, training, &fewer.groups); /* so that the cells just compiled count as known */
 }
 
 /* Returns the random key of a batch's dropout masks. It differs between processes, and between calls of vpps_backward; the first of these
@@ -150,7 +150,7 @@ void vpps_handle_ask(const vpps_handle *h, vpps_batch_request *request) {
     request->no_dropout = a->request.no_dropout;
     if (draw)
         request->dropout_key =
-            vpps_dropout_key(rank ^ vpps_mix64(draw) ^ h->options.seed, 0); /* batch number 0: no batch has it */
+            vpps_dropout_key(rank ^ vpps_mix64(draw) ^ h->options.seed, 0); /* batch number 0, which no batch has */
 }
 
 vpps_batch_request vpps_handle_request(vpps_handle *h, vpps_node loss, vpps_goal goal) {

@@ -27,14 +27,14 @@ struct vpps_share {
     uint64_t model;
     uint32_t batches;
     bool *dense;
-    vpps_param *tables; /* the model's lookup tables */
+    vpps_param *tables; /* numbers of the model's lookup tables */
     uint32_t n_tables, flag_words, header_bytes;
     char *headers; /* buffers for the headers sent to and received from each process */
     vpps_parcel *parcels;
-    rows_parcel *rows, *come; /* gradients sent to each process; gradients received from each, to be summed here */
+    rows_parcel *rows, *come; /* rows' gradients: sent to each process; received from each, to be summed here */
     rows_parcel *sums;        /* rows that each process has summed and sends to all */
     rows_parcel **out;
-    slot **slots;      /* indexed by table: for each row that this process sums, where its sum lies */
+    slot **slots;      /* for each table: for each row that this process sums, where its sum lies */
     uint32_t *counts;  /* for each process, how many rows of each table it has summed */
     uint32_t *cursors; /* indexed by process: number of rows already packed for it */
     vpps_share_cost cost;

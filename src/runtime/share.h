@@ -23,20 +23,20 @@ typedef struct vpps_share_cost {
     uint32_t votes; /* sum of all processes' votes (vpps_device.vote) */
     uint64_t exchange_ns, sent_bytes;
     uint64_t fetch_ns;            /* time to fetch entries of sharded tables, before the launch */
-    uint64_t slowest_ns, mean_ns; /* time from launch to gradients: slowest_ns: of the slowest process; mean_ns: mean */
+    uint64_t slowest_ns, mean_ns; /* time from launch to gradients: of the slowest process; mean over all processes */
 } vpps_share_cost;
 
 /* A batch's results: before the exchange those of this process, afterwards those of all processes. */
 typedef struct vpps_shared_batch {
-    const vpps_task_header *header; /* header of the batch's script, with the optimiser's numbers for this batch */
-    const uint32_t *steps;          /* optimiser numbers of each parameter: words of the script at header->steps */
+    const vpps_task_header *header; /* header of the batch's script, with the optimiser's numbers in it */
+    const uint32_t *steps;          /* optimiser numbers of each parameter, from the script at header->steps */
     uint64_t start_ns;              /* time at which the batch was launched */
     uint32_t vote;
     double loss;
-    /* Gradients of table entries. The array is the caller's and may grow; after the exchange vpps_share owns what the entries point to. */
+    /* Gradients of table entries. The caller's array, which may grow; after the exchange the entries point to memory of vpps_share. */
     vpps_row_segment *segments;
     uint32_t n_segments;
-    bool keep_rows; /* whether lookup tables are sharded: each process continues with only the rows that it owns */
+    bool keep_rows; /* whether lookup tables are sharded: each process then keeps only the rows that it owns */
 
     /* Sums, over all processes, the gradients of matrices and vectors that vpps_share_dense marks; a missing gradient is zero. */
     vpps_status (*reduce)(void *device, vpps_communicator *c);

@@ -41,7 +41,7 @@ static uint64_t count_events(const vpps_trace *t) {
 
 /* Returns whether the trace's limit allows a batch with so many tasks; if so, reserves memory for their events. */
 static bool has_room(vpps_trace *t, uint64_t tasks) {
-    const uint64_t notes = 2 * tasks + 1; /* a task has two notes: its wait and itself */
+    const uint64_t notes = 2 * tasks + 1; /* a task has two notes: its wait, its end */
     const uint64_t events = 1 + notes * t->n_tracks;
     if (t->full || count_events(t) + events > t->limit) return false;
     bool room = VPPS_RESERVE(t->launches, t->n_launches + 1);
@@ -186,7 +186,7 @@ static void put_vp(writer *w, uint32_t vp) {
     const vpps_track *k = &w->trace->tracks[vp];
     const uint32_t track = FIRST_VP + vp;
     char name[64];
-    for (size_t at = 0, end; at < k->n; at = end) { /* each turn writes one batch, which begins at notes[at] */
+    for (size_t at = 0, end; at < k->n; at = end) { /* one batch each turn, from notes[at] on */
         for (end = at + 1; end < k->n && k->notes[end].kind != VPPS_NOTE_BEGIN;) end++;
         if (end == at + 1) continue;
         const vpps_launch_note *l = &w->trace->launches[k->notes[at].number];

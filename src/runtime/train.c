@@ -26,7 +26,7 @@ void vpps_handle_count_script(vpps_handle *h, const vpps_graph *g) {
     stats->steps = b->n_steps;
     stats->policy = h->policy->name;
     stats->gradients = vpps_gradient_makers[vpps_profile_current(&h->device->profile)->gradients];
-    if (!b->n_choices && vpps_profile_goes_on(&h->batching)) h->batching.n = 0; /* policies make no difference */
+    if (!b->n_choices && vpps_profile_goes_on(&h->batching)) h->batching.n = 0; /* policies would not differ */
     stats->host_ns = h->script_ns;
     stats->total_nodes += g->size;
     stats->total_host_ns += h->script_ns;
@@ -39,8 +39,7 @@ static vpps_status train(vpps_handle *h, vpps_graph *g, vpps_node loss, vpps_goa
     const char *call = goal == VPPS_GOAL_STEP ? "fb" : "backward";
     VPPS_TRY(vpps_graph_status(g));
     VPPS_TRY(vpps_handle_whole(h));
-    if (loss == VPPS_NO_NODE &&
-        h->stats.processes > 1) { /* a process without a loss still takes part in the exchange of gradients */
+    if (loss == VPPS_NO_NODE && h->stats.processes > 1) { /* a process without a loss also exchanges gradients */
         vpps_graph_clear(g);
         loss = vpps_zeros(g, 1, 1);
         VPPS_TRY(vpps_graph_status(g));
@@ -51,7 +50,7 @@ static vpps_status train(vpps_handle *h, vpps_graph *g, vpps_node loss, vpps_goa
                          "fb: gradients of %u calls of vpps_backward are there; expected vpps_update or "
                          "vpps_zero_gradients before",
                          h->n_backward);
-    if (!h->n_backward) VPPS_TRY(vpps_handle_tune(h)); /* alternatives are not switched while gradients accumulate */
+    if (!h->n_backward) VPPS_TRY(vpps_handle_tune(h)); /* no switch of alternatives while gradients accumulate */
     VPPS_TRY(vpps_handle_report(h));
     vpps_batch_request request = vpps_handle_request(h, loss, goal);
     if (goal != VPPS_GOAL_STEP) vpps_handle_ask(h, &request);

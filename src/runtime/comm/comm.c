@@ -41,9 +41,9 @@ vpps_status vpps_comm_share_hosts(vpps_communicator *c, const char *host) {
 
 /* ---------------------------------------------------------------- data */
 
-enum { AT_A_TIME = 1 << 22 }; /* elements that are summed at a time, which bounds the memory for receiving them */
+enum { AT_A_TIME = 1 << 22 }; /* how many elements are summed at a time, to bound the memory for receiving */
 
-/* Returns the index of the first of n elements that process p sums; it sums all elements before those of process p + 1. */
+/* Returns the first of n elements that process p sums: the elements are divided into consecutive parts, one for each process. */
 static size_t part_of(const vpps_communicator *c, size_t n, uint32_t p) { return (size_t)((uint64_t)n * p / c->size); }
 
 static vpps_status allreduce_some(vpps_communicator *c, float *data, size_t n) {
@@ -123,7 +123,7 @@ vpps_status vpps_comm_agree(vpps_communicator *c, vpps_status status) {
     return found;
 }
 
-/* Returns the first line of `a` that is not in its place in `b`, or NULL. */
+/* Returns the first line of `a` that `b` does not have in the same place, or NULL. */
 static const char *difference(const char *a, const char *b) {
     while (*a || *b) {
         const size_t la = strcspn(a, "\n"), lb = strcspn(b, "\n");
@@ -149,7 +149,7 @@ static const char *value_in(const char *lines, const char *line, int *len) {
 static vpps_status compare_with(const char *first, const char *lines) {
     const char *line = difference(lines, first);
     if (!line) return VPPS_OK;
-    if (!*line) line = first + strlen(lines); /* `lines` has no further line, but the first process has */
+    if (!*line) line = first + strlen(lines); /* the first process has a further line */
     int here_len, there_len;
     const char *here = value_in(lines, line, &here_len), *there = value_in(first, line, &there_len);
     return vpps_fail(VPPS_ARGUMENT, "%.*s is %.*s here, and %.*s at rank 0", (int)strcspn(line, " \n"), line,

@@ -33,8 +33,8 @@ typedef struct mpi_row {
     message *messages; /* the messages in transit, in the order of starting */
     size_t n_messages;
     note told, there;     /* messages being sent, whose memory must not change meanwhile */
-    uint64_t *heard_ns;   /* indexed by process: time at which its last sign of life came */
-    bool *waiting;        /* indexed by process: whether it has reported that it waits as well */
+    uint64_t *heard_ns;   /* for each process: time at which its last sign of life came */
+    bool *waiting;        /* for each process: whether it has reported that it, too, waits */
     uint64_t beat_ns;     /* time at which this process sent its last sign of life */
     pthread_mutex_t lock; /* protects all calls of MPI */
     pthread_t beater;
@@ -180,7 +180,7 @@ static vpps_status find_culprit(mpi_row *m, uint64_t limit_ns, bool *done) {
     if (status != VPPS_OK || *done) return status;
     for (uint32_t p = 1; p < size && rank; p++) m->waiting[p] = true; /* blames the first process, which is silent */
     name_missing(m, missing, sizeof missing);
-    if (!*missing) { /* no process to blame: names all that owe a message */
+    if (!*missing) { /* all wait: names those that owe a message */
         memset(m->waiting, 0, size * sizeof *m->waiting);
         name_missing(m, missing, sizeof missing);
     }
@@ -263,7 +263,7 @@ static vpps_status exchange(mpi_row *m, const vpps_parcel *out, const vpps_parce
         const uint32_t from = (c->rank + c->size - i) % c->size;
         VPPS_TRY(begin(m, true, &in[from], from));
     }
-    for (uint32_t i = 1; i < c->size; i++) { /* each process starts with a different peer, so that all links are used */
+    for (uint32_t i = 1; i < c->size; i++) { /* each process begins with another peer, so that all links are used */
         const uint32_t to = (c->rank + i) % c->size;
         VPPS_TRY(begin(m, false, &out[to], to));
     }
@@ -401,7 +401,7 @@ static vpps_status open_row(mpi_row *m, const void *comm, uint32_t watchdog_ms) 
     VPPS_TRY(vpps_comm_init(&m->c, &table, (uint32_t)rank, (uint32_t)size, watchdog_ms));
     VPPS_TRY(start_beating(m));
     if (gethostname(host, sizeof host - 1)) snprintf(host, sizeof host, "?");
-    atomic_store(&m->c.patient, true); /* waits 60 times as long: processes may start at different times */
+    atomic_store(&m->c.patient, true); /* 60 times the usual limit: processes may start at different times */
     VPPS_TRY(vpps_comm_share_hosts(&m->c, host));
     atomic_store(&m->c.patient, false);
     return VPPS_OK;

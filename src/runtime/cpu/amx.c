@@ -23,7 +23,7 @@ typedef struct tile_configuration {
 } tile_configuration;
 _Static_assert(sizeof(tile_configuration) == 64, "as the manual has it");
 
-static _Thread_local uint32_t tile_rows; /* number of rows of tiles 0 to 5, as this thread has configured them */
+static _Thread_local uint32_t tile_rows; /* number of rows that tiles 0 to 5 have in this thread's configuration */
 
 __attribute__((target("amx-tile"))) static void set_rows(uint32_t rows) {
     tile_configuration all = {.palette = 1};

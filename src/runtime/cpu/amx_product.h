@@ -25,7 +25,7 @@ typedef struct amx_sums {
 static inline const float *amx_fill(const amx_sums *s, float (*buffer)[VPPS_BF16_ROWS]) {
     memset(buffer, 0, VPPS_BF16_ROWS * sizeof *buffer);
     for (uint32_t j = 0; j < s->vectors; j++) memcpy(buffer[j], s->from + j * s->ld_from, s->rows * sizeof(float));
-    __asm__ volatile("" ::: "memory"); /* tells the compiler that the tile instruction reads the buffer */
+    __asm__ volatile("" ::: "memory"); /* makes the compiler fill the buffer before the tile instruction reads it */
     return buffer[0];
 }
 
@@ -64,7 +64,7 @@ typedef struct amx_terms {
     uint32_t row, j;
 } amx_terms;
 
-/* Packed tiles of one term; the tiles of the next 16 matrix rows, or vectors, are `stride` words further on. */
+/* Packed tiles of one term of the sum; tiles of the next 16 matrix rows, or vectors, are `stride` words further on. */
 typedef struct amx_operands {
     const uint32_t *w, *x;
     uint32_t depth_tiles;
@@ -245,7 +245,7 @@ AMX_FUNCTION void amx_product_t(uint32_t k, uint32_t n, uint32_t parts, const ui
     const uint32_t k_tiles = vpps_bf16_depth_tiles(k);
     const size_t step = (size_t)parts * VPPS_BF16_TILE, low = parts == 2 ? VPPS_BF16_TILE : 0;
     TILE_ROWS(SIDE);
-    for (uint32_t d = 0; d < k_tiles; d += WIDTH) { /* this part of the matrices stays in L2 for all vectors */
+    for (uint32_t d = 0; d < k_tiles; d += WIDTH) { /* these tiles' columns stay in L2 for all vectors */
         const uint32_t width = vpps_min_u32(k_tiles - d, WIDTH);
         for (uint32_t j = 0; j < n; j += VPPS_BF16_SPREAD) {
             TILE_ZERO(0);

@@ -16,7 +16,7 @@
 
 enum { SIDE = VPPS_BF16_ROWS, PAIRS = VPPS_BF16_DEPTH / 2 };
 
-/* 32 numbers in bf16, as high and low parts, in their order. */
+/* 32 numbers in bf16, in their order: the high parts, and the low parts that are added to them. */
 typedef struct halves {
     __m512i high, low;
 } halves;
@@ -162,7 +162,7 @@ __attribute__((PACK_TARGET)) void vpps_avx512_bf16_spread(uint32_t n, uint32_t d
     const __m512i first = _mm512_set_epi16(7, 0, 0, 7, 6, 0, 0, 6, 5, 0, 0, 5, 4, 0, 0, 4, 3, 0, 0, 3, 2, 0, 0, 2, 1, 0,
                                            0, 1, 0, 0, 0, 0);
     const __m512i second = _mm512_add_epi16(first, _mm512_set1_epi16(8));
-    const __mmask32 outer = 0x99999999u; /* selects the first and the last of every four 16-bit halves */
+    const __mmask32 outer = 0x99999999u; /* selects the first and last of each four 16-bit numbers */
     for (uint32_t j = 0; j < n; j += VPPS_BF16_SPREAD) {
         const uint32_t *from = rows + j / SIDE * stride + (size_t)(j % SIDE) * PAIRS;
         for (uint32_t g = 0; g < groups; g++) {
@@ -171,7 +171,7 @@ __attribute__((PACK_TARGET)) void vpps_avx512_bf16_spread(uint32_t n, uint32_t d
                     from + (size_t)(g / 2 * parts + p) * VPPS_BF16_TILE + (size_t)(g % 2) * SIDE / 2;
                 __m256i v[VPPS_BF16_SPREAD];
 #pragma GCC unroll 8
-                for (uint32_t i = 0; i < VPPS_BF16_SPREAD; i++) /* vectors after the last one are zero */
+                for (uint32_t i = 0; i < VPPS_BF16_SPREAD; i++) /* zeros stand for vectors after the last one */
                     v[i] = _mm256_loadu_si256((const __m256i *)(const void *)(pairs + (size_t)i * PAIRS));
                 turn_halves(v);
 #pragma GCC unroll 8

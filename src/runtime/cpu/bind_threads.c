@@ -54,7 +54,7 @@ static void touch_matrix(const vpps_vp *vp, uint32_t param) {
     }
 }
 
-/* Touches the VP's share of a vector or table; all VPs read these, so that their pages are spread over the nodes. */
+/* Touches the VP's share of a vector's or table's memory, so that the pages of these parameters, which all VPs read, are spread over the nodes. */
 static void touch_slice(const vpps_vp *vp, uint32_t param) {
     const vpps_cpu *cpu = vp->cpu;
     const uint64_t words = vpps_param_elems(&cpu->model->params[param]), first = words * vp->index / cpu->n_vps,

@@ -27,7 +27,7 @@ static const vpps_cpu_choice defaults = {
 #undef X
 };
 
-/* Numbers for a unit with `product_t`, which multiplies a transposed matrix, without copying it, with 8 vectors in the time of one. */
+/* Numbers for a unit that has `product_t`: it multiplies a transposed matrix, without copying it, with 8 vectors in the time of one. */
 static const vpps_cpu_choice spreads = {.tile = 96, .few = 9, .pays = 64};
 
 const char *const vpps_cpu_ways[VPPS_CPU_WAYS] = {
@@ -91,7 +91,7 @@ static double cost(const vpps_cpu_units *u, const vpps_cpu_problem *p, trial_lis
     return cost_of_batch(p, l, maker_of(u, kernels, unit, precision), vpps_precision_parts(precision));
 }
 
-/* Returns the index of the fastest kernels or, if `unit`, of the fastest bf16 unit beside these `kernels`; $VPPS_ISA may name another. */
+/* Returns the index of the fastest kernels or, if `unit`, of the fastest bf16 unit beside these `kernels`; $VPPS_ISA may name another one. */
 static uint32_t choose_one(const vpps_cpu_units *u, const vpps_cpu_problem *p, trial_list l, bool unit,
                            uint32_t kernels, vpps_precision precision) {
     const uint32_t n = unit ? (uint32_t)VPPS_BF16_UNITS : u->n_kernels;
@@ -151,7 +151,7 @@ static void choose_tile(trial_list l, vpps_cpu_maker m, vpps_cpu_choice *c) {
  * number of vectors that gain twice the time of copying (a copy also displaces other operands from the caches). To suppress noise, c->pays
  * is the table's number, halved or doubled until within a factor of two. */
 static void choose_copy(trial_list l, vpps_cpu_maker m, vpps_cpu_choice *c) {
-    double gain = 0; /* the least time that a copy gains, in ns per vector */
+    double gain = 0; /* the least time that a copy saves, in ns per vector */
     c->few = NEVER;
     for (uint32_t i = l.n; i-- > 0;) {
         const vpps_trial *t = &l.at[i];
@@ -186,7 +186,7 @@ vpps_cpu_choice vpps_cpu_choose(const vpps_cpu_units *u, const vpps_cpu_problem 
     c.few = table->few;
     c.pays = table->pays;
     const vpps_cpu_maker m = maker_of(u, c.kernels, c.unit, c.precision);
-    if (!isfinite(ns_of(l, m, VPPS_CPU_WAY_rows, 1, false))) return c; /* products with matrix rows were not measured */
+    if (!isfinite(ns_of(l, m, VPPS_CPU_WAY_rows, 1, false))) return c; /* without measured products with matrix rows */
     choose_tile(l, m, &c);
     choose_copy(l, m, &c);
     return c;

@@ -16,7 +16,7 @@
 typedef enum vpps_cpu_way { VPPS_CPU_WAY_TABLE(X) VPPS_CPU_WAYS } vpps_cpu_way;
 #undef X
 
-enum { VPPS_TRIAL_SIDE = 256, VPPS_CPU_TRIALS = 160 /* most trials: enough for all units in all ways */ };
+enum { VPPS_TRIAL_SIDE = 256, VPPS_CPU_TRIALS = 160 /* VPPS_CPU_TRIALS: most trials, for all units in all ways */ };
 
 extern const char *const vpps_cpu_ways[VPPS_CPU_WAYS];
 
@@ -40,14 +40,14 @@ typedef struct vpps_cpu_problem {
     vpps_precision asked;
     uint32_t batch;     /* number of inputs per batch; 0: unknown */
     size_t elems;       /* number of weights (matrix elements) that one virtual processor owns */
-    uint32_t side;      /* lesser of a matrix's numbers of rows and columns, averaged over all weights; 0: unknown */
+    uint32_t side;      /* lesser of rows and columns of a matrix, averaged over all weights; 0: unknown */
     size_t cache_bytes; /* size of a core's own cache */
     bool portable;
-    /* Name of the kernels or bf16 unit that the variable VPPS_ISA asks for; unknown names are ignored; NULL: none. */
+    /* Name of the kernels or bf16 unit that environment variable VPPS_ISA asks for; unknown names are ignored; NULL: none. */
     const char *wanted;
 } vpps_cpu_problem;
 
-/* Chooses by n measured trials, or by the table if n is 0. `why` (of `bytes`) gets the reason for the precision. */
+/* Chooses by n measured trials or, if n is 0, by a fixed table. `why` (of `bytes`) gets the reason for the precision. */
 vpps_cpu_choice vpps_cpu_choose(const vpps_cpu_units *units, const vpps_cpu_problem *problem, const vpps_trial *trials,
                                 uint32_t n, char *why, size_t bytes);
 

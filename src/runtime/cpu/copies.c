@@ -55,7 +55,7 @@ void vpps_choose_copies(vpps_cpu *cpu) {
     const vpps_task_header *h = &cpu->batch.header;
     const uint32_t *starts = cpu->batch.script + VPPS_TASK_HEADER_WORDS, n_params = (uint32_t)cpu->model->n_params;
     if (!h->update || (cpu->precision.parts && !cpu->precision.unit.product_t)) return;
-    if (cpu->batch.goal == VPPS_GOAL_UPDATE) { /* an update alone renews the copies that its gradients came from */
+    if (cpu->batch.goal == VPPS_GOAL_UPDATE) { /* an update by itself renews the copies that its gradients used */
         for (uint32_t p = 0; p < n_params; p++)
             if (cpu->matrices[p].fresh) cpu->matrices[p].wanted = cpu->launch;
         return;
@@ -66,7 +66,7 @@ void vpps_choose_copies(vpps_cpu *cpu) {
         vpps_cpu_matrix *m = &cpu->matrices[p];
         if (!m->blocks) continue;
         if (cpu->batch.vectors[p] < cpu->choice.pays) {
-            m->fresh = false; /* copies that this launch does not use become outdated */
+            m->fresh = false; /* the update leaves copies that this launch does not use outdated */
             continue;
         }
         for (uint32_t v = 0; v < cpu->n_vps && !m->fresh; v++) vpps_transpose_rows(cpu, p, v);

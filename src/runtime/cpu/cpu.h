@@ -25,7 +25,7 @@
 
 typedef struct vpps_cpu_precision {
     vpps_precision precision; /* precision of products, never AUTO */
-    uint32_t parts;           /* number of bf16 numbers that represent an operand: 2 in bf16x3, 1 in bf16; 0 in fp32 */
+    uint32_t parts;           /* how many bf16 numbers represent an operand: 2 in bf16x3, 1 in bf16; 0 in fp32 */
     vpps_bf16_unit unit;      /* instructions of the products; in fp32 only the name is set */
 } vpps_cpu_precision;
 
@@ -49,9 +49,9 @@ typedef struct vpps_matrix_block {
 } vpps_matrix_block;
 
 typedef struct vpps_cpu_matrix {
-    vpps_matrix_block *blocks; /* the matrix's blocks of rows, in order; NULL: the parameter is no matrix */
+    vpps_matrix_block *blocks; /* the matrix's blocks of rows, in order; NULL: the parameter is a vector or table */
     uint32_t n_blocks;
-    uint32_t *first_block; /* indexed by VP (n_vps + 1 entries): number of the first block that the VP owns */
+    uint32_t *first_block; /* for each VP, and one more: number of the first block of rows that the VP owns */
     /* Indexed by VP (thread): a transposed copy of the rows that the VP owns, in panels of 64 columns that are stored row by row. Element
      * (r, k) is at k / 64 * 64 * rows + r * 64 + k % 64. */
     float **transposed;
@@ -72,13 +72,13 @@ typedef struct vpps_run {
     size_t n;
 } vpps_run;
 
-/* Identifies packed bf16 vectors: number of the tile (of vertices) for which they were packed, and their place in `vectors`. */
+/* Identifies vectors packed in bf16: number of the tile (of vertices) for which they were packed, and their place in `vectors`. */
 typedef struct vpps_packed {
     uint64_t tile;
     size_t at;
 } vpps_packed;
 
-/* A barrier (or VPPS_NO_BARRIER), and how many signals open it. */
+/* A barrier that a VP has passed (or VPPS_NO_BARRIER), and how many signals open it. */
 typedef struct vpps_passed {
     uint32_t barrier, signals;
 } vpps_passed;
@@ -90,36 +90,36 @@ struct vpps_vp {
     bool has_thread;
     float *scratch; /* memory for the values of a tile (vertices processed together) */
     size_t scratch_floats;
-    const float **pointers; /* list of addresses: of the vectors of a product, or of a list's members */
-    uint32_t *pairs;        /* pairs (scalar, vector) of one gradient, made from the script's runs */
-    uint32_t *live;         /* vertices of the current task that run, since their condition holds */
-    uint32_t *d_at;         /* for each outer product dy x^T of the cell: index in `pointers` of the first dy */
+    const float **pointers; /* addresses of the vectors of a product, or of a list's members */
+    uint32_t *pairs;        /* pairs (scalar, vector) that one gradient sums; the script's runs are expanded */
+    uint32_t *live;         /* numbers of the task's vertices that run, since their condition holds */
+    uint32_t *d_at;         /* for each outer product dy x^T of the cell: index in `pointers` of its first dy */
     vpps_product_term *terms;
     vpps_bf16_term *bf16_terms;
     double *sums;      /* squared norms of the factors dy and x of each outer product */
     uint64_t tile;     /* number of the current tile, counted from 1 */
     uint32_t *vectors; /* vectors of the tile, converted to bf16 */
     size_t vector_words, vector_capacity;
-    vpps_packed *packed; /* descriptions of packed vectors, indexed by the `key` of vpps_pack_vectors */
-    uint32_t *touched; /* indexed by parameter: number (cpu->sum.number) of the sum that the VP's gradient belongs to */
-    uint32_t *by_update; /* indexed by parameter: latest launch in which the update itself computes the gradient */
-    /* Indexed by parameter whose gradient the update computes: index in `copies` of the gradient's first vector x, or NO_COPY. */
+    vpps_packed *packed; /* for each `key` of vpps_pack_vectors: what was packed under the key */
+    uint32_t *touched;   /* for each parameter: number (cpu->sum.number) of the sum in which the VP's gradient is */
+    uint32_t *by_update; /* for each parameter: latest launch whose update itself computes the gradient */
+    /* For each parameter whose gradient the update computes: index in `copies` of the gradient's first vector x, or NO_COPY. */
     size_t *copy_of;
     float *copies; /* copies of vectors x that are parameters, made before the update changes them */
     size_t n_copies;
     uint32_t copied;       /* number of the launch whose vectors `copies` holds */
-    uint32_t shared;       /* number of the latest launch whose gradients were summed over all processes */
+    uint32_t shared;       /* number of the latest launch whose gradients all processes have exchanged */
     uint32_t met[2];       /* number of barriers signalled in this launch: [0] of the VP's group, [1] of all VPs */
-    vpps_passed passed[2]; /* latest barriers that the VP skipped without waiting: [0] of its group, [1] of all VPs */
+    vpps_passed passed[2]; /* latest barriers that the VP passed without waiting: [0] of its group, [1] of all VPs */
     atomic_uint tasks;     /* number of tasks that this VP has run in all launches */
     uint32_t at;           /* address of the VP's next task; 0: it has run its last one */
     vpps_track *track;     /* the VP's part of the trace; NULL: there is none */
-    uint32_t progress;     /* number of tasks that all VPs had run when a wait of this VP last ended in vain */
+    uint32_t progress;     /* number of tasks that all VPs had run at the latest timeout of a wait of this VP */
     uint64_t stalled_ns;   /* how long the VP has waited since `progress` was noted */
 };
 
 typedef struct vpps_counter {
-    _Alignas(64) atomic_uint value; /* aligned to a cache line, since threads spin on it */
+    _Alignas(64) atomic_uint value; /* on a cache line of its own, since threads spin on it */
     atomic_uint sleepers;           /* number of threads that sleep until the value changes */
 } vpps_counter;
 
@@ -127,10 +127,10 @@ typedef struct vpps_counter {
 typedef struct vpps_meetings {
     /* Arrays of n_counters: nodes and gates of barriers of all VPs, and of a group's barriers, at the indices of the group's VPs. */
     vpps_counter *all, *all_gates, *group, *group_gates;
-    vpps_counter *finish; /* nodes of the barrier at the end of a launch; these counters are never reset */
+    vpps_counter *finish; /* nodes of the barrier at the end of launches, which are never reset */
     size_t n_counters;
     bool ordered;      /* whether VPs (threads) that signal a barrier always wait for it right afterwards */
-    bool taken;        /* whether the launch's barriers are trees; otherwise each is one counter */
+    bool taken;        /* whether the launch's barriers are trees; else each is one counter */
     uint32_t *signals; /* indexed by barrier: number of signals that open it */
 } vpps_meetings;
 
@@ -139,13 +139,13 @@ typedef struct vpps_cpu_batch {
     const uint32_t *script;
     vpps_task_header header;
     vpps_block_view *views;
-    vpps_goal goal;          /* what the launch does: a whole step, gradients alone, an update alone */
-    vpps_half half;          /* forward half or backward half, if the launch does not run both */
+    vpps_goal goal;          /* what the launch does: a whole step, only gradients, or only an update */
+    vpps_half half;          /* forward or backward half, if the launch runs only one */
     uint64_t *updates;       /* indexed by parameter: optimiser steps made so far */
     float (*corrections)[2]; /* indexed by parameter: bias corrections of the optimiser in this batch */
-    /* Indexed by parameter: number of the batch's outer products that add to its gradient. If there is one, the update may compute and use it. */
+    /* For each parameter: number of the batch's outer products that add to its gradient. If there is one, the update may compute it itself. */
     uint32_t *uses;
-    uint64_t *vectors; /* indexed by parameter: number of vectors that large tasks multiply with its transpose */
+    uint64_t *vectors; /* for each parameter: number of vectors that large tasks multiply with its transpose */
     /* Gradients of table entries that the tasks NORM and UPDATE use: this process's before the exchange, all processes' afterwards. */
     vpps_row_segment *segments;
     uint32_t n_segments;
@@ -165,18 +165,18 @@ typedef struct vpps_cpu_sum {
     vpps_row_sums *rows; /* summed gradients of lookup-table entries */
 } vpps_cpu_sum;
 
-/* The VPs are run by 2^rung threads, but by at most as many as there are VPs. Worker thread w takes part from rung vpps_rung_of(w) on. */
+/* 2^rung threads run the VPs, but no more than there are VPs. Worker thread w takes part if the rung is vpps_rung_of(w) or higher. */
 enum { VPPS_RUNGS = 11 };
 static inline uint32_t vpps_rung_of(uint32_t worker) { return worker ? 32 - (uint32_t)__builtin_clz(worker) : 0; }
 
-/* How many threads suit launches of one kind (crowd.c), by windows of launches. */
+/* How many threads (2^rung) suit launches of one kind (crowd.c), measured over windows, runs of some launches. */
 typedef struct vpps_crowd {
-    uint32_t rung, home;   /* rung: that of this window; home: the fastest rung so far */
-    uint32_t period, left; /* windows: period: between two trials of a neighbour; left: until the next trial */
+    uint32_t rung, home;   /* rung (threads = 2^rung): of this window of launches; home: the fastest so far */
+    uint32_t period, left; /* period: windows between two trials of a neighbouring rung; left: until the next trial */
     bool down, ends;       /* down: whether the latest trial had fewer threads; ends: whether the window ends now */
     atomic_bool crowded;   /* whether a thread has waited for cores for more than much_ns in this window */
-    uint64_t words, ns, latest_ns, much_ns; /* words, ns: sums over the window; latest_ns: the latest launch */
-    double speeds[VPPS_RUNGS];              /* indexed by rung: words of scripts per ns */
+    uint64_t words, ns, latest_ns, much_ns; /* sums over the window: script words, time; latest_ns: the latest launch */
+    double speeds[VPPS_RUNGS];              /* for each rung: how many words of scripts were run per ns */
 } vpps_crowd;
 
 struct vpps_cpu {
@@ -190,11 +190,11 @@ struct vpps_cpu {
     vpps_cpu_precision precision;
     bool caller_works;
     uint32_t n_vps, n_states;
-    uint64_t watchdog_ns, spin_ns; /* spin_ns: how long a waiting thread spins before it sleeps */
+    uint64_t watchdog_ns, spin_ns; /* watchdog: longest wait without progress; spin: spinning before a thread sleeps */
     vpps_pool_plan plan;
     vpps_target target;
     vpps_rows gradients; /* range of the pool with the gradients of vector parameters */
-    float *pool;         /* address of the pool's word 0; allocated memory begins at word plan.sharded */
+    float *pool;         /* address of the pool's word 0; memory is allocated only from word plan.sharded on */
     float *pool_memory;
     size_t pool_bytes;
     vpps_vp *vps;
@@ -202,7 +202,7 @@ struct vpps_cpu {
     uint32_t *chosen;          /* indexed by VP: its CPU, as an index into `places` */
     vpps_hold hold;            /* how tightly VPs are bound to these CPUs */
     vpps_cpu_matrix *matrices; /* indexed by parameter: its blocks of rows, if it is a matrix */
-    float *matrix_memory;      /* values, gradients, states, transposed copies; each thread's are adjacent */
+    float *matrix_memory;      /* values, gradients, states, transposed copies of matrices; each VP's are adjacent */
     size_t matrix_bytes;
     uint32_t *pack_memory; /* weights in bf16; NULL in fp32 */
     size_t pack_bytes;
@@ -215,21 +215,21 @@ struct vpps_cpu {
     vpps_cpu_batch batch;
     vpps_cpu_sum sum;
     vpps_share *share; /* exchange of gradients with other processes; NULL: there is only one process */
-    /* arrived: number of VPs that have come to an exchange of gradients; released: number of finished exchanges; both over all batches. */
+    /* arrived: number of VPs that have come to an exchange of gradients; released: number of finished exchanges; both since the device exists. */
     vpps_counter arrived, released;
     uint32_t shared_batches;
     vpps_entries *entries; /* fetches entries of sharded lookup tables; NULL: tables are not sharded */
     uint32_t launch;       /* number of launches so far */
     pthread_mutex_t failure_lock;
 
-    /* Starting and finishing: a worker thread waits until the `epoch` of its rung changes, the caller waits for `done`. */
-    vpps_counter epoch[VPPS_RUNGS]; /* number of launches in which the threads of a rung take part */
+    /* Starting and finishing launches: a worker thread waits until `epoch` of its rung (2^rung threads run) changes, the caller waits for `done`. */
+    vpps_counter epoch[VPPS_RUNGS]; /* for each rung: number of launches in which its threads take part */
     vpps_counter done;              /* number of launches that all VPs have finished */
     uint32_t wanted;                /* number of launches that were started */
     atomic_bool quit;
     uint32_t threads;                             /* number of threads that run the launch's VPs */
-    vpps_crowd *crowd;                            /* the element of `crowds` for launches like this one */
-    vpps_crowd crowds[VPPS_BACKWARD_HALF + 1][3]; /* by half; inference, training, updates alone */
+    vpps_crowd *crowd;                            /* the element of `crowds` for launches of this kind */
+    vpps_crowd crowds[VPPS_BACKWARD_HALF + 1][3]; /* by half of the script; then by inference, training, update alone */
 };
 
 /* Checks that the batch's script (tasks and their data) is made for this device and has no address outside of it. Fails with SCRIPT. */
@@ -269,9 +269,9 @@ void vpps_wake(vpps_counter *counter);
 
 /* ---- crowd.c */
 
-/* Chooses how many threads run the launch's VPs, by what it has measured in earlier ones. Results do not depend on the number. */
+/* Chooses how many threads run the launch's VPs, by times measured in earlier launches. Results do not depend on the number. */
 void vpps_choose_threads(vpps_cpu *cpu, const vpps_batch *batch);
-/* At the end of a window, notes whether this thread has waited for cores for long. */
+/* When a window (a run of launches) ends, notes whether this thread has waited long for cores. */
 void vpps_note_waiting(vpps_crowd *c);
 
 /* ---- meetings.c */
@@ -286,8 +286,8 @@ void vpps_meetings_close(vpps_cpu *cpu);
 /* Decides whether a launch's barriers are trees of counters: sets m->ordered and m->taken. Fails with MEMORY. */
 vpps_status vpps_choose_meetings(vpps_cpu *cpu, const uint32_t *script);
 
-/* Returns whether all barriers of the script are meetings: all VPs that signal a barrier wait for it in their next task. Sets
- * signals[n_barriers] to the number of signals of each barrier. All addresses in the script must lie inside it. */
+/* Returns whether all barriers of the script are "meetings": all VPs that signal a barrier wait for it in their next task. Sets signals[n_barriers]
+ * to the number of signals of each barrier. All addresses in the script must lie inside it. */
 bool vpps_are_meetings(const uint32_t *script, uint32_t *signals);
 
 /* Signals, at a barrier of n threads that is a tree, that thread `member` has come to the tree's use number `meeting`, counted from 1.
@@ -357,7 +357,7 @@ uint32_t vpps_entry_place(const vpps_entries *e, uint32_t offset);
 /* Adds the costs of the latest fetch of table entries to `cost`. */
 void vpps_entries_cost(const vpps_entries *e, vpps_share_cost *cost);
 
-/* Returns the blocks of rows of a matrix that part `member` of the VPs owns, if the VPs are divided into `group` equal parts. */
+/* Returns the blocks of a matrix's rows that part `member` of the VPs owns, if the VPs are divided into `group` equal parts. */
 static inline vpps_blocks vpps_blocks_of(const vpps_cpu *cpu, vpps_param param, uint32_t member, uint32_t group) {
     const vpps_cpu_matrix *m = &cpu->matrices[param];
     const uint32_t share = cpu->n_vps / group, first = m->first_block[member * share];
@@ -383,7 +383,7 @@ void vpps_pack_copy(const vpps_cpu *cpu, uint32_t param, uint32_t vp, const vpps
  * VPPS_NONE. Returns false if out of memory. */
 bool vpps_pack_vectors(vpps_vp *vp, uint32_t key, uint32_t n, uint32_t depth, const float *const *x, uint32_t skip,
                        size_t *at);
-/* Packs vectors (vpps_pack_vectors, under `key`) and arranges them for products with transposed matrices (vpps_spread_bf16, spread_key). */
+/* Packs vectors as vpps_pack_vectors does under `key`, and arranges them for products with transposed matrices (vpps_spread_bf16) under spread_key. */
 bool vpps_spread_vectors(vpps_vp *vp, uint32_t key, uint32_t spread_key, uint32_t n, uint32_t depth,
                          const float *const *x, uint32_t skip, size_t *at);
 void vpps_forget_vectors(vpps_vp *vp);

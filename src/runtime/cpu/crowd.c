@@ -24,7 +24,7 @@ void vpps_note_waiting(vpps_crowd *c) {
     before = waited;
 }
 
-/* Decides at the end of a window how many threads the next one has. */
+/* Decides at the end of a window (a run of launches) how many threads the next window has. */
 static void choose_rung(const vpps_cpu *cpu, vpps_crowd *c) {
     const uint32_t top = vpps_rung_of(cpu->n_vps - 1);
     const bool crowded = atomic_exchange(&c->crowded, false);
@@ -52,14 +52,14 @@ void vpps_choose_threads(vpps_cpu *cpu, const vpps_batch *batch) {
     vpps_crowd *c = cpu->crowd;
     if (c) {
         const uint64_t ns = cpu->batch.end_ns - cpu->batch.start_ns, idle_ns = vpps_now_ns() - cpu->batch.end_ns;
-        c->latest_ns = ns + (idle_ns < ns ? idle_ns : ns); /* idle time counts, up to ns */
+        c->latest_ns = ns + (idle_ns < ns ? idle_ns : ns); /* idle time before the launch counts, up to ns */
         c->ns += c->latest_ns;
         if (c->ends) choose_rung(cpu, c);
     }
     c = cpu->crowd = &cpu->crowds[batch->half][batch->goal == VPPS_GOAL_UPDATE ? 2 : cpu->batch.header.update != 0];
     if (!c->period) c->rung = c->home = vpps_rung_of(cpu->n_vps - 1), c->period = c->left = SHORTEST;
     const bool may = cpu->n_vps > 1 && !cpu->share && !cpu->device.trace && !vpps_profile_goes_on(&cpu->device.profile);
-    const uint64_t ns = c->ns + c->latest_ns; /* time of the window if this launch ends it */
+    const uint64_t ns = c->ns + c->latest_ns; /* the window's time, if this launch is its last */
     c->words += batch->script_words;
     c->ends = may && ns >= WINDOW_NS;
     c->much_ns = ns / MUCH;

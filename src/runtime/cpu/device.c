@@ -17,7 +17,7 @@ static void finish_part(vpps_vp *vp) {
     vpps_wake(&cpu->done);
 }
 
-/* Runs the share of the launch's VPs that is number i of cpu->threads. */
+/* Runs share number i of the launch's VPs, which are divided among cpu->threads threads. */
 static void run_share(vpps_cpu *cpu, uint32_t i) {
     const uint32_t first = cpu->n_vps * i / cpu->threads, end = cpu->n_vps * (i + 1) / cpu->threads;
     vpps_run_vps(cpu, first, end);
@@ -137,7 +137,7 @@ static vpps_status cpu_read_parameters(vpps_device *d, vpps_model *model, bool s
 
 static vpps_status cpu_write_parameters(vpps_device *d, const vpps_model *model) {
     vpps_cpu *cpu = (vpps_cpu *)d;
-    const bool fits = model->optimizer == cpu->options.optimizer.kind; /* another optimiser's states become zeros */
+    const bool fits = model->optimizer == cpu->options.optimizer.kind; /* states of another optimiser become zeros */
     for (uint32_t i = 0; i < model->n_params; i++) {
         const vpps_parameter_data *data = &model->params[i];
         cpu->batch.updates[i] = fits ? data->updates : 0;
@@ -212,7 +212,7 @@ static vpps_status make_vps(vpps_cpu *cpu) {
 
 static vpps_status set_up(vpps_cpu *cpu, const vpps_model *model, const vpps_options *options) {
     enum { MAX_VPS = 1024, SPIN_NS = 50 * 1000 };
-    enum { WAVE_BYTES = 1 << 25, CACHE_BYTES = 1 << 21 /* bytes of a core's cache */, CACHED_VERTICES = 32 };
+    enum { WAVE_BYTES = 1 << 25, CACHE_BYTES = 1 << 21 /* CACHE_BYTES: a core's cache */, CACHED_VERTICES = 32 };
     const uint32_t n_allowed = vpps_cores_allowed();
     cpu->n_vps = options->vps ? options->vps : n_allowed;
     if (options->groups && options->groups != VPPS_GROUPS_PROFILE && cpu->n_vps % options->groups)
@@ -347,7 +347,7 @@ vpps_status vpps_cpu_prepare(vpps_cpu *cpu, const vpps_batch *batch) {
     VPPS_TRY(vpps_choose_meetings(cpu, batch->script));
     if (!cpu->meetings.taken) VPPS_TRY(need_counters(cpu, vpps_task_header_of(batch->script)->n_barriers));
     cpu->batch.half = batch->half;
-    if (cpu->batch.half != VPPS_BACKWARD_HALF) { /* a backward half goes on with what the forward half set */
+    if (cpu->batch.half != VPPS_BACKWARD_HALF) { /* the backward half keeps what the forward half set */
         VPPS_TRY(vpps_take_gradients(cpu));
         VPPS_TRY(take_script(cpu, batch));
         VPPS_TRY(cpu->batch.goal == VPPS_GOAL_UPDATE ? vpps_open_update(cpu) : make_segments(cpu));

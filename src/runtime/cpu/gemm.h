@@ -82,7 +82,7 @@ VPPS_INLINE void tile(const uint32_t height, const uint32_t columns, uint32_t k,
         for (uint32_t i = 0; i < height; i++)
             sum[j][i] = accumulate ? vector_load(c + i * VECTOR + j * ldc) : (vector){0};
     for (uint32_t p = 0; p < k; p++, a += lda, b += b_k) {
-        if (height > columns) { /* registers hold the operands of the shorter side */
+        if (height > columns) { /* keeps the shorter side's operands in registers */
             vector other[MAX_COLUMNS];
             for (uint32_t j = 0; j < columns; j++) other[j] = vector_of(b[j * b_n]);
             for (uint32_t i = 0; i < height; i++) {
@@ -265,7 +265,7 @@ VPPS_INLINE void products(const uint32_t width, const bool ragged, uint32_t n, u
     for (uint32_t j = 0; j < others; j++) bs[j] = b + vpps_min_u32(j, n - 1) * ldb;
 #define COLUMN(p) (a + (ragged ? vpps_min_u32(p, k - 1) : (p)) * lda)
     const uint32_t whole = m - m % VECTOR;
-    const uint32_t streams = width < 4 ? width : 4; /* columns of A read in parallel; more is slower from L2 */
+    const uint32_t streams = width < 4 ? width : 4; /* columns of A that are read in parallel; more are slower */
     for (uint32_t first = 0; first < width; first += streams)
         for (uint32_t r = 0; r < whole; r += VECTOR) {
             vector other[VECTOR];

@@ -38,14 +38,14 @@ vpps_status vpps_open_update(vpps_cpu *cpu) {
     VPPS_TRY(use_sums(cpu));
     cpu->batch.loss = cpu->sum.loss;
     leave_frozen_out(cpu);
-    vpps_cpu_zero_gradients(&cpu->device); /* forgets the gradients; the segments' memory stays until the next launch */
+    vpps_cpu_zero_gradients(&cpu->device); /* forgets gradients; the segments' memory stays until the next launch */
     return VPPS_OK;
 }
 
 void vpps_open_sum(vpps_cpu *cpu) {
-    const vpps_rows vectors = cpu->gradients; /* range of the gradients of vectors; only these need zeros */
+    const vpps_rows vectors = cpu->gradients; /* only vectors' gradients need zeros: their range */
     cpu->batch.loss = 0;
-    if (cpu->batch.goal == VPPS_GOAL_NODES) return; /* no parameter gets a gradient: the goal is gradients of nodes */
+    if (cpu->batch.goal == VPPS_GOAL_NODES) return; /* gradients of nodes alone: no parameter gets one */
     if (!cpu->sum.open) {
         cpu->sum.number++;
         memset(cpu->pool + vectors.first, 0, (vectors.end - vectors.first) * sizeof(float));

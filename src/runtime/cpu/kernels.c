@@ -19,12 +19,12 @@
 /* RUN, LIST_RUN: number of terms that are summed in float. Sums of such runs of elements, or of list members, are summed in double. */
 enum { BLOCK = 16, LANES = 64, RUN = 64 * LANES, LIST_RUN = 256 };
 
-/* Adds the float sums of a run of terms to the double totals of earlier runs; `first`: there are no earlier runs. */
+/* Adds the float sums of a run of terms to the double totals of earlier runs; `first`: there are no earlier runs, so totals are set. */
 static __attribute__((noinline)) void end_run(uint32_t n, bool first, const float *sums, double *totals) {
     for (uint32_t j = 0; j < n; j++) totals[j] = (first ? 0 : totals[j]) + (double)sums[j];
 }
 
-static const float nothing[BLOCK]; /* zeros: stand for tensors that an instruction lacks */
+static const float nothing[BLOCK]; /* zeros that stand for tensors which an instruction lacks */
 
 /* Copies the first n < BLOCK elements of x to the buffer, padded with ones, which are harmless for every function. */
 static const float *padded(float *buffer, const float *x, size_t n) {
@@ -287,7 +287,7 @@ VPPS_INLINE vector dot_lanes(uint32_t n, const float *x, const float *y) {
     for (; first + LANES <= n; first += LANES)
         for (uint32_t i = 0; i < LANES / VECTOR; i++)
             lanes[i] += vector_load(x + first + i * VECTOR) * vector_load(y + first + i * VECTOR);
-    for (uint32_t i = 0; i < LANES / VECTOR; i++) /* compilers unroll the loop, so that lanes stay in registers */
+    for (uint32_t i = 0; i < LANES / VECTOR; i++) /* compilers unroll this, so that lanes stay in registers */
         if (first + i * VECTOR < n)
             lanes[i] += vector_load(x + first + i * VECTOR) * vector_load(y + first + i * VECTOR);
     for (uint32_t width = LANES / VECTOR / 2; width > 0; width /= 2)

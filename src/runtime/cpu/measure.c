@@ -11,9 +11,9 @@ enum {
     BLOCK = VPPS_BLOCK_ROWS,
     MOST_VECTORS = 192,
     STRIDE = SIDE + 16, /* distance from one vector to the next, in floats */
-    GATES = 2,          /* number of matrices that multiply the same vectors, or whose transposed products are summed */
-    NEAR = 2,           /* number of matrices used in turn if they are to fit in a core's own cache */
-    FAR = 24,           /* number of matrices used in turn if they are not to fit in the cache */
+    GATES = 2,          /* how many matrices multiply the same vectors, or have their transposed products summed */
+    NEAR = 2,           /* number of matrices that take turns, if a core's own cache is to hold them */
+    FAR = 24,           /* number of matrices that take turns, if the cache is not to hold them */
     ROUNDS = 3,
     SLICE_NS = 30 * 1000
 };
@@ -31,7 +31,7 @@ typedef struct stand {
     const vpps_kernels *kernels;
     vpps_bf16_unit unit;
     uint32_t parts; /* number of bf16 parts of an operand; 0: products are in fp32 */
-    uint32_t gates; /* number of matrices per call: GATES, or 1 where vectors are not packed: fp32 forward */
+    uint32_t gates; /* matrices per call: GATES, or 1 where vectors are not packed: in fp32, forward */
     uint32_t n_matrices, next;
     float *memory, *matrices, *copy, *x, *c, *scratch;
     uint32_t *packed; /* the matrices in bf16, each element in `packed_parts` parts */
@@ -192,7 +192,7 @@ static void fetch_matrices(const stand *s) {
     (void)word;
 }
 
-/* Measures a trial for a short time ("slice"), which may lower the trial's ns per vector. Returns the time taken, in ns. */
+/* Measures a trial for a short time, which may lower the trial's ns per vector. Returns the time that this took, in ns. */
 static uint64_t measure(stand *s, vpps_trial *t) {
     uint64_t passed;
     uint32_t calls = 0, way = 0;
@@ -228,7 +228,7 @@ static const struct plan {
 uint32_t vpps_cpu_list_trials(const vpps_cpu_units *u, vpps_trial *out, vpps_cpu_maker *by) {
     vpps_cpu_maker makers[VPPS_MOST_MAKERS];
     const uint32_t n_makers = vpps_cpu_makers(u, makers);
-    const uint32_t slow = u->n_kernels > 1; /* leaves out the first kernels if there are faster ones */
+    const uint32_t slow = u->n_kernels > 1; /* leaves the slowest kernels out if others exist */
     uint32_t n = 0;
     for (const vpps_cpu_maker *m = makers + slow; m < makers + n_makers; m++) {
         const bool fp32 = m->precision == VPPS_PRECISION_FP32, rows = fp32 || u->bf16[m->unit].product_t;

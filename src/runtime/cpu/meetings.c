@@ -151,7 +151,7 @@ void vpps_vp_signal_meeting(vpps_vp *vp, uint32_t signals) {
     const uint32_t meeting = ++*t.met;
     if (!vpps_meet(t.nodes, t.n, t.member, meeting)) return;
     for (uint32_t i = 0; i < above(t.n); i++) atomic_store_explicit(&t.gates[i].value, meeting, memory_order_release);
-    atomic_thread_fence(memory_order_seq_cst); /* a sequentially consistent change, as vpps_wake requires */
+    atomic_thread_fence(memory_order_seq_cst); /* sequentially consistent, as vpps_wake requires */
     for (uint32_t i = 0; i < above(t.n); i++) vpps_wake(&t.gates[i]);
 }
 

@@ -18,7 +18,7 @@ static void clear_matrix(const vpps_vp *vp, vpps_param param) {
         memset(own.blocks[b].gradient, 0, (size_t)own.blocks[b].ld * cpu->model->params[param].cols * sizeof(float));
 }
 
-/* Adds the n-element vectors at terms[1] to terms[count], in their order, to the vector at `to`. */
+/* Adds the vectors (n elements each) at terms[1] to terms[count], in their order, to the vector at `to`. */
 static void add_terms(const vpps_cpu *cpu, uint32_t n, float *to, uint32_t count, const float **terms) {
     terms[0] = to;
     cpu->kernels->run[VPPS_I_SUM](n, to, &(vpps_operands){.list = terms, .n_list = count + 1, .f = 1});
@@ -166,7 +166,7 @@ void vpps_choose_updates(vpps_cpu *cpu) {
 }
 
 static bool made_by_update(const vpps_cpu *cpu, const vpps_block_view *view, const vpps_outer *o, uint32_t n) {
-    uint32_t first; /* first vector; with all lists empty there are none, and nothing to update */
+    uint32_t first; /* first vector; without any (all lists empty) there is nothing to update */
     return o->x && cpu->batch.uses[o->param] == 1 && n == view->block->n &&
            vpps_outer_vectors(view, o->dy, 0, n, &first);
 }

@@ -15,7 +15,7 @@ void vpps_point_to(const vpps_cpu *cpu, const vpps_block_view *view, const vpps_
 uint32_t vpps_outer_vectors(const vpps_block_view *view, const vpps_operand *x, uint32_t at, uint32_t count,
                             uint32_t *first);
 
-/* Returns the factor x of the cell's step OUTER number i; NULL if there is none, or an earlier step has the same. */
+/* Returns the factor x of the cell's step OUTER number i; NULL if there is no x, or if an earlier step has the same x. */
 static inline const vpps_operand *vpps_new_factor(const vpps_compiled_cell *c, uint32_t i) {
     const vpps_operand *x = vpps_outer_of(c, i).x;
     for (uint32_t j = 0; j < i && x; j++)

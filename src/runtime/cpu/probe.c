@@ -86,8 +86,8 @@ static void make(void) {
     const vpps_memory memory = memory_of(u);
     probe.trials = trials;
     if (recall(&probe, u, &memory)) return;
-    const int lock = vpps_cache_lock(4 * vpps_cpu_measure_limit_ms()); /* waits long, since the machine may be busy */
-    if (!recall(&probe, u, &memory)) { /* another process may have stored the times meanwhile */
+    const int lock = vpps_cache_lock(4 * vpps_cpu_measure_limit_ms()); /* a long limit: the machine may be busy */
+    if (!recall(&probe, u, &memory)) { /* if no other process has stored the times meanwhile */
         probe.n = vpps_cpu_measure(u, trials);
         if (probe.n)
             keep(&probe, &memory);

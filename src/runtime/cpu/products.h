@@ -62,7 +62,7 @@ VPPS_INLINE void product_tile(const uint32_t height, const uint32_t columns, con
     product_begin(height, columns, ragged, start, tail, sum);
     for (uint32_t j = 0; j < columns; j++) {
         xs[j] = x[j] + skip;
-        for (uint32_t i = 0; i < height && start.at != c; i++) /* prefetches c, which L2 rarely has */
+        for (uint32_t i = 0; i < height && start.at != c; i++) /* prefetches the results' places, which L2 rarely has */
             __builtin_prefetch(c + j * ldc + (size_t)i * VECTOR, 1);
     }
     const float *column = a + first * ld;
@@ -157,7 +157,7 @@ static void product(uint32_t m, uint32_t n, uint32_t k, const float *a, size_t l
  * A tile is `width` columns of the blocks times `others` vectors d: width * others <= VECTOR sums, which stay in registers while all
  * terms' rows pass, VECTOR rows at a time. The lanes of each sum are added up at the end. */
 
-enum { PRODUCT_T_VECTORS = VECTOR == 16 ? 4 : 2 /* number of vectors d that a tile of A^T D covers at most */ };
+enum { PRODUCT_T_VECTORS = VECTOR == 16 ? 4 : 2 /* most vectors d that one tile of A^T D covers */ };
 
 /* Adds the products of matrix rows [r, r + VECTOR) to the sums of a tile of A^T D; their elements of d are already loaded. */
 VPPS_INLINE void product_t_rows(const uint32_t width, const uint32_t others, uint32_t last, const float *columns,
@@ -247,7 +247,7 @@ static void product_t_run(uint32_t n, uint32_t k, uint32_t n_terms, const vpps_p
 /* Multiplies transposed blocks for any number of terms: sums runs of terms, then adds the runs. */
 static void product_t(uint32_t n, uint32_t k, uint32_t n_terms, const vpps_product_term *terms, float *c, size_t ldc,
                       bool add) {
-    enum { TERMS = 64 }; /* number of terms per run; each has at most 64 rows, spread over the lanes */
+    enum { TERMS = 64 }; /* number of terms per run; each term has at most 64 rows, one a lane */
     product_t_run(n, k, vpps_min_u32(n_terms, TERMS), terms, c, ldc, add);
     for (uint32_t first = TERMS; first < n_terms; first += TERMS)
         product_t_run(n, k, vpps_min_u32(n_terms - first, TERMS), terms + first, c, ldc, true);

@@ -25,7 +25,7 @@ static void load(const vpps_tile *t, const vpps_program_step *s) {
             t->kernels->add(width, vpps_span_at(&to, i), vpps_span_at(&from, i) + m * share);
 }
 
-/* Returns the pairs of a vertex's gradient (offsets of factor and contribution), and their number in *n. NULL: out of memory. */
+/* Returns the pairs of a vertex's gradient (offset of a scalar, offset of a vector), and their number in *n. NULL: out of memory. */
 static const uint32_t *pairs_of(const vpps_tile *t, uint32_t output, uint32_t vertex, uint32_t *n) {
     const uint32_t *starts = t->view->pair_starts[output];
     const uint64_t all = vpps_count_pairs(t->view, output, vertex, vertex + 1);
@@ -67,8 +67,8 @@ static void store(const vpps_tile *t, const vpps_program_step *s) {
 
 /* A vertex, or a member of a vertex's list, for which a step runs. */
 typedef struct item {
-    uint32_t number, vertex; /* number: index in the part of the tile; vertex: index in the block */
-    uint32_t in_part;        /* index, in the part of the tile, of the item's vertex */
+    uint32_t number, vertex; /* number: index in this part of the tile; vertex: index in the block */
+    uint32_t in_part;        /* index of the item's vertex in this part of the tile */
     uint32_t member;         /* position in the list, if the item is a list member; else 0 */
 } item;
 
@@ -160,7 +160,7 @@ static uint32_t length_of(const vpps_tile *t, const vpps_program_step *s) {
 
 /* ---------------------------------------------------------------- items that differ by their addresses */
 
-enum { MOST_PLAIN = 5 }; /* most tensors and scalars together that an instruction has */
+enum { MOST_PLAIN = 5 }; /* most tensors and scalars that an instruction has together */
 
 /* Returns whether only the addresses of tensors and scalars differ between the step's items. */
 static bool is_plain(const vpps_program_step *s) {
@@ -202,9 +202,9 @@ static bool run_plain(const vpps_tile *t, const vpps_program_step *s, vpps_opera
         kernel(adjacent ? length * t->n[s->axis] : length, vpps_span_at(&to, i), o);
     }
     if (!s->axis || adjacent) return true;
-    /* whether the step is a DOT of each list member's tensor with the vertex's tensor */
+    /* whether the step multiplies each list member's tensor with the vertex's (DOT) */
     const bool dot = s->run.of.opcode == VPPS_I_DOT && !x[0].axis != !x[1].axis && to.stride == 1;
-    const uint32_t list = x[0].axis ? 0 : 1; /* index of the operand that the list members have */
+    const uint32_t list = x[0].axis ? 0 : 1; /* index of the operand that each list member has */
     if (dot && !VPPS_RESERVE(t->vp->pointers, t->n[s->axis] + 1u)) return false;
     for (uint32_t i = 0, m = 0, end; i < t->n[0]; i++, m = end) {
         end = m + members_of(t, s->axis, t->first[0] + i);

@@ -6,19 +6,19 @@
 #include "runtime/cpu/cpu.h"
 
 typedef struct vpps_tile_slot {
-    size_t at;      /* sum of the axis's earlier widths; times the number of items: where the slot begins */
+    size_t at;      /* sum of the preceding widths on the same axis; times the number of items: the slot's begin */
     uint32_t width; /* number of floats of one item (vertex or list member) */
 } vpps_tile_slot;
 
 /* Layout of the memory of a stage's tiles, for one VP of a group. */
 typedef struct vpps_tile_layout {
     vpps_tile_slot *slots;      /* places of the slots, indexed by slot of the program */
-    vpps_rows *own;             /* the VP's own rows, indexed by the operands' member `dealt`; own[0] is empty */
+    vpps_rows *own;             /* the VP's own rows, for each index `dealt` of operands; own[0] is empty */
     uint32_t floats[VPPS_AXES]; /* for each axis, the floats of all its slots for one item */
     uint32_t tile;              /* number of vertices per tile */
 } vpps_tile_layout;
 
-/* The tile being run, or a part of its vertices. An axis is the vertices, or one kind of their lists. */
+/* The tile that is run, or a part of its vertices. An axis is the vertices, or the members of one of their lists. */
 typedef struct vpps_tile {
     vpps_vp *vp;
     const vpps_kernels *kernels;
@@ -27,12 +27,12 @@ typedef struct vpps_tile {
     const vpps_tile_layout *layout;
     const vpps_block_view *view;
     uint32_t stage, member;
-    uint32_t first[VPPS_AXES], n[VPPS_AXES]; /* for each axis, the part's first item in the block and number of items */
+    uint32_t first[VPPS_AXES], n[VPPS_AXES]; /* for each axis: the part's first item in the block; number of items */
     uint32_t whole[VPPS_AXES];               /* for each axis, the number of items of the whole tile */
-    uint32_t before;                         /* number of the tile's vertices that precede the part */
-    const uint32_t *live;         /* numbers of the block's vertices that run, indexed from first[0]; NULL: all run */
+    uint32_t before;                         /* number of vertices of the tile that precede this part */
+    const uint32_t *live;         /* numbers of the vertices that run, indexed from first[0]; NULL: all vertices run */
     float *region[VPPS_AXES];     /* for each axis, the memory of its slots */
-    float *records[VPPS_RECORDS]; /* for each kind of record, the address where item 0 of the block would have it */
+    float *records[VPPS_RECORDS]; /* for each kind of record: the address that item 0 of the block would have there */
     uint32_t task_first[VPPS_AXES], task_items[VPPS_AXES];
     uint64_t contributions; /* pool offset of the gradient contributions that the task writes */
 } vpps_tile;

@@ -64,7 +64,7 @@ static double bounds(vpps_vp *vp, const vpps_block_view *view) {
         const vpps_outer o = vpps_outer_of(c, i);
         if (vp->by_update[o.param] != cpu->launch || !o.x) continue;
         double *d = sums + 2 * (size_t)i, *x = d + 1;
-        *d = *x = -1; /* marks both sums as not computed yet */
+        *d = *x = -1; /* so that both sums count as not computed */
         const vpps_rows own = vpps_rows_of_vp(cpu, o.param, vp->index);
         const vpps_rows all = {0, cpu->model->params[o.param].cols};
         for (uint32_t j = 0; j < i; j++) {
@@ -120,7 +120,7 @@ static double squares_of_matrix(vpps_vp *vp, uint32_t param) {
         if (made) vpps_add_outer(vp, block, n, cols, vp->pointers, gradient, false);
         const float *g = made ? gradient : block->gradient;
         if (block->rows == block->ld) sum += cpu->kernels->sum_squares(block->ld * cols, g);
-        for (uint32_t k = 0; k < cols && block->rows < block->ld; k++) /* sums rows without padding */
+        for (uint32_t k = 0; k < cols && block->rows < block->ld; k++) /* leaves the padding out of the sum */
             sum += cpu->kernels->sum_squares(block->rows, g + k * block->ld);
     }
     return sum;
@@ -231,7 +231,7 @@ static void count_updates(vpps_vp *vp) {
         cpu->batch.updates[p] +=
             shared ? shared[p] : vp->touched[p] == cpu->sum.number || vp->by_update[p] == cpu->launch;
     for (uint32_t i = 0; i < cpu->batch.n_segments; i++)
-        vp->touched[cpu->batch.segments[i].param] = 0; /* clears the marks of tables, which only this function sets */
+        vp->touched[cpu->batch.segments[i].param] = 0; /* clears marks of tables, which only this function sets */
 }
 
 void vpps_vp_update(vpps_vp *vp) {

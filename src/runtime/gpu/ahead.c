@@ -10,11 +10,11 @@ struct vpps_gpu_ahead {
     vpps_gpu_ahead *next;
     pthread_t thread;
     atomic_bool done;
-    vpps_gpu *gpu; /* device whose driver, machine, layout and model the thread reads; these do not change */
+    vpps_gpu *gpu; /* the device whose driver, machine, layout and model the thread reads; none changes */
     vpps_kernel_plan plan;
-    bool candidate;                /* whether the kernel is for the profile's next candidate */
+    bool candidate;                /* whether the kernel is for the next candidate (variant) of the profile */
     const vpps_compiled_cell **of; /* the n_cells cells that the kernel is for, as a batch lists them */
-    uint32_t n_cells, registers;   /* registers: how many registers of a thread may hold weights */
+    uint32_t n_cells, registers;   /* registers: how many of a thread's registers may hold weights */
     /* Copies of those cells, with the candidate's number of rows per warp. Arrays that they point to belong to the originals. */
     vpps_compiled_cell *cells;
     const vpps_compiled_cell **list;

@@ -101,7 +101,7 @@ vpps_status vpps_cublas_open(vpps_cublas **out, vpps_driver *driver) {
 
 void vpps_cublas_close(vpps_cublas *b) {
     if (!b) return;
-    (void)b->driver->table->within(b->driver, destroy, b); /* fails, leaving the handle, if the GPU no longer answers */
+    (void)b->driver->table->within(b->driver, destroy, b); /* fails, leaking the handle, if the GPU no longer answers */
     b->driver->table->release(b->driver, b->workspace);
     free(b);
 }
@@ -129,7 +129,7 @@ static vpps_status multiply(const vpps_cublas *b, const vpps_gemm *g) {
 
 static vpps_status multiply_all(void *context, struct CUstream_st *stream) {
     const products *p = context;
-    (void)stream; /* `create` has given the stream to the handle */
+    (void)stream; /* the handle has the stream already */
     for (uint32_t i = 0; i < p->n; i++) VPPS_TRY(multiply(p->cublas, &p->gemms[i]));
     return VPPS_OK;
 }

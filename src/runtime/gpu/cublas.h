@@ -9,12 +9,12 @@ typedef struct vpps_cublas vpps_cublas;
  * rows. `to`, `dy` and `x` are device addresses of arrays of n addresses: of the results, and of each product's first dy and first x. */
 typedef struct vpps_gemm {
     uint32_t rows, columns, depth;
-    uint32_t dy_stride, x_stride; /* number of elements from one vector dy, or x, to the next */
+    uint32_t dy_stride, x_stride; /* number of elements from one vector dy, or one vector x, to the next */
     uint64_t to, dy, x;
     uint32_t n;
     bool bf16; /* whether the vectors are in bf16, else fp32; results and sums are always in fp32 */
     bool tf32; /* whether fp32 vectors are rounded to TF32 */
-    bool adds; /* whether the products are added to the results, else replace them */
+    bool adds; /* whether the products are added to `to`; else they replace its contents */
 } vpps_gemm;
 
 /* Opens cuBLAS: the library that $VPPS_LIBCUBLAS names, else libcublas.so, .so.13 or .so.12 where library.h looks. Under software SIMT only

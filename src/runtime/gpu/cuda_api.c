@@ -37,7 +37,7 @@ vpps_status vpps_cuda_open(vpps_cuda *out) {
             vpps_cuda_close(out);
             return vpps_fail(VPPS_DEVICE, "cuda: the library lacks %s: it is too old", entries[i].symbol);
         }
-        memcpy((char *)out + entries[i].at, &symbol, sizeof symbol); /* POSIX: a function's address fits a void * */
+        memcpy((char *)out + entries[i].at, &symbol, sizeof symbol); /* POSIX lets a function's address fit a void * */
     }
     return VPPS_OK;
 }

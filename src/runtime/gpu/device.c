@@ -18,7 +18,7 @@ static vpps_status await(vpps_gpu *gpu, uint32_t launch) {
 
 /* ---------------------------------------------------------------- launching */
 
-/* Returns the most list members that `tile` consecutive vertices of a block have together; starts[i]: vertex i's first member. */
+/* Returns the most list members that `tile` consecutive vertices of a block have together; starts[i]: number of vertex i's first member. */
 static uint32_t most_members(const uint32_t *starts, uint32_t n, uint32_t tile) {
     uint32_t most = 0;
     for (uint32_t i = 0; i < n; i++) most = vpps_max_u32(most, starts[vpps_min_u32(i + tile, n)] - starts[i]);
@@ -64,18 +64,18 @@ static vpps_status need_counters(vpps_gpu *gpu, vpps_gpu_slot *slot) {
     return VPPS_OK;
 }
 
-/* Launches the kernel on a script. `entries`: address of table entries' gradients. `loss`: the loss if it is known, else 0. `resumes`: the
+/* Launches the kernel on a script. `entries`: address of the gradients of table entries. `loss`: the loss if it is known, else 0. `resumes`: the
  * preceding launch belongs to the same batch. A launch does nothing if the preceding one failed, so the host need not wait in between. */
 static vpps_status start(vpps_gpu *gpu, const vpps_gpu_script *script, uint64_t entries, float loss, bool resumes) {
     const vpps_driver_table *t = gpu->table;
     const uint32_t launch = gpu->launches;
     vpps_gpu_slot *slot = slot_of(gpu, launch), *last = slot_of(gpu, launch - 1);
     VPPS_TRY(need_counters(gpu, slot));
-    VPPS_TRY(vpps_gpu_reserve(gpu, &slot->script, slot->pinned_bytes)); /* waits only if the buffer grows */
+    VPPS_TRY(vpps_gpu_reserve(gpu, &slot->script, slot->pinned_bytes)); /* waits for launches if the buffer grows */
     VPPS_TRY(t->upload(gpu->driver, slot->script.address, script->copy, script->words * sizeof *script->copy));
     *slot->end = (vpps_launch_end){.loss = loss};
     if (gpu->ends.bytes) VPPS_TRY(t->write(gpu->driver, slot->end_at, slot->end, sizeof *slot->end));
-    gpu->launches++; /* memory is allocated only before this point, so that no launch fails halfway */
+    gpu->launches++; /* no allocation follows, so that no launch fails halfway */
     const vpps_arguments arguments = {
         .pool = gpu->pool.address,
         .script = slot->script.address,
@@ -105,7 +105,7 @@ static vpps_status start(vpps_gpu *gpu, const vpps_gpu_script *script, uint64_t 
     return t->mark(gpu->driver, launch % VPPS_GPU_SLOTS);
 }
 
-/* Launches the tasks `part` of a batch. `adds`: the launch adds to the gradients of the parameters that gpu->dense marks. */
+/* Launches the tasks `part` of a batch. `adds`: the launch adds to existing gradients, those of the parameters that gpu->dense marks. */
 static vpps_status start_batch(vpps_gpu *gpu, const vpps_batch *batch, vpps_gpu_part part, bool adds) {
     vpps_gpu_script script;
     VPPS_TRY(vpps_gpu_make_script(gpu, batch, part, adds, &script));
@@ -138,7 +138,7 @@ static vpps_status start_in_two(vpps_gpu *gpu, const vpps_batch *batch, vpps_gpu
     VPPS_TRY(start_batch(gpu, batch, VPPS_GPU_GRADIENTS, false));
     vpps_status status = vpps_gpu_make_script(gpu, batch, VPPS_GPU_STEP, true, &script);
     if (status == VPPS_OK) status = start(gpu, &script, gpu->pool.address, 0, true);
-    if (status == VPPS_MEMORY) VPPS_TRY(vpps_gpu_finish(gpu)); /* waits for the first launch: nobody else does */
+    if (status == VPPS_MEMORY) VPPS_TRY(vpps_gpu_finish(gpu)); /* waits for the first launch, as nobody else would */
     return status;
 }
 
@@ -151,7 +151,7 @@ static vpps_status start_update(vpps_gpu *gpu, const vpps_batch *batch, double l
     const vpps_failure begin = {.loss = (float)loss};
     VPPS_TRY(gpu->table->write(gpu->driver, failure_at(gpu, gpu->launches), &begin, sizeof begin));
     VPPS_TRY(vpps_gpu_make_step(gpu, batch, &step));
-    vpps_gpu_zero_gradients(&gpu->device); /* forgets the sum; the update still reads its memory */
+    vpps_gpu_zero_gradients(&gpu->device); /* forgets the sum, whose memory the update still reads */
     return start(gpu, &step, gpu->entries.address, begin.loss, false);
 }
 
@@ -162,19 +162,19 @@ static vpps_status start_shared(vpps_gpu *gpu, const vpps_batch *batch, vpps_gpu
     VPPS_TRY(start_gradients(gpu, batch));
     VPPS_TRY(await(gpu, launch));
     flight->gradients_ns = end->end_ns - end->begin_ns;
-    if (end->failed) return VPPS_OK; /* the failure is reported with the batch's outcome */
+    if (end->failed) return VPPS_OK; /* the batch's outcome reports the failure */
     VPPS_TRY(vpps_gpu_take_gradients(gpu));
     return start_update(gpu, batch, (double)end->loss);
 }
 
 /* Before a batch is launched: compiles the kernel if necessary, and reserves all buffers. */
 static vpps_status prepare(vpps_gpu *gpu, const vpps_batch *batch) {
-    if (batch->goal == VPPS_GOAL_UPDATE && gpu->trained) { /* every training kernel can run an update */
+    if (batch->goal == VPPS_GOAL_UPDATE && gpu->trained) { /* an update runs with any training kernel */
         gpu->kernel = gpu->trained;
         return VPPS_OK;
     }
     vpps_status status = vpps_gpu_need_kernel(gpu, batch);
-    if (status == VPPS_OK) status = need_scratch(gpu, batch); /* reserves the kernel's scratch memory */
+    if (status == VPPS_OK) status = need_scratch(gpu, batch); /* the kernel's scratch memory */
     if (status == VPPS_OK && vpps_gpu_packs(gpu) && gpu->header.update)
         status = vpps_gpu_plan_products(gpu, batch, gpu->summing && batch->goal != VPPS_GOAL_NODES);
     VPPS_TRY(vpps_gpu_note_kernel(gpu, status));
@@ -212,7 +212,7 @@ static vpps_status gpu_launch(vpps_device *d, const vpps_batch *batch) {
     if (steps && flight.status == VPPS_MEMORY) flight.status = VPPS_DEVICE; /* others may have updated: no retry */
     flight.last = gpu->launches - 1;
     if (flight.first == VPPS_NONE) flight.first = flight.last;
-    if (flight.status != VPPS_MEMORY) gpu->flights[gpu->n_flights++] = flight; /* MEMORY: no launch is running */
+    if (flight.status != VPPS_MEMORY) gpu->flights[gpu->n_flights++] = flight; /* MEMORY: nothing was launched */
     return flight.status;
 }
 
@@ -235,7 +235,7 @@ static bool gpu_finished(vpps_device *d) {
     if (!gpu->n_flights) return true;
     const vpps_gpu_flight *f = &gpu->flights[gpu->n_flights - 1];
     if (f->status != VPPS_OK) return true;
-    const volatile unsigned long long *end_ns = &slot_of(gpu, f->last)->end->end_ns; /* the kernel writes this time */
+    const volatile unsigned long long *end_ns = &slot_of(gpu, f->last)->end->end_ns; /* the kernel writes it last */
     const bool told = gpu->ends.bytes || *end_ns;
     return (told || ++gpu->polls % ASKED_EVERY == 0) && gpu->table->passed(gpu->driver, f->last % VPPS_GPU_SLOTS);
 }
@@ -276,7 +276,7 @@ static vpps_status take_outcome(vpps_gpu *gpu, const vpps_gpu_flight *flight, vp
     if (end->failed) return read_failure(gpu, flight->last, out);
     if (!flight->trains) return VPPS_OK;
     out->loss = end->loss;
-    out->device_ns = out->own_ns += flight->gradients_ns; /* the time between the launches does not count */
+    out->device_ns = out->own_ns += flight->gradients_ns; /* the time between both launches does not count */
     if (flight->goal == VPPS_GOAL_GRADIENTS) gpu->sum_loss += (double)end->loss;
     if (!vpps_goal_updates(flight->goal)) return VPPS_OK;
     out->norm = end->norm;
@@ -420,7 +420,7 @@ static vpps_status set_up(vpps_gpu *gpu) {
         return vpps_fail(VPPS_DEVICE,
                          "device %s: has whole lookup tables; with tables that are shared out, expected cpu",
                          gpu->table->name);
-    const uint64_t room = gpu->table->free_bytes(gpu->driver) / 4 * 3 / 4; /* three quarters of free memory, in words */
+    const uint64_t room = gpu->table->free_bytes(gpu->driver) / 4 * 3 / 4; /* in words: three quarters of free memory */
     if (!gpu->options.pool_bytes && room < l->plan.pool_words)
         l->plan.pool_words = l->target.pool_words = (uint32_t)(room > l->plan.batch ? room : l->plan.batch + 1u);
     const size_t bytes = (l->matrix_words + 1) * sizeof(float);
@@ -467,7 +467,7 @@ static vpps_status create_cuda(vpps_device **out, const vpps_model *model, const
                                vpps_pool_plan *plan) {
     const vpps_nvrtc *compiler;
     VPPS_TRY(vpps_gpu_create(out, &vpps_device_cuda, &vpps_driver_cuda, model, options, plan));
-    const vpps_status status = vpps_nvrtc_open(&compiler); /* NVRTC comes after the driver, which chooses NVRTC */
+    const vpps_status status = vpps_nvrtc_open(&compiler); /* after the driver, whose version decides which NVRTC */
     if (status == VPPS_OK) return VPPS_OK;
     gpu_destroy(*out);
     *out = NULL;

@@ -12,7 +12,7 @@ typedef struct vpps_driver vpps_driver;
 typedef struct vpps_kernel vpps_kernel;
 
 typedef struct vpps_launch_shape {
-    uint32_t ctas, threads; /* number of CTAs, which the GPU must hold all at once; number of threads of each CTA */
+    uint32_t ctas, threads; /* number of CTAs, all of which the GPU must hold at once; threads of each CTA */
     uint32_t dynamic_shared_bytes;
 } vpps_launch_shape;
 
@@ -96,12 +96,12 @@ typedef struct vpps_driver_table {
     vpps_status (*wait)(vpps_driver *d, uint64_t *device_ns);
 } vpps_driver_table;
 
-enum { VPPS_DRIVER_MARKS = 4 }; /* number of marks in the queue of calls, a power of 2 */
+enum { VPPS_DRIVER_MARKS = 4 }; /* number of marks that can be in the queue of calls, a power of 2 */
 
 struct vpps_driver {
     const vpps_driver_table *table;
-    uint64_t limit_ns;     /* longest time that a wait or a read may take; 0: no limit; set by the caller of `open` */
-    bool kernels_time_out; /* whether the machine ends kernels after some seconds, since its GPU drives a display */
+    uint64_t limit_ns;     /* longest wait or read, in ns; 0: no limit; set by the caller of `open` */
+    bool kernels_time_out; /* whether the system ends kernels after some seconds, as the GPU drives a display */
 };
 
 extern const vpps_driver_table vpps_driver_cuda, vpps_driver_simt;

@@ -99,7 +99,7 @@ vpps_status vpps_cuda_find(void) {
     int count;
     bool none;
     VPPS_TRY(vpps_cuda_installed());
-    if (vpps_cuda_open(&cuda) != VPPS_OK) return VPPS_OK; /* not a failure: opening the device reports the fault */
+    if (vpps_cuda_open(&cuda) != VPPS_OK) return VPPS_OK; /* no failure: opening the device will report the fault */
     const vpps_status status = start_driver(&cuda, &count, &none);
     vpps_cuda_close(&cuda);
     return none ? status : VPPS_OK;

@@ -8,7 +8,7 @@ struct vpps_kernel {
     vpps_kernel *next;
     vpps_cu_module module;
     vpps_cu_function function;
-    vpps_launch_shape shape; /* shape of launches; loading checked that all its CTAs fit the GPU at once */
+    vpps_launch_shape shape; /* the launches' shape: all CTAs fit the GPU at once, as loading has checked */
 };
 
 /* List of n allocations that closing the driver frees: `at` has device addresses, or pointers to pinned memory. */
@@ -24,7 +24,7 @@ typedef struct cuda_driver {
     vpps_cu_context context;
     vpps_cu_stream stream, uploads;
     vpps_cu_event start, stop, uploaded, ordered, marks[VPPS_DRIVER_MARKS];
-    bool started, stopped; /* whether start_clock (started) or stop_clock (stopped) was called since the last wait */
+    bool started, stopped; /* whether start_clock, and stop_clock, were called since the last wait */
     uint32_t arch, sms;
     int version; /* CUDA version of the driver, such as 13000 */
     bool lost;   /* whether the GPU did not finish in time; calls of the driver might then never return */

@@ -36,8 +36,8 @@ typedef struct vpps_gpu_layout {
     vpps_optimizer_kind optimizer;
     uint32_t n_states;        /* number of state values that the optimiser has per parameter value */
     vpps_precision precision; /* precision of products; never AUTO */
-    vpps_rows gradients;      /* range of the pool that has the gradients of all vector parameters */
-    uint32_t *matrix_at;      /* for each matrix parameter: its first word in the buffers gpu.matrices and gradients */
+    vpps_rows gradients;      /* range of the pool with the gradients of all vector parameters */
+    uint32_t *matrix_at;      /* for each matrix: its first word in the buffers gpu.matrices and gradients */
     size_t matrix_words;
 } vpps_gpu_layout;
 
@@ -57,15 +57,15 @@ typedef struct vpps_gpu_kernel {
 
 typedef struct vpps_gpu_ahead vpps_gpu_ahead;
 
-/* Number of slots: a slot is a set of buffers for one launch, and launches use the slots in turn. Two batches may be in flight, with two
- * launches each if cuBLAS computes gradients. A mark in the driver's queue tells when a slot's launch has ended. */
+/* Number of slots. A slot is a set of buffers for one launch; launches use the slots in turn. Two batches may be in flight, with two launches each if
+ * cuBLAS computes gradients. A mark in the driver's queue tells when a slot's launch has ended. */
 enum { VPPS_GPU_SLOTS = VPPS_DRIVER_MARKS };
 
 /* The buffers of one launch, in use until the launch has ended. */
 typedef struct vpps_gpu_slot {
     void *pinned; /* copy of the batch's script in pinned host memory */
     size_t pinned_bytes;
-    vpps_gpu_buffer script, counters; /* in device memory: the script; the barriers' counters, zero before a launch */
+    vpps_gpu_buffer script, counters; /* in device memory: the script; counters of barriers, zero before a launch */
     uint32_t used;                    /* number of words of `counters` that the latest launch used */
     vpps_launch_end *end;             /* results of the launch, in pinned memory */
     uint64_t end_at;                  /* address at which the kernel writes `end` */
@@ -75,7 +75,7 @@ typedef struct vpps_gpu_slot {
 typedef struct vpps_gpu_factor {
     const vpps_operand *operand; /* the cell's value dy or x; NULL: none, or another factor has the same vectors */
     uint32_t words;              /* number of words of a packed vector */
-    uint64_t vectors;            /* number of vectors; while tasks get places in `packed`, number of those placed */
+    uint64_t vectors;            /* number of vectors; while tasks get places in `packed`: of vectors with a place */
     uint64_t at;                 /* first word of the factor's vectors in the buffer `packed` */
     bool used;                   /* whether the batch has vertices of the factor's cell */
 } vpps_gpu_factor;
@@ -92,8 +92,8 @@ typedef struct vpps_gpu_products {
     uint32_t *first_factor; /* for each cell: index in `factors` of the cell's first factor */
     vpps_gpu_factor *factors;
     vpps_gpu_use *uses;
-    vpps_gemm *gemms; /* the calls of cuBLAS; members to, dy and x are indices into `words`, not addresses */
-    /* Data for the device: the arrays of addresses for cuBLAS's calls; then, from word `places` on, where each OUTER task packs vectors. */
+    vpps_gemm *gemms; /* calls of cuBLAS; their to, dy and x are indices into `words`, not yet addresses */
+    /* For the device: the arrays of addresses for cuBLAS's calls; then, from word `places` on, where each OUTER task (dy x^T) packs its vectors. */
     uint32_t *words;
     uint32_t n_factors, n_uses, n_gemms, n_words, places;
 } vpps_gpu_products;
@@ -105,7 +105,7 @@ typedef struct vpps_gpu_flight {
     vpps_goal goal;
     bool trains;
     bool *steps;           /* for each parameter: whether the batch updates it if its gradients are finite */
-    vpps_status status;    /* failure of the call that launched the batch, after it queued something; else OK */
+    vpps_status status;    /* failure of the call that launched the batch, once something was queued; else OK */
     uint64_t gradients_ns; /* duration of the batch's first launch, which computed the gradients */
 } vpps_gpu_flight;
 
@@ -121,12 +121,12 @@ typedef struct vpps_gpu {
     vpps_options options;
     vpps_gpu_layout layout;
     vpps_gpu_kernel *kernels; /* list of all kernels: for training or inference, and a number of VP groups */
-    vpps_gpu_kernel *kernel;  /* kernel of the latest batch */
+    vpps_gpu_kernel *kernel;  /* the kernel that the latest batch runs */
     vpps_gpu_kernel *trained; /* kernel of the latest training batch */
 
     vpps_gpu_buffer pool, matrices, gradients, states[VPPS_MAX_STATES], scratch, entries;
-    vpps_gpu_buffer failures; /* ring of vpps_failure, in which each launch records whether and how it failed */
-    vpps_gpu_buffer ends;     /* the slots' vpps_launch_end on the device, if kernels cannot write host memory */
+    vpps_gpu_buffer failures; /* a ring of vpps_failure: each launch records there whether and how it failed */
+    vpps_gpu_buffer ends;     /* device memory for the slots' vpps_launch_end, if kernels cannot write host memory */
     vpps_launch_end *pinned_ends;
     vpps_gpu_slot slots[VPPS_GPU_SLOTS];
     uint32_t launches;      /* number of launches so far; launch n uses slot n % VPPS_GPU_SLOTS */
@@ -136,21 +136,21 @@ typedef struct vpps_gpu {
     vpps_share *share;       /* exchanges gradients with other processes; NULL: there are no other processes */
     vpps_communicator *gpus; /* sums gradients between GPUs directly; NULL: gradients go through the host */
     bool summing;            /* whether gradients are being summed over several launches */
-    /* Script of the latest launch that computed gradients, if its table entries' are not yet in row_sums; else NULL. */
+    /* Script of the latest launch that computed gradients, while row_sums lacks its table entries' gradients; else NULL. */
     const uint32_t *untaken;
     vpps_gpu_products products;
-    bool *dense;             /* for each parameter: whether it has a gradient; for tables, set only before an update */
-    vpps_row_sums *row_sums; /* sums of table entries' gradients over launches */
-    double sum_loss;         /* sum of the losses of the launches over which gradients are summed */
-    vpps_row_segment *segments; /* table entries with gradients: of this process; after the exchange, of all */
+    bool *dense;                /* for each parameter: whether it has a gradient; for a table set only for an update */
+    vpps_row_sums *row_sums;    /* sums of table entries' gradients over launches */
+    double sum_loss;            /* sum of the losses of the launches over which gradients are summed */
+    vpps_row_segment *segments; /* table entries with gradients: this process's; after an exchange, all processes' */
     uint32_t n_segments;
-    float *rows, *staged; /* host memory: rows: gradients of this process's table entries; staged: other gradients */
+    float *rows, *staged; /* host memory for gradients: rows: of this process's table entries; staged: of others */
     uint64_t start_ns;    /* time at which the batch was launched */
 
     uint64_t *updates;          /* indexed by parameter: number of optimiser steps in finished batches */
     vpps_task_header header;    /* header of the latest batch's script */
     vpps_gpu_flight flights[2]; /* running batches, the oldest first */
-    uint32_t n_flights, polls;  /* polls: number of queries whether a batch has ended */
+    uint32_t n_flights, polls;  /* polls: how often it was asked whether a batch has ended */
     vpps_outcome outcome;       /* outcome of the latest batch whose outcome was taken */
     vpps_gpu_ahead *ahead;      /* list of kernels that are being compiled before they are needed */
 } vpps_gpu;
@@ -222,7 +222,7 @@ void vpps_gpu_forget_kernels(vpps_gpu *gpu);
 /* A copy of a batch's script in pinned memory, for an asynchronous upload. Its STAGE and OUTER tasks have the kernel's numbers as kinds. */
 typedef struct vpps_gpu_script {
     const uint32_t *copy;
-    uint32_t touched;  /* address of a flag word for each parameter: whether it has a gradient; 0: no such words */
+    uint32_t touched;  /* address of flags, one word a parameter: whether it has a gradient; 0: no flags */
     uint32_t words;    /* size of the whole script, in words */
     uint32_t products; /* address in the script of the copy of gpu->products.words */
 } vpps_gpu_script;

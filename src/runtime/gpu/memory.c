@@ -10,7 +10,7 @@ void vpps_gpu_release(vpps_gpu *gpu, vpps_gpu_buffer *buffer) {
 
 vpps_status vpps_gpu_reserve(vpps_gpu *gpu, vpps_gpu_buffer *buffer, size_t bytes) {
     if (bytes <= buffer->bytes) return VPPS_OK;
-    if (buffer->bytes) VPPS_TRY(vpps_gpu_finish(gpu)); /* a launch may still use the old buffer */
+    if (buffer->bytes) VPPS_TRY(vpps_gpu_finish(gpu)); /* launches may still use the old buffer */
     vpps_gpu_release(gpu, buffer);
     VPPS_TRY(gpu->table->allocate(gpu->driver, bytes, &buffer->address));
     buffer->bytes = bytes;
@@ -86,7 +86,7 @@ vpps_status vpps_gpu_grow_pool(vpps_gpu *gpu, uint32_t words) {
 
 vpps_status vpps_gpu_reserve_kept(vpps_device *d, uint32_t words) {
     vpps_gpu *gpu = (vpps_gpu *)d;
-    VPPS_TRY(vpps_gpu_take_gradients(gpu)); /* saves table gradients that lie in the reserved memory */
+    VPPS_TRY(vpps_gpu_take_gradients(gpu)); /* saves table gradients that lie in the memory to reserve */
     VPPS_TRY(vpps_gpu_grow_pool(gpu, gpu->layout.target.batch + words + 1));
     gpu->layout.target.batch += words;
     return VPPS_OK;

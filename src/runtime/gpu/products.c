@@ -18,7 +18,7 @@ static const vpps_compiled_cell *cell_of(const vpps_batch *batch, const vpps_tas
     return batch->cells[vpps_block_at(batch->script, outer->operands[0])->cell];
 }
 
-/* Returns group 0's next OUTER task after t (t NULL: its first one); NULL: no further one. All groups have the same OUTER tasks. */
+/* Returns group 0's next OUTER task (dy x^T) after t (t NULL: the first one); NULL: there is none. All groups have the same OUTER tasks. */
 static const vpps_task *next_outer(const vpps_batch *batch, const vpps_task *t) {
     const vpps_task *end = vpps_end_of_tasks(batch->script, 0);
     for (t = t ? t + 1 : vpps_first_task(batch->script, 0); t < end; t++)
@@ -74,13 +74,13 @@ static void add_vectors(const vpps_gpu *gpu, const vpps_batch *batch, const vpps
 
 /* Assigns memory in the buffer `packed` to every factor. */
 static vpps_status place_factors(vpps_gpu *gpu) {
-    enum { ALIGNED = 64 /* alignment in words, fixed since cuBLAS may choose algorithms by the alignment */ };
+    enum { ALIGNED = 64 /* words; a fixed alignment, since cuBLAS may choose algorithms by it */ };
     vpps_gpu_products *p = &gpu->products;
     uint64_t words = 0;
     for (uint32_t i = 0; i < p->n_factors; i++) {
         p->factors[i].at = words;
         words += (p->factors[i].vectors * p->factors[i].words + ALIGNED - 1) / ALIGNED * ALIGNED;
-        p->factors[i].vectors = 0; /* add_vectors counts again, for the places */
+        p->factors[i].vectors = 0; /* add_vectors will count again, to find places */
     }
     if (words > UINT32_MAX)
         return vpps_fail(VPPS_POOL,
@@ -199,7 +199,7 @@ vpps_status vpps_gpu_plan_products(vpps_gpu *gpu, const vpps_batch *batch, bool 
     bool *begun = calloc(n_params + 1, sizeof *begun);
     if (latest && begun) {
         if (adds) memcpy(begun, gpu->dense, n_params * sizeof *begun);
-        vpps_gpu_mark_outers(batch, false, begun); /* gradients that the first launch begins: sums of dy */
+        vpps_gpu_mark_outers(batch, false, begun); /* which gradients the first launch has begun (sums of dy) */
         for (uint32_t i = 0; i < batch->n_cells; i++) list_products(gpu, batch, i, begun, latest);
     }
     const bool listed = latest && begun;

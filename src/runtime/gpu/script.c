@@ -85,7 +85,7 @@ static uint32_t fill_up(uint32_t *to, uint32_t at) {
 static uint32_t write_groups(const vpps_gpu *gpu, const vpps_batch *batch, vpps_gpu_part which, uint32_t places,
                              uint32_t *to, uint32_t at) {
     const uint32_t *script = batch->script;
-    const bool whole = which == VPPS_GPU_WHOLE || which == VPPS_GPU_STEP; /* up to the batch's last task */
+    const bool whole = which == VPPS_GPU_WHOLE || which == VPPS_GPU_STEP; /* for these parts: up to the last task */
     uint32_t *starts = to + VPPS_TASK_HEADER_WORDS;
     at = fill_up(to, at);
     for (uint32_t g = 0; g < gpu->header.n_groups; g++) {
@@ -163,7 +163,7 @@ static uint32_t write_steps(const vpps_gpu *gpu, const vpps_batch *batch, uint32
 
 vpps_status vpps_gpu_make_script(vpps_gpu *gpu, const vpps_batch *batch, vpps_gpu_part part, bool adds,
                                  vpps_gpu_script *out) {
-    uint32_t *script, at = vpps_task_starts(batch->script)[0]; /* the tasks are the last words of the batch's script */
+    uint32_t *script, at = vpps_task_starts(batch->script)[0]; /* the tasks end the batch's script */
     const vpps_gpu_products *p = &gpu->products;
     const bool packs = part == VPPS_GPU_GRADIENTS && vpps_gpu_packs(gpu);
     const uint64_t touched = adds ? gpu->model->n_params : 0,

@@ -66,7 +66,7 @@ static vpps_status reduce_run(vpps_gpu *gpu, vpps_communicator *c, uint64_t addr
     VPPS_TRY(gpu->table->read(gpu->driver, gpu->staged, address, words * sizeof(float)));
     VPPS_TRY(c->table->allreduce(c, gpu->staged, words));
     VPPS_TRY(gpu->table->write(gpu->driver, address, gpu->staged, words * sizeof(float)));
-    return vpps_gpu_finish(gpu); /* waits, since the next copy reuses gpu->staged */
+    return vpps_gpu_finish(gpu); /* waits: the next copy uses gpu->staged again */
 }
 
 /* Sums gradients of matrices and vectors over all processes. Matrices that are adjacent in memory are summed by one call. */

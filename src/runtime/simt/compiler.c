@@ -37,7 +37,7 @@ static const char *compiler(void) {
 typedef struct command {
     uint32_t n;
     const char *arguments[64]; /* ends with NULL */
-    char flags[512];           /* room for a copy of $VPPS_CXXFLAGS, split at spaces */
+    char flags[512];           /* for a copy of $VPPS_CXXFLAGS, split at spaces */
 } command;
 
 static vpps_status make_command(command *c, const char *source, const char *library) {

@@ -22,13 +22,13 @@ vpps_status vpps_fiber_stacks_create(vpps_fiber_stacks *out, size_t n) {
         mmap(NULL, n * STACK_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (memory == MAP_FAILED) return vpps_fail(VPPS_MEMORY, "software SIMT: no room for %zu stacks", n);
 #ifdef MADV_NOHUGEPAGE
-    madvise(memory, n * STACK_BYTES, MADV_NOHUGEPAGE); /* a huge page would hold 32 stacks, which use little of it */
+    madvise(memory, n * STACK_BYTES, MADV_NOHUGEPAGE); /* a huge page would hold 32 stacks, most of it unused */
 #endif
     out->memory = memory;
     out->n = n;
     out->bytes = n * STACK_BYTES;
     for (size_t i = 0; i < n && i < GUARDED; i++) {
-        if (mprotect(out->memory + i * STACK_BYTES, page, PROT_NONE)) break; /* later stacks have no guard page */
+        if (mprotect(out->memory + i * STACK_BYTES, page, PROT_NONE)) break; /* all later stacks lack a guard page */
     }
     return VPPS_OK;
 }

@@ -21,11 +21,11 @@ struct warp;
 struct cta;
 
 typedef struct thread {
-    vpps_simt_thread known; /* what the kernel's code knows of the thread; the first member, so both have one address */
+    vpps_simt_thread known; /* the part that the kernel's code knows; first, so that both have one address */
     vpps_fiber fiber;
     struct cta *cta;
     struct warp *warp;
-    uint32_t lane, line; /* `line`: source line where the thread waits, or waited last */
+    uint32_t lane, line; /* line: source line at which the thread waits, or last waited */
     uint32_t mask, value, source, result;
     vpps_simt_collective kind;
 } thread;
@@ -33,7 +33,7 @@ typedef struct thread {
 /* A warp. Bit sets of lanes tell who is ready, waits or sleeps; the running lane is in no set. */
 typedef struct warp {
     uint32_t ready, at_collective, at_barrier, asleep, finished;
-    uint32_t interval; /* number of the interval since the last barrier of the CTA or the warp (watch.h) */
+    uint32_t interval; /* number of the interval since the last barrier of its CTA or warp (watch.h) */
     thread *lanes;
 } warp;
 
@@ -43,20 +43,20 @@ typedef struct cta {
     uint32_t number;
     uint32_t ready_warps;    /* set of the warps that have a ready lane */
     uint32_t now;            /* number of the warp that runs its lanes next */
-    uint32_t arrived, line;  /* `arrived`: number of threads at the CTA's barrier; `line`: its source line */
+    uint32_t arrived, line;  /* arrived: number of threads at the CTA's barrier; line: the barrier's source line */
     uint32_t finished;       /* finished threads */
     uint32_t interval;       /* number of the interval since the CTA's last barrier (watch.h) */
-    char *statics, *dynamic; /* statics: copy of static shared memory while another CTA runs; dynamic: dynamic memory */
+    char *statics, *dynamic; /* statics: a CTA's static shared memory while another CTA runs; dynamic: the rest */
 } cta;
 
 struct vpps_simt_grid {
     uint32_t n_ctas, n_threads, n_warps;
-    size_t static_bytes, dynamic_bytes, cta_bytes; /* sizes of a CTA's shared memory; cta_bytes: both, padded */
+    size_t static_bytes, dynamic_bytes, cta_bytes; /* sizes of a CTA's shared memory; cta_bytes: both parts, padded */
     thread *threads;
     warp *warps;
     cta *ctas;
     char *shared;
-    vpps_simt_word *words; /* who uses each word of shared memory; NULL until a watched kernel runs */
+    vpps_simt_word *words; /* for each word of shared memory: its users; NULL until a watched kernel runs */
     uint32_t *order;       /* numbers of the CTAs that are not finished, in the order in which they take turns */
     vpps_fiber_stacks stacks;
 
@@ -307,7 +307,7 @@ static void run_thread(void *argument) {
     leave(t, VPPS_OK);
 }
 
-/* Prepares a run: all CTAs are at their start. */
+/* Puts all CTAs at their start, before a run. */
 static void prepare(vpps_simt_grid *g) {
     memset(g->warps, 0, (size_t)g->n_ctas * g->n_warps * sizeof *g->warps);
     memset(g->shared, UNWRITTEN, g->n_ctas * g->cta_bytes);

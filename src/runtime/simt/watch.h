@@ -7,7 +7,7 @@
 /* The threads that last wrote and read a word of memory. Threads are numbered within their CTA. */
 typedef struct vpps_simt_word {
     uint32_t write_interval, write_warp, read_interval, read_warp;
-    /* `reader`: a thread's number, plus VPPS_SIMT_LANES if lanes of its warp read the word, too; or VPPS_SIMT_MANY. */
+    /* `reader`: number of a thread, plus VPPS_SIMT_LANES if other lanes of its warp read the word, too; or VPPS_SIMT_MANY threads. */
     uint16_t writer, reader;
 } vpps_simt_word;
 

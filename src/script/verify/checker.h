@@ -8,12 +8,12 @@
 
 /* ---- compiled cells */
 
-/* How much of a stored value a stage reads or writes. */
+/* How much of a value in memory a stage of a cell reads or writes. */
 typedef enum vpps_extent {
     /* The rows that the virtual processor (VP) owns if rows are shared out; else whole values, of the vertices that the VP runs. */
     VPPS_EXTENT_OWN,
     VPPS_EXTENT_WHOLE, /* the whole value, which every virtual processor of the group reads */
-    VPPS_EXTENT_SHARES /* the VP's own rows of all shares of a value that is the sum of one share per VP */
+    VPPS_EXTENT_SHARES /* the rows that the VP owns, of each of the shares (one per VP) whose sum is the value */
 } vpps_extent;
 
 typedef struct vpps_stage_read {
@@ -26,17 +26,17 @@ typedef struct vpps_stage_info {
     bool rows;         /* whether the stage's rows are shared out to the virtual processors */
 } vpps_stage_info;
 
-/* A compiled cell, and what was proved of it: it computes what a record (vertex) of the graph asks for, and so for all equal records. */
+/* A compiled cell, and what was proved of it: it computes what a vertex (record) of the graph asks for, and so for all equal vertices. */
 typedef struct vpps_checked_cell {
     const vpps_compiled_cell *c;
-    uint32_t record; /* number of the graph's record that the cell was proved for; VPPS_NONE: none yet */
-    uint64_t output_reads[VPPS_CELL_MOST]; /* for each output: bit i: it depends on the cell's input i */
+    uint32_t record; /* number of the vertex (record) for which this was proved; VPPS_NONE: none yet */
+    uint64_t output_reads[VPPS_CELL_MOST]; /* for each output: bit i: the output depends on the cell's input i */
     bool output_trained[VPPS_CELL_MOST];   /* for each output: whether it depends on trained parameters */
-    /* For each output: bit k is set if k is this output or the output depends on output k. Set only if gradients are requested. */
+    /* For each output: bit k: it is output k, or depends on output k. Set only if gradients are requested. */
     uint64_t output_made_of[VPPS_CELL_MOST];
-    /* For each input, and each lookup's entry: bit k: the gradient of output k flows into the gradient that the cell contributes to it. */
+    /* For each input, and each lookup's entry: bit k: output k's gradient flows into the gradient that the cell contributes to it. */
     uint64_t into_input[VPPS_CELL_MOST], into_entry[VPPS_CELL_MOST];
-    bool sums_gradient[VPPS_CELL_MOST]; /* for each output: whether the cell sums up its gradient */
+    bool sums_gradient[VPPS_CELL_MOST]; /* for each output: whether the cell sums up the output's gradient */
     uint32_t input_rows[VPPS_CELL_MOST], input_cols[VPPS_CELL_MOST];
     vpps_stage_info *stages;
     vpps_stage_read *reads;
@@ -47,13 +47,13 @@ typedef struct vpps_checked_cell {
 
 /* Kinds of tensors. A tensor is a set of values in memory: item first + i has `words` words at offset + i * stride. */
 typedef enum vpps_tensor_kind {
-    VPPS_TENSOR_INITIAL, /* memory before the script runs: parameters below target->batch, nothing above */
+    VPPS_TENSOR_INITIAL, /* memory before the script runs: parameters below target->batch, nothing above it */
     VPPS_TENSOR_KEPT,
     VPPS_TENSOR_CONTRIBUTION,
     VPPS_TENSOR_CONSTANT,
     VPPS_TENSOR_GIVEN, /* words that the host writes between forward and backward: the loss, gradients of outputs */
     VPPS_TENSOR_ENTRY, /* sums of gradients of a lookup table's entries */
-    VPPS_TENSOR_SPENT  /* parameters after the update has changed them */
+    VPPS_TENSOR_SPENT  /* parameters that the optimizer's update has changed */
 } vpps_tensor_kind;
 
 typedef struct vpps_tensor {
@@ -62,21 +62,21 @@ typedef struct vpps_tensor {
     uint32_t first; /* number of the tensor's first item (vertex or list member) */
     /* index: number of the value, contribution or table; CONSTANT: the bits; GIVEN: number of the output, VPPS_NONE for the loss. */
     uint32_t block, index, share;
-    uint64_t first_bit; /* CONTRIBUTION: number of the bit of the block's item 0 in the bit set `taken` */
+    uint64_t first_bit; /* CONTRIBUTION: number in the bit set `taken` of the bit for the block's item 0 */
 } vpps_tensor;
 
 typedef struct vpps_checked_block {
     const vpps_block *block;
     vpps_checked_cell *cell;
     vpps_block_view view;
-    uint32_t **sources;    /* for each input and item: number of the output that is read */
+    uint32_t **sources;    /* for each input and item (vertex or list member): number of the output that it reads */
     uint32_t **rows;       /* for each lookup and vertex: number of the table's entry that is read */
     uint32_t first_output; /* output k of vertex p has the number first_output + k * n + p */
-    uint32_t *kept; /* for each value: number of its tensor; VPPS_NONE: it lies in no record, or in a pass record */
+    uint32_t *kept;        /* for each value: number of its tensor; VPPS_NONE: none, or it is kept for one pass only */
     /* for each value that is kept only during a pass, and each vertex: number of its tensor; 0: no task has made it */
     uint32_t **pass_record;
-    uint32_t *contributions;     /* for each contribution that the present task makes: number of its first tensor */
-    uint64_t *contribution_bits; /* for each contribution: number of its first bit in the bit set `taken` */
+    uint32_t *contributions;     /* for each contribution of the task in work: number of its first tensor */
+    uint64_t *contribution_bits; /* for each contribution: number of its first bit in `taken`, a bit for each item */
     uint64_t *stage_bits;        /* for each stage: number of the bit of the block's vertex 0 in the bit set `ran` */
 } vpps_checked_block;
 
@@ -89,12 +89,12 @@ typedef struct vpps_location {
 
 typedef struct vpps_word {
     uint32_t tensor;
-    /* Who wrote the word: virtual processor + 1, and number of the writing task in its group; 0: written before the script runs. */
+    /* Writer of the word: virtual processor + 1, and number of the task in its group that wrote; 0: written before the script runs. */
     uint32_t writer, written;
     uint32_t readers; /* number of the set (vpps_reader_sets) of those that read the word since it was written */
 } vpps_word;
 
-/* Who reads or writes: virtual processor number `unit`, or, if unit = n_vps + group, all virtual processors of a group together. */
+/* Reader or writer of memory: virtual processor number `unit`, or, if unit = n_vps + group, all virtual processors of a group together. */
 typedef struct vpps_actor {
     uint32_t unit, group, place;
 } vpps_actor;
@@ -121,7 +121,7 @@ typedef struct vpps_term_of_loss {
 } vpps_term_of_loss;
 
 typedef struct vpps_stream {
-    uint32_t at, end, place; /* script addresses of the next task and of the end; place: how many tasks are done */
+    uint32_t at, end, place; /* script addresses of the group's next task and of the end; number of tasks done */
     bool ended, waiting, paused, normed, updated;
     uint32_t norm_place, loss_place;
 } vpps_stream;
@@ -141,56 +141,56 @@ typedef struct vpps_checker {
     bool training;
     uint32_t n_vps, n_groups, group_size;
 
-    /* result of the check: OK, or the reason why the script is refused */
+    /* result of the check: OK, or a status whose message says why the script is refused */
     vpps_status status;
     char reason[384];
     bool running; /* whether a task is being executed, so that a message names it */
     uint32_t group, at;
 
-    /* what the request needs of the graph; the arrays are indexed by record (vertex) */
+    /* what the request needs of the graph; the arrays have an element for each record (vertex) */
     uint32_t n_records;
     uint8_t *needed;
-    uint8_t *whole;    /* whether the record's gradient is requested; a sum of losses is then one term of the loss */
-    uint32_t *dropout; /* number of the record's first element under dropout */
+    uint8_t *whole;    /* whether the vertex's gradient is requested; a sum is then one term of the loss, not several */
+    uint32_t *dropout; /* number of the vertex's first element under dropout */
     uint32_t *block_of, *position_of;
     vpps_term_of_loss *terms;
     uint32_t n_terms, n_added;
 
-    /* Members about compiled cells and about blocks, each of which is the batch's vertices of one cell. */
+    /* Compiled cells, and blocks; a block is the batch's vertices of one cell (in one group and slice). */
     vpps_expressions expressions;
     vpps_checked_cell *checked;
     vpps_checked_block *blocks;
     uint32_t n_outputs;
     uint32_t *output_block; /* for each output: number of the block that computes it */
-    uint8_t *asked;         /* for each output: whether the request wants the output's gradient */
-    uint8_t *trainable;     /* for each output: whether it depends on a trained parameter or an output in `asked` */
+    uint8_t *asked;         /* for each output: whether the request asks for the output's gradient */
+    uint8_t *trainable;     /* for each output: whether it depends on a trained parameter or on an output in `asked` */
     uint8_t *live;          /* for each output: whether the loss depends on it */
     uint32_t *due;          /* for each output: number of contributions that its gradient must sum up */
     /* For each output: index of its first term of the loss in `terms`, which is sorted by output; n_outputs + 1 numbers. */
     uint32_t *first_term;
     vpps_tensor *tensors;
     uint32_t n_tensors;
-    uint64_t *ran, *taken; /* sets of bits: ran: stages that ran for vertices; taken: contributions used in sums */
+    uint64_t *ran, *taken; /* bit sets: ran: stages that vertices have run; taken: contributions that sums have used */
     uint64_t n_ran, n_taken;
-    uint32_t **due_entries; /* for each lookup table and entry: number of contributions not yet summed up */
+    uint32_t **due_entries; /* for each lookup table's entry: number of contributions not yet summed up */
     uint32_t *table_tensors;
     bool *touched; /* for each parameter: whether tasks of the kind OUTER compute its gradient */
 
     /* state of the abstract machine that executes the script */
     vpps_stream *streams;
-    bool goes_on; /* whether the host's pause between forward and backward is over */
+    bool goes_on; /* whether the host has ended the pause between forward and backward */
     /* For each two groups g and h: number of h's tasks that barriers order before g's next task. */
     uint32_t *known;
-    uint32_t *carried; /* for each barrier and group: number of the group's tasks before the barrier's latest signal */
-    uint32_t *signals, *totals; /* for each barrier: signals: number so far; totals: in the whole script */
-    uint64_t *outer_done; /* bit set, by group and record: whether the group's parameter gradients include the vertex */
-    uint8_t **entries_made; /* for each table and entry: whether an earlier slice of the batch has a sum of gradients */
+    uint32_t *carried; /* for each barrier and group: number of tasks of the group before the barrier's last signal */
+    uint32_t *signals, *totals; /* for each barrier: signals: their number so far; totals: in the whole script */
+    uint64_t *outer_done;   /* bits by group and vertex: whether the group's parameter gradients include the vertex */
+    uint8_t **entries_made; /* for each table's entry: whether an earlier slice of the batch has summed up gradients */
     uint32_t *matrix_read;  /* for each parameter and group: 1 + number of the group's last task that reads it */
     uint8_t *matrix_spent;  /* for each parameter: whether the optimizer's update has changed it */
     vpps_word *pool;
     uint32_t pool_words;
     vpps_reader_sets sets;
-    struct { /* vpps_check_read's cache: a word before its latest read, and its set of readers after that read */
+    struct { /* latest result of vpps_check_read: a word before the read, and its set of readers after */
         uint32_t result;
         vpps_word word;
         uint32_t tensor;
@@ -204,7 +204,7 @@ typedef struct vpps_checker {
 
 /* ---- verify.c */
 
-/* Refuses the script for this reason, unless it was refused for another one. */
+/* Refuses the script for the given reason, unless it is refused already. */
 void vpps_check_record(vpps_checker *c, const char *format, ...) __attribute__((format(printf, 2, 3)));
 /* Refuses the script; has the value false, so that a checking function may `return VPPS_REFUSE(...)`. */
 #define VPPS_REFUSE(...) (vpps_check_record(__VA_ARGS__), false)
@@ -221,7 +221,7 @@ static inline uint64_t vpps_bit_words(uint64_t n) { return n / 64 + 1; }
 
 /* Finds the record (vertex) whose output node x is, and the output's number. False: there is no such node. */
 bool vpps_check_resolve(const vpps_graph *g, vpps_node x, uint32_t *record, uint32_t *node);
-/* The inputs of a record (vertex): nodes, pulled indices, and numbers of list members. An op's arguments count as one list. */
+/* The inputs of a vertex (record of the graph): nodes, pulled indices, and numbers of list members. An op's arguments count as one list. */
 typedef struct vpps_record_view {
     const vpps_cell_data *cell; /* the cell that is applied; NULL: the record is an op */
     const vpps_op_node *op;
@@ -243,12 +243,12 @@ uint64_t vpps_check_live(const vpps_checker *c, const vpps_checked_block *b, uin
 
 /* ---- proof.c, program.c */
 
-/* Proves that a compiled cell computes what a record (vertex) of the graph asks for. */
+/* Proves that a compiled cell computes what a vertex (record) of the graph asks for. */
 bool vpps_check_cell(vpps_checker *c, vpps_checked_cell *cell, uint32_t record);
 /* Returns whether records (vertices) a and b of the graph ask for the same function. */
 bool vpps_check_alike(const vpps_graph *g, uint32_t a, uint32_t b);
 
-/* Returns whether the cell computes output k. A cell that was compiled for batches in which nobody reads the output does not. */
+/* Returns whether the cell computes output k. A cell compiled for batches in which nobody reads the output does not compute it. */
 static inline bool vpps_offers(const vpps_compiled_cell *c, uint32_t k) {
     return c->outputs[k].value != VPPS_NONE && (c->needs.read_out >> k & 1);
 }
@@ -267,20 +267,20 @@ bool vpps_check_blocks(vpps_checker *c);
 vpps_location vpps_check_location(const vpps_checker *c, uint32_t output);
 /* Returns the number of the output that node x is; VPPS_NONE: no block has it, and the script is refused. */
 uint32_t vpps_check_output(vpps_checker *c, vpps_node x);
-/* Returns the number of the block that computes an output; *k and *position become the output's and the vertex's number in the block. */
+/* Returns the number of the block that computes an output; *k becomes the output's number in its vertex, *position the vertex's in the block. */
 uint32_t vpps_check_block_of(const vpps_checker *c, uint32_t output, uint32_t *k, uint32_t *position);
-/* Adds tensor t at this offset and returns its number; VPPS_NONE: some words lie outside the batch's memory, and the script is refused. */
+/* Adds tensor t at this offset and returns its number; VPPS_NONE: words are outside the batch's memory, and the script is refused. */
 uint32_t vpps_check_add_tensor(vpps_checker *c, uint64_t offset, vpps_tensor t);
 
 /* ---- words.c */
 
 bool vpps_check_open_pool(vpps_checker *c);
 void vpps_check_close_pool(vpps_checker *c);
-/* Makes `unit`, a virtual processor or a whole group, the one that reads and writes next in the present task. */
+/* Makes `unit`, a virtual processor or a whole group, the one that reads and writes next in the task in work. */
 void vpps_check_act(vpps_checker *c, uint32_t unit);
-/* Lets the present unit read n words: checks that they hold the tensor, and that a barrier orders their writing before this read. */
+/* Lets the acting unit read n words: checks that they hold the tensor, and that a barrier orders their writing before this read. */
 bool vpps_check_read(vpps_checker *c, uint32_t offset, uint32_t n, uint32_t tensor);
-/* Lets the present unit write n words of an item of the tensor: checks that barriers order all earlier accesses before this write. */
+/* Lets the acting unit write n words of an item of the tensor: checks that barriers order all earlier accesses before this write. */
 bool vpps_check_write(vpps_checker *c, uint32_t offset, uint32_t n, uint32_t tensor, uint32_t item);
 /* Writes to `text` what the tensor has at this offset in the pool, for messages. */
 void vpps_check_describe(const vpps_checker *c, uint32_t tensor, uint32_t offset, char *text, size_t size);
@@ -305,4 +305,4 @@ bool vpps_check_loss(vpps_checker *c, uint32_t address, uint32_t n);
 bool vpps_check_norm(vpps_checker *c);
 bool vpps_check_update(vpps_checker *c);
 bool vpps_check_outputs(vpps_checker *c); /* checks that each requested output lies where the host reads it */
-bool vpps_check_end(vpps_checker *c);     /* checks, at the script's end, that all groups have done all work */
+bool vpps_check_end(vpps_checker *c);     /* checks, after all tasks, that all groups have done all their work */

@@ -61,7 +61,7 @@ static bool same_op(const vpps_graph *g, const vpps_record_view *a, const vpps_r
 bool vpps_check_alike(const vpps_graph *g, uint32_t a, uint32_t b) {
     const vpps_record_view x = vpps_check_view(g, a), y = vpps_check_view(g, b);
     if (x.cell || y.cell) return x.cell == y.cell;
-    return same_op(g, &x, &y); /* other functions compare the number and shapes of the inputs */
+    return same_op(g, &x, &y); /* the number and shapes of inputs are compared elsewhere */
 }
 
 /* ---------------------------------------------------------------- dropout */
@@ -78,7 +78,7 @@ static uint64_t dropout_elems(const vpps_record_view *view) {
 
 /* ---------------------------------------------------------------- the loss */
 
-/* For a sum, difference, average or scaling: gives the factor of its first argument and that of all others. False: another op. */
+/* For a sum, difference, average or scaling: gives the factors of its first argument and of all other arguments. False: another op. */
 static bool factors_of(const vpps_record_view *view, float *first, float *others) {
     *first = *others = 1;
     if (view->cell) return false;
@@ -93,7 +93,7 @@ static bool factors_of(const vpps_record_view *view, float *first, float *others
     }
 }
 
-/* Marks the records (vertices) whose gradients the request asks for. */
+/* Marks the vertices (records) whose gradients the request asks for. */
 static bool find_whole(vpps_checker *c) {
     uint32_t record, node;
     for (uint32_t i = 0; i < c->request->n_gradient_nodes; i++) {
@@ -104,7 +104,7 @@ static bool find_whole(vpps_checker *c) {
     return true;
 }
 
-/* In a training step in two halves, the outputs whose gradients the host gives are the terms of the loss: makes these terms. */
+/* In a training step in two halves, the outputs whose gradients the host gives stand for the terms of the loss: makes these terms. */
 static bool find_given(vpps_checker *c) {
     const uint32_t n = c->request->n_given;
     if (n > c->request->n_outputs) return VPPS_REFUSE(c, "%u given gradients for %u outputs", n, c->request->n_outputs);
@@ -134,7 +134,7 @@ static bool find_terms(vpps_checker *c) {
             ok = VPPS_RESERVE(stack, depth + view.n_args);
             for (uint32_t i = 0; ok && i < view.n_args; i++)
                 stack[depth++] = (vpps_term_of_loss){.node = view.args[i], .factor = top.factor * (i ? others : first)};
-        } else if (2 * (size_t)c->n_terms >= c->words) { /* the script's LOSS tasks need two words a term */
+        } else if (2 * (size_t)c->n_terms >= c->words) { /* a script with so many terms would have more words */
             VPPS_FREE_ARRAYS(stack);
             return VPPS_REFUSE(c, "the loss has more terms than the script has words");
         } else {
@@ -188,7 +188,7 @@ bool vpps_check_demands(vpps_checker *c) {
 
 /* ---------------------------------------------------------------- gradients */
 
-/* Calls `visit` for each output that input i of vertex p reads: one, or one for each list member. */
+/* Calls `visit` for each output that input i of vertex p reads: one output, or one for each list member. */
 static bool each_source(vpps_checker *c, const vpps_checked_block *b, uint32_t p, uint32_t i,
                         bool (*visit)(vpps_checker *, const vpps_checked_block *, uint32_t, uint32_t, uint32_t)) {
     const uint32_t axis = b->cell->c->input_axis[i], *starts = b->view.lists[axis];

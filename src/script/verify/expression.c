@@ -68,7 +68,7 @@ uint32_t vpps_express_of(vpps_expressions *s, vpps_expression_kind kind, uint32_
                          uint32_t a0, uint32_t a1) {
     if (x == VPPS_NONE) return x;
     const vpps_term term = {x, 0};
-    /* the axis is all that the new expression takes from x's expression; callers check the rest */
+    /* the new expression takes only the axis from x's expression; callers check the rest */
     const uint8_t axis = kind == VPPS_X_OVER_LIST ? 0 : s->at[x].axis;
     const vpps_expression y = {.kind = (uint8_t)kind, .axis = axis, .rows = rows, .cols = cols, .a = {a0, a1}, .n = 1};
     return intern(s, y, &term);
@@ -93,7 +93,7 @@ static bool is_zero(const vpps_expressions *s, uint32_t x) {
 
 /* ---------------------------------------------------------------- sums */
 
-/* Returns the axis of an expression whose operands have axes a and b: that of the list if one belongs to a list, else 0. */
+/* Returns the axis of an expression with operands of axes a and b: the list's if one operand has a value for each list member, else 0. */
 static uint8_t common_axis(uint8_t a, uint8_t b) { return a > b ? a : b; }
 
 static int by_term(const void *a, const void *b) {
@@ -102,7 +102,7 @@ static int by_term(const void *a, const void *b) {
     return x->mark < y->mark ? -1 : x->mark > y->mark;
 }
 
-/* Returns whether expression x is the sum of its terms: a sum, or a stack of single values (each among zeros). */
+/* Returns whether expression x is the sum of its terms: a sum, or a stack (which is a sum of values, each placed among zeros). */
 static bool is_of_terms(const vpps_expressions *s, const vpps_expression *x) {
     return x->kind == VPPS_X_SUM || (x->kind == VPPS_X_STACK && !(s->terms[x->first].mark & VPPS_ALL_MEMBERS));
 }
@@ -128,7 +128,7 @@ static int by_mark(const void *a, const void *b) {
 
 /* If the terms are PLACE expressions whose rows follow each other without gaps, returns the stack of their operands; else VPPS_NONE. */
 static uint32_t stack_terms(vpps_expressions *s, uint32_t rows, uint32_t cols, uint32_t n, const vpps_term *terms) {
-    vpps_term *parts = malloc(n * sizeof *parts); /* operands of the PLACE expressions, marked by first row */
+    vpps_term *parts = malloc(n * sizeof *parts); /* operands of PLACE expressions, each at its first row */
     if (!parts) return fail(s);
     uint32_t row = 0, placed = 0, below = 0;
     for (; placed < n; placed++) {
@@ -365,7 +365,7 @@ static uint32_t multiply(vpps_expressions *s, vpps_expression product, const vpp
     return negative ? vpps_express_sum(s, product.rows, product.cols, 1, &x) : x.x;
 }
 
-/* Returns the instruction WHEN: operands[0] where operands[1] is greater than 0, else zero. Of a sum, each term gets its own WHEN. */
+/* Returns the instruction WHEN: operands[0] where operands[1] is > 0, else zero. If operands[0] is a sum, each term gets a WHEN. */
 static uint32_t choose(vpps_expressions *s, vpps_expression choice, const vpps_term *operands) {
     const vpps_expression of = s->at[operands[0].x];
     vpps_term *terms = of.kind == VPPS_X_SUM ? vpps_express_room(s, of.n) : NULL;

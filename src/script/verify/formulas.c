@@ -3,7 +3,7 @@
 
 /* ---------------------------------------------------------------- an instruction's numbers */
 
-/* Returns the integer of a vertex's record from which an instruction takes number operand n; NULL: there is none. */
+/* Returns the vertex's integer in the script from which an instruction takes number operand n; NULL: there is none. */
 static const vpps_cell_word *word_of(const vpps_proof *p, const vpps_cell_number *n) {
     return n->word < p->c->n_words ? &p->c->words[n->word] : NULL;
 }
@@ -79,7 +79,7 @@ static bool counts_fit(const vpps_proof *p, const char *letters) {
            (strchr(letters, '*') ? s->n > all : s->n == all);
 }
 
-/* Returns the axis of the list that an instruction takes as a whole. */
+/* Returns the axis of the list whose members an instruction takes all at once. */
 static uint32_t list_of(const vpps_proof *p) { return p->step->axis ? p->step->axis : vpps_proof_operand(p, 0)->axis; }
 
 /* Returns whether the step's instruction may take all members of a list at once. Without weights, the members must be scalars. */
@@ -119,7 +119,7 @@ static bool fits(const vpps_proof *p, uint32_t i) {
     if (a->access != VPPS_ACCESS_WHOLE || a->dealt) return false;
     if (form == VPPS_FORM_ROW) return a->rows == s->to.rows && a->cols == s->to.cols;
     if (form != VPPS_FORM_REDUCE) return true;
-    /* the result of a REDUCE is one number, or one for each column of its operands */
+    /* REDUCE makes one number, or one for each column of its operands */
     const vpps_operand *first = vpps_proof_operand(p, 0);
     return a->rows == first->rows && a->cols == first->cols && (made == 1 || (made == first->cols && s->to.cols == 1));
 }
@@ -247,7 +247,7 @@ static uint32_t express_weights(const vpps_proof *p) {
     return vpps_express(p->s, VPPS_X_PARAMETER, m->rows, m->cols, 0, s->run.of.table, 0, 0);
 }
 
-/* Checks that a virtual processor needs only its own rows of the operands if rows are shared out. */
+/* Checks that a virtual processor needs only the rows of the operands that it owns, if rows are shared out. */
 static bool rows_fit(const vpps_proof *p) {
     const vpps_form form = vpps_instructions[p->step->run.of.opcode].form;
     return !p->program->rows || (form == VPPS_FORM_EW && !p->step->run.weights) ||

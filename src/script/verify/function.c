@@ -62,7 +62,7 @@ static uint32_t axis_of(const vpps_function *f, uint32_t arg) {
     return arg & VPPS_CELL_INPUT ? f->inputs[arg & ~VPPS_CELL_INPUT].axis : f->nodes[arg].axis;
 }
 
-/* Finds for each node: which inputs it depends on, whether it depends on a trained parameter, how many dropout elements precede it. */
+/* Finds for each node: the inputs it depends on, whether it depends on a trained parameter, how many elements under dropout precede it. */
 static void finish(vpps_function *f) {
     for (uint32_t t = 0; t < f->n_nodes; t++) {
         const vpps_function_node *node = &f->nodes[t];
@@ -104,7 +104,7 @@ bool vpps_function_of_cell(vpps_function *f, const vpps_graph *g, const vpps_cel
 
 bool vpps_function_of_op(vpps_function *f, const vpps_graph *g, const vpps_signature *s, uint32_t imm) {
     if (!open_function(f, g, g->matrices, 1, f->n_inputs)) return false;
-    const bool own = s->op != VPPS_OP_SLICE; /* a slice's first row is the op's, other integers are the vertex's */
+    const bool own = s->op != VPPS_OP_SLICE; /* a slice's first row is the op's own; other integers are the vertex's */
     f->nodes[0] = (vpps_function_node){
         .s = s, .n = f->n_inputs, .imm = own ? 0 : imm, .imm_source = own ? VPPS_OPERAND_OWN : VPPS_OPERAND_STATIC};
     for (uint32_t i = 0; i < f->n_inputs; i++) f->args[i] = VPPS_CELL_INPUT | i;
@@ -186,7 +186,7 @@ static uint32_t express_forward(vpps_function *f, vpps_expressions *s, uint32_t 
         if (*letter == 'a' || *letter == 'v') operands[run.n++] = (vpps_term){value_of(f, args[0]), every};
         if (*letter == 'b') operands[run.n++] = (vpps_term){value_of(f, args[1]), 0};
         for (uint32_t i = run.n; *letter == '*' && i < node->n; i++) {
-            /* a node without an axis takes all members of the list at once */
+            /* a node of axis 0 takes all members of a list at once */
             const uint32_t list = node->axis ? 0 : axis_of(f, args[i]);
             operands[run.n++] = (vpps_term){value_of(f, args[i]), list ? VPPS_ALL_MEMBERS | list : 0};
         }
@@ -267,7 +267,7 @@ static uint32_t if_taken(const derivative *d, uint32_t x) {
         d->s, &(vpps_run){.opcode = VPPS_I_WHEN, .rows = of->rows, .cols = of->cols, .operands = both, .n = 2});
 }
 
-/* Adds `part` to the gradient of an argument; sums `part` over list members if the argument has one value for the vertex. */
+/* Adds `part` to the gradient of an argument; if the argument is one value for the vertex, sums `part` over list members first. */
 static void add_gradient(const derivative *d, uint32_t arg, uint32_t part) {
     vpps_function *f = d->f;
     if (!axis_of(f, arg)) part = vpps_express_over_list(d->s, part, d->node->axis);
@@ -275,7 +275,7 @@ static void add_gradient(const derivative *d, uint32_t arg, uint32_t part) {
     *to = vpps_express_add(d->s, *to, part);
 }
 
-/* Returns the present node's part of the gradient of its argument k, by the backward instruction of its op in ops.def. */
+/* Returns what the node in work adds to the gradient of its argument k, by the backward instruction of its op in ops.def. */
 static uint32_t run_part(const derivative *d, uint32_t k) {
     vpps_function *f = d->f;
     const vpps_op_instruction_row *op = &vpps_op_instructions[d->node->s->op];

@@ -22,7 +22,7 @@ typedef struct vpps_function {
     bool drops, fixed;          /* drops: whether dropout is on; fixed: whether no parameter is trained */
     vpps_function_input inputs[VPPS_CELL_MOST];
     uint32_t n_inputs, n_nodes;
-    uint32_t holds; /* the value (as in args) that is > 0 where the cell's condition holds; VPPS_NONE: no condition */
+    uint32_t holds; /* value (numbered as in args) that is > 0 where the cell's condition holds; VPPS_NONE: none */
     vpps_function_node *nodes;
     uint32_t *args;     /* the nodes' arguments: number of a node, or VPPS_CELL_INPUT | number of an input */
     uint32_t *value;    /* for each node: number of the expression of its value */
@@ -35,13 +35,13 @@ typedef struct vpps_function {
     uint32_t input_value[VPPS_CELL_MOST], input_gradient[VPPS_CELL_MOST];
 } vpps_function;
 
-/* Receivers of a vertex's gradients: an input, a table's entry, a parameter that is added (SUM of dy), a matrix times x (dy x^T). */
+/* What a vertex owes gradients to: an input, a table's entry, a parameter that is added (SUM of dy), a matrix that multiplies x (dy x^T). */
 typedef enum vpps_owed_kind { VPPS_OWED_INPUT, VPPS_OWED_ENTRY, VPPS_OWED_SUM, VPPS_OWED_MATRIX } vpps_owed_kind;
 
 typedef struct vpps_owed {
     uint32_t kind, key; /* key: number of the input or parameter; for a table entry, its expression */
     uint32_t x;         /* MATRIX: the factor x of the gradient dy x^T */
-    uint32_t axis;      /* MATRIX: the gradient is summed over vertices (0) or over members of the list of this axis */
+    uint32_t axis;      /* MATRIX: 0: the gradient sums over vertices; else over members of the list of this axis */
     uint32_t dy;
 } vpps_owed;
 

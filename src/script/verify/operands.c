@@ -36,7 +36,7 @@ bool vpps_proof_is_sound(const vpps_proof *p, const vpps_operand *o) {
     return !p->program->rows || o->cols == 1 || vpps_proof_refuse(p, "shared-out rows of a value with several columns");
 }
 
-/* Checks that the operand's slot (buffer) holds the operand's value at present, with the same rows. */
+/* Checks that the operand's slot (buffer) holds the operand's value now, with the same rows. */
 bool vpps_proof_holds(const vpps_proof *p, const vpps_operand *o) {
     if (!vpps_proof_is_sound(p, o)) return false;
     if (o->place != VPPS_PLACE_SLOT || o->at >= p->program->slots.n || p->held[o->at] != o->value)
@@ -47,7 +47,7 @@ bool vpps_proof_holds(const vpps_proof *p, const vpps_operand *o) {
            p->step->kind == VPPS_STEP_CONTRIBUTE || vpps_proof_refuse(p, "reads a share instead of the sum of shares");
 }
 
-/* Returns whether the operand's place is where its value lies: an input, a table entry, a parameter, or its place in the record. */
+/* Returns whether the operand's place is where its value lies: an input, a table entry, a parameter, or the value's place among kept values. */
 static bool is_its_place(const vpps_proof *p, const vpps_operand *o) {
     const vpps_cell_value *x = vpps_proof_value(p, o->value);
     switch (o->place) {
@@ -76,7 +76,7 @@ bool vpps_proof_add_read(vpps_proof *p, uint32_t value, vpps_extent extent) {
     return true;
 }
 
-/* Checks an operand in memory, which an earlier stage, another vertex or the model has made; notes that the stage reads it. */
+/* Checks an operand in memory, which an earlier stage, another vertex or the model has made; notes that this stage reads it. */
 bool vpps_proof_reads(vpps_proof *p, const vpps_operand *o) {
     if (!vpps_proof_is_sound(p, o)) return false;
     const vpps_cell_value *x = vpps_proof_value(p, o->value);

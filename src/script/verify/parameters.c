@@ -14,7 +14,7 @@ static uint64_t outer_bit(const vpps_checker *c, const vpps_checked_block *b, ui
     return (uint64_t)c->group * c->n_records + b->view.vertices[p];
 }
 
-/* Checks the reads of items [first, end) of an operand. `late`: the update reads, and skips parameters, which it is about to change. */
+/* Checks the reads of items [first, end) of an operand. `late`: the update reads them; it skips parameters, since it changes them. */
 static bool read_items(vpps_checker *c, const vpps_checked_block *b, const vpps_operand *o, uint32_t first,
                        uint32_t end, bool late) {
     for (uint32_t item = first; item < end; item++) {
@@ -25,7 +25,7 @@ static bool read_items(vpps_checker *c, const vpps_checked_block *b, const vpps_
     return true;
 }
 
-/* Checks that the factors of parameters' gradients of n vertices of a block can be read; `late`: by the update. */
+/* Checks that the factors of parameters' gradients of n vertices of a block can be read; with `late`, by the update. */
 static bool read_factors(vpps_checker *c, const vpps_checked_block *b, uint32_t first, uint32_t n, bool late) {
     for (uint32_t i = 0; n && i < vpps_n_outers(b->cell->c); i++) {
         const vpps_outer o = vpps_outer_of(b->cell->c, i);
@@ -60,7 +60,7 @@ static vpps_rows own_entries(const vpps_checker *c, uint32_t n, uint32_t vp) {
     return (vpps_rows){(uint32_t)((uint64_t)n * vp / c->n_vps), (uint32_t)((uint64_t)n * (vp + 1) / c->n_vps)};
 }
 
-/* Adds up contributions to the gradient of a table's entry. If earlier slices have begun the sum, the list must begin with their sum. */
+/* Adds up contributions to the gradient of a table's entry. If earlier slices have begun the sum, the list of contributions begins with it. */
 static bool add_up(vpps_checker *c, uint32_t number, uint32_t entry, const uint32_t *list, uint32_t n) {
     const vpps_table *t = vpps_table_at(c->script, number);
     const uint32_t tensor = c->table_tensors[number], words = c->tensors[tensor].words;
@@ -69,7 +69,7 @@ static bool add_up(vpps_checker *c, uint32_t number, uint32_t entry, const uint3
     uint32_t *due = &c->due_entries[t->param][row], k = 0;
     if (*made && (!n || list[0] != to))
         return VPPS_REFUSE(c, "table %u, entry %u: the gradient of earlier waves is lost", number, row);
-    for (uint32_t e = 0; e < words && *made; e++) /* checks the content alone; vpps_check_write checks the order */
+    for (uint32_t e = 0; e < words && *made; e++) /* checks the contents; vpps_check_write checks the order */
         if (c->pool[to + e].tensor != tensor)
             return VPPS_REFUSE(c, "table %u, entry %u: the gradient of earlier waves is overwritten", number, row);
     k += *made;
@@ -293,7 +293,7 @@ bool vpps_check_update(vpps_checker *c) {
 
 /* ---------------------------------------------------------------- the end */
 
-/* Returns whether the tensor is still in all of its words. */
+/* Returns whether all words of the tensor still hold it. */
 static bool is_there(const vpps_checker *c, vpps_location at) {
     for (uint32_t k = at.offset; k < at.offset + at.words; k++)
         if (c->pool[k].tensor != at.tensor) return false;

@@ -36,7 +36,7 @@ static bool fill(vpps_proof *p, const vpps_operand *to) {
     return true;
 }
 
-/* Stores a value in its record. A value that it overwrites must be of another stage, and nothing may read that value any more. */
+/* Stores a value among its vertex's kept values. A value that it overwrites must be of another stage, and nothing may read that value later. */
 static bool keep(vpps_proof *p, const vpps_operand *to) {
     const vpps_cell_value *x = vpps_proof_value(p, to->value);
     if (!x->kept || x->stage != p->stage || to->record != x->record || to->at != x->offset || p->stored[to->value]++)
@@ -70,7 +70,7 @@ static bool contribute(vpps_proof *p, const vpps_operand *to) {
     return to->shares == c->partial || vpps_proof_refuse(p, "shares contributed as a whole value, or the reverse");
 }
 
-/* Checks where the result of a product or instruction goes: to a slot or, if its stage does not read it, to a record or contribution. */
+/* Checks where the result of a product or instruction goes: to a slot, or, if its stage does not read it, to memory (kept values, gradients). */
 static bool place_result(vpps_proof *p, const vpps_operand *to) {
     if (to->place == VPPS_PLACE_SLOT) return fill(p, to);
     if (!vpps_proof_is_sound(p, to)) return false;
@@ -224,7 +224,7 @@ static bool read_otherwise(vpps_proof *p) {
     return ok;
 }
 
-/* Checks that the stage's list of values, which the scheduler uses, has what its steps make, and that all kept values are stored. */
+/* Checks that the stage's list of values, which the scheduler uses, has just what the stage's steps make, and that all kept values are stored. */
 static bool check_list(vpps_proof *p) {
     const vpps_compiled_cell *c = p->c;
     const vpps_cell_stage *stage = &c->stages[p->stage];
@@ -279,7 +279,7 @@ static bool is_kept(vpps_proof *p, uint32_t v, const char *what) {
     return !vpps_makes_shares(x) || vpps_proof_refuse(p, "a share is read instead of the sum");
 }
 
-/* Checks the steps OUTER (parameters' gradients, after all vertices), and notes that their factors stay in memory. */
+/* Checks the OUTER steps, which compute parameters' gradients after all vertices, and notes that their factors stay in memory. */
 static bool find_factors(vpps_proof *p) {
     const vpps_program *all = p->program = &p->c->programs[p->c->n_stages];
     p->stage = p->c->n_stages;
@@ -362,7 +362,7 @@ static bool check_contributions(vpps_proof *p) {
 
 /* ---------------------------------------------------------------- the whole cell */
 
-/* Returns the expression of value p->v, which no stage makes: an input, a table entry, or a parameter. */
+/* Returns the expression of value p->v, which no stage computes: an input, a table entry, or a parameter. */
 static uint32_t express_given(const vpps_proof *p) {
     const vpps_cell_value *x = vpps_proof_value(p, p->v);
     if (x->stage != VPPS_NONE) return vpps_proof_none(p, "a stage makes a value that is given");

@@ -50,7 +50,7 @@ static bool check_outputs(const vpps_proof *p, const vpps_function *f, vpps_chec
                 return VPPS_REFUSE(p->check, "cell %s: output %u: duplicate node", c->name, k);
         cell->output_reads[k] = f->reads[o->node];
         cell->output_trained[k] = f->trained[o->node];
-        /* a cell need not compute each output; vpps_check_output refuses readers of such an output */
+        /* an output may lack: vpps_check_output refuses its readers */
         if (o->value == VPPS_NONE) continue;
         if (o->value >= c->n_values || c->values[o->value].axis)
             return VPPS_REFUSE(p->check, "cell %s: output %u is no value of the vertex", c->name, k);
@@ -115,7 +115,7 @@ static bool is_when(const vpps_proof *p, uint32_t x, uint32_t condition) {
     return e->kind == VPPS_X_RUN && e->a[0] == VPPS_I_WHEN && e->n == 2 && p->s->terms[e->first + 1].x == condition;
 }
 
-/* Returns whether output x is zero where the condition does not hold or, if `unless` is an expression, equals it there. */
+/* Returns whether output x, where the condition does not hold, is zero or, if `unless` is an expression, equals `unless`. */
 static bool is_otherwise(const vpps_proof *p, uint32_t x, uint32_t condition, uint32_t unless) {
     const vpps_expression *e = &p->s->at[x];
     const bool sum = e->kind == VPPS_X_SUM;
@@ -131,7 +131,7 @@ static bool is_otherwise(const vpps_proof *p, uint32_t x, uint32_t condition, ui
     return found;
 }
 
-/* Checks that the cell computes for each output, where its condition does not hold, what a device writes that skips the stage. */
+/* Checks that each output, where the cell's condition does not hold, is computed as what a device writes that skips the stage. */
 static bool check_condition(const vpps_proof *p) {
     const vpps_compiled_cell *c = p->c;
     if (!c->condition.there) return true;

@@ -9,18 +9,18 @@ typedef struct vpps_proof {
     vpps_checked_cell *cell;
     const vpps_compiled_cell *c;
     vpps_expressions *s;
-    uint32_t *is;         /* for each value: number of its expression; VPPS_NONE: no step has computed it */
-    uint64_t *gradients;  /* for each value: bit k: it depends on the gradient of output k */
-    uint8_t *stays;       /* for each value: whether something reads it after its vertex is done */
+    uint32_t *is;         /* for each value: number of its expression; VPPS_NONE: no step has computed the value */
+    uint64_t *gradients;  /* for each value: bit k: the value depends on the gradient of output k */
+    uint8_t *stays;       /* for each value: whether it is read after all stages of its vertex are done */
     uint8_t *stored;      /* for each value: whether a step has stored it in the vertex's record */
-    uint8_t *listed;      /* for each value: whether its stage's list, which the scheduler uses, has it */
+    uint8_t *listed;      /* for each value: whether it is in its stage's list, which the scheduler uses */
     uint8_t *contributed; /* for each contribution to a gradient: whether a step has made it */
     /* for each value: 1 + number of the stage's last step that reads it in its record; 0: none */
     uint32_t *read_until;
     uint32_t v; /* number of the value that messages name */
 
     /* the present stage */
-    uint32_t stage, number; /* stage: number of the present stage; number: number of its present step */
+    uint32_t stage, number; /* number of the stage whose program is run, and of the step */
     const vpps_program *program;
     const vpps_program_step *step;
     uint32_t *held;  /* for each slot (buffer): number of the value in it */

@@ -25,7 +25,7 @@ static bool check_source(vpps_checker *c, vpps_checked_block *b, uint32_t p, uin
 
 static bool check_inputs(vpps_checker *c, vpps_checked_block *b, uint32_t p, const vpps_record_view *view) {
     const vpps_compiled_cell *cell = b->cell->c;
-    uint64_t own = 0, listed = 0; /* nodes that inputs without lists (or an op), and list inputs, have read so far */
+    uint64_t own = 0, listed = 0; /* numbers of nodes that own inputs (or an op's), and list inputs, have read */
     for (uint32_t d = 1; d <= cell->n_lists; d++) {
         const uint32_t first = b->view.lists[d][p], end = b->view.lists[d][p + 1];
         if (end < first || end - first != view->members[d - 1] || end > b->block->members[d - 1])
@@ -45,7 +45,7 @@ static bool check_inputs(vpps_checker *c, vpps_checked_block *b, uint32_t p, con
            vpps_refuse_vertex(c, b, p, "the graph gives the vertex more inputs");
 }
 
-/* Sets *word to the integer of this kind and number that the graph has for record (vertex) r. False: there is none. */
+/* Sets *word to the integer of this kind and number that the graph has for vertex (record) r. False: there is none. */
 static bool word_of(const vpps_checker *c, uint32_t r, const vpps_record_view *view, uint32_t kind, uint32_t value,
                     uint32_t *word) {
     if (kind == VPPS_WORD_DROPOUT) return *word = c->dropout[r], true;

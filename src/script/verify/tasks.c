@@ -20,7 +20,7 @@ typedef struct share {
     const vpps_checked_block *b;
     const vpps_stage_info *info;
     uint32_t stage, member;
-    uint32_t task_first, pass_record; /* the STAGE task's first vertex; offset of the STAGE task's pass records */
+    uint32_t task_first, pass_record; /* first vertex of the STAGE task; offset of the task's values of one pass */
     uint32_t first[VPPS_AXES], end[VPPS_AXES];
 } share;
 
@@ -94,7 +94,7 @@ static bool read_parameters(vpps_checker *c, const share *s, const vpps_program_
     return vpps_check_read(c, c->target->values[start->at] + rows.first, rows.end - rows.first, 0);
 }
 
-/* Checks the pairs of the sum of the gradient of output k of vertex p, of `words` words, and reads the given rows; `take`: notes their use. */
+/* Checks the pairs of factors, of `words` words, in the gradient's sum of output k of vertex p, and reads the given rows; `take`: notes their use. */
 static bool read_pairs(vpps_checker *c, const vpps_checked_block *b, uint32_t k, uint32_t p, uint32_t words,
                        vpps_rows rows, bool take) {
     const uint32_t *starts = b->view.pair_starts[k];
@@ -109,7 +109,7 @@ static bool read_pairs(vpps_checker *c, const vpps_checked_block *b, uint32_t k,
     return true;
 }
 
-/* Checks sums of gradients: the script must list each contribution once, and none may be missing. */
+/* Checks a sum of contributions to a gradient: the script must list each contribution once, and none may be missing. */
 static bool read_gradient(vpps_checker *c, const share *s, const vpps_program_step *gradient) {
     const vpps_checked_block *b = s->b;
     const uint32_t k = gradient->output, *starts = b->view.gradient_starts[k], *list = b->view.gradients[k];
@@ -138,7 +138,7 @@ static bool read_stage(vpps_checker *c, const share *s) {
     for (uint32_t i = s->info->first; i < s->info->first + s->info->n; i++) {
         const vpps_cell_value *x = &cell->c->values[cell->reads[i].value];
         const bool whole = cell->reads[i].extent == VPPS_EXTENT_WHOLE || !vpps_rows_dealt(&cell->c->needs, x->rows);
-        if (many && whole && s->member > 0) continue; /* the check for the first VP stands for all VPs of the group */
+        if (many && whole && s->member > 0) continue; /* the check for the group's first VP covers all its VPs */
         if (many && whole) vpps_check_act(c, c->n_vps + c->group);
         const bool ok = read_value(c, s, &cell->reads[i]);
         vpps_check_act(c, vp_of(c, s->member));
@@ -193,7 +193,7 @@ static bool run_once(vpps_checker *c, const vpps_checked_block *b, uint32_t stag
     return true;
 }
 
-/* Adds a tensor for each contribution of the task and each of its shares: the values of all items, rounded up to 16 words. */
+/* Adds a tensor for each contribution of the task, and for each VP's share of it: the values of all items, rounded up to 16 words. */
 static bool add_contributions(vpps_checker *c, vpps_checked_block *b, const vpps_task *task) {
     const vpps_compiled_cell *cell = b->cell->c;
     const uint32_t *o = task->operands;
@@ -281,7 +281,7 @@ bool vpps_check_constants(vpps_checker *c, uint32_t address, uint32_t n) {
     return true;
 }
 
-/* Lets the host write a tensor between forward and backward: after all tasks before the pause, and before all tasks after it. */
+/* Lets the host write a tensor at the pause between forward and backward: after all tasks before the pause, before all tasks after it. */
 static bool give(vpps_checker *c, uint64_t offset, uint32_t words, uint32_t index) {
     const vpps_tensor t = {.kind = VPPS_TENSOR_GIVEN, .stride = words, .words = words, .items = 1, .index = index};
     const uint32_t tensor = vpps_check_add_tensor(c, offset, t);
@@ -317,7 +317,7 @@ static bool take_given(vpps_checker *c, uint32_t output, uint32_t i) {
     return VPPS_REFUSE(c, "the host's gradient of output %u is added to another gradient, or twice", i);
 }
 
-/* Uses a term of the loss, with the factor of these bits, in the gradient of an output. The term must be unused. */
+/* Uses a term of the loss, whose factor has the bits `bits`, in the gradient of an output. The term must be unused. */
 static bool take_term(vpps_checker *c, uint32_t output, uint32_t bits) {
     for (uint32_t i = c->first_term[output]; i < c->first_term[output + 1]; i++) {
         if (c->terms[i].taken || vpps_float_bits(c->terms[i].factor) != bits) continue;
@@ -341,7 +341,7 @@ static uint32_t vertex_of(const vpps_checked_block *b, uint32_t axis, uint32_t i
     return low;
 }
 
-/* Returns whether a contribution belongs to the gradient of this output or, if there is none, of this table entry. */
+/* Returns whether a contribution belongs to the gradient of this output, or, if `output` is VPPS_NONE, of this table entry. */
 static bool is_for(const vpps_checker *c, const vpps_tensor *t, uint32_t item, uint32_t output, uint32_t table,
                    uint32_t row) {
     const vpps_checked_block *b = &c->blocks[t->block];

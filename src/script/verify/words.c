@@ -12,7 +12,7 @@ bool vpps_check_open_pool(vpps_checker *c) {
         c->status = VPPS_MEMORY;
         return false;
     }
-    sets->n = 1; /* makes set number 0, which has no readers */
+    sets->n = 1; /* makes the empty set, number 0 */
     sets->first[0] = sets->first[1] = 0;
     return true;
 }
@@ -71,7 +71,7 @@ static uint32_t intern_set(vpps_reader_sets *s, const vpps_reader *readers, uint
     return s->n++;
 }
 
-/* Returns the set plus the present reader. Drops readers that barriers order before it: who waits for it waits for them. */
+/* Returns the set plus the acting reader. Drops readers that barriers order before that reader: a later write ordered after it is after them. */
 static uint32_t add_reader(vpps_checker *c, uint32_t set) {
     vpps_reader_sets *s = &c->sets;
     const uint32_t n = set_size(s, set);
@@ -169,7 +169,7 @@ bool vpps_check_read(vpps_checker *c, uint32_t offset, uint32_t n, uint32_t tens
     return true;
 }
 
-/* Returns whether the word belongs to the record of the same item as the value that is being written. */
+/* Returns whether the word lies among the kept values (record) of the item whose value is being written. */
 static bool in_own_record(const vpps_checker *c, const vpps_word *w, uint32_t offset, uint32_t tensor, uint32_t item) {
     const vpps_tensor *t = &c->tensors[w->tensor], *to = &c->tensors[tensor];
     return t->kind == VPPS_TENSOR_KEPT && to->kind == VPPS_TENSOR_KEPT && t->block == to->block &&
