@@ -176,7 +176,7 @@ static vpps_status read_entry(int folder, const char *digits, void **bytes, size
         memmove(file, entry.payload, entry.payload_bytes);
         *bytes = file;
         *size = entry.payload_bytes;
-        futimens(fd, NULL); /* marks the entry as used; without the right to set a file's time nothing happens */
+        futimens(fd, NULL); /* marks the entry as used; does nothing without the right to set the file's time */
     } else {
         free(file);
     }
@@ -329,7 +329,7 @@ static vpps_status show_file(int folder, const cached_file *file, bool (*see)(co
     vpps_status status = load_file(folder, file->name, &fd, &bytes, &n, &damage);
     if (fd >= 0) close(fd);
     if (status == VPPS_OK && bytes) vpps_entry_decode(bytes, n, &entry, &damage);
-    if (status == VPPS_OK && (bytes || damage)) { /* neither: another process has removed the entry */
+    if (status == VPPS_OK && (bytes || damage)) { /* neither is set if another process has removed the entry */
         shown.damaged = damage || strncmp(entry.key, file->name, VPPS_ENTRY_DIGITS) != 0;
         if (!shown.damaged) {
             shown.kind = entry.kind;

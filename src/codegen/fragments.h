@@ -9,7 +9,7 @@
 
 enum { VPPS_FRAGMENT_ROWS = 8, VPPS_FRAGMENT_DEPTH = 16 };
 
-/* One row of a product's result, which the VP computes. */
+/* One row of a product's result, which this kernel's VP (virtual processor, a CTA) computes. */
 typedef struct vpps_product_row {
     const vpps_program_step *product; /* the step that computes the product; NULL: the row is padding */
     uint32_t row;                     /* number of the row among those that the VP owns */
@@ -31,7 +31,7 @@ typedef struct vpps_fragment {
     uint32_t length; /* number of columns */
     uint32_t steps;  /* number of 16-column blocks that each warp multiplies */
     uint8_t level;   /* where the fragment is stored: a vpps_resident_level */
-    uint32_t at;     /* number of a thread's first register, or shared-memory word, with the fragment's weights */
+    uint32_t at;     /* where each thread has the fragment's weights: first register, or shared-memory word */
 } vpps_fragment;
 
 /* Returns how many words of a fragment each thread holds, if a weight is the sum of `parts` bf16 numbers. */

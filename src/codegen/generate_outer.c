@@ -5,7 +5,7 @@
 
 typedef vpps_outer_work work;
 
-/* Returns whether the parameter's gradient begins with this outer (a sum of dy x^T or of dy). Sums of dy precede sums of dy x^T. */
+/* Returns whether the parameter's gradient begins with this outer (a sum of dy x^T or of dy); sums of dy precede sums of dy x^T. */
 static bool is_first(const work *w, uint32_t outer) {
     const vpps_outer o = vpps_outer_of(w->c, outer);
     for (uint32_t j = 0; j < vpps_n_outers(w->c); j++) {
@@ -113,7 +113,7 @@ static bool begins_sum(const work *w, uint32_t outer) {
     return !vpps_outer_of(w->c, outer).x && !is_whole_matrix(w, outer);
 }
 
-/* Gradients of vector parameters that one piece of code computes together. firsts: the first outer (sum of dy) of each gradient. */
+/* Gradients of vector parameters that one piece of code computes together. firsts: for each gradient its first outer (sum of vectors dy). */
 typedef struct vectors {
     uint32_t firsts[VPPS_MOST_OUTERS], n;
 } vectors;
@@ -126,7 +126,7 @@ static bool join_vectors(const work *w, vectors *all, uint32_t first) {
     return true;
 }
 
-/* Writes a call that computes gradients of vectors. `before`: number of rows of earlier calls. Returns the number of rows of this call. */
+/* Writes a call that computes gradients of vectors. `before`: number of rows of earlier calls. Returns the number of rows of the new call. */
 static uint32_t put_sums_of_vectors(const work *w, const vectors *all, uint32_t before) {
     const vpps_operand *dy = vpps_outer_of(w->c, all->firsts[0]).dy;
     const uint32_t most = most_rows(w, dy->rows, 1), n = vpps_n_outers(w->c);
@@ -175,7 +175,7 @@ static bool join_group(const work *w, group *g, uint32_t outer) {
     const vpps_outer o = vpps_outer_product_of(w->c, outer);
     if (o.dy->cols != 1 || o.x->cols != 1 || o.dy->axis != o.x->axis || g->n == VPPS_MOST_OUTERS) return false;
     if (g->n && vpps_outer_of(w->c, g->outers[0]).dy->axis != o.dy->axis) return false;
-    /* A group has at most one outer of each parameter. */
+    /* A group has at most one outer (sum of dy x^T) of each parameter. */
     for (uint32_t i = 0; i < g->n; i++)
         if (vpps_outer_of(w->c, g->outers[i]).param == o.param) return false;
     g->outers[g->n++] = outer;

@@ -7,7 +7,7 @@
 
 enum {
     TILE = 8,           /* rows of dy that one mma instruction multiplies */
-    TILE_THREADS = 1536 /* most threads of a CTA times tiles at a time; more would need too many registers */
+    TILE_THREADS = 1536 /* most tiles at a time, times threads of a CTA; more would need too many registers */
 };
 
 /* Strips of equally many tiles. outers: numbers of the steps OUTER (sums of dy x^T) whose gradients the strips make. tiles: number of tiles of
@@ -25,7 +25,7 @@ typedef struct strip {
     uint32_t x, first, end, slot, slots;
 } strip;
 
-/* A tile of eight rows of an outer's gradient. */
+/* A tile: eight rows of the gradient that an outer (a sum of dy x^T) adds to. */
 typedef struct row_tile {
     uint32_t outer, number;
 } row_tile;
@@ -131,7 +131,7 @@ static void put_alike(const strips *all, const strip *s) {
 }
 
 static void put_sums(const strips *all) {
-    enum { LANES = 32, SUMS = 8 /* number of sums that a lane has for each tile */ };
+    enum { LANES = 32, SUMS = 8 /* SUMS: number of sums that a lane has for a tile */ };
     vpps_outer_work *w = all->w;
     const uint32_t busy = all->end - all->first;
     fprintf(w->out, "vpps_strip_sums<%u, %u, %u, %u, %u", all->tiles, all->first, busy, all->parts,

@@ -19,14 +19,14 @@ enum {
     LEAST_LANES = 8,
     MULTIPLY_COST = 64,            /* cost of a multiply-add */
     LOAD_COST = 6 * MULTIPLY_COST, /* cost of a load of four words from shared memory */
-    PART_COST = MULTIPLY_COST,     /* cost per vector of adding up the sums of a part */
+    PART_COST = MULTIPLY_COST,     /* cost per vector of adding up the sums of one part of the CTA */
     COPY_COST = 24 * MULTIPLY_COST /* cost of copying and awaiting a vector */
 };
 
 /* A unit of work: a block of an x's columns times rows of dy (slots). Outers are given by their numbers, an x by the number of its first
  * outer, a list of slots by the first x that has it. */
 typedef struct unit {
-    uint32_t x, block; /* x: number of the first outer with this x; block: number of a block of x's columns */
+    uint32_t x, block; /* x: number of the first outer with this x; block: number of a block of columns of x */
     uint32_t first, n; /* the unit's rows of dy: n of them, from number `first` of the list on */
 } unit;
 
@@ -34,10 +34,10 @@ typedef struct tiles {
     vpps_outer_work *w;
     const uint32_t *outers;
     uint32_t n;
-    uint32_t lanes, at_once; /* lanes: number per unit of work; at_once: number of units that a CTA processes at once */
-    /* x_of[outer (sum of dy x^T)]: number of the outer's x; list_of[x]: number of x's list of rows of dy */
+    uint32_t lanes, at_once; /* number of lanes of a unit of work; number of units that a CTA processes at once */
+    /* x_of: for each outer (sum of dy x^T): number of its x; list_of: for each x: number of the list of rows of dy that it is multiplied with */
     uint32_t x_of[VPPS_MOST_OUTERS], list_of[VPPS_MOST_OUTERS];
-    /* slot_of[outer]: number of the outer's first row of dy in the list of its x; n_slots[x]: number of rows in x's list */
+    /* slot_of: for each outer: number of its first row of dy in the list of its x; n_slots: for each x: number of rows in its list */
     uint32_t slot_of[VPPS_MOST_OUTERS], n_slots[VPPS_MOST_OUTERS];
     uint32_t slots; /* most rows of dy per unit of work */
     unit units[MOST_UNITS];
@@ -212,7 +212,7 @@ static void put_rows(const tiles *t, const pass *p) {
     const uint32_t share = dys && dys < warps ? warps / dys : 1;
     for (uint32_t l = 0; l < p->n_lists; l++)
         for (uint32_t i = p->lists[l]; i < t->n; i = next_of_x(t, i))
-            for (uint32_t base = 0; base < rows_of(t, i); base += WARP) /* a lane copies one row */
+            for (uint32_t base = 0; base < rows_of(t, i); base += WARP) /* each lane copies one row of dy */
                 fprintf(t->w->out, ",\nvpps_staged_rows<v%u, %u, %u, %u, %u, %u, %u, %u>", outer_of(t, i).dy->value,
                         vpps_min_u32(WARP, rows_of(t, i) - base), p->list_at[l], t->slot_of[i], t->slots,
                         k++ * share % warps, share, base);

@@ -8,7 +8,7 @@ typedef struct vpps_generation {
     const vpps_kernel_plan *plan;
     const vpps_model *model;
     const vpps_pool_plan *pool; /* tells where vectors and lookup tables lie */
-    const uint32_t *matrix_at;  /* indexed by parameter: a matrix's first word in the buffer of matrices */
+    const uint32_t *matrix_at;  /* for each parameter that is a matrix: its first word in the buffer of matrices */
     FILE *out;
 } vpps_generation;
 
@@ -42,7 +42,7 @@ void vpps_put_fragment_words(const vpps_generation *g, const vpps_fragment *f);
 /* Rounds a number of words up to a multiple of four. */
 static inline uint32_t vpps_quads_up(uint32_t words) { return (words + 3) / 4 * 4; }
 
-enum { VPPS_COPY_ITEMS = 4 /* vertices or list members whose operands are copied to shared memory together */ };
+enum { VPPS_COPY_ITEMS = 4 /* VPPS_COPY_ITEMS: number of items whose operands are copied together */ };
 
 /* Returns the words of shared memory for one result row's partial sums, one per warp. The sums of a row are adjacent, so that a thread loads
  * four at once; a gap after them spreads rows over memory banks. */

@@ -20,10 +20,10 @@ typedef struct vpps_stage_room {
 typedef struct vpps_kernel_plan {
     uint32_t n_vps, group, threads;
     uint32_t row_unit; /* number of consecutive rows of a matrix that are dealt to a VP as one block */
-    uint32_t teams; /* number of teams, to which columns of matrices' gradients are dealt; VP v is in team v % teams */
+    uint32_t teams;    /* number of teams of VPs, which share out the columns of matrices' gradients; VP v: v % teams */
     vpps_optimizer_kind optimizer;
     uint32_t n_states; /* optimiser states per parameter */
-    bool packs;        /* whether the kernel packs factors from which cuBLAS computes the gradients of matrices */
+    bool packs;        /* whether the kernel packs the factors from which cuBLAS computes matrices' gradients */
     uint32_t parts;    /* each operand of a product is a sum of `parts` bf16 numbers: 2 in bf16x3, 1 in bf16; 0: fp32 */
     bool lean;         /* whether weights take so many registers that threads keep fewer other values (common.cuh) */
     const vpps_compiled_cell *const *cells;
@@ -31,7 +31,7 @@ typedef struct vpps_kernel_plan {
     vpps_residents residents;
     uint32_t *first_stage; /* n_cells + 1 entries: the number of each cell's first stage */
     vpps_stage_room *rooms;
-    uint32_t tile_words;   /* words of shared memory for one tile of any stage */
+    uint32_t tile_words;   /* words of shared memory for one tile (some vertices) of any stage */
     uint32_t script_words; /* words of shared memory for a copy of the script; longer scripts are not copied */
     /* Some weights that only backward needs are copied to shared memory while forward begins; a separate task moves them to registers. */
     bool late;

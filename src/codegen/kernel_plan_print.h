@@ -9,7 +9,7 @@ extern const char *const vpps_resident_levels[]; /* names of storage levels, in 
 /* Returns the rows of a matrix that a VP owns; for a transposed matrix, the columns. */
 vpps_rows vpps_resident_rows(const vpps_kernel_plan *p, const vpps_model *model, const vpps_resident *m, uint32_t vp);
 
-/* Writes the names of the matrices that a fragment's rows come from. */
+/* Writes the names of the matrices whose rows of weights a fragment (operand of the instruction mma) has. */
 void vpps_name_fragment(const vpps_model *model, const vpps_fragment *f, char *text, size_t bytes);
 
 /* Returns whether the parameter is a matrix whose rows are not dealt to VPs; the VP that computes a product reads it from memory. */

@@ -76,7 +76,7 @@ static vpps_status generate(const vpps_specialiser *s, vpps_kernel_plan *plan, u
     const uint32_t words = dynamic_words(s->machine, s->model->n_params);
     vpps_kernel_room room = {.threads = plan->threads, .registers = registers, .script_words = SCRIPT_WORDS};
     uint32_t tiles = VPPS_TILE_WORDS;
-    for (;;) { /* Repeats with less memory for weights if one vertex's sums exceed the usual tile memory. */
+    for (;;) { /* Repeats with less memory for weights if one vertex's sums need more memory than tiles have. */
         const vpps_kernel_plan asked = asked_of(plan);
         vpps_kernel_plan_free(plan);
         *plan = asked;
@@ -102,7 +102,7 @@ static vpps_status generate(const vpps_specialiser *s, vpps_kernel_plan *plan, u
 
 /* ---------------------------------------------------------------- a second kernel, compiled beside the first one in case that one spills */
 
-enum { STEP = 24 /* the second kernel has this many fewer registers for weights */ };
+enum { STEP = 24 /* STEP: registers for weights that the second kernel has less than the first */ };
 
 typedef struct rival {
     const vpps_specialiser *s;

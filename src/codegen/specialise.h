@@ -9,16 +9,16 @@
 typedef struct vpps_specialiser {
     const vpps_model *model;
     const vpps_pool_plan *pool; /* tells where vectors and lookup tables lie */
-    const uint32_t *matrix_at;  /* indexed by parameter: a matrix's first word in the buffer of matrices */
+    const uint32_t *matrix_at;  /* for each parameter that is a matrix: its first word in the buffer of matrices */
     const vpps_machine *machine;
     /* Compiles a source, keeps the binary, and fills in the report. */
     vpps_status (*compile)(void *context, const vpps_kernel_plan *plan, const char *source, const char *description,
                            vpps_cubin_report *report);
-    /* May be NULL. While `compile` runs, compiles the kernel to try next, if the first one spills, into the disk cache. */
+    /* May be NULL. While `compile` runs, compiles, into the disk cache, the kernel that is tried next if the first one spills registers. */
     vpps_status (*beside)(void *context, const char *source, const char *description, vpps_cubin_report *report);
     void (*log)(void *context, const char *line); /* may be NULL; gets a line that says why a kernel was rejected */
     void *context;
-    bool spills; /* whether a kernel that spills registers is accepted if all kernels do: slower, but correct */
+    bool spills; /* whether a kernel that spills registers is accepted if all of them do: slow, but correct */
 } vpps_specialiser;
 
 /* Makes the kernel of a plan whose VPs, threads and cells are filled in, and fills in the rest of the plan. *registers: in, the

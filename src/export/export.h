@@ -25,11 +25,11 @@ typedef struct vpps_c_writer {
     bool *used;                 /* for each parameter: whether the written C names it */
     /* For each output number: its offset, in floats, in the array that a vertex of any cell scatters. */
     uint32_t *output_at;
-    uint32_t n_outputs; /* number of outputs; output_at[n_outputs] is the end of the last one */
+    uint32_t n_outputs; /* number of outputs; output_at[n_outputs] is where the last one ends */
     struct vpps_c_beside {
         uint32_t hash;
         size_t bytes;
-    } * beside; /* the separate file of weights: its size and hash so far */
+    } * beside; /* size and hash so far of the file of weights, if separate */
 } vpps_c_writer;
 
 /* A cell whose C function is being written. */
@@ -55,7 +55,7 @@ vpps_c_text vpps_c_say(const char *format, ...) __attribute__((format(printf, 1,
 
 /* Returns the C expression of an input's element, e.g. "child0[256 + e]". `element` is the C text of the element's number. */
 vpps_c_text vpps_c_input(const vpps_c_cell *x, uint32_t input, const char *element);
-/* Returns the C expression of an element of value v; if v has a value per list member, of that of the current member m. */
+/* Returns the C expression of an element of value v; if v has a value for each list member, of the value of list member m. */
 vpps_c_text vpps_c_element(const vpps_c_cell *x, uint32_t v, const char *element);
 
 /* Returns the C expression of element e of output k, scattered or pushed, e.g. "out[256 + e]". */
@@ -67,7 +67,7 @@ vpps_c_text vpps_c_weights(const vpps_c_writer *w, vpps_param p);
 /* Writes a user's name into a C comment, with '_' for characters that would end the comment. */
 void vpps_c_comment(FILE *out, const char *name);
 
-/* A loop over vertices in the written C. Its body is the text written between begin_vertices and end_vertices; `of` is the file outside. */
+/* A loop over vertices in the written C. Its body is the text written between begin_vertices and end_vertices; `of`: the file outside. */
 typedef struct vpps_c_block {
     FILE *of;
     char *text;

@@ -8,7 +8,7 @@
 extern const char vpps_c_math[], vpps_c_functions[], vpps_c_products[], vpps_c_fp32[], vpps_c_bf16[], vpps_c_int8[],
     vpps_c_file[];
 
-enum { SUFFIX = 12 /* characters of a name that are kept free for a number to make it unique */ };
+enum { SUFFIX = 12 /* SUFFIX: characters of a name kept free for a number that makes it unique */ };
 
 /* ---------------------------------------------------------------- names */
 
@@ -21,7 +21,7 @@ static void make_name(const char *begin, const char *from, char (*names)[VPPS_C_
     const size_t len = strlen(to);
     uint32_t number = 2;
     for (size_t i = 0; i < n;) {
-        const bool same = strcasecmp(to, names[i]) == 0; /* case is ignored, since constants are names in capitals */
+        const bool same = strcasecmp(to, names[i]) == 0; /* case does not count: constants are names in capitals */
         if (same) snprintf(to + len, SUFFIX, "_%u", number++);
         i = same ? 0 : i + 1;
     }

@@ -101,7 +101,7 @@ static void make_formula(cell *x, const vpps_program_step *s) {
     if (s->run.scalars) b[n++] = (binding){"s", own(x, s, s->run.tensors)};
     b[n++] = (binding){"f", number_f(s)};
     b[n++] = (binding){"u", number_u(x, s)};
-    b[n++] = (binding){"random", vpps_c_say("0.0f")}; /* dropout is off, so any number will do */
+    b[n++] = (binding){"random", vpps_c_say("0.0f")}; /* without dropout any number will do */
     fprintf(x->out, "const float v%u = ", s->to.value);
     put_formula(x->out, formulas[s->run.of.opcode].value, b, n);
     fputs(";\n", x->out);
@@ -142,7 +142,7 @@ static void make_fold(cell *x, const vpps_program_step *s) {
     fprintf(x->out, "float v%u = 0.0f;\n", v);
     if (s->run.weights && operand(x, s, 0)->access != VPPS_ACCESS_MEMBERS) fprintf(x->out, "size_t number%u = 0;\n", v);
     each_listed(x, s, s->run.weights, put_next);
-    if (strcmp(formulas[s->run.of.opcode].made, "a") == 0) return; /* the result is the sum: no formula follows */
+    if (strcmp(formulas[s->run.of.opcode].made, "a") == 0) return; /* then the sum is the result, without a formula */
     fprintf(x->out, "v%u = ", v);
     put_formula(x->out, formulas[s->run.of.opcode].made, b, 2);
     fputs(";\n", x->out);
@@ -303,7 +303,7 @@ static vpps_status put_elements(cell *x, const vpps_segment *g) {
         const bool made = x->s.made_in[v] == x->segment;
         if (step->kind == VPPS_SEGMENT_MAKE && !make_element(x, step->step)) return refuse(x, step->step);
         if (step->kind == VPPS_SEGMENT_LOAD) {
-            x->s.made_in[v] = VPPS_NONE; /* makes vpps_c_element read v in memory */
+            x->s.made_in[v] = VPPS_NONE; /* so that vpps_c_element reads v in memory */
             const text from = vpps_c_element(x, v, "e");
             x->s.made_in[v] = x->segment;
             fprintf(x->out, "const float v%u = %s;\n", v, from.at);
@@ -321,7 +321,7 @@ static vpps_status put_elements(cell *x, const vpps_segment *g) {
 
 /* Returns the name of argument k (after t) in an argument list of whole.def, such as "(vpps_totals t, float x)". */
 static text argument_name(const char *arguments, uint32_t k) {
-    for (uint32_t i = 0; i <= k; i++) arguments = strchr(arguments, ',') + 2; /* skips t and k further arguments */
+    for (uint32_t i = 0; i <= k; i++) arguments = strchr(arguments, ',') + 2; /* skips t and the arguments before k */
     const char *name = strchr(arguments, ' ') + 1;
     return vpps_c_say("%.*s", (int)strcspn(name, ",)"), name);
 }

@@ -4,7 +4,7 @@
 #include <errno.h>
 #include <math.h>
 
-enum { BYTES = 64 /* alignment of each array in a file of weights */ };
+enum { BYTES = 64 /* BYTES: alignment of each array in a file of weights */ };
 
 /* An array of weights that is being written: as numbers into the C file, or as bytes into the file of weights. */
 typedef struct array {
@@ -182,7 +182,7 @@ static vpps_status put_parameter(const vpps_c_writer *w, vpps_param i) {
 }
 
 vpps_status vpps_c_write_weights(const vpps_c_writer *w) {
-    static const char kind[] = "VPPSnet1"; /* the bytes with which a file of weights begins */
+    static const char kind[] = "VPPSnet1"; /* the first bytes of a file of weights */
     FILE *f = w->options->weights;
     if (f) put_bytes(w, kind, sizeof kind - 1);
     for (vpps_param i = 0; i < w->model->n_params; i++) {

@@ -7,9 +7,9 @@ typedef struct vpps_arguments {
     unsigned long long matrices, gradients,
         states[2];              /* addresses of matrices, their gradients and optimiser states, row after row */
     unsigned long long scratch; /* address of the VPs' scratch memory, scratch_words for each VP */
-    unsigned long long entries; /* address of the gradients of table entries, which norm and update read */
+    unsigned long long entries; /* address of the gradients of table entries, which the tasks NORM and UPDATE read */
     unsigned long long packed;  /* address of the packed factors from which cuBLAS computes gradients of matrices */
-    /* addresses of the vpps_failure of this launch, of the preceding one, and of the launch after the next */
+    /* addresses of the vpps_failure (how a launch ended) of this launch, of the preceding one, and of the launch after the next */
     unsigned long long failure, before, later;
     unsigned long long stale; /* address of the preceding launch's barrier counters, which this launch zeroes */
     unsigned long long end;   /* address of the launch's vpps_launch_end */
@@ -20,7 +20,7 @@ typedef struct vpps_arguments {
     unsigned scratch_words;
     unsigned words; /* number of words of the script */
     unsigned stale_words;
-    unsigned resumes; /* not 0: this launch is the second part of a batch; the preceding one has the loss */
+    unsigned resumes; /* not 0: the launch is the second part of a batch; the preceding launch has its loss */
     unsigned finite;  /* not 0: the launch does nothing unless the preceding launch's loss and norm are finite */
     unsigned touched; /* address, in the script, of a word per parameter: not 0 if it has a gradient; 0: no words */
 } vpps_arguments;

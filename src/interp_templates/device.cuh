@@ -17,7 +17,7 @@ __device__ __forceinline__ unsigned long long VPPS_GLOBAL_TIMER() {
     asm volatile("mov.u64 %0, %%globaltimer;" : "=l"(ns));
     return ns;
 }
-#define VPPS_SIMT_UNWATCHED /* marks a function whose memory accesses software SIMT does not watch */
+#define VPPS_SIMT_UNWATCHED /* marks a function whose memory accesses software SIMT does not check */
 #define VPPS_DYNAMIC_SHARED(name) extern __shared__ __align__(16) float name[]
 
 /* vpps_thread returns the thread's number, vpps_vp the CTA's. Each call reads the number again, since the compiler would otherwise keep
@@ -70,7 +70,7 @@ struct vpps_rows {
 /* Returns the rows that VP number `member` of `parts` VPs owns, the same rows as the host's vpps_rows_of (cell/cell.h). */
 __device__ __forceinline__ vpps_rows vpps_rows_of(unsigned rows, unsigned parts, unsigned member) {
     const unsigned blocks = (rows + VPPS_ROW_BLOCK - 1) / VPPS_ROW_BLOCK;
-    const bool narrow = (unsigned long long)blocks * parts < 1ull << 32; /* mostly known at compile time */
+    const bool narrow = (unsigned long long)blocks * parts < 1ull << 32; /* usually known when compiled */
     const unsigned before = narrow ? blocks * member / parts : (unsigned)((unsigned long long)blocks * member / parts);
     const unsigned after =
         narrow ? blocks * (member + 1) / parts : (unsigned)((unsigned long long)blocks * (member + 1) / parts);

@@ -53,7 +53,7 @@ template <class MATRIX, unsigned ROWS, unsigned COLUMNS, unsigned RUN, unsigned 
     }
 
   private:
-    /* lanes of each block; elements that a block covers per round */
+    /* LANES: lanes of a block; SPAN: elements that a block covers in a round */
     static constexpr unsigned LANES = 32 / BLOCKS, SPAN = VPPS_THREADS / BLOCKS * RUN;
 
     static __device__ __forceinline__ unsigned word_of(unsigned row, unsigned column) {

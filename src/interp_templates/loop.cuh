@@ -102,7 +102,7 @@ extern "C" __global__ void __launch_bounds__(VPPS_THREADS, 1) vpps_kernel(const 
                 if (blockIdx.x == 0) vpps_add_loss(a, t.operands[0], t.operands[1]);
                 break;
             case VPPS_TASK_NORM:
-            case VPPS_TASK_UPDATE: /* the last task: the weights' registers are free */
+            case VPPS_TASK_UPDATE: /* the last task: registers of weights are free */
                 vpps_step(a, t, vpps_load_task(t.at + 1));
                 return vpps_end(a);
             case VPPS_KERNEL_WEIGHTS: vpps_take_late_weights(w, vpps_dynamic); break;
@@ -111,7 +111,7 @@ extern "C" __global__ void __launch_bounds__(VPPS_THREADS, 1) vpps_kernel(const 
             }
         }
         const vpps_signal signal = vpps_signal_of(a.counters, t.signal);
-        t = vpps_load_task(t.at + 1); /* a task follows: a script's last task ends the kernel */
+        t = vpps_load_task(t.at + 1); /* there is a next task: a script's last task ends the kernel */
         __syncthreads();              /* waits until all threads have written the task's results */
         vpps_send(signal);
     }

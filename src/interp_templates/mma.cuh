@@ -260,5 +260,5 @@ VPPS_FUNCTION void vpps_add_gradient(float *row, unsigned column, bool add, vpps
 }
 #else
 __device__ __forceinline__ float vpps_multiply_add(float w, float x, float sum) { return sum + w * x; }
-__device__ __forceinline__ float vpps_whole_of(float kept) { return kept; } /* in fp32, no value is kept in parts */
+__device__ __forceinline__ float vpps_whole_of(float kept) { return kept; } /* values are not kept in bf16 parts */
 #endif

@@ -52,7 +52,7 @@ struct vpps_vectors {
     static __device__ __forceinline__ float element(float kept) { return IN_PARTS ? vpps_whole_of(kept) : kept; }
 };
 
-/* Returns whether the parameter already has a gradient, so that sums must be added to it. VPPS_NONE: always true. */
+/* Returns whether the parameter already has a gradient, to which sums must be added. VPPS_NONE: always true. */
 __device__ __forceinline__ bool vpps_is_begun(unsigned param) { return param == VPPS_NONE || vpps_touched[param]; }
 
 /* Notes that a parameter has a gradient. Several threads may do so at once, with the same value. */
@@ -160,7 +160,7 @@ struct vpps_runs {
         return end;
     }
 
-    /* Counts n vectors, and returns whether the run ends with them. */
+    /* Counts n vectors of the run, and returns whether the run ends with them. */
     __device__ __forceinline__ bool ends(unsigned n) {
         done += n;
         if (done < VPPS_LONG_SUM) return false;
@@ -315,7 +315,7 @@ VPPS_PART void vpps_store_slots(float *gradients, unsigned to_row, bool add, uns
 #pragma unroll
     for (unsigned s = 0; s < SLOTS; s++) at[s] = __shfl_sync(0xffffffffu, to_row, first + s);
 #pragma unroll
-    for (unsigned s = 0; s < SLOTS; s++) { /* loads the present values of all slots at once */
+    for (unsigned s = 0; s < SLOTS; s++) { /* loads the slots' present values all at once */
         if (at[s] == VPPS_NONE || !(adds >> s & 1)) continue;
         const float *const row = gradients + at[s] + column;
 #pragma unroll
@@ -365,7 +365,7 @@ template <class DY, unsigned ROWS, unsigned AT, unsigned FIRST, unsigned SLOTS, 
 struct vpps_staged_rows {
     template <unsigned LANES, unsigned WORDS, class TASK>
     static __device__ __forceinline__ void copy(const vpps_staging &s, const TASK &t) {
-        constexpr unsigned VECTORS = 32 / ROWS; /* number of vectors that a warp copies at once */
+        constexpr unsigned VECTORS = 32 / ROWS; /* VECTORS: how many vectors a warp copies at once */
         const unsigned warp = s.thread / 32, lane = s.thread % 32;
         if (warp - WARP >= WARPS || lane >= VECTORS * ROWS) return;
         const vpps_rows own = vpps_matrix_rows(DY::LENGTH, s.vp);
@@ -392,7 +392,7 @@ struct vpps_unit_sums {
         const unsigned thread = vpps_thread(), number = thread / LANES, lane = thread % LANES;
         const vpps_unit &unit = units[number % UNITS];
         const unsigned part = number / UNITS, x_at = unit.x_at + lane * 4, d_at = unit.d_at;
-        unsigned columns = 0, to_row = VPPS_NONE; /* to_row: word of the gradients where the lane's slot begins */
+        unsigned columns = 0, to_row = VPPS_NONE; /* to_row: word of the gradient where the lane's slot begins */
         bool add = false;
         if (number < UNITS) {
             const vpps_rows l = vpps_matrix_columns(VPPS_NONE, unit.length, sum.vp);
@@ -487,7 +487,7 @@ struct vpps_four_vectors {
     }
 };
 
-/* Where a tile's gradient is added: the word where the matrix's gradient begins, and the parameter (vpps_is_begun). */
+/* Where the gradient of a tile (eight rows) is added: the word where the matrix's gradient begins, and the parameter (vpps_is_begun). */
 struct vpps_tile_gradient {
     unsigned matrix, param;
 };
@@ -496,7 +496,7 @@ struct vpps_tile_gradient {
 template <class DY, unsigned NUMBER> struct vpps_row_tile {
     using V = DY;
 
-    /* Returns whether the VP has rows of the tile. */
+    /* Returns whether the VP owns rows of the tile. */
     static __device__ __forceinline__ bool is_there(unsigned vp) {
         const vpps_rows own = vpps_matrix_rows(DY::LENGTH, vp);
         return own.first + NUMBER * 8 < own.end;
@@ -553,7 +553,7 @@ template <class VALUE, unsigned FIRST, unsigned SLOTS, unsigned... GRADIENTS> st
 
 /* Strips whose vectors x are multiplied with the same tiles of rows, by the same instructions. */
 template <class TILE, class... OTHERS> struct vpps_row_tiles {
-    static constexpr unsigned HEIGHT = TILE::V::LENGTH; /* all matrices are low (have few rows), or none is */
+    static constexpr unsigned HEIGHT = TILE::V::LENGTH; /* all matrices are low (with few rows), or none is */
 };
 template <class TILES, class STRIP, class... OTHERS> struct vpps_strips_alike;
 template <class... TILES, class STRIP, class... OTHERS>
@@ -568,7 +568,7 @@ struct vpps_strips_alike<vpps_row_tiles<TILES...>, STRIP, OTHERS...> {
         return own.first < own.end && (TILES::is_there(vp) || ...);
     }
 
-    /* Adds products of 16 vectors dy with 16 vectors x to the sums q. */
+    /* Adds products of 16 vectors dy with 16 vectors x to the lane's sums q. */
     template <int SUMS, class TASK>
     static __device__ __forceinline__ void add(float (&q)[SUMS][4], const TASK &t, const vpps_four_vectors &v,
                                                unsigned slot, unsigned vp) {

@@ -232,7 +232,7 @@ __device__ __forceinline__ float vpps_scale(const vpps_arguments &a) {
     float sum = 0.0f;
 #pragma unroll 4
     for (unsigned v = VPPS_LANE; v < VPPS_VPS; v += 32)
-        sum += ((const float *)a.pool)[a.norms + v]; /* every warp sums the squares of all VPs */
+        sum += ((const float *)a.pool)[a.norms + v]; /* each warp adds up all VPs' sums of squares */
     const float norm = sqrtf(vpps_warp_sum(sum));
     if (threadIdx.x == 0 && blockIdx.x == 0) ((vpps_launch_end *)a.end)->norm = out->norm = norm;
     if (vpps_header.guard && (!isfinite(loss) || !isfinite(norm))) return -1.0f;
@@ -380,7 +380,7 @@ __device__ __forceinline__ void vpps_step(const vpps_arguments &a, const vpps_ke
 #pragma unroll
         for (unsigned k = 0; k < VPPS_QUADS_AT_ONCE; k++) {
             vpps_task_header own = h;
-            if (h.steps) { /* every lane must take part in finding the parameter */
+            if (h.steps) { /* all lanes must take part in finding the parameter */
                 const unsigned span = vpps_span_of<VPPS_QUADS>(first + threadIdx.x + k * VPPS_THREADS);
                 if (q[k].at != VPPS_NONE) own = vpps_step_of(a, h, span);
             }

@@ -10,7 +10,7 @@ typedef struct vpps_simt_index {
 /* A CUDA thread's built-in numbers. */
 typedef struct vpps_simt_thread {
     vpps_simt_index thread, block;
-    float *dynamic_shared; /* dynamic shared memory of its CTA */
+    float *dynamic_shared; /* dynamic shared memory of the thread's CTA */
 } vpps_simt_thread;
 
 /* Operations that all lanes of a warp's mask execute together. */

@@ -46,7 +46,7 @@ __device__ __forceinline__ float &vpps_at(float *pool, unsigned place, unsigned 
     return (pool + place + element)[0];
 }
 
-/* Returns an element of an item's contribution of WORDS words. `contributions` is the word where item 0's contribution would begin. */
+/* Returns an element of the contribution, of WORDS words, that an item makes. `contributions` is the word where that of item 0 would begin. */
 template <unsigned WORDS>
 __device__ __forceinline__ float &vpps_contributed(float *pool, unsigned contributions, unsigned item,
                                                    unsigned element) {
