@@ -91,7 +91,7 @@ typedef struct net_decoding {
 
 /* Inputs and results of greedy search in which the device chooses all words. */
 typedef struct net_greedy {
-    uint32_t end_word, limit; /* inputs: end_word: number of the end word; limit: most words, with the end word */
+    uint32_t end_word, limit; /* number of the end word; limit: most words of a translation, with the end word */
     /* The caller's `limit` entries, set to scalar nodes, whose values are the chosen words' numbers. Only end words follow an end word. */
     vpps_node *words;
     vpps_node log_p; /* scalar: log-probability of the words up to the first end word */
@@ -108,7 +108,7 @@ typedef enum net_generator { NET_LISTOPS, NET_COMPLETE_TREES, NET_GENERATORS } n
 
 /* The sizes and options of a network. */
 typedef struct net_config {
-    uint32_t words, characters, classes, edge_types; /* numbers of the data's words, characters, classes, edge types */
+    uint32_t words, characters, classes, edge_types; /* numbers of words, characters, classes, edge types in the data */
     uint32_t embed, hidden;
     uint32_t layers;          /* layers of LSTMs or transformer, or rounds of a graph network; 0: one */
     uint32_t numbers;         /* NODES, GRAPHS: number of features of a node */

@@ -34,7 +34,7 @@ vpps_node part_dropout(const net_config *c, vpps_graph *g, vpps_node x);
  * selected positions and pulls h as one vector or as several to concatenate, or code inside other cells. */
 typedef struct part_classifier {
     const net_config *config;
-    uint32_t inputs, mlp; /* inputs: size of the input h, all its vectors together; mlp: of the hidden layer h' */
+    uint32_t inputs, mlp; /* number of elements of the input h, of all its vectors; mlp: of the hidden layer h' */
     uint32_t n_pulls;     /* number of vectors of equal size that make up h; 0: one */
     vpps_param W_h, b_h, W_s, b_s;
     vpps_cell cell;

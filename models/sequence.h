@@ -66,7 +66,7 @@ typedef struct part_stack {
 typedef struct part_stack_shape {
     part_unit unit;
     uint32_t layers;           /* number of layers, up to NET_LAYERS; 0: one */
-    uint32_t inputs, between;  /* number of elements of an input x: inputs: the first layer's; between: every other's */
+    uint32_t inputs, between;  /* number of elements of the input x of the first layer; between: of every other layer */
     uint32_t hidden;           /* number of elements of each layer's output h */
     const net_config *dropout; /* config whose dropout applies to the inputs of layers 2, 3, ...; NULL: none */
 } part_stack_shape;

@@ -41,7 +41,7 @@ typedef struct layer {
 
 typedef struct transformer_net {
     part_net base;
-    uint32_t n_layers, head; /* n_layers: number of layers; head: number of elements of an attention head */
+    uint32_t n_layers, head; /* number of layers; number of elements of an attention head */
     vpps_param embedding;
     layer layers[NET_LAYERS];
     norm last;

@@ -22,7 +22,7 @@ from .model import Dense, Model
 from .node import Epoch, Node, Nodes, made, node_of
 
 
-MOST_KEPT = 2**22 - 1  # numbers in one value of vpps_keep_data
+MOST_KEPT = 2**22 - 1  # most numbers that vpps_keep_data copies to a value on the device
 
 
 def _names(prefix: str) -> dict[str, int]:

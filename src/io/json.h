@@ -17,7 +17,7 @@ typedef enum vpps_json_kind {
 typedef struct vpps_json_value {
     vpps_json_kind kind;
     uint32_t n;                /* number of members of an object or array */
-    size_t first, next;        /* indices: first: of the value's first member; next: of its next sibling; 0: none */
+    size_t first, next;        /* indices of the value's first member and of its next sibling; 0: none */
     size_t begin, end;         /* the value's bytes in the parsed text */
     const char *key;           /* name, if the value is a member of an object */
     size_t key_begin, key_end; /* range of the name's bytes in the text, quotation marks included */

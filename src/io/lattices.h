@@ -14,10 +14,10 @@ struct vpps_lattices {
         uint32_t n_nodes, line;
     } * ranges;
     uint32_t n_lattices;
-    uint32_t tag_ids, character_ids, word_ids; /* numbers of different ids: 1 + the largest id */
+    uint32_t tag_ids, character_ids, word_ids; /* 1 + the largest id: of tags, characters, words */
 };
 
-/* Sizes of a vpps_lattices at one time. A reader that fails cuts the lattices back to these. */
+/* Sizes of a vpps_lattices at one time, to which a reader that fails cuts the lattices back. */
 typedef struct vpps_lattices_mark {
     size_t n_nodes, n_arcs;
     uint32_t n_lattices, tag_ids, character_ids, word_ids;

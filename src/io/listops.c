@@ -75,7 +75,7 @@ static vpps_status draw_list(generator *g, uint32_t depth, uint32_t *value, int3
             digit = vpps_random_below(&g->random, 10);
             VPPS_TRY(add_leaf(g, (int32_t)digit, g->digit_words[digit], &argument));
         }
-        g->too_large = g->too_large || g->n_leaves >= g->max_leaves; /* the list's closing bracket is a leaf, too */
+        g->too_large = g->too_large || g->n_leaves >= g->max_leaves; /* the list's closing bracket counts as a leaf */
         if (g->too_large) return VPPS_OK;
         counts[digit]++;
         VPPS_TRY(add_inner(g, -1, list, argument, &list));

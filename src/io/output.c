@@ -178,7 +178,7 @@ vpps_status vpps_output_write(vpps_output *o, const void *bytes, uint64_t n_byte
             at += n;
             n_bytes -= (uint64_t)n;
         } else if (n == 0) {
-            errno = ENOSPC; /* POSIX does not define a write of 0 bytes; failing is better than retrying for ever */
+            errno = ENOSPC; /* POSIX does not define a write of 0 bytes: fails instead of retrying for ever */
             return fail_io(o->path, "cannot be written");
         } else if (errno != EINTR) {
             return fail_io(o->path, "cannot be written");

@@ -23,7 +23,7 @@ struct vpps_sentences {
     bool has_heads;           /* whether the sentences, once there is one, are dependency trees */
 };
 
-/* Sizes of a vpps_sentences at one time. A reader that fails cuts the sentences back to these. */
+/* Sizes of a vpps_sentences at one time, to which a reader that fails cuts the sentences back. */
 typedef struct vpps_sentences_mark {
     size_t n_words;
     uint32_t n_sentences, vocab, tag_vocab;

@@ -15,7 +15,7 @@ struct vpps_treebank {
     uint32_t classes;
 };
 
-/* Sizes of a vpps_treebank at one time. A reader or generator that fails cuts the trees back to these. */
+/* Sizes of a vpps_treebank at one time, to which a reader or generator that fails cuts the trees back. */
 typedef struct vpps_treebank_mark {
     size_t n_nodes;
     uint32_t n_trees, n_words, classes;

@@ -48,7 +48,7 @@ typedef struct predictor {
     char *plus;        /* text of the first line of CoNLL-U Plus, which names the columns; NULL: none */
     char *class_names; /* class names from the checkpoint; NULL: it has none */
     uint32_t n_class_names;
-    uint64_t n_blank, first_blank; /* n_blank: how many lines of a table are blank; first_blank: number of the first */
+    uint64_t n_blank, first_blank; /* number of a table's blank lines, and line number of the first one */
     const char *open; /* line end of the latest sentence in columns, if no blank line follows it; NULL: none */
 } predictor;
 

@@ -58,10 +58,10 @@ typedef struct trainer {
     char *options;      /* the options that must be equal in all processes */
     bool stop;          /* whether the processes have agreed to stop */
     uint64_t batches;   /* number of batches trained by this run */
-    clock_mark started; /* end of the first batch, after which the engine is compiled and has measured products */
+    clock_mark started; /* when the first batch, which compiles the engine and measures products, had ended */
     bool measured;      /* whether the network has been evaluated since its latest update */
     bool saved;         /* whether --save has written the network since its latest update */
-    double counts[2];   /* numbers of right and of labelled positions in the batch in flight, in this process */
+    double counts[2];   /* positions of the batch in flight, in this process: classified right; labelled */
     int claims[5];      /* locks of the files that are written */
     size_t n_claims;
     char *saved_to[2];                                  /* latest file names of --save and --save-best */

@@ -121,7 +121,7 @@ static void *watch_guard(void *unused) {
 static void begin_child(pid_t parent, const sigset_t *before) {
     pthread_t thread;
     prctl(PR_SET_PDEATHSIG, SIGKILL);
-    if (getppid() != parent) _exit(EXIT_RUNTIME); /* the guard has died already */
+    if (getppid() != parent) _exit(EXIT_RUNTIME); /* the guard is dead already */
     guard = parent;
     /* the new thread blocks all signals, so that the main thread gets them */
     sigset_t all;

@@ -4,7 +4,7 @@
 #include <stddef.h>
 
 typedef struct suggestion {
-    const char *typed, *word; /* typed: the misspelled word; word: the nearest known one, NULL: none is near */
+    const char *typed, *word; /* the misspelled word, and the nearest known word (NULL: none is near) */
     size_t distance;
 } suggestion;
 

@@ -10,8 +10,8 @@ enum {
     VOCAB_WORDS,
     VOCAB_CHARACTERS,
     VOCAB_EDGE_TYPES,
-    VOCAB_CLASSES, /* tags, target words or labels, those unknown to training last; NULL: classes have no names */
-    VOCAB_LEXICON, /* the lexicon: words that lattices are built with, whose ids are not the network's */
+    VOCAB_CLASSES, /* vocabulary of tags, target words or labels, unknown ones last; NULL: classes lack names */
+    VOCAB_LEXICON, /* the lexicon: words of which lattices are built; their ids are not the network's */
     N_VOCABS
 };
 
@@ -28,7 +28,7 @@ typedef struct corpus_split {
     size_t n_files;
     uint64_t content; /* hash of the files' text, independent of their paths */
     vpps_treebank *bank;
-    vpps_constituents *constituents; /* trees with named labels, converted to `bank` once all files are read */
+    vpps_constituents *constituents; /* constituent trees with names as labels; become `bank` once all files are read */
     vpps_sentences *sentences, *target;
     vpps_sentences *words; /* LATTICE_PAIRS: the source sentences, until their lattices are built */
     vpps_lattices *lattices;

@@ -137,7 +137,7 @@ void corpus_note_form(corpus *c, const settings *s) {
     const corpus_split *split = &c->split[SPLIT_TRAIN];
     const net_kind kind = s->network->kind;
     if (!split->n_files) return;
-    const bool in_brackets = kind == NET_TREES; /* brackets are expected: text that is no tree has been refused */
+    const bool in_brackets = kind == NET_TREES; /* trees have brackets; other text was refused */
     if (split->n_all == 1 && corpus_read_so_far(split) == 1 && kind != NET_LATTICES && !in_brackets) {
         corpus_note(c, "%s%s: all of it is one of the %s to train on: is this the form that %s reads?",
                     VPPS_PATH_ARGS(split->files[0].name), task_for(s)->examples, s->network->name);

@@ -44,7 +44,7 @@ vpps_status input_refuse_array(const vpps_text *t) {
 
 /* Numbers of lines or words of a text that look like each of the other formats. */
 typedef struct shapes {
-    uint64_t lines, words, barred; /* numbers of lines, of words, and (barred) of words like word|TAG */
+    uint64_t lines, words, barred; /* lines and words of the text; barred: number of words like word|TAG */
     uint64_t with_one_tab, with_tabs;
     uint64_t trees; /* lines in brackets */
 } shapes;

@@ -47,7 +47,7 @@ line_kind lines_next(line_reader *r, const char **line, size_t *len) {
     const char *lf = r->end > r->searched ? memchr(r->buffer + r->searched, '\n', r->end - r->searched) : NULL;
     const size_t stop = lf ? (size_t)(lf - r->buffer) : r->end;
     r->searched = stop;
-    if (stop - r->begin > r->limit + 1) { /* + 1: the limit does not count a CR at the line's end */
+    if (stop - r->begin > r->limit + 1) { /* + 1: a CR at the line's end does not count */
         r->skipping = true;
         return lines_next(r, line, len);
     }

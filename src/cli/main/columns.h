@@ -2,7 +2,7 @@
  * sentence. The columns of CoNLL-U have standard names. In CoNLL-U Plus the file's first line names the columns. */
 typedef struct columns {
     char separator;          /* what separates columns: a tab; or a space, for any blanks */
-    size_t n, word, tag, id; /* n columns (0: as many as line 1); numbers of three columns (tag 0: last; id 0: none) */
+    size_t n, word, tag, id; /* n columns (0: as many as in line 1); numbers of columns (tag 0: the last; id 0: none) */
     int conllu;              /* the lines are CoNLL-U */
     int named;               /* n, word and tag come from the columns' names */
     int varies;              /* sentences may differ in their number of columns */

@@ -13,10 +13,10 @@ typedef struct text {
 /* An input file in memory, read line by line. */
 typedef struct input {
     char *all;       /* the whole file's text, to be freed */
-    text left, line; /* the text not read yet; the line that was read last, without byte order mark */
-    text whole;      /* the line that was read last, with its byte order mark */
+    text left, line; /* the text not read yet; the line just read, without byte order mark */
+    text whole;      /* the line just read, with its byte order mark */
     size_t number;
-    const char *end; /* line end of the line that was read last: LF or CR LF */
+    const char *end; /* end of the line just read: LF or CR LF */
     int raw;         /* lines are parts of records; CR, and after line 1 a byte order mark, are text */
 } input;
 

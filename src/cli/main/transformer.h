@@ -1,4 +1,4 @@
-/* transformer.h - the network of an exported program: runs a transformer's layers over a sentence, and writes each word's CLASSES scores. */
+/* transformer.h - the network of an exported program: runs a transformer's layers over a sentence, and writes CLASSES scores for each word. */
 static void logits_of(const sentence *s, float *logits) {
     float *at = room(2 * s->n * NET_OUT, sizeof *at), *next = at + s->n * NET_OUT;
     float *scratch = room(s->n * SCRATCH, sizeof *scratch), position[HIDDEN];

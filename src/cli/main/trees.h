@@ -3,7 +3,7 @@
  * any number of children. */
 typedef struct node {
     size_t left, right; /* indices of the children; equal for a leaf */
-    size_t level;       /* 0: a leaf; else 2 * the height above the leaves + the kind of cell, 0 or 1 */
+    size_t level;       /* 0: a leaf; else 2 * the height above the leaves, plus the kind of cell (0 or 1) */
     text word;
     long label; /* predicted; -1: none */
 } node;

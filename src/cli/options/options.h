@@ -60,7 +60,7 @@ typedef struct settings {
     uint32_t lr_schedule, lr_every, warmup;
     const char *class_weights;
     bool train_accuracy;
-    const char *freeze, *lr_of; /* --freeze, --lr-of: parameters' names, separated by commas; lr_of: each with a rate */
+    const char *freeze, *lr_of; /* lists of parameters' names, separated by commas; lr_of: each name with a rate */
     uint32_t gradients, nonfinite;
 
     const char *device;
@@ -104,7 +104,7 @@ typedef struct settings {
     bool given[OPTIONS_MAX]; /* given[i]: whether the option in row i of options_rows() was on the command line */
 } settings;
 
-/* Fills in the defaults that depend on other options; called after parsing and after reading a checkpoint. */
+/* Fills in the defaults that depend on other options; called after parsing, and again after options were read from a checkpoint. */
 void options_complete(settings *s);
 
 /* A row of the table of options. A row without a name is a heading: --help of its commands lists the rows after it;
@@ -138,7 +138,7 @@ enum {
 
 /* An option's name in other programs, for hints. */
 typedef struct option_alias {
-    /* alias: the other program's option; name: the option of vpps, NULL: none, and the hint explains */
+    /* alias: the other program's option; name: vpps's option for it, NULL: none, only the hint helps */
     const char *alias, *name;
     const char *hint;
 } option_alias;

@@ -9,7 +9,7 @@ typedef enum output_form { OUTPUT_AUTO, OUTPUT_TEXT, OUTPUT_COLUMNS, OUTPUT_JSON
 
 /* An example as it was read, for printing its answer. */
 typedef struct asked {
-    char *text; /* the example's line, lines of columns, or fields as a JSON object; NULL: not kept */
+    char *text; /* the example as read: its line, lines of columns, or fields as JSON; NULL: not kept */
     size_t len;
     bool fields;           /* whether the example is a record with fields, and `text` is a JSON object */
     bool bad;              /* whether the example could not be read or answered */
@@ -27,7 +27,7 @@ typedef struct answer_printer {
     bool lines;                 /* whether every input line is an example and gives one output line, even a bad one */
     bool numbered;              /* whether a table's columns have numbers instead of names, so no names are printed */
     const field_reader *fields; /* reads records and knows the names of their fields; NULL: examples have no fields */
-    bool begun, crlf;           /* whether: begun: a table's line of names is printed; crlf: its lines end in CR LF */
+    bool begun, crlf;           /* begun: whether a table's line of names is printed; crlf: whether lines end in CRLF */
     size_t empty;               /* number of a table's rows without an answer that wait until the columns are known */
     char **columns;             /* names of a table's columns */
     size_t n_columns;

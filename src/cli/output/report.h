@@ -24,7 +24,7 @@ typedef struct train_summary {
     double sentences_per_s; /* sentences per second after the first batch */
     double loss;            /* mean loss over the last epoch's batches */
     double losses;          /* mean number of losses, one per word or node, per example */
-    double train_accuracy;  /* --train-accuracy: accuracy on training data over the last epoch; else NaN */
+    double train_accuracy;  /* --train-accuracy: accuracy on the training data in the last epoch; else NaN */
     measures split[N_SPLITS];
     best_measure best;
     double host_ms_per_batch, device_ms_per_batch, gap_ms_per_batch;

@@ -4,7 +4,7 @@
 
 #include <inttypes.h>
 
-/* The first n % n_streams streams have one piece more than the others. */
+/* The first n % n_streams streams (parts of the text) have one piece more than the others. */
 void carry_order(const uint32_t *examples, uint32_t n, uint32_t n_streams, uint32_t *order) {
     const uint32_t length = n / n_streams, longer = n % n_streams;
     for (uint32_t i = 0; i < n; i++) {

@@ -8,14 +8,14 @@
 
 /* The states at the end of one stream's latest piece. */
 typedef struct carry_stream {
-    /* states: computed by the current graph; before: read by this graph */
+    /* states at the end of the stream's piece in the current graph; before: in the graph before */
     vpps_value states[NET_STATES], before[NET_STATES];
 } carry_stream;
 
 typedef struct carry {
     carry_stream *streams;
     uint32_t n_streams, n_states; /* n_states: number of states per stream; 0: no graph has run yet */
-    uint32_t first;               /* number of the stream that the next graph's first example belongs to */
+    uint32_t first;               /* number of the stream to which the next graph's first example belongs */
 } carry;
 
 /* Orders n pieces of text for batches: the first piece of each stream, then the second piece of each, and so on. */

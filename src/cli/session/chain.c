@@ -11,8 +11,8 @@ bool chain_allows(chain_scheme scheme, const char *before, const char *now) {
     vpps_chunk_tag a, b;
     vpps_chunk_tag_read(before, &a);
     vpps_chunk_tag_read(now, &b);
-    const bool within = b.part == 'I' || b.part == 'E'; /* the tag `now` continues or ends a chunk */
-    const bool open = a.part == 'B' || a.part == 'I';   /* the tag `before` leaves its chunk open */
+    const bool within = b.part == 'I' || b.part == 'E'; /* the tag `now` is inside a chunk, or its end */
+    const bool open = a.part == 'B' || a.part == 'I';   /* the tag `before` does not end its chunk */
     const bool goes_on = open && within && strcmp(a.type, b.type) == 0;
     switch (scheme) {
     /* IOB1: B only separates two chunks of one type */

@@ -212,7 +212,7 @@ static vpps_status need_u32(const char *path, const char *key, uint32_t *out) {
 typedef struct resuming {
     bool by_content;    /* whether the checkpoint has hashes of its data, so files may have moved */
     bool from_files;    /* whether the checkpoint's data were files */
-    FILE *before, *now; /* texts of changed options for the message: before: as in the checkpoint; now: as now */
+    FILE *before, *now; /* for the message: texts of changed options, as in the checkpoint (before) and now */
 } resuming;
 
 /* Returns whether the command takes an option from a checkpoint; only --resume takes options of the engine. */

@@ -31,7 +31,7 @@ typedef struct link {
 
 typedef struct hypothesis {
     double sum;    /* log-probability of the hypothesis's words */
-    size_t states; /* index of the hypothesis's first state in the fetched values */
+    size_t states; /* index of the hypothesis's first state among the fetched values */
     size_t last;   /* index of the last word's link in batch.links */
 } hypothesis;
 
@@ -44,7 +44,7 @@ typedef struct candidate {
 /* A finished hypothesis. */
 typedef struct ending {
     double score;
-    size_t last; /* index of the last word's link in batch.links */
+    size_t last; /* index in batch.links of the last word's link */
 } ending;
 
 typedef struct source {
@@ -65,7 +65,7 @@ typedef struct batch {
     hypothesis *live; /* storage for the unfinished hypotheses of all sources */
     ending *ended;    /* storage for the finished hypotheses of all sources */
     fetched encoded;  /* for each source: the states that decoding begins with, then the vectors that attention reads */
-    fetched made[2];  /* results of this step and the preceding one; per hypothesis: its states, then its logits */
+    fetched made[2];  /* results of this step, of the preceding one: for each hypothesis its states, its logits */
     vpps_node *memory;  /* nodes of one source's vectors, which attention reads */
     candidate *choices; /* storage for one source's candidates, best first */
     link *links;

@@ -13,7 +13,7 @@ typedef struct source {
     vpps_vocab *vocab[N_VOCABS]; /* vocabularies of the file; NULL: it has none */
     uint32_t *ids[N_VOCABS];     /* translates an id of this network to the file's id */
     init_rows *rows;             /* for each parameter: the vocabulary that shapes it */
-    FILE *missing;               /* text about the parameters that were not taken */
+    FILE *missing;               /* collects text about the parameters that were not taken */
     uint32_t n_missing, n_matrices;
 } source;
 
@@ -68,7 +68,7 @@ static bool has_such_rows(const vpps_safetensors_info *t, const vpps_param_info 
 /* Returns whether the words of a vocabulary have equal ids in this network and in the file. */
 static bool same_words(const source *s, int vocab) {
     if (!s->c->vocab[vocab] || !s->vocab[vocab])
-        return !s->c->vocab[vocab] && !s->vocab[vocab]; /* equal if both have numbers instead of names */
+        return !s->c->vocab[vocab] && !s->vocab[vocab]; /* equal if neither has names, only numbers */
     const uint32_t n = vpps_vocab_size(s->c->vocab[vocab]);
     bool same = n == vpps_vocab_size(s->vocab[vocab]);
     for (uint32_t i = 0; i < n && same; i++) same = s->ids[vocab][i] == i;

@@ -4,7 +4,7 @@
 #include "cli/input/task.h"
 
 typedef struct plot_point {
-    float x, y; /* x: time in epochs; y: the value. Both are exact when written with nine digits. */
+    float x, y; /* time in epochs, and the value there. Both are exact when written with nine digits. */
 } plot_point;
 
 typedef struct plot_curve {

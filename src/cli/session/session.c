@@ -24,7 +24,7 @@ static void tell(const session *x, const settings *s, const char *line) {
     if (x->log) {
         x->log(x->log_context, line);
     } else {
-        tell_stderr((void *)(uintptr_t)s, line); /* casts const away; tell_stderr only reads s */
+        tell_stderr((void *)(uintptr_t)s, line); /* a cast from const: tell_stderr only reads s */
     }
 }
 
@@ -39,7 +39,7 @@ vpps_options session_options(const settings *s) {
     o.optimizer.momentum = s->momentum;
     o.optimizer.weight_decay = s->weight_decay;
     o.optimizer.clip = s->clip;
-    o.gradients = (vpps_gradients)s->gradients; /* casts the option's number: its words are in the order of the enum */
+    o.gradients = (vpps_gradients)s->gradients; /* a cast: the option's words are in the enum's order */
     o.nonfinite = (vpps_nonfinite)s->nonfinite;
     o.caller = (vpps_caller)s->caller;
     o.groups = s->groups;
@@ -95,7 +95,7 @@ vpps_status session_open(session *x, const settings *s, const corpus *c) {
         options.vps = team_vps(x->team, s);
     }
     options.log = x->log ? x->log : tell_stderr;
-    /* casts const away; tell_stderr only reads s */
+    /* a cast from const: tell_stderr only reads s */
     options.log_context = x->log ? x->log_context : (void *)(uintptr_t)s;
     VPPS_TRY(vpps_handle_create(&x->handle, x->model, &options));
     return vpps_graph_create(&x->graph, x->model);

@@ -10,7 +10,7 @@ vpps_options session_options(const settings *s);
  * must outlive the session. Call session_close also after a failure. */
 vpps_status session_open(session *x, const settings *s, const corpus *c);
 
-/* Opens the data that s asks for, then the session for them. Free both also after a failure. */
+/* Opens the data that the settings s ask for, then a session (network, engine, graph) for these data. Free both also after a failure. */
 vpps_status session_open_on(session *x, settings *s, corpus *c);
 void session_close(session *x);
 

@@ -9,7 +9,7 @@
 typedef struct init_found {
     uint32_t parameters; /* number of the network's parameters */
     uint32_t whole;      /* number of parameters taken as a whole */
-    uint32_t partly;     /* number of parameters of which only rows of some words, characters or classes were taken */
+    uint32_t partly;     /* number of parameters taken for some words, characters or classes only */
 } init_found;
 
 /* A parameter with its own learning rate (--lr-of). */

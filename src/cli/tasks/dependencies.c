@@ -95,7 +95,7 @@ static vpps_status measure(session *x, corpus *c, corpus_split *split, const vol
 
 /* ---------------------------------------------------------------- prediction */
 
-/* The network's predictions for a sentence: one for each word or, with sentence labels, one for the root. */
+/* A network's predictions for a sentence: one for each word or, if sentences have labels, one for the root. */
 typedef struct said {
     const corpus *c;
     const float *const *logits;
@@ -120,7 +120,7 @@ static void print_word(FILE *f, const vpps_line *line, const char *relation) {
     const char *at = line->end;
     size_t n = 0;
     vpps_columns_find('\t', line->begin, (size_t)(line->end - line->begin), DEPREL, &at,
-                      &n); /* finds the column, since reading checked the line */
+                      &n); /* finds the column: reading has checked the line */
     fprintf(f, "%.*s%s%.*s", (int)(at - line->begin), line->begin, relation, (int)(line->next - at - n), at + n);
 }
 

@@ -32,12 +32,12 @@ static vpps_status take_column(const char *option, const char *given, uint32_t *
 
 typedef struct look {
     uint64_t words, lines; /* words: number of words; lines: number of lines that are not blank */
-    /* least number of '|' in words of line 1; MOST_BARS: none separates columns, but the first word has one */
+    /* least number of '|' in words of line 1; MOST_BARS: none is a separator, although the first word has one */
     uint32_t bars;
     /* following: number of lines after a sentence's first; alike: number of these with as many words as the line before */
     uint64_t following, alike;
     uint32_t line_words;            /* number of words in the latest line; 0: it is blank */
-    uint64_t slashed, underscored;  /* slashed: number of words like word/TAG; underscored: like word_TAG */
+    uint64_t slashed, underscored;  /* numbers of words like word/TAG, and like word_TAG */
     bool barred;                    /* whether all words of the first line read so far have a '|' */
     uint64_t with_bars[MOST_BARS];  /* with_bars[n]: number of words that n '|' part into columns */
     uint32_t first_line[MOST_BARS]; /* first_line[n]: line of the first word that with_bars[n] counts */
@@ -48,7 +48,7 @@ typedef struct look {
     uint64_t n_following;          /* lines whose number is one more than the preceding line's */
 } look;
 
-/* Returns whether a line has CoNLL-U's ten columns: a word's number or range first, the head a number or missing. */
+/* Returns whether a line has CoNLL-U's ten columns: the first is a word's number or a range, the head is a number or missing. */
 static bool looks_like_conllu(const vpps_line *line, bool tabs) {
     enum { COLUMNS = 10, HEAD = 6 };
     const char *at = line->begin, *end, *next;
