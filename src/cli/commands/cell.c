@@ -203,10 +203,10 @@ static json_t *copies_json(const vpps_layout_copies *x) {
 static json_t *layout_json(const subject *s) {
     vpps_cell_layout l;
     if (vpps_arrange_cell(s->c, &l) != VPPS_OK) return NULL;
-    return json_pack("{s{so so} s{so so} sI so}", "as_made", "forward", copies_json(&l.as_made.forward), "backward",
+    return json_pack("{s{so so} s{so so} sI}", "as_made", "forward", copies_json(&l.as_made.forward), "backward",
                      copies_json(&l.as_made.backward), "arranged", "forward", copies_json(&l.arranged.forward),
                      "backward", copies_json(&l.arranged.backward), "gathered_bytes",
-                     4 * (json_int_t)vpps_copied_words(&l.arranged), "ms", report_number((double)l.ns * 1e-6));
+                     4 * (json_int_t)vpps_copied_words(&l.arranged));
 }
 
 static json_t *contributions_json(const subject *s) {
