@@ -34,8 +34,8 @@ typedef enum vpps_cell_kind {
 /* How a stage's work is shared out among the virtual processors (VPs) of a group. */
 typedef enum vpps_split {
     VPPS_SPLIT_ANY,      /* not decided yet by the compiler */
-    VPPS_SPLIT_ROWS,     /* each VP computes the rows that it owns, for all vertices */
-    VPPS_SPLIT_VERTICES, /* each VP computes all rows of its own vertices */
+    VPPS_SPLIT_ROWS,     /* each virtual processor computes the rows that it owns, for all vertices */
+    VPPS_SPLIT_VERTICES, /* each virtual processor computes all rows of its own vertices */
     VPPS_SPLIT_OFF       /* no stage computes the value */
 } vpps_split;
 
@@ -167,9 +167,9 @@ typedef struct vpps_cell_stage {
     uint8_t pass, split;
     bool backward;
     bool uses_pass_record; /* whether the stage accesses values in a pass record, memory of one pass only */
-    /* Relative costs, by which VPs share out vertices: [0] of a vertex, [d] of a member of list d - 1. All 0: the stage has no lists. */
+    /* Relative costs, by which virtual processors share out vertices: [0] of a vertex, [d] of a member of list d - 1. All 0: the stage has no lists. */
     uint32_t work[VPPS_AXES];
-    uint32_t owner;    /* needs.owner (1 + a VP's number) if the stage runs level by level; else 0 */
+    uint32_t owner;    /* needs.owner (1 + a virtual processor's number) if the stage runs level by level; else 0 */
     uint32_t first, n; /* the stage makes n values: order[first] to order[first + n - 1] */
     /* The last stage that all virtual processors must have finished at a vertex before this stage runs there; VPPS_NONE: there is no such stage. */
     uint32_t after;
@@ -193,7 +193,7 @@ static inline vpps_rows vpps_rows_of(uint32_t rows, uint32_t row_block, uint32_t
 
 /* How a device shares out the rows of a cell's matrices to its virtual processors (VPs: CTAs of a GPU, threads of a CPU). */
 typedef struct vpps_row_rule {
-    uint32_t unit;   /* number of rows in a block; each VP owns whole blocks */
+    uint32_t unit;   /* number of rows in a block; each virtual processor owns whole blocks */
     uint32_t least;  /* matrices with fewer rows are not shared out; 0: those with fewer than `unit` rows for each VP */
     uint32_t enough; /* if `least` is 0: matrices with at least this many rows are always shared out; 0: none are */
     bool columns;    /* whether VPs also own columns of matrices, so that transposed products need no sum over VPs */
@@ -406,5 +406,5 @@ vpps_status vpps_differentiate(const vpps_model *model, vpps_compiled_cell *c);
 vpps_status vpps_simplify(vpps_compiled_cell *c);
 vpps_status vpps_split_cell(const vpps_model *model, vpps_compiled_cell *c);
 void vpps_order_stages(vpps_compiled_cell *c);
-/* Returns whether computing value x, whose rows are shared out to VPs, needs all rows of its argument i. */
+/* Returns whether computing value x, whose rows are shared out to virtual processors, needs all rows of its argument i. */
 bool vpps_reads_whole(const vpps_compiled_cell *c, const vpps_cell_value *x, uint32_t i);

@@ -315,7 +315,7 @@ static bool make(builder *b, placing *to) {
     return b->ok && give_slots(b);
 }
 
-/* Returns whether `reader` reads value v from memory, otherwise than as a vector that is multiplied by the matrix rows of one VP. */
+/* Returns whether `reader` reads value v from memory, otherwise than as a vector that is multiplied by the matrix rows of one virtual processor. */
 static bool reads_whole(const vpps_compiled_cell *c, const vpps_cell_value *reader, uint32_t v) {
     const bool product = vpps_is_product(reader) && c->stages[reader->stage].split == VPPS_SPLIT_ROWS;
     bool reads = false;

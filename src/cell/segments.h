@@ -10,10 +10,10 @@
 
 typedef enum vpps_segment_kind {
     VPPS_SEGMENT_ELEMENTS, /* elementwise steps, one thread per element */
-    VPPS_SEGMENT_PRODUCTS, /* products of vectors with the matrix rows that the VP owns */
+    VPPS_SEGMENT_PRODUCTS, /* products of vectors with the matrix rows that the virtual processor owns */
     VPPS_SEGMENT_WHOLE,    /* instructions that sum over whole vectors (REDUCE, ROW), one warp per item */
     VPPS_SEGMENT_LISTS,    /* instructions over all members of each vertex's list, one warp per vertex */
-    VPPS_SEGMENT_MATRICES  /* products of vectors with whole matrices, which one VP reads in memory */
+    VPPS_SEGMENT_MATRICES  /* products of vectors with whole matrices, which one virtual processor reads in memory */
 } vpps_segment_kind;
 
 typedef enum vpps_segment_step_kind {
@@ -69,7 +69,7 @@ bool vpps_only_products_read(const vpps_compiled_cell *c, uint32_t v);
 /* Returns how many rows of a value with `rows` rows the VP (virtual processor) with most of them owns. */
 uint32_t vpps_most_rows(const vpps_cell_needs *needs, uint32_t rows);
 
-/* Returns the most elements of a value that a VP computes per item: its own rows if rows are shared out to VPs, else all rows. */
+/* Returns the most elements of a value that a virtual processor computes per item: its own rows if rows are shared out to VPs, else all rows. */
 uint32_t vpps_segment_width(const vpps_segments *s, uint32_t v);
 
 static inline bool vpps_is_dealt(const vpps_segments *s, uint32_t v) {

@@ -109,7 +109,7 @@ static bool by_rows(const work *w, const vpps_cell_value *x) {
     return true;
 }
 
-/* Returns whether a product, a parameter's gradient or the host reads v in memory. Such readers cannot add up shares of VPs. */
+/* Returns whether a product, a parameter's gradient or the host reads v in memory. Such readers cannot add up shares of virtual processors. */
 static bool read_in_place(const vpps_compiled_cell *c, uint32_t v) {
     for (uint32_t k = 0; k < c->n_outputs; k++)
         if (c->gradient_of[k] == v) return true;
@@ -207,7 +207,7 @@ static void choose_splits(work *w) {
 /* Assigns each value to a stage of its pass; stages are numbered from 0 in each pass, at most as many as values. */
 static bool number_stages(work *w) {
     vpps_compiled_cell *c = w->c;
-    /* split_of[p * n_values + s]: how stage s of pass p is shared out to VPs */
+    /* split_of[p * n_values + s]: how stage s of pass p is shared out to virtual processors */
     uint8_t *split_of = calloc(VPPS_PASSES, c->n_values + (size_t)1);
     if (!split_of) return false;
     for (uint32_t v = 0; v < c->n_values; v++) {
@@ -346,8 +346,8 @@ static uint32_t place_in_stage(const vpps_compiled_cell *c, uint32_t v) {
     return i;
 }
 
-/* Returns whether all reads of u in v's stage come before v is stored. A product reads u while it runs, and if rows are shared out, also
- * rows that another VP may have overwritten by v. Other readers load the VP's own rows of u once. */
+/* Returns whether all reads of u in v's stage come before v is stored. A product reads u while it runs, and if rows are shared out, also rows that
+ * another virtual processor may have overwritten by v. Other readers load the VP's own rows of u once. */
 static bool read_before(const vpps_compiled_cell *c, uint32_t u, uint32_t v) {
     const vpps_cell_stage *s = &c->stages[c->values[v].stage];
     const uint32_t place = place_in_stage(c, v);
@@ -368,8 +368,8 @@ static bool read_before(const vpps_compiled_cell *c, uint32_t u, uint32_t v) {
     return true;
 }
 
-/* Returns whether value v may be stored in the place of the earlier value u. The last read of u must be in an earlier stage, or in v's
- * stage by the same VP before it stores v. A VP owns the same words of two values if they have equally many rows. */
+/* Returns whether value v may be stored in the place of the earlier value u. The last read of u must be in an earlier stage, or in v's stage by the
+ * same virtual processor before it stores v. A VP owns the same words of two values if they have equally many rows. */
 static bool may_follow(const work *w, uint32_t u, uint32_t v) {
     const vpps_compiled_cell *c = w->c;
     const vpps_cell_value *a = &c->values[u], *b = &c->values[v];

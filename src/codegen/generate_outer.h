@@ -6,7 +6,7 @@
 
 enum {
     VPPS_MOST_OUTERS = 32,   /* most "outers" (sums of dy x^T or dy) that are computed together */
-    VPPS_OUTER_COLUMNS = 32, /* number of a matrix's columns that are dealt to a team of VPs as one block */
+    VPPS_OUTER_COLUMNS = 32, /* number of a matrix's columns that are dealt to a team of CTAs as one block */
 };
 
 /* State while a cell's gradient function is generated. Outers (sums of dy x^T or dy) are numbered as in the cell's list. */
@@ -22,17 +22,17 @@ typedef struct vpps_outer_work {
  * gradient unless earlier cells have contributed. Returns VPPS_NONE for later outers, which always add to the gradient. */
 uint32_t vpps_outer_added_to(const vpps_outer_work *w, uint32_t outer);
 
-/* Returns whether the outer's matrix has so few rows (vpps_low_rows) that columns, not rows, are dealt to VPs. */
+/* Returns whether the outer's matrix has so few rows (vpps_low_rows) that columns, not rows, are dealt to virtual processors. */
 bool vpps_outer_is_low(const vpps_outer_work *w, uint32_t outer);
 
-/* Returns the most rows of the outer's matrix that any VP has, the same number as the kernel's vpps_matrix_rows. */
+/* Returns the most rows of the outer's matrix that any virtual processor has, the same number as the kernel's vpps_matrix_rows. */
 uint32_t vpps_outer_rows(const vpps_outer_work *w, uint32_t outer);
-/* Returns the most blocks of VPPS_OUTER_COLUMNS columns of the outer's matrix that any VP has. */
+/* Returns the most blocks of VPPS_OUTER_COLUMNS columns of the outer's matrix that any virtual processor has. */
 uint32_t vpps_outer_blocks(const vpps_outer_work *w, uint32_t outer);
 
-/* Writes code that computes the sums of outer products list[0..n), n <= VPPS_MOST_OUTERS, in fp32. Each sum belongs to a different matrix;
- * all values have one column and the same list axis. Returns false, without output, if a VP has more rows than a warp has lanes, or the
- * work does not fit. */
+/* Writes code that computes the sums of outer products list[0..n), n <= VPPS_MOST_OUTERS, in fp32. Each sum belongs to a different matrix; all values
+ * have one column and the same list axis. Returns false, without output, if a virtual processor has more rows than a warp has lanes, or the work does
+ * not fit. */
 bool vpps_generate_outer_tiles(vpps_outer_work *w, const uint32_t *list, uint32_t n);
 /* Writes code that computes the sums of outer products list[0..n) in bf16, by strips of 32 columns. */
 void vpps_generate_outer_strips(vpps_outer_work *w, const uint32_t *list, uint32_t n);

@@ -1,4 +1,4 @@
-/* generate_whole.c - writes code for steps of a stage that need whole vectors, or whole matrices of one VP (generate_stage.h). */
+/* generate_whole.c - writes code for steps of a stage that need whole vectors, or whole matrices of one virtual processor (generate_stage.h). */
 #include "codegen/generate_stage.h"
 
 typedef vpps_stage_work work;
@@ -106,7 +106,7 @@ void vpps_put_lists(const work *w, const vpps_program_step *s) {
 
 /* ---------------------------------------------------------------- products by one VP */
 
-/* Writes code for a product that one VP computes: a function that returns an element's sum and sets the value to which the sum is added. */
+/* Writes code for a product that one CTA computes: a function that returns an element's sum and sets the value to which the sum is added. */
 void vpps_put_matrices(const work *w, const vpps_program_step *s) {
     const bool transposed = s->product.transposed;
     const uint32_t words = vpps_operand_words(&s->to);

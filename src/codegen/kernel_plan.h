@@ -19,7 +19,7 @@ typedef struct vpps_stage_room {
 
 typedef struct vpps_kernel_plan {
     uint32_t n_vps, group, threads;
-    uint32_t row_unit; /* number of consecutive rows of a matrix that are dealt to a VP as one block */
+    uint32_t row_unit; /* number of consecutive rows of a matrix that are dealt to a virtual processor as one block */
     uint32_t teams;    /* number of teams of VPs, which share out the columns of matrices' gradients; VP v: v % teams */
     vpps_optimizer_kind optimizer;
     uint32_t n_states; /* optimiser states per parameter */
@@ -38,8 +38,8 @@ typedef struct vpps_kernel_plan {
     uint32_t staged_words; /* words of shared memory for weights that are copied to registers later */
 } vpps_kernel_plan;
 
-/* Returns the most rows of a "low" matrix. Columns, not rows, of its gradient and update are dealt to VPs, since in bf16 one row
- * costs as much as a tile of eight. */
+/* Returns the most rows of a "low" matrix. Columns, not rows, of its gradient and update are dealt to virtual processors, since in bf16 one row costs
+ * as much as a tile of eight. */
 static inline uint32_t vpps_low_rows(const vpps_kernel_plan *p) {
     return p->parts && p->teams > 1 ? VPPS_FRAGMENT_ROWS : 0;
 }

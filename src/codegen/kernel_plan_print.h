@@ -1,4 +1,4 @@
-/* kernel_plan_print.h - prints a kernel's plan: where matrices are stored, and which of them each VP holds. */
+/* kernel_plan_print.h - prints a kernel's plan: where matrices are stored, and which of them each virtual processor holds. */
 #pragma once
 
 #include "codegen/kernel_plan.h"
@@ -6,18 +6,18 @@
 
 extern const char *const vpps_resident_levels[]; /* names of storage levels, in the order of vpps_resident_level */
 
-/* Returns the rows of a matrix that a VP owns; for a transposed matrix, the columns. */
+/* Returns the rows of a matrix that a virtual processor owns; for a transposed matrix, the columns. */
 vpps_rows vpps_resident_rows(const vpps_kernel_plan *p, const vpps_model *model, const vpps_resident *m, uint32_t vp);
 
 /* Writes the names of the matrices whose rows of weights a fragment (operand of the instruction mma) has. */
 void vpps_name_fragment(const vpps_model *model, const vpps_fragment *f, char *text, size_t bytes);
 
-/* Returns whether the parameter is a matrix whose rows are not dealt to VPs; the VP that computes a product reads it from memory. */
+/* Returns whether the parameter is a matrix whose rows are not dealt to virtual processors; the VP that computes a product reads it from memory. */
 bool vpps_in_memory(const vpps_kernel_plan *p, const vpps_model *model, vpps_param param);
 
 /* Returns the fraction of all SMs' registers that hold weights. */
 double vpps_register_share(const vpps_kernel_plan *p, const vpps_machine *machine);
 
-/* Prints the machine, every matrix, and one line for each of the first `vps` VPs (0: all). Fails with IO. */
+/* Prints the machine, every matrix, and one line for each of the first `vps` virtual processors (0: all). Fails with IO. */
 vpps_status vpps_kernel_plan_print(const vpps_kernel_plan *p, const vpps_model *model, const vpps_machine *machine,
                                    uint32_t vps, FILE *file);

@@ -22,7 +22,7 @@ struct __align__(8) vpps_pair {
 __shared__ vpps_task_header vpps_header;
 __shared__ __align__(16) vpps_failure vpps_before; /* how the launch before this one ended */
 __shared__ float vpps_parts[32];                   /* scratch memory for sums over the CTA */
-/* Indexed by parameter: whether this VP has stored a gradient of the parameter in this batch. */
+/* Indexed by parameter: whether this virtual processor has stored a gradient of the parameter in this batch. */
 __shared__ unsigned vpps_touched[VPPS_PARAMS + 1];
 
 /* Every task reads descriptions of blocks of vertices (script/task.h). A script's are copied to shared memory if they are at most so many.

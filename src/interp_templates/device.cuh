@@ -67,7 +67,7 @@ struct vpps_rows {
     unsigned first, end;
 };
 
-/* Returns the rows that VP number `member` of `parts` VPs owns, the same rows as the host's vpps_rows_of (cell/cell.h). */
+/* Returns the rows that virtual processor number `member` of `parts` VPs owns, the same rows as the host's vpps_rows_of (cell/cell.h). */
 __device__ __forceinline__ vpps_rows vpps_rows_of(unsigned rows, unsigned parts, unsigned member) {
     const unsigned blocks = (rows + VPPS_ROW_BLOCK - 1) / VPPS_ROW_BLOCK;
     const bool narrow = (unsigned long long)blocks * parts < 1ull << 32; /* usually known when compiled */
@@ -93,9 +93,9 @@ __device__ __forceinline__ float vpps_warp_max(float x, unsigned lanes = 32) {
     return x;
 }
 
-/* Reports a failure; only the first one is kept. A VP that has failed, or learns of a failure, continues without
- * waiting, computes with whatever it finds, and still signals. Since writes before a signal are visible after the wait
- * for it, every VP that reaches the update sees the failure and updates nothing. */
+/* Reports a failure; only the first one is kept. A virtual processor that has failed, or learns of a failure, continues without waiting, computes
+ * with whatever it finds, and still signals. Since writes before a signal are visible after the wait for it, every VP that reaches the update sees
+ * the failure and updates nothing. */
 __device__ __forceinline__ void vpps_report(unsigned long long failure, unsigned long long launch_end, unsigned kind,
                                             unsigned address, unsigned value, unsigned have, unsigned wanted) {
     vpps_failure *f = (vpps_failure *)failure;

@@ -1,9 +1,9 @@
-/* failure.cuh - how a launch ended, for VPs and for the host, and the distance of barrier counters. The host's C compiler reads it, too. */
+/* failure.cuh - how a launch ended, for CTAs and for the host, and the distance of barrier counters. The host's C compiler reads it, too. */
 #ifndef VPPS_FAILURE_CUH
 #define VPPS_FAILURE_CUH
 
-/* How a launch ended; zeroed before the launch. The first VP that fails writes the reason. `norm` is the gradient's norm, if
- * the script computes it; `loss` is set if the kernel sums the loss itself. */
+/* How a launch ended; zeroed before the launch. The first virtual processor that fails writes the reason. `norm` is the gradient's norm, if the
+ * script computes it; `loss` is set if the kernel sums the loss itself. */
 typedef struct vpps_failure {
     unsigned failed; /* kind of the failure, a vpps_failure_kind */
     unsigned vp, address, value, have, wanted;
@@ -13,7 +13,7 @@ typedef struct vpps_failure {
 /* BEFORE: the launch did nothing, because the preceding launch failed, or had a non-finite loss or norm and both must be finite. */
 enum vpps_failure_kind { VPPS_FAILURE_NONE, VPPS_FAILURE_STALL, VPPS_FAILURE_OPCODE, VPPS_FAILURE_BEFORE };
 
-/* Results that the kernel writes to host memory; zeroed before the launch. Times are the first VP's, by the GPU's clock. */
+/* Results that the kernel writes to host memory; zeroed before the launch. Times are the first virtual processor's, by the GPU's clock. */
 typedef struct vpps_launch_end {
     unsigned long long begin_ns, end_ns;
     unsigned failed;

@@ -7,7 +7,7 @@
  * BLOCKS blocks. */
 template <class MATRIX, unsigned ROWS, unsigned COLUMNS, unsigned RUN, unsigned BLOCKS> struct vpps_resident_matrix {
     vpps_rows own;
-    const float *from; /* address of the first row that the VP owns */
+    const float *from; /* address of the first row that the virtual processor owns */
 
     __device__ __forceinline__ vpps_resident_matrix(const vpps_arguments &a, unsigned member)
         : own(vpps_rows_of(MATRIX::HEIGHT, VPPS_GROUP, member)),
@@ -108,7 +108,7 @@ template <class... STEPS> __device__ __forceinline__ void vpps_load_fragments(co
 
 /* ---------------------------------------------------------------- vectors */
 
-/* Loads the VP's rows, of HEIGHT rows, of a vector that products are added to: from word FROM of the pool to word AT of shared memory. */
+/* Loads the virtual processor's rows, of HEIGHT rows, of a vector that products are added to: from word FROM of the pool to word AT of shared memory. */
 template <unsigned HEIGHT, unsigned AT, unsigned FROM> struct vpps_resident_vector {
     /* Sets `from` to the pool word from which word i is loaded, if the word belongs to this vector. */
     static __device__ __forceinline__ void find(unsigned &from, unsigned i, unsigned member) {

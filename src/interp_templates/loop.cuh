@@ -24,7 +24,7 @@ __device__ __forceinline__ void vpps_begin(const vpps_arguments &a) {
     if (threadIdx.x == 0) ((vpps_launch_end *)a.end)->begin_ns = VPPS_GLOBAL_TIMER();
 }
 
-/* Returns whether the launch must end before its first task. All VPs get the same answer. */
+/* Returns whether the launch must end before its first task. All virtual processors get the same answer. */
 __device__ __forceinline__ bool vpps_ends_at_once(const vpps_arguments &a) {
     if (vpps_before.failed) return true;
     return a.finite && (!isfinite(vpps_before.loss) || !isfinite(vpps_before.norm));

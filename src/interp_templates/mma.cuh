@@ -185,14 +185,14 @@ VPPS_FUNCTION void vpps_add_products(float (&sums)[4], const vpps_words &x, cons
     vpps_mma(sums, x.part[0], b[0], b[1]);
 }
 
-/* A row of weights of a dealt matrix: where the matrix begins, its number of rows, the row's number among those that the VP owns, and the
- * words from one row and from one element to the next. All zero: padding, whose sums nobody reads. */
+/* A row of weights of a dealt matrix: where the matrix begins, its number of rows, the row's number among those that the virtual processor owns, and
+ * the words from one row and from one element to the next. All zero: padding, whose sums nobody reads. */
 struct vpps_weight_row {
     unsigned at, rows, number, row_words, element_words;
 };
 
-/* Loads four elements of the row, with zeros after its end. A VP without such a row gets another row, whose sums nobody reads. QUADS: rows
- * begin and end at a multiple of four words. WHOLE: the row has all four elements. */
+/* Loads four elements of the row, with zeros after its end. A virtual processor without such a row gets another row, whose sums nobody reads. QUADS:
+ * rows begin and end at a multiple of four words. WHOLE: the row has all four elements. */
 template <bool QUADS, bool WHOLE, unsigned LENGTH>
 VPPS_FUNCTION vpps_quad vpps_four_weights(const vpps_arguments &a, const vpps_weight_row &r, vpps_rows own,
                                           unsigned element_words, unsigned element) {

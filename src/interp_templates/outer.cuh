@@ -1,6 +1,6 @@
-/* outer.cuh - gradients of parameters. Gradients of matrices are sums of outer products dy x^T over all vectors dy and x of a cell's
- * vertices, for the rows and columns that the VP has. Gradients of vectors, and of matrices that cells read as values, are sums of dy.
- * Consecutive tasks, such as those of several groups' blocks, form one sum. */
+/* outer.cuh - gradients of parameters. Gradients of matrices are sums of outer products dy x^T over all vectors dy and x of a cell's vertices, for
+ * the rows and columns that the virtual processor has. Gradients of vectors, and of matrices that cells read as values, are sums of dy. Consecutive
+ * tasks, such as those of several groups' blocks, form one sum. */
 
 /* Returns how many tasks from t on have this kind and no barrier between them. */
 __device__ __forceinline__ unsigned vpps_tasks_of_sum(const vpps_task *t, unsigned kind) {
@@ -82,9 +82,9 @@ template <unsigned... CONSTANTS> struct vpps_constants {
     }
 };
 
-/* Computes sums of values dy with the same layout as DY, which lie WORDS words after it. A warp computes one row of one sum, its lanes
- * sharing the vectors; the VP has at most MOST rows. BEFORE: number of rows that other calls compute, on the preceding warps. ADDS: some
- * sums are added to sums of preceding calls. */
+/* Computes sums of values dy with the same layout as DY, which lie WORDS words after it. A warp computes one row of one sum, its lanes sharing the
+ * vectors; the virtual processor has at most MOST rows. BEFORE: number of rows that other calls compute, on the preceding warps. ADDS: some sums are
+ * added to sums of preceding calls. */
 template <class DY, unsigned MOST, unsigned BEFORE, bool ADDS, class WORDS, class... SUMS, class SUM>
 __device__ __forceinline__ void vpps_sum_vectors(const SUM &sum) {
     VPPS_READ_PLACE;
@@ -255,14 +255,14 @@ __device__ __forceinline__ void vpps_sum_blocks(const SUM &sum) {
  *
  * codegen/generate_outer_tiles.c says what units and slots are. */
 
-/* A unit is the work of a few adjacent lanes: columns of x, four per lane, times some rows of dy ("slots"). Members: where the unit's
- * columns and slots begin in a staged vector, the length of x, and the VP's columns that precede the unit's. */
+/* A unit is the work of a few adjacent lanes: columns of x, four per lane, times some rows of dy ("slots"). Members: where the unit's columns and
+ * slots begin in a staged vector, the length of x, and the virtual processor's columns that precede the unit's. */
 struct vpps_unit {
     unsigned x_at, d_at, length, before;
 };
 
-/* A slot, one row of dy, of a unit: where the gradient of its matrix begins, its row among the VP's, the matrix's rows (0: padding), and
- * the parameter. */
+/* A slot, one row of dy, of a unit: where the gradient of its matrix begins, its row among the virtual processor's, the matrix's rows (0: padding),
+ * and the parameter. */
 struct vpps_unit_slot {
     unsigned matrix, row, height, param;
 };
@@ -342,8 +342,8 @@ struct vpps_staging {
     unsigned from, there, vp, thread;
 };
 
-/* Copies the VP's columns of X from column BEFORE on, as many as a unit's lanes have, to word AT of each staged vector.
- * The lanes of one unit copy one vector. */
+/* Copies the virtual processor's columns of X from column BEFORE on, as many as a unit's lanes have, to word AT of each staged vector. The lanes of
+ * one unit copy one vector. */
 template <class X, unsigned BEFORE, unsigned AT> struct vpps_staged_columns {
     template <unsigned LANES, unsigned WORDS, class TASK>
     static __device__ __forceinline__ void copy(const vpps_staging &s, const TASK &t) {
@@ -358,7 +358,7 @@ template <class X, unsigned BEFORE, unsigned AT> struct vpps_staged_columns {
     }
 };
 
-/* Copies ROWS of the VP's rows of DY (at most 32), from row BASE on, to slots FIRST + BASE and following; slots begin at word AT, with
+/* Copies ROWS of the virtual processor's rows of DY (at most 32), from row BASE on, to slots FIRST + BASE and following; slots begin at word AT, with
  * SLOTS per unit. A lane copies one row of a vector; WARPS warps from number WARP on do so. Zeros follow the last vector. */
 template <class DY, unsigned ROWS, unsigned AT, unsigned FIRST, unsigned SLOTS, unsigned WARP, unsigned WARPS,
           unsigned BASE>
@@ -492,11 +492,11 @@ struct vpps_tile_gradient {
     unsigned matrix, param;
 };
 
-/* Tile NUMBER of the VP's rows of DY: eight rows. */
+/* Tile NUMBER of the virtual processor's rows of DY: eight rows. */
 template <class DY, unsigned NUMBER> struct vpps_row_tile {
     using V = DY;
 
-    /* Returns whether the VP owns rows of the tile. */
+    /* Returns whether the virtual processor owns rows of the tile. */
     static __device__ __forceinline__ bool is_there(unsigned vp) {
         const vpps_rows own = vpps_matrix_rows(DY::LENGTH, vp);
         return own.first + NUMBER * 8 < own.end;

@@ -33,7 +33,7 @@ __device__ __forceinline__ void vpps_pack_four(float *to, const float *from, uns
 #endif
 }
 
-/* Packs the vectors of V, operand NUMBER of the cell, of FOURS times four elements each. All VPs share the elements. */
+/* Packs the vectors of V, operand NUMBER of the cell, of FOURS times four elements each. All virtual processors share the elements. */
 template <class V, unsigned NUMBER, unsigned FOURS, class SUM>
 __device__ __forceinline__ void vpps_pack(const SUM &sum) {
     const unsigned *const script = (const unsigned *)sum.a.script;

@@ -1,5 +1,5 @@
-/* parameters.cuh - tasks on parameters: gradients of table entries, the norm, the update, the loss. Each VP processes
- * the rows and entries that it owns among all VPs. */
+/* parameters.cuh - tasks on parameters: gradients of table entries, the norm, the update, the loss. Each virtual processor processes the rows and
+ * entries that it owns among all VPs. */
 
 /* Describes a parameter; entries are in the model's order. Offsets are into the pool, or into the buffers of matrices. */
 struct vpps_param_entry {
@@ -28,16 +28,16 @@ __device__ __forceinline__ vpps_parameter vpps_parameter_of(const vpps_arguments
                            vpps_state_at(matrix ? a.states[1] : a.pool, p.states[1])}};
 }
 
-/* Returns whether a matrix is "low", with so few rows that its columns are divided among all VPs. A VP's part of another matrix's gradient
- * consists of its team's columns, in blocks of 32, of the rows that it owns within the team. */
+/* Returns whether a matrix is "low", with so few rows that its columns are divided among all virtual processors. A VP's part of another matrix's
+ * gradient consists of its team's columns, in blocks of 32, of the rows that it owns within the team. */
 __device__ __forceinline__ constexpr bool vpps_is_low(unsigned rows) { return rows <= VPPS_LOW_ROWS; }
 
-/* Returns the rows of a matrix's gradient that a VP computes. */
+/* Returns the rows of a matrix's gradient that a virtual processor computes. */
 __device__ __forceinline__ vpps_rows vpps_matrix_rows(unsigned rows, unsigned vp) {
     if (vpps_is_low(rows)) return vpps_rows{0, rows};
     return vpps_rows_of(rows, VPPS_VPS / VPPS_TEAMS, vp / VPPS_TEAMS);
 }
-/* Returns the columns of a matrix's gradient that a VP computes. */
+/* Returns the columns of a matrix's gradient that a virtual processor computes. */
 __device__ __forceinline__ vpps_rows vpps_matrix_columns(unsigned rows, unsigned columns, unsigned vp) {
     if (VPPS_TEAMS == 1) return vpps_rows{0, columns};
     const bool low = vpps_is_low(rows);
@@ -50,7 +50,7 @@ __device__ __forceinline__ vpps_rows vpps_own_columns(const vpps_param_entry &p)
     return p.kind == VPPS_IS_MATRIX ? vpps_matrix_columns(p.rows, p.cols, blockIdx.x) : vpps_rows{0, p.cols};
 }
 
-/* Returns the VP's share of n entries of a table. VPs with columns of the widest low matrix (VPPS_LOW_BLOCKS VPs, or 0) have none. */
+/* Returns the virtual processor's share of n entries of a table. VPs with columns of the widest low matrix (VPPS_LOW_BLOCKS VPs, or 0) have none. */
 __device__ __forceinline__ vpps_rows vpps_own_entries(unsigned n, unsigned vp) {
     const vpps_rows low = vpps_share_of(VPPS_LOW_BLOCKS, VPPS_VPS, vp);
     if (low.first < low.end) return vpps_rows{0, 0};
@@ -76,8 +76,8 @@ struct vpps_span {
 enum { VPPS_QUADS, VPPS_SINGLES };
 __shared__ vpps_span vpps_spans[2][VPPS_PARAMS + 1];
 
-/* With several teams: a parameter's first number, the words that the VP has of a row, and the words of other teams between two such rows.
- * `inverse` is 2^31 / columns, rounded up: (2 n inverse) / 2^32 is n / columns or one more, for any n < 2^31. */
+/* With several teams: a parameter's first number, the words that the virtual processor has of a row, and the words of other teams between two such
+ * rows. `inverse` is 2^31 / columns, rounded up: (2 n inverse) / 2^32 is n / columns or one more, for any n < 2^31. */
 struct __align__(16) vpps_break {
     unsigned first, columns, others, inverse;
 };
@@ -191,7 +191,7 @@ __device__ __forceinline__ void vpps_entries(const vpps_arguments &a, unsigned n
 
 /* ---------------------------------------------------------------- loss */
 
-/* Adds n terms to the batch's loss; called by the first VP only. */
+/* Adds n terms to the batch's loss; called by the first virtual processor only. */
 __device__ __forceinline__ void vpps_add_loss(const vpps_arguments &a, unsigned address, unsigned n) {
     const unsigned *pairs = (const unsigned *)a.script + address;
     const float sum = vpps_cta_sum(vpps_add_up<4>(0.0f, threadIdx.x, n, VPPS_THREADS, [&](unsigned i) {
@@ -225,14 +225,14 @@ __device__ __forceinline__ float vpps_other_squares(const vpps_arguments &a) {
     return sum;
 }
 
-/* Computes the norm and returns the factor of all gradients; negative: this batch must not update. All VPs get the same result. */
+/* Computes the norm and returns the factor of all gradients; negative: this batch must not update. All virtual processors get the same result. */
 __device__ __forceinline__ float vpps_scale(const vpps_arguments &a) {
     vpps_failure *out = (vpps_failure *)a.failure;
     const float loss = out->loss;
     float sum = 0.0f;
 #pragma unroll 4
     for (unsigned v = VPPS_LANE; v < VPPS_VPS; v += 32)
-        sum += ((const float *)a.pool)[a.norms + v]; /* each warp adds up all VPs' sums of squares */
+        sum += ((const float *)a.pool)[a.norms + v]; /* each warp adds up all virtual processors' sums of squares */
     const float norm = sqrtf(vpps_warp_sum(sum));
     if (threadIdx.x == 0 && blockIdx.x == 0) ((vpps_launch_end *)a.end)->norm = out->norm = norm;
     if (vpps_header.guard && (!isfinite(loss) || !isfinite(norm))) return -1.0f;

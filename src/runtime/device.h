@@ -139,7 +139,7 @@ typedef struct vpps_device_table {
 struct vpps_device {
     const vpps_device_table *table;
     vpps_profile profile; /* measures alternatives of the device, such as kinds of kernels */
-    vpps_trace *trace;    /* trace in which the VPs record their tasks; NULL: tasks are not recorded */
+    vpps_trace *trace;    /* trace in which the virtual processors record their tasks; NULL: tasks are not recorded */
     uint32_t vote;        /* a number sent along with a batch's gradients; all processes get the sum of these votes */
     uint32_t number;      /* number of the GPU among the host's GPUs; 0 for other devices */
     bool unstarted;       /* whether the latest launch failed before anything was started */

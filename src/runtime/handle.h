@@ -152,7 +152,7 @@ vpps_batch_request vpps_handle_request(vpps_handle *h, vpps_node loss, vpps_goal
 /* Adds the nodes whose values or gradients the caller asked for (vpps_request) to the batch's request. */
 void vpps_handle_ask(const vpps_handle *h, vpps_batch_request *request);
 
-/* Makes the next batch's script for `target`. The request gives the number of VP groups; 0: the options give the number. */
+/* Makes the next batch's script for `target`. The request gives the number of virtual processor groups; 0: the options give the number. */
 vpps_status vpps_handle_script(vpps_handle *h, const vpps_target *target, vpps_graph *g,
                                const vpps_batch_request *asked);
 
@@ -163,7 +163,7 @@ void vpps_handle_foresee(vpps_handle *h, vpps_graph *g, const vpps_batch_request
 /* Makes the script of a graph's training batch without running it. The result is valid until the handle's next call. Fails as vpps_fb. */
 vpps_status vpps_handle_batch(vpps_handle *h, vpps_graph *g, vpps_node loss, const vpps_batch **out);
 
-/* Makes the script as vpps_handle_batch does, but for the given target and number of VP groups; 0: the target chooses the number. */
+/* Makes the script as vpps_handle_batch does, but for the given target and number of virtual processor groups; 0: the target chooses the number. */
 vpps_status vpps_handle_batch_for(vpps_handle *h, vpps_graph *g, vpps_node loss, const vpps_target *target,
                                   uint32_t groups, const vpps_batch **out);
 

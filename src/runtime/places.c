@@ -1,4 +1,4 @@
-/* places.c - finds the sockets, memory nodes and caches of this machine's CPUs, and chooses CPUs for VPs. Files: the kernel's
+/* places.c - finds the sockets, memory nodes and caches of this machine's CPUs, and chooses CPUs for virtual processors. Files: the kernel's
  * documentation, "sysfs-devices-system-cpu" and "sysfs-devices-node"; a list of CPUs is "0-3,8". */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE /* declares sched_getaffinity */

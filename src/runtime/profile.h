@@ -36,7 +36,7 @@ typedef struct vpps_profile {
     const vpps_options *options; /* options whose log gets a line if the choice cannot be stored */
 } vpps_profile;
 
-/* Makes candidates of the numbers of VP groups up to `most` that divide n_vps: as many of the smallest as fit, and the largest. */
+/* Makes candidates of the numbers of virtual processor groups up to `most` that divide n_vps: as many of the smallest as fit, and the largest. */
 void vpps_profile_groups(vpps_profile *p, uint32_t n_vps, uint32_t most);
 
 static inline bool vpps_profile_goes_on(const vpps_profile *p) { return p->n && !p->done; }

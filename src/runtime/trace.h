@@ -48,7 +48,7 @@ typedef struct vpps_trace {
     uint64_t left_out; /* number of launches that were not recorded for lack of room */
     bool noting;       /* whether virtual processors (VPs) record their tasks of the launch in progress */
     bool full;
-    vpps_track *tracks; /* indexed by VP */
+    vpps_track *tracks; /* indexed by virtual processor */
     uint32_t n_tracks;
     vpps_launch_note *launches;
     size_t n_launches;

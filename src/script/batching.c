@@ -65,9 +65,9 @@ static uint32_t best_groups(const chooser *c, uint32_t most) {
     return c->target->choose_groups(&e, most);
 }
 
-/* Chooses the number of groups of VPs. A requested number is used, except that a batch of one connected component runs in one group unless
- * keeps_groups is set. Otherwise the device's rule chooses a number that leaves each group at least four components, so that loads are even: with
- * fewer, half as many groups took Tree-LSTMs no longer (predicted for a GPU, bench/results/predicted-sm_90). */
+/* Chooses the number of groups of virtual processors. A requested number is used, except that a batch of one connected component runs in one group
+ * unless keeps_groups is set. Otherwise the device's rule chooses a number that leaves each group at least four components, so that loads are even:
+ * with fewer, half as many groups took Tree-LSTMs no longer (predicted for a GPU, bench/results/predicted-sm_90). */
 static bool choose_groups(const chooser *c, const vpps_batch_request *request) {
     enum { COMPONENTS_A_GROUP = 4 };
     vpps_batching *out = c->out;

@@ -9,7 +9,7 @@ typedef struct contribution {
     const uint64_t *reads; /* for each output of the cell: inputs (or lookups) on which it depends, as bits */
     bool all;              /* whether every vertex of the block makes the contribution */
     uint32_t number, stage, stride, shares;
-    /* the gradient of item i (vertex, list member) has offset at + i * stride; partial sums of the group's VPs are share_words apart */
+    /* the gradient of item i (vertex, list member) has offset at + i * stride; partial sums of the group's virtual processors are share_words apart */
     uint32_t at, share_words;
     /* If stored as two factors: scalars at `at`, vertex p's vector at of + p * of_stride. `runs`: whether lists have runs of such pairs of factors. */
     uint32_t of, of_stride;
@@ -287,7 +287,7 @@ void vpps_write_contributions(const vpps_contributions *all, const vpps_block_me
 
 /* ---------------------------------------------------------------- entries of tables, slice by slice */
 
-/* Adds one contribution (or the partial sums of all VPs) to the number of contributions that a slice makes to a table entry. */
+/* Adds one contribution (or the partial sums of all virtual processors) to the number of contributions that a slice makes to a table entry. */
 static inline void touch(vpps_entry_lists *lists, uint32_t entry, uint32_t slice, uint32_t shares) {
     vpps_entry_list *e = &lists->of[entry];
     if (e->slice == slice) {

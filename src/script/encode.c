@@ -4,7 +4,7 @@
 #include "script/update.h"
 #include "script/writer.h"
 
-/* Constants that a group of VPs stores in memory: the factors of the loss's terms. Consecutive equal factors share one constant. */
+/* Constants that a group of virtual processors stores in memory: the factors of the loss's terms. Consecutive equal factors share one constant. */
 typedef struct group_constants {
     uint32_t n, last;        /* n: number of constants; last: bits of the latest constant, a float */
     uint32_t list, next, at; /* list, next: script addresses of the first and next constant; at: offset of the next */
@@ -441,7 +441,7 @@ static void encode_outers(encoder *e, uint32_t first, uint32_t end) {
     }
 }
 
-/* Writes a group's tasks of one slice: stage tasks from *task on, a barrier for all VPs, then OUTER tasks, which add up gradients. */
+/* Writes a group's tasks of one slice: stage tasks from *task on, a barrier for all virtual processors, then OUTER tasks, which add up gradients. */
 static void encode_slice(encoder *e, uint32_t slice, uint32_t g, uint32_t *task, uint32_t *barriers) {
     const vpps_stage_task *tasks = e->tasks->all;
     const uint32_t n_tasks = e->tasks->n, first = vpps_first_of_slice(e->s, slice),
@@ -479,8 +479,8 @@ static void encode_slice(encoder *e, uint32_t slice, uint32_t g, uint32_t *task,
     }
 }
 
-/* Returns whether all VPs wait for each other before they compute the gradients' norm. With several slices they must, since another VP than
- * a table entry's owner may have added up the entry's gradient. The barrier's number follows those of all slices. */
+/* Returns whether all virtual processors wait for each other before they compute the gradients' norm. With several slices they must, since another VP
+ * than a table entry's owner may have added up the entry's gradient. The barrier's number follows those of all slices. */
 static bool meets_before_norm(const encoder *e) {
     return e->request->goal == VPPS_GOAL_STEP && vpps_all_slices(e->s) > 1 && e->n_tables;
 }

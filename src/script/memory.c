@@ -23,7 +23,7 @@ typedef struct placer {
     vpps_placement *out;
     vpps_block_memory *blocks;
     uint32_t *pass_record, *contributed; /* for each task: offsets of its vertices' pass records, its contributions */
-    vpps_tensor_life *lives;             /* lifetimes of the tensors of the group (of VPs) in work */
+    vpps_tensor_life *lives;             /* lifetimes of the tensors of the group (of virtual processors) in work */
     uint32_t n_lives;
     bool (*all_levels)[2]; /* for each block and pass: whether one array has the pass records of all its levels */
     bool *requested;       /* for each block (vertices of one type): whether the host reads a value or gradient of it */

@@ -87,7 +87,7 @@ typedef uint32_t vpps_group_rule(const vpps_batch_extent *e, uint32_t most);
 typedef struct vpps_wave_rule {
     uint64_t kept_words;      /* most words that a wave's vertices keep for backward */
     uint64_t cached_words;    /* most words that a wave writes, so that they stay in caches */
-    uint32_t cached_vertices; /* cached_words must not leave fewer vertices per VP in a step than this */
+    uint32_t cached_vertices; /* cached_words must not leave fewer vertices per virtual processor in a step than this */
 } vpps_wave_rule;
 
 /* What the scheduler knows of a device: its virtual processors, its memory, and its rules for sharing out work. */

@@ -63,7 +63,7 @@ typedef struct vpps_entry_sums {
     const uint32_t *entries, *starts, *offsets;
 } vpps_entry_sums;
 
-/* A block of vertices (vertices of one cell that one group of VPs runs), with pointers to its arrays in the script. */
+/* A block of vertices (vertices of one cell that one group of virtual processors runs), with pointers to its arrays in the script. */
 typedef struct vpps_block_view {
     const vpps_block *block;
     const vpps_compiled_cell *cell;
@@ -186,13 +186,13 @@ static inline void vpps_items_of(const vpps_block_view *view, uint32_t first, ui
     }
 }
 
-/* Returns which vertices of [first, first + n) VP number `member` of a group runs in a stage whose vertices are shared out: shares of about
- * equal work (vpps_cell_stage), in order. lists: the block's array `starts` of list d - 1 is at lists[d]. */
+/* Returns which vertices of [first, first + n) virtual processor number `member` of a group runs in a stage whose vertices are shared out: shares of
+ * about equal work (vpps_cell_stage), in order. lists: the block's array `starts` of list d - 1 is at lists[d]. */
 vpps_rows vpps_share_of_stage(const vpps_cell_stage *stage, const uint32_t *const *lists, uint32_t first, uint32_t n,
                               uint32_t group, uint32_t member);
 
-/* Returns the words that gradient contribution j of a STAGE task takes for `items` items. If each VP of the group computes a partial sum,
- * that is the words of all partial sums. */
+/* Returns the words that gradient contribution j of a STAGE task takes for `items` items. If each virtual processor of the group computes a partial
+ * sum, that is the words of all partial sums. */
 static inline uint64_t vpps_contribution_words(const vpps_compiled_cell *c, uint32_t items, uint32_t j) {
     const vpps_cell_contribution *to = &c->contributions[j];
     const uint64_t words = to->scaled ? 0 : (uint64_t)items * vpps_value_words(&c->values[to->value]);

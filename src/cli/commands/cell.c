@@ -1,4 +1,4 @@
-/* cell.c - `vpps cell`: prints the cells of the first training batch as compiled for the device's VPs. */
+/* cell.c - `vpps cell`: prints the cells of the first training batch as compiled for the device's virtual processors. */
 #include "base/base.h"
 #include "cell/arrange.h"
 #include "cell/flops.h"

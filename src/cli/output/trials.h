@@ -3,8 +3,8 @@
 
 #include "cli/common/json.h"
 
-/* Returns the measured plans as {"done": ..., "trials": [...]}. A CPU adds "splits" (of stages over VPs), and if requested the "products"
- * (times of matrix products). Returns null if the device has nothing to choose. */
+/* Returns the measured plans as {"done": ..., "trials": [...]}. A CPU adds "splits" (of stages over virtual processors), and if requested the
+ * "products" (times of matrix products). Returns null if the device has nothing to choose. */
 json_t *trials_json(vpps_handle *h, bool products);
 
 /* Prints a line for each measured plan, and how many other plans were not tried. */

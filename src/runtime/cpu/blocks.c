@@ -1,4 +1,4 @@
-/* blocks.c - matrices as blocks of rows that VPs own: their memory, and copies to and from arrays of rows. */
+/* blocks.c - matrices as blocks of rows that virtual processors own: their memory, and copies to and from arrays of rows. */
 #include "runtime/cpu/cpu.h"
 
 static bool cut_into_blocks(vpps_cpu *cpu, uint32_t param) {
@@ -32,7 +32,7 @@ static float **part_of(vpps_matrix_block *b, uint32_t part) {
     return part == VPPS_MATRIX_GRADIENT ? &b->gradient : &b->states[part - VPPS_MATRIX_STATES];
 }
 
-/* Assigns memory to matrices' blocks of rows: all values, then gradients, then states, each VP by VP and matrix by matrix; then to
+/* Assigns memory to matrices' blocks of rows: all values, then gradients, then states, each by virtual processor, then by matrix; then to
  * transposed copies, whose pages are not touched if products are in bf16. If `memory` is NULL, only counts. Returns the floats needed. */
 static size_t deal_memory(vpps_cpu *cpu, uint32_t states, float *memory) {
     size_t at = 0;

@@ -38,7 +38,7 @@ static void count_stage(vpps_cpu *cpu, const vpps_block_view *view, uint32_t sta
     }
 }
 
-/* Counts the vectors that a group's tasks multiply with transposed matrices, up to the first malformed task, which the VPs report. */
+/* Counts the vectors that a group's tasks multiply with transposed matrices, up to the first malformed task, which the virtual processors report. */
 static void count_group(vpps_cpu *cpu, uint32_t at, uint32_t end) {
     for (; end - at >= VPPS_TASK_WORDS; at += VPPS_TASK_WORDS) {
         const vpps_task *t = vpps_task_at(cpu->batch.script, at);

@@ -33,8 +33,8 @@ typedef struct vpps_cpu_precision {
  * padded with zero rows to a multiple of 16, so that a product reads memory in order. Element (r, k) is at k * ld + r - first_row. */
 enum { VPPS_BLOCK_ROWS = 64, VPPS_ROW_UNIT = 16 };
 
-/* Products with at least so many matrix rows are split over a group's VPs by rows, even if some VPs of a large group get none: splitting
- * them by a level's few vertices would keep still fewer VPs busy. */
+/* Products with at least so many matrix rows are split over a group's virtual processors by rows, even if some VPs of a large group get none:
+ * splitting them by a level's few vertices would keep still fewer VPs busy. */
 enum { VPPS_ENOUGH_ROWS = 128 };
 
 typedef struct vpps_cpu vpps_cpu;
@@ -60,7 +60,7 @@ typedef struct vpps_cpu_matrix {
     uint32_t **packed_t; /* transposed copies in bf16, two elements of a matrix column in a word */
 } vpps_cpu_matrix;
 
-/* Adjacent blocks of rows of a matrix, which one VP, or consecutive VPs, own. */
+/* Adjacent blocks of rows of a matrix, which one virtual processor, or consecutive VPs, own. */
 typedef struct vpps_blocks {
     const vpps_matrix_block *blocks;
     uint32_t n;
@@ -78,7 +78,7 @@ typedef struct vpps_packed {
     size_t at;
 } vpps_packed;
 
-/* A barrier that a VP has passed (or VPPS_NO_BARRIER), and how many signals open it. */
+/* A barrier that a virtual processor has passed (or VPPS_NO_BARRIER), and how many signals open it. */
 typedef struct vpps_passed {
     uint32_t barrier, signals;
 } vpps_passed;
@@ -111,11 +111,11 @@ struct vpps_vp {
     uint32_t shared;       /* number of the latest launch whose gradients all processes have exchanged */
     uint32_t met[2];       /* number of barriers signalled in this launch: [0] of the VP's group, [1] of all VPs */
     vpps_passed passed[2]; /* latest barriers that the VP passed without waiting: [0] of its group, [1] of all VPs */
-    atomic_uint tasks;     /* number of tasks that this VP has run in all launches */
-    uint32_t at;           /* address of the VP's next task; 0: it has run its last one */
-    vpps_track *track;     /* the VP's part of the trace; NULL: there is none */
+    atomic_uint tasks;     /* number of tasks that this virtual processor has run in all launches */
+    uint32_t at;           /* address of the virtual processor's next task; 0: it has run its last one */
+    vpps_track *track;     /* the virtual processor's part of the trace; NULL: there is none */
     uint32_t progress;     /* number of tasks that all VPs had run at the latest timeout of a wait of this VP */
-    uint64_t stalled_ns;   /* how long the VP has waited since `progress` was noted */
+    uint64_t stalled_ns;   /* how long the virtual processor has waited since `progress` was noted */
 };
 
 typedef struct vpps_counter {
@@ -123,9 +123,9 @@ typedef struct vpps_counter {
     atomic_uint sleepers;           /* number of threads that sleep until the value changes */
 } vpps_counter;
 
-/* Barriers as trees of counters (meetings.c): VPs signal at a tree's nodes and wait at its gates, one for each leaf. */
+/* Barriers as trees of counters (meetings.c): virtual processors signal at a tree's nodes and wait at its gates, one for each leaf. */
 typedef struct vpps_meetings {
-    /* Arrays of n_counters: nodes and gates of barriers of all VPs, and of a group's barriers, at the indices of the group's VPs. */
+    /* Arrays of n_counters: nodes and gates of barriers of all virtual processors, and of a group's barriers, at the indices of the group's VPs. */
     vpps_counter *all, *all_gates, *group, *group_gates;
     vpps_counter *finish; /* nodes of the barrier at the end of launches, which are never reset */
     size_t n_counters;
@@ -150,7 +150,7 @@ typedef struct vpps_cpu_batch {
     vpps_row_segment *segments;
     uint32_t n_segments;
     uint64_t start_ns;
-    uint64_t end_ns; /* time at which the last VP was done */
+    uint64_t end_ns; /* time at which the last virtual processor was done */
     double loss;
     atomic_bool failed; /* whether a VP (thread) has failed; all others then stop */
     vpps_outcome outcome;
@@ -199,8 +199,8 @@ struct vpps_cpu {
     size_t pool_bytes;
     vpps_vp *vps;
     vpps_places places;        /* CPUs that this process may use */
-    uint32_t *chosen;          /* indexed by VP: its CPU, as an index into `places` */
-    vpps_hold hold;            /* how tightly VPs are bound to these CPUs */
+    uint32_t *chosen;          /* indexed by virtual processor: its CPU, as an index into `places` */
+    vpps_hold hold;            /* how tightly virtual processors are bound to these CPUs */
     vpps_cpu_matrix *matrices; /* indexed by parameter: its blocks of rows, if it is a matrix */
     float *matrix_memory;      /* values, gradients, states, transposed copies of matrices; each VP's are adjacent */
     size_t matrix_bytes;
@@ -209,7 +209,7 @@ struct vpps_cpu {
     vpps_counter *counters; /* indexed by barrier: the number of signals so far */
     size_t n_counters;
     vpps_meetings meetings;
-    double *norms;  /* indexed by VP: sum of squares of the gradients that the VP owns */
+    double *norms;  /* indexed by virtual processor: sum of squares of the gradients that the VP owns */
     double squares; /* sum of squared gradients of sharded tables, over all processes */
 
     vpps_cpu_batch batch;
@@ -224,7 +224,7 @@ struct vpps_cpu {
 
     /* Starting and finishing launches: a worker thread waits until `epoch` of its rung (2^rung threads run) changes, the caller waits for `done`. */
     vpps_counter epoch[VPPS_RUNGS]; /* for each rung: number of launches in which its threads take part */
-    vpps_counter done;              /* number of launches that all VPs have finished */
+    vpps_counter done;              /* number of launches that all virtual processors have finished */
     uint32_t wanted;                /* number of launches that were started */
     atomic_bool quit;
     uint32_t threads;                             /* number of threads that run the launch's VPs */
@@ -240,7 +240,7 @@ vpps_status vpps_check_block(const vpps_task_header *h, const vpps_block_view *v
 /* Checks the task at word `at` of the script. At `end` lies the END of the group's tasks. On failure (SCRIPT), returns false. */
 bool vpps_check_task(vpps_vp *vp, uint32_t at, uint32_t end, uint32_t group);
 
-/* Prepares a launch: checks the batch's script, and sets all that the VPs need to run it. Fails with SCRIPT, MEMORY. */
+/* Prepares a launch: checks the batch's script, and sets all that the virtual processors need to run it. Fails with SCRIPT, MEMORY. */
 vpps_status vpps_cpu_prepare(vpps_cpu *cpu, const vpps_batch *batch);
 
 /* Runs a VP's (virtual processor's) share of a task that vpps_check_task has accepted. Returns false after the VP's last task. */
@@ -250,9 +250,9 @@ bool vpps_vp_task(vpps_vp *vp, uint32_t at, const vpps_task *task);
  * unknown, cut short or refers to missing things ends the batch with SCRIPT; a wait longer than the watchdog's time ends it with STALL. */
 void vpps_run_vps(vpps_cpu *cpu, uint32_t first, uint32_t end);
 
-/* Returns the range of a STAGE task's vertices that the VP processes. */
+/* Returns the range of a STAGE task's vertices that the virtual processor processes. */
 vpps_rows vpps_stage_part(const vpps_cpu *cpu, uint32_t vp, const vpps_task *task);
-/* Runs the VP's share of a STAGE task, which runs a stage of a cell over some vertices. */
+/* Runs the virtual processor's share of a STAGE task, which runs a stage of a cell over some vertices. */
 void vpps_vp_stage(vpps_vp *vp, uint32_t address, const vpps_task *task);
 
 /* ---- threads.c */
@@ -276,8 +276,8 @@ void vpps_note_waiting(vpps_crowd *c);
 
 /* ---- meetings.c */
 
-/* Barriers as trees of counters. NEIGHBOURS: number of VPs that signal one node. LEAST_TREE: least number n of VPs for which a tree costs
- * less than one counter, in consecutive transfers of cache lines: n - 1 for a counter; 8 + n / 8, plus the gate's, for a tree. */
+/* Barriers as trees of counters. NEIGHBOURS: number of virtual processors that signal one node. LEAST_TREE: least number n of VPs for which a tree
+ * costs less than one counter, in consecutive transfers of cache lines: n - 1 for a counter; 8 + n / 8, plus the gate's, for a tree. */
 enum { VPPS_NEIGHBOURS = 8, VPPS_LEAST_TREE = 12 };
 
 vpps_status vpps_meetings_open(vpps_cpu *cpu);
@@ -286,20 +286,20 @@ void vpps_meetings_close(vpps_cpu *cpu);
 /* Decides whether a launch's barriers are trees of counters: sets m->ordered and m->taken. Fails with MEMORY. */
 vpps_status vpps_choose_meetings(vpps_cpu *cpu, const uint32_t *script);
 
-/* Returns whether all barriers of the script are "meetings": all VPs that signal a barrier wait for it in their next task. Sets signals[n_barriers]
- * to the number of signals of each barrier. All addresses in the script must lie inside it. */
+/* Returns whether all barriers of the script are "meetings": all virtual processors that signal a barrier wait for it in their next task. Sets
+ * signals[n_barriers] to the number of signals of each barrier. All addresses in the script must lie inside it. */
 bool vpps_are_meetings(const uint32_t *script, uint32_t *signals);
 
 /* Signals, at a barrier of n threads that is a tree, that thread `member` has come to the tree's use number `meeting`, counted from 1.
  * Returns true for the last thread; everything that the others wrote before is then visible to it. */
 bool vpps_meet(vpps_counter *nodes, uint32_t n, uint32_t member, uint32_t meeting);
 
-/* Signals, as one of `signals` VPs, a barrier that is a tree of counters. */
+/* Signals, as one of `signals` virtual processors, a barrier that is a tree of counters. */
 void vpps_vp_signal_meeting(vpps_vp *vp, uint32_t signals);
 /* Waits at a barrier that is a tree of counters. After a timeout, *came is the number of signals that came. */
 vpps_wait_end vpps_vp_wait_meeting(vpps_vp *vp, uint32_t signals, uint64_t limit_ns, uint32_t *came);
 
-/* Wakes all VPs that wait at barriers that are trees of counters, after a failure. */
+/* Wakes all virtual processors that wait at barriers that are trees of counters, after a failure. */
 void vpps_meetings_wake(vpps_cpu *cpu);
 
 /* Maps zeroed memory, whose pages the system assigns when they are touched. Returns NULL on failure. vpps_unmap_pages takes the same size. */
@@ -308,7 +308,7 @@ void vpps_unmap_pages(void *memory, size_t bytes);
 
 /* ---- bind_threads.c */
 
-/* Chooses a CPU for each VP. Fails with MEMORY. */
+/* Chooses a CPU for each virtual processor. Fails with MEMORY. */
 vpps_status vpps_cpu_choose_places(vpps_cpu *cpu);
 
 /* Binds a VP's thread, which calls this, to the VP's CPU (unless it is the user's thread), and touches the pages of the VP's parameters, so
@@ -321,7 +321,7 @@ bool vpps_vp_scratch(vpps_vp *vp, size_t floats);
 /* Decides for which matrices the update computes the gradient itself, so that the gradient is not written to memory. */
 void vpps_choose_updates(vpps_cpu *cpu);
 
-/* Run the VP's share of a task: OUTER (outer products that add to gradients), ENTRIES (gradients of table entries), NORM, UPDATE. */
+/* Run the virtual processor's share of a task: OUTER (outer products that add to gradients), ENTRIES (gradients of table entries), NORM, UPDATE. */
 void vpps_vp_outer(vpps_vp *vp, uint32_t address, uint32_t block, uint32_t first, uint32_t n);
 void vpps_vp_entries(vpps_vp *vp, uint32_t number, uint32_t address);
 void vpps_vp_norm(vpps_vp *vp);
@@ -330,10 +330,10 @@ void vpps_vp_update(vpps_vp *vp);
 /* Opens the exchange of gradients between processes (share.c). */
 vpps_status vpps_cpu_open_share(vpps_cpu *cpu, vpps_communicator *c);
 
-/* Exchanges gradients with other processes, before a VP's first task that reads all gradients. Returns false if the batch has failed. */
+/* Exchanges gradients with other processes, before a virtual processor's first task that reads all gradients. Returns false if the batch has failed. */
 bool vpps_vp_share(vpps_vp *vp);
 
-/* After a failure, wakes all VPs that wait for the exchange of gradients. */
+/* After a failure, wakes all virtual processors that wait for the exchange of gradients. */
 void vpps_share_wake(vpps_cpu *cpu);
 
 /* Opens the exchange of entries of lookup tables that are sharded over processes (entries.c). */
@@ -357,7 +357,7 @@ uint32_t vpps_entry_place(const vpps_entries *e, uint32_t offset);
 /* Adds the costs of the latest fetch of table entries to `cost`. */
 void vpps_entries_cost(const vpps_entries *e, vpps_share_cost *cost);
 
-/* Returns the blocks of a matrix's rows that part `member` of the VPs owns, if the VPs are divided into `group` equal parts. */
+/* Returns the blocks of a matrix's rows that part `member` of the virtual processors owns, if the VPs are divided into `group` equal parts. */
 static inline vpps_blocks vpps_blocks_of(const vpps_cpu *cpu, vpps_param param, uint32_t member, uint32_t group) {
     const vpps_cpu_matrix *m = &cpu->matrices[param];
     const uint32_t share = cpu->n_vps / group, first = m->first_block[member * share];
@@ -370,12 +370,12 @@ void vpps_free_matrices(vpps_cpu *cpu);
 
 /* Allocates memory for bf16 copies of the weights, if products are in bf16. */
 vpps_status vpps_make_packs(vpps_cpu *cpu);
-/* Converts a block's weights to packed bf16 after they changed. The VP that owns the block calls it. */
+/* Converts a block's weights to packed bf16 after they changed. The virtual processor that owns the block calls it. */
 void vpps_pack_block(const vpps_cpu *cpu, uint32_t param, uint32_t vp, const vpps_matrix_block *b);
 /* Converts all weights of a matrix to packed bf16, if products are in bf16. */
 void vpps_pack_matrix(const vpps_cpu *cpu, uint32_t param);
 
-/* Converts to bf16 the part of a VP's transposed copy that the block's rows make up. */
+/* Converts to bf16 the part of a virtual processor's transposed copy that the block's rows make up. */
 void vpps_pack_copy(const vpps_cpu *cpu, uint32_t param, uint32_t vp, const vpps_matrix_block *b);
 
 /* Packs n vectors of `depth` elements, from x[i] + skip on, as bf16 rows at word *at of vp->vectors, which the next
@@ -409,7 +409,7 @@ vpps_status vpps_cpu_take_choice(vpps_device *d, const char *text);
 vpps_status vpps_cpu_tune(vpps_device *d);
 bool vpps_cpu_measured(const vpps_device *d, uint32_t i, vpps_trial *out);
 
-/* Returns the range of a parameter's rows that the VP owns. */
+/* Returns the range of a parameter's rows that the virtual processor owns. */
 static inline vpps_rows vpps_rows_of_vp(const vpps_cpu *cpu, vpps_param param, uint32_t vp) {
     return vpps_rows_of(cpu->model->params[param].rows, VPPS_ROW_UNIT, cpu->n_vps, vp);
 }
@@ -430,39 +430,39 @@ static inline float *vpps_in_pool(const vpps_cpu *cpu, const vpps_block_view *vi
  * called before matrices are made. Fails as the communicator does. */
 vpps_status vpps_cpu_open_products(vpps_cpu *cpu);
 
-/* Chooses whether stages are split over VPs by rows or by vertices: as an earlier profile of the same machine and model found, unless the
- * options forbid it; with options->tune and without such a profile, by measuring the batches that are trained. */
+/* Chooses whether stages are split over virtual processors by rows or by vertices: as an earlier profile of the same machine and model found, unless
+ * the options forbid it; with options->tune and without such a profile, by measuring the batches that are trained. */
 void vpps_cpu_open_splits(vpps_cpu *cpu);
 
 /* ---- groups.c */
 
-/* Returns the number of groups of VPs, at most `most`, that a batch's estimated cost suggests. */
+/* Returns the number of groups of virtual processors, at most `most`, that a batch's estimated cost suggests. */
 uint32_t vpps_cpu_groups(const vpps_batch_extent *e, uint32_t most);
 
 /* Decides from the script alone which matrices' transposed copies this launch uses, and renews outdated copies (copies.c). */
 void vpps_choose_copies(vpps_cpu *cpu);
 
-/* Returns whether VPs use transposed copies of the matrix in this launch. The update of a block then also updates its copy. */
+/* Returns whether virtual processors use transposed copies of the matrix in this launch. The update of a block then also updates its copy. */
 static inline bool vpps_has_copies(const vpps_cpu *cpu, uint32_t param) {
     const bool needed = cpu->precision.parts && !cpu->precision.unit.product_t;
     return needed || cpu->matrices[param].wanted == cpu->launch;
 }
 
-/* Copies a VP's rows of a matrix, transposed, for products with the transposed matrix. */
+/* Copies a virtual processor's rows of a matrix, transposed, for products with the transposed matrix. */
 void vpps_transpose_rows(const vpps_cpu *cpu, uint32_t param, uint32_t vp);
 
-/* Returns how many vectors one VP multiplies with transposed matrices for `product`, in a task with items[axis] vertices or list members.
- * `rows`: the stage is split over VPs by rows. */
+/* Returns how many vectors one virtual processor multiplies with transposed matrices for `product`, in a task with items[axis] vertices or list
+ * members. `rows`: the stage is split over VPs by rows. */
 static inline uint32_t vpps_vectors_of_task(const vpps_compiled_cell *c, const vpps_program_step *product, bool rows,
                                             const uint32_t *items) {
     const uint32_t n = items[product->axis] * product->to.cols;
     return rows ? n : n / c->needs.group;
 }
 
-/* Returns the gradient's norm from the VPs' sums of squares, added in the order of VPs; 0 if the script does not compute it. */
+/* Returns the gradient's norm from the virtual processors' sums of squares, added in the order of VPs; 0 if the script does not compute it. */
 double vpps_cpu_norm(const vpps_cpu *cpu);
 
-/* Makes the batch fail, unless another VP already has, and stops it. `address` is the word of the script where the failing task lies. */
+/* Makes the batch fail, unless another virtual processor already has, and stops it. `address` is the word of the script where the failing task lies. */
 void vpps_vp_fail(vpps_vp *vp, vpps_status status, uint32_t address, const char *format, ...)
     __attribute__((format(printf, 4, 5)));
 

@@ -1,14 +1,14 @@
-/* groups.c - the number of groups of VPs with which a batch costs least. */
+/* groups.c - the number of groups of virtual processors with which a batch costs least. */
 #include "runtime/cpu/cpu.h"
 
-/* Returns a group's number of VPs divided by how many of them own rows of matrices. */
+/* Returns a group's number of virtual processors divided by how many of them own rows of matrices. */
 static double vps_for_one_with_rows(const vpps_batch_extent *e, uint32_t group_size) {
     const double units = e->rows / VPPS_ROW_UNIT;
     return e->rows >= VPPS_ENOUGH_ROWS && group_size > units ? group_size / units : 1;
 }
 
-/* Returns the estimated cost of a batch with groups of `group_size` VPs: products and barriers. Products are slower the fewer vectors use a
- * fetched matrix, and slower still if a VP's share of the matrices exceeds its cache. Measured on two cores: products of 1.3 vectors with
+/* Returns the estimated cost of a batch with groups of `group_size` virtual processors: products and barriers. Products are slower the fewer vectors
+ * use a fetched matrix, and slower still if a VP's share of the matrices exceeds its cache. Measured on two cores: products of 1.3 vectors with
  * matrices in L2, and of 5.6 vectors beyond L2, reach half the rate of many; a barrier takes as long as 1.5 million operations. */
 static double cost_of_batch(const vpps_batch_extent *e, uint32_t group_size) {
     const double cache_elems = 1 << 19, in_cache = 1.3, beyond = 5.6, barrier = 1.5e6;
@@ -18,7 +18,7 @@ static double cost_of_batch(const vpps_batch_extent *e, uint32_t group_size) {
     return flops * (1 + half * groups / e->vectors) + (group_size > 1 ? e->levels * barrier : 0);
 }
 
-/* Returns the cheapest number of groups. If it exceeds `most`: one group, if all its VPs have rows; else the cheapest up to `most`. */
+/* Returns the cheapest number of groups. If it exceeds `most`: one group, if all its virtual processors have rows; else the cheapest up to `most`. */
 uint32_t vpps_cpu_groups(const vpps_batch_extent *e, uint32_t most) {
     const uint32_t end = vps_for_one_with_rows(e, e->n_vps) > 1 ? most : e->n_vps;
     uint32_t best = 1;

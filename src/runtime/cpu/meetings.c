@@ -75,13 +75,13 @@ static bool count_signals(const vpps_task_header *h, const vpps_task *t, const v
     return t + 1 == end && t->wait == signalled && t->signal == VPPS_NO_BARRIER;
 }
 
-/* Returns the first task from t on that signals a barrier of all VPs, or `end`. */
+/* Returns the first task from t on that signals a barrier of all virtual processors, or `end`. */
 static const vpps_task *next_of_all(const vpps_task_header *h, const vpps_task *t, const vpps_task *end) {
     for (t = next_signal(t, end); t < end && t[1].signals != h->n_vps; t = next_signal(t + 1, end)) {}
     return t;
 }
 
-/* Returns whether the group comes to the barriers of all VPs in the same order as group 0, and every other barrier is its own. */
+/* Returns whether the group comes to the barriers of all virtual processors in the same order as group 0, and every other barrier is its own. */
 static bool meet_alike(const uint32_t *script, uint32_t group, const uint32_t *signals) {
     const vpps_task_header *h = vpps_task_header_of(script);
     const vpps_task *first = vpps_first_task(script, 0), *first_end = vpps_end_of_tasks(script, 0);
@@ -130,11 +130,11 @@ vpps_status vpps_choose_meetings(vpps_cpu *cpu, const uint32_t *script) {
 
 /* ---------------------------------------------------------------- running */
 
-/* The tree of counters of a barrier, as seen by one VP. */
+/* The tree of counters of a barrier, as seen by one virtual processor. */
 typedef struct tree {
     vpps_counter *nodes, *gates;
     uint32_t n, member;
-    uint32_t *met; /* how many barriers of this tree the VP has signalled */
+    uint32_t *met; /* how many barriers of this tree the virtual processor has signalled */
 } tree;
 
 /* Returns the tree for barriers with so many signals: of the VP's group, or of all VPs. A group has at most as many nodes and gates as VPs. */

@@ -1,4 +1,4 @@
-/* outer.c - computes gradients of parameters: sums of outer products (matrices), of vectors, and of table entries' gradients. Each VP
+/* outer.c - computes gradients of parameters: sums of outer products (matrices), of vectors, and of table entries' gradients. Each virtual processor
  * computes those of the rows and entries that it owns. */
 #include "runtime/cpu/outer.h"
 
@@ -10,7 +10,7 @@ void vpps_point_to(const vpps_cpu *cpu, const vpps_block_view *view, const vpps_
     }
 }
 
-/* Zeroes the VP's own rows of a matrix's gradient. */
+/* Zeroes the virtual processor's own rows of a matrix's gradient. */
 static void clear_matrix(const vpps_vp *vp, vpps_param param) {
     const vpps_cpu *cpu = vp->cpu;
     const vpps_blocks own = vpps_blocks_of(cpu, param, vp->index, cpu->n_vps);
@@ -194,8 +194,8 @@ static bool copy_vectors(vpps_vp *vp, const vpps_block_view *view, const vpps_op
     return true;
 }
 
-/* Notes which gradients of the block the update computes. Copies factors that are vectors or table entries, since another VP may update
- * these earlier. Returns false if out of memory. */
+/* Notes which gradients of the block the update computes. Copies factors that are vectors or table entries, since another virtual processor may
+ * update these earlier. Returns false if out of memory. */
 static bool leave_to_update(vpps_vp *vp, const vpps_block_view *view, uint32_t n) {
     const vpps_cpu *cpu = vp->cpu;
     const vpps_compiled_cell *c = view->cell;

@@ -26,12 +26,12 @@ static inline const vpps_operand *vpps_new_factor(const vpps_compiled_cell *c, u
 /* Returns the size, in floats, of the scratch memory for vectors x of k elements and vectors dy. A block's gradient follows in the memory. */
 size_t vpps_outer_floats(const vpps_cpu *cpu, uint32_t k);
 
-/* Copies n vectors x of k elements, in the form that vpps_add_outer reads, to the VP's scratch memory. */
+/* Copies n vectors x of k elements, in the form that vpps_add_outer reads, to the virtual processor's scratch memory. */
 void vpps_pack_outer(const vpps_vp *vp, uint32_t n, uint32_t k, const float *const *x);
 
 /* Computes a block's gradient `to` = or += the sum over n vectors of d[v] x[v]^T. vpps_pack_outer has packed the vectors x before. */
 void vpps_add_outer(const vpps_vp *vp, const vpps_matrix_block *block, uint32_t n, uint32_t k, const float *const *d,
                     float *to, bool add);
 
-/* Returns the VP's share of n table entries, as a range of their numbers. */
+/* Returns the virtual processor's share of n table entries, as a range of their numbers. */
 vpps_rows vpps_own_entries(const vpps_vp *vp, uint32_t n);

@@ -3,7 +3,7 @@
 
 /* ---------------------------------------------------------------- layouts */
 
-/* The layouts of a cell's tiles: the layout for stage s and VP number m of a group is at s * group + m. */
+/* The layouts of a cell's tiles: the layout for stage s and virtual processor number m of a group is at s * group + m. */
 typedef struct tile_cell {
     vpps_tile_layout *layouts;
     uint32_t n;
@@ -68,7 +68,7 @@ vpps_status vpps_make_tiles(vpps_compiled_cell *c, uint32_t most) {
 
 /* ---------------------------------------------------------------- operands */
 
-/* Returns the address that the gradient contribution of item 0 of the block would have, in the part of this VP. */
+/* Returns the address that the gradient contribution of item 0 of the block would have, in the part of this virtual processor. */
 static float *contribution(const vpps_tile *t, const vpps_operand *o) {
     const uint32_t items = t->task_items[o->axis];
     uint64_t at = t->contributions + vpps_contribution_at(t->c, t->stage, t->task_items, o->at);

@@ -1,6 +1,6 @@
-/* tile.h - runs stages in tiles: a few vertices at a time, whose values stay in the core's nearest caches between two steps. A stage's
- * program (cell/program.h) keeps values in numbered buffers ("slots"). In a tile, a slot is an array with an entry per item (vertex or list
- * member): only the rows that the VP owns if rows are dealt to VPs, else whole values. */
+/* tile.h - runs stages in tiles: a few vertices at a time, whose values stay in the core's nearest caches between two steps. A stage's program
+ * (cell/program.h) keeps values in numbered buffers ("slots"). In a tile, a slot is an array with an entry per item (vertex or list member): only the
+ * rows that the virtual processor owns if rows are dealt to VPs, else whole values. */
 #pragma once
 
 #include "runtime/cpu/cpu.h"
@@ -10,7 +10,7 @@ typedef struct vpps_tile_slot {
     uint32_t width; /* number of floats of one item (vertex or list member) */
 } vpps_tile_slot;
 
-/* Layout of the memory of a stage's tiles, for one VP of a group. */
+/* Layout of the memory of a stage's tiles, for one virtual processor of a group. */
 typedef struct vpps_tile_layout {
     vpps_tile_slot *slots;      /* places of the slots, indexed by slot of the program */
     vpps_rows *own;             /* the VP's own rows, for each index `dealt` of operands; own[0] is empty */
@@ -37,8 +37,8 @@ typedef struct vpps_tile {
     uint64_t contributions; /* pool offset of the gradient contributions that the task writes */
 } vpps_tile;
 
-/* Makes the layouts of all of a cell's programs, for all VPs of a group, in cell->device_program, unless they exist. most: vertices per
- * tile. Fails with MEMORY. */
+/* Makes the layouts of all of a cell's programs, for all virtual processors of a group, in cell->device_program, unless they exist. most: vertices
+ * per tile. Fails with MEMORY. */
 vpps_status vpps_make_tiles(vpps_compiled_cell *cell, uint32_t most);
 const vpps_tile_layout *vpps_tiles_of(const vpps_compiled_cell *c, uint32_t stage, uint32_t member);
 
@@ -51,8 +51,8 @@ typedef struct vpps_span {
     const uint32_t *offsets, *live;
 } vpps_span;
 
-/* Returns the addresses of an operand's items in the part of the tile. If rows are dealt to VPs: those of the VP's own rows. If every VP
- * has summed a share of the value: those of the VP's own share, or with first_share of the first VP's. */
+/* Returns the addresses of an operand's items in the part of the tile. If rows are dealt to virtual processors: those of the VP's own rows. If every
+ * VP has summed a share of the value: those of the VP's own share, or with first_share of the first VP's. */
 vpps_span vpps_span_of(const vpps_tile *t, const vpps_operand *o, bool first_share);
 
 static inline float *vpps_span_at(const vpps_span *w, uint32_t i) {

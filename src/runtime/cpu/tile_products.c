@@ -1,5 +1,5 @@
-/* tile_products.c - products in a stage's program: matrices, of which each VP has some blocks of rows, times the vectors of a whole tile.
- * tile.h describes tiles, products.h the kernels. */
+/* tile_products.c - products in a stage's program: matrices, of which each virtual processor has some blocks of rows, times the vectors of a whole
+ * tile. tile.h describes tiles, products.h the kernels. */
 #include "runtime/cpu/tile.h"
 
 static vpps_blocks blocks_of(const vpps_tile *t, vpps_param matrix) {
@@ -19,7 +19,7 @@ static void point(const vpps_tile *t, const vpps_operand *o, const float **x) {
 
 /* ---------------------------------------------------------------- forward */
 
-/* Returns the address of the first block of rows among the step's matrices from operand k on, or NULL if the VP has no rows. */
+/* Returns the address of the first block of rows among the step's matrices from operand k on, or NULL if the virtual processor has no rows. */
 static const float *block_from(const vpps_tile *t, const vpps_program_step *s, uint32_t k) {
     for (; k < s->n; k++) {
         const vpps_blocks blocks = blocks_of(t, vpps_operands_of(t, s)[k].matrix);
@@ -49,7 +49,7 @@ static uint32_t run_end(const vpps_span *a, const vpps_span *b, uint32_t i, uint
 typedef struct product {
     vpps_span c, from;
     uint32_t n;         /* number of vectors */
-    uint32_t first_row; /* first row of the result that this VP computes */
+    uint32_t first_row; /* first row of the result that this virtual processor computes */
 } product;
 
 /* Returns the address of row `row` of vector i of a span, or NULL if the span is empty. */
@@ -133,13 +133,13 @@ static bool multiply(const vpps_tile *t, const vpps_program_step *s) {
 
 /* ---------------------------------------------------------------- backward: transposed matrices */
 
-/* Returns the first VP whose rows of a transposed matrix this VP multiplies, and in *n of how many VPs. */
+/* Returns the first virtual processor whose rows of a transposed matrix this VP multiplies, and in *n of how many VPs. */
 static uint32_t first_vp_of(const vpps_tile *t, uint32_t *n) {
     *n = t->p->rows ? t->vp->cpu->n_vps / t->c->needs.group : t->vp->cpu->n_vps;
     return t->p->rows ? t->member * *n : 0;
 }
 
-/* Lists the terms of a transposed product in vp->terms, each with n vectors: the matrices' blocks of rows or, if `copies`, each VP's
+/* Lists the terms of a transposed product in vp->terms, each with n vectors: the matrices' blocks of rows or, if `copies`, each virtual processor's
  * transposed copy. Returns false if out of memory. */
 static bool find_terms(const vpps_tile *t, const vpps_program_step *s, uint32_t n, bool copies, uint32_t *n_terms) {
     vpps_vp *vp = t->vp;

@@ -1,5 +1,5 @@
-/* tuning.c - what the CPU device chooses by measuring: how products are computed (choices.h), by trials of this processor; and how stages
- * are split over VPs, which options.tune measures on the batches that are trained. */
+/* tuning.c - what the CPU device chooses by measuring: how products are computed (choices.h), by trials of this processor; and how stages are split
+ * over virtual processors, which options.tune measures on the batches that are trained. */
 #include "runtime/cpu/cpu.h"
 #include "runtime/cpu/probe.h"
 #include "runtime/cpu/processor.h"
@@ -116,8 +116,8 @@ vpps_status vpps_cpu_take_choice(vpps_device *d, const char *text) {
 /* ---------------------------------------------------------------- splits */
 
 vpps_status vpps_cpu_tune(vpps_device *d) {
-    /* Matrices of fewer than FEW elements fit every cache, and exchanging values between VPs takes longer. Matrices of fewer than MANY fit a
-     * core's own cache, and VPs with WIDE vertices of a level read the matrices seldom. Transposed matrices count, too. */
+    /* Matrices of fewer than FEW elements fit every cache, and exchanging values between virtual processors takes longer. Matrices of fewer than MANY
+     * fit a core's own cache, and VPs with WIDE vertices of a level read the matrices seldom. Transposed matrices count, too. */
     enum { FEW = 1 << 16, MANY = (1 << 19) + 1, WIDE = 24 };
     const char *split = vpps_profile_current(&d->profile)->split;
     vpps_row_rule *rule = &((vpps_cpu *)d)->target.rows;

@@ -1,4 +1,4 @@
-/* updates.c - the gradient's norm and the optimiser's step. Each VP processes the parameters' rows and entries that it owns. */
+/* updates.c - the gradient's norm and the optimiser's step. Each virtual processor processes the parameters' rows and entries that it owns. */
 #include "runtime/cpu/outer.h"
 
 #include <float.h>
@@ -80,8 +80,8 @@ static double bounds(vpps_vp *vp, const vpps_block_view *view) {
     return total;
 }
 
-/* Prepares the computation of a matrix's gradient in the update: points to the vectors dy, and packs the vectors x unless `packed`. Returns
- * where blocks of the gradient go, in the VP's scratch memory; *n is the number of vectors. */
+/* Prepares the computation of a matrix's gradient in the update: points to the vectors dy, and packs the vectors x unless `packed`. Returns where
+ * blocks of the gradient go, in the virtual processor's scratch memory; *n is the number of vectors. */
 static float *open_gradient(vpps_vp *vp, const vpps_block_view *view, const vpps_outer *o, bool packed, uint32_t *n) {
     const vpps_cpu *cpu = vp->cpu;
     const uint32_t k = o->x->rows;
@@ -103,8 +103,8 @@ static vpps_outer outer_of(const vpps_cpu *cpu, uint32_t param, const vpps_block
             if (vpps_outer_of((*view)->cell, i).param == param) return vpps_outer_of((*view)->cell, i);
 }
 
-/* Returns the sum of squares of the VP's rows of a matrix's gradient, block by block. If the update computes the gradient, it is computed
- * here a first time, so that the sum has the same bits as if the gradient were in memory. */
+/* Returns the sum of squares of the virtual processor's rows of a matrix's gradient, block by block. If the update computes the gradient, it is
+ * computed here a first time, so that the sum has the same bits as if the gradient were in memory. */
 static double squares_of_matrix(vpps_vp *vp, uint32_t param) {
     const vpps_cpu *cpu = vp->cpu;
     const uint32_t cols = cpu->model->params[param].cols;

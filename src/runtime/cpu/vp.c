@@ -8,14 +8,14 @@
  * ahead of those that have, and nobody waits for them. Before its next part a VP waits for the latest barriers that it has passed, of its
  * group and of all groups; those before are open then, too. Barriers of a tree are counted together, and are not passed. */
 
-/* Returns the number of tasks that all VPs together have run. */
+/* Returns the number of tasks that all virtual processors together have run. */
 static uint32_t progress(const vpps_cpu *cpu) {
     uint32_t tasks = 0;
     for (uint32_t v = 0; v < cpu->n_vps; v++) tasks += atomic_load_explicit(&cpu->vps[v].tasks, memory_order_relaxed);
     return tasks;
 }
 
-/* Waits limit_ns for a barrier. The watchdog ends the batch if no VP has run a task for the watchdog's time. */
+/* Waits limit_ns for a barrier. The watchdog ends the batch if no virtual processor has run a task for the watchdog's time. */
 static vpps_wait_end wait_for_barrier(vpps_vp *vp, const vpps_passed *p, uint64_t limit_ns) {
     vpps_cpu *cpu = vp->cpu;
     vpps_counter *counter = cpu->meetings.taken ? NULL : &cpu->counters[p->barrier];
@@ -43,7 +43,7 @@ static bool has_part(const vpps_vp *vp, const vpps_task *t) {
     return t->kind != VPPS_TASK_NOTHING && t->kind != VPPS_TASK_END && part.first < part.end;
 }
 
-/* Waits limit_ns for the barriers before the task; skips them if the VP has no share of the task. */
+/* Waits limit_ns for the barriers before the task; skips them if the virtual processor has no share of the task. */
 static vpps_wait_end wait_before(vpps_vp *vp, const vpps_task *t, uint64_t limit_ns) {
     const vpps_cpu *cpu = vp->cpu;
     if (t->wait != VPPS_NO_BARRIER) {
@@ -62,7 +62,7 @@ static vpps_wait_end wait_before(vpps_vp *vp, const vpps_task *t, uint64_t limit
     return VPPS_WAIT_REACHED;
 }
 
-/* Signals the barrier that the task names. If barriers are trees, the VP's next task waits for it. */
+/* Signals the barrier that the task names. If barriers are trees, the virtual processor's next task waits for it. */
 static void signal_barrier(vpps_vp *vp, const vpps_task *t) {
     vpps_cpu *cpu = vp->cpu;
     if (cpu->meetings.taken) {
@@ -157,7 +157,7 @@ static void start(vpps_vp *vp) {
         vp->at = (uint32_t)((const uint32_t *)(const void *)(vpps_find_pause(script, group) + 1) - script);
 }
 
-/* Runs tasks of the VP until its last one, or until it has waited limit_ns for a barrier. Returns whether it ran any. */
+/* Runs tasks of the virtual processor until its last one, or until it has waited limit_ns for a barrier. Returns whether it ran any. */
 static bool run_tasks(vpps_vp *vp, uint64_t limit_ns) {
     vpps_cpu *cpu = vp->cpu;
     const uint32_t *script = cpu->batch.script, group = vp->index / (cpu->n_vps / cpu->batch.header.n_groups);

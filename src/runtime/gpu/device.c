@@ -227,8 +227,8 @@ static bool gpu_queues(const vpps_device *d, const vpps_batch *batch) {
 
 /* ---------------------------------------------------------------- outcomes */
 
-/* Returns whether the latest batch has ended. The kernel's first VP writes the end time. A kernel that was killed writes none, so every
- * 64th call asks the driver too. */
+/* Returns whether the latest batch has ended. The kernel's first virtual processor writes the end time. A kernel that was killed writes none, so
+ * every 64th call asks the driver too. */
 static bool gpu_finished(vpps_device *d) {
     enum { ASKED_EVERY = 64 };
     vpps_gpu *gpu = (vpps_gpu *)d;

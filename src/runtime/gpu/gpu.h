@@ -41,7 +41,7 @@ typedef struct vpps_gpu_layout {
     size_t matrix_words;
 } vpps_gpu_layout;
 
-/* The kernel for all batches of one kind (training or inference) with one number of VP groups. */
+/* The kernel for all batches of one kind (training or inference) with one number of virtual processor groups. */
 typedef struct vpps_gpu_kernel {
     struct vpps_gpu_kernel *next;
     bool training;
@@ -120,7 +120,7 @@ typedef struct vpps_gpu {
     const vpps_model *model;
     vpps_options options;
     vpps_gpu_layout layout;
-    vpps_gpu_kernel *kernels; /* list of all kernels: for training or inference, and a number of VP groups */
+    vpps_gpu_kernel *kernels; /* list of all kernels: for training or inference, and a number of CTA groups */
     vpps_gpu_kernel *kernel;  /* the kernel that the latest batch runs */
     vpps_gpu_kernel *trained; /* kernel of the latest training batch */
 

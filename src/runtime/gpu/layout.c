@@ -32,9 +32,9 @@ vpps_status vpps_gpu_choose_precision(vpps_precision asked, uint32_t batch, cons
     return VPPS_OK;
 }
 
-/* Returns how many words of registers and shared memory a VP needs for its rows of all matrices and of their transposes (for backward) if
- * groups have `group` VPs (codegen/resident.h). The largest matrix counts twice, since a matrix is not divided between the two memories.
- * Weights count as fp32 even if they are bf16. UINT64_MAX: a VP would own more than MOST_ROWS rows of a matrix. */
+/* Returns how many words of registers and shared memory a virtual processor needs for its rows of all matrices and of their transposes (for backward)
+ * if groups have `group` VPs (codegen/resident.h). The largest matrix counts twice, since a matrix is not divided between the two memories. Weights
+ * count as fp32 even if they are bf16. UINT64_MAX: a VP would own more than MOST_ROWS rows of a matrix. */
 static uint64_t weight_words(const vpps_model *model, uint32_t group, const vpps_trial *choice) {
     enum { MOST_ROWS = 16 };
     const vpps_cell_needs needs = {.group = group, .rows.unit = choice->rpw};
@@ -54,7 +54,7 @@ static uint64_t weight_words(const vpps_model *model, uint32_t group, const vpps
     return words + largest;
 }
 
-/* Returns the largest number of groups for which a VP's rows of the weights fit its registers and shared memory. */
+/* Returns the largest number of groups for which a virtual processor's rows of the weights fit its registers and shared memory. */
 static uint32_t most_groups(const vpps_model *model, const vpps_options *options, const vpps_machine *machine,
                             uint32_t n_vps) {
     enum { OTHERS = 160 /* registers of a thread not used for weights, in kernels without spills */ };
@@ -69,7 +69,7 @@ static uint32_t most_groups(const vpps_model *model, const vpps_options *options
     return most;
 }
 
-/* Returns the largest divisor of n_vps that is at most `most`. More groups are faster: a VP reads fewer vectors and waits for fewer VPs. */
+/* Returns the largest divisor of n_vps that is at most `most`. More groups are faster: a CTA reads fewer vectors and waits for fewer VPs. */
 static uint32_t largest_divisor(const vpps_batch_extent *e, uint32_t most) {
     while (e->n_vps % most) most--;
     return most;
@@ -80,7 +80,7 @@ vpps_status vpps_gpu_lay_out(vpps_gpu_layout *out, const vpps_model *model, cons
     enum {
         LEAST_ROWS = 32,
         SPLIT_ELEMS = 4096,
-        LEVEL_FLOPS = 1000000 /* what a VP can do in 7,000 cycles, predicted for a Tree-LSTM's level */
+        LEVEL_FLOPS = 1000000 /* what a virtual processor can do in 7,000 cycles, predicted for a Tree-LSTM's level */
     };
     const uint32_t n_vps = options->vps ? vpps_min_u32(options->vps, machine->sms) : machine->sms;
     const uint32_t groups = options->groups == VPPS_GROUPS_PROFILE ? 0 : options->groups;

@@ -5,7 +5,7 @@
 
 static uint32_t vp_of(const vpps_checker *c, uint32_t member) { return c->group * c->group_size + member; }
 
-/* Makes all VPs of the group together those who read and write next. */
+/* Makes all virtual processors of the group together those who read and write next. */
 static void act_together(vpps_checker *c) { vpps_check_act(c, c->group_size > 1 ? c->n_vps + c->group : c->group); }
 
 /* ---------------------------------------------------------------- gradients of parameters */
@@ -167,7 +167,7 @@ static bool add_given_loss(vpps_checker *c, const uint32_t *words) {
     return vpps_check_read(c, offset, 1, tensor);
 }
 
-/* Executes a LOSS task, in which VP 0 of the first group adds up terms of the loss. */
+/* Executes a LOSS task, in which virtual processor 0 of the first group adds up terms of the loss. */
 bool vpps_check_loss(vpps_checker *c, uint32_t address, uint32_t n) {
     const uint32_t *words = vpps_check_words(c, address, 2 * (uint64_t)n, "the loss's terms");
     if (!words) return false;
@@ -211,7 +211,7 @@ static bool entry_is_made(vpps_checker *c, uint32_t table, uint32_t row) {
     return !due || VPPS_REFUSE(c, "table %u, entry %u: %u contributions are missing", table, row, due);
 }
 
-/* Checks that each VP of the group may read the gradients of the table entries that it owns and, if `update`, write the entries. */
+/* Checks that each virtual processor of the group may read the gradients of the table entries that it owns and, if `update`, write the entries. */
 static bool each_entry(vpps_checker *c, bool update) {
     for (uint32_t i = 0; i < c->header->n_tables; i++) {
         const vpps_table *t = vpps_table_at(c->script, i);

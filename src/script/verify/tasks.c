@@ -15,7 +15,7 @@ vpps_location vpps_check_operand(const vpps_checker *c, const vpps_checked_block
     return (vpps_location){t->offset + (item - t->first) * t->stride, tensor, words};
 }
 
-/* A range of vertices, and of members of each list, for which one VP (or every VP of a group) runs a stage. */
+/* A range of vertices, and of members of each list, for which one virtual processor (or every VP of a group) runs a stage. */
 typedef struct share {
     const vpps_checked_block *b;
     const vpps_stage_info *info;
@@ -33,7 +33,7 @@ static share share_of(const vpps_checker *c, const vpps_checked_block *b, const 
                .task_first = first,
                .pass_record = t->pass_record};
     vpps_rows part = {first, first + n};
-    if (!s.info->rows) /* VPs share out the task's vertices */
+    if (!s.info->rows) /* Virtual processors share out the task's vertices */
         part = vpps_share_of_stage(&b->cell->c->stages[stage], b->view.lists, first, n, c->group_size, member);
     vpps_items_of(&b->view, part.first, part.end - part.first, s.first, s.end);
     for (uint32_t d = 0; d <= b->cell->c->n_lists; d++) s.end[d] += s.first[d];
@@ -42,7 +42,7 @@ static share share_of(const vpps_checker *c, const vpps_checked_block *b, const 
 
 static uint32_t vp_of(const vpps_checker *c, uint32_t member) { return c->group * c->group_size + member; }
 
-/* Returns which words of a value the VP handles: those of its own rows, or all if rows are not shared out. */
+/* Returns which words of a value the virtual processor handles: those of its own rows, or all if rows are not shared out. */
 static vpps_rows rows_of(const share *s, const vpps_cell_value *x) {
     return s->info->rows ? vpps_own_rows(&s->b->cell->c->needs, x->rows, x->cols, s->member)
                          : (vpps_rows){0, vpps_value_words(x)};
@@ -193,7 +193,7 @@ static bool run_once(vpps_checker *c, const vpps_checked_block *b, uint32_t stag
     return true;
 }
 
-/* Adds a tensor for each contribution of the task, and for each VP's share of it: the values of all items, rounded up to 16 words. */
+/* Adds a tensor for each contribution of the task, and for each virtual processor's share of it: the values of all items, rounded up to 16 words. */
 static bool add_contributions(vpps_checker *c, vpps_checked_block *b, const vpps_task *task) {
     const vpps_compiled_cell *cell = b->cell->c;
     const uint32_t *o = task->operands;
@@ -267,7 +267,7 @@ bool vpps_check_stage(vpps_checker *c, const vpps_task *t) {
     return true;
 }
 
-/* Executes a CONSTANTS task, in which the group's first VP stores n values at given offsets. */
+/* Executes a CONSTANTS task, in which the group's first virtual processor stores n values at given offsets. */
 bool vpps_check_constants(vpps_checker *c, uint32_t address, uint32_t n) {
     const uint32_t *pairs = vpps_check_words(c, address, 2 * (uint64_t)n, "constants");
     if (!pairs) return false;

@@ -87,7 +87,7 @@ static uint32_t add_reader(vpps_checker *c, uint32_t set) {
     return intern_set(s, s->scratch, kept);
 }
 
-/* Returns whether barriers order all readers before the present access. With `own`, reads of the same task by the same VP are fine. */
+/* Returns whether barriers order all readers before the present access. With `own`, reads of the same task by the same virtual processor are fine. */
 static bool readers_come_before(const vpps_checker *c, uint32_t set, bool own) {
     const vpps_reader_sets *s = &c->sets;
     for (uint32_t i = s->first[set]; i < s->first[set + 1]; i++) {
