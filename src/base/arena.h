@@ -22,7 +22,7 @@ void *vpps_arena_take(vpps_arena *a, size_t n, size_t element_bytes);
 /* Returns an array as vpps_arena_take does, with all bytes zero. */
 void *vpps_arena_zeros(vpps_arena *a, size_t n, size_t element_bytes);
 
-/* vpps_arena_here returns the arena's present position; vpps_arena_back_to frees all arrays that were taken after that position. */
+/* vpps_arena_here returns the arena's current position; vpps_arena_back_to frees all arrays that were taken after that position. */
 vpps_arena_mark vpps_arena_here(const vpps_arena *a);
 void vpps_arena_back_to(vpps_arena *a, vpps_arena_mark mark);
 

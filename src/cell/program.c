@@ -219,7 +219,7 @@ static vpps_operand place_of_product(builder *b, uint32_t v, uint32_t place) {
     return in_slot(b, v);
 }
 
-/* Returns whether a product may read the value that it is added to in memory, not in a slot. It may if the rest of the stage does not read
+/* Returns whether a product may read the value that it is added to in memory, not in a slot (buffer). It may if the rest of the stage does not read
  * the value, and the value is a product itself, so that the vertices' vectors lie at equal distances. */
 static bool starts_in_memory(const builder *b, const vpps_cell_value *x, uint32_t v, uint32_t place) {
     const vpps_cell_value *from = value_at(b, v);

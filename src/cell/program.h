@@ -13,7 +13,7 @@ typedef enum vpps_place {
     VPPS_PLACE_NONE,         /* the step has no such operand */
     VPPS_PLACE_SLOT,         /* slot `at` */
     VPPS_PLACE_RECORD,       /* the vertex's or list member's record of kept values: word number `at` */
-    VPPS_PLACE_INPUT,        /* input number `at` of the vertex or member; the script tells where it lies */
+    VPPS_PLACE_INPUT,        /* input number `at` of the vertex or list member; the script tells where it lies */
     VPPS_PLACE_ENTRY,        /* entry of a lookup table, lookup number `at`; the script tells the entry's number */
     VPPS_PLACE_PARAMETER,    /* vector parameter number `at` of the model, equal for all vertices */
     VPPS_PLACE_DATA,         /* the vertex's input data, which lie in the script */
@@ -47,8 +47,8 @@ typedef struct vpps_operand {
 typedef enum vpps_step_kind {
     VPPS_STEP_LOAD,       /* fills a slot (buffer) from a record, an input, a table, a parameter or the script */
     VPPS_STEP_GRADIENT,   /* fills a slot with the gradient of output `output`: the sum of its readers' contributions */
-    VPPS_STEP_RUN,        /* fills a slot with the result of an isa.def instruction on the operands */
-    VPPS_STEP_PRODUCT,    /* fills a slot or memory with start + the sum of matrices times operands */
+    VPPS_STEP_RUN,        /* fills a slot (buffer) with the result of an isa.def instruction on the operands */
+    VPPS_STEP_PRODUCT,    /* fills a slot (buffer) or memory with start + the sum of matrices times operands */
     VPPS_STEP_STORE,      /* record = slot */
     VPPS_STEP_CONTRIBUTE, /* contribution = slot */
     VPPS_STEP_OUTER       /* adds dy x^T, or dy if there is no second operand, to a parameter's gradient */
@@ -80,7 +80,7 @@ typedef struct vpps_slot {
     uint8_t axis;   /* as in vpps_operand */
     uint16_t dealt; /* as in vpps_operand */
     bool taken;     /* while slots (buffers) are assigned: whether a value is in this slot */
-    uint32_t words; /* number of words of the values that the slot has room for */
+    uint32_t words; /* number of words of the values that the slot (buffer) has room for */
 } vpps_slot;
 
 typedef struct vpps_slots {

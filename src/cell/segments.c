@@ -5,7 +5,7 @@
 typedef struct builder {
     vpps_segments *s;
     const vpps_compiled_cell *c;
-    uint8_t *load;     /* by value: whether a segment loads the value from memory into a slot */
+    uint8_t *load;     /* by value: whether a segment loads the value from memory into a slot (buffer) */
     uint32_t *read_in; /* for each value in memory: number of the segment that reads it; VPPS_NONE: none yet */
     uint32_t products; /* number of the segment that still takes products; VPPS_NONE: there is none */
     bool retry;        /* whether all segments must be made again, since one more value must be loaded to a slot */

@@ -19,7 +19,7 @@ typedef enum vpps_segment_kind {
 typedef enum vpps_segment_step_kind {
     VPPS_SEGMENT_LOAD, /* copies a value from memory to a slot (buffer) */
     VPPS_SEGMENT_MAKE, /* computes a value; in segments of elements or products also stores it in memory */
-    VPPS_SEGMENT_STORE /* copies a value from a slot to memory: to its record and its contributions */
+    VPPS_SEGMENT_STORE /* copies a value from a slot (buffer) to memory: to its record and its contributions */
 } vpps_segment_step_kind;
 
 typedef struct vpps_segment_step {
@@ -47,9 +47,9 @@ typedef struct vpps_segments {
     const vpps_program_step **made_by; /* for each value: the step that computes it; NULL: none */
     uint32_t *made_in;   /* for each value: number of the segment that computes or loads it; VPPS_NONE: none */
     uint32_t *slot;      /* for each value: offset of its slot (buffer) among an item's floats; VPPS_NONE: no slot */
-    uint32_t *last_read; /* for each value with a slot: 1 + number of the last segment that reads the slot */
+    uint32_t *last_read; /* for each value with a slot (buffer): 1 + number of the last segment that reads the slot */
     uint8_t *late;       /* for each value: whether a later segment than the one that computes it stores it in memory */
-    uint32_t floats[VPPS_AXES]; /* for each list axis: number of floats that the slots take per item */
+    uint32_t floats[VPPS_AXES]; /* for each list axis: number of floats that the slots (buffers) take per item */
 } vpps_segments;
 
 /* Divides a stage's program into segments. Fails with MEMORY, or as vpps_segments_check. Call vpps_segments_free also after a failure. */
@@ -92,7 +92,7 @@ static inline vpps_param vpps_bias_param(const vpps_program_step *product) {
     return product->product.start.place && !vpps_start_of(product) ? product->product.start.at : VPPS_NO_PARAM;
 }
 
-/* Returns whether each thread of an elementwise step reads the operand only at the item and element that it computes. */
+/* Returns whether each thread of an elementwise step reads the operand only at the item (vertex, list member) and element that it computes. */
 static inline bool vpps_reads_alike(const vpps_program_step *step, const vpps_operand *o) {
     const uint32_t words = vpps_operand_words(o);
     const bool scalar = o->access == VPPS_ACCESS_SCALAR && !o->element && words == 1;

@@ -74,7 +74,7 @@ extern const vpps_op_row vpps_ops[VPPS_OP_COUNT];
 /* Returns whether the op's argument 0 is a vector of weights for its other arguments. */
 static inline bool vpps_weighs(uint32_t op) { return vpps_ops[op].operands[0] == 'v'; }
 
-/* Returns whether the op finds a position (max_of, min_of), and so needs at least one member. */
+/* Returns whether the op finds a position (max_of, min_of), and so needs at least one list member. */
 static inline bool vpps_finds(uint32_t op) { return vpps_ops[op].operands[0] == 'i'; }
 
 /* Returns whether the op reduces all its arguments, members of lists included, to one value (as sum does). */

@@ -20,18 +20,17 @@ struct vpps_sum {
     unsigned n, vp;
 };
 
-/* Where a task's vectors lie: for each list axis the first item, the number of items, and the word where item 0's
- * record would begin; and the arrays that locate other items. */
+/* Where a task's vectors lie: for each list axis the first item (vertex, list member), the number of items, and the word where item 0's record would
+ * begin; and the arrays that locate other items. */
 template <unsigned AXES, unsigned ARRAYS> struct vpps_sum_task {
     float *pool;
     unsigned first[AXES], n[AXES], kept[AXES];
     vpps_array arrays[ARRAYS + 1];
 };
 
-/* A value's vectors: COLUMNS vectors of LENGTH elements per item. QUADS: they begin and end at a multiple of four
- * words. IN_PARTS: elements are kept as bf16 parts. Items lie where array ARRAY says, or, with VPPS_NONE, in records of
- * STRIDE words (0: all items are one). Functions return a pool word OFFSET words before the element: OFFSET is added
- * last, to an address, so that it becomes part of the load. */
+/* A value's vectors: COLUMNS vectors of LENGTH elements per item (vertex, list member). QUADS: they begin and end at a multiple of four words.
+ * IN_PARTS: elements are kept as bf16 parts. Items lie where array ARRAY says, or, with VPPS_NONE, in records of STRIDE words (0: all items are one).
+ * Functions return a pool word OFFSET words before the element: OFFSET is added last, to an address, so that it becomes part of the load. */
 template <unsigned VALUE_AXIS, unsigned ROWS, unsigned COLS, bool AT_QUADS, bool AS_PARTS, unsigned ARRAY,
           unsigned STRIDE, unsigned WORD>
 struct vpps_vectors {
@@ -116,8 +115,8 @@ __device__ __forceinline__ void vpps_sum_vectors(const SUM &sum) {
     }
 }
 
-/* Sums the gradient, at word MATRIX, of a matrix that cells read as a value, over the items of DY. Each thread computes
- * one element; adjacent threads have elements of one column. */
+/* Sums the gradient, at word MATRIX, of a matrix that cells read as a value, over the items (vertices, list members) of DY. Each thread computes one
+ * element; adjacent threads have elements of one column. */
 template <class DY, unsigned MATRIX, unsigned PARAM, class SUM>
 __device__ __forceinline__ void vpps_sum_values(const SUM &sum) {
     VPPS_READ_PLACE;
@@ -315,7 +314,7 @@ VPPS_PART void vpps_store_slots(float *gradients, unsigned to_row, bool add, uns
 #pragma unroll
     for (unsigned s = 0; s < SLOTS; s++) at[s] = __shfl_sync(0xffffffffu, to_row, first + s);
 #pragma unroll
-    for (unsigned s = 0; s < SLOTS; s++) { /* loads the slots' present values all at once */
+    for (unsigned s = 0; s < SLOTS; s++) { /* loads the slots' current values all at once */
         if (at[s] == VPPS_NONE || !(adds >> s & 1)) continue;
         const float *const row = gradients + at[s] + column;
 #pragma unroll

@@ -34,8 +34,8 @@ template <unsigned WIDTH> __device__ __forceinline__ float &vpps_slot(float *slo
     return slot[item * WIDTH + element];
 }
 
-/* Returns an element of a value in a record of STRIDE words per item, at word OFFSET of the record. `records` is the word where item 0's
- * record would begin. OFFSET is added last, to an address, so that it becomes part of the load instruction. */
+/* Returns an element of a value in a record of STRIDE words per item (vertex, list member), at word OFFSET of the record. `records` is the word where
+ * item 0's record would begin. OFFSET is added last, to an address, so that it becomes part of the load instruction. */
 template <unsigned STRIDE, unsigned OFFSET>
 __device__ __forceinline__ float &vpps_kept(float *pool, unsigned records, unsigned item, unsigned element) {
     return (pool + (records + item * STRIDE) + element)[OFFSET];
@@ -63,8 +63,8 @@ __device__ __forceinline__ float *vpps_scratch_of(const vpps_arguments &a, unsig
     return (float *)a.scratch + (unsigned long long)vp * a.scratch_words;
 }
 
-/* Returns the word where the contribution of item 0 of the block would begin among the task's next contributions. The task
- * has n items, from `first` on, whose contributions have WORDS words each. */
+/* Returns the word where the contribution of item 0 of the block would begin among the task's next contributions. The task has n items (vertices,
+ * list members), from `first` on, whose contributions have WORDS words each. */
 template <unsigned WORDS>
 __device__ __forceinline__ unsigned vpps_next_contribution(unsigned &next, unsigned first, unsigned n) {
     const unsigned at = next - first * WORDS;

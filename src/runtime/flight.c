@@ -4,7 +4,7 @@
 #include <inttypes.h>
 #include <math.h>
 
-/* Returns the present time, at which a span of the trace begins; 0 without a trace. */
+/* Returns the current time, at which a span of the trace begins; 0 without a trace. */
 static uint64_t trace_clock(const vpps_handle *h) { return h->trace ? vpps_now_ns() : 0; }
 
 vpps_status vpps_handle_break(vpps_handle *h, vpps_status status, uint64_t batch, const char *message) {
@@ -104,7 +104,7 @@ vpps_status vpps_handle_report(vpps_handle *h) {
 /* ---------------------------------------------------------------- launching */
 
 vpps_status vpps_handle_tune(vpps_handle *h) {
-    if (vpps_handle_profile(h)) vpps_handle_finish(h); /* waits for the batch that measures the present candidate */
+    if (vpps_handle_profile(h)) vpps_handle_finish(h); /* waits for the batch that measures the current candidate */
     return h->device->table->tune ? h->device->table->tune(h->device) : VPPS_OK;
 }
 

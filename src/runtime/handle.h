@@ -115,7 +115,7 @@ vpps_status vpps_handle_break(vpps_handle *h, vpps_status status, uint64_t batch
 /* Returns OK, the failure that made the handle unusable, or, once, the failure of the latest training batch. */
 vpps_status vpps_handle_report(vpps_handle *h);
 
-/* Number of profiles. Profile 0 measures the device's alternatives, profile 1 numbers of groups, profile 2 batching policies. */
+/* Number of profiles. Profile 0 measures the device's alternatives, profile 1 numbers of groups of virtual processors, profile 2 batching policies. */
 enum { VPPS_PROFILES = 3 };
 vpps_profile *vpps_profile_of(vpps_handle *h, uint32_t i);
 /* Returns the profile that is still measuring candidates, or NULL if all profiles have made their choice. */
@@ -157,7 +157,7 @@ vpps_status vpps_handle_script(vpps_handle *h, const vpps_target *target, vpps_g
                                const vpps_batch_request *asked);
 
 /* Tells the device which batches to expect after the one just launched: inference on the same graph, if there are new cells, and batches with another
- * number of groups. Does nothing while a profile is running, since its choices decide which batches follow. */
+ * number of groups of virtual processors. Does nothing while a profile is running, since its choices decide which batches follow. */
 void vpps_handle_foresee(vpps_handle *h, vpps_graph *g, const vpps_batch_request *launched);
 
 /* Makes the script of a graph's training batch without running it. The result is valid until the handle's next call. Fails as vpps_fb. */

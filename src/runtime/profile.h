@@ -43,8 +43,8 @@ static inline bool vpps_profile_goes_on(const vpps_profile *p) { return p->n && 
 
 static inline const vpps_trial *vpps_profile_current(const vpps_profile *p) { return &p->trials[p->current]; }
 
-/* Records that a batch with so many nodes ran in `ns`. as_asked is false if the batch did not run as the candidate asks, for example
- * because it has fewer inputs than the candidate has groups. */
+/* Records that a batch with so many nodes ran in `ns`. as_asked is false if the batch did not run as the candidate asks, for example because it has
+ * fewer inputs than the candidate has groups of virtual processors. */
 void vpps_profile_note(vpps_profile *p, bool as_asked, uint64_t nodes, uint64_t ns);
 
 /* Returns the fastest measured candidate, or p->n if none was measured. */

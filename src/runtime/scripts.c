@@ -51,7 +51,7 @@ static void drop_types(vpps_handle *h) {
     vpps_history_drop(&h->history);
 }
 
-/* Returns the request `asked` with all that the handle decides filled in, such as the policy and the number of groups. */
+/* Returns the request `asked` with all that the handle decides filled in, such as the policy and the number of groups of virtual processors. */
 static vpps_batch_request complete(vpps_handle *h, const vpps_target *target, const vpps_batch_request *asked) {
     const bool training = vpps_request_trains(asked);
     vpps_batch_request request = *asked;

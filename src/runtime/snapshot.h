@@ -6,7 +6,7 @@
 
 typedef struct vpps_snapshot vpps_snapshot;
 
-/* Creates a snapshot of all parameters of the model, with their present values. Fails with MEMORY. */
+/* Creates a snapshot of all parameters of the model, with their current values. Fails with MEMORY. */
 vpps_status vpps_snapshot_create(vpps_snapshot **out, const vpps_model *model);
 
 /* Adds a holder of the snapshot (a count of references). Returns the snapshot. */

@@ -93,7 +93,7 @@ static bool append_state(vpps_automaton *a, const frontier *f) {
     return note_state(a, a->n_states - 1);
 }
 
-/* Returns the index of a state's greatest Q value, whose type would run next. */
+/* Returns the index of a state's greatest Q value, whose vertex type would run next. */
 static uint32_t best_of(const vpps_automaton *a, const vpps_state *s) {
     uint32_t best = s->first;
     for (uint32_t i = s->first; i < s->first + s->n; i++)
@@ -176,8 +176,8 @@ static bool keep(learner *l, bool followed) {
     return true;
 }
 
-/* Gives the type that this trial chooses in a state: at random with probability `explore`. A trial makes the same choice each time the
- * state recurs, so a trial is the run of one automaton. */
+/* Gives the vertex type that this trial chooses in a state: at random with probability `explore`. A trial makes the same choice each time the state
+ * recurs, so a trial is the run of one automaton. */
 static bool follow(learner *l, uint32_t state, double explore, uint32_t *value) {
     const size_t known = vpps_capacity(l->followed);
     if (!VPPS_RESERVE(l->followed, state + (size_t)1)) return false;
@@ -232,7 +232,7 @@ static bool learn_encoding(learner *l) {
     const uint32_t trials = encodings[a->encoding].trials;
     const uint64_t most_vertices = (uint64_t)trials * VPPS_LEARN_VERTICES;
     double explore = explore_first;
-    bool ok = keep_best(l); /* keeps the empty table, with which vpps_best_ratio chooses all types */
+    bool ok = keep_best(l); /* keeps the empty table, with which vpps_best_ratio chooses all vertex types */
     while (ok && a->trials < trials && a->batches > a->bound && l->vertices < most_vertices) {
         ok = go_through(l, explore);
         if (ok) learn_from(l);
@@ -284,8 +284,8 @@ bool vpps_automaton_learn(vpps_automaton *a, const vpps_typed_graph *g) {
 
 /* ---------------------------------------------------------------- automata as bytes */
 
-/* A packed automaton is PACKED_HEADER words (encoding, number of types, trials, batches, bound, number of states), then the states. A state
- * is PACKED_STATE words (number of types, number of words), its words, its Q values. */
+/* A packed automaton is PACKED_HEADER words (encoding, number of vertex types, trials, batches, bound, number of states), then the states. A state is
+ * PACKED_STATE words (number of types, number of words), its words, its Q values. */
 enum { PACKED_HEADER = 6, PACKED_STATE = 2 };
 
 static size_t packed_words(const vpps_automaton *a) {

@@ -28,8 +28,8 @@ const char *vpps_encoding_text(vpps_encoding encoding);
 
 /* A state of the automaton: numbers of the types with ready vertices, in the encoding's order, each with its Q value; then other words of the state. */
 typedef struct vpps_state {
-    uint32_t first, n; /* first: where the state's numbers begin in `words` and `q`; n: number of its types */
-    uint32_t n_words;  /* number of words that encode the state; the first n are types */
+    uint32_t first, n; /* first: where the state's numbers begin in `words` and `q`; n: number of its vertex types */
+    uint32_t n_words;  /* number of words that encode the state; the first n are vertex types */
 } vpps_state;
 
 typedef struct vpps_automaton {

@@ -1,6 +1,6 @@
-/* batching.c - chooses levels and groups (batching.h). The types of a batch's vertices form a graph, in which an edge means that one type
- * reads another. Its strongly connected components run one after the other. A component with a cycle is a recurrence, and its vertices run
- * level by level. A component without a cycle, such as a classifier or an embedding, runs once, over all its vertices. */
+/* batching.c - chooses levels and groups of virtual processors (batching.h). The types of a batch's vertices form a graph, in which an edge means
+ * that one type reads another. Its strongly connected components run one after the other. A component with a cycle is a recurrence, and its vertices
+ * run level by level. A component without a cycle, such as a classifier or an embedding, runs once, over all its vertices. */
 #include "script/batching.h"
 
 #include "cell/flops.h"
@@ -30,7 +30,7 @@ static void count_vertices(chooser *c) {
 
 /* ---------------------------------------------------------------- groups */
 
-/* Returns the properties by which a device chooses the number of groups. Cells are not compiled yet: backward is taken as twice forward's flops. */
+/* Returns the properties by which a device chooses the number of VP groups. Cells are not compiled yet: backward is taken as twice forward's flops. */
 static vpps_batch_extent extent_of(const chooser *c) {
     const vpps_reading *r = c->needs->reading;
     const vpps_model *model = r->g->model;
@@ -48,7 +48,7 @@ static vpps_batch_extent extent_of(const chooser *c) {
             vpps_add_value_flops(model, r->types[i].base, v, &forward);
         for (uint32_t d = 0; d < VPPS_AXES; d++)
             e.flops += (double)(t->items[d] * (forward.products[d] + forward.other[d] + !d)) * (r->training ? 3 : 1);
-        if (t->n_levels < 2) continue; /* types outside recurrences run once, not level by level */
+        if (t->n_levels < 2) continue; /* vertex types outside recurrences run once, not level by level */
         vertices += (double)t->items[0];
         if (t->n_levels > levels) levels = t->n_levels;
     }
@@ -58,7 +58,7 @@ static vpps_batch_extent extent_of(const chooser *c) {
     return e;
 }
 
-/* Returns the number of groups that target->choose_groups gives, at most `most`. */
+/* Returns the number of groups of virtual processors that target->choose_groups gives, at most `most`. */
 static uint32_t best_groups(const chooser *c, uint32_t most) {
     if (most <= 1) return 1;
     const vpps_batch_extent e = extent_of(c);
@@ -102,7 +102,7 @@ static bool may_be_head(const vpps_batch_needs *n, uint32_t t) {
  * can run one after the other in the same memory. */
 static void find_heads(const vpps_batch_needs *n, bool *heads) {
     const uint32_t n_types = n->reading->n_types;
-    /* readers first: a component of types has a higher number than those that it reads */
+    /* readers first: a component of vertex types has a higher number than those that it reads */
     for (uint32_t scc = n->n_sccs; scc-- > 0;) {
         for (uint32_t t = 0; t < n_types; t++) {
             if (n->types[t].scc != scc) continue;

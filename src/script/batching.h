@@ -15,16 +15,16 @@ typedef struct vpps_batching {
     const bool *heads;          /* for each type: whether only the loss reads its vertices (a classifier head) */
     vpps_components components; /* connected components of the graph; computed at first use (n 0: not yet) */
     uint32_t n_groups, group_size, n_vps;
-    /* how many groups earlier batches wanted, updated by this batch (vpps_usual_after); the next batch starts from it */
+    /* how many groups of virtual processors earlier batches wanted, updated by this batch (vpps_usual_after); the next batch starts from it */
     vpps_usual_groups usual;
-    uint64_t level_cost; /* time lost at each level, as the number of flops that a group could do meanwhile */
+    uint64_t level_cost; /* time lost at each level, as the number of flops that a VP group could do meanwhile */
     /* vpps_compile_cells sets the members from here on. cells[t]: the compiled cell of type t (NULL: not needed); cell_numbers[t]: that
      * cell's index in `kernel`. kernel: the batch's n_kernel cells or, on a device that compiles kernels, all cells of its kernel. */
     vpps_compiled_cell **cells, **kernel;
     uint32_t *cell_numbers, n_kernel;
 } vpps_batching;
 
-/* Chooses the vertices' levels and the number of groups, and leaves out->cells unset. Fails with MEMORY. */
+/* Chooses the vertices' levels and the number of groups of virtual processors, and leaves out->cells unset. Fails with MEMORY. */
 vpps_status vpps_choose_batching(const vpps_batch_needs *n, const vpps_history *history, const vpps_target *target,
                                  const vpps_batch_request *request, vpps_arena *arena, vpps_batching *out);
 

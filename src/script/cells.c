@@ -16,7 +16,7 @@ static bool outlive_slices(const vpps_batching *b, uint32_t t) {
 static uint32_t owner_of(const vpps_batching *b, uint32_t t) {
     const vpps_batch_needs *n = b->needs;
     const vpps_batched_type *types = b->types;
-    uint32_t twins = 0, number = 0; /* number: type t's number among its twins, from 1 on; 0: t is no twin */
+    uint32_t twins = 0, number = 0; /* number: vertex type t's number among its twins, from 1 on; 0: t is no twin */
     for (uint32_t u = 0; u < n->reading->n_types; u++) {
         bool twin = n->types[u].needed && vpps_reads(n, u, u) && vpps_types_of_scc(n, n->types[u].scc) == 1 &&
                     types[u].items[0] == types[t].items[0] && types[u].n_levels == types[t].n_levels &&

@@ -114,7 +114,7 @@ static inline void each_input_of(const vpps_steps *s, const contribution *x, uin
         const uint32_t n = s->reading->lists[v[p].vertex].members[axis - 1], n_alike = next - p;
         for (uint32_t m = 0; m < n; m++) {
             uint32_t *cursor = &cursors[read[m]], from = x->at + (item + m) * stride;
-            if (words && *cursor == VPPS_NONE) continue; /* the member has no gradient */
+            if (words && *cursor == VPPS_NONE) continue; /* the list member has no gradient */
             if (x->to->scaled) {
                 const vpps_pair_run run = {from, x->of + p * x->of_stride, n * stride, x->of_stride, n_alike};
                 take_pairs(x->runs, run, words, cursor);
@@ -143,7 +143,7 @@ typedef struct counter {
     uint32_t n_uses;
 } counter;
 
-/* Fills `runs`: for every block, the indices of its tasks that compute contributions, by stage and level. */
+/* Fills `runs`: for every block of vertices, the indices of its tasks that compute contributions, by stage and level. */
 static bool note_runs(counter *c) {
     const vpps_steps *s = c->s;
     size_t n = 0;
@@ -262,7 +262,7 @@ static void write_input(const vpps_contributions *all, const uint32_t *offsets, 
     }
 }
 
-/* Writes the pairs of a contribution that is stored as two factors (scalar, vector) in the block's kept values. */
+/* Writes the pairs of a contribution that is stored as two factors (scalar, vector) in the vertex block's kept values. */
 static void write_scaled(const vpps_steps *s, contribution x, const vpps_block_memory *placed, uint32_t *words,
                          uint32_t *pairs_at) {
     const vpps_cell_value *vector = &x.cell->values[x.to->vector], *scalar = &x.cell->values[x.to->scalar];

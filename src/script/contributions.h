@@ -14,7 +14,7 @@ typedef struct vpps_row_marks {
     /* For each parameter: an array with a mark for each row of the table; NULL: no table, or no batch has trained it. */
     vpps_row_mark **tables;
     size_t n;       /* number of parameters */
-    uint32_t stamp; /* stamp of the present batch; marks with another stamp are out of date */
+    uint32_t stamp; /* stamp of the current batch; marks with another stamp are out of date */
 } vpps_row_marks;
 
 void vpps_row_marks_free(vpps_row_marks *m);
@@ -55,9 +55,9 @@ typedef struct vpps_contributions {
 /* Counts the gradients contributed to every output with a gradient, and finds the table entries that get contributions. False: out of memory. */
 bool vpps_count_contributions(const vpps_tasks *t, vpps_row_marks *marks, vpps_arena *arena, vpps_contributions *out);
 
-/* For each output, writes the offsets of the contributions to its gradient into the script from address list_at[output] on, and pairs
- * (offset of a scalar, offset of a vector) for its scaled contributions from address pairs_at[output] on; advances both addresses.
- * `placed`: offsets of each block's kept values. `offsets`: for each task, the offset of the gradients that it contributes. */
+/* For each output, writes the offsets of the contributions to its gradient into the script from address list_at[output] on, and pairs (offset of a
+ * scalar, offset of a vector) for its scaled contributions from address pairs_at[output] on; advances both addresses. `placed`: offsets of each
+ * vertex block's kept values. `offsets`: for each task, the offset of the gradients that it contributes. */
 void vpps_write_contributions(const vpps_contributions *all, const vpps_block_memory *placed, const uint32_t *offsets,
                               uint32_t *list_at, uint32_t *pairs_at, uint32_t *words);
 
@@ -65,10 +65,10 @@ void vpps_write_contributions(const vpps_contributions *all, const vpps_block_me
 
 /* The gradients that the vertices of the slice in work (a share of the batch) contribute to one table entry. */
 typedef struct vpps_entry_list {
-    uint32_t slice; /* latest slice that contributes to the table entry; VPPS_NONE: none yet */
+    uint32_t slice; /* latest slice (of a wave) that contributes to the table entry; VPPS_NONE: none yet */
     uint32_t count; /* number of gradients to add up: this slice's contributions and, if any, earlier slices' sum */
     uint32_t at;    /* address in the script for the offset of the next contribution */
-    bool made;      /* whether an earlier slice has summed a gradient for the table entry */
+    bool made;      /* whether an earlier slice (of a wave) has summed a gradient for the table entry */
 } vpps_entry_list;
 
 typedef struct vpps_entry_lists {
@@ -80,8 +80,8 @@ typedef struct vpps_entry_lists {
 /* Allocates empty lists for all table entries that the batch trains. False: out of memory. */
 bool vpps_open_entries(const vpps_contributions *all, vpps_arena *arena, vpps_entry_lists *lists);
 
-/* Begins a slice: finds the table entries that the slice contributes to, and counts the contributions to each. With a single slice the list
- * is all entries in order, so that the virtual processor that adds up an entry's gradient also owns the entry. */
+/* Begins a slice (of a wave): finds the table entries that the slice contributes to, and counts the contributions to each. With a single slice the
+ * list is all entries in order, so that the virtual processor that adds up an entry's gradient also owns the entry. */
 void vpps_touch_entries(const vpps_contributions *all, uint32_t slice, vpps_entry_lists *lists);
 
 /* Writes the offsets of the slice's contributions to table entries into the script. */

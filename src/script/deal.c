@@ -29,7 +29,7 @@ static void measure(const vpps_batching *b, const vpps_components *c, component 
     }
 }
 
-/* Assigns components to waves of equal cost, and in each wave to the group with the least cost so far. `load`: n_groups zeros.
+/* Assigns components to waves of equal cost, and in each wave to the group of virtual processors with the least cost so far. `load`: n_groups zeros.
  * level_cost: a group's first component, which is its deepest, also counts this cost for each of its levels. */
 static void deal_components(component *all, uint32_t n, uint32_t n_waves, uint32_t n_groups, uint64_t level_cost,
                             uint64_t *load) {
@@ -93,7 +93,7 @@ static uint64_t words_of(const vpps_batching *b, uint32_t vertex) {
     return words;
 }
 
-/* The vertices of one group's classifier heads in a wave. */
+/* The vertices of one VP group's classifier heads in a wave. */
 typedef struct share {
     uint64_t words, before; /* words that vertices keep for backward; before: those of vertices that have a slice */
     uint32_t n;             /* number of sets of vertices which reads join, so that each set stays in one slice */

@@ -3,13 +3,13 @@
 
 #include "script/batching.h"
 
-/* Assigns connected components to at most *n_waves waves of equal cost, and in each wave to groups; *n_waves becomes the number of waves.
- * Waves run one after the other in the same memory. place[v] becomes vertex v's wave times the number of groups, plus its group. False: out
+/* Assigns connected components to at most *n_waves waves of equal cost, and in each wave to groups of virtual processors; *n_waves becomes the number
+ * of waves. Waves run one after the other in the same memory. place[v] becomes vertex v's wave times the number of groups, plus its group. False: out
  * of memory. */
 bool vpps_deal_components(const vpps_batching *b, vpps_arena *arena, uint32_t *n_waves, uint32_t *place);
 
-/* Assigns the vertices of classifier heads of each wave to at most *n_slices slices that keep equally many words; *n_slices becomes their
- * number. A wave's slices run one after the other in the same memory, forward and backward, between the forward and the backward of the
- * wave's other vertices. The gradients that a slice contributes to other vertices stay. place[v], from vpps_deal_components, becomes the
- * slice, numbered through all waves, times the number of groups, plus the group. False: out of memory. */
+/* Assigns the vertices of classifier heads of each wave to at most *n_slices slices that keep equally many words; *n_slices becomes their number. A
+ * wave's slices run one after the other in the same memory, forward and backward, between the forward and the backward of the wave's other vertices.
+ * The gradients that a slice contributes to other vertices stay. place[v], from vpps_deal_components, becomes the slice, numbered through all waves,
+ * times the number of groups of virtual processors, plus the group. False: out of memory. */
 bool vpps_deal_heads(const vpps_batching *b, vpps_arena *arena, uint32_t n_waves, uint32_t *n_slices, uint32_t *place);

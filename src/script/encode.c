@@ -23,7 +23,7 @@ typedef struct encoder {
     uint32_t *output_at, *gradient_at; /* for each output: output_at: its value's offset; gradient_at: its gradient's */
     uint32_t *list_at;  /* for each output: where the next contribution's offset is written; VPPS_NONE: no gradient */
     uint32_t *pairs_at; /* for each output: where the next pair (scalar, vector) is written; NULL: no pairs */
-    uint32_t *arrays;   /* for each block: address of its arrays in the script */
+    uint32_t *arrays;   /* for each block of vertices: address of its arrays in the script */
     group_constants *constants; /* for each group of virtual processors: its constants */
     vpps_entry_lists entries;
     uint32_t *losses; /* for each slice: address of its terms of the loss; the extra element ends all terms */
@@ -106,7 +106,7 @@ static uint32_t arrays_of(const vpps_compiled_cell *c) {
     return 1 + c->inputs_of[0] + c->n_lookups + c->n_words + c->is_data;
 }
 
-/* Writes the offsets of the list members of a block as the input at `place` reads them. Returns the offsets' address in the script. */
+/* Writes the offsets of the list members of a block of vertices as the input at `place` reads them. Returns the offsets' address in the script. */
 static uint32_t write_members(encoder *e, const vpps_step_block *b, vpps_input_place place) {
     const vpps_ordered_vertex *v = vpps_vertices_of(e->s, b);
     const uint32_t list = place.axis - 1, address = vpps_write_room(&e->to, b->members[list]);
@@ -124,8 +124,8 @@ static uint32_t write_members(encoder *e, const vpps_step_block *b, vpps_input_p
 }
 
 /* Returns whether the values that the list input at `place` reads all lie equally far, *shift words, from those that the list's first input reads,
- * whose offsets are at address `first`. This is so if all members are of one type, and each input reads one of their outputs. Values in parameters
- * never qualify: processes may share them out. */
+ * whose offsets are at address `first`. This is so if all members are of one vertex type, and each input reads one of their outputs. Values in
+ * parameters never qualify: processes may share them out. */
 static bool is_shifted(const encoder *e, const vpps_step_block *b, uint32_t first, vpps_input_place place,
                        int64_t *shift) {
     const vpps_ordered_vertex *v = vpps_vertices_of(e->s, b);
@@ -145,7 +145,7 @@ static bool is_shifted(const encoder *e, const vpps_step_block *b, uint32_t firs
     return !differs && *shift == (int32_t)*shift;
 }
 
-/* Writes the arrays of offsets of the inputs of a block's lists, and where each input's array lies. */
+/* Writes the arrays of offsets of the inputs of a vertex block's lists, and where each input's array lies. */
 static void encode_members(encoder *e, uint32_t i) {
     const vpps_step_block *block = &e->s->blocks[i];
     const vpps_compiled_cell *c = vpps_cell_of_block(e->s, block);
@@ -231,7 +231,7 @@ static void encode_lists(encoder *e, const vpps_step_block *block, uint32_t k, c
     vpps_write_room(&e->to, words * at);
 }
 
-/* Reserves the lists of contributions to the gradients of a block's outputs, after the block's other arrays. */
+/* Reserves the lists of contributions to the gradients of a vertex block's outputs, after the block's other arrays. */
 static void encode_gradients(encoder *e, uint32_t i) {
     const vpps_step_block *block = &e->s->blocks[i];
     const vpps_compiled_cell *c = vpps_cell_of_block(e->s, block);
@@ -350,8 +350,8 @@ static uint32_t encode_tables(encoder *e) {
     return tables;
 }
 
-/* Writes the list of an ENTRIES task, which sums up the gradients that a slice contributes to a table's entries; vpps_write_entries writes
- * the contributions' offsets later. Returns the list's address; 0: the slice contributes nothing to the table. */
+/* Writes the list of an ENTRIES task, which sums up the gradients that a slice (of a wave) contributes to a table's entries; vpps_write_entries
+ * writes the contributions' offsets later. Returns the list's address; 0: the slice contributes nothing to the table. */
 static uint32_t encode_sums(encoder *e, const vpps_table *t) {
     const vpps_entry *entries = e->contributions->entries;
     const vpps_entry_lists *lists = &e->entries;
@@ -382,7 +382,7 @@ static uint32_t encode_sums(encoder *e, const vpps_table *t) {
     return address;
 }
 
-/* Writes the lists of all ENTRIES tasks, which sum up gradients of table entries: one for each slice and table. */
+/* Writes the lists of all ENTRIES tasks, which sum up gradients of table entries: one for each slice (of a wave) and table. */
 static void encode_entries(encoder *e, uint32_t tables) {
     for (uint32_t slice = 0; slice < vpps_all_slices(e->s) && e->n_tables && !e->to.failed; slice++) {
         vpps_touch_entries(e->contributions, slice, &e->entries);
@@ -420,7 +420,7 @@ static bool outers_by_level(const vpps_compiled_cell *c) {
     return vpps_n_outers(c) > 0;
 }
 
-/* Returns whether a block's parameter gradients are added up after each level, not once per slice. The request must ask for ACCUMULATE. */
+/* Returns whether a vertex block's parameter gradients are added up after each level, not once per slice. The request must ask for ACCUMULATE. */
 static bool accumulates(const encoder *e, uint32_t block) {
     return e->r->training && e->request->gradients == VPPS_GRADIENTS_ACCUMULATE && e->s->batching->n_groups == 1 &&
            outers_by_level(vpps_cell_of_block(e->s, &e->s->blocks[block]));
@@ -479,8 +479,8 @@ static void encode_slice(encoder *e, uint32_t slice, uint32_t g, uint32_t *task,
     }
 }
 
-/* Returns whether all virtual processors wait for each other before they compute the gradients' norm. With several slices they must, since another VP
- * than a table entry's owner may have added up the entry's gradient. The barrier's number follows those of all slices. */
+/* Returns whether all virtual processors wait for each other before they compute the gradients' norm. With several slices (of a wave) they must,
+ * since another VP than a table entry's owner may have added up the entry's gradient. The barrier's number follows those of all slices. */
 static bool meets_before_norm(const encoder *e) {
     return e->request->goal == VPPS_GOAL_STEP && vpps_all_slices(e->s) > 1 && e->n_tables;
 }

@@ -8,13 +8,13 @@
 /* A type of vertices: a recorded cell, or an op called outside cells, with its shapes and parameters. A type never changes. */
 typedef struct vpps_type {
     uint64_t hash;
-    uint32_t *key; /* words that identify the type: equal types have equal keys */
+    uint32_t *key; /* words that identify the vertex type: equal types have equal keys */
     uint32_t key_words;
     vpps_compiled_cell *base; /* the type's cell as values, not compiled; tells its inputs and outputs */
     /* for each output: the set of inputs, and the set of lookups, that it depends on; bit i: number i */
     uint64_t reads_inputs[VPPS_CELL_MOST], reads_lookups[VPPS_CELL_MOST];
     const vpps_cell_data *cell; /* the recorded cell; NULL: the type is a single op */
-    vpps_param *params;         /* parameters (tables too) that the type reads */
+    vpps_param *params;         /* parameters (tables too) that the vertex type reads */
     uint64_t *params_reach;     /* for each element of `params`: the set of outputs that depend on it, as bits */
     uint32_t n_params;
 } vpps_type;
@@ -25,8 +25,8 @@ typedef struct vpps_type_guess {
     uint64_t differentiable;
 } vpps_type_guess;
 
-/* How a compiled cell relates to the kernel for training or inference. EXPECTED: the kernel's next compilation includes the cell. LOADED:
- * the kernel in use has the cell. LEFT_OUT: no kernel needs the cell. Cells of one kernel have equal group size and row unit. */
+/* How a compiled cell relates to the kernel for training or inference. EXPECTED: the kernel's next compilation includes the cell. LOADED: the kernel
+ * in use has the cell. LEFT_OUT: no kernel needs the cell. Cells of one kernel have equal group of virtual processors size and row unit. */
 typedef enum vpps_cell_place { VPPS_CELL_EXPECTED, VPPS_CELL_LOADED, VPPS_CELL_LEFT_OUT } vpps_cell_place;
 
 typedef struct vpps_made_cell {
@@ -35,16 +35,16 @@ typedef struct vpps_made_cell {
     vpps_cell_place place;
 } vpps_made_cell;
 
-/* A type and what the history keeps about it. */
+/* A vertex type and what the history keeps about it. */
 typedef struct vpps_known_type {
     vpps_type *type;
-    uint64_t last_used; /* number of the latest batch that used the type */
+    uint64_t last_used; /* number of the latest batch that used the vertex type */
     vpps_type_guess guess;
     vpps_made_cell *made; /* the type's compiled cells, the earliest first */
     uint32_t n_made;
 } vpps_known_type;
 
-/* FEW: the number of groups falls when more batches in a row than this want fewer groups. SOON: after this many, a fall is likely. */
+/* FEW: the number of VP groups falls when more batches in a row than this want fewer groups. SOON: after this many, a fall is likely. */
 enum { VPPS_FEW_BATCHES = 4096, VPPS_SOON_BATCHES = 16 };
 
 /* groups: the number of groups in use. fewer: how many of the latest batches in a row wanted fewer. wanted: the most groups that one of those wanted. */
@@ -55,14 +55,14 @@ typedef struct vpps_usual_groups {
 typedef struct vpps_history {
     vpps_known_type *types;
     uint32_t n_types;
-    vpps_index indices; /* index of the types, by the hashes of their keys */
+    vpps_index indices; /* index of the vertex types, by the hashes of their keys */
     uint32_t *of_cell;  /* for each cell of the model: index in `types`; VPPS_NONE: no type yet */
     size_t n_of_cell;
-    uint32_t *key;              /* scratch memory for the key of one type */
+    uint32_t *key;              /* scratch memory for the key of one vertex type */
     uint32_t n_compiled;        /* number of compiled cells of all types together */
     uint32_t most;              /* most types plus compiled cells that may be kept; 0: the default limit */
     uint64_t n_batches;         /* number of batches scheduled so far */
-    vpps_usual_groups usual[2]; /* numbers of groups in use: [0]: for inference batches; [1]: for training batches */
+    vpps_usual_groups usual[2]; /* numbers of VP groups in use: [0]: for inference batches; [1]: for training batches */
     uint64_t foreseen[2];       /* what the latest call of vpps_has_news saw; [0] for inference, [1] for training */
 } vpps_history;
 
@@ -105,6 +105,6 @@ uint32_t vpps_kernel_set(const vpps_history *h, uint32_t n, vpps_compiled_cell *
 /* Records what became of the kernel that has these cells (from vpps_kernel_set). made: the kernel is in use; else it could not be compiled. */
 void vpps_remember_kernel(vpps_history *h, uint32_t n, vpps_compiled_cell *const *cells, bool made);
 
-/* Sets *likely to the number of groups that batches are likely to fall to soon, 0 if none. Returns whether *likely changed, or cells were
- * compiled, since the preceding call with this `training`. */
+/* Sets *likely to the number of groups of virtual processors that batches are likely to fall to soon, 0 if none. Returns whether *likely changed, or
+ * cells were compiled, since the preceding call with this `training`. */
 bool vpps_has_news(vpps_history *h, bool training, uint32_t *likely);

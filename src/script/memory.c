@@ -28,7 +28,7 @@ typedef struct placer {
     bool (*all_levels)[2]; /* for each block and pass: whether one array has the pass records of all its levels */
     bool *requested;       /* for each block (vertices of one type): whether the host reads a value or gradient of it */
     uint32_t *level_ends;  /* for each level of each block (block.levels + level): last phase of the level's backward */
-    /* for each level of each block (index: block.levels + level): the last phase that reads the gradients that it contributes */
+    /* for each level of each block of vertices (index: block.levels + level): the last phase that reads the gradients that it contributes */
     uint32_t *last_reads;
     /* for each level and pass: its pass records' offset, and index in `lives`. With one array for all levels, only level 0 is set. */
     uint32_t *pass_record_at, *pass_record_life;
@@ -67,19 +67,19 @@ static bool is_term(const vpps_steps *s, uint32_t block) {
     return false;
 }
 
-/* Returns the number of the block with the vertices of a type in a slice, in the group of block b. */
+/* Returns the number of the block with the vertices of a type in a slice (of a wave), in the group of block b. */
 static uint32_t block_beside(const vpps_steps *s, const vpps_step_block *b, uint32_t type, uint32_t slice) {
     return s->first_block[type] + slice * s->batching->n_groups + b->group;
 }
 
-/* Returns the number of the block of type `type` that block b reads: the one in b's wave and group; for a classifier head, also in b's slice. */
+/* Returns the number of the block of vertex type `type` that block b reads: the one in b's wave and group; for a classifier head, also in b's slice. */
 static uint32_t read_by(const vpps_steps *s, const vpps_step_block *b, uint32_t type) {
     return block_beside(s, b, type, s->batching->heads[type] ? b->slice : vpps_last_slice(s, b->slice));
 }
 
 static uint32_t last_of(const vpps_block_phases *b) { return vpps_max_u32(b->last_forward, b->last_backward); }
 
-/* Returns the last phase of those blocks of type `type` that may read block b: of b's wave and group; if both are classifier heads, of b's slice. */
+/* Returns the last phase of those blocks of type `type` that may read block b: of b's wave and VP group; if both are classifier heads, of b's slice. */
 static uint32_t last_of_readers(const placer *p, const vpps_step_block *b, uint32_t type) {
     const bool *heads = p->s->batching->heads, slices = heads[type] && !heads[b->type];
     uint32_t last = 0;
@@ -99,8 +99,8 @@ static uint32_t last_of_scaled(const placer *p, uint32_t block) {
     return last;
 }
 
-/* Returns the last phase that reads a block's kept values. Values from which parameters' gradients are computed live to the slice's end; or
- * to the script's end if there is one slice, since the update may read them. Terms of the loss live to the slice's end. */
+/* Returns the last phase that reads a vertex block's kept values. Values from which parameters' gradients are computed live to the slice's end; or to
+ * the script's end if there is one slice (of a wave), since the update may read them. Terms of the loss live to the slice's end. */
 static uint32_t last_of_kept(const placer *p, uint32_t block) {
     const vpps_steps *s = p->s;
     const vpps_step_block *b = &s->blocks[block];
@@ -179,7 +179,7 @@ static bool sums_late(const vpps_compiled_cell *c) {
     return late;
 }
 
-/* Sets level_ends, zero on entry: for each level of each block, the last phase of the backward pass over the level. */
+/* Sets level_ends, zero on entry: for each level of each block of vertices, the last phase of the backward pass over the level. */
 static void note_ends(placer *p) {
     for (uint32_t i = 0; i < p->tasks->n; i++) {
         const vpps_stage_task *t = &p->tasks->all[i];
@@ -205,7 +205,7 @@ static uint64_t inputs_of_levels(const vpps_compiled_cell *c) {
     return inputs;
 }
 
-/* Sets ends_of_type for every type that block b reads. Returns the last backward phase of all the blocks that b reads. */
+/* Sets ends_of_type for every vertex type that block b reads. Returns the last backward phase of all the blocks that b reads. */
 static uint32_t find_ends(placer *p, const vpps_step_block *b) {
     uint32_t latest = 0;
     for (uint32_t t = 0; t < p->s->reading->n_types; t++) {
@@ -286,7 +286,7 @@ static uint64_t entry_words(const vpps_model *model, const vpps_contributions *c
     return words;
 }
 
-/* Returns the phase of group 0 with which the first slice ends. */
+/* Returns the phase of group 0 with which the first slice (of a wave) ends. */
 static uint32_t first_slice_end(const placer *p) {
     uint32_t end = p->tasks->group_phases[0] - 1;
     for (uint32_t i = 0; i < p->s->n_blocks; i++)
@@ -294,7 +294,7 @@ static uint32_t first_slice_end(const placer *p) {
     return end;
 }
 
-/* Places a group's tensors after the preceding groups' tensors. Advances *task to the next group's first task. False: out of memory. */
+/* Places a VP group's tensors after the preceding groups' tensors. Advances *task to the next group's first task. False: out of memory. */
 static bool place_group(placer *p, uint32_t group, uint32_t *task) {
     p->n_lives = 0;
     for (uint32_t i = 0; i < p->s->n_blocks; i++) {

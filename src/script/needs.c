@@ -1,8 +1,8 @@
 /* needs.c - finds the vertices and gradients that the loss or the request needs (needs.h). */
 #include "script/needs.h"
 
-/* Each input of a type has a small cache of reads, so that equal reads are recorded once. NOTED_TYPES: number of entries of a cache; the index of a
- * read is the number of the type that is read, modulo NOTED_TYPES. */
+/* Each input of a vertex type has a small cache of reads, so that equal reads are recorded once. NOTED_TYPES: number of entries of a cache; the index
+ * of a read is the number of the type that is read, modulo NOTED_TYPES. */
 enum { NOTED_TYPES = 4 };
 
 /* A cache entry: the latest recorded read with the entry's index, of a vertex of type `type`. */
@@ -22,7 +22,7 @@ typedef struct finder {
     uint64_t *edges;
     vpps_batch_needs *out;       /* the needs that are found */
     uint64_t *differentiable_in; /* for each type: inputs, as bits, that read `differentiable` outputs of sources */
-    noted_read *noted;           /* caches of reads, NOTED_TYPES entries for each input of each type */
+    noted_read *noted;           /* caches of reads, NOTED_TYPES entries for each input of each vertex type */
 } finder;
 
 /* ---------------------------------------------------------------- types */
@@ -77,7 +77,7 @@ static bool find_sccs(finder *f) {
     return true;
 }
 
-/* If no parameter is frozen: sets `differentiable` to all outputs of each type that has a parameter or depends on a type with a parameter. */
+/* If no parameter is frozen: sets `differentiable` to all outputs of each vertex type that has a parameter or depends on a type with a parameter. */
 static void spread_by_type(finder *f) {
     const uint32_t n = f->r->n_types;
     for (uint32_t t = 0; t < n; t++)
@@ -94,7 +94,7 @@ static void spread_by_type(finder *f) {
     }
 }
 
-/* Returns the set, as bits, of a type's outputs that depend on an input. */
+/* Returns the set, as bits, of a vertex type's outputs that depend on an input. */
 static uint64_t made_of_input(const vpps_type *type, uint32_t input) {
     uint64_t outputs = 0;
     for (uint32_t k = 0; k < type->base->n_outputs; k++) outputs |= (type->reads_inputs[k] >> input & 1) << k;
@@ -123,7 +123,7 @@ static void spread_by_output(finder *f) {
     }
 }
 
-/* Sets `differentiable` for each type: the outputs that depend, directly or not, on a trained parameter or on an output whose gradient is
+/* Sets `differentiable` for each vertex type: the outputs that depend, directly or not, on a trained parameter or on an output whose gradient is
  * requested. If one output's gradient is requested, all outputs of its type are in the set, since they may depend on it. */
 static void find_differentiable(finder *f) {
     for (uint32_t t = 0; t < f->r->n_types; t++)
@@ -135,7 +135,7 @@ static void find_differentiable(finder *f) {
         spread_by_type(f);
 }
 
-/* Returns whether the guess was right: each type's component number and `differentiable` outputs are those of the preceding batch. */
+/* Returns whether the guess was right: each vertex type's component number and `differentiable` outputs are those of the preceding batch. */
 static bool guessed_types(const finder *f) {
     for (uint32_t t = 0; t < f->r->n_types; t++) {
         const vpps_type_guess *guess = &f->r->types[t].guess;

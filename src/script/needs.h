@@ -5,7 +5,7 @@
 #include "script/read.h"
 
 typedef struct vpps_type_needs {
-    uint32_t scc;    /* number of the type's strongly connected component (SCC), in topological order */
+    uint32_t scc;    /* number of the vertex type's strongly connected component (SCC), in topological order */
     bool needed;     /* whether a vertex of the type is needed */
     uint64_t linked; /* outputs that other vertices read, as bits */
     /* outputs, as bits, that depend on a trained parameter or on an output whose gradient is requested */
@@ -20,7 +20,7 @@ typedef struct vpps_batch_needs {
     /* for each vertex: its level, which is higher than the level of every vertex of the same SCC that it reads */
     const uint32_t *levels;
     const vpps_type_needs *types;
-    const uint64_t *edges; /* bit matrix, types x types: whether the row's type reads the column's type */
+    const uint64_t *edges; /* bit matrix, vertex types x types: whether the row's type reads the column's type */
     uint32_t edge_words;   /* number of words in a row of `edges` */
     uint32_t n_sccs;
 } vpps_batch_needs;
@@ -33,7 +33,7 @@ static inline bool vpps_reads(const vpps_batch_needs *n, uint32_t reader, uint32
     return n->edges[(size_t)reader * n->edge_words + read / 64] >> (read % 64) & 1;
 }
 
-/* Returns the number of needed types in a strongly connected component; with several, a batching policy chooses their order. */
+/* Returns the number of needed vertex types in a strongly connected component; with several, a batching policy chooses their order. */
 static inline uint32_t vpps_types_of_scc(const vpps_batch_needs *n, uint32_t scc) {
     uint32_t count = 0;
     for (uint32_t t = 0; t < n->reading->n_types; t++) count += n->types[t].scc == scc && n->types[t].needed;

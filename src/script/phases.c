@@ -15,7 +15,7 @@ typedef struct ready {
 
 static ready later(ready a, ready b) { return (ready){vpps_max_u32(a.own, b.own), vpps_max_u32(a.others, b.others)}; }
 
-/* The first phases in which tasks of other stages may read a type's outputs, and the gradients that the type contributes to its inputs. */
+/* The first phases in which tasks of other stages may read a vertex type's outputs, and the gradients that the type contributes to its inputs. */
 typedef struct links {
     ready outputs, contributions;
 } links;
@@ -24,7 +24,7 @@ static links latest(links a, links b) {
     return (links){later(a.outputs, b.outputs), later(a.contributions, b.contributions)};
 }
 
-/* The progress of scheduling a type in the present slice and group. */
+/* The progress of scheduling a vertex type in the current slice (of a wave) and group of virtual processors. */
 typedef struct progress {
     links made;
     links other_sccs; /* phases from which results of other components (SCCs) may be read */
@@ -34,12 +34,12 @@ typedef struct progress {
 typedef struct phases {
     const vpps_steps *s;
     progress *types;
-    uint32_t *of_scc, n_of_scc; /* of_scc: the n_of_scc types of the SCC (recurrence) in work */
-    uint32_t begin;             /* first phase of the slice in work, or of its backward half */
-    vpps_stage_task *tasks;     /* tasks of a group, in the order in which they are added */
+    uint32_t *of_scc, n_of_scc; /* of_scc: the n_of_scc vertex types of the SCC (recurrence) in work */
+    uint32_t begin;             /* first phase of the slice (of a wave) in work, or of its backward half */
+    vpps_stage_task *tasks;     /* tasks of a group of virtual processors, in the order in which they are added */
     uint32_t n_tasks;
     uint32_t *group_phases;
-    uint32_t *pauses; /* for each group: its first phase after the script's pause; NULL: there is no pause */
+    uint32_t *pauses; /* for each VP group: its first phase after the script's pause; NULL: there is no pause */
     vpps_block_phases *blocks;
 } phases;
 
@@ -53,7 +53,7 @@ static ready make(ready r, const vpps_stage_set *set, uint64_t which, uint32_t p
     return set->own & which ? later(r, (ready){phase, phase + 1}) : r;
 }
 
-/* Returns the first phase in which a stage of type t can run. `scc`: phases from which results of the same SCC's earlier tasks may be read. */
+/* Returns the first phase in which a stage of vertex type t can run. `scc`: phases from which results of the same SCC's earlier tasks may be read. */
 static uint32_t phase_of(const phases *p, uint32_t t, uint32_t stage, const links *scc) {
     const vpps_type_needs *needs = &p->s->needs->types[t];
     const progress *of = &p->types[t];
@@ -96,7 +96,7 @@ static uint32_t last_level(const phases *p, uint32_t place) {
     return levels;
 }
 
-/* Adds tasks for the stages of one pass of the types of the SCC in work, over one level or over all levels at once (VPPS_NONE). */
+/* Adds tasks for the stages of one pass of the vertex types of the SCC in work, over one level or over all levels at once (VPPS_NONE). */
 static void add_stages(phases *p, uint32_t place, vpps_pass pass, uint32_t level) {
     links made = {0};
     for (uint32_t i = 0; i < p->n_of_scc; i++) made = latest(made, p->types[p->of_scc[i]].made);
@@ -108,7 +108,7 @@ static void add_stages(phases *p, uint32_t place, vpps_pass pass, uint32_t level
     }
 }
 
-/* Sets other_sccs for the types of an SCC: when results of types in other SCCs may be read. */
+/* Sets other_sccs for the vertex types of an SCC: when results of types in other SCCs may be read. */
 static void find_others(phases *p, uint32_t scc) {
     const vpps_batch_needs *needs = p->s->needs;
     vpps_compiled_cell *const *cells = p->s->batching->cells;
@@ -126,7 +126,7 @@ static void find_others(phases *p, uint32_t scc) {
     }
 }
 
-/* Adds the tasks of the forward or the backward pass over an SCC. `place`: number of the slice and group (vpps_steps.place). */
+/* Adds the tasks of the forward or the backward pass over an SCC. `place`: number of the slice and group of virtual processors (vpps_steps.place). */
 static void add_pass(phases *p, uint32_t scc, uint32_t place, bool backward) {
     const vpps_pass eager = backward ? VPPS_PASS_BACK_EAGER : VPPS_PASS_EAGER;
     const uint32_t levels = last_level(p, place);
@@ -140,7 +140,7 @@ static void add_pass(phases *p, uint32_t scc, uint32_t place, bool backward) {
 
 static bool is_head(const phases *p) { return p->n_of_scc && p->s->batching->heads[p->of_scc[0]]; }
 
-/* Adds a group's tasks that run in one slice. */
+/* Adds a VP group's tasks that run in one slice. */
 static void add_slice(phases *p, uint32_t slice, uint32_t group) {
     const vpps_steps *s = p->s;
     const uint32_t n_groups = s->batching->n_groups, last = vpps_last_slice(s, slice), own = slice * n_groups + group,
@@ -202,7 +202,7 @@ static void note_phases(const phases *p) {
     }
 }
 
-/* Sorts tasks by group and phase; tasks of one phase stay in the order in which they were added. */
+/* Sorts tasks by group of virtual processors and phase; tasks of one phase stay in the order in which they were added. */
 static const vpps_stage_task *sort_tasks(const phases *p, vpps_arena *arena) {
     const uint32_t n_groups = p->s->batching->n_groups;
     uint32_t slots = 1, *starts, *base;

@@ -10,20 +10,20 @@ typedef struct vpps_stage_task {
     uint32_t level; /* level of the task's vertices; VPPS_NONE: all levels */
 } vpps_stage_task;
 
-/* Numbers of phases in which a block's tasks run. first_backward: VPPS_NONE if there is no backward task. slice_end: the phase after the block's
- * slice (a share of the batch), in which parameters' gradients are added up. */
+/* Numbers of phases in which a vertex block's tasks run. first_backward: VPPS_NONE if there is no backward task. slice_end: the phase after the
+ * block's slice (a share of the batch), in which parameters' gradients are added up. */
 typedef struct vpps_block_phases {
     uint32_t first, first_backward, last_forward, last_backward, slice_end;
 } vpps_block_phases;
 
 typedef struct vpps_tasks {
     const vpps_steps *steps;
-    const vpps_stage_task *all; /* all tasks, sorted by group and phase */
+    const vpps_stage_task *all; /* all tasks, sorted by group of virtual processors and phase */
     const vpps_block_phases *blocks;
-    const uint32_t *group_phases; /* for each group: number of its phases; the end of each slice counts as one */
-    const uint32_t *pauses;       /* for each group: its first phase after the script's pause; NULL: no pause */
+    const uint32_t *group_phases; /* for each VP group: number of its phases; the end of each slice counts as one */
+    const uint32_t *pauses;       /* for each VP group: its first phase after the script's pause; NULL: no pause */
     uint32_t n;
-    uint32_t n_phases; /* largest number of phases of a group, without the ends of slices */
+    uint32_t n_phases; /* largest number of phases of a group of virtual processors, without the ends of slices */
 } vpps_tasks;
 
 /* Makes the batch's tasks and assigns them to phases. False: out of memory. */

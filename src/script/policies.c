@@ -53,7 +53,7 @@ static uint32_t best_ratio(const vpps_automaton *a, vpps_walk *w) {
     return vpps_best_ratio(w);
 }
 
-/* Runs the type with the highest vpps_walk_ratio: a heuristic based on ED-Batch's sufficient condition (section 5.3). */
+/* Runs the vertex type with the highest vpps_walk_ratio: a heuristic based on ED-Batch's sufficient condition (section 5.3). */
 static bool choose_ratio(const vpps_typed_graph *g, const vpps_automaton *a, uint32_t *steps, uint32_t *n) {
     return walk(g, a, best_ratio, steps, n);
 }

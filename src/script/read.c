@@ -12,7 +12,7 @@ typedef struct vertex_at {
     uint32_t depth, level;
 } vertex_at;
 
-enum { FIRST_TYPES = 16 }; /* initial capacity of the array of types */
+enum { FIRST_TYPES = 16 }; /* initial capacity of the array of vertex types */
 
 /* The state while a batch's graph is read. */
 typedef struct reader {
@@ -28,7 +28,7 @@ typedef struct reader {
     vpps_read_type *types;
     size_t types_capacity;
     uint32_t *type_of_cell; /* for each of the model's cells: its type's number in the batch; VPPS_NONE: not met */
-    uint32_t *places;       /* for each type of the history: its number in the batch; VPPS_NONE: not met */
+    uint32_t *places;       /* for each vertex type of the history: its number in the batch; VPPS_NONE: not met */
     uint32_t *shapes;       /* scratch: shapes of an op's arguments */
     size_t places_capacity, n_places, shapes_capacity;
     uint64_t dropout;             /* number of elements under dropout in all vertices read so far */

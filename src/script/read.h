@@ -47,11 +47,11 @@ typedef struct vpps_read_type {
     /* copies of type->base and of its number of lists, for fast access in loops over vertices */
     const vpps_compiled_cell *base;
     uint32_t n_lists;
-    uint32_t index;        /* index of the type in the history */
-    vpps_type_guess guess; /* what was found about the type in the preceding batch: a guess for this one */
-    uint32_t first_input;  /* number of inputs of all preceding types */
+    uint32_t index;        /* index of the vertex type in the history */
+    vpps_type_guess guess; /* what was found about the vertex type in the preceding batch: a guess for this one */
+    uint32_t first_input;  /* number of inputs of all preceding vertex types */
     uint64_t trains;       /* outputs, as bits, that depend on a parameter that is not frozen */
-    uint64_t frozen;       /* hash of the set of the type's frozen parameters */
+    uint64_t frozen;       /* hash of the set of the vertex type's frozen parameters */
 } vpps_read_type;
 
 typedef struct vpps_reading {
@@ -67,7 +67,7 @@ typedef struct vpps_reading {
     const uint32_t *levels;
     /* All reads, sorted by reader. A reader's single inputs come first, then its lists, unless an earlier vertex has these lists. */
     const vpps_read *sources;
-    /* for each element of `sources`: the node that is read; a separate array, since loops over blocks need only the nodes */
+    /* for each element of `sources`: the node that is read; a separate array, since loops over blocks of vertices need only the nodes */
     const vpps_node *source_outputs;
     const vpps_output_ref *requested; /* outputs of which the request asks for the values */
     const vpps_output_ref *asked;     /* outputs of which the request asks for the gradients */
@@ -76,13 +76,13 @@ typedef struct vpps_reading {
     size_t n_sources;
     size_t n_reads; /* number of reads if shared lists are counted for each vertex that has them */
     uint32_t n_vertices, n_requested, n_asked, n_seeds, n_types;
-    uint32_t n_inputs;  /* number of inputs of all types together */
+    uint32_t n_inputs;  /* number of inputs of all vertex types together */
     uint32_t n_outputs; /* number of outputs of all vertices; they are the graph's nodes 0 to n_outputs - 1 */
     bool shares;        /* whether a vertex shares an earlier vertex's lists */
-    bool some_frozen;   /* whether some parameter of the types is frozen */
+    bool some_frozen;   /* whether some parameter of the vertex types is frozen */
 } vpps_reading;
 
-/* Reads a graph into arrays of the arena and adds new types to the history. Fails with ARGUMENT, SHAPE, MEMORY. */
+/* Reads a graph into arrays of the arena and adds new vertex types to the history. Fails with ARGUMENT, SHAPE, MEMORY. */
 vpps_status vpps_read_graph(vpps_graph *g, vpps_history *history, const vpps_batch_request *request, vpps_arena *arena,
                             vpps_reading *out);
 
@@ -130,7 +130,7 @@ static inline vpps_input_place vpps_place_of_input(const vpps_compiled_cell *c, 
     return place;
 }
 
-/* Returns, as bits, the inputs or lookups on which the given outputs of a type depend; `reads`: the type's reads_inputs or reads_lookups. */
+/* Returns, as bits, the inputs or lookups on which the given outputs of a vertex type depend; `reads`: the type's reads_inputs or reads_lookups. */
 static inline uint64_t vpps_reached(const uint64_t *reads, uint64_t outputs) {
     uint64_t reached = 0;
     for (; outputs; outputs &= outputs - 1) reached |= reads[__builtin_ctzll(outputs)];

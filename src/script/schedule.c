@@ -56,7 +56,7 @@ static vpps_status take_apart(search *x, bool *more) {
     return VPPS_OK;
 }
 
-/* Makes the script with the present numbers of waves and slices. Fails with POOL, without an error message, if the pool is too small. */
+/* Makes the script with the current numbers of waves and slices. Fails with POOL, without an error message, if the pool is too small. */
 static vpps_status try_once(search *x) {
     vpps_schedule *s = x->b->schedule;
     if (!vpps_choose_phases(&s->steps, &s->arena, &s->tasks) ||
@@ -87,7 +87,7 @@ static uint32_t cached_waves(const search *x) {
     return (uint32_t)(small < wide ? small : wide);
 }
 
-/* Sorts the batch into blocks for the numbers of waves and slices to try first. False: out of memory. */
+/* Sorts the batch into blocks of vertices for the numbers of waves and slices to try first. False: out of memory. */
 static bool first_steps(search *x) {
     vpps_schedule *s = x->b->schedule;
     const uint32_t asked = s->reading.training && !s->reading.halves ? x->request->slices : 1,

@@ -68,7 +68,7 @@ typedef struct maker {
     const vpps_reading *r;
     vpps_scope *out;
     uint32_t *numbers; /* for each of the batch's vertices: its number in the scope's graph; VPPS_NONE: not in it */
-    uint32_t *of_type; /* for each type: its number in the scope's graph; VPPS_NONE: not in it */
+    uint32_t *of_type; /* for each vertex type: its number in the scope's graph; VPPS_NONE: not in it */
 } maker;
 
 static uint32_t add_type(maker *m, uint32_t type) {
@@ -91,7 +91,7 @@ static bool comes_before(const vpps_reading *r, uint32_t a, uint32_t b) {
     return r->types[a].index < r->types[b].index;
 }
 
-/* Sorts the types by name, so that types have the same order in every batch. */
+/* Sorts the vertex types by name, so that types have the same order in every batch. */
 static void sort_types(maker *m) {
     vpps_scope *s = m->out;
     for (uint32_t t = 1; t < s->graph.n_types; t++) {

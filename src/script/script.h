@@ -101,7 +101,7 @@ typedef struct vpps_target {
     uint32_t most_cells;            /* most cells of one compiled kernel; 0: the device compiles no kernels */
     bool ahead;                     /* whether the device compiles kernels ahead, while batches run */
     uint32_t most_groups;           /* most groups of a batch, unless its request gives their number */
-    vpps_group_rule *choose_groups; /* gives the number of groups, if most_groups is more than 1 */
+    vpps_group_rule *choose_groups; /* gives the number of VP groups, if most_groups is more than 1 */
     uint32_t level_flops;           /* least time of a level, as the number of flops that one VP does meanwhile */
     vpps_wave_rule waves;
 } vpps_target;

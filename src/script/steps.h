@@ -1,4 +1,4 @@
-/* steps.h - sorts a batch's vertices into blocks: a block is all vertices of one type, group and slice, sorted by level. */
+/* steps.h - sorts a batch's vertices into blocks: a block is all vertices of one type, group of virtual processors and slice, sorted by level. */
 #pragma once
 
 #include "script/batching.h"
@@ -30,7 +30,7 @@ typedef struct vpps_steps {
      * one after the other; slices are numbered through all waves. Vertices of classifier heads are distributed over a wave's slices. All
      * other vertices belong to the wave's last slice: their forward runs in the wave's first slice, their backward in its last. */
     const uint32_t *place;
-    /* blocks, sorted by strongly connected component and type; the blocks of one type in the order of `place` */
+    /* blocks, sorted by strongly connected component and vertex type; the blocks of one type in the order of `place` */
     const vpps_step_block *blocks;
     const uint32_t *first_block;      /* for each type: its first block; VPPS_NONE: no vertex of the type is needed */
     const vpps_ordered_vertex *order; /* all needed vertices, sorted by block and level */
@@ -44,7 +44,7 @@ typedef struct vpps_steps {
     uint32_t n_steps;  /* number of steps: of pairs of a block and a level at which the block has vertices */
 } vpps_steps;
 
-/* Makes the blocks, in at most n_waves waves of n_slices slices each; few components or heads give fewer. False: out of memory. */
+/* Makes the blocks of vertices, in at most n_waves waves of n_slices slices each; few components or heads give fewer. False: out of memory. */
 bool vpps_choose_steps(const vpps_batching *b, uint32_t n_waves, uint32_t n_slices, vpps_arena *arena, vpps_steps *out);
 
 /* Returns the position in the block of a level's first vertex; for level n_levels or more, the number of the block's vertices. */
@@ -67,7 +67,7 @@ static inline uint32_t vpps_block_of(const vpps_steps *s, uint32_t vertex) {
 
 static inline uint32_t vpps_group_of(const vpps_steps *s, uint32_t vertex) {
     const uint32_t place = s->place[vertex], n = s->batching->n_groups;
-    return n && place >= n ? place % n : place; /* a place less than n is the group: no division */
+    return n && place >= n ? place % n : place; /* a place less than n is the VP group: no division */
 }
 
 /* Returns the number of the first list member (of lists `axis`) of the block's vertex `at`; at = b->n: the number of all members. */
@@ -86,7 +86,7 @@ static inline uint32_t vpps_last_slice(const vpps_steps *s, uint32_t slice) {
     return slice - slice % s->n_slices + s->n_slices - 1;
 }
 
-/* vpps_first_of_slice and vpps_next_of_slice iterate over a slice's blocks: type after type, and for each type group after group. */
+/* vpps_first_of_slice and vpps_next_of_slice iterate over a slice's blocks of vertices: type after type, and for each type group after group. */
 static inline uint32_t vpps_first_of_slice(const vpps_steps *s, uint32_t slice) {
     return slice * s->batching->n_groups;
 }

@@ -1,4 +1,4 @@
-/* task.c - finds the arrays of a block in a script. */
+/* task.c - finds the arrays of a block of vertices in a script. */
 #include "script/task.h"
 
 const vpps_task_row vpps_task_rows[VPPS_TASK_COUNT] = {

@@ -82,7 +82,7 @@ typedef struct vpps_block_view {
     const uint32_t *pair_starts[VPPS_CELL_MOST];
     const uint32_t *pairs[VPPS_CELL_MOST];
     uint32_t pair_words; /* number of words of an element of `pairs` (a pair, or a run) */
-    uint64_t end;        /* address after the block's arrays; beyond the script's end if arrays are missing */
+    uint64_t end;        /* address after the vertex block's arrays; beyond the script's end if arrays are missing */
 } vpps_block_view;
 
 /* A run of n pairs of factors: pair number i has its scalar at offset by + i * by_step, and its vector at of + i * of_step. */
@@ -128,7 +128,7 @@ static inline const vpps_task *vpps_task_at(const uint32_t *script, uint32_t add
     return (const vpps_task *)(const void *)(script + address);
 }
 
-/* Return a group's first task, and the end of its tasks. */
+/* Return a VP group's first task, and the end of its tasks. */
 static inline const vpps_task *vpps_first_task(const uint32_t *script, uint32_t group) {
     return vpps_task_at(script, vpps_task_starts(script)[group]);
 }
@@ -136,7 +136,7 @@ static inline const vpps_task *vpps_end_of_tasks(const uint32_t *script, uint32_
     return vpps_first_task(script, group + 1);
 }
 
-/* Returns a group's PAUSE task; the end of its tasks if it has none. */
+/* Returns a VP group's PAUSE task; the end of its tasks if it has none. */
 static inline const vpps_task *vpps_find_pause(const uint32_t *script, uint32_t group) {
     const vpps_task *t = vpps_first_task(script, group), *end = vpps_end_of_tasks(script, group);
     while (t < end && t->kind != VPPS_TASK_PAUSE) t++;
@@ -162,7 +162,7 @@ static inline bool vpps_sums_inside(const uint32_t *script, uint64_t words, uint
     return last < words && script[last] <= words - 1 - last;
 }
 
-/* Sets *out to pointers to a block's arrays. Reads no word beyond the script's end; the pointer to an array that ends beyond it is NULL. */
+/* Sets *out to pointers to a vertex block's arrays. Reads no word beyond the script's end; the pointer to an array that ends beyond it is NULL. */
 void vpps_view_block(const uint32_t *script, const vpps_block *block, const vpps_compiled_cell *cell,
                      vpps_block_view *out);
 

@@ -1,7 +1,7 @@
 /* types.c - finds a vertex's type in the history, or makes a new type (history.h). */
 #include "script/history.h"
 
-enum { FEW_ARGUMENTS = 8 }; /* a sum of more arguments than this gets a type with the arguments as a list */
+enum { FEW_ARGUMENTS = 8 }; /* a sum of more arguments than this gets a vertex type with the arguments as a list */
 
 void vpps_type_free(vpps_type *type) {
     if (!type) return;
@@ -63,7 +63,7 @@ static bool find_params_reach(vpps_type *type) {
     return ok;
 }
 
-/* Sets reads_inputs and reads_lookups of a type: the inputs and lookups that each output depends on. */
+/* Sets reads_inputs and reads_lookups of a vertex type: the inputs and lookups that each output depends on. */
 static bool find_reads(vpps_type *type) {
     const vpps_compiled_cell *c = type->base;
     uint64_t *inputs = calloc(2 * (size_t)c->n_values + 1, sizeof *inputs), *lookups = inputs + c->n_values;

@@ -10,7 +10,7 @@ uint32_t vpps_step_words(const vpps_batch_request *request, const vpps_model *mo
 /* Copies the optimizer with its numbers, and the guard against non-finite gradients, from a training request into a script's header. */
 void vpps_describe_step(vpps_task_header *h, const vpps_batch_request *request);
 
-/* Gives Adam's bias corrections, 1 / (1 - beta^updates) for each beta; `updates`: number of updates, the present one included. */
+/* Gives Adam's bias corrections, 1 / (1 - beta^updates) for each beta; `updates`: number of updates, the current one included. */
 void vpps_correct_means(const vpps_task_header *h, uint64_t updates, float corrections[2]);
 
 /* Returns whether an optimizer, as Adam and AdamW do, uses bias corrections, which depend on the number of updates. */

@@ -17,7 +17,7 @@ void vpps_typed_graph_free(vpps_typed_graph *g);
 /* Computes the depth of every vertex: 0 if it reads nothing. */
 void vpps_typed_depths(const vpps_typed_graph *g, uint32_t *depths);
 
-/* Computes a lower bound on any policy's batches: the sum over types a of the depth of G^a (ED-Batch, equation 2). False: out of memory. */
+/* Computes a lower bound on any policy's batches: the sum over vertex types a of the depth of G^a (ED-Batch, equation 2). False: out of memory. */
 bool vpps_batches_bound(const vpps_typed_graph *g, uint32_t *bound);
 
 typedef struct vpps_walk {
@@ -33,7 +33,7 @@ typedef struct vpps_walk {
     uint32_t *blockers;
     uint32_t *unblocked; /* for each type: number of its vertices in G that depend on no other one of that type in G */
     uint32_t *stack;
-    uint32_t *words; /* scratch for vpps_automaton_next: two words for each type, and one more */
+    uint32_t *words; /* scratch for vpps_automaton_next: two words for each vertex type, and one more */
     uint32_t n_left, n_batches;
 } vpps_walk;
 

@@ -8,7 +8,7 @@ typedef struct vpps_writer {
     size_t n;
     bool failed; /* whether memory or the 2^32 words ran out; from then on nothing is written */
     uint32_t n_tasks;
-    /* From here on: state of the group whose tasks are being written. */
+    /* From here on: state of the group of virtual processors whose tasks are being written. */
     uint32_t last;          /* address of the latest task; 0: no task yet */
     uint32_t wait, signals; /* the next task waits for `signals` signals of barrier `wait`, unless VPPS_NO_BARRIER */
 } vpps_writer;
@@ -16,7 +16,7 @@ typedef struct vpps_writer {
 /* Appends n words, not yet set, and returns their address. Each call may reallocate w->words. */
 uint32_t vpps_write_room(vpps_writer *w, uint64_t n);
 
-/* Begins a group's tasks, and returns the address of its first task. */
+/* Begins a VP group's tasks, and returns the address of its first task. */
 uint32_t vpps_write_group(vpps_writer *w);
 
 /* Appends a task, and sets the barriers that it waits for and signals. */
@@ -27,5 +27,5 @@ void vpps_write_task(vpps_writer *w, vpps_task task);
 /* Appends a PAUSE task, at which the launch ends. It signals no barrier, since the tasks after it belong to another launch. */
 void vpps_write_pause(vpps_writer *w);
 
-/* Makes the group's latest task signal a barrier, and the group's next task wait until the barrier has `signals` signals. */
+/* Makes the VP group's latest task signal a barrier, and the group's next task wait until the barrier has `signals` signals. */
 void vpps_write_barrier(vpps_writer *w, uint32_t barrier, uint32_t signals);

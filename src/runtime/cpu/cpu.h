@@ -56,7 +56,7 @@ typedef struct vpps_cpu_matrix {
      * (r, k) is at k / 64 * 64 * rows + r * 64 + k % 64. */
     float **transposed;
     uint32_t wanted;     /* number of the latest launch that uses the transposed copies; its update renews them */
-    bool fresh;          /* whether the transposed copies agree with the present values */
+    bool fresh;          /* whether the transposed copies agree with the current values */
     uint32_t **packed_t; /* transposed copies in bf16, two elements of a matrix column in a word */
 } vpps_cpu_matrix;
 
@@ -237,7 +237,7 @@ vpps_status vpps_check_script(const vpps_cpu *cpu, const vpps_batch *batch);
 /* Checks a block (vertices of one cell): its arrays lie inside the script, and its records inside the pool. Fails with SCRIPT. */
 vpps_status vpps_check_block(const vpps_task_header *h, const vpps_block_view *view, uint32_t number);
 
-/* Checks the task at word `at` of the script. At `end` lies the END of the group's tasks. On failure (SCRIPT), returns false. */
+/* Checks the task at word `at` of the script. At `end` lies the END of the VP group's tasks. On failure (SCRIPT), returns false. */
 bool vpps_check_task(vpps_vp *vp, uint32_t at, uint32_t end, uint32_t group);
 
 /* Prepares a launch: checks the batch's script, and sets all that the virtual processors need to run it. Fails with SCRIPT, MEMORY. */
@@ -398,7 +398,7 @@ void vpps_copy_matrix(vpps_cpu *cpu, uint32_t param, float *rows, uint32_t part,
 vpps_status vpps_take_gradients(vpps_cpu *cpu);
 /* Prepares a launch that updates parameters: gives it the summed gradients of table entries and the summed loss. Fails with MEMORY. */
 vpps_status vpps_open_update(vpps_cpu *cpu);
-/* Prepares a launch that computes gradients without an update: begins a sum of gradients, or continues the present one. */
+/* Prepares a launch that computes gradients without an update: begins a sum of gradients, or continues the current one. */
 void vpps_open_sum(vpps_cpu *cpu);
 /* Implementations of functions of vpps_device_table (runtime/device.h). */
 void vpps_cpu_zero_gradients(vpps_device *d);

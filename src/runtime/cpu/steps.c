@@ -109,7 +109,7 @@ static float *operand_at(const vpps_tile *t, const vpps_operand *o, uint32_t axi
     return vpps_span_at(&w, number);
 }
 
-/* Sets o->list to the addresses of operands k and following, for one item. Returns false if out of memory. */
+/* Sets o->list to the addresses of operands k and following, for one item (vertex, list member). Returns false if out of memory. */
 static bool set_list(const vpps_tile *t, const vpps_program_step *s, uint32_t k, const item *at, vpps_operands *o) {
     vpps_vp *vp = t->vp;
     o->n_list = 0;
@@ -125,7 +125,7 @@ static bool set_list(const vpps_tile *t, const vpps_program_step *s, uint32_t k,
     return true;
 }
 
-/* Sets an instruction's operands for one item. Returns false if out of memory. */
+/* Sets an instruction's operands for one item (vertex, list member). Returns false if out of memory. */
 static bool set_operands(const vpps_tile *t, const vpps_program_step *s, const item *at, vpps_operands *o) {
     const vpps_operand *x = vpps_operands_of(t, s);
     uint32_t k = 0;
@@ -137,7 +137,7 @@ static bool set_operands(const vpps_tile *t, const vpps_program_step *s, const i
     return k == s->n || set_list(t, s, k, at, o);
 }
 
-/* Advances `at` to the next item of the axis; returns false after the last. The caller starts with number UINT32_MAX. */
+/* Advances `at` to the next item (vertex, list member) of the axis; returns false after the last. The caller starts with number UINT32_MAX. */
 static bool next_item(const vpps_tile *t, uint32_t axis, item *at) {
     if (++at->number >= t->n[axis]) return false;
     if (!axis) {
@@ -152,7 +152,7 @@ static bool next_item(const vpps_tile *t, uint32_t axis, item *at) {
     return true;
 }
 
-/* Returns how many elements the step's kernel computes per item, over all columns. */
+/* Returns how many elements the step's kernel computes per item (vertex, list member), over all columns. */
 static uint32_t length_of(const vpps_tile *t, const vpps_program_step *s) {
     const bool whole = vpps_instructions[s->run.of.opcode].form == VPPS_FORM_REDUCE;
     return whole ? vpps_operand_words(vpps_operands_of(t, s)) : vpps_width_of(t, &s->to);
@@ -162,7 +162,7 @@ static uint32_t length_of(const vpps_tile *t, const vpps_program_step *s) {
 
 enum { MOST_PLAIN = 5 }; /* most tensors and scalars that an instruction has together */
 
-/* Returns whether only the addresses of tensors and scalars differ between the step's items. */
+/* Returns whether only the addresses of tensors and scalars differ between the step's items (vertices, list members). */
 static bool is_plain(const vpps_program_step *s) {
     const vpps_cell_run *of = &s->run.of;
     const vpps_form form = vpps_instructions[of->opcode].form;
@@ -231,7 +231,7 @@ static void run_over_lists(const vpps_tile *t, const vpps_program_step *s, vpps_
     }
 }
 
-/* Runs the kernel for each column of an item, one after the other. */
+/* Runs the kernel for each column of an item (vertex, list member), one after the other. */
 static void run_columns(const vpps_tile *t, const vpps_program_step *s, const item *at, vpps_operands *o, float *to) {
     const uint32_t columns = vpps_step_columns(s), length = length_of(t, s) / columns;
     const uint32_t made = vpps_width_of(t, &s->to) / columns;
@@ -341,7 +341,7 @@ static void decide(const vpps_tile *t, const vpps_program_step *s) {
     }
 }
 
-/* Copies a matrix, from its blocks of rows, as a value with columns, the same for every item. */
+/* Copies a matrix, from its blocks of rows, as a value with columns, the same for every item (vertex, list member). */
 static void copy_weights(const vpps_tile *t, const vpps_program_step *s) {
     const vpps_cpu_matrix *m = &t->vp->cpu->matrices[s->run.of.table];
     const size_t rows = s->to.rows, words = rows * s->to.cols;

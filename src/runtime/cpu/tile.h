@@ -12,9 +12,9 @@ typedef struct vpps_tile_slot {
 
 /* Layout of the memory of a stage's tiles, for one virtual processor of a group. */
 typedef struct vpps_tile_layout {
-    vpps_tile_slot *slots;      /* places of the slots, indexed by slot of the program */
+    vpps_tile_slot *slots;      /* places of the slots (buffers), indexed by slot of the program */
     vpps_rows *own;             /* the VP's own rows, for each index `dealt` of operands; own[0] is empty */
-    uint32_t floats[VPPS_AXES]; /* for each axis, the floats of all its slots for one item */
+    uint32_t floats[VPPS_AXES]; /* for each axis, the floats of all its slots (buffers) for one item */
     uint32_t tile;              /* number of vertices per tile */
 } vpps_tile_layout;
 
@@ -31,7 +31,7 @@ typedef struct vpps_tile {
     uint32_t whole[VPPS_AXES];               /* for each axis, the number of items of the whole tile */
     uint32_t before;                         /* number of vertices of the tile that precede this part */
     const uint32_t *live;         /* numbers of the vertices that run, indexed from first[0]; NULL: all vertices run */
-    float *region[VPPS_AXES];     /* for each axis, the memory of its slots */
+    float *region[VPPS_AXES];     /* for each axis, the memory of its slots (buffers) */
     float *records[VPPS_RECORDS]; /* for each kind of record: the address that item 0 of the block would have there */
     uint32_t task_first[VPPS_AXES], task_items[VPPS_AXES];
     uint64_t contributions; /* pool offset of the gradient contributions that the task writes */
@@ -51,8 +51,8 @@ typedef struct vpps_span {
     const uint32_t *offsets, *live;
 } vpps_span;
 
-/* Returns the addresses of an operand's items in the part of the tile. If rows are dealt to virtual processors: those of the VP's own rows. If every
- * VP has summed a share of the value: those of the VP's own share, or with first_share of the first VP's. */
+/* Returns the addresses of an operand's items (vertices, list members) in the part of the tile. If rows are dealt to virtual processors: those of the
+ * VP's own rows. If every VP has summed a share of the value: those of the VP's own share, or with first_share of the first VP's. */
 vpps_span vpps_span_of(const vpps_tile *t, const vpps_operand *o, bool first_share);
 
 static inline float *vpps_span_at(const vpps_span *w, uint32_t i) {

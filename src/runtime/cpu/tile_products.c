@@ -7,7 +7,7 @@ static vpps_blocks blocks_of(const vpps_tile *t, vpps_param matrix) {
                       : vpps_blocks_of(t->vp->cpu, matrix, 0, 1);
 }
 
-/* Sets x[] to the addresses of an operand's vectors: the columns of its items. */
+/* Sets x[] to the addresses of an operand's vectors: the columns of its items (vertices, list members). */
 static void point(const vpps_tile *t, const vpps_operand *o, const float **x) {
     const vpps_span w = vpps_span_of(t, o, false);
     const uint32_t n = t->n[o->axis];
@@ -110,7 +110,7 @@ static bool multiply_bf16(const vpps_tile *t, const vpps_program_step *s, const 
     return true;
 }
 
-/* Returns the addresses of an operand's columns. In slots, an item's columns are adjacent. */
+/* Returns the addresses of an operand's columns. In slots (buffers), an item's columns are adjacent. */
 static vpps_span columns_of(const vpps_tile *t, const vpps_operand *o) {
     if (o->place == VPPS_PLACE_NONE) return (vpps_span){0};
     vpps_span w = vpps_span_of(t, o, false);

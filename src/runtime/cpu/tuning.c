@@ -88,7 +88,7 @@ void vpps_cpu_choice_text(const vpps_device *d, char *text) {
     snprintf(text, VPPS_CHOICE_TEXT, "%s of %s", choice, processor);
 }
 
-/* Returns whether c may replace the present choice: not if the options or the environment name another. */
+/* Returns whether c may replace the current choice: not if the options or the environment name another. */
 static bool may_take(const vpps_cpu *cpu, const vpps_cpu_choice *c) {
     const vpps_precision asked = cpu->options.precision;
     return !cpu->options.portable && !getenv("VPPS_ISA") && (asked == VPPS_PRECISION_AUTO || asked == c->precision);

@@ -60,7 +60,7 @@ typedef struct vpps_driver_table {
     /* Returns the bytes from `address`, in memory of the caller, to the end of its allocation; no copy may go beyond. 0: unknown. */
     size_t (*room_outside)(vpps_driver *d, uint64_t address);
     vpps_status (*copy_outside)(vpps_driver *d, const vpps_outside_copy *c);
-    /* theirs_first: later calls wait for the present work of the caller's stream; else later work of that stream waits for all calls. */
+    /* theirs_first: later calls wait for the current work of the caller's stream; else later work of that stream waits for all calls. */
     vpps_status (*order)(vpps_driver *d, void *stream, bool theirs_first);
 
     /* Loads a kernel: compiles the source, whose kernel function is named vpps_kernel, or takes the compiled code from the disk cache.

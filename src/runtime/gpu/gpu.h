@@ -203,11 +203,11 @@ vpps_status vpps_gpu_write_parameters(vpps_gpu *gpu, const vpps_model *model);
 
 /* ---- kernel.c */
 
-/* Describes a kernel for vpps_specialise: with these cells, for this number of groups, with rows per warp and threads from `choice`. */
+/* Describes a kernel for vpps_specialise: with these cells, for this number of VP groups, with rows per warp and threads from `choice`. */
 vpps_kernel_plan vpps_gpu_kernel_plan(const vpps_gpu_layout *layout, uint32_t groups, const vpps_trial *choice,
                                       const vpps_compiled_cell *const *cells, uint32_t n_cells);
 
-/* Returns the kernel for training or inference with this number of groups. If none exists, adds one, not compiled; NULL: out of memory. */
+/* Returns the kernel for training or inference with this number of VP groups. If none exists, adds one, not compiled; NULL: out of memory. */
 vpps_gpu_kernel *vpps_gpu_kernel_of(vpps_gpu *gpu, bool training, uint32_t groups);
 
 /* Sets gpu->kernel to a kernel that has the batch's cells in the batch's order; compiles the kernel if the loaded one has other cells.

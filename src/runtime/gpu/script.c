@@ -58,7 +58,7 @@ static uint32_t write_tasks(const vpps_gpu *gpu, const uint32_t *script, const v
     return at + VPPS_TASK_WORDS;
 }
 
-/* Returns the group's first task that reads all gradients (NORM or UPDATE), or its END. */
+/* Returns the VP group's first task that reads all gradients (NORM or UPDATE), or its END. */
 static const vpps_task *find_step(const vpps_task *t, const vpps_task *end) {
     while (t < end && t->kind != VPPS_TASK_NORM && t->kind != VPPS_TASK_UPDATE && t->kind != VPPS_TASK_END) t++;
     return t;
@@ -104,7 +104,7 @@ static uint32_t write_groups(const vpps_gpu *gpu, const vpps_batch *batch, vpps_
     return at;
 }
 
-/* Returns the most words that write_groups writes: the tasks of all groups, and two further tasks for each group. */
+/* Returns the most words that write_groups writes: the tasks of all groups of virtual processors, and two further tasks for each group. */
 static uint64_t room_for_groups(const vpps_gpu *gpu, const uint32_t *script) {
     const uint32_t n = gpu->header.n_groups, *starts = vpps_task_starts(script);
     return VPPS_TASK_ALIGNMENT + starts[n] - starts[0] + 2 * (uint64_t)n * VPPS_TASK_WORDS;

@@ -46,7 +46,7 @@ static char *top_of(const vpps_fiber_stacks *stacks, size_t i) {
 /* ---------------------------------------------------------------- what AddressSanitizer must be told */
 
 #if VPPS_SIMT_ASAN
-/* The fiber that ran before the present one, which tells AddressSanitizer where that fiber's stack is. */
+/* The fiber that ran before the current one, which tells AddressSanitizer where that fiber's stack is. */
 static _Thread_local vpps_fiber *left;
 
 static void before_switch(vpps_fiber *from, const vpps_fiber *to, bool for_good) {

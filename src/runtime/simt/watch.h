@@ -13,7 +13,7 @@ typedef struct vpps_simt_word {
 
 enum { VPPS_SIMT_MANY = 0xffff, VPPS_SIMT_LANES = 0x8000 };
 
-/* A thread that uses a word, and the numbers of the present intervals of its CTA and its warp. */
+/* A thread that uses a word, and the numbers of the current intervals of its CTA and its warp. */
 typedef struct vpps_simt_user {
     uint32_t thread, interval, warp;
 } vpps_simt_user;

@@ -45,7 +45,7 @@ typedef struct vpps_checked_cell {
 
 /* ---- blocks */
 
-/* Kinds of tensors. A tensor is a set of values in memory: item first + i has `words` words at offset + i * stride. */
+/* Kinds of tensors. A tensor is a set of values in memory: item (vertex, list member) first + i has `words` words at offset + i * stride. */
 typedef enum vpps_tensor_kind {
     VPPS_TENSOR_INITIAL, /* memory before the script runs: parameters below target->batch, nothing above it */
     VPPS_TENSOR_KEPT,
@@ -62,7 +62,7 @@ typedef struct vpps_tensor {
     uint32_t first; /* number of the tensor's first item (vertex or list member) */
     /* index: number of the value, contribution or table; CONSTANT: the bits; GIVEN: number of the output, VPPS_NONE for the loss. */
     uint32_t block, index, share;
-    uint64_t first_bit; /* CONTRIBUTION: number in the bit set `taken` of the bit for the block's item 0 */
+    uint64_t first_bit; /* CONTRIBUTION: number in the bit set `taken` of the bit for the vertex block's item 0 */
 } vpps_tensor;
 
 typedef struct vpps_checked_block {
@@ -121,7 +121,7 @@ typedef struct vpps_term_of_loss {
 } vpps_term_of_loss;
 
 typedef struct vpps_stream {
-    uint32_t at, end, place; /* script addresses of the group's next task and of the end; number of tasks done */
+    uint32_t at, end, place; /* script addresses of the VP group's next task and of the end; number of tasks done */
     bool ended, waiting, paused, normed, updated;
     uint32_t norm_place, loss_place;
 } vpps_stream;
@@ -156,12 +156,12 @@ typedef struct vpps_checker {
     vpps_term_of_loss *terms;
     uint32_t n_terms, n_added;
 
-    /* Compiled cells, and blocks; a block is the batch's vertices of one cell (in one group and slice). */
+    /* Compiled cells, and blocks; a block is the batch's vertices of one cell (in one group of virtual processors and slice). */
     vpps_expressions expressions;
     vpps_checked_cell *checked;
     vpps_checked_block *blocks;
     uint32_t n_outputs;
-    uint32_t *output_block; /* for each output: number of the block that computes it */
+    uint32_t *output_block; /* for each output: number of the block of vertices that computes it */
     uint8_t *asked;         /* for each output: whether the request asks for the output's gradient */
     uint8_t *trainable;     /* for each output: whether it depends on a trained parameter or on an output in `asked` */
     uint8_t *live;          /* for each output: whether the loss depends on it */
@@ -185,7 +185,7 @@ typedef struct vpps_checker {
     uint32_t *signals, *totals; /* for each barrier: signals: their number so far; totals: in the whole script */
     uint64_t *outer_done;   /* bits by group and vertex: whether the group's parameter gradients include the vertex */
     uint8_t **entries_made; /* for each table's entry: whether an earlier slice of the batch has summed up gradients */
-    uint32_t *matrix_read;  /* for each parameter and group: 1 + number of the group's last task that reads it */
+    uint32_t *matrix_read;  /* for each parameter and VP group: 1 + number of the group's last task that reads it */
     uint8_t *matrix_spent;  /* for each parameter: whether the optimizer's update has changed it */
     vpps_word *pool;
     uint32_t pool_words;
@@ -265,7 +265,7 @@ bool vpps_refuse_vertex(vpps_checker *c, const vpps_checked_block *b, uint32_t p
 bool vpps_check_blocks(vpps_checker *c);
 /* Returns where an output lies in the pool. */
 vpps_location vpps_check_location(const vpps_checker *c, uint32_t output);
-/* Returns the number of the output that node x is; VPPS_NONE: no block has it, and the script is refused. */
+/* Returns the number of the output that node x is; VPPS_NONE: no block of vertices has it, and the script is refused. */
 uint32_t vpps_check_output(vpps_checker *c, vpps_node x);
 /* Returns the number of the block that computes an output; *k becomes the output's number in its vertex, *position the vertex's in the block. */
 uint32_t vpps_check_block_of(const vpps_checker *c, uint32_t output, uint32_t *k, uint32_t *position);
@@ -289,7 +289,7 @@ void vpps_check_describe(const vpps_checker *c, uint32_t tensor, uint32_t offset
 
 bool vpps_check_stage(vpps_checker *c, const vpps_task *t);
 bool vpps_check_constants(vpps_checker *c, uint32_t address, uint32_t n);
-/* Once all groups pause between forward and backward: lets the host read outputs and write gradients. */
+/* Once all groups of virtual processors pause between forward and backward: lets the host read outputs and write gradients. */
 bool vpps_check_pause(vpps_checker *c);
 /* Returns where the value of an item (vertex or list member) of a block lies in the pool. */
 vpps_location vpps_check_operand(const vpps_checker *c, const vpps_checked_block *b, uint32_t value, uint32_t item);
@@ -305,4 +305,4 @@ bool vpps_check_loss(vpps_checker *c, uint32_t address, uint32_t n);
 bool vpps_check_norm(vpps_checker *c);
 bool vpps_check_update(vpps_checker *c);
 bool vpps_check_outputs(vpps_checker *c); /* checks that each requested output lies where the host reads it */
-bool vpps_check_end(vpps_checker *c);     /* checks, after all tasks, that all groups have done all their work */
+bool vpps_check_end(vpps_checker *c);     /* checks, after all tasks, that all VP groups have done all their work */

@@ -124,7 +124,7 @@ static bool fits(const vpps_proof *p, uint32_t i) {
     return a->rows == first->rows && a->cols == first->cols && (made == 1 || (made == first->cols && s->to.cols == 1));
 }
 
-/* If the step is marked `uniform`: returns whether one call of the instruction can do all items. Else returns true. */
+/* If the step is marked `uniform`: returns whether one call of the instruction can do all items (vertices, list members). Else returns true. */
 static bool uniform_fits(const vpps_proof *p) {
     const vpps_program_step *s = p->step;
     const vpps_cell_number *f = &s->run.of.f, *u = &s->run.of.u;

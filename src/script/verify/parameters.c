@@ -195,7 +195,7 @@ bool vpps_check_loss(vpps_checker *c, uint32_t address, uint32_t n) {
 
 /* ---------------------------------------------------------------- norms and updates */
 
-/* Checks that the parameters' gradients, as far as the present group computes them, include all vertices. */
+/* Checks that the parameters' gradients, as far as the current group of virtual processors computes them, include all vertices. */
 static bool gradients_done(vpps_checker *c) {
     for (uint32_t i = 0; i < c->header->n_blocks; i++) {
         const vpps_checked_block *b = &c->blocks[i];
@@ -246,7 +246,7 @@ static bool is_known(const vpps_checker *c, uint32_t group, uint32_t place) {
     return place < c->known[(size_t)c->group * c->n_groups + group];
 }
 
-/* Checks that barriers order the norms of all groups before the group's update and, for a guard against NaN, also the loss. */
+/* Checks that barriers order the norms of all groups of virtual processors before the group's update and, for a guard against NaN, also the loss. */
 static bool knows_norms(vpps_checker *c) {
     const vpps_task_header *h = c->header;
     for (uint32_t g = 0; g < c->n_groups && (h->guard || h->clip > 0); g++)

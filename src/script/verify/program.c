@@ -84,7 +84,7 @@ static bool place_result(vpps_proof *p, const vpps_operand *to) {
     return vpps_proof_refuse(p, "result without a destination");
 }
 
-/* Checks a STORE or CONTRIBUTE step, which must copy all rows that the slot holds. */
+/* Checks a STORE or CONTRIBUTE step, which must copy all rows that the slot (buffer) holds. */
 static bool copy_out(vpps_proof *p) {
     const vpps_program_step *s = p->step;
     const vpps_operand *from = vpps_proof_operand(p, 0);
@@ -135,7 +135,7 @@ static bool find_positions(vpps_proof *p) {
            fill(p, to);
 }
 
-/* Returns whether the step's result and its operand i have the same slot. */
+/* Returns whether the step's result and its operand i have the same slot (buffer). */
 static bool in_slot_of(const vpps_proof *p, uint32_t i) {
     const vpps_operand *o = vpps_proof_operand(p, i), *to = &p->step->to;
     return o->place == VPPS_PLACE_SLOT && to->place == VPPS_PLACE_SLOT && o->at == to->at;

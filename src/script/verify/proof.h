@@ -56,7 +56,7 @@ uint32_t vpps_proof_lookup(const vpps_proof *p, uint32_t index);
 bool vpps_proof_is_sound(const vpps_proof *p, const vpps_operand *o);
 bool vpps_proof_holds(const vpps_proof *p, const vpps_operand *o);
 bool vpps_proof_reads(vpps_proof *p, const vpps_operand *o);
-/* Notes that the present stage reads a value in memory, and whether all of its rows. */
+/* Notes that the current stage reads a value in memory, and whether all of its rows. */
 bool vpps_proof_add_read(vpps_proof *p, uint32_t value, vpps_extent extent);
 
 /* ---- formulas.c */

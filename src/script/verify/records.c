@@ -1,4 +1,4 @@
-/* records.c - checks every word of the script's blocks and tables against the graph. */
+/* records.c - checks every word of the script's blocks of vertices and tables against the graph. */
 #include "script/verify/checker.h"
 
 #include <inttypes.h>

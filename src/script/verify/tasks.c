@@ -75,7 +75,7 @@ static bool read_value(vpps_checker *c, const share *s, const vpps_stage_read *r
     return true;
 }
 
-/* Notes that the group's present task reads a matrix; the update must come after the latest such task. */
+/* Notes that the VP group's current task reads a matrix; the update must come after the latest such task. */
 static bool read_matrix(vpps_checker *c, vpps_param matrix) {
     if (c->matrix_spent[matrix]) return VPPS_REFUSE(c, "reads a matrix after its update");
     c->matrix_read[(size_t)matrix * c->n_groups + c->group] = c->actor.place + 1;

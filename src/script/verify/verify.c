@@ -81,7 +81,7 @@ static bool check_header(vpps_checker *c) {
 
 /* ---------------------------------------------------------------- streams of tasks */
 
-/* Returns the group's next task; NULL: the script ends before the task does, and is refused. */
+/* Returns the VP group's next task; NULL: the script ends before the task does, and is refused. */
 static const vpps_task *fetch(vpps_checker *c, const vpps_stream *s) {
     c->at = s->at;
     if (s->end - s->at < VPPS_TASK_WORDS) {
@@ -139,7 +139,7 @@ static bool open_streams(vpps_checker *c) {
 
 /* ---------------------------------------------------------------- barriers */
 
-/* Signals a barrier at the end of the present group's latest task. */
+/* Signals a barrier at the end of the current VP group's latest task. */
 static void signal(vpps_checker *c, uint32_t barrier) {
     if (barrier == VPPS_NO_BARRIER) return;
     uint32_t *carried = c->carried + (size_t)barrier * c->n_groups;
@@ -149,8 +149,8 @@ static void signal(vpps_checker *c, uint32_t barrier) {
     c->signals[barrier] += c->group_size;
 }
 
-/* Waits for a barrier; if signals are missing, the group stops here. Fewer signals than the barrier ever gets order nothing, since nobody
- * knows which ones have come. */
+/* Waits for a barrier; if signals are missing, the group of virtual processors stops here. Fewer signals than the barrier ever gets order nothing,
+ * since nobody knows which ones have come. */
 static bool wait(vpps_checker *c, uint32_t barrier, uint32_t signals) {
     c->streams[c->group].waiting = false;
     if (barrier == VPPS_NO_BARRIER) return true;
@@ -189,7 +189,7 @@ static bool run_task(vpps_checker *c, const vpps_task *t) {
     }
 }
 
-/* Runs the group's tasks until it pauses or must wait for missing signals. Sets *any to true if a task ran. */
+/* Runs the VP group's tasks until it pauses or must wait for missing signals. Sets *any to true if a task ran. */
 static bool run_group(vpps_checker *c, bool *any) {
     vpps_stream *s = &c->streams[c->group];
     while (!s->ended && (!s->paused || c->goes_on)) {
@@ -205,7 +205,7 @@ static bool run_group(vpps_checker *c, bool *any) {
     return true;
 }
 
-/* Returns whether all groups pause between forward and backward, and the host has not ended the pause. */
+/* Returns whether all groups of virtual processors pause between forward and backward, and the host has not ended the pause. */
 static bool all_pause(const vpps_checker *c) {
     bool all = !c->goes_on;
     for (uint32_t g = 0; g < c->n_groups; g++) all = all && c->streams[g].paused;

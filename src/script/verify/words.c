@@ -36,7 +36,7 @@ static uint32_t group_of(const vpps_checker *c, uint32_t unit) {
     return is_group(c, unit) ? unit - c->n_vps : unit / c->group_size;
 }
 
-/* Returns whether barriers order an access of `unit`, in its group's task number `place`, before the present access. */
+/* Returns whether barriers order an access of `unit`, in its VP group's task number `place`, before the current access. */
 static bool comes_before(const vpps_checker *c, uint32_t unit, uint32_t place) {
     const uint32_t group = group_of(c, unit);
     if (unit == c->actor.unit && !is_group(c, unit)) return place < c->actor.place;
@@ -87,7 +87,7 @@ static uint32_t add_reader(vpps_checker *c, uint32_t set) {
     return intern_set(s, s->scratch, kept);
 }
 
-/* Returns whether barriers order all readers before the present access. With `own`, reads of the same task by the same virtual processor are fine. */
+/* Returns whether barriers order all readers before the current access. With `own`, reads of the same task by the same virtual processor are fine. */
 static bool readers_come_before(const vpps_checker *c, uint32_t set, bool own) {
     const vpps_reader_sets *s = &c->sets;
     for (uint32_t i = s->first[set]; i < s->first[set + 1]; i++) {
@@ -169,7 +169,7 @@ bool vpps_check_read(vpps_checker *c, uint32_t offset, uint32_t n, uint32_t tens
     return true;
 }
 
-/* Returns whether the word lies among the kept values (record) of the item whose value is being written. */
+/* Returns whether the word lies among the kept values (record) of the item (vertex, list member) whose value is being written. */
 static bool in_own_record(const vpps_checker *c, const vpps_word *w, uint32_t offset, uint32_t tensor, uint32_t item) {
     const vpps_tensor *t = &c->tensors[w->tensor], *to = &c->tensors[tensor];
     return t->kind == VPPS_TENSOR_KEPT && to->kind == VPPS_TENSOR_KEPT && t->block == to->block &&
