@@ -305,8 +305,8 @@ typedef struct vpps_optimizer {
 /* How the gradients of matrices are computed. */
 typedef enum vpps_gradients {
     VPPS_GRADIENTS_DEFERRED, /* one product per matrix at the end of the batch; the factors are kept until then */
-    /* Each level of the graph adds its outer products to the gradients, as in the paper (VPPS, MICRO 2018). With several groups of VPs:
-     * as DEFERRED, and the log says so once. */
+    /* Each level of the graph adds its outer products to the gradients, as in the paper (VPPS, MICRO 2018). With several groups of virtual
+     * processors: as DEFERRED, and the log says so once. */
     VPPS_GRADIENTS_ACCUMULATE,
     VPPS_GRADIENTS_CUBLAS,     /* GPU: as DEFERRED, by cuBLAS; vpps_handle_create fails without cuBLAS */
     VPPS_GRADIENTS_AUTO,       /* GPU: CUBLAS if measured faster than DEFERRED on the first batches. CPU: DEFERRED */
@@ -357,8 +357,8 @@ typedef struct vpps_options {
     const char *device;
     /* Number of virtual processors. 0: one per core (as affinity and the control group's quota allow), or per multiprocessor of the GPU. */
     uint32_t vps;
-    /* Number of groups of VPs, a divisor of vps. Each group holds the whole model and computes some of the batch's inputs. 0: the number of
-     * least estimated cost; on a GPU as many as keep the model's weights on chip and have four inputs each. A GPU needs a kernel for each
+    /* Number of groups of virtual processors, a divisor of vps. Each group holds the whole model and computes some of the batch's inputs. 0: the
+     * number of least estimated cost; on a GPU as many as keep the model's weights on chip and have four inputs each. A GPU needs a kernel for each
      * number. VPPS_GROUPS_PROFILE: trained batches try the numbers, and the fastest is taken; bits then depend on times. */
     uint32_t groups;
     /* Number of waves: parts of a batch that run one after the other in the same memory. 0: as many as need at most 32 MB each (GPU: one),
@@ -376,8 +376,8 @@ typedef struct vpps_options {
     vpps_gradients gradients;
     vpps_nonfinite nonfinite;
     vpps_caller caller;
-    /* A wait of more ms than this, in which no VP runs a task, fails with STALL. 0: 10,000. A GPU that drives a display: at most 1,000.
-     * On a GPU a batch that takes ten times as long, and at least a minute, also fails with STALL. */
+    /* A wait of more ms than this, in which no virtual processor runs a task, fails with STALL. 0: 10,000. A GPU that drives a display: at most
+     * 1,000. On a GPU a batch that takes ten times as long, and at least a minute, also fails with STALL. */
     uint32_t watchdog_ms;
     uint64_t seed; /* seed of dropout's random masks */
     vpps_precision precision;
@@ -386,7 +386,7 @@ typedef struct vpps_options {
     vpps_communicator *communicator;
     bool portable; /* CPU: whether products use plain C instead of wide vector instructions */
     bool verify;   /* whether each batch's script (program) is first proved to compute what the graph asks for (slow) */
-    /* GPU: consecutive rows of a matrix that one VP owns, 1 to 1,024. 0: profiled on trained batches. */
+    /* GPU: consecutive rows of a matrix that one virtual processor owns, 1 to 1,024. 0: profiled on trained batches. */
     uint32_t rpw;
     uint32_t threads;      /* GPU: threads of a virtual processor (CTA), a multiple of 32 up to 1,024; 0: profiled */
     uint64_t trace_events; /* record at most this many trace events of 32 bytes (vpps_trace_write); 0: no trace */
@@ -902,7 +902,7 @@ typedef struct vpps_trial {
     size_t size;        /* sizeof(vpps_trial) */
     uint32_t groups;    /* in a trial of a number of groups: the number; else 0 */
     const char *policy; /* in a trial of a batching policy: the policy's name; else NULL */
-    /* CPU, in a trial of a way to share work out over VPs: "rows", "vertices", or "size" (the matrices' size decides). Else NULL. */
+    /* CPU, in a trial of a way to share work out over virtual processors: "rows", "vertices", or "size" (the matrices' size decides). Else NULL. */
     const char *split;
     /* CPU, trial of products of a 256 x 256 matrix and `vectors` vectors on one core, else NULL. "forward": the matrix, or a transposed
      * copy, times vectors; "rows": the transposed matrix; "gradient": outer products; "copy": transposing, or packing in bf16. */
