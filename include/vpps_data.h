@@ -391,9 +391,9 @@ typedef struct vpps_constituent_tree {
 
 typedef struct vpps_constituents vpps_constituents;
 
-/* What is left out of labels and trees that are read. A function tag is a suffix of capital letters and digits after '-' or '=': NP-SBJ-1 is cut to
- * NP, but -LRB-, very-good and S|<virtual processor-.> have no function tags. A null element is a leaf with the label -NONE- whose word is 0 or
- * begins with '*'. A constituent or a tree that holds nothing but null elements is left out with them. */
+/* What is left out of labels and trees that are read. A function tag is a suffix of capital letters and digits after '-' or '=': NP-SBJ-1
+ * is cut to NP, but -LRB-, very-good and S|<VP-.> have no function tags. A null element is a leaf with the label -NONE- whose word is 0
+ * or begins with '*'. A constituent or a tree that holds nothing but null elements is left out with them. */
 typedef enum vpps_labels {
     VPPS_LABELS_RAW,  /* nothing is left out */
     VPPS_LABELS_CUT,  /* function tags and null elements are left out */
@@ -410,7 +410,7 @@ VPPS_API uint32_t vpps_constituents_line(const vpps_constituents *c, uint32_t i)
 VPPS_API const vpps_vocab *vpps_constituents_vocab(const vpps_constituents *c);  /* words */
 VPPS_API const vpps_vocab *vpps_constituents_labels(const vpps_constituents *c); /* labels of phrases and words */
 
-/* Returns whether the labels look like the Penn Treebank's: NP and virtual processor occur, with function tags or without. */
+/* Returns whether the labels look like the Penn Treebank's: NP and VP occur, with function tags or without. */
 VPPS_API bool vpps_constituents_look_penn(const vpps_constituents *c);
 /* Cuts the function tags off the labels of the trees read so far, and numbers the remaining labels anew. Fails with MEMORY; all is
  * then as before. */
