@@ -321,9 +321,9 @@ typedef enum vpps_nonfinite {
 } vpps_nonfinite;
 /* On the device cpu, threads run the virtual processors (VPs). vpps_caller: whether the thread that calls vpps_fb also runs one. */
 typedef enum vpps_caller {
-    VPPS_CALLER_AUTO,  /* WORKS if each core that the process may use has a VP and is free of others' work; else FREE */
-    VPPS_CALLER_WORKS, /* the calling thread runs VP 0: vpps_fb returns when its batch is done */
-    VPPS_CALLER_FREE   /* other threads run all VPs: vpps_fb returns at once */
+    VPPS_CALLER_AUTO,  /* WORKS if each core the process may use has a virtual processor and no other work; else FREE */
+    VPPS_CALLER_WORKS, /* the calling thread runs virtual processor 0: vpps_fb returns when its batch is done */
+    VPPS_CALLER_FREE   /* other threads run all virtual processors: vpps_fb returns at once */
 } vpps_caller;
 
 /* The precision of products with weight matrices: forward, backward and the weights' gradients. X(id, name)
@@ -889,7 +889,7 @@ VPPS_API vpps_status vpps_handle_stats(vpps_handle *h, vpps_stats *out);
     X(WAITING, "waiting")   /* not tried yet */                                                                        \
     X(REJECTED, "rejected") /* its kernel spills registers, or could not be made */                                    \
     X(MEASURED, "measured")                                                                                            \
-    X(CURRENT, "current")       /* in use: measured now, or chosen */                                                  \
+    X(CURRENT, "current")       /* batches run with it: it is being measured, or was chosen */                         \
     X(REMEMBERED, "remembered") /* the alternative is in use: an earlier run chose it */
 
 typedef enum vpps_trial_state {
@@ -912,7 +912,7 @@ typedef struct vpps_trial {
     uint32_t vectors;
     bool far;              /* trial of products: whether the matrices are too large for the core's own cache */
     double ns_per_vector;  /* trial of products: ns per vector; for "copy": ns of one copy */
-    uint32_t rpw, threads; /* trial of a GPU kernel: its vpps_options */
+    uint32_t rpw, threads; /* in a trial of a GPU kernel: its values of vpps_options.rpw and threads */
     vpps_trial_state state;
     uint32_t batches;         /* number of batches that were measured */
     double ns_per_node;       /* ns of device time per node, the median of the batches; 0: not measured */

@@ -395,7 +395,7 @@ typedef struct vpps_constituents vpps_constituents;
  * is cut to NP, but -LRB-, very-good and S|<VP-.> have no function tags. A null element is a leaf with the label -NONE- whose word is 0
  * or begins with '*'. A constituent or a tree that holds nothing but null elements is left out with them. */
 typedef enum vpps_labels {
-    VPPS_LABELS_RAW,  /* nothing is left out */
+    VPPS_LABELS_RAW,  /* nothing is left out of labels and trees */
     VPPS_LABELS_CUT,  /* function tags and null elements are left out */
     VPPS_LABELS_WHOLE /* null elements are left out; labels keep their function tags */
 } vpps_labels;

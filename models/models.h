@@ -11,8 +11,8 @@
 
 /* What one example of a network is. "positions" names the places of an example at which the network predicts. */
 typedef enum net_kind {
-    NET_TREES,         /* a labelled binary tree; positions: its nodes */
-    NET_TAGGING,       /* a sentence with a tag for every word; positions: its words */
+    NET_TREES,         /* a labelled binary tree; its nodes are the positions */
+    NET_TAGGING,       /* a sentence with a tag for every word; its words are the positions */
     NET_SENTENCES,     /* a sentence with a label; its only position: the whole sentence */
     NET_TEXT,          /* a sentence; positions: words but the first, each predicted from the preceding words */
     NET_LATTICES,      /* a lattice with a tag for every character; positions: nodes but the first */
@@ -42,7 +42,7 @@ typedef struct net_example {
     uint32_t label;                /* the label of a sentence (SENTENCES) or graph (GRAPHS) */
     const net_spelling *spellings; /* TAGGING: each word's characters; none for a word that has an embedding */
     const vpps_lattice *lattice;   /* LATTICES, LATTICE_PAIRS: ids of characters are less than net_config.characters */
-    vpps_sentence target;          /* PAIRS, LATTICE_PAIRS: translation in ids of classes, from end word to end word */
+    vpps_sentence target;          /* PAIRS, LATTICE_PAIRS: the translation in ids of classes, between two end words */
     /* NODES, GRAPHS: the graph's edges, at least one; `sentence` holds the nodes' words and tags. */
     const net_edge *edges;
     uint32_t n_edges;

@@ -123,7 +123,7 @@ typedef struct vpps_cell_value {
     uint8_t axis;   /* 0: one value for each vertex; d: one for each member of the vertex's list d - 1 */
     uint8_t split;  /* vpps_split */
     uint8_t pass;   /* vpps_pass */
-    bool kept;      /* whether the value is kept in a record for another stage, another vertex or the host */
+    bool kept;      /* whether the value is kept in memory for another stage, another vertex or the host */
     uint8_t record; /* number of the record that stores a kept value: the record of its axis, or a pass record */
     uint32_t rows, cols;
     uint32_t first_arg, n_args; /* arguments: n_args of `args` from first_arg on; a RUN's by letter: t s v * */
@@ -136,7 +136,7 @@ typedef struct vpps_cell_value {
         vpps_param vector; /* PARAMETER: the vector */
         vpps_cell_run run; /* RUN: the instruction */
         vpps_param bias;   /* PRODUCT: the bias vector that is added to the product; VPPS_NO_PARAM: none */
-        bool by_columns;   /* PRODUCT_T: whether each VP computes whole rows from columns that it owns, not a share */
+        bool by_columns;   /* PRODUCT_T: whether each processor computes whole rows from columns it owns, not a share */
     };
 } vpps_cell_value;
 
@@ -196,9 +196,9 @@ typedef struct vpps_row_rule {
     uint32_t unit;   /* number of rows in a block; each virtual processor owns whole blocks */
     uint32_t least;  /* matrices with fewer rows are not shared out; 0: those with fewer than `unit` rows for each VP */
     uint32_t enough; /* if `least` is 0: matrices with at least this many rows are always shared out; 0: none are */
-    bool columns;    /* whether VPs also own columns of matrices, so that transposed products need no sum over VPs */
+    bool columns;    /* whether processors own columns of matrices too, so that transposed products need no sums */
     uint32_t split_elems; /* cells whose matrices have at least this many elements share out rows, others vertices */
-    uint32_t wide, wide_elems; /* use wide_elems for split_elems if levels have `wide` (not 0) vertices for each VP */
+    uint32_t wide, wide_elems; /* use wide_elems for split_elems if levels have `wide` (not 0) vertices per processor */
 } vpps_row_rule;
 
 /* What a batch needs of a cell. A recorded cell is compiled once for each combination of needs that occurs. */
@@ -215,8 +215,8 @@ typedef struct vpps_cell_needs {
     bool fixed;               /* whether the parameters are fixed: none gets a gradient */
     bool scales;              /* whether the device supports scaled contributions (vpps_cell_contribution) */
     bool in_place;      /* whether the device's instructions can read inputs and write results in memory (in_place.c) */
-    uint32_t group;     /* number of virtual processors (VPs) of a group; if 1, the VP owns all rows */
-    uint32_t owner;     /* 1 + number of the group's only VP that runs the stages that go level by level; 0: all VPs */
+    uint32_t group;     /* number of virtual processors (VPs) of a group; if 1, it owns all rows */
+    uint32_t owner;     /* 1 + number of the group's only processor that runs the stages that go by levels; 0: all */
     vpps_row_rule rows; /* the device's rule */
 } vpps_cell_needs;
 

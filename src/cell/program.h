@@ -93,7 +93,7 @@ typedef struct vpps_program {
     vpps_operand *operands;
     uint32_t n, n_operands;
     vpps_slots slots;
-    bool rows;       /* true: each VP computes rows it owns, for all vertices; false: all rows of its own vertices */
+    bool rows;       /* true: a processor computes rows it owns, for all vertices; false: all rows of its vertices */
     uint32_t *dealt; /* the numbers of rows, each once, that values shared out by rows have */
     uint32_t n_dealt;
 } vpps_program;

@@ -157,7 +157,7 @@ static void note_read(builder *b, const vpps_program_step *step, const vpps_oper
     b->read_in[u] = segment;
 }
 
-/* Adds steps that load operands from memory to slots (buffers) where b->load says so. Products with the matrix rows of one VP read vectors in memory. */
+/* Adds steps that load operands from memory to slots (buffers) where b->load says so. Products with rows of one CTA read vectors in memory. */
 static void load_operands(builder *b, placing *to, const vpps_program_step *step) {
     const bool product = step->kind == VPPS_STEP_PRODUCT;
     for (uint32_t i = 0; i <= step->n && step->kind >= VPPS_STEP_RUN; i++) {

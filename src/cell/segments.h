@@ -30,7 +30,7 @@ typedef struct vpps_segment_step {
 
 typedef struct vpps_segment {
     uint8_t kind, axis;
-    bool dealt;        /* ELEMENTS: whether the VP (a CTA) computes only the rows that it owns */
+    bool dealt;        /* ELEMENTS: whether the CTA computes only the rows that it owns */
     uint32_t words;    /* ELEMENTS: number of elements of each value per item (vertex or list member) */
     uint32_t first, n; /* the segment has n steps, from vpps_segments.steps[first] on */
 } vpps_segment;
@@ -66,7 +66,7 @@ void vpps_segments_free(vpps_segments *s);
 /* Returns whether only products computed in tiles (GEMM blocks) and gradients of parameters read a kept value. */
 bool vpps_only_products_read(const vpps_compiled_cell *c, uint32_t v);
 
-/* Returns how many rows of a value with `rows` rows the VP (virtual processor) with most of them owns. */
+/* Returns how many rows of a value with `rows` rows the virtual processor with most of them owns. */
 uint32_t vpps_most_rows(const vpps_cell_needs *needs, uint32_t rows);
 
 /* Returns the most elements of a value that a virtual processor computes per item: its own rows if rows are shared out to VPs, else all rows. */

@@ -1,4 +1,4 @@
-/* kernel_plan.h - a kernel's plan: VPs and threads, cells, where weights are stored, sizes of tiles (vertices processed together). */
+/* kernel_plan.h - a kernel's plan: CTAs and threads, cells, where weights are stored, sizes of tiles (vertices processed together). */
 #pragma once
 
 #include "codegen/resident.h"
@@ -20,7 +20,7 @@ typedef struct vpps_stage_room {
 typedef struct vpps_kernel_plan {
     uint32_t n_vps, group, threads;
     uint32_t row_unit; /* number of consecutive rows of a matrix that are dealt to a virtual processor as one block */
-    uint32_t teams;    /* number of teams of VPs, which share out the columns of matrices' gradients; VP v: v % teams */
+    uint32_t teams;    /* number of teams of CTAs that share out the columns of matrices' gradients; CTA v: v % teams */
     vpps_optimizer_kind optimizer;
     uint32_t n_states; /* optimiser states per parameter */
     bool packs;        /* whether the kernel packs the factors from which cuBLAS computes matrices' gradients */

@@ -21,17 +21,17 @@ typedef struct vpps_specialiser {
     bool spills; /* whether a kernel that spills registers is accepted if all of them do: slow, but correct */
 } vpps_specialiser;
 
-/* Makes the kernel of a plan whose VPs, threads and cells are filled in, and fills in the rest of the plan. *registers: in, the
- * most registers of a thread for weights (0: as many as possible); out, the number with which the kernel has neither a stack
- * frame nor spills. The caller frees *source (`source` may be NULL), and the plan with vpps_kernel_plan_free, also
- * after a failure. Fails with POOL if no kernel is acceptable, and as `compile` does. */
+/* Makes the kernel of a plan whose CTAs, threads and cells are filled in, and fills in the rest of the plan. *registers: in, the most registers of a
+ * thread for weights (0: as many as possible); out, the number with which the kernel has neither a stack frame nor spills. The caller frees *source
+ * (`source` may be NULL), and the plan with vpps_kernel_plan_free, also after a failure. Fails with POOL if no kernel is acceptable, and as `compile`
+ * does. */
 vpps_status vpps_specialise(const vpps_specialiser *s, vpps_kernel_plan *plan, uint32_t *registers, char **source,
                             vpps_cubin_report *report);
 
 /* Returns the words of shared memory that a CTA's weights may take, in a kernel for a model of n_params parameters. */
 uint32_t vpps_shared_for_weights(const vpps_machine *machine, size_t n_params);
 
-/* Writes one line that describes the kernel: cells, VPs, threads, registers. */
+/* Writes one line that describes the kernel: cells, CTAs, threads, registers. */
 void vpps_kernel_describe(const vpps_kernel_plan *plan, char *text, size_t bytes);
 
 /* Places the model's matrices one after the other in a buffer: at[p] is the first word of parameter p, *words the total of all.

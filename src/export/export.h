@@ -36,7 +36,7 @@ typedef struct vpps_c_writer {
 typedef struct vpps_c_cell {
     const vpps_c_writer *w;
     const vpps_cell_data *cell;
-    vpps_compiled_cell *c;                      /* the cell compiled for inference by one VP, a virtual processor */
+    vpps_compiled_cell *c;                      /* the cell compiled for inference by one virtual processor */
     char name[VPPS_C_NAME], upper[VPPS_C_NAME]; /* name: the C function's, without prefix; upper: in capitals */
     vpps_segments s;
     FILE *out;

@@ -631,7 +631,7 @@ vpps_vertex vpps_apply(vpps_graph *g, const vpps_application *a) {
     const vpps_vertex v = add_vertex(g, (vpps_vertex_data){a->cell, at, g->n_nodes});
     if (v == VPPS_NO_VERTEX) return v;
     g->n_words = (size_t)(words - g->words);
-    if (c->n_nodes) { /* a cell without nodes passes inputs on: its vertices need no records */
+    if (c->n_nodes) { /* a cell without nodes passes inputs on: its vertices need no record */
         uint32_t *record_of = g->node_record + g->n_nodes;
         for (uint32_t k = 0; k < c->n_outputs; k++) record_of[k] = n_records;
         g->records[g->n_records++] = (vpps_record){a->cell, g->n_nodes, at};

@@ -1,4 +1,4 @@
-/* graph.c - creates graphs, and adds records and signatures to them. */
+/* graph.c - creates graphs, and adds vertices (records) and signatures (what equal nodes share: op, shape) to them. */
 #include "graph/graph.h"
 
 #include <stdarg.h>

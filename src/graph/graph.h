@@ -35,9 +35,9 @@ typedef enum vpps_shape_rule {
     VPPS_SHAPE_SCALED,  /* a value of any shape and a scalar -> the value's shape */
     VPPS_SHAPE_STACKED, /* operands with equal numbers of columns -> as many rows as all have together */
     VPPS_SHAPE_SCALAR,  /* arguments of equal shapes -> a scalar (1 x 1) */
-    VPPS_SHAPE_COLUMNS, /* r x c -> c x 1 */
-    VPPS_SHAPE_TURNED,  /* r x c -> c x r */
-    VPPS_SHAPE_VECTOR,  /* r x 1 -> r x 1 */
+    VPPS_SHAPE_COLUMNS, /* an r x c matrix -> a c x 1 vector, with an element for each column */
+    VPPS_SHAPE_TURNED,  /* an r x c matrix -> a c x r matrix (transposed) */
+    VPPS_SHAPE_VECTOR,  /* an r x 1 vector -> an r x 1 vector */
     VPPS_SHAPE_WEIGHTED /* an n x 1 vector of weights, and n values of one shape -> the values' shape */
 } vpps_shape_rule;
 
@@ -54,7 +54,7 @@ enum {
     VPPS_MANY_PAIRS = 32,      /* most products that one affine node sums up */
     VPPS_MANY_ELEMS = 1 << 22, /* values must have fewer elements than this */
     VPPS_CELL_MOST = 64,       /* most inputs, outputs, lookups and integers of a cell: 64 bits hold a set of them */
-    VPPS_CELL_LISTS = 4,       /* most lists of one cell */
+    VPPS_CELL_LISTS = 4,       /* maximum number of lists of one cell */
     /* number of axes: a vertex has one value of axis 0, and a value of axis l + 1 for each member of its list l */
     VPPS_AXES
 };
@@ -180,11 +180,11 @@ static inline uint64_t vpps_list_nodes(const vpps_cell_data *c, const uint32_t *
 /* ---- records */
 
 typedef struct vpps_record {
-    uint32_t cell;  /* number of the applied cell; VPPS_NODE_RECORD: the record is an op */
-    uint32_t first; /* number of the record's first node; its other nodes have the following numbers */
-    /* An op: its index in record_nodes. A cell: position in `words` of the lengths of its lists, the position of the lists' nodes (unused
-     * without lists), the nodes of its other inputs, its indices. The nodes of list inputs follow each other, input after input, after the
-     * children that are members of lists; consecutive applications of a cell to the same lists share them. */
+    uint32_t cell;  /* number of the applied cell; VPPS_NODE_RECORD: the vertex is an op */
+    uint32_t first; /* number of the vertex's first node; its other nodes have the following numbers */
+    /* Where the vertex's inputs are. Of an op: its index in record_nodes. Of a cell: position in `words` of the lengths of its lists, the position of
+     * the lists' nodes (unused without lists), the nodes of its other inputs, its indices. The nodes of list inputs follow each other, input after
+     * input, after the children that are members of lists; consecutive applications of a cell to the same lists share them. */
     uint32_t at;
 } vpps_record;
 
@@ -193,7 +193,7 @@ typedef struct vpps_record {
 
 typedef struct vpps_vertex_data {
     uint32_t cell;  /* number of the vertex's cell; VPPS_SOURCE_VERTEX: a vertex without cell, of given nodes */
-    uint32_t at;    /* position in `words` of the vertex's record; for a source: of a count, then the nodes */
+    uint32_t at;    /* position in `words` of the vertex's words; for a source: of a count, then the nodes */
     uint32_t first; /* number of the vertex's first node */
 } vpps_vertex_data;
 
@@ -206,7 +206,7 @@ typedef struct vpps_kept_node {
 
 struct vpps_graph {
     vpps_model *model;
-    uint32_t *node_record; /* for each node: number of its record */
+    uint32_t *node_record; /* for each node: number of its vertex's record */
     vpps_status status;    /* status of the graph's first failure; stays until the graph is cleared */
     char message[VPPS_MESSAGE_BYTES];
     uint32_t n_nodes;
@@ -222,7 +222,7 @@ struct vpps_graph {
     size_t n_records;
     vpps_op_node *record_nodes;
     size_t n_record_nodes;
-    uint32_t *words; /* arguments of ops, and records of applied cells */
+    uint32_t *words; /* arguments of ops; inputs of applied cells */
     size_t n_words;
     vpps_vertex_data *vertices;
     size_t n_vertices;
@@ -240,7 +240,7 @@ struct vpps_graph {
     vpps_cell_data *recording; /* if this graph is a recorder: the cell that it records; else NULL */
 };
 
-/* vpps_own_nodes returns the nodes of a vertex's inputs without lists; the functions after it the lists' nodes, and the vertex's indices. */
+/* vpps_own_nodes returns the nodes of a vertex's inputs that are no lists; the next functions return its lists' nodes, and its integers. */
 static inline const vpps_node *vpps_own_nodes(const vpps_cell_data *c, const uint32_t *record) {
     return record + c->n_lists + 1;
 }

@@ -53,7 +53,7 @@ vpps_status vpps_check_name(const char *what, const char *name);
 /* Frees the model's cells. */
 void vpps_free_cells(vpps_model *model);
 
-/* vpps_param_elems returns the number of a parameter's elements; the next function that of one entry, which for a matrix or vector is the same. */
+/* vpps_param_elems returns a parameter's number of elements, vpps_entry_elems that of one entry, which for a matrix or vector is the same. */
 static inline size_t vpps_param_elems(const vpps_parameter_data *p) { return (size_t)p->count * p->rows * p->cols; }
 static inline size_t vpps_entry_elems(const vpps_model *m, vpps_param p) {
     return (size_t)m->params[p].rows * m->params[p].cols;

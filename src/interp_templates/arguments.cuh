@@ -6,7 +6,7 @@ typedef struct vpps_arguments {
     unsigned long long pool, script, counters;
     unsigned long long matrices, gradients,
         states[2];              /* addresses of matrices, their gradients and optimiser states, row after row */
-    unsigned long long scratch; /* address of the virtual processors' scratch memory, scratch_words for each VP */
+    unsigned long long scratch; /* address of the virtual processors' scratch memory, scratch_words for each */
     unsigned long long entries; /* address of the gradients of table entries, which the tasks NORM and UPDATE read */
     unsigned long long packed;  /* address of the packed factors from which cuBLAS computes gradients of matrices */
     /* addresses of the vpps_failure (how a launch ended) of this launch, of the preceding one, and of the launch after the next */

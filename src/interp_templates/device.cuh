@@ -112,7 +112,7 @@ __device__ __forceinline__ bool vpps_has_failed(unsigned long long failure) {
     return ((const vpps_failure *)failure)->failed;
 }
 
-/* Waits until the counter is at least `wanted`, or until a VP has failed. One thread polls. */
+/* Waits until the counter is at least `wanted`, or until a virtual processor has failed. One thread polls. */
 __device__ __forceinline__ void vpps_wait(unsigned long long counters, unsigned long long failure,
                                           unsigned long long launch_end, unsigned long long watchdog_ns,
                                           const vpps_task *task, unsigned barrier, unsigned wanted) {
@@ -138,7 +138,7 @@ __device__ __forceinline__ void vpps_wait(unsigned long long counters, unsigned 
     __syncthreads();
 }
 
-/* The counter that the VP increments to signal, and whether this thread does so. Both are computed before the CTA's barrier. */
+/* The counter that this CTA increments to signal, and whether this thread does so. Both are computed before the CTA's barrier. */
 struct vpps_signal {
     unsigned *counter;
     unsigned is_sent;

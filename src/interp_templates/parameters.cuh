@@ -57,8 +57,8 @@ __device__ __forceinline__ vpps_rows vpps_own_entries(unsigned n, unsigned vp) {
     return vpps_share_of(n, VPPS_VPS - VPPS_LOW_BLOCKS, vp - low.first);
 }
 
-/* Returns the VP's elements of a matrix or vector as a range: its first element, and as many as the VP has, without other teams' columns.
- *  */
+/* Returns the range of a matrix's or vector's elements that this CTA owns: the first one, and as many as it owns, without other teams'
+ * columns. */
 __device__ __forceinline__ vpps_rows vpps_own_elements(const vpps_param_entry &p) {
     const bool matrix = VPPS_TEAMS > 1 && p.kind == VPPS_IS_MATRIX;
     const vpps_rows own = matrix ? vpps_matrix_rows(p.rows, blockIdx.x) : vpps_rows_of(p.rows, VPPS_VPS, blockIdx.x);

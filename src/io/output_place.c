@@ -31,7 +31,7 @@ static const char *enter(vpps_output_place *p, char *path) {
         return "cannot be opened";
     }
     memcpy(p->base, base, strlen(base) + 1);
-    if (slash) slash[slash == path] = '\0'; /* the path of /NAME keeps its slash */
+    if (slash) slash[slash == path] = '\0'; /* a file in the root folder: its folder's path is "/" */
     const int folder = openat(p->folder, slash ? path : ".", O_PATH | O_DIRECTORY | O_CLOEXEC), error = errno;
     if (p->folder >= 0) close(p->folder);
     p->folder = folder;

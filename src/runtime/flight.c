@@ -122,7 +122,7 @@ vpps_status vpps_handle_launch(vpps_handle *h, uint64_t batch) {
     return vpps_handle_break(h, status, batch, vpps_error_message());
 }
 
-/* Returns whether the device may take the new script before the running batch is done, which no trace and no kept value may need. */
+/* Returns whether the device may take the new script before the running batch is done: not if a trace or kept values need its end first. */
 static bool may_queue(vpps_handle *h, const vpps_graph *g) {
     const vpps_device_table *table = h->device->table;
     return h->in_flight && !h->infers && !h->n_backward && !h->trace && !h->kept.n_copies && !g->n_keeps &&

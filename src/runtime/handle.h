@@ -34,7 +34,7 @@ struct vpps_handle {
     vpps_pool_plan plan;
     const vpps_target *target;       /* properties of the device for which scripts are made; the device owns them */
     vpps_history history;            /* what the scheduler remembers of earlier batches */
-    vpps_profile grouping, batching; /* profiles, which measure alternatives: numbers of VP groups; batching policies */
+    vpps_profile grouping, batching; /* measure how many groups to use, and which batching policy */
     const vpps_policy *policy;       /* the batching policy in use */
     vpps_learned learned;            /* learned batching automata */
     vpps_param_group *groups;        /* for each parameter: its settings; NULL: the optimizer's numbers apply to all */

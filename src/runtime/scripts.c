@@ -18,7 +18,7 @@ static vpps_status verify_batch(const vpps_target *target, const vpps_batch *b, 
     return status;
 }
 
-/* Returns the number of VP groups for a batch; 0: the scheduler chooses. Numbers of groups are profiled after the alternatives of the device. */
+/* Returns the number of groups for a batch; 0: the scheduler chooses. Numbers of groups are profiled after the alternatives of the device. */
 static uint32_t groups_for(vpps_handle *h, bool training) {
     if (h->options.groups != VPPS_GROUPS_PROFILE) return h->options.groups;
     return training && h->grouping.n && vpps_handle_profile(h) != &h->device->profile

@@ -8,7 +8,7 @@
 /* The lookup table, or its optimiser state, that a tensor of a checkpoint file holds. */
 typedef struct vpps_table_tensor {
     vpps_param param;
-    int state; /* number of the optimiser's state; -1: the table's values */
+    int state; /* number of the optimiser's state to be read; -1: the table's values */
 } vpps_table_tensor;
 
 /* A data source for the checkpoint writer in the first process, which gets sharded tables from all processes. */

@@ -26,7 +26,7 @@ void vpps_handle_count_script(vpps_handle *h, const vpps_graph *g) {
     stats->steps = b->n_steps;
     stats->policy = h->policy->name;
     stats->gradients = vpps_gradient_makers[vpps_profile_current(&h->device->profile)->gradients];
-    if (!b->n_choices && vpps_profile_goes_on(&h->batching)) h->batching.n = 0; /* policies would not differ */
+    if (!b->n_choices && vpps_profile_goes_on(&h->batching)) h->batching.n = 0; /* all policies would do the same */
     stats->host_ns = h->script_ns;
     stats->total_nodes += g->size;
     stats->total_host_ns += h->script_ns;

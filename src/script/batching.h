@@ -17,7 +17,7 @@ typedef struct vpps_batching {
     uint32_t n_groups, group_size, n_vps;
     /* how many groups of virtual processors earlier batches wanted, updated by this batch (vpps_usual_after); the next batch starts from it */
     vpps_usual_groups usual;
-    uint64_t level_cost; /* time lost at each level, as the number of flops that a VP group could do meanwhile */
+    uint64_t level_cost; /* time lost at each level, as the number of flops that a group could do meanwhile */
     /* vpps_compile_cells sets the members from here on. cells[t]: the compiled cell of type t (NULL: not needed); cell_numbers[t]: that
      * cell's index in `kernel`. kernel: the batch's n_kernel cells or, on a device that compiles kernels, all cells of its kernel. */
     vpps_compiled_cell **cells, **kernel;

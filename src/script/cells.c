@@ -11,8 +11,8 @@ static bool outlive_slices(const vpps_batching *b, uint32_t t) {
     return false;
 }
 
-/* Returns needs.owner of type t: the VP that alone runs the type's levels. Twins are recurrences of one cell each with equal work that read the same
- * other types, so that none reads another, through other types either. If a group has a VP for each twin, or for several, a VP runs a twin alone. */
+/* Returns needs.owner of type t: which virtual processor runs the type's levels alone. Twins are recurrences of one cell each with equal work that
+ * read the same other types, so that none reads another, through other types either. A group has one for each twin, or for several twins. */
 static uint32_t owner_of(const vpps_batching *b, uint32_t t) {
     const vpps_batch_needs *n = b->needs;
     const vpps_batched_type *types = b->types;

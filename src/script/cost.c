@@ -37,7 +37,7 @@ static void add_flops(const costing *w, const span *p, const vpps_cell_flops *fl
 
 /* ---------------------------------------------------------------- stages */
 
-/* Adds the bytes of value v of all vertices (or list members), times the number of VPs (virtual processors) that store a partial sum of it. */
+/* Adds the bytes of value v of all vertices (or list members), times the number of virtual processors that store a partial sum of it. */
 static void add_value(const costing *w, const span *p, uint32_t v) {
     const vpps_cell_value *x = &p->c->values[v];
     const uint64_t items = x->kind == VPPS_VALUE_PARAMETER ? 1 : p->n[x->axis];

@@ -93,7 +93,7 @@ static uint64_t words_of(const vpps_batching *b, uint32_t vertex) {
     return words;
 }
 
-/* The vertices of one VP group's classifier heads in a wave. */
+/* The vertices of one group's classifier heads in a wave. */
 typedef struct share {
     uint64_t words, before; /* words that vertices keep for backward; before: those of vertices that have a slice */
     uint32_t n;             /* number of sets of vertices which reads join, so that each set stays in one slice */

@@ -480,7 +480,7 @@ static void encode_slice(encoder *e, uint32_t slice, uint32_t g, uint32_t *task,
 }
 
 /* Returns whether all virtual processors wait for each other before they compute the gradients' norm. With several slices (of a wave) they must,
- * since another VP than a table entry's owner may have added up the entry's gradient. The barrier's number follows those of all slices. */
+ * since another one than a table entry's owner may have added up the entry's gradient. The barrier's number follows those of all slices. */
 static bool meets_before_norm(const encoder *e) {
     return e->request->goal == VPPS_GOAL_STEP && vpps_all_slices(e->s) > 1 && e->n_tables;
 }

@@ -7,7 +7,7 @@
 
 typedef struct vpps_task_header {
     unsigned magic, words;
-    /* number of virtual processors (VPs) and of groups of VPs; a group is n_vps / n_groups consecutive VPs */
+    /* numbers of virtual processors (VPs) and of their groups; a group is n_vps / n_groups consecutive VPs */
     unsigned n_vps, n_groups;
     unsigned n_barriers;
     unsigned pool_words;       /* words of memory (the pool) that the script uses: highest offset + 1 */

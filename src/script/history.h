@@ -26,7 +26,7 @@ typedef struct vpps_type_guess {
 } vpps_type_guess;
 
 /* How a compiled cell relates to the kernel for training or inference. EXPECTED: the kernel's next compilation includes the cell. LOADED: the kernel
- * in use has the cell. LEFT_OUT: no kernel needs the cell. Cells of one kernel have equal group of virtual processors size and row unit. */
+ * in use has the cell. LEFT_OUT: no kernel needs the cell. Cells of one kernel are compiled for groups of equal size and equal row units. */
 typedef enum vpps_cell_place { VPPS_CELL_EXPECTED, VPPS_CELL_LOADED, VPPS_CELL_LEFT_OUT } vpps_cell_place;
 
 typedef struct vpps_made_cell {
@@ -44,7 +44,7 @@ typedef struct vpps_known_type {
     uint32_t n_made;
 } vpps_known_type;
 
-/* FEW: the number of VP groups falls when more batches in a row than this want fewer groups. SOON: after this many, a fall is likely. */
+/* FEW: the number of groups falls when more batches in a row than this want fewer groups. SOON: after this many, a fall is likely. */
 enum { VPPS_FEW_BATCHES = 4096, VPPS_SOON_BATCHES = 16 };
 
 /* groups: the number of groups in use. fewer: how many of the latest batches in a row wanted fewer. wanted: the most groups that one of those wanted. */
@@ -62,7 +62,7 @@ typedef struct vpps_history {
     uint32_t n_compiled;        /* number of compiled cells of all types together */
     uint32_t most;              /* most types plus compiled cells that may be kept; 0: the default limit */
     uint64_t n_batches;         /* number of batches scheduled so far */
-    vpps_usual_groups usual[2]; /* numbers of VP groups in use: [0]: for inference batches; [1]: for training batches */
+    vpps_usual_groups usual[2]; /* numbers of groups: [0]: for inference batches; [1]: for training batches */
     uint64_t foreseen[2];       /* what the latest call of vpps_has_news saw; [0] for inference, [1] for training */
 } vpps_history;
 

@@ -79,7 +79,7 @@ static uint32_t read_by(const vpps_steps *s, const vpps_step_block *b, uint32_t 
 
 static uint32_t last_of(const vpps_block_phases *b) { return vpps_max_u32(b->last_forward, b->last_backward); }
 
-/* Returns the last phase of those blocks of type `type` that may read block b: of b's wave and VP group; if both are classifier heads, of b's slice. */
+/* Returns the last phase of those blocks of type `type` that may read block b: of b's wave and group; if both are classifier heads, of b's slice. */
 static uint32_t last_of_readers(const placer *p, const vpps_step_block *b, uint32_t type) {
     const bool *heads = p->s->batching->heads, slices = heads[type] && !heads[b->type];
     uint32_t last = 0;
@@ -294,7 +294,7 @@ static uint32_t first_slice_end(const placer *p) {
     return end;
 }
 
-/* Places a VP group's tensors after the preceding groups' tensors. Advances *task to the next group's first task. False: out of memory. */
+/* Places a group's tensors after the preceding groups' tensors. Advances *task to the next group's first task. False: out of memory. */
 static bool place_group(placer *p, uint32_t group, uint32_t *task) {
     p->n_lives = 0;
     for (uint32_t i = 0; i < p->s->n_blocks; i++) {

@@ -8,7 +8,7 @@
  * types forward in the first slice and backward in the last. A step in two halves has one slice and no phase with tasks of both halves. */
 #include "script/phases.h"
 
-/* The first phase in which a VP may read a value. own: if the same VP computed it (its own rows, or as the stage's only VP); others: else. */
+/* The first phase in which a virtual processor may read a value. own: that it made itself (its rows, or as the stage's only one); others: else. */
 typedef struct ready {
     uint32_t own, others;
 } ready;
@@ -39,7 +39,7 @@ typedef struct phases {
     vpps_stage_task *tasks;     /* tasks of a group of virtual processors, in the order in which they are added */
     uint32_t n_tasks;
     uint32_t *group_phases;
-    uint32_t *pauses; /* for each VP group: its first phase after the script's pause; NULL: there is no pause */
+    uint32_t *pauses; /* for each group: its first phase after the script's pause; NULL: there is no pause */
     vpps_block_phases *blocks;
 } phases;
 
@@ -118,7 +118,7 @@ static void find_others(phases *p, uint32_t scc) {
         for (uint32_t u = 0; u < p->s->reading->n_types; u++) {
             links made = p->types[u].made;
             if (needs->types[u].scc == scc || !cells[u]) continue;
-            if (cells[t]->needs.owner || cells[u]->needs.owner) /* data of a stage that one VP runs: no VP's rows */
+            if (cells[t]->needs.owner || cells[u]->needs.owner) /* data of a stage that one processor runs alone */
                 made.outputs.own = made.outputs.others, made.contributions.own = made.contributions.others;
             if (vpps_reads(needs, t, u)) others->outputs = later(others->outputs, made.outputs);
             if (vpps_reads(needs, u, t)) others->contributions = later(others->contributions, made.contributions);
@@ -140,7 +140,7 @@ static void add_pass(phases *p, uint32_t scc, uint32_t place, bool backward) {
 
 static bool is_head(const phases *p) { return p->n_of_scc && p->s->batching->heads[p->of_scc[0]]; }
 
-/* Adds a VP group's tasks that run in one slice. */
+/* Adds a group's tasks that run in one slice. */
 static void add_slice(phases *p, uint32_t slice, uint32_t group) {
     const vpps_steps *s = p->s;
     const uint32_t n_groups = s->batching->n_groups, last = vpps_last_slice(s, slice), own = slice * n_groups + group,

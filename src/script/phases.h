@@ -20,8 +20,8 @@ typedef struct vpps_tasks {
     const vpps_steps *steps;
     const vpps_stage_task *all; /* all tasks, sorted by group of virtual processors and phase */
     const vpps_block_phases *blocks;
-    const uint32_t *group_phases; /* for each VP group: number of its phases; the end of each slice counts as one */
-    const uint32_t *pauses;       /* for each VP group: its first phase after the script's pause; NULL: no pause */
+    const uint32_t *group_phases; /* for each group of processors: number of its phases; a slice's end counts as one */
+    const uint32_t *pauses;       /* for each group: its first phase after the script's pause; NULL: no pause */
     uint32_t n;
     uint32_t n_phases; /* largest number of phases of a group of virtual processors, without the ends of slices */
 } vpps_tasks;

@@ -190,7 +190,7 @@ static vpps_status read_vertices(reader *r) {
 
 /* ---------------------------------------------------------------- the loss */
 
-/* Returns whether a record is a weighted sum of its arguments. *first: weight of the first argument; *others: of each other argument. */
+/* Returns whether a vertex (record) is a weighted sum of its arguments. *first: weight of the first argument; *others: of each other argument. */
 static bool is_linear(const vpps_graph *g, uint32_t record, float *first, float *others) {
     if (g->records[record].cell != VPPS_NODE_RECORD) return false;
     const vpps_op_node *node = &g->record_nodes[g->records[record].at];

@@ -50,7 +50,7 @@ typedef struct vpps_read_type {
     uint32_t index;        /* index of the vertex type in the history */
     vpps_type_guess guess; /* what was found about the vertex type in the preceding batch: a guess for this one */
     uint32_t first_input;  /* number of inputs of all preceding vertex types */
-    uint64_t trains;       /* outputs, as bits, that depend on a parameter that is not frozen */
+    uint64_t trains;       /* the outputs, as bits, that depend on a parameter that is not frozen */
     uint64_t frozen;       /* hash of the set of the vertex type's frozen parameters */
 } vpps_read_type;
 
@@ -130,7 +130,7 @@ static inline vpps_input_place vpps_place_of_input(const vpps_compiled_cell *c, 
     return place;
 }
 
-/* Returns, as bits, the inputs or lookups on which the given outputs of a vertex type depend; `reads`: the type's reads_inputs or reads_lookups. */
+/* Returns, as bits, the inputs (reads: type.reads_inputs) or lookups (type.reads_lookups) on which the given outputs of a type's vertices depend. */
 static inline uint64_t vpps_reached(const uint64_t *reads, uint64_t outputs) {
     uint64_t reached = 0;
     for (; outputs; outputs &= outputs - 1) reached |= reads[__builtin_ctzll(outputs)];

@@ -101,8 +101,8 @@ typedef struct vpps_target {
     uint32_t most_cells;            /* most cells of one compiled kernel; 0: the device compiles no kernels */
     bool ahead;                     /* whether the device compiles kernels ahead, while batches run */
     uint32_t most_groups;           /* most groups of a batch, unless its request gives their number */
-    vpps_group_rule *choose_groups; /* gives the number of VP groups, if most_groups is more than 1 */
-    uint32_t level_flops;           /* least time of a level, as the number of flops that one VP does meanwhile */
+    vpps_group_rule *choose_groups; /* gives the number of groups of processors, if most_groups is more than 1 */
+    uint32_t level_flops;           /* least time of a level, as the flops that one virtual processor does meanwhile */
     vpps_wave_rule waves;
 } vpps_target;
 
@@ -115,7 +115,7 @@ typedef struct vpps_pool_plan {
     uint32_t *values;    /* offset of a vector's or lookup table's values; not used for matrices */
     uint32_t *gradients; /* offset of a vector's gradient; not used for tables and matrices */
     uint32_t *states[2]; /* offsets of the optimizer's states of a vector or lookup table; not used for matrices */
-    uint32_t norms;      /* offset of n_vps words, in which each VP writes its sum of squared gradients */
+    uint32_t norms;      /* offset of n_vps words: each virtual processor's sum of squared gradients */
     /* If lookup tables are sharded over processes, the offsets below `sharded` stand for table entries, as if the pool
      * began with the whole tables; no memory belongs to these offsets. */
     uint32_t sharded;

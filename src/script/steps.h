@@ -67,7 +67,7 @@ static inline uint32_t vpps_block_of(const vpps_steps *s, uint32_t vertex) {
 
 static inline uint32_t vpps_group_of(const vpps_steps *s, uint32_t vertex) {
     const uint32_t place = s->place[vertex], n = s->batching->n_groups;
-    return n && place >= n ? place % n : place; /* a place less than n is the VP group: no division */
+    return n && place >= n ? place % n : place; /* a place less than n is the group's number: no division */
 }
 
 /* Returns the number of the first list member (of lists `axis`) of the block's vertex `at`; at = b->n: the number of all members. */

@@ -55,7 +55,7 @@ static uint64_t work_of(const vpps_cell_stage *stage, const uint32_t *const *lis
     return sum;
 }
 
-/* Returns how many of n vertices the first `share` of `shares` VPs run: those whose middle lies in the first share / shares of the vertices' work. */
+/* Returns how many of n vertices the first `share` of `shares` processors run: those whose middle is in the first share / shares of the work. */
 static uint32_t end_of_share(const vpps_cell_stage *stage, const uint32_t *const *lists, uint32_t first, uint32_t n,
                              uint32_t share, uint32_t shares) {
     if (!stage->work[0]) return (uint32_t)((uint64_t)n * share / shares);

@@ -16,7 +16,7 @@ typedef struct vpps_writer {
 /* Appends n words, not yet set, and returns their address. Each call may reallocate w->words. */
 uint32_t vpps_write_room(vpps_writer *w, uint64_t n);
 
-/* Begins a VP group's tasks, and returns the address of its first task. */
+/* Begins the tasks of a group of virtual processors, and returns the address of its first task. */
 uint32_t vpps_write_group(vpps_writer *w);
 
 /* Appends a task, and sets the barriers that it waits for and signals. */
@@ -27,5 +27,5 @@ void vpps_write_task(vpps_writer *w, vpps_task task);
 /* Appends a PAUSE task, at which the launch ends. It signals no barrier, since the tasks after it belong to another launch. */
 void vpps_write_pause(vpps_writer *w);
 
-/* Makes the VP group's latest task signal a barrier, and the group's next task wait until the barrier has `signals` signals. */
+/* Makes the group's latest task signal a barrier, and the group's next task wait until the barrier has `signals` signals. */
 void vpps_write_barrier(vpps_writer *w, uint32_t barrier, uint32_t signals);

@@ -40,7 +40,7 @@ void team_guard(const settings *s) {
     }
 }
 
-/* Returns whether the VPs of the run's device are threads of this process. */
+/* Returns whether the virtual processors of the run's device are threads of this process. */
 static bool runs_on_cores(const settings *s) {
     const vpps_device_table *device;
     return vpps_device_meant(s->device, &device) == VPPS_OK && device->host_vps;

@@ -203,7 +203,7 @@ AMX_FUNCTION void amx_product(uint32_t m, uint32_t n, uint32_t parts, const uint
 #undef SUMS
 }
 
-/* Spreads packed vectors over tiles, for products with transposed matrices (see vpps_spread_bf16). */
+/* Spreads packed vectors over tiles, each element paired with a zero, for products with transposed matrices (see vpps_spread_bf16). */
 static inline void amx_spread(uint32_t n, uint32_t depth, uint32_t parts, const uint32_t *rows, uint32_t *to) {
     enum { SIDE = VPPS_BF16_ROWS, PAIRS = VPPS_BF16_DEPTH / 2 };
     const uint32_t groups = (depth + SIDE - 1) / SIDE;

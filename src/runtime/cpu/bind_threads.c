@@ -21,7 +21,7 @@ vpps_status vpps_cpu_choose_places(vpps_cpu *cpu) {
     return VPPS_OK;
 }
 
-/* Binds the VP's thread to the CPUs where it may run. If the system refuses, the thread may run anywhere. */
+/* Binds a virtual processor's thread to the CPUs where it may run. If the system refuses, the thread may run anywhere. */
 static void hold(const vpps_vp *vp) {
     const vpps_places *p = &vp->cpu->places;
     const vpps_core_place *own = &p->at[vp->cpu->chosen[vp->index]];
@@ -54,7 +54,7 @@ static void touch_matrix(const vpps_vp *vp, uint32_t param) {
     }
 }
 
-/* Touches the VP's share of a vector's or table's memory, so that the pages of these parameters, which all VPs read, are spread over the nodes. */
+/* Touches this thread's share of a vector's or table's memory, so that the pages of these parameters, which all read, are spread over the nodes. */
 static void touch_slice(const vpps_vp *vp, uint32_t param) {
     const vpps_cpu *cpu = vp->cpu;
     const uint64_t words = vpps_param_elems(&cpu->model->params[param]), first = words * vp->index / cpu->n_vps,

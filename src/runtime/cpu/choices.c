@@ -186,7 +186,7 @@ vpps_cpu_choice vpps_cpu_choose(const vpps_cpu_units *u, const vpps_cpu_problem 
     c.few = table->few;
     c.pays = table->pays;
     const vpps_cpu_maker m = maker_of(u, c.kernels, c.unit, c.precision);
-    if (!isfinite(ns_of(l, m, VPPS_CPU_WAY_rows, 1, false))) return c; /* without measured products with matrix rows */
+    if (!isfinite(ns_of(l, m, VPPS_CPU_WAY_rows, 1, false))) return c; /* products with matrix rows were not measured */
     choose_tile(l, m, &c);
     choose_copy(l, m, &c);
     return c;

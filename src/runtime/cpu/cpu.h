@@ -51,7 +51,7 @@ typedef struct vpps_matrix_block {
 typedef struct vpps_cpu_matrix {
     vpps_matrix_block *blocks; /* the matrix's blocks of rows, in order; NULL: the parameter is a vector or table */
     uint32_t n_blocks;
-    uint32_t *first_block; /* for each VP, and one more: number of the first block of rows that the VP owns */
+    uint32_t *first_block; /* for each processor, and one more: number of the first block of rows that it owns */
     /* Indexed by VP (thread): a transposed copy of the rows that the VP owns, in panels of 64 columns that are stored row by row. Element
      * (r, k) is at k / 64 * 64 * rows + r * 64 + k % 64. */
     float **transposed;
@@ -101,7 +101,7 @@ struct vpps_vp {
     uint32_t *vectors; /* vectors of the tile, converted to bf16 */
     size_t vector_words, vector_capacity;
     vpps_packed *packed; /* for each `key` of vpps_pack_vectors: what was packed under the key */
-    uint32_t *touched;   /* for each parameter: number (cpu->sum.number) of the sum in which the VP's gradient is */
+    uint32_t *touched;   /* for each parameter: number (cpu->sum.number) of the sum in which this one's gradient is */
     uint32_t *by_update; /* for each parameter: latest launch whose update itself computes the gradient */
     /* For each parameter whose gradient the update computes: index in `copies` of the gradient's first vector x, or NO_COPY. */
     size_t *copy_of;
@@ -109,12 +109,12 @@ struct vpps_vp {
     size_t n_copies;
     uint32_t copied;       /* number of the launch whose vectors `copies` holds */
     uint32_t shared;       /* number of the latest launch whose gradients all processes have exchanged */
-    uint32_t met[2];       /* number of barriers signalled in this launch: [0] of the VP's group, [1] of all VPs */
-    vpps_passed passed[2]; /* latest barriers that the VP passed without waiting: [0] of its group, [1] of all VPs */
+    uint32_t met[2];       /* barriers signalled in this launch: [0] of this one's group, [1] of all processors */
+    vpps_passed passed[2]; /* latest barriers passed without waiting: [0] of this one's group, [1] of all processors */
     atomic_uint tasks;     /* number of tasks that this virtual processor has run in all launches */
     uint32_t at;           /* address of the virtual processor's next task; 0: it has run its last one */
     vpps_track *track;     /* the virtual processor's part of the trace; NULL: there is none */
-    uint32_t progress;     /* number of tasks that all VPs had run at the latest timeout of a wait of this VP */
+    uint32_t progress;     /* number of tasks that all others had run at the latest timeout of a wait of this one */
     uint64_t stalled_ns;   /* how long the virtual processor has waited since `progress` was noted */
 };
 
@@ -152,7 +152,7 @@ typedef struct vpps_cpu_batch {
     uint64_t start_ns;
     uint64_t end_ns; /* time at which the last virtual processor was done */
     double loss;
-    atomic_bool failed; /* whether a VP (thread) has failed; all others then stop */
+    atomic_bool failed; /* whether a virtual processor has failed; all others then stop */
     vpps_outcome outcome;
 } vpps_cpu_batch;
 
@@ -172,7 +172,7 @@ static inline uint32_t vpps_rung_of(uint32_t worker) { return worker ? 32 - (uin
 /* How many threads (2^rung) suit launches of one kind (crowd.c), measured over windows, runs of some launches. */
 typedef struct vpps_crowd {
     uint32_t rung, home;   /* rung (threads = 2^rung): of this window of launches; home: the fastest so far */
-    uint32_t period, left; /* period: windows between two trials of a neighbouring rung; left: until the next trial */
+    uint32_t period, left; /* period: windows between two trials of another rung; left: until the next trial */
     bool down, ends;       /* down: whether the latest trial had fewer threads; ends: whether the window ends now */
     atomic_bool crowded;   /* whether a thread has waited for cores for more than much_ns in this window */
     uint64_t words, ns, latest_ns, much_ns; /* sums over the window: script words, time; latest_ns: the latest launch */
@@ -202,14 +202,14 @@ struct vpps_cpu {
     uint32_t *chosen;          /* indexed by virtual processor: its CPU, as an index into `places` */
     vpps_hold hold;            /* how tightly virtual processors are bound to these CPUs */
     vpps_cpu_matrix *matrices; /* indexed by parameter: its blocks of rows, if it is a matrix */
-    float *matrix_memory;      /* values, gradients, states, transposed copies of matrices; each VP's are adjacent */
+    float *matrix_memory;      /* values, gradients, states, transposed copies of matrices; a thread's are adjacent */
     size_t matrix_bytes;
     uint32_t *pack_memory; /* weights in bf16; NULL in fp32 */
     size_t pack_bytes;
     vpps_counter *counters; /* indexed by barrier: the number of signals so far */
     size_t n_counters;
     vpps_meetings meetings;
-    double *norms;  /* indexed by virtual processor: sum of squares of the gradients that the VP owns */
+    double *norms;  /* indexed by virtual processor: sum of squares of the gradients that it owns */
     double squares; /* sum of squared gradients of sharded tables, over all processes */
 
     vpps_cpu_batch batch;
@@ -227,7 +227,7 @@ struct vpps_cpu {
     vpps_counter done;              /* number of launches that all virtual processors have finished */
     uint32_t wanted;                /* number of launches that were started */
     atomic_bool quit;
-    uint32_t threads;                             /* number of threads that run the launch's VPs */
+    uint32_t threads;                             /* number of threads that run the launch's virtual processors */
     vpps_crowd *crowd;                            /* the element of `crowds` for launches of this kind */
     vpps_crowd crowds[VPPS_BACKWARD_HALF + 1][3]; /* by half of the script; then by inference, training, update alone */
 };
@@ -237,7 +237,7 @@ vpps_status vpps_check_script(const vpps_cpu *cpu, const vpps_batch *batch);
 /* Checks a block (vertices of one cell): its arrays lie inside the script, and its records inside the pool. Fails with SCRIPT. */
 vpps_status vpps_check_block(const vpps_task_header *h, const vpps_block_view *view, uint32_t number);
 
-/* Checks the task at word `at` of the script. At `end` lies the END of the VP group's tasks. On failure (SCRIPT), returns false. */
+/* Checks the task at word `at` of the script. At `end` lies the END of the group's tasks. On failure (SCRIPT), returns false. */
 bool vpps_check_task(vpps_vp *vp, uint32_t at, uint32_t end, uint32_t group);
 
 /* Prepares a launch: checks the batch's script, and sets all that the virtual processors need to run it. Fails with SCRIPT, MEMORY. */
@@ -357,7 +357,7 @@ uint32_t vpps_entry_place(const vpps_entries *e, uint32_t offset);
 /* Adds the costs of the latest fetch of table entries to `cost`. */
 void vpps_entries_cost(const vpps_entries *e, vpps_share_cost *cost);
 
-/* Returns the blocks of a matrix's rows that part `member` of the virtual processors owns, if the VPs are divided into `group` equal parts. */
+/* Returns the blocks of a matrix's rows that part `member` of the virtual processors owns, if they are divided into `group` equal parts. */
 static inline vpps_blocks vpps_blocks_of(const vpps_cpu *cpu, vpps_param param, uint32_t member, uint32_t group) {
     const vpps_cpu_matrix *m = &cpu->matrices[param];
     const uint32_t share = cpu->n_vps / group, first = m->first_block[member * share];

@@ -17,7 +17,7 @@ static void finish_part(vpps_vp *vp) {
     vpps_wake(&cpu->done);
 }
 
-/* Runs share number i of the launch's VPs, which are divided among cpu->threads threads. */
+/* Runs share number i of the launch's virtual processors, which are divided among cpu->threads threads. */
 static void run_share(vpps_cpu *cpu, uint32_t i) {
     const uint32_t first = cpu->n_vps * i / cpu->threads, end = cpu->n_vps * (i + 1) / cpu->threads;
     vpps_run_vps(cpu, first, end);
@@ -57,7 +57,7 @@ static void wake_workers(vpps_cpu *cpu, uint32_t n) {
     }
 }
 
-/* Starts the VPs' threads, and waits until all are bound to CPUs. */
+/* Starts the threads that run virtual processors, and waits until all are bound to CPUs. */
 static vpps_status start_threads(vpps_cpu *cpu) {
     cpu->wanted++;
     for (uint32_t v = cpu->caller_works; v < cpu->n_vps; v++) {

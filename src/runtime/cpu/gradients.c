@@ -43,7 +43,7 @@ vpps_status vpps_open_update(vpps_cpu *cpu) {
 }
 
 void vpps_open_sum(vpps_cpu *cpu) {
-    const vpps_rows vectors = cpu->gradients; /* only vectors' gradients need zeros: their range */
+    const vpps_rows vectors = cpu->gradients; /* only gradients of vectors need zeros first: their range */
     cpu->batch.loss = 0;
     if (cpu->batch.goal == VPPS_GOAL_NODES) return; /* gradients of nodes alone: no parameter gets one */
     if (!cpu->sum.open) {

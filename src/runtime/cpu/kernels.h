@@ -9,13 +9,13 @@
 
 /* Operands of an instruction, by the operand letters of isa.def. A tensor may be the destination itself, but not overlap it otherwise. */
 typedef struct vpps_operands {
-    const float *t[3]; /* the tensor operands (letter t) */
-    float s[2];        /* the scalar operands (letter s) */
-    float f;           /* the last real constant (letter f) */
+    const float *t[3]; /* the tensor operands (letter t in isa.def) */
+    float s[2];        /* the scalar operands (letter s in isa.def) */
+    float f;           /* the last real constant (letter f in isa.def) */
     uint32_t u, e;
-    uint32_t *indices;        /* indices or positions (letter i) */
-    const float *weights;     /* the weights (letter v) */
-    const float *const *list; /* the list of tensors (letter *) */
+    uint32_t *indices;        /* indices or positions (letter i in isa.def) */
+    const float *weights;     /* the weights (letter v in isa.def) */
+    const float *const *list; /* the list of tensors (letter * in isa.def) */
     uint32_t n_list;
     /* For MATMUL and MOVE: r rows and c columns of the result; k is the number of terms of a sum, or of rows of the first tensor. */
     uint32_t r, k, c;
@@ -88,7 +88,7 @@ static inline size_t vpps_bf16_spread_words(uint32_t n, uint32_t depth, uint32_t
            parts * VPPS_BF16_TILE;
 }
 
-/* Spreads n vectors of `depth` elements, given as packed rows, for products with transposed matrices. */
+/* Spreads n vectors of `depth` elements, each element paired with a zero, given as packed rows, for products with transposed matrices. */
 typedef void (*vpps_spread_bf16)(uint32_t n, uint32_t depth, uint32_t parts, const uint32_t *rows, uint32_t *to);
 
 /* Computes c[j] (k elements) = the sum over terms of A^T x[j], for n spread vectors. A has `depth` rows and k columns. A non-finite element

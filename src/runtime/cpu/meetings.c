@@ -62,7 +62,7 @@ static const vpps_task *next_signal(const vpps_task *t, const vpps_task *end) {
     return t;
 }
 
-/* Returns whether the VP group waits for each barrier right after its own signal of that barrier. Adds its signals to signals[], by barrier. */
+/* Returns whether the group waits for each barrier right after its own signal of that barrier. Adds its signals to signals[], by barrier. */
 static bool count_signals(const vpps_task_header *h, const vpps_task *t, const vpps_task *end, uint32_t *signals) {
     uint32_t signalled = VPPS_NO_BARRIER;
     for (; t < end && t->kind != VPPS_TASK_END; t++) {
@@ -151,7 +151,7 @@ void vpps_vp_signal_meeting(vpps_vp *vp, uint32_t signals) {
     const uint32_t meeting = ++*t.met;
     if (!vpps_meet(t.nodes, t.n, t.member, meeting)) return;
     for (uint32_t i = 0; i < above(t.n); i++) atomic_store_explicit(&t.gates[i].value, meeting, memory_order_release);
-    atomic_thread_fence(memory_order_seq_cst); /* sequentially consistent, as vpps_wake requires */
+    atomic_thread_fence(memory_order_seq_cst); /* a fence, for vpps_wake needs sequential consistency */
     for (uint32_t i = 0; i < above(t.n); i++) vpps_wake(&t.gates[i]);
 }
 

@@ -88,7 +88,7 @@ static void add_one(vpps_counter *counter) {
     vpps_wake(counter);
 }
 
-/* Exchanges the gradients, in VP 0's thread, when all other VPs wait. */
+/* Exchanges the gradients with other processes, in virtual processor 0's thread, when all others wait. */
 static bool lead(vpps_vp *vp) {
     vpps_cpu *cpu = vp->cpu;
     const uint32_t others = (cpu->n_vps - 1) * ++cpu->shared_batches;

@@ -13,7 +13,7 @@ typedef struct vpps_tile_slot {
 /* Layout of the memory of a stage's tiles, for one virtual processor of a group. */
 typedef struct vpps_tile_layout {
     vpps_tile_slot *slots;      /* places of the slots (buffers), indexed by slot of the program */
-    vpps_rows *own;             /* the VP's own rows, for each index `dealt` of operands; own[0] is empty */
+    vpps_rows *own;             /* this virtual processor's rows, for each index `dealt` of operands; own[0] is empty */
     uint32_t floats[VPPS_AXES]; /* for each axis, the floats of all its slots (buffers) for one item */
     uint32_t tile;              /* number of vertices per tile */
 } vpps_tile_layout;

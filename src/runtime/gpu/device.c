@@ -174,7 +174,7 @@ static vpps_status prepare(vpps_gpu *gpu, const vpps_batch *batch) {
         return VPPS_OK;
     }
     vpps_status status = vpps_gpu_need_kernel(gpu, batch);
-    if (status == VPPS_OK) status = need_scratch(gpu, batch); /* the kernel's scratch memory */
+    if (status == VPPS_OK) status = need_scratch(gpu, batch); /* allocates the kernel's scratch memory */
     if (status == VPPS_OK && vpps_gpu_packs(gpu) && gpu->header.update)
         status = vpps_gpu_plan_products(gpu, batch, gpu->summing && batch->goal != VPPS_GOAL_NODES);
     VPPS_TRY(vpps_gpu_note_kernel(gpu, status));

@@ -131,7 +131,7 @@ typedef struct vpps_gpu {
     vpps_gpu_slot slots[VPPS_GPU_SLOTS];
     uint32_t launches;      /* number of launches so far; launch n uses slot n % VPPS_GPU_SLOTS */
     float *rescued;         /* host copy of the pool's parameters while the device has no pool; else NULL */
-    uint32_t scratch_words; /* number of words that each VP (CTA) has in the buffer `scratch` */
+    uint32_t scratch_words; /* number of words that each CTA has in the buffer `scratch` */
 
     vpps_share *share;       /* exchanges gradients with other processes; NULL: there are no other processes */
     vpps_communicator *gpus; /* sums gradients between GPUs directly; NULL: gradients go through the host */
@@ -203,11 +203,11 @@ vpps_status vpps_gpu_write_parameters(vpps_gpu *gpu, const vpps_model *model);
 
 /* ---- kernel.c */
 
-/* Describes a kernel for vpps_specialise: with these cells, for this number of VP groups, with rows per warp and threads from `choice`. */
+/* Describes a kernel for vpps_specialise: with these cells, for this number of groups of CTAs, with rows per warp and threads from `choice`. */
 vpps_kernel_plan vpps_gpu_kernel_plan(const vpps_gpu_layout *layout, uint32_t groups, const vpps_trial *choice,
                                       const vpps_compiled_cell *const *cells, uint32_t n_cells);
 
-/* Returns the kernel for training or inference with this number of VP groups. If none exists, adds one, not compiled; NULL: out of memory. */
+/* Returns the kernel for training or inference with this number of groups of CTAs. If none exists, adds one, not compiled; NULL: out of memory. */
 vpps_gpu_kernel *vpps_gpu_kernel_of(vpps_gpu *gpu, bool training, uint32_t groups);
 
 /* Sets gpu->kernel to a kernel that has the batch's cells in the batch's order; compiles the kernel if the loaded one has other cells.

@@ -58,7 +58,7 @@ static uint32_t write_tasks(const vpps_gpu *gpu, const uint32_t *script, const v
     return at + VPPS_TASK_WORDS;
 }
 
-/* Returns the VP group's first task that reads all gradients (NORM or UPDATE), or its END. */
+/* Returns the first task of a group of virtual processors that reads all gradients (NORM or UPDATE), or its END. */
 static const vpps_task *find_step(const vpps_task *t, const vpps_task *end) {
     while (t < end && t->kind != VPPS_TASK_NORM && t->kind != VPPS_TASK_UPDATE && t->kind != VPPS_TASK_END) t++;
     return t;

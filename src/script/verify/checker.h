@@ -13,7 +13,7 @@ typedef enum vpps_extent {
     /* The rows that the virtual processor (VP) owns if rows are shared out; else whole values, of the vertices that the VP runs. */
     VPPS_EXTENT_OWN,
     VPPS_EXTENT_WHOLE, /* the whole value, which every virtual processor of the group reads */
-    VPPS_EXTENT_SHARES /* the rows that the VP owns, of each of the shares (one per VP) whose sum is the value */
+    VPPS_EXTENT_SHARES /* the rows that it owns, of each of the shares (one per processor) whose sum is the value */
 } vpps_extent;
 
 typedef struct vpps_stage_read {
@@ -32,7 +32,7 @@ typedef struct vpps_checked_cell {
     uint32_t record; /* number of the vertex (record) for which this was proved; VPPS_NONE: none yet */
     uint64_t output_reads[VPPS_CELL_MOST]; /* for each output: bit i: the output depends on the cell's input i */
     bool output_trained[VPPS_CELL_MOST];   /* for each output: whether it depends on trained parameters */
-    /* For each output: bit k: it is output k, or depends on output k. Set only if gradients are requested. */
+    /* For each output, as bits: the output itself, and the outputs that it depends on. Set only if gradients are requested. */
     uint64_t output_made_of[VPPS_CELL_MOST];
     /* For each input, and each lookup's entry: bit k: output k's gradient flows into the gradient that the cell contributes to it. */
     uint64_t into_input[VPPS_CELL_MOST], into_entry[VPPS_CELL_MOST];
@@ -89,7 +89,7 @@ typedef struct vpps_location {
 
 typedef struct vpps_word {
     uint32_t tensor;
-    /* Writer of the word: virtual processor + 1, and number of the task in its group that wrote; 0: written before the script runs. */
+    /* Writer of the word: 1 + number of the virtual processor, and number of the task in its group that wrote; 0: written before the script runs. */
     uint32_t writer, written;
     uint32_t readers; /* number of the set (vpps_reader_sets) of those that read the word since it was written */
 } vpps_word;
@@ -121,7 +121,7 @@ typedef struct vpps_term_of_loss {
 } vpps_term_of_loss;
 
 typedef struct vpps_stream {
-    uint32_t at, end, place; /* script addresses of the VP group's next task and of the end; number of tasks done */
+    uint32_t at, end, place; /* script addresses of the group's next task and of the end; number of tasks done */
     bool ended, waiting, paused, normed, updated;
     uint32_t norm_place, loss_place;
 } vpps_stream;
@@ -185,7 +185,7 @@ typedef struct vpps_checker {
     uint32_t *signals, *totals; /* for each barrier: signals: their number so far; totals: in the whole script */
     uint64_t *outer_done;   /* bits by group and vertex: whether the group's parameter gradients include the vertex */
     uint8_t **entries_made; /* for each table's entry: whether an earlier slice of the batch has summed up gradients */
-    uint32_t *matrix_read;  /* for each parameter and VP group: 1 + number of the group's last task that reads it */
+    uint32_t *matrix_read;  /* for each parameter and group: 1 + number of the group's last task that reads it */
     uint8_t *matrix_spent;  /* for each parameter: whether the optimizer's update has changed it */
     vpps_word *pool;
     uint32_t pool_words;
@@ -305,4 +305,4 @@ bool vpps_check_loss(vpps_checker *c, uint32_t address, uint32_t n);
 bool vpps_check_norm(vpps_checker *c);
 bool vpps_check_update(vpps_checker *c);
 bool vpps_check_outputs(vpps_checker *c); /* checks that each requested output lies where the host reads it */
-bool vpps_check_end(vpps_checker *c);     /* checks, after all tasks, that all VP groups have done all their work */
+bool vpps_check_end(vpps_checker *c);     /* checks, after all tasks, that all groups have done all their work */

@@ -15,7 +15,7 @@ typedef struct vpps_proof {
     uint8_t *stored;      /* for each value: whether a step has stored it in the vertex's record */
     uint8_t *listed;      /* for each value: whether it is in its stage's list, which the scheduler uses */
     uint8_t *contributed; /* for each contribution to a gradient: whether a step has made it */
-    /* for each value: 1 + number of the stage's last step that reads it in its record; 0: none */
+    /* for each value: 1 + number of the stage's last step that reads it in the vertex's record; 0: none */
     uint32_t *read_until;
     uint32_t v; /* number of the value that messages name */
 

@@ -75,7 +75,7 @@ static bool read_value(vpps_checker *c, const share *s, const vpps_stage_read *r
     return true;
 }
 
-/* Notes that the VP group's current task reads a matrix; the update must come after the latest such task. */
+/* Notes that the group's current task reads a matrix; the update must come after the latest such task. */
 static bool read_matrix(vpps_checker *c, vpps_param matrix) {
     if (c->matrix_spent[matrix]) return VPPS_REFUSE(c, "reads a matrix after its update");
     c->matrix_read[(size_t)matrix * c->n_groups + c->group] = c->actor.place + 1;
@@ -138,7 +138,7 @@ static bool read_stage(vpps_checker *c, const share *s) {
     for (uint32_t i = s->info->first; i < s->info->first + s->info->n; i++) {
         const vpps_cell_value *x = &cell->c->values[cell->reads[i].value];
         const bool whole = cell->reads[i].extent == VPPS_EXTENT_WHOLE || !vpps_rows_dealt(&cell->c->needs, x->rows);
-        if (many && whole && s->member > 0) continue; /* the check for the group's first VP covers all its VPs */
+        if (many && whole && s->member > 0) continue; /* the check for the group's first virtual processor covers all */
         if (many && whole) vpps_check_act(c, c->n_vps + c->group);
         const bool ok = read_value(c, s, &cell->reads[i]);
         vpps_check_act(c, vp_of(c, s->member));

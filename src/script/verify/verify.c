@@ -81,7 +81,7 @@ static bool check_header(vpps_checker *c) {
 
 /* ---------------------------------------------------------------- streams of tasks */
 
-/* Returns the VP group's next task; NULL: the script ends before the task does, and is refused. */
+/* Returns the group's next task; NULL: the script ends before the task does, and is refused. */
 static const vpps_task *fetch(vpps_checker *c, const vpps_stream *s) {
     c->at = s->at;
     if (s->end - s->at < VPPS_TASK_WORDS) {
@@ -139,7 +139,7 @@ static bool open_streams(vpps_checker *c) {
 
 /* ---------------------------------------------------------------- barriers */
 
-/* Signals a barrier at the end of the current VP group's latest task. */
+/* Signals a barrier at the end of the current group's latest task. */
 static void signal(vpps_checker *c, uint32_t barrier) {
     if (barrier == VPPS_NO_BARRIER) return;
     uint32_t *carried = c->carried + (size_t)barrier * c->n_groups;
@@ -189,7 +189,7 @@ static bool run_task(vpps_checker *c, const vpps_task *t) {
     }
 }
 
-/* Runs the VP group's tasks until it pauses or must wait for missing signals. Sets *any to true if a task ran. */
+/* Runs the tasks of a group of virtual processors until it pauses or must wait for missing signals. Sets *any to true if a task ran. */
 static bool run_group(vpps_checker *c, bool *any) {
     vpps_stream *s = &c->streams[c->group];
     while (!s->ended && (!s->paused || c->goes_on)) {
