@@ -334,11 +334,11 @@ class Vertex(Uncopied):
         self.id = id
 
     def scattered(self, k: int = 0) -> Node:
-        """The node scattered as number k."""
+        """The node that the vertex scatters as its output number k."""
         return made(self._e, lib.vpps_scattered(self._e.p, self.id, k))
 
     def pushed(self, k: int = 0) -> Node:
-        """The node pushed as number k."""
+        """The node that the vertex pushes as its output number k."""
         return made(self._e, lib.vpps_pushed(self._e.p, self.id, k))
 
     def __repr__(self) -> str:
@@ -396,11 +396,11 @@ class Vertices(Many[Vertex]):
         return Nodes(self._e, out)
 
     def scattered(self, k: int = 0) -> Nodes:
-        """The nodes of the cell's scattered output k, one for each vertex."""
+        """The nodes that the vertices scatter as output number k, one for each vertex."""
         return self._outputs(k, lib.vpps_scattered_many)
 
     def pushed(self, k: int = 0) -> Nodes:
-        """The nodes pushed as number k, one for each vertex."""
+        """The nodes that the vertices push as output number k, one for each vertex."""
         return self._outputs(k, lib.vpps_pushed_many)
 
 

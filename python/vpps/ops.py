@@ -403,12 +403,12 @@ def argmax(x: Value) -> Node:
 
 
 def softmax_list(scores: Value) -> Node:
-    """e^score / sum over the members of e^score, for a list of scalars; a list of scalars."""
+    """The softmax of a list of scalars, e^score / sum over the members of e^score: a list of scalars."""
     return _one(scores, lib.vpps_softmax_list)
 
 
 def log_softmax_list(scores: Value) -> Node:
-    """score - log sum over the members of e^score, for a list of scalars; a list of scalars. A loss for the choice among any number of
+    """The log softmax of a list of scalars, score - log sum of e^score: a list of scalars. A loss for the choice among any number of
     candidates is -sum(log_softmax_list(scores) * chosen), with `chosen` 1 for the right one and 0 for the others."""
     return _one(scores, lib.vpps_log_softmax_list)
 

@@ -124,11 +124,11 @@ typedef struct vpps_cell_value {
     uint8_t split;  /* vpps_split */
     uint8_t pass;   /* vpps_pass */
     bool kept;      /* whether the value is kept in memory for another stage, another vertex or the host */
-    uint8_t record; /* number of the record that stores a kept value: the record of its axis, or a pass record */
+    uint8_t record; /* number of the record (memory) of a kept value: the record of its axis, or a pass record */
     uint32_t rows, cols;
     uint32_t first_arg, n_args; /* arguments: n_args of `args` from first_arg on; a RUN's by letter: t s v * */
     uint32_t stage;             /* number of the stage (part of the work) that makes the value; VPPS_NONE: none */
-    uint32_t offset;            /* number of a kept value's first word in its record */
+    uint32_t offset;            /* number of a kept value's first word in its record (memory of kept values) */
     union {
         uint32_t input;    /* INPUT: its number */
         uint32_t lookup;   /* LOOKUP: its number */
@@ -166,7 +166,7 @@ typedef struct vpps_stage_set {
 typedef struct vpps_cell_stage {
     uint8_t pass, split;
     bool backward;
-    bool uses_pass_record; /* whether the stage accesses values in a pass record, memory of one pass only */
+    bool uses_pass_record; /* whether the stage accesses values of a pass record (memory of one pass only) */
     /* Relative costs, by which virtual processors share out vertices: [0] of a vertex, [d] of a member of list d - 1. All 0: the stage has no lists. */
     uint32_t work[VPPS_AXES];
     uint32_t owner;    /* needs.owner (1 + a virtual processor's number) if the stage runs level by level; else 0 */
@@ -278,13 +278,13 @@ typedef struct vpps_compiled_cell {
     uint32_t n_stages, first_stage[VPPS_PASSES + 1];
     uint32_t *order;           /* numbers of the values in the order of their stages */
     uint64_t flops[VPPS_AXES]; /* flops, forward and backward together: [0] per vertex, [d] per member of list d - 1 */
-    uint32_t kept_words[VPPS_RECORDS]; /* for each record: number of words that it takes for a vertex or list member */
+    uint32_t kept_words[VPPS_RECORDS]; /* for each record of kept values: number of words for a vertex or list member */
     struct vpps_program *programs;     /* a program (steps) for each stage, then one for parameters' gradients */
     void *device_program;              /* the device's own form of the cell; device_free frees it */
     void (*device_free)(void *program);
 } vpps_compiled_cell;
 
-/* Returns the number of the pass record that a stage can use: forward's or backward's. */
+/* Returns the number of the pass record (values of one pass) that a stage can use: forward's or backward's. */
 static inline uint32_t vpps_pass_record(const vpps_compiled_cell *c, uint32_t stage) {
     return c->stages[stage].backward ? VPPS_RECORD_BACKWARD : VPPS_RECORD_FORWARD;
 }
@@ -372,12 +372,12 @@ static inline uint32_t vpps_shares_of(const vpps_compiled_cell *c, const vpps_ce
 /* Returns the distance in words between two shares of a value of this many words. */
 static inline uint32_t vpps_share_words(uint32_t words) { return words < 16 ? words : (words + 15) & ~15u; }
 
-/* Returns the number of words that a kept value takes in its record, with all of its shares. */
+/* Returns the number of words that a kept value takes in its record (memory of kept values), with all of its shares. */
 static inline uint32_t vpps_place_words(const vpps_compiled_cell *c, const vpps_cell_value *v) {
     return vpps_share_words(vpps_value_words(v)) * vpps_shares_of(c, v);
 }
 
-/* Returns whether the places of two kept values in a record overlap. */
+/* Returns whether the places of two kept values in a record (memory of kept values) overlap. */
 static inline bool vpps_places_meet(const vpps_compiled_cell *c, uint32_t u, uint32_t v) {
     const vpps_cell_value *a = &c->values[u], *b = &c->values[v];
     return a->kept && b->kept && a->record == b->record && a->offset < b->offset + vpps_place_words(c, b) &&

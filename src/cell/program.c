@@ -273,7 +273,7 @@ static bool is_scaled(const builder *b, uint32_t v) {
     return j < b->c->n_contributions && b->c->contributions[j].scaled;
 }
 
-/* Adds steps that copy a value from its slot (buffer) to the vertex's record, and to gradients to which it contributes. */
+/* Adds steps that copy a value from its slot (buffer) to the vertex's kept values, and to gradients to which it contributes. */
 static void add_stores(builder *b, uint32_t v) {
     const vpps_cell_value *x = value_at(b, v);
     if (x->kept) add_copy(b, VPPS_STEP_STORE, kept_place(b, v), in_slot(b, v));

@@ -33,7 +33,7 @@ typedef enum vpps_access {
 typedef struct vpps_operand {
     uint8_t place, access; /* place: a vpps_place; access: a vpps_access */
     uint8_t axis;          /* 0: one value for each vertex; d: one for each member of the vertex's list d - 1 */
-    uint8_t record;        /* place RECORD: number of the record that holds the value */
+    uint8_t record;        /* place RECORD: number of the record of kept values that holds the value */
     bool shares; /* RECORD, CONTRIBUTION: whether each virtual processor (VP) stored a share; reading adds them up */
     /* 0: the operand has all rows of its value. Else only the rows that the virtual processor owns; `dealt` leads to these (vpps_dealt_rows). */
     uint16_t dealt;
@@ -45,7 +45,7 @@ typedef struct vpps_operand {
 } vpps_operand;
 
 typedef enum vpps_step_kind {
-    VPPS_STEP_LOAD,       /* fills a slot (buffer) from a record, an input, a table, a parameter or the script */
+    VPPS_STEP_LOAD,       /* fills a slot (buffer) with a kept value, an input, an entry, a parameter or data */
     VPPS_STEP_GRADIENT,   /* fills a slot with the gradient of output `output`: the sum of its readers' contributions */
     VPPS_STEP_RUN,        /* fills a slot (buffer) with the result of an isa.def instruction on the operands */
     VPPS_STEP_PRODUCT,    /* fills a slot (buffer) or memory with start + the sum of matrices times operands */

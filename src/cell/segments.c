@@ -70,7 +70,7 @@ static void find_memory(builder *b) {
     }
 }
 
-/* Returns whether the program stores value v in memory: in a vertex's record, or as a contribution to a gradient. */
+/* Returns whether the program stores value v in memory: among the vertex's kept values, or as a contribution to a gradient. */
 static bool stored(const builder *b, uint32_t v) {
     const vpps_program *p = b->s->p;
     for (uint32_t i = 0; i < p->n; i++)
@@ -180,13 +180,13 @@ static void note_slot(builder *b, uint32_t v, uint32_t segment) {
     b->s->last_read[v] = vpps_max_u32(b->s->last_read[v], segment + 1);
 }
 
-/* Closes the open segment of products if operand o is computed in that segment or a later one. */
+/* Closes the segment of products that still takes some (the open one) if operand o is computed in that segment or a later one. */
 static void note_later(builder *b, const vpps_program_step *step, const vpps_operand *o, uint32_t segment) {
     (void)step;
     if (b->s->made_in[o->value] != VPPS_NONE && b->s->made_in[o->value] >= segment) b->products = VPPS_NONE;
 }
 
-/* Adds a product to the open segment of products, or to a new one if an operand is not computed before the open one. */
+/* Adds a product to the segment that still takes some (the open one), or to a new one if an operand is not computed before the open one. */
 static void place_product(builder *b, placing *to, const vpps_program_step *step) {
     const uint32_t v = step->to.value;
     load_operands(b, to, step);

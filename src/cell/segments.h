@@ -19,7 +19,7 @@ typedef enum vpps_segment_kind {
 typedef enum vpps_segment_step_kind {
     VPPS_SEGMENT_LOAD, /* copies a value from memory to a slot (buffer) */
     VPPS_SEGMENT_MAKE, /* computes a value; in segments of elements or products also stores it in memory */
-    VPPS_SEGMENT_STORE /* copies a value from a slot (buffer) to memory: to its record and its contributions */
+    VPPS_SEGMENT_STORE /* copies a value from a slot (buffer) to memory: to the kept values or contributions */
 } vpps_segment_step_kind;
 
 typedef struct vpps_segment_step {

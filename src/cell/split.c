@@ -375,7 +375,7 @@ static bool may_follow(const work *w, uint32_t u, uint32_t v) {
     const vpps_cell_value *a = &c->values[u], *b = &c->values[v];
     if (w->last[u] == VPPS_NONE || vpps_place_words(c, a) != vpps_place_words(c, b) || a->axis != b->axis) return false;
     if (w->one_pass[u] && w->one_pass[v] && backward(c, u) != backward(c, v))
-        return false; /* the values are in pass records of different passes */
+        return false; /* the values are in pass records (memory of one pass) of different passes */
     if (w->last[u] < b->stage) return true;
     return w->last[u] == b->stage && a->split == b->split && (a->split != VPPS_SPLIT_ROWS || a->rows == b->rows) &&
            a->kind != VPPS_VALUE_PRODUCT_T && b->kind != VPPS_VALUE_PRODUCT_T && read_before(c, u, v);
@@ -390,8 +390,8 @@ static void find_one_pass(work *w) {
     }
 }
 
-/* Finds kept values that can share a place in memory: place[v] becomes the first value that has v's place. A place is in a pass record if
- * all its values may be there. */
+/* Finds kept values that can share a place in memory: place[v] becomes the first value that has v's place. A place is in a pass record (memory of one
+ * pass) if all its values may be there. */
 static void find_places(work *w, uint32_t *place, uint32_t *follower) {
     vpps_compiled_cell *c = w->c;
     for (uint32_t i = 0; i < c->n_stages; i++) {
@@ -409,7 +409,7 @@ static void find_places(work *w, uint32_t *place, uint32_t *follower) {
     }
 }
 
-/* Gives each place an offset in its record, in the order of the first values of the places. */
+/* Gives each place an offset in its record (memory of kept values), in the order of the first values of the places. */
 static void place_in_records(work *w, const uint32_t *place) {
     vpps_compiled_cell *c = w->c;
     for (uint32_t i = 0; i < c->n_stages; i++) {

@@ -19,8 +19,8 @@ typedef struct strips {
     uint32_t n, tiles, first, end, parts;
 } strips;
 
-/* A strip: tiles [first, end) of those that are multiplied with the x of outer number x. Its blocks of columns are slots [slot, slot +
- * slots). */
+/* A strip: tiles [first, end) of those whose rows are multiplied with one x, that of the outer (sum of dy x^T) with number x. Its blocks of columns
+ * are slots [slot, slot + slots) of the warps. */
 typedef struct strip {
     uint32_t x, first, end, slot, slots;
 } strip;

@@ -188,7 +188,7 @@ vpps_status vpps_push(vpps_graph *g, vpps_node x) {
     return add_output(g, "push", x, &c->pushed, &c->n_pushed);
 }
 
-/* Returns the limit of the pulled index that node t of a cell uses: a lookup table's number of entries, or a loss's number of classes. */
+/* Returns the limit of the caller's integer (pulled index) that node t of a cell uses: a table's number of entries, a loss's of classes. */
 static uint32_t index_limit(const vpps_model *model, const vpps_cell_data *c, uint32_t t) {
     const vpps_signature *s = &c->signatures[c->nodes[t].signature];
     if (s->op == VPPS_OP_LOOKUP) return model->params[s->param].count;

@@ -115,7 +115,7 @@ __device__ __forceinline__ void vpps_list_spans() {
         }
     }
     __syncthreads();
-    if (VPPS_WARP < 2 || VPPS_WARPS < 2) { /* prefix sums turn the spans' counts into ends */
+    if (VPPS_WARP < 2 || VPPS_WARPS < 2) { /* turns the parameters' counts into ends, by prefix sums */
 #pragma unroll 1
         for (unsigned kind = VPPS_WARP; kind < 2; kind += VPPS_WARPS) {
             unsigned before = 0;

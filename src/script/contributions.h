@@ -9,7 +9,7 @@ typedef struct vpps_row_mark {
     uint32_t stamp, entry;
 } vpps_row_mark;
 
-/* The marks of all rows of all lookup tables, kept from batch to batch so that no batch has to clear the marks. */
+/* Marks at all rows of all lookup tables, by which a batch counts each row once; kept, so that no batch has to clear them. */
 typedef struct vpps_row_marks {
     /* For each parameter: an array with a mark for each row of the table; NULL: no table, or no batch has trained it. */
     vpps_row_mark **tables;
@@ -25,7 +25,7 @@ typedef struct vpps_entry {
     uint32_t number; /* index among the table's trained entries, in the order of their first use */
 } vpps_entry;
 
-/* Where the elements of a block (all vertices of one type, group and slice) begin in two arrays of vpps_contributions: in `runs`, which lists the
+/* Where elements of a block (vertices of one type, group, slice of the batch) begin in two arrays of vpps_contributions: in `runs`, which lists the
  * block's tasks by stage and level (level 0 for a task over all levels), and in `uses`, which lists the table entries that the block contributes to. */
 typedef struct vpps_block_uses {
     uint32_t runs, uses;
@@ -73,7 +73,7 @@ typedef struct vpps_entry_list {
 
 typedef struct vpps_entry_lists {
     vpps_entry_list *of; /* for each table entry: its list of contributions */
-    uint32_t *touched;   /* indices in `of` of the table entries that the slice contributes to, by first use */
+    uint32_t *touched;   /* indices in `of` of the entries that this slice (of a wave) contributes to, by first use */
     uint32_t n_touched;
 } vpps_entry_lists;
 
@@ -84,6 +84,6 @@ bool vpps_open_entries(const vpps_contributions *all, vpps_arena *arena, vpps_en
  * list is all entries in order, so that the virtual processor that adds up an entry's gradient also owns the entry. */
 void vpps_touch_entries(const vpps_contributions *all, uint32_t slice, vpps_entry_lists *lists);
 
-/* Writes the offsets of the slice's contributions to table entries into the script. */
+/* Writes the offsets of the contributions of a slice (share of the batch) to table entries into the script. */
 void vpps_write_entries(const vpps_contributions *all, const uint32_t *offsets, uint32_t slice, vpps_entry_lists *lists,
                         uint32_t *words);

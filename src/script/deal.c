@@ -115,7 +115,7 @@ static void join(const vpps_batching *b, uint32_t *first) {
     for (uint32_t v = 0; v < r->n_vertices; v++) first[v] = vpps_find_root(first, v);
 }
 
-/* Assigns vertices of heads to slices in the batch's order, and other vertices to their wave's last slice. On entry `words` and `shares` are zeros. */
+/* Assigns vertices of classifier heads to slices (of a wave) in the batch's order, others to their wave's last slice. `words`, `shares`: zeros. */
 static void deal_heads(const vpps_batching *b, const uint32_t *first, uint64_t *words, share *shares,
                        uint32_t *n_slices, uint32_t *place) {
     const uint32_t n_vertices = b->needs->reading->n_vertices;

@@ -26,8 +26,8 @@ typedef struct encoder {
     uint32_t *arrays;   /* for each block of vertices: address of its arrays in the script */
     group_constants *constants; /* for each group of virtual processors: its constants */
     vpps_entry_lists entries;
-    uint32_t *losses; /* for each slice: address of its terms of the loss; the extra element ends all terms */
-    uint32_t *sums;   /* for each slice and lookup table: address of the ENTRIES task's list; 0: no such task */
+    uint32_t *losses; /* by slice (of a wave): address of its terms of the loss; an extra element ends all terms */
+    uint32_t *sums;   /* by slice (of a wave) and table: address of the ENTRIES task's list; 0: no such task */
     uint32_t n_tables;
     vpps_given_array given;
 } encoder;
@@ -405,7 +405,7 @@ static uint32_t common_barrier(const encoder *e, uint32_t slice, bool after) {
     return first + 2 * slice + after;
 }
 
-/* Writes a barrier at which all virtual processors wait for each other: before or after a slice's parameter gradients are added up. */
+/* Writes a barrier at which all virtual processors wait for each other: before or after a slice's (share's) gradients are added up. */
 static void write_common_barrier(encoder *e, uint32_t slice, bool after) {
     vpps_write_barrier(&e->to, common_barrier(e, slice, after), e->s->batching->n_vps);
 }
@@ -509,8 +509,8 @@ static void encode_group(encoder *e, uint32_t g, uint32_t *task, uint32_t *barri
     VPPS_WRITE_TASK(&e->to, END, 0);
 }
 
-/* Writes the loss's terms, slice after slice, as pairs (offset of the value, factor). In a training step in two halves the only term is the
- * loss that the host writes at the pause. */
+/* Writes the loss's terms, slice (share of the batch) after slice, as pairs (offset of the value, factor). In a training step in two halves the only
+ * term is the loss that the host writes at the pause. */
 static void encode_losses(encoder *e) {
     const uint32_t n_groups = e->s->batching->n_groups;
     e->losses[0] = vpps_write_room(&e->to, e->r->halves ? 2 : 2 * (uint64_t)e->r->n_seeds);

@@ -22,15 +22,15 @@ typedef struct placer {
     vpps_arena *arena;
     vpps_placement *out;
     vpps_block_memory *blocks;
-    uint32_t *pass_record, *contributed; /* for each task: offsets of its vertices' pass records, its contributions */
+    uint32_t *pass_record, *contributed; /* for each task: offsets of its values of one pass, of its contributions */
     vpps_tensor_life *lives;             /* lifetimes of the tensors of the group (of virtual processors) in work */
     uint32_t n_lives;
-    bool (*all_levels)[2]; /* for each block and pass: whether one array has the pass records of all its levels */
+    bool (*all_levels)[2]; /* for each block and pass: whether one array has that pass's values of all its levels */
     bool *requested;       /* for each block (vertices of one type): whether the host reads a value or gradient of it */
     uint32_t *level_ends;  /* for each level of each block (block.levels + level): last phase of the level's backward */
     /* for each level of each block of vertices (index: block.levels + level): the last phase that reads the gradients that it contributes */
     uint32_t *last_reads;
-    /* for each level and pass: its pass records' offset, and index in `lives`. With one array for all levels, only level 0 is set. */
+    /* for each level and pass: offset of the values of that pass only, and index in `lives`. With one array for all levels, only level 0 is set. */
     uint32_t *pass_record_at, *pass_record_life;
     const uint32_t **ends_of_type; /* for each type: level_ends of the type's block that the block in work reads */
 } placer;
@@ -131,7 +131,7 @@ static void add_kept(placer *p, uint32_t block) {
 
 /* ---------------------------------------------------------------- pass records */
 
-/* Sets all_levels[block] for forward and backward: whether a stage that runs over all levels at once uses the block's pass records. */
+/* Sets all_levels[block] for forward and backward: whether a stage that runs over all levels at once uses values kept in this pass only. */
 static void find_all_levels(placer *p, uint32_t block) {
     const vpps_compiled_cell *c = cell_of(p, block);
     for (uint32_t s = 0; s < c->n_stages; s++)
@@ -252,7 +252,7 @@ static void note_last_reads(placer *p, uint32_t block) {
     }
 }
 
-/* Returns the last phase that reads the gradients that a task contributes. Gradients of table entries are read at the slice's end. */
+/* Returns the last phase that reads the gradients that a task contributes. Gradients of table entries are read when the slice (of a wave) ends. */
 static uint32_t last_of_contributions(const placer *p, const vpps_stage_task *t) {
     const vpps_step_block *b = &p->s->blocks[t->block];
     const vpps_compiled_cell *c = cell_of(p, t->block);

@@ -38,7 +38,7 @@ typedef struct vpps_steps {
     /* for each vertex that has lists: the numbers of its lists' first members; elements of other vertices are not set */
     const vpps_first_members *first_members;
     size_t n_level_starts;
-    uint32_t n_waves, n_slices; /* n_waves: number of waves; n_slices: number of slices in each wave */
+    uint32_t n_waves, n_slices; /* n_waves: number of waves (shares of the batch); n_slices: number of slices of each */
     uint32_t n_blocks;
     uint32_t n_levels; /* number of levels of the graph */
     uint32_t n_steps;  /* number of steps: of pairs of a block and a level at which the block has vertices */
@@ -78,10 +78,10 @@ static inline uint32_t vpps_first_member(const vpps_steps *s, const vpps_step_bl
 
 /* ---------------------------------------------------------------- slices */
 
-/* Returns the number of slices of all waves together. */
+/* Returns the number of slices (shares of a wave) of all waves together. */
 static inline uint32_t vpps_all_slices(const vpps_steps *s) { return s->n_waves * s->n_slices; }
 
-/* Returns the last slice of the wave to which a slice belongs. */
+/* Returns the last slice of the wave to which a slice (share of a wave) belongs. */
 static inline uint32_t vpps_last_slice(const vpps_steps *s, uint32_t slice) {
     return slice - slice % s->n_slices + s->n_slices - 1;
 }

@@ -70,7 +70,7 @@ typedef struct vpps_block_view {
     const uint32_t *vertices;
     /* for each input: an array with the offset, less the input's shift, of the value that each vertex or list member reads */
     const uint32_t *inputs[VPPS_CELL_MOST];
-    int32_t shifts[VPPS_CELL_MOST]; /* for each input; 0 if the input is no list */
+    int32_t shifts[VPPS_CELL_MOST]; /* for each input: to be added to its offsets; 0 for inputs that are no lists */
     const uint32_t *lookups[VPPS_CELL_MOST];
     const uint32_t *words[VPPS_CELL_MOST];
     const uint32_t *data;

@@ -102,7 +102,7 @@ static json_t *fragments_json(const planner *x, const vpps_kernel_plan *p) {
 json_t *plan_json(const planner *x, const vpps_kernel_plan *p) {
     char arch[16];
     snprintf(arch, sizeof arch, "sm_%u", x->machine.arch);
-    json_t *fragments = p->parts ? fragments_json(x, p) : NULL; /* without parts, the object has no "fragments" */
+    json_t *fragments = p->parts ? fragments_json(x, p) : NULL; /* in fp32, the JSON object has no "fragments" */
     return json_pack("{ss ss ss sI sI sI sI sI sI sI sI so sI sI sI sI so so*}", "machine", x->machine.name,
                      "precision", vpps_precision_names[x->layout.precision], "arch", arch, "sms",
                      (json_int_t)x->machine.sms, "vps", (json_int_t)p->n_vps, "group", (json_int_t)p->group, "rpw",

@@ -117,7 +117,7 @@ static vpps_status answer_each(predictor *p) {
         if (line->example == VPPS_NO_WORD) continue;
         const vpps_status status = answer(p, line->example, 1);
         if (status == VPPS_OK) {
-            line->example = (uint32_t)p->answers.n - 1; /* the last answer: failed examples leave some before it */
+            line->example = (uint32_t)p->answers.n - 1; /* its answer is the latest; failed examples leave others */
             continue;
         }
         line->example = VPPS_NO_WORD;

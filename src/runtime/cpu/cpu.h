@@ -101,7 +101,7 @@ struct vpps_vp {
     uint32_t *vectors; /* vectors of the tile, converted to bf16 */
     size_t vector_words, vector_capacity;
     vpps_packed *packed; /* for each `key` of vpps_pack_vectors: what was packed under the key */
-    uint32_t *touched;   /* for each parameter: number (cpu->sum.number) of the sum in which this one's gradient is */
+    uint32_t *touched;   /* for each parameter: number (cpu->sum.number) of the processor's sum of gradients */
     uint32_t *by_update; /* for each parameter: latest launch whose update itself computes the gradient */
     /* For each parameter whose gradient the update computes: index in `copies` of the gradient's first vector x, or NO_COPY. */
     size_t *copy_of;
@@ -109,12 +109,12 @@ struct vpps_vp {
     size_t n_copies;
     uint32_t copied;       /* number of the launch whose vectors `copies` holds */
     uint32_t shared;       /* number of the latest launch whose gradients all processes have exchanged */
-    uint32_t met[2];       /* barriers signalled in this launch: [0] of this one's group, [1] of all processors */
-    vpps_passed passed[2]; /* latest barriers passed without waiting: [0] of this one's group, [1] of all processors */
+    uint32_t met[2];       /* barriers signalled in this launch: [0] of the processor's group, [1] of all groups */
+    vpps_passed passed[2]; /* latest barriers passed without a wait: [0] of the processor's group, [1] of all groups */
     atomic_uint tasks;     /* number of tasks that this virtual processor has run in all launches */
     uint32_t at;           /* address of the virtual processor's next task; 0: it has run its last one */
     vpps_track *track;     /* the virtual processor's part of the trace; NULL: there is none */
-    uint32_t progress;     /* number of tasks that all others had run at the latest timeout of a wait of this one */
+    uint32_t progress;     /* tasks that all processors together had run at the latest timeout of this one's waits */
     uint64_t stalled_ns;   /* how long the virtual processor has waited since `progress` was noted */
 };
 
@@ -125,7 +125,7 @@ typedef struct vpps_counter {
 
 /* Barriers as trees of counters (meetings.c): virtual processors signal at a tree's nodes and wait at its gates, one for each leaf. */
 typedef struct vpps_meetings {
-    /* Arrays of n_counters: nodes and gates of barriers of all virtual processors, and of a group's barriers, at the indices of the group's VPs. */
+    /* Arrays of n_counters for trees: all: for barriers of all virtual processors; group: of a group, at its virtual processors' indices. */
     vpps_counter *all, *all_gates, *group, *group_gates;
     vpps_counter *finish; /* nodes of the barrier at the end of launches, which are never reset */
     size_t n_counters;
@@ -234,7 +234,7 @@ struct vpps_cpu {
 
 /* Checks that the batch's script (tasks and their data) is made for this device and has no address outside of it. Fails with SCRIPT. */
 vpps_status vpps_check_script(const vpps_cpu *cpu, const vpps_batch *batch);
-/* Checks a block (vertices of one cell): its arrays lie inside the script, and its records inside the pool. Fails with SCRIPT. */
+/* Checks a block (vertices of one cell): its arrays lie inside the script, and its vertices' kept values inside the pool. Fails with SCRIPT. */
 vpps_status vpps_check_block(const vpps_task_header *h, const vpps_block_view *view, uint32_t number);
 
 /* Checks the task at word `at` of the script. At `end` lies the END of the group's tasks. On failure (SCRIPT), returns false. */
@@ -414,8 +414,8 @@ static inline vpps_rows vpps_rows_of_vp(const vpps_cpu *cpu, vpps_param param, u
     return vpps_rows_of(cpu->model->params[param].rows, VPPS_ROW_UNIT, cpu->n_vps, vp);
 }
 
-/* Returns the address of one item's operand: an input, a table entry, a parameter, or a value in a record that outlives the pass. `item`
- * counts the block's vertices, or the members of its lists. */
+/* Returns the address of one item's operand: an input, a table entry, a parameter, or a kept value that outlives the pass. `item` counts the block's
+ * vertices, or the members of its lists. */
 static inline float *vpps_in_pool(const vpps_cpu *cpu, const vpps_block_view *view, const vpps_operand *o,
                                   uint32_t item) {
     switch (o->place) {

@@ -25,7 +25,7 @@ static vpps_wait_end wait_for_barrier(vpps_vp *vp, const vpps_passed *p, uint64_
     if (end != VPPS_WAIT_TIMEOUT || limit_ns == VPPS_ONLY_LOOK) return end;
     const uint32_t before = vp->progress;
     vp->progress = progress(cpu);
-    const uint32_t turns = (cpu->n_vps + cpu->threads - 1) / cpu->threads; /* those that share a thread wait by turns */
+    const uint32_t turns = (cpu->n_vps + cpu->threads - 1) / cpu->threads; /* processors of one thread wait by turns */
     vp->stalled_ns = vp->progress == before ? vp->stalled_ns + limit_ns * turns : 0;
     if (vp->stalled_ns < cpu->watchdog_ns) return end;
     if (counter) came = atomic_load_explicit(&counter->value, memory_order_relaxed);

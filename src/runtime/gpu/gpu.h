@@ -75,7 +75,7 @@ typedef struct vpps_gpu_slot {
 typedef struct vpps_gpu_factor {
     const vpps_operand *operand; /* the cell's value dy or x; NULL: none, or another factor has the same vectors */
     uint32_t words;              /* number of words of a packed vector */
-    uint64_t vectors;            /* number of vectors; while tasks get places in `packed`: of vectors with a place */
+    uint64_t vectors;            /* number of vectors, which is counted again while they get places in `packed` */
     uint64_t at;                 /* first word of the factor's vectors in the buffer `packed` */
     bool used;                   /* whether the batch has vertices of the factor's cell */
 } vpps_gpu_factor;

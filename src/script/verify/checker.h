@@ -10,10 +10,10 @@
 
 /* How much of a value in memory a stage of a cell reads or writes. */
 typedef enum vpps_extent {
-    /* The rows that the virtual processor (VP) owns if rows are shared out; else whole values, of the vertices that the VP runs. */
+    /* The rows that the virtual processor owns if rows are shared out; else whole values, of the vertices that it runs. */
     VPPS_EXTENT_OWN,
     VPPS_EXTENT_WHOLE, /* the whole value, which every virtual processor of the group reads */
-    VPPS_EXTENT_SHARES /* the rows that it owns, of each of the shares (one per processor) whose sum is the value */
+    VPPS_EXTENT_SHARES /* its own rows, of the share that each processor made; the value is the sum of shares */
 } vpps_extent;
 
 typedef struct vpps_stage_read {
@@ -91,7 +91,7 @@ typedef struct vpps_word {
     uint32_t tensor;
     /* Writer of the word: 1 + number of the virtual processor, and number of the task in its group that wrote; 0: written before the script runs. */
     uint32_t writer, written;
-    uint32_t readers; /* number of the set (vpps_reader_sets) of those that read the word since it was written */
+    uint32_t readers; /* number of the set (vpps_reader_sets) of readers of the word since it was written */
 } vpps_word;
 
 /* Reader or writer of memory: virtual processor number `unit`, or, if unit = n_vps + group, all virtual processors of a group together. */
@@ -223,7 +223,7 @@ static inline uint64_t vpps_bit_words(uint64_t n) { return n / 64 + 1; }
 bool vpps_check_resolve(const vpps_graph *g, vpps_node x, uint32_t *record, uint32_t *node);
 /* The inputs of a vertex (record of the graph): nodes, pulled indices, and numbers of list members. An op's arguments count as one list. */
 typedef struct vpps_record_view {
-    const vpps_cell_data *cell; /* the cell that is applied; NULL: the record is an op */
+    const vpps_cell_data *cell; /* the cell that is applied; NULL: the vertex is an op */
     const vpps_op_node *op;
     const vpps_signature *signature;         /* the op's signature */
     const uint32_t *args, *listed, *indices; /* args: arguments of an op, or a cell's inputs that are no lists */

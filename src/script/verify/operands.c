@@ -1,4 +1,4 @@
-/* operands.c - checks that a step of a program finds, in slots (buffers), records and elsewhere, the values that its operands name. */
+/* operands.c - checks that a step of a program finds the values that its operands name: in slots (buffers), kept values and elsewhere. */
 #include "script/verify/proof.h"
 
 /* Returns whether this stage computes value v in shares, one for each virtual processor. Later stages load the sum of the shares. */

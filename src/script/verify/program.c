@@ -192,7 +192,7 @@ static bool run_step(vpps_proof *p) {
 
 /* ---------------------------------------------------------------- stages */
 
-/* For each value: sets read_until to 1 + number of the stage's last step that reads the value in its record; 0: none. */
+/* For each value: sets read_until to 1 + number of the stage's last step that reads the value as a kept value; 0: none. */
 static void find_reads(const vpps_proof *p) {
     memset(p->read_until, 0, p->c->n_values * sizeof *p->read_until);
     for (uint32_t i = 0; i < p->program->n; i++) {

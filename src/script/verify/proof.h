@@ -12,10 +12,10 @@ typedef struct vpps_proof {
     uint32_t *is;         /* for each value: number of its expression; VPPS_NONE: no step has computed the value */
     uint64_t *gradients;  /* for each value: bit k: the value depends on the gradient of output k */
     uint8_t *stays;       /* for each value: whether it is read after all stages of its vertex are done */
-    uint8_t *stored;      /* for each value: whether a step has stored it in the vertex's record */
+    uint8_t *stored;      /* for each value: whether a step has stored it among the kept values */
     uint8_t *listed;      /* for each value: whether it is in its stage's list, which the scheduler uses */
     uint8_t *contributed; /* for each contribution to a gradient: whether a step has made it */
-    /* for each value: 1 + number of the stage's last step that reads it in the vertex's record; 0: none */
+    /* for each value: 1 + number of the stage's last step that reads it among the kept values; 0: none */
     uint32_t *read_until;
     uint32_t v; /* number of the value that messages name */
 

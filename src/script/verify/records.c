@@ -16,7 +16,7 @@ static bool check_source(vpps_checker *c, vpps_checked_block *b, uint32_t p, uin
     b->sources[i][item] = output;
     const vpps_location at = vpps_check_location(c, output);
     const int64_t from = b->view.inputs[i][item], offset = from + b->view.shifts[i];
-    /* Only values of the batch may have shifts: the CPU moves what it reads of sharded parameters, each offset by itself. */
+    /* Only offsets of the batch's values may be shifted, since the CPU replaces offsets of sharded parameters one by one. */
     if (offset == at.offset && (from == offset || (from >= c->target->batch && offset >= c->target->batch)))
         return true;
     return VPPS_REFUSE(c, "block %u (cell %s), vertex %u: input %u is at %" PRId64 "; node %u lies at %u",

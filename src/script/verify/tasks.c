@@ -50,7 +50,7 @@ static vpps_rows rows_of(const share *s, const vpps_cell_value *x) {
 
 /* ---------------------------------------------------------------- reads */
 
-/* Checks that a value in a pass record lies where the operands of the STAGE task say. */
+/* Checks that a value that is kept during one pass only (pass record) lies where the operands of the STAGE task say. */
 static bool is_where_expected(vpps_checker *c, const share *s, uint32_t value, uint32_t item, vpps_location at) {
     const vpps_cell_value *x = &s->b->cell->c->values[value];
     const uint64_t stride = s->b->cell->c->kept_words[x->record];
@@ -222,7 +222,7 @@ static bool add_contributions(vpps_checker *c, vpps_checked_block *b, const vpps
     return true;
 }
 
-/* Adds tensors for the values that the task stores in pass records. */
+/* Adds tensors for the values that the task stores for one pass only (pass records). */
 static bool add_pass_record(vpps_checker *c, const vpps_checked_block *b, const vpps_task *task) {
     const vpps_compiled_cell *cell = b->cell->c;
     const vpps_cell_stage *stage = &cell->stages[task->stage];
