@@ -107,16 +107,17 @@ typedef struct vpps_device_table {
     vpps_status (*lend)(vpps_device *d, uint64_t words, vpps_array **out, float **address); /* vpps_array_create */
     /* sends entries of sharded tables to other processes until all call vpps_forward_end; NULL: not needed */
     vpps_status (*forward_end)(vpps_device *d);
-    /* Copies parameters, and optimiser states if `states`, from the device to the model. */
-    vpps_status (*read_parameters)(vpps_device *d, vpps_model *model, bool states);
-    vpps_status (*write_parameters)(vpps_device *d, const vpps_model *model);
+    /* Returns whether the device has an array of a parameter; `which`: VPPS_ARRAY_VALUES, VPPS_ARRAY_GRADIENT, ... It has a gradient if one
+     * is being accumulated, and no array of a sharded table. */
+    bool (*holds)(const vpps_device *d, vpps_param param, uint32_t which);
+    /* Copies an array of a parameter to the host, or from the host (`in`): of a matrix row by row. NULL, only with `in`: zeros. */
+    vpps_status (*move)(vpps_device *d, vpps_param param, uint32_t which, float *array, bool in);
+    vpps_status (*settle)(vpps_device *d); /* Waits for copies from the host; NULL: `move` has waited. */
 
+    /* Adds the latest launch's gradients of table entries to row_sums, before a next launch reuses their memory. Fails with MEMORY, DEVICE. */
+    vpps_status (*take_gradients)(vpps_device *d);
     /* Drops the accumulated gradients of steps without an update. */
     void (*zero_gradients)(vpps_device *d);
-    /* Copies the accumulated gradients to the model, and flags the table entries that have one. */
-    vpps_status (*read_gradients)(vpps_device *d, vpps_model *model);
-    /* Copies the model's gradients to the device; of lookup tables, only the gradients of entries that the model flags. */
-    vpps_status (*write_gradients)(vpps_device *d, const vpps_model *model);
     bool (*caller_works)(const vpps_device *d);
 
     /* Returns the precision of matrix products, and sets *unit to the name of the instructions that compute them. */
@@ -143,7 +144,23 @@ struct vpps_device {
     uint32_t vote;        /* a number sent along with a batch's gradients; all processes get the sum of these votes */
     uint32_t number;      /* number of the GPU among the host's GPUs; 0 for other devices */
     bool unstarted;       /* whether the latest launch failed before anything was started */
+    uint64_t *updates;    /* indexed by parameter: number of optimiser steps in finished batches */
+    vpps_row_sums *row_sums; /* gradients of table entries, summed over launches until an update */
 };
+
+/* Arrays of a parameter on a device: its values, its gradient, and VPPS_ARRAY_STATES + s, state number s of the optimiser. */
+enum { VPPS_ARRAY_VALUES, VPPS_ARRAY_GRADIENT, VPPS_ARRAY_STATES };
+
+/* ---- parameters.c: what all devices do alike */
+
+/* Allocates `updates` and `row_sums` of a device. Fails with MEMORY. vpps_device_close frees them, also after a failure. */
+vpps_status vpps_device_open(vpps_device *d, const vpps_model *model);
+void vpps_device_close(vpps_device *d);
+
+/* Copies parameters, and optimiser states if `states`, from the device to the model. */
+vpps_status vpps_device_read_parameters(vpps_device *d, vpps_model *model, bool states);
+/* Copies parameters and states of the optimiser `kind` to the device; states of another optimiser become zeros. */
+vpps_status vpps_device_write_parameters(vpps_device *d, const vpps_model *model, vpps_optimizer_kind kind);
 
 /* Names of precisions, indexed by vpps_precision. */
 extern const char *const vpps_precision_names[];

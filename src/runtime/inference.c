@@ -4,7 +4,7 @@
 vpps_status vpps_publish_parameters(vpps_handle *h) {
     VPPS_TRY(vpps_handle_idle(h, "vpps_publish_parameters"));
     if (!h->snapshot) return VPPS_OK; /* without inference handles nobody needs a copy of the parameters */
-    VPPS_TRY(h->device->table->read_parameters(h->device, vpps_snapshot_spare(h->snapshot), false));
+    VPPS_TRY(vpps_device_read_parameters(h->device, vpps_snapshot_spare(h->snapshot), false));
     vpps_snapshot_publish(h->snapshot);
     return VPPS_OK;
 }
@@ -23,7 +23,7 @@ vpps_status vpps_handle_create_inference(vpps_handle **out, vpps_handle *trainer
 vpps_status vpps_handle_refresh(vpps_handle *h) {
     if (!h->infers || vpps_snapshot_version(h->snapshot) == h->version) return VPPS_OK;
     const vpps_model *parameters = vpps_snapshot_lock(h->snapshot, &h->version);
-    const vpps_status status = h->device->table->write_parameters(h->device, parameters);
+    const vpps_status status = vpps_device_write_parameters(h->device, parameters, h->options.optimizer.kind);
     vpps_snapshot_unlock(h->snapshot);
     if (status != VPPS_OK) h->version = 0; /* after a failure the next call copies all parameters */
     return status;

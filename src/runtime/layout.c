@@ -1,6 +1,8 @@
 /* layout.c - decides where parameters lie in a device's memory pool. */
 #include "runtime/layout.h"
 
+#include "runtime/device.h"
+
 #define X(id, name, n, lr)                                                                                             \
     _Static_assert((n) <= VPPS_MAX_STATES, "optimizer " name ": more states than there is room for");
 VPPS_OPTIMIZER_TABLE(X)
@@ -14,6 +16,11 @@ uint32_t vpps_optimizer_states(vpps_optimizer_kind kind) {
 #undef X
     };
     return states[kind];
+}
+
+uint32_t vpps_place_in_pool(const vpps_pool_plan *plan, vpps_param param, uint32_t which) {
+    if (which >= VPPS_ARRAY_STATES) return plan->states[which - VPPS_ARRAY_STATES][param];
+    return (which == VPPS_ARRAY_VALUES ? plan->values : plan->gradients)[param];
 }
 
 static uint32_t take(uint64_t *next, uint64_t words) {

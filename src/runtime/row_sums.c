@@ -91,3 +91,12 @@ vpps_row_segment vpps_row_sums_of(const vpps_row_sums *sums, vpps_param table) {
     const table_sums *t = &sums->tables[table];
     return (vpps_row_segment){table, t->n, t->rows, t->gradients};
 }
+
+vpps_status vpps_row_sums_list(const vpps_row_sums *sums, vpps_row_segment **segments, uint32_t *n) {
+    *n = 0;
+    if (!VPPS_RESERVE(*segments, sums->model->n_params + 1))
+        return vpps_fail(VPPS_MEMORY, "gradients: out of memory for %zu tables", sums->model->n_params);
+    for (uint32_t p = 0; p < sums->model->n_params; p++)
+        if (sums->tables[p].n && !sums->model->params[p].frozen) (*segments)[(*n)++] = vpps_row_sums_of(sums, p);
+    return VPPS_OK;
+}

@@ -48,7 +48,7 @@ static vpps_handle *open_handle(gpu_trees *t, int way, vpps_nonfinite nonfinite,
 
 /* Parameters on the device, also of a handle that is of no use any more; the caller frees. */
 static float *parameters(vpps_handle *h, gpu_trees *t, size_t *n) {
-    TEST_OK(vpps_gpu_read_parameters((vpps_gpu *)h->device, t->model, true));
+    TEST_OK(vpps_device_read_parameters(h->device, t->model, true));
     return model_values(t->model, n);
 }
 

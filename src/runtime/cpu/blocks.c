@@ -28,21 +28,21 @@ static bool cut_into_blocks(vpps_cpu *cpu, uint32_t param) {
 }
 
 static float **part_of(vpps_matrix_block *b, uint32_t part) {
-    if (part == VPPS_MATRIX_VALUES) return &b->values;
-    return part == VPPS_MATRIX_GRADIENT ? &b->gradient : &b->states[part - VPPS_MATRIX_STATES];
+    if (part == VPPS_ARRAY_VALUES) return &b->values;
+    return part == VPPS_ARRAY_GRADIENT ? &b->gradient : &b->states[part - VPPS_ARRAY_STATES];
 }
 
 /* Assigns memory to matrices' blocks of rows: all values, then gradients, then states, each by virtual processor, then by matrix; then to
  * transposed copies, whose pages are not touched if products are in bf16. If `memory` is NULL, only counts. Returns the floats needed. */
 static size_t deal_memory(vpps_cpu *cpu, uint32_t states, float *memory) {
     size_t at = 0;
-    for (uint32_t part = 0; part <= VPPS_MATRIX_STATES + states; part++) {
+    for (uint32_t part = 0; part <= VPPS_ARRAY_STATES + states; part++) {
         for (uint32_t v = 0; v < cpu->n_vps; v++) {
             for (uint32_t p = 0; p < cpu->model->n_params; p++) {
                 const vpps_cpu_matrix *m = &cpu->matrices[p];
                 const uint32_t cols = cpu->model->params[p].cols;
                 if (!m->blocks) continue;
-                if (part < VPPS_MATRIX_STATES + states) {
+                if (part < VPPS_ARRAY_STATES + states) {
                     for (uint32_t b = m->first_block[v]; b < m->first_block[v + 1]; b++) {
                         if (memory) *part_of(&m->blocks[b], part) = memory + at;
                         at += m->blocks[b].ld * cols;
@@ -101,7 +101,7 @@ void vpps_copy_matrix(vpps_cpu *cpu, uint32_t param, float *rows, uint32_t part,
         for (uint32_t k = 0; k < cols; k++)
             memset(values + k * block->ld + block->rows, 0, (block->ld - block->rows) * sizeof *values);
     }
-    if (to_rows || part != VPPS_MATRIX_VALUES) return;
+    if (to_rows || part != VPPS_ARRAY_VALUES) return;
     cpu->matrices[param].fresh = false;
     vpps_pack_matrix(cpu, param);
 }

@@ -141,7 +141,6 @@ typedef struct vpps_cpu_batch {
     vpps_block_view *views;
     vpps_goal goal;          /* what the launch does: a whole step, only gradients, or only an update */
     vpps_half half;          /* forward or backward half, if the launch runs only one */
-    uint64_t *updates;       /* indexed by parameter: optimiser steps made so far */
     float (*corrections)[2]; /* indexed by parameter: bias corrections of the optimiser in this batch */
     /* For each parameter: number of the batch's outer products that add to its gradient. If there is one, the update may compute it itself. */
     uint32_t *uses;
@@ -158,11 +157,10 @@ typedef struct vpps_cpu_batch {
 
 /* A sum of gradients over several launches, until an update. */
 typedef struct vpps_cpu_sum {
-    uint32_t number;     /* number of the sum; its first launch increments this */
-    bool open;           /* whether a sum has begun that no update has ended */
-    bool untaken;        /* whether `loss` and `rows` still lack the latest launch's loss and table gradients */
-    double loss;         /* sum of the losses of the accumulated launches */
-    vpps_row_sums *rows; /* summed gradients of lookup-table entries */
+    uint32_t number; /* number of the sum; its first launch increments this */
+    bool open;       /* whether a sum has begun that no update has ended */
+    bool untaken;    /* whether `loss` and `rows` still lack the latest launch's loss and table gradients */
+    double loss;     /* sum of the losses of the accumulated launches */
 } vpps_cpu_sum;
 
 /* 2^rung threads run the VPs, but no more than there are VPs. Worker thread w takes part if the rung is vpps_rung_of(w) or higher. */
@@ -388,22 +386,16 @@ bool vpps_spread_vectors(vpps_vp *vp, uint32_t key, uint32_t spread_key, uint32_
                          const float *const *x, uint32_t skip, size_t *at);
 void vpps_forget_vectors(vpps_vp *vp);
 
-/* Copies a matrix's values, gradient or optimiser state between the blocks and an array of consecutive rows. `part` is VPPS_MATRIX_VALUES,
- * VPPS_MATRIX_GRADIENT, or VPPS_MATRIX_STATES plus the state's number. */
-enum { VPPS_MATRIX_VALUES, VPPS_MATRIX_GRADIENT, VPPS_MATRIX_STATES };
+/* Copies a matrix's values, gradient or optimiser state (VPPS_ARRAY_VALUES, ...) between the blocks and an array of consecutive rows. */
 void vpps_copy_matrix(vpps_cpu *cpu, uint32_t param, float *rows, uint32_t part, bool to_rows);
 
-/* Adds the latest launch's gradients of table entries to the accumulated sums (gradients.c), before the next launch
- * reuses their memory. Fails with MEMORY. */
-vpps_status vpps_take_gradients(vpps_cpu *cpu);
 /* Prepares a launch that updates parameters: gives it the summed gradients of table entries and the summed loss. Fails with MEMORY. */
 vpps_status vpps_open_update(vpps_cpu *cpu);
 /* Prepares a launch that computes gradients without an update: begins a sum of gradients, or continues the current one. */
 void vpps_open_sum(vpps_cpu *cpu);
 /* Implementations of functions of vpps_device_table (runtime/device.h). */
 void vpps_cpu_zero_gradients(vpps_device *d);
-vpps_status vpps_cpu_read_gradients(vpps_device *d, vpps_model *model);
-vpps_status vpps_cpu_write_gradients(vpps_device *d, const vpps_model *model);
+vpps_status vpps_cpu_take_gradients(vpps_device *d);
 void vpps_cpu_choice_text(const vpps_device *d, char *text);
 vpps_status vpps_cpu_take_choice(vpps_device *d, const char *text);
 vpps_status vpps_cpu_tune(vpps_device *d);

@@ -103,61 +103,26 @@ static vpps_status map_pool(vpps_cpu *cpu, bool chosen) {
 
 /* ---------------------------------------------------------------- parameters to and from the model */
 
-static bool has_state(const vpps_cpu *cpu, uint32_t param, int s) {
-    if (cpu->model->params[param].kind == VPPS_MATRIX) return s < (int)cpu->n_states;
-    return cpu->plan.states[s][param] != VPPS_NO_OFFSET;
+static bool cpu_holds(const vpps_device *d, vpps_param p, uint32_t which) {
+    const vpps_cpu *cpu = (const vpps_cpu *)d;
+    const vpps_parameter_data *data = &cpu->model->params[p];
+    if (which == VPPS_ARRAY_GRADIENT) return cpu->sum.open && cpu->vps[0].touched[p] == cpu->sum.number;
+    if (data->kind == VPPS_MATRIX) return which < VPPS_ARRAY_STATES + cpu->n_states;
+    return !vpps_is_sharded(data) && vpps_place_in_pool(&cpu->plan, p, which) != VPPS_NO_OFFSET;
 }
 
-static vpps_status cpu_read_parameters(vpps_device *d, vpps_model *model, bool states) {
+static vpps_status cpu_move(vpps_device *d, vpps_param p, uint32_t which, float *array, bool in) {
     vpps_cpu *cpu = (vpps_cpu *)d;
-    for (uint32_t i = 0; i < model->n_params; i++) {
-        vpps_parameter_data *data = &model->params[i];
-        if (states) data->updates = cpu->batch.updates[i];
-        if (vpps_is_sharded(data)) continue; /* a sharded table is only stored in the model */
-        const size_t bytes = vpps_param_elems(data) * sizeof(float);
-        const bool matrix = data->kind == VPPS_MATRIX;
-        if (matrix) {
-            vpps_copy_matrix(cpu, i, data->values, VPPS_MATRIX_VALUES, true);
-        } else {
-            memcpy(data->values, cpu->pool + cpu->plan.values[i], bytes);
-        }
-        for (int s = 0; s < VPPS_MAX_STATES && states; s++) {
-            if (!has_state(cpu, i, s)) continue;
-            if (!data->states[s]) data->states[s] = malloc(bytes);
-            if (!data->states[s]) return vpps_fail(VPPS_MEMORY, "parameter %s: out of memory", data->name);
-            if (matrix) {
-                vpps_copy_matrix(cpu, i, data->states[s], VPPS_MATRIX_STATES + (uint32_t)s, true);
-            } else {
-                memcpy(data->states[s], cpu->pool + cpu->plan.states[s][i], bytes);
-            }
-        }
+    const vpps_parameter_data *data = &cpu->model->params[p];
+    if (!array) return VPPS_OK; /* a state that no model has had: the device's memory is still zero */
+    if (data->kind == VPPS_MATRIX) {
+        vpps_copy_matrix(cpu, p, array, which, !in);
+    } else {
+        float *own = cpu->pool + vpps_place_in_pool(&cpu->plan, p, which);
+        memcpy(in ? own : array, in ? array : own, vpps_param_elems(data) * sizeof *own);
     }
-    return VPPS_OK;
-}
-
-static vpps_status cpu_write_parameters(vpps_device *d, const vpps_model *model) {
-    vpps_cpu *cpu = (vpps_cpu *)d;
-    const bool fits = model->optimizer == cpu->options.optimizer.kind; /* states of another optimiser become zeros */
-    for (uint32_t i = 0; i < model->n_params; i++) {
-        const vpps_parameter_data *data = &model->params[i];
-        cpu->batch.updates[i] = fits ? data->updates : 0;
-        if (vpps_is_sharded(data)) continue; /* a sharded table is only stored in the model */
-        const size_t bytes = vpps_param_elems(data) * sizeof(float);
-        const bool matrix = data->kind == VPPS_MATRIX;
-        if (matrix) {
-            vpps_copy_matrix(cpu, i, data->values, VPPS_MATRIX_VALUES, false);
-        } else {
-            memcpy(cpu->pool + cpu->plan.values[i], data->values, bytes);
-        }
-        for (int s = 0; s < VPPS_MAX_STATES; s++) {
-            if (!fits || !data->states[s] || !has_state(cpu, i, s)) continue;
-            if (matrix) {
-                vpps_copy_matrix(cpu, i, data->states[s], VPPS_MATRIX_STATES + (uint32_t)s, false);
-            } else {
-                memcpy(cpu->pool + cpu->plan.states[s][i], data->states[s], bytes);
-            }
-        }
-    }
+    for (uint32_t v = 0; v < cpu->n_vps && in && which == VPPS_ARRAY_GRADIENT; v++)
+        cpu->vps[v].touched[p] = cpu->sum.number;
     return VPPS_OK;
 }
 
@@ -178,7 +143,7 @@ static void cpu_destroy(vpps_device *d) {
         VPPS_FREE(vp->touched, vp->by_update, vp->copy_of);
     }
     vpps_entries_close(cpu->entries);
-    vpps_row_sums_destroy(cpu->sum.rows);
+    vpps_device_close(&cpu->device);
     vpps_share_close(cpu->share);
     vpps_unmap_pages(cpu->pool_memory, cpu->pool_bytes);
     pthread_mutex_destroy(&cpu->failure_lock);
@@ -186,19 +151,17 @@ static void cpu_destroy(vpps_device *d) {
     VPPS_FREE(cpu->plan.values, cpu->counters);
     vpps_meetings_close(cpu);
     VPPS_FREE_ARRAYS(cpu->batch.views, cpu->batch.segments);
-    VPPS_FREE(cpu->norms, cpu->batch.updates, cpu->batch.corrections, cpu->places.at, cpu->chosen, cpu->batch.uses,
-              cpu->batch.vectors, cpu->vps, cpu);
+    VPPS_FREE(cpu->norms, cpu->batch.corrections, cpu->places.at, cpu->chosen, cpu->batch.uses, cpu->batch.vectors,
+              cpu->vps, cpu);
 }
 
 static vpps_status make_vps(vpps_cpu *cpu) {
     cpu->vps = calloc(cpu->n_vps, sizeof *cpu->vps);
     cpu->norms = calloc(cpu->n_vps, sizeof *cpu->norms);
-    cpu->batch.updates = calloc(cpu->model->n_params + 1, sizeof *cpu->batch.updates);
     cpu->batch.corrections = calloc(cpu->model->n_params + 1, sizeof *cpu->batch.corrections);
     cpu->batch.uses = calloc(cpu->model->n_params + 1, sizeof *cpu->batch.uses);
     cpu->batch.vectors = calloc(cpu->model->n_params + 1, sizeof *cpu->batch.vectors);
-    bool ok =
-        cpu->vps && cpu->norms && cpu->batch.updates && cpu->batch.corrections && cpu->batch.uses && cpu->batch.vectors;
+    bool ok = cpu->vps && cpu->norms && cpu->batch.corrections && cpu->batch.uses && cpu->batch.vectors;
     for (uint32_t v = 0; ok && v < cpu->n_vps; v++) {
         cpu->vps[v].cpu = cpu;
         cpu->vps[v].index = v;
@@ -229,7 +192,7 @@ static vpps_status set_up(vpps_cpu *cpu, const vpps_model *model, const vpps_opt
     VPPS_TRY(map_pool(cpu, options->pool_bytes != 0));
     VPPS_TRY(make_vps(cpu));
     VPPS_TRY(vpps_meetings_open(cpu));
-    VPPS_TRY(vpps_row_sums_create(&cpu->sum.rows, model));
+    VPPS_TRY(vpps_device_open(&cpu->device, model));
     VPPS_TRY(vpps_make_matrices(cpu, cpu->n_states));
     VPPS_TRY(vpps_make_packs(cpu));
     if (vpps_communicator_size(options->communicator) > 1) VPPS_TRY(vpps_cpu_open_share(cpu, options->communicator));
@@ -249,7 +212,7 @@ static vpps_status set_up(vpps_cpu *cpu, const vpps_model *model, const vpps_opt
     vpps_cpu_open_splits(cpu);
     VPPS_TRY(vpps_cpu_choose_places(cpu));
     VPPS_TRY(start_threads(cpu));
-    return cpu_write_parameters(&cpu->device, model);
+    return vpps_device_write_parameters(&cpu->device, model, options->optimizer.kind);
 }
 
 static vpps_status cpu_create(vpps_device **out, const vpps_model *model, const vpps_options *options,
@@ -334,10 +297,10 @@ static vpps_status take_script(vpps_cpu *cpu, const vpps_batch *batch) {
 /* Computes the bias corrections of the optimiser (such as Adam's) for this batch's step. */
 static void find_corrections(vpps_cpu *cpu) {
     for (uint32_t p = 0; p < cpu->model->n_params && cpu->batch.header.update; p++) {
-        if (p && cpu->batch.updates[p] == cpu->batch.updates[p - 1]) {
+        if (p && cpu->device.updates[p] == cpu->device.updates[p - 1]) {
             memcpy(cpu->batch.corrections[p], cpu->batch.corrections[p - 1], sizeof cpu->batch.corrections[p]);
         } else {
-            vpps_correct_means(&cpu->batch.header, cpu->batch.updates[p] + 1, cpu->batch.corrections[p]);
+            vpps_correct_means(&cpu->batch.header, cpu->device.updates[p] + 1, cpu->batch.corrections[p]);
         }
     }
 }
@@ -348,7 +311,7 @@ vpps_status vpps_cpu_prepare(vpps_cpu *cpu, const vpps_batch *batch) {
     if (!cpu->meetings.taken) VPPS_TRY(need_counters(cpu, vpps_task_header_of(batch->script)->n_barriers));
     cpu->batch.half = batch->half;
     if (cpu->batch.half != VPPS_BACKWARD_HALF) { /* the backward half keeps what the forward half set */
-        VPPS_TRY(vpps_take_gradients(cpu));
+        VPPS_TRY(vpps_cpu_take_gradients(&cpu->device));
         VPPS_TRY(take_script(cpu, batch));
         VPPS_TRY(cpu->batch.goal == VPPS_GOAL_UPDATE ? vpps_open_update(cpu) : make_segments(cpu));
     }
@@ -404,7 +367,7 @@ static vpps_status cpu_read(vpps_device *d, uint32_t offset, uint32_t words, flo
 }
 
 static vpps_status cpu_reserve_kept(vpps_device *d, uint32_t words) {
-    VPPS_TRY(vpps_take_gradients((vpps_cpu *)d)); /* saves table gradients that lie in the memory to reserve */
+    VPPS_TRY(vpps_cpu_take_gradients(d)); /* saves table gradients that lie in the memory to reserve */
     ((vpps_cpu *)d)->target.batch += words;
     return VPPS_OK;
 }
@@ -445,11 +408,10 @@ const vpps_device_table vpps_device_cpu = {.name = "cpu",
                                            .write = cpu_write,
                                            .copy = cpu_copy,
                                            .forward_end = cpu_forward_end,
-                                           .read_parameters = cpu_read_parameters,
-                                           .write_parameters = cpu_write_parameters,
+                                           .holds = cpu_holds,
+                                           .move = cpu_move,
+                                           .take_gradients = vpps_cpu_take_gradients,
                                            .zero_gradients = vpps_cpu_zero_gradients,
-                                           .read_gradients = vpps_cpu_read_gradients,
-                                           .write_gradients = vpps_cpu_write_gradients,
                                            .caller_works = cpu_caller_works,
                                            .precision = cpu_precision,
                                            .choice = vpps_cpu_choice_text,

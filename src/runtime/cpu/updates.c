@@ -228,7 +228,7 @@ static void count_updates(vpps_vp *vp) {
     const bool *shared = cpu->share ? vpps_share_dense(cpu->share) : NULL;
     for (uint32_t i = 0; i < cpu->batch.n_segments; i++) vp->touched[cpu->batch.segments[i].param] = cpu->sum.number;
     for (uint32_t p = 0; p < cpu->model->n_params; p++)
-        cpu->batch.updates[p] +=
+        cpu->device.updates[p] +=
             shared ? shared[p] : vp->touched[p] == cpu->sum.number || vp->by_update[p] == cpu->launch;
     for (uint32_t i = 0; i < cpu->batch.n_segments; i++)
         vp->touched[cpu->batch.segments[i].param] = 0; /* clears marks of tables, which only this function sets */

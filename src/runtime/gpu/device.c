@@ -163,7 +163,7 @@ static vpps_status start_shared(vpps_gpu *gpu, const vpps_batch *batch, vpps_gpu
     VPPS_TRY(await(gpu, launch));
     flight->gradients_ns = end->end_ns - end->begin_ns;
     if (end->failed) return VPPS_OK; /* the batch's outcome reports the failure */
-    VPPS_TRY(vpps_gpu_take_gradients(gpu));
+    VPPS_TRY(vpps_gpu_take_gradients(&gpu->device));
     return start_update(gpu, batch, (double)end->loss);
 }
 
@@ -197,7 +197,7 @@ static vpps_status start_part(vpps_gpu *gpu, const vpps_batch *batch, vpps_gpu_f
 
 static vpps_status gpu_launch(vpps_device *d, const vpps_batch *batch) {
     vpps_gpu *gpu = (vpps_gpu *)d;
-    VPPS_TRY(vpps_gpu_take_gradients(gpu));
+    VPPS_TRY(vpps_gpu_take_gradients(d));
     memcpy(&gpu->header, batch->script, sizeof gpu->header);
     d->unstarted = true;
     VPPS_TRY(prepare(gpu, batch));
@@ -282,7 +282,7 @@ static vpps_status take_outcome(vpps_gpu *gpu, const vpps_gpu_flight *flight, vp
     out->norm = end->norm;
     const bool skipped =
         gpu->options.nonfinite != VPPS_NONFINITE_IGNORE && !(isfinite(out->loss) && isfinite(out->norm));
-    for (uint32_t p = 0; p < gpu->model->n_params && !skipped; p++) gpu->updates[p] += flight->steps[p];
+    for (uint32_t p = 0; p < gpu->model->n_params && !skipped; p++) gpu->device.updates[p] += flight->steps[p];
     if (gpu->share) out->shared = vpps_share_cost_of(gpu->share);
     return VPPS_OK;
 }
@@ -322,14 +322,7 @@ static vpps_status gpu_copy(vpps_device *d, uint32_t to, uint32_t from, uint32_t
     return gpu->table->copy(gpu->driver, pool + 4 * (uint64_t)to, pool + 4 * (uint64_t)from, 4 * (size_t)words);
 }
 
-static vpps_status gpu_read_parameters(vpps_device *d, vpps_model *model, bool states) {
-    VPPS_TRY(vpps_gpu_restore_pool((vpps_gpu *)d));
-    return vpps_gpu_read_parameters((vpps_gpu *)d, model, states);
-}
-static vpps_status gpu_write_parameters(vpps_device *d, const vpps_model *model) {
-    VPPS_TRY(vpps_gpu_restore_pool((vpps_gpu *)d));
-    return vpps_gpu_write_parameters((vpps_gpu *)d, model);
-}
+static vpps_status gpu_settle(vpps_device *d) { return vpps_gpu_finish((vpps_gpu *)d); }
 
 static bool gpu_caller_works(const vpps_device *d) {
     (void)d;
@@ -373,9 +366,9 @@ static void gpu_destroy(vpps_device *d) {
         gpu->table->close(gpu->driver);
     }
     vpps_gpu_layout_free(&gpu->layout);
-    vpps_row_sums_destroy(gpu->row_sums);
+    vpps_device_close(&gpu->device);
     VPPS_FREE_ARRAYS(gpu->segments, gpu->rows);
-    VPPS_FREE(gpu->rescued, gpu->dense, gpu->updates, gpu->flights[0].steps, gpu->flights[1].steps, gpu);
+    VPPS_FREE(gpu->rescued, gpu->dense, gpu->flights[0].steps, gpu->flights[1].steps, gpu);
 }
 
 /* Allocates host memory for the results of launches. If kernels cannot write it, also device memory, which is copied to the host memory. */
@@ -434,12 +427,11 @@ static vpps_status set_up(vpps_gpu *gpu) {
     if (vpps_by_cublas(gpu->options.gradients)) VPPS_TRY(vpps_cublas_open(&gpu->products.cublas, gpu->driver));
     const size_t n_params = gpu->model->n_params;
     gpu->dense = calloc(n_params + 1, sizeof *gpu->dense);
-    gpu->updates = calloc(n_params + 1, sizeof *gpu->updates);
     for (int i = 0; i < 2; i++) gpu->flights[i].steps = calloc(n_params + 1, sizeof *gpu->flights[i].steps);
-    if (!gpu->dense || !gpu->updates || !gpu->flights[0].steps || !gpu->flights[1].steps)
+    if (!gpu->dense || !gpu->flights[0].steps || !gpu->flights[1].steps)
         return vpps_fail(VPPS_MEMORY, "%s: out of memory", gpu->table->name);
-    VPPS_TRY(vpps_gpu_write_parameters(gpu, gpu->model));
-    VPPS_TRY(vpps_row_sums_create(&gpu->row_sums, gpu->model));
+    VPPS_TRY(vpps_device_open(&gpu->device, gpu->model));
+    VPPS_TRY(vpps_device_write_parameters(&gpu->device, gpu->model, gpu->options.optimizer.kind));
     return vpps_gpu_open_share(gpu);
 }
 
@@ -483,11 +475,10 @@ static vpps_status create_simt(vpps_device **out, const vpps_model *model, const
     .destroy = gpu_destroy, .target = gpu_target, .launch = gpu_launch, .queues = gpu_queues,                          \
     .finished = gpu_finished, .wait = gpu_wait, .read = gpu_read, .write = gpu_write, .copy = gpu_copy,                \
     .lend = vpps_gpu_lend, .check_array = vpps_gpu_check_array, .trade = vpps_gpu_trade,                               \
-    .reserve_kept = vpps_gpu_reserve_kept, .forget_cells = gpu_forget_cells, .read_parameters = gpu_read_parameters,   \
-    .write_parameters = gpu_write_parameters, .zero_gradients = vpps_gpu_zero_gradients,                               \
-    .read_gradients = vpps_gpu_read_gradients, .write_gradients = vpps_gpu_write_gradients,                            \
-    .caller_works = gpu_caller_works, .tune = vpps_gpu_tune, .precision = gpu_precision,                               \
-    .compile_ahead = vpps_gpu_compile_ahead
+    .reserve_kept = vpps_gpu_reserve_kept, .forget_cells = gpu_forget_cells, .holds = vpps_gpu_holds,                  \
+    .move = vpps_gpu_move, .settle = gpu_settle, .take_gradients = vpps_gpu_take_gradients,                            \
+    .zero_gradients = vpps_gpu_zero_gradients, .caller_works = gpu_caller_works, .tune = vpps_gpu_tune,                \
+    .precision = gpu_precision, .compile_ahead = vpps_gpu_compile_ahead
 
 const vpps_device_table vpps_device_cuda = {.name = "cuda",
                                             .alias = "gpu",

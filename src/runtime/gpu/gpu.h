@@ -136,18 +136,16 @@ typedef struct vpps_gpu {
     vpps_share *share;       /* exchanges gradients with other processes; NULL: there are no other processes */
     vpps_communicator *gpus; /* sums gradients between GPUs directly; NULL: gradients go through the host */
     bool summing;            /* whether gradients are being summed over several launches */
-    /* Script of the latest launch that computed gradients, while row_sums lacks its table entries' gradients; else NULL. */
+    /* Script of the latest launch that computed gradients, while device.row_sums lacks its table entries' gradients; else NULL. */
     const uint32_t *untaken;
     vpps_gpu_products products;
     bool *dense;                /* for each parameter: whether it has a gradient; for a table set only for an update */
-    vpps_row_sums *row_sums;    /* sums of table entries' gradients over launches */
     double sum_loss;            /* sum of the losses of the launches over which gradients are summed */
     vpps_row_segment *segments; /* table entries with gradients: this process's; after an exchange, all processes' */
     uint32_t n_segments;
     float *rows, *staged; /* host memory for gradients: rows: of this process's table entries; staged: of others */
     uint64_t start_ns;    /* time at which the batch was launched */
 
-    uint64_t *updates;          /* indexed by parameter: number of optimiser steps in finished batches */
     vpps_task_header header;    /* header of the latest batch's script */
     vpps_gpu_flight flights[2]; /* running batches, the oldest first */
     uint32_t n_flights, polls;  /* polls: how often it was asked whether a batch has ended */
@@ -194,12 +192,10 @@ vpps_status vpps_gpu_reserve_kept(vpps_device *d, uint32_t words);
 /* If a failed vpps_gpu_grow_pool left the parameters on the host, copies them back to the device. Fails as vpps_gpu_grow_pool does. */
 vpps_status vpps_gpu_restore_pool(vpps_gpu *gpu);
 
-/* ---- parameters.c */
+/* ---- parameters.c: functions of the device's table */
 
-/* Copies parameters, and optimiser states if `states`, from the device to the model. */
-vpps_status vpps_gpu_read_parameters(vpps_gpu *gpu, vpps_model *model, bool states);
-/* Copies parameters and optimiser states from the model to the device. */
-vpps_status vpps_gpu_write_parameters(vpps_gpu *gpu, const vpps_model *model);
+bool vpps_gpu_holds(const vpps_device *d, vpps_param p, uint32_t which);
+vpps_status vpps_gpu_move(vpps_device *d, vpps_param p, uint32_t which, float *array, bool in);
 
 /* ---- kernel.c */
 
@@ -276,19 +272,15 @@ void vpps_gpu_mark_outers(const vpps_batch *batch, bool products, bool *marks);
 /* Prepares a launch that computes gradients without an update: begins a sum of gradients if none is being made. Fails with DEVICE. */
 vpps_status vpps_gpu_open_sum(vpps_gpu *gpu, const vpps_batch *batch);
 
-/* Adds the latest launch's gradients of table entries to row_sums, before the next launch overwrites them. Fails with MEMORY, DEVICE. */
-vpps_status vpps_gpu_take_gradients(vpps_gpu *gpu);
-
 /* Prepares an update: sets gpu->segments to the summed gradients of table entries, and removes frozen parameters from gpu->segments and
  * gpu->dense. Fails with MEMORY, DEVICE. */
 vpps_status vpps_gpu_open_update(vpps_gpu *gpu);
 /* Copies the gradients in gpu->segments to the device's buffer gpu->entries. Fails with MEMORY, DEVICE. */
 vpps_status vpps_gpu_give_entries(vpps_gpu *gpu);
 
-/* zero_gradients, read_gradients and write_gradients implement functions of vpps_device_table (runtime/device.h). */
+/* Implementations of functions of vpps_device_table (runtime/device.h). */
 void vpps_gpu_zero_gradients(vpps_device *d);
-vpps_status vpps_gpu_read_gradients(vpps_device *d, vpps_model *model);
-vpps_status vpps_gpu_write_gradients(vpps_device *d, const vpps_model *model);
+vpps_status vpps_gpu_take_gradients(vpps_device *d);
 
 /* ---- outside.c: functions of the device's table */
 

@@ -55,24 +55,19 @@ static vpps_status read_entries(vpps_gpu *gpu, const uint32_t *script) {
     return VPPS_OK;
 }
 
-vpps_status vpps_gpu_take_gradients(vpps_gpu *gpu) {
+vpps_status vpps_gpu_take_gradients(vpps_device *d) {
+    vpps_gpu *gpu = (vpps_gpu *)d;
     if (!gpu->untaken) return VPPS_OK;
     VPPS_TRY(read_entries(gpu, gpu->untaken));
-    VPPS_TRY(vpps_row_sums_add(gpu->row_sums, gpu->segments, gpu->n_segments));
+    VPPS_TRY(vpps_row_sums_add(gpu->device.row_sums, gpu->segments, gpu->n_segments));
     gpu->untaken = NULL;
     return VPPS_OK;
 }
 
 vpps_status vpps_gpu_open_update(vpps_gpu *gpu) {
-    const uint32_t n = (uint32_t)gpu->model->n_params;
-    if (!VPPS_RESERVE(gpu->segments, n + 1u)) return no_memory(gpu);
-    gpu->n_segments = 0;
-    for (uint32_t p = 0; p < n; p++) {
-        const vpps_row_segment s = vpps_row_sums_of(gpu->row_sums, p);
-        if (s.n) gpu->dense[p] = true;
-        if (gpu->model->params[p].frozen) gpu->dense[p] = false;
-        if (s.n && gpu->dense[p]) gpu->segments[gpu->n_segments++] = s;
-    }
+    VPPS_TRY(vpps_row_sums_list(gpu->device.row_sums, &gpu->segments, &gpu->n_segments));
+    for (uint32_t i = 0; i < gpu->n_segments; i++) gpu->dense[gpu->segments[i].param] = true;
+    for (uint32_t p = 0; p < gpu->model->n_params; p++) gpu->dense[p] &= !gpu->model->params[p].frozen;
     return VPPS_OK;
 }
 
@@ -93,51 +88,8 @@ vpps_status vpps_gpu_give_entries(vpps_gpu *gpu) {
 
 void vpps_gpu_zero_gradients(vpps_device *d) {
     vpps_gpu *gpu = (vpps_gpu *)d;
-    vpps_row_sums_clear(gpu->row_sums);
+    vpps_row_sums_clear(gpu->device.row_sums);
     gpu->summing = false;
     gpu->untaken = NULL;
     gpu->sum_loss = 0;
-}
-
-/* ---------------------------------------------------------------- to the model, and from it */
-
-static uint64_t gradient_at(const vpps_gpu *gpu, uint32_t p) {
-    if (gpu->model->params[p].kind == VPPS_MATRIX)
-        return gpu->gradients.address + 4 * (uint64_t)gpu->layout.matrix_at[p];
-    return gpu->pool.address + 4 * (uint64_t)gpu->layout.plan.gradients[p];
-}
-
-vpps_status vpps_gpu_read_gradients(vpps_device *d, vpps_model *model) {
-    vpps_gpu *gpu = (vpps_gpu *)d;
-    VPPS_TRY(vpps_gpu_take_gradients(gpu));
-    for (uint32_t p = 0; p < model->n_params; p++) {
-        vpps_parameter_data *data = &model->params[p];
-        if (data->kind == VPPS_LOOKUP) {
-            const vpps_row_segment s = vpps_row_sums_of(gpu->row_sums, p);
-            VPPS_TRY(vpps_take_entry_gradients(data, s.n, s.rows, s.gradients));
-            continue;
-        }
-        VPPS_TRY(vpps_need_gradient(data, gpu->summing && gpu->dense[p]));
-        if (!data->has_gradient) continue;
-        VPPS_TRY(
-            gpu->table->read(gpu->driver, data->gradient, gradient_at(gpu, p), vpps_param_elems(data) * sizeof(float)));
-    }
-    return VPPS_OK;
-}
-
-vpps_status vpps_gpu_write_gradients(vpps_device *d, const vpps_model *model) {
-    vpps_gpu *gpu = (vpps_gpu *)d;
-    VPPS_TRY(vpps_gpu_take_gradients(gpu));
-    for (uint32_t p = 0; p < model->n_params; p++) {
-        const vpps_parameter_data *data = &model->params[p];
-        if (data->kind == VPPS_LOOKUP) {
-            vpps_row_sums_set(gpu->row_sums, p, data->n_entries, data->entries, data->gradient);
-            continue;
-        }
-        if (!vpps_writes_gradient(data)) continue;
-        VPPS_TRY(gpu->table->write(gpu->driver, gradient_at(gpu, p), data->gradient,
-                                   vpps_param_elems(data) * sizeof(float)));
-        gpu->dense[p] = true;
-    }
-    return vpps_gpu_finish(gpu);
 }

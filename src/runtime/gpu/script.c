@@ -128,7 +128,7 @@ static uint32_t write_touched(const vpps_gpu *gpu, uint32_t *to, uint32_t at) {
 
 /* Returns the number of parameter p's next optimiser step. Batches in flight that train the parameter count as steps. */
 static uint64_t number_of_step(const vpps_gpu *gpu, size_t p) {
-    uint64_t number = gpu->updates[p] + 1;
+    uint64_t number = gpu->device.updates[p] + 1;
     for (uint32_t i = 0; i < gpu->n_flights; i++) number += gpu->flights[i].steps[p];
     return number;
 }
