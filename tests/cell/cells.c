@@ -124,7 +124,7 @@ static void record_attention(vpps_graph *g) {
     TEST_OK(vpps_push(g, vpps_tanh(g, vpps_matvec(g, param(g, "A"), vpps_concat(g, 2, both)))));
 }
 
-/* A state that attends to the other children, each by the features of the edge to it; and lists that are pulled alone. */
+/* Records a state that attends to the other children, each by the features of its edge; and lists that are only pulled. */
 static void record_edges(vpps_graph *g) {
     const vpps_node s = vpps_gather(g, 0, 0, HIDDEN, 1), h = vpps_gather_list_from(g, 1, 0, HIDDEN, 1);
     const vpps_node edge = vpps_pull_list(g, EMBED, 1), bias = vpps_pull_list(g, 1, 1);
@@ -140,7 +140,7 @@ static void record_pulled_list(vpps_graph *g) {
     TEST_OK(vpps_push(g, vpps_weighted_sum_list(g, vpps_softmax_list(g, scores), y)));
 }
 
-/* Members stacked, as gathered and as made, and parts of such stacks: across two members, and of another stack. */
+/* Records stacks of members, gathered and computed ones, and parts of such stacks: across two members, and of another stack. */
 static void record_stacked_list(vpps_graph *g) {
     const vpps_node h = vpps_gather_list(g, 0, HIDDEN, 1), edge = vpps_pull_list(g, SQUARE, 2);
     const vpps_node x = vpps_pull(g, HIDDEN, 1), key = vpps_tanh(g, gate_of(g, 'i', "U", 1, &h));
@@ -153,8 +153,8 @@ static void record_stacked_list(vpps_graph *g) {
     TEST_OK(vpps_push(g, vpps_dot(g, vpps_slice(g, vpps_tanh(g, all), 0, HIDDEN), some)));
 }
 
-/* Left children, right children, and words that neither knows, gated by what the others come to; masks of all of them, and
- * the largest and smallest of members of several lists. */
+/* Records left children, right children, and words unrelated to both, gated by the others' sums; dropout over all of them; the largest and smallest
+ * elements of several lists. */
 static void record_several_lists(vpps_graph *g) {
     const vpps_node x = vpps_pull(g, HIDDEN, 1), s = vpps_gather(g, 0, 0, HIDDEN, 1);
     const vpps_node left = vpps_gather_list_of(g, 0, 0, HIDDEN, 1), word = vpps_pull_list_of(g, 1, EMBED, 1);
@@ -177,7 +177,7 @@ static void record_gated_list(vpps_graph *g) {
     TEST_OK(vpps_scatter(g, vpps_div(g, vpps_sum(g, 1, &weighted), vpps_sum(g, 1, &gate))));
 }
 
-/* Several lists and a vector under one average, a list under another. */
+/* Records an average over several lists and a vector, and one over a single list. */
 static void record_average(vpps_graph *g) {
     const vpps_node h = vpps_gather_list(g, 0, HIDDEN, 1), c = vpps_gather_list(g, 1, HIDDEN, 1);
     const vpps_node x = vpps_pull(g, HIDDEN, 1), all[] = {vpps_tanh(g, h), x, c};
@@ -204,8 +204,8 @@ static void record_matrices(vpps_graph *g) {
         vpps_scatter(g, vpps_matmul(g, vpps_matvec(g, S, A), vpps_add(g, B, vpps_lookup(g, param(g, "squares"), 3)))));
 }
 
-/* Two masks of the vertex, one of each member. */
-/* A matrix as a value, that is kept, recomputed, handed on, and multiplied as a parameter, too. */
+/* Records two dropouts of the vertex and one of each member. */
+/* Records a matrix as a value that is kept, recomputed, passed on, and also multiplied as a parameter. */
 static void record_matrix_values(vpps_graph *g) {
     const vpps_node a = vpps_gather(g, 0, 0, SQUARE, 1), A = vpps_pull(g, SQUARE, SQUARE);
     const vpps_node S = vpps_parameter(g, param(g, "S")), W = vpps_parameter(g, param(g, "W_i"));
@@ -273,7 +273,7 @@ static void record_losses(vpps_graph *g) {
     TEST_OK(vpps_push(g, vpps_dot(g, x, vpps_mul(g, x, y))));
 }
 
-/* A classifier inside a recurrence: no vertex waits for it. */
+/* Records a classifier inside a recurrence, for which no vertex waits. */
 static void record_tagger(vpps_graph *g) {
     const vpps_node x = vpps_pull(g, EMBED, 1);
     const state s = lstm(g, x, gather_state(g, 0));
@@ -352,7 +352,7 @@ vpps_compiled_cell *cells_compile(const vpps_graph *g, vpps_cell cell, const vpp
 
 /* ---------------------------------------------------------------- one vertex */
 
-/* Members of each list: as many as asked for in the first, other numbers in others; as many as the cell can do with. */
+/* Chooses the lists' lengths: the first as wanted, the others different, within what the cell allows. */
 static void choose_members(const vpps_cell_data *c, uint32_t wanted, uint32_t *members) {
     for (uint32_t l = 0; l < c->n_lists; l++) {
         const uint32_t n = l ? (wanted + 2 * l) % 4 : wanted, most = c->most_members[l + 1];
@@ -406,7 +406,7 @@ void cells_prove(vpps_graph *g, vpps_cell cell, const vpps_compiled_cell *c) {
     vpps_graph_clear(g);
     cells_apply(g, cell, 2, members);
     if (g->records[g->n_records - 1].cell == VPPS_NODE_RECORD)
-        return; /* the cell only hands inputs on: no vertex is recorded */
+        return; /* the cell only passes inputs on: no vertex is recorded */
     ck_assert_msg(vpps_check_cell(&check, &checked, g->n_records - 1), "%s", check.reason);
     vpps_expressions_free(&check.expressions);
     for (uint32_t i = 0; i < check.n_memory; i++) free(check.memory[i]);

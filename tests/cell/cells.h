@@ -1,10 +1,10 @@
-/* cells.h - cells of every kind that networks have, small, on one model; and the proof that a compiled one is right. */
+/* cells.h - small cells of every kind that networks have, on one model; and the proof that a compiled cell is right. */
 #pragma once
 
 #include "cell/cell.h"
 #include "common/testing.h"
 
-/* Sizes: three blocks of 16 rows, so that rows are shared out to two VPs, and to three; and a width of no whole block. */
+/* Sizes: three blocks of 16 rows, so that rows are shared out to two or three virtual processors; and a width of no whole block. */
 enum { HIDDEN = 48, EMBED = 40, CLASSES = 5, WORDS = 7, SQUARE = 6 };
 
 /* X(id, name of the cell). Each is recorded by record_ID in cells.c. */
@@ -48,13 +48,13 @@ typedef struct cells {
 cells cells_open(void);
 void cells_close(cells *x);
 
-/* A parameter by its name. */
+/* Returns the parameter with this name. */
 vpps_param cells_param(const cells *x, const char *name);
 
-/* Needs of a cell whose every input and output has a gradient, in training, by one VP. */
+/* Returns the needs of a cell whose inputs and outputs all have gradients, in training, by one virtual processor. */
 vpps_cell_needs cells_needs(void);
 
-/* Needs of a recurrence: inputs gathered from children come from the cell itself. */
+/* Returns the needs of a recurrence: inputs gathered from children come from the cell itself. */
 vpps_cell_needs cells_recurrent(const vpps_graph *g, vpps_cell cell, uint32_t group);
 
 /* Lowers cell number `cell` of a graph. */
@@ -62,10 +62,10 @@ vpps_compiled_cell *cells_lower(const vpps_graph *g, vpps_cell cell, const vpps_
 /* Lowers and compiles it. */
 vpps_compiled_cell *cells_compile(const vpps_graph *g, vpps_cell cell, const vpps_cell_needs *needs);
 
-/* Adds a vertex of a cell to a graph; its inputs are zeros. `members`: how many its lists have, `wanted` if possible. */
+/* Adds a vertex of a cell to a graph; its inputs are zeros. `members`: lengths of its lists, `wanted` if possible. */
 vpps_vertex cells_apply(vpps_graph *g, vpps_cell cell, uint32_t wanted, uint32_t *members);
 
-/* The compiled cell computes what a vertex of g, which is cleared, asks for: outputs and gradients, as the verifier's proof says. */
+/* Checks, by the verifier's proof, that the compiled cell computes what a vertex of g asks for: outputs and gradients. Clears g. */
 void cells_prove(vpps_graph *g, vpps_cell cell, const vpps_compiled_cell *c);
 
 DESTROYED_BY(vpps_compiled_cell, vpps_compiled_cell_free)

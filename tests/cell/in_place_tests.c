@@ -36,7 +36,7 @@ static void add(vpps_program *p, const char *text, uint32_t words) {
     s->run.uniform = *text == 'U';
 }
 
-/* Returns what is left of a program over one list, of vectors of so many words. */
+/* Returns what remains of a program over one list, whose vectors have so many words. */
 static const char *left_of(const char *text, uint32_t words) {
     static char left[8 * MOST];
     vpps_program p = {.steps = calloc(MOST, sizeof *p.steps), .operands = calloc(2 * MOST, sizeof *p.operands)};

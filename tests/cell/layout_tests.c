@@ -4,7 +4,7 @@
 
 TEST_GROUP("layout", .seconds = 60);
 
-/* Values from 1 in the figure, from 0 here. */
+/* The figure numbers values from 1; here they begin at 0. */
 TEST(as_in_figure_3) {
     static const uint32_t one[] = {4 - 1, 5 - 1, 1 - 1, 3 - 1, 2 - 1, 1 - 1};
     static const uint32_t two[] = {8 - 1, 6 - 1, 7 - 1, 3 - 1, 4 - 1, 5 - 1};
@@ -24,7 +24,7 @@ TEST(as_in_figure_3) {
     ck_assert_uint_eq(copies.scattered, 3);
 }
 
-/* Of the orders with which nothing is copied, most are found again where there is one. */
+/* If some order needs no copy, the search mostly finds one. */
 TEST(orders_that_exist_are_found) {
     uint64_t random = test_seed() + 1;
     enum { VALUES = 24, BATCHES = 5 };
@@ -58,7 +58,7 @@ TEST(orders_that_exist_are_found) {
     ck_assert_uint_ge(10 * found, 7 * n_cases);
 }
 
-/* What cannot be is copied: a and b next to each other, b and c, c and a. */
+/* Conflicts need copies: a should be next to b, b next to c, and c next to a. */
 TEST(conflicts_are_counted) {
     static const uint32_t sets[3][4] = {{0, 1, 3, 4}, {1, 2, 5, 6}, {2, 0, 7, 8}},
                           words[9] = {2, 2, 2, 2, 2, 2, 2, 2, 2};
@@ -69,7 +69,7 @@ TEST(conflicts_are_counted) {
     vpps_count_copies(9, order, batches, 3, words, place, &copies);
     ck_assert_uint_eq(copies.scatters + copies.gathers >= 1, 1);
     ck_assert_uint_le(copies.scatters + copies.gathers, 2);
-    static const uint32_t same[] = {0, 1, 2, 2}; /* operand 1 is one value twice */
+    static const uint32_t same[] = {0, 1, 2, 2}; /* operand 1 has one value twice */
     const vpps_layout_batch twice = {2, 2, same};
     ck_assert(vpps_plan_layout(9, &twice, 1, 1, words, order));
     vpps_count_copies(9, order, &twice, 1, words, place, &copies);

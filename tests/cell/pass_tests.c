@@ -1,8 +1,8 @@
-/* pass_tests.c - compiled cells are proved right: cells as networks have them, and random ones. */
+/* pass_tests.c - proves that compiled cells are right: cells like those of networks, and random ones. */
 #include "cells.h"
 #include "common/random_graph.h"
 
-/* What a test compiles: a cell of a graph, and how. */
+/* A cell of a graph, and how a test compiles it. */
 typedef struct subject {
     vpps_graph *g;
     vpps_cell cell;
@@ -14,7 +14,7 @@ static void expect(bool holds, const subject *s, const char *what, uint32_t numb
     if (!holds) ck_abort_msg("%s: %s %u", s->name, what, number); /* an assertion costs a system call */
 }
 
-/* Depends on a child of the recurrence, or, in backward, on a gradient that comes through it. */
+/* Marks the values that depend on a child of the recurrence or, in backward, on a gradient that comes through it. */
 static uint8_t *mark_recurrent(const vpps_compiled_cell *c) {
     uint8_t *recurrent = calloc(c->n_values + 1u, 1);
     if (!recurrent) abort();
@@ -30,7 +30,7 @@ static uint8_t *mark_recurrent(const vpps_compiled_cell *c) {
     return recurrent;
 }
 
-/* No stage reads what comes after it, nothing eager waits for the recurrence, and nothing that it waits for is lazy. */
+/* Checks that no stage reads a later one, no eager stage waits for the recurrence, and the recurrence waits for no lazy one. */
 static void check_parts(const subject *s, const vpps_compiled_cell *c) {
     uint8_t *recurrent = mark_recurrent(c);
     for (uint32_t i = 0; i < c->n_stages; i++) {
@@ -86,7 +86,7 @@ TEST_EACH(networks, 0, N_CELLS) {
     }
 }
 
-/* Frozen parameters, and inputs and outputs without a gradient: what is left is the same. */
+/* With frozen parameters, and inputs and outputs without gradients, the remaining values are the same. */
 TEST_EACH(partly_differentiated, 0, N_CELLS) {
     AT_END(cells_close) cells x = cells_open();
     uint64_t random = vpps_mix64(test_seed() + (uint64_t)_i);
@@ -102,7 +102,7 @@ TEST_EACH(partly_differentiated, 0, N_CELLS) {
     }
 }
 
-/* Inference: no backward, and outputs as they were. */
+/* Inference: there is no backward; outputs are as before. */
 TEST_EACH(inference, 0, N_CELLS) {
     AT_END(cells_close) cells x = cells_open();
     for (uint32_t group = 1; group <= 3; group++) {

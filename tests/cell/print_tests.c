@@ -1,4 +1,4 @@
-/* print_tests.c - cells as text: what a person reads, and counts of operations that agree with the graph's. */
+/* print_tests.c - cells as text for people, and counts of operations, which agree with the graph's. */
 #include "cell/flops.h"
 #include "cell/print.h"
 #include "cells.h"
@@ -14,7 +14,7 @@ static char *printed(const cells *x, const vpps_compiled_cell *c) {
 }
 
 static void check_says(const char *text, const char *line) {
-    if (!strstr(text, line)) puts(text); /* longer than a message may be */
+    if (!strstr(text, line)) puts(text); /* the line may be longer than a message */
     ck_assert_msg(strstr(text, line), "\"%s\" is not in what was printed", line);
 }
 
@@ -83,7 +83,7 @@ TEST(attention_over_a_list) {
     ck_assert_ptr_null(strstr(text, lines[VPPS_COUNT(lines) - 1]));
 }
 
-/* What is said of cells with lists. */
+/* Texts about cells with lists. */
 static const struct {
     int cell;
     const char *lines[8];
@@ -106,7 +106,7 @@ TEST_EACH(operations_over_lists, 0, VPPS_COUNT(lists)) {
     for (size_t i = 0; i < VPPS_COUNT(lists[_i].lines) && lists[_i].lines[i]; i++) check_says(text, lists[_i].lines[i]);
 }
 
-/* Every value of every cell has a text, and none holds what only stands for something else. */
+/* Every value of every cell has a text, without placeholders. */
 TEST_EACH(every_operation, 0, N_CELLS) {
     AT_END(cells_close) cells x = cells_open();
     const vpps_cell_needs needs = cells_recurrent(x.g, x.cell[_i], 2);
@@ -125,8 +125,8 @@ TEST_EACH(every_operation, 0, N_CELLS) {
 
 /* ---------------------------------------------------------------- what is counted */
 
-/* Products of a graph that is one vertex and a loss: no more than vpps_graph_cost counts, as many where nothing is a list
- * (what belongs to the vertex alone is not multiplied for every member). */
+/* Products of a graph with one vertex and a loss: at most as many as vpps_graph_cost counts, equally many without lists (products that belong to the
+ * vertex are not repeated for each member). */
 TEST_EACH(products_as_the_graph_counts, 0, N_CELLS) {
     AT_END(cells_close) cells x = cells_open();
     const vpps_cell cell = x.cell[_i];
@@ -157,12 +157,12 @@ TEST_EACH(products_as_the_graph_counts, 0, N_CELLS) {
     }
 }
 
-/* A stage's products by their operands: gates that read the same are one. */
+/* A stage's products, grouped by operands: gates that read the same value form one stack. */
 TEST(stacks) {
     AT_END(cells_close) cells x = cells_open();
     const vpps_cell_needs needs = cells_recurrent(x.g, x.cell[CELL_gru], 2);
     OWNED(vpps_compiled_cell) *c = cells_compile(x.g, x.cell[CELL_gru], &needs);
-    uint32_t sizes[5] = {0}; /* stacks by the number of their products */
+    uint32_t sizes[5] = {0}; /* numbers of stacks by number of products */
     for (uint32_t v = 0; v < c->n_forward; v++) {
         if (c->values[v].kind != VPPS_VALUE_PRODUCT) continue;
         const vpps_cell_stack s = vpps_stack_of(c, v);

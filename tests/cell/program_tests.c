@@ -1,4 +1,4 @@
-/* program_tests.c - that slots of programs, and places of records, hold what is read from them. */
+/* program_tests.c - the slots (buffers) of programs, and places among kept values, hold what steps read from them. */
 #include "cell/arrange.h"
 #include "cell/program.h"
 #include "cells.h"
@@ -6,7 +6,7 @@
 
 /* ---------------------------------------------------------------- slots */
 
-/* What each slot of a program holds while it runs: a value; VPPS_NONE: nothing yet. */
+/* The value that each slot (buffer) of a program holds while it runs; VPPS_NONE: nothing yet. */
 typedef struct holding {
     const vpps_compiled_cell *c;
     const vpps_program *p;
@@ -24,7 +24,7 @@ static void read_slot(const holding *h, const vpps_operand *o) {
 static void write_slot(const holding *h, const vpps_operand *o) {
     if (o->place != VPPS_PLACE_SLOT) return;
     const vpps_slot *slot = &h->p->slots.at[o->at];
-    ck_assert_uint_eq(slot->axis, o->axis); /* room for one of each item */
+    ck_assert_uint_eq(slot->axis, o->axis); /* room for one value of each item */
     ck_assert_uint_eq(slot->words, vpps_operand_words(o));
     ck_assert_uint_eq(slot->dealt, o->dealt);
     h->value[o->at] = o->value;
@@ -41,7 +41,7 @@ static void follow(const vpps_compiled_cell *c, uint32_t stage, uint32_t *of_lis
             const vpps_operand *o = &p->operands[s->first + i];
             read_slot(&h, o);
             *of_lists += o->place == VPPS_PLACE_SLOT && o->axis;
-            for (uint32_t k = 0; k < s->n; k++) /* a result is made in no slot that is still read */
+            for (uint32_t k = 0; k < s->n; k++) /* no result goes to a slot that is still read */
                 ck_assert(s->to.place != VPPS_PLACE_SLOT || o->place != VPPS_PLACE_SLOT || o->at != s->to.at);
         }
         if (s->kind == VPPS_STEP_PRODUCT) read_slot(&h, &s->product.start);
@@ -53,7 +53,7 @@ static void follow(const vpps_compiled_cell *c, uint32_t stage, uint32_t *of_lis
 
 TEST_GROUP("program");
 
-/* Of every cell, in training and inference, by one VP and by several: of values of lists, too. */
+/* Every cell, in training and inference, by one virtual processor and by several, including values of lists. */
 TEST(slots_hold_what_is_read) {
     AT_END(cells_close) cells x = cells_open();
     uint32_t of_lists = 0;
@@ -74,7 +74,7 @@ TEST(slots_hold_what_is_read) {
 
 /* ---------------------------------------------------------------- places */
 
-/* The order that is found copies no more than the order of making, and for some cells less. */
+/* The order that the search finds needs at most as many copies as the order of creation, for some cells fewer. */
 TEST(an_order_of_values_copies_no_more) {
     AT_END(cells_close) cells x = cells_open();
     uint32_t better = 0;

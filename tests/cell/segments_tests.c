@@ -1,5 +1,5 @@
-/* segments_tests.c - that vpps_segments_check refuses segments which were broken on purpose: a barrier left out, a load left out, a slot that
- * is taken too early. Segments as they are made pass (vpps_segments_make asks). */
+/* segments_tests.c - vpps_segments_check must refuse segments that are broken on purpose: a barrier left out, a load left out, a slot (buffer) reused
+ * too early. Unbroken segments pass (vpps_segments_make asks). */
 #include "cell/segments.h"
 #include "cells.h"
 #include "common/training.h"
@@ -17,7 +17,7 @@ static bool is_read_apart(const vpps_segments *s, const vpps_segment *g, uint32_
     return false;
 }
 
-/* Makes one segment of number g and the next. */
+/* Joins segment g and the next one, which leaves out the barrier between them. */
 static void leave_barrier_out(vpps_segments *s, uint32_t g) {
     s->list[g].n += s->list[g + 1].n;
     for (uint32_t k = g + 1; k + 1 < s->n; k++) s->list[k] = s->list[k + 1];
@@ -28,7 +28,7 @@ static void leave_barrier_out(vpps_segments *s, uint32_t g) {
     }
 }
 
-/* Has a value that is made later its slot while u's is still read? */
+/* Returns a value that is made later and gets its slot (buffer) while u's slot is still read. */
 static uint32_t made_meanwhile(const vpps_segments *s, uint32_t u) {
     for (uint32_t v = 0; v < s->c->n_values; v++)
         if (s->made_in[v] != VPPS_NONE && s->slot[v] != VPPS_NONE && s->c->values[v].axis == s->c->values[u].axis &&
@@ -79,7 +79,7 @@ static void break_stage(const vpps_compiled_cell *c, uint32_t stage, counts *n) 
         }
         vpps_segments_free(&s);
     }
-    for (uint32_t k = 0;; k++) { /* a load left out: the value is read where it lies */
+    for (uint32_t k = 0;; k++) { /* leaves a load out: the value is read where it lies */
         open(&s, c, stage);
         if (k == s.n_steps) break;
         const vpps_segment_step load = s.steps[k];
@@ -99,7 +99,7 @@ static void break_stage(const vpps_compiled_cell *c, uint32_t stage, counts *n) 
 
 TEST_GROUP("segments");
 
-/* A product by a vector that is read by columns, and whose gradient takes its place. */
+/* Records a product with a vector that is read by columns, and whose gradient takes its place. */
 static vpps_cell record_outer(const cells *x) {
     vpps_graph *g = begin_cell(x->model, "outer");
     const vpps_node y = vpps_tanh(g, vpps_gather(g, 0, 0, SQUARE, 1));
@@ -110,7 +110,7 @@ static vpps_cell record_outer(const cells *x) {
     return end_cell(g);
 }
 
-/* A product that may be made with another one, and lie where a value does that is read in between. */
+/* Records a product that may be computed together with another one, and stored over a value that is read in between. */
 static vpps_cell record_late(const cells *x) {
     static const char *const names[] = {"late0", "late1", "late2", "late3"};
     vpps_param m[VPPS_COUNT(names)];
@@ -135,7 +135,7 @@ TEST(broken_segments_are_refused) {
             const vpps_cell cell = id < N_CELLS ? x.cell[id] : more[id - N_CELLS];
             vpps_cell_needs needs = cells_recurrent(x.g, cell, 1 + way % 2);
             if (way / 2) needs.training = false, needs.gradient_in = needs.gradient_out = 0;
-            needs.rows.columns = true; /* as a GPU shares rows */
+            needs.rows.columns = true; /* rows are shared out as on a GPU */
             OWNED(vpps_compiled_cell) *c = cells_compile(x.g, cell, &needs);
             for (uint32_t stage = 0; stage < c->n_stages; stage++) break_stage(c, stage, &n);
         }

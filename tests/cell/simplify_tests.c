@@ -1,9 +1,9 @@
-/* simplify_tests.c - what simplify leaves out: each rule by the operations that are left. */
+/* simplify_tests.c - which operations simplify.c leaves out: each rule, by the remaining operations. */
 #include "cell/print.h"
 #include "cells.h"
 #include "common/training.h"
 
-/* The operations of a cell, as text: "0.5 * in0; tanh(t2)". The caller frees it. */
+/* Returns the operations of a cell as text: "0.5 * in0; tanh(t2)". The caller frees it. */
 static char *operations(const vpps_model *model, const vpps_compiled_cell *c) {
     char *text = NULL;
     size_t bytes;
@@ -20,7 +20,7 @@ static char *operations(const vpps_model *model, const vpps_compiled_cell *c) {
     return text;
 }
 
-/* Simplifies c and looks at what is left. */
+/* Simplifies c and checks the remaining operations. */
 static void check(const vpps_model *model, vpps_compiled_cell *c, const char *expected) {
     TEST_OK(vpps_simplify(c));
     FREED char *text = operations(model, c);
@@ -29,7 +29,7 @@ static void check(const vpps_model *model, vpps_compiled_cell *c, const char *ex
 
 /* ---------------------------------------------------------------- cells as they are recorded */
 
-/* Each makes a vector of x and y, of HIDDEN rows. */
+/* Each function makes a vector of HIDDEN rows from x and y. */
 static vpps_node scale_one(vpps_graph *g, vpps_node x, vpps_node y) { return (void)y, vpps_scale(g, x, 1); }
 static vpps_node scale_twice(vpps_graph *g, vpps_node x, vpps_node y) {
     return (void)y, vpps_scale(g, vpps_scale(g, x, 0.5f), 4);
@@ -226,7 +226,7 @@ static uint32_t add_run(vpps_compiled_cell *c, uint32_t opcode, float f, uint32_
     return at;
 }
 
-/* A cell of one input and one output, by hand. */
+/* Makes a compiled cell of one input and one output, without recording. */
 static vpps_compiled_cell *open_by_hand(void) {
     vpps_compiled_cell *c = calloc(1, sizeof *c);
     ck_assert_ptr_nonnull(c);
@@ -270,7 +270,7 @@ TEST(scale_by_a_constant) {
     check_by_hand(c, "3 * in0; tanh(t1)");
 }
 
-/* A chain of rules, one after the other: -(2 * (-(x * 1 + 0))). */
+/* Several rules apply in a row: -(2 * (-(x * 1 + 0))). */
 TEST(rules_follow_rules) {
     vpps_compiled_cell *c = open_by_hand();
     const uint32_t one = add_run(c, VPPS_I_FILL, 1, 0, NULL), zero = add_run(c, VPPS_I_FILL, 0, 0, NULL);
@@ -283,7 +283,7 @@ TEST(rules_follow_rules) {
 
 /* ---------------------------------------------------------------- parts that are placed */
 
-/* Sums of rows of the input in other places: `rows` of them from row `from` on are placed from row `at` on. */
+/* Sums of the input's rows in other places: `rows` of them from row `from` on are placed from row `at` on. */
 static const struct {
     uint32_t n;
     struct {
@@ -325,7 +325,7 @@ TEST_EACH(placed_parts_are_stacked, 0, VPPS_COUNT(placed)) {
 
 /* ---------------------------------------------------------------- outputs */
 
-/* An output has a place of its own, even if it is equal to another value. */
+/* An output has a place of its own, even if it equals another value. */
 TEST(outputs_have_places) {
     vpps_compiled_cell *c = open_by_hand();
     const uint32_t zero = 0, y = add_run(c, VPPS_I_TANH, 0, 1, &zero), z = add_run(c, VPPS_I_TANH, 0, 1, &zero);
@@ -352,7 +352,7 @@ static uint32_t count_runs(const vpps_compiled_cell *c, uint32_t opcode) {
     return n;
 }
 
-/* Its outputs are h, c, logits and loss. In inference nobody asks for the loss, or for nothing but the state. */
+/* The cell's outputs are h, c, logits and loss. In inference nobody reads the loss, or only the state is read. */
 TEST(dead_in_inference) {
     AT_END(cells_close) cells x = cells_open();
     OWNED(vpps_compiled_cell) *logits = compile_tagger(&x, false, 7), *state = compile_tagger(&x, false, 3);
@@ -365,7 +365,7 @@ TEST(dead_in_inference) {
     cells_prove(x.g, x.cell[CELL_tagger], state);
 }
 
-/* Does another value lie in the place of the logits, the operand of CROSS_ENTROPY? */
+/* Returns whether another value shares the place of the logits, the operand of CROSS_ENTROPY. */
 static bool logits_share(const vpps_compiled_cell *c) {
     uint32_t logits = VPPS_NONE;
     bool shared = false;
@@ -379,7 +379,7 @@ static bool logits_share(const vpps_compiled_cell *c) {
     return shared;
 }
 
-/* In training nobody reads the logits but the loss: their place is free for their gradient. */
+/* In training only the loss reads the logits, so that their gradient can take their place. */
 TEST(unread_output_shares_its_place) {
     AT_END(cells_close) cells x = cells_open();
     OWNED(vpps_compiled_cell) *all = compile_tagger(&x, true, 15), *loss = compile_tagger(&x, true, 11);

@@ -1,8 +1,8 @@
-/* split_tests.c - parts, stages and what is kept, of the cells that one knows by heart. */
+/* split_tests.c - passes, stages and kept values of well-known cells. */
 #include "cells.h"
 #include "common/training.h"
 
-/* Compiled for training as a recurrence, by a group of that many VPs. */
+/* Compiles a cell as a recurrence for training by a group of that many virtual processors. */
 static vpps_compiled_cell *compiled(const cells *x, cell_id id, uint32_t group) {
     const vpps_cell_needs needs = cells_recurrent(x->g, x->cell[id], group);
     return cells_compile(x->g, x->cell[id], &needs);
@@ -23,7 +23,7 @@ static const char *matrix_of(const cells *x, const vpps_compiled_cell *c, const 
 
 TEST_GROUP("split");
 
-/* A product wants whole vectors: of the children's it has them, of r * h it has not. */
+/* A product needs whole vectors: it has those of children, but not r * h. */
 TEST(stages_by_rows) {
     AT_END(cells_close) cells x = cells_open();
     static const struct {
@@ -44,15 +44,15 @@ TEST(stages_by_rows) {
     }
 }
 
-/* Where vertices are shared out nobody waits: one stage a part. So it is for one VP, for a small model, for rows too few to
- * share out, and for matrices as values. */
+/* If vertices are shared out, nobody waits: there is one stage per pass. So it is for one virtual processor, for a small model, for too few rows, and
+ * for matrices as values. */
 TEST(stages_by_vertices) {
     AT_END(cells_close) cells x = cells_open();
     for (uint32_t id = 0; id < N_CELLS; id++) {
         for (uint32_t way = 0; way < 4; way++) {
             vpps_cell_needs needs = cells_recurrent(x.g, x.cell[id], way == 0 ? 1 : 2);
             if (way == 1) needs.rows.split_elems = UINT32_MAX;
-            if (way == 2) needs.group = 4; /* 48 rows are not 16 for each */
+            if (way == 2) needs.group = 4; /* 48 rows are fewer than 16 for each */
             if (way == 3 && id != CELL_matrices) continue;
             vpps_compiled_cell *c = cells_compile(x.g, x.cell[id], &needs);
             for (uint32_t part = 0; part < VPPS_PASSES; part++)
@@ -64,7 +64,7 @@ TEST(stages_by_vertices) {
     }
 }
 
-/* A product of the one's before begins a stage each, however many there are; a stage's values are all made alike. */
+/* Each product of the preceding product begins a stage, however many there are; all values of a stage are shared out alike. */
 TEST(chains_of_any_length) {
     static const uint32_t lengths[] = {31, 32, 33, 150};
     AT_END(cells_close) cells x = cells_open();
@@ -96,8 +96,8 @@ TEST(chains_of_any_length) {
     }
 }
 
-/* Forward a softmax, then a product of it; backward the product's transpose, then the softmax. A second softmax has a stage with the
- * first in either pass: stages are numbered apart in each. */
+/* Forward computes a softmax and then a product of it; backward the transposed product and then the softmax. A second softmax is in one stage with
+ * the first in both passes: stages are numbered separately in each. */
 TEST(parts_have_stages_of_their_own) {
     AT_END(cells_close) cells x = cells_open();
     vpps_graph *r = begin_cell(x.model, "two softmaxes");
@@ -114,7 +114,7 @@ TEST(parts_have_stages_of_their_own) {
 
 /* ---------------------------------------------------------------- eager and lazy */
 
-/* All W x are made before the recurrence, U h in it; without a recurrence there is nothing to separate. */
+/* All products W x are computed before the recurrence, U h inside it; without a recurrence nothing is separated. */
 TEST(products_of_inputs_are_eager) {
     AT_END(cells_close) cells x = cells_open();
     static const cell_id with_inputs[] = {CELL_lstm, CELL_gru, CELL_child_sum, CELL_tagger};
@@ -149,8 +149,8 @@ TEST(products_of_inputs_are_eager) {
     }
 }
 
-/* A classifier in the cell: logits and loss are made once, over all vertices, and so is what they send back to h. The
- * gradient of x, for which no vertex waits, comes last. */
+/* A classifier in the cell: logits and loss are computed once, over all vertices, and so is their gradient for h. The gradient of x, for which no
+ * vertex waits, comes last. */
 TEST(classifier_is_lazy) {
     AT_END(cells_close) cells x = cells_open();
     OWNED(vpps_compiled_cell) *c = compiled(&x, CELL_tagger, 2);
@@ -172,7 +172,7 @@ TEST(classifier_is_lazy) {
 
 /* ---------------------------------------------------------------- what is kept */
 
-/* Sums, scaled values and maxima of inputs are made again in backward; the exponential of such a value is kept. */
+/* Backward recomputes sums, scaled values and maxima of inputs; the exponential of such a value is kept. */
 TEST(cheap_values_of_inputs_are_not_kept) {
     for (uint32_t k = 0; k < 2; k++) {
         AT_END(cells_close) cells x = cells_open();
@@ -189,7 +189,7 @@ TEST(cheap_values_of_inputs_are_not_kept) {
     }
 }
 
-/* Places of 48 words: gates, followed by their gradients, and outputs; the stage that reads tanh(c) recomputes it from c. */
+/* Places of 48 words: gates, then their gradients, and outputs; the stage that reads tanh(c) recomputes it from c. */
 TEST(kept_places) {
     AT_END(cells_close) cells x = cells_open();
     static const struct {
@@ -217,8 +217,8 @@ TEST(kept_places) {
     }
 }
 
-/* Where rows are shared out, other VPs may still multiply with r * h when this one has its rows of the next value: in
- * inference, where nobody wants r * h afterwards, its place is not taken in that stage. */
+/* If rows are shared out, other virtual processors may still multiply r * h when this one has its rows of the next value: in inference, where nobody
+ * reads r * h later, no value of that stage may take its place. */
 TEST(operands_of_products_stay) {
     AT_END(cells_close) cells x = cells_open();
     static const cell_id ids[] = {CELL_gru, CELL_child_sum};
@@ -241,8 +241,8 @@ TEST(operands_of_products_stay) {
     }
 }
 
-/* Values of 48 and of 41 rows have places of 48 words each, of which a VP owns other words: what it stores of the one would lie over what
- * another VP still reads of the other. */
+/* Values of 48 and of 41 rows have places of 48 words each, of which a virtual processor owns different words: if it stored one over the other, it
+ * would overwrite what another one still reads. */
 TEST(rows_of_other_vps_stay) {
     AT_END(cells_close) cells x = cells_open();
     for (uint32_t rows = HIDDEN - 7; rows <= HIDDEN; rows += 7) {
@@ -290,7 +290,7 @@ static uint32_t count_transposed(const cells *x, const vpps_compiled_cell *c, ch
     return n;
 }
 
-/* A frozen parameter has no gradient, and what is only on the way to one has none. Inputs of the LSTM: x, h, c. */
+/* A frozen parameter has no gradient, nor have values that only lead to one. Inputs of the LSTM: x, h, c. */
 TEST(frozen_costs_nothing) {
     AT_END(cells_close) cells x = cells_open();
     vpps_compiled_cell *c = compile_frozen(&x, "", 7);
@@ -299,13 +299,13 @@ TEST(frozen_costs_nothing) {
     ck_assert_uint_eq(count_transposed(&x, c, 'W'), 4);
     vpps_compiled_cell_free(c);
 
-    c = compile_frozen(&x, "Wb", 7); /* the gradient of x is still wanted */
+    c = compile_frozen(&x, "Wb", 7); /* the gradient of x is still needed */
     ck_assert_uint_eq(count_outers(&x, c, 'W') + count_outers(&x, c, 'b'), 0);
     ck_assert_uint_eq(count_outers(&x, c, 'U'), 4);
     ck_assert_uint_eq(count_transposed(&x, c, 'W'), 4);
     vpps_compiled_cell_free(c);
 
-    c = compile_frozen(&x, "Wb", 6); /* and now it is not */
+    c = compile_frozen(&x, "Wb", 6); /* now it is not */
     ck_assert_uint_eq(count_transposed(&x, c, 'W'), 0);
     ck_assert_uint_eq(count_transposed(&x, c, 'U'), 4);
     vpps_compiled_cell_free(c);
@@ -313,14 +313,14 @@ TEST(frozen_costs_nothing) {
     c = compile_frozen(&x, "WUb", 0);
     ck_assert_uint_eq(c->n_values, c->n_forward);
     ck_assert_uint_eq(c->n_contributions + c->n_outers, 0);
-    for (uint32_t v = 0; v < c->n_values; v++) { /* nor is anything kept for it */
+    for (uint32_t v = 0; v < c->n_values; v++) { /* nor is any value kept for it */
         const bool output = v == c->outputs[0].value || v == c->outputs[1].value;
         ck_assert(!c->values[v].kept || output || c->values[v].pass == VPPS_PASS_EAGER);
     }
     vpps_compiled_cell_free(c);
 }
 
-/* What is only a list's contribution stays as factors, if a stage makes both; the query is an input. */
+/* A value that is only contributed to a list stays two factors if a stage makes both; the query is an input. */
 TEST(scaled_contributions_stay_as_factors) {
     enum { SIZE = 8, QUERY = 0, KEYS, VALUES };
     for (uint32_t scales = 0; scales < 2; scales++) {

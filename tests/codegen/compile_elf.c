@@ -3,7 +3,7 @@
 
 #include <elf.h>
 
-/* The file grows; sections are entered as their content is written. */
+/* A file that grows; sections are entered as their content is written. */
 typedef struct writer {
     unsigned char *bytes;
     size_t n;
@@ -27,7 +27,7 @@ static Elf64_Shdr *add_section(writer *w, const char *name, uint32_t type, const
     return s;
 }
 
-/* Records of another function and of other formats lie between those that count. */
+/* Records of another function, and in other formats, lie between those that count. */
 static size_t make_info(const compile_elf *e, unsigned char *info) {
     const struct {
         uint8_t attribute;

@@ -3,7 +3,7 @@
 
 #include "runtime/handle.h"
 
-/* Shared memory of an SM and of a CTA is an H100's. */
+/* Returns a GPU with an H100's shared memory of an SM and of a CTA. */
 static vpps_machine gpu_machine(uint32_t sms) {
     return (vpps_machine){.name = "test",
                           .arch = 90,
@@ -17,7 +17,7 @@ static void schedule(gpu_batch *b, const gpu_shape *shape, vpps_node loss) {
     vpps_options o = default_options();
     b->machine = gpu_machine(shape->sms);
     b->threads = shape->threads;
-    o.vps = 1; /* of the handle's own device, which runs nothing */
+    o.vps = 1; /* for the handle's own device, which runs nothing */
     TEST_OK(vpps_handle_create(&b->handle, b->model, &o));
     o.vps = shape->sms;
     o.groups = shape->groups;

@@ -1,4 +1,4 @@
-/* gpu_batch.h - a training batch that is scheduled for a GPU, without one: the cells that a kernel is to be made of. */
+/* gpu_batch.h - a training batch that is scheduled for a GPU, without a GPU: the cells of which a kernel is to be made. */
 #pragma once
 
 #include "common/random_graph.h"
@@ -18,25 +18,25 @@ typedef struct gpu_batch {
     const vpps_batch *batch;
     uint32_t threads;
 
-    rg_built drawn; /* what the model is of: drawn, or a network */
+    rg_built drawn; /* what the model consists of: drawn cells, or a network */
     const network *net;
     void *instance;
     vpps_graph *g;
     vpps_handle *handle;
 } gpu_batch;
 
-/* A drawn model, some of whose sizes may be large. */
+/* Draws a model, some of whose sizes may be large. */
 void gpu_batch_draw(gpu_batch *b, const gpu_shape *shape, uint64_t seed);
 
-/* A Tree-LSTM on a small tree. */
+/* Makes a Tree-LSTM on a small tree. */
 void gpu_batch_tree_lstm(gpu_batch *b, const gpu_shape *shape, uint32_t hidden, uint32_t embed);
 
 void gpu_batch_close(gpu_batch *b);
 
-/* Of its cells, to be filled in by vpps_specialise or vpps_generate_kernel. */
+/* Returns a plan of the batch's cells, to be filled in by vpps_specialise or vpps_generate_kernel. */
 vpps_kernel_plan gpu_batch_plan(const gpu_batch *b);
 
-/* What vpps_specialise must know; the caller adds the rest. */
+/* Returns what vpps_specialise must know; the caller adds the rest. */
 vpps_specialiser gpu_batch_specialiser(const gpu_batch *b);
 
 static inline uint32_t rows_of(const gpu_batch *b, const vpps_resident *m) {

@@ -15,7 +15,7 @@
 #define SIMT_IMPOSSIBLE 0
 #endif
 
-/* In the order in which a kernel's text has them. */
+/* The templates, in the order in which a kernel's text has them. */
 #define TEMPLATES_BEFORE(X) X(failure) X(arguments) X(task_header) X(math) X(functions) X(steps)
 #define TEMPLATES_BEHIND(X) X(device) X(common) X(whole) X(whole_rows)
 #define X(name) extern const char vpps_template_##name[];
@@ -33,7 +33,7 @@ bool ops_has(uint32_t opcode) {
 
 /* ---------------------------------------------------------------- an instruction's case */
 
-/* A thread an element. */
+/* Writes code with one thread per element. */
 static void put_elements(FILE *f, uint32_t opcode) {
     const char *operands = vpps_instructions[opcode].operands;
     fprintf(f, "for (unsigned i = threadIdx.x; i < c.length * c.items; i += VPPS_THREADS)\nto[i] = vpps_value_%s(",
@@ -48,7 +48,7 @@ static void put_elements(FILE *f, uint32_t opcode) {
           f);
 }
 
-/* A warp an item. */
+/* Writes code with one warp per item. */
 static void put_whole(FILE *f, uint32_t opcode) {
     const vpps_instruction_row *row = &vpps_instructions[opcode];
     char arguments[128] = "(totals", *end = arguments + strlen(arguments);

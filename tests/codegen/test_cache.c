@@ -1,4 +1,4 @@
-/* test_cache.c - the kernel cache on disk: what goes in comes out, damage is seen, size is bounded, processes share it. */
+/* test_cache.c - the kernel cache on disk: contents come back, damage is detected, size is limited, processes share it. */
 #include "codegen/cache.h"
 #include "common/folder.h"
 
@@ -17,7 +17,7 @@ static vpps_cache_key make_key(const char *source) {
                             .source_bytes = strlen(source)};
 }
 
-/* The entry is there and holds these bytes. */
+/* Checks that the entry exists and holds these bytes. */
 static void check_entry(const vpps_cache_key *key, const void *wanted, size_t n) {
     char why[VPPS_MESSAGE_BYTES] = "?";
     FREED void *bytes;
@@ -29,7 +29,7 @@ static void check_entry(const vpps_cache_key *key, const void *wanted, size_t n)
     if (n > 0) ck_assert_mem_eq(bytes, wanted, n);
 }
 
-/* There is none, and the reason holds this text ("": there is no reason, either). */
+/* Checks that there is no entry, with a reason that has this text ("": no reason). */
 static void check_none(const vpps_cache_key *key, const char *reason) {
     char why[VPPS_MESSAGE_BYTES] = "?";
     void *bytes = &why;
@@ -75,7 +75,7 @@ TEST(round_trip) {
     folder_remove();
 }
 
-/* Every member tells keys apart, and bytes cannot move from one member to the next. */
+/* Every member distinguishes keys, and bytes cannot move from one member to the next. */
 TEST(keys_apart) {
     const vpps_cache_key keys[] = {{"cubin", "ab", "c", "s", 1}, {"simt", "ab", "c", "s", 1},
                                    {"cubin", "a", "bc", "s", 1}, {"cubin", "ab", "cs", "", 0},
@@ -101,7 +101,7 @@ TEST(text_with_line_breaks) {
     folder_remove();
 }
 
-/* Each byte changed in turn, each shorter file, and a longer one: none is trusted, each is replaced. */
+/* Changes each byte in turn; also each shorter file, and a longer one: all are refused and replaced. */
 TEST(damaged_entries) {
     char path[600];
     size_t n;
@@ -198,7 +198,7 @@ TEST(impossible_folders) {
     folder_remove();
 }
 
-/* What others may write to is neither read nor written: it is code that will run. */
+/* Files that others may change are neither read nor written, since the cache holds code that will run. */
 TEST(foreign_writers) {
     static const mode_t modes[] = {0720, 0702, 0777, 01777};
     char path[600];
@@ -206,7 +206,7 @@ TEST(foreign_writers) {
     uint64_t bytes;
     const vpps_cache_key key = make_key("source");
     const char *cache = cache_folder_make();
-    const mode_t before = umask(0); /* what is made is not others' to write, whatever they are let to */
+    const mode_t before = umask(0); /* new files must not be writable for others, whatever the umask */
     TEST_OK(vpps_cache_write(&key, "payload", 7));
     umask(before);
     check_entry(&key, "payload", 7);
@@ -224,9 +224,9 @@ TEST(foreign_writers) {
         ck_assert_int_eq(chmod(path, entry_modes[i]), 0);
         check_none(&key, "other users may write to it");
     }
-    TEST_OK(vpps_cache_write(&key, "payload", 7)); /* replaced by one's own */
+    TEST_OK(vpps_cache_write(&key, "payload", 7)); /* replaced by an own file */
     check_entry(&key, "payload", 7);
-    if (geteuid() == 0) { /* another user's, who may always write to it */
+    if (geteuid() == 0) { /* a file of another user, who may always write to it */
         ck_assert_int_eq(chown(path, 65534, 65534), 0);
         check_none(&key, "other users may write to it");
         ck_assert_int_eq(chown(path, 0, 0), 0);
@@ -236,7 +236,7 @@ TEST(foreign_writers) {
     folder_remove();
 }
 
-/* Exit status of the child: 0 fine. It is no test of root, which may write anywhere. */
+/* Returns the child's exit status; 0: fine. Does not test root, which may write anywhere. */
 static int use_as_reader(const char *cache) {
     const vpps_cache_key key = make_key("source"), other = make_key("other");
     void *bytes;
@@ -270,7 +270,7 @@ TEST(read_only_folder) {
     folder_remove();
 }
 
-/* A limit on file sizes fails a write in the middle, as a full disk does: the old entry stays, no other file is left. */
+/* A limit on file sizes makes a write fail in the middle, as a full disk does: the old entry stays, and no other file remains. */
 TEST(no_space) {
     static char payload[5000];
     struct rlimit before, limit;
@@ -283,7 +283,7 @@ TEST(no_space) {
         limit = (struct rlimit){bytes, before.rlim_max};
         const int limited = setrlimit(RLIMIT_FSIZE, &limit);
         const vpps_status status = vpps_cache_write(&key, payload, sizeof payload);
-        setrlimit(RLIMIT_FSIZE, &before); /* before any check: its report is a file, too */
+        setrlimit(RLIMIT_FSIZE, &before); /* before any check, whose report is a file, too */
         ck_assert_int_eq(limited, 0);
         ck_assert_int_eq(status, VPPS_IO);
         check_entry(&key, "old", 3);
@@ -294,13 +294,13 @@ TEST(no_space) {
 
 /* ---------------------------------------------------------------- size */
 
-/* Says that the file was used so long ago. */
+/* Sets the time of the file's last use to so many seconds ago. */
 static void age(const char *path, int seconds) {
     const struct timespec then = {time(NULL) - seconds, 0};
     ck_assert_int_eq(utimensat(AT_FDCWD, path, (const struct timespec[]){then, then}, 0), 0);
 }
 
-/* The entry described as "N" was used 100 - N seconds ago. */
+/* Ages entries: the one described as "N" was used 100 - N seconds ago. */
 static bool age_as_described(const vpps_cache_entry *entry, void *context) {
     (void)context;
     age(cache_folder_path(entry->file), 100 - atoi(entry->description));
@@ -338,7 +338,7 @@ TEST(bounded_size) {
     cache_folder_count(path, sizeof path);
     free(folder_load(path, &entry_bytes));
     snprintf(limit, sizeof limit, "%zu", 4 * entry_bytes - 1);
-    setenv("VPPS_CACHE_BYTES", limit, 1); /* room for three: the new one, 1 and 5 */
+    setenv("VPPS_CACHE_BYTES", limit, 1); /* room for three entries: the new one, 1 and 5 */
     key.description = "6";
     TEST_OK(vpps_cache_write(&key, payload, sizeof payload));
     TEST_OK(vpps_cache_list(age_as_described, NULL, NULL));
@@ -364,7 +364,7 @@ TEST(limits) {
     setenv("VPPS_CACHE_BYTES", limit, 1);
     TEST_FAILS(vpps_cache_write(&other, payload, sizeof payload), VPPS_IO, limit);
     check_none(&other, "");
-    check_entry(&key, payload, sizeof payload); /* nothing was removed for what did not come */
+    check_entry(&key, payload, sizeof payload); /* nothing was removed for an entry that was not written */
     setenv("VPPS_CACHE_BYTES", "0", 1);
     TEST_FAILS(vpps_cache_write(&other, payload, 0), VPPS_IO, "limit of 0");
     for (size_t i = 0; i < sizeof no_numbers / sizeof *no_numbers; i++) {
@@ -374,7 +374,7 @@ TEST(limits) {
     folder_remove();
 }
 
-/* What a killed writer left goes after an hour; what another is writing, and foreign files, stay. */
+/* Files of a killed writer are removed after an hour; files of another writer at work, and foreign files, stay. */
 TEST(left_over_files) {
     enum { HOUR = 3600 };
     char stale[600], fresh[600];
@@ -413,7 +413,7 @@ TEST(left_over_files) {
     folder_remove();
 }
 
-/* Names that a killed process with this one's number took are passed over, and nothing is written into its files. */
+/* Temporary names taken by a killed process with this process's number are skipped, and their files not written. */
 TEST(taken_names) {
     char digits[33] = "", path[600];
     const vpps_cache_key key = make_key("source");
@@ -467,7 +467,7 @@ TEST(listed) {
 enum { LONGEST = 20000, SHARED_KEYS = 2 };
 static const char *const shared_sources[SHARED_KEYS] = {"shared 0", "shared 1"};
 
-/* Writes entries whose bytes are all equal, and whose length says which byte; 0 fine. */
+/* Writes entries whose bytes are all equal and follow from the length; returns 0 if all is well. */
 static int write_many(uint64_t seed, uint32_t n) {
     static char payload[LONGEST];
     for (uint32_t i = 0; i < n; i++) {
@@ -479,7 +479,7 @@ static int write_many(uint64_t seed, uint32_t n) {
     return 0;
 }
 
-/* Reads as long as the file "stop" is not there. Entries may be there or not, but are whole; 0 fine, with some seen. */
+/* Reads until the file "stop" exists. Entries may be missing, but must be whole; returns 0 if all is well and some were found. */
 static int read_many(const char *stop) {
     uint32_t seen = 0;
     do {
@@ -507,7 +507,7 @@ TEST(concurrent_processes) {
     char stop[600];
     cache_folder_make();
     snprintf(stop, sizeof stop, "%s", cache_folder_path("stop"));
-    setenv("VPPS_CACHE_BYTES", "25000", 1); /* less than both entries may have: they evict each other */
+    setenv("VPPS_CACHE_BYTES", "25000", 1); /* less than both entries need together: they evict each other */
     fflush(NULL);
     for (int i = 0; i < WRITERS + READERS; i++) {
         children[i] = fork();
@@ -522,7 +522,7 @@ TEST(concurrent_processes) {
         ck_assert_msg(WIFEXITED(status) && WEXITSTATUS(status) == 0, "process %d: %x", i, (unsigned)status);
     }
     unlink(stop);
-    const int files = cache_folder_count(NULL, 0); /* no temporary file is left */
+    const int files = cache_folder_count(NULL, 0); /* no temporary file remains */
     ck_assert_int_ge(files, 1);
     ck_assert_int_le(files, SHARED_KEYS);
     folder_remove();

@@ -15,7 +15,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-/* Needs 128 bytes of static shared memory, and dynamic besides. */
+/* A kernel that needs 128 bytes of static shared memory, and dynamic shared memory. */
 static const char *const small_source = "extern \"C\" __global__ void __launch_bounds__(64) small(float *x, int n) {\n"
                                         "    __shared__ float s[32];\n"
                                         "    extern __shared__ float more[];\n"
@@ -25,7 +25,7 @@ static const char *const small_source = "extern \"C\" __global__ void __launch_b
                                         "    x[n] = s[(threadIdx.x + n) & 31] * more[n];\n"
                                         "}\n";
 
-/* 96 values for the 64 registers that 1024 threads leave each. */
+/* A kernel with 96 values for the 64 registers of each of 1024 threads. */
 static const char *const spilling_source =
     "extern \"C\" __global__ void __launch_bounds__(1024) spilling(float *x, int n) {\n"
     "    float r[96];\n"
@@ -39,14 +39,14 @@ static const char *const spilling_source =
     "    for (int i = 0; i < 96; i++) x[threadIdx.x + i * 1024] = r[i];\n"
     "}\n";
 
-/* An array with indices of run time lies in local memory, and nothing is spilled. */
+/* A kernel whose array, indexed at run time, lies in local memory, without spills. */
 static const char *const indexed_source = "extern \"C\" __global__ void indexed(float *x, const int *at, int n) {\n"
                                           "    float r[16];\n"
                                           "    for (int i = 0; i < n; i++) r[at[i]] = x[i];\n"
                                           "    for (int i = 0; i < n; i++) x[i] = r[at[n - i]];\n"
                                           "}\n";
 
-/* False without NVRTC, after checking that both calls say so. */
+/* Returns false without NVRTC, after checking that both calls report it. */
 static bool have_nvrtc(const char *test) {
     int major, minor;
     uint32_t architectures[64], n = 64;
@@ -87,7 +87,7 @@ TEST(another_library) {
     TEST_FAILS(vpps_nvrtc_version(&major, &minor, architectures, &n), VPPS_DEVICE, "no function nvrtc");
 }
 
-/* Copies of the fake NVRTC as libraries of versions 12 and 13, where the loader's own do not come first. */
+/* Copies the fake NVRTC as libraries of versions 12 and 13, to a folder that the loader searches first. */
 static void add_versions(void) {
     static const char *const names[] = {"libnvrtc.so.12", "libnvrtc.so.13", "libnvrtc-builtins.so.12.99",
                                         "libnvrtc-builtins.so.13.99"};
@@ -103,8 +103,8 @@ static void add_versions(void) {
     unsetenv("VPPS_NVRTC");
 }
 
-/* Of several libraries the driver's own version, else the latest before it, else the earliest after. A machine's own
- * library comes first among equals. */
+/* Of several libraries the driver's own version is loaded, else the latest earlier one, else the earliest later one. The machine's own library comes
+ * first among equals. */
 TEST_EACH(the_version_that_the_driver_loads, 0, 4) {
     static const int wanted[][2] = {{12, 12}, {13, 13}, {99, 13}, {5, 12}};
     int major, minor;
@@ -117,7 +117,7 @@ TEST_EACH(the_version_that_the_driver_loads, 0, 4) {
     ck_assert_msg(major == wanted[_i][1] || (wanted[_i][0] == 99 && major > 13), "version %d", major);
 }
 
-/* 13 knows all options; 12 not the last. Either finds its builtins, for which it looks by their name alone, open. */
+/* Version 13 knows all options, 12 lacks the last one. Both find their builtins, which they look up by name alone, already open. */
 TEST_EACH(an_option_that_is_not_known_is_left_out, 0, 2) {
     char name[64], *ptx = NULL;
     vpps_cubin_report report;
@@ -226,7 +226,7 @@ TEST(refused_sources) {
     TEST_FAILS(vpps_compile(small_source, "small", 70, "", true, &cubin, &bytes, &r), VPPS_DEVICE, "sm_70");
     TEST_FAILS(vpps_compile(small_source, "smaller", 90, "", true, &cubin, &bytes, &r), VPPS_FORMAT, "'smaller'");
     ck_assert_ptr_null(cubin);
-    /* ptxas refuses what the front end lets through: 1 MiB of shared memory. */
+    /* ptxas refuses what the front end accepts: 1 MiB of shared memory. */
     TEST_FAILS(vpps_compile("extern \"C\" __global__ void small(float *x, int n) {\n"
                             "    __shared__ float s[262144];\n"
                             "    s[threadIdx.x] = x[n]; __syncthreads(); x[n] = s[n];\n"
@@ -257,7 +257,7 @@ static compiled compile_small(bool cached) {
     return c;
 }
 
-/* It is as good as the first: the compiler makes the same bytes of the same source. */
+/* The second CUBIN equals the first: the compiler makes the same bytes from the same source. */
 static void check_same(compiled c, const compiled *first) {
     ck_assert_uint_eq(c.bytes, first->bytes);
     ck_assert_mem_eq(c.cubin, first->cubin, first->bytes);
@@ -300,7 +300,7 @@ static bool copy_toolchain(const vpps_cache_entry *entry, void *context) {
     return true;
 }
 
-/* Entries whose checksums are right, under the right key, with content that is no kernel. */
+/* Entries with right keys and checksums, whose content is no kernel. */
 TEST(cached_nonsense) {
     static const char *const payloads[] = {"",
                                            "nonsense",
@@ -367,7 +367,7 @@ TEST(two_threads) {
             snprintf(workers[w].source[i], sizeof workers[w].source[i],
                      "extern \"C\" __global__ void k(float *x) { x[threadIdx.x] = %d; }", 10 * w + i);
     }
-    /* Neither has the library open: the two race for that, too. */
+    /* Both threads also race to open the library. */
     for (int w = 0; w < 2; w++) ck_assert_int_eq(pthread_create(&threads[w], NULL, compile_sources, &workers[w]), 0);
     for (int w = 0; w < 2; w++) ck_assert_int_eq(pthread_join(threads[w], NULL), 0);
     if (!have_nvrtc("two_threads")) {
@@ -403,7 +403,7 @@ TEST(crafted_files) {
     ck_assert_uint_eq(r.frame_bytes, 0);
     ck_assert_uint_eq(r.shared_bytes, 128);
     ck_assert_uint_eq(r.code_bytes, 512);
-    ck_assert(r.spill_bytes == 5 && r.seconds == 2 && r.cached); /* not the file's to say */
+    ck_assert(r.spill_bytes == 5 && r.seconds == 2 && r.cached); /* the file does not contain these numbers */
     TEST_OK(vpps_cubin_inspect(bytes, write_elf(bytes), "other", &r));
     ck_assert_uint_eq(r.registers, 99);
 
@@ -445,14 +445,14 @@ TEST(crafted_mistakes) {
     ck_assert_uint_eq(r.frame_bytes, 12);
 }
 
-/* Sets a member of a section's header; sh_offset is its byte 24, sh_size its byte 32. */
+/* Sets a member of a section's header; sh_offset is at byte 24, sh_size at byte 32. */
 static void patch_section(unsigned char *file, uint32_t section, size_t member, uint64_t value) {
     uint64_t table;
     memcpy(&table, file + 40, sizeof table); /* e_shoff */
     memcpy(file + table + section * 64 + member, &value, sizeof value);
 }
 
-/* Offsets and sizes whose sum is small because it does not fit into 64 bits. */
+/* Offsets and sizes whose sum is small because it exceeds 64 bits. */
 TEST(overflowing_offsets) {
     static const struct {
         uint32_t section;
@@ -472,7 +472,7 @@ TEST(overflowing_offsets) {
     TEST_FAILS(vpps_cubin_inspect(bytes, n, "k", &r), VPPS_FORMAT, "shared memory");
 }
 
-/* Memory whose last byte is followed by a page that may not be read: a read too far ends the test. */
+/* Returns memory whose last byte precedes a page that may not be read: reading too far ends the test. */
 static unsigned char *guarded_end(size_t bytes) {
     const size_t page = (size_t)sysconf(_SC_PAGESIZE), whole = (bytes + page - 1) / page * page;
     unsigned char *memory = mmap(NULL, whole + page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -481,7 +481,7 @@ static unsigned char *guarded_end(size_t bytes) {
     return memory + whole;
 }
 
-/* Every shorter file, and every byte changed in several ways. Only FORMAT may come of it, or a report. */
+/* Tries every shorter file, and several changes of every byte. The result is FORMAT or a report. */
 static void damage_file(const unsigned char *file, size_t n, const char *entry) {
     unsigned char *end = guarded_end(n);
     uint64_t random = test_seed();
@@ -493,7 +493,7 @@ static void damage_file(const unsigned char *file, size_t n, const char *entry) 
         refused += status == VPPS_FORMAT;
         wrong += status != VPPS_OK && status != VPPS_FORMAT;
     }
-    ck_assert_uint_ge(refused, n - 1024); /* at most what lies after the table of sections is not missed */
+    ck_assert_uint_ge(refused, n - 1024); /* at most bytes after the section table are not missed */
     memcpy(end - n, file, n);
     for (size_t i = 0; i < n; i++) {
         const uint8_t changes[] = {0x01, 0x80, 0xff, (uint8_t)(1 + vpps_random_below(&random, 255)),
@@ -506,7 +506,7 @@ static void damage_file(const unsigned char *file, size_t n, const char *entry) 
             (end - n)[i] ^= changes[c];
         }
     }
-    for (uint32_t i = 0; i < test_scaled(2000); i++) { /* many bytes at once */
+    for (uint32_t i = 0; i < test_scaled(2000); i++) { /* changes many bytes at once */
         for (int k = 0; k < 8; k++) (end - n)[vpps_random_below(&random, (uint32_t)n)] = (uint8_t)vpps_random(&random);
         const vpps_status status = vpps_cubin_inspect(end - n, n, entry, &r);
         wrong += status != VPPS_OK && status != VPPS_FORMAT;
@@ -517,7 +517,7 @@ static void damage_file(const unsigned char *file, size_t n, const char *entry) 
     TEST_OK(vpps_cubin_inspect(end - n, n, entry, &r));
 }
 
-/* All values of every byte: names then begin at every place near the end of the file, too. */
+/* Tries all values of every byte: names then also begin at every place near the end of the file. */
 static void change_every_byte(const unsigned char *file, size_t n, const char *entry) {
     unsigned char *bytes = guarded_end(n) - n;
     uint32_t wrong = 0;

@@ -15,7 +15,7 @@
 
 enum { MAX_CASES = 1024, MAX_TENSORS = 3, MEMBERS = 5, LONG = 1 << 16, LONGEST = LONG + 1, GAP = 0x7fc0beef };
 
-/* Words that grow: a script, or a pool (whose words are floats' bits). */
+/* Words that grow: a script, or a pool (whose words are the bits of floats). */
 typedef struct words {
     uint32_t *at;
     size_t n;
@@ -39,7 +39,7 @@ static float float_at(const words *w, size_t i) {
     return x;
 }
 
-/* n elements drawn from [low, high), and a gap after them. */
+/* Adds n elements drawn from [low, high), and a gap after them. */
 static uint32_t tensor(words *pool, uint32_t n, float low, float high) {
     const uint32_t offset = (uint32_t)pool->n;
     for (uint32_t i = 0; i < n; i++) append(pool, bits(draw(low, high)));
@@ -47,7 +47,7 @@ static uint32_t tensor(words *pool, uint32_t n, float low, float high) {
     return offset;
 }
 
-/* What the kernel of software SIMT is told, and what only the CPU does: lists, products, results that are added to what is there. */
+/* What software SIMT's kernel gets, and what only the CPU does: lists, products, results that are added to existing values. */
 typedef struct test_case {
     ops_case of;
     uint32_t list[MEMBERS], weights, indices, key;
@@ -81,7 +81,7 @@ static const char *name_of(const test_case *c) {
     return is_step(c) ? steps[c->of.what - VPPS_I_COUNT] : vpps_instructions[c->of.what].name;
 }
 
-/* Elements of an item of tensor operand t. */
+/* Returns the number of elements of an item in tensor operand t. */
 static uint32_t elems_of(const test_case *c, uint32_t t) {
     switch (c->of.what) {
     case VPPS_I_MATMUL:
@@ -95,7 +95,7 @@ static uint32_t elems_of(const test_case *c, uint32_t t) {
 
 /* ---------------------------------------------------------------- what a case must give */
 
-/* Operands of item i, from the pool. */
+/* Returns the operands of item i, from the pool. */
 static meaning_operands operands_of(const batch *b, const words *pool, const test_case *c, uint32_t i) {
     static double room[4 + MEMBERS][LONGEST];
     static const double *list[MEMBERS];
@@ -139,7 +139,7 @@ static meaning_operands operands_of(const batch *b, const words *pool, const tes
     return o;
 }
 
-/* Adds a case. `over`: the tensor operand that the result lies over, from 0; others than there are: a place of its own. */
+/* Adds a case. `over`: the tensor operand, from 0, over which the result lies; for a number without operand, the result has its own place. */
 static test_case *put_case(batch *b, uint32_t opcode, uint32_t length, uint32_t items, uint32_t over) {
     ck_assert_uint_lt(b->n_cases, MAX_CASES);
     const vpps_instruction_row *row = &vpps_instructions[opcode];
@@ -147,11 +147,11 @@ static test_case *put_case(batch *b, uint32_t opcode, uint32_t length, uint32_t 
     test_case *c = &b->cases[b->n_cases++];
     *c = (test_case){.of = {.what = opcode, .length = length, .items = items}};
     const bool matrix = row->form == VPPS_FORM_MATMUL || row->form == VPPS_FORM_MOVE;
-    if (matrix) { /* as many rows as divide the length */
+    if (matrix) { /* a number of rows that divides the length */
         c->rows = length % 11 == 0 ? 11 : length % 5 == 0 ? 5 : length % 2 ? 1 : length;
         c->cols = length / c->rows;
         c->inner = 1 + vpps_random_below(&state, 40);
-        if (opcode == VPPS_I_SELECT_ROWS_B) { /* the result is of what rows are selected from */
+        if (opcode == VPPS_I_SELECT_ROWS_B) { /* the result has the shape from which rows are selected */
             const uint32_t rows = c->rows;
             c->rows = c->inner, c->inner = rows;
         }
@@ -165,7 +165,7 @@ static test_case *put_case(batch *b, uint32_t opcode, uint32_t length, uint32_t 
         switch (row->operands[k]) {
         case 't':
             c->of.t[tensors] = tensor(&b->pool, n * items, low, high);
-            for (uint32_t e = 0; e < n * items && roles[k] == 'i'; e++) /* some positions, one of them looked for */
+            for (uint32_t e = 0; e < n * items && roles[k] == 'i'; e++) /* some positions, one of which is looked for */
                 b->pool.at[c->of.t[tensors] + e] = vpps_random_below(&state, 3);
             tensors++;
             break;
@@ -186,7 +186,7 @@ static test_case *put_case(batch *b, uint32_t opcode, uint32_t length, uint32_t 
     return c;
 }
 
-/* A loss that is an operand of the gradient must be that of the other operands. */
+/* Sets losses: a loss that is an operand of a gradient must be the loss of the other operands. */
 static void set_losses(batch *b, const test_case *c) {
     const meaning_use use = meaning_of((vpps_opcode)c->of.what);
     uint32_t scalars = 0;
@@ -209,12 +209,12 @@ typedef struct device {
     const vpps_kernels *cpu;
     vpps_simt_kernel *simt;
     const ops_machine *machine;
-    double absolute; /* what a function's result may be off, besides what is relative */
+    double absolute; /* allowed error of a function's result, besides the relative one */
 } device;
 
 static bool can_run(const device *d, const test_case *c) { return d->cpu || is_step(c) || ops_has(c->of.what); }
 
-/* Memory that ends where a page without access begins. */
+/* Returns memory that ends where a page without access begins. */
 static float *guarded(uint32_t number, uint32_t n) {
     static float *end[6 + MEMBERS];
     ck_assert_uint_lt(number, VPPS_COUNT(end));
@@ -262,7 +262,7 @@ static void run_instruction(const vpps_kernels *kernels, const batch *b, words *
     uint32_t *const indices = o.indices;
     float *const result = dst;
     for (uint32_t at = 0, count = n; at < n; at += count, dst += count) {
-        if (cut) count = 1 + vpps_random_below(&state, vpps_min_u32(n - at, 40)); /* as the scheduler cuts */
+        if (cut) count = 1 + vpps_random_below(&state, vpps_min_u32(n - at, 40)); /* like the scheduler's pieces */
         kernels->run[c->of.what](count, dst, &o);
         for (uint32_t t = 0; t < tensors; t++) o.t[t] += count;
         for (uint32_t m = 0; m < o.n_list; m++) part[m] = o.list[m] + count;
@@ -303,7 +303,7 @@ static void run_step(const vpps_kernels *kernels, const batch *b, words *pool, c
     for (uint32_t k = 0; k <= states_of(c); k++) memcpy(pool->at + places[k], x[k], n * sizeof(float));
 }
 
-/* Executes the cases that the device has. `cut`: elements in pieces. */
+/* Executes the cases that the device supports. `cut`: elements are computed in pieces. */
 static void run_on(const device *d, const batch *b, words *pool, bool cut) {
     words script = {0};
     for (uint32_t i = 0; i < b->n_cases && d->cpu; i++) {
@@ -330,7 +330,7 @@ static void run_on(const device *d, const batch *b, words *pool, bool cut) {
 
 /* ---------------------------------------------------------------- comparing */
 
-/* Functions that every device rounds alike. A formula that calls no other has one result on every device, to the bit. */
+/* Functions that every device rounds alike. A formula that calls no others has one result on all devices, to the bit. */
 static const char *const exact[] = {"bits_of_float", "fabsf", "over", "sqrtf"};
 
 static bool is_exact(const char *function, size_t n) {
@@ -347,7 +347,7 @@ static bool calls_functions(uint32_t opcode) {
 #undef INSTR
     };
     for (const char *at = strchr(formulas[opcode], '('); at; at = strchr(at + 1, '(')) {
-        size_t n = 0; /* of the name before the parenthesis */
+        size_t n = 0; /* length of the name before the parenthesis */
         while (at - n > formulas[opcode] &&
                (isalnum((unsigned char)at[-(ptrdiff_t)n - 1]) || at[-(ptrdiff_t)n - 1] == '_'))
             n++;
@@ -356,7 +356,7 @@ static bool calls_functions(uint32_t opcode) {
     return false;
 }
 
-/* What gives result e: element e of each operand, or of operands that are vectors the first elements. */
+/* Returns what result e depends on, as text: element e of each operand, or the first elements of vector operands. */
 static const char *inputs_of(const test_case *c, const words *before, uint32_t e) {
     static char text[256];
     const bool whole = !is_step(c) && form_of(c) != VPPS_FORM_EW;
@@ -382,8 +382,8 @@ static void check_element(const device *d, const test_case *c, const words *befo
                  (unsigned long long)seed);
 }
 
-/* Compares a case's results in `got` with what its operands in `before` give, and takes them over into `want`. They may be off as far as the
- * noise of the operation allows (meanings.def), of the sizes of the terms that are added up. */
+/* Compares a case's results in `got` with those expected from its operands in `before`, and copies them to `want`. They may differ by the noise of
+ * the operation (meanings.def), relative to the sizes of the terms that are added up. */
 static void check_instruction(const device *d, const batch *b, const test_case *c, const words *before,
                               const words *got, words *want) {
     static double results[LONGEST], terms[LONGEST];
@@ -430,14 +430,14 @@ static void check_step(const device *d, const batch *b, const test_case *c, cons
     }
 }
 
-/* Number of the first word that differs, but between two that are no numbers; n: there is none. */
+/* Returns the number of the first different word, except where both are NaN; n: there is none. */
 static size_t first_difference(const words *x, const words *y) {
     size_t w = 0;
     while (w < x->n && (x->at[w] == y->at[w] || (isnan(float_at(x, w)) && isnan(float_at(y, w))))) w++;
     return w;
 }
 
-/* Runs the batch and compares the whole pool. The bits of `like`, unless NULL, are those of elements whose formulas call nothing. */
+/* Runs the batch and compares the whole pool. Elements whose formulas call no function must have the bits of `like`, unless NULL. */
 static void check_batch(const device *d, const batch *b, const words *like, words *pool) {
     words want = {0}, in_pieces = {0};
     copy_words(&want, &b->pool);
@@ -468,7 +468,7 @@ static void check_batch(const device *d, const batch *b, const words *like, word
     VPPS_FREE_ARRAYS(want.at);
 }
 
-/* On the device, beside the CPU's first kernels. */
+/* Compares the device with the CPU's first kernels. */
 static void check_on(const device *d, const batch *b) {
     const device first = {.name = isas[0], .cpu = kernels_of(0), .absolute = 2e-6};
     words like = {0}, pool = {0};
@@ -498,7 +498,7 @@ static void add_drawn_cases(batch *b, uint32_t opcode) {
 static const float extremes[] = {0.0f,   -0.0f,   1e-40f,   -1e-40f,   0x1p-126f, 1.0f,  -1.0f,
                                  100.0f, -100.0f, INFINITY, -INFINITY, NAN,       20.0f, -20.0f};
 
-/* Elementwise instructions make NaN and infinities of every pair of extreme inputs where the formula says, and only there. */
+/* Elementwise instructions make NaN and infinities, for every pair of extreme inputs, exactly where the formula does. */
 static void add_extreme_case(batch *b, uint32_t opcode) {
     enum { N = VPPS_COUNT(extremes) };
     const char *roles = meaning_of((vpps_opcode)opcode).roles;
@@ -507,12 +507,12 @@ static void add_extreme_case(batch *b, uint32_t opcode) {
     for (uint32_t t = 0; t < strspn(vpps_instructions[opcode].operands, "t"); t++)
         for (uint32_t e = 0; e < N * N && roles[t] != 'i'; e++)
             b->pool.at[c->of.t[t] + e] = bits(extremes[t == 0 ? e % N : t == 1 ? e / N : (e + 3) % N]);
-    uint32_t scalars = 0; /* none that is so small that it brings back what was beyond float */
+    uint32_t scalars = 0; /* no scalar so small that it makes infinite values finite again */
     for (const char *letter = vpps_instructions[opcode].operands; *letter; letter++)
         if (*letter == 's') b->pool.at[c->of.s[scalars++]] = bits(0.5f);
 }
 
-/* Logits far apart, and elements that are not numbers. */
+/* Adds logits that are far apart, and elements that are not finite. */
 static void add_extreme_vectors(batch *b, uint32_t opcode) {
     static const float rows[][5] = {{3e4f, -3e4f, 0, -INFINITY, 2.9e4f},
                                     {1, NAN, 2, 3, 4},
@@ -527,7 +527,7 @@ static void add_extreme_vectors(batch *b, uint32_t opcode) {
     }
 }
 
-/* A long sum of equal terms, where roundings of one direction add up. Its first result is looked at. */
+/* Adds a long sum of equal terms, where rounding errors accumulate. Its first result is checked. */
 static void add_long_case(batch *b, uint32_t opcode) {
     const vpps_form form = vpps_instructions[opcode].form;
     if (form != VPPS_FORM_REDUCE && form != VPPS_FORM_ROW) return;
@@ -536,7 +536,7 @@ static void add_long_case(batch *b, uint32_t opcode) {
         for (uint32_t e = 0; e < LONG; e++) b->pool.at[c->of.t[t] + e] = bits(t ? 0.3011f : 0.7123f);
 }
 
-/* Gradients of any kind among those of one length; moments, and Adagrad's sum, are not negative. */
+/* Adds steps with gradients of any size; moments and Adagrad's sum are not negative. */
 static void add_steps(batch *b, bool decays) {
     static const float gradients[] = {0.0f, -0.0f, 1e-40f, 1e-20f, 1e10f, -1e10f, INFINITY, -INFINITY, NAN};
     b->header.corrections[0] = 10, b->header.corrections[1] = 1000;
@@ -602,7 +602,7 @@ TEST(every_instruction_has_what_runs_it) {
         const vpps_form form = vpps_instructions[opcode].form;
         const bool runs = form < VPPS_FORM_PARTS;
         const bool written_out = form == VPPS_FORM_MATMUL || form == VPPS_FORM_MOVE ||
-                                 strchr(vpps_instructions[opcode].operands, '*'); /* in each stage, by the generator */
+                                 strchr(vpps_instructions[opcode].operands, '*'); /* stages have own code */
         ck_assert_msg(ops_has(opcode) == (runs && !written_out), "%s", vpps_instructions[opcode].name);
         for (int isa = 0; isa < N_ISAS; isa++) {
             const vpps_kernels *kernels = kernels_to_try(isa);
@@ -611,7 +611,7 @@ TEST(every_instruction_has_what_runs_it) {
     }
 }
 
-/* Whoever decodes an instruction has so many places for operands of a kind. */
+/* The structs that hold an instruction's operands have enough places for each kind. */
 TEST_EACH(operands_have_places, 0, VPPS_I_COUNT) {
     const vpps_operands o = {.n_list = 0};
     const vpps_instruction_row *row = &vpps_instructions[_i];

@@ -1,4 +1,4 @@
-/* test_kernel_plan.c - what a plan's tables say, read back. */
+/* test_kernel_plan.c - reads back what a plan's tables say. */
 #include "codegen/kernel_plan_print.h"
 #include "gpu_batch.h"
 
@@ -8,7 +8,7 @@ static vpps_status compile_nothing(void *context, const vpps_kernel_plan *plan, 
     return VPPS_OK;
 }
 
-/* A Tree-LSTM's kernel on 14 SMs; without `registers` for weights they lie in shared memory. */
+/* Makes a plan of a Tree-LSTM's kernel on 14 SMs; without `registers` for weights these lie in shared memory. */
 static void open_plan(vpps_kernel_plan *p, gpu_batch *b, const gpu_shape *shape, uint32_t hidden, uint32_t registers) {
     gpu_batch_tree_lstm(b, shape, hidden, hidden - 20);
     *p = gpu_batch_plan(b);
@@ -23,7 +23,7 @@ static void close_plan(vpps_kernel_plan *p, gpu_batch *b) {
     gpu_batch_close(b);
 }
 
-/* What a call writes, as text that the caller frees. */
+/* Returns what a call writes as text that the caller frees. */
 static char *tables(const vpps_kernel_plan *p, const gpu_batch *b, uint32_t vps) {
     char *text = NULL;
     size_t bytes;
@@ -72,7 +72,7 @@ static void check_head(const char *text, const vpps_kernel_plan *p, const gpu_ba
     find(text, line);
 }
 
-/* A line a matrix, in the order of the plan's list. */
+/* Checks the table of matrices: one line each, in the order of the plan's list. */
 static void check_matrices(const char *text, const vpps_kernel_plan *p, const gpu_batch *b) {
     const char *line = find(text, "\nmatrix ") + 1;
     for (uint32_t i = 0; i < p->residents.n; i++) {
@@ -101,7 +101,7 @@ static void check_matrices(const char *text, const vpps_kernel_plan *p, const gp
 
 enum { HEIGHTS = 4 };
 
-/* The table's columns: heights of matrices in the order in which they first come, then the levels that there are. */
+/* The table's columns: heights of matrices in the order of their first use, then the levels of memory that occur. */
 typedef struct columns {
     uint32_t heights[HEIGHTS], n_heights;
     uint32_t levels[VPPS_RESIDENT_STREAM + 1], n_levels;
@@ -132,7 +132,7 @@ static columns columns_of_table(const vpps_kernel_plan *p, const gpu_batch *b, c
     return c;
 }
 
-/* A row for each of the first `vps` VPs. Over those of a group, rows add up to the heights, and words to the matrices. */
+/* Checks a row for each of the first `vps` virtual processors. Over those of a group, rows add up to the heights, and words to the matrices. */
 static void check_vps(const char *text, const vpps_kernel_plan *p, const gpu_batch *b, uint32_t vps) {
     const char *line = find(text, "\n  VP ") + 1;
     const columns c = columns_of_table(p, b, line);
@@ -169,7 +169,7 @@ static void check_vps(const char *text, const vpps_kernel_plan *p, const gpu_bat
     }
 }
 
-/* One group and two; all in registers, and the most of it elsewhere. */
+/* Plans with one group and two; with all weights in registers, and with most of them elsewhere. */
 static const struct {
     gpu_shape shape;
     uint32_t hidden, registers;
@@ -195,7 +195,7 @@ TEST_EACH(tables_say_what_the_plan_is, 0, VPPS_COUNT(plans)) {
     close_plan(&p, &b);
 }
 
-/* All levels occur in the plans above. */
+/* The plans above use all levels of memory. */
 TEST(plans_use_all_levels) {
     uint32_t seen[VPPS_RESIDENT_STREAM + 1] = {0};
     for (size_t k = 0; k < VPPS_COUNT(plans); k++) {

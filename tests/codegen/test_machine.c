@@ -1,4 +1,4 @@
-/* test_machine.c - machines by name: what any GPU must satisfy, and names that are none. */
+/* test_machine.c - machines by name: what any GPU must satisfy, and wrong names. */
 #include "codegen/machine.h"
 #include "common/testing.h"
 
@@ -22,7 +22,7 @@ static void check_machine(uint32_t arch, void *context) {
     ck_assert_uint_ge(full.sms, 64);
     ck_assert_uint_eq(full.sm_registers, 65536);
     ck_assert_uint_ge(full.cta_shared_bytes, 64 * 1024);
-    /* From sm_80 on the system keeps 1 KiB of every CTA. */
+    /* From sm_80 on the system reserves 1 KiB for every CTA. */
     ck_assert_uint_eq(full.sm_shared_bytes - full.cta_shared_bytes, arch < 80 ? 0 : 1024);
     ck_assert_uint_ge(full.l2_bytes, (uint64_t)4 << 20);
     TEST_OK(vpps_machine_named(&small, name, 3));
@@ -42,7 +42,7 @@ TEST(hopper) {
     vpps_machine m;
     TEST_OK(vpps_machine_named(&m, "sm_90", 0));
     ck_assert_uint_eq(m.sms, 132);
-    ck_assert_uint_eq(m.sm_shared_bytes, 233472); /* as the driver says of an H100 */
+    ck_assert_uint_eq(m.sm_shared_bytes, 233472); /* as the driver reports for an H100 */
     ck_assert_uint_eq(m.cta_shared_bytes, 232448);
     ck_assert_uint_eq(m.l2_bytes, 52428800);
 }

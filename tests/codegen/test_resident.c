@@ -4,7 +4,7 @@
 #include "codegen/kernel_plan_print.h"
 #include "gpu_batch.h"
 
-/* Like ck_assert_uint_*, which write a file each time, too slow for so many rows. */
+/* Like ck_assert_uint_*, but without a write to a file each time, which is too slow for so many rows. */
 #define MUST(a, op, b)                                                                                                 \
     do {                                                                                                               \
         const uint64_t must_a_ = (a), must_b_ = (b);                                                                   \
@@ -19,7 +19,7 @@
 typedef struct wanted {
     vpps_param matrix;
     bool transposed;
-    bool is_short; /* every product with it has vectors of eight elements at most */
+    bool is_short; /* whether all products with it have vectors of at most eight elements */
 } wanted;
 
 static bool knows(wanted *list, uint32_t n, wanted w) {
@@ -40,8 +40,8 @@ static uint32_t longest_vector(const vpps_compiled_cell *c, const vpps_cell_valu
     return most;
 }
 
-/* The matrices of products whose rows are shared out, each as often as it is transposed or not, as they come; and the vectors
- * that such products start from. */
+/* Checks the list of matrices of products whose rows are shared out, each once per way it is used (transposed or not), in order; and the vectors that
+ * such products start from. */
 static void check_list(const gpu_batch *b, const vpps_residents *r) {
     enum { MOST = 512 };
     static wanted list[MOST];
@@ -80,8 +80,8 @@ static void check_list(const gpu_batch *b, const vpps_residents *r) {
     }
 }
 
-/* Over the VPs of a group every row has one owner, and the same in all groups; the room for a VP's rows and a thread's columns
- * is what the largest share needs. */
+/* Checks that over the virtual processors of a group every row has one owner, the same in all groups, and that the room for a processor's rows and a
+ * thread's columns fits the largest share. */
 static void check_rows(const gpu_batch *b, const vpps_kernel_plan *p, const vpps_resident *m) {
     const uint32_t rows = rows_of(b, m), columns = columns_of(b, m);
     FREED uint8_t *owners = calloc(rows + 1u, 1);
@@ -99,7 +99,7 @@ static void check_rows(const gpu_batch *b, const vpps_kernel_plan *p, const vpps
     }
     for (uint32_t row = 0; row < rows; row++) MUST(owners[row], ==, 1);
     MUST(m->rows, ==, most);
-    /* Blocks are whole warps; a thread's columns and a row's are whole runs, and hardly more than single loads would need. */
+    /* Blocks are whole warps; a thread's columns of a row are whole runs, hardly more than single loads need. */
     MUST(p->threads % (m->blocks * 32), ==, 0);
     const uint64_t span = p->threads / m->blocks;
     MUST(m->columns * span, >=, columns);
@@ -111,7 +111,7 @@ static void check_rows(const gpu_batch *b, const vpps_kernel_plan *p, const vpps
 
 /* ---------------------------------------------------------------- places */
 
-/* Marks words [at, at + n) of so many, none of which may be taken. */
+/* Marks words [at, at + n), none of which may be marked already. */
 static void take(uint8_t *taken, uint64_t words, uint64_t at, uint64_t n) {
     MUST(at + n, <=, words);
     for (uint64_t w = at; w < at + n; w++) {
@@ -127,7 +127,7 @@ static void check_places(const vpps_residents *r, const vpps_kernel_room *room) 
         take(shared, r->shared_words, r->vectors[i].at, r->vectors[i].rows);
         vectors += r->vectors[i].rows;
     }
-    /* what products start from is small, and has its place in any case */
+    /* the vectors that products start from are small, and always have a place */
     const uint64_t front = (uint64_t)(vectors + room->threads - 1) / room->threads * room->threads;
     MUST(r->registers, <=, room->registers);
     MUST(r->shared_words, <=, front > room->shared_words ? front : room->shared_words);
@@ -135,7 +135,7 @@ static void check_places(const vpps_residents *r, const vpps_kernel_room *room) 
         const vpps_resident *m = &r->list[i];
         const uint64_t words = (uint64_t)((m->rows + m->blocks - 1) / m->blocks) * m->columns,
                        of_cta = words * room->threads;
-        if (m->is_short) { /* no room is for it */
+        if (m->is_short) { /* it gets no room */
             MUST(m->level, ==, VPPS_RESIDENT_STREAM);
             continue;
         }
@@ -147,7 +147,7 @@ static void check_places(const vpps_residents *r, const vpps_kernel_room *room) 
             take(registers, r->registers, m->at, words);
             continue;
         }
-        /* There was no room before, so there is none in the end. */
+        /* There was not enough room before, so there is not in the end. */
         MUST(words, >, room->registers - r->registers);
         if (m->level == VPPS_RESIDENT_SHARED) {
             take(shared, r->shared_words, (uint64_t)m->at * room->threads, of_cta);
@@ -161,7 +161,7 @@ static void check_places(const vpps_residents *r, const vpps_kernel_room *room) 
 
 /* ---------------------------------------------------------------- fragments, of products in bf16 */
 
-/* Every row that a VP may have is in one; their columns are for all warps together as many as rows have. */
+/* Checks that every row that a virtual processor may have is in one fragment, whose columns for all warps together are those of the rows. */
 static void check_fragments(const gpu_batch *b, const vpps_kernel_plan *p, const vpps_residents *r) {
     const uint32_t warps = p->threads / 32;
     for (uint32_t i = 0; i < r->n; i++) {
@@ -283,7 +283,7 @@ TEST_EACH(tree_lstms_hold_the_rules, 0, 3) {
     MUST(transposed, >, 0);
 }
 
-/* Matrices get registers, then shared memory, as long as they fit, whatever came before them did. */
+/* Matrices get registers, then shared memory, as long as they fit, whatever happened to earlier ones. */
 TEST(a_smaller_one_may_still_fit) {
     vpps_resident list[] = {
         {.matrix = 0, .rows = 3, .columns = 2, .blocks = 1}, {.matrix = 1, .rows = 10, .columns = 2, .blocks = 2},
@@ -308,7 +308,7 @@ TEST(a_smaller_one_may_still_fit) {
     ck_assert_uint_eq(vectors[1].at, 20);
 }
 
-/* Blocks: one a row, unless threads are few or padding costs more than it saves; half of them for rows of a transposed matrix. */
+/* Blocks: one per row, unless threads are few or padding costs more than it saves; half of them for rows of a transposed matrix. */
 TEST(rows_are_shared_out) {
     static const struct {
         uint32_t rows, threads, blocks;
@@ -320,8 +320,8 @@ TEST(rows_are_shared_out) {
         ck_assert_uint_eq(vpps_blocks_of_rows(want[i].rows, want[i].transposed, want[i].threads), want[i].blocks);
 }
 
-/* The most groups that batches are given by themselves stream nothing, even with the registers that every kernel has for weights;
- * where one group has to, there is one. */
+/* The largest number of groups that batches get by default streams nothing, even with the registers that every kernel has for weights; if one group
+ * must stream, there is one group. */
 TEST_EACH(the_most_groups_keep_all_close, 0, 8) {
     enum { SMS = 132, REGISTERS = 256 - 160 };
     static const struct {
@@ -331,7 +331,7 @@ TEST_EACH(the_most_groups_keep_all_close, 0, 8) {
     gpu_shape shape = {.sms = SMS, .rpw = cases[_i].rpw, .threads = cases[_i].threads};
     gpu_batch b;
     gpu_batch_tree_lstm(&b, &shape, cases[_i].size, cases[_i].size);
-    ck_assert_uint_eq(b.batch->n_groups, 1); /* it is one tree */
+    ck_assert_uint_eq(b.batch->n_groups, 1); /* the batch is one tree */
     ck_assert_uint_eq(b.layout.target.most_groups, cases[_i].groups);
     gpu_batch_close(&b);
     if ((shape.groups = cases[_i].groups) == 1) return;

@@ -1,14 +1,14 @@
-/* test_specialise.c - from a kernel that spills to one with fewer weights in registers: in which order, what is told, and when it ends.
- * Most compilers here only pretend; one test makes NVRTC spill. */
+/* test_specialise.c - from a kernel that spills to one with fewer weights in registers: the order of attempts, messages, and the end. Most compilers
+ * here are simulated; one test makes NVRTC spill. */
 #include "common/gpu_tests.h"
 #include "gpu_batch.h"
 
 #include <pthread.h>
 
-/* Hidden 64 on two VPs fills all registers that there are for weights. */
+/* Hidden 64 on two virtual processors fills all registers that weights may take. */
 static const gpu_shape full = {2, 1, 1, 256};
 
-/* Says a line what a rejected kernel has? */
+/* Returns whether a line says why a kernel is rejected. */
 static bool names_spills(const char *line) {
     const char *numbers = strrchr(line, ':');
     unsigned registers, frame, spills;
@@ -19,12 +19,12 @@ static bool names_spills(const char *line) {
 
 enum { MOST = 32 };
 
-/* A compiler that finds a frame, or spills, in the first kernels. */
+/* A simulated compiler that reports a frame, or spills, for the first kernels. */
 typedef struct pretender {
-    uint32_t bad, frame, spills; /* so many kernels; what they have */
+    uint32_t bad, frame, spills; /* number of such kernels; what they have */
     bool spills_will_do;
     uint32_t seen, logged;
-    uint32_t registers[MOST]; /* for weights, of those seen */
+    uint32_t registers[MOST]; /* registers for weights of the kernels seen */
     char descriptions[MOST][192], lines[MOST][VPPS_MESSAGE_BYTES];
     char *latest; /* source */
     uint32_t cta_words;
@@ -43,7 +43,7 @@ static vpps_status pretend(void *context, const vpps_kernel_plan *p, const char 
     vpps_kernel_describe(p, text, sizeof text);
     ck_assert_str_eq(description, text);
     ck_assert_uint_le(vpps_kernel_shared_bytes(p), 4 * x->cta_words);
-    ck_assert_uint_eq(report->registers + report->frame_bytes + report->spill_bytes, 0); /* of no earlier kernel */
+    ck_assert_uint_eq(report->registers + report->frame_bytes + report->spill_bytes, 0); /* not of an earlier one */
     snprintf(x->descriptions[x->seen], sizeof x->descriptions[0], "%s", description);
     x->registers[x->seen] = p->residents.registers;
     ck_assert_int_eq(p->lean, p->residents.registers > 96);
@@ -103,7 +103,7 @@ TEST(a_clean_kernel_is_taken_at_once) {
 }
 
 TEST(kernels_get_smaller_until_one_is_clean) {
-    static const uint32_t bad[][3] = {{8, 0, 24}, {0, 4, 24}, {36, 100, 32}}; /* frame, spills, registers less */
+    static const uint32_t bad[][3] = {{8, 0, 24}, {0, 4, 24}, {36, 100, 32}}; /* frame, spills, fewer registers */
     AT_END(gpu_batch_close) gpu_batch b;
     gpu_batch_tree_lstm(&b, &full, 64, 64);
     for (uint32_t n = 1; n < 6; n++) {
@@ -123,10 +123,10 @@ TEST(kernels_get_smaller_until_one_is_clean) {
             ck_assert_ptr_nonnull(strstr(x.lines[i], x.descriptions[i]));
         }
         ck_assert_uint_eq(report.frame_bytes + report.spill_bytes, 0);
-        ck_assert_uint_eq(plan.residents.registers, x.registers[n]); /* what comes out is what was compiled last */
+        ck_assert_uint_eq(plan.residents.registers, x.registers[n]); /* the result is the kernel compiled last */
         ck_assert_str_eq(source, x.latest);
 
-        /* The next kernel begins where this one ended. */
+        /* The next kernel begins with this one's number of registers. */
         pretender again = {0};
         vpps_kernel_plan second;
         const uint32_t learnt = registers;
@@ -172,7 +172,7 @@ TEST(where_all_kernels_spill_one_may_do) {
     ck_assert_ptr_null(source);
     ck_assert_uint_ge(x.seen, 5);
     ck_assert_uint_eq(x.logged, x.seen);
-    ck_assert_uint_lt(x.registers[x.seen - 1], 16); /* not before next to nothing is left to take away */
+    ck_assert_uint_lt(x.registers[x.seen - 1], 16); /* only when almost no register is left */
     vpps_kernel_plan_free(&plan);
     x.spills_will_do = true;
     registers = 0;
@@ -254,7 +254,7 @@ TEST(the_next_is_compiled_beside_the_first) {
     AT_END(vpps_kernel_plan_free) vpps_kernel_plan plan = gpu_batch_plan(&b);
     TEST_OK(vpps_specialise(&s, &plan, &registers, NULL, &report));
     ck_assert_uint_eq(p.n, 2);
-    ck_assert_uint_eq(p.n_beside, 1); /* with the registers left over no kernel spills */
+    ck_assert_uint_eq(p.n_beside, 1); /* with the remaining registers no kernel spills */
     free(p.beside);
 }
 
@@ -265,7 +265,7 @@ typedef struct cramped {
     char line[VPPS_MESSAGE_BYTES];
 } cramped;
 
-/* The first kernel is to fit an SM four times, which leaves a thread 64 registers: too few for its weights. */
+/* Compiles the first kernel so that it fits an SM four times, which leaves a thread 64 registers: too few for its weights. */
 static vpps_status compile_cramped(void *context, const vpps_kernel_plan *p, const char *source,
                                    const char *description, vpps_cubin_report *report) {
     static const char alone[] = "__launch_bounds__(VPPS_THREADS, 1)";
@@ -288,7 +288,7 @@ static void keep_real_line(void *context, const char *line) {
     snprintf(x->line, sizeof x->line, "%s", line);
 }
 
-/* NVRTC compiles for seconds: only make check-kernels has this. */
+/* NVRTC takes seconds: only make check-kernels runs this. */
 TEST_EACH(a_real_spill_is_seen, 1, gpu_end("a_real_spill_is_seen", 1, 2)) {
     gpu_batch b;
     cramped x = {0};

@@ -1,4 +1,4 @@
-/* mpi_declarations.h - are MPI and NCCL declared as in the headers that are installed? */
+/* mpi_declarations.h - tells whether our declarations of MPI and NCCL were compared with installed headers. */
 #pragma once
 
 #include <stdbool.h>

@@ -1,4 +1,4 @@
-/* mpich_declarations.c - compares runtime/comm/mpich_abi.h and the calls' template with MPICH's header, if there is one. */
+/* mpich_declarations.c - compares runtime/comm/mpich_abi.h and the template of calls with MPICH's header, if there is one. */
 #include "mpi_declarations.h"
 
 #include "runtime/comm/mpich_abi.h"

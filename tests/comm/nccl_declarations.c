@@ -12,7 +12,7 @@ VPPS_NCCL_CONSTANTS(X)
 #undef X
 _Static_assert(sizeof(ncclUniqueId) == sizeof(vpps_nccl_id), "ncclUniqueId has another size");
 
-/* The identifier's type has no name to compare by. */
+/* The identifier's type has no name to compare it by. */
 #define vpps_nccl_id ncclUniqueId
 #define X(name, parameters)                                                                                            \
     _Static_assert(__builtin_types_compatible_p(__typeof__(name), unsigned parameters), #name " is declared "          \

@@ -1,4 +1,4 @@
-/* open_mpi_declarations.c - compares what the calls' template assumes with Open MPI's header, if there is one. */
+/* open_mpi_declarations.c - compares what the template of calls assumes with Open MPI's header, if there is one. */
 #include "mpi_declarations.h"
 
 #if __has_include(<mpi.h>)

@@ -1,4 +1,4 @@
-/* test_comm.c - what all rows of the table share: sums, gathering, agreeing. */
+/* test_comm.c - what all tables of communicators share: sums, gathering, agreeing. */
 #include "comm/mpi_declarations.h"
 #include "comm/threads.h"
 #include "common/testing.h"
@@ -71,7 +71,7 @@ static void compare(vpps_communicator *c, void *argument) {
     }
 }
 
-/* what rank 0 has, what rank 1 has, what all hear */
+/* the lines of rank 0 and of rank 1, and the message in all processes */
 static const char *const comparisons[][3] = {
     {"version 1\nbatch 8\n", "version 1\nbatch 8\n", NULL},
     {"version 1\nbatch 8\n", "version 1\nbatch 16\n", "rank 1 on host1: batch is 16 here, and 8 at rank 0"},
@@ -96,7 +96,7 @@ TEST(what_cannot_be_opened_is_told) {
     vpps_communicator_close(NULL);
 }
 
-/* The comparison itself is made when the tests are compiled. */
+/* The compiler made the comparison itself. */
 TEST(mpich_is_declared_as_in_its_header) {
     if (!mpich_declarations_compared) TEST_SKIP("MPICH's mpi.h is not installed");
 }

@@ -1,5 +1,5 @@
-/* test_deal.c - a batch's examples are dealt to processes by predicted cost: each to exactly one, in order, the same everywhere,
- * and as evenly as Graham's bound says. */
+/* test_deal.c - a batch's examples are dealt to processes by predicted cost: each to exactly one, in order, equally in all processes, and as evenly
+ * as Graham's bound says. */
 #include "cli/input/corpus_read.h"
 #include "cli/session/team.h"
 #include "common/testing.h"
@@ -7,7 +7,7 @@
 
 enum { EXAMPLES = 60 };
 
-/* Stands for the corpus: example i is a tree of so many nodes over a sentence half as long; or a node with so many edges. */
+/* Stands for the corpus: example i is a tree of so many nodes over a sentence half as long, or a node with so many edges. */
 static uint32_t sizes[EXAMPLES];
 
 vpps_status corpus_example(corpus *c, net_kind kind, const corpus_split *split, uint32_t i, net_example *x) {
@@ -29,7 +29,7 @@ static team team_of(vpps_communicator *c, uint32_t rank, uint32_t size) {
     return (team){.c = c, .rank = rank, .size = size};
 }
 
-/* Deals n of the examples to `size` processes: checks the shares, gives the largest load, and the least and the mean possible. */
+/* Deals n of the examples to `size` processes: checks the shares, and gives the largest load, and the least and the mean possible. */
 static void deal_to(uint32_t size, const uint32_t *examples, uint32_t n, uint64_t *most, double *mean) {
     uint32_t taken[EXAMPLES] = {0}, numbers[EXAMPLES], *costs;
     for (uint32_t i = 0; i < EXAMPLES; i++) numbers[i] = i;
@@ -75,7 +75,7 @@ TEST(every_example_goes_to_one_process) {
     }
 }
 
-/* By number, the process of the large ones would have three times the others' work. */
+/* If only numbers counted, the process with the large ones would have three times the others' work. */
 TEST(what_is_large_counts_as_such) {
     uint32_t examples[16];
     uint64_t most;
@@ -86,7 +86,7 @@ TEST(what_is_large_counts_as_such) {
     }
     deal_to(4, examples, 16, &most, &mean);
     ck_assert(most == (uint64_t)mean);
-    sizes[0] = 1000; /* its process has nothing else */
+    sizes[0] = 1000; /* its process gets nothing else */
     deal_to(4, examples, 16, &most, &mean);
     ck_assert_uint_eq(most, 1 + 1500);
 }

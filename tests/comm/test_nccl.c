@@ -1,4 +1,4 @@
-/* test_nccl.c - the row NCCL, against a stand-in: what it moves, and how it fails. */
+/* test_nccl.c - the table for NCCL with a stand-in: what it moves, and how it fails. */
 #include "comm/mpi_declarations.h"
 #include "comm/threads.h"
 #include "common/testing.h"
@@ -57,7 +57,7 @@ static void fail_by(vpps_communicator *processes, void *argument) {
     vpps_communicator_close(c);
 }
 
-/* what is said; what NCCL tells of the operation under way */
+/* the message; and what NCCL reports about the running operation */
 static const char *const failures[][2] = {{"waited 0.2 s for other GPUs", NULL}, {"remote process has gone", "6"}};
 
 TEST_EACH(a_gpu_that_is_gone_is_told, 0, 2) {
@@ -79,7 +79,7 @@ TEST(a_library_that_is_none_is_told) {
     threads_run(2, open_nothing, (void *)(uintptr_t) "no function ncclGetUniqueId");
 }
 
-/* The comparison itself is made when the tests are compiled. */
+/* The compiler made the comparison itself. */
 TEST(nccl_is_declared_as_in_its_header) {
     if (!nccl_declarations_compared) TEST_SKIP("NCCL's header is not installed");
 }

@@ -1,5 +1,5 @@
-/* test_share.c - vpps_fb in several processes (here threads): the same losses as one, the same bits in every process and
- * every run, failures alike everywhere. */
+/* test_share.c - vpps_fb in several processes (here threads): the same losses as in one, the same bits in every process and every run, and the same
+ * failures everywhere. */
 #include "comm/threads.h"
 #include "common/gpu_tests.h"
 #include "common/training.h"
@@ -21,7 +21,7 @@ typedef struct net {
     vpps_param E, F, W, U, b, C, b_c, rare;
 } net;
 
-/* shards: of whose processes tables are shared out; NULL: they are whole. */
+/* Makes a network. shards: communicator over whose processes tables are shared out; NULL: they are whole. */
 static net net_of(const vpps_communicator *shards) {
     net n = {.h = NULL};
     TEST_OK(vpps_model_create(&n.model, 3));
@@ -50,8 +50,8 @@ static void close_net(net *n) {
     vpps_model_destroy(n->model);
 }
 
-/* Example number `i` of a batch: a chain of words. The first of every second batch alone uses `rare` and F. The second one's loss has
- * the elements of W, too. */
+/* Adds example number `i` of a batch: a chain of words. Only the first of every second batch uses `rare` and F. The second one's loss also has the
+ * elements of W. */
 static vpps_node add_example(const net *n, uint32_t batch, uint32_t i, float factor) {
     vpps_graph *g = n->g;
     uint64_t random = batch * 1000 + i * 31 + 17;
@@ -72,22 +72,22 @@ static vpps_node add_example(const net *n, uint32_t batch, uint32_t i, float fac
 
 typedef struct run {
     vpps_options options;
-    bool nccl;          /* GPUs add up between each other; else through the host */
+    bool nccl;          /* whether NCCL adds up between GPUs; else through the host */
     uint32_t examples;  /* a batch */
-    uint32_t bad_batch; /* one example's loss is bad_factor times what it is; from 1, 0: none */
+    uint32_t bad_batch; /* batch in which one loss is multiplied by bad_factor; from 1, 0: none */
     float bad_factor;
     bool freeze;
-    uint32_t parts;       /* calls of vpps_backward a batch; 0: vpps_fb */
-    bool request;         /* each with a request, after one of a request alone */
-    bool halves;          /* each in two halves, the loss's gradient given */
-    uint32_t other_rank;  /* whose learning rate is another; 0: none */
-    bool other_precision; /* its precision is, rather */
-    bool other_group;     /* or that of its b */
-    bool other_frozen;    /* or what it freezes */
+    uint32_t parts;       /* number of vpps_backward calls per batch; 0: vpps_fb */
+    bool request;         /* each with a request, after one with only a request */
+    bool halves;          /* each in two halves, with the loss's gradient given */
+    uint32_t other_rank;  /* rank of a process with another learning rate; 0: none */
+    bool other_precision; /* its precision differs instead */
+    bool other_group;     /* or the rate of its b */
+    bool other_frozen;    /* or its frozen parameters */
     bool shard;
     const char *from; /* the checkpoint that it begins with; NULL: none */
-    const char *file; /* where shards are saved */
-    /* what came of it, of each process */
+    const char *file; /* file for sharded tables */
+    /* results, of each process */
     float losses[MOST][BATCHES];
     vpps_status statuses[MOST][BATCHES];
     char messages[MOST][BATCHES][VPPS_MESSAGE_BYTES];
@@ -96,7 +96,7 @@ typedef struct run {
     vpps_stats stats[MOST];
 } run;
 
-/* Whole tables are read from the file that all processes write together. */
+/* Reads whole tables from the file that all processes wrote together. */
 static void read_file(vpps_handle *trained, run *r, uint32_t rank) {
     vpps_options options = r->options;
     TEST_OK(vpps_save(trained, rank ? "" : r->file, NULL, 0));
@@ -105,7 +105,7 @@ static void read_file(vpps_handle *trained, run *r, uint32_t rank) {
     r->values[rank] = model_values(n.model, rank ? &(size_t){0} : &r->n_values);
 }
 
-/* Every `size`-th example of a batch from this process's first on, and of these every parts-th from `part` on: their losses. */
+/* Adds the losses of every `size`-th example of a batch, from this process's first on, and of these every parts-th from `part` on. */
 static vpps_node add_examples(const net *n, const run *r, uint32_t b, uint32_t rank, uint32_t size, uint32_t part) {
     vpps_node terms[MOST_EXAMPLES];
     uint32_t own = 0;
@@ -118,7 +118,7 @@ static vpps_node add_examples(const net *n, const run *r, uint32_t b, uint32_t r
     return own ? vpps_scale(n->g, vpps_sum(n->g, own, terms), 1.0f / (float)r->examples) : VPPS_NO_NODE;
 }
 
-/* A part's step with a request: what is asked for is this process's own. Without parameters' gradients nothing adds up. */
+/* Makes a part's step with a request for this process's own results. Without parameters' gradients nothing adds up. */
 static vpps_status step_with_request(vpps_handle *h, const net *n, const run *r, vpps_node loss, bool no_parameters) {
     if (loss == VPPS_NO_NODE) return vpps_backward(h, n->g, loss, VPPS_REQUEST(.no_parameters = no_parameters));
     float value, sum = 0, of_sum = 0, word[64] = {0}, of_word[64] = {0};
@@ -137,7 +137,7 @@ static vpps_status step_with_request(vpps_handle *h, const net *n, const run *r,
     return VPPS_OK;
 }
 
-/* A part's step in halves; a process without an example names nothing. */
+/* Makes a part's step in halves; a process without an example names no node. */
 static vpps_status step_in_halves(vpps_handle *h, const net *n, vpps_node loss) {
     const uint32_t own = loss != VPPS_NO_NODE;
     const float one = 1;
@@ -183,7 +183,7 @@ static void train(vpps_communicator *c, void *argument) {
         r->statuses[rank][b] = r->parts ? step_in_parts(n.h, &n, r, b, rank, size)
                                         : vpps_fb(n.h, n.g, add_examples(&n, r, b, rank, size, 0), NULL);
         if (r->statuses[rank][b] == VPPS_OK) r->statuses[rank][b] = vpps_sync_latest_loss(n.h, &r->losses[rank][b]);
-        /* gradients are exchanged while a CPU's VPs wait, and between a GPU's launches */
+        /* gradients are exchanged while a CPU's virtual processors wait, and between a GPU's launches */
         const uint64_t waited = strcmp(n.h->stats.device, "cpu") ? 0 : n.h->latest.shared.exchange_ns;
         ck_assert_uint_eq(n.h->latest.own_ns + waited, n.h->latest.device_ns);
         snprintf(r->messages[rank][b], VPPS_MESSAGE_BYTES, "%s", vpps_error_message());
@@ -211,7 +211,7 @@ static void free_run(run *r) {
     for (uint32_t p = 0; p < MOST; p++) free(r->values[p]);
 }
 
-/* A GPU's kernel runs under software SIMT. */
+/* Returns a run on a device; a GPU's kernel runs under software SIMT. */
 static run run_on(const char *device, uint32_t vps, vpps_optimizer_kind kind) {
     run r = {.examples = EXAMPLES};
     vpps_options_default(&r.options);
@@ -228,7 +228,7 @@ static run run_on(const char *device, uint32_t vps, vpps_optimizer_kind kind) {
 
 static const char *stand_in; /* for NCCL */
 
-/* Not under every sanitizer. */
+/* Some sanitizers cannot run the device. */
 #define NEED(device)                                                                                                   \
     if (strcmp(device, "cpu") != 0 && vpps_simt_check() != VPPS_OK) TEST_SKIP("software SIMT does not run here")
 
@@ -243,11 +243,11 @@ static void check_close(const float *a, const float *b, size_t n, double toleran
             ck_abort_msg("%s: %zu: %g, %g", what, i, (double)a[i], (double)b[i]);
 }
 
-/* Trains in one process, on the CPU if that can, and in `processes`, twice. */
+/* Trains in one process, on the CPU if possible, and twice in `processes`. */
 static void check_like_one(run r, uint32_t processes) {
     run one = r, again = r;
     one.parts = 0;
-    if (r.options.gradients != VPPS_GRADIENTS_CUBLAS) one.options.device = "cpu"; /* which has no kernel to compile */
+    if (r.options.gradients != VPPS_GRADIENTS_CUBLAS) one.options.device = "cpu"; /* it has no kernel to compile */
     if (r.nccl)
         setenv("VPPS_NCCL", stand_in, 1);
     else
@@ -274,7 +274,7 @@ static void check_like_one(run r, uint32_t processes) {
 
 /* ---------------------------------------------------------------- tables that are shared out */
 
-/* A name for a file of this test program, in out[]. */
+/* Writes a name for a file of this test program to out[]. */
 static const char *file_named(const char *name, char out[64]) {
     snprintf(out, 64, "/tmp/vpps-share-%ld-%s", (long)getpid(), name);
     return out;
@@ -287,7 +287,7 @@ TEST_EACH(sharded_tables_train_alike, 0, VPPS_OPTIMIZERS) {
         r.shard = true;
         r.file = file_named("alike", file);
         check_like_one(r, processes);
-        train_in(processes, &r); /* the order of sums is that of whole tables */
+        train_in(processes, &r); /* the order of sums equals that for whole tables */
         train_in(processes, &whole);
         check_same_bits(r.losses[0], whole.losses[0], BATCHES, "whole tables' losses");
         check_same_bits(r.values[0], whole.values[0], whole.n_values, "whole tables' parameters");
@@ -319,7 +319,7 @@ TEST(any_number_of_processes_goes_on_from_shards) {
     unlink(next);
 }
 
-/* The sum of a batch's losses is that of entries: rank's of S, and all elements of rank's of E. */
+/* Trains with a batch's loss that is a sum of entries: entry `rank` of S, and all elements of entry `rank` of E. */
 static void train_entries(vpps_communicator *c, const net *n, vpps_handle *h, const net *whole, vpps_param S) {
     float loss, expected = 0;
     const float *scalars = vpps_param_values(whole->model, S), *rows = vpps_param_values(whole->model, whole->E);
@@ -334,7 +334,7 @@ static void train_entries(vpps_communicator *c, const net *n, vpps_handle *h, co
     check_close(&loss, &expected, 1, 1e-5, "the sum of entries");
 }
 
-/* Each measures as often as it likes; entries and their sums are read as well. */
+/* Each process measures as often as it likes; reads entries and their sums. */
 static void measure(vpps_communicator *c, void *argument) {
     vpps_options options = *(const vpps_options *)argument;
     vpps_param S;
@@ -411,7 +411,7 @@ TEST(a_shard_has_every_so_manieth_entry) { threads_run(4, declare_shards, NULL);
 
 /* ---------------------------------------------------------------- tests */
 
-/* A run in several processes is that of one: with every optimiser, and in every way. */
+/* A run in several processes equals a run in one: with every optimiser, and in every way. */
 static const struct way {
     const char *device;
     uint32_t processes, vps;
@@ -435,7 +435,7 @@ static const struct way {
     ON_CPU(3, 2, .kind = VPPS_ADAM, .examples = 2, .no_norm = true),
     ON_CPU(2, 2, .kind = VPPS_SGD, .by_level = true),
     ON_CPU(2, 2, .kind = VPPS_SGD, .by_level = true, .in_waves = true),
-    ON_CPU(4, 2, .kind = VPPS_MOMENTUM, .parts = 2), /* some parts of some processes have no example at all */
+    ON_CPU(4, 2, .kind = VPPS_MOMENTUM, .parts = 2), /* some parts of some processes have no example */
     ON_CPU(2, 2, .kind = VPPS_MOMENTUM, .parts = 2, .request = true),
     ON_CPU(3, 2, .kind = VPPS_MOMENTUM, .parts = 2, .request = true, .clip = 0.3f, .freeze = true),
     ON_CPU(3, 2, .kind = VPPS_MOMENTUM, .parts = 2, .request = true, .clip = 0.3f, .shard = true),
@@ -502,7 +502,7 @@ TEST_EACH(a_loss_that_is_not_finite_stops_all, 0, 4) {
     free_run(&r);
 }
 
-/* Another learning rate, a group's, what it freezes; or products. */
+/* Another learning rate, a group's rate, other frozen parameters, or another precision of products. */
 TEST_EACH(who_trains_otherwise_is_told, 0, 5) {
     NEED(_i == 4 ? "simt" : "cpu");
     run r = run_on(_i == 4 ? "simt" : "cpu", 2, VPPS_SGD);
@@ -523,11 +523,11 @@ TEST_EACH(who_trains_otherwise_is_told, 0, 5) {
 
 /* ---------------------------------------------------------------- GPUs */
 
-/* Eight examples run in two groups of VPs, seven in one. */
+/* Eight examples run in two groups of virtual processors, seven in one. */
 TEST_EACH(gpus_of_other_groups_clip_alike, 0, 2) {
     NEED("simt");
     run r = run_on("simt", 10, VPPS_ADAM);
-    setenv("VPPS_SIMT_SMS", "10", 1); /* fewer, and a VP of a group would have more rows than it may */
+    setenv("VPPS_SIMT_SMS", "10", 1); /* with fewer SMs, a virtual processor of a group would have too many rows */
     r.options.optimizer.clip = 0.3f;
     r.examples = MOST_EXAMPLES;
     r.nccl = _i;

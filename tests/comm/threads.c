@@ -1,4 +1,4 @@
-/* threads.c - see threads.h. What one sends is copied by who receives it, between two meetings of all. */
+/* threads.c - see threads.h. The receiver copies what another thread sends, between two meetings of all. */
 #include "comm/threads.h"
 
 #include "common/testing.h"

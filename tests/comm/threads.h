@@ -1,4 +1,4 @@
-/* threads.h - a communicator whose processes are threads of this one: a third row of the table, for tests without MPI. */
+/* threads.h - a communicator whose processes are threads of one process, for tests without MPI. */
 #pragma once
 
 #include "runtime/comm/comm.h"

@@ -40,21 +40,21 @@ static bool moderate(const double *x, size_t n) {
     return true;
 }
 
-/* Rounding to bf16 is far above that of sums: there are more ways to be off. */
+/* Rounding to bf16 is far larger than that of sums, so more runs with noise are needed. */
 enum { MOST_RUNS = 3 * REF_NOISE_RUNS };
 static uint32_t noisy_runs(const vpps_options *o) {
     return o->precision == VPPS_PRECISION_FP32 ? REF_NOISE_RUNS : MOST_RUNS;
 }
 
-/* The reference's noise; number 0: exact. As stochastic arithmetic does for single precision (reference.h), products have eight times
- * what rounding makes of an operand at most (runtime/cpu/bf16.h). */
+/* Returns the reference's mode for run number `number`; 0: exact. As in stochastic arithmetic for single precision (reference.h), products have eight
+ * times the noise that rounding causes at most in an operand (runtime/cpu/bf16.h). */
 static ref_mode mode_of(const vpps_options *o, uint64_t number) {
     static const double noises[] = {[VPPS_PRECISION_BF16X3] = 8 * 0x1p-17, [VPPS_PRECISION_BF16] = 8 * 0x1p-8};
     if (!number) return (ref_mode){.training = false};
     return (ref_mode){.noise = REF_NOISE, .product_noise = noises[o->precision], .noise_seed = number};
 }
 
-/* Keeps an exact run of a batch; of one with noise, how far off that is. */
+/* Keeps an exact run of a batch; of a noisy run, how far it deviates. */
 static void note_training(expectation *e, uint32_t k, ref_run *r, bool exact) {
     if (!exact) {
         ref_widen(e->value_deviation[k], e->training[k]->values, r->values, r->n_values);
@@ -67,7 +67,7 @@ static void note_training(expectation *e, uint32_t k, ref_run *r, bool exact) {
     e->gradient_deviation[k] = doubles(r->n_values);
 }
 
-/* Trains m; false: numbers got out of hand. */
+/* Trains m; false: its numbers got too large. */
 static bool train(ref_model *m, const episode *x, const vpps_options *o, uint64_t number, expectation *e,
                   double *loss) {
     for (uint32_t k = 0; k < x->n_batches; k++) {
@@ -104,8 +104,8 @@ static void expect_inference(expectation *e, const episode *x, const vpps_option
     e->usable = moderate(e->inference->values, n);
 }
 
-/* Adagrad and Adam divide a gradient by its own size. Where it is mostly rounding, so is the step's sign, which few runs with noise
- * may miss: any two steps are then as good. */
+/* Adagrad and Adam divide a gradient by its own size. If a gradient is mostly rounding, so is the step's sign, which few noisy runs may miss: then
+ * any two possible steps count as right. */
 static void allow_uncertain_steps(expectation *e, const vpps_optimizer *o) {
     if (o->kind == VPPS_SGD || o->kind == VPPS_MOMENTUM) return;
     for (size_t i = 0; i < e->model->first[e->model->n]; i++)
@@ -171,7 +171,7 @@ static bool compare(const char *what, const float *got, const double *want, cons
                            (double)got[i], want[i], fabs((double)got[i] - want[i]), bound);
 }
 
-/* Nodes that are read back, neighbours of each other among them, and where to. */
+/* Nodes that are read back, some of them neighbours, and where their values go. */
 enum { NODES = 24 };
 typedef struct some_nodes {
     vpps_node nodes[NODES];
@@ -179,7 +179,7 @@ typedef struct some_nodes {
     uint32_t n;
 } some_nodes;
 
-/* At most `most` nodes of a run's graph. */
+/* Draws at most `most` nodes of a run's graph. */
 static some_nodes draw_nodes(const ref_run *r, vpps_graph *g, uint32_t most, uint64_t random) {
     some_nodes s = {.n = 0};
     FREED vpps_node *all = need(calloc(4 * (size_t)r->flat->n_nodes + 1, sizeof *all));
@@ -192,7 +192,7 @@ static some_nodes draw_nodes(const ref_run *r, vpps_graph *g, uint32_t most, uin
     return s;
 }
 
-/* Compares what was read with `want`, and forgets it. */
+/* Compares what was read with `want`, and forgets the nodes. */
 static bool check_nodes(some_nodes *s, bool good, const char *what, const ref_run *r, const double *want,
                         const double *deviation) {
     for (uint32_t i = 0; i < s->n; i++) {
@@ -213,7 +213,7 @@ static bool check_forward(vpps_handle *h, const episode *x, const expectation *e
     return check_nodes(&s, good, "forward value", r, r->values, e->inference_deviation);
 }
 
-/* Entries of a lookup table one by one: their gradients differ in size. */
+/* Compares parameters, lookup-table entries one by one, since their gradients differ in size. */
 static bool check_trained(const vpps_model *model, const expectation *e) {
     for (uint32_t i = 0; i < model->n_params; i++) {
         const vpps_parameter_data *p = &model->params[i];
@@ -234,12 +234,12 @@ static bool check_trained(const vpps_model *model, const expectation *e) {
     return true;
 }
 
-/* Backward of batch number k with a request of a few nodes or many. */
+/* Runs backward of batch number k with a request for a few nodes or many. */
 static bool request_nodes(vpps_handle *h, const episode *x, const expectation *e, uint32_t k, bool no_parameters) {
     const ref_run *r = e->training[k];
     uint64_t random = vpps_mix64(r->n_values + k + no_parameters);
     const uint32_t most =
-        1 + vpps_random_below(&random, NODES); /* often few, so that few cells have a node that is asked for */
+        1 + vpps_random_below(&random, NODES); /* often few, so that few cells have a requested node */
     some_nodes values = draw_nodes(r, x->g[k], vpps_random_below(&random, most), random),
                gradients = draw_nodes(r, x->g[k], 1 + vpps_random_below(&random, most), random + 1);
     const vpps_request request = {sizeof request,  values.n,       values.nodes,  values.outs, gradients.n,
@@ -249,7 +249,7 @@ static bool request_nodes(vpps_handle *h, const episode *x, const expectation *e
     return check_nodes(&gradients, equal, "gradient", r, r->grads, e->gradient_deviation[k]);
 }
 
-/* Both halves of a step on batch number k. Once more first, if `drops`: that step is given up. */
+/* Runs both halves of a step on batch number k. With `drops`, first makes a step that is given up. */
 static bool step_in_halves(vpps_handle *h, const episode *x, const expectation *e, uint32_t k, bool drops) {
     const ref_run *r = e->training[k];
     some_nodes values = {.n = x->given[k].n}, gradients = draw_nodes(r, x->g[k], NODES, vpps_mix64(r->n_values + k));
@@ -267,14 +267,14 @@ static bool step_in_halves(vpps_handle *h, const episode *x, const expectation *
     return check_nodes(&gradients, good, "gradient from given ones", r, r->grads, e->gradient_deviation[k]);
 }
 
-/* Backward of batch number k; with requests first without the gradients of parameters, which must leave nothing. */
+/* Runs backward of batch number k; with requests, first without parameters' gradients, which must have no effect. */
 static bool step_backward(vpps_handle *h, const episode *x, const expectation *e, uint32_t k, int ways) {
     if (x->given[k].n) return step_in_halves(h, x, e, k, ways & EPISODE_REQUEST);
     if (!(ways & EPISODE_REQUEST)) return fine(vpps_backward(h, x->g[k], x->loss[k], NULL), "vpps_backward");
     return request_nodes(h, x, e, k, true) && request_nodes(h, x, e, k, false);
 }
 
-/* Trains batch number k; each loss comes with the next call: *stale is that of the preceding batch. */
+/* Trains batch number k; each loss comes with the next call: *stale is the preceding batch's loss. */
 static bool step(vpps_handle *h, const episode *x, const expectation *e, uint32_t k, int ways, float *stale) {
     if (k == x->n_batches) return fine(vpps_sync_latest_loss(h, stale), "vpps_sync_latest_loss");
     if (!(ways & EPISODE_PARTS) && !x->given[k].n) return fine(vpps_fb(h, x->g[k], x->loss[k], stale), "vpps_fb");

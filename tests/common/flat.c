@@ -17,7 +17,7 @@ static uint32_t add_plain(flat_graph *f, vpps_op op, uint32_t rows, uint32_t col
     return add_node(f, &s, NULL, imm);
 }
 
-/* An argument more for the last node. */
+/* Adds an argument to the last node. */
 static void add_arg(flat_graph *f, uint32_t arg) {
     if (!VPPS_RESERVE(f->args, f->n_args + 1)) abort();
     f->args[f->n_args++] = arg;
@@ -31,8 +31,8 @@ typedef struct expansion {
     const vpps_cell_data *cell;
     const uint32_t *members, *indices;
     const vpps_node *own, *listed;
-    uint32_t *input_at; /* of every input, in own, or in listed */
-    uint32_t *node_at;  /* of every template node, its value, or its first member's, in the flat graph */
+    uint32_t *input_at; /* for each input: its index in `own` or `listed` */
+    uint32_t *node_at;  /* for each template node: its value's, or first member's, index in the flat graph */
 } expansion;
 
 static uint32_t members_of(const expansion *e, uint32_t a) {
@@ -40,7 +40,7 @@ static uint32_t members_of(const expansion *e, uint32_t a) {
     return vpps_members(e->members, a & VPPS_CELL_INPUT ? e->cell->inputs[n].axis : e->cell->axis[n]);
 }
 
-/* The node that an argument is, or its member, where it is a list. */
+/* Returns the node that an argument is, or, if the argument is a list, its member. */
 static uint32_t resolve(const expansion *e, uint32_t a, uint32_t member) {
     const uint32_t n = a & ~VPPS_CELL_INPUT, at = member < members_of(e, a) ? member : 0;
     if (!(a & VPPS_CELL_INPUT)) return e->node_at[n] + at;

@@ -1,27 +1,27 @@
-/* folder.h - a temporary folder of a test's own, which may hold a kernel cache, and files in it. */
+/* folder.h - a temporary folder for one test, which may hold a kernel cache, and files in the folder. */
 #pragma once
 
 #include "common/testing.h"
 
-/* One folder at a time; its path is static. */
+/* Makes the folder and returns its path (static). Only one folder exists at a time. */
 const char *folder_make(void);
 void folder_remove(void);
 
-/* The path of a name in it; a static buffer for each of four calls in turn. */
+/* Returns the path of a name in the folder, in one of four static buffers used in turn. */
 const char *folder_path(const char *name);
 
-/* Whole files; the memory is the caller's. */
+/* Read and write whole files; the caller frees the memory. */
 char *folder_load(const char *path, size_t *n);
 void folder_store(const char *path, const void *bytes, size_t n);
 
-/* Makes the folder; the cache is `cache` in it, which does not exist yet. Both paths are static. */
+/* Makes the folder; the cache will be its subfolder `cache`, which does not exist yet. Both paths are static. */
 const char *cache_folder_make(void);
 
-/* The cache's path and then `name`; a static buffer for each of four calls in turn. */
+/* Returns the path of `name` in the cache, in one of four static buffers used in turn. */
 const char *cache_folder_path(const char *name);
 
 /* Calls see(path) for every file of the cache. */
 void cache_folder_each(void (*see)(const char *path));
 
-/* Files in the cache, of any name; with `entry`, copies the path of one that ends in .vpps ("" without). */
+/* Counts the files in the cache, whatever their names; with `entry`, copies the path of one that ends in .vpps ("": there is none). */
 int cache_folder_count(char *entry, size_t entry_bytes);

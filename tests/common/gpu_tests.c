@@ -11,7 +11,7 @@ bool gpu_is_simulated(void) { return !strcmp(test_gpu_device(), "simt"); }
 
 void gpu_ask_compiler(void) {
     char text[2048];
-    if (!VPPS_SIMT_TSAN) (void)vpps_simt_toolchain(text, sizeof text); /* a test that needs it says what is wrong */
+    if (!VPPS_SIMT_TSAN) (void)vpps_simt_toolchain(text, sizeof text); /* a test that needs it reports the error */
 }
 
 const char *gpu_left_out(void) {
@@ -35,7 +35,7 @@ int gpu_main(const char *name) {
     return test_run(suite);
 }
 
-/* Does make check-kernels have a share of the checks? */
+/* Returns whether make check-kernels runs some of the checks. */
 static bool are_shared(void) { return gpu_is_simulated() && !test_full() && !test_kernels("all"); }
 
 int gpu_first(int everyday) { return are_shared() && test_kernels("networks") ? everyday : 0; }

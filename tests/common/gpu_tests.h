@@ -8,25 +8,25 @@
 
 bool gpu_is_simulated(void);
 
-/* Asks software SIMT's compiler for its version now, so that no test, which is a process of its own, asks again. */
+/* Asks software SIMT's compiler for its version now, so that the tests, each a process of its own, need not ask. */
 void gpu_ask_compiler(void);
 
-/* Why tests on a GPU are left out here; NULL: they are not. */
+/* Returns why tests on a GPU are left out here; NULL: they are not. */
 const char *gpu_left_out(void);
 
-/* test_main, of a program whose tests all run on a GPU; under ThreadSanitizer, where software SIMT cannot be, checks that it says so. */
+/* Calls test_main for a program whose tests all run on a GPU; under ThreadSanitizer, where software SIMT cannot run, checks that it says so. */
 int gpu_main(const char *suite);
 
-/* The arguments of TEST_GROUP for tests that run on other devices, too: TEST_AGAIN(test, GPU, GPU + 1) adds them. */
+/* Arguments of TEST_GROUP for tests that also run on other devices: TEST_AGAIN(test, GPU, GPU + 1) adds the checks on a GPU. */
 #define GPU_GROUP "gpu", .seconds = 120, .left_out = gpu_left_out()
 
-/* TEST_EACH from 0 to n. Software SIMT spends most of a test's time in the compiler: there make test runs the checks below `everyday`, make
- * check-kernels the others. */
+/* TEST_EACH from 0 to n. Under software SIMT, most of a test's time is compilation: make test runs the checks below `everyday`, make check-kernels
+ * the others. */
 #define GPU_EACH(name, everyday, n) TEST_EACH(name, gpu_first(everyday), gpu_end(#name, everyday, n))
 int gpu_first(int everyday);
 int gpu_end(const char *name, int everyday, int n);
 
-/* Gives a handle's GPU device another driver: software SIMT's with other functions. */
+/* Gives a handle's GPU device another driver: software SIMT's, with some functions replaced. */
 struct vpps_driver_table;
 void gpu_drive_by(vpps_handle *h, const struct vpps_driver_table *driver, const vpps_options *options);
 
@@ -36,10 +36,10 @@ typedef struct gpu_layout {
     uint32_t sms, threads, rpw, groups;
 } gpu_layout;
 
-/* Options for a layout: nothing left to choose, scripts verified. Sets the number of SMs of software SIMT. */
+/* Returns options for a layout that leave nothing to choose and verify scripts. Sets the number of SMs of software SIMT. */
 vpps_options gpu_options(const gpu_layout *layout, vpps_optimizer_kind optimizer);
 
-/* An optimiser with everything it can have: decay, clipping. */
+/* Returns an optimiser with all features: decay and clipping. */
 vpps_optimizer gpu_optimizer(vpps_optimizer_kind kind);
 
-const char *gpu_layout_text(const gpu_layout *layout); /* until the next call */
+const char *gpu_layout_text(const gpu_layout *layout); /* valid until the next call */

@@ -3,7 +3,7 @@
 
 /* ---------------------------------------------------------------- what formulas call */
 
-/* Adds a term, and its size to those that rounding is measured by. */
+/* Adds a term to a sum, and its size to the sum of sizes by which rounding is measured. */
 static double term(meaning_operands *o, double x) {
     o->terms += fabs(x);
     return x;
@@ -37,7 +37,7 @@ static double sum_of_list(meaning_operands *o, uint32_t i) {
     return sum;
 }
 
-/* Element i of the product of two matrices that lie column after column, or of their transposes. */
+/* Returns element i of the product of two matrices, stored column after column, or of their transposes. */
 static double product(meaning_operands *o, const double *x, bool x_transposed, const double *y, bool y_transposed,
                       uint32_t i) {
     const uint32_t row = i % o->rows, col = i / o->rows;
@@ -48,23 +48,23 @@ static double product(meaning_operands *o, const double *x, bool x_transposed, c
     return sum;
 }
 
-/* Element i of the transpose, of rows x cols. */
+/* Returns element i of the transpose, which has rows x cols elements. */
 static double turned(const meaning_operands *o, const double *x, uint32_t i) {
     return x[i / o->rows + i % o->rows * o->cols];
 }
 
-/* Element i of `rows` rows, from row u on, of a tensor of `inner` rows. */
+/* Returns element i of `rows` rows, from row u on, of a tensor with `inner` rows. */
 static double rows_from(const meaning_operands *o, const double *x, uint32_t i) {
     return x[o->u + i % o->rows + i / o->rows * o->inner];
 }
 
-/* Element i of a tensor of `inner` rows: x from row u on, else zeros. */
+/* Returns element i of a tensor with `inner` rows: x from row u on, zeros elsewhere. */
 static double rows_at(const meaning_operands *o, const double *x, uint32_t i) {
     const uint32_t row = i % o->inner;
     return row >= o->u && row < o->u + o->rows ? x[row - o->u + i / o->inner * o->rows] : 0;
 }
 
-/* Element i of the list's members on top of each other, and zeros below. */
+/* Returns element i of the list's members on top of each other, with zeros below. */
 static double stacked(const meaning_operands *o, uint32_t i) {
     uint32_t row = i % o->rows;
     for (uint32_t m = 0; m < o->n_list; row -= o->list_rows[m++])
@@ -79,7 +79,7 @@ static uint32_t greatest(const meaning_operands *o) {
     return best;
 }
 
-/* Row i % rows of what is selected from inner x cols. */
+/* Returns row i % rows of the rows selected from inner x cols. */
 static double selected(const meaning_operands *o, uint32_t i) {
     const double number = o->b[i % o->rows];
     return number >= 0 && number < o->inner ? o->a[(uint32_t)number + i / o->rows * o->inner] : NAN;
@@ -92,7 +92,7 @@ static double selected_slope(meaning_operands *o, uint32_t i) {
     return sum;
 }
 
-/* The list's member that has the greatest or least element i: the first of equal ones, or one that is not a number. */
+/* Returns the list's member with the greatest or least element i: the first of equal ones, or one that is NaN. */
 static uint32_t extreme(const meaning_operands *o, uint32_t i, bool greatest) {
     uint32_t best = 0;
     for (uint32_t m = 1; m < o->n_list; m++) {
@@ -113,7 +113,7 @@ static double log_sum_exp(const meaning_operands *o) {
     return top + log(sum);
 }
 
-/* Of elements that are all -inf, -inf. */
+/* Returns log sum exp; if all elements are -inf, -inf. */
 static double finite_log_sum_exp(const meaning_operands *o) {
     double sum = 0, top = -INFINITY;
     for (uint32_t j = 0; j < o->n; j++) top = fmax(top, o->a[j]);
@@ -128,7 +128,7 @@ static double inverse_norm(const meaning_operands *o) {
     return 1 / sqrt(sum / o->n + o->f);
 }
 
-/* By y where it is at hand, as its rounding is what is left of a difference that cancels. */
+/* Uses y if it is given, since y's rounding matters where a difference cancels. */
 static double rms_norm_slope(meaning_operands *o, uint32_t i) {
     const double r = inverse_norm(o), factor = -(o->y ? o->y[i] : o->a[i] * r) * r * r / o->n;
     double sum = term(o, o->d[i] * r);
@@ -151,7 +151,7 @@ static double hinge_slope(const meaning_operands *o, uint32_t i) {
     return i == o->u ? -violations : margin(o, i) > 0;
 }
 
-/* A factor of 0 wins over what is infinite. */
+/* A factor of 0 gives 0, even if the other is infinite. */
 static double over(double x, double y) { return x == 0 ? 0 : x / y; }
 static double times_log(double x, double y) { return x == 0 ? 0 : x * log(y); }
 
@@ -216,7 +216,7 @@ const meaning_call meaning_calls[VPPS_OP_COUNT] = {
 #undef OP
 };
 
-/* An operation without its row does not compile. */
+/* An operation without a row does not compile. */
 enum {
 #define MEANING(id, ...) HAS_MEANING_##id,
 #include "common/meanings.def"
@@ -234,7 +234,7 @@ enum {
     }                                                                                                                  \
     return;
 
-/* pass 0: forward; 1, 2: the gradient of argument 0 or 1. */
+/* Evaluates pass 0: forward; pass 1, 2: the gradient of argument 0 or 1. */
 static void evaluate(vpps_op op, uint32_t pass, meaning_operands *o, uint32_t n, double *to, double *terms) {
     switch (3 * op + pass) {
 #define MEANING(id, a, b, shapes, noise, slack, forward, gradient0, gradient1)                                         \

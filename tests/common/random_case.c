@@ -1,11 +1,11 @@
-/* random_case.c - drawing a case, and making a failing one smaller. */
+/* random_case.c - draws a case, and makes a failing case smaller. */
 #include "random_graph.h"
 
 static rg_step draw_step(uint64_t *random, bool in_cell) {
     rg_step s;
     const uint32_t way = vpps_random_below(random, 10);
     const uint32_t extra = RG_WHATS - VPPS_OP_COUNT;
-    /* a third are what networks are mostly made of */
+    /* a third of the steps are ops that networks mostly consist of */
     static const uint8_t common[] = {VPPS_OP_AFFINE, VPPS_OP_AFFINE,  VPPS_OP_MUL, VPPS_OP_TANH,
                                      VPPS_OP_ADD,    VPPS_OP_SIGMOID, VPPS_OP_SUM, VPPS_OP_CONCAT};
     if (way == 3 && in_cell) {

@@ -6,17 +6,17 @@
 #include <math.h>
 #include <stdarg.h>
 
-/* A node with what the builder knows of it. `size`: an estimate of its largest element's magnitude. */
+/* A node and what the builder knows about it. `size`: an estimate of its largest element's magnitude. */
 typedef struct item {
     vpps_node node;
     uint32_t rows, cols;
     double size;
-    uint32_t list; /* its members' axis; 0: no list */
+    uint32_t list; /* axis of its members; 0: it is no list */
     bool used;
 } item;
 
 enum {
-    MOST_ARGUMENTS = 4, /* of an operation that takes any number */
+    MOST_ARGUMENTS = 4, /* most arguments of an operation that takes any number */
     MAX_ITEMS = 4096,
     MAX_PARAMS = 256,
     MAX_VERTICES = 512,
@@ -34,7 +34,7 @@ typedef struct made_param {
 } made_param;
 
 typedef struct pulled {
-    uint32_t rows, cols; /* a node's shape; cols 0: an index below rows */
+    uint32_t rows, cols; /* a node's shape; cols 0: an index less than rows */
     uint32_t list;
 } pulled;
 
@@ -50,16 +50,16 @@ typedef struct builder {
     vpps_model *model;
     vpps_graph *g;
     FILE *print;
-    uint64_t values; /* stream of inputs' values */
+    uint64_t values; /* random stream of the inputs' values */
     made_param params[MAX_PARAMS];
     uint32_t n_params;
     made_cell cells[RG_CELLS];
     made_cell *recording;
     vpps_vertex vertices[MAX_VERTICES];
     uint32_t n_vertices;
-    uint32_t list;       /* axis of the list that the step has an operand of; 0: none yet */
-    bool all_lists;      /* the step's operation takes members of several */
-    item *items, *outer; /* in a cell: the cell's items, and the graph's */
+    uint32_t list;       /* axis of the list that is an operand of the step; 0: none yet */
+    bool all_lists;      /* the step's operation takes members of several lists */
+    item *items, *outer; /* in a cell: the cell's items, and the graph's items */
     uint32_t n_items, n_outer;
 } builder;
 
@@ -72,7 +72,7 @@ static void say(const builder *b, const char *format, ...) {
     va_end(arguments);
 }
 
-/* How a node is printed: n12, or in12 for a cell's input. */
+/* The printed form of a node: n12, or in12 for a cell's input. */
 typedef struct node_text {
     char text[24];
 } node_text;
@@ -98,7 +98,7 @@ static uint32_t keep(builder *b, vpps_node node, double size, uint32_t list) {
     say(b, "    // %u x %u", rows, cols);
     if (list) say(b, ", of list %u", list - 1);
     say(b, "\n");
-    if (b->n_items == MAX_ITEMS) b->n_items--; /* more than a case makes */
+    if (b->n_items == MAX_ITEMS) b->n_items--; /* more items than any case makes */
     b->items[b->n_items] = (item){node, rows, cols, size, list, false};
     return b->n_items++;
 }
@@ -162,7 +162,7 @@ static vpps_param find_param(builder *b, vpps_param_kind kind, uint32_t rows, ui
         vpps_graph_fail(b->g, VPPS_STATE, "%s", vpps_error_message());
         return p;
     }
-    static const uint64_t one_in[] = {6, 2, 1}; /* so many is frozen */
+    static const uint64_t one_in[] = {6, 2, 1}; /* one parameter in so many is frozen */
     const bool frozen = b->c->frozen && vpps_mix64(b->c->seed + p) % one_in[b->c->seed % VPPS_COUNT(one_in)] == 0;
     vpps_freeze(b->model, p, frozen);
     if (kind == VPPS_LOOKUP) say(b, "    // new table %s of %u%s\n", name, count, frozen ? ", frozen" : "");
@@ -234,7 +234,7 @@ static uint32_t leaf(builder *b, uint32_t rows, uint32_t cols, uint32_t pick) {
     return way == 1 ? input(b, rows, cols, -1.5f, 1.5f) : lookup(b, rows, cols, pick);
 }
 
-/* Values near 1, for keeping arguments away from 0. */
+/* Makes values near 1, which keep arguments away from 0. */
 static uint32_t ones(builder *b, uint32_t rows, uint32_t cols) {
     if (!b->recording) return input(b, rows, cols, 0.5f, 1.5f);
     return unary(b, "exp", vpps_exp, unary(b, "tanh", vpps_tanh, leaf(b, rows, cols, 2), 1), 3);
@@ -249,7 +249,7 @@ static uint32_t tame(builder *b, uint32_t x, double limit) {
     return with_number(b, "scale", vpps_scale, x, (float)(limit / size), limit);
 }
 
-/* An item of this shape: one that exists (recent ones more often), or a new leaf. */
+/* Returns an item of this shape: an existing one (more often a recent one), or a new leaf. */
 static uint32_t operand(builder *b, uint32_t rows, uint32_t cols, uint32_t pick) {
     uint32_t matches[64], n = 0;
     for (uint32_t i = b->n_items; i-- > 0 && n < VPPS_COUNT(matches);) {
@@ -265,7 +265,7 @@ static uint32_t operand(builder *b, uint32_t rows, uint32_t cols, uint32_t pick)
     return tame(b, chosen, 4);
 }
 
-/* sigmoid, so inside (0, 1). */
+/* Applies sigmoid, so that values lie in (0, 1). */
 static uint32_t probability(builder *b, uint32_t x) { return unary(b, "sigmoid", vpps_sigmoid, tame(b, x, 2), 1); }
 
 static uint32_t affine(builder *b, uint32_t rows, uint32_t n, const uint32_t *xs, uint32_t pick) {
@@ -295,7 +295,7 @@ static uint32_t slice(builder *b, uint32_t x, uint32_t rows, uint32_t pick) {
     return keep(b, y, size, false);
 }
 
-/* Rows of x, some of them twice. */
+/* Selects rows of x, some of them twice. */
 static uint32_t select_rows(builder *b, uint32_t x, uint32_t n, uint32_t pick) {
     uint32_t numbers[520];
     const double size = size_of(b, x);
@@ -308,7 +308,7 @@ static uint32_t select_rows(builder *b, uint32_t x, uint32_t n, uint32_t pick) {
     return keep(b, y, size, false);
 }
 
-/* The class of a loss: fixed, or pulled. */
+/* Returns the class of a loss: fixed, or pulled. */
 static uint32_t label(builder *b, uint32_t rows, uint32_t pick) {
     made_cell *cell = b->recording;
     if (!cell || pick % 2 == 0 || cell->n_indices == MAX_PULLS) return pick / 2 % rows;
@@ -335,7 +335,7 @@ static uint32_t classified(builder *b, bool hinge, uint32_t x, uint32_t pick) {
     return keep(b, y, hinge ? rows * (size + (double)margin) : 2 * size + log(rows), false);
 }
 
-/* Epsilon is large, as elements may be next to nothing. */
+/* Normalises x. Epsilon is large, since elements may be almost zero. */
 static uint32_t normalised(builder *b, uint32_t x, uint32_t pick) {
     const float epsilon = 0.25f * (float)(1 + pick / 2 % 6);
     const double size = size_of(b, x);
@@ -365,7 +365,7 @@ static uint32_t weighted_sum(builder *b, uint32_t rows, uint32_t cols, uint32_t 
     return keep(b, y, size, false);
 }
 
-/* Matrices that are made of vectors, and read by rows, by columns or as a whole: outer products and broadcasts, and their transposes. */
+/* Makes matrices from vectors and reads them by rows, by columns or as a whole: outer products, broadcasts, and their transposes. */
 static void outer(builder *b, uint32_t rows, uint32_t inner, const uint32_t *pick) {
     const uint32_t x = operand(b, rows, 1, pick[0]), cols = pick[2] / 2 % 2 ? rows : b->c->columns;
     const double size = size_of(b, x);
@@ -403,7 +403,7 @@ static void wide(builder *b, uint32_t rows, uint32_t inner, uint32_t cols, const
     }
 }
 
-/* Every vertex with outputs scatters a vector of sizes[0] and one of sizes[1]. */
+/* Makes a source vertex: like every vertex with outputs, it scatters a vector of sizes[0] and one of sizes[1]. */
 static void source(builder *b, const rg_step *s) {
     if (b->n_vertices == MAX_VERTICES) return;
     vpps_node nodes[2];
@@ -413,7 +413,7 @@ static void source(builder *b, const rg_step *s) {
     b->vertices[b->n_vertices++] = v;
 }
 
-/* A vertex of a cell, with what it scatters and pushes. members: of its lists. */
+/* Adds a vertex of a cell, with the nodes that it scatters and pushes. members: those of its lists. */
 static void add_vertex(builder *b, uint32_t which, const vpps_application *a, const uint32_t *members) {
     const rg_cell *c = &b->c->cells[which];
     const made_cell *cell = &b->cells[which];
@@ -497,11 +497,11 @@ static void apply(builder *b, const rg_step *s) {
     for (uint32_t k = s->pick[2] % 4 ? 0 : 1 + s->pick[0] / 16 % 4; k > 0 && b->n_vertices < MAX_VERTICES; k--) {
         const uint32_t x = b->n_items - 1, xs[] = {x, x, x, x, x, x, x, x, x};
         if (s->pick[0] / 64 % 4 == 0) many(b, "sum", vpps_sum, 9, xs, 9 * b->items[x].size);
-        add_vertex(b, which, &a, members); /* vertices side by side read the same lists; long sums are lists, too */
+        add_vertex(b, which, &a, members); /* neighbouring vertices read the same lists; long sums are lists, too */
     }
 }
 
-/* Something of a list, of that of the step if it has one, of those of any shape; UINT32_MAX: there is none. */
+/* Returns a list item: of the step's list if it has one, else of any list; UINT32_MAX: there is none. */
 static uint32_t find_list(const builder *b, uint32_t pick) {
     uint32_t lists[64], n = 0;
     for (uint32_t i = b->n_items; i-- > 0 && n < VPPS_COUNT(lists);)
@@ -509,7 +509,7 @@ static uint32_t find_list(const builder *b, uint32_t pick) {
     return n ? lists[pick % n] : UINT32_MAX;
 }
 
-/* One of the operations that also go over a list of scalars: over scores of at most 4. */
+/* Applies one of the operations that also take a list of scalars, to at most 4 scores. */
 static uint32_t over_scalars(builder *b, uint32_t scores, uint32_t pick) {
     enum { MOST = 12 };
     vpps_op ops[VPPS_OP_COUNT];
@@ -522,7 +522,7 @@ static uint32_t over_scalars(builder *b, uint32_t scores, uint32_t pick) {
     return unary(b, name, meaning_calls[op].list, scores, op == VPPS_OP_SOFTMAX ? 1 : MOST);
 }
 
-/* A list's members on top of each other, and a part as large as a member. */
+/* Stacks a list's members, and takes a part as large as a member. */
 static void stack_members(builder *b, uint32_t x, uint32_t pick) {
     const uint32_t most = MOST_MEMBERS + pick % 2;
     const vpps_node a = node_of(b, x), y = vpps_concat_list(b->g, a, most);
@@ -531,7 +531,7 @@ static void stack_members(builder *b, uint32_t x, uint32_t pick) {
     slice(b, stack, b->items[x].rows, pick / 2);
 }
 
-/* Over lists: scores of a list by a vector, what an operation makes of them, and the sum of another list by these weights, or by any. */
+/* Attention over lists: scores by a vector, an operation on these, and the sum of another list weighted by the result, or by any scores. */
 static void attend(builder *b, const rg_step *s) {
     uint32_t x = find_list(b, s->pick[0]);
     if (!b->recording || x == UINT32_MAX) return;
@@ -553,7 +553,7 @@ static void attend(builder *b, const rg_step *s) {
     keep(b, y, 4 * size_of(b, scores) * size_of(b, z), false);
 }
 
-/* The largest result of an elementwise operation on elements of such sizes, at least a half where they must be positive. */
+/* Returns the largest result of an elementwise operation on elements of such sizes; at least a half if they must be positive. */
 static double size_of_result(vpps_op op, const double *sizes) {
     const meaning_domain domains[] = {meaning_cases[op].a, meaning_cases[op].b};
     double most = 0;
@@ -567,7 +567,7 @@ static double size_of_result(vpps_op op, const double *sizes) {
     return most;
 }
 
-/* An operation of ops.def that takes elements of one or two nodes, and nothing else; of others nothing is made. */
+/* Makes an operation of ops.def that takes only the elements of one or two nodes; makes nothing for other operations. */
 static void elementwise(builder *b, vpps_op op, uint32_t rows, uint32_t cols, const uint32_t *pick) {
     enum { MOST = 20 };
     const meaning_call *c = &meaning_calls[op];
@@ -591,7 +591,7 @@ static void elementwise(builder *b, vpps_op op, uint32_t rows, uint32_t cols, co
     if (n == 2) binary(b, vpps_ops[op].name, c->binary, xs[0], xs[1], size);
 }
 
-/* The largest size of what an operation makes of members of such sizes. */
+/* Returns the largest size of an operation's result from members of such sizes. */
 static double size_of_members(const builder *b, vpps_op op, uint32_t n, const uint32_t *xs) {
     const double *sizes[MOST_ARGUMENTS];
     double size;
@@ -600,7 +600,7 @@ static double size_of_members(const builder *b, vpps_op op, uint32_t n, const ui
     return size;
 }
 
-/* An operation of ops.def that makes one value of n, and of the members of the lists among them; total: their sizes added up. */
+/* Makes an operation of ops.def that reduces n values, and members of lists among them, to one value; total: sum of their sizes. */
 static void of_members(builder *b, vpps_op op, uint32_t n, uint32_t *xs, double total) {
     for (uint32_t k = 0; k < n && size_of_members(b, op, n, xs) > total; k++) xs[k] = tame(b, xs[k], 2);
     many(b, vpps_ops[op].name, meaning_calls[op].many, n, xs, size_of_members(b, op, n, xs));
@@ -718,7 +718,7 @@ static void step(builder *b, const rg_step *s) {
         break;
     }
     case VPPS_OP_WHEN:
-    case VPPS_OP_UNLESS: { /* a condition that rounding does not turn */
+    case VPPS_OP_UNLESS: { /* a condition that rounding does not change */
         const uint32_t x = X, square = unary(b, "square", vpps_square, operand(b, 1, 1, pick[1]), 16);
         const uint32_t y = binary(b, "add", vpps_add, square, ones(b, 1, 1), 18);
         const uint32_t condition = pick[2] % 2 ? y : unary(b, "negate", vpps_negate, y, 18);
@@ -726,7 +726,7 @@ static void step(builder *b, const rg_step *s) {
         break;
     }
     case VPPS_OP_SLICE:
-        for (uint32_t k = 0, i = pick[0]; k < b->n_items; k++, i++) { /* the first that is large enough */
+        for (uint32_t k = 0, i = pick[0]; k < b->n_items; k++, i++) { /* the first item that is large enough */
             const item *x = &b->items[i % b->n_items];
             if (x->rows < rows || x->cols != cols) continue;
             slice(b, i % b->n_items, rows, pick[1]);
@@ -757,14 +757,14 @@ static void step(builder *b, const rg_step *s) {
 
 /* ---------------------------------------------------------------- cells */
 
-/* An item that is one value, of this shape: a sum of a list, or new. */
+/* Returns an item that is one value of this shape: the sum of a list, or a new value. */
 static uint32_t single(builder *b, uint32_t rows, uint32_t pick) {
     b->list = 0;
     const uint32_t x = operand(b, rows, 1, pick);
     return b->items[x].list ? many(b, "sum", vpps_sum, 1, &x, 1) : x;
 }
 
-/* A number that all values which nobody uses matter for. */
+/* Makes a number that depends on all values which nothing uses yet. */
 static void use_all(builder *b) {
     uint32_t terms[128], n = 0;
     const uint32_t n_items = b->n_items;
@@ -845,7 +845,7 @@ static void record_cell(builder *b, uint32_t which) {
 
 /* ---------------------------------------------------------------- a whole case */
 
-/* Weights of weighted_sum are short vectors, factors of matmul have few columns. */
+/* Declares all parameters. weighted_sum has short weight vectors, matmul factors with few columns. */
 static void declare_all(builder *b) {
     enum { SHORT = 4 };
     const rg_case *c = b->c;
@@ -862,7 +862,7 @@ static void declare_all(builder *b) {
     }
 }
 
-/* A scalar that every element of x matters for. */
+/* Makes a scalar that depends on every element of x. */
 static uint32_t to_scalar(builder *b, uint32_t x, uint32_t way) {
     const uint32_t rows = b->items[x].rows, cols = b->items[x].cols;
     if (rows == 1 && cols == 1) return tame(b, x, 4);
@@ -877,7 +877,7 @@ static uint32_t to_scalar(builder *b, uint32_t x, uint32_t way) {
     }
 }
 
-/* The loss: of most nodes that nobody uses, and of some others; the rest stay dangling. */
+/* Makes the loss: of most nodes that nothing uses, and of some others; the remaining nodes stay unused. */
 static vpps_node make_loss(builder *b) {
     uint32_t terms[RG_STEPS * 6], n = 0;
     const uint32_t n_items = b->n_items;

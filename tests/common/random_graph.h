@@ -10,34 +10,34 @@
 
 #include "graph/graph.h"
 
-/* RG_DRAWN_CELLS: the most that rg_draw draws. */
+/* RG_DRAWN_CELLS: the most cells that rg_draw draws. */
 enum { RG_SIZES = 4, RG_CELLS = 12, RG_DRAWN_CELLS = 3, RG_CELL_STEPS = 12, RG_STEPS = 80 };
 
 /* What a step does: an operation of ops.def, or one of these. */
 enum {
-    RG_CHAIN = VPPS_OP_COUNT, /* h = tanh(W h + U x), many times: deep */
-    RG_WIDE,                  /* many vectors through the same matrices: wide */
-    RG_SOURCE,                /* a vertex from nodes */
-    RG_APPLY,                 /* a cell at a vertex */
+    RG_CHAIN = VPPS_OP_COUNT, /* many times h = tanh(W h + U x): a deep graph */
+    RG_WIDE,                  /* many vectors with the same matrices: a wide graph */
+    RG_SOURCE,                /* a vertex of existing nodes */
+    RG_APPLY,                 /* applies a cell at a vertex */
     RG_ATTEND,                /* in a cell: softmax and weighted sum over lists */
     RG_WHATS
 };
 
 typedef struct rg_step {
     uint8_t what;
-    uint8_t rows, cols; /* numbers of the case's sizes */
-    uint32_t pick[3];   /* which operands, how many, ... */
+    uint8_t rows, cols; /* numbers of sizes of the case */
+    uint32_t pick[3];   /* choose operands, numbers and so on */
 } rg_step;
 
 typedef struct rg_cell {
     uint8_t n_children; /* gathered by number */
     bool variable;      /* also gathers lists */
     bool rest;          /* lists begin after the children gathered by number */
-    bool only_pulled;   /* gathers none, but pulls lists */
+    bool only_pulled;   /* gathers no list, but pulls lists */
     uint8_t n_pull_lists;
-    bool apart; /* every pulled list is one of its own */
+    bool apart; /* every pulled list has its own axis */
     bool twice; /* gathers two lists */
-    bool head;  /* pulls and pushes only */
+    bool head;  /* only pulls and pushes */
     uint32_t n_steps;
     rg_step steps[RG_CELL_STEPS];
 } rg_cell;
@@ -47,24 +47,24 @@ typedef struct rg_case {
     uint32_t sizes[RG_SIZES]; /* rows of vectors */
     uint32_t columns;         /* of matrix-valued nodes */
     uint32_t n_cells, n_steps;
-    uint32_t batches; /* 1 or 2; the second runs the steps backwards */
+    uint32_t batches; /* 1 or 2; the second runs the steps in reverse */
     bool frozen;      /* freeze some parameters */
-    /* Apply cells to no members too. A parameter that only meets members is used then, by the compiled cell, and not by the
-     * nodes that it stands for: so no state and no decay of the optimiser. */
+    /* Whether cells are also applied to lists without members. The compiled cell then uses parameters that multiply only members, but the nodes that
+     * it stands for do not: therefore such cases have no optimiser state and no decay. */
     bool empty_lists;
     bool
         dense; /* products are outer ones and broadcasts, too; and a cell pushes a number that all its values matter for */
-    bool alike; /* declare every parameter that a case of these sizes may use: then equal sizes, equal models */
+    bool alike; /* declare every parameter that a case of these sizes may use: equal sizes give equal models */
     rg_cell cells[RG_CELLS];
     rg_step steps[RG_STEPS];
 } rg_case;
 
-/* A case of about n_steps steps. Equal arguments, equal cases. */
+/* Draws a case of about n_steps steps. Equal arguments give equal cases. */
 void rg_draw(rg_case *c, uint64_t seed, uint32_t n_steps);
 
 typedef struct rg_built {
     vpps_model *model;
-    vpps_graph *g[2]; /* one a batch; [1] is NULL when there is one batch */
+    vpps_graph *g[2]; /* one for each batch; [1] is NULL if there is one batch */
     vpps_node loss[2];
 } rg_built;
 
@@ -72,9 +72,9 @@ typedef struct rg_built {
 vpps_status rg_build(rg_built *out, const rg_case *c, FILE *print);
 void rg_destroy(rg_built *built);
 
-/* Makes *c smaller while fails(c, context) is true, for at most `tries` trials. */
+/* Makes *c smaller while fails(c, context) is true, in at most `tries` attempts. */
 void rg_shrink(rg_case *c, bool (*fails)(const rg_case *c, void *context), void *context, uint32_t tries);
 
-/* Nodes of a graph that a user can name: those of op calls, and what vertices scatter and push; their number. `out` has room for
+/* Lists the nodes of a graph that a user can name: results of op calls, and what vertices scatter and push. Returns their number. `out` has room for
  * four times the graph's nodes. */
 uint32_t rg_named_nodes(vpps_graph *g, vpps_node *out);

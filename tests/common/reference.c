@@ -57,7 +57,7 @@ static double noisy(ref_run *r, double x) {
     return x * (1 + r->mode.noise * SINGLE_EPSILON * (2 * (double)vpps_random_unit(&r->random) - 1));
 }
 
-/* Of a product with a matrix of the model. */
+/* Adds noise to an operand of a product with a matrix of the model. */
 static double noisy_operand(void *context, double x) {
     ref_run *r = context;
     return x * (1 + r->mode.product_noise * (2 * (double)vpps_random_unit(&r->random) - 1));
@@ -71,7 +71,7 @@ typedef struct node_view {
     const flat_node *n;
     uint32_t n_args;
     size_t elems;
-    float f; /* imm as a float */
+    float f; /* imm read as a float */
 } node_view;
 
 static node_view view(const ref_run *r, uint32_t x) {
@@ -85,7 +85,7 @@ static node_view view(const ref_run *r, uint32_t x) {
 static uint32_t arg_of(const ref_run *r, const node_view *v, uint32_t k) { return r->flat->args[v->n->args + k]; }
 static size_t elems_of(const ref_run *r, uint32_t x) { return vpps_words(&r->flat->nodes[x].s); }
 
-/* A part of the scratch memory; pointers taken before stay valid within a node. */
+/* Reserves a part of the scratch memory; earlier pointers stay valid within a node. */
 static void scratch_room(ref_run *r, size_t n) {
     if (n <= r->scratch_elems) return;
     free(r->scratch);
@@ -93,7 +93,7 @@ static void scratch_room(ref_run *r, size_t n) {
     r->scratch_elems = n;
 }
 
-/* Arguments as the operation reads them, one after the other at `to`; returns the end. */
+/* Copies the arguments, as the operation reads them, one after the other to `to`; returns the end. */
 static double *read_args(ref_run *r, const node_view *v, double *to) {
     for (uint32_t k = 0; k < v->n_args; k++) {
         const uint32_t a = arg_of(r, v, k);
@@ -102,7 +102,7 @@ static double *read_args(ref_run *r, const node_view *v, double *to) {
     return to;
 }
 
-/* Matrix of argument k of an affine node. */
+/* Returns the matrix of argument k of an affine node. */
 static meaning_matrix matrix_of(ref_run *r, const ref_model *m, const node_view *v, uint32_t k) {
     const vpps_param p = v->n->matrices[k];
     return (meaning_matrix){.elems = m->values + m->first[p],
@@ -122,7 +122,7 @@ static void affine(ref_run *r, const ref_model *m, const node_view *v, const dou
     }
 }
 
-/* What the formulas of meanings.def read of a node whose arguments lie at `a`, one after the other. */
+/* Returns what the formulas of meanings.def read of a node whose arguments lie at `a`, one after the other. */
 static meaning_operands operands_of(const ref_run *r, const node_view *v, const double *a) {
     const bool weighted = v->op == VPPS_OP_WEIGHTED_SUM;
     const size_t na = elems_of(r, arg_of(r, v, 0));
@@ -145,14 +145,14 @@ static meaning_operands operands_of(const ref_run *r, const node_view *v, const 
     return o;
 }
 
-/* Columns that the operation goes over one by one; 1: it takes the argument as a whole. */
+/* Returns the number of columns that the operation treats one by one; 1: it takes the argument as a whole. */
 static uint32_t columns_of(const node_view *v) {
     const uint32_t forward = vpps_op_instructions[v->op].forward;
     if (vpps_ops[v->op].shape == VPPS_SHAPE_COLUMNS) return v->s->rows;
     return forward < VPPS_I_COUNT && vpps_instructions[forward].form == VPPS_FORM_ROW ? v->s->cols : 1;
 }
 
-/* Sources, whose values have no error: data are single precision. */
+/* Computes sources, whose values have no error, since data are in single precision. */
 static bool take_source(const ref_run *r, const ref_model *m, const node_view *v, double *y) {
     const double *values = v->s->param == VPPS_NO_PARAM ? NULL : m->values + m->first[v->s->param];
     for (size_t i = 0; i < v->elems && v->op == VPPS_OP_INPUT; i++) y[i] = (double)r->g->data[v->n->imm + i];
@@ -170,7 +170,7 @@ static bool take_source(const ref_run *r, const ref_model *m, const node_view *v
     return !v->n_args || v->op == VPPS_OP_LOOKUP_AT;
 }
 
-/* All elements that a mean was taken from are off by the same, so that their sum is. */
+/* Adds one error to all elements from which a mean was subtracted, so that their sum deviates. */
 static void put_mean_off(ref_run *r, double mean, uint32_t n, double *y) {
     const double off = noisy(r, mean) - mean;
     for (uint32_t i = 0; i < n; i++) y[i] -= off;
@@ -206,7 +206,7 @@ static void forward_node(ref_run *r, const ref_model *m, uint32_t x) {
     }
 }
 
-/* Nodes of the graph lie side by side, in their order; after them those inside cells. */
+/* Places values: the graph's nodes in their order, then the nodes inside cells. */
 static void lay_out(ref_run *r) {
     const flat_graph *f = r->flat;
     r->first = need(calloc(r->g->n_nodes + 1u, sizeof *r->first));
@@ -273,7 +273,7 @@ static void affine_backward(ref_run *r, const ref_model *m, const node_view *v, 
     }
 }
 
-/* The gradient of argument k, by the formulas of meanings.def. */
+/* Computes the gradient of argument k by the formulas of meanings.def. */
 static void argument_gradient(const ref_run *r, const node_view *v, meaning_operands *o, uint32_t k, double *da) {
     const uint32_t elems = (uint32_t)elems_of(r, arg_of(r, v, k)), rows = v->s->rows, cols = v->s->cols;
     if (v->op == VPPS_OP_MATMUL) {
@@ -332,7 +332,7 @@ static void backward_node(ref_run *r, const ref_model *m, uint32_t x) {
     }
 }
 
-/* Marks the parameters of the nodes that the loss depends on; needed[x] tells which nodes those are. */
+/* Marks the parameters of the nodes that the loss depends on, as needed[x] tells. */
 static void mark_used(ref_run *r, const ref_model *m, const uint8_t *needed) {
     for (uint32_t x = 0; x < r->flat->n_nodes; x++) {
         if (!needed[x]) continue;

@@ -11,7 +11,7 @@
 #include "common/flat.h"
 #include "common/testing.h"
 
-/* A model's parameters and their optimiser state, all one after the other. */
+/* A model's parameters, and their optimiser states, each in one array. */
 typedef struct ref_model {
     const vpps_model *model;
     uint32_t n;
@@ -25,24 +25,24 @@ ref_model *ref_model_copy(const ref_model *from);
 void ref_model_destroy(ref_model *m);
 
 typedef struct ref_mode {
-    bool training;        /* dropout on, with `dropout_key` */
+    bool training;        /* dropout is on, with `dropout_key` */
     uint64_t dropout_key; /* vpps_dropout_key(seed, batch) */
-    double noise;         /* units in the last place of single precision; 0: exact */
-    double product_noise; /* relative, of every operand of a product with a matrix; 0: none */
+    double noise;         /* in units in the last place of single precision; 0: exact */
+    double product_noise; /* relative noise of every operand of a product with a matrix; 0: none */
     uint64_t noise_seed;
 } ref_mode;
 
-/* One evaluation of a graph: node x's elements are [first[x], first[x + 1]) of values and grads, column after column;
- * param_grads and used go by ref_model's numbering. */
+/* One evaluation of a graph: node x's elements are [first[x], first[x + 1]) of values and grads, column after column; param_grads and used are
+ * numbered as in ref_model. */
 typedef struct ref_run {
     const vpps_graph *g;
     flat_graph *flat;
     ref_mode mode;
     size_t *first;
-    size_t *at, n_values; /* of every node of the flat graph: its first element; elements of all */
+    size_t *at, n_values; /* for each node of the flat graph: its first element; number of all elements */
     double *values, *grads;
     double *param_grads;
-    uint8_t *used; /* does the loss depend on this element (of a lookup table: on its row)? */
+    uint8_t *used; /* whether the loss depends on the element (of a lookup table: on its row) */
     size_t n_param_elems;
     /* scratch: one node's arguments, their gradients, its value and gradient; pointers to a list's members, and their rows */
     double *scratch;
@@ -52,22 +52,21 @@ typedef struct ref_run {
     uint64_t random;
 } ref_run;
 
-/* Values of all nodes. NULL: the graph has an error. */
+/* Computes the values of all nodes. NULL: the graph has an error. */
 ref_run *ref_forward(vpps_graph *g, const ref_model *m, const ref_mode *mode);
-/* Gradients with respect to all nodes and parameters: of the scalar `loss`; of the sum over n nodes of their elements times those given. */
+/* Computes the gradients of all nodes and parameters: of the scalar `loss`; or of the sum over n nodes of their elements times given ones. */
 void ref_backward(ref_run *r, const ref_model *m, vpps_node loss);
 void ref_backward_from(ref_run *r, const ref_model *m, uint32_t n, const vpps_node *nodes, float *const *gradients);
 void ref_run_destroy(ref_run *r);
 
-/* A step of the optimiser, with the noise of the run. */
+/* Makes a step of the optimiser with the run's noise. */
 void ref_step(ref_model *m, ref_run *r, const vpps_optimizer *o);
 
 /* deviation[i] = max(deviation[i], |noisy[i] - exact[i]|) */
 void ref_widen(double *deviation, const double *exact, const double *noisy, size_t n);
 
-/* The first of n elements that is further from `want` than rounding explains, or n. The bound, also in *bound when
- * it is exceeded, is some times the element's own spread, plus the tensor's mean spread (a few samples may be small
- * by accident), plus the rounding of the result. */
+/* Returns the first of n elements that differs more from `want` than rounding explains, or n. The bound, also in *bound if it is exceeded, is a
+ * multiple of the element's own spread, plus the tensor's mean spread (a few samples may be small by accident), plus the rounding of the result. */
 size_t ref_compare(const float *got, const double *want, const double *deviation, size_t n, double *bound);
 
 enum { REF_NOISE_RUNS = 3 };

@@ -1,6 +1,6 @@
-/* refusing.h - allocations of the calling thread that are refused on purpose. For one source of a program, which gets
- * malloc, calloc and realloc of its own by it, as glibc allows; a sanitizer has its own, and then nothing is refused. Everyday an
- * allocation is refused once from each chain of callers, with VPPS_TEST_SCALE=full each time that it is made. */
+/* refusing.h - refuses allocations of the calling thread on purpose. One source of a program includes this file, which gives the program its own
+ * malloc, calloc and realloc, as glibc allows; sanitizers have their own, so nothing is refused under them. Everyday tests refuse one allocation of
+ * each chain of callers, VPPS_TEST_SCALE=full every allocation. */
 #pragma once
 
 #include "common/testing.h"
@@ -11,7 +11,7 @@
 #define CAN_REFUSE 0
 #endif
 
-static _Thread_local uint32_t left; /* allocations until one is refused, that one counted; 0: none will be */
+static _Thread_local uint32_t left; /* allocations up to the one that is refused, which counts; 0: none is refused */
 
 #if CAN_REFUSE
 #include <execinfo.h>
@@ -23,10 +23,10 @@ void *__libc_realloc(void *old, size_t bytes);
 enum { REFUSING_CALLERS = 32, REFUSING_MOST = 4096 };
 static _Thread_local struct {
     uint32_t n;
-    uint64_t chains[REFUSING_MOST]; /* of callers that were refused an allocation: hashes */
+    uint64_t chains[REFUSING_MOST]; /* hashes of the chains of callers that were refused an allocation */
 } refused_to;
 
-/* Notes the callers; false: they were refused one. */
+/* Notes the chain of callers; false: it was refused one before. */
 static bool note_callers(void) {
     void *callers[REFUSING_CALLERS];
     const int n = backtrace(callers, REFUSING_CALLERS);
@@ -53,8 +53,8 @@ void *calloc(size_t n, size_t bytes) { return refused() ? NULL : __libc_calloc(n
 void *realloc(void *old, size_t bytes) { return refused() ? NULL : __libc_realloc(old, bytes); }
 #endif
 
-/* Makes the call with allocation number k refused, everyday with the first one of callers that were refused none; false: there is none. A
- * call that was refused one says MEMORY. */
+/* Makes the call with allocation number k refused; in everyday tests, with the first allocation of each chain of callers; false: there is none. A
+ * call that was refused an allocation fails with MEMORY. */
 #define REFUSING(k, call)                                                                                              \
     (left = (k), refusing_status = (call), refusing_came = left == 0, left = 0, check_refused(k, #call))
 static vpps_status refusing_status;

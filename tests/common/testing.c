@@ -19,7 +19,7 @@ static int by_line(const void *a, const void *b) {
     return files ? files : (*x)->line - (*y)->line;
 }
 
-/* This process runs part number so many of each check's range. */
+/* This process runs part `number` of `parts` of each check's range. */
 static int number = 1, parts = 1;
 
 void test_in_parts(void) {
@@ -35,7 +35,7 @@ void test_in_parts(void) {
  * one of time that passes: it is for a check that waits for ever, and no longer where a sanitizer makes the first limit longer. */
 enum { USUAL_SECONDS = 60, PATIENCE = 20 };
 
-/* How many times longer the limits are than usual, by Check's variable. */
+/* Returns how many times longer than usual the time limits are, by Check's variable. */
 static double factor_of_limits(void) {
     const char *factor = getenv("CK_TIMEOUT_MULTIPLIER");
     return factor ? atof(factor) : 1;
@@ -46,7 +46,7 @@ static double seconds_of(const test_group *group) {
     return group->seconds > 0 ? group->seconds : usual ? atof(usual) : USUAL_SECONDS;
 }
 
-/* Limits the processes of the checks, which inherit it, and each of which begins anew: not a program whose checks share its process. */
+/* Limits the processor time of the checks' processes, which inherit the limit; not of a program that runs its checks in one process. */
 static void limit_processors(double seconds) {
     const char *fork = getenv("CK_FORK");
     struct rlimit limit;
@@ -112,7 +112,7 @@ int test_main(const char *name) {
     return test_run(suite);
 }
 
-/* FOLDER_test_NAME_OF_IT runs the suite "name of it". */
+/* A program FOLDER_test_NAME_OF_IT runs the suite "name of it". */
 __attribute__((weak)) int main(int argc, char **argv) {
     const char *own = argc ? strstr(argv[0], "_test_") : NULL;
     char name[64];

@@ -1,4 +1,4 @@
-/* testing.h - what the Check suites share: statuses with their messages, checks that cannot be made, size and seed from the environment. */
+/* testing.h - what the Check suites share: statuses with messages, checks that cannot run, size and seed from the environment. */
 #pragma once
 
 #include "base/base.h"
@@ -11,8 +11,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Check sends the parent a message for every assertion that holds, to tell after which one a check died. Loops of them would be most
- * of some suites' time, and the leak checker's, which looks at all that the parent made of them anew in every child. */
+/* Check sends its parent a message for every assertion that holds, to tell after which one a check died. In loops these messages would take most of
+ * some suites' time, and of the leak checker's, which searches in every child all that the parent has made of the messages. */
 #define _mark_point(file, line) ((void)0)
 
 /* ---- the checks of a program: test_main runs all of them, file by file and in the order of their lines
@@ -26,16 +26,16 @@
  * main evaluates from, to and the fields, after what it has done before test_main. */
 typedef struct test_group {
     const char *name;
-    double seconds; /* of each processor that each check may use; 0: CK_DEFAULT_TIMEOUT, else 60 */
-    void (*before_each)(void), (*after_each)(void); /* in the check's own process */
-    void (*before)(void), (*after)(void);           /* in the program, once */
-    const char *left_out;                           /* why the group is not run here; NULL: it is */
+    double seconds; /* processor seconds of each check; 0: CK_DEFAULT_TIMEOUT, else 60 */
+    void (*before_each)(void), (*after_each)(void); /* run in the check's own process */
+    void (*before)(void), (*after)(void);           /* run in the program, once */
+    const char *left_out;                           /* why the group does not run here; NULL: it runs */
 } test_group;
 
 typedef struct test_item {
     const char *file;
     int line;
-    test_group (*group)(void); /* begins here; NULL: a check */
+    test_group (*group)(void); /* begins a group; NULL: it is a check */
     const TTest *test;
     void (*range)(int *from, int *to);
     struct test_item *next;
@@ -68,9 +68,9 @@ void test_add(test_item *item);
     TEST_ADD_(TEST_JOIN(group_at_, __LINE__), TEST_JOIN(group_at_, __LINE__), NULL, NULL)                              \
     struct test_item
 
-/* Runs all checks, as a suite of that name. The program's exit status. A program without a main of its own does this, named as itself. */
+/* Runs all checks as a suite of this name; returns the program's exit status. A program without a main does this, named after itself. */
 int test_main(const char *suite);
-/* Before it: the program is one that runs in parts. VPPS_TEST_PART, as 2/3: every third check of each TEST_EACH, from the second on. */
+/* Call it before test_main if the program runs in parts. VPPS_TEST_PART=2/3: every third check of each TEST_EACH, from the second on. */
 void test_in_parts(void);
 int test_run(Suite *suite); /* another suite */
 
@@ -94,7 +94,7 @@ DESTROYED_BY(vpps_sentences, vpps_sentences_destroy)
 DESTROYED_BY(vpps_lattices, vpps_lattices_destroy)
 DESTROYED_BY(vpps_constituents, vpps_constituents_destroy)
 
-/* A test cannot go on without memory. */
+/* Ends a test that gets no memory. */
 static inline void *need(void *p) {
     if (!p) abort();
     return p;
@@ -108,7 +108,7 @@ static inline double *doubles(size_t n) { return need(calloc(n + 1, sizeof(doubl
                       vpps_error_message());                                                                           \
     } while (0)
 
-/* The call fails with this status, and its message holds this text. */
+/* Checks that the call fails with this status and that its message contains this text. */
 #define TEST_FAILS(call, status, text)                                                                                 \
     do {                                                                                                               \
         const vpps_status test_status_ = (call);                                                                       \
@@ -118,7 +118,7 @@ static inline double *doubles(size_t n) { return need(calloc(n + 1, sizeof(doubl
                       vpps_error_message(), text);                                                                     \
     } while (0)
 
-/* ---- what tests begin with */
+/* ---- how tests begin */
 #define TEST_NEW_(type, name, parameters, ...)                                                                         \
     static inline type name parameters {                                                                               \
         type made;                                                                                                     \
@@ -162,16 +162,16 @@ static inline __attribute__((format(printf, 2, 3))) void test_tell(const char *w
         return;                                                                                                        \
     } while (0)
 
-/* VPPS_TEST_SCALE=small, as under the sanitizers: leaves out what they see nothing of. */
+/* VPPS_TEST_SCALE=small, as under sanitizers: leaves out what sanitizers cannot find. */
 static inline bool test_small(void) {
     const char *scale = getenv("VPPS_TEST_SCALE");
     return scale && strcmp(scale, "small") == 0;
 }
 
-/* It divides a number of cases by 10. */
+/* Divides a number of cases by 10 with VPPS_TEST_SCALE=small. */
 static inline uint32_t test_scaled(uint32_t n) { return test_small() ? (n + 9) / 10 : n; }
 
-/* VPPS_TEST_SCALE=full: also what everyday tests leave out. */
+/* VPPS_TEST_SCALE=full: also runs what everyday tests leave out. */
 static inline bool test_full(void) {
     const char *scale = getenv("VPPS_TEST_SCALE");
     return scale && strcmp(scale, "full") == 0;
@@ -183,22 +183,22 @@ static inline uint64_t test_seed(void) {
     return seed ? strtoull(seed, NULL, 0) : 1;
 }
 
-/* VPPS_TEST_DEVICE: the device that runs the GPU's kernel, "simt" unless said. */
+/* VPPS_TEST_DEVICE: the device that runs the GPU's kernel, by default "simt". */
 static inline const char *test_gpu_device(void) {
     const char *name = getenv("VPPS_TEST_DEVICE");
     return name && *name ? name : "simt";
 }
 
-/* VPPS_TEST_KERNELS=networks, as in make check-kernels: only what make test leaves to it; all: that as well. */
+/* VPPS_TEST_KERNELS=networks, as in make check-kernels: only what make test leaves out; all: both. */
 static inline bool test_kernels(const char *which) {
     const char *kernels = getenv("VPPS_TEST_KERNELS");
     return kernels && strcmp(kernels, which) == 0;
 }
 
-/* The path of a file of the data sets, in a static buffer; NULL: it is not there. */
+/* Returns the path of a file of the data sets, in a static buffer; NULL: it does not exist. */
 const char *test_data(const char *name);
 
-/* For `to` of TEST_EACH: every day some of these, and the rest is told to be left out. */
+/* Returns `to` for TEST_EACH: everyday tests run some of the checks, and tell that the others are left out. */
 static inline int test_everyday(const char *what, int everyday, int all) {
     if (test_full()) return all;
     if (everyday < all && !test_kernels("networks"))

@@ -1,4 +1,4 @@
-/* training.h - a model, a graph of it and a handle: what most tests of training begin and end with; and what they compare. */
+/* training.h - a model, a graph of it and a handle, with which most tests of training begin; and comparisons. */
 #pragma once
 
 #include "common/testing.h"
@@ -6,10 +6,10 @@
 typedef struct training {
     vpps_model *model;
     vpps_graph *g;
-    vpps_handle *h; /* NULL until the training starts */
+    vpps_handle *h; /* NULL until training starts */
 } training;
 
-/* A model without parameters, and an empty graph of it. */
+/* Makes a model without parameters, and an empty graph of it. */
 training training_of(uint64_t seed);
 /* Makes the handle, once the model has its parameters. options NULL: the defaults. */
 void training_start(training *t, const vpps_options *options);
@@ -17,25 +17,25 @@ void training_end(training *t);
 
 vpps_options default_options(void);
 
-/* Begins to record a cell, in the graph that is returned; ends it. */
+/* begin_cell begins to record a cell in the graph that it returns; end_cell ends the recording. */
 vpps_graph *begin_cell(vpps_model *model, const char *name);
 vpps_cell end_cell(vpps_graph *recorder);
 
-/* Trains on one batch; its loss. */
+/* Trains on one batch; returns its loss. */
 float train_batch(vpps_handle *h, vpps_graph *g, vpps_node loss);
 
-/* The value of a scalar node, by inference. */
+/* Returns the value of a scalar node, by inference. */
 float infer(vpps_handle *h, vpps_graph *g, vpps_node x);
 
-/* The values of a parameter's gradient. */
+/* Returns the values of a parameter's gradient. */
 const float *gradient_of(const training *t, vpps_param p);
 
 vpps_stats stats_of(vpps_handle *h);
 
-/* All parameters of the model, one after the other; the caller frees. */
+/* Returns all parameters of the model, one after the other; the caller frees them. */
 float *model_values(const vpps_model *model, size_t *count);
-/* The same, as the handle has them. */
+/* Returns the same, as the handle has them. */
 float *handle_values(const vpps_model *model, vpps_handle *h, size_t *count);
 
-/* Have two models of the same parameters the same values, to the bit? With `states`, the optimizer's, too. */
+/* Returns whether two models with the same parameters have equal bits; with `states`, also in the optimizer's state. */
 bool models_are_equal(const vpps_model *a, const vpps_model *b, bool states);

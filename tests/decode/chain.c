@@ -4,23 +4,23 @@
 #include <math.h>
 #include <stdlib.h>
 
-#define E 1e-9 /* no word is impossible */
+#define E 1e-9 /* so that no word is impossible */
 
-/* probabilities[chain][word before][word]; sentences begin and end with 0. */
+/* Probabilities by chain, preceding word and word; sentences begin and end with word 0. */
 static const double probabilities[][CHAIN_CLASSES][CHAIN_CLASSES] = {
     [CHAIN_TRAP] = {{E, 0.55, 0.45, E}, {0.4, 0.3, 0.2, 0.1}, {0.9, 0.05, 0.05, E}, {0.7, 0.1, 0.1, 0.1}},
     [CHAIN_LENGTHS] = {{E, 0.5, 0.5, E}, {0.5, 0.2, 0.2, 0.1}, {0.1, 0.1, 0.1, 0.7}, {0.7, 0.1, 0.1, 0.1}},
 };
 
-/* What is even is so high that its exp overflows. */
+/* Returns a logit; those of even words are so large that their exp overflows. */
 static float logit(int which, int before, int word) {
     if (which == CHAIN_INFINITE) return 3e38f;
     if (which == CHAIN_EVEN) return 1000;
     return (float)log(probabilities[which][before][word]);
 }
 
-/* An entry is a matrix: of the preceding word, a column for each chain. Logits are that times the chain's unit vector, or
- * for the infinite one, times 10. */
+/* Creates the network. A table's entry is a matrix: for a preceding word, a column of logits for each chain. Logits are the entry times the chain's
+ * unit vector; for the infinite chain, times 10. */
 static vpps_status create(void **net, vpps_model *model, const net_config *config) {
     (void)config;
     chain_net *c = calloc(1, sizeof *c);

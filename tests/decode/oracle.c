@@ -6,7 +6,7 @@
 
 static uint32_t followed_by(uint32_t prefix, uint32_t word) { return prefix * (ORACLE_CLASSES - 1) + 1 + word; }
 
-/* The words of a prefix; how many. */
+/* Writes the words of a prefix; returns their number. */
 static uint32_t spell(uint32_t prefix, uint32_t *words) {
     uint32_t n = 0;
     if (prefix) {

@@ -1,4 +1,4 @@
-/* test_chain.c - the likeliest tags of a sentence, and the probability of each, against those of all paths; which tags schemes allow. */
+/* test_chain.c - compares a sentence's likeliest tags, and each tag's probability, with those of all paths; and which tags schemes allow. */
 #include "cli/session/chain.h"
 #include "common/testing.h"
 
@@ -12,7 +12,7 @@ typedef struct problem {
 
 static float draw(uint64_t *random) { return 4 * vpps_random_unit(random) - 2; }
 
-/* With some tags that may not follow each other; tag 0 always may. */
+/* Draws a problem in which some tags may not follow each other; tag 0 always may. */
 static void open(problem *p, uint64_t *random) {
     TEST_OK(chain_open(&p->chain, CLASSES));
     for (uint32_t i = 0; i < CLASSES * CLASSES + 2 * CLASSES; i++) p->chain.next[i] = draw(random);
@@ -27,7 +27,7 @@ static void open(problem *p, uint64_t *random) {
     }
 }
 
-/* Path number `path` of n words, and its score. */
+/* Returns path number `path` of n words, and its score. */
 static double score(const problem *p, uint32_t n, uint32_t path, uint32_t tags[WORDS]) {
     double sum = 0;
     for (uint32_t k = 0; k < n; k++, path /= CLASSES) {
@@ -92,7 +92,7 @@ TEST(schemes_allow_what_they_say) {
     }
 }
 
-/* Scores that want what IOB2 does not allow. */
+/* Scores that prefer tags which IOB2 forbids. */
 TEST(a_scheme_forbids) {
     static const char *const names[] = {"O", "I-PER", "B-PER"};
     const float first[] = {0, 3, 2}, second[] = {0, 3, 2}, *const logits[] = {first, second};

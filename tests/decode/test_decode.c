@@ -1,5 +1,5 @@
-/* test_decode.c - greedy search and beam search: on chains whose best translations are known, and on every network of pairs against
- * searches that look at all translations. */
+/* test_decode.c - greedy search and beam search: on chains with known best translations, and, for every network of pairs, compared with searches that
+ * examine all translations. */
 #include "chain.h"
 #include "cli/session/decode.h"
 #include "common/training.h"
@@ -13,13 +13,13 @@ typedef struct given {
     net_kind kind;
     uint32_t n_words[SOURCES], words[SOURCES][MOST_WORDS];
     uint32_t next, fails_at;
-    /* one example at a time */
+    /* holds one example at a time */
     uint32_t here[MOST_WORDS + 1], tags[MOST_WORDS + 1], first_arc[MOST_WORDS + 2];
     vpps_lattice_arc arcs[2 * MOST_WORDS];
     vpps_lattice lattice;
 } given;
 
-/* Characters 1 to n, where every two of them are a word as well. Node 0's tag stands for the first word. */
+/* Makes a lattice of characters 1 to n, of which every two neighbours are also a word. Node 0's tag stands for the first word. */
 static void make_lattice(given *f, uint32_t n) {
     uint32_t k = 0;
     f->first_arc[0] = f->first_arc[1] = 0;
@@ -32,7 +32,7 @@ static void make_lattice(given *f, uint32_t n) {
     f->lattice = (vpps_lattice){n + 1, f->tags, f->first_arc, f->arcs};
 }
 
-/* In order, once each; the preceding example is overwritten. */
+/* Gives each example once, in order; the preceding example is overwritten. */
 static vpps_status give(void *context, uint32_t i, net_example *x) {
     given *f = context;
     if (i == f->fails_at) return vpps_fail(VPPS_IO, "no source %u", i);
@@ -58,7 +58,7 @@ typedef struct fixture {
     decoded out;
 } fixture;
 
-/* Parameters that make some words much likelier than others, if they are to be drawn. */
+/* Opens a network. With `draw`, draws parameters that make some words much likelier than others. */
 static void open(fixture *f, const network *net, const net_config *config, bool draw) {
     vpps_options options = default_options();
     options.vps = 1;
@@ -88,7 +88,7 @@ static void close(fixture *f) {
     vpps_model_destroy(f->model);
 }
 
-/* Values that come to the host between words say the same. */
+/* Checks that the results are the same if values are copied to the host between words. */
 static void same_by_host(fixture *f, uint32_t n) {
     AT_END(decoded_destroy) decoded other;
     f->d.by_host = true;
@@ -106,14 +106,14 @@ static vpps_status search(fixture *f, uint32_t n, uint32_t beam, uint32_t max_wo
     f->d.options = (decoder_options){beam, max_words, (float)alpha, 1};
     const vpps_status status = decode_batch(&f->d, n, give, &f->given, &f->out);
     const vpps_stats stats = stats_of(f->d.handle);
-    ck_assert_uint_eq(stats.kept_values, 0); /* all of them are given back, whatever happened */
+    ck_assert_uint_eq(stats.kept_values, 0); /* all kept values are released, whatever happened */
     if (status == VPPS_OK) same_by_host(f, n);
     return status;
 }
 
 static uint32_t n_words(const decoded *d, uint32_t i) { return (uint32_t)(d->first[i + 1] - d->first[i]); }
 
-/* Translation i of the latest search; words end with -1. */
+/* Checks translation i of the latest search; words end with -1. */
 static void is(const fixture *f, uint32_t i, const int *words, double score) {
     uint32_t n = 0;
     for (; words[n] >= 0; n++) {
@@ -147,7 +147,7 @@ TEST_EACH(greedy_search_falls_into_the_trap, 0, 2) {
     is(&f, 0, (const int[]){2, -1}, log(0.45 * 0.9));
 }
 
-/* The end word counts: the sentences have 2 and 3 words. Greedy search has no use for lengths. */
+/* The end word counts: the sentences have 2 and 3 words. Greedy search ignores lengths. */
 TEST(length_penalty_favours_long_sentences) {
     const double shorter = log(0.5 * 0.5), longer = log(0.5 * 0.7 * 0.7);
     AT_END(close) fixture f;
@@ -165,7 +165,7 @@ TEST(length_penalty_favours_long_sentences) {
     is(&f, 0, (const int[]){1, -1}, shorter);
 }
 
-/* The two best of two words end; from those after them comes the best of three. */
+/* The two best hypotheses of two words end; the best one of three words follows from worse ones. */
 TEST(beams_stay_full) {
     AT_END(close) fixture f;
     open_chains(&f, &chain);
@@ -173,7 +173,7 @@ TEST(beams_stay_full) {
     is(&f, 0, (const int[]){1, 2, -1}, log(0.55 * 0.2 * 0.9) / pow(8.0 / 6, 10));
 }
 
-/* Of equals the word with the lower id, and the hypothesis that was in front. */
+/* Of equal scores, the word with the lower id and the earlier hypothesis win. */
 TEST(ties) {
     const double word = log(0.25);
     AT_END(close) fixture f;
@@ -188,7 +188,7 @@ TEST(ties) {
     is(&f, 0, (const int[]){0, 0, 0, -1}, 3 * word);
     TEST_OK(search(&f, 1, 2, 3, 0));
     is(&f, 0, (const int[]){-1}, word);
-    TEST_OK(search(&f, 1, 8, 2, 10)); /* two words are better than one: 0 and the end, and no other word */
+    TEST_OK(search(&f, 1, 8, 2, 10)); /* two words are better than one: word 0, the end word, no other */
     is(&f, 0, (const int[]){0, -1}, 2 * word / pow(7.0 / 6, 10));
     f.d.end_word = 3; /* beyond the beam, until the end */
     TEST_OK(search(&f, 1, 3, 3, 0));
@@ -209,7 +209,7 @@ TEST_EACH(most_words, 0, 2) {
     for (uint32_t i = 0; i < 3; i++) {
         is(&f, i, (const int[]){0, 0, 0, 0, 0, 0, 0, -1}, 7 * log(0.25) / 2); /* (5 + 7) / 6 */
     }
-    f.d.end_word = 0; /* in no time for the end, but for the end at once */
+    f.d.end_word = 0; /* at most one word: a word without the end word, or the end word alone */
     f.given.words[0][0] = CHAIN_TRAP;
     TEST_OK(search(&f, 1, 2, 1, 0));
     is(&f, 0, (const int[]){1, -1}, log(0.55));
@@ -217,7 +217,7 @@ TEST_EACH(most_words, 0, 2) {
     ck_assert_uint_eq(n_words(&f.out, 0), 0);
 }
 
-/* Sources that are done, and hypotheses that have lost, cost nothing. */
+/* Finished sources, and hypotheses that have lost, need no further steps. */
 TEST(no_step_too_many) {
     AT_END(close) fixture f;
     open_chains(&f, &chain);
@@ -226,9 +226,9 @@ TEST(no_step_too_many) {
     uint32_t words = 0;
     for (uint32_t i = 0; i < 5; i++) words += n_words(&f.out, i) + 1;
     ck_assert_uint_eq(words, 2 + 2 + 1 + 2 + 2);
-    ck_assert_uint_eq(c->n_decoded, 2 * words); /* search decodes twice: see same_by_host */
+    ck_assert_uint_eq(c->n_decoded, 2 * words); /* each search decodes twice: see same_by_host */
 
-    c->n_decoded = 0; /* 0, then 1 and 2; then .405 is more than 1, 1 can ever be */
+    c->n_decoded = 0; /* 0, then 1 and 2; then .405 exceeds all that 1 can reach */
     TEST_OK(search(&f, 1, 2, 50, 0));
     ck_assert_uint_eq(c->n_decoded, 2 * 3);
 }
@@ -255,7 +255,7 @@ TEST(failures) {
     TEST_FAILS(search(&f, 4, 2, 9, 0), VPPS_NONFINITE, "not finite");
     ck_assert(!f.out.words && !f.out.first && !f.out.scores && !f.out.n);
 
-    TEST_OK(search(&f, 3, 2, 9, 0)); /* and no harm is done */
+    TEST_OK(search(&f, 3, 2, 9, 0)); /* and later searches work */
     is(&f, 0, (const int[]){2, -1}, log(0.45 * 0.9));
     TEST_OK(search(&f, 0, 2, 9, 0));
     ck_assert_uint_eq(f.out.n, 0);
@@ -263,7 +263,7 @@ TEST(failures) {
 
 /* ---------------------------------------------------------------- every network of pairs */
 
-/* The network with that number, from 0, among those that translate pairs; NULL: there are fewer. */
+/* Returns network number `number`, from 0, among those that translate pairs; NULL: there are fewer. */
 static const network *network_of_pairs(int number) {
     for (const network *const *n = networks; *n; n++)
         if (((*n)->kind == NET_PAIRS || (*n)->kind == NET_LATTICE_PAIRS) && number-- == 0) return *n;
@@ -276,7 +276,7 @@ static int n_rows(void) {
     return KINDS * n;
 }
 
-/* Network row / KINDS of pairs: without attention, with it, with input feeding, too. Sources of 1 to MOST_WORDS words. */
+/* Opens network row / KINDS of pairs: without attention, with attention, with input feeding too. Sources have 1 to MOST_WORDS words. */
 static void open_row(fixture *f, int row) {
     const network *net = network_of_pairs(row / KINDS);
     net_config config = net->defaults;
@@ -304,7 +304,7 @@ static void open_oracles(fixture *f, oracle *oracles) {
     }
 }
 
-/* Rounding may turn equals round, so what is compared is what the words are worth. */
+/* Compares the scores of the words, since rounding may exchange words of equal scores. */
 static void agrees(const fixture *f, const oracle *o, uint32_t i, double alpha, const oracle_result *want) {
     const double score = f->out.scores[i];
     const double worth = oracle_score(o, f->out.words + f->out.first[i], n_words(&f->out, i), alpha);
@@ -345,7 +345,7 @@ TEST_EACH(searches_find_what_they_should, 0, n_rows()) {
     }
 }
 
-/* A beam that holds every sentence tells those that are worth most, from good to bad, each once. */
+/* A beam that holds every sentence lists the best ones, each once, the best first. */
 TEST_EACH(the_best_ones_are_ranked, 0, n_rows()) {
     enum { ALL = 400, BEST = 12 };
     AT_END(close) fixture f;
@@ -380,7 +380,7 @@ TEST_EACH(the_best_ones_are_ranked, 0, n_rows()) {
     ck_assert_int_eq(decode_batch(&f.d, SOURCES, give, &f.given, &f.out), VPPS_ARGUMENT);
 }
 
-/* Sources of all lengths together, and each by itself. */
+/* Translates sources of all lengths together, and each alone. */
 TEST_EACH(a_batch_is_its_sources, 0, n_rows()) {
     AT_END(close) fixture f;
     open_row(&f, _i);
@@ -402,14 +402,14 @@ TEST_EACH(a_batch_is_its_sources, 0, n_rows()) {
     }
 }
 
-/* Greedy search by the device is that by the host, which asks for the logits of every word, and it is one forward pass. */
+/* Greedy search by the device equals that by the host, which needs the logits of every word; it takes one forward pass. */
 TEST_EACH(the_device_decides_as_the_host_does, 0, n_rows()) {
     AT_END(close) fixture f;
     open_row(&f, _i);
     const network *net = f.d.net;
     network by_host = *net;
     by_host.greedy = NULL;
-    static const uint32_t limits[] = {1, 4, 0, 1001}; /* so many do not lie in the pool together */
+    static const uint32_t limits[] = {1, 4, 0, 1001}; /* so many do not fit the pool together */
     for (size_t k = 0; k < VPPS_COUNT(limits); k++) {
         f.d.net = &by_host;
         TEST_OK(search(&f, SOURCES, 1, limits[k], 0));

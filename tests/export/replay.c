@@ -34,7 +34,7 @@ static vpps_status compute(writer *w) {
     return status;
 }
 
-/* xI: node I as vertices read it; eI: as the engine has it. */
+/* Writes node values: xI: node I as vertices read it; eI: as the engine computed it. */
 static void put_values(const writer *w, vpps_node x) {
     const uint32_t words = vpps_words(vpps_plain_signature(w->r->g, x));
     for (int k = 0; k < 2; k++) {
@@ -61,7 +61,7 @@ typedef struct vertex {
     char function[64], constants[64];
 } vertex;
 
-/* The node that is input i, of member m of its list. */
+/* Returns the node that is input i of the vertex, for member m of its list. */
 static vpps_node input_node(const vertex *v, uint32_t i, uint32_t m) {
     const bool list = v->cell->inputs[i].axis;
     const vpps_node *nodes = list ? vpps_listed_nodes(v->g, v->cell, v->record) : vpps_own_nodes(v->cell, v->record);
@@ -82,7 +82,7 @@ static void put_gathered(const writer *w, const vertex *v, uint32_t axis, uint32
     }
 }
 
-/* Declares what argument `name` of the function is. */
+/* Declares the C variable that is passed as argument `name` of the function. */
 static void put_argument(const writer *w, const vertex *v, const char *name, uint32_t number) {
     const uint32_t members = number < v->cell->n_lists ? vpps_members(v->record, number + 1) : 0;
     char to[48];
@@ -120,7 +120,7 @@ static void put_argument(const writer *w, const vertex *v, const char *name, uin
     }
 }
 
-/* A call with an index that is out of range must fail and leave all as it is. */
+/* Writes a call with an index out of range, which must fail and change nothing. */
 static void put_wrong_index(const writer *w, const vertex *v, uint32_t number, const char *call) {
     const uint32_t limit = v->cell->index_limits[number];
     if (limit == UINT32_MAX) return;
@@ -131,7 +131,7 @@ static void put_wrong_index(const writer *w, const vertex *v, uint32_t number, c
             number, number, limit, call, w->r->name, v->number, number, call, w->r->name, v->number, number);
 }
 
-/* Likewise a list with fewer or more members than the cell takes. */
+/* Writes the same for a list with fewer or more members than the cell takes. */
 static void put_wrong_members(const writer *w, const vertex *v, const char *call) {
     for (uint32_t l = 0; l < v->cell->n_lists; l++) {
         const uint32_t least = v->cell->min_members[l + 1], most = v->cell->most_members[l + 1];
@@ -159,7 +159,7 @@ static void put_comparison(const writer *w, const vertex *v) {
     }
 }
 
-/* The arguments of a call: as they are, of zeros, or arrays of both in turns, which are declared where `arrays` is true. */
+/* Writes a call's arguments: as they are, zeros, or arrays of both in turn, which are declared if `arrays` is true. */
 static void put_arguments(const writer *w, const char *call, const char *form, bool arrays) {
     const char *between = "";
     for (const char *at = strchr(call, '(') + 1; *at && *at != ')'; between = ", ") {
@@ -179,7 +179,7 @@ static void put_arguments(const writer *w, const char *call, const char *form, b
     }
 }
 
-/* Several vertices at once, every other one of zeros, give what each gives alone, or nothing where an index is out of range. */
+/* Writes a call for several vertices, every second one of zeros: each gets the same results as alone, or nothing if an index is out of range. */
 static void put_many(const writer *w, const vertex *v, const char *call) {
     char function[80];
     snprintf(function, sizeof function, "int %s_many(", v->function);
@@ -214,7 +214,7 @@ static void put_many(const writer *w, const vertex *v, const char *call) {
             w->r->name, v->number, v->number, name, v->number, name);
 }
 
-/* The call of a vertex, by the prototype of its cell's function. */
+/* Writes the call for a vertex, by its cell's function's prototype. */
 static void put_vertex(const writer *w, vertex *v, const char *prototype) {
     char call[2 * TEXT] = "", name[32];
     const char *open = strchr(prototype, '('), *end = strchr(prototype, ')');
@@ -266,7 +266,7 @@ static const char beginning[] =
     "    return 0;\n"
     "}\n";
 
-/* Prototype number i of the header: of cell i. */
+/* Returns prototype number i of the header, that of cell i. */
 static const char *prototype_of(const writer *w, uint32_t i) {
     char begin[80];
     const int len = snprintf(begin, sizeof begin, "\nint %s_", w->r->name);
@@ -296,7 +296,7 @@ static void put_program(const writer *w) {
                 w->r->folder, w->r->name, w->r->name, w->r->name, w->r->name);
     for (uint32_t x = 0; x < g->n_nodes; x++) put_values(w, x);
     uint32_t n = 0;
-    uint64_t tried = 0; /* cells; those with equal lower bits count as one */
+    uint64_t tried = 0; /* cells; cells with equal lower bits count as one */
     for (size_t i = 0; i < g->n_records; i++) {
         const vpps_record *record = &g->records[i];
         if (record->cell == VPPS_NODE_RECORD) continue;

@@ -1,5 +1,5 @@
-/* replay.h - a program in C that calls the functions of an exported model as a graph's vertices do, and compares what they give with the
- * engine's values. It needs no more than the exported file does, so that every compiler and processor can run it. */
+/* replay.h - writes a C program that calls the functions of an exported model as a graph's vertices do, and compares their results with the engine's
+ * values. The program needs no more than the exported file does, so every compiler and processor can run it. */
 #pragma once
 
 #include "graph/graph.h"
@@ -12,9 +12,9 @@ typedef struct replay {
     const char *folder,
         *name; /* NAME.c, NAME.h, NAME_calls.c and, with `beside`, NAME.bin are written there; NAME, in capitals, begins the functions' names */
     vpps_c_precision precision;
-    bool beside;      /* the weights are in a file of their own */
-    bool chained;     /* vertices read what the functions before them gave, else the engine's values */
-    double tolerance; /* of an element, relative to the greatest of its vector */
+    bool beside;      /* whether the weights are in a separate file */
+    bool chained;     /* vertices read the preceding functions' results; else the engine's values */
+    double tolerance; /* of an element, relative to its vector's greatest element */
 } replay;
 
 /* Writes the files. `int NAME_replay(void)` returns how many vertices differ. Fails as vpps_export_c and vpps_forward do. */

@@ -15,7 +15,7 @@ static const char strict[] = "-std=c99 -Wall -Wextra -Wpedantic -Werror";
 
 enum { EVERY_WAY = -1 };
 
-/* Builds and runs the program of a replay in every way that is asked for, or in one of them by turns. */
+/* Builds and runs a replay's program in every requested way, or in one of them by turns. */
 static void run_replay(const replay *r, const char *what, int turn) {
     const char *asked = getenv("VPPS_EXPORT_BUILDS");
     char builds[1024], command[2048], *rest = builds;
@@ -37,7 +37,7 @@ static void run_replay(const replay *r, const char *what, int turn) {
 
 enum { HIDDEN = 21, EMBED = 18, STEPS = 5 };
 
-/* A network with all of its options, or with the fewest; trained for some steps. */
+/* Opens a network with all of its options, or with the fewest, and trains it for some steps. */
 static void open_trained(fixture *f, vpps_handle **h, int i) {
     vpps_options o = options_for("cpu");
     o.verify = false;
@@ -52,7 +52,7 @@ static void check_network(int i, vpps_c_precision precision, bool beside, int tu
     OWNED(vpps_handle) *h;
     open_trained(&f, &h, i);
     build(&f, NET_HEADS_ALL);
-    /* rounded weights are the test of another: that products read what was written */
+    /* another test checks rounded weights: here, that products read what was written */
     const double tolerances[] = {[VPPS_C_FP32] = 1e-6, [VPPS_C_BF16] = 0.05, [VPPS_C_INT8] = 0.05};
     const replay r = {f.g,       h,      folder_path(""),          "NET",
                       precision, beside, precision == VPPS_C_FP32, tolerances[precision]};
@@ -67,7 +67,7 @@ static bool is_of_few(int i) {
     return false;
 }
 
-/* A few networks; where builds are asked for, each one with all that can be chosen; with VPPS_TEST_SCALE=full every choice. */
+/* Returns whether to test network i: a few networks; with requested builds, each one with all choices; with VPPS_TEST_SCALE=full every choice. */
 static bool is_asked(int i) {
     return is_of_few(i) || test_full() || (getenv("VPPS_EXPORT_BUILDS") && case_at(i).fullest);
 }
@@ -85,7 +85,7 @@ TEST(weights_are_rounded_and_beside) {
 
 /* ---------------------------------------------------------------- size */
 
-/* Bytes of network i's code and constants by -O2, with hidden size 256 and the weights in a file beside. */
+/* Returns the bytes of network i's code and constants with -O2, hidden size 256, and the weights in a separate file. */
 static long code_bytes(int i) {
     AT_END(fixture_close) fixture f;
     fixture_open(&f, i, NULL, 256, 256, 0.2f);
@@ -103,7 +103,7 @@ static long code_bytes(int i) {
     return bytes;
 }
 
-/* Every network's with VPPS_TEST_SCALE=full, else those of one and of the largest. */
+/* Checks every network with VPPS_TEST_SCALE=full, else one and the largest one. */
 TEST_EACH(code_without_weights_is_small, 0, case_count()) {
     const net_case c = case_at(_i);
     if (!test_full() && strcmp(c.name, "tree-lstm") != 0 &&
@@ -116,7 +116,7 @@ TEST_EACH(code_without_weights_is_small, 0, case_count()) {
 
 /* ---------------------------------------------------------------- random cells */
 
-/* Vertices read the engine's values, so that each cell's own rounding is seen. */
+/* Vertices read the engine's values, so that each cell's own rounding is visible. */
 static void check_random(uint64_t seed) {
     rg_case c;
     AT_END(rg_destroy) rg_built built;
@@ -138,7 +138,7 @@ TEST_EACH(random_cells_are_what_the_engine_has, 0, test_full() ? 100 : 6) { chec
 
 /* ---------------------------------------------------------------- what values decide */
 
-/* Numbers that select entries and rows: there, beyond, before, and none. */
+/* Numbers that select entries and rows: existing ones, ones beyond the last or before the first, and NaN. */
 TEST(numbers_out_of_range_select_nothing_beyond) {
     static const float numbers[] = {0, 1.7f, 4, 5, 1e30f, -1, -1e30f, INFINITY, -INFINITY, NAN, 4.9999f};
     vpps_cell cell;
@@ -163,7 +163,7 @@ TEST(numbers_out_of_range_select_nothing_beyond) {
     run_replay(&(replay){g, h, folder_path(""), "NET", VPPS_C_FP32, false, false, 1e-6}, "numbers", EVERY_WAY);
 }
 
-/* Parameters that are called as the function's own arguments and values are. */
+/* Parameters with the names of the function's own arguments and values. */
 TEST(names_of_parameters_are_none_of_the_function) {
     const vpps_options o = options_for("cpu");
     OWNED(vpps_model) *m = new_model(1);
@@ -179,7 +179,7 @@ TEST(names_of_parameters_are_none_of_the_function) {
     run_replay(&(replay){g, h, folder_path(""), "NET", VPPS_C_FP32, false, false, 1e-6}, "names", EVERY_WAY);
 }
 
-/* Cells that run where a value is a number, and hand on what they were given, or zeros, elsewhere. */
+/* Cells that run if a value is a certain number, and otherwise pass inputs, or zeros, on. */
 TEST(conditions_hand_on_what_is_given) {
     const vpps_options o = options_for("cpu");
     OWNED(vpps_model) *m = new_model(1);

@@ -1,7 +1,7 @@
-/* cublas.c - see fake_cublas.h. A product is made when its call returns, unless a test defers it. Refused is what
- * is not set as bits need it that repeat. Its major version is the number at the end of the name that it was loaded by,
- * libcublas.so.12; 13 without. FAKE_CUBLAS_FAILS=FUNCTION: that call fails. FAKE_CUBLAS_LOG=FILE gets a line for each product:
- * columns, rows, depth, how many at once, the type of the factors, and 1 where they are added. */
+/* cublas.c - see fake_cublas.h. A product is computed when its call returns, unless a test defers it. Refuses settings with which bits might not
+ * repeat. Its major version is the number at the end of the name that it was loaded by, libcublas.so.12; 13 without. FAKE_CUBLAS_FAILS=FUNCTION: that
+ * call fails. FAKE_CUBLAS_LOG=FILE gets a line for each product: columns, rows, depth, how many at once, the type of the factors, and 1 where they
+ * are added. */
 #include "fake_cublas/fake_cublas.h"
 
 #include "runtime/gpu/cublas_api.h"
@@ -11,7 +11,7 @@
 
 #define EXPORT __attribute__((visibility("default")))
 
-/* What the library exports. */
+/* The functions that the library exports. */
 #define X(name, parameters) EXPORT unsigned name parameters;
 VPPS_CUBLAS_FUNCTIONS(X)
 #undef X
@@ -60,7 +60,7 @@ unsigned cublasDestroy_v2(vpps_cublas_handle handle) {
     return result_of(__func__);
 }
 
-/* Takes the workspace back, as cuBLAS does. */
+/* Resets the workspace, as cuBLAS does. */
 unsigned cublasSetStream_v2(vpps_cublas_handle handle, vpps_cublas_stream stream) {
     handle->stream = stream;
     handle->workspace = NULL;
@@ -92,7 +92,7 @@ static float element(const void *from, unsigned type, size_t i) {
     return x;
 }
 
-/* To the nearest of 10 bits after the point; ties away from 0. */
+/* Rounds to the nearest number with 10 bits after the point; ties go away from 0. */
 static float rounded(float x, bool tf32) {
     uint32_t word;
     memcpy(&word, &x, sizeof word);
@@ -110,14 +110,14 @@ static bool note(int m, int n, int k, int batch, unsigned type, bool adds) {
     return fclose(f) == 0;
 }
 
-/* The products of a call, of n x k by k x m matrices, all of them column after column. */
+/* The products of a call, of n x k with k x m matrices, all stored column after column. */
 typedef struct products {
     int m, n, k, batch;
     const void *const *a, *const *b;
     void *const *c;
     int ld_a, ld_b, ld_c;
-    unsigned type; /* of a and b */
-    bool tf32;     /* their elements are rounded */
+    unsigned type; /* type of a and b */
+    bool tf32;     /* whether elements are rounded */
     float kept;
 } products;
 

@@ -12,13 +12,13 @@ struct CUstream_st {
 struct CUevent_st {
     pthread_mutex_t lock;
     unsigned number;
-    uint32_t records, pending; /* how often recorded; of these not reached yet */
+    uint32_t records, pending; /* number of times it was recorded; those not reached yet */
     uint64_t ns;
 };
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
-/* Streams and events that are lost with their GPU: the counts tell of them, and no leak detector must. */
+/* Streams and events that are lost with their GPU: the counts report them, leak detectors must not. */
 static void *made[64];
 static atomic_uint n_made;
 
@@ -32,7 +32,7 @@ unsigned fake_stream_number(vpps_cu_stream stream) { return (uintptr_t)stream > 
 
 static bool initialised;
 static struct CUctx_st primary;
-static _Thread_local vpps_cu_context stack[8]; /* of contexts; the last one is current */
+static _Thread_local vpps_cu_context stack[8]; /* stack of contexts; the last one is current */
 static _Thread_local uint32_t n_current;
 
 static bool is_current(void) { return n_current && stack[n_current - 1] == &primary; }
@@ -265,7 +265,7 @@ static bool is_pending(vpps_cu_event event) {
 
 vpps_cu_result cuEventQuery(vpps_cu_event event) {
     ENTER(cuEventQuery, true);
-    const vpps_cu_result error = fake_error(); /* what is after one never happens */
+    const vpps_cu_result error = fake_error(); /* nothing after an error happens */
     return error != VPPS_CU_SUCCESS || !is_pending(event) ? error : VPPS_CU_NOT_READY;
 }
 

@@ -1,4 +1,4 @@
-/* faults.c - the fake driver's controls: its device, its counts, and the failures that a test asked for. */
+/* faults.c - the fake driver's controls: its device, its counts, and the failures that a test requests. */
 #include "fake_cuda/state.h"
 
 #include <stdarg.h>
@@ -30,7 +30,7 @@ static struct {
     vpps_cu_result code;
 } faults[4];
 
-static char calls[4096], taken[sizeof calls]; /* the calls noted, and those of the latest fake_take_calls */
+static char calls[4096], taken[sizeof calls]; /* the noted calls, and those that fake_take_calls returned last */
 
 void fake_note(const char *format, ...) {
     va_list arguments;

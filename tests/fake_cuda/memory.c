@@ -1,9 +1,9 @@
-/* memory.c - the fake driver's memory: blocks with guards around them, full of junk at first, and copies that are checked against them. */
+/* memory.c - the fake driver's memory: blocks between guards, filled with junk at first, and copies that are checked against them. */
 #include "fake_cuda/state.h"
 
 enum { GUARD_BYTES = 256, GUARD = 0xC5, JUNK = 0xA7 };
 
-/* Added to a host address to make a device address; not a canonical address of x86-64 or AArch64. */
+/* Bit that is added to a host address to make a device address; the result is no canonical address of x86-64 or AArch64. */
 #define DEVICE_BIT ((uint64_t)1 << 62)
 
 typedef struct block {
@@ -20,7 +20,7 @@ static size_t used_bytes; /* of device memory */
 
 static unsigned char *content(const block *b) { return b->raw + GUARD_BYTES; }
 
-/* The block that holds [at, at + bytes) as a whole. NULL: there is none. With the lock held. */
+/* Returns the block that contains all of [at, at + bytes); NULL: there is none. The lock must be held. */
 static block *find(bool pinned, uintptr_t at, size_t bytes) {
     for (block *b = blocks; b; b = b->next) {
         const uintptr_t start = (uintptr_t)content(b);
@@ -29,7 +29,7 @@ static block *find(bool pinned, uintptr_t at, size_t bytes) {
     return NULL;
 }
 
-/* The content; NULL: no memory. */
+/* Adds a block and returns its content; NULL: no memory. */
 static void *add(size_t bytes, bool pinned) {
     block *b = malloc(sizeof *b);
     unsigned char *raw = aligned_alloc(256, (bytes + 2 * GUARD_BYTES + 255) / 256 * 256);
@@ -150,7 +150,7 @@ vpps_cu_result cuMemFreeHost(void *memory) {
     return code != VPPS_CU_SUCCESS ? code : fake_error();
 }
 
-/* Where a kernel finds what the host calls `memory`: with one address space for both, at the same place. */
+/* Returns where a kernel finds the host's `memory`: at the same address, since both have one address space. */
 vpps_cu_result cuMemHostGetDevicePointer_v2(vpps_cu_address *address, void *memory, unsigned flags) {
     ENTER(cuMemHostGetDevicePointer_v2, true);
     if (!fake_is_pinned(memory) || flags) return VPPS_CU_INVALID_VALUE;
@@ -180,7 +180,7 @@ typedef struct copy_work {
     void *to;
     const void *from;
     size_t bytes;
-    void *staged; /* freed after the copy */
+    void *staged; /* staged copy, freed after use */
 } copy_work;
 
 static vpps_cu_result copy(void *payload) {
@@ -190,8 +190,7 @@ static vpps_cu_result copy(void *payload) {
     return VPPS_CU_SUCCESS;
 }
 
-/* Pinned memory is read when its turn comes; other memory is staged before the call returns (CUDA Driver API, "API
- * synchronization behavior"). */
+/* Pinned memory is read when the copy's turn comes; other memory is staged before the call returns (CUDA Driver API, "API synchronization behavior"). */
 vpps_cu_result cuMemcpyHtoDAsync_v2(vpps_cu_address to, const void *from, size_t bytes, vpps_cu_stream stream) {
     ENTER(cuMemcpyHtoDAsync_v2, true);
     copy_work c = {fake_host(to, bytes), from, bytes, NULL};

@@ -1,4 +1,4 @@
-/* module.c - the fake driver's modules and launches: a CUBIN is only looked at, and a hook runs in the kernel's place. */
+/* module.c - the fake driver's modules and launches: a CUBIN is only inspected, and a hook runs in place of the kernel. */
 #include "fake_cuda/state.h"
 
 enum { ARGUMENT_BYTES = 4096, DEFAULT_SHARED_BYTES = 48 << 10, SM_THREADS = 2048, CTA_THREADS = 1024 };
@@ -20,7 +20,7 @@ void fake_set_kernel(fake_cuda_kernel hook, size_t bytes) {
     pthread_mutex_unlock(&lock);
 }
 
-/* An ELF file's length, as far as its table of sections; 0: no 64-bit ELF (System V ABI, "ELF Header"). */
+/* Returns an ELF file's length up to the end of its section table; 0: no 64-bit ELF (System V ABI, "ELF Header"). */
 static size_t elf_bytes(const char *image) {
     static const char magic[] = {0x7f, 'E', 'L', 'F', 2};
     uint64_t sections;
@@ -32,11 +32,11 @@ static size_t elf_bytes(const char *image) {
     return sections + (size_t)section_bytes * n;
 }
 
-/* PTX is text that begins with a comment (as NVRTC makes it) or says its version (PTX ISA, "Directives"). */
+/* PTX is text that begins with a comment (as NVRTC writes it) and names its version (PTX ISA, "Directives"). */
 static bool is_ptx(const char *image) { return strncmp(image, "//", 2) == 0 && strstr(image, ".version"); }
 
-/* Does code of the image's architecture run on the device? NVIDIA does not document where it stands; this is what CUDA 13
- * writes (ABI version 8 of its ELF files), and other versions are not judged. */
+/* Returns whether code of the image's architecture runs on the device. NVIDIA does not document where an image states it; this is what CUDA 13 writes
+ * (ABI version 8 of its ELF files), and other versions count as running. */
 static bool runs_here(const char *image) {
     uint32_t flags;
     memcpy(&flags, image + 0x30, sizeof flags);
@@ -68,7 +68,7 @@ vpps_cu_result cuModuleUnload(vpps_cu_module module) {
     return fake_error();
 }
 
-/* A function is its module; names are text in a CUBIN, zero at both ends, and in PTX stand after ".entry ". */
+/* A function is represented by its module; in a CUBIN names are texts between zeros, in PTX they follow ".entry ". */
 vpps_cu_result cuModuleGetFunction(vpps_cu_function *function, vpps_cu_module module, const char *name) {
     ENTER(cuModuleGetFunction, true);
     static const char entry[] = ".entry ";

@@ -1,4 +1,4 @@
-/* queue.c - the fake driver's one queue of work and the thread that does it, late on purpose. */
+/* queue.c - the fake driver's one queue of work, and the thread that does the work, late on purpose. */
 #include "fake_cuda/state.h"
 
 typedef struct work_item {
@@ -15,7 +15,7 @@ static bool held, stopping, running;
 static vpps_cu_result error;
 static pthread_t worker;
 
-/* Lets a millisecond pass, unless somebody waits; with the lock held. */
+/* Waits a millisecond, unless somebody waits for the work; the lock must be held. */
 static void be_late(void) {
     struct timespec until;
     clock_gettime(CLOCK_REALTIME, &until);
@@ -58,7 +58,7 @@ static void *run_worker(void *unused) {
 
 void fake_enqueue(fake_work work, const void *payload, size_t bytes) {
     work_item *item = malloc(sizeof *item + bytes);
-    if (!item) abort(); /* a test's process: there is nothing to save */
+    if (!item) abort(); /* it is a test's process: there is nothing to save */
     item->next = NULL;
     item->work = work;
     memcpy(item->payload, payload, bytes);

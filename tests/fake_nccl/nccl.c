@@ -1,12 +1,12 @@
-/* nccl.c - a stand-in for NCCL: processes are threads of this one, memory is the host's, and an operation is done when its call returns.
- * FAKE_NCCL_ERROR=N: that is what ncclCommGetAsyncError tells. */
+/* nccl.c - a stand-in for NCCL: its processes are threads of one process, its memory is host memory, and an operation is done when its call returns.
+ * With FAKE_NCCL_ERROR=N, ncclCommGetAsyncError returns N. */
 #include "runtime/comm/nccl_api.h"
 
 #include <pthread.h>
 
 #define EXPORT __attribute__((visibility("default")))
 
-/* What the library exports. */
+/* The functions that the library exports. */
 #define X(name, parameters) EXPORT unsigned name parameters;
 VPPS_NCCL_FUNCTIONS(X)
 #undef X
@@ -26,10 +26,10 @@ static pthread_cond_t turned = PTHREAD_COND_INITIALIZER;
 static unsigned arrived, turn;
 static struct ncclComm *all[MOST];
 static const void *given[MOST];
-static _Thread_local struct ncclComm *grouped; /* of the group that is open */
+static _Thread_local struct ncclComm *grouped; /* communicator of the open group */
 static _Thread_local bool in_group;
 
-/* Everything reads through `given` and `all`, between two meetings. */
+/* Waits for all; between two meetings every thread may read through `given` and `all`. */
 static void meet(int size) {
     pthread_mutex_lock(&lock);
     const unsigned mine = turn;
@@ -119,7 +119,7 @@ unsigned ncclRecv(void *to, size_t n, unsigned type, int peer, vpps_nccl_comm co
     return VPPS_NCCL_SUCCESS;
 }
 
-/* In the tests every process is in a group that moves something. */
+/* In the tests, every process takes part in each group. */
 unsigned ncclGroupEnd(void) {
     struct ncclComm *c = grouped;
     unsigned result = VPPS_NCCL_SUCCESS;

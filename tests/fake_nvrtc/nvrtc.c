@@ -15,7 +15,7 @@ VPPS_NVRTC_TABLE(X)
 
 enum { REFUSED = 1 };
 
-/* One of each thread that compiles. */
+/* A program; there is one for each thread that compiles. */
 struct vpps_nvrtc_program {
     char compiled[16]; /* how many options */
 };

@@ -14,13 +14,13 @@
 #include <fcntl.h>
 #include <unistd.h>
 
-/* W: bytes written, F: a file flushed, R: renamed, D: a folder flushed. */
+/* Calls so far: W: bytes written, F: a file flushed, R: a file renamed, D: a folder flushed. */
 static char calls[64];
 static size_t n_calls;
 static bool recording;
-static size_t fail_at; /* this call, from 1, fails with EIO; 0: none */
+static size_t fail_at; /* number of the call that fails with EIO, from 1; 0: none */
 
-/* Which file a rename takes must be the one that was flushed before. */
+/* Inode of the file flushed last, which must be the one that is renamed. */
 static ino_t flushed;
 
 static bool note(char call) {
@@ -33,7 +33,7 @@ static bool note(char call) {
     return false;
 }
 
-/* POSIX lets a pointer to a function be copied from what dlsym gives. */
+/* POSIX lets dlsym's result be copied to a pointer to a function. */
 #define NEXT(function, ...)                                                                                            \
     static int (*next)(__VA_ARGS__);                                                                                   \
     if (!next) {                                                                                                       \
@@ -152,7 +152,7 @@ TEST_EACH(flushed_before_it_is_renamed, 0, VPPS_COUNT(kinds)) {
     folder_remove();
 }
 
-/* Whichever step fails, the path holds the old file, until it is renamed; and nothing else is left. */
+/* Whichever step fails, the path holds the old file until the rename; and no other file remains. */
 TEST_EACH(every_step_fails, 0, VPPS_COUNT(kinds)) {
     make_folder();
     TEST_OK(record(_i, 1, 0));

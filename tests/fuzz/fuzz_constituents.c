@@ -1,5 +1,5 @@
-/* fuzz_constituents.c - any bytes as n-ary trees: what is read holds the header's promises, and so do both binary
- * forms of it; what is refused leaves the constituents as they were. */
+/* fuzz_constituents.c - reads any bytes as n-ary trees: what is read keeps the header's promises, and so do both binary forms of it; a refusal leaves
+ * the constituents as they were. */
 #include "fuzz.h"
 #include "vpps_data.h"
 
@@ -20,7 +20,7 @@ static void check_tree(const vpps_constituents *c, vpps_constituent_tree tree) {
     require(leaves == tree.n_leaves && tree.nodes[tree.n_nodes - 1].n_nodes == tree.n_nodes);
 }
 
-/* Post-order, and the same words in the same order. */
+/* Checks that a binary tree is in post-order, and has the same words in the same order. */
 static void check_binary(const vpps_constituents *c, vpps_constituent_tree from, const vpps_treebank *tb,
                          vpps_tree tree) {
     uint32_t leaf = 0;

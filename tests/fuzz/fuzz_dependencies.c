@@ -1,5 +1,5 @@
-/* fuzz_dependencies.c - any bytes as dependency trees, in a way that the first byte chooses: what is read holds the header's promises;
- * what is refused leaves the sentences as they were. */
+/* fuzz_dependencies.c - reads any bytes as dependency trees, in a way that the first byte chooses: what is read keeps the header's promises; a
+ * refusal leaves the sentences as they were. */
 #include "fuzz.h"
 #include "vpps_data.h"
 

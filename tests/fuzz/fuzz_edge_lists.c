@@ -1,5 +1,5 @@
-/* fuzz_edge_lists.c - any bytes as graphs in lists of edges, in a way that the first byte chooses: what is read holds the header's
- * promises; what is refused leaves the graphs as they were. */
+/* fuzz_edge_lists.c - reads any bytes as lists of edges, in a way that the first byte chooses: what is read keeps the header's promises; a refusal
+ * leaves the graphs as they were. */
 #include "fuzz.h"
 #include "io/edge_lists.h"
 

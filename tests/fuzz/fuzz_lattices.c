@@ -1,5 +1,5 @@
-/* fuzz_lattices.c - any bytes as lattices of ids: what is read holds the header's promises and, written again, is read
- * the same; what is refused leaves the lattices as they were. */
+/* fuzz_lattices.c - reads any bytes as lattices of ids: what is read keeps the header's promises and, written again, reads back the same; a refusal
+ * leaves the lattices as they were. */
 #include "fuzz.h"
 #include "vpps_data.h"
 
@@ -17,7 +17,7 @@ static void check_lattice(const vpps_lattices *l, vpps_lattice lattice) {
     }
 }
 
-/* The lattices from `first` on, in the format. */
+/* Writes the lattices from `first` on, in the readers' format. */
 static char *write_lattices(const vpps_lattices *l, uint32_t first, size_t *n) {
     char *text = NULL;
     FILE *file = open_memstream(&text, n);

@@ -1,4 +1,4 @@
-/* fuzz_safetensors.c - any bytes as a safetensors file: it is refused with FORMAT, or all that it claims to hold is there. */
+/* fuzz_safetensors.c - reads any bytes as a safetensors file: refuses them with FORMAT, or all that the file claims to hold exists. */
 #include "fuzz.h"
 #include "io/safetensors.h"
 
@@ -7,7 +7,7 @@ static uint64_t walk(const vpps_safetensors *file) {
     for (size_t i = 0; i < vpps_safetensors_count(file); i++) {
         const vpps_safetensors_info *info = vpps_safetensors_at(file, i);
         require(vpps_safetensors_find(file, info->name) == info);
-        for (uint64_t b = 0; b < info->n_bytes; b++) sum += info->bytes[b]; /* the sanitizer sees each */
+        for (uint64_t b = 0; b < info->n_bytes; b++) sum += info->bytes[b]; /* the sanitizer checks each byte */
         float *values = malloc(info->n_bytes + 1);
         vpps_status status = vpps_safetensors_read_f32(file, info->name, info->n_dims, info->dims, values);
         require(status == (strcmp(info->dtype, "F32") == 0 ? VPPS_OK : VPPS_FORMAT));

@@ -1,5 +1,5 @@
-/* fuzz_sequences.c - any bytes as sentences, in a format that the first byte chooses: what is read holds the header's
- * promises and, written again, is read the same; what is refused leaves the sentences as they were. */
+/* fuzz_sequences.c - reads any bytes as sentences, in a format that the first byte chooses: what is read keeps the header's promises and, written
+ * again, reads back the same; a refusal leaves the sentences as they were. */
 #include "fuzz.h"
 #include "vpps_data.h"
 
@@ -20,8 +20,8 @@ static vpps_status read_as(int format, vpps_sentences *s, const char *text, size
     }
 }
 
-/* Text that says the same in the same format. An end word is not written, as it comes again by reading, but where it is all there is: an
- * empty line would be none. */
+/* Writes a sentence in the same format. The end word is not written, since reading adds it again, unless it is the only word: an empty line would be
+ * no sentence. */
 static void write_sentence(int format, const vpps_sentences *s, uint32_t i, FILE *file) {
     const vpps_sentence sentence = vpps_sentences_get(s, i);
     const char *label = vpps_vocab_word(vpps_sentences_tag_vocab(s), vpps_sentences_label(s, i));
@@ -60,7 +60,7 @@ static void check_same(const vpps_sentences *a, const vpps_sentences *b) {
     }
 }
 
-/* Whether a word begins with a byte order mark of UTF-8 or UTF-16, which would be read as one at the beginning of a line or file. */
+/* Returns whether a word begins with a byte order mark of UTF-8 or UTF-16, which would be read as one at the beginning of a line or file. */
 static bool begins_as_mark(const vpps_vocab *words) {
     static const char *const marks[] = {"\xef\xbb\xbf", "\xff\xfe", "\xfe\xff"};
     for (uint32_t i = 0; i < vpps_vocab_size(words); i++)
@@ -85,7 +85,7 @@ static void check_round_trip(int format, const vpps_sentences *s) {
     free(text);
 }
 
-/* The characters of a word, joined, are the word. */
+/* Checks that the characters of each word, joined, are the word. */
 static void check_spellings(const vpps_sentences *s) {
     vpps_spellings *spellings;
     require(vpps_spellings_create(&spellings, vpps_sentences_vocab(s)) == VPPS_OK);
@@ -104,7 +104,7 @@ static void check_spellings(const vpps_sentences *s) {
     vpps_spellings_destroy(spellings);
 }
 
-/* The bytes as both sides of parallel text, cut in the middle. */
+/* Cuts the bytes in the middle and reads them as both sides of parallel text. */
 static void check_parallel(const char *text, size_t n) {
     static const vpps_parallel skip = {.skip_empty = true, .end_word = "</s>"};
     vpps_sentences *source, *target;

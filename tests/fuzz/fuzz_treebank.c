@@ -1,4 +1,4 @@
-/* fuzz_treebank.c - any bytes as a treebank: what is read is written and read back the same; a refusal changes nothing. */
+/* fuzz_treebank.c - reads any bytes as a treebank: what is read, written again, reads back the same; a refusal changes nothing. */
 #include "fuzz.h"
 #include "vpps_data.h"
 
@@ -11,7 +11,7 @@ static char *write_all(const vpps_treebank *tb, size_t *n) {
     return text;
 }
 
-/* The header's promises about a tree. */
+/* Checks the header's promises about a tree. */
 static void check_tree(const vpps_treebank *tb, vpps_tree tree) {
     uint32_t leaves = 0, words = vpps_vocab_size(vpps_treebank_vocab(tb));
     for (uint32_t i = 0; i < tree.n_nodes; i++) {

@@ -1,5 +1,5 @@
-/* fuzz_vectors.c - any bytes as a file of vectors, compressed or not: what is read is finite and counted, and goes to the
- * vocabulary's words alone; what is refused is refused in so many words. */
+/* fuzz_vectors.c - reads any bytes as a file of vectors, compressed or not: what is read is finite and counted, and goes only to the vocabulary's
+ * words; a refusal comes with a message. */
 #include "fuzz.h"
 #include "io/vectors.h"
 

@@ -1,4 +1,4 @@
-/* golden.c - reads goldens. Members of the objects have the names of the structs' members. */
+/* golden.c - reads goldens. The JSON objects' members are named as the structs' members. */
 #include "golden/golden.h"
 
 #include "common/testing.h"
@@ -19,7 +19,7 @@ static uint32_t id_of(const json_t *number) {
     return (uint32_t)value;
 }
 
-/* The ids of an array, and their number; NULL and 0 for one that is missing. */
+/* Returns an array's ids and their number; NULL and 0 if the array is missing. */
 static const uint32_t *ids(vpps_arena *a, const json_t *array, uint32_t *n) {
     *n = (uint32_t)json_array_size(array);
     if (!array) return NULL;

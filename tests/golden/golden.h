@@ -1,4 +1,4 @@
-/* golden.h - a small network, its training examples, and the losses that PyTorch has on them, as golden.py writes them. */
+/* golden.h - a small network, its training examples, and the losses that PyTorch computes for them, as golden.py writes them. */
 #pragma once
 
 #include "base/arena.h"
@@ -13,7 +13,7 @@ typedef struct golden_tensor {
     double scale; /* value i of tensor t is scale * sin(0.37 i + 0.0011 i^2 + t) */
 } golden_tensor;
 
-/* A network that PyTorch trained twice; sgd and adam are the losses of its batches. */
+/* A network that PyTorch trained twice; sgd and adam are the batches' losses. */
 typedef struct golden {
     const char *name, *network;
     net_config config;

@@ -1,9 +1,9 @@
-/* test_golden.c - the losses of small networks of models/ against those of independent implementations in PyTorch: the
- * scripts beside, which wrote the data files. */
+/* test_golden.c - compares the losses of small networks of models/ with those of independent implementations in PyTorch, which the scripts in this
+ * folder wrote to the data files. */
 #include "common/training.h"
 #include "golden/golden.h"
 
-/* The files, and each golden's number in its file. */
+/* The files, and the number of each golden in its file. */
 static const struct {
     const char *file;
     size_t i;
@@ -39,7 +39,7 @@ static void set_parameters(const golden *from, vpps_model *model) {
     }
 }
 
-/* The mean over the batch's examples of the sum of their losses, where labels are known, and of what else they cost. */
+/* Returns the mean over the batch's examples of the sum of their losses at known labels, plus the examples' other costs. */
 static vpps_node add_batch(const golden *from, const network *type, void *net, vpps_graph *g, uint32_t batch) {
     vpps_node logits[MOST_POSITIONS], nll[MOST_POSITIONS], terms[GOLDEN_BATCH * (MOST_POSITIONS + 1)];
     uint32_t n_terms = 0;
@@ -94,8 +94,8 @@ static void check_losses(const golden *from, const double *expected, const vpps_
     for (uint32_t batch = 0; batch < GOLDEN_BATCHES; batch++) {
         float stale, latest;
         TEST_OK(vpps_fb(t.h, t.g, add_batch(from, t.type, t.net, t.g, batch), &stale));
-        if (batch) check_loss(stale, expected[batch - 1], from->name, o, batch - 1); /* that of the preceding batch */
-        if (batch % 3 != 0 && batch + 1 < GOLDEN_BATCHES) continue;                  /* leave this one in flight */
+        if (batch) check_loss(stale, expected[batch - 1], from->name, o, batch - 1); /* the preceding batch's loss */
+        if (batch % 3 != 0 && batch + 1 < GOLDEN_BATCHES) continue;                  /* leaves this batch in flight */
         TEST_OK(vpps_sync_latest_loss(t.h, &latest));
         check_loss(latest, expected[batch], from->name, o, batch);
     }
@@ -104,7 +104,7 @@ static void check_losses(const golden *from, const double *expected, const vpps_
 
 /* ---------------------------------------------------------------- precisions */
 
-/* The losses of so many batches, one after the other. */
+/* Computes the losses of some batches in a row. */
 static void train(const golden *from, const vpps_options *o, uint32_t batches, float *losses) {
     trained t;
     open_network(&t, from, o);
@@ -135,7 +135,7 @@ static void check_golden(int number, int options) {
 
 TEST_GROUP("golden losses", .seconds = 60);
 
-/* One network with all of the engine's options; all networks, to test their equations, with two sets of them. */
+/* Tests one network with all of the engine's options, and all networks, for their equations, with two sets of options. */
 TEST_EACH(options_agree, 0, 8) { check_golden(0, _i); }
 
 TEST_EACH(networks_agree, 0, N_GOLDENS) {
@@ -145,7 +145,7 @@ TEST_EACH(networks_agree, 0, N_GOLDENS) {
 
 enum { PRECISE_BATCHES = 100 };
 
-/* bf16x3 trains as fp32 does; bf16 goes another way, slightly, or it would be fp32 in disguise. */
+/* bf16x3 trains as fp32 does; bf16 differs slightly, otherwise it would be fp32 in disguise. */
 TEST_EACH(precisions_agree, 0, 2 * N_GOLDENS) {
     static float losses[3][PRECISE_BATCHES];
     static const vpps_precision precisions[] = {VPPS_PRECISION_FP32, VPPS_PRECISION_BF16X3, VPPS_PRECISION_BF16};
@@ -153,13 +153,13 @@ TEST_EACH(precisions_agree, 0, 2 * N_GOLDENS) {
     const golden of = golden_read(&memory, goldens[_i / 2].file, goldens[_i / 2].i), *from = &of;
     vpps_options o = default_options();
     o.vps = 1;
-    o.no_tuning = true;           /* what is measured here may not decide on the order of sums */
-    o.caller = VPPS_CALLER_WORKS; /* no waiting: hundreds of small batches */
+    o.no_tuning = true;           /* measured times must not choose the order of sums */
+    o.caller = VPPS_CALLER_WORKS; /* does not wait for threads: there are hundreds of small batches */
     o.pool_bytes = 64u << 20;
     o.optimizer = _i % 2 ? adam : sgd;
-    if (_i % 2) o.optimizer.lr = 0.002f; /* of the command; at adam's 0.03 above any error grows by the batch */
+    if (_i % 2) o.optimizer.lr = 0.002f; /* the command's rate; with adam's 0.03, any error grows with each batch */
     const bool grows = !strcmp(from->name, "act") || !strcmp(from->name, "lstm-nmt-input-feeding");
-    if (grows && !(_i % 2)) o.optimizer.lr = 0.1f; /* at 0.2 any error grows by the batch, for act a thousandfold */
+    if (grows && !(_i % 2)) o.optimizer.lr = 0.1f; /* with 0.2 any error grows with each batch, in act a thousandfold */
     const uint32_t batches = test_scaled(PRECISE_BATCHES);
     for (int p = 0; p < 3; p++) {
         o.precision = precisions[p];

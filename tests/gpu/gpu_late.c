@@ -19,7 +19,7 @@ typedef struct item {
 } item;
 
 static item *first, **last = &first;
-static uint32_t running; /* launches and products that are not done */
+static uint32_t running; /* number of unfinished launches and products */
 
 static void enqueue(void (*work)(const void *payload), const void *payload, size_t bytes) {
     item *i = malloc(sizeof *i + bytes);
@@ -97,7 +97,7 @@ static void do_write(const void *payload) {
     free((void *)(uintptr_t)c->from);
 }
 
-/* What is not pinned is read before the call returns, as CUDA does. */
+/* Memory that is not pinned is read before the call returns, as CUDA does. */
 static vpps_status write_memory(vpps_driver *d, uint64_t to, const void *from, size_t bytes) {
     void *own = malloc(bytes + 1);
     ck_assert_ptr_nonnull(own);
@@ -115,7 +115,7 @@ typedef struct launching {
     vpps_arguments arguments;
 } launching;
 
-/* The launch does what one does after a launch that failed, which is nothing but to zero what the next ones need; and tells a stall. */
+/* Makes the launch do what follows a failed launch: it only zeroes what later launches need, and reports a stall. */
 static void stall(launching *l) {
     static const vpps_failure before = {.failed = VPPS_FAILURE_STALL};
     vpps_arguments *a = &l->arguments;
@@ -153,7 +153,7 @@ static void unload(vpps_driver *d, vpps_kernel *kernel) {
     vpps_driver_simt.unload(d, kernel);
 }
 
-/* A product of cuBLAS: a function, and the argument that it is called with. */
+/* A product of cuBLAS: a function, and the argument to call it with. */
 typedef struct product {
     void (*work)(const void *payload);
     max_align_t payload[16];
@@ -176,7 +176,7 @@ static void enqueue_product(void (*work)(const void *payload), const void *paylo
 
 /* ---------------------------------------------------------------- time */
 
-static uint32_t marks[VPPS_DRIVER_MARKS]; /* how often each is in the queue */
+static uint32_t marks[VPPS_DRIVER_MARKS]; /* how often each mark is in the queue */
 
 static void reach(const void *payload) { marks[*(const uint32_t *)payload]--; }
 
@@ -187,7 +187,7 @@ static vpps_status mark(vpps_driver *d, uint32_t which) {
     return VPPS_OK;
 }
 
-/* Who asks again and again sees it happen. */
+/* A caller that asks again and again finally sees the mark pass. */
 static bool passed(vpps_driver *d, uint32_t which) {
     (void)d;
     if (marks[which]) do_one();

@@ -5,7 +5,7 @@ enum {
     TREES = 12,
     TREES_IN_BATCH = 4,
     MOST_NODES = 64,
-    CLASSES = 8 /* which the labels are folded to: a matrix of so many rows is low */
+    CLASSES = 8 /* labels are taken modulo this number: a matrix with so few rows is low */
 };
 
 gpu_trees trees_of(uint32_t hidden, uint32_t embed) {

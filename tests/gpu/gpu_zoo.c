@@ -53,7 +53,7 @@ gpu_zoo zoo_with(const uint32_t size[ZOO_SIZES], uint64_t seed, const vpps_optio
 
 void zoo_close(gpu_zoo *zoo) { training_end(&(training){zoo->model, zoo->g, zoo->h}); }
 
-/* Three outputs of one list; then two pairs, three pairs, and back to where the chain goes on. */
+/* Makes a step: a list with three outputs, then lists with two pairs and three pairs, and back to the chain's vector. */
 static vpps_node step(const gpu_zoo *zoo, vpps_graph *g, vpps_node x) {
     const vpps_node p = vpps_tanh(g, vpps_affine1(g, zoo->b[1], zoo->A[0], x)),
                     q = vpps_sigmoid(g, vpps_affine1(g, zoo->b[1], zoo->A[1], x)),
@@ -65,7 +65,7 @@ static vpps_node step(const gpu_zoo *zoo, vpps_graph *g, vpps_node x) {
     return vpps_tanh(g, vpps_affine1(g, zoo->b[0], zoo->D, c));
 }
 
-/* Many outputs of one list: more than the kernel looks at together, with a bias each or none. */
+/* Makes one list with more outputs than the kernel processes together, some with a bias each. */
 static vpps_node many_outputs(const gpu_zoo *zoo, vpps_graph *g, vpps_node x) {
     vpps_node outputs[ZOO_OUTPUTS];
     const vpps_node b = vpps_tanh(g, vpps_matvec(g, zoo->B[1], x));
@@ -79,7 +79,7 @@ static vpps_node many_outputs(const gpu_zoo *zoo, vpps_graph *g, vpps_node x) {
     return vpps_average(g, 2, all);
 }
 
-/* Several columns at once. */
+/* Makes values of several columns. */
 static vpps_node columns(const gpu_zoo *zoo, vpps_graph *g, uint64_t *random) {
     enum { COLUMNS = 5 };
     const size_t n = (size_t)zoo->size[0] * COLUMNS;

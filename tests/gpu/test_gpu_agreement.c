@@ -1,6 +1,6 @@
-/* test_gpu_agreement.c - the GPU device against the double-precision reference and against the CPU device, in every precision: all
- * operations and random graphs, shapes of matrices in every layout, weights outside of registers, long scripts, optimisers,
- * Tree-LSTMs; and the same bits every time. */
+/* test_gpu_agreement.c - compares the GPU device with the double-precision reference and with the CPU device, in every precision: all operations and
+ * random graphs, shapes of matrices in every layout, weights outside of registers, long scripts, optimisers, Tree-LSTMs; and every run must give the
+ * same bits. */
 #include "gpu_trees.h"
 #include "gpu_zoo.h"
 
@@ -12,7 +12,7 @@ enum { N_PRECISIONS = sizeof precisions / sizeof *precisions };
 
 /* ---------------------------------------------------------------- random graphs over all operations */
 
-/* Compiling is most of a case's time, so that the usual ones are few and long. */
+/* Compilation takes most of a case's time, so everyday cases are few and long. */
 enum { RANDOM_CASES = 40, USUAL_CASES = 2, USUAL_FIRST = 18, USUAL_IN_BF16 = 2 };
 
 static rg_case draw_case(uint32_t layout, uint32_t number, uint64_t *seen) {
@@ -21,7 +21,7 @@ static rg_case draw_case(uint32_t layout, uint32_t number, uint64_t *seen) {
     rg_case c;
     rg_draw(&c, test_seed() * 1000003 + layout * 1000 + number, 6 + number % 24);
     memcpy(c.sizes, sizes[layout], sizeof c.sizes);
-    if (!test_full() && number % 3) c.batches = 1; /* a second has a kernel of its own */
+    if (!test_full() && number % 3) c.batches = 1; /* a second batch has a kernel of its own */
     c.columns = 2 + layout % 3;
     c.alike = true;
     for (uint32_t i = 0; i < c.n_steps; i++) *seen |= 1ull << c.steps[i].what;
@@ -30,7 +30,7 @@ static rg_case draw_case(uint32_t layout, uint32_t number, uint64_t *seen) {
 
 TEST_GROUP("random", .seconds = 300);
 
-/* In fp32 many in each layout, else one in each. */
+/* In fp32 many cases in each layout, else one. */
 GPU_EACH(random_graphs_agree, 1, test_everyday("random", ZOO_LAYOUTS + USUAL_IN_BF16, ZOO_LAYOUTS + RANDOM_CASES)) {
     const bool fp32 = _i < ZOO_LAYOUTS;
     const uint32_t layout = (uint32_t)_i % ZOO_LAYOUTS;
@@ -52,7 +52,7 @@ GPU_EACH(random_graphs_agree, 1, test_everyday("random", ZOO_LAYOUTS + USUAL_IN_
         ck_assert_msg(seen >> op & 1, "no case has a step %s", vpps_ops[op].name);
 }
 
-/* Training in two halves, in every precision. */
+/* Trains in two halves, in every precision. */
 GPU_EACH(halves_agree, 1, test_everyday("halves", 1 + N_PRECISIONS, 12)) {
     uint64_t seen = 0;
     const uint32_t layout = (uint32_t)_i % ZOO_LAYOUTS;
@@ -70,7 +70,7 @@ typedef struct shapes {
     gpu_layout layouts[3];
 } shapes;
 
-/* Sizes, VPs, rows and threads, each with most of the others. The first layouts are the usual ones. */
+/* Sizes, virtual processors, rows and threads in many combinations. The first layouts are the everyday ones. */
 static const shapes all_shapes[] = {
     {{31, 512, 33, 1}, VPPS_SGD, {{1, 256, 1, 1}, {16, 256, 8, 1}, {64, 256, 1, 4}}},
     {{33, 100, 1, 31}, VPPS_MOMENTUM, {{2, 512, 5, 1}, {5, 384, 1, 1}}},
@@ -81,7 +81,7 @@ static const shapes all_shapes[] = {
 TEST_GROUP("shapes", .seconds = 300);
 
 GPU_EACH(shapes_agree, 1, VPPS_COUNT(all_shapes)) {
-    const uint32_t chains[] = {_i % 2 ? 3 : 1, 3}; /* as many of them: one kernel for both batches */
+    const uint32_t chains[] = {_i % 2 ? 3 : 1, 3}; /* equally many chains: both batches have one kernel */
     const shapes *s = &all_shapes[_i];
     episode x;
     gpu_zoo zoo = zoo_of(s->size, 5);
@@ -102,7 +102,7 @@ GPU_EACH(shapes_agree, 1, VPPS_COUNT(all_shapes)) {
 
 /* ---------------------------------------------------------------- weights outside of registers */
 
-/* How many matrices, or fragments of them, of the kernel in use lie where. */
+/* Counts how many matrices, or fragments of them, of the kernel in use lie at each level of memory. */
 static void count_levels(const vpps_handle *h, uint32_t *levels) {
     const vpps_residents *r = &((const vpps_gpu *)h->device)->kernel->plan.residents;
     for (uint32_t i = 0; i < r->n; i++) levels[r->list[i].level]++;
@@ -111,7 +111,7 @@ static void count_levels(const vpps_handle *h, uint32_t *levels) {
 
 TEST_GROUP("levels", .seconds = 300);
 
-/* Weights in registers; in shared memory, too; and streamed, too. */
+/* Weights in registers; also in shared memory; also streamed. */
 GPU_EACH(levels_agree, 1, test_everyday("levels", 2, 5)) {
     static const struct {
         vpps_precision precision;
@@ -142,10 +142,10 @@ GPU_EACH(levels_agree, 1, test_everyday("levels", 2, 5)) {
     zoo_close(&zoo);
 }
 
-/* A VP owns so many rows that one vertex' sums are larger than tiles usually are (VPPS_TILE_WORDS), and more than shared memory holds: then
+/* A virtual processor owns so many rows that one vertex's sums exceed the usual size of tiles (VPPS_TILE_WORDS), and then shared memory: in that case
  * nothing is launched, and the message says what to change. */
 TEST_EACH(rows_have_room_or_are_refused, 0, 2) {
-    enum { COLUMNS = 64 }; /* so that weights take all the shared memory that is left */
+    enum { COLUMNS = 64 }; /* so that weights take all remaining shared memory */
     static const uint32_t rows[] = {3400, 16000};
     const gpu_layout layout = {2, 256, 1, 1};
     vpps_options o = gpu_options(&layout, VPPS_SGD);
@@ -165,8 +165,8 @@ TEST_EACH(rows_have_room_or_are_refused, 0, 2) {
     }
 }
 
-/* Classifiers over a vocabulary: each VP has more rows than a warp has lanes; with 13,000 classes slots are in memory, and with 40,000 one
- * vertex needs more shared memory than tiles usually have. */
+/* Classifiers over a vocabulary: each virtual processor has more rows than a warp has lanes; with 13,000 classes slots (buffers) are in memory, and
+ * with 40,000 one vertex needs more shared memory than tiles usually have. */
 GPU_EACH(vocabularies_agree, 1, 4) {
     enum { BATCH = 5 };
     static const struct {
@@ -193,8 +193,8 @@ GPU_EACH(vocabularies_agree, 1, 4) {
 
 /* ---------------------------------------------------------------- long scripts */
 
-/* The kernel's window has 512 words, and the first 64 blocks are kept near: sums of many arguments, many kinds of vertices, a long chain of
- * levels, and an entry that many vertices look up. */
+/* Exceeds limits of the kernel, whose window has 512 words, and which keeps the first 64 blocks near: sums of many arguments, many types of vertices,
+ * a long chain of levels, and an entry that many vertices look up. */
 static vpps_node build_long(const gpu_zoo *zoo, vpps_graph *g) {
     enum { TERMS = 660, FACTORS = 200, STEPS = 150, MIXED = 33, COLUMNS = 5, LOOKUPS = 21 };
     static vpps_node terms[TERMS], weights[TERMS];
@@ -239,7 +239,7 @@ TEST_EACH(long_scripts_agree, 0, test_everyday("long", 1, ZOO_LAYOUTS)) {
     expect_agreement(&x, &options, &zoo_layouts[_i], 0, NULL);
 }
 
-/* More groups than a CTA has threads, and a cell that only the last group's vertices have. */
+/* There are more groups than a CTA has threads, and only the last group's vertices have a certain cell. */
 TEST(every_group_begins_gradients) {
     enum { GROUPS = 40 };
     static const uint32_t size[] = {9, 8, 7, 5};
@@ -272,7 +272,7 @@ GPU_EACH(optimizers_agree, 1, VPPS_ADAMW + 1) {
         const vpps_param frozen[] = {zoo.A[1], zoo.C[2], zoo.b[3], zoo.first_bias + 4, zoo.E};
         for (size_t i = 0; i < VPPS_COUNT(frozen); i++) TEST_OK(vpps_freeze(zoo.model, frozen[i], true));
     }
-    for (int clipping = 0; clipping < 2; clipping++) { /* without, gradients leave the registers elsewhere */
+    for (int clipping = 0; clipping < 2; clipping++) { /* without clipping, gradients leave the registers elsewhere */
         vpps_options options = gpu_options(layout, (vpps_optimizer_kind)_i);
         options.optimizer.clip = clipping ? 0.5f : 0;
         expect_agreement(&x, &options, layout, 0, NULL);
@@ -289,8 +289,8 @@ typedef struct matrices {
     float U[LIST_ROWS * LIST_ROWS], W[LIST_ROWS * LIST_ROWS];
 } matrices;
 
-/* U is multiplied with children only: in the first batch with more of them than the kernel takes at a time (32); in the
- * second with none. W is multiplied, and read as a value. What both matrices were after each batch. */
+/* Only children are multiplied with U: in the first batch more of them than the kernel takes at a time (32), in the second none. W is multiplied, and
+ * read as a value. Gives both matrices after each batch. */
 static void train_children(const char *device, matrices after[2]) {
     enum { N = LIST_ROWS, CHILDREN = 37 };
     const gpu_layout layout = zoo_layouts[1];
@@ -304,11 +304,11 @@ static void train_children(const char *device, matrices after[2]) {
     TEST_OK(vpps_add_vector(t.model, &b, "b", N, &init));
     TEST_OK(vpps_add_matrix(t.model, &U, "U", N, N, NULL));
     TEST_OK(vpps_add_matrix(t.model, &W, "W", N, N, NULL));
-    vpps_graph *r = begin_cell(t.model, "list"); /* VPs share out rows */
+    vpps_graph *r = begin_cell(t.model, "list"); /* virtual processors share out rows */
     const vpps_node members = vpps_tanh(r, vpps_affine1(r, b, U, vpps_gather_list(r, 0, N, 1)));
     vpps_scatter(r, vpps_add(r, vpps_parameter(r, v), vpps_sum(r, 1, &members)));
     const vpps_cell list = end_cell(r);
-    r = begin_cell(t.model, "value"); /* VPs share out vertices */
+    r = begin_cell(t.model, "value"); /* they share out vertices */
     const vpps_node sums = vpps_sum_columns(r, vpps_tanh(r, vpps_parameter(r, W)));
     vpps_scatter(
         r, vpps_add(r, vpps_gather(r, 0, 0, N, 1), vpps_add(r, sums, vpps_affine1(r, b, W, vpps_parameter(r, v)))));
@@ -335,7 +335,7 @@ static void train_children(const char *device, matrices after[2]) {
 
 TEST_GROUP("lists", .seconds = 300);
 
-/* What is multiplied with no member is used all the same: its momentum carries it on. */
+/* A matrix that multiplies no member counts as used: its momentum moves it on. */
 TEST(lists_agree) {
     static matrices after[2][2];
     for (uint32_t d = 0; d < 2; d++) train_children(d ? "cpu" : test_gpu_device(), after[d]);
@@ -385,7 +385,7 @@ GPU_EACH(tree_lstms_agree, 3, test_everyday("trees", 8, VPPS_COUNT(trees_cases))
     for (int k = 0; k < (fp32 ? 2 : 3); k++) { /* here, on the CPU, on the CPU in fp32 */
         vpps_options o = gpu_options(layout, VPPS_SGD);
         o.precision = k < 2 ? precision : VPPS_PRECISION_FP32;
-        o.optimizer.lr = fp32 ? 0.5f : 2; /* of a gradient that is cut to 0.2, so that the norm counts */
+        o.optimizer.lr = fp32 ? 0.5f : 2; /* the gradient is clipped to 0.2, so that its norm matters */
         o.optimizer.clip = fp32 ? 0 : 0.2f;
         o.verify = false;
         if (k) o.device = "cpu", o.groups = fp32 ? o.groups : 0;
@@ -405,7 +405,7 @@ GPU_EACH(tree_lstms_agree, 3, test_everyday("trees", 8, VPPS_COUNT(trees_cases))
                       losses[1][batch]);
         if (!fp32) most = fmax(most, fabs(losses[0][batch] - losses[2][batch]));
     }
-    if (precision == VPPS_PRECISION_BF16) ck_assert_double_gt(most, 0); /* it is not fp32 */
+    if (precision == VPPS_PRECISION_BF16) ck_assert_double_gt(most, 0); /* it differs from fp32 */
     /* every third batch has the same trees */
     ck_assert_msg(!fp32 || losses[1][18] < 0.97 * losses[1][0], "nothing was learnt: %g to %g", losses[1][0],
                   losses[1][18]);
@@ -415,7 +415,7 @@ GPU_EACH(tree_lstms_agree, 3, test_everyday("trees", 8, VPPS_COUNT(trees_cases))
 
 TEST_GROUP("same bits", .seconds = 300);
 
-/* Turns of CTAs and warps in another order, as software SIMT takes them by a seed. (For other kernels: test_gpu_faults.c.) */
+/* CTAs and warps take turns in another order, which software SIMT chooses by a seed. (Other kernels: test_gpu_faults.c.) */
 TEST_EACH(the_order_of_turns_does_not_matter, 0, test_everyday("same bits", gpu_is_simulated() ? 1 : 3, 6)) {
     static const struct {
         vpps_precision precision;
@@ -432,7 +432,7 @@ TEST_EACH(the_order_of_turns_does_not_matter, 0, test_everyday("same bits", gpu_
         vpps_options o = gpu_options(layout, VPPS_SGD);
         o.precision = cases[_i].precision;
         gpu_zoo zoo = zoo_with(size, 9, &o);
-        for (uint32_t k = 0; k < 3; k++) /* the third by the first one's kernel */
+        for (uint32_t k = 0; k < 3; k++) /* the third batch uses the first one's kernel */
             TEST_OK(vpps_fb(zoo.h, zoo.g, zoo_build(&zoo, zoo.g, 1 + 4 * (k % 2), k, 0.1f), NULL));
         float *values = handle_values(zoo.model, zoo.h, &n);
         ck_assert_msg(!i || !memcmp(first, values, n * sizeof *first), "%s, %s: parameters differ with seed %s",

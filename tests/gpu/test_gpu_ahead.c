@@ -1,6 +1,6 @@
 /* test_gpu_ahead.c - kernels that are compiled ahead, in threads beside training: for inference, and for another number of groups. The device is
- * software SIMT, whose driver compiles nothing ahead; here it gets a function that keeps the sources it is given. When a kernel is loaded,
- * the test sees whether its source is among them. Kernels run, so that their results are compared, too. */
+ * software SIMT, whose driver compiles nothing ahead; here it gets a function that keeps the sources that it gets. When a kernel is loaded, the test
+ * sees whether its source is among them. Kernels run, so that their results are compared, too. */
 #include "gpu_trees.h"
 #include "runtime/cores.h"
 #include "runtime/gpu/driver.h"
@@ -12,7 +12,7 @@ enum { HIDDEN = 16, MOST_SOURCES = 32 };
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static char *sources[MOST_SOURCES];
-static uint32_t n_sources, loads, ready; /* ready: loads of what was prepared before */
+static uint32_t n_sources, loads, ready; /* ready: loads of sources that were prepared before */
 
 static vpps_status prepare(vpps_driver *d, const char *source, const char *description, vpps_cubin_report *report) {
     (void)d, (void)description;
@@ -41,7 +41,7 @@ static void expect_kernels(uint32_t loaded, uint32_t ahead) {
     ck_assert_uint_eq(ready, vpps_cores_allowed() > 1 ? ahead : 0);
 }
 
-/* A handle whose driver compiles ahead, or not. */
+/* Makes a handle whose driver compiles ahead, or not. */
 static gpu_trees open_trees(bool ahead, uint32_t groups) {
     static vpps_driver_table driver;
     const gpu_layout layout = {4, 128, 1, groups};
@@ -74,7 +74,7 @@ static float train_then_infer(bool ahead) {
 
 TEST(the_first_inference_does_not_wait) { ck_assert_float_eq(train_then_infer(true), train_then_infer(false)); }
 
-/* New cells come when the kernel for inference was made, or is loaded. */
+/* New cells come when the kernel for inference has been made, or loaded. */
 static float train_on_more(bool ahead, bool loaded) {
     AT_END(close_trees) gpu_trees t = open_trees(ahead, 1);
     trees_step(&t, 0);
@@ -88,7 +88,7 @@ static float train_on_more(bool ahead, bool loaded) {
 
 TEST_EACH(new_cells_join_the_kernel, 0, 2) { ck_assert_float_eq(train_on_more(true, _i), train_on_more(false, _i)); }
 
-/* A kernel that nobody waits for is ready before the handle is gone. */
+/* A kernel that nobody needs must be ready before the handle can be destroyed. */
 TEST(a_handle_may_go_at_once) {
     AT_END(close_trees) gpu_trees t = open_trees(true, 1);
     trees_fb(&t, 0);
@@ -96,7 +96,7 @@ TEST(a_handle_may_go_at_once) {
 
 /* ---------------------------------------------------------------- groups */
 
-/* 16 trees, then ever fewer batches of four, which want one group: its kernel is ready when they get it. Not all that precede are run. */
+/* Trains on 16 trees, then on batches of four, which want one group: its kernel is ready when they get it. Some steps before are skipped. */
 static float train_on_fewer(bool ahead) {
     AT_END(close_trees) gpu_trees t = open_trees(ahead, 0);
     vpps_usual_groups *usual = &t.h->history.usual[true];

@@ -1,4 +1,4 @@
-/* test_gpu_cells.c - cells on a GPU beside the double-precision reference: values, and the gradients of parameters and nodes. Software SIMT
+/* test_gpu_cells.c - compares cells on a GPU with the double-precision reference: values, and the gradients of parameters and nodes. Software SIMT
  * watches its kernels here (simt.h). */
 #include "common/meaning.h"
 #include "gpu_zoo.h"
@@ -9,7 +9,7 @@ typedef struct shape {
     uint32_t rows, cols, vertices;
 } shape;
 
-/* A cell's values: its parameters W and b, its child's vector x, and a state that it makes. */
+/* A cell's values: its parameters W and b, its child's vector x, and a computed state. */
 typedef struct parts {
     vpps_graph *g;
     vpps_param W, b;
@@ -45,15 +45,15 @@ static vpps_node (*const makes[])(const parts *) = {broadcast_affine, turned_aff
                                                     times_ones,       outer_product, outer_state,
                                                     sum_of_turned,    gram,          reshaped};
 
-/* Pushes the transpose of a matrix of which the state is a part: the matrix is kept until the states of all vertices are made, and the
- * transpose may lie in its place. */
+/* Pushes the transpose of a matrix that contains the state: the matrix is kept until the states of all vertices are computed, and the transpose may
+ * take its place. */
 static vpps_node turn(parts *p) {
     const vpps_node y = vpps_broadcast(p->g, vpps_transpose(p->g, p->x), p->s->cols, p->s->rows);
     p->state = vpps_transpose(p->g, vpps_slice(p->g, y, 0, 1));
     return vpps_transpose(p->g, y);
 }
 
-/* Cell number `which` has one of `makes`, the last one `turn`. */
+/* Records cell number `which`, with the function of that number in `makes`; the last cell has `turn`. */
 static vpps_cell record(vpps_model *model, uint32_t which, const shape *s) {
     const vpps_init init = {.kind = VPPS_INIT_UNIFORM, .a = -0.5f, .b = 0.5f};
     parts p = {.s = s};
@@ -78,7 +78,7 @@ static vpps_node draw(vpps_graph *g, uint32_t rows, uint32_t cols, uint64_t *ran
     return vpps_input(g, rows, cols, data);
 }
 
-/* A chain of vertices of each cell; the loss is of all that they push. */
+/* Builds a chain of vertices of each cell; the loss depends on all that they push. */
 static vpps_node build_chains(training *t, const shape *s) {
     enum { CELLS = VPPS_COUNT(makes) + 1, MOST = 32 };
     vpps_cell cells[CELLS];
@@ -119,8 +119,7 @@ GPU_EACH(other_elements_are_read_in_time, 1, VPPS_COUNT(shapes)) {
 
 TEST_GROUP("lists", .seconds = 300);
 
-/* Attention over lists of which only those of some vertices, neither the first nor all of a tile, are long: their members' values lie in
- * memory that the host reserves. */
+/* Attention over lists of which only some, neither the first nor all of a tile, are long: their members' values lie in memory that the host reserves. */
 GPU_EACH(uneven_lists_have_room, 1, 1) {
     enum { SIZE = 24, VERTICES = 21, LONG = 90 };
     const gpu_layout layout = {.sms = 1, .threads = 64, .rpw = 1, .groups = 1};
@@ -148,7 +147,7 @@ GPU_EACH(uneven_lists_have_room, 1, 1) {
 
 /* ---------------------------------------------------------------- every operation, over lists and not */
 
-/* How a cell has an operation: of the vertex's values; of members, or of a list among its arguments; of a whole list. */
+/* How a cell contains an operation: on the vertex's values; on members, or with a list among its arguments; on a whole list. */
 enum { PLAIN = 1, LISTED = 2, WHOLE_LIST = 4 };
 
 static int ways_of(const vpps_cell_data *c, uint32_t op) {
@@ -165,7 +164,7 @@ static int ways_of(const vpps_cell_data *c, uint32_t op) {
     return ways;
 }
 
-/* In which ways the operation must be seen. */
+/* Returns in which ways the operation must occur. */
 static int wanted_ways(uint32_t op) {
     const vpps_op_row *o = &vpps_ops[op];
     const bool whole = meaning_calls[op].list || op == VPPS_OP_WEIGHTED_SUM || op == VPPS_OP_CONCAT;
@@ -180,7 +179,7 @@ static rg_step draw_step(uint8_t what, uint64_t *random) {
     return s;
 }
 
-/* Draws further steps of a case's last cell, until the cell has the operation in all ways that it must. */
+/* Adds drawn steps to a case's last cell until the cell has the operation in all ways that it must. */
 static void add_operation(rg_case *c, uint32_t op, uint64_t *random) {
     enum { EACH = 3, TRIES = 2000 };
     rg_cell *cell = &c->cells[c->n_cells - 1];
@@ -197,7 +196,7 @@ static void add_operation(rg_case *c, uint32_t op, uint64_t *random) {
     ck_assert_msg((ways & wanted) == wanted, "no cell has %s in all ways: %d of %d", vpps_ops[op].name, ways, wanted);
 }
 
-/* A case whose vertices, some in a chain, gather a vector and pull two lists. */
+/* Makes a case whose vertices, some in a chain, gather a vector and pull two lists. */
 static rg_case case_of_cells(uint64_t seed) {
     return (rg_case){.seed = seed, .sizes = {3, 4, 3, 4}, .columns = 3, .batches = 1, .dense = true};
 }
@@ -207,7 +206,7 @@ static void add_cell(rg_case *c) {
 static void add_vertices(rg_case *c, uint32_t n, uint64_t *random) {
     for (c->n_steps = 0; c->n_steps < n; c->n_steps++) {
         c->steps[c->n_steps] = draw_step(RG_APPLY, random);
-        c->steps[c->n_steps].pick[0] = c->n_steps; /* each cell in turn */
+        c->steps[c->n_steps].pick[0] = c->n_steps; /* applies each cell in turn */
     }
 }
 
@@ -231,7 +230,7 @@ TEST_EACH(operations_in_cells_agree, 0, (VPPS_OP_COUNT + OPS_OF_CASE - 1) / OPS_
 
 /* ---------------------------------------------------------------- random cells */
 
-/* At least so many cells with small matrices, square ones most often; or with long vectors, whose rows VPs share out. */
+/* Draws at least so many cells with small matrices, mostly square ones; or with long vectors, whose rows are shared out. */
 static rg_case draw_cells(uint64_t number, uint32_t n_cells) {
     static const uint8_t matrices[] = {VPPS_OP_MATMUL,    VPPS_OP_MATMUL,  VPPS_OP_MATMUL,
                                        VPPS_OP_TRANSPOSE, VPPS_OP_RESHAPE, VPPS_OP_SELECT_ROWS};
@@ -260,16 +259,16 @@ static rg_case draw_cells(uint64_t number, uint32_t n_cells) {
     return c;
 }
 
-/* Each kind of case meets each layout. */
+/* Returns a layout such that each kind of case meets each layout. */
 static const gpu_layout *layout_of(uint32_t number) { return &zoo_layouts[(number + number / 4) % ZOO_LAYOUTS]; }
 
-/* A batch that is sound on its way to the compiler ends there: it refuses everything. */
+/* Checks that a batch fails only at the compiler, which refuses everything here. */
 static void expect_refused(vpps_status status, uint32_t number, const char *call) {
     ck_assert_msg(status == VPPS_DEVICE && strstr(vpps_error_message(), "software SIMT: false"), "draw %u: %s: %s",
                   number, call, vpps_error_message());
 }
 
-/* Verifies a case's scripts for inference, for training, and with the gradients of all nodes, and generates their kernels. */
+/* Verifies a case's scripts for inference, for training, and with gradients of all nodes, and generates their kernels. */
 static void prove(const rg_case *c, const vpps_options *o, uint32_t number) {
     AT_END(rg_destroy) rg_built built;
     TEST_OK(rg_build(&built, c, NULL));
@@ -306,11 +305,11 @@ GPU_EACH(random_cells_are_proved, 1, 10) {
     }
 }
 
-/* Number EVERYDAY is make test's: two groups share a cell's vertices, and a gradient has several tasks. make check-kernels has chunks of
- * kernels with RG_CELLS cells each, since compiling takes the time: more than 1,000 cells; VPPS_TEST_SCALE=full has ten times as many. */
+/* Number EVERYDAY is for make test: two groups share a cell's vertices, and a gradient has several tasks. make check-kernels has chunks of kernels
+ * with RG_CELLS cells each, since compiling takes the time: more than 1,000 cells; VPPS_TEST_SCALE=full has ten times as many. */
 enum { EVERYDAY = 34, CHUNK = 14, CHUNKS = 6, ALL_CHUNKS = 60 };
 
-/* Not a check of mutants, which runs all others. */
+/* Returns whether chunks run; they do not check mutants, which all other tests do. */
 static bool has_chunks(void) { return test_full() || test_kernels("networks"); }
 static int end_of_chunks(void) {
     if (!has_chunks()) TEST_LEFT_OUT("%d random cells: make check-kernels has them", CHUNK * CHUNKS * RG_CELLS);
@@ -338,10 +337,10 @@ TEST_EACH(random_cells_agree, has_chunks(), end_of_chunks()) {
 
 TEST_GROUP("lists", .seconds = 120);
 
-/* The device, and the CPU beside it. */
+/* Returns the device, and for i > 0 the CPU to compare with. */
 static const char *device(int i) { return i ? "cpu" : test_gpu_device(); }
 
-/* The extremes of a list are NaN where a member is; a stack of a list has zeros below the members, not the next vertex's. */
+/* The extremes of a list are NaN if a member is; below a stacked list are zeros, not the next vertex's members. */
 TEST_EACH(members_are_told_apart, 0, 2) {
     enum { VERTICES = 4, MOST = 3, STACK = 4, OUTS = 3 };
     static const float members[VERTICES][MOST] = {{1, NAN, 3}, {NAN, -1}, {2, 5, -7}, {4, NAN}};
@@ -378,7 +377,7 @@ TEST_EACH(members_are_told_apart, 0, 2) {
     }
 }
 
-/* A product with more members than shared memory has room for. */
+/* A product with more members than shared memory holds. */
 TEST(long_lists_agree) {
     enum { N = 70, MEMBERS = 200, VERTICES = 2 };
     AT_END(training_end) training t = training_of(1);
@@ -404,7 +403,7 @@ TEST(long_lists_agree) {
 
 TEST_GROUP("shared", .seconds = 120);
 
-/* A matrix in shared memory whose operands have one buffer there; more vertices than it has room for. */
+/* A matrix in shared memory whose operands share one buffer, with more vertices than the buffer holds. */
 TEST(one_buffer_serves_all_vertices) {
     enum { ROWS = 32, COLUMNS = 2048, VERTICES = 11 };
     static const gpu_layout layout = {2, 64, 1, 1};
@@ -425,7 +424,7 @@ TEST(one_buffer_serves_all_vertices) {
     expect_agreement(&x, &o, &layout, 0, NULL);
 }
 
-/* Nothing is read after the last matrix, whose rows end within a step of 16 elements. */
+/* Nothing beyond the last matrix is read, although its rows end within a step of 16 elements. */
 TEST_EACH(matrices_end_where_they_end, 1, 3) {
     enum { ROWS = 65, COLUMNS = 70 };
     AT_END(training_end) training t = training_of(1);
@@ -439,7 +438,7 @@ TEST_EACH(matrices_end_where_they_end, 1, 3) {
     expect_agreement(&e, &o, &zoo_layouts[0], 0, NULL);
 }
 
-/* What a matrix is read as a value for, and multiplied for, adds up: in two cells, at several vertices, and outside of cells. */
+/* The gradients of all uses of a matrix, as a value or in products, add up: in two cells, at several vertices, and outside of cells. */
 TEST_EACH(all_uses_of_a_matrix_add_up, 0, 2) {
     enum { N = 3, VERTICES = 3 };
     float x[N] = {1, 2, 4}, zeros[N * N] = {0};
@@ -475,7 +474,7 @@ TEST_EACH(all_uses_of_a_matrix_add_up, 0, 2) {
 
 TEST_GROUP("unmade", .seconds = 120);
 
-/* A batch whose kernel the compiler refuses fails; the next ones run, without the cell that was refused and with it. */
+/* A batch whose kernel the compiler refuses fails; later batches run, with and without the refused cell. */
 TEST(a_batch_without_a_kernel_fails_alone) {
     enum { N = 5, CELLS = 3 };
     static const struct {

@@ -1,6 +1,6 @@
-/* test_gpu_cublas.c - gradients of matrices by cuBLAS: against the double-precision reference in every precision, the same bits every
- * time, with what is not finite, and what is told when cuBLAS fails. For software SIMT a stand-in is cuBLAS (tests/fake_cublas); on a GPU
- * the real one is tested, by the groups that ask nothing of a stand-in. */
+/* test_gpu_cublas.c - gradients of matrices by cuBLAS: compared with the double-precision reference in every precision; equal bits in every run;
+ * numbers that are not finite; messages when cuBLAS fails. For software SIMT a stand-in is cuBLAS (tests/fake_cublas); on a GPU the real one is
+ * tested, by the groups that ask nothing of a stand-in. */
 #include "common/folder.h"
 #include "gpu_trees.h"
 #include "gpu_zoo.h"
@@ -16,7 +16,7 @@ enum { N_PRECISIONS = VPPS_PRECISION_BF16 + 1, N_ALL = ZOO_LAYOUTS * N_PRECISION
 
 static char stand_in[4096];
 
-/* Number i, of all layouts in all precisions. */
+/* Returns number i of all layouts in all precisions. */
 static const gpu_layout *layout_of(int number) { return &zoo_layouts[number % ZOO_LAYOUTS]; }
 static vpps_options options_of(int number, vpps_optimizer_kind optimizer) {
     vpps_options o = gpu_options(layout_of(number), optimizer);
@@ -55,7 +55,7 @@ GPU_EACH(random_graphs_agree, 1, test_everyday("random", N_PRECISIONS, N_ALL)) {
 }
 
 GPU_EACH(shapes_agree, 1, test_everyday("shapes", N_PRECISIONS, N_ALL)) {
-    static const uint32_t chains[] = {5, 5}, size[] = {31, 40, 33, 8}; /* as many: one kernel */
+    static const uint32_t chains[] = {5, 5}, size[] = {31, 40, 33, 8}; /* equally many chains: one kernel */
     episode x;
     gpu_zoo zoo = zoo_of(size, 5);
     zoo_episode(&zoo, &x, chains, VPPS_COUNT(chains));
@@ -70,7 +70,7 @@ static void expect_gradients_by(vpps_handle *h, vpps_gradients way) {
     ck_assert_pstr_eq(stats_of(h).gradients, makers[way]);
 }
 
-/* Trains on some batches of trees; the parameters after them, which the caller frees. waits: until a batch is done, before the next. */
+/* Trains on some batches of trees; returns the parameters, which the caller frees. waits: each batch is waited for before the next. */
 static float *train_trees(const vpps_options *o, uint32_t n_batches, bool waits, size_t *n) {
     AT_END(trees_close) gpu_trees t = trees_with(32, 24, o);
     for (uint32_t batch = 0; batch < n_batches; batch++) {
@@ -83,8 +83,8 @@ static float *train_trees(const vpps_options *o, uint32_t n_batches, bool waits,
     return values;
 }
 
-/* Sums in another order than the kernel's, and the same every time, in whichever order CTAs take their turns, and whether a batch is
- * queued or the one before it is waited for. */
+/* Sums have another order than the kernel's, but equal bits in every run, whatever the order of CTAs' turns, and whether a batch is queued or the
+ * preceding one is waited for. */
 GPU_EACH(trees_agree_and_repeat_bits, 2, test_everyday("trees", N_PRECISIONS, N_ALL)) {
     const uint32_t batches = _i < 2 ? 3 : 5;
     vpps_options o = options_of(_i, VPPS_SGD);
@@ -103,7 +103,7 @@ GPU_EACH(trees_agree_and_repeat_bits, 2, test_everyday("trees", N_PRECISIONS, N_
                       (double)kernel[i]);
 }
 
-/* Only who asks for TF32 gets it, and only where products are in fp32. */
+/* TF32 is used only on request, and only if products are in fp32. */
 GPU_EACH(tf32_is_by_choice, 2, N_PRECISIONS) {
     enum { BATCHES = 3 };
     vpps_options o = options_of(_i, VPPS_SGD);
@@ -117,7 +117,7 @@ GPU_EACH(tf32_is_by_choice, 2, N_PRECISIONS) {
     for (size_t i = 0; i < n; i++) ck_assert_float_le(fabsf(exact[i] - rounded[i]), 1e-3f * fmaxf(1, fabsf(exact[i])));
 }
 
-/* Matrices of one shape and cell are one call: of a Tree-LSTM those of leaves, of inner vertices, and of the classifier. */
+/* Matrices of one shape in one cell take one call: in a Tree-LSTM those of leaves, of inner vertices, and of the classifier. */
 TEST_EACH(products_of_one_shape_are_one_call, 0, gpu_is_simulated()) {
     char line[128];
     vpps_options o = options_of(0, VPPS_SGD);
@@ -141,8 +141,8 @@ TEST_EACH(products_of_one_shape_are_one_call, 0, gpu_is_simulated()) {
 
 enum { SIDE = 8 };
 
-/* Calls vpps_backward for a vertex with a list of 3 members and for one whose list is empty, in either order: what comes last is added.
- * Gives the gradients of W, which the cell multiplies three times, and of V, over the list, of each order. */
+/* Calls vpps_backward for a vertex with a list of 3 members and for one with an empty list, in either order: the later gradients are added. Gives the
+ * gradients of W, which the cell multiplies three times, and of V, over the list, for both orders. */
 static void add_parts(const vpps_options *o, float gradients[2][2][SIDE * SIDE]) {
     enum { MEMBERS = 3, PARTS = 2 };
     float numbers[SIDE];
@@ -245,7 +245,7 @@ TEST_EACH(a_library_that_is_too_old_is_told, 0, gpu_is_simulated()) {
     folder_remove();
 }
 
-/* A call that fails: the handle is not made, or the batch changes nothing. */
+/* If a call fails, the handle is not created, or the batch changes nothing. */
 TEST_EACH(a_call_that_fails_is_told, 0, gpu_is_simulated()) {
     static const char *const setting_up[] = {"cublasCreate_v2", "cublasSetStream_v2", "cublasSetWorkspace_v2",
                                              "cublasSetAtomicsMode", "cublasSetMathMode"};
@@ -269,7 +269,7 @@ TEST_EACH(a_call_that_fails_is_told, 0, gpu_is_simulated()) {
 
 /* ---------------------------------------------------------------- the profile */
 
-/* It tries cuBLAS last; where there is none, it goes on without. */
+/* The profile tries cuBLAS last; without cuBLAS, training continues. */
 TEST_EACH(the_profile_tries_it, 0, 2) {
     enum { BATCHES = 2 * (1 + VPPS_GPU_MEASURED) + 4 };
     const bool there = _i;
@@ -299,7 +299,7 @@ TEST_EACH(the_profile_tries_it, 0, 2) {
     ck_assert_int_eq(trials[faster].state, VPPS_TRIAL_CURRENT);
 }
 
-/* It is tried with the rows and threads of the fastest candidate, whichever that is, and remembered with them. */
+/* cuBLAS is tried with the rows and threads of the fastest candidate, and remembered with them. */
 TEST_EACH(the_profile_tries_it_as_the_fastest, 0, gpu_is_simulated()) {
     vpps_options o = default_options();
     o.device = "simt";
@@ -330,7 +330,7 @@ TEST_EACH(the_profile_tries_it_as_the_fastest, 0, gpu_is_simulated()) {
 
 /* ---------------------------------------------------------------- all */
 
-/* In a process of its own: a process that has used the driver cannot fork tests that use it. */
+/* Finds it out in a process of its own, since a process that has used the driver cannot fork tests that use it. */
 static bool is_missing(void) {
     int status;
     fflush(NULL);

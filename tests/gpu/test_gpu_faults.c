@@ -1,5 +1,5 @@
-/* test_gpu_faults.c - faults planted in the kernel's source, and in scripts, must show under software SIMT: as a wrong
- * result, as a failure that says what is wrong, or as a stall; for the order of turns in which they do, if not for all. */
+/* test_gpu_faults.c - faults planted in the kernel's source, and in scripts, must show under software SIMT: as a wrong result, as a failure with its
+ * reason, or as a stall; in some order of turns, if not in all. */
 #include "common/episode.h"
 #include "gpu_trees.h"
 #include "runtime/gpu/gpu.h"
@@ -10,9 +10,9 @@ enum { BATCHES = 2, WATCHDOG_MS = 200, SEEDS = 6 };
 
 typedef enum where {
     ONCE,
-    EVERYWHERE, /* in generated code: wherever the text is */
-    CROWDED,    /* likewise, where registers do not hold all weights */
-    IN_PARTS    /* likewise, where products are in bf16x3 */
+    EVERYWHERE, /* in generated code: wherever the text occurs */
+    CROWDED,    /* likewise, if registers do not hold all weights */
+    IN_PARTS    /* likewise, if products are in bf16x3 */
 } where;
 
 static const struct fault {
@@ -75,7 +75,7 @@ static const struct fault {
 
 static const struct fault *planted; /* NULL: none */
 
-/* The source with a text replaced by another; the caller frees. *found: how often. */
+/* Returns the source with a text replaced by another; the caller frees it. *found: number of occurrences. */
 static char *replace(const char *source, const char *text, const char *with, bool everywhere, uint32_t *found) {
     size_t size;
     char *changed = NULL;
@@ -91,11 +91,11 @@ static char *replace(const char *source, const char *text, const char *with, boo
     return changed;
 }
 
-/* No script is so short that it is copied to shared memory. */
+/* Makes no script short enough to be copied to shared memory. */
 static const struct fault uncopied_script = {"", "if (words > VPPS_SCRIPT_WORDS) return script;", "return script;",
                                              ONCE};
 
-/* The driver's own, with the fault in the source. */
+/* Calls the driver's own function, with the fault in the source. */
 static vpps_status load(vpps_driver *d, const char *source, const char *description, const vpps_launch_shape *shape,
                         vpps_kernel **out, vpps_cubin_report *report) {
     uint32_t found;
@@ -125,7 +125,7 @@ static gpu_trees open_trees(const struct fault *fault, where kind) {
     return trees_driven_by(&driver, hidden, hidden, &o);
 }
 
-/* Trains; the parameters afterwards, or NULL (and *message) when a batch failed. */
+/* Trains; returns the parameters, or NULL (and *message) if a batch failed. */
 static float *train(const struct fault *fault, where kind, uint32_t seed, size_t *n, char *message) {
     char text[16];
     snprintf(text, sizeof text, "%u", seed);
@@ -142,7 +142,7 @@ static float *train(const struct fault *fault, where kind, uint32_t seed, size_t
     return values;
 }
 
-/* Without a fault, in the first order of turns; made before the tests fork. */
+/* Results without a fault, in the first order of turns; made before the tests fork. */
 static struct right {
     float *values;
     size_t n;
@@ -181,7 +181,7 @@ GPU_EACH(a_planted_fault_is_caught, 8, VPPS_COUNT(faults)) {
     ck_assert_msg(caught, "%s: nothing was wrong", fault->what);
 }
 
-/* The order of turns alone changes no bit: what the test above compares means something. */
+/* The order of turns alone changes no bit, so the comparisons of the test above are meaningful. */
 TEST_EACH(without_faults_every_order_gives_the_same, EVERYWHERE, IN_PARTS + 1) {
     char message[VPPS_MESSAGE_BYTES];
     size_t n;
@@ -204,7 +204,7 @@ TEST(a_script_beyond_shared_memory_gives_the_same) {
 
 /* ---------------------------------------------------------------- broken scripts */
 
-/* The first task of that kind of the first group; VPPS_TASK_COUNT: that waits. */
+/* Returns the first task of that kind in the first group; VPPS_TASK_COUNT: the first that waits. */
 static vpps_task *find(const vpps_batch *b, vpps_task_kind kind) {
     vpps_task *t = (vpps_task *)(void *)(b->script + vpps_task_starts(b->script)[0]);
     for (; t < vpps_end_of_tasks(b->script, 0); t++)
@@ -217,7 +217,7 @@ static void expect(const gpu_trees *t, const vpps_batch *b, vpps_status status, 
     vpps_device *d = t->h->device;
     vpps_outcome out;
     const uint64_t start = vpps_now_ns();
-    d->table->launch(d, b); /* a failure is in the outcome, too */
+    d->table->launch(d, b); /* the outcome has the failure, too */
     d->table->wait(d, &out);
     ck_assert_msg(out.status == status, "%s instead of %s: %s", vpps_status_name(out.status), vpps_status_name(status),
                   out.message);
@@ -254,7 +254,7 @@ TEST(a_broken_script_ends_with_a_reason_and_updates_nothing) {
     expect(&t, b, VPPS_SCRIPT, "250 is no known task");
     expect_values(&t, before, true);
     update->kind = VPPS_TASK_UPDATE;
-    expect(&t, b, VPPS_OK, ""); /* the device is as it was */
+    expect(&t, b, VPPS_OK, ""); /* the device works as before */
     expect_values(&t, before, false);
 }
 

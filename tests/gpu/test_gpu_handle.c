@@ -1,5 +1,5 @@
-/* test_gpu_handle.c - what handles do on the GPU device alone, or between devices: profile, groups, memory, queued launches, kernels of any
- * size. (What they promise on every device: runtime/test_handle.c.) */
+/* test_gpu_handle.c - what handles do only on the GPU device, or between devices: profile, groups, memory, queued launches, kernels of any size.
+ * (What handles promise on every device: runtime/test_handle.c.) */
 #include "common/folder.h"
 #include "gpu_trees.h"
 #include "runtime/gpu/gpu.h"
@@ -7,7 +7,7 @@
 
 enum { HIDDEN = 16, LINES = 64 };
 
-/* What the engine told. */
+/* Messages of the engine. */
 static struct {
     char lines[LINES][256];
     uint32_t n;
@@ -31,7 +31,7 @@ static vpps_options options_for(const char *device, bool tuning) {
 
 /* ---------------------------------------------------------------- beside the CPU */
 
-/* A network on some device, and on the CPU. */
+/* A network on some device, and the same on the CPU. */
 typedef struct pair {
     gpu_trees here, cpu;
 } pair;
@@ -57,7 +57,7 @@ static void pair_close(pair *p) {
 enum { MOST_TRIALS = 64 };
 static vpps_trial trials[MOST_TRIALS];
 
-/* Reads the trials; their number. */
+/* Reads the trials; returns their number. */
 static uint32_t read_trials(vpps_handle *h, bool *done) {
     uint32_t n = MOST_TRIALS;
     trials->size = sizeof *trials;
@@ -71,21 +71,21 @@ static uint32_t count_state(uint32_t n, vpps_trial_state state) {
     return found;
 }
 
-/* Trains until the choice is made; the number of trials. The losses must be the CPU's all the while. */
+/* Trains until the choice is made; returns the number of trials. All losses must equal the CPU's. */
 static uint32_t tune(uint32_t *batches) {
     vpps_options o = options_for(test_gpu_device(), true);
-    o.optimizer.kind = VPPS_MOMENTUM; /* whose state moves from plan to plan, too */
+    o.optimizer.kind = VPPS_MOMENTUM; /* its state also moves from plan to plan */
     o.optimizer.lr = 0.02f;
     AT_END(pair_close) pair p = pair_with(o);
     bool done = false;
     uint32_t n;
-    for (*batches = 0; n = read_trials(p.here.h, &done), !done; (*batches)++) /* kernels are made meanwhile, */
-        pair_step(&p, *batches);                                              /* which takes as long as it takes */
+    for (*batches = 0; n = read_trials(p.here.h, &done), !done; (*batches)++) /* kernels are compiled meanwhile, */
+        pair_step(&p, *batches);                                              /* which may take any time */
     pair_step(&p, *batches);
     return n;
 }
 
-/* A byte at the end of every entry of the cache but kernels, which are larger. */
+/* Damages entries of the cache other than kernels, which are larger, by adding a byte. */
 static void damage_tuning(const char *path) {
     size_t bytes;
     FREED char *file = folder_load(path, &bytes);
@@ -99,10 +99,10 @@ TEST(the_profile_finds_the_fastest_and_remembers_it) {
     uint32_t batches, chosen = 0, told = 0;
     cache_folder_make();
     uint32_t n = tune(&batches);
-    ck_assert_uint_eq(n, 6); /* 1, 2, 4, 8 rows; then two more numbers of threads */
+    ck_assert_uint_eq(n, 6); /* 1, 2, 4, 8 rows; then two other numbers of threads */
     ck_assert_uint_eq(count_state(n, VPPS_TRIAL_CURRENT), 1);
     ck_assert_uint_ge(count_state(n, VPPS_TRIAL_MEASURED), 3);
-    ck_assert_uint_gt(trials[0].batches, 0); /* begins with the first */
+    ck_assert_uint_gt(trials[0].batches, 0); /* the profile begins with the first candidate */
     while (trials[chosen].state != VPPS_TRIAL_CURRENT) chosen++;
     for (uint32_t i = 0; i < n; i++) {
         if (trials[i].state == VPPS_TRIAL_MEASURED) ck_assert(trials[chosen].ns_per_node <= trials[i].ns_per_node);
@@ -111,7 +111,7 @@ TEST(the_profile_finds_the_fastest_and_remembers_it) {
     for (uint32_t i = 0; i < story.n; i++) told += strstr(story.lines[i], "chosen: rpw") != NULL;
     ck_assert_uint_eq(told, 1);
 
-    tune(&batches); /* another handle takes it at once */
+    tune(&batches); /* another handle takes the choice at once */
     ck_assert_uint_eq(batches, 0);
     ck_assert_int_eq(trials[chosen].state, VPPS_TRIAL_REMEMBERED);
 
@@ -122,9 +122,9 @@ TEST(the_profile_finds_the_fastest_and_remembers_it) {
     folder_remove();
 }
 
-/* ---- kernels that cannot be made */
+/* ---- kernels that cannot be compiled */
 
-static const char *spilling, *refused; /* of a kernel with this text */
+static const char *spilling, *refused; /* spilling: kernels with this text spill; refused: fail */
 
 static vpps_status load_spilling(vpps_driver *d, const char *source, const char *description,
                                  const vpps_launch_shape *shape, vpps_kernel **out, vpps_cubin_report *report) {
@@ -134,7 +134,7 @@ static vpps_status load_spilling(vpps_driver *d, const char *source, const char 
     return VPPS_OK;
 }
 
-/* Options of a handle that looks for the fastest choice, with a cache of its own. */
+/* Returns options of a handle that looks for the fastest choice, with a cache of its own. */
 static vpps_options options_for_tuning(void) {
     vpps_options o = options_for("simt", true);
     o.threads = 256;
@@ -142,7 +142,7 @@ static vpps_options options_for_tuning(void) {
     return o;
 }
 
-/* A handle that looks for the fastest choice, whose kernels with that text spill; and the CPU's. */
+/* Makes a handle that looks for the fastest choice, and whose kernels with that text spill; and the CPU's handle. */
 static pair pair_spilling(const char *text) {
     static vpps_driver_table driver;
     const vpps_options o = options_for_tuning();
@@ -155,7 +155,7 @@ static pair pair_spilling(const char *text) {
     return p;
 }
 
-/* The batch that found it out runs with the next choice. */
+/* The batch that finds a candidate rejected runs with the next one. */
 TEST(a_choice_whose_kernels_spill_is_rejected) {
     bool done;
     pair p = pair_spilling("#define VPPS_ROW_BLOCK 1u\n");
@@ -169,7 +169,7 @@ TEST(a_choice_whose_kernels_spill_is_rejected) {
     folder_remove();
 }
 
-/* Nothing was started: what was trained is there, and other batches run. */
+/* Nothing was started: trained parameters stay, and other batches run. */
 TEST(a_batch_without_a_kernel_leaves_the_handle_whole) {
     pair p = pair_spilling("no kernel has this");
     p.here.h->device->profile.done = true;
@@ -199,10 +199,10 @@ TEST(where_all_kernels_spill_one_is_taken) {
     folder_remove();
 }
 
-/* A compiler that takes until it is told to end. What it was asked for is looked at. */
+/* A compiler that works until it is told to end; its requests are checked. */
 static struct {
     atomic_bool may_end;
-    atomic_uint asked, alike; /* how often; with the source that was loaded next */
+    atomic_uint asked, alike; /* number of requests; of those, equal to the source loaded next */
     char *source;
 } slow;
 
@@ -236,7 +236,7 @@ TEST(batches_go_on_while_the_next_kernel_is_made) {
     for (uint32_t b = 0; b < MEASURED + MORE; b++) trees_step(&t, 0);
     read_trials(t.h, &done);
     ck_assert_int_eq(trials[0].state, VPPS_TRIAL_CURRENT);
-    ck_assert_uint_eq(trials[0].batches, VPPS_GPU_MEASURED); /* and those that it waited are not counted */
+    ck_assert_uint_eq(trials[0].batches, VPPS_GPU_MEASURED); /* batches that ran during the wait are not counted */
     atomic_store(&slow.may_end, true);
     for (uint32_t b = 0; trials[1].state != VPPS_TRIAL_CURRENT; b++) {
         ck_assert_uint_lt(b, 10000);
@@ -244,12 +244,12 @@ TEST(batches_go_on_while_the_next_kernel_is_made) {
         read_trials(t.h, &done);
     }
     ck_assert_uint_eq(slow.asked, 1);
-    ck_assert_uint_eq(slow.alike, 1); /* it was the kernel that was needed */
+    ck_assert_uint_eq(slow.alike, 1); /* the right kernel was compiled ahead */
     trees_close(&t);
     folder_remove();
 }
 
-/* Cells of the n-th kernel that was made; 0: none was. */
+/* Returns the number of cells of the n-th kernel that was made; 0: none was. */
 static unsigned cells_of_kernel(uint32_t n) {
     unsigned cells = 0;
     for (uint32_t i = 0; i < story.n; i++)
@@ -257,7 +257,7 @@ static unsigned cells_of_kernel(uint32_t n) {
     return 0;
 }
 
-/* Batches that take turns have no kernel made again, and none has the other's cells. */
+/* Training and inference in turn compile no kernel twice, and neither kernel has the other's cells. */
 TEST(training_and_inference_have_kernels_of_their_own) {
     const vpps_options o = options_for("simt", false);
     AT_END(trees_close) gpu_trees t = trees_with(HIDDEN, HIDDEN, &o);
@@ -275,11 +275,11 @@ TEST(training_and_inference_have_kernels_of_their_own) {
 enum { SENTENCES = 16, SIZE = 64 };
 
 typedef struct chains {
-    training t, cpu; /* `cpu` is what `t` must learn */
+    training t, cpu; /* `t` must train as `cpu` does */
     vpps_param U;
 } chains;
 
-/* 16 VPs of a GPU, which have 16 rows each in four groups, or four of the CPU; and the CPU's two. */
+/* Opens a network on 16 processors of a GPU, with 16 rows each in four groups, or on four of the CPU; and one on two of the CPU. */
 static chains chains_open(const char *device, uint32_t groups) {
     const bool on_cpu = !strcmp(device, "cpu");
     vpps_options o = options_for(device, false), cpu = options_for("cpu", false);
@@ -320,7 +320,7 @@ static void chains_step(const chains *c, uint32_t n) {
     ck_assert_float_eq_tol(train_chains(&c->t, c->U, n), train_chains(&c->cpu, c->U, n), 1e-4f);
 }
 
-/* Four inputs each, and once there are more groups, as many for fewer inputs; every number's kernel is made once. */
+/* Each group gets four inputs; once there are more groups, fewer inputs keep them; each number of groups has one kernel. */
 TEST(groups_follow_the_batch) {
     static const struct {
         uint32_t inputs, groups;
@@ -334,8 +334,8 @@ TEST(groups_follow_the_batch) {
     ck_assert_uint_eq(cells_of_kernel(3), 0);
 }
 
-/* Of some inputs all numbers are tried as often, in turn, and the fastest is taken: on the CPU, and on a GPU; there, of one input,
- * nothing but one group is. */
+/* With several inputs all numbers of groups are tried equally often, in turn, and the fastest is taken, on the CPU and on a GPU; a GPU with one input
+ * uses one group. */
 TEST_EACH(groups_by_profile, 0, 3) {
     static const uint32_t groups[] = {1, 2, 4};
     enum { NUMBERS = VPPS_COUNT(groups), BATCHES = NUMBERS * (VPPS_TRIAL_BATCHES + 1), MORE = 15 };
@@ -345,7 +345,7 @@ TEST_EACH(groups_by_profile, 0, 3) {
     AT_END(chains_close) chains c = chains_open(on_cpu ? "cpu" : test_gpu_device(), VPPS_GROUPS_PROFILE);
     for (uint32_t b = 0; b <= BATCHES + (on_cpu ? MORE : 0); b++) {
         ck_assert_uint_eq(read_trials(c.t.h, &done), first + NUMBERS);
-        ck_assert(done == (b >= BATCHES)); /* the first batch of each does not count */
+        ck_assert(done == (b >= BATCHES)); /* each candidate's first batch does not count */
         chains_step(&c, one ? 1 : 8);
     }
     for (uint32_t i = 0; i < NUMBERS; i++) {
@@ -359,7 +359,7 @@ TEST_EACH(groups_by_profile, 0, 3) {
     if (one) ck_assert_uint_eq(cells_of_kernel(1), 0);
 }
 
-/* 40 VPs hold so many matrices of this size and their transposes, 16 rows of each on 20 do not fit. */
+/* 40 virtual processors hold so many matrices of this size and their transposes; 20 with 16 rows each do not. */
 TEST(groups_that_stream_are_not_tried) {
     enum { LARGE = 320, MATRICES = 7 };
     bool done;
@@ -407,7 +407,7 @@ TEST(too_small_a_pool_is_told) {
     TEST_FAILS(vpps_fb(t.h, t.g, trees_build(&t, 0), NULL), VPPS_POOL, "pool");
 }
 
-/* Trains on one device, saves, and goes on with another; the losses are those of one device all the way. */
+/* Trains on one device, saves, and continues on another; the losses equal those of one device throughout. */
 TEST_EACH(a_checkpoint_moves_between_devices, 0, 2) {
     float losses[2][4];
     folder_make();
@@ -450,7 +450,7 @@ TEST(without_a_gpu_there_is_a_reason) {
 
 /* ---------------------------------------------------------------- limits */
 
-static uint64_t watchdog_ns; /* of the latest launch */
+static uint64_t watchdog_ns; /* time limit of the latest launch */
 static vpps_status outcome = VPPS_OK;
 
 static vpps_status open_display(vpps_driver **out, uint32_t number, vpps_machine *machine) {
@@ -470,7 +470,7 @@ static vpps_status await_or_stall(vpps_driver *d, uint32_t which) {
     return outcome == VPPS_OK ? VPPS_OK : vpps_fail(outcome, "the test's device does not finish");
 }
 
-/* What the device asks of its driver: a limit on waiting, and on a GPU that ends kernels, a watchdog that barks before. */
+/* The device sets a time limit on waiting and, on a GPU that ends long kernels, a watchdog that reports earlier. */
 TEST(waits_are_limited) {
     static vpps_driver_table driver;
     const vpps_options o = options_for("simt", false);
@@ -497,12 +497,12 @@ TEST(waits_are_limited) {
 
 /* ---------------------------------------------------------------- queued batches */
 
-/* Each launch's part in a test, by its number: what it is told, and what it leaves. */
+/* Each launch's part in a test, by its number: whether it fails, and what it leaves. */
 static struct {
     const vpps_gpu *gpu;
-    uint32_t n, queued; /* launches; those after one that nobody has waited for */
-    uint32_t fails;     /* the number of the launch that says it stalled; 0: none */
-    float *before;      /* matrices before a queued launch, and whether one has changed them */
+    uint32_t n, queued; /* launches; those queued behind one that nobody has waited for */
+    uint32_t fails;     /* number of the launch that reports a stall; 0: none */
+    float *before;      /* matrices before a queued launch, and whether a launch has changed them */
     bool changed;
     uint32_t ends[16]; /* how they ended */
 } queue;
@@ -544,13 +544,13 @@ static void close_queue(gpu_trees *t) {
     trees_close(t);
 }
 
-/* A loss that is infinite, of a parameter. */
+/* Builds a loss that is infinite and depends on a parameter. */
 static vpps_node build_infinite(gpu_trees *t) {
     const vpps_node loss = trees_build(t, 1);
     return vpps_add(t->g, loss, vpps_constant(t->g, 1, 1, INFINITY));
 }
 
-/* The second batch is launched before the first is waited for, and so on; the device tells how long it had nothing to do. */
+/* Each batch is launched before the preceding one is waited for; the device tells how long it was idle. */
 TEST(the_next_batch_is_queued) {
     AT_END(close_queue) gpu_trees t = open_queue(VPPS_NONFINITE_STOP);
     vpps_stats stats = {.size = sizeof stats};
@@ -566,11 +566,11 @@ TEST(the_next_batch_is_queued) {
     ck_assert_uint_eq(queue.queued, 4);
     ck_assert(queue.changed);
     TEST_OK(vpps_read_parameters(t.h));
-    trees_fb(&t, 0); /* no batch is in flight, so that this one runs at once */
+    trees_fb(&t, 0); /* no batch is in flight, so this one runs at once */
     ck_assert_uint_eq(queue.queued, 4);
 }
 
-/* After a batch that failed or is not finite, a queued batch does nothing; where such batches are skipped, it trains. */
+/* After a batch that fails or is not finite, a queued batch does nothing; if such batches are skipped, it trains. */
 TEST_EACH(behind_a_failure_nothing_is_done, 0, 3) {
     AT_END(close_queue) gpu_trees t = open_queue(_i == 2 ? VPPS_NONFINITE_SKIP : VPPS_NONFINITE_STOP);
     const uint32_t ends = _i == 2 ? VPPS_FAILURE_NONE : VPPS_FAILURE_BEFORE;
@@ -585,14 +585,14 @@ TEST_EACH(behind_a_failure_nothing_is_done, 0, 3) {
     ck_assert_uint_eq(queue.ends[3], ends);
     ck_assert_int_eq(queue.changed, _i == 2);
     if (_i == 1) {
-        TEST_OK(vpps_fb(t.h, t.g, next, NULL)); /* training goes on, with the same number */
+        TEST_OK(vpps_fb(t.h, t.g, next, NULL)); /* training continues, with the same batch number */
         TEST_OK(vpps_sync_latest_loss(t.h, NULL));
         ck_assert_uint_eq(queue.ends[4], VPPS_FAILURE_NONE);
         ck_assert_uint_eq(t.h->latest_number, 3);
     }
 }
 
-static uint32_t asked; /* how often the driver was asked whether the launch is over */
+static uint32_t asked; /* how often the driver was asked whether the launch has ended */
 
 static vpps_status launch_killed(vpps_driver *d, vpps_kernel *kernel, const vpps_launch_shape *shape,
                                  const void *arguments, size_t bytes) {
@@ -606,7 +606,7 @@ static bool passed_asked(vpps_driver *d, uint32_t which) {
     return vpps_driver_simt.passed(d, which);
 }
 
-/* Who polls asks the driver only when the kernel has told its end, or every 64th time, if it never does. */
+/* Polling asks the driver only after the kernel has reported its end, or every 64th time, in case it never does. */
 TEST_EACH(polls_need_no_driver, 0, 2) {
     static vpps_driver_table driver;
     const vpps_options o = options_for("simt", false);
@@ -622,7 +622,7 @@ TEST_EACH(polls_need_no_driver, 0, 2) {
     ck_assert_uint_eq(asked, 1);
 }
 
-static bool busy; /* a launch has not been waited for */
+static bool busy; /* whether a launch has not been waited for */
 static uint32_t released;
 
 static vpps_status launch_busily(vpps_driver *d, vpps_kernel *kernel, const vpps_launch_shape *shape,
@@ -647,7 +647,7 @@ static vpps_status read_idle(vpps_driver *d, void *to, uint64_t from, size_t byt
     return vpps_driver_simt.read(d, to, from, bytes);
 }
 
-/* Buffers grow with the batches, whose kernels are queued. */
+/* Buffers grow with batches whose kernels are queued. */
 TEST(memory_in_use_is_not_given_back) {
     static vpps_driver_table driver;
     vpps_node losses[12];
@@ -669,7 +669,7 @@ TEST(memory_in_use_is_not_given_back) {
 
 /* ---------------------------------------------------------------- names */
 
-/* Names of parameters and cells change nothing: they are in the kernel's text, as comments. */
+/* Names of parameters and cells change nothing: the kernel's text has them as comments. */
 TEST_EACH(names_are_only_comments, 0, 2) {
     static const char *const names[][5] = {
         {"W", "U", "b", "cell", "head"},
@@ -706,7 +706,7 @@ TEST_EACH(names_are_only_comments, 0, 2) {
 
 /* ---------------------------------------------------------------- cells and graphs of any size */
 
-/* Losses of two steps with a cell of so many products, each of the one's before. */
+/* Returns the losses of two steps with a cell of a chain of so many products. */
 static void train_deep(const vpps_options *o, uint32_t products, float *losses) {
     enum { WIDTH = 64, MATRICES = 3 };
     vpps_param W[MATRICES], b;
@@ -733,7 +733,7 @@ static void train_deep(const vpps_options *o, uint32_t products, float *losses) 
     }
 }
 
-/* Where rows are shared out each product is a stage of its own: there may be any number of them. */
+/* If rows are shared out, each product is a stage of its own, of which there may be any number. */
 TEST_EACH(cells_have_any_number_of_stages, 0, 3) {
     static const uint32_t products[] = {34, 40, 200};
     const gpu_layout two = {2, 256, 4, 1};
@@ -753,7 +753,7 @@ TEST_EACH(cells_have_any_number_of_stages, 0, 3) {
     for (uint32_t k = 0; k < 2; k++) ck_assert_float_eq_tol(losses[k], one_vp[k], 1e-3f * one_vp[k]);
 }
 
-/* A batch whose vertices outside cells are of kinds that no batch had before: slices of ever other rows. */
+/* Builds a batch whose vertices outside cells are of types that no batch had before: slices of different rows. */
 static vpps_node build_slices(vpps_graph *g, vpps_param table, uint32_t batch) {
     vpps_node parts[3];
     vpps_graph_clear(g);
@@ -763,7 +763,7 @@ static vpps_node build_slices(vpps_graph *g, vpps_param table, uint32_t batch) {
     return vpps_sum(g, 3, parts);
 }
 
-/* Kernels have a limited number of cells, and a handle of types of vertices: losses are those of a handle without limits. */
+/* Kernels have a limited number of cells, and handles of vertex types: losses equal those of a handle without limits. */
 TEST(kernels_do_not_grow_for_ever) {
     enum { BATCHES = 5, LENGTH = 32, MOST = 8 };
     float losses[2][BATCHES];
@@ -776,7 +776,7 @@ TEST(kernels_do_not_grow_for_ever) {
         if (gpu) gpu->layout.target.most_cells = MOST;
         for (uint32_t b = 0; b < BATCHES; b++) {
             if (b == 3 && limited)
-                t.h->history.most = MOST; /* from now on the oldest types go, and with them the kernels */
+                t.h->history.most = MOST; /* from now on the oldest types are dropped, and kernels with them */
             losses[limited][b] = train_batch(t.h, t.g, build_slices(t.g, table, b % 4));
             if (gpu) ck_assert_uint_le(gpu->kernel->n_cells, MOST + 2);
         }

@@ -1,5 +1,5 @@
-/* test_gpu_memory.c - a GPU that lacks memory: a batch or a kernel that finds no room is refused, and nothing else changes.
- * The driver is software SIMT's with a limit on what it allocates. */
+/* test_gpu_memory.c - a GPU without enough memory: a batch or a kernel that does not fit is refused, and nothing else changes. The driver is software
+ * SIMT's with a limit on allocations. */
 #include "common/folder.h"
 #include "gpu_trees.h"
 #include "runtime/gpu/gpu.h"
@@ -51,7 +51,7 @@ static vpps_status load(vpps_driver *d, const char *source, const char *descript
     return vpps_driver_simt.load(d, source, description, shape, out, report);
 }
 
-/* A network with a handle on such a device. */
+/* Makes a network with a handle on such a device. */
 static gpu_trees open_trees(vpps_optimizer_kind optimizer) {
     static vpps_driver_table driver;
     vpps_options o = default_options();
@@ -77,7 +77,7 @@ static void close_trees(gpu_trees *t) {
 
 static vpps_gpu *gpu_of(const gpu_trees *t) { return (vpps_gpu *)t->h->device; }
 
-/* A graph whose values take more than the pool of a batch of trees, and what it computes. */
+/* Runs a graph whose values take more than the pool of a batch of trees; gives its result. */
 static vpps_status run_large(gpu_trees *t, float *sum) {
     static float zeros[LARGE / PARTS];
     vpps_node parts[PARTS];
@@ -89,20 +89,20 @@ static vpps_status run_large(gpu_trees *t, float *sum) {
     return vpps_forward(t->h, t->g, 1, &total, outs);
 }
 
-/* The handle has still these parameters, which are freed. */
+/* Checks that the handle still has these parameters, and frees them. */
 static void expect_kept(const gpu_trees *t, float *before, size_t n) {
     FREED float *after = handle_values(t->model, t->h, &n);
     ck_assert_int_eq(memcmp(before, after, n * sizeof *before), 0);
     free(before);
 }
 
-/* The losses of so many batches with nothing in the way. */
+/* Computes the losses of so many batches without a limit. */
 static void train_freely(float *losses, uint32_t n) {
     AT_END(close_trees) gpu_trees t = open_trees(VPPS_ADAM);
     for (uint32_t b = 0; b < n; b++) losses[b] = trees_step(&t, b);
 }
 
-/* A network that has trained on two batches. */
+/* Returns a network that has trained on two batches. */
 static gpu_trees open_trained(void) {
     gpu_trees t = open_trees(VPPS_ADAM);
     for (uint32_t b = 0; b < 2; b++) trees_step(&t, b);
@@ -111,10 +111,10 @@ static gpu_trees open_trained(void) {
 
 /* ---------------------------------------------------------------- the pool */
 
-/* Free memory when the large graph comes: for both pools, for the larger one in place of the old one, for neither. */
+/* Free memory when the large graph comes: for both pools, for only the larger one, for neither. */
 typedef enum room { ROOM_FOR_BOTH, ROOM_FOR_ONE, ROOM_FOR_NONE, ROOMS } room;
 
-/* `old`: the pool's bytes; `all`: that the large graph takes beside it; `pool`: of these, the least that its pool does. */
+/* Returns the free bytes. `old`: the pool's bytes; `all`: bytes that the large graph needs besides; `pool`: of these, its pool's least. */
 static size_t free_in(room r, size_t old, size_t all, size_t pool) {
     return r == ROOM_FOR_BOTH ? all : r == ROOM_FOR_ONE ? all - pool / 4 - old / 2 : all - pool / 4 - 2 * old;
 }
@@ -129,7 +129,7 @@ TEST_EACH(a_pool_that_does_not_fit_loses_nothing, 0, ROOMS) {
     size_t used = memory.peak = memory.used;
     const size_t old = gpu_of(&t)->pool.bytes;
     TEST_OK(run_large(&t, &sum));
-    const size_t all = memory.peak - used, pool = gpu_of(&t)->pool.bytes / 5 * 4; /* a quarter more than is needed */
+    const size_t all = memory.peak - used, pool = gpu_of(&t)->pool.bytes / 5 * 4; /* a quarter larger than needed */
     ck_assert_uint_gt(pool / 4, old);
     close_trees(&t);
 
@@ -140,7 +140,7 @@ TEST_EACH(a_pool_that_does_not_fit_loses_nothing, 0, ROOMS) {
     if (_i != ROOM_FOR_NONE) {
         TEST_OK(run_large(&t, &sum));
         ck_assert_float_eq_tol(sum, LARGE, 1);
-        ck_assert_int_eq(memory.peak >= used + all, _i == ROOM_FOR_BOTH); /* the old one goes last */
+        ck_assert_int_eq(memory.peak >= used + all, _i == ROOM_FOR_BOTH); /* the old one is freed last */
     } else {
         for (int twice = 0; twice < 2; twice++) TEST_FAILS(run_large(&t, &sum), VPPS_MEMORY, "is full");
     }
@@ -149,7 +149,7 @@ TEST_EACH(a_pool_that_does_not_fit_loses_nothing, 0, ROOMS) {
     close_trees(&t);
 }
 
-/* Another process may take what was given back. */
+/* Another process may take memory that was given back. */
 TEST(without_any_pool_the_parameters_stay_on_the_host) {
     float losses[3], sum;
     size_t n;
@@ -172,7 +172,7 @@ TEST(without_any_pool_the_parameters_stay_on_the_host) {
 
 /* ---------------------------------------------------------------- kernels */
 
-/* The batch whose kernel finds no room is not run, and can be run again. */
+/* A batch whose kernel does not fit does not run, and can be run again. */
 TEST(a_kernel_that_does_not_fit_loses_nothing) {
     float losses[3], sum;
     size_t n;
@@ -183,7 +183,7 @@ TEST(a_kernel_that_does_not_fit_loses_nothing) {
     memory.loads_fail = false;
     for (uint32_t b = 0; b < 2; b++) ck_assert_float_eq(trees_step(&t, b), losses[b]);
     float *before = handle_values(t.model, t.h, &n);
-    memory.loads_fail = true; /* one with other cells */
+    memory.loads_fail = true; /* a kernel with other cells */
     TEST_FAILS(run_large(&t, &sum), VPPS_MEMORY, "no room for a kernel");
     memory.loads_fail = false;
     expect_kept(&t, before, n);

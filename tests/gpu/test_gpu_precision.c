@@ -1,5 +1,5 @@
-/* test_gpu_precision.c - products in bf16 and bf16x3 on the GPU device: each within the bound of src/runtime/cpu/bf16.h, operands rounded
- * to the CPU's bits; and which GPUs have it. (Training in them: test_gpu_agreement.c.) */
+/* test_gpu_precision.c - products in bf16 and bf16x3 on the GPU device: within the bound of src/runtime/cpu/bf16.h, operands rounded to the CPU's
+ * bits; and which GPUs have these precisions. (Training: test_gpu_agreement.c.) */
 #include "common/gpu_tests.h"
 #include "common/training.h"
 #include "runtime/bf16_numbers.h"
@@ -23,7 +23,7 @@ static vpps_options options_in(vpps_precision precision, const gpu_layout *layou
 typedef struct product {
     uint32_t rows, length, vectors;
     float *w, *x; /* row after row; vector after vector */
-    float *y;     /* what came out, vector after vector */
+    float *y;     /* the results, vector after vector */
 } product;
 
 static product new_product(uint32_t rows, uint32_t length, uint32_t vectors) {
@@ -35,7 +35,7 @@ static product new_product(uint32_t rows, uint32_t length, uint32_t vectors) {
                      floats((size_t)vectors * rows)};
 }
 
-/* The products on a device. */
+/* Computes the products on a device. */
 static void multiply(product *p, const vpps_options *o) {
     AT_END(training_end) training t = training_of(1);
     const vpps_param W = add_matrix(t.model, "W", p->rows, p->length);
@@ -53,7 +53,7 @@ static void multiply(product *p, const vpps_options *o) {
     free(outs);
 }
 
-/* src/runtime/cpu/bf16.h. A tensor core cuts sums off where fp32 rounds them: that is twice as far. */
+/* Returns the bound of src/runtime/cpu/bf16.h. A tensor core truncates sums where fp32 rounds, which doubles the error. */
 static double bound(vpps_precision precision, uint32_t k, double terms, double operands) {
     return bf16_bound(vpps_precision_parts(precision), k, terms, operands, gpu_is_simulated() ? 0x1p-24 : 0x1p-23);
 }
@@ -80,8 +80,8 @@ static double check_bound(const product *p, vpps_precision precision, const char
 
 TEST_GROUP("precision", .seconds = 300);
 
-/* Every kind of number in every shape: a matrix that one VP multiplies with, and larger ones, which are dealt; elements for some
- * warps and for all; vectors for a round of 16, and for more. */
+/* All kinds of numbers in all shapes: a matrix that one virtual processor multiplies, and larger ones, whose rows are dealt; elements for some warps
+ * and for all; vectors for one round of 16, and for more. */
 TEST_EACH(products_are_within_their_bound, 0, 3 * N_PRECISIONS) {
     static const struct {
         uint32_t rows, length, vectors;
@@ -103,12 +103,12 @@ TEST_EACH(products_are_within_their_bound, 0, 3 * N_PRECISIONS) {
         most = fmax(most, kind ? 0 : check_bound(&p, precision, what));
         check_bound(&p, precision, what);
     }
-    /* no better than it says, either: it is not fp32 */
+    /* nor better than claimed: it is not fp32 */
     ck_assert_msg(most > (precision == VPPS_PRECISION_BF16 ? 0x1p-12 : 0x1p-22), "off by %g of the terms at most",
                   most);
 }
 
-/* A product of one element is what rounding made of the two. A GPU's tensor cores cut sums off where others round. */
+/* A product of one element shows how both operands are rounded. A GPU's tensor cores truncate sums where others round. */
 TEST_EACH(operands_are_rounded_as_on_the_cpu, 0, test_full() ? 2 * N_PRECISIONS : N_PRECISIONS + 1) {
     static const float special[] = {0.0f,
                                     -0.0f,
@@ -154,11 +154,11 @@ TEST_EACH(operands_are_rounded_as_on_the_cpu, 0, test_full() ? 2 * N_PRECISIONS 
         const float a = gpu.y[i], b = cpu.y[i];
         const float w = gpu.w[i % rows], x = gpu.x[i / rows];
         const double size = fabs((double)w * (double)x);
-        if (isfinite(size) && size > 0x1p127) continue; /* one of its parts may be beyond */
+        if (isfinite(size) && size > 0x1p127) continue; /* one of its parts may be too large */
         if (isfinite(w) && isfinite(x)) {
             const bool subnormal = fabsf(w) < FLT_MIN || fabsf(x) < FLT_MIN;
-            if (subnormal && !isfinite(a) && !isfinite(b)) continue; /* infinite times zero, or not zero */
-            /* where each sum of parts is cut off; and subnormal operands may be zero, or rounded to one more digit */
+            if (subnormal && !isfinite(a) && !isfinite(b)) continue; /* infinite times zero, or times almost zero */
+            /* for truncated sums of parts; subnormal operands may be zero, or rounded to one digit more */
             const double cut = strcmp(test_gpu_device(), "simt") ? 2 * size * FLT_EPSILON : 0;
             const double allowed = subnormal ? 2 * size + 0x1p-149 : cut + (size < 0x1p-100 ? 0x1p-146 : 0);
             ck_assert_msg((isnan(a) && isnan(b)) || a == b || fabs((double)a - (double)b) <= allowed,

@@ -1,5 +1,5 @@
-/* test_gpu_queue.c - batches that are launched before the one in flight has ended, on a machine that is late (gpu_late.h), whichever way
- * gradients of matrices are made: what they compute, what is done after a failure, and what happens where memory is lacking. */
+/* test_gpu_queue.c - batches that are launched before the one in flight has ended, on a machine that is late (gpu_late.h), with every way of
+ * computing matrices' gradients: their results, what happens after a failure, and when memory is lacking. */
 #include "common/episode.h"
 #include "gpu_late.h"
 #include "gpu_trees.h"
@@ -23,7 +23,7 @@ static char stand_in[4096];
 
 typedef enum kind { PLAIN, INFINITE_LOSS, NAN_GRADIENT } kind;
 
-/* Batch number b, of n times as many trees as others. */
+/* Builds batch number b, of n times as many trees as others. */
 static vpps_node build(gpu_trees *t, uint32_t b, uint32_t n, kind k) {
     vpps_node terms[4];
     ck_assert_uint_le(n, VPPS_COUNT(terms));
@@ -31,12 +31,12 @@ static vpps_node build(gpu_trees *t, uint32_t b, uint32_t n, kind k) {
     for (uint32_t i = 0; i < n; i++) terms[i] = trees_add(t, b + i);
     const vpps_node loss = vpps_average(t->g, n, terms);
     if (k == INFINITE_LOSS) return vpps_add(t->g, loss, vpps_constant(t->g, 1, 1, INFINITY));
-    if (k == NAN_GRADIENT) /* 0, whose gradient is the infinite one of the root at 0, times 0 */
+    if (k == NAN_GRADIENT) /* the root's gradient at 0 is infinite, times 0 */
         return vpps_add(t->g, loss, vpps_sqrt(t->g, vpps_mul(t->g, loss, vpps_constant(t->g, 1, 1, 0))));
     return loss;
 }
 
-/* A handle on software SIMT, which is done when a call returns, or on the late machine. */
+/* Opens a handle on software SIMT, which is done when a call returns, or on the late machine. */
 static vpps_handle *open_handle(gpu_trees *t, int way, vpps_nonfinite nonfinite, bool is_late) {
     vpps_options o = gpu_options(&layout, VPPS_MOMENTUM);
     o.gradients = ways[way];
@@ -46,13 +46,13 @@ static vpps_handle *open_handle(gpu_trees *t, int way, vpps_nonfinite nonfinite,
     return t->h;
 }
 
-/* Parameters on the device, also of a handle that is of no use any more; the caller frees. */
+/* Returns the device's parameters, even of an unusable handle; the caller frees them. */
 static float *parameters(vpps_handle *h, gpu_trees *t, size_t *n) {
     TEST_OK(vpps_device_read_parameters(h->device, t->model, true));
     return model_values(t->model, n);
 }
 
-/* Parameters after these batches, each of which was waited for, and their losses. */
+/* Parameters and losses after these batches, each of which was waited for. */
 typedef struct plan {
     uint32_t batch, size;
     kind kind;
@@ -76,7 +76,7 @@ static void expect_parameters(vpps_handle *h, gpu_trees *t, const float *expecte
 
 TEST_GROUP("gpu queue", .seconds = 300);
 
-/* Losses and parameters are those of batches that are waited for, to the bit. Batches grow and shrink. */
+/* Losses and parameters equal those of batches that are waited for, to the bit. Batches grow and shrink. */
 TEST_EACH(queued_batches_have_the_same_bits, 0, WAYS) {
     static const plan p[] = {{0, 1, PLAIN}, {1, 1, PLAIN}, {2, 2, PLAIN}, {0, 4, PLAIN}, {0, 4, PLAIN},
                              {2, 1, PLAIN}, {1, 2, PLAIN}, {0, 1, PLAIN}, {0, 4, PLAIN}, {1, 1, PLAIN}};
@@ -90,7 +90,7 @@ TEST_EACH(queued_batches_have_the_same_bits, 0, WAYS) {
         TEST_OK(vpps_fb(h, t.g, build(&t, p[i].batch, p[i].size, PLAIN), &stale));
         if (i) ck_assert_float_eq(stale, losses[i - 1]);
         ck_assert_uint_eq(late.asked, each * (i + 1));
-        if (i >= GROWN) ck_assert_uint_eq(late.done, each * i); /* this one was not waited for */
+        if (i >= GROWN) ck_assert_uint_eq(late.done, each * i); /* this batch was not waited for */
     }
     TEST_OK(vpps_sync_latest_loss(h, &stale));
     ck_assert_float_eq(stale, losses[N - 1]);
@@ -100,7 +100,7 @@ TEST_EACH(queued_batches_have_the_same_bits, 0, WAYS) {
 
 /* ---------------------------------------------------------------- after a failure */
 
-/* From launch `from` on nothing was done. */
+/* Checks that from launch `from` on nothing was done. */
 static void expect_nothing_done(uint32_t from) {
     for (uint32_t i = 1; i <= late.done; i++) {
         const uint32_t expected = i < from ? VPPS_FAILURE_NONE : VPPS_FAILURE_BEFORE;
@@ -108,7 +108,7 @@ static void expect_nothing_done(uint32_t from) {
     }
 }
 
-/* The second of three batches stalls, in its first launch or in its last: it is named, and parameters are those after the first. */
+/* The second of three batches stalls, in its first or last launch: the error names it, and parameters are those after the first. */
 TEST_EACH(after_a_stall_nothing_is_done, 0, 3) {
     static const plan p[] = {{0, 1, PLAIN}};
     static const struct {
@@ -129,7 +129,7 @@ TEST_EACH(after_a_stall_nothing_is_done, 0, 3) {
     expect_parameters(h, &t, expected);
 }
 
-/* The second of three batches is not finite: it is named, and the third does nothing. Launched again, the third trains. */
+/* The second of three batches is not finite: the error names it, and the third does nothing. Launched again, the third trains. */
 TEST_EACH(after_what_is_not_finite_nothing_is_done, 0, 2 * WAYS) {
     const int way = _i % WAYS;
     const kind k = _i / WAYS ? NAN_GRADIENT : INFINITE_LOSS;
@@ -156,7 +156,7 @@ TEST_EACH(after_what_is_not_finite_nothing_is_done, 0, 2 * WAYS) {
     expect_parameters(h, &t, all);
 }
 
-/* Where such batches are passed over, the third trains all the same. */
+/* If such batches are skipped, the third trains nevertheless. */
 TEST_EACH(after_what_is_passed_over_batches_train, 0, 2 * WAYS) {
     const int way = _i % WAYS;
     const plan p[] = {{0, 1, PLAIN}, {1, 1, _i / WAYS ? NAN_GRADIENT : INFINITE_LOSS}, {2, 1, PLAIN}};
@@ -174,7 +174,7 @@ TEST_EACH(after_what_is_passed_over_batches_train, 0, 2 * WAYS) {
 
 /* ---------------------------------------------------------------- memory */
 
-/* Whichever allocation of the second batch fails: the batch does with less, or fails, leaves nothing to do, and may come again. */
+/* Whichever allocation of the second batch fails: the batch does without, or it fails, leaves no work behind, and can be repeated. */
 TEST_EACH(a_batch_that_finds_no_memory_is_not_queued, 0, WAYS) {
     static const plan p[] = {{0, 1, PLAIN}, {1, 4, PLAIN}, {2, 1, PLAIN}};
     float losses[3];
@@ -201,7 +201,7 @@ TEST_EACH(a_batch_that_finds_no_memory_is_not_queued, 0, WAYS) {
         expect_parameters(h, &t, expected);
         trees_close(&t);
     }
-    ck_assert_uint_ge(refused, 3 * launches_of(_i)); /* each launch's script on both sides, and its counters */
+    ck_assert_uint_ge(refused, 3 * launches_of(_i)); /* script, on both sides, and counters of each launch */
 }
 
 int main(void) {

@@ -1,5 +1,5 @@
-/* test_cells.c - applied cells against the same nodes written by hand: written out, the graphs are equal, and so are the
- * engine's losses and parameters, to the last bit. And the errors of recording and applying. */
+/* test_cells.c - compares applied cells with the same nodes written by hand: expanded, the graphs are equal, and so are the engine's losses and
+ * parameters, to the last bit. Also tests the errors of recording and applying. */
 #include "common/flat.h"
 #include "common/meaning.h"
 #include "common/training.h"
@@ -67,7 +67,7 @@ typedef struct cells {
     vpps_cell leaf, inner, head, child_sum, step;
 } cells;
 
-/* A recorder, which the network takes for its graph. */
+/* Begins a cell; the returned recorder stands for the network's graph. */
 static vpps_graph *begin_cell_on(network *n, const char *name) {
     TEST_OK(vpps_cell_begin(n->model, name, &n->g));
     return n->g;
@@ -75,7 +75,7 @@ static vpps_graph *begin_cell_on(network *n, const char *name) {
 
 static cells record_cells(const network *n) {
     cells c;
-    network on = *n; /* with a recorder for its graph */
+    network on = *n; /* the network with a recorder as its graph */
     vpps_graph *g;
     g = begin_cell_on(&on, "leaf");
     state s = leaf_body(&on, vpps_pull_index(g));
@@ -108,7 +108,7 @@ static cells record_cells(const network *n) {
     const vpps_node i = vpps_sigmoid(g, vpps_affine2(g, n->b, n->W, x, n->U_l, sum));
     const vpps_node kept = vpps_mul(g, f, cs);
     const vpps_node ic = vpps_mul(g, i, vpps_tanh(g, sum));
-    const vpps_node child_sum_c = vpps_sum(g, 2, (const vpps_node[]){ic, kept}); /* one value, then the list's */
+    const vpps_node child_sum_c = vpps_sum(g, 2, (const vpps_node[]){ic, kept}); /* one value and the list's values */
     const vpps_node pool = vpps_max_of(g, 1, &cs), mean = vpps_average(g, 1, &kept);
     TEST_OK(vpps_scatter(g, vpps_add(g, vpps_tanh(g, child_sum_c), mean)));
     TEST_OK(vpps_scatter(g, child_sum_c));
@@ -118,14 +118,14 @@ static cells record_cells(const network *n) {
     g = begin_cell_on(&on, "step");
     const vpps_node before = vpps_gather(g, 0, 0, HIDDEN, 1), input = vpps_pull(g, EMBED, 1);
     TEST_OK(vpps_scatter(g, vpps_tanh(g, vpps_affine2(g, n->b, n->W, input, n->U_l, before))));
-    TEST_OK(vpps_scatter(g, before)); /* hands on what it gathered */
+    TEST_OK(vpps_scatter(g, before)); /* scatters what it gathered */
     TEST_OK(vpps_cell_end(g, &c.step));
     return c;
 }
 
 /* ---------------------------------------------------------------- the same network twice */
 
-/* A vertex by hand is a state. */
+/* In a graph by hand, a vertex is a state. */
 typedef struct vertex {
     vpps_vertex v;
     state s;
@@ -201,7 +201,7 @@ static vertex add_step(const network *n, const cells *c, vertex v, vpps_node x) 
 
 enum { MAX_TERMS = 64 };
 
-/* A random binary tree with classified vertices, a tree with any number of children, and a chain. */
+/* Builds a random binary tree with classified vertices, a tree with any number of children, and a chain. */
 static vpps_node build(const network *n, const cells *c, uint64_t seed) {
     vpps_graph *g = n->g;
     uint64_t random = seed;
@@ -267,10 +267,10 @@ TEST(flat_graphs_are_equal) {
     }
 }
 
-/* A cell is compiled as a whole, which adds some sums in another order. */
+/* A cell is compiled as a whole, which changes the order of some sums. */
 static bool close_to(float a, float b) { return fabsf(a - b) <= 1e-5f * (1 + fabsf(b)); }
 
-/* Parameters that n[0] has trained by cells, and n[1] op by op. */
+/* Compares the parameters that n[0] has trained with cells, and n[1] with single ops. */
 static void expect_equal_parameters(const network n[2], uint32_t vps) {
     for (uint32_t p = 0; p < vpps_param_count(n[0].model); p++) {
         const float *by_cells = vpps_param_values(n[0].model, p), *by_hand = vpps_param_values(n[1].model, p);
@@ -311,7 +311,7 @@ TEST(training_gives_equal_values) {
     }
 }
 
-/* Two gates that share their words' product, and differ in the state's: h, after two words. */
+/* Makes h of two gates that share their words' product but not their state's, after two words. */
 static void gates_body(const network *n, vpps_node h, vpps_node x, vpps_node *out) {
     vpps_graph *g = n->g;
     const vpps_node i = vpps_sigmoid(g, vpps_affine2(g, n->b, n->W, x, n->U_l, h));
@@ -328,7 +328,7 @@ static vpps_cell record_gates(const network *n) {
     return end_cell(recorder.g);
 }
 
-/* h after each of two words: by the cell, or, UINT32_MAX, op by op. */
+/* Sets h[] to the state after each of two words: by the cell, or (UINT32_MAX) op by op. */
 static void add_gates(const network *n, vpps_cell cell, vpps_node *h) {
     vpps_node before = vpps_zeros(n->g, HIDDEN, 1);
     vpps_vertex v = cell == UINT32_MAX ? 0 : vpps_source(n->g, 1, &before);
@@ -345,7 +345,7 @@ static void add_gates(const network *n, vpps_cell cell, vpps_node *h) {
     }
 }
 
-/* What is computed before the recurrence, and read twice in it, is read before anything is stored in its place. */
+/* A value that is computed before the recurrence and read twice in it must be read before another is stored in its place. */
 TEST(shared_products_are_read_in_time) {
     for (uint32_t k = 0; k < 4; k++) {
         const bool forward = k % 2;
@@ -434,7 +434,7 @@ TEST(applying_checks_counts_and_shapes) {
     h = vpps_lookup(g, n.E, 0);
     two[1] = vpps_source(g, 2, (vpps_node[]){h, h});
     BAD(vpps_apply(g, VPPS_APPLICATION(.cell = c.inner, .n_children = 2, .children = two)), SHAPE, "inner", "17 x 1");
-    /* vertices of a cell that scatters words as they are, for children */
+    /* vertices of a cell that scatters words, as children */
     network on = n;
     vpps_graph *r = begin_cell_on(&on, "words");
     const vpps_node x = vpps_lookup(r, n.E, vpps_pull_index(r));
@@ -456,7 +456,7 @@ TEST(applying_checks_counts_and_shapes) {
     BAD(vpps_pushed(g, v, 0), ARGUMENT, "leaf", "0");
     FRESH;
     BAD(vpps_scattered(g, v, 2), ARGUMENT, "leaf", "2");
-    /* a failed apply leaves nothing behind, and what was not made propagates */
+    /* a failed apply changes nothing, and its result makes later calls fail */
     FRESH;
     const uint32_t size = vpps_graph_size(g);
     v = vpps_apply(g, VPPS_APPLICATION(.cell = c.inner, .n_children = 1, .children = two));
@@ -481,12 +481,12 @@ TEST(recording_errors) {
     TEST_FAILS(vpps_cell_begin(NULL, "no model", &r), VPPS_ARGUMENT, "model");
     TEST_FAILS(vpps_cell_end(NULL, &c), VPPS_ARGUMENT, "cell_end");
     ck_assert_uint_eq(c, UINT32_MAX);
-    TEST_FAILS(vpps_cell_end(g, &c), VPPS_STATE, "cell_begin"); /* an ordinary graph, which is left alone */
+    TEST_FAILS(vpps_cell_end(g, &c), VPPS_STATE, "cell_begin"); /* an ordinary graph stays unchanged */
     TEST_FAILS(vpps_scatter(g, 0), VPPS_STATE, "scatter");
     TEST_FAILS(vpps_push(g, 0), VPPS_STATE, "push");
     TEST_OK(vpps_graph_status(g));
 
-    /* an operation's error ends the recording and is told by cell_end; the model has no cell more */
+    /* an operation's error ends the recording, and vpps_cell_end reports it; the model gets no cell */
     const size_t n_cells = n.model->n_cells;
     TEST_OK(vpps_cell_begin(n.model, "wrong shapes", &r));
     const vpps_node bad = vpps_add(r, vpps_gather(r, 0, 0, 4, 1), vpps_gather(r, 0, 1, 5, 1));
@@ -515,10 +515,10 @@ TEST(recording_errors) {
     ck_assert_uint_eq(vpps_input(r, 4, 1, data), VPPS_NO_NODE);
     TEST_FAILS(vpps_cell_end(r, &c), VPPS_STATE, "pull");
     ck_assert_uint_eq(n.model->n_cells, n_cells);
-    TEST_OK(vpps_graph_status(g)); /* none of this was its business */
+    TEST_OK(vpps_graph_status(g)); /* the graph was not involved */
 }
 
-/* The most that a cell may have of everything, and one more: an error with its number. */
+/* A cell with the most of everything that a cell may have, and with one more: the error has the number. */
 TEST(limits_of_cells) {
     enum { MOST = VPPS_CELL_MOST };
     static const char *const what[] = {"inputs", "outputs", "lookups", "indices"};
@@ -572,7 +572,7 @@ TEST(limits_of_cells) {
     }
 }
 
-/* A recorder records, and does nothing else. */
+/* A recorder only records. */
 TEST(recorders_are_no_graphs) {
     AT_END(close_network) network n = open_network();
     const cells known = record_cells(&n);
@@ -599,10 +599,10 @@ TEST(recorders_are_no_graphs) {
     const vpps_node x = vpps_sum_elements(r, vpps_lookup(r, n.E, 0));
     ck_assert_uint_eq(vpps_graph_size(r), 2);
     TEST_FAILS(vpps_fb(h, r, x, NULL), VPPS_STATE, "unfinished");
-    TEST_OK(vpps_push(r, x)); /* and the recording goes on */
+    TEST_OK(vpps_push(r, x)); /* and the recording continues */
     TEST_OK(vpps_cell_end(r, &c));
 
-    /* a recording that is dropped leaves nothing behind */
+    /* a dropped recording leaves nothing behind */
     const size_t n_cells = n.model->n_cells;
     TEST_OK(vpps_cell_begin(n.model, "dropped", &r));
     vpps_scatter(r, vpps_tanh(r, vpps_gather(r, 0, 0, 4, 1)));
@@ -610,7 +610,7 @@ TEST(recorders_are_no_graphs) {
     ck_assert_uint_eq(n.model->n_cells, n_cells);
 }
 
-/* One index more than can be told apart was once taken for the first. */
+/* One index more than can be told apart was once mistaken for the first one. */
 TEST(pulled_indices_are_limited) {
     enum { MOST = 65535 };
     AT_END(close_network) network n = open_network();
@@ -626,7 +626,7 @@ TEST(pulled_indices_are_limited) {
         if (!more) TEST_OK(vpps_cell_end(r, &c));
         if (more) TEST_FAILS(vpps_cell_end(r, &c), VPPS_ARGUMENT, "pull_index: cell many pulls 65535 indices");
     }
-    FREED uint32_t *indices = calloc(MOST, sizeof *indices); /* the last is the one that is looked up */
+    FREED uint32_t *indices = calloc(MOST, sizeof *indices); /* the last index is the one that is used */
     ck_assert_ptr_nonnull(indices);
     indices[MOST - 1] = WORDS - 1;
     const vpps_node by_cell =
@@ -652,11 +652,11 @@ TEST(nodes_of_a_cell_stay_inside) {
     TEST_OK(vpps_cell_begin(n.model, "takes from outside", &r));
     vpps_tanh(r, outside[19]);
     TEST_FAILS(vpps_cell_end(r, &c), VPPS_ARGUMENT, "tanh");
-    TEST_OK(vpps_graph_status(g)); /* the nodes made before are still good */
+    TEST_OK(vpps_graph_status(g)); /* the nodes made before are still valid */
     ck_assert_uint_eq(vpps_tanh(g, outside[19]), 20);
 }
 
-/* Cells live as long as the model: through clears of a graph, and through recording more of them, two at a time. */
+/* Cells live as long as the model: a graph may be cleared, and more cells recorded, two at a time. */
 TEST(cells_outlive_a_clear) {
     AT_END(close_network) network n = open_network();
     const cells c = record_cells(&n);
@@ -665,7 +665,7 @@ TEST(cells_outlive_a_clear) {
     for (uint64_t seed = 0; seed < 20; seed++) {
         const vpps_node before = build(&n, &c, seed);
         const uint32_t size = vpps_graph_size(n.g);
-        if (seed % 5 == 0) (void)record_cells(&n); /* while a graph is there */
+        if (seed % 5 == 0) (void)record_cells(&n); /* while a graph exists */
         ck_assert_uint_eq(vpps_graph_size(n.g), size);
         ck_assert_uint_eq(build(&n, &c, seed), before);
         TEST_OK(vpps_graph_status(n.g));
@@ -675,11 +675,11 @@ TEST(cells_outlive_a_clear) {
     ck_assert_uint_eq(last, n.model->n_cells - 1);
 }
 
-/* One recording serves graphs that were there before it and graphs made later, in turns, in training and inference,
- * while a handle exists: bits as by a model of its own for each. */
+/* One recording serves graphs made before and after it, in turn, in training and inference, while a handle exists: with the same bits as if each
+ * graph had a model of its own. */
 TEST(cells_serve_any_number_of_graphs) {
     enum { GRAPHS = 3, ROUNDS = 6 };
-    float losses[GRAPHS + 1][ROUNDS]; /* the last: by one graph alone */
+    float losses[GRAPHS + 1][ROUNDS]; /* the last one: with one graph alone */
     for (uint32_t alone = 0; alone < 2; alone++) {
         network n = open_network(), views[GRAPHS];
         vpps_options o = default_options();
@@ -693,7 +693,7 @@ TEST(cells_serve_any_number_of_graphs) {
         TEST_OK(vpps_graph_create(&views[2].g, n.model));
         for (uint32_t round = 0; round < ROUNDS; round++) {
             network *v = &views[alone ? 0 : round % GRAPHS];
-            if (round == 3) (void)record_cells(&n); /* more of them, between batches */
+            if (round == 3) (void)record_cells(&n); /* more cells are recorded between batches */
             const vpps_node loss = build(v, &c, round);
             TEST_OK(vpps_fb(h, v->g, loss, NULL));
             TEST_OK(vpps_sync_latest_loss(h, &losses[alone ? GRAPHS : 0][round]));
@@ -713,7 +713,7 @@ TEST(cells_serve_any_number_of_graphs) {
 
 enum { MOST_MEMBERS = 5 };
 
-/* The rows of a stack of MOST_MEMBERS added up, each with a factor of its own. */
+/* Adds up the rows of a stack of MOST_MEMBERS members, each with a factor of its own. */
 static vpps_node fold(vpps_graph *g, vpps_node stack) {
     vpps_node terms[MOST_MEMBERS];
     for (uint32_t k = 0; k < MOST_MEMBERS; k++)
@@ -721,7 +721,7 @@ static vpps_node fold(vpps_graph *g, vpps_node stack) {
     return vpps_sum(g, MOST_MEMBERS, terms);
 }
 
-/* A state that attends to the other children, with a bias for each edge. */
+/* Records a cell whose state attends to the other children, with a bias for each edge. */
 static vpps_cell record_attention(const network *n) {
     vpps_graph *g = begin_cell(n->model, "attention");
     const vpps_node s = vpps_gather(g, 0, 0, EMBED, 1), h = vpps_gather_list_from(g, 1, 0, EMBED, 1);
@@ -737,7 +737,7 @@ static vpps_cell record_attention(const network *n) {
 
 enum { RESULTS = 5 };
 
-/* The same at one vertex of `members`: by the cell, or, UINT32_MAX, op by op. */
+/* Computes the results at one vertex with so many members: by the cell, or (UINT32_MAX) op by op. */
 static void attend(const network *n, vpps_cell cell, uint32_t members, vpps_node *results) {
     vpps_graph *g = n->g;
     vpps_node h[MOST_MEMBERS], bias[MOST_MEMBERS], scores[MOST_MEMBERS], stacked[MOST_MEMBERS];
@@ -771,8 +771,8 @@ static void attend(const network *n, vpps_cell cell, uint32_t members, vpps_node
     results[4] = some ? vpps_sum(g, members, h) : none;
 }
 
-/* Every operation that also goes over a list of scalars: s, and for operations number k, k + RESULTS, ... the sum of the members by what
- * they make of the scores. */
+/* Records every operation that also takes a list of scalars: s, and for operations number k, k + RESULTS, ... the sum of the members weighted by the
+ * operations' results on the scores. */
 static vpps_cell record_listed(const network *n) {
     vpps_graph *g = begin_cell(n->model, "listed");
     const vpps_node s = vpps_gather(g, 0, 0, EMBED, 1), h = vpps_gather_list_from(g, 1, 0, EMBED, 1);
@@ -814,7 +814,7 @@ static void attend_listed(const network *n, vpps_cell cell, uint32_t members, vp
 
 enum { LEFT, RIGHT, WORD, LISTS };
 
-/* Left children; right children, with a bias for the edge to each; words that are no children. */
+/* Records a cell with three lists: left children; right children, with a bias for each edge; words that are no children. */
 static vpps_cell record_several(const network *n) {
     vpps_graph *g = begin_cell(n->model, "several");
     const vpps_node s = vpps_pull(g, EMBED, 1), left = vpps_gather_list_of(g, LEFT, 0, EMBED, 1);
@@ -833,7 +833,7 @@ static vpps_node sum_or_zeros(vpps_graph *g, uint32_t n, const vpps_node *xs) {
     return n ? vpps_sum(g, n, xs) : vpps_zeros(g, EMBED, 1);
 }
 
-/* The same at one vertex, of which each list has none, one or two, by `which`. */
+/* Computes the results at one vertex whose lists have no member, one or two, as `which` says. */
 static void take_several(const network *n, vpps_cell cell, uint32_t which, vpps_node *results) {
     enum { MOST = 2 };
     vpps_graph *g = n->g;
@@ -877,7 +877,7 @@ static void take_several(const network *n, vpps_cell cell, uint32_t which, vpps_
 
 enum { MOST_VERTICES = 27 };
 
-/* A cell with lists, and what it comes to at vertices with so many members, by the cell or by hand. */
+/* Cells with lists, and functions that compute their results for some numbers of members, by the cell or by hand. */
 static const struct {
     vpps_cell (*record)(const network *n);
     void (*build)(const network *n, vpps_cell cell, uint32_t members, vpps_node *results);
@@ -886,7 +886,7 @@ static const struct {
                   {record_listed, attend_listed, MOST_MEMBERS + 1},
                   {record_several, take_several, MOST_VERTICES}};
 
-/* Values and gradients over lists, empty ones too, are those of the same operations by hand. */
+/* Values and gradients over lists, also empty ones, equal those of the same operations by hand. */
 TEST_EACH(lists_are_their_members, 0, VPPS_COUNT(list_cells)) {
     enum { MOST = MOST_VERTICES * RESULTS };
     const uint32_t n_results = list_cells[_i].n * RESULTS;
@@ -924,9 +924,9 @@ TEST_EACH(lists_are_their_members, 0, VPPS_COUNT(list_cells)) {
     }
 }
 
-/* Consecutive vertices share the nodes of equal lists, and not those of lists that differ in length, a member or a pulled node. */
+/* Consecutive vertices share the nodes of equal lists, but not of lists that differ in length, a member or a pulled node. */
 TEST(equal_lists_are_shared) {
-    /* the cell's own child, the second member, the number of members, the first pulled node, and whether the lists are shared */
+    /* child 0, the second member, the number of members, the first pulled node, and whether the lists are shared */
     static const uint32_t rows[][5] = {{0, 1, 2, 0, 0}, {1, 1, 2, 0, 1}, {1, 2, 2, 0, 0},
                                        {1, 2, 2, 1, 0}, {1, 2, 1, 1, 0}, {0, 2, 1, 1, 1}};
     network n = open_network();
@@ -952,7 +952,7 @@ TEST(equal_lists_are_shared) {
     close_network(&n);
 }
 
-TEST(sums_between_vertices_of_one_list) { /* a sum of nine nodes is a vertex with a list, too */
+TEST(sums_between_vertices_of_one_list) { /* a sum of nine nodes is also a vertex with a list */
     AT_END(close_network) network n = open_network();
     const vpps_cell cell = record_attention(&n);
     vpps_handle *h;
@@ -1022,7 +1022,7 @@ TEST(errors_of_lists) {
     BAD_LIST(MOST_MEMBERS + 2, 1, MOST_MEMBERS + 1, "a list of 6 members; expected at most 5");
 }
 
-/* Nodes that lie equally far into vertices of one cell are different nodes where the vertices' lists differ. */
+/* Nodes at equal positions in vertices of one cell are different nodes if the vertices' lists have different lengths. */
 TEST(sums_tell_vertices_with_lists_apart) {
     AT_END(close_network) network n = open_network();
     vpps_graph *g = n.g, *r;

@@ -1,5 +1,5 @@
-/* test_conditions.c - loops and cases as vertices: they do what the host would have decided, turn by turn, on every number of
- * virtual processors; gradients are those of the turns that were taken; and the errors of recording and applying. */
+/* test_conditions.c - loops and cases made of vertices: they do, turn by turn, what the host would have decided, with every number of virtual
+ * processors; gradients are those of the turns that ran; and the errors of recording and applying. */
 #include "common/gpu_tests.h"
 #include "common/training.h"
 
@@ -34,7 +34,7 @@ static body turn_body(const network *n, vpps_graph *g, vpps_node count, vpps_nod
     return b;
 }
 
-/* kind: a turn with a condition, one that also decides which word it adds, one that sums a list, or one without a condition. */
+/* Kinds of a turn: with a condition; one that also decides which word it adds; one that sums a list; without a condition. */
 typedef enum turn_kind { TURN, DECIDING, LISTING, PLAIN } turn_kind;
 
 static void record(network *n, turn_kind kind, vpps_cell *cell) {
@@ -96,7 +96,7 @@ static void close_network(network *n) {
     vpps_model_destroy(n->model);
 }
 
-/* What lane i begins with. */
+/* The initial values of lane i. */
 typedef struct lane {
     vpps_node first[OUTPUTS], x, patience;
 } lane;
@@ -131,7 +131,7 @@ static void fetch(network *n, vpps_node nodes[LANES][OUTPUTS], result *r) {
     TEST_OK(vpps_forward(n->h, n->g, LANES * OUTPUTS, &nodes[0][0], outs));
 }
 
-/* All lanes' loops in one forward pass; each of its own limit. */
+/* Runs all lanes' loops, each with its own limit, in one forward pass. */
 static void by_device(network *n, vpps_cell cell, bool list, result *r) {
     vpps_node nodes[LANES][OUTPUTS];
     vpps_graph_clear(n->g);
@@ -150,7 +150,7 @@ static void by_device(network *n, vpps_cell cell, bool list, result *r) {
     fetch(n, nodes, r);
 }
 
-/* The same, where the host looks at every turn. */
+/* Computes the same; the host decides at every turn. */
 static void by_host(network *n, result *r) {
     for (uint32_t i = 0; i < LANES; i++) {
         r->goes_on[i] = 1;
@@ -181,7 +181,7 @@ static void by_host(network *n, result *r) {
     }
 }
 
-static const uint32_t sizes[] = {5, 33, 280, 16}; /* rows of the third are shared out; the last is for a GPU */
+static const uint32_t sizes[] = {5, 33, 280, 16}; /* the third one's rows are shared out; the last is for a GPU */
 enum { GPU = VPPS_COUNT(sizes) - 1 };
 
 TEST_GROUP("conditions", .seconds = 60);
@@ -227,7 +227,7 @@ TEST_EACH(every_machine_decides_alike, 0, GPU) {
 
 /* ---------------------------------------------------------------- gradients */
 
-/* A training step on the loops, as loops or as their turns. The last lane has an infinite state, and takes no turn. */
+/* Makes a training step on the loops: as loops, or as their single turns. The last lane has an infinite state, and no turn. */
 static void train(network *n, const float *turns) {
     vpps_node losses[LANES + 1];
     float infinite[MOST_HIDDEN];
@@ -249,7 +249,7 @@ static void train(network *n, const float *turns) {
     TEST_OK(vpps_read_parameters(n->h));
 }
 
-/* On a GPU, too, which runs all turns, as what no gradient comes through it does not run. */
+/* Also on a GPU, which runs all turns, since no gradient comes from a turn that does not run. */
 TEST_EACH(gradients_are_those_of_the_turns_that_were_taken, 0, GPU) {
     const char *device = _i == GPU ? test_gpu_device() : "cpu";
     const uint32_t vps = _i == GPU && !gpu_is_simulated() ? 0 : 2;
@@ -260,7 +260,7 @@ TEST_EACH(gradients_are_those_of_the_turns_that_were_taken, 0, GPU) {
     open_handle(&loop, device, vps, 0, 0);
     open_handle(&turns, device, vps, 0, 0);
     vpps_node nodes[LANES][OUTPUTS];
-    for (uint32_t i = 0; i < LANES; i++) { /* with one limit for all */
+    for (uint32_t i = 0; i < LANES; i++) { /* with one limit for all lanes */
         const lane l = make_lane(&loop, i);
         const vpps_node pulls[] = {l.x, l.patience};
         const vpps_vertex start = vpps_source(loop.g, OUTPUTS, l.first);
@@ -289,7 +289,7 @@ TEST_EACH(gradients_are_those_of_the_turns_that_were_taken, 0, GPU) {
 
 enum { BRANCHES = 3, SIZE = 4 };
 
-/* Branch k: A_k x, which is a number times x. */
+/* Records the branches: branch k computes A_k x, a number times x. */
 static void record_branches(vpps_model *model, vpps_param *A, vpps_cell *cells) {
     for (uint32_t k = 0; k < BRANCHES; k++) {
         char name[16];
@@ -340,7 +340,7 @@ TEST_EACH(a_value_picks_the_branch, 0, 3) {
         for (uint32_t k = 0; k < SIZE; k++)
             ck_assert_float_eq(values[i][k], (i % 2 ? -1.0f : 1.0f) * factors[i / 2] * x[k]);
 
-    vpps_graph_clear(t.g); /* only what was picked learns */
+    vpps_graph_clear(t.g); /* only the chosen branch trains */
     const vpps_node y = vpps_scattered(t.g, put_case(t.g, cells, 1, x), 0);
     TEST_OK(vpps_fb(t.h, t.g, vpps_sum_elements(t.g, y), NULL));
     TEST_OK(vpps_read_parameters(t.h));

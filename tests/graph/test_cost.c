@@ -1,4 +1,4 @@
-/* test_cost.c - vpps_graph_cost against counts by hand, against the same graph without cells, and against the Tree-LSTM's formula. */
+/* test_cost.c - compares vpps_graph_cost with counts by hand, with the same graph without cells, and with the Tree-LSTM's formula. */
 #include "common/training.h"
 #include "models.h"
 
@@ -32,7 +32,7 @@ static vpps_cost cost_of(vpps_graph *g) {
     return c;
 }
 
-/* The graph's cost since the last clear, then a clear. */
+/* Checks the graph's cost since the last clear, then clears the graph. */
 static void expect(vpps_graph *g, const char *what, vpps_cost wanted) {
     const vpps_cost c = cost_of(g);
 #define SAME(field)                                                                                                    \
@@ -58,23 +58,23 @@ TEST(an_affine_node) {
     vpps_graph *g = f.g;
     expect(g, "nothing", (vpps_cost){0});
 
-    /* W x and its gradient for W; bias and its gradient; update of 12 + 4 elements. x has no gradient. */
+    /* W x and W's gradient; the bias and its gradient; an update of 12 + 4 elements. x has no gradient. */
     vpps_affine1(g, f.b, f.W, vpps_input(g, 3, 1, numbers));
     expect(g, "of an input", (vpps_cost){0, 2, 2 * 24, 4 + 4 + 2 * 16, 8 * 16, 3 * 8 + 4 * 16});
 
-    /* The entry has a gradient: a third product, an update of 3 elements. It is its parameter, and no value. */
+    /* The entry has a gradient: a third product and an update of 3 elements. The entry counts as a parameter, not as a value. */
     vpps_affine1(g, f.b, f.W, vpps_lookup(g, f.E, 5));
     expect(g, "of an entry", (vpps_cost){0, 2, 3 * 24, 4 + 4 + 2 * 19, 8 * 19, 4 * 16});
 
-    /* What follows a matrix that is trained has a gradient: tanh forward and backward. */
+    /* What depends on a trained matrix has a gradient: tanh forward and backward. */
     vpps_tanh(g, vpps_matvec(g, f.W, vpps_input(g, 3, 1, numbers)));
     expect(g, "without bias", (vpps_cost){0, 3, 2 * 24, 4 + 3 * 4 + 2 * 12, 8 * 12, 3 * 8 + 2 * 4 * 16});
 
-    /* Two columns; no bias. */
+    /* Two columns, no bias. */
     vpps_matvec(g, f.W, vpps_lookup(g, f.M, 1));
     expect(g, "of columns", (vpps_cost){0, 2, 3 * 48, 2 * 18, 8 * 18, 8 * 16});
 
-    /* Two products: of a gradient only the first has all. */
+    /* Two products; only the first one has both gradients. */
     vpps_affine2(g, f.b, f.W, vpps_lookup(g, f.E, 0), f.U, vpps_input(g, 4, 1, numbers));
     expect(g, "of two", (vpps_cost){0, 3, 3 * 24 + 2 * 32, 4 + 4 + 2 * 35, 8 * 35, 4 * 8 + 4 * 16});
 }
@@ -82,7 +82,7 @@ TEST(an_affine_node) {
 TEST(parameters_count_once) {
     AT_END(close_fixture) fixture f = open_fixture();
     vpps_graph *g = f.g;
-    /* U twice, the first entry twice and the last once: 16 + 4 + 2 x 3 elements, and W's 12. */
+    /* U is used twice, the first entry twice, the last once: 16 + 4 + 2 x 3 elements, and W's 12. */
     vpps_node h = vpps_affine1(g, f.b, f.W, vpps_lookup(g, f.E, 0));
     h = vpps_affine1(g, f.b, f.U, h);
     h = vpps_affine2(g, f.b, f.U, h, f.W, vpps_lookup(g, f.E, 0));
@@ -93,7 +93,7 @@ TEST(parameters_count_once) {
     vpps_parameter(g, f.b);
     expect(g, "a vector", (vpps_cost){0, 2, 0, 2 * 4, 8 * 4, 0});
     vpps_parameter(g, f.W);
-    vpps_parameter(g, f.W); /* a copy each, with a gradient */
+    vpps_parameter(g, f.W); /* two copies, each with a gradient */
     expect(g, "a matrix", (vpps_cost){0, 2, 0, 2 * 12, 8 * 12, 2 * 16 * 12});
 }
 
@@ -112,7 +112,7 @@ TEST(frozen_parameters_are_read) {
 TEST(products_of_nodes) {
     AT_END(close_fixture) fixture f = open_fixture();
     vpps_graph *g = f.g;
-    /* (3 x 2)(2 x 2): 12 multiply-adds, for each of the three products */
+    /* (3 x 2)(2 x 2): 12 multiply-adds in each of the three products */
     vpps_matmul(g, vpps_lookup(g, f.M, 0), vpps_input(g, 2, 2, numbers));
     expect(g, "one factor trained", (vpps_cost){0, 3, 2 * 24, 2 * 6, 8 * 6, 4 * 8 + 6 * 16});
     vpps_matmul(g, vpps_input(g, 3, 2, numbers), vpps_input(g, 2, 2, numbers));
@@ -123,7 +123,7 @@ TEST(products_of_nodes) {
 
 /* ---------------------------------------------------------------- the other operations */
 
-/* Each on a (and b, c), forward alone where they are inputs, with backward where they are entries of E. */
+/* Each op on a (and b, c): forward only if these are inputs; with backward if they are entries of E. */
 #define EACH_OP(X)                                                                                                     \
     X(vpps_add(g, a, b), 3, 0)                                                                                         \
     X(vpps_sub(g, a, b), 3, 0)                                                                                         \
@@ -198,7 +198,7 @@ TEST(operations) {
 
 /* ---------------------------------------------------------------- cells */
 
-/* A vertex over any number of children: a list of gates, sums of lists, a word, something pulled. */
+/* A vertex with any number of children: a list of gates, sums of lists, a word, a pulled value. */
 static vpps_node body(const fixture *f, uint32_t n, const vpps_node *hs, vpps_node x, vpps_node pulled,
                       bool recording) {
     vpps_graph *g = f->g;
@@ -253,15 +253,15 @@ TEST(cells_cost_what_they_expand_to) {
     vpps_graph_clear(f.g);
     const vpps_cost by_cells = cost_of_tree(&f, true);
     ck_assert(!memcmp(&by_hand, &by_cells, sizeof by_hand));
-    /* 11 gates, each W x + U h, three times; but the first vertex' child is an input, without a gradient */
+    /* 11 gates, each W x + U h, three times; but the first vertex's child is an input, without a gradient */
     ck_assert_uint_eq(by_cells.product_flops, 11 * 3 * (24 + 32) - 32);
-    /* 4 vertices with a word: all of W, U, b and three entries of E */
+    /* 4 vertices with a word: all of W, U, b, and three entries of E */
     ck_assert_uint_eq(by_cells.parameter_bytes, 8 * (12 + 16 + 4 + 3 * 3));
-    /* the input; 3 list nodes a child and 6 others a vertex, of 4; the loss; no gradient of the input's maximum */
+    /* the input; 3 list nodes per child and 6 others per vertex, of 4 elements; the loss; no gradient of the input's maximum */
     ck_assert_uint_eq(by_cells.value_bytes, 4 * 8 + (11 * 3 + 4 * 6) * 4 * 16 + 16 - 4 * 8);
 }
 
-/* Over a list of m scalars and m vectors of 4: softmax has a number a member; a weighted sum, the members; a stack has room for 5. */
+/* A list of m scalars and one of m vectors of 4: softmax has m numbers; a weighted sum reads all members; a stack has room for 5. */
 TEST(an_op_over_a_list_costs_its_members) {
     AT_END(close_fixture) fixture f = open_fixture();
     vpps_graph *r = begin_cell(f.model, "attention");
@@ -276,14 +276,14 @@ TEST(an_op_over_a_list_costs_its_members) {
             children[k] = vpps_source(f.g, 2, (vpps_node[]){vpps_parameter(f.g, f.b), vpps_input(f.g, 1, 1, numbers)});
         vpps_apply(f.g, VPPS_APPLICATION(.cell = cell, .n_children = m, .children = children));
         TEST_OK(vpps_graph_status(f.g));
-        const uint64_t gradient = m ? 8 : 0; /* of both results, by the vector b */
+        const uint64_t gradient = m ? 8 : 0; /* of both results, through vector b */
         expect(f.g, "attention",
                (vpps_cost){0, 2 * m + m + 2, 0, (m ? 2 * 4 : 0) + 5 * m + 4 * m * (2 + 3), m ? 8 * 4 : 0,
                            8 * m + 8 * m + (8 + gradient) * (4 + 20)});
     }
 }
 
-/* A hub's softmax over a million neighbours is counted in time that grows with their number, not with its square: that would take hours. */
+/* A softmax over a million neighbours is counted in time that grows with their number; growing with its square, it would take hours. */
 TEST(the_cost_of_a_long_list_is_counted_soon) {
     enum { MEMBERS = 1000000 };
     AT_END(close_fixture) fixture f = open_fixture();

@@ -1,4 +1,4 @@
-/* test_graph.c - the graph's and the model's interface: shapes, errors that stay, memory, initialisers. */
+/* test_graph.c - the interface of graph and model: shapes, errors that stay, memory, initialisers. */
 #include "common/flat.h"
 #include "common/training.h"
 
@@ -28,7 +28,7 @@ static void close_fixture(fixture *f) {
     vpps_model_destroy(f->model);
 }
 
-/* The graph has failed with this status, and the message holds all of these words. */
+/* Checks that the graph has failed with this status, and that the message has all of these words. */
 static void expect_failure(vpps_graph *g, const char *what, vpps_status status, const char *words) {
     const vpps_status got = vpps_graph_status(g);
     ck_assert_msg(got == status, "%s: %s instead of %s: %s", what, vpps_status_name(got), vpps_status_name(status),
@@ -42,7 +42,7 @@ static void expect_failure(vpps_graph *g, const char *what, vpps_status status, 
 
 /* ---------------------------------------------------------------- errors */
 
-/* `call` is made with these nodes at hand: s 1x1, v3 and u3 3x1, v4 4x1, m 3x2, n 2x5. */
+/* Makes each call with these nodes: s 1x1, v3 and u3 3x1, v4 4x1, m 3x2, n 2x5. */
 #define EACH_ERROR(X)                                                                                                  \
     X(vpps_add(g, v3, v4), SHAPE, "add|3 x 1|4 x 1")                                                                   \
     X(vpps_sub(g, v3, m), SHAPE, "sub|3 x 1|3 x 2")                                                                    \
@@ -187,7 +187,7 @@ TEST(shapes_of_results) {
     uint32_t r, c;
     TEST_FAILS(vpps_node_shape(g, 1000, &r, &c), VPPS_ARGUMENT, "1000");
     TEST_FAILS(vpps_node_shape(g, VPPS_NO_NODE, &r, &c), VPPS_ARGUMENT, "");
-    TEST_OK(vpps_graph_status(g)); /* asking is not building */
+    TEST_OK(vpps_graph_status(g)); /* asking for the status is no building */
 }
 
 TEST(first_error_stays) {
@@ -198,7 +198,7 @@ TEST(first_error_stays) {
     ck_assert_uint_eq(wrong, VPPS_NO_NODE);
     char first[VPPS_MESSAGE_BYTES];
     snprintf(first, sizeof first, "%s", vpps_error_message());
-    /* whatever is made of it, and even a good call, fails silently */
+    /* what is made of the failed node, and even a correct call, fails silently */
     ck_assert_uint_eq(vpps_tanh(g, wrong), VPPS_NO_NODE);
     ck_assert_uint_eq(vpps_sum(g, 2, (vpps_node[]){v, wrong}), VPPS_NO_NODE);
     ck_assert_uint_eq(vpps_affine1(g, f.b, f.W, wrong), VPPS_NO_NODE);
@@ -266,8 +266,8 @@ TEST(model_errors) {
     TEST_OK(vpps_add_vector(m, &p, "late", 3, NULL));
 }
 
-/* A message is a failure's: what succeeds leaves the last one as it is. */
-/* Positions in a graph have 32 bits: what does not fit is an error before anything is taken. */
+/* A message belongs to a failure: calls that succeed leave the last one as it is. */
+/* Positions in a graph have 32 bits: too many words are an error before memory is allocated. */
 TEST(graphs_of_too_many_words) {
     AT_END(close_fixture) fixture f = open_fixture();
     vpps_graph *g = f.g;
@@ -364,7 +364,7 @@ TEST(initialisers) {
         ck_assert_float_eq(vpps_param_values(a, 5)[i], 4);
     }
     ck_assert_int_eq(memcmp(vpps_param_values(a, 6), given, sizeof given), 0);
-    for (uint32_t p = 0; p < 4; p++) { /* equal seeds, equal values; other seeds, others */
+    for (uint32_t p = 0; p < 4; p++) { /* equal seeds give equal values; other seeds give others */
         ck_assert_int_eq(memcmp(vpps_param_values(a, p), vpps_param_values(b, p), N * sizeof(float)), 0);
         ck_assert_int_ne(memcmp(vpps_param_values(a, p), vpps_param_values(other, p), N * sizeof(float)), 0);
     }
@@ -416,7 +416,7 @@ TEST(no_allocation_once_warm) {
     ck_assert_uint_eq(after.uordblks, before.uordblks);
 }
 
-/* Signatures must not pile up when every batch has shapes of its own. */
+/* Signatures must not accumulate if every batch has other shapes. */
 TEST(ever_new_shapes_do_not_grow) {
     AT_END(close_fixture) fixture f = open_fixture();
     static const float data[70000] = {0};

@@ -1,5 +1,5 @@
-/* test_infinity.c - values at the ends of the range. Where a value is chosen, what is not chosen takes no part in values and gradients,
- * whatever it is, infinite or NaN: on the graph, in a cell, by a condition and in a loop. And chains of constants. */
+/* test_infinity.c - values at the ends of the range. What is not chosen affects neither values nor gradients, whatever it is, infinite or NaN: on the
+ * graph, in a cell, by a condition and in a loop. Also chains of constants. */
 #include "common/gpu_tests.h"
 #include "common/meaning.h"
 #include "common/training.h"
@@ -22,7 +22,7 @@ static vpps_options options_of(int setting) {
     return o;
 }
 
-/* Every pair of these as a and b. */
+/* Each pair of these numbers serves as a and b. */
 static const float numbers[] = {2, -0.5f, INFINITY, -INFINITY, NAN};
 enum { NUMBERS = VPPS_COUNT(numbers), PAIRS = NUMBERS * NUMBERS };
 static const float conditions[] = {1, INFINITY, 0, -1, NAN};
@@ -35,7 +35,7 @@ static vpps_param add_values(training *t, const char *name, const float *values)
 
 typedef enum means { GRAPH, CELL, CONDITION, WAYS } means;
 
-/* A cell that selects between two vectors that it pulls. */
+/* Records a cell that selects one of two vectors that it pulls. */
 static vpps_cell record(vpps_model *model, means way) {
     vpps_graph *r = begin_cell(model, way == CELL ? "selects" : "has a condition");
     const vpps_node c = vpps_pull(r, 1, 1), a = vpps_pull(r, PAIRS, 1), b = vpps_pull(r, PAIRS, 1);
@@ -87,7 +87,7 @@ TEST_EACH(only_the_branch_that_is_taken_counts, 0, SETTINGS *WAYS) {
     }
 }
 
-/* Turn k: the maximum of what is there and of x_k; goes on while the number of turns that are left is above 0. */
+/* Turn k: the maximum of the state and x_k; the loop continues while the number of remaining turns is above 0. */
 TEST_EACH(a_running_maximum_begins_at_minus_infinity, 0, SETTINGS) {
     enum { TURNS = 4, LANES = TURNS + 1 };
     const float least = -INFINITY;
@@ -130,7 +130,7 @@ typedef struct operands {
     vpps_param w, b, W, E;
 } operands;
 
-/* The operation, of operands that are vectors of NUMBERS elements or lists of such vectors. */
+/* Makes the operation on operands that are vectors of NUMBERS elements, or lists of such vectors. */
 static vpps_node operation(vpps_graph *r, vpps_op op, const operands *p, vpps_node a, vpps_node b) {
     const meaning_call *c = &meaning_calls[op];
     const vpps_node scalar = vpps_slice(r, b, 0, 1), both[] = {a, b};
@@ -158,7 +158,7 @@ static vpps_node operation(vpps_graph *r, vpps_op op, const operands *p, vpps_no
     }
 }
 
-/* A cell with the operation of each kind of operand: pulled, a parameter, an entry of a table, members of a list, and the whole list. */
+/* Records the operation on each kind of operand: pulled, a parameter, a table's entry, list members, and a whole list. */
 static vpps_cell record_untaken(vpps_model *model, vpps_op op, const operands *p) {
     vpps_graph *r = begin_cell(model, vpps_ops[op].name);
     const vpps_node c = vpps_pull(r, 1, 1), x = vpps_pull(r, NUMBERS, 1), list = vpps_pull_list(r, NUMBERS, 1);
@@ -179,7 +179,7 @@ static vpps_cell record_untaken(vpps_model *model, vpps_op op, const operands *p
 TEST_EACH(a_vertex_that_is_not_taken_has_no_gradients, 0, SETTINGS) {
     vpps_options o = options_of(_i);
     o.precision = (vpps_precision)(_i % (VPPS_PRECISION_BF16 + 1));
-    const bool simt = !strcmp(o.device, "simt"); /* three operations, each of which is compiled */
+    const bool simt = !strcmp(o.device, "simt"); /* three operations, each compiled */
     float values[NUMBERS * NUMBERS];
     for (uint32_t i = 0; i < NUMBERS * NUMBERS; i++) values[i] = i % 7 == 3 ? 0 : numbers[(i + i / NUMBERS) % NUMBERS];
     const vpps_init init = {.kind = VPPS_INIT_VALUES, .values = values};
@@ -225,7 +225,7 @@ TEST_EACH(a_vertex_that_is_not_taken_has_no_gradients, 0, SETTINGS) {
  *
  * As PyTorch's: softmax(x) - onehot(label) also where the label's score is -inf, and NaN where softmax(x) is. */
 
-/* The gradient of element i: of -sum over k of share_k log softmax(x)_k. */
+/* Returns the gradient with respect to element i of -sum over k of share_k log softmax(x)_k. */
 static double entropy_gradient(const float *x, uint32_t n, uint32_t label, const float *weights, float smoothing,
                                uint32_t i) {
     double top = -INFINITY, sum = 0, shares = 0, own = 0;

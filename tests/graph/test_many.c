@@ -1,4 +1,4 @@
-/* test_many.c - vertices and nodes made many at once are those made one by one, to the last word; and the errors. */
+/* test_many.c - vertices and nodes made many at once equal those made one by one, to the last word; and the errors. */
 #include "common/flat.h"
 #include "common/testing.h"
 
@@ -49,7 +49,7 @@ static network open_network(void) {
 typedef struct rows {
     uint32_t indices[VERTICES][2];
     float data[VERTICES][SIZE];
-    vpps_vertex pairs[VERTICES][2];   /* of join: words, and joins before it */
+    vpps_vertex pairs[VERTICES][2];   /* children of join: words, and earlier joins */
     uint32_t first[3][VERTICES + 1];  /* of several's lists */
     vpps_vertex start[VERTICES];      /* child 0 */
     vpps_vertex left[64], right[64];  /* members of lists 0 and 2 */
@@ -76,7 +76,7 @@ static rows draw_rows(uint64_t seed) {
                 if (l == 0) r.left[k] = draw(&state, 2 * VERTICES + i);
                 if (l == 2) r.right[k] = draw(&state, 2 * VERTICES + i);
                 if (l == 1) r.nodes[k] = draw(&state, VERTICES);
-                if (l == 0) r.weights[k] = UINT32_MAX; /* known once there are words */
+                if (l == 0) r.weights[k] = UINT32_MAX; /* set once there are words */
             }
         }
     }

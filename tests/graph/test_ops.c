@@ -56,7 +56,7 @@ static vpps_node constant(builder *b, uint32_t rows, uint32_t cols, float factor
     return x;
 }
 
-/* Argument k of an operation: in turn a parameter (or a row of a table), and bias + W x with a small W x. */
+/* Makes argument k of an operation: in turn a parameter (or a table's row), and bias + W x with a small W x. */
 static vpps_node leaf(builder *b, uint32_t rows, uint32_t cols, meaning_domain d, uint32_t k) {
     const uint32_t way = b->n_leaves++ % 3;
     if (way == 0)
@@ -72,7 +72,7 @@ static vpps_node leaf(builder *b, uint32_t rows, uint32_t cols, meaning_domain d
 
 /* ---------------------------------------------------------------- the table */
 
-/* A call with other arguments than nodes. */
+/* A call with arguments other than nodes. */
 typedef vpps_node (*build_function)(builder *, uint32_t rows, uint32_t cols);
 
 static vpps_node build_input(builder *b, uint32_t rows, uint32_t cols) { return constant(b, rows, cols, 1); }
@@ -170,7 +170,7 @@ static vpps_node build_lookup_at(builder *b, uint32_t rows, uint32_t cols) {
     return vpps_lookup_at(b->g, table, vpps_constant(b->g, 1, 1, numbers[vpps_random_below(&b->random, 6)]));
 }
 
-/* Who makes an operation that takes more than nodes (meaning_calls makes the others). */
+/* The functions that make operations with more arguments than nodes (meaning_calls makes the others). */
 #define UNARY(name) NULL
 #define LISTED(name) NULL
 #define BINARY(name) NULL
@@ -184,7 +184,7 @@ static const build_function own[VPPS_OP_COUNT] = {
 
 /* ---------------------------------------------------------------- graphs */
 
-/* Adds one instance of the operation and its term of the loss. */
+/* Adds one instance of the operation, and its term of the loss. */
 static void add_instance(builder *b, vpps_op op, uint32_t rows, uint32_t cols) {
     const meaning_call *c = &meaning_calls[op];
     const meaning_domain domains[] = {meaning_cases[op].a, meaning_cases[op].b};
@@ -226,7 +226,7 @@ static void builder_close(builder *b) {
     vpps_model_destroy(b->model);
 }
 
-/* `rows` 0: all edge sizes side by side, as vectors and matrices. Returns the loss. */
+/* Builds the graph and returns its loss. `rows` 0: all edge sizes side by side, as vectors and matrices. */
 static vpps_node build_graph(builder *b, vpps_op op, uint64_t seed, uint32_t rows, uint32_t cols) {
     builder_open(b, seed);
     if (rows) {
@@ -289,7 +289,7 @@ TEST_EACH(reference_gradient_is_the_slope, 0, VPPS_OP_COUNT) {
             *w = old - h;
             const double below = loss_value(&b, m, loss);
             *w = old;
-            /* error of the difference: h^2 of the third derivative, and rounding of the loss over h */
+            /* the error of the difference: h^2 times the third derivative, and the loss's rounding over h */
             const double slope = (above - below) / (2 * h), got = r->param_grads[m->first[p] + e];
             ck_assert_msg(fabs(slope - got) <= 1e-6 * (1 + fabs(slope)) + 1e-9 * fabs(above),
                           "%s: gradient of %s[%u] is %.9g, the slope is %.9g", vpps_ops[op].name,
@@ -327,7 +327,7 @@ static vpps_options options_of(const configuration *c) {
     return o;
 }
 
-/* A run of the reference, and some with noise: what rounding may do to each number (reference.h). */
+/* An exact run of the reference, and noisy runs: how much rounding may change each number (reference.h). */
 typedef struct expectation {
     ref_run *exact, *noisy[REF_NOISE_RUNS];
 } expectation;
@@ -350,7 +350,7 @@ static void forget(expectation *e) {
     for (int k = 0; k < REF_NOISE_RUNS; k++) ref_run_destroy(e->noisy[k]);
 }
 
-/* Compares n numbers; `rounding`: of what size were numbers whose difference they are. */
+/* Compares n numbers; `rounding`: the size of the numbers whose differences they are. */
 static void compare(const char *what, const char *context, const float *got, const double *want,
                     const double *const *noisy, const double *rounding, size_t n) {
     double *deviation = calloc(n, sizeof *deviation), bound = 0;
@@ -388,7 +388,7 @@ static void check_forward(builder *b, vpps_handle *h, const ref_model *m, vpps_n
     forget(&e);
 }
 
-/* SGD with rate 1 and nothing else: the gradient is what has been taken away. */
+/* With SGD of rate 1 and nothing else, the gradient is what a step subtracts. */
 static void check_gradients(builder *b, const ref_model *m, const expectation *e, const char *context) {
     for (uint32_t p = 0; p < m->n; p++) {
         const size_t at = m->first[p], n = m->first[p + 1] - at;
@@ -451,7 +451,7 @@ TEST_EACH(engine_is_the_reference, 0, VPPS_OP_COUNT) {
 
 /* ---------------------------------------------------------------- ties and corners, as documented in vpps.h */
 
-/* One step of SGD with lr 1 on sum of elements of f(a, b): what is taken from a and from b. */
+/* Makes one SGD step with lr 1 on the sum of the elements of f(a, b): returns what is subtracted from a and from b. */
 static void slopes(vpps_node (*f)(vpps_graph *, vpps_node, vpps_node), float a, float b, float *da, float *db) {
     vpps_param pa, pb;
     const vpps_init ia = {.kind = VPPS_INIT_CONSTANT, .a = a}, ib = {.kind = VPPS_INIT_CONSTANT, .a = b};
@@ -506,7 +506,7 @@ TEST(ties_go_where_documented) {
     }
 }
 
-/* Functions far out: no NaN, no overflow where the result is representable. */
+/* Functions of large arguments: no NaN, no overflow if the result is representable. */
 TEST(large_arguments) {
     static const struct {
         const char *name;

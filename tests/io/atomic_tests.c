@@ -1,5 +1,5 @@
-/* atomic_tests.c - a checkpoint file is the old one or the new one: without space, without permission, and when the
- * process is killed while it saves. */
+/* atomic_tests.c - a checkpoint file is the old one or the new one, even without space, without permission, or if the process is killed while it
+ * saves. */
 #include "io_tests.h"
 
 #include "io/output.h"
@@ -16,7 +16,7 @@
 
 #define ELEMS 65536
 
-/* Version v of a checkpoint: every element is v, and so says the metadata. */
+/* Saves version v of a checkpoint: every element is v, and so says the metadata. */
 static vpps_status save_version(const char *path, int version) {
     static float values[ELEMS];
     char text[16];
@@ -26,14 +26,14 @@ static vpps_status save_version(const char *path, int version) {
     return vpps_safetensors_write(path, tensors, 2, &(vpps_metadata){"version", text}, 1);
 }
 
-/* One check for all elements: each check of the framework writes to a file. */
+/* Makes one check for all elements, since each check of the framework writes to a file. */
 static void check_all(const float *values, int n, float wanted) {
     int wrong = 0;
     for (int i = 0; i < n; i++) wrong += values[i] != wanted;
     ck_assert_int_eq(wrong, 0);
 }
 
-/* The version that the file holds; it must hold one, whole. */
+/* Returns the version that the file holds, which must be whole. */
 static int check_version(const char *path) {
     static float values[ELEMS];
     vpps_safetensors *file;
@@ -74,7 +74,7 @@ TEST(unwritable_paths) {
     CHECK_STATUS(save_version(path, 1), VPPS_IO);
     ck_assert_int_eq(count_files(folder), 2);
     ck_assert_int_eq(count_files(folder_path("sub")), 0);
-    memset(long_name, 'n', 255); /* the longest name that a file can have; the temporary name has to be cut */
+    memset(long_name, 'n', 255); /* the longest possible file name; the temporary name must be cut */
     long_name[255] = '\0';
     TEST_OK(save_version(folder_path(long_name), 3));
     ck_assert_int_eq(check_version(folder_path(long_name)), 3);
@@ -105,12 +105,12 @@ TEST(mode_and_links) {
     TEST_OK(save_version("here", 4)); /* a path without a folder */
     ck_assert_int_eq(check_version("here"), 4);
     ck_assert_int_eq(count_files("."), 4);
-    ck_assert_int_eq(fchdir(back), 0); /* later tests read files of the source's */
+    ck_assert_int_eq(fchdir(back), 0); /* later tests read files of the source's folder */
     close(back);
     folder_remove();
 }
 
-/* Links are followed to their end, from folder to folder, also one to a file that is not there yet; a circle fails. */
+/* Links are followed to their end, from folder to folder, even to a file that does not exist yet; a circle fails. */
 TEST(links_are_followed) {
     struct stat info;
     const char *folder = folder_make();
@@ -138,7 +138,7 @@ TEST(links_are_followed) {
 
 enum { STRANGER = 54321 };
 
-/* A file "mine" of 1, and in the folder "all", where everybody may write, a stranger's `name`: a link to it, or a file. */
+/* Makes a file "mine" of 1 byte and, in the folder "all", where everybody may write, a stranger's `name`: a link to it, or a file. */
 static void plant(const char *name, const char *target) {
     TEST_OK(save_version(folder_path("mine"), 1));
     if (mkdir(folder_path("all"), 0777) == 0) ck_assert_int_eq(chmod(folder_path("all"), 01777), 0);
@@ -149,7 +149,7 @@ static void plant(const char *name, const char *target) {
     ck_assert_int_eq(lchown(folder_path(name), STRANGER, STRANGER), 0);
 }
 
-/* What proc_sys_fs(5) says of protected_symlinks holds, whether or not it is switched on. */
+/* The rules of proc_sys_fs(5) for protected_symlinks hold, whether or not the system has them switched on. */
 TEST(strangers_links_are_not_followed) {
     static const char *const names[] = {"all/old", "all/new", "all/file", "own"};
     static const char *const targets[] = {"../mine", "../none", NULL, "all/old"};
@@ -166,19 +166,19 @@ TEST(strangers_links_are_not_followed) {
     }
     ck_assert_int_eq(count_files(folder), 3);
     ck_assert_int_eq(count_files(folder_path("all")), 3);
-    ck_assert_int_eq(chmod(folder_path("all"), 01755), 0); /* nobody else could have put a link there */
+    ck_assert_int_eq(chmod(folder_path("all"), 01755), 0); /* nobody else could have made a link there */
     TEST_OK(save_version(folder_path("all/old"), 3));
     ck_assert_int_eq(check_version(folder_path("mine")), 3);
     ck_assert_int_eq(chmod(folder_path("all"), 0777), 0);
     TEST_OK(save_version(folder_path("all/old"), 4));
     ck_assert_int_eq(chmod(folder_path("all"), 01777), 0);
-    ck_assert_int_eq(chown(folder_path("all"), STRANGER, STRANGER), 0); /* the folder's owner may do all there */
+    ck_assert_int_eq(chown(folder_path("all"), STRANGER, STRANGER), 0); /* the folder's owner may do everything there */
     TEST_OK(save_version(folder_path("all/new"), 5));
     ck_assert_int_eq(check_version(folder_path("none")), 5);
     folder_remove();
 }
 
-/* That a file cannot be looked at does not mean that it is not there. */
+/* A file that cannot be examined may exist nevertheless. */
 TEST(what_cannot_be_looked_at) {
     char name[300];
     folder_make();
@@ -192,7 +192,7 @@ TEST(what_cannot_be_looked_at) {
     folder_remove();
 }
 
-/* A file that is replaced keeps its mode and owner, by whatever name it is written. */
+/* A replaced file keeps its mode and owner, whatever name is used to write it. */
 TEST(mode_is_kept) {
     static const mode_t modes[] = {0600, 0640, 0444, 0666, 0777};
     struct stat info;
@@ -212,7 +212,7 @@ TEST(mode_is_kept) {
     folder_remove();
 }
 
-/* One claim of a file at a time, by whatever path; what is no file needs none. */
+/* A file has one claim at a time, by whatever path; what is no regular file needs none. */
 TEST(claims) {
     int first, second;
     folder_make();
@@ -220,7 +220,7 @@ TEST(claims) {
     TEST_OK(vpps_output_claim(&first, folder_path("f")));
     TEST_FAILS(vpps_output_claim(&second, folder_path("link")), VPPS_IO, "link: another run writes to it");
     TEST_OK(vpps_output_claim(&second, folder_path("g")));
-    TEST_OK(save_version(folder_path("f"), 1)); /* a claim keeps other claims away, not outputs */
+    TEST_OK(save_version(folder_path("f"), 1)); /* a claim excludes other claims, not outputs */
     close(second);
     close(first);
     TEST_OK(vpps_output_claim(&first, folder_path("link")));
@@ -256,7 +256,7 @@ TEST(no_regular_files) {
     folder_remove();
 }
 
-/* /dev/stdout is the file that it is: written on, not replaced, whatever was printed to it before. */
+/* /dev/stdout is its file: it is continued, not replaced, whatever was printed to it before. */
 TEST(standard_output) {
     char text[32] = "";
     folder_make();
@@ -278,8 +278,8 @@ TEST(standard_output) {
     folder_remove();
 }
 
-/* What a killed process left is removed by the next save, whichever process it was of; what is still being written, and
- * what is no temporary file of this path, stays. */
+/* A killed process's files are removed by the next save, whichever process it was; files still being written, and files that are no temporary files
+ * of this path, stay. */
 TEST(left_over_temporary_files) {
     static const char *const others[] = {"f.tmp-1", "f.tmp-1-", "f.tmp-x-1", "f.tmp-1-2x", "ff.tmp-1-2", "f.tmp"};
     char name[64];
@@ -296,14 +296,14 @@ TEST(left_over_temporary_files) {
     TEST_OK(vpps_output_write(&writing, "whole", 5));
     TEST_OK(save_version(path, 5));
     ck_assert_int_eq(check_version(path), 5);
-    ck_assert_int_eq(count_files(folder), (int)VPPS_COUNT(others) + 2); /* f, and the one being written */
+    ck_assert_int_eq(count_files(folder), (int)VPPS_COUNT(others) + 2); /* f, and the file being written */
     TEST_OK(vpps_output_commit(&writing));
     ck_assert_int_eq(count_files(folder), (int)VPPS_COUNT(others) + 1);
     free((char *)(uintptr_t)path);
     folder_remove();
 }
 
-/* A limit on file sizes fails write() in mid-file, as a full disk does: the old file stays and no other is left. */
+/* A limit on file sizes makes write() fail in mid-file, as a full disk does: the old file stays, and no other remains. */
 TEST(no_space_by_limit) {
     static const rlim_t limits[] = {0, 1, 7, 8, 100, 255, 256, 1000, 4096, 100000, 262143};
     struct rlimit before, limit;
@@ -315,7 +315,7 @@ TEST(no_space_by_limit) {
         limit = (struct rlimit){limits[i], before.rlim_max};
         ck_assert_int_eq(setrlimit(RLIMIT_FSIZE, &limit), 0);
         vpps_status status = save_version(folder_path("f"), 2);
-        setrlimit(RLIMIT_FSIZE, &before); /* before any check: its report is a file, too */
+        setrlimit(RLIMIT_FSIZE, &before); /* before any check, whose report is a file, too */
         TEST_FAILS(status, VPPS_IO, "/f: cannot be written: File too large");
         ck_assert_int_eq(check_version(folder_path("f")), 1);
         ck_assert_int_eq(count_files(folder), 1);
@@ -325,7 +325,7 @@ TEST(no_space_by_limit) {
     folder_remove();
 }
 
-/* A file system of 128 KiB, in a mount namespace of a child's own. Exit status: 0 fine, 1 not, 2 may not mount. */
+/* Fills a file system of 128 KiB in a child's own mount namespace. Exit status: 0: fine; 1: wrong; 2: mounting is not allowed. */
 static int fill_small_disk(const char *folder) {
     if (unshare(CLONE_NEWNS) != 0 || mount("none", "/", NULL, MS_REC | MS_PRIVATE, NULL) != 0 ||
         mount("tmpfs", folder, "tmpfs", 0, "size=128k") != 0)
@@ -357,7 +357,7 @@ TEST(no_space_on_disk) {
     if (WEXITSTATUS(status) == 2) TEST_SKIP("no_space_on_disk: this user may not mount a file system");
 }
 
-/* Kills a process that saves one version after the other, at any instant of it, again and again. */
+/* Kills a process that saves one version after the other, at random moments, many times. */
 TEST(killed_while_saving) {
     uint64_t random = 1;
     int last = 1, kills = (int)test_scaled(100), advanced = 0;
@@ -376,7 +376,7 @@ TEST(killed_while_saving) {
         ck_assert_int_eq(kill(child, SIGKILL), 0);
         int status = 0;
         ck_assert_int_eq(waitpid(child, &status, 0), child);
-        ck_assert(WIFSIGNALED(status)); /* not an exit: no save failed */
+        ck_assert(WIFSIGNALED(status)); /* killed, not ended: no save failed */
         int version = check_version(path);
         ck_assert_int_ge(version, last);
         advanced += version > last;
@@ -384,6 +384,6 @@ TEST(killed_while_saving) {
     }
     ck_assert_int_gt(advanced, 0); /* the children did save */
     TEST_OK(save_version(path, last + 1));
-    ck_assert_int_eq(count_files(folder), 1); /* nothing of theirs is left */
+    ck_assert_int_eq(count_files(folder), 1); /* nothing of theirs remains */
     folder_remove();
 }

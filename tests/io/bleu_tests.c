@@ -1,4 +1,4 @@
-/* bleu_tests.c - BLEU by hand, by identities, and against sacreBLEU's numbers (metrics_golden.py). */
+/* bleu_tests.c - BLEU compared with results by hand, identities, and sacreBLEU's numbers (metrics_golden.py). */
 #include "io_tests.h"
 
 /* Adds a pair of sentences whose words are single characters; '?' is VPPS_NO_WORD. */
@@ -19,14 +19,14 @@ static const struct hand_case {
     {"", "abcd", {0}, {0}, 0, 0},
     {"abcd", "", {0}, {4, 3, 2, 1}, 0, 0},
     {"abcdef", "ghijkl", {0}, {6, 5, 4, 3}, 0, 0},
-    {"abc", "abc", {3, 2, 1, 0}, {3, 2, 1, 0}, 0, 0}, /* no 4-gram to find */
+    {"abc", "abc", {3, 2, 1, 0}, {3, 2, 1, 0}, 0, 0}, /* there is no 4-gram */
     {"abcd", "abcd", {4, 3, 2, 1}, {4, 3, 2, 1}, 100, 100},
     {"ttttttt", "tcomta", {2, 0, 0, 0}, {7, 6, 5, 4}, 0, 7.8098498423}, /* the paper's example: clipped to 2 of 7 */
     {"abxde", "abcde", {4, 2, 0, 0}, {5, 4, 3, 2}, 0, 30.2137539736},   /* 100 (4/5 2/4 1/6 1/8)^(1/4) */
     {"abcdefgh", "abcdefghij", {8, 7, 6, 5}, {8, 7, 6, 5}, 77.8800783071, 77.8800783071}, /* 100 e^(1 - 10/8) */
     {"abcdefghij", "abcdefgh", {8, 7, 6, 5}, {10, 9, 8, 7}, 75.9835685652, 75.9835685652},
     {"ababab", "abab", {4, 3, 2, 1}, {6, 5, 4, 3}, 50.8132748155, 50.8132748155}, /* (4/6 3/5 2/4 1/3)^(1/4) */
-    {"ab?de", "ab?de", {4, 2, 0, 0}, {5, 4, 3, 2}, 0, 30.2137539736},             /* an unknown word is no match */
+    {"ab?de", "ab?de", {4, 2, 0, 0}, {5, 4, 3, 2}, 0, 30.2137539736},             /* an unknown word does not match */
     {"dcba", "abcd", {4, 0, 0, 0}, {4, 3, 2, 1}, 0, 22.5900500902},               /* 100 (1 1/6 1/8 1/8)^(1/4) */
 };
 
@@ -44,7 +44,7 @@ TEST_EACH(by_hand, 0, VPPS_COUNT(hand_cases)) {
     ck_assert_double_eq_tol(vpps_bleu_score(&b, VPPS_BLEU_EXP), c->exp, 1e-9);
 }
 
-/* The corpus' score is no mean of scores: counts are added, and a longer sentence makes up for a short one. */
+/* The corpus score is no mean of scores: counts are added, and a longer sentence makes up for a short one. */
 TEST(corpus) {
     vpps_bleu together = {0}, swapped = {0};
     add_text(&together, "abcdefgh", "abcdefghij");
@@ -82,7 +82,7 @@ static const struct golden {
     {7, 40, 3, 64, {434, 303, 167, 58}, 561, 554, 37.8165459264, 37.8165459264},
 };
 
-/* A reference, and a hypothesis with words replaced, left out and put in. */
+/* Adds a random reference, and a hypothesis with words replaced, left out and inserted. */
 static void add_drawn_pair(vpps_bleu *b, uint64_t *random, uint32_t words, uint32_t noise) {
     uint32_t hypothesis[50], reference[25], n_hypothesis = 0;
     const uint32_t n = 1 + vpps_random_below(random, 25);

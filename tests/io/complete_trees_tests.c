@@ -9,7 +9,7 @@ static vpps_treebank *generate(uint64_t seed, uint32_t leaves, uint32_t n) {
     return tb;
 }
 
-/* The symbol that occurs most often among the leaves, counted anew. */
+/* Counts which symbol occurs most often among the leaves. */
 static int32_t majority(const vpps_treebank *tb, vpps_tree tree) {
     uint32_t counts[N_SYMBOLS] = {0};
     for (uint32_t i = 0; i < tree.n_nodes; i++) {
@@ -31,7 +31,7 @@ TEST_GROUP("complete trees");
 TEST_EACH(trees_are_complete_and_labels_are_majorities, 0, VPPS_COUNT(sizes)) {
     enum { TREES = 50 };
     const uint32_t leaves = sizes[_i];
-    uint32_t levels = 0; /* of the deepest leaf */
+    uint32_t levels = 0; /* levels of the deepest leaf */
     while (1u << levels < leaves) levels++;
     OWNED(vpps_treebank) *tb = generate(7, leaves, TREES);
     ck_assert_uint_eq(vpps_treebank_size(tb), TREES);
@@ -90,7 +90,7 @@ TEST(too_many_leaves_are_refused) {
     ck_assert_uint_eq(vpps_treebank_size(tb), 1);
     vpps_treebank_destroy(tb);
 
-    TEST_OK(vpps_treebank_create(&tb)); /* no trees: nothing but the words */
+    TEST_OK(vpps_treebank_create(&tb)); /* no trees: only the words */
     TEST_OK(vpps_treebank_generate_complete(tb, NULL, 0));
     ck_assert_uint_eq(vpps_treebank_size(tb), 0);
     ck_assert_uint_eq(vpps_treebank_classes(tb), 0);

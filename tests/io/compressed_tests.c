@@ -1,4 +1,4 @@
-/* compressed_tests.c - files compressed by gzip or zstd are read as what they hold; damaged ones are refused. */
+/* compressed_tests.c - files compressed by gzip or zstd give their contents; damaged ones are refused. */
 #include "forms.h"
 #include "io/file.h"
 #include "io/stream.h"
@@ -10,13 +10,13 @@
 enum { GZIP, ZSTD, N_CODECS };
 static const char *const endings[] = {"gz", "zst"};
 
-/* Compressed bytes in memory that the caller frees. */
+/* Returns compressed bytes, which the caller frees. */
 static unsigned char *compressed(int codec, const char *text, size_t n, size_t *out_n) {
     size_t room = ZSTD_compressBound(n) + compressBound(n) + 64;
     unsigned char *out = malloc(room);
     if (codec == ZSTD) {
         ZSTD_CCtx *context = ZSTD_createCCtx();
-        ZSTD_CCtx_setParameter(context, ZSTD_c_checksumFlag, 1); /* as its command does */
+        ZSTD_CCtx_setParameter(context, ZSTD_c_checksumFlag, 1); /* as the command zstd does */
         *out_n = ZSTD_compress2(context, out, room, text, n);
         ck_assert(!ZSTD_isError(*out_n));
         ZSTD_freeCCtx(context);
@@ -30,7 +30,7 @@ static unsigned char *compressed(int codec, const char *text, size_t n, size_t *
     return out;
 }
 
-/* The text in two parts, each compressed by itself, one after the other. */
+/* Compresses a text as two separate parts, one after the other. */
 static unsigned char *compressed_parts(int codec, const char *text, size_t n, size_t *out_n) {
     size_t n_a, n_b;
     unsigned char *a = compressed(codec, text, n / 2, &n_a), *b = compressed(codec, text + n / 2, n - n / 2, &n_b);
@@ -73,7 +73,7 @@ TEST_EACH(every_form_is_decompressed, 0, n_forms) {
 
 /* ---------------------------------------------------------------- streams */
 
-/* A text of lines without a pattern, of more than one piece. */
+/* Returns a text of lines without a pattern, which needs several pieces of a buffer. */
 static char *long_text(size_t n) {
     uint64_t random = 3;
     char *text = malloc(n + 1);
@@ -83,7 +83,7 @@ static char *long_text(size_t n) {
     return text;
 }
 
-/* All of it, by reads of sizes drawn. */
+/* Reads all of it in random sizes, and compares. */
 static void check_reads(vpps_stream *s, const char *text, size_t n, uint64_t seed) {
     size_t at = 0, got;
     FREED char *bytes = malloc(n + 1);
@@ -144,7 +144,7 @@ TEST(streams_give_every_line) {
     const size_t n = 300000;
     FREED char *many = long_text(n);
     many[150000] = '\n';
-    for (size_t i = 150001; i < n; i++) many[i] = 'x'; /* one that goes over several pieces */
+    for (size_t i = 150001; i < n; i++) many[i] = 'x'; /* a line that goes over several pieces */
     TEST_OK(vpps_stream_of(&s, "t", many, n));
     for (const char *at = many; at < many + n; at += len + 1) {
         TEST_OK(vpps_stream_line(s, &line, &len));
@@ -157,7 +157,7 @@ TEST(streams_give_every_line) {
 
 /* ---------------------------------------------------------------- damage */
 
-/* The status of reading all of it. */
+/* Returns the status of reading everything. */
 static vpps_status read_through(const void *bytes, size_t n) {
     vpps_stream *s;
     char piece[1000];
@@ -222,7 +222,7 @@ TEST(what_follows_compressed_data) {
     free(packed);
 }
 
-/* A frame to be skipped comes first where zstd worked in parallel. */
+/* If zstd worked in parallel, the data begin with a frame to be skipped. */
 TEST(frames_are_skipped) {
     static const unsigned char skipped[] = {0x50, 0x2a, 0x4d, 0x18, 4, 0, 0, 0, 1, 2, 3, 4};
     size_t n;
@@ -271,7 +271,7 @@ TEST(nothing_compressed) {
     }
 }
 
-/* A pipe's data are decompressed, too. */
+/* Data of a pipe are decompressed, too. */
 TEST_EACH(a_pipe_is_decompressed, 0, N_CODECS) {
     const size_t text_n = 300000;
     FREED char *text = long_text(text_n), *bytes;

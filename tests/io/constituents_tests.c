@@ -1,4 +1,4 @@
-/* constituents_tests.c - n-ary trees: reading them, and making them binary so that nothing is lost. */
+/* constituents_tests.c - n-ary trees: reading them, and making them binary without loss. */
 #include "forms.h"
 
 static vpps_constituents *new_constituents(vpps_labels labels) {
@@ -39,8 +39,8 @@ static char *constituents_text(const vpps_constituents *c, size_t *n) {
     return text;
 }
 
-/* A binary tree with its labels; or, with `undone`, the n-ary tree it was made of: a label A+B is two brackets, and a
- * node whose label ends in '*' is none. */
+/* Prints a binary tree with its labels; with `undone`, the n-ary tree from which it was made: a label A+B is two brackets, and a node whose label
+ * ends in '*' is none. */
 static void print_binary(const vpps_treebank *tb, const vpps_vocab *labels, vpps_tree tree, int32_t i, bool undone,
                          FILE *file) {
     const vpps_tree_node *node = &tree.nodes[i];
@@ -162,7 +162,7 @@ TEST(labels_are_cut) {
     ck_assert_str_eq(written, "(S (NP (NN a)) (-LRB- [) (=X b) (A- c) (S|<VP-.> (NP d) (very-good e)))\n");
 }
 
-/* Labels as written, of which function tags may be left out later; null elements are left out at once. */
+/* Labels as written, whose function tags may be removed later; null elements are removed at once. */
 TEST(labels_are_cut_later) {
     static const char text[] = "(S (NP-SBJ-1 (NN a)) (VP-X (NP (-NONE- *T*-1) (-NONE- none)) (VP b)))\n";
     OWNED(vpps_constituents) *c = new_constituents(VPPS_LABELS_WHOLE);
@@ -187,7 +187,7 @@ TEST(labels_are_cut_later) {
     free(written);
 }
 
-/* What remains has words; no label or word of what is left out stays. */
+/* The rest has words; no label or word of what is left out remains. */
 TEST(null_elements_are_left_out) {
     static const char text[] = "( (S (NP-SBJ-1 (-NONE- *)) (VP (VBD fell) (S (NP (-NONE- *-1) )\n"
                                " (VP (TO to) ))) (-NONE- 0) ))\n"
@@ -223,7 +223,7 @@ static const struct binary_case {
      "(A (B+C (D d) (C* (E e) (F f))) (A* (G g) (H+I i)))\n"},
 };
 
-/* Children before parents, the right one just before: post-order. */
+/* Checks for post-order: children before parents, the right child just before its parent. */
 static void check_post_order(vpps_tree tree, uint32_t classes) {
     uint32_t leaves = 0;
     for (uint32_t i = 0; i < tree.n_nodes; i++) {
@@ -236,7 +236,7 @@ static void check_post_order(vpps_tree tree, uint32_t classes) {
     ck_assert_uint_eq(tree.n_nodes, 2 * leaves - 1);
 }
 
-/* Both branchings of c: in post-order, and undone they are c's own text. */
+/* Checks both binary forms of c: they are in post-order and, undone, give c's own text. */
 static void check_binarised(const vpps_constituents *c, const char *const wanted[2]) {
     size_t n, n_undone, n_shown;
     FREED char *text = constituents_text(c, &n);
@@ -269,7 +269,7 @@ TEST_EACH(binarised, 0, VPPS_COUNT(binary_cases)) {
     check_binarised(c, (const char *const[2]){b->left, b->right});
 }
 
-/* The labels' ids are those the vocabulary has already; the treebank keeps what it held. */
+/* Labels keep the ids that the vocabulary has already; the treebank keeps its trees. */
 TEST(binarised_parts_share_labels) {
     OWNED(vpps_constituents) *train = new_constituents(VPPS_LABELS_RAW), *dev = new_constituents(VPPS_LABELS_RAW);
     OWNED(vpps_treebank) *tb = new_treebank();
@@ -285,7 +285,7 @@ TEST(binarised_parts_share_labels) {
 
 #define DEEP 100000
 
-/* Depth without recursion: a chain, and a comb to either side. */
+/* Deep trees need no recursion: a chain, and a comb to either side. */
 TEST_EACH(depth_is_limited_by_memory_only, 0, 3) {
     size_t n;
     FREED char *text = NULL;
@@ -310,13 +310,13 @@ TEST_EACH(depth_is_limited_by_memory_only, 0, 3) {
 static const struct treebank_file {
     const char *name;
     uint32_t trees, leaves, nodes, shortest, longest, depth, arity, labels, words;
-    double binary, unary; /* percent of the inner nodes, to more digits than the description has; 0: it says nothing */
+    double binary, unary; /* percent of the inner nodes, to more digits than the description has; 0: unknown */
 } treebank_files[] = {{"treebank/wsj_sample.txt", 3914, 94084, 171459, 1, 249, 30, 32, 682, 11968, 51.45, 23.53},
                       {"treebank/gum.train.txt", 10224, 177410, 334569, 1, 110, 34, 39, 108, 17954, 46.75, 30.63},
                       {"treebank/gum.dev.txt", 1575, 28119, 53459, 1, 90, 32, 19, 102, 5127, 0, 0},
                       {"treebank/gum.test.txt", 1464, 28397, 53231, 1, 134, 33, 19, 103, 5630, 0, 0}};
 
-/* Nodes on the longest way down from the root, from the depth of each subtree. */
+/* Returns the number of nodes on the longest path down from the root, from the depths of subtrees. */
 static uint32_t tree_depth(vpps_constituent_tree tree) {
     FREED uint32_t *depth = calloc(tree.n_nodes, sizeof *depth);
     for (uint32_t i = 0; i < tree.n_nodes; i++) {
@@ -366,7 +366,7 @@ TEST_EACH(treebanks, 0, VPPS_COUNT(treebank_files)) {
     vpps_constituents_destroy(c);
 }
 
-/* One tree a line, as the Penn Treebank writes it: the outermost label missing, an indented line for each inner bracket, and traces. */
+/* Returns one tree per line as the Penn Treebank writes it: without outermost label, with an indented line for each inner bracket, and with traces. */
 static char *penn_form(const char *text, size_t n, size_t *out_n) {
     static const char root[] = "(ROOT", trace[] = "(NP-SBJ-1 \n      (-NONE- *T*-2) )";
     char *out;

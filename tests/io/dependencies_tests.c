@@ -1,4 +1,4 @@
-/* dependencies_tests.c - the reader of dependency trees: what is accepted, what is refused and with which words. */
+/* dependencies_tests.c - the reader of dependency trees: what it accepts, and what it refuses with which words. */
 #include "forms.h"
 
 #define W(id, form, head, deprel) id "\t" form "\t_\t_\t_\t_\t" head "\t" deprel "\t_\t_\n"
@@ -23,13 +23,13 @@ static const struct good_case {
      "it<2 nsubj:pass was<0 root \ndone<0 root \n"},
     {&cut, W("1", "it", "2", "nsubj:pass") W("2", "was", "0", "root:") W("3", "x", "2", ":"),
      "it<2 nsubj was<0 root x<2 : \n"},
-    /* multiword tokens and empty nodes, where words, heads and relations may be missing; comments within */
+    /* multiword tokens and empty nodes, which may lack words, heads and relations; comments inside */
     {NULL,
      "# text = al mar\r\n" W("0.1", "_", "_", "_") W("1-2", "al", "_", "_")
          W("1", "a", "3", "case") "# c\n" W("2", "el", "3", "det") W("2.1", "", "", "") W("3", "mar", "0", "root"),
      "a<3 case el<3 det mar<0 root \n"},
     {NULL, W("1", "10 000", "2", "x") W("2", "#", "0", "y z") " \n", "10 000<2 x #<0 y z \n"},
-    /* no tree need be projective, and a sentence may have several roots */
+    /* trees need not be projective, and a sentence may have several roots */
     {NULL, W("1", "a", "3", "x") W("2", "b", "4", "y") W("3", "c", "0", "r") W("4", "d", "0", "r"),
      "a<3 x b<4 y c<0 r d<0 r \n"},
     {&heads_only, "# mood = sad\n# mood =\n" W("1", "a", "0", "_"), "a<0  \n"},
@@ -131,7 +131,7 @@ TEST(trees_and_other_sentences_do_not_mix) {
     vpps_sentences_destroy(s);
 }
 
-/* A chain as long as memory allows, and a circle at its end. */
+/* A chain as long as memory allows, with a circle at its end. */
 TEST_EACH(depth_is_limited_by_memory_only, 0, 2) {
     enum { WORDS = 200000 };
     const int n = (int)test_scaled(WORDS);

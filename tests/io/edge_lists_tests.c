@@ -1,4 +1,4 @@
-/* edge_lists_tests.c - the reader of graphs in lists of edges: what is accepted, what is refused and with which words. */
+/* edge_lists_tests.c - the reader of graphs in lists of edges: what it accepts, and what it refuses with which words. */
 #include "io/edge_lists.h"
 #include "io_tests.h"
 
@@ -22,7 +22,7 @@ static vpps_status read_text(read_graphs *r, const char *text, vpps_edge_labels 
     return vpps_edge_lists_read_text(r->e, r->nodes, "t", text, strlen(text), labels);
 }
 
-/* All graphs as text, a line each: "LABEL: WORD/LABEL(NUMBERS) ... FROM>TO TYPE ...". */
+/* Returns all graphs as text, one line each: "LABEL: WORD/LABEL(NUMBERS) ... FROM>TO TYPE ...". */
 static const char *show(const read_graphs *r) {
     static char text[4096];
     memset(text, 0, sizeof text);
@@ -64,7 +64,7 @@ static const struct good_case {
     {VPPS_GRAPH_LABELS, 0, "graph x\nnode a p\ngraph -\nnode b\ngraph\nnode a\n", "x: a/\n: b/\n: a/\n"},
     {VPPS_NO_LABELS, 1, "graph x\nnode a p 1.5\nnode b - -2e1\nedge 1 2 t\n", ": a/(1.5) b/(-20) 0>1 t\n"},
     {VPPS_NODE_LABELS, 2, "graph\nnode a p 1 2\n", ": a/p(1)(2)\n"},
-    /* edges between nodes; words that look like others; blanks, CR LF, a byte order mark, comments */
+    /* edges between nodes; words that look like keywords; blanks, CR LF, a byte order mark, comments */
     {VPPS_NODE_LABELS, 0, "\xef\xbb\xbfgraph\r\n\tnode  #1\tnode \r\n# c\r\nedge 1 1 edge\r\n node graph graph",
      ": #1/node graph/graph 0>0 edge\n"},
 };
@@ -157,7 +157,7 @@ TEST(labels_of_two_kinds_do_not_mix) {
 TEST(labels_are_found) {
     static const struct {
         vpps_edge_labels labels;
-        const char *line, *label; /* NULL: none belongs there */
+        const char *line, *label; /* NULL: the line may not have a label */
     } cases[] = {
         {VPPS_NODE_LABELS, "node a b 1", "b"}, {VPPS_NODE_LABELS, " node  a", ""},   {VPPS_NODE_LABELS, "node", NULL},
         {VPPS_NODE_LABELS, "graph a", NULL},   {VPPS_GRAPH_LABELS, "graph - ", "-"}, {VPPS_GRAPH_LABELS, "graph", ""},

@@ -1,9 +1,9 @@
-/* encoding_tests.c - text as editors and other systems write it: a byte order mark, lines that end with CR LF, UTF-16. */
+/* encoding_tests.c - text as other editors and systems write it: a byte order mark, lines that end with CR LF, UTF-16. */
 #include "forms.h"
 
 #define MARK "\xef\xbb\xbf"
 
-/* The text with a mark before each line (there are several where files were joined), or not, its lines ended by CR LF, or not. */
+/* Returns the text with or without a byte order mark before each line (joined files have several), and with or without CR at line ends. */
 static char *written_otherwise(const char *text, size_t n, bool mark, bool cr, size_t *out_n) {
     char *out = malloc(4 * n + sizeof MARK), *end = out;
     for (size_t i = 0; i < n; i++) {
@@ -55,7 +55,7 @@ TEST_EACH(utf_16_is_named, 0, n_forms) {
     }
 }
 
-/* As an editor shows them. */
+/* Columns are those that an editor shows. */
 TEST(columns_are_counted_from_behind_the_mark) {
     vpps_treebank *tb = new_treebank();
     CHECK_STATUS(vpps_treebank_read_text(tb, "t", MARK "(x a)", 8), VPPS_FORMAT);
@@ -68,6 +68,6 @@ TEST(columns_are_counted_from_behind_the_mark) {
     ck_assert_str_eq(vpps_error_message(), "t:1:5: expected word|TAG, found 'b'");
     CHECK_STATUS(vpps_sentences_read_tagged_text(s, "t", "a|O\n" MARK "b|O c", 12), VPPS_FORMAT);
     ck_assert_str_eq(vpps_error_message(), "t:2:5: expected word|TAG, found 'c'");
-    TEST_OK(vpps_sentences_read_lines_text(s, "t", "a " MARK "\n", 6, NULL)); /* elsewhere it is a word */
+    TEST_OK(vpps_sentences_read_lines_text(s, "t", "a " MARK "\n", 6, NULL)); /* elsewhere the mark is a word */
     ck_assert_uint_eq(vpps_sentences_total_words(s), 2);
 }

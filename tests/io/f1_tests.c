@@ -21,7 +21,7 @@ static void check_counts(vpps_f1_counts found, uint64_t gold, uint64_t predicted
 
 /* ---------------------------------------------------------------- by hand */
 
-/* Tag ids of words separated by spaces. */
+/* Writes the tag ids of words separated by spaces. */
 static uint32_t parse(vpps_vocab *v, const char *text, uint32_t *ids) {
     uint32_t n = 0;
     for (size_t len; *text; text += len + (text[len] == ' ')) {
@@ -31,7 +31,7 @@ static uint32_t parse(vpps_vocab *v, const char *text, uint32_t *ids) {
     return n;
 }
 
-/* The number of chunks in two tags: rows and columns O, B, I, E, S. Of different types, two tags that are not O are always two. */
+/* Number of chunks in two tags: rows and columns O, B, I, E, S. Two tags of different types that are not O are always two. */
 static const uint32_t chunks_of_two[5][5] = {
     {0, 1, 1, 1, 1}, {1, 2, 1, 1, 2}, {1, 2, 1, 1, 2}, {1, 2, 2, 2, 2}, {1, 2, 2, 2, 2}};
 
@@ -39,7 +39,7 @@ TEST_GROUP("f1", .seconds = 30);
 
 TEST(every_transition) {
     static const char prefixes[] = "OBIESMLUW";
-    static const int meaning[] = {0, 1, 2, 3, 4, 2, 3, 4, 4}; /* of the same letters in the table above */
+    static const int meaning[] = {0, 1, 2, 3, 4, 2, 3, 4, 4}; /* letters of the same meaning in the table above */
     for (int same = 0; same < 2; same++) {
         for (int a = 0; a < 9; a++) {
             for (int b = 0; b < 9; b++) {
@@ -70,26 +70,26 @@ static const struct hand_case {
     {"", "", 0, 0, 0},
     {"O O", "O O", 0, 0, 0},
     {"I-X I-X O I-Y", "I-X I-X O I-Y", 2, 2, 2},         /* IOB1 */
-    {"I-X B-X I-X", "I-X I-X I-X", 2, 1, 0},             /* IOB1: B only between alike neighbours */
-    {"B-X I-X O B-Y", "I-X I-X O I-Y", 2, 2, 2},         /* IOB2 and IOB1 of the same chunks */
+    {"I-X B-X I-X", "I-X I-X I-X", 2, 1, 0},             /* IOB1: B only between equal neighbours */
+    {"B-X I-X O B-Y", "I-X I-X O I-Y", 2, 2, 2},         /* the same chunks in IOB2 and IOB1 */
     {"B-X I-X E-X O S-Y", "B-X I-X I-X O B-Y", 2, 2, 2}, /* BIOES and IOB2 */
-    {"B-X I-X O", "B-X I-X I-X", 1, 1, 0},               /* one end too far */
+    {"B-X I-X O", "B-X I-X I-X", 1, 1, 0},               /* one end is too far right */
     {"B-X I-X O", "B-X O O", 1, 1, 0},
     {"O B-X I-X", "B-X I-X I-X", 1, 1, 0},
     {"B-X I-X", "B-Y I-Y", 1, 1, 0}, /* the other type */
     {"B-X I-Y", "B-X I-X", 2, 1, 0}, /* an I of another type begins a chunk */
-    {"O I-X O", "O B-X O", 1, 1, 1}, /* and so does one after O */
+    {"O I-X O", "O B-X O", 1, 1, 1}, /* an I after O begins one, too */
     {"B-X I-X B-X I-X", "B-X I-X I-X I-X", 2, 1, 0},
     {"B-X B-X B-X", "B-X O B-X", 3, 2, 2},
     {"B I I O S", "B I E O B", 2, 2, 2}, /* no types */
     {"B-A-B I-A-B", "B-A I-A", 1, 1, 0}, /* a type ends with the tag, not at the next '-' */
     {"B- O", "B O", 1, 1, 1},
-    {"B-X L-X U-Y O W-Y", "B-X E-X S-Y O U-Y", 3, 3, 3}, /* BILOU and IOBES of the same chunks */
+    {"B-X L-X U-Y O W-Y", "B-X E-X S-Y O U-Y", 3, 3, 3}, /* the same chunks in BILOU and IOBES */
     {"B-X M-X M-X E-X M-X", "B-X I-X I-X E-X I-X", 2, 2, 2},
     {"B M E S B E", "B M E B E S", 3, 3, 1}, /* words of characters */
 };
 
-/* Chunks by each scheme's own rules, counted by seqeval in its strict mode (metrics_golden.py). */
+/* Chunks by each scheme's own rules, as seqeval counts them in its strict mode (metrics_golden.py). */
 static const struct hand_case scheme_cases[] = {
     /* clang-format off */
     {"O O O O O O O I-Y B-Y", "O O O O O O O O I-Y", 2, 1, 1}, /* IOB1 */
@@ -168,7 +168,7 @@ TEST(types_and_ratios) {
     ck_assert_uint_eq(vpps_f1_tokens(f, NULL), 8);
 }
 
-/* Such a tag is outside of chunks, as O is, and the others count on. */
+/* A tag of no scheme is outside of chunks, as O is, and the others count on. */
 TEST(tags_that_are_none) {
     static const char *const bad[] = {"NNP", "BX", "b-X", "o", "OO", "O-X", "-X", "N-X", "Bx-X", "0", "B_X", ""};
     for (size_t i = 0; i < VPPS_COUNT(bad); i++) {
@@ -180,7 +180,7 @@ TEST(tags_that_are_none) {
         TEST_OK(vpps_f1_create(&f, v));
         const uint32_t gold[] = {ids[0], *bad[i] ? odd : ids[2], ids[1], ids[3]},
                        said[] = {ids[0], ids[2], ids[1], gold[1]};
-        TEST_OK(vpps_f1_add(f, 4, gold, said)); /* X, none, X, Y against X, O, X, none */
+        TEST_OK(vpps_f1_add(f, 4, gold, said)); /* X, none, X, Y compared with X, O, X, none */
         check_counts(vpps_f1_all_counts(f), 3, 2, 2);
         ck_assert_uint_eq(vpps_f1_types(f), 2);
         vpps_f1_destroy(f);
@@ -194,7 +194,7 @@ static const struct {
 } tag_sets[] = {{"O B-X I-X", true},
                 {"I-X O", true},
                 {"B M E S", true},
-                {"O B-X 0", true}, /* one that is mistyped */
+                {"O B-X 0", true}, /* one tag is mistyped */
                 {"O B-X b-X BX 0", true},
                 {"O B-X b-X BX 0 1", false},
                 {"B M E S 0", true},
@@ -204,7 +204,7 @@ static const struct {
                 {"O 0", false},
                 {"0 1", false},
                 {"NN VB DT", false},
-                {"NN VB I O S", false}, /* parts of speech of one letter, some of which are a scheme's */
+                {"NN VB I O S", false}, /* parts of speech of one letter, some of which are a scheme's letters */
                 {"N O S Z V L A R D P T X Y U E G M B", false},
                 {"B-LOC.NAM I-LOC.NAM O B-PER", true},
                 {"L-X U-X O", true}};
@@ -242,7 +242,7 @@ static bool chunk_starts(const char *before, const char *now) {
 static void reference_counts(uint32_t n, const uint32_t *gold, const uint32_t *predicted, vpps_f1_counts *by_type) {
     const char *last_g = "O", *last_p = "O";
     bool inside = false;
-    for (uint32_t i = 0; i <= n; i++) { /* a sentence's end is an O */
+    for (uint32_t i = 0; i <= n; i++) { /* a sentence ends like an O */
         const char *g = i < n ? tags[gold[i]] : "O", *p = i < n ? tags[predicted[i]] : "O";
         const bool end_g = chunk_ends(last_g, g), end_p = chunk_ends(last_p, p);
         if (inside && end_g && end_p) by_type[type_of(last_g) - 'X'].correct++;

@@ -60,7 +60,7 @@ static vpps_status read_plain(vpps_sentences *s, const char *path, const char *t
                 : vpps_sentences_read_lines_text(s, "t", text, n, &lines);
 }
 
-/* The same text on both sides. */
+/* Uses the same text on both sides. */
 static vpps_status parallel(const char *path, const char *text, size_t n, FILE *out) {
     static const vpps_parallel skip = {.skip_empty = true};
     OWNED(vpps_sentences) *a = new_sentences();

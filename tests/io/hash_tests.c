@@ -1,10 +1,10 @@
-/* hash_tests.c - the library's hash: its digests are those of every release, whatever the pieces; every bit counts. */
+/* hash_tests.c - the library's hash: digests are those of every release, for any division into pieces; every bit counts. */
 #include "base/hash.h"
 #include "io_tests.h"
 
 enum { MOST = 200 };
 
-/* MOST bytes that are drawn. */
+/* Draws MOST bytes. */
 static void draw(unsigned char bytes[MOST]) {
     uint64_t random = 1;
     for (int i = 0; i < MOST; i++) bytes[i] = (unsigned char)vpps_random_below(&random, 256);
@@ -12,7 +12,7 @@ static void draw(unsigned char bytes[MOST]) {
 
 TEST_GROUP("hash");
 
-/* Checksums in files are made with them. */
+/* Digests must not change, since files' checksums are made with them. */
 TEST(digests_stay) {
     static const struct {
         size_t n;
@@ -51,7 +51,7 @@ static int compare(const void *a, const void *b) {
     return (x > y) - (x < y);
 }
 
-/* Each bit, each length, each seed: all digests differ, also where all bytes are zero; and a flip changes a third of a digest's bits. */
+/* Each bit, each length and each seed gives another digest, also if all bytes are zero; a flip changes a third of a digest's bits. */
 TEST(every_bit_counts) {
     static uint64_t found[2 * MOST * 10 + 4 * MOST];
     unsigned char bytes[MOST];
@@ -72,5 +72,5 @@ TEST(every_bit_counts) {
     qsort(found, n, sizeof *found, compare);
     uint32_t equal = 0;
     for (size_t i = 1; i < n; i++) equal += found[i] == found[i - 1];
-    ck_assert_uint_eq(equal, 1); /* no bytes at all, of either kind */
+    ck_assert_uint_eq(equal, 1); /* no bytes, of either kind */
 }

@@ -1,10 +1,10 @@
-/* json_tests.c - the reader of JSON beside jansson: both accept the same texts with the same values, and jansson reads our strings. */
+/* json_tests.c - the reader of JSON compared with jansson: both accept the same texts with the same values; jansson reads our strings. */
 #include "io_tests.h"
 
 #include "io/json.h"
 #include <jansson.h>
 
-/* jansson's value equals ours. */
+/* Returns whether jansson's value equals ours. */
 static bool equal(const vpps_json *j, const vpps_json_value *v, json_t *theirs) {
     const char *key;
     json_t *member;
@@ -29,14 +29,14 @@ static bool equal(const vpps_json *j, const vpps_json_value *v, json_t *theirs) 
     return false;
 }
 
-/* Whether both take it. */
+/* Returns whether both accept the text. */
 static bool compare(const char *text, size_t n) {
     json_error_t their_error;
     vpps_json_error error;
     vpps_json ours;
     json_t *theirs = json_loadb(text, n, JSON_REJECT_DUPLICATES | JSON_DECODE_ANY, &their_error);
     const bool taken = vpps_json_parse(&ours, text, n, &error);
-    if (!theirs && strstr(their_error.text, "real number overflow")) { /* a value that nobody asks for */
+    if (!theirs && strstr(their_error.text, "real number overflow")) { /* a value that nothing uses */
         vpps_json_free(&ours);
         return taken;
     }
@@ -156,7 +156,7 @@ TEST(where_it_is_wrong) {
 }
 
 TEST(many_keys) {
-    const uint32_t keys = test_scaled(100000); /* a sanitizer reads all that follows a number */
+    const uint32_t keys = test_scaled(100000); /* a sanitizer reads everything after a number */
     char last[16], other[16], *text = malloc(keys * 16 + 3), *to = text;
     vpps_json_error error;
     vpps_json j;

@@ -32,7 +32,7 @@ static void destroy(corpus c) {
     vpps_vocab_destroy(c.lexicon);
 }
 
-/* Sentences as lines of word|TAG, or of words with the label at the end; freed by the caller. */
+/* Returns sentences as lines of word|TAG, or of words with the label at the end; the caller frees the text. */
 static char *show(const vpps_sentences *s) {
     char *text = NULL;
     size_t len;
@@ -87,8 +87,8 @@ TEST(defaults_of_the_language) {
     destroy(c);
 }
 
-/* All that a call makes, in bytes. What networks reach on these sentences (doc/accuracy.md) is of exactly them: their lengths, which word
- * tells what a name is, the order of a translation. */
+/* Returns all that a call makes, in bytes. The accuracies in doc/accuracy.md are for exactly these sentences: their lengths, which word tells what a
+ * name is, the order of a translation. */
 TEST(sentences_of_every_release_are_the_same) {
     static const struct {
         vpps_language options;
@@ -159,7 +159,7 @@ TEST(failures_change_nothing) {
     destroy(c);
 }
 
-/* More sentences than fit into memory: what was added before the end of it is gone. */
+/* With more sentences than fit into memory, those added before the failure are removed. */
 TEST(out_of_memory_changes_nothing) {
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
     TEST_SKIP("out_of_memory_changes_nothing: a sanitizer cannot work within a limit of memory");

@@ -5,7 +5,7 @@ static vpps_status read_string(vpps_lattices *l, const char *text) {
     return vpps_lattices_read_text(l, "t", text, strlen(text));
 }
 
-/* Each lattice as a line: tag, then the arcs from:id with 'c' or 'w', for each node. */
+/* Returns each lattice as a line: for each node its tag, then its arcs from:id with 'c' or 'w'. */
 static const char *show(const vpps_lattices *l) {
     static char text[4096];
     FILE *file = fmemopen(text, sizeof text, "w");
@@ -117,7 +117,7 @@ TEST(lexicon) {
     ck_assert_str_eq(words, "ab\nc\na b\ncd\nab 9\nef");
 }
 
-/* Ids of characters: a 0, b 1, c 2; of the lexicon: in the order below. */
+/* Ids of characters: a 0, b 1, c 2; of the lexicon's words: in the order below. */
 TEST(built_from_characters) {
     static const char words[] = "a\nab\nabc\nbc\nca\naaaaaaaa\naaaaaaaaa\n";
     OWNED(vpps_sentences) *s = new_sentences();
@@ -188,8 +188,8 @@ TEST_EACH(lattices_of_ids, 0, VPPS_COUNT(lattice_files)) {
         ck_assert_uint_eq(spans[span], span < VPPS_COUNT(train_spans) ? train_spans[span] : 0);
 }
 
-/* How many words of 2 to 8 characters are found; counted anew by a dictionary of strings outside this project, they
- * round to the description's 0.267, 0.267 and 0.276 words a character. */
+/* Numbers of words of 2 to 8 characters. A dictionary of strings outside this project also counted them; they round to the description's 0.267, 0.267
+ * and 0.276 words per character. */
 static const struct weibo_file {
     const char *name;
     uint32_t characters, words;
@@ -226,7 +226,7 @@ TEST(lattices_of_weibo) {
     }
 }
 
-/* Where each begins; a built one has its sentence's line. */
+/* The line in which each lattice begins; a built one has its sentence's line. */
 TEST(lattices_know_their_lines) {
     static const char text[] = "3\n2 0 1\n0\n1 0 5\n\n1 0 0 1\n1\n0", sentences[] = "\na X\n\nb X";
     static const uint32_t lines[] = {2, 6, 6, 2, 4, 0};

@@ -1,9 +1,9 @@
-/* listops_tests.c - generated trees against an evaluator that knows only the flat sequence of tokens. */
+/* listops_tests.c - compares generated trees with an evaluator that sees only the sequence of tokens. */
 #include "io_tests.h"
 
 #define NESTING 64
 
-/* A check that costs nothing when it holds: the framework's own write to a file each time. */
+/* Checks without cost if the condition holds; the framework writes to a file each time. */
 #define REQUIRE(condition)                                                                                             \
     do {                                                                                                               \
         if (!(condition)) ck_abort_msg("%s", #condition);                                                              \
@@ -17,7 +17,7 @@ static vpps_treebank *generate(const vpps_listops *options, uint32_t n) {
 
 static int compare_ints(const void *a, const void *b) { return *(const int *)a - *(const int *)b; }
 
-/* The definition, by sorting: MED is the integer part of the mean of the middle two when n is even. */
+/* Applies the operation by definition, by sorting: MED is the integer part of the mean of the middle two if n is even. */
 static int apply(const char *op, int *values, int n) {
     int sum = 0;
     for (int i = 0; i < n; i++) sum += values[i];
@@ -29,7 +29,7 @@ static int apply(const char *op, int *values, int n) {
     return n % 2 ? values[n / 2] : (values[n / 2 - 1] + values[n / 2]) / 2;
 }
 
-/* The value of a token sequence, which must be one complete list or one digit. *depth: its deepest nesting. */
+/* Returns the value of a token sequence, which must be one complete list or one digit. *depth: its deepest nesting. */
 static int evaluate_tokens(const char *const *tokens, uint32_t n, int *depth, int *arguments) {
     static int values[NESTING][1024];
     int n_values[NESTING] = {0};
@@ -62,7 +62,7 @@ static int evaluate_tokens(const char *const *tokens, uint32_t n, int *depth, in
     return values[0][0];
 }
 
-/* Checks every label of a tree: a node's leaves are a run of the tree's tokens, as nodes are in post-order. */
+/* Checks every label of a tree: a node's leaves are a run of the tree's tokens, since nodes are in post-order. */
 static void check_tree(const vpps_treebank *tb, uint32_t t, int *depth, int *arguments) {
     static const char *tokens[1 << 14];
     static uint32_t first_token[1 << 15];
@@ -153,7 +153,7 @@ static uint64_t checksum(const char *text, size_t n) {
 }
 
 TEST(equal_options_give_equal_trees) {
-    static const uint64_t golden = 0xf4edb6a3a881ce35; /* the text of 1,000 trees of seed 1 */
+    static const uint64_t golden = 0xf4edb6a3a881ce35; /* hash of the text of 1,000 trees with seed 1 */
     size_t n, n_other;
     OWNED(vpps_treebank) *tb = generate(&(vpps_listops){.seed = 1}, 1000);
     char *text = treebank_text(tb, &n);
@@ -163,7 +163,7 @@ TEST(equal_options_give_equal_trees) {
     ck_assert(n != n_other || memcmp(text, other_text, n) != 0);
     free(other_text);
     vpps_treebank_destroy(other);
-    TEST_OK(vpps_treebank_create(&other)); /* and the text reads back as the same trees */
+    TEST_OK(vpps_treebank_create(&other)); /* the text reads back as the same trees */
     TEST_OK(vpps_treebank_read_text(other, "listops", text, n));
     for (uint32_t t = 0; t < 1000; t++) {
         vpps_tree a = vpps_treebank_tree(tb, t), b = vpps_treebank_tree(other, t);

@@ -1,9 +1,9 @@
-/* safetensors_tests.c - checkpoint files: the bytes that are written, and what reading makes of damaged or hostile ones. */
+/* safetensors_tests.c - checkpoint files: the bytes that are written, and what the reader does with damaged or hostile files. */
 #include "io_tests.h"
 
 #include "io/safetensors.h"
 
-/* A whole file, made by hand from the format's definition: 136 bytes of header, 12 of data. */
+/* A whole file made by hand from the format's definition: 136 bytes of header, 12 of data. */
 static const char golden[] = "\x88\0\0\0\0\0\0\0"
                              "{\"__metadata__\":{\"k\":\"v\"},"
                              "\"a\":{\"dtype\":\"F32\",\"shape\":[1,2],\"data_offsets\":[0,8]},"
@@ -26,7 +26,7 @@ static char *read_bytes(const char *path, size_t *n) {
     return bytes;
 }
 
-/* Uses everything a file offers, so that a sanitizer sees every byte that it claims to hold. */
+/* Uses everything that a file offers, so that a sanitizer checks every byte that the file claims to hold. */
 static void walk(const vpps_safetensors *file) {
     unsigned sum = 0;
     for (size_t i = 0; i < vpps_safetensors_count(file); i++) {
@@ -150,7 +150,7 @@ TEST(every_truncation_fails) {
     char *value;
     folder_make();
     for (size_t n = 0; n < GOLDEN_BYTES; n++) {
-        char *exact = malloc(n ? n : 1); /* of exactly this size, so that a read beyond it is seen */
+        char *exact = malloc(n ? n : 1); /* memory of exactly this size, so that reads beyond it are noticed */
         memcpy(exact, golden, n);
         CHECK_STATUS(vpps_safetensors_parse(&file, "g", exact, n), VPPS_FORMAT);
         ck_assert_ptr_null(file);
@@ -180,7 +180,7 @@ TEST(every_bit_flip_of_the_header_is_harmless) {
         *(status == VPPS_OK ? &valid : &failed) += 1;
         vpps_safetensors_close(file);
     }
-    ck_assert_int_gt(failed, 8 * valid); /* what survives: letters of names, F32 as another dtype of its width */
+    ck_assert_int_gt(failed, 8 * valid); /* some changes are valid: letters of names, F32 to a dtype as wide */
 }
 
 /* ---------------------------------------------------------------- hostile headers */
@@ -189,7 +189,7 @@ TEST(every_bit_flip_of_the_header_is_harmless) {
     "\"" name "\":{\"dtype\":\"" dtype "\",\"shape\":" shape ",\"data_offsets\":" offsets "}"
 
 static const struct hostile {
-    const char *header;  /* of a file with 8 bytes of data */
+    const char *header;  /* header of a file with 8 bytes of data */
     const char *message; /* NULL: valid */
 } hostile_headers[] = {
     {"{" ENTRY("a", "F32", "[2]", "[0,8]") "}", NULL},
@@ -252,7 +252,7 @@ static const struct hostile {
     {"{'a':1}", "expected a header in JSON"},
 };
 
-/* A file of header, whose length field may lie, and 8 bytes of data. */
+/* Parses a file made of a header, whose length field may be wrong, and 8 bytes of data. */
 static vpps_status parse_parts(vpps_safetensors **file, uint64_t length, const char *header, size_t header_bytes) {
     FREED char *bytes = malloc(8 + header_bytes + 8);
     memcpy(bytes, &length, 8);

@@ -1,4 +1,4 @@
-/* sentences_data_tests.c - real data, against the tables of the data sets' own descriptions. */
+/* sentences_data_tests.c - real data compared with the tables in the data sets' descriptions. */
 #include "io_tests.h"
 
 typedef struct totals {
@@ -18,7 +18,7 @@ static totals count(const vpps_sentences *s) {
     return t;
 }
 
-/* Where the table says nothing, `wanted` has 0. */
+/* Checks totals; where the table has no number, `wanted` has 0. */
 static void check_totals(const vpps_sentences *s, totals wanted) {
     const totals found = count(s);
     ck_assert_uint_eq(found.sentences, wanted.sentences);

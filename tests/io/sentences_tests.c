@@ -1,8 +1,8 @@
-/* sentences_tests.c - readers of sentences: what is accepted, what is refused and with which words. */
+/* sentences_tests.c - readers of sentences: what they accept, and what they refuse with which words. */
 #include "forms.h"
 #include "io/sequences.h"
 
-#define NBSP "\xc2\xa0" /* U+00A0: part of a word */
+#define NBSP "\xc2\xa0" /* U+00A0, part of a word */
 
 /* ---------------------------------------------------------------- word|TAG and columns */
 
@@ -194,7 +194,7 @@ TEST(failure_changes_nothing) {
     ck_assert_ptr_null(vpps_sentences_get(s, 2).words);
 }
 
-/* Where each begins; a generated one has no line. */
+/* The line in which each sentence begins; a generated one has none. */
 TEST(sentences_know_their_lines) {
     static const struct {
         int format;
@@ -220,7 +220,7 @@ TEST(sentences_know_their_lines) {
     ck_assert_uint_eq(vpps_sentences_label(s, 0), VPPS_NO_WORD);
 }
 
-/* The words of tagged sentences, too. */
+/* Words of tagged sentences have lines, too. */
 TEST(words_know_their_lines) {
     vpps_sentences *s = new_sentences();
     static const char text[] = "# c c\n\na X\n#\nb O\n\nc O\n";
@@ -237,7 +237,7 @@ TEST(words_know_their_lines) {
     vpps_sentences_destroy(s);
 }
 
-/* Columns with '|' between them, as many as are said, from the end of the token. */
+/* Columns with '|' between them, as many as given, counted from the token's end. */
 TEST(barred_text) {
     static const struct {
         vpps_bars bars;
@@ -261,16 +261,16 @@ TEST(barred_text) {
     }
 }
 
-/* What a user should be told of lines that begin with '#'. */
+/* What users should know about lines that begin with '#'. */
 TEST(lines_that_begin_with_a_hash) {
     static const struct {
         const char *text;
         uint32_t odd, inside, n_inside;
     } cases[] = {
         {"a X\nb O\n", 0, 0, 0},
-        {"# doc1\na X\nb O\n", 1, 0, 0}, /* two columns, which fit */
+        {"# doc1\na X\nb O\n", 1, 0, 0}, /* two columns, as in the other lines */
         {"a X\n\n#doc1 x\n\nb O\n", 3, 0, 0},
-        {"a X\n# O\nb O\n# #\n", 0, 0, 0},         /* words: their tags are others', or '#' */
+        {"a X\n# O\nb O\n# #\n", 0, 0, 0},         /* words: their tags occur elsewhere, or are '#' */
         {"#one HT\na X\n#two HT\nb O\n", 0, 0, 0}, /* hashtags have a tag of their own */
         {"# one two\n# three\na X\nb O\n\n#\nc O\n", 2, 0, 0},
         {"a X\n# one two\nb O\n#\nc O\n", 0, 2, 2}, /* comments between words */

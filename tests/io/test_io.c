@@ -1,4 +1,4 @@
-/* test_io.c - data readers and checkpoint files: the runner and what the suites share. */
+/* test_io.c - data readers and checkpoint files: the main program, and what the suites share. */
 #include "io_tests.h"
 
 static const char *find_data(const char *otherwise, const char *test, const char *name) {

@@ -1,10 +1,10 @@
-/* treebank_tests.c - bracketed trees and vocabularies: what is accepted, what is refused and with which words. */
+/* treebank_tests.c - bracketed trees and vocabularies: what readers accept, and what they refuse with which words. */
 #include "io_tests.h"
 
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define NBSP "\xc2\xa0" /* U+00A0: part of a word, three leaves of the Stanford Sentiment Treebank hold it */
+#define NBSP "\xc2\xa0" /* U+00A0, part of a word: three leaves of the Stanford Sentiment Treebank have it */
 
 static vpps_status read_string(vpps_treebank *tb, const char *text) {
     return vpps_treebank_read_text(tb, "t", text, strlen(text));
@@ -116,7 +116,7 @@ static const struct bad_text {
     const char *text, *message;
 } bad_texts[] = {
     {"x", "t:1:1: expected '(', found 'x'"},
-    {"(0 a)\n \xef\xbb\xbf(0 a)", "t:2:2: expected '(', found byte 0xEF"}, /* a mark begins a line */
+    {"(0 a)\n \xef\xbb\xbf(0 a)", "t:2:2: expected '(', found byte 0xEF"}, /* the mark may only begin a line */
     {"(", "t:1:2: expected a label from -1 to 999, found end of file"},
     {"()", "t:1:2: expected a label from -1 to 999, found ')'"},
     {"(x a)", "t:1:2: expected a label from -1 to 999, found 'x'"},
@@ -182,7 +182,7 @@ TEST(failure_changes_nothing) {
 
 #define DEEP 100000
 
-/* A tree of DEEP levels, the deep side on the left (0) or on the right (1); its text comes back unchanged. */
+/* A tree of DEEP levels, with the deep side on the left (0) or right (1); its text comes back unchanged. */
 TEST_EACH(depth_is_limited_by_memory_only, 0, 2) {
     size_t n;
     FREED char *text = NULL;
@@ -228,7 +228,7 @@ TEST(files) {
     folder_remove();
 }
 
-/* The table of the data set's own description: trees, leaves, nodes and word types of each file. */
+/* The table in the data set's description: trees, leaves, nodes and word types of each file. */
 static const struct sst_file {
     const char *name;
     uint32_t trees, leaves, nodes, types;
@@ -281,7 +281,7 @@ TEST(stanford_sentiment_treebank) {
     vpps_treebank_destroy(all);
 }
 
-/* Where each begins, in a form with numbers, with names, and made binary; a generated one has no line. */
+/* The line in which each tree begins, with numbers as labels, with names, and made binary; a generated one has none. */
 TEST(trees_know_their_lines) {
     static const char text[] = "(0 a)\r\n\n(0 b)", names[] = "\n( (S\n (A a)\n (B b) (C c)))\n\n(A a)";
     OWNED(vpps_treebank) *tb = new_treebank(), *binary = new_treebank();

@@ -7,7 +7,7 @@ enum { GOLDEN_SIZE = 3 };
 static const char *const golden_asked[] = {"\x74\x68\x65", "\x63\x61\x74", "\x68\xc3\xa4\x75\x73\x65\x72", "\xe4\xb8\xad\xe6\x96\x87", "\x3c\x2f\x73\x3e", "\x64\x6f\x67\x73", "\x75\x6e\x73\x65\x65\x6e", "\xc3\xa4", "\x78"};
 
 static const struct golden_model {
-    const char *name; /* of the model's file in tests/io/fasttext */
+    const char *name; /* name of the model's file in tests/io/fasttext */
     uint32_t known; /* of the words */
     float vectors[9][GOLDEN_SIZE];
 } golden_models[] = {

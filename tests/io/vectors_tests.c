@@ -1,10 +1,10 @@
-/* vectors_tests.c - pretrained vectors: all forms give the same, fastText's models what its own program gives; and what is refused. */
+/* vectors_tests.c - pretrained vectors: all formats give the same, fastText's models what fastText itself gives; and refusals. */
 #include "forms.h"
 #include "io/text.h"
 #include "io/vectors.h"
 #include "vectors_golden.h"
 
-#define NOTHING (-7.0f) /* what values are before */
+#define NOTHING (-7.0f) /* initial value of all elements */
 
 static vpps_vocab *vocab_of(uint32_t n, const char *const *words) {
     uint32_t id;
@@ -13,7 +13,7 @@ static vpps_vocab *vocab_of(uint32_t n, const char *const *words) {
     return v;
 }
 
-/* Reads bytes into n vectors of `size`, which were NOTHING. */
+/* Reads bytes into n vectors of `size`, whose elements were NOTHING. */
 static vpps_status read_bytes(const void *bytes, size_t n_bytes, const vpps_vocab *words, uint32_t size, float *values,
                               vpps_vectors_found *found) {
     vpps_stream *s;
@@ -37,7 +37,7 @@ static const struct in_file {
                       {"mouse", {0, 0, 0}},
                       {"2", {3, 4, 5}},
                       {"\xe4\xb8\xad", {-0.25f, 1e10f, 0.1f}},
-                      {"dog", {9, 9, 9}}}; /* again: the first one counts */
+                      {"dog", {9, 9, 9}}}; /* repeated: the first vector counts */
 
 static void check_asked(const char *name, const float *values, vpps_vectors_found found) {
     ck_assert_msg(found.words == ASKED && found.found == 3 && found.composed == 0, "%s: %u of %u, %u composed", name,
@@ -143,7 +143,7 @@ TEST_EACH(all_forms_give_the_same, 0, N_FORMS) {
     ck_assert_str_eq(vpps_error_message(), "t: expected vectors of 2 elements, found some of 3");
 }
 
-/* Some of GloVe's words hold spaces, also the first one. */
+/* Some of GloVe's words hold spaces, even the first one. */
 TEST(words_with_spaces) {
     static const char text[] = "the end 0.5 -1\nat home 2 3\n. . . 4 5\nx 1e3 +.25\n12 1 1\n";
     static const char *const words[] = {"at home", ". .", ". . .", "x", "at", "."};
@@ -184,7 +184,7 @@ TEST(numbers_are_those_of_c) {
     }
     for (size_t i = 0; i < VPPS_COUNT(bad); i++)
         ck_assert_msg(!vpps_text_number(bad[i], bad[i] + strlen(bad[i]), &value), "%s", bad[i]);
-    for (int i = 0; i < (int)test_scaled(100000); i++) { /* written with 9 digits, floats come back */
+    for (int i = 0; i < (int)test_scaled(100000); i++) { /* written with 9 digits, floats come back equal */
         char text[64];
         const uint32_t bits = (uint32_t)vpps_random(&random);
         float x;
@@ -200,7 +200,7 @@ TEST(numbers_are_those_of_c) {
 
 enum { MODEL_BYTES = 1024 };
 
-/* Reads a model of fastText; returns the number of its bytes. */
+/* Reads a fastText model; returns its number of bytes. */
 static size_t read_model(const char *name, unsigned char bytes[MODEL_BYTES]) {
     char path[64];
     snprintf(path, sizeof path, "tests/io/fasttext/%s.bin", name);
@@ -223,7 +223,7 @@ TEST_EACH(models_of_fasttext, 0, VPPS_COUNT(golden_models)) {
     vpps_vectors_info info;
     vpps_stream *s;
     uint32_t id, composed = 0;
-    TEST_OK(vpps_vocab_add(words, "<unk>", 5, &id)); /* is no word to make of its characters */
+    TEST_OK(vpps_vocab_add(words, "<unk>", 5, &id)); /* <unk> gets no vector of its characters */
     TEST_OK(vpps_stream_of(&s, "t", bytes, n_bytes));
     TEST_OK(vpps_vectors_look(s, &info));
     vpps_stream_close(s);
@@ -237,7 +237,7 @@ TEST_EACH(models_of_fasttext, 0, VPPS_COUNT(golden_models)) {
         for (int k = 0; k < GOLDEN_SIZE; k++) sum += fabsf(wanted[k]);
         composed += sum > 0;
         for (int k = 0; k < GOLDEN_SIZE; k++) {
-            const float want = sum > 0 ? wanted[k] : NOTHING; /* fastText gives zeros where it has nothing */
+            const float want = sum > 0 ? wanted[k] : NOTHING; /* fastText gives zeros if it has nothing */
             ck_assert_msg(fabsf(got[k] - want) < 1e-6f, "%s: %s[%d] is %g, not %g", m->name, golden_asked[w], k,
                           (double)got[k], (double)want);
         }
@@ -248,7 +248,7 @@ TEST_EACH(models_of_fasttext, 0, VPPS_COUNT(golden_models)) {
     ck_assert_uint_eq(found.composed, composed - m->known);
 }
 
-/* The skip-gram model's vectors with three numbers of its arguments changed. */
+/* Reads the skip-gram model's vectors with three numbers of its arguments changed. */
 static uint64_t read_changed(int32_t version, int32_t model, int32_t max_n, float *values) {
     enum { VERSION = 4, MODEL = 36, MAX_N = 48 };
     OWNED(vpps_vocab) *words = vocab_of(VPPS_COUNT(golden_asked), golden_asked);
@@ -262,7 +262,7 @@ static uint64_t read_changed(int32_t version, int32_t model, int32_t max_n, floa
     return found.composed;
 }
 
-/* Classifiers of the format before the latest had no n-grams of characters, whatever their arguments say. */
+/* Classifiers in the format before the latest had no n-grams of characters, whatever their arguments say. */
 TEST(old_classifiers_of_fasttext) {
     enum { SKIPGRAM = 2, SUPERVISED = 3, OLD = 11, NEW = 12, N = VPPS_COUNT(golden_asked) * GOLDEN_SIZE };
     float words_alone[N], values[N], with_ngrams[N];
@@ -277,7 +277,7 @@ TEST(old_classifiers_of_fasttext) {
     ck_assert_mem_eq(values, with_ngrams, sizeof values);
 }
 
-/* Cut anywhere before the rows that are needed end, it is refused; what is after them does not matter. */
+/* A model that is cut before the needed rows end is refused; what follows them does not matter. */
 TEST_EACH(cut_models_are_refused, 0, VPPS_COUNT(golden_models)) {
     unsigned char bytes[MODEL_BYTES];
     const size_t n_bytes = read_model(golden_models[_i].name, bytes);
@@ -297,7 +297,7 @@ TEST_EACH(cut_models_are_refused, 0, VPPS_COUNT(golden_models)) {
 }
 
 static const struct {
-    size_t at; /* of the skip-gram model's bytes */
+    size_t at; /* position in the skip-gram model's bytes */
     int32_t value;
     const char *message;
 } spoilt[] = {{4, 10, "t: expected a fastText model of version 11 or 12, found version 10"},
@@ -367,7 +367,7 @@ TEST_EACH(bad_vectors_are_refused, 0, VPPS_COUNT(bad_vectors)) {
     ck_assert_str_eq(vpps_error_message(), b->message);
 }
 
-/* The first line tells how many numbers a vector has. */
+/* The first line determines how many numbers a vector has. */
 TEST(a_short_first_line_is_refused) {
     OWNED(vpps_vocab) *v = vocab_of(0, NULL);
     float values[2];
@@ -418,7 +418,7 @@ TEST_EACH(the_first_lines_decide_the_form, 0, VPPS_COUNT(form_cases)) {
     vpps_stream_close(s);
 }
 
-/* More than a stream's buffers hold, in both forms. */
+/* More bytes than a stream's buffers hold, in both formats. */
 TEST_EACH(many_vectors, 0, 2) {
     enum { MANY = 5000, WIDE = 60 };
     uint64_t random = 5;

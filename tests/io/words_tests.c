@@ -46,7 +46,7 @@ TEST(counts_of_trees) {
 
 /* ---------------------------------------------------------------- UTF-8 */
 
-/* Writes a code point as UTF-8, also a surrogate. */
+/* Writes a code point as UTF-8, even a surrogate. */
 static uint32_t encode(uint32_t c, unsigned char *text) {
     if (c < 0x80) return text[0] = (unsigned char)c, 1;
     const uint32_t n = c < 0x800 ? 2 : c < 0x10000 ? 3 : 4;
@@ -63,7 +63,7 @@ TEST(every_code_point_is_a_character) {
         const bool valid = (c < 0xd800 || c > 0xdfff) && c < 0x110000;
         const uint32_t found = vpps_utf8_character((const char *)text, n + 1);
         if (found != (valid ? n : 1)) ck_abort_msg("U+%04X: %u bytes", c, found);
-        for (uint32_t cut = 1; cut < n; cut++) { /* one that is cut off is bytes */
+        for (uint32_t cut = 1; cut < n; cut++) { /* a character that is cut off is single bytes */
             if (vpps_utf8_character((const char *)text, cut) != 1) ck_abort_msg("U+%04X cut at %u", c, cut);
         }
     }

@@ -1,4 +1,4 @@
-/* context_tests.c - what a position sees: a changed id changes the logits where the network reads it, and nowhere else. */
+/* context_tests.c - what each position depends on: a changed id changes the logits where the network reads the id, and nowhere else. */
 #include "fixture.h"
 
 typedef struct subject {
@@ -7,13 +7,13 @@ typedef struct subject {
     const net_example *x;
     uint32_t i; /* number of x */
     ref_run *as_it_is;
-    vpps_node logits[MOST_POSITIONS]; /* of as_it_is, on the other graph */
+    vpps_node logits[MOST_POSITIONS]; /* logits of as_it_is, on the other graph */
 } subject;
 
 #define UNTOUCHED 1e-12
 #define SEEN 1e-9
 
-/* The largest change of each position's logits when `other` comes instead of the example. */
+/* Finds the largest change of each position's logits if `other` replaces the example. */
 static void changes(subject *s, const net_example *other, double change[MOST_POSITIONS]) {
     fixture *f = &s->f;
     vpps_graph_clear(f->g);
@@ -25,7 +25,7 @@ static void changes(subject *s, const net_example *other, double change[MOST_POS
     }
 }
 
-/* `what` number j is seen from position `first` on; `before_too`: maybe before it as well. */
+/* Checks that `what` number j affects positions from `first` on; `before_too`: earlier positions may change as well. */
 static void check_seen_from(subject *s, const net_example *other, const char *what, uint32_t j, uint32_t first,
                             bool before_too) {
     double change[MOST_POSITIONS] = {0};
@@ -42,7 +42,7 @@ typedef struct copied {
     uint32_t ids[MOST_POSITIONS];
 } copied;
 
-/* The sentence with word j replaced; its words are then those in *copy. */
+/* Replaces word j of the sentence, whose words are then those in *copy. */
 static void replace_word(vpps_sentence *s, uint32_t j, uint32_t words, copied *copy) {
     ck_assert_uint_le(s->n_words, MOST_POSITIONS);
     memcpy(copy->ids, s->words, s->n_words * sizeof *copy->ids);
@@ -76,7 +76,7 @@ static void each_character(subject *s) {
     }
 }
 
-/* Word j is seen by the positions that say what comes after it. */
+/* Word j affects the positions that predict later words. */
 static void each_text_word(subject *s) {
     for (uint32_t j = 0; j < s->x->sentence.n_words; j++) {
         net_example other = *s->x;
@@ -95,7 +95,7 @@ static void each_target_word(subject *s) {
     }
 }
 
-/* Arc a, into node i, is replaced by `arc`. It is seen from its node on, or everywhere when something else reads the whole lattice. */
+/* Replaces arc a into node i by `arc`, which affects positions from its node on, or all if something else reads the whole lattice. */
 static void replace_arc(subject *s, uint32_t i, uint32_t a, vpps_lattice_arc arc, const char *what) {
     const vpps_lattice *l = s->x->lattice;
     const bool everywhere = s->f.net->kind != NET_LATTICES;
@@ -125,12 +125,12 @@ static void each_arc(subject *s) {
 }
 
 static bool is_above(const vpps_tree *t, uint32_t node, uint32_t leaf) {
-    uint32_t first = node; /* in post-order, what is below a node begins with its first leaf */
+    uint32_t first = node; /* in post-order, a node's subtree begins with its first leaf */
     while (t->nodes[first].left >= 0) first = (uint32_t)t->nodes[first].left;
     return first <= leaf && leaf <= node;
 }
 
-/* A leaf is seen by the nodes above it. */
+/* A leaf affects the nodes above it. */
 static void each_leaf(subject *s) {
     const vpps_tree *t = s->x->tree;
     for (uint32_t j = 0; j < t->n_nodes; j++) {
@@ -150,7 +150,7 @@ static void each_leaf(subject *s) {
     }
 }
 
-/* A word is seen by itself and by the words above it. */
+/* A word affects itself and the words above it. */
 static void each_dependent(subject *s) {
     const vpps_sentence *x = &s->x->sentence;
     for (uint32_t j = 0; j < x->n_words; j++) {
@@ -167,7 +167,7 @@ static void each_dependent(subject *s) {
     }
 }
 
-/* A node is seen from as many edges away as there are rounds. */
+/* A node affects nodes up to as many edges away as there are rounds. */
 static void mark_near(const net_example *x, uint32_t rounds, bool *seen) {
     for (uint32_t r = 0; r < rounds; r++) {
         bool further[MOST_POSITIONS];
@@ -228,7 +228,7 @@ static void each_edge(subject *s) {
 static void replace_everything(subject *s) {
     switch (s->f.net->kind) {
     case NET_TREES: each_leaf(s); break;
-    case NET_TAGGING: /* tags are found from both sides */
+    case NET_TAGGING: /* both sides determine a tag */
         each_source_word(s);
         each_character(s);
         break;

@@ -1,14 +1,14 @@
-/* decoding_tests.c - a target made word by word says what the whole target says: encode and decode against add. */
+/* decoding_tests.c - predicting a target word by word (encode and decode) gives what the whole target gives (add). */
 #include "fixture.h"
 
 static bool makes_targets(const network *n) { return n->encode != NULL; }
 
-/* What is made word by word: a target, or a text. */
+/* Returns what is made word by word: a target, or a text. */
 static const vpps_sentence *made(const network *n, const net_example *x) {
     return n->kind == NET_TEXT ? &x->sentence : &x->target;
 }
 
-/* What is known of a decoding after encode or decode. */
+/* Checks a decoding after encode or decode. */
 static void check_decoding(const fixture *f, const net_decoding *d) {
     ck_assert_uint_ge(d->n_states, 1);
     ck_assert_uint_le(d->n_states, NET_STATES);
@@ -57,7 +57,7 @@ TEST_EACH(steps_are_those_of_the_whole, 0, case_count()) {
 
 enum { MOST_ELEMENTS = 32 };
 
-/* Vectors that were computed, for the graphs to come. */
+/* Computed vectors, for later graphs. */
 typedef struct vectors {
     uint32_t n, elements[MOST_POSITIONS];
     float values[MOST_POSITIONS][MOST_ELEMENTS];
@@ -87,7 +87,7 @@ static void check_logits(const fixture *f, uint32_t i, uint32_t k, const float *
                       f->name, i, k, j, (double)got[j], (double)want[j]);
 }
 
-/* One step, from what was computed before. */
+/* Makes one step from vectors that were computed before. */
 static void step(fixture *f, vpps_handle *h, uint32_t word, const vectors *memory, vectors *states, vectors *logits) {
     vpps_node given[MOST_POSITIONS];
     net_decoding d = {.n_states = states->n, .memory = given, .n_memory = memory->n, .logits = VPPS_NO_NODE};
@@ -99,7 +99,7 @@ static void step(fixture *f, vpps_handle *h, uint32_t word, const vectors *memor
     compute(f, h, d.n_states, d.states, states);
 }
 
-/* Every vector given back counts. */
+/* Checks that every vector that is passed back matters. */
 static void check_use(fixture *f, vpps_handle *h, uint32_t word, const vectors *memory, const vectors *states,
                       const vectors *logits) {
     static vectors other_memory, other_states, other;

@@ -13,7 +13,7 @@
 #define SENTENCE(...)                                                                                                  \
     { SENTENCE_OF(__VA_ARGS__) }
 
-/* Two characters, which are a word. */
+/* Two characters that form a word. */
 static const vpps_lattice lattice = {3, (const uint32_t[]){0, 1, 0}, (const uint32_t[]){0, 0, 1, 3},
                                      (const vpps_lattice_arc[]){{0, 1, true}, {1, 2, true}, {0, 1, false}}};
 
@@ -47,7 +47,7 @@ static const net_example shortest[] = {
 
 /* ---------------------------------------------------------------- what a step changes */
 
-/* Of a table's entries that are used, the elements; of a matrix, the columns. */
+/* How many elements of a table's used entries, or columns of a matrix, a step changes. */
 typedef struct changes {
     uint32_t changed, unchanged;
 } changes;
@@ -70,7 +70,7 @@ static void count_columns(changes *c, const vpps_param_info *info, const float *
     for (uint32_t j = 0; j < info->cols; j++) ++*(column_changed(info, j, before, after) ? &c->changed : &c->unchanged);
 }
 
-/* What a matrix is multiplied with: states, nothing of which is dropped; or embeddings, or what the classifier reads. */
+/* What a matrix is multiplied with: states, which have no dropout; embeddings or the classifier's inputs, which have; or both. */
 typedef enum operand { DROPPED, NOT_DROPPED, BOTH } operand;
 
 static operand operand_of(const network *n, const char *matrix) {
@@ -95,13 +95,13 @@ static void check_changes(const fixture *f, vpps_param p, const float *before) {
     const bool reached = info.kind == VPPS_LOOKUP || strcmp(info.name, "W_s") == 0 || strcmp(info.name, "W_h") == 0;
     ck_assert_msg(c.changed || !reached, "%s: %s has no gradient", f->name, info.name);
     if (!c.changed || o == BOTH) return;
-    /* now and then a change is lost in rounding */
+    /* sometimes rounding hides a change */
     const bool dropped = c.unchanged > (c.changed + c.unchanged) / 20;
     ck_assert_msg(dropped == (o == DROPPED), "%s: %u of what %s is used with are dropped, %u are not", f->name,
                   c.unchanged, info.name, c.changed);
 }
 
-/* Both directions of a layer above the first read the same: what is dropped for one is dropped for the other. */
+/* Both directions of a layer above the first read the same values: what is dropped for one is dropped for the other. */
 static void check_directions(const fixture *f, float *const *before) {
     vpps_param p[2];
     vpps_param_info info = {.size = sizeof info};
@@ -122,7 +122,7 @@ static void check_directions(const fixture *f, float *const *before) {
 TEST_GROUP("dropout");
 
 TEST_EACH(dropout_is_where_it_is_documented, 0, case_count()) {
-    enum { HIDDEN = 128, EMBED = 257 }; /* wide enough that chance does not empty or fill a vector */
+    enum { HIDDEN = 128, EMBED = 257 }; /* so wide that chance neither empties nor fills a vector */
     vpps_options o = options_for("cpu");
     AT_END(fixture_close) fixture f;
     float *before[128];

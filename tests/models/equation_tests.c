@@ -1,11 +1,11 @@
-/* equation_tests.c - every network against its equations (equations.h) on the engine, through the public interface
- * alone: the logits of all positions, the loss that is trained, and the step that training makes. */
+/* equation_tests.c - compares every network on the engine with its equations (equations.h), through the public interface alone: the logits of all
+ * positions, the loss that is trained, and a training step. */
 #include "equations.h"
 #include "fixture.h"
 
 enum { ODD_HIDDEN = 5, ODD_EMBED = 7, MOST_CLASSES = 9 };
 
-/* A network whose parameters are away from the symmetries they begin with, on an engine. */
+/* A network on an engine, with parameters away from the symmetries of initial values. */
 typedef struct trial {
     fixture f;
     drawn_examples drawn;
@@ -24,7 +24,7 @@ static void scatter_values(vpps_model *model) {
     }
 }
 
-/* Case i, on the examples by hand or on drawn ones. One plain step of SGD makes the parameters less by their gradients. */
+/* Opens case i with hand-made or drawn examples. One plain SGD step subtracts the gradients from the parameters. */
 static void trial_open(trial *t, int i, bool by_hand, float dropout) {
     vpps_options o = options_for("cpu");
     o.optimizer = (vpps_optimizer){.kind = VPPS_SGD, .lr = 1};
@@ -54,13 +54,13 @@ static double nll_of(vec logits, uint32_t label) {
     return log(sum) - logits.at[label];
 }
 
-/* Does the loss count position k of n? */
+/* Returns whether the loss counts position k of n. */
 static bool counts(const trial *t, const net_example *x, uint32_t k, uint32_t n, net_heads heads) {
     const bool roots = t->f.net->kind == NET_TREES && (heads == NET_HEADS_ROOT || roots_only(t->f.net));
     return example_label(t->f.net->kind, x, k) < t->f.config.classes && (!roots || k + 1 == n);
 }
 
-/* The loss of the batch: summed over an example, averaged over the examples. */
+/* Returns the batch's loss: summed over each example, averaged over the examples. */
 static double loss_of(const trial *t, net_heads heads) {
     double sum = 0;
     for (uint32_t i = 0; i < t->f.e->n; i++) {
@@ -74,13 +74,13 @@ static double loss_of(const trial *t, net_heads heads) {
     return sum / t->f.e->n;
 }
 
-/* Single precision, and sums of some hundred terms. */
+/* Compares within the error of single precision and sums of some hundred terms. */
 static void check_close(double got, double want, const trial *t, uint32_t i, uint32_t k, const char *what) {
     ck_assert_msg(fabs(got - want) <= 1e-5 * (1 + fabs(want)), "%s, example %u, position %u: %s %.8g, not %.8g",
                   t->f.name, i, k, what, got, want);
 }
 
-/* What the engine says at all positions of all examples. */
+/* The engine's results at all positions of all examples. */
 typedef struct said {
     float logits[MOST_EXAMPLES][MOST_POSITIONS][MOST_CLASSES], nll[MOST_EXAMPLES][MOST_POSITIONS];
 } said;
@@ -120,7 +120,7 @@ static void check_example(const trial *t, uint32_t i, const said *got) {
 
 TEST_GROUP("equations");
 
-/* Dropout is the identity where nothing is trained. */
+/* Dropout is the identity if nothing is trained. */
 TEST_EACH(logits_are_those_of_the_equations, 0, case_count()) {
     for (int by_hand = 0; by_hand < 2; by_hand++) {
         static trial t;
@@ -134,8 +134,8 @@ TEST_EACH(logits_are_those_of_the_equations, 0, case_count()) {
 
 /* ---------------------------------------------------------------- a step of training */
 
-/* The slope of the loss along a random direction of one parameter: by the equations, and by the gradient that the engine
- * took its step with. Where they agree, so do, but for an accident, all elements of the gradient. */
+/* Compares two slopes of the loss along a random direction of one parameter: by the equations, and by the gradient of the engine's step. If they
+ * agree, so do, except by accident, all elements of the gradient. */
 static void check_slope(trial *t, vpps_param p, net_heads heads, uint64_t *random) {
     const float *after = vpps_param_values(t->f.model, p);
     const size_t n = t->w.elements[p];

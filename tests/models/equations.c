@@ -1,4 +1,4 @@
-/* equations.c - the table, and the equations that several networks have. */
+/* equations.c - the table of networks, and the equations that several of them share. */
 #include "equations.h"
 
 #include "common/testing.h"

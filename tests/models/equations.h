@@ -1,5 +1,5 @@
-/* equations.h - the equations of every network in scalar loops: what the recorded cells have to compute. They are written
- * from the head comments of models/ and the papers cited there, not from the cells. */
+/* equations.h - the equations of every network as scalar loops: what the recorded cells must compute. They are written from the head comments of
+ * models/ and the papers cited there, not from the cells. */
 #pragma once
 
 #include "examples.h"
@@ -11,10 +11,10 @@ typedef struct subject {
     const weights *w;
 } subject;
 
-/* Sets the logits of each position; where the network says nothing, they stay as they are. */
+/* Sets the logits of each position; those that the network does not compute stay as they are. */
 typedef void equations(const subject *s, const net_example *x, vec logits[MOST_POSITIONS]);
 
-/* Those of the network with this name; the check fails where there are none. */
+/* Returns the equations of the network with this name; the check fails if there are none. */
 equations *equations_of(const char *name);
 
 equations tree_lstm_equations, tree_lstm_2type_equations, tree_gru_equations, rvnn_equations, mv_rnn_equations,
@@ -26,29 +26,29 @@ equations lstm_lm_equations, lstm_nmt_equations, lattice_gru_equations;
 
 /* ---------------------------------------------------------------- what several networks have */
 
-/* A vertex's h, and its c where the network has one. */
+/* A vertex's h, and its c if the network has one. */
 typedef struct vertex_state {
     vec h, c;
 } vertex_state;
 
 vertex_state start(uint32_t n); /* zeros */
 
-/* A step of the LSTM, or GRU, whose parameters are NAME.W_i and so on. */
+/* Computes a step of the LSTM or GRU whose parameters are NAME.W_i and so on. */
 vertex_state lstm(const weights *w, const char *name, vec x, vertex_state before);
 vertex_state gru(const weights *w, const char *name, vec x, vertex_state before);
 
-/* NAME, or in layer 2 NAME2, and so on: what the names of a layer's parameters begin with. */
+/* The beginning of a layer's parameter names: NAME, in layer 2 NAME2, and so on. */
 typedef struct layer_name {
     char text[32];
 } layer_name;
 layer_name name_of_layer(const char *name, uint32_t layer);
 
-/* A step of all of a network's layers, each of which reads h of the one below. `at` has a vertex_state for each. */
+/* Computes a step of all layers of a network, each of which reads h of the layer below. `at` has a vertex_state for each. */
 typedef vertex_state step_equations(const weights *w, const char *name, vec x, vertex_state before);
 vec step_layers(const subject *s, step_equations *step, const char *name, vec x, vertex_state at[MOST_LAYERS]);
 void start_layers(const subject *s, vertex_state at[MOST_LAYERS]);
 
-/* The name of a parameter of a layer: NAME2.W_q of (NAME2, ".W_q"). */
+/* Returns the name of a layer's parameter: NAME2.W_q for (NAME2, ".W_q"). */
 layer_name name_in_layer(const layer_name *layer, const char *parameter);
 
 vec hidden_layer(const weights *w, vec h); /* tanh(W_h h + b_h) */

@@ -5,12 +5,12 @@
 
 #define OF(layer, name) (name_in_layer(&(layer), (name)).text)
 
-/* What a node reads along an edge: v of the other end, and the edge's type. */
+/* What a node reads along an edge: v of the node at the other end, and the edge's type. */
 typedef struct seen_edge {
     vec v, type;
 } seen_edge;
 
-/* One head's m: the mean of v + t, with weights by a . leaky(q + v + t). */
+/* Computes m of one head: the mean of v + t, weighted by a . leaky(q + v + t). */
 static vec attend(vec q, vec a, const seen_edge *edges, uint32_t n, uint32_t first, uint32_t size) {
     vec mean = zeros(size);
     double sum = 0;
@@ -33,7 +33,7 @@ static vec elu_of(vec x) {
     return x;
 }
 
-/* h of node i after a round. */
+/* Computes h of node i after a round. */
 static vec next_node(const subject *s, const layer_name *l, const net_example *x, const vec *h, uint32_t i) {
     const weights *w = s->w;
     const uint32_t heads = s->config->heads, size = (s->config->hidden + heads - 1) / heads;

@@ -9,7 +9,7 @@ static vec tag_layers(const subject *s, vec h) {
     return output_layer(s->w, s->config->mlp ? hidden_layer(s->w, h) : h);
 }
 
-/* h_f(k) and h_b(k) of x_1 .. x_n, in the layer of that number. */
+/* Computes h_f(k) and h_b(k) of x_1 .. x_n in the given layer. */
 static void both_ways(const subject *s, uint32_t layer, const vec *x, uint32_t n, vec *h_f, vec *h_b) {
     const layer_name from_left = name_of_layer("forward", layer), from_right = name_of_layer("backward", layer);
     vertex_state forward = start(s->config->hidden), backward = forward;
@@ -23,7 +23,7 @@ static void both_ways(const subject *s, uint32_t layer, const vec *x, uint32_t n
     }
 }
 
-/* The same in the last layer. */
+/* Computes the same in the last layer. */
 static void both_ways_up(const subject *s, const vec *x, uint32_t n, vec *h_f, vec *h_b) {
     vec joined[MOST_POSITIONS];
     both_ways(s, 1, x, n, h_f, h_b);
@@ -115,7 +115,7 @@ static void add_share(vertex_state *shares, vec gate, vec c) {
     shares->c = sum_of(shares->c, product_of(exp_of(gate), c));
 }
 
-/* Eqs. (13) and (14): a word from the vertex_state at its first character, b; x is its last character. */
+/* Eqs. (13) and (14): adds a word, from b, the state at its first character; x is its last character. */
 static void add_word(const weights *w, uint32_t word, const vertex_state *b, vec x, vertex_state *shares) {
     const vec x_w = entry(w, "words", word);
     const vec i = sigmoid_of(affine2(w, "word.b_i", "word.W_i", x_w, "word.U_i", b->h)),
@@ -159,7 +159,7 @@ static vec normalised(const weights *w, const char *gain, const char *bias, vec 
 
 #define OF(layer, name) (name_in_layer(&(layer), (name)).text)
 
-/* One head of word `at`: the mean of values, with weights by the products of its query and all keys. */
+/* Computes one head for word `at`: the mean of values, weighted by the products of its query with all keys. */
 static vec attend(vec q, const vec *keys, const vec *values, uint32_t n, uint32_t first, uint32_t size) {
     double sum = 0;
     vec mean = zeros(size);

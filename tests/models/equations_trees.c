@@ -16,7 +16,7 @@ static void each_node(const subject *s, const vpps_tree *tree, leaf_equations *l
     }
 }
 
-/* Every two neighbours become one, level by level. */
+/* Combines every two neighbours, level by level. */
 static void each_window(const subject *s, const vpps_tree *tree, leaf_equations *leaf, inner_equations *inner,
                         vec logits[MOST_POSITIONS]) {
     vertex_state level[MOST_POSITIONS][MOST_POSITIONS];
@@ -28,7 +28,7 @@ static void each_window(const subject *s, const vpps_tree *tree, leaf_equations 
     logits[tree->n_nodes - 1] = output_layer(s->w, hidden_layer(s->w, level[n - 1][0].h));
 }
 
-/* b + U_l h_l + U_r h_r, of the parameters named b, Ul and Ur, with `kind` after all three. */
+/* Computes b + U_l h_l + U_r h_r with the parameters named b, Ul and Ur, each followed by `kind`. */
 static vec both(const weights *w, const char *b, const char *U, const char *kind, vec h_l, vec h_r) {
     char bias[16], left[16], right[16];
     snprintf(bias, sizeof bias, "%s%s", b, kind);
@@ -70,7 +70,7 @@ void td_lstm_equations(const subject *s, const net_example *x, vec logits[MOST_P
 
 /* ---------------------------------------------------------------- tree-lstm-2type: the same, in two kinds */
 
-/* Checkpoints hold no kinds: what was trained depends on this very hash, SplitMix64's (Steele, Lea and Flood 2014). */
+/* Checkpoints do not store kinds: training depends on this very hash, SplitMix64's (Steele, Lea and Flood 2014). */
 static uint64_t mixed(uint64_t z) {
     z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
     z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
@@ -157,7 +157,7 @@ static vec applied(const meaning *m, vec x) {
     return y;
 }
 
-/* An entry lies column after column. */
+/* A table's entry is stored column after column. */
 static meaning of_word(const weights *w, uint32_t word) {
     vpps_param_info info = {.size = sizeof info};
     const double *values = values_of(w, "matrices", VPPS_LOOKUP, &info);
@@ -191,7 +191,7 @@ void mv_rnn_equations(const subject *s, const net_example *x, vec logits[MOST_PO
 
 /* ---------------------------------------------------------------- child-sum-tree-lstm: Tai, Socher and Manning 2015, eqs. 2 to 8 */
 
-/* Word k, from 0, and all below it. */
+/* Computes word k, from 0, and all words below it. */
 static vertex_state child_sum_word(const subject *s, const vpps_sentence *x, uint32_t k) {
     const weights *w = s->w;
     const vec word = entry(w, "embedding", x->words[k]);

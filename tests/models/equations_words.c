@@ -1,4 +1,4 @@
-/* equations_words.c - the equations of the networks that say words: language models and translations. */
+/* equations_words.c - the equations of the networks that predict words: language models and translation. */
 #include "equations.h"
 
 #include "common/testing.h"
@@ -28,8 +28,8 @@ static vec attended(const weights *w, const vec *memory, uint32_t n, vec s) {
     return tanh_of(times(w, "W_a", concatenation(context, s)));
 }
 
-/* With input feeding (3.3) the first layer reads the word and what was said before, zeros at first. now: the encoder's last states, of each
- * layer. h[0 .. n): h of its last layer; the first is the start's, which attention reads only where there is no other. */
+/* Predicts the target. With input feeding (3.3) the first layer reads the word and the preceding attentional vector, at first zeros. now: the
+ * encoder's last states of each layer. h[0 .. n): h of its last layer; h[0] is the start's, which attention reads only if there is no other. */
 static void say_target(const subject *s, step_equations *step, vertex_state now[MOST_LAYERS], const vec *h, uint32_t n,
                        const vpps_sentence *target, vec logits[MOST_POSITIONS]) {
     const vec *memory = n > 1 ? h + 1 : h;

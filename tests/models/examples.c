@@ -1,4 +1,4 @@
-/* examples.c - the data; see examples.h. */
+/* examples.c - the examples; see examples.h. */
 #include "examples.h"
 
 #include "base/base.h"
@@ -110,7 +110,7 @@ static const net_example lattices[] = {
     {LATTICE(ARRAY(0, NO, 7, 1), ARRAY(0, 0, 1, 2, 4), CHARACTER(0, 0), CHARACTER(1, 0), CHARACTER(2, 1), WORD(0, 3))},
     {LATTICE(ARRAY(0, 2, 0, 1), ARRAY(0, 0, 1, 3, 6), /* */
              CHARACTER(0, 2), CHARACTER(1, 6), WORD(0, 3), CHARACTER(2, 2), WORD(1, 4), WORD(0, 5))},
-    {LATTICE(ARRAY(0), ARRAY(0, 0), {0, 0, false})}, /* its one arc is not its */
+    {LATTICE(ARRAY(0), ARRAY(0, 0), {0, 0, false})}, /* the array's arc is not the lattice's */
 };
 
 /* ---------------------------------------------------------------- pairs
@@ -187,7 +187,7 @@ static const net_example graphs[] = {
 
 /* ---------------------------------------------------------------- what they are made of */
 
-/* Sizes of tables differ, so that one in the place of another is found. */
+/* Sizes of tables differ, so that using one for another is noticed. */
 static const examples kinds[] = {
     [NET_TREES] = {NET_TREES, VPPS_COUNT(trees), trees, .words = TREE_WORDS + 1, .classes = 4},
     [NET_TAGGING] = {NET_TAGGING, VPPS_COUNT(tagging), tagging, .words = 9, .characters = 7, .classes = 4},
@@ -266,5 +266,5 @@ void example_read_ids(net_kind kind, const net_example *x, bool spells, example_
     case NET_PAIRS: read_words(&x->sentence, x->sentence.n_words, ids->words); break;
     case NET_LATTICE_PAIRS: read_arcs(x->lattice, ids); break;
     }
-    if (x->target.n_words) read_words(&x->target, x->target.n_words - 1, ids->classes); /* the last one is only said */
+    if (x->target.n_words) read_words(&x->target, x->target.n_words - 1, ids->classes); /* the last word is predicted */
 }

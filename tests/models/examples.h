@@ -1,22 +1,22 @@
-/* examples.h - some small examples of every kind, and what they are made of. */
+/* examples.h - some small examples of every kind, and the ids that they use. */
 #pragma once
 
 #include "models.h"
 
 enum { MOST_EXAMPLES = 16, MOST_LAYERS = 3, MOST_POSITIONS = 24, MOST_IDS = 16 };
 
-/* Examples of one kind, and the sizes of the tables that their ids fit. Not every id below a size occurs. */
+/* Examples of one kind, and the sizes of tables that their ids fit. Not every id below a size occurs. */
 typedef struct examples {
     net_kind kind;
     uint32_t n;
     const net_example *x;
-    uint32_t words, characters, classes, edge_types, numbers; /* numbers: of each node */
+    uint32_t words, characters, classes, edge_types, numbers; /* numbers: how many each node has */
 } examples;
 
-/* They include the shortest ones and labels that are unknown or out of range. Equal inputs have equal labels. */
+/* Returns examples that include the shortest ones, and labels that are unknown or out of range. Equal inputs have equal labels. */
 const examples *examples_of(net_kind kind);
 
-/* The same with examples of random shape, size, ids and labels: equal seeds, equal examples. They point into *d. */
+/* Returns examples of random shape, size, ids and labels: equal seeds give equal examples. They point into *d. */
 enum { DRAWN_EXAMPLES = 8, MOST_EDGES = 24, MOST_NUMBERS = 2 };
 typedef struct drawn_examples {
     examples e;
@@ -35,14 +35,14 @@ typedef struct drawn_examples {
 } drawn_examples;
 void draw_examples(drawn_examples *d, net_kind kind, uint64_t seed);
 
-/* What is to be said at position k; VPPS_NO_WORD: nothing is known. It may be beyond the classes. */
+/* Returns the label at position k, which may be beyond the classes; VPPS_NO_WORD: it is unknown. */
 uint32_t example_label(net_kind kind, const net_example *x, uint32_t k);
 
-/* Which ids of the three kinds a network reads. */
+/* The ids of the three kinds that a network reads. */
 typedef struct example_ids {
     bool words[MOST_IDS], characters[MOST_IDS], classes[MOST_IDS],
         edge_types[MOST_IDS]; /* classes: the words of targets */
 } example_ids;
 
-/* `spells`: the network takes words with a spelling for their characters. */
+/* Finds the ids. `spells`: the network reads the characters of words that have a spelling. */
 void example_read_ids(net_kind kind, const net_example *x, bool spells, example_ids *ids);

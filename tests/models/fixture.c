@@ -161,7 +161,7 @@ vpps_options options_for(const char *device) {
     vpps_options_default(&o);
     o.device = device;
     o.vps = 2;
-    o.threads = 64; /* of a CTA: software SIMT takes its time by them */
+    o.threads = 64; /* number of threads of a CTA: software SIMT's time grows with it */
     o.pool_bytes = 64u << 20;
     o.verify = true;
     o.no_tuning = true;

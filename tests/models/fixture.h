@@ -1,4 +1,4 @@
-/* fixture.h - all networks with and without their options, on examples, and what all suites here do with them. */
+/* fixture.h - all networks, with and without their options, on examples; and what the suites of this folder share. */
 #pragma once
 
 #include "common/reference.h"
@@ -7,24 +7,24 @@
 
 /* ---------------------------------------------------------------- cases */
 
-/* A network of the table, and a choice of the options that make it another network. */
+/* A network of the table, and a choice of options that change its structure. */
 typedef struct net_case {
     const network *net;
     bool attention, input_feeding, mlp;
-    uint32_t layers; /* 3, 2 or 1; 0: there is no such option */
+    uint32_t layers; /* 3, 2 or 1; 0: the network has no such option */
     bool fullest;    /* everything is chosen */
     char name[64];
 } net_case;
 
-/* All of them: i from 0 below case_count(). A network without options is one case. */
+/* Numbers of cases: i from 0 below case_count(). A network without options is one case. */
 int case_count(void);
 net_case case_at(int i);
 
-/* The option that sets this member of net_config, or NULL. */
+/* Returns the option that sets this member of net_config, or NULL. */
 const option_row *option_of(const network *n, size_t offset);
 #define HAS_OPTION(net, member) (option_of(net, offsetof(net_config, member)) != NULL)
 
-/* A network on trees that has no choice represents whole sentences. */
+/* Returns whether a network on trees represents whole sentences only: no option chooses where losses are taken. */
 bool roots_only(const network *n);
 
 /* ---------------------------------------------------------------- a network and examples */
@@ -40,38 +40,38 @@ typedef struct fixture {
     void *state;
     vpps_node logits[MOST_EXAMPLES][MOST_POSITIONS], nll[MOST_EXAMPLES][MOST_POSITIONS];
     vpps_node cost[MOST_EXAMPLES];
-    bool costs; /* are they a part of the loss? */
+    bool costs; /* whether they are a part of the loss */
 } fixture;
 
-/* Case number i. `e` NULL: the examples of its kind. */
+/* Opens case number i. `e` NULL: the examples of its kind. */
 void fixture_open(fixture *f, int i, const examples *e, uint32_t hidden, uint32_t embed, float dropout);
 void fixture_close(fixture *f);
 
-/* Adds one example to the graph; its nodes are number i's. */
+/* Adds one example to the graph; its nodes have number i. */
 void add_example(fixture *f, uint32_t i, const net_example *x, net_heads heads);
 
-/* All examples, as a new graph. The loss is the mean over the examples of their positions' sums. */
+/* Builds a new graph of all examples. The loss is the mean over the examples of their positions' sums. */
 vpps_node build(fixture *f, net_heads heads);
 
-/* Where the training loss is taken. */
+/* Returns the positions where the training loss is taken. */
 net_heads loss_heads(const fixture *f);
 
 /* ---------------------------------------------------------------- in double precision */
 
-/* The model, with values away from the symmetries that networks begin with: zero biases, equal forget gates. */
+/* Returns the model with values away from the symmetries of initial values: zero biases, equal forget gates. */
 ref_model *scattered_model(vpps_model *model);
 
-/* ref_forward; the check fails where it does. */
+/* Calls ref_forward; the check fails if it fails. */
 ref_run *run_forward(vpps_graph *g, const ref_model *m, const ref_mode *mode);
 
 double loss_value(vpps_graph *g, const ref_model *m, const ref_mode *mode, vpps_node loss);
 
-/* The largest difference of two nodes' elements, which are of equal shape. */
+/* Returns the largest difference between the elements of two nodes of equal shape. */
 double difference(const ref_run *a, vpps_node x, const ref_run *b, vpps_node y);
 
 /* ---------------------------------------------------------------- the engine */
 
-/* Two virtual processors, scripts verified, nothing measured. */
+/* Returns options with two virtual processors, verified scripts, and no measuring. */
 vpps_options options_for(const char *device);
 
 /* ---------------------------------------------------------------- the suites */

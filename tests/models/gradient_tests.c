@@ -1,13 +1,13 @@
-/* gradient_tests.c - gradients, in double precision, against central differences: so what is checked is the network as it
- * was recorded. The engine's own gradients are checked through the losses of some steps (learning_tests.c). */
+/* gradient_tests.c - compares gradients in double precision with central differences, which checks the networks as recorded. The engine's own
+ * gradients are checked through the losses of some steps (learning_tests.c). */
 #include "fixture.h"
 
 #include "runtime/simt/fiber.h"
 
-#define SLOPE_ERROR 1e-6 /* h^2 of the third derivative, rounding of the loss over h */
+#define SLOPE_ERROR 1e-6 /* h^2 times the third derivative, and the loss's rounding over h */
 
-/* How far a gradient is from the slope of the loss in its element: the central difference over a shorter and shorter
- * way, because a relu's kink may be near. */
+/* Returns how much a gradient differs from the slope of the loss in its element, by central differences over shorter and shorter distances, since a
+ * relu's kink may be near. */
 static double slope_error(const fixture *f, vpps_node loss, const ref_mode *mode, ref_model *m, size_t element,
                           double got) {
     const double old = m->values[element];
@@ -25,7 +25,7 @@ static double slope_error(const fixture *f, vpps_node loss, const ref_mode *mode
     return error;
 }
 
-/* Every fifth element of every parameter, at a small scale every tenth, at the full one all; and each parameter is of use. */
+/* Checks every fifth element of every parameter (small scale: every tenth; full scale: all), and that each parameter matters. */
 static void check_slopes(int i, float dropout) {
     const ref_mode mode = {.training = true, .dropout_key = 99};
     const size_t stride = test_full() ? 1 : 10 / test_scaled(2); /* prime to the sizes 3 and 4 */

@@ -1,15 +1,15 @@
-/* initial_tests.c - the values that parameters begin with. */
+/* initial_tests.c - the initial values of parameters. */
 #include "fixture.h"
 
 /* ---------------------------------------------------------------- what is documented */
 
-/* Initial values: those of named parameters; else those of vpps.h: vectors are zero, all else is Glorot. */
+/* Kinds of initial values: those of named parameters; else those of vpps.h: vectors are zero, all else is Glorot. */
 typedef enum beginning {
     BY_DEFAULT,
     SMALL,        /* uniform in +-0.05 */
-    OPEN,         /* one: an open forget gate */
-    NEAR_WHOLE_I, /* the identity, and normal noise of 0.01 */
-    NEAR_HALF_I,  /* half of it, and the same */
+    OPEN,         /* one: the forget gate is open */
+    NEAR_WHOLE_I, /* the identity plus normal noise of 0.01 */
+    NEAR_HALF_I,  /* half the identity plus the same noise */
 } beginning;
 
 static const struct {
@@ -76,7 +76,7 @@ static const struct {
     {"transformer-tagger", "layer.gain_2", OPEN},
 };
 
-/* Does a row for parameter NAME.x stand for this one? It does for NAME2.x, too, that of the second layer. */
+/* Returns whether a row for parameter NAME.x holds for this one; it also holds for NAME2.x of the second layer. */
 static bool stands_for(const char *row, const char *parameter) {
     const size_t n = strcspn(row, ".");
     if (strncmp(row, parameter, n) != 0) return false;
@@ -108,7 +108,7 @@ static bool is_constant(const double *x, size_t n, double value) {
     return true;
 }
 
-/* Uniform in +-bound, whose powers 2 and 4 have means bound^2 / 3 and bound^4 / 5: all inside, some close to either end. */
+/* Checks for a uniform distribution in +-bound, whose powers 2 and 4 have means bound^2 / 3 and bound^4 / 5: all inside, some near both ends. */
 static bool is_uniform(const double *x, size_t n, double bound) {
     const double root = sqrt((double)n), near = bound * (1 - 30 / (double)n);
     double lowest = x[0], highest = x[0];
@@ -121,7 +121,7 @@ static bool is_uniform(const double *x, size_t n, double bound) {
            fabs(power_mean(x, n, 2) / pow(bound, 2) - 1.0 / 3) < 5 * sqrt(4.0 / 45) / root;
 }
 
-/* Normal with this deviation, whose powers 2 and 4 have means deviation^2 and 3 deviation^4. */
+/* Checks for a normal distribution with this deviation, whose powers 2 and 4 have means deviation^2 and 3 deviation^4. */
 static bool is_normal(const double *x, size_t n, double deviation) {
     const double root = sqrt((double)n);
     return fabs(power_mean(x, n, 1)) < 5 * deviation / root &&
@@ -129,7 +129,7 @@ static bool is_normal(const double *x, size_t n, double deviation) {
            fabs(power_mean(x, n, 4) / pow(deviation, 4) - 3) < 5 * sqrt(96) / root;
 }
 
-/* `share` of the identity, n x n, as often as it fits, and normal noise. */
+/* Checks for `share` times the n x n identity, repeated as often as it fits, plus normal noise. */
 static bool is_near_identity(double *x, size_t elements, size_t n, double share) {
     double diagonal = 0;
     for (size_t i = 0; i < elements; i += n * n) {
@@ -143,7 +143,7 @@ static bool is_near_identity(double *x, size_t elements, size_t n, double share)
 
 static bool begins(double *x, size_t n, const vpps_param_info *info, beginning how) {
     switch (how) {
-    case BY_DEFAULT: /* a table's entries, each a vector here, are as matrices of one column */
+    case BY_DEFAULT: /* each entry of a table, here a vector, counts as a matrix of one column */
         return info->kind == VPPS_VECTOR ? is_constant(x, n, 0)
                                          : is_uniform(x, n, sqrt(6.0 / (info->rows + info->cols)));
     case SMALL: return is_uniform(x, n, 0.05);
@@ -156,7 +156,7 @@ static bool begins(double *x, size_t n, const vpps_param_info *info, beginning h
 
 /* ---------------------------------------------------------------- the networks */
 
-/* Sizes that give samples enough, all different, so that bounds are. */
+/* The sizes give large enough samples, and are all different, so that bounds are. */
 static const examples none = {.words = 101, .characters = 83, .classes = 37, .edge_types = 29, .numbers = 31};
 enum { WIDE_HIDDEN = 52, WIDE_EMBED = 44 };
 
@@ -175,7 +175,7 @@ TEST_EACH(parameters_begin_as_documented, 0, case_count()) {
         FREED double *x = malloc(n * sizeof *x);
         ck_assert_ptr_nonnull(x);
         for (size_t i = 0; i < n; i++) x[i] = (double)values[i];
-        if (info.kind != VPPS_VECTOR) { /* each from draws of its own */
+        if (info.kind != VPPS_VECTOR) { /* each parameter has its own random numbers */
             for (uint32_t k = 0; k < n_drawn; k++) ck_assert_msg(first[k] != x[1], "%s: %s", f.name, info.name);
             ck_assert_uint_lt(n_drawn, VPPS_COUNT(first));
             first[n_drawn++] = x[1];
@@ -186,7 +186,7 @@ TEST_EACH(parameters_begin_as_documented, 0, case_count()) {
     }
 }
 
-/* No row is of a network or parameter that is gone. */
+/* No row names a network or parameter that does not exist any more. */
 TEST(rows_are_of_parameters) {
     for (size_t i = 0; i < VPPS_COUNT(rows); i++) {
         vpps_param p;

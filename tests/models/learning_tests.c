@@ -32,7 +32,7 @@ enum { BATCHES = 3, HIDDEN = 12, EMBED = 10 };
 
 static const vpps_optimizer sgd = {.kind = VPPS_SGD, .lr = 0.1f};
 
-/* The losses in double precision. */
+/* Computes the losses in double precision. */
 static void train_reference(int i, double losses[BATCHES]) {
     AT_END(fixture_close) fixture f;
     fixture_open(&f, i, NULL, HIDDEN, EMBED, 0);
@@ -47,7 +47,7 @@ static void train_reference(int i, double losses[BATCHES]) {
     }
 }
 
-/* Software SIMT has stacks of its own, which ThreadSanitizer cannot follow: then it says so. */
+/* Software SIMT has its own stacks, which ThreadSanitizer cannot follow: checks that it says so. */
 static bool is_refused(const char *device, vpps_status status) {
     if (!VPPS_SIMT_TSAN || strcmp(device, "simt") != 0) return false;
     ck_assert_msg(status == VPPS_DEVICE && strstr(vpps_error_message(), "ThreadSanitizer"), "%s: %s",
@@ -78,7 +78,7 @@ TEST_EACH(the_cpu_agrees, 0, case_count()) {
     train_on("cpu", _i, want);
 }
 
-/* Software SIMT compiles a kernel each, which takes its time: it runs one case of each network, of every third in make test. */
+/* Software SIMT compiles a kernel for each case, which takes long: it runs one case of each network; make test, of every third one. */
 GPU_EACH(the_gpu_agrees, case_count() / 3, case_count()) {
     double want[BATCHES];
     if (!case_at(_i).fullest) return;

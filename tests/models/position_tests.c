@@ -1,4 +1,4 @@
-/* position_tests.c - where classifiers stand, what their losses are, and which ids are read. */
+/* position_tests.c - where classifiers are, what their losses are, and which ids are read. */
 #include "fixture.h"
 
 /* ---------------------------------------------------------------- where classifiers stand */
@@ -42,7 +42,7 @@ TEST_EACH(classifiers_stand_where_they_are_asked_for, 0, case_count()) {
 
 /* ---------------------------------------------------------------- losses */
 
-/* The nll is that of the logits and of the example's own label. */
+/* The loss is that of the logits and of the example's own label. */
 TEST_EACH(the_loss_is_the_label_s, 0, case_count()) {
     AT_END(fixture_close) fixture f;
     fixture_open(&f, _i, NULL, 5, 4, 0);
@@ -64,7 +64,7 @@ TEST_EACH(the_loss_is_the_label_s, 0, case_count()) {
     ck_assert_uint_gt(checked, 3);
 }
 
-/* An example says the same alone as among others, which were on the same graph before it. */
+/* An example gives the same results alone and after other examples on the same graph. */
 TEST_EACH(examples_are_apart, 0, case_count()) {
     AT_END(fixture_close) fixture f, alone;
     fixture_open(&f, _i, NULL, 5, 4, 0);
@@ -87,7 +87,7 @@ TEST_EACH(examples_are_apart, 0, case_count()) {
 
 /* ---------------------------------------------------------------- ids */
 
-/* Which ids a table of this size is for: sizes differ, but a language model's classes are its words. */
+/* Returns which ids a table of this size holds: sizes differ, but a language model's classes are its words. */
 static const bool *ids_for(const fixture *f, const example_ids *ids, uint32_t count) {
     if (count == f->config.words) return ids->words;
     if (count == f->config.characters) return ids->characters;
@@ -96,7 +96,7 @@ static const bool *ids_for(const fixture *f, const example_ids *ids, uint32_t co
     return ids->classes;
 }
 
-/* The entries of a table that the loss depends on are those that the examples name. */
+/* Checks that the loss depends on exactly those entries of a table that the examples name. */
 static void check_table(const fixture *f, const ref_run *r, size_t first, const vpps_param_info *info,
                         const example_ids *ids) {
     const bool *expected = ids_for(f, ids, info->count);

@@ -1,11 +1,11 @@
-/* random_examples.c - examples drawn; see examples.h. */
+/* random_examples.c - draws examples; see examples.h. */
 #include "examples.h"
 
 #include "base/base.h"
 
 enum { MOST_LEAVES = 8, MOST_WORDS = 7, MOST_CHARACTERS = 4, MOST_NODES = 7, MOST_ARCS = 3 };
 
-/* The sizes that ids are drawn below, and what draws them. */
+/* The sizes below which ids are drawn, and the random state. */
 typedef struct draw {
     const examples *sizes;
     uint64_t random;
@@ -13,7 +13,7 @@ typedef struct draw {
 
 static uint32_t below(draw *d, uint32_t n) { return vpps_random_below(&d->random, n); }
 
-/* One of the classes, and sometimes unknown or beyond them. */
+/* Draws one of the classes, or sometimes an unknown label or one beyond the classes. */
 static uint32_t draw_label(draw *d) {
     const uint32_t classes = d->sizes->classes, label = below(d, classes + 2);
     return label > classes ? VPPS_NO_WORD : label;
@@ -25,7 +25,7 @@ static void draw_ids(draw *d, uint32_t *ids, uint32_t n, uint32_t size) {
 
 /* ---------------------------------------------------------------- trees */
 
-/* A tree of so many leaves after the *n nodes that are there; the number of its root. */
+/* Draws a tree of so many leaves after the *n existing nodes; returns its root's number. */
 static int32_t draw_nodes(draw *d, vpps_tree_node *nodes, uint32_t *n, uint32_t leaves) {
     vpps_tree_node node = {(int32_t)draw_label(d), -1, -1, VPPS_NO_WORD};
     if (leaves == 1) {
@@ -41,7 +41,7 @@ static int32_t draw_nodes(draw *d, vpps_tree_node *nodes, uint32_t *n, uint32_t 
 
 /* ---------------------------------------------------------------- lattices */
 
-/* Into each node a character, then as often as not words, each from a node before that. */
+/* Draws arcs: into each node a character, then often words, each from an earlier node. */
 static uint32_t draw_arcs(draw *d, uint32_t n_nodes, uint32_t *first_arc, vpps_lattice_arc *arcs) {
     uint32_t n = 0;
     for (uint32_t i = 0; i < n_nodes; i++) {
@@ -57,7 +57,7 @@ static uint32_t draw_arcs(draw *d, uint32_t n_nodes, uint32_t *first_arc, vpps_l
 
 /* ---------------------------------------------------------------- dependency trees */
 
-/* The words in an order of their own, each of which depends on one before it, or on none. */
+/* Draws an order of the words; each word depends on an earlier one in it, or on none. */
 static void draw_heads(draw *d, uint32_t *heads, uint32_t n) {
     uint32_t order[MOST_WORDS];
     for (uint32_t k = 0; k < n; k++) {

@@ -1,4 +1,4 @@
-/* row_tests.c - the table's rows, and how many parameters networks have. */
+/* row_tests.c - the rows of the table of networks, and numbers of parameters. */
 #include "fixture.h"
 
 /* ---------------------------------------------------------------- the row */
@@ -26,7 +26,7 @@ TEST_GROUP("rows");
 TEST_EACH(a_row_is_complete, 0, n_networks()) {
     const network *n = networks[_i];
     const bool pairs = n->kind == NET_PAIRS || n->kind == NET_LATTICE_PAIRS;
-    ck_assert_ptr_eq(network_find(n->name), n); /* also: no two of one name */
+    ck_assert_ptr_eq(network_find(n->name), n); /* also: no two networks have one name */
     ck_assert_ptr_null(network_find("no such network"));
     ck_assert(n->summary && *n->summary && n->source && *n->source);
     ck_assert_uint_eq(examples_of(n->kind)->kind, n->kind);
@@ -47,8 +47,8 @@ TEST_EACH(a_row_is_complete, 0, n_networks()) {
 static uint64_t lstm(uint64_t e, uint64_t d) { return 4 * d * (e + d + 1); }
 static uint64_t gru(uint64_t e, uint64_t d) { return 3 * d * (e + d + 1); }
 
-/* The head comments' formulas: V words, A characters, C classes, e = embed, a = character_embed, d = hidden, m = mlp,
- * L = layers; 1 or 0 for attention and input feeding. */
+/* Returns the number of parameters by the head comments' formulas: V words, A characters, C classes, e = embed, a = character_embed, d = hidden, m =
+ * mlp, L = layers; 1 or 0 for attention and input feeding. */
 static uint64_t documented(const char *name, const net_config *c) {
     const uint64_t V = c->words, A = c->characters, C = c->classes, e = c->embed, a = c->character_embed, d = c->hidden,
                    m = c->mlp, feeding = c->input_feeding, attention = c->attention || feeding, L = c->layers;
@@ -112,7 +112,7 @@ TEST_EACH(parameters_are_as_documented, 0, case_count()) {
     }
 }
 
-/* The table that pretrained vectors go to has a vector for every word, of a size that an option says. */
+/* The table that pretrained vectors initialise has a vector for every word, of a size that an option sets. */
 TEST_EACH(embeddings_are_named, 0, case_count()) {
     AT_END(fixture_close) fixture f;
     vpps_param table;

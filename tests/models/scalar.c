@@ -3,7 +3,7 @@
 
 #include "common/testing.h"
 
-/* An assertion writes to a pipe even where it holds, which would be most of the time spent here. */
+/* Checks without writing to a pipe if the condition holds, which would take most of the time. */
 #define EXPECT(condition, ...)                                                                                         \
     do {                                                                                                               \
         if (!(condition)) ck_abort_msg(__VA_ARGS__);                                                                   \

@@ -1,5 +1,5 @@
-/* scalar.h - what the networks' equations are written with: small vectors of doubles, passed by value, and a model's
- * parameters by their names. Shapes that do not fit fail the check. */
+/* scalar.h - the language of the networks' equations: small vectors of doubles, passed by value, and a model's parameters by name. Shapes that do not
+ * fit fail the check. */
 #pragma once
 
 #include "models.h"
@@ -52,5 +52,5 @@ vec times(const weights *w, const char *W, vec x);
 vec affine(const weights *w, const char *b, const char *W, vec x);
 vec affine2(const weights *w, const char *b, const char *W, vec x, const char *U, vec y);
 
-/* The values of a parameter of this kind. */
+/* Returns the values of a parameter of this kind. */
 const double *values_of(const weights *w, const char *name, vpps_param_kind kind, vpps_param_info *info);

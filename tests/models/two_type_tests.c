@@ -1,7 +1,7 @@
-/* two_type_tests.c - what only tree-lstm-2type has: inner cells of two kinds. */
+/* two_type_tests.c - what only tree-lstm-2type has: two kinds of inner cells. */
 #include "fixture.h"
 
-/* Vertices with the forget gate that has this bias: each has two. */
+/* Counts the vertices that use the forget gate with this bias; each has two such gates. */
 static uint32_t count_vertices(fixture *f, const char *bias) {
     vpps_param p;
     uint32_t n = 0;
@@ -20,7 +20,7 @@ static int case_of(const char *name) {
     return 0;
 }
 
-/* The small examples have too few inner vertices to count; these are ListOps. */
+/* Opens ListOps trees, since the small examples have too few inner vertices to count. */
 static examples open_listops(vpps_treebank **bank, vpps_tree trees[MOST_EXAMPLES], net_example x[MOST_EXAMPLES]) {
     const vpps_listops listops = {.seed = test_seed(), .min_leaves = 4, .max_leaves = 9};
     TEST_OK(vpps_treebank_create(bank));

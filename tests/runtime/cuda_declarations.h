@@ -1,4 +1,4 @@
-/* cuda_declarations.h - were our declarations of CUDA and cuBLAS compared with the toolkit's, when these tests were compiled? */
+/* cuda_declarations.h - tells whether these tests' compilation compared our declarations of CUDA and cuBLAS with the toolkit's. */
 #pragma once
 
 #include <stdbool.h>

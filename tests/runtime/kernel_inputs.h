@@ -1,5 +1,5 @@
-/* kernel_inputs.h - what tests of kernels share: every instruction set's kernels, numbers drawn fresh (VPPS_TEST_SEED
- * repeats a run), memory that ends where a page without access begins, so that reading or writing past the end faults. */
+/* kernel_inputs.h - what tests of kernels share: the kernels of every instruction set, newly drawn numbers (VPPS_TEST_SEED repeats a run), and memory
+ * that ends where a page without access begins, so that reading or writing past its end faults. */
 #pragma once
 
 #include "common/testing.h"
@@ -20,14 +20,14 @@ static inline void draw_seed(void) {
     state = seed = given ? strtoull(given, NULL, 10) : vpps_now_ns();
 }
 
-/* The kernels of instruction set number i, NULL where this CPU lacks it. */
+/* Returns the kernels of instruction set number i; NULL: this CPU lacks the instruction set. */
 static inline const vpps_kernels *kernels_of(int i) {
     setenv("VPPS_ISA", isas[i], 1);
     const vpps_kernels *kernels = vpps_kernels_choose(false);
     return strcmp(kernels->isa, isas[i]) == 0 ? kernels : NULL;
 }
 
-/* The same for a test that tries all of them: what is not there is left out. */
+/* Returns the same kernels, for a test of all instruction sets: tells which one is left out. */
 static inline const vpps_kernels *kernels_to_try(int i) {
     static bool told[N_ISAS];
     const vpps_kernels *kernels = kernels_of(i);
@@ -36,7 +36,7 @@ static inline const vpps_kernels *kernels_to_try(int i) {
     return kernels;
 }
 
-/* n floats right before a page that faults. A test is a process, so they need not be freed; many are, by release. */
+/* Allocates n floats right before a page that faults. They need not be freed, since each test is a process; many are. */
 static inline float *floats(size_t n) {
     const size_t page = (size_t)sysconf(_SC_PAGESIZE), bytes = (n * sizeof(float) + page - 1) / page * page;
     char *base = mmap(NULL, bytes + page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -66,6 +66,6 @@ static inline uint32_t bits(float x) {
 static inline bool close_to(float got, double want, double tolerance) {
     if (isnan(want)) return isnan(got);
     if (isinf((float)want)) return (double)got == (double)(float)want;
-    if (fabs(want) > 1e36 && isinf(got)) return (got > 0) == (want > 0); /* a step on the way there may overflow */
+    if (fabs(want) > 1e36 && isinf(got)) return (got > 0) == (want > 0); /* an intermediate result may overflow */
     return fabs(got - want) <= tolerance;
 }

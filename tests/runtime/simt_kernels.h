@@ -1,7 +1,7 @@
-/* simt_kernels.h - the kernels that test_simt.c runs, as text, and their parameter. */
+/* simt_kernels.h - the kernels that test_simt.c runs, as text, and the struct of their parameter. */
 #pragma once
 
-/* The parameter of all kernels here; ARGUMENTS is the same as text, in their first line. */
+/* The parameter of all these kernels; ARGUMENTS is the same struct as text, the first line of each kernel. */
 typedef struct vpps_arguments {
     unsigned long long in, out, counters;
     unsigned n, mode;
@@ -33,8 +33,8 @@ static const char warp_kernel[] =
               "    else out[4] = __shfl_xor_sync(0xffff0000u, x, 2);\n"
               "}\n";
 
-/* The sum of a CTA's values, in a loop, where values are exact; a dynamic and two static arrays. Sleeping lets other CTAs
- * run while these hold something. */
+/* Sums a CTA's values, which floats represent exactly, in a loop, by a dynamic and two static shared arrays. Sleeping lets other CTAs run while these
+ * arrays are in use. */
 static const char reduce_kernel[] =
     ARGUMENTS "struct box { unsigned cta; float sum; };\n"
               "__shared__ box vpps_box;\n"
@@ -64,8 +64,8 @@ static const char reduce_kernel[] =
               "    }\n"
               "}\n";
 
-/* In each phase a CTA adds what its left neighbour had after the preceding phase; between phases all wait for all. One signal
- * of one CTA is left out in mode 1. */
+/* In each phase a CTA adds the number that its left neighbour had after the preceding phase; between phases all CTAs wait for all. Mode 1: one CTA
+ * does not signal once. */
 static const char signal_kernel[] = ARGUMENTS
     "extern \"C\" __global__ void vpps_kernel(const vpps_arguments a) {\n"
     "    float *out = (float *)a.out;\n"
@@ -106,7 +106,7 @@ static const char builtin_kernel[] = ARGUMENTS
     "    for (unsigned i = 0; i < sizeof words / 4; i++) counters[200 + i] = words[i];\n"
     "}\n";
 
-/* Reads what another warp wrote; mode 1: without the barrier between. */
+/* Reads what another warp has written; mode 1: without a barrier in between. */
 static const char race_kernel[] =
     ARGUMENTS "extern \"C\" __global__ void vpps_kernel(const vpps_arguments a) {\n"
               "    __shared__ float vpps_values[128];\n"
@@ -118,7 +118,7 @@ static const char race_kernel[] =
               "    }\n"
               "}\n";
 
-/* Rounds of writing and reading with barriers of the CTA and of warps between. Each mode but 0 does one thing that no kernel may. */
+/* Rounds of writes and reads, with barriers of the CTA and of warps between them. Each mode but 0 makes one error. */
 static const char watched_kernel[] =
     ARGUMENTS "extern \"C\" __global__ void vpps_kernel(const vpps_arguments a) {\n"
               "    VPPS_DYNAMIC_SHARED(all);\n"
@@ -128,7 +128,7 @@ static const char watched_kernel[] =
               "    const unsigned i = threadIdx.x;\n"
               "    for (unsigned round = 0; round < 3; round++) {\n"
               "        all[i] = (float)i;\n"
-              "        if (a.mode != 1) __syncthreads();\n" /* line 10: another warp's */
+              "        if (a.mode != 1) __syncthreads();\n" /* line 10: reads another warp's word */
               "        out[i] = all[(i + 32) % 64];\n"
               "        __syncthreads();\n" /* line 12 */
               "        if (i == 63) all[i] = 1.0f;\n"
@@ -136,18 +136,18 @@ static const char watched_kernel[] =
               "        if (i > 61) out[64 + i] = all[63];\n"
               "        __syncthreads();\n"                         /* line 16 */
               "        if (a.mode == 3 || i == 40) once = 1.0f;\n" /* written by all */
-              "        if (a.mode == 4) out[i] = once;\n"          /* read by all, while one writes */
+              "        if (a.mode == 4) out[i] = once;\n"          /* all threads read the word while one writes */
               "        __syncthreads();\n"                         /* line 19 */
               "        out[128 + i] = once;\n"
-              "        if (a.mode == 5 && i == 9) all[64] = once;\n"       /* after the CTA's shared memory */
+              "        if (a.mode == 5 && i == 9) all[64] = once;\n"       /* beyond the CTA's shared memory */
               "        if (a.mode == 6 && i == 9) out[0] += out[-1];\n"    /* before the device's */
               "        if (a.mode == 7 && i == 9) out[192] = once;\n"      /* after it */
               "        if (a.mode == 8 && i == 9) out[0] = *(float *)8;\n" /* nowhere */
               "        __syncthreads();\n"                                 /* line 25 */
               "        if (i == 33 && a.mode == 9) *(row *)(all + 8) = row();\n"
               "        if (i == 33 && a.mode != 9) *(row *)(all + 8) = *(row *)(out + 8);\n"
-              "        if (a.mode == 9 || a.mode == 10) all[i] = 1.0f;\n" /* of a row that another writes */
-              "        if (a.mode == 11) out[i] = 1.0f;\n"                /* of one that another reads */
+              "        if (a.mode == 9 || a.mode == 10) all[i] = 1.0f;\n" /* writes to a row that another CTA writes */
+              "        if (a.mode == 11) out[i] = 1.0f;\n"                /* writes to a row that another CTA reads */
               "        __syncthreads();\n"
               "    }\n"
               "}\n";
@@ -156,14 +156,14 @@ static const char divergent_kernel[] = ARGUMENTS
     "extern \"C\" __global__ void vpps_kernel(const vpps_arguments a) {\n"
     "    float *out = (float *)a.out;\n"
     "    if (blockIdx.x == 1) {\n"
-    "        if (a.mode == 1 && threadIdx.x < 40) __syncthreads();\n" /* line 5; the others go on to line 15 */
+    "        if (a.mode == 1 && threadIdx.x < 40) __syncthreads();\n" /* line 5; the other threads wait in line 15 */
     "        if (a.mode == 2) {\n"
     "            if (threadIdx.x < 32)\n"
     "                __syncthreads();\n" /* line 8 */
     "            else\n"
     "                __syncthreads();\n" /* line 10 */
     "        }\n"
-    "        if (a.mode == 3 && threadIdx.x < 5) __syncwarp();\n" /* line 12; the others wait in line 15 */
+    "        if (a.mode == 3 && threadIdx.x < 5) __syncwarp();\n" /* line 12; the other lanes wait in line 15 */
     "        if (a.mode == 4 && threadIdx.x >= 40) return;\n"
     "    }\n"
     "    __syncthreads();\n"

@@ -72,7 +72,7 @@ vpps_options sn_options(uint32_t vps, vpps_optimizer_kind optimizer) {
     vpps_options o = default_options();
     o.vps = vps;
     o.rpw = 1;
-    o.threads = 64; /* of a CTA: software SIMT takes its time by them */
+    o.threads = 64; /* number of threads of a CTA: software SIMT's time grows with it */
     o.pool_bytes = 16u << 20;
     o.verify = true;
     o.optimizer.kind = optimizer;

@@ -1,6 +1,5 @@
-/* test_bf16.c - products of operands in bf16 (bf16.h): rounding against its definition, packing against plain indices, and
- * products of every unit that this CPU has against sums in double precision, within the bound that bf16.h derives, on random
- * operands and on such as are made to go wrong. */
+/* test_bf16.c - products of operands in bf16 (bf16.h): compares rounding with its definition, packing with plain indexing, and products of every unit
+ * (kind of instruction) of this CPU with sums in double precision, within the bound that bf16.h derives, for random operands and for hard cases. */
 #include "bf16_numbers.h"
 #include "runtime/cpu/amx.h"
 #include "runtime/cpu/avx512_bf16.h"
@@ -15,7 +14,7 @@ typedef union model_tile {
 static model_tile tiles[8];
 static int tile_rows[8] = {16, 16, 16, 16, 16, 16, 16, 16};
 
-/* LDTILECFG; TILELOADD makes what is after a tile's rows zero. */
+/* Models LDTILECFG; TILELOADD then makes zeros of everything after a tile's rows. */
 static void set_rows(uint32_t n) {
     memset(tiles, 0, sizeof tiles);
     for (int t = 0; t < 6; t++) tile_rows[t] = (int)n;
@@ -40,7 +39,7 @@ static float half_of(uint32_t pair, int odd) {
     return flushed(x);
 }
 
-/* TDPBF16PS: even elements are summed apart from odd ones, then both are added to the sum. */
+/* Models TDPBF16PS: sums even and odd elements apart, then adds both to the sum. */
 static void dot_tiles(int to, const model_tile *a, const model_tile *b) {
     model_tile *sums = &tiles[to];
     for (int m = 0; m < tile_rows[to]; m++) {
@@ -88,7 +87,7 @@ typedef struct unit {
 
 enum { AMX_MODEL = N_ISAS, AMX, AVX512_BF16, N_UNITS };
 
-/* AMX's functions with the steps that a thread takes around them; all NULL where the CPU lacks it. */
+/* AMX's functions with the steps that a thread needs before and after; all NULL if the CPU lacks AMX. */
 static vpps_bf16_unit amx;
 
 static void product_by_amx(uint32_t m, uint32_t n, uint32_t parts, const uint32_t *x, uint32_t n_terms,
@@ -98,7 +97,7 @@ static void product_by_amx(uint32_t m, uint32_t n, uint32_t parts, const uint32_
     amx.close();
 }
 
-/* One that this CPU lacks has no product. */
+/* Returns unit number i; `product` is NULL if this CPU lacks the unit. */
 static unit unit_of(int i) {
     if (i == AMX_MODEL) return (unit){"a model of AMX", kernels_of(0)->pack_bf16, amx_product};
     if (i == AMX) {
@@ -117,7 +116,7 @@ static unit unit_of(int i) {
 
 /* ---------------------------------------------------------------- rounding, by its definition */
 
-/* The nearest number of 8 bits of significand, in double precision. */
+/* Returns the nearest number with 8 significant bits, in double precision. */
 static double nearest(double x) {
     int exponent;
     if (!isfinite(x) || x == 0) return x;
@@ -127,7 +126,7 @@ static double nearest(double x) {
     return fabs(r) >= 0x1p128 ? copysign(INFINITY, x) : r;
 }
 
-/* The parts of an operand. */
+/* Splits an operand into its bf16 parts. */
 static void split(double x, uint32_t parts, double *out) {
     static const double greatest = 0x1.fep127;
     out[0] = nearest(x);
@@ -145,7 +144,7 @@ typedef struct operand {
     uint32_t parts, depth_tiles;
     vpps_bf16_form form;
     uint32_t *packed;
-    double *values; /* of each row, element after element */
+    double *values; /* values of all rows, one row after the other */
 } operand;
 
 static float any_float(void) {
@@ -169,7 +168,7 @@ static operand make_operand(uint32_t rows, uint32_t depth, bool across, vpps_bf1
     const size_t words = vpps_bf16_words(rows, depth, parts);
     o.packed = aligned_alloc(64, words * sizeof *o.packed);
     ck_assert(o.x && o.values && o.packed);
-    for (size_t i = 0; i < words; i++) o.packed[i] = 0x7fc07fc0u; /* what is not written shows */
+    for (size_t i = 0; i < words; i++) o.packed[i] = 0x7fc07fc0u; /* words that are not written become visible */
     for (uint32_t i = 0; i < n; i++) {
         o.x[i] = o.memory + i * distance;
         for (uint32_t k = 0; k < elems; k++) {
@@ -193,7 +192,7 @@ static void free_operand(operand *o) {
 
 static void pack(vpps_pack_bf16 by, operand *o) { by(&o->source, o->parts, o->form, o->depth_tiles, o->packed); }
 
-/* Element k of a row as it was packed. */
+/* Returns element k of a packed row. */
 static float packed_element(const operand *o, uint32_t row, uint32_t k, uint32_t part) {
     const uint32_t *tile =
         o->packed + (((size_t)(row / 16) * o->depth_tiles + k / 32) * o->parts + part) * VPPS_BF16_TILE;
@@ -264,7 +263,7 @@ static void free_problem(problem *p) {
     free_operand(&p->x);
 }
 
-/* Where nothing is added the memory holds NaN, which must not be read. */
+/* Without a start value, the memory holds NaN, which the product must not read. */
 static float *compute(vpps_product_bf16 product, const problem *p, uint32_t n) {
     const size_t elems = p->ldc * (n - 1) + p->a.source.rows;
     float *c = floats(elems);
@@ -303,7 +302,7 @@ TEST_EACH(products_are_within_their_bound, 0, N_UNITS) {
         pack(u.pack, &p.x);
         float *c = compute(u.product, &p, p.x.source.rows);
         check_bound(&p, c);
-        /* a vector's bits do not depend on those after it */
+        /* a vector's bits do not depend on the vectors after it */
         const uint32_t n = 1 + below(p.x.source.rows);
         float *few = compute(u.product, &p, n);
         for (uint32_t j = 0; j < n; j++)
@@ -315,7 +314,7 @@ TEST_EACH(products_are_within_their_bound, 0, N_UNITS) {
     }
 }
 
-/* A sum of products has the bits that it has when they are added one after the other. */
+/* A sum of products has the same bits as if the products were added one after the other. */
 TEST_EACH(terms_are_added_in_their_order, 0, N_UNITS) {
     enum { MOST_TERMS = 4 };
     const unit u = unit_of(_i);
@@ -391,7 +390,7 @@ static void product_t_by_amx(uint32_t k, uint32_t n, uint32_t parts, const uint3
     amx.close();
 }
 
-/* By the model, and by AMX, to the same bits; and a vector's do not depend on how many there are. */
+/* The model and AMX give the same bits, and a vector's bits do not depend on the number of vectors. */
 TEST(transposed_products_are_within_their_bound) {
     enum { MOST_TERMS = 3 };
     const bool here = vpps_amx_find(&amx) == VPPS_OK;
@@ -444,7 +443,7 @@ TEST(transposed_products_are_within_their_bound) {
             }
         }
         const uint32_t few = 1 + below(vpps_min_u32(n, VPPS_BF16_SPREAD));
-        if (n_terms == 1) { /* the first vectors' tiles are the same */
+        if (n_terms == 1) { /* the first vectors' tiles stay the same */
             amx_product_t(k, few, parts, spread, n_terms, terms, real, ldc);
             for (uint32_t j = 0; j < few; j++) ck_assert(!memcmp(c + j * ldc, real + j * ldc, k * sizeof *c));
         }
@@ -455,7 +454,7 @@ TEST(transposed_products_are_within_their_bound) {
     }
 }
 
-/* Products of bf16 are exact, so all vectors' instruction sets round alike. */
+/* Products of bf16 numbers are exact, so all instruction sets of plain vectors round alike. */
 TEST(instruction_sets_give_the_same_bits) {
     draw_seed();
     for (int round = 0; round < 100; round++) {
@@ -479,7 +478,7 @@ TEST(instruction_sets_give_the_same_bits) {
     }
 }
 
-/* AMX does what its model does, to the bit. */
+/* AMX gives the same bits as its model. */
 TEST(amx_is_its_model) {
     const unit real = unit_of(AMX), model = unit_of(AMX_MODEL);
     draw_seed();
@@ -495,7 +494,7 @@ TEST(amx_is_its_model) {
     }
 }
 
-/* NaN and infinity of a vector stay in its result, those of a row in the row's. */
+/* NaN and infinity of a vector stay in its result, those of a matrix row in that row's results. */
 TEST_EACH(what_is_not_finite_shows, 0, N_UNITS) {
     static const float poisons[] = {NAN, INFINITY, -INFINITY};
     const unit u = unit_of(_i);

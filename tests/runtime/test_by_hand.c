@@ -1,5 +1,5 @@
-/* test_by_hand.c - small cells and batches whose values and gradients are plain by hand, on the CPU and under software SIMT: biases beside each
- * other, dropouts beside each other, the norm of a table's gradient. */
+/* test_by_hand.c - small cells and batches whose values and gradients are easy to compute by hand, on the CPU and under software SIMT: adjacent
+ * biases, adjacent dropouts, the norm of a table's gradient. */
 #include "common/gpu_tests.h"
 #include "runtime/simt/fiber.h"
 #include "runtime/small_network.h"
@@ -16,7 +16,7 @@ static vpps_param trained_vector(training *t, const char *name, float value) {
 
 TEST_GROUP("by hand", .seconds = 120);
 
-/* W x + b and V x + c, added, and W x + b and W x + c: no bias is left out, and none counts twice. */
+/* Adds W x + b and V x + c, and W x + b and W x + c: each bias must count exactly once. */
 TEST_EACH(each_affine_has_its_bias, 0, 2 * SETTINGS) {
     const bool same_matrix = _i % 2;
     const vpps_options o = sn_options_on(&settings[_i / 2]);
@@ -45,7 +45,7 @@ TEST_EACH(each_affine_has_its_bias, 0, 2 * SETTINGS) {
     }
 }
 
-/* Two dropouts of a cell, and those of its next vertex, each have a mask of their own: on a GPU the CPU's. */
+/* Two dropouts of a cell, and those of the cell's next vertex, have different masks; on a GPU the CPU's masks. */
 TEST_EACH(each_dropout_has_its_mask, 0, SETTINGS) {
     enum { MASKS = 4 };
     float masks[2][MASKS][SIZE];
@@ -78,7 +78,7 @@ TEST_EACH(each_dropout_has_its_mask, 0, SETTINGS) {
     ck_assert(!_i || !memcmp(masks[0], masks[1], sizeof masks[0]));
 }
 
-/* Of gradients of 3 and -4 by turns, in entries of 2 x 8, one of which is looked up twice. */
+/* The gradients are 3 and -4 in turn, in entries of 2 x 8, one of which is looked up twice. */
 TEST_EACH(the_norm_counts_all_elements_of_a_tables_entries, 0, SETTINGS) {
     enum { ROWS = 2, COLS = 8, ENTRY = ROWS * COLS };
     vpps_options o = sn_options_on(&settings[_i]);

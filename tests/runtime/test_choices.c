@@ -1,5 +1,5 @@
-/* test_choices.c - what the CPU makes products with, and in what precision, as made-up processors, options, the environment and
- * trials have it; trials and choices as text; and that a handle does what it says. */
+/* test_choices.c - which instructions and which precision the CPU chooses for products, for made-up processors, options, environments and trials;
+ * trials and choices as text; and that a handle does what it says. */
 #include "common/training.h"
 #include "runtime/cpu/cpu.h"
 #include "runtime/cpu/measure.h"
@@ -8,7 +8,7 @@
 
 /* ---------------------------------------------------------------- made-up processors */
 
-enum { AMX = 1, DOT = 2 }; /* what a processor has beside vectors; DOT: AVX512-BF16 */
+enum { AMX = 1, DOT = 2 }; /* bits: what a processor has besides vectors; DOT: AVX512-BF16 */
 
 static void product(uint32_t m, uint32_t n, uint32_t parts, const uint32_t *x, uint32_t n_terms,
                     const vpps_bf16_term *terms, const float *from, size_t ld_from, float *c, size_t ldc) {
@@ -47,8 +47,8 @@ static void add(list *l, const char *unit, const char *precision, vpps_cpu_way w
                                  .ns_per_vector = ns};
 }
 
-/* All trials of a unit: ns of one vector, and of many; from memory; and of a copy. `rows` of one vector with a transpose as the
- * matrix lies, NAN: there is none; of several it takes as long each. */
+/* Adds all trials of a unit: ns for one vector and for many; with matrices from memory; and for a copy. `rows`: ns of one vector times the transposed
+ * matrix as it lies; NAN: not possible; several vectors take as long each. */
 static void add_unit(list *l, const char *unit, const char *precision, double one, double many, double far, double rows,
                      double copy) {
     static const uint32_t numbers[] = {1, 2, 4, 8, 16, 96};
@@ -62,7 +62,7 @@ static void add_unit(list *l, const char *unit, const char *precision, double on
     add(l, unit, precision, VPPS_CPU_WAY_copy, 1, false, copy);
 }
 
-/* A processor whose dot products of bf16 are `dot` times as fast as its fp32, and its AMX `amx` times; 0: without. */
+/* Adds a processor's trials: its bf16 dot products are `dot` times, its AMX `amx` times as fast as its fp32; 0: it has none. */
 static void add_processor(list *l, double avx2_ns, double dot, double amx) {
     l->n = 0;
     add_unit(l, "avx2", "fp32", avx2_ns, avx2_ns, 8000, avx2_ns, 9000);
@@ -79,7 +79,7 @@ static void add_processor(list *l, double avx2_ns, double dot, double amx) {
 
 typedef struct choice_case {
     vpps_precision asked;
-    const char *isa; /* VPPS_ISA; NULL: not set */
+    const char *isa; /* value of VPPS_ISA; NULL: not set */
     int has;
     bool portable;
     vpps_precision precision;
@@ -102,11 +102,11 @@ static const choice_case without_trials[] = {
     {AUTO, "avx512", AMX, false, FP32, "avx512", "avx512", "slower", 0},
     {AUTO, "avx512bf16", AMX | DOT, false, FP32, "avx512", "avx512bf16", "bf16x3 by avx512bf16 is slower", 0},
     {AUTO, NULL, AMX, true, FP32, "generic", "generic", "bf16x3 by generic is slower", 0},
-    /* a name of what the processor lacks counts for nothing */
+    /* the name of a unit that the processor lacks is ignored */
     {AUTO, "amx", 0, false, FP32, "avx512", "avx512", "slower", 0},
     {AUTO, "avx512bf16", AMX, false, BF16X3, "avx512", "amx", "AMX", 0},
     {AUTO, "neon", AMX, false, BF16X3, "avx512", "amx", "AMX", 0},
-    /* what is asked for by name is made by what there is */
+    /* a precision that the options name uses the units that exist */
     {FP32, NULL, AMX | DOT, false, FP32, "avx512", "amx", "as asked", 0},
     {FP32, "avx2", AMX, false, FP32, "avx2", "avx2", "as asked", 0},
     {BF16X3, NULL, AMX, false, BF16X3, "avx512", "amx", "as asked", 1},
@@ -140,7 +140,7 @@ static void check_choice(const choice_case *x, const list *l, size_t elems) {
 
 TEST_EACH(without_trials_the_table, 0, VPPS_COUNT(without_trials)) { check_choice(&without_trials[_i], NULL, 1 << 18); }
 
-/* Zen 4 is like the one with dot = 1.7, the Intel processors that this was first measured on like dot = 0.5; avx2: of one vector. */
+/* Zen 4 resembles the processor with dot = 1.7, the Intel processors measured first the one with dot = 0.5; avx2: ns of one vector. */
 static const struct {
     double avx2, dot, amx;
     size_t elems;
@@ -161,7 +161,7 @@ static const struct {
     {400, 0, 0, 1 << 18, {FP32, "avx512", 0, false, FP32, "avx512", "avx512", "as asked", 16}},
     {4000, 0.5, 9, 1 << 18, {BF16, "avx512", DOT | AMX, false, BF16, "avx512", "avx512", "as asked", 16}},
     {4000, 0.5, 9, 1 << 18, {BF16, "avx512bf16", DOT | AMX, false, BF16, "avx512", "avx512bf16", "as asked", 16}},
-    /* weights beyond the cache in fp32, in it in bf16 */
+    /* weights that exceed the cache in fp32, but not in bf16 */
     {4000, 0, 0, 1 << 18, {BF16, NULL, 0, false, BF16, "avx512", "avx512", "as asked", 1}},
 };
 
@@ -171,11 +171,11 @@ TEST_EACH(trials_decide, 0, VPPS_COUNT(with_trials)) {
     check_choice(&with_trials[_i].want, &l, with_trials[_i].elems);
 }
 
-/* By AMX, a network whose weights stay in the cache in fp32 alone loses at batch 1 what one gains whose weights never do. */
+/* With AMX, bf16x3 is slower at batch 1 if the weights fit the cache in fp32 only, and faster if they never fit. */
 TEST(the_size_of_a_network_decides) {
     list l;
     add_processor(&l, 4000, 0, 9);
-    for (uint32_t i = 0; i < l.n; i++) /* bf16x3 from memory as fast as from the cache, fp32 not */
+    for (uint32_t i = 0; i < l.n; i++) /* bf16x3 is as fast from memory as from the cache, fp32 is not */
         if (!strcmp(l.at[i].precision, "bf16x3") && l.at[i].far && l.at[i].vectors == 1) l.at[i].ns_per_vector = 2600;
     const vpps_cpu_units u = processor_with(AMX);
     const choice_case x = {.asked = AUTO, .batch = 1};
@@ -194,7 +194,7 @@ TEST(small_matrices_gain_nothing_from_bf16x3) {
     char why[160];
     add_processor(&l, 4000, 0, 9);
     for (uint32_t i = 0; i < VPPS_COUNT(cases); i++)
-        for (uint32_t n = 0; n <= l.n; n += l.n) { /* without trials and with them */
+        for (uint32_t n = 0; n <= l.n; n += l.n) { /* without trials, then with trials */
             const vpps_cpu_problem p = {
                 .asked = cases[i].asked, .batch = 16, .elems = 1 << 18, .cache_bytes = 1 << 21, .side = cases[i].side};
             ck_assert_msg(vpps_cpu_choose(&u, &p, l.at, n, why, sizeof why).precision == cases[i].chosen,
@@ -222,11 +222,11 @@ static const struct {
     {{100, 100, 100}, USUAL_COPY, 96, 1, 24},
     {{95, 100, 95}, USUAL_COPY, 96, 1, 24},                                   /* noise */
     {{89, 100, 80}, USUAL_COPY, 192, 1, 24},                                  /* the fastest */
-    {{80, 100, 95}, {1000, 1000, 1000}, {900, 400, 400}, 6000, 48, 4, 24},    /* few vectors: as they lie */
-    {{100, 100, 100}, {1000, 1000, 1000}, {400, 900, 400}, 6000, 96, 16, 24}, /* from where on all are faster */
+    {{80, 100, 95}, {1000, 1000, 1000}, {900, 400, 400}, 6000, 48, 4, 24},    /* few vectors: without a copy */
+    {{100, 100, 100}, {1000, 1000, 1000}, {400, 900, 400}, 6000, 96, 16, 24}, /* from where on copies are faster */
     {{100, 100, 100}, {1000, 1000, 1000}, {920, 850, 850}, 6000, 96, 4, 48},  /* by a tenth */
     {{100, 100, 100}, {1000, 1000, 1000}, {400, 500, 600}, 20000, 96, 1, 96}, /* by the least gain, 100 */
-    {{100, 100, 100}, {1000, 1000, 1000}, {400, 500, 600}, 7200, 96, 1, 48},  /* the table's is near enough */
+    {{100, 100, 100}, {1000, 1000, 1000}, {400, 500, 600}, 7200, 96, 1, 48},  /* the table's number is near enough */
     {{100, 100, 100}, {400, 400, 400}, {400, 400, 400}, 6000, 96, -1u, -1u},  /* never */
     {{100, 100, 100}, {400, 400, 400}, {400, 400, 900}, 6000, 96, -1u, -1u},
     {{100, 100, 100}, {1000, 1000, 1000}, {400, 400, 400}, 0.001, 96, 1, 0},
@@ -277,7 +277,7 @@ TEST(a_choice_is_text_and_back) {
     ck_assert_int_eq(memcmp(&c, &back, sizeof c), 0);
 }
 
-/* A text with a part replaced by another; malloc'd. */
+/* Returns a malloc'd copy of a text with a part replaced. */
 static char *replaced(const char *text, const char *part, const char *by) {
     const char *at = strstr(text, part);
     char *out = malloc(strlen(text) + strlen(by) + 1);
@@ -296,7 +296,7 @@ TEST(trials_are_text_and_back) {
     ck_assert_ptr_nonnull(text);
     ck_assert_uint_eq(vpps_probe_read(&u, text, back), n);
     ck_assert_int_eq(memcmp(trials, back, n * sizeof *trials), 0);
-    ck_assert_uint_eq(vpps_probe_read(&less, text, back), 0); /* which lacks a unit */
+    ck_assert_uint_eq(vpps_probe_read(&less, text, back), 0); /* `less` lacks a unit */
     static const char *const others[][2] = {
         {" 1000.00", ""},        {" 1000.00", " nan"}, {" 1000.00", " -1"},
         {" 1 near", " 0 near"},  {" near", " here"},   {" forward", " aside"},
@@ -322,7 +322,7 @@ static void hear(void *context, const char *line) {
     if (strstr(line, "multiplying in")) snprintf(heard, sizeof heard, "%s", line);
 }
 
-/* What a handle says that it takes is what it takes, with its reason. */
+/* A handle uses the unit and precision that it names in its message, with a reason. */
 TEST_EACH(a_handle_says_which, 0, 8) {
     unsetenv("VPPS_ISA");
     vpps_options o = default_options();
@@ -349,7 +349,7 @@ TEST_EACH(a_handle_says_which, 0, 8) {
     TEST_FAILS(vpps_handle_create(&h, model, &o), VPPS_ARGUMENT, "an enumeration holds a value");
 }
 
-/* This processor's units are whole. */
+/* Each unit of this processor has all its functions. */
 TEST(units_are_whole) {
     const vpps_cpu_units *u = vpps_units_of_this_cpu();
     ck_assert_uint_ge(u->n_kernels, 1);

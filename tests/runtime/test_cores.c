@@ -1,4 +1,4 @@
-/* test_cores.c - how many cores a process may use, by files as the kernel would write them. */
+/* test_cores.c - how many cores a process may use, according to files like those of the Linux kernel. */
 #include "common/testing.h"
 #include "fake_root.h"
 #include "runtime/cores.h"
@@ -23,7 +23,7 @@ static const quota_case cases[] = {
     {V2, "0::/\n", {{NULL, NULL}}, 0},
     {V2, "0::/\n", {{"/sys/fs/cgroup/cpu.max", "max 100000\n"}}, 0},
     {V2, "0::/\n", {{"/sys/fs/cgroup/cpu.max", "150000 100000\n"}}, 1.5},
-    /* the process's own group, and those above it: the least counts */
+    /* the process's own group and its ancestors: the smallest quota counts */
     {V2, "0::/a/b\n", {{"/sys/fs/cgroup/a/b/cpu.max", "300000 100000\n"}}, 3},
     {V2,
      "0::/a/b\n",
@@ -34,7 +34,7 @@ static const quota_case cases[] = {
      {{"/sys/fs/cgroup/a/b/cpu.max", "50000 100000\n"}, {"/sys/fs/cgroup/a/cpu.max", "400000 100000\n"}},
      0.5},
     {V2, "0::/a/b\n", {{"/sys/fs/cgroup/c/cpu.max", "50000 100000\n"}}, 0}, /* another's */
-    /* a container that sees its own group's folder only, by the path that it has outside, and a group below */
+    /* a container that sees only its own group's folder, but the path that the folder has outside; and a group inside it */
     {"30 23 0:26 /docker/77 /sys/fs/cgroup rw - cgroup2 cgroup rw\n",
      "0::/docker/77/job\n",
      {{"/sys/fs/cgroup/job/cpu.max", "200000 100000\n"}},
@@ -56,9 +56,9 @@ static const quota_case cases[] = {
       {"/sys/fs/cgroup/cpu,cpuacct/job/cpu.cfs_period_us", "100000\n"}},
      4},
     {V1, "3:cpuset:/job\n", {{"/sys/fs/cgroup/cpuset/job/cpu.cfs_quota_us", "100000\n"}}, 0},
-    /* both, as systemd has them: version 2 without the controller */
+    /* both versions, as systemd mounts them: version 2 without the controller */
     {V1 V2, "2:cpu,cpuacct:/\n0::/user\n", {{"/sys/fs/cgroup/cpu,cpuacct/cpu.cfs_quota_us", "-1\n"}}, 0},
-    /* files that say nothing */
+    /* files without the needed information */
     {V2, "0::/\n", {{"/sys/fs/cgroup/cpu.max", ""}}, 0},
     {V2, "0::/\n", {{"/sys/fs/cgroup/cpu.max", "100000 0\n"}}, 0},
     {"30 23\n - \n" V2, "\n::\n0::/\n", {{"/sys/fs/cgroup/cpu.max", "100000 50000\n"}}, 2},
@@ -76,7 +76,7 @@ TEST_EACH(quotas, 0, VPPS_COUNT(cases)) {
     ck_assert_msg(cores == c->cores, "%g cores, expected %g", cores, c->cores);
 }
 
-/* What the process has is never none, and no more than the machine. */
+/* The process has at least one core, and at most as many as the machine. */
 TEST(cores_of_this_process) {
     const uint32_t n = vpps_cores_allowed();
     const double quota = vpps_cores_quota("");

@@ -1,11 +1,11 @@
-/* test_crowd.c - how many threads run the VPs: results do not depend on the number, and the number follows what was measured. */
+/* test_crowd.c - how many threads run virtual processors: results do not depend on the number, which follows measured times. */
 #include "runtime/cpu/cpu.h"
 #include "runtime/handle.h"
 #include "small_network.h"
 
 static const uint32_t machines[][2] = {{2, 1}, {2, 2}, {3, 1}, {4, 2}, {8, 4}, {13, 1}, {16, 2}}; /* VPs, groups */
 
-/* Lets 2^rung threads run each launch from now on. */
+/* From now on, lets 2^rung threads run each launch. */
 static void hold(vpps_cpu *cpu, uint32_t rung) {
     memset(cpu->crowds, 0, sizeof cpu->crowds);
     for (uint32_t i = 0; i < sizeof cpu->crowds / sizeof(vpps_crowd); i++) {
@@ -14,7 +14,7 @@ static void hold(vpps_cpu *cpu, uint32_t rung) {
     }
 }
 
-/* Parameters after some batches, by one thread for each VP, or by another number of threads in each batch. */
+/* Returns parameters after some batches: with one thread for each virtual processor, or another number of threads in each batch. */
 static float *train(uint32_t number, bool by_rows, vpps_caller caller, uint64_t random, size_t *count) {
     vpps_options o = sn_options(machines[number][0], VPPS_ADAM);
     o.groups = machines[number][1];
@@ -29,7 +29,7 @@ static float *train(uint32_t number, bool by_rows, vpps_caller caller, uint64_t 
         hold(cpu, rung);
         TEST_OK(b % 2 ? vpps_backward(net.h, net.g, loss, NULL) : vpps_fb(net.h, net.g, loss, NULL));
         if (b % 2) TEST_OK(vpps_update(net.h));
-        ck_assert(caller != VPPS_CALLER_WORKS || vpps_device_cpu.finished(&cpu->device)); /* when the call returns */
+        ck_assert(caller != VPPS_CALLER_WORKS || vpps_device_cpu.finished(&cpu->device)); /* when vpps_fb returns */
         TEST_OK(vpps_sync_latest_loss(net.h, NULL));
         ck_assert_uint_eq(cpu->threads, vpps_min_u32(o.vps, 1u << rung));
     }
@@ -45,8 +45,8 @@ TEST_EACH(bits_do_not_depend_on_the_number, 0, 4 * VPPS_COUNT(machines)) {
     ck_assert_msg(!memcmp(all, some, n * sizeof *all), "%u VPs: other parameters", machines[number][0]);
 }
 
-/* Returns in how many of n launches, each a window, `threads` threads take part. seconds[r]: how long a launch takes with 2^r threads.
- * free: with how many threads none waits for a core. */
+/* Returns in how many of n launches (each is a window) `threads` threads take part. seconds[r]: duration of a launch with 2^r threads. free: number
+ * of threads of which none has to wait for a core. */
 static uint32_t launches(vpps_cpu *cpu, uint32_t n, uint32_t threads, const uint32_t *seconds, uint32_t free) {
     uint32_t count = 0;
     const vpps_batch batch = {.script_words = 1000};
@@ -65,10 +65,10 @@ TEST(the_number_follows_what_was_measured) {
     ck_assert_int_eq(posix_memalign(&memory, 64, sizeof(vpps_cpu)), 0);
     FREED vpps_cpu *cpu = memset(memory, 0, sizeof(vpps_cpu));
     cpu->n_vps = 8;
-    ck_assert_uint_eq(launches(cpu, 100, 8, (uint32_t[]){1, 1, 1, 1}, 8), 100); /* no trial where no thread waits */
+    ck_assert_uint_eq(launches(cpu, 100, 8, (uint32_t[]){1, 1, 1, 1}, 8), 100); /* no trial if no thread waits */
     ck_assert_uint_ge(launches(cpu, 300, 2, (uint32_t[]){20, 4, 20, 80}, 2), 250);
     ck_assert_uint_ge(launches(cpu, 300, 1, (uint32_t[]){1, 4, 20, 80}, 1), 200);
-    launches(cpu, 500, 8, (uint32_t[]){4, 8, 8, 8}, 8); /* the cores are free, so that every VP gets a thread again */
+    launches(cpu, 500, 8, (uint32_t[]){4, 8, 8, 8}, 8); /* the cores are free: every virtual processor gets a thread */
     ck_assert_uint_eq(launches(cpu, 100, 8, (uint32_t[]){4, 8, 8, 8}, 8), 100);
-    ck_assert_uint_ge(launches(cpu, 300, 8, (uint32_t[]){64, 32, 16, 4}, 1), 250); /* crowded, but fastest with all */
+    ck_assert_uint_ge(launches(cpu, 300, 8, (uint32_t[]){64, 32, 16, 4}, 1), 250); /* crowded, but all are fastest */
 }

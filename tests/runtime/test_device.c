@@ -1,6 +1,5 @@
-/* test_device.c - the CPU device on scripts that are broken on purpose: an error that names VP and instruction; never a
- * hang, never a crash; and the next batch runs as if nothing had been. And what follows from its threads: any number of
- * VPs, either caller, the same bits in every run. */
+/* test_device.c - runs scripts that are broken on purpose on the CPU device: each gives an error that names virtual processor and task, and neither
+ * hangs nor crashes; the next batch runs as usual. Also: with any number of virtual processors and either caller, every run gives the same bits. */
 #include "runtime/cpu/cpu.h"
 #include "small_network.h"
 
@@ -8,12 +7,12 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-/* Where a stall is wanted, the watchdog is impatient; elsewhere a busy machine may take its time. */
+/* Tests of stalls have a short watchdog time; in other tests a busy machine may take long. */
 enum { IMPATIENT_MS = 30, PATIENT_MS = 60000, WILD = 1 << 30 };
 
 /* ---------------------------------------------------------------- a device and a script */
 
-/* How many VPs, in how many groups, and who is VP 0. */
+/* How many virtual processors, in how many groups, and who runs virtual processor 0. */
 typedef struct setup {
     uint32_t vps, groups;
     vpps_caller caller;
@@ -33,11 +32,11 @@ typedef struct fixture {
     vpps_device *device;
     vpps_history history;
     vpps_batch *batch;
-    uint32_t *whole; /* the script as it was made */
+    uint32_t *whole; /* the script before it is broken */
     size_t whole_words;
 } fixture;
 
-/* Sequences of some words with a label each: components that groups of VPs can share out. */
+/* Builds sequences of some words with a label each: components that groups can share out. */
 static vpps_node build_sequences(const small_network *n, uint32_t count) {
     vpps_graph *g = n->g;
     vpps_node terms[16];
@@ -93,7 +92,7 @@ static vpps_outcome run(fixture *f) {
     return out;
 }
 
-/* The script as it was made, on the model's parameters as they were. */
+/* Runs the unbroken script with the model's own parameters. */
 static float run_whole(fixture *f) {
     mend(f);
     TEST_OK(vpps_device_cpu.write_parameters(f->device, f->net.model));
@@ -114,7 +113,7 @@ static vpps_table *table(fixture *f, uint32_t i) {
     return (vpps_table *)(void *)(f->batch->script + header(f)->tables) + i;
 }
 
-/* The n-th task of a kind of a group. */
+/* Returns task number n of a kind in a group. */
 static vpps_task *find(fixture *f, uint32_t group, vpps_task_kind kind, uint32_t n) {
     vpps_task *t = (vpps_task *)(void *)(f->batch->script + starts(f)[group]);
     for (; t < vpps_end_of_tasks(f->batch->script, group); t++)
@@ -122,7 +121,7 @@ static vpps_task *find(fixture *f, uint32_t group, vpps_task_kind kind, uint32_t
     ck_abort_msg("group %u has too few %s", group, vpps_task_rows[kind].name);
 }
 
-/* The n-th that waits, or (`signals`) signals; the last, where there are fewer. */
+/* Returns the n-th task of a group that waits or, with `signals`, signals; the last one if there are fewer. */
 static vpps_task *find_barrier(fixture *f, uint32_t group, bool signals, uint32_t n) {
     vpps_task *t = (vpps_task *)(void *)(f->batch->script + starts(f)[group]), *found = NULL;
     for (; t < vpps_end_of_tasks(f->batch->script, group); t++) {
@@ -142,10 +141,10 @@ static uint32_t last_group(fixture *f) { return header(f)->n_groups - 1; }
 static vpps_task *of_last(fixture *f, vpps_task_kind kind, uint32_t n) { return find(f, last_group(f), kind, n); }
 static vpps_task *wait_of(fixture *f, uint32_t n) { return find_barrier(f, last_group(f), false, n); }
 static vpps_task *signal_of(fixture *f, uint32_t n) { return find_barrier(f, last_group(f), true, n); }
-static vpps_task *loss_of(fixture *f) { return find(f, 0, VPPS_TASK_LOSS, 0); } /* the first VP of all adds it up */
+static vpps_task *loss_of(fixture *f) { return find(f, 0, VPPS_TASK_LOSS, 0); } /* the first processor adds it up */
 
 static void drop_signal(fixture *f) { signal_of(f, 1)->signal = VPPS_NO_BARRIER; }
-static void drop_last_signal(fixture *f) { /* of all VPs, before the update */
+static void drop_last_signal(fixture *f) { /* the barrier of all virtual processors before the update */
     signal_of(f, UINT32_MAX)->signal = VPPS_NO_BARRIER;
 }
 static void wait_for_more(fixture *f) { wait_of(f, 2)->signals++; }
@@ -168,7 +167,7 @@ static void absent_stage(fixture *f) {
 }
 static void too_many_vertices(fixture *f) { of_last(f, VPPS_TASK_STAGE, 0)->operands[2]++; }
 static void vertices_beyond(fixture *f) { of_last(f, VPPS_TASK_STAGE, 0)->operands[1] = WILD; }
-/* Each of the two numbers is one that the block has; together they lead past its end. */
+/* Both numbers are valid by themselves, but together they lead past the block's end. */
 static void vertices_past_the_end(fixture *f) {
     vpps_task *stage = of_last(f, VPPS_TASK_STAGE, 0);
     stage->operands[1] = 1;
@@ -206,7 +205,7 @@ typedef struct fault {
     void (*make)(fixture *f);
     vpps_status status;
     const char *text; /* in the message */
-    bool with_groups; /* there must be several */
+    bool with_groups; /* whether several groups are needed */
 } fault;
 
 #define FAULT(name, status, text, groups)                                                                              \
@@ -249,7 +248,7 @@ static const fault faults[] = {
 };
 enum { N_FAULTS = VPPS_COUNT(faults) };
 
-/* A failure names what happened, where, and in time. */
+/* The failure must name the fault and its place, and must come in time. */
 static void expect_failure(fixture *f, const fault *b) {
     uint64_t *watchdog_ns = &((vpps_cpu *)f->device)->watchdog_ns, start = vpps_now_ns();
     if (b->status == VPPS_STALL) *watchdog_ns = IMPATIENT_MS * 1000000u;
@@ -268,10 +267,10 @@ static void expect_failure(fixture *f, const fault *b) {
 
 TEST_GROUP("broken scripts", .seconds = 60);
 
-/* Every fault, in every setup; after each, the script as it was made gives the bits that it gave before. */
+/* Tries every fault in every setup; after each, the unbroken script gives the same bits as before. */
 TEST_EACH(faults_are_reported_and_survived, 0, 2 * N_SETUPS) {
     const setup *s = &setups[_i / 2];
-    const bool stalls = _i % 2; /* these take the watchdog's time */
+    const bool stalls = _i % 2; /* these faults take the watchdog's time */
     AT_END(close_fixture) fixture f;
     open_fixture(&f, s);
     const float loss = run_whole(&f);
@@ -286,7 +285,7 @@ TEST_EACH(faults_are_reported_and_survived, 0, 2 * N_SETUPS) {
     }
 }
 
-/* A script may fail again and again. */
+/* A script may fail many times in a row. */
 TEST_EACH(device_survives_many_failures, 0, N_SETUPS) {
     AT_END(close_fixture) fixture f;
     open_fixture(&f, &setups[_i]);
@@ -372,7 +371,7 @@ TEST_EACH(wild_headers_are_refused, 0, N_SETUPS) {
     }
 }
 
-/* Whatever a word holds that one of the checks above reads, nothing hangs or crashes. */
+/* Whatever value a word gets that the checks above read, nothing hangs or crashes. */
 TEST_EACH(wild_words_do_no_harm, 0, N_SETUPS) {
     AT_END(close_fixture) fixture f;
     open_fixture(&f, &setups[_i]);
@@ -390,7 +389,7 @@ TEST_EACH(wild_words_do_no_harm, 0, N_SETUPS) {
                              &t->stage, &t->pass_record, &t->contributions};
         const uint32_t n = kind == VPPS_TASK_STAGE ? VPPS_COUNT(words) : 1 + vpps_task_rows[kind].n_operands,
                        word = vpps_random_below(&random, n);
-        /* what only verify can tell is left as it is: other vertices, and fewer, that the block has */
+        /* only the verifier could detect other, or fewer, existing vertices: keeps these values */
         if (value < 2 || (kind == VPPS_TASK_LOSS && word == 1 && value < header(&f)->words)) continue;
         *words[word] = value;
         ck_assert_int_eq(run(&f).status, VPPS_SCRIPT);
@@ -400,7 +399,7 @@ TEST_EACH(wild_words_do_no_harm, 0, N_SETUPS) {
 
 /* ---------------------------------------------------------------- threads */
 
-/* Losses and parameters of a few batches. Without a guard, no VP needs to know the others' part of the norm. */
+/* Returns losses and parameters of a few batches. Without a guard, no virtual processor needs the others' part of the norm. */
 static float *train(uint32_t vps, vpps_caller caller, bool guard, size_t *count) {
     enum { BATCHES = 6 };
     vpps_options options = sn_options(vps, VPPS_ADAM);
@@ -419,7 +418,7 @@ static float *train(uint32_t vps, vpps_caller caller, bool guard, size_t *count)
 
 TEST_GROUP("threads", .seconds = 60);
 
-/* Who calls, and which run it is, does not change a bit; more VPs than cores work. */
+/* Neither the caller nor the run changes a bit; there are more virtual processors than cores. */
 TEST_EACH(runs_agree_to_the_bit, 0, 8) {
     static const uint32_t vps[] = {1, 2, 3, 8};
     size_t n, count;
@@ -451,7 +450,7 @@ static void sleep_ms(long ms) {
     while (nanosleep(&left, &left)) {}
 }
 
-/* A process that was stopped for longer than the watchdog's time has not waited for so long. */
+/* Time in which the process is stopped does not count as waiting for the watchdog. */
 TEST(being_stopped_is_no_stall) {
     void *memory = NULL;
     pthread_t thread;
@@ -475,7 +474,7 @@ TEST(being_stopped_is_no_stall) {
     ck_assert_int_eq(w->end, VPPS_WAIT_REACHED);
 }
 
-/* And one that was not stopped has. */
+/* A process that is not stopped does stall. */
 TEST(waiting_ends_with_the_watchdogs_time) {
     void *memory = NULL;
     ck_assert_int_eq(posix_memalign(&memory, 64, sizeof(waiter)), 0);

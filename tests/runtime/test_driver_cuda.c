@@ -1,5 +1,5 @@
-/* test_driver_cuda.c - driver_cuda.c against a fake driver (tests/fake_cuda), on any machine: that it uses the CUDA driver as its manual
- * says, in order, without leaks, and that it says what went wrong. No GPU is involved, and no kernel runs here. */
+/* test_driver_cuda.c - driver_cuda.c against a fake driver (tests/fake_cuda), on any machine: it must use the CUDA driver as its manual says, in
+ * order and without leaks, and must say what went wrong. No GPU is involved, and no kernel runs here. */
 #include "common/training.h"
 #include "cuda_declarations.h"
 #include "fake_cuda/fake_cuda.h"
@@ -13,7 +13,7 @@
 static const vpps_driver_table *const cuda = &vpps_driver_cuda;
 static const fake_cuda_controls *fake;
 
-/* Everything in its own process, as Check does it: the fake is loaded anew for every test. */
+/* Loads the fake driver anew for each test, which Check runs in a process of its own. */
 static void load_fake(void) {
     char program[4000] = {0}, path[4096];
     ck_assert_int_gt(readlink("/proc/self/exe", program, sizeof program - 1), 0);
@@ -63,7 +63,7 @@ static void expect_no_gpu(const char *text) {
 
 TEST_GROUP("opening", .before_each = load_fake);
 
-/* The compiler has compared them, or there was nothing to compare with. */
+/* The compiler has compared the declarations with the toolkit's, or there was no toolkit. */
 TEST(declarations_are_the_toolkits) {
     if (!cuda_declarations_compared || !cublas_declarations_compared)
         TEST_SKIP("declarations_are_the_toolkits: no headers of the CUDA toolkit");
@@ -90,7 +90,7 @@ static const struct {
 TEST_EACH(drivers_without_a_gpu, 0, VPPS_COUNT(no_gpu)) {
     fake->break_call("cuInit", 1, no_gpu[_i].code);
     expect_no_gpu(no_gpu[_i].text);
-    close_driver(open_driver()); /* the next time it is there */
+    close_driver(open_driver()); /* the next attempt finds the function */
 }
 
 TEST(gpus_that_will_not_do) {
@@ -106,7 +106,7 @@ TEST(open_cleans_up_after_any_failure) {
                                             "cuDeviceGetName",  "cuStreamCreate",      "cuDevicePrimaryCtxRetain",
                                             "cuEventCreate",    "cuCtxPushCurrent_v2", "cuEventCreate"};
     for (uint32_t i = 0; i < VPPS_COUNT(functions); i++) {
-        fake->break_call(functions[i], i == VPPS_COUNT(functions) - 1 ? 2 : 1, 2); /* the second event, too */
+        fake->break_call(functions[i], i == VPPS_COUNT(functions) - 1 ? 2 : 1, 2); /* the last fails for its event */
         expect_no_gpu("CUDA_ERROR_OUT_OF_MEMORY (2, out of memory)");
     }
     close_driver(open_driver());
@@ -144,9 +144,9 @@ TEST(copies_happen_in_order_and_later) {
     for (uint32_t i = 0; i < 4; i++) pinned[i] = i;
     TEST_OK(cuda->clear(d, at, 32));
     TEST_OK(cuda->write(d, at + 8, pinned, 16));
-    TEST_OK(cuda->write(d, at + 16, pageable, 16)); /* over the second half of what came before */
+    TEST_OK(cuda->write(d, at + 16, pageable, 16)); /* over the second half of the words written before */
     TEST_OK(cuda->clear(d, at + 28, 4));
-    pinned[0] = 77;   /* still to be copied */
+    pinned[0] = 77;   /* the copy from pinned memory is still due */
     pageable[0] = 88; /* copied already */
     TEST_OK(cuda->read(d, back, at, sizeof back));
     const uint32_t want[] = {0, 0, 77, 1, 11, 12, 13, 0};
@@ -159,7 +159,7 @@ TEST(copies_happen_in_order_and_later) {
     ck_assert_uint_eq(fake->counts().device_blocks + fake->counts().pinned_blocks, 0);
 }
 
-/* Arrays of a caller are copied in the order of the caller's stream, rows at equal distances by one call. */
+/* Arrays of the caller are copied in the order of its stream, and rows at equal distances by one call. */
 TEST(copies_of_the_callers_arrays) {
     OWNED(vpps_driver) *d = open_driver();
     uint64_t own, theirs;
@@ -200,7 +200,7 @@ TEST(arrays_of_others_are_refused) {
     TEST_FAILS(cuda->check_outside(d, ARRAY(0), 100, "x"), VPPS_ARGUMENT, "x is memory of GPU 1; expected GPU 0");
 }
 
-/* What a second driver allocates stays when the first is closed. */
+/* What a second driver allocates stays when the first driver is closed. */
 TEST(branches_outlive_their_driver) {
     vpps_driver *d = open_driver(), *branch;
     uint64_t at;
@@ -253,7 +253,7 @@ TEST(finished_never_blocks) {
         ck_assert(cuda->passed(d, 0));
         ck_assert_msg(ns > 0 && (round == 0 || ns <= vpps_now_ns() - before), "%llu ns", (unsigned long long)ns);
     }
-    TEST_OK(cuda->start_clock(d)); /* one without the other */
+    TEST_OK(cuda->start_clock(d)); /* start_clock without stop_clock */
     TEST_OK(cuda->wait(d, &ns));
     ck_assert_uint_eq(ns, 0);
     TEST_OK(cuda->stop_clock(d));
@@ -261,7 +261,7 @@ TEST(finished_never_blocks) {
     ck_assert_uint_eq(ns, 0);
 }
 
-/* What is uploaded is there for what is launched after it; each mark stands for what was asked for up to it. */
+/* Launches see what was uploaded before; each mark stands for the calls made before it. */
 TEST(marks_are_waited_for_one_by_one) {
     OWNED(vpps_driver) *d = open_driver();
     uint64_t at;
@@ -305,7 +305,7 @@ TEST(any_thread_may_call) {
     ck_assert_ptr_eq(good, d);
 }
 
-/* Contexts of the calling thread, by the fake's own functions. */
+/* Controls the calling thread's contexts by the fake driver's own functions. */
 typedef struct contexts {
     vpps_cu_result (*push)(vpps_cu_context context);
     vpps_cu_result (*pop)(vpps_cu_context *context);
@@ -321,7 +321,7 @@ static contexts find_contexts(void) {
     return c;
 }
 
-/* The thread's only context is the caller's own. */
+/* Checks that the thread's only context is the caller's own. */
 static void expect_own_context(const contexts *c, const void *own) {
     vpps_cu_context is = NULL, none = NULL;
     ck_assert_uint_eq(c->pop(&is), VPPS_CU_SUCCESS);
@@ -330,7 +330,7 @@ static void expect_own_context(const contexts *c, const void *own) {
     c->push(is);
 }
 
-/* A program that uses CUDA itself finds its context current after every call, also after one that fails. */
+/* A program that uses CUDA itself finds its context current again after every call, even one that fails. */
 TEST(the_callers_context_comes_back) {
     int own;
     vpps_driver *none = NULL;
@@ -343,7 +343,7 @@ TEST(the_callers_context_comes_back) {
     const contexts c = find_contexts();
     fake->break_call("cuStreamCreate", 1, 2);
     ck_assert_int_eq(cuda->open(&none, 0, &machine), VPPS_DEVICE);
-    ck_assert_uint_ne(c.pop(&(vpps_cu_context){0}), VPPS_CU_SUCCESS); /* none before, none now */
+    ck_assert_uint_ne(c.pop(&(vpps_cu_context){0}), VPPS_CU_SUCCESS); /* no context before, none now */
     vpps_driver *d = open_driver();
     ck_assert_uint_ne(c.pop(&(vpps_cu_context){0}), VPPS_CU_SUCCESS);
     ck_assert_uint_eq(c.push((vpps_cu_context)(void *)&own), VPPS_CU_SUCCESS);
@@ -389,7 +389,7 @@ static const char source[] = "struct arguments { unsigned long long at; unsigned
                              "}\n";
 static const vpps_launch_shape plain = {132, 256, 0};
 
-/* In place of the kernel above; what it is launched with goes after its word. */
+/* Runs in place of the kernel above: stores the launch's argument after its word. */
 static vpps_cu_result store(const void *given, unsigned ctas, unsigned threads, unsigned shared) {
     const arguments *a = given;
     uint32_t *to = fake->host(a->at, 16);
@@ -398,7 +398,7 @@ static vpps_cu_result store(const void *given, unsigned ctas, unsigned threads, 
     return 0;
 }
 
-/* A driver with the kernel loaded. NULL: no NVRTC, which load has said. */
+/* Opens a driver and loads the kernel. NULL: there is no NVRTC, as `load` has reported. */
 static vpps_driver *open_kernel(vpps_kernel **kernel) {
     vpps_driver *d = open_driver();
     vpps_cubin_report report = {0};
@@ -431,7 +431,7 @@ TEST(launches_pass_their_argument) {
     fake->hold(true);
     TEST_OK(cuda->clear(d, a.at, sizeof back));
     TEST_OK(cuda->launch(d, kernel, &shape, &a, sizeof a));
-    a.value = 43; /* the launch has its own copy */
+    a.value = 43; /* the launch has its own copy of the argument */
     TEST_OK(cuda->read(d, back, a.at, sizeof back));
     ck_assert_uint_eq(back[0], 42);
     ck_assert_uint_eq(back[1], 7);
@@ -446,7 +446,7 @@ TEST(launches_pass_their_argument) {
 TEST(too_many_ctas_are_refused) {
     vpps_kernel *kernel;
     vpps_cubin_report report;
-    fake->device->kernel_registers = 255; /* one CTA of 256 threads on an SM */
+    fake->device->kernel_registers = 255; /* one CTA of 256 threads per SM */
     vpps_driver *d = open_kernel(&kernel);
     if (!d) return;
     arguments a = {0, 0};
@@ -465,8 +465,8 @@ TEST(too_many_ctas_are_refused) {
     close_driver(d);
 }
 
-/* The real NVRTC: a GPU that it does not know gets the newest code that can run there; one of a later generation PTX; one
- * that is older than all it knows nothing. The fake refuses code that cannot run. */
+/* With the real NVRTC: a GPU that it does not know gets the newest code that the GPU can run; a GPU of a later generation gets PTX; a GPU older than
+ * all that it knows gets nothing. The fake driver refuses code that the GPU cannot run. */
 TEST(architectures_that_nvrtc_lacks) {
     vpps_kernel *kernel;
     vpps_cubin_report report;
@@ -493,7 +493,7 @@ TEST(architectures_that_nvrtc_lacks) {
     close_driver(d);
 }
 
-/* A driver that is older than NVRTC: PTX is the way out, and where that is too new as well, the message says what is. */
+/* A driver older than NVRTC gets PTX; if the PTX is too new as well, the message says what to do. */
 TEST(code_that_is_too_new_for_the_driver) {
     vpps_kernel *kernel;
     vpps_cubin_report report;
@@ -544,14 +544,14 @@ TEST(failing_loads_leave_nothing) {
     close_driver(d);
 }
 
-/* A failed kernel spoils its context; opened again, the driver works. */
+/* A failed kernel breaks its context; the driver works again after it is reopened. */
 TEST(failed_kernels_are_reported_by_wait) {
     vpps_kernel *kernel;
     vpps_driver *d = open_kernel(&kernel);
     if (!d) return;
     uint64_t ns;
     const arguments a = {64, 0}; /* nowhere */
-    fake->hold(true);            /* it fails when it is waited for, and not before the clock is stopped */
+    fake->hold(true);            /* the kernel fails when it is waited for, not before the clock is stopped */
     TEST_OK(cuda->start_clock(d));
     TEST_OK(cuda->launch(d, kernel, &plain, &a, sizeof a));
     TEST_OK(cuda->stop_clock(d));
@@ -576,13 +576,13 @@ TEST(waits_have_a_limit) {
     TEST_OK(cuda->allocate(d, 4, &at));
     d->limit_ns = 1000000000;
     TEST_OK(cuda->clear(d, at, 4));
-    TEST_OK(cuda->read(d, &word, at, 4)); /* the work is done a millisecond later, by itself */
+    TEST_OK(cuda->read(d, &word, at, 4)); /* the work ends by itself a millisecond later */
     ck_assert_uint_eq(word, 0);
     TEST_OK(cuda->clear(d, at, 4));
     TEST_OK(cuda->wait(d, &ns));
 }
 
-/* A GPU that does not finish is left alone: nothing waits for it any more, not even closing. */
+/* A GPU that does not finish is given up: nothing waits for it any more, not even closing. */
 TEST_EACH(a_gpu_that_hangs_is_given_up, 0, 2) {
     vpps_driver *d = open_driver();
     uint64_t at, ns;
@@ -607,7 +607,7 @@ TEST_EACH(a_gpu_that_hangs_is_given_up, 0, 2) {
     cuda->release(d, at);
     cuda->release_host(d, pinned);
     cuda->close(d);
-    ck_assert_uint_eq(fake->counts().device_blocks, 1); /* freeing it would wait */
+    ck_assert_uint_eq(fake->counts().device_blocks, 1); /* freeing the block would wait */
 }
 
 TEST(gpus_that_drive_a_display) {
@@ -620,7 +620,7 @@ TEST(gpus_that_drive_a_display) {
     fake->device->kernel_timeout = 1;
     d = open_driver();
     ck_assert(d->kernels_time_out);
-    ck_assert_uint_eq(vpps_driver_watchdog_ns(d, 0), 1000000000); /* the kernel says what stalls before it is ended */
+    ck_assert_uint_eq(vpps_driver_watchdog_ns(d, 0), 1000000000); /* the kernel reports a stall before it is ended */
     ck_assert_uint_eq(vpps_driver_watchdog_ns(d, 7), 7000000);
     fake->break_call("cuStreamSynchronize", 1, 702);
     TEST_FAILS(cuda->wait(d, &ns), VPPS_DEVICE,
@@ -639,7 +639,7 @@ static vpps_status open_auto(vpps_handle **h, vpps_model *model) {
     return vpps_handle_create(h, model, &o);
 }
 
-/* Only where there is no GPU is it the CPU; a GPU that does not work is told. */
+/* `auto` selects the CPU only if there is no GPU; a GPU that does not work is reported. */
 TEST(auto_is_the_cpu_only_without_a_gpu) {
     static const vpps_cu_result none[] = {34, 35, 100};
     char path[4096];
@@ -660,7 +660,7 @@ TEST(auto_is_the_cpu_only_without_a_gpu) {
         vpps_handle_destroy(h);
     }
     setenv("VPPS_LIBCUDA", path, 1);
-    fake->break_call("cuInit", 1, 999); /* for looking, and again for opening */
+    fake->break_call("cuInit", 1, 999); /* one call to look for a GPU, one to open it */
     fake->break_call("cuInit", 2, 999);
     TEST_FAILS(open_auto(&h, model), VPPS_DEVICE, "the driver does not start");
     fake->break_call("cuDeviceGetAttribute", 1, 1);
@@ -733,7 +733,7 @@ TEST(nothing_leaks) {
         if (cycle % 2) TEST_OK(cuda->clear(d, at, 64));
         TEST_OK(cuda->allocate_host(d, 64, &pinned));
         fake->hold(cycle % 3 == 0);
-        TEST_OK(cuda->write(d, at, pinned, 64)); /* in flight when the driver closes */
+        TEST_OK(cuda->write(d, at, pinned, 64)); /* the copy is in flight when the driver closes */
         close_driver(d);
     }
     for (uint32_t cycle = 0; cycle < 20; cycle++) {

@@ -1,4 +1,4 @@
-/* test_failures.c - a handle on a device that fails: the call says so, and nothing more runs on what is left. */
+/* test_failures.c - a handle on a device that fails: the call reports the failure, and nothing more runs on the handle. */
 #include "runtime/handle.h"
 #include "runtime/simt/fiber.h"
 #include "runtime/small_network.h"
@@ -37,14 +37,14 @@ static vpps_handle *open_handle(const small_network *n, vpps_device_table *table
     return h;
 }
 
-/* Every call that needs the device fails alike, and the model keeps its values. */
+/* Checks that every call that needs the device fails alike, and that the model keeps its values. */
 static void expect_broken(vpps_handle *h, const small_network *n, const char *text) {
     char path[] = "/tmp/vpps-failures-XXXXXX";
     float loss, *outs[] = {&loss};
     bool done;
     size_t count, same;
     close(mkstemp(path));
-    failing = NOTHING; /* it may seem well again */
+    failing = NOTHING; /* the device may seem to work again */
     float *before = model_values(n->model, &count);
     for (int twice = 0; twice < 2; twice++) {
         const vpps_node node = sn_build(n, 5, 1);
@@ -101,7 +101,7 @@ TEST_EACH(inference_on_a_device_that_fails, 0, 3) {
 
 #define REFUSED(call) ((call) == VPPS_STATE && strstr(vpps_error_message(), "forked"))
 
-/* Exit status of the child: the number of the call that is not refused; 0: all are. */
+/* Returns the child's exit status: the number of a call that is not refused; 0: all calls are refused. */
 static int use_in_child(vpps_handle *h, const small_network *n, vpps_node loss) {
     float value, *const outs[] = {&value};
     bool done;
@@ -134,7 +134,7 @@ TEST_EACH(a_child_has_no_handle, 0, 2) {
     small_network n = sn_with(1, &o);
     const vpps_node loss = sn_build(&n, 3, 1);
     TEST_OK(vpps_fb(n.h, n.g, loss, NULL)); /* maybe in flight */
-#ifdef __SANITIZE_ADDRESS__ /* whose allocator a child cannot use where a thread that is gone was in it */
+#ifdef __SANITIZE_ADDRESS__ /* a child cannot use this allocator if another thread was inside it at the fork */
     TEST_OK(vpps_sync_latest_loss(n.h, NULL));
 #endif
     fflush(NULL);
@@ -147,18 +147,18 @@ TEST_EACH(a_child_has_no_handle, 0, 2) {
     ck_assert_int_eq(waitpid(child, &status, 0), child);
     ck_assert_msg(WIFEXITED(status), "the child ended by signal %d", WTERMSIG(status));
     ck_assert_int_eq(WEXITSTATUS(status), 0);
-    TEST_OK(vpps_fb(n.h, n.g, loss, NULL)); /* the parent goes on */
+    TEST_OK(vpps_fb(n.h, n.g, loss, NULL)); /* the parent can continue */
     TEST_OK(vpps_sync_latest_loss(n.h, NULL));
     sn_close(&n);
 }
 
-/* Names that a checkpoint could not hold are refused when they are given, not when it is saved. */
+/* Names that a checkpoint could not hold are refused when they are given, not when the checkpoint is saved. */
 TEST(names_that_a_checkpoint_cannot_hold) {
     static const char *const bad[] = {"__metadata__", "optimizer.0/W", "optimizer.12/", "\xff",
                                       "a\xc3",        "\xed\xa0\x80",  "\xc0\x80"};
     static const char *const good[] = {
         "__metadata",      "optimizer.0",    "optimizer./W",           "optimizer.x/W",
-        "optimizer",       "xoptimizer.0/W", "gr\xc3\xb6\xc3\x9f\145", /* the e would be a digit of the number before */
+        "optimizer",       "xoptimizer.0/W", "gr\xc3\xb6\xc3\x9f\145", /* an "e" would continue the number before it */
         "\xf0\x9f\x8c\xb3"};
     vpps_param p;
     OWNED(vpps_model) *model = new_model(1);
@@ -173,7 +173,7 @@ TEST(names_that_a_checkpoint_cannot_hold) {
     TEST_OK(vpps_save(h, "/dev/null", NULL, 0));
 }
 
-/* A check's seconds are those of a processor: on a busy machine it may wait for one. */
+/* A check's time limit counts processor time, since on a busy machine a check may wait for a processor. */
 TEST_GROUP("waiting", .seconds = 1);
 
 TEST(time_that_passes_does_not_count) { nanosleep(&(struct timespec){.tv_sec = 1, .tv_nsec = 200000000}, NULL); }

@@ -1,5 +1,5 @@
-/* test_halves.c - a training step in two halves: the gradients are those of vpps_backward, records stay between the halves, and nothing else
- * runs there. (All operations: test_random.c, gpu/test_gpu_agreement.c; processes: comm/test_share.c.) */
+/* test_halves.c - a training step in two halves: gradients equal those of vpps_backward, values stay between the halves, and no other call runs
+ * between them. (All operations: test_random.c, gpu/test_gpu_agreement.c; processes: comm/test_share.c.) */
 #include "common/gpu_tests.h"
 #include "graph/graph.h"
 #include "runtime/small_network.h"
@@ -14,12 +14,12 @@ static const sn_setting settings[] = {
     {.device = "simt", .vps = 2, .optimizer = VPPS_MOMENTUM},
     {.device = "simt", .vps = 4, .optimizer = VPPS_MOMENTUM, .precision = VPPS_PRECISION_BF16, .waves = 2},
 };
-static int n_settings; /* that can be here */
+static int n_settings; /* number of settings that can run here */
 
-/* Chains with dropout before their scores. */
+/* Builds chains with dropout before their scores. */
 static sn_chains build_chains(const small_network *n, uint32_t batch) { return sn_build_chains(n, batch, 0.25f); }
 
-/* What the tests give as gradients of the scores. */
+/* The numbers that tests give as gradients of the scores. */
 static float given[SN_CHAINS][SN_CLASSES];
 static const float *given_scores[SN_CHAINS];
 
@@ -31,7 +31,7 @@ static void draw_given(void) {
     }
 }
 
-/* The sum of the scores times these numbers. */
+/* Adds the sum of the scores times the given numbers as the loss. */
 static vpps_node add_loss(vpps_graph *g, const sn_chains *c) {
     vpps_node terms[SN_CHAINS];
     for (uint32_t i = 0; i < SN_CHAINS; i++)
@@ -39,7 +39,7 @@ static vpps_node add_loss(vpps_graph *g, const sn_chains *c) {
     return vpps_sum(g, SN_CHAINS, terms);
 }
 
-/* The forward half, of the scores, and with the gradients of the words. */
+/* The forward half's results: the scores, and then the gradients of the words. */
 typedef struct half {
     float scores[SN_CHAINS][SN_CLASSES], words[SN_CHAINS][SN_EMBED];
     float *to_scores[SN_CHAINS], *to_words[SN_CHAINS];
@@ -56,7 +56,7 @@ static vpps_status open_step(const small_network *n, const sn_chains *c, half *o
 
 TEST_GROUP("halves", .seconds = 120);
 
-/* Steps of both kinds add up; masks are drawn alike; frozen parameters stay; a step that is given up leaves nothing. */
+/* Both kinds of steps add up; masks are drawn alike; frozen parameters stay; a step that is given up has no effect. */
 SN_EACH(gradients_are_those_of_backward) {
     AT_END(sn_close) small_network a = sn_on(&settings[_i]), b = sn_on(&settings[_i]);
     const double error = sn_error(&settings[_i]);
@@ -97,7 +97,7 @@ SN_EACH(gradients_are_those_of_backward) {
     ck_assert_uint_eq(stats_of(a.h).batches, 3);
 }
 
-/* A scalar's gradient of 1 makes the step that vpps_backward makes of it, to the bit, where that runs in one wave and slice. */
+/* A scalar with gradient 1 gives the same bits as vpps_backward with it as the loss, if that runs in one wave and slice. */
 SN_EACH(a_loss_by_itself_has_the_same_bits) {
     sn_setting s = settings[_i];
     s.waves = s.slices = 1;
@@ -120,7 +120,7 @@ SN_EACH(a_loss_by_itself_has_the_same_bits) {
     sn_expect_alike(&a, &b, 0);
 }
 
-/* Masks by a number of the caller's: equal ones in both halves of two steps, and in vpps_backward, after an update and before it; and none. */
+/* Dropout masks by the caller's number: equal in both halves of two steps and in vpps_backward, before and after an update; or no dropout. */
 SN_EACH(masks_by_number) {
     AT_END(sn_close) small_network n = sn_on(&settings[_i]);
     float masks[7][SN_HIDDEN], ones[SN_HIDDEN], d[SN_HIDDEN];
@@ -152,7 +152,7 @@ SN_EACH(masks_by_number) {
 
 /* ---------------------------------------------------------------- what can be named */
 
-/* Leaves, a constant, a node twice, gradients of none; and without the parameters' gradients. */
+/* Leaves, a constant, a node twice, nodes that need no gradients; and steps without parameters' gradients. */
 SN_EACH(any_node_can_be_named) {
     AT_END(sn_close) small_network n = sn_on(&settings[_i]);
     const double error = sn_error(&settings[_i]);
@@ -194,7 +194,7 @@ SN_EACH(any_node_can_be_named) {
     }
 }
 
-/* Values that stay are made by the forward half, and read by a step. */
+/* The forward half computes values that stay on the device, and a step reads them. */
 SN_EACH(values_are_kept) {
     AT_END(sn_close) small_network n = sn_on(&settings[_i]);
     half got;
@@ -278,7 +278,7 @@ SN_EACH(nothing_else_runs_while_a_step_is_open) {
     TEST_OK(vpps_step_backward(b.h, SN_CHAINS, given_scores));
     TEST_OK(vpps_update(b.h));
     sn_expect_alike(&a, &b, 0);
-    TEST_OK(open_step(&b, &c, &got)); /* the handle is destroyed while it is open */
+    TEST_OK(open_step(&b, &c, &got)); /* the handle is destroyed while a step is open */
 }
 
 TEST(requests_that_make_no_sense) {
@@ -309,7 +309,7 @@ TEST(requests_that_make_no_sense) {
     vpps_handle_destroy(reader);
 }
 
-/* A batch that fits the pool in waves may not fit it in one. */
+/* A batch that fits the pool in several waves may not fit it in one. */
 TEST(a_step_that_does_not_fit_says_so) {
     enum { MANY = 400 };
     AT_END(sn_close) small_network n = sn_of(1);
@@ -343,7 +343,7 @@ TEST(a_step_that_does_not_fit_says_so) {
 
 /* ---------------------------------------------------------------- what is not finite */
 
-/* The options' rule holds, also where the output depends on no parameter. */
+/* options.nonfinite holds, even if the output depends on no parameter. */
 TEST_EACH(given_gradients_that_are_not_finite, 0, 12) {
     static const float bad[] = {NAN, INFINITY, -INFINITY};
     const vpps_nonfinite rule = (vpps_nonfinite)(_i % 3);

@@ -1,4 +1,4 @@
-/* test_handle.c - what vpps.h promises of a handle: losses one batch late, errors one batch late, and nothing lost. */
+/* test_handle.c - what vpps.h promises of handles: losses and errors come one batch late, and nothing is lost. */
 #include "common/gpu_tests.h"
 #include "graph/model.h"
 #include "models.h"
@@ -10,7 +10,7 @@
 #include <pthread.h>
 #include <unistd.h>
 
-/* Where a handle is: on the CPU, whose caller works as a VP or is free, or on a GPU. */
+/* Where a handle runs: on the CPU, whose caller runs a virtual processor or is free, or on a GPU. */
 enum { WORKS, FREE, GPU };
 
 static vpps_options options_on(int where, uint32_t vps, vpps_optimizer_kind optimizer) {
@@ -24,7 +24,7 @@ static vpps_options options_on(int where, uint32_t vps, vpps_optimizer_kind opti
     return o;
 }
 
-/* Have both the same parameters; and, where both have handles, the same states? */
+/* Checks whether both networks have the same parameters and, if both have handles, the same optimiser states. */
 static void expect_same(const small_network *a, const small_network *b, bool same, const char *what) {
     if (a->h) TEST_OK(vpps_read_parameters(a->h));
     if (b->h) TEST_OK(vpps_read_parameters(b->h));
@@ -32,7 +32,7 @@ static void expect_same(const small_network *a, const small_network *b, bool sam
                   same ? "differ" : "are equal");
 }
 
-/* The loss alone decides nothing about parameters: an input, plus nothing of a parameter. */
+/* Makes a loss of known value that leaves the parameters unchanged: an input, plus 0 times a parameter. */
 static vpps_node known_loss(const small_network *n, float loss) {
     vpps_graph_clear(n->g);
     const vpps_node x = vpps_sum_elements(n->g, vpps_scale(n->g, vpps_parameter(n->g, n->b), 0));
@@ -77,7 +77,7 @@ TEST_EACH(losses_come_one_batch_late, WORKS, GPU) {
     ck_assert_uint_eq(stats.batches, 13);
 }
 
-/* A batch of some milliseconds: with threads of its own, vpps_fb and vpps_poll_loss return while it runs. */
+/* A batch takes some milliseconds: with threads of its own, vpps_fb and vpps_poll_loss return while it runs. */
 TEST(polling_does_not_wait) {
     enum { SIZE = 256 };
     vpps_param W;
@@ -101,7 +101,7 @@ TEST(polling_does_not_wait) {
         TEST_OK(vpps_poll_loss(t.h, &done, &loss));
         if (!done) {
             early++;
-            ck_assert_float_eq(loss, 7); /* untouched until it is known */
+            ck_assert_float_eq(loss, 7); /* unchanged until the loss is known */
         }
         while (!done) {
             TEST_OK(vpps_poll_loss(t.h, &done, &loss));
@@ -113,7 +113,7 @@ TEST(polling_does_not_wait) {
     ck_assert_msg(early > 0, "every poll right after vpps_fb found the batch done: it waits, or vpps_fb does");
 }
 
-/* The graph may be cleared as soon as vpps_fb returns; waiting in between gives the same bits. */
+/* The graph may be cleared as soon as vpps_fb returns; waiting between batches gives the same bits. */
 TEST(pipelined_is_synchronous) {
     vpps_options o = sn_options(3, VPPS_ADAM);
     o.caller = VPPS_CALLER_FREE;
@@ -125,7 +125,7 @@ TEST(pipelined_is_synchronous) {
     for (uint32_t k = 0; k < 60; k++) {
         float stale;
         TEST_OK(vpps_fb(a.h, a.g, sn_build(&a, k, 1), &stale));
-        sn_build(&a, k + 7, NAN); /* tramples over what was just given */
+        sn_build(&a, k + 7, NAN); /* overwrites the graph that was just given */
         const float latest = sn_step(&b, k);
         if (k) ck_assert_msg(stale == previous, "batch %u: %.9g, %.9g", k - 1, (double)stale, (double)previous);
         previous = latest;
@@ -137,7 +137,7 @@ TEST(pipelined_is_synchronous) {
 
 static const float not_finite[] = {NAN, INFINITY, -INFINITY};
 
-/* A network that has trained on two batches. */
+/* Returns a network that has trained on two batches. */
 static small_network begin(const vpps_options *o) {
     const small_network n = sn_with(1, o);
     for (uint32_t k = 1; k <= 2; k++) sn_fb(&n, k);
@@ -155,9 +155,9 @@ TEST_EACH(stops_at_a_nonfinite_loss, WORKS, GPU) {
         } else {
             TEST_FAILS(vpps_sync_latest_loss(n.h, NULL), VPPS_NONFINITE, "batch 3");
         }
-        /* neither batch 3 nor batch 4 has left a trace */
+        /* neither batch 3 nor batch 4 has changed anything */
         expect_same(&n, &witness, true, "a batch that was not applied");
-        /* the handle lives: the caller may mend the input and go on */
+        /* the handle still works: the caller may correct the input and continue */
         ck_assert(isfinite(sn_step(&n, 5)));
         sn_close(&n);
         sn_close(&witness);
@@ -183,7 +183,7 @@ TEST_EACH(skips_a_nonfinite_loss, WORKS, GPU) {
     }
 }
 
-/* Batch number k, whose loss is finite; its gradient of one parameter is not: the root has none at 0. */
+/* Builds batch k with a finite loss but a gradient of one parameter that is not: that of the square root at 0. */
 static vpps_node poisoned(const small_network *n, uint32_t k, vpps_param p) {
     vpps_graph *g = n->g;
     const vpps_node loss = sn_build(n, k, 1), x = vpps_lookup(g, n->E, 0);
@@ -191,7 +191,7 @@ static vpps_node poisoned(const small_network *n, uint32_t k, vpps_param p) {
     return vpps_add(g, loss, vpps_sum_elements(g, vpps_sqrt(g, vpps_scale(g, y, 0))));
 }
 
-/* Every optimiser, every kind of parameter, with and without clipping; on a GPU momentum, and a matrix. */
+/* Tests every optimiser and every kind of parameter, with and without clipping; on a GPU, momentum and a matrix. */
 TEST_EACH(gradients_that_are_not_finite, 0, VPPS_OPTIMIZERS) {
     const bool gpu = _i == VPPS_OPTIMIZERS;
     for (uint32_t way = gpu ? 2 : 0; way < 12; way += gpu ? 3 : 1) {
@@ -231,8 +231,8 @@ TEST(ignores_a_nonfinite_loss_when_told) {
     ck_assert_float_nan(vpps_param_values(n.model, n.b)[0]);
 }
 
-/* Batches whose numbers are not finite, applied as told, leave nothing on the device once the parameters and the
- * optimiser's state are written anew. */
+/* Batches with numbers that are not finite, applied as the options say, leave no trace on the device once parameters and optimiser state are written
+ * again. */
 TEST_EACH(parameters_recover_when_they_are_pushed, VPPS_SGD, VPPS_ADAMW + 1) {
     small_network pair[2];
     for (int k = 0; k < 2; k++) {
@@ -270,7 +270,7 @@ TEST(wrong_calls) {
     TEST_FAILS(vpps_forward(n.h, n.g, 1, &node, (float *[]){NULL}), VPPS_ARGUMENT, "outs[0] is NULL");
     node = sn_build(&other, 1, 1);
     TEST_FAILS(vpps_forward(n.h, other.g, 1, &node, outs), VPPS_ARGUMENT, "model");
-    TEST_OK(vpps_fb(n.h, n.g, loss, NULL)); /* none of these has left a mark */
+    TEST_OK(vpps_fb(n.h, n.g, loss, NULL)); /* none of these calls has left a trace */
 
     sn_build(&n, 1, 1);
     const vpps_node wrong = vpps_add(n.g, vpps_lookup(n.g, n.E, 0), vpps_parameter(n.g, n.b));
@@ -282,7 +282,7 @@ TEST(wrong_calls) {
     const float bad[] = {-1, NAN, INFINITY, -INFINITY};
     for (size_t i = 0; i < VPPS_COUNT(bad); i++) ck_assert_int_eq(vpps_set_learning_rate(n.h, bad[i]), VPPS_ARGUMENT);
     vpps_handle_destroy(n.h);
-    TEST_OK(vpps_handle_create(&n.h, n.model, &o)); /* the model is free again */
+    TEST_OK(vpps_handle_create(&n.h, n.model, &o)); /* the model can have a handle again */
     vpps_handle_destroy(NULL);
 }
 
@@ -327,12 +327,12 @@ TEST(pool_too_small_for_a_batch) {
     static const float data[4096] = {0};
     vpps_node terms[64];
     for (int i = 0; i < 64; i++) terms[i] = vpps_sum_elements(g, vpps_tanh(g, vpps_input(g, 4096, 1, data)));
-    const vpps_node all = vpps_square(g, vpps_sum(g, 64, terms)); /* waves cannot take it apart */
+    const vpps_node all = vpps_square(g, vpps_sum(g, 64, terms)); /* waves cannot divide the batch */
     const vpps_status status = vpps_fb(n.h, g, all, NULL);
     ck_assert_msg(status == VPPS_POOL, "%s: %s", vpps_status_name(status), vpps_error_message());
     unsigned long long numbers[8], asked = 0;
     int n_numbers = 0;
-    for (const char *c = vpps_error_message(); *c && n_numbers < 8;) { /* what was asked, and what there is */
+    for (const char *c = vpps_error_message(); *c && n_numbers < 8;) { /* the requested and the available bytes */
         char *end;
         numbers[n_numbers] = strtoull(c, &end, 10);
         if (end == c) {
@@ -345,7 +345,7 @@ TEST(pool_too_small_for_a_batch) {
     }
     ck_assert_msg(n_numbers >= 2 && asked > (256u << 10) / 4,
                   "the message does not say what was asked and what there is: %s", vpps_error_message());
-    const float loss = sn_step(&n, 1); /* a smaller one runs */
+    const float loss = sn_step(&n, 1); /* a smaller batch runs */
     ck_assert(isfinite(loss) && loss > 0);
 }
 
@@ -361,7 +361,7 @@ TEST_EACH(settings_take_effect_with_the_next_batch, WORKS, GPU) {
     TEST_OK(vpps_set_learning_rate(n.h, 0.1f));
     for (uint32_t p = 0; p < SN_PARAMS; p++) TEST_OK(vpps_freeze(n.model, p, p != n.U));
     sn_fb(&n, 3);
-    TEST_OK(vpps_freeze(n.model, n.U, true)); /* not of the batch that is under way */
+    TEST_OK(vpps_freeze(n.model, n.U, true)); /* the freeze does not apply to the running batch */
     TEST_OK(vpps_read_parameters(n.h));
     for (uint32_t p = 0; p < SN_PARAMS; p++) {
         const bool same = !memcmp(n.model->params[p].values, still.model->params[p].values,
@@ -369,7 +369,7 @@ TEST_EACH(settings_take_effect_with_the_next_batch, WORKS, GPU) {
         ck_assert_msg(same == (p != n.U), "%s has %schanged", n.model->params[p].name, same ? "not " : "");
     }
 
-    /* the model's copy reaches the device when it is written, and only so */
+    /* the model's copy reaches the device only when it is written */
     for (uint32_t p = 0; p < SN_PARAMS; p++) TEST_OK(vpps_freeze(n.model, p, true));
     const vpps_node loss = sn_build(&n, 2, 1);
     const float before = infer(n.h, n.g, loss);
@@ -381,8 +381,8 @@ TEST_EACH(settings_take_effect_with_the_next_batch, WORKS, GPU) {
     ck_assert_float_ne(before, with);
 }
 
-/* Elements under dropout, one of each table entry's gradient: whatever the mask kept has moved. On the CPU and, by
- * another scheduler, on a GPU or software SIMT. */
+/* Elements of table entries under dropout: a step moves exactly those that the mask keeps. On the CPU and, by another scheduler, on a GPU or software
+ * SIMT. */
 TEST(masks_do_not_overlap) {
     enum { ROWS = 8, COLS = 8, N = ROWS * COLS, OVERLAP = 24 };
     const vpps_init zero = {.kind = VPPS_INIT_CONSTANT};
@@ -400,7 +400,7 @@ TEST(masks_do_not_overlap) {
     int kept = 0;
     for (int i = 0; i < 2 * N; i++) kept += first[i] != 0;
     ck_assert(kept > N / 2 && kept < 2 * N - N / 2);
-    for (int shift = OVERLAP - N; shift <= N - OVERLAP; shift++) { /* one mask is no part of the other */
+    for (int shift = OVERLAP - N; shift <= N - OVERLAP; shift++) { /* one mask is not part of another */
         int same = 0, common = 0;
         for (int i = 0; i < N; i++) {
             if (i + shift < 0 || i + shift >= N) continue;
@@ -411,7 +411,7 @@ TEST(masks_do_not_overlap) {
     }
 }
 
-/* A batch takes no more than pool_bytes, to the word. */
+/* A batch takes at most pool_bytes, to the word. */
 TEST(the_pool_has_a_limit) {
     uint64_t needed = 0;
     for (int k = 0; k < 5; k++) {
@@ -439,7 +439,7 @@ typedef struct trainee {
     uint64_t seed;
 } trainee;
 
-/* Without Check's assertions, which belong to the main thread. */
+/* Trains without Check's assertions, which only the main thread may use. */
 static void *train_one(void *argument) {
     trainee *t = argument;
     vpps_options o = sn_options(2, VPPS_ADAM);
@@ -480,7 +480,7 @@ static size_t entries(const char *folder) {
     return n;
 }
 
-/* Anonymous memory in KiB that is mapped, touched or not. */
+/* Returns the KiB of mapped anonymous memory, touched or not. */
 static size_t mapped_kib(void) {
     size_t pages = 0;
     FILE *f = fopen("/proc/self/statm", "r");
@@ -489,7 +489,7 @@ static size_t mapped_kib(void) {
     return pages * (size_t)sysconf(_SC_PAGESIZE) / 1024;
 }
 
-/* Handles that ran nothing, one batch, or were destroyed while it ran. */
+/* Creates and destroys handles that ran nothing, or one batch, or still run a batch. */
 static void live(vpps_options *o, small_network *n, uint32_t number) {
     TEST_OK(vpps_handle_create(&n->h, n->model, o));
     if (number % 4) sn_fb(n, 3);
@@ -514,13 +514,13 @@ TEST_EACH(handles_leave_nothing_behind, FREE, GPU) {
     }
     ck_assert_msg(mallinfo2().uordblks < heap + 65536, "the heap grew from %zu to %zu bytes", heap,
                   (size_t)mallinfo2().uordblks);
-    ck_assert_uint_le(entries("/proc/self/task"), threads + 3); /* threads that ended may linger a moment */
+    ck_assert_uint_le(entries("/proc/self/task"), threads + 3); /* ended threads may exist a moment longer */
     ck_assert_uint_eq(entries("/proc/self/fd"), files);
-    /* a leaked pool of 16 MiB a handle would be 1.6 GiB */
+    /* a leaked pool of 16 MiB for each handle would be 1.6 GiB */
     ck_assert_msg(mapped_kib() < mapped + 200 * 1024, "mapped memory grew from %zu to %zu KiB", mapped, mapped_kib());
 }
 
-/* Two handles with a batch in flight each: the losses and parameters of each alone, to the bit. */
+/* Two handles with a batch in flight each have the losses and parameters of each handle alone, to the bit. */
 TEST_EACH(two_handles_in_flight, WORKS, GPU) {
     enum { BATCHES = 4 };
     const vpps_options o = options_on(_i, 2, VPPS_SGD);
@@ -545,14 +545,14 @@ TEST_EACH(two_handles_in_flight, WORKS, GPU) {
     }
 }
 
-/* Two products in turn: the first has a gradient by a transposed matrix, of which VPs with rows make a share each. */
+/* Trains two products in a row: the first one's gradient needs a transposed matrix, of which virtual processors with rows compute shares. */
 static float *train_two_products(uint32_t vps) {
     enum { SIZE = 256 }; /* so large that rows are shared out */
     vpps_param w[2];
     float data[SIZE];
     for (uint32_t i = 0; i < SIZE; i++) data[i] = (float)(i % 7) / 7;
     vpps_options o = sn_options(vps, VPPS_SGD);
-    o.verify = false; /* the numbers are to tell */
+    o.verify = false; /* only the numbers shall show faults */
     AT_END(training_end) training t = training_of(5);
     TEST_OK(vpps_add_matrix(t.model, &w[0], "W0", SIZE, SIZE, NULL));
     TEST_OK(vpps_add_matrix(t.model, &w[1], "W1", SIZE, SIZE, NULL));
@@ -607,7 +607,7 @@ TEST(statistics_are_plausible) {
     ck_assert_uint_eq(s.skipped, 0);
 }
 
-/* VPs that end at the same moment: small batches, many of them. */
+/* Virtual processors that end at the same moment: many small batches. */
 TEST_EACH(every_batch_took_some_time, WORKS, GPU) {
     vpps_options o = options_on(_i, 2, VPPS_SGD);
     uint64_t total = 0;
@@ -645,7 +645,7 @@ TEST(disassembly_is_text_and_runs_nothing) {
     }
 }
 
-/* Values that training would overwrite in place can all be read, in any order, any number of times. */
+/* All values, even those that training would overwrite in place, can be read, in any order, any number of times. */
 TEST(forward_reads_every_node) {
     const vpps_options o = sn_options(2, VPPS_SGD);
     AT_END(sn_close) small_network n = sn_with(1, &o);

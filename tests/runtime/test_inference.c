@@ -1,4 +1,4 @@
-/* test_inference.c - handles for inference in other threads than training see parameters as they are after a batch. */
+/* test_inference.c - handles for inference in other threads than the trainer's see parameters as they are after whole batches. */
 #include "common/gpu_tests.h"
 #include "runtime/simt/fiber.h"
 #include "runtime/small_network.h"
@@ -17,7 +17,7 @@ typedef struct world {
     vpps_handle *trainer;
     const vpps_options *options;
     uint32_t batches;
-    answer published[BATCHES + 1]; /* what the trainer says itself */
+    answer published[BATCHES + 1]; /* what the trainer computes itself */
     atomic_bool done;
 } world;
 
@@ -28,7 +28,7 @@ typedef struct reading {
     uint32_t n;
 } reading;
 
-/* The same question always. */
+/* Computes the answer to one fixed question. */
 static answer ask(const small_network *n, vpps_graph *g, vpps_handle *h) {
     answer a;
     float *const outs[] = {a.of};
@@ -61,7 +61,7 @@ static void *train_on(void *argument) {
     return NULL;
 }
 
-/* Every answer is one that the trainer gave, and none is older than the one before. */
+/* Checks that every answer is one of the trainer's, and that none is older than the preceding one. */
 static void check_answers(const world *w, const reading *r) {
     uint32_t version = 0;
     for (uint32_t i = 0; i < r->n; i++) {
@@ -82,7 +82,7 @@ static void run_all(const char *device, uint32_t vps, uint32_t batches) {
     o.watchdog_ms = 60000;
     w.n = sn_of(1);
     TEST_OK(vpps_handle_create(&w.trainer, w.n.model, &o));
-    TEST_OK(vpps_publish_parameters(w.trainer)); /* nobody reads them yet */
+    TEST_OK(vpps_publish_parameters(w.trainer)); /* no handle reads them yet */
     w.published[0] = ask(&w.n, w.n.g, w.trainer);
     for (uint32_t i = 0; i < READERS; i++) {
         readers[i] = (reading){.w = &w};
@@ -149,13 +149,13 @@ TEST(a_handle_for_inference_trains_nothing) {
     const vpps_stats stats = stats_of(reader);
     ck_assert_uint_eq(stats.batches, 0);
     vpps_handle_destroy(h);
-    TEST_OK(vpps_handle_create(&h, n.model, NULL)); /* the model has none that trains */
+    TEST_OK(vpps_handle_create(&h, n.model, NULL)); /* the model has no handle that trains */
     vpps_handle_destroy(reader);
     vpps_handle_destroy(h);
     TEST_OK(vpps_add_vector(n.model, &p, "more", 3, NULL));
 }
 
-/* A value that one handle keeps is none of another's. */
+/* A value that one handle keeps is unknown to another handle. */
 TEST(readers_keep_values_of_their_own) {
     vpps_handle *reader;
     vpps_value v;

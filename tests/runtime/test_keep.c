@@ -1,4 +1,4 @@
-/* test_keep.c - values that stay on the device: graphs that are cut, and go on from what was kept, give what whole ones give. */
+/* test_keep.c - values that stay on the device: cutting a graph and continuing from kept values gives what the whole graph gives. */
 #include "runtime/handle.h"
 
 #include "common/gpu_tests.h"
@@ -16,7 +16,7 @@ static const sn_setting settings[] = {
     {.device = "simt", .optimizer = VPPS_ADAM},
     {.device = "simt", .optimizer = VPPS_ADAM, .precision = VPPS_PRECISION_BF16},
 };
-static int n_settings; /* that can be here */
+static int n_settings; /* number of settings that can run here */
 
 static small_network open_on(const sn_setting *s, uint64_t keep_bytes) {
     vpps_options o = sn_options_on(s);
@@ -26,7 +26,7 @@ static small_network open_on(const sn_setting *s, uint64_t keep_bytes) {
     return sn_with(1, &o);
 }
 
-/* The chain's next n steps, from word number `first` on. */
+/* Adds the chain's next n steps, from word number `first` on. */
 static vpps_node chain(const small_network *n, vpps_node h, uint32_t first, uint32_t steps) {
     for (uint32_t t = first; t < first + steps; t++) {
         const vpps_node x = vpps_lookup(n->g, n->E, 7 * t % SN_WORDS);
@@ -75,7 +75,7 @@ SN_EACH(a_cut_chain_is_the_whole_one) {
     expect_near(whole, cut, SN_HIDDEN, s->device);
 }
 
-/* A query a word on a chain that grows. */
+/* Queries on a chain that grows by one word per query. */
 TEST(a_growing_chain_costs_a_step_a_query) {
     enum { QUERIES = 400 };
     const sn_setting *s = &settings[1];
@@ -110,7 +110,7 @@ TEST(a_growing_chain_costs_a_step_a_query) {
 
 /* ---------------------------------------------------------------- training */
 
-/* Trains on pieces of a chain, each of which goes on from the one before: by what stays on the device, or by numbers of the host. */
+/* Trains on pieces of a chain, each of which continues from the preceding one: by kept values, or by numbers copied through the host. */
 static float *train(const sn_setting *s, bool by_host, float *losses, size_t *count) {
     float state[SN_HIDDEN] = {0};
     vpps_value kept = VPPS_NO_VALUE;
@@ -129,7 +129,7 @@ static float *train(const sn_setting *s, bool by_host, float *losses, size_t *co
         } else {
             TEST_OK(vpps_fb(net.h, net.g, loss, NULL));
         }
-        TEST_OK(vpps_release(net.h, before)); /* while the batch that reads it may be in flight */
+        TEST_OK(vpps_release(net.h, before)); /* while the batch that reads the value may be in flight */
         if (by_host) TEST_OK(vpps_read_kept(net.h, kept, state));
         if (by_host)
             TEST_OK(vpps_sync_latest_loss(net.h, &losses[piece]));
@@ -149,7 +149,7 @@ SN_EACH(a_kept_value_is_a_constant_of_the_next_batch) {
     ck_assert_mem_eq(a, b, n * sizeof *a);
 }
 
-/* The next batch may lie where the value was made. */
+/* The next batch may use the memory where the value was computed. */
 SN_EACH(a_value_is_copied_before_the_next_batch) {
     float kept[2][SN_HIDDEN];
     for (uint32_t after = 0; after < 2; after++) {
@@ -166,7 +166,7 @@ SN_EACH(a_value_is_copied_before_the_next_batch) {
     ck_assert_mem_eq(kept[0], kept[1], sizeof *kept);
 }
 
-/* Waves, slices and groups leave what is kept as it is. */
+/* Waves, slices and groups leave kept values as they are. */
 TEST(a_batch_that_is_taken_apart_keeps_its_values) {
     float kept_of[8][SN_HIDDEN], right[8][SN_HIDDEN];
     vpps_options o = sn_options(4, VPPS_SGD);
@@ -193,7 +193,7 @@ TEST(a_batch_that_is_taken_apart_keeps_its_values) {
 
 /* ---------------------------------------------------------------- room */
 
-/* Values of many sizes, released in any order, each as it was written. */
+/* Values of many sizes, released in any order, keep their contents. */
 TEST(room_is_found_again) {
     enum { VALUES = 40, ROUNDS = 2000, MOST = 200 };
     vpps_value values[VALUES] = {0};
@@ -218,7 +218,7 @@ TEST(room_is_found_again) {
             if (status == VPPS_POOL) continue;
             TEST_OK(status);
             TEST_OK(vpps_release(net.h, values[i]));
-            /* its number is known once it is there */
+            /* the value's number is known once it is added */
             for (uint32_t k = 0; k < sizes[i]; k++) data[k] = (float)((values[i] >> 24) + 1) + (float)k;
             TEST_OK(vpps_keep_data(net.h, sizes[i], 1, data, &values[i]));
         }
@@ -229,7 +229,7 @@ TEST(room_is_found_again) {
     ck_assert_uint_eq(stats.kept_values, 0);
     ck_assert_uint_eq(stats.kept_bytes, 0);
     ck_assert_uint_eq(stats.keep_bytes, 8000 / 64 * 64);
-    /* all of it in one piece again */
+    /* all of the memory in one piece again */
     FREED float *all = calloc(stats.keep_bytes / 4, sizeof *all);
     ck_assert_ptr_nonnull(all);
     TEST_OK(vpps_keep_data(net.h, (uint32_t)stats.keep_bytes / 4, 1, all, &values[0]));
@@ -238,7 +238,7 @@ TEST(room_is_found_again) {
     ck_assert_uint_eq(values[1], VPPS_NO_VALUE);
 }
 
-/* Where keep_bytes is 0. */
+/* The memory for kept values if keep_bytes is 0. */
 TEST_EACH(room_is_64_mb_or_half_of_the_pool, 0, 2) {
     vpps_value v;
     vpps_options o = sn_options(1, VPPS_SGD);
@@ -290,7 +290,7 @@ TEST(misuse_is_told) {
     ck_assert_uint_eq(vpps_kept(net.g, other.h, w), VPPS_NO_NODE);
     TEST_FAILS(vpps_graph_status(net.g), VPPS_ARGUMENT, "another model");
 
-    /* released between building and running, and its place taken by another value */
+    /* released between building and running, while another value takes its place */
     vpps_graph_clear(net.g);
     x = chain(&net, vpps_kept(net.g, net.h, v), 0, 1);
     TEST_OK(vpps_release(net.h, v));
@@ -306,7 +306,7 @@ TEST(misuse_is_told) {
     TEST_FAILS(vpps_graph_status(r), VPPS_STATE, "vpps_pull");
     vpps_graph_destroy(r);
 
-    /* the loss, and a wish that is given up before the run */
+    /* the loss cannot be kept; and a request that is dropped before the run */
     vpps_graph_clear(net.g);
     const vpps_node loss = loss_of(&net, chain(&net, vpps_kept(net.g, net.h, w), 0, 2), 1);
     TEST_OK(vpps_keep(net.h, net.g, loss, &v));
@@ -315,15 +315,14 @@ TEST(misuse_is_told) {
     train_batch(net.h, net.g, loss);
 }
 
-/* A kept value outlives a pool that grows, and batches of all kinds. */
+/* A kept value survives a growing pool, and batches of all kinds. */
 SN_EACH(values_stay) {
     const sn_setting *s = &settings[_i];
     float data[SN_HIDDEN], back[SN_HIDDEN];
     vpps_value v;
     for (int i = 0; i < SN_HIDDEN; i++) data[i] = (float)i;
     small_network net = open_on(s, 4096);
-    TEST_OK(
-        vpps_backward(net.h, net.g, sn_build(&net, 2, 1), NULL)); /* its entries' gradients are still to be added up */
+    TEST_OK(vpps_backward(net.h, net.g, sn_build(&net, 2, 1), NULL)); /* its table gradients are not added up yet */
     TEST_OK(vpps_keep_data(net.h, SN_HIDDEN, 1, data, &v));
     TEST_OK(vpps_update(net.h));
     for (uint32_t batch = 3; batch < 9; batch++) TEST_OK(vpps_fb(net.h, net.g, sn_build(&net, batch, 1), NULL));
@@ -331,7 +330,7 @@ SN_EACH(values_stay) {
     TEST_OK(vpps_write_parameters(net.h));
     TEST_OK(vpps_read_kept(net.h, v, back));
     ck_assert_mem_eq(data, back, sizeof data);
-    /* the same numbers as without */
+    /* the same numbers as without kept values */
     size_t n;
     float *with = model_values(net.model, &n);
     sn_close(&net);

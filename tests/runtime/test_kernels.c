@@ -1,6 +1,6 @@
-/* test_kernels.c - what else than instructions (codegen/test_instructions.c) the CPU's kernels of every instruction set do: functions to
- * the last places, products of matrices, transposes, sums. Inputs are drawn fresh (VPPS_TEST_SEED repeats a run). Tensors end where a
- * page without access begins, so reading or writing past the end faults. */
+/* test_kernels.c - what the CPU's kernels of every instruction set do besides instructions (codegen/test_instructions.c): functions to the last
+ * places, products of matrices, transposes, sums. Inputs are drawn fresh (VPPS_TEST_SEED repeats a run). Tensors end where a page without access
+ * begins, so reading or writing past the end faults. */
 #include "common/meaning.h"
 #include "kernel_inputs.h"
 
@@ -36,7 +36,7 @@ TEST(functions_are_accurate_to_the_last_places) {
 
 /* ---------------------------------------------------------------- matrices */
 
-/* C (rows x n) from A and B: element (i, j) is the sum over p < depth; kind 0 A B, 1 A B^T, 2 A^T B. */
+/* Computes C (rows x n) from A and B: sums over p < depth; kind 0: A B, 1: A B^T, 2: A^T B; and compares it. */
 static void check_gemm(const vpps_kernels *kernels, int kind, uint32_t rows, uint32_t n, uint32_t depth) {
     static const uint8_t instructions[] = {VPPS_I_MATMUL, VPPS_I_MATMUL_NT, VPPS_I_MATMUL_TN};
     const vpps_cpu_kernel multiply = kernels->run[instructions[kind]];
@@ -83,7 +83,7 @@ TEST(product_over_nothing_is_zero) {
     }
 }
 
-/* Bit for bit what the instructions make of one vector after the other. */
+/* Many vectors give, bit for bit, what instructions compute for one vector after the other. */
 TEST(many_vectors_are_taken_as_one_is) {
     enum { MOST = 35 };
     for (int isa = 0; isa < N_ISAS; isa++)
@@ -106,7 +106,7 @@ TEST(many_vectors_are_taken_as_one_is) {
         }
 }
 
-/* Bit for bit as products that are made first, and then added. */
+/* Sums of scaled vectors equal, bit for bit, products that are computed first and then added. */
 TEST(scaled_vectors_are_added_as_products_are) {
     enum { MOST = 5, SKIP = 3 };
     for (int isa = 0; isa < N_ISAS; isa++)

@@ -1,11 +1,11 @@
-/* test_large.c - batches with more of something than an instruction's length can count, 2^22 - 1: nothing is cut off. */
+/* test_large.c - batches with more of something than an instruction's length can count (2^22 - 1): nothing is cut off. */
 #include "common/training.h"
 
 enum { LIMIT = 1 << 22, MOST_ARGUMENTS = 1 << 20 };
 
 static vpps_options options(void) {
     vpps_options o = default_options();
-    o.vps = 1; /* counts do not depend on it */
+    o.vps = 1; /* counts do not depend on the number */
     o.optimizer.lr = 0.5f;
     return o;
 }
@@ -20,7 +20,7 @@ static void expect_all(const float *values, uint32_t n, float want, const char *
 
 TEST_GROUP("large", .seconds = 120);
 
-/* Two products of one matrix with more columns than that between them; all numbers are sums of few powers of two. */
+/* Two products of one matrix with more columns than that in total; all numbers are sums of few powers of two. */
 TEST_EACH(more_vectors_of_one_matrix, 0, 2) {
     enum { COLS = LIMIT / 2 + 1 };
     const vpps_init two = constant(2), small = constant(0x1p-10f);
@@ -50,13 +50,13 @@ TEST_EACH(more_vectors_of_one_matrix, 0, 2) {
     for (int i = 0; i < 2; i++) free(values[i]);
 }
 
-/* As many entries of one table. */
+/* More entries of one table than that. */
 TEST(more_rows_of_one_table) {
     enum { ROWS = LIMIT + 1, SUMS = LIMIT / MOST_ARGUMENTS + 1 };
     const vpps_init small = constant(0x1p-10f);
     vpps_options o = options();
     vpps_param E;
-    o.optimizer.clip = 1024; /* half of the gradient's norm, nearly */
+    o.optimizer.clip = 1024; /* nearly half of the gradient's norm */
     AT_END(training_end) training t = training_of(1);
     TEST_OK(vpps_add_lookup(t.model, &E, "E", ROWS, 1, 1, &small));
     training_start(&t, &o);
@@ -76,7 +76,7 @@ TEST(more_rows_of_one_table) {
     expect_all(values, ROWS, values[0], "entry");
 }
 
-/* Sums so long that a phase has more words of script. */
+/* Sums so long that a phase has more words of script than that. */
 TEST(more_words_in_a_phase) {
     enum { SUMS = LIMIT / MOST_ARGUMENTS + 1, ROWS = 32 };
     const vpps_options o = options();

@@ -1,5 +1,5 @@
-/* test_losses.c - vpps_cross_entropy_with against its definition in double precision, and its gradient against central differences:
- * on the graph and in a cell, with weights of all kinds, on the CPU and under software SIMT. */
+/* test_losses.c - compares vpps_cross_entropy_with with its definition in double precision, and its gradient with central differences: on the graph
+ * and in a cell, with all kinds of weights, on the CPU and under software SIMT. */
 #include "common/gpu_tests.h"
 #include "common/training.h"
 #include "graph/graph.h"
@@ -22,7 +22,7 @@ static const uint32_t sizes[] = {1, 2, 5, 33, MOST};
 static const float smoothings[] = {0, 0.1f, 1};
 enum { CASES = VPPS_COUNT(sizes) * VPPS_COUNT(smoothings) * WEIGHTINGS * 2 };
 
-/* One loss, of scores that are a parameter. */
+/* One loss whose scores are a parameter. */
 typedef struct loss_case {
     uint32_t rows, label;
     weighting weights;
@@ -47,8 +47,8 @@ static loss_case make_case(uint32_t number) {
     return c;
 }
 
-/* PyTorch's definition (CrossEntropyLoss, the case of class indices, and what it says of label_smoothing), term by term, where score
- * number `moved` is greater by h. */
+/* Returns the loss by PyTorch's definition (CrossEntropyLoss with class indices and label_smoothing), term by term; score number `moved` is greater
+ * by h. */
 static double expected(const loss_case *c, uint32_t moved, double h) {
     double sum = 0, mixed = 0;
     for (uint32_t k = 0; k < c->rows; k++) sum += exp((double)c->x[k] + (k == moved ? h : 0));
@@ -68,7 +68,7 @@ static vpps_node add_loss(vpps_graph *g, const loss_case *c, vpps_param x, vpps_
     return vpps_cross_entropy_with(g, vpps_parameter(g, x), label, weights, c->smoothing);
 }
 
-/* The loss through a cell that has its label, and its weights where they are no parameter, from outside. */
+/* Computes the loss in a cell that gets from outside its label and, unless they are a parameter, its weights. */
 static vpps_node apply_loss(vpps_model *m, vpps_graph *g, const loss_case *c, vpps_param x, vpps_param w,
                             vpps_node weights) {
     vpps_graph *r = begin_cell(m, "loss");
@@ -80,7 +80,7 @@ static vpps_node apply_loss(vpps_model *m, vpps_graph *g, const loss_case *c, vp
     return vpps_pushed(g, v, 0);
 }
 
-/* A kernel of software SIMT is compiled for all cells together, so that has fewer. */
+/* Software SIMT compiles one kernel for all cells together, so it gets fewer cases. */
 static bool is_left_out(const setting *s, const loss_case *c) {
     return strcmp(s->device, "simt") == 0 && c->rows != (c->in_cell ? 33 : 5);
 }
@@ -148,7 +148,7 @@ TEST_EACH(is_its_definition, 0, SETTINGS) {
     ck_assert_float_le(fabsf(sum), 0.05f);
 }
 
-/* Classes that are ruled out by a score of -inf do no harm, whatever they weigh. */
+/* Classes with a score of -inf do no harm, whatever their weights. */
 TEST(weights_pass_over_scores_of_minus_infinity) {
     const float x[] = {0.5f, -INFINITY, 1.5f}, w[] = {2, 7, 0.25f};
     float plain, weighted, *outs[] = {&plain, &weighted};
@@ -161,7 +161,7 @@ TEST(weights_pass_over_scores_of_minus_infinity) {
     ck_assert(isfinite(weighted));
 }
 
-/* Scores that are all far from 0 lose nothing: the loss is that of their differences. */
+/* Scores that are all far from 0 lose no precision: the loss depends on their differences. */
 TEST_EACH(smoothing_of_great_scores_keeps_their_differences, 0, SETTINGS) {
     const float near[] = {0.5f, -1.25f, 1.5f, 0}, far[] = {1e5f + 0.5f, 1e5f - 1.25f, 1e5f + 1.5f, 1e5f};
     float values[2], *outs[] = {&values[0], &values[1]};
@@ -177,7 +177,7 @@ TEST_EACH(smoothing_of_great_scores_keeps_their_differences, 0, SETTINGS) {
     ck_assert_float_eq_tol(values[1], values[0], 1e-6f);
 }
 
-/* Without weights and smoothing it is vpps_cross_entropy's node, with its bits. */
+/* Without weights and smoothing the node is vpps_cross_entropy's, with equal bits. */
 TEST(without_both_it_is_cross_entropy) {
     AT_END(training_end) training t = training_of(1);
     const vpps_node x = vpps_input(t.g, 3, 1, (float[]){1, 2, 3});

@@ -1,4 +1,4 @@
-/* test_many_vps.c - more VPs than cores: how many meet, that training agrees with the reference, and that bits repeat. */
+/* test_many_vps.c - more virtual processors than cores: their barriers, agreement with the reference, and equal bits in every run. */
 #include "common/episode.h"
 #include "runtime/cpu/cpu.h"
 #include "runtime/handle.h"
@@ -16,7 +16,7 @@ static vpps_counter *counters(uint32_t n) {
     return memset(all, 0, n * sizeof *all);
 }
 
-/* Whoever comes last is told so, and nobody else, meeting after meeting. */
+/* In each meeting, exactly the last thread that arrives is told that it is the last. */
 static void come(uint32_t n, uint64_t *random) {
     FREED vpps_counter *nodes = counters(2 * n);
     FREED uint32_t *order = malloc(n * sizeof *order);
@@ -46,7 +46,7 @@ TEST(the_last_one_knows) {
 
 enum { GROUPS = 2, VPS = 24, BARRIERS = 5 };
 
-/* Of each group: a barrier of its own, and two of all VPs. */
+/* Writes a script: each group has a barrier of its own, and two barriers of all virtual processors. */
 static void write_script(vpps_writer *w) {
     const uint32_t starts = (vpps_write_room(w, VPPS_TASK_HEADER_WORDS), vpps_write_room(w, GROUPS + 1));
     for (uint32_t g = 0; g < GROUPS; g++) {
@@ -100,7 +100,7 @@ TEST_EACH(only_meetings_are_taken_for_meetings, 0, VPPS_COUNT(changes)) {
 /* ---------------------------------------------------------------- how many, in how many groups */
 
 typedef struct machine {
-    uint32_t vps, groups; /* groups 0: by cost */
+    uint32_t vps, groups; /* groups 0: chosen by cost */
 } machine;
 
 static const machine machines[] = {{12, 1}, {13, 1}, {16, 2}, {24, 24}, {31, 1},
@@ -140,7 +140,7 @@ TEST_EACH(engine_is_the_reference, 0, VPPS_COUNT(machines)) {
 
 /* ---------------------------------------------------------------- bits */
 
-/* Parameters after some batches; each was made by VPs that met in trees. */
+/* Returns parameters after some batches; in each batch virtual processors meet at trees of counters. */
 static float *train(uint32_t number, vpps_caller caller, size_t *count) {
     vpps_options o = sn_options(1, VPPS_ADAM);
     set_machine(&o, number);
@@ -187,7 +187,7 @@ TEST(gradients_that_are_not_accumulated_are_told_once) {
         o.log_context = &told;
         AT_END(sn_close) small_network net = sn_with(5, &o);
         for (uint32_t b = 0; b < 2; b++) {
-            vpps_node terms[2]; /* which groups share out */
+            vpps_node terms[2]; /* terms that groups share out */
             vpps_graph_clear(net.g);
             for (uint32_t i = 0; i < 2; i++)
                 terms[i] =
@@ -220,7 +220,7 @@ TEST(who_waits_in_vain_tells_how_many_came) {
 
 enum { WIDE = 144 };
 
-/* A chain of vertices with WIDE rows, whose scripts are proven. */
+/* Trains a chain of vertices with WIDE rows, and verifies the scripts. */
 static float *train_wide(uint32_t vps, size_t *count) {
     float x[WIDE];
     for (uint32_t i = 0; i < WIDE; i++) x[i] = (float)(i % 7) / 7 - 0.4f;
@@ -254,7 +254,7 @@ TEST_EACH(vps_without_rows_change_nothing, 0, VPPS_COUNT(wide_machines)) {
                       (double)many[i], (double)one[i]);
 }
 
-/* Rows are dealt to a group of any size if there are enough, and to one that has a unit for each VP. */
+/* Rows are dealt to a group of any size if there are enough, or if each virtual processor gets a unit. */
 TEST(rows_are_dealt) {
     static const struct {
         uint32_t group, rows;
@@ -269,7 +269,7 @@ TEST(rows_are_dealt) {
     }
 }
 
-/* A batch of few levels, many vectors and matrices that lie in the cache. */
+/* A batch with few levels, many vectors, and matrices that fit the cache. */
 TEST(groups_are_no_larger_than_rows_last) {
     vpps_batch_extent e = {.n_vps = 128, .flops = 1e8, .vectors = 1e4, .levels = 1, .elems = 1e6, .rows = 256};
     ck_assert_uint_eq(vpps_cpu_groups(&e, 128), 8);
@@ -277,16 +277,16 @@ TEST(groups_are_no_larger_than_rows_last) {
     ck_assert_uint_eq(vpps_cpu_groups(&e, 1), 1);
     e.rows = 2048; /* some for all */
     ck_assert_uint_eq(vpps_cpu_groups(&e, 128), 1);
-    e.rows = 96; /* too few to be dealt */
+    e.rows = 96; /* too few rows to be dealt */
     ck_assert_uint_eq(vpps_cpu_groups(&e, 128), 1);
-    e.levels = 40; /* and a barrier dear */
+    e.levels = 40; /* and barriers are expensive */
     ck_assert_uint_eq(vpps_cpu_groups(&e, 128), 128);
     ck_assert_uint_eq(vpps_cpu_groups(&e, 4), 1);
 }
 
 /* ---------------------------------------------------------------- places */
 
-/* A thread that is bound as that of a VP, and where it may run then. */
+/* A thread that is bound like a virtual processor's, and the CPUs where it may then run. */
 typedef struct bound_thread {
     const vpps_vp *vp;
     cpu_set_t may_run;
@@ -305,7 +305,7 @@ static bool is_resident(const void *memory) {
     return resident & 1;
 }
 
-/* As on a machine each of whose CPUs has memory of its own. */
+/* Imitates a machine whose CPUs all have memory of their own. */
 TEST(a_vp_and_its_rows_are_at_its_place) {
     enum { N = 2 };
     OWNED(vpps_model) *model = new_model(1);

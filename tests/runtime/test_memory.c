@@ -1,11 +1,11 @@
-/* test_memory.c - every allocation of the calling thread refused in turn: the call says MEMORY, and the next one works. */
+/* test_memory.c - refuses each allocation of the calling thread in turn: the call fails with MEMORY, and the next call works. */
 #include "common/refusing.h"
 #include "graph/model.h"
 #include "runtime/small_network.h"
 
 /* ---------------------------------------------------------------- recording */
 
-/* Looks at no status but the last one. */
+/* Records cells, and checks no status but the last one. */
 static vpps_status record(const small_network *n, vpps_cell *cell) {
     vpps_graph *g;
     VPPS_TRY(vpps_cell_begin(n->model, "cell", &g));
@@ -45,13 +45,13 @@ typedef struct trained {
     size_t n_values;
 } trained;
 
-/* Which call is refused memory. */
+/* The call whose allocation is refused. */
 typedef enum refused_call { REFUSED_FB, REFUSED_FORWARD, REFUSED_BACKWARD } refused_call;
 
-/* Gradients of one batch with a request; allocation k of it (0: of none) is refused and the call made again. */
+/* Computes one batch's gradients with a request; allocation k (0: none) is refused, and then the call is repeated. */
 static bool train_with_request(const small_network *n, vpps_handle *h, uint32_t k, float *value) {
     const vpps_node loss = sn_build(n, 3, 1);
-    const vpps_node nodes[] = {loss, 3}; /* 3: in the first chain */
+    const vpps_node nodes[] = {loss, 3}; /* 3: a node in the first chain */
     float state[SN_HIDDEN], gradient[SN_HIDDEN], told, one;
     float *const outs[] = {&told, state}, *const gradients[] = {&one, gradient};
     const vpps_request request = {sizeof request, 2, nodes, outs, 2, nodes, gradients, false, 0, false};
@@ -61,7 +61,7 @@ static bool train_with_request(const small_network *n, vpps_handle *h, uint32_t 
     return came;
 }
 
-/* One batch and one inference; allocation k of one of them (0: of none) is refused and the call made again. */
+/* Runs one batch and one inference; allocation k of one of them (0: none) is refused, and then the call is repeated. */
 static bool train(trained *t, uint32_t k, refused_call call) {
     const bool inferring = call == REFUSED_FORWARD;
     vpps_options o = sn_options(2, VPPS_ADAM);
@@ -104,14 +104,14 @@ TEST_EACH(a_batch_that_found_no_memory_can_be_run_again, 0, 3) {
     free(right.values);
 }
 
-/* A batch that reads a kept value, whose tanh is the result; *loss adds the elements of that to a network's. */
+/* Builds a batch that reads a kept value, whose tanh is the result; *loss adds its elements to a network's loss. */
 static vpps_node keep_graph(const small_network *n, vpps_handle *h, vpps_value data, vpps_node *loss) {
     const vpps_node term = sn_build(n, 3, 1), x = vpps_tanh(n->g, vpps_kept(n->g, h, data));
     *loss = vpps_add(n->g, term, vpps_sum_elements(n->g, x));
     return x;
 }
 
-/* Keeps values around a batch, with allocation k of one of the calls refused. */
+/* Keeps values around a batch; allocation k of one of the calls is refused. */
 static bool keep(trained *t, uint32_t k, uint32_t call) {
     vpps_value kept = VPPS_NO_VALUE, data;
     vpps_node both;
@@ -126,7 +126,7 @@ static bool keep(trained *t, uint32_t k, uint32_t call) {
     if (!k || call || came) TEST_OK(vpps_keep_data(n.h, SN_HIDDEN, 1, state, &data));
     vpps_node x = keep_graph(&n, n.h, data, &both);
     TEST_OK(vpps_keep(n.h, n.g, x, &kept));
-    TEST_OK(vpps_fb(n.h, n.g, both, NULL)); /* compiles the cells: what is left to allocate is few */
+    TEST_OK(vpps_fb(n.h, n.g, both, NULL)); /* compiles the cells, so that few allocations are left */
     TEST_OK(vpps_release(n.h, kept));
     x = keep_graph(&n, n.h, data, &both);
     if (k && call == 1) came = REFUSING(k, vpps_keep(n.h, n.g, x, &kept));

@@ -1,5 +1,5 @@
-/* test_optimizers.c - what every optimiser leaves alone, and what clipping is by. (That a step is the formula of vpps.h: test_random.c,
- * codegen/test_instructions.c.) */
+/* test_optimizers.c - which parameters each optimiser leaves unchanged, and which norm clips gradients. (That a step follows the formulas of vpps.h:
+ * test_random.c, codegen/test_instructions.c.) */
 #include "common/reference.h"
 #include "common/training.h"
 
@@ -8,7 +8,7 @@ enum { IN = 20, OUT = 33, ROWS = 10 };
 typedef struct network {
     vpps_model *model;
     vpps_graph *g;
-    vpps_param W, U, b, E, frozen, frozen_table, unused, unused_bias, dangling, odd; /* odd: used in odd batches */
+    vpps_param W, U, b, E, frozen, frozen_table, unused, unused_bias, dangling, odd; /* odd: is used in odd batches */
 } network;
 
 static network open_network(void) {
@@ -36,7 +36,7 @@ static void close_network(network *n) {
     vpps_model_destroy(n->model);
 }
 
-/* Which rows of E batch k uses; row 9 never. */
+/* Returns the row of E that batch k uses as its i-th; row 9 is never used. */
 static uint32_t row_of(uint32_t k, uint32_t i) { return (k * 2 + i * i) % (ROWS - 1); }
 
 static vpps_node build(const network *n, uint32_t k) {
@@ -79,7 +79,7 @@ static bool same(const float *a, const float *b, size_t n) { return !memcmp(a, b
 
 TEST_GROUP("optimizers", .seconds = 60);
 
-/* What the loss does not depend on keeps its bits, in spite of weight decay and momentum. */
+/* Parameters that the loss does not depend on keep their bits, in spite of weight decay and momentum. */
 TEST_EACH(what_is_not_used_is_not_touched, 0, 5) {
     vpps_optimizer o = kinds[_i];
     o.weight_decay = 0.1f;
@@ -103,7 +103,7 @@ TEST_EACH(what_is_not_used_is_not_touched, 0, 5) {
                                   (double)p->states[s][e]);
             }
         }
-        /* rows of E, and `odd`, against the preceding batch */
+        /* rows of E, and `odd`, compared with the preceding batch */
         const vpps_parameter_data *E = &n.model->params[n.E], *odd = &n.model->params[n.odd];
         const float *now[] = {E->values, E->states[0], E->states[1], odd->values, odd->states[0], odd->states[1]};
         for (int k = 0; k < 6; k++) {
@@ -133,7 +133,7 @@ TEST_EACH(what_is_not_used_is_not_touched, 0, 5) {
     close_network(&n);
 }
 
-/* Options that name no learning rate have the table's; one that was made of VPPS_DEFAULT_LR is refused. */
+/* Options without a learning rate get the table's; a rate computed from VPPS_DEFAULT_LR is refused. */
 TEST_EACH(every_optimizer_has_its_learning_rate, 0, VPPS_OPTIMIZERS) {
     static const float rates[] = {0.1f, 0.1f, 0.05f, 0.002f, 0.002f};
     float *got[2];
@@ -158,7 +158,7 @@ TEST_EACH(every_optimizer_has_its_learning_rate, 0, VPPS_OPTIMIZERS) {
     free(got[1]);
 }
 
-/* A gradient of norm 5 by construction: clipping is exact where it can be seen. */
+/* The gradient's norm is 5 by construction, so clipping can be checked exactly. */
 TEST(clipping_is_by_the_global_norm) {
     vpps_param a, E;
     const vpps_init zero = {.kind = VPPS_INIT_CONSTANT};
@@ -168,7 +168,7 @@ TEST(clipping_is_by_the_global_norm) {
         TEST_OK(vpps_add_vector(t.model, &a, "a", 1, &zero));
         TEST_OK(vpps_add_lookup(t.model, &E, "E", 3, 1, 1, &zero));
         training_start(&t, &o);
-        /* 3 a + 2 E[1] + 2 E[1]: one row, looked up twice, counts once */
+        /* 3 a + 2 E[1] + 2 E[1]: one row that is looked up twice counts once */
         const vpps_node terms[] = {vpps_scale(t.g, vpps_parameter(t.g, a), 3),
                                    vpps_scale(t.g, vpps_lookup(t.g, E, 1), 2),
                                    vpps_scale(t.g, vpps_lookup(t.g, E, 1), 2)};
@@ -182,7 +182,7 @@ TEST(clipping_is_by_the_global_norm) {
     }
 }
 
-/* The number of bf16 that is nearest to an ordinary one, ties to even. */
+/* Returns the bf16 number nearest to a normal number; ties go to even. */
 static double nearest_bf16(float x) {
     uint32_t u;
     memcpy(&u, &x, sizeof u);
@@ -191,21 +191,21 @@ static double nearest_bf16(float x) {
     return (double)x;
 }
 
-/* The gradient of W is the sum of n outer products d x^T, of rounded vectors in bf16; with W = 0, a rate of 1 and clipping to a quarter of the norm, which is
- * taken in double here, W becomes the gradient's negative divided by 4. Of few vectors a CPU has the norm without the gradient. */
+/* The gradient of W is the sum of n outer products d x^T, of rounded vectors in bf16. With W = 0, a rate of 1 and clipping to a quarter of the norm
+ * (computed here in double), W becomes the negative gradient divided by 4. For few vectors a CPU finds the norm without the gradient. */
 TEST_EACH(clipping_is_by_the_norm_of_sums_of_outer_products, 0, 3 * 14) {
     enum { MOST = 70, ROWS_OF_W = 33, COLS_OF_W = 20 };
     static const uint32_t counts[] = {1, 2, 5, 19, 64, 65, MOST};
     static const struct {
         vpps_precision precision;
-        double tolerance; /* of products with two parts: bf16.h */
+        double tolerance; /* for products with two parts: bf16.h */
     } kinds_of_products[] = {
         {VPPS_PRECISION_FP32, 1e-6}, {VPPS_PRECISION_BF16, 1e-6}, {VPPS_PRECISION_BF16X3, 0x1p-14}};
     const vpps_precision precision = kinds_of_products[_i / 14].precision;
     static float d[MOST][ROWS_OF_W], x[MOST][COLS_OF_W];
     static double gradient[COLS_OF_W][ROWS_OF_W];
     const uint32_t n = counts[_i / 2 % 7];
-    const bool cancels = _i % 2; /* the second half of the terms takes away the first */
+    const bool cancels = _i % 2; /* the second half of the terms cancels the first */
     const vpps_init zero = {.kind = VPPS_INIT_CONSTANT};
     uint64_t state = 5;
     double norm = 0, bound[2] = {0};
@@ -227,7 +227,7 @@ TEST_EACH(clipping_is_by_the_norm_of_sums_of_outer_products, 0, 3 * 14) {
         for (uint32_t r = 0; r < ROWS_OF_W; r++) norm += gradient[c][r] * gradient[c][r];
     norm = sqrt(norm);
     const double most = sqrt(bound[0] * bound[1]);
-    const double clip = norm > most / 100 ? norm / 4 : most / 1000; /* none, where all cancels */
+    const double clip = norm > most / 100 ? norm / 4 : most / 1000; /* no clipping if everything cancels */
     for (uint32_t vps = 1; vps <= 3; vps++) {
         vpps_param W;
         vpps_node terms[MOST];
@@ -252,8 +252,8 @@ TEST_EACH(clipping_is_by_the_norm_of_sums_of_outer_products, 0, 3 * 14) {
     }
 }
 
-/* A step of a model whose matrices' gradients are products with inputs, with a table's entries and with a vector. values: the matrices
- * of entries and of the vector after the step. Of two VPs the first one has all rows, the second one an entry. */
+/* Makes a step of a model whose matrices' gradients are products with inputs, a table's entries and a vector. values: the matrices of entries and of
+ * the vector after the step. Of two virtual processors the first has all rows, the second an entry. */
 static void step_of_products(uint32_t vps, float *values) {
     enum { HEIGHT = 16, LONG = 8192, SHORT = 8, MATRICES = 5 };
     static const uint32_t widths[MATRICES] = {LONG, LONG, SHORT, SHORT, SHORT};
@@ -281,7 +281,7 @@ static void step_of_products(uint32_t vps, float *values) {
         memcpy(values, vpps_param_values(t.model, matrices[i]), HEIGHT * SHORT * sizeof *values);
 }
 
-/* While a VP makes gradients in its update, another one may change entries and vectors that they are products with. */
+/* While a virtual processor computes gradients in its update, another may change entries and vectors that they are products with. */
 TEST(gradients_are_of_parameters_before_the_step) {
     enum { N = 3 * 16 * 8 };
     static float alone[N], together[N];
@@ -292,7 +292,7 @@ TEST(gradients_are_of_parameters_before_the_step) {
     }
 }
 
-/* A block of many vertices whose lists have few members: all that the update makes a gradient of is looked at, at once. */
+/* A block of many vertices with short lists: the update processes all vectors of a gradient at once. */
 TEST_EACH(gradients_of_few_members_of_many_vertices, 0, 4) {
     enum { VERTICES = 1100, MEMBERS = 60, SIZE = 16, WORDS = 50 };
     static vpps_node losses[VERTICES];
@@ -321,7 +321,7 @@ TEST_EACH(gradients_of_few_members_of_many_vertices, 0, 4) {
     ck_assert(isfinite(loss));
 }
 
-/* The gradient of a list's members, which are scaled by what each VP makes a share of: by rows of a matrix. Returns its elements. */
+/* Returns the gradient of list members that are scaled by a value of which each virtual processor has a share, by a matrix's rows. */
 enum { SHARED_ROWS = 128, DEPTH = 512, KEY = 24, KEYS = 7 };
 static void gradients_of_keys(uint32_t vps, float gradient[KEYS * KEY]) {
     vpps_options o = options_for(&(vpps_optimizer){.kind = VPPS_SGD}, 0);
@@ -336,7 +336,7 @@ static void gradients_of_keys(uint32_t vps, float gradient[KEYS * KEY]) {
     const vpps_node keys = vpps_pull_list(r, KEY, 1), query = vpps_tanh(r, vpps_pull(r, KEY, 1));
     const vpps_node v = vpps_pull(r, SHARED_ROWS, 1), p = vpps_pull(r, DEPTH, 1);
     const vpps_node y = vpps_tanh(r, vpps_add(r, vpps_matvec(r, W, vpps_dot(r, keys, query)), vpps_matvec(r, U, p)));
-    /* a recurrence: the factors of a head would outlive its slice */
+    /* a recurrence: the factors of a head would have to outlive its slice */
     TEST_OK(vpps_scatter(r, vpps_add(r, vpps_dot(r, vpps_sum(r, 1, &y), v), vpps_gather(r, 0, 0, 1, 1))));
     TEST_OK(vpps_cell_end(r, &cell));
     training_start(&t, &o);

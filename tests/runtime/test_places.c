@@ -1,4 +1,4 @@
-/* test_places.c - sockets, nodes and caches by files as the kernels of real machines write them, and where VPs run there. */
+/* test_places.c - sockets, nodes and caches, read from files like real Linux machines', and where virtual processors then run. */
 #include "common/testing.h"
 #include "fake_root.h"
 #include "runtime/places.h"
@@ -7,7 +7,7 @@
 
 /* ---------------------------------------------------------------- machines */
 
-/* Cores are numbered socket by socket, node by node; second threads follow the last core, as on x86. */
+/* A machine. Its cores are numbered socket by socket and node by node; second threads follow the last core, as on x86. */
 typedef struct machine {
     uint32_t packages, nodes, caches, cores,
         threads; /* nodes of a package, caches of a node, cores of a cache, threads of a core */
@@ -16,7 +16,7 @@ typedef struct machine {
 static uint32_t cores_of(const machine *m) { return m->packages * m->nodes * m->caches * m->cores; }
 static uint32_t cpus_of(const machine *m) { return cores_of(m) * m->threads; }
 
-/* "0-7,64-71\n": so many cores from the first on, with their second threads. */
+/* Returns a list such as "0-7,64-71\n": n cores from the first one on, with their second threads. */
 static const char *list(const machine *m, uint32_t first, uint32_t n) {
     static char text[64];
     const uint32_t second = first + cores_of(m);
@@ -58,7 +58,7 @@ static const char *put_machine(const machine *m) {
     return root;
 }
 
-/* The places of the CPUs [first, end) of the machine that lies there. */
+/* Reads the places of the CPUs [first, end) of the machine whose files lie under `root`. */
 static vpps_places read_places(const char *root, uint32_t first, uint32_t end) {
     bool allowed[512] = {false};
     vpps_places p;
@@ -70,10 +70,10 @@ static vpps_places read_places(const char *root, uint32_t first, uint32_t end) {
 /* ---------------------------------------------------------------- reading */
 
 static const machine machines[] = {
-    {2, 2, 1, 8, 2},  /* two sockets of two nodes, hyper-threading */
+    {2, 2, 1, 8, 2},  /* two sockets with two nodes each, hyper-threading */
     {1, 1, 1, 2, 1},  /* a virtual machine */
-    {2, 1, 8, 8, 2},  /* caches of eight cores */
-    {1, 4, 2, 8, 1},  /* a socket of four nodes */
+    {2, 1, 8, 8, 2},  /* each cache serves eight cores */
+    {1, 4, 2, 8, 1},  /* one socket with four nodes */
     {4, 1, 1, 16, 1}, /* four sockets */
 };
 
@@ -112,7 +112,7 @@ TEST(offline_and_forbidden_cpus_are_no_places) {
     free(p.at);
 }
 
-/* A container that hides /sys, and files that say nothing. */
+/* A container that hides /sys, and files without the information. */
 TEST(what_is_not_told_is_one_socket) {
     const char *root = fake_root_open();
     for (uint32_t k = 0; k < 2; k++) {
@@ -137,7 +137,7 @@ TEST(what_is_not_told_is_one_socket) {
     fake_root_close();
 }
 
-/* Four fast cores of two threads, eight slow ones: by x86's list, or by the cores' capacity. */
+/* Four fast cores with two threads each and eight slow ones, according to x86's list or to the cores' capacity. */
 TEST_EACH(slow_cores_come_last, 0, 2) {
     const char *root = fake_root_open();
     char text[16];
@@ -177,20 +177,20 @@ typedef struct choice {
 static const choice choices[] = {
     {{1, 1, 1, 2, 1}, 2, 1, VPPS_HOLD_ANYWHERE, "0 1"},
     {{1, 1, 1, 2, 1}, 5, 0, VPPS_HOLD_ANYWHERE, "0 0 0 1 1"},
-    /* what fits in a node takes the caller's, and is not held there */
+    /* what fits in one node runs in the caller's node, and is not bound there */
     {{2, 1, 1, 4, 2}, 3, 5, VPPS_HOLD_ANYWHERE, "4 5 6"},
     {{2, 1, 1, 4, 2}, 4, 13, VPPS_HOLD_ANYWHERE, "4 5 6 7"},
-    /* what does not, goes on in the next; a core's second thread waits until all cores are taken */
+    /* the rest runs in the next node; a core's second thread is used once all cores are */
     {{2, 1, 1, 4, 2}, 6, 0, VPPS_HOLD_NODE, "0 1 2 3 4 5"},
     {{2, 1, 1, 4, 2}, 6, 4, VPPS_HOLD_NODE, "4 5 6 7 0 1"},
     {{2, 1, 1, 4, 2}, 8, 6, VPPS_HOLD_CACHE, "4 5 6 7 0 1 2 3"},
     {{2, 1, 1, 2, 2}, 6, 0, VPPS_HOLD_CACHE, "0 4 1 5 2 3"},
     {{2, 1, 1, 2, 2}, 8, 2, VPPS_HOLD_CACHE, "2 6 3 7 0 4 1 5"},
-    /* the same socket's nodes and caches first */
+    /* nodes and caches of the same socket first */
     {{2, 2, 1, 2, 1}, 8, 6, VPPS_HOLD_CACHE, "6 7 4 5 0 1 2 3"},
     {{1, 1, 2, 2, 1}, 3, 3, VPPS_HOLD_ANYWHERE, "2 3 0"},
     {{1, 1, 2, 2, 1}, 4, 3, VPPS_HOLD_CACHE, "2 3 0 1"},
-    /* more VPs than places */
+    /* more virtual processors than places */
     {{2, 1, 1, 2, 1}, 8, 0, VPPS_HOLD_CACHE, "0 0 1 1 2 2 3 3"},
     /* a caller that runs elsewhere meanwhile */
     {{2, 1, 1, 2, 1}, 3, 77, VPPS_HOLD_NODE, "0 1 2"},
@@ -208,7 +208,7 @@ TEST_EACH(vps_take_places, 0, VPPS_COUNT(choices)) {
     ck_assert_str_eq(cpus, c->cpus);
     const vpps_hold hold = vpps_hold_of(&p, c->n_vps, chosen);
     ck_assert_int_eq(hold, c->hold);
-    for (uint32_t v = 0; v < c->n_vps; v++) { /* a VP may run on its own place, and on no other node's */
+    for (uint32_t v = 0; v < c->n_vps; v++) { /* each one may run on its own place, and on no other node's */
         const vpps_core_place *own = &p.at[chosen[v]];
         uint32_t n = 0;
         for (uint32_t i = 0; i < p.n; i++) n += vpps_within(own, &p.at[i], hold);

@@ -1,5 +1,5 @@
-/* test_pointers.c - arrays in the device's memory (vpps_set_pointer_mode): the results are those of the host's arrays, the copies follow and
- * precede the caller's stream, and wrong arrays are refused before anything runs. (CUDA's own calls: test_driver_cuda.c.) */
+/* test_pointers.c - arrays in the device's memory (vpps_set_pointer_mode): results equal those with the host's arrays, copies are ordered with the
+ * caller's stream, and wrong arrays are refused before anything runs. (CUDA's own calls: test_driver_cuda.c.) */
 #include "common/gpu_tests.h"
 #include "runtime/gpu/gpu.h"
 #include "runtime/small_network.h"
@@ -17,15 +17,15 @@ static void draw(void) {
     for (size_t i = 0; i < VPPS_COUNT(slopes); i++) slopes[i] = vpps_random_unit(&random) - 0.5f;
 }
 
-/* The nodes of a step, and arrays for its results. Values lie apart. */
+/* The nodes of a step, and arrays for its results. The values are not adjacent. */
 typedef struct step {
-    vpps_node x[VECTORS + 1], y[VECTORS]; /* the last x is read by no y */
+    vpps_node x[VECTORS + 1], y[VECTORS]; /* no y reads the last x */
     float values[VECTORS * APART], gradients[(VECTORS + 1) * SN_EMBED];
     float *value_outs[VECTORS], *gradient_outs[VECTORS + 1];
     const float *given[VECTORS];
 } step;
 
-/* Builds the nodes on inputs of the host, or on a kept value's columns. */
+/* Builds the nodes on inputs from the host, or on a kept value's columns. */
 static void build(const small_network *n, vpps_value kept, step *s) {
     vpps_graph_clear(n->g);
     s->x[0] = kept ? vpps_kept_columns(n->g, n->h, kept) : vpps_input_many(n->g, VECTORS, SN_EMBED, 1, inputs);
@@ -74,7 +74,7 @@ static void copy_array(const small_network *n, bool to_device, float *device, fl
     device_mode(n);
 }
 
-/* Makes the step's arrays those of the block `at` in the device's memory: values, gradients, slopes. */
+/* Places the step's arrays (values, gradients, slopes) at block `at` of the device's memory. */
 static void move_to(step *s, float *at) {
     float *const gradients = at + VPPS_COUNT(s->values), *const given = gradients + VPPS_COUNT(s->gradients);
     for (uint32_t i = 0; i < VECTORS; i++) {
@@ -136,9 +136,9 @@ TEST(results_are_those_of_arrays_of_the_host) {
 TEST_GROUP("pointers", .seconds = 120, .left_out = gpu_left_out());
 
 static char calls[512];
-static uint32_t checks_left; /* until a check of an array fails; 0: none does */
+static uint32_t checks_left; /* number of checks of arrays until one fails; 0: none fails */
 
-/* Notes a call, with two numbers of its arguments. */
+/* Notes a call with two numbers that its arguments have. */
 static void note(const char *what, size_t a, size_t b) {
     const size_t n = strlen(calls);
     snprintf(calls + n, sizeof calls - n, "%s %zu %zu; ", what, a, b);
@@ -165,7 +165,7 @@ static vpps_status check_some(vpps_driver *d, const void *array, size_t bytes, c
     return checks_left && !--checks_left ? vpps_fail(VPPS_ARGUMENT, "%s: %zu bytes elsewhere", what, bytes) : VPPS_OK;
 }
 
-static uint64_t ends; /* of the allocation in which arrays lie; 0: unknown */
+static uint64_t ends; /* end of the arrays' allocation; 0: unknown */
 
 static size_t room_to_end(vpps_driver *d, uint64_t address) {
     (void)d;
@@ -191,7 +191,7 @@ static void expect_calls(const char *want) {
     *calls = 0;
 }
 
-/* Neighbours travel together, and so do vectors at equal distances. */
+/* One call copies adjacent values, or vectors at equal distances. */
 TEST(copies_are_few_and_in_the_streams_order) {
     AT_END(sn_close) small_network n = sn_on(&on_simt);
     step s;
@@ -207,7 +207,7 @@ TEST(copies_are_few_and_in_the_streams_order) {
     expect_calls("after 8 0; in 37 2; zeros 37 1; in 37 1; before 8 0; launch 0 0; after 8 0; out 12 4; zeros 12 1; "
                  "before 8 0; ");
     build(&n, kept, &s);
-    ends = (uintptr_t)s.value_outs[3]; /* the last value is in another allocation */
+    ends = (uintptr_t)s.value_outs[3]; /* the last value lies in another allocation */
     TEST_OK(vpps_step_forward(n.h, n.g, REQUEST_OF(&s)));
     expect_calls("launch 0 0; after 8 0; out 37 3; out 37 1; before 8 0; ");
     TEST_OK(vpps_step_drop(n.h));
@@ -288,7 +288,7 @@ TEST(arrays_outlive_their_handle) {
     vpps_array_destroy(NULL);
 }
 
-/* Gradients that are not finite are seen by the norm of the parameters' gradients. */
+/* The norm of the parameters' gradients reveals gradients that are not finite. */
 TEST(gradients_that_are_not_finite_skip_the_update) {
     AT_END(sn_close) small_network n = sn_on(&on_simt);
     step s;

@@ -1,12 +1,12 @@
-/* test_products.c - products of a matrix's blocks with vectors that lie anywhere (products.h): every instruction set that
- * this CPU runs, against plain loops in double precision, over ragged sizes. */
+/* test_products.c - products of a matrix's blocks with vectors at any addresses (products.h), by every instruction set that this CPU has, compared
+ * with plain loops in double precision, for sizes of all kinds. */
 #include "kernel_inputs.h"
 
-enum { BLOCK = 64 /* rows at most */, UNIT = 16 /* rows are padded to so many */, MOST_TERMS = 3 };
+enum { BLOCK = 64 /* rows at most */, UNIT = 16 /* UNIT: rows are padded to a multiple of it */, MOST_TERMS = 3 };
 
 static uint32_t below(uint32_t n) { return vpps_random_below(&state, n); }
 
-/* A size from 1 to `most`: often one at which loops change over. */
+/* Draws a size from 1 to `most`, often one at which the code changes loops. */
 static uint32_t draw_size(uint32_t most) {
     static const uint32_t edges[] = {1, 2, 3, 4, 5, 6, 7, 8, 12, 13, 15, 16, 17, 31, 32, 33, 48, 63, 64, 65, 128, 129};
     const uint32_t size = edges[below(VPPS_COUNT(edges))];
@@ -15,7 +15,7 @@ static uint32_t draw_size(uint32_t most) {
 
 /* ---------------------------------------------------------------- operands */
 
-/* n vectors of `elems` elements from x[j] + skip on, at any distance and in any order. */
+/* n vectors of `elems` elements, from x[j] + skip on, at any distances and in any order. */
 typedef struct vectors {
     float *memory;
     size_t memory_elems;
@@ -51,7 +51,7 @@ static void free_vectors(vectors *v) {
     release(v->memory, v->memory_elems);
 }
 
-/* A block of rows, column after column, padded with zero rows. */
+/* A block of matrix rows, stored column after column and padded with zero rows. */
 typedef struct block {
     float *a;
     size_t ld;
@@ -66,7 +66,7 @@ static block draw_block(uint32_t rows, uint32_t cols) {
     return b;
 }
 
-/* Results: column j of `rows` elements at c + j * ldc, with guard words between them. */
+/* Results: column j has `rows` elements at c + j * ldc; guard words lie between the columns. */
 typedef struct results {
     float *c;
     size_t ldc, elems;
@@ -75,7 +75,7 @@ typedef struct results {
 
 static const float guard = 12345.678f;
 
-/* What is in element i of vector j before: where it is added to, a number that is the same every time; else NaN, which nobody must read. */
+/* Returns the initial number in element i of vector j: where products are added, always the same number; else NaN, which must not be read. */
 static float number_before(bool add, uint64_t numbers, uint32_t j, uint32_t i) {
     uint64_t at = numbers + ((uint64_t)j << 32) + i;
     return add ? 2 * vpps_random_unit(&at) - 1 : NAN;
@@ -108,9 +108,9 @@ static bool same_column(const results *a, uint32_t i, const results *b, uint32_t
 
 typedef struct problem {
     bool transposed, add;
-    uint32_t n, rows, n_terms; /* rows: of a result */
+    uint32_t n, rows, n_terms; /* rows: number of rows of a result */
     block blocks[MOST_TERMS];
-    vectors vectors[MOST_TERMS]; /* product has one set */
+    vectors vectors[MOST_TERMS]; /* `product` uses one set of vectors */
     uint64_t numbers;
     char text[128];
 } problem;
@@ -139,7 +139,7 @@ static void free_problem(problem *p) {
     for (uint32_t t = 0; t < p->n_terms; t++) release(p->blocks[t].a, p->blocks[t].ld * p->blocks[t].cols);
 }
 
-/* For the vectors numbered which[0 ... n). */
+/* Computes the results for the vectors numbered which[0 ... n). */
 static results compute(const vpps_kernels *kernels, const problem *p, uint32_t n, const uint32_t *which, size_t ldc) {
     const results r = make_results(p->rows, n, ldc);
     for (uint32_t j = 0; j < n; j++)
@@ -188,7 +188,7 @@ static void check_values(const problem *p, const results *r) {
     }
 }
 
-/* A vector's result has the same bits alone, and among any others. */
+/* Checks that a vector's result has the same bits alone and among other vectors. */
 static void check_company(const vpps_kernels *kernels, const problem *p, const results *all) {
     uint32_t which[MOST_TERMS * BLOCK + BLOCK];
     for (uint32_t j = 0; j < p->n; j++) {
@@ -207,7 +207,7 @@ static void check_company(const vpps_kernels *kernels, const problem *p, const r
     }
 }
 
-/* NaN and infinity in one vector stay in its result. */
+/* Checks that NaN and infinity in one vector affect only its result. */
 static void check_poison(const vpps_kernels *kernels, const problem *p, const results *all, const uint32_t *which) {
     const float poisons[] = {NAN, INFINITY, -INFINITY};
     const uint32_t j = below(p->n), t = p->transposed ? below(p->n_terms) : 0;
@@ -246,7 +246,7 @@ typedef struct outer_problem {
     char text[128];
 } outer_problem;
 
-/* The block, from vectors [0, n) of the problem in calls of at most `step`. */
+/* Computes the block from vectors [0, n) of the problem, with at most `step` vectors per call. */
 static float *compute_outer(const vpps_kernels *kernels, const outer_problem *p, uint32_t step) {
     float *a = floats(p->ld * p->k), *packed = floats(kernels->outer_stride(p->k) * p->n);
     for (uint32_t k = 0; k < p->k; k++)
@@ -263,7 +263,7 @@ static float *compute_outer(const vpps_kernels *kernels, const outer_problem *p,
     return a;
 }
 
-/* NaN in element `row` of a vector d stays in that row, in element `col` of a vector x in that column. */
+/* Checks that NaN in element `row` of a vector d affects that row only, and in element `col` of a vector x that column only. */
 static void check_outer_poison(const vpps_kernels *kernels, const outer_problem *p, const float *a) {
     const uint32_t v = below(p->n), row = below(p->m), col = below(p->k);
     const bool in_d = below(2);

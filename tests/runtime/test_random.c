@@ -27,7 +27,7 @@ static vpps_optimizer draw_optimizer(uint64_t *random) {
     return o;
 }
 
-/* Configuration number k of a case: four in a row give each number of VPs, eight each with both strategies. */
+/* Returns configuration number k of a case: four in a row for each number of virtual processors, eight for each strategy. */
 static configuration configuration_of(const rg_case *c, uint32_t k) {
     static const uint32_t vps[] = {1, 2, 3, 8};
     static const char *const policies[] = {"depth", "share", "ratio", "fsm"};
@@ -36,7 +36,7 @@ static configuration configuration_of(const rg_case *c, uint32_t k) {
     const uint64_t bits = vpps_random(&random) + k * 11;
     configuration f = {.ways = (bits / 4 % 2 ? EPISODE_FORWARD : 0) | (bits >> 18 & 1 ? EPISODE_PARTS : 0) |
                                (bits >> 19 & 1 ? EPISODE_REQUEST : 0) |
-                               (vpps_mix64(c->seed + 6) % 4 ? 0 : EPISODE_HALVES)}; /* alike for every k */
+                               (vpps_mix64(c->seed + 6) % 4 ? 0 : EPISODE_HALVES)}; /* equal for every k */
     vpps_options *o = &f.options;
     vpps_options_default(o);
     o->optimizer = optimizer;
@@ -46,7 +46,7 @@ static configuration configuration_of(const rg_case *c, uint32_t k) {
     o->gradients = (k / 4 + k + (bits >> 40)) % 2 ? VPPS_GRADIENTS_ACCUMULATE : VPPS_GRADIENTS_DEFERRED;
     o->portable = bits % 3 == 0;
     o->verify = !getenv("VPPS_TEST_UNVERIFIED");
-    o->waves = (uint32_t)(bits >> 8) % 4; /* 0: by what they keep */
+    o->waves = (uint32_t)(bits >> 8) % 4; /* 0: by the number of kept words */
     o->slices = (uint32_t)(bits >> 14) % 4;
     o->groups = bits >> 10 & 1 ? o->vps : 0;
     o->policy = policies[(bits >> 12) % 4];
@@ -56,14 +56,14 @@ static configuration configuration_of(const rg_case *c, uint32_t k) {
 
 /* ---------------------------------------------------------------- the cases */
 
-static char finding[1024]; /* what is wrong; empty when nothing */
+static char finding[1024]; /* description of what is wrong; empty: nothing */
 
 static bool note(const char *text) {
     snprintf(finding, sizeof finding, "%s", text ? text : "");
     return !text;
 }
 
-/* Builds a case anew: scripts must not depend on what ran before. */
+/* Builds a case anew, since scripts must not depend on what ran before. */
 static bool run_engine(const rg_case *c, const configuration *f, const expectation *e) {
     rg_built built;
     if (rg_build(&built, c, NULL) != VPPS_OK) return rg_destroy(&built), note(vpps_error_message());
@@ -86,7 +86,7 @@ static bool check_case(const rg_case *c, const configuration *f) {
     return good;
 }
 
-/* Shrinking keeps to one failure: a wrong number must not turn into a refused script on the way. */
+/* While a case shrinks, the failure must stay the same: a wrong number must not become a refused script. */
 typedef struct failure {
     const configuration *f;
     char kind[12];
@@ -128,7 +128,7 @@ static rg_case draw_case(uint64_t number) {
     return c;
 }
 
-/* Cases run in CHUNKS tests, so that each stays within Check's time limit. */
+/* Cases are divided into CHUNKS tests, so that each test stays within Check's time limit. */
 enum { CASES = 2000, EVERYDAY_CASES = 500, CHUNKS = 20, RUNS = 3 };
 
 TEST_GROUP("random graphs", .seconds = 120);
@@ -164,7 +164,7 @@ TEST_EACH(engine_is_the_reference, 0, CHUNKS) {
     ck_assert_msg(n_unusable * 20 <= n_graphs, "%u of %u cases have numbers out of range", n_unusable, n_graphs);
 }
 
-/* The same within what rounding operands to bf16 may do to a graph. */
+/* Compares with the reference within the error that rounding operands to bf16 may cause in a graph. */
 TEST_EACH(precisions_are_near_the_reference, 0, 4) {
     const vpps_precision precision = _i % 2 ? VPPS_PRECISION_BF16 : VPPS_PRECISION_BF16X3;
     for (uint32_t i = 0; i < test_scaled(test_full() ? 100 : 20); i++) {
@@ -195,7 +195,7 @@ TEST(equal_runs_give_equal_bits) {
         float *a, *b, losses[2][2] = {{0}};
         size_t n, m;
         train_to(&c, &f, losses[0], &a, &n);
-        f.options.caller = i % 2 ? VPPS_CALLER_FREE : VPPS_CALLER_WORKS; /* who runs a VP does not matter */
+        f.options.caller = i % 2 ? VPPS_CALLER_FREE : VPPS_CALLER_WORKS; /* who runs a processor does not matter */
         train_to(&c, &f, losses[1], &b, &m);
         ck_assert_uint_eq(n, m);
         ck_assert_msg(!memcmp(losses[0], losses[1], sizeof losses[0]), "case %u, %u VPs: losses %.9g and %.9g", i,
@@ -208,6 +208,6 @@ TEST(equal_runs_give_equal_bits) {
 }
 
 int main(void) {
-    setenv("VPPS_CACHE_DIR", "/dev/null", 1); /* what is learned of a case is of no use to another */
+    setenv("VPPS_CACHE_DIR", "/dev/null", 1); /* what a case learns is useless for another */
     return test_main("random graphs");
 }

@@ -1,5 +1,5 @@
-/* test_requests.c - what vpps_backward gives on request: values of nodes in the same step, and gradients of nodes. (Of all nodes of
- * random graphs, beside the reference: test_random.c, gpu/test_gpu_agreement.c.) */
+/* test_requests.c - what vpps_backward returns on request: values of nodes in the same step, and gradients of nodes. (All nodes of random graphs,
+ * compared with the reference: test_random.c, gpu/test_gpu_agreement.c.) */
 #include "common/gpu_tests.h"
 #include "common/reference.h"
 #include "runtime/small_network.h"
@@ -13,7 +13,7 @@ static const sn_setting settings[] = {
     {.device = "simt", .vps = 2, .optimizer = VPPS_MOMENTUM},
     {.device = "simt", .vps = 4, .optimizer = VPPS_MOMENTUM, .precision = VPPS_PRECISION_BF16, .waves = 2, .slices = 2},
 };
-static int n_settings; /* that can be here */
+static int n_settings; /* number of settings that can run here */
 
 /* ---------------------------------------------------------------- chains, whose nodes are known */
 
@@ -22,7 +22,7 @@ typedef struct chains {
     vpps_node terms[SN_CHAINS], half, loss;
 } chains;
 
-/* Chains with a classifier at their ends. */
+/* Builds chains with a classifier at their ends. */
 static chains build_chains(const small_network *n, uint32_t batch) {
     vpps_graph *g = n->g;
     chains c = {.of = sn_build_chains(n, batch, 0)};
@@ -38,7 +38,7 @@ static chains build_chains(const small_network *n, uint32_t batch) {
 
 TEST_GROUP("requests", .seconds = 120);
 
-/* Each call gives its own, between calls that add gradients up; frozen parameters change nothing of it. */
+/* Each of several calls that accumulate gradients returns its own values; frozen parameters do not matter. */
 SN_EACH(values_while_gradients_add_up) {
     AT_END(sn_close) small_network a = sn_on(&settings[_i]), b = sn_on(&settings[_i]);
     for (uint32_t batch = 0; batch < 6; batch++) {
@@ -64,7 +64,7 @@ SN_EACH(values_while_gradients_add_up) {
     sn_expect_alike(&a, &b, 0);
 }
 
-/* Momentum moves no parameter that the loss of a batch is not made of, though values are. */
+/* Momentum moves no parameter that a batch's loss does not depend on, even if requested values do. */
 SN_EACH(values_train_nothing) {
     AT_END(sn_close) small_network n = sn_on(&settings[_i]);
     chains c = build_chains(&n, 0);
@@ -84,7 +84,7 @@ SN_EACH(values_train_nothing) {
     ck_assert(!memcmp(before + of_C, n.model->params[n.b_c].values, SN_CLASSES * sizeof *before));
 }
 
-/* A loss that is not finite fails the update, not the backward pass: that gives the values that the request asks for. */
+/* A loss that is not finite makes the update fail, not the backward pass, which still returns the requested values. */
 SN_EACH(values_of_a_step_that_is_not_finite) {
     AT_END(sn_close) small_network n = sn_on(&settings[_i]);
     const chains c = build_chains(&n, 0);
@@ -101,7 +101,7 @@ SN_EACH(values_of_a_step_that_is_not_finite) {
 
 /* ---------------------------------------------------------------- gradients */
 
-/* Asks for the gradients of some nodes. */
+/* Requests the gradients of some nodes. */
 static void read_gradients_of(vpps_handle *h, vpps_graph *g, vpps_node loss, uint32_t n, const vpps_node *nodes,
                               float *const *outs, bool no_parameters) {
     TEST_OK(vpps_backward(
@@ -109,7 +109,7 @@ static void read_gradients_of(vpps_handle *h, vpps_graph *g, vpps_node loss, uin
         VPPS_REQUEST(.n_gradients = n, .gradients = nodes, .gradient_outs = outs, .no_parameters = no_parameters)));
 }
 
-/* Of scores: softmax less one at the class, times the term's factor. Sums of the loss, the loss, and what it does not depend on. */
+/* Gradients of scores: softmax minus 1 at the class, times the term's factor. Also of sums in the loss, the loss, and unused nodes. */
 SN_EACH(gradients_that_are_known) {
     AT_END(sn_close) small_network n = sn_on(&settings[_i]);
     const chains c = build_chains(&n, 2);
@@ -134,7 +134,7 @@ SN_EACH(gradients_that_are_known) {
     ck_assert_float_eq(none[0], 0);
 }
 
-/* A table's entry gets the sum of what its lookups get; and theirs are there when the table is frozen, and when all is. */
+/* A table's entry gets the sum of its lookups' gradients, which exist even if the table, or everything, is frozen. */
 SN_EACH(gradients_of_lookups) {
     AT_END(sn_close) small_network n = sn_on(&settings[_i]);
     float first[SN_CHAINS][SN_EMBED], *outs[SN_CHAINS];
@@ -169,7 +169,7 @@ SN_EACH(gradients_of_lookups) {
     }
 }
 
-/* Without the parameters' gradients: those that add up stay, and so does their loss; nothing is there to update by otherwise. */
+/* Without parameters' gradients: accumulated gradients and their loss stay; otherwise there is nothing to update. */
 SN_EACH(steps_without_parameters) {
     AT_END(sn_close) small_network a = sn_on(&settings[_i]), b = sn_on(&settings[_i]);
     float x[SN_EMBED], *const out = x, loss, want, between, score[SN_CLASSES];
@@ -177,7 +177,7 @@ SN_EACH(steps_without_parameters) {
     read_gradients_of(a.h, a.g, c.loss, 1, c.of.words, &out, true);
     ck_assert(x[0] != 0);
     TEST_FAILS(vpps_update(a.h), VPPS_STATE, "no gradients");
-    TEST_OK(vpps_backward(a.h, a.g, c.loss, VPPS_REQUEST(.no_parameters = true))); /* the loss, with dropout */
+    TEST_OK(vpps_backward(a.h, a.g, c.loss, VPPS_REQUEST(.no_parameters = true))); /* returns the loss, with dropout */
     TEST_OK(vpps_sync_latest_loss(a.h, &loss));
     TEST_OK(vpps_forward(a.h, a.g, 1, &c.loss, (float *[]){&want}));
     sn_expect_near(&loss, &want, 1, sn_error(&settings[_i]));
@@ -204,8 +204,7 @@ SN_EACH(steps_without_parameters) {
         TEST_OK(vpps_sync_latest_loss(b.h, &want));
         ck_assert_float_eq(loss, want);
         read_gradients_of(a.h, a.g, build_chains(&a, 9).loss, 1, &c.of.words[0], &out, true);
-        TEST_OK(
-            vpps_fb(a.h, a.g, build_chains(&a, batch).loss, NULL)); /* straight after, which begins a sum of its own */
+        TEST_OK(vpps_fb(a.h, a.g, build_chains(&a, batch).loss, NULL)); /* vpps_fb begins a sum of its own */
         TEST_OK(vpps_fb(b.h, b.g, build_chains(&b, batch).loss, NULL));
     }
     sn_expect_alike(&a, &b, 0);
@@ -213,7 +212,7 @@ SN_EACH(steps_without_parameters) {
     ck_assert_uint_eq(stats.batches, 8);
 }
 
-/* A cell that scatters a state and pushes what is made of it, of what it is made of, and what it gathers; `which` draws it. */
+/* Records a cell that scatters a state, and pushes a value made of it, a value it is made of, and a gathered one; `which` draws it. */
 static vpps_cell record_state(const small_network *n, uint32_t which) {
     vpps_graph *r = begin_cell(n->model, "state");
     const vpps_node x = vpps_lookup(r, n->E, vpps_pull_index(r)), before = vpps_gather(r, 0, 0, SN_HIDDEN, 1);
@@ -225,7 +224,7 @@ static vpps_cell record_state(const small_network *n, uint32_t which) {
     return end_cell(r);
 }
 
-/* One that reads two states, with an entry of the table of its own. */
+/* Records a cell that reads two states, and a table entry of its own. */
 static vpps_cell record_parent(const small_network *n) {
     vpps_graph *r = begin_cell(n->model, "parent");
     const vpps_node x = vpps_matvec(r, n->W, vpps_lookup(r, n->E, vpps_pull_index(r)));
@@ -235,7 +234,7 @@ static vpps_cell record_parent(const small_network *n) {
     return end_cell(r);
 }
 
-/* Whatever is frozen or asked for besides, a node's gradient is the reference's: through all that its cell makes of it, too. */
+/* Whatever else is frozen or requested, a node's gradient is the reference's, including what its own cell makes of it. */
 TEST_EACH(gradients_of_a_few_nodes, 0, 96) {
     enum { LENGTH = 3, NODES = 4 * LENGTH + 3, ASKED = 2 };
     uint64_t random = (uint64_t)_i + 1;
@@ -291,7 +290,7 @@ TEST_EACH(gradients_of_a_few_nodes, 0, 96) {
 
 /* ---------------------------------------------------------------- misuse */
 
-/* Nothing is run then: there are no gradients. */
+/* Such calls run nothing: there are no gradients afterwards. */
 TEST(requests_that_make_no_sense) {
     AT_END(sn_close) small_network n = sn_on(&settings[_i]);
     const chains c = build_chains(&n, 0);

@@ -10,7 +10,7 @@ TEST_EACH(a_resumed_run_gives_the_same_bits, 0, 5) {
     o.seed = 5;
     o.gradients = _i % 2 ? VPPS_GRADIENTS_ACCUMULATE : VPPS_GRADIENTS_DEFERRED;
     AT_END(sn_close) small_network whole = sn_with(1, &o);
-    o.seed = 99;                                           /* the checkpoint's dropout goes on, not this one's */
+    o.seed = 99;                                           /* the checkpoint's dropout continues, not this seed's */
     AT_END(sn_close) small_network again = sn_with(2, &o); /* other initial values */
     sn_train(&whole, 0, 7);
     const vpps_metadata notes[] = {{"epoch", "3"}, {"note", "a \"quoted\" \xc3\xa9"}};
@@ -31,7 +31,7 @@ TEST_EACH(a_resumed_run_gives_the_same_bits, 0, 5) {
     ck_assert_uint_eq(stats.batches, 14);
 }
 
-/* Ends the handle's life; the values of a parameter that is added then. */
+/* Ends the handle; returns the values of a parameter that is added then. */
 static const float *values_of_another(small_network *n) {
     vpps_param more;
     vpps_handle_destroy(n->h);
@@ -40,14 +40,14 @@ static const float *values_of_another(small_network *n) {
     return vpps_param_values(n->model, more);
 }
 
-/* Parameters that are added after loading begin as they would have. */
+/* Parameters that are added after loading begin as they would have without it. */
 TEST(initialisers_go_on) {
     const vpps_options o = sn_options(1, VPPS_SGD);
     AT_END(sn_close) small_network whole = sn_with(1, &o);
     sn_train(&whole, 0, 1);
     TEST_OK(vpps_save(whole.h, folder_path("a.safetensors"), NULL, 0));
     const float *values = values_of_another(&whole);
-    for (uint64_t seed = 1; seed <= 2; seed++) { /* the model's own seed, and another */
+    for (uint64_t seed = 1; seed <= 2; seed++) { /* the model's own seed, then another one */
         small_network again = sn_with(seed, &o);
         TEST_OK(vpps_load(again.h, folder_path("a.safetensors")));
         ck_assert_mem_eq(values, values_of_another(&again), (size_t)SN_HIDDEN * SN_EMBED * sizeof(float));
@@ -55,7 +55,7 @@ TEST(initialisers_go_on) {
     }
 }
 
-/* State that does not fit the optimiser starts at zero. */
+/* State of another optimiser is not used: state begins at zero. */
 TEST(another_optimizer_starts_afresh) {
     vpps_options o = sn_options(2, VPPS_ADAM);
     AT_END(sn_close) small_network a = sn_with(1, &o);
@@ -77,7 +77,7 @@ TEST(a_failed_load_changes_nothing) {
     const vpps_options o = sn_options(2, VPPS_ADAM);
     AT_END(sn_close) small_network n = sn_with(1, &o), witness = sn_with(1, &o);
 
-    /* another model: one parameter of other shape, the rest alike */
+    /* another model: one parameter has another shape, the rest is alike */
     training other = training_of(1);
     vpps_param p;
     TEST_OK(vpps_add_lookup(other.model, &p, "E", SN_WORDS, SN_EMBED, 1, NULL));
@@ -95,7 +95,7 @@ TEST(a_failed_load_changes_nothing) {
         sn_fb(&witness, k);
         if (k == 2) TEST_FAILS(vpps_load(n.h, folder_path("a.safetensors")), VPPS_FORMAT, "C");
         if (k == 3) TEST_FAILS(vpps_load(n.h, folder_path("absent.safetensors")), VPPS_IO, "absent");
-        if (k >= 4 && k < 8) { /* within the header, the data, and one byte short */
+        if (k >= 4 && k < 8) { /* cut within the header, within the data, one byte short */
             static const size_t sizes[] = {4, 200, 5000, 0};
             size_t bytes;
             char *whole = folder_load(folder_path("b.safetensors"), &bytes);

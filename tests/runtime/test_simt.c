@@ -1,4 +1,4 @@
-/* test_simt.c - software SIMT: right small kernels run in several orders of turns; mistakes of wrong ones are named. */
+/* test_simt.c - software SIMT: small correct kernels give right results in every order of turns; errors of wrong ones are named. */
 #include "common/folder.h"
 #include "runtime/gpu/driver.h"
 #include "runtime/simt/compiler.h"
@@ -60,7 +60,7 @@ static uint32_t bits_of(float x) {
     return bits;
 }
 
-/* Lane `lane` of the warp whose first input is x. */
+/* Checks the results of lane `lane` in the warp whose first input is x. */
 static void check_lane(const float *x, uint32_t lane, const float *got) {
     uint32_t all = 0, ballot = 0;
     for (uint32_t i = 0; i < 32; i++) {
@@ -93,7 +93,7 @@ TEST(warps_shuffle_and_vote) {
 TEST(shared_memory_is_private_to_a_cta) {
     enum { CTAS = 9, THREADS = 128, ROUNDS = 10 };
     vpps_simt_kernel *kernel = load(reduce_kernel);
-    const vpps_arguments nothing = {0}; /* a run without dynamic shared memory before those with */
+    const vpps_arguments nothing = {0}; /* a run without dynamic shared memory precedes those with it */
     TEST_OK(vpps_simt_run(kernel, CTAS, THREADS, 0, &nothing, sizeof nothing, 0, NULL));
     for (uint32_t seed = 0; seed < SEEDS; seed++) {
         TEST_OK(run(kernel, CTAS, THREADS, ROUNDS, 0, seed));
@@ -145,7 +145,7 @@ TEST(builtins_mean_what_they_mean_in_cuda) {
     const unsigned words[] = {3, 8, 0x3f800000u};
     for (uint32_t i = 0; i < VPPS_COUNT(words); i++) ck_assert_uint_eq(counters[200 + i], words[i]);
     ck_assert_uint_eq(counters[0], 31 * 32 / 2);
-    ck_assert_uint_eq(counters[1], 1); /* thread 0 is the first */
+    ck_assert_uint_eq(counters[1], 1); /* thread 0 comes first */
     ck_assert_uint_eq(counters[2], 1);
     vpps_simt_unload(kernel);
 }
@@ -163,7 +163,7 @@ TEST(a_seed_is_an_order) {
             ck_assert(memcmp(orders[seed], orders[other], sizeof orders[seed]) != 0);
     }
     for (uint32_t i = 0; i < N; i++) ck_assert(orders[0][i] == (float)i);
-    for (uint32_t seed = 1; seed < SEEDS; seed++) { /* also inside of a warp */
+    for (uint32_t seed = 1; seed < SEEDS; seed++) { /* also inside a warp */
         TEST_OK(run(kernel, 1, 32, 0, 0, seed));
         ck_assert(memcmp(orders[0], out, 32 * sizeof *out) != 0);
     }
@@ -225,7 +225,7 @@ TEST(a_divergent_barrier_is_named) {
         TEST_OK(run(kernel, 3, 64, 0, 0, seed)); /* runs as if nothing had happened */
         for (uint32_t i = 0; i < 3 * 64; i++) ck_assert(out[i] == 1.0f);
     }
-    ck_assert(vpps_now_ns() - start < 1500000000u); /* at once: long before anybody loses patience */
+    ck_assert(vpps_now_ns() - start < 1500000000u); /* at once, long before the patience ends */
     vpps_simt_unload(kernel);
 }
 
@@ -237,7 +237,7 @@ TEST(a_missing_signal_is_a_stall) {
         ck_assert(
             strstr(vpps_error_message(), "64 of 64 threads alive, 63 at the CTA barrier, thread 0 spins in line 12"));
     }
-    vpps_simt_set_patience(0); /* progress in every round: nobody loses patience */
+    vpps_simt_set_patience(0); /* progress in every round: the patience never ends */
     TEST_OK(run(kernel, 6, 64, 200, 0, 0));
     vpps_simt_set_patience(2000000000u);
     TEST_OK(run(kernel, 6, 64, 8, 0, 0));
@@ -253,8 +253,7 @@ TEST(wrong_masks_are_named) {
         TEST_FAILS(run(kernel, 1, 64, 0, 2, seed), VPPS_DEVICE, "in line 6, which the mask 0000ffff lacks");
         TEST_FAILS(run(kernel, 1, 64, 0, 3, seed), VPPS_DEVICE, "line 8 with mask ffffffff");
         ck_assert(strstr(vpps_error_message(), "line 10 with mask ffffffff"));
-        const vpps_status status =
-            run(kernel, 1, 64, 0, 4, seed); /* lane 3 is missed when it comes to that, or after */
+        const vpps_status status = run(kernel, 1, 64, 0, 4, seed); /* lane 3 is missing when it is needed, or later */
         ck_assert(status == VPPS_DEVICE || status == VPPS_STALL);
         ck_assert(strstr(vpps_error_message(), "line 12"));
     }
@@ -387,7 +386,7 @@ static const char *const misuses[] = {NULL,
                                       "with no barrier between, after line 25",
                                       "with no barrier between, after line 25"};
 
-/* Of one CTA of 64 threads, for whom a word of shared memory each is just enough. */
+/* Misuses in one CTA of 64 threads, for which one word of shared memory each is just enough. */
 TEST_EACH(what_a_watched_kernel_must_not_do, 0, VPPS_COUNT(compilers) * VPPS_COUNT(misuses)) {
     const unsigned mode = (unsigned)_i / VPPS_COUNT(compilers);
     char text[2048];
@@ -409,14 +408,14 @@ TEST_EACH(what_a_watched_kernel_must_not_do, 0, VPPS_COUNT(compilers) * VPPS_COU
     vpps_simt_unload(kernel);
 }
 
-/* Who uses a word, one after the other: the last use is a race, or is none. */
+/* Sequences of uses of a word by threads: whether the last use is a race. */
 TEST(words_know_who_used_them) {
     enum { READ, WRITE };
     static const struct {
         struct {
             uint32_t thread, interval, warp;
             int write;
-        } uses[3]; /* of interval 0: none */
+        } uses[3]; /* interval 0: no use */
         bool races;
     } cases[] = {
         {{{0, 1, 1, WRITE}, {1, 1, 1, READ}}, true},
@@ -462,7 +461,7 @@ static void *write_files(void *failed) {
     return NULL;
 }
 
-/* The processes that would remove two threads' files do not wait for each other. */
+/* The processes that remove two threads' files do not wait for each other. */
 TEST(threads_write_files_at_once) {
     pthread_t threads[4];
     bool failed[VPPS_COUNT(threads)] = {false};

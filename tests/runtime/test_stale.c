@@ -1,5 +1,5 @@
-/* test_stale.c - what a device keeps beside the parameters (transposed and packed copies of matrices) follows them wherever they change;
- * and what VPs share out is the same as by one VP. */
+/* test_stale.c - a device's transposed and packed copies of matrices are updated wherever parameters change; and sharing work out over virtual
+ * processors does not change results. */
 #include "common/training.h"
 #include "graph/graph.h"
 
@@ -10,7 +10,7 @@ enum { WORDS = 50, EMBED = 64, HIDDEN = 96, CLASSES = 5, SEQUENCES = 400, PARAMS
 typedef struct network {
     vpps_model *model;
     vpps_graph *g;
-    vpps_param p[PARAMS]; /* E, W, U, b, C */
+    vpps_param p[PARAMS]; /* the parameters E, W, U, b, C */
     vpps_handle *h;
 } network;
 
@@ -42,7 +42,7 @@ static void close_network(network *n) {
     vpps_model_destroy(n->model);
 }
 
-/* Many vectors for each matrix, as many at a time. */
+/* Each matrix multiplies many vectors at a time. */
 static float train(const network *n, uint32_t batch) {
     static vpps_node terms[SEQUENCES];
     vpps_graph *g = n->g;
@@ -77,7 +77,7 @@ enum { N_PRECISIONS = VPPS_COUNT(precisions), MOST_VPS = 3 };
 
 TEST_GROUP("stale", .seconds = 60);
 
-/* A checkpoint into a handle that has trained: from there on the losses and parameters are those of a fresh handle, to the bit. */
+/* After a checkpoint is loaded into a handle that has trained, losses and parameters equal those of a fresh handle, to the bit. */
 TEST_EACH(loaded_after_training, 0, N_PRECISIONS *MOST_VPS) {
     enum { BATCHES = 3 };
     char path[] = "/tmp/vpps-test-stale-XXXXXX";
@@ -103,7 +103,7 @@ TEST_EACH(loaded_after_training, 0, N_PRECISIONS *MOST_VPS) {
     expect_equal(&used, &fresh);
 }
 
-/* Batch after batch, and with the parameters read and written back between batches, which no copy outlives. */
+/* Trains batch after batch, also with parameters read and written back in between, which must renew all copies. */
 TEST_EACH(copies_follow_updates, 0, N_PRECISIONS *MOST_VPS) {
     const vpps_options o = options_of(1 + (uint32_t)_i % MOST_VPS, precisions[_i / MOST_VPS]);
     AT_END(close_network) network a = open_network(1, &o), b = open_network(1, &o);
@@ -119,7 +119,7 @@ TEST_EACH(copies_follow_updates, 0, N_PRECISIONS *MOST_VPS) {
 
 enum { WIDE = 272 };
 
-/* Each VP draws the masks of its own rows: every element is dropped, or not, as by the key and its number in the batch. */
+/* Each virtual processor draws the masks of its own rows; the key and an element's number in the batch decide whether it is dropped. */
 TEST_EACH(masks_of_shared_rows, 0, 5) {
     const float p = 0.5f;
     float data[WIDE], loss;
@@ -144,7 +144,7 @@ TEST_EACH(masks_of_shared_rows, 0, 5) {
     loss = train_batch(h, g, vpps_sum_elements(g, vpps_dropout(g, y, p)));
     ck_assert_float_eq_tol(loss, (float)expected, 1e-3f);
     vpps_handle_destroy(h);
-    /* and in a cell, whose rows are shared out */
+    /* also in a cell whose rows are shared out */
     vpps_cell cell;
     vpps_graph *r = begin_cell(model, "cell");
     TEST_OK(vpps_scatter(r, vpps_dropout(r, vpps_tanh(r, vpps_affine1(r, b, W, vpps_pull(r, WIDE, 1))), p)));
@@ -162,7 +162,7 @@ TEST_EACH(masks_of_shared_rows, 0, 5) {
 
 /* ---------------------------------------------------------------- frozen tables */
 
-/* A cell with a frozen table and one that learns, by every optimiser: the one stays to the bit, the other does not. */
+/* A cell with a frozen table and one that trains, with every optimiser: only the frozen one stays the same, to the bit. */
 TEST_EACH(frozen_tables_in_cells_stay, 0, VPPS_ADAMW + 1) {
     float before[WORDS * EMBED], *values[2];
     vpps_options o = options_of(1 + (uint32_t)_i % MOST_VPS, VPPS_PRECISION_FP32);
@@ -184,7 +184,7 @@ TEST_EACH(frozen_tables_in_cells_stay, 0, VPPS_ADAMW + 1) {
     values[0] = vpps_param_values(run.model, fixed);
     values[1] = vpps_param_values(run.model, learned);
     training_start(&run, &o);
-    for (uint32_t t = 0; t < 2; t++) { /* frozen; then, in the same handle, the other way round */
+    for (uint32_t t = 0; t < 2; t++) { /* which table is frozen changes in the same handle */
         memcpy(before, values[t], sizeof before);
         for (uint32_t b = 0; b < 3; b++) {
             vpps_node terms[8];

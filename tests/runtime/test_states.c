@@ -1,4 +1,4 @@
-/* test_states.c - the optimiser's state: of which kind it is, how often it was updated, and what takes it over. */
+/* test_states.c - the optimiser's state: which optimiser it belongs to, how often it was updated, who takes it over. */
 #include "common/folder.h"
 #include "graph/model.h"
 #include "runtime/small_network.h"
@@ -12,14 +12,14 @@ static const sn_setting settings[] = {
     {.device = "simt", .vps = 2, .optimizer = VPPS_ADAM},
     {.device = "simt", .vps = 2, .optimizer = VPPS_ADAM, .gradients = VPPS_GRADIENTS_CUBLAS},
 };
-static int n_settings; /* that can be here */
+static int n_settings; /* number of settings that can run here */
 
 static void reopen(small_network *n, const vpps_options *o) {
     vpps_handle_destroy(n->h);
     TEST_OK(vpps_handle_create(&n->h, n->model, o));
 }
 
-/* A model of the same values after as many batches, without state. */
+/* Makes a model with equal values after as many batches, but without optimiser state. */
 static small_network without_state(const small_network *from) {
     small_network n = sn_of(1);
     for (uint32_t p = 0; p < SN_PARAMS; p++)
@@ -31,7 +31,7 @@ static small_network without_state(const small_network *from) {
 
 TEST_GROUP("states", .before_each = (SFun)folder_make, .after_each = folder_remove, .seconds = 60);
 
-/* State goes on in a new handle of its kind, and begins anew in one of another. */
+/* A new handle with the same optimiser takes over state; one with another optimiser begins anew. */
 TEST_EACH(a_new_handle_takes_over_state_of_its_kind, 0, VPPS_OPTIMIZERS *VPPS_OPTIMIZERS) {
     const vpps_optimizer_kind kind = (vpps_optimizer_kind)(_i / VPPS_OPTIMIZERS),
                               next = (vpps_optimizer_kind)(_i % VPPS_OPTIMIZERS);
@@ -55,7 +55,7 @@ TEST_EACH(a_new_handle_takes_over_state_of_its_kind, 0, VPPS_OPTIMIZERS *VPPS_OP
     ck_assert(models_are_equal(a.model, b.model, true));
 }
 
-/* From device to device. */
+/* State moves from one device to another. */
 TEST(state_moves_between_devices) {
     if (n_settings < (int)VPPS_COUNT(settings)) return;
     const vpps_options cpu = sn_options_on(&settings[0]), simt = sn_options_on(&settings[2]);
@@ -70,7 +70,7 @@ TEST(state_moves_between_devices) {
     for (uint32_t p = 0; p < SN_PARAMS; p++) ck_assert_uint_eq(a.model->params[p].updates, 9);
 }
 
-/* The model's values alone, written without the state that the handle has, begin anew. */
+/* If only the model's values are written, without the state that the handle has, state begins anew. */
 SN_EACH(state_that_the_model_lacks_is_zero) {
     AT_END(sn_close) small_network a = sn_on(&settings[_i]), b = sn_on(&settings[_i]);
     sn_train(&a, 0, 3);
@@ -80,7 +80,7 @@ SN_EACH(state_that_the_model_lacks_is_zero) {
     for (uint32_t p = 0; p < SN_PARAMS; p++)
         memcpy(b.model->params[p].values, a.model->params[p].values,
                vpps_param_elems(&a.model->params[p]) * sizeof(float));
-    TEST_OK(vpps_write_parameters(b.h)); /* which was never read */
+    TEST_OK(vpps_write_parameters(b.h)); /* the state was never read */
     const vpps_options o = sn_options_on(&settings[_i]);
     TEST_OK(vpps_handle_create(&fresh.h, fresh.model, &o));
     sn_train(&b, 3, 5);
@@ -95,7 +95,7 @@ typedef enum past { OTHER_OPTIMIZER, FROZEN, FROZEN_IN_PARTS, SKIPPED, STOPPED, 
 static void live(small_network *n, const vpps_options *o, past what) {
     vpps_options other = *o;
     const bool freezes = what == FROZEN || what == FROZEN_IN_PARTS;
-    other.optimizer.kind = VPPS_ADAGRAD; /* which leaves a state */
+    other.optimizer.kind = VPPS_ADAGRAD; /* this optimiser leaves a state */
     other.device = "cpu";
     other.gradients = VPPS_GRADIENTS_DEFERRED;
     if (what == OTHER_OPTIMIZER) reopen(n, &other);
@@ -108,7 +108,7 @@ static void live(small_network *n, const vpps_options *o, past what) {
             TEST_OK(vpps_backward(n->h, n->g, loss, NULL));
             TEST_OK(vpps_update(n->h));
         } else {
-            ck_assert_int_eq(vpps_fb(n->h, n->g, loss, NULL), expected); /* after a batch that fails none is run */
+            ck_assert_int_eq(vpps_fb(n->h, n->g, loss, NULL), expected); /* no batch follows one that fails */
         }
     }
     TEST_OK(vpps_freeze(n->model, n->W, false));
@@ -117,7 +117,7 @@ static void live(small_network *n, const vpps_options *o, past what) {
     if (what == OTHER_OPTIMIZER) reopen(n, o);
 }
 
-/* Whatever the model's past, Adam's first step of a weight is as long as the learning rate. */
+/* Whatever the model's past, Adam's first step of a weight has the length of the learning rate. */
 TEST_EACH(the_first_step_is_a_first_step, 0, n_settings *PASTS) {
     const sn_setting *s = &settings[_i / PASTS];
     vpps_options o = sn_options_on(s);
@@ -140,7 +140,7 @@ TEST_EACH(the_first_step_is_a_first_step, 0, n_settings *PASTS) {
     }
 }
 
-/* Batches that were queued, and one that is not applied, leave the count as it is. */
+/* Queued batches, and one that is not applied, leave the count as it is. */
 SN_EACH(skipped_batches_do_not_count) {
     vpps_options o = sn_options_on(&settings[_i]);
     o.nonfinite = VPPS_NONFINITE_SKIP;
@@ -166,7 +166,7 @@ static void train_unequally(small_network *n) {
     sn_train(n, 3, 5);
 }
 
-/* Overwrites a text of the checkpoint's header, which its checksum does not cover, by one as long. */
+/* Replaces a text in the checkpoint's header, which its checksum does not cover, by a text of equal length. */
 static void edit(const char *path, const char *from, const char *to) {
     size_t bytes;
     FREED char *whole = folder_load(path, &bytes);
@@ -193,7 +193,7 @@ TEST(a_checkpoint_has_the_counts) {
 
     edit(path, " b_c\\n", " b_d\\n");
     TEST_FAILS(vpps_load(b.h, path), VPPS_FORMAT, "vpps.updates has no number of parameter b_c");
-    edit(path, "vpps.updates", "vpps.updated"); /* a file without the counts: all batches */
+    edit(path, "vpps.updates", "vpps.updated"); /* in a file without counts, all batches count */
     TEST_OK(vpps_load(b.h, path));
     for (uint32_t p = 0; p < SN_PARAMS; p++) ck_assert_uint_eq(b.model->params[p].updates, 5);
 }

@@ -1,4 +1,4 @@
-/* test_steps.c - a training step in parts: vpps_backward, what can be done with gradients, vpps_update. */
+/* test_steps.c - a training step in parts: vpps_backward, uses of the gradients, vpps_update. */
 #include "common/gpu_tests.h"
 #include "common/reference.h"
 #include "runtime/handle.h"
@@ -29,9 +29,9 @@ static const sn_setting settings[] = {
     {.device = "simt", .vps = 2, .optimizer = VPPS_ADAM, .clip = 0.5f},
     {.device = "simt", .vps = 4, .precision = VPPS_PRECISION_BF16, .gradients = VPPS_GRADIENTS_ACCUMULATE},
 };
-static int n_settings; /* that can be here */
+static int n_settings; /* number of settings that can run here */
 
-/* Chains [first, first + count) of a fixed corpus, without dropout: a 32nd of the sum of their losses. */
+/* Builds chains [first, first + count) of a fixed corpus, without dropout; the loss is a 32nd of the sum of their losses. */
 static vpps_node build_chains(const small_network *n, uint32_t first, uint32_t count) {
     vpps_graph *g = n->g;
     vpps_node terms[64];
@@ -49,7 +49,7 @@ static vpps_node build_chains(const small_network *n, uint32_t first, uint32_t c
     return vpps_scale(g, vpps_sum(g, count, terms), 1.0f / 32);
 }
 
-/* All parameters but those have other values than before; frees both. */
+/* Checks that all parameters except the given ones have changed; frees both arrays. */
 static void expect_moved(const small_network *n, float *before, float *after, uint32_t n_still,
                          const vpps_param *still) {
     size_t at = 0;
@@ -77,7 +77,7 @@ SN_EACH(backward_and_update_give_the_bits_of_fb) {
         TEST_OK(vpps_sync_latest_loss(a.h, &x));
         TEST_OK(vpps_sync_latest_loss(b.h, &y));
         ck_assert_float_eq(x, y);
-        if (k % 2) { /* inference in between takes nothing away */
+        if (k % 2) { /* inference in between does not change the sum */
             float value;
             TEST_OK(vpps_forward(b.h, b.g, 1, (vpps_node[]){sn_build(&b, k + 10, 1)}, (float *[]){&value}));
         }
@@ -90,8 +90,8 @@ SN_EACH(backward_and_update_give_the_bits_of_fb) {
     ck_assert_uint_eq(stats.batches, 6);
 }
 
-/* The norm that gradients are clipped by has the same bits, whoever makes the gradients: cells of few vertices, whose gradients of
- * matrices a whole step leaves to the update, and of many; any number of VPs and groups. */
+/* The norm by which gradients are clipped has the same bits however gradients are computed: in cells with few vertices, where a whole step's update
+ * computes gradients of matrices, and with many; with any number of virtual processors and groups. */
 TEST_EACH(clipped_steps_give_the_bits_of_fb, 0, 100) {
     uint64_t random = (uint64_t)_i + 7;
     const uint32_t vps = 1 + vpps_random_below(&random, 4);
@@ -115,7 +115,7 @@ TEST_EACH(clipped_steps_give_the_bits_of_fb, 0, 100) {
 
 SN_EACH(gradients_add_up) {
     sn_setting s = settings[_i];
-    s.optimizer = VPPS_MOMENTUM; /* Adam and Adagrad divide by a gradient's own size, and so enlarge its rounding */
+    s.optimizer = VPPS_MOMENTUM; /* Adam and Adagrad divide by a gradient's own size, so its rounding errors grow */
     AT_END(sn_close) small_network a = sn_on(&s), b = sn_on(&s);
     const double error = sn_error(&s);
     for (uint32_t k = 0; k < 4; k++) {
@@ -133,7 +133,7 @@ SN_EACH(gradients_add_up) {
 
 /* ---------------------------------------------------------------- gradients that are read and written */
 
-/* The gradient of the sum of two graphs' losses, read, beside the reference's. */
+/* Reads the gradient of the sum of two graphs' losses, and compares it with the reference's. */
 SN_EACH(gradients_are_those_of_the_reference) {
     const sn_setting *s = &settings[_i];
     if (s->precision != VPPS_PRECISION_FP32) return;
@@ -160,7 +160,7 @@ SN_EACH(gradients_are_those_of_the_reference) {
         const double *of_p = want + m->first[p];
         double of_param = 0;
         ck_assert_int_eq(gradient.entries != NULL, info.kind == VPPS_LOOKUP);
-        uint32_t next = 0; /* entries that have none are zero in the reference */
+        uint32_t next = 0; /* entries without a gradient are zero in the reference */
         for (uint32_t i = 0; i < gradient.n; i++) {
             const uint32_t entry = gradient.entries ? gradient.entries[i] : 0;
             for (; next < entry; next++)
@@ -187,7 +187,7 @@ SN_EACH(gradients_are_those_of_the_reference) {
     sn_close(&n);
 }
 
-/* Gradients doubled are a step twice as long, by plain SGD; entries and rows keep their places. */
+/* With plain SGD, doubled gradients make steps twice as long; entries and rows keep their places. */
 SN_EACH(written_gradients_are_taken) {
     sn_setting s = settings[_i];
     s.optimizer = VPPS_SGD;
@@ -212,7 +212,7 @@ SN_EACH(written_gradients_are_taken) {
     sn_expect_alike(&a, &b, 0);
 }
 
-/* A gradient that a graph does not give can be written: the parameter takes a step. */
+/* A program can write a gradient that the graph does not give: the parameter then makes a step. */
 SN_EACH(gradients_of_unused_parameters) {
     AT_END(sn_close) small_network n = sn_on(&settings[_i]);
     vpps_graph_clear(n.g);
@@ -270,14 +270,14 @@ SN_EACH(frozen_between_backward_and_update) {
     expect_moved(&n, before, handle_values(n.model, n.h, &count), 3, frozen);
 }
 
-/* With a frozen embedding and encoder nothing of them runs backward, and the classifier contributes nothing to them; with all frozen
- * nothing runs backward at all. */
+/* If embedding and encoder are frozen, nothing of them runs backward, and the classifier contributes no gradients to them; if all is frozen, nothing
+ * runs backward. */
 SN_EACH(what_is_frozen_costs_no_backward_work) {
     AT_END(sn_close) small_network n = sn_on(&settings[_i]);
     const vpps_param encoder[] = {n.E, n.W, n.U, n.b}, all[] = {n.E, n.W, n.U, n.b, n.C, n.b_c};
     const struct {
         const vpps_param *params;
-        uint32_t n, backward; /* cells with backward work: the term of the loss, and the classifier */
+        uint32_t n, backward; /* cells with backward work: the loss's term, and the classifier */
     } frozen[] = {{encoder, 4, 2}, {all, 6, 0}};
     for (uint32_t k = 0; k < VPPS_COUNT(frozen); k++) {
         const vpps_batch *b;
@@ -300,7 +300,7 @@ SN_EACH(what_is_frozen_costs_no_backward_work) {
     }
 }
 
-/* A cell that reads a word, and says the next one: the encoder and the classifier. */
+/* Records a cell that reads a word and predicts the next one: the encoder and, with `classifies`, the classifier. */
 static vpps_cell record_step(const small_network *n, bool classifies) {
     vpps_graph *g = begin_cell(n->model, classifies ? "step" : "encoder");
     const vpps_node x = vpps_lookup(g, n->E, vpps_pull_index(g)), before = vpps_gather(g, 0, 0, SN_HIDDEN, 1);
@@ -333,7 +333,7 @@ static vpps_node build_steps(const small_network *n, vpps_cell cell, bool classi
     return vpps_average(g, count, terms);
 }
 
-/* Nor with the classifier in the same cell: only its input has a gradient, no state of a step. It trains as with cells apart. */
+/* The same with the classifier in the same cell: only its input has a gradient, no state has. It trains as with separate cells. */
 SN_EACH(what_is_frozen_in_a_cell_costs_no_backward_work) {
     AT_END(sn_close) small_network a = sn_on(&settings[_i]), b = sn_on(&settings[_i]);
     const vpps_cell step = record_step(&a, true), encoder = record_step(&b, false);
@@ -387,7 +387,7 @@ SN_EACH(gradients_that_are_not_finite_change_nothing) {
 
 /* ---------------------------------------------------------------- groups of parameters */
 
-/* A learning rate of 0 for some is as if they were frozen, whose state goes on; the optimizer's own numbers in a group change no bit. */
+/* A learning rate of 0 acts as freezing, but state goes on; a group with the optimizer's own numbers changes no bit. */
 SN_EACH(groups_step_by_their_own_numbers) {
     const sn_setting *s = &settings[_i];
     AT_END(sn_close) small_network a = sn_on(s), b = sn_on(s), c = sn_on(s);
@@ -401,7 +401,7 @@ SN_EACH(groups_step_by_their_own_numbers) {
     float *before = handle_values(a.model, a.h, &count);
     for (uint32_t k = 0; k < 3; k++) TEST_OK(vpps_fb(a.h, a.g, build_chains(&a, 8 * k, 8), NULL));
     expect_moved(&a, before, handle_values(a.model, a.h, &count), 3, still);
-    /* one step: those of the rest are as without groups, to the bit */
+    /* one step: the other parameters are as without groups, to the bit */
     TEST_OK(vpps_fb(b.h, b.g, build_chains(&b, 0, 8), NULL));
     TEST_OK(vpps_set_param_group(c.h, 3, still, &stays));
     TEST_OK(vpps_backward(c.h, c.g, build_chains(&c, 0, 8), NULL));
@@ -409,7 +409,7 @@ SN_EACH(groups_step_by_their_own_numbers) {
     expect_moved(&b, handle_values(b.model, b.h, &count), handle_values(c.model, c.h, &count), 3, rest);
 }
 
-/* A group's learning rate of 0.2 is that of a handle of 0.2; taken back, the handle's counts again. */
+/* A group with learning rate 0.2 trains as a handle with 0.2; without the group, the handle's rate holds again. */
 SN_EACH(groups_are_like_handles) {
     const sn_setting *s = &settings[_i];
     AT_END(sn_close) small_network a = sn_on(s), b = sn_on(s);
@@ -457,7 +457,7 @@ TEST(calls_in_a_wrong_order) {
     TEST_FAILS(vpps_gradient_norm(n.model, 99, &norm), VPPS_ARGUMENT, "99 is not a parameter");
 }
 
-/* Masks of dropout differ from call to call, and those of the first are vpps_fb's. */
+/* Dropout masks differ between calls; the first call's are vpps_fb's. */
 SN_EACH(dropout_differs_from_call_to_call) {
     AT_END(sn_close) small_network n = sn_on(&settings[_i]);
     float loss[3];

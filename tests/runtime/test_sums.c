@@ -1,5 +1,5 @@
-/* test_sums.c - long sums, of equal terms, whose roundings all go one way: the CPU's kernels of every instruction set, and whole batches on
- * the CPU and under software SIMT, against double precision. (codegen/test_instructions.c has the sums over a vector's elements.) */
+/* test_sums.c - long sums of equal terms, whose rounding errors all have one sign: the CPU's kernels of every instruction set, and whole batches on
+ * the CPU and under software SIMT, compared with double precision. (codegen/test_instructions.c tests sums over a vector's elements.) */
 #include "common/gpu_tests.h"
 #include "kernel_inputs.h"
 #include "runtime/cpu/units.h"
@@ -24,7 +24,7 @@ static float *filled(size_t n, float value) {
 
 TEST_GROUP("sums", .seconds = 120);
 
-/* Of 19 elements: whole vectors and some more. */
+/* Vectors of 19 elements: whole blocks and some more. */
 TEST_EACH(lists_are_added_up_in_runs, 0, N_ISAS) {
     enum { MEMBERS = 100000, N = 19 };
     const vpps_kernels *kernels = kernels_of(_i);
@@ -76,7 +76,7 @@ TEST_EACH(products_are_added_up_in_runs, 0, N_ISAS) {
     }
 }
 
-/* Of bf16x3, by every unit; the sums go on from what is there. */
+/* Products in bf16x3, by every unit; sums continue from initial values. */
 TEST(products_of_parts_are_added_up_in_runs) {
     enum { DEPTH = 100000, ROWS = 19, COLUMNS = 7, PARTS = 2 };
     const vpps_cpu_units *units = vpps_units_of_this_cpu();
@@ -131,7 +131,7 @@ static const sn_setting settings[] = {{.device = "cpu", .vps = 1},
                                       {.device = "simt", .vps = 2, .precision = VPPS_PRECISION_BF16X3}};
 enum { SETTINGS = VPPS_COUNT(settings) - 2 * VPPS_SIMT_TSAN, ON_CPU = 3, SIZE = 3 };
 
-/* Batches are too large to be verified, and for a small pool. */
+/* The batches are too large to be verified, and for a small pool. */
 static vpps_options options_of(int setting) {
     vpps_options o = sn_options_on(&settings[setting]);
     o.pool_bytes = 0;
@@ -145,7 +145,7 @@ static void check_gradient(training *t, int setting, vpps_param p, const char *w
     for (uint32_t i = 0; i < n; i++) check_sum(settings[setting].device, what, gradient.values[i], want);
 }
 
-/* A bias, matrices for one and two columns, a table entry and a value that all vertices read: vertices give equal gradients. */
+/* A bias, matrices for one and two columns, a table entry and a value that all vertices read; all vertices give equal gradients. */
 TEST_EACH(gradients_of_many_vertices_add_up, 0, SETTINGS) {
     const uint32_t n = _i < ON_CPU ? 50000 : 6000;
     const vpps_options o = options_of(_i);
@@ -188,9 +188,9 @@ TEST_EACH(gradients_of_many_vertices_add_up, 0, SETTINGS) {
     check_gradient(&t, _i, u, "value", -each, SIZE);
 }
 
-/* A matrix of few rows times a long vector, and the transpose of one of many rows. */
+/* A matrix with few rows times a long vector, and the transpose of a matrix with many rows. */
 GPU_EACH(products_of_long_vectors_add_up, SETTINGS - !VPPS_SIMT_TSAN, SETTINGS) {
-    const uint32_t length = _i < ON_CPU ? 60000 : 25000; /* in bf16 a VP has its sums in shared memory */
+    const uint32_t length = _i < ON_CPU ? 60000 : 25000; /* in bf16 the sums lie in shared memory */
     const vpps_options o = options_of(_i);
     const vpps_init all = {.kind = VPPS_INIT_CONSTANT, .a = TERM};
     vpps_param A, B, u;
@@ -210,7 +210,7 @@ GPU_EACH(products_of_long_vectors_add_up, SETTINGS - !VPPS_SIMT_TSAN, SETTINGS) 
     check_gradient(&t, _i, u, "transposed product", want, SIZE);
 }
 
-/* Near a million a float has steps of 1 / 16: what is centred has its variance all the same. */
+/* Near a million, floats are 1 / 16 apart; the variance of centred values must be right nevertheless. */
 TEST_EACH(a_norm_of_great_numbers_is_of_their_differences, 0, SETTINGS) {
     enum { N = 100 };
     const vpps_options o = options_of(_i);

@@ -44,7 +44,7 @@ static const char *text_of(const json_t *event, const char *key) {
     return text ? text : "";
 }
 
-/* In whole nanoseconds: the file has three decimals of a microsecond. */
+/* Returns a time in nanoseconds: the file has three decimals of a microsecond. */
 static int64_t ns_of(const json_t *event, const char *key) {
     const json_t *number = json_object_get(event, key);
     ck_assert_msg(json_is_number(number), "an event has no number \"%s\"", key);
@@ -55,7 +55,7 @@ static bool is_on(const json_t *event, uint32_t track) {
     return !strcmp(text_of(event, "ph"), "X") && json_integer_value(json_object_get(event, "tid")) == track;
 }
 
-/* Spans of the track whose name (category NULL), or category, is that. */
+/* Counts the track's spans with this name (category NULL) or this category. */
 static uint32_t count(const json_t *trace, uint32_t track, const char *name, const char *category) {
     uint32_t n = 0;
     size_t i;
@@ -67,9 +67,9 @@ static uint32_t count(const json_t *trace, uint32_t track, const char *name, con
     return n;
 }
 
-/* Every span of a track lies in the ones that are open when it begins, which the file names before it. */
+/* Checks that every span of a track lies inside the spans that are open at its begin, which the file lists before it. */
 static void expect_nested(const json_t *trace, uint32_t track) {
-    int64_t ends[VPPS_OPEN_SPANS + 8] = {INT64_MAX}; /* a batch's own spans come on top */
+    int64_t ends[VPPS_OPEN_SPANS + 8] = {INT64_MAX}; /* the batch's own spans are added */
     uint32_t depth = 0;
     size_t i;
     json_t *event;
@@ -120,7 +120,7 @@ TEST_EACH(holds_what_ran, 0, 2) {
         ck_assert_uint_eq(count(trace, track, "forward", NULL), 1);
         ck_assert_uint_ge(count(trace, track, NULL, "stage"), 2 * BATCHES);
         ck_assert_uint_ge(count(trace, track, NULL, "gradients"), BATCHES);
-        /* the last phase has no wait after it */
+        /* no wait follows the last phase */
         ck_assert_uint_ge(count(trace, track, NULL, "phase"), count(trace, track, NULL, "wait"));
         ck_assert_uint_ge(count(trace, track, NULL, "wait"), BATCHES);
     }
@@ -142,7 +142,7 @@ TEST(changes_no_bit) {
     free(values[1]);
 }
 
-/* With every limit up to what a run needs: whole batches, no more events than said, and the number of those left out. */
+/* For every limit up to what a run needs: whole batches, no more events than the limit, and the number of batches left out. */
 TEST(has_a_limit) {
     for (uint64_t limit = 1; limit < 700; limit += 37) {
         const vpps_options o = options_of(limit);
@@ -167,7 +167,7 @@ TEST(has_a_limit) {
 TEST(is_off_unless_asked_for) {
     const vpps_options o = options_of(0);
     AT_END(sn_close) small_network n = sn_with(1, &o);
-    train(&n, n.h, 2); /* which begins and ends parts */
+    train(&n, n.h, 2); /* begins and ends the trace's parts */
     ck_assert_ptr_null(n.h->trace);
     ck_assert_ptr_null(n.h->device->trace);
     TEST_OK(vpps_trace_end(n.h));
@@ -192,7 +192,7 @@ TEST(wrong_calls) {
     if (full) fclose(full);
 }
 
-/* Names go into the file as JSON, whatever they hold. */
+/* The file holds names as JSON text, whatever characters they have. */
 TEST(any_name) {
     static const char *const names[] = {"a \"quoted\" \\ name", "\xff\xfe"};
     const vpps_options o = options_of(1000);
@@ -207,7 +207,7 @@ TEST(any_name) {
     json_decref(trace);
 }
 
-/* Where a name is too long its beginning goes into the file, by whole characters. */
+/* A name that is too long is cut between two characters. */
 TEST(long_names) {
     enum { BYTES = 402 };
     char name[BYTES + 1] = "", kept[32] = "";
@@ -241,7 +241,7 @@ TEST(long_names) {
     sn_close(&n);
 }
 
-/* A chain is one VP's: the others have no vertex of a level, wait for none, and nobody waits for them. */
+/* One virtual processor runs a chain: the others have no vertices of a level, do not wait, and nobody waits for them. */
 TEST(who_has_no_part_of_a_chain_does_not_wait) {
     enum { CHAIN = 100, FEW = 10 };
     const vpps_options o = options_of(100000);

@@ -1,5 +1,5 @@
-/* test_tuning.c - the trials of this processor's products, which the cache remembers, and choices, which checkpoints do; how stages are
- * shared out; and what no choice changes. */
+/* test_tuning.c - the trials of this processor's products, which the cache keeps, and choices, which checkpoints keep; how stages are shared out; and
+ * what no choice changes. */
 #include "common/folder.h"
 #include "runtime/cpu/cpu.h"
 #include "runtime/cpu/probe.h"
@@ -25,11 +25,11 @@ static void open_handle(small_network *n, vpps_handle **h, uint32_t vps, bool tu
     open_with(n, h, o);
 }
 
-/* What a handle says of its trials. */
+/* What a handle reports about its trials. */
 typedef struct told {
     uint32_t products, splits;                                   /* how many */
-    uint32_t current_products, remembered_products, kept_splits; /* in that state; remembered ones */
-    double ns;                                                   /* of all products together */
+    uint32_t current_products, remembered_products, kept_splits; /* current, remembered trials of products; splits */
+    double ns;                                                   /* total ns of all products */
 } told;
 
 static told tell(vpps_handle *h, bool *done) {
@@ -54,7 +54,7 @@ static told tell(vpps_handle *h, bool *done) {
     return t;
 }
 
-/* In a process of its own, as trials are made once a process: trains until all choices are made, at least once. */
+/* Trains in a process of its own, since trials are made once per process: until all choices are made, at least one batch. */
 static told run_process(uint32_t vps, bool tune, bool no_tuning, uint32_t *batches) {
     int ends[2], status;
     struct {
@@ -98,7 +98,7 @@ TEST(the_cache_remembers) {
     ck_assert_uint_gt(first.current_products, 1);
     ck_assert_uint_eq(first.remembered_products + first.splits, 0);
     ck_assert_int_eq(cache_folder_count(entry, sizeof entry), 1);
-    const told again = run_process(2, false, false, NULL); /* whatever the model and the VPs */
+    const told again = run_process(2, false, false, NULL); /* whatever the model and the number of processors */
     ck_assert_uint_eq(again.products, first.products);
     ck_assert_uint_eq(again.remembered_products, first.current_products);
     ck_assert_uint_eq(again.current_products, 0);
@@ -109,7 +109,7 @@ TEST(the_cache_remembers) {
     file[bytes - 3] ^= 1;
     folder_store(entry, file, bytes);
     free(file);
-    ck_assert_uint_gt(run_process(1, false, false, NULL).current_products, 1); /* damaged: as good as none */
+    ck_assert_uint_gt(run_process(1, false, false, NULL).current_products, 1); /* a damaged file counts as missing */
     ck_assert_uint_eq(run_process(1, false, false, NULL).current_products, 0);
     folder_remove();
 }
@@ -152,7 +152,7 @@ static void hear(void *context, const char *line) {
     snprintf(heard, sizeof heard, "%s", line);
 }
 
-/* Handles of a process choose alike. */
+/* All handles of a process choose alike. */
 TEST(without_a_cache_it_goes_on) {
     small_network n[2];
     vpps_handle *h[2];
@@ -186,15 +186,15 @@ TEST(splits_are_tried_and_remembered) {
     ck_assert_uint_eq(batches, 1);                                        /* it is known */
     ck_assert_uint_eq(run_process(2, false, false, NULL).kept_splits, 1); /* by training, too */
     ck_assert_uint_eq(run_process(2, false, true, NULL).splits, 0);       /* no_tuning */
-    ck_assert_uint_eq(run_process(3, false, false, NULL).splits, 0);      /* another number of VPs */
-    ck_assert_uint_eq(run_process(1, true, false, &batches).splits, 0);   /* one VP: nothing to share out */
+    ck_assert_uint_eq(run_process(3, false, false, NULL).splits, 0);      /* another number of virtual processors */
+    ck_assert_uint_eq(run_process(1, true, false, &batches).splits, 0);   /* one processor: nothing to share out */
     ck_assert_uint_eq(batches, 1);
     folder_remove();
 }
 
 /* ---------------------------------------------------------------- choices in checkpoints */
 
-/* Saves a run that had that choice, and loads it into a new handle with the options; the choice that this has then. */
+/* Saves a run that had this choice, loads it into a new handle with these options, and returns the choice of the new handle. */
 static vpps_cpu_choice resume(vpps_cpu_choice of_run, vpps_options o, const char *path) {
     small_network n;
     vpps_handle *h;
@@ -236,7 +236,7 @@ TEST(a_resumed_run_keeps_its_choice) {
     c = resume(odd, o, file);
     ck_assert_uint_ne(c.pays, 17);
     o.no_tuning = false;
-    o.precision = VPPS_PRECISION_BF16; /* AUTO never takes it */
+    o.precision = VPPS_PRECISION_BF16; /* AUTO never chooses it */
     c = resume(odd, o, file);
     ck_assert_int_eq(c.precision, VPPS_PRECISION_BF16);
     setenv("VPPS_ISA", vpps_units_of_this_cpu()->kernels[last]->isa, 1);
@@ -246,7 +246,7 @@ TEST(a_resumed_run_keeps_its_choice) {
     folder_remove();
 }
 
-/* A run with AUTO goes on in the precision that it had, to the bits that it would have had. */
+/* A run with AUTO continues in the precision that it had, with the bits that it would have had. */
 TEST_EACH(auto_goes_on_as_it_was, 0, 2) {
     const char *path = cache_folder_make();
     char file[600];
@@ -262,7 +262,7 @@ TEST_EACH(auto_goes_on_as_it_was, 0, 2) {
     TEST_OK(vpps_save(h[0], file, NULL, 0));
     o.precision = VPPS_PRECISION_AUTO;
     open_with(&n[1], &h[1], o);
-    vpps_cpu_choice other = cpu_of(h[1])->choice; /* whatever was chosen: now it is the other precision */
+    vpps_cpu_choice other = cpu_of(h[1])->choice; /* now uses the precision that was not chosen */
     other.precision = _i ? VPPS_PRECISION_FP32 : VPPS_PRECISION_BF16X3;
     char text[VPPS_CHOICE_TEXT], choice[VPPS_CHOICE_BYTES];
     cpu_of(h[1])->choice = other;
@@ -295,12 +295,12 @@ static void choose(vpps_handle *h, uint32_t tile, uint32_t few, uint32_t pays) {
     c->pays = pays;
 }
 
-/* Is a matrix's copy multiplied with in the latest batch? */
+/* Returns whether the latest batch multiplies with the matrix's transposed copy. */
 static bool used_copies(vpps_handle *h, vpps_param matrix) {
     return cpu_of(h)->matrices[matrix].wanted == cpu_of(h)->launch;
 }
 
-/* Small and large batches in turn, in fp32 and in bf16x3: a copy that is not made anew while batches do without it is made again when one wants it. */
+/* Small and large batches in turn, in fp32 and bf16x3: a copy that becomes outdated while batches do without it is renewed when one needs it. */
 TEST_EACH(copies_are_of_the_values_as_they_are, 0, 6) {
     uint32_t with = 0, without = 0;
     AT_END(sn_close) small_network n, again;
@@ -316,11 +316,11 @@ TEST_EACH(copies_are_of_the_values_as_they_are, 0, 6) {
         TEST_OK(vpps_fb(h, n.g, sn_build(&n, batch, 1), NULL));
         TEST_OK(vpps_fb(fresh, again.g, sn_build(&again, batch, 1), NULL));
         TEST_OK(vpps_read_parameters(fresh));
-        TEST_OK(vpps_write_parameters(fresh)); /* which no copy outlives */
+        TEST_OK(vpps_write_parameters(fresh)); /* which makes all copies outdated */
         with += used_copies(h, n.U);
         without += !used_copies(h, n.U);
     }
-    if (_i < 3 || cpu_of(h)->precision.unit.product_t) { /* else they are multiplied with always */
+    if (_i < 3 || cpu_of(h)->precision.unit.product_t) { /* otherwise the copies are always used */
         ck_assert_uint_gt(with, 2);
         ck_assert_uint_gt(without, 2);
     }
@@ -330,7 +330,7 @@ TEST_EACH(copies_are_of_the_values_as_they_are, 0, 6) {
     ck_assert_int_eq(memcmp(a, b, count * sizeof *a), 0);
 }
 
-/* Vectors at a time are no part of a result. */
+/* The number of vectors that are processed at a time does not change a bit. */
 TEST(tiles_give_the_same_bits) {
     static const uint32_t sizes[] = {96, 6, 1};
     float *values[VPPS_COUNT(sizes)];
@@ -351,6 +351,6 @@ TEST(tiles_give_the_same_bits) {
 }
 
 int main(void) {
-    unsetenv("VPPS_ISA"); /* which would leave nothing to choose */
+    unsetenv("VPPS_ISA"); /* it would leave nothing to choose */
     return test_main("tuning");
 }

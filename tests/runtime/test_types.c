@@ -1,5 +1,5 @@
-/* test_types.c - types of vertices that no batch uses any more are dropped: a program that keeps inventing shapes takes no more and
- * more memory, and what comes again is made again. */
+/* test_types.c - types of vertices that no batch uses any more are dropped: a program that keeps inventing shapes does not use more and more memory,
+ * and a type that is needed again is made again. */
 #include "common/training.h"
 #include "runtime/handle.h"
 
@@ -44,8 +44,8 @@ static void close_setting(setting *s) {
 
 static uint32_t kept(const setting *s) { return s->h->history.n_types + s->h->history.n_compiled; }
 
-/* A batch with a cell, from LATE on with another one, too, and with kinds of vertices that depend on `kind`: two slices, and a sum
- * over one. So the other cell's type comes after types that are dropped. */
+/* Builds a batch with a cell, from batch LATE on with another cell too, and with types of vertices that depend on `kind`: two slices, and a sum over
+ * one. So the other cell's type comes after types that are dropped. */
 static vpps_node build(const setting *s, uint32_t kind) {
     vpps_graph *g = s->g;
     vpps_graph_clear(g);
@@ -78,7 +78,7 @@ static double loss_of(const setting *s, uint32_t kind) {
 
 TEST_GROUP("types", .seconds = 120);
 
-/* Each batch is new, and runs while the next one is made. Every loss is right, the number of types has a limit, and so has memory. */
+/* Each batch is new, and runs while the next one is made. Every loss is right; the number of types and the memory are limited. */
 TEST(ever_new_types_do_not_grow) {
     enum { BATCHES = 1500, TOLD = 7 };
     AT_END(close_setting) setting s = open_setting(false, 0);
@@ -94,7 +94,7 @@ TEST(ever_new_types_do_not_grow) {
     ck_assert_msg(used[1] <= used[0] + used[0] / 20, "%zu bytes in use, %zu before", used[1], used[0]);
 }
 
-/* The oldest go first; what comes again is compiled again, and the latest batch's types stay however many they are. */
+/* The oldest types are dropped first; a type that is needed again is compiled again; the latest batch's types stay. */
 TEST(the_oldest_go) {
     AT_END(close_setting) setting s = open_setting(true, 0);
     float first, again;
@@ -103,7 +103,7 @@ TEST(the_oldest_go) {
     for (uint32_t b = 1; b < 60; b++) {
         const uint32_t before = kept(&s);
         TEST_OK(vpps_fb(s.h, s.g, build(&s, b), NULL));
-        TEST_OK(vpps_fb(s.h, s.g, build(&s, b), NULL)); /* whose types are all known */
+        TEST_OK(vpps_fb(s.h, s.g, build(&s, b), NULL)); /* all types of this batch are known */
         ck_assert_msg(kept(&s) <= 60, "%u are kept", kept(&s));
         if (kept(&s) < before) ck_assert_uint_ge(kept(&s), 15); /* half of them */
     }
@@ -117,7 +117,7 @@ TEST(the_oldest_go) {
     ck_assert_uint_gt(kept(&s), 2);
 }
 
-/* Between vpps_backward and vpps_update, and while a trace is kept, nothing is dropped that they may ask for. */
+/* Between vpps_backward and vpps_update, and while there is a trace, nothing that may be needed is dropped. */
 TEST(what_may_be_asked_for_stays) {
     setting s = open_setting(true, 1 << 12);
     s.h->history.most = 4;

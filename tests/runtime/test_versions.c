@@ -1,12 +1,12 @@
-/* test_versions.c - programs compiled against other versions of vpps.h: structs smaller or larger than the library's. */
+/* test_versions.c - programs compiled with other versions of vpps.h: structs smaller or larger than the library's. */
 #include "runtime/small_network.h"
 
-/* What a struct was when it ended after this member. */
+/* Size of a struct in a version in which it ended after this member. */
 #define UP_TO(type, last) ((offsetof(type, last) + sizeof(((type *)NULL)->last) + 7) / 8 * 8)
 
 static const unsigned char untouched = 0xa5;
 
-/* A struct in a block of its own, with a margin after it that nothing may write. */
+/* A struct in its own allocation, with a margin after it that must not be written. */
 typedef struct block {
     _Alignas(16) unsigned char bytes[2048];
     size_t size;
@@ -67,7 +67,7 @@ TEST(results_of_other_sizes) {
     }
 }
 
-/* The elements of an array are as large as the first one says. */
+/* All elements of an array have the size that the first one names. */
 TEST(trials_of_another_size) {
     enum { ROOM = 3, MORE = 16 };
     block b;
@@ -101,7 +101,7 @@ TEST(trials_of_another_size) {
 TEST(options_of_other_sizes) {
     block b;
     AT_END(sn_close) small_network n = sn_of(1);
-    /* older: what it does not know is as vpps_options_default has it; newer: what is set and not known here is an error */
+    /* older: members that it lacks have vpps_options_default's values; newer: a member that is set and unknown here is an error */
     vpps_options *o = of_size(&b, UP_TO(vpps_options, optimizer));
     TEST_OK(vpps_options_init(o, b.size));
     expect_margin(&b, "vpps_options");
@@ -122,7 +122,7 @@ TEST(options_of_other_sizes) {
     o->size = 0;
     TEST_FAILS(vpps_handle_create(&h, n.model, o), VPPS_ARGUMENT, "vpps_options: its size is 0");
     TEST_FAILS(vpps_options_init(o, 12), VPPS_ARGUMENT, "vpps_options: its size is 12");
-    /* memory that nobody set: the library must not look as far as such a size says */
+    /* memory that nobody set: the library must not read as far as such a size says */
     o->size = (size_t)0xa5a5a5a5a5a5a5a0;
     TEST_FAILS(vpps_handle_create(&h, n.model, o), VPPS_ARGUMENT, "at most 4096");
     TEST_FAILS(vpps_options_init(o, 4104), VPPS_ARGUMENT, "vpps_options: its size is 4104");
@@ -140,7 +140,7 @@ TEST(applications_of_other_sizes) {
     TEST_OK(vpps_cell_end(r, &sum));
     const uint32_t word = 3;
     vpps_vertex v = 0;
-    for (size_t larger = 0; larger < 2; larger++) { /* older: before there were lists */
+    for (size_t larger = 0; larger < 2; larger++) { /* older: without lists */
         vpps_application *a = of_size(&b, larger ? sizeof *a + 24 : UP_TO(vpps_application, indices));
         a->cell = twice;
         a->n_indices = 1;
@@ -154,7 +154,7 @@ TEST(applications_of_other_sizes) {
     a->cell = sum;
     a->n_children = 1;
     a->children = &v;
-    v = vpps_apply(n.g, a); /* a list of one: the rest of the children */
+    v = vpps_apply(n.g, a); /* one list: the remaining children */
     TEST_OK(vpps_graph_status(n.g));
     static const size_t wrong[] = {0, 4104};
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {

@@ -1,10 +1,10 @@
-/* test_waves.c - groups of VPs and waves: how a batch's inputs are dealt changes where and when they run, and nothing else. */
+/* test_waves.c - groups of virtual processors, and waves: they change where and when a batch's inputs run, but no result. */
 #include "runtime/profile.h"
 #include "small_network.h"
 
 enum { CHAINS = 23, STEPS = 3 };
 
-/* A batch of chains of some lengths, each a component of its own; the classifier's outputs go to `logits`. */
+/* Builds a batch of chains of some lengths, each a component of its own; `logits` gets the classifier's outputs. */
 static vpps_node build(const small_network *n, uint64_t seed, vpps_node *logits) {
     vpps_graph *g = n->g;
     uint64_t random = seed * 77 + 5;
@@ -87,7 +87,7 @@ TEST(dealing_changes_nothing) {
     free(one.values);
 }
 
-/* With the same parameters, here those before any training. */
+/* Predictions with the same parameters, here those before any training. */
 TEST(predictions_are_the_same_bits) {
     small_network n;
     static const uint32_t waves[] = {1, 3, 1000, 1, 2}, groups[] = {1, 1, 1, 2, 2};
@@ -115,7 +115,7 @@ TEST(a_small_pool_is_met_by_waves) {
     ck_assert_uint_gt(r.stats.waves, 1);
     ck_assert_uint_le(r.stats.peak_pool_bytes, between);
     expect_close(&r, &one);
-    const result asked = train(2, 1, 1, between); /* as many waves as were asked for, and more where they must be */
+    const result asked = train(2, 1, 1, between); /* as many waves as requested, and more if necessary */
     ck_assert_int_eq(asked.status, VPPS_OK);
     const result none = train(2, 1, 0, many.stats.pool_bytes * 9 / 10 / 4 * 4);
     ck_assert_int_eq(none.status, VPPS_POOL);
@@ -123,7 +123,7 @@ TEST(a_small_pool_is_met_by_waves) {
     for (size_t i = 0; i < VPPS_COUNT(values); i++) free((void *)(uintptr_t)values[i]);
 }
 
-/* One sequence is one wave of several slices. The head reads a recurrence; its logits are most of what is kept: 16 KB a word. */
+/* One sequence is one wave of several slices. The head reads a recurrence; most of what is kept are its logits, 16 KB a word. */
 TEST(a_small_pool_is_met_by_slices_of_attention) {
     enum { SIZE = 16, CLASSES = 4096, WORDS = 60, MEMBERS = 3 };
     vpps_options o = default_options();
@@ -171,7 +171,7 @@ TEST(groups_are_equal) {
     TEST_FAILS(vpps_handle_create(&h, n.model, &o), VPPS_ARGUMENT, "3 groups of 4 VPs");
 }
 
-/* Sentences of six words through one tanh layer of this size: the groups that a batch of them gets. */
+/* Returns the number of groups for a batch of six-word sentences, with one tanh layer of this size. */
 static uint32_t groups_chosen(uint32_t hidden, uint32_t sentences) {
     enum { WORDS = 6, MOST = 64 };
     vpps_node terms[MOST];
@@ -192,15 +192,15 @@ static uint32_t groups_chosen(uint32_t hidden, uint32_t sentences) {
     return stats.groups;
 }
 
-/* Groups of one VP have no barriers, and whole matrices to fetch. */
+/* Groups of one virtual processor have no barriers, but fetch whole matrices. */
 TEST(groups_by_cost) {
     ck_assert_uint_eq(groups_chosen(64, 16), 2);
-    ck_assert_uint_eq(groups_chosen(64, 1), 1);    /* one input is no two groups' */
-    ck_assert_uint_eq(groups_chosen(64, 7), 1);    /* and some more are not dealt evenly */
-    ck_assert_uint_eq(groups_chosen(1024, 16), 1); /* 4 MB for each core, for 8 vectors at a time */
+    ck_assert_uint_eq(groups_chosen(64, 1), 1);    /* one input cannot use two groups */
+    ck_assert_uint_eq(groups_chosen(64, 7), 1);    /* seven inputs cannot be shared evenly */
+    ck_assert_uint_eq(groups_chosen(1024, 16), 1); /* each core would fetch 4 MB for 8 vectors */
 }
 
-/* Divisors, up to the most; of more than there is room for, the few and the most. */
+/* Candidates are divisors up to `most`; if there is no room for all, the smallest ones and `most`. */
 TEST(numbers_of_groups) {
     static const struct {
         uint32_t vps, most, groups[VPPS_MOST_TRIALS + 1];

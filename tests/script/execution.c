@@ -4,7 +4,7 @@
 #include "common/testing.h"
 #include "runtime/cpu/cpu.h"
 
-/* Numbers that are compared by the largest of them. */
+/* Numbers that are compared relative to the largest of them. */
 typedef struct part {
     size_t first, n;
 } part;
@@ -13,7 +13,7 @@ struct executor {
     vpps_cpu *cpu;
     vpps_model *model;
     float *before; /* all parameters' values */
-    uint32_t *at;  /* of each VP: the task that it runs next */
+    uint32_t *at;  /* for each processor: its next task */
     float *expected, *got;
     part *parts;
     size_t n, n_parts; /* of results */
@@ -21,7 +21,7 @@ struct executor {
 
 /* ---------------------------------------------------------------- running */
 
-/* VP v runs its next task. False: it has ended, or must wait. */
+/* Makes virtual processor v run its next task. False: it has ended, or must wait. */
 static bool step(executor *x, uint32_t v) {
     vpps_cpu *cpu = x->cpu;
     const uint32_t group = v / (cpu->n_vps / cpu->batch.header.n_groups);
@@ -34,7 +34,7 @@ static bool step(executor *x, uint32_t v) {
     return true;
 }
 
-/* VP v runs whenever it can, or only when no other can. */
+/* Runs everything; virtual processor v runs whenever it can, or (starve) only if no other can. */
 static void run_all(executor *x, uint32_t v, bool starve) {
     const uint32_t n = x->cpu->n_vps;
     for (bool any = true; any && !atomic_load(&x->cpu->batch.failed);) {
@@ -56,7 +56,7 @@ static void set_parameters(executor *x) {
     }
 }
 
-/* Ended: all VPs. Refused: the device does not run it, and says so. */
+/* ENDED: all virtual processors have ended. REFUSED: the device refuses a task, with a message. */
 typedef enum end { ENDED, STUCK, REFUSED } end;
 
 static end run(executor *x, const subject *s, uint32_t v, bool starve) {
@@ -81,7 +81,7 @@ static end run(executor *x, const subject *s, uint32_t v, bool starve) {
 
 /* ---------------------------------------------------------------- results */
 
-/* Adds n numbers, less those of `less`, unless that is NULL. */
+/* Adds n numbers to the results, less those of `less`, unless that is NULL. */
 static void take(executor *x, const float *from, const float *less, size_t n) {
     if (x->parts) x->parts[x->n_parts] = (part){x->n, n};
     for (size_t i = 0; i < n && x->got; i++) x->got[x->n + i] = from[i] - (less ? less[i] : 0);
@@ -89,8 +89,8 @@ static void take(executor *x, const float *from, const float *less, size_t n) {
     x->n += n;
 }
 
-/* What training changed, in the numbers that are linear or quadratic in gradients: Adam's steps are not, whose size is the same however
- * small a gradient is. Or what inference read. */
+/* Takes what training changed, in the numbers that are linear or quadratic in gradients: not Adam's steps, whose size does not depend on the
+ * gradient's. Or takes what inference read. */
 static void take_results(executor *x, const subject *s) {
     const vpps_cpu *cpu = x->cpu;
     const float *before = x->before, loss = (float)cpu->batch.loss;
@@ -164,7 +164,7 @@ executor *executor_open(const job *j) {
         memcpy(to, x->model->params[p].values, vpps_param_elems(&x->model->params[p]) * sizeof *to);
     ck_assert_msg(run(x, &j->subject, 0, false) == ENDED, "a correct script does not end: %s",
                   x->cpu->batch.outcome.message);
-    take_results(x, &j->subject); /* how many there are */
+    take_results(x, &j->subject); /* number of results */
     x->parts = calloc(x->n_parts + 1, sizeof *x->parts);
     x->got = calloc(x->n + 1, sizeof *x->got);
     x->expected = calloc(x->n + 1, sizeof *x->expected);
@@ -176,7 +176,7 @@ executor *executor_open(const job *j) {
 
 void executor_close(executor *x) {
     set_parameters(x);
-    vpps_take_over_states(x->model, VPPS_SGD); /* of which there is no state */
+    vpps_take_over_states(x->model, VPPS_SGD); /* it has no state */
     vpps_device_cpu.destroy(&x->cpu->device);
     free(x->before);
     free(x->at);

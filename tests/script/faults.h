@@ -1,4 +1,4 @@
-/* faults.h - scripts with one fault each, made by hand from right ones: what is edited, and where. */
+/* faults.h - scripts with one fault each, made by hand from right ones: how they are edited, and where. */
 #pragma once
 
 #include "common/training.h"
@@ -15,18 +15,18 @@ enum { ROWS = 64, STEPS = 4 };
 
 /* Schedules b->g, which must give a right script. */
 void open_batch(batch *b, vpps_node loss, way w);
-/* A recurrent net over a few words, trained by two VPs that share rows out. */
+/* Opens a recurrent network over a few words, trained by two virtual processors that share out rows. */
 void open_recurrent(batch *b);
-/* What infers op(x) of a vector of ROWS, by so many VPs. */
+/* Opens a batch that infers op(x) of a vector of ROWS, by so many virtual processors. */
 void open_inference(batch *b, vpps_node (*op)(vpps_graph *g, vpps_node x), uint32_t n_vps);
 void close_batch(batch *b);
 
-/* What the checker says of the script as it is now. */
+/* Returns what the checker says of the script as it is now. */
 vpps_status verify_edited(const batch *b);
 
-/* The last block of a cell with vertices. */
+/* Returns the last block of a cell that has vertices. */
 vpps_block *block_of(batch *b, const char *cell, uint32_t *number);
-/* The address of the n-th task of a kind, from 0; of the n-th that waits; of the first stage of a block. */
+/* Return an address: of task number n, from 0, of a kind; of the n-th task that waits; of a block's first stage. */
 uint32_t find(batch *b, vpps_task_kind kind, uint32_t n);
 uint32_t find_wait(batch *b, uint32_t n);
 uint32_t stage_of(batch *b, uint32_t block);

@@ -26,11 +26,11 @@ vpps_status machine_create(vpps_target *machine, const vpps_model *model, vpps_o
 }
 
 void machine_destroy(vpps_target *machine) {
-    void *values = (void *)(uintptr_t)machine->values; /* owned, though the plan only reads it */
+    void *values = (void *)(uintptr_t)machine->values; /* owned by this machine, though its plan is read only */
     free(values);
 }
 
-/* Nodes that a user can name: those of op calls, and what vertices scatter and push. */
+/* Draws a node that a user can name: the result of an op call, or what a vertex scatters or pushes. */
 static vpps_node draw_node(vpps_graph *g, uint64_t *random) {
     for (;;) {
         const uint32_t v = vpps_random_below(random, (uint32_t)(g->n_records + g->n_vertices));

@@ -1,16 +1,16 @@
-/* fixture.h - what the tests of scripts share: a machine for a model, and a scheduled batch with all that says what it should be. */
+/* fixture.h - what the tests of scripts share: a machine for a model, and a scheduled batch with everything that it must do. */
 #pragma once
 
 #include "common/random_graph.h"
 #include "script/task.h"
 #include "script/verify/verify.h"
 
-/* Lays out a model's vectors and tables for n_vps VPs, as a device does. split_elems: see vpps_cell_needs. Fails with MEMORY. */
+/* Lays out a model's vectors and tables for n_vps virtual processors, as a device does. split_elems: see vpps_cell_needs. Fails with MEMORY. */
 vpps_status machine_create(vpps_target *machine, const vpps_model *model, vpps_optimizer_kind optimizer, uint32_t n_vps,
                            uint32_t split_elems, uint32_t pool_words);
 void machine_destroy(vpps_target *machine);
 
-/* A script and everything that says what it should be. */
+/* A script, and everything that says what it must do. */
 typedef struct subject {
     const uint32_t *script;
     size_t words;
@@ -29,12 +29,12 @@ static inline vpps_status verify_subject(const subject *s) {
 
 /* How a batch is scheduled. */
 typedef struct way {
-    uint32_t n_vps, groups; /* groups: 1, or as many as it says where the batch has several components */
+    uint32_t n_vps, groups; /* groups: 1, or the number of groups if the batch has several components */
     uint32_t waves;         /* likewise; 0: 1 */
-    uint32_t slices;        /* likewise, of a wave; 0: 1 */
-    uint32_t split_elems;   /* 0: rows are shared out wherever they can be */
-    uint32_t wide;          /* levels of so many vertices a VP are shared out by vertices; 0: none */
-    bool accumulate;        /* gradients of parameters, level by level */
+    uint32_t slices;        /* number of slices of a wave; 0: 1 */
+    uint32_t split_elems;   /* 0: rows are shared out wherever possible */
+    uint32_t wide;          /* levels with so many vertices per processor are shared out by vertices; 0: none */
+    bool accumulate;        /* gradients of parameters are added up level by level */
     bool keeps;             /* training: gradients are kept for a later update */
     bool inference;
     uint32_t pool_words;      /* 0: many */
@@ -57,6 +57,6 @@ typedef struct job {
     subject subject;
 } job;
 
-/* Schedules a graph with an optimiser drawn by `seed`. Fails as the scheduler does; the job must be closed even then. */
+/* Schedules a graph with an optimiser drawn by `seed`. Fails as the scheduler does; the job must be closed even after a failure. */
 vpps_status job_open(job *j, vpps_graph *g, vpps_node loss, way w, uint64_t seed);
 void job_close(job *j);

@@ -1,4 +1,4 @@
-/* mutate.c - see mutate.h. Changes of scripts: tasks and their barriers, and words. */
+/* mutate.c - see mutate.h. Changes scripts: tasks, their barriers, and single words. */
 #include "mutate.h"
 #include "common/testing.h"
 
@@ -29,7 +29,7 @@ void editor_close(editor *e) {
     VPPS_FREE_ARRAYS(e->sites);
 }
 
-/* So many words more after address `at`. */
+/* Notes that so many words were added after address `at`. */
 static bool finish(editor *e, uint32_t at, int32_t words) {
     uint32_t *starts = e->script + VPPS_TASK_HEADER_WORDS;
     e->words += (size_t)words;
@@ -40,7 +40,7 @@ static bool finish(editor *e, uint32_t at, int32_t words) {
 }
 
 bool editor_insert(editor *e, uint32_t at, const vpps_task *task) {
-    const vpps_task copy = *task; /* it may be one of the script */
+    const vpps_task copy = *task; /* the task may be one of the script */
     if (!VPPS_RESERVE(e->script, e->words + VPPS_TASK_WORDS)) return false;
     memmove(editor_task(e, at + VPPS_TASK_WORDS), editor_task(e, at), (e->words - at) * sizeof *e->script);
     *editor_task(e, at) = copy;
@@ -73,7 +73,7 @@ static bool is_any_of(const vpps_task *t, uint32_t kinds) {
            (kinds & SIGNALS && t->signal != VPPS_NO_BARRIER);
 }
 
-/* A random task of these kinds (bits); NULL: there is none. */
+/* Returns a random task of these kinds (bits); NULL: there is none. */
 static const site *pick(editor *e, uint32_t kinds) {
     uint32_t n = 0;
     const site *chosen = NULL;
@@ -94,7 +94,7 @@ static void wait_for_nothing(vpps_task *t) {
 
 enum { SIGNAL = 1, WAIT = 2, LOWER = 4 };
 
-/* Drops a task's signal, its wait, or its wait with the signal of the task before it. LOWER: others no longer wait for the signal. */
+/* Drops a task's signal, its wait, or its wait and the signal of the preceding task. LOWER: others no longer wait for the signal. */
 static bool drop_barrier(editor *e, uint32_t what) {
     const site *s = pick(e, what & WAIT ? WAITS : SIGNALS), *signals = what == (SIGNAL | WAIT) ? s - 1 : s;
     if (!s || (what == (SIGNAL | WAIT) && (s == e->sites || task_of(e, signals)->signal == VPPS_NO_BARRIER)))
@@ -114,7 +114,7 @@ enum { WORKS = 0xf8f, WAITINGS = 0x30, SIGNALLING = 0x40, WHOLE = WORKS | WAITIN
 _Static_assert(offsetof(vpps_task, wait) == 4 * 4 && offsetof(vpps_task, signal) == 6 * 4,
                "of wait and signals; of signal");
 
-/* Exchanges words of a task with the next one of its group. */
+/* Exchanges words of a task with the next task of its group. */
 static bool exchange(editor *e, uint32_t words) {
     const site *s = pick(e, words == WAITINGS ? WAITS : ANY);
     if (!s || s + 1 == e->sites + e->n_sites || s[1].group != s->group) return false;
@@ -128,7 +128,7 @@ static bool exchange(editor *e, uint32_t words) {
     return true;
 }
 
-/* A task becomes one of the first `n` kinds; 0: it does nothing. */
+/* Changes a task to one of the first `n` kinds; 0: it does nothing. */
 static bool change_kind(editor *e, uint32_t n) {
     const site *s = pick(e, WORK);
     if (s) task_of(e, s)->kind = n ? below(e, n) : VPPS_TASK_NOTHING;
@@ -143,7 +143,7 @@ static bool duplicate(editor *e, uint32_t kinds) {
     return editor_insert(e, s->at, &copy);
 }
 
-/* Takes a task from its place, and has it done in another. */
+/* Moves a task to another place. */
 static bool move(editor *e, uint32_t kinds) {
     const site *s = pick(e, kinds);
     if (!s) return false;
@@ -153,7 +153,7 @@ static bool move(editor *e, uint32_t kinds) {
     return to && editor_insert(e, to->at, &task);
 }
 
-/* Leaves a vertex out, or cuts a stage in two of which the second begins one too early or too late. */
+/* Leaves a vertex out, or divides a stage in two, of which the second begins one vertex too early or too late. */
 static bool cut_stage(editor *e, uint32_t kinds) {
     const site *s = pick(e, kinds);
     if (!s || task_of(e, s)->operands[2] < 2) return false;
@@ -170,7 +170,7 @@ static bool cut_stage(editor *e, uint32_t kinds) {
 
 /* ---------------------------------------------------------------- words */
 
-/* A random word becomes another: anything, by one bit, another word of the script, near, or a small number. */
+/* Changes a random word: to any number, by one bit, to another word of the script, to a near number, or to a small one. */
 bool corrupt_word(editor *e, uint32_t unused) {
     (void)unused;
     uint32_t *w = &e->script[below(e, (uint32_t)e->words)];

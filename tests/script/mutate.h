@@ -1,4 +1,4 @@
-/* mutate.h - small changes to correct scripts, and to compiled cells: what a bug would look like. */
+/* mutate.h - small changes to correct scripts and compiled cells, such as a bug might make. */
 #pragma once
 
 #include "fixture.h"
@@ -18,17 +18,17 @@ typedef struct editor {
     uint64_t random;
 } editor;
 
-/* A copy of the subject's script, and where its tasks are. False: out of memory. */
+/* Copies the subject's script, and lists its tasks. False: out of memory. */
 bool editor_open(editor *e, const subject *of, uint64_t seed);
 void editor_close(editor *e);
 
-/* The task at an address; it moves when the script grows. */
+/* Returns the task at an address; it moves if the script grows. */
 static inline vpps_task *editor_task(editor *e, uint32_t at) {
     void *task = e->script + at;
     return task;
 }
 
-/* Puts a task before the one at `at`; takes that one out. What comes after it moves. */
+/* Insert a task before the one at `at`, or remove that one. What follows it moves. */
 bool editor_insert(editor *e, uint32_t at, const vpps_task *task);
 bool editor_remove(editor *e, uint32_t at);
 
@@ -37,22 +37,22 @@ static inline vpps_task_header *editor_header(editor *e) {
     return at;
 }
 
-/* Changes of scripts, each at a place that is drawn. */
+/* A kind of change of scripts, each at a drawn place. */
 typedef struct mutation {
     const char *name;
-    bool (*apply)(editor *e, uint32_t argument); /* false: nothing to change in this script */
-    uint32_t argument, times;                    /* tried so often in a script */
+    bool (*apply)(editor *e, uint32_t argument); /* false: the script has nothing to change */
+    uint32_t argument, times;                    /* times: number of attempts in a script */
 } mutation;
 
 extern const mutation mutations[];
 extern const size_t n_mutations;
 
-/* Makes any word of the script another. */
+/* Changes any word of the script. */
 bool corrupt_word(editor *e, uint32_t unused);
 
 /* ---------------------------------------------------------------- cells */
 
-/* Lists of a compiled cell; those from PROGRAM on are of a stage. */
+/* Lists of a compiled cell; those from PROGRAM on belong to a stage. */
 enum {
     LIST_CELL,
     LIST_VALUES,
@@ -72,7 +72,7 @@ enum {
     CELL_LISTS
 };
 
-/* What a field holds. SIZE, INDEX, COUNT and VALUE may be another number in range and leave a cell of which programs can be made. */
+/* What a field holds. SIZE, INDEX, COUNT and VALUE may be other numbers in range, with which programs can still be made. */
 typedef enum field_domain {
     DOMAIN_NUMBER,
     DOMAIN_BOOL,
@@ -86,23 +86,23 @@ typedef enum field_domain {
 typedef struct cell_field {
     const char *what;
     uint8_t list, domain, bytes;
-    uint16_t kinds; /* bits: the kinds of items that have the field; 0: all */
+    uint16_t kinds; /* the kinds of items that have the field, as bits; 0: all */
     size_t at;
 } cell_field;
 
 extern const cell_field cell_fields[];
 extern const size_t n_cell_fields;
 
-/* The items of a list; of a stage's program. */
+/* Returns the items of a list, or of a stage's program. */
 void *cell_items(vpps_compiled_cell *c, uint32_t list, uint32_t stage, uint32_t *n, size_t *bytes);
 bool has_field(const void *item, const cell_field *f);
 uint64_t get_field(const void *item, const cell_field *f);
 void set_field(void *item, const cell_field *f, uint64_t value);
 
-/* Changes of compiled cells: each field, as a wrong pass could and at random, and items of lists. */
+/* Changes of compiled cells: each field, as a wrong pass might set it or at random; and items of lists. */
 uint32_t n_cell_mutations(void);
 const char *cell_mutation(uint32_t kind);
 bool mutate_cell(uint32_t kind, vpps_compiled_cell *c, uint64_t *random); /* false: nothing was changed */
 
-/* A copy of a compiled cell, to be changed. NULL: out of memory. */
+/* Copies a compiled cell, which may then be changed. NULL: out of memory. */
 vpps_compiled_cell *copy_cell(const vpps_compiled_cell *c);

@@ -1,8 +1,8 @@
-/* mutate_cells.c - see mutate.h. Cells as a bug of the compiler would make them: a field, or an item of a list, differs. */
+/* mutate_cells.c - see mutate.h. Makes cells like those of a faulty compiler: a field, or an item of a list, differs. */
 #include "common/testing.h"
 #include "mutate.h"
 
-/* As a growable array. */
+/* Copies an array to a growable array. */
 static void *copy(const void *from, size_t n, size_t bytes) {
     void *to = NULL;
     if (vpps_grow(&to, n + 1, bytes) && n) memcpy(to, from, n * bytes);
@@ -196,7 +196,7 @@ uint64_t get_field(const void *item, const cell_field *f) {
 
 void set_field(void *item, const cell_field *f, uint64_t value) {
     if (f->domain == DOMAIN_BOOL) value &= 1;
-    if (f->domain == DOMAIN_KIND) { /* the union means something else, and has no bool but 0 and 1 */
+    if (f->domain == DOMAIN_KIND) { /* the union has another meaning, and a bool must be 0 or 1 */
         const size_t at = f->list == LIST_VALUES ? offsetof(vpps_cell_value, input) : offsetof(vpps_program_step, run);
         memset((uint8_t *)item + at, 0,
                (f->list == LIST_VALUES ? sizeof(vpps_cell_value) : sizeof(vpps_program_step)) - at);
@@ -208,7 +208,7 @@ void set_field(void *item, const cell_field *f, uint64_t value) {
 
 static uint32_t below(uint64_t *random, uint32_t n) { return vpps_random_below(random, n); }
 
-/* Another value of the same shape; the same: there is none. */
+/* Returns another value of the same shape; the same value: there is none. */
 static uint32_t like(const vpps_compiled_cell *c, uint32_t value, uint64_t *random) {
     uint32_t chosen = value;
     for (uint32_t v = 0, n = 0; value < c->n_values && v < c->n_values; v++) {
@@ -219,7 +219,7 @@ static uint32_t like(const vpps_compiled_cell *c, uint32_t value, uint64_t *rand
     return chosen;
 }
 
-/* Do two items of a list have the same form? Values of one shape that are made in the same way; others: always. */
+/* Returns whether two items of a list have the same form: values, if they have one shape and are made alike; others, always. */
 static bool alike(uint32_t list, const void *a, const void *b) {
     const vpps_cell_value *x = a, *y = b;
     if (list != LIST_VALUES) return true;
@@ -229,7 +229,7 @@ static bool alike(uint32_t list, const void *a, const void *b) {
             !strcmp(vpps_instructions[x->run.opcode].operands, vpps_instructions[y->run.opcode].operands));
 }
 
-/* Stages' orders by the values' numbers. */
+/* Sorts the stages' orders by the values' numbers. */
 static void order_again(vpps_compiled_cell *c) {
     uint32_t at = 0;
     for (uint32_t s = 0; s < c->n_stages; s++) {
@@ -244,7 +244,7 @@ static void order_again(vpps_compiled_cell *c) {
     }
 }
 
-/* A number of a field that a wrong pass could have left, in range; the same: there is none. theirs: of another item of the same form. */
+/* Returns a number in range that a faulty pass could leave in a field; the same number: there is none. theirs: of another item of the same form. */
 static uint64_t plausible(const vpps_compiled_cell *c, const cell_field *f, uint64_t now, uint64_t theirs,
                           uint64_t *random) {
     const uint64_t by = now < 16 || below(random, 2) ? 1 : 16;
@@ -259,7 +259,7 @@ static uint64_t plausible(const vpps_compiled_cell *c, const cell_field *f, uint
     }
 }
 
-/* Any number at all. */
+/* Returns any number. */
 static uint64_t any(uint64_t now, uint32_t bytes, uint64_t *random) {
     switch (below(random, 4)) {
     case 0: return vpps_random(random);
@@ -269,7 +269,7 @@ static uint64_t any(uint64_t now, uint32_t bytes, uint64_t *random) {
     }
 }
 
-/* Does the cell's compiler make programs of the list's items? */
+/* Returns whether the cell's compiler makes programs from the list's items. */
 static bool makes_programs(uint32_t list) { return list < LIST_PROGRAM; }
 
 static bool change_field(vpps_compiled_cell *c, const cell_field *f, bool wild, uint64_t *random) {
@@ -292,7 +292,7 @@ static bool change_field(vpps_compiled_cell *c, const cell_field *f, bool wild, 
 
 /* ---------------------------------------------------------------- items of lists */
 
-/* Where the number of a list's items is kept; NULL: others count on it. */
+/* Returns the member with the number of a list's items; NULL: other things depend on it. */
 static uint32_t *count_of(vpps_compiled_cell *c, uint32_t list, uint32_t stage) {
     return list == LIST_CONTRIBUTIONS ? &c->n_contributions
            : list == LIST_OUTERS      ? &c->n_outers
@@ -325,7 +325,7 @@ static bool change_items(vpps_compiled_cell *c, uint32_t list, item_change chang
     return true;
 }
 
-/* What two stages of a part made is made by the second alone, or by the first, whose results it does not wait for. */
+/* Merges two stages of a pass: the second one alone, or the first, which does not wait for its results, makes what both made. */
 static bool merge_stages(vpps_compiled_cell *c, uint64_t *random) {
     if (c->n_stages < 2) return false;
     const uint32_t from = below(random, c->n_stages - 1) + below(random, 2), to = from ? from - 1 : 1;
@@ -337,7 +337,7 @@ static bool merge_stages(vpps_compiled_cell *c, uint64_t *random) {
     return true;
 }
 
-/* Two values that are in use at the same time get one slot. */
+/* Gives one slot (buffer) to two values that are in use at the same time. */
 static bool share_slot(vpps_compiled_cell *c, uint64_t *random) {
     vpps_program *p = c->n_stages ? &c->programs[below(random, c->n_stages)] : NULL;
     if (!p || p->slots.n < 2) return false;
@@ -370,7 +370,7 @@ static const struct {
     {"values exchanged", LIST_ORDER, EXCHANGED},
 };
 
-/* Every field is changed in two ways; then come changes of items, and two of their own. */
+/* Every field is changed in two ways; then come changes of items, and two special ones. */
 uint32_t n_cell_mutations(void) { return (uint32_t)(2 * n_cell_fields + VPPS_COUNT(item_changes) + 2); }
 
 const char *cell_mutation(uint32_t kind) {

@@ -28,7 +28,7 @@ uint32_t cases(uint32_t n) { return test_full() ? 5 * n : test_scaled(n); }
 
 /* ---------------------------------------------------------------- small ones */
 
-/* Small enough to be run some times. */
+/* Returns whether the job is small enough to be run several times. */
 static bool is_small(const job *j) { return j->batch->pool_words < 20000 && j->batch->script_words < 6000; }
 
 void draw_small(rg_case *c, uint64_t seed) {
@@ -38,7 +38,7 @@ void draw_small(rg_case *c, uint64_t seed) {
     for (uint32_t i = 0; i < RG_SIZES; i++)
         c->sizes[i] = sizes[vpps_random_below(&random, (uint32_t)VPPS_COUNT(sizes))];
     if (seed % 2) return;
-    for (uint32_t i = 0; i < c->n_cells; i++) { /* half are mostly vertices of cells, with lists */
+    for (uint32_t i = 0; i < c->n_cells; i++) { /* half of the cases are mostly vertices of cells with lists */
         c->cells[i].head = false;
         c->cells[i].variable |= i == 0;
         c->cells[i].n_steps = vpps_min_u32(c->cells[i].n_steps, 5);

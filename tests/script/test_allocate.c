@@ -1,5 +1,5 @@
-/* test_allocate.c - placing tensors by when they live: never in each other's words, near what must be, and of few tensors in
- * as few words as any placing takes. On networks: tests/cli/test_memory.sh. */
+/* test_allocate.c - placing tensors by their lifetimes: never in each other's words, never far from the least possible size, and few tensors in as
+ * few words as any placing takes. On networks: tests/cli/test_memory.sh. */
 #include "common/testing.h"
 #include "script/allocate.h"
 
@@ -35,7 +35,7 @@ static void check_placing(const vpps_tensor_life *all, uint32_t n, uint64_t word
     ck_assert(inside && aligned && apart);
 }
 
-/* The most words that are live in a phase, counted phase by phase. */
+/* Counts, phase by phase, the most words that are live in one phase. */
 static uint64_t live_words(const vpps_tensor_life *all, uint32_t n, uint32_t n_phases) {
     uint64_t most = 0;
     for (uint32_t p = 0; p < n_phases; p++) {
@@ -47,7 +47,7 @@ static uint64_t live_words(const vpps_tensor_life *all, uint32_t n, uint32_t n_p
     return most;
 }
 
-/* The fewest words of all placings: some order, in which each tensor lies as low as those before it let it, gives it. */
+/* Returns the fewest words of all placings: some order, in which each tensor lies as low as earlier ones allow, reaches them. */
 static uint64_t fewest(vpps_tensor_life *all, uint32_t n, uint32_t done, uint64_t end, uint64_t best) {
     if (done == n || end >= best) return end < best ? end : best;
     for (uint32_t i = done; i < n; i++) {
@@ -105,7 +105,7 @@ TEST(few_take_as_little_as_can_be) {
     ck_assert_msg(more <= rounds / 50, "%u of %u are not placed as well as can be", more, rounds);
 }
 
-/* Words go on to who comes next, in part or joined. */
+/* Words of ended tensors go to later ones, in part or joined. */
 TEST(words_are_handed_on) {
     vpps_tensor_life all[] = {{.words = 64, .first = 0, .last = 1},
                               {.words = 32, .first = 2, .last = 3},

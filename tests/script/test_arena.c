@@ -1,4 +1,4 @@
-/* test_arena.c - memory taken piece by piece: apart, aligned, kept while the arena grows, and given back as a whole. */
+/* test_arena.c - memory taken in pieces: separate, aligned, kept while the arena grows, and freed as a whole. */
 #include "base/arena.h"
 #include "common/testing.h"
 
@@ -9,7 +9,7 @@ typedef struct piece {
     size_t n;
 } piece;
 
-/* Takes pieces of many sizes and fills each with its number. */
+/* Takes pieces of many sizes, and fills each with its number. */
 static void take_pieces(vpps_arena *a, piece *pieces, uint32_t n, uint64_t *random) {
     for (uint32_t i = 0; i < n; i++) {
         pieces[i].n = vpps_random_below(random, i % 7 ? 300 : 30000);
@@ -78,5 +78,5 @@ TEST(sizes_that_no_memory_has_are_refused) {
     ck_assert(!vpps_arena_grow(&a, &numbers, &capacity, SIZE_MAX / 2 + 2, sizeof *numbers));
     ck_assert_ptr_null(numbers);
     ck_assert_uint_eq(capacity, 0);
-    ck_assert(VPPS_TAKE(&a, numbers, 0)); /* no elements are no failure */
+    ck_assert(VPPS_TAKE(&a, numbers, 0)); /* taking no elements is no failure */
 }

@@ -1,8 +1,7 @@
-/* test_cell_faults.c - faults of the compiled cells that a script is run with, which test_refusals.c does not come upon, and what the
- * checker says of them. */
+/* test_cell_faults.c - faults in a script's compiled cells that test_refusals.c does not produce, and what the checker says of them. */
 #include "faults.h"
 
-/* Scheduled while parameters were frozen that no longer are. */
+/* The script was scheduled while parameters were frozen that no longer are. */
 TEST(a_parameter_gets_no_gradient) {
     for (uint32_t n_frozen = 0; n_frozen <= 2; n_frozen++) {
         const float data[ROWS] = {0};
@@ -26,7 +25,7 @@ TEST(a_parameter_gets_no_gradient) {
     }
 }
 
-/* A matrix that is read as a value is another one, or its gradient is. */
+/* Another matrix is read as a value, or gets the gradient. */
 TEST(a_matrix_is_read_as_a_value) {
     AT_END(close_batch) batch b;
     TEST_OK(vpps_model_create(&b.model, 1));
@@ -46,7 +45,7 @@ TEST(a_matrix_is_read_as_a_value) {
     TEST_OK(verify_edited(&b));
 }
 
-/* A request's gradients: read elsewhere, taken for zero, and another value of the cell in their place. */
+/* Requested gradients are read elsewhere, taken as zero, or replaced by another value of the cell. */
 TEST(a_gradient_that_is_asked_for_is_another) {
     const float data[ROWS] = {0};
     AT_END(close_batch) batch b;
@@ -80,7 +79,7 @@ TEST(a_gradient_that_is_asked_for_is_another) {
     at[2] = at[1];
     TEST_FAILS(VERIFY(), VPPS_SCRIPT, "without this output");
     at[2] = VPPS_NONE;
-    request.goal = VPPS_GOAL_GRADIENTS; /* then W is trained */
+    request.goal = VPPS_GOAL_GRADIENTS; /* then W trains */
     TEST_FAILS(VERIFY(), VPPS_SCRIPT, "");
     request.goal = VPPS_GOAL_NODES;
     for (uint32_t c = 0; c < made->n_cells; c++) {
@@ -103,8 +102,8 @@ TEST(a_gradient_that_is_asked_for_is_another) {
 #undef VERIFY
 }
 
-/* Two products one after the other: the first one's gradient is a product with a transposed matrix, of which VPs that share
- * rows out make shares. Nothing adds them up for a product or for a matrix's gradient. */
+/* Two products in a row: the first one's gradient is a product with a transposed matrix, of which virtual processors that share out rows make shares.
+ * Nothing adds them up for a product or a matrix's gradient. */
 TEST(products_of_products) {
     for (uint32_t n_vps = 1; n_vps <= 4; n_vps++) {
         batch b;
@@ -122,7 +121,7 @@ TEST(products_of_products) {
     }
 }
 
-/* Two blocks of one op, of which the second claims the first one's cell. What a script shows of both is the same. */
+/* Opens two blocks of one op, the second of which claims the first one's cell. The script shows the same for both. */
 static void open_alike(batch *b, const char *op, vpps_node x, vpps_node y) {
     const vpps_node out[] = {x, y};
     open_batch(b, VPPS_NO_NODE, (way){.n_vps = 1, .groups = 1, .inference = true, .wanted = out, .n_wanted = 2});
@@ -155,7 +154,7 @@ TEST(a_block_is_of_a_like_cell) {
     }
 }
 
-/* Gradients are kept where gates lay that backward has read; with two operations exchanged, where one lies that it has not. */
+/* Gradients are kept in the place of gates that backward has read; with two operations exchanged, in the place of one not read yet. */
 TEST(a_value_is_kept_over_one_that_is_still_read) {
     const float data[ROWS] = {0};
     bool seen = false;
@@ -208,7 +207,7 @@ TEST(an_inference_makes_a_gradient) {
     *outers = none;
 }
 
-/* An RNN's product with its state starts from the one with its word, which is made before; its own has a column more. */
+/* An RNN's product with its state begins with the product with its word, which is computed before; it has one column more. */
 TEST(a_product_starts_from_fewer_columns) {
     enum { SIZE = 2 };
     AT_END(close_batch) batch b;

@@ -1,4 +1,4 @@
-/* test_cost.c - what tasks cost: by hand, against what vpps_graph_cost counts, and once for what all groups do together. */
+/* test_cost.c - costs of tasks: by hand, compared with vpps_graph_cost's counts, and counted once for what all groups do together. */
 #include "faults.h"
 #include "script/cost.h"
 
@@ -16,7 +16,7 @@ TEST_GROUP("cost");
 
 TEST(by_hand) {
     AT_END(close_batch) batch b;
-    open_recurrent(&b); /* h = tanh(W h + b), STEPS times; the loss is the sum of the last one's elements */
+    open_recurrent(&b); /* h = tanh(W h + b), STEPS times; the loss is the sum of the last h */
     uint32_t rnn;
     block_of(&b, "rnn", &rnn);
     const uint32_t forward = stage_of(&b, rnn);
@@ -25,9 +25,9 @@ TEST(by_hand) {
         const vpps_task *t = editor_task(&b.e, b.e.sites[i].at);
         if (t->kind == VPPS_TASK_STAGE && t->operands[0] == rnn) backward = b.e.sites[i].at;
     }
-    /* a vertex reads W, b and the vector before, and keeps h */
+    /* a vertex reads W, b and the preceding vector, and keeps h */
     check_cost(&b, forward, 2 * MATRIX, 2 * ROWS, MATRIX + 3 * ROWS);
-    /* W, h, its gradient in a share of each VP; the gradient of what tanh is of, and shares of that of the vector before */
+    /* W, h, its gradient in a share of each virtual processor; the gradient of tanh's argument, and shares of the preceding vector's gradient */
     check_cost(&b, backward, 2 * MATRIX, 3 * ROWS, MATRIX + 6 * ROWS);
     /* gradients of W and b from two vectors of each vertex */
     for (size_t i = 0; i < b.e.n_sites; i++) {
@@ -43,7 +43,7 @@ TEST(by_hand) {
 
 enum { WORDS = 12, CLASSES = 5, TABLE = 7 };
 
-/* A classifier over words: every vertex reads and gives what all others do, so nothing is made that nobody needs. */
+/* Opens a classifier over words: all vertices read and contribute alike, so that everything computed is needed. */
 static void open_classifier(batch *b, way w) {
     TEST_OK(vpps_model_create(&b->model, 1));
     const vpps_param e = add_lookup(b->model, "E", TABLE, ROWS, 1), m = add_matrix(b->model, "W", CLASSES, ROWS),
@@ -62,8 +62,8 @@ static void open_classifier(batch *b, way w) {
     open_batch(b, vpps_sum(b->g, WORDS, losses), w);
 }
 
-/* The script does what the graph asks for, and besides: it takes the norm of the gradient, multiplies each term of the loss with
- * its factor, and makes tanh a second time, in backward, rather than keep it. */
+/* The script computes what the graph asks for, and besides: the gradient's norm, each loss term times its factor, and tanh a second time in backward,
+ * instead of keeping it. */
 TEST_EACH(as_the_graph_counts, 0, 3) {
     static const way ways[] = {{.n_vps = 1, .groups = 1}, {.n_vps = 2, .groups = 1}, {.n_vps = 2, .groups = 2}};
     AT_END(close_batch) batch b;

@@ -1,10 +1,10 @@
-/* test_deal.c - which group has which inputs, as much work each, less beside a deep one; which VP of a group has which vertices. */
+/* test_deal.c - how inputs are dealt to groups, with equal work, and less for a group with a deep input; and vertices to processors. */
 #include "common/training.h"
 #include "fixture.h"
 
 enum { WORDS = 20, HIDDEN = 8, MOST_CHAINS = 20 };
 
-/* Chains of so many words after the first; the loss is the sum over their ends. */
+/* Builds chains of so many words after the first; the loss is the sum over their ends. */
 static vpps_node build(vpps_model *model, vpps_graph *g, const uint32_t *lengths, uint32_t n) {
     vpps_node ends[MOST_CHAINS];
     const vpps_param E = add_lookup(model, "E", WORDS, HIDDEN, 1), W = add_matrix(model, "W", HIDDEN, HIDDEN),
@@ -18,7 +18,7 @@ static vpps_node build(vpps_model *model, vpps_graph *g, const uint32_t *lengths
     return vpps_sum(g, n, ends);
 }
 
-/* The words of the chains that each of two groups has. */
+/* Returns the words of the chains that each of two groups has. */
 static void deal(const uint32_t *lengths, uint32_t n, uint32_t level_flops, uint32_t *first, uint32_t *second) {
     job j;
     uint32_t words[2] = {0}, most = 0;
@@ -87,7 +87,7 @@ TEST(vertices_are_shared_out_by_the_members_of_their_lists) {
     }
 }
 
-/* Forward and backward of a cell whose loss is pushed have no barrier between them where each VP runs the same vertices in both. */
+/* Forward and backward of a cell whose loss is pushed have no barrier in between if virtual processors run the same vertices in both. */
 TEST(stages_that_share_out_vertices_differently_wait) {
     enum { LISTS = 6 };
     job j;
@@ -115,7 +115,7 @@ TEST(stages_that_share_out_vertices_differently_wait) {
     job_close(&j);
 }
 
-/* Two recurrences over the same words, from both ends, have a VP each and no barriers between levels. Sums of their states by rows wait. */
+/* Two recurrences over the same words, from both ends, have a processor each, without barriers between levels. Sums of their states wait. */
 TEST(twins_have_a_vp_each) {
     enum { LENGTH = 7, ROWS = 32 };
     uint32_t barriers[2];

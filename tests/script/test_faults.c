@@ -1,7 +1,7 @@
-/* test_faults.c - faults of scripts that test_refusals.c does not come upon, and what the checker says of them. */
+/* test_faults.c - faults in scripts that test_refusals.c does not produce, and what the checker says of them. */
 #include "faults.h"
 
-/* A recurrent net with a classifier of two rows at every step, of whole vertices, beside the net's rows. */
+/* Opens a recurrent network with a classifier of two rows at every step, whose vertices are shared out, while the network's rows are. */
 static void open_classified(batch *b) {
     static const float data[ROWS];
     vpps_cell cells[2];
@@ -29,7 +29,7 @@ static void open_classified(batch *b) {
     open_batch(b, vpps_sum(b->g, STEPS, losses), (way){.n_vps = 2, .groups = 1});
 }
 
-/* Phases end only where a VP waits for another one. */
+/* Phases end only where a virtual processor waits for another one. */
 TEST(every_barrier_is_needed) {
     batch b;
     open_classified(&b);
@@ -48,7 +48,7 @@ TEST(every_barrier_is_needed) {
 
 TEST(the_loss_is_late) {
     AT_END(close_batch) batch b;
-    open_recurrent(&b); /* with a guard, for which every VP wants the loss */
+    open_recurrent(&b); /* with a guard, for which all processors need the loss */
     vpps_task *loss = editor_task(&b.e, find(&b, VPPS_TASK_LOSS, 0));
     vpps_task *update = editor_task(&b.e, find(&b, VPPS_TASK_UPDATE, 0)), late = *update;
     late.kind = loss->kind;
@@ -98,7 +98,7 @@ TEST(a_script_that_is_cut_off) {
 
 /* ---------------------------------------------------------------- lists */
 
-/* STEPS words attend to all of them, and read two outputs of each. Returns the script's address and shift of both inputs. */
+/* Opens STEPS words that attend to all words and read two outputs of each. Returns the script's address and shift of both inputs. */
 static uint32_t *open_attending(batch *b, bool tables) {
     vpps_vertex words[STEPS];
     vpps_node losses[STEPS];
@@ -125,7 +125,7 @@ static uint32_t *open_attending(batch *b, bool tables) {
     return b->e.script + (view.lists[1] - b->e.script) + STEPS + 1;
 }
 
-/* Outputs of one cell lie at one distance, so that two inputs of a list share an array. Parameters, which processes may share out, do not. */
+/* One distance separates outputs of one cell, so that two inputs of a list share an array; not parameters, which processes may share out. */
 TEST_EACH(inputs_of_a_list_share_offsets, 0, 2) {
     AT_END(close_batch) batch b;
     uint32_t *places = open_attending(&b, _i);
@@ -133,7 +133,7 @@ TEST_EACH(inputs_of_a_list_share_offsets, 0, 2) {
     places[3] += ROWS;
     TEST_FAILS(verify_edited(&b), VPPS_SCRIPT, "lies at");
     for (uint32_t m = 0; m < STEPS * STEPS && _i; m++) b.e.script[places[2] + m] -= ROWS;
-    TEST_FAILS(verify_edited(&b), VPPS_SCRIPT, "lies at"); /* the right place, but not if processes moved the table */
+    TEST_FAILS(verify_edited(&b), VPPS_SCRIPT, "lies at"); /* the right place, but wrong if processes moved the table */
     places[2] = (uint32_t)b.e.words - STEPS;
     TEST_FAILS(verify_edited(&b), VPPS_SCRIPT, "its arrays end at word");
 }
@@ -171,7 +171,7 @@ TEST(an_output_is_of_no_vertex) {
 
 /* ---------------------------------------------------------------- gradients that are kept */
 
-/* A script that keeps gradients for a later update makes all of them, and does not update. */
+/* A script that keeps gradients for a later update computes all of them, and does not update. */
 TEST(kept_gradients) {
     AT_END(close_batch) batch b;
     TEST_OK(vpps_model_create(&b.model, 1));

@@ -1,5 +1,5 @@
-/* test_memory.c - what batches of networks take of the pool beside the most that lives at once, in training, and in inference,
- * where little does. Of tensors: test_allocate.c; as a user sees it: tests/cli/test_memory.sh. */
+/* test_memory.c - how many words of the pool networks' batches take, compared with the most that are live at once: in training, and in inference,
+ * where few are. For tensors alone: test_allocate.c; as a user sees it: tests/cli/test_memory.sh. */
 #include "common/testing.h"
 #include "fixture.h"
 #include "models.h"
@@ -13,7 +13,7 @@ typedef struct network_batch {
     void *data;
     vpps_model *model;
     vpps_graph *g;
-    vpps_node *logits, *losses; /* of positions with a known label */
+    vpps_node *logits, *losses; /* at positions with a known label */
     size_t n;
 } network_batch;
 
@@ -52,7 +52,7 @@ static void add_example(network_batch *b, const net_example *x) {
 
 /* ---------------------------------------------------------------- examples */
 
-/* SST's, or generated ones. */
+/* Opens trees: the Stanford Sentiment Treebank's, or generated ones. */
 static void open_trees(network_batch *b) {
     const char *path = test_data("sst/train.txt");
     OWNED(vpps_treebank) *trees = new_treebank();
@@ -78,7 +78,7 @@ static void open_sentences(network_batch *b) {
     }
 }
 
-/* Sentences of characters, each with the words that end in it. */
+/* Opens sentences of characters, each with the words that end at it. */
 static void open_lattices(network_batch *b) {
     uint64_t random = 8;
     open_batch(b, "lattice-lstm", WORDS, WORDS, TAGS);
@@ -106,7 +106,7 @@ typedef struct taken {
     uint64_t words, live; /* parameters aside */
 } taken;
 
-/* In one wave of one group. */
+/* Measures in one wave of one group. */
 static taken measure(const network_batch *b, bool training) {
     const vpps_optimizer optimizer = {.kind = VPPS_ADAM, .lr = 0.1f, .beta1 = 0.9f, .beta2 = 0.99f, .epsilon = 1e-8f};
     AT_END(machine_destroy) vpps_target machine;

@@ -11,7 +11,7 @@ static void try_script(const subject *s, executor *x, uint32_t kind, uint64_t se
     const bool changed = mutations[kind].apply(&e, mutations[kind].argument);
     if (changed && (e.words != s->words || memcmp(e.script, s->script, s->words * sizeof *e.script) != 0)) {
         subject mutant = *s;
-        /* a copy without slack, so that a read past the end is seen */
+        /* a copy without slack, so that reads past its end are noticed */
         FREED uint32_t *script = malloc(e.words * sizeof *script);
         ck_assert_ptr_nonnull(script);
         memcpy(script, e.script, e.words * sizeof *script);
@@ -29,7 +29,7 @@ static void try_script(const subject *s, executor *x, uint32_t kind, uint64_t se
     }
 }
 
-/* False: this cell has nothing of the kind. */
+/* Tries a change of a cell. False: the cell has nothing of that kind. */
 static bool try_cell(const subject *s, executor *x, uint32_t kind, uint64_t *random, tally *t) {
     const uint32_t number = vpps_random_below(random, s->n_cells);
     const vpps_compiled_cell *cell = s->cells[number];
@@ -89,7 +89,7 @@ TEST(wrong_cells_are_refused) {
     expect_all(&all, "mutations of the cells", n);
 }
 
-/* Every word of some scripts, with one more, one less, and a bit flipped. */
+/* Changes every word of some scripts: one more, one less, and one bit flipped. */
 static void mutate_words(const job *j, executor *x, uint64_t seed, tally *tallies) {
     subject mutant = j->subject;
     FREED uint32_t *script = malloc(mutant.words * sizeof *script);

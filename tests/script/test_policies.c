@@ -1,5 +1,5 @@
-/* test_policies.c - batching policies: on ED-Batch's figure 1, on random graphs against what is said of them, on real data
- * against numbers of batches counted by another program. */
+/* test_policies.c - batching policies: on ED-Batch's figure 1, on random graphs compared with definitions, on real data compared with numbers of
+ * batches that another program counted. */
 #include "common/training.h"
 #include "models.h"
 #include "runtime/handle.h"
@@ -23,7 +23,7 @@ static uint32_t add_vertex(vpps_typed_graph *g, uint32_t type) {
     return g->n++;
 }
 
-/* The vertex added last reads another. */
+/* Makes the vertex added last read another one. */
 static void reads(vpps_typed_graph *g, uint32_t source) { g->sources[g->first[g->n]++] = source; }
 
 static uint32_t batches_by(const vpps_typed_graph *g, const char *name, const vpps_automaton *a, uint32_t *steps) {
@@ -36,7 +36,7 @@ static uint32_t batches_by(const vpps_typed_graph *g, const char *name, const vp
 
 enum { I, O, R };
 
-/* Seven I: four leaves, then a chain of three; an O for each, and an R of all O. */
+/* Returns the figure's graph: seven I (four leaves, then a chain of three), an O for each, and an R of all O. */
 static vpps_typed_graph figure_1(void) {
     vpps_typed_graph g = open_graph(15, 3);
     uint32_t inner[7];
@@ -99,7 +99,7 @@ static vpps_typed_graph draw_graph(uint64_t *random) {
     return g;
 }
 
-/* Every batch is of one type, and comes after what it reads. */
+/* Checks that every batch has one type and comes after what it reads. */
 static void check_steps(const vpps_typed_graph *g, const uint32_t *steps, uint32_t n) {
     uint32_t type[MOST + 1], bound;
     memset(type, 0xff, sizeof type);
@@ -138,7 +138,7 @@ TEST(every_policy_orders_random_graphs) {
     ck_assert_msg(fewer > 0 || test_scaled(300) < 300, "nothing was learned that is better than ratios");
 }
 
-/* before[v]: bits of what comes before v, itself included. */
+/* before[v]: bits of the vertices that precede v, and v itself. */
 static void find_before(const vpps_typed_graph *g, uint64_t *before) {
     for (uint32_t v = 0; v < g->n; v++) {
         before[v] = (uint64_t)1 << v;
@@ -146,7 +146,7 @@ static void find_before(const vpps_typed_graph *g, uint64_t *before) {
     }
 }
 
-/* The frontiers of G, and of each type's own graph, by their definitions. */
+/* Checks the frontiers of G, and of each type's own graph, by their definitions. */
 static void check_ratios(vpps_walk *w, uint64_t done, const uint64_t *before) {
     const vpps_typed_graph *g = w->graph;
     for (uint32_t type = 0; type < g->n_types; type++) {
@@ -175,7 +175,7 @@ TEST(ratios_are_what_is_said) {
         find_before(&g, before);
         ck_assert(vpps_walk_open(&w, &g));
         memset(steps, 0xff, sizeof steps);
-        const uint32_t first = vpps_random_below(&random, 5); /* batch that is first asked about */
+        const uint32_t first = vpps_random_below(&random, 5); /* number of the first batch that is asked about */
         while (w.n_left) {
             if (w.n_batches >= first) check_ratios(&w, done, before);
             uint32_t type = vpps_random_below(&random, g.n_types);
@@ -204,7 +204,7 @@ TEST(packed_and_unpacked) {
         void *packed = vpps_automaton_pack(&a, &bytes);
         ck_assert_ptr_nonnull(packed);
         ck_assert(vpps_automaton_unpack(&b, g.n_types, packed, bytes));
-        /* on another graph, too, whose states it does not all know */
+        /* also on another graph, not all of whose states it knows */
         const vpps_typed_graph *both[] = {&g, &other};
         for (uint32_t k = 0; k < 2; k++) {
             const uint32_t n = batches_by(both[k], "fsm", &a, steps[0]);
@@ -217,7 +217,7 @@ TEST(packed_and_unpacked) {
         ck_assert(!vpps_automaton_unpack(&b, g.n_types, packed, bytes - 4));
         ck_assert(!vpps_automaton_unpack(&b, g.n_types, packed, bytes - 1));
         ck_assert(!vpps_automaton_unpack(&b, g.n_types, packed, 0));
-        if (a.n_states) { /* a type that there is none of */
+        if (a.n_states) { /* a type without vertices */
             ((uint32_t *)packed)[8] = g.n_types;
             ck_assert(!vpps_automaton_unpack(&b, g.n_types, packed, bytes));
         }
@@ -242,7 +242,7 @@ TEST(equal_graphs_give_equal_automata) {
 
 /* ---------------------------------------------------------------- real data */
 
-/* A network with the first examples of some data on a handle. */
+/* A network with the first examples of some data, on a handle. */
 typedef struct subject {
     const network *net;
     net_config config;
@@ -292,7 +292,7 @@ static void close_subject(subject *s) {
     vpps_model_destroy(s->model);
 }
 
-/* Numbers of batches; `others` more than the scope has itself. */
+/* Checks numbers of batches; `others`: batches outside the scope. */
 static void check_counts(vpps_scope *scope, uint32_t others, const uint32_t *expected) {
     static const char *const names[] = {"depth", "share", "ratio"};
     uint32_t *steps = malloc((scope->graph.n + 1) * sizeof *steps), bound;
@@ -345,7 +345,7 @@ TEST_EACH(on_trees, 0, VPPS_COUNT(of_trees)) {
 
 static const struct {
     const char *network;
-    bool encoder; /* its recurrence alone, and the vectors that it begins with */
+    bool encoder; /* its recurrence alone, and the vectors with which it begins */
     uint32_t n, expected[4];
 } of_lattices[] = {
     {"lattice-lstm", false, 32, {704, 359, 306, 240}},

@@ -1,6 +1,5 @@
-/* test_refusals.c - scripts, cells and their programs with one field damaged, and the refusals that the checker must answer with: each at
- * least once. A refusal that is taken out leaves its row unmet. Those that no single field leads to are in test_faults.c and
- * test_cell_faults.c. */
+/* test_refusals.c - damages one field of scripts, cells and their programs, and lists the refusals that the checker must give: each at least once. If
+ * a refusal is removed, its row stays unmet. Refusals that need more than one damaged field are in test_faults.c and test_cell_faults.c. */
 #include "faults.h"
 #include "subjects.h"
 
@@ -188,7 +187,7 @@ static const char *const refusals[] = {
 
 static bool met[VPPS_COUNT(refusals)];
 
-/* Asks the checker, and marks the rows that its answer has. */
+/* Asks the checker, and marks the rows that its answer contains. */
 static void ask(const subject *s) {
     if (verify_subject(s) == VPPS_OK) return;
     const char *message = vpps_error_message();
@@ -198,7 +197,7 @@ static void ask(const subject *s) {
 
 /* ---------------------------------------------------------------- damage */
 
-static uint32_t every = 1, turn; /* one damage out of `every` is done */
+static uint32_t every = 1, turn; /* one damage out of `every` is made */
 
 /* Gives a field of an item other values, one after the other. */
 static void damage(const subject *s, void *item, size_t bytes, const cell_field *f) {
@@ -230,7 +229,7 @@ static void damage_cell(const subject *s, vpps_compiled_cell *c) {
     }
 }
 
-/* One word in so many of the script, one field in so many of the cells. */
+/* Damages one word in so many of the script, and one field in so many of the cells. */
 static void damage_all(const subject *of, uint32_t every_word, uint32_t every_field) {
     subject s = *of;
     uint32_t *script = malloc(s.words * sizeof *script);
@@ -240,7 +239,7 @@ static void damage_all(const subject *of, uint32_t every_word, uint32_t every_fi
     every = every_word;
     for (size_t i = 0; i < s.words; i++) {
         const uint32_t right = script[i],
-                       back[] = {1, VPPS_BLOCK_WORDS}; /* equal to what is before it in a list, or in a block */
+                       back[] = {1, VPPS_BLOCK_WORDS}; /* equal to the preceding item in a list, or block */
         for (uint32_t k = 0; k < VPPS_COUNT(back) && turn % every == 0; k++) {
             if (i >= back[k]) script[i] = script[i - back[k]];
             ask(&s);
@@ -253,7 +252,7 @@ static void damage_all(const subject *of, uint32_t every_word, uint32_t every_fi
     for (uint32_t i = 0; i < of->n_cells; i++) damage_cell(of, of->cells[i]);
 }
 
-/* What test_mutations.c does to tasks and to cells. */
+/* Makes the changes of test_mutations.c to tasks and cells. */
 static void mutate_all(const job *j, uint64_t seed) {
     for (uint32_t kind = 0; kind < n_mutations; kind++) {
         for (uint32_t i = 0; i < mutations[kind].times; i++) {
@@ -291,7 +290,7 @@ static bool all_are_met(void) {
     return all;
 }
 
-/* A loop that ends by a condition, and looks up entries by numbers that argmax finds. */
+/* Opens a loop that ends by a condition, and looks up entries by numbers that argmax finds. */
 static void open_decided(batch *b) {
     TEST_OK(vpps_model_create(&b->model, 1));
     const vpps_param table = add_lookup(b->model, "T", 3, 4, 1);
@@ -313,7 +312,7 @@ static void open_decided(batch *b) {
     open_batch(b, VPPS_NO_NODE, (way){.n_vps = 2, .groups = 1, .inference = true, .wanted = out, .n_wanted = 2});
 }
 
-/* Vertices that attend to others and each to the one before, whose gradients are sums of pairs. */
+/* Opens vertices that attend to others and each to the preceding one, so that their gradients are sums of pairs. */
 static void open_attention(batch *b) {
     enum { LEAVES = 3, SIZE = 4, VERTICES = 2 };
     TEST_OK(vpps_model_create(&b->model, 1));
@@ -361,7 +360,7 @@ TEST(a_condition_is_another) {
 
 TEST(every_refusal_is_met) {
     enum { MOST = 600, WORDS = 1500, EVERY_WORD = 61, EVERY_FIELD = 2 };
-    /* Seeds whose scripts met a refusal that no other before them had; where they no longer do, all are gone through. */
+    /* Seeds whose scripts were the first to meet some refusal; if they no longer meet all, all seeds are tried. */
     static const uint64_t telling[] = {540, 280, 13, 184, 16, 54, 458, 11, 65};
     void (*const opened[])(batch *) = {open_recurrent, open_decided, open_attention};
     batch b;
@@ -377,7 +376,7 @@ TEST(every_refusal_is_met) {
         rg_built built;
         job j;
         draw_small(&c, seed);
-        turn = (uint32_t)seed; /* which fields are damaged follows from the seed alone */
+        turn = (uint32_t)seed; /* the seed alone determines which fields are damaged */
         TEST_OK(rg_build(&built, &c, NULL));
         TEST_OK(job_open(&j, built.g[0], built.loss[0], way_of((uint32_t)(seed % WAYS)), seed));
         if (j.batch->script_words < WORDS) {

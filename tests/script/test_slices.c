@@ -1,4 +1,4 @@
-/* test_slices.c - heads in slices: what lies where, which limits of the pool they meet, and what is told where nothing meets one. */
+/* test_slices.c - classifier heads in slices: what lies where, which limits of the pool slices meet, and the message if nothing does. */
 #include "common/testing.h"
 #include "subjects.h"
 
@@ -12,7 +12,7 @@ typedef struct batch {
     vpps_node loss;
 } batch;
 
-/* Sentences, each a chain whose every word, or last one, is classified; the loss is the sum over all. */
+/* Builds sentences: chains whose every word, or last word, is classified; the loss is the sum over all. */
 static void open_batch(batch *b, uint32_t sentences, uint32_t length, uint32_t classes, bool last_only) {
     vpps_node terms[MOST_TERMS];
     uint32_t n = 0;
@@ -56,10 +56,10 @@ static uint32_t words_taken(const batch *b, way w) {
 
 /* ---------------------------------------------------------------- places */
 
-/* What a cell has blocks of. */
+/* The blocks of one cell. */
 typedef struct extent {
-    uint32_t n, vertices, least, most; /* blocks; their vertices, in all and of one */
-    bool together;                     /* have all of them a word of their kept records in common? */
+    uint32_t n, vertices, least, most; /* number of blocks; their vertices: of all, least and most of one */
+    bool together;                     /* whether all of them share a word of their kept values */
 } extent;
 
 static extent extent_of(const job *j, uint32_t cell) {
@@ -121,7 +121,7 @@ TEST(there_are_no_more_slices_than_heads) {
     const vpps_node wanted = b.loss;
     TEST_OK(job_open(&j, b.g, b.loss,
                      (way){.n_vps = 2, .slices = 3, .inference = true, .wanted = &wanted, .n_wanted = 1}, 5));
-    ck_assert_uint_eq(j.batch->n_slices, 1); /* nothing waits for a backward */
+    ck_assert_uint_eq(j.batch->n_slices, 1); /* nothing waits for a backward pass */
     job_close(&j);
 }
 
@@ -132,7 +132,7 @@ TEST_EACH(slices_meet_what_waves_cannot, 0, VPPS_COUNT(machines)) {
     way w = machines[_i];
     AT_END(close_batch) batch b;
     job j;
-    open_batch(&b, w.groups, 20, 400, false); /* an input a group */
+    open_batch(&b, w.groups, 20, 400, false); /* one input for each group */
     const uint32_t whole = words_taken(&b, w);
     w.pool_words = whole / 2;
     open_job(&j, &b, w);
@@ -164,7 +164,7 @@ TEST_EACH(what_keeps_more_is_taken_apart, 0, VPPS_COUNT(machines)) {
     }
 }
 
-/* Bytes that are asked for where there are so many words; 0: that is enough. */
+/* Returns the bytes that the message asks for if the pool has so many words; 0: the pool suffices. */
 static unsigned long long bytes_asked(vpps_graph *g, vpps_node loss, way w, uint32_t pool_words, uint64_t seed) {
     unsigned long long bytes = 0;
     AT_END(job_close) job j;
@@ -221,7 +221,7 @@ static uint32_t waves_of(const batch *b, way w) {
     return waves;
 }
 
-/* As many as make a wave small enough, or leave its steps wide enough, and no more; but as many as were asked for. */
+/* As many waves as make a wave small enough, unless its steps would get too narrow, and no more; but as many as requested. */
 TEST_EACH(waves_stay_in_caches, 0, VPPS_COUNT(machines)) {
     enum { SENTENCES = 24, MANY = 1 << 30 };
     AT_END(close_batch) batch b;
@@ -243,7 +243,7 @@ TEST_EACH(waves_stay_in_caches, 0, VPPS_COUNT(machines)) {
     ck_assert_uint_eq(waves_of(&b, w), 2);
 }
 
-/* Whether any stage's rows are shared out, in a batch of classifiers with enough rows. */
+/* Returns whether any stage's rows are shared out, in a batch of classifiers with enough rows. */
 static bool by_rows(uint32_t sentences, uint32_t length, uint32_t wide) {
     AT_END(close_batch) batch b;
     AT_END(job_close) job j;

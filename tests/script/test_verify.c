@@ -1,4 +1,4 @@
-/* test_verify.c - the checker accepts every correct script, and comes to an end with any. */
+/* test_verify.c - the checker accepts every correct script, and ends for any script. */
 #include "common/training.h"
 #include "mutate.h"
 #include "subjects.h"
@@ -29,7 +29,7 @@ TEST(correct_scripts_are_accepted) {
     }
 }
 
-/* Vertices side by side that have the same lists, of which some are needed, or have gradients, and others are not. */
+/* Neighbouring vertices with the same lists, of which some are needed, or have gradients, and others are not. */
 TEST(vertices_may_have_the_same_lists) {
     enum { SIZE = 6, ENTRIES = 5, VERTICES = 3, NOTHING = 3 };
     for (uint32_t outputs = 1; outputs < 64; outputs++) { /* base 4: which output of each vertex is a term */
@@ -51,7 +51,7 @@ TEST(vertices_may_have_the_same_lists) {
         TEST_OK(vpps_cell_end(r, &all));
         for (uint32_t i = 0; i < 3; i++)
             leaves[i] = vpps_apply(t.g, VPPS_APPLICATION(.cell = leaf, .n_indices = 1, .indices = &i));
-        leaves[3] = leaves[1]; /* twice in a list */
+        leaves[3] = leaves[1]; /* the same child twice in a list */
         vpps_vertex v[VERTICES];
         for (uint32_t i = 0; i < VERTICES; i++)
             v[i] = vpps_apply(
@@ -73,7 +73,7 @@ TEST(vertices_may_have_the_same_lists) {
     }
 }
 
-/* What is kept from batch to batch (types, compiled cells, guesses, capacities) leaves no trace in scripts. */
+/* What is kept from batch to batch (types, compiled cells, guesses, capacities) does not affect scripts. */
 TEST(scripts_do_not_depend_on_batches_before) {
     const uint64_t first = test_seed() * 100000;
     for (uint64_t seed = first; seed < first + cases(24); seed++) {
@@ -99,7 +99,7 @@ TEST(scripts_do_not_depend_on_batches_before) {
     }
 }
 
-/* Schedules a graph with the types of batches before, whose cells are widened; its script is right. Cells that were compiled for it. */
+/* Schedules a graph with the types of earlier batches, whose cells are widened; its script is right. Returns the cells compiled for it. */
 static uint32_t check_widened(vpps_batch *kept, vpps_history *history, vpps_graph *g, vpps_node loss, uint32_t k,
                               uint64_t seed) {
     job j;
@@ -120,7 +120,7 @@ static uint32_t check_widened(vpps_batch *kept, vpps_history *history, vpps_grap
     return history->n_compiled - before;
 }
 
-/* A cell that was compiled for a batch that needs more of it does for one that needs less. */
+/* A cell compiled for a batch that needs more of it also serves a batch that needs less. */
 TEST(widened_cells_do_the_same) {
     const uint64_t first = test_seed() * 100000;
     uint32_t again = 0;
@@ -147,7 +147,7 @@ TEST(widened_cells_do_the_same) {
     ck_assert_uint_eq(again, 0);
 }
 
-/* Words' classes: every word is a component. */
+/* Words and their classes: every word is a component. */
 typedef struct words {
     vpps_model *model;
     vpps_cell cell;
@@ -171,7 +171,7 @@ static void open_words(words *w) {
     TEST_OK(vpps_batch_create(&w->batch));
 }
 
-/* In how many groups so many words are trained. */
+/* Returns in how many groups so many words are trained. */
 static uint32_t groups_of(words *w, uint32_t n) {
     const vpps_optimizer optimizer = {.kind = VPPS_SGD, .lr = 0.1f};
     vpps_batch_request request = {.optimizer = &optimizer, .gradients = VPPS_GRADIENTS_DEFERRED};
@@ -195,7 +195,7 @@ static uint32_t one_group(const vpps_batch_extent *e, uint32_t most) {
     return 1;
 }
 
-/* A data set's last batch takes the groups of those before; many batches that come one after the other take what the largest of them wants. */
+/* A data set's last batch runs in the preceding batches' number of groups; many small batches in a row get the number that their largest wants. */
 TEST(few_small_batches_take_the_groups_of_large_ones) {
     enum { MANY = 32, FEWER = 8, SOME = 3, EPOCHS = 32 };
     words w;
@@ -211,7 +211,7 @@ TEST(few_small_batches_take_the_groups_of_large_ones) {
     ck_assert_uint_eq(groups_of(&w, SOME), 2);
     ck_assert_uint_eq(groups_of(&w, FEWER), 2);
     ck_assert_uint_eq(groups_of(&w, MANY), 4);
-    w.machine.choose_groups = one_group; /* whatever a batch of so many is worth */
+    w.machine.choose_groups = one_group; /* whatever the best number for such a batch */
     ck_assert_uint_eq(groups_of(&w, SOME), 4);
     w.machine.most_cells = 0;
     ck_assert_uint_eq(groups_of(&w, SOME), 1);
@@ -221,7 +221,7 @@ TEST(few_small_batches_take_the_groups_of_large_ones) {
     vpps_model_destroy(w.model);
 }
 
-/* Whatever a script holds, the checker stays inside it (which the address sanitizer sees), and comes to an end. */
+/* Whatever a script holds, the checker stays inside it (which the address sanitizer checks), and ends. */
 static void corrupt(const job *j, executor *x, uint64_t seed, tally *t) {
     (void)x;
     for (uint32_t i = 0; i < 100; i++) {
