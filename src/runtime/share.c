@@ -106,7 +106,7 @@ static bool make_room(vpps_share *s) {
 
 vpps_status vpps_share_text(vpps_communicator *c, char text[VPPS_SHARE_TEXT]) {
     if (vpps_communicator_size(c) < 2) return VPPS_OK;
-    VPPS_TRY(c->table->broadcast(c, text, VPPS_SHARE_TEXT, 0));
+    VPPS_TRY(vpps_comm_broadcast(c, text, VPPS_SHARE_TEXT, 0));
     text[VPPS_SHARE_TEXT - 1] = '\0';
     return VPPS_OK;
 }

@@ -35,7 +35,7 @@ vpps_status vpps_table_read(void *source, size_t i, uint64_t first, size_t room,
     *got = n;
     float *scratch = malloc(n * sizeof *scratch);
     vpps_parcel *parcels = calloc(2 * (size_t)c->size, sizeof *parcels);
-    vpps_status status = scratch && parcels ? c->table->broadcast(c, &o, sizeof o, 0) : no_memory();
+    vpps_status status = scratch && parcels ? vpps_comm_broadcast(c, &o, sizeof o, 0) : no_memory();
     float *at = scratch;
     for (uint32_t q = 1; q < c->size && status == VPPS_OK; q++) {
         parcels[c->size + q] = (vpps_parcel){at, count_of(&o, c->size, q) * words * sizeof *at};
@@ -55,7 +55,7 @@ vpps_status vpps_table_read(void *source, size_t i, uint64_t first, size_t room,
 
 vpps_status vpps_tables_done(vpps_communicator *c) {
     order o = {DONE, 0, 0, 0};
-    return c->table->broadcast(c, &o, sizeof o, 0);
+    return vpps_comm_broadcast(c, &o, sizeof o, 0);
 }
 
 vpps_status vpps_tables_give(vpps_communicator *c, const vpps_model *model) {
@@ -63,7 +63,7 @@ vpps_status vpps_tables_give(vpps_communicator *c, const vpps_model *model) {
     vpps_status status = parcels ? VPPS_OK : no_memory();
     while (status == VPPS_OK) {
         order o;
-        status = c->table->broadcast(c, &o, sizeof o, 0);
+        status = vpps_comm_broadcast(c, &o, sizeof o, 0);
         if (status != VPPS_OK || o.param == DONE) break;
         const vpps_parameter_data *p = &model->params[o.param];
         const size_t words = (size_t)p->rows * p->cols;

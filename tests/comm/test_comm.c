@@ -17,7 +17,7 @@ static void reduce(vpps_communicator *c, void *argument) {
         float *data = malloc((sizes[k] + 1) * sizeof *data);
         ck_assert_ptr_nonnull(data);
         for (size_t i = 0; i < sizes[k]; i++) data[i] = element(c->rank, i);
-        TEST_OK(c->table->allreduce(c, data, sizes[k]));
+        TEST_OK(vpps_comm_allreduce(c, data, sizes[k]));
         for (size_t i = 0; i < sizes[k]; i++) {
             float sum = element(0, i);
             for (uint32_t p = 1; p < c->size; p++) sum += element(p, i);

@@ -1,4 +1,4 @@
-/* test_nccl.c - the table for NCCL with a stand-in: what it moves, and how it fails. */
+/* test_nccl.c - sums by NCCL, against a stand-in for its library, and how they fail. */
 #include "comm/mpi_declarations.h"
 #include "comm/threads.h"
 #include "common/testing.h"
@@ -13,48 +13,34 @@ static vpps_status idle(void *context, bool *answer) {
 
 static const vpps_gpu_stream stream = {.idle = idle};
 
-static vpps_communicator *open_row(vpps_communicator *processes) {
-    vpps_communicator *c;
-    TEST_OK(vpps_nccl_open(&c, processes, stream));
-    ck_assert_uint_eq(c->rank, processes->rank);
-    ck_assert_uint_eq(c->size, processes->size);
-    return c;
-}
-
-static void move(vpps_communicator *processes, void *argument) {
+static void add_up(vpps_communicator *processes, void *argument) {
     (void)argument;
-    vpps_communicator *c = open_row(processes);
-    float sums[3] = {(float)c->rank, 1, -2.5f};
-    TEST_OK(c->table->allreduce(c, sums, 3));
-    ck_assert_float_eq(sums[0], (float)(c->size * (c->size - 1) / 2));
-    ck_assert_float_eq(sums[1], (float)c->size);
-    ck_assert_float_eq(sums[2], -2.5f * (float)c->size);
-    TEST_OK(c->table->allreduce(c, sums, 0));
-
-    uint32_t own = 100 + c->rank, seen[8] = {0}, word = c->rank == 1 ? 77 : 0;
-    TEST_OK(vpps_comm_gather(c, &own, seen, sizeof own));
-    for (uint32_t p = 0; p < c->size; p++) ck_assert_uint_eq(seen[p], 100 + p);
-    TEST_OK(c->table->broadcast(c, &word, sizeof word, 1));
-    ck_assert_uint_eq(word, 77);
-    TEST_OK(c->table->barrier(c));
-    ck_assert_uint_gt(c->sent_bytes, 0);
-    vpps_communicator_close(c);
+    vpps_nccl *m;
+    TEST_OK(vpps_nccl_open(&m, processes, stream));
+    const uint32_t size = processes->size;
+    const uint64_t sent = processes->sent_bytes;
+    float sums[3] = {(float)processes->rank, 1, -2.5f};
+    TEST_OK(vpps_nccl_sum(m, sums, 3));
+    ck_assert_float_eq(sums[0], (float)(size * (size - 1) / 2));
+    ck_assert_float_eq(sums[1], (float)size);
+    ck_assert_float_eq(sums[2], -2.5f * (float)size);
+    ck_assert_uint_eq(processes->sent_bytes - sent, sizeof sums);
+    vpps_nccl_close(m);
 }
 
-TEST(what_is_given_arrives) {
-    for (uint32_t p = 2; p <= 4; p++) threads_run(p, move, NULL);
+TEST(numbers_are_added_up) {
+    for (uint32_t p = 2; p <= 4; p++) threads_run(p, add_up, NULL);
 }
 
 static void fail_by(vpps_communicator *processes, void *argument) {
     const char *const *expected = argument;
     float x = 1;
     processes->watchdog_ns = 200u * 1000 * 1000;
-    vpps_communicator *c = open_row(processes);
-    const vpps_status status = expected[1] ? VPPS_DEVICE : VPPS_STALL;
-    TEST_FAILS(c->table->allreduce(c, &x, 1), status, expected[0]);
-    TEST_FAILS(c->table->allreduce(c, &x, 1), VPPS_STATE, "has failed before");
-    TEST_FAILS(c->table->broadcast(c, &x, sizeof x, 0), VPPS_STATE, "has failed before");
-    vpps_communicator_close(c);
+    vpps_nccl *m;
+    TEST_OK(vpps_nccl_open(&m, processes, stream));
+    TEST_FAILS(vpps_nccl_sum(m, &x, 1), expected[1] ? VPPS_DEVICE : VPPS_STALL, expected[0]);
+    TEST_FAILS(vpps_nccl_sum(m, &x, 1), VPPS_STATE, "has failed before");
+    vpps_nccl_close(m);
 }
 
 /* the message; and what NCCL reports about the running operation */
@@ -67,9 +53,9 @@ TEST_EACH(a_gpu_that_is_gone_is_told, 0, 2) {
 }
 
 static void open_nothing(vpps_communicator *processes, void *argument) {
-    vpps_communicator *c;
-    TEST_FAILS(vpps_nccl_open(&c, processes, stream), VPPS_DEVICE, (const char *)argument);
-    ck_assert_ptr_null(c);
+    vpps_nccl *m;
+    TEST_FAILS(vpps_nccl_open(&m, processes, stream), VPPS_DEVICE, (const char *)argument);
+    ck_assert_ptr_null(m);
 }
 
 TEST(a_library_that_is_none_is_told) {

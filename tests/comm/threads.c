@@ -10,7 +10,6 @@ enum { MOST = 8 };
 typedef struct meeting {
     pthread_barrier_t barrier;
     const vpps_parcel *out[MOST];
-    void *broadcast;
     uint32_t size;
     void (*work)(vpps_communicator *c, void *argument);
     void *argument;
@@ -21,15 +20,10 @@ typedef struct thread_row {
     meeting *all;
 } thread_row;
 
-static vpps_status thread_barrier(vpps_communicator *c) {
-    pthread_barrier_wait(&((thread_row *)c)->all->barrier);
-    return VPPS_OK;
-}
-
 static vpps_status thread_exchange(vpps_communicator *c, const vpps_parcel *out, const vpps_parcel *in) {
     meeting *all = ((thread_row *)c)->all;
     all->out[c->rank] = out;
-    thread_barrier(c);
+    pthread_barrier_wait(&all->barrier);
     for (uint32_t p = 0; p < c->size; p++) {
         if (p == c->rank) continue;
         const vpps_parcel *sent = &all->out[p][c->rank];
@@ -37,23 +31,11 @@ static vpps_status thread_exchange(vpps_communicator *c, const vpps_parcel *out,
         if (sent->bytes) memcpy(in[p].data, sent->data, sent->bytes);
         c->sent_bytes += out[p].bytes;
     }
-    thread_barrier(c);
+    pthread_barrier_wait(&all->barrier);
     return VPPS_OK;
 }
 
-static vpps_status thread_broadcast(vpps_communicator *c, void *data, size_t bytes, uint32_t root) {
-    meeting *all = ((thread_row *)c)->all;
-    if (c->rank == root) all->broadcast = data;
-    thread_barrier(c);
-    if (c->rank != root) memcpy(data, all->broadcast, bytes);
-    return thread_barrier(c);
-}
-
-static const vpps_comm_table table = {.name = "threads",
-                                      .allreduce = vpps_allreduce_by_exchange,
-                                      .exchange = thread_exchange,
-                                      .broadcast = thread_broadcast,
-                                      .barrier = thread_barrier};
+static const vpps_comm_table table = {.exchange = thread_exchange};
 
 typedef struct start {
     meeting *all;

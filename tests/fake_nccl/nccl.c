@@ -16,20 +16,14 @@ enum { MOST = 8 };
 
 struct ncclComm {
     int rank, size;
-    const void *to[MOST]; /* sends of the group, by peer */
-    void *from[MOST];
-    size_t to_bytes[MOST], from_bytes[MOST];
 };
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t turned = PTHREAD_COND_INITIALIZER;
 static unsigned arrived, turn;
-static struct ncclComm *all[MOST];
 static const void *given[MOST];
-static _Thread_local struct ncclComm *grouped; /* communicator of the open group */
-static _Thread_local bool in_group;
 
-/* Waits for all; between two meetings every thread may read through `given` and `all`. */
+/* Waits for all; between two meetings every thread may read through `given`. */
 static void meet(int size) {
     pthread_mutex_lock(&lock);
     const unsigned mine = turn;
@@ -51,7 +45,6 @@ unsigned ncclCommInitRank(vpps_nccl_comm *comm, int size, vpps_nccl_id id, int r
     if (strcmp(id.internal, "fake") != 0 || size > MOST) return 4;
     *comm = calloc(1, sizeof **comm);
     **comm = (struct ncclComm){.rank = rank, .size = size};
-    all[rank] = *comm;
     meet(size);
     return VPPS_NCCL_SUCCESS;
 }
@@ -82,62 +75,6 @@ unsigned ncclAllReduce(const void *from, void *to, size_t n, unsigned type, unsi
     memcpy(to, sums, n * sizeof *sums);
     free(sums);
     return VPPS_NCCL_SUCCESS;
-}
-
-unsigned ncclBroadcast(const void *from, void *to, size_t n, unsigned type, int root, vpps_nccl_comm comm,
-                       vpps_nccl_stream stream) {
-    (void)stream;
-    if (type != VPPS_NCCL_UINT8) return 4;
-    given[comm->rank] = from;
-    meet(comm->size);
-    if (comm->rank != root) memcpy(to, given[root], n);
-    meet(comm->size);
-    return VPPS_NCCL_SUCCESS;
-}
-
-unsigned ncclGroupStart(void) {
-    in_group = true;
-    grouped = NULL;
-    return VPPS_NCCL_SUCCESS;
-}
-
-unsigned ncclSend(const void *from, size_t n, unsigned type, int peer, vpps_nccl_comm comm, vpps_nccl_stream stream) {
-    (void)stream;
-    if (type != VPPS_NCCL_UINT8 || !in_group) return 5;
-    grouped = comm;
-    comm->to[peer] = from;
-    comm->to_bytes[peer] = n;
-    return VPPS_NCCL_SUCCESS;
-}
-
-unsigned ncclRecv(void *to, size_t n, unsigned type, int peer, vpps_nccl_comm comm, vpps_nccl_stream stream) {
-    (void)stream;
-    if (type != VPPS_NCCL_UINT8 || !in_group) return 5;
-    grouped = comm;
-    comm->from[peer] = to;
-    comm->from_bytes[peer] = n;
-    return VPPS_NCCL_SUCCESS;
-}
-
-/* In the tests, every process takes part in each group. */
-unsigned ncclGroupEnd(void) {
-    struct ncclComm *c = grouped;
-    unsigned result = VPPS_NCCL_SUCCESS;
-    in_group = false;
-    if (!c) return result;
-    meet(c->size);
-    for (int p = 0; p < c->size; p++) {
-        if (!c->from_bytes[p]) continue;
-        if (all[p]->to_bytes[c->rank] != c->from_bytes[p]) {
-            result = 4;
-        } else {
-            memcpy(c->from[p], all[p]->to[c->rank], c->from_bytes[p]);
-        }
-    }
-    meet(c->size);
-    memset(c->to_bytes, 0, sizeof c->to_bytes);
-    memset(c->from_bytes, 0, sizeof c->from_bytes);
-    return result;
 }
 
 const char *ncclGetErrorString(unsigned error) { return error == 6 ? "remote process has gone" : "an error"; }

@@ -72,7 +72,7 @@ static vpps_status allreduce_some(vpps_communicator *c, float *data, size_t n) {
     return c->table->exchange(c, out, in);
 }
 
-vpps_status vpps_allreduce_by_exchange(vpps_communicator *c, float *data, size_t n) {
+vpps_status vpps_comm_allreduce(vpps_communicator *c, float *data, size_t n) {
     for (size_t at = 0, count; at < n; at += count) {
         count = n - at < AT_A_TIME ? n - at : AT_A_TIME;
         VPPS_TRY(allreduce_some(c, data + at, count));
@@ -89,6 +89,24 @@ vpps_status vpps_comm_gather(vpps_communicator *c, const void *own, void *all, s
         in[p] = (vpps_parcel){to + p * bytes, bytes};
     }
     return c->table->exchange(c, out, in);
+}
+
+vpps_status vpps_comm_broadcast(vpps_communicator *c, void *data, size_t bytes, uint32_t root) {
+    vpps_parcel *out = c->parcels, *in = c->parcels + c->size;
+    for (uint32_t p = 0; p < c->size; p++) {
+        out[p] = (vpps_parcel){data, c->rank == root ? bytes : 0};
+        in[p] = (vpps_parcel){data, p == root ? bytes : 0};
+    }
+    return c->table->exchange(c, out, in);
+}
+
+vpps_status vpps_comm_barrier(vpps_communicator *c) {
+    const uint32_t here = c->rank;
+    uint32_t *all = malloc(c->size * sizeof *all);
+    if (!all) return vpps_fail(VPPS_MEMORY, "communicator: out of memory");
+    const vpps_status status = vpps_comm_gather(c, &here, all, sizeof here);
+    free(all);
+    return status;
 }
 
 vpps_status vpps_comm_sum(vpps_communicator *c, double *values, uint32_t n) {
@@ -158,11 +176,11 @@ static vpps_status compare_with(const char *first, const char *lines) {
 
 vpps_status vpps_comm_compare(vpps_communicator *c, const char *lines) {
     uint64_t bytes = strlen(lines) + 1;
-    VPPS_TRY(c->table->broadcast(c, &bytes, sizeof bytes, 0));
+    VPPS_TRY(vpps_comm_broadcast(c, &bytes, sizeof bytes, 0));
     char *first = malloc(bytes);
     if (!first) return vpps_fail(VPPS_MEMORY, "communicator: out of memory");
     if (c->rank == 0) memcpy(first, lines, bytes);
-    vpps_status status = c->table->broadcast(c, first, bytes, 0);
+    vpps_status status = vpps_comm_broadcast(c, first, bytes, 0);
     if (status == VPPS_OK) status = vpps_comm_agree(c, compare_with(first, lines));
     free(first);
     return status;

@@ -3,7 +3,7 @@
  *   comm.c        sums, agreement and failures, for every table
  *   mpi.c         the table for MPI: finding the library, waiting for messages with a time limit
  *   mpi_*.c       the differences between implementations of MPI
- *   nccl.c        the table for NCCL, between GPUs
+ *   nccl.c        sums over GPUs by NCCL
  *
  * All processes make the same calls in the same order, by one thread of each process at a time; calls about failures are exceptions. */
 #pragma once
@@ -21,17 +21,9 @@ typedef struct vpps_parcel {
 } vpps_parcel;
 
 typedef struct vpps_comm_table {
-    const char *name;
-
-    /* Replaces data[i] by the sum of all processes' data[i], added in the order of ranks: the same bits in all processes and runs. */
-    vpps_status (*allreduce)(vpps_communicator *c, float *data, size_t n);
-
     /* Sends out[p] to each process p and fills in[p] with the data that p sends here. Both sides know the number of bytes. A process sends
      * nothing to itself. */
     vpps_status (*exchange)(vpps_communicator *c, const vpps_parcel *out, const vpps_parcel *in);
-
-    vpps_status (*broadcast)(vpps_communicator *c, void *data, size_t bytes, uint32_t root);
-    vpps_status (*barrier)(vpps_communicator *c);
 
     /* Sends this process's failure to the first process, whose next wait then fails with that message. */
     void (*tell)(vpps_communicator *c, const char *message);
@@ -63,9 +55,14 @@ void vpps_comm_free(vpps_communicator *c);
 /* Tells every process the host names of all others. */
 vpps_status vpps_comm_share_hosts(vpps_communicator *c, const char *host);
 
-/* Sums arrays over all processes, for tables that have no allreduce of their own: every process sums a part of the elements and sends the
- * sums to all. Each sends 2 (P - 1) / P of the data, the least possible (Patarasuk and Yuan 2009). */
-vpps_status vpps_allreduce_by_exchange(vpps_communicator *c, float *data, size_t n);
+/* Replaces data[i] by the sum of all processes' data[i], added in the order of ranks: the same bits in all processes and runs. Every process
+ * sums a part of the elements and sends the sums to all. Each sends 2 (P - 1) / P of the data, the least possible (Patarasuk and Yuan 2009). */
+vpps_status vpps_comm_allreduce(vpps_communicator *c, float *data, size_t n);
+
+/* Copies the data of process `root` to every other. */
+vpps_status vpps_comm_broadcast(vpps_communicator *c, void *data, size_t bytes, uint32_t root);
+/* Waits until all processes have made this call. */
+vpps_status vpps_comm_barrier(vpps_communicator *c);
 
 /* In every process, sets all[p * bytes ...] to the `own` bytes of process p, for each p. */
 vpps_status vpps_comm_gather(vpps_communicator *c, const void *own, void *all, size_t bytes);
@@ -88,8 +85,15 @@ typedef struct vpps_gpu_stream {
     void *context;
 } vpps_gpu_stream;
 
-/* Opens a communicator between these processes' GPUs, one GPU each, for data in GPU memory. `processes` must outlive it. All processes call
- * this together. Sums have NCCL's order, the same in all processes. Fails with DEVICE, MEMORY, and as vpps_comm_agree does. */
-vpps_status vpps_nccl_open(vpps_communicator **out, vpps_communicator *processes, vpps_gpu_stream stream);
+/* Sums over the GPUs of some processes, one GPU each. */
+typedef struct vpps_nccl vpps_nccl;
+
+/* Connects these processes' GPUs. `processes` must outlive the connection. All processes call this together. Fails with DEVICE, MEMORY, and
+ * as vpps_comm_agree does. */
+vpps_status vpps_nccl_open(vpps_nccl **out, vpps_communicator *processes, vpps_gpu_stream stream);
+void vpps_nccl_close(vpps_nccl *m);
+/* Replaces each of n > 0 numbers in GPU memory by its sum over all processes, in NCCL's order, which is the same in all. Fails with DEVICE,
+ * STALL, and with STATE after an earlier failure. */
+vpps_status vpps_nccl_sum(vpps_nccl *m, float *data, size_t n);
 
 vpps_status vpps_mpi_open(vpps_communicator **out, const void *comm, uint32_t watchdog_ms);

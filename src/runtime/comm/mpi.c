@@ -278,33 +278,6 @@ static vpps_status mpi_exchange(vpps_communicator *c, const vpps_parcel *out, co
     return status;
 }
 
-/* Sends data from process `root` to every other, one by one, since broadcasts are small and rare. */
-static vpps_status broadcast(mpi_row *m, void *data, size_t bytes, uint32_t root) {
-    const vpps_communicator *c = &m->c;
-    const vpps_parcel parcel = {data, bytes};
-    if (c->rank != root) VPPS_TRY(begin(m, true, &parcel, root));
-    for (uint32_t p = 0; p < c->size && c->rank == root; p++)
-        if (p != root) VPPS_TRY(begin(m, false, &parcel, p));
-    return finish(m);
-}
-
-static vpps_status mpi_broadcast(vpps_communicator *c, void *data, size_t bytes, uint32_t root) {
-    mpi_row *m = (mpi_row *)c;
-    pthread_mutex_lock(&m->lock);
-    const vpps_status status = broadcast(m, data, bytes, root);
-    pthread_mutex_unlock(&m->lock);
-    return status;
-}
-
-static vpps_status mpi_barrier(vpps_communicator *c) {
-    const uint32_t here = c->rank;
-    uint32_t *all = malloc(c->size * sizeof *all);
-    if (!all) return vpps_fail(VPPS_MEMORY, "communicator: out of memory");
-    const vpps_status status = vpps_comm_gather(c, &here, all, sizeof here);
-    free(all);
-    return status;
-}
-
 static void mpi_tell(vpps_communicator *c, const char *text) {
     mpi_row *m = (mpi_row *)c;
     if (!c->rank) return;
@@ -337,14 +310,7 @@ static void mpi_close(vpps_communicator *c) {
     free(m);
 }
 
-static const vpps_comm_table table = {.name = "mpi",
-                                      .allreduce = vpps_allreduce_by_exchange,
-                                      .exchange = mpi_exchange,
-                                      .broadcast = mpi_broadcast,
-                                      .barrier = mpi_barrier,
-                                      .tell = mpi_tell,
-                                      .end = mpi_end,
-                                      .close = mpi_close};
+static const vpps_comm_table table = {.exchange = mpi_exchange, .tell = mpi_tell, .end = mpi_end, .close = mpi_close};
 
 /* ---------------------------------------------------------------- the library */
 

@@ -15,7 +15,6 @@ typedef struct vpps_nccl_id {
     X(ncclSuccess, VPPS_NCCL_SUCCESS, 0)                                                                               \
     X(ncclInProgress, VPPS_NCCL_IN_PROGRESS, 7)                                                                        \
     X(ncclSum, VPPS_NCCL_SUM, 0)                                                                                       \
-    X(ncclUint8, VPPS_NCCL_UINT8, 1)                                                                                   \
     X(ncclFloat32, VPPS_NCCL_FLOAT32, 7)
 enum {
 #define X(theirs, ours, value) ours = (value),
@@ -30,14 +29,8 @@ enum {
     X(ncclCommDestroy, (vpps_nccl_comm comm))                                                                          \
     X(ncclCommAbort, (vpps_nccl_comm comm))                                                                            \
     X(ncclCommGetAsyncError, (vpps_nccl_comm comm, unsigned *error))                                                   \
-    X(ncclGroupStart, (void))                                                                                          \
-    X(ncclGroupEnd, (void))                                                                                            \
     X(ncclAllReduce, (const void *from, void *to, size_t n, unsigned type, unsigned op, vpps_nccl_comm comm,           \
-                      vpps_nccl_stream stream))                                                                        \
-    X(ncclBroadcast,                                                                                                   \
-      (const void *from, void *to, size_t n, unsigned type, int root, vpps_nccl_comm comm, vpps_nccl_stream stream))   \
-    X(ncclSend, (const void *from, size_t n, unsigned type, int peer, vpps_nccl_comm comm, vpps_nccl_stream stream))   \
-    X(ncclRecv, (void *to, size_t n, unsigned type, int peer, vpps_nccl_comm comm, vpps_nccl_stream stream))
+                      vpps_nccl_stream stream))
 
 typedef struct vpps_nccl_api {
 #define X(name, parameters) unsigned(*name) parameters;

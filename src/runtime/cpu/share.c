@@ -29,13 +29,13 @@ static vpps_status reduce_matrices(vpps_cpu *cpu, vpps_communicator *c, const bo
             if (!own.n) continue;
             if (cpu->vps[v].touched[p] != cpu->sum.number) memset(own.at, 0, own.n * sizeof *own.at);
             if (all.at && own.at != all.at + all.n) {
-                VPPS_TRY(c->table->allreduce(c, all.at, all.n));
+                VPPS_TRY(vpps_comm_allreduce(c, all.at, all.n));
                 all = (vpps_run){NULL, 0};
             }
             all = (vpps_run){all.at ? all.at : own.at, all.n + own.n};
         }
     }
-    return all.n ? c->table->allreduce(c, all.at, all.n) : VPPS_OK;
+    return all.n ? vpps_comm_allreduce(c, all.at, all.n) : VPPS_OK;
 }
 
 /* Sums gradients of matrices and vectors over all processes. A launch begins with zero gradients of vectors. */
@@ -46,7 +46,7 @@ static vpps_status reduce(void *device, vpps_communicator *c) {
     VPPS_TRY(reduce_matrices(cpu, c, dense));
     for (uint32_t p = 0; p < cpu->model->n_params; p++) any |= cpu->model->params[p].kind == VPPS_VECTOR && dense[p];
     if (!any) return VPPS_OK;
-    return c->table->allreduce(c, cpu->pool + cpu->gradients.first, cpu->gradients.end - cpu->gradients.first);
+    return vpps_comm_allreduce(c, cpu->pool + cpu->gradients.first, cpu->gradients.end - cpu->gradients.first);
 }
 
 /* Sums the squares of the gradients of sharded tables over all processes, if the norm is computed. */

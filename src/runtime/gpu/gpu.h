@@ -133,9 +133,9 @@ typedef struct vpps_gpu {
     float *rescued;         /* host copy of the pool's parameters while the device has no pool; else NULL */
     uint32_t scratch_words; /* number of words that each CTA has in the buffer `scratch` */
 
-    vpps_share *share;       /* exchanges gradients with other processes; NULL: there are no other processes */
-    vpps_communicator *gpus; /* sums gradients between GPUs directly; NULL: gradients go through the host */
-    bool summing;            /* whether gradients are being summed over several launches */
+    vpps_share *share; /* exchanges gradients with other processes; NULL: there are no other processes */
+    vpps_nccl *gpus;   /* sums gradients between GPUs directly; NULL: gradients go through the host */
+    bool summing;      /* whether gradients are being summed over several launches */
     /* Script of the latest launch that computed gradients, while device.row_sums lacks its table entries' gradients; else NULL. */
     const uint32_t *untaken;
     vpps_gpu_products products;

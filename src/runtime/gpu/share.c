@@ -37,7 +37,7 @@ vpps_status vpps_gpu_open_share(vpps_gpu *gpu) {
 }
 
 void vpps_gpu_close_share(vpps_gpu *gpu) {
-    if (gpu->gpus) vpps_communicator_close(gpu->gpus);
+    vpps_nccl_close(gpu->gpus);
     vpps_share_close(gpu->share);
     VPPS_FREE_ARRAYS(gpu->staged);
 }
@@ -56,15 +56,10 @@ static vpps_status no_memory(const vpps_gpu *gpu) {
 
 static vpps_status reduce_run(vpps_gpu *gpu, vpps_communicator *c, uint64_t address, size_t words) {
     if (!words) return VPPS_OK;
-    if (gpu->gpus) {
-        const uint64_t sent = gpu->gpus->sent_bytes;
-        VPPS_TRY(gpu->gpus->table->allreduce(gpu->gpus, (float *)(uintptr_t)address, words));
-        c->sent_bytes += gpu->gpus->sent_bytes - sent;
-        return VPPS_OK;
-    }
+    if (gpu->gpus) return vpps_nccl_sum(gpu->gpus, (float *)(uintptr_t)address, words);
     if (!VPPS_RESERVE(gpu->staged, words)) return no_memory(gpu);
     VPPS_TRY(gpu->table->read(gpu->driver, gpu->staged, address, words * sizeof(float)));
-    VPPS_TRY(c->table->allreduce(c, gpu->staged, words));
+    VPPS_TRY(vpps_comm_allreduce(c, gpu->staged, words));
     VPPS_TRY(gpu->table->write(gpu->driver, address, gpu->staged, words * sizeof(float)));
     return vpps_gpu_finish(gpu); /* waits: the next copy uses gpu->staged again */
 }
