@@ -392,7 +392,7 @@ typedef struct vpps_options {
     uint64_t trace_events; /* record at most this many trace events of 32 bytes (vpps_trace_write); 0: no trace */
     /* Whether nothing is measured. GPU: options that are 0 get their first choice. CPU: a fixed table chooses the kernels of products. */
     bool no_tuning;
-    /* CPU: try all ways to share a cell's work out over VPs on trained batches, and cache the fastest on disk, unless the cache has it. */
+    /* CPU: try all ways to share a cell's work out over cores on trained batches, and cache the fastest on disk, unless the cache has it. */
     bool tune;
     /* Receives messages: why a device was chosen, which kernels were made or rejected, what the profile measured. NULL: no messages. */
     void (*log)(void *context, const char *line);
@@ -855,7 +855,7 @@ typedef struct vpps_stats {
     uint64_t nodes;          /* nodes of the graph, those inside cells included */
     uint64_t levels, phases; /* levels: number of the graph's levels; phases: of the script's phases (barriers) */
     uint64_t steps;          /* number of forward's steps; a step runs vertices of one cell together */
-    uint64_t instructions;   /* tasks of the script (the batch's program); a task that all VPs share counts once */
+    uint64_t instructions;   /* tasks of the script (the batch's program); a task that all groups share counts once */
     uint64_t script_bytes;
     uint64_t pool_bytes;         /* bytes of the parameters and of the batch's tensors */
     uint64_t live_bytes;         /* bytes of parameters and of tensors live at the same time: the least pool_bytes */

@@ -194,7 +194,7 @@ static inline vpps_rows vpps_rows_of(uint32_t rows, uint32_t row_block, uint32_t
 /* How a device shares out the rows of a cell's matrices to its virtual processors (VPs: CTAs of a GPU, threads of a CPU). */
 typedef struct vpps_row_rule {
     uint32_t unit;   /* number of rows in a block; each virtual processor owns whole blocks */
-    uint32_t least;  /* matrices with fewer rows are not shared out; 0: those with fewer than `unit` rows for each VP */
+    uint32_t least;  /* matrices with fewer rows are not shared out; 0: those with fewer than `unit` rows for each */
     uint32_t enough; /* if `least` is 0: matrices with at least this many rows are always shared out; 0: none are */
     bool columns;    /* whether processors own columns of matrices too, so that transposed products need no sums */
     uint32_t split_elems; /* cells whose matrices have at least this many elements share out rows, others vertices */

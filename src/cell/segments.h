@@ -2,7 +2,7 @@
  *
  * A stage processes its vertices in tiles. An item is a vertex of the tile or a member of a vertex's list. In an elementwise segment a
  * thread takes one element of one item and computes all values of the segment in registers. A value that another thread or segment reads is
- * stored in a slot, a buffer in shared memory, or in the VP's scratch memory if the stage has lists of any length. A value in memory that
+ * stored in a slot, a buffer in shared memory, or in the CTA's scratch memory if the stage has lists of any length. A value in memory that
  * only one segment reads is read there, without a copy in a slot. */
 #pragma once
 

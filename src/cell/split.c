@@ -160,7 +160,7 @@ static void split_as_read(vpps_compiled_cell *c, vpps_split split) {
     }
 }
 
-/* Returns whether value v has readers in its pass, all of which are shared out by rows and need of v only the rows that the same VP owns. */
+/* Returns whether value v has readers in its pass, all of which are shared out by rows and need of v only rows of the same owner. */
 static bool read_by_rows(const vpps_compiled_cell *c, uint32_t v) {
     bool any = false;
     for (uint32_t u = v + 1; u < c->n_values; u++) {

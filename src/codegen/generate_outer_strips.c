@@ -1,8 +1,8 @@
-/* generate_outer_strips.c - writes code for gradients of a cell's matrices in bf16: sums of dy x^T, for the VP's rows and columns.
+/* generate_outer_strips.c - writes code for gradients of a cell's matrices in bf16: sums of dy x^T, for the CTA's rows and columns.
  *
- * A warp multiplies a block of an x's columns with several tiles of eight rows, from all dys that are multiplied with this x; low matrices
- * (with few rows) have separate tiles. A "strip" consists of these tiles and all of the VP's blocks of columns. Each block of a strip needs
- * a warp; a strip's blocks are called its slots. */
+ * A warp multiplies a block of an x's columns with several tiles of eight rows, from all dys that are multiplied with this x; low matrices (with few
+ * rows) have separate tiles. A "strip" consists of these tiles and all of the CTA's blocks of columns. Each block of a strip needs a warp; a strip's
+ * blocks are called its slots. */
 #include "codegen/generate_outer.h"
 
 enum {

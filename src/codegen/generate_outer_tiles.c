@@ -1,10 +1,9 @@
-/* generate_outer_tiles.c - writes code for gradients of a cell's matrices in fp32: sums of dy x^T, for the VP's rows and columns.
+/* generate_outer_tiles.c - writes code for gradients of a cell's matrices in fp32: sums of dy x^T, for the CTA's rows and columns.
  *
- * Vectors are copied to shared memory a few at a time, asynchronously, while the products of the preceding ones are added: columns of every
- * x, and the VP's rows of every dy, called slots. Eight, 16 or 32 lanes compute one "unit": four columns of an x per lane, times some
- * slots. With twelve slots, four loads provide a thread's operands for 48 multiply-adds. A pass reads all vectors once, for as many units
- * as a CTA has lanes for. If a CTA has lanes for several times the units, the vectors are shared out to as many "parts" of the CTA, whose
- * sums are added up. */
+ * Vectors are copied to shared memory a few at a time, asynchronously, while the products of the preceding ones are added: columns of every x, and
+ * the VP's rows of every dy, called slots. Eight, 16 or 32 lanes compute one "unit": four columns of an x per lane, times some slots. With twelve
+ * slots, four loads provide a thread's operands for 48 multiply-adds. A pass reads all vectors once, for as many units as a CTA has lanes for. If a
+ * CTA has lanes for several times the units, the vectors are shared out to as many "parts" of the CTA, whose sums are added up. */
 #include "codegen/generate_outer.h"
 
 enum {

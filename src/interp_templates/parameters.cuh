@@ -67,9 +67,9 @@ __device__ __forceinline__ vpps_rows vpps_own_elements(const vpps_param_entry &p
     return vpps_rows{first, first + (own.end - own.first) * (columns.end - columns.first)};
 }
 
-/* Numbers the VP's elements that have a gradient over all parameters, so that all threads work at once: four elements at a time in rows of
- * matrices, else one by one. Number i belongs to the first parameter whose `end` is greater than i, and is its word or element `at` + i;
- * from `limit` on, numbers are unused. A parameter's numbers begin at a multiple of a warp's lanes. */
+/* Numbers the CTA's elements that have a gradient over all parameters, so that all threads work at once: four elements at a time in rows of matrices,
+ * else one by one. Number i belongs to the first parameter whose `end` is greater than i, and is its word or element `at` + i; from `limit` on,
+ * numbers are unused. A parameter's numbers begin at a multiple of a warp's lanes. */
 struct vpps_span {
     unsigned end, limit, at;
 };
@@ -344,9 +344,9 @@ __device__ __forceinline__ void vpps_update_others(const vpps_arguments &a, cons
     }
 }
 
-/* Runs the last task, `update`, and the task NORM before it if there is one; `norm` is the first of the two. A thread's
- * first elements stay in registers from the norm to the update, and the norm processes them last: so all loads for
- * their update are in flight while the VP waits for the other VPs' norms. */
+/* Runs the last task, `update`, and the task NORM before it if there is one; `norm` is the first of the two. A thread's first elements stay in
+ * registers from the norm to the update, and the norm processes them last: so all loads for their update are in flight while the CTA waits for the
+ * other CTAs' norms. */
 __device__ __forceinline__ void vpps_step(const vpps_arguments &a, const vpps_kernel_task &norm,
                                           const vpps_kernel_task &update) {
     const unsigned group = VPPS_QUADS_AT_ONCE * VPPS_THREADS;

@@ -41,7 +41,7 @@ static contribution contribution_of(const vpps_steps *s, uint32_t block, uint32_
                           .shares = to->partial ? c->needs.group : 1};
 }
 
-/* Moves the cursor past the partial sums (one for each VP of the group) of an item's contribution. words not NULL: writes their offsets. */
+/* Moves the cursor past the partial sums (one for each processor) of an item's contribution. words not NULL: writes their offsets. */
 static inline void take_shares(contribution x, uint32_t item, uint32_t *words, uint32_t *cursor) {
     const uint32_t at = *cursor;
     if (words && at == VPPS_NONE) return; /* the output has no gradient */

@@ -351,9 +351,9 @@ TEST(lists_agree) {
 
 /* ---------------------------------------------------------------- Tree-LSTMs */
 
-/* Sums are made in another order, which in bf16 now and then rounds a later operand another way. Gradients of matrices in bf16 by one
- * team of VPs, with more of them than a warp takes at a time; and by several: of columns that they share out evenly, and of
- * others, whose parts end within a block, and within four. Of 20 VPs some share out the columns of the classifier. */
+/* Sums are made in another order, which in bf16 now and then rounds a later operand another way. Gradients of matrices in bf16 by one team of CTAs,
+ * with more of them than a warp takes at a time; and by several: of columns that they share out evenly, and of others, whose parts end within a
+ * block, and within four. Of 20 VPs some share out the columns of the classifier. */
 static const struct {
     vpps_precision precision;
     uint32_t hidden, embed;

@@ -52,7 +52,7 @@ typedef struct vpps_cpu_matrix {
     vpps_matrix_block *blocks; /* the matrix's blocks of rows, in order; NULL: the parameter is a vector or table */
     uint32_t n_blocks;
     uint32_t *first_block; /* for each processor, and one more: number of the first block of rows that it owns */
-    /* Indexed by VP (thread): a transposed copy of the rows that the VP owns, in panels of 64 columns that are stored row by row. Element
+    /* Indexed by virtual processor (thread): a transposed copy of the rows that it owns, in panels of 64 columns that are stored row by row. Element
      * (r, k) is at k / 64 * 64 * rows + r * 64 + k % 64. */
     float **transposed;
     uint32_t wanted;     /* number of the latest launch that uses the transposed copies; its update renews them */
@@ -129,7 +129,7 @@ typedef struct vpps_meetings {
     vpps_counter *all, *all_gates, *group, *group_gates;
     vpps_counter *finish; /* nodes of the barrier at the end of launches, which are never reset */
     size_t n_counters;
-    bool ordered;      /* whether VPs (threads) that signal a barrier always wait for it right afterwards */
+    bool ordered;      /* whether threads that signal a barrier always wait for it right afterwards */
     bool taken;        /* whether the launch's barriers are trees; else each is one counter */
     uint32_t *signals; /* indexed by barrier: number of signals that open it */
 } vpps_meetings;
@@ -163,7 +163,7 @@ typedef struct vpps_cpu_sum {
     double loss;     /* sum of the losses of the accumulated launches */
 } vpps_cpu_sum;
 
-/* 2^rung threads run the VPs, but no more than there are VPs. Worker thread w takes part if the rung is vpps_rung_of(w) or higher. */
+/* 2^rung threads run the launch, or one for each virtual processor. Worker thread w takes part if the rung is vpps_rung_of(w) or higher. */
 enum { VPPS_RUNGS = 11 };
 static inline uint32_t vpps_rung_of(uint32_t worker) { return worker ? 32 - (uint32_t)__builtin_clz(worker) : 0; }
 
@@ -213,7 +213,7 @@ struct vpps_cpu {
     vpps_cpu_batch batch;
     vpps_cpu_sum sum;
     vpps_share *share; /* exchange of gradients with other processes; NULL: there is only one process */
-    /* arrived: number of VPs that have come to an exchange of gradients; released: number of finished exchanges; both since the device exists. */
+    /* arrived: number of threads that have come to an exchange of gradients; released: number of finished exchanges; since the device exists. */
     vpps_counter arrived, released;
     uint32_t shared_batches;
     vpps_entries *entries; /* fetches entries of sharded lookup tables; NULL: tables are not sharded */
@@ -244,8 +244,8 @@ vpps_status vpps_cpu_prepare(vpps_cpu *cpu, const vpps_batch *batch);
 /* Runs a VP's (virtual processor's) share of a task that vpps_check_task has accepted. Returns false after the VP's last task. */
 bool vpps_vp_task(vpps_vp *vp, uint32_t at, const vpps_task *task);
 
-/* Runs all tasks of VPs [first, end) in the script, in this thread: by turns, each VP up to a barrier that is not open. A task that is
- * unknown, cut short or refers to missing things ends the batch with SCRIPT; a wait longer than the watchdog's time ends it with STALL. */
+/* Runs all tasks of the virtual processors [first, end) in this thread: by turns, each up to a barrier that is not open. A task that is unknown, cut
+ * short or refers to missing things ends the batch with SCRIPT; a wait longer than the watchdog's time ends it with STALL. */
 void vpps_run_vps(vpps_cpu *cpu, uint32_t first, uint32_t end);
 
 /* Returns the range of a STAGE task's vertices that the virtual processor processes. */
@@ -267,7 +267,7 @@ void vpps_wake(vpps_counter *counter);
 
 /* ---- crowd.c */
 
-/* Chooses how many threads run the launch's VPs, by times measured in earlier launches. Results do not depend on the number. */
+/* Chooses how many threads run the launch's virtual processors, by times of earlier launches. Results do not depend on it. */
 void vpps_choose_threads(vpps_cpu *cpu, const vpps_batch *batch);
 /* When a window (a run of launches) ends, notes whether this thread has waited long for cores. */
 void vpps_note_waiting(vpps_crowd *c);
@@ -309,8 +309,8 @@ void vpps_unmap_pages(void *memory, size_t bytes);
 /* Chooses a CPU for each virtual processor. Fails with MEMORY. */
 vpps_status vpps_cpu_choose_places(vpps_cpu *cpu);
 
-/* Binds a VP's thread, which calls this, to the VP's CPU (unless it is the user's thread), and touches the pages of the VP's parameters, so
- * that they come to that CPU's memory node. To be called before the model's parameters are written. */
+/* Binds a virtual processor's thread, which calls this, to its CPU (unless it is the user's thread), and touches the pages of its parameters, so that
+ * they come to that CPU's memory node. To be called before the model's parameters are written. */
 void vpps_bind_vp(const vpps_vp *vp);
 
 /* Makes room for `floats` floats in vp->scratch. Returns false if out of memory. */

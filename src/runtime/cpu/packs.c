@@ -3,7 +3,7 @@
 
 /* ---------------------------------------------------------------- weights */
 
-/* Assigns memory for bf16 weights to the blocks of rows and to transposed copies, VP by VP. NULL: only counts. Returns the words needed. */
+/* Assigns memory for bf16 weights to the blocks of rows and to transposed copies, thread by thread. NULL: only counts. Returns the words needed. */
 static size_t deal_packs(vpps_cpu *cpu, uint32_t *memory) {
     const uint32_t parts = cpu->precision.parts;
     size_t at = 0;

@@ -19,7 +19,7 @@ static vpps_run matrix_run(const vpps_cpu *cpu, uint32_t param, uint32_t vp) {
                       (size_t)(last->gradient - first->gradient) + last->ld * cpu->model->params[param].cols};
 }
 
-/* Sums gradients of matrices over all processes. They are stored VP by VP, then matrix by matrix; adjacent ones are exchanged together. */
+/* Sums gradients of matrices over all processes. They are stored by thread, then by matrix; adjacent ones are exchanged together. */
 static vpps_status reduce_matrices(vpps_cpu *cpu, vpps_communicator *c, const bool *dense) {
     vpps_run all = {NULL, 0};
     for (uint32_t v = 0; v < cpu->n_vps; v++) {

@@ -13,7 +13,7 @@ static void copy(uint32_t n, uint32_t width, const vpps_span *to, const vpps_spa
         memcpy(vpps_span_at(to, i), vpps_span_at(from, i), width * sizeof(float));
 }
 
-/* Loads a value into a slot (a buffer of the tile). If every VP has computed a share of it, the shares are added in the order of the VPs. */
+/* Loads a value into a slot (a buffer of the tile). If every processor has computed a share of it, the shares are added in their order. */
 static void load(const vpps_tile *t, const vpps_program_step *s) {
     const vpps_operand *o = vpps_operands_of(t, s);
     const vpps_span from = vpps_span_of(t, o, true), to = vpps_span_of(t, &s->to, false);
