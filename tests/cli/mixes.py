@@ -60,7 +60,7 @@ cases += [('tags', '--input-format columns', b'', columns, bad_columns), ('tags'
 
 
 def row_of(answer, names):
-    """The row of a table that holds one record: empty where that has no answer, and columns perhaps no names."""
+    """Returns the one row of a table; without an answer a row of empty fields, for then there may be no line of column names either."""
     separator = b',' if b',' in names else b'\t'
     first, _, rest = answer.partition(b'\n')
     return rest if first == names and rest.strip(separator + b'\n') else separator * names.count(separator) + b'\n'
@@ -80,7 +80,7 @@ def check(model, options, head, good, bad):
         alone = {x: row_of(alone[x], names) for x in alone}
     for _ in range(20 if full else 1):
         mix = [r.choice(good if r.random() < 0.6 else bad) for _ in range(r.choice([3, 20, 60]))]
-        mix.append(good[0])  # which has a table's columns
+        mix.append(good[0])  # an answer that gives the table its column names
         rc, out, err = predict(head + b''.join(mix), *options, '--batch', str(r.choice([1, 4, 16])))
         wanted = (names + b'\n' if form in ('csv', 'tsv') else b'') + b''.join(alone[x] for x in mix)
         assert rc == 0 and out == wanted, (mix, rc, err, next(x for x in zip(wanted.split(b'\n'), out.split(b'\n'), strict=False) if x[0] != x[1]))

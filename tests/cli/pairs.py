@@ -1,4 +1,4 @@
-"""Two or three options of `vpps train` at once, drawn by a seed: each does what it does alone.
+"""Runs `vpps train` with two or three options at once, drawn by a seed: each must do what it does alone.
 
     pairs.py VPPS SEED DRAWS
 
@@ -26,7 +26,7 @@ SHAPES = ["--optimizer=momentum", "--optimizer=adagrad", "--optimizer=adam", "--
 CLASSIFIES = (["--train-accuracy"], ["--class-weights=balanced"])
 NETWORKS = {"lstm-lm": ([], ["--layers=2"]), "lstm-lm-fixed": ([], ["--carry", "--steps=7"]), "tree-lstm": CLASSIFIES,
             "bilstm-tagger": (CLASSIFIES[0], CLASSIFIES[1] + ["--layers=2", "--crf"]), "bilstm-classifier": CLASSIFIES, "act": CLASSIFIES}
-# Together they are refused, draw other masks, or one leaves nothing to the other.
+# Pairs that are not tried: they are refused together, draw different masks, or the one leaves nothing for the other to do.
 NOT = [{"--crf", "--label-smoothing"}, {"--crf", "--class-weights"}, {"--crf", "--train-accuracy"}, {"--freeze", "--lr-of"},
        {"--lr-schedule", "--lr-decay"}, {"--dropout", "--batch"}, {"--verify", "--precision"}, {"--carry", "--batch"}, {"--eval-every", "--save-best"}]
 
@@ -36,8 +36,8 @@ def names(options):
 
 
 def train(name, network, options, more=()):
-    """The losses of the run's log, by epoch and batch; None where it is refused, with one line that says why."""
-    for ending in ("jsonl", "ckpt", "svg", "json") + (("best",) if network else ()):  # a resumed run may find none that is better
+    """Trains, and returns the losses in the run's log by epoch and batch; None if the run is refused, with one line that says why."""
+    for ending in ("jsonl", "ckpt", "svg", "json") + (("best",) if network else ()):  # a resumed run may find no epoch that is better
         if os.path.exists(f"{name}.{ending}"):
             os.remove(f"{name}.{ending}")
     words = [part.replace("FILE", name) for option in options for part in option.split()]
@@ -51,7 +51,7 @@ def train(name, network, options, more=()):
 
 
 def near(a, b, options):
-    """At the batches that both logs have, and there are some."""
+    """Whether two runs' losses agree at the batches that both logs have (at least one)."""
     bound = 3e-2 if "--precision" in names(options) else 2e-3
     both = a.keys() & b.keys()
     return both and all(abs(a[k] - b[k]) <= bound * abs(b[k]) for k in both)

@@ -1,10 +1,10 @@
-"""What checkpoints and logs hold: for the conditions of tests (holds, in common.sh)."""
+"""Reads checkpoints and logs, for the conditions of tests in shell (`holds` in common.sh)."""
 import json
 import struct
 
 
 def parts(path):
-    """A checkpoint's header without the metadata, its metadata, and the bytes of its tensors."""
+    """Returns a checkpoint's header without the metadata, its metadata, and the bytes of its tensors."""
     with open(path, "rb") as file:
         b = file.read()
     n = 8 + int.from_bytes(b[:8], "little")
@@ -13,7 +13,7 @@ def parts(path):
 
 
 def recast(source, target, statements, *a):  # a is for the statements
-    """A copy of a checkpoint, whose header h, metadata m and bytes of tensors `data` these statements change."""
+    """Copies a checkpoint. The statements may change its header h, metadata m and the bytes of its tensors `data`, and read a."""
     h, m, data = parts(source)
     exec(statements)
     text = json.dumps({"__metadata__": m} | h).encode()
@@ -23,13 +23,13 @@ def recast(source, target, statements, *a):  # a is for the statements
 
 
 def load(path):
-    """A checkpoint's tensors, as bytes."""
+    """Returns a checkpoint's tensors by name, as bytes."""
     h, _, data = parts(path)
     return {k: bytes(data[v["data_offsets"][0]:v["data_offsets"][1]]) for k, v in h.items()}
 
 
 def rows(path, tensor, key):
-    """Of a checkpoint, the rows of a tensor by their words, which the metadata have under that key."""
+    """Returns the rows of a checkpoint's tensor by word; the metadata list the words under `key`."""
     words, table = parts(path)[1][key].split("\n"), load(path)[tensor]
     n = parts(path)[0][tensor]["shape"][0]
     assert n <= len(words)
@@ -37,7 +37,7 @@ def rows(path, tensor, key):
 
 
 def parameters(path):
-    """Its tensors but the optimiser's state."""
+    """Returns a checkpoint's tensors other than the optimiser's state."""
     return {k: v for k, v in load(path).items() if "/" not in k}
 
 
@@ -46,26 +46,26 @@ def floats(b):
 
 
 def apart(a, b):
-    """The largest difference of two checkpoints' parameters."""
+    """Returns the largest difference of two checkpoints' parameters."""
     a, b = parameters(a), parameters(b)
     assert a.keys() == b.keys()
     return max(abs(x - y) for k in a for x, y in zip(floats(a[k]), floats(b[k])))
 
 
 def lines(path, event=None):
-    """A file's lines as JSON: all of them, or a log's of that event."""
+    """Returns the lines of a JSON-lines file, or, of a log, those of one event."""
     with open(path, encoding="utf-8") as file:
         return [o for o in map(json.loads, filter(str.strip, file)) if event is None or o["event"] == event]
 
 
 def last(path):
-    """A file's last line as JSON; those before it are none."""
+    """Returns the last line of a file, read as JSON; the lines before it need not be JSON."""
     with open(path, encoding="utf-8") as file:
         return json.loads(file.read().splitlines()[-1])
 
 
 def losses(path):
-    """Of a log's batches."""
+    """Returns the losses of the batches in a log."""
     return [o["loss"] for o in lines(path, "batch")]
 
 

@@ -1,4 +1,4 @@
-"""Runs that are stopped: each goes on from its checkpoint until it ends, and must end as a run that nothing stopped.
+"""Stops runs of `vpps train`: each goes on from its checkpoint until it ends, and must end with the same bits as a run that nothing stopped.
 
     stops.py VPPS SEED STOPS OPTION...    # a command line of `vpps train` after its name, without files
 
@@ -20,7 +20,7 @@ draw = random.Random(seed)
 
 
 def start(part, more=(), **pipes):
-    """The log, and the summary, are its standard output."""
+    """Starts or resumes a run. Its standard output is the log, then the summary."""
     files = [f"--save={part}.ckpt", f"--save-best={part}-best.ckpt", f"--plot={part}.svg", "--log=/dev/stdout"]
     begin = [f"--resume={part}.ckpt"] if os.path.exists(f"{part}.ckpt") else [*options, "--force"]
     return subprocess.Popen([vpps, "train", *begin, *files, "--quiet", *more], **pipes)
@@ -43,7 +43,7 @@ def stop(part, line, moment, how):
 
 
 def asleep(pid):
-    """Do all threads of a process wait?"""
+    """Whether all threads of a process wait."""
     for task in glob.glob(f"/proc/{pid}/task/*/stat"):
         with open(task, encoding="ascii", errors="replace") as file:
             if file.read().rpartition(")")[2].split()[0] != "S":
@@ -52,7 +52,7 @@ def asleep(pid):
 
 
 def stop_before_evaluation(part, batches):
-    """The log's first line after its start is that of an epoch's last batch, and the pipe has no room for it until the signal is there."""
+    """Interrupts a run while it writes the log's line of an epoch's last batch, its first one: the full pipe has no room for it until then."""
     reads, writes = os.pipe()
     fcntl.fcntl(writes, fcntl.F_SETPIPE_SZ, 4096)
     with start(part, [f"--log-every={batches}"], stdout=writes) as run:

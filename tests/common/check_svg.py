@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Renders pictures with rsvg-convert and fails at the first that is broken.
+"""Renders pictures with rsvg-convert and fails at the first picture that is broken.
 
     check_svg.py FILE.svg...
 
@@ -15,7 +15,7 @@ import zlib
 from collections import Counter
 from xml.etree import ElementTree
 
-ZOOM = 4  # pixels are looked at in so much smaller a picture
+ZOOM = 4  # a picture is checked at a resolution that is so much lower
 BORDER = 10 * ZOOM
 
 
@@ -37,7 +37,7 @@ def paeth(a, b, c):
 
 
 def pixels(png):
-    """Rows of RGBA pixels of a PNG of 8 bits (PNG specification, sections 5 and 9)."""
+    """Returns the rows of RGBA pixels of a PNG with 8 bits a channel (PNG specification, sections 5 and 9)."""
     width, height = size_of(png)
     channels = {2: 3, 6: 4}[png[25]]
     data, at = b"", 8

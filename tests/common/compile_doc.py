@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Compiles a document's ```c blocks: each is the body of a function in which a model `m`, a handle `h`, a graph `g` and a node `loss`
-are there, and TRY returns when a call fails.
+"""Compiles a document's ```c blocks. Each block becomes the body of a function that has a model `m`, a handle `h`, a graph `g` and a node `loss`, and
+in which TRY returns when a call fails.
 
     compile_doc.py FILE.md -- CC FLAGS...
 """

@@ -13,7 +13,7 @@ from golden import (CLASSES, EMBED, EXAMPLES, HIDDEN, WORDS, Random, golden, mat
                     write)
 
 TURNS, PONDER, EPSILON = 4, 0.05, 0.01
-# The order numbers the tensors.
+# The order of the tensors gives each its number, which its initial values depend on.
 TENSORS = [
     table("embedding", WORDS, EMBED),
     matrix("W", HIDDEN, EMBED),
@@ -29,7 +29,7 @@ RNN = torch.nn.RNNCell(EMBED + 1, HIDDEN, dtype=torch.float64)
 
 
 def ponder(p, weights, word, state):
-    """What a word leaves behind, and N + R."""
+    """Steps the network on a word until it halts. Returns the mean state, and the word's ponder cost: number of steps + remainder."""
     states, probabilities, spent = [], [], 0.0
     while True:
         n = len(states) + 1

@@ -23,7 +23,7 @@ def loss(p, sentence):
     e = emissions(p, words)
     if NO_WORD in tags:
         return 0 * e.sum()
-    transitions = p["crf.transitions"].reshape(CLASSES, CLASSES).T  # of the preceding tag, and the tag: a table's entry is by columns
+    transitions = p["crf.transitions"].reshape(CLASSES, CLASSES).T  # row: preceding tag, column: tag; VPPS stores entries by columns
     paths, score = p["crf.begin"] + e[0], p["crf.begin"][tags[0]] + e[0, tags[0]]
     for k in range(1, len(words)):
         paths = torch.logsumexp(paths[:, None] + transitions, 0) + e[k]

@@ -1,4 +1,4 @@
-"""What the golden scripts share: data drawn without any library, initial values, training, and the form of the data files.
+"""Shared by the golden scripts: draws data without any library, makes initial values, trains, and writes the data files.
 
 A script describes a network (its tensors and the loss of one example, in PyTorch) and draws examples; golden.py trains
 it twice, with SGD and with Adam, and writes what test_golden.c needs to do the same: a JSON file, which golden.c reads.
@@ -12,7 +12,7 @@ import torch
 
 HIDDEN, EMBED, WORDS, CLASSES = 24, 20, 30, 5
 EXAMPLES = 40
-BATCH, BATCHES = 4, 20  # as in golden.h, like the optimisers' settings
+BATCH, BATCHES = 4, 20  # the same as in golden.h, like the optimisers' settings
 NO_WORD = 2**32 - 1
 
 
@@ -39,8 +39,8 @@ class Random:
 class Tensor(NamedTuple):
     name: str
     shape: tuple
-    scale: float  # of the initial values
-    table: bool = False  # each row is a parameter by itself
+    scale: float  # of the parameter's initial values
+    table: bool = False  # whether each row is a parameter by itself
 
 
 def table(name, count, size):
@@ -62,19 +62,19 @@ def lstm_tensors(name, inputs, hidden):
 
 
 def layer_name(name, layer):
-    """What the names of a layer's parameters begin with: NAME, NAME2, NAME3."""
+    """Returns the prefix of the names of a layer's parameters: NAME, NAME2 or NAME3."""
     return name if layer == 0 else f"{name}{layer + 1}"
 
 
 def lstm_layers(name, layers, inputs, hidden, directions=1):
-    """The tensors of as many layers, each of which reads the one below, in both directions where there are two."""
+    """Returns the tensors of `layers` LSTM layers, each of which reads the output of the one below (both directions' output, if there are two)."""
     return [tensor for layer in range(layers)
             for tensor in lstm_tensors(layer_name(name, layer), directions * hidden if layer else inputs, hidden)]
 
 
 def lstm_weights(p, name, suffix):
-    """The tensors of lstm_tensors as torch.nn.LSTM (suffix "_l0") or LSTMCell ("") names and orders them: its gates are
-    i, f, g (our u), o. Of its two biases the second is zero and not trained."""
+    """Returns the tensors of lstm_tensors with the names and the order of torch.nn.LSTM (suffix "_l0") or LSTMCell (""). Their gates are i, f, g
+    (here u), o. They have two biases: the second one is zero and not trained."""
 
     def stacked(kind):
         return torch.cat([p[f"{name}.{kind}_{gate}"] for gate in "ifuo"])
@@ -85,8 +85,7 @@ def lstm_weights(p, name, suffix):
 
 
 def run_lstm(p, name, xs, state=None, backward=None, layers=1):
-    """All h of torch.nn.LSTM on the rows of xs, and its last (h, c); with `backward`, the name of another LSTM, in both
-    directions."""
+    """Runs torch.nn.LSTM on the rows of xs. Returns all h, and the last (h, c). `backward` is the name of a second LSTM, for the other direction."""
     hidden, inputs = p[f"{name}.W_i"].shape
     net = torch.nn.LSTM(inputs, hidden, layers, bidirectional=backward is not None, dtype=torch.float64)
     weights = {}
@@ -98,7 +97,7 @@ def run_lstm(p, name, xs, state=None, backward=None, layers=1):
 
 
 def nll(logits, labels):
-    """The sum over rows of -log softmax(logits)[label], where the label is known."""
+    """Returns the sum of -log softmax(logits)[label] over the rows whose label is known."""
     labels = torch.tensor([-100 if label == NO_WORD else label for label in labels])
     return torch.nn.functional.cross_entropy(logits, labels, reduction="sum")
 
@@ -113,8 +112,8 @@ def initial(number, tensor):
 
 
 class SparseAdam:
-    """Adam (Kingma and Ba 2015, algorithm 1), lr 0.03. Rows of tables that a batch does not use are not touched, nor is
-    their state, which torch.optim.Adam would do; the step's number counts all batches."""
+    """Adam (Kingma and Ba 2015, algorithm 1), with lr 0.03. Unlike torch.optim.Adam it leaves rows of tables that a batch does not use, and their
+    state, as they are. The number of the step counts all batches."""
 
     def __init__(self, parameters, tensors):
         self.parameters = parameters
@@ -160,13 +159,12 @@ def train(tensors, loss_of, examples, make_optimizer):
 
 
 def sentence(words, tags=None):
-    """A vpps_sentence."""
+    """Returns a sentence in the form of struct vpps_sentence."""
     return {key: value for key, value in (("words", words), ("tags", tags)) if value}
 
 
 def golden(network, tensors, loss_of, examples, name=None, **config):
-    """Trains on the examples. The result names all that the same training by VPPS needs, and its losses. Without a name it
-    has the network's."""
+    """Trains on the examples. Returns the losses and all that VPPS needs for the same training. name: None for the network's."""
     return {
         "name": name or network, "network": network,
         "config": {"words": WORDS, "classes": CLASSES, "embed": EMBED, "hidden": HIDDEN} | config,
@@ -177,7 +175,7 @@ def golden(network, tensors, loss_of, examples, name=None, **config):
 
 
 def write(examples, *goldens):
-    """Prints a file: its examples are a net_example each, with the names of its members; a line each."""
+    """Prints a data file: its networks, and its examples (each a net_example with the names of its members), one in a line."""
     def lines(values):
         return ",\n".join(json.dumps(value) for value in values)
     print(f'{{"examples": [\n{lines(examples)}],\n"goldens": [\n{lines(goldens)}]}}')

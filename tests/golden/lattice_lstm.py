@@ -33,14 +33,14 @@ def linear(p, name, gate, x, h):
 
 
 def word_cell(p, word, state):
-    """Eq. 13."""
+    """Returns c of a word's cell, by eq. 13 of the paper."""
     x, (h, c) = p["words"][word], state
     return (torch.sigmoid(linear(p, "word", "f", x, h)) * c
             + torch.sigmoid(linear(p, "word", "i", x, h)) * torch.tanh(linear(p, "word", "u", x, h)))
 
 
 def joined(p, x, state, word_cells):
-    """Eqs. 11 and 14 to 16: the weights of a character's and the words' cells, element by element, are a softmax."""
+    """Joins the cells of a character and of the words that end there (eqs. 11 and 14 to 16): their weights are a softmax, element by element."""
     h, _ = state
     i, o = (torch.sigmoid(linear(p, "char", gate, x, h)) for gate in "io")
     gates = [i, *(torch.sigmoid(linear(p, "word", "l", x, c)) for c in word_cells)]
@@ -50,7 +50,7 @@ def joined(p, x, state, word_cells):
 
 
 def loss(p, lattice):
-    """A lattice: characters, tags, and words as (first character, last character, id)."""
+    """Returns the loss of a lattice: (characters, tags, words), where a word is (first character, last character, id)."""
     characters, tags, words = lattice
     zero = torch.zeros(HIDDEN, dtype=torch.float64)
     before, states = (zero, zero), []
@@ -73,8 +73,8 @@ def draw_lattice(random):
 
 
 def example(lattice):
-    """Node 0 is the start, node k + 1 stands after character k; arcs come from the node before the first character: each
-    the node, the id, and 1 for a character or 0 for a word."""
+    """Returns the lattice as nodes and arcs: node 0 is the start, node k + 1 stands after character k. An arc is (the node before its first
+    character, the id, 1 for a character or 0 for a word)."""
     characters, tags, words = lattice
     arcs, first = [], [0, 0]
     for e, character in enumerate(characters):

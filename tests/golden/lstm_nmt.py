@@ -38,13 +38,14 @@ def loss(p, pair):
     memory, state = run_lstm(p, "encoder", p["source"][source], layers=layers)
     h, _ = run_lstm(p, "decoder", p["target"][target[:-1]], state, layers=layers)
     if "W_a" in p:
-        weights = torch.softmax(h @ memory.T, 1)  # of every source word, at each target word: eqs. 7 and 8
+        weights = torch.softmax(h @ memory.T, 1)  # weights of the source words, for each target word: eqs. 7 and 8
         h = torch.tanh(torch.cat([weights @ memory, h], 1) @ p["W_a"].T)  # eq. 5
     return nll(h @ p["W_s"].T + p["b_s"], target[1:])
 
 
 def fed_loss(p, pair):
-    """Word by word: the decoder reads the word's embedding and what was said of the preceding word."""
+    """Returns the loss of a decoder with input feeding: at each word it reads the word's embedding and its own attention output for the preceding
+    word."""
     source, target = pair
     memory, state = run_lstm(p, "encoder", p["source"][source], layers=1)
     said, logits = torch.zeros(HIDDEN, dtype=torch.float64), []
@@ -58,7 +59,7 @@ def fed_loss(p, pair):
 
 
 def draw_pair(random):
-    """Words other than END; a target also begins and ends with END."""
+    """Draws a source and a target sentence of words other than END; the target also begins and ends with END."""
     source = random.ids(1 + random.below(10), WORDS)
     return source, [END, *(1 + word for word in random.ids(random.below(10), TARGET_WORDS - 1)), END]
 

@@ -13,7 +13,7 @@ import torch
 
 from golden import CLASSES, EMBED, EXAMPLES, HIDDEN, NO_WORD, WORDS, Random, golden, matrix, table, vector, write
 
-# The order numbers the tensors.
+# The order of the tensors gives each its number, which its initial values depend on.
 TENSORS = [
     table("embedding", WORDS, EMBED),
     *(matrix(f"W_{gate}", HIDDEN, EMBED) for gate in ("i", "o", "u")),
@@ -26,7 +26,7 @@ TENSORS = [
 
 
 def draw_tree(random, leaves):
-    """(label, word) or (label, left, right)."""
+    """Draws a tree: (label, word) for a leaf, (label, left subtree, right subtree) for an inner vertex."""
     label = random.below(CLASSES)
     if leaves == 1:
         return (label, random.below(WORDS))
@@ -80,7 +80,7 @@ def vertex(p, tree, losses):
 
 
 def sum_of_losses(vertex_of):
-    """The loss of a tree, for a function that appends those of all vertices."""
+    """Returns the loss function of a tree, given vertex_of(p, tree, losses), which appends the losses of all its vertices."""
 
     def loss(p, tree):
         losses = []

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Golden numbers of tests/io/f1_tests.c and bleu_tests.c from other implementations, on the same drawn sequences:
+"""Computes golden numbers for tests/io/f1_tests.c and bleu_tests.c by other implementations, on the same drawn sequences:
 
     python3 -m venv venv && venv/bin/pip install sacrebleu==2.6.0 seqeval==1.2.2
     venv/bin/python tests/io/metrics_golden.py
@@ -12,7 +12,7 @@ MASK = (1 << 64) - 1
 
 
 class Random:
-    """vpps_random and vpps_random_below of src/base/base.h."""
+    """The generator vpps_random, and vpps_random_below, of src/base/base.h."""
 
     def __init__(self, seed):
         self.state = seed
@@ -72,12 +72,12 @@ def f1(seed, n_tags, sentences, wrong):
           + ", ".join("{" + ", ".join(map(str, counts[t])) + "}" for t in "XY") + "},")
 
 
-# The letters of a chunk's begin, inside and end, and of a whole one; None: IOB.
+# By scheme the letters that begin a chunk, continue it, end it, and stand for a whole one; None: IOB.
 SCHEMES = {"IOB1": None, "IOB2": None, "IOBES": "BIES", "BILOU": "BILU", "BMES": "BMES"}
 
 
 def draw_chunks(r, n):
-    """(begin, end, type) in n words, often side by side."""
+    """Draws chunks in n words, often side by side, as (begin, end, type)."""
     chunks, at = [], 0
     while at < n:
         length = min(n - at, 1 + r.below(3))
@@ -88,7 +88,7 @@ def draw_chunks(r, n):
 
 
 def spoil(r, chunks):
-    """Some are gone, some of the other type, some shorter."""
+    """Returns the chunks with errors: some are missing, some have the other type, some are shorter."""
     for begin, end, kind in chunks:
         what = r.below(6)
         if what == 1:
@@ -115,7 +115,7 @@ def encode(chunks, n, scheme):
 
 
 def strict(tags, scheme):
-    """seqeval's chunks by the rules of the scheme; it calls the inside of BMES I."""
+    """Returns the chunks that seqeval reads by the strict rules of the scheme. seqeval has no BMES: there M is called I."""
     rules = {"IOB1": IOB1, "IOB2": IOB2, "BILOU": BILOU}.get(scheme, IOBES)
     entities = Entities([[t.replace("M-", "I-") for t in tags]], rules).entities[0]
     return {(e.tag, e.start, e.end) for e in entities}

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Runs the mutants of list.txt: plants one fault at a time in a copy of the tree, builds it, and runs the tests that should notice.
+"""Tests the tests by the mutants of list.txt: plants one fault at a time in a copy of the tree, builds it, and runs those that should notice.
 
 A mutant is seen if one of its tests fails, unseen if all pass. Results are kept in BUILD/mutants/results: a mutant whose entry, file
 and tests are as they were is not run again. The exit status is 0 if at least 95 % of the mutants that are not equivalent were seen.
@@ -24,14 +24,14 @@ UNMUTATED_SECONDS = 600
 
 
 class Mutant:
-    """One entry of the list: `find` occurs once in `file` and is replaced by `replace`; `tests` are source files in tests/."""
+    """A mutant, from its entry in the list: `find` occurs once in `file` and is replaced by `replace`; `tests` are source files in tests/."""
 
     def __init__(self, name):
         self.name, self.what, self.file = name, "", ""
         self.find, self.replace, self.tests, self.equivalent = [], [], [], ""
 
     def faults(self):
-        """What is wrong with the entry, as the tree is now."""
+        """Returns what is wrong with the entry, given the sources as they are now."""
         if not self.what or not self.file or not self.find or not (self.tests or self.equivalent):
             return ["expected `what`, `file`, `find`, and `test` or `equivalent`"]
         if not (TOP / self.file).is_file():
@@ -41,7 +41,7 @@ class Mutant:
         return faults + [f"there is no tests/{t}" for t in self.tests if not (TOP / "tests" / t).is_file()]
 
     def digest(self, tests):
-        """Changes with the entry, the file and the tests."""
+        """Returns a hash of the entry, the file and the tests: it changes if any of them does."""
         h = hashlib.sha256(repr((self.name, self.find, self.replace)).encode())
         for path in [self.file] + ["tests/" + t for t in tests]:
             h.update((TOP / path).read_bytes())
@@ -77,7 +77,7 @@ def read_list():
 
 
 def target_of(test):
-    """What has to be built for a test, and what is run."""
+    """Returns what has to be built for a test, and the program to run."""
     if test.endswith(".sh"):
         return ["all"] + (["bench-programs"] if test.startswith("build/") else []), "tests/" + test
     program = "build/tests/" + test[:-2].replace("/", "_")
@@ -85,7 +85,7 @@ def target_of(test):
 
 
 class Worker:
-    """A copy of the tree with what was built of it."""
+    """A copy of the tree in which mutants are built and run, one after the other, with what was built there before."""
 
     def __init__(self, folder):
         self.folder = folder
@@ -101,7 +101,7 @@ class Worker:
             self.copy(["--exclude=build/mutants", "build"], b"")
 
     def copy(self, what, names):
-        """Copies files of the tree with their times, which make goes by."""
+        """Copies files of the tree with their times, by which make decides what to build."""
         packed = subprocess.Popen(["tar", "-C", str(TOP), "-cf", "-", *what], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
         unpack = subprocess.Popen(["tar", "-C", str(self.folder), "-xf", "-"], stdin=packed.stdout)
         packed.stdin.write(names)
@@ -110,10 +110,10 @@ class Worker:
             sys.exit(f"{self.folder}: copying the tree failed")
 
     def call(self, command, seconds):
-        """Exit status (124: it took too long) and output."""
+        """Runs a command. Returns its exit status (124: it took too long) and its output."""
         env = {**os.environ, "BUILD": "build", "VPPS": "build/vpps", "MAKE": "make", "TEST_LIMIT": str(int(seconds))}
         env.pop("MAKEFLAGS", None)
-        env.setdefault("VPPS_TEST_KERNELS", "all")  # also what make check-kernels has, not make test
+        env.setdefault("VPPS_TEST_KERNELS", "all")  # kernels of all kinds, which make check-kernels tests, but make test does not
         env.setdefault("VPPS_DATA", str((TOP / "../shared/data").resolve()))
         p = subprocess.Popen(command, cwd=self.folder, env=env, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
                              stderr=subprocess.STDOUT, start_new_session=True, text=True, errors="replace")
@@ -132,7 +132,7 @@ class Worker:
         return self.call(["tools/run_tests.sh", target_of(test)[1]], seconds)
 
     def run(self, mutant, seconds_of):
-        """Status, test and tail of the output."""
+        """Returns the mutant's status, the test that noticed, and the tail of the test's output."""
         path = self.folder / mutant.file
         original = path.read_text()
         try:
@@ -150,7 +150,7 @@ class Worker:
 
 
 def each(jobs, items, work):
-    """work(worker number, item) for every item, on that many threads."""
+    """Calls work(number of the worker, item) for every item, with a thread for each worker."""
     todo, failed = queue.Queue(), []
     for item in items:
         todo.put(item)
@@ -163,7 +163,7 @@ def each(jobs, items, work):
                 return
             try:
                 work(number, item)
-            except BaseException as e:  # noqa: BLE001 - it is told and ends the run
+            except BaseException as e:  # noqa: BLE001 - it is printed and ends the run
                 failed.append(e)
 
     threads = [threading.Thread(target=loop, args=(i,)) for i in range(jobs)]
@@ -187,7 +187,7 @@ class Results:
                 self.known[name] = (digest, status, test)
 
     def of(self, mutant):
-        """Status and test if nothing has changed since, else None."""
+        """Returns the status and the test, or None if something has changed since."""
         digest, status, test = self.known.get(mutant.name, ("", "", ""))
         tests = [test] if test else mutant.tests
         if not digest or not set(tests) <= set(mutant.tests) or digest != mutant.digest(tests):
@@ -203,7 +203,7 @@ class Results:
 
 
 def unmutated(workers, mutants):
-    """Seconds that each test takes as it is; the tests that fail even so."""
+    """Runs the tests on the tree without a fault. Returns the seconds that each takes, and the tests that fail even so."""
     tests = sorted({t for m in mutants for t in m.tests})
     code, out = workers[0].build(tests)
     if code:

@@ -13,7 +13,7 @@ sys.path.insert(0, str(Path(__file__).parent))
 
 
 class Recording:
-    """The library, which notes the names of the functions that the package takes from it."""
+    """Stands for the library, and notes the names of the library's functions that the package uses."""
 
     used: set = set()
 
@@ -28,7 +28,7 @@ for module in list(sys.modules.values()):
 
 
 def pytest_collection_modifyitems(session, config, items):
-    """What looks at all tests comes after them, and is left out where only some are run."""
+    """Moves tests that look at what all tests did to the end, and leaves them out if only some tests are run."""
     last = [i for i in items if "functions_used" in getattr(i, "fixturenames", ())]
     items[:] = [i for i in items if i not in last]
     if config.args == ["tests/python"] and not config.option.keyword and config.option.markexpr in ("", "not packages"):
@@ -37,7 +37,7 @@ def pytest_collection_modifyitems(session, config, items):
 
 @pytest.fixture
 def functions_used():
-    """Names of the library's functions that were used so far."""
+    """Returns the names of the library's functions that were used so far."""
     return Recording.used
 
 
@@ -53,13 +53,13 @@ def rng():
 
 @pytest.fixture(scope="session")
 def build():
-    """The folder of what make has built."""
+    """Returns the folder of what make has built."""
     return Path(os.environ.get("BUILD", ROOT / "build")).resolve()
 
 
 @pytest.fixture
 def python():
-    """Runs a program of its own; its output."""
+    """Returns a function that runs Python code in a process of its own and returns its output."""
 
     def run(code, *arguments, status=0):
         done = subprocess.run([sys.executable, "-c", code, *map(str, arguments)], capture_output=True, text=True, timeout=900,

@@ -1,4 +1,4 @@
-"""What tests share: a small network, a recurrent classifier of sequences; and a library in which Ctrl-C comes."""
+"""Shared by tests: a small network, which classifies sequences by a recurrent cell; and a library during whose calls Ctrl-C is pressed."""
 
 import numpy as np
 
@@ -41,7 +41,7 @@ class Small:
         return [(rng.integers(WORDS, size=rng.integers(1, longest + 1)), int(rng.integers(CLASSES))) for _ in range(n)]
 
     def loss(self, batch):
-        """On the current graph."""
+        """Returns the mean loss of the batch, built on the current graph."""
         losses, self.heads = [], []
         for words, label in batch:
             v = self.start(indices=[int(words[0])])
@@ -60,7 +60,7 @@ class Small:
 
 
 class Interrupting:
-    """The library; Ctrl-C comes while one of its functions runs, so that it is raised in place of the function's return."""
+    """Stands for the library. Ctrl-C comes while its function `name` runs, so that KeyboardInterrupt is raised in place of the function's return."""
 
     def __init__(self, lib, name):
         self._lib, self._name = lib, name

@@ -1,4 +1,4 @@
-"""Checkpoints, both ways with safetensors.numpy."""
+"""Tests that checkpoints of the package can be read by safetensors.numpy, and the other way round."""
 
 import json
 import struct

@@ -1,4 +1,4 @@
-"""What the package says of data that were read: labels of trees, the lines of words, tags of chunks."""
+"""Tests what the package says of data that it has read: labels of trees, words of lines, tags of chunks."""
 
 import gzip
 
@@ -47,7 +47,7 @@ def test_vocabularies():
     v = data.Vocab(["a", "b", "a", "ç"])
     assert words(v) == ["a", "b", "ç"] and v.find("b") == 1 and v.find("x") is None and "a" in v and v[2] == "ç"
     assert words(data.Vocab.from_text(v.to_text())) == words(v)
-    assert words(v.cut([3, 0, 1])) == ["<unk>", *(v.word(i) for i in (0, 2))]  # what occurs at all
+    assert words(v.cut([3, 0, 1])) == ["<unk>", *(v.word(i) for i in (0, 2))]  # keeps every word that occurs at all
     cut = v.cut([3, 1, 2], min_count=2)
     assert words(cut) == ["<unk>", "a", "ç"]
     np.testing.assert_array_equal(v.map(cut), [1, 0, 2])

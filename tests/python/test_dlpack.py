@@ -1,4 +1,4 @@
-"""Tensors in a GPU's memory, given and taken by DLPack. The driver is tests/fake_cuda, which copies and orders but runs no kernel."""
+"""Tests tensors in a GPU's memory that are given and taken by DLPack. The driver is tests/fake_cuda, which copies and orders but runs no kernel."""
 
 import ctypes
 import gc
@@ -18,7 +18,7 @@ FLOAT32 = (2, 32)
 
 
 class Controls(ctypes.Structure):
-    """fake_cuda_controls of tests/fake_cuda/fake_cuda.h."""
+    """The members of struct fake_cuda_controls in tests/fake_cuda/fake_cuda.h."""
 
     _fields_ = [("device", ctypes.c_void_p), ("counts", ctypes.c_void_p), ("set_kernel", ctypes.c_void_p), ("break_call", ctypes.c_void_p),
                 ("hold", ctypes.c_void_p), ("host", ctypes.CFUNCTYPE(ctypes.c_void_p, ctypes.c_uint64, ctypes.c_size_t)),
@@ -26,7 +26,7 @@ class Controls(ctypes.Structure):
 
 
 class Managed(ctypes.Structure):
-    """DLPack's DLManagedTensor."""
+    """The members of DLPack's struct DLManagedTensor."""
 
     _fields_ = [("data", ctypes.c_uint64), ("kind", ctypes.c_int32), ("device", ctypes.c_int32), ("ndim", ctypes.c_int32),
                 ("code", ctypes.c_uint8), ("bits", ctypes.c_uint8), ("lanes", ctypes.c_uint16), ("shape", ctypes.POINTER(ctypes.c_int64)),
@@ -39,7 +39,7 @@ capsule_new.restype, capsule_new.argtypes = ctypes.py_object, [ctypes.c_void_p, 
 
 
 class Gpu:
-    """The fake GPU, and memory on it."""
+    """The fake GPU: its controls, and memory that tests allocate on it."""
 
     def __init__(self):
         self.driver = ctypes.CDLL(str(BUILD / "tests/fake_cuda.so"))
@@ -59,18 +59,18 @@ class Gpu:
         return at.value
 
     def floats(self, address, n):
-        """The numbers at an address of the GPU, when its work is done; None: there is no such memory."""
+        """Waits for the GPU and returns the numbers at an address of its memory; None: there is no such memory."""
         assert self.driver.cuStreamSynchronize(None) == 0
         at = self.controls.host(address, 4 * n)
         return np.ctypeslib.as_array(ctypes.cast(at, ctypes.POINTER(ctypes.c_float)), (n,)) if at else None
 
     def calls(self):
-        """The calls that copy or order, since the last time, without the numbers of events, and of streams but the default one."""
+        """Returns the driver's calls that copy or order, since the last time, without numbers of events and of streams other than the default one."""
         return re.sub(r" e\d+|(?<= s)[1-9]\d*", "", self.controls.take_calls().decode())
 
 
 class Tensor:
-    """A producer of DLPack on the fake GPU, as CuPy's arrays are, with the numbers and strides of a float32 array."""
+    """A tensor on the fake GPU that can be passed on by DLPack, like CuPy's arrays. It has the numbers and strides of a float32 array."""
 
     def __init__(self, gpu, a, number=0, dtype=FLOAT32):
         base = a if a.base is None else a.base
@@ -129,7 +129,7 @@ def test_tensors_become_values_and_values_tensors(gpu, trainer, rng, shape):
     assert (t.device_type, t.device_id, t.code, t.bits, t.lanes, t.byte_offset) == (2, 0, *FLOAT32, 1, 0)
     assert (*t.shape[0:t.ndim],) == shape
     assert [*t.strides[0:t.ndim]] == [1, *shape[:1]][:t.ndim]
-    trainer.close()  # the tensor outlives it
+    trainer.close()  # the tensor outlives its trainer
     address = int(vpps._vpps.ffi.cast("uintptr_t", t.data))
     np.testing.assert_array_equal(gpu.floats(address, a.size), a.ravel(order="K"))
     del capsule, t
@@ -211,7 +211,7 @@ def test_tensors_elsewhere_are_refused(gpu, trainer, rng):
             with pytest.raises((vpps.ArgumentError, TypeError), match=text):
                 call(data)
         moved = Tensor(gpu, m)
-        gpu.controls.move(moved.address, 1)  # not where its producer says
+        gpu.controls.move(moved.address, 1)  # the memory is on another device than its producer says
         with pytest.raises(vpps.ArgumentError, match="keep_data: data is memory of GPU 1; expected GPU 0"):
             g.inputs(moved)
 
@@ -220,4 +220,4 @@ def test_arrays_of_the_host_go_on_working(gpu, trainer, rng):
     m = rng.standard_normal((4, 3)).astype(np.float32)
     np.testing.assert_array_equal(trainer.keep_data(m).numpy(), m)
     np.testing.assert_array_equal(trainer.keep_data(Tensor(gpu, np.asfortranarray(m))).numpy(), m)
-    np.testing.assert_array_equal(trainer.keep_data(m).numpy(), m)  # the mode of pointers is the host's again
+    np.testing.assert_array_equal(trainer.keep_data(m).numpy(), m)  # the library has set the mode of pointers back to the host

@@ -1,4 +1,4 @@
-"""python -m vpps.doctor."""
+"""Tests python -m vpps.doctor, which reports on the installation."""
 
 import json
 import subprocess

@@ -1,4 +1,4 @@
-"""The examples in Python run, and reach what they say: shorter here, in full with VPPS_EXAMPLES=full."""
+"""Tests that the examples in Python run, and reach the accuracy that they state: shorter runs here, full ones with VPPS_EXAMPLES=full."""
 
 import importlib.util
 import itertools
@@ -18,7 +18,7 @@ FULL = os.environ.get("VPPS_EXAMPLES") == "full"
 
 @pytest.fixture
 def example(root, monkeypatch):
-    """A module of examples/."""
+    """Returns a function that imports a module of examples/."""
     monkeypatch.syspath_prepend(str(root / "examples"))
 
     def load(name):
@@ -47,7 +47,7 @@ def test_tree_lstm_reads_the_stanford_trees(example, tmp_path):
 
 
 def test_tree_lstm_is_that_of_the_command(example, build, tmp_path):
-    """Same names, same initial values: the command's checkpoint gives the command's accuracy."""
+    """Since names and initial values are the same, a checkpoint that `vpps train` wrote gives the command's accuracy here."""
     import subprocess
 
     data = tmp_path / "data"
@@ -76,7 +76,7 @@ def test_tagger_crf(example):
 
 
 def test_the_fields_loss_is_that_of_all_taggings(example, rng):
-    """The forward algorithm against the sum over all taggings, and Viterbi against the best of them."""
+    """Compares the forward algorithm with the sum over all taggings, and Viterbi's tagging with the best of them."""
     module = example("tagger_crf")
     model, tags = vpps.Model(seed=1), 3
     net = module.Tagger(model, 7, tags, 5, 6)
@@ -104,7 +104,7 @@ def test_the_fields_loss_is_that_of_all_taggings(example, rng):
 
 
 def conllu(rng, n):
-    """Sentences of a small language, in which words before their noun, and nouns beside their verb, depend on it."""
+    """Draws sentences of a small language, in which words depend on the noun that follows them, and nouns on the verb beside them."""
     lines = []
     for _ in range(n):
         rows = []
@@ -122,7 +122,7 @@ def conllu(rng, n):
 
 
 def test_transition_parser(example, rng, tmp_path):
-    """In full on the corpus, where it is there."""
+    """Trains the parser on drawn sentences, and, if asked for and there, on the whole corpus."""
     for part, n in (("train", 200), ("dev", 40), ("test", 10)):
         (tmp_path / f"gum.{part}.conllu").write_text(conllu(rng, n))
     module = example("transition_parser")
@@ -133,7 +133,7 @@ def test_transition_parser(example, rng, tmp_path):
 
 
 def test_the_parsers_oracle(example):
-    """Every tree of up to five words is built by its moves, or crosses edges."""
+    """Every tree of up to five words is either built by the oracle's moves, or has edges that cross."""
     module = example("transition_parser")
     for n in range(1, 6):
         for heads in itertools.product(range(n + 1), repeat=n):
@@ -148,7 +148,7 @@ def test_the_parsers_oracle(example):
 
 
 def above(up, k):
-    """The words above word k, up to the root or for a while."""
+    """Returns the words above word k, up to the root (or, in a cycle, until there are more than words)."""
     path = []
     while k and len(path) <= len(up):
         k = up[k]
@@ -171,7 +171,7 @@ def test_code_names(example):
 
 @pytest.mark.packages
 def test_recurrent_policy(example, root, monkeypatch, capsys):
-    """Both ways through a rollout agree; in full both learn. The benchmark of both runs."""
+    """Both ways to run a rollout agree; in full, training with either learns. Also runs the benchmark of both."""
     torch = pytest.importorskip("torch", reason="PyTorch is not installed")
     module = example("recurrent_policy")
     theirs = torch.nn.LSTM(3, module.HIDDEN)
@@ -206,7 +206,7 @@ def test_torch_and_back(root, monkeypatch, capsys):
 
 
 def test_checkpoint_in_numpy(example, tmp_path):
-    """What evaluate_in_torch.py does, without PyTorch: the checkpoint's numbers and the equations give the same scores."""
+    """Does what evaluate_in_torch.py does, in NumPy: the checkpoint's numbers and the network's equations give the same scores."""
     load = pytest.importorskip("safetensors.numpy").load_file
     bank = vpps.data.Treebank().generate_listops(5, seed=1, max_leaves=20)
     t, model = bank.arrays(), vpps.Model(seed=1)

@@ -1,4 +1,4 @@
-"""Model.export_c: cells as C, compiled and called through ctypes, beside the trainer."""
+"""Tests Model.export_c: cells exported as C, compiled and called through ctypes, give what the trainer gives."""
 
 import ctypes
 import subprocess

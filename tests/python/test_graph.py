@@ -1,4 +1,4 @@
-"""Operations, operators, cells and bulk building, against numpy and against each other."""
+"""Compares operations, operators, cells and bulk building with numpy and with each other."""
 
 from inspect import isfunction, signature
 
@@ -151,7 +151,7 @@ def test_sums_of_products_keep_every_bias(trainer):
 
 
 def test_sums_of_any_number_of_products(trainer):
-    """Beyond the 32 that one operation has, sums of several."""
+    """A sum of more than 32 products, the most that one operation can have, is made as a sum of several."""
     W, b = trainer.model.parameters
     x = np.array([1.0, 2.0], np.float32)
     for n in (32, 33, 70):
@@ -178,7 +178,7 @@ def test_inputs_of_any_layout(trainer, rng):
 
 
 def test_dlpack(trainer, rng):
-    class Tensor:  # as PyTorch's are: no sequence, no __array__
+    class Tensor:  # like PyTorch's tensors: no sequence, no __array__
         def __init__(self, a, kind=1):
             self.a, self.kind = a, kind
 
@@ -207,7 +207,7 @@ def test_dlpack(trainer, rng):
 
 
 def bulk_loss(net, batch):
-    """`Small.loss` by three calls of apply, and one for the states in the middle."""
+    """Builds the same loss as `Small.loss` by three calls of apply, and one more for the states in the middle."""
     g = net.graph
     words = np.concatenate([w for w, _ in batch])
     first = np.cumsum([0] + [len(w) for w, _ in batch])
@@ -236,7 +236,7 @@ def test_bulk_trains_as_one_by_one(rng):
 
 
 def states_of_nodes():
-    """A model with a matrix, and a cell that holds a node's state."""
+    """Returns a model, a matrix of it, and a cell that holds the state of a node of a graph."""
     m = vpps.Model(1)
 
     @m.cell
@@ -247,7 +247,7 @@ def states_of_nodes():
 
 
 def test_lists_in_bulk(rng):
-    """A graph network: each node sums its neighbours' states, times a weight of the edge."""
+    """Builds a graph network in bulk: each node sums its neighbours' states, times the weight of the edge."""
     m, W, state = states_of_nodes()
 
     @m.cell
@@ -280,7 +280,7 @@ def test_lists_in_bulk(rng):
 
 
 def test_attention_and_two_lists(rng):
-    """softmax_list, log_softmax_list, weighted_sum_list, concat_list, and a second list, against NumPy; their gradient against central differences."""
+    """Compares softmax_list, log_softmax_list, weighted_sum_list, concat_list and a second list with NumPy, and their gradient with differences."""
     m, W, state = states_of_nodes()
 
     @m.cell
@@ -448,7 +448,7 @@ def test_nodes_of_two_graphs():
 
 
 def test_only_nodes_are_nodes(rng):
-    """Nodes, vertices, cells and parameters have numbers; one is not taken for another."""
+    """Nodes, vertices, cells and parameters have numbers, but one kind is not taken for another."""
     net = Small().train()
     g = net.graph
     with g:
@@ -539,7 +539,7 @@ def test_common_mistakes_are_told():
 
 
 def test_nothing_of_another_model(rng):
-    """Its numbers would name something else here."""
+    """Objects of another model are refused: their numbers would name something else here."""
     net, other = Small().train(), Small()
     with other.graph as g:
         foreign = other.start(indices=[1])
@@ -564,7 +564,7 @@ def test_nothing_of_another_model(rng):
 
 
 def test_vector_parameters_are_nodes(rng):
-    """A learned initial state, a learned key: where a node is expected, a vector parameter is one."""
+    """A vector parameter is taken wherever a node is expected: a learned initial state, a learned key."""
     m = vpps.Model(1)
     b = m.add_vector("b", 3, init=[1.0, 2.0, 3.0])
     W = m.add_matrix("W", 3, 3)
@@ -584,7 +584,7 @@ def test_vector_parameters_are_nodes(rng):
         ]:
             np.testing.assert_allclose(trainer.forward(build), expected, rtol=1e-5)
         some = g.inputs(np.eye(3))
-        pairs = g.sources(some, some[::-1])  # as many vertices of source
+        pairs = g.sources(some, some[::-1])  # as many vertices as sources
         assert (trainer.forward(pairs.scattered(1)) == np.eye(3)[::-1]).all() and (trainer.forward(turn(pairs[2]).scattered(0)) > 0).all()
         assert len(g.sources(some[:0])) == 0
         for wrong, message in (((), "no nodes"), ((some, some[:1]), "3 and 1 nodes; expected equally many")):
@@ -631,7 +631,7 @@ def test_errors_tell_the_librarys_message():
         with pytest.raises(vpps.ShapeError, match="add: argument 1 is 3 x 1, argument 0 is 2 x 1; expected equal") as caught:
             x + y
         assert caught.value.status == "SHAPE" and isinstance(caught.value, ValueError)
-        with pytest.raises(vpps.ShapeError, match="add: argument 1"):  # the first error stays
+        with pytest.raises(vpps.ShapeError, match="add: argument 1"):  # the graph keeps its first error
             vpps.tanh(x)
         with pytest.raises(vpps.ShapeError, match="add: argument 1"):
             net.graph.status()

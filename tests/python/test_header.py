@@ -1,4 +1,4 @@
-"""Every public function of the headers is called by the package, or is listed here with the reason why not."""
+"""Checks that the package calls every public function of the headers, or that the function is listed here with the reason why not."""
 
 import re
 from dataclasses import fields
@@ -46,7 +46,7 @@ def test_cffi_knows_every_function():
 
 
 IN_PROCESSES = {"vpps_communicator_open", "vpps_communicator_close", "vpps_communicator_rank", "vpps_communicator_size",
-                "vpps_shard_tables", "vpps_forward_end"}  # test_processes.py runs them elsewhere
+                "vpps_shard_tables", "vpps_forward_end"}  # test_processes.py runs them in processes of its own
 
 
 def test_every_function_that_is_bound_is_used_by_a_test(functions_used):

@@ -1,4 +1,4 @@
-"""Values that stay on the device, and inference beside a trainer."""
+"""Tests values that stay on the device, and inference next to a trainer."""
 
 import gc
 import threading

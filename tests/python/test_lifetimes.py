@@ -1,4 +1,4 @@
-"""Objects may go in any order, and nothing is left; threads, fork and Ctrl-C."""
+"""Tests that objects may be freed in any order and nothing leaks; and tests threads, fork and Ctrl-C."""
 
 import gc
 import itertools
@@ -19,7 +19,7 @@ import vpps
 
 @pytest.fixture
 def no_collector():
-    """Only counts of references free objects."""
+    """Turns Python's collector of cycles off, so that only counts of references free objects."""
     gc.collect()
     gc.disable()
     yield
@@ -44,7 +44,7 @@ def test_any_order_of_deletion(rng, no_collector):
 
 
 def test_a_trainer_that_is_dropped_leaves_what_it_trained(rng):
-    """As after close: in the model's values, and in a trainer that goes on."""
+    """A dropped trainer leaves the values that it trained in the model, like a closed one, and another trainer can go on."""
     nets = [Small(optimizer="adam").train() for _ in range(3)]
     batches = [nets[0].draw(rng) for _ in range(6)]
     for net in nets:
@@ -73,7 +73,7 @@ def test_nodes_outlive_their_graph(rng):
 
 
 def test_cycles_are_collected(rng):
-    """In a cycle Python deletes in any order it likes."""
+    """Objects in a cycle are freed, in whatever order Python deletes them."""
     gone = []
     for _ in range(20):
         net = Small().train()
@@ -93,7 +93,7 @@ def test_a_view_outlives_its_model():
 
 
 def test_at_exit(python):
-    """The interpreter ends with everything alive, in a cycle, and a batch in flight."""
+    """The interpreter can end with everything alive, objects in a cycle, and a batch that still runs."""
     python("""
 import sys
 sys.path.insert(0, sys.argv[1])
@@ -148,7 +148,7 @@ def test_models_leave_nothing(rng):
 
 
 def test_models_train_beside_each_other():
-    """Each thread a model; the same as one after the other."""
+    """Threads that each train a model of their own get the same result as one after the other."""
 
     def train(results, i):
         net = Small(seed=i + 1, vps=1).train()
@@ -170,7 +170,7 @@ def test_models_train_beside_each_other():
 
 
 def test_two_threads_may_share_a_trainer(rng):
-    """Their steps wait for each other; each builds on a graph of its own, while the other's batch runs."""
+    """Two threads' steps wait for each other. Each thread builds on a graph of its own, while the other's batch runs."""
     net = Small(vps=1, lr=0.0).train()
     batches = [net.draw(rng, 4) for _ in range(4)]
     expected = []
@@ -200,7 +200,7 @@ def test_two_threads_may_share_a_trainer(rng):
 
 
 def test_threads_that_build_one_graph():
-    """A graph is for one thread; where several build it, no node is lost all the same."""
+    """A graph is meant for one thread; but if several build it, no node is lost."""
     net = Small(vps=1).train()
     g, n = net.graph, 20000
 
@@ -218,7 +218,7 @@ def test_threads_that_build_one_graph():
 
 
 def test_a_graph_that_a_trainer_reads_is_not_changed(rng):
-    """Other threads run meanwhile: what they do to the graph is refused."""
+    """While a step runs, other threads can run too: their changes to the step's graph are refused."""
     net = Small(vps=1).train()
     g = net.graph
     with g:
@@ -258,7 +258,7 @@ def wide(**options):
 
 
 def test_python_builds_a_graph_while_a_batch_runs(rng):
-    """Without the interpreter's lock released, the other thread would get no turn during a step."""
+    """A step releases the interpreter's lock; without this the other thread would get no turn during the step."""
     net = wide()
     loss, other = long_batch(net, rng), net.model.graph()
     turns, end = [], threading.Event()
@@ -274,7 +274,7 @@ def test_python_builds_a_graph_while_a_batch_runs(rng):
     while not turns:
         time.sleep(0.001)
     seen = False
-    for _ in range(100):  # a busy machine may leave the other thread without a core for a while
+    for _ in range(100):  # a busy machine may give the other thread no core for a while
         turns.clear()
         begin = time.perf_counter()
         net.trainer.step(loss)
@@ -289,7 +289,7 @@ def test_python_builds_a_graph_while_a_batch_runs(rng):
 
 
 def test_ctrl_c_in_a_batch(rng):
-    """It is raised when the batch is done: the batch counts, and training goes on as if nothing had been."""
+    """KeyboardInterrupt is raised when the batch is done: the batch counts, and training goes on as if nothing had happened."""
     seeds = [np.random.default_rng(5), np.random.default_rng(5)]
     plain, interrupted = wide(), wide()
     loss = long_batch(plain, seeds[0])
@@ -301,11 +301,11 @@ def test_ctrl_c_in_a_batch(rng):
         with pytest.raises(KeyboardInterrupt):
             threading.Timer(delay, os.kill, (os.getpid(), signal.SIGINT)).start()
             interrupted.trainer.step(loss)
-            time.sleep(60)  # where the batch was done before the signal came
+            time.sleep(60)  # if the batch was done before the signal came
         try:
             interrupted.trainer.loss()
             break
-        except vpps.StateError:  # it came before the batch began
+        except vpps.StateError:  # the signal came before the batch began
             delay *= 2
     assert interrupted.trainer.stats().batches == 1
     for net, seed in ((plain, seeds[0]), (interrupted, seeds[1])):
@@ -314,7 +314,7 @@ def test_ctrl_c_in_a_batch(rng):
 
 
 def test_fork(rng):
-    """A child cannot use its parent's trainer, and says so; it may have its own, and its end harms nobody."""
+    """After fork a child cannot use its parent's trainer, and says so. It may make its own, and its end harms nobody."""
     net = Small().train()
     net.step(net.draw(rng))
     before = net.values()

@@ -1,4 +1,4 @@
-"""vpps.nn: cells beside the same equations in PyTorch, in double precision: outputs, and gradients of inputs and of all parameters."""
+"""Compares vpps.nn with the same equations in PyTorch, in double precision: outputs, and gradients of inputs and of all parameters."""
 
 import math
 from types import SimpleNamespace
@@ -19,14 +19,15 @@ def torch():
 
 
 def parameters(model, rng, spread=0.5):
-    """Other values than the first ones, of which some are zero; by name, for PyTorch."""
+    """Gives all parameters new values (some initial ones are zero) and returns them by name, for PyTorch."""
     for p in model.parameters:
         p.value = rng.uniform(-spread, spread, p.shape) + (p.name.endswith("weight") and "norm" in p.name)
     return {p.name: p.value for p in model.parameters}
 
 
 def compare(torch, rng, model, inputs, apply, reference, tolerance=2e-5):
-    """apply(graph, nodes of each input) gives nodes; reference(parameters, inputs), in double, a tensor of a row for each."""
+    """Compares outputs and gradients of apply(graph, nodes of each input), which returns nodes, and reference(parameters, inputs), which returns a
+    tensor in double precision with a row for each node."""
     first = parameters(model, rng)
     trainer, graph = vpps.Trainer(model, vps=1, verify=True), model.graph()
     with graph:
@@ -63,7 +64,7 @@ def split(lengths):
 # ---------------------------------------------------------------- sequences
 
 def recurrence(torch, step, begin, lengths, reverse, n_states):
-    """The outputs of a step along sequences; start: of each state a row for each sequence."""
+    """Returns a reference that runs `step` along sequences. start: for each state a tensor with a row for each sequence."""
 
     def reference(P, x, *start):
         h = [None] * len(x)
@@ -150,7 +151,7 @@ def test_names_and_first_values_are_pytorchs(torch, name):
 
 
 def test_the_stabiliser_holds(rng):
-    """Gates far from zero: e^300 is more than float32 has."""
+    """Gates far from zero give no infinity, although e^300 is more than a float32 can hold."""
     model = vpps.Model(1)
     layer = nn.SLSTM(model, 2, 3)
     model.parameter("bias_ih_l0").value = np.repeat([300.0, -300.0, 0.3, 1.0], 3)
@@ -163,7 +164,7 @@ def test_the_stabiliser_holds(rng):
 
 
 def test_inputs_of_all_kinds(rng):
-    """Entries of a table, two inputs beside each other and a head's numbers, and the same from arrays."""
+    """Cells that take a table's entries, two inputs side by side, or a head's numbers give the same as from arrays."""
     model, words, labels = vpps.Model(1), rng.integers(9, size=10), rng.integers(2, size=10)
     E, S = model.add_lookup("E", 9, 4), model.add_matrix("S", 2, 3)
     of_table = nn.GRU(model, E, 3, "table", head=lambda c, h: c.push(vpps.cross_entropy(S @ h, c.pull_index())))
@@ -233,7 +234,7 @@ def test_binary_tree_lstm(torch, rng):
 
 
 def test_deep_trees(rng):
-    """A chain as a tree, in a drawn order, is the same whatever the order."""
+    """A chain of vertices given as a tree in a drawn order gives the same whatever the order."""
     n, model = 300, vpps.Model(1)
     layer = nn.ChildSumTreeLSTM(model, 2, 3)
     graph, trainer, x = model.graph(), vpps.Trainer(model, vps=1), rng.standard_normal((n, 2))
@@ -254,7 +255,7 @@ EDGES = np.array([[0, 1, 2, 3, 3, 0, 6, 5, 4, 2, 0], [1, 2, 0, 0, 3, 2, 5, 6, 5,
 
 
 def attention(torch, P, x, y, scores, heads):
-    """PyG's softmax and sum over sources, with a loop at each vertex instead of those that there are."""
+    """Computes softmax and sum over an edge's sources as PyG does, with a loop added at each vertex in place of the loops that there are."""
     source, target = EDGES[:, EDGES[0] != EDGES[1]]
     source, target = np.append(source, range(N)), np.append(target, range(N))
     out = []

@@ -1,5 +1,5 @@
-"""NULL in every pointer of every public function, and in every pointer inside a struct: no crash, and the answer that the
-conventions of vpps.h promise."""
+"""Passes NULL for every pointer of every public function, and for every pointer inside a struct. Nothing may crash, and each function must answer as
+the conventions of vpps.h promise."""
 
 import re
 from pathlib import Path
@@ -10,7 +10,7 @@ from vpps._vpps import ffi, lib
 ROOT = Path(__file__).parents[2]
 NO_ID = 2**32 - 1
 
-# Pointers that may be NULL, as the comments of their functions say.
+# Pointers that may be NULL, by function, as the functions' comments in the headers say.
 ALLOWED = {
     "vpps_add_lookup": {"init"},
     "vpps_add_matrix": {"init"},
@@ -45,7 +45,7 @@ ALLOWED = {
     "vpps_while": {"turns"},
 }
 
-# What functions without a status return for NULL, if it is not zeros.
+# What functions without a status return for NULL, unless it is zero.
 RETURNED = {
     "vpps_communicator_size": 1,
     "vpps_pull_index": NO_ID,
@@ -55,7 +55,7 @@ RETURNED = {
 
 
 class Function:
-    """One prototype of the headers."""
+    """A public function, from its prototype in the headers."""
 
     def __init__(self, returned, name, parameters):
         self.returned, self.name, self.call = returned.strip(), name, getattr(lib, name)
@@ -64,7 +64,7 @@ class Function:
         self.pointers = {p for p, t in zip(self.parameters, self.types) if t.kind == "pointer"}
 
     def answer(self, objects, nulls):
-        """What is returned when these pointers are NULL, and the message."""
+        """Calls the function with NULL for these pointers. Returns its result and the error message."""
         objects.renew()
         given = [ffi.NULL if p in nulls else objects.argument(t, p) for p, t in zip(self.parameters, self.types)]
         result = self.call(*given)
@@ -77,7 +77,7 @@ class Function:
 
 
 class Objects:
-    """Arguments: a model with a handle, a graph, a recorder, and an empty object of each kind of data; other pointers point to zeros."""
+    """Valid arguments: a model with a handle, a graph, a recorder, an empty object of each kind of data. Other pointers point to zeros."""
 
     def __init__(self, path):
         self.made, self.kept, self.file = {}, [], open(path, "w")
@@ -96,7 +96,7 @@ class Objects:
         self.make("vpps_f1", lib.vpps_f1_create, words)
 
     def renew(self):
-        """An empty graph, a new recorder, empty sentences, and a message that speaks of no pointer."""
+        """Empties the graph, makes a new recorder and sentences, and sets an error message that speaks of no pointer."""
         lib.vpps_graph_clear(self.graph)
         self.made["recorder"] = self.out("vpps_graph", lambda out: lib.vpps_cell_begin(self.model, b"c", out))
         self.make("vpps_sentences", lib.vpps_sentences_create)
@@ -186,7 +186,7 @@ def cell(objects, record):
 
 
 def plain_cell(c):
-    """Asks for a child, a node, an index, a list of children and a list of nodes."""
+    """Records a cell that takes a child, a node, an index, a list of children and a list of nodes."""
     x = lib.vpps_add(c, lib.vpps_gather(c, 0, 0, 2, 1), lib.vpps_pull(c, 2, 1))
     for many in lib.vpps_gather_list_of(c, 0, 0, 2, 1), lib.vpps_pull_list_of(c, 1, 2, 1):
         x = lib.vpps_add(c, x, lib.vpps_sum(c, 1, [many]))
@@ -195,13 +195,13 @@ def plain_cell(c):
 
 
 def case_cell(c):
-    """Asks for a child and a node, which is the condition."""
+    """Records a conditional cell that takes a child, and a node as its condition."""
     lib.vpps_condition(c, lib.vpps_pull(c, 1, 1))
     lib.vpps_scatter_else(c, lib.vpps_tanh(c, lib.vpps_gather(c, 0, 0, 2, 1)), NO_ID)
 
 
 def while_cell(c):
-    """Asks for a child that scatters two values, and a node."""
+    """Records a loop's cell that takes a node, and a child with two scattered values."""
     lib.vpps_condition(c, lib.vpps_gather(c, 0, 1, 1, 1))
     for i, rows in enumerate([2, 1]):
         x = lib.vpps_gather(c, 0, i, rows, 1)
@@ -209,7 +209,7 @@ def while_cell(c):
 
 
 def application(objects, kind, **members):
-    """The struct, and what its pointers point to."""
+    """Returns the application of a cell as a struct, and what the struct's pointers point to."""
     kept = {}
     for name, value in members.items():
         if isinstance(value, list):

@@ -1,4 +1,4 @@
-"""Where numbers enter: whole ones by operator.index alone, real ones as float32 holds them, and nothing changed without a word."""
+"""Tests every place that takes a number: whole numbers only by operator.index, real ones as float32 holds them, and none changed silently."""
 
 import builtins
 import copy
@@ -19,7 +19,7 @@ LATTICES = "a|X b|X\n\nb|X a|X\n"
 
 
 class World(Small):
-    """What calls that take a number need beside it, on a graph that is the current one."""
+    """All objects that the calls below need besides a number: a network, data, nodes and vertices on the current graph."""
 
     def __init__(self):
         super().__init__()
@@ -62,7 +62,7 @@ def world(tmp_path_factory):
 
 
 def recorded(call):
-    """Whether a recorder takes a number."""
+    """Returns a test of a number in a cell: whether call(recorder, number) records it."""
 
     def record(_, n):
         def cell(c: vpps.Recorder) -> None:
@@ -73,7 +73,7 @@ def recorded(call):
     return record
 
 
-# What takes whole numbers; 1 is right everywhere.
+# Calls that take a whole number; 1 is right for each of them.
 WHOLE = {
     "lookup": lambda w, n: w.E[n],
     "Graph.lookup": lambda w, n: w.graph.lookup(w.E, n),
@@ -150,7 +150,7 @@ def test_whole_numbers_are_not_cut(world, name):
         world.begin()
         call(world, right)
         world.graph.status()
-    for wrong in NOT_WHOLE[:-1] if name == "rows" else NOT_WHOLE:  # x[0:2**64] is all rows
+    for wrong in NOT_WHOLE[:-1] if name == "rows" else NOT_WHOLE:  # x[0:2**64] is right: all rows
         with pytest.raises((TypeError, ValueError, IndexError, MemoryError, vpps.Error)) as error:
             call(world, wrong)
             world.graph.status()
@@ -158,7 +158,7 @@ def test_whole_numbers_are_not_cut(world, name):
 
 
 def test_masks_are_no_indices(world):
-    """A mask chooses where NumPy's own arrays take one, and is refused where numbers are expected; so is an index of two dimensions."""
+    """A mask chooses elements where NumPy's arrays take one. Where numbers are expected it is refused, and so is an index of two dimensions."""
     world.begin()
     mask = np.array([True, False, True])
     assert world.vertices[mask].ids.tolist() == [world.vertices.ids[0], world.vertices.ids[2]] and len(world.nodes[mask.tolist()]) == 2
@@ -199,7 +199,7 @@ def test_masked_arrays_keep_their_mask(world):
 
 
 class Sink:
-    """Where values enter: each takes three, and gives back what the engine has."""
+    """Places that take values: each takes three, and returns those that the engine then has."""
 
     @staticmethod
     def input(w, x):

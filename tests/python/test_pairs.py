@@ -1,5 +1,5 @@
-"""Two or three features of training at once, drawn by a seed: each does what it does alone, and a run that is saved and goes on with
-another model and trainer ends with the same bits."""
+"""Trains with two or three features at once, drawn by a seed. Each must do what it does alone; and a run that is saved, and goes on with another
+model and trainer, must end with the same bits."""
 
 import os
 import random
@@ -13,7 +13,7 @@ import vpps
 STEPS = 6
 DRAWS = 200 if os.environ.get("VPPS_TEST_SCALE") == "full" else 24
 
-# Options of a trainer, and what a run does besides (below): they leave the parameters as they are, or shape them.
+# Options of a trainer, and names of what a run does besides (see Run). HOW leave the trained parameters as they are, SHAPES change them.
 HOW = [{"vps": 1}, {"vps": 3}, {"waves": 2}, {"slices": 2}, {"policy": "depth"}, {"verify": True}, {"portable": True}, {"caller": "free"},
        {"no_tuning": True}, {"trace_events": 1000}, {"keep_bytes": 8192}, "keep", "infer", "halves", "read", "metrics"]
 SHAPES = [{"optimizer": "momentum"}, {"optimizer": "adagrad"}, {"optimizer": "adam"}, {"optimizer": "adamw"}, {"clip": 0.02},
@@ -106,5 +106,5 @@ def test_features_at_once(seed, tmp_path):
             np.testing.assert_allclose(together, without, atol=near, err_msg=f"{feature} of {features}")
         else:
             assert (together != without).any(), f"{feature} of {features} changes nothing"
-    stop = 2 * draw.randrange(1, STEPS // 2)  # gradients that wait for an update are not saved
+    stop = 2 * draw.randrange(1, STEPS // 2)  # an even step: gradients that wait for an update are not saved
     np.testing.assert_array_equal(train(features, batches, stop, tmp_path / "part.st"), together, f"{features}, stopped after {stop}")

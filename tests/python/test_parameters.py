@@ -1,5 +1,5 @@
-"""Parameters between Python, the model and the device, in both directions, for every kind of parameter. What the device has is told by
-`forward`, which no copy takes part in."""
+"""Tests how parameters of every kind get from Python to the model and the device, and back. `forward` tells what the device has, since no copy takes
+part in it."""
 
 import gc
 
@@ -16,7 +16,7 @@ def fresh(name, rng):
 
 
 class Net:
-    """A matrix, a vector, a table, a table of matrices, a matrix and a table that are frozen."""
+    """A network with a matrix, a vector, a table, a table of matrices, and a frozen matrix and table."""
 
     def __init__(self, train=True, **options):
         self.model = m = vpps.Model(3)
@@ -74,7 +74,7 @@ def test_what_the_trainer_has_is_read(device):
     net = Net(device=device)
     first = values(net)
     same(net.on_device(), first)
-    shown = views(net)  # the model's own memory, all along
+    shown = views(net)  # views of the model's own memory, which never moves
     net.step(0, 1)
     same(shown, first)
     trained = net.on_device()
@@ -90,18 +90,18 @@ def test_what_the_trainer_has_is_read(device):
     net.trainer.read_parameters()
     same(shown, trained)
     for v in (*values(net).values(), *net.model.state_dict().values()):
-        v[...] = 0  # copies, which nobody else has
+        v[...] = 0  # these are copies, which nobody else has
     same(shown, trained)
 
 
 @pytest.mark.parametrize(("device", "read_before"), [("cpu", False), ("cpu", True), ("simt", True)])
 def test_what_is_assigned_is_all_that_changes(device, read_before, rng):
-    """Values of one parameter, with those of the others and the optimizer's state as they were: training goes on as in a twin."""
+    """Only the parameter that gets values changes: the others and the optimizer's state stay, so training goes on as in a twin."""
     for name in SHAPES:
         net, twin = Net(device=device), Net(device=device)
         for n in (net, twin):
             n.step(0, 1)
-        if read_before:  # the model's copies are old then
+        if read_before:  # then the model's copies are old
             net.model.state_dict()
         for n in (net, twin):
             n.step(2, 3)
@@ -186,7 +186,7 @@ def test_before_between_and_after_trainers(device, rng):
 
 @devices
 def test_gradients_both_ways(device, rng):
-    """By the step that sgd makes of them: old values - new ones, for lr 1."""
+    """Finds out gradients by the step that sgd makes of them: with lr 1, old values - new ones."""
     net = Net(device=device, optimizer="sgd", lr=1.0)
     before = net.on_device()
     with net.model.graph():
@@ -214,7 +214,7 @@ def test_gradients_both_ways(device, rng):
         np.testing.assert_array_equal(net.model.parameter(name).gradient.values, g.values)
     net.trainer.update()
     before = stepped({n: g.values for n, g in read.items()})
-    for name in read:  # one changed at a time, the others as they were read
+    for name in read:  # change the gradient of one parameter, and leave the others as they were read
         with net.model.graph():
             net.trainer.backward(net.loss(0))
         net.trainer.read_gradients()

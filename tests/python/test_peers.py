@@ -1,4 +1,4 @@
-"""bench/peers.py and peers_torch.py: how trees are read, and their workers."""
+"""Tests how bench/peers.py and peers_torch.py read trees, and their workers."""
 import json
 import os
 import re

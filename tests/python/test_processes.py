@@ -1,4 +1,4 @@
-"""Two processes train one model over MPI, with whole tables and with shared ones, as one process does."""
+"""Tests that two processes train one model over MPI as one process does, with a whole copy of each table or shared tables."""
 
 import os
 import shutil

@@ -1,4 +1,4 @@
-"""The trainer that README.md shows in Python: at most 30 lines, and the losses of the one in C, to the last bit."""
+"""Tests the trainer that README.md shows in Python: it has at most 30 lines, and the same losses as the one in C, to the last bit."""
 
 import ctypes
 import inspect
@@ -27,7 +27,7 @@ def test_losses_are_those_in_c(root, build, tmp_path, capsys, monkeypatch):
     assert len(expected.splitlines()) == 6
 
     libc = ctypes.CDLL(None)
-    libc.srand(1)  # as a C program begins
+    libc.srand(1)  # the state in which a C program begins
 
     def randrange(a, b=None):
         return libc.rand() % a if b is None else a + libc.rand() % (b - a)
@@ -42,7 +42,7 @@ def test_names_in_documents_exist(root, name):
     import vpps
 
     text = (root / name).read_text()
-    of_torch = re.search(r"^__all__ = \[(.*)\]", (root / "python/vpps/torch.py").read_text(), re.MULTILINE)[1]  # PyTorch may be missing
+    of_torch = re.search(r"^__all__ = \[(.*)\]", (root / "python/vpps/torch.py").read_text(), re.MULTILINE)[1]  # no import: PyTorch may be missing
     for path in set(re.findall(r"\bvpps\.([a-zA-Z_]\w*(?:\.\w+)?)", text)):
         if path.startswith("torch"):
             assert path == "torch" or f'"{path[6:]}"' in of_torch, f"{name}: vpps.{path}"
@@ -64,7 +64,7 @@ def test_the_documents_blocks_run(root, capsys):
 
 
 def test_default_learning_rates_are_the_librarys(root, build):
-    """In one sentence wherever they are written, optimizers of equal rates together."""
+    """The documents name the default learning rates in one sentence, the same everywhere, with optimizers of equal rates together."""
     import vpps
     from vpps._vpps import lib
     from vpps.engine import ENUMS
@@ -82,7 +82,7 @@ def test_default_learning_rates_are_the_librarys(root, build):
 
 
 def test_the_table_of_arguments_is_the_trainers(root):
-    """Every argument and its default; numbers of the optimizers by what the library takes where they are left out."""
+    """The table in the document names every argument and its default, and the optimizers' own defaults as the library has them."""
     import vpps
     from vpps._vpps import ffi, lib
 

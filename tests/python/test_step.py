@@ -1,4 +1,4 @@
-"""A training step in two halves: Trainer.step_forward and Step.backward."""
+"""Tests a training step in two halves: Trainer.step_forward and Step.backward."""
 
 import gc
 
@@ -20,7 +20,7 @@ def batch(nets, rng):
 
 
 def opened(net, batch, **named):
-    """A step of the batch's scores."""
+    """Returns the first half of a step that computes the scores of the batch."""
     with net.graph:
         net.loss(batch)
         scores = net.graph.vertices([h.id for h in net.heads]).pushed(1)
@@ -66,7 +66,7 @@ def test_shapes_and_what_comes_back(nets):
         else:
             with pytest.raises(vpps.StateError, match="no gradients"):
                 net.trainer.update()
-        with net.graph:  # one node alone; matrices of one shape
+        with net.graph:  # a step of one node alone, and of matrices that have one shape
             a = vpps.input(x)
             with net.trainer.step_forward(vpps.dropout(a, 0.5), gradients=a, parameters=False, dropout=False) as step:
                 assert (step.values == x).all() and (step.backward(x) == x).all()
@@ -88,7 +88,7 @@ def test_one_step_is_open_at_a_time(nets, batch):
         opened(net, batch)
     with pytest.raises(vpps.StateError, match="step 1 .*open"):
         net.trainer.update()
-    del kept  # its memory is given back later
+    del kept  # gives the memory of a finished step back
     for wrong, message in (([1.0], "shape"), (np.zeros((len(batch), CLASSES + 1)), "shape"), ("x", "gradients")):
         with pytest.raises((vpps.ArgumentError, TypeError), match=message):
             step.backward(wrong)
@@ -97,9 +97,9 @@ def test_one_step_is_open_at_a_time(nets, batch):
     with pytest.raises(vpps.StateError, match="closed"):
         step.backward(np.zeros((len(batch), CLASSES)))
     with pytest.raises(KeyError), opened(net, batch):
-        raise KeyError  # gives the step up
+        raise KeyError  # the error gives the step up
     step = opened(net, batch)
-    del step  # so does the last reference's end
+    del step  # as does the end of the last reference to it
     gc.collect()
     net.step(batch)
     assert net.trainer.stats().kept_values == 0

@@ -1,4 +1,4 @@
-"""vpps.torch: a graph of VPPS as an nn.Module, beside the same network in PyTorch."""
+"""Compares vpps.torch, which makes a graph of VPPS an nn.Module, with the same network in PyTorch."""
 
 import copy
 import io
@@ -22,7 +22,7 @@ IN, HIDDEN = 3, 5
 
 
 def make(seed=1, dropout=0.0):
-    """A recurrent network over sequences that lie one after the other: x is (words of all) x IN."""
+    """Returns a recurrent network over sequences that lie one after the other in x: (words of all sequences) x IN."""
     model = vpps.Model(seed)
     W, U, b = model.add_matrix("W", HIDDEN, IN), model.add_matrix("U", HIDDEN, HIDDEN), model.add_vector("b", HIDDEN, 0.1)
 
@@ -53,7 +53,7 @@ def layer(seed=1, dropout=0.0, recipe=True, **options):
 
 
 class Twin(torch.nn.Module):
-    """The same by PyTorch's operations."""
+    """The same network by PyTorch's operations."""
 
     def __init__(self, of, dtype=torch.float64):
         super().__init__()
@@ -114,7 +114,7 @@ def test_values_and_gradients_are_pytorchs(data):
 
 
 def test_calls_interleave(data):
-    """The engine keeps one call's records; the others run forward again."""
+    """The engine keeps what backward needs for one call only: for the others backward runs forward again."""
     m, x, lengths = layer(), *data
     twin = Twin(m)
     outer = torch.nn.Linear(HIDDEN, IN)
@@ -122,7 +122,7 @@ def test_calls_interleave(data):
     for n, o in ((m, outer), (twin, copy.deepcopy(outer).double())):
         a = x.to(n.W.dtype)
         y1, e1 = n(a, lengths)
-        y2, e2 = n(o(y1), lengths)  # a call after another, through torch's layers
+        y2, e2 = n(o(y1), lengths)  # calls the module on what torch's layers make of its first output
         with torch.no_grad():
             n(a, [8])
         total = loss_of(y2, e2) + loss_of(y1, e1)
@@ -200,7 +200,7 @@ def test_the_engine_steps_in_place(data):
 
 
 def test_gradients_of_inputs_alone_train_nothing(data):
-    """torch.autograd.grad of an input leaves what the engine's optimizer will step by as it is."""
+    """torch.autograd.grad of an input leaves the gradients by which the engine's optimizer will step as they are."""
     m, x, lengths = layer(dropout=0.5), data[0].clone().requires_grad_(), data[1]
     o = vpps.torch.Optimizer(m, "sgd", lr=0.1)
     torch.manual_seed(5)
@@ -262,7 +262,7 @@ def test_what_is_refused(data):
     for copied in (copy.deepcopy, lambda p: torch.save(p, io.BytesIO())):
         with pytest.raises(TypeError, match="recipe"):
             copied(plain)
-    loss_of(*m(x.t().contiguous().t(), lengths)).backward()  # not contiguous; after all this
+    loss_of(*m(x.t().contiguous().t(), lengths)).backward()  # works when all this is over, and with an input that is not contiguous
 
 
 def test_dropout(data):
@@ -275,7 +275,7 @@ def test_dropout(data):
     torch.manual_seed(5)
     a = x.clone().requires_grad_()
     first = m(a, lengths)[0]
-    m(x, lengths)  # takes the engine: backward runs forward again, with the same masks
+    m(x, lengths)  # takes the engine: the first call's backward runs forward again, with the same masks
     first.sum().backward()
     for reentrant in (True, False):
         torch.manual_seed(5)
@@ -341,7 +341,7 @@ def test_replaced_parameters_count(data, replace):
     m = layer()
     twin = Twin(m)
     both = [(m, x), (twin, x.double())]
-    first = [n(y, lengths)[0].sum() for n, y in both]  # with the former parameters, which keep their values
+    first = [n(y, lengths)[0].sum() for n, y in both]  # uses the former parameters, which keep their values
     for n, _ in both:
         replace(n)
     results = [n(y, lengths) for n, y in both]
@@ -358,7 +358,7 @@ def test_functional_calls(data):
     slopes = []
     for n, y in ((m, x), (twin, x.double())):
         other = {k: (p.detach() * 0.5).requires_grad_() for k, p in n.named_parameters()}
-        fast = {k: p * 3 for k, p in other.items()}  # no leaves, as in meta-learning
+        fast = {k: p * 3 for k, p in other.items()}  # parameters that are no leaves of autograd's graph, as in meta-learning
         losses = [n(y, lengths)[0].sum(), loss_of(*torch.func.functional_call(n, fast, (y, lengths))), n(y, lengths)[1].square().sum()]
         slopes.append(torch.autograd.grad(sum(losses), [*other.values(), *n.parameters()]))
         for k, p in n.named_parameters():
@@ -376,7 +376,7 @@ def test_functional_calls(data):
 
 
 def test_backward_repeats_the_call_as_it_was():
-    """Backward through an earlier call builds its graph again: from the call's numbers and frozen parameters, not from the present ones."""
+    """Backward of an earlier call builds the call's graph again, with the call's numbers and frozen parameters instead of the present ones."""
     model = vpps.Model(seed=1)
     E, b = model.add_lookup("E", 10, 3), model.add_vector("b", 3)
 
@@ -459,7 +459,7 @@ def test_two_modules_in_two_threads(data):
 
 
 def test_memory_stays_flat(data):
-    """Over 10,000 steps: of a small module, and now and then of calls that interleave, of one that is dropped, and of a recurrent layer."""
+    """Runs 10,000 steps of a small module, and now and then calls that interleave, a call that is dropped, and a recurrent layer."""
     import resource
 
     model = vpps.Model(1)
@@ -486,7 +486,7 @@ def test_threads_of_pytorch_end_before_the_engine_runs():
     most = torch.get_num_threads()
     torch.set_num_threads(2)
     layer, x, big = vpps.torch.LSTM(3, 4), torch.randn(6, 3), torch.randn(1 << 20)
-    layer(x)[0].sum().backward()  # starts the engine's threads
+    layer(x)[0].sum().backward()  # makes the engine start its threads
     begin = threads()
     y = layer(x)[0].sum()
     for call in (y.backward, lambda: layer(x), lambda: layer.eval()(x)):

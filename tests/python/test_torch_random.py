@@ -1,4 +1,4 @@
-"""vpps.torch.Module with random cells in random networks of PyTorch, beside the same network by PyTorch alone, in double precision."""
+"""Compares vpps.torch.Module with PyTorch in double precision: random cells in random networks."""
 
 import numpy as np
 import pytest
@@ -10,7 +10,7 @@ import vpps.torch  # noqa: E402
 pytestmark = pytest.mark.packages
 
 F = torch.nn.functional
-# By name: how many arguments, and what PyTorch makes of vectors.
+# Operations by name: the number of arguments, and PyTorch's version for vectors.
 OPS = {
     "tanh": (1, torch.tanh), "sigmoid": (1, torch.sigmoid), "relu": (1, torch.relu), "elu": (1, F.elu), "gelu_erf": (1, F.gelu),
     "negate": (1, torch.neg), "one_minus": (1, lambda x: 1 - x), "abs": (1, torch.abs), "softmax": (1, lambda x: x.softmax(0)),
@@ -19,17 +19,17 @@ OPS = {
     "min": (2, lambda a, b: torch.where(a <= b, a, b)), "dot": (2, lambda a, b: (a * b).sum()[None]),
     "squared_distance": (2, lambda a, b: (a - b).square().sum()[None]), "concat": (2, lambda a, b: torch.cat([a, b])),
 }
-SMALL = ("tanh", "sigmoid", "softmax")  # of these are states made, so that nothing grows along a chain
+SMALL = ("tanh", "sigmoid", "softmax")  # a cell's state is the result of one of these, so that nothing grows along a chain
 
 
 class Drawn:
-    """A cell: operations over what it pulls, a matrix of its own after each that changes the number of rows, and states of children."""
+    """A drawn cell: operations on what it pulls and on its children's states, some followed by a matrix, which changes the number of rows."""
 
     def __init__(self, rng, kind):
         self.kind, self.rows, self.hidden = kind, int(rng.integers(1, 5)), int(rng.integers(1, 6))
         self.children = {"chain": 1, "tree": 2, "list": 0}[kind]
-        sizes = [self.rows] + [self.hidden] * max(self.children, 1)  # of values so far: what is pulled, then the children's states, or their sum
-        self.steps = []  # (name, arguments, the matrix's shape or None, with a bias?)
+        sizes = [self.rows] + [self.hidden] * max(self.children, 1)  # of the values so far: the input, children's states or their sum
+        self.steps = []  # (name, arguments, the matrix's shape or None, whether there is a bias)
         for _ in range(int(rng.integers(3, 10))):
             name = str(rng.choice(list(OPS)))
             a = int(rng.integers(len(sizes)))
@@ -39,7 +39,7 @@ class Drawn:
             self.steps.append((name, [a, *b], shape, bool(rng.integers(2))))
             sizes.append(shape[0] if shape else rows)
         self.state, self.out = str(rng.choice(SMALL)), int(rng.integers(len(sizes)))
-        self.last = int(rng.integers(len(sizes)))  # what the state is made of
+        self.last = int(rng.integers(len(sizes)))  # the value that the state is made of
         self.shapes = {}
         for k, (_, _, shape, bias) in enumerate(self.steps):
             if shape:
@@ -48,7 +48,7 @@ class Drawn:
         self.shapes["V"] = (self.hidden, sizes[self.last])
 
     def run(self, parameters, ops, values):
-        """The output and the state."""
+        """Runs the cell by the operations `ops`. Returns the output and the state."""
         for k, (name, arguments, shape, bias) in enumerate(self.steps):
             y = ops(name, [values[i] for i in arguments])
             if shape:
@@ -99,7 +99,7 @@ class Drawn:
 
 
 def draw_below(rng, kind, n):
-    """The children of each of n vertices, among those before it; -1: none."""
+    """Draws the children of each of n vertices, from those before it; -1: no child."""
     if kind == "list":
         return [sorted(rng.choice(i, int(rng.integers(min(i, 3) + 1)), replace=False).tolist()) if i else [] for i in range(n)]
     return [[int(rng.integers(-1, i)) for _ in range(1 if kind == "chain" else 2)] for i in range(n)]
@@ -117,14 +117,14 @@ def try_one(seed, **options):
     inputs = [(torch.randn(n, 3), draw_below(rng, drawn.kind, n)) for n in rng.integers(1, 7, turns)]
     if rng.integers(2):
         module.eval()
-    asks = bool(rng.integers(3))  # does the input need a gradient?
+    asks = bool(rng.integers(3))  # whether the input needs a gradient
     sides = []
     for dtype in (torch.float64, torch.float32):
         ours = dtype == torch.float32
         P = {k: p if ours else p.detach().to(dtype).requires_grad_(p.requires_grad) for k, p in module.named_parameters()}
         first = {k: p.detach().to(dtype).clone().requires_grad_() for k, p in before.named_parameters()}
         total, values = torch.zeros((), dtype=dtype), []
-        for x, below in inputs:  # calls before the one backward
+        for x, below in inputs:  # several calls, then backward once for all of them
             y = torch.tanh(x.to(dtype) @ first["weight"].T + first["bias"])
             y = y if asks else y.detach()
             some = module(y, below) if ours else drawn.in_torch(P, y, below)

@@ -1,4 +1,4 @@
-"""vpps.torch.LSTM, GRU and RNN in the place of PyTorch's: values, and gradients of inputs, first states and parameters."""
+"""Compares vpps.torch.LSTM, GRU and RNN with PyTorch's: outputs, and gradients of inputs, first states and parameters."""
 
 import copy
 import io
@@ -22,7 +22,7 @@ def near(a, b, what, tolerance=1e-5):
 
 
 def pair(kind, *arguments, seed=1, **options):
-    """PyTorch's, in double, and ours with the same parameters."""
+    """Returns a layer of PyTorch, in double precision, and ours with the same parameters."""
     torch.manual_seed(seed)
     theirs = getattr(torch.nn, kind)(*arguments, **options)
     ours = getattr(vpps.torch, kind).from_torch(theirs, vps=1, verify=True)
@@ -30,13 +30,13 @@ def pair(kind, *arguments, seed=1, **options):
 
 
 def parts(out, hx):
-    """All tensors of an output."""
+    """Returns all tensors of a layer's output and states."""
     y = out.data if isinstance(out, rnn.PackedSequence) else out.values() if out.is_nested else out
     return [y, *(hx if isinstance(hx, tuple) else [hx])]
 
 
 def compare(theirs, ours, given, start, call):
-    """call(layer, input, start) gives an output and states; `given` is the tensor that the input is made from."""
+    """Compares layers: call(layer, input, start) returns an output and states. The input is made from the tensor `given`."""
     results = []
     for layer, dtype in ((theirs, torch.float64), (ours, torch.float32)):
         x = given.to(dtype).requires_grad_()
@@ -171,7 +171,7 @@ def test_a_compiled_network_has_it():
 
 
 def test_in_a_network_that_trains():
-    """Embedding, packed LSTM, Linear; the drop-in's way is PyTorch's."""
+    """Trains an embedding, a packed LSTM and a Linear: our LSTM in place of PyTorch's trains in the same way."""
     torch.manual_seed(1)
     words, lengths = torch.randint(20, (6, 9)), torch.tensor([9, 1, 4, 7, 2, 5])
     embedding, head = torch.nn.Embedding(20, 5), torch.nn.Linear(8, 2)

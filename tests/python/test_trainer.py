@@ -1,4 +1,4 @@
-"""Training, options, parameters and looking inside."""
+"""Tests training, the trainer's options, parameters, and looking inside."""
 
 import json
 import math
@@ -231,7 +231,7 @@ def test_parameters():
     assert m.parameter("b").id == b.id
     trainer = vpps.Trainer(m)
     with m.graph():
-        np.testing.assert_array_equal(trainer.forward(T[1]), values + 10)  # a node's columns are a table's
+        np.testing.assert_array_equal(trainer.forward(T[1]), values + 10)  # a node of a table has the table's values as columns
         np.testing.assert_array_equal(trainer.forward(b.node()), [0.5] * 4)
         np.testing.assert_array_equal(trainer.forward(E.at(vpps.input(3.0))), E.value[3])
         np.testing.assert_array_equal(trainer.forward(W @ vpps.input([1.0, 0.0, 1.0])), values @ [1, 0, 1])
@@ -259,7 +259,7 @@ def test_values_are_the_trainers(rng):
     net = Small().train()
     before = net.W.value
     net.step(net.draw(rng))
-    assert (net.W.value != before).any()  # a copy, and a fresh one
+    assert (net.W.value != before).any()  # value is a new copy each time
 
 
 def test_frozen(rng):
@@ -401,7 +401,7 @@ def test_log_reaches_python():
 
 @pytest.mark.parametrize("caller", ["works", "free"])
 def test_on_step_is_told_of_each_batch_once(tmp_path, rng, caller):
-    """Its number, its own loss and learning rate, whether the batch still runs when step returns or not."""
+    """on_step gets each batch's number and its own loss and learning rate, whether the batch still runs when step returns or not."""
     told, losses = [], []
     net = Small(on_step=lambda n, values: told.append((n, values["loss"], values["lr"])), lr=0.5, caller=caller).train()
     batches = [net.draw(rng) for _ in range(8)]
@@ -457,7 +457,7 @@ def test_on_step_is_told_of_batches_in_spite_of_ctrl_c(rng, monkeypatch, name, p
                     pass
         else:
             step(net, batch)
-        if name == "vpps_backward" and i in (0, 2, 3):  # the gradients are there, but no update came
+        if name == "vpps_backward" and i in (0, 2, 3):  # the gradients were computed, but the update was interrupted
             net.trainer.update()
         step(twin, batch)
         losses.append((i + 1, twin.trainer.loss(), 0.1 / (i + 1)))
@@ -467,7 +467,7 @@ def test_on_step_is_told_of_batches_in_spite_of_ctrl_c(rng, monkeypatch, name, p
 
 
 def test_ctrl_c_while_a_trainer_is_made_leaves_none(rng, monkeypatch):
-    """Or the model would have a trainer that nothing refers to, and never take another."""
+    """An interrupted constructor frees what it made: else a trainer that nothing refers to would keep the model from taking another."""
     net = Small()
     for name, make in (("glue_handle_create", net.train), ("glue_inference_create", lambda: vpps.Inference(net.train().trainer))):
         for _ in range(2):
@@ -510,7 +510,7 @@ def test_metrics(tmp_path, rng):
         for _ in range(6):
             net.step(net.draw(rng))
         net.trainer.loss()
-        assert [r["step"] for r in read_csv(metrics.path)] == [2, 4, 6]  # at once: a run may be killed
+        assert [r["step"] for r in read_csv(metrics.path)] == [2, 4, 6]  # written at once, since a run may be killed
         metrics(8, {"loss": 1.0, "other": 2.0})
 
     rows = list(read_csv(tmp_path / "run/metrics.csv"))
@@ -546,7 +546,7 @@ def test_names_of_other_frameworks_are_told(rng):
         ]:
             with pytest.raises(AttributeError, match=f"{type(owner).__name__}.{name}: not here; .*{told}"):
                 getattr(owner, name)
-            with pytest.raises(AttributeError):  # or nothing would happen, without a word
+            with pytest.raises(AttributeError):  # refused, since silently nothing would happen
                 setattr(owner, name, 0)
         for owner in (net.W, node, net.trainer, net.model):
             with pytest.raises(AttributeError, match="no attribute 'nonsense'"):
