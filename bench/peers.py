@@ -21,7 +21,8 @@ SIZE, RATE = 256, 0.001
 # The files of the data folder that networks have beside them, the training parts; and what makes a network's data of one.
 FILES = (dict.fromkeys(("tree-lstm", "tree-gru", "rvnn", "td-rnn", "td-lstm", "gat", "gat-classifier", "bilstm-classifier"), ["sst/train.txt"])
          | dict.fromkeys(("bilstm-tagger", "bilstm-tagger --crf", "bilstm-char-tagger", "transformer-tagger"), ["wikiner/train.txt"])
-         | {"child-sum-tree-lstm": ["gum/gum.train.conllu"], "lstm-lm": ["ptb_lm/ptb.train.txt"], "lstm-nmt": ["multi30k/train.de", "multi30k/train.en"]})
+         | {"child-sum-tree-lstm": ["gum/gum.train.conllu"], "lstm-lm": ["ptb_lm/ptb.train.txt"], "lattice-lstm": ["lattice_ids/train.txt"]}
+         | dict.fromkeys(("lstm-nmt", "lattice-gru"), ["multi30k/train.de", "multi30k/train.en"]))
 RECIPES = {"gat": "tree_graphs.py", "gat-classifier": "tree_graphs.py", "bilstm-classifier": "tree_sentences.py"}
 WARM_UP = 0.1  # seconds before each figure, in which caches fill again with what other ways displaced
 

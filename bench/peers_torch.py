@@ -19,7 +19,9 @@ have: it is zero, and not trained. Lines are answered as by peers.py, in these w
               the words to spell of all sentences packed into one more call; what is said of words is of real words alone. For
               attention, a transformer's or a translator's, words are padded. Graphs: as one graph of all their nodes. Dependency trees: as
               trees, with the products of all words at once and sums over dependents by index_add. Rounds are
-              torch_geometric's message passing. Time-delay networks: pairs of neighbours of all sentences, each level at once
+              torch_geometric's message passing. Time-delay networks: pairs of neighbours of all sentences, each level at once. Lattices:
+              the same node of all lattices at once, with the products of all characters and words before; a word's step is taken
+              with all that begin at a node
     compiled  with --compile, and instead of the others: batched, with the network's functions compiled by torch.compile for any sizes
               (dynamic=True), but for nn.LSTM and what loops over words. Compiling is not timed; compile_s of an answer is how long it,
               the check and 32 examples took
@@ -31,10 +33,10 @@ all, whichever is faster. Reading the data is not timed; making a batch of it, a
 import argparse
 import copy
 import importlib
-import itertools
 import json
 import math
 import os
+import re
 import subprocess
 import sys
 import tempfile
@@ -48,7 +50,8 @@ NETWORKS = {"tree-lstm": "trees.TreeLstm", "tree-gru": "trees.TreeGru", "rvnn": 
             "child-sum-tree-lstm": "trees.ChildSum", "gat": "graphs.Graphs", "gat-classifier": "graphs.GraphClassifier",
             "bilstm-classifier": "taggers.Classifier", "bilstm-tagger": "taggers.Tagger",
             "bilstm-tagger --crf": "taggers.FieldTagger", "bilstm-char-tagger": "taggers.CharacterTagger",
-            "transformer-tagger": "taggers.Transformer", "lstm-lm": "text.LanguageModel", "lstm-nmt": "text.Translator"}
+            "transformer-tagger": "taggers.Transformer", "lstm-lm": "text.LanguageModel", "lstm-nmt": "text.Translator",
+            "lattice-lstm": "lattices.LatticeLstm", "lattice-gru": "lattices.LatticeGru"}
 
 
 def trained(net):
@@ -124,8 +127,11 @@ def check_same(o):
         os.mkdir(data)
         for name in FILES[o.network]:
             with open(os.path.join(o.data, name), encoding="utf-8") as whole, open(os.path.join(folder, name), "w", encoding="utf-8") as file:
-                end = "\n\n" if name.endswith(".conllu") else "\n"
-                file.writelines(text + end for text in whole.read().rstrip("\n").split(end)[:32])
+                end = "\n\n" if name.endswith(".conllu") or name.startswith("lattice_ids") else "\n"
+                texts = whole.read().rstrip("\n").split(end)[:32]
+                if name.startswith("lattice_ids"):  # the file begins with their number
+                    texts[0] = re.sub(r"\d+", str(len(texts)), texts[0], count=1)
+                file.writelines(text + end for text in texts)
         if o.network in RECIPES:
             trees, data = os.path.join(folder, name), os.path.join(folder, "made.txt")
             with open(data, "w", encoding="utf-8") as file:

@@ -109,7 +109,7 @@ cat > "$work/bin/strip" << 'SH'
 cp "$3" "$2"
 SH
 mkdir bench/twins
-touch bench/peers.py bench/peers_torch.py bench/twins/{parts,trees,taggers,text,graphs}.py
+touch bench/peers.py bench/peers_torch.py bench/twins/{parts,trees,taggers,text,graphs,lattices}.py
 chmod +x "$work"/bin/* "$work"/programs/vpps "$work"/programs/*/*
 export PATH=$work/bin:$PATH MAKE=make BUILDS=1
 unset BUILD OUT BUDGET VPPS_DATA LD_LIBRARY_PATH CUDA_HOME CUDA_PATH

@@ -51,7 +51,8 @@ def test_trees_become_sentences(tmp_path):
 LINES = {"sst/train.txt": TREES.replace("\n\n", "\n") * 3 + "(4 (4 d) (2 c))\n", "wikiner/train.txt": "Ann|B runs|O\nBob|B sees|O Ann|B\n" * 3,
          "gum/gum.train.conllu": re.sub(r"(\S+) (.) (.) (.)", r"\1\t\2\t_\t_\t_\t_\t\3\t\4\t_\t_", """1 a 2 x\n2 b 0 y\n3 a 2 x
 4 c 3 z\n5 b 2 w\n\n# two roots\n1-2 c _ _\n1 b 0 y\n2 a 0 x\n\n""") * 2,
-         "ptb_lm/ptb.train.txt": "a b a\nc <unk>\nb\n", "multi30k/train.de": "a b\nc\n" * 3, "multi30k/train.en": "d\ne f\n" * 3}
+         "ptb_lm/ptb.train.txt": "a b a\nc <unk>\nb\n", "multi30k/train.de": "ab b\ncd aba b\n" * 3, "multi30k/train.en": "d\ne f\n" * 3,
+         "lattice_ids/train.txt": "3\n" + "4\n0 1 0 1\n0\n1 0 2\n2 1 0 0 1\n3 2 2 0 0 1 1\n\n3\n0 1 1\n0\n1 0 2\n1 1 0\n\n2\n0 1\n0\n1 0 1\n"}
 
 
 def in_torch(network, folder, build, *options):
@@ -64,7 +65,8 @@ def in_torch(network, folder, build, *options):
                           input="2 0.01 batched\n1 0.01 eager\n", capture_output=True, text=True, check=False, timeout=900)
 
 
-OPTIONS = {"lstm-nmt": ("--attention", "--source", "de", "--target", "en", "--embed", "8"), "lstm-lm": ("--embed", "8", "--min-count", "1"),
+PAIRS = ("--source", "de", "--target", "en", "--embed", "8")
+OPTIONS = {"lstm-nmt": ("--attention", *PAIRS), "lattice-gru": (*PAIRS, "--min-count", "1"), "lstm-lm": ("--embed", "8", "--min-count", "1"),
            "td-rnn": (), "transformer-tagger": (), "bilstm-tagger": ("--embed", "8", "--mlp", "8"), "bilstm-char-tagger": ("--embed", "8", "--mlp", "8")}
 
 
