@@ -24,6 +24,8 @@ FILES = (dict.fromkeys(("tree-lstm", "tree-gru", "rvnn", "td-rnn", "td-lstm", "g
          | {"child-sum-tree-lstm": ["gum/gum.train.conllu"], "lstm-lm": ["ptb_lm/ptb.train.txt"], "lattice-lstm": ["lattice_ids/train.txt"]}
          | dict.fromkeys(("lstm-nmt", "lattice-gru"), ["multi30k/train.de", "multi30k/train.en"]))
 RECIPES = {"gat": "tree_graphs.py", "gat-classifier": "tree_graphs.py", "bilstm-classifier": "tree_sentences.py"}
+# Networks whose batches fit few shapes when they are padded. Every batch of trees or lattices has levels of sizes of its own.
+PADDED = [n for n in FILES if n.startswith(("bilstm", "transformer", "lstm", "td", "gat"))]
 WARM_UP = 0.1  # seconds before each figure, in which caches fill again with what other ways displaced
 
 

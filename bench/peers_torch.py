@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """A worker for bench/train.py: networks trained with PyTorch, on the CPU or on a GPU.
 
-    python3 bench/peers_torch.py [--device cpu|cuda] [--network NAME] --data DIR [--vpps COMMAND] [--compile] [-- OPTION...]
+    python3 bench/peers_torch.py [--device cpu|cuda] [--network NAME] --data DIR [--vpps COMMAND] [--ways A,B] [-- OPTION...]
 
     echo "16 0.5 batched" | ...
 
@@ -22,9 +22,16 @@ have: it is zero, and not trained. Lines are answered as by peers.py, in these w
               torch_geometric's message passing. Time-delay networks: pairs of neighbours of all sentences, each level at once. Lattices:
               the same node of all lattices at once, with the products of all characters and words before; a word's step is taken
               with all that begin at a node
-    compiled  with --compile, and instead of the others: batched, with the network's functions compiled by torch.compile for any sizes
-              (dynamic=True), but for nn.LSTM and what loops over words. Compiling is not timed; compile_s of an answer is how long it,
-              the check and 32 examples took
+    compiled  batched, with the network's functions compiled by torch.compile for any sizes (dynamic=True), but for nn.LSTM and what loops
+              over words. Compiling is not timed; compile_s of an answer is how long it, the check and 32 examples took
+    graphs    batches are padded to buckets of few shapes (twins/parts.py): sequences in length, words and nodes in number. Forward,
+              backward and update of a bucket are captured as one CUDA graph, which is replayed on the bucket's buffers. Capturing is
+              not timed: only the first 2,048 whole batches are trained. On the CPU the function that would be captured is called
+    reduced   compiled with mode="reduce-overhead", by the same buckets: torch.compile captures each function as a CUDA graph for
+              each bucket
+
+graphs and reduced are for the networks of peers.PADDED. Each batch of trees or lattices has levels of other sizes: a graph would be for that
+one batch, and levels padded to the widest and highest tree's would be empty for the most part. No GPU has run these two ways yet.
 
 Before anything is timed, all ways must give the same loss and gradients. With --vpps, the command, the network must also be the one that it
 trains: from the same parameters, two batches of the first examples have the same losses. On the CPU each figure is by one thread or by
@@ -32,6 +39,7 @@ all, whichever is faster. Reading the data is not timed; making a batch of it, a
 """
 import argparse
 import copy
+import functools
 import importlib
 import json
 import math
@@ -43,7 +51,8 @@ import tempfile
 import time
 
 import torch
-from peers import FILES, RATE, RECIPES, SIZE, rate_of, serve
+from peers import FILES, PADDED, RATE, RECIPES, SIZE, rate_of, serve
+from twins.buckets import Buckets, Graphs, dense, train, trained
 from twins.parts import Saved
 
 NETWORKS = {"tree-lstm": "trees.TreeLstm", "tree-gru": "trees.TreeGru", "rvnn": "trees.RvNN", "td-rnn": "trees.TdRnn", "td-lstm": "trees.TdLstm",
@@ -54,51 +63,61 @@ NETWORKS = {"tree-lstm": "trees.TreeLstm", "tree-gru": "trees.TreeGru", "rvnn": 
             "lattice-lstm": "lattices.LatticeLstm", "lattice-gru": "lattices.LatticeGru"}
 
 
-def trained(net):
-    return [p for p in net.parameters() if p.requires_grad]
-
-
 def make(o):
     module, name = NETWORKS[o.network].split(".")
     torch.manual_seed(1)
     return getattr(importlib.import_module(f"twins.{module}"), name)(o).to(o.device)
 
 
-def compiled(net):
+def compiled(net, mode=None):
     """The network, with the same parameters, whose functions are compiled."""
     made = copy.copy(net)
     for name in net.COMPILED:
-        setattr(made, name, torch.compile(getattr(made, name), dynamic=True))
+        setattr(made, name, torch.compile(getattr(made, name), dynamic=True, mode=mode))
     return made
 
 
-def check(net, loss_of_way):
-    """The way agrees with the eager one."""
-    results = []
-    for loss_of in (net.eager, loss_of_way):
-        loss = loss_of(net.examples[:8])
-        loss.backward()
-        results.append([loss.detach()] + [p.grad.to_dense() for p in trained(net)])
-        net.zero_grad()
-    for a, b in zip(*results):
-        if not torch.allclose(a, b, rtol=1e-3, atol=1e-4):
-            sys.exit(f"peers_torch: two ways differ, by {float((a - b).abs().max())} at most")
+def gradients(net, loss):
+    """The loss and all gradients."""
+    loss.backward()
+    results = [loss.detach(), *(p.grad.to_dense() for p in trained(net))]
+    net.zero_grad()
+    return results
+
+
+def descend(net, rate, loss):
+    """A step of SGD. Returns the loss. Tables' gradients are sparse."""
+    loss.backward()
+    with torch.no_grad():
+        for p in trained(net):
+            if p.grad is not None:
+                p.add_(p.grad, alpha=-rate)
+            p.grad = None
+    return loss.detach()
 
 
 def step_of(net, loss_of, rate=RATE):
-    """A function that trains examples first to last, by SGD, and returns their loss. Tables' gradients are sparse."""
-    parameters = trained(net)
+    """A function that trains examples first to last and returns their loss."""
+    return lambda first, last: descend(net, rate, loss_of([net.examples[k % len(net.examples)] for k in range(first, last)]))
 
-    def step(first, last):
-        loss = loss_of([net.examples[k % len(net.examples)] for k in range(first, last)])
-        loss.backward()
-        with torch.no_grad():
-            for p in parameters:
-                if p.grad is not None:
-                    p.add_(p.grad, alpha=-rate)
-                p.grad = None
-        return loss.detach()
-    return step
+
+def ways_of(net, name):
+    """The way's step function, or its buckets, and a function that returns the loss and the gradients of the first examples."""
+    few, made = net.examples[:8], net
+    if name == "graphs":
+        results = Graphs(net, few, functools.partial(train, net, 0))
+        return Graphs(net, net.examples, functools.partial(train, net, RATE)), lambda: dense(net, *results(0, len(few)))
+    if name in ("compiled", "reduced"):
+        made = compiled(net, "reduce-overhead" if name == "reduced" else None)
+    if name == "reduced":
+        def loss_of(buffers):
+            torch.compiler.cudagraph_mark_step_begin()
+            return made.padded(*buffers)
+
+        results = Buckets(net, few, lambda buffers: gradients(net, loss_of(buffers)))
+        return Buckets(net, net.examples, lambda buffers: descend(net, RATE, loss_of(buffers))), lambda: results(0, len(few))
+    loss_of = made.eager if name == "eager" else made.batched
+    return step_of(net, loss_of), lambda: gradients(net, loss_of(few))
 
 
 def losses_of_vpps(o, data, options):
@@ -165,7 +184,7 @@ def main():
     parser.add_argument("--network", choices=NETWORKS, default="tree-lstm")
     parser.add_argument("--data", required=True, metavar="DIR")
     parser.add_argument("--vpps", metavar="COMMAND", help="compare with the network that it trains")
-    parser.add_argument("--compile", action="store_true", help="the compiled way instead of the others")
+    parser.add_argument("--ways", default="eager,batched", metavar="A,B", help="those that are asked for (eager,batched)")
     parser.add_argument("options", nargs="*", metavar="OPTION", help="those of `vpps train`, behind --")
     o = parser.parse_args()
     shape = argparse.ArgumentParser()
@@ -179,18 +198,29 @@ def main():
     if o.vpps:
         check_same(o)
     net = make(o)
-    ways = {"compiled": compiled(net).batched} if o.compile else {"eager": net.eager, "batched": net.batched}
-    begin = time.monotonic()
-    check(net, [*ways.values()][-1])
-    for threads in {1, len(os.sched_getaffinity(0))} if o.compile else ():  # sizes of 1 and other numbers of threads compile anew
+    begin, right, ways, padded = time.monotonic(), gradients(net, net.eager(net.examples[:8])), {}, {}
+    for way in o.ways.split(","):
+        if way in ("graphs", "reduced") and o.network not in PADDED:
+            sys.exit(f"peers_torch: {way}: batches of {o.network} do not fit few shapes")
+        ways[way], results = ways_of(net, way)
+        for a, b in zip(right, results()):
+            if not torch.allclose(a, b, rtol=1e-3, atol=1e-4):
+                sys.exit(f"peers_torch: {way} differs from the way as written, by {float((a - b).abs().max())} at most")
+        if isinstance(ways[way], Buckets):
+            padded[ways[way].step], ways[way] = ways[way], ways[way].step
+    for threads in {1, len(os.sched_getaffinity(0))} if "compiled" in ways else ():  # sizes of 1 and other numbers of threads compile anew
         torch.set_num_threads(threads)
         for k in range(32):
-            ways["compiled"](net.examples[k % len(net.examples):][:1]).backward()
-        net.zero_grad()
-    told = {"compile_s": round(time.monotonic() - begin)} if o.compile else {}
+            ways["compiled"](k, k + 1)
+    told = {"compile_s": round(time.monotonic() - begin)} if "compiled" in ways or "reduced" in ways else {}
     on_cpu = o.device == "cpu"
-    serve({way: step_of(net, loss_of) for way, loss_of in ways.items()},
-          lambda step, batch: {**(choose_threads(step, batch) if on_cpu else {}), **told}, (lambda: None) if on_cpu else torch.cuda.synchronize)
+
+    def prepare(step, batch):
+        if step in padded:
+            padded[step].prepare(batch)
+        return {**(choose_threads(step, batch) if on_cpu else {}), **told}
+
+    serve(ways, prepare, (lambda: None) if on_cpu else torch.cuda.synchronize)
 
 
 if __name__ == "__main__":

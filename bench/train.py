@@ -14,7 +14,8 @@ fp32, every core.
 Each way is a process that stays for all rounds, and warms up before each figure: bench_train for VPPS, peers_torch.py for PyTorch,
 peers.py for DyNet and for VPPS from Python, both on the CPU alone. A peer is found in this Python or in the one that its option names;
 one that is missing is told. PyTorch trains the networks of peers.FILES, with the same data, sizes and losses (twins/): before it is
-measured, it must have the losses of VPPS in two batches from the same parameters.
+measured, it must have the losses of VPPS in two batches from the same parameters. On a GPU the networks of peers.PADDED are measured with
+CUDA graphs, too, and compiled with mode="reduce-overhead".
 
     --device cuda      VPPS and PyTorch on a GPU
     --with="OPTIONS"   also measures every network with these options of `vpps train`; words like NAME=VALUE are its environment
@@ -35,7 +36,7 @@ import sys
 import tempfile
 import time
 
-from peers import FILES, RECIPES
+from peers import FILES, PADDED, RECIPES
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 BUILD = os.environ.get("BUILD", "build")
@@ -70,6 +71,8 @@ NETWORKS = {
 SMALL = ["tree-lstm", "bilstm-tagger", "lstm-lm", "lattice-lstm"]
 COMMON = "--optimizer sgd --lr 0.001 --seed 1"
 LOOPS = ["bilstm-tagger --crf"]  # torch.compile has nothing to compile in them: see peers_torch.py
+# Ways of peers_torch.py that have processes of their own: one that fails takes no other with it. All but the first are for a GPU.
+PADDED_WAYS = [("compiled", "batched, torch.compile"), ("reduced", "padded, torch.compile reduce-overhead"), ("graphs", "padded, CUDA graphs")]
 SLOW_MOST = 16  # the slow ways' largest batch without --slow: they gain nothing from larger ones
 
 
@@ -186,8 +189,11 @@ def find_peers(o, networks):
         options = ["--", *NETWORKS[network][1].split()]
         worker = Worker([*command, "--vpps", VPPS, *options])
         ways.append(Way(network, f"PyTorch {version}, batched by hand", worker, "batched"))
-        if network not in LOOPS:
-            ways.append(Way(network, f"PyTorch {version}, batched, torch.compile", Worker([*command, "--compile", *options]), "compiled"))
+        for way, name in PADDED_WAYS if on_gpu and network in PADDED else PADDED_WAYS[:1]:
+            if network not in LOOPS or way == "graphs":
+                ways.append(Way(network, f"PyTorch {version}, {name}", Worker([*command, "--ways", way, *options]), way))
+        if on_gpu and network not in PADDED:
+            left_out.append(f"PyTorch's CUDA graphs for {network}: no two batches have levels of the same sizes")
         ways.append(Way(network, f"PyTorch {version}, as written", worker, "eager", slow=True))
     if "tree-lstm" in have and found["dynet"]:
         python, version = found["dynet"]
@@ -300,12 +306,23 @@ def shown_spread(s, unit=""):
     return f"{shown(s['median'])}{unit} ({shown(s['q1'])} - {shown(s['q3'])})"
 
 
-def cell(row):
+def fastest_peers(rows):
+    """By network and batch size."""
+    best = {}
+    for row in rows:
+        key = row["network"], row["batch"]
+        if not row["way"].startswith("VPPS") and (key not in best or row["rate"]["median"] > best[key]["rate"]["median"]):
+            best[key] = row
+    return best
+
+
+def cell(row, best=None):
     text = shown_spread(row["rate"])
     if "share_of_peak" in row:
         text += f", {100 * row['share_of_peak']['median']:.0f} %"
     if "vpps_times_as_fast" in row:
-        text += f", {row['vpps_times_as_fast']:.2f} x"
+        times = f"{row['vpps_times_as_fast']:.2f} x"
+        text += f", **{times}**" if row is best else f", {times}"
     return text
 
 
@@ -323,12 +340,12 @@ def print_report(o, summary):
     print(f"{summary['machine']}; commit {summary['commit']}, {summary['date']}{busy}."
           + (f" Peak of multiply-adds: {shown_spread(peak)} GFLOP/s.\n" if peak else f" On a GPU ({o.device}).\n"))
     print(f"Training, sentences a second: median (quartiles) of {summary['rounds']} rounds of {o.seconds:g} s in turn; of VPPS, the share of "
-          "the peak; of the others, how many times as fast VPPS is\n")
-    table = []
+          "the peak; of the others, how many times as fast VPPS is, in bold for the fastest peer\n")
+    table, best = [], fastest_peers(summary["rows"])
     for network, way in dict.fromkeys((n, w) for n, w, _ in rows):
         first = not table or network not in {r[0] for r in table}
         table.append([network if first else "", way,
-                      *(cell(rows[network, way, b]) if (network, way, b) in rows else "" for b in o.batches)])
+                      *(cell(rows[network, way, b], best.get((network, b))) if (network, way, b) in rows else "" for b in o.batches)])
     print_table(["network", "by", *(f"batch {b}" for b in o.batches)], table, len(o.batches))
     if o.details:
         print("Where a batch's time goes. Host: building the graph and making the script\n")

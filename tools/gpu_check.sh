@@ -27,11 +27,11 @@
 #     profile-1, profile-16, profile-128
 #                  a batch of so many sentences under Nsight Compute
 #     processes    a training run of two processes, a GPU each where there are two, by NCCL if it is there
-#     hidden-1024  a training run with weights that are streamed
-#     hidden-2048  the same with more of them
+#     hidden-1024, hidden-2048: training runs with weights that are streamed
 #     memcheck, racecheck, synccheck, initcheck
 #                  a small training run under compute-sanitizer
 #     full         agreement, all cases
+#     peers        bench/train.py: other networks beside every way of PyTorch, torch.compile and CUDA graphs included
 # A step whose tool is not installed (python3, ncu, mpirun, compute-sanitizer) is skipped with that reason, which is no failure.
 #
 # All together may take BUDGET seconds (540): a step is ended when they are over, and those after it are skipped. STEP_LIMIT: seconds
@@ -40,7 +40,7 @@
 # bench/results/NAME-OF-THE-GPU unless set, has machine, commit, date, each step's command, exit status (null: skipped),
 # seconds and last lines, and the benchmarks' objects. OUT/steps.txt has what steps print, also while they run. Beside them nvidia-smi
 # writes the clocks to OUT/clocks.csv, twice a second; no setting is changed. No other file is written. DATA: a folder with
-# sst/train.txt and wikiner/train.txt, for the benchmarks ($VPPS_DATA).
+# the data sets of the benchmarks ($VPPS_DATA).
 #
 # Most of the tests' time is compiling. `prepare` takes along the kernels of the cache KERNELS (a folder as $VPPS_CACHE_DIR), so that those
 # which the same NVRTC made of the same sources are not compiled there.
@@ -56,7 +56,7 @@ prepared="build-gpu"
 programs=(vpps tests/gpu_test_gpu_agreement tests/gpu_test_gpu_handle tests/gpu_test_gpu_precision tests/gpu_test_gpu_cublas
     tests/models_test_networks tests/runtime_test_handle tests/runtime_test_pointers tests/graph_test_conditions bench/bench_gpu bench/bench_train)
 scripts=(tools/gpu_check.sh bench/train.py bench/peers.py bench/peers_torch.py bench/twins/parts.py bench/twins/trees.py
-    bench/twins/taggers.py bench/twins/text.py bench/twins/graphs.py bench/twins/lattices.py)
+    bench/twins/taggers.py bench/twins/text.py bench/twins/graphs.py bench/twins/lattices.py bench/twins/buckets.py bench/recipes/tree_graphs.py)
 # Of agreement, and in how many processes: most of the time goes into compiling, which takes one core.
 cases=(random=6 shapes=4 levels=2 long=1 optimizers=5 lists=1 trees=2 "same bits=3")
 
@@ -113,6 +113,8 @@ each_step() {
             --hidden 64 --embed 64 --generate listops --examples 12 --batch 4 --epochs 1 --eval-every 0 --precision fp32 --quiet
     done
     "$each" full 300 alone - "$from/tests/gpu_test_gpu_agreement"
+    "$each" peers 480 alone python3 env BUILD="$from" VPPS="$from/vpps" python3 bench/train.py --device cuda --rounds 1 --limit 420 \
+        --networks transformer-tagger,gat,lstm-lm,lstm-nmt,bilstm-tagger --details --json "$steps_out/peers.json"
 }
 
 # ---------------------------------------------------------------- prepare
@@ -137,10 +139,10 @@ prepare() {
         LIBS="-l:libjansson.a -l:libz.a -l:libzstd.a -lpthread -ldl -lm" \
         CHECK_LIBS="-l:libcheck.a -l:libsubunit.a -lpthread -lrt -lm" "${programs[@]/#/$objects/}"
     rm -rf "$prepared"
-    mkdir -p "$prepared"/{tests,bench/twins,tools}
+    mkdir -p "$prepared"/{tests,bench/twins,bench/recipes,tools}
     for name in "${programs[@]}"; do strip -o "$prepared/$name" "$objects/$name"; done
     for name in "${scripts[@]}"; do cp "$name" "$prepared/$name"; done
-    for name in sst/train.txt wikiner/train.txt; do
+    for name in sst/train.txt wikiner/train.txt ptb_lm/ptb.train.txt multi30k/train.{de,en}; do
         [ ! -r "${VPPS_DATA:-}/$name" ] || install -D -m 644 "$VPPS_DATA/$name" "$prepared/data/$name"
     done
     [ -z "${KERNELS:-}" ] || cp -r "$KERNELS" "$prepared/kernels"
@@ -164,7 +166,7 @@ json_string() {
 # The benchmarks' objects.
 objects() {
     local line separator=
-    cat "$steps_out"/training.json "$steps_out"/bench.out 2> /dev/null | while read -r line; do
+    cat "$steps_out"/{training.json,bench.out,peers.json} 2> /dev/null | while read -r line; do
         if [[ $line == '{'*'}' ]]; then
             printf '%s    %s' "$separator" "$line"
             separator=$',\n'

@@ -7,7 +7,7 @@ from peers import FILES, read_trees
 from torch import nn
 from torch.nn import functional as F
 
-from .parts import numbers, table, vocabulary
+from .parts import NONE, fill, numbers, rounded, table, vocabulary
 
 HEADS = 4
 
@@ -88,6 +88,21 @@ class Graphs(nn.Module):
         moved = torch.cat([x + n for x, n in zip(edges, (sizes.cumsum(0) - sizes).tolist())], 1)
         graph = torch.repeat_interleave(torch.arange(len(graphs)), sizes)
         return self.loss(torch.cat(labels), torch.cat(words), moved, torch.cat(types), graph) / len(graphs)
+
+    def buffers(self, graphs):
+        """Nodes and edges beyond the real ones are a graph of their own; its edges are at the last node."""
+        labels, words, edges, types = zip(*graphs)
+        sizes = torch.tensor([len(x) for x in words])
+        n = rounded(int(sizes.sum()) + 1)
+        moved = [fill(torch.cat([x[end] + k for x, k in zip(edges, (sizes.cumsum(0) - sizes).tolist())]), n - 1) for end in (0, 1)]
+        graph, words = (F.pad(x, (0, n - len(x)), value=v) for x, v in ((torch.repeat_interleave(torch.arange(len(graphs)), sizes), len(graphs)),
+                                                                     (torch.cat(words), 0)))
+        labels = torch.cat(labels)
+        labels = F.pad(labels, (0, (n if len(labels) > len(graphs) else len(graphs) + 1) - len(labels)), value=NONE)
+        return labels, words, torch.stack(moved), fill(torch.cat(types)), graph, sizes
+
+    def padded(self, labels, words, edges, types, graph, sizes):
+        return self.nll(self.table(words), labels, edges, types, graph) / len(sizes)
 
 
 class GraphClassifier(Graphs):

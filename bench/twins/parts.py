@@ -8,8 +8,11 @@ import sys
 import torch
 from peers import FILES, read_trees
 from torch import nn
+from torch.nn import functional as F
+from torch.nn.utils.rnn import pad_sequence
 
 END = "<eos>"
+NONE = -100  # a label that cross_entropy passes over
 
 # ---------------------------------------------------------------- data
 
@@ -35,6 +38,40 @@ def mask_of(sequences):
     """Of sequences x the longest one's places: is there one?"""
     lengths = torch.tensor([len(x) for x in sequences])
     return torch.arange(int(lengths.max())) < lengths[:, None]
+
+
+def rounded(n):
+    """A size as padded buffers have it: a multiple of 8; of an eighth to a sixteenth of itself, if that is more."""
+    step = max(8, 1 << max(n.bit_length() - 4, 0))
+    return -(-n // step) * step
+
+
+def fill(x, value=0):
+    """A list of numbers, up to a rounded size."""
+    return F.pad(x, (0, rounded(len(x)) - len(x)), value=value)
+
+
+class Padding:
+    """Sequences padded to a rounded number of steps, steps x sequences. Places are numbers of elements in this order: at has those of all
+    real elements, one sequence after the other, and back those that they have when each sequence is read from its end; ends those
+    of each sequence's last element. turned has every place's element when sequences are turned around."""
+
+    def __init__(self, sequences):
+        self.lengths, n = torch.tensor([len(x) for x in sequences]), len(sequences)
+        self.steps = rounded(int(self.lengths.max()))
+        self.sequence, self.step = (torch.arange(self.steps) < self.lengths[:, None]).nonzero(as_tuple=True)
+        self.at, self.back = self.place(self.step), self.place(self.lengths[self.sequence] - 1 - self.step)
+        self.ends = (self.lengths - 1) * n + torch.arange(n)
+        self.turned = torch.arange(self.steps * n)
+        self.turned[self.at[:len(self.step)]] = self.back[:len(self.step)]
+        self.values = self.of(sequences)
+
+    def place(self, step):
+        return fill(step * len(self.lengths) + self.sequence)
+
+    def of(self, sequences):
+        padded = pad_sequence(sequences)
+        return F.pad(padded, (0, 0, 0, self.steps - len(padded)))
 
 
 def read_known_trees(o):
@@ -83,6 +120,15 @@ def lstm(inputs, hidden, **more):
         if name.startswith("bias_hh"):
             nn.init.zeros_(p).requires_grad_(False)
     return made
+
+
+def both_ways(layer, x, turned, at, back):
+    """What one LSTM each way says of padded sequences at these places (Padding)."""
+    zeros, said = x.new_zeros(1, x.shape[1], layer.hidden_size), []
+    for end, y, places in (("", x, at), ("_reverse", x.flatten(0, 1).index_select(0, turned).view_as(x), back)):
+        weights = [getattr(layer, f"{kind}_l0{end}") for kind in ("weight_ih", "weight_hh", "bias_ih", "bias_hh")]
+        said.append(torch.lstm(y, (zeros, zeros), weights, True, 1, 0.0, True, False, False)[0].flatten(0, 1).index_select(0, places))
+    return torch.cat(said, 1)
 
 
 class Saved:

@@ -6,7 +6,7 @@ from torch import nn
 from torch.nn import functional as F
 from torch.nn.utils.rnn import pack_sequence, pad_packed_sequence, pad_sequence
 
-from .parts import lstm, mask_of, numbers, read_lines, read_sentences, table, vocabulary
+from .parts import NONE, Padding, both_ways, fill, lstm, mask_of, numbers, read_lines, read_sentences, rounded, table, vocabulary
 
 SPELLED = 64  # size of a character's embedding
 
@@ -33,17 +33,27 @@ class Classifier(nn.Module):
         saved.take_linear(self.classifier, "s")
 
     def nll(self, h, labels):
-        """h: both ways x sentences x hidden."""
-        labels = torch.tensor(labels).to(self.device, non_blocking=True)
-        return F.cross_entropy(self.classifier(h.transpose(0, 1).flatten(1)), labels, reduction="sum")
+        return F.cross_entropy(self.classifier(h), labels, reduction="sum")
+
+    def loss(self, ends, labels):
+        """ends: both ways x sentences x hidden."""
+        return self.nll(ends.transpose(0, 1).flatten(1), torch.tensor(labels).to(self.device, non_blocking=True))
 
     def eager(self, sentences):
-        return sum(self.nll(self.lstm(self.table(words)[:, None])[1][0], [label]) for words, label in sentences) / len(sentences)
+        return sum(self.loss(self.lstm(self.table(words)[:, None])[1][0], [label]) for words, label in sentences) / len(sentences)
 
     def batched(self, sentences):
         words, labels = zip(*sentences)
         words = pack_sequence(words, enforce_sorted=False)
-        return self.nll(self.lstm(words._replace(data=self.table(words.data)))[1][0], labels) / len(sentences)
+        return self.loss(self.lstm(words._replace(data=self.table(words.data)))[1][0], labels) / len(sentences)
+
+    def buffers(self, sentences):
+        words, labels = zip(*sentences)
+        p = Padding(words)
+        return p.values, p.turned, p.ends, torch.tensor(labels)
+
+    def padded(self, words, turned, ends, labels):
+        return self.nll(both_ways(self.lstm, self.table(words), turned, ends, ends), labels) / len(labels)
 
 
 # ---------------------------------------------------------------- bilstm-tagger, bilstm-char-tagger
@@ -93,6 +103,17 @@ class Tagger(nn.Module):
         h, _ = self.lstm(self.embed_all(words, *spelled))
         return self.nll(h.data, pack_sequence(tags, enforce_sorted=False).data) / len(sentences)
 
+    def buffers(self, sentences):
+        words, tags, *_ = zip(*sentences)
+        p = Padding(words)
+        return p.values, p.turned, p.at, p.back, fill(torch.cat(tags), NONE)
+
+    def padded(self, words, turned, at, back, tags, *spelled):
+        return self.nll(both_ways(self.lstm, self.embed_padded(words, *spelled), turned, at, back), tags) / words.shape[1]
+
+    def embed_padded(self, words):
+        return self.table(words)
+
 
 class CharacterTagger(Tagger):
     """The embedding of a word that is too rare for one of its own is what one LSTM each way over its characters ends with."""
@@ -125,6 +146,21 @@ class CharacterTagger(Tagger):
             _, (ends, _) = self.spelling(packed._replace(data=self.characters(packed.data)))
             x[words == 0] = torch.cat([*ends], 1)
         return pack_sequence(x.split([len(s) for s in sentences]), enforce_sorted=False)
+
+    def buffers(self, sentences):
+        words, _, spelled = zip(*sentences)
+        p, spelled = Padding(words), [*itertools.chain(*spelled)]
+        rare = p.at[:len(p.step)][torch.cat(words) == 0]
+        more = rounded(max(len(rare), 1)) - len(rare)
+        c = Padding(spelled + [torch.tensor([0])] * more)
+        return *super().buffers(sentences), F.pad(rare, (0, more), value=p.values.numel()), c.values, c.turned, c.ends
+
+    def embed_padded(self, words, rare, characters, turned, ends):
+        """Those that are no words go behind all words."""
+        x = self.table(words)
+        room = torch.cat([x.flatten(0, 1), x.new_zeros(1, x.shape[2])])
+        spelled = both_ways(self.spelling, self.characters(characters), turned, ends, ends)
+        return room.index_copy(0, rare, spelled)[:-1].view_as(x)
 
 
 class FieldTagger(Tagger):
@@ -160,6 +196,15 @@ class FieldTagger(Tagger):
         h, _ = self.lstm(self.embed_all(words))
         e, lengths = pad_packed_sequence(h._replace(data=self.head(h.data)))
         return self.loss(e, pad_sequence(tags), lengths.to(e.device)) / len(sentences)
+
+    def buffers(self, sentences):
+        words, tags = zip(*sentences)
+        p = Padding(words)
+        return p.values, p.turned, torch.arange(p.values.numel()), p.of(tags), p.lengths
+
+    def padded(self, words, turned, all_places, tags, lengths):
+        h = both_ways(self.lstm, self.table(words), turned, all_places, turned)
+        return self.loss(self.head(h).view(*words.shape, -1), tags, lengths) / words.shape[1]
 
 
 # ---------------------------------------------------------------- transformer-tagger
@@ -232,3 +277,17 @@ class Transformer(nn.Module):
         padded[mask] = qkv
         a = self.attend(*padded.chunk(3, 2), mask=mask[:, None, None, :])
         return self.nll(x, a[mask], torch.cat(tags)) / len(sentences)
+
+    def buffers(self, sentences):
+        """Words and their steps; the word at each place, for attention, and the place of each word; how long sentences are."""
+        words, tags = zip(*sentences)
+        p = Padding(words)
+        place, word_at = p.sequence * p.steps + p.step, torch.zeros(len(words), p.steps, dtype=torch.long)
+        word_at.view(-1)[place] = torch.arange(len(place))
+        return fill(torch.cat(words)), fill(p.step), word_at, fill(place), p.lengths, fill(torch.cat(tags), NONE)
+
+    def padded(self, words, step, word_at, at, lengths, tags):
+        x, qkv = self.read(words, self.positions.index_select(0, step))
+        mask = torch.arange(word_at.shape[1], device=at.device) < lengths[:, None]
+        a = self.attend(*qkv.index_select(0, word_at.flatten()).view(*word_at.shape, -1).chunk(3, 2), mask=mask[:, None, None, :])
+        return self.nll(x, a.flatten(0, 1).index_select(0, at), tags) / len(lengths)

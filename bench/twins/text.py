@@ -6,7 +6,7 @@ from torch import nn
 from torch.nn import functional as F
 from torch.nn.utils.rnn import pack_sequence, pad_packed_sequence, pad_sequence
 
-from .parts import END, lstm, mask_of, numbers, read_lines, table, vocabulary
+from .parts import END, NONE, Padding, fill, lstm, mask_of, numbers, read_lines, table, vocabulary
 
 
 # ---------------------------------------------------------------- lstm-lm
@@ -39,6 +39,13 @@ class LanguageModel(nn.Module):
         words = pad_sequence(sentences, batch_first=True)
         h, _ = self.lstm(self.table(words[:, :-1].t()))
         return self.nll(h.transpose(0, 1)[mask], words[:, 1:][mask]) / len(sentences)
+
+    def buffers(self, sentences):
+        p = Padding([words[:-1] for words in sentences])
+        return p.values, p.at, fill(torch.cat([words[1:] for words in sentences]), NONE)
+
+    def padded(self, words, at, said):
+        return self.nll(self.lstm(self.table(words))[0].flatten(0, 1).index_select(0, at), said) / words.shape[1]
 
 
 # ---------------------------------------------------------------- lstm-nmt
@@ -93,3 +100,21 @@ class Translator(nn.Module):
         s, _ = self.decoder(self.target(words[:, :-1].t()), last)
         both = self.attend(s.transpose(0, 1), memory, read[:, None, :])
         return self.nll(both[said], words[:, 1:][said]) / len(pairs)
+
+    def buffers(self, pairs):
+        sources, targets = zip(*pairs)
+        p, q = Padding(sources), Padding([t[:-1] for t in targets])
+        return p.values, p.ends, p.lengths, q.values, fill(q.sequence * q.steps + q.step), fill(torch.cat([t[1:] for t in targets]), NONE)
+
+    def padded(self, source, ends, lengths, target, at, said):
+        """A column of weights for "behind the end" keeps cells as they are there: it opens gates f, shuts gates i, to the last bit."""
+        e, d = self.encoder, self.encoder.hidden_size
+        read = torch.arange(len(source), device=at.device)[:, None] < lengths
+        x = torch.cat([self.source(source), (~read[..., None]).to(self.join.weight.dtype)], 2)
+        column = torch.cat([x.new_full((d, 1), -1e4), x.new_full((d, 1), 1e4), x.new_zeros(2 * d, 1)])
+        weights = [torch.cat([e.weight_ih_l0, column], 1), e.weight_hh_l0, e.bias_ih_l0, e.bias_hh_l0]
+        zeros = x.new_zeros(1, len(lengths), d)
+        memory, _, c = torch.lstm(x, (zeros, zeros), weights, True, 1, 0.0, True, False, False)
+        s, _ = self.decoder(self.target(target), (memory.flatten(0, 1).index_select(0, ends)[None], c))
+        both = self.attend(s.transpose(0, 1), memory.transpose(0, 1), read.t()[:, None, :])
+        return self.nll(both.flatten(0, 1).index_select(0, at), said) / len(lengths)

@@ -5,7 +5,7 @@ import torch
 from torch import nn
 from torch.nn import functional as F
 
-from .parts import read_dependencies, read_known_trees, read_sentences, table
+from .parts import Padding, read_dependencies, read_known_trees, read_sentences, table
 
 # ---------------------------------------------------------------- tree-lstm
 
@@ -286,6 +286,21 @@ class TimeDelay(Trees):
             if len(left):
                 states = self.vertices(*(torch.stack([s.index_select(0, left), s.index_select(0, left + 1)], 1) for s in states))
         return self.nll(torch.cat(last), labels) / len(sentences)
+
+    def buffers(self, sentences):
+        words, labels = zip(*sentences)
+        p = Padding([*map(torch.tensor, words)])
+        return p.values, p.ends, torch.tensor(labels)
+
+    def padded(self, words, ends, labels):
+        """A sentence's vertex is the first one of the level that its length says."""
+        states = [s.view(*words.shape, -1) for s in self.leaves(self.table(words.flatten()))]
+        first = [states[0][0]]
+        for n in range(len(words) - 1, 0, -1):
+            made = self.vertices(*(torch.stack([s[:-1], s[1:]], 2).flatten(0, 1) for s in states))
+            states = [s.view(n, len(labels), -1) for s in made]
+            first.append(states[0][0])
+        return self.nll(torch.cat(first).index_select(0, ends), labels) / len(labels)
 
 
 class TdRnn(TimeDelay, Recursive):

@@ -108,8 +108,8 @@ cat > "$work/bin/strip" << 'SH'
 #!/bin/bash
 cp "$3" "$2"
 SH
-mkdir bench/twins
-touch bench/peers.py bench/peers_torch.py bench/twins/{parts,trees,taggers,text,graphs,lattices}.py
+mkdir bench/twins bench/recipes
+touch bench/peers.py bench/peers_torch.py bench/recipes/tree_graphs.py bench/twins/{parts,trees,taggers,text,graphs,lattices,buckets}.py
 chmod +x "$work"/bin/* "$work"/programs/vpps "$work"/programs/*/*
 export PATH=$work/bin:$PATH MAKE=make BUILDS=1
 unset BUILD OUT BUDGET VPPS_DATA LD_LIBRARY_PATH CUDA_HOME CUDA_PATH
@@ -140,9 +140,9 @@ check "its file" json $file "o['gpu'] == 'NVIDIA H200 (1)' and o['machine']['dev
 check "its steps" json $file "list(s) == ['doctor', 'train', *('agreement-' + x for x in [*(f'random-{i}' for i in range(1, 7)), *(f'shapes-{i}' for i in range(1, 5)), \
     'levels-1', 'levels-2', 'long', *(f'optimizers-{i}' for i in range(1, 6)), 'lists', 'trees-1', 'trees-2', 'same-bits-1', 'same-bits-2', 'same-bits-3']), \
     'precision', 'cublas-1', 'cublas-2', 'cublas-3', 'networks', 'handle', 'calls', 'arrays', 'loops', 'training', 'bench', 'profile-1', 'profile-16', 'profile-128', 'processes', 'hidden-1024', \
-    'hidden-2048', 'memcheck', 'racecheck', 'synccheck', 'initcheck', 'full'] \
+    'hidden-2048', 'memcheck', 'racecheck', 'synccheck', 'initcheck', 'full', 'peers'] \
     and all(x['exit_status'] == 0 and x['seconds'] >= 0 for x in o['steps'])"
-check "its benchmarks" json $file "[x.get('n') for x in o['bench']] == [None, '', 2] and o['bench'][0]['build'] == 'build' \
+check "its benchmarks" json $file "[x.get('n') for x in o['bench']] == [None, '', 2, None] and o['bench'][0]['build'] == 'build' \
     and o['bench'][0]['speed'].startswith('--device cuda --networks tree-lstm')"
 check "its text" json $file "'a \"quoted\" line\\\\ of\\ttext, ??\\ncuda small same bits 2/3' in s['agreement-same-bits-2']['last_lines']"
 check "tests have two cores each, three at a time" test "$(sort -u ../cores | tr '\n' ' ')" = '0,1 2,3 4,5 '

@@ -55,14 +55,14 @@ LINES = {"sst/train.txt": TREES.replace("\n\n", "\n") * 3 + "(4 (4 d) (2 c))\n",
          "lattice_ids/train.txt": "3\n" + "4\n0 1 0 1\n0\n1 0 2\n2 1 0 0 1\n3 2 2 0 0 1 1\n\n3\n0 1 1\n0\n1 0 2\n1 1 0\n\n2\n0 1\n0\n1 0 1\n"}
 
 
-def in_torch(network, folder, build, *options):
+def in_torch(network, folder, build, *options, ways="batched,eager"):
     pytest.importorskip("torch", reason="PyTorch is not installed")
     for name in peers.FILES[network]:
         (folder / name).parent.mkdir(exist_ok=True)
         (folder / name).write_text(LINES[name])
     return subprocess.run([sys.executable, os.path.join(BENCH, "peers_torch.py"), "--network", network, "--data", str(folder),
-                           "--vpps", str(build / "vpps"), "--", "--hidden", "8", *options],
-                          input="2 0.01 batched\n1 0.01 eager\n", capture_output=True, text=True, check=False, timeout=900)
+                           "--vpps", str(build / "vpps"), "--ways", ways, "--", "--hidden", "8", *options],
+                          input="".join(f"2 0.01 {way}\n" for way in ways.split(",")), capture_output=True, text=True, check=False, timeout=900)
 
 
 PAIRS = ("--source", "de", "--target", "en", "--embed", "8")
@@ -74,11 +74,46 @@ OPTIONS = {"lstm-nmt": ("--attention", *PAIRS), "lattice-gru": (*PAIRS, "--min-c
 def test_torch_trains_the_network_of_vpps(network, tmp_path, build):
     if network.startswith("gat"):
         pytest.importorskip("torch_geometric")
-    done = in_torch(network, tmp_path, build, *OPTIONS.get(network.split()[0], ("--embed", "8")))
+    ways = ["batched", "eager", *(["graphs"] if network in peers.PADDED else [])]
+    done = in_torch(network, tmp_path, build, *OPTIONS.get(network.split()[0], ("--embed", "8")), ways=",".join(ways))
     assert done.returncode == 0, done.stderr
-    assert [json.loads(line)["rate"] > 0 for line in done.stdout.splitlines()] == [True, True]
+    assert [(a["way"], a["rate"] > 0) for a in map(json.loads, done.stdout.splitlines())] == [(way, True) for way in ways]
 
 
 def test_torch_must_train_the_network_of_vpps(tmp_path, build):
     done = in_torch("lstm-lm", tmp_path, build, *OPTIONS["lstm-lm"], "--layers", "2")
     assert done.returncode == 1 and "not the network of VPPS" in done.stderr
+
+
+def test_trees_have_no_padded_way(tmp_path, build):
+    done = in_torch("tree-lstm", tmp_path, build, "--embed", "8", ways="graphs")
+    assert done.returncode == 1 and "batches of tree-lstm do not fit few shapes" in done.stderr
+
+
+def test_graphs_train_as_steps_do():
+    """Batches of one bucket share buffers; what is behind a shorter batch's end in them is not read."""
+    torch = pytest.importorskip("torch")
+    from twins.buckets import Graphs, train
+    from twins.parts import fill, rounded
+
+    class Sum(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.table = torch.nn.Embedding(4, 1, sparse=True)
+            self.table.weight.data.zero_()
+
+        def buffers(self, examples):
+            return fill(torch.cat(examples), -1), torch.zeros(len(examples), dtype=torch.long)
+
+        def padded(self, words, each):
+            return (self.table(words.clamp(min=0)) * (words >= 0)[:, None]).sum() / len(each)
+
+    assert [rounded(n) for n in (0, 1, 8, 9, 127, 129, 300)] == [0, 8, 8, 16, 128, 144, 320]
+    net = Sum()
+    graphs = Graphs(net, [torch.tensor(x) for x in ([1, 1, 2], [1], [3], [0])], lambda buffers: train(net, 0.5, buffers))
+    graphs.prepare(1)
+    assert len(graphs.known) == 1 and net.table.weight.flatten().tolist() == [0, -3, -1.5, 0]
+    graphs.step(4, 6)
+    graphs.step(2, 4)
+    graphs.step(0, 4)
+    assert len(graphs.known) == 3 and net.table.weight.flatten().tolist() == [-0.375, -4.125, -1.875, -0.375]
