@@ -889,7 +889,7 @@ VPPS_API vpps_status vpps_handle_stats(vpps_handle *h, vpps_stats *out);
     X(WAITING, "waiting")   /* not tried yet */                                                                        \
     X(REJECTED, "rejected") /* its kernel spills registers, or could not be made */                                    \
     X(MEASURED, "measured")                                                                                            \
-    X(CURRENT, "current")       /* batches run with it: it is being measured, or was chosen */                         \
+    X(CURRENT, "current")       /* in use: being measured, or chosen */                                                \
     X(REMEMBERED, "remembered") /* the alternative is in use: an earlier run chose it */
 
 typedef enum vpps_trial_state {

@@ -91,7 +91,7 @@ def addresses_of(address: int, size: int, n: int) -> NDArray[np.uintp]:
 
 
 class Joined:
-    """`Places` of several nodes or `Nodes` of one graph for one call; `result` has an array for each."""
+    """Several nodes (each a `Node`, or `Nodes` of a graph) whose values one call reads; `result` has an array for each."""
 
     def __init__(self, nodes: Sequence[Any], what: str, memory: Any = Host) -> None:
         self.parts = [Places(x, what, memory) for x in nodes]

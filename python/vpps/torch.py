@@ -88,7 +88,7 @@ def _put_in(x: Any, nodes: list[Any]) -> Any:
 
 
 class _Memory:
-    """Makes tensors where the engine's memory is, a GPU or what stands in for it; None as `stream`: the engine has NumPy's arrays."""
+    """Makes tensors in the memory of the engine's device; `stream` is a GPU's, and None if the engine takes NumPy's arrays."""
 
     def __init__(self, device: torch.device, stream: int) -> None:
         self.device, self.stream = device, stream

@@ -69,7 +69,7 @@ bool vpps_only_products_read(const vpps_compiled_cell *c, uint32_t v);
 /* Returns how many rows of a value with `rows` rows the virtual processor with most of them owns. */
 uint32_t vpps_most_rows(const vpps_cell_needs *needs, uint32_t rows);
 
-/* Returns the most elements of a value that a virtual processor computes per item: its own rows if rows are shared out to VPs, else all rows. */
+/* Returns the most elements of a value that a virtual processor computes per item: its own rows if rows are shared out, else all rows. */
 uint32_t vpps_segment_width(const vpps_segments *s, uint32_t v);
 
 static inline bool vpps_is_dealt(const vpps_segments *s, uint32_t v) {

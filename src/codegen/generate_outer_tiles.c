@@ -165,7 +165,7 @@ static void set_lanes(tiles *t, uint32_t lanes) {
     t->at_once = t->w->g->plan->threads / lanes;
 }
 
-/* Returns the cost of processing one vector in all passes, with at most `slots` rows of dy per unit; UINT32_MAX: impossible. */
+/* Returns the cost of processing one vector in all passes if a unit of work has at most `slots` rows of dy; UINT32_MAX: impossible. */
 static uint32_t cost_of(tiles *t, uint32_t slots) {
     pass p = {0};
     uint32_t cost = 0;

@@ -47,7 +47,7 @@ static void put_result(const work *w, const vpps_program_step *s, const char *le
     fprintf(w->out, "; });\n");
 }
 
-/* Begins the code by which a warp processes an item, or a column of an item's matrix. The caller writes the closing brace and parenthesis. */
+/* Begins code: each warp processes an item (vertex, list member) or a matrix column of it. The caller writes the closing brace and parenthesis. */
 static void begin_columns(const work *w, const vpps_program_step *s) {
     const uint32_t columns = vpps_step_columns(s);
     if (columns > 1) {

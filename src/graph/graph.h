@@ -206,7 +206,7 @@ typedef struct vpps_kept_node {
 
 struct vpps_graph {
     vpps_model *model;
-    uint32_t *node_record; /* for each node: number of its vertex's record */
+    uint32_t *node_record; /* for each node: index of its vertex in the graph's records */
     vpps_status status;    /* status of the graph's first failure; stays until the graph is cleared */
     char message[VPPS_MESSAGE_BYTES];
     uint32_t n_nodes;

@@ -532,7 +532,7 @@ template <class DY, unsigned NUMBER> struct vpps_row_tile {
 template <class VALUE, unsigned FIRST, unsigned SLOTS, unsigned... GRADIENTS> struct vpps_strip {
     using X = VALUE;
 
-    /* Finds the first column that warp number `slot` of the work computes. Returns false if the warp has no part of this strip. */
+    /* Finds the first column of this strip that warp `slot` of the work computes. Returns false if the warp computes another strip. */
     static __device__ __forceinline__ bool find(unsigned slot, unsigned first, unsigned &column) {
         if (slot < FIRST || slot >= FIRST + SLOTS) return false;
         column = first + (slot - FIRST) * 32;

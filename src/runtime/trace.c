@@ -186,7 +186,7 @@ static void put_vp(writer *w, uint32_t vp) {
     const vpps_track *k = &w->trace->tracks[vp];
     const uint32_t track = FIRST_VP + vp;
     char name[64];
-    for (size_t at = 0, end; at < k->n; at = end) { /* each turn takes the notes of one batch */
+    for (size_t at = 0, end; at < k->n; at = end) { /* each turn handles the notes of one batch */
         for (end = at + 1; end < k->n && k->notes[end].kind != VPPS_NOTE_BEGIN;) end++;
         if (end == at + 1) continue;
         const vpps_launch_note *l = &w->trace->launches[k->notes[at].number];

@@ -40,7 +40,7 @@ typedef struct vpps_block {
     unsigned n; /* number of vertices */
     unsigned members[4];
     unsigned kept[5]; /* offset of kept values: [0] of vertices, [d] of members of lists d - 1, one after the other */
-    unsigned arrays;  /* address in the script of the vertex block's arrays */
+    unsigned arrays;  /* address in the script of arrays with data of the block's vertices */
 } vpps_block;
 
 /* A task of a group: the group's virtual processors wait for a barrier, run the task, signal a barrier. Tasks are aligned to four words for

@@ -17,7 +17,7 @@ typedef struct vpps_read_vertex {
 /* Further data of a vertex whose cell has lists or dropout. */
 typedef struct vpps_vertex_lists {
     uint32_t members[VPPS_CELL_LISTS];
-    uint32_t dropout;      /* number in the batch of the vertex's first element under dropout */
+    uint32_t dropout;      /* a vertex's elements under dropout are numbered within the batch from here on */
     uint32_t first_source; /* index in `sources` of the lists' nodes: input by input, each with all its members */
     /* Whether an earlier vertex (shared), or the vertex just before (repeats), has the same lists, as when all words attend to one list. */
     bool shared, repeats;

@@ -47,7 +47,7 @@ static vpps_status split_words(const settings *s, task_text *text) {
     return status;
 }
 
-/* Frees a file's text, which is const only for the tasks. */
+/* Frees the text of a file. The member is const so that tasks (functions that read data) do not change the text. */
 static void free_text(task_text *text) { free((char *)(uintptr_t)text->text); }
 
 static vpps_status add_file(corpus_split *split, const char *name, const char *target) {

@@ -102,7 +102,7 @@ line_kind records_next(record_reader *r, record *out) {
             len -= (size_t)(begin - line);
             line = begin;
         }
-        const bool table = fields_are_table(r->form); /* a table's line of blanks is a row of fields */
+        const bool table = fields_are_table(r->form); /* in a table, a line of blanks is a record */
         const bool blank = kind == LINE_WHOLE && (table ? !len : vpps_skip_blanks(line, line + len) == line + len);
         *out = (record){line, len, r->lines.number, blank, r->lines.crlf};
         if (!takes_lines(r->form)) return kind;

@@ -157,7 +157,7 @@ typedef struct vpps_cpu_batch {
 
 /* A sum of gradients over several launches, until an update. */
 typedef struct vpps_cpu_sum {
-    uint32_t number; /* number of the sum; its first launch increments this */
+    uint32_t number; /* counts sums of gradients: the first launch of each increments it */
     bool open;       /* whether a sum has begun that no update has ended */
     bool untaken;    /* whether `loss` and `rows` still lack the latest launch's loss and table gradients */
     double loss;     /* sum of the losses of the accumulated launches */

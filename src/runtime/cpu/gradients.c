@@ -18,7 +18,7 @@ vpps_status vpps_open_update(vpps_cpu *cpu) {
     cpu->batch.loss = cpu->sum.loss;
     for (uint32_t p = 0; p < cpu->model->n_params; p++) /* parameters that were frozen since are not updated */
         for (uint32_t v = 0; v < cpu->n_vps && params[p].frozen; v++) cpu->vps[v].touched[p] = 0;
-    vpps_cpu_zero_gradients(&cpu->device); /* forgets the gradients; the segments' memory stays until the next launch */
+    vpps_cpu_zero_gradients(&cpu->device); /* forgets the gradients; their memory stays until the next launch */
     return VPPS_OK;
 }
 

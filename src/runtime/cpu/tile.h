@@ -31,7 +31,7 @@ typedef struct vpps_tile {
     uint32_t whole[VPPS_AXES];               /* for each axis, the number of items of the whole tile */
     uint32_t before;                         /* number of vertices of the tile that precede this part */
     const uint32_t *live;         /* numbers of the vertices that run, indexed from first[0]; NULL: all vertices run */
-    float *region[VPPS_AXES];     /* for each axis, the memory of its slots (buffers) */
+    float *region[VPPS_AXES];     /* for each axis (0: vertices, else a list's members): memory of buffers */
     float *records[VPPS_RECORDS]; /* by record (of kept values): the address that item 0 of the block would have */
     uint32_t task_first[VPPS_AXES], task_items[VPPS_AXES];
     uint64_t contributions; /* pool offset of the gradient contributions that the task writes */

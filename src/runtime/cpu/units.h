@@ -26,7 +26,7 @@ typedef struct vpps_cpu_units {
 /* Returns this processor's kernels and bf16 units. They are found at the first call of a process. */
 const vpps_cpu_units *vpps_units_of_this_cpu(void);
 
-/* The kernels (in fp32) or bf16 unit that compute products in a given precision. */
+/* What computes products in a given precision: vector kernels (fp32), or a unit for bf16 products (such as AMX). */
 typedef struct vpps_cpu_maker {
     const char *name; /* name of the kernels or of the unit */
     vpps_precision precision;

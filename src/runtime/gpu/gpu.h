@@ -68,7 +68,7 @@ typedef struct vpps_gpu_slot {
     vpps_gpu_buffer script, counters; /* in device memory: the script; counters of barriers, zero before a launch */
     uint32_t used;                    /* number of words of `counters` that the latest launch used */
     vpps_launch_end *end;             /* results of the launch, in pinned memory */
-    uint64_t end_at;                  /* address at which the kernel writes `end` */
+    uint64_t end_at;                  /* device's address of `end`, for the kernel */
 } vpps_gpu_slot;
 
 /* A matrix's gradient is the sum of dy x^T over a cell's vertices. A factor is all vectors dy, or all vectors x, packed for cuBLAS. */

@@ -72,7 +72,7 @@ typedef struct vpps_checked_block {
     uint32_t **sources;    /* for each input and item (vertex or list member): number of the output that it reads */
     uint32_t **rows;       /* for each lookup and vertex: number of the table's entry that is read */
     uint32_t first_output; /* output k of vertex p has the number first_output + k * n + p */
-    uint32_t *kept;        /* for each value: number of its tensor; VPPS_NONE: none, or it is kept for one pass only */
+    uint32_t *kept;        /* for each value: number of its tensor; VPPS_NONE: it is not kept, or for one pass only */
     /* for each value that is kept only during a pass, and each vertex: number of its tensor; 0: no task has made it */
     uint32_t **pass_record;
     uint32_t *contributions;     /* for each contribution of the task in work: number of its first tensor */

@@ -89,7 +89,7 @@ static bool check_words(vpps_checker *c, vpps_checked_block *b, uint32_t p, cons
            vpps_refuse_vertex(c, b, p, "wrong data");
 }
 
-/* Allocates an array for each of n inputs or lookups of a block, with an entry per vertex or, by the inputs' `axes`, per list member. */
+/* Allocates an array for each of n inputs (or table lookups) of a block, with an entry per vertex or, as `axes` says for inputs, per list member. */
 static uint32_t **take_arrays(vpps_checker *c, const vpps_block *block, uint32_t n, const uint8_t *axes) {
     uint32_t **arrays = vpps_check_zeros(c, n, sizeof *arrays);
     for (uint32_t i = 0; arrays && i < n; i++) {
