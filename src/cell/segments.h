@@ -32,7 +32,7 @@ typedef struct vpps_segment {
     uint8_t kind, axis;
     bool dealt;        /* ELEMENTS: whether the CTA computes only the rows that it owns */
     uint32_t words;    /* ELEMENTS: number of elements of each value per item (vertex or list member) */
-    uint32_t first, n; /* the segment has n steps, from vpps_segments.steps[first] on */
+    uint32_t first, n; /* the segment's steps: n of them, from vpps_segments.steps[first] on */
 } vpps_segment;
 
 typedef struct vpps_segments {

@@ -46,11 +46,11 @@ typedef struct tiles {
 /* A pass reads all vectors once. It computes units of work [first, end), which need n_blocks blocks of columns of vectors x, and n_lists
  * lists of rows of vectors dy. */
 typedef struct pass {
-    uint32_t first, end; /* range of the numbers of the units of work */
+    uint32_t first, end; /* the pass's units of work: first to end - 1 */
     uint32_t x[MOST_UNITS], block[MOST_UNITS], n_blocks;
     uint32_t lists[VPPS_MOST_OUTERS], list_at[VPPS_MOST_OUTERS], n_lists;
     uint32_t words, slots, vectors;
-    uint32_t parts;     /* number of parts of the CTA, which share out the vectors */
+    uint32_t parts;     /* the CTA's threads are divided into parts, which share out the vectors */
     uint32_t sum_words; /* words of shared memory to pass one part's sums to the next; 0: there is one part */
 } pass;
 

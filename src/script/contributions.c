@@ -7,7 +7,7 @@ typedef struct contribution {
     const vpps_compiled_cell *cell;
     const vpps_cell_contribution *to;
     const uint64_t *reads; /* for each output of the cell: inputs (or lookups) on which it depends, as bits */
-    bool all;              /* whether every vertex of the block makes the contribution */
+    bool all;              /* whether every vertex of the block adds to the gradient */
     uint32_t number, stage, stride, shares;
     /* the gradient of item i (vertex, list member) has offset at + i * stride; partial sums of the group's virtual processors are share_words apart */
     uint32_t at, share_words;
@@ -130,7 +130,7 @@ static inline void each_input_of(const vpps_steps *s, const contribution *x, uin
 
 /* ---------------------------------------------------------------- counting */
 
-/* The state while the contributions to gradients are counted. */
+/* The state while terms of gradients (contributions) are counted. */
 typedef struct counter {
     const vpps_tasks *tasks;
     const vpps_steps *s;

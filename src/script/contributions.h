@@ -46,7 +46,7 @@ typedef struct vpps_contributions {
     const uint32_t *of_table;  /* for each parameter that is a lookup table: number of its trained entries */
     /* for each gradient contributed to a table: the entry's index in `entries`; sorted by block, contribution and vertex */
     const uint32_t *uses;
-    const uint32_t *runs; /* indices in tasks->all of the tasks that compute contributions, block by block */
+    const uint32_t *runs; /* indices in tasks->all of the tasks that compute terms of gradients, block by block */
     const vpps_block_uses *blocks;
     uint32_t n_entries;
     uint32_t pair_words; /* words of an element of a list of pairs; or of runs, if vertices share long lists */

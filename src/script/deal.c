@@ -138,7 +138,7 @@ static void deal_heads(const vpps_batching *b, const uint32_t *first, uint64_t *
             s->before += words[v];
         }
         if (is_head(b, v) && first[v] != v) {
-            place[v] = place[first[v]]; /* vertices joined by reads share a slice */
+            place[v] = place[first[v]]; /* vertices connected by reads share a slice (part of a wave) */
         } else {
             place[v] = (wave * *n_slices + slice) * b->n_groups + group;
         }

@@ -52,7 +52,7 @@ static const vpps_cell_stage *stage_of(const placer *p, const vpps_stage_task *t
 
 /* ---------------------------------------------------------------- kept values */
 
-/* Marks the blocks with vertices whose values or gradients the host reads. */
+/* Marks the blocks that have vertices whose values or gradients the host reads. */
 static void find_requested(placer *p) {
     const vpps_reading *r = p->s->reading;
     for (uint32_t i = 0; i < r->n_requested + r->n_asked; i++) {

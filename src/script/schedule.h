@@ -11,7 +11,7 @@ typedef struct vpps_schedule {
     vpps_batch_needs needs;           /* the vertices and gradients that the loss or the request needs */
     vpps_batching grouping;           /* each vertex's level, and the number of groups of virtual processors */
     vpps_batching batching;           /* a copy of `grouping` with the compiled cells added */
-    vpps_steps steps;                 /* blocks of vertices that run together */
+    vpps_steps steps;                 /* blocks: vertices of one type that run together */
     vpps_tasks tasks;                 /* the tasks: stages of blocks, phase by phase (between two barriers) */
     vpps_contributions contributions; /* the gradients that vertices contribute to each other */
     vpps_placement placement;         /* the tensors' offsets in the pool */

@@ -85,7 +85,7 @@ typedef uint32_t vpps_group_rule(const vpps_batch_extent *e, uint32_t most);
 
 /* Limits of one wave (a share of the batch), from which the number of waves follows unless the request gives it. 0: no limit. */
 typedef struct vpps_wave_rule {
-    uint64_t kept_words;      /* most words that a wave's vertices keep for backward */
+    uint64_t kept_words;      /* most words that vertices of a wave (part of the batch) keep for backward */
     uint64_t cached_words;    /* most words that a wave writes, so that they stay in caches */
     uint32_t cached_vertices; /* cached_words must not leave fewer vertices per virtual processor in a step than this */
 } vpps_wave_rule;
@@ -131,7 +131,7 @@ typedef struct vpps_batch {
     vpps_compiled_cell **cells; /* the compiled cells; the script names a cell by its index in this array */
     uint32_t n_cells;
     vpps_goal goal;
-    vpps_half half; /* the half of the script that the next launch runs */
+    vpps_half half; /* half of the script, forward or backward, that the next launch runs */
     uint32_t n_levels, n_phases, n_tasks, n_groups, n_waves, n_slices, pool_words;
     uint32_t n_vertices, n_nodes; /* numbers of vertices and of nodes of the graph */
     uint32_t n_steps;             /* number of forward steps; a step runs vertices of one cell together */

@@ -140,7 +140,7 @@ typedef struct vpps_cpu_batch {
     vpps_task_header header;
     vpps_block_view *views;
     vpps_goal goal;          /* what the launch does: a whole step, only gradients, or only an update */
-    vpps_half half;          /* forward or backward half, if the launch runs only one */
+    vpps_half half;          /* the script's half to run, forward or backward; or both */
     float (*corrections)[2]; /* indexed by parameter: bias corrections of the optimiser in this batch */
     /* For each parameter: number of the batch's outer products that add to its gradient. If there is one, the update may compute it itself. */
     uint32_t *uses;

@@ -28,7 +28,7 @@ typedef struct vpps_tile {
     const vpps_block_view *view;
     uint32_t stage, member;
     uint32_t first[VPPS_AXES], n[VPPS_AXES]; /* for each axis: the part's first item in the block; number of items */
-    uint32_t whole[VPPS_AXES];               /* for each axis, the number of items of the whole tile */
+    uint32_t whole[VPPS_AXES];               /* for each axis: number of items (vertices, members) of the tile */
     uint32_t before;                         /* number of vertices of the tile that precede this part */
     const uint32_t *live;         /* numbers of the vertices that run, indexed from first[0]; NULL: all vertices run */
     float *region[VPPS_AXES];     /* for each axis (0: vertices, else a list's members): memory of buffers */
@@ -89,5 +89,5 @@ static inline uint32_t vpps_vertex_at(const vpps_tile *t, uint32_t i) {
 
 bool vpps_tile_product(const vpps_tile *t, const vpps_program_step *s);
 
-/* Runs all steps of the stage's program over the tile. */
+/* Runs all steps of the stage's program over the tile (vertices that are computed together). */
 bool vpps_run_tile(vpps_tile *t);
