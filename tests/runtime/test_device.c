@@ -95,7 +95,7 @@ static vpps_outcome run(fixture *f) {
 /* Runs the unbroken script with the model's own parameters. */
 static float run_whole(fixture *f) {
     mend(f);
-    TEST_OK(vpps_device_cpu.write_parameters(f->device, f->net.model));
+    TEST_OK(vpps_device_write_parameters(f->device, f->net.model, f->options.optimizer.kind));
     const vpps_outcome out = run(f);
     ck_assert_msg(out.status == VPPS_OK, "%s", out.message);
     ck_assert(isfinite(out.loss) && out.loss > 0);

@@ -66,7 +66,7 @@ static end run(executor *x, const subject *s, uint32_t v, bool starve) {
                               .cells = (vpps_compiled_cell **)(uintptr_t)s->cells,
                               .n_cells = s->n_cells};
     set_parameters(x);
-    TEST_OK(vpps_device_cpu.write_parameters(&cpu->device, x->model));
+    TEST_OK(vpps_device_write_parameters(&cpu->device, x->model, cpu->options.optimizer.kind));
     if (vpps_cpu_prepare(cpu, &batch) != VPPS_OK) return REFUSED;
     memset(cpu->pool + cpu->plan.batch, 0xff, (cpu->batch.header.pool_words - cpu->plan.batch) * sizeof *cpu->pool);
     memset(cpu->norms, 0xff, cpu->n_vps * sizeof *cpu->norms);
@@ -98,7 +98,7 @@ static void take_results(executor *x, const subject *s) {
     for (uint32_t i = 0; i < s->request->n_outputs; i++)
         take(x, cpu->pool + s->outputs[i], NULL, vpps_words(vpps_plain_signature(s->g, s->request->outputs[i])));
     if (s->request->loss == VPPS_NO_NODE) return;
-    TEST_OK(vpps_device_cpu.read_parameters(&x->cpu->device, x->model, true));
+    TEST_OK(vpps_device_read_parameters(&x->cpu->device, x->model, true));
     take(x, &loss, NULL, 1);
     for (uint32_t p = 0; p < x->model->n_params; p++) {
         const vpps_parameter_data *data = &x->model->params[p];
