@@ -93,14 +93,13 @@ typedef struct signals {
 
 static vpps_status time_rounds(signals *b, uint32_t rounds, double *ns) {
     const vpps_driver_table *t = b->driver->table;
-    uint64_t device_ns;
     b->arguments.rounds = rounds;
     VPPS_TRY(t->clear(b->driver, b->arguments.counters, (size_t)(rounds + 2) * COUNTER_BYTES));
-    VPPS_TRY(t->start_clock(b->driver));
+    VPPS_TRY(t->wait(b->driver));
+    const uint64_t start = vpps_now_ns();
     VPPS_TRY(t->launch(b->driver, b->kernel, &b->shape, &b->arguments, sizeof b->arguments));
-    VPPS_TRY(t->stop_clock(b->driver));
-    VPPS_TRY(t->wait(b->driver, &device_ns));
-    *ns = (double)device_ns;
+    VPPS_TRY(t->wait(b->driver));
+    *ns = (double)(vpps_now_ns() - start);
     return VPPS_OK;
 }
 

@@ -13,7 +13,6 @@ struct CUevent_st {
     pthread_mutex_t lock;
     unsigned number;
     uint32_t records, pending; /* number of times it was recorded; those not reached yet */
-    uint64_t ns;
 };
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
@@ -162,13 +161,6 @@ vpps_cu_result cuDevicePrimaryCtxRelease_v2(vpps_cu_device device) {
     return VPPS_CU_SUCCESS;
 }
 
-vpps_cu_result cuCtxSetCurrent(vpps_cu_context context) {
-    ENTER(cuCtxSetCurrent, false);
-    if (!n_current) n_current = 1;
-    stack[n_current - 1] = context;
-    return VPPS_CU_SUCCESS;
-}
-
 vpps_cu_result cuCtxPushCurrent_v2(vpps_cu_context context) {
     ENTER(cuCtxPushCurrent_v2, false);
     if (n_current == VPPS_COUNT(stack)) return VPPS_CU_OUT_OF_MEMORY;
@@ -218,7 +210,7 @@ vpps_cu_result cuStreamQuery(vpps_cu_stream stream) {
 
 vpps_cu_result cuEventCreate(vpps_cu_event *event, unsigned flags) {
     ENTER(cuEventCreate, true);
-    if (flags != VPPS_CU_EVENT_DEFAULT && flags != VPPS_CU_EVENT_UNTIMED) return VPPS_CU_INVALID_VALUE;
+    if (flags != VPPS_CU_EVENT_UNTIMED) return VPPS_CU_INVALID_VALUE;
     vpps_cu_event e = keep(calloc(1, sizeof *e));
     if (!e) return VPPS_CU_OUT_OF_MEMORY;
     pthread_mutex_init(&e->lock, NULL);
@@ -240,7 +232,6 @@ static vpps_cu_result reach(void *payload) {
     vpps_cu_event e = *(vpps_cu_event *)payload;
     pthread_mutex_lock(&e->lock);
     e->pending--;
-    e->ns = vpps_now_ns();
     pthread_mutex_unlock(&e->lock);
     return VPPS_CU_SUCCESS;
 }
@@ -280,12 +271,4 @@ vpps_cu_result cuStreamWaitEvent(vpps_cu_stream stream, vpps_cu_event event, uns
     ENTER(cuStreamWaitEvent, true);
     fake_note("wait s%u e%u; ", fake_stream_number(stream), event->number);
     return event->records && !flags ? VPPS_CU_SUCCESS : VPPS_CU_INVALID_VALUE;
-}
-
-vpps_cu_result cuEventElapsedTime(float *milliseconds, vpps_cu_event start, vpps_cu_event stop) {
-    ENTER(cuEventElapsedTime, true);
-    if (start->records == 0 || stop->records == 0) return CODE_INVALID_HANDLE;
-    if (is_pending(start) || is_pending(stop)) return VPPS_CU_NOT_READY;
-    *milliseconds = (float)((double)(int64_t)(stop->ns - start->ns) * 1e-6);
-    return VPPS_CU_SUCCESS;
 }

@@ -150,14 +150,6 @@ vpps_cu_result cuMemFreeHost(void *memory) {
     return code != VPPS_CU_SUCCESS ? code : fake_error();
 }
 
-/* Returns where a kernel finds the host's `memory`: at the same address, since both have one address space. */
-vpps_cu_result cuMemHostGetDevicePointer_v2(vpps_cu_address *address, void *memory, unsigned flags) {
-    ENTER(cuMemHostGetDevicePointer_v2, true);
-    if (!fake_is_pinned(memory) || flags) return VPPS_CU_INVALID_VALUE;
-    *address = (uintptr_t)memory;
-    return VPPS_CU_SUCCESS;
-}
-
 vpps_cu_result cuPointerGetAttribute(void *value, unsigned attribute, vpps_cu_address address) {
     ENTER(cuPointerGetAttribute, true);
     pthread_mutex_lock(&lock);

@@ -11,7 +11,6 @@ enum {
     CODE_INVALID_DEVICE = 101,
     CODE_INVALID_CONTEXT = 201,
     CODE_UNSUPPORTED_PTX = 222,
-    CODE_INVALID_HANDLE = 400,
     CODE_NOT_FOUND = 500,
     CODE_ILLEGAL_ADDRESS = 700,
     CODE_LAUNCH_TOO_LARGE = 720,
@@ -19,7 +18,6 @@ enum {
 
 #define X(symbol, parameters) VPPS_API vpps_cu_result symbol parameters;
 VPPS_CUDA_FUNCTIONS(X)
-VPPS_CUDA_OPTIONAL_FUNCTIONS(X)
 #undef X
 
 extern fake_cuda_device fake_device;

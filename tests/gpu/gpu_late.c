@@ -200,9 +200,9 @@ static vpps_status await(vpps_driver *d, uint32_t which) {
     return VPPS_OK;
 }
 
-static vpps_status wait_for_all(vpps_driver *d, uint64_t *device_ns) {
+static vpps_status wait_for_all(vpps_driver *d) {
     do_all();
-    return vpps_driver_simt.wait(d, device_ns);
+    return vpps_driver_simt.wait(d);
 }
 
 /* ---------------------------------------------------------------- the machine */
@@ -233,7 +233,7 @@ const vpps_driver_table *late_driver(const char *cublas) {
     driver.allocate = allocate;
     driver.allocate_host = allocate_host;
     driver.release = release;
-    driver.read = driver.fetch = read_memory;
+    driver.read = read_memory;
     driver.write = write_memory;
     driver.copy = copy;
     driver.clear = clear;

@@ -631,9 +631,9 @@ static vpps_status launch_busily(vpps_driver *d, vpps_kernel *kernel, const vpps
     return vpps_driver_simt.launch(d, kernel, shape, arguments, bytes);
 }
 
-static vpps_status wait_for_idle(vpps_driver *d, uint64_t *device_ns) {
+static vpps_status wait_for_idle(vpps_driver *d) {
     busy = false;
-    return vpps_driver_simt.wait(d, device_ns);
+    return vpps_driver_simt.wait(d);
 }
 
 static void release_idle(vpps_driver *d, uint64_t address) {

@@ -16,7 +16,6 @@ VPPS_CUDA_CONSTANTS(X)
     _Static_assert(__builtin_types_compatible_p(__typeof__(symbol), vpps_cu_result parameters),                        \
                    #symbol " is declared otherwise");
 VPPS_CUDA_FUNCTIONS(X)
-VPPS_CUDA_OPTIONAL_FUNCTIONS(X)
 #undef X
 
 #define AT(ours, theirs)                                                                                               \

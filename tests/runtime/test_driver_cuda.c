@@ -174,7 +174,7 @@ TEST(copies_of_the_callers_arrays) {
     TEST_OK(cuda->copy_outside(d, &(vpps_outside_copy){own + 16, theirs + 8, 0, 0, 4, 1, true}));
     TEST_OK(cuda->order(d, NULL, false));
     ck_assert_str_eq(fake->take_calls(),
-                     "record e4 s0; wait s1 e4; copy 8 x 2 s1; copy 4 s1; record e4 s1; wait s0 e4; ");
+                     "record e2 s0; wait s1 e2; copy 8 x 2 s1; copy 4 s1; record e2 s1; wait s0 e2; ");
     TEST_OK(cuda->read(d, back, own, sizeof back));
     ck_assert_mem_eq(back, ((uint32_t[]){1, 2, 4, 5, 3, 0}), sizeof back);
     TEST_OK(cuda->copy_outside(d, &(vpps_outside_copy){theirs + 4, 0, 0, 0, 8, 1, false}));
@@ -232,58 +232,49 @@ TEST(memory_can_be_exhausted) {
 
 TEST(finished_never_blocks) {
     OWNED(vpps_driver) *d = open_driver();
-    uint64_t at, ns;
+    uint64_t at;
     TEST_OK(cuda->allocate(d, 64, &at));
     ck_assert(cuda->passed(d, 0)); /* nothing was begun */
-    TEST_OK(cuda->wait(d, &ns));
-    ck_assert_uint_eq(ns, 0);
+    TEST_OK(cuda->wait(d));
     for (uint32_t round = 0; round < 3; round++) {
         fake->hold(true);
-        TEST_OK(cuda->start_clock(d));
         TEST_OK(cuda->clear(d, at, 64));
-        TEST_OK(cuda->stop_clock(d));
         TEST_OK(cuda->mark(d, 0));
         ck_assert(!cuda->passed(d, 0));
         if (round == 0) {
             fake->hold(false);
             while (!cuda->passed(d, 0)) usleep(100);
         }
-        const uint64_t before = vpps_now_ns();
-        TEST_OK(cuda->wait(d, &ns));
+        TEST_OK(cuda->wait(d));
         ck_assert(cuda->passed(d, 0));
-        ck_assert_msg(ns > 0 && (round == 0 || ns <= vpps_now_ns() - before), "%llu ns", (unsigned long long)ns);
     }
-    TEST_OK(cuda->start_clock(d)); /* start_clock without stop_clock */
-    TEST_OK(cuda->wait(d, &ns));
-    ck_assert_uint_eq(ns, 0);
-    TEST_OK(cuda->stop_clock(d));
-    TEST_OK(cuda->wait(d, &ns));
-    ck_assert_uint_eq(ns, 0);
 }
 
 /* Launches see what was uploaded before; each mark stands for the calls made before it. */
 TEST(marks_are_waited_for_one_by_one) {
     OWNED(vpps_driver) *d = open_driver();
-    uint64_t at;
+    uint64_t at, copies;
+    uint32_t back[4];
     void *pinned;
     TEST_OK(cuda->allocate(d, 8, &at));
-    TEST_OK(cuda->allocate_host(d, 16, &pinned));
-    ck_assert_uint_eq(cuda->reach(d, pinned), (uintptr_t)pinned);
+    TEST_OK(cuda->allocate(d, 16, &copies));
+    TEST_OK(cuda->allocate_host(d, 8, &pinned));
     uint32_t *words = pinned;
-    words[0] = 7, words[1] = 8, words[2] = words[3] = 0;
+    words[0] = 7, words[1] = 8;
     fake->hold(true);
     TEST_OK(cuda->upload(d, at, words, 8));
-    TEST_OK(cuda->fetch(d, words + 2, at, 8));
+    TEST_OK(cuda->copy(d, copies, at, 8));
     TEST_OK(cuda->mark(d, 0));
     TEST_OK(cuda->clear(d, at, 8));
-    TEST_OK(cuda->fetch(d, words, at, 8));
+    TEST_OK(cuda->copy(d, copies + 8, at, 8));
     TEST_OK(cuda->mark(d, 1));
     ck_assert(!cuda->passed(d, 0) && !cuda->passed(d, 1));
-    ck_assert(words[0] == 7 && words[2] == 0);
     TEST_OK(cuda->await(d, 0));
-    ck_assert(cuda->passed(d, 0) && words[2] == 7 && words[3] == 8);
+    ck_assert(cuda->passed(d, 0));
     TEST_OK(cuda->await(d, 1));
-    ck_assert(cuda->passed(d, 1) && words[0] == 0 && words[1] == 0);
+    ck_assert(cuda->passed(d, 1));
+    TEST_OK(cuda->read(d, back, copies, 16));
+    ck_assert(back[0] == 7 && back[1] == 8 && back[2] == 0 && back[3] == 0);
     fake->hold(false);
 }
 
@@ -335,7 +326,7 @@ TEST(the_callers_context_comes_back) {
     int own;
     vpps_driver *none = NULL;
     vpps_machine machine;
-    uint64_t at, ns;
+    uint64_t at;
     uint32_t word = 7;
     void *pinned;
     vpps_gpu_stream stream;
@@ -353,18 +344,14 @@ TEST(the_callers_context_comes_back) {
     KEEPS(TEST_OK(cuda->allocate(d, 4, &at)));
     KEEPS(TEST_OK(cuda->allocate_host(d, 4, &pinned)));
     KEEPS(ck_assert_uint_gt(cuda->free_bytes(d), 0));
-    KEEPS(TEST_OK(cuda->start_clock(d)));
     KEEPS(TEST_OK(cuda->clear(d, at, 4)));
     KEEPS(TEST_OK(cuda->write(d, at, &word, 4)));
-    KEEPS(TEST_OK(cuda->stop_clock(d)));
     KEEPS(TEST_OK(cuda->read(d, &word, at, 4)));
     KEEPS(cuda->passed(d, 0));
     KEEPS(TEST_OK(cuda->mark(d, 0)));
     KEEPS(TEST_OK(cuda->await(d, 0)));
     KEEPS(TEST_OK(cuda->upload(d, at, pinned, 4)));
-    KEEPS(TEST_OK(cuda->fetch(d, pinned, at, 4)));
-    KEEPS(ck_assert_uint_ne(cuda->reach(d, pinned), 0));
-    KEEPS(TEST_OK(cuda->wait(d, &ns)));
+    KEEPS(TEST_OK(cuda->wait(d)));
     cuda->stream(d, &stream);
     KEEPS(TEST_OK(stream.idle(stream.context, &idle)));
     fake->break_call("cuMemsetD32Async", 1, 1);
@@ -423,7 +410,6 @@ TEST(launches_pass_their_argument) {
     vpps_kernel *kernel;
     vpps_driver *d = open_kernel(&kernel);
     if (!d) return;
-    uint64_t ns;
     uint32_t back[4];
     arguments a = {0, 42};
     const vpps_launch_shape shape = {7, 384, 60000};
@@ -437,7 +423,7 @@ TEST(launches_pass_their_argument) {
     ck_assert_uint_eq(back[1], 7);
     ck_assert_uint_eq(back[2], 384);
     ck_assert_uint_eq(back[3], 60000);
-    TEST_OK(cuda->wait(d, &ns));
+    TEST_OK(cuda->wait(d));
     cuda->unload(d, kernel);
     ck_assert_uint_eq(fake->counts().modules, 0);
     close_driver(d);
@@ -549,19 +535,16 @@ TEST(failed_kernels_are_reported_by_wait) {
     vpps_kernel *kernel;
     vpps_driver *d = open_kernel(&kernel);
     if (!d) return;
-    uint64_t ns;
     const arguments a = {64, 0}; /* nowhere */
-    fake->hold(true);            /* the kernel fails when it is waited for, not before the clock is stopped */
-    TEST_OK(cuda->start_clock(d));
+    fake->hold(true);            /* the kernel fails when it is waited for, not before */
     TEST_OK(cuda->launch(d, kernel, &plain, &a, sizeof a));
-    TEST_OK(cuda->stop_clock(d));
-    TEST_FAILS(cuda->wait(d, &ns), VPPS_DEVICE,
+    TEST_FAILS(cuda->wait(d), VPPS_DEVICE,
                "cuda: the kernel failed: CUDA_ERROR_ILLEGAL_ADDRESS (700, an illegal memory access");
     ck_assert(cuda->passed(d, 0));
     TEST_FAILS(cuda->launch(d, kernel, &plain, &a, sizeof a), VPPS_DEVICE, "the launch: CUDA_ERROR_ILLEGAL_ADDRESS");
     close_driver(d);
     d = open_driver();
-    TEST_OK(cuda->wait(d, &ns));
+    TEST_OK(cuda->wait(d));
     close_driver(d);
 }
 
@@ -571,7 +554,7 @@ TEST_GROUP("limits", .before_each = load_fake);
 
 TEST(waits_have_a_limit) {
     OWNED(vpps_driver) *d = open_driver();
-    uint64_t at, ns;
+    uint64_t at;
     uint32_t word = 5;
     TEST_OK(cuda->allocate(d, 4, &at));
     d->limit_ns = 1000000000;
@@ -579,13 +562,13 @@ TEST(waits_have_a_limit) {
     TEST_OK(cuda->read(d, &word, at, 4)); /* the work ends by itself a millisecond later */
     ck_assert_uint_eq(word, 0);
     TEST_OK(cuda->clear(d, at, 4));
-    TEST_OK(cuda->wait(d, &ns));
+    TEST_OK(cuda->wait(d));
 }
 
 /* A GPU that does not finish is given up: nothing waits for it any more, not even closing. */
 TEST_EACH(a_gpu_that_hangs_is_given_up, 0, 2) {
     vpps_driver *d = open_driver();
-    uint64_t at, ns;
+    uint64_t at;
     uint32_t word;
     void *pinned;
     TEST_OK(cuda->allocate(d, 4, &at));
@@ -595,13 +578,13 @@ TEST_EACH(a_gpu_that_hangs_is_given_up, 0, 2) {
     TEST_OK(cuda->clear(d, at, 4));
     const uint64_t before = vpps_now_ns();
     if (_i == 0)
-        TEST_FAILS(cuda->wait(d, &ns), VPPS_STALL, "cuda: the GPU did not finish within 0.1 s");
+        TEST_FAILS(cuda->wait(d), VPPS_STALL, "cuda: the GPU did not finish within 0.1 s");
     else
         TEST_FAILS(cuda->read(d, &word, at, 4), VPPS_STALL, "cuda: the GPU did not finish within 0.1 s");
     const uint64_t waited = vpps_now_ns() - before;
     ck_assert_uint_ge(waited, d->limit_ns);
     ck_assert(cuda->passed(d, 0));
-    TEST_FAILS(cuda->wait(d, &ns), VPPS_STALL, "did not finish");
+    TEST_FAILS(cuda->wait(d), VPPS_STALL, "did not finish");
     TEST_FAILS(cuda->read(d, &word, at, 4), VPPS_STALL, "did not finish");
     TEST_FAILS(cuda->write(d, at, &word, 4), VPPS_STALL, "did not finish");
     cuda->release(d, at);
@@ -612,7 +595,6 @@ TEST_EACH(a_gpu_that_hangs_is_given_up, 0, 2) {
 
 TEST(gpus_that_drive_a_display) {
     vpps_driver *d = open_driver();
-    uint64_t ns;
     ck_assert(!d->kernels_time_out);
     ck_assert_uint_eq(vpps_driver_watchdog_ns(d, 0), 10000000000);
     ck_assert_uint_eq(vpps_driver_watchdog_ns(d, 7), 7000000);
@@ -623,7 +605,7 @@ TEST(gpus_that_drive_a_display) {
     ck_assert_uint_eq(vpps_driver_watchdog_ns(d, 0), 1000000000); /* the kernel reports a stall before it is ended */
     ck_assert_uint_eq(vpps_driver_watchdog_ns(d, 7), 7000000);
     fake->break_call("cuStreamSynchronize", 1, 702);
-    TEST_FAILS(cuda->wait(d, &ns), VPPS_DEVICE,
+    TEST_FAILS(cuda->wait(d), VPPS_DEVICE,
                "CUDA_ERROR_LAUNCH_TIMEOUT (702, the launch timed out and was terminated): the GPU drives a display");
     close_driver(d);
     ck_assert_uint_eq(vpps_driver_limit_ns(0), 100000000000);
@@ -680,7 +662,7 @@ TEST_GROUP("kernels", .before_each = load_fake);
 
 TEST(failing_calls_are_named) {
     OWNED(vpps_driver) *d = open_driver();
-    uint64_t at, ns;
+    uint64_t at;
     uint32_t word = 0;
     void *pinned;
     TEST_OK(cuda->allocate(d, 4, &at));
@@ -701,19 +683,14 @@ TEST(failing_calls_are_named) {
     FAILS("cuMemcpy2DAsync_v2", cuda->copy_outside(d, &outside), "a copy on the device");
     FAILS("cuEventRecord", cuda->order(d, NULL, true), "the caller's stream");
     FAILS("cuStreamWaitEvent", cuda->order(d, NULL, false), "the caller's stream");
-    FAILS("cuEventRecord", cuda->start_clock(d), "the clock");
-    FAILS("cuEventRecord", cuda->stop_clock(d), "the clock");
-    FAILS("cuStreamSynchronize", cuda->wait(d, &ns), "the kernel failed");
+    FAILS("cuStreamSynchronize", cuda->wait(d), "the kernel failed");
     TEST_OK(cuda->allocate_host(d, 4, &pinned));
     memset(pinned, 0, 4);
     FAILS("cuMemcpyHtoDAsync_v2", cuda->upload(d, at, pinned, 4), "a copy to the device");
     FAILS("cuEventRecord", cuda->upload(d, at, pinned, 4), "a copy to the device");
     FAILS("cuStreamWaitEvent", cuda->upload(d, at, pinned, 4), "a copy to the device");
-    FAILS("cuMemcpyDtoHAsync_v2", cuda->fetch(d, pinned, at, 4), "a copy from the device");
     FAILS("cuEventRecord", cuda->mark(d, 1), "a mark");
     FAILS("cuEventSynchronize", cuda->await(d, 1), "the kernel failed");
-    fake->break_call("cuMemHostGetDevicePointer_v2", 1, 1);
-    ck_assert_uint_eq(cuda->reach(d, pinned), 0);
 #undef FAILS
     TEST_FAILS(cuda->write(d, at, &word, 5), VPPS_DEVICE, "a copy to the device"); /* one byte too many */
 }

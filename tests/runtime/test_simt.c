@@ -351,16 +351,13 @@ TEST(the_driver_launches) {
     TEST_OK(table->load(d, reduce_kernel, "test", &shape, &kernel, &report));
     ck_assert(report.cached == (report.seconds == 0) && report.frame_bytes == 0 && report.spill_bytes == 0);
     TEST_OK(table->load(d, divergent_kernel, "test", &shape, &other, &report));
-    uint64_t result, ns;
+    uint64_t result;
     TEST_OK(table->allocate(d, machine.sms * 64 * 4, &result));
     TEST_OK(table->clear(d, result, machine.sms * 64 * 4));
     vpps_arguments a = {.out = result, .n = 3, .mode = 1};
-    TEST_OK(table->start_clock(d));
     TEST_OK(table->launch(d, kernel, &shape, &a, sizeof a));
-    TEST_OK(table->stop_clock(d));
     ck_assert(table->passed(d, 0));
-    TEST_OK(table->wait(d, &ns));
-    ck_assert(ns > 0);
+    TEST_OK(table->wait(d));
     TEST_OK(table->read(d, out, result, machine.sms * 64 * 4));
     for (uint32_t i = 0; i < machine.sms * 64; i++) ck_assert_float_eq(out[i], (float)(i / 64 * 64 * 3 + 2016 * 3));
     TEST_FAILS(table->launch(d, other, &shape, &a, sizeof a), VPPS_STALL, "CTA 1");

@@ -6,13 +6,9 @@
 static const struct {
     const char *symbol;
     size_t at; /* offset, in bytes, of the function's pointer in vpps_cuda */
-    bool optional;
 } entries[] = {
-#define X(symbol, parameters) {#symbol, offsetof(vpps_cuda, symbol), false},
+#define X(symbol, parameters) {#symbol, offsetof(vpps_cuda, symbol)},
     VPPS_CUDA_FUNCTIONS(X)
-#undef X
-#define X(symbol, parameters) {#symbol, offsetof(vpps_cuda, symbol), true},
-        VPPS_CUDA_OPTIONAL_FUNCTIONS(X)
 #undef X
 };
 
@@ -33,7 +29,7 @@ vpps_status vpps_cuda_open(vpps_cuda *out) {
     out->library = library;
     for (size_t i = 0; i < VPPS_COUNT(entries); i++) {
         void *symbol = dlsym(library, entries[i].symbol);
-        if (!symbol && !entries[i].optional) {
+        if (!symbol) {
             vpps_cuda_close(out);
             return vpps_fail(VPPS_DEVICE, "cuda: the library lacks %s: it is too old", entries[i].symbol);
         }

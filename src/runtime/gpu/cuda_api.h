@@ -65,7 +65,6 @@ typedef struct vpps_cu_copy_2d {
     X(POINTER_RANGE_BYTES, CU_POINTER_ATTRIBUTE_RANGE_SIZE, 12)                                                        \
     X(MEMORY_OF_DEVICE, CU_MEMORYTYPE_DEVICE, 2)                                                                       \
     X(STREAM_NON_BLOCKING, CU_STREAM_NON_BLOCKING, 1)                                                                  \
-    X(EVENT_DEFAULT, CU_EVENT_DEFAULT, 0)                                                                              \
     X(EVENT_UNTIMED, CU_EVENT_DISABLE_TIMING, 2)
 enum {
 #define X(name, theirs, value) VPPS_CU_##name = (value),
@@ -88,15 +87,18 @@ enum {
     X(cuDeviceGetAttribute, (int *value, unsigned attribute, vpps_cu_device device))                                   \
     X(cuDevicePrimaryCtxRetain, (vpps_cu_context * context, vpps_cu_device device))                                    \
     X(cuDevicePrimaryCtxRelease_v2, (vpps_cu_device device))                                                           \
-    X(cuCtxSetCurrent, (vpps_cu_context context))                                                                      \
+    X(cuCtxPushCurrent_v2, (vpps_cu_context context))                                                                  \
+    X(cuCtxPopCurrent_v2, (vpps_cu_context * context))                                                                 \
     X(cuMemGetInfo_v2, (size_t * free, size_t * total))                                                                \
     X(cuMemAlloc_v2, (vpps_cu_address * address, size_t bytes))                                                        \
     X(cuMemFree_v2, (vpps_cu_address address))                                                                         \
     X(cuMemHostAlloc, (void **memory, size_t bytes, unsigned flags))                                                   \
     X(cuMemFreeHost, (void *memory))                                                                                   \
+    X(cuPointerGetAttribute, (void *value, unsigned attribute, vpps_cu_address address))                               \
     X(cuMemcpyHtoDAsync_v2, (vpps_cu_address to, const void *from, size_t bytes, vpps_cu_stream stream))               \
     X(cuMemcpyDtoHAsync_v2, (void *to, vpps_cu_address from, size_t bytes, vpps_cu_stream stream))                     \
     X(cuMemcpyDtoDAsync_v2, (vpps_cu_address to, vpps_cu_address from, size_t bytes, vpps_cu_stream stream))           \
+    X(cuMemcpy2DAsync_v2, (const struct CUDA_MEMCPY2D_st *copy, vpps_cu_stream stream))                                \
     X(cuMemsetD32Async, (vpps_cu_address to, unsigned value, size_t words, vpps_cu_stream stream))                     \
     X(cuStreamCreate, (vpps_cu_stream * stream, unsigned flags))                                                       \
     X(cuStreamDestroy_v2, (vpps_cu_stream stream))                                                                     \
@@ -108,7 +110,6 @@ enum {
     X(cuEventRecord, (vpps_cu_event event, vpps_cu_stream stream))                                                     \
     X(cuEventQuery, (vpps_cu_event event))                                                                             \
     X(cuEventSynchronize, (vpps_cu_event event))                                                                       \
-    X(cuEventElapsedTime, (float *milliseconds, vpps_cu_event start, vpps_cu_event stop))                              \
     X(cuModuleLoadData, (vpps_cu_module * module, const void *image))                                                  \
     X(cuModuleUnload, (vpps_cu_module module))                                                                         \
     X(cuModuleGetFunction, (vpps_cu_function * function, vpps_cu_module module, const char *name))                     \
@@ -120,19 +121,10 @@ enum {
       (vpps_cu_function function, unsigned grid_x, unsigned grid_y, unsigned grid_z, unsigned block_x,                 \
        unsigned block_y, unsigned block_z, unsigned dynamic_shared_bytes, vpps_cu_stream stream, void **parameters))
 
-/* Functions that a stand-in for the driver may lack, as X(symbol, parameters); they are then NULL. */
-#define VPPS_CUDA_OPTIONAL_FUNCTIONS(X)                                                                                \
-    X(cuCtxPushCurrent_v2, (vpps_cu_context context))                                                                  \
-    X(cuCtxPopCurrent_v2, (vpps_cu_context * context))                                                                 \
-    X(cuMemHostGetDevicePointer_v2, (vpps_cu_address * address, void *memory, unsigned flags))                         \
-    X(cuPointerGetAttribute, (void *value, unsigned attribute, vpps_cu_address address))                               \
-    X(cuMemcpy2DAsync_v2, (const struct CUDA_MEMCPY2D_st *copy, vpps_cu_stream stream))
-
 typedef struct vpps_cuda {
     void *library;
 #define X(symbol, parameters) vpps_cu_result(*symbol) parameters;
     VPPS_CUDA_FUNCTIONS(X)
-    VPPS_CUDA_OPTIONAL_FUNCTIONS(X)
 #undef X
 } vpps_cuda;
 

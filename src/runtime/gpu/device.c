@@ -74,7 +74,6 @@ static vpps_status start(vpps_gpu *gpu, const vpps_gpu_script *script, uint64_t 
     VPPS_TRY(vpps_gpu_reserve(gpu, &slot->script, slot->pinned_bytes)); /* waits for launches if the buffer grows */
     VPPS_TRY(t->upload(gpu->driver, slot->script.address, script->copy, script->words * sizeof *script->copy));
     *slot->end = (vpps_launch_end){.loss = loss};
-    if (gpu->ends.bytes) VPPS_TRY(t->write(gpu->driver, slot->end_at, slot->end, sizeof *slot->end));
     gpu->launches++; /* no allocation follows, so that no launch fails halfway */
     const vpps_arguments arguments = {
         .pool = gpu->pool.address,
@@ -90,7 +89,7 @@ static vpps_status start(vpps_gpu *gpu, const vpps_gpu_script *script, uint64_t 
         .before = failure_at(gpu, gpu->n_flights || resumes ? launch + FAILURES - 1 : launch + 1),
         .later = failure_at(gpu, launch + 2),
         .stale = last->counters.address,
-        .end = slot->end_at,
+        .end = (uintptr_t)slot->end,
         .watchdog_ns = vpps_driver_watchdog_ns(gpu->driver, gpu->options.watchdog_ms),
         .norms = gpu->layout.plan.norms,
         .scratch_words = gpu->scratch_words,
@@ -101,7 +100,6 @@ static vpps_status start(vpps_gpu *gpu, const vpps_gpu_script *script, uint64_t 
         .touched = script->touched,
     };
     VPPS_TRY(t->launch(gpu->driver, gpu->kernel->loaded, &gpu->kernel->shape, &arguments, sizeof arguments));
-    if (gpu->ends.bytes) VPPS_TRY(t->fetch(gpu->driver, slot->end, slot->end_at, sizeof *slot->end));
     return t->mark(gpu->driver, launch % VPPS_GPU_SLOTS);
 }
 
@@ -236,8 +234,7 @@ static bool gpu_finished(vpps_device *d) {
     const vpps_gpu_flight *f = &gpu->flights[gpu->n_flights - 1];
     if (f->status != VPPS_OK) return true;
     const volatile unsigned long long *end_ns = &slot_of(gpu, f->last)->end->end_ns; /* the kernel writes it last */
-    const bool told = gpu->ends.bytes || *end_ns;
-    return (told || ++gpu->polls % ASKED_EVERY == 0) && gpu->table->passed(gpu->driver, f->last % VPPS_GPU_SLOTS);
+    return (*end_ns || ++gpu->polls % ASKED_EVERY == 0) && gpu->table->passed(gpu->driver, f->last % VPPS_GPU_SLOTS);
 }
 
 static void tell_failure(const vpps_gpu *gpu, const vpps_failure *f, vpps_outcome *out) {
@@ -348,6 +345,7 @@ static void close_slot(vpps_gpu *gpu, vpps_gpu_slot *slot) {
     vpps_gpu_release(gpu, &slot->script);
     vpps_gpu_release(gpu, &slot->counters);
     if (slot->pinned) gpu->table->release_host(gpu->driver, slot->pinned);
+    if (slot->end) gpu->table->release_host(gpu->driver, slot->end);
 }
 
 static void gpu_destroy(vpps_device *d) {
@@ -358,11 +356,10 @@ static void gpu_destroy(vpps_device *d) {
     vpps_gpu_close_products(gpu);
     if (gpu->driver) {
         gpu_forget_cells(d);
-        vpps_gpu_buffer *buffers[] = {&gpu->pool,    &gpu->matrices, &gpu->gradients, &gpu->states[0], &gpu->states[1],
-                                      &gpu->scratch, &gpu->entries,  &gpu->failures,  &gpu->ends};
+        vpps_gpu_buffer *buffers[] = {&gpu->pool,      &gpu->matrices, &gpu->gradients, &gpu->states[0],
+                                      &gpu->states[1], &gpu->scratch,  &gpu->entries,   &gpu->failures};
         for (size_t i = 0; i < VPPS_COUNT(buffers); i++) vpps_gpu_release(gpu, buffers[i]);
         for (uint32_t i = 0; i < VPPS_GPU_SLOTS; i++) close_slot(gpu, &gpu->slots[i]);
-        if (gpu->pinned_ends) gpu->table->release_host(gpu->driver, gpu->pinned_ends);
         gpu->table->close(gpu->driver);
     }
     vpps_gpu_layout_free(&gpu->layout);
@@ -371,22 +368,15 @@ static void gpu_destroy(vpps_device *d) {
     VPPS_FREE(gpu->rescued, gpu->dense, gpu->flights[0].steps, gpu->flights[1].steps, gpu);
 }
 
-/* Allocates host memory for the results of launches. If kernels cannot write it, also device memory, which is copied to the host memory. */
+/* Allocates memory for what launches report: failures, and results, which the kernel writes to the host's memory. */
 static vpps_status make_ends(vpps_gpu *gpu) {
     const vpps_driver_table *t = gpu->table;
-    void *pinned;
     VPPS_TRY(vpps_gpu_reserve(gpu, &gpu->failures, FAILURES * sizeof(vpps_failure)));
     VPPS_TRY(t->clear(gpu->driver, gpu->failures.address, FAILURES * sizeof(vpps_failure)));
-    VPPS_TRY(t->allocate_host(gpu->driver, VPPS_COUNT(gpu->slots) * sizeof *gpu->pinned_ends, &pinned));
-    gpu->pinned_ends = pinned;
-    uint64_t at = t->reach(gpu->driver, pinned);
-    if (!at) {
-        VPPS_TRY(vpps_gpu_reserve(gpu, &gpu->ends, VPPS_COUNT(gpu->slots) * sizeof *gpu->pinned_ends));
-        at = gpu->ends.address;
-    }
-    for (uint32_t i = 0; i < VPPS_COUNT(gpu->slots); i++) {
-        gpu->slots[i].end = gpu->pinned_ends + i;
-        gpu->slots[i].end_at = at + i * sizeof *gpu->pinned_ends;
+    for (uint32_t i = 0; i < VPPS_GPU_SLOTS; i++) {
+        void *end;
+        VPPS_TRY(t->allocate_host(gpu->driver, sizeof *gpu->slots[i].end, &end));
+        gpu->slots[i].end = end;
     }
     return VPPS_OK;
 }

@@ -36,12 +36,9 @@ typedef struct vpps_driver_table {
 
     vpps_status (*allocate)(vpps_driver *d, size_t bytes, uint64_t *address); /* Fails with MEMORY. */
     void (*release)(vpps_driver *d, uint64_t address);
-    vpps_status (*allocate_host)(vpps_driver *d, size_t bytes,
-                                 /* Allocates pinned host memory, from which `write` copies asynchronously. */
-                                 void **out);
+    /* Allocates pinned host memory, from which `write` copies asynchronously. Kernels access it at the same address. */
+    vpps_status (*allocate_host)(vpps_driver *d, size_t bytes, void **out);
     void (*release_host)(vpps_driver *d, void *memory);
-    /* Returns the address by which kernels access pinned host memory; 0: they cannot access it. */
-    uint64_t (*reach)(vpps_driver *d, void *pinned);
     size_t (*free_bytes)(vpps_driver *d); /* Returns the bytes of device memory that are free. */
 
     vpps_status (*write)(vpps_driver *d, uint64_t to, const void *from, size_t bytes);
@@ -52,8 +49,6 @@ typedef struct vpps_driver_table {
     vpps_status (*clear)(vpps_driver *d, uint64_t address, size_t bytes);
     /* Copies from pinned host memory to the device, even while a kernel runs. Later launches wait for the copy; earlier launches do not. */
     vpps_status (*upload)(vpps_driver *d, uint64_t to, const void *from, size_t bytes);
-    /* Queues a copy from the device to pinned host memory, without waiting. */
-    vpps_status (*fetch)(vpps_driver *d, void *to, uint64_t from, size_t bytes);
 
     /* Checks that an array of the caller lies in the machine's memory. `what`: the array's name in the message. Fails with ARGUMENT. */
     vpps_status (*check_outside)(vpps_driver *d, const void *array, size_t bytes, const char *what);
@@ -82,18 +77,15 @@ typedef struct vpps_driver_table {
     vpps_status (*within)(vpps_driver *d, vpps_status (*work)(void *context, struct CUstream_st *stream),
                           void *context);
 
-    /* start_clock and stop_clock record the times when all earlier calls are done: the begin and the end of a measured time. */
-    vpps_status (*start_clock)(vpps_driver *d);
-    vpps_status (*stop_clock)(vpps_driver *d);
     /* Puts a mark, number `which` of VPPS_DRIVER_MARKS, into the queue of calls, after all calls so far. */
     vpps_status (*mark)(vpps_driver *d, uint32_t which);
     /* Returns whether the device has done all calls before the mark, or failed. Never blocks. */
     bool (*passed)(vpps_driver *d, uint32_t which);
     /* Waits until the device has done all calls before the mark. Fails as `wait` does. */
     vpps_status (*await)(vpps_driver *d, uint32_t which);
-    /* Waits for all calls; *device_ns is the time from start_clock to stop_clock. Fails with DEVICE if a call since the last wait failed,
-     * and with STALL if the calls were not done within limit_ns: the machine is then lost, and every later call fails with STALL. */
-    vpps_status (*wait)(vpps_driver *d, uint64_t *device_ns);
+    /* Waits for all calls. Fails with DEVICE if a call since the last wait failed, and with STALL if the calls were not done within limit_ns:
+     * the machine is then lost, and every later call fails with STALL. */
+    vpps_status (*wait)(vpps_driver *d);
 } vpps_driver_table;
 
 enum { VPPS_DRIVER_MARKS = 4 }; /* number of marks that can be in the queue of calls, a power of 2 */

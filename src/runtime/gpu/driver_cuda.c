@@ -7,15 +7,11 @@ static vpps_status fail_lost(const cuda_driver *d) {
     return vpps_fail(VPPS_STALL, "cuda: the GPU did not finish within %.1f s", (double)d->base.limit_ns * 1e-9);
 }
 
-/* Returns whether the driver has a stack of contexts, onto which VPPS pushes its own context so that it can restore the caller's. */
-static bool stacks_contexts(const cuda_driver *d) { return d->cuda.cuCtxPushCurrent_v2 && d->cuda.cuCtxPopCurrent_v2; }
-
 vpps_status vpps_cuda_enter(vpps_driver *base, cuda_driver **d) {
     cuda_driver *entered = (cuda_driver *)base;
     *d = NULL;
     if (entered->lost) return fail_lost(entered);
-    const vpps_cu_result code = stacks_contexts(entered) ? entered->cuda.cuCtxPushCurrent_v2(entered->context)
-                                                         : entered->cuda.cuCtxSetCurrent(entered->context);
+    const vpps_cu_result code = entered->cuda.cuCtxPushCurrent_v2(entered->context);
     if (code == VPPS_CU_SUCCESS) {
         *d = entered;
         return VPPS_OK;
@@ -26,7 +22,7 @@ vpps_status vpps_cuda_enter(vpps_driver *base, cuda_driver **d) {
 
 void vpps_cuda_leave(cuda_driver **d) {
     vpps_cu_context entered;
-    if (*d && stacks_contexts(*d)) (*d)->cuda.cuCtxPopCurrent_v2(&entered);
+    if (*d) (*d)->cuda.cuCtxPopCurrent_v2(&entered);
     *d = NULL;
 }
 
@@ -164,8 +160,6 @@ static vpps_status set_up(cuda_driver *d, uint32_t number, vpps_machine *machine
     CUDA_DRIVER(entered);
     VPPS_TRY(vpps_cuda_enter(&d->base, &entered));
     CUDA_TRY(d, "a stream", cuStreamCreate(&d->stream, VPPS_CU_STREAM_NON_BLOCKING));
-    CUDA_TRY(d, "an event", cuEventCreate(&d->start, VPPS_CU_EVENT_DEFAULT));
-    CUDA_TRY(d, "an event", cuEventCreate(&d->stop, VPPS_CU_EVENT_DEFAULT));
     CUDA_TRY(d, "a stream", cuStreamCreate(&d->uploads, VPPS_CU_STREAM_NON_BLOCKING));
     CUDA_TRY(d, "an event", cuEventCreate(&d->uploaded, VPPS_CU_EVENT_UNTIMED));
     CUDA_TRY(d, "an event", cuEventCreate(&d->ordered, VPPS_CU_EVENT_UNTIMED));
@@ -191,7 +185,7 @@ static void cuda_close(vpps_driver *base) {
         d->kernels = NULL;
         for (size_t i = 0; i < d->memory.n; i++) d->cuda.cuMemFree_v2(d->memory.at[i]);
         for (size_t i = 0; i < d->pinned.n; i++) d->cuda.cuMemFreeHost((void *)(uintptr_t)d->pinned.at[i]);
-        const vpps_cu_event events[] = {d->start, d->stop, d->uploaded, d->ordered};
+        const vpps_cu_event events[] = {d->uploaded, d->ordered};
         for (size_t i = 0; i < VPPS_COUNT(events); i++)
             if (events[i]) d->cuda.cuEventDestroy_v2(events[i]);
         for (size_t i = 0; i < VPPS_COUNT(d->marks); i++)
@@ -284,13 +278,6 @@ static void cuda_release_host(vpps_driver *base, void *memory) {
     holdings_forget(&((cuda_driver *)base)->pinned, (uintptr_t)memory);
 }
 
-static uint64_t cuda_reach(vpps_driver *base, void *pinned) {
-    CUDA_DRIVER(d);
-    vpps_cu_address at = 0;
-    if (vpps_cuda_enter(base, &d) != VPPS_OK || !d->cuda.cuMemHostGetDevicePointer_v2) return 0;
-    return d->cuda.cuMemHostGetDevicePointer_v2(&at, pinned, 0) == VPPS_CU_SUCCESS ? at : 0;
-}
-
 static size_t cuda_free_bytes(vpps_driver *base) {
     CUDA_DRIVER(d);
     size_t left = 0, total;
@@ -337,33 +324,24 @@ static vpps_status cuda_upload(vpps_driver *base, uint64_t to, const void *from,
     return VPPS_OK;
 }
 
-static vpps_status cuda_fetch(vpps_driver *base, void *to, uint64_t from, size_t bytes) {
-    CUDA_DRIVER(d);
-    VPPS_TRY(vpps_cuda_enter(base, &d));
-    CUDA_TRY(d, "a copy from the device", cuMemcpyDtoHAsync_v2(to, from, bytes, d->stream));
-    return VPPS_OK;
-}
-
 /* ---------------------------------------------------------------- the caller's memory */
 
 static size_t cuda_room_outside(vpps_driver *base, uint64_t address) {
     CUDA_DRIVER(d);
     vpps_cu_address start = 0;
     size_t bytes = 0;
-    const bool known = vpps_cuda_enter(base, &d) == VPPS_OK && d->cuda.cuPointerGetAttribute &&
+    const bool known = vpps_cuda_enter(base, &d) == VPPS_OK &&
                        !d->cuda.cuPointerGetAttribute(&start, VPPS_CU_POINTER_RANGE_START, address) &&
                        !d->cuda.cuPointerGetAttribute(&bytes, VPPS_CU_POINTER_RANGE_BYTES, address);
     return known ? start + bytes - address : 0;
 }
 
-/* A stand-in for the driver may lack cuPointerGetAttribute; the array is then not checked. */
 static vpps_status cuda_check_outside(vpps_driver *base, const void *array, size_t bytes, const char *what) {
     CUDA_DRIVER(d);
     const vpps_cu_address at = (uintptr_t)array;
     unsigned type = 0;
     int number = 0;
     VPPS_TRY(vpps_cuda_enter(base, &d));
-    if (!d->cuda.cuPointerGetAttribute) return VPPS_OK;
     const vpps_cu_result code = d->cuda.cuPointerGetAttribute(&type, VPPS_CU_POINTER_MEMORY_TYPE, at);
     if (code != VPPS_CU_SUCCESS || type != VPPS_CU_MEMORY_OF_DEVICE)
         return vpps_fail(VPPS_ARGUMENT, "%s is the host's memory; expected memory of GPU %d", what, d->device);
@@ -380,7 +358,7 @@ static vpps_status cuda_copy_outside(vpps_driver *base, const vpps_outside_copy 
     VPPS_TRY(vpps_cuda_enter(base, &d));
     if (!c->from) {
         CUDA_TRY(d, "clearing device memory", cuMemsetD32Async(c->to, 0, c->bytes / 4, d->stream));
-    } else if (c->n > 1 && d->cuda.cuMemcpy2DAsync_v2) {
+    } else if (c->n > 1) {
         const vpps_cu_copy_2d copy = {.from_type = VPPS_CU_MEMORY_OF_DEVICE,
                                       .from = c->from,
                                       .from_pitch = c->from_step,
@@ -391,9 +369,7 @@ static vpps_status cuda_copy_outside(vpps_driver *base, const vpps_outside_copy 
                                       .height = c->n};
         CUDA_TRY(d, "a copy on the device", cuMemcpy2DAsync_v2((const void *)&copy, d->stream));
     } else {
-        for (size_t i = 0; i < c->n; i++)
-            CUDA_TRY(d, "a copy on the device",
-                     cuMemcpyDtoDAsync_v2(c->to + i * c->to_step, c->from + i * c->from_step, c->bytes, d->stream));
+        CUDA_TRY(d, "a copy on the device", cuMemcpyDtoDAsync_v2(c->to, c->from, c->bytes, d->stream));
     }
     return VPPS_OK;
 }
@@ -407,24 +383,7 @@ static vpps_status cuda_order(vpps_driver *base, void *stream, bool theirs_first
     return VPPS_OK;
 }
 
-/* ---------------------------------------------------------------- time */
-
-static vpps_status cuda_start_clock(vpps_driver *base) {
-    CUDA_DRIVER(d);
-    VPPS_TRY(vpps_cuda_enter(base, &d));
-    CUDA_TRY(d, "the clock", cuEventRecord(d->start, d->stream));
-    d->started = true;
-    d->stopped = false;
-    return VPPS_OK;
-}
-
-static vpps_status cuda_stop_clock(vpps_driver *base) {
-    CUDA_DRIVER(d);
-    VPPS_TRY(vpps_cuda_enter(base, &d));
-    CUDA_TRY(d, "the clock", cuEventRecord(d->stop, d->stream));
-    d->stopped = d->started;
-    return VPPS_OK;
-}
+/* ---------------------------------------------------------------- marks and waits */
 
 static vpps_status stream_is_idle(void *context, bool *is_idle) {
     CUDA_DRIVER(d);
@@ -463,17 +422,10 @@ static vpps_status cuda_await(vpps_driver *base, uint32_t which) {
     return wait_until(d, d->marks[which], "the kernel failed");
 }
 
-static vpps_status cuda_wait(vpps_driver *base, uint64_t *device_ns) {
+static vpps_status cuda_wait(vpps_driver *base) {
     CUDA_DRIVER(d);
-    float milliseconds = 0;
-    *device_ns = 0;
     VPPS_TRY(vpps_cuda_enter(base, &d));
-    const bool timed = d->stopped;
-    d->started = d->stopped = false;
-    VPPS_TRY(synchronize(d, "the kernel failed"));
-    if (timed) CUDA_TRY(d, "the clock", cuEventElapsedTime(&milliseconds, d->start, d->stop));
-    *device_ns = (uint64_t)((double)milliseconds * 1e6);
-    return VPPS_OK;
+    return synchronize(d, "the kernel failed");
 }
 
 const vpps_driver_table vpps_driver_cuda = {
@@ -485,14 +437,12 @@ const vpps_driver_table vpps_driver_cuda = {
     .release = cuda_release,
     .allocate_host = cuda_allocate_host,
     .release_host = cuda_release_host,
-    .reach = cuda_reach,
     .free_bytes = cuda_free_bytes,
     .write = cuda_write,
     .read = cuda_read,
     .copy = cuda_copy,
     .clear = cuda_clear,
     .upload = cuda_upload,
-    .fetch = cuda_fetch,
     .check_outside = cuda_check_outside,
     .room_outside = cuda_room_outside,
     .copy_outside = cuda_copy_outside,
@@ -501,8 +451,6 @@ const vpps_driver_table vpps_driver_cuda = {
     .unload = vpps_cuda_unload,
     .prepare = vpps_cuda_prepare,
     .launch = vpps_cuda_launch,
-    .start_clock = cuda_start_clock,
-    .stop_clock = cuda_stop_clock,
     .stream = cuda_stream,
     .within = cuda_within,
     .mark = cuda_mark,

@@ -23,8 +23,7 @@ typedef struct cuda_driver {
     vpps_cu_device device;
     vpps_cu_context context;
     vpps_cu_stream stream, uploads;
-    vpps_cu_event start, stop, uploaded, ordered, marks[VPPS_DRIVER_MARKS];
-    bool started, stopped; /* whether start_clock, and stop_clock, were called since the last wait */
+    vpps_cu_event uploaded, ordered, marks[VPPS_DRIVER_MARKS];
     uint32_t arch, sms;
     int version; /* CUDA version of the driver, such as 13000 */
     bool lost;   /* whether the GPU did not finish in time; calls of the driver might then never return */

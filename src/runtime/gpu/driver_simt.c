@@ -22,7 +22,6 @@ typedef struct machine {
     piece *memory[VPPS_SIMT_MEMORIES];
     vpps_kernel *kernels;
     uint32_t seed, cta_shared_bytes;
-    uint64_t started_ns, stopped_ns;
 } machine;
 
 static atomic_uint live_allocations;
@@ -90,11 +89,6 @@ static vpps_status allocate_host(vpps_driver *d, size_t bytes, void **out) {
 }
 
 static void release_host(vpps_driver *d, void *memory) { give_piece(&machine_of(d)->memory[PINNED], memory); }
-
-static uint64_t reach(vpps_driver *d, void *pinned) {
-    (void)d;
-    return (uint64_t)(uintptr_t)pinned;
-}
 
 static size_t free_bytes(vpps_driver *d) {
     (void)d;
@@ -200,17 +194,7 @@ static vpps_status launch(vpps_driver *d, vpps_kernel *kernel, const vpps_launch
                          machine_of(d)->seed, machine_of(d)->memory);
 }
 
-/* ---------------------------------------------------------------- time */
-
-static vpps_status start_clock(vpps_driver *d) {
-    machine_of(d)->started_ns = vpps_now_ns();
-    return VPPS_OK;
-}
-
-static vpps_status stop_clock(vpps_driver *d) {
-    machine_of(d)->stopped_ns = vpps_now_ns();
-    return VPPS_OK;
-}
+/* ---------------------------------------------------------------- marks and waits */
 
 static vpps_status mark(vpps_driver *d, uint32_t which) {
     (void)d;
@@ -224,8 +208,8 @@ static bool passed(vpps_driver *d, uint32_t which) {
     return true;
 }
 
-static vpps_status wait_for_all(vpps_driver *d, uint64_t *device_ns) {
-    *device_ns = machine_of(d)->stopped_ns - machine_of(d)->started_ns;
+static vpps_status wait_for_all(vpps_driver *d) {
+    (void)d;
     return VPPS_OK;
 }
 
@@ -303,14 +287,12 @@ const vpps_driver_table vpps_driver_simt = {
     .release = release,
     .allocate_host = allocate_host,
     .release_host = release_host,
-    .reach = reach,
     .free_bytes = free_bytes,
     .write = write_memory,
     .read = read_memory,
     .copy = copy,
     .clear = clear,
     .upload = write_memory,
-    .fetch = read_memory,
     .check_outside = check_outside,
     .room_outside = room_outside,
     .copy_outside = copy_outside,
@@ -318,8 +300,6 @@ const vpps_driver_table vpps_driver_simt = {
     .load = load,
     .unload = unload,
     .launch = launch,
-    .start_clock = start_clock,
-    .stop_clock = stop_clock,
     .stream = stream,
     .within = within,
     .mark = mark,

@@ -67,8 +67,7 @@ typedef struct vpps_gpu_slot {
     size_t pinned_bytes;
     vpps_gpu_buffer script, counters; /* in device memory: the script; counters of barriers, zero before a launch */
     uint32_t used;                    /* number of words of `counters` that the latest launch used */
-    vpps_launch_end *end;             /* results of the launch, in pinned memory */
-    uint64_t end_at;                  /* device's address of `end`, for the kernel */
+    vpps_launch_end *end;             /* results of the launch, which the kernel writes to pinned memory */
 } vpps_gpu_slot;
 
 /* A matrix's gradient is the sum of dy x^T over a cell's vertices. A factor is all vectors dy, or all vectors x, packed for cuBLAS. */
@@ -126,8 +125,6 @@ typedef struct vpps_gpu {
 
     vpps_gpu_buffer pool, matrices, gradients, states[VPPS_MAX_STATES], scratch, entries;
     vpps_gpu_buffer failures; /* a ring of vpps_failure: each launch records there whether and how it failed */
-    vpps_gpu_buffer ends;     /* device memory for the slots' vpps_launch_end, if kernels cannot write host memory */
-    vpps_launch_end *pinned_ends;
     vpps_gpu_slot slots[VPPS_GPU_SLOTS];
     uint32_t launches;      /* number of launches so far; launch n uses slot n % VPPS_GPU_SLOTS */
     float *rescued;         /* host copy of the pool's parameters while the device has no pool; else NULL */

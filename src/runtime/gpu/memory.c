@@ -17,10 +17,7 @@ vpps_status vpps_gpu_reserve(vpps_gpu *gpu, vpps_gpu_buffer *buffer, size_t byte
     return VPPS_OK;
 }
 
-vpps_status vpps_gpu_finish(vpps_gpu *gpu) {
-    uint64_t unused;
-    return gpu->table->wait(gpu->driver, &unused);
-}
+vpps_status vpps_gpu_finish(vpps_gpu *gpu) { return gpu->table->wait(gpu->driver); }
 
 /* ---------------------------------------------------------------- the pool */
 
