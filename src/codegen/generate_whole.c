@@ -16,8 +16,9 @@ static void put_call(const work *w, const vpps_program_step *s, const char *func
     fprintf(w->out, ")");
 }
 
-/* Writes code in which a warp sums an instruction's terms over `length` elements, then computes the result. */
-static void put_result(const work *w, const vpps_program_step *s, const char *length, const char *to) {
+/* Writes code in which `team` threads, a C expression, sum an instruction's terms over `length` elements, then compute the result. */
+static void put_result(const work *w, const vpps_program_step *s, const char *team, const char *length,
+                       const char *to) {
     const char *letters = vpps_instructions[s->run.of.opcode].operands;
     if (strchr(letters, 'u')) {
         fprintf(w->out, "const unsigned label = ");
@@ -31,40 +32,31 @@ static void put_result(const work *w, const vpps_program_step *s, const char *le
     }
     const char *unless = s->run.of.opcode == VPPS_I_CROSS_ENTROPY_B ? "!(q0 > 100.0f) ? 0u : " : "";
     fprintf(w->out,
-            "vpps_totals totals = vpps_total<vpps_head_%s>(VPPS_LANE, %s%s, p0, [&](const vpps_totals &totals, "
+            "vpps_totals totals = vpps_total<vpps_head_%s, %s>(%s%s, p0, [&](const vpps_totals &totals, "
             "unsigned k) { return ",
-            vpps_instructions[s->run.of.opcode].name, unless, length);
+            vpps_instructions[s->run.of.opcode].name, team, unless, length);
     put_call(w, s, "term");
     fprintf(w->out, "; });\nvpps_finish(totals, [&](unsigned k) { return ");
     put_call(w, s, "finish");
     fprintf(w->out, "; });\n");
     if (vpps_instructions[s->run.of.opcode].form == VPPS_FORM_REDUCE) {
-        fprintf(w->out, "if (VPPS_LANE == 0) %s[0] = totals.sum;\n", to);
+        fprintf(w->out, "if (threadIdx.x %% %s == 0) %s[0] = totals.sum;\n", team, to);
         return;
     }
-    fprintf(w->out, "vpps_each_lane(VPPS_LANE, %s, [&](unsigned k) { %s[k] = ", length, to);
+    fprintf(w->out, "vpps_each_of_row<%s>(%s, [&](unsigned k) { %s[k] = ", team, length, to);
     put_call(w, s, "value");
     fprintf(w->out, "; });\n");
 }
 
-/* Begins code: each warp processes an item (vertex, list member) or a matrix column of it. The caller writes the closing brace and parenthesis. */
-static void begin_columns(const work *w, const vpps_program_step *s) {
-    const uint32_t columns = vpps_step_columns(s);
-    if (columns > 1) {
-        fprintf(w->out,
-                "vpps_by_turns(VPPS_WARP, n%u * %uu, VPPS_WARPS, [&](unsigned i) {\n"
-                "const unsigned item = i / %uu, column = i %% %uu;\n",
-                s->axis, columns, columns, columns);
-    } else {
-        fprintf(w->out, "vpps_by_turns(VPPS_WARP, n%u, VPPS_WARPS, [&](unsigned item) {\n", s->axis);
-    }
-    vpps_put_vertex(w, s->axis);
-}
-
 void vpps_put_whole(const work *w, const vpps_program_step *s) {
+    enum { LONG = 8 /* elements for each thread of the CTA */ };
     char length[32], to[96];
     const uint32_t columns = vpps_step_columns(s), elems = vpps_operand_words(vpps_operand_of(&w->s, s, 0)) / columns;
-    begin_columns(w, s);
+    const char *const team = elems < LONG * w->g->plan->threads ? "32" : "VPPS_THREADS";
+    fprintf(w->out, "vpps_by_turns(threadIdx.x / %s, n%u * %uu, VPPS_THREADS / %s, [&](unsigned i) {\n", team, s->axis,
+            columns, team);
+    fprintf(w->out, "const unsigned item = i / %uu, column = i %% %uu;\n(void)column;\n", columns, columns);
+    vpps_put_vertex(w, s->axis);
     for (uint32_t i = 0; i < s->run.tensors; i++) {
         const vpps_operand *o = vpps_operand_of(&w->s, s, i);
         fprintf(w->out, "const float *const p%u = ", i);
@@ -85,7 +77,7 @@ void vpps_put_whole(const work *w, const vpps_program_step *s) {
         snprintf(to + end, sizeof to - (size_t)end, " + column * %uu)", vpps_operand_words(&s->to) / columns);
     else
         snprintf(to + end, sizeof to - (size_t)end, ")");
-    put_result(w, s, length, to);
+    put_result(w, s, team, length, to);
     fprintf(w->out, "});\n");
 }
 
@@ -100,7 +92,7 @@ void vpps_put_lists(const work *w, const vpps_program_step *s) {
     for (uint32_t i = 0; i < s->n; i++)
         fprintf(w->out, "const float *const p%u = s%u + first;\n", i, vpps_operand_of(&w->s, s, i)->value);
     snprintf(to, sizeof to, "(s%u + first)", s->to.value);
-    put_result(w, s, "length", to);
+    put_result(w, s, "32", "length", to);
     fprintf(w->out, "});\n");
 }
 

@@ -110,12 +110,14 @@ __device__ __forceinline__ vpps_rows vpps_share_of(unsigned n, unsigned parts, u
                      (unsigned)((unsigned long long)n * (member + 1) / parts)};
 }
 
-/* Returns the sum over the CTA to every thread, in a fixed order. All threads must call it; ends with a barrier. */
-__device__ __forceinline__ float vpps_cta_sum(float x) {
-    x = vpps_warp_sum(x);
+/* Returns to every thread the sum (or maximum, by vpps_warp_max) over the CTA, in a fixed order; `none` is 0 (or one of the thread's own
+ * numbers). All threads must call it; ends with a barrier. */
+template <float (*REDUCE)(float, unsigned) = vpps_warp_sum>
+__device__ __forceinline__ float vpps_over_cta(float x, float none = 0.0f) {
+    x = REDUCE(x, 32);
     if (VPPS_LANE == 0) vpps_parts[VPPS_WARP] = x;
     __syncthreads();
-    x = vpps_warp_sum(VPPS_LANE < VPPS_WARPS ? vpps_parts[VPPS_LANE] : 0.0f);
+    x = REDUCE(VPPS_LANE < VPPS_WARPS ? vpps_parts[VPPS_LANE] : none, 32);
     __syncthreads();
     return x;
 }

@@ -194,7 +194,7 @@ __device__ __forceinline__ void vpps_entries(const vpps_arguments &a, unsigned n
 /* Adds n terms to the batch's loss; called by the first virtual processor only. */
 __device__ __forceinline__ void vpps_add_loss(const vpps_arguments &a, unsigned address, unsigned n) {
     const unsigned *pairs = (const unsigned *)a.script + address;
-    const float sum = vpps_cta_sum(vpps_add_up<4>(0.0f, threadIdx.x, n, VPPS_THREADS, [&](unsigned i) {
+    const float sum = vpps_over_cta(vpps_add_up<4>(0.0f, threadIdx.x, n, VPPS_THREADS, [&](unsigned i) {
         return __uint_as_float(pairs[2 * i + 1]) * ((const float *)a.pool)[pairs[2 * i]];
     }));
     if (threadIdx.x == 0) ((vpps_launch_end *)a.end)->loss = ((vpps_failure *)a.failure)->loss += sum;
@@ -367,7 +367,7 @@ __device__ __forceinline__ void vpps_step(const vpps_arguments &a, const vpps_ke
     }
     if (clips) {
         sum += vpps_other_squares(a);
-        sum = vpps_cta_sum(sum + vpps_squares(q));
+        sum = vpps_over_cta(sum + vpps_squares(q));
         if (threadIdx.x == 0) ((float *)a.pool)[a.norms + blockIdx.x] = sum;
         vpps_send(vpps_signal_of(a.counters, norm.signal));
         vpps_await(a, update);

@@ -16,23 +16,30 @@ struct vpps_pick {
     float value;
 };
 
-template <int HEAD> __device__ __forceinline__ float vpps_head(unsigned lane, unsigned length, const float *x) {
+/* Vectors are divided among TEAM adjacent threads, a warp or the whole CTA, which all must call these functions. */
+
+/* Returns the sum of term(k) over k < `length`. */
+template <unsigned TEAM, class TERM> __device__ __forceinline__ float vpps_team_sum(unsigned length, const TERM &term) {
+    const float sum = vpps_add_up<4>(0.0f, threadIdx.x % TEAM, length, TEAM, term);
+    return TEAM == 32 ? vpps_warp_sum(sum) : vpps_over_cta(sum);
+}
+
+template <int HEAD, unsigned TEAM> __device__ __forceinline__ float vpps_head(unsigned length, const float *x) {
     if (HEAD == VPPS_HEAD_NONE) return 0.0f;
-    if (HEAD == VPPS_HEAD_SQUARES)
-        return vpps_warp_sum(vpps_add_up<4>(0.0f, lane, length, 32, [&](unsigned k) { return x[k] * x[k]; }));
-    if (HEAD == VPPS_HEAD_MEAN)
-        return vpps_warp_sum(vpps_add_up<4>(0.0f, lane, length, 32, [&](unsigned k) { return x[k]; })) / (float)length;
+    if (HEAD == VPPS_HEAD_SQUARES) return vpps_team_sum<TEAM>(length, [&](unsigned k) { return x[k] * x[k]; });
+    if (HEAD == VPPS_HEAD_MEAN) return vpps_team_sum<TEAM>(length, [&](unsigned k) { return x[k]; }) / (float)length;
     float top = __uint_as_float(0xff800000u);
-    for (unsigned k = lane; k < length; k += 32) top = fmaxf(top, x[k]);
-    top = vpps_warp_max(top);
+#pragma unroll 4
+    for (unsigned k = threadIdx.x % TEAM; k < length; k += TEAM) top = fmaxf(top, x[k]);
+    top = TEAM == 32 ? vpps_warp_max(top) : vpps_over_cta<vpps_warp_max>(top, top);
     return HEAD == VPPS_HEAD_GREATEST || fabsf(top) < __uint_as_float(0x7f800000u) ? top : 0.0f;
 }
 
-/* Computes, by a warp, the head of x and the sum of term(totals, k) over `length` elements. */
-template <int HEAD, class TERM>
-__device__ __forceinline__ vpps_totals vpps_total(unsigned lane, unsigned length, const float *x, const TERM &term) {
-    vpps_totals totals = {vpps_head<HEAD>(lane, length, x), 0.0f, length};
-    totals.sum = vpps_warp_sum(vpps_add_up<4>(0.0f, lane, length, 32, [&](unsigned k) { return term(totals, k); }));
+/* Computes the head of x and the sum of term(totals, k) over `length` elements. */
+template <int HEAD, unsigned TEAM, class TERM>
+__device__ __forceinline__ vpps_totals vpps_total(unsigned length, const float *x, const TERM &term) {
+    vpps_totals totals = {vpps_head<HEAD, TEAM>(length, x), 0.0f, length};
+    totals.sum = vpps_team_sum<TEAM>(length, [&](unsigned k) { return term(totals, k); });
     return totals;
 }
 
@@ -41,9 +48,10 @@ template <class FINISH> __device__ __forceinline__ void vpps_finish(vpps_totals 
     totals.sum = finish(0);
 }
 
-/* Calls body(k) for k < `length`, divided among the lanes of a warp. */
-template <class BODY> __device__ __forceinline__ void vpps_each_lane(unsigned lane, unsigned length, const BODY &body) {
-    for (unsigned k = lane; k < length; k += 32) body(k);
+/* Calls body(k) for k < `length`. */
+template <unsigned TEAM, class BODY>
+__device__ __forceinline__ void vpps_each_of_row(unsigned length, const BODY &body) {
+    for (unsigned k = threadIdx.x % TEAM; k < length; k += TEAM) body(k);
 }
 
 /* Returns 1 / sqrt(mean of squares + epsilon). */

@@ -48,8 +48,8 @@ static void put_elements(FILE *f, uint32_t opcode) {
           f);
 }
 
-/* Writes code with one warp per item. */
-static void put_whole(FILE *f, uint32_t opcode) {
+/* Writes code with one team of threads, a warp or the CTA, per item. */
+static void put_whole(FILE *f, uint32_t opcode, const char *team) {
     const vpps_instruction_row *row = &vpps_instructions[opcode];
     char arguments[128] = "(totals", *end = arguments + strlen(arguments);
     uint32_t tensors = 0, scalars = 0;
@@ -61,24 +61,21 @@ static void put_whole(FILE *f, uint32_t opcode) {
         default: ck_abort_msg("operand letter %c", *letter);
         }
     sprintf(end, ")");
-    fputs("for (unsigned item = VPPS_WARP; item < c.items; item += VPPS_WARPS) {\n"
-          "const float *p0 = t0 + item * c.length, *p1 = t1 + item * c.length;\n"
-          "const float picked = p0[c.u];\n"
-          "(void)picked, (void)p1;\n",
-          f);
-    fprintf(f,
-            "vpps_totals totals = vpps_total<vpps_head_%s>(VPPS_LANE, c.length, p0, [&](const vpps_totals &totals, "
-            "unsigned k) "
-            "{ (void)k; return vpps_term_%s%s; });\n"
-            "vpps_finish(totals, [&](unsigned k) { (void)k; return vpps_finish_%s%s; });\n",
-            row->name, row->name, arguments, row->name, arguments);
+    fprintf(
+        f,
+        "for (unsigned item = threadIdx.x / %s; item < c.items; item += VPPS_THREADS / %s) {\n"
+        "[[maybe_unused]] const float *p0 = t0 + item * c.length, *p1 = t1 + item * c.length, picked = p0[c.u];\n"
+        "vpps_totals totals = vpps_total<vpps_head_%s, %s>(c.length, p0, [&](const vpps_totals &totals, unsigned k) "
+        "{ (void)k; return vpps_term_%s%s; });\n"
+        "vpps_finish(totals, [&](unsigned k) { (void)k; return vpps_finish_%s%s; });\n",
+        team, team, row->name, team, row->name, arguments, row->name, arguments);
     if (row->form == VPPS_FORM_REDUCE) {
-        fputs("if (VPPS_LANE == 0) to[item] = totals.sum;\n", f);
+        fprintf(f, "if (threadIdx.x %% %s == 0) to[item] = totals.sum;\n}\n", team);
     } else {
-        fprintf(f, "for (unsigned k = VPPS_LANE; k < c.length; k += 32) to[item * c.length + k] = vpps_value_%s%s;\n",
-                row->name, arguments);
+        fprintf(f,
+                "vpps_each_of_row<%s>(c.length, [&](unsigned k) { to[item * c.length + k] = vpps_value_%s%s; });\n}\n",
+                team, row->name, arguments);
     }
-    fputs("}\n", f);
 }
 
 /* ---------------------------------------------------------------- the kernel */
@@ -129,7 +126,10 @@ static char *make_source(const ops_machine *m) {
         if (vpps_instructions[opcode].form == VPPS_FORM_EW) {
             put_elements(f, opcode);
         } else {
-            put_whole(f, opcode);
+            fputs("if (c.length % 2) {\n", f);
+            put_whole(f, opcode, "VPPS_THREADS");
+            fputs("break; }\n", f);
+            put_whole(f, opcode, "32");
         }
         fputs("break; }\n", f);
     }
