@@ -90,54 +90,45 @@ vpps_status vpps_check_block(const vpps_task_header *h, const vpps_block_view *v
  *
  * A few comparisons a task, none an element. */
 
+static bool check_number(vpps_vp *vp, uint32_t at, const char *what, uint32_t number, uint32_t count) {
+    return number < count || vpps_vp_fail(vp, VPPS_SCRIPT, at, "%s %u; the script has %u", what, number, count);
+}
+
 /* Checks that a task's vertices [first, first + n) exist in the block. */
 static bool check_vertices(vpps_vp *vp, uint32_t at, uint32_t block, uint32_t first, uint32_t n) {
     const vpps_cpu *cpu = vp->cpu;
-    if (block >= cpu->batch.header.n_blocks) {
-        vpps_vp_fail(vp, VPPS_SCRIPT, at, "block %u; the script has %u", block, cpu->batch.header.n_blocks);
-        return false;
-    }
+    if (!check_number(vp, at, "block", block, cpu->batch.header.n_blocks)) return false;
     const uint32_t vertices = cpu->batch.views[block].block->n;
     if (first <= vertices && n <= vertices - first) return true;
-    vpps_vp_fail(vp, VPPS_SCRIPT, at, "%u vertices from %u on; block %u has %u", n, first, block, vertices);
-    return false;
+    return vpps_vp_fail(vp, VPPS_SCRIPT, at, "%u vertices from %u on; block %u has %u", n, first, block, vertices);
 }
 
 static bool check_stage(vpps_vp *vp, uint32_t at, const vpps_task *t, uint32_t group) {
     const uint32_t *o = t->operands;
     if (!check_vertices(vp, at, o[0], o[1], o[2])) return false;
     const vpps_block_view *view = &vp->cpu->batch.views[o[0]];
-    if (t->stage >= view->cell->n_stages) {
-        vpps_vp_fail(vp, VPPS_SCRIPT, at, "stage %u; cell %s has %u", t->stage, view->cell->name, view->cell->n_stages);
-    } else if (view->block->group != group) {
-        vpps_vp_fail(vp, VPPS_SCRIPT, at, "block %u is group %u's, not group %u's", o[0], view->block->group, group);
-    } else {
-        uint32_t first[VPPS_AXES], items[VPPS_AXES];
-        vpps_items_of(view, o[1], o[2], first, items);
-        const vpps_compiled_cell *c = view->cell;
-        const uint32_t pool_words = vp->cpu->batch.header.pool_words;
-        const uint64_t words = vpps_contribution_at(c, t->stage, items, c->n_contributions);
-        const uint64_t pass_record =
-            c->stages[t->stage].uses_pass_record ? (uint64_t)o[2] * c->kept_words[vpps_pass_record(c, t->stage)] : 0;
-        if (inside(t->pass_record, pass_record, pool_words) && inside(t->contributions, words, pool_words)) return true;
-        vpps_vp_fail(vp, VPPS_SCRIPT, at, "pass records at %u, contributions at %u; the pool has %u words",
-                     t->pass_record, t->contributions, pool_words);
-    }
-    return false;
-}
-
-static bool check_number(vpps_vp *vp, uint32_t at, const char *what, uint32_t number, uint32_t count) {
-    if (number < count) return true;
-    vpps_vp_fail(vp, VPPS_SCRIPT, at, "%s %u; the script has %u", what, number, count);
-    return false;
+    const vpps_compiled_cell *c = view->cell;
+    if (t->stage >= c->n_stages)
+        return vpps_vp_fail(vp, VPPS_SCRIPT, at, "stage %u; cell %s has %u", t->stage, c->name, c->n_stages);
+    if (view->block->group != group)
+        return vpps_vp_fail(vp, VPPS_SCRIPT, at, "block %u is group %u's, not group %u's", o[0], view->block->group,
+                            group);
+    uint32_t first[VPPS_AXES], items[VPPS_AXES];
+    vpps_items_of(view, o[1], o[2], first, items);
+    const uint32_t pool_words = vp->cpu->batch.header.pool_words;
+    const uint64_t words = vpps_contribution_at(c, t->stage, items, c->n_contributions);
+    const uint64_t pass_record =
+        c->stages[t->stage].uses_pass_record ? (uint64_t)o[2] * c->kept_words[vpps_pass_record(c, t->stage)] : 0;
+    return (inside(t->pass_record, pass_record, pool_words) && inside(t->contributions, words, pool_words)) ||
+           vpps_vp_fail(vp, VPPS_SCRIPT, at, "pass records at %u, contributions at %u; the pool has %u words",
+                        t->pass_record, t->contributions, pool_words);
 }
 
 /* Checks that an array of pairs of words lies inside the script. */
 static bool check_pairs(vpps_vp *vp, uint32_t at, const uint32_t *o) {
     const uint32_t words = vp->cpu->batch.header.words;
     if (o[0] <= words && o[1] <= (words - o[0]) / 2) return true;
-    vpps_vp_fail(vp, VPPS_SCRIPT, at, "%u pairs from word %u on; the script has %u words", o[1], o[0], words);
-    return false;
+    return vpps_vp_fail(vp, VPPS_SCRIPT, at, "%u pairs from word %u on; the script has %u words", o[1], o[0], words);
 }
 
 static bool check_entries(vpps_vp *vp, uint32_t at, const uint32_t *o) {
@@ -150,8 +141,7 @@ static bool check_entries(vpps_vp *vp, uint32_t at, const uint32_t *o) {
     for (uint32_t i = 0; i < s.n && inside; i++)
         inside = s.entries[i] < n && s.starts[i] < s.starts[i + 1] && s.starts[i + 1] <= s.starts[s.n];
     if (inside) return true;
-    vpps_vp_fail(vp, VPPS_SCRIPT, at, "sums of table %u's entries at word %u: not inside it", o[0], o[1]);
-    return false;
+    return vpps_vp_fail(vp, VPPS_SCRIPT, at, "sums of table %u's entries at word %u: not inside it", o[0], o[1]);
 }
 
 static bool check_operands(vpps_vp *vp, uint32_t at, const vpps_task *t, uint32_t group) {
@@ -163,9 +153,8 @@ static bool check_operands(vpps_vp *vp, uint32_t at, const vpps_task *t, uint32_
     case VPPS_TASK_OUTER: return check_vertices(vp, at, o[0], o[1], o[2]);
     case VPPS_TASK_ENTRIES: return check_entries(vp, at, o);
     case VPPS_TASK_UPDATE:
-        if (vp->cpu->batch.header.update) return true;
-        vpps_vp_fail(vp, VPPS_SCRIPT, at, "UPDATE, but the script has no optimiser");
-        return false;
+        return vp->cpu->batch.header.update ||
+               vpps_vp_fail(vp, VPPS_SCRIPT, at, "UPDATE, but the script has no optimiser");
     default: return true;
     }
 }
@@ -176,19 +165,13 @@ static bool check_barrier(vpps_vp *vp, uint32_t at, uint32_t barrier) {
 
 bool vpps_check_task(vpps_vp *vp, uint32_t at, uint32_t end, uint32_t group) {
     const uint32_t left = end - at;
-    if (left < VPPS_TASK_WORDS) {
-        vpps_vp_fail(vp, VPPS_SCRIPT, at, "a task is cut short: %u of its %u words", left, VPPS_TASK_WORDS);
-        return false;
-    }
+    if (left < VPPS_TASK_WORDS)
+        return vpps_vp_fail(vp, VPPS_SCRIPT, at, "a task is cut short: %u of its %u words", left, VPPS_TASK_WORDS);
     const vpps_task *t = vpps_task_at(vp->cpu->batch.script, at);
-    if (t->kind >= VPPS_TASK_COUNT) {
-        vpps_vp_fail(vp, VPPS_SCRIPT, at, "task %u is unknown", t->kind);
-        return false;
-    }
+    if (t->kind >= VPPS_TASK_COUNT) return vpps_vp_fail(vp, VPPS_SCRIPT, at, "task %u is unknown", t->kind);
     if ((t->kind == VPPS_TASK_END) != (left == VPPS_TASK_WORDS)) {
-        vpps_vp_fail(vp, VPPS_SCRIPT, at, "%s with %u words to come; expected END as the group's last task",
-                     vpps_task_rows[t->kind].name, left - VPPS_TASK_WORDS);
-        return false;
+        return vpps_vp_fail(vp, VPPS_SCRIPT, at, "%s with %u words to come; expected END as the group's last task",
+                            vpps_task_rows[t->kind].name, left - VPPS_TASK_WORDS);
     }
     return check_barrier(vp, at, t->wait) && check_barrier(vp, at, t->signal) && check_operands(vp, at, t, group);
 }

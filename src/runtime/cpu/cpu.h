@@ -454,8 +454,8 @@ static inline uint32_t vpps_vectors_of_task(const vpps_compiled_cell *c, const v
 /* Returns the gradient's norm from the virtual processors' sums of squares, added in the order of VPs; 0 if the script does not compute it. */
 double vpps_cpu_norm(const vpps_cpu *cpu);
 
-/* Makes the batch fail, unless another virtual processor already has, and stops it. `address` is the word of the script where the failing task lies. */
-void vpps_vp_fail(vpps_vp *vp, vpps_status status, uint32_t address, const char *format, ...)
+/* Makes the batch fail, unless another virtual processor already has, stops it, and returns false. `address` is the word of the script where the failing task lies. */
+bool vpps_vp_fail(vpps_vp *vp, vpps_status status, uint32_t address, const char *format, ...)
     __attribute__((format(printf, 4, 5)));
 
 /* Makes the batch fail for a reason that lies in no task, and stops it. */

@@ -16,7 +16,7 @@ void vpps_cpu_fail(vpps_cpu *cpu, vpps_status status, const char *message) {
     if (cpu->share) vpps_share_wake(cpu);
 }
 
-void vpps_vp_fail(vpps_vp *vp, vpps_status status, uint32_t address, const char *format, ...) {
+bool vpps_vp_fail(vpps_vp *vp, vpps_status status, uint32_t address, const char *format, ...) {
     char reason[VPPS_MESSAGE_BYTES / 2], message[VPPS_MESSAGE_BYTES];
     va_list arguments;
     va_start(arguments, format);
@@ -24,4 +24,5 @@ void vpps_vp_fail(vpps_vp *vp, vpps_status status, uint32_t address, const char 
     va_end(arguments);
     snprintf(message, sizeof message, "VP %u, task at word %u: %s", vp->index, address, reason);
     vpps_cpu_fail(vp->cpu, status, message);
+    return false;
 }

@@ -40,20 +40,20 @@ uint32_t vpps_check_add_tensor(vpps_checker *c, uint64_t offset, vpps_tensor t) 
     return c->n_tensors++;
 }
 
-static bool add_kept(vpps_checker *c, vpps_checked_block *b, uint32_t number, uint32_t v) {
+bool vpps_check_add_kept(vpps_checker *c, const vpps_checked_block *b, uint32_t v, uint32_t record, uint32_t first,
+                         uint32_t n) {
     const vpps_cell_value *x = &b->cell->c->values[v];
-    const uint32_t shares = vpps_makes_shares(x) ? c->group_size : 1;
-    b->kept[v] = c->n_tensors;
-    for (uint32_t s = 0; s < shares; s++) {
-        const uint64_t at =
-            (uint64_t)b->block->kept[x->axis] + x->offset + (uint64_t)s * vpps_share_words(vpps_value_words(x));
+    const uint32_t words = vpps_value_words(x);
+    for (uint32_t s = 0; s < vpps_shares_of(b->cell->c, x); s++) {
         const vpps_tensor t = {.kind = VPPS_TENSOR_KEPT,
-                               .stride = b->cell->c->kept_words[x->axis],
-                               .words = vpps_value_words(x),
-                               .items = vpps_items(b->block, x->axis),
-                               .block = number,
+                               .stride = b->cell->c->kept_words[x->record],
+                               .words = words,
+                               .items = n,
+                               .first = first,
+                               .block = (uint32_t)(b - c->blocks),
                                .index = v,
                                .share = s};
+        const uint64_t at = (uint64_t)record + x->offset + (uint64_t)s * vpps_share_words(words);
         if (vpps_check_add_tensor(c, at, t) == VPPS_NONE) return false;
     }
     return true;
@@ -69,7 +69,7 @@ static void count_contributions(vpps_checker *c, const vpps_checked_block *b) {
     }
 }
 
-static bool add_tensors(vpps_checker *c, vpps_checked_block *b, uint32_t number) {
+static bool add_tensors(vpps_checker *c, vpps_checked_block *b) {
     const vpps_compiled_cell *cell = b->cell->c;
     b->kept = vpps_check_zeros(c, cell->n_values, sizeof *b->kept);
     b->pass_record = vpps_check_zeros(c, cell->n_values, sizeof *b->pass_record);
@@ -78,14 +78,16 @@ static bool add_tensors(vpps_checker *c, vpps_checked_block *b, uint32_t number)
     b->stage_bits = vpps_check_zeros(c, cell->n_stages, sizeof *b->stage_bits);
     if (!b->kept || !b->pass_record || !b->contributions || !b->contribution_bits || !b->stage_bits) return false;
     for (uint32_t v = 0; v < cell->n_values; v++) {
+        const vpps_cell_value *x = &cell->values[v];
         b->kept[v] = VPPS_NONE;
-        if (cell->values[v].stage == VPPS_NONE || !cell->values[v].kept) continue;
-        if (!vpps_is_pass_record(cell->values[v].record)) {
-            if (!add_kept(c, b, number, v)) return false;
+        if (x->stage == VPPS_NONE || !x->kept) continue;
+        if (vpps_is_pass_record(x->record)) {
+            b->pass_record[v] = vpps_check_zeros(c, b->block->n, sizeof **b->pass_record);
+            if (!b->pass_record[v]) return false;
             continue;
         }
-        b->pass_record[v] = vpps_check_zeros(c, b->block->n, sizeof **b->pass_record);
-        if (!b->pass_record[v]) return false;
+        b->kept[v] = c->n_tensors;
+        if (!vpps_check_add_kept(c, b, v, b->block->kept[x->axis], 0, vpps_items(b->block, x->axis))) return false;
     }
     for (uint32_t s = 0; s < cell->n_stages; s++) {
         b->stage_bits[s] = c->n_ran;
@@ -129,7 +131,7 @@ static bool open_block(vpps_checker *c, uint32_t number) {
         cell->needs.group != c->group_size)
         return VPPS_REFUSE(c, "block %u: cell %s was compiled for groups of %u%s", number, cell->name,
                            cell->needs.group, cell->needs.training ? ", for training" : "");
-    if (!open_vertices(c, b, number) || !add_tensors(c, b, number)) return false;
+    if (!open_vertices(c, b, number) || !add_tensors(c, b)) return false;
     const uint64_t outputs = (uint64_t)c->n_outputs + (uint64_t)b->block->n * cell->n_outputs;
     if (outputs >= VPPS_NONE) return VPPS_REFUSE(c, "the script has too many outputs");
     c->n_outputs = (uint32_t)outputs;

@@ -271,6 +271,10 @@ uint32_t vpps_check_output(vpps_checker *c, vpps_node x);
 uint32_t vpps_check_block_of(const vpps_checker *c, uint32_t output, uint32_t *k, uint32_t *position);
 /* Adds tensor t at this offset and returns its number; VPPS_NONE: words are outside the batch's memory, and the script is refused. */
 uint32_t vpps_check_add_tensor(vpps_checker *c, uint64_t offset, vpps_tensor t);
+/* Adds tensors, one for each share, for value v of n items (vertices or list members) of a block, from item `first` on; the value lies in
+ * a record at this offset. Returns false if the script is refused. */
+bool vpps_check_add_kept(vpps_checker *c, const vpps_checked_block *b, uint32_t v, uint32_t record, uint32_t first,
+                         uint32_t n);
 
 /* ---- words.c */
 
@@ -278,6 +282,11 @@ bool vpps_check_open_pool(vpps_checker *c);
 void vpps_check_close_pool(vpps_checker *c);
 /* Makes `unit`, a virtual processor or a whole group, the one that reads and writes next in the task in work. */
 void vpps_check_act(vpps_checker *c, uint32_t unit);
+/* Returns the number of a virtual processor, given its number in the acting group; and lets it act. */
+static inline uint32_t vpps_check_vp(const vpps_checker *c, uint32_t member) {
+    return c->group * c->group_size + member;
+}
+static inline void vpps_check_act_as(vpps_checker *c, uint32_t member) { vpps_check_act(c, vpps_check_vp(c, member)); }
 /* Lets the acting unit read n words: checks that they hold the tensor, and that a barrier orders their writing before this read. */
 bool vpps_check_read(vpps_checker *c, uint32_t offset, uint32_t n, uint32_t tensor);
 /* Lets the acting unit write n words of an item of the tensor: checks that barriers order all earlier accesses before this write. */

@@ -3,8 +3,6 @@
 
 #include <inttypes.h>
 
-static uint32_t vp_of(const vpps_checker *c, uint32_t member) { return c->group * c->group_size + member; }
-
 /* Makes all virtual processors of the group together those who read and write next. */
 static void act_together(vpps_checker *c) { vpps_check_act(c, c->group_size > 1 ? c->n_vps + c->group : c->group); }
 
@@ -102,8 +100,8 @@ bool vpps_check_entries(vpps_checker *c, uint32_t number, uint32_t address) {
                 c, "table %u: sum %u has entry %u, words %u to %u; the table has %u entries, the list %u words", number,
                 i, entry[i], starts[i], starts[i + 1], entries, starts[*n]);
     for (uint32_t m = 0; m < c->group_size; m++) {
-        const vpps_rows own = own_entries(c, *n, vp_of(c, m));
-        vpps_check_act(c, vp_of(c, m));
+        const vpps_rows own = own_entries(c, *n, vpps_check_vp(c, m));
+        vpps_check_act_as(c, m);
         for (uint32_t i = own.first; i < own.end; i++)
             if (!add_up(c, number, entry[i], lists + starts[i], starts[i + 1] - starts[i])) return false;
     }
@@ -217,8 +215,8 @@ static bool each_entry(vpps_checker *c, bool update) {
         const vpps_table *t = vpps_table_at(c->script, i);
         const uint32_t tensor = c->table_tensors[i], words = c->tensors[tensor].words, *rows = c->script + t->rows;
         for (uint32_t m = 0; m < c->group_size; m++) {
-            const vpps_rows own = own_entries(c, t->n, vp_of(c, m));
-            vpps_check_act(c, vp_of(c, m));
+            const vpps_rows own = own_entries(c, t->n, vpps_check_vp(c, m));
+            vpps_check_act_as(c, m);
             for (uint32_t k = own.first; k < own.end; k++) {
                 if (!entry_is_made(c, i, rows[k])) return false;
                 if (!vpps_check_read(c, t->gradients + k * words, words, tensor)) return false;
@@ -270,8 +268,8 @@ static bool update_parameter(vpps_checker *c, vpps_param p) {
         return true;
     }
     for (uint32_t m = 0; m < c->group_size; m++) {
-        const vpps_rows rows = vpps_rows_of(data->rows, c->target->rows.unit, c->n_vps, vp_of(c, m));
-        vpps_check_act(c, vp_of(c, m));
+        const vpps_rows rows = vpps_rows_of(data->rows, c->target->rows.unit, c->n_vps, vpps_check_vp(c, m));
+        vpps_check_act_as(c, m);
         if (!vpps_check_write(c, c->target->values[p] + rows.first, rows.end - rows.first, 1, 0)) return false;
     }
     return true;

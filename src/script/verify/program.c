@@ -22,14 +22,17 @@ static bool make(vpps_proof *p, const vpps_operand *to, uint32_t is) {
     return true;
 }
 
+/* Returns whether the virtual processors share out the rows of a result. */
+static bool is_dealt(const vpps_proof *p, const vpps_operand *to) {
+    return p->program->rows && vpps_rows_dealt(&p->c->needs, to->rows) && !vpps_proof_is_share(p, to->value);
+}
+
 /* Puts a value into its slot (buffer); refuses a slot of another size or axis. */
 static bool fill(vpps_proof *p, const vpps_operand *to) {
     if (!vpps_proof_is_sound(p, to)) return false;
-    const bool dealt =
-        p->program->rows && vpps_rows_dealt(&p->c->needs, to->rows) && !vpps_proof_is_share(p, to->value);
     const bool there = to->place == VPPS_PLACE_SLOT && to->at < p->program->slots.n;
     const vpps_slot *slot = there ? &p->program->slots.at[to->at] : NULL;
-    if (!slot || dealt != (to->dealt > 0) || slot->axis != to->axis || slot->dealt != to->dealt ||
+    if (!slot || is_dealt(p, to) != (to->dealt > 0) || slot->axis != to->axis || slot->dealt != to->dealt ||
         slot->words != vpps_operand_words(to))
         return vpps_proof_refuse(p, "slot of wrong size, axis or rows");
     p->held[to->at] = to->value;
@@ -74,9 +77,8 @@ static bool contribute(vpps_proof *p, const vpps_operand *to) {
 static bool place_result(vpps_proof *p, const vpps_operand *to) {
     if (to->place == VPPS_PLACE_SLOT) return fill(p, to);
     if (!vpps_proof_is_sound(p, to)) return false;
-    const bool dealt =
-        p->program->rows && vpps_rows_dealt(&p->c->needs, to->rows) && !vpps_proof_is_share(p, to->value);
-    if (dealt != (to->dealt > 0)) return vpps_proof_refuse(p, "rows shared out in another way than they are made");
+    if (is_dealt(p, to) != (to->dealt > 0))
+        return vpps_proof_refuse(p, "rows shared out in another way than they are made");
     const bool record = to->place == VPPS_PLACE_RECORD, run = p->step->kind == VPPS_STEP_RUN;
     if ((p->c->needs.in_place && vpps_writes_in_place(p->program, p->step)) ||
         (!run && (p->step->product.transposed ? to->place == VPPS_PLACE_CONTRIBUTION : record && to->cols == 1)))

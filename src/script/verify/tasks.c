@@ -40,8 +40,6 @@ static share share_of(const vpps_checker *c, const vpps_checked_block *b, const 
     return s;
 }
 
-static uint32_t vp_of(const vpps_checker *c, uint32_t member) { return c->group * c->group_size + member; }
-
 /* Returns which words of a value the virtual processor handles: those of its own rows, or all if rows are not shared out. */
 static vpps_rows rows_of(const share *s, const vpps_cell_value *x) {
     return s->info->rows ? vpps_own_rows(&s->b->cell->c->needs, x->rows, x->cols, s->member)
@@ -141,7 +139,7 @@ static bool read_stage(vpps_checker *c, const share *s) {
         if (many && whole && s->member > 0) continue; /* the check for the group's first virtual processor covers all */
         if (many && whole) vpps_check_act(c, c->n_vps + c->group);
         const bool ok = read_value(c, s, &cell->reads[i]);
-        vpps_check_act(c, vp_of(c, s->member));
+        vpps_check_act_as(c, s->member);
         if (!ok) return false;
     }
     for (uint32_t i = 0; i < p->n; i++) {
@@ -228,23 +226,10 @@ static bool add_pass_record(vpps_checker *c, const vpps_checked_block *b, const 
     const vpps_cell_stage *stage = &cell->stages[task->stage];
     const uint32_t *o = task->operands;
     for (uint32_t i = 0; i < stage->n; i++) {
-        const uint32_t v = cell->order[stage->first + i], shares = vpps_shares_of(cell, &cell->values[v]);
-        const vpps_cell_value *x = &cell->values[v];
+        const uint32_t v = cell->order[stage->first + i];
         if (!b->pass_record[v]) continue;
         for (uint32_t p = o[1]; p < o[1] + o[2]; p++) b->pass_record[v][p] = c->n_tensors;
-        for (uint32_t s = 0; s < shares; s++) {
-            const uint64_t at =
-                (uint64_t)task->pass_record + x->offset + (uint64_t)s * vpps_share_words(vpps_value_words(x));
-            const vpps_tensor t = {.kind = VPPS_TENSOR_KEPT,
-                                   .stride = cell->kept_words[x->record],
-                                   .words = vpps_value_words(x),
-                                   .items = o[2],
-                                   .first = o[1],
-                                   .block = o[0],
-                                   .index = v,
-                                   .share = s};
-            if (vpps_check_add_tensor(c, at, t) == VPPS_NONE) return false;
-        }
+        if (!vpps_check_add_kept(c, b, v, task->pass_record, o[1], o[2])) return false;
     }
     return true;
 }
@@ -260,7 +245,7 @@ bool vpps_check_stage(vpps_checker *c, const vpps_task *t) {
     for (uint32_t write = 0; write < 2; write++) {
         for (uint32_t m = 0; m < c->group_size; m++) {
             const share s = share_of(c, b, t, m);
-            vpps_check_act(c, vp_of(c, m));
+            vpps_check_act_as(c, m);
             if (!(write ? write_stage(c, &s) : read_stage(c, &s))) return false;
         }
     }
@@ -271,7 +256,7 @@ bool vpps_check_stage(vpps_checker *c, const vpps_task *t) {
 bool vpps_check_constants(vpps_checker *c, uint32_t address, uint32_t n) {
     const uint32_t *pairs = vpps_check_words(c, address, 2 * (uint64_t)n, "constants");
     if (!pairs) return false;
-    vpps_check_act(c, vp_of(c, 0));
+    vpps_check_act_as(c, 0);
     for (uint32_t i = 0; i < n; i++) {
         const vpps_tensor t = {
             .kind = VPPS_TENSOR_CONSTANT, .stride = 1, .words = 1, .items = 1, .index = pairs[2 * i + 1]};
@@ -349,9 +334,7 @@ static bool is_for(const vpps_checker *c, const vpps_tensor *t, uint32_t item, u
     const vpps_cell_contribution *to = &cell->contributions[t->index];
     const uint32_t axis = to->lookup ? 0 : cell->input_axis[to->index];
     const uint32_t p = axis ? vertex_of(b, axis, item) : item;
-    uint64_t live = 0;
-    for (uint32_t k = 0; k < cell->n_outputs; k++)
-        live |= (uint64_t)c->live[b->first_output + k * b->block->n + p] << k;
+    const uint64_t live = vpps_check_live(c, b, p);
     if (to->lookup)
         return output == VPPS_NONE && cell->lookups[to->index].table == table && b->rows[to->index][item] == row &&
                (live & b->cell->into_entry[to->index]);
