@@ -18,8 +18,6 @@ typedef struct sweep {
     uint64_t end;
 } sweep;
 
-/* ---------------------------------------------------------------- holes */
-
 static void remove_hole(sweep *s, uint32_t i) {
     memmove(s->holes + i, s->holes + i + 1, (--s->n_holes - i) * sizeof *s->holes);
 }
@@ -67,8 +65,6 @@ static uint64_t take(sweep *s, uint64_t words) {
     if (!s->holes[best].words) remove_hole(s, best);
     return at;
 }
-
-/* ---------------------------------------------------------------- orders */
 
 /* Sorts the tensors' numbers by first or last live phase; tensors that live to the end come after all others. */
 static void sort_by_phase(const sweep *s, bool last, uint32_t n_phases, uint32_t *starts, uint32_t *order) {
@@ -119,8 +115,6 @@ static uint64_t largest_live_set(const sweep *s) {
     }
     return largest;
 }
-
-/* ---------------------------------------------------------------- placing */
 
 /* Places tensors in the order in which they become live, each into a large enough hole; before them, tensors that live to the end. */
 static uint64_t place_as_made(sweep *s) {

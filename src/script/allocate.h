@@ -11,6 +11,6 @@ typedef struct vpps_tensor_life {
     uint32_t *offset;     /* for the caller: the variable that shall get the offset `at` */
 } vpps_tensor_life;
 
-/* Places n tensors from word 0 on. *words: the number of words that they take. *live: the most words that are live in one phase, a lower
- * bound of any placement. False: out of memory. */
+/* Places n tensors from word 0 on. *words becomes the number of words that the placement takes; *live, the most words that are live in one phase,
+ * a lower bound for any placement. Returns false if out of memory. */
 bool vpps_allocate(vpps_tensor_life *all, uint32_t n, uint64_t *words, uint64_t *live);

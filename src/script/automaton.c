@@ -22,7 +22,7 @@ void vpps_automaton_free(vpps_automaton *a) {
 
 /* ---------------------------------------------------------------- states */
 
-/* The words by which a state of the automaton encodes the frontier: the set of vertex types that have ready vertices. */
+/* The words that encode a state of the automaton (the policy being learned): which vertex types have ready vertices. */
 typedef struct frontier {
     uint32_t *words; /* words of the encoded state; the array has 2 * n_types + 1 elements */
     uint32_t n, n_words;
@@ -66,7 +66,7 @@ static void encode(uint32_t encoding, vpps_walk *w, frontier *f) {
 
 #define NONE UINT32_MAX
 
-/* Returns the number of the known state that encodes a frontier; NONE: the automaton has no such state. */
+/* Returns the number of the known state that encodes these ready vertices; NONE: the automaton has no such state. */
 static uint32_t find(const vpps_automaton *a, const frontier *f) {
     const uint64_t hash = vpps_hash_words(f->words, f->n_words);
     for (uint32_t at = vpps_index_first(hash), i; (i = vpps_index_next(&a->numbers, hash, &at)) != UINT32_MAX;) {
@@ -93,7 +93,7 @@ static bool append_state(vpps_automaton *a, const frontier *f) {
     return note_state(a, a->n_states - 1);
 }
 
-/* Returns the index of a state's greatest Q value, whose vertex type would run next. */
+/* Returns the index of a state's greatest Q value; the automaton would run the vertex type with this value next. */
 static uint32_t best_of(const vpps_automaton *a, const vpps_state *s) {
     uint32_t best = s->first;
     for (uint32_t i = s->first; i < s->first + s->n; i++)
@@ -137,15 +137,16 @@ typedef struct learner {
     vpps_automaton *a;
     vpps_walk walk;
     uint32_t *state, *chosen; /* for each batch of a trial: the state before it; index of the Q value that was chosen */
-    uint32_t *followed; /* for each state: index of the Q value of the type that this trial chooses; NONE: none yet */
+    uint32_t *followed; /* for each state: index of the Q value of the type chosen in this trial; NONE: none yet */
     double *reward;
-    float *best_q; /* copy of the Q values that gave the fewest batches so far, of best_states states */
+    float *best_q; /* copy of the Q values that gave the fewest batches so far, for the first best_states states */
     uint32_t best_states, best_values;
     uint64_t vertices; /* number of vertices run so far, all trials together */
     uint64_t random;
 } learner;
 
-/* Gives the number of the state that encodes the frontier; adds the state if it is new. A new Q value begins as the reward of running the type. */
+/* Gives the number of the state that encodes which types have ready vertices; adds the state if it is new. A new Q value begins as the reward of
+ * running the type. */
 static bool find_state(learner *l, uint32_t *out) {
     vpps_automaton *a = l->a;
     vpps_walk *w = &l->walk;
@@ -161,7 +162,8 @@ static bool find_state(learner *l, uint32_t *out) {
     return true;
 }
 
-/* Saves a copy of the Q values as the best so far. If `followed`, first makes this trial's choice in each state the greatest Q value. */
+/* Saves a copy of the Q values as the best so far. If `followed`, first makes the Q value that this trial chose in each state the state's
+ * greatest. */
 static bool keep(learner *l, bool followed) {
     vpps_automaton *a = l->a;
     float *q = realloc(l->best_q, (a->n_values + 1u) * sizeof *q);
@@ -176,8 +178,8 @@ static bool keep(learner *l, bool followed) {
     return true;
 }
 
-/* Gives the vertex type that this trial chooses in a state: at random with probability `explore`. A trial makes the same choice each time the state
- * recurs, so a trial is the run of one automaton. */
+/* Gives the vertex type that this trial (run over the graph) chooses in a state: with probability `explore`, a random type. A trial makes the same
+ * choice each time the state recurs, so that a trial is the run of one automaton. */
 static bool follow(learner *l, uint32_t state, double explore, uint32_t *value) {
     const size_t known = vpps_capacity(l->followed);
     if (!VPPS_RESERVE(l->followed, state + (size_t)1)) return false;
@@ -207,7 +209,8 @@ static bool go_through(learner *l, double explore) {
     return w->n_batches >= l->a->batches || keep(l, true);
 }
 
-/* Updates the Q values of a trial from its end by N-step bootstrapping: N batches' rewards plus the Q value of the state after. */
+/* Updates the Q values that a trial (run over the graph) chose, from its last batch to its first, by N-step bootstrapping: the rewards of N batches
+ * plus the Q value of the state after these. */
 static void learn_from(learner *l) {
     const uint32_t n = l->walk.n_batches;
     float *q = l->a->q;
@@ -284,8 +287,8 @@ bool vpps_automaton_learn(vpps_automaton *a, const vpps_typed_graph *g) {
 
 /* ---------------------------------------------------------------- automata as bytes */
 
-/* A packed automaton is PACKED_HEADER words (encoding, number of vertex types, trials, batches, bound, number of states), then the states. A state is
- * PACKED_STATE words (number of types, number of words), its words, its Q values. */
+/* A packed automaton (learned policy) is PACKED_HEADER words (encoding, number of vertex types, trials, batches, bound, number of states), then the
+ * states. A state is PACKED_STATE words (number of types, number of words), its words, its Q values. */
 enum { PACKED_HEADER = 6, PACKED_STATE = 2 };
 
 static size_t packed_words(const vpps_automaton *a) {
@@ -313,7 +316,7 @@ void *vpps_automaton_pack(const vpps_automaton *a, size_t *bytes) {
     return words;
 }
 
-/* Unpacks the state that begins at `at`, with `left` words left; returns how many words it takes. 0: the words encode no state. */
+/* Unpacks the state that begins at *at, with `left` words left; returns how many words the state takes. 0: the words encode no state. */
 static size_t unpack_state(vpps_automaton *a, uint32_t *at, size_t left) {
     if (left < PACKED_STATE) return 0;
     const frontier f = {.words = at + PACKED_STATE, .n = at[0], .n_words = at[1]};

@@ -1,6 +1,6 @@
-/* automaton.h - a learned batching policy: an automaton whose state is the set of types with ready vertices (the frontier) chooses the type
- * that runs next (Chen et al. 2023, "ED-Batch", sections 2.2 and 2.3). Tabular Q-learning with N-step bootstrapping on one graph; the
- * result serves all graphs with the same types, whatever their sizes. */
+/* automaton.h - a learned batching policy: an automaton that chooses which type's vertices run next. The automaton's state is the set of types
+ * with ready vertices (the frontier; Chen et al. 2023, "ED-Batch", sections 2.2 and 2.3). Tabular Q-learning with N-step bootstrapping on one
+ * graph; the result serves all graphs with the same types, whatever their sizes. */
 #pragma once
 
 #include "base/index.h"
@@ -26,40 +26,43 @@ typedef enum vpps_encoding {
 const char *vpps_encoding_name(vpps_encoding encoding);
 const char *vpps_encoding_text(vpps_encoding encoding);
 
-/* A state of the automaton: numbers of the types with ready vertices, in the encoding's order, each with its Q value; then other words of the state. */
+/* A state of the automaton that chooses which type's vertices run next. A state is encoded as words: first the numbers of the types that have
+ * ready vertices, each with its Q value, in the order of the encoding (vpps_encoding); then what else the encoding adds. */
 typedef struct vpps_state {
-    uint32_t first, n; /* first: where the state's numbers begin in `words` and `q`; n: number of its vertex types */
-    uint32_t n_words;  /* number of words that encode the state; the first n are vertex types */
+    /* first: index in `words` and `q` of the state's first element; n: number of the state's vertex types */
+    uint32_t first, n;
+    uint32_t n_words; /* number of words that encode the state; the first n of these words are vertex types */
 } vpps_state;
 
 typedef struct vpps_automaton {
     uint32_t encoding; /* vpps_encoding */
     uint32_t n_types;
-    uint32_t trials; /* number of learning trials, of all encodings tried together */
-    /* for the graph that was learned on: batches: how many the policy needs; bound: a lower bound for every policy */
+    uint32_t trials; /* number of learning trials (runs over the whole graph), summed over all encodings tried */
+    /* for the graph from which the automaton was learned: batches: number that the policy needs; bound: lower bound of any policy's number */
     uint32_t batches, bound;
     vpps_state *states;
     uint32_t n_states;
     uint32_t *words;
     float *q;
     uint32_t n_values;  /* number of elements of `words`, and of `q` */
-    vpps_index numbers; /* index of the states by a hash of their words */
+    vpps_index numbers; /* index that finds a state's number by a hash of its words */
 } vpps_automaton;
 
 enum {
     VPPS_LEARN_CHECK = 50, /* number of trials between two evaluations of the learned policy */
-    /* Learning ends when the vertices run in all trials exceed this number times the most trials: a large graph gets fewer trials.
-     * 1,000 trials take about 1 s on a core. */
+    /* Learning ends when the number of vertices run in all trials exceeds this number times the most trials, so that a large graph gets fewer
+     * trials. 1,000 trials take about 1 s on a core. */
     VPPS_LEARN_VERTICES = 20 * 1000
 };
 
-/* Learns an automaton for graph g and sets *a to the one found that needs the fewest batches. Learning ends when no policy can need fewer
- * batches, or when the trials of all encodings are used up. Equal graphs give equal automata. False: out of memory. */
+/* Learns an automaton (policy that chooses which type runs next) for graph g. *a becomes the automaton that needs the fewest batches. Learning
+ * ends when no policy can need fewer batches, or when the trials of all encodings are used up. Equal graphs give equal automata. Returns false if
+ * out of memory. */
 bool vpps_automaton_learn(vpps_automaton *a, const vpps_typed_graph *g);
 void vpps_automaton_free(vpps_automaton *a);
 
-/* Returns the type whose vertices run next: the type with the best Q value in the walk's state. If the state is unknown or `a` is NULL,
- * returns vpps_best_ratio. */
+/* Returns the type whose ready vertices run next: the type with the best Q value in the walk's state. If the state is unknown or `a` is NULL,
+ * returns the type that vpps_best_ratio chooses. */
 uint32_t vpps_automaton_next(const vpps_automaton *a, vpps_walk *w);
 
 /* Returns the type with ready vertices that has the highest vpps_walk_ratio; at a tie, the first such type. */

@@ -15,7 +15,7 @@ typedef struct chooser {
     vpps_batched_type *types;
 } chooser;
 
-/* For each type, counts the needed vertices, the members of their lists, and the levels. */
+/* For each type, counts the needed vertices, the nodes that their list inputs read, and the levels. */
 static void count_vertices(chooser *c) {
     const vpps_reading *r = c->needs->reading;
     for (uint32_t v = 0; v < r->n_vertices; v++) {
@@ -27,8 +27,6 @@ static void count_vertices(chooser *c) {
         for (uint32_t l = 0; l < r->types[type].n_lists; l++) t->items[l + 1] += r->lists[v].members[l];
     }
 }
-
-/* ---------------------------------------------------------------- groups */
 
 /* Returns the properties by which a device chooses the number of groups. Cells are not compiled yet: backward is taken as twice forward's flops. */
 static vpps_batch_extent extent_of(const chooser *c) {
@@ -65,9 +63,10 @@ static uint32_t best_groups(const chooser *c, uint32_t most) {
     return c->target->choose_groups(&e, most);
 }
 
-/* Chooses the number of groups of virtual processors. A requested number is used, except that a batch of one connected component runs in one group
- * unless keeps_groups is set. Otherwise the device's rule chooses a number that leaves each group at least four components, so that loads are even:
- * with fewer, half as many groups took Tree-LSTMs no longer (predicted for a GPU, bench/results/predicted-sm_90). */
+/* Chooses the number of groups into which the virtual processors are divided. A requested number is used, except that a batch of one connected
+ * component runs in one group unless keeps_groups is set. Otherwise the device's rule chooses a number that leaves each group at least four
+ * components, so that loads are even: with fewer, half as many groups took Tree-LSTMs no longer (predicted for a GPU,
+ * bench/results/predicted-sm_90). */
 static bool choose_groups(const chooser *c, const vpps_batch_request *request) {
     enum { COMPONENTS_A_GROUP = 4 };
     vpps_batching *out = c->out;
@@ -87,8 +86,6 @@ static bool choose_groups(const chooser *c, const vpps_batch_request *request) {
     return true;
 }
 
-/* ---------------------------------------------------------------- heads */
-
 /* Returns whether a type may be a classifier head. A type in a recurrence may not, since it runs level by level. A type that reads nothing, such as
  * an input, may not either: if all heads read one vertex of such a type, they could not run in separate slices. */
 static bool may_be_head(const vpps_batch_needs *n, uint32_t t) {
@@ -102,7 +99,7 @@ static bool may_be_head(const vpps_batch_needs *n, uint32_t t) {
  * can run one after the other in the same memory. */
 static void find_heads(const vpps_batch_needs *n, bool *heads) {
     const uint32_t n_types = n->reading->n_types;
-    /* readers first: a component of vertex types has a higher number than those that it reads */
+    /* visits readers first: a component of vertex types has a higher number than the components that it reads */
     for (uint32_t scc = n->n_sccs; scc-- > 0;) {
         for (uint32_t t = 0; t < n_types; t++) {
             if (n->types[t].scc != scc) continue;
@@ -112,8 +109,6 @@ static void find_heads(const vpps_batch_needs *n, bool *heads) {
         }
     }
 }
-
-/* ---------------------------------------------------------------- all choices */
 
 vpps_status vpps_choose_batching(const vpps_batch_needs *n, const vpps_history *history, const vpps_target *target,
                                  const vpps_batch_request *request, vpps_arena *arena, vpps_batching *out) {

@@ -4,13 +4,15 @@
 #include "script/components.h"
 
 typedef struct vpps_batched_type {
-    uint64_t items[VPPS_AXES]; /* [0]: number of the type's needed vertices; [d]: number of members of lists d - 1 */
-    uint32_t n_levels;         /* number of levels at which the type has needed vertices */
+    /* [0]: number of the type's needed vertices; [d]: number of nodes in list input d - 1, all vertices together */
+    uint64_t items[VPPS_AXES];
+    uint32_t n_levels; /* number of levels at which the type has needed vertices */
 } vpps_batched_type;
 
 typedef struct vpps_batching {
     const vpps_batch_needs *needs;
-    const uint32_t *levels; /* for each vertex: its level, as the batching policy chose */
+    /* for each vertex: its level (vertices of one level run together), as the batching policy chose */
+    const uint32_t *levels;
     const vpps_batched_type *types;
     const bool *heads;          /* for each type: whether only the loss reads its vertices (a classifier head) */
     vpps_components components; /* connected components of the graph; computed at first use (n 0: not yet) */
@@ -24,7 +26,8 @@ typedef struct vpps_batching {
     uint32_t *cell_numbers, n_kernel;
 } vpps_batching;
 
-/* Chooses the vertices' levels and the number of groups of virtual processors, and leaves out->cells unset. Fails with MEMORY. */
+/* Chooses the level of each vertex (vertices of one level run together) and the number of groups into which the virtual processors are divided.
+ * Leaves out->cells unset. Fails with MEMORY. */
 vpps_status vpps_choose_batching(const vpps_batch_needs *n, const vpps_history *history, const vpps_target *target,
                                  const vpps_batch_request *request, vpps_arena *arena, vpps_batching *out);
 
@@ -32,11 +35,12 @@ vpps_status vpps_choose_batching(const vpps_batch_needs *n, const vpps_history *
 vpps_status vpps_compile_cells(const vpps_batching *b, vpps_history *history, const vpps_target *target,
                                vpps_arena *arena, vpps_batching *out);
 
-/* Returns the number of words that vertices keep for backward: with `heads` those of classifier heads only, else those of all other vertices. */
+/* Returns the number of words that vertices keep for backward: with `heads`, only vertices that only the loss reads (classifiers); else all other
+ * vertices. */
 uint64_t vpps_kept_words(const vpps_batching *b, bool heads);
 
-/* Returns the number of words that all vertices write: values kept for backward, and gradients contributed to other vertices. */
+/* Returns the number of words that all vertices write: values kept for backward, and gradients for the vertices that they read. */
 uint64_t vpps_passed_words(const vpps_batching *b);
 
-/* Returns the flops of one vertex of the cell (axis 0; at least 1), or of one member of a list (axis > 0). */
+/* Returns the number of flops of one vertex of the cell (axis 0; at least 1), or of one member of its list input number axis - 1 (axis > 0). */
 static inline uint64_t vpps_cost_of_item(const vpps_compiled_cell *c, uint32_t axis) { return c->flops[axis] + !axis; }

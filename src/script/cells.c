@@ -1,8 +1,8 @@
 /* cells.c - finds or compiles the cells of a batch (batching.h). */
 #include "script/batching.h"
 
-/* A scaled contribution is stored as two factors, a kept scalar and a kept vector. Returns whether those of a classifier head t would have to stay in
- * memory after their slice, because a vertex outside the heads sums up its gradient only after all slices. */
+/* A term of a gradient may be stored as two factors, a kept scalar and a kept vector. Returns whether such factors of a classifier head t would have
+ * to stay in memory after their slice (share of the batch), because a vertex outside the heads sums up its gradient only after all slices. */
 static bool outlive_slices(const vpps_batching *b, uint32_t t) {
     const vpps_batch_needs *n = b->needs;
     if (!b->heads[t]) return false;
@@ -11,8 +11,9 @@ static bool outlive_slices(const vpps_batching *b, uint32_t t) {
     return false;
 }
 
-/* Returns needs.owner of type t: which virtual processor runs the type's levels alone. Twins are recurrences of one cell each with equal work that
- * read the same other types, so that none reads another, through other types either. A group has one for each twin, or for several twins. */
+/* Returns needs.owner of type t: which virtual processor of a group runs the type's levels alone. Twins are recurrences of one cell each that have
+ * equal work and read the same other types, so that no twin reads another, through other types either. Each twin, or several together, gets a virtual
+ * processor. */
 static uint32_t owner_of(const vpps_batching *b, uint32_t t) {
     const vpps_batch_needs *n = b->needs;
     const vpps_batched_type *types = b->types;

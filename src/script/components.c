@@ -26,7 +26,8 @@ bool vpps_find_components(const vpps_batch_needs *needs, vpps_arena *arena, vpps
     }
     for (uint32_t v = 0; v < r->n_vertices && r->shares; v++) {
         if (!r->lists[v].shared || !needs->needed[v]) continue;
-        const bool joined = r->lists[v].repeats && needs->needed[v - 1]; /* whether v - 1 has joined the list members */
+        /* whether v - 1 has joined the members of the list that both vertices read */
+        const bool joined = r->lists[v].repeats && needs->needed[v - 1];
         if (joined) join(parent, v, v - 1);
         for (vpps_reader x = vpps_reads_of(r, v, !joined); vpps_next_input(&x);)
             for (size_t s = x.at; s < x.end; s++) join(parent, v, r->sources[s].vertex);

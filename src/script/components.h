@@ -5,7 +5,8 @@
 
 /* The connected components of a batch. Two needed vertices are in one component if a chain of reads, in any direction, joins them. */
 typedef struct vpps_components {
-    const uint32_t *of; /* for each needed vertex: its component's number, in the order of first vertices */
+    /* for each needed vertex: number of its component; components are numbered in the order of their first vertices */
+    const uint32_t *of;
     uint32_t n;
 } vpps_components;
 

@@ -1,17 +1,20 @@
 /* contributions.c - counts and lists the gradients that vertices contribute to the vertices and table entries that they read (contributions.h). */
 #include "script/contributions.h"
 
-/* A gradient that vertices of a block contribute to what they read through one input or table lookup. `at` belongs to the task that is looked at. */
+/* The gradient that each vertex of a block computes for what it reads through one input or table lookup (a contribution). `at`: offset for the
+ * current task. */
 typedef struct contribution {
     const vpps_step_block *block;
     const vpps_compiled_cell *cell;
     const vpps_cell_contribution *to;
     const uint64_t *reads; /* for each output of the cell: inputs (or lookups) on which it depends, as bits */
-    bool all;              /* whether every vertex of the block adds to the gradient */
+    bool all;              /* whether every vertex of the block computes such a gradient */
     uint32_t number, stage, stride, shares;
-    /* the gradient of item i (vertex, list member) has offset at + i * stride; partial sums of the group's virtual processors are share_words apart */
+    /* the gradient of item i (vertex, list member) has offset at + i * stride; partial sums of the group's virtual processors are share_words
+     * apart */
     uint32_t at, share_words;
-    /* If stored as two factors: scalars at `at`, vertex p's vector at of + p * of_stride. `runs`: whether lists have runs of such pairs of factors. */
+    /* If stored as two factors: scalars at `at`, vertex p's vector at of + p * of_stride. `runs`: whether lists have runs of such pairs of
+     * factors. */
     uint32_t of, of_stride;
     bool runs;
 } contribution;
@@ -49,7 +52,8 @@ static inline void take_shares(contribution x, uint32_t item, uint32_t *words, u
     for (uint32_t s = 0; words && s < x.shares; s++) words[at + s] = x.at + s * x.share_words + item * x.stride;
 }
 
-/* Finds the task that computes contribution x of a level's vertices; sets x->at, x->share_words. Returns the end of the range of the task's vertices. */
+/* Finds the task that computes contribution x of a level's vertices; sets x->at, x->share_words. Returns the end of the range of the task's
+ * vertices. */
 static uint32_t find_run(const vpps_contributions *all, const uint32_t *offsets, uint32_t block, contribution *x,
                          uint32_t level) {
     const vpps_steps *s = all->tasks->steps;

@@ -35,8 +35,6 @@ static void add_flops(const costing *w, const span *p, const vpps_cell_flops *fl
     }
 }
 
-/* ---------------------------------------------------------------- stages */
-
 /* Adds the bytes of value v of all vertices (or list members), times the number of virtual processors that store a partial sum of it. */
 static void add_value(const costing *w, const span *p, uint32_t v) {
     const vpps_cell_value *x = &p->c->values[v];
@@ -93,8 +91,6 @@ static void cost_STAGE(const costing *w, const vpps_task *t) {
     }
     add_flops(w, &p, &flops);
 }
-
-/* ---------------------------------------------------------------- parameters */
 
 static void cost_OUTER(const costing *w, const vpps_task *t) {
     const span p = span_of(w, t);
@@ -153,8 +149,6 @@ static void cost_UPDATE(const costing *w, const vpps_task *t) {
     w->sum->other_flops += 2 * gradient_elems(w);
     add_words(w, 3 * gradient_elems(w));
 }
-
-/* ---------------------------------------------------------------- other tasks */
 
 static void cost_LOSS(const costing *w, const vpps_task *t) {
     w->sum->other_flops += 2 * (uint64_t)t->operands[1];

@@ -3,8 +3,8 @@
 
 #include "script/script.h"
 
-/* The cost of tasks, summed over all virtual processors. Flops: of the compiled cells, in matrix products and in other operations.
- * Bytes: read from and written to memory, each value once for every vertex or list member, each matrix once. */
+/* The cost of tasks, summed over all virtual processors. Flops: of the compiled cells, in matrix products and in other operations. Bytes: read
+ * from and written to memory; each value counts once for every vertex or list member, each matrix once. */
 typedef struct vpps_task_cost {
     uint64_t product_flops, other_flops, bytes;
 } vpps_task_cost;

@@ -1,8 +1,6 @@
 /* deal.c - assigns each vertex to a wave (waves run in turn), a group of virtual processors, and a slice of the wave (deal.h). */
 #include "script/deal.h"
 
-/* ---------------------------------------------------------------- components */
-
 typedef struct component {
     uint32_t number, depth, place;
     uint64_t cost;
@@ -75,8 +73,6 @@ bool vpps_deal_components(const vpps_batching *b, vpps_arena *arena, uint32_t *n
     return true;
 }
 
-/* ---------------------------------------------------------------- heads */
-
 static bool is_head(const vpps_batching *b, uint32_t vertex) {
     return b->needs->needed[vertex] && b->heads[b->needs->reading->vertices[vertex].type];
 }
@@ -93,7 +89,7 @@ static uint64_t words_of(const vpps_batching *b, uint32_t vertex) {
     return words;
 }
 
-/* The vertices of one group's classifier heads in a wave. */
+/* The vertices of one group's classifier heads (vertices that only the loss reads) in a wave. */
 typedef struct share {
     uint64_t words, before; /* words that vertices keep for backward; before: those of vertices that have a slice */
     uint32_t n;             /* number of sets of vertices which reads join, so that each set stays in one slice */

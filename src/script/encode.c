@@ -6,8 +6,9 @@
 
 /* Constants that a group of virtual processors stores in memory: the factors of the loss's terms. Consecutive equal factors share one constant. */
 typedef struct group_constants {
-    uint32_t n, last;        /* n: number of constants; last: bits of the latest constant, a float */
-    uint32_t list, next, at; /* list, next: script addresses of the first and next constant; at: offset of the next */
+    uint32_t n, last; /* n: number of constants; last: bits of the latest constant, a float */
+    /* list: address in the script of the first constant; next: of the next constant; at: offset of the next constant in the pool */
+    uint32_t list, next, at;
 } group_constants;
 
 /* The state while the words of a script are written. */
@@ -20,14 +21,19 @@ typedef struct encoder {
     const vpps_target *target;
     const vpps_batch_request *request;
     vpps_writer to;
-    uint32_t *output_at, *gradient_at; /* for each output: output_at: its value's offset; gradient_at: its gradient's */
-    uint32_t *list_at;  /* for each output: where the next contribution's offset is written; VPPS_NONE: no gradient */
-    uint32_t *pairs_at; /* for each output: where the next pair (scalar, vector) is written; NULL: no pairs */
-    uint32_t *arrays;   /* for each block of vertices: address of its arrays in the script */
+    /* for each output: output_at: offset of the output's value; gradient_at: offset of its gradient */
+    uint32_t *output_at, *gradient_at;
+    /* for each output: address for the offset of the next term of its gradient; VPPS_NONE: no gradient */
+    uint32_t *list_at;
+    /* for each output: address for the next pair (scalar, vector), a term of its gradient; NULL: no pairs */
+    uint32_t *pairs_at;
+    uint32_t *arrays;           /* for each block of vertices: address of its arrays in the script */
     group_constants *constants; /* for each group of virtual processors: its constants */
     vpps_entry_lists entries;
-    uint32_t *losses; /* by slice (of a wave): address of its terms of the loss; an extra element ends all terms */
-    uint32_t *sums;   /* by slice (of a wave) and table: address of the ENTRIES task's list; 0: no such task */
+    /* for each slice (share of the batch): address of its terms of the loss; an extra last element: the end of all terms */
+    uint32_t *losses;
+    /* for each slice (share of the batch) and table: address of the ENTRIES task's list; 0: no such task */
+    uint32_t *sums;
     uint32_t n_tables;
     vpps_given_array given;
 } encoder;
@@ -106,7 +112,8 @@ static uint32_t arrays_of(const vpps_compiled_cell *c) {
     return 1 + c->inputs_of[0] + c->n_lookups + c->n_words + c->is_data;
 }
 
-/* Writes the offsets of the list members of a block of vertices as the input at `place` reads them. Returns the offsets' address in the script. */
+/* Writes the offset of each node that a block's vertices read through the list input at `place`. Returns the address of these offsets in the
+ * script. */
 static uint32_t write_members(encoder *e, const vpps_step_block *b, vpps_input_place place) {
     const vpps_ordered_vertex *v = vpps_vertices_of(e->s, b);
     const uint32_t list = place.axis - 1, address = vpps_write_room(&e->to, b->members[list]);
@@ -123,9 +130,9 @@ static uint32_t write_members(encoder *e, const vpps_step_block *b, vpps_input_p
     return address;
 }
 
-/* Returns whether the values that the list input at `place` reads all lie equally far, *shift words, from those that the list's first input reads,
- * whose offsets are at address `first`. This is so if all members are of one vertex type, and each input reads one of their outputs. Values in
- * parameters never qualify: processes may share them out. */
+/* A cell can read several outputs of each list member, each through an input of its own. Returns whether every value that the input at `place` reads
+ * lies *shift words from the value that the list's first input reads, whose offsets are at address `first`. This is so if all members are of one
+ * vertex type, and each input reads one of their outputs. Values in parameters never qualify: processes may share them out. */
 static bool is_shifted(const encoder *e, const vpps_step_block *b, uint32_t first, vpps_input_place place,
                        int64_t *shift) {
     const vpps_ordered_vertex *v = vpps_vertices_of(e->s, b);
@@ -145,7 +152,7 @@ static bool is_shifted(const encoder *e, const vpps_step_block *b, uint32_t firs
     return !differs && *shift == (int32_t)*shift;
 }
 
-/* Writes the arrays of offsets of the inputs of a vertex block's lists, and where each input's array lies. */
+/* Writes the arrays of offsets of the values that a block's vertices read through list inputs, and the address of each input's array. */
 static void encode_members(encoder *e, uint32_t i) {
     const vpps_step_block *block = &e->s->blocks[i];
     const vpps_compiled_cell *c = vpps_cell_of_block(e->s, block);
@@ -190,7 +197,7 @@ static void encode_block(encoder *e, uint32_t i) {
     if (c->is_data) at += n; /* skips the n addresses that encode_data writes */
     for (uint32_t d = 1; d <= c->n_lists; d++) {
         for (uint32_t p = 0; p <= n; p++) *at++ = vpps_first_member(e->s, block, p, d);
-        at += 2 * c->inputs_of[d]; /* skips where the inputs' arrays lie, which encode_members writes */
+        at += 2 * c->inputs_of[d]; /* skips the addresses of the inputs' arrays, which encode_members writes */
     }
 }
 
@@ -210,7 +217,7 @@ static void encode_data(encoder *e, uint32_t i) {
     }
 }
 
-/* For output k of each vertex of a block, reserves a list of contributions to its gradient, of counts[output] elements of `words` words each. Writes
+/* Reserves, for output k of each vertex of a block, the list of the terms of its gradient: counts[output] elements of `words` words each. Writes
  * where each list begins, and sets list_at[output] to the list's address. */
 static void encode_lists(encoder *e, const vpps_step_block *block, uint32_t k, const uint32_t *counts, uint32_t words,
                          uint32_t *list_at) {
@@ -231,7 +238,7 @@ static void encode_lists(encoder *e, const vpps_step_block *block, uint32_t k, c
     vpps_write_room(&e->to, words * at);
 }
 
-/* Reserves the lists of contributions to the gradients of a vertex block's outputs, after the block's other arrays. */
+/* Reserves the lists of the terms of the gradients of a block's outputs, after the block's other arrays. */
 static void encode_gradients(encoder *e, uint32_t i) {
     const vpps_step_block *block = &e->s->blocks[i];
     const vpps_compiled_cell *c = vpps_cell_of_block(e->s, block);
@@ -263,7 +270,8 @@ static void encode_blocks(encoder *e, uint32_t address) {
 
 /* ---------------------------------------------------------------- seeds: the loss's gradient, or gradients given by the host */
 
-/* Assigns memory after all other tensors to the gradients that the host writes; returns that memory's end. given.gradients NULL: out of memory. */
+/* Assigns memory after all other tensors to the gradients that the host writes; returns the end of that memory. If given.gradients is NULL: out of
+ * memory. */
 static uint64_t place_given(encoder *e, vpps_arena *arena) {
     enum { GRAIN = 16 };
     const uint64_t first = (e->placed->end + GRAIN - 1) / GRAIN * GRAIN;
@@ -279,7 +287,7 @@ static uint64_t place_given(encoder *e, vpps_arena *arena) {
     return first + words;
 }
 
-/* Adds each gradient that the host gives for an output to the list of gradients that are added up for the output. */
+/* Adds each gradient that the host gives for an output to the list of the terms of that output's gradient. */
 static void encode_given(encoder *e) {
     for (uint32_t i = 0; i < e->r->n_seeds; i++) {
         uint32_t *list_at = &e->list_at[e->r->seeds[i].to.output];
@@ -301,8 +309,8 @@ static uint32_t count_constants(encoder *e) {
     return n;
 }
 
-/* The gradient of the loss with respect to one of its terms is the term's factor. Lists each factor as a constant to be stored after all tensors, and
- * as a contribution to the gradient of the output that is the term. */
+/* The gradient of the loss with respect to one of its terms is the term's constant factor. Lists each such factor as a constant to be stored after
+ * all tensors, and as a term of the gradient of the output that the loss reads. */
 static void encode_seeds(encoder *e) {
     uint32_t at = (uint32_t)e->placed->end;
     for (uint32_t g = 0; g < e->s->batching->n_groups; g++) {
@@ -350,8 +358,8 @@ static uint32_t encode_tables(encoder *e) {
     return tables;
 }
 
-/* Writes the list of an ENTRIES task, which sums up the gradients that a slice (of a wave) contributes to a table's entries; vpps_write_entries
- * writes the contributions' offsets later. Returns the list's address; 0: the slice contributes nothing to the table. */
+/* Writes the list of an ENTRIES task, which sums up the gradients that vertices of a slice (share of the batch) compute for a table's entries;
+ * vpps_write_entries writes the gradients' offsets later. Returns the list's address; 0: the slice does not use the table. */
 static uint32_t encode_sums(encoder *e, const vpps_table *t) {
     const vpps_entry *entries = e->contributions->entries;
     const vpps_entry_lists *lists = &e->entries;
@@ -382,7 +390,7 @@ static uint32_t encode_sums(encoder *e, const vpps_table *t) {
     return address;
 }
 
-/* Writes the lists of all ENTRIES tasks, which sum up gradients of table entries: one for each slice (of a wave) and table. */
+/* Writes the lists of all ENTRIES tasks, which sum up gradients of table entries: one task for each slice (share of the batch) and table. */
 static void encode_entries(encoder *e, uint32_t tables) {
     for (uint32_t slice = 0; slice < vpps_all_slices(e->s) && e->n_tables && !e->to.failed; slice++) {
         vpps_touch_entries(e->contributions, slice, &e->entries);
@@ -410,7 +418,8 @@ static void write_common_barrier(encoder *e, uint32_t slice, bool after) {
     vpps_write_barrier(&e->to, common_barrier(e, slice, after), e->s->batching->n_vps);
 }
 
-/* Returns whether the vectors dy and x of all the cell's parameter gradients (sums of dy x^T) exist after a level's backward stages. */
+/* A matrix's gradient is the sum of dy x^T over the vertices. Returns whether the vectors dy and x of all matrices of the cell exist after a level's
+ * backward stages. */
 static bool outers_by_level(const vpps_compiled_cell *c) {
     for (uint32_t i = 0; i < vpps_n_outers(c); i++) {
         const vpps_outer o = vpps_outer_of(c, i);
@@ -420,7 +429,8 @@ static bool outers_by_level(const vpps_compiled_cell *c) {
     return vpps_n_outers(c) > 0;
 }
 
-/* Returns whether a vertex block's parameter gradients are added up after each level, not once per slice. The request must ask for ACCUMULATE. */
+/* Returns whether parameter gradients of a block's vertices are added up after each level, not once per slice (share of the batch). The request must
+ * ask for ACCUMULATE. */
 static bool accumulates(const encoder *e, uint32_t block) {
     return e->r->training && e->request->gradients == VPPS_GRADIENTS_ACCUMULATE && e->s->batching->n_groups == 1 &&
            outers_by_level(vpps_cell_of_block(e->s, &e->s->blocks[block]));
@@ -431,8 +441,8 @@ static bool is_last_main(const vpps_compiled_cell *c, uint32_t stage) {
            (stage + 1 == c->n_stages || c->stages[stage + 1].pass != VPPS_PASS_BACK_MAIN);
 }
 
-/* Writes OUTER tasks, which add up parameter gradients, for the blocks that do so after each level: over the vertices of the stage tasks
- * [first, end), which the preceding phase ran. */
+/* Writes OUTER tasks, which add up parameter gradients, for the blocks that do so after each level: over the vertices of the stage tasks [first,
+ * end), which the preceding phase ran. */
 static void encode_outers(encoder *e, uint32_t first, uint32_t end) {
     for (uint32_t i = first; i < end; i++) {
         const vpps_stage_task *t = &e->tasks->all[i];
@@ -479,8 +489,9 @@ static void encode_slice(encoder *e, uint32_t slice, uint32_t g, uint32_t *task,
     }
 }
 
-/* Returns whether all virtual processors wait for each other before they compute the gradients' norm. With several slices (of a wave) they must,
- * since another one than a table entry's owner may have added up the entry's gradient. The barrier's number follows those of all slices. */
+/* Returns whether all virtual processors wait for each other before they compute the gradients' norm. With several slices (shares of the batch) they
+ * must, since the owner of a table entry may not be the processor that added up the entry's gradient. The barrier's number follows the numbers for
+ * all slices. */
 static bool meets_before_norm(const encoder *e) {
     return e->request->goal == VPPS_GOAL_STEP && vpps_all_slices(e->s) > 1 && e->n_tables;
 }
@@ -509,8 +520,8 @@ static void encode_group(encoder *e, uint32_t g, uint32_t *task, uint32_t *barri
     VPPS_WRITE_TASK(&e->to, END, 0);
 }
 
-/* Writes the loss's terms, slice (share of the batch) after slice, as pairs (offset of the value, factor). In a training step in two halves the only
- * term is the loss that the host writes at the pause. */
+/* Writes the terms of the loss, slice (share of the batch) after slice, as pairs (offset of the value, factor). In a training step in two halves the
+ * only term is the loss that the host writes while the script pauses. */
 static void encode_losses(encoder *e) {
     const uint32_t n_groups = e->s->batching->n_groups;
     e->losses[0] = vpps_write_room(&e->to, e->r->halves ? 2 : 2 * (uint64_t)e->r->n_seeds);

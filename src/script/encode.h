@@ -8,8 +8,9 @@ typedef struct vpps_script_places {
     const uint32_t *output_at; /* for each output that is needed: offset of its value */
     /* for each output: offset of its gradient if the request asks for it, else VPPS_NONE; NULL: the request asks for none */
     const uint32_t *gradient_at;
-    vpps_given_array given; /* where the host writes gradients at the pause of a training step in two halves */
-    uint64_t pool_words;    /* words of memory (the pool) that the script needs */
+    /* where the host writes the outputs' gradients while a training step pauses between forward and backward */
+    vpps_given_array given;
+    uint64_t pool_words; /* words of memory (the pool) that the script needs */
 } vpps_script_places;
 
 /* Writes b->script and sets b->n_tasks. Fails with MEMORY; or with POOL, without an error message, if the pool is smaller than

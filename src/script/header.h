@@ -7,7 +7,7 @@
 
 typedef struct vpps_task_header {
     unsigned magic, words;
-    /* numbers of virtual processors (VPs) and of their groups; a group is n_vps / n_groups consecutive VPs */
+    /* number of virtual processors (VPs); number of groups: a group is n_vps / n_groups consecutive VPs */
     unsigned n_vps, n_groups;
     unsigned n_barriers;
     unsigned pool_words;       /* words of memory (the pool) that the script uses: highest offset + 1 */
@@ -17,12 +17,15 @@ typedef struct vpps_task_header {
     unsigned guard;            /* not 0: no update when the loss or a gradient is not finite */
     /* Not 0: the vectors dy and x, from whose products dy x^T parameters' gradients are computed, stay in memory until the update. */
     unsigned lasting;
-    unsigned pairs;          /* words per element of lists of pairs (scalar, vector): 2, or 5 for runs; 0: no lists */
+    /* words per element of the lists of pairs (scalar, vector) whose products are terms of gradients: 2, or 5 for runs; 0: there are no such
+     * lists */
+    unsigned pairs;
     unsigned step;           /* number of the script's update, counted from 1 */
     unsigned dropout_key[2]; /* key of the dropout's random numbers: low word, high word */
     /* Adam's bias corrections: zero in a script. The device fills them in, since the device knows how often each parameter was updated. */
     float corrections[2];
-    unsigned steps; /* address of an array of vpps_param_step, one a parameter; 0: all use the numbers here */
+    /* address of an array with one vpps_param_step for each parameter; 0: all parameters use the numbers of this header */
+    unsigned steps;
 #define X(name) float name;
     VPPS_OPTIMIZER_NUMBERS(X)
 #undef X
@@ -39,8 +42,9 @@ typedef struct vpps_block {
     unsigned group;
     unsigned n; /* number of vertices */
     unsigned members[4];
-    unsigned kept[5]; /* offset of kept values: [0] of vertices, [d] of members of lists d - 1, one after the other */
-    unsigned arrays;  /* address in the script of arrays with data of the block's vertices */
+    /* offset of the values kept for backward: [0] of the vertices; [d] of the members of list input d - 1, one after the other */
+    unsigned kept[5];
+    unsigned arrays; /* address in the script of arrays with data of the block's vertices */
 } vpps_block;
 
 /* A task of a group: the group's virtual processors wait for a barrier, run the task, signal a barrier. Tasks are aligned to four words for
@@ -53,7 +57,8 @@ typedef struct vpps_task {
     unsigned wait, signals;
     /* barrier whose counter each virtual processor increments after the task; VPPS_NO_BARRIER: none */
     unsigned signal;
-    /* STAGE tasks: the stage's number in its cell; offset of values that only one pass uses; offset of the gradients that the stage contributes. */
+    /* For STAGE tasks: number of the stage in its cell; offset of the values that only one pass uses; offset of the gradients that the stage
+     * computes for the vertices it reads. */
     unsigned stage, pass_record, contributions;
     unsigned address; /* the task's address in the host's script, for error messages */
     unsigned unused;

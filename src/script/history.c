@@ -8,7 +8,7 @@ static void drop_compiled(vpps_history *h, vpps_known_type *t, uint64_t last) {
     uint32_t left = 0;
     for (uint32_t k = 0; k < t->n_made; k++) {
         t->made[left] = t->made[k];
-        t->made[left].place = VPPS_CELL_LEFT_OUT; /* devices drop their kernels as well */
+        t->made[left].place = VPPS_CELL_LEFT_OUT; /* devices drop their kernels for these cells as well */
         if (t->made[k].last_used > last)
             left++;
         else
@@ -30,8 +30,6 @@ void vpps_history_free(vpps_history *h) {
     vpps_index_free(&h->indices);
     *h = (vpps_history){0};
 }
-
-/* ---------------------------------------------------------------- dropping types */
 
 static uint32_t most_kept(const vpps_history *h) { return h->most ? h->most : MOST_KEPT; }
 
@@ -70,8 +68,6 @@ void vpps_history_drop(vpps_history *h) {
     h->most = vpps_max_u32(most_kept(h), 2 * (left + h->n_compiled)); /* few could be dropped: raises the limit */
 }
 
-/* ---------------------------------------------------------------- guesses */
-
 void vpps_remember_batch(vpps_history *h, bool training, vpps_usual_groups usual) {
     h->n_batches++;
     h->usual[training] = usual;
@@ -89,8 +85,6 @@ vpps_usual_groups vpps_usual_after(vpps_usual_groups usual, uint32_t groups) {
     return usual;
 }
 
-/* ---------------------------------------------------------------- compiled cells */
-
 static bool same_needs(const vpps_cell_needs *a, const vpps_cell_needs *b) {
     return a->training == b->training && a->drops == b->drops && a->gradient_in == b->gradient_in &&
            a->gradient_out == b->gradient_out && a->recurrent_in == b->recurrent_in &&
@@ -101,7 +95,7 @@ static bool same_needs(const vpps_cell_needs *a, const vpps_cell_needs *b) {
            a->rows.split_elems == b->rows.split_elems && a->frozen == b->frozen;
 }
 
-/* Adds to a cell's needs the outputs that are read and the gradients that `more` has; gradients only of outputs in the set `outputs`. */
+/* Adds to `to`, a cell's needs, the outputs that are read and the gradients in `more`; gradients only of outputs in the set `outputs`. */
 static void add_needs(vpps_cell_needs *to, const vpps_cell_needs *more, uint64_t outputs) {
     to->gradient_in |= more->gradient_in;
     to->gradient_out |= more->gradient_out & outputs;
@@ -148,8 +142,6 @@ vpps_status vpps_compiled_for(vpps_history *h, const vpps_model *model, uint32_t
     *out = t->made[i].cell;
     return VPPS_OK;
 }
-
-/* ---------------------------------------------------------------- kernels */
 
 /* Returns whether a later compiled cell of the type fulfils all needs of compiled cell number i. */
 static bool is_superseded(const vpps_known_type *t, uint32_t i) {
@@ -212,8 +204,6 @@ void vpps_remember_kernel(vpps_history *h, uint32_t n, vpps_compiled_cell *const
                 m->place = made && in ? VPPS_CELL_LOADED : VPPS_CELL_LEFT_OUT;
         }
 }
-
-/* ---------------------------------------------------------------- batches that are likely to come */
 
 bool vpps_has_news(vpps_history *h, bool training, uint32_t *likely) {
     const uint64_t seen = h->foreseen[training];

@@ -1,25 +1,27 @@
-/* history.h - what is kept from batch to batch: the types of vertices, compiled cells, guesses, and which cells kernels have. Only the
- * functions declared here write a history. */
+/* history.h - what is kept from batch to batch: the types of vertices, compiled cells, guesses for the next batch, and which cells kernels have.
+ * Only the functions declared here write a history. */
 #pragma once
 
 #include "base/index.h"
 #include "cell/cell.h"
 
-/* A type of vertices: a recorded cell, or an op called outside cells, with its shapes and parameters. A type never changes. */
+/* A type of vertices: all vertices that apply one cell (as the user recorded it), or one op outside cells with the same shapes and parameters. A
+ * type never changes. */
 typedef struct vpps_type {
     uint64_t hash;
-    uint32_t *key; /* words that identify the vertex type: equal types have equal keys */
+    uint32_t *key; /* words that identify the type: types are equal if their keys are */
     uint32_t key_words;
     vpps_compiled_cell *base; /* the type's cell as values, not compiled; tells its inputs and outputs */
     /* for each output: the set of inputs, and the set of lookups, that it depends on; bit i: number i */
     uint64_t reads_inputs[VPPS_CELL_MOST], reads_lookups[VPPS_CELL_MOST];
-    const vpps_cell_data *cell; /* the recorded cell; NULL: the type is a single op */
+    const vpps_cell_data *cell; /* the cell as the user recorded it; NULL: the type is a single op */
     vpps_param *params;         /* parameters (tables too) that the vertex type reads */
     uint64_t *params_reach;     /* for each element of `params`: the set of outputs that depend on it, as bits */
     uint32_t n_params;
 } vpps_type;
 
-/* The type's strongly connected component (scc) and `differentiable` outputs in the latest batch: a guess for the next. scc VPPS_NONE: no batch yet. */
+/* A guess for the next batch: the number of the type's strongly connected component (scc), and the type's `differentiable` outputs, as they were
+ * in the latest batch. scc VPPS_NONE: no batch yet. */
 typedef struct vpps_type_guess {
     uint32_t scc;
     uint64_t differentiable;
@@ -44,10 +46,12 @@ typedef struct vpps_known_type {
     uint32_t n_made;
 } vpps_known_type;
 
-/* FEW: the number of groups falls when more batches in a row than this want fewer groups. SOON: after this many, a fall is likely. */
+/* Numbers of batches in a row that want fewer groups of virtual processors than are in use. FEW: after more batches than this, the number of
+ * groups falls. SOON: after this many, a fall is likely. */
 enum { VPPS_FEW_BATCHES = 4096, VPPS_SOON_BATCHES = 16 };
 
-/* groups: the number of groups in use. fewer: how many of the latest batches in a row wanted fewer. wanted: the most groups that one of those wanted. */
+/* groups: the number of groups of virtual processors in use. fewer: how many of the latest batches in a row wanted fewer. wanted: the most groups
+ * that one of these batches wanted. */
 typedef struct vpps_usual_groups {
     uint32_t groups, fewer, wanted;
 } vpps_usual_groups;
@@ -58,16 +62,18 @@ typedef struct vpps_history {
     vpps_index indices; /* index of the vertex types, by the hashes of their keys */
     uint32_t *of_cell;  /* for each cell of the model: index in `types`; VPPS_NONE: no type yet */
     size_t n_of_cell;
-    uint32_t *key;              /* scratch memory for the key of one vertex type */
-    uint32_t n_compiled;        /* number of compiled cells of all types together */
-    uint32_t most;              /* most types plus compiled cells that may be kept; 0: the default limit */
-    uint64_t n_batches;         /* number of batches scheduled so far */
-    vpps_usual_groups usual[2]; /* numbers of groups: [0]: for inference batches; [1]: for training batches */
-    uint64_t foreseen[2];       /* what the latest call of vpps_has_news saw; [0] for inference, [1] for training */
+    uint32_t *key;       /* scratch memory for the key of one vertex type */
+    uint32_t n_compiled; /* number of compiled cells of all types together */
+    uint32_t most;       /* most types plus compiled cells that may be kept; 0: the default limit */
+    uint64_t n_batches;  /* number of batches scheduled so far */
+    /* number of groups of virtual processors: [0]: for inference batches; [1]: for training batches */
+    vpps_usual_groups usual[2];
+    /* number of compiled cells, and *likely, at the latest call of vpps_has_news; [0] for inference, [1] for training */
+    uint64_t foreseen[2];
 } vpps_history;
 
 /* Give the index of a vertex's type and add a new type to the history. The vertex applies a cell, or is an op whose arguments have `shapes`
- * (pairs of rows, cols). Both fail with MEMORY, ARGUMENT (more inputs, outputs or indices than a compiled cell can have). */
+ * (pairs of rows, cols). Both functions fail with MEMORY, ARGUMENT (more inputs, outputs or indices than a compiled cell can have). */
 vpps_status vpps_type_of_cell(vpps_history *h, const vpps_model *model, uint32_t cell, uint32_t *out);
 vpps_status vpps_type_of_op(vpps_history *h, const vpps_graph *g, const vpps_op_node *node, const uint32_t *shapes,
                             uint32_t *out);
@@ -82,29 +88,32 @@ void vpps_history_free(vpps_history *h);
 bool vpps_history_is_full(const vpps_history *h);
 void vpps_history_drop(vpps_history *h);
 
-/* vpps_remember_batch counts a scheduled batch and keeps its numbers of groups. vpps_remember_type then keeps the guess for one of the batch's types. */
+/* vpps_remember_batch counts a scheduled batch and keeps its numbers of groups. vpps_remember_type then keeps the guess for one of the batch's
+ * types. */
 void vpps_remember_batch(vpps_history *h, bool training, vpps_usual_groups usual);
 void vpps_remember_type(vpps_history *h, uint32_t type, vpps_type_guess guess);
 
-/* Returns `usual` updated by a batch that wants `groups`; the batch runs in result.groups groups. Fewer groups, which need another kernel,
- * come only after VPPS_FEW_BATCHES batches in a row that want fewer: then the number is the most that one of these wanted. */
+/* Returns `usual` updated by a batch that wants `groups` groups of virtual processors; the batch runs in result.groups groups. The number of
+ * groups falls, which takes another kernel, only after VPPS_FEW_BATCHES batches in a row that want fewer groups: then to the most that one of
+ * these batches wanted. */
 vpps_usual_groups vpps_usual_after(vpps_usual_groups usual, uint32_t groups);
 
-/* Gives the type's cell compiled for these needs; compiles the cell at first use. If `widens` is not NULL, adds the needs of earlier
- * compilations that differ only in which outputs are read or have gradients, so that one compiled cell serves many batches. Gradients of
+/* Gives the type's cell compiled for these needs; compiles the cell at first use. If `widens` is not NULL, adds needs of earlier batches, so that
+ * one compiled cell serves many batches: earlier needs count if they differ only in which outputs are read or have gradients. Gradients of
  * outputs are added only for outputs in the set *widens, and only if no further parameter gets a gradient. Fails with MEMORY. */
 vpps_status vpps_compiled_for(vpps_history *h, const vpps_model *model, uint32_t type, vpps_cell_needs needs,
                               const uint64_t *widens, vpps_compiled_cell **out);
 
-/* Chooses the kernel for a batch that needs these n cells: writes its cells, at most h->n_compiled, to `out` and returns their number.
- * If the kernel in use has all n cells, its cells are chosen. Else the n cells, and expected and loaded cells that can share a kernel with
- * them, except cells that a newer one of their type replaces; if there are more than `most`, the n cells alone. */
+/* Chooses the cells of the kernel for a batch that needs these n cells; writes the cells, at most h->n_compiled, to `out` and returns their
+ * number. If the kernel in use has all n cells, chooses the cells of that kernel. Else chooses the n cells, and expected and loaded cells that
+ * can share a kernel with them, except cells that a newer cell of the same type replaces. If these are more than `most`, chooses the n cells
+ * alone. */
 uint32_t vpps_kernel_set(const vpps_history *h, uint32_t n, vpps_compiled_cell *const *cells, uint32_t most,
                          vpps_compiled_cell **out);
 
-/* Records what became of the kernel that has these cells (from vpps_kernel_set). made: the kernel is in use; else it could not be compiled. */
+/* Records what became of the kernel that has these cells (from vpps_kernel_set). `made`: whether the kernel could be compiled and is in use. */
 void vpps_remember_kernel(vpps_history *h, uint32_t n, vpps_compiled_cell *const *cells, bool made);
 
-/* Sets *likely to the number of groups of virtual processors that batches are likely to fall to soon, 0 if none. Returns whether *likely changed, or
- * cells were compiled, since the preceding call with this `training`. */
+/* Sets *likely to the number of groups of virtual processors to which batches are likely to fall soon; 0: no fall is likely. Returns whether
+ * *likely changed, or cells were compiled, since the preceding call with this `training`. */
 bool vpps_has_news(vpps_history *h, bool training, uint32_t *likely);

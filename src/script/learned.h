@@ -1,4 +1,4 @@
-/* learned.h - a handle's learned batching policies (automata): one for each kind of graph. */
+/* learned.h - a handle's learned batching policies: for each kind of graph, an automaton that chooses which type's vertices run next. */
 #pragma once
 
 #include "script/automaton.h"
@@ -13,7 +13,7 @@ typedef struct vpps_graph_kind {
 
 /* Functions that store learned automata between runs of a program. */
 typedef struct vpps_policy_store {
-    /* Returns a malloc'd copy of the stored automaton, packed by vpps_automaton_pack; NULL: none is stored. */
+    /* Returns a malloc'd copy of the stored automaton (learned policy), as vpps_automaton_pack made it; NULL: none is stored. */
     void *(*read)(const vpps_graph_kind *kind, size_t *bytes);
     void (*write)(const vpps_graph_kind *kind, const void *packed, size_t bytes);
 } vpps_policy_store;
@@ -27,11 +27,12 @@ typedef struct vpps_learned_one {
 typedef struct vpps_learned {
     vpps_learned_one *all;
     uint32_t n;
-    const vpps_policy_store *store; /* where automata are stored between runs; NULL: nowhere */
-    uint64_t learn_ns;              /* nanoseconds spent on learning */
+    /* functions that store automata (learned policies) between runs; NULL: nothing is stored */
+    const vpps_policy_store *store;
+    uint64_t learn_ns; /* nanoseconds spent on learning */
 } vpps_learned;
 
-/* Returns the automaton for a kind of graph: from memory, from the store, or learned in this call from graph g. The pointer is valid until
- * the next call. NULL: out of memory. */
+/* Returns the automaton (learned policy that chooses which type's vertices run next) for a kind of graph: from memory, from the store, or learned
+ * in this call from graph g. The pointer is valid until the next call. Returns NULL if out of memory. */
 const vpps_automaton *vpps_learned_for(vpps_learned *l, const vpps_typed_graph *g, const vpps_graph_kind *kind);
 void vpps_learned_free(vpps_learned *l);

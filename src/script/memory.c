@@ -22,17 +22,20 @@ typedef struct placer {
     vpps_arena *arena;
     vpps_placement *out;
     vpps_block_memory *blocks;
-    uint32_t *pass_record, *contributed; /* for each task: offsets of its values of one pass, of its contributions */
-    vpps_tensor_life *lives;             /* lifetimes of the tensors of the group (of virtual processors) in work */
+    /* for each task: offset of its values of one pass only; offset of the gradients that it computes for others */
+    uint32_t *pass_record, *contributed;
+    vpps_tensor_life *lives; /* lifetimes of the tensors of the current group of virtual processors */
     uint32_t n_lives;
-    bool (*all_levels)[2]; /* for each block and pass: whether one array has that pass's values of all its levels */
-    bool *requested;       /* for each block (vertices of one type): whether the host reads a value or gradient of it */
-    uint32_t *level_ends;  /* for each level of each block (block.levels + level): last phase of the level's backward */
+    /* for each block and pass: whether the values of that pass only, of all levels, are one array */
+    bool (*all_levels)[2];
+    /* for each block (vertices of one type): whether the host reads a value or gradient of the block */
+    bool *requested;
+    uint32_t *level_ends; /* for each level of each block (block.levels + level): last phase of the level's backward */
     /* for each level of each block of vertices (index: block.levels + level): the last phase that reads the gradients that it contributes */
     uint32_t *last_reads;
     /* for each level and pass: offset of the values of that pass only, and index in `lives`. With one array for all levels, only level 0 is set. */
     uint32_t *pass_record_at, *pass_record_life;
-    const uint32_t **ends_of_type; /* for each type: level_ends of the type's block that the block in work reads */
+    const uint32_t **ends_of_type; /* for each type: level_ends of the type's block that the current block reads */
 } placer;
 
 static uint64_t rounded(uint64_t words) { return (words + 15) & ~(uint64_t)15; }
@@ -67,12 +70,13 @@ static bool is_term(const vpps_steps *s, uint32_t block) {
     return false;
 }
 
-/* Returns the number of the block with the vertices of a type in a slice (of a wave), in the group of block b. */
+/* Returns the number of the block with the vertices of a type in a slice (share of the batch), in the group of block b. */
 static uint32_t block_beside(const vpps_steps *s, const vpps_step_block *b, uint32_t type, uint32_t slice) {
     return s->first_block[type] + slice * s->batching->n_groups + b->group;
 }
 
-/* Returns the number of the block of vertex type `type` that block b reads: the one in b's wave and group; for a classifier head, also in b's slice. */
+/* Returns the number of the block of vertex type `type` that block b reads: the block in b's wave and group; for a classifier head, also in b's
+ * slice. */
 static uint32_t read_by(const vpps_steps *s, const vpps_step_block *b, uint32_t type) {
     return block_beside(s, b, type, s->batching->heads[type] ? b->slice : vpps_last_slice(s, b->slice));
 }
@@ -88,7 +92,8 @@ static uint32_t last_of_readers(const placer *p, const vpps_step_block *b, uint3
     return last;
 }
 
-/* Returns the last phase that reads a block's contributions stored as two factors: where blocks that it reads sum up gradients. 0: there are none. */
+/* Returns the last phase that reads those terms of gradients which a block stores as two factors: where the blocks that it reads sum up their
+ * gradients. 0: there are none. */
 static uint32_t last_of_scaled(const placer *p, uint32_t block) {
     const vpps_step_block *b = &p->s->blocks[block];
     uint32_t last = 0;
@@ -131,7 +136,7 @@ static void add_kept(placer *p, uint32_t block) {
 
 /* ---------------------------------------------------------------- pass records */
 
-/* Sets all_levels[block] for forward and backward: whether a stage that runs over all levels at once uses values kept in this pass only. */
+/* Sets all_levels[block] for forward and backward: whether a stage that runs once over all levels uses values kept in this pass only. */
 static void find_all_levels(placer *p, uint32_t block) {
     const vpps_compiled_cell *c = cell_of(p, block);
     for (uint32_t s = 0; s < c->n_stages; s++)
@@ -139,7 +144,7 @@ static void find_all_levels(placer *p, uint32_t block) {
             c->stages[s].uses_pass_record && !vpps_by_levels(c->stages[s].pass);
 }
 
-/* Returns the index of a task's pass records (values of one pass) in pass_record_at and pass_record_life. */
+/* Returns the index, in pass_record_at and pass_record_life, of the values that a task keeps for one pass only. */
 static uint32_t pass_record_of(const placer *p, const vpps_stage_task *t) {
     const bool backward = stage_of(p, t)->backward;
     const uint32_t level = t->level == VPPS_NONE || p->all_levels[t->block][backward] ? 0 : t->level;
@@ -171,7 +176,8 @@ static uint32_t offset_of_pass_record(const placer *p, const vpps_stage_task *t)
 
 /* ---------------------------------------------------------------- contributions */
 
-/* Returns whether a lazy stage, which runs over all levels at once after the others, sums up the gradient of an output of the cell. */
+/* Returns whether the gradient of some output of the cell is summed up by a lazy stage, which runs once over the vertices of all levels, after the
+ * other stages. */
 static bool sums_late(const vpps_compiled_cell *c) {
     bool late = false;
     for (uint32_t v = c->n_forward; v < c->n_values; v++)
@@ -219,7 +225,7 @@ static uint32_t find_ends(placer *p, const vpps_step_block *b) {
 }
 
 /* Returns the last phase in which the vertices that [first, end) read through one input sum up their gradients; at least `last`. The search ends at
- * `latest`, since no such phase is later. */
+ * `latest`, since no such phase is later than `latest`. */
 static inline uint32_t last_of_input(const placer *p, const vpps_ordered_vertex *first, const vpps_ordered_vertex *end,
                                      vpps_input_place place, uint32_t latest, uint32_t last) {
     const vpps_reading *r = p->s->reading;

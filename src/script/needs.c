@@ -7,9 +7,10 @@ enum { NOTED_TYPES = 4 };
 
 /* A cache entry: the latest recorded read with the entry's index, of a vertex of type `type`. */
 typedef struct noted_read {
-    uint64_t gradients;    /* outputs of the reading vertex that have a gradient, as bits */
-    uint64_t gives;        /* if the read gives the output that is read a gradient: bit `output`; else 0 */
-    uint32_t type, output; /* type of the vertex that is read; number of its output that is read */
+    uint64_t gradients; /* outputs of the reading vertex that have a gradient, as bits */
+    /* the set (bit `output`) of the output that is read, if the read gives this output a gradient; else 0 */
+    uint64_t gives;
+    uint32_t type, output; /* type of the vertex that is read; number of the output that is read */
 } noted_read;
 
 /* The state while a batch's needs are found. */
@@ -21,7 +22,7 @@ typedef struct finder {
     vpps_type_needs *types;
     uint64_t *edges;
     vpps_batch_needs *out;       /* the needs that are found */
-    uint64_t *differentiable_in; /* for each type: inputs, as bits, that read `differentiable` outputs of sources */
+    uint64_t *differentiable_in; /* for each type: inputs, as bits, through which it reads `differentiable` outputs */
     noted_read *noted;           /* caches of reads, NOTED_TYPES entries for each input of each vertex type */
 } finder;
 
@@ -135,7 +136,8 @@ static void find_differentiable(finder *f) {
         spread_by_type(f);
 }
 
-/* Returns whether the guess was right: each vertex type's component number and `differentiable` outputs are those of the preceding batch. */
+/* Returns whether the preceding batch was a right guess for this batch: each vertex type has the same component number and the same `differentiable`
+ * outputs in both. */
 static bool guessed_types(const finder *f) {
     for (uint32_t t = 0; t < f->r->n_types; t++) {
         const vpps_type_guess *guess = &f->r->types[t].guess;
@@ -158,7 +160,7 @@ static inline void give_gradient(finder *f, uint32_t vertex, uint64_t output) {
     f->types[f->r->vertices[vertex].type].cell.gradient_out |= output;
 }
 
-/* Records that vertex v, which is needed, reads output k of `vertex` through input number `input`, in the needs of both vertices' types. */
+/* Records that needed vertex v reads output k of `vertex` through input number `input`, in the needs of both vertices' types. */
 static void note_types(finder *f, uint32_t v, uint32_t vertex, uint32_t k, uint32_t input, noted_read *noted) {
     const uint32_t reader = f->r->vertices[v].type, source = f->r->vertices[vertex].type;
     vpps_type_needs *of_reader = &f->types[reader], *of_source = &f->types[source];
@@ -178,7 +180,7 @@ static void note_types(finder *f, uint32_t v, uint32_t vertex, uint32_t k, uint3
     }
 }
 
-/* Records the read sources[s] of vertex v, which is needed, through input number `input`. `noted`: the cache of that input of v's type. */
+/* Records the read sources[s] of needed vertex v through input number `input`. `noted`: the cache for this input of v's type. */
 static inline void note_read(finder *f, uint32_t v, size_t s, uint32_t input, noted_read *noted) {
     const uint32_t vertex = f->r->sources[s].vertex;
     const vpps_read_vertex *read = &f->r->vertices[vertex];

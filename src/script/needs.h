@@ -17,11 +17,12 @@ typedef struct vpps_batch_needs {
     const vpps_reading *reading;
     const bool *needed;        /* for each vertex: whether the loss or the request needs it */
     const uint64_t *gradients; /* for each vertex: the set of its outputs that have a gradient, as bits */
-    /* for each vertex: its level, which is higher than the level of every vertex of the same SCC that it reads */
+    /* for each vertex: its level, which is higher than the level of every vertex of the same SCC (cycle of types) that the vertex reads */
     const uint32_t *levels;
     const vpps_type_needs *types;
-    const uint64_t *edges; /* bit matrix, vertex types x types: whether the row's type reads the column's type */
-    uint32_t edge_words;   /* number of words in a row of `edges` */
+    /* bit matrix with a row and a column for each vertex type: whether the row's type reads the column's type */
+    const uint64_t *edges;
+    uint32_t edge_words; /* number of words in a row of `edges` */
     uint32_t n_sccs;
 } vpps_batch_needs;
 
@@ -33,7 +34,8 @@ static inline bool vpps_reads(const vpps_batch_needs *n, uint32_t reader, uint32
     return n->edges[(size_t)reader * n->edge_words + read / 64] >> (read % 64) & 1;
 }
 
-/* Returns the number of needed vertex types in a strongly connected component; with several, a batching policy chooses their order. */
+/* Returns the number of needed vertex types in a strongly connected component; if there are several, a batching policy chooses which type runs
+ * when. */
 static inline uint32_t vpps_types_of_scc(const vpps_batch_needs *n, uint32_t scc) {
     uint32_t count = 0;
     for (uint32_t t = 0; t < n->reading->n_types; t++) count += n->types[t].scc == scc && n->types[t].needed;

@@ -8,7 +8,8 @@
  * types forward in the first slice and backward in the last. A step in two halves has one slice and no phase with tasks of both halves. */
 #include "script/phases.h"
 
-/* The first phase in which a virtual processor may read a value. own: that it made itself (its rows, or as the stage's only one); others: else. */
+/* The first phase in which a virtual processor may read a value. own: if this processor made the value (its own rows, or as the stage's only
+ * processor); others: if another one made it. */
 typedef struct ready {
     uint32_t own, others;
 } ready;
@@ -53,7 +54,8 @@ static ready make(ready r, const vpps_stage_set *set, uint64_t which, uint32_t p
     return set->own & which ? later(r, (ready){phase, phase + 1}) : r;
 }
 
-/* Returns the first phase in which a stage of vertex type t can run. `scc`: phases from which results of the same SCC's earlier tasks may be read. */
+/* Returns the first phase in which a stage of vertex type t can run. `scc`: phases from which results of earlier tasks of the same SCC (recurrence)
+ * may be read. */
 static uint32_t phase_of(const phases *p, uint32_t t, uint32_t stage, const links *scc) {
     const vpps_type_needs *needs = &p->s->needs->types[t];
     const progress *of = &p->types[t];
@@ -96,7 +98,7 @@ static uint32_t last_level(const phases *p, uint32_t place) {
     return levels;
 }
 
-/* Adds tasks for the stages of one pass of the vertex types of the SCC in work, over one level or over all levels at once (VPPS_NONE). */
+/* Adds tasks for the stages of one pass of the vertex types of the current SCC (recurrence), over one level, or (VPPS_NONE) once over all levels. */
 static void add_stages(phases *p, uint32_t place, vpps_pass pass, uint32_t level) {
     links made = {0};
     for (uint32_t i = 0; i < p->n_of_scc; i++) made = latest(made, p->types[p->of_scc[i]].made);
@@ -108,7 +110,7 @@ static void add_stages(phases *p, uint32_t place, vpps_pass pass, uint32_t level
     }
 }
 
-/* Sets other_sccs for the vertex types of an SCC: when results of types in other SCCs may be read. */
+/* Sets other_sccs for the vertex types of an SCC (recurrence): the phases from which results of types in other SCCs may be read. */
 static void find_others(phases *p, uint32_t scc) {
     const vpps_batch_needs *needs = p->s->needs;
     vpps_compiled_cell *const *cells = p->s->batching->cells;
@@ -118,7 +120,8 @@ static void find_others(phases *p, uint32_t scc) {
         for (uint32_t u = 0; u < p->s->reading->n_types; u++) {
             links made = p->types[u].made;
             if (needs->types[u].scc == scc || !cells[u]) continue;
-            if (cells[t]->needs.owner || cells[u]->needs.owner) /* data of a stage that one processor runs alone */
+            /* true: data of a stage that one processor runs alone */
+            if (cells[t]->needs.owner || cells[u]->needs.owner)
                 made.outputs.own = made.outputs.others, made.contributions.own = made.contributions.others;
             if (vpps_reads(needs, t, u)) others->outputs = later(others->outputs, made.outputs);
             if (vpps_reads(needs, u, t)) others->contributions = later(others->contributions, made.contributions);
@@ -135,8 +138,6 @@ static void add_pass(phases *p, uint32_t scc, uint32_t place, bool backward) {
     for (uint32_t i = 0; i < levels; i++) add_stages(p, place, (vpps_pass)(eager + 1), backward ? levels - 1 - i : i);
     add_stages(p, place, (vpps_pass)(eager + 2), VPPS_NONE);
 }
-
-/* ---------------------------------------------------------------- slices and groups */
 
 static bool is_head(const phases *p) { return p->n_of_scc && p->s->batching->heads[p->of_scc[0]]; }
 
@@ -173,8 +174,6 @@ static bool add_group(phases *p, vpps_arena *arena, uint32_t group) {
     for (uint32_t slice = 0; slice < vpps_all_slices(p->s); slice++) add_slice(p, slice, group);
     return true;
 }
-
-/* ---------------------------------------------------------------- all tasks */
 
 /* Returns an upper bound of the number of tasks. */
 static size_t most_tasks(const vpps_steps *s) {

@@ -3,11 +3,12 @@
 
 #include "script/steps.h"
 
-/* A task: one stage of a cell, over n vertices of a block (vertices of one type), beginning with the block's vertex number `first`. */
+/* A task: one stage of a cell (part of its program between two barriers), over n vertices of a block (vertices of one type) from the block's
+ * vertex number `first` on. */
 typedef struct vpps_stage_task {
     uint32_t group, phase;
     uint32_t block, stage, first, n;
-    uint32_t level; /* level of the task's vertices; VPPS_NONE: all levels */
+    uint32_t level; /* level of the task's vertices (vertices of one level run together); VPPS_NONE: all levels */
 } vpps_stage_task;
 
 /* Numbers of phases in which a vertex block's tasks run. first_backward: VPPS_NONE if there is no backward task. slice_end: the phase after the
@@ -20,16 +21,19 @@ typedef struct vpps_tasks {
     const vpps_steps *steps;
     const vpps_stage_task *all; /* all tasks, sorted by group of virtual processors and phase */
     const vpps_block_phases *blocks;
-    const uint32_t *group_phases; /* for each group of processors: number of its phases; a slice's end counts as one */
-    const uint32_t *pauses;       /* for each group: its first phase after the script's pause; NULL: no pause */
+    /* for each group of processors: number of its phases; the end of a slice (share of the batch) counts as one phase */
+    const uint32_t *group_phases;
+    const uint32_t *pauses; /* for each group: its first phase after the script's pause; NULL: no pause */
     uint32_t n;
-    uint32_t n_phases; /* largest number of phases of a group of virtual processors, without the ends of slices */
+    /* largest number of phases of a group of virtual processors; the ends of slices (shares of the batch) are not counted */
+    uint32_t n_phases;
 } vpps_tasks;
 
 /* Makes the batch's tasks and assigns them to phases. False: out of memory. */
 bool vpps_choose_phases(const vpps_steps *s, vpps_arena *arena, vpps_tasks *out);
 
-/* Counts what a task runs over: items[0] becomes the number of vertices, items[d] the number of members of their lists d - 1. */
+/* Counts the items over which a task runs: items[0] becomes the number of vertices, items[d] the number of members of the vertices' list input d
+ * - 1. */
 static inline void vpps_items_of_task(const vpps_steps *s, const vpps_stage_task *t, uint32_t *items) {
     const vpps_step_block *b = &s->blocks[t->block];
     items[0] = t->n;

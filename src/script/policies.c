@@ -1,9 +1,7 @@
 /* policies.c - the batching policies: a function for each, and their table. A new policy needs both. */
 #include "script/policies.h"
 
-/* ---------------------------------------------------------------- depth */
-
-/* Runs all vertices of one type and one depth together (Looks et al. 2017, "TensorFlow Fold"). */
+/* Runs all vertices of one type and one depth (longest chain of vertices below) together (Looks et al. 2017, "TensorFlow Fold"). */
 static bool choose_depth(const vpps_typed_graph *g, const vpps_automaton *a, uint32_t *steps, uint32_t *n) {
     (void)a;
     uint32_t most = 0;
@@ -21,8 +19,6 @@ static bool choose_depth(const vpps_typed_graph *g, const vpps_automaton *a, uin
     return true;
 }
 
-/* ---------------------------------------------------------------- policies that go by the frontier */
-
 typedef uint32_t chooser(const vpps_automaton *a, vpps_walk *w);
 
 static bool walk(const vpps_typed_graph *g, const vpps_automaton *a, chooser *next, uint32_t *steps, uint32_t *n) {
@@ -34,7 +30,7 @@ static bool walk(const vpps_typed_graph *g, const vpps_automaton *a, chooser *ne
     return ok;
 }
 
-/* Returns the type of whose remaining vertices the largest fraction is ready; at a tie, the first such type. */
+/* Returns the type with the largest fraction of ready vertices among its vertices that have not run; at a tie, the first such type. */
 static uint32_t largest_share(const vpps_automaton *a, vpps_walk *w) {
     (void)a;
     uint32_t best = 0;
@@ -43,7 +39,8 @@ static uint32_t largest_share(const vpps_automaton *a, vpps_walk *w) {
     return best;
 }
 
-/* Runs next the type of whose remaining vertices the largest fraction is ready; meanwhile more vertices of other types become ready. */
+/* Runs next the type with the largest fraction of ready vertices among its vertices that have not run; meanwhile more vertices of other types become
+ * ready. */
 static bool choose_share(const vpps_typed_graph *g, const vpps_automaton *a, uint32_t *steps, uint32_t *n) {
     return walk(g, a, largest_share, steps, n);
 }
@@ -61,8 +58,6 @@ static bool choose_ratio(const vpps_typed_graph *g, const vpps_automaton *a, uin
 static bool choose_fsm(const vpps_typed_graph *g, const vpps_automaton *a, uint32_t *steps, uint32_t *n) {
     return walk(g, a, vpps_automaton_next, steps, n);
 }
-
-/* ---------------------------------------------------------------- the table */
 
 const vpps_policy vpps_policies[] = {
     {"depth", "vertices of one type and depth", false, choose_depth},

@@ -4,7 +4,8 @@
 /* A sum that is a term of the loss and is being replaced by its own terms. `next`: the number of its next term. */
 typedef struct loss_sum {
     uint32_t record, next;
-    float first, others; /* factors in the loss: first: of the sum's first term; others: of each other term */
+    /* factors with which the sum's terms enter the loss: first: the first term's; others: each other term's */
+    float first, others;
 } loss_sum;
 
 /* A vertex's depth in the whole graph, and its level in its type's strongly connected component. */
@@ -27,18 +28,22 @@ typedef struct reader {
     vpps_node *source_outputs;
     vpps_read_type *types;
     size_t types_capacity;
-    uint32_t *type_of_cell; /* for each of the model's cells: its type's number in the batch; VPPS_NONE: not met */
-    uint32_t *places;       /* for each vertex type of the history: its number in the batch; VPPS_NONE: not met */
-    uint32_t *shapes;       /* scratch: shapes of an op's arguments */
+    /* for each of the model's cells: number in the batch of the cell's type; VPPS_NONE: not met yet */
+    uint32_t *type_of_cell;
+    /* for each vertex type of the history: the type's number in the batch; VPPS_NONE: not met yet */
+    uint32_t *places;
+    uint32_t *shapes; /* scratch: shapes of an op's arguments */
     size_t places_capacity, n_places, shapes_capacity;
-    uint64_t dropout;             /* number of elements under dropout in all vertices read so far */
-    uint32_t listed;              /* the latest vertex that has lists */
-    vertex_at lists_at;           /* depth and level that vertex `listed` has by its lists alone */
-    const vpps_node *lists_nodes; /* the nodes in the lists of vertex `listed`; NULL: no vertex has lists yet */
+    uint64_t dropout;   /* number of elements under dropout in all vertices read so far */
+    uint32_t listed;    /* the latest vertex that has list inputs (each reads any number of nodes) */
+    vertex_at lists_at; /* depth and level that vertex `listed` gets from the nodes in its lists alone */
+    /* the nodes that vertex `listed` reads through its lists; NULL: no vertex has lists yet */
+    const vpps_node *lists_nodes;
     vpps_seed *seeds;
-    loss_sum *sums; /* stack of the sums that are being replaced by their terms; each is a term of the one before */
+    loss_sum *sums; /* stack of the sums that are being replaced by their terms; each sum is a term of the sum before */
     size_t seeds_capacity, sums_capacity;
-    bool *whole; /* for each vertex: whether its gradient is requested (a sum then stays one term); NULL: none is */
+    /* for each vertex: whether its gradient is requested (a sum then stays one term); NULL: no gradient is */
+    bool *whole;
 } reader;
 
 static vpps_output_ref output_of(const vpps_graph *g, vpps_node x) { return (vpps_output_ref){x, g->node_record[x]}; }
@@ -80,7 +85,7 @@ static vpps_status type_of_op(reader *r, const vpps_op_node *op, const vpps_node
     return vpps_type_of_op(r->history, g, op, r->shapes, index);
 }
 
-/* Gives the number in the batch of the type of a vertex. `op`: the op that the vertex is; NULL if the vertex applies a cell. */
+/* Gives the number in the batch of a vertex's type. `op`: the op that the vertex is; NULL if the vertex applies a cell. */
 static vpps_status type_of_record(reader *r, const vpps_record *record, const vpps_op_node *op, uint32_t *out) {
     const vpps_graph *g = r->out->g;
     uint32_t index;
@@ -94,8 +99,8 @@ static vpps_status type_of_record(reader *r, const vpps_record *record, const vp
 
 /* ---------------------------------------------------------------- vertices */
 
-/* Records that a vertex reads n nodes. Raises at->depth above the depths of their vertices, and at->level above the levels of those in the
- * same strongly connected component of types, as the preceding batch had it. */
+/* Records that a vertex reads n nodes, outputs of earlier vertices. Makes at->depth greater than the depth of each of these vertices, and at->level
+ * greater than the level of each that is in the same recurrence (as the recurrences of cells were found in the preceding batch). */
 static inline void read_nodes(reader *r, uint32_t vertex, uint32_t n, const vpps_node *nodes, vertex_at *at) {
     vpps_reading *out = r->out;
     vpps_read *sources = r->sources + out->n_sources;
@@ -114,7 +119,8 @@ static inline void read_nodes(reader *r, uint32_t vertex, uint32_t n, const vpps
     *at = after;
 }
 
-/* Records the nodes of the lists of a cell's vertex. Lists that equal those of the latest such vertex lie at the same address `nodes`. */
+/* Records the nodes that a vertex reads through its cell's list inputs. If the latest such vertex reads equal lists, this vertex gets the same
+ * address `nodes`. */
 static void read_lists(reader *r, uint32_t vertex, uint32_t n, const vpps_node *nodes, vertex_at *at) {
     vpps_vertex_lists *lists = &r->lists[vertex];
     lists->shared = n && nodes == r->lists_nodes;
@@ -142,7 +148,8 @@ static vpps_status read_vertex(reader *r, uint32_t vertex) {
     VPPS_TRY(type_of_record(r, record, op, &t));
     const vpps_compiled_cell *c = r->types[t].base;
     const vpps_cell_data *cell = r->types[t].type->cell;
-    const uint32_t *members = op ? &op->n_args : g->words + record->at; /* an op's only list has all of its arguments */
+    /* the only list of an op has all of the op's arguments */
+    const uint32_t *members = op ? &op->n_args : g->words + record->at;
     const uint32_t n_own = c->inputs_of[0];
     const vpps_node *own = op ? g->words + op->args : vpps_own_nodes(cell, members);
     const vpps_node *listed = op ? own + n_own : vpps_listed_nodes(g, cell, members);
@@ -190,7 +197,8 @@ static vpps_status read_vertices(reader *r) {
 
 /* ---------------------------------------------------------------- the loss */
 
-/* Returns whether a vertex (record) is a weighted sum of its arguments. *first: weight of the first argument; *others: of each other argument. */
+/* Returns whether a vertex (record) is a weighted sum of its arguments. *first becomes the weight of the first argument; *others, of each other
+ * argument. */
 static bool is_linear(const vpps_graph *g, uint32_t record, float *first, float *others) {
     if (g->records[record].cell != VPPS_NODE_RECORD) return false;
     const vpps_op_node *node = &g->record_nodes[g->records[record].at];

@@ -8,18 +8,20 @@
  * read; vpps_vertex_lists has the others. */
 typedef struct vpps_read_vertex {
     uint32_t type;         /* index of the vertex's type in the reading's types */
-    uint32_t first_source; /* index in `sources` of the first node that the vertex reads */
+    uint32_t first_source; /* index in `sources` of the vertex's first read (node that the vertex reads) */
     uint32_t first_output; /* number of the vertex's first node */
     uint32_t depth;        /* the vertex's depth in the graph: 0 if it reads nothing */
-    uint32_t words;        /* cell's vertex: start of its indices in the graph's words; op's vertex: the op's integer */
+    /* if the vertex applies a cell: start of its indices in the graph's words; if it is an op: the op's integer */
+    uint32_t words;
 } vpps_read_vertex;
 
-/* Further data of a vertex whose cell has lists or dropout. */
+/* Further data of a vertex whose cell has list inputs (each reads any number of nodes) or dropout. */
 typedef struct vpps_vertex_lists {
     uint32_t members[VPPS_CELL_LISTS];
-    uint32_t dropout;      /* a vertex's elements under dropout are numbered within the batch from here on */
-    uint32_t first_source; /* index in `sources` of the lists' nodes: input by input, each with all its members */
-    /* Whether an earlier vertex (shared), or the vertex just before (repeats), has the same lists, as when all words attend to one list. */
+    uint32_t dropout; /* number, within the batch, of the vertex's first element under dropout */
+    /* index in `sources` of the first node of the vertex's list inputs: input after input, each with all its members */
+    uint32_t first_source;
+    /* Whether an earlier vertex (shared), or the vertex just before (repeats), has the same lists of nodes, as when all words attend to one list. */
     bool shared, repeats;
 } vpps_vertex_lists;
 
@@ -29,8 +31,9 @@ typedef struct vpps_output_ref {
     uint32_t vertex;
 } vpps_output_ref;
 
-/* A read: vertex `reader` reads vertex `vertex`. All reads are in one array, since one long loop is faster than many short ones. A vertex
- * that reads only lists shared with an earlier vertex has one read, of a list's first member, so that loops over reads find the vertex. */
+/* A read: vertex `reader` reads vertex `vertex`. All reads are in one array, since one long loop is faster than many short ones. A vertex whose
+ * list inputs read just the nodes that an earlier vertex's lists read has one read, of a list's first member, so that loops over reads find the
+ * vertex. */
 typedef struct vpps_read {
     uint32_t vertex, reader;
 } vpps_read;
@@ -48,7 +51,7 @@ typedef struct vpps_read_type {
     const vpps_compiled_cell *base;
     uint32_t n_lists;
     uint32_t index;        /* index of the vertex type in the history */
-    vpps_type_guess guess; /* what was found about the vertex type in the preceding batch: a guess for this one */
+    vpps_type_guess guess; /* what was found about the vertex type in the preceding batch, as a guess for this batch */
     uint32_t first_input;  /* number of inputs of all preceding vertex types */
     uint64_t trains;       /* the outputs, as bits, that depend on a parameter that is not frozen */
     uint64_t frozen;       /* hash of the set of the vertex type's frozen parameters */
@@ -57,15 +60,20 @@ typedef struct vpps_read_type {
 typedef struct vpps_reading {
     const vpps_graph *g;
     bool training;
-    /* training step in two halves: `seeds` are then the outputs whose gradients the host gives, in the request's order */
+    /* Whether the training step is in two halves, forward and backward; `seeds` are then the outputs whose gradients the host gives, in the
+     * request's order. */
     bool halves;
-    bool fixed;                       /* whether no parameter gets a gradient */
-    bool drops;                       /* whether dropout is on */
-    const vpps_read_vertex *vertices; /* the graph's vertices; one more element tells where the last one's reads end */
-    const vpps_vertex_lists *lists;   /* for each vertex: its lists and dropout; zeros if its cell has none */
-    /* for each vertex: its level, valid if the types' strongly connected components are those of the preceding batch */
+    bool fixed; /* whether no parameter gets a gradient */
+    bool drops; /* whether dropout is on */
+    /* the graph's vertices; an extra last element tells where the last vertex's reads end */
+    const vpps_read_vertex *vertices;
+    /* for each vertex: data of its list inputs and its dropout; zeros if its cell has none */
+    const vpps_vertex_lists *lists;
+    /* for each vertex: its level (vertices of one level run together); valid if the types' strongly connected components are the same as in the
+     * preceding batch */
     const uint32_t *levels;
-    /* All reads, sorted by reader. A reader's single inputs come first, then its lists, unless an earlier vertex has these lists. */
+    /* All reads, sorted by reader. A reader's single inputs come first, then the members of its list inputs, unless an earlier vertex has the
+     * same lists. */
     const vpps_read *sources;
     /* for each element of `sources`: the node that is read; a separate array, since loops over blocks of vertices need only the nodes */
     const vpps_node *source_outputs;
@@ -74,11 +82,11 @@ typedef struct vpps_reading {
     const vpps_seed *seeds;
     const vpps_read_type *types;
     size_t n_sources;
-    size_t n_reads; /* number of reads if shared lists are counted for each vertex that has them */
+    size_t n_reads; /* number of reads, where a list of nodes that several vertices share counts for each vertex */
     uint32_t n_vertices, n_requested, n_asked, n_seeds, n_types;
     uint32_t n_inputs;  /* number of inputs of all vertex types together */
     uint32_t n_outputs; /* number of outputs of all vertices; they are the graph's nodes 0 to n_outputs - 1 */
-    bool shares;        /* whether a vertex shares an earlier vertex's lists */
+    bool shares;        /* whether a vertex shares the lists of nodes of an earlier vertex */
     bool some_frozen;   /* whether some parameter of the vertex types is frozen */
 } vpps_reading;
 
@@ -89,11 +97,12 @@ vpps_status vpps_read_graph(vpps_graph *g, vpps_history *history, const vpps_bat
 /* Iterates over the inputs of vertex v that read something: for (vpps_reader x = vpps_reads_of(r, v, lists); vpps_next_input(&x);). */
 typedef struct vpps_reader {
     const vpps_compiled_cell *cell;
-    const uint32_t *members; /* for each list: number of its members */
+    const uint32_t *members; /* for each list input: number of its members (nodes that it reads) */
     uint32_t input;
-    bool lists;         /* whether inputs that are lists are visited too */
-    size_t at, end;     /* the reads of the input that is visited: sources[at] to sources[end - 1] */
-    size_t own, listed; /* where in `sources` the next single input's read lies (own), the next list's reads (listed) */
+    bool lists;     /* whether list inputs (which read any number of nodes) are visited too */
+    size_t at, end; /* the reads of the input that is visited now: sources[at] to sources[end - 1] */
+    /* index in `sources` of the read of the next single input (own); of the first read of the next list input (listed) */
+    size_t own, listed;
 } vpps_reader;
 
 static inline vpps_reader vpps_reads_of(const vpps_reading *r, uint32_t v, bool lists) {
@@ -118,7 +127,7 @@ static inline uint64_t vpps_output_bit(const vpps_reading *r, vpps_output_ref x)
     return (uint64_t)1 << (x.output - r->vertices[x.vertex].first_output);
 }
 
-/* The position of an input among its cell's inputs: for each axis (0: single inputs, d: list number d - 1), how many inputs precede it. */
+/* The position of an input among its cell's inputs: the number of preceding single inputs (axis 0) and of preceding inputs of list d - 1 (axis d). */
 typedef struct vpps_input_place {
     uint32_t n[VPPS_AXES];
     uint32_t axis; /* the input's axis */

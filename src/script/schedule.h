@@ -1,5 +1,5 @@
-/* schedule.h - the values of the scheduler, in the order in which they are made. One function makes each, and only reads the preceding
- * ones. All lie in one arena and are valid until the next batch is scheduled. */
+/* schedule.h - the values of the scheduler, in the order in which they are made. One function makes each value, and only reads the preceding
+ * values. All values lie in one arena and are valid until the next batch is scheduled. */
 #pragma once
 
 #include "script/encode.h"
@@ -7,13 +7,14 @@
 typedef struct vpps_schedule {
     vpps_arena arena;
     vpps_row_marks marks;
-    vpps_reading reading;             /* the vertices and their reads */
-    vpps_batch_needs needs;           /* the vertices and gradients that the loss or the request needs */
-    vpps_batching grouping;           /* each vertex's level, and the number of groups of virtual processors */
-    vpps_batching batching;           /* a copy of `grouping` with the compiled cells added */
-    vpps_steps steps;                 /* blocks: vertices of one type that run together */
-    vpps_tasks tasks;                 /* the tasks: stages of blocks, phase by phase (between two barriers) */
-    vpps_contributions contributions; /* the gradients that vertices contribute to each other */
-    vpps_placement placement;         /* the tensors' offsets in the pool */
-    vpps_script_places places;        /* the offsets of the values that the host reads */
+    vpps_reading reading;   /* the vertices and their reads */
+    vpps_batch_needs needs; /* the vertices and gradients that the loss or the request needs */
+    vpps_batching grouping; /* each vertex's level, and the number of groups of virtual processors */
+    vpps_batching batching; /* a copy of `grouping` with the compiled cells added */
+    vpps_steps steps;       /* blocks: vertices of one type that run together */
+    vpps_tasks tasks;       /* the tasks: stages of blocks, phase by phase (between two barriers) */
+    /* the counts of the terms of each gradient (a term for each vertex that reads the value) */
+    vpps_contributions contributions;
+    vpps_placement placement;  /* the tensors' offsets in the pool */
+    vpps_script_places places; /* the offsets of the values that the host reads */
 } vpps_schedule;

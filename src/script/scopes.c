@@ -20,7 +20,8 @@ static void mark(const vpps_compiled_cell *c, uint32_t output, uint8_t *made) {
             made[c->args[c->values[v].first_arg + i].value] = 1;
 }
 
-/* Finds the set *lazy, as bits, of those of a cell's outputs outside the set `read` that need operations which no output in `read` needs. */
+/* Finds the lazy outputs of a cell: the set *lazy, as bits, of outputs that no other vertex reads (not in `read`) and that need operations of which
+ * no output in `read` makes use. A lazy output can be computed later, for all vertices at once. */
 static bool find_lazy(const vpps_compiled_cell *c, uint64_t read, uint64_t *lazy) {
     uint8_t *shared = calloc(2 * (size_t)c->n_values + 1, 1), *made = shared + c->n_values;
     *lazy = 0;
@@ -67,8 +68,9 @@ static bool find_heads(const vpps_batch_needs *n, uint8_t *heads) {
 typedef struct maker {
     const vpps_reading *r;
     vpps_scope *out;
-    uint32_t *numbers; /* for each of the batch's vertices: its number in the scope's graph; VPPS_NONE: not in it */
-    uint32_t *of_type; /* for each vertex type: its number in the scope's graph; VPPS_NONE: not in it */
+    /* for each of the batch's vertices: its number in the graph that is made; VPPS_NONE: not in it */
+    uint32_t *numbers;
+    uint32_t *of_type; /* for each vertex type: its number in the graph that is made; VPPS_NONE: not in it */
 } maker;
 
 static uint32_t add_type(maker *m, uint32_t type) {
@@ -116,7 +118,8 @@ static bool add_vertex(maker *m, uint32_t vertex, uint32_t type) {
 
 static void add_source(vpps_typed_graph *g, uint32_t source) { g->sources[g->first[g->n]++] = source; }
 
-/* Adds a vertex and its reads to the scope's graph. `head`: adds a second vertex for those operations of the first that only the loss uses. */
+/* Adds a vertex and its reads to the graph that the policy sees. `head`: adds a second vertex for those operations of the first whose results only
+ * the loss uses. */
 static bool add_record(maker *m, uint32_t vertex, bool head) {
     const vpps_read_vertex *v = &m->r->vertices[vertex];
     vpps_typed_graph *g = &m->out->graph;
@@ -213,7 +216,8 @@ vpps_status vpps_scope_of_all(const vpps_batch_needs *n, vpps_scope *out) {
 
 /* ---------------------------------------------------------------- levels */
 
-/* Gives each step of a policy a level, above the levels of the steps whose vertices it reads; independent steps may share a level. */
+/* Gives each step of a policy (vertices that run together) a level, above the levels of all steps whose vertices the step reads; independent steps
+ * may share a level. */
 static bool level_steps(const vpps_scope *s, const uint32_t *steps, uint32_t n_steps, uint32_t *levels) {
     const vpps_typed_graph *g = &s->graph;
     uint32_t *of_step = calloc(2 * (size_t)n_steps + g->n + 2, sizeof *of_step);

@@ -53,7 +53,7 @@ typedef struct vpps_batch_request {
     uint32_t n_gradient_nodes;
     vpps_goal goal;                  /* training: what the script does */
     const vpps_optimizer *optimizer; /* training: the optimizer and its numbers */
-    /* training: for each parameter its own optimizer numbers; NULL: all use those of `optimizer` */
+    /* training: for each parameter its own optimizer numbers; NULL: all parameters use the numbers of `optimizer` */
     const vpps_param_step *steps;
     vpps_gradients gradients;
     bool guard;    /* whether the update is skipped when the loss or a gradient is not finite */
@@ -73,11 +73,12 @@ static inline bool vpps_request_trains(const vpps_batch_request *r) { return r->
 /* What a device's rule for the number of groups of virtual processors looks at in a batch. */
 typedef struct vpps_batch_extent {
     uint32_t n_vps;
-    double flops;   /* floating-point operations of each virtual processor (VP) */
-    double vectors; /* mean number of vertices at a recurrence's level: of vectors that a matrix multiplies */
-    double levels;  /* number of levels, in forward and backward together */
-    double elems;   /* number of elements of all matrices */
-    double rows;    /* number of rows of the largest matrix */
+    double flops; /* floating-point operations of each virtual processor (VP) */
+    /* mean number of vertices at a level of a recurrence, which is the number of vectors that a matrix multiplies */
+    double vectors;
+    double levels; /* number of levels, in forward and backward together */
+    double elems;  /* number of elements of all matrices */
+    double rows;   /* number of rows of the largest matrix */
 } vpps_batch_extent;
 
 /* A device's rule: returns the fastest number of groups for a batch of this extent, a divisor of n_vps, at least 1 and at most `most`. */
@@ -93,11 +94,12 @@ typedef struct vpps_wave_rule {
 /* What the scheduler knows of a device: its virtual processors, its memory, and its rules for sharing out work. */
 typedef struct vpps_target {
     uint32_t n_vps;
-    const uint32_t *values;         /* for each vector and lookup table: offset of its values in the pool (memory) */
-    uint32_t batch;                 /* first offset in the pool that tensors of a batch may use */
-    uint32_t pool_words;            /* size of the pool (the device's memory) in words */
-    vpps_row_rule rows;             /* how the compiler of cells shares out rows to virtual processors */
-    bool scales, in_place;          /* what the device supports: vpps_cell_needs.scales and vpps_cell_needs.in_place */
+    const uint32_t *values; /* for each vector and lookup table: offset of its values in the pool (memory) */
+    uint32_t batch;         /* first offset in the pool that tensors of a batch may use */
+    uint32_t pool_words;    /* size of the pool (the device's memory) in words */
+    vpps_row_rule rows;     /* how rows of a cell's matrices are dealt to virtual processors */
+    /* whether the device supports what vpps_cell_needs.scales, vpps_cell_needs.in_place ask for */
+    bool scales, in_place;
     uint32_t most_cells;            /* most cells of one compiled kernel; 0: the device compiles no kernels */
     bool ahead;                     /* whether the device compiles kernels ahead, while batches run */
     uint32_t most_groups;           /* most groups of a batch, unless its request gives their number */
@@ -137,7 +139,8 @@ typedef struct vpps_batch {
     uint32_t n_steps;             /* number of forward steps; a step runs vertices of one cell together */
     uint32_t parameter_words;     /* number of words that parameters take in the pool */
     uint64_t live_words;          /* the most words of tensors (not parameters) that are live at the same time */
-    uint32_t n_choices; /* number of recurrences of several cells: only there do batching policies make a difference */
+    /* number of recurrences of several cells: only in these do batching policies make a difference */
+    uint32_t n_choices;
     struct vpps_schedule *schedule; /* the intermediate values of scheduling (schedule.h) */
 } vpps_batch;
 
@@ -166,10 +169,10 @@ vpps_status vpps_schedule_update(vpps_batch *b, const vpps_target *target, const
 /* Returns the offset in the pool at which the value of the request's output i lies after the script has run. */
 uint32_t vpps_batch_output(const vpps_batch *b, uint32_t i);
 
-/* Returns the offset in the pool of the gradient of the request's gradient node i; VPPS_NONE: the loss does not depend on it. */
+/* Returns the offset in the pool of the gradient of node i of the request's gradient nodes; VPPS_NONE: the loss does not depend on this node. */
 uint32_t vpps_batch_gradient(const vpps_batch *b, uint32_t i);
 
-/* Where the host writes a gradient at a script's pause: `words` words, from word `at` of an array in the pool. `first`: the pool offset of that whole
+/* Where the host writes a gradient while a script pauses: `words` words, from word `at` of an array in the pool. `first`: pool offset of that
  * array, whose word 0 is for the step's loss; the array's length is the second `words`. */
 typedef struct vpps_given {
     uint32_t at, words;

@@ -9,7 +9,7 @@ typedef struct maker {
     vpps_arena *arena;
     vpps_steps *out;
     vpps_step_block *blocks;
-    vpps_ordered_vertex *order, *unsorted; /* vertices of the block in work, before they are sorted */
+    vpps_ordered_vertex *order, *unsorted; /* vertices of the current block, before they are sorted */
     uint32_t *level_starts;
     vpps_first_members *first_members;
 } maker;

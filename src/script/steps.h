@@ -11,13 +11,16 @@ typedef struct vpps_ordered_vertex {
 typedef struct vpps_step_block {
     uint32_t type, group, slice;
     uint32_t n, n_levels;
-    uint32_t members[VPPS_CELL_LISTS]; /* for each list: number of its members in all vertices of the block */
-    uint64_t gradients;                /* outputs that have a gradient in every vertex of the block, as bits */
-    uint32_t first;                    /* position in `order` of the block's first vertex */
-    uint32_t levels; /* index in level_starts of the block's numbers; number i: the first vertex of level i */
+    /* for each list input: number of its members (nodes that it reads), summed over all vertices of the block */
+    uint32_t members[VPPS_CELL_LISTS];
+    uint64_t gradients; /* outputs that have a gradient in every vertex of the block, as bits */
+    uint32_t first;     /* position in `order` of the block's first vertex */
+    /* index in level_starts of the block's first number; number i tells the position of the first vertex of level i */
+    uint32_t levels;
 } vpps_step_block;
 
-/* For each list of a vertex: number of the vertex's first member; members are numbered consecutively through all vertices of a block. */
+/* For each list input of a vertex: the number of the vertex's first member (node that the list reads). Members are numbered consecutively through
+ * all vertices of a block. */
 typedef struct vpps_first_members {
     uint32_t of[VPPS_CELL_LISTS];
 } vpps_first_members;
@@ -35,19 +38,20 @@ typedef struct vpps_steps {
     const uint32_t *first_block;      /* for each type: its first block; VPPS_NONE: no vertex of the type is needed */
     const vpps_ordered_vertex *order; /* all needed vertices, sorted by block and level */
     const uint32_t *level_starts;
-    /* for each vertex that has lists: the numbers of its lists' first members; elements of other vertices are not set */
+    /* for each vertex that has list inputs: the numbers of the lists' first members; elements of other vertices are not set */
     const vpps_first_members *first_members;
     size_t n_level_starts;
     uint32_t n_waves, n_slices; /* n_waves: number of waves (shares of the batch); n_slices: number of slices of each */
     uint32_t n_blocks;
     uint32_t n_levels; /* number of levels of the graph */
-    uint32_t n_steps;  /* number of steps: of pairs of a block and a level at which the block has vertices */
+    uint32_t n_steps;  /* number of steps; a step is a block together with a level at which the block has vertices */
 } vpps_steps;
 
-/* Makes the blocks of vertices, in at most n_waves waves of n_slices slices each; few components or heads give fewer. False: out of memory. */
+/* Makes the blocks of vertices, in at most n_waves waves of n_slices slices each; with few components or classifiers there are fewer. Returns
+ * false if out of memory. */
 bool vpps_choose_steps(const vpps_batching *b, uint32_t n_waves, uint32_t n_slices, vpps_arena *arena, vpps_steps *out);
 
-/* Returns the position in the block of a level's first vertex; for level n_levels or more, the number of the block's vertices. */
+/* Returns the position in the block of the first vertex of a level; for level n_levels or more, the number of the block's vertices. */
 static inline uint32_t vpps_level_first(const vpps_steps *s, const vpps_step_block *b, uint32_t level) {
     return level >= b->n_levels ? b->n : s->level_starts[b->levels + level];
 }
@@ -67,16 +71,16 @@ static inline uint32_t vpps_block_of(const vpps_steps *s, uint32_t vertex) {
 
 static inline uint32_t vpps_group_of(const vpps_steps *s, uint32_t vertex) {
     const uint32_t place = s->place[vertex], n = s->batching->n_groups;
-    return n && place >= n ? place % n : place; /* a place less than n is the group's number: no division */
+    /* a place less than n is itself the group's number, so no division is needed */
+    return n && place >= n ? place % n : place;
 }
 
-/* Returns the number of the first list member (of lists `axis`) of the block's vertex `at`; at = b->n: the number of all members. */
+/* Returns the number of the first member that vertex `at` of the block reads through list input axis - 1 (members are numbered through the
+ * block's vertices); for at = b->n, the number of all members. */
 static inline uint32_t vpps_first_member(const vpps_steps *s, const vpps_step_block *b, uint32_t at, uint32_t axis) {
     if (at >= b->n) return b->members[axis - 1];
     return s->first_members[vpps_vertices_of(s, b)[at].vertex].of[axis - 1];
 }
-
-/* ---------------------------------------------------------------- slices */
 
 /* Returns the number of slices (shares of a wave) of all waves together. */
 static inline uint32_t vpps_all_slices(const vpps_steps *s) { return s->n_waves * s->n_slices; }
@@ -95,8 +99,6 @@ static inline uint32_t vpps_next_of_slice(const vpps_steps *s, uint32_t block) {
     return block + 1 + ((block + 1) % n ? 0 : (vpps_all_slices(s) - 1) * n);
 }
 
-/* ---------------------------------------------------------------- the nodes that a vertex reads */
-
 static inline size_t vpps_source_at(const vpps_steps *s, const vpps_ordered_vertex *v, vpps_input_place place) {
     if (!place.axis) return (size_t)v->first_source + place.n[0];
     size_t at = s->reading->lists[v->vertex].first_source;
@@ -105,12 +107,14 @@ static inline size_t vpps_source_at(const vpps_steps *s, const vpps_ordered_vert
     return at;
 }
 
-/* Returns whether a vertex has the same lists as the preceding vertex of its block. Only for vertices with lists, not the block's first. */
+/* Returns whether a vertex reads the same lists of nodes as the preceding vertex of its block. For vertices with list inputs only, and not for
+ * the block's first vertex. */
 static inline bool vpps_repeats(const vpps_steps *s, const vpps_ordered_vertex *v) {
     return v[-1].vertex + 1 == v->vertex && s->reading->lists[v->vertex].repeats;
 }
 
-/* Returns an integer of a vertex: for kind INDEX, index number `value` that its cell was given; else the integer of its op. */
+/* Returns an integer of a vertex: for kind INDEX, index number `value` that the vertex gave to its cell; for other kinds, the integer of the
+ * vertex's op. */
 static inline uint32_t vpps_word_of(const vpps_steps *s, const vpps_ordered_vertex *v, uint32_t kind, uint32_t value) {
     return kind == VPPS_WORD_INDEX ? s->reading->g->words[v->words + value] : v->words;
 }

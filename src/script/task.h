@@ -57,7 +57,8 @@ extern const vpps_task_row vpps_task_rows[VPPS_TASK_COUNT];
 _Static_assert(sizeof(vpps_block) == (3 + VPPS_CELL_LISTS + VPPS_AXES + 1) * sizeof(uint32_t),
                "words, nothing between");
 
-/* The list of an ENTRIES task: the gradients to add up for entry entries[i] lie at offsets[starts[i]] to offsets[starts[i + 1] - 1]. */
+/* The list of an ENTRIES task, which sums up gradients of table entries: the gradients of entry entries[i] lie at offsets[starts[i]] to
+ * offsets[starts[i + 1] - 1]. */
 typedef struct vpps_entry_sums {
     uint32_t n;
     const uint32_t *entries, *starts, *offsets;
@@ -68,30 +69,34 @@ typedef struct vpps_block_view {
     const vpps_block *block;
     const vpps_compiled_cell *cell;
     const uint32_t *vertices;
-    /* for each input: an array with the offset, less the input's shift, of the value that each vertex or list member reads */
+    /* for each input: array with the offset of the value that each vertex or list member reads; the input's shift must be added to the offset */
     const uint32_t *inputs[VPPS_CELL_MOST];
-    int32_t shifts[VPPS_CELL_MOST]; /* for each input: to be added to its offsets; 0 for inputs that are no lists */
+    /* for each input: number to be added to the offsets in `inputs`; 0 for inputs that are no lists */
+    int32_t shifts[VPPS_CELL_MOST];
     const uint32_t *lookups[VPPS_CELL_MOST];
     const uint32_t *words[VPPS_CELL_MOST];
     const uint32_t *data;
-    /* for each list: the number of each vertex's first member; lists[0] is not used */
+    /* for each list input: number of each vertex's first member (node that the list reads); lists[0] is not used */
     const uint32_t *lists[VPPS_AXES];
-    const uint32_t *gradient_starts[VPPS_CELL_MOST]; /* for each output, by vertex: index of the first contribution */
+    /* for each output, by vertex: index in `offsets` of the first term of its gradient */
+    const uint32_t *gradient_starts[VPPS_CELL_MOST];
     const uint32_t *gradients[VPPS_CELL_MOST];
-    /* for each output: index in `pairs` of each vertex's first pair (offset of a scalar, offset of a vector); NULL: no pairs */
+    /* for each output: index in `pairs` of each vertex's first pair (offset of a scalar, offset of a vector), a term of its gradient; NULL: no
+     * pairs */
     const uint32_t *pair_starts[VPPS_CELL_MOST];
     const uint32_t *pairs[VPPS_CELL_MOST];
     uint32_t pair_words; /* number of words of an element of `pairs` (a pair, or a run) */
     uint64_t end;        /* address after the vertex block's arrays; beyond the script's end if arrays are missing */
 } vpps_block_view;
 
-/* A run of n pairs of factors: pair number i has its scalar at offset by + i * by_step, and its vector at of + i * of_step. */
+/* A run of n pairs (scalar, vector) whose products are terms of a gradient: pair number i has its scalar at offset by + i * by_step, and its
+ * vector at offset of + i * of_step. */
 typedef struct vpps_pair_run {
     uint32_t by, of, by_step, of_step, n;
 } vpps_pair_run;
 enum { VPPS_PAIR_WORDS = 2, VPPS_RUN_WORDS = sizeof(vpps_pair_run) / 4 };
 
-/* Returns element i of an output's list of pairs as a run; a single pair is a run of one. */
+/* Returns element i of an output's list of pairs (scalar, vector) as a run of pairs; a single pair is a run of one. */
 static inline vpps_pair_run vpps_run_of_pairs(const vpps_block_view *v, uint32_t output, uint32_t i) {
     const uint32_t *w = v->pairs[output] + (size_t)i * v->pair_words;
     return v->pair_words == VPPS_PAIR_WORDS ? (vpps_pair_run){w[0], w[1], 0, 0, 1}
@@ -136,7 +141,7 @@ static inline const vpps_task *vpps_end_of_tasks(const uint32_t *script, uint32_
     return vpps_first_task(script, group + 1);
 }
 
-/* Returns a group's PAUSE task; the end of its tasks if it has none. */
+/* Returns a group's PAUSE task, at which the host steps in; if the group has none, the end of its tasks. */
 static inline const vpps_task *vpps_find_pause(const uint32_t *script, uint32_t group) {
     const vpps_task *t = vpps_first_task(script, group), *end = vpps_end_of_tasks(script, group);
     while (t < end && t->kind != VPPS_TASK_PAUSE) t++;
@@ -166,7 +171,7 @@ static inline bool vpps_sums_inside(const uint32_t *script, uint64_t words, uint
 void vpps_view_block(const uint32_t *script, const vpps_block *block, const vpps_compiled_cell *cell,
                      vpps_block_view *out);
 
-/* Returns the number of a block's vertices (axis 0), or of the members of a list of all its vertices. */
+/* Returns the number of a block's vertices (axis 0), or of all nodes that the block's vertices read through list input axis - 1. */
 static inline uint32_t vpps_items(const vpps_block *b, uint32_t axis) { return axis ? b->members[axis - 1] : b->n; }
 
 /* Returns the offset of the value that an item (vertex or list member) reads through an input. */
@@ -174,8 +179,8 @@ static inline uint32_t vpps_input_at(const vpps_block_view *view, uint32_t input
     return view->inputs[input][item] + (uint32_t)view->shifts[input];
 }
 
-/* Gives the range of items that belong to vertices [first, first + n) of a block, for each axis: the vertices themselves for axis 0, the
- * members of their lists number d for axis d. first_items: number of the first item; items: number of items. */
+/* Gives, for each axis, the items that belong to vertices [first, first + n) of a block: for axis 0 the vertices themselves, for axis d the
+ * members of their list inputs number d. first_items: number of the first item; items: number of items. */
 static inline void vpps_items_of(const vpps_block_view *view, uint32_t first, uint32_t n, uint32_t *first_items,
                                  uint32_t *items) {
     first_items[0] = first;
@@ -186,21 +191,21 @@ static inline void vpps_items_of(const vpps_block_view *view, uint32_t first, ui
     }
 }
 
-/* Returns which vertices of [first, first + n) virtual processor number `member` of a group runs in a stage whose vertices are shared out: shares of
- * about equal work (vpps_cell_stage), in order. lists: the block's array `starts` of list d - 1 is at lists[d]. */
+/* Returns which vertices of [first, first + n) virtual processor number `member` of a group runs in a stage whose vertices are divided among the
+ * group's processors: parts of about equal work (vpps_cell_stage), in order. lists[d]: the block's array `starts` of list input d - 1. */
 vpps_rows vpps_share_of_stage(const vpps_cell_stage *stage, const uint32_t *const *lists, uint32_t first, uint32_t n,
                               uint32_t group, uint32_t member);
 
-/* Returns the words that gradient contribution j of a STAGE task takes for `items` items. If each virtual processor of the group computes a partial
- * sum, that is the words of all partial sums. */
+/* Returns the words that the gradients take which a STAGE task computes for input number j, for `items` items (vertices or list members). If each
+ * virtual processor of the group computes a partial sum, that is the words of all partial sums. */
 static inline uint64_t vpps_contribution_words(const vpps_compiled_cell *c, uint32_t items, uint32_t j) {
     const vpps_cell_contribution *to = &c->contributions[j];
     const uint64_t words = to->scaled ? 0 : (uint64_t)items * vpps_value_words(&c->values[to->value]);
     return ((words + 15) & ~(uint64_t)15) * (to->partial ? c->needs.group : 1);
 }
 
-/* Returns where contribution j of a stage begins, in words after the stage's first one; for j = c->n_contributions, the words of all of
- * the stage's contributions. `items`: number of items of each axis. */
+/* Returns the first word of gradient (contribution) number j of a stage, counted from the stage's first word of gradients; for j =
+ * c->n_contributions, the words of all of the stage's gradients. `items`: number of vertices, and of members of each list. */
 static inline uint64_t vpps_contribution_at(const vpps_compiled_cell *c, uint32_t stage, const uint32_t *items,
                                             uint32_t j) {
     uint64_t at = 0;

@@ -1,7 +1,8 @@
 /* types.c - finds a vertex's type in the history, or makes a new type (history.h). */
 #include "script/history.h"
 
-enum { FEW_ARGUMENTS = 8 }; /* a sum of more arguments than this gets a vertex type with the arguments as a list */
+/* a sum of more arguments than this gets a vertex type that reads its arguments as a list of any length */
+enum { FEW_ARGUMENTS = 8 };
 
 void vpps_type_free(vpps_type *type) {
     if (!type) return;
@@ -10,8 +11,6 @@ void vpps_type_free(vpps_type *type) {
     VPPS_FREE(type->key, type->params_reach, type);
 }
 
-/* ---------------------------------------------------------------- keys */
-
 static uint32_t find(const vpps_history *h, uint64_t hash, const uint32_t *key, uint32_t words) {
     for (uint32_t at = vpps_index_first(hash), i; (i = vpps_index_next(&h->indices, hash, &at)) != UINT32_MAX;) {
         const vpps_type *type = h->types[i].type;
@@ -19,8 +18,6 @@ static uint32_t find(const vpps_history *h, uint64_t hash, const uint32_t *key, 
     }
     return VPPS_NONE;
 }
-
-/* ---------------------------------------------------------------- making a type */
 
 static bool note_param(vpps_type *type, vpps_param p) {
     if (p == VPPS_NO_PARAM) return true;
@@ -40,7 +37,7 @@ static bool note_params(vpps_type *type) {
     return ok;
 }
 
-/* Returns the set, as bits, of a cell's outputs that depend on parameter p. of_it: scratch memory, a flag for each value of the cell. */
+/* Returns the set, as bits, of a cell's outputs that depend on parameter p. of_it: scratch memory, one flag for each value of the cell. */
 static uint64_t reach_of_param(const vpps_compiled_cell *c, vpps_param p, bool *of_it) {
     uint64_t reached = 0;
     for (uint32_t v = 0; v < c->n_values; v++) {

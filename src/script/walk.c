@@ -15,7 +15,7 @@ void vpps_typed_depths(const vpps_typed_graph *g, uint32_t *depths) {
 }
 
 bool vpps_batches_bound(const vpps_typed_graph *g, uint32_t *bound) {
-    /* for each vertex: the most vertices of the type in work on a path that ends at the vertex */
+    /* for each vertex: the most vertices of the current type on a path that ends at the vertex */
     uint32_t *chain = malloc((g->n + 1u) * sizeof *chain);
     if (!chain) return false;
     *bound = 0;
@@ -33,8 +33,6 @@ bool vpps_batches_bound(const vpps_typed_graph *g, uint32_t *bound) {
     free(chain);
     return true;
 }
-
-/* ---------------------------------------------------------------- a walk */
 
 static void list_readers(vpps_walk *w) {
     const vpps_typed_graph *g = w->graph;
@@ -94,8 +92,6 @@ void vpps_walk_restart(vpps_walk *w) {
     w->n_batches = 0;
 }
 
-/* ---------------------------------------------------------------- ratios */
-
 static uint32_t *blockers_of(const vpps_walk *w, uint32_t v) { return w->blockers + (size_t)v * w->graph->n_types; }
 
 static bool has_run(const vpps_walk *w, uint32_t v) { return w->waiting[v] == UINT32_MAX; }
@@ -142,8 +138,6 @@ double vpps_walk_ratio(vpps_walk *w, uint32_t type) {
     if (!w->counted) count_blockers(w);
     return (double)w->ready[type] / w->unblocked[type];
 }
-
-/* ---------------------------------------------------------------- a batch */
 
 uint32_t vpps_walk_run(vpps_walk *w, uint32_t type, uint32_t *steps) {
     const uint32_t n = w->ready[type];

@@ -7,9 +7,10 @@
 
 typedef struct vpps_typed_graph {
     uint32_t n, n_types;
-    uint32_t *types;   /* for each vertex: its type */
-    uint32_t *first;   /* vertex v reads sources[first[v]] to sources[first[v + 1] - 1]; n + 1 numbers */
-    uint32_t *sources; /* numbers of the vertices that are read, each lower than its reader's number */
+    uint32_t *types; /* for each vertex: its type */
+    uint32_t *first; /* vertex v reads sources[first[v]] to sources[first[v + 1] - 1]; n + 1 numbers */
+    /* numbers of the vertices that are read; a vertex's number exceeds the numbers of all vertices that it reads */
+    uint32_t *sources;
 } vpps_typed_graph;
 
 void vpps_typed_graph_free(vpps_typed_graph *g);
@@ -31,7 +32,8 @@ typedef struct vpps_walk {
     bool counted;           /* whether `blockers` and `unblocked` are valid; the first vpps_walk_ratio computes them */
     /* for each vertex and type a: how many vertices of G that it reads have type a, or depend on a vertex of G of type a */
     uint32_t *blockers;
-    uint32_t *unblocked; /* for each type: number of its vertices in G that depend on no other one of that type in G */
+    /* for each type: number of its vertices in G that depend on no other vertex of the same type in G */
+    uint32_t *unblocked;
     uint32_t *stack;
     uint32_t *words; /* scratch for vpps_automaton_next: two words for each vertex type, and one more */
     uint32_t n_left, n_batches;
@@ -42,8 +44,10 @@ bool vpps_walk_open(vpps_walk *w, const vpps_typed_graph *g);
 void vpps_walk_restart(vpps_walk *w);
 void vpps_walk_close(vpps_walk *w);
 
-/* Runs one batch, all ready vertices of a type, and returns their number. Sets their steps[v], unless NULL, to the batch's number. */
+/* Runs one batch, all ready vertices of a type, and returns their number. steps[v] becomes the batch's number for each vertex v that runs, unless
+ * `steps` is NULL. */
 uint32_t vpps_walk_run(vpps_walk *w, uint32_t type, uint32_t *steps);
 
-/* Returns the ratio |Frontier_a(G)| / |Frontier(G^a)| of a type a with ready vertices; 1: a shortest sequence of batches begins with it. */
+/* Returns the ratio |Frontier_a(G)| / |Frontier(G^a)| of a type a with ready vertices. If the ratio is 1, a shortest sequence of batches begins
+ * with type a. */
 double vpps_walk_ratio(vpps_walk *w, uint32_t type);

@@ -8,7 +8,7 @@ typedef struct vpps_writer {
     size_t n;
     bool failed; /* whether memory or the 2^32 words ran out; from then on nothing is written */
     uint32_t n_tasks;
-    /* From here on: state of the group of virtual processors whose tasks are being written. */
+    /* From here on: the state of the group of virtual processors whose tasks are being written. */
     uint32_t last;          /* address of the latest task; 0: no task yet */
     uint32_t wait, signals; /* the next task waits for `signals` signals of barrier `wait`, unless VPPS_NO_BARRIER */
 } vpps_writer;

@@ -22,8 +22,6 @@ static bool find_arrays(vpps_checker *c, vpps_checked_block *b) {
     return true;
 }
 
-/* ---------------------------------------------------------------- tensors */
-
 uint32_t vpps_check_add_tensor(vpps_checker *c, uint64_t offset, vpps_tensor t) {
     const uint64_t end = t.items ? offset + (uint64_t)(t.items - 1) * t.stride + t.words : 0;
     t.offset = (uint32_t)offset;
@@ -59,7 +57,8 @@ bool vpps_check_add_kept(vpps_checker *c, const vpps_checked_block *b, uint32_t 
     return true;
 }
 
-/* For each contribution of a block's cell, reserves a bit for each item (vertex or list member), set once the contribution is used. */
+/* Reserves, for each gradient that a block's cell computes for what it reads (contribution), a bit for each vertex or list member, set once the
+ * gradient is used. */
 static void count_contributions(vpps_checker *c, const vpps_checked_block *b) {
     const vpps_compiled_cell *cell = b->cell->c;
     for (uint32_t j = 0; j < cell->n_contributions; j++) {
@@ -96,8 +95,6 @@ static bool add_tensors(vpps_checker *c, vpps_checked_block *b) {
     count_contributions(c, b);
     return true;
 }
-
-/* ---------------------------------------------------------------- vertices */
 
 static bool open_vertices(vpps_checker *c, vpps_checked_block *b, uint32_t number) {
     for (uint32_t p = 0; p < b->block->n; p++) {
@@ -174,8 +171,6 @@ bool vpps_check_blocks(vpps_checker *c) {
     c->taken = vpps_check_zeros(c, vpps_bit_words(c->n_taken), sizeof *c->taken);
     return c->ran && c->taken && number_outputs(c);
 }
-
-/* ---------------------------------------------------------------- outputs */
 
 uint32_t vpps_check_block_of(const vpps_checker *c, uint32_t output, uint32_t *k, uint32_t *position) {
     const uint32_t block = c->output_block[output], n = c->blocks[block].block->n;

@@ -8,12 +8,13 @@
 
 /* ---- compiled cells */
 
-/* How much of a value in memory a stage of a cell reads or writes. */
+/* How much of a value in memory a stage (part of a cell's program) reads or writes. */
 typedef enum vpps_extent {
     /* The rows that the virtual processor owns if rows are shared out; else whole values, of the vertices that it runs. */
     VPPS_EXTENT_OWN,
     VPPS_EXTENT_WHOLE, /* the whole value, which every virtual processor of the group reads */
-    VPPS_EXTENT_SHARES /* its own rows, of the share that each processor made; the value is the sum of shares */
+    /* the rows that the processor owns, of every processor's partial sum; the value is the sum of the partial sums */
+    VPPS_EXTENT_SHARES
 } vpps_extent;
 
 typedef struct vpps_stage_read {
@@ -23,7 +24,7 @@ typedef struct vpps_stage_read {
 
 typedef struct vpps_stage_info {
     uint32_t first, n; /* the values that the stage reads: cell->reads[first] to cell->reads[first + n - 1] */
-    bool rows;         /* whether the stage's rows are shared out to the virtual processors */
+    bool rows;         /* whether each virtual processor computes only some rows in the stage */
 } vpps_stage_info;
 
 /* A compiled cell, and what was proved of it: it computes what a vertex (record) of the graph asks for, and so for all equal vertices. */
@@ -34,7 +35,8 @@ typedef struct vpps_checked_cell {
     bool output_trained[VPPS_CELL_MOST];   /* for each output: whether it depends on trained parameters */
     /* For each output, as bits: the output itself, and the outputs that it depends on. Set only if gradients are requested. */
     uint64_t output_made_of[VPPS_CELL_MOST];
-    /* For each input, and each lookup's entry: bit k: output k's gradient flows into the gradient that the cell contributes to it. */
+    /* For each input, and for each lookup's table entry: the set, as bits, of outputs whose gradients flow into the gradient that the cell computes
+     * for that input or entry. */
     uint64_t into_input[VPPS_CELL_MOST], into_entry[VPPS_CELL_MOST];
     bool sums_gradient[VPPS_CELL_MOST]; /* for each output: whether the cell sums up the output's gradient */
     uint32_t input_rows[VPPS_CELL_MOST], input_cols[VPPS_CELL_MOST];
@@ -60,9 +62,11 @@ typedef struct vpps_tensor {
     uint8_t kind;
     uint32_t offset, stride, words, items;
     uint32_t first; /* number of the tensor's first item (vertex or list member) */
-    /* index: number of the value, contribution or table; CONSTANT: the bits; GIVEN: number of the output, VPPS_NONE for the loss. */
+    /* index: number of the value, contribution (gradient for an input) or table; CONSTANT: the number's bits; GIVEN: number of the output, VPPS_NONE
+     * for the loss. */
     uint32_t block, index, share;
-    uint64_t first_bit; /* CONTRIBUTION: number in the bit set `taken` of the bit for the vertex block's item 0 */
+    /* CONTRIBUTION (gradient for an input): number, in the bit set `taken`, of the bit of the block's item 0 */
+    uint64_t first_bit;
 } vpps_tensor;
 
 typedef struct vpps_checked_block {
@@ -72,12 +76,14 @@ typedef struct vpps_checked_block {
     uint32_t **sources;    /* for each input and item (vertex or list member): number of the output that it reads */
     uint32_t **rows;       /* for each lookup and vertex: number of the table's entry that is read */
     uint32_t first_output; /* output k of vertex p has the number first_output + k * n + p */
-    uint32_t *kept;        /* for each value: number of its tensor; VPPS_NONE: it is not kept, or for one pass only */
+    uint32_t *kept;        /* for each value: number of its tensor; VPPS_NONE: not kept, or kept for one pass only */
     /* for each value that is kept only during a pass, and each vertex: number of its tensor; 0: no task has made it */
     uint32_t **pass_record;
-    uint32_t *contributions;     /* for each contribution of the task in work: number of its first tensor */
-    uint64_t *contribution_bits; /* for each contribution: number of its first bit in `taken`, a bit for each item */
-    uint64_t *stage_bits;        /* for each stage: number of the bit of the block's vertex 0 in the bit set `ran` */
+    /* for each gradient that the current task computes for an input: number of its first tensor */
+    uint32_t *contributions;
+    /* for each gradient for an input (contribution): number of its first bit in `taken`, which has a bit for each item */
+    uint64_t *contribution_bits;
+    uint64_t *stage_bits; /* for each stage: number of the bit of the block's vertex 0 in the bit set `ran` */
 } vpps_checked_block;
 
 /* A place in the memory pool, and the number of the tensor that must lie there. */
@@ -94,7 +100,8 @@ typedef struct vpps_word {
     uint32_t readers; /* number of the set (vpps_reader_sets) of readers of the word since it was written */
 } vpps_word;
 
-/* Reader or writer of memory: virtual processor number `unit`, or, if unit = n_vps + group, all virtual processors of a group together. */
+/* A reader or writer of memory. `unit`: the virtual processor of that number or, if unit = n_vps + group, all virtual processors of a group
+ * together. */
 typedef struct vpps_actor {
     uint32_t unit, group, place;
 } vpps_actor;
@@ -121,7 +128,7 @@ typedef struct vpps_term_of_loss {
 } vpps_term_of_loss;
 
 typedef struct vpps_stream {
-    uint32_t at, end, place; /* script addresses of the group's next task and of the end; number of tasks done */
+    uint32_t at, end, place; /* script address of the group's next task, and of the end; number of tasks done */
     bool ended, waiting, paused, normed, updated;
     uint32_t norm_place, loss_place;
 } vpps_stream;
@@ -165,14 +172,15 @@ typedef struct vpps_checker {
     uint8_t *asked;         /* for each output: whether the request asks for the output's gradient */
     uint8_t *trainable;     /* for each output: whether it depends on a trained parameter or on an output in `asked` */
     uint8_t *live;          /* for each output: whether the loss depends on it */
-    uint32_t *due;          /* for each output: number of contributions that its gradient must sum up */
+    uint32_t *due;          /* for each output: number of terms that must be summed up to its gradient */
     /* For each output: index of its first term of the loss in `terms`, which is sorted by output; n_outputs + 1 numbers. */
     uint32_t *first_term;
     vpps_tensor *tensors;
     uint32_t n_tensors;
-    uint64_t *ran, *taken; /* bit sets: ran: stages that vertices have run; taken: contributions that sums have used */
+    /* bit sets: ran: stages that vertices have run; taken: gradients for inputs (contributions) that were added to a sum */
+    uint64_t *ran, *taken;
     uint64_t n_ran, n_taken;
-    uint32_t **due_entries; /* for each lookup table's entry: number of contributions not yet summed up */
+    uint32_t **due_entries; /* for each lookup table's entry: number of terms of its gradient not yet summed up */
     uint32_t *table_tensors;
     bool *touched; /* for each parameter: whether tasks of the kind OUTER compute its gradient */
 
@@ -190,7 +198,8 @@ typedef struct vpps_checker {
     vpps_word *pool;
     uint32_t pool_words;
     vpps_reader_sets sets;
-    struct { /* latest result of vpps_check_read: a word before the read, and its set of readers after */
+    /* result of the latest vpps_check_read: contents of a word before the read, and the set of its readers after the read */
+    struct {
         uint32_t result;
         vpps_word word;
         uint32_t tensor;
@@ -221,22 +230,23 @@ static inline uint64_t vpps_bit_words(uint64_t n) { return n / 64 + 1; }
 
 /* Finds the record (vertex) whose output node x is, and the output's number. False: there is no such node. */
 bool vpps_check_resolve(const vpps_graph *g, vpps_node x, uint32_t *record, uint32_t *node);
-/* The inputs of a vertex (record of the graph): nodes, pulled indices, and numbers of list members. An op's arguments count as one list. */
+/* The inputs of a vertex (record of the graph): nodes, indices, and numbers of nodes that list inputs read. An op's arguments count as one list. */
 typedef struct vpps_record_view {
     const vpps_cell_data *cell; /* the cell that is applied; NULL: the vertex is an op */
     const vpps_op_node *op;
-    const vpps_signature *signature;         /* the op's signature */
-    const uint32_t *args, *listed, *indices; /* args: arguments of an op, or a cell's inputs that are no lists */
+    const vpps_signature *signature; /* the op's signature */
+    /* args: arguments of an op, or nodes that a cell's single inputs read; listed: nodes that list inputs read */
+    const uint32_t *args, *listed, *indices;
     const uint32_t *members;
     uint32_t n_args;
-    uint64_t n_listed; /* number of nodes that are members of a cell's lists */
+    uint64_t n_listed; /* number of nodes that the vertex reads through list inputs */
 } vpps_record_view;
 vpps_record_view vpps_check_view(const vpps_graph *g, uint32_t record);
 /* Returns the signature (op and shape) of a node. */
 const vpps_signature *vpps_check_signature(const vpps_graph *g, vpps_node x);
 /* Finds what the request needs of the graph: records (vertices), terms of the loss, numbers of dropout elements. */
 bool vpps_check_demands(vpps_checker *c);
-/* Finds which outputs have gradients, and how many contributions each gradient sums up. Needs to know the blocks. */
+/* Finds which outputs have gradients, and how many terms each gradient sums up. Call it when the blocks are known. */
 bool vpps_check_gradients(vpps_checker *c);
 /* Returns which outputs of vertex p of a block the loss depends on, as bits. */
 uint64_t vpps_check_live(const vpps_checker *c, const vpps_checked_block *b, uint32_t p);
@@ -245,7 +255,7 @@ uint64_t vpps_check_live(const vpps_checker *c, const vpps_checked_block *b, uin
 
 /* Proves that a compiled cell computes what a vertex (record) of the graph asks for. */
 bool vpps_check_cell(vpps_checker *c, vpps_checked_cell *cell, uint32_t record);
-/* Returns whether records (vertices) a and b of the graph ask for the same function. */
+/* Returns whether vertices a and b (records of the graph) compute the same function. */
 bool vpps_check_alike(const vpps_graph *g, uint32_t a, uint32_t b);
 
 /* Returns whether the cell computes output k. A cell compiled for batches in which nobody reads the output does not compute it. */
@@ -267,7 +277,8 @@ bool vpps_check_blocks(vpps_checker *c);
 vpps_location vpps_check_location(const vpps_checker *c, uint32_t output);
 /* Returns the number of the output that node x is; VPPS_NONE: no block of vertices has it, and the script is refused. */
 uint32_t vpps_check_output(vpps_checker *c, vpps_node x);
-/* Returns the number of the block that computes an output; *k becomes the output's number in its vertex, *position the vertex's in the block. */
+/* Returns the number of the block that computes an output; *k becomes the output's number in its vertex, *position the vertex's position in the
+ * block. */
 uint32_t vpps_check_block_of(const vpps_checker *c, uint32_t output, uint32_t *k, uint32_t *position);
 /* Adds tensor t at this offset and returns its number; VPPS_NONE: words are outside the batch's memory, and the script is refused. */
 uint32_t vpps_check_add_tensor(vpps_checker *c, uint64_t offset, vpps_tensor t);
@@ -280,16 +291,18 @@ bool vpps_check_add_kept(vpps_checker *c, const vpps_checked_block *b, uint32_t 
 
 bool vpps_check_open_pool(vpps_checker *c);
 void vpps_check_close_pool(vpps_checker *c);
-/* Makes `unit`, a virtual processor or a whole group, the one that reads and writes next in the task in work. */
+/* Makes `unit`, a virtual processor or a whole group, the unit whose reads and writes in the current task are checked next. */
 void vpps_check_act(vpps_checker *c, uint32_t unit);
 /* Returns the number of a virtual processor, given its number in the acting group; and lets it act. */
 static inline uint32_t vpps_check_vp(const vpps_checker *c, uint32_t member) {
     return c->group * c->group_size + member;
 }
 static inline void vpps_check_act_as(vpps_checker *c, uint32_t member) { vpps_check_act(c, vpps_check_vp(c, member)); }
-/* Lets the acting unit read n words: checks that they hold the tensor, and that a barrier orders their writing before this read. */
+/* Lets the current unit (vpps_check_act) read n words: checks that the words hold the tensor, and that a barrier comes between their writing and this
+ * read. */
 bool vpps_check_read(vpps_checker *c, uint32_t offset, uint32_t n, uint32_t tensor);
-/* Lets the acting unit write n words of an item of the tensor: checks that barriers order all earlier accesses before this write. */
+/* Lets the current unit (vpps_check_act) write n words of an item of the tensor: checks that barriers order all earlier accesses before this
+ * write. */
 bool vpps_check_write(vpps_checker *c, uint32_t offset, uint32_t n, uint32_t tensor, uint32_t item);
 /* Writes to `text` what the tensor has at this offset in the pool, for messages. */
 void vpps_check_describe(const vpps_checker *c, uint32_t tensor, uint32_t offset, char *text, size_t size);
@@ -302,11 +315,11 @@ bool vpps_check_constants(vpps_checker *c, uint32_t address, uint32_t n);
 bool vpps_check_pause(vpps_checker *c);
 /* Returns where the value of an item (vertex or list member) of a block lies in the pool. */
 vpps_location vpps_check_operand(const vpps_checker *c, const vpps_checked_block *b, uint32_t value, uint32_t item);
-/* Uses the contribution at an offset for the sum of an output's gradient or, if `output` is VPPS_NONE, of the gradient of a table's entry.
- * The contribution must belong to this gradient and be unused. Returns its tensor; VPPS_NONE: the script is refused. */
+/* Marks a term of a gradient (the contribution at this offset) as used in the sum of an output's gradient or, if `output` is VPPS_NONE, of the
+ * gradient of a table's entry. The term must belong to this gradient and be unused. Returns its tensor; VPPS_NONE: the script is refused. */
 uint32_t vpps_check_take(vpps_checker *c, uint32_t offset, uint32_t words, uint32_t output, uint32_t table,
                          uint32_t row);
-/* Uses a contribution that is a pair of factors for the sum of an output's gradient. */
+/* Marks a term of a gradient that is stored as a pair of factors as used in the sum of an output's gradient. */
 bool vpps_check_take_pair(vpps_checker *c, const uint32_t *pair, uint32_t words, uint32_t output);
 bool vpps_check_outer(vpps_checker *c, uint32_t block, uint32_t first, uint32_t n);
 bool vpps_check_entries(vpps_checker *c, uint32_t table, uint32_t address);

@@ -1,5 +1,5 @@
-/* demand.c - finds what the request needs of the graph: records (vertices), terms of the loss, numbers of dropout elements; and, once the
- * records' blocks are known, the outputs with gradients, and the number of contributions to each. */
+/* demand.c - finds what the request needs of the graph: vertices (records), terms of the loss, numbers of dropout elements; and, once the vertices'
+ * blocks are known, which outputs have gradients and how many terms each gradient sums up. */
 #include "script/verify/checker.h"
 
 #include <inttypes.h>
@@ -61,7 +61,7 @@ static bool same_op(const vpps_graph *g, const vpps_record_view *a, const vpps_r
 bool vpps_check_alike(const vpps_graph *g, uint32_t a, uint32_t b) {
     const vpps_record_view x = vpps_check_view(g, a), y = vpps_check_view(g, b);
     if (x.cell || y.cell) return x.cell == y.cell;
-    return same_op(g, &x, &y); /* the number and shapes of inputs are compared elsewhere */
+    return same_op(g, &x, &y); /* the numbers and shapes of the inputs are compared elsewhere */
 }
 
 /* ---------------------------------------------------------------- dropout */
@@ -134,7 +134,7 @@ static bool find_terms(vpps_checker *c) {
             ok = VPPS_RESERVE(stack, depth + view.n_args);
             for (uint32_t i = 0; ok && i < view.n_args; i++)
                 stack[depth++] = (vpps_term_of_loss){.node = view.args[i], .factor = top.factor * (i ? others : first)};
-        } else if (2 * (size_t)c->n_terms >= c->words) { /* a script with so many terms would have more words */
+        } else if (2 * (size_t)c->n_terms >= c->words) { /* a script with that many terms would be longer */
             VPPS_FREE_ARRAYS(stack);
             return VPPS_REFUSE(c, "the loss has more terms than the script has words");
         } else {
@@ -188,7 +188,7 @@ bool vpps_check_demands(vpps_checker *c) {
 
 /* ---------------------------------------------------------------- gradients */
 
-/* Calls `visit` for each output that input i of vertex p reads: one output, or one for each list member. */
+/* Calls `visit` for each output that vertex p reads through input i: one output, or one for each list member. */
 static bool each_source(vpps_checker *c, const vpps_checked_block *b, uint32_t p, uint32_t i,
                         bool (*visit)(vpps_checker *, const vpps_checked_block *, uint32_t, uint32_t, uint32_t)) {
     const uint32_t axis = b->cell->c->input_axis[i], *starts = b->view.lists[axis];
@@ -214,8 +214,8 @@ uint64_t vpps_check_live(const vpps_checker *c, const vpps_checked_block *b, uin
 
 static bool has_gradient(const vpps_checked_block *b, uint32_t k) { return b->cell->c->needs.gradient_out >> k & 1; }
 
-/* Vertex p reads output `source`: if the loss depends on it through p, marks it as live and counts p's contributions to its gradient.
- * Refuses the script if the output depends on a trained parameter but gets no gradient. */
+/* Vertex p reads output `source`. If the loss depends on the output through p, marks the output as live and counts the terms that p adds to its
+ * gradient. Refuses the script if the output depends on a trained parameter but gets no gradient. */
 static bool spread_live(vpps_checker *c, const vpps_checked_block *b, uint32_t p, uint32_t i, uint32_t source) {
     const vpps_compiled_cell *cell = b->cell->c;
     const uint64_t live = vpps_check_live(c, b, p);

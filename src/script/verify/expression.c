@@ -68,7 +68,7 @@ uint32_t vpps_express_of(vpps_expressions *s, vpps_expression_kind kind, uint32_
                          uint32_t a0, uint32_t a1) {
     if (x == VPPS_NONE) return x;
     const vpps_term term = {x, 0};
-    /* the new expression takes only the axis from x's expression; callers check the rest */
+    /* the new expression takes only the axis (vertex, or list member) from x's expression; callers check the rest */
     const uint8_t axis = kind == VPPS_X_OVER_LIST ? 0 : s->at[x].axis;
     const vpps_expression y = {.kind = (uint8_t)kind, .axis = axis, .rows = rows, .cols = cols, .a = {a0, a1}, .n = 1};
     return intern(s, y, &term);
@@ -93,7 +93,8 @@ static bool is_zero(const vpps_expressions *s, uint32_t x) {
 
 /* ---------------------------------------------------------------- sums */
 
-/* Returns the axis of an expression with operands of axes a and b: the list's if one operand has a value for each list member, else 0. */
+/* Returns the axis of an expression with operands of axes a and b: that of the list if one operand has a value for each list member, else 0 (one
+ * value for the vertex). */
 static uint8_t common_axis(uint8_t a, uint8_t b) { return a > b ? a : b; }
 
 static int by_term(const void *a, const void *b) {
@@ -225,8 +226,8 @@ uint32_t vpps_express_member(vpps_expressions *s, uint32_t rows, uint32_t cols, 
     return x == VPPS_NONE ? x : intern(s, member, &term);
 }
 
-/* Returns the term of a stack that has all of `rows` rows from row *first on, and sets *first to the row within the term; VPPS_NONE: no
- * single term has them. */
+/* Returns the term of a stack that has all of `rows` rows from row *first on, and sets *first to the row within the term; VPPS_NONE: no single term
+ * has all these rows. */
 static uint32_t find_part(const vpps_expressions *s, const vpps_expression *stack, uint32_t rows, uint32_t *first) {
     for (uint32_t i = 0; i < stack->n; i++) {
         const uint32_t part = s->terms[stack->first + i].x, part_rows = s->at[part].rows;
@@ -264,7 +265,8 @@ static bool is_static(const vpps_run *run, float f) {
     return run->f_source == VPPS_OPERAND_STATIC && !run->average && vpps_float_bits(run->f) == vpps_float_bits(f);
 }
 
-/* If all operands of an instruction are constants, gives the sum: the first times `first`, the others times `others`. Else false. */
+/* If all operands of an instruction are constants, sets *sum to their sum, in which operand 0 is multiplied by `first` and each other operand by
+ * `others`. Else returns false. */
 static bool constant_sum(const vpps_expressions *s, const vpps_run *run, float first, float others, float *sum) {
     for (uint32_t i = 0; i < run->n; i++) {
         float f;
@@ -275,7 +277,7 @@ static bool constant_sum(const vpps_expressions *s, const vpps_run *run, float f
     return run->n && !run->average;
 }
 
-/* Returns the sum of an instruction's operands, the first multiplied by `first`, all others by `others`. */
+/* Returns the sum of an instruction's operands: operand 0 multiplied by `first`, each other operand by `others`. */
 static uint32_t linear(vpps_expressions *s, const vpps_run *run, float first, float others) {
     float constant;
     if (constant_sum(s, run, first, others, &constant)) return express_constant(s, run->rows, run->cols, constant);
@@ -297,7 +299,7 @@ static uint32_t linear(vpps_expressions *s, const vpps_run *run, float first, fl
     return intern(s, average, &term);
 }
 
-/* If expression x is the negative of another one, returns the other and toggles *negative; else returns x. */
+/* If expression x is the negative of another expression, returns that expression and toggles *negative; else returns x. */
 static uint32_t take_sign(const vpps_expressions *s, uint32_t x, bool *negative) {
     const vpps_expression *of = &s->at[x];
     if (of->kind != VPPS_X_SUM || of->n != 1 || vpps_bits_float(s->terms[of->first].mark) != -1) return x;
@@ -307,7 +309,7 @@ static uint32_t take_sign(const vpps_expressions *s, uint32_t x, bool *negative)
     return inner;
 }
 
-/* Returns expression x times a constant factor. */
+/* Returns expression x times the instruction's constant factor. */
 static uint32_t scale(vpps_expressions *s, const vpps_run *run, uint32_t x, float factor) {
     vpps_term operand = {x, 0};
     const vpps_run one = {.rows = run->rows, .cols = run->cols, .operands = &operand, .n = 1};
@@ -356,7 +358,7 @@ static uint32_t with_constant(vpps_expressions *s, const vpps_run *run) {
     }
 }
 
-/* Returns the elementwise product of two factors, sorted by their numbers, with their minus signs moved in front of the product. */
+/* Returns the elementwise product of two factors. The factors are sorted by their numbers, and their minus signs moved in front of the product. */
 static uint32_t multiply(vpps_expressions *s, vpps_expression product, const vpps_term *factors) {
     bool negative = false;
     const vpps_term a = {take_sign(s, factors[0].x, &negative), 0}, b = {take_sign(s, factors[1].x, &negative), 0};
@@ -365,7 +367,7 @@ static uint32_t multiply(vpps_expressions *s, vpps_expression product, const vpp
     return negative ? vpps_express_sum(s, product.rows, product.cols, 1, &x) : x.x;
 }
 
-/* Returns the instruction WHEN: operands[0] where operands[1] is > 0, else zero. If operands[0] is a sum, each term gets a WHEN. */
+/* Returns the instruction WHEN: operands[0] where operands[1] is > 0, else zero. If operands[0] is a sum, each of its terms gets a WHEN. */
 static uint32_t choose(vpps_expressions *s, vpps_expression choice, const vpps_term *operands) {
     const vpps_expression of = s->at[operands[0].x];
     vpps_term *terms = of.kind == VPPS_X_SUM ? vpps_express_room(s, of.n) : NULL;

@@ -12,20 +12,20 @@
 
 typedef enum vpps_expression_kind {
     VPPS_X_INPUT,  /* input number a[0] */
-    VPPS_X_LOOKUP, /* an entry of lookup table a[0]; a[1], a[2]: where the entry's number comes from */
+    VPPS_X_LOOKUP, /* an entry of lookup table a[0]; a[1], a[2]: source of the entry's number */
     VPPS_X_DATA,
     VPPS_X_CONSTANT,  /* a constant; a[0] has the bits of the float */
     VPPS_X_PARAMETER, /* parameter number a[0]: a vector (as a bias, repeated in every column) or a matrix */
     VPPS_X_GRADIENT,  /* the gradient of the cell's output number a[0] */
     VPPS_X_SUM,       /* the sum of the terms, each multiplied by its own factor */
-    VPPS_X_OVER_LIST, /* the sum over all members of the vertex's list of axis a[0], of the term */
-    VPPS_X_AVERAGE,   /* the term divided by a[0] + sum over lists d of a[d] * (number of d's members) */
+    VPPS_X_OVER_LIST, /* the sum of the term over all members of the vertex's list input number a[0] */
+    VPPS_X_AVERAGE,   /* the term divided by a[0] + sum over list inputs d of a[d] * (number of members of list d) */
     VPPS_X_PRODUCT,   /* matrix parameter a[0] times the only term */
     VPPS_X_PRODUCT_T, /* matrix parameter a[0], transposed, times the only term */
     VPPS_X_RUN,       /* the result of an instruction (vpps_run) on the terms */
     VPPS_X_POSITIONS, /* the positions that the term, a MAX_OF or MIN_OF, finds */
     VPPS_X_ARGMAX,
-    VPPS_X_ENTRY, /* an entry of lookup table a[0]; the term's value is its number */
+    VPPS_X_ENTRY, /* an entry of lookup table a[0]; the term's value is the entry's number */
     VPPS_X_SLICE, /* some rows of the term, from row a[0] on */
     VPPS_X_PLACE, /* a matrix of zeros with the term at rows a[0] and following */
     /* the terms on top of each other; a term with VPPS_ALL_MEMBERS is all members of a list, and zeros below */
@@ -44,7 +44,7 @@ enum { VPPS_EXPRESSION_WORDS = 6 + VPPS_AXES };
 
 typedef struct vpps_expression {
     uint8_t kind;
-    uint8_t axis; /* 0: one value per vertex; else axis of a list: a value per member */
+    uint8_t axis; /* 0: one value per vertex; d: one value per member of list input d */
     uint32_t rows, cols;
     uint32_t a[VPPS_EXPRESSION_WORDS];
     uint32_t first, n; /* the expression's terms: terms[first] to terms[first + n - 1] */
@@ -63,9 +63,9 @@ typedef struct vpps_expressions {
 typedef enum vpps_operand_source {
     VPPS_OPERAND_NONE,
     VPPS_OPERAND_STATIC,
-    VPPS_OPERAND_INDEX,   /* pulled index number `u` of the vertex */
+    VPPS_OPERAND_INDEX,   /* index number `u` that the vertex gave to its cell */
     VPPS_OPERAND_OWN,     /* for a vertex that is one op: the graph's integer of the op */
-    VPPS_OPERAND_POSITION /* u, plus lists[d] for each member of list d; for a list member, plus its number */
+    VPPS_OPERAND_POSITION /* u, plus lists[d] for each member of list d; for a list member, plus the member's number */
 } vpps_operand_source;
 
 typedef struct vpps_run {
@@ -73,10 +73,12 @@ typedef struct vpps_run {
     uint8_t f_source, u_source;
     float f;
     uint32_t u;
-    uint32_t e_add;            /* DROPOUT: number of the first element: e_add + lists[d] for each member of list d */
-    uint32_t lists[VPPS_AXES]; /* lists[d]: the factor of list d's number of members; lists[0] is not used */
+    uint32_t e_add; /* DROPOUT: number of the first element: e_add + lists[d] for each member of list d */
+    /* lists[d]: factor by which the number of members of list input d is multiplied; lists[0] is not used */
+    uint32_t lists[VPPS_AXES];
     bool average; /* SUM, SCALE: whether f is 1 / (u + sum over lists d of lists[d] * members), an average */
-    uint8_t axis; /* axis of the result (0, or a list's) where operands do not tell it (DROPOUT, positions) */
+    /* 0: the result is one value per vertex; d: one per member of list d; used where operands do not tell (DROPOUT, positions) */
+    uint8_t axis;
     uint32_t rows, cols;
     vpps_term *operands; /* the operands, in the order of the instruction's letters */
     uint32_t n;
@@ -88,13 +90,13 @@ void vpps_expressions_free(vpps_expressions *s);
 /* Returns an array of n terms to fill. The next call reuses it, and so do vpps_express_over_list, and vpps_express_run of WHEN. NULL: no memory. */
 vpps_term *vpps_express_room(vpps_expressions *s, uint32_t n);
 
-/* vpps_express returns the number of an expression without terms; vpps_express_of that of one with the single term x. */
+/* vpps_express returns the number of an expression without terms; vpps_express_of, the number of an expression with the single term x. */
 uint32_t vpps_express(vpps_expressions *s, vpps_expression_kind kind, uint32_t rows, uint32_t cols, uint32_t axis,
                       uint32_t a0, uint32_t a1, uint32_t a2);
 uint32_t vpps_express_of(vpps_expressions *s, vpps_expression_kind kind, uint32_t rows, uint32_t cols, uint32_t x,
                          uint32_t a0, uint32_t a1);
 
-/* Returns the sum of n terms. Terms whose x is VPPS_NONE are left out; if all are, returns VPPS_NONE. */
+/* Returns the sum of n terms. Terms whose x is VPPS_NONE are left out; if all terms are left out, returns VPPS_NONE. */
 uint32_t vpps_express_sum(vpps_expressions *s, uint32_t rows, uint32_t cols, uint32_t n, const vpps_term *terms);
 
 /* Returns the sum of expressions a and b; if one is VPPS_NONE, returns the other. */

@@ -3,7 +3,7 @@
 
 /* ---------------------------------------------------------------- an instruction's numbers */
 
-/* Returns the vertex's integer in the script from which an instruction takes number operand n; NULL: there is none. */
+/* Returns the description of the vertex's integer in the script from which an instruction takes number operand n; NULL: there is none. */
 static const vpps_cell_word *word_of(const vpps_proof *p, const vpps_cell_number *n) {
     return n->word < p->c->n_words ? &p->c->words[n->word] : NULL;
 }
@@ -79,7 +79,7 @@ static bool counts_fit(const vpps_proof *p, const char *letters) {
            (strchr(letters, '*') ? s->n > all : s->n == all);
 }
 
-/* Returns the axis of the list whose members an instruction takes all at once. */
+/* Returns the number (axis) of the list input whose members an instruction takes all at once. */
 static uint32_t list_of(const vpps_proof *p) { return p->step->axis ? p->step->axis : vpps_proof_operand(p, 0)->axis; }
 
 /* Returns whether the step's instruction may take all members of a list at once. Without weights, the members must be scalars. */
@@ -124,7 +124,7 @@ static bool fits(const vpps_proof *p, uint32_t i) {
     return a->rows == first->rows && a->cols == first->cols && (made == 1 || (made == first->cols && s->to.cols == 1));
 }
 
-/* If the step is marked `uniform`: returns whether one call of the instruction can do all items (vertices, list members). Else returns true. */
+/* If the step is marked `uniform`: returns whether one call of the instruction can do all vertices, or list members, of a tile. Else returns true. */
 static bool uniform_fits(const vpps_proof *p) {
     const vpps_program_step *s = p->step;
     const vpps_cell_number *f = &s->run.of.f, *u = &s->run.of.u;
@@ -182,7 +182,7 @@ static uint32_t express_instruction(const vpps_proof *p) {
     return ok || p->s->failed ? is : vpps_proof_none(p, "operands do not fit the instruction");
 }
 
-/* Returns the expression of a stack of all members of a list, or of one member's rows in such a stack. */
+/* Returns the expression of the stack of all members of a list (their vectors below each other), or of one member's rows in such a stack. */
 static uint32_t express_members(const vpps_proof *p) {
     const vpps_program_step *s = p->step;
     const vpps_operand *x = &s->to, *a = vpps_proof_operand(p, 0);
@@ -247,7 +247,7 @@ static uint32_t express_weights(const vpps_proof *p) {
     return vpps_express(p->s, VPPS_X_PARAMETER, m->rows, m->cols, 0, s->run.of.table, 0, 0);
 }
 
-/* Checks that a virtual processor needs only the rows of the operands that it owns, if rows are shared out. */
+/* Checks that, if each virtual processor computes only the rows that it owns, it needs only these rows of the operands. */
 static bool rows_fit(const vpps_proof *p) {
     const vpps_form form = vpps_instructions[p->step->run.of.opcode].form;
     return !p->program->rows || (form == VPPS_FORM_EW && !p->step->run.weights) ||
@@ -282,7 +282,7 @@ uint32_t vpps_proof_run_formula(vpps_proof *p) {
 
 /* ---------------------------------------------------------------- products */
 
-/* Checks that a factor of a product lies where the step reads it, and that the virtual processor has all rows that it reads. */
+/* Checks that an operand of a product lies where the step reads it, and that the virtual processor has all rows that it reads. */
 static bool reads_factor(vpps_proof *p, const vpps_operand *a) {
     if (!finds(p, a)) return false;
     if (a->access == VPPS_ACCESS_WHOLE && a->dealt)
@@ -328,7 +328,7 @@ uint32_t vpps_proof_product_formula(vpps_proof *p) {
         if (!reads_factor(p, a)) return VPPS_NONE;
         const bool fit = m && a->axis == x->axis && a->cols == x->cols && (transposed ? m->cols : m->rows) == x->rows &&
                          (transposed ? m->rows : m->cols) == a->rows;
-        /* A virtual processor computes its own rows of the result; of a transposed product, a share of all rows. */
+        /* A virtual processor computes its own rows of the result; for a transposed product, a partial sum of all rows. */
         const bool own = transposed && vpps_proof_is_share(p, x->value);
         if (!fit || (p->program->rows && own != (a->access == VPPS_ACCESS_OWN)))
             return vpps_proof_none(p, "a factor of the product does not fit");

@@ -104,7 +104,8 @@ bool vpps_function_of_cell(vpps_function *f, const vpps_graph *g, const vpps_cel
 
 bool vpps_function_of_op(vpps_function *f, const vpps_graph *g, const vpps_signature *s, uint32_t imm) {
     if (!open_function(f, g, g->matrices, 1, f->n_inputs)) return false;
-    const bool own = s->op != VPPS_OP_SLICE; /* a slice's first row is the op's own; other integers are the vertex's */
+    /* the first row of a slice belongs to the op; other integers belong to the vertex */
+    const bool own = s->op != VPPS_OP_SLICE;
     f->nodes[0] = (vpps_function_node){
         .s = s, .n = f->n_inputs, .imm = own ? 0 : imm, .imm_source = own ? VPPS_OPERAND_OWN : VPPS_OPERAND_STATIC};
     for (uint32_t i = 0; i < f->n_inputs; i++) f->args[i] = VPPS_CELL_INPUT | i;
@@ -186,7 +187,7 @@ static uint32_t express_forward(vpps_function *f, vpps_expressions *s, uint32_t 
         if (*letter == 'a' || *letter == 'v') operands[run.n++] = (vpps_term){value_of(f, args[0]), every};
         if (*letter == 'b') operands[run.n++] = (vpps_term){value_of(f, args[1]), 0};
         for (uint32_t i = run.n; *letter == '*' && i < node->n; i++) {
-            /* an operation whose result is no list (axis 0) takes all members of a list at once */
+            /* an operation whose result is one value for the vertex (axis 0) takes all members of a list at once */
             const uint32_t list = node->axis ? 0 : axis_of(f, args[i]);
             operands[run.n++] = (vpps_term){value_of(f, args[i]), list ? VPPS_ALL_MEMBERS | list : 0};
         }
@@ -275,7 +276,7 @@ static void add_gradient(const derivative *d, uint32_t arg, uint32_t part) {
     *to = vpps_express_add(d->s, *to, part);
 }
 
-/* Returns what the node in work adds to the gradient of its argument k, by the backward instruction of its op in ops.def. */
+/* Returns the gradient that the current node adds to its argument k, by the backward instruction of the node's op in ops.def. */
 static uint32_t run_part(const derivative *d, uint32_t k) {
     vpps_function *f = d->f;
     const vpps_op_instruction_row *op = &vpps_op_instructions[d->node->s->op];

@@ -12,14 +12,15 @@ typedef struct vpps_function_node {
     uint32_t first, n; /* the node's arguments: args[first] to args[first + n - 1] */
     uint32_t imm;
     uint8_t imm_source; /* source of the integer `imm` (vpps_operand_source): STATIC, INDEX or OWN */
-    uint8_t axis;       /* 0: one value per vertex; else a value per member of a list */
+    uint8_t axis;       /* 0: one value per vertex; d: one value per member of list input d */
     bool over_list;
 } vpps_function_node;
 
 typedef struct vpps_function {
     const vpps_graph *g;
-    const vpps_param *matrices; /* matrices of all affine nodes; a node's signature tells its first one */
-    bool drops, fixed;          /* drops: whether dropout is on; fixed: whether no parameter is trained */
+    /* matrices of all affine nodes; a node's signature tells the index of its first matrix */
+    const vpps_param *matrices;
+    bool drops, fixed; /* drops: whether dropout is on; fixed: whether no parameter is trained */
     vpps_function_input inputs[VPPS_CELL_MOST];
     uint32_t n_inputs, n_nodes;
     uint32_t holds; /* value (numbered as in args) that is > 0 where the cell's condition holds; VPPS_NONE: none */
@@ -29,19 +30,19 @@ typedef struct vpps_function {
     uint64_t *reads;    /* for each node: inputs that it depends on, as bits */
     uint8_t *trained;   /* for each node: whether it depends on a trained parameter within the vertex */
     uint32_t *gradient; /* for each node: expression of its gradient; VPPS_NONE: it has none */
-    /* for each node and list axis: number of dropout elements in the nodes before it */
+    /* for each node and list axis: number of dropout elements in the nodes before this node */
     uint32_t (*dropout)[VPPS_AXES];
     uint64_t dropout_elems[VPPS_AXES]; /* for each list axis: number of dropout elements in all nodes */
     uint32_t input_value[VPPS_CELL_MOST], input_gradient[VPPS_CELL_MOST];
 } vpps_function;
 
-/* What a vertex owes gradients to: an input, a table's entry, a parameter that is added (SUM of dy), a matrix that multiplies x (dy x^T). */
+/* What a vertex computes a gradient for: an input, a table's entry, a parameter that is added (SUM of dy), a matrix that multiplies x (dy x^T). */
 typedef enum vpps_owed_kind { VPPS_OWED_INPUT, VPPS_OWED_ENTRY, VPPS_OWED_SUM, VPPS_OWED_MATRIX } vpps_owed_kind;
 
 typedef struct vpps_owed {
     uint32_t kind, key; /* key: number of the input or parameter; for a table entry, its expression */
-    uint32_t x;         /* MATRIX: the factor x of the gradient dy x^T */
-    uint32_t axis;      /* MATRIX: 0: the gradient sums over vertices; else over members of the list of this axis */
+    uint32_t x;         /* MATRIX: the vector x of the gradient dy x^T */
+    uint32_t axis;      /* MATRIX: 0: the gradient is summed over vertices; d: over the members of list input d */
     uint32_t dy;
 } vpps_owed;
 
@@ -51,14 +52,15 @@ typedef struct vpps_owed_list {
     bool failed;
 } vpps_owed_list;
 
-/* Add a gradient to the list of those that a vertex owes. Gradients of the same input, table entry or vector are added up. */
+/* Add a gradient to the list of the gradients that a vertex computes. Gradients of the same input, table entry or vector are added up. */
 void vpps_owe(vpps_expressions *s, vpps_owed_list *list, vpps_owed_kind kind, uint32_t key, uint32_t dy);
 void vpps_owe_matrix(vpps_owed_list *list, vpps_param matrix, uint32_t x, uint32_t axis, uint32_t dy);
 
 /* Sorts a list of owed gradients, so that two lists can be compared. */
 void vpps_owed_sort(vpps_owed_list *list);
 
-/* Make a vertex's function: of a recorded cell, or of one op, whose inputs' shapes are in f->inputs. False: out of memory. */
+/* Make a vertex's function: of the cell that it applies, or of the one op that it is, with inputs' shapes in f->inputs. Return false if out of
+ * memory. */
 bool vpps_function_of_cell(vpps_function *f, const vpps_graph *g, const vpps_cell_data *cell);
 bool vpps_function_of_op(vpps_function *f, const vpps_graph *g, const vpps_signature *s, uint32_t imm);
 void vpps_function_free(vpps_function *f);

@@ -1,7 +1,7 @@
 /* operands.c - checks that a step of a program finds the values that its operands name: in slots (buffers), kept values and elsewhere. */
 #include "script/verify/proof.h"
 
-/* Returns whether this stage computes value v in shares, one for each virtual processor. Later stages load the sum of the shares. */
+/* Returns whether this stage computes only partial sums of value v, one in each virtual processor. Later stages load the sum of these. */
 bool vpps_proof_is_share(const vpps_proof *p, uint32_t v) {
     return vpps_proof_value(p, v)->stage == p->stage && vpps_makes_shares(vpps_proof_value(p, v));
 }
@@ -24,9 +24,7 @@ uint32_t vpps_proof_lookup(const vpps_proof *p, uint32_t index) {
                         source == VPPS_OPERAND_OWN ? 0 : l->value);
 }
 
-/* ---------------------------------------------------------------- operands */
-
-/* Checks that the operand names a value of the cell and has the value's shape, axis and sharing of rows. */
+/* Checks that the operand names a value of the cell and has the value's shape, axis (vertex or list member) and dealing of rows to processors. */
 bool vpps_proof_is_sound(const vpps_proof *p, const vpps_operand *o) {
     if (o->value >= p->c->n_values) return vpps_proof_refuse(p, "operand is no value of the cell");
     const vpps_cell_value *x = vpps_proof_value(p, o->value);
@@ -47,7 +45,8 @@ bool vpps_proof_holds(const vpps_proof *p, const vpps_operand *o) {
            p->step->kind == VPPS_STEP_CONTRIBUTE || vpps_proof_refuse(p, "reads a share instead of the sum of shares");
 }
 
-/* Returns whether the operand's place is where its value lies: an input, a table entry, a parameter, or the value's place among kept values. */
+/* Returns whether the operand's place is where the operand's value lies: an input, a table entry, a parameter, or the value's place among kept
+ * values. */
 static bool is_its_place(const vpps_proof *p, const vpps_operand *o) {
     const vpps_cell_value *x = vpps_proof_value(p, o->value);
     switch (o->place) {

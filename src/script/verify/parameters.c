@@ -1,4 +1,4 @@
-/* parameters.c - checks the tasks on parameters (gradients, norm, update), which a virtual processor runs for what it owns. */
+/* parameters.c - checks the tasks on parameters (gradients, norm, update), which each virtual processor runs for the parameters that it owns. */
 #include "script/verify/checker.h"
 
 #include <inttypes.h>
@@ -12,7 +12,8 @@ static uint64_t outer_bit(const vpps_checker *c, const vpps_checked_block *b, ui
     return (uint64_t)c->group * c->n_records + b->view.vertices[p];
 }
 
-/* Checks the reads of items [first, end) of an operand. `late`: the update reads them; it skips parameters, since it changes them. */
+/* Checks that an operand of items (vertices or list members) [first, end) can be read. `late`: the update reads the operand; parameters are then not
+ * checked, since the update changes them. */
 static bool read_items(vpps_checker *c, const vpps_checked_block *b, const vpps_operand *o, uint32_t first,
                        uint32_t end, bool late) {
     for (uint32_t item = first; item < end; item++) {
@@ -23,7 +24,8 @@ static bool read_items(vpps_checker *c, const vpps_checked_block *b, const vpps_
     return true;
 }
 
-/* Checks that the factors of parameters' gradients of n vertices of a block can be read; with `late`, by the update. */
+/* A parameter's gradient is the sum of dy x^T over vertices. Checks that the vectors dy and x of n vertices of a block can be read now or, if `late`,
+ * when the optimizer's update reads them. */
 static bool read_factors(vpps_checker *c, const vpps_checked_block *b, uint32_t first, uint32_t n, bool late) {
     for (uint32_t i = 0; n && i < vpps_n_outers(b->cell->c); i++) {
         const vpps_outer o = vpps_outer_of(b->cell->c, i);
@@ -58,7 +60,7 @@ static vpps_rows own_entries(const vpps_checker *c, uint32_t n, uint32_t vp) {
     return (vpps_rows){(uint32_t)((uint64_t)n * vp / c->n_vps), (uint32_t)((uint64_t)n * (vp + 1) / c->n_vps)};
 }
 
-/* Adds up contributions to the gradient of a table's entry. If earlier slices have begun the sum, the list of contributions begins with it. */
+/* Adds up the terms of the gradient of a table's entry. If earlier slices (shares of the batch) have begun the sum, that sum is the first term. */
 static bool add_up(vpps_checker *c, uint32_t number, uint32_t entry, const uint32_t *list, uint32_t n) {
     const vpps_table *t = vpps_table_at(c->script, number);
     const uint32_t tensor = c->table_tensors[number], words = c->tensors[tensor].words;
@@ -110,7 +112,7 @@ bool vpps_check_entries(vpps_checker *c, uint32_t number, uint32_t address) {
 
 /* ---------------------------------------------------------------- the loss */
 
-/* A term of the loss that is to be added: offset and tensor of its value, bits of its factor, number of the term. */
+/* A term of the loss that is to be added: offset and tensor of the term's value, bits of its factor, number of the term. */
 typedef struct pair {
     uint32_t offset, tensor, bits, term;
 } pair;
@@ -120,8 +122,8 @@ static int by_offset(const void *a, const void *b) {
     return x->offset < y->offset ? -1 : x->offset > y->offset;
 }
 
-/* Returns the term of the loss that two words of the script (offset of the term's value, bits of its factor) stand for; NULL: none. If
- * several terms fit, since waves reuse an offset, prefers the one whose value lies there now. */
+/* Returns the term of the loss for which two words of the script stand (offset of the term's value, bits of its factor); NULL: there is none. If
+ * several terms fit, since waves (shares of the batch) reuse an offset, prefers the term whose value lies there now. */
 static const pair *find_term(const vpps_checker *c, const pair *key, const pair *want, uint32_t n) {
     const pair *other = NULL;
     uint32_t low = 0, high = n;
@@ -153,7 +155,7 @@ static bool add_terms(vpps_checker *c, const uint32_t *words, uint32_t n, const 
     return true;
 }
 
-/* Returns the number of terms to add: all of the loss, or, in a training step in two halves, the one that the host writes. */
+/* Returns the number of terms to add: all terms of the loss, or, in a training step in two halves, the one term that the host writes. */
 static uint32_t terms_of_loss(const vpps_checker *c) { return c->request->halves ? 1 : c->n_terms; }
 
 static bool add_given_loss(vpps_checker *c, const uint32_t *words) {
@@ -280,7 +282,7 @@ bool vpps_check_update(vpps_checker *c) {
     if (!steps(c) || stream->updated) return VPPS_REFUSE(c, "unexpected update");
     stream->updated = true;
     if (!gradients_done(c) || !knows_norms(c)) return false;
-    act_together(c); /* devices may compute gradients in the update, which then reads their factors */
+    act_together(c); /* devices may compute matrices' gradients dy x^T in the update, which then reads dy and x */
     for (uint32_t i = 0; i < c->header->n_blocks && c->header->lasting; i++)
         if (!read_factors(c, &c->blocks[i], 0, c->blocks[i].block->n, true)) return false;
     if (!each_entry(c, true)) return false;
@@ -291,7 +293,7 @@ bool vpps_check_update(vpps_checker *c) {
 
 /* ---------------------------------------------------------------- the end */
 
-/* Returns whether all words of the tensor still hold it. */
+/* Returns whether all words of the tensor still hold the tensor. */
 static bool is_there(const vpps_checker *c, vpps_location at) {
     for (uint32_t k = at.offset; k < at.offset + at.words; k++)
         if (c->pool[k].tensor != at.tensor) return false;

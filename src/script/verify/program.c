@@ -22,12 +22,12 @@ static bool make(vpps_proof *p, const vpps_operand *to, uint32_t is) {
     return true;
 }
 
-/* Returns whether the virtual processors share out the rows of a result. */
+/* Returns whether the rows of a result are dealt to the virtual processors. */
 static bool is_dealt(const vpps_proof *p, const vpps_operand *to) {
     return p->program->rows && vpps_rows_dealt(&p->c->needs, to->rows) && !vpps_proof_is_share(p, to->value);
 }
 
-/* Puts a value into its slot (buffer); refuses a slot of another size or axis. */
+/* Puts a value into its slot (buffer for one value); refuses a slot whose size or axis differs from the value's. */
 static bool fill(vpps_proof *p, const vpps_operand *to) {
     if (!vpps_proof_is_sound(p, to)) return false;
     const bool there = to->place == VPPS_PLACE_SLOT && to->at < p->program->slots.n;
@@ -39,7 +39,8 @@ static bool fill(vpps_proof *p, const vpps_operand *to) {
     return true;
 }
 
-/* Stores a value among its vertex's kept values. A value that it overwrites must be of another stage, and nothing may read that value later. */
+/* Stores a value among its vertex's kept values. If it overwrites another value, that value must be of another stage, and nothing may read that value
+ * later. */
 static bool keep(vpps_proof *p, const vpps_operand *to) {
     const vpps_cell_value *x = vpps_proof_value(p, to->value);
     if (!x->kept || x->stage != p->stage || to->record != x->record || to->at != x->offset || p->stored[to->value]++)
@@ -86,7 +87,7 @@ static bool place_result(vpps_proof *p, const vpps_operand *to) {
     return vpps_proof_refuse(p, "result without a destination");
 }
 
-/* Checks a STORE or CONTRIBUTE step, which must copy all rows that the slot (buffer) holds. */
+/* Checks a STORE or CONTRIBUTE step, which must copy to memory all rows that the slot (buffer for one value) holds. */
 static bool copy_out(vpps_proof *p) {
     const vpps_program_step *s = p->step;
     const vpps_operand *from = vpps_proof_operand(p, 0);
@@ -123,7 +124,7 @@ static bool sum_gradient(vpps_proof *p) {
            fill(p, &s->to);
 }
 
-/* For MAX_OF and MIN_OF: checks the positions that the instruction finds beside its result. */
+/* For MAX_OF and MIN_OF: checks the positions of the greatest or least operands, a second result of the instruction. */
 static bool find_positions(vpps_proof *p) {
     const vpps_operand *to = &p->step->run.positions, *of = &p->step->to;
     const bool finds = strchr(vpps_instructions[p->step->run.of.opcode].operands, 'i');
@@ -209,7 +210,7 @@ static void find_reads(const vpps_proof *p) {
     }
 }
 
-/* If the stage may be skipped where the cell's condition does not hold: notes reads of the condition, and of what replaces outputs. */
+/* If the stage may be skipped where the cell's condition does not hold: notes the reads of the condition, and of the values that replace outputs. */
 static bool read_otherwise(vpps_proof *p) {
     const vpps_compiled_cell *c = p->c;
     if (!vpps_stage_may_skip(c, &c->stages[p->stage])) return true;
@@ -226,7 +227,8 @@ static bool read_otherwise(vpps_proof *p) {
     return ok;
 }
 
-/* Checks that the stage's list of values, which the scheduler uses, has just what the stage's steps make, and that all kept values are stored. */
+/* Checks that the stage's list of values, which the scheduler uses, has exactly the values that the stage's steps make, and that all kept values are
+ * stored. */
 static bool check_list(vpps_proof *p) {
     const vpps_compiled_cell *c = p->c;
     const vpps_cell_stage *stage = &c->stages[p->stage];
@@ -281,7 +283,7 @@ static bool is_kept(vpps_proof *p, uint32_t v, const char *what) {
     return !vpps_makes_shares(x) || vpps_proof_refuse(p, "a share is read instead of the sum");
 }
 
-/* Checks the OUTER steps, which compute parameters' gradients after all vertices, and notes that their factors stay in memory. */
+/* Checks the OUTER steps, which compute parameters' gradients dy x^T after all vertices have run, and notes that dy and x stay in memory. */
 static bool find_factors(vpps_proof *p) {
     const vpps_program *all = p->program = &p->c->programs[p->c->n_stages];
     p->stage = p->c->n_stages;
@@ -302,7 +304,7 @@ static bool find_factors(vpps_proof *p) {
     return true;
 }
 
-/* Notes the values that are read after their vertex is done: outputs, gradients for the host, factors of parameters' gradients. */
+/* Notes the values that are read after their vertex is done: outputs, gradients for the host, vectors dy and x of parameters' gradients dy x^T. */
 static bool find_stays(vpps_proof *p) {
     const vpps_compiled_cell *c = p->c;
     for (uint32_t k = 0; k < c->n_outputs; k++) {
@@ -331,7 +333,8 @@ static bool find_stays(vpps_proof *p) {
     return find_factors(p);
 }
 
-/* For a contribution stored as two factors, which no step multiplies: sets its expression to their product. False: they do not fit. */
+/* Sets the expression of a contribution (gradient for an input) that is stored as two factors to the product of the factors, which no step computes.
+ * Returns false if the factors do not fit. */
 static bool make_scaled(vpps_proof *p, const vpps_cell_contribution *to) {
     const vpps_cell_value *x = vpps_proof_value(p, to->vector), *by = vpps_proof_value(p, to->scalar),
                           *of = vpps_proof_value(p, to->value);

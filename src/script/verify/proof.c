@@ -50,7 +50,7 @@ static bool check_outputs(const vpps_proof *p, const vpps_function *f, vpps_chec
                 return VPPS_REFUSE(p->check, "cell %s: output %u: duplicate node", c->name, k);
         cell->output_reads[k] = f->reads[o->node];
         cell->output_trained[k] = f->trained[o->node];
-        /* an output may lack: vpps_check_output refuses its readers */
+        /* an output need not be computed: vpps_check_output refuses vertices that read it */
         if (o->value == VPPS_NONE) continue;
         if (o->value >= c->n_values || c->values[o->value].axis)
             return VPPS_REFUSE(p->check, "cell %s: output %u is no value of the vertex", c->name, k);
@@ -131,7 +131,7 @@ static bool is_otherwise(const vpps_proof *p, uint32_t x, uint32_t condition, ui
     return found;
 }
 
-/* Checks that each output, where the cell's condition does not hold, is computed as what a device writes that skips the stage. */
+/* Checks that each output, where the cell's condition does not hold, has the value that a device writes which skips the stage. */
 static bool check_condition(const vpps_proof *p) {
     const vpps_compiled_cell *c = p->c;
     if (!c->condition.there) return true;
@@ -158,7 +158,7 @@ static bool check_condition(const vpps_proof *p) {
     return true;
 }
 
-/* Lists the gradients that the compiled cell contributes to inputs, table entries and parameters. */
+/* Lists the gradients that the compiled cell computes for inputs, table entries and parameters. */
 static bool collect_owed(vpps_proof *p, vpps_checked_cell *cell, vpps_owed_list *owed) {
     const vpps_compiled_cell *c = p->c;
     for (uint32_t i = 0; i < c->n_contributions; i++) {

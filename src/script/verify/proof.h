@@ -14,13 +14,13 @@ typedef struct vpps_proof {
     uint8_t *stays;       /* for each value: whether it is read after all stages of its vertex are done */
     uint8_t *stored;      /* for each value: whether a step has stored it among the kept values */
     uint8_t *listed;      /* for each value: whether it is in its stage's list, which the scheduler uses */
-    uint8_t *contributed; /* for each contribution to a gradient: whether a step has made it */
+    uint8_t *contributed; /* for each contribution (gradient for an input): whether a step has made it */
     /* for each value: 1 + number of the stage's last step that reads it among the kept values; 0: none */
     uint32_t *read_until;
-    uint32_t v; /* number of the value that messages name */
+    uint32_t v; /* number of the value v; error messages name it */
 
     /* the present stage */
-    uint32_t stage, number; /* number of the stage whose program is run, and of the step */
+    uint32_t stage, number; /* stage: number of the stage whose program is run; number: that of the step */
     const vpps_program *program;
     const vpps_program_step *step;
     uint32_t *held;  /* for each slot (buffer): number of the value in it */

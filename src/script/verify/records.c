@@ -3,8 +3,6 @@
 
 #include <inttypes.h>
 
-/* ---------------------------------------------------------------- the contents of records */
-
 static bool check_source(vpps_checker *c, vpps_checked_block *b, uint32_t p, uint32_t i, uint32_t item, vpps_node x) {
     const vpps_signature *s = vpps_check_signature(c->g, x);
     if (s->rows != b->cell->input_rows[i] || s->cols != b->cell->input_cols[i])
@@ -25,7 +23,8 @@ static bool check_source(vpps_checker *c, vpps_checked_block *b, uint32_t p, uin
 
 static bool check_inputs(vpps_checker *c, vpps_checked_block *b, uint32_t p, const vpps_record_view *view) {
     const vpps_compiled_cell *cell = b->cell->c;
-    uint64_t own = 0, listed = 0; /* numbers of nodes that own inputs (or an op's), and list inputs, have read */
+    /* numbers of nodes that single inputs (or an op's arguments), and list inputs, have read so far */
+    uint64_t own = 0, listed = 0;
     for (uint32_t d = 1; d <= cell->n_lists; d++) {
         const uint32_t first = b->view.lists[d][p], end = b->view.lists[d][p + 1];
         if (end < first || end - first != view->members[d - 1] || end > b->block->members[d - 1])
@@ -89,7 +88,8 @@ static bool check_words(vpps_checker *c, vpps_checked_block *b, uint32_t p, cons
            vpps_refuse_vertex(c, b, p, "wrong data");
 }
 
-/* Allocates an array for each of n inputs (or table lookups) of a block, with an entry per vertex or, as `axes` says for inputs, per list member. */
+/* Allocates an array for each of n inputs (or table lookups) of a block, with an entry for each vertex or, if the input is a list, for each list
+ * member. */
 static uint32_t **take_arrays(vpps_checker *c, const vpps_block *block, uint32_t n, const uint8_t *axes) {
     uint32_t **arrays = vpps_check_zeros(c, n, sizeof *arrays);
     for (uint32_t i = 0; arrays && i < n; i++) {
@@ -119,8 +119,6 @@ bool vpps_check_arrays(vpps_checker *c) {
     }
     return true;
 }
-
-/* ---------------------------------------------------------------- tables */
 
 static bool check_table(vpps_checker *c, uint32_t number, const vpps_table *t) {
     const vpps_parameter_data *table = t->param < c->g->model->n_params ? &c->g->model->params[t->param] : NULL;

@@ -15,12 +15,13 @@ vpps_location vpps_check_operand(const vpps_checker *c, const vpps_checked_block
     return (vpps_location){t->offset + (item - t->first) * t->stride, tensor, words};
 }
 
-/* A range of vertices, and of members of each list, for which one virtual processor (or every VP of a group) runs a stage. */
+/* The vertices, and for each list input the members, for which one virtual processor (or every VP of a group) runs a stage. */
 typedef struct share {
     const vpps_checked_block *b;
     const vpps_stage_info *info;
     uint32_t stage, member;
-    uint32_t task_first, pass_record; /* first vertex of the STAGE task; offset of the task's values of one pass */
+    /* number of the STAGE task's first vertex; offset of the task's values of one pass only */
+    uint32_t task_first, pass_record;
     uint32_t first[VPPS_AXES], end[VPPS_AXES];
 } share;
 
@@ -33,14 +34,14 @@ static share share_of(const vpps_checker *c, const vpps_checked_block *b, const 
                .task_first = first,
                .pass_record = t->pass_record};
     vpps_rows part = {first, first + n};
-    if (!s.info->rows) /* Virtual processors share out the task's vertices */
+    if (!s.info->rows) /* the virtual processors divide the task's vertices among themselves */
         part = vpps_share_of_stage(&b->cell->c->stages[stage], b->view.lists, first, n, c->group_size, member);
     vpps_items_of(&b->view, part.first, part.end - part.first, s.first, s.end);
     for (uint32_t d = 0; d <= b->cell->c->n_lists; d++) s.end[d] += s.first[d];
     return s;
 }
 
-/* Returns which words of a value the virtual processor handles: those of its own rows, or all if rows are not shared out. */
+/* Returns which words of a value the virtual processor handles: those of the rows that it owns, or all if rows are not dealt to processors. */
 static vpps_rows rows_of(const share *s, const vpps_cell_value *x) {
     return s->info->rows ? vpps_own_rows(&s->b->cell->c->needs, x->rows, x->cols, s->member)
                          : (vpps_rows){0, vpps_value_words(x)};
@@ -92,7 +93,8 @@ static bool read_parameters(vpps_checker *c, const share *s, const vpps_program_
     return vpps_check_read(c, c->target->values[start->at] + rows.first, rows.end - rows.first, 0);
 }
 
-/* Checks the pairs of factors, of `words` words, in the gradient's sum of output k of vertex p, and reads the given rows; `take`: notes their use. */
+/* A term of a gradient may be a pair of factors. Checks these pairs, of `words` words each, for output k of vertex p, and reads the given rows;
+ * `take`: marks the pairs as used. */
 static bool read_pairs(vpps_checker *c, const vpps_checked_block *b, uint32_t k, uint32_t p, uint32_t words,
                        vpps_rows rows, bool take) {
     const uint32_t *starts = b->view.pair_starts[k];
@@ -107,7 +109,8 @@ static bool read_pairs(vpps_checker *c, const vpps_checked_block *b, uint32_t k,
     return true;
 }
 
-/* Checks a sum of contributions to a gradient: the script must list each contribution once, and none may be missing. */
+/* Checks a step that sums up the gradient of an output: the script must list each term once (one from each vertex that reads the output), and none
+ * may be missing. */
 static bool read_gradient(vpps_checker *c, const share *s, const vpps_program_step *gradient) {
     const vpps_checked_block *b = s->b;
     const uint32_t k = gradient->output, *starts = b->view.gradient_starts[k], *list = b->view.gradients[k];
@@ -191,7 +194,8 @@ static bool run_once(vpps_checker *c, const vpps_checked_block *b, uint32_t stag
     return true;
 }
 
-/* Adds a tensor for each contribution of the task, and for each virtual processor's share of it: the values of all items, rounded up to 16 words. */
+/* Adds a tensor for each gradient that the task computes for an input, and for each virtual processor's partial sum: the values of all vertices or
+ * list members, rounded up to 16 words. */
 static bool add_contributions(vpps_checker *c, vpps_checked_block *b, const vpps_task *task) {
     const vpps_compiled_cell *cell = b->cell->c;
     const uint32_t *o = task->operands;
@@ -220,7 +224,7 @@ static bool add_contributions(vpps_checker *c, vpps_checked_block *b, const vpps
     return true;
 }
 
-/* Adds tensors for the values that the task stores for one pass only (pass records). */
+/* Adds tensors for the values that the task stores for one pass only (forward or backward). */
 static bool add_pass_record(vpps_checker *c, const vpps_checked_block *b, const vpps_task *task) {
     const vpps_compiled_cell *cell = b->cell->c;
     const vpps_cell_stage *stage = &cell->stages[task->stage];
@@ -266,7 +270,8 @@ bool vpps_check_constants(vpps_checker *c, uint32_t address, uint32_t n) {
     return true;
 }
 
-/* Lets the host write a tensor at the pause between forward and backward: after all tasks before the pause, before all tasks after it. */
+/* Lets the host write a tensor at the pause between forward and backward. The write comes after all tasks before the pause, and before all tasks
+ * after the pause. */
 static bool give(vpps_checker *c, uint64_t offset, uint32_t words, uint32_t index) {
     const vpps_tensor t = {.kind = VPPS_TENSOR_GIVEN, .stride = words, .words = words, .items = 1, .index = index};
     const uint32_t tensor = vpps_check_add_tensor(c, offset, t);
@@ -295,14 +300,14 @@ bool vpps_check_pause(vpps_checker *c) {
 
 /* ---------------------------------------------------------------- taking contributions */
 
-/* Uses the gradient that the host gives for the request's output number i. It must be unused. */
+/* Marks the gradient that the host gives for output number i of the request as used. It must be unused. */
 static bool take_given(vpps_checker *c, uint32_t output, uint32_t i) {
     for (uint32_t t = c->first_term[output]; t < c->first_term[output + 1]; t++)
         if (!c->terms[t].taken && c->terms[t].given == i) return c->terms[t].taken = true;
     return VPPS_REFUSE(c, "the host's gradient of output %u is added to another gradient, or twice", i);
 }
 
-/* Uses a term of the loss, whose factor has the bits `bits`, in the gradient of an output. The term must be unused. */
+/* Marks a term of the loss, whose factor has the bits `bits`, as used in the gradient of an output. The term must be unused. */
 static bool take_term(vpps_checker *c, uint32_t output, uint32_t bits) {
     for (uint32_t i = c->first_term[output]; i < c->first_term[output + 1]; i++) {
         if (c->terms[i].taken || vpps_float_bits(c->terms[i].factor) != bits) continue;
@@ -311,7 +316,7 @@ static bool take_term(vpps_checker *c, uint32_t output, uint32_t bits) {
     return VPPS_REFUSE(c, "%g is added to a gradient without such a term of the loss", (double)vpps_bits_float(bits));
 }
 
-/* Returns the vertex of a block whose list (of this axis) has member number `item`. */
+/* Returns the vertex of a block that reads member number `item` through the list input of this axis. */
 static uint32_t vertex_of(const vpps_checked_block *b, uint32_t axis, uint32_t item) {
     /* finds the first vertex whose list ends after the member, by binary search */
     uint32_t low = 0, high = b->block->n;
@@ -326,7 +331,7 @@ static uint32_t vertex_of(const vpps_checked_block *b, uint32_t axis, uint32_t i
     return low;
 }
 
-/* Returns whether a contribution belongs to the gradient of this output, or, if `output` is VPPS_NONE, of this table entry. */
+/* Returns whether a gradient term (contribution) belongs to the gradient of this output, or, if `output` is VPPS_NONE, of this table entry. */
 static bool is_for(const vpps_checker *c, const vpps_tensor *t, uint32_t item, uint32_t output, uint32_t table,
                    uint32_t row) {
     const vpps_checked_block *b = &c->blocks[t->block];
@@ -373,7 +378,7 @@ uint32_t vpps_check_take(vpps_checker *c, uint32_t offset, uint32_t words, uint3
     return tensor;
 }
 
-/* Returns the item (vertex, list member) of the tensor whose value begins at this offset; VPPS_NONE: there is none. */
+/* Returns the vertex or list member of the tensor whose value begins at this offset; VPPS_NONE: there is none. */
 static uint32_t item_at(const vpps_tensor *t, uint32_t offset) {
     if (t->kind != VPPS_TENSOR_KEPT) return VPPS_NONE;
     const uint32_t at = t->stride ? (offset - t->offset) / t->stride : 0;

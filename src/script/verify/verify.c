@@ -149,8 +149,8 @@ static void signal(vpps_checker *c, uint32_t barrier) {
     c->signals[barrier] += c->group_size;
 }
 
-/* Waits for a barrier; if signals are missing, the group of virtual processors stops here. Fewer signals than the barrier ever gets order nothing,
- * since nobody knows which ones have come. */
+/* Waits for a barrier; if signals are missing, the group of virtual processors stops here. A wait for fewer signals than the barrier ever gets orders
+ * nothing, since nobody knows which signals have come. */
 static bool wait(vpps_checker *c, uint32_t barrier, uint32_t signals) {
     c->streams[c->group].waiting = false;
     if (barrier == VPPS_NO_BARRIER) return true;

@@ -29,14 +29,12 @@ void vpps_check_act(vpps_checker *c, uint32_t unit) {
     c->memo.valid = false;
 }
 
-/* ---------------------------------------------------------------- orders */
-
 static bool is_group(const vpps_checker *c, uint32_t unit) { return unit >= c->n_vps; }
 static uint32_t group_of(const vpps_checker *c, uint32_t unit) {
     return is_group(c, unit) ? unit - c->n_vps : unit / c->group_size;
 }
 
-/* Returns whether barriers order an access of `unit` (processor or group), in its group's task number `place`, before the current access. */
+/* Returns whether barriers order an access by `unit` (processor or group), in task number `place` of the unit's group, before the current access. */
 static bool comes_before(const vpps_checker *c, uint32_t unit, uint32_t place) {
     const uint32_t group = group_of(c, unit);
     if (unit == c->actor.unit && !is_group(c, unit)) return place < c->actor.place;
@@ -46,8 +44,6 @@ static bool comes_before(const vpps_checker *c, uint32_t unit, uint32_t place) {
 static bool write_comes_before(const vpps_checker *c, const vpps_word *w) {
     return !w->writer || comes_before(c, w->writer - 1, w->written);
 }
-
-/* ---------------------------------------------------------------- sets of readers */
 
 static uint64_t hash_set(const vpps_reader *readers, uint32_t n) {
     uint64_t h = n;
@@ -71,7 +67,8 @@ static uint32_t intern_set(vpps_reader_sets *s, const vpps_reader *readers, uint
     return s->n++;
 }
 
-/* Returns the set plus the acting reader. Drops readers that barriers order before that reader: a later write ordered after it is after them. */
+/* Returns the set of readers plus the current reader. Drops readers that barriers order before the current one: a later write that comes after the
+ * current reader comes after them, too. */
 static uint32_t add_reader(vpps_checker *c, uint32_t set) {
     vpps_reader_sets *s = &c->sets;
     const uint32_t n = set_size(s, set);
@@ -87,7 +84,8 @@ static uint32_t add_reader(vpps_checker *c, uint32_t set) {
     return intern_set(s, s->scratch, kept);
 }
 
-/* Returns whether barriers order all readers before the current access. With `own`, reads of the same task by the same virtual processor are fine. */
+/* Returns whether barriers order all readers before the current access. With `own`, reads by the same virtual processor in the same task are also
+ * accepted. */
 static bool readers_come_before(const vpps_checker *c, uint32_t set, bool own) {
     const vpps_reader_sets *s = &c->sets;
     for (uint32_t i = s->first[set]; i < s->first[set + 1]; i++) {
@@ -97,8 +95,6 @@ static bool readers_come_before(const vpps_checker *c, uint32_t set, bool own) {
     }
     return true;
 }
-
-/* ---------------------------------------------------------------- messages */
 
 void vpps_check_describe(const vpps_checker *c, uint32_t tensor, uint32_t offset, char *text, size_t size) {
     const vpps_tensor *t = &c->tensors[tensor];
@@ -141,8 +137,6 @@ static bool refuse_order(vpps_checker *c, uint32_t offset, const char *accesses)
     return VPPS_REFUSE(c, "word %u (%s) is %s without a barrier in between", offset, text, accesses);
 }
 
-/* ---------------------------------------------------------------- accesses */
-
 static bool is_inside(vpps_checker *c, uint32_t offset, uint32_t n) {
     if ((uint64_t)offset + n <= c->pool_words) return true;
     return VPPS_REFUSE(c, "words %u to %" PRIu64 " are outside the pool, which has %u", offset, (uint64_t)offset + n,
@@ -169,7 +163,7 @@ bool vpps_check_read(vpps_checker *c, uint32_t offset, uint32_t n, uint32_t tens
     return true;
 }
 
-/* Returns whether the word lies among the kept values (record) of the item (vertex, list member) whose value is being written. */
+/* Returns whether the word lies among the kept values of the vertex or list member whose value is being written. */
 static bool in_own_record(const vpps_checker *c, const vpps_word *w, uint32_t offset, uint32_t tensor, uint32_t item) {
     const vpps_tensor *t = &c->tensors[w->tensor], *to = &c->tensors[tensor];
     return t->kind == VPPS_TENSOR_KEPT && to->kind == VPPS_TENSOR_KEPT && t->block == to->block &&
