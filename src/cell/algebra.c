@@ -24,7 +24,8 @@ static bool constant(const operation *o, uint32_t k, float *f) {
     return true;
 }
 
-/* Returns the first argument of the operation that makes argument k; its value is VPPS_NONE if it has another axis than argument k. */
+/* Returns the first argument of the operation that makes argument k; its value is VPPS_NONE if that argument has another axis (vertex, list member)
+ * than argument k. */
 static vpps_cell_arg below(const operation *o, uint32_t k) {
     const vpps_cell_value *x = arg(o, k);
     vpps_cell_arg a = o->c->args[x->first_arg];
@@ -207,7 +208,7 @@ static bool simplify_div(const operation *o, uint32_t *same) {
     return false;
 }
 
-/* Drops zero operands of a sum; keeps the last one if all are zero. */
+/* Drops zero operands of a sum; keeps the last one if all operands are zero. */
 static bool leave_zeros_out(const operation *o) {
     uint32_t n = 0;
     float f;
@@ -220,7 +221,8 @@ static bool leave_zeros_out(const operation *o) {
     return some;
 }
 
-/* Replaces a sum of list members, each a vector scaled by a number of the same member, by their weighted sum. */
+/* Replaces a sum over the members of a list, in which each member is a vector scaled by a number of the same member, by an instruction for weighted
+ * sums. */
 static bool weigh(const operation *o) {
     const vpps_cell_value *x = arg(o, 0);
     if (o->v->axis || o->v->n_args > 1 || !vpps_is_run(x, VPPS_I_SCALE_BY)) return false;
@@ -245,7 +247,7 @@ static bool simplify_sum(const operation *o, uint32_t *same) {
 
 /* ---------------------------------------------------------------- parts of values */
 
-/* For a slice of a stack, finds the operand of the stack that has all of the slice's rows; *first becomes the slice's first row there. */
+/* For a slice of a stack of vectors, finds the vector that has all of the slice's rows; *first becomes the slice's first row in that vector. */
 static bool find_part(const operation *o, uint32_t *part, uint32_t *first) {
     const vpps_cell_value *x = arg(o, 0);
     uint32_t row = *first;

@@ -9,7 +9,7 @@ static const uint32_t *operand(const vpps_layout_batch *b, uint32_t o) { return 
 
 /* ---------------------------------------------------------------- copies */
 
-/* Returns whether an operand has a value twice, so that no order of the values avoids a copy. */
+/* Returns whether an operand contains a value twice, so that no order of the values avoids a copy. */
 static bool is_broadcast(const uint32_t *values, uint32_t n) {
     for (uint32_t i = 0; i < n; i++)
         for (uint32_t k = 0; k < i; k++)
@@ -44,8 +44,8 @@ static bool lies_in_order(const uint32_t *place, const uint32_t *values, uint32_
     return true;
 }
 
-/* Returns the operand in whose order the batch runs. Most operands have this order; at a tie it is the batch's own. NONE: no operand's
- * values are adjacent. */
+/* Returns the operand whose order the batch's operations take: the order that most operands have. At a tie the batch's own order wins. NONE: no
+ * operand's values are adjacent. */
 static uint32_t leader(const uint32_t *place, const vpps_layout_batch *b) {
     uint32_t best = NONE, most = 0;
     for (uint32_t o = 0; o < b->n_operands; o++) {
@@ -104,7 +104,8 @@ typedef struct search {
 
 static uint64_t copied_words(const vpps_layout_copies *x) { return x->gathered + x->scattered; }
 
-/* Returns what an order costs: in the upper 32 bits the words that forward copies, since inference runs forward too; below, backward's. */
+/* Returns the cost of an order: in the upper 32 bits the words that forward copies, since inference runs forward too; in the lower bits the words
+ * that backward copies. */
 static uint64_t cost_of(const search *s, const uint32_t *order) {
     vpps_layout_copies forward, backward;
     vpps_count_copies(s->n, order, s->batches, s->n_forward, s->words, s->place, &forward);
@@ -113,7 +114,7 @@ static uint64_t cost_of(const search *s, const uint32_t *order) {
     return copied_words(&forward) << 32 | copied_words(&backward);
 }
 
-/* Puts the values of operand o side by side, in the order in which those of operand `like` lie. Value number `where` keeps its place. */
+/* Puts the values of operand o side by side, in the order in which the values of operand `like` lie. Value number `where` keeps its place. */
 static void move(const search *s, const vpps_layout_batch *b, uint32_t o, uint32_t like, uint32_t where,
                  uint32_t *order) {
     const uint32_t *values = operand(b, o), *pattern = operand(b, like);
@@ -182,7 +183,7 @@ bool vpps_plan_layout(uint32_t n, const vpps_layout_batch *batches, uint32_t n_b
 typedef struct arranger {
     const vpps_compiled_cell *c;
     uint32_t *depth;    /* for each value: length of the longest chain of operations that ends with it */
-    uint32_t *variable; /* for each value: number of the first value that is kept in the same place */
+    uint32_t *variable; /* for each value: number of the first value that is kept in the same place of memory */
     uint32_t *order, *words, *operands, *members, *place;
     uint32_t n_operands; /* number of words of `operands` in use */
     vpps_layout_batch *batches;

@@ -4,17 +4,18 @@
 
 #include "cell/cell.h"
 
-/* A batch: operations that run as one. Operation i reads value number i of operands 1, 2, ..., and makes value number i of operand 0. */
+/* A batch: operations that run as one. Operation number i reads element i of each argument list (operands 1, 2, ...), and its result is element i of
+ * the result list (operand 0). */
 typedef struct vpps_layout_batch {
     uint32_t n_operands, width;
     const uint32_t *operands; /* operand o of operation i is operands[o * width + i] */
 } vpps_layout_batch;
 
-/* The copies that put values of operands side by side, given an order of all values. An operand needs at most one copy. */
+/* The number of copies that put the values of each operand side by side, given an order of all values. An operand needs at most one copy. */
 typedef struct vpps_layout_copies {
     /* numbers of operands (gathers) and of results (scatters) whose values are not adjacent in their batch's order */
     uint32_t gathers, scatters;
-    uint32_t broadcasts; /* number of operands that have a value twice, and so are copied in any order */
+    uint32_t broadcasts; /* number of operands in which a value occurs twice; these are copied whatever the order */
     uint64_t gathered, scattered, broadcast; /* words copied by gathers, scatters and broadcasts */
 } vpps_layout_copies;
 
@@ -33,8 +34,9 @@ typedef struct vpps_cell_copies {
 } vpps_cell_copies;
 
 typedef struct vpps_cell_layout {
-    vpps_cell_copies as_made;  /* the copies if values lie in order of creation */
-    vpps_cell_copies arranged; /* the copies in the order of vpps_plan_layout, or of creation if that needs fewer */
+    vpps_cell_copies as_made; /* the copies if values lie in order of creation */
+    /* the copies in the order that vpps_plan_layout finds, or in order of creation if that needs fewer */
+    vpps_cell_copies arranged;
 } vpps_cell_layout;
 
 /* Counts the copies that a compiled cell would need. Fails with MEMORY. */

@@ -19,19 +19,22 @@
 
 /* The kind of a compiled cell's value: where the value comes from, or the operation that makes it. */
 typedef enum vpps_cell_kind {
-    VPPS_VALUE_INPUT,     /* an input, gathered or pulled; the vertex's record in the script tells where it lies */
-    VPPS_VALUE_LOOKUP,    /* an entry of a lookup table; the vertex's record in the script tells its number */
+    /* an input, read from another vertex; the vertex's data in the script tell where the input lies */
+    VPPS_VALUE_INPUT,
+    VPPS_VALUE_LOOKUP,    /* an entry of a lookup table; the vertex's data in the script tell the entry's number */
     VPPS_VALUE_DATA,      /* the data of an input op, which are part of the batch's script */
     VPPS_VALUE_PARAMETER, /* a parameter vector of the model */
-    VPPS_VALUE_GRADIENT,  /* gradient of an output: the sum of the gradients that the output's readers give */
-    VPPS_VALUE_RUN,       /* the result of an instruction of the instruction set, isa.def */
-    VPPS_VALUE_PRODUCT,   /* a sum of matrices times values, plus a bias or another value */
-    /* A sum of transposed matrices times values. If virtual processors (VPs) share out rows, each one computes a share of the sum, unless by_columns. */
+    /* gradient of an output: the sum of the gradients that the vertices reading the output compute */
+    VPPS_VALUE_GRADIENT,
+    VPPS_VALUE_RUN,     /* the result of an instruction of the instruction set, isa.def */
+    VPPS_VALUE_PRODUCT, /* a sum of matrices times values, plus a bias or another value */
+    /* A sum of transposed matrices times values. If each virtual processor (VP) owns some rows of the matrices, each computes a partial sum, unless
+     * by_columns. */
     VPPS_VALUE_PRODUCT_T,
     VPPS_VALUE_POSITIONS /* positions of the greatest or least elements, found by the preceding MAX_OF or MIN_OF */
 } vpps_cell_kind;
 
-/* How a stage's work is shared out among the virtual processors (VPs) of a group. */
+/* How the work of a stage (part of a cell's program between two barriers) is divided among a group's virtual processors (VPs). */
 typedef enum vpps_split {
     VPPS_SPLIT_ANY,      /* not decided yet by the compiler */
     VPPS_SPLIT_ROWS,     /* each virtual processor computes the rows that it owns, for all vertices */
@@ -39,20 +42,22 @@ typedef enum vpps_split {
     VPPS_SPLIT_OFF       /* no stage computes the value */
 } vpps_split;
 
-/* Numbers of a vertex's records, which hold its kept values in memory: one for each axis, and two pass records. A pass record (forward,
- * backward) has values that only their own vertex reads, and only in that pass; it takes memory only while the pass runs. */
+/* Numbers of the areas of memory (records) in which a vertex keeps values: one for each axis (vertex; members of each list input), and two pass
+ * records. A pass record (forward, backward) has values that only their own vertex reads, and only in that pass; it takes memory only while the pass
+ * runs. */
 enum { VPPS_RECORD_FORWARD = VPPS_AXES, VPPS_RECORD_BACKWARD, VPPS_RECORDS };
 
 static inline bool vpps_is_pass_record(uint32_t record) { return record >= VPPS_AXES; }
 
-/* Returns whether a record holds values of vertices (axis 0) or values of the members of the vertices' list number d - 1 (axis d). */
+/* Returns the axis of a record (area of kept values): 0 if it holds values of vertices; d if it holds values for the members of list input d - 1. */
 static inline uint32_t vpps_axis_of(uint32_t record) { return vpps_is_pass_record(record) ? 0 : record; }
 
-/* The passes of a cell's work, in the order in which they run. The main passes run level by level; the others once, over all vertices. */
+/* The passes of a cell's work, in the order in which they run. The main passes run level by level (each level: vertices whose children are done); the
+ * others run once, over all vertices. */
 typedef enum vpps_pass {
-    VPPS_PASS_EAGER, /* forward work that needs no child vertex; runs once, before the levels */
+    VPPS_PASS_EAGER, /* forward work that needs no child vertex; runs once for all vertices, before the levels */
     VPPS_PASS_MAIN,
-    VPPS_PASS_LAZY, /* forward work that no parent vertex needs; runs once, after the levels */
+    VPPS_PASS_LAZY, /* forward work that no parent vertex needs; runs once for all vertices, after the levels */
     VPPS_PASS_BACK_EAGER,
     VPPS_PASS_BACK_MAIN,
     VPPS_PASS_BACK_LAZY,
@@ -69,12 +74,14 @@ typedef struct vpps_cell_arg {
     vpps_param matrix; /* the matrix by which a PRODUCT or PRODUCT_T multiplies the value; VPPS_NO_PARAM: none */
 } vpps_cell_arg;
 
-/* A count that is linear in the lengths of a vertex's lists: base + sum over d of list[d] * (number of members of list number d - 1). */
+/* A count that is linear in the lengths of a vertex's list inputs (each reads any number of nodes, the list's members): base + sum over d from 1 on
+ * of list[d] * (number of members of list number d - 1). */
 typedef struct vpps_cell_count {
-    uint32_t base, list[VPPS_AXES]; /* base: a constant; list[d]: factor of list number d - 1; list[0] is 0 */
+    /* base: a constant; list[d]: factor for the length of list number d - 1; list[0] is 0 */
+    uint32_t base, list[VPPS_AXES];
 } vpps_cell_count;
 
-/* Returns whether a count depends on the lengths of a vertex's lists. */
+/* Returns whether a count depends on the lengths of a vertex's list inputs. */
 static inline bool vpps_counts_members(const vpps_cell_count *count) {
     bool any = false;
     for (uint32_t d = 1; d < VPPS_AXES; d++) any |= count->list[d] != 0;
@@ -87,13 +94,13 @@ typedef enum vpps_number_kind {
     VPPS_NUMBER_CONSTANT, /* a constant: `real` for letter f, `whole` for letter u */
     VPPS_NUMBER_WORD,     /* number `word` of the integers that the script has for the vertex */
     VPPS_NUMBER_INVERSE,  /* f is 1 / count, or 0 if the count is 0 */
-    VPPS_NUMBER_POSITION, /* u is count + the list member's number */
-    /* e is integer number `word` of the vertex's in the script + count + the list member's number * the value's number of words */
+    VPPS_NUMBER_POSITION, /* u is count + the number of the list member (position in its list) */
+    /* e is: integer number `word` of the vertex in the script, + count, + the list member's number * the value's number of words */
     VPPS_NUMBER_ELEMENT
 } vpps_number_kind;
 
 typedef struct vpps_cell_number {
-    uint8_t kind; /* vpps_number_kind; tells which members are in use */
+    uint8_t kind; /* a vpps_number_kind, which tells which of the following fields are in use */
     float real;
     uint32_t whole, word;
     vpps_cell_count count;
@@ -110,25 +117,28 @@ static inline vpps_cell_number vpps_whole_number(uint32_t u) {
 typedef struct vpps_cell_run {
     uint8_t opcode; /* the instruction, a row of isa.def */
     uint8_t op;     /* the graph's op (vpps_op) whose forward instruction this is */
-    /* Whether the instruction takes all members of a list at once: SOFTMAX of the members' scalars and its gradient; WEIGHTED_SUM, with a weight for
-     * each member; STACK, which puts all members on top of each other, with zeros below; SLICE, which takes one member's rows of such a stack. */
+    /* Whether the instruction takes all members of a list input at once: SOFTMAX of the members' scalars and its gradient; WEIGHTED_SUM, with a
+     * weight for each member; STACK, which puts all members' vectors on top of each other, with zeros below; SLICE, which takes one member's rows of
+     * such a stack. */
     bool over_list;
     bool recompute;        /* whether backward recomputes the value by this instruction instead of keeping it */
-    vpps_param table;      /* lookup table of an ENTRY instruction; matrix of a MATRIX instruction */
+    vpps_param table;      /* ENTRY instruction: the lookup table; MATRIX instruction: the matrix */
     vpps_cell_number f, u; /* number operands: f: the float (letter f); u: the integer (letter u or e) */
 } vpps_cell_run;
 
 typedef struct vpps_cell_value {
-    uint8_t kind;   /* vpps_cell_kind; tells which member of the union is in use */
-    uint8_t axis;   /* 0: one value for each vertex; d: one for each member of the vertex's list d - 1 */
+    uint8_t kind;   /* a vpps_cell_kind, which tells which member of the union is in use */
+    uint8_t axis;   /* 0: one value for each vertex; d: one value for each member of list input d - 1 */
     uint8_t split;  /* vpps_split */
     uint8_t pass;   /* vpps_pass */
     bool kept;      /* whether the value is kept in memory for another stage, another vertex or the host */
-    uint8_t record; /* number of the record (memory) of a kept value: the record of its axis, or a pass record */
+    uint8_t record; /* number of the record (area of memory) of a kept value: its axis, or a pass record */
     uint32_t rows, cols;
-    uint32_t first_arg, n_args; /* arguments: n_args of `args` from first_arg on; a RUN's by letter: t s v * */
-    uint32_t stage;             /* number of the stage (part of the work) that makes the value; VPPS_NONE: none */
-    uint32_t offset;            /* number of a kept value's first word in its record (memory of kept values) */
+    /* arguments: elements first_arg to first_arg + n_args - 1 of `args`; a RUN's in the order t s v * */
+    uint32_t first_arg, n_args;
+    /* number of the stage (part of the cell's program) that makes the value; VPPS_NONE: none */
+    uint32_t stage;
+    uint32_t offset; /* number of a kept value's first word in its record (area of memory) */
     union {
         uint32_t input;    /* INPUT: its number */
         uint32_t lookup;   /* LOOKUP: its number */
@@ -136,29 +146,32 @@ typedef struct vpps_cell_value {
         vpps_param vector; /* PARAMETER: the vector */
         vpps_cell_run run; /* RUN: the instruction */
         vpps_param bias;   /* PRODUCT: the bias vector that is added to the product; VPPS_NO_PARAM: none */
-        bool by_columns;   /* PRODUCT_T: whether each processor computes whole rows from columns it owns, not a share */
+        /* PRODUCT_T: whether each processor computes whole rows, from columns it owns, and no partial sum */
+        bool by_columns;
     };
 } vpps_cell_value;
 
-/* A gradient that a vertex contributes to one of its inputs or to an entry of a lookup table. */
+/* A contribution: a gradient that a vertex computes for one of its inputs or for an entry of a lookup table. The gradients from all readers are added
+ * up. */
 typedef struct vpps_cell_contribution {
     bool lookup;
     uint32_t index; /* number of the input or lookup that gets the gradient */
     uint32_t value;
-    bool partial; /* whether each virtual processor of the group gives a share; the gradient is the shares' sum */
-    /* Whether the gradient is stored as two factors: `vector`, of the vertex, and `scalar`, of a list member. The sum multiplies them. */
+    bool partial; /* whether each virtual processor of the group computes a partial sum of the gradient */
+    /* Whether the gradient is stored as two factors, a vector of the vertex (`vector`) and a scalar of each list member (`scalar`), which are
+     * multiplied when gradients are added up. */
     bool scaled;
     uint32_t vector, scalar;
 } vpps_cell_contribution;
 
-/* A parameter's gradient, computed once all vertices are done: matrix += dy x^T. If x is VPPS_NONE: vector += sum of dy's columns, or
- * matrix += dy. */
+/* The gradient of a parameter, computed once all vertices are done: matrix += dy x^T, summed over vertices. If x is VPPS_NONE: vector += sum of dy's
+ * columns, or matrix += dy. */
 typedef struct vpps_cell_outer {
     vpps_param param;
     uint32_t dy, x;
 } vpps_cell_outer;
 
-/* Inputs or outputs of a cell that a stage uses, as bits. `own`: a virtual processor uses only the rows that it owns; `whole`: all rows. */
+/* Inputs or outputs of a cell that a stage uses, as bits. `own`: each virtual processor uses only the rows that it owns; `whole`: all rows. */
 typedef struct vpps_stage_set {
     uint64_t own, whole;
 } vpps_stage_set;
@@ -167,14 +180,16 @@ typedef struct vpps_cell_stage {
     uint8_t pass, split;
     bool backward;
     bool uses_pass_record; /* whether the stage accesses values of a pass record (memory of one pass only) */
-    /* Relative costs, by which virtual processors share out vertices: [0] of a vertex, [d] of a member of list d - 1. All 0: the stage has no lists. */
+    /* Relative costs, by which virtual processors divide the vertices: [0] of a vertex, [d] of a member of list input d - 1. All 0: the stage has no
+     * lists. */
     uint32_t work[VPPS_AXES];
     uint32_t owner;    /* needs.owner (1 + a virtual processor's number) if the stage runs level by level; else 0 */
-    uint32_t first, n; /* the stage makes n values: order[first] to order[first + n - 1] */
+    uint32_t first, n; /* the stage computes n values: order[first] to order[first + n - 1] */
     /* The last stage that all virtual processors must have finished at a vertex before this stage runs there; VPPS_NONE: there is no such stage. */
     uint32_t after;
-    vpps_stage_set inputs, outputs; /* inputs: the cell's inputs that the stage reads; outputs: outputs that it makes */
-    /* gradients: the cell's outputs whose gradients the stage sums up; contributions: the cell's inputs to whose gradients the stage contributes */
+    /* inputs: inputs of the cell that the stage reads; outputs: outputs that it computes */
+    vpps_stage_set inputs, outputs;
+    /* gradients: outputs of the cell whose gradients the stage sums up; contributions: inputs of the cell for which the stage computes a gradient */
     vpps_stage_set gradients, contributions;
 } vpps_cell_stage;
 
@@ -191,14 +206,17 @@ static inline vpps_rows vpps_rows_of(uint32_t rows, uint32_t row_block, uint32_t
     return r;
 }
 
-/* How a device shares out the rows of a cell's matrices to its virtual processors (VPs: CTAs of a GPU, threads of a CPU). */
+/* How a device deals the rows of a cell's matrices to its virtual processors (VPs: CTAs of a GPU, threads of a CPU). */
 typedef struct vpps_row_rule {
-    uint32_t unit;   /* number of rows in a block; each virtual processor owns whole blocks */
-    uint32_t least;  /* matrices with fewer rows are not shared out; 0: those with fewer than `unit` rows for each */
-    uint32_t enough; /* if `least` is 0: matrices with at least this many rows are always shared out; 0: none are */
+    uint32_t unit; /* number of rows in a block; each virtual processor owns whole blocks */
+    /* matrices with fewer rows are not dealt; 0: those with fewer than `unit` rows for each processor */
+    uint32_t least;
+    uint32_t enough; /* if `least` is 0: matrices with at least this many rows are always dealt; 0: no matrix is */
     bool columns;    /* whether processors own columns of matrices too, so that transposed products need no sums */
-    uint32_t split_elems; /* cells whose matrices have at least this many elements share out rows, others vertices */
-    uint32_t wide, wide_elems; /* use wide_elems for split_elems if levels have `wide` (not 0) vertices per processor */
+    /* cells whose matrices have at least this many elements deal rows to processors, others vertices */
+    uint32_t split_elems;
+    /* value that replaces split_elems if a level has at least `wide` (not 0) vertices per processor: wide_elems */
+    uint32_t wide, wide_elems;
 } vpps_row_rule;
 
 /* What a batch needs of a cell. A recorded cell is compiled once for each combination of needs that occurs. */
@@ -213,10 +231,12 @@ typedef struct vpps_cell_needs {
     uint64_t recurrent_out;
     uint64_t asked_gradients; /* bit k: the caller asked for the gradient of output k */
     bool fixed;               /* whether the parameters are fixed: none gets a gradient */
-    bool scales;              /* whether the device supports scaled contributions (vpps_cell_contribution) */
-    bool in_place;      /* whether the device's instructions can read inputs and write results in memory (in_place.c) */
-    uint32_t group;     /* number of virtual processors (VPs) of a group; if 1, it owns all rows */
-    uint32_t owner;     /* 1 + number of the group's only processor that runs the stages that go by levels; 0: all */
+    /* whether the device supports gradients stored as two factors (vpps_cell_contribution.scaled) */
+    bool scales;
+    bool in_place;  /* whether the device's instructions can read inputs and write results in memory (in_place.c) */
+    uint32_t group; /* number of virtual processors (VPs) of a group; if 1, it owns all rows */
+    /* 1 + number of the only processor of a group that runs the stages level by level; 0: all processors do */
+    uint32_t owner;
     vpps_row_rule rows; /* the device's rule */
 } vpps_cell_needs;
 
@@ -233,8 +253,9 @@ typedef struct vpps_cell_word {
 } vpps_cell_word;
 
 typedef struct vpps_cell_lookup {
-    vpps_param table; /* the table; VPPS_NO_PARAM: a kept value (vpps_keep), whose offset the script's integer is */
-    uint8_t kind;     /* kind of integer that gives the entry's number: INDEX, IMM; DROPOUT: the number is `value` */
+    /* the table; VPPS_NO_PARAM: a value kept by vpps_keep; the script's integer is the offset of that value */
+    vpps_param table;
+    uint8_t kind; /* kind of the integer that is the entry's number: INDEX, IMM; DROPOUT: the number is `value` */
     uint32_t value;
 } vpps_cell_lookup;
 
@@ -242,7 +263,8 @@ typedef struct vpps_cell_lookup {
 typedef struct vpps_cell_output {
     uint32_t value;
     uint32_t node; /* the output's node in the recorded cell */
-    /* If the cell has a condition: number of the input that replaces the output where the condition does not hold; VPPS_NONE: zeros do. */
+    /* If the cell has a condition: number of the input whose value the output gets where the condition does not hold; VPPS_NONE: the output is zero
+     * there. */
     uint32_t otherwise;
 } vpps_cell_output;
 
@@ -253,34 +275,40 @@ typedef struct vpps_compiled_cell {
     uint32_t n_values;
     vpps_cell_arg *args;
     uint32_t n_args;
-    uint32_t n_forward; /* number of forward values, which come first in `values`; the others are backward's */
+    /* number of forward values, which come first in `values`; all other values belong to backward */
+    uint32_t n_forward;
     /* the cell's outputs: nodes of the recorded cell that other vertices may read */
     vpps_cell_output outputs[VPPS_CELL_MOST];
     vpps_cell_lookup lookups[VPPS_CELL_MOST];
     vpps_cell_word words[VPPS_CELL_MOST];
-    /* inputs of the recorded cell; if the cell is one op, `pulled` is set and `child` is the argument's number */
+    /* inputs of the recorded cell; for a cell that is one op, `pulled` is set and `child` is the argument's number */
     vpps_cell_input inputs[VPPS_CELL_MOST];
     uint8_t input_axis[VPPS_CELL_MOST];
-    /* for each output: number of the value that is the output's gradient, which the host reads; VPPS_NONE: the host does not */
+    /* for each output: number of the value that is the output's gradient, if the host reads that gradient; else VPPS_NONE */
     uint32_t gradient_of[VPPS_CELL_MOST];
     uint32_t n_outputs, n_inputs, n_lookups, n_words;
     uint32_t n_lists;
     vpps_condition_data condition;
-    uint32_t holds; /* the value that is > 0 where the cell's condition holds (valid until simplify.c runs) */
-    uint32_t inputs_of[VPPS_AXES];     /* for each list axis: number of the cell's inputs */
-    bool is_data;                      /* whether the cell is an input op, whose value is data that the batch brings */
-    uint64_t dropout_elems[VPPS_AXES]; /* number of elements under dropout: [0] a vertex, [d] a member of list d - 1 */
+    uint32_t holds; /* number of the value that is > 0 where the cell's condition holds (valid until simplify.c runs) */
+    /* for each axis (0: single inputs; d: list d - 1): number of the cell's inputs */
+    uint32_t inputs_of[VPPS_AXES];
+    bool is_data; /* whether the cell is an input op, whose value is data that the batch brings */
+    /* number of elements under dropout: [0] of a vertex, [d] of a member of list input d - 1 */
+    uint64_t dropout_elems[VPPS_AXES];
     vpps_cell_contribution *contributions;
     uint32_t n_contributions;
     vpps_cell_outer *outers;
     uint32_t n_outers;
-    vpps_cell_stage *stages; /* stages of all passes, in order; the stages of pass p begin at first_stage[p] */
+    /* stages of all passes, in the order in which they run; the stages of pass p begin at first_stage[p] */
+    vpps_cell_stage *stages;
     uint32_t n_stages, first_stage[VPPS_PASSES + 1];
-    uint32_t *order;           /* numbers of the values in the order of their stages */
-    uint64_t flops[VPPS_AXES]; /* flops, forward and backward together: [0] per vertex, [d] per member of list d - 1 */
-    uint32_t kept_words[VPPS_RECORDS]; /* for each record of kept values: number of words for a vertex or list member */
-    struct vpps_program *programs;     /* a program (steps) for each stage, then one for parameters' gradients */
-    void *device_program;              /* the device's own form of the cell; device_free frees it */
+    uint32_t *order; /* numbers of the values in the order of their stages */
+    /* flops, forward and backward together: [0] per vertex, [d] per member of list input d - 1 */
+    uint64_t flops[VPPS_AXES];
+    /* for each record (area of kept values): number of words for a vertex or list member */
+    uint32_t kept_words[VPPS_RECORDS];
+    struct vpps_program *programs; /* a program (steps) for each stage, then one for parameters' gradients */
+    void *device_program;          /* the device's own form of the cell; device_free frees it */
     void (*device_free)(void *program);
 } vpps_compiled_cell;
 
@@ -308,7 +336,7 @@ static inline vpps_param vpps_param_of(const vpps_cell_value *v) {
     return v->kind == VPPS_VALUE_PARAMETER ? v->vector : v->kind == VPPS_VALUE_RUN ? v->run.table : vpps_bias_of(v);
 }
 
-/* Returns whether the cell stores some vertex's contribution to a gradient as two factors, a vector and a scalar. */
+/* Returns whether the cell stores some gradient for an input as two factors, a vector and a scalar. */
 static inline bool vpps_has_scaled(const vpps_compiled_cell *c) {
     for (uint32_t j = 0; j < c->n_contributions; j++)
         if (c->contributions[j].scaled) return true;
@@ -323,15 +351,15 @@ static inline bool vpps_is_output(const vpps_compiled_cell *c, uint32_t value) {
 
 static inline uint32_t vpps_value_words(const vpps_cell_value *v) { return v->rows * v->cols; }
 
-/* Returns whether rows of values with this many rows are shared out to the virtual processors of a group. */
+/* Returns whether rows of values with this many rows are dealt to the virtual processors of a group. */
 static inline bool vpps_rows_dealt(const vpps_cell_needs *needs, uint32_t rows) {
     const vpps_row_rule *r = &needs->rows;
     if (r->least) return rows >= r->least;
     return rows >= (uint64_t)r->unit * needs->group || (r->enough && rows >= r->enough);
 }
 
-/* Returns whether a device may skip a stage at vertices where the cell's condition does not hold, and set its outputs to their `otherwise`.
- * No stage is skipped in training, where backward needs all kept values; nor an eager one, which may run before the condition is known. */
+/* Returns whether a device may skip a stage at vertices where the cell's condition does not hold, and set the cell's outputs to their `otherwise`. No
+ * stage is skipped in training, where backward needs all kept values; nor an eager stage, which may run before the condition is known. */
 static inline bool vpps_stage_may_skip(const vpps_compiled_cell *c, const vpps_cell_stage *s) {
     return c->condition.there && !c->needs.training && (s->pass == VPPS_PASS_MAIN || s->pass == VPPS_PASS_LAZY);
 }
@@ -343,7 +371,7 @@ static inline bool vpps_condition_holds(const vpps_condition_data *condition, fl
     return off < 0.5f && off > -0.5f;
 }
 
-/* Returns the rows of a value of this shape that virtual processor m of a group owns; all words if rows are not shared out. */
+/* Returns the rows of a value of this shape that virtual processor m of a group owns; all words if rows are not dealt to processors. */
 static inline vpps_rows vpps_own_rows(const vpps_cell_needs *needs, uint32_t rows, uint32_t cols, uint32_t m) {
     if (!vpps_rows_dealt(needs, rows)) return (vpps_rows){0, rows * cols};
     return vpps_rows_of(rows, needs->rows.unit, needs->group, m);
@@ -359,33 +387,34 @@ static inline bool vpps_is_made(const vpps_cell_value *v) {
     return v->kind != VPPS_VALUE_INPUT && v->kind != VPPS_VALUE_LOOKUP && v->kind != VPPS_VALUE_PARAMETER;
 }
 
-/* Returns whether each virtual processor of a group computes a share of the value, from the rows that it owns. The value is the shares' sum. */
+/* Returns whether each virtual processor of a group computes a partial sum of the value, from the rows that it owns. The value is the sum of
+ * these. */
 static inline bool vpps_makes_shares(const vpps_cell_value *v) {
     return v->kind == VPPS_VALUE_PRODUCT_T && v->split == VPPS_SPLIT_ROWS && !v->by_columns;
 }
 
-/* Returns the number of shares whose sum is the value; 1: one virtual processor computes all of it. */
+/* Returns the number of partial sums whose sum is the value; 1: one virtual processor computes all of it. */
 static inline uint32_t vpps_shares_of(const vpps_compiled_cell *c, const vpps_cell_value *v) {
     return vpps_makes_shares(v) ? c->needs.group : 1;
 }
 
-/* Returns the distance in words between two shares of a value of this many words. */
+/* Returns the distance in words between two partial sums of a value of this many words. */
 static inline uint32_t vpps_share_words(uint32_t words) { return words < 16 ? words : (words + 15) & ~15u; }
 
-/* Returns the number of words that a kept value takes in its record (memory of kept values), with all of its shares. */
+/* Returns the number of words that a kept value takes in its record (area of memory), with all of its partial sums. */
 static inline uint32_t vpps_place_words(const vpps_compiled_cell *c, const vpps_cell_value *v) {
     return vpps_share_words(vpps_value_words(v)) * vpps_shares_of(c, v);
 }
 
-/* Returns whether the places of two kept values in a record (memory of kept values) overlap. */
+/* Returns whether the places of two kept values in their record (area of memory) overlap. */
 static inline bool vpps_places_meet(const vpps_compiled_cell *c, uint32_t u, uint32_t v) {
     const vpps_cell_value *a = &c->values[u], *b = &c->values[v];
     return a->kept && b->kept && a->record == b->record && a->offset < b->offset + vpps_place_words(c, b) &&
            b->offset < a->offset + vpps_place_words(c, a);
 }
 
-/* Make a cell with forward values: vpps_lower_cell from a recorded cell, vpps_lower_op from one op with n arguments of the given shapes
- * (pairs of rows, cols) and, if affine, s->n_matrices matrices. `as_list`: the op's arguments are the members of one list. */
+/* Make a cell with forward values: vpps_lower_cell from a cell as the user recorded it, vpps_lower_op from one op with n arguments of the given
+ * shapes (pairs of rows, cols) and, if affine, s->n_matrices matrices. `as_list`: the op's arguments are the members of one list. */
 vpps_status vpps_lower_cell(const vpps_cell_data *cell, bool drops, vpps_compiled_cell **out);
 vpps_status vpps_lower_op(const vpps_signature *s, const vpps_param *matrices, uint32_t n, const uint32_t *shapes,
                           bool as_list, uint32_t imm, bool drops, vpps_compiled_cell **out);
@@ -399,12 +428,12 @@ void vpps_compiled_cell_free(vpps_compiled_cell *c);
 /* vpps_cell_add appends a value to the cell, vpps_cell_add_arg an argument to the last value. VPPS_NONE, false: out of memory. */
 uint32_t vpps_cell_add(vpps_compiled_cell *c, vpps_cell_value v);
 bool vpps_cell_add_arg(vpps_compiled_cell *c, uint32_t value, uint32_t element, vpps_param matrix);
-/* Simplifies a new value v, whose arguments are values of c. Returns the value of c that v equals by algebra; VPPS_NONE: there is none. */
+/* Simplifies a new value v, whose arguments are values of c. Returns the value of c to which v is equal by algebra; VPPS_NONE: there is none. */
 uint32_t vpps_simplify_value(const vpps_compiled_cell *c, vpps_cell_value *v, vpps_cell_arg *args);
 vpps_status vpps_separate_eager(vpps_compiled_cell *c);
 vpps_status vpps_differentiate(const vpps_model *model, vpps_compiled_cell *c);
 vpps_status vpps_simplify(vpps_compiled_cell *c);
 vpps_status vpps_split_cell(const vpps_model *model, vpps_compiled_cell *c);
 void vpps_order_stages(vpps_compiled_cell *c);
-/* Returns whether computing value x, whose rows are shared out to virtual processors, needs all rows of its argument i. */
+/* Returns whether computing value x, whose rows are dealt to virtual processors, needs all rows of its argument i. */
 bool vpps_reads_whole(const vpps_compiled_cell *c, const vpps_cell_value *x, uint32_t i);

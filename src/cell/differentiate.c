@@ -1,12 +1,13 @@
-/* differentiate.c - adds the backward operations of a lowered cell, by the rows of ops.def. Backward exchanges gather and scatter, pull and
- * push (Cavs, section 3.1): an output's gradient begins as the sum of what its readers contribute, and a vertex contributes gradients to
- * its inputs. For parameters only the factors of their gradients are named; they are multiplied later. */
+/* differentiate.c - adds the backward operations of a lowered cell, by the rows of ops.def. Backward exchanges gather and scatter, pull and push
+ * (Cavs, section 3.1): an output's gradient begins as the sum of the gradients that its readers compute, and a vertex computes gradients for its
+ * inputs. For a parameter only the factors dy and x of its gradient dy x^T are named; they are multiplied later. */
 #include "cell/cell.h"
 
 /* One summand of a value's gradient, in a linked list. */
 typedef struct part {
     uint32_t value, next;
-    vpps_param matrix; /* the summand is this matrix, transposed, times `value`; VPPS_NO_PARAM: it is `value` */
+    /* the matrix whose transpose is multiplied by `value` to give the summand; VPPS_NO_PARAM: `value` is the summand */
+    vpps_param matrix;
 } part;
 
 typedef struct work {
@@ -15,8 +16,9 @@ typedef struct work {
     /* For each forward value: whether it needs a gradient, because it depends on a trained parameter or on an input with a gradient, or
      * because the host reads the gradient. */
     bool *needs;
-    uint32_t *first;      /* for each forward value: head of the list of its gradient's summands */
-    uint8_t *depth;       /* for each forward value: length of the chain that recomputes it; 0 or KEPT: none */
+    uint32_t *first; /* for each forward value: head of the list of its gradient's summands */
+    /* for each forward value: length of the chain of instructions that recomputes it; 0 or KEPT: none */
+    uint8_t *depth;
     uint32_t *recomputed; /* for each forward value: the backward value that recomputes it; VPPS_NONE: none */
     part *parts;
     uint32_t n_parts;
@@ -89,8 +91,8 @@ static uint32_t add_up(work *w, const vpps_cell_value *shape, const uint32_t *va
     return sum;
 }
 
-/* Makes two values whose sum is v's gradient: *product sums up matrices, transposed, times values; *rest sums up all other summands.
- * VPPS_NONE: no such summand. */
+/* Makes two values whose sum is v's gradient: *product, the sum of transposed matrices times values; *rest, the sum of all other summands. VPPS_NONE:
+ * no such summand. */
 static void collect(work *w, uint32_t v, uint32_t *product, uint32_t *rest) {
     vpps_compiled_cell *c = w->c;
     const vpps_cell_value shape = c->values[v];
@@ -200,7 +202,8 @@ static uint32_t run_backward(work *w, uint32_t y, uint32_t d, uint32_t k, uint32
     const uint32_t arg = c->args[v.first_arg + k].value, a = c->args[v.first_arg].value;
     const uint32_t b = v.n_args > 1 ? c->args[v.first_arg + 1].value : VPPS_NONE;
     vpps_cell_value dx = run_like(&c->values[arg], opcode);
-    if (v.axis) dx.axis = v.axis; /* a value for each list member: so is the gradient of argument dx */
+    /* an operand with a value for each list member gives argument dx a gradient for each */
+    if (v.axis) dx.axis = v.axis;
     dx.run.over_list = v.run.over_list && v.axis;
     uint32_t operands[8], elements[8] = {0}, n = 0;
     for (const char *letter = letters; *letter; letter++) {
@@ -210,13 +213,13 @@ static uint32_t run_backward(work *w, uint32_t y, uint32_t d, uint32_t k, uint32
         case 'y': operands[n++] = kept_or_recomputed(w, y); break;
         case 'd': operands[n++] = d; break;
         case 'i': operands[n++] = y + 1; break; /* value y + 1 has the positions of the elements that y chose */
-        case 'w':                               /* the weight that belongs to argument k */
+        case 'w':                               /* w: the weight of argument k */
             elements[n] = k - 1;
             operands[n++] = a;
             break;
         case 'k':
             dx.run.u.kind = VPPS_NUMBER_POSITION;
-            for (uint32_t i = 0; i < k; i++) { /* counts the operands before argument k, and how many are lists */
+            for (uint32_t i = 0; i < k; i++) { /* counts the operands before argument k, and the lists among these */
                 const uint32_t axis = v.axis ? 0 : c->values[c->args[v.first_arg + i].value].axis;
                 *(axis ? &dx.run.u.count.list[axis] : &dx.run.u.count.base) += 1;
             }
@@ -234,7 +237,7 @@ static uint32_t run_backward(work *w, uint32_t y, uint32_t d, uint32_t k, uint32
     return at;
 }
 
-/* If gradient dx has a value for each list member, but the argument only one for the vertex: returns the sum of dx over the members. */
+/* If gradient dx has a value for each list member, but the argument only one value for the vertex: returns the sum of dx over the members. */
 static uint32_t for_axis(work *w, uint32_t dx, uint32_t arg) {
     if (!w->ok || w->c->values[dx].axis == w->c->values[arg].axis) return dx;
     const uint32_t at = add_value(w, run_like(&w->c->values[arg], VPPS_I_SUM));
@@ -250,7 +253,7 @@ static uint32_t weights_backward(work *w, uint32_t y, uint32_t d) {
     vpps_cell_value scalar = run_like(&c->values[y], VPPS_I_DOT);
     scalar.rows = scalar.cols = 1;
     if (c->values[y].run.over_list)
-        scalar.axis = c->values[c->args[first].value].axis; /* a list of weights gets a gradient for each list member */
+        scalar.axis = c->values[c->args[first].value].axis; /* if the weights are a list, each member gets a gradient */
     for (uint32_t i = 0; w->ok && i < n; i++) kept_or_recomputed(w, c->args[first + 1 + i].value);
     for (uint32_t i = 0; w->ok && i < n; i++) {
         const uint32_t dot = add_value(w, scalar);
@@ -300,7 +303,8 @@ static void slice_parts(work *w, uint32_t y, uint32_t d) {
     for (uint32_t i = 0; w->ok && i < c->values[y].n_args; i++) {
         const uint32_t arg = c->args[c->values[y].first_arg + i].value;
         vpps_cell_value v = run_like(&c->values[arg], slice ? VPPS_I_PLACE : VPPS_I_SLICE);
-        v.run.u = vpps_whole_number(list ? 0 : row); /* with `list`, each member's first row follows from its number */
+        /* with `list`, each member's first row follows from the member's number */
+        v.run.u = vpps_whole_number(list ? 0 : row);
         v.run.over_list = list;
         v.axis = list ? v.axis : c->values[y].axis;
         row += c->values[arg].rows;
@@ -320,7 +324,7 @@ static void backward_of(work *w, uint32_t v) {
     if (!w->ok || (product == VPPS_NONE && rest == VPPS_NONE)) return;
     if (product != VPPS_NONE) product = if_taken(w, product);
     const bool comes_in = value.kind <= VPPS_VALUE_LOOKUP;
-    /* the stage that sums up an input's contributions also adds up the virtual processors' shares */
+    /* the stage that sums up the gradient of an input also adds up the virtual processors' partial sums */
     if (comes_in && c->needs.group > 1 && !asked) {
         contribute(w, &value, product);
         contribute(w, &value, rest);

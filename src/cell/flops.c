@@ -58,7 +58,7 @@ vpps_cell_cost vpps_cost_of_cell(const vpps_model *model, const vpps_compiled_ce
 }
 
 void vpps_set_stage_work(const vpps_model *model, vpps_compiled_cell *c) {
-    enum { PRODUCTS = 8 /* flops of products that take the time of one other flop */, MOST = 1 << 20 };
+    enum { PRODUCTS = 8 /* number of flops in products that take as long as one flop elsewhere */, MOST = 1 << 20 };
     for (uint32_t s = 0; s < c->n_stages; s++) {
         vpps_cell_flops sum = {.other = {1}};
         uint64_t lists = 0;
@@ -73,8 +73,6 @@ void vpps_set_stage_work(const vpps_model *model, vpps_compiled_cell *c) {
             c->stages[s].work[d] = (uint32_t)(sum.other[d] < MOST ? sum.other[d] : MOST);
     }
 }
-
-/* ---------------------------------------------------------------- stacks */
 
 /* Returns the next value, from argument *k on, that the product multiplies by a matrix; VPPS_NONE: there is none. */
 static uint32_t next_operand(const vpps_compiled_cell *c, const vpps_cell_value *x, uint32_t *k) {

@@ -3,20 +3,20 @@
 
 #include "cell/program.h"
 
-/* Floating-point operations: [0] per vertex, [d] per member of list d - 1, counted as in vpps_cost: a copy or change of sign is free.
- * Adding up the contributions to a gradient is not counted, since their number varies. */
+/* Floating-point operations: [0] per vertex, [d] per member of list input d - 1, counted as in vpps_cost: a copy or change of sign is free. Adding up
+ * the terms of a gradient is not counted, since their number varies. */
 typedef struct vpps_cell_flops {
     uint64_t products[VPPS_AXES], other[VPPS_AXES];
 } vpps_cell_flops;
 
-/* The flops of a compiled cell; those of parameters' gradients are counted apart. */
+/* The flops of a compiled cell; the flops of parameters' gradients are counted apart. */
 typedef struct vpps_cell_cost {
     vpps_cell_flops forward, backward;
     vpps_cell_flops parameters; /* flops of computing parameter gradients */
 } vpps_cell_cost;
 
-/* A stack: products of one stage with the same operands, which a device runs as one product whose matrix is their matrices on top of each
- * other. A product alone is a stack of one. */
+/* A stack: products of one stage with the same operands, which a device runs as one product: with one matrix, in which their matrices are on top of
+ * each other. A product alone is a stack of one. */
 typedef struct vpps_cell_stack {
     uint32_t first, n; /* first: number of the stack's first value; n: how many values the stack has */
     uint32_t rows, cols;

@@ -13,14 +13,15 @@ static void drop(vpps_program *p, uint32_t i) {
     p->n--;
 }
 
-/* Returns whether the instruction runs for each item (vertex, list member) by itself. Other instructions need items that are adjacent in memory. */
+/* Returns whether the instruction runs for each vertex or list member by itself. Other instructions need vertices that are adjacent in memory. */
 static bool goes_by_items(const vpps_program_step *s) {
     if (s->kind != VPPS_STEP_RUN) return false;
     const vpps_form form = vpps_instructions[s->run.of.opcode].form;
     return !(s->run.of.over_list && s->axis) && form != VPPS_FORM_DECIDED && form != VPPS_FORM_WEIGHTS;
 }
 
-/* Returns whether one call computes all items, which then must be adjacent. For items of 64 words and more, many calls cost less than copies. */
+/* Returns whether one call computes all vertices or list members, which then must be adjacent. For 64 words and more each, many calls cost less than
+ * copies. */
 static bool at_once(const vpps_program_step *s) { return s->run.uniform && vpps_operand_words(&s->to) < 64; }
 
 bool vpps_reads_in_place(const vpps_program *p, const vpps_program_step *s, const vpps_operand *o) {
@@ -45,7 +46,8 @@ bool vpps_writes_in_place(const vpps_program *p, const vpps_program_step *s) {
            (s->to.place == VPPS_PLACE_CONTRIBUTION || (record && !at_once(s)));
 }
 
-/* Makes the steps that read a slot (buffer), from step i on, read `from` in memory instead. Returns false, without a change, if one of them cannot. */
+/* Makes the steps that read a slot (buffer), from step i on, read `from` in memory instead. If one of the steps cannot, returns false and changes
+ * nothing. */
 static bool redirect(vpps_program *p, uint32_t i, uint32_t slot, const vpps_operand *from) {
     for (uint32_t pass = 0; pass < 2; pass++) { /* pass 0 checks all readers, pass 1 changes their operands */
         bool overwritten = from->place == VPPS_PLACE_CONTRIBUTION;

@@ -1,4 +1,4 @@
-/* lower.c - makes the forward values of a recorded cell, or of a single op. */
+/* lower.c - makes the forward values of a compiled cell, from a cell as the user recorded it or from a single op. */
 #include "cell/cell.h"
 
 uint32_t vpps_cell_add(vpps_compiled_cell *c, vpps_cell_value v) {
@@ -17,12 +17,12 @@ bool vpps_cell_add_arg(vpps_compiled_cell *c, uint32_t value, uint32_t element, 
 
 /* ---------------------------------------------------------------- one op */
 
-/* An op of a recorded cell, which is to become values of the compiled cell. */
+/* An op of the user's cell, for which values of the compiled cell are being made. */
 typedef struct lowering {
     vpps_compiled_cell *c;
     const vpps_signature *s;
     const vpps_param *matrices; /* the matrices of an affine op */
-    const uint32_t *args;       /* numbers of the arguments' values; the members of a list are one value */
+    const uint32_t *args;       /* numbers of the arguments' values; all members of a list input are one value */
     uint32_t n_args;
     uint32_t axis;
     bool over_list, drops;
@@ -31,7 +31,7 @@ typedef struct lowering {
         IMM_STATIC,
         IMM_PULLED,
         IMM_OWN
-    } imm_kind; /* what the op's integer is: imm; pulled index number imm; an integer of the script for each vertex */
+    } imm_kind; /* source of the op's integer: imm; the vertex's index number imm; the script */
 } lowering;
 
 static vpps_cell_value value_of(const lowering *l, vpps_cell_kind kind) {
@@ -46,8 +46,8 @@ static uint32_t word_of(vpps_compiled_cell *c, vpps_word_kind kind, uint32_t val
     return c->n_words++;
 }
 
-/* Makes the products of an affine op over list members. Operands that are the same for all members are multiplied once for the vertex, and
- * their products are added to those of the members. */
+/* Makes the products of an affine op over list members. An operand that is the same for all members is multiplied once for the vertex, and its
+ * product is added to the members' products. */
 static uint32_t lower_affine(const lowering *l) {
     const vpps_param *matrices = l->matrices;
     uint32_t n_shared = 0, shared = VPPS_NONE;
@@ -92,7 +92,7 @@ static vpps_cell_number number_of(const lowering *l, bool real) {
     return number;
 }
 
-/* Returns 1 / (number of arguments) as a number operand of an instruction. Each member of a list counts as an argument. */
+/* Returns 1 / (number of arguments of an averaging op) as a number operand of an instruction. Each member of a list input counts as an argument. */
 static vpps_cell_number average_of(const lowering *l) {
     vpps_cell_number f = {.kind = VPPS_NUMBER_INVERSE};
     for (uint32_t i = 0; i < l->n_args; i++) {
@@ -102,7 +102,7 @@ static vpps_cell_number average_of(const lowering *l) {
     return vpps_counts_members(&f.count) ? f : vpps_real_number(1.0f / (float)l->n_args);
 }
 
-/* Returns the number operand by which a dropout op finds its first element's number in the batch, which chooses the random mask. */
+/* Returns the number operand of a dropout op: the number of the op's first element in the batch, which chooses the random mask. */
 static vpps_cell_number dropout_of(const lowering *l) {
     vpps_compiled_cell *c = l->c;
     vpps_cell_number e = {.kind = VPPS_NUMBER_ELEMENT, .word = word_of(c, VPPS_WORD_DROPOUT, 0)};
@@ -170,7 +170,8 @@ static uint32_t lower_source(const lowering *l) {
 }
 
 static uint32_t lower(const lowering *l) {
-    if (l->n_args && !l->c->values) return VPPS_NONE; /* no value has been made: memory ran out */
+    /* memory ran out if the op has arguments and no value has been made */
+    if (l->n_args && !l->c->values) return VPPS_NONE;
     switch (vpps_ops[l->s->op].op_class) {
     case VPPS_CLASS_SOURCE: return lower_source(l);
     case VPPS_CLASS_AFFINE: return lower_affine(l);
@@ -239,7 +240,7 @@ vpps_status vpps_lower_cell(const vpps_cell_data *cell, bool drops, vpps_compile
     }
     for (uint32_t k = 0; ok && k < cell->n_outputs; k++) {
         const uint32_t otherwise =
-            /* a cell with a condition scatters all outputs, each once, so that output k is scattered value k */
+            /* a cell with a condition has all outputs in order, each once, so that output k of the cell is output k here */
             cell->condition.there ? cell->otherwise[k] : VPPS_NONE;
         c->outputs[c->n_outputs++] =
             (vpps_cell_output){.value = of_node[cell->outputs[k]], .node = cell->outputs[k], .otherwise = otherwise};

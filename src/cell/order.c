@@ -1,6 +1,6 @@
-/* order.c - decides which stages of a cell wait for other virtual processors (VPs). At the same vertex, stages read and overwrite each
- * other's values; stages also read outputs of other vertices and contribute to their gradients. A VP need not wait for values that it made
- * itself: its own rows, or values of its own vertices. */
+/* order.c - decides which stages of a cell wait for other virtual processors (VPs). At one vertex, stages read and overwrite each other's values;
+ * stages also read outputs of other vertices and compute gradients for these. A VP need not wait for values that it made itself: the rows that it
+ * owns, or values of its own vertices. */
 #include "cell/cell.h"
 
 /* Which rows of a value a virtual processor (VP) accesses in a stage. */
@@ -26,8 +26,6 @@ static extent read(const vpps_compiled_cell *c, const vpps_cell_value *x, uint32
     if (x->split == VPPS_SPLIT_VERTICES) return EXTENT_VERTICES;
     return vpps_reads_whole(c, x, i) || !has_own_rows(c, a) ? EXTENT_OTHERS : EXTENT_ROWS;
 }
-
-/* ---------------------------------------------------------------- the same vertices */
 
 /* A stage's access to a value in memory, a read or a write. */
 typedef struct access {
@@ -70,9 +68,7 @@ static void order_value(vpps_compiled_cell *c, uint32_t v) {
     }
 }
 
-/* ---------------------------------------------------------------- other vertices */
-
-/* Adds input or output i to a stage's set. `own`: whether the stage's owner makes or reads all of it; then e does not matter. */
+/* Adds input or output i to a stage's set. `own`: whether the stage's owner computes or reads all of it; then e does not matter. */
 static void add(vpps_stage_set *set, bool own, extent e, uint32_t i) {
     *(own || e == EXTENT_ROWS ? &set->own : &set->whole) |= (uint64_t)1 << i;
 }

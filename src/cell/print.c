@@ -1,4 +1,4 @@
-/* print.c - prints a compiled cell as tables: its inputs, its stages and their operations, kept values, contributions, and its cost. */
+/* print.c - prints a compiled cell as tables: its inputs, its stages and their operations, kept values, gradients for inputs, and its cost. */
 #include "cell/print.h"
 #include "cell/arrange.h"
 #include "cell/flops.h"
@@ -6,7 +6,7 @@
 #include <errno.h>
 #include <inttypes.h>
 
-enum { TEXT_WIDTH = 56 /* widest formula that gets a column of the table; the value's shape comes after it */ };
+enum { TEXT_WIDTH = 56 /* widest formula that fits a table column; the value's shape follows */ };
 
 typedef struct printer {
     const vpps_model *model;
@@ -36,13 +36,13 @@ static void print_text(printer *p, char *text) {
 
 static void print_name(printer *p, uint32_t v) { print_text(p, vpps_value_name(p->model, p->c, v)); }
 
-/* Prints " a vertex", " a member" or, if the cell has several lists, " a member of list 0". */
+/* Prints " a vertex", " a member" or, if the cell has several list inputs, " a member of list 0". */
 static void print_axis(printer *p, uint32_t axis) {
     fputs(axis ? " a member" : " a vertex", p->file);
     if (axis && p->c->n_lists > 1) fprintf(p->file, " of list %u", axis - 1);
 }
 
-/* Prints an amount, such as "1,024 a vertex and 256 a member"; the second number only if the cell has a list. */
+/* Prints an amount, such as "1,024 a vertex and 256 a member"; the second number only if the cell has a list input. */
 static void print_amount(printer *p, const uint64_t amounts[VPPS_AXES], const char *unit) {
     char text[32];
     bool any = false;
@@ -70,7 +70,7 @@ static const char *gradient_words(uint64_t gradients, uint64_t recurrent, uint32
     return gradient && recurs ? "gradient, recurrent" : gradient ? "gradient" : recurs ? "recurrent" : "";
 }
 
-/* Prints where an input comes from: `words`, then `text`, which is freed. */
+/* Prints the source of an input: `words`, then `text`, which is freed. */
 static void print_origin(printer *p, char *text, const char *words) {
     p->failed |= !text;
     fprintf(p->file, *words ? "%-28s %s\n" : "%s%s\n", text ? text : "", words);
@@ -203,7 +203,7 @@ static void print_stage(printer *p, uint32_t number) {
 
 /* ---------------------------------------------------------------- records */
 
-/* Prints the values that lie, one after the other in time, at one place of a vertex's record of kept values, in order of creation. */
+/* Prints the values that lie, one after the other in time, at one place among a vertex's kept values, in order of creation. */
 static void print_place(printer *p, uint32_t record, uint32_t offset) {
     const vpps_compiled_cell *c = p->c;
     const char *between = "";

@@ -1,5 +1,5 @@
-/* program.c - makes the steps of a stage from its values, in order, and those of parameters' gradients. A value is stored when it is
- * made, and loaded when it is first read, since a later value may be stored in its place (split.c). */
+/* program.c - makes the steps of a stage from its values, in order, and the steps of parameters' gradients. A value is stored when it is made, and
+ * loaded when it is first read, since a later value may be stored in its place (split.c). */
 #include "cell/program.h"
 
 typedef struct builder {
@@ -198,14 +198,15 @@ static void add_run(builder *b, uint32_t v) {
 
 /* ---------------------------------------------------------------- products */
 
-/* Returns the number of the first contribution, from j on, whose value is v; n_contributions: there is none. */
+/* Returns the number of the first gradient for an input (contribution), from number j on, whose value is v; n_contributions: there is none. */
 static uint32_t next_contribution(const builder *b, uint32_t v, uint32_t j) {
     while (j < b->c->n_contributions && b->c->contributions[j].value != v) j++;
     return j;
 }
 
-/* Returns where a product's result goes. If no later step of its stage reads it: to the vertex's record of kept values, if no operand of the product
- * lies there, or, for a transposed product, to its only contribution to a gradient. Otherwise to a slot (buffer). */
+/* Returns the place of a product's result. If a later step of its stage reads the result, the place is a slot (buffer). Else it is the vertex's
+ * memory of kept values, if no operand of the product lies there, or, for a transposed product, the only gradient for an input that the result
+ * is. */
 static vpps_operand place_of_product(builder *b, uint32_t v, uint32_t place) {
     const vpps_cell_value *x = value_at(b, v);
     const uint32_t n = b->c->n_contributions, j = next_contribution(b, v, 0);
@@ -219,8 +220,8 @@ static vpps_operand place_of_product(builder *b, uint32_t v, uint32_t place) {
     return in_slot(b, v);
 }
 
-/* Returns whether a product may read the value that it is added to in memory, not in a slot (buffer). It may if the rest of the stage does not read
- * the value, and the value is a product itself, so that the vertices' vectors lie at equal distances. */
+/* Returns whether a product may read in memory, not in a slot (buffer), the value to which the product is added. It may if the rest of the stage does
+ * not read the value, and the value is a product itself, so that the vertices' vectors lie at equal distances. */
 static bool starts_in_memory(const builder *b, const vpps_cell_value *x, uint32_t v, uint32_t place) {
     const vpps_cell_value *from = value_at(b, v);
     return !made_here(b, v) && b->last[v] == place && b->slot[v] == VPPS_NONE && from->kind == VPPS_VALUE_PRODUCT &&
@@ -267,13 +268,13 @@ static bool has_positions(const builder *b, uint32_t v) {
     return v + 1 < b->c->n_values && value_at(b, v + 1)->kind == VPPS_VALUE_POSITIONS;
 }
 
-/* Returns whether the value is used only as a contribution stored as two factors, so that no step computes their product. */
+/* Returns whether value v is used only as a gradient stored as two factors, so that no step computes the product of the factors. */
 static bool is_scaled(const builder *b, uint32_t v) {
     const uint32_t j = next_contribution(b, v, 0);
     return j < b->c->n_contributions && b->c->contributions[j].scaled;
 }
 
-/* Adds steps that copy a value from its slot (buffer) to the vertex's kept values, and to gradients to which it contributes. */
+/* Adds steps that copy a value from its slot (buffer) to the vertex's kept values, and to the gradients for inputs that the value is. */
 static void add_stores(builder *b, uint32_t v) {
     const vpps_cell_value *x = value_at(b, v);
     if (x->kept) add_copy(b, VPPS_STEP_STORE, kept_place(b, v), in_slot(b, v));
@@ -301,7 +302,7 @@ static void add_value(builder *b, uint32_t place) {
     const uint32_t v = b->c->order[stage->first + place];
     const vpps_cell_value *x = value_at(b, v);
     if (is_scaled(b, v)) return;
-    if (x->kind == VPPS_VALUE_POSITIONS) { /* value v - 1 found the positions that v has */
+    if (x->kind == VPPS_VALUE_POSITIONS) { /* the positions in v were found when value v - 1 was made */
         add_stores(b, v);
     } else if (vpps_is_product(x)) {
         add_product(b, v, place);

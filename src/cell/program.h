@@ -10,15 +10,17 @@
 
 /* Where an operand's value lies. */
 typedef enum vpps_place {
-    VPPS_PLACE_NONE,         /* the step has no such operand */
-    VPPS_PLACE_SLOT,         /* slot `at` */
-    VPPS_PLACE_RECORD,       /* the vertex's or list member's record of kept values: word number `at` */
-    VPPS_PLACE_INPUT,        /* input number `at` of the vertex or list member; the script tells where it lies */
-    VPPS_PLACE_ENTRY,        /* entry of a lookup table, lookup number `at`; the script tells the entry's number */
-    VPPS_PLACE_PARAMETER,    /* vector parameter number `at` of the model, equal for all vertices */
-    VPPS_PLACE_DATA,         /* the vertex's input data, which lie in the script */
-    VPPS_PLACE_CONTRIBUTION, /* a gradient to which the vertex contributes, number `at` of the task's contributions */
-    VPPS_PLACE_GRADIENT      /* the gradient of parameter number `at` */
+    VPPS_PLACE_NONE,   /* the step has no such operand */
+    VPPS_PLACE_SLOT,   /* slot `at` */
+    VPPS_PLACE_RECORD, /* word number `at` of the values that the vertex or list member keeps (record) */
+    /* input number `at` of the vertex or list member; the script tells where the input's value lies */
+    VPPS_PLACE_INPUT,
+    VPPS_PLACE_ENTRY,     /* entry of a lookup table, for lookup number `at`; the script tells the entry's number */
+    VPPS_PLACE_PARAMETER, /* vector parameter number `at` of the model, equal for all vertices */
+    VPPS_PLACE_DATA,      /* the vertex's input data, which lie in the script */
+    /* a gradient that the vertex computes for an input: number `at` of the task's contributions */
+    VPPS_PLACE_CONTRIBUTION,
+    VPPS_PLACE_GRADIENT /* the gradient of parameter number `at` */
 } vpps_place;
 
 /* Which elements of an operand a step needs to compute element e of its result; c is the column of element e. */
@@ -27,15 +29,17 @@ typedef enum vpps_access {
     VPPS_ACCESS_SCALAR, /* element `element` */
     VPPS_ACCESS_COLUMN, /* element c: the operand has one element for each column */
     VPPS_ACCESS_WHOLE,  /* all elements */
-    VPPS_ACCESS_MEMBERS /* element e of every member of the vertex's list */
+    VPPS_ACCESS_MEMBERS /* element e of every member of the vertex's list input */
 } vpps_access;
 
 typedef struct vpps_operand {
     uint8_t place, access; /* place: a vpps_place; access: a vpps_access */
-    uint8_t axis;          /* 0: one value for each vertex; d: one for each member of the vertex's list d - 1 */
+    uint8_t axis;          /* 0: one value for each vertex; d: one value for each member of list input d - 1 */
     uint8_t record;        /* place RECORD: number of the record of kept values that holds the value */
-    bool shares; /* RECORD, CONTRIBUTION: whether each virtual processor (VP) stored a share; reading adds them up */
-    /* 0: the operand has all rows of its value. Else only the rows that the virtual processor owns; `dealt` leads to these (vpps_dealt_rows). */
+    /* RECORD, CONTRIBUTION: whether each virtual processor (VP) stored a partial sum; reading adds these up */
+    bool shares;
+    /* 0: the operand has all rows of its value. Else it has only the rows that the virtual processor owns, which vpps_dealt_rows finds from
+     * `dealt`. */
     uint16_t dealt;
     uint32_t at;
     uint32_t element; /* access SCALAR: number of the element that the step reads */
@@ -45,8 +49,10 @@ typedef struct vpps_operand {
 } vpps_operand;
 
 typedef enum vpps_step_kind {
-    VPPS_STEP_LOAD,       /* fills a slot (buffer) with a kept value, an input, an entry, a parameter or data */
-    VPPS_STEP_GRADIENT,   /* fills a slot with the gradient of output `output`: the sum of its readers' contributions */
+    /* fills a slot (buffer for one value) with a kept value, input, table entry, parameter or data */
+    VPPS_STEP_LOAD,
+    /* fills a slot with the gradient of output number `output`: the sum over all vertices that read it */
+    VPPS_STEP_GRADIENT,
     VPPS_STEP_RUN,        /* fills a slot (buffer) with the result of an isa.def instruction on the operands */
     VPPS_STEP_PRODUCT,    /* fills a slot (buffer) or memory with start + the sum of matrices times operands */
     VPPS_STEP_STORE,      /* record = slot */
@@ -56,7 +62,7 @@ typedef enum vpps_step_kind {
 
 typedef struct vpps_program_step {
     uint8_t kind;      /* vpps_step_kind */
-    uint8_t axis;      /* whether the step runs over vertices (0) or members of list axis - 1 */
+    uint8_t axis;      /* whether the step runs over vertices (0) or over the members of list input axis - 1 */
     vpps_operand to;   /* where the step's result goes; its access is OWN */
     uint32_t first, n; /* the step's operands: n of the program's operands, beginning with number `first` */
     union {
@@ -65,9 +71,11 @@ typedef struct vpps_program_step {
             vpps_cell_run of;
             /* numbers of operands that have the letters t, s and v in isa.def, in this order; all further operands have letter * */
             uint8_t tensors, scalars, weights;
-            /* whether one call may compute all items: each operand has access OWN, and number operands are equal for all items */
+            /* whether one call may compute all vertices or list members of a tile: each operand has access OWN, and number operands are equal for
+             * all */
             bool uniform;
-            vpps_operand positions; /* where MAX_OF and MIN_OF put the positions that they find, beside their result */
+            /* operand for the second result of MAX_OF and MIN_OF, the positions of the elements found */
+            vpps_operand positions;
         } run;
         struct {
             bool transposed;    /* whether the product's matrices are transposed before they multiply */
@@ -93,12 +101,14 @@ typedef struct vpps_program {
     vpps_operand *operands;
     uint32_t n, n_operands;
     vpps_slots slots;
-    bool rows;       /* true: a processor computes rows it owns, for all vertices; false: all rows of its vertices */
-    uint32_t *dealt; /* the numbers of rows, each once, that values shared out by rows have */
+    /* true: each processor computes the rows it owns, for all vertices; false: all rows of its vertices */
+    bool rows;
+    uint32_t *dealt; /* the numbers of rows, each once, of values whose rows are dealt to processors */
     uint32_t n_dealt;
 } vpps_program;
 
-/* Makes c->programs: a program for each stage, then one of OUTER steps (parameters' gradients), run after all vertices. Fails with MEMORY. */
+/* Makes c->programs: a program for each stage, then a program of OUTER steps (parameters' gradients dy x^T) that runs after all vertices. Fails with
+ * MEMORY. */
 vpps_status vpps_make_programs(vpps_compiled_cell *c);
 void vpps_free_programs(vpps_compiled_cell *c);
 
@@ -115,7 +125,7 @@ static inline bool vpps_goes_by_elements(const vpps_program_step *s) {
     return s->kind == VPPS_STEP_RUN && vpps_instructions[s->run.of.opcode].form == VPPS_FORM_EW && !s->run.weights;
 }
 
-/* Take and release a slot, the buffer of a value. A released slot serves the next value of its size and axis. VPPS_NONE: out of memory. */
+/* Take and release a slot, a buffer for one value. A released slot serves the next value of its size and axis. VPPS_NONE: out of memory. */
 uint32_t vpps_take_slot(vpps_slots *slots, uint8_t axis, uint16_t dealt, uint32_t words);
 static inline void vpps_release_slot(vpps_slots *slots, uint32_t slot) {
     if (slots->at) slots->at[slot].taken = false;
@@ -127,23 +137,24 @@ static inline vpps_rows vpps_dealt_rows(const vpps_compiled_cell *c, const vpps_
     return vpps_rows_of(p->dealt[dealt - 1], c->needs.rows.unit, c->needs.group, m);
 }
 
-/* What a step OUTER computes: the gradient of `param` += dy x^T. x is NULL if dy itself is added. */
+/* The computation of an OUTER step: the gradient of `param` += dy x^T. x is NULL if dy itself is added. */
 typedef struct vpps_outer {
     vpps_param param;
     const vpps_operand *dy, *x;
 } vpps_outer;
 
-/* Returns whether both operands exist and name one value of the cell. */
+/* Returns whether both operands exist and are the same value of the cell. */
 static inline bool vpps_same_value(const vpps_operand *a, const vpps_operand *b) {
     return a && b && a->value == b->value;
 }
 
-/* Returns an operand that reads value v in memory after all stages of its vertex have run. */
+/* Returns an operand that reads value v in memory after all stages of a vertex have run. */
 vpps_operand vpps_finished_operand(const vpps_compiled_cell *c, uint32_t v);
 
 static inline uint32_t vpps_n_outers(const vpps_compiled_cell *c) { return c->programs[c->n_stages].n; }
 
-/* vpps_outer_of returns step number i of the kind OUTER (dy x^T) of a cell; vpps_outer_product_of returns one that is known to have an x. */
+/* vpps_outer_of returns step number i of the kind OUTER (gradient += dy x^T) of a cell; vpps_outer_product_of does so for a step that certainly has
+ * an x. */
 static inline vpps_outer vpps_outer_of(const vpps_compiled_cell *c, uint32_t i) {
     const vpps_program *p = &c->programs[c->n_stages];
     const vpps_operand *dy = &p->operands[p->steps[i].first];
@@ -157,7 +168,8 @@ static inline vpps_outer vpps_outer_product_of(const vpps_compiled_cell *c, uint
 
 static inline uint32_t vpps_operand_words(const vpps_operand *o) { return o->rows * o->cols; }
 
-/* Returns how many columns an instruction treats one by one: a ROW instruction the columns of its result, a REDUCE its elements; others 1. */
+/* Returns how many columns an instruction treats one by one: for a ROW instruction the columns of its result, for REDUCE its elements; for others
+ * 1. */
 static inline uint32_t vpps_step_columns(const vpps_program_step *s) {
     const vpps_form form = vpps_instructions[s->run.of.opcode].form;
     return form == VPPS_FORM_ROW ? s->to.cols : form == VPPS_FORM_REDUCE ? vpps_operand_words(&s->to) : 1;

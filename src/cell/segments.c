@@ -5,10 +5,11 @@
 typedef struct builder {
     vpps_segments *s;
     const vpps_compiled_cell *c;
-    uint8_t *load;     /* by value: whether a segment loads the value from memory into a slot (buffer) */
+    uint8_t *load;     /* for each value: whether a segment loads it from memory into a slot (buffer) */
     uint32_t *read_in; /* for each value in memory: number of the segment that reads it; VPPS_NONE: none yet */
-    uint32_t products; /* number of the segment that still takes products; VPPS_NONE: there is none */
-    bool retry;        /* whether all segments must be made again, since one more value must be loaded to a slot */
+    /* number of the latest segment of products, to which products can still be added; VPPS_NONE: there is none */
+    uint32_t products;
+    bool retry; /* whether all segments must be made again, since one more value must be loaded into a slot */
     bool ok;
 } builder;
 
@@ -70,7 +71,7 @@ static void find_memory(builder *b) {
     }
 }
 
-/* Returns whether the program stores value v in memory: among the vertex's kept values, or as a contribution to a gradient. */
+/* Returns whether the program stores value v in memory: among the vertex's kept values, or as a gradient for an input. */
 static bool stored(const builder *b, uint32_t v) {
     const vpps_program *p = b->s->p;
     for (uint32_t i = 0; i < p->n; i++)
@@ -78,7 +79,7 @@ static bool stored(const builder *b, uint32_t v) {
     return false;
 }
 
-/* Returns whether the memory of value v may overlap that of a value which the stage reads. */
+/* Returns whether the memory of value v may overlap the memory of a value that the stage reads. */
 static bool lies_over_read(const builder *b, uint32_t v) {
     for (uint32_t u = 0; u < b->c->n_values; u++)
         if (b->s->memory[u] && !made_here(b, u) && vpps_places_meet(b->c, u, v)) return true;
@@ -134,13 +135,15 @@ static void add_step(builder *b, placing *to, placed p) {
 
 static uint32_t last_segment(const builder *b) { return b->s->n - 1; }
 
-/* Returns the elementwise segment for value v: the last segment if possible, else a new one. `apart`: v needs elements that other threads compute. */
+/* Returns the elementwise segment for value v: the last segment if possible, else a new one. `apart`: whether v needs elements that other threads
+ * compute. */
 static uint32_t elements_for(builder *b, uint32_t v, bool apart) {
     if (b->s->n && !apart && same_space(b, &b->s->list[last_segment(b)], v)) return last_segment(b);
     return add_segment(b, VPPS_SEGMENT_ELEMENTS, v);
 }
 
-/* Notes that step `step` of a segment reads operand o: in which segment its value was last read, and whether the value needs a slot (buffer). */
+/* Notes that step `step` of a segment reads operand o: the segment where the operand's value was last read, and whether the value needs a slot
+ * (buffer). */
 static void note_read(builder *b, const vpps_program_step *step, const vpps_operand *o, uint32_t segment) {
     const uint32_t u = o->value;
     vpps_segments *s = b->s;
@@ -180,13 +183,13 @@ static void note_slot(builder *b, uint32_t v, uint32_t segment) {
     b->s->last_read[v] = vpps_max_u32(b->s->last_read[v], segment + 1);
 }
 
-/* Closes the segment of products that still takes some (the open one) if operand o is computed in that segment or a later one. */
+/* Closes the open segment of products (which takes more products) if operand o is computed in that segment or a later one. */
 static void note_later(builder *b, const vpps_program_step *step, const vpps_operand *o, uint32_t segment) {
     (void)step;
     if (b->s->made_in[o->value] != VPPS_NONE && b->s->made_in[o->value] >= segment) b->products = VPPS_NONE;
 }
 
-/* Adds a product to the segment that still takes some (the open one), or to a new one if an operand is not computed before the open one. */
+/* Adds a product to the open segment of products, or to a new one if an operand is not computed before the open one. */
 static void place_product(builder *b, placing *to, const vpps_program_step *step) {
     const uint32_t v = step->to.value;
     load_operands(b, to, step);
@@ -236,7 +239,7 @@ static void place(builder *b, placing *to, const vpps_program_step *step) {
 
 /* ---------------------------------------------------------------- all */
 
-/* Assigns slots (buffers) to values. A slot is free for another value after the last segment that reads the first. */
+/* Assigns slots (buffers) to values. A slot is free for another value after the last segment that reads its value. */
 static bool give_slots(builder *b) {
     vpps_segments *s = b->s;
     vpps_slots slots = {0};
@@ -315,7 +318,8 @@ static bool make(builder *b, placing *to) {
     return b->ok && give_slots(b);
 }
 
-/* Returns whether `reader` reads value v from memory, otherwise than as a vector that is multiplied by the matrix rows of one virtual processor. */
+/* Returns whether `reader` reads value v from memory in any way but one: as a vector that is multiplied by the matrix rows of one virtual
+ * processor. */
 static bool reads_whole(const vpps_compiled_cell *c, const vpps_cell_value *reader, uint32_t v) {
     const bool product = vpps_is_product(reader) && c->stages[reader->stage].split == VPPS_SPLIT_ROWS;
     bool reads = false;

@@ -11,15 +11,16 @@
 typedef enum vpps_segment_kind {
     VPPS_SEGMENT_ELEMENTS, /* elementwise steps, one thread per element */
     VPPS_SEGMENT_PRODUCTS, /* products of vectors with the matrix rows that the virtual processor owns */
-    VPPS_SEGMENT_WHOLE,    /* instructions that sum over whole vectors (REDUCE, ROW), one warp per item */
-    VPPS_SEGMENT_LISTS,    /* instructions over all members of each vertex's list, one warp per vertex */
-    VPPS_SEGMENT_MATRICES  /* products of vectors with whole matrices, which one virtual processor reads in memory */
+    /* instructions that sum over whole vectors (REDUCE, ROW), one warp per vertex or list member */
+    VPPS_SEGMENT_WHOLE,
+    VPPS_SEGMENT_LISTS,   /* instructions over all members of each vertex's list input, one warp per vertex */
+    VPPS_SEGMENT_MATRICES /* products of vectors with whole matrices, which one virtual processor reads in memory */
 } vpps_segment_kind;
 
 typedef enum vpps_segment_step_kind {
     VPPS_SEGMENT_LOAD, /* copies a value from memory to a slot (buffer) */
     VPPS_SEGMENT_MAKE, /* computes a value; in segments of elements or products also stores it in memory */
-    VPPS_SEGMENT_STORE /* copies a value from a slot (buffer) to memory: to the kept values or contributions */
+    VPPS_SEGMENT_STORE /* copies a value from a slot (buffer) to memory: kept values, or gradients for inputs */
 } vpps_segment_step_kind;
 
 typedef struct vpps_segment_step {
@@ -30,7 +31,7 @@ typedef struct vpps_segment_step {
 
 typedef struct vpps_segment {
     uint8_t kind, axis;
-    bool dealt;        /* ELEMENTS: whether the CTA computes only the rows that it owns */
+    bool dealt;        /* ELEMENTS: whether the CTA computes only the rows of vectors that it owns */
     uint32_t words;    /* ELEMENTS: number of elements of each value per item (vertex or list member) */
     uint32_t first, n; /* the segment's steps: n of them, from vpps_segments.steps[first] on */
 } vpps_segment;
@@ -42,21 +43,24 @@ typedef struct vpps_segments {
     vpps_segment *list;
     vpps_segment_step *steps;
     uint32_t n, n_steps;
-    /* For each value: an operand that tells the value's place in memory; NULL if no step reads the value there. */
+    /* For each value: an operand that gives the value's place in memory; NULL if no step reads the value there. */
     const vpps_operand **memory;
     const vpps_program_step **made_by; /* for each value: the step that computes it; NULL: none */
-    uint32_t *made_in;   /* for each value: number of the segment that computes or loads it; VPPS_NONE: none */
-    uint32_t *slot;      /* for each value: offset of its slot (buffer) among an item's floats; VPPS_NONE: no slot */
+    uint32_t *made_in; /* for each value: number of the segment that computes or loads the value; VPPS_NONE: none */
+    /* for each value: offset of its slot (buffer) among the floats of a vertex; VPPS_NONE: no slot */
+    uint32_t *slot;
     uint32_t *last_read; /* for each value with a slot (buffer): 1 + number of the last segment that reads the slot */
-    uint8_t *late;       /* for each value: whether a later segment than the one that computes it stores it in memory */
-    uint32_t floats[VPPS_AXES]; /* for each list axis: number of floats that the slots (buffers) take per item */
+    /* for each value: whether a segment after the one that computes the value stores it in memory */
+    uint8_t *late;
+    /* number of floats that all slots (buffers) take: [0] per vertex, [d] per member of list d - 1 */
+    uint32_t floats[VPPS_AXES];
 } vpps_segments;
 
 /* Divides a stage's program into segments. Fails with MEMORY, or as vpps_segments_check. Call vpps_segments_free also after a failure. */
 vpps_status vpps_segments_make(vpps_segments *out, const vpps_compiled_cell *c, uint32_t stage);
 
-/* Checks that each segment finds the values that it reads: an earlier segment made them, and no step has overwritten them since, nor do threads of
- * the segment overwrite them while others read. Fails with SCRIPT, which means an error of the compiler. */
+/* Checks that each segment finds the values that it reads: an earlier segment made them, no step has overwritten them since, and no thread of the
+ * segment overwrites a value while others read it. Fails with SCRIPT, which means an error of the compiler. */
 vpps_status vpps_segments_check(const vpps_segments *s);
 
 /* Returns whether the segment overwrites the memory of value u, by its own results or by storing products of earlier segments. */
@@ -66,10 +70,11 @@ void vpps_segments_free(vpps_segments *s);
 /* Returns whether only products computed in tiles (GEMM blocks) and gradients of parameters read a kept value. */
 bool vpps_only_products_read(const vpps_compiled_cell *c, uint32_t v);
 
-/* Returns how many rows of a value with `rows` rows the virtual processor with most of them owns. */
+/* Returns how many rows of a value with `rows` rows are owned by the virtual processor that owns most. */
 uint32_t vpps_most_rows(const vpps_cell_needs *needs, uint32_t rows);
 
-/* Returns the most elements of a value that a virtual processor computes per item: its own rows if rows are shared out, else all rows. */
+/* Returns the most elements of a value that a virtual processor computes per vertex or list member: the rows that it owns if rows are dealt, else all
+ * rows. */
 uint32_t vpps_segment_width(const vpps_segments *s, uint32_t v);
 
 static inline bool vpps_is_dealt(const vpps_segments *s, uint32_t v) {
@@ -81,7 +86,7 @@ static inline const vpps_operand *vpps_operand_of(const vpps_segments *s, const 
     return &s->p->operands[step->first + i];
 }
 
-/* Returns the operand that is added to a product; NULL: none, or a bias vector. */
+/* Returns the operand that is added to a product; NULL: nothing, or a bias vector. */
 static inline const vpps_operand *vpps_start_of(const vpps_program_step *product) {
     const vpps_operand *start = &product->product.start;
     return start->place && start->value != product->to.value ? start : NULL;
@@ -92,7 +97,7 @@ static inline vpps_param vpps_bias_param(const vpps_program_step *product) {
     return product->product.start.place && !vpps_start_of(product) ? product->product.start.at : VPPS_NO_PARAM;
 }
 
-/* Returns whether each thread of an elementwise step reads the operand only at the item (vertex, list member) and element that it computes. */
+/* Returns whether each thread of an elementwise step reads the operand only at the vertex (or list member) and element that the thread computes. */
 static inline bool vpps_reads_alike(const vpps_program_step *step, const vpps_operand *o) {
     const uint32_t words = vpps_operand_words(o);
     const bool scalar = o->access == VPPS_ACCESS_SCALAR && !o->element && words == 1;

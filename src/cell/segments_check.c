@@ -12,7 +12,8 @@ static bool slots_meet(const vpps_segments *s, uint32_t u, uint32_t v) {
            s->slot[v] < s->slot[u] + vpps_segment_width(s, u);
 }
 
-/* Returns why a segment must not read value u in memory; NULL: it may. alike: each thread reads only at its own item and element. */
+/* Returns why a segment must not read value u in memory; NULL: it may. alike: each thread reads only at the vertex (or list member) and element that
+ * it computes. */
 static const char *memory_wrong(const vpps_segments *s, uint32_t segment, uint32_t u, bool alike) {
     if (!s->memory[u]) return "reads what is nowhere";
     for (uint32_t g = 0; g < segment; g++)
@@ -40,7 +41,8 @@ static const char *step_wrong(const vpps_segments *s, uint32_t segment, const vp
     for (uint32_t i = 0; makes && makes->kind >= VPPS_STEP_RUN && i < makes->n && !wrong; i++) {
         const vpps_operand *o = vpps_operand_of(s, makes, i);
         *u = o->value;
-        if (s->list[segment].kind == VPPS_SEGMENT_PRODUCTS) /* a segment of products stores them after a barrier */
+        /* a segment of products stores its results after a barrier */
+        if (s->list[segment].kind == VPPS_SEGMENT_PRODUCTS)
             wrong = memory_wrong(s, segment, *u, true);
         else
             wrong = read_wrong(s, segment, *u, vpps_reads_alike(makes, o));

@@ -56,7 +56,7 @@ static void mark(const vpps_compiled_cell *c, uint8_t *used) {
         if (c->values[v].kind == VPPS_VALUE_POSITIONS) used[v] |= used[v - 1];
 }
 
-/* Rebuilds the cell's values; value v becomes map[v]. With `keep`, drops values v with !keep[v]; without, simplifies and merges values. */
+/* Rebuilds the cell's values; value v becomes map[v]. With `keep`, drops values v with !keep[v]; without `keep`, simplifies and merges values. */
 static bool rebuild(vpps_compiled_cell *c, uint32_t *map, const uint8_t *keep) {
     vpps_compiled_cell to = {0};
     uint32_t n_forward = 0;

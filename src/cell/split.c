@@ -99,7 +99,7 @@ static vpps_split product_split(const work *w, const vpps_cell_value *x) {
     return VPPS_SPLIT_ROWS;
 }
 
-/* Returns whether a virtual processor needs only its own rows of the operands for its rows of an instruction's result. */
+/* Returns whether a virtual processor that computes its own rows of an instruction's result needs only its own rows of the operands. */
 static bool by_rows(const work *w, const vpps_cell_value *x) {
     const char *types = vpps_instructions[x->run.opcode].operands;
     if (vpps_instructions[x->run.opcode].form != VPPS_FORM_EW || !rows_enough(w, x->rows) || strchr(types, 'v'))
@@ -109,7 +109,7 @@ static bool by_rows(const work *w, const vpps_cell_value *x) {
     return true;
 }
 
-/* Returns whether a product, a parameter's gradient or the host reads v in memory. Such readers cannot add up shares of virtual processors. */
+/* Returns whether a product, a parameter's gradient or the host reads v in memory. Such readers cannot add up partial sums of virtual processors. */
 static bool read_in_place(const vpps_compiled_cell *c, uint32_t v) {
     for (uint32_t k = 0; k < c->n_outputs; k++)
         if (c->gradient_of[k] == v) return true;
@@ -143,13 +143,13 @@ bool vpps_reads_whole(const vpps_compiled_cell *c, const vpps_cell_value *x, uin
     const char *types = vpps_instructions[x->run.opcode].operands;
     uint32_t at = 0;
     for (; *types; types++) {
-        if (*types == '*') return false; /* operands of letter * are read row by row */
+        if (*types == '*') return false; /* operands of letter * in isa.def are read row by row */
         if (strchr("tsv", *types) && at++ == i) return *types != 't';
     }
     return false;
 }
 
-/* An undecided value that reads a value shared out by `split` (rows or vertices) in the same pass becomes shared out by `split`, too. */
+/* An undecided value that reads, in the same pass, a value dealt to processors by `split` (rows or vertices) is dealt by `split`, too. */
 static void split_as_read(vpps_compiled_cell *c, vpps_split split) {
     for (uint32_t v = 0; v < c->n_values; v++) {
         vpps_cell_value *x = &c->values[v];
@@ -160,7 +160,8 @@ static void split_as_read(vpps_compiled_cell *c, vpps_split split) {
     }
 }
 
-/* Returns whether value v has readers in its pass, all of which are shared out by rows and need of v only rows of the same owner. */
+/* Returns whether value v has readers in its pass, which all are dealt to processors by rows and read only the rows of v that their processor
+ * owns. */
 static bool read_by_rows(const vpps_compiled_cell *c, uint32_t v) {
     bool any = false;
     for (uint32_t u = v + 1; u < c->n_values; u++) {
@@ -185,10 +186,11 @@ static void choose_splits(work *w) {
         if (x->kind == VPPS_VALUE_PRODUCT_T) x->by_columns = x->split == VPPS_SPLIT_ROWS && c->needs.rows.columns;
     }
     split_as_read(c, VPPS_SPLIT_ROWS);
-    for (uint32_t v = c->n_values; v-- > 0;) /* undecided values whose readers are all shared out by rows follow them */
+    /* undecided values whose readers are all dealt by rows are dealt by rows, too */
+    for (uint32_t v = c->n_values; v-- > 0;)
         if (c->values[v].split == VPPS_SPLIT_ANY && read_by_rows(c, v)) c->values[v].split = VPPS_SPLIT_ROWS;
     split_as_read(c, VPPS_SPLIT_VERTICES);
-    for (uint32_t v = c->n_values; v-- > 0;) { /* other undecided values follow one of their readers */
+    for (uint32_t v = c->n_values; v-- > 0;) { /* other undecided values are dealt as one of their readers is */
         const vpps_cell_value *x = &c->values[v];
         for (uint32_t i = 0; i < x->n_args; i++) {
             vpps_cell_value *a = &c->values[c->args[x->first_arg + i].value];
@@ -204,10 +206,10 @@ static void choose_splits(work *w) {
 
 /* ---------------------------------------------------------------- stages */
 
-/* Assigns each value to a stage of its pass; stages are numbered from 0 in each pass, at most as many as values. */
+/* Assigns each value to a stage of its pass; stages are numbered from 0 in each pass, and each pass has at most as many stages as values. */
 static bool number_stages(work *w) {
     vpps_compiled_cell *c = w->c;
-    /* split_of[p * n_values + s]: how stage s of pass p is shared out to virtual processors */
+    /* split_of[p * n_values + s]: whether rows or vertices of stage s of pass p are dealt to virtual processors */
     uint8_t *split_of = calloc(VPPS_PASSES, c->n_values + (size_t)1);
     if (!split_of) return false;
     for (uint32_t v = 0; v < c->n_values; v++) {
@@ -283,7 +285,7 @@ static void keep(work *w, uint32_t v, uint32_t last) {
     x->kept = true;
 }
 
-/* Returns whether value v has exactly one use, as a contribution to a gradient. */
+/* Returns whether value v has exactly one use, as a gradient for an input. */
 static bool only_contributed(const vpps_compiled_cell *c, uint32_t v) {
     uint32_t n = 0;
     for (uint32_t j = 0; j < c->n_contributions; j++) n += c->contributions[j].value == v;
@@ -293,7 +295,7 @@ static bool only_contributed(const vpps_compiled_cell *c, uint32_t v) {
     return n == 1;
 }
 
-/* Finds contributions to list members that are a vector of the vertex times a scalar of the member: devices may store both factors. */
+/* Finds gradients for list members that are a vector of the vertex times a scalar of the member: devices may store the two factors instead. */
 static void choose_scaled(vpps_compiled_cell *c) {
     for (uint32_t j = 0; j < c->n_contributions && c->needs.scales; j++) {
         vpps_cell_contribution *to = &c->contributions[j];
@@ -346,8 +348,8 @@ static uint32_t place_in_stage(const vpps_compiled_cell *c, uint32_t v) {
     return i;
 }
 
-/* Returns whether all reads of u in v's stage come before v is stored. A product reads u while it runs, and if rows are shared out, also rows that
- * another virtual processor may have overwritten by v. Other readers load the VP's own rows of u once. */
+/* Returns whether all reads of u in v's stage come before v is stored. A product reads u while it runs and, if rows are dealt to processors, also
+ * reads rows that another virtual processor may have overwritten by v. Other readers load the VP's own rows of u once. */
 static bool read_before(const vpps_compiled_cell *c, uint32_t u, uint32_t v) {
     const vpps_cell_stage *s = &c->stages[c->values[v].stage];
     const uint32_t place = place_in_stage(c, v);
@@ -375,7 +377,7 @@ static bool may_follow(const work *w, uint32_t u, uint32_t v) {
     const vpps_cell_value *a = &c->values[u], *b = &c->values[v];
     if (w->last[u] == VPPS_NONE || vpps_place_words(c, a) != vpps_place_words(c, b) || a->axis != b->axis) return false;
     if (w->one_pass[u] && w->one_pass[v] && backward(c, u) != backward(c, v))
-        return false; /* the values are in pass records (memory of one pass) of different passes */
+        return false; /* the values are used in one pass each (pass records), but not in the same pass */
     if (w->last[u] < b->stage) return true;
     return w->last[u] == b->stage && a->split == b->split && (a->split != VPPS_SPLIT_ROWS || a->rows == b->rows) &&
            a->kind != VPPS_VALUE_PRODUCT_T && b->kind != VPPS_VALUE_PRODUCT_T && read_before(c, u, v);
@@ -390,8 +392,8 @@ static void find_one_pass(work *w) {
     }
 }
 
-/* Finds kept values that can share a place in memory: place[v] becomes the first value that has v's place. A place is in a pass record (memory of one
- * pass) if all its values may be there. */
+/* Finds kept values that can have the same place in memory: place[v] becomes the first value with v's place. A place is in a pass record (memory of
+ * one pass) if all its values may be there. */
 static void find_places(work *w, uint32_t *place, uint32_t *follower) {
     vpps_compiled_cell *c = w->c;
     for (uint32_t i = 0; i < c->n_stages; i++) {
@@ -409,7 +411,7 @@ static void find_places(work *w, uint32_t *place, uint32_t *follower) {
     }
 }
 
-/* Gives each place an offset in its record (memory of kept values), in the order of the first values of the places. */
+/* Gives each place an offset in its record (area of kept values), in the order of the places' first values. */
 static void place_in_records(work *w, const uint32_t *place) {
     vpps_compiled_cell *c = w->c;
     for (uint32_t i = 0; i < c->n_stages; i++) {

@@ -119,7 +119,7 @@ static void write_f(const writer *w, const vpps_cell_value *x) {
     }
 }
 
-/* Writes a number that may depend on the length of a list: "2 members + 1"; if there are several lists, "2 members of list 0". */
+/* Writes a number that may depend on the length of a list input: "2 members + 1"; if there are several lists, "2 members of list 0". */
 static void write_count(const writer *w, const vpps_cell_count *count) {
     const char *between = "";
     for (uint32_t d = 1; d < VPPS_AXES; d++) {
