@@ -101,8 +101,6 @@ void vpps_drop_cut_character(char *text) {
     if (n - at + 1 < length) text[at - 1] = '\0';
 }
 
-/* ---------------------------------------------------------------- processes */
-
 static uint32_t process_number;
 
 static void count_process(void) { process_number++; }
@@ -137,8 +135,6 @@ bool vpps_read_number(const char *text, uint64_t most, uint64_t *out) {
     *out = value;
     return true;
 }
-
-/* ---------------------------------------------------------------- structs that begin with their size */
 
 /* Largest size of a public struct in any version; a greater `size` means that the caller's memory was never set. */
 enum { MOST_BYTES = 4096 };

@@ -6,8 +6,6 @@
  * condition first may copy instead. */
 #include "graph/graph.h"
 
-/* ---------------------------------------------------------------- recording */
-
 static vpps_status need_recorder(vpps_graph *g, const char *what) {
     VPPS_TRY(vpps_graph_status(g));
     if (g->recording) return VPPS_OK;
@@ -84,8 +82,6 @@ vpps_status vpps_scatter_else(vpps_graph *g, vpps_node x, vpps_node otherwise) {
     c->otherwise[c->n_scattered] = zeros ? VPPS_NO_NODE : otherwise & ~VPPS_CELL_INPUT;
     return vpps_add_scattered(g, y);
 }
-
-/* ---------------------------------------------------------------- vertices */
 
 static vpps_vertex fail(vpps_graph *g, vpps_status status, const char *message) {
     vpps_graph_fail(g, status, "%s", message);

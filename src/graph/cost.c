@@ -4,8 +4,6 @@
  * depends on a trained parameter, and the gradient of a trained matrix. */
 #include "graph/graph.h"
 
-/* ---------------------------------------------------------------- one op */
-
 typedef struct count {
     const vpps_graph *g;
     uint8_t *gradient; /* for each node: whether it depends on a trained parameter */
@@ -93,8 +91,6 @@ static bool count_op(count *c, const op_view *op) {
     c->cost.value_bytes += (uint64_t)vpps_words(s) * (gradient ? 16 : 8);
     return gradient;
 }
-
-/* ---------------------------------------------------------------- vertices */
 
 static bool count_node(count *c, uint32_t r) {
     const vpps_graph *g = c->g;
@@ -197,8 +193,6 @@ static bool count_vertex(count *c, uint32_t r) {
         c->gradient[record->first + k] = c->inside[c->at[cell->n_inputs + cell->outputs[k]]];
     return true;
 }
-
-/* ---------------------------------------------------------------- the graph */
 
 static bool open_count(count *c, const vpps_graph *g) {
     const vpps_model *model = g->model;

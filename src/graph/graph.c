@@ -64,8 +64,6 @@ uint32_t vpps_graph_size(const vpps_graph *g) {
     return g->recording ? g->recording->n_nodes : g->size;
 }
 
-/* ---------------------------------------------------------------- signatures */
-
 static uint64_t hash_signature(const vpps_signature *s, const vpps_param *matrices) {
     uint64_t h = vpps_mix64((uint64_t)s->op << 56 ^ (uint64_t)s->rows << 24 ^ s->cols);
     h = vpps_mix64(h ^ ((uint64_t)s->param << 32 | vpps_float_bits(s->p)));
@@ -119,8 +117,6 @@ void vpps_graph_clear(vpps_graph *g) {
         vpps_index_clear(&g->signature_index);
     }
 }
-
-/* ---------------------------------------------------------------- nodes */
 
 /* Finds the signature (op and shape) and the list axis of node x, which a recorder takes as a node of its cell. False: no such node. */
 static bool find_signature(const vpps_graph *g, vpps_node x, vpps_signature *out, uint32_t *axis) {

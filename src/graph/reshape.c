@@ -63,8 +63,6 @@ vpps_node vpps_hstack(vpps_graph *g, uint32_t n, const vpps_node *xs) {
     return vpps_reshape(g, all, rows, (uint32_t)cols);
 }
 
-/* ---------------------------------------------------------------- rows by number */
-
 vpps_node vpps_select_rows_at(vpps_graph *g, vpps_node x, vpps_node numbers) {
     VPPS_NEED_OR(VPPS_NO_NODE, g);
     vpps_signature a, b, s = {.op = VPPS_OP_SELECT_ROWS, .param = VPPS_NO_PARAM};

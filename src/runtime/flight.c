@@ -101,8 +101,6 @@ vpps_status vpps_handle_report(vpps_handle *h) {
     return vpps_fail(h->latest.status, "batch %" PRIu64 ": %s", h->latest_number, h->latest.message);
 }
 
-/* ---------------------------------------------------------------- launching */
-
 vpps_status vpps_handle_tune(vpps_handle *h) {
     if (vpps_handle_profile(h)) vpps_handle_finish(h); /* waits for the batch that measures the current candidate */
     return h->device->table->tune ? h->device->table->tune(h->device) : VPPS_OK;

@@ -7,8 +7,6 @@
 
 enum { DEFAULT_WORDS = 16 << 20 };
 
-/* ---------------------------------------------------------------- room */
-
 /* Sets *words to the part of the memory pool to reserve for kept values: the option keep_bytes, or a default. */
 static vpps_status words_to_take(const vpps_handle *h, uint32_t *words) {
     const uint64_t room = h->target->pool_words - h->target->batch, asked = h->options.keep_bytes / 4;
@@ -44,8 +42,6 @@ static vpps_status add_value(vpps_handle *h, uint32_t rows, uint32_t cols, vpps_
                      " bytes. Release what is no longer read, or set keep_bytes",
                      rows, cols, h->kept.n_live, 4 * (uint64_t)h->kept.used_words, 4 * (uint64_t)h->kept.words);
 }
-
-/* ---------------------------------------------------------------- calls */
 
 vpps_status vpps_keep(vpps_handle *h, vpps_graph *g, vpps_node x, vpps_value *out) {
     VPPS_NEED(out);
@@ -153,8 +149,6 @@ vpps_status vpps_release(vpps_handle *h, vpps_value value) {
     vpps_kept_space_release(&h->kept, v);
     return VPPS_OK;
 }
-
-/* ---------------------------------------------------------------- runs */
 
 vpps_status vpps_keep_check(const vpps_handle *h, const vpps_graph *g) {
     for (size_t i = 0; i < g->n_kept; i++) {

@@ -2,8 +2,6 @@
 #include "runtime/handle.h"
 #include "runtime/layout.h"
 
-/* ---------------------------------------------------------------- devices */
-
 vpps_status vpps_device_open(vpps_device *d, const vpps_model *model) {
     d->updates = calloc(model->n_params + 1, sizeof *d->updates);
     if (!d->updates) return vpps_fail(VPPS_MEMORY, "%s: out of memory", d->table->name);
@@ -49,8 +47,6 @@ vpps_status vpps_device_write_parameters(vpps_device *d, const vpps_model *model
     }
     return settle(d);
 }
-
-/* ---------------------------------------------------------------- calls */
 
 vpps_status vpps_zero_gradients(vpps_handle *h) {
     VPPS_TRY(vpps_handle_idle(h, "vpps_zero_gradients"));

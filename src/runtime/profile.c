@@ -4,8 +4,6 @@
 #include "codegen/cache.h"
 #include "runtime/log.h"
 
-/* ---------------------------------------------------------------- for later runs */
-
 /* Makes the key under which a text is stored in the disk cache. *shapes is malloc'd, owned by the caller. Fails with MEMORY. */
 static vpps_status key_of(const vpps_memory *m, char **shapes, vpps_cache_key *key) {
     size_t size = 0;
@@ -43,8 +41,6 @@ vpps_status vpps_remember(const vpps_memory *m, const char *text) {
     free(shapes);
     return status;
 }
-
-/* ---------------------------------------------------------------- candidates */
 
 void vpps_profile_groups(vpps_profile *p, uint32_t n_vps, uint32_t most) {
     *p = (vpps_profile){.batches = VPPS_TRIAL_BATCHES};

@@ -38,8 +38,6 @@ vpps_status vpps_handle_trials(vpps_handle *h, vpps_trial *out, uint32_t *n, boo
     return VPPS_OK;
 }
 
-/* ---------------------------------------------------------------- the trace */
-
 vpps_status vpps_trace_begin(vpps_handle *h, const char *name) {
     VPPS_TRY(vpps_handle_here(h, "vpps_trace_begin"));
     VPPS_NEED(name);

@@ -7,8 +7,6 @@
 #include <errno.h>
 #include <inttypes.h>
 
-/* ---------------------------------------------------------------- noting */
-
 vpps_status vpps_trace_create(vpps_trace **out, uint64_t limit, uint32_t n_vps) {
     vpps_trace *t = *out = calloc(1, sizeof *t);
     void *tracks = NULL;
@@ -77,8 +75,6 @@ void vpps_trace_span(vpps_trace *t, const char *name, uint64_t begin_ns) {
     span->begin_ns = begin_ns;
     span->end_ns = vpps_now_ns();
 }
-
-/* ---------------------------------------------------------------- writing */
 
 enum { CALLER = 1, DEVICE = 2, FIRST_VP = 10 }; /* numbers of the tracks in the written file */
 enum { TASK_NAME_BYTES = 160 };

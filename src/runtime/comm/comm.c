@@ -39,8 +39,6 @@ vpps_status vpps_comm_share_hosts(vpps_communicator *c, const char *host) {
     return vpps_comm_gather(c, own, c->hosts, sizeof own);
 }
 
-/* ---------------------------------------------------------------- data */
-
 enum { AT_A_TIME = 1 << 22 }; /* how many elements are summed at a time, to bound the memory for receiving */
 
 /* Returns the first of n elements that process p sums: the elements are divided into consecutive parts, one for each process. */
@@ -120,8 +118,6 @@ vpps_status vpps_comm_sum(vpps_communicator *c, double *values, uint32_t n) {
     free(all);
     return status;
 }
-
-/* ---------------------------------------------------------------- agreement */
 
 typedef struct verdict {
     uint32_t status;

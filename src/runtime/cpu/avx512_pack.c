@@ -129,8 +129,6 @@ __attribute__((PACK_TARGET)) void vpps_avx512_bf16_pack(const vpps_bf16_source *
     pack_operand(s, parts, form, depth_tiles, to);
 }
 
-/* ---------------------------------------------------------------- spreading */
-
 /* Transposes 16 elements of eight vectors: v[k] gets element k of all eight in its low half, and element 8 + k in its high half. */
 PACK_INLINE void turn_halves(__m256i *v) {
     __m256i two[8], four[8];

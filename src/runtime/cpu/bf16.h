@@ -27,8 +27,6 @@ typedef uint32_t vector_bits __attribute__((vector_size(VECTOR * sizeof(uint32_t
 typedef uint32_t vector_bits_in_memory
     __attribute__((vector_size(VECTOR * sizeof(uint32_t)), aligned(sizeof(uint32_t)), may_alias));
 
-/* ---------------------------------------------------------------- rounding */
-
 /* Returns the bf16 number nearest to x, as the high half of an fp32. */
 VPPS_INLINE uint32_t bf16_nearest(float x) {
     const uint32_t u = bits_of_float(x), magnitude = u & 0x7fffffffu;
@@ -48,8 +46,6 @@ VPPS_INLINE uint32_t bf16_low(float x, uint32_t high) {
     const uint32_t low = bf16_nearest(x - float_of_bits(high));
     return (bits_of_float(x) & 0x7f800000u) == 0x7f800000u ? 0 : low;
 }
-
-/* ---------------------------------------------------------------- packing */
 
 /* Packs 16 rows of 32 adjacent elements as pairs of bf16 numbers: pair q of row i goes to out[i * 16 + q]. */
 VPPS_INLINE void take_along(const vpps_bf16_source *s, uint32_t row, uint32_t at, const uint32_t parts, uint32_t *high,
@@ -114,8 +110,6 @@ static void pack_bf16(const vpps_bf16_source *s, uint32_t parts, vpps_bf16_form 
                       uint32_t *to) {
     pack_operand(s, parts, form, depth_tiles, to);
 }
-
-/* ---------------------------------------------------------------- C = B + A X */
 
 VPPS_INLINE vector even_elements(vector_bits pairs) { return (vector)(pairs << 16); }
 VPPS_INLINE vector odd_elements(vector_bits pairs) { return (vector)(pairs & 0xffff0000u); }

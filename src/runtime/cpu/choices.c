@@ -36,8 +36,6 @@ const char *const vpps_cpu_ways[VPPS_CPU_WAYS] = {
 #undef X
 };
 
-/* ---------------------------------------------------------------- looking trials up */
-
 typedef struct trial_list {
     const vpps_trial *at;
     uint32_t n;
@@ -61,8 +59,6 @@ static double ns_of(trial_list l, vpps_cpu_maker m, vpps_cpu_way way, uint32_t v
     return best ? best->ns_per_vector : INFINITY;
 }
 
-/* ---------------------------------------------------------------- what a batch would take */
-
 /* Returns a batch's estimated ns for one matrix of VPPS_TRIAL_SIDE rows and columns: forward, backward, gradient, and packing once. */
 static double cost_of_batch(const vpps_cpu_problem *p, trial_list l, vpps_cpu_maker m, uint32_t parts) {
     const uint32_t n = p->batch ? p->batch : USUAL_BATCH;
@@ -76,8 +72,6 @@ static double cost_of_batch(const vpps_cpu_problem *p, trial_list l, vpps_cpu_ma
     const double gradient = ns_of(l, m, VPPS_CPU_WAY_gradient, UINT32_MAX, false);
     return vectors * (forward + fmin(by_rows, by_copy) + gradient) + (parts ? copy : 0);
 }
-
-/* ---------------------------------------------------------------- choosing */
 
 static vpps_cpu_maker maker_of(const vpps_cpu_units *u, uint32_t kernels, uint32_t unit, vpps_precision precision) {
     const vpps_bf16_unit_id id = (vpps_bf16_unit_id)unit;
@@ -197,8 +191,6 @@ bool vpps_cpu_is_chosen(const vpps_cpu_units *u, const vpps_cpu_choice *c, const
     const bool rows = !strcmp(t->product, vpps_cpu_ways[VPPS_CPU_WAY_rows]);
     return is_made_by(t, m) && (!rows || t->vectors < c->few);
 }
-
-/* ---------------------------------------------------------------- as text */
 
 void vpps_cpu_write_choice(const vpps_cpu_units *u, const vpps_cpu_choice *c, char *text) {
     snprintf(text, VPPS_CHOICE_BYTES, "%s %s %s %u %u %u", u->kernels[c->kernels]->isa,

@@ -31,8 +31,6 @@ bool vpps_meet(vpps_counter *nodes, uint32_t n, uint32_t member, uint32_t meetin
     }
 }
 
-/* ---------------------------------------------------------------- memory */
-
 vpps_status vpps_meetings_open(vpps_cpu *cpu) {
     const size_t n = cpu->n_vps, tree = nodes_of(cpu->n_vps);
     vpps_meetings *m = &cpu->meetings;
@@ -53,8 +51,6 @@ void vpps_meetings_close(vpps_cpu *cpu) {
     VPPS_FREE_ARRAYS(cpu->meetings.signals);
     free(cpu->meetings.all);
 }
-
-/* ---------------------------------------------------------------- scripts */
 
 /* Returns the first task from t on that signals a barrier, or `end`. */
 static const vpps_task *next_signal(const vpps_task *t, const vpps_task *end) {
@@ -127,8 +123,6 @@ vpps_status vpps_choose_meetings(vpps_cpu *cpu, const uint32_t *script) {
     for (uint32_t v = 0; v < cpu->n_vps; v++) cpu->vps[v].met[0] = cpu->vps[v].met[1] = 0;
     return VPPS_OK;
 }
-
-/* ---------------------------------------------------------------- running */
 
 /* The tree of counters of a barrier, as seen by one virtual processor. */
 typedef struct tree {

@@ -1,8 +1,6 @@
 /* packs.c - packed bf16 operands of products: weights, packed when they change; vectors of a tile of vertices, packed once for all uses. */
 #include "runtime/cpu/cpu.h"
 
-/* ---------------------------------------------------------------- weights */
-
 /* Assigns memory for bf16 weights to the blocks of rows and to transposed copies, thread by thread. NULL: only counts. Returns the words needed. */
 static size_t deal_packs(vpps_cpu *cpu, uint32_t *memory) {
     const uint32_t parts = cpu->precision.parts;
@@ -84,8 +82,6 @@ void vpps_pack_matrix(const vpps_cpu *cpu, uint32_t param) {
         for (uint32_t b = m->first_block[v]; b < m->first_block[v + 1]; b++)
             vpps_pack_block(cpu, param, v, &m->blocks[b]);
 }
-
-/* ---------------------------------------------------------------- vectors of a tile */
 
 void vpps_forget_vectors(vpps_vp *vp) {
     vp->tile++;

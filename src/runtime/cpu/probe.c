@@ -8,8 +8,6 @@
 
 #include <pthread.h>
 
-/* ---------------------------------------------------------------- as text: "avx512 fp32 forward 16 near 123.40" */
-
 enum { LINE = 64 };
 
 /* Writes the name of a trial, without its time. Returns the text's length. */
@@ -43,8 +41,6 @@ uint32_t vpps_probe_read(const vpps_cpu_units *u, const char *text, vpps_trial *
     }
     return *text ? 0 : n;
 }
-
-/* ---------------------------------------------------------------- once a process */
 
 /* Returns the key under which times are stored: the processor, how the kernels were compiled, and the method of measuring (WAY). */
 static vpps_memory memory_of(const vpps_cpu_units *u) {

@@ -12,8 +12,6 @@ bool vpps_vp_scratch(vpps_vp *vp, size_t floats) {
     return true;
 }
 
-/* ---------------------------------------------------------------- conditions */
-
 static bool holds(const vpps_tile *t, uint32_t vertex) {
     const vpps_condition_data *condition = &t->c->condition;
     return vpps_condition_holds(condition, t->vp->cpu->pool[vpps_input_at(t->view, condition->input, vertex)]);
@@ -57,8 +55,6 @@ static bool find_live(vpps_tile *t, uint32_t *first, uint32_t *end) {
     *end = n;
     return true;
 }
-
-/* ---------------------------------------------------------------- all */
 
 /* Sets t to the tile of n vertices from number `first` on, with memory for its buffers. Returns false if out of memory. */
 static bool open_tile(vpps_tile *t, uint32_t first, uint32_t n) {

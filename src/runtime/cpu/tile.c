@@ -1,8 +1,6 @@
 /* tile.c - the layout of tiles in memory, and the addresses of a tile's operands. See tile.h. */
 #include "runtime/cpu/tile.h"
 
-/* ---------------------------------------------------------------- layouts */
-
 /* The layouts of a cell's tiles: the layout for stage s and virtual processor number m of a group is at s * group + m. */
 typedef struct tile_cell {
     vpps_tile_layout *layouts;
@@ -65,8 +63,6 @@ vpps_status vpps_make_tiles(vpps_compiled_cell *c, uint32_t most) {
     c->device_free = free_tiles;
     return VPPS_OK;
 }
-
-/* ---------------------------------------------------------------- operands */
 
 /* Returns the address that the gradient contribution of item 0 of the block would have, in the part of this virtual processor. */
 static float *contribution(const vpps_tile *t, const vpps_operand *o) {

@@ -17,8 +17,6 @@ static void point(const vpps_tile *t, const vpps_operand *o, const float **x) {
     }
 }
 
-/* ---------------------------------------------------------------- forward */
-
 /* Returns the address of the first block of rows among the step's matrices from operand k on, or NULL if the virtual processor has no rows. */
 static const float *block_from(const vpps_tile *t, const vpps_program_step *s, uint32_t k) {
     for (; k < s->n; k++) {
@@ -130,8 +128,6 @@ static bool multiply(const vpps_tile *t, const vpps_program_step *s) {
         memcpy(vector_at(&p.c, i, 0), vector_at(&p.from, i, 0), width * sizeof *p.c.base);
     return true;
 }
-
-/* ---------------------------------------------------------------- backward: transposed matrices */
 
 /* Returns the first virtual processor whose rows of a transposed matrix this VP multiplies, and in *n of how many VPs. */
 static uint32_t first_vp_of(const vpps_tile *t, uint32_t *n) {

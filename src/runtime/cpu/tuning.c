@@ -7,8 +7,6 @@
 
 #include <unistd.h>
 
-/* ---------------------------------------------------------------- products */
-
 static size_t elems_of_vp(const vpps_model *model, uint32_t n_vps) {
     size_t elems = 0;
     for (uint32_t p = 0; p < model->n_params; p++)
@@ -77,8 +75,6 @@ vpps_status vpps_cpu_open_products(vpps_cpu *cpu) {
     return VPPS_OK;
 }
 
-/* ---------------------------------------------------------------- in checkpoints: "avx512 amx fp32 96 3 48 of PROCESSOR" */
-
 void vpps_cpu_choice_text(const vpps_device *d, char *text) {
     const vpps_cpu *cpu = (const vpps_cpu *)d;
     char choice[VPPS_CHOICE_BYTES], processor[VPPS_PROCESSOR_BYTES];
@@ -112,8 +108,6 @@ vpps_status vpps_cpu_take_choice(vpps_device *d, const char *text) {
     if (status != VPPS_OK) take(cpu, &before);
     return status;
 }
-
-/* ---------------------------------------------------------------- splits */
 
 vpps_status vpps_cpu_tune(vpps_device *d) {
     /* Matrices of fewer than FEW elements fit every cache, and exchanging values between virtual processors takes longer. Matrices of fewer than MANY
@@ -153,8 +147,6 @@ void vpps_cpu_open_splits(vpps_cpu *cpu) {
     free(text);
     vpps_cpu_tune(&cpu->device);
 }
-
-/* ---------------------------------------------------------------- trials of products */
 
 bool vpps_cpu_measured(const vpps_device *d, uint32_t i, vpps_trial *out) {
     const vpps_cpu *cpu = (const vpps_cpu *)d;

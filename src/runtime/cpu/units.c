@@ -16,8 +16,6 @@ const vpps_kernels *vpps_kernels_choose(bool portable) {
     return chosen;
 }
 
-/* ---------------------------------------------------------------- what this processor has */
-
 static vpps_cpu_units here;
 
 /* Stores the latest error message as the reason why a unit is not available, without the unit's name before it. */

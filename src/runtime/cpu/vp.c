@@ -74,8 +74,6 @@ static void signal_barrier(vpps_vp *vp, const vpps_task *t) {
     vpps_wake(counter);
 }
 
-/* ---------------------------------------------------------------- tracing */
-
 /* Records the end of a task in the trace; the time of its signal counts as part of the next wait. */
 static void note_task(const vpps_cpu *cpu, vpps_track *track, const vpps_task *t) {
     vpps_task_note note = {.kind = t->kind};
@@ -92,8 +90,6 @@ static void note_task(const vpps_cpu *cpu, vpps_track *track, const vpps_task *t
     }
     vpps_trace_note(track, note);
 }
-
-/* ---------------------------------------------------------------- the loop */
 
 /* Adds terms of the batch's loss, in double, since there may be thousands of them. */
 static void add_loss(vpps_vp *vp, uint32_t address, const uint32_t *pairs, uint32_t n) {

@@ -17,8 +17,6 @@ struct vpps_cublas {
     uint64_t workspace;
 };
 
-/* ---------------------------------------------------------------- the library */
-
 static vpps_cublas_api api;
 
 static int major_of(void *handle) {
@@ -44,8 +42,6 @@ static vpps_library cublas = {.title = "cuBLAS",
                               .names = {"libcublas.so", "libcublas.so.13", "libcublas.so.12"},
                               .major = major_of,
                               .take = find_functions};
-
-/* ---------------------------------------------------------------- a handle */
 
 static vpps_status check(const char *call, unsigned status) {
     if (status == VPPS_CUBLAS_SUCCESS) return VPPS_OK;
@@ -105,8 +101,6 @@ void vpps_cublas_close(vpps_cublas *b) {
     b->driver->table->release(b->driver, b->workspace);
     free(b);
 }
-
-/* ---------------------------------------------------------------- products */
 
 typedef struct products {
     vpps_cublas *cublas;

@@ -19,8 +19,6 @@ vpps_status vpps_gpu_reserve(vpps_gpu *gpu, vpps_gpu_buffer *buffer, size_t byte
 
 vpps_status vpps_gpu_finish(vpps_gpu *gpu) { return gpu->table->wait(gpu->driver); }
 
-/* ---------------------------------------------------------------- the pool */
-
 /* Returns the size in bytes of the pool's beginning, which has what outlives batches: parameters, and values reserved by reserve_kept. */
 static size_t lasting_bytes(const vpps_gpu *gpu) { return (size_t)gpu->layout.target.batch * sizeof(float); }
 

@@ -26,8 +26,6 @@ static const vpps_task *next_outer(const vpps_batch *batch, const vpps_task *t) 
     return NULL;
 }
 
-/* ---------------------------------------------------------------- factors */
-
 static void find_items(const vpps_batch *batch, const vpps_task *outer, uint32_t *items) {
     const vpps_block *block = vpps_block_at(batch->script, outer->operands[0]);
     vpps_block_view view;
@@ -96,8 +94,6 @@ static const vpps_gpu_factor *factor_of(const vpps_gpu *gpu, const vpps_batch *b
     const vpps_gpu_products *p = &gpu->products;
     return &p->factors[p->first_factor[cell] + vpps_packed_number(batch->cells[cell], outer, is_x)];
 }
-
-/* ---------------------------------------------------------------- products */
 
 /* Describes the product by which cuBLAS computes gradient o of a cell, summed over all the cell's vertices in the batch. */
 static vpps_gemm product_of(const vpps_gpu *gpu, const vpps_outer *o, const vpps_gpu_factor *dy, bool adds) {

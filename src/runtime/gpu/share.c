@@ -3,8 +3,6 @@
  * NCCL is available; other gradients, such as table entries', by the processes' communicator, through the host. */
 #include "runtime/gpu/gpu.h"
 
-/* ---------------------------------------------------------------- life */
-
 /* Returns whether to use NCCL. Software SIMT, whose memory is host memory, can only use a stand-in that $VPPS_NCCL names. */
 static bool nccl_is_wanted(const vpps_gpu *gpu) {
     const char *named = getenv("VPPS_NCCL");
@@ -48,8 +46,6 @@ uint32_t vpps_gpu_number(const vpps_communicator *c) {
     return before;
 }
 
-/* ---------------------------------------------------------------- matrices and vectors */
-
 static vpps_status no_memory(const vpps_gpu *gpu) {
     return vpps_fail(VPPS_MEMORY, "%s: out of memory for gradients of several processes", gpu->table->name);
 }
@@ -86,8 +82,6 @@ static vpps_status reduce(void *device, vpps_communicator *c) {
     return reduce_run(gpu, c, gpu->pool.address + 4 * (uint64_t)l->gradients.first,
                       l->gradients.end - l->gradients.first);
 }
-
-/* ---------------------------------------------------------------- a batch */
 
 vpps_status vpps_gpu_exchange(vpps_gpu *gpu, const vpps_batch *batch, double *loss) {
     memcpy(vpps_share_dense(gpu->share), gpu->dense, gpu->model->n_params * sizeof *gpu->dense);

@@ -43,8 +43,6 @@ static char *top_of(const vpps_fiber_stacks *stacks, size_t i) {
     return stacks->memory + (i + 1) * STACK_BYTES - i % 16 * 64;
 }
 
-/* ---------------------------------------------------------------- what AddressSanitizer must be told */
-
 #if VPPS_SIMT_ASAN
 /* The fiber that ran before the current one, which tells AddressSanitizer where that fiber's stack is. */
 static _Thread_local vpps_fiber *left;
@@ -71,8 +69,6 @@ static void describe_stack(const vpps_fiber *fiber, const vpps_fiber_stacks *sta
     (void)fiber, (void)stacks, (void)i;
 }
 #endif
-
-/* ---------------------------------------------------------------- switching */
 
 #if VPPS_SIMT_UCONTEXT
 
