@@ -1,22 +1,19 @@
-/* compile.c - compiles kernel source to a CUBIN, or takes the CUBIN from the disk cache.
- *
- * A cached payload is one line, "spill-bytes N", and the CUBIN. The line keeps the number of spilled bytes from the compiler's log, which a
- * CUBIN does not contain. CUBINs from the cache are inspected like those from the compiler. */
+/* compile.c - compiles kernel source to a CUBIN, or takes the CUBIN from the disk cache. CUBINs from the cache are inspected like those from
+ * the compiler. */
 #include "codegen/compile.h"
 
 #include "codegen/cache.h"
 #include "codegen/nvrtc.h"
 
-/* The compiler's options besides the architecture, which is a real one (sm_, not compute_), since only that yields a CUBIN. -v makes the log
- * count registers and spills. --jump-table-density=0 makes one jump table of a switch with any number of missing cases (nvcc's
- * documentation), so that a task's code is found in fewer steps; an NVRTC that does not know the option works without it. -G and
- * --Ofast-compile must not be used: they put register arrays into local memory. */
-static const char *const common_options[] = {"-std=c++17", "--fmad=true", "-Xptxas", "-v", "--jump-table-density=0"};
+/* The compiler's options besides the architecture, which is a real one (sm_, not compute_), since only that yields a CUBIN.
+ * --jump-table-density=0 makes one jump table of a switch with any number of missing cases (nvcc's documentation), so that a task's code is
+ * found in fewer steps; an NVRTC that does not know the option works without it. -G and --Ofast-compile must not be used: they put register
+ * arrays into local memory. */
+static const char *const common_options[] = {"-std=c++17", "--fmad=true", "--jump-table-density=0"};
 enum {
     N_COMMON = VPPS_COUNT(common_options),
     N_OPTIONS = N_COMMON + 1,
-    N_KNOWN = N_OPTIONS - 1, /* number of leading options that all versions of NVRTC know */
-    N_TERSE = N_KNOWN - 2
+    N_KNOWN = N_OPTIONS - 1 /* number of leading options that all versions of NVRTC know */
 };
 
 #define SOURCE_NAME "kernel.cu" /* the file name in compiler messages */
@@ -66,36 +63,6 @@ static vpps_status fail_refused(const compile_job *job, const char *log, int res
     return vpps_fail(VPPS_DEVICE, "NVRTC: the source was refused: %.*s", (int)strcspn(error, "\n"), error);
 }
 
-/* Reports why the source was refused. In some logs -v's output has replaced the error, so the source is compiled again without -v. */
-static vpps_status explain_refused(const compile_job *job, const char *log, int result) {
-    const vpps_nvrtc *nvrtc = job->nvrtc;
-    vpps_nvrtc_program program;
-    if (find_error(log) ||
-        nvrtc->nvrtcCreateProgram(&program, job->source, SOURCE_NAME, 0, NULL, NULL) != VPPS_NVRTC_SUCCESS)
-        return fail_refused(job, log, result);
-    char *terse = NULL;
-    if (nvrtc->nvrtcCompileProgram(program, N_TERSE, job->options) != VPPS_NVRTC_SUCCESS)
-        terse = read_log(nvrtc, program);
-    const vpps_status status = fail_refused(job, terse, result);
-    free(terse);
-    nvrtc->nvrtcDestroyProgram(&program);
-    return status;
-}
-
-/* Adds up the spilled bytes of all functions in a log that says "... 808 bytes spill stores, 824 bytes spill loads". */
-static uint32_t count_spills(const char *log) {
-    static const char *const marks[] = {" bytes spill stores", " bytes spill loads"};
-    uint64_t spills = 0;
-    for (size_t i = 0; log && i < VPPS_COUNT(marks); i++) {
-        for (const char *at = log; (at = strstr(at, marks[i])); at++) {
-            const char *digit = at;
-            while (digit > log && digit[-1] >= '0' && digit[-1] <= '9') digit--;
-            spills += strtoull(digit, NULL, 10);
-        }
-    }
-    return spills > UINT32_MAX ? UINT32_MAX : (uint32_t)spills;
-}
-
 /* Fetches the compiled code from NVRTC: PTX (zero-terminated) if job->ptx is set, else the CUBIN. */
 static vpps_status fetch_code(const compile_job *job, vpps_nvrtc_program program, void **code, size_t *bytes) {
     const vpps_nvrtc *nvrtc = job->nvrtc;
@@ -124,8 +91,7 @@ static vpps_status run_compiler(const compile_job *job, void **cubin, size_t *by
     if (result == VPPS_NVRTC_INVALID_OPTION) result = nvrtc->nvrtcCompileProgram(program, N_KNOWN, job->options);
     char *log = read_log(nvrtc, program);
     vpps_status status =
-        result == VPPS_NVRTC_SUCCESS ? fetch_code(job, program, cubin, bytes) : explain_refused(job, log, result);
-    report->spill_bytes = count_spills(log);
+        result == VPPS_NVRTC_SUCCESS ? fetch_code(job, program, cubin, bytes) : fail_refused(job, log, result);
     report->seconds = (double)(vpps_now_ns() - start) * 1e-9;
     free(log);
     nvrtc->nvrtcDestroyProgram(&program);
@@ -134,50 +100,17 @@ static vpps_status run_compiler(const compile_job *job, void **cubin, size_t *by
 
 /* ---------------------------------------------------------------- the cache */
 
-#define SPILL_WORD "spill-bytes "
-
-/* Reads the number of spilled bytes from the first line of a cached payload and removes the line. Returns false if the line is wrong. */
-static bool unwrap(char *payload, size_t *bytes, uint32_t *spill_bytes) {
-    const size_t word = strlen(SPILL_WORD);
-    const char *line_end = memchr(payload, '\n', *bytes);
-    uint64_t spills = 0;
-    if (!line_end || (size_t)(line_end - payload) <= word || memcmp(payload, SPILL_WORD, word) != 0) return false;
-    for (const char *digit = payload + word; digit < line_end; digit++) {
-        if (*digit < '0' || *digit > '9') return false;
-        spills = spills * 10 + (uint64_t)(*digit - '0');
-        if (spills > UINT32_MAX) return false;
-    }
-    *spill_bytes = (uint32_t)spills;
-    *bytes -= (size_t)(line_end + 1 - payload);
-    memmove(payload, line_end + 1, *bytes);
-    return true;
-}
-
 /* Takes the CUBIN from the cache; *cubin stays NULL if the cache has no valid one. */
 static vpps_status take_from_cache(const compile_job *job, void **cubin, size_t *bytes, vpps_cubin_report *report) {
-    void *payload;
-    VPPS_TRY(vpps_cache_read(&job->key, &payload, bytes, NULL));
-    if (!payload) return VPPS_OK;
-    if (unwrap(payload, bytes, &report->spill_bytes) &&
-        vpps_cubin_inspect(payload, *bytes, job->entry, report) == VPPS_OK) {
+    void *found;
+    VPPS_TRY(vpps_cache_read(&job->key, &found, bytes, NULL));
+    if (found && vpps_cubin_inspect(found, *bytes, job->entry, report) == VPPS_OK) {
         report->cached = true;
-        *cubin = payload;
+        *cubin = found;
     } else {
-        free(payload);
+        free(found);
     }
     return VPPS_OK;
-}
-
-/* Stores the CUBIN. A failure is ignored: the kernel is then compiled again next time. */
-static void put_into_cache(const compile_job *job, const void *cubin, size_t bytes, uint32_t spill_bytes) {
-    char line[sizeof SPILL_WORD + 16];
-    const size_t line_bytes = (size_t)snprintf(line, sizeof line, SPILL_WORD "%u\n", spill_bytes);
-    char *payload = malloc(line_bytes + bytes);
-    if (!payload) return;
-    memcpy(payload, line, line_bytes);
-    memcpy(payload + line_bytes, cubin, bytes);
-    vpps_cache_write(&job->key, payload, line_bytes + bytes);
-    free(payload);
 }
 
 /* ---------------------------------------------------------------- both */
@@ -232,7 +165,8 @@ vpps_status vpps_compile(const char *source, const char *entry, uint32_t arch, c
     if (*cubin) return VPPS_OK;
     vpps_status status = run_compiler(&job, cubin, cubin_bytes, report);
     if (status == VPPS_OK) status = vpps_cubin_inspect(*cubin, *cubin_bytes, entry, report);
-    if (status == VPPS_OK && use_cache) put_into_cache(&job, *cubin, *cubin_bytes, report->spill_bytes);
+    /* A failure is ignored: the kernel is then compiled again next time. */
+    if (status == VPPS_OK && use_cache) vpps_cache_write(&job.key, *cubin, *cubin_bytes);
     if (status != VPPS_OK) {
         free(*cubin);
         *cubin = NULL;

@@ -5,9 +5,9 @@
 
 /* Resource use of a compiled kernel (from the CUBIN's .nv.info) and how it was compiled. */
 typedef struct vpps_cubin_report {
-    uint32_t registers;    /* registers per thread */
-    uint32_t frame_bytes;  /* bytes of a thread's stack, with called functions; a kernel with more than 0 is rejected */
-    uint32_t spill_bytes;  /* bytes of spill stores and loads of all functions of the source, from the compiler's log */
+    uint32_t registers; /* registers per thread */
+    /* Bytes of a thread's stack, with called functions: spilled registers, and arrays indexed at run time. A kernel with more than 0 is rejected. */
+    uint32_t frame_bytes;
     uint32_t shared_bytes; /* static shared memory of a CTA, without the bytes that the system reserves */
     uint32_t code_bytes;
     double seconds; /* compile time; 0 if the kernel came from the cache */
@@ -21,8 +21,8 @@ vpps_status vpps_nvrtc_version(int *major, int *minor, uint32_t *architectures, 
 
 /* Compiles `source` for an architecture, or takes the CUBIN from the disk cache. `entry` names the kernel's function. *cubin is malloc'd
  * and owned by the caller. Fails with DEVICE if there is no NVRTC, the architecture is unknown or the source does not compile (the message
- * has the compiler's first error line), with FORMAT if the source has no kernel of that name, and with MEMORY. A stack frame or spills are
- * reported, but are no failures, nor is an unusable cache. `description` is one line kept in the cache entry. Without use_cache, the
+ * has the compiler's first error line), with FORMAT if the source has no kernel of that name, and with MEMORY. A stack frame is
+ * reported, but is no failure, nor is an unusable cache. `description` is one line kept in the cache entry. Without use_cache, the
  * cache is neither read nor written. Thread-safe. */
 vpps_status vpps_compile(const char *source, const char *entry, uint32_t arch, const char *description, bool use_cache,
                          void **cubin, size_t *cubin_bytes, vpps_cubin_report *report);

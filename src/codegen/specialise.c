@@ -26,8 +26,8 @@ vpps_status vpps_lay_out_matrices(const vpps_model *model, uint32_t *at, size_t 
 static void tell(const vpps_specialiser *s, const char *description, const vpps_cubin_report *report) {
     char line[VPPS_MESSAGE_BYTES];
     if (!s->log) return;
-    snprintf(line, sizeof line, "rejected: %s: %u registers, frame of %u bytes, %u bytes spilled", description,
-             report->registers, report->frame_bytes, report->spill_bytes);
+    snprintf(line, sizeof line, "rejected: %s: %u registers, frame of %u bytes", description, report->registers,
+             report->frame_bytes);
     s->log(s->context, line);
 }
 
@@ -166,7 +166,7 @@ static void end_rival(rival *r) {
 
 /* ---------------------------------------------------------------- one after the other */
 
-/* Makes a kernel with at most `registers` registers of a thread for weights. *clean: the kernel has neither spills nor a stack frame. */
+/* Makes a kernel with at most `registers` registers of a thread for weights. *clean: the kernel has no stack frame, so no spills. */
 static vpps_status try_registers(const vpps_specialiser *s, vpps_kernel_plan *plan, uint32_t registers, char **source,
                                  vpps_cubin_report *report, bool *clean) {
     char description[192];
@@ -177,7 +177,7 @@ static vpps_status try_registers(const vpps_specialiser *s, vpps_kernel_plan *pl
     const vpps_status status = s->compile(s->context, plan, *source, description, report);
     end_rival(&next);
     VPPS_TRY(status);
-    *clean = !report->frame_bytes && !report->spill_bytes;
+    *clean = !report->frame_bytes;
     if (!*clean) tell(s, description, report);
     return VPPS_OK;
 }

@@ -1,5 +1,5 @@
 #!/bin/bash
-# test_kernels.sh - kernels of real networks, compiled by NVRTC, which needs no GPU: none has a frame, none spills, and each fits
+# test_kernels.sh - kernels of real networks, compiled by NVRTC, which needs no GPU: none has a frame, so none spills, and each fits
 # its GPU. What a kernel computes is not looked at here. VPPS names the program (default: build/vpps).
 #
 # Everyday: a Tree-LSTM for sm_90, in fp32 and in bf16x3. VPPS_TEST_KERNELS=networks: also for the oldest and the newest architecture; every
@@ -39,7 +39,7 @@ for k in kernels:
     levels = {m['level'] for m in k['matrices']}
     weights = sum(m['words_of_thread'] for m in k.get('fragments', k['matrices']) if m.get('level') == 'registers')
     assert ('fragments' in k) == (k['precision'] != 'fp32') == (k['precision'] in k['description']), k
-    assert k['frame_bytes'] == 0 and k['spill_bytes'] == 0, k
+    assert k['frame_bytes'] == 0, k
     assert weights == k['registers'] < k['kernel_registers'] <= 255, k # weights are where the plan says
     assert -(-k['kernel_registers'] // 8) * 8 * k['threads'] <= 65536, k
     assert sum(k[part] for part in ('shared_bytes', 'tile_bytes', 'script_bytes', 'late_bytes')) == k['dynamic_shared_bytes'], k

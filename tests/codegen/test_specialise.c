@@ -11,17 +11,17 @@ static const gpu_shape full = {2, 1, 1, 256};
 /* Returns whether a line says why a kernel is rejected. */
 static bool names_spills(const char *line) {
     const char *numbers = strrchr(line, ':');
-    unsigned registers, frame, spills;
+    unsigned registers, frame;
     return strncmp(line, "rejected: ", 10) == 0 && numbers &&
-           sscanf(numbers, ": %u registers, frame of %u bytes, %u bytes spilled", &registers, &frame, &spills) == 3 &&
-           registers > 0 && registers <= 255 && frame + spills > 0;
+           sscanf(numbers, ": %u registers, frame of %u bytes", &registers, &frame) == 2 && registers > 0 &&
+           registers <= 255 && frame > 0;
 }
 
 enum { MOST = 32 };
 
-/* A simulated compiler that reports a frame, or spills, for the first kernels. */
+/* A simulated compiler that reports a frame for the first kernels. */
 typedef struct pretender {
-    uint32_t bad, frame, spills; /* number of such kernels; what they have */
+    uint32_t bad, frame; /* number of such kernels; the bytes of their frames */
     bool spills_will_do;
     uint32_t seen, logged;
     uint32_t registers[MOST]; /* registers for weights of the kernels seen */
@@ -43,7 +43,7 @@ static vpps_status pretend(void *context, const vpps_kernel_plan *p, const char 
     vpps_kernel_describe(p, text, sizeof text);
     ck_assert_str_eq(description, text);
     ck_assert_uint_le(vpps_kernel_shared_bytes(p), 4 * x->cta_words);
-    ck_assert_uint_eq(report->registers + report->frame_bytes + report->spill_bytes, 0); /* not of an earlier one */
+    ck_assert_uint_eq(report->registers + report->frame_bytes, 0); /* not of an earlier one */
     snprintf(x->descriptions[x->seen], sizeof x->descriptions[0], "%s", description);
     x->registers[x->seen] = p->residents.registers;
     ck_assert_int_eq(p->lean, p->residents.registers > 96);
@@ -51,7 +51,6 @@ static vpps_status pretend(void *context, const vpps_kernel_plan *p, const char 
     x->latest = strdup(source);
     const bool bad = x->seen++ < x->bad;
     *report = (vpps_cubin_report){.registers = bad ? 255 : 200, .frame_bytes = bad ? x->frame : 0};
-    report->spill_bytes = bad ? x->spills : 0;
     return VPPS_OK;
 }
 
@@ -103,11 +102,11 @@ TEST(a_clean_kernel_is_taken_at_once) {
 }
 
 TEST(kernels_get_smaller_until_one_is_clean) {
-    static const uint32_t bad[][3] = {{8, 0, 24}, {0, 4, 24}, {36, 100, 32}}; /* frame, spills, fewer registers */
+    static const uint32_t bad[][2] = {{8, 24}, {4, 24}, {36, 32}}; /* frame, fewer registers */
     AT_END(gpu_batch_close) gpu_batch b;
     gpu_batch_tree_lstm(&b, &full, 64, 64);
     for (uint32_t n = 1; n < 6; n++) {
-        pretender x = {.bad = n, .frame = bad[2 * n % 3][0], .spills = bad[2 * n % 3][1]};
+        pretender x = {.bad = n, .frame = bad[2 * n % 3][0]};
         vpps_kernel_plan plan;
         vpps_cubin_report report;
         uint32_t registers = 0;
@@ -115,14 +114,14 @@ TEST(kernels_get_smaller_until_one_is_clean) {
         TEST_OK(specialise_with(&x, &b, &plan, &registers, &source, &report));
         ck_assert_uint_eq(x.seen, n + 1);
         ck_assert_uint_eq(x.logged, n);
-        snprintf(numbers, sizeof numbers, ": 255 registers, frame of %u bytes, %u bytes spilled", x.frame, x.spills);
+        snprintf(numbers, sizeof numbers, ": 255 registers, frame of %u bytes", x.frame);
         for (uint32_t i = 0; i < n; i++) {
-            ck_assert_uint_le(x.registers[i + 1] + bad[2 * n % 3][2], x.registers[i]);
+            ck_assert_uint_le(x.registers[i + 1] + bad[2 * n % 3][1], x.registers[i]);
             ck_assert_msg(names_spills(x.lines[i]), "\"%s\"", x.lines[i]);
             ck_assert_ptr_nonnull(strstr(x.lines[i], numbers));
             ck_assert_ptr_nonnull(strstr(x.lines[i], x.descriptions[i]));
         }
-        ck_assert_uint_eq(report.frame_bytes + report.spill_bytes, 0);
+        ck_assert_uint_eq(report.frame_bytes, 0);
         ck_assert_uint_eq(plan.residents.registers, x.registers[n]); /* the result is the kernel compiled last */
         ck_assert_str_eq(source, x.latest);
 
@@ -161,7 +160,7 @@ TEST(a_bound_on_registers_is_kept) {
 
 TEST(where_all_kernels_spill_one_may_do) {
     AT_END(gpu_batch_close) gpu_batch b;
-    pretender x = {.bad = UINT32_MAX, .spills = 4};
+    pretender x = {.bad = UINT32_MAX, .frame = 4};
     vpps_kernel_plan plan;
     vpps_cubin_report report;
     uint32_t registers = 0;
@@ -178,7 +177,7 @@ TEST(where_all_kernels_spill_one_may_do) {
     registers = 0;
     TEST_OK(specialise_with(&x, &b, &plan, &registers, &source, &report));
     ck_assert_ptr_nonnull(source);
-    ck_assert(registers == 1 && report.spill_bytes == 4);
+    ck_assert(registers == 1 && report.frame_bytes == 4);
     free(source);
     free(x.latest);
     vpps_kernel_plan_free(&plan);
@@ -237,7 +236,7 @@ static vpps_status spill_once(void *context, const vpps_kernel_plan *plan, const
     while (!p->n && !p->beside) pthread_cond_wait(&p->changed, &p->lock);
     ck_assert_msg(!p->n || !strcmp(source, p->beside), "another kernel was compiled beside the first");
     pthread_mutex_unlock(&p->lock);
-    report->spill_bytes = p->n++ ? 0 : 4;
+    report->frame_bytes = p->n++ ? 0 : 4;
     return VPPS_OK;
 }
 
@@ -308,7 +307,7 @@ TEST_EACH(a_real_spill_is_seen, 1, gpu_end("a_real_spill_is_seen", 1, 2)) {
     ck_assert_uint_eq(x.rejected, 1);
     ck_assert_msg(names_spills(x.line), "\"%s\"", x.line);
     ck_assert_uint_le(plan.residents.registers, 48);
-    ck_assert_uint_eq(report.frame_bytes + report.spill_bytes, 0);
+    ck_assert_uint_eq(report.frame_bytes, 0);
     vpps_kernel_plan_free(&plan);
     gpu_batch_close(&b);
 }

@@ -130,7 +130,7 @@ static vpps_status load_spilling(vpps_driver *d, const char *source, const char 
                                  const vpps_launch_shape *shape, vpps_kernel **out, vpps_cubin_report *report) {
     if (refused && strstr(source, refused)) return vpps_fail(VPPS_POOL, "the test's compiler refuses it");
     VPPS_TRY(vpps_driver_simt.load(d, source, description, shape, out, report));
-    if (strstr(source, spilling)) report->spill_bytes = 8;
+    if (strstr(source, spilling)) report->frame_bytes = 8;
     return VPPS_OK;
 }
 
@@ -164,7 +164,7 @@ TEST(a_choice_whose_kernels_spill_is_rejected) {
     ck_assert_int_eq(trials[0].state, VPPS_TRIAL_REJECTED);
     ck_assert_int_eq(trials[1].state, VPPS_TRIAL_CURRENT);
     const char *line = story.lines[0];
-    ck_assert_msg(strstr(line, "rejected: ") && strstr(line, "8 bytes spilled"), "%s", line);
+    ck_assert_msg(strstr(line, "rejected: ") && strstr(line, "frame of 8 bytes"), "%s", line);
     pair_close(&p);
     folder_remove();
 }

@@ -68,7 +68,6 @@ static json_t *outcome_json(const outcome *o, vpps_status status) {
         json_object_set_new(kernel, "description", json_string(text));
         json_object_set_new(kernel, "kernel_registers", json_integer(r->registers));
         json_object_set_new(kernel, "frame_bytes", json_integer(r->frame_bytes));
-        json_object_set_new(kernel, "spill_bytes", json_integer(r->spill_bytes));
         json_object_set_new(kernel, "static_shared_bytes", json_integer(r->shared_bytes));
         json_object_set_new(kernel, "dynamic_shared_bytes", json_integer(vpps_kernel_shared_bytes(&o->plan)));
         json_object_set_new(kernel, "code_bytes", json_integer(r->code_bytes));
@@ -93,8 +92,7 @@ static void print_outcome(const outcome *o, vpps_status status) {
     char text[256];
     vpps_kernel_describe(&o->plan, text, sizeof text);
     printf("%-11s %s\n", "plan", text);
-    printf("%-11s %u a thread, frame of %u bytes, %u bytes spilled\n", "registers", r->registers, r->frame_bytes,
-           r->spill_bytes);
+    printf("%-11s %u a thread, frame of %u bytes\n", "registers", r->registers, r->frame_bytes);
     printf("%-11s %u bytes static, %u dynamic\n", "shared", r->shared_bytes, vpps_kernel_shared_bytes(&o->plan));
     printf("%-11s %u bytes\n", "code", r->code_bytes);
     if (r->cached) {

@@ -108,7 +108,7 @@ static vpps_status make(vpps_gpu *gpu, const vpps_batch *batch) {
     char text[192];
     vpps_kernel_describe(&plan, text, sizeof text);
     vpps_log_line(&gpu->options, "kernel of %s: %u registers%s, %u KB of code, ready after %.2f s%s", text,
-                  report.registers, report.spill_bytes ? ", spilling" : "", (report.code_bytes + 1023) / 1024,
+                  report.registers, report.frame_bytes ? ", spilling" : "", (report.code_bytes + 1023) / 1024,
                   k->report.seconds, report.cached ? " (from the cache)" : "");
     return VPPS_OK;
 }
