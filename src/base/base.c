@@ -24,7 +24,7 @@ const char *vpps_version(void) { return VPPS_VERSION; }
 /* Replaces control characters by '?', since names from files may contain commands to a terminal. */
 static void hide_commands(char *text) {
     for (unsigned char before = 0, c; (c = (unsigned char)*text); text++, before = c) {
-        /* whether `before` and c are the two UTF-8 bytes of a control character from U+0080 to U+009F */
+        /* true: `before` and c are the two UTF-8 bytes of a control character from U+0080 to U+009F */
         const bool high = before == 0xc2 && c >= 0x80 && c < 0xa0;
         if (high) text[-1] = '?';
         if (high || (c < ' ' && c != '\n' && c != '\t') || c == 0x7f) *text = '?';

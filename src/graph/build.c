@@ -96,9 +96,10 @@ static bool check_size(vpps_graph *g, const vpps_signature *s) {
     return false;
 }
 
-/* Identifies an argument whose shape was checked. A sum of many losses mostly repeats one output of few cells, which is checked once. */
+/* Identifies an argument whose shape was checked. A sum of many losses mostly repeats one output of few cells, which is then checked only once. */
 typedef struct seen_node {
-    uint32_t cell, number; /* 1 + number of the cell's output, or, for an op (cell: none), 1 + its signature */
+    /* 1 + number of the cell's output or, if the argument is an op (no cell), 1 + the op's signature */
+    uint32_t cell, number;
 } seen_node;
 
 enum { SEEN_NODES = 4 };
@@ -313,7 +314,8 @@ vpps_node vpps_affine2(vpps_graph *g, vpps_param bias, vpps_param w0, vpps_node 
 
 /* ---------------------------------------------------------------- ops that ops.def describes completely */
 
-/* Checks that x is a list in the cell being recorded and, if `scalars`, that its members are scalars; gives the list's signature and axis. */
+/* Checks that x is a list (input that reads any number of nodes) of the cell being recorded and, if `scalars`, that the list's members are scalars;
+ * gives the list's signature and axis (1 + the list's number). */
 static bool take_list(vpps_graph *g, const char *what, vpps_node x, bool scalars, vpps_signature *out, uint32_t *axis) {
     if (g->status != VPPS_OK) return false;
     if (!g->recording) {
@@ -328,7 +330,7 @@ static bool take_list(vpps_graph *g, const char *what, vpps_node x, bool scalars
     return false;
 }
 
-/* Makes a node whose op takes a list of scalars as one vector. */
+/* Makes a node whose op takes all members of a list, which are scalars, as one vector. */
 static vpps_node over_scalars(vpps_graph *g, vpps_op op, const char *call, vpps_node xs) {
     VPPS_NEED_OR(VPPS_NO_NODE, g);
     vpps_signature s = signature_of(op), x;

@@ -37,7 +37,8 @@ static vpps_node add_input(vpps_graph *g, const char *what, vpps_cell_input inpu
     if (!c) return VPPS_NO_NODE;
     if (!input.rows || !input.cols)
         return vpps_graph_fail(g, VPPS_SHAPE, "%s: %u x %u in cell %s", what, input.rows, input.cols, c->name);
-    for (uint32_t i = 0; i < c->n_inputs && !input.pulled; i++) { /* an earlier gather of this output serves again */
+    /* an earlier input that gathers this output is used again */
+    for (uint32_t i = 0; i < c->n_inputs && !input.pulled; i++) {
         const vpps_cell_input *known = &c->inputs[i];
         if (known->pulled || known->axis != input.axis || known->child != input.child || known->output != input.output)
             continue;
@@ -61,7 +62,8 @@ vpps_node vpps_gather(vpps_graph *g, uint32_t child, uint32_t output, uint32_t r
 
 _Static_assert(VPPS_CELL_LISTS == 4 && VPPS_AXES == 5, "vpps.h says how many lists a cell may have");
 
-/* Adds an input that reads the members of a list, perhaps of a new one. The number of the list's first child is set when recording ends. */
+/* Adds a list input, which reads any number of nodes (the list's members), to the recorded cell; perhaps the first input of a new list. The number of
+ * the list's first child is set when recording ends. */
 static vpps_node add_list_input(vpps_graph *g, const char *what, uint32_t list, vpps_cell_input input) {
     vpps_cell_data *c = recording_of(g, what);
     if (!c) return VPPS_NO_NODE;
@@ -188,7 +190,8 @@ vpps_status vpps_push(vpps_graph *g, vpps_node x) {
     return add_output(g, "push", x, &c->pushed, &c->n_pushed);
 }
 
-/* Returns the limit of the caller's integer (pulled index) that node t of a cell uses: a table's number of entries, a loss's of classes. */
+/* Returns the limit of the index (pulled: given for each vertex) that node t of a cell uses: a table's number of entries, or a loss's number of
+ * classes. */
 static uint32_t index_limit(const vpps_model *model, const vpps_cell_data *c, uint32_t t) {
     const vpps_signature *s = &c->signatures[c->nodes[t].signature];
     if (s->op == VPPS_OP_LOOKUP) return model->params[s->param].count;
@@ -196,7 +199,7 @@ static uint32_t index_limit(const vpps_model *model, const vpps_cell_data *c, ui
     return x & VPPS_CELL_INPUT ? c->inputs[x & ~VPPS_CELL_INPUT].rows : c->signatures[c->nodes[x].signature].rows;
 }
 
-/* Returns how readers find node or input t among the cell's outputs; adds a node that is not yet an output to the outputs. */
+/* Returns how other vertices find node or input t among the cell's outputs; adds a node that is not yet an output to the outputs. */
 static vpps_cell_offer offer_of(vpps_cell_data *c, uint32_t t) {
     if (t & VPPS_CELL_INPUT) {
         const vpps_cell_input *in = &c->inputs[t & ~VPPS_CELL_INPUT];
@@ -211,7 +214,8 @@ static vpps_cell_offer offer_of(vpps_cell_data *c, uint32_t t) {
 
 static uint8_t op_of(const vpps_cell_data *c, uint32_t t) { return c->signatures[c->nodes[t].signature].op; }
 
-/* Returns how many integers a vertex of the cell has: one for each pulled index (caller's integer) that is a class or row, and one for dropout. */
+/* Returns how many integers a vertex of the cell has: one for each pulled index (given for each vertex) that is a class or row, and one for
+ * dropout. */
 static uint32_t count_numbers(const vpps_cell_data *c) {
     uint32_t n = 0;
     bool dropout = false;
@@ -311,7 +315,7 @@ static vpps_node input_node(const vpps_cell_data *c, const uint32_t *record, uin
     return vpps_own_nodes(c, record)[at];
 }
 
-/* Returns scattered or pushed value number k of a vertex, as its cell offers it. NULL: the vertex has no cell or no such value. */
+/* Returns scattered or pushed value number k of a vertex, as the vertex's cell offers the value. NULL: the vertex has no cell or no such value. */
 static inline const vpps_cell_offer *find_offer(const vpps_graph *g, vpps_vertex v, uint32_t k, bool pushed) {
     if (v >= g->n_vertices || g->vertices[v].cell == VPPS_SOURCE_VERTEX) return NULL;
     const vpps_cell_data *c = vpps_cell_of(g, g->vertices[v].cell);
@@ -412,7 +416,7 @@ static inline bool take_child(vpps_graph *g, const vpps_cell_data *c, const vpps
     return check_input(g, c, in, offer->rows, offer->cols, number);
 }
 
-/* Writes the nodes that an input reads from the children of a list. Not inlined, so that cells without lists need no stack frame. */
+/* Writes the nodes that an input reads from the child vertices of a list. Not inlined, so that cells without list inputs need no stack frame. */
 static __attribute__((noinline)) bool take_children(vpps_graph *g, const vpps_cell_data *c, const vpps_cell_input *in,
                                                     const vpps_vertex *children, uint32_t first, uint32_t n,
                                                     uint32_t *to) {
@@ -431,7 +435,7 @@ static __attribute__((noinline)) bool take_children(vpps_graph *g, const vpps_ce
     return true;
 }
 
-/* Writes the nodes that a vertex's inputs without lists read to `to`; returns the end of what it wrote. NULL: the graph has failed. */
+/* Writes the nodes that a vertex's single (not list) inputs read to `to`; returns the end of the written nodes. NULL: the graph has failed. */
 static uint32_t *take_inputs(vpps_graph *g, const vpps_cell_data *c, const vpps_application *a, uint32_t *to) {
     for (const vpps_cell_input *in = c->inputs, *end = in + c->n_inputs; in < end; in++) {
         if (in->axis) continue;
@@ -443,12 +447,12 @@ static uint32_t *take_inputs(vpps_graph *g, const vpps_cell_data *c, const vpps_
     return to;
 }
 
-/* Returns the number of an application's children that are members of lists. */
+/* Returns the number of the children of an application (vertex being made) that its list inputs read. */
 static inline uint32_t list_children(const vpps_cell_data *c, const vpps_application *a) {
     return a->n_children - vpps_min_u32(a->n_children, c->list_first);
 }
 
-/* Returns whether an application has the same lists as the latest vertex with lists. */
+/* Returns whether an application (vertex being made) reads the same lists of nodes as the latest vertex with list inputs. */
 static bool repeats_lists(const vpps_graph *g, const vpps_cell_data *c, const uint32_t *members,
                           const vpps_application *a) {
     const uint32_t n = list_children(c, a);
@@ -467,8 +471,8 @@ static bool repeats_lists(const vpps_graph *g, const vpps_cell_data *c, const ui
     return true;
 }
 
-/* Writes the members of a vertex's lists, children and then nodes, to `to` unless the latest vertex has the same lists; sets their
- * position. Returns the end of what it wrote. NULL: the graph has failed. */
+/* Writes the nodes that a vertex's list inputs read (from children, then given nodes) to `to`, unless the latest vertex reads the same lists; sets
+ * their position. Returns the end of the written nodes. NULL: the graph has failed. */
 static __attribute__((noinline)) uint32_t *take_lists(vpps_graph *g, const vpps_cell_data *c, const uint32_t *members,
                                                       const vpps_application *a, uint32_t *position, uint32_t *to) {
     uint32_t first[VPPS_AXES] = {0}; /* for each list: number of children in preceding lists */
@@ -491,7 +495,7 @@ static __attribute__((noinline)) uint32_t *take_lists(vpps_graph *g, const vpps_
     return to;
 }
 
-/* Finds the number of members of each list of an application. False: the graph has failed. */
+/* Finds, for each list input of an application (vertex being made), the number of nodes that it reads. False: the graph has failed. */
 static bool count_members(vpps_graph *g, const vpps_cell_data *c, const vpps_application *a, uint32_t *members) {
     if (a->n_lists ? a->n_lists != c->n_lists : c->n_lists > 1) {
         vpps_graph_fail(g, VPPS_ARGUMENT, "apply %s: members of %u lists; expected %u", c->name, a->n_lists,
@@ -522,11 +526,13 @@ static bool check_members(vpps_graph *g, const vpps_cell_data *c, const uint32_t
     return true;
 }
 
-/* Checks that an application has as many children, pulls and indices as its cell asks for, and finds the lengths of its lists. */
+/* Checks that an application (vertex being made) has as many children, pulled nodes and indices as its cell asks for, and finds the lengths of its
+ * lists. */
 static bool check_counts(vpps_graph *g, const vpps_cell_data *c, const vpps_application *a, uint32_t *members) {
     if (!count_members(g, c, a, members)) return false;
     const bool any = c->n_lists == 1 && c->gathered[1] && !a->n_lists; /* the only list may have all other children */
-    uint64_t n = c->list_first; /* number of children, at first of those that are gathered by number */
+    /* number of children; begins with those that single inputs, not lists, gather by number */
+    uint64_t n = c->list_first;
     for (uint32_t d = 1; d <= c->n_lists; d++)
         if (c->gathered[d]) n += any ? c->min_members[d] : members[d - 1];
     if (n < c->min_children) n = c->min_children;
@@ -546,7 +552,8 @@ static bool check_counts(vpps_graph *g, const vpps_cell_data *c, const vpps_appl
     return check_members(g, c, members);
 }
 
-/* Checks quickly the counts of an application of a cell without lists. True: all are right. False: check_counts must decide. */
+/* Checks quickly the numbers of children, pulled nodes and indices of a vertex whose cell has no list inputs. Returns true if all are right; false:
+ * check_counts must decide. */
 static inline bool has_counts(const vpps_cell_data *c, const vpps_application *a) {
     return !(c->n_lists | a->n_lists | a->n_members | a->n_pull_lists) && a->n_children == c->min_children &&
            a->n_pulls == c->n_pulls && a->n_indices == c->n_indices;
@@ -597,7 +604,7 @@ vpps_vertex vpps_apply(vpps_graph *g, const vpps_application *a) {
     VPPS_NEED_OR(VPPS_NO_VERTEX, g);
     if (g->status != VPPS_OK) return VPPS_NO_VERTEX;
     vpps_application own;
-    if (VPPS_UNLIKELY(!a || a->size != sizeof *a)) { /* a, struct of another version of the library, is copied */
+    if (VPPS_UNLIKELY(!a || a->size != sizeof *a)) { /* a struct `a` of another version of the library is copied */
         if (!vpps_take_application(g, "apply", a, &own)) return VPPS_NO_VERTEX;
         a = &own;
     }

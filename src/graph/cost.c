@@ -7,22 +7,24 @@
 typedef struct count {
     const vpps_graph *g;
     uint8_t *gradient; /* for each node: whether it depends on a trained parameter */
-    /* for each value in the vertex that is counted (inputs, then ops; a list's members in order): whether it depends on a trained parameter */
+    /* for each value in the vertex that is counted (inputs, then ops; of a list, all members in order): whether the value depends on a trained
+     * parameter */
     uint8_t *inside;
     size_t *at; /* for each input and then each op of the vertex's cell: index of its first value in `inside` */
-    /* for each operand of the op that is counted: whether it, or any member of a list, depends on a trained parameter */
+    /* for each operand of the op that is counted: whether the operand or, if it is a list, any member depends on a trained parameter */
     uint8_t *operands;
     uint8_t *used; /* for each entry of each parameter: whether its bytes and flops have been counted */
     size_t *first; /* for each parameter: position of its first entry in `used` */
     vpps_cost cost;
 } count;
 
-/* An op with n operands, to be counted. An operand is one value, or all members of a list. */
+/* An op with n operands, to be counted. An operand is one value, or all members of a list input. */
 typedef struct op_view {
     const vpps_signature *s;
     const vpps_param *matrices; /* the matrices of an affine op */
     uint32_t entry;             /* the entry that a lookup reads */
-    uint32_t n, members; /* n: number of operands; members: of values that the op reduces to one, list members too */
+    /* n: number of operands; members: number of values, list members included, that the op reduces to one */
+    uint32_t n, members;
     uint32_t rows, cols; /* shape of the first operand */
 } op_view;
 
@@ -114,7 +116,7 @@ static bool count_node(count *c, uint32_t r) {
 /* A vertex to be counted: an applied cell with its arguments. */
 typedef struct vertex_view {
     const vpps_cell_data *cell;
-    const uint32_t *members; /* for each list: number of its members in this vertex */
+    const uint32_t *members; /* for each list input: number of nodes that it reads in this vertex */
 } vertex_view;
 
 static uint32_t axis_of(const vpps_cell_data *c, uint32_t a) {
@@ -141,7 +143,7 @@ static bool open_vertex(count *c, const vertex_view *v) {
     return true;
 }
 
-/* Returns where in c->inside the flags of argument a begin (one for its value, or one for each list member). */
+/* Returns the first of the flags in c->inside for argument a: one flag for a single value, or one for each list member. */
 static const uint8_t *values_of(const count *c, const vpps_cell_data *cell, uint32_t a) {
     return c->inside + c->at[a & VPPS_CELL_INPUT ? a & ~VPPS_CELL_INPUT : cell->n_inputs + a];
 }

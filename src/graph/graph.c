@@ -118,7 +118,8 @@ void vpps_graph_clear(vpps_graph *g) {
     }
 }
 
-/* Finds the signature (op and shape) and the list axis of node x, which a recorder takes as a node of its cell. False: no such node. */
+/* Finds the signature (op and shape) of node x, and its axis (0, or 1 + number of the list for whose members x has values). The node belongs to the
+ * cell being recorded, if one is. False: there is no such node. */
 static bool find_signature(const vpps_graph *g, vpps_node x, vpps_signature *out, uint32_t *axis) {
     *axis = 0;
     if (g->recording) {
@@ -185,7 +186,7 @@ vpps_node vpps_fail_lists(vpps_graph *g, const char *what, uint32_t a, uint32_t 
                            b - 1, g->recording->name);
 }
 
-/* Finds the axis of an op's result in a recorded cell: 0, or that of a list among the op's arguments. False: the graph has failed. */
+/* Finds the axis of an op's result in a recorded cell: 0, or the axis of a list among the op's arguments. False: the graph has failed. */
 static bool find_axis(vpps_graph *g, vpps_op op, uint32_t n, const vpps_node *args, uint32_t *axis) {
     vpps_cell_data *c = g->recording;
     const bool of_all = vpps_takes_members(op);
@@ -208,7 +209,8 @@ static bool find_axis(vpps_graph *g, vpps_op op, uint32_t n, const vpps_node *ar
 vpps_node vpps_make_node(vpps_graph *g, vpps_signature *s, const vpps_param *matrices, uint32_t n,
                          const vpps_node *args, uint32_t imm, bool imm_pulled) {
     uint32_t axis = 0;
-    if (g->recording && !find_axis(g, (vpps_op)s->op, n, args, &axis)) return VPPS_NO_NODE; /* only cells have lists */
+    /* only cells have list inputs */
+    if (g->recording && !find_axis(g, (vpps_op)s->op, n, args, &axis)) return VPPS_NO_NODE;
     uint32_t signature = intern(g, s, matrices);
     if (signature == UINT32_MAX) return VPPS_NO_NODE;
     if (vpps_ops[s->op].op_class == VPPS_CLASS_DECIDED) *(g->recording ? &g->recording->decides : &g->decides) = true;

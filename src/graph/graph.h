@@ -45,7 +45,7 @@ typedef enum vpps_shape_rule {
 typedef enum vpps_flops_per {
     VPPS_PER_RESULT,   /* number of elements of the result */
     VPPS_PER_ARGUMENT, /* number of elements of the first argument */
-    /* number of elements of the result, times the number of list members (weights of weighted_sum not counted) */
+    /* number of elements of the result, times the number of list members (the weights of weighted_sum do not count) */
     VPPS_PER_MEMBER
 } vpps_flops_per;
 
@@ -54,8 +54,8 @@ enum {
     VPPS_MANY_PAIRS = 32,      /* most products that one affine node sums up */
     VPPS_MANY_ELEMS = 1 << 22, /* values must have fewer elements than this */
     VPPS_CELL_MOST = 64,       /* most inputs, outputs, lookups and integers of a cell: 64 bits hold a set of them */
-    VPPS_CELL_LISTS = 4,       /* maximum number of lists of one cell */
-    /* number of axes: a vertex has one value of axis 0, and a value of axis l + 1 for each member of its list l */
+    VPPS_CELL_LISTS = 4,       /* maximum number of list inputs of one cell (each reads any number of nodes) */
+    /* number of axes: a vertex has one value of axis 0, and for each member of its list input number l a value of axis l + 1 */
     VPPS_AXES
 };
 
@@ -74,7 +74,7 @@ extern const vpps_op_row vpps_ops[VPPS_OP_COUNT];
 /* Returns whether the op's argument 0 is a vector of weights for its other arguments. */
 static inline bool vpps_weighs(uint32_t op) { return vpps_ops[op].operands[0] == 'v'; }
 
-/* Returns whether the op finds a position (max_of, min_of), and so needs at least one list member. */
+/* Returns whether the op finds the position of an argument (max_of, min_of); a list must then have at least one member. */
 static inline bool vpps_finds(uint32_t op) { return vpps_ops[op].operands[0] == 'i'; }
 
 /* Returns whether the op reduces all its arguments, members of lists included, to one value (as sum does). */
@@ -105,14 +105,16 @@ typedef struct vpps_op_node {
 
 /* ---- cells */
 
-/* bit that is set in a cell's `args` if the number is an input's; without the bit the number is a node's */
+/* bit that marks a number in a cell's `args` as an input's number; without the bit, the number is a node's */
 #define VPPS_CELL_INPUT 0x80000000u
 
 typedef struct vpps_cell_input {
     uint32_t rows, cols;
     uint32_t child, output; /* gathered input: number of the child, and number of the child's output */
-    bool pulled;            /* whether the input is pulled; `child` is then its number among pulled nodes (or lists) */
-    /* 0: the input is one value; else the axis of the list that it reads. If the list is gathered, `child` is its first child (set at the end). */
+    /* whether the input is pulled; `child` is then the input's number among pulled nodes (or lists) */
+    bool pulled;
+    /* 0: the input is one value; else 1 + number of the list input that it reads. If that list is gathered from children, `child` is the list's first
+     * child (known when recording ends). */
     uint8_t axis;
 } vpps_cell_input;
 
@@ -136,13 +138,15 @@ typedef struct vpps_cell_data {
     uint32_t n_signatures;
     /* nodes of the cell, whose arguments are in `args`; `imm` of a lookup or a loss may be the number of a pulled index */
     vpps_op_node *nodes;
-    uint8_t *axis; /* for each node: its axis (0: one value for a vertex; l + 1: a value for each member of list l) */
-    /* for each node: whether its op takes a whole list at once, as softmax of a list of scalars, weighted_sum and concat do */
+    /* for each node: its axis (0: one value for the vertex; l + 1: a value for each member of list input l) */
+    uint8_t *axis;
+    /* for each node: whether its op takes all members of a list at once, as softmax of a list of scalars, weighted_sum and concat do */
     uint8_t *over_list;
     uint8_t *imm_pulled; /* for each node: whether `imm` is the number of a pulled index (caller's integer) */
     uint32_t *args;
     vpps_cell_input *inputs;
-    uint32_t *scattered, *pushed; /* numbers of scattered, of pushed nodes; an input: VPPS_CELL_INPUT | its number */
+    /* numbers of the scattered and of the pushed nodes; for an input: VPPS_CELL_INPUT | input's number */
+    uint32_t *scattered, *pushed;
     /* Set when recording ends. `outputs`: the nodes that are scattered or pushed, each once. `offers`: for each scattered, then for each
      * pushed value, its index in `outputs`. */
     uint32_t *outputs;
@@ -150,26 +154,28 @@ typedef struct vpps_cell_data {
     vpps_condition_data condition;
     /* the value that is greater than 0 where the condition holds: a node's number, or VPPS_CELL_INPUT | an input's number */
     uint32_t condition_node;
-    /* In a cell with a condition, for each scattered value: the input that replaces it where the condition fails; VPPS_NO_NODE: zeros. */
+    /* In a cell with a condition, for each scattered value: the input whose value replaces it where the condition does not hold; VPPS_NO_NODE: zeros
+     * do. */
     uint32_t *otherwise;
-    bool decides;           /* whether the cell has an operation whose work depends on values (argmax, lookup_at) */
-    uint32_t *index_limits; /* for each pulled index (an integer from the caller): it must be less than this */
-    uint32_t n_own;         /* number of inputs that read no list (set at the end) */
+    bool decides; /* whether the cell has an operation whose work depends on values (argmax, lookup_at) */
+    /* for each pulled index (integer given for each vertex): the number that it must be less than */
+    uint32_t *index_limits;
+    uint32_t n_own; /* number of single inputs (not list inputs); set when recording ends */
     uint32_t n_nodes, n_args, n_inputs, n_scattered, n_pushed, n_outputs, n_pulls, n_pull_lists, n_indices;
-    uint32_t n_of_axis[VPPS_AXES]; /* for each axis: number of the cell's nodes */
+    uint32_t n_of_axis[VPPS_AXES]; /* for each axis (0: vertex; l + 1: list input l): number of the cell's nodes */
     uint32_t min_children;         /* 1 + the largest child number that the cell gathers */
-    uint32_t n_lists;              /* number of the cell's lists, gathered or pulled */
-    uint32_t list_first;           /* number of the first child that is a list member */
+    uint32_t n_lists;              /* number of the cell's list inputs, gathered from children or pulled */
+    uint32_t list_first;           /* number of the first child that a list input reads */
     bool list_first_given;
-    /* For each list (from index 1): whether its members are child vertices; the least and the most members (most 0: any number). */
+    /* For each list input (from index 1): whether it reads child vertices; its least and its greatest number of members (most 0: any number). */
     bool gathered[VPPS_AXES];
     uint32_t min_members[VPPS_AXES], most_members[VPPS_AXES];
 } vpps_cell_data;
 
-/* Returns the number of values of an axis that a vertex has: 1, or the length of a list. */
+/* Returns the number of values of an axis that a vertex has: 1 for axis 0, else the number of nodes that a list input reads. */
 static inline uint32_t vpps_members(const uint32_t *record, uint32_t axis) { return axis ? record[axis - 1] : 1; }
 
-/* Returns the number of nodes that a vertex reads as the members of its lists. */
+/* Returns the number of nodes that a vertex reads through its list inputs. */
 static inline uint64_t vpps_list_nodes(const vpps_cell_data *c, const uint32_t *record) {
     uint64_t n = 0;
     for (uint32_t i = 0; i < c->n_inputs && c->n_lists; i++)
@@ -182,9 +188,9 @@ static inline uint64_t vpps_list_nodes(const vpps_cell_data *c, const uint32_t *
 typedef struct vpps_record {
     uint32_t cell;  /* number of the applied cell; VPPS_NODE_RECORD: the vertex is an op */
     uint32_t first; /* number of the vertex's first node; its other nodes have the following numbers */
-    /* Where the vertex's inputs are. Of an op: its index in record_nodes. Of a cell: position in `words` of the lengths of its lists, the position of
-     * the lists' nodes (unused without lists), the nodes of its other inputs, its indices. The nodes of list inputs follow each other, input after
-     * input, after the children that are members of lists; consecutive applications of a cell to the same lists share them. */
+    /* Where the vertex's inputs are. For an op: its index in record_nodes. For a cell: position in `words` of the lengths of its lists, the position
+     * of the lists' nodes (unused without lists), the nodes of its other inputs, its indices. The nodes of list inputs follow each other, input after
+     * input, after the children that lists read; consecutive applications of a cell to the same lists share these nodes. */
     uint32_t at;
 } vpps_record;
 
@@ -192,8 +198,9 @@ typedef struct vpps_record {
 #define VPPS_SOURCE_VERTEX UINT32_MAX
 
 typedef struct vpps_vertex_data {
-    uint32_t cell;  /* number of the vertex's cell; VPPS_SOURCE_VERTEX: a vertex without cell, of given nodes */
-    uint32_t at;    /* position in `words` of the vertex's words; for a source: of a count, then the nodes */
+    /* number of the vertex's cell; VPPS_SOURCE_VERTEX: a vertex without cell, which consists of given nodes */
+    uint32_t cell;
+    uint32_t at;    /* position of the vertex's data in `words`; for a source vertex: a count, then the nodes */
     uint32_t first; /* number of the vertex's first node */
 } vpps_vertex_data;
 
@@ -226,7 +233,7 @@ struct vpps_graph {
     size_t n_words;
     vpps_vertex_data *vertices;
     size_t n_vertices;
-    vpps_vertex latest_listed; /* the latest vertex whose cell has lists */
+    vpps_vertex latest_listed; /* the latest vertex whose cell has list inputs, which read any number of nodes each */
     float *data;               /* values of input nodes */
     size_t n_data;
 
@@ -240,7 +247,8 @@ struct vpps_graph {
     vpps_cell_data *recording; /* if this graph is a recorder: the cell that it records; else NULL */
 };
 
-/* vpps_own_nodes returns the nodes of a vertex's inputs that are no lists; the next functions return its lists' nodes, and its integers. */
+/* vpps_own_nodes returns the nodes that a vertex's single inputs read; the next functions return the nodes that its list inputs read, and its
+ * integers. */
 static inline const vpps_node *vpps_own_nodes(const vpps_cell_data *c, const uint32_t *record) {
     return record + c->n_lists + 1;
 }
@@ -272,7 +280,7 @@ static inline bool vpps_graph_holds(vpps_graph *g, uint64_t n, const char *what)
 vpps_node vpps_make_node(vpps_graph *g, vpps_signature *s, const vpps_param *matrices, uint32_t n,
                          const vpps_node *args, uint32_t imm, bool imm_pulled);
 
-/* Makes a node, of the cell being recorded, whose op takes a whole list. `most`: for concat, the most members that have room. */
+/* Makes a node, of the cell being recorded, whose op takes all members of a list. `most`: for concat, the most members that have room. */
 vpps_node vpps_make_over_list(vpps_graph *g, vpps_signature *s, uint32_t n, const vpps_node *args, uint32_t axis,
                               uint32_t most);
 
@@ -282,7 +290,7 @@ bool vpps_take_application(vpps_graph *g, const char *call, const vpps_applicati
 /* Appends node x to the values that the recorded cell scatters. */
 vpps_status vpps_add_scattered(vpps_graph *g, vpps_node x);
 
-/* Makes the graph fail because an op takes members of two different lists, whose axes are a and b. */
+/* Makes the graph fail because an op takes members of two different list inputs, whose axes are a and b. */
 vpps_node vpps_fail_lists(vpps_graph *g, const char *what, uint32_t a, uint32_t b);
 
 /* Returns the signature of a graph's node x; NULL: there is no such node, or the graph is a recorder. */
@@ -294,15 +302,16 @@ static inline const vpps_signature *vpps_plain_signature(const vpps_graph *g, vp
     return &c->signatures[c->nodes[c->outputs[x - r->first]].signature];
 }
 
-/* Finds the signature (only rows, cols and op are set) and the axis of x, a node or an input of the recorded cell. False: x is no node of
- * this graph, and the graph fails; `what` names the op in the message. */
+/* Finds the signature (only rows, cols and op are set) and the axis (0, or 1 + a list's number) of x, a node or an input of the recorded cell. False:
+ * x is no node of this graph, and the graph fails; `what` names the op in the message. */
 bool vpps_node_signature(vpps_graph *g, const char *what, vpps_node x, vpps_signature *out, uint32_t *axis);
 
 /* Makes a node that reads a kept value (vpps_keep), which lies at word `offset` of the device's memory pool. */
 vpps_node vpps_make_kept(vpps_graph *g, uint32_t rows, uint32_t cols, uint32_t offset, vpps_value value,
                          uint32_t handle);
 
-/* Bits that mark an integer as the number of a pulled index. Number 0xffff is not used: with these bits it would be VPPS_NO_NODE. */
+/* Bits that mark an integer as the number of a pulled index (given for each vertex). Number 0xffff is not used: with these bits it would be
+ * VPPS_NO_NODE. */
 #define VPPS_PULLED_INDEX 0xffff0000u
 #define VPPS_MAX_PULLED_INDICES 0xffffu
 bool vpps_is_pulled_index(const vpps_graph *g, uint32_t value, uint32_t *number);

@@ -12,10 +12,11 @@ static vpps_vertex name_vertex(vpps_graph *g, uint32_t i, uint32_t n) {
     return VPPS_NO_VERTEX;
 }
 
-/* The arguments of the vertex in work that are collected from several of the caller's arrays. */
+/* The arguments of the current vertex, collected from several of the caller's arrays. */
 typedef struct row {
     uint32_t members[VPPS_CELL_LISTS];
-    vpps_vertex *children; /* the vertex's children: first those gathered by number, then the members of all lists */
+    /* the vertex's children: first those that single inputs gather by number, then those that list inputs read */
+    vpps_vertex *children;
     const vpps_node **pull_lists;
 } row;
 

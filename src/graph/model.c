@@ -44,7 +44,8 @@ static float next_value(const vpps_parameter_data *p, const vpps_init *init, flo
     }
 }
 
-/* Initialises a parameter. Entries of other processes draw random numbers, too, so that sharing out a table does not change its values. */
+/* Initialises a parameter. Random numbers are also drawn for table entries that other processes hold, so that dividing a table among processes does
+ * not change its values. */
 static void initialise(vpps_parameter_data *p, const vpps_init *init, uint64_t *random) {
     const size_t words = (size_t)p->rows * p->cols;
     const float bound = sqrtf(6.0f / ((float)p->rows + (float)p->cols));

@@ -17,16 +17,17 @@ typedef struct vpps_parameter_data {
     vpps_param_kind kind;
     uint32_t count, rows, cols;
     bool frozen;
-    /* For a lookup table shared out over processes: rank: this process's number; shards: number of processes. A whole table has 0 and 1. */
+    /* For a lookup table whose entries are divided among processes: rank: number of this process; shards: number of processes. A whole table has 0
+     * and 1. */
     uint32_t rank, shards;
-    /* count * rows * cols values; a matrix row after row, a lookup table's entry column after column. If the table is shared out over
-     * processes, only the entries rank, rank + shards, ... are here, and the device trains them in place. */
+    /* count * rows * cols values; a matrix row after row, a lookup table's entry column after column. If the table is divided among processes, only
+     * the entries rank, rank + shards, ... are here, and the device trains them in place. */
     float *values;
     /* Optimizer state in the order of the values; NULL means zeros, until it is read from a device or loaded. */
     float *states[VPPS_MAX_STATES];
     uint64_t updates; /* number of updates since the optimizer's state was zero */
-    /* The host's copy of the gradient, made by the latest vpps_read_gradients, in the order of the values. For a lookup table: the
-     * gradients of its n_entries entries that have one, entry after entry. */
+    /* The host's copy of the gradient, made by the latest vpps_read_gradients, in the order of the values. For a lookup table: the gradients of the
+     * n_entries entries that have a gradient, entry after entry. */
     float *gradient;
     uint32_t *entries; /* ascending numbers of the table entries with a gradient */
     uint32_t n_entries;
@@ -37,7 +38,7 @@ struct vpps_model {
     vpps_parameter_data *params;
     size_t n_params;
     uint64_t random;  /* state of the random numbers for initial values */
-    uint64_t batches; /* number of training batches so far; it numbers batches in messages and dropout masks */
+    uint64_t batches; /* number of training batches so far, which numbers batches in messages and dropout masks */
     vpps_optimizer_kind optimizer; /* optimizer to which the parameters' state belongs */
     atomic_uint handles;           /* number of existing handles of the model */
     atomic_uint trainers;
@@ -53,13 +54,14 @@ vpps_status vpps_check_name(const char *what, const char *name);
 /* Frees the model's cells. */
 void vpps_free_cells(vpps_model *model);
 
-/* vpps_param_elems returns a parameter's number of elements, vpps_entry_elems that of one entry, which for a matrix or vector is the same. */
+/* vpps_param_elems returns a parameter's number of elements; vpps_entry_elems, the number of elements of one entry, which for a matrix or vector is
+ * the same. */
 static inline size_t vpps_param_elems(const vpps_parameter_data *p) { return (size_t)p->count * p->rows * p->cols; }
 static inline size_t vpps_entry_elems(const vpps_model *m, vpps_param p) {
     return (size_t)m->params[p].rows * m->params[p].cols;
 }
 
-/* Tell whether a table is shared out over processes (vpps_is_sharded), and how many entries and elements this process holds. */
+/* Tell whether a table's entries are divided among processes (vpps_is_sharded), and how many entries and elements this process holds. */
 static inline bool vpps_is_sharded(const vpps_parameter_data *p) { return p->shards > 1; }
 static inline uint32_t vpps_entries_held(const vpps_parameter_data *p) {
     return p->shards > 1 ? (p->count + p->shards - 1 - p->rank) / p->shards : p->count;
@@ -84,5 +86,5 @@ bool vpps_writes_gradient(const vpps_parameter_data *p);
 /* Makes `kind` the optimizer to which the parameters' state belongs, and drops the state of another optimizer. */
 void vpps_take_over_states(vpps_model *model, vpps_optimizer_kind kind);
 
-/* Gives each parameter, or only tables shared out over processes, `states` arrays of optimizer state, new ones zero. Fails with MEMORY. */
+/* Gives each parameter, or only tables divided among processes, `states` arrays of optimizer state; new arrays are zero. Fails with MEMORY. */
 vpps_status vpps_need_states(vpps_model *model, uint32_t states, bool shared_out_alone);
