@@ -134,7 +134,8 @@ static vpps_status write_together(vpps_handle *h, const char *path, const vpps_m
     }
     char message[VPPS_MESSAGE_BYTES];
     vpps_status status = write_file(h, path, metadata, n);
-    if (status == VPPS_STALL || status == VPPS_DEVICE) return status; /* communication has failed: nobody can be told */
+    /* communication has failed: this process cannot tell the others */
+    if (status == VPPS_STALL || status == VPPS_DEVICE) return status;
     snprintf(message, sizeof message, "%s", vpps_error_message());
     VPPS_TRY(vpps_tables_done(c));
     if (status != VPPS_OK) status = vpps_fail(status, "%s", message);
@@ -151,7 +152,7 @@ vpps_status vpps_save(vpps_handle *h, const char *path, const vpps_metadata *met
 
 /* ---------------------------------------------------------------- loading */
 
-/* What a file has for one parameter: values and optimiser states. The contents for all parameters are read before the model changes. */
+/* The tensors in a file of one parameter: values and optimiser states. The contents for all parameters are read before the model changes. */
 typedef struct contents {
     float *values[1 + VPPS_MAX_STATES];
     uint64_t updates;

@@ -19,7 +19,7 @@ typedef struct vpps_outcome {
     float loss, norm; /* norm of the gradient; 0 if the batch does not compute it */
     uint64_t device_ns;
     uint64_t own_ns;           /* device_ns less the time in which this process waited for other processes */
-    uint64_t begin_ns, end_ns; /* start and end of the batch by the device's clock; 0: unknown */
+    uint64_t begin_ns, end_ns; /* start and end of the batch, in nanoseconds of the device's clock; 0: unknown */
     vpps_share_cost shared;    /* cost of exchanges with other processes; all zero with a single process */
 } vpps_outcome;
 
@@ -55,7 +55,7 @@ typedef struct vpps_device_table {
     bool host_vps;     /* whether virtual processors (VPs) are threads of this process, so a trace can show tasks */
     bool stands_in;    /* whether the device emulates another one; its times do not tell that device's speed */
 
-    /* Describes the device in `out`, which the caller has zeroed. NULL: the device is always ready and has nothing to describe. */
+    /* Describes the device in *out, which the caller has set to zeros. NULL: the device is always ready and there is nothing to describe. */
     void (*examine)(vpps_device_facts *out);
 
     /* Checks that the hardware exists. Fails with DEVICE; the message says why. NULL: the hardware always exists. */
@@ -67,8 +67,8 @@ typedef struct vpps_device_table {
                           vpps_pool_plan *plan);
     void (*destroy)(vpps_device *d);
 
-    /* Returns the device's properties, such as its number of virtual processors; scripts (tasks of a batch) are made for them. `tune` may change
-     * them. */
+    /* Returns the device's properties, such as its number of virtual processors. Scripts (a batch's tasks) are made for these properties. `tune` may
+     * change them. */
     const vpps_target *(*target)(const vpps_device *d);
 
     /* Starts a batch's script, which must not change until the batch is finished. If the calling thread works as a VP (virtual processor),
@@ -86,7 +86,8 @@ typedef struct vpps_device_table {
      * stay as if it had not been launched. NULL: batches are never queued. */
     bool (*queues)(const vpps_device *d, const vpps_batch *batch);
     bool (*finished)(vpps_device *d); /* Returns whether the latest launch, if any, is finished. Never blocks. */
-    /* Waits for the oldest launch whose outcome was not taken, and returns its outcome; without such a launch, returns the latest one. */
+    /* Waits for the oldest launch whose outcome was not taken, and gives that launch's outcome; if there is none, gives the latest launch's
+     * outcome. */
     void (*wait)(vpps_device *d, vpps_outcome *out);
 
     /* Reads words of the pool (the device's memory) from `offset` on. The device must be idle for this and all following functions. */
@@ -107,10 +108,10 @@ typedef struct vpps_device_table {
     vpps_status (*lend)(vpps_device *d, uint64_t words, vpps_array **out, float **address); /* vpps_array_create */
     /* sends entries of sharded tables to other processes until all call vpps_forward_end; NULL: not needed */
     vpps_status (*forward_end)(vpps_device *d);
-    /* Returns whether the device has an array of a parameter; `which`: VPPS_ARRAY_VALUES, VPPS_ARRAY_GRADIENT, ... It has a gradient if one
-     * is being accumulated, and no array of a sharded table. */
+    /* Returns whether the device has an array of a parameter; `which`: VPPS_ARRAY_VALUES, VPPS_ARRAY_GRADIENT, ... It has a gradient only while one
+     * is being accumulated, and no array of a table divided among processes. */
     bool (*holds)(const vpps_device *d, vpps_param param, uint32_t which);
-    /* Copies an array of a parameter to the host, or from the host (`in`): of a matrix row by row. NULL, only with `in`: zeros. */
+    /* Copies an array of a parameter to the host or, with `in`, from the host; a matrix row by row. `array` NULL, only with `in`: zeros. */
     vpps_status (*move)(vpps_device *d, vpps_param param, uint32_t which, float *array, bool in);
     vpps_status (*settle)(vpps_device *d); /* Waits for copies from the host; NULL: `move` has waited. */
 
@@ -141,11 +142,13 @@ struct vpps_device {
     const vpps_device_table *table;
     vpps_profile profile; /* measures alternatives of the device, such as kinds of kernels */
     vpps_trace *trace;    /* trace in which the virtual processors record their tasks; NULL: tasks are not recorded */
-    uint32_t vote;        /* a number sent along with a batch's gradients; all processes get the sum of these votes */
-    uint32_t number;      /* number of the GPU among the host's GPUs; 0 for other devices */
-    bool unstarted;       /* whether the latest launch failed before anything was started */
-    uint64_t *updates;    /* indexed by parameter: number of optimiser steps in finished batches */
-    vpps_row_sums *row_sums; /* gradients of table entries, summed over launches until an update */
+    /* A number sent to the other processes along with a batch's gradients; each process gets the sum of all processes' numbers. */
+    uint32_t vote;
+    uint32_t number;   /* number of the GPU among the host's GPUs; 0 for other devices */
+    bool unstarted;    /* whether the latest launch failed before anything was started */
+    uint64_t *updates; /* indexed by parameter: number of optimiser steps in finished batches */
+    /* gradients of entries of lookup tables, summed over launches until the optimiser's update */
+    vpps_row_sums *row_sums;
 };
 
 /* Arrays of a parameter on a device: its values, its gradient, and VPPS_ARRAY_STATES + s, state number s of the optimiser. */

@@ -29,7 +29,8 @@ vpps_status vpps_step_forward(vpps_handle *h, vpps_graph *g, const vpps_request 
     VPPS_TRY(vpps_graph_status(g));
     VPPS_TRY(vpps_asked_check(&h->asked, h->device, g));
     VPPS_TRY(vpps_handle_whole(h));
-    if (!h->n_backward) VPPS_TRY(vpps_handle_tune(h)); /* no switch of alternatives while gradients accumulate */
+    /* the profile does not switch to another alternative while gradients accumulate */
+    if (!h->n_backward) VPPS_TRY(vpps_handle_tune(h));
     VPPS_TRY(vpps_handle_report(h));
     h->open.goal = h->asked.request.no_parameters ? VPPS_GOAL_NODES : VPPS_GOAL_GRADIENTS;
     vpps_batch_request asked = vpps_handle_request(h, VPPS_NO_NODE, h->open.goal);

@@ -32,19 +32,20 @@ struct vpps_handle {
     vpps_options options;
     vpps_device *device;
     vpps_pool_plan plan;
-    const vpps_target *target;       /* properties of the device for which scripts are made; the device owns them */
-    vpps_history history;            /* what the scheduler remembers of earlier batches */
-    vpps_profile grouping, batching; /* measure how many groups to use, and which batching policy */
-    const vpps_policy *policy;       /* the batching policy in use */
-    vpps_learned learned;            /* learned batching automata */
-    vpps_param_group *groups;        /* for each parameter: its settings; NULL: the optimizer's numbers apply to all */
-    vpps_param_step *steps; /* for each parameter: learning rate, momentum and weight decay in the latest request */
-    vpps_kept_space kept;   /* places of the values that stay on the device between batches */
-    uint32_t number;        /* number of this handle in the process, counted from 1 */
+    const vpps_target *target; /* properties of the device for which scripts are made; the device owns them */
+    vpps_history history;      /* what the scheduler remembers of earlier batches */
+    /* measurements that choose: the number of groups of virtual processors; the batching policy */
+    vpps_profile grouping, batching;
+    const vpps_policy *policy; /* the batching policy in use */
+    vpps_learned learned;      /* learned batching automata */
+    vpps_param_group *groups;  /* for each parameter: its settings; NULL: the optimizer's numbers apply to all */
+    vpps_param_step *steps;    /* for each parameter: learning rate, momentum and weight decay in the latest request */
+    vpps_kept_space kept;      /* places of the values that stay on the device between batches */
+    uint32_t number;           /* number of this handle in the process, counted from 1 */
     /* Copies of the parameters that this handle publishes or, for inference, reads; NULL: no other handle reads this one's parameters. */
     vpps_snapshot *snapshot;
     bool infers;      /* whether the handle is for inference and reads its parameters from the snapshot */
-    uint64_t version; /* version of the snapshot's parameters that was copied to the device */
+    uint64_t version; /* number of the version of the snapshot's parameters that was copied to the device */
     vpps_batch *programs[2];
     uint32_t next;       /* index in `programs` of the next batch's script; the other script may be running */
     bool in_flight;      /* whether a training batch is running, or its outcome was not taken yet */
@@ -54,12 +55,12 @@ struct vpps_handle {
     uint64_t latest_end_ns; /* end of the preceding training batch by the device's clock; 0: none */
     vpps_goal latest_goal;  /* what the latest launch does: a whole step, gradients alone, an update alone */
     uint32_t n_backward;    /* calls of vpps_backward since the last update */
-    /* values and gradients that the latest vpps_backward or vpps_step_forward returns to its caller */
+    /* request for values and gradients that the latest vpps_backward or vpps_step_forward copies to the caller */
     vpps_asked asked;
     vpps_open_step open;
     vpps_pointers pointers; /* whether callers' arrays lie in host memory or in the device's */
     bool told_deferred;     /* whether the log has said that gradients are not accumulated level by level */
-    bool pending;           /* whether the latest batch failed, and no call has returned that failure yet */
+    bool pending;           /* whether the latest batch failed, and no call has returned the failure yet */
     vpps_status broken;     /* not OK: the device failed, and nothing more runs; the message is in `failure` */
     char failure[VPPS_MESSAGE_BYTES + 32];
     vpps_stats stats;
@@ -103,9 +104,10 @@ vpps_status vpps_options_take(const vpps_options *given, vpps_options *own);
 /* Waits for the batch in flight and takes its outcome; does nothing in a child of fork(). */
 void vpps_handle_finish(vpps_handle *h);
 
-/* Sends `vote`, a number that is summed over all processes, with this process's next batches. */
+/* Sends `vote`, a number of the caller's, with this process's next batches. All processes get the sum of their numbers, by which they can agree. */
 void vpps_handle_vote(vpps_handle *h, uint32_t vote);
-/* Returns the sum of all processes' votes that came with the latest finished batch, the same in all processes; 0 before the first. */
+/* Returns the sum of the numbers (votes) that all processes sent with the latest finished batch; the same in all processes; 0 before the first
+ * batch. */
 uint32_t vpps_handle_votes(const vpps_handle *h);
 
 /* Makes the handle unusable after a batch failed with `status`, since the device's contents are then unknown. With OK, does nothing.
@@ -115,13 +117,14 @@ vpps_status vpps_handle_break(vpps_handle *h, vpps_status status, uint64_t batch
 /* Returns OK, the failure that made the handle unusable, or, once, the failure of the latest training batch. */
 vpps_status vpps_handle_report(vpps_handle *h);
 
-/* Number of profiles. Profile 0 measures the device's alternatives, profile 1 numbers of groups of virtual processors, profile 2 batching policies. */
+/* Number of profiles. Profile 0 measures the device's alternatives, profile 1 numbers of groups of virtual processors, profile 2 batching
+ * policies. */
 enum { VPPS_PROFILES = 3 };
 vpps_profile *vpps_profile_of(vpps_handle *h, uint32_t i);
-/* Returns the profile that is still measuring candidates, or NULL if all profiles have made their choice. */
+/* Returns the profile (measurement of alternatives) that is still running, or NULL if all profiles have made their choice. */
 vpps_profile *vpps_handle_profile(vpps_handle *h);
 
-/* Moves the device to the next candidate of its profile, between two batches. Fails as the device's function `tune`. */
+/* Moves the device to the next alternative that its profile measures, between two batches. Fails as the device's function `tune`. */
 vpps_status vpps_handle_tune(vpps_handle *h);
 
 /* Starts the next program's script, for training batch number `batch` or, with 0, for vpps_forward. A failed launch makes the handle
@@ -178,7 +181,7 @@ vpps_status vpps_handle_refresh(vpps_handle *h);
 vpps_status vpps_keep_check(const vpps_handle *h, const vpps_graph *g);
 /* Adds the nodes whose values are to stay on the device to the request's outputs. Fails with MEMORY, or ARGUMENT if one is the loss. */
 vpps_status vpps_keep_ask(vpps_handle *h, const vpps_graph *g, vpps_batch_request *request);
-/* Notes where in the pool the launched batch leaves the values that are to stay on the device. */
+/* Notes the pool offsets at which the launched batch leaves the values that are to stay on the device. */
 void vpps_keep_launched(vpps_handle *h, vpps_graph *g, const vpps_batch *b);
 /* Copies the finished batch's values that are to stay on the device to their lasting places. Fails as the device does. */
 vpps_status vpps_keep_finished(vpps_handle *h);

@@ -3,13 +3,14 @@
 
 #include "script/script.h"
 
-/* Assigns places in a device's memory pool, and notes them in `plan`: vectors and lookup tables, their optimiser states, and norms of at
- * most max_vps virtual processors. The vectors' gradients form one block, whose range is *gradients. `device` is the name for messages.
- * Fails with MEMORY, POOL. The plan's arrays are one allocation: free(plan->values). */
+/* Assigns offsets in a device's memory pool to vectors and lookup tables, their optimiser states, and norms of at most max_vps virtual processors,
+ * and notes the offsets in `plan`. The vectors' gradients form one range of the pool, *gradients. `device` is the name for messages. Fails with
+ * MEMORY, POOL. The plan's arrays are one allocation: free(plan->values). */
 vpps_status vpps_lay_out_pool(vpps_pool_plan *plan, const vpps_model *model, const vpps_options *options,
                               uint32_t max_vps, const char *device, vpps_rows *gradients);
 
-/* Returns the offset in the pool of an array of a vector or lookup table (`which`: VPPS_ARRAY_VALUES, ...); VPPS_NO_OFFSET: it has none. */
+/* Returns the offset in the pool of an array of a vector or lookup table (`which`: VPPS_ARRAY_VALUES, ...); VPPS_NO_OFFSET: the parameter has no such
+ * array there. */
 uint32_t vpps_place_in_pool(const vpps_pool_plan *plan, vpps_param param, uint32_t which);
 
 /* Returns how many state arrays an optimiser has for each parameter, such as 2 for Adam. */

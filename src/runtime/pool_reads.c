@@ -1,4 +1,4 @@
-/* pool_reads.c - reads several values from the device's memory pool, neighbouring ones in one copy. */
+/* pool_reads.c - reads several values from the device's memory pool; values that lie close together in one copy. */
 #include "runtime/pool_reads.h"
 
 /* Largest gap, in words, between two values that one copy reads together. A link to a GPU transfers 2^15 words in the time that another

@@ -104,7 +104,7 @@ void vpps_profile_note(vpps_profile *p, bool as_asked, uint64_t nodes, uint64_t 
     if (!vpps_profile_goes_on(p) || !nodes) return;
     const uint32_t i = p->current, batch = p->given[i]++;
     vpps_trial *t = &p->trials[i];
-    if (batch > p->batches) return; /* measured often enough: it runs until the next one is ready */
+    if (batch > p->batches) return; /* the candidate was measured often enough; it runs until the next one is ready */
     if (batch && as_asked) p->ns[i][t->batches++] = (double)ns / (double)nodes;
     if (batch == p->batches && t->batches) t->ns_per_node = median(p->ns[i], t->batches);
     if (p->one_by_one) return;

@@ -1,5 +1,5 @@
-/* profile.h - measures the candidates of a choice, such as kinds of kernels: they take turns in running the batches that are trained
- * anyway, and the fastest candidate is taken. No batch is run twice or lost. */
+/* profile.h - measures the candidates of a choice, such as kinds of kernels: candidates take turns in running the batches that are trained anyway,
+ * and the fastest one is chosen. No batch is run twice or lost. */
 #pragma once
 
 #include "graph/model.h"
@@ -8,7 +8,7 @@ enum { VPPS_MOST_TRIALS = 8, VPPS_TRIAL_BATCHES = 9, VPPS_CANDIDATE_BYTES = 64 }
 
 /* Identifies a text, such as a measured choice, that is stored for later runs, beside the compiled kernels. */
 typedef struct vpps_memory {
-    const char *what;        /* what the text contains, in a few words */
+    const char *what;        /* content of the text, in a few words */
     char machine[512];       /* description of the machine for which the text is valid */
     const vpps_model *model; /* the text holds for models with matrices of these names and shapes; NULL: for all */
 } vpps_memory;
@@ -43,8 +43,8 @@ static inline bool vpps_profile_goes_on(const vpps_profile *p) { return p->n && 
 
 static inline const vpps_trial *vpps_profile_current(const vpps_profile *p) { return &p->trials[p->current]; }
 
-/* Records that a batch with so many nodes ran in `ns`. as_asked is false if the batch did not run as the candidate asks, for example because it has
- * fewer inputs than the candidate has groups of virtual processors. */
+/* Records that a batch with so many nodes ran in `ns`. as_asked is false if the batch did not run with the candidate's setting, for example because
+ * it has fewer inputs than the candidate has groups of virtual processors. */
 void vpps_profile_note(vpps_profile *p, bool as_asked, uint64_t nodes, uint64_t ns);
 
 /* Returns the fastest measured candidate, or p->n if none was measured. */

@@ -2,7 +2,7 @@
 #include "runtime/row_sums.h"
 
 typedef struct table_sums {
-    uint32_t *place; /* for each table entry: 1 + the entry's index in `rows`, or 0; NULL: no entry was added yet */
+    uint32_t *place; /* for each table entry: 1 + index in `rows` of that entry, or 0; NULL: no entry was added yet */
     uint32_t *rows;
     float *gradients;
     uint32_t n;

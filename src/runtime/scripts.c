@@ -18,7 +18,8 @@ static vpps_status verify_batch(const vpps_target *target, const vpps_batch *b, 
     return status;
 }
 
-/* Returns the number of groups for a batch; 0: the scheduler chooses. Numbers of groups are profiled after the alternatives of the device. */
+/* Returns the number of groups of virtual processors for a batch; 0: the scheduler chooses. Numbers of groups are measured after the alternatives of
+ * the device. */
 static uint32_t groups_for(vpps_handle *h, bool training) {
     if (h->options.groups != VPPS_GROUPS_PROFILE) return h->options.groups;
     return training && h->grouping.n && vpps_handle_profile(h) != &h->device->profile
@@ -51,7 +52,8 @@ static void drop_types(vpps_handle *h) {
     vpps_history_drop(&h->history);
 }
 
-/* Returns the request `asked` with all that the handle decides filled in, such as the policy and the number of groups of virtual processors. */
+/* Returns a copy of the request `asked`, with everything set that the handle decides, such as the batching policy and the number of groups of virtual
+ * processors. */
 static vpps_batch_request complete(vpps_handle *h, const vpps_target *target, const vpps_batch_request *asked) {
     const bool training = vpps_request_trains(asked);
     vpps_batch_request request = *asked;
@@ -64,7 +66,7 @@ static vpps_batch_request complete(vpps_handle *h, const vpps_target *target, co
     return request;
 }
 
-/* Tells in the log, once, that a batch's gradients cannot be accumulated level by level. */
+/* Tells in the log, once, that a batch's gradients cannot be accumulated level by level as the user asked. */
 static void tell_deferred(vpps_handle *h, const vpps_batch *b) {
     if (h->options.gradients != VPPS_GRADIENTS_ACCUMULATE || b->n_groups == 1 || h->told_deferred) return;
     vpps_log_line(&h->options,
@@ -118,7 +120,7 @@ void vpps_handle_foresee(vpps_handle *h, vpps_graph *g, const vpps_batch_request
     if (!vpps_has_news(&h->history, training, &fewer.groups)) return;
     if (fewer.groups && !groups_for(h, training)) foresee(h, g, &fewer, NULL);
     if (training) foresee(h, g, &(vpps_batch_request){.loss = VPPS_NO_NODE}, h->programs[h->next]);
-    vpps_has_news(&h->history, training, &fewer.groups); /* so that the cells just compiled count as known */
+    vpps_has_news(&h->history, training, &fewer.groups); /* from now on the cells just compiled count as known */
 }
 
 /* Returns the random key of a batch's dropout masks. It differs between processes, and between calls of vpps_backward; the first of these

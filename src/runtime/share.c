@@ -2,8 +2,8 @@
 #include "runtime/share.h"
 #include "base/hash.h"
 
-/* What every process sends to every other first. After it come a bit for each parameter (this process has its gradient) and, for each
- * lookup table, the number of rows that this process sends next. */
+/* The first message of every process to every other. Two things follow it: for each parameter a bit (this process has a gradient of it), and for each
+ * lookup table the number of rows that this process sends next. */
 typedef struct header {
     uint64_t model, step; /* hashes of the model, and of the batch's optimiser step */
     double loss;
@@ -31,10 +31,11 @@ struct vpps_share {
     uint32_t n_tables, flag_words, header_bytes;
     char *headers; /* buffers for the headers sent to and received from each process */
     vpps_parcel *parcels;
-    rows_parcel *rows, *come; /* rows' gradients: sent to each process; received from each, to be summed here */
-    rows_parcel *sums;        /* rows that each process has summed and sends to all */
+    /* table rows' gradients: sent to each process; received from each process, to be summed here */
+    rows_parcel *rows, *come;
+    rows_parcel *sums; /* rows that each process has summed and sends to all */
     rows_parcel **out;
-    slot **slots;      /* for each table: for each row that this process sums, where its sum lies */
+    slot **slots;      /* for each table: for each row that this process sums, the place of the row's sum */
     uint32_t *counts;  /* for each process, how many rows of each table it has summed */
     uint32_t *cursors; /* indexed by process: number of rows already packed for it */
     vpps_share_cost cost;
@@ -191,7 +192,8 @@ static vpps_status exchange_headers(vpps_share *s) {
     return VPPS_OK;
 }
 
-/* Reads all processes' headers: sums losses, votes and times in the order of ranks; finds the parameters with a gradient in any process. */
+/* Reads the headers (first messages) of all processes: sums losses, votes (numbers sent along) and times in the order of ranks; finds the parameters
+ * with a gradient in any process. */
 static void read_headers(vpps_share *s, vpps_shared_batch *batch) {
     uint64_t sum_ns = 0;
     s->cost = (vpps_share_cost){0};
@@ -315,7 +317,7 @@ static vpps_status keep_rows(vpps_share *s, vpps_shared_batch *batch) {
     return take_segments(s, batch, s->counts);
 }
 
-/* Sends rows to the processes that sum them, and unless tables are sharded, sends the sums to all. */
+/* Sends rows to the processes that sum them, and sends the sums to all, unless tables are divided among processes. */
 static vpps_status share_rows(vpps_share *s, vpps_shared_batch *batch) {
     const uint32_t size = s->c->size, rank = s->c->rank;
     uint64_t n_rows = 0;

@@ -20,13 +20,13 @@ typedef struct vpps_share vpps_share;
 
 /* Costs of an exchange, and how evenly the processes were busy before it. */
 typedef struct vpps_share_cost {
-    uint32_t votes; /* sum of all processes' votes (vpps_device.vote) */
+    uint32_t votes; /* sum of the numbers that all processes sent along (vpps_device.vote) */
     uint64_t exchange_ns, sent_bytes;
     uint64_t fetch_ns;            /* time to fetch entries of sharded tables, before the launch */
-    uint64_t slowest_ns, mean_ns; /* time from launch to gradients: of the slowest process; mean over all processes */
+    uint64_t slowest_ns, mean_ns; /* time from launch to gradients: for the slowest process; mean over all processes */
 } vpps_share_cost;
 
-/* A batch's results: before the exchange those of this process, afterwards those of all processes. */
+/* A batch's results: before the exchange, of this process; afterwards, of all processes. */
 typedef struct vpps_shared_batch {
     const vpps_task_header *header; /* header of the batch's script, with the optimiser's numbers in it */
     const uint32_t *steps;          /* optimiser numbers of each parameter, from the script at header->steps */
@@ -36,9 +36,10 @@ typedef struct vpps_shared_batch {
     /* Gradients of table entries. The caller's array, which may grow; after the exchange the entries point to memory of vpps_share. */
     vpps_row_segment *segments;
     uint32_t n_segments;
-    bool keep_rows; /* whether lookup tables are sharded: each process then keeps only the rows that it owns */
+    /* whether entries of lookup tables are divided among processes: each then keeps only the rows that it owns */
+    bool keep_rows;
 
-    /* Sums, over all processes, the gradients of matrices and vectors that vpps_share_dense marks; a missing gradient is zero. */
+    /* Sums, over all processes, the gradients of the matrices and vectors that vpps_share_dense marks; a process without a gradient adds zeros. */
     vpps_status (*reduce)(void *device, vpps_communicator *c);
     void *device;
 } vpps_shared_batch;
@@ -48,8 +49,8 @@ typedef struct vpps_shared_batch {
 enum { VPPS_SHARE_TEXT = 96 };
 vpps_status vpps_share_text(vpps_communicator *c, char text[VPPS_SHARE_TEXT]);
 
-/* Opens the exchange of gradients between processes. `machine` describes everything that the gradients' bits and order depend on; it must
- * be the same in all processes. The model and the communicator must outlive the result. Fails with MEMORY. */
+/* Opens the exchange of gradients between processes. `machine` is a text about everything on which the gradients' bits and order depend; it must be
+ * the same in all processes. The model and the communicator must outlive the result. Fails with MEMORY. */
 vpps_status vpps_share_open(vpps_share **out, const vpps_model *model, const char *machine, vpps_communicator *c);
 void vpps_share_close(vpps_share *s);
 

@@ -26,7 +26,8 @@ void vpps_handle_count_script(vpps_handle *h, const vpps_graph *g) {
     stats->steps = b->n_steps;
     stats->policy = h->policy->name;
     stats->gradients = vpps_gradient_makers[vpps_profile_current(&h->device->profile)->gradients];
-    if (!b->n_choices && vpps_profile_goes_on(&h->batching)) h->batching.n = 0; /* all policies would do the same */
+    /* nothing to measure: all policies would make the same script */
+    if (!b->n_choices && vpps_profile_goes_on(&h->batching)) h->batching.n = 0;
     stats->host_ns = h->script_ns;
     stats->total_nodes += g->size;
     stats->total_host_ns += h->script_ns;
@@ -50,7 +51,8 @@ static vpps_status train(vpps_handle *h, vpps_graph *g, vpps_node loss, vpps_goa
                          "fb: gradients of %u calls of vpps_backward are there; expected vpps_update or "
                          "vpps_zero_gradients before",
                          h->n_backward);
-    if (!h->n_backward) VPPS_TRY(vpps_handle_tune(h)); /* no switch of alternatives while gradients accumulate */
+    /* the profile does not switch to another alternative while gradients accumulate */
+    if (!h->n_backward) VPPS_TRY(vpps_handle_tune(h));
     VPPS_TRY(vpps_handle_report(h));
     vpps_batch_request request = vpps_handle_request(h, loss, goal);
     if (goal != VPPS_GOAL_STEP) vpps_handle_ask(h, &request);

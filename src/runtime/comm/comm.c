@@ -39,7 +39,7 @@ vpps_status vpps_comm_share_hosts(vpps_communicator *c, const char *host) {
     return vpps_comm_gather(c, own, c->hosts, sizeof own);
 }
 
-enum { AT_A_TIME = 1 << 22 }; /* how many elements are summed at a time, to bound the memory for receiving */
+enum { AT_A_TIME = 1 << 22 }; /* most elements that are summed at a time, which bounds the memory for receiving */
 
 /* Returns the first of n elements that process p sums: the elements are divided into consecutive parts, one for each process. */
 static size_t part_of(const vpps_communicator *c, size_t n, uint32_t p) { return (size_t)((uint64_t)n * p / c->size); }
@@ -163,7 +163,7 @@ static const char *value_in(const char *lines, const char *line, int *len) {
 static vpps_status compare_with(const char *first, const char *lines) {
     const char *line = difference(lines, first);
     if (!line) return VPPS_OK;
-    if (!*line) line = first + strlen(lines); /* the first process has a further line */
+    if (!*line) line = first + strlen(lines); /* true: the first process has one more line */
     int here_len, there_len;
     const char *here = value_in(lines, line, &here_len), *there = value_in(first, line, &there_len);
     return vpps_fail(VPPS_ARGUMENT, "%.*s is %.*s here, and %.*s at rank 0", (int)strcspn(line, " \n"), line,

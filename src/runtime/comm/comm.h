@@ -25,7 +25,7 @@ typedef struct vpps_comm_table {
      * nothing to itself. */
     vpps_status (*exchange)(vpps_communicator *c, const vpps_parcel *out, const vpps_parcel *in);
 
-    /* Sends this process's failure to the first process, whose next wait then fails with that message. */
+    /* Sends the message of this process's failure to the first process, whose next wait then fails with that message. */
     void (*tell)(vpps_communicator *c, const char *message);
     /* Ends all processes of the run at once. */
     void (*end)(vpps_communicator *c, int exit_code);

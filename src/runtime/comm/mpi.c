@@ -13,8 +13,8 @@
 
 enum { TAG_DATA = 1, TAG_NOTE = 2 };
 
-/* Kinds of short messages that no process asks for. FAILED and WAITING go to the first process. THERE, a sign of life, goes to the first
- * process, and from it to all. ENDING goes to all, from the process that ends the run, so that no other process reports another failure. */
+/* Kinds of short messages that a process sends unasked. FAILED and WAITING go to the first process. THERE, a sign of life, goes to the first process,
+ * and from the first process to all. ENDING goes to all, from the process that ends the run, so that no other process reports another failure. */
 typedef enum note_kind { NOTE_THERE = 1, NOTE_WAITING, NOTE_FAILED, NOTE_ENDING } note_kind;
 typedef struct note {
     uint32_t kind, rank;
@@ -34,7 +34,7 @@ typedef struct mpi_row {
     size_t n_messages;
     note told, there;     /* messages being sent, whose memory must not change meanwhile */
     uint64_t *heard_ns;   /* for each process: time at which its last sign of life came */
-    bool *waiting;        /* for each process: whether it has reported that it, too, waits */
+    bool *waiting;        /* for each process: whether it has reported that it waits, like this process */
     uint64_t beat_ns;     /* time at which this process sent its last sign of life */
     pthread_mutex_t lock; /* protects all calls of MPI */
     pthread_t beater;
@@ -52,7 +52,7 @@ static vpps_status failed_call(mpi_row *m, int error) {
 
 /* ---------------------------------------------------------------- waiting */
 
-/* The time that a call has spent waiting; time in which the process was stopped does not count. */
+/* The time that a call has spent waiting, without the time in which the process was stopped. */
 typedef struct patience {
     uint64_t begin_ns, last_ns, waited_ns;
 } patience;
@@ -76,7 +76,8 @@ static void tell_first(mpi_row *m, note_kind kind, const char *text) {
     m->binding->tell(m->mpi, &m->told, kind == NOTE_FAILED ? sizeof m->told : offsetof(note, message), 0, TAG_NOTE);
 }
 
-/* Sends a message of this kind: to all other processes if this is the first process or `everyone` is set, else to the first process. */
+/* Sends a short message of this kind. The first process, or any process if `everyone` is set, sends it to all others; else it goes to the first
+ * process. */
 static void tell_short(mpi_row *m, note_kind kind, bool everyone) {
     m->there = (note){.kind = kind, .rank = m->c.rank};
     for (uint32_t p = 0; p < m->c.size; p++)
@@ -166,9 +167,9 @@ static void name_missing(mpi_row *m, char *text, size_t n) {
     }
 }
 
-/* Finds the process to blame after a timeout. Each waiting process tells the first one, which so finds the process that does not wait, and
- * reports it. If the first process does not answer, the second one reports that, then the others. All this takes the last quarter of the
- * watchdog's time. */
+/* Finds the process to blame after a timeout. Each waiting process tells the first process that it waits, so that the first process finds the one
+ * that does not wait, and reports it. If the first process does not answer, the second process reports that, then the others. All this takes the last
+ * quarter of the watchdog's time. */
 static vpps_status find_culprit(mpi_row *m, uint64_t limit_ns, bool *done) {
     char missing[300];
     const uint32_t rank = m->c.rank, size = m->c.size;
@@ -180,7 +181,7 @@ static vpps_status find_culprit(mpi_row *m, uint64_t limit_ns, bool *done) {
     if (status != VPPS_OK || *done) return status;
     for (uint32_t p = 1; p < size && rank; p++) m->waiting[p] = true; /* blames the first process, which is silent */
     name_missing(m, missing, sizeof missing);
-    if (!*missing) { /* all wait: names those that owe a message */
+    if (!*missing) { /* all processes wait: names those that have not sent an expected message */
         memset(m->waiting, 0, size * sizeof *m->waiting);
         name_missing(m, missing, sizeof missing);
     }
@@ -283,7 +284,7 @@ static void mpi_tell(vpps_communicator *c, const char *text) {
     if (!c->rank) return;
     pthread_mutex_lock(&m->lock);
     tell_first(m, NOTE_FAILED, text);
-    patience p = begin_wait(); /* waits until the first process ends this one, too */
+    patience p = begin_wait(); /* waits until the first process ends this process, too */
     while (have_waited(&p) < c->watchdog_ns / 4) {
         bool ignored;
         m->binding->heard(m->mpi, TAG_NOTE, &ignored); /* calls MPI only to let it deliver messages */

@@ -76,7 +76,7 @@ void vpps_nccl_close(vpps_nccl *m) {
     free(m);
 }
 
-/* Connects all processes in NCCL, by an identifier that the first process makes. */
+/* Connects all processes in NCCL, by an identifier that the first process creates. */
 static vpps_status join(vpps_nccl *m) {
     vpps_communicator *c = m->processes;
     vpps_nccl_id id;

@@ -97,7 +97,7 @@ void vpps_copy_matrix(vpps_cpu *cpu, uint32_t param, float *rows, uint32_t part,
             }
         }
         if (to_rows) continue;
-        /* the padding, too: the update by a non-finite gradient may have changed it */
+        /* writes the padding, too: the update by a non-finite gradient may have changed it */
         for (uint32_t k = 0; k < cols; k++)
             memset(values + k * block->ld + block->rows, 0, (block->ld - block->rows) * sizeof *values);
     }

@@ -7,7 +7,7 @@
 
 #define NEVER UINT32_MAX
 
-/* A unit or tile size replaces the table's if it is faster by this fraction; a transposed copy replaces the matrix likewise. */
+/* Instructions or a tile size replace those of the table if they are faster by this fraction; a transposed copy replaces the matrix likewise. */
 static const double margin = 0.1;
 
 /* Assumptions for estimating a batch. Each input brings VECTORS_OF_INPUT vectors to each matrix, one after the other (a sentence's tree has
@@ -49,7 +49,8 @@ static bool is_of(const vpps_trial *t, vpps_cpu_maker m, vpps_cpu_way way, bool 
     return !strcmp(t->product, vpps_cpu_ways[way]) && t->far == far && is_made_by(t, m);
 }
 
-/* Returns the measured time per vector, with the most vectors up to `vectors` that were measured; INFINITY if none were. */
+/* Returns the measured time per vector of a kind of product with at most `vectors` vectors (the largest measured number); INFINITY if there is
+ * none. */
 static double ns_of(trial_list l, vpps_cpu_maker m, vpps_cpu_way way, uint32_t vectors, bool far) {
     const vpps_trial *best = NULL;
     for (uint32_t i = 0; i < l.n; i++) {
@@ -85,7 +86,8 @@ static double cost(const vpps_cpu_units *u, const vpps_cpu_problem *p, trial_lis
     return cost_of_batch(p, l, maker_of(u, kernels, unit, precision), vpps_precision_parts(precision));
 }
 
-/* Returns the index of the fastest kernels or, if `unit`, of the fastest bf16 unit beside these `kernels`; $VPPS_ISA may name another one. */
+/* Returns the index of the fastest kernels or, if `unit`, of the fastest kind of bf16 instructions beside these `kernels`; $VPPS_ISA may name another
+ * one. */
 static uint32_t choose_one(const vpps_cpu_units *u, const vpps_cpu_problem *p, trial_list l, bool unit,
                            uint32_t kernels, vpps_precision precision) {
     const uint32_t n = unit ? (uint32_t)VPPS_BF16_UNITS : u->n_kernels;

@@ -5,7 +5,7 @@
 #include "runtime/cpu/units.h"
 #include "vpps.h"
 
-/* The kinds of products that trials measure, as X(way, description). One core multiplies matrices of VPPS_TRIAL_SIDE rows and columns. */
+/* The kinds of products ("ways") whose time is measured, as X(way, description). One core multiplies matrices of VPPS_TRIAL_SIDE rows and columns. */
 #define VPPS_CPU_WAY_TABLE(X)                                                                                          \
     X(forward, "forward, or backward by a copy")                                                                       \
     X(rows, "backward, the matrix as it lies")                                                                         \
@@ -16,11 +16,11 @@
 typedef enum vpps_cpu_way { VPPS_CPU_WAY_TABLE(X) VPPS_CPU_WAYS } vpps_cpu_way;
 #undef X
 
-enum { VPPS_TRIAL_SIDE = 256, VPPS_CPU_TRIALS = 160 /* VPPS_CPU_TRIALS: most trials, for all units in all ways */ };
+enum { VPPS_TRIAL_SIDE = 256, VPPS_CPU_TRIALS = 160 /* VPPS_CPU_TRIALS: most measurements in total */ };
 
 extern const char *const vpps_cpu_ways[VPPS_CPU_WAYS];
 
-/* Numbers of vectors by which products are computed, as X(name, value if nothing was measured, description). */
+/* Numbers of vectors from which on products are computed in another way, as X(name, value if nothing was measured, description). */
 #define VPPS_CPU_CHOICE_TABLE(X)                                                                                       \
     X(tile, 96, "forward: vectors at a time")                                                                          \
     X(few, 3, "backward: vectors at a time, from which on a transposed copy is the faster way")                        \
@@ -28,7 +28,7 @@ extern const char *const vpps_cpu_ways[VPPS_CPU_WAYS];
 
 typedef struct vpps_cpu_choice {
     uint32_t kernels;         /* index into vpps_cpu_units.kernels */
-    uint32_t unit;            /* index into vpps_cpu_units.bf16; unused in fp32 */
+    uint32_t unit;            /* index into vpps_cpu_units.bf16 of the instructions used; unused in fp32 */
     vpps_precision precision; /* precision of products, never AUTO */
 #define X(name, value, what) uint32_t name;
     VPPS_CPU_CHOICE_TABLE(X)
@@ -39,23 +39,24 @@ typedef struct vpps_cpu_choice {
 typedef struct vpps_cpu_problem {
     vpps_precision asked;
     uint32_t batch;     /* number of inputs per batch; 0: unknown */
-    size_t elems;       /* number of weights (matrix elements) that one virtual processor owns */
-    uint32_t side;      /* lesser of rows and columns of a matrix, averaged over all weights; 0: unknown */
+    size_t elems;       /* number of weights (matrix elements) in the rows that one virtual processor owns */
+    uint32_t side;      /* lesser of rows and columns of a matrix, as a mean over all weights; 0: unknown */
     size_t cache_bytes; /* size of a core's own cache */
     bool portable;
     /* Name of the kernels or bf16 unit that environment variable VPPS_ISA asks for; unknown names are ignored; NULL: none. */
     const char *wanted;
 } vpps_cpu_problem;
 
-/* Chooses by n measured trials or, if n is 0, by a fixed table. `why` (of `bytes`) gets the reason for the precision. */
+/* Chooses instructions and precision by n measured times ("trials") or, if n is 0, by a fixed table. `why` (of `bytes`) gets the reason for the
+ * precision. */
 vpps_cpu_choice vpps_cpu_choose(const vpps_cpu_units *units, const vpps_cpu_problem *problem, const vpps_trial *trials,
                                 uint32_t n, char *why, size_t bytes);
 
-/* Returns whether the trial measured what was chosen: the same unit, precision and way to compute. */
+/* Returns whether the measurement `trial` was of the chosen instructions, precision and way to compute. */
 bool vpps_cpu_is_chosen(const vpps_cpu_units *units, const vpps_cpu_choice *choice, const vpps_trial *trial);
 
 /* Writes a choice, such as "avx512 amx bf16x3 96 9 64", to text of VPPS_CHOICE_BYTES. */
 enum { VPPS_CHOICE_BYTES = 96 };
 void vpps_cpu_write_choice(const vpps_cpu_units *units, const vpps_cpu_choice *choice, char *text);
-/* Reads a choice that vpps_cpu_write_choice wrote. Returns false, and leaves *out unchanged, if this processor's units cannot carry it out. */
+/* Reads a choice that vpps_cpu_write_choice wrote. Returns false, and leaves *out unchanged, if this processor lacks the chosen instructions. */
 bool vpps_cpu_read_choice(const vpps_cpu_units *units, const char *text, vpps_cpu_choice *out);

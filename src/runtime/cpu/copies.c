@@ -1,7 +1,7 @@
-/* copies.c - transposed copies of matrices. Backward multiplies with transposes: few vectors with the rows as they lie, many vectors faster
- * with a transposed copy, which every update must renew. So a batch uses a copy of a matrix if it multiplies enough vectors with it, in
- * tasks of enough vectors each. That depends only on the batch's script and the choices, not on earlier batches, so that a resumed run
- * gives the same bits. */
+/* copies.c - transposed copies of matrices. Backward multiplies vectors with transposes: few vectors with the stored rows, many vectors faster
+ * with a transposed copy, which every update must renew. So a batch uses a copy of a matrix if the batch multiplies enough vectors with the copy,
+ * in tasks of enough vectors each. That depends only on the batch's script and the choices, not on earlier batches, so that a resumed run gives
+ * the same bits. */
 #include "runtime/cpu/cpu.h"
 
 void vpps_transpose_rows(const vpps_cpu *cpu, uint32_t param, uint32_t vp) {
@@ -66,7 +66,7 @@ void vpps_choose_copies(vpps_cpu *cpu) {
         vpps_cpu_matrix *m = &cpu->matrices[p];
         if (!m->blocks) continue;
         if (cpu->batch.vectors[p] < cpu->choice.pays) {
-            m->fresh = false; /* the update leaves copies that this launch does not use outdated */
+            m->fresh = false; /* copies that this launch does not use become outdated by the update */
             continue;
         }
         for (uint32_t v = 0; v < cpu->n_vps && !m->fresh; v++) vpps_transpose_rows(cpu, p, v);

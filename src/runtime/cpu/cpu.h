@@ -25,16 +25,17 @@
 
 typedef struct vpps_cpu_precision {
     vpps_precision precision; /* precision of products, never AUTO */
-    uint32_t parts;           /* how many bf16 numbers represent an operand: 2 in bf16x3, 1 in bf16; 0 in fp32 */
-    vpps_bf16_unit unit;      /* instructions of the products; in fp32 only the name is set */
+    uint32_t parts;           /* number of bf16 numbers that represent an operand: 2 in bf16x3, 1 in bf16; 0 in fp32 */
+    /* functions that use the chosen instructions for products; in fp32 only the name is set */
+    vpps_bf16_unit unit;
 } vpps_cpu_precision;
 
 /* A matrix is stored in blocks of at most VPPS_BLOCK_ROWS rows, each owned by one virtual processor (VP). A block is stored by columns and
  * padded with zero rows to a multiple of 16, so that a product reads memory in order. Element (r, k) is at k * ld + r - first_row. */
 enum { VPPS_BLOCK_ROWS = 64, VPPS_ROW_UNIT = 16 };
 
-/* Products with at least so many matrix rows are split over a group's virtual processors by rows, even if some VPs of a large group get none:
- * splitting them by a level's few vertices would keep still fewer VPs busy. */
+/* The work of a product with at least so many matrix rows is divided among a group's virtual processors by rows, even if some VPs of a large group
+ * get none: dividing it by a level's few vertices would keep still fewer VPs busy. */
 enum { VPPS_ENOUGH_ROWS = 128 };
 
 typedef struct vpps_cpu vpps_cpu;
@@ -55,7 +56,8 @@ typedef struct vpps_cpu_matrix {
     /* Indexed by virtual processor (thread): a transposed copy of the rows that it owns, in panels of 64 columns that are stored row by row. Element
      * (r, k) is at k / 64 * 64 * rows + r * 64 + k % 64. */
     float **transposed;
-    uint32_t wanted;     /* number of the latest launch that uses the transposed copies; its update renews them */
+    /* number of the latest launch that uses the transposed copies; the update of that launch renews them */
+    uint32_t wanted;
     bool fresh;          /* whether the transposed copies agree with the current values */
     uint32_t **packed_t; /* transposed copies in bf16, two elements of a matrix column in a word */
 } vpps_cpu_matrix;
@@ -91,31 +93,34 @@ struct vpps_vp {
     float *scratch; /* memory for the values of a tile (vertices processed together) */
     size_t scratch_floats;
     const float **pointers; /* addresses of the vectors of a product, or of a list's members */
-    uint32_t *pairs;        /* pairs (scalar, vector) that one gradient sums; the script's runs are expanded */
-    uint32_t *live;         /* numbers of the task's vertices that run, since their condition holds */
-    uint32_t *d_at;         /* for each outer product dy x^T of the cell: index in `pointers` of its first dy */
+    /* pairs (scalar, vector) whose products are summed to one gradient; the script's runs of pairs are expanded */
+    uint32_t *pairs;
+    uint32_t *live; /* numbers of those vertices of the task for which the cell's condition holds */
+    uint32_t *d_at; /* for each outer product dy x^T of the cell: index in `pointers` of its first dy */
     vpps_product_term *terms;
     vpps_bf16_term *bf16_terms;
-    double *sums;      /* squared norms of the factors dy and x of each outer product */
-    uint64_t tile;     /* number of the current tile, counted from 1 */
+    double *sums;      /* squared norms of the vectors dy and x of each outer product dy x^T */
+    uint64_t tile;     /* number of the current tile (vertices computed together), counted from 1 */
     uint32_t *vectors; /* vectors of the tile, converted to bf16 */
     size_t vector_words, vector_capacity;
-    vpps_packed *packed; /* for each `key` of vpps_pack_vectors: what was packed under the key */
+    vpps_packed *packed; /* for each `key` of vpps_pack_vectors: the vectors that were packed under the key */
     uint32_t *touched;   /* for each parameter: number (cpu->sum.number) of the processor's sum of gradients */
-    uint32_t *by_update; /* for each parameter: latest launch whose update itself computes the gradient */
+    /* for each parameter: number of the latest launch in which the update itself computes the gradient */
+    uint32_t *by_update;
     /* For each parameter whose gradient the update computes: index in `copies` of the gradient's first vector x, or NO_COPY. */
     size_t *copy_of;
     float *copies; /* copies of vectors x that are parameters, made before the update changes them */
     size_t n_copies;
-    uint32_t copied;       /* number of the launch whose vectors `copies` holds */
-    uint32_t shared;       /* number of the latest launch whose gradients all processes have exchanged */
-    uint32_t met[2];       /* barriers signalled in this launch: [0] of the processor's group, [1] of all groups */
+    uint32_t copied; /* number of the launch in which the vectors in `copies` were copied */
+    uint32_t shared; /* number of the latest launch whose gradients all processes have exchanged */
+    /* number of barriers signalled in this launch: [0] of the processor's group, [1] of all groups */
+    uint32_t met[2];
     vpps_passed passed[2]; /* latest barriers passed without a wait: [0] of the processor's group, [1] of all groups */
     atomic_uint tasks;     /* number of tasks that this virtual processor has run in all launches */
     uint32_t at;           /* address of the virtual processor's next task; 0: it has run its last one */
     vpps_track *track;     /* the virtual processor's part of the trace; NULL: there is none */
-    uint32_t progress;     /* tasks that all processors together had run at the latest timeout of this one's waits */
-    uint64_t stalled_ns;   /* how long the virtual processor has waited since `progress` was noted */
+    uint32_t progress;     /* number of tasks that all processors had run when this one's wait last timed out */
+    uint64_t stalled_ns;   /* nanoseconds that the virtual processor has waited since `progress` was noted */
 };
 
 typedef struct vpps_counter {
@@ -129,8 +134,8 @@ typedef struct vpps_meetings {
     vpps_counter *all, *all_gates, *group, *group_gates;
     vpps_counter *finish; /* nodes of the barrier at the end of launches, which are never reset */
     size_t n_counters;
-    bool ordered;      /* whether threads that signal a barrier always wait for it right afterwards */
-    bool taken;        /* whether the launch's barriers are trees; else each is one counter */
+    bool ordered;      /* true: each thread that signals a barrier waits for that barrier right afterwards */
+    bool taken;        /* true: the launch's barriers are trees of counters; false: each is one counter */
     uint32_t *signals; /* indexed by barrier: number of signals that open it */
 } vpps_meetings;
 
@@ -140,12 +145,13 @@ typedef struct vpps_cpu_batch {
     vpps_task_header header;
     vpps_block_view *views;
     vpps_goal goal;          /* what the launch does: a whole step, only gradients, or only an update */
-    vpps_half half;          /* the script's half to run, forward or backward; or both */
+    vpps_half half;          /* half of the script that is run, forward or backward; or both */
     float (*corrections)[2]; /* indexed by parameter: bias corrections of the optimiser in this batch */
     /* For each parameter: number of the batch's outer products that add to its gradient. If there is one, the update may compute it itself. */
     uint32_t *uses;
     uint64_t *vectors; /* for each parameter: number of vectors that large tasks multiply with its transpose */
-    /* Gradients of table entries that the tasks NORM and UPDATE use: this process's before the exchange, all processes' afterwards. */
+    /* Gradients of table entries that the tasks NORM and UPDATE use: this process's gradients before the exchange, the sums over all processes
+     * afterwards. */
     vpps_row_segment *segments;
     uint32_t n_segments;
     uint64_t start_ns;
@@ -157,24 +163,28 @@ typedef struct vpps_cpu_batch {
 
 /* A sum of gradients over several launches, until an update. */
 typedef struct vpps_cpu_sum {
-    uint32_t number; /* counts sums of gradients: the first launch of each increments it */
-    bool open;       /* whether a sum has begun that no update has ended */
-    bool untaken;    /* whether `loss` and `rows` still lack the latest launch's loss and table gradients */
-    double loss;     /* sum of the losses of the accumulated launches */
+    uint32_t number; /* number of the current sum of gradients; the first launch of each sum increments it */
+    bool open;       /* whether gradients have been summed since the latest update */
+    /* whether the latest launch's loss and table gradients are still to be added to `loss` and `rows` */
+    bool untaken;
+    double loss; /* sum of the losses of the accumulated launches */
 } vpps_cpu_sum;
 
-/* 2^rung threads run the launch, or one for each virtual processor. Worker thread w takes part if the rung is vpps_rung_of(w) or higher. */
+/* A rung is a power of two: 2^rung threads run the launch, or one for each virtual processor. Worker thread w takes part if the rung is
+ * vpps_rung_of(w) or higher. */
 enum { VPPS_RUNGS = 11 };
 static inline uint32_t vpps_rung_of(uint32_t worker) { return worker ? 32 - (uint32_t)__builtin_clz(worker) : 0; }
 
-/* How many threads (2^rung) suit launches of one kind (crowd.c), measured over windows, runs of some launches. */
+/* Statistics that choose how many threads (2^rung) run launches of one kind (crowd.c), measured over windows: runs of some launches. */
 typedef struct vpps_crowd {
-    uint32_t rung, home;   /* rung (threads = 2^rung): of this window of launches; home: the fastest so far */
-    uint32_t period, left; /* period: windows between two trials of another rung; left: until the next trial */
-    bool down, ends;       /* down: whether the latest trial had fewer threads; ends: whether the window ends now */
-    atomic_bool crowded;   /* whether a thread has waited for cores for more than much_ns in this window */
-    uint64_t words, ns, latest_ns, much_ns; /* sums over the window: script words, time; latest_ns: the latest launch */
-    double speeds[VPPS_RUNGS];              /* for each rung: how many words of scripts were run per ns */
+    uint32_t rung, home; /* rung (threads = 2^rung): of this window of launches; home: the fastest so far */
+    /* period: number of windows between two trials of another rung; left: until the next trial */
+    uint32_t period, left;
+    bool down, ends;     /* down: whether the latest trial had fewer threads; ends: whether the window ends now */
+    atomic_bool crowded; /* whether a thread has waited for cores for more than much_ns in this window */
+    /* sums over the window of launches: script words, time; latest_ns: time of the latest launch */
+    uint64_t words, ns, latest_ns, much_ns;
+    double speeds[VPPS_RUNGS]; /* for each rung: how many words of scripts were run per ns */
 } vpps_crowd;
 
 struct vpps_cpu {
@@ -184,15 +194,16 @@ struct vpps_cpu {
     const vpps_cpu_units *units;
     const struct vpps_probe *probe; /* measured times of products; NULL: nothing was measured */
     vpps_cpu_choice choice;
-    const vpps_kernels *kernels; /* arithmetic for the chosen instruction set */
+    const vpps_kernels *kernels; /* functions for the arithmetic, compiled for the chosen instruction set */
     vpps_cpu_precision precision;
     bool caller_works;
     uint32_t n_vps, n_states;
-    uint64_t watchdog_ns, spin_ns; /* watchdog: longest wait without progress; spin: spinning before a thread sleeps */
+    /* watchdog: longest wait without progress; spin: time that a thread spins before it sleeps */
+    uint64_t watchdog_ns, spin_ns;
     vpps_pool_plan plan;
     vpps_target target;
     vpps_rows gradients; /* range of the pool with the gradients of vector parameters */
-    float *pool;         /* address of the pool's word 0; memory is allocated only from word plan.sharded on */
+    float *pool;         /* address of the pool's word 0; memory exists only from word plan.sharded on */
     float *pool_memory;
     size_t pool_bytes;
     vpps_vp *vps;
@@ -200,7 +211,8 @@ struct vpps_cpu {
     uint32_t *chosen;          /* indexed by virtual processor: its CPU, as an index into `places` */
     vpps_hold hold;            /* how tightly virtual processors are bound to these CPUs */
     vpps_cpu_matrix *matrices; /* indexed by parameter: its blocks of rows, if it is a matrix */
-    float *matrix_memory;      /* values, gradients, states, transposed copies of matrices; a thread's are adjacent */
+    /* values, gradients, states, transposed copies of matrices; those of one thread are adjacent */
+    float *matrix_memory;
     size_t matrix_bytes;
     uint32_t *pack_memory; /* weights in bf16; NULL in fp32 */
     size_t pack_bytes;
@@ -213,7 +225,7 @@ struct vpps_cpu {
     vpps_cpu_batch batch;
     vpps_cpu_sum sum;
     vpps_share *share; /* exchange of gradients with other processes; NULL: there is only one process */
-    /* arrived: number of threads that have come to an exchange of gradients; released: number of finished exchanges; since the device exists. */
+    /* arrived: how often threads have come to an exchange of gradients; released: number of finished exchanges; both since the device was created. */
     vpps_counter arrived, released;
     uint32_t shared_batches;
     vpps_entries *entries; /* fetches entries of sharded lookup tables; NULL: tables are not sharded */
@@ -225,9 +237,10 @@ struct vpps_cpu {
     vpps_counter done;              /* number of launches that all virtual processors have finished */
     uint32_t wanted;                /* number of launches that were started */
     atomic_bool quit;
-    uint32_t threads;                             /* number of threads that run the launch's virtual processors */
-    vpps_crowd *crowd;                            /* the element of `crowds` for launches of this kind */
-    vpps_crowd crowds[VPPS_BACKWARD_HALF + 1][3]; /* by half of the script; then by inference, training, update alone */
+    uint32_t threads;  /* number of threads that run the launch's virtual processors */
+    vpps_crowd *crowd; /* the element of `crowds` for launches of this kind */
+    /* statistics for each kind of launch: by half of the script; then by inference, training, update alone */
+    vpps_crowd crowds[VPPS_BACKWARD_HALF + 1][3];
 };
 
 /* Checks that the batch's script (tasks and their data) is made for this device and has no address outside of it. Fails with SCRIPT. */
@@ -241,7 +254,7 @@ bool vpps_check_task(vpps_vp *vp, uint32_t at, uint32_t end, uint32_t group);
 /* Prepares a launch: checks the batch's script, and sets all that the virtual processors need to run it. Fails with SCRIPT, MEMORY. */
 vpps_status vpps_cpu_prepare(vpps_cpu *cpu, const vpps_batch *batch);
 
-/* Runs a VP's (virtual processor's) share of a task that vpps_check_task has accepted. Returns false after the VP's last task. */
+/* Runs a VP's (virtual processor's) part of a task that vpps_check_task has accepted. Returns false after the VP's last task. */
 bool vpps_vp_task(vpps_vp *vp, uint32_t at, const vpps_task *task);
 
 /* Runs all tasks of the virtual processors [first, end) in this thread: by turns, each up to a barrier that is not open. A task that is unknown, cut
@@ -250,7 +263,7 @@ void vpps_run_vps(vpps_cpu *cpu, uint32_t first, uint32_t end);
 
 /* Returns the range of a STAGE task's vertices that the virtual processor processes. */
 vpps_rows vpps_stage_part(const vpps_cpu *cpu, uint32_t vp, const vpps_task *task);
-/* Runs the virtual processor's share of a STAGE task, which runs a stage of a cell over some vertices. */
+/* Runs the virtual processor's part of a STAGE task, which runs a stage (part of a cell's program) over some vertices. */
 void vpps_vp_stage(vpps_vp *vp, uint32_t address, const vpps_task *task);
 
 /* ---- threads.c */
@@ -269,7 +282,7 @@ void vpps_wake(vpps_counter *counter);
 
 /* Chooses how many threads run the launch's virtual processors, by times of earlier launches. Results do not depend on it. */
 void vpps_choose_threads(vpps_cpu *cpu, const vpps_batch *batch);
-/* When a window (a run of launches) ends, notes whether this thread has waited long for cores. */
+/* When a window (run of launches) ends, notes whether this thread has waited long for cores. */
 void vpps_note_waiting(vpps_crowd *c);
 
 /* ---- meetings.c */
@@ -319,7 +332,7 @@ bool vpps_vp_scratch(vpps_vp *vp, size_t floats);
 /* Decides for which matrices the update computes the gradient itself, so that the gradient is not written to memory. */
 void vpps_choose_updates(vpps_cpu *cpu);
 
-/* Run the virtual processor's share of a task: OUTER (outer products that add to gradients), ENTRIES (gradients of table entries), NORM, UPDATE. */
+/* Run the virtual processor's part of a task: OUTER (outer products that add to gradients), ENTRIES (gradients of table entries), NORM, UPDATE. */
 void vpps_vp_outer(vpps_vp *vp, uint32_t address, uint32_t block, uint32_t first, uint32_t n);
 void vpps_vp_entries(vpps_vp *vp, uint32_t number, uint32_t address);
 void vpps_vp_norm(vpps_vp *vp);
@@ -328,10 +341,11 @@ void vpps_vp_update(vpps_vp *vp);
 /* Opens the exchange of gradients between processes (share.c). */
 vpps_status vpps_cpu_open_share(vpps_cpu *cpu, vpps_communicator *c);
 
-/* Exchanges gradients with other processes, before a virtual processor's first task that reads all gradients. Returns false if the batch has failed. */
+/* Exchanges gradients with other processes, before a virtual processor's first task that reads all gradients. Returns false if the batch has
+ * failed. */
 bool vpps_vp_share(vpps_vp *vp);
 
-/* After a failure, wakes all virtual processors that wait for the exchange of gradients. */
+/* Wakes all virtual processors that wait for the exchange of gradients; called after a failure. */
 void vpps_share_wake(vpps_cpu *cpu);
 
 /* Opens the exchange of entries of lookup tables that are sharded over processes (entries.c). */
@@ -355,7 +369,8 @@ uint32_t vpps_entry_place(const vpps_entries *e, uint32_t offset);
 /* Adds the costs of the latest fetch of table entries to `cost`. */
 void vpps_entries_cost(const vpps_entries *e, vpps_share_cost *cost);
 
-/* Returns the blocks of a matrix's rows that part `member` of the virtual processors owns, if they are divided into `group` equal parts. */
+/* Returns the blocks of a matrix's rows that belong to part number `member`, if the rows are divided into `group` equal parts for virtual
+ * processors. */
 static inline vpps_blocks vpps_blocks_of(const vpps_cpu *cpu, vpps_param param, uint32_t member, uint32_t group) {
     const vpps_cpu_matrix *m = &cpu->matrices[param];
     const uint32_t share = cpu->n_vps / group, first = m->first_block[member * share];
@@ -373,7 +388,7 @@ void vpps_pack_block(const vpps_cpu *cpu, uint32_t param, uint32_t vp, const vpp
 /* Converts all weights of a matrix to packed bf16, if products are in bf16. */
 void vpps_pack_matrix(const vpps_cpu *cpu, uint32_t param);
 
-/* Converts to bf16 the part of a virtual processor's transposed copy that the block's rows make up. */
+/* Converts to bf16 the part of a virtual processor's transposed copy that consists of the block's rows. */
 void vpps_pack_copy(const vpps_cpu *cpu, uint32_t param, uint32_t vp, const vpps_matrix_block *b);
 
 /* Packs n vectors of `depth` elements, from x[i] + skip on, as bf16 rows at word *at of vp->vectors, which the next
@@ -381,7 +396,8 @@ void vpps_pack_copy(const vpps_cpu *cpu, uint32_t param, uint32_t vp, const vpps
  * VPPS_NONE. Returns false if out of memory. */
 bool vpps_pack_vectors(vpps_vp *vp, uint32_t key, uint32_t n, uint32_t depth, const float *const *x, uint32_t skip,
                        size_t *at);
-/* Packs vectors as vpps_pack_vectors does under `key`, and arranges them for products with transposed matrices (vpps_spread_bf16) under spread_key. */
+/* Packs vectors as vpps_pack_vectors does under `key`, and arranges them for products with transposed matrices (vpps_spread_bf16) under
+ * spread_key. */
 bool vpps_spread_vectors(vpps_vp *vp, uint32_t key, uint32_t spread_key, uint32_t n, uint32_t depth,
                          const float *const *x, uint32_t skip, size_t *at);
 void vpps_forget_vectors(vpps_vp *vp);
@@ -389,7 +405,7 @@ void vpps_forget_vectors(vpps_vp *vp);
 /* Copies a matrix's values, gradient or optimiser state (VPPS_ARRAY_VALUES, ...) between the blocks and an array of consecutive rows. */
 void vpps_copy_matrix(vpps_cpu *cpu, uint32_t param, float *rows, uint32_t part, bool to_rows);
 
-/* Prepares a launch that updates parameters: gives it the summed gradients of table entries and the summed loss. Fails with MEMORY. */
+/* Prepares a launch that updates parameters: gives the launch the summed gradients of table entries and the summed loss. Fails with MEMORY. */
 vpps_status vpps_open_update(vpps_cpu *cpu);
 /* Prepares a launch that computes gradients without an update: begins a sum of gradients, or continues the current one. */
 void vpps_open_sum(vpps_cpu *cpu);
@@ -406,8 +422,8 @@ static inline vpps_rows vpps_rows_of_vp(const vpps_cpu *cpu, vpps_param param, u
     return vpps_rows_of(cpu->model->params[param].rows, VPPS_ROW_UNIT, cpu->n_vps, vp);
 }
 
-/* Returns the address of one item's operand: an input, a table entry, a parameter, or a kept value that outlives the pass. `item` counts the block's
- * vertices, or the members of its lists. */
+/* Returns the address of an operand of one item: an input, a table entry, a parameter, or a kept value that outlives the pass. `item`: number of a
+ * vertex in the block, or of a member of the vertices' lists. */
 static inline float *vpps_in_pool(const vpps_cpu *cpu, const vpps_block_view *view, const vpps_operand *o,
                                   uint32_t item) {
     switch (o->place) {
@@ -422,7 +438,7 @@ static inline float *vpps_in_pool(const vpps_cpu *cpu, const vpps_block_view *vi
  * called before matrices are made. Fails as the communicator does. */
 vpps_status vpps_cpu_open_products(vpps_cpu *cpu);
 
-/* Chooses whether stages are split over virtual processors by rows or by vertices: as an earlier profile of the same machine and model found, unless
+/* Chooses whether virtual processors divide a stage's work by rows or by vertices: as an earlier profile of the same machine and model found, unless
  * the options forbid it; with options->tune and without such a profile, by measuring the batches that are trained. */
 void vpps_cpu_open_splits(vpps_cpu *cpu);
 
@@ -444,7 +460,7 @@ static inline bool vpps_has_copies(const vpps_cpu *cpu, uint32_t param) {
 void vpps_transpose_rows(const vpps_cpu *cpu, uint32_t param, uint32_t vp);
 
 /* Returns how many vectors one virtual processor multiplies with transposed matrices for `product`, in a task with items[axis] vertices or list
- * members. `rows`: the stage is split over VPs by rows. */
+ * members. `rows`: VPs divide the stage's work by rows. */
 static inline uint32_t vpps_vectors_of_task(const vpps_compiled_cell *c, const vpps_program_step *product, bool rows,
                                             const uint32_t *items) {
     const uint32_t n = items[product->axis] * product->to.cols;
@@ -454,7 +470,8 @@ static inline uint32_t vpps_vectors_of_task(const vpps_compiled_cell *c, const v
 /* Returns the gradient's norm from the virtual processors' sums of squares, added in the order of VPs; 0 if the script does not compute it. */
 double vpps_cpu_norm(const vpps_cpu *cpu);
 
-/* Makes the batch fail, unless another virtual processor already has, stops it, and returns false. `address` is the word of the script where the failing task lies. */
+/* Makes the batch fail, unless another virtual processor already has, stops it, and returns false. `address` is the word of the script where
+ * the failing task lies. */
 bool vpps_vp_fail(vpps_vp *vp, vpps_status status, uint32_t address, const char *format, ...)
     __attribute__((format(printf, 4, 5)));
 

@@ -15,7 +15,8 @@ enum { WINDOW_NS = 20 * 1000 * 1000, SHORTEST = 2, LONGEST = 64, MUCH = 8 };
 void vpps_note_waiting(vpps_crowd *c) {
     static _Thread_local unsigned long long before;
     unsigned long long waited = before;
-    char text[64] = ""; /* the system's line: ns on a core, ns of waiting for one, number of time slices */
+    /* line of text from the system: ns on a core, ns of waiting for a core, number of time slices */
+    char text[64] = "";
     if (!c->ends) return;
     const int f = open("/proc/thread-self/schedstat", O_RDONLY | O_CLOEXEC);
     if (f >= 0 && read(f, text, sizeof text - 1) > 0) sscanf(text, "%*u %llu", &waited);
@@ -52,7 +53,7 @@ void vpps_choose_threads(vpps_cpu *cpu, const vpps_batch *batch) {
     vpps_crowd *c = cpu->crowd;
     if (c) {
         const uint64_t ns = cpu->batch.end_ns - cpu->batch.start_ns, idle_ns = vpps_now_ns() - cpu->batch.end_ns;
-        c->latest_ns = ns + (idle_ns < ns ? idle_ns : ns); /* idle time before the launch counts, up to ns */
+        c->latest_ns = ns + (idle_ns < ns ? idle_ns : ns); /* counts idle time before the launch too, but at most ns */
         c->ns += c->latest_ns;
         if (c->ends) choose_rung(cpu, c);
     }

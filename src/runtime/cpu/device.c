@@ -17,7 +17,7 @@ static void finish_part(vpps_vp *vp) {
     vpps_wake(&cpu->done);
 }
 
-/* Runs share number i of the launch's virtual processors, which are divided among cpu->threads threads. */
+/* Runs those of the launch's virtual processors that thread i of cpu->threads runs. */
 static void run_share(vpps_cpu *cpu, uint32_t i) {
     const uint32_t first = cpu->n_vps * i / cpu->threads, end = cpu->n_vps * (i + 1) / cpu->threads;
     vpps_run_vps(cpu, first, end);
@@ -114,7 +114,7 @@ static bool cpu_holds(const vpps_device *d, vpps_param p, uint32_t which) {
 static vpps_status cpu_move(vpps_device *d, vpps_param p, uint32_t which, float *array, bool in) {
     vpps_cpu *cpu = (vpps_cpu *)d;
     const vpps_parameter_data *data = &cpu->model->params[p];
-    if (!array) return VPPS_OK; /* a state that no model has had: the device's memory is still zero */
+    if (!array) return VPPS_OK; /* NULL: a state that no model has had; the device's memory is still zero */
     if (data->kind == VPPS_MATRIX) {
         vpps_copy_matrix(cpu, p, array, which, !in);
     } else {
@@ -310,7 +310,7 @@ vpps_status vpps_cpu_prepare(vpps_cpu *cpu, const vpps_batch *batch) {
     VPPS_TRY(vpps_choose_meetings(cpu, batch->script));
     if (!cpu->meetings.taken) VPPS_TRY(need_counters(cpu, vpps_task_header_of(batch->script)->n_barriers));
     cpu->batch.half = batch->half;
-    if (cpu->batch.half != VPPS_BACKWARD_HALF) { /* the backward half keeps what the forward half set */
+    if (cpu->batch.half != VPPS_BACKWARD_HALF) { /* the backward half uses what the forward half has set */
         VPPS_TRY(vpps_cpu_take_gradients(&cpu->device));
         VPPS_TRY(take_script(cpu, batch));
         VPPS_TRY(cpu->batch.goal == VPPS_GOAL_UPDATE ? vpps_open_update(cpu) : make_segments(cpu));

@@ -47,10 +47,10 @@ struct vpps_entries {
      * its elements are empty (NO_OFFSET). */
     looked_up *found;
     size_t found_size, n_found;
-    entry_list *wanted; /* for each process: the entries whose values this process requests from it */
-    entry_list *asked;  /* for each process: the entries whose values it requests from this process */
-    uint32_t *first;    /* for each process: pool offset of the entries that came from it */
-    float **answers;    /* for each process: memory for the values that are sent to it */
+    entry_list *wanted; /* for each process: the entries whose values this process requests from that process */
+    entry_list *asked;  /* for each process: the entries whose values that process requests from this one */
+    uint32_t *first;    /* for each process: pool offset of the entries that came from that process */
+    float **answers;    /* for each process: memory for the values that are sent to that process */
     request *requests;  /* buffers for the requests sent to and received from each process */
     vpps_parcel *parcels;
     uint64_t fetch_ns, sent_bytes;

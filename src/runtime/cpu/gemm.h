@@ -44,7 +44,7 @@ VPPS_INLINE vector vector_multiply_add(vector a, vector b, vector c) {
 VPPS_INLINE vector vector_of(float x) { return x - (vector){0}; }
 VPPS_INLINE void vector_store(float *x, vector v) { *(vector_in_memory *)x = v; }
 
-/* Returns v. Makes compilers keep it in a register instead of loading it for each use. */
+/* Returns v. Makes compilers keep v in a register instead of loading it for each use. */
 VPPS_INLINE vector vector_held(vector v) {
 #if defined(__AVX512F__)
     __asm__("" : "+v"(v));
@@ -82,7 +82,7 @@ VPPS_INLINE void tile(const uint32_t height, const uint32_t columns, uint32_t k,
         for (uint32_t i = 0; i < height; i++)
             sum[j][i] = accumulate ? vector_load(c + i * VECTOR + j * ldc) : (vector){0};
     for (uint32_t p = 0; p < k; p++, a += lda, b += b_k) {
-        if (height > columns) { /* keeps the shorter side's operands in registers */
+        if (height > columns) { /* keeps in registers the operands of the side with fewer vectors */
             vector other[MAX_COLUMNS];
             for (uint32_t j = 0; j < columns; j++) other[j] = vector_of(b[j * b_n]);
             for (uint32_t i = 0; i < height; i++) {

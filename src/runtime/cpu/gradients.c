@@ -25,7 +25,7 @@ vpps_status vpps_open_update(vpps_cpu *cpu) {
 void vpps_open_sum(vpps_cpu *cpu) {
     const vpps_rows vectors = cpu->gradients; /* only gradients of vectors need zeros first: their range */
     cpu->batch.loss = 0;
-    if (cpu->batch.goal == VPPS_GOAL_NODES) return; /* gradients of nodes alone: no parameter gets one */
+    if (cpu->batch.goal == VPPS_GOAL_NODES) return; /* NODES: only nodes get gradients, no parameter does */
     if (!cpu->sum.open) {
         cpu->sum.number++;
         memset(cpu->pool + vectors.first, 0, (vectors.end - vectors.first) * sizeof(float));

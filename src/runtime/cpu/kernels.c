@@ -16,7 +16,7 @@
 #include "runtime/cpu/gemm.h"
 #include "runtime/cpu/products.h"
 
-/* RUN, LIST_RUN: number of terms that are summed in float. Sums of such runs of elements, or of list members, are summed in double. */
+/* RUN, LIST_RUN: number of terms that are summed in float. Sums of such runs of elements, or of list members, are added up in double. */
 enum { BLOCK = 16, LANES = 64, RUN = 64 * LANES, LIST_RUN = 256 };
 
 /* Adds the float sums of a run of terms to the double totals of earlier runs; `first`: there are no earlier runs, so totals are set. */
@@ -24,7 +24,7 @@ static __attribute__((noinline)) void end_run(uint32_t n, bool first, const floa
     for (uint32_t j = 0; j < n; j++) totals[j] = (first ? 0 : totals[j]) + (double)sums[j];
 }
 
-static const float nothing[BLOCK]; /* zeros that stand for tensors which an instruction lacks */
+static const float nothing[BLOCK]; /* zeros that stand for missing tensors of an instruction with fewer of them */
 
 /* Copies the first n < BLOCK elements of x to the buffer, padded with ones, which are harmless for every function. */
 static const float *padded(float *buffer, const float *x, size_t n) {
@@ -103,7 +103,7 @@ VPPS_INLINE void end_list_run(uint32_t vectors, bool first, vector *sums, double
     end_run(vectors * VECTOR, first, run, totals);
 }
 
-/* Turns the sums of the last run of list members into the results: adds the totals of the earlier runs. */
+/* Turns the sums of the last run of list members into the results: adds the totals of all earlier runs. */
 VPPS_INLINE void end_list(uint32_t vectors, vector *sums, double *totals) {
     float all[LIST * VECTOR];
     end_list_run(vectors, false, sums, totals);

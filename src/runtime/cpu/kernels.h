@@ -14,7 +14,7 @@ typedef struct vpps_operands {
     float f;           /* the last real constant (letter f in isa.def) */
     uint32_t u, e;
     uint32_t *indices;        /* indices or positions (letter i in isa.def) */
-    const float *weights;     /* the weights (letter v in isa.def) */
+    const float *weights;     /* weights, one for each list member (letter v in isa.def) */
     const float *const *list; /* the list of tensors (letter * in isa.def) */
     uint32_t n_list;
     /* For MATMUL and MOVE: r rows and c columns of the result; k is the number of terms of a sum, or of rows of the first tensor. */
@@ -52,7 +52,8 @@ typedef struct vpps_product_term {
 enum { VPPS_BF16_ROWS = 16, VPPS_BF16_DEPTH = 32, VPPS_BF16_TILE = 256 };
 typedef enum vpps_bf16_form { VPPS_BF16_AS_ROWS, VPPS_BF16_PAIRS } vpps_bf16_form;
 
-/* Source of an operand to pack in bf16: rows x[i] of `depth` elements from `skip` on; if `across`, vectors x[p] of element p of all rows. */
+/* Source of an operand to be packed in bf16: rows x[i] of `depth` elements from `skip` on; or, if `across`, vectors x[p], which hold element p of all
+ * rows. */
 typedef struct vpps_bf16_source {
     const float *const *x;
     uint32_t skip, rows, depth;
@@ -100,14 +101,15 @@ typedef void (*vpps_product_t_bf16)(uint32_t k, uint32_t n, uint32_t parts, cons
 typedef void (*vpps_pack_bf16)(const vpps_bf16_source *source, uint32_t parts, vpps_bf16_form form,
                                uint32_t depth_tiles, uint32_t *to);
 
-/* Processor instructions for bf16 products (a "unit"), with functions that pack operands and multiply them. A thread calls `open` before
+/* A kind of processor instructions for bf16 products (a "unit"), with functions that pack operands and multiply them. A thread calls `open` before
  * its first `product` or `product_t`, and `close` after its last. Both may be NULL. */
 typedef struct vpps_bf16_unit {
     const char *name;
     vpps_product_bf16 product;
     vpps_pack_bf16 pack;
     vpps_spread_bf16 spread;
-    vpps_product_t_bf16 product_t; /* product with a transposed matrix; NULL: the unit needs transposed copies */
+    /* product with a transposed matrix; NULL: these instructions need transposed copies */
+    vpps_product_t_bf16 product_t;
     void (*open)(void);
     void (*close)(void);
 } vpps_bf16_unit;

@@ -1,5 +1,5 @@
-/* measure.c - measures the time of products by this processor's instructions. A trial's time is the thread's processor time, the minimum
- * over ROUNDS rounds, so that other work on the machine adds little. */
+/* measure.c - measures the time of products by this processor's instructions. The time of a trial (one kind of product) is the thread's processor
+ * time, the minimum over ROUNDS rounds, so that other work on the machine adds little. */
 #include "runtime/cpu/measure.h"
 #include "runtime/cpu/cpu.h"
 
@@ -18,7 +18,8 @@ enum {
     SLICE_NS = 30 * 1000
 };
 
-/* Returns the most time that trials may take, since they would take many seconds on an emulated processor. $VPPS_PROBE_MS sets it. */
+/* Returns the most time, in ms, that all trials (measurements) may take, since they would take many seconds on an emulated processor. $VPPS_PROBE_MS
+ * sets it. */
 uint64_t vpps_cpu_measure_limit_ms(void) {
     enum { USUAL_MS = 300, MOST_MS = 1000000 };
     const char *text = getenv("VPPS_PROBE_MS");
@@ -26,11 +27,11 @@ uint64_t vpps_cpu_measure_limit_ms(void) {
     return text && vpps_read_number(text, MOST_MS, &ms) ? ms : USUAL_MS;
 }
 
-/* The matrices and vectors with which products are measured, and the unit that multiplies them. */
+/* The matrices and vectors with which products are measured, and the instructions that multiply them. */
 typedef struct stand {
     const vpps_kernels *kernels;
     vpps_bf16_unit unit;
-    uint32_t parts; /* number of bf16 parts of an operand; 0: products are in fp32 */
+    uint32_t parts; /* number of bf16 numbers that represent an operand; 0: products are in fp32 */
     uint32_t gates; /* matrices per call: GATES, or 1 where vectors are not packed: in fp32, forward */
     uint32_t n_matrices, next;
     float *memory, *matrices, *copy, *x, *c, *scratch;
@@ -164,7 +165,7 @@ static void (*const runs[VPPS_CPU_WAYS])(stand *s, uint32_t n) = {
     [VPPS_CPU_WAY_copy] = run_copy,
 };
 
-/* Packs the matrices unless they are packed already with so many parts; all units use the same packed form. */
+/* Packs the matrices in bf16 unless they are packed already with this number of parts; all kinds of instructions use the same packed form. */
 static void pack_matrices(stand *s) {
     if (!s->parts || s->packed_parts == s->parts) return;
     const size_t words = vpps_bf16_words(SIDE, SIDE, s->parts);
@@ -173,7 +174,7 @@ static void pack_matrices(stand *s) {
     s->packed_parts = s->parts;
 }
 
-/* Sets the unit (kind of instructions) and the precision that the next measurements use. */
+/* Sets the kind of instructions and the precision that the next measurements use. */
 static void use(stand *s, const vpps_cpu_units *u, const vpps_cpu_maker *m) {
     s->kernels = u->kernels[m->kernels];
     s->parts = vpps_precision_parts(m->precision);
@@ -192,7 +193,7 @@ static void fetch_matrices(const stand *s) {
     (void)word;
 }
 
-/* Measures a trial for a short time, which may lower the trial's ns per vector. Returns the time that this took, in ns. */
+/* Measures the trial's product for a short time; a new minimum becomes the trial's ns per vector. Returns the time that this took, in ns. */
 static uint64_t measure(stand *s, vpps_trial *t) {
     uint64_t passed;
     uint32_t calls = 0, way = 0;
@@ -216,7 +217,8 @@ static uint64_t measure(stand *s, vpps_trial *t) {
 static const struct plan {
     vpps_cpu_way way;
     bool far;
-    uint32_t fp32[12], bf16[12]; /* numbers of vectors, ended by 0; fp32 `rows`: at most MOST_VECTORS / GATES */
+    /* numbers of vectors to measure with, ended by 0; fp32 `rows`: at most MOST_VECTORS / GATES */
+    uint32_t fp32[12], bf16[12];
 } plan[] = {
     {VPPS_CPU_WAY_forward, false, {1, 2, 3, 4, 6, 8, 16, 24, 48, 96, 192}, {1, 4, 8, 16, 48}},
     {VPPS_CPU_WAY_forward, true, {1, 4, 16}, {1, 4, 16}},
@@ -228,7 +230,7 @@ static const struct plan {
 uint32_t vpps_cpu_list_trials(const vpps_cpu_units *u, vpps_trial *out, vpps_cpu_maker *by) {
     vpps_cpu_maker makers[VPPS_MOST_MAKERS];
     const uint32_t n_makers = vpps_cpu_makers(u, makers);
-    const uint32_t slow = u->n_kernels > 1; /* leaves the slowest kernels out if others exist */
+    const uint32_t slow = u->n_kernels > 1; /* number of kernels left out: the slowest, if others exist */
     uint32_t n = 0;
     for (const vpps_cpu_maker *m = makers + slow; m < makers + n_makers; m++) {
         const bool fp32 = m->precision == VPPS_PRECISION_FP32, rows = fp32 || u->bf16[m->unit].product_t;

@@ -1,5 +1,5 @@
-/* outer.c - computes gradients of parameters: sums of outer products (matrices), of vectors, and of table entries' gradients. Each virtual processor
- * computes those of the rows and entries that it owns. */
+/* outer.c - computes gradients of parameters: sums of outer products dy x^T (matrices), of vectors, and of table entries' gradients. Each virtual
+ * processor computes the gradients of the rows and entries that it owns. */
 #include "runtime/cpu/outer.h"
 
 void vpps_point_to(const vpps_cpu *cpu, const vpps_block_view *view, const vpps_operand *x, uint32_t first, uint32_t n,
@@ -24,7 +24,7 @@ static void add_terms(const vpps_cpu *cpu, uint32_t n, float *to, uint32_t count
     cpu->kernels->run[VPPS_I_SUM](n, to, &(vpps_operands){.list = terms, .n_list = count + 1, .f = 1});
 }
 
-/* Adds to the gradient of a matrix that a cell reads as a value, not as a factor of a product. */
+/* Adds to the gradient of a matrix that a cell reads as a value, not to multiply with it. */
 static void add_whole_matrix(vpps_vp *vp, const vpps_block_view *view, const vpps_outer *o, uint32_t first,
                              uint32_t n) {
     const vpps_cpu *cpu = vp->cpu;
@@ -132,7 +132,7 @@ uint32_t vpps_outer_vectors(const vpps_block_view *view, const vpps_operand *x, 
     return (x->axis ? starts[at + count] - *first : count) * x->cols;
 }
 
-/* Returns whether operand x may be a vector parameter or a table entry, which the update changes. */
+/* Returns whether operand x may be a vector parameter or a table entry, which the optimizer's update changes. */
 static bool reads_parameters(const vpps_cpu *cpu, const vpps_block_view *view, const vpps_operand *x) {
     if (x->place == VPPS_PLACE_ENTRY || x->place == VPPS_PLACE_PARAMETER) return true;
     if (x->place != VPPS_PLACE_INPUT) return false;
@@ -141,9 +141,9 @@ static bool reads_parameters(const vpps_cpu *cpu, const vpps_block_view *view, c
     return false;
 }
 
-/* Decides which matrices' gradients the update computes itself. A gradient to which few vectors of a single block contribute is not written
- * to memory: the update computes it, a block of rows at a time, while that is in the cache. Clipping needs the norm first, so then the
- * gradient is computed twice, if vectors are few. Other processes need the whole gradient. */
+/* Decides which matrices' gradients the update computes itself. If few vectors of a single block of vertices add to a gradient, it is not written to
+ * memory: the update computes it, a block of matrix rows at a time, while that is in the cache. Clipping needs the norm first, so then the gradient
+ * is computed twice, if vectors are few. Other processes need the whole gradient. */
 void vpps_choose_updates(vpps_cpu *cpu) {
     const uint32_t n_params = (uint32_t)cpu->model->n_params, n_blocks = cpu->batch.header.n_blocks;
     const bool clip = cpu->batch.header.clip > 0;
@@ -166,12 +166,12 @@ void vpps_choose_updates(vpps_cpu *cpu) {
 }
 
 static bool made_by_update(const vpps_cpu *cpu, const vpps_block_view *view, const vpps_outer *o, uint32_t n) {
-    uint32_t first; /* first vector; without any (all lists empty) there is nothing to update */
+    uint32_t first; /* number of the first vector; without vectors (all lists empty) there is nothing to update */
     return o->x && cpu->batch.uses[o->param] == 1 && n == view->block->n &&
            vpps_outer_vectors(view, o->dy, 0, n, &first);
 }
 
-/* Returns the most vectors that contribute to a gradient of this block which the update computes; 0: the update computes none. */
+/* Returns the largest number of vectors from which the update computes a gradient for this block of vertices; 0: the update computes none. */
 static uint32_t most_by_update(const vpps_cpu *cpu, const vpps_block_view *view) {
     uint32_t most = 0, first;
     for (uint32_t i = 0; i < vpps_n_outers(view->cell); i++) {
@@ -194,7 +194,7 @@ static bool copy_vectors(vpps_vp *vp, const vpps_block_view *view, const vpps_op
     return true;
 }
 
-/* Notes which gradients of the block the update computes. Copies factors that are vectors or table entries, since another virtual processor may
+/* Notes which gradients of the block the update computes. Copies vectors x that are parameters or table entries, since another virtual processor may
  * update these earlier. Returns false if out of memory. */
 static bool leave_to_update(vpps_vp *vp, const vpps_block_view *view, uint32_t n) {
     const vpps_cpu *cpu = vp->cpu;

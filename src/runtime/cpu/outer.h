@@ -6,16 +6,17 @@
 
 static const size_t VPPS_NO_COPY = SIZE_MAX; /* value in vp->copy_of */
 
-/* Sets out[] to the addresses of an operand's columns, for n items of the block from `first` on: vertices, or members of their lists if
- * the operand is computed per member. */
+/* Sets out[] to the addresses of an operand's columns, for n vertices of the block from `first` on, or for n members of their lists if the operand
+ * has a value for each member. */
 void vpps_point_to(const vpps_cpu *cpu, const vpps_block_view *view, const vpps_operand *x, uint32_t first, uint32_t n,
                    const float **out);
 
-/* Returns how many vectors (columns) an operand has in vertices [at, at + count); *first is the first vertex, or list member. */
+/* Returns how many vectors (columns) an operand has in vertices [at, at + count); *first is the number of the first vertex or list member. */
 uint32_t vpps_outer_vectors(const vpps_block_view *view, const vpps_operand *x, uint32_t at, uint32_t count,
                             uint32_t *first);
 
-/* Returns the factor x of the cell's step OUTER number i; NULL if there is no x, or if an earlier step has the same x. */
+/* A matrix's gradient is the sum of dy x^T. Returns the operand x of OUTER step number i of the cell; NULL if there is no x, or if an earlier step
+ * has the same x. */
 static inline const vpps_operand *vpps_new_factor(const vpps_compiled_cell *c, uint32_t i) {
     const vpps_operand *x = vpps_outer_of(c, i).x;
     for (uint32_t j = 0; j < i && x; j++)
@@ -23,15 +24,17 @@ static inline const vpps_operand *vpps_new_factor(const vpps_compiled_cell *c, u
     return x;
 }
 
-/* Returns the size, in floats, of the scratch memory for vectors x of k elements and vectors dy. A block's gradient follows in the memory. */
+/* Returns the size, in floats, of the scratch memory for vectors x of k elements and vectors dy. The gradient of a block of rows follows in the
+ * memory. */
 size_t vpps_outer_floats(const vpps_cpu *cpu, uint32_t k);
 
 /* Copies n vectors x of k elements, in the form that vpps_add_outer reads, to the virtual processor's scratch memory. */
 void vpps_pack_outer(const vpps_vp *vp, uint32_t n, uint32_t k, const float *const *x);
 
-/* Computes a block's gradient `to` = or += the sum over n vectors of d[v] x[v]^T. vpps_pack_outer has packed the vectors x before. */
+/* Computes the gradient of a block of matrix rows: `to` = or += the sum over n vectors of d[v] x[v]^T. vpps_pack_outer has packed the vectors x
+ * before. */
 void vpps_add_outer(const vpps_vp *vp, const vpps_matrix_block *block, uint32_t n, uint32_t k, const float *const *d,
                     float *to, bool add);
 
-/* Returns the virtual processor's share of n table entries, as a range of their numbers. */
+/* Returns the range of entry numbers that the virtual processor processes, of n table entries. */
 vpps_rows vpps_own_entries(const vpps_vp *vp, uint32_t n);

@@ -10,7 +10,7 @@
 
 enum { LINE = 64 };
 
-/* Writes the name of a trial, without its time. Returns the text's length. */
+/* Writes the name of a trial (measured product), without its time. Returns the text's length. */
 static size_t name(const vpps_trial *t, char text[LINE]) {
     return (size_t)snprintf(text, LINE, "%s %s %s %u %s ", t->unit, t->precision, t->product, t->vectors,
                             t->far ? "far" : "near");
@@ -83,7 +83,7 @@ static void make(void) {
     probe.trials = trials;
     if (recall(&probe, u, &memory)) return;
     const int lock = vpps_cache_lock(4 * vpps_cpu_measure_limit_ms()); /* a long limit: the machine may be busy */
-    if (!recall(&probe, u, &memory)) { /* if no other process has stored the times meanwhile */
+    if (!recall(&probe, u, &memory)) { /* true: no other process has stored the times meanwhile */
         probe.n = vpps_cpu_measure(u, trials);
         if (probe.n)
             keep(&probe, &memory);

@@ -4,10 +4,10 @@
 #include "runtime/cpu/choices.h"
 
 typedef struct vpps_probe {
-    vpps_trial *trials; /* times of all units; static memory that is never freed */
-    uint32_t n;         /* number of trials; 0: there are none */
-    bool recalled;      /* whether the trials were measured by an earlier run */
-    char note[256];     /* why there are no trials, or why they could not be stored; otherwise empty */
+    vpps_trial *trials; /* measured times, for all kinds of instructions; static memory that is never freed */
+    uint32_t n;         /* number of measured times; 0: nothing was measured */
+    bool recalled;      /* whether the times were measured by an earlier run and read from the disk */
+    char note[256];     /* text for the user: why nothing was measured, or why times could not be stored; else empty */
 } vpps_probe;
 
 /* Returns the trials that this process has already measured or read; else those in the disk cache; else measures them. */
@@ -15,5 +15,5 @@ const vpps_probe *vpps_probe_processor(void);
 
 /* Writes trials as lines of text (malloc'd, owned by the caller). Returns NULL if out of memory. */
 char *vpps_probe_write(const vpps_trial *trials, uint32_t n);
-/* Reads trials that vpps_probe_write wrote. Returns their number, at most VPPS_CPU_TRIALS; 0 if trials of these units are missing. */
+/* Reads trials that vpps_probe_write wrote. Returns their number, at most VPPS_CPU_TRIALS; 0 if trials of some of these instructions are missing. */
 uint32_t vpps_probe_read(const vpps_cpu_units *units, const char *text, vpps_trial *trials);

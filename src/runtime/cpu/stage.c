@@ -1,4 +1,5 @@
-/* stage.c - runs a stage of a cell over some vertices, tile by tile, leaving out vertices for which the stage's condition does not hold. */
+/* stage.c - runs a stage (part of a cell's program) over some vertices, tile by tile, leaving out vertices for which the cell's condition does not
+ * hold. */
 #include "runtime/cpu/tile.h"
 
 bool vpps_vp_scratch(vpps_vp *vp, size_t floats) {
@@ -17,8 +18,8 @@ static bool holds(const vpps_tile *t, uint32_t vertex) {
     return vpps_condition_holds(condition, t->vp->cpu->pool[vpps_input_at(t->view, condition->input, vertex)]);
 }
 
-/* Sets the outputs of a vertex that does not run to the values that they have where the condition does not hold. Zero is added to a value,
- * as where all vertices run, so that a zero has the same sign. */
+/* Sets the outputs of a vertex that does not run, since the cell's condition does not hold there, to their values for that case. Zero is added to a
+ * value, as where all vertices run, so that a zero has the same sign. */
 static void hand_on(const vpps_tile *t, uint32_t vertex) {
     const vpps_cpu *cpu = t->vp->cpu;
     const vpps_stage_set made = t->c->stages[t->stage].outputs;
@@ -36,8 +37,8 @@ static void hand_on(const vpps_tile *t, uint32_t vertex) {
     }
 }
 
-/* Finds the vertices of [first, *end) for which the condition holds; hand_on sets the outputs of the others. If the cell has lists, whose
- * members must be adjacent in a tile, all vertices run if one does. Returns false if out of memory. */
+/* Finds the vertices of [first, *end) for which the cell's condition holds; sets the outputs of the other vertices by hand_on. If the cell has list
+ * inputs, whose members must be adjacent in memory, all vertices run if one does. Returns false if out of memory. */
 static bool find_live(vpps_tile *t, uint32_t *first, uint32_t *end) {
     vpps_vp *vp = t->vp;
     uint32_t n = 0;
@@ -56,7 +57,7 @@ static bool find_live(vpps_tile *t, uint32_t *first, uint32_t *end) {
     return true;
 }
 
-/* Sets t to the tile of n vertices from number `first` on, with memory for its buffers. Returns false if out of memory. */
+/* Makes `t` the tile of n vertices from number `first` on, with memory for its buffers. Returns false if out of memory. */
 static bool open_tile(vpps_tile *t, uint32_t first, uint32_t n) {
     enum { LINE = 16 };
     size_t floats[VPPS_AXES], all = 4 * LINE;

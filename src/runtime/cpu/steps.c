@@ -13,7 +13,8 @@ static void copy(uint32_t n, uint32_t width, const vpps_span *to, const vpps_spa
         memcpy(vpps_span_at(to, i), vpps_span_at(from, i), width * sizeof(float));
 }
 
-/* Loads a value into a slot (a buffer of the tile). If every processor has computed a share of it, the shares are added in their order. */
+/* Loads a value into a slot (a buffer of the tile). If every virtual processor has computed a partial sum of the value, adds these sums in their
+ * order. */
 static void load(const vpps_tile *t, const vpps_program_step *s) {
     const vpps_operand *o = vpps_operands_of(t, s);
     const vpps_span from = vpps_span_of(t, o, true), to = vpps_span_of(t, &s->to, false);
@@ -25,7 +26,8 @@ static void load(const vpps_tile *t, const vpps_program_step *s) {
             t->kernels->add(width, vpps_span_at(&to, i), vpps_span_at(&from, i) + m * share);
 }
 
-/* Returns the pairs of a vertex's gradient (offset of a scalar, offset of a vector), and their number in *n. NULL: out of memory. */
+/* Returns the pairs (offset of a scalar, offset of a vector) whose products are terms of a vertex's gradient, and their number in *n. NULL: out of
+ * memory. */
 static const uint32_t *pairs_of(const vpps_tile *t, uint32_t output, uint32_t vertex, uint32_t *n) {
     const uint32_t *starts = t->view->pair_starts[output];
     const uint64_t all = vpps_count_pairs(t->view, output, vertex, vertex + 1);
@@ -40,7 +42,8 @@ static const uint32_t *pairs_of(const vpps_tile *t, uint32_t output, uint32_t ve
     return t->vp->pairs;
 }
 
-/* Adds contributions to a gradient: those in the vertex's list, in their order, then those of its pairs. False: out of memory. */
+/* Adds up the terms of a gradient (one from each vertex that reads the value): first the vectors in the vertex's list, in their order, then the
+ * products of its pairs. Returns false if out of memory. */
 static bool add_gradients(const vpps_tile *t, const vpps_program_step *s) {
     const uint32_t *starts = t->view->gradient_starts[s->output] + t->first[0];
     const uint32_t *entries = t->view->gradients[s->output], *pairs = t->view->pairs[s->output];
@@ -65,14 +68,14 @@ static void store(const vpps_tile *t, const vpps_program_step *s) {
 
 /* ---------------------------------------------------------------- instructions */
 
-/* A vertex, or a member of a vertex's list, for which a step runs. */
+/* A vertex, or a member of a vertex's list input, for which a step runs. */
 typedef struct item {
     uint32_t number, vertex; /* number: index in this part of the tile; vertex: index in the block */
     uint32_t in_part;        /* index of the item's vertex in this part of the tile's vertices */
     uint32_t member;         /* position in the list, if the item is a list member; else 0 */
 } item;
 
-/* Returns count->base plus a multiple of the number of members of each list of the vertex. */
+/* Returns count->base plus, for each list input of the vertex, a multiple of its number of members. */
 static uint32_t count_of(const vpps_tile *t, const vpps_cell_count *count, uint32_t vertex) {
     uint32_t n = count->base;
     for (uint32_t d = 1; d <= t->c->n_lists; d++)
@@ -96,7 +99,8 @@ static void set_numbers(const vpps_tile *t, const vpps_program_step *s, const it
                at->member * vpps_operand_words(&s->to);
 }
 
-/* Returns the number of the operand's item for item `at` of the step: the same item, its vertex, or the first member of its vertex's list. */
+/* Returns the number of the operand's item for item `at` of the step: the same vertex or member, the member's vertex, or the first member of the
+ * vertex's list. */
 static uint32_t number_of(const vpps_tile *t, const vpps_operand *o, uint32_t axis, const item *at) {
     if (o->access == VPPS_ACCESS_MEMBERS) return t->view->lists[o->axis][at->vertex] - t->first[o->axis];
     return o->axis != axis ? at->in_part : at->number;
@@ -125,7 +129,7 @@ static bool set_list(const vpps_tile *t, const vpps_program_step *s, uint32_t k,
     return true;
 }
 
-/* Sets an instruction's operands for one item (vertex, list member). Returns false if out of memory. */
+/* Sets an instruction's operands for one vertex or list member, `at`. Returns false if out of memory. */
 static bool set_operands(const vpps_tile *t, const vpps_program_step *s, const item *at, vpps_operands *o) {
     const vpps_operand *x = vpps_operands_of(t, s);
     uint32_t k = 0;
@@ -137,7 +141,7 @@ static bool set_operands(const vpps_tile *t, const vpps_program_step *s, const i
     return k == s->n || set_list(t, s, k, at, o);
 }
 
-/* Advances `at` to the next item (vertex, list member) of the axis; returns false after the last. The caller starts with number UINT32_MAX. */
+/* Advances `at` to the next vertex, or list member, of the axis; returns false after the last. The caller starts with number UINT32_MAX. */
 static bool next_item(const vpps_tile *t, uint32_t axis, item *at) {
     if (++at->number >= t->n[axis]) return false;
     if (!axis) {
@@ -152,7 +156,7 @@ static bool next_item(const vpps_tile *t, uint32_t axis, item *at) {
     return true;
 }
 
-/* Returns how many elements the step's kernel computes per item (vertex, list member), over all columns. */
+/* Returns how many elements the step's kernel computes for one vertex or list member, over all columns. */
 static uint32_t length_of(const vpps_tile *t, const vpps_program_step *s) {
     const bool whole = vpps_instructions[s->run.of.opcode].form == VPPS_FORM_REDUCE;
     return whole ? vpps_operand_words(vpps_operands_of(t, s)) : vpps_width_of(t, &s->to);
@@ -162,7 +166,7 @@ static uint32_t length_of(const vpps_tile *t, const vpps_program_step *s) {
 
 enum { MOST_PLAIN = 5 }; /* most tensors and scalars that an instruction has together */
 
-/* Returns whether only the addresses of tensors and scalars differ between the step's items (vertices, list members). */
+/* Returns whether only the addresses of tensors and scalars differ between the vertices, or list members, for which the step runs. */
 static bool is_plain(const vpps_program_step *s) {
     const vpps_cell_run *of = &s->run.of;
     const vpps_form form = vpps_instructions[of->opcode].form;
@@ -182,7 +186,8 @@ static void set_member(const vpps_program_step *s, const vpps_operand *x, const 
     }
 }
 
-/* Runs a plain step: a uniform one, whose items are adjacent, all at once; else over vertices, or over the list members of each. */
+/* Runs a step for which is_plain is true: all items by one call if the step is uniform; else vertex by vertex, or over the list members of each
+ * vertex. */
 static bool run_plain(const vpps_tile *t, const vpps_program_step *s, vpps_operands *o) {
     const vpps_operand *x = vpps_operands_of(t, s);
     const vpps_cpu_kernel kernel = t->kernels->run[s->run.of.opcode];
@@ -204,7 +209,7 @@ static bool run_plain(const vpps_tile *t, const vpps_program_step *s, vpps_opera
     if (!s->axis || adjacent) return true;
     /* whether the step multiplies each list member's tensor with the vertex's (DOT) */
     const bool dot = s->run.of.opcode == VPPS_I_DOT && !x[0].axis != !x[1].axis && to.stride == 1;
-    const uint32_t list = x[0].axis ? 0 : 1; /* index of the operand that each list member has */
+    const uint32_t list = x[0].axis ? 0 : 1; /* index of the operand that has a value for each list member */
     if (dot && !VPPS_RESERVE(t->vp->pointers, t->n[s->axis] + 1u)) return false;
     for (uint32_t i = 0, m = 0, end; i < t->n[0]; i++, m = end) {
         end = m + members_of(t, s->axis, t->first[0] + i);

@@ -64,7 +64,8 @@ vpps_status vpps_make_tiles(vpps_compiled_cell *c, uint32_t most) {
     return VPPS_OK;
 }
 
-/* Returns the address that the gradient contribution of item 0 of the block would have, in the part of this virtual processor. */
+/* Returns the address of a gradient that the stage computes for an input, for item 0 of the block, in the part of memory of this virtual
+ * processor. */
 static float *contribution(const vpps_tile *t, const vpps_operand *o) {
     const uint32_t items = t->task_items[o->axis];
     uint64_t at = t->contributions + vpps_contribution_at(t->c, t->stage, t->task_items, o->at);

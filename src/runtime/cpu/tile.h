@@ -6,19 +6,23 @@
 #include "runtime/cpu/cpu.h"
 
 typedef struct vpps_tile_slot {
-    size_t at;      /* sum of the preceding widths on the same axis; times the number of items: the slot's begin */
+    /* sum of the widths of earlier slots on the same axis; the slot begins at this times the number of items */
+    size_t at;
     uint32_t width; /* number of floats of one item (vertex or list member) */
 } vpps_tile_slot;
 
 /* Layout of the memory of a stage's tiles, for one virtual processor of a group. */
 typedef struct vpps_tile_layout {
-    vpps_tile_slot *slots;      /* places of the slots (buffers), indexed by slot of the program */
-    vpps_rows *own;             /* this virtual processor's rows, for each index `dealt` of operands; own[0] is empty */
-    uint32_t floats[VPPS_AXES]; /* for each axis, the floats of all its slots (buffers) for one item */
-    uint32_t tile;              /* number of vertices per tile */
+    vpps_tile_slot *slots; /* places of the slots (buffers), indexed by slot of the program */
+    /* rows that this virtual processor owns, for each index `dealt` of operands; own[0] is empty */
+    vpps_rows *own;
+    /* for each axis (0: vertices; d: list members): number of floats of all its slots (buffers), for one vertex or member */
+    uint32_t floats[VPPS_AXES];
+    uint32_t tile; /* number of vertices per tile */
 } vpps_tile_layout;
 
-/* The tile that is run, or a part of its vertices. An axis is the vertices, or the members of one of their lists. */
+/* The tile that is run, or a part of its vertices. Arrays have an element for each axis: 0 for vertices, d for the members of the vertices' list
+ * input d - 1. */
 typedef struct vpps_tile {
     vpps_vp *vp;
     const vpps_kernels *kernels;
@@ -27,14 +31,17 @@ typedef struct vpps_tile {
     const vpps_tile_layout *layout;
     const vpps_block_view *view;
     uint32_t stage, member;
-    uint32_t first[VPPS_AXES], n[VPPS_AXES]; /* for each axis: the part's first item in the block; number of items */
-    uint32_t whole[VPPS_AXES];               /* for each axis: number of items (vertices, members) of the tile */
-    uint32_t before;                         /* number of vertices of the tile that precede this part */
-    const uint32_t *live;         /* numbers of the vertices that run, indexed from first[0]; NULL: all vertices run */
-    float *region[VPPS_AXES];     /* for each axis (0: vertices, else a list's members): memory of buffers */
-    float *records[VPPS_RECORDS]; /* by record (of kept values): the address that item 0 of the block would have */
+    /* for each axis: number, in the block, of the part's first vertex or list member; how many there are */
+    uint32_t first[VPPS_AXES], n[VPPS_AXES];
+    uint32_t whole[VPPS_AXES]; /* for each axis: number of vertices or list members of the whole tile */
+    uint32_t before;           /* number of vertices of the tile that precede this part */
+    /* numbers of the vertices for which the cell's condition holds, indexed from first[0]; NULL: all run */
+    const uint32_t *live;
+    float *region[VPPS_AXES]; /* for each axis (0: vertices; d: a list's members): memory of its buffers */
+    /* for each record (area of kept values): address that the block's item 0 would have */
+    float *records[VPPS_RECORDS];
     uint32_t task_first[VPPS_AXES], task_items[VPPS_AXES];
-    uint64_t contributions; /* pool offset of the gradient contributions that the task writes */
+    uint64_t contributions; /* pool offset of the gradients that the task computes for inputs */
 } vpps_tile;
 
 /* Makes the layouts of all of a cell's programs, for all virtual processors of a group, in cell->device_program, unless they exist. most: vertices
@@ -44,15 +51,16 @@ const vpps_tile_layout *vpps_tiles_of(const vpps_compiled_cell *c, uint32_t stag
 
 /* ---- operands: tile.c */
 
-/* Addresses of an operand's items: item i is at base + i * stride, or at base + offsets[i]; with `live`, live[i] takes the place of i. */
+/* Addresses of an operand for all items (vertices or list members): for item i, base + i * stride, or base + offsets[i]; with `live`, live[i] takes
+ * the place of i. */
 typedef struct vpps_span {
     float *base;
     size_t stride;
     const uint32_t *offsets, *live;
 } vpps_span;
 
-/* Returns the addresses of an operand's items (vertices, list members) in the part of the tile. If rows are dealt to virtual processors: those of the
- * VP's own rows. If every VP has summed a share of the value: those of the VP's own share, or with first_share of the first VP's. */
+/* Returns the addresses of an operand for the vertices, or list members, in the part of the tile. If rows are dealt to virtual processors: of the
+ * rows that this VP owns. If every VP has computed a partial sum of the value: of this VP's sum, or with first_share of the first VP's. */
 vpps_span vpps_span_of(const vpps_tile *t, const vpps_operand *o, bool first_share);
 
 static inline float *vpps_span_at(const vpps_span *w, uint32_t i) {
@@ -64,7 +72,7 @@ static inline const vpps_operand *vpps_operands_of(const vpps_tile *t, const vpp
     return t->p->operands + s->first;
 }
 
-/* Returns the address of a slot's items (of the operand's buffer) in the part of the tile; they are adjacent. */
+/* Returns the address of the slot (buffer) that holds the operand for the vertices, or list members, in the part of the tile; these are adjacent. */
 static inline float *vpps_slot_of(const vpps_tile *t, const vpps_operand *o) {
     const vpps_tile_slot *slot = &t->layout->slots[o->at];
     return t->region[o->axis] + slot->at * t->whole[o->axis] + (size_t)t->before * slot->width;

@@ -7,7 +7,7 @@ static vpps_blocks blocks_of(const vpps_tile *t, vpps_param matrix) {
                       : vpps_blocks_of(t->vp->cpu, matrix, 0, 1);
 }
 
-/* Sets x[] to the addresses of an operand's vectors: the columns of its items (vertices, list members). */
+/* Sets x[] to the addresses of an operand's vectors: the columns of its values for all vertices, or list members, of the tile. */
 static void point(const vpps_tile *t, const vpps_operand *o, const float **x) {
     const vpps_span w = vpps_span_of(t, o, false);
     const uint32_t n = t->n[o->axis];
@@ -26,7 +26,8 @@ static const float *block_from(const vpps_tile *t, const vpps_program_step *s, u
     return NULL;
 }
 
-/* Returns the address that the next product of the program reads first, for prefetching; after the last product, that of the next tile. */
+/* Returns the address that the next product of the program reads first, for prefetching; after the last product, the address that the next tile reads
+ * first. */
 static const float *next_block(const vpps_tile *t, const vpps_program_step *s) {
     for (const vpps_program_step *end = t->p->steps + t->p->n, *next = s + 1;; next++) {
         if (next == end) next = t->p->steps;
@@ -108,7 +109,7 @@ static bool multiply_bf16(const vpps_tile *t, const vpps_program_step *s, const 
     return true;
 }
 
-/* Returns the addresses of an operand's columns. In slots (buffers), an item's columns are adjacent. */
+/* Returns the addresses of an operand's columns. In slots (buffers), the columns of one vertex or list member are adjacent. */
 static vpps_span columns_of(const vpps_tile *t, const vpps_operand *o) {
     if (o->place == VPPS_PLACE_NONE) return (vpps_span){0};
     vpps_span w = vpps_span_of(t, o, false);
@@ -129,7 +130,7 @@ static bool multiply(const vpps_tile *t, const vpps_program_step *s) {
     return true;
 }
 
-/* Returns the first virtual processor whose rows of a transposed matrix this VP multiplies, and in *n of how many VPs. */
+/* Returns the first virtual processor whose rows of a transposed matrix this VP multiplies; *n: number of such VPs. */
 static uint32_t first_vp_of(const vpps_tile *t, uint32_t *n) {
     *n = t->p->rows ? t->vp->cpu->n_vps / t->c->needs.group : t->vp->cpu->n_vps;
     return t->p->rows ? t->member * *n : 0;

@@ -18,7 +18,7 @@ const vpps_kernels *vpps_kernels_choose(bool portable) {
 
 static vpps_cpu_units here;
 
-/* Stores the latest error message as the reason why a unit is not available, without the unit's name before it. */
+/* Keeps the text of the latest error message as the reason why a kind of bf16 instructions is not available, without the kind's name in front. */
 static void note_why_not(vpps_bf16_unit_id id) {
     const char *message = vpps_error_message(), *colon = strstr(message, ": ");
     snprintf(here.why_not[id], sizeof here.why_not[id], "%s", colon ? colon + 2 : message);

@@ -1,10 +1,11 @@
-/* units.h - the instructions with which this processor can compute products. */
+/* units.h - the kinds of instructions ("units") with which this processor can compute products. */
 #pragma once
 
 #include "runtime/cpu/kernels.h"
 #include "vpps.h"
 
-/* Kinds of processor instructions that compute products in bf16, as X(unit). VECTORS are plain vector instructions, those of the kernels. */
+/* Kinds of processor instructions ("units") that compute products in bf16, as X(unit). VECTORS are plain vector instructions, as the fp32 kernels
+ * use. */
 #define VPPS_BF16_UNIT_TABLE(X) X(VECTORS) X(AVX512_BF16) X(AMX)
 
 #define X(id) VPPS_BF16_##id,
@@ -18,25 +19,26 @@ enum { VPPS_MOST_KERNELS = 0 VPPS_ISA_TABLE(X) };
 typedef struct vpps_cpu_units {
     const vpps_kernels *kernels[VPPS_MOST_KERNELS]; /* kernels of VPPS_ISA_TABLE that the processor can run */
     uint32_t n_kernels;
-    /* Functions of each bf16 unit; `product` is NULL if the processor lacks the unit. For VECTORS, see vpps_bf16_unit_of. */
+    /* Functions of each kind of bf16 instructions; `product` is NULL if the processor lacks them. For VECTORS, see vpps_bf16_unit_of. */
     vpps_bf16_unit bf16[VPPS_BF16_UNITS];
-    char why_not[VPPS_BF16_UNITS][96]; /* the reason why a unit is not available */
+    char why_not[VPPS_BF16_UNITS][96]; /* the reason why the processor lacks a kind of instructions, as text */
 } vpps_cpu_units;
 
-/* Returns this processor's kernels and bf16 units. They are found at the first call of a process. */
+/* Returns the kernels and kinds of bf16 instructions of this processor. They are found at the first call of a process. */
 const vpps_cpu_units *vpps_units_of_this_cpu(void);
 
-/* What computes products in a given precision: vector kernels (fp32), or a unit for bf16 products (such as AMX). */
+/* Functions that compute products in a given precision: vector kernels (fp32), or a kind of bf16 instructions (such as AMX). */
 typedef struct vpps_cpu_maker {
-    const char *name; /* name of the kernels or of the unit */
+    const char *name; /* name of the kernels or of the kind of instructions */
     vpps_precision precision;
     uint32_t kernels;
     vpps_bf16_unit_id unit;
 } vpps_cpu_maker;
 enum { VPPS_MOST_MAKERS = VPPS_MOST_KERNELS + 2 * VPPS_BF16_UNITS };
 
-/* Lists what can compute products: all kernels in fp32; all units, with the fastest kernels, in bf16 and bf16x3. Returns their number. */
+/* Lists all combinations that can compute products: each kind of kernels in fp32; each kind of bf16 instructions, with the fastest kernels, in bf16
+ * and bf16x3. Returns their number. */
 uint32_t vpps_cpu_makers(const vpps_cpu_units *units, vpps_cpu_maker out[VPPS_MOST_MAKERS]);
 
-/* Returns the functions of a bf16 unit; those of VECTORS are functions of kernels number `kernels`. */
+/* Returns the functions of a kind of bf16 instructions; for VECTORS, functions of kernels number `kernels`. */
 vpps_bf16_unit vpps_bf16_unit_of(const vpps_cpu_units *units, uint32_t kernels, vpps_bf16_unit_id id);

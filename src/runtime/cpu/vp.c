@@ -1,4 +1,4 @@
-/* vp.c - a virtual processor: runs its share of each task of the script. */
+/* vp.c - a virtual processor: runs its part of each task of the script. */
 #include "runtime/cpu/cpu.h"
 
 /* ---------------------------------------------------------------- barriers
@@ -25,7 +25,8 @@ static vpps_wait_end wait_for_barrier(vpps_vp *vp, const vpps_passed *p, uint64_
     if (end != VPPS_WAIT_TIMEOUT || limit_ns == VPPS_ONLY_LOOK) return end;
     const uint32_t before = vp->progress;
     vp->progress = progress(cpu);
-    const uint32_t turns = (cpu->n_vps + cpu->threads - 1) / cpu->threads; /* processors of one thread wait by turns */
+    /* the processors that one thread runs wait by turns */
+    const uint32_t turns = (cpu->n_vps + cpu->threads - 1) / cpu->threads;
     vp->stalled_ns = vp->progress == before ? vp->stalled_ns + limit_ns * turns : 0;
     if (vp->stalled_ns < cpu->watchdog_ns) return end;
     if (counter) came = atomic_load_explicit(&counter->value, memory_order_relaxed);
@@ -43,7 +44,7 @@ static bool has_part(const vpps_vp *vp, const vpps_task *t) {
     return t->kind != VPPS_TASK_NOTHING && t->kind != VPPS_TASK_END && part.first < part.end;
 }
 
-/* Waits limit_ns for the barriers before the task; skips them if the virtual processor has no share of the task. */
+/* Waits limit_ns for the barriers before the task; skips them if the virtual processor has no part in the task. */
 static vpps_wait_end wait_before(vpps_vp *vp, const vpps_task *t, uint64_t limit_ns) {
     const vpps_cpu *cpu = vp->cpu;
     if (t->wait != VPPS_NO_BARRIER) {

@@ -1,5 +1,5 @@
-/* ahead.c - compiles kernels that are likely to be needed, each in its own thread, while batches run with other kernels: the kernel of the
- * profile's next candidate (variant), and kernels of likely batches. The disk cache gets the code, where the driver's `load` finds it. */
+/* ahead.c - compiles kernels that are likely to be needed, each in its own thread, while batches run with other kernels: the variant of the kernel
+ * whose speed is measured next, and kernels of likely batches. The code goes into the disk cache, where the driver's `load` finds it. */
 #include "runtime/cores.h"
 #include "runtime/gpu/gpu.h"
 
@@ -12,10 +12,11 @@ struct vpps_gpu_ahead {
     atomic_bool done;
     vpps_gpu *gpu; /* the device whose driver, machine, layout and model the thread reads; none changes */
     vpps_kernel_plan plan;
-    bool candidate;                /* whether the kernel is for the next candidate (variant) of the profile */
-    const vpps_compiled_cell **of; /* the n_cells cells that the kernel is for, as a batch lists them */
+    /* whether the kernel is the variant whose speed is measured next (the profile's candidate) */
+    bool candidate;
+    const vpps_compiled_cell **of; /* the n_cells cells of which the kernel consists, in the batch's order */
     uint32_t n_cells, registers;   /* registers: how many of a thread's registers may hold weights */
-    /* Copies of those cells, with the candidate's number of rows per warp. Arrays that they point to belong to the originals. */
+    /* copies of these cells, with the variant's number of rows per warp. Arrays to which they point belong to the originals. */
     vpps_compiled_cell *cells;
     const vpps_compiled_cell **list;
 };

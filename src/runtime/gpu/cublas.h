@@ -14,7 +14,7 @@ typedef struct vpps_gemm {
     uint32_t n;
     bool bf16; /* whether the vectors are in bf16, else fp32; results and sums are always in fp32 */
     bool tf32; /* whether fp32 vectors are rounded to TF32 */
-    bool adds; /* whether the products are added to `to`; else they replace its contents */
+    bool adds; /* true: the products are added to `to`; false: they replace its contents */
 } vpps_gemm;
 
 /* Opens cuBLAS: the library that $VPPS_LIBCUBLAS names, else libcublas.so, .so.13 or .so.12 where library.h looks. Under software SIMT only

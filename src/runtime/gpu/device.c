@@ -71,7 +71,8 @@ static vpps_status start(vpps_gpu *gpu, const vpps_gpu_script *script, uint64_t 
     const uint32_t launch = gpu->launches;
     vpps_gpu_slot *slot = slot_of(gpu, launch), *last = slot_of(gpu, launch - 1);
     VPPS_TRY(need_counters(gpu, slot));
-    VPPS_TRY(vpps_gpu_reserve(gpu, &slot->script, slot->pinned_bytes)); /* waits for launches if the buffer grows */
+    /* waits for earlier launches if the buffer must grow */
+    VPPS_TRY(vpps_gpu_reserve(gpu, &slot->script, slot->pinned_bytes));
     VPPS_TRY(t->upload(gpu->driver, slot->script.address, script->copy, script->words * sizeof *script->copy));
     *slot->end = (vpps_launch_end){.loss = loss};
     gpu->launches++; /* no allocation follows, so that no launch fails halfway */
@@ -103,7 +104,7 @@ static vpps_status start(vpps_gpu *gpu, const vpps_gpu_script *script, uint64_t 
     return t->mark(gpu->driver, launch % VPPS_GPU_SLOTS);
 }
 
-/* Launches the tasks `part` of a batch. `adds`: the launch adds to existing gradients, those of the parameters that gpu->dense marks. */
+/* Launches those tasks of a batch that `part` names. `adds`: the launch adds to existing gradients, of the parameters that gpu->dense marks. */
 static vpps_status start_batch(vpps_gpu *gpu, const vpps_batch *batch, vpps_gpu_part part, bool adds) {
     vpps_gpu_script script;
     VPPS_TRY(vpps_gpu_make_script(gpu, batch, part, adds, &script));
@@ -136,7 +137,7 @@ static vpps_status start_in_two(vpps_gpu *gpu, const vpps_batch *batch, vpps_gpu
     VPPS_TRY(start_batch(gpu, batch, VPPS_GPU_GRADIENTS, false));
     vpps_status status = vpps_gpu_make_script(gpu, batch, VPPS_GPU_STEP, true, &script);
     if (status == VPPS_OK) status = start(gpu, &script, gpu->pool.address, 0, true);
-    if (status == VPPS_MEMORY) VPPS_TRY(vpps_gpu_finish(gpu)); /* waits for the first launch, as nobody else would */
+    if (status == VPPS_MEMORY) VPPS_TRY(vpps_gpu_finish(gpu)); /* waits for the first launch, since no caller will */
     return status;
 }
 
@@ -149,7 +150,7 @@ static vpps_status start_update(vpps_gpu *gpu, const vpps_batch *batch, double l
     const vpps_failure begin = {.loss = (float)loss};
     VPPS_TRY(gpu->table->write(gpu->driver, failure_at(gpu, gpu->launches), &begin, sizeof begin));
     VPPS_TRY(vpps_gpu_make_step(gpu, batch, &step));
-    vpps_gpu_zero_gradients(&gpu->device); /* forgets the sum, whose memory the update still reads */
+    vpps_gpu_zero_gradients(&gpu->device); /* the sum counts as ended; the update still reads its memory */
     return start(gpu, &step, gpu->entries.address, begin.loss, false);
 }
 
@@ -207,7 +208,8 @@ static vpps_status gpu_launch(vpps_device *d, const vpps_batch *batch) {
     flight.status = start_part(gpu, batch, &flight);
     memcpy(flight.steps, gpu->dense, gpu->model->n_params * sizeof *gpu->dense);
     const bool steps = gpu->share && flight.trains && vpps_goal_updates(batch->goal);
-    if (steps && flight.status == VPPS_MEMORY) flight.status = VPPS_DEVICE; /* others may have updated: no retry */
+    /* no retry after an update: other processes may have updated, too */
+    if (steps && flight.status == VPPS_MEMORY) flight.status = VPPS_DEVICE;
     flight.last = gpu->launches - 1;
     if (flight.first == VPPS_NONE) flight.first = flight.last;
     if (flight.status != VPPS_MEMORY) gpu->flights[gpu->n_flights++] = flight; /* MEMORY: nothing was launched */
@@ -233,7 +235,8 @@ static bool gpu_finished(vpps_device *d) {
     if (!gpu->n_flights) return true;
     const vpps_gpu_flight *f = &gpu->flights[gpu->n_flights - 1];
     if (f->status != VPPS_OK) return true;
-    const volatile unsigned long long *end_ns = &slot_of(gpu, f->last)->end->end_ns; /* the kernel writes it last */
+    /* time that the kernel writes last of all */
+    const volatile unsigned long long *end_ns = &slot_of(gpu, f->last)->end->end_ns;
     return (*end_ns || ++gpu->polls % ASKED_EVERY == 0) && gpu->table->passed(gpu->driver, f->last % VPPS_GPU_SLOTS);
 }
 

@@ -12,14 +12,14 @@ typedef struct vpps_driver vpps_driver;
 typedef struct vpps_kernel vpps_kernel;
 
 typedef struct vpps_launch_shape {
-    uint32_t ctas, threads; /* number of CTAs, all of which the GPU must hold at once; threads of each CTA */
+    uint32_t ctas, threads; /* number of CTAs, which all run at once on the GPU; number of threads in each CTA */
     uint32_t dynamic_shared_bytes;
 } vpps_launch_shape;
 
 /* A copy of n rows of `bytes` bytes between the machine's memory and an array of the program that calls VPPS. Rows begin to_step bytes
  * apart in the target and from_step bytes apart in the source. */
 typedef struct vpps_outside_copy {
-    uint64_t to, from; /* addresses of the target and the source; from 0: the target gets zeros */
+    uint64_t to, from; /* addresses of the target and the source; `from` 0: the target gets zeros */
     size_t to_step, from_step, bytes, n;
     bool in; /* whether the caller's array is the source; else it is the target */
 } vpps_outside_copy;
@@ -39,7 +39,7 @@ typedef struct vpps_driver_table {
     /* Allocates pinned host memory, from which `write` copies asynchronously. Kernels access it at the same address. */
     vpps_status (*allocate_host)(vpps_driver *d, size_t bytes, void **out);
     void (*release_host)(vpps_driver *d, void *memory);
-    size_t (*free_bytes)(vpps_driver *d); /* Returns the bytes of device memory that are free. */
+    size_t (*free_bytes)(vpps_driver *d); /* Returns the number of bytes of device memory that are free. */
 
     vpps_status (*write)(vpps_driver *d, uint64_t to, const void *from, size_t bytes);
     vpps_status (*read)(vpps_driver *d, void *to, uint64_t from, size_t bytes); /* Waits until the copy is done. */
@@ -52,10 +52,11 @@ typedef struct vpps_driver_table {
 
     /* Checks that an array of the caller lies in the machine's memory. `what`: the array's name in the message. Fails with ARGUMENT. */
     vpps_status (*check_outside)(vpps_driver *d, const void *array, size_t bytes, const char *what);
-    /* Returns the bytes from `address`, in memory of the caller, to the end of its allocation; no copy may go beyond. 0: unknown. */
+    /* Returns the number of bytes from `address`, in memory of the caller, to the end of the allocation there; no copy may go beyond. 0: unknown. */
     size_t (*room_outside)(vpps_driver *d, uint64_t address);
     vpps_status (*copy_outside)(vpps_driver *d, const vpps_outside_copy *c);
-    /* theirs_first: later calls wait for the current work of the caller's stream; else later work of that stream waits for all calls. */
+    /* Orders calls with the work in the caller's CUDA stream. theirs_first: later calls wait for the stream's current work; else later work in the
+     * stream waits for all calls so far. */
     vpps_status (*order)(vpps_driver *d, void *stream, bool theirs_first);
 
     /* Loads a kernel: compiles the source, whose kernel function is named vpps_kernel, or takes the compiled code from the disk cache.
@@ -77,7 +78,7 @@ typedef struct vpps_driver_table {
     vpps_status (*within)(vpps_driver *d, vpps_status (*work)(void *context, struct CUstream_st *stream),
                           void *context);
 
-    /* Puts a mark, number `which` of VPPS_DRIVER_MARKS, into the queue of calls, after all calls so far. */
+    /* Puts a mark, number `which` of VPPS_DRIVER_MARKS, into the queue of calls: the device has passed the mark when all earlier calls are done. */
     vpps_status (*mark)(vpps_driver *d, uint32_t which);
     /* Returns whether the device has done all calls before the mark, or failed. Never blocks. */
     bool (*passed)(vpps_driver *d, uint32_t which);

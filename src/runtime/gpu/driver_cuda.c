@@ -295,7 +295,8 @@ static vpps_status cuda_write(vpps_driver *base, uint64_t to, const void *from, 
 static vpps_status cuda_read(vpps_driver *base, void *to, uint64_t from, size_t bytes) {
     CUDA_DRIVER(d);
     VPPS_TRY(vpps_cuda_enter(base, &d));
-    if (d->base.limit_ns) VPPS_TRY(synchronize(d, "a copy from the device")); /* waits with a limit; a copy has none */
+    /* waits first, since this wait has a time limit and a copy has none */
+    if (d->base.limit_ns) VPPS_TRY(synchronize(d, "a copy from the device"));
     if (bytes > 0) CUDA_TRY(d, "a copy from the device", cuMemcpyDtoHAsync_v2(to, from, bytes, d->stream));
     return synchronize(d, "a copy from the device");
 }

@@ -26,7 +26,7 @@ typedef struct cuda_driver {
     vpps_cu_event uploaded, ordered, marks[VPPS_DRIVER_MARKS];
     uint32_t arch, sms;
     int version; /* CUDA version of the driver, such as 13000 */
-    bool lost;   /* whether the GPU did not finish in time; calls of the driver might then never return */
+    bool lost;   /* true: the GPU did not finish in time; further calls of the driver might never return */
     holdings memory, pinned;
     vpps_kernel *kernels;
 } cuda_driver;

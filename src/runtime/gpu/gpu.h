@@ -57,8 +57,8 @@ typedef struct vpps_gpu_kernel {
 
 typedef struct vpps_gpu_ahead vpps_gpu_ahead;
 
-/* Number of slots. A slot is a set of buffers for one launch; launches use the slots in turn. Two batches may be in flight, with two launches each if
- * cuBLAS computes gradients. A mark in the driver's queue tells when a slot's launch has ended. */
+/* Number of slots. A slot is a set of buffers for one launch; launches use the slots in turn. Two batches may be running or queued, with two launches
+ * each if cuBLAS computes gradients. A mark in the driver's queue tells when a slot's launch has ended. */
 enum { VPPS_GPU_SLOTS = VPPS_DRIVER_MARKS };
 
 /* The buffers of one launch, in use until the launch has ended. */
@@ -70,45 +70,47 @@ typedef struct vpps_gpu_slot {
     vpps_launch_end *end;             /* results of the launch, which the kernel writes to pinned memory */
 } vpps_gpu_slot;
 
-/* A matrix's gradient is the sum of dy x^T over a cell's vertices. A factor is all vectors dy, or all vectors x, packed for cuBLAS. */
+/* One operand of a matrix's gradient, which is the sum of dy x^T over a cell's vertices: all vectors dy, or all vectors x, packed for cuBLAS. */
 typedef struct vpps_gpu_factor {
-    const vpps_operand *operand; /* the cell's value dy or x; NULL: none, or another factor has the same vectors */
-    uint32_t words;              /* number of words of a packed vector */
-    uint64_t vectors;            /* number of vectors, which is counted again while they get places in `packed` */
-    uint64_t at;                 /* first word of the factor's vectors in the buffer `packed` */
-    bool used;                   /* whether the batch has vertices of the factor's cell */
+    /* the cell's value dy or x; NULL: there is none, or another element has the same vectors */
+    const vpps_operand *operand;
+    uint32_t words;   /* number of words of a packed vector */
+    uint64_t vectors; /* number of vectors; counted a second time while the vectors get places in `packed` */
+    uint64_t at;      /* first word of these vectors in the buffer `packed` */
+    bool used;        /* whether the batch has vertices of the vectors' cell */
 } vpps_gpu_factor;
 
-/* Number of the cuBLAS call (index in vpps_gpu_products.gemms) that computes gradient number `outer` of a cell. */
+/* Number of the cuBLAS call (index in vpps_gpu_products.gemms) that computes gradient number `outer` (dy x^T) of a cell. */
 typedef struct vpps_gpu_use {
     uint32_t cell, outer, call;
 } vpps_gpu_use;
 
-/* The products by which cuBLAS computes matrices' gradients in the latest batch, and the memory in which kernels pack their factors. */
+/* The products dy x^T by which cuBLAS computes matrices' gradients in the latest batch, and the memory in which kernels pack the vectors dy and x. */
 typedef struct vpps_gpu_products {
     vpps_cublas *cublas; /* handle of cuBLAS; NULL: not opened yet */
     vpps_gpu_buffer packed;
-    uint32_t *first_factor; /* for each cell: index in `factors` of the cell's first factor */
+    uint32_t *first_factor; /* for each cell: index in `factors` of the cell's first operand (dy or x) */
     vpps_gpu_factor *factors;
     vpps_gpu_use *uses;
     vpps_gemm *gemms; /* calls of cuBLAS; their to, dy and x are indices into `words`, not yet addresses */
-    /* For the device: the arrays of addresses for cuBLAS's calls; then, from word `places` on, where each OUTER task (dy x^T) packs its vectors. */
+    /* Words for the device: the arrays of addresses for cuBLAS's calls; then, from word `places` on, the place where each OUTER task (dy x^T) packs
+     * its vectors. */
     uint32_t *words;
     uint32_t n_factors, n_uses, n_gemms, n_words, places;
 } vpps_gpu_products;
 
-/* A batch in flight: it was launched, and its outcome has not been taken yet. */
+/* A batch that was launched and whose outcome has not been taken yet. */
 typedef struct vpps_gpu_flight {
     uint32_t last;  /* number of the batch's last launch */
     uint32_t first; /* number of the batch's first launch; equals `last` if there is only one */
     vpps_goal goal;
     bool trains;
     bool *steps;           /* for each parameter: whether the batch updates it if its gradients are finite */
-    vpps_status status;    /* failure of the call that launched the batch, once something was queued; else OK */
+    vpps_status status;    /* failure of the call that launched the batch, if something was queued before; else OK */
     uint64_t gradients_ns; /* duration of the batch's first launch, which computed the gradients */
 } vpps_gpu_flight;
 
-/* MOST_CELLS: most cells of one kernel. MEASURED: for how many batches the profile measures each candidate (variant of the kernel). */
+/* MOST_CELLS: most cells of one kernel. MEASURED: number of batches for which the profile measures each variant of the kernel. */
 enum { VPPS_GPU_MOST_CELLS = 128, VPPS_GPU_MEASURED = 5 };
 
 typedef struct vpps_gpu {
@@ -121,10 +123,11 @@ typedef struct vpps_gpu {
     vpps_gpu_layout layout;
     vpps_gpu_kernel *kernels; /* list of all kernels: for training or inference, and a number of CTA groups */
     vpps_gpu_kernel *kernel;  /* the kernel that the latest batch runs */
-    vpps_gpu_kernel *trained; /* kernel of the latest training batch */
+    vpps_gpu_kernel *trained; /* the kernel of the latest training batch */
 
     vpps_gpu_buffer pool, matrices, gradients, states[VPPS_MAX_STATES], scratch, entries;
-    vpps_gpu_buffer failures; /* a ring of vpps_failure: each launch records there whether and how it failed */
+    /* a ring of vpps_failure records, in which each launch writes whether and how it failed */
+    vpps_gpu_buffer failures;
     vpps_gpu_slot slots[VPPS_GPU_SLOTS];
     uint32_t launches;      /* number of launches so far; launch n uses slot n % VPPS_GPU_SLOTS */
     float *rescued;         /* host copy of the pool's parameters while the device has no pool; else NULL */
@@ -133,21 +136,25 @@ typedef struct vpps_gpu {
     vpps_share *share; /* exchanges gradients with other processes; NULL: there are no other processes */
     vpps_nccl *gpus;   /* sums gradients between GPUs directly; NULL: gradients go through the host */
     bool summing;      /* whether gradients are being summed over several launches */
-    /* Script of the latest launch that computed gradients, while device.row_sums lacks its table entries' gradients; else NULL. */
+    /* Script of the latest launch that computed gradients, as long as its gradients of table entries are missing in device.row_sums; else NULL. */
     const uint32_t *untaken;
     vpps_gpu_products products;
-    bool *dense;                /* for each parameter: whether it has a gradient; for a table set only for an update */
-    double sum_loss;            /* sum of the losses of the launches over which gradients are summed */
-    vpps_row_segment *segments; /* table entries with gradients: this process's; after an exchange, all processes' */
+    /* for each parameter: whether it has a gradient; for a lookup table set only for an update */
+    bool *dense;
+    double sum_loss; /* sum of the losses of the launches over which gradients are summed */
+    /* lookup-table entries with gradients: of this process; after an exchange, of all processes */
+    vpps_row_segment *segments;
     uint32_t n_segments;
-    float *rows, *staged; /* host memory for gradients: rows: of this process's table entries; staged: of others */
-    uint64_t start_ns;    /* time at which the batch was launched */
+    /* host memory for gradients: rows: for table entries of this process; staged: for all other gradients */
+    float *rows, *staged;
+    uint64_t start_ns; /* time at which the batch was launched */
 
     vpps_task_header header;    /* header of the latest batch's script */
     vpps_gpu_flight flights[2]; /* running batches, the oldest first */
-    uint32_t n_flights, polls;  /* polls: how often it was asked whether a batch has ended */
-    vpps_outcome outcome;       /* outcome of the latest batch whose outcome was taken */
-    vpps_gpu_ahead *ahead;      /* list of kernels that are being compiled before they are needed */
+    /* number of elements of `flights`; number of calls that asked whether a batch has ended (polls) */
+    uint32_t n_flights, polls;
+    vpps_outcome outcome;  /* outcome of the latest batch whose outcome was taken */
+    vpps_gpu_ahead *ahead; /* list of kernels that are being compiled before they are needed */
 } vpps_gpu;
 
 /* Creates a device that runs its kernel by a driver, which controls a GPU (device "cuda") or emulates one (device "simt"). */
@@ -196,7 +203,7 @@ vpps_status vpps_gpu_move(vpps_device *d, vpps_param p, uint32_t which, float *a
 
 /* ---- kernel.c */
 
-/* Describes a kernel for vpps_specialise: with these cells, for this number of groups of CTAs, with rows per warp and threads from `choice`. */
+/* Describes a kernel for vpps_specialise: with these cells, for this number of groups of CTAs, with the rows per warp and the threads of `choice`. */
 vpps_kernel_plan vpps_gpu_kernel_plan(const vpps_gpu_layout *layout, uint32_t groups, const vpps_trial *choice,
                                       const vpps_compiled_cell *const *cells, uint32_t n_cells);
 
@@ -220,12 +227,12 @@ typedef struct vpps_gpu_script {
     uint32_t products; /* address in the script of the copy of gpu->products.words */
 } vpps_gpu_script;
 
-/* Which of a batch's tasks a launch runs. WHOLE: all. FORWARD: those up to the pause. STEP: the norm and the update. GRADIENTS: the tasks
- * before STEP's (in the backward half, from the pause on); they compute all gradients, or pack the factors from which cuBLAS does. */
+/* Names the tasks of a batch that a launch runs. WHOLE: all. FORWARD: the tasks up to the pause. STEP: the norm and the update. GRADIENTS: the tasks
+ * before STEP's (in the backward half, from the pause on); they compute all gradients, or pack the vectors from which cuBLAS does. */
 typedef enum vpps_gpu_part { VPPS_GPU_WHOLE, VPPS_GPU_FORWARD, VPPS_GPU_GRADIENTS, VPPS_GPU_STEP } vpps_gpu_part;
 
-/* Makes the script of the next launch, valid until that launch has ended. `adds`: the launch adds to the existing gradients, those of the
- * parameters that gpu->dense marks. Fails with MEMORY. */
+/* Makes the script of the next launch, valid until that launch has ended. `adds`: the launch adds to existing gradients, of the parameters that
+ * gpu->dense marks. Fails with MEMORY. */
 vpps_status vpps_gpu_make_script(vpps_gpu *gpu, const vpps_batch *batch, vpps_gpu_part part, bool adds,
                                  vpps_gpu_script *out);
 
@@ -242,20 +249,21 @@ void vpps_gpu_close_share(vpps_gpu *gpu);
 /* Returns the number of the GPU that this process uses. The processes on one host get different numbers, from 0 on. */
 uint32_t vpps_gpu_number(const vpps_communicator *c);
 
-/* Sums the accumulated gradients and *loss over all processes; gpu->dense and gpu->segments then name what has a gradient in any process.
- * The batch's script has the update that all processes make. Fails with MEMORY, DEVICE, and as vpps_share_exchange does. */
+/* Sums the accumulated gradients and *loss over all processes. Afterwards gpu->dense marks the parameters, and gpu->segments lists the table entries,
+ * that have a gradient in any process. The batch's script has the update that all processes make. Fails with MEMORY, DEVICE, and as
+ * vpps_share_exchange does. */
 vpps_status vpps_gpu_exchange(vpps_gpu *gpu, const vpps_batch *batch, double *loss);
 
 /* ---- products.c */
 
-/* Returns whether cuBLAS computes matrices' gradients under the profile's current candidate (variant of the kernel). */
+/* Returns whether cuBLAS computes matrices' gradients in the variant of the kernel that is in use (the profile's candidate). */
 bool vpps_gpu_packs(const vpps_gpu *gpu);
 
-/* Plans cuBLAS's products for a batch in gpu->products and reserves memory for their factors, before the launch that packs these. `adds`:
- * the products are added to the gradients that gpu->dense marks. Fails with DEVICE (no cuBLAS), MEMORY, POOL (too many vectors). */
+/* Plans cuBLAS's products dy x^T for a batch in gpu->products, and reserves memory for the vectors dy and x, before the launch that packs these.
+ * `adds`: the products are added to the gradients that gpu->dense marks. Fails with DEVICE (no cuBLAS), MEMORY, POOL (too many vectors). */
 vpps_status vpps_gpu_plan_products(vpps_gpu *gpu, const vpps_batch *batch, bool adds);
 
-/* Queues cuBLAS's products after the launch that packs their factors. `words`: device address of gpu->products.words. Fails with DEVICE. */
+/* Queues cuBLAS's products after the launch that packs their vectors. `words`: device address of gpu->products.words. Fails with DEVICE. */
 vpps_status vpps_gpu_multiply(vpps_gpu *gpu, uint64_t words);
 
 void vpps_gpu_close_products(vpps_gpu *gpu);
@@ -287,24 +295,25 @@ vpps_status vpps_gpu_lend(vpps_device *d, uint64_t words, vpps_array **out, floa
 
 /* ---- profile.c */
 
-/* Lists the candidates, the variants of the kernel that the options allow, in the order of trying. Returns their number, at most
- * VPPS_MOST_TRIALS. A candidate's rpw (rows per warp) 0 stands for the fastest number found with earlier candidates. */
+/* Lists the variants of the kernel that the options allow (candidates of the profile), in the order in which they are tried. Returns their number, at
+ * most VPPS_MOST_TRIALS. A candidate's rpw (rows per warp) 0 stands for the fastest number found with earlier candidates. */
 uint32_t vpps_gpu_choices(const vpps_options *options, vpps_trial *out);
 
-/* Lists the profile's candidates, and takes the first, or the one that an earlier run of the program chose. */
+/* Lists the profile's candidates (variants of the kernel), and takes the first, or the one that an earlier run of the program chose. */
 void vpps_gpu_start_profile(vpps_gpu *gpu);
 
 /* Records `made`, the status of making the current candidate's kernel and its memory. Returns `made`; or POOL if the candidate is rejected:
  * vpps_gpu_tune then takes another one, for which the batch needs another script. */
 vpps_status vpps_gpu_note_kernel(vpps_gpu *gpu, vpps_status made);
 
-/* Implements the device's function tune: takes the profile's next candidate once the current one is measured and the next kernel ready. */
+/* Implements the device's function tune: takes the profile's next candidate (variant of the kernel) once the current one is measured and the next
+ * one's kernel is compiled. */
 vpps_status vpps_gpu_tune(vpps_device *d);
 
 /* ---- ahead.c */
 
-/* Returns whether the candidate `next` can be taken without waiting for its kernel. If not, another thread is compiling that kernel, with
- * the cells of gpu->trained. */
+/* Returns whether the variant `next` of the kernel can be taken without waiting. If not, another thread is compiling its kernel, with the cells of
+ * gpu->trained. */
 bool vpps_gpu_is_ahead(vpps_gpu *gpu, const vpps_trial *next);
 
 /* Implements the device's function compile_ahead. */

@@ -27,7 +27,7 @@ static vpps_status clear(vpps_gpu *gpu) {
 vpps_status vpps_gpu_open_sum(vpps_gpu *gpu, const vpps_batch *batch) {
     if (!gpu->summing) {
         memset(gpu->dense, 0, gpu->model->n_params * sizeof *gpu->dense);
-        if (gpu->share) VPPS_TRY(clear(gpu)); /* zero where only other processes have gradients */
+        if (gpu->share) VPPS_TRY(clear(gpu)); /* zeros are needed where only other processes have gradients */
     }
     gpu->summing = true;
     gpu->untaken = batch->script;

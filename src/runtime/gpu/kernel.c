@@ -4,7 +4,7 @@
 #include "runtime/cores.h"
 #include "runtime/gpu/gpu.h"
 
-/* The context of the compile functions. kernel: the kernel that was loaded last; shape: the shape of its launches. */
+/* What the compile functions read and write. kernel: the kernel that was loaded last; shape: the shape of its launches. */
 typedef struct loading {
     vpps_gpu *gpu;
     vpps_kernel *kernel;

@@ -57,7 +57,7 @@ static uint64_t weight_words(const vpps_model *model, uint32_t group, const vpps
 /* Returns the largest number of groups for which a virtual processor's rows of the weights fit its registers and shared memory. */
 static uint32_t most_groups(const vpps_model *model, const vpps_options *options, const vpps_machine *machine,
                             uint32_t n_vps) {
-    enum { OTHERS = 160 /* registers of a thread not used for weights, in kernels without spills */ };
+    enum { OTHERS = 160 /* number of a thread's registers that hold no weights, in kernels without spills */ };
     vpps_trial choices[VPPS_MOST_TRIALS];
     vpps_gpu_choices(options, choices);
     const uint32_t others = OTHERS * choices[0].threads;
@@ -80,7 +80,8 @@ vpps_status vpps_gpu_lay_out(vpps_gpu_layout *out, const vpps_model *model, cons
     enum {
         LEAST_ROWS = 32,
         SPLIT_ELEMS = 4096,
-        LEVEL_FLOPS = 1000000 /* what a virtual processor can do in 7,000 cycles, predicted for a Tree-LSTM's level */
+        /* flops that a virtual processor can do in 7,000 cycles, predicted for a Tree-LSTM's level */
+        LEVEL_FLOPS = 1000000
     };
     const uint32_t n_vps = options->vps ? vpps_min_u32(options->vps, machine->sms) : machine->sms;
     const uint32_t groups = options->groups == VPPS_GROUPS_PROFILE ? 0 : options->groups;

@@ -19,7 +19,7 @@ vpps_status vpps_gpu_reserve(vpps_gpu *gpu, vpps_gpu_buffer *buffer, size_t byte
 
 vpps_status vpps_gpu_finish(vpps_gpu *gpu) { return gpu->table->wait(gpu->driver); }
 
-/* Returns the size in bytes of the pool's beginning, which has what outlives batches: parameters, and values reserved by reserve_kept. */
+/* Returns the size in bytes of the beginning of the pool, whose content outlives batches: parameters, and values reserved by reserve_kept. */
 static size_t lasting_bytes(const vpps_gpu *gpu) { return (size_t)gpu->layout.target.batch * sizeof(float); }
 
 /* Allocates a pool a quarter larger than needed, if possible, so that batches of similar sizes do not grow it each time. */

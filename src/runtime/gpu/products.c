@@ -1,6 +1,6 @@
-/* products.c - gradients of matrices by cuBLAS, between two launches of a batch: the first launch packs the gradients' factors
- * (codegen/packing.h), the second one updates. The first launch's script tells where each OUTER task packs its vectors, and holds the
- * arrays of addresses for cuBLAS's calls. */
+/* products.c - gradients of matrices (sums of dy x^T) by cuBLAS, between two launches of a batch: the first launch packs the vectors dy and x
+ * (codegen/packing.h), the second one updates. The first launch's script tells where each OUTER task packs its vectors, and holds the arrays of
+ * addresses for cuBLAS's calls. */
 #include "codegen/packing.h"
 #include "runtime/gpu/gpu.h"
 
@@ -34,7 +34,7 @@ static void find_items(const vpps_batch *batch, const vpps_task *outer, uint32_t
     vpps_items_of(&view, outer->operands[1], outer->operands[2], first, items);
 }
 
-/* Lists the factors of all cells' gradients in p->factors, with 0 vectors. */
+/* Lists the operands dy and x of all cells' gradients in p->factors, with 0 vectors. */
 static vpps_status list_factors(vpps_gpu *gpu, const vpps_batch *batch) {
     vpps_gpu_products *p = &gpu->products;
     uint32_t n = 0;
@@ -56,7 +56,7 @@ static vpps_status list_factors(vpps_gpu *gpu, const vpps_batch *batch) {
     return VPPS_OK;
 }
 
-/* Adds to each factor's `vectors` the number of vectors that an OUTER task packs. places[k]: their first word in `packed`, for factor k. */
+/* Adds to each operand's `vectors` the number of vectors that an OUTER task packs. places[k]: first word in `packed` of the vectors of operand k. */
 static void add_vectors(const vpps_gpu *gpu, const vpps_batch *batch, const vpps_task *outer, uint32_t *places) {
     const vpps_compiled_cell *c = cell_of(batch, outer);
     const uint32_t cell = vpps_block_at(batch->script, outer->operands[0])->cell;
@@ -70,7 +70,7 @@ static void add_vectors(const vpps_gpu *gpu, const vpps_batch *batch, const vpps
     }
 }
 
-/* Assigns memory in the buffer `packed` to every factor. */
+/* Assigns memory in the buffer `packed` to the vectors of every operand dy or x. */
 static vpps_status place_factors(vpps_gpu *gpu) {
     enum { ALIGNED = 64 /* words; a fixed alignment, since cuBLAS may choose algorithms by it */ };
     vpps_gpu_products *p = &gpu->products;
@@ -88,7 +88,7 @@ static vpps_status place_factors(vpps_gpu *gpu) {
     return bytes > p->packed.bytes ? vpps_gpu_reserve(gpu, &p->packed, bytes + bytes / 4) : VPPS_OK;
 }
 
-/* Returns the factor of outer product number `outer` of a cell: x if is_x, else dy. */
+/* Returns one operand of outer product number `outer` (dy x^T) of a cell: x if is_x, else dy. */
 static const vpps_gpu_factor *factor_of(const vpps_gpu *gpu, const vpps_batch *batch, uint32_t cell, uint32_t outer,
                                         bool is_x) {
     const vpps_gpu_products *p = &gpu->products;
@@ -195,7 +195,7 @@ vpps_status vpps_gpu_plan_products(vpps_gpu *gpu, const vpps_batch *batch, bool 
     bool *begun = calloc(n_params + 1, sizeof *begun);
     if (latest && begun) {
         if (adds) memcpy(begun, gpu->dense, n_params * sizeof *begun);
-        vpps_gpu_mark_outers(batch, false, begun); /* which gradients the first launch has begun (sums of dy) */
+        vpps_gpu_mark_outers(batch, false, begun); /* begun: gradients that the first launch has begun (sums of dy) */
         for (uint32_t i = 0; i < batch->n_cells; i++) list_products(gpu, batch, i, begun, latest);
     }
     const bool listed = latest && begun;

@@ -1,6 +1,6 @@
-/* profile.c - chooses the fastest candidate (variant of the kernel). First tries increasing numbers of rows per warp until more are slower;
- * then, with the best number of rows, other numbers of threads; then, with the best of both, gradients by cuBLAS if the options allow it.
- * If the driver can compile ahead, batches run with one candidate until the next one's kernel is ready. */
+/* profile.c - finds the fastest variant of the kernel (the profile's candidates). First tries increasing numbers of rows per warp until more are
+ * slower; then, with the best number of rows, other numbers of threads; then, with the best of both, gradients by cuBLAS if the options allow it. If
+ * the driver can compile ahead, batches run with one variant until the next one's kernel is ready. */
 #include "runtime/gpu/gpu.h"
 
 static const uint32_t most_rpw = 8, threads_of[] = {256, 384, 512};
@@ -32,7 +32,8 @@ uint32_t vpps_gpu_choices(const vpps_options *o, vpps_trial *out) {
     return n;
 }
 
-/* Makes the next batch use the profile's current candidate: sets its rows per warp, and drops all kernels, so that others are compiled. */
+/* Makes the next batch use the profile's current candidate: sets the number of rows per warp, and drops all kernels, so that new ones are
+ * compiled. */
 static void apply(vpps_gpu *gpu) {
     gpu->layout.target.rows.unit = vpps_profile_current(&gpu->device.profile)->rpw;
     vpps_gpu_forget_kernels(gpu);
@@ -78,7 +79,8 @@ vpps_status vpps_gpu_note_kernel(vpps_gpu *gpu, vpps_status made) {
     return VPPS_POOL;
 }
 
-/* Returns the index of the next candidate to try; p->n: none is left. More rows per warp are tried only while they are faster. */
+/* Returns the index of the next candidate (variant of the kernel) to try; p->n: none is left. More rows per warp are tried only while they are
+ * faster. */
 static uint32_t next_candidate(vpps_profile *p) {
     const uint32_t best = vpps_profile_best(p);
     bool faster = true;
@@ -101,7 +103,8 @@ vpps_status vpps_gpu_tune(vpps_device *d) {
     const uint32_t before = p->current;
     const bool rejected = t->state == VPPS_TRIAL_REJECTED;
     char text[VPPS_CANDIDATE_BYTES];
-    if (p->done || (!rejected && t->ns_per_node <= 0)) return VPPS_OK; /* measuring of the candidate goes on */
+    /* the current candidate is still being measured */
+    if (p->done || (!rejected && t->ns_per_node <= 0)) return VPPS_OK;
     const uint32_t next = next_candidate(p);
     if (next < p->n && !rejected && !vpps_gpu_is_ahead(gpu, &p->trials[next])) return VPPS_OK;
     name(t, text);

@@ -4,7 +4,7 @@
 #include "runtime/gpu/gpu.h"
 #include "script/update.h"
 
-/* Returns the number of the cell of a block's vertices; script and kernel number cells alike. */
+/* Returns the number of the cell that a block's vertices apply; script and kernel number cells alike. */
 static uint32_t cell_of(const uint32_t *script, uint32_t block) { return vpps_block_at(script, block)->cell; }
 
 /* Replaces the kind of a STAGE or OUTER task by the number of the kernel's case; an unknown kind becomes VPPS_KERNEL_UNKNOWN. */
@@ -31,9 +31,9 @@ static vpps_task added(uint32_t kind, uint32_t address) {
     return (vpps_task){.kind = kind, .wait = VPPS_NO_BARRIER, .signal = VPPS_NO_BARRIER, .address = address};
 }
 
-/* Writes the tasks [t, end), then a task of kind `last`. `late`: also inserts a task that loads weights, before the first task that waits
- * for a barrier or belongs to backward, else at the end. `places`: address of the table that tells where OUTER tasks pack factors; 0: they
- * do not pack. Returns the address after the tasks. */
+/* Writes the tasks [t, end), then a task of kind `last`. `late`: also inserts a task that loads weights, before the first task that waits for a
+ * barrier or belongs to backward, else at the end. `places`: address of the table that tells where OUTER tasks pack the vectors dy and x; 0: they do
+ * not pack. Returns the address after the tasks. */
 static uint32_t write_tasks(const vpps_gpu *gpu, const uint32_t *script, const vpps_task *t, const vpps_task *end,
                             bool late, uint32_t places, uint32_t last, uint32_t *to, uint32_t at) {
     for (;; t++) {
@@ -85,7 +85,7 @@ static uint32_t fill_up(uint32_t *to, uint32_t at) {
 static uint32_t write_groups(const vpps_gpu *gpu, const vpps_batch *batch, vpps_gpu_part which, uint32_t places,
                              uint32_t *to, uint32_t at) {
     const uint32_t *script = batch->script;
-    const bool whole = which == VPPS_GPU_WHOLE || which == VPPS_GPU_STEP; /* for these parts: up to the last task */
+    const bool whole = which == VPPS_GPU_WHOLE || which == VPPS_GPU_STEP; /* true: the tasks go up to the last one */
     uint32_t *starts = to + VPPS_TASK_HEADER_WORDS;
     at = fill_up(to, at);
     for (uint32_t g = 0; g < gpu->header.n_groups; g++) {

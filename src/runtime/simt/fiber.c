@@ -149,9 +149,10 @@ void vpps_fiber_prepare(vpps_fiber *fiber, const vpps_fiber_stacks *stacks, size
     *s = (struct start){start, argument};
     uintptr_t *stack = (uintptr_t *)s - 7;
     memset(stack, 0, 7 * sizeof *stack);
-    stack[3] = (uintptr_t)s;                /* the fiber's first switch pops this word into register r12 */
-    stack[4] = (uintptr_t)begin;            /* the fiber's first switch pops this word into register rbx */
-    stack[6] = (uintptr_t)vpps_fiber_begin; /* the first switch returns here; the stack is then as after a call */
+    stack[3] = (uintptr_t)s;     /* the fiber's first switch pops this word into register r12 */
+    stack[4] = (uintptr_t)begin; /* the fiber's first switch pops this word into register rbx */
+    /* the first switch returns to this function; the stack is then as after a call */
+    stack[6] = (uintptr_t)vpps_fiber_begin;
     fiber->stack = stack;
 }
 

@@ -11,7 +11,7 @@
 
 enum { LANES = 32, MAX_WARPS = 32, MAX_CTAS = 65535 };
 
-/* After so many rounds of turns without progress, the clock decides whether all CTAs spin. */
+/* Number of rounds (turns of all CTAs) without progress after which the clock decides whether all CTAs only spin. */
 enum { IDLE_ROUNDS = 64 };
 
 /* Byte that fills memory that nobody has written: floats of such bytes are NaN, and indices point nowhere. */
@@ -21,7 +21,7 @@ struct warp;
 struct cta;
 
 typedef struct thread {
-    vpps_simt_thread known; /* the part that the kernel's code knows; first, so that both have one address */
+    vpps_simt_thread known; /* the fields that the kernel's code knows; first, so that both structs have one address */
     vpps_fiber fiber;
     struct cta *cta;
     struct warp *warp;
@@ -56,8 +56,9 @@ struct vpps_simt_grid {
     warp *warps;
     cta *ctas;
     char *shared;
-    vpps_simt_word *words; /* for each word of shared memory: its users; NULL until a watched kernel runs */
-    uint32_t *order;       /* numbers of the CTAs that are not finished, in the order in which they take turns */
+    /* for each word of shared memory: the threads that used it last; NULL until a watched kernel runs */
+    vpps_simt_word *words;
+    uint32_t *order; /* numbers of the CTAs that have not finished, in the order of their turns */
     vpps_fiber_stacks stacks;
 
     /* Members from here on belong to the run in progress. */
