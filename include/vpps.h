@@ -90,7 +90,7 @@ typedef enum vpps_init_kind {
     /* Uniform in +-sqrt(6 / (rows + cols)); a lookup table's entry counts as rows x 1; a vector is 0 (Glorot and Bengio 2010, eq. 16). */
     VPPS_INIT_GLOROT,
     VPPS_INIT_UNIFORM,  /* uniform in [a, b) */
-    VPPS_INIT_NORMAL,   /* normal with mean a and standard deviation b */
+    VPPS_INIT_NORMAL,   /* normal distribution with mean a and standard deviation b */
     VPPS_INIT_CONSTANT, /* every element is `a` */
     VPPS_INIT_VALUES    /* copied from `values`, a matrix row after row */
 } vpps_init_kind;
@@ -144,12 +144,11 @@ VPPS_API vpps_node vpps_constant(vpps_graph *g, uint32_t rows, uint32_t cols, fl
 VPPS_API vpps_node vpps_zeros(vpps_graph *g, uint32_t rows, uint32_t cols);
 VPPS_API vpps_node vpps_ones(vpps_graph *g, uint32_t rows, uint32_t cols);
 
-/* ---- operations. Operations follow IEEE 754, as PyTorch's do. An operand that select, when, unless, max, min, relu, dropout, or
- * binary_log_loss at a target of 0 or 1 does not choose affects neither result nor gradients, even if infinite or NaN; but max and min
- * of a NaN are NaN. A score of -inf has probability 0 in softmax, log_softmax, log_sum_exp and cross_entropy; as the label's it makes
- * the loss infinite, and not the gradient, softmax(x) - onehot(label). 0 times infinity is NaN, also in weighted_sum, dot, products, and at
- * a class of weight 0 under label smoothing. Sums, also of gradients and fp32 products, are off by at most a few times 1e-5 of the sum of
- * the terms' magnitudes. */
+/* ---- operations. Operations follow IEEE 754, as PyTorch's do. An operand that select, when, unless, max, min, relu, dropout, or binary_log_loss at
+ * a target of 0 or 1 does not choose affects neither result nor gradients, even if infinite or NaN; but max and min of a NaN are NaN. A score of -inf
+ * has probability 0 in softmax, log_softmax, log_sum_exp and cross_entropy; as the label's it makes the loss infinite, and not the gradient,
+ * softmax(x) - onehot(label). 0 times infinity is NaN, also in weighted_sum, dot, products, and at a class of weight 0 under label smoothing. Sums,
+ * also of gradients and fp32 products, are off by at most a few times 1e-5 of the sum of the terms' magnitudes. */
 /* Computes bias + sum over i < n of matrices[i] * xs[i]. The bias, a vector or VPPS_NO_PARAM, is added to every column. Each xs[i] is
  * (cols of matrices[i]) x c with one common c; the result is (matrix rows) x c. n is at most 32. */
 VPPS_API vpps_node vpps_affine(vpps_graph *g, vpps_param bias, uint32_t n, const vpps_param *matrices,
@@ -192,7 +191,8 @@ VPPS_API vpps_node vpps_abs(vpps_graph *g, vpps_node x); /* the gradient of |x| 
  * seed, the batch's number and the element's position in the graph. In vpps_forward dropout is the identity. */
 VPPS_API vpps_node vpps_dropout(vpps_graph *g, vpps_node x, float p);
 VPPS_API vpps_node vpps_concat(vpps_graph *g, uint32_t n, const vpps_node *xs); /* stacks nodes of equal cols */
-VPPS_API vpps_node vpps_slice(vpps_graph *g, vpps_node x, uint32_t first, uint32_t rows); /* x's rows from `first` on */
+/* rows of x from `first` on */
+VPPS_API vpps_node vpps_slice(vpps_graph *g, vpps_node x, uint32_t first, uint32_t rows);
 
 VPPS_API vpps_node vpps_dot(vpps_graph *g, vpps_node a, vpps_node b);              /* a scalar */
 VPPS_API vpps_node vpps_squared_distance(vpps_graph *g, vpps_node a, vpps_node b); /* a scalar: |a - b|^2 */
@@ -233,7 +233,8 @@ VPPS_API vpps_node vpps_gather(vpps_graph *recorder, uint32_t child, uint32_t ou
 VPPS_API vpps_node vpps_pull(vpps_graph *recorder, uint32_t rows, uint32_t cols);
 /* Declares an integer that each application of the cell supplies: an index for lookup, a label. A cell has at most 65,535. */
 VPPS_API uint32_t vpps_pull_index(vpps_graph *recorder);
-/* Make x an output of the cell that parent vertices gather (scatter), or nodes outside cells use (push). Each kind is numbered from 0 in call order. */
+/* Make x an output of the cell that parent vertices gather (scatter), or nodes outside cells use (push). Each kind is numbered from 0 in call
+ * order. */
 VPPS_API vpps_status vpps_scatter(vpps_graph *recorder, vpps_node x);
 VPPS_API vpps_status vpps_push(vpps_graph *recorder, vpps_node x);
 
@@ -253,8 +254,9 @@ typedef struct vpps_application {
     uint32_t n_indices;
     const uint32_t *indices; /* pulled indices in the order of the vpps_pull_index calls */
     uint32_t n_pull_lists, n_members;
-    const vpps_node *const *pull_lists; /* lists in the order of the vpps_pull_list calls, n_members nodes each */
-    /* list_members[i]: size of list i (n_members is ignored). n_lists 0: one list of all remaining children, or of n_members nodes. */
+    const vpps_node *const *pull_lists; /* lists in the order of the vpps_pull_list calls: arrays of n_members nodes */
+    /* list_members[i]: number of elements of list i (n_members is then ignored). n_lists 0: the cell has one list, of all remaining children or of
+     * n_members nodes. */
     uint32_t n_lists;
     const uint32_t *list_members;
 } vpps_application;
@@ -284,7 +286,7 @@ typedef enum vpps_optimizer_kind {
     VPPS_OPTIMIZER_TABLE(X)
 #undef X
 } vpps_optimizer_kind;
-#define VPPS_DEFAULT_LR (-3e38f) /* this vpps_optimizer.lr stands for the optimizer's default rate */
+#define VPPS_DEFAULT_LR (-3e38f) /* value of vpps_optimizer.lr that stands for the optimizer's default learning rate */
 VPPS_API float vpps_default_lr(vpps_optimizer_kind kind); /* default learning rate; NaN for an unknown optimizer */
 
 /* The optimizer's step, for a gradient g of weight w. First g is scaled by min(1, clip / |all gradients|_2) if clip > 0 (Pascanu et al.
@@ -304,7 +306,7 @@ typedef struct vpps_optimizer {
 
 /* How the gradients of matrices are computed. */
 typedef enum vpps_gradients {
-    VPPS_GRADIENTS_DEFERRED, /* one product per matrix at the end of the batch; the factors are kept until then */
+    VPPS_GRADIENTS_DEFERRED, /* one product per matrix at the end of the batch; its operands are kept until then */
     /* Each level of the graph adds its outer products to the gradients, as in the paper (VPPS, MICRO 2018). With several groups of virtual
      * processors: as DEFERRED, and the log says so once. */
     VPPS_GRADIENTS_ACCUMULATE,
@@ -355,7 +357,7 @@ typedef struct vpps_options {
     size_t size; /* sizeof(vpps_options): vpps_options_default sets it */
     /* "cpu"; "cuda" or "gpu": an NVIDIA GPU; "simt": the GPU's kernel on the CPU, to debug; "auto": cuda if there is one, else cpu. */
     const char *device;
-    /* Number of virtual processors. 0: one per core (as affinity and the control group's quota allow), or per multiprocessor of the GPU. */
+    /* Number of virtual processors. 0: one for each core (as affinity and the control group's quota allow), or for each multiprocessor of the GPU. */
     uint32_t vps;
     /* Number of groups of virtual processors, a divisor of vps. Each group holds the whole model and computes some of the batch's inputs. 0: the
      * number of least estimated cost; on a GPU as many as keep the model's weights on chip and have four inputs each. A GPU needs a kernel for each
@@ -367,8 +369,8 @@ typedef struct vpps_options {
     /* Training: number of slices, in which vertices that only the loss reads (such as classifiers) run one after the other in the same
      * memory, between forward and backward of their wave's other vertices. 0: one, more if the pool is too small. */
     uint32_t slices;
-    /* Batching policy: which vertices of a recurrence of several cells run together. "depth", "share", "ratio", "fsm" (learned on the first
-     * batch, in about a second): see `vpps policy`; "auto": trained batches try all. NULL: "share" on a CPU, "depth" on a GPU. */
+    /* Batching policy, which decides which vertices of a recurrence of several cells run together. "depth", "share", "ratio", "fsm" (learned on the
+     * first batch, in about a second): see `vpps policy`; "auto": trained batches try all policies. NULL: "share" on a CPU, "depth" on a GPU. */
     const char *policy;
     /* Memory for the parameters and one batch. 0: as much as 32-bit word offsets reach. Memory is touched only when used. */
     uint64_t pool_bytes;
@@ -386,9 +388,9 @@ typedef struct vpps_options {
     vpps_communicator *communicator;
     bool portable; /* CPU: whether products use plain C instead of wide vector instructions */
     bool verify;   /* whether each batch's script (program) is first proved to compute what the graph asks for (slow) */
-    /* GPU: consecutive rows of a matrix that one virtual processor owns, 1 to 1,024. 0: profiled on trained batches. */
+    /* GPU: consecutive rows of a matrix that one virtual processor owns, 1 to 1,024. 0: the first trained batches measure which number is fastest. */
     uint32_t rpw;
-    uint32_t threads;      /* GPU: threads of a virtual processor (CTA), a multiple of 32 up to 1,024; 0: profiled */
+    uint32_t threads;      /* GPU: threads of a virtual processor (CTA), a multiple of 32 up to 1,024; 0: as rpw */
     uint64_t trace_events; /* record at most this many trace events of 32 bytes (vpps_trace_write); 0: no trace */
     /* Whether nothing is measured. GPU: options that are 0 get their first choice. CPU: a fixed table chooses the kernels of products. */
     bool no_tuning;
@@ -415,12 +417,11 @@ VPPS_API vpps_status vpps_handle_create(vpps_handle **out, vpps_model *model, co
 /* Waits for the batch in flight and frees the handle; the model keeps the values of the last vpps_read_parameters. NULL is allowed. */
 VPPS_API void vpps_handle_destroy(vpps_handle *h);
 
-/* One training step: forward, gradients of `loss` (a scalar), update. The graph may be cleared or changed when the call returns.
- * *stale_loss (may be NULL) is the loss of the preceding batch; NaN at the first. An error of an earlier batch is returned here with
- * that batch's number, and the given batch does not run: NONFINITE (the next call goes on), STALL, DEVICE. Fails, with everything as
- * before the call, with SHAPE (loss is not a scalar), ARGUMENT, SCRIPT, POOL, DEVICE (no kernel can be made for the batch); with a
- * communicator also STATE (a process has another model or other optimizer settings). With a communicator a process that has no inputs in
- * the batch passes the loss VPPS_NO_NODE; its graph is cleared. */
+/* One training step: forward, gradients of `loss` (a scalar), update. The graph may be cleared or changed when the call returns. *stale_loss (may be
+ * NULL) is the loss of the preceding batch; NaN at the first. An error of an earlier batch is returned here with that batch's number, and the given
+ * batch does not run: NONFINITE (the next call goes on), STALL, DEVICE. Fails, with everything as before the call, with SHAPE (loss is not a scalar),
+ * ARGUMENT, SCRIPT, POOL, DEVICE (no kernel can be made for the batch); with a communicator also STATE (a process has another model or other
+ * optimizer settings). With a communicator a process that has no inputs in the batch passes the loss VPPS_NO_NODE; its graph is cleared. */
 VPPS_API vpps_status vpps_fb(vpps_handle *h, vpps_graph *g, vpps_node loss, float *stale_loss);
 /* Tells whether the latest batch has finished, without waiting: sets *done, and *loss (may be NULL) if it has. */
 VPPS_API vpps_status vpps_poll_loss(vpps_handle *h, bool *done, float *loss);
@@ -450,9 +451,9 @@ typedef struct vpps_metadata {
 /* Writes a checkpoint of the device's parameters and optimizer state with n pairs of metadata. Fails with IO, ARGUMENT. */
 VPPS_API vpps_status vpps_save(vpps_handle *h, const char *path, const vpps_metadata *metadata, uint32_t n);
 
-/* Reads a checkpoint into model and device; on failure neither changes. Optimizer state that does not fit the handle's optimizer begins
- * at zero; without numbers of updates (old files) it counts as updated by every batch. Fails with IO, FORMAT (not safetensors,
- * truncated, a tensor missing or of another shape, a wrong checksum). */
+/* Reads a checkpoint into model and device; on failure neither changes. Optimizer state that does not fit the handle's optimizer begins at zero. If
+ * the file lacks the parameters' numbers of updates (old files), each parameter counts as updated by every batch. Fails with IO, FORMAT (not
+ * safetensors, truncated, a tensor missing or of another shape, a wrong checksum). */
 VPPS_API vpps_status vpps_load(vpps_handle *h, const char *path);
 /* Gives one metadata value of a checkpoint as a string that the caller frees; NULL if the key is absent. Fails with IO, FORMAT. */
 VPPS_API vpps_status vpps_checkpoint_metadata(const char *path, const char *key, char **out);
@@ -468,7 +469,8 @@ typedef struct vpps_param_info {
     uint32_t count; /* number of a lookup table's entries; else 1 */
     uint32_t rows, cols;
     bool frozen;
-    /* A lookup table shared out by vpps_shard_tables: this process has the entries first, first + step, ...; else first is 0, step 1. */
+    /* Lookup table whose entries are divided among processes (vpps_shard_tables): this process has entries first, first + step, ... Else first is 0,
+     * step 1. */
     uint32_t first, step;
 } vpps_param_info;
 
@@ -489,7 +491,7 @@ VPPS_API vpps_status vpps_set_param_group(vpps_handle *h, uint32_t n, const vpps
                                           const vpps_param_group *group);
 
 /* ---------------------------------------------------------------- more operations */
-/* Returns the graph's number of nodes so far. Nodes inside applied cells count, an op on a list once per member. */
+/* Returns the number of nodes that the graph has so far. Nodes inside applied cells count; an op on a list counts once for each list member. */
 VPPS_API uint32_t vpps_graph_size(const vpps_graph *g);
 VPPS_API vpps_status vpps_node_shape(const vpps_graph *g, vpps_node x, uint32_t *rows, uint32_t *cols);
 
@@ -554,13 +556,14 @@ VPPS_API vpps_node vpps_gather_list(vpps_graph *recorder, uint32_t output, uint3
  * that a cell gathers from one list of children begin with the same child. */
 VPPS_API vpps_node vpps_gather_list_from(vpps_graph *recorder, uint32_t first, uint32_t output, uint32_t rows,
                                          uint32_t cols);
-/* Declares a list of nodes that each application supplies: one per member of the gathered list; without a gathered list any number. */
+/* Declares a list of nodes that each application of the cell supplies: one node for each member of the gathered list or, without a gathered list, any
+ * number. */
 VPPS_API vpps_node vpps_pull_list(vpps_graph *recorder, uint32_t rows, uint32_t cols);
 
-/* Gather or pull one of several lists of a cell, e.g. left and right children. Lists are numbered from 0 to at most 3 in the order in
- * which they are first named; calls without a number use list 0. All that is gathered or pulled for one list has equally many members.
- * An op takes members of one list only, beside values; sum, average, max_of and min_of may go over several. A vertex's children are
- * first those gathered by number, then list 0's (beginning at vpps_gather_list_from's `first`), list 1's, and so on. */
+/* Gather or pull one of several lists of a cell, e.g. left and right children. Lists are numbered from 0 to at most 3 in the order in which they are
+ * first named; calls without a number use list 0. All gathered and pulled lists of one number have equally many members. An op takes members of one
+ * list only, beside values; sum, average, max_of and min_of may go over several lists. A vertex's children are first those gathered by number, then
+ * list 0's (beginning at vpps_gather_list_from's `first`), list 1's, and so on. */
 VPPS_API vpps_node vpps_gather_list_of(vpps_graph *recorder, uint32_t list, uint32_t output, uint32_t rows,
                                        uint32_t cols);
 VPPS_API vpps_node vpps_pull_list_of(vpps_graph *recorder, uint32_t list, uint32_t rows, uint32_t cols);
@@ -601,7 +604,7 @@ VPPS_API vpps_vertex vpps_case(vpps_graph *g, uint32_t n, const vpps_application
  * graph is the same, bit by bit, as one whose vertices and nodes are made by single calls in the order of the arrays. */
 /* One list of a cell at each of n vertices: vertex i has members first[i] to first[i + 1] - 1. */
 typedef struct vpps_members_of {
-    const uint32_t *first;       /* n + 1 numbers from 0 on, never decreasing: vertex i's members begin at first[i] */
+    const uint32_t *first;       /* n + 1 numbers from 0 on, never decreasing: members of vertex i begin at first[i] */
     const vpps_vertex *children; /* first[n] vertices; NULL for a list that the cell does not gather */
 } vpps_members_of;
 /* The arguments of n vertices of one cell. An array is NULL if the cell asks for none of its kind. */
@@ -609,7 +612,7 @@ typedef struct vpps_applications {
     size_t size; /* sizeof(vpps_applications) */
     vpps_cell cell;
     uint32_t n;                              /* number of vertices; may be 0 */
-    uint32_t n_children, n_pulls, n_indices; /* counts per vertex; children that are members of lists do not count */
+    uint32_t n_children, n_pulls, n_indices; /* numbers per vertex; children that are list members do not count */
     const vpps_vertex *children;             /* n x n_children vertices, a row for each vertex */
     const vpps_node *pulls;                  /* n x n_pulls nodes, a row for each vertex */
     const uint32_t *indices;                 /* n x n_indices numbers, a row for each vertex */
@@ -641,7 +644,7 @@ VPPS_API vpps_status vpps_scattered_many(vpps_graph *g, uint32_t n, const vpps_v
  *
  * vpps_backward and vpps_update give the bits of vpps_fb, which is faster: one launch. Four graphs of eight inputs each, added up, train
  * as one graph of 32 does. */
-/* Names nodes whose values, and whose gradients (of the call's loss), a training call returns. Values are computed with dropout unless
+/* Names nodes whose values, and nodes whose gradients (of the call's loss), a training call returns. Values are computed with dropout unless
  * no_dropout, from parameters before the update; gradients of nodes do not add up over calls. */
 typedef struct vpps_request {
     size_t size; /* sizeof(vpps_request) */
@@ -650,7 +653,7 @@ typedef struct vpps_request {
     float *const *value_outs; /* value_outs[i], the caller's, receives rows * cols floats, column after column */
     uint32_t n_gradients;
     const vpps_node *gradients;  /* nodes whose gradients are wanted; each lookup of one entry has its own gradient */
-    float *const *gradient_outs; /* gradient_outs[i] receives gradients[i]'s gradient; zeros if the loss ignores it */
+    float *const *gradient_outs; /* [i] receives the gradient of gradients[i]; zeros if the loss ignores the node */
     bool no_parameters;          /* whether to leave parameters' gradients as they are, and not to compute new ones */
     /* Dropout masks follow from this number and options.seed alone: equal numbers, equal masks. 0: new masks in each call. */
     uint64_t draw;
@@ -704,13 +707,12 @@ VPPS_API vpps_status vpps_gradient_norm(const vpps_model *model, vpps_param para
  * sum over i of <values[i], gradients[i]>, and add up until vpps_update. Between the halves the step (numbered from 1) is open: every other
  * call with the handle fails with STATE and names the step, except vpps_handle_destroy, vpps_handle_stats, vpps_handle_trials, vpps_kept,
  * vpps_kept_shape, vpps_set_pointer_mode and tracing. Graphs may be built meanwhile; handles for inference are not affected. */
-/* Runs the forward half of a training step, with dropout as in vpps_backward. When the call returns, value_outs are filled in, the step is
- * open, and the graph may be cleared. `values` are the nodes whose gradients vpps_step_backward takes; for a node named twice the two are
- * added up. `gradients` are the nodes whose gradients vpps_step_backward writes to gradient_outs, which stay the caller's. no_parameters
- * skips parameters' gradients. vpps_keep works as for vpps_forward. The step is one wave of one slice (vpps_options). Fails as
- * vpps_backward, with POOL if the pool is too small for that (the message tells how many bytes are enough), and with ARGUMENT (request NULL
- * or without values). With a communicator a process without inputs in the step names no values. If tables are shared out, all processes
- * make the call together. */
+/* Runs the forward half of a training step, with dropout as in vpps_backward. When the call returns, value_outs are filled in, the step is open, and
+ * the graph may be cleared. `values` are the nodes whose gradients vpps_step_backward takes; for a node named twice the two are added up. `gradients`
+ * are the nodes whose gradients vpps_step_backward writes to gradient_outs, which stay the caller's. no_parameters skips parameters' gradients.
+ * vpps_keep works as for vpps_forward. The step is one wave of one slice (vpps_options). Fails as vpps_backward, with POOL if the pool is too small
+ * for that (the message tells how many bytes are enough), and with ARGUMENT (request NULL or without values). With a communicator a process without
+ * inputs in the step names no values. If tables are shared out, all processes make the call together. */
 VPPS_API vpps_status vpps_step_forward(vpps_handle *h, vpps_graph *g, const vpps_request *request);
 
 /* Runs the open step's backward half, and closes the step. gradients[i] has the shape of value i of the step's n values, column after
@@ -752,9 +754,9 @@ VPPS_API vpps_status vpps_publish_parameters(vpps_handle *h);
 typedef uint64_t vpps_value; /* number of a value that a handle keeps on its device; no number is used twice */
 #define VPPS_NO_VALUE ((vpps_value)0)
 
-/* Makes the next vpps_fb, vpps_backward, vpps_step_forward or vpps_forward of the graph with this handle keep the value of x; *out is the
- * kept value's number. If the graph is cleared first, no value is kept; a run that fails with POOL or MEMORY keeps nothing, and may be
- * repeated. Fails with POOL (options.keep_bytes are in use), ARGUMENT (no such node), STATE (a recorder), the graph's error. */
+/* Makes the next vpps_fb, vpps_backward, vpps_step_forward or vpps_forward of the graph with this handle keep the value of x on the device; *out is
+ * the kept value's number. If the graph is cleared first, no value is kept; a run that fails with POOL or MEMORY keeps nothing, and may be repeated.
+ * Fails with POOL (options.keep_bytes are in use), ARGUMENT (no such node), STATE (a recorder), the graph's error. */
 VPPS_API vpps_status vpps_keep(vpps_handle *h, vpps_graph *g, vpps_node x, vpps_value *out);
 /* Copies rows * cols floats, column after column, to the device as a kept value. Waits for the batch in flight. Fails as vpps_keep, and with
  * ARGUMENT (no elements, or 2^22 and more). */
@@ -854,7 +856,7 @@ typedef struct vpps_stats {
     uint64_t skipped;        /* batches that were not applied, since loss or gradient was not finite */
     uint64_t nodes;          /* nodes of the graph, those inside cells included */
     uint64_t levels, phases; /* levels: number of the graph's levels; phases: of the script's phases (barriers) */
-    uint64_t steps;          /* number of forward's steps; a step runs vertices of one cell together */
+    uint64_t steps;          /* number of steps in forward; a step runs vertices of one cell together */
     uint64_t instructions;   /* tasks of the script (the batch's program); a task that all groups share counts once */
     uint64_t script_bytes;
     uint64_t pool_bytes;         /* bytes of the parameters and of the batch's tensors */
@@ -879,7 +881,7 @@ typedef struct vpps_stats {
     uint64_t keep_bytes;              /* the most bytes for values of vpps_keep; 0 before the first is kept */
     /* By the device's clock: time from the end of the preceding training batch to this one's end, and idle time in it; 0 at the first. */
     uint64_t wall_ns, gap_ns, total_wall_ns, total_gap_ns;
-    const char *gradients; /* matrices' gradients are by "kernel" (VPPS's), "cublas", "cublas-tf32"; NULL at first */
+    const char *gradients; /* maker of matrices' gradients: "kernel" (VPPS's), "cublas", "cublas-tf32"; NULL at first */
     uint32_t gpu;          /* device cuda: the GPU's number in the driver and in DLPack; else 0 */
 } vpps_stats;
 
@@ -887,7 +889,7 @@ typedef struct vpps_stats {
 VPPS_API vpps_status vpps_handle_stats(vpps_handle *h, vpps_stats *out);
 #define VPPS_TRIAL_STATE_TABLE(X)                                                                                      \
     X(WAITING, "waiting")   /* not tried yet */                                                                        \
-    X(REJECTED, "rejected") /* its kernel spills registers, or could not be made */                                    \
+    X(REJECTED, "rejected") /* the kernel spills registers, or could not be made */                                    \
     X(MEASURED, "measured")                                                                                            \
     X(CURRENT, "current")       /* in use: being measured, or chosen */                                                \
     X(REMEMBERED, "remembered") /* the alternative is in use: an earlier run chose it */
@@ -904,7 +906,7 @@ typedef struct vpps_trial {
     const char *policy; /* in a trial of a batching policy: the policy's name; else NULL */
     /* CPU, in a trial of a way to share work out over virtual processors: "rows", "vertices", or "size" (the matrices' size decides). Else NULL. */
     const char *split;
-    /* CPU, trial of products of a 256 x 256 matrix and `vectors` vectors on one core, else NULL. "forward": the matrix, or a transposed
+    /* CPU, if the trial measured products of a 256 x 256 matrix and `vectors` vectors on one core, else NULL. "forward": the matrix, or a transposed
      * copy, times vectors; "rows": the transposed matrix; "gradient": outer products; "copy": transposing, or packing in bf16. */
     const char *product;
     const char *unit;      /* trial of products: the instructions, named as in vpps_stats.precision_unit */

@@ -89,9 +89,8 @@ typedef struct vpps_listops {
     uint32_t min_leaves, max_leaves; /* bounds of a tree's number of leaves, at most 1,000,000; 0: 2 and 64 */
 } vpps_listops;
 
-/* Appends n generated ListOps trees to the treebank: equal options give equal trees on every machine. `options` NULL means all
- * defaults. Fails with ARGUMENT (an option out of its range, or no tree of such size in 100,000 draws or 100 million leaves),
- * MEMORY; the treebank is then as before. */
+/* Appends n generated ListOps trees to the treebank: equal options give equal trees on every machine. `options` NULL means all defaults. Fails with
+ * ARGUMENT (an option out of its range, or no tree of such size in 100,000 draws or 100 million leaves), MEMORY; the treebank is then as before. */
 VPPS_API vpps_status vpps_treebank_generate_listops(vpps_treebank *tb, const vpps_listops *options, uint32_t n);
 
 /* Options of generated complete binary trees, all of one shape, on which Tree-FC is measured (Xu et al. 2018, "Cavs": 256 leaves). The
@@ -227,8 +226,7 @@ typedef struct vpps_columns {
     uint32_t word; /* number of the column that holds the word, from 1; 0: the first, in CoNLL-U FORM */
     uint32_t tag;  /* number of the column that holds the tag, from 1; 0: the last, in CoNLL-U UPOS */
     bool tabs; /* whether columns end at each single tab, so that words may hold spaces; else at runs of white space */
-    /* Whether lines that begin with '#' can be comments: those with another number of columns than the other lines, or without a valid
-     * ID. */
+    /* Whether lines that begin with '#' can be comments: those with another number of columns than the other lines, or without a valid ID. */
     bool comments;
     /* Whether the text is CoNLL-U, which has comments: lines of multiword tokens (ID 3-4) and of empty nodes (5.1) are left out. The
      * columns are ID FORM LEMMA UPOS XPOS FEATS HEAD DEPREL DEPS MISC, or those that the first line names, as "# global.columns = ID FORM
@@ -309,11 +307,10 @@ typedef struct vpps_language {
     const char *end_word;
 } vpps_language;
 
-/* Appends n sentences to s, their translations (without tags) to `translation` unless it is NULL, and all words of the language,
- * names among them, to `lexicon` unless it is NULL. Equal options give equal sentences on every machine; the first sentences do not
- * depend on n. `options` NULL: a struct of zeros. Fails with STATE as reading does (with a translation, as reading parallel text),
- * with ARGUMENT (an end word that is empty or holds a space or line end; tags with an end word in s; tags and labels; s and
- * `translation` are the same), MEMORY; all three are then as before. */
+/* Appends n sentences to s, their translations (without tags) to `translation` unless it is NULL, and all words of the language, names among them, to
+ * `lexicon` unless it is NULL. Equal options give equal sentences on every machine; the first sentences do not depend on n. `options` NULL: a struct
+ * of zeros. Fails with STATE as reading does (with a translation, as reading parallel text), with ARGUMENT (an end word that is empty or holds a
+ * space or line end; tags with an end word in s; tags and labels; s and `translation` are the same), MEMORY; all three are then as before. */
 VPPS_API vpps_status vpps_sentences_generate(vpps_sentences *s, vpps_sentences *translation, vpps_vocab *lexicon,
                                              const vpps_language *options, uint32_t n);
 
@@ -368,10 +365,9 @@ VPPS_API vpps_status vpps_lexicon_read_text(vpps_vocab *words, const char *name,
 #define VPPS_LATTICE_WORD_MIN 2
 #define VPPS_LATTICE_WORD_MAX 8
 
-/* Appends the lattice of each sentence, whose words are single characters (or other pieces). Every word of the lexicon that
- * consecutive characters make is an arc. Ids of characters and tags are those of the sentences' vocabularies (without tags all tags
- * are 0), ids of words those of `lexicon`. Of the arcs into a node the character is first, then words from short to long. Fails
- * with MEMORY; the lattices are then as before. */
+/* Appends the lattice of each sentence, whose words are single characters (or other pieces). Every word of the lexicon that consecutive characters
+ * make is an arc. Ids of characters and tags are those of the sentences' vocabularies (without tags all tags are 0), ids of words those of `lexicon`.
+ * Of the arcs into a node the character is first, then words from short to long. Fails with MEMORY; the lattices are then as before. */
 VPPS_API vpps_status vpps_lattices_build(vpps_lattices *l, const vpps_sentences *characters, const vpps_vocab *lexicon);
 
 /* ---------------------------------------------------------------- constituents: n-ary trees */
@@ -412,8 +408,7 @@ VPPS_API const vpps_vocab *vpps_constituents_labels(const vpps_constituents *c);
 
 /* Returns whether the labels look like the Penn Treebank's: NP and VP occur, with function tags or without. */
 VPPS_API bool vpps_constituents_look_penn(const vpps_constituents *c);
-/* Cuts the function tags off the labels of the trees read so far, and numbers the remaining labels anew. Fails with MEMORY; all is
- * then as before. */
+/* Cuts the function tags off the labels of the trees read so far, and numbers the remaining labels anew. Fails with MEMORY; all is then as before. */
 VPPS_API vpps_status vpps_constituents_cut(vpps_constituents *c);
 
 /* Append trees in the bracket format of the Penn Treebank:
