@@ -1,4 +1,4 @@
-/* fragments.c - groups weights into operands of the tensor-core instruction mma. */
+/* fragments.c - divides weights into fragments: the operands (eight rows by 16 columns) of the tensor-core instruction mma. */
 #include "codegen/fragments.h"
 
 vpps_product_tile *vpps_tile_products(const vpps_segments *s, const vpps_segment *g, uint32_t *n) {

@@ -1,8 +1,8 @@
-/* fragments.h - weights as operands of the tensor-core instruction mma (interp_templates/mma.cuh), for products in bf16.
+/* fragments.h - weights as operands of the tensor-core instruction mma (interp_templates/mma.cuh), which multiplies eight rows by 16 columns, for
+ * products in bf16.
  *
- * The result rows of a segment's matrix products are grouped into tiles of eight rows. A tile has one fragment for each vector that its
- * products multiply: the eight rows of weights by which the vector is multiplied. Blocks of 16 columns of a fragment are dealt to the CTA's
- * warps. */
+ * The result rows of a segment's matrix products are grouped into tiles of eight rows. A tile has one fragment for each vector that its products
+ * multiply: the eight rows of weights by which the vector is multiplied. Blocks of 16 columns of a fragment are dealt to the CTA's warps. */
 #pragma once
 
 #include "cell/segments.h"
@@ -29,20 +29,22 @@ typedef struct vpps_weight_row {
 typedef struct vpps_fragment {
     vpps_weight_row rows[VPPS_FRAGMENT_ROWS];
     uint32_t length; /* number of columns */
-    uint32_t steps;  /* number of 16-column blocks that each warp multiplies */
+    uint32_t steps;  /* number of blocks of 16 columns that each warp multiplies */
     uint8_t level;   /* where the fragment is stored: a vpps_resident_level */
-    uint32_t at;     /* where each thread has the fragment's weights: first register, or shared-memory word */
+    /* place of the fragment's weights in each thread: number of the first register, or of the shared-memory word */
+    uint32_t at;
 } vpps_fragment;
 
-/* Returns how many words of a fragment each thread holds, if a weight is the sum of `parts` bf16 numbers. */
+/* A fragment is the weights of eight rows, an operand of the instruction mma. Returns how many words of a fragment each thread holds, if a weight is
+ * the sum of `parts` bf16 numbers. */
 static inline uint32_t vpps_fragment_words(const vpps_fragment *f, uint32_t parts) { return f->steps * 2 * parts; }
 
 /* Splits the rows of a segment's matrix products into tiles, one product's rows after the other's. Sets *n to the number
  * of tiles. Returns an array for the caller to free, or NULL if out of memory. */
 vpps_product_tile *vpps_tile_products(const vpps_segments *s, const vpps_segment *g, uint32_t *n);
 
-/* Finds the fragment of weights by which a tile's products multiply `operand`. If a product multiplies the operand by
- * several matrices, `which` selects one. Returns false if no product has such a matrix. */
+/* Finds the fragment (eight rows of weights, for the instruction mma) by which a tile's products multiply `operand`. If a product multiplies the
+ * operand by several matrices, `which` selects one. Returns false if no product has such a matrix. */
 bool vpps_fragment_of(const vpps_program *p, const vpps_product_tile *tile, uint32_t operand, uint32_t which,
                       uint32_t threads, vpps_fragment *out);
 

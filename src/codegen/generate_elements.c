@@ -28,7 +28,7 @@ static bool is_list(const work *w, const vpps_program_step *s, uint32_t i) {
     return vpps_operand_of(&w->s, s, i)->access == VPPS_ACCESS_MEMBERS;
 }
 
-/* Begins a C statement; if operand i is a list, puts the statement into a loop over the list's members m. */
+/* Begins a C statement; if operand i is a list, puts the statement into a loop over the list's members m (values of any number of vertices). */
 static void begin_listed(const work *w, const vpps_program_step *s, uint32_t i) {
     const uint32_t axis = vpps_operand_of(&w->s, s, i)->axis;
     if (is_list(w, s, i)) fprintf(w->out, "vpps_each_member(ls%u, f0 + item, f%u, [&](unsigned m) { ", axis, axis);
@@ -157,7 +157,8 @@ static void make_selected(const work *w, const vpps_program_step *s) {
     fprintf(w->out, "; });\n");
 }
 
-/* Writes code that takes an element of a range of an operand's rows. If the operand is a stacked list, the range is one member's rows. */
+/* Writes code that takes an element of a range of an operand's rows. If the operand is a stack of a list's members, the range is one member's
+ * rows. */
 static void make_slice(const work *w, const vpps_program_step *s) {
     const vpps_operand *o = vpps_operand_of(&w->s, s, 0);
     const bool list = s->run.of.over_list;
@@ -199,7 +200,7 @@ static void make_stack(const work *w, const vpps_program_step *s) {
 static void make_element(const work *w, const vpps_program_step *s) {
     if (s->kind == VPPS_STEP_GRADIENT) {
         fprintf(w->out, "const float v%u = g%u.total(pool, ge%u, element);\n", s->to.value, s->to.value, s->output);
-    } else if (s->kind == VPPS_STEP_LOAD) { /* LOAD: an element of the data of an input op */
+    } else if (s->kind == VPPS_STEP_LOAD) { /* LOAD: the element belongs to the data of an input op */
         fprintf(w->out, "const float v%u = ", s->to.value);
         vpps_put_memory(w, s->to.value, "item", "element");
         fprintf(w->out, ";\n");
@@ -224,7 +225,8 @@ static void make_element(const work *w, const vpps_program_step *s) {
  * The code first loads all the numbers that say where values lie, then the values, so that no value's load waits for another value's
  * place. */
 
-/* Calls `put` for each value that the segment's instructions read from memory where the thread computes: same item, same element. */
+/* Calls `put` for each value that the segment's instructions read from memory at the thread's own place: the same vertex (or list member) and
+ * element. */
 static void each_loaded(const work *w, const vpps_segment *g, uint8_t *loaded, void (*put)(const work *w, uint32_t v)) {
     memset(loaded, 0, w->c->n_values);
     for (uint32_t k = 0; k < g->n; k++) {

@@ -5,7 +5,7 @@
 
 typedef vpps_outer_work work;
 
-/* Returns whether the parameter's gradient begins with this outer (a sum of dy x^T or of dy); sums of dy precede sums of dy x^T. */
+/* Returns whether the gradient of the parameter begins with this outer (a sum of dy x^T or of dy); sums of dy precede sums of dy x^T. */
 static bool is_first(const work *w, uint32_t outer) {
     const vpps_outer o = vpps_outer_of(w->c, outer);
     for (uint32_t j = 0; j < vpps_n_outers(w->c); j++) {
@@ -20,7 +20,8 @@ uint32_t vpps_outer_added_to(const work *w, uint32_t outer) {
     return is_first(w, outer) ? vpps_outer_of(w->c, outer).param : VPPS_NONE;
 }
 
-/* Returns whether the outer is the gradient of a matrix that a cell reads as a value (vpps_parameter), not by a product. */
+/* Returns whether the outer (sum of dy x^T or of dy) is the gradient of a matrix that a cell reads as a value (vpps_parameter), not to multiply with
+ * it. */
 static bool is_whole_matrix(const work *w, uint32_t outer) {
     const vpps_outer o = vpps_outer_of(w->c, outer);
     return !o.x && w->g->model->params[o.param].kind == VPPS_MATRIX;
@@ -55,7 +56,7 @@ static const vpps_operand *operand_of(const vpps_compiled_cell *c, uint32_t v) {
     return i < p->n_operands ? &p->operands[i] : NULL;
 }
 
-/* Writes a C++ type vV for each value V that outers read. The type says where the value's vectors lie. */
+/* Writes a C++ type vV for each value V that gradients of parameters (dy x^T) read. The type says where the value's vectors lie. */
 static void put_values(const work *w) {
     const vpps_compiled_cell *c = w->c;
     for (uint32_t v = 0; v < c->n_values; v++) {
@@ -113,7 +114,8 @@ static bool begins_sum(const work *w, uint32_t outer) {
     return !vpps_outer_of(w->c, outer).x && !is_whole_matrix(w, outer);
 }
 
-/* Gradients of vector parameters that one piece of code computes together. firsts: for each gradient its first outer (sum of vectors dy). */
+/* Gradients of vector parameters that one piece of code computes together. firsts: for each gradient the number of its first outer (here a sum of
+ * vectors dy). */
 typedef struct vectors {
     uint32_t firsts[VPPS_MOST_OUTERS], n;
 } vectors;
@@ -218,8 +220,8 @@ static void put_whole_matrices(const work *w) {
     }
 }
 
-/* Writes code that packs the factors of matrices' gradients for cuBLAS (packing.h). A task's word `pass_record` is an address in the script,
- * where one word for each operand of the cell says where the operand's packed vectors go. */
+/* Writes code that packs the vectors dy and x of matrices' gradients dy x^T for cuBLAS (packing.h). A task's word `pass_record` is an address in the
+ * script, where one word for each operand of the cell says where the operand's packed vectors go. */
 static void put_packing(const work *w) {
     for (uint32_t number = 0; number < vpps_packed_operands(w->c); number++) {
         const vpps_operand *o = vpps_packed_operand(w->c, number);

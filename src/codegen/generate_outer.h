@@ -18,21 +18,23 @@ typedef struct vpps_outer_work {
     uint32_t shared_words; /* words of shared memory that the function needs so far */
 } vpps_outer_work;
 
-/* Returns the outer's parameter if this outer is the first that contributes to the parameter's gradient: the kernel then overwrites the
- * gradient unless earlier cells have contributed. Returns VPPS_NONE for later outers, which always add to the gradient. */
+/* An outer is a sum of dy x^T or dy. If this outer is the first that is added to its parameter's gradient, returns the parameter: the kernel then
+ * overwrites the gradient unless earlier cells have added to it. Returns VPPS_NONE for later outers, which always add to the gradient. */
 uint32_t vpps_outer_added_to(const vpps_outer_work *w, uint32_t outer);
 
-/* Returns whether the outer's matrix has so few rows (vpps_low_rows) that columns, not rows, are dealt to virtual processors. */
+/* Returns whether the matrix of this outer (sum of dy x^T) has so few rows (vpps_low_rows) that columns, not rows, are dealt to virtual
+ * processors. */
 bool vpps_outer_is_low(const vpps_outer_work *w, uint32_t outer);
 
-/* Returns the most rows of the outer's matrix that any virtual processor has, the same number as the kernel's vpps_matrix_rows. */
+/* Returns the most rows of the matrix of this outer (sum of dy x^T) that any virtual processor has, the same number as the kernel's
+ * vpps_matrix_rows. */
 uint32_t vpps_outer_rows(const vpps_outer_work *w, uint32_t outer);
-/* Returns the most blocks of VPPS_OUTER_COLUMNS columns of the outer's matrix that any virtual processor has. */
+/* Returns the most blocks of VPPS_OUTER_COLUMNS columns of the matrix of this outer (sum of dy x^T) that any virtual processor has. */
 uint32_t vpps_outer_blocks(const vpps_outer_work *w, uint32_t outer);
 
-/* Writes code that computes the sums of outer products list[0..n), n <= VPPS_MOST_OUTERS, in fp32. Each sum belongs to a different matrix; all values
- * have one column and the same list axis. Returns false, without output, if a virtual processor has more rows than a warp has lanes, or the work does
- * not fit. */
+/* Writes code that computes the sums of outer products dy x^T numbered list[0..n), n <= VPPS_MOST_OUTERS, in fp32. Each sum belongs to a different
+ * matrix; all values have one column and belong to vertices, or to members of the same list. Returns false, without output, if a virtual processor
+ * has more rows than a warp has lanes, or the work does not fit. */
 bool vpps_generate_outer_tiles(vpps_outer_work *w, const uint32_t *list, uint32_t n);
 /* Writes code that computes the sums of outer products list[0..n) in bf16, by strips of 32 columns. */
 void vpps_generate_outer_strips(vpps_outer_work *w, const uint32_t *list, uint32_t n);

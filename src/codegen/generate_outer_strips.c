@@ -10,17 +10,17 @@ enum {
     TILE_THREADS = 1536 /* most tiles at a time, times threads of a CTA; more would need too many registers */
 };
 
-/* Strips of equally many tiles. outers: numbers of the steps OUTER (sums of dy x^T) whose gradients the strips make. tiles: number of tiles of
- * each strip. [first, end): slots, which are blocks of columns, that the CTA's warps compute at the same time. parts: number of warps that share
- * out the vectors of one slot. */
+/* Strips of equally many tiles. outers: numbers of the steps OUTER (sums of dy x^T) whose gradients the strips make. tiles: number of tiles of each
+ * strip. [first, end): slots, which are blocks of columns, that the CTA's warps compute at the same time. parts: number of warps that divide the
+ * vectors of one slot among them. */
 typedef struct strips {
     vpps_outer_work *w;
     const uint32_t *outers;
     uint32_t n, tiles, first, end, parts;
 } strips;
 
-/* A strip: tiles [first, end) of those whose rows are multiplied with one x, that of the outer (sum of dy x^T) with number x. Its blocks of columns
- * are slots [slot, slot + slots) of the warps. */
+/* A strip: tiles first to end - 1 (eight rows of dy each) of all tiles that are multiplied with one vector x; `x` is the number of the first sum dy
+ * x^T with this x. The strip's blocks of columns are slots slot to slot + slots - 1 of the warps. */
 typedef struct strip {
     uint32_t x, first, end, slot, slots;
 } strip;
@@ -32,13 +32,14 @@ typedef struct row_tile {
 
 static vpps_outer outer_of(const strips *all, uint32_t i) { return vpps_outer_product_of(all->w->c, all->outers[i]); }
 
-/* Returns whether the tiles of outers i and j are multiplied with the same columns of one x. */
+/* Returns whether the tiles (rows of dy) of sums dy x^T number i and j are multiplied with the same columns of one x. */
 static bool share_columns(const strips *all, uint32_t i, uint32_t j) {
     return vpps_same_value(outer_of(all, i).x, outer_of(all, j).x) &&
            vpps_outer_is_low(all->w, all->outers[i]) == vpps_outer_is_low(all->w, all->outers[j]);
 }
 
-/* Finds tile number k of those that are multiplied with the x of outer number x. Returns false if there are fewer tiles. */
+/* Several sums dy x^T may have the same x; `x` is the number of the first of these sums. Finds tile (eight rows of dy) number k of all tiles that are
+ * multiplied with this x. Returns false if there are fewer tiles. */
 static bool find_tile(const strips *all, uint32_t x, uint32_t k, row_tile *out) {
     for (uint32_t i = x; i < all->n; i++) {
         const uint32_t tiles = (vpps_outer_rows(all->w, all->outers[i]) + TILE - 1) / TILE;
@@ -80,7 +81,7 @@ static bool is_among(const strips *all, const strip *s) {
     return s->slot < all->end && s->slot + s->slots > all->first;
 }
 
-/* Returns whether warps of both strips can run the same code, except for the address of x. */
+/* Returns whether warps of both strips (tiles that are multiplied with one x) can run the same code, except for the address of x. */
 static bool are_alike(const strips *all, const strip *a, const strip *b) {
     const vpps_operand *x = outer_of(all, a->x).x, *other_x = outer_of(all, b->x).x;
     if (x->rows != other_x->rows || vpps_is_kept_in_parts(all->w->g, all->w->c, x->value) !=

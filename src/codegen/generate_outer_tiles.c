@@ -8,8 +8,8 @@
 
 enum {
     MOST_UNITS = 256,
-    MOST_SLOTS = 12, /* most rows of dy per unit of work; a thread has four sums for each */
-    /* Number of vectors whose loads overlap. Vectors after the last have dy = 0, so no loop is needed for a remainder. */
+    MOST_SLOTS = 12, /* most rows of dy per unit of work; a thread computes four sums for each row */
+    /* Number of vectors that are loaded at the same time. Vectors after the last one have dy = 0, so no loop is needed for a remainder. */
     AT_ONCE = 4,
     MOST_PARTS = 16,
     MOST_VECTORS = 64,
@@ -18,14 +18,14 @@ enum {
     LEAST_LANES = 8,
     MULTIPLY_COST = 64,            /* cost of a multiply-add */
     LOAD_COST = 6 * MULTIPLY_COST, /* cost of a load of four words from shared memory */
-    PART_COST = MULTIPLY_COST,     /* cost per vector of adding up the sums of one part of the CTA */
+    PART_COST = MULTIPLY_COST,     /* cost, per vector, of adding up the sums of one part of the CTA's threads */
     COPY_COST = 24 * MULTIPLY_COST /* cost of copying and awaiting a vector */
 };
 
-/* A unit of work: a block of an x's columns times rows of dy (slots). Outers are given by their numbers, an x by the number of its first
- * outer, a list of slots by the first x that has it. */
+/* A unit of work: a block of an x's columns times rows of dy ("slots"). Sums dy x^T are given by their numbers, an x by the number of the first sum
+ * with this x, a list of rows by the first x that is multiplied with it. */
 typedef struct unit {
-    uint32_t x, block; /* x: number of the first outer with this x; block: number of a block of columns of x */
+    uint32_t x, block; /* x: number of the first sum dy x^T with this x; block: number of a block of columns of x */
     uint32_t first, n; /* the unit's rows of dy: n of them, from number `first` of the list on */
 } unit;
 
@@ -34,9 +34,9 @@ typedef struct tiles {
     const uint32_t *outers;
     uint32_t n;
     uint32_t lanes, at_once; /* number of lanes of a unit of work; number of units that a CTA processes at once */
-    /* x_of: for each outer (sum of dy x^T): number of its x; list_of: for each x: number of the list of rows of dy that it is multiplied with */
+    /* x_of: for each sum dy x^T: number of its x; list_of: for each x: number of the list of rows of dy with which it is multiplied */
     uint32_t x_of[VPPS_MOST_OUTERS], list_of[VPPS_MOST_OUTERS];
-    /* slot_of: for each outer: number of its first row of dy in the list of its x; n_slots: for each x: number of rows in its list */
+    /* slot_of: for each sum dy x^T: number of its first row of dy in the list of its x; n_slots: for each x: number of rows in its list */
     uint32_t slot_of[VPPS_MOST_OUTERS], n_slots[VPPS_MOST_OUTERS];
     uint32_t slots; /* most rows of dy per unit of work */
     unit units[MOST_UNITS];
@@ -50,7 +50,8 @@ typedef struct pass {
     uint32_t x[MOST_UNITS], block[MOST_UNITS], n_blocks;
     uint32_t lists[VPPS_MOST_OUTERS], list_at[VPPS_MOST_OUTERS], n_lists;
     uint32_t words, slots, vectors;
-    uint32_t parts;     /* the CTA's threads are divided into parts, which share out the vectors */
+    /* number of parts into which the CTA's threads are divided; each part adds some of the vectors */
+    uint32_t parts;
     uint32_t sum_words; /* words of shared memory to pass one part's sums to the next; 0: there is one part */
 } pass;
 
@@ -202,7 +203,8 @@ static void put_columns(const tiles *t, const pass *p) {
                 4 * t->lanes * p->block[b], 4 * t->lanes * b);
 }
 
-/* Writes C++ types that copy rows of dy. Warps share the different dy and, if there are more warps than dy, the vectors of each dy. */
+/* Writes C++ types that copy rows of dy. The different dy and, if there are more warps than dy, the vectors of each dy are divided among the
+ * warps. */
 static void put_rows(const tiles *t, const pass *p) {
     const uint32_t warps = t->w->g->plan->threads / WARP;
     uint32_t dys = 0, k = 0;
@@ -217,7 +219,7 @@ static void put_rows(const tiles *t, const pass *p) {
                         k++ * share % warps, share, base);
 }
 
-/* Returns the outer to which row number `slot` of an x's list of rows of dy belongs. */
+/* Returns the number of the sum dy x^T to which row number `slot` of an x's list of rows of dy belongs. */
 static uint32_t outer_of_slot(const tiles *t, uint32_t x, uint32_t slot) {
     uint32_t i = x;
     while (slot >= t->slot_of[i] + rows_of(t, i)) i = next_of_x(t, i);

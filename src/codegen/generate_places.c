@@ -1,4 +1,4 @@
-/* generate_places.c - writes C expressions for places of a stage's values and numbers, and stores to them. Names: generate_stage.h. */
+/* generate_places.c - writes C expressions for the places of a stage's values and numbers, and stores to these places. Names: generate_stage.h. */
 #include "codegen/generate_stage.h"
 
 #include <stdarg.h>
@@ -69,7 +69,7 @@ static void put_count(const work *w, const vpps_cell_count *count, uint32_t axis
         if (count->list[d]) fprintf(w->out, " + %uu * vpps_members(ls%u, f0 + %s)", count->list[d], d, vertex_of(axis));
 }
 
-/* Writes a C expression for the item's position among the members of its list. */
+/* Writes a C expression for the position of a list member in its list. */
 static void put_member(const work *w, uint32_t axis) {
     if (axis) fprintf(w->out, " + (f%u + item - ls%u[f0 + vx])", axis, axis);
 }

@@ -16,7 +16,7 @@ static void put_call(const work *w, const vpps_program_step *s, const char *func
     fprintf(w->out, ")");
 }
 
-/* Writes code in which `team` threads, a C expression, sum an instruction's terms over `length` elements, then compute the result. */
+/* Writes code in which `team` threads (a C expression) sum up an instruction's terms over `length` elements, then compute the result. */
 static void put_result(const work *w, const vpps_program_step *s, const char *team, const char *length,
                        const char *to) {
     const char *letters = vpps_instructions[s->run.of.opcode].operands;
@@ -49,7 +49,7 @@ static void put_result(const work *w, const vpps_program_step *s, const char *te
 }
 
 void vpps_put_whole(const work *w, const vpps_program_step *s) {
-    enum { LONG = 8 /* elements for each thread of the CTA */ };
+    enum { LONG = 8 /* number of elements per thread of the CTA from which on the whole CTA computes a vector */ };
     char length[32], to[96];
     const uint32_t columns = vpps_step_columns(s), elems = vpps_operand_words(vpps_operand_of(&w->s, s, 0)) / columns;
     const char *const team = elems < LONG * w->g->plan->threads ? "32" : "VPPS_THREADS";
@@ -81,7 +81,8 @@ void vpps_put_whole(const work *w, const vpps_program_step *s) {
     fprintf(w->out, "});\n");
 }
 
-/* Writes code for an instruction of the form ROW (such as softmax) over each vertex's list of scalars, adjacent in a slot (buffer). */
+/* Writes code for an instruction of the form ROW (such as softmax) over the members of each vertex's list, scalars that are adjacent in a slot
+ * (buffer). */
 void vpps_put_lists(const work *w, const vpps_program_step *s) {
     char to[64];
     fprintf(
@@ -98,7 +99,7 @@ void vpps_put_lists(const work *w, const vpps_program_step *s) {
 
 /* ---------------------------------------------------------------- products by one VP */
 
-/* Writes code for a product that one CTA computes: a function that returns an element's sum and sets the value to which the sum is added. */
+/* Writes code for a product that one CTA computes: a function that returns the sum for one element and sets the value to which the sum is added. */
 void vpps_put_matrices(const work *w, const vpps_program_step *s) {
     const bool transposed = s->product.transposed;
     const uint32_t words = vpps_operand_words(&s->to);

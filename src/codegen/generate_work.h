@@ -7,13 +7,13 @@
 typedef struct vpps_generation {
     const vpps_kernel_plan *plan;
     const vpps_model *model;
-    const vpps_pool_plan *pool; /* tells where vectors and lookup tables lie */
+    const vpps_pool_plan *pool; /* tells the offsets of vectors and lookup tables in the pool */
     const uint32_t *matrix_at;  /* for each parameter that is a matrix: its first word in the buffer of matrices */
     FILE *out;
 } vpps_generation;
 
-/* Writes a stage's function vpps_stage_NUMBER. Sets `room` to the shared memory that its tiles (vertices processed together)
- * need, and the scratch memory per vertex and per member of each list. */
+/* Writes the function vpps_stage_NUMBER of a stage. Sets `room` to the shared memory that its tiles (vertices processed together) need, and the
+ * scratch memory per vertex and per member of each list input. */
 vpps_status vpps_generate_stage(const vpps_generation *g, const vpps_compiled_cell *c, uint32_t stage, uint32_t number,
                                 vpps_stage_room *room);
 
@@ -35,14 +35,15 @@ static inline bool vpps_is_kept_in_parts(const vpps_generation *g, const vpps_co
 
 /* Writes the C++ type (products.cuh) of a matrix in memory or its transpose. */
 void vpps_put_matrix(const vpps_generation *g, vpps_param matrix, bool transposed);
-/* vpps_put_fragment_rows writes the C++ type of a fragment's rows in memory, vpps_put_fragment_words that of a thread's words of it. */
+/* A fragment is eight rows of weights, an operand of the instruction mma. vpps_put_fragment_rows writes the C++ type of the rows in memory;
+ * vpps_put_fragment_words, the type of the words of a fragment that one thread holds. */
 void vpps_put_fragment_rows(const vpps_generation *g, const vpps_fragment *f);
 void vpps_put_fragment_words(const vpps_generation *g, const vpps_fragment *f);
 
 /* Rounds a number of words up to a multiple of four. */
 static inline uint32_t vpps_quads_up(uint32_t words) { return (words + 3) / 4 * 4; }
 
-enum { VPPS_COPY_ITEMS = 4 /* VPPS_COPY_ITEMS: number of items whose operands are copied together */ };
+enum { VPPS_COPY_ITEMS = 4 /* VPPS_COPY_ITEMS: number of vertices or members copied together */ };
 
 /* Returns the words of shared memory for one result row's partial sums, one per warp. The sums of a row are adjacent, so that a thread loads
  * four at once; a gap after them spreads rows over memory banks. */

@@ -13,19 +13,21 @@ enum {
 typedef struct vpps_stage_room {
     uint32_t shared_words;
     uint32_t tile; /* number of vertices that are processed at a time */
-    /* Words of scratch memory per vertex and per member of each list; 0: the stage's values are in shared memory. */
+    /* Words of scratch memory per vertex ([0]) and per member of list input d - 1 ([d]); 0: the stage's values are in shared memory. */
     uint32_t scratch_words[VPPS_AXES];
 } vpps_stage_room;
 
 typedef struct vpps_kernel_plan {
     uint32_t n_vps, group, threads;
     uint32_t row_unit; /* number of consecutive rows of a matrix that are dealt to a virtual processor as one block */
-    uint32_t teams;    /* number of teams of CTAs that share out the columns of matrices' gradients; CTA v: v % teams */
+    /* number of teams of CTAs; each team computes some columns of matrices' gradients; CTA v belongs to team v % teams */
+    uint32_t teams;
     vpps_optimizer_kind optimizer;
     uint32_t n_states; /* optimiser states per parameter */
-    bool packs;        /* whether the kernel packs the factors from which cuBLAS computes matrices' gradients */
-    uint32_t parts;    /* each operand of a product is a sum of `parts` bf16 numbers: 2 in bf16x3, 1 in bf16; 0: fp32 */
-    bool lean;         /* whether weights take so many registers that threads keep fewer other values (common.cuh) */
+    /* whether the kernel packs the vectors dy and x from which cuBLAS computes matrices' gradients dy x^T */
+    bool packs;
+    uint32_t parts; /* each operand of a product is a sum of `parts` bf16 numbers: 2 in bf16x3, 1 in bf16; 0: fp32 */
+    bool lean;      /* whether weights take so many registers that threads keep fewer other values (common.cuh) */
     const vpps_compiled_cell *const *cells;
     uint32_t n_cells;
     vpps_residents residents;

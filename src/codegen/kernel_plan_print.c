@@ -83,7 +83,7 @@ static void print_place(uint32_t level, uint32_t at, uint32_t words, FILE *f) {
         fprintf(f, "%u - %u of a thread\n", at, at + words - 1);
 }
 
-/* Prints where the fragments of weights for bf16 products are stored. */
+/* Prints where the fragments (eight rows of weights each, for the instruction mma) of bf16 products are stored. */
 static void print_fragments(const vpps_kernel_plan *p, const vpps_model *model, FILE *f) {
     char name[256];
     fprintf(f, "\n%8s %8s %8s  %-10s %-20s %s\n", "fragment", "cols", "words", "level", "words", "8 rows of");

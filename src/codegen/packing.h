@@ -1,12 +1,12 @@
-/* packing.h - the layout of the packed factors dy and x from which cuBLAS computes gradients of matrices, sums of dy x^T, between two
- * launches. At a task OUTER of the script, the kernel copies the vectors dy and x of the task's vertices, one after the other. A vector that
- * is a factor for several matrices is copied once. packing.cuh describes the order of elements. */
+/* packing.h - the layout of the packed vectors dy and x from which cuBLAS computes gradients of matrices, sums of dy x^T, between two launches. At a
+ * task OUTER of the script, the kernel copies the vectors dy and x of the task's vertices, one after the other. A vector that several matrices'
+ * gradients need is copied once. packing.cuh describes the order of elements. */
 #pragma once
 
 #include "cell/program.h"
 
-/* Step OUTER number i of a cell (a sum of dy x^T) has two operand numbers: 2 i for its dy and 2 i + 1 for its x. Returns the number under
- * which the step's dy or x is packed: the number of the first step with the same factor. Returns VPPS_NONE for the gradient of a vector. */
+/* Step OUTER number i of a cell (a sum of dy x^T) has two operand numbers: 2 i for its dy and 2 i + 1 for its x. Returns the number under which the
+ * step's dy or x is packed: the number of the first step with the same operand. Returns VPPS_NONE for the gradient of a vector. */
 uint32_t vpps_packed_number(const vpps_compiled_cell *c, uint32_t outer, bool is_x);
 
 /* Returns the operand that is packed under `number`; NULL: no operand has this number. */

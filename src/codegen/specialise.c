@@ -102,7 +102,7 @@ static vpps_status generate(const vpps_specialiser *s, vpps_kernel_plan *plan, u
 
 /* ---------------------------------------------------------------- a second kernel, compiled beside the first one in case that one spills */
 
-enum { STEP = 24 /* STEP: registers for weights that the second kernel has less than the first */ };
+enum { STEP = 24 /* STEP: number by which the second kernel has fewer registers for weights than the first */ };
 
 typedef struct rival {
     const vpps_specialiser *s;
@@ -130,7 +130,7 @@ static bool is_needed(rival *r) {
     return needed;
 }
 
-/* A thread that compiles the second kernel into the cache. Failures are ignored: they occur again when the kernel is needed. */
+/* The function of a thread that compiles the second kernel into the cache. Failures are ignored: they occur again when the kernel is needed. */
 static void *run_rival(void *context) {
     rival *r = context;
     char description[192], *source = NULL;
@@ -184,9 +184,9 @@ static vpps_status try_registers(const vpps_specialiser *s, vpps_kernel_plan *pl
 
 vpps_status vpps_specialise(const vpps_specialiser *s, vpps_kernel_plan *plan, uint32_t *registers, char **source,
                             vpps_cubin_report *report) {
-    /* On sm_90 no kernel with more than 144 registers for weights was ever free of spills, and in bf16x3 few with more than 116. A kernel
-     * that just does not spill is slower than one with some registers to spare (a Tree-LSTM in bf16x3, predicted time of a batch: with 124
-     * registers for weights 180.4 us, with 116 178.5 us, with 108 178.4 us). */
+    /* On sm_90 no kernel with more than 144 registers for weights was ever free of spills, and in bf16x3 few with more than 116. A kernel that only
+     * just avoids spills is slower than one with some registers to spare (a Tree-LSTM in bf16x3, predicted time of a batch: with 124 registers for
+     * weights 180.4 us, with 116 178.5 us, with 108 178.4 us). */
     enum { MOST = 144, MOST_IN_BF16X3 = 116, WIDE_STEP = 32, WIDE_FRAME_BYTES = 32 };
     uint32_t wanted = *registers ? *registers : plan->parts == 2 ? MOST_IN_BF16X3 : MOST;
     for (;;) {

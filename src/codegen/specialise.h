@@ -8,7 +8,7 @@
 /* Inputs and callbacks of vpps_specialise: the model, a compiler (a GPU driver's, or NVRTC alone), and a log. */
 typedef struct vpps_specialiser {
     const vpps_model *model;
-    const vpps_pool_plan *pool; /* tells where vectors and lookup tables lie */
+    const vpps_pool_plan *pool; /* tells the offsets of vectors and lookup tables in the pool */
     const uint32_t *matrix_at;  /* for each parameter that is a matrix: its first word in the buffer of matrices */
     const vpps_machine *machine;
     /* Compiles a source, keeps the binary, and fills in the report. */
@@ -18,7 +18,7 @@ typedef struct vpps_specialiser {
     vpps_status (*beside)(void *context, const char *source, const char *description, vpps_cubin_report *report);
     void (*log)(void *context, const char *line); /* may be NULL; gets a line that says why a kernel was rejected */
     void *context;
-    bool spills; /* whether a kernel that spills registers is accepted if all of them do: slow, but correct */
+    bool spills; /* true: if all kernels spill registers, one that does is accepted: slow, but correct */
 } vpps_specialiser;
 
 /* Makes the kernel of a plan whose CTAs, threads and cells are filled in, and fills in the rest of the plan. *registers: in, the most registers of a

@@ -8,7 +8,8 @@ typedef struct vpps_arguments {
         states[2];              /* addresses of matrices, their gradients and optimiser states, row after row */
     unsigned long long scratch; /* address of the virtual processors' scratch memory, scratch_words for each */
     unsigned long long entries; /* address of the gradients of table entries, which the tasks NORM and UPDATE read */
-    unsigned long long packed;  /* address of the packed factors from which cuBLAS computes gradients of matrices */
+    /* address of the packed vectors dy and x from which cuBLAS computes gradients of matrices */
+    unsigned long long packed;
     /* addresses of the vpps_failure (how a launch ended) of this launch, of the preceding one, and of the launch after the next */
     unsigned long long failure, before, later;
     unsigned long long stale; /* address of the preceding launch's barrier counters, which this launch zeroes */
@@ -22,7 +23,8 @@ typedef struct vpps_arguments {
     unsigned stale_words;
     unsigned resumes; /* not 0: the launch is the second part of a batch; the preceding launch has its loss */
     unsigned finite;  /* not 0: the launch does nothing unless the preceding launch's loss and norm are finite */
-    unsigned touched; /* address, in the script, of a word per parameter: not 0 if it has a gradient; 0: no words */
+    /* address, in the script, of one word for each parameter: not 0 if it has a gradient; 0: no such words */
+    unsigned touched;
 } vpps_arguments;
 
 /* The kind of a task whose own kind is unknown; the task's first operand is then the unknown kind. */

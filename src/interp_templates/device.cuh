@@ -138,7 +138,7 @@ __device__ __forceinline__ void vpps_wait(unsigned long long counters, unsigned 
     __syncthreads();
 }
 
-/* The counter that this CTA increments to signal, and whether this thread does so. Both are computed before the CTA's barrier. */
+/* The counter that this CTA increments to signal, and whether this thread increments it. Both are computed before the CTA's barrier. */
 struct vpps_signal {
     unsigned *counter;
     unsigned is_sent;

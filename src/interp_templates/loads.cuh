@@ -84,8 +84,8 @@ __device__ __forceinline__ void vpps_take_staged(float (&w)[VPPS_WEIGHTS + 1], c
 /* ---------------------------------------------------------------- in bf16 */
 #if VPPS_PARTS
 
-/* Loads step STEP of STEPS of a fragment: 16 elements of its rows of LENGTH elements, from FROM, a vpps_fragment_rows,
- * to words of TO, a vpps_fragment_words. */
+/* A fragment is eight rows of weights, an operand of the instruction mma. Loads step STEP of STEPS of a fragment: 16 elements of its rows of LENGTH
+ * elements, from FROM, a vpps_fragment_rows, to words of TO, a vpps_fragment_words. */
 template <class FROM, class TO, unsigned LENGTH, unsigned STEPS, unsigned STEP> struct vpps_fragment_step {
     static __device__ __forceinline__ vpps_quad load(const vpps_weights &weights) {
         constexpr bool WHOLE = STEPS * 16 * VPPS_WARPS <= LENGTH;
@@ -98,7 +98,7 @@ template <class FROM, class TO, unsigned LENGTH, unsigned STEPS, unsigned STEP> 
     }
 };
 
-/* Loads the words of several steps (16 elements each), all at once. */
+/* Loads the words of several steps of fragments (16 elements of eight rows of weights each), all at once. */
 template <class... STEPS> __device__ __forceinline__ void vpps_load_fragments(const vpps_weights &weights) {
     const vpps_quad q[] = {STEPS::load(weights)...};
     unsigned i = 0;
@@ -108,7 +108,8 @@ template <class... STEPS> __device__ __forceinline__ void vpps_load_fragments(co
 
 /* ---------------------------------------------------------------- vectors */
 
-/* Loads the virtual processor's rows, of HEIGHT rows, of a vector that products are added to: from word FROM of the pool to word AT of shared memory. */
+/* Loads the virtual processor's rows, of HEIGHT rows, of a vector that products are added to: from word FROM of the pool to word AT of shared
+ * memory. */
 template <unsigned HEIGHT, unsigned AT, unsigned FROM> struct vpps_resident_vector {
     /* Sets `from` to the pool word from which word i is loaded, if the word belongs to this vector. */
     static __device__ __forceinline__ void find(unsigned &from, unsigned i, unsigned member) {

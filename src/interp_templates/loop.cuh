@@ -34,7 +34,7 @@ __device__ __forceinline__ void vpps_end(const vpps_arguments &a) {
     if (blockIdx.x == 0 && threadIdx.x == 0) ((vpps_launch_end *)a.end)->end_ns = VPPS_GLOBAL_TIMER();
 }
 
-/* A case that runs consecutive tasks of one kind, whose gradients form one sum; t becomes the last of these tasks. */
+/* A case of the kernel's switch that runs consecutive tasks of one kind, whose gradients form one sum; t becomes the last of these tasks. */
 #define VPPS_OUTER_CASE(kind, make)                                                                                    \
     case kind: {                                                                                                       \
         const unsigned n = vpps_tasks_of_sum(t.at, kind);                                                              \

@@ -12,7 +12,7 @@ __device__ __forceinline__ unsigned vpps_tasks_of_sum(const vpps_task *t, unsign
 
 /* ---------------------------------------------------------------- the vectors of a sum */
 
-/* The tasks whose gradients form one sum. Each cell has a struct derived from this one, whose task(i) finds the vectors of task i. */
+/* The tasks whose gradients dy x^T form one sum. Each cell has a struct derived from this one, whose task(i) finds the vectors of task i. */
 struct vpps_sum {
     const vpps_arguments &a;
     float *staged; /* vectors in shared memory */
@@ -20,8 +20,8 @@ struct vpps_sum {
     unsigned n, vp;
 };
 
-/* Where a task's vectors lie: for each list axis the first item (vertex, list member), the number of items, and the word where item 0's record would
- * begin; and the arrays that locate other items. */
+/* Where a task's vectors lie: for vertices, and for the members of each list input, the number of the first, how many there are, and the word at
+ * which item 0's kept values would begin; and the arrays that locate other vectors. */
 template <unsigned AXES, unsigned ARRAYS> struct vpps_sum_task {
     float *pool;
     unsigned first[AXES], n[AXES], kept[AXES];
@@ -67,7 +67,7 @@ template <unsigned... PARAMS> __device__ __forceinline__ void vpps_begin_gradien
 
 /* ---------------------------------------------------------------- of vectors, and of matrices that are values */
 
-/* A vector's gradient, at word GRADIENT of the pool: the sum of the values dy number BEGIN to END - 1. PARAM: see vpps_is_begun. */
+/* A vector's gradient, at word GRADIENT of the pool: the sum of the values dy with numbers BEGIN to END - 1. PARAM: see vpps_is_begun. */
 template <unsigned GRADIENT_AT, unsigned ADDED_TO, unsigned FIRST, unsigned LAST> struct vpps_vector_sum {
     static constexpr unsigned GRADIENT = GRADIENT_AT, PARAM = ADDED_TO, BEGIN = FIRST, END = LAST;
 };
@@ -115,8 +115,8 @@ __device__ __forceinline__ void vpps_sum_vectors(const SUM &sum) {
     }
 }
 
-/* Sums the gradient, at word MATRIX, of a matrix that cells read as a value, over the items (vertices, list members) of DY. Each thread computes one
- * element; adjacent threads have elements of one column. */
+/* Sums the gradient, at word MATRIX, of a matrix that cells read as a value, over the vertices or list members for which DY has a value. Each thread
+ * computes one element; adjacent threads have elements of one column. */
 template <class DY, unsigned MATRIX, unsigned PARAM, class SUM>
 __device__ __forceinline__ void vpps_sum_values(const SUM &sum) {
     VPPS_READ_PLACE;
@@ -149,7 +149,8 @@ enum { VPPS_LONG_SUM = 4096 };
 struct vpps_runs {
     unsigned task, from, done;
 
-    /* Takes up to `most` vectors of task t, which has COLUMNS for each item of AXIS. Sets `first` to the first one, and returns the end. */
+    /* Takes up to `most` vectors of task t, which has COLUMNS vectors for each vertex, or list member, of AXIS. `first` becomes the number of the
+     * first one; returns the end. */
     template <unsigned AXIS, unsigned COLUMNS, class TASK>
     __device__ __forceinline__ unsigned take(const TASK &t, unsigned most, unsigned &first) {
         const unsigned n = t.n[AXIS] * COLUMNS, end = n - from < most ? n : from + most;
@@ -255,13 +256,13 @@ __device__ __forceinline__ void vpps_sum_blocks(const SUM &sum) {
  * codegen/generate_outer_tiles.c says what units and slots are. */
 
 /* A unit is the work of a few adjacent lanes: columns of x, four per lane, times some rows of dy ("slots"). Members: where the unit's columns and
- * slots begin in a staged vector, the length of x, and the virtual processor's columns that precede the unit's. */
+ * slots begin in a staged vector, the length of x, and the number of the virtual processor's columns that precede the unit's. */
 struct vpps_unit {
     unsigned x_at, d_at, length, before;
 };
 
-/* A slot, one row of dy, of a unit: where the gradient of its matrix begins, its row among the virtual processor's, the matrix's rows (0: padding),
- * and the parameter. */
+/* A slot (one row of dy) of a unit: where the gradient of its matrix begins, the row's number among the rows that the virtual processor has, the
+ * matrix's rows (0: padding), and the parameter. */
 struct vpps_unit_slot {
     unsigned matrix, row, height, param;
 };

@@ -1,6 +1,6 @@
-/* packing.cuh - packs the factors of matrices' gradients for cuBLAS (codegen/packing.h), one vector after the other: in
- * fp32, or rounded as for bf16 products. In bf16x3 a vector is stored three times: x as its high, low and high part, dy
- * as its high, high and low part. So one product over all of them equals the three products of vpps_add_products. */
+/* packing.cuh - packs the vectors dy and x of matrices' gradients dy x^T for cuBLAS (codegen/packing.h), one vector after the other: in fp32, or
+ * rounded as for bf16 products. In bf16x3 a vector is stored three times: x as its high, low and high part, dy as its high, high and low part. So one
+ * product over all of them equals the three products of vpps_add_products. */
 
 enum { VPPS_PACKED_TIMES = VPPS_PARTS == 2 ? 3 : 1 };
 
@@ -33,7 +33,7 @@ __device__ __forceinline__ void vpps_pack_four(float *to, const float *from, uns
 #endif
 }
 
-/* Packs the vectors of V, operand NUMBER of the cell, of FOURS times four elements each. All virtual processors share the elements. */
+/* Packs the vectors of V, operand NUMBER of the cell, of FOURS times four elements each. The elements are divided among all virtual processors. */
 template <class V, unsigned NUMBER, unsigned FOURS, class SUM>
 __device__ __forceinline__ void vpps_pack(const SUM &sum) {
     const unsigned *const script = (const unsigned *)sum.a.script;

@@ -50,7 +50,8 @@ __device__ __forceinline__ vpps_rows vpps_own_columns(const vpps_param_entry &p)
     return p.kind == VPPS_IS_MATRIX ? vpps_matrix_columns(p.rows, p.cols, blockIdx.x) : vpps_rows{0, p.cols};
 }
 
-/* Returns the virtual processor's share of n entries of a table. VPs with columns of the widest low matrix (VPPS_LOW_BLOCKS VPs, or 0) have none. */
+/* Returns the range of the n entries of a table that the virtual processor owns. VPs with columns of the widest low matrix (VPPS_LOW_BLOCKS VPs, or
+ * 0) own none. */
 __device__ __forceinline__ vpps_rows vpps_own_entries(unsigned n, unsigned vp) {
     const vpps_rows low = vpps_share_of(VPPS_LOW_BLOCKS, VPPS_VPS, vp);
     if (low.first < low.end) return vpps_rows{0, 0};
@@ -158,8 +159,8 @@ template <unsigned KIND> __device__ __forceinline__ unsigned vpps_span_of(unsign
 
 /* ---------------------------------------------------------------- gradients of entries */
 
-/* Sums the gradients of table entries. Since entries that many vertices look up have long lists, several contributions
- * are loaded at a time, and added in order. */
+/* Sums the gradients of table entries. Since entries that many vertices look up have long lists of gradients, several gradients are loaded at a time,
+ * and added in order. */
 __device__ __forceinline__ void vpps_entries(const vpps_arguments &a, unsigned number, unsigned address) {
     enum { AT_ONCE = 8 };
     const unsigned *script = (const unsigned *)a.script;

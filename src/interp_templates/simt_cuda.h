@@ -24,7 +24,7 @@ typedef struct vpps_simt_hooks {
     unsigned (*collective)(vpps_simt_thread *self, vpps_simt_collective kind, unsigned line, unsigned mask,
                            unsigned value, unsigned source);
     unsigned long long (*now_ns)(void);
-    /* Is told of each read and write of memory before it happens, in a watched kernel. */
+    /* Learns of each read and write of memory before it happens, in a watched kernel. */
     void (*access)(vpps_simt_thread *self, const void *at, unsigned bytes, unsigned is_write);
 } vpps_simt_hooks;
 

@@ -18,12 +18,13 @@
     const vpps_array name = {script, array, 0};                                                                        \
     array += words;                                                                                                    \
     (void)name, (void)array
-/* Declares the array of a list's input: the place of the offsets of all members, and the input's shift. */
+/* Declares the array for one input that reads the members of a list: the place of the offsets of all members' values, and the input's shift. */
 #define VPPS_MEMBERS_ARRAY(name)                                                                                       \
     const vpps_array name = {script, script[array], script[array + 1]};                                                \
     array += 2;                                                                                                        \
     (void)name, (void)array
-/* Declares two arrays for the gradient of an output: where each vertex's list of contributions begins, and the lists. */
+/* Declares two arrays for the gradient of an output, which is a sum of terms, one from each vertex that reads the output: where each vertex's list of
+ * terms begins, and the lists. */
 #define VPPS_GRADIENT_ARRAYS(starts, lists)                                                                            \
     const vpps_array starts = {script, array, 0}, lists = {script, array + b->n + 1, 0};                               \
     array = lists.at + starts[b->n];                                                                                   \
@@ -34,8 +35,8 @@ template <unsigned WIDTH> __device__ __forceinline__ float &vpps_slot(float *slo
     return slot[item * WIDTH + element];
 }
 
-/* Returns an element of a value in a record of STRIDE words per item (vertex, list member), at word OFFSET of the record. `records` is the word where
- * item 0's record would begin. OFFSET is added last, to an address, so that it becomes part of the load instruction. */
+/* Returns an element of a value that a vertex or list member keeps, among STRIDE words each, at word OFFSET. `records` is the word at which item 0's
+ * kept values would begin. OFFSET is added last, to an address, so that it becomes part of the load instruction. */
 template <unsigned STRIDE, unsigned OFFSET>
 __device__ __forceinline__ float &vpps_kept(float *pool, unsigned records, unsigned item, unsigned element) {
     return (pool + (records + item * STRIDE) + element)[OFFSET];
@@ -46,7 +47,8 @@ __device__ __forceinline__ float &vpps_at(float *pool, unsigned place, unsigned 
     return (pool + place + element)[0];
 }
 
-/* Returns an element of the contribution, of WORDS words, that an item makes. `contributions` is the word where that of item 0 would begin. */
+/* Returns an element of the gradient, of WORDS words, that a vertex or list member computes for an input. `contributions` is the word at which the
+ * gradient of item 0 would begin. */
 template <unsigned WORDS>
 __device__ __forceinline__ float &vpps_contributed(float *pool, unsigned contributions, unsigned item,
                                                    unsigned element) {
@@ -63,8 +65,8 @@ __device__ __forceinline__ float *vpps_scratch_of(const vpps_arguments &a, unsig
     return (float *)a.scratch + (unsigned long long)vp * a.scratch_words;
 }
 
-/* Returns the word where the contribution of item 0 of the block would begin among the task's next contributions. The task has n items (vertices,
- * list members), from `first` on, whose contributions have WORDS words each. */
+/* Returns the word at which the gradient of item 0 of the block would begin, for the next input for which the task computes gradients. The task has n
+ * items (vertices, list members), from `first` on, whose gradients have WORDS words each. */
 template <unsigned WORDS>
 __device__ __forceinline__ unsigned vpps_next_contribution(unsigned &next, unsigned first, unsigned n) {
     const unsigned at = next - first * WORDS;
@@ -86,8 +88,8 @@ __device__ __forceinline__ void vpps_tiles(unsigned begin, unsigned end, const B
     }
 }
 
-/* Calls body(item, e, element) for every element of n items. `element` is one of `rows`, and e its number among these. WIDTH: most elements
- * of an item. ROUNDS: most elements of a thread; 0: unknown, and the compiler may unroll the loop; VPPS_NONE: unknown, and it may not. */
+/* Calls body(item, e, element) for every element of n vertices or list members. `element` is one of `rows`, and e its number among these. WIDTH: most
+ * elements of an item. ROUNDS: most elements of a thread; 0: unknown, and the compiler may unroll the loop; VPPS_NONE: unknown, and it may not. */
 template <unsigned ROUNDS, unsigned WIDTH, class BODY>
 __device__ __forceinline__ void vpps_elements(unsigned thread, unsigned n, vpps_rows rows, const BODY &body) {
     const auto once = [&](unsigned i) {
@@ -121,8 +123,8 @@ __device__ __forceinline__ unsigned vpps_end_of_share(unsigned n, unsigned parts
     return low;
 }
 
-/* Divides n vertices into `parts` shares of about equal work, and returns the vertices of share number `member` (script/task.h). work(v)
- * returns the work of the first v vertices. All threads must call it. */
+/* Divides n vertices into `parts` parts of about equal work, and returns the vertices of part number `member` (script/task.h). work(v) returns the
+ * work of the first v vertices. All threads must call it. */
 template <class WORK>
 __device__ __forceinline__ vpps_rows vpps_share_of_work(unsigned n, unsigned parts, unsigned member, const WORK &work) {
     const unsigned long long all = 2 * work(n);
@@ -134,7 +136,7 @@ __device__ __forceinline__ unsigned vpps_members(const vpps_array &starts, unsig
     return starts[vertex + 1] - starts[vertex];
 }
 
-/* Calls body(m) for each member of the vertex's list. m counts from member `first` of the block. */
+/* Calls body(m) for each member of the vertex's list input. Members are numbered through the block; m begins at `first`. */
 template <class BODY>
 __device__ __forceinline__ void vpps_each_member(const vpps_array &starts, unsigned vertex, unsigned first,
                                                  const BODY &body) {
@@ -170,8 +172,9 @@ template <bool (*BEATS)(float x, float a)> struct vpps_found {
 
 /* ---------------------------------------------------------------- gradients of outputs */
 
-/* Sums the contributions of a vertex's users in the order of its list [at, end). Most vertices have at most two, so the words where the
- * first two begin are read early. A shorter list reads unrelated words of the script, which total() ignores. */
+/* Sums the terms of the gradient of a vertex's output, one from each vertex that reads it, in the order of the list [at, end). Most vertices have
+ * at most two terms, so the words where the first two begin are read early. A shorter list reads unrelated words of the script, which total()
+ * ignores. */
 struct vpps_gradient {
     unsigned at, end, first, second;
     float sum, next;
@@ -196,8 +199,8 @@ __device__ __forceinline__ float vpps_inner(const LEFT &left, const RIGHT &right
     return vpps_add_up<8>(0.0f, 0, DEPTH, 1, [&](unsigned k) { return left(k) * right(k); });
 }
 
-/* Returns the number of an element in a value of OTHER_ROWS rows: the one in the same column as `element` of a value of
- * ROWS rows, `first` rows further down. */
+/* Returns the number of an element in a value of OTHER_ROWS rows: the element in the same column as `element` of a value of ROWS rows, `first` rows
+ * further down. */
 template <unsigned ROWS, unsigned OTHER_ROWS>
 __device__ __forceinline__ unsigned vpps_moved(unsigned element, unsigned first) {
     return element / ROWS * OTHER_ROWS + (element % ROWS + first);
@@ -215,8 +218,8 @@ __device__ __forceinline__ float vpps_of_parts(unsigned element, const PARTS &..
     return x;
 }
 
-/* Returns an element of a value of ROWS rows that consists of the members of the vertex's list, stacked, with
- * MEMBER_ROWS rows each; 0 outside. member(m, element) returns a member's element. */
+/* Returns an element of a value of ROWS rows that is a stack of the members of the vertex's list input, with MEMBER_ROWS rows each; 0 outside.
+ * member(m, element) returns a member's element. */
 template <unsigned ROWS, unsigned MEMBER_ROWS, class MEMBER>
 __device__ __forceinline__ float vpps_of_stack(const vpps_array &starts, unsigned vertex, unsigned first,
                                                unsigned element, const MEMBER &member) {
@@ -230,7 +233,7 @@ template <unsigned ROWS, unsigned COLS> __device__ __forceinline__ unsigned vpps
     return element % ROWS * COLS + element / ROWS;
 }
 
-/* Returns element(number) for a row number less than ROWS; NaN if there is no such row. */
+/* Returns element(number) if `number` is the number of a row, less than ROWS; NaN if there is no such row. */
 template <unsigned ROWS, class ELEMENT>
 __device__ __forceinline__ float vpps_of_row(float number, const ELEMENT &element) {
     const bool found = number >= 0.0f && number < (float)ROWS;

@@ -16,7 +16,7 @@ struct vpps_pick {
     float value;
 };
 
-/* Vectors are divided among TEAM adjacent threads, a warp or the whole CTA, which all must call these functions. */
+/* Vectors are divided among TEAM adjacent threads, a warp or the whole CTA; all threads of a team must call these functions. */
 
 /* Returns the sum of term(k) over k < `length`. */
 template <unsigned TEAM, class TERM> __device__ __forceinline__ float vpps_team_sum(unsigned length, const TERM &term) {
