@@ -15,8 +15,6 @@ typedef struct listing {
     bool failed;
 } listing;
 
-/* ---------------------------------------------------------------- list */
-
 static void print_row(const vpps_cache_entry *entry, bool first) {
     char date[32] = "?";
     struct tm local;
@@ -62,8 +60,6 @@ static vpps_status list(bool json) {
     if (l.damaged > 0) printf("%" PRIu32 " damaged: made anew when needed\n", l.damaged);
     return flush_stdout();
 }
-
-/* ---------------------------------------------------------------- clear, path */
 
 static vpps_status clear(void) {
     uint32_t removed;

@@ -24,13 +24,14 @@ static json_t *text_json(char *text) {
     return o;
 }
 
-/* The model and the cell that the functions of this file describe. */
+/* The model and the cell that functions of this file print as JSON. */
 typedef struct subject {
     const vpps_model *model;
     const vpps_compiled_cell *c;
 } subject;
 
-/* Returns the number of the input list whose members an axis counts; NULL: axis 0 (the vertex itself), or the cell's only list. */
+/* Returns as JSON the number of the list input (of any number of vertices) to whose members an axis belongs; NULL: axis 0 (the vertex itself), or the
+ * cell's only list. */
 static json_t *list_json(const subject *s, uint32_t axis) {
     return s->c->n_lists > 1 && axis ? json_integer((json_int_t)axis - 1) : NULL;
 }
@@ -98,7 +99,7 @@ static json_t *operation_json(const subject *s, uint32_t v) {
                      "recomputed", x->kind == VPPS_VALUE_RUN && x->run.recompute, "flops", flops_json(s, &flops));
 }
 
-/* Returns the stack (matrix products that run as one) whose first product is v, as JSON; NULL: v is not a stack's first product. */
+/* Returns as JSON the stack (matrix products with one operand, which run as one) whose first product is v; NULL: v is not a stack's first product. */
 static json_t *stack_json(const subject *s, uint32_t v) {
     const vpps_compiled_cell *c = s->c;
     const vpps_cell_value *x = &c->values[v];
@@ -165,7 +166,7 @@ static json_t *stages_json(const subject *s) {
     return list;
 }
 
-/* Returns the pass, "forward" or "backward", that stores the value in the vertex's record; null: neither does. */
+/* Returns as JSON the pass, "forward" or "backward", for whose time alone the vertex keeps the value; null: the value is kept longer. */
 static json_t *pass_json(const vpps_cell_value *x) {
     if (!vpps_is_pass_record(x->record)) return json_null();
     return json_string(x->record == VPPS_RECORD_FORWARD ? "forward" : "backward");

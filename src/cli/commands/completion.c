@@ -115,7 +115,7 @@ static void bash_name(const cli_option *o) {
     if (o->key < 0x100) printf("|-%c", o->key);
 }
 
-/* Prints a command's options that all networks have (`common`), or the other options of network k. */
+/* Prints those of a command's options that all networks have (`common`), or the further options of network k. */
 static void bash_options(const words *w, const command *c, size_t k, bool common) {
     for (size_t i = 0; i < w->n; i++) {
         const word *x = &w->list[i];

@@ -121,8 +121,8 @@ static json_t *libraries(void) {
 
 /* ---------------------------------------------------------------- products of the CPU */
 
-/* Returns a unit's (instruction set's) GFLOP/s in forward products. Of the measured numbers of vectors, the largest one
- * up to `vectors` counts. `far`: weights come from memory, not from a cache. */
+/* Returns the speed, in GFLOP/s, of forward products by one kind of instructions (unit). Of the measured numbers of vectors, the largest up to
+ * `vectors` counts. `far`: weights come from memory, not from a cache. */
 static double rate_of(const vpps_probe *p, const vpps_trial *unit, uint32_t vectors, bool far) {
     const vpps_trial *best = NULL;
     for (uint32_t i = 0; i < p->n; i++) {
@@ -134,7 +134,7 @@ static double rate_of(const vpps_probe *p, const vpps_trial *unit, uint32_t vect
     return best ? 2.0 * VPPS_TRIAL_SIDE * VPPS_TRIAL_SIDE / best->ns_per_vector : 0;
 }
 
-/* Returns whether training would choose this unit for its precision. */
+/* Returns whether training would choose this kind of instructions (unit) for its precision. */
 static bool is_taken(const vpps_probe *p, const vpps_trial *unit) {
     const vpps_cpu_units *units = vpps_units_of_this_cpu();
     vpps_cpu_problem problem = {.cache_bytes = SIZE_MAX, .wanted = getenv("VPPS_ISA")};
@@ -144,7 +144,7 @@ static bool is_taken(const vpps_probe *p, const vpps_trial *unit) {
     return vpps_cpu_is_chosen(units, &c, unit);
 }
 
-/* Returns a JSON row for each unit (instruction set) and precision: the measured speeds of its products. */
+/* Returns a JSON row for each kind of instructions (unit) and precision: the measured speeds of its products. */
 static json_t *products(void) {
     const vpps_probe *p = vpps_probe_processor();
     json_t *rows = json_array();

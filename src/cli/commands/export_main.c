@@ -111,7 +111,7 @@ static void put_sizes(const settings *s, const corpus *c, const program *p, FILE
     const uint32_t layers = s->net.layers ? s->net.layers : 1;
     put_line(s, f, "\nenum { CLASSES = %u, LAYERS = %u, TURNS = %u, HIDDEN = %u };\n%s", c->classes, layers,
              s->net.turns, s->net.hidden, p->names);
-    /* all layers need equally many floats of scratch memory per word */
+    /* all layers need the same number of floats of scratch memory per word */
     if (p->layers == ATTENTION_LAYERS) put_line(s, f, "enum { SCRATCH = NET_LAYER_SCRATCH0 };\n");
     if (p->layers != LSTM_LAYERS) return;
     const uint32_t spelled = s->network->spells ? s->net.character_embed : 0,

@@ -21,7 +21,7 @@ typedef struct sentence {
     size_t n;
     double log_probability; /* log-probability of the drawn words, without temperature and --top-p */
     uint32_t fed;           /* number of words that the network has read */
-    uint32_t begin;         /* the word that the network reads first: the end word */
+    uint32_t begin;         /* the end word, which the network reads before a sentence's first word */
     bool ended;
     net_decoding d;
     float *states[NET_STATES];

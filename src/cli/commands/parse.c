@@ -31,7 +31,7 @@ __attribute__((format(printf, 3, 4))) static _Noreturn void refuse(const setting
     exit(report_usage(name, "%s", message));
 }
 
-/* Lists the commands with the option, as "train, tune"; empty: none. *kinds: kinds of other networks that have it. */
+/* Lists the commands that have the option, as "train, tune"; empty: none. *kinds: kinds of the other networks that have the option. */
 static void commands_with(const settings *s, const char *name, char *text, size_t n, uint32_t *kinds) {
     size_t n_rows, len = 0;
     const cli_option *rows = options_rows(s, &n_rows);
@@ -94,7 +94,7 @@ static _Noreturn void refuse_long(const settings *s, const command *c, const cha
 
 /* ---------------------------------------------------------------- the line */
 
-/* Returns the items given to a list option before, joined with those of `value`. The text is never freed. */
+/* Returns the items given to a list option earlier on the command line, joined with the items of `value`. The text is never freed. */
 static const char *add_items(const settings *s, const command *c, const cli_option *o, const char *value) {
     static char *lists[OPTIONS_MAX];
     static size_t n;

@@ -10,8 +10,6 @@
 
 #include <errno.h>
 
-/* ---------------------------------------------------------------- network and machine */
-
 vpps_status planner_open(planner *x, settings *s) {
     const uint32_t groups = s->groups;
     x->settings = s;
@@ -63,8 +61,6 @@ vpps_status planner_specialise(planner *x, uint32_t rpw, uint32_t threads, vpps_
     return vpps_specialise(s, plan, &registers, source, report);
 }
 
-/* ---------------------------------------------------------------- as JSON */
-
 static json_t *matrices_json(const planner *x, const vpps_kernel_plan *p) {
     json_t *list = json_array();
     for (uint32_t i = 0; i < p->residents.n; i++) {
@@ -113,8 +109,6 @@ json_t *plan_json(const planner *x, const vpps_kernel_plan *p) {
                      "script_bytes", 4 * (json_int_t)p->script_words, "late_bytes", 4 * (json_int_t)p->staged_words,
                      "matrices", matrices_json(x, p), "fragments", fragments);
 }
-
-/* ---------------------------------------------------------------- output */
 
 static void print_choice(const planner *x, const vpps_kernel_plan *p) {
     uint32_t levels[VPPS_RESIDENT_STREAM + 1] = {0};

@@ -1,5 +1,5 @@
-/* policy.c - `vpps policy`: prints how many batches each batching policy needs for the first training examples,
- * forward, and the automaton learned for them. */
+/* policy.c - `vpps policy`: prints how many batches each batching policy needs for the first training examples, forward, and the automaton (policy
+ * that chooses which type's vertices run next) learned for them. */
 #include "base/base.h"
 #include "cli/commands/commands.h"
 #include "cli/common/failure.h"
@@ -118,7 +118,7 @@ typedef struct shown {
     json_t *recurrences;
 } shown;
 
-/* A reader of learned policies that finds none, so that a new policy is learned, perhaps from more examples. */
+/* Reads no stored automaton (learned policy), so that a new policy is learned, perhaps from more examples. */
 static void *read_nothing(const vpps_graph_kind *kind, size_t *bytes) {
     (void)kind;
     *bytes = 0;

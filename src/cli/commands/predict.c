@@ -117,7 +117,8 @@ static vpps_status answer_each(predictor *p) {
         if (line->example == VPPS_NO_WORD) continue;
         const vpps_status status = answer(p, line->example, 1);
         if (status == VPPS_OK) {
-            line->example = (uint32_t)p->answers.n - 1; /* its answer is the latest; failed examples leave others */
+            /* the latest answer belongs to this line; failed examples leave none */
+            line->example = (uint32_t)p->answers.n - 1;
             continue;
         }
         line->example = VPPS_NO_WORD;
@@ -175,7 +176,7 @@ static size_t count_pieces(const settings *s, const char *line, size_t len) {
     return n;
 }
 
-/* Adds an example's text, and with --gold a pair's target, to the collected ones. *added: the text is an example. */
+/* Adds an example's text, and with --gold the target of a pair, to the examples collected for a batch. *added: whether the text is an example. */
 static vpps_status read_example(predictor *p, const char *text, size_t len, json_t *fields, bool *added) {
     task_text source = {RECORD_NAME, text, len}, target = {.name = RECORD_NAME};
     char *own = NULL;
@@ -232,7 +233,7 @@ static vpps_status keep_fields(const predictor *p, const record *r, const json_t
     return VPPS_OK;
 }
 
-/* Keeps what printing needs of a record, and reads its example. */
+/* Keeps those parts of a record that printing needs, and reads the record's example. */
 static vpps_status read_record(predictor *p, const record *r, asked *q, bool *added) {
     const output_form out = p->printer.form;
     char *text = NULL;

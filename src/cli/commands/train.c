@@ -150,7 +150,7 @@ static vpps_status take_up(trainer *t) {
                      t->position.batch, batches_per_epoch(t));
 }
 
-/* Returns whether a signal has come to any of the processes; all learn so after the same batch. */
+/* Returns whether a signal has come to any of the processes; each process learns this after the same batch. */
 static bool stopped(const trainer *t) { return t->team.c ? t->stop : interrupted; }
 
 static vpps_status make_room(trainer *t) {
@@ -318,8 +318,8 @@ static vpps_status count_cost(trainer *t, uint32_t sentences) {
     return VPPS_OK;
 }
 
-/* Builds the graph of this process's share of n examples from number `first` of the epoch on. *loss is the sum of their
- * losses divided by `in_batch`. */
+/* Builds the graph of this process's part of n examples from number `first` of the epoch on. *loss is the sum of their losses divided by
+ * `in_batch`. */
 static vpps_status build_graph(trainer *t, uint32_t first, uint32_t n, uint32_t in_batch, vpps_node *loss,
                                uint32_t *n_own) {
     const corpus_split *train = &t->corpus.split[SPLIT_TRAIN];
@@ -463,7 +463,7 @@ static vpps_status evaluate(trainer *t) {
     for (int i = SPLIT_DEV; i <= SPLIT_TEST && known; i++) {
         if (!t->corpus.split[i].present) continue;
         VPPS_TRY(measure_part(&t->session, &t->corpus, &t->corpus.split[i], &interrupted, &t->summary.split[i]));
-        known = t->summary.split[i].known; /* `known` is equal in all processes: all stop, or none */
+        known = t->summary.split[i].known; /* `known` is equal in all processes: all stop here, or no process does */
     }
     VPPS_TRY(vpps_trace_end(t->session.handle));
     t->eval_ns += vpps_now_ns() - begin;
@@ -630,7 +630,7 @@ static vpps_status conclude(trainer *t) {
     if (!t->measured) return VPPS_OK;
     VPPS_TRY(take_measures(t, false, &best));
     double kept = t->s->save_best != NULL;
-    VPPS_TRY(team_sum(&t->team, 1, &kept)); /* sum over processes: only the first one has --save-best */
+    VPPS_TRY(team_sum(&t->team, 1, &kept)); /* kept: sum over processes, of which only the first has --save-best */
     return best && kept > 0 ? save(t) : VPPS_OK;
 }
 

@@ -25,8 +25,6 @@ enum {
 
 static const int handed_on[] = {SIGINT, SIGTERM, SIGHUP, SIGCONT};
 
-/* ---------------------------------------------------------------- the guard */
-
 static volatile pid_t child;
 static volatile sig_atomic_t asked_to_end[NSIG];
 
@@ -67,8 +65,8 @@ static void wait_for_reader(int fd) {
     }
 }
 
-/* Waits until the launcher asks all processes to end, which it does after another process's guard has reported its
- * child. Returns true if it did. */
+/* Waits until the launcher asks all processes to end, which the launcher does after another process's guard has reported the death of its child.
+ * Returns whether the launcher asked. */
 static bool all_are_asked_to_end(void) {
     enum { MOST_MS = 5 * READER_MS };
     for (int ms = 0; ms < MOST_MS && !asked_to_end[0]; ms++) sleep_ms(1);
@@ -84,7 +82,8 @@ static _Noreturn void watch_child(long rank, const sigset_t *before) {
     sigprocmask(SIG_SETMASK, before, NULL);
     const int status = wait_for_child();
     if (!WIFSIGNALED(status)) _exit(WIFEXITED(status) ? WEXITSTATUS(status) : EXIT_RUNTIME);
-    /* An MPI library may abort its process because another one is gone; but no library sends SIGKILL. */
+    /* An MPI library may abort its process because another process is gone; but no library sends SIGKILL. true: this process was the first to
+     * fail. */
     const bool first = WTERMSIG(status) == SIGKILL ? !asked_to_end[0] : !all_are_asked_to_end();
     if (first) {
         tell(rank, WTERMSIG(status));
@@ -92,8 +91,6 @@ static _Noreturn void watch_child(long rank, const sigset_t *before) {
     }
     _exit(BY_SIGNAL + WTERMSIG(status));
 }
-
-/* ---------------------------------------------------------------- the child */
 
 static bool is_stopped(pid_t pid) {
     char name[64], line[512] = "";

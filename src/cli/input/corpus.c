@@ -28,7 +28,7 @@ vpps_status corpus_check(const corpus *c, const settings *s, const char *path) {
     }
     const net_kind kind = s->network->kind;
     const uint32_t names = vocab_size(c, kind == NET_TEXT ? VOCAB_WORDS : VOCAB_CLASSES);
-    /* dev and test may have constituent labels that training lacks */
+    /* dev and test may have names of constituents that the training data lack */
     if (kind == NET_TREES ? !names || names >= c->classes : names == c->classes) return VPPS_OK;
     return vpps_fail(VPPS_FORMAT, "%s: its metadata has %u classes, but %u names of them", path, c->classes, names);
 }

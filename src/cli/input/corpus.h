@@ -10,7 +10,7 @@ enum {
     VOCAB_WORDS,
     VOCAB_CHARACTERS,
     VOCAB_EDGE_TYPES,
-    VOCAB_CLASSES, /* vocabulary of tags, target words or labels, unknown ones last; NULL: classes lack names */
+    VOCAB_CLASSES, /* vocabulary of tags, target words or labels, unknown ones last; NULL: classes have no names */
     VOCAB_LEXICON, /* the lexicon: words of which lattices are built; their ids are not the network's */
     N_VOCABS
 };
@@ -30,7 +30,7 @@ typedef struct corpus_split {
     vpps_treebank *bank;
     vpps_constituents *constituents; /* constituent trees with names as labels; become `bank` once all files are read */
     vpps_sentences *sentences, *target;
-    vpps_sentences *words; /* LATTICE_PAIRS: the source sentences, until their lattices are built */
+    vpps_sentences *words; /* LATTICE_PAIRS: the source sentences, as long as their lattices are not built */
     vpps_lattices *lattices;
     vpps_spellings *spellings;
     vpps_edge_lists *edge_lists; /* NODES, GRAPHS: the graphs' edges; the nodes are the words of `sentences` */
@@ -38,11 +38,11 @@ typedef struct corpus_split {
      * text_ends[i], where the next one begins. */
     char *text;
     size_t *text_ends;
-    vpps_vocab *numbers[N_VOCABS]; /* names "0", "1", ... of ids, for data that have numbers only */
+    vpps_vocab *numbers[N_VOCABS]; /* vocabularies of the names "0", "1", ..., for data that have numbers only */
     uint32_t *stream;              /* language models (TEXT): the network's ids of all words, example after example */
     /* Language models: example i is stream[starts[i]] .. stream[starts[i + 1]]; its last word is also the next example's first. */
     uint32_t *starts;
-    uint32_t *ids[N_VOCABS]; /* translates an id as read to the network's id; NULL: the ids are equal */
+    uint32_t *ids[N_VOCABS]; /* for each id as read: the network's id; NULL: both ids are equal */
     uint32_t n_all;          /* number of examples read */
     uint32_t *examples;      /* numbers (less than n_all) of the n_examples examples that the command uses */
     uint32_t n_examples;

@@ -9,8 +9,6 @@
 #include <inttypes.h>
 #include <strings.h>
 
-/* ---------------------------------------------------------------- plain text */
-
 void corpus_note_quotes(corpus *c, const char *name, const char *text, size_t len) {
     const vpps_text t = vpps_text_of(name, text, len, "");
     uint32_t first = 0, n = 0;
@@ -36,8 +34,6 @@ void corpus_note_text(corpus *c, const char *name, const char *text, size_t len)
                     VPPS_PATH_ARGS(name), looks);
     }
 }
-
-/* ---------------------------------------------------------------- reserved words */
 
 void corpus_note_reserved(corpus *c, const char *name, const char *text, size_t len) {
     const vpps_text t = vpps_text_of(name, text, len, "");
@@ -67,8 +63,6 @@ void corpus_note_reserved(corpus *c, const char *name, const char *text, size_t 
                     VPPS_PATH_ARGS(name), ends, n_ends);
     }
 }
-
-/* ---------------------------------------------------------------- labels */
 
 /* Returns whether a word is a usual name of a column of text or labels. */
 static bool is_column_name(const char *word) {

@@ -123,8 +123,8 @@ void corpus_label_name(const corpus *c, const corpus_split *split, uint32_t labe
     }
 }
 
-/* Returns for each of n labels whether the network can learn it: the training split has it, or, without a training split,
- * a tree's label is less than the number of classes. NULL: out of memory. */
+/* Returns for each of n labels whether the network can learn it: whether the training split has the label or, without a training split, whether a
+ * tree's label is less than the number of classes. NULL: out of memory. */
 static bool *find_known(const corpus *c, const corpus_split *split, uint32_t n) {
     const corpus_split *train = &c->split[SPLIT_TRAIN];
     bool *known = calloc((size_t)n + 1, sizeof *known);
@@ -141,7 +141,7 @@ static bool *find_known(const corpus *c, const corpus_split *split, uint32_t n) 
     return known;
 }
 
-/* The first odd label with its place, and the number of different odd labels. */
+/* A label that the network cannot learn ("odd"): the first one found with its place, and the number of different odd labels. */
 typedef struct odd_label {
     uint32_t label, example, position, n;
 } odd_label;
@@ -150,7 +150,8 @@ typedef struct odd_text {
     char place[4096], name[72], others[64];
 } odd_text;
 
-/* Finds the first label that is marked in `odd`, and counts the different marked labels that occur. Returns false when none occurs. */
+/* Finds the first label that is marked in `odd` (labels that the network cannot learn), and counts the different marked labels that occur. Returns
+ * false when no marked label occurs. */
 static bool find_odd_label(const corpus_split *split, bool *odd, odd_label *found) {
     const uint32_t n_read = corpus_read_so_far(split);
     *found = (odd_label){0};
@@ -165,7 +166,8 @@ static bool find_odd_label(const corpus_split *split, bool *odd, odd_label *foun
     return found->n > 0;
 }
 
-/* Writes "FILE:LINE", the label's name, and the number of others as ", nor 3 more", with `more` before the number. */
+/* Writes "FILE:LINE" and the name of the first odd label (one that the network cannot learn), and how many more there are, such as ", nor 3 more",
+ * with the word `more` before the number. */
 static void describe_odd_label(const corpus *c, const corpus_split *split, const odd_label *found, const char *more,
                                odd_text *text) {
     corpus_label_place(split, found->example, found->position, text->place, sizeof text->place);

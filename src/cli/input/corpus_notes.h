@@ -17,12 +17,12 @@ bool corpus_label(const corpus_split *split, uint32_t i, uint32_t k, uint32_t *l
 void corpus_label_place(const corpus_split *split, uint32_t i, uint32_t k, char *text, size_t n);
 void corpus_label_name(const corpus *c, const corpus_split *split, uint32_t label, char *name, size_t n);
 
-/* Adds a note about labels of a split that the training split lacks: the first one's place and their number. task.map
- * must have mapped the split's ids. */
+/* Adds a note about labels of a split that the training split lacks: the place of the first such label, and their number. task.map must have mapped
+ * the split's ids. */
 void corpus_note_labels(corpus *c, int which);
 
-/* Adds a note about a split's tags that fit no scheme of chunks (B-PER, I-PER), and so count as outside of all chunks.
- * Does nothing if the network's own tags are not tags of chunks. */
+/* Adds a note about a split's tags that fit no scheme of chunks (such as B-PER, I-PER), so that their words count as outside of all chunks. Does
+ * nothing if the network's own tags are not tags of chunks. */
 void corpus_note_tags(corpus *c, int which);
 
 /* Writes "FILE:LINE:COLUMN: " of a word's first occurrence in the training files, "" if none. Reads the files again. */

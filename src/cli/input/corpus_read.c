@@ -1,4 +1,4 @@
-/* corpus_read.c - reads and generates the data of all kinds; the tasks do what differs. */
+/* corpus_read.c - reads and generates the data of all kinds; functions of the tasks (task.h) do what differs between kinds. */
 #include "cli/input/corpus_read.h"
 #include "base/base.h"
 #include "base/hash.h"
@@ -60,7 +60,7 @@ static vpps_status add_file(corpus_split *split, const char *name, const char *t
                                                    : vpps_fail(VPPS_MEMORY, "no memory for the name of %s", name);
 }
 
-/* Endings of the files of source sentences and of translations (pairs); empty: one file, such as JSONL, has both. */
+/* Endings of the names of the two files of pairs: of source sentences, and of translations; empty: one file, such as JSONL, has both. */
 typedef struct endings {
     char source[64], target[64];
 } endings;
@@ -81,7 +81,7 @@ static vpps_status add_endings(vpps_status status) {
         "%.300s; of pairs in two files --source and --target must tell how they end, as --source de --target en", why);
 }
 
-/* Reads a file of a split, or two if data are pairs. */
+/* Reads a file of a split, or two files if data are pairs. */
 static vpps_status read_file(corpus *c, const settings *s, corpus_split *split, const char *path, const endings *e) {
     const task *t = task_for(s);
     const bool two = *e->target;

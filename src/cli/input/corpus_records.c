@@ -12,8 +12,6 @@
 
 #include <inttypes.h>
 
-/* ---------------------------------------------------------------- which files */
-
 /* Returns whether the network reads records; CoNLL-U, lists of edges and lattices of ids are other formats. */
 static bool reads_records(const corpus *c, const settings *s) {
     const net_kind kind = s->network->kind;
@@ -50,8 +48,6 @@ vpps_status corpus_records_form(corpus *c, const settings *s, const task_text *t
                      VPPS_PATH_ARGS(text->name), asked);
 }
 
-/* ---------------------------------------------------------------- reading */
-
 static void set_line(const corpus_split *split, uint32_t first, uint32_t line) {
     if (split->words) vpps_sentences_set_line(split->words, first, line);
     if (split->sentences) vpps_sentences_set_line(split->sentences, first, line);
@@ -70,13 +66,13 @@ static vpps_status add_example(corpus *c, const settings *s, corpus_split *split
     return VPPS_OK;
 }
 
-/* Records of a file that give no example, such as those with an empty text. */
+/* Counts the records of a file that give no example, such as records with an empty text. */
 typedef struct empty_records {
     uint64_t n, first; /* n: number of records without an example; first: line of the first one */
     bool told;         /* whether the corpus has a note about a text field that is not read */
 } empty_records;
 
-/* Reads a record. A record with an empty text, or a pair without one side, is no example. */
+/* Reads a record. A record with an empty text, or a pair without source or target, is no example. */
 static vpps_status read_record(corpus *c, const settings *s, corpus_split *split, const field_reader *fields,
                                const char *name, const record *r, empty_records *empty) {
     const bool paired = task_for(s)->paired;

@@ -17,7 +17,7 @@ bool csv_goes_on(csv_state *state, const char *line, size_t len) {
     return *state == CSV_QUOTED;
 }
 
-/* The fields of a record so far: n of them, and the one that is being written, from `field` to `to`. */
+/* The fields read so far of a record: n complete fields, and the bytes from `field` to `to` of the field that is being written. */
 typedef struct csv_fields {
     char *field, *to;
     size_t n;
@@ -37,7 +37,8 @@ static vpps_status end_field(csv_fields *f) {
     return VPPS_OK;
 }
 
-/* Returns the closing mark of a TSV field that is quoted as a whole, inner marks doubled; NULL: its marks are text. */
+/* Returns the closing quotation mark of a TSV field that is quoted as a whole, with inner marks doubled; NULL: the field's marks are ordinary
+ * text. */
 static const char *closing_quote(const char *field, const char *end) {
     if (field == end || *field != '"') return NULL;
     for (const char *at = field + 1; (at = memchr(at, '"', (size_t)(end - at))) != NULL; at += 2) {

@@ -48,7 +48,8 @@ static size_t stem_length(const char *name, const char *ending) {
 
 static vpps_status too_long(const char *path) { return vpps_fail(VPPS_IO, "%s: the path is too long", path); }
 
-/* Returns whether a file with the ending, or for `folders` a folder, in `folder` could be the split. Sets *path to it. */
+/* Returns whether a file with the ending (or, if `folders`, a subfolder) of this name in `folder` could be the split. If so, sets *path to its
+ * path. */
 static bool is_candidate(const char *folder, const char *name, int part, const char *ending, bool folders, char *path,
                          size_t n) {
     struct stat st;

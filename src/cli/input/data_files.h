@@ -14,8 +14,8 @@ typedef struct data_list {
     size_t n;
 } data_list;
 
-/* Lists the files of a path from data_file: the path itself, or all files with the ending in that folder and its subfolders, in the order
- * of their names, without those that begin with a dot. Fails with IO, MEMORY; call data_list_close also after a failure. */
+/* Lists the files of a path from data_file: the path itself if it is a file; else all files with the ending in that folder and its subfolders, in the
+ * order of their names, without files whose names begin with a dot. Fails with IO, MEMORY; call data_list_close also after a failure. */
 vpps_status data_list_open(data_list *list, const char *path, const char *ending);
 void data_list_close(data_list *list);
 

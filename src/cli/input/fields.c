@@ -65,7 +65,7 @@ static const json_t *find(const json_t *object, const char *given, const char *c
     return NULL;
 }
 
-/* Returns how many fields are called `name`. */
+/* Returns how many elements of `names`, a record's field names, are `name`. */
 static size_t times_in(const json_t *names, const char *name) {
     size_t times = 0;
     for (size_t i = 0; i < json_array_size(names); i++)
@@ -295,7 +295,7 @@ static vpps_status find_text(const field_reader *r, json_t *object, const json_t
     return r->s->network->kind == NET_TREES ? VPPS_OK : take_list(r, object, *name, value);
 }
 
-/* Finds an example's label; *value NULL: there is no label, and none is needed. */
+/* Finds an example's label. *value becomes NULL if there is no label and none is needed. */
 static vpps_status find_label(const field_reader *r, json_t *object, const json_t **value, const char **name) {
     const net_kind kind = r->s->network->kind;
     *value = find(object, r->s->label_field, usual_labels(kind), name);

@@ -21,7 +21,7 @@ bool fields_begin_with_names(const settings *s, const char *line, size_t len);
 /* Returns the names that the field of an example's text usually has, which need no option; NULL ends the array. */
 const char *const *fields_text_names(net_kind kind);
 
-/* Returns whether `name` is the field of an example's text or of its labels. */
+/* Returns whether `name` is the name of the field with an example's text, or with its labels. */
 bool fields_are_of(const settings *s, const char *name);
 
 /* Finds a field of a record that holds several words but is not read, and sets *read to the name of the text field that

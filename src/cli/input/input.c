@@ -42,7 +42,7 @@ vpps_status input_refuse_array(const vpps_text *t) {
                      VPPS_PATH_ARGS(t->name));
 }
 
-/* Numbers of lines or words of a text that look like each of the other formats. */
+/* Counts of the lines or words of a text that look like each of the other formats. */
 typedef struct shapes {
     uint64_t lines, words, barred; /* lines and words of the text; barred: number of words like word|TAG */
     uint64_t with_one_tab, with_tabs;
@@ -154,7 +154,7 @@ vpps_status input_find_form(const corpus *c, const settings *s, const task_text 
         vpps_line line = {0}; /* a .tsv file may also hold labelled lines or columns */
         const bool named =
             vpps_text_next_line(&t, &line) && fields_begin_with_names(s, line.begin, (size_t)(line.end - line.begin));
-        /* a first line that fits no other format has the names of columns */
+        /* if a first line fits no other format, it holds the names of columns */
         const bool lines = !named && task_for(s)->look(c, s, INPUT_AUTO, first, in) == VPPS_OK;
         if (lines && (in->form == READ_LABELLED || in->form == READ_COLUMNS)) *form = INPUT_AUTO;
         *in = (input_reading){.form = READ_LINES};

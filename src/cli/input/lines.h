@@ -6,7 +6,7 @@
 typedef struct line_reader {
     const char *name;    /* the file's name in messages, or "stdin" */
     vpps_stream *stream; /* the file's stream; NULL: standard input */
-    bool is_regular;     /* whether the input is a regular file, which is read without waiting */
+    bool is_regular;     /* whether the input is a regular file, which can be read at any time; else reading may wait */
     size_t limit;        /* most bytes that a line may have */
     char *buffer;
     size_t begin, end, searched;

@@ -66,7 +66,7 @@ static line_kind finish(record_reader *r, record *out) {
 
 static bool takes_lines(input_form form) { return form == INPUT_COLUMNS || form == INPUT_CSV || form == INPUT_GRAPHS; }
 
-/* Returns whether a line begins the next graph, and puts the line back for it. */
+/* Returns whether a line begins the next graph; if so, puts the line back, to be read again. */
 static bool begins_next_graph(record_reader *r, const char *line, size_t len, bool blank) {
     const char *label, *label_end;
     if (r->form != INPUT_GRAPHS) return false;

@@ -10,7 +10,7 @@ typedef struct record {
     const char *text; /* the record's text without its last line end; valid until the next record is read */
     size_t len;
     uint64_t number; /* number of the record's first line, from 1 */
-    bool blank;      /* whether the record is a blank line; in text in columns, that which ends a sentence */
+    bool blank;      /* whether the record is a blank line; in text in columns: the blank line that ends a sentence */
     bool crlf;       /* whether the record's last line ends in CR LF */
 } record;
 
@@ -20,7 +20,7 @@ typedef struct record_reader {
     char *joined; /* lines of the unfinished record */
     size_t joined_len;
     uint64_t first; /* number of the unfinished record's first line */
-    /* The unfinished record: `open`: whether it has a line; `whole`: is not too long; `blank`: a blank line follows it. */
+    /* State of the unfinished record: open: it has a line; whole: it is not too long; blank: a blank line follows it. */
     bool open, whole, blank;
     bool graph, graph_ends; /* graph: whether a "graph" line has come; graph_ends: whether the latest line is blank */
     csv_state state;

@@ -12,7 +12,7 @@ typedef struct answers answers; /* defined in answers.h */
 typedef struct metric {
     const char *name; /* the metric's key in JSON */
     const char *text; /* the metric's name for people */
-    bool share;       /* whether values are fractions of 1, shown in percent; else plain numbers */
+    bool share;       /* true: values are fractions of 1, shown in percent; false: plain numbers */
     bool falls;       /* whether lower values are better */
     const char *of;   /* noun for what the metric counts, such as "labelled nodes"; NULL: not shown */
 } metric;
@@ -37,13 +37,14 @@ typedef struct task {
     const char *examples;           /* noun for examples, in the plural */
     const char *generated;          /* name of the generated data in messages; NULL: the name given to --generate */
     const char *loss_of;            /* noun for the parts of an example with losses: "node"; NULL: no parts */
-    vpps_language language;         /* the sentences that are generated, without their seed */
+    vpps_language language;         /* settings of the generator of sentences (io/language.c), without the seed */
     uint32_t n_generated;           /* default number of generated training examples */
     metric metrics[MAX_METRICS];    /* metrics; the first ones select the best epoch (best.h); a NULL name ends them */
     const char *(*signature)(void); /* names how the first metric is computed, as a BLEU signature does; or NULL */
     bool paired;                    /* whether a split has sentences and translations, in two files or as records */
-    const char *own_form;           /* name of the only input format, also predict's output; NULL: several formats */
-    bool classifies;                /* whether measuring can fill a confusion matrix (classes.h) */
+    /* name of the kind's only input format, which is also predict's output; NULL: several formats */
+    const char *own_form;
+    bool classifies; /* whether measuring can fill a confusion matrix (classes.h) */
 
     /* Prediction: finds the format of a file's examples from `first`, its first whole lines. `form` is the requested
      * format or INPUT_AUTO. NULL pointer: examples are lines of text. Fails with ARGUMENT. */

@@ -7,8 +7,6 @@ static bool splits(const settings *s) { return s->tokenizer == TOKENIZER_SIMPLE;
 
 char *tokenize_field(const settings *s, const char *text) { return splits(s) ? tokenize_simple(text) : strdup(text); }
 
-/* ---------------------------------------------------------------- lines */
-
 char *tokenize_line(const settings *s, const char *line, size_t len, size_t *words_len) {
     char *text = malloc(len + 1);
     *words_len = len;
@@ -21,7 +19,7 @@ char *tokenize_line(const settings *s, const char *line, size_t len, size_t *wor
     return words;
 }
 
-/* Returns where the sentence of a labelled line begins: after its first tab, or, without a tab, at its end. */
+/* Returns the position at which the sentence of a labelled line begins: after the line's first tab, or, without a tab, at the line's end. */
 static size_t sentence_at(const char *line, size_t len) {
     const char *tab = len ? memchr(line, '\t', len) : NULL;
     return tab ? (size_t)(tab - line) + 1 : len;
@@ -37,8 +35,6 @@ char *tokenize_labelled(const settings *s, const char *line, size_t len, size_t 
     free(words);
     return text;
 }
-
-/* ---------------------------------------------------------------- files */
 
 /* Prints each line of a text, converted by `make`. */
 static vpps_status print_lines(const settings *s, const vpps_text *t,

@@ -7,7 +7,7 @@ static void logits_of(const sentence *s, float *logits) {
     for (size_t k = 0; k < s->n; k++) {
         need(net_embedding(known(s->numbers[k]), x));
         need(net_word(x, word));
-        at[now][NET_OUT0] = at[now][NET_OUT3] = 1; /* the word's whole halting probability is left */
+        at[now][NET_OUT0] = at[now][NET_OUT3] = 1; /* at first, all of the word's halting probability is left */
         memcpy(at[now] + NET_OUT1, at[now] + NET_OUT2,
                (NET_OUT2 - NET_OUT1) * sizeof **at); /* the state begins as the last word's mean state */
         memset(at[now] + NET_OUT2, 0, (NET_OUT2 - NET_OUT1) * sizeof **at);

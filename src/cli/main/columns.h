@@ -1,13 +1,14 @@
 /* columns.h - input of an exported tagger in columns: one word a line, tabs or blanks between the columns, a blank line after each
  * sentence. The columns of CoNLL-U have standard names. In CoNLL-U Plus the file's first line names the columns. */
 typedef struct columns {
-    char separator;          /* what separates columns: a tab; or a space, for any blanks */
-    size_t n, word, tag, id; /* n columns (0: as many as in line 1); numbers of columns (tag 0: the last; id 0: none) */
-    int conllu;              /* the lines are CoNLL-U */
-    int named;               /* n, word and tag come from the columns' names */
-    int varies;              /* sentences may differ in their number of columns */
-    int alone;               /* a line is one word without other columns */
-    int keeps;               /* the input's columns stay; predicted tags are added as a last column */
+    char separator; /* character that separates columns: a tab; or a space, for any blanks */
+    /* n columns (0: as many as in line 1); numbers of the columns (tag 0: the last; id 0: no column) */
+    size_t n, word, tag, id;
+    int conllu; /* the lines are CoNLL-U */
+    int named;  /* n, word and tag come from the columns' names */
+    int varies; /* sentences may differ in their number of columns */
+    int alone;  /* each line is one word, without other columns */
+    int keeps;  /* the input's columns stay; predicted tags are added as a last column */
 } columns;
 
 enum { ENDS, NO_WORD, WORD }; /* kinds of lines: the sentence's end; a line without a word, such as a comment; a word */

@@ -16,7 +16,7 @@ typedef struct fields {
     size_t n;
 } fields;
 
-/* A file's reader. `names` are a table's column names, empty until the table's first row is read. */
+/* A reader of one input file. `names` are a table's column names, empty until the table's first row is read. */
 typedef struct reader {
     form form;
     int numbered; /* the table has no row of names: its columns are numbered */

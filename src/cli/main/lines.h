@@ -23,11 +23,11 @@ typedef struct input {
 /* The program's options, named as those of vpps predict; NULL: not given. */
 static struct { const char *input_format, *text_field, *label_field, *word_column, *tag_column; } asked;
 
-/* The place in the input that messages name. `waiting`: input that was read but not answered yet. `answer`: prints the answers to it before
- * the program stops. */
+/* The place in the input that error messages name. `waiting`: input that was read but not answered yet. `answer`: function that prints the answers to
+ * that input before the program stops. */
 static struct {
     const char *name;
-    size_t line; /* number of the line; 0: the message is about the whole file */
+    size_t line; /* number of the line that a message is about; 0: the whole file */
     void *waiting;
     void (*answer)(void *waiting);
 } place;

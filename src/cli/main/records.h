@@ -8,7 +8,7 @@ static void put_cell(const answer *a, size_t i, char separator, int tabs);
 static const char *const answer_names[] = {ANSWER_NAMES};
 enum { ANSWERS = sizeof answer_names / sizeof *answer_names, ADDED = 2 /* number of answer fields in tables */ };
 
-/* One input: a line, its JSON object, or a table's row. */
+/* One example of the input: a line, its JSON object, or a table's row. */
 typedef struct example {
     text line;
     size_t number; /* number of its first line in the input */

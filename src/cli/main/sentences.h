@@ -1,4 +1,4 @@
-/* sentences.h - an exported program's sentences: the words of a line, a JSON object, or a table's row. */
+/* sentences.h - part of an exported program: reads sentences from its input, whose words come from a line, a JSON object, or a table's row. */
 /* Takes the next word off the rest of a line. Returns 0 if there is none. */
 static int next_word(text *left, text *word) {
     size_t n = 0;
@@ -13,7 +13,7 @@ typedef struct sentence {
     size_t n;
     text *words;
     uint32_t *numbers;
-    char *own; /* the sentence's own copy of the text that `words` point into; NULL: they point into the input */
+    char *own; /* the sentence's own copy of the text to which `words` point; NULL: `words` point into the input */
 } sentence;
 
 static void add_word(sentence *s, text word) {

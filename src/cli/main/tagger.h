@@ -15,7 +15,7 @@ static size_t bars_of(text word) {
     return n < MOST_BARS ? n : MOST_BARS - 1;
 }
 
-/* Returns how many '|' separate the columns of a token: the least number in the first line, 0 if the line's first word has none. */
+/* Returns how many '|' separate the columns of a token: the least number in any word of the first line; 0 if the line's first word has none. */
 static size_t find_bars(input in) {
     size_t fewest = MOST_BARS, n = 0;
     while (!n && next_line(&in)) {
@@ -41,7 +41,8 @@ static form look(input in, form wanted, int sure) {
     return wanted ? wanted : known_tags || lines.y.conllu ? COLUMNS : PLAIN;
 }
 
-/* Returns column `wanted`, from 1, of a token of n + 1 columns. Excess '|' belong to the first column. `at` is NULL without the column. */
+/* Returns column `wanted`, from 1, of a token of n + 1 columns. If the token has more '|' than n, these belong to the first column. `at` is NULL if
+ * there is no such column. */
 static text bar_column(text t, size_t n, size_t wanted) {
     for (size_t c = n + 1; c > 1; c--) {
         size_t begin = t.len;

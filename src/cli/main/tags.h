@@ -43,8 +43,6 @@ static void drop_answer(answer *a) {
     free(a->tags);
 }
 
-/* ---------------------------------------------------------------- fields of JSON objects */
-
 static void put_words(const answer *a) {
     for (size_t k = 0; k < a->s->n; k++) {
         putchar(k ? ',' : '[');

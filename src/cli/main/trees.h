@@ -156,7 +156,8 @@ static void add_tree(forest *f, const example *x) {
 /* ---------------------------------------------------------------- computing */
 
 #ifdef PYRAMID
-/* Classifies each tree by its words: combines neighbours to a shorter row of vectors, until one vector is left, the root's. */
+/* Classifies each tree by its words alone: repeatedly combines neighbouring vectors to a shorter row of vectors, until one vector is left, which is
+ * the root's. */
 static void label_nodes(forest *f) {
     const float **from = room(f->n, sizeof *from);
     float **to = room(f->n, sizeof *to), *at = room(2 * f->n * NET_OUT, sizeof *at), *next = at + f->n * NET_OUT;
@@ -182,7 +183,7 @@ static void label_nodes(forest *f) {
     free(at);
 }
 #else
-/* Computes scores and labels of all trees' nodes, level by level; the nodes of a level are computed together. */
+/* Computes scores and labels of the nodes of all trees. The nodes of one level (equal height above the leaves) are computed together. */
 static void label_nodes(forest *f) {
     const float **left = room(2 * f->n, sizeof *left), **right = left + f->n;
     float **out = room(2 * f->n, sizeof *out), **pushed = out + f->n, *at = room(f->n * NET_OUT, sizeof *at);

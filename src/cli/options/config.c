@@ -67,7 +67,7 @@ static vpps_status fail_unknown(const settings *s, const char *path, const char 
                      near.word);
 }
 
-/* Takes one option from a file. A file of options sets all that it lists; a run's log sets those that differ from the default. */
+/* Takes one option from a file. From a file of options every listed option is taken; from a run's log, only options that differ from the default. */
 static vpps_status take(settings *s, const char *path, const char *name, const json_t *value, bool of_log) {
     char text[4096], before[4096], after[4096], expected[160];
     size_t at;
@@ -103,8 +103,8 @@ static bool is_of_run(const settings *s, const char *name) {
 
 static const char *const network_keys[] = {"network", "model"};
 
-/* Returns whether a key names the network. The key "model" names it in a log, in a command without --model, and if the value is a network's
- * name; elsewhere "model" is a checkpoint. */
+/* Returns whether a key of the file names the network. The key "model" does so in a log, in a command without --model, and if its value is a
+ * network's name; elsewhere "model" is a checkpoint. */
 static bool names_network(const settings *s, const char *key, const json_t *value, bool of_log) {
     size_t at;
     if (strcmp(key, "network") == 0) return true;

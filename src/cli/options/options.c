@@ -49,8 +49,6 @@ void options_complete(settings *s) {
     if (s->resume && !s->save) s->save = s->resume;
 }
 
-/* ---------------------------------------------------------------- values and text */
-
 /* Finds word number `index` of "a|b|c" as (start, length). Returns false when there are fewer. */
 static bool choice_word(const char *words, uint32_t index, const char **start, int *len) {
     for (; index; index--) {

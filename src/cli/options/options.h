@@ -40,7 +40,7 @@ typedef struct settings {
     net_config net;
 
     const char *data;            /* value of --data: a folder or a file */
-    const char *parts[N_SPLITS]; /* --train, --dev, --test; without them and `data`, data are generated */
+    const char *parts[N_SPLITS]; /* values of --train, --dev, --test; without these and `data`, data are generated */
     const char *lexicon, *source, *target;
     const char *word_column, *tag_column; /* columns of words and of tags: a number, from 1, or a name */
     const char *vectors;
@@ -115,7 +115,7 @@ typedef struct cli_option {
     unsigned commands; /* the commands with this option, as a set of command_bit */
     unsigned flags;
     bool of_network; /* whether row.offset counts in settings.net, else in settings */
-    unsigned kinds;  /* networks with this option, as bits 1 << net_kind; 0: all */
+    unsigned kinds;  /* set of the networks with this option, as bits 1 << net_kind; 0: all networks have it */
 } cli_option;
 
 /* An option's flags. SAVED: kept in checkpoints. FIXED: cannot change when training is resumed (the network's shape, and what the position

@@ -183,8 +183,8 @@ static void both_free(both *b) {
     vpps_json_free(&b->answer.json);
 }
 
-/* Returns whether `key`, a field of a record without an answer, has a name that answers use. The value that the input
- * has there is no answer, so it is not printed. */
+/* Returns whether `key`, a field of a record that got no answer, has the name of a field of answers. The input's value of such a field is no answer,
+ * so it is not printed. */
 static bool is_unanswered(const answer_printer *p, const both *b, const char *key) {
     if (b->answer.text || strcmp(key, "words") == 0 || is_gold(key)) return false;
     for (const char *const *c = answer_columns(p->s); *c; c++)
@@ -238,8 +238,7 @@ static const char *item_text(const object *o, const vpps_json_value *item, const
     return item && item->kind == VPPS_JSON_STRING ? item->string : "_";
 }
 
-/* Prints a value as the text of a cell: a string as it is, a list of words or tags with spaces between, null as
- * nothing, anything else as JSON. */
+/* Prints a value as the text of a cell: a string as it is, a list of words or tags with spaces between, null as nothing, anything else as JSON. */
 static void print_cell(FILE *f, const object *o, const vpps_json_value *value, const char *key, bool listed) {
     if (!value) return;
     if (value->kind == VPPS_JSON_STRING) {
@@ -307,8 +306,8 @@ static vpps_status name_columns(const answer_printer *p, FILE *f) {
     return VPPS_OK;
 }
 
-/* Prints a table's first line: the columns' names from the input or the first record, then those that answers fill.
- * Prints the empty rows that waited for this line. */
+/* Prints a table's first line: names of the columns from the input or the first record, then names of the columns that answers fill. Prints the empty
+ * rows that waited for this line. */
 static vpps_status begin_table(answer_printer *p, const object *record) {
     VPPS_FREED char *names = NULL;
     size_t len = 0;

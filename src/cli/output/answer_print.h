@@ -16,9 +16,11 @@ typedef struct asked {
     uint32_t tag_column;   /* text in columns: number of the column of tags, from 1; 0: none */
     char separator;        /* text in columns: the byte between columns */
     uint32_t lines_before; /* number of lines of the input before the first line of `text` */
-    bool keeps_tags;       /* text in columns: whether tags that were read stay; the network's then get a last column */
-    bool blank;            /* whether the input line is blank: no example, but perhaps a blank line of output */
-    bool crlf;             /* whether the example's line ends in CR LF; the line of its answer does, too */
+    /* text in columns: true: tags in the input stay, and the network's tags become a last column */
+    bool keeps_tags;
+    /* true: the input line is blank, so there is no example, but perhaps a blank line of output */
+    bool blank;
+    bool crlf; /* true: the example's line ends in CR LF, and so must the line of its answer */
 } asked;
 
 typedef struct answer_printer {
@@ -27,9 +29,10 @@ typedef struct answer_printer {
     bool lines;                 /* whether every input line is an example and gives one output line, even a bad one */
     bool numbered;              /* whether a table's columns have numbers instead of names, so no names are printed */
     const field_reader *fields; /* reads records and knows the names of their fields; NULL: examples have no fields */
-    bool begun, crlf;           /* begun: whether a table's line of names is printed; crlf: whether lines end in CRLF */
-    size_t empty;               /* number of a table's rows without an answer that wait until the columns are known */
-    char **columns;             /* names of a table's columns */
+    /* begun: whether a table's line of column names is printed; crlf: whether lines end in CR LF */
+    bool begun, crlf;
+    size_t empty;   /* number of a table's rows without an answer that wait until the columns are known */
+    char **columns; /* names of a table's columns */
     size_t n_columns;
 } answer_printer;
 
@@ -43,7 +46,7 @@ void answer_printer_close(answer_printer *p);
  * FORMAT (a character that the output format cannot hold), MEMORY. */
 vpps_status answer_print(answer_printer *p, const asked *q, const char *text, size_t len);
 
-/* answer_print_names, called after each file, prints the line of column names if a table has had no records.
- * answer_print_end, called last, prints the rows that wait for these names. Both fail with MEMORY. */
+/* answer_print_names, called after each file, prints a table's line of column names if the table has had no records. answer_print_end, called last,
+ * prints the rows that wait for the names. Both fail with MEMORY. */
 vpps_status answer_print_names(answer_printer *p);
 vpps_status answer_print_end(answer_printer *p);

@@ -48,8 +48,6 @@ const char *answers_get(const answers *a, size_t i, size_t *len) {
     return a->text + begin;
 }
 
-/* ---------------------------------------------------------------- values */
-
 char *answer_utf8(const char *text, size_t len) {
     static const char replacement[] = "\xef\xbf\xbd";
     char *copy = malloc(3 * len + 1);
@@ -126,8 +124,6 @@ json_t *answer_class_of(const answers *a, const float *logits, uint32_t classes,
 json_t *answer_class(const answers *a, const float *logits, uint32_t classes) {
     return answer_class_of(a, logits, classes, next_best(logits, classes, VPPS_NO_WORD));
 }
-
-/* ---------------------------------------------------------------- spans */
 
 static void add_span(json_t *spans, vpps_chunk_tag tag, uint32_t begin, uint32_t end, double score) {
     json_array_append_new(spans, json_pack("{si si so so}", "begin", (int)begin, "end", (int)end, "type",

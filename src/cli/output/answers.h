@@ -6,15 +6,16 @@
 
 /* A list of answers: a text per example, without a line end. */
 typedef struct answers {
-    bool json;               /* whether answers are JSON objects; else the plain form, which vpps can read again */
-    bool gold;               /* whether answers also contain the correct label, if the example's text has one */
-    bool rows;               /* whether a tagger's answers are rows, one per word (tags_predict) */
-    uint32_t top;            /* JSON answers: number of likeliest classes that each lists; 0 or 1: only the answer */
+    bool json; /* whether answers are JSON objects; else the plain form, which vpps can read again */
+    bool gold; /* whether answers also contain the correct label, if the example's text has one */
+    bool rows; /* whether a tagger's answers are rows, one per word (tags_predict) */
+    /* JSON answers: number of likeliest classes listed in each answer; 0 or 1: only the likeliest */
+    uint32_t top;
     const vpps_vocab *names; /* names of the network's classes; NULL: classes are numbers */
-    FILE *file;              /* an answer is printed to this file, then completed by answers_end */
+    FILE *file;              /* stream to which an answer is printed before answers_end completes it */
     char *text;
     size_t bytes;
-    size_t *ends; /* text[ends[i]] is the first byte after answer i */
+    size_t *ends; /* ends[i]: index in `text` of the first byte after answer i */
     size_t n;
 } answers;
 
@@ -25,8 +26,8 @@ void answers_close(answers *a);
 /* Removes all answers. */
 void answers_clear(answers *a);
 
-/* answers_end completes an answer: all that was printed to `file` since the preceding one. answers_end_json makes the
- * answer from an object and releases it. Both fail with MEMORY. */
+/* answers_end makes an answer of the text printed to `file` since the preceding answer. answers_end_json makes the answer from an object and releases
+ * the object. Both fail with MEMORY. */
 vpps_status answers_end(answers *a);
 vpps_status answers_end_json(answers *a, json_t *object);
 

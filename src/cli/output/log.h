@@ -3,8 +3,7 @@
 
 #include "cli/output/report.h"
 
-/* An open log. log_open with path NULL makes a log that writes nothing; `append` continues an existing file on a new
- * line. Fails with IO. */
+/* An open log. log_open with path NULL makes a log that writes nothing; `append` continues an existing file on a new line. Fails with IO. */
 typedef struct run_log {
     FILE *file;
     const char *path;

@@ -63,7 +63,7 @@ static vpps_status find_output(place *p) {
     return VPPS_OK;
 }
 
-/* Finds an input. A file that cannot be examined is left to its reader, which reports it. */
+/* Finds an input file. Does not report a file that cannot be examined, since the code that reads the file will. */
 static vpps_status find_input(place *p) {
     struct stat info;
     const size_t n = (size_t)(last_part(p->path) - p->path);
@@ -79,7 +79,7 @@ static bool in_same_folder(const place *a, const place *b) {
     return a->in_folder && b->in_folder && a->folder_device == b->folder_device && a->folder_inode == b->folder_inode;
 }
 
-/* Returns whether a's name stands for one file per epoch, of which b is one. */
+/* Returns whether a's name contains "{epoch}", so that it stands for one file per epoch, and b is one of these files. */
 static bool holds(const place *a, const place *b) {
     uint32_t epoch;
     return a->path && b->path && save_name_varies(a->path) && in_same_folder(a, b) &&

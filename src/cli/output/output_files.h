@@ -1,5 +1,4 @@
-/* output_files.h - checks a command's outputs: no input is overwritten, no two outputs share a file, no other program's
- * file is replaced. */
+/* output_files.h - checks a command's outputs: no input is overwritten, no two outputs share a file, no other program's file is replaced. */
 #pragma once
 
 #include "cli/options/options.h"

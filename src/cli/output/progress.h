@@ -20,8 +20,7 @@ void progress_open(progress *p, bool quiet);
 /* Begins a phase of `total` units of work, of which `done` are done already. `unit` is their name in the plural. */
 void progress_begin(progress *p, const char *label, const char *unit, uint64_t done, uint64_t total);
 
-/* Shows that `done` units are done; loss may be NaN. Cheap: draws at most ten times a second; without a terminal prints
- * a line every ten seconds. */
+/* Shows that `done` units are done; loss may be NaN. Cheap: draws at most ten times a second; without a terminal prints a line every ten seconds. */
 void progress_update(progress *p, uint64_t done, double loss);
 
 /* Prints a whole line in place of the bar. */

@@ -38,7 +38,7 @@ bool report_has(const measures *m, int i) {
 
 /* ---------------------------------------------------------------- train */
 
-/* Returns the measures of the test split if known, else those of dev. */
+/* Returns the measures of the test split if known, else the measures of the dev split. */
 static const measures *final_measures(const train_summary *t) {
     return t->split[SPLIT_TEST].known ? &t->split[SPLIT_TEST] : &t->split[SPLIT_DEV];
 }
@@ -51,7 +51,7 @@ static void set_result(json_t *o, const task *t, const measures *m) {
     if (t->signature) json_object_set_new(o, "signature", json_string(t->signature()));
 }
 
-/* Returns the number of words that --vectors has a vector for, and of other words; null without --vectors. */
+/* Returns as JSON for how many words --vectors has a vector, and for how many not; null without --vectors. */
 static json_t *vectors_json(const train_summary *t) {
     const vpps_vectors_found *f = &t->vectors;
     if (!f->words) return json_null();
@@ -59,7 +59,7 @@ static json_t *vectors_json(const train_summary *t) {
                      "share", report_number((double)(f->found + f->composed) / f->words));
 }
 
-/* Returns the numbers of parameters that --init took; null without --init. */
+/* Returns as JSON how many parameters were taken from the file of --init; null without --init. */
 static json_t *init_json(const init_found *f) {
     if (!f->parameters) return json_null();
     return json_pack("{si si si}", "parameters", (int)f->parameters, "whole", (int)f->whole, "partly", (int)f->partly);

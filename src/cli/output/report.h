@@ -36,8 +36,8 @@ typedef struct train_summary {
     uint32_t processes;
     double imbalance, exchange_ms_per_batch, sent_bytes_per_batch; /* means over the run's batches; see vpps_stats */
     const char *device, *policy, *precision, *precision_unit, *gradients;
-    vpps_vectors_found vectors; /* words that --vectors has a vector for */
-    vpps_handle *handle;        /* the engine, which lists the plans that it measured */
+    vpps_vectors_found vectors; /* number of words for which --vectors has a vector */
+    vpps_handle *handle;        /* the engine, which lists the variants whose speed it measured */
     init_found init;            /* number of parameters taken by --init */
     bool interrupted, out_of_patience;
 } train_summary;

@@ -1,4 +1,4 @@
-/* trials.c - reports the measured plans. */
+/* trials.c - reports the speeds that the engine measured to choose between variants of its work. */
 #include "cli/output/trials.h"
 #include "runtime/device.h"
 
@@ -8,7 +8,7 @@ static const char *const states[] = {
 #undef X
 };
 
-/* Returns the measurements of all plans, which the caller frees; NULL: there are none, or out of memory. */
+/* Returns the measurements of all variants, which the caller frees; NULL: there are none, or out of memory. */
 static vpps_trial *all_trials(vpps_handle *h, uint32_t *n, bool *done) {
     *n = 0;
     if (vpps_handle_trials(h, NULL, n, done) != VPPS_OK || !*n) return NULL;
@@ -84,8 +84,8 @@ static void print_products(const vpps_trial *trials, uint32_t n, FILE *file) {
     if (n) fputc('\n', file);
 }
 
-/* Prints the plans that were compared by running batches in turn. The choice for stages is kept on disk; the best
- * number of groups and policy depend on the batch size, so they are only printed. */
+/* Prints the variants that were compared by running batches in turn. The choice of how a stage's work is divided is kept on disk; the best number of
+ * groups and the best policy depend on the batch size, so they are only printed. */
 static void print_turns(const vpps_trial *trials, uint32_t n, FILE *file) {
     if (!n) return;
     fprintf(file, "%-24s %12s %8s\n", "", "ns a node", "batches");

@@ -1,11 +1,11 @@
-/* trials.h - reports the plans that the engine measured on a device, as JSON and as a table. */
+/* trials.h - reports, as JSON and as a table, the speeds that the engine measured on a device to choose between variants of its work. */
 #pragma once
 
 #include "cli/common/json.h"
 
-/* Returns the measured plans as {"done": ..., "trials": [...]}. A CPU adds "splits" (of stages over virtual processors), and if requested the
- * "products" (times of matrix products). Returns null if the device has nothing to choose. */
+/* Returns the measured variants as {"done": ..., "trials": [...]}. A CPU adds "splits" (ways to divide a stage's work among virtual processors), and
+ * if requested the "products" (times of matrix products). Returns null if the device has nothing to choose. */
 json_t *trials_json(vpps_handle *h, bool products);
 
-/* Prints a line for each measured plan, and how many other plans were not tried. */
+/* Prints a line for each measured variant, and the number of variants that were not tried. */
 void trials_print(vpps_handle *h, FILE *file);

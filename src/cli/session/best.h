@@ -17,16 +17,16 @@ typedef struct best_measure {
     uint32_t metric;       /* index of the chosen metric in task.metrics: the first one that applies to the dev data */
     best_value any;        /* the best value of all measurements */
     uint32_t epoch, batch; /* `any` was measured after `epoch` epochs and `batch` batches of the next epoch */
-    /* The best of the measurements that --eval-every makes; --patience and --lr-schedule plateau decide by it. */
+    /* the best of the measurements that --eval-every makes; --patience and --lr-schedule plateau use only these */
     best_value due;
-    /* Number of --eval-every's measurements after `due` that were no better; all of them while no value was finite. */
+    /* number of measurements of --eval-every since `due` that were not better; all measurements while no value was finite */
     uint32_t since;
 } best_measure;
 
-/* Records a measurement of the dev data after `epoch` epochs and `batch` batches of the next one. Returns true if it is
- * the best so far; a value that is not finite never is, and any finite value beats none. `due` is false for a
- * measurement made only because the run ends here: --patience and --lr-schedule plateau do not count it. */
+/* Records a measurement of the dev data after `epoch` epochs and `batch` batches of the next epoch. Returns true if it is the best so far; a value
+ * that is not finite never is, and any finite value is better than none. `due` is false for a measurement made only because the run ends: --patience
+ * and --lr-schedule plateau do not count it. */
 bool best_take(best_measure *b, const task *kind, const measures *dev, uint32_t epoch, uint32_t batch, bool due);
 
-/* Returns whether the last `patience` or more of --eval-every's measurements were no better; false for patience 0. */
+/* Returns whether the last measurements of --eval-every, `patience` or more, were not better; false for patience 0. */
 bool best_is_old(const best_measure *b, uint32_t patience);

@@ -42,7 +42,8 @@ vpps_status carry_keep(carry *c, vpps_handle *h, vpps_graph *g, uint32_t i, cons
     carry_stream *s = &c->streams[c->first + i];
     c->n_states = d->n_states;
     for (uint32_t k = 0; k < d->n_states; k++) {
-        VPPS_TRY(vpps_release(h, s->before[k])); /* no longer needed: the graph that read the value has run */
+        /* releases a value that is no longer needed: the graph that read it has run */
+        VPPS_TRY(vpps_release(h, s->before[k]));
         s->before[k] = s->states[k];
         VPPS_TRY(vpps_keep(h, g, d->states[k], &s->states[k]));
     }

@@ -5,8 +5,6 @@
 
 #include <math.h>
 
-/* ---------------------------------------------------------------- schemes */
-
 bool chain_allows(chain_scheme scheme, const char *before, const char *now) {
     vpps_chunk_tag a, b;
     vpps_chunk_tag_read(before, &a);
@@ -80,8 +78,6 @@ vpps_status chain_check(chain_scheme scheme, const vpps_vocab *tags) {
     chain_close(&ch);
     return status;
 }
-
-/* ---------------------------------------------------------------- memory */
 
 vpps_status chain_open(tag_chain *ch, uint32_t classes) {
     const size_t n = classes;

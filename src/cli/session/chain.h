@@ -7,19 +7,16 @@
 /* The rules by which tags may follow each other, in the order of --scheme's words. */
 typedef enum chain_scheme { CHAIN_ANY, CHAIN_IOB1, CHAIN_IOB2, CHAIN_IOBES } chain_scheme;
 
-/* Makes a chain, the scores of successive tags, for `classes` tags; all scores are zero. Fails with MEMORY. Call
- * chain_close also after a failure. */
+/* Makes a chain, the scores of successive tags, for `classes` tags; all scores are zero. Fails with MEMORY. Call chain_close also after a failure. */
 vpps_status chain_open(tag_chain *ch, uint32_t classes);
 void chain_close(tag_chain *ch);
 
-/* Sets scores to -inf for successive tags that the scheme forbids. Fails with ARGUMENT where tags do not mark chunks, O
- * is missing, or a tag fits only another scheme, so that no sentence may have it: B-x with IOBES but without E-x; E-x
- * or S-x without IOBES. Fails with MEMORY. */
+/* Sets scores to -inf for successive tags that the scheme forbids. Fails with ARGUMENT where tags do not mark chunks, O is missing, or a tag fits
+ * only another scheme, so that no sentence may have it: B-x with IOBES but without E-x; E-x or S-x without IOBES. Fails with MEMORY. */
 vpps_status chain_forbid(tag_chain *ch, chain_scheme scheme, const vpps_vocab *tags);
 
 /* Checks that the network's tags fit the scheme; fails as chain_forbid does. */
 vpps_status chain_check(chain_scheme scheme, const vpps_vocab *tags);
 
-/* Returns whether the scheme allows the tag `now` directly after `before`. O stands before the first
- * tag of a sentence and after its last. */
+/* Returns whether the scheme allows the tag `now` directly after `before`. O stands before the first tag of a sentence and after its last. */
 bool chain_allows(chain_scheme scheme, const char *before, const char *now);

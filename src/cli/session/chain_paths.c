@@ -5,8 +5,6 @@
 #include <math.h>
 #include <stdlib.h>
 
-/* ---------------------------------------------------------------- the likeliest tags */
-
 static uint32_t best_of(uint32_t n, const double *x) {
     uint32_t best = 0;
     for (uint32_t i = 1; i < n; i++)
@@ -51,8 +49,6 @@ vpps_status chain_decode(const tag_chain *ch, uint32_t n, const float *const *lo
     VPPS_FREE(room, from);
     return ok ? VPPS_OK : vpps_fail(VPPS_MEMORY, "no memory for the tags of %u words", n);
 }
-
-/* ---------------------------------------------------------------- probabilities */
 
 static double log_add(double a, double b) {
     const double most = fmax(a, b), least = fmin(a, b);

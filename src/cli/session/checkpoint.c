@@ -208,11 +208,12 @@ static vpps_status need_u32(const char *path, const char *key, uint32_t *out) {
     return VPPS_OK;
 }
 
-/* Compares a resumed run's command line with its checkpoint. */
+/* What is needed to compare a resumed run's command line with the run's checkpoint. */
 typedef struct resuming {
-    bool by_content;    /* whether the checkpoint has hashes of its data, so files may have moved */
+    /* true: the checkpoint has hashes of the data files' contents, so that the files may have moved */
+    bool by_content;
     bool from_files;    /* whether the checkpoint's data were files */
-    FILE *before, *now; /* for the message: texts of changed options, as in the checkpoint (before) and now */
+    FILE *before, *now; /* texts for the error message: values of changed options in the checkpoint (before), and now */
 } resuming;
 
 /* Returns whether the command takes an option from a checkpoint; only --resume takes options of the engine. */
@@ -220,7 +221,7 @@ static bool is_taken(const settings *s, const cli_option *o) {
     return (o->flags & OPTION_SAVED) && (s->command == COMMAND_TRAIN || !(o->flags & OPTION_RESUMED));
 }
 
-/* Notes, for the message, an option that changed. `before` NULL: it was not given when the checkpoint was made. */
+/* Notes, for the error message, an option whose value changed. `before` NULL: the option was not given when the checkpoint was made. */
 static void note_change(const resuming *r, const char *name, const char *before, const char *now) {
     const char *separator = ftell(r->now) ? ", " : "";
     const bool given = before && *before;
@@ -233,8 +234,8 @@ static vpps_status fail_fixed(const char *path, const char *name, const char *be
                      before, now);
 }
 
-/* Checks an option on the command line that the checkpoint lacks: a text that was not given then, or an option that is
- * newer than the checkpoint, which was made with the option's default. */
+/* Checks an option on the command line that the checkpoint lacks: either a text option that was not given when the checkpoint was made, or an option
+ * newer than the checkpoint, which then was made with the option's default. */
 static vpps_status check_new(const char *path, const settings *s, const cli_option *o, const resuming *r) {
     const bool moved = r->by_content && r->from_files && (o->flags & OPTION_DATA);
     const bool is_text = o->row.kind == OPTION_TEXT, fixed = o->flags & OPTION_FIXED;
@@ -250,7 +251,8 @@ static vpps_status check_new(const char *path, const settings *s, const cli_opti
     return fail_fixed(path, o->row.name, before, now);
 }
 
-/* Takes one saved option. If it is on the command line, keeps that value, and checks it where it must not change. */
+/* Takes one saved option. If the option is on the command line, keeps the given value, and checks that it equals the saved one where it must not
+ * change. */
 static vpps_status take_option(const char *path, settings *s, corpus *c, const cli_option *o, bool given,
                                const resuming *r) {
     char key[VALUE_BYTES], *value, now[4096], why[160];
@@ -311,7 +313,7 @@ static bool is_there(const settings *s, const char *path) {
     return *ending && data_name(path, ending, name, sizeof name) == VPPS_OK && access(name, F_OK) == 0;
 }
 
-/* Makes the checkpoint's relative paths relative to the folder it was made in, unless they exist in the current one. */
+/* Makes the checkpoint's relative paths relative to the folder in which the checkpoint was made, unless they exist in the current folder. */
 static vpps_status find_paths(const char *path, settings *s, corpus *c) {
     size_t n;
     const cli_option *rows = options_rows(s, &n);
@@ -335,7 +337,7 @@ static vpps_status find_paths(const char *path, settings *s, corpus *c) {
     return status;
 }
 
-/* Sets --save for a resumed run that wrote a file per epoch: the same name, in the folder of its checkpoint. */
+/* Sets --save for a resumed run that wrote one file per epoch: the same name, in the folder of the run's checkpoint. */
 static vpps_status take_save_name(const char *path, settings *s, corpus *c) {
     char *name, *whole;
     uint32_t epoch;
@@ -355,7 +357,7 @@ static vpps_status take_all_options(const char *path, settings *s, corpus *c, re
     const cli_option *rows = options_rows(s, &n);
     bool other_data = false;
     for (size_t i = 0; i < n; i++) other_data |= (rows[i].flags & OPTION_DATA) && s->given[i];
-    /* A resumed run needs the same data, perhaps in other files: the command line may name one split, or all by --data. */
+    /* A resumed run needs the same data, perhaps in moved files: the command line may name files of single splits, or all by --data. */
     if (s->command == COMMAND_TRAIN) other_data = r.by_content && s->data;
     for (size_t i = 0; i < n; i++) {
         if (!is_taken(s, &rows[i])) continue;
@@ -370,7 +372,8 @@ static vpps_status take_all_options(const char *path, settings *s, corpus *c, re
     return find_paths(path, s, c);
 }
 
-/* Takes the checkpoint's options, and adds a note about options on the command line that differ from them, where this is allowed. */
+/* Takes the checkpoint's options, and adds a note about options on the command line whose values differ from the checkpoint's, where this is
+ * allowed. */
 static vpps_status take_options(const char *path, settings *s, corpus *c) {
     resuming r;
     char *before = NULL, *now = NULL;
@@ -416,7 +419,7 @@ static vpps_status take_later_number(const char *path, const char *key, uint64_t
     return known ? need_number(path, key, most, number) : VPPS_OK;
 }
 
-/* Reads a best value, and the next metric's best value from the entry `next`; NULL: the file has no such entry. */
+/* Reads a best value, and from the entry `next` the best value of the next metric; `next` NULL: the file has no such entry. */
 static vpps_status take_value(const char *path, const char *value, const char *next, best_value *best) {
     VPPS_TRY(need_real(path, value, &best->value));
     if (next) VPPS_TRY(need_real(path, next, &best->next));

@@ -15,7 +15,7 @@ typedef struct position {
     /* --train-accuracy: in the current epoch, `right`: number of positions classified right; `labelled`: number of labelled positions */
     uint64_t right, labelled;
     best_measure best; /* the best measurements of dev */
-    uint32_t lr_drops; /* times that --lr-schedule plateau lowered the learning rate */
+    uint32_t lr_drops; /* number of times that --lr-schedule plateau has lowered the learning rate */
 } position;
 
 /* Checks that vocabularies and file names are UTF-8, which a checkpoint's metadata must be. Fails with FORMAT. */
@@ -26,17 +26,16 @@ vpps_status checkpoint_check(const settings *s, const corpus *c);
 vpps_status checkpoint_save(session *x, const char *path, const corpus *c, const position *p, const plot *curves,
                             const carry *states);
 
-/* Takes options, classes and vocabularies from a checkpoint. Options on the command line win; when training is resumed,
- * an option that is fixed must agree. Data files may have moved: see checkpoint_check_data. `p` NULL: the checkpoint
- * needs no training position. Call it before session_open, and vpps_load afterwards. Fails with IO, FORMAT (an entry is
- * missing), ARGUMENT (another network, another value of a fixed option), MEMORY. */
+/* Takes options, classes and vocabularies from a checkpoint. Options on the command line win; when training is resumed, an option that is fixed must
+ * agree. Data files may have moved: see checkpoint_check_data. `p` NULL: the checkpoint needs no training position. Call it before session_open, and
+ * vpps_load afterwards. Fails with IO, FORMAT (an entry is missing), ARGUMENT (another network, another value of a fixed option), MEMORY. */
 vpps_status checkpoint_describe(const char *path, settings *s, corpus *c, position *p);
 
 /* Reads a checkpoint's learning curves into a plot without points; a checkpoint without curves adds none. */
 vpps_status checkpoint_curves(const char *path, plot *p);
 
-/* Reads the recurrent states (--carry) that the next batch begins with. Fails with FORMAT: the checkpoint has none, or
- * those of another batch size. */
+/* Reads the recurrent states (--carry) with which the next batch begins. Fails with FORMAT: the checkpoint has no states, or states of another batch
+ * size. */
 vpps_status checkpoint_carry(const char *path, const session *x, carry *states);
 
 /* Returns whether files a and b are checkpoints of one run: same network, fixed options, words and data. */

@@ -9,8 +9,6 @@
 #include <ctype.h>
 #include <math.h>
 
-/* ---------------------------------------------------------------- by how rare they are */
-
 /* Weighs classes as scikit-learn's compute_class_weight("balanced") does. */
 static vpps_status balance(session *x, corpus *c, float *weights) {
     const uint32_t classes = x->settings->net.classes;
@@ -26,8 +24,6 @@ static vpps_status balance(session *x, corpus *c, float *weights) {
     free(counts);
     return status;
 }
-
-/* ---------------------------------------------------------------- from a file */
 
 static vpps_status fail_label(const session *x, const vpps_vocab *names, const char *place, const char *label) {
     char number[16];
@@ -91,8 +87,6 @@ static vpps_status read_file(const session *x, const corpus *c, float *weights) 
     VPPS_FREE(text, copy, seen);
     return status;
 }
-
-/* ---------------------------------------------------------------- both */
 
 vpps_status class_weights_set(session *x, corpus *c) {
     float *weights = vpps_param_values(x->model, x->class_weights);

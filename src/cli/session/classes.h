@@ -4,7 +4,7 @@
 #include "cli/common/json.h"
 #include "vpps_data.h"
 
-/* A confusion matrix: rows are gold classes, columns predicted ones. Row n counts gold labels unknown to training. */
+/* A confusion matrix: rows are gold (correct) classes, columns are predicted classes. Row n counts gold labels unknown to training. */
 typedef struct class_counts {
     uint32_t n;
     uint64_t *counts; /* the matrix: (n + 1) x n counts, row-major */

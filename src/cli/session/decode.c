@@ -23,7 +23,7 @@ typedef struct fetched {
 
 /* A word of a hypothesis. Hypotheses share their beginnings: each word refers to the preceding one. */
 typedef struct link {
-    size_t before; /* index of the preceding word's link; NO_LINK for the first word */
+    size_t before; /* index in batch.links of the preceding word's link; NO_LINK for the first word */
     uint32_t word;
 } link;
 
@@ -64,8 +64,10 @@ typedef struct batch {
     uint32_t n_best;
     hypothesis *live; /* storage for the unfinished hypotheses of all sources */
     ending *ended;    /* storage for the finished hypotheses of all sources */
-    fetched encoded;  /* for each source: the states that decoding begins with, then the vectors that attention reads */
-    fetched made[2];  /* results of this step, of the preceding one: for each hypothesis its states, its logits */
+    /* for each source: the states with which decoding begins, then the vectors that attention reads */
+    fetched encoded;
+    /* results of the latest two steps, step k in made[k % 2]: for each hypothesis its states, then its logits */
+    fetched made[2];
     vpps_node *memory;  /* nodes of one source's vectors, which attention reads */
     candidate *choices; /* storage for one source's candidates, best first */
     link *links;
@@ -215,7 +217,7 @@ static double score(const decoder *d, double sum, uint64_t length) {
     return sum / pow((5 + (double)length) / 6, alpha);
 }
 
-/* Inserts candidate c among the `most` best. Among equals, the earlier one stays in front. */
+/* Inserts candidate c among the `most` best candidates. Of equally good candidates the earlier one stays in front. */
 static void choose(candidate *best, size_t *n, size_t most, candidate c) {
     if (*n == most && c.from.sum <= best[most - 1].from.sum) return;
     size_t i = *n < most ? (*n)++ : most - 1;
@@ -249,7 +251,7 @@ static vpps_status continue_all(batch *b, const source *s, const fetched *made, 
     return VPPS_OK;
 }
 
-/* Adds a finished hypothesis to the source's best ones. Among equals, the earlier one stays in front. */
+/* Adds a finished hypothesis to the best finished ones of its source. Of equally good ones the earlier one stays in front. */
 static void end(const batch *b, source *s, const hypothesis *h, uint64_t length) {
     const double points = score(b->d, h->sum, length);
     if (s->n_ended == b->n_best && points <= s->ended[s->n_ended - 1].score) return;
@@ -279,8 +281,8 @@ static vpps_status advance(batch *b, source *s, const fetched *made, size_t at, 
     size_t n;
     VPPS_TRY(continue_all(b, s, made, at, &n));
     s->n_live = 0;
-    /* Each hypothesis has a single continuation that finishes it. So among the 2 * beam best continuations at least
-     * `beam` are unfinished, if there are that many. */
+    /* Each hypothesis has only one continuation that finishes it. So among the 2 * beam best continuations at least `beam` are unfinished, if so many
+     * exist. */
     for (size_t rank = 0; rank < n; rank++) {
         const candidate *c = &b->choices[rank];
         if (c->word != d->end_word) {

@@ -56,7 +56,6 @@ void decoded_destroy(decoded *out);
 /* Returns the most words that a translation of source x may have, end word included. */
 uint64_t decode_most_words(const decoder *d, const net_example *x);
 
-/* decode_by_device returns whether the device can choose words itself. Then decode_greedy translates n sources greedily
- * in one forward pass. */
+/* decode_by_device returns whether the device can choose words itself. Then decode_greedy translates n sources greedily in one forward pass. */
 bool decode_by_device(const decoder *d);
 vpps_status decode_greedy(const decoder *d, uint32_t n, decode_example *example, void *context, decoded *out);

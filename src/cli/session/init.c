@@ -10,10 +10,10 @@ typedef struct source {
     const session *x;
     const corpus *c;
     const vpps_safetensors *file;
-    vpps_vocab *vocab[N_VOCABS]; /* vocabularies of the file; NULL: it has none */
-    uint32_t *ids[N_VOCABS];     /* translates an id of this network to the file's id */
+    vpps_vocab *vocab[N_VOCABS]; /* vocabularies in the file; NULL: the file has no such vocabulary */
+    uint32_t *ids[N_VOCABS];     /* for each id of this network: the id of the same word in the file */
     init_rows *rows;             /* for each parameter: the vocabulary that shapes it */
-    FILE *missing;               /* collects text about the parameters that were not taken */
+    FILE *missing;               /* stream for text about the parameters that were not taken from the file */
     uint32_t n_missing, n_matrices;
 } source;
 
@@ -40,7 +40,7 @@ static void take_row(const vpps_param_info *p, char *to, uint64_t i, const vpps_
     if (i % p->step == p->first) memcpy(to + i / p->step * bytes, t->bytes + there * bytes, bytes);
 }
 
-/* Copies the rows of each of n words that the file has, too. Returns how many rows were copied. */
+/* Copies the rows of those of n words that the file has, too. Returns the number of copied rows. */
 static uint32_t take_rows(const source *s, int vocab, const vpps_safetensors_info *t, const vpps_param_info *p,
                           char *to, uint64_t n, size_t bytes) {
     uint32_t taken = 0;
@@ -65,10 +65,10 @@ static bool has_such_rows(const vpps_safetensors_info *t, const vpps_param_info 
     return t->dims[1] * t->dims[2] == here->row_elems && (n_dims < 3 || t->dims[1] == p->cols);
 }
 
-/* Returns whether the words of a vocabulary have equal ids in this network and in the file. */
+/* Returns whether each word of a vocabulary has the same id in this network and in the file. */
 static bool same_words(const source *s, int vocab) {
     if (!s->c->vocab[vocab] || !s->vocab[vocab])
-        return !s->c->vocab[vocab] && !s->vocab[vocab]; /* equal if neither has names, only numbers */
+        return !s->c->vocab[vocab] && !s->vocab[vocab]; /* true if neither vocabulary has names, only numbers */
     const uint32_t n = vpps_vocab_size(s->c->vocab[vocab]);
     bool same = n == vpps_vocab_size(s->vocab[vocab]);
     for (uint32_t i = 0; i < n && same; i++) same = s->ids[vocab][i] == i;

@@ -10,7 +10,7 @@
  * *stop is not 0 (stop may be NULL), with m->known false. Fails with MEMORY, and as the engine does. */
 vpps_status measure_part(session *x, corpus *c, corpus_split *split, const volatile int *stop, measures *m);
 
-/* n: number of positions with a label; right: number of those classified right. */
+/* n: number of positions that have a label; right: number of these that the network classified right */
 typedef struct accuracy {
     uint64_t n, right;
     class_counts *classes; /* a confusion matrix that counts each position, too; NULL: none */
@@ -18,6 +18,6 @@ typedef struct accuracy {
 
 void accuracy_count(accuracy *a, uint32_t label, uint32_t predicted);
 
-/* Sets m->value[i] to the share of right positions in `own` of all processes, m->counted[i] to the number of positions.
- * Fails as session_add_up does. */
+/* Sets m->value[i] to the fraction of right positions among those of all processes (`own`: this process's), and m->counted[i] to the number of
+ * positions. Fails as session_add_up does. */
 vpps_status measure_accuracy(session *x, accuracy own, int i, measures *m);

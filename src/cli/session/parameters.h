@@ -3,8 +3,8 @@
 
 #include "cli/session/session_state.h"
 
-/* Declares the class weights, a frozen vector of ones until class_weights_set or a checkpoint sets it, and stores it in
- * *config. Call it before the network is recorded. */
+/* Declares the class weights in the model, a frozen vector of ones until class_weights_set or a checkpoint sets the weights, and stores the parameter
+ * in *config. Call it before the network is recorded. */
 vpps_status parameters_declare_weights(vpps_model *model, net_config *config);
 
 /* Freezes the parameters that --freeze names. Fails with ARGUMENT, suggesting the nearest name, where the network has none of that name. */

@@ -12,15 +12,15 @@ typedef struct plot_curve {
     size_t n;
 } plot_curve;
 
-/* A run's curves: the training loss of every batch, and metrics on dev and test: the task's first metrics if they are percentages, else
- * only the first one. */
+/* A run's curves: the training loss of every batch, and metrics on dev and test: several of the task's first metrics if they are percentages, else
+ * only the first metric. */
 enum { PLOT_METRICS = 2, PLOT_CURVES = 2 * PLOT_METRICS };
 typedef struct plot {
     char title[160];
     const task *task;
-    plot_curve loss, measures[PLOT_CURVES]; /* loss of training; measures of dev, then of test */
-    /* A point of the loss is the mean of `per` batches, a power of two that grows with the run, so that a long run
-     * takes no more memory than a short one; `pending` batches of the next point have been added. */
+    plot_curve loss, measures[PLOT_CURVES]; /* loss: of training; measures: metrics of dev, then metrics of test */
+    /* Each point of the loss is the mean of `per` batches, a power of two that grows with the run, so that a long run takes no more memory than a
+     * short one; `pending` batches of the next point have been added. */
     uint32_t per, pending;
     double pending_x, pending_y; /* sums of x and y over the pending batches */
 } plot;

@@ -3,8 +3,7 @@
 
 #include <math.h>
 
-/* Returns how many times --lr-decay has lowered the rate: once per epoch, or with step and plateau per --lr-every
- * epochs or measurements. */
+/* Returns how many times --lr-decay has lowered the rate: once per epoch, or with step and plateau per --lr-every epochs or measurements. */
 static uint32_t decays(const settings *s, uint32_t epoch, uint32_t drops) {
     switch (s->lr_schedule) {
     case SCHEDULE_STEP: return epoch / s->lr_every;
@@ -13,7 +12,7 @@ static uint32_t decays(const settings *s, uint32_t epoch, uint32_t drops) {
     }
 }
 
-/* Returns the share of the batches after the warm-up that are done: 0 for the first batch, less than 1 for the last. */
+/* Returns the fraction of the batches after the warm-up that are done: 0 for the first batch, less than 1 for the last. */
 static double share_done(const settings *s, uint64_t done, uint64_t all) {
     if (done < s->warmup || all <= s->warmup) return 0;
     return done < all ? (double)(done - s->warmup) / (double)(all - s->warmup) : 1;

@@ -66,8 +66,7 @@ vpps_status session_mean_nll(session *x, corpus *c, const corpus_split *split, c
 vpps_status session_predict(session *x, corpus *c, const corpus_split *split, const uint32_t *examples, uint32_t n,
                             net_heads heads, int32_t **predicted);
 
-/* A callback of session_predict_all: gets example i of a split and the predicted classes of its positions; sets
- * *positions to their number. */
+/* A callback of session_predict_all: gets example i of a split and the predicted classes of its positions; sets *positions to their number. */
 typedef vpps_status session_see(void *context, const corpus_split *split, uint32_t i, const int32_t *predicted,
                                 uint32_t *positions);
 

@@ -5,7 +5,7 @@
 #include "cli/input/corpus.h"
 #include "cli/session/carried_states.h"
 
-/* What --init took from its checkpoint; all zero without --init. */
+/* Numbers of parameters that --init took from its checkpoint; all zero without --init. */
 typedef struct init_found {
     uint32_t parameters; /* number of the network's parameters */
     uint32_t whole;      /* number of parameters taken as a whole */
@@ -38,7 +38,7 @@ typedef struct session {
     struct class_counts *classes;  /* confusion matrix that measuring fills; NULL: none */
     vpps_vectors_found vectors;    /* words whose embeddings --vectors initialised; all zero without --vectors */
     init_found init;
-    parameter_rate *rates; /* the n_rates parameters with an own learning rate (--lr-of) */
+    parameter_rate *rates; /* the n_rates parameters that have a learning rate of their own (--lr-of) */
     uint32_t n_rates;
     bool nonfinite;                            /* whether a score was not finite since the caller's latest reset */
     uint64_t trained_losses, trained_examples; /* numbers of losses and examples in all session_add_batch calls */

@@ -21,8 +21,8 @@ static long number_in(const char *variable) {
     return text ? strtol(text, NULL, 10) : 0;
 }
 
-/* Returns how many processes were started together. Open MPI and MPICH's hydra tell it in the environment; srun's tasks
- * may be unrelated programs unless they have a process manager. */
+/* Returns how many processes were started together. Open MPI and MPICH's hydra tell the number in the environment; srun's tasks may be unrelated
+ * programs unless they have a process manager. */
 static long started_together(void) {
     static const char *const launchers[] = {"OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "MV2_COMM_WORLD_SIZE"};
     for (size_t i = 0; i < VPPS_COUNT(launchers); i++)
@@ -52,7 +52,7 @@ typedef struct own_cores {
     uint32_t n;
 } own_cores;
 
-/* Sets the cores per process, in all processes to the number that the process with the fewest has. A GPU needs none. */
+/* Sets the cores per process: in all processes, the number that the process with the fewest cores has. A GPU needs no cores. */
 static vpps_status share_cores(team *t) {
     own_cores own, *all = malloc(t->size * sizeof *all);
     if (!all) return vpps_fail(VPPS_MEMORY, "no memory for %u processes", t->size);
@@ -161,7 +161,7 @@ static uint64_t hash_of_parameters(vpps_model *model) {
     uint64_t hash = 0;
     for (vpps_param p = 0; p < vpps_param_count(model); p++) {
         vpps_param_info info = {.size = sizeof info};
-        /* skips divided tables, of which each process has other entries */
+        /* skips lookup tables divided among processes, since each process has different entries */
         if (vpps_param_describe(model, p, &info) != VPPS_OK || info.step > 1) continue;
         hash = vpps_hash_bytes(vpps_param_values(model, p), (size_t)info.count * info.rows * info.cols * sizeof(float),
                                hash + 1);
@@ -201,14 +201,14 @@ int team_fail(team *t, vpps_status status) {
     const bool agreed = t->agreed || status == VPPS_NONFINITE || status == VPPS_STATE;
     if (!t->c || (agreed && !t->rank)) report_failure(status);
     if (!t->c || agreed) return EXIT_RUNTIME;
-    /* Other processes than the first do not return from `tell` while the first is alive. In a stall nobody is told:
-     * each process has noticed it itself, or caused it. */
+    /* `tell` sends this process's failure to the first process; in other processes it does not return while the first process is alive. A stall is
+     * not sent: each process has noticed the stall itself, or caused it. */
     const bool lost = status == VPPS_STALL || status == VPPS_DEVICE;
     if (status != VPPS_STALL && !t->c->ended) t->c->table->tell(t->c, message);
     if (t->c->ended) {
-        /* another process has reported the failure, and ends this one */
+        /* another process has reported the failure, and ends this process */
     } else if (lost && interrupted) {
-        /* the message only says that the launcher ended another process, as it ends this one; the first process has reported why */
+        /* the message only says that the launcher ended another process, as it ends this one; the first process has reported the reason */
     } else if (strstr(message, "rank ")) {
         report_failure(status);
     } else {

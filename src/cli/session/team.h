@@ -49,10 +49,8 @@ char *team_options(const settings *s);
 /* Replaces n values by their sums over all processes. */
 vpps_status team_sum(team *t, uint32_t n, double *values);
 
-/* Prints a failure once for all processes, and ends the others unless they fail alike. Returns the exit code. */
+/* Prints a failure once for all processes, and ends the other processes unless they fail alike. Returns the exit code. */
 int team_fail(team *t, vpps_status status);
-
-/* ---------------------------------------------------------------- examples */
 
 /* Sets (*out)[i] to the predicted cost of example i, about its number of vertices; the caller frees *out also after a
  * failure. *out is NULL in a run of one process. Fails with MEMORY. */

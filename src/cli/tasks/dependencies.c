@@ -49,7 +49,7 @@ static uint32_t root_of(const vpps_sentence *x) {
     return k;
 }
 
-/* Returns whether word k of sentence i has a label. *label: its id, VPPS_NO_WORD if it is unknown to training. */
+/* Returns whether word k of sentence i has a label. *label becomes the label's id, VPPS_NO_WORD if the label is unknown to training. */
 static bool label_of(const corpus_split *split, uint32_t i, uint32_t k, uint32_t *label) {
     const vpps_sentence x = vpps_sentences_get(split->sentences, i);
     const uint32_t own = x.tags ? x.tags[k] : x.heads[k] ? VPPS_NO_WORD : vpps_sentences_label(split->sentences, i);
@@ -124,7 +124,7 @@ static void print_word(FILE *f, const vpps_line *line, const char *relation) {
     fprintf(f, "%.*s%s%.*s", (int)(at - line->begin), line->begin, relation, (int)(line->next - at - n), at + n);
 }
 
-/* Prints the lines of a sentence with the network's labels in place of their own; line ends stay. */
+/* Prints the lines of a sentence, with the network's labels in place of the labels that the lines have; line ends stay. */
 static vpps_status answer_lines(answers *a, const corpus_split *split, const said *y, uint32_t i) {
     const vpps_text t = task_text_of(split, i);
     bool begun = false;

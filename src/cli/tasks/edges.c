@@ -109,8 +109,8 @@ static vpps_status example(corpus *c, const corpus_split *split, uint32_t i, net
     return VPPS_OK;
 }
 
-/* Returns whether a graph has a label that can be used: a known one for training, any for measuring, where unknown
- * labels count as wrong. */
+/* Returns whether a graph has a label that can be used: for training, a known label; for measuring, any label, of which unknown ones count as
+ * wrong. */
 static bool usable(const net_example *x, const settings *s, bool training) {
     bool known = !x->sentence.tags && x->label < s->net.classes;
     if (!training) return x->label != VPPS_NO_WORD;
@@ -146,7 +146,7 @@ static void print_labelled(FILE *f, const vpps_line *line, const char *label, co
             end);
 }
 
-/* Prints the lines of a graph with the network's labels in place of their own; line ends stay. */
+/* Prints the lines of a graph, with the network's labels in place of the labels that the lines have; line ends stay. */
 static vpps_status answer_lines(answers *a, const corpus *c, const corpus_split *split, const float *const *logits,
                                 uint32_t i, bool of_graph) {
     const vpps_text t = task_text_of(split, i);

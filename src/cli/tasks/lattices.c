@@ -11,8 +11,6 @@
 #include "cli/tasks/words.h"
 #include "io/file.h"
 
-/* ---------------------------------------------------------------- reading */
-
 /* Reads the lexicon once, unless the checkpoint has it. */
 static vpps_status read_lexicon(corpus *c, const char *path) {
     VPPS_FREED char *text = NULL;
@@ -64,8 +62,6 @@ static vpps_status finish(corpus *c, const settings *s, corpus_split *split) {
     return VPPS_OK;
 }
 
-/* ---------------------------------------------------------------- ids */
-
 static vpps_status learn(corpus *c, const settings *s) {
     VPPS_TRY(tags_learn(c, lattice_names(c, &c->split[SPLIT_TRAIN], VOCAB_CLASSES)));
     return lattice_learn(c, s);
@@ -100,8 +96,6 @@ static bool usable(const net_example *x, const settings *s, bool training) {
     (void)training;
     return x->lattice->n_nodes > 1;
 }
-
-/* ---------------------------------------------------------------- measuring and prediction */
 
 static const uint32_t *gold(const corpus_split *split, uint32_t i, uint32_t *n) {
     const vpps_lattice l = vpps_lattices_get(split->lattices, i);

@@ -10,8 +10,6 @@
 #include "io/file.h"
 #include "io/text.h"
 
-/* ---------------------------------------------------------------- reading */
-
 /* Sets *labelled to whether the first line has a tab. Fails if the text before the tab is no label of the network. */
 static vpps_status find_label(const corpus *c, const vpps_text *t, bool *labelled) {
     vpps_line line = {0};
@@ -77,8 +75,6 @@ static vpps_status generate(corpus *c, const settings *s, corpus_split *split, u
     return generate_parity(split->sentences, seed, n);
 }
 
-/* ---------------------------------------------------------------- ids */
-
 /* Returns the network's label of sentence i; VPPS_NO_WORD: no label, or one unknown to training. */
 static uint32_t label_of(const corpus_split *split, uint32_t i) {
     const uint32_t label = vpps_sentences_label(split->sentences, i);
@@ -93,8 +89,6 @@ static vpps_status example(corpus *c, const corpus_split *split, uint32_t i, net
     x->label = label_of(split, i);
     return VPPS_OK;
 }
-
-/* ---------------------------------------------------------------- measuring and prediction */
 
 static vpps_status count(void *context, const corpus_split *split, uint32_t i, const int32_t *predicted, uint32_t *n) {
     accuracy_count(context, label_of(split, i), (uint32_t)predicted[0]);

@@ -7,8 +7,6 @@
 #include "cli/tasks/tags.h"
 #include "cli/tasks/words.h"
 
-/* ---------------------------------------------------------------- reading */
-
 static vpps_status read_part(corpus *c, const settings *s, corpus_split *split, const task_text *text,
                              const task_text *target) {
     (void)target;
@@ -17,8 +15,6 @@ static vpps_status read_part(corpus *c, const settings *s, corpus_split *split, 
     if (c->input.form != READ_LINES) return tags_read_input(c, split->sentences, text);
     return vpps_sentences_read_lines_text(split->sentences, text->name, text->text, text->len, NULL);
 }
-
-/* ---------------------------------------------------------------- ids */
 
 /* Makes the vocabulary of the characters of training words; characters that occur once train the embedding of <unk>. */
 static vpps_status learn_characters(corpus *c, const vpps_vocab *words) {
@@ -86,8 +82,6 @@ static vpps_status example(corpus *c, const corpus_split *split, uint32_t i, net
     }
     return spell(c, split, &sentence, x);
 }
-
-/* ---------------------------------------------------------------- measuring and prediction */
 
 static const uint32_t *gold(const corpus_split *split, uint32_t i, uint32_t *n) {
     const vpps_sentence sentence = vpps_sentences_get(split->sentences, i);

@@ -33,8 +33,7 @@ vpps_status tags_map_sentences(corpus *c, const settings *s, corpus_split *split
 
 /* ---------------------------------------------------------------- measuring */
 
-/* Makes a vocabulary of the network's tags, followed by tags that only this split has. *ids translates the split's ids to this
- * vocabulary's. */
+/* Makes a vocabulary of the network's tags, followed by tags that only this split has. (*ids)[i]: id in this vocabulary of the split's tag i. */
 static vpps_status all_tags(const corpus *c, const vpps_vocab *split_tags, vpps_vocab **out, uint32_t **ids) {
     VPPS_TRY(task_copy_vocab(out, c->vocab[VOCAB_CLASSES]));
     for (uint32_t i = 0; i < vpps_vocab_size(split_tags); i++) {
@@ -73,7 +72,7 @@ static vpps_status count(void *context, const corpus_split *split, uint32_t i, c
     if (!VPPS_RESERVE(t->own_predicted, (size_t)*n + 1)) { return vpps_fail(VPPS_MEMORY, "no memory for %u tags", *n); }
     for (uint32_t k = 0; k < *n; k++) {
         t->own_predicted[k] = (uint32_t)predicted[k];
-        /* tags unknown to the network have numbers after its own, so they are never right */
+        /* tags that the network does not know have numbers after its own tags, so they are never right */
         accuracy_count(&t->words, t->own_gold[k], t->own_predicted[k]);
     }
     return t->f1 ? vpps_f1_add(t->f1, *n, t->own_gold, t->own_predicted) : VPPS_OK;

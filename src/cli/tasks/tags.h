@@ -34,9 +34,9 @@ typedef struct tags_sentence {
     uint32_t n;                  /* number of words */
     const vpps_vocab *words;     /* names of the words; NULL: there are none, and only tags are printed */
     const uint32_t *ids;         /* the words' ids */
-    const vpps_vocab *gold;      /* names of the tags in the sentence's text; NULL: untagged */
-    const uint32_t *gold_ids;    /* ids of the text's own tags; a missing tag is printed as "_" */
-    const vpps_sentences *lines; /* sentence `i` of these has the words' line numbers; NULL: no numbers */
+    const vpps_vocab *gold;      /* names of the tags in the sentence's text; NULL: the text has no tags */
+    const uint32_t *gold_ids;    /* ids of the tags in the text; a missing tag is printed as "_" */
+    const vpps_sentences *lines; /* collection whose sentence `i` has the words' line numbers; NULL: no numbers */
     uint32_t i;
 } tags_sentence;
 

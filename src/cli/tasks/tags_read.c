@@ -34,7 +34,7 @@ typedef struct look {
     uint64_t words, lines; /* words: number of words; lines: number of lines that are not blank */
     /* least number of '|' in words of line 1; MOST_BARS: none is a separator, although the first word has one */
     uint32_t bars;
-    /* following: number of lines after a sentence's first; alike: number of these with as many words as the line before */
+    /* following: number of lines that follow a line of the same sentence; alike: number of these with as many words as the line before */
     uint64_t following, alike;
     uint32_t line_words;            /* number of words in the latest line; 0: it is blank */
     uint64_t slashed, underscored;  /* numbers of words like word/TAG, and like word_TAG */
@@ -44,8 +44,9 @@ typedef struct look {
     bool tabs, conllu, plus;        /* tabs: whether every line has a tab; conllu, plus: whether CoNLL-U (Plus) */
     /* So far every line begins with its number, which restarts at 0 or 1 in every sentence, or never. */
     bool numbers;
-    uint32_t number, first_number; /* number: at the latest line's beginning; first_number: line where numbers begin */
-    uint64_t n_following;          /* lines whose number is one more than the preceding line's */
+    /* number: number at the latest line's beginning; first_number: line where such numbers begin */
+    uint32_t number, first_number;
+    uint64_t n_following; /* number of lines whose number is one more than the number of the preceding line */
 } look;
 
 /* Returns whether a line has CoNLL-U's ten columns: the first is a word's number or a range, the head is a number or missing. */

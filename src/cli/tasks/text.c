@@ -34,7 +34,7 @@ static vpps_status learn(corpus *c, const settings *s) {
     return VPPS_OK;
 }
 
-/* Joins all sentences to one stream of words. Each sentence begins with the end word of the one before it. */
+/* Joins all sentences to one stream of words. The end word of each sentence is also the first word of the next sentence. */
 static vpps_status make_stream(const corpus *c, corpus_split *split) {
     const vpps_vocab *vocab = c->vocab[VOCAB_WORDS];
     size_t n = 0;

@@ -28,8 +28,8 @@ static bool is_constituents(const task_text *text) {
     return at == end || !(vpps_is_space(*at) || *at == ')') || !(at[-1] >= '0' && at[-1] <= '9');
 }
 
-/* Returns whether labels lose their function tags. The training split decides unless the option does. In checkpoints
- * that do not say, all labels lost them. */
+/* Returns whether function tags are cut off labels. The training split decides unless the option does. Checkpoints that do not say were made with all
+ * function tags cut off. */
 static bool cuts_tags(const corpus *c, const settings *s, const corpus_split *split, bool training) {
     if (s->function_tags != FUNCTION_TAGS_AUTO) return s->function_tags == FUNCTION_TAGS_CUT;
     return training ? vpps_constituents_look_penn(split->constituents) : !c->keeps_tags;
@@ -95,7 +95,8 @@ static vpps_status learn(corpus *c, const settings *s) {
     task_note_cut(c, vpps_treebank_vocab(bank), counts, s->min_count);
     const vpps_status status = vpps_vocab_cut(&c->vocab[VOCAB_WORDS], vpps_treebank_vocab(bank), counts, s->min_count);
     free(counts);
-    c->classes = vpps_treebank_classes(bank); /* the numbers after these go to labels that only dev and test have */
+    /* labels that only dev and test have get the numbers after these classes */
+    c->classes = vpps_treebank_classes(bank);
     return status;
 }
 
@@ -149,7 +150,7 @@ static bool usable(const net_example *x, const settings *s, bool training) {
 
 /* ---------------------------------------------------------------- measuring */
 
-/* Counts labelled nodes that the network classified, all or roots. A label unknown to training is never right. */
+/* Counts the labelled nodes that the network classified: all nodes, and roots. A label unknown to training is never right. */
 static vpps_status count(void *context, const corpus_split *split, uint32_t i, const int32_t *predicted, uint32_t *n) {
     accuracy *a = context;
     const vpps_tree tree = vpps_treebank_tree(split->bank, i);

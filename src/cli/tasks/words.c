@@ -3,8 +3,6 @@
 #include "base/base.h"
 #include "cli/input/corpus_notes.h"
 
-/* ---------------------------------------------------------------- reading */
-
 vpps_status task_read_characters(vpps_sentences *out, const task_text *text) {
     char *spaced = malloc(2 * text->len + 1);
     if (!spaced) return vpps_fail(VPPS_MEMORY, "no memory for the characters of %s", text->name);
@@ -20,8 +18,6 @@ vpps_status task_read_characters(vpps_sentences *out, const task_text *text) {
     free(spaced);
     return status;
 }
-
-/* ---------------------------------------------------------------- vocabularies */
 
 vpps_status task_need_sentences(vpps_sentences **s) { return *s ? VPPS_OK : vpps_sentences_create(s); }
 
