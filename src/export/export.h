@@ -25,7 +25,7 @@ typedef struct vpps_c_writer {
     bool *used;                 /* for each parameter: whether the written C names it */
     /* For each output number: its offset, in floats, in the array that a vertex of any cell scatters. */
     uint32_t *output_at;
-    uint32_t n_outputs; /* number of outputs; output_at[n_outputs] is where the last one ends */
+    uint32_t n_outputs; /* number of outputs; output_at[n_outputs] is the end of the last output */
     struct vpps_c_beside {
         uint32_t hash;
         size_t bytes;
@@ -41,7 +41,7 @@ typedef struct vpps_c_cell {
     vpps_segments s;
     FILE *out;
     uint32_t segment;
-    bool many;        /* whether a function for many vertices is written, too, not only one for one vertex */
+    bool many;        /* true: a function for many vertices is written beside the function for one vertex */
     uint32_t *places; /* for each scattered or pushed value: offset in `out` or `pushed`; VPPS_NONE: left out */
     uint32_t out_words, push_words;
     char *body; /* C text of the function after its checks; parameters that the text does not name are left out */

@@ -35,7 +35,8 @@ vpps_c_text vpps_c_weights(const vpps_c_writer *w, vpps_param p) {
 
 /* ---------------------------------------------------------------- what is exported */
 
-/* Assigns offsets to the cell's results. Leaves out losses (scalars that depend on a label: an index that selects no table entry). */
+/* Assigns offsets to the cell's results. Leaves out losses: scalars that depend on a label (an index that the caller gives, and by which no table
+ * entry is selected). */
 static vpps_status place_values(vpps_c_cell *x) {
     const vpps_cell_data *d = x->cell;
     bool *labelled = calloc(d->n_nodes + 1u, sizeof *labelled);

@@ -64,8 +64,9 @@ text vpps_c_element(const vpps_c_cell *x, uint32_t v, const char *element) {
 
 /* ---------------------------------------------------------------- what the function takes */
 
-/* How to write a parameter of a C function. ONE: of the function or prototype for one vertex. DEFINED: of a function for one vertex that
- * calls the one for many. MANY: of the function for many vertices. CALL: in a call of the latter. VERTEX: as a variable for vertex r. */
+/* Ways to write a parameter of a C function. ONE: of the function or prototype for one vertex. DEFINED: of a function for one vertex that calls the
+ * function for many. MANY: of the function for many vertices. CALL: as an argument in a call of the function for many. VERTEX: as a variable for
+ * vertex r. */
 typedef enum parameter_form { ONE, DEFINED, MANY, CALL, VERTEX } parameter_form;
 
 typedef struct parameter_list {

@@ -1,4 +1,4 @@
-/* brackets.h - what the readers of bracketed trees, such as (S (NP ...)), share: a position in the text, white space. */
+/* brackets.h - common functions of the readers of bracketed trees, such as (S (NP ...)): the position in the text, and white space. */
 #pragma once
 
 #include "text.h"

@@ -19,8 +19,9 @@ typedef struct generator {
     size_t first; /* number of the tree's first node */
     uint64_t random;
     uint32_t n_leaves, words[N_SYMBOLS];
-    uint32_t favourite, strength; /* favourite: the tree's favourite symbol; strength: its share of STRENGTH_UNIT */
-    uint32_t counts[N_SYMBOLS];   /* occurrences of each symbol in the tree so far */
+    /* favourite: the tree's favourite symbol; strength: probability with which a leaf is this symbol, in units of 1 / STRENGTH_UNIT */
+    uint32_t favourite, strength;
+    uint32_t counts[N_SYMBOLS]; /* occurrences of each symbol in the tree so far */
 } generator;
 
 static uint32_t draw_symbol(generator *g) {

@@ -16,7 +16,7 @@ typedef struct binariser {
     vpps_treebank *tb;
     size_t first;     /* number of the binary tree's first node */
     uint32_t *parent; /* parent of each node; UINT32_MAX: the node is the root */
-    uint32_t *place;  /* each node's number among its parent's children, from 0 */
+    uint32_t *place;  /* for each node: its number among its parent's children, from 0 */
     int32_t *stack;   /* roots of complete subtrees, as nodes of the binary tree */
     size_t depth;
     char *label; /* scratch memory for joined labels */
@@ -42,7 +42,7 @@ static vpps_status find_parents(binariser *b) {
     return VPPS_OK;
 }
 
-/* Returns the top of the chain of only children from node i upwards; i itself if i has siblings. */
+/* Returns the topmost node of the chain of only children that ends with node i; i itself if i has siblings. */
 static uint32_t chain_top(const binariser *b, uint32_t i) {
     while (i + 1 < b->tree.n_nodes && b->tree.nodes[i + 1].n_children == 1) i++;
     return i;
@@ -67,7 +67,7 @@ static vpps_status join_labels(binariser *b, uint32_t top, uint32_t bottom, cons
     return VPPS_OK;
 }
 
-/* Replaces the two subtrees on top of the stack by one whose root is a new node. */
+/* Replaces the two subtrees on top of the stack by one subtree, whose root is a new node. */
 static vpps_status join_top(binariser *b, int32_t label) {
     const int32_t left = b->stack[b->depth - 2], right = b->stack[b->depth - 1];
     b->depth--;

@@ -17,7 +17,7 @@ typedef struct tree_reader {
     vpps_dependencies wanted;
     size_t first;      /* number of the sentence's first word */
     uint32_t line;     /* the sentence's first line; 0: no word yet */
-    const char **head; /* where each word's HEAD column is in the text */
+    const char **head; /* for each word: the address of its HEAD column in the text */
     bool *seen;
     column label; /* the sentence's label; label.at NULL: none yet */
 } tree_reader;
@@ -50,7 +50,7 @@ static bool parse_number(column c, uint32_t *value) {
     return true;
 }
 
-/* Returns whether a CoNLL-U ID is no word's: a multiword token has two numbers with '-', an empty node one with '.'. */
+/* Returns whether a CoNLL-U ID belongs to a line that is no word: a multiword token's ID has two numbers with '-', an empty node's has a '.'. */
 static bool is_no_word(column id) {
     uint32_t number;
     for (size_t i = 1; i + 1 < id.len; i++) {
@@ -125,7 +125,7 @@ static vpps_status check_heads(const tree_reader *r, const uint32_t *heads, size
     return VPPS_OK;
 }
 
-/* Checks that every word leads to a root: follows the heads of each word up to a word that is known to do so. */
+/* Checks that every word leads to a root: follows the heads from each word up to a word already known to lead to a root. */
 static vpps_status check_circles(tree_reader *r, const uint32_t *heads, size_t n) {
     if (!VPPS_RESERVE(r->seen, n + 1)) return vpps_fail(VPPS_MEMORY, "no memory for %zu words", n);
     memset(r->seen, 0, (n + 1) * sizeof *r->seen);

@@ -47,7 +47,7 @@ static vpps_status fail_memory(const graph_reader *r) {
     return vpps_fail(VPPS_MEMORY, "%s: out of memory at line %u", r->t->name, r->line);
 }
 
-/* Fails with FORMAT because the line lacks what is expected at `at`. */
+/* Fails with FORMAT because the line has something else at `at` than what is expected there. */
 static vpps_status fail_at(const graph_reader *r, const char *at, const vpps_line *line, const char *expected) {
     at = vpps_skip_blanks(at, line->end);
     return vpps_text_fail(r->t, at, expected, at == line->end ? "the end of the line" : NULL);
@@ -57,7 +57,8 @@ static vpps_status expect_end(const graph_reader *r, const char *at, const vpps_
     return vpps_skip_blanks(at, line->end) == line->end ? VPPS_OK : fail_at(r, at, line, "the end of the line");
 }
 
-/* Takes a line's next word as a label of this kind. The word is empty for "-", at the line's end, and if the reader wants another kind. */
+/* Takes a line's next word as a label of this kind (of a node, or of a graph). Gives an empty word for "-", at the line's end, and if the reader
+ * wants labels of the other kind. */
 static word next_label(const graph_reader *r, const char **at, const vpps_line *line, vpps_edge_labels kind) {
     word w;
     return !next_word(at, line->end, &w) || is(&w, "-") || r->wanted != kind ? (word){0} : w;
@@ -114,7 +115,7 @@ static vpps_status read_node(graph_reader *r, const char *at, const vpps_line *l
     return expect_end(r, at, line);
 }
 
-/* Parses a node's number, which counts from 1, to one that counts from 0. */
+/* Converts a node's number, which counts from 1 in the text, to a number that counts from 0. */
 static bool parse_end(const graph_reader *r, const word *w, uint32_t *node) {
     uint64_t v;
     if (!vpps_text_whole_number(w->at, w->at + w->len, nodes_so_far(r), &v) || !v) return false;

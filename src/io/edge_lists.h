@@ -37,7 +37,7 @@ typedef struct vpps_edge_lists {
 vpps_status vpps_edge_lists_create(vpps_edge_lists **out);
 void vpps_edge_lists_destroy(vpps_edge_lists *e);
 
-/* Tells which labels a reader takes: those of nodes, those of graphs, or none. */
+/* Names the labels that a reader takes: labels of nodes, labels of graphs, or none. */
 typedef enum vpps_edge_labels { VPPS_NODE_LABELS, VPPS_GRAPH_LABELS, VPPS_NO_LABELS } vpps_edge_labels;
 
 /* Adds the graphs of a text to e, and one sentence per graph to `nodes`: words are the graph's nodes. With VPPS_NODE_LABELS the sentence's

@@ -11,7 +11,7 @@ typedef enum vpps_json_kind {
     VPPS_JSON_ARRAY,
     VPPS_JSON_STRING,
     VPPS_JSON_INTEGER,
-    VPPS_JSON_OTHER /* a number with a fraction or an exponent, true, false, null */
+    VPPS_JSON_OTHER /* a value that is not listed above: a number with a fraction or an exponent, true, false, null */
 } vpps_json_kind;
 
 typedef struct vpps_json_value {
@@ -49,7 +49,7 @@ void vpps_json_free(vpps_json *json);
 /* Finds an object's member by its key. Returns NULL when there is none, and when `object` is NULL or no object. */
 const vpps_json_value *vpps_json_get(const vpps_json *json, const vpps_json_value *object, const char *key);
 
-/* Returns the member of the object or array `of` after `at`, the first one for `at` NULL, and NULL after the last. */
+/* Returns the member of the object or array `of` that follows member `at`; the first member if `at` is NULL; NULL after the last. */
 const vpps_json_value *vpps_json_next(const vpps_json *json, const vpps_json_value *of, const vpps_json_value *at);
 
 /* Returns whether a text is well-formed UTF-8 (RFC 3629, section 4). */

@@ -38,12 +38,12 @@ typedef struct token {
 /* A rule of a phrase. Symbols are the numbers of classes, followed by those of phrases. */
 typedef struct rule {
     uint8_t phrase, weight;
-    uint8_t n, last; /* n symbols; symbol number `last`, from 1, goes to the translation's end (0: none does) */
+    uint8_t n, last; /* n symbols; symbol number `last`, from 1, goes to the translation's end (0: no symbol does) */
     uint8_t parts[MAX_PARTS];
 } rule;
 
 typedef struct generator {
-    vpps_vocab *words; /* the language's vocabulary: common words, then names */
+    vpps_vocab *words; /* vocabulary of the generated language: common words, then names */
     uint32_t n_common;
     uint32_t *ids; /* ids of the words in all classes, class after class */
     size_t class_ends[N_CLASSES];
@@ -110,8 +110,8 @@ static void add_rules(generator *g) {
     }
 }
 
-/* Makes the translation of a common word: three letters and u. Different words have different ones, since 397 has no
- * common divisor with 16 * 5 * 16; those of neighbouring words are not alike. */
+/* Makes the translation of a common word: three letters and u. Different words have different translations, since 397 has no common divisor with 16 *
+ * 5 * 16; the translations of neighbouring words are not alike. */
 static void coin(uint32_t word, char text[COINED_LETTERS]) {
     static const char consonants[] = "bdfghjklmnprstvz", vowels[] = "aeiou";
     const uint32_t number = word * 397 % (16 * 5 * 16);

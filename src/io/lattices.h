@@ -14,7 +14,7 @@ struct vpps_lattices {
         uint32_t n_nodes, line;
     } * ranges;
     uint32_t n_lattices;
-    uint32_t tag_ids, character_ids, word_ids; /* 1 + the largest id: of tags, characters, words */
+    uint32_t tag_ids, character_ids, word_ids; /* 1 + the largest id of tags, of characters, of words */
 };
 
 /* Sizes of a vpps_lattices at one time, to which a reader that fails cuts the lattices back. */

@@ -24,7 +24,7 @@ static void skip_space(number_reader *r) {
     } while (r->at > before);
 }
 
-/* Reads the next number, which must be less than UINT32_MAX, so that 1 + an id fits. `what` names it in messages. */
+/* Reads the next number, which must be less than UINT32_MAX, so that 1 + an id fits. `what` is the number's name in messages. */
 static vpps_status read_number(number_reader *r, const char *what, uint32_t *value) {
     skip_space(r);
     const char *p = r->number = r->at;
@@ -38,7 +38,8 @@ static vpps_status read_number(number_reader *r, const char *what, uint32_t *val
     return VPPS_OK;
 }
 
-/* Reads the arcs into node i, all from earlier nodes: none into the first node; else a character's, then words'. */
+/* Reads the arcs into node i, which all come from earlier nodes. The first node has no arcs; any other node has the arc of a character, then arcs of
+ * words. */
 static vpps_status read_arcs(number_reader *r, uint32_t i) {
     uint32_t k, from, id;
     VPPS_TRY(read_number(r, "the number of arcs into the node", &k));

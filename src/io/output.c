@@ -75,7 +75,7 @@ static void remove_left_over(const vpps_output *o) {
 static bool lock_temporary(int fd) {
     struct stat info;
     if (flock(fd, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK) return false;
-    /* Without a lock (some file systems have none), the file is ours if it still has its name. */
+    /* Without a lock (some file systems have none), the file belongs to this process if it still has its name. */
     return fstat(fd, &info) == 0 && info.st_nlink > 0;
 }
 
@@ -187,7 +187,7 @@ vpps_status vpps_output_write(vpps_output *o, const void *bytes, uint64_t n_byte
     return VPPS_OK;
 }
 
-/* Replaces the path's file by the new one. */
+/* Replaces the file at the path by the new file. */
 static vpps_status rename_output(vpps_output *o) {
     if (fsync(o->fd) != 0) return fail_io(o->path, "cannot be flushed to disk");
     if (renameat(o->folder, o->temporary, o->folder, o->place.base) != 0) return fail_io(o->path, "cannot be replaced");

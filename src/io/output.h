@@ -29,10 +29,10 @@ vpps_status vpps_output_claim(int *claim, const char *path);
 /* Appends bytes to the output. Fails with IO; the caller must then discard the output. */
 vpps_status vpps_output_write(vpps_output *o, const void *bytes, uint64_t n_bytes);
 
-/* Replaces the path's content by the written bytes, flushes them to disk and frees o in any case. Fails with IO. */
+/* Replaces the content of the file at the path by the bytes written so far, and flushes them to disk. Frees o even on failure. Fails with IO. */
 vpps_status vpps_output_commit(vpps_output *o);
 
-/* Drops the written bytes; what went directly to a device or FIFO stays written. Frees o. */
+/* Drops the written bytes; bytes that went directly to a device or FIFO stay written. Frees o. */
 void vpps_output_discard(vpps_output *o);
 
 /* Writes a whole file in one call: open, write, commit. */

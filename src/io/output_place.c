@@ -21,8 +21,8 @@ static int descriptor_of(const char *path) {
     return -1;
 }
 
-/* Enters the folder of `path`, relative to p's folder: p's folder becomes that folder, and p's base the path's last
- * part. Returns NULL, or what failed, with the reason in errno. */
+/* Enters the folder of `path`, relative to p's folder: that folder becomes p's folder, and the path's last part p's base. Returns NULL, or a text
+ * that says what failed, with the reason in errno. */
 static const char *enter(vpps_output_place *p, char *path) {
     char *slash = strrchr(path, '/');
     const char *base = slash ? slash + 1 : path;
@@ -45,8 +45,8 @@ static bool is_planted(const struct stat *folder, const struct stat *file) {
     return (folder->st_mode & everybodys) == everybodys && file->st_uid != geteuid() && file->st_uid != folder->st_uid;
 }
 
-/* Examines the file in p. If it is a link, sets *link and replaces `path` (PATH_MAX bytes) by the link's target.
- * Returns NULL, or what failed, with the reason in errno. */
+/* Examines the file in p. If the file is a link, sets *link and replaces `path` (PATH_MAX bytes) by the link's target. Returns NULL, or a text that
+ * says what failed, with the reason in errno. */
 static const char *look(vpps_output_place *p, char *path, bool *link) {
     struct stat folder;
     const int fd = openat(p->folder, *p->base ? p->base : ".", O_PATH | O_NOFOLLOW | O_CLOEXEC);

@@ -4,14 +4,15 @@
 #include "text.h"
 #include "vocab.h"
 
-/* What sentences have besides words: nothing, a tag per word, or a label per sentence. */
+/* What sentences have besides words: nothing, a tag for each word, or a label for the whole sentence. */
 typedef enum vpps_sentences_kind { VPPS_PLAIN, VPPS_TAGGED, VPPS_LABELLED } vpps_sentences_kind;
 
 struct vpps_sentences {
     vpps_vocab *vocab, *tag_vocab; /* tag_vocab: names of the tags, or of the labels */
     uint32_t *words, *tags;        /* words and tags of all sentences; tags is NULL unless kind is VPPS_TAGGED */
-    uint32_t *heads;               /* each word's head, if the sentences are dependency trees */
-    uint32_t *lines;               /* line number of each word in its text, if there are tags or heads */
+    /* words and tags of all sentences, as ids; tags is NULL unless kind is VPPS_TAGGED */
+    uint32_t *heads;
+    uint32_t *lines; /* line number of each word in its text, if there are tags or heads */
     size_t n_words;
     uint32_t line; /* line number for the words that are added next; 0: none */
     struct vpps_sentence_end {
@@ -61,14 +62,15 @@ typedef struct vpps_bars {
 vpps_status vpps_sentences_read_barred_text(vpps_sentences *s, const char *name, const char *text, size_t len,
                                             const vpps_bars *bars);
 
-/* What a reader of columns noticed and a user may want to know. Lines count from 1; 0: none. */
+/* Observations of a reader of columns that a user may want to know. Lines count from 1; 0: there is no such line. */
 typedef struct vpps_columns_seen {
     /* number of the first line that begins with '#' and became a word, with a tag that no other line has */
     uint32_t odd;
-    uint32_t inside, n_inside; /* comments between words of a sentence: inside: line of the first; n_inside: number */
-    uint32_t tag;              /* number of the tags' column, from 1; 0: no line had columns */
-    uint32_t columns;          /* number of columns of the latest sentence; 0: not known */
-    char separator;            /* the byte between columns; a space: any white space */
+    /* comments between words of a sentence: inside: line of the first; n_inside: how many there are */
+    uint32_t inside, n_inside;
+    uint32_t tag;     /* number of the tags' column, from 1; 0: no line had columns */
+    uint32_t columns; /* number of columns of the latest sentence; 0: not known */
+    char separator;   /* the byte between columns; a space: any white space */
 } vpps_columns_seen;
 
 /* Reads sentences as vpps_sentences_read_columns_text does, and reports what it noticed in *seen. With `records`, -DOCSTART- is a word, not

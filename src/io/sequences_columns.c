@@ -60,8 +60,8 @@ static bool column_is(column c, const char *text) { return c.len == strlen(text)
 
 /* ---------------------------------------------------------------- kinds of lines */
 
-/* Returns whether a line's first column is CoNLL-2003's mark between documents (-DOCSTART-). The mark's line may have more or fewer columns
- * than a word's. If tabs separate columns, a line whose first column is blank is a word's. */
+/* Returns whether a line's first column is CoNLL-2003's mark between documents (-DOCSTART-). The mark's line may have more or fewer columns than a
+ * word's line. If tabs separate columns, a line whose first column is blank is a word's line. */
 static bool is_document_start(const column_reader *r, const vpps_line *line) {
     const char *at = line->begin;
     column first;
@@ -70,7 +70,7 @@ static bool is_document_start(const column_reader *r, const vpps_line *line) {
 }
 
 bool vpps_columns_document_start(const char *line, size_t len) {
-    /* This reader also recognises a mark with spaces around: no column may be blank before the mark. */
+    /* This reader also recognises a mark with spaces around it: no column before the mark may be blank. */
     const column_reader r = {.separator = '\t'};
     return is_document_start(&r, &(vpps_line){.begin = line, .end = line + len});
 }
@@ -108,7 +108,7 @@ static bool has_id(const column_reader *r, const vpps_line *line) {
     return r->id == 0;
 }
 
-/* Returns whether a line that begins with '#' is a comment: its columns do not fit those of the other lines. */
+/* Returns whether a line that begins with '#' is a comment, because its columns do not fit the columns of other lines. */
 static bool is_comment(column_reader *r, const vpps_line *line) {
     if (!r->wanted.comments || *line->begin != '#') return false;
     uint32_t expected = r->n_columns;
@@ -147,7 +147,7 @@ static uint32_t find_name(const char *names, const char *end, const char *name) 
     return 0;
 }
 
-/* Sets *number to the column called `name`. Without a name, *number stays, or, if 0, becomes the column `standard`. */
+/* Sets *number to the number of the column called `name`. Without a name, *number stays or, if 0, becomes the number of the column `standard`. */
 static vpps_status resolve(const column_reader *r, const char *names, const char *end, const char *name,
                            const char *standard, uint32_t *number) {
     if (!name && *number) return VPPS_OK;
@@ -197,7 +197,7 @@ static vpps_status fail_columns(const column_reader *r, const vpps_line *line, c
     return vpps_text_fail(r->t, line->begin, expected, found);
 }
 
-/* Takes the number of columns from the first line. Unless an option names the tags' column, it is the last one. */
+/* Takes the number of columns from the first line. Unless an option names the column of tags, the last column has the tags. */
 static vpps_status take_first_line(column_reader *r, const vpps_line *line, uint32_t n) {
     const uint32_t needed = r->wanted.tag ? vpps_max_u32(r->wanted.word, r->wanted.tag) : r->wanted.word + 1;
     if (n < needed) {

@@ -15,7 +15,7 @@ struct vpps_stream {
     const char *name;
     int fd; /* file descriptor; -1: the source is memory */
     size_t size;
-    const unsigned char *in, *in_end; /* bytes of the source that are not taken yet */
+    const unsigned char *in, *in_end; /* bytes of the source that were read but not yet taken */
     bool in_ended;                    /* whether the source has no bytes after in_end */
     const vpps_codec *codec;          /* decoder of the data; NULL: the data are not compressed */
     void *state;

@@ -19,7 +19,8 @@ size_t vpps_stream_size(const vpps_stream *s);
 /* Takes n bytes, or fewer at the end; *got is the number taken. Fails, as the other calls do, with IO, FORMAT (damaged data), MEMORY. */
 vpps_status vpps_stream_read(vpps_stream *s, void *bytes, size_t n, size_t *got);
 
-/* Shows at least the next n bytes, or all up to the end, without taking them; *got is their number. They stay valid until the next call. */
+/* Shows at least the next n bytes, or all up to the end, without taking them; *got is the number of bytes shown, which stay valid until the next
+ * call. */
 vpps_status vpps_stream_peek(vpps_stream *s, size_t n, const char **bytes, size_t *got);
 /* Takes n bytes that vpps_stream_peek has shown. */
 void vpps_stream_skip(vpps_stream *s, size_t n);

@@ -1,4 +1,4 @@
-/* text.h - what readers of text share: lines, words, numbers, and messages with the place and what was expected. */
+/* text.h - common functions of readers of text: lines, words, numbers, and messages that tell the place and what was expected there. */
 #pragma once
 
 #include "vpps.h"
@@ -28,7 +28,7 @@ static inline vpps_text vpps_text_of(const char *name, const char *text, size_t 
 /* Describes the text at `at` for a message: a whole token if there is one, since `'film'` tells more than `'f'`. */
 void vpps_text_found(const vpps_text *t, const char *at, char *found, size_t bytes);
 
-/* Fails with FORMAT and "name:line:column: expected ..., found ...". `found` NULL stands for vpps_text_found's text. */
+/* Fails with FORMAT and the message "name:line:column: expected ..., found ...". If `found` is NULL, vpps_text_found describes the text at `at`. */
 vpps_status vpps_text_fail(const vpps_text *t, const char *at, const char *expected, const char *found);
 #ifdef __clang_analyzer__ /* tells clang's analyzer, which does not see the body, that the result is FORMAT */
 #define vpps_text_fail(...) (vpps_text_fail(__VA_ARGS__), VPPS_FORMAT)

@@ -1,4 +1,4 @@
-/* vectors.h - what the readers of pretrained word vectors (text, word2vec, fastText) share. */
+/* vectors.h - common functions of the readers of pretrained word vectors (text, word2vec, fastText). */
 #pragma once
 
 #include "stream.h"
@@ -28,7 +28,7 @@ vpps_status vpps_vectors_read_fasttext(vpps_stream *s, const vpps_vectors_info *
 vpps_status vpps_vectors_read_stream(vpps_stream *s, const vpps_vocab *words, uint32_t size, float *values,
                                      vpps_vectors_found *found);
 
-/* Parses word2vec's first line, "words size", after a byte order mark if there is one. Returns false if it is none. */
+/* Parses word2vec's first line, "words size", perhaps after a byte order mark. Returns false if the line is no such line. */
 bool vpps_vectors_header(const char *line, size_t len, vpps_vectors_info *info);
 
 /* vpps_fasttext_begins recognises a fastText model by its first bytes, of which it needs at most VPPS_FASTTEXT_BYTES;

@@ -11,7 +11,7 @@
 /* Number of a file's first bytes that are looked at; they hold at least two of the longest vectors. */
 enum { LOOKED_AT = 1 << 22 };
 
-/* The first bytes of a file, or those of them that are not looked at yet. */
+/* The first bytes of a file, or that part of them that is still to be looked at. */
 typedef struct window {
     const char *begin, *end;
 } window;

@@ -114,7 +114,7 @@ vpps_status vpps_vocab_add(vpps_vocab *v, const char *word, size_t len, uint32_t
 
 void vpps_vocab_truncate(vpps_vocab *v, uint32_t size) {
     if (size >= v->n_words) return;
-    v->n_words = size; /* the text of removed words stays in memory as long as the vocabulary */
+    v->n_words = size; /* keeps the text of removed words in memory, as long as the vocabulary exists */
     vpps_index_clear(&v->ids);
     for (uint32_t id = 0; id < size; id++) vpps_index_add(&v->ids, v->words[id].hash, id);
 }

@@ -9,5 +9,5 @@ vpps_status vpps_vocab_add_unchecked(vpps_vocab *v, const char *word, size_t len
 /* Removes the words with ids from `size` on; a reader that fails calls it to restore the vocabulary. Never fails. */
 void vpps_vocab_truncate(vpps_vocab *v, uint32_t size);
 
-/* Replaces v's words by those of `by`, which is freed. The old words' text stays valid as long as v. Never fails. */
+/* Replaces v's words by the words of `by`, which is freed. The text of the old words stays valid as long as v. Never fails. */
 void vpps_vocab_replace(vpps_vocab *v, vpps_vocab *by);
