@@ -36,8 +36,6 @@ void bilstm_free(bilstm *b) {
     free(b->backward_at);
 }
 
-/* ---------------------------------------------------------------- a sequence */
-
 /* Grows an array to n entries. Returns false when out of memory; the array then keeps its size. */
 static bool grow(uint32_t **array, uint32_t n) {
     uint32_t *grown = realloc(*array, n * sizeof *grown);
@@ -71,8 +69,6 @@ void bilstm_run(bilstm *b, vpps_graph *g, uint32_t n) {
         run_layer(b, &b->forward.layers[l], &b->backward.layers[l], g, n);
     }
 }
-
-/* ---------------------------------------------------------------- tags */
 
 vpps_status bilstm_declare_tagger(bilstm *b, part_classifier *c, vpps_model *model, const net_config *config) {
     const bilstm_sizes sizes = {config->embed, config->hidden, config->hidden, config->layers};

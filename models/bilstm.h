@@ -48,7 +48,7 @@ vpps_status bilstm_record_tagger(bilstm *b, part_classifier *c, vpps_model *mode
 vpps_status bilstm_tag(bilstm *b, const part_classifier *c, vpps_graph *g, const vpps_sentence *sentence,
                        net_heads heads, const net_scores *scores);
 
-/* A tagger's function `chain` (models.h): sets `chain` to the scores of one tag after another. */
+/* A tagger's function `chain` (models.h): sets `chain` to the scores of pairs of successive tags. */
 void bilstm_chain(const bilstm *b, vpps_graph *g, vpps_node chain[NET_CHAIN]);
 
 /* Rows for the taggers' tables of command-line options. */

@@ -99,7 +99,7 @@ static void destroy(void *net) {
  * children[first[k + 2]] - 1; the roots are children[first[0]] to children[first[1]] - 1. */
 typedef struct tree_order {
     uint32_t *words, *children; /* arrays of n word numbers, described above */
-    uint32_t *first;            /* n + 2 entries: where each list in `children` begins */
+    uint32_t *first;            /* n + 2 entries: index of the first element of each list in `children` */
 } tree_order;
 
 /* Orders a sentence's n words by their heads. The arrays of *out are t's scratch memory. Returns false when out of memory. */
@@ -115,7 +115,7 @@ static bool order_words(child_sum_net *t, const uint32_t *heads, uint32_t n, tre
     memset(first, 0, (n + 2) * sizeof *first);
     for (uint32_t k = 0; k < n; k++) first[heads[k]]++;
     for (uint32_t h = 0; h <= n; h++) first[h + 1] += first[h];
-    for (uint32_t k = n; k-- > 0;) children[--first[heads[k]]] = k; /* turns each list's end into its begin */
+    for (uint32_t k = n; k-- > 0;) children[--first[heads[k]]] = k; /* turns the end of each list into its beginning */
     while (n_words < first[1]) words[n_words] = children[n_words], n_words++;
     for (uint32_t at = 0; at < n_words; at++) {
         for (uint32_t c = first[words[at] + 1]; c < first[words[at] + 2]; c++) words[n_words++] = children[c];

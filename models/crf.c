@@ -12,14 +12,12 @@ vpps_status part_crf_declare(part_crf *c, vpps_model *model, const net_config *c
     return s == VPPS_OK ? vpps_add_vector(model, &c->end, "crf.end", classes, &zero) : s;
 }
 
-/* ---------------------------------------------------------------- cells */
-
 static vpps_node one_hot(const part_crf *c, vpps_graph *g, uint32_t tag) {
     return vpps_smooth_label(g, vpps_ones(g, c->classes, 1), tag, 0);
 }
 
-/* Outputs log_softmax(a) to the next word (scatter), and the word's loss (push): what the word adds to the log of the sum over all paths,
- * minus what the word adds to the right path's score. */
+/* Outputs log_softmax(a) to the next word (scatter), and the word's loss (push): the term that the word adds to the log of the sum over all paths,
+ * minus the term that it adds to the right path's score. */
 static void finish(vpps_graph *g, vpps_node a, vpps_node right) {
     vpps_scatter(g, vpps_log_softmax(g, a));
     vpps_push(g, vpps_sub(g, vpps_log_sum_exp(g, a), right));
@@ -64,8 +62,6 @@ vpps_status part_crf_record(part_crf *c, vpps_model *model) {
     if (s == VPPS_OK) s = record_next(c, model);
     return s == VPPS_OK ? record_last(c, model) : s;
 }
-
-/* ---------------------------------------------------------------- a sentence */
 
 static bool knows_all(const part_crf *c, uint32_t n, const uint32_t *tags) {
     for (uint32_t k = 0; tags && k < n; k++)

@@ -28,8 +28,8 @@ enum { FORWARD, BACKWARD, DIRECTIONS };
 typedef struct gat_round {
     vpps_param types[DIRECTIONS], W_q, b_q, W_v, a, W_o, W_h, b_o;
     vpps_cell type[DIRECTIONS]; /* cell that outputs an edge type's vector in pieces, one for each head */
-    /* The cell of a node; children: the node, then its neighbours. Takes as inputs, for each head, a list of that head's pieces of the edge
-     * types' vectors. */
+    /* The cell of a node. Its children are the node, then its neighbours. For each attention head it also reads a list: that head's pieces of the
+     * edge types' vectors, one for each neighbour. */
     vpps_cell node;
 } gat_round;
 
@@ -190,8 +190,8 @@ static void destroy(void *net) {
 /* The vertices of an example, and the neighbours of each node. */
 typedef struct linked {
     uint32_t n;       /* number of nodes */
-    vpps_vertex *at;  /* each node's vertex after the preceding rounds */
-    vpps_vertex *now; /* each node's vertex in the current round */
+    vpps_vertex *at;  /* for each node: its vertex after the preceding rounds */
+    vpps_vertex *now; /* for each node: its vertex in the current round */
     uint32_t *first;  /* node i has the neighbours near[first[i]] to near[first[i + 1] - 1] */
     uint32_t *near;   /* neighbouring nodes */
     uint32_t *type;   /* type[k]: DIRECTIONS * edge type + direction of neighbour near[k] */

@@ -145,7 +145,7 @@ static vpps_status create(void **net, vpps_model *model, const net_config *confi
 
 /* ---------------------------------------------------------------- a lattice */
 
-/* Adds node k after all earlier nodes, whose vertices are at[]. `shares` has room for the arcs into the node. */
+/* Adds node k after all earlier nodes, whose vertices are at[]. `shares` has room for a vertex for each arc into the node. */
 static vpps_vertex add_node(const lattice_lstm_net *t, vpps_graph *g, const vpps_lattice *lattice, uint32_t k,
                             const vpps_vertex *at, vpps_vertex *shares) {
     const vpps_lattice_arc *arcs = lattice->arcs + lattice->first_arc[k];

@@ -23,7 +23,7 @@ typedef enum net_kind {
     NET_GRAPHS         /* a graph with typed edges and a label; its only position: the whole graph */
 } net_kind;
 
-/* A word as the ids of its n characters. */
+/* The spelling of a word: the ids of its n characters. */
 typedef struct net_spelling {
     const uint32_t *characters;
     uint32_t n;
@@ -34,8 +34,8 @@ typedef struct net_edge {
     uint32_t from, to, type;
 } net_edge;
 
-/* One input with its labels. Ids are those of the network's vocabularies: words less than net_config.words, and so on;
- * VPPS_NO_WORD is an unknown tag. Members that a kind does not use are zero. */
+/* One input with its labels. Ids are ids of the network's vocabularies: words are less than net_config.words, and so on; VPPS_NO_WORD is an unknown
+ * tag. Members that a kind of data does not use are zero. */
 typedef struct net_example {
     const vpps_tree *tree;         /* TREES */
     vpps_sentence sentence;        /* words of TAGGING, SENTENCES (at least 1), TEXT, DEPENDENCIES, PAIRS (source) */
@@ -57,16 +57,15 @@ typedef enum net_heads {
 } net_heads;
 
 struct net_decoding;
-/* The nodes that a network's `add` makes for an example, in the caller's arrays with an entry per position; VPPS_NO_NODE at
- * positions that are not selected. */
+/* The nodes that a network's `add` makes for an example: the caller's arrays, with an entry for each position; VPPS_NO_NODE at positions that are not
+ * selected. */
 typedef struct net_scores {
     vpps_node *logits; /* each position's vector of `classes` logits */
     vpps_node *nll;    /* each position's loss -log softmax(logits)[label], or terms of crf.h; only for known labels */
     /* May be NULL; one entry: a scalar that is added to the example's training loss, or VPPS_NO_NODE. */
     vpps_node *cost;
-    uint32_t *labels; /* labels of the positions' nll; VPPS_NO_WORD: none; the array may be NULL */
-    /* TEXT, may be NULL: the recurrent states before the first word (none: zeros), which `add` replaces by the states
-     * after the last word. */
+    uint32_t *labels; /* for each position: the label to which its nll belongs; VPPS_NO_WORD: no nll; NULL is allowed */
+    /* TEXT, may be NULL: the recurrent states before the first word (none: zeros), which `add` replaces by the states after the last word. */
     struct net_decoding *carry;
     bool training; /* whether nll is the training loss, with net_config's class weights and label smoothing */
 } net_scores;
@@ -97,8 +96,8 @@ typedef struct net_greedy {
     vpps_node log_p; /* scalar: log-probability of the words up to the first end word */
 } net_greedy;
 
-/* Scores of a chain of tags. NEXT: of one tag after another (classes x classes; a row is the preceding tag). BEGIN, END: of the first and
- * the last tag (vectors). */
+/* Scores of a chain of tags. NEXT: of pairs of successive tags (classes x classes; a row is the preceding tag). BEGIN, END: of the first and of the
+ * last tag (vectors). */
 enum { NET_CHAIN_NEXT, NET_CHAIN_BEGIN, NET_CHAIN_END, NET_CHAIN };
 
 /* ---------------------------------------------------------------- configuration */
@@ -117,9 +116,10 @@ typedef struct net_config {
     uint32_t character_embed; /* elements of a character's embedding; a spelled word has `embed` elements */
     uint32_t mlp;             /* units of the classifier's hidden layer; 0: no such layer */
     uint32_t steps;           /* TEXT: number of words of an example; 0: an example is a sentence */
-    bool carry;               /* TEXT: whether an example begins with the states that ended the preceding one */
-    uint32_t turns;           /* adaptive computation (act.c): how often a word is read at most */
-    float ponder;             /* adaptive computation: the loss added for each reading of a word */
+    /* TEXT: whether an example begins with the states with which the preceding example ended */
+    bool carry;
+    uint32_t turns; /* adaptive computation (act.c): how often a word is read at most */
+    float ponder;   /* adaptive computation: the loss added for each reading of a word */
     bool attention;
     bool input_feeding; /* whether the decoder also reads its latest attention output; needs attention */
     bool crf;           /* TAGGING, LATTICES: whether a conditional random field (crf.h) chooses a sentence's tags */
@@ -169,16 +169,15 @@ typedef struct network {
     vpps_status (*create)(void **net, vpps_model *model, const net_config *config);
     /* Adds an example to a graph of the model. */
     vpps_status (*add)(void *net, vpps_graph *g, const net_example *x, net_heads heads, const net_scores *scores);
-    /* Generation of words, for PAIRS and LATTICE_PAIRS, else NULL. `encode` adds the encoder, and sets d's states and memory,
-     * which live until the next encode. `decode` adds one step of the decoder: it reads `word` (first the end word) and d's
-     * states and memory, which are nodes of g, replaces the states, and sets the next word's logits. TEXT may have
-     * `decode` alone, which begins with an all-zero d. */
+    /* Generation of words, for PAIRS and LATTICE_PAIRS, else NULL. `encode` adds the encoder, and sets d's states and memory, which live until the
+     * next encode. `decode` adds one step of the decoder: it reads `word` (first the end word) and d's states and memory, which are nodes of g,
+     * replaces the states, and sets the next word's logits. TEXT may have `decode` alone, which begins with an all-zero d. */
     vpps_status (*encode)(void *net, vpps_graph *g, const net_example *x, net_decoding *d);
     vpps_status (*decode)(void *net, vpps_graph *g, uint32_t word, net_decoding *d);
     /* PAIRS, LATTICE_PAIRS, or NULL: after `encode` on the same graph, adds greedy search without dropout for vpps_forward
      * on devices that can choose words themselves (vpps_stats.decides). */
     vpps_status (*greedy)(void *net, vpps_graph *g, const net_decoding *d, net_greedy *out);
-    /* TAGGING, LATTICES, or NULL: with net_config.crf, sets `chain` to the nodes that score one tag after another. */
+    /* TAGGING, LATTICES, or NULL: with net_config.crf, sets `chain` to the nodes that score pairs of successive tags. */
     void (*chain)(void *net, vpps_graph *g, vpps_node chain[NET_CHAIN]);
     void (*destroy)(void *net);
 } network;

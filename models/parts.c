@@ -111,7 +111,8 @@ void part_classify(const part_classifier *c, vpps_graph *g, uint32_t k, const vp
                    net_heads heads, const net_scores *scores) {
     scores->logits[k] = scores->nll[k] = VPPS_NO_NODE;
     if (heads != NET_HEADS_ALL && !knows(c, label)) return;
-    const uint32_t index = knows(c, label) ? label : 0; /* the loss is not read if there is no label */
+    /* if there is no label, the loss of index 0 is computed but not read */
+    const uint32_t index = knows(c, label) ? label : 0;
     const vpps_vertex head = vpps_apply(g, VPPS_APPLICATION(.cell = c->cell, .n_pulls = c->n_pulls ? c->n_pulls : 1,
                                                             .pulls = h, .n_indices = 1, .indices = &index));
     take_scores(c, g, k, head, label, heads, scores);

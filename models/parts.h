@@ -1,4 +1,4 @@
-/* parts.h - what networks share: declaring parameters, the classifier, walking a tree, memory, options. */
+/* parts.h - functions that several networks share: declaring parameters, the classifier, walking a tree, memory, options. */
 #ifndef VPPS_PARTS_H
 #define VPPS_PARTS_H
 
@@ -34,8 +34,9 @@ vpps_node part_dropout(const net_config *c, vpps_graph *g, vpps_node x);
  * selected positions and pulls h as one vector or as several to concatenate, or code inside other cells. */
 typedef struct part_classifier {
     const net_config *config;
-    uint32_t inputs, mlp; /* number of elements of the input h, of all its vectors; mlp: of the hidden layer h' */
-    uint32_t n_pulls;     /* number of vectors of equal size that make up h; 0: one */
+    /* number of elements of the input h (all its vectors together); mlp: of the hidden layer h' */
+    uint32_t inputs, mlp;
+    uint32_t n_pulls; /* number of vectors of equal size that make up h; 0: one */
     vpps_param W_h, b_h, W_s, b_s;
     vpps_cell cell;
 } part_classifier;
@@ -53,12 +54,11 @@ vpps_node part_logits(const part_classifier *c, vpps_graph *recorder, vpps_node 
  * (pushed) are logits and -log p(label), and the third is the training loss if that differs. */
 void part_classifier_add(const part_classifier *c, vpps_graph *recorder, vpps_node h);
 
-/* Applies the classifier's cell at position k, given by its n_pulls vectors h, if `heads` selects the position; fills
- * in entry k of `scores`. */
+/* Applies the classifier's cell at position k, given by its n_pulls vectors h, if `heads` selects the position; fills in entry k of `scores`. */
 void part_classify(const part_classifier *c, vpps_graph *g, uint32_t k, const vpps_node *h, uint32_t label,
                    net_heads heads, const net_scores *scores);
 
-/* Returns the label of node k of a tree, or UINT32_MAX if the node has no loss: with NET_HEADS_ROOT, all nodes but the root. */
+/* Returns the label of node k of a tree, or UINT32_MAX if the node has no loss; with NET_HEADS_ROOT only the root has a loss. */
 uint32_t part_label(const vpps_tree *tree, uint32_t k, net_heads heads);
 
 /* ---------------------------------------------------------------- vertices */
@@ -87,8 +87,7 @@ typedef struct part_net {
 } part_net;
 
 typedef vpps_status part_step(void *net, vpps_model *model);
-/* Creates a network: allocates its struct of `bytes` zeros, sets its config, calls `declare` for the parameters, then `record`
- * for the cells. */
+/* Creates a network: allocates its struct of `bytes` zeros, sets its config, calls `declare` for the parameters, then `record` for the cells. */
 vpps_status part_create(void **net, size_t bytes, vpps_model *model, const net_config *config, part_step *declare,
                         part_step *record);
 /* Destroys a network that part_create made. */

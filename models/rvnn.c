@@ -40,8 +40,6 @@ static vpps_status declare(void *net, vpps_model *model) {
     return s == VPPS_OK ? part_classifier_declare(&r->base.classifier, model, c, c->hidden, 0) : s;
 }
 
-/* ---------------------------------------------------------------- cells */
-
 static vpps_status record_leaf(rvnn_net *r, vpps_model *model) {
     vpps_graph *g;
     const vpps_status s = vpps_cell_begin(model, "rvnn leaf", &g);

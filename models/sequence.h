@@ -1,10 +1,8 @@
-/* sequence.h - what networks on sequences share: embeddings, and recurrent steps and layers. */
+/* sequence.h - functions that networks on sequences share: embeddings, and recurrent steps and layers. */
 #ifndef VPPS_SEQUENCE_H
 #define VPPS_SEQUENCE_H
 
 #include "parts.h"
-
-/* ---------------------------------------------------------------- embeddings */
 
 /* A lookup table of `count` vectors, and a cell that outputs one of the vectors with the network's dropout. */
 typedef struct part_embedding {
@@ -66,7 +64,7 @@ typedef struct part_stack {
 typedef struct part_stack_shape {
     part_unit unit;
     uint32_t layers;           /* number of layers, up to NET_LAYERS; 0: one */
-    uint32_t inputs, between;  /* number of elements of the input x of the first layer; between: of every other layer */
+    uint32_t inputs, between;  /* number of elements of the input x of the first layer; between: of each later layer */
     uint32_t hidden;           /* number of elements of each layer's output h */
     const net_config *dropout; /* config whose dropout applies to the inputs of layers 2, 3, ...; NULL: none */
 } part_stack_shape;
@@ -86,7 +84,8 @@ vpps_node part_stack_step(const part_stack *s, vpps_graph *g, vpps_vertex *at, v
 
 /* Returns the number of states of all layers. States are ordered from the first layer to the last, for LSTMs h before c. */
 uint32_t part_stack_states(const part_stack *s);
-/* Stores the states of all layers after a step in a decoding. */
+/* Stores the recurrent states of all layers, as they are after a step, in the struct of a text or translation that is being generated
+ * (net_decoding). */
 void part_stack_keep(const part_stack *s, vpps_graph *g, const vpps_vertex *at, net_decoding *d);
 /* Records, in a cell that is being recorded, a step of all layers that reads x, with dropout between layers if `dropout`.
  * Replaces the layers' states, and returns the last layer's h. */

@@ -35,8 +35,6 @@ static vpps_status declare(void *net, vpps_model *model) {
     return part_classifier_declare(&t->base.classifier, model, &t->base.config, d, d);
 }
 
-/* ---------------------------------------------------------------- cells */
-
 static vpps_status record_leaf(td_rnn_net *t, vpps_model *model) {
     vpps_graph *g;
     vpps_status s = vpps_cell_begin(model, "td-rnn leaf", &g);
@@ -71,8 +69,6 @@ static vpps_status add(void *net, vpps_graph *g, const net_example *x, net_heads
     td_rnn_net *t = net;
     return pyramid_add(g, x->tree, t->leaf, t->inner, &t->base.classifier, heads, scores, &t->base.scratch);
 }
-
-/* ---------------------------------------------------------------- the table row */
 
 static const option_row options[] = {
     {"hidden", "N", "Size of h and of a word's embedding", OPTION_U32, offsetof(net_config, hidden), 1, 65536, true},

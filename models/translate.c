@@ -48,7 +48,7 @@ void translate_destroy(void *net) {
 
 /* ---------------------------------------------------------------- cells */
 
-/* Records attention of the decoder's state s over the list h of encoder states, and returns the attentional vector s~. */
+/* Records attention of the decoder's state s over h, a list of the encoder's states, and returns the attentional vector s~. */
 static vpps_node attend(const translate_net *t, vpps_graph *g, vpps_node h, vpps_node s) {
     vpps_node a = vpps_softmax_list(g, vpps_dot(g, h, s)); /* eqs. (7), (8) */
     const vpps_node both[] = {vpps_weighted_sum_list(g, a, h), s};

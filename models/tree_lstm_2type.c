@@ -20,8 +20,6 @@ typedef struct two_type_net {
     vpps_cell leaf_cell, inner_cells[KINDS];
 } two_type_net;
 
-/* ---------------------------------------------------------------- parameters */
-
 /* Declares the parameters of one kind of inner cell. Their names end with the kind's number: U_i_l_1 and U_i_l_2. */
 static vpps_status declare_inner(tree_lstm_inner *p, vpps_model *model, uint32_t d, uint32_t kind) {
     part_parameter parameters[] = {
@@ -62,8 +60,6 @@ static vpps_status declare(void *net, vpps_model *model) {
     if (s == VPPS_OK) s = part_classifier_declare(&t->base.classifier, model, c, c->hidden, 0);
     return s;
 }
-
-/* ---------------------------------------------------------------- cells and trees */
 
 static vpps_status record(void *net, vpps_model *model) {
     static const char *const names[KINDS] = {"tree-lstm inner, kind 1", "tree-lstm inner, kind 2"};
