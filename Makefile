@@ -82,7 +82,7 @@ SH_FILES   := .ci/run $(wildcard tools/*.sh tests/*/*.sh bench/recipes/*.sh)
 
 # ---------------------------------------------------------------- build
 
-.PHONY: all help run setup test quick check check-package check-kernels check-gpu-model check-portable sanitize sanitize-address sanitize-thread sanitized-check fuzz mutants valgrind bench bench-all gpu-check gpu-prepare \
+.PHONY: all help run setup test quick check check-package check-kernels check-gpu-model gpu-model check-portable sanitize sanitize-address sanitize-thread sanitized-check fuzz mutants valgrind bench bench-all gpu-check gpu-prepare \
         install uninstall deb format format-check lint clean test-programs fuzz-programs bench-programs FORCE
 .DELETE_ON_ERROR:
 .SECONDARY:
@@ -319,6 +319,10 @@ check-kernels: ## kernels of every network, for sm_90, and kernels on software S
 	$(Q)VPPS_TEST_KERNELS=networks TEST_LIMIT=$(or $(TEST_LIMIT),14400) BUILD=$(BUILD) VPPS=$(COMMAND) tools/run_tests.sh tests/codegen/test_kernels.sh $(MORE_KERNELS)
 
 GPU_MODEL ?= ../shared/tools/gpumodel
+gpu-model: # builds the model of a GPU as a stand-in for libcuda.so.1: libgpudriver.so, which needs libgpumodel.so beside it
+	+$(Q)$(MAKE) -C $(GPU_MODEL) --no-print-directory BUILD=$(abspath $(BUILD)/gpumodel)
+	$(Q)$(CC) -O2 -shared -fPIC -o $(BUILD)/gpumodel/libgpudriver.so tests/gpu_model/driver.c -L$(BUILD)/gpumodel -lgpumodel -Wl,-rpath,'$$ORIGIN'
+
 check-gpu-model: ## every network on a model of a GPU (GPU_MODEL), by the code that drives a GPU, beside the CPU; gpu-check rehearsed on it: some minutes
 	$(submake) all
 	+$(Q)MAKE='$(MAKE)' BUILD=$(BUILD) VPPS=$(COMMAND) GPU_MODEL=$(GPU_MODEL) tools/check_gpu_model.sh

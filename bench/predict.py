@@ -34,10 +34,8 @@ KEY = ("network", "precision", "batch", "setting", "with")
 def library():
     if "VPPS_LIBCUDA" in os.environ:
         return os.environ["VPPS_LIBCUDA"]
-    folder = os.path.abspath(os.path.join(train.BUILD, "gpumodel"))
-    sources = os.environ.get("GPU_MODEL", "../shared/tools/gpumodel")
-    subprocess.run(["make", "-s", "-C", sources, f"BUILD={folder}"], check=True, stdout=sys.stderr)
-    return os.path.join(folder, "libgpumodel.so")
+    subprocess.run(["make", "-s", f"BUILD={train.BUILD}", "gpu-model"], check=True, stdout=sys.stderr)
+    return os.path.abspath(os.path.join(train.BUILD, "gpumodel", "libgpudriver.so"))
 
 
 def options_of(o, network):

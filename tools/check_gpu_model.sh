@@ -47,12 +47,12 @@ skip_all() {
 # ---------------------------------------------------------------- the model
 
 [ -f "$sources/Makefile" ] || skip_all "no GPU model: $sources is not there (GPU_MODEL can name it)"
-if ! ${MAKE:-make} -C "$sources" --no-print-directory BUILD="$model" > "$work/make" 2>&1; then
+if ! ${MAKE:-make} --no-print-directory BUILD="$build" GPU_MODEL="$sources" gpu-model > "$work/make" 2>&1; then
     tail -n 5 "$work/make"
     skip_all "the GPU model of $sources cannot be built here"
 fi
 
-export VPPS_LIBCUDA=$model/libgpumodel.so
+export VPPS_LIBCUDA=$model/libgpudriver.so
 export VPPS_CACHE_DIR=${VPPS_CACHE_DIR:-$(realpath -m "$build/cache")}
 export GPUMODEL_SMS=${GPUMODEL_SMS:-4} GPUMODEL_STALE_L1=${GPUMODEL_STALE_L1:-2}
 state=$("$vpps" doctor | sed -n 's/^ *cuda  *//p')

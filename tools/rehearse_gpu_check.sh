@@ -51,7 +51,7 @@ make_root() {
     done
     ln -s bash "$root/bin/sh" # by which the model runs nvdisasm
     for path in $(libraries "${programs[@]}" "$model/libgpumodel.so" "$model/nvdisasm" "$nvrtc"); do cp -L --parents "$path" "$root" || return; done
-    cp "$model"/{libgpumodel.so,nvdisasm} "$root/driver/" && cp -r build-gpu "$root/build-gpu"
+    cp "$model"/{libgpudriver.so,libgpumodel.so,nvdisasm} "$root/driver/" && cp -r build-gpu "$root/build-gpu"
 }
 
 # Runs a command in there. NVRTC, which is large, is mounted. VPPS_LIBCUDA names the driver: where a libcuda.so.1 is to be found, NVRTC calls
@@ -66,7 +66,7 @@ enter() {
             : >> "$at" && mount --bind "$library" "$at" || exit 125
         done
         exec chroot "$root" /bin/env -i PATH=/bin "$@"' enter "$root" "$nvrtc" \
-        VPPS_LIBCUDA=/driver/libgpumodel.so GPUMODEL_SMS=4 SIZE=small "$@"
+        VPPS_LIBCUDA=/driver/libgpudriver.so GPUMODEL_SMS=4 SIZE=small "$@"
 }
 
 # NAME STATUS VARIABLE=VALUE... STEP...: gpu_check in there; NAME is what it writes and, with .out, what it prints.
@@ -97,8 +97,8 @@ PY
 }
 
 [ -f "$sources/Makefile" ] || skip_all "no GPU model: $sources is not there (GPU_MODEL can name it)"
-"$make" -C "$sources" --no-print-directory BUILD="$model" > "$work/make" 2>&1 || skip_all "the GPU model of $sources cannot be built here"
-nvrtc=$(LD_DEBUG=libs VPPS_LIBCUDA=$model/libgpumodel.so "$build/vpps" doctor 2>&1 | sed -n 's/.*calling init: \(.*libnvrtc\.so.*\)$/\1/p' | tail -n 1)
+"$make" --no-print-directory BUILD="$build" GPU_MODEL="$sources" gpu-model > "$work/make" 2>&1 || skip_all "the GPU model of $sources cannot be built here"
+nvrtc=$(LD_DEBUG=libs VPPS_LIBCUDA=$model/libgpudriver.so "$build/vpps" doctor 2>&1 | sed -n 's/.*calling init: \(.*libnvrtc\.so.*\)$/\1/p' | tail -n 1)
 [ -n "$nvrtc" ] || skip_all "NVRTC is not installed"
 unshare --user --map-root-user --mount --net true 2> /dev/null || skip_all "no namespaces for users here"
 
