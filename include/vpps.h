@@ -652,7 +652,8 @@ typedef struct vpps_request {
     const vpps_node *values;  /* nodes whose values are wanted, in any order, also the loss; a node may stand twice */
     float *const *value_outs; /* value_outs[i], the caller's, receives rows * cols floats, column after column */
     uint32_t n_gradients;
-    const vpps_node *gradients;  /* nodes whose gradients are wanted; each lookup of one entry has its own gradient */
+    /* nodes whose gradients are wanted; two lookups of one entry have separate gradients */
+    const vpps_node *gradients;
     float *const *gradient_outs; /* [i] receives the gradient of gradients[i]; zeros if the loss ignores the node */
     bool no_parameters;          /* whether to leave parameters' gradients as they are, and not to compute new ones */
     /* Dropout masks follow from this number and options.seed alone: equal numbers, equal masks. 0: new masks in each call. */
@@ -851,13 +852,14 @@ VPPS_API vpps_status vpps_graph_cost(vpps_graph *g, vpps_cost *out);
 /* Counts and times of a handle. The members from `nodes` to `live_bytes`, host_ns, device_ns, groups, waves, slices, policy, wall_ns, gap_ns
  * and `gradients` describe the latest training batch. */
 typedef struct vpps_stats {
-    size_t size;             /* sizeof(vpps_stats) */
-    uint64_t batches;        /* training batches finished since the model began; checkpoints carry the number on */
-    uint64_t skipped;        /* batches that were not applied, since loss or gradient was not finite */
-    uint64_t nodes;          /* nodes of the graph, those inside cells included */
-    uint64_t levels, phases; /* levels: number of the graph's levels; phases: of the script's phases (barriers) */
-    uint64_t steps;          /* number of steps in forward; a step runs vertices of one cell together */
-    uint64_t instructions;   /* tasks of the script (the batch's program); a task that all groups share counts once */
+    size_t size;      /* sizeof(vpps_stats) */
+    uint64_t batches; /* training batches finished since the model began; checkpoints carry the number on */
+    uint64_t skipped; /* batches that were not applied, since loss or gradient was not finite */
+    uint64_t nodes;   /* nodes of the graph, those inside cells included */
+    /* levels: number of the graph's levels; phases: number of the script's phases (between barriers) */
+    uint64_t levels, phases;
+    uint64_t steps;        /* number of steps in forward; a step runs vertices of one cell together */
+    uint64_t instructions; /* tasks of the script (the batch's program); a task that all groups share counts once */
     uint64_t script_bytes;
     uint64_t pool_bytes;         /* bytes of the parameters and of the batch's tensors */
     uint64_t live_bytes;         /* bytes of parameters and of tensors live at the same time: the least pool_bytes */

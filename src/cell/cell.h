@@ -21,8 +21,9 @@
 typedef enum vpps_cell_kind {
     /* an input, read from another vertex; the vertex's data in the script tell where the input lies */
     VPPS_VALUE_INPUT,
-    VPPS_VALUE_LOOKUP,    /* an entry of a lookup table; the vertex's data in the script tell the entry's number */
-    VPPS_VALUE_DATA,      /* the data of an input op, which are part of the batch's script */
+    VPPS_VALUE_LOOKUP, /* an entry of a lookup table; the vertex's data in the script tell the entry's number */
+    /* the data of an input op (numbers that the caller gives), which are part of the batch's script */
+    VPPS_VALUE_DATA,
     VPPS_VALUE_PARAMETER, /* a parameter vector of the model */
     /* gradient of an output: the sum of the gradients that the vertices reading the output compute */
     VPPS_VALUE_GRADIENT,
@@ -39,7 +40,7 @@ typedef enum vpps_split {
     VPPS_SPLIT_ANY,      /* not decided yet by the compiler */
     VPPS_SPLIT_ROWS,     /* each virtual processor computes the rows that it owns, for all vertices */
     VPPS_SPLIT_VERTICES, /* each virtual processor computes all rows of its own vertices */
-    VPPS_SPLIT_OFF       /* no stage computes the value */
+    VPPS_SPLIT_OFF       /* no stage computes the value (it is an input, a table entry, a parameter) */
 } vpps_split;
 
 /* Numbers of the areas of memory (records) in which a vertex keeps values: one for each axis (vertex; members of each list input), and two pass
@@ -243,7 +244,7 @@ typedef struct vpps_cell_needs {
 /* The meaning of an integer that the script has for each vertex of a cell, beside the places of the vertex's inputs (script/task.h). */
 typedef enum vpps_word_kind {
     VPPS_WORD_INDEX,  /* an index that the caller gave for the vertex (vpps_pull_index): number `value` */
-    VPPS_WORD_IMM,    /* for a vertex that is one op: the op's integer (a factor, a class) */
+    VPPS_WORD_IMM,    /* for a vertex that is one op: the op's integer, such as a class or the bits of a factor */
     VPPS_WORD_DROPOUT /* under dropout: number of the vertex's first element in the batch */
 } vpps_word_kind;
 

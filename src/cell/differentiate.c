@@ -3,7 +3,7 @@
  * inputs. For a parameter only the factors dy and x of its gradient dy x^T are named; they are multiplied later. */
 #include "cell/cell.h"
 
-/* One summand of a value's gradient, in a linked list. */
+/* One term of the sum that is a value's gradient, in a linked list. */
 typedef struct part {
     uint32_t value, next;
     /* the matrix whose transpose is multiplied by `value` to give the summand; VPPS_NO_PARAM: `value` is the summand */
@@ -16,7 +16,7 @@ typedef struct work {
     /* For each forward value: whether it needs a gradient, because it depends on a trained parameter or on an input with a gradient, or
      * because the host reads the gradient. */
     bool *needs;
-    uint32_t *first; /* for each forward value: head of the list of its gradient's summands */
+    uint32_t *first; /* for each forward value: index of the first term of its gradient, in a linked list */
     /* for each forward value: length of the chain of instructions that recomputes it; 0 or KEPT: none */
     uint8_t *depth;
     uint32_t *recomputed; /* for each forward value: the backward value that recomputes it; VPPS_NONE: none */
@@ -113,7 +113,7 @@ static void collect(work *w, uint32_t v, uint32_t *product, uint32_t *rest) {
     w->ok = w->ok && values;
     if (values && w->ok && n > n_products) {
         uint32_t at = n - n_products;
-        /* the list begins with the newest summand; `values` begins with the oldest */
+        /* the linked list begins with the newest term, the array `values` with the oldest */
         for (uint32_t p = w->first[v]; p != VPPS_NONE; p = w->parts[p].next)
             if (w->parts[p].matrix == VPPS_NO_PARAM) values[--at] = w->parts[p].value;
         *rest = add_up(w, &shape, values, n - n_products);

@@ -27,7 +27,7 @@ static extent read(const vpps_compiled_cell *c, const vpps_cell_value *x, uint32
     return vpps_reads_whole(c, x, i) || !has_own_rows(c, a) ? EXTENT_OTHERS : EXTENT_ROWS;
 }
 
-/* A stage's access to a value in memory, a read or a write. */
+/* A stage's access to a value in memory, which is a read or a write. */
 typedef struct access {
     uint32_t value, stage;
     extent extent;
@@ -46,7 +46,7 @@ static void put_after(vpps_compiled_cell *c, access a, access b) {
     if (!alone && (*after == VPPS_NONE || *after < a.stage)) *after = a.stage;
 }
 
-/* Makes the stages that later overwrite value a.value in memory wait for access a. */
+/* Makes the stages that later overwrite the value in memory wait for access a. */
 static void put_access(vpps_compiled_cell *c, access a) {
     for (uint32_t v = 0; v < c->n_values; v++) {
         const vpps_cell_value *x = &c->values[v];

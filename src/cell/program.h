@@ -35,14 +35,14 @@ typedef enum vpps_access {
 typedef struct vpps_operand {
     uint8_t place, access; /* place: a vpps_place; access: a vpps_access */
     uint8_t axis;          /* 0: one value for each vertex; d: one value for each member of list input d - 1 */
-    uint8_t record;        /* place RECORD: number of the record of kept values that holds the value */
+    uint8_t record;        /* place RECORD: number of the record (area of the vertex's memory) that holds the value */
     /* RECORD, CONTRIBUTION: whether each virtual processor (VP) stored a partial sum; reading adds these up */
     bool shares;
     /* 0: the operand has all rows of its value. Else it has only the rows that the virtual processor owns, which vpps_dealt_rows finds from
      * `dealt`. */
     uint16_t dealt;
     uint32_t at;
-    uint32_t element; /* access SCALAR: number of the element that the step reads */
+    uint32_t element; /* access SCALAR: number of the one element that the step reads */
     uint32_t rows, cols;
     uint32_t value;    /* the cell's value */
     vpps_param matrix; /* operand of a PRODUCT: the matrix that multiplies the operand */
@@ -66,7 +66,7 @@ typedef struct vpps_program_step {
     vpps_operand to;   /* where the step's result goes; its access is OWN */
     uint32_t first, n; /* the step's operands: n of the program's operands, beginning with number `first` */
     union {
-        uint32_t output; /* GRADIENT: number of the output of which the step sums up the gradient */
+        uint32_t output; /* step GRADIENT: number of the output whose gradient the step sums up */
         struct {
             vpps_cell_run of;
             /* numbers of operands that have the letters t, s and v in isa.def, in this order; all further operands have letter * */

@@ -254,7 +254,8 @@ static bool give_slots(builder *b) {
             if (s->made_in[v] != VPPS_NONE && s->slot[v] != VPPS_NONE && s->last_read[v] == g + 1)
                 vpps_release_slot(&slots, s->slot[v]);
     }
-    uint32_t *before = calloc(slots.n + 1u, sizeof *before); /* for each slot: number of floats that precede it */
+    /* for each slot (buffer): number of floats in preceding slots */
+    uint32_t *before = calloc(slots.n + 1u, sizeof *before);
     ok = ok && before;
     for (uint32_t i = 0; i < slots.n && ok; i++) {
         before[i] = s->floats[slots.at[i].axis];

@@ -9,7 +9,7 @@
 #include "cell/program.h"
 
 typedef enum vpps_segment_kind {
-    VPPS_SEGMENT_ELEMENTS, /* elementwise steps, one thread per element */
+    VPPS_SEGMENT_ELEMENTS, /* elementwise steps: a thread computes one element of all values */
     VPPS_SEGMENT_PRODUCTS, /* products of vectors with the matrix rows that the virtual processor owns */
     /* instructions that sum over whole vectors (REDUCE, ROW), one warp per vertex or list member */
     VPPS_SEGMENT_WHOLE,

@@ -69,7 +69,8 @@ static bool rebuild(vpps_compiled_cell *c, uint32_t *map, const uint8_t *keep) {
             continue;
         }
         const uint32_t n_args = x.n_args;
-        vpps_cell_arg *args = malloc((n_args + 2u) * sizeof *args); /* a sum over one list may get a second argument */
+        /* room for two more: a sum over one list may get a second argument */
+        vpps_cell_arg *args = malloc((n_args + 2u) * sizeof *args);
         if (!args) {
             ok = false;
             break;

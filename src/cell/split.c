@@ -73,7 +73,8 @@ static void choose_parts(work *w) {
             if (same && a->pass > x->pass) a->pass = x->pass;
         }
     }
-    for (uint32_t v = 1; v < c->n_values; v++) /* positions belong to the pass of the instruction that finds them */
+    /* the positions that an instruction finds belong to that instruction's pass */
+    for (uint32_t v = 1; v < c->n_values; v++)
         if (c->values[v].kind == VPPS_VALUE_POSITIONS) c->values[v].pass = c->values[v - 1].pass;
 }
 

@@ -177,7 +177,7 @@ static bool join_group(const work *w, group *g, uint32_t outer) {
     const vpps_outer o = vpps_outer_product_of(w->c, outer);
     if (o.dy->cols != 1 || o.x->cols != 1 || o.dy->axis != o.x->axis || g->n == VPPS_MOST_OUTERS) return false;
     if (g->n && vpps_outer_of(w->c, g->outers[0]).dy->axis != o.dy->axis) return false;
-    /* A group has at most one outer (sum of dy x^T) of each parameter. */
+    /* A group has, for each parameter, at most one outer (sum of dy x^T). */
     for (uint32_t i = 0; i < g->n; i++)
         if (vpps_outer_of(w->c, g->outers[i]).param == o.param) return false;
     g->outers[g->n++] = outer;

@@ -132,7 +132,7 @@ static void put_alike(const strips *all, const strip *s) {
 }
 
 static void put_sums(const strips *all) {
-    enum { LANES = 32, SUMS = 8 /* SUMS: number of sums that a lane has for a tile */ };
+    enum { LANES = 32, SUMS = 8 /* SUMS: number of sums that a lane computes for a tile of eight rows */ };
     vpps_outer_work *w = all->w;
     const uint32_t busy = all->end - all->first;
     fprintf(w->out, "vpps_strip_sums<%u, %u, %u, %u, %u", all->tiles, all->first, busy, all->parts,

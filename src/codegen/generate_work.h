@@ -33,7 +33,7 @@ static inline bool vpps_is_kept_in_parts(const vpps_generation *g, const vpps_co
     return g->plan->parts && vpps_only_products_read(c, v);
 }
 
-/* Writes the C++ type (products.cuh) of a matrix in memory or its transpose. */
+/* Writes the name of the C++ type (products.cuh) for a matrix in memory, or for its transpose. */
 void vpps_put_matrix(const vpps_generation *g, vpps_param matrix, bool transposed);
 /* A fragment is eight rows of weights, an operand of the instruction mma. vpps_put_fragment_rows writes the C++ type of the rows in memory;
  * vpps_put_fragment_words, the type of the words of a fragment that one thread holds. */

@@ -23,7 +23,7 @@ typedef struct vpps_kernel_plan {
     /* number of teams of CTAs; each team computes some columns of matrices' gradients; CTA v belongs to team v % teams */
     uint32_t teams;
     vpps_optimizer_kind optimizer;
-    uint32_t n_states; /* optimiser states per parameter */
+    uint32_t n_states; /* number of state values that the optimiser keeps per parameter value */
     /* whether the kernel packs the vectors dy and x from which cuBLAS computes matrices' gradients dy x^T */
     bool packs;
     uint32_t parts; /* each operand of a product is a sum of `parts` bf16 numbers: 2 in bf16x3, 1 in bf16; 0: fp32 */

@@ -229,7 +229,7 @@ static uint32_t count_numbers(const vpps_cell_data *c) {
     return n + dropout;
 }
 
-/* Checks that the recorded cell is within the limits of compiled cells. */
+/* Checks that the recorded cell has no more inputs, outputs and so on than a compiled cell may have. */
 static vpps_status check_limits(const vpps_cell_data *c) {
     uint32_t lookups = 0;
     for (uint32_t t = 0; t < c->n_nodes; t++) lookups += op_of(c, t) == VPPS_OP_LOOKUP;
@@ -475,7 +475,7 @@ static bool repeats_lists(const vpps_graph *g, const vpps_cell_data *c, const ui
  * their position. Returns the end of the written nodes. NULL: the graph has failed. */
 static __attribute__((noinline)) uint32_t *take_lists(vpps_graph *g, const vpps_cell_data *c, const uint32_t *members,
                                                       const vpps_application *a, uint32_t *position, uint32_t *to) {
-    uint32_t first[VPPS_AXES] = {0}; /* for each list: number of children in preceding lists */
+    uint32_t first[VPPS_AXES] = {0}; /* for each list input: number of children that preceding lists read */
     const uint32_t n_children = list_children(c, a);
     const bool repeats = repeats_lists(g, c, members, a);
     if (!repeats && n_children) memcpy(to, a->children + c->list_first, n_children * sizeof *to);
@@ -530,7 +530,8 @@ static bool check_members(vpps_graph *g, const vpps_cell_data *c, const uint32_t
  * lists. */
 static bool check_counts(vpps_graph *g, const vpps_cell_data *c, const vpps_application *a, uint32_t *members) {
     if (!count_members(g, c, a, members)) return false;
-    const bool any = c->n_lists == 1 && c->gathered[1] && !a->n_lists; /* the only list may have all other children */
+    /* if the cell has only one list, it may read all children that are left */
+    const bool any = c->n_lists == 1 && c->gathered[1] && !a->n_lists;
     /* number of children; begins with those that single inputs, not lists, gather by number */
     uint64_t n = c->list_first;
     for (uint32_t d = 1; d <= c->n_lists; d++)
@@ -638,7 +639,7 @@ vpps_vertex vpps_apply(vpps_graph *g, const vpps_application *a) {
     const vpps_vertex v = add_vertex(g, (vpps_vertex_data){a->cell, at, g->n_nodes});
     if (v == VPPS_NO_VERTEX) return v;
     g->n_words = (size_t)(words - g->words);
-    if (c->n_nodes) { /* a cell without nodes passes inputs on: its vertices need no record */
+    if (c->n_nodes) { /* a cell without nodes only passes inputs on, so its vertices need no record */
         uint32_t *record_of = g->node_record + g->n_nodes;
         for (uint32_t k = 0; k < c->n_outputs; k++) record_of[k] = n_records;
         g->records[g->n_records++] = (vpps_record){a->cell, g->n_nodes, at};

@@ -165,7 +165,7 @@ typedef struct vpps_cell_data {
     uint32_t n_of_axis[VPPS_AXES]; /* for each axis (0: vertex; l + 1: list input l): number of the cell's nodes */
     uint32_t min_children;         /* 1 + the largest child number that the cell gathers */
     uint32_t n_lists;              /* number of the cell's list inputs, gathered from children or pulled */
-    uint32_t list_first;           /* number of the first child that a list input reads */
+    uint32_t list_first;           /* number of the first child vertex that a list input reads */
     bool list_first_given;
     /* For each list input (from index 1): whether it reads child vertices; its least and its greatest number of members (most 0: any number). */
     bool gathered[VPPS_AXES];
@@ -213,7 +213,7 @@ typedef struct vpps_kept_node {
 
 struct vpps_graph {
     vpps_model *model;
-    uint32_t *node_record; /* for each node: index of its vertex in the graph's records */
+    uint32_t *node_record; /* for each node: index in the graph's records of the vertex whose output the node is */
     vpps_status status;    /* status of the graph's first failure; stays until the graph is cleared */
     char message[VPPS_MESSAGE_BYTES];
     uint32_t n_nodes;
@@ -244,7 +244,7 @@ struct vpps_graph {
     vpps_kept_node *keeps; /* nodes of this graph whose values a handle keeps on the device after the next run */
     size_t n_keeps;
 
-    vpps_cell_data *recording; /* if this graph is a recorder: the cell that it records; else NULL */
+    vpps_cell_data *recording; /* the cell that is being recorded, if this graph is a recorder; else NULL */
 };
 
 /* vpps_own_nodes returns the nodes that a vertex's single inputs read; the next functions return the nodes that its list inputs read, and its

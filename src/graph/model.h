@@ -37,9 +37,9 @@ typedef struct vpps_parameter_data {
 struct vpps_model {
     vpps_parameter_data *params;
     size_t n_params;
-    uint64_t random;  /* state of the random numbers for initial values */
+    uint64_t random;  /* state of the generator of random initial values */
     uint64_t batches; /* number of training batches so far, which numbers batches in messages and dropout masks */
-    vpps_optimizer_kind optimizer; /* optimizer to which the parameters' state belongs */
+    vpps_optimizer_kind optimizer; /* kind of optimizer whose state the parameters hold */
     atomic_uint handles;           /* number of existing handles of the model */
     atomic_uint trainers;
     /* for lookup tables declared later: rank: this process's number; shards: number of processes that share the tables */

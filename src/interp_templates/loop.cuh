@@ -83,7 +83,8 @@ extern "C" __global__ void __launch_bounds__(VPPS_THREADS, 1) vpps_kernel(const 
     vpps_kernel_task t = vpps_load_task(first);
     for (;;) {
         switch (t.kind) {
-            VPPS_STAGE_CASES(a, w, vpps_dynamic, t) /* a stage's function waits for its barrier */
+            /* no wait here: the function of a stage waits for the task's barrier itself */
+            VPPS_STAGE_CASES(a, w, vpps_dynamic, t)
         default:
             vpps_await(a, t);
             switch (t.kind) {
@@ -102,7 +103,7 @@ extern "C" __global__ void __launch_bounds__(VPPS_THREADS, 1) vpps_kernel(const 
                 if (blockIdx.x == 0) vpps_add_loss(a, t.operands[0], t.operands[1]);
                 break;
             case VPPS_TASK_NORM:
-            case VPPS_TASK_UPDATE: /* the last task: registers of weights are free */
+            case VPPS_TASK_UPDATE: /* the update is the last task, so registers that held weights are free */
                 vpps_step(a, t, vpps_load_task(t.at + 1));
                 return vpps_end(a);
             case VPPS_KERNEL_WEIGHTS: vpps_take_late_weights(w, vpps_dynamic); break;

@@ -124,7 +124,7 @@ VPPS_FUNCTION float vpps_in_parts(float x) {
     return __uint_as_float(s.part[0]);
 #endif
 }
-/* Returns the value that a word of bf16 parts stands for. */
+/* Returns the number whose bf16 parts are packed in this word. */
 VPPS_FUNCTION float vpps_whole_of(float kept) {
     const unsigned word = __float_as_uint(kept);
 #if VPPS_PARTS == 2

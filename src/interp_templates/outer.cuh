@@ -315,7 +315,7 @@ VPPS_PART void vpps_store_slots(float *gradients, unsigned to_row, bool add, uns
 #pragma unroll
     for (unsigned s = 0; s < SLOTS; s++) at[s] = __shfl_sync(0xffffffffu, to_row, first + s);
 #pragma unroll
-    for (unsigned s = 0; s < SLOTS; s++) { /* loads the slots' current values all at once */
+    for (unsigned s = 0; s < SLOTS; s++) { /* loads the current values of all slots (rows of the gradient) at once */
         if (at[s] == VPPS_NONE || !(adds >> s & 1)) continue;
         const float *const row = gradients + at[s] + column;
 #pragma unroll
@@ -392,7 +392,8 @@ struct vpps_unit_sums {
         const unsigned thread = vpps_thread(), number = thread / LANES, lane = thread % LANES;
         const vpps_unit &unit = units[number % UNITS];
         const unsigned part = number / UNITS, x_at = unit.x_at + lane * 4, d_at = unit.d_at;
-        unsigned columns = 0, to_row = VPPS_NONE; /* to_row: word of the gradient where the lane's slot begins */
+        /* to_row: word of the gradient at which the lane's slot (row) begins */
+        unsigned columns = 0, to_row = VPPS_NONE;
         bool add = false;
         if (number < UNITS) {
             const vpps_rows l = vpps_matrix_columns(VPPS_NONE, unit.length, sum.vp);

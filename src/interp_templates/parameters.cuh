@@ -381,7 +381,7 @@ __device__ __forceinline__ void vpps_step(const vpps_arguments &a, const vpps_ke
 #pragma unroll
         for (unsigned k = 0; k < VPPS_QUADS_AT_ONCE; k++) {
             vpps_task_header own = h;
-            if (h.steps) { /* all lanes must take part in finding the parameter */
+            if (h.steps) { /* true in all lanes alike: all must take part in finding the parameter */
                 const unsigned span = vpps_span_of<VPPS_QUADS>(first + threadIdx.x + k * VPPS_THREADS);
                 if (q[k].at != VPPS_NONE) own = vpps_step_of(a, h, span);
             }

@@ -102,7 +102,8 @@ vpps_status vpps_handle_report(vpps_handle *h) {
 }
 
 vpps_status vpps_handle_tune(vpps_handle *h) {
-    if (vpps_handle_profile(h)) vpps_handle_finish(h); /* waits for the batch that measures the current candidate */
+    /* the running batch measures the profile's current candidate: waits for it */
+    if (vpps_handle_profile(h)) vpps_handle_finish(h);
     return h->device->table->tune ? h->device->table->tune(h->device) : VPPS_OK;
 }
 

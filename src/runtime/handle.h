@@ -21,7 +21,7 @@
 /* The state of a training step between its forward call and its backward call. */
 typedef struct vpps_open_step {
     uint64_t number;     /* number of the open step, counted from 1; 0: no step is open */
-    uint64_t n_steps;    /* number of training steps that were begun */
+    uint64_t n_steps;    /* number of training steps begun so far */
     uint64_t forward_ns; /* device time of the forward call, until it is added to the outcome of the backward call */
     vpps_goal goal;
     float *given; /* the caller's gradients, gathered so that one copy moves them to the device */
@@ -53,7 +53,7 @@ struct vpps_handle {
     uint64_t latest_number;
     uint64_t script_ns;     /* time spent on making the latest script */
     uint64_t latest_end_ns; /* end of the preceding training batch by the device's clock; 0: none */
-    vpps_goal latest_goal;  /* what the latest launch does: a whole step, gradients alone, an update alone */
+    vpps_goal latest_goal;  /* work of the latest launch: a whole step, gradients alone, or an update alone */
     uint32_t n_backward;    /* calls of vpps_backward since the last update */
     /* request for values and gradients that the latest vpps_backward or vpps_step_forward copies to the caller */
     vpps_asked asked;

@@ -21,11 +21,12 @@ typedef struct vpps_kept_copy {
 } vpps_kept_copy;
 
 typedef struct vpps_kept_space {
-    vpps_kept_value *values; /* the entries; entry 0 is a sentinel, before all others and without space */
-    uint32_t n_values;       /* number of elements of `values`; 0: no value was kept yet */
-    uint32_t released;       /* first entry of the list of free entries; 0: none */
-    uint32_t latest;         /* entry after which the search for space starts */
-    uint32_t first, words;   /* the managed range of the pool: first word and number of words */
+    /* entries, one for each kept value; entry 0 is a sentinel before all others, without space */
+    vpps_kept_value *values;
+    uint32_t n_values;     /* number of elements of `values`; 0: no value was kept yet */
+    uint32_t released;     /* first entry of the linked list of free entries; 0: none is free */
+    uint32_t latest;       /* entry after which the search for space starts */
+    uint32_t first, words; /* the managed range of the pool: first word and number of words */
     uint32_t used_words, n_live;
     vpps_kept_copy *copies; /* copies to make when the running batch has ended */
     uint32_t n_copies;

@@ -46,7 +46,7 @@ void vpps_profile_groups(vpps_profile *p, uint32_t n_vps, uint32_t most) {
     *p = (vpps_profile){.batches = VPPS_TRIAL_BATCHES};
     for (uint32_t groups = 1; groups <= most; groups++) {
         if (n_vps % groups) continue;
-        if (p->n == VPPS_MOST_TRIALS) p->n--; /* a full list: a larger number of groups replaces the last */
+        if (p->n == VPPS_MOST_TRIALS) p->n--; /* if the list is full, a larger number of groups replaces the last one */
         p->trials[p->n++] = (vpps_trial){.groups = groups};
     }
     if (p->n == 1) vpps_profile_take(p, p->n);

@@ -19,16 +19,18 @@ char *vpps_recall(const vpps_memory *m);
 vpps_status vpps_remember(const vpps_memory *m, const char *text);
 
 typedef struct vpps_profile {
-    vpps_trial trials[VPPS_MOST_TRIALS];             /* the candidates, each with its measured time */
+    /* the alternatives that are measured (candidates), each with its measured time */
+    vpps_trial trials[VPPS_MOST_TRIALS];
     double ns[VPPS_MOST_TRIALS][VPPS_TRIAL_BATCHES]; /* measured times: nanoseconds per graph node */
     /* for each candidate: number of batches that it has run; the first is not measured, since cells are compiled and caches are cold */
     uint32_t given[VPPS_MOST_TRIALS];
     uint32_t n;       /* number of candidates; 0: there is nothing to choose */
-    uint32_t batches; /* number of batches to measure per candidate */
+    uint32_t batches; /* number of batches by which each candidate is measured */
     uint32_t current; /* index of the candidate that runs the next batch */
-    bool one_by_one;  /* true: candidates change only by vpps_profile_take; false: they take turns by batches */
-    bool done;        /* whether the choice is made: candidate `current` */
-    double margin;    /* another candidate must save this fraction of the first candidate's time to be chosen */
+    /* true: the candidate changes only by vpps_profile_take; false: candidates take turns, batch by batch */
+    bool one_by_one;
+    bool done;     /* true: the choice is made, and is candidate number `current` */
+    double margin; /* fraction of the first candidate's time that another candidate must save to be chosen */
 
     /* Writes a candidate as text, for vpps_recall and vpps_remember. NULL: the choice is not stored. */
     void (*name)(const vpps_trial *t, char text[VPPS_CANDIDATE_BYTES]);

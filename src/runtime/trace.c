@@ -39,7 +39,7 @@ static uint64_t count_events(const vpps_trace *t) {
 
 /* Returns whether the trace's limit allows a batch with so many tasks; if so, reserves memory for their events. */
 static bool has_room(vpps_trace *t, uint64_t tasks) {
-    const uint64_t notes = 2 * tasks + 1; /* a task has two notes: its wait, its end */
+    const uint64_t notes = 2 * tasks + 1; /* a task has two notes in the trace: the end of its wait, and its own end */
     const uint64_t events = 1 + notes * t->n_tracks;
     if (t->full || count_events(t) + events > t->limit) return false;
     bool room = VPPS_RESERVE(t->launches, t->n_launches + 1);

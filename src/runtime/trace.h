@@ -46,7 +46,7 @@ typedef struct vpps_trace {
     uint64_t begin_ns;
     uint64_t limit;    /* maximum number of recorded events */
     uint64_t left_out; /* number of launches that were not recorded for lack of room */
-    bool noting;       /* whether virtual processors (VPs) record their tasks of the launch in progress */
+    bool noting;       /* whether virtual processors (VPs) record the tasks that they run in the current launch */
     bool full;
     vpps_track *tracks; /* indexed by virtual processor */
     uint32_t n_tracks;

@@ -24,7 +24,7 @@ void vpps_automaton_free(vpps_automaton *a) {
 
 /* The words that encode a state of the automaton (the policy being learned): which vertex types have ready vertices. */
 typedef struct frontier {
-    uint32_t *words; /* words of the encoded state; the array has 2 * n_types + 1 elements */
+    uint32_t *words; /* words that encode the state; the array has 2 * n_types + 1 elements */
     uint32_t n, n_words;
 } frontier;
 
@@ -81,7 +81,7 @@ static bool note_state(vpps_automaton *a, uint32_t i) {
     return vpps_index_add(&a->numbers, vpps_hash_words(a->words + s->first, s->n_words), i);
 }
 
-/* Appends a state, without its Q values. */
+/* Appends to the automaton the state that encodes these ready vertices; its Q values are zero. */
 static bool append_state(vpps_automaton *a, const frontier *f) {
     const size_t end = a->n_values + (size_t)f->n_words;
     if (!VPPS_RESERVE(a->states, a->n_states + 1u) || !VPPS_RESERVE(a->words, end) || !VPPS_RESERVE(a->q, end))
@@ -141,7 +141,7 @@ typedef struct learner {
     double *reward;
     float *best_q; /* copy of the Q values that gave the fewest batches so far, for the first best_states states */
     uint32_t best_states, best_values;
-    uint64_t vertices; /* number of vertices run so far, all trials together */
+    uint64_t vertices; /* number of vertices run so far, in all trials (runs over the graph) together */
     uint64_t random;
 } learner;
 
@@ -235,7 +235,7 @@ static bool learn_encoding(learner *l) {
     const uint32_t trials = encodings[a->encoding].trials;
     const uint64_t most_vertices = (uint64_t)trials * VPPS_LEARN_VERTICES;
     double explore = explore_first;
-    bool ok = keep_best(l); /* keeps the empty table, with which vpps_best_ratio chooses all vertex types */
+    bool ok = keep_best(l); /* keeps the empty table of Q values, with which vpps_best_ratio chooses all vertex types */
     while (ok && a->trials < trials && a->batches > a->bound && l->vertices < most_vertices) {
         ok = go_through(l, explore);
         if (ok) learn_from(l);

@@ -49,7 +49,7 @@ typedef struct vpps_automaton {
 } vpps_automaton;
 
 enum {
-    VPPS_LEARN_CHECK = 50, /* number of trials between two evaluations of the learned policy */
+    VPPS_LEARN_CHECK = 50, /* number of trials (runs over the graph) between two evaluations of the learned policy */
     /* Learning ends when the number of vertices run in all trials exceeds this number times the most trials, so that a large graph gets fewer
      * trials. 1,000 trials take about 1 s on a core. */
     VPPS_LEARN_VERTICES = 20 * 1000

@@ -6,7 +6,7 @@
 typedef struct vpps_batched_type {
     /* [0]: number of the type's needed vertices; [d]: number of nodes in list input d - 1, all vertices together */
     uint64_t items[VPPS_AXES];
-    uint32_t n_levels; /* number of levels at which the type has needed vertices */
+    uint32_t n_levels; /* number of levels (steps in which vertices run together) with needed vertices of the type */
 } vpps_batched_type;
 
 typedef struct vpps_batching {
@@ -14,8 +14,9 @@ typedef struct vpps_batching {
     /* for each vertex: its level (vertices of one level run together), as the batching policy chose */
     const uint32_t *levels;
     const vpps_batched_type *types;
-    const bool *heads;          /* for each type: whether only the loss reads its vertices (a classifier head) */
-    vpps_components components; /* connected components of the graph; computed at first use (n 0: not yet) */
+    const bool *heads; /* for each type: whether only the loss reads its vertices (a classifier head) */
+    /* connected components (sets of vertices joined by reads); computed at first use (n 0: not yet) */
+    vpps_components components;
     uint32_t n_groups, group_size, n_vps;
     /* how many groups of virtual processors earlier batches wanted, updated by this batch (vpps_usual_after); the next batch starts from it */
     vpps_usual_groups usual;

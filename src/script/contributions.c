@@ -118,7 +118,8 @@ static inline void each_input_of(const vpps_steps *s, const contribution *x, uin
         const uint32_t n = s->reading->lists[v[p].vertex].members[axis - 1], n_alike = next - p;
         for (uint32_t m = 0; m < n; m++) {
             uint32_t *cursor = &cursors[read[m]], from = x->at + (item + m) * stride;
-            if (words && *cursor == VPPS_NONE) continue; /* the list member has no gradient */
+            /* the list member has no gradient, so nothing is added to it */
+            if (words && *cursor == VPPS_NONE) continue;
             if (x->to->scaled) {
                 const vpps_pair_run run = {from, x->of + p * x->of_stride, n * stride, x->of_stride, n_alike};
                 take_pairs(x->runs, run, words, cursor);
@@ -134,7 +135,7 @@ static inline void each_input_of(const vpps_steps *s, const contribution *x, uin
 
 /* ---------------------------------------------------------------- counting */
 
-/* The state while terms of gradients (contributions) are counted. */
+/* The state while the terms of all gradients (contributions, one for each read of a value) are counted. */
 typedef struct counter {
     const vpps_tasks *tasks;
     const vpps_steps *s;

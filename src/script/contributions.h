@@ -50,7 +50,8 @@ typedef struct vpps_contributions {
     const uint32_t *of_table;  /* for each parameter that is a lookup table: number of its trained entries */
     /* for each term of the gradient of a table entry: index in `entries` of that entry; sorted by block, contribution and vertex */
     const uint32_t *uses;
-    const uint32_t *runs; /* indices in tasks->all of the tasks that compute terms of gradients, block by block */
+    /* indices in tasks->all of the tasks that compute terms of gradients, for each block of vertices in turn */
+    const uint32_t *runs;
     const vpps_block_uses *blocks;
     uint32_t n_entries;
     /* number of words in an element of a list of pairs (scalar, vector); an element is a run of pairs if vertices share long lists */

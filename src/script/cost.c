@@ -11,7 +11,7 @@ typedef struct costing {
 
 static void add_words(const costing *w, uint64_t words) { w->sum->bytes += 4 * words; }
 
-/* The range of vertices that a task runs over. */
+/* The vertices over which a task runs, as a range of their numbers in the block. */
 typedef struct span {
     vpps_block_view view;
     const vpps_compiled_cell *c;

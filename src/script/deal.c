@@ -13,7 +13,7 @@ static int deeper_first(const void *a, const void *b) {
     return x->number < y->number ? -1 : x->number > y->number;
 }
 
-/* Finds the depth and the cost of each component; the cost is the flops of its vertices. */
+/* Finds the depth and the cost of each connected component of the graph; the cost is the flops of its vertices. */
 static void measure(const vpps_batching *b, const vpps_components *c, component *all) {
     const vpps_reading *r = b->needs->reading;
     for (uint32_t i = 0; i < c->n; i++) all[i].number = i;
@@ -91,8 +91,9 @@ static uint64_t words_of(const vpps_batching *b, uint32_t vertex) {
 
 /* The vertices of one group's classifier heads (vertices that only the loss reads) in a wave. */
 typedef struct share {
-    uint64_t words, before; /* words that vertices keep for backward; before: those of vertices that have a slice */
-    uint32_t n;             /* number of sets of vertices which reads join, so that each set stays in one slice */
+    /* number of words that vertices keep for backward; before: of vertices that already have a slice */
+    uint64_t words, before;
+    uint32_t n; /* number of sets of vertices which reads join, so that each set stays in one slice */
 } share;
 
 /* For each vertex v of a classifier head, sets first[v] to the first vertex of a head that a chain of reads joins with v. */
@@ -134,7 +135,8 @@ static void deal_heads(const vpps_batching *b, const uint32_t *first, uint64_t *
             s->before += words[v];
         }
         if (is_head(b, v) && first[v] != v) {
-            place[v] = place[first[v]]; /* vertices connected by reads share a slice (part of a wave) */
+            /* vertices connected by reads go to the same slice (part of a wave of the batch) */
+            place[v] = place[first[v]];
         } else {
             place[v] = (wave * *n_slices + slice) * b->n_groups + group;
         }

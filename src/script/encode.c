@@ -50,7 +50,7 @@ static entry_places places_of(const encoder *e, const vpps_cell_lookup *l) {
     return (entry_places){e->target->values[l->table], (uint32_t)vpps_entry_elems(e->r->g->model, l->table)};
 }
 
-/* Writes the offsets of the table entries that a block's vertices look up. */
+/* Writes the offsets of the lookup-table entries that a block's vertices look up. */
 static void write_entries(const encoder *e, const vpps_step_block *b, const vpps_cell_lookup *l, uint32_t *at) {
     const vpps_ordered_vertex *v = vpps_vertices_of(e->s, b);
     const entry_places places = places_of(e, l);
@@ -107,7 +107,7 @@ static void write_words(const encoder *e, const vpps_step_block *b, const vpps_c
                                                 : vpps_word_of(e->s, &v[p], word->kind, word->value);
 }
 
-/* Returns how many arrays a block has that hold a word for each vertex. */
+/* Returns how many arrays in the script a block of vertices has that hold a word for each vertex. */
 static uint32_t arrays_of(const vpps_compiled_cell *c) {
     return 1 + c->inputs_of[0] + c->n_lookups + c->n_words + c->is_data;
 }

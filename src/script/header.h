@@ -10,8 +10,9 @@ typedef struct vpps_task_header {
     /* number of virtual processors (VPs); number of groups: a group is n_vps / n_groups consecutive VPs */
     unsigned n_vps, n_groups;
     unsigned n_barriers;
-    unsigned pool_words;       /* words of memory (the pool) that the script uses: highest offset + 1 */
-    unsigned blocks, n_blocks; /* blocks: address of the first block (vpps_block); n_blocks: number of blocks */
+    unsigned pool_words; /* words of memory (the pool) that the script uses: highest offset + 1 */
+    /* blocks: address of the first block of vertices (vpps_block); n_blocks: number of blocks */
+    unsigned blocks, n_blocks;
     unsigned tables, n_tables; /* tables: address of the first lookup table (vpps_table); n_tables: number of tables */
     unsigned update;           /* 0: inference, no update; else the optimizer's kind (vpps_optimizer_kind) + 1 */
     unsigned guard;            /* not 0: no update when the loss or a gradient is not finite */
@@ -38,7 +39,7 @@ typedef struct vpps_param_step {
 } vpps_param_step;
 
 typedef struct vpps_block {
-    unsigned cell; /* index of the block's cell in the batch's list of compiled cells */
+    unsigned cell; /* index in the batch's list of compiled cells: the cell that the block's vertices apply */
     unsigned group;
     unsigned n; /* number of vertices */
     unsigned members[4];
@@ -66,7 +67,7 @@ typedef struct vpps_task {
 
 #define VPPS_NO_BARRIER 0xffffffffu
 
-/* The entries of a lookup table that the batch trains. */
+/* The entries (rows) of a lookup table that the batch trains. */
 typedef struct vpps_table {
     unsigned param;
     unsigned n;         /* number of entries */

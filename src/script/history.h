@@ -11,7 +11,8 @@ typedef struct vpps_type {
     uint64_t hash;
     uint32_t *key; /* words that identify the type: types are equal if their keys are */
     uint32_t key_words;
-    vpps_compiled_cell *base; /* the type's cell as values, not compiled; tells its inputs and outputs */
+    /* the type's cell as a list of values, not compiled; tells the cell's inputs and outputs */
+    vpps_compiled_cell *base;
     /* for each output: the set of inputs, and the set of lookups, that it depends on; bit i: number i */
     uint64_t reads_inputs[VPPS_CELL_MOST], reads_lookups[VPPS_CELL_MOST];
     const vpps_cell_data *cell; /* the cell as the user recorded it; NULL: the type is a single op */
@@ -42,7 +43,7 @@ typedef struct vpps_known_type {
     vpps_type *type;
     uint64_t last_used; /* number of the latest batch that used the vertex type */
     vpps_type_guess guess;
-    vpps_made_cell *made; /* the type's compiled cells, the earliest first */
+    vpps_made_cell *made; /* compiled cells of the type (one for each combination of needs), the earliest first */
     uint32_t n_made;
 } vpps_known_type;
 
@@ -64,7 +65,7 @@ typedef struct vpps_history {
     size_t n_of_cell;
     uint32_t *key;       /* scratch memory for the key of one vertex type */
     uint32_t n_compiled; /* number of compiled cells of all types together */
-    uint32_t most;       /* most types plus compiled cells that may be kept; 0: the default limit */
+    uint32_t most;       /* most types plus compiled cells that the history may keep; 0: the default limit */
     uint64_t n_batches;  /* number of batches scheduled so far */
     /* number of groups of virtual processors: [0]: for inference batches; [1]: for training batches */
     vpps_usual_groups usual[2];

@@ -11,7 +11,7 @@ typedef struct vpps_graph_kind {
     size_t key_bytes;
 } vpps_graph_kind;
 
-/* Functions that store learned automata between runs of a program. */
+/* Functions that store learned automata (policies that choose which type's vertices run next) between runs of a program. */
 typedef struct vpps_policy_store {
     /* Returns a malloc'd copy of the stored automaton (learned policy), as vpps_automaton_pack made it; NULL: none is stored. */
     void *(*read)(const vpps_graph_kind *kind, size_t *bytes);

@@ -35,7 +35,8 @@ typedef struct placer {
     uint32_t *last_reads;
     /* for each level and pass: offset of the values of that pass only, and index in `lives`. With one array for all levels, only level 0 is set. */
     uint32_t *pass_record_at, *pass_record_life;
-    const uint32_t **ends_of_type; /* for each type: level_ends of the type's block that the current block reads */
+    /* for each type: level_ends of the block, of this type, that the current block reads */
+    const uint32_t **ends_of_type;
 } placer;
 
 static uint64_t rounded(uint64_t words) { return (words + 15) & ~(uint64_t)15; }

@@ -21,9 +21,10 @@ typedef struct finder {
     uint64_t *gradients;
     vpps_type_needs *types;
     uint64_t *edges;
-    vpps_batch_needs *out;       /* the needs that are found */
-    uint64_t *differentiable_in; /* for each type: inputs, as bits, through which it reads `differentiable` outputs */
-    noted_read *noted;           /* caches of reads, NOTED_TYPES entries for each input of each vertex type */
+    vpps_batch_needs *out; /* the needs that are found */
+    /* for each type: inputs, as bits, through which its vertices read `differentiable` outputs */
+    uint64_t *differentiable_in;
+    noted_read *noted; /* caches of reads, NOTED_TYPES entries for each input of each vertex type */
 } finder;
 
 /* ---------------------------------------------------------------- types */

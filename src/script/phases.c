@@ -28,14 +28,15 @@ static links latest(links a, links b) {
 /* The progress of scheduling a vertex type in the current slice (of a wave) and group of virtual processors. */
 typedef struct progress {
     links made;
-    links other_sccs; /* phases from which results of other components (SCCs) may be read */
+    /* first phases in which results of types in other SCCs (strongly connected components) may be read */
+    links other_sccs;
     uint32_t *stages; /* for each stage of the type's cell: the last phase in which the stage runs */
 } progress;
 
 typedef struct phases {
     const vpps_steps *s;
     progress *types;
-    uint32_t *of_scc, n_of_scc; /* of_scc: the n_of_scc vertex types of the SCC (recurrence) in work */
+    uint32_t *of_scc, n_of_scc; /* of_scc: the n_of_scc vertex types of the current SCC (recurrence) */
     uint32_t begin;             /* first phase of the slice (of a wave) in work, or of its backward half */
     vpps_stage_task *tasks;     /* tasks of a group of virtual processors, in the order in which they are added */
     uint32_t n_tasks;
@@ -61,7 +62,8 @@ static uint32_t phase_of(const phases *p, uint32_t t, uint32_t stage, const link
     const progress *of = &p->types[t];
     const vpps_cell_stage *s = &p->s->batching->cells[t]->stages[stage];
     uint32_t phase = p->begin;
-    if (s->backward) phase = vpps_max_u32(phase, 1); /* phase 0 stores the loss terms' gradients, which are constants */
+    /* phase 0 stores the gradients of the loss's terms, which are constants */
+    if (s->backward) phase = vpps_max_u32(phase, 1);
     if (stage) phase = vpps_max_u32(phase, of->stages[stage - 1]);
     if (s->after != VPPS_NONE) phase = vpps_max_u32(phase, of->stages[s->after] + 1);
     phase = after(phase, &s->inputs, UINT64_MAX, of->other_sccs.outputs);
@@ -141,7 +143,7 @@ static void add_pass(phases *p, uint32_t scc, uint32_t place, bool backward) {
 
 static bool is_head(const phases *p) { return p->n_of_scc && p->s->batching->heads[p->of_scc[0]]; }
 
-/* Adds a group's tasks that run in one slice (share of the batch). */
+/* Adds those tasks of a group of virtual processors that run in one slice (share of the batch). */
 static void add_slice(phases *p, uint32_t slice, uint32_t group) {
     const vpps_steps *s = p->s;
     const uint32_t n_groups = s->batching->n_groups, last = vpps_last_slice(s, slice), own = slice * n_groups + group,

@@ -9,7 +9,8 @@ static bool choose_depth(const vpps_typed_graph *g, const vpps_automaton *a, uin
     vpps_typed_depths(g, steps);
     for (uint32_t v = 0; v < g->n; v++) most = vpps_max_u32(most, steps[v] = steps[v] * g->n_types + g->types[v]);
     uint32_t *first =
-        calloc(most + (size_t)2, sizeof *first); /* for each depth and type: how many earlier pairs have vertices */
+        /* for each depth and type: number of earlier pairs (depth, type) that have vertices */
+        calloc(most + (size_t)2, sizeof *first);
     if (!first) return false;
     for (uint32_t v = 0; v < g->n; v++) first[steps[v] + 1] = 1;
     for (uint32_t i = 1; i < most + 2; i++) first[i] += first[i - 1];

@@ -6,7 +6,7 @@
 typedef struct vpps_policy {
     const char *name;
     const char *text;
-    bool learned; /* whether the policy needs a learned automaton */
+    bool learned; /* whether the policy needs a learned automaton (learned.h) */
     /* Sets steps[v] to the number of vertex v's batch, which is higher than the batches of all vertices that v reads, and *n to the number
      * of batches. False: out of memory. */
     bool (*choose)(const vpps_typed_graph *g, const vpps_automaton *a, uint32_t *steps, uint32_t *n);

@@ -36,7 +36,7 @@ typedef struct reader {
     size_t places_capacity, n_places, shapes_capacity;
     uint64_t dropout;   /* number of elements under dropout in all vertices read so far */
     uint32_t listed;    /* the latest vertex that has list inputs (each reads any number of nodes) */
-    vertex_at lists_at; /* depth and level that vertex `listed` gets from the nodes in its lists alone */
+    vertex_at lists_at; /* depth and level of vertex `listed`, if it read only the nodes in its lists */
     /* the nodes that vertex `listed` reads through its lists; NULL: no vertex has lists yet */
     const vpps_node *lists_nodes;
     vpps_seed *seeds;

@@ -54,7 +54,7 @@ typedef struct vpps_read_type {
     vpps_type_guess guess; /* what was found about the vertex type in the preceding batch, as a guess for this batch */
     uint32_t first_input;  /* number of inputs of all preceding vertex types */
     uint64_t trains;       /* the outputs, as bits, that depend on a parameter that is not frozen */
-    uint64_t frozen;       /* hash of the set of the vertex type's frozen parameters */
+    uint64_t frozen;       /* hash of the set of those parameters of the vertex type that are frozen */
 } vpps_read_type;
 
 typedef struct vpps_reading {
@@ -87,7 +87,7 @@ typedef struct vpps_reading {
     uint32_t n_inputs;  /* number of inputs of all vertex types together */
     uint32_t n_outputs; /* number of outputs of all vertices; they are the graph's nodes 0 to n_outputs - 1 */
     bool shares;        /* whether a vertex shares the lists of nodes of an earlier vertex */
-    bool some_frozen;   /* whether some parameter of the vertex types is frozen */
+    bool some_frozen;   /* whether any vertex type has a frozen parameter */
 } vpps_reading;
 
 /* Reads a graph into arrays of the arena and adds new vertex types to the history. Fails with ARGUMENT, SHAPE, MEMORY. */

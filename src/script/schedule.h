@@ -9,10 +9,12 @@ typedef struct vpps_schedule {
     vpps_row_marks marks;
     vpps_reading reading;   /* the vertices and their reads */
     vpps_batch_needs needs; /* the vertices and gradients that the loss or the request needs */
-    vpps_batching grouping; /* each vertex's level, and the number of groups of virtual processors */
+    /* level of each vertex (vertices of one level run together); number of groups of virtual processors */
+    vpps_batching grouping;
     vpps_batching batching; /* a copy of `grouping` with the compiled cells added */
-    vpps_steps steps;       /* blocks: vertices of one type that run together */
-    vpps_tasks tasks;       /* the tasks: stages of blocks, phase by phase (between two barriers) */
+    vpps_steps steps;       /* blocks: vertices of one type in one group and slice, sorted by level */
+    /* tasks: stages (parts of cells) over vertices of a block, phase by phase (between two barriers) */
+    vpps_tasks tasks;
     /* the counts of the terms of each gradient (a term for each vertex that reads the value) */
     vpps_contributions contributions;
     vpps_placement placement;  /* the tensors' offsets in the pool */

@@ -110,7 +110,7 @@ static bool add_vertex(maker *m, uint32_t vertex, uint32_t type) {
     vpps_typed_graph *g = &m->out->graph;
     const uint32_t v = g->n++;
     if (add_type(m, type) == VPPS_NONE) return false;
-    g->types[v] = type; /* the type's number in the batch; close_maker renumbers types */
+    g->types[v] = type; /* here types still have their numbers in the batch; close_maker renumbers them */
     m->out->vertices[v] = vertex;
     g->first[g->n] = g->first[v];
     return true;
@@ -259,7 +259,8 @@ vpps_status vpps_choose_levels(const vpps_batch_needs *n, const vpps_batch_reque
     const size_t n_vertices = n->reading->n_vertices;
     uint32_t *levels;
     *out = n->levels;
-    if (!request->policy || request->policy == vpps_policies) return VPPS_OK; /* by default, levels are depths */
+    /* the default policy needs no work: a vertex's level is its depth */
+    if (!request->policy || request->policy == vpps_policies) return VPPS_OK;
     if (!VPPS_TAKE(arena, levels, n_vertices)) return vpps_no_memory();
     memcpy(levels, n->levels, n_vertices * sizeof *levels);
     for (uint32_t scc = 0; scc < n->n_sccs; scc++)

@@ -65,7 +65,7 @@ typedef struct vpps_batch_request {
     bool keeps_groups;         /* whether a batch of one connected component keeps `groups`, instead of one group */
     uint32_t slices;           /* least number of slices (shares) of a wave's classifiers, run in turn; 0: one slice */
     const vpps_policy *policy; /* batching policy for recurrences of several cells; NULL: "depth" */
-    vpps_learned *learned;     /* learned automata, if `policy` is learned */
+    vpps_learned *learned;     /* learned policies (automata), if `policy` is a learned one */
 } vpps_batch_request;
 
 static inline bool vpps_request_trains(const vpps_batch_request *r) { return r->loss != VPPS_NO_NODE || r->halves; }
@@ -76,7 +76,7 @@ typedef struct vpps_batch_extent {
     double flops; /* floating-point operations of each virtual processor (VP) */
     /* mean number of vertices at a level of a recurrence, which is the number of vectors that a matrix multiplies */
     double vectors;
-    double levels; /* number of levels, in forward and backward together */
+    double levels; /* number of levels (steps of recurrences), in forward and backward together */
     double elems;  /* number of elements of all matrices */
     double rows;   /* number of rows of the largest matrix */
 } vpps_batch_extent;
@@ -88,7 +88,7 @@ typedef uint32_t vpps_group_rule(const vpps_batch_extent *e, uint32_t most);
 typedef struct vpps_wave_rule {
     uint64_t kept_words;      /* most words that vertices of a wave (part of the batch) keep for backward */
     uint64_t cached_words;    /* most words that a wave writes, so that they stay in caches */
-    uint32_t cached_vertices; /* cached_words must not leave fewer vertices per virtual processor in a step than this */
+    uint32_t cached_vertices; /* least vertices per virtual processor in a step that cached_words must leave */
 } vpps_wave_rule;
 
 /* What the scheduler knows of a device: its virtual processors, its memory, and its rules for sharing out work. */
@@ -100,11 +100,12 @@ typedef struct vpps_target {
     vpps_row_rule rows;     /* how rows of a cell's matrices are dealt to virtual processors */
     /* whether the device supports what vpps_cell_needs.scales, vpps_cell_needs.in_place ask for */
     bool scales, in_place;
-    uint32_t most_cells;            /* most cells of one compiled kernel; 0: the device compiles no kernels */
-    bool ahead;                     /* whether the device compiles kernels ahead, while batches run */
-    uint32_t most_groups;           /* most groups of a batch, unless its request gives their number */
-    vpps_group_rule *choose_groups; /* gives the number of groups of processors, if most_groups is more than 1 */
-    uint32_t level_flops;           /* least time of a level, as the flops that one virtual processor does meanwhile */
+    uint32_t most_cells;  /* most cells of one compiled kernel; 0: the device compiles no kernels */
+    bool ahead;           /* whether the device compiles kernels ahead, while batches run */
+    uint32_t most_groups; /* most groups of a batch, unless its request gives their number */
+    /* function that gives the number of groups of processors, if most_groups is more than 1 */
+    vpps_group_rule *choose_groups;
+    uint32_t level_flops; /* least time of a level, as the flops that one virtual processor does meanwhile */
     vpps_wave_rule waves;
 } vpps_target;
 

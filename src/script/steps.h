@@ -35,7 +35,8 @@ typedef struct vpps_steps {
     const uint32_t *place;
     /* blocks, sorted by strongly connected component and vertex type; the blocks of one type in the order of `place` */
     const vpps_step_block *blocks;
-    const uint32_t *first_block;      /* for each type: its first block; VPPS_NONE: no vertex of the type is needed */
+    /* for each type: its first block of vertices; VPPS_NONE: no vertex of the type is needed */
+    const uint32_t *first_block;
     const vpps_ordered_vertex *order; /* all needed vertices, sorted by block and level */
     const uint32_t *level_starts;
     /* for each vertex that has list inputs: the numbers of the lists' first members; elements of other vertices are not set */
@@ -43,7 +44,7 @@ typedef struct vpps_steps {
     size_t n_level_starts;
     uint32_t n_waves, n_slices; /* n_waves: number of waves (shares of the batch); n_slices: number of slices of each */
     uint32_t n_blocks;
-    uint32_t n_levels; /* number of levels of the graph */
+    uint32_t n_levels; /* number of levels of the graph (vertices of one level run together) */
     uint32_t n_steps;  /* number of steps; a step is a block together with a level at which the block has vertices */
 } vpps_steps;
 

@@ -126,7 +126,8 @@ static void unblock(vpps_walk *w, uint32_t type, uint32_t run) {
             const uint32_t reader = w->readers[i];
             if (--blockers_of(w, reader)[type]) continue;
             if (g->types[reader] == type) {
-                w->unblocked[type]++; /* the reader has the same vertex type: it still blocks its readers */
+                /* the reader has the same vertex type, so it still blocks the vertices that read it */
+                w->unblocked[type]++;
             } else {
                 w->stack[n++] = reader;
             }

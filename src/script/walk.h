@@ -25,7 +25,7 @@ typedef struct vpps_walk {
     const vpps_typed_graph *graph;
     /* the readers of vertex v are readers[first_reader[v]] to readers[first_reader[v + 1] - 1] */
     uint32_t *first_reader, *readers;
-    uint32_t *waiting; /* for each vertex: how many of the vertices that it reads have not run */
+    uint32_t *waiting; /* for each vertex: number of the vertices that it reads and that have not run */
     /* the frontier (vertices that are ready to run): for each type a linked list, ended by UINT32_MAX */
     uint32_t *next, *heads;
     uint32_t *ready, *left; /* for each type: number of ready vertices, and of vertices that have not run (left) */

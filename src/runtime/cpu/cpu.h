@@ -92,7 +92,7 @@ struct vpps_vp {
     bool has_thread;
     float *scratch; /* memory for the values of a tile (vertices processed together) */
     size_t scratch_floats;
-    const float **pointers; /* addresses of the vectors of a product, or of a list's members */
+    const float **pointers; /* addresses of the vectors that a product multiplies, or of the members of a list */
     /* pairs (scalar, vector) whose products are summed to one gradient; the script's runs of pairs are expanded */
     uint32_t *pairs;
     uint32_t *live; /* numbers of those vertices of the task for which the cell's condition holds */
@@ -101,7 +101,7 @@ struct vpps_vp {
     vpps_bf16_term *bf16_terms;
     double *sums;      /* squared norms of the vectors dy and x of each outer product dy x^T */
     uint64_t tile;     /* number of the current tile (vertices computed together), counted from 1 */
-    uint32_t *vectors; /* vectors of the tile, converted to bf16 */
+    uint32_t *vectors; /* vectors of the tile (vertices computed together), converted to bf16 */
     size_t vector_words, vector_capacity;
     vpps_packed *packed; /* for each `key` of vpps_pack_vectors: the vectors that were packed under the key */
     uint32_t *touched;   /* for each parameter: number (cpu->sum.number) of the processor's sum of gradients */
@@ -117,7 +117,7 @@ struct vpps_vp {
     uint32_t met[2];
     vpps_passed passed[2]; /* latest barriers passed without a wait: [0] of the processor's group, [1] of all groups */
     atomic_uint tasks;     /* number of tasks that this virtual processor has run in all launches */
-    uint32_t at;           /* address of the virtual processor's next task; 0: it has run its last one */
+    uint32_t at;           /* script address of the virtual processor's next task; 0: it has run its last task */
     vpps_track *track;     /* the virtual processor's part of the trace; NULL: there is none */
     uint32_t progress;     /* number of tasks that all processors had run when this one's wait last timed out */
     uint64_t stalled_ns;   /* nanoseconds that the virtual processor has waited since `progress` was noted */
@@ -144,7 +144,7 @@ typedef struct vpps_cpu_batch {
     const uint32_t *script;
     vpps_task_header header;
     vpps_block_view *views;
-    vpps_goal goal;          /* what the launch does: a whole step, only gradients, or only an update */
+    vpps_goal goal;          /* work of the launch: a whole step, only gradients, or only an update */
     vpps_half half;          /* half of the script that is run, forward or backward; or both */
     float (*corrections)[2]; /* indexed by parameter: bias corrections of the optimiser in this batch */
     /* For each parameter: number of the batch's outer products that add to its gradient. If there is one, the update may compute it itself. */
@@ -177,14 +177,14 @@ static inline uint32_t vpps_rung_of(uint32_t worker) { return worker ? 32 - (uin
 
 /* Statistics that choose how many threads (2^rung) run launches of one kind (crowd.c), measured over windows: runs of some launches. */
 typedef struct vpps_crowd {
-    uint32_t rung, home; /* rung (threads = 2^rung): of this window of launches; home: the fastest so far */
+    uint32_t rung, home; /* rung (2^rung threads): for this window of launches; home: for the fastest window so far */
     /* period: number of windows between two trials of another rung; left: until the next trial */
     uint32_t period, left;
     bool down, ends;     /* down: whether the latest trial had fewer threads; ends: whether the window ends now */
     atomic_bool crowded; /* whether a thread has waited for cores for more than much_ns in this window */
     /* sums over the window of launches: script words, time; latest_ns: time of the latest launch */
     uint64_t words, ns, latest_ns, much_ns;
-    double speeds[VPPS_RUNGS]; /* for each rung: how many words of scripts were run per ns */
+    double speeds[VPPS_RUNGS]; /* speed for each rung (2^rung threads): words of scripts run per nanosecond */
 } vpps_crowd;
 
 struct vpps_cpu {
@@ -210,7 +210,7 @@ struct vpps_cpu {
     vpps_places places;        /* CPUs that this process may use */
     uint32_t *chosen;          /* indexed by virtual processor: its CPU, as an index into `places` */
     vpps_hold hold;            /* how tightly virtual processors are bound to these CPUs */
-    vpps_cpu_matrix *matrices; /* indexed by parameter: its blocks of rows, if it is a matrix */
+    vpps_cpu_matrix *matrices; /* for each parameter that is a matrix: its blocks of rows */
     /* values, gradients, states, transposed copies of matrices; those of one thread are adjacent */
     float *matrix_memory;
     size_t matrix_bytes;
@@ -233,9 +233,10 @@ struct vpps_cpu {
     pthread_mutex_t failure_lock;
 
     /* Starting and finishing launches: a worker thread waits until `epoch` of its rung (2^rung threads run) changes, the caller waits for `done`. */
-    vpps_counter epoch[VPPS_RUNGS]; /* for each rung: number of launches in which its threads take part */
-    vpps_counter done;              /* number of launches that all virtual processors have finished */
-    uint32_t wanted;                /* number of launches that were started */
+    /* for each rung (2^rung threads): number of launches in which that many threads took part */
+    vpps_counter epoch[VPPS_RUNGS];
+    vpps_counter done; /* number of launches that all virtual processors have finished */
+    uint32_t wanted;   /* number of launches that were started */
     atomic_bool quit;
     uint32_t threads;  /* number of threads that run the launch's virtual processors */
     vpps_crowd *crowd; /* the element of `crowds` for launches of this kind */

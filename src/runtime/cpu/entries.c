@@ -20,7 +20,7 @@ typedef struct request {
     uint32_t purpose, n;
 } request;
 
-/* Entries of lookup tables that one process owns or asks for. */
+/* A list of lookup-table entries that one process owns or asks for. */
 typedef struct entry_list {
     uint32_t *offsets;
     size_t n, words;

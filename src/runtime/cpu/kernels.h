@@ -28,7 +28,7 @@ typedef void (*vpps_cpu_kernel)(uint32_t n, float *dst, const vpps_operands *o);
 /* The optimiser's numbers for one step, with the gradient's clip factor and the bias corrections. */
 typedef struct vpps_step {
     uint32_t kind; /* vpps_optimizer_kind */
-    float scale;   /* factor of the gradient, which clips its norm */
+    float scale;   /* factor by which the gradient is multiplied to clip its norm */
     float corrections[2];
 #define X(name) float name;
     VPPS_OPTIMIZER_NUMBERS(X)

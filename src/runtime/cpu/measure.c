@@ -35,9 +35,9 @@ typedef struct stand {
     uint32_t gates; /* matrices per call: GATES, or 1 where vectors are not packed: in fp32, forward */
     uint32_t n_matrices, next;
     float *memory, *matrices, *copy, *x, *c, *scratch;
-    uint32_t *packed; /* the matrices in bf16, each element in `packed_parts` parts */
+    uint32_t *packed; /* the matrices in bf16; each element is the sum of `packed_parts` bf16 numbers */
     uint32_t packed_parts;
-    uint64_t limit_ns; /* limit on the processor time of all trials together, in nanoseconds */
+    uint64_t limit_ns; /* limit on the processor time of all trials (measurements) together, in nanoseconds */
     const float *xs[MOST_VECTORS];
 } stand;
 

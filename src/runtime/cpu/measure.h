@@ -7,7 +7,7 @@
  * VPPS_CPU_TRIALS elements. */
 uint32_t vpps_cpu_list_trials(const vpps_cpu_units *units, vpps_trial *out, vpps_cpu_maker *by);
 
-/* Returns the most processor time, in ms, that all trials together may take. */
+/* Returns the most processor time, in ms, that all measurements of products together may take. */
 uint64_t vpps_cpu_measure_limit_ms(void);
 
 /* Measures all trials, in some ms. Returns their number; 0 if out of memory, or on a processor so slow that it seems emulated. */

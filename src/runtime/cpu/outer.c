@@ -74,7 +74,7 @@ void vpps_pack_outer(const vpps_vp *vp, uint32_t n, uint32_t k, const float *con
                              (uint32_t *)(void *)vp->scratch);
 }
 
-/* Computes, in bf16, what vpps_add_outer computes in fp32. The block's padding becomes zero. */
+/* Computes, in bf16, a sum of outer products dy x^T, as vpps_add_outer does in fp32. The padding of the block of rows becomes zero. */
 static void add_outer_bf16(const vpps_vp *vp, const vpps_matrix_block *block, uint32_t n, uint32_t k,
                            const float *const *d, float *to, bool add) {
     const vpps_cpu *cpu = vp->cpu;

@@ -157,7 +157,7 @@ static void product(uint32_t m, uint32_t n, uint32_t k, const float *a, size_t l
  * A tile is `width` columns of the blocks times `others` vectors d: width * others <= VECTOR sums, which stay in registers while all
  * terms' rows pass, VECTOR rows at a time. The lanes of each sum are added up at the end. */
 
-enum { PRODUCT_T_VECTORS = VECTOR == 16 ? 4 : 2 /* most vectors d that one tile of A^T D covers */ };
+enum { PRODUCT_T_VECTORS = VECTOR == 16 ? 4 : 2 /* most vectors (columns of D) in one tile of the product A^T D */ };
 
 /* Adds the products of matrix rows [r, r + VECTOR) to the sums of a tile of A^T D; their elements of d are already loaded. */
 VPPS_INLINE void product_t_rows(const uint32_t width, const uint32_t others, uint32_t last, const float *columns,

@@ -207,7 +207,7 @@ static bool run_plain(const vpps_tile *t, const vpps_program_step *s, vpps_opera
         kernel(adjacent ? length * t->n[s->axis] : length, vpps_span_at(&to, i), o);
     }
     if (!s->axis || adjacent) return true;
-    /* whether the step multiplies each list member's tensor with the vertex's (DOT) */
+    /* true: DOT multiplies the tensor of each list member with one tensor of the vertex */
     const bool dot = s->run.of.opcode == VPPS_I_DOT && !x[0].axis != !x[1].axis && to.stride == 1;
     const uint32_t list = x[0].axis ? 0 : 1; /* index of the operand that has a value for each list member */
     if (dot && !VPPS_RESERVE(t->vp->pointers, t->n[s->axis] + 1u)) return false;

@@ -13,7 +13,7 @@ typedef struct vpps_tile_slot {
 
 /* Layout of the memory of a stage's tiles, for one virtual processor of a group. */
 typedef struct vpps_tile_layout {
-    vpps_tile_slot *slots; /* places of the slots (buffers), indexed by slot of the program */
+    vpps_tile_slot *slots; /* layout of each slot (buffer) of the program, indexed by the slot's number */
     /* rows that this virtual processor owns, for each index `dealt` of operands; own[0] is empty */
     vpps_rows *own;
     /* for each axis (0: vertices; d: list members): number of floats of all its slots (buffers), for one vertex or member */
@@ -34,7 +34,7 @@ typedef struct vpps_tile {
     /* for each axis: number, in the block, of the part's first vertex or list member; how many there are */
     uint32_t first[VPPS_AXES], n[VPPS_AXES];
     uint32_t whole[VPPS_AXES]; /* for each axis: number of vertices or list members of the whole tile */
-    uint32_t before;           /* number of vertices of the tile that precede this part */
+    uint32_t before;           /* number of vertices of the tile before the first one of this part */
     /* numbers of the vertices for which the cell's condition holds, indexed from first[0]; NULL: all run */
     const uint32_t *live;
     float *region[VPPS_AXES]; /* for each axis (0: vertices; d: a list's members): memory of its buffers */

@@ -98,7 +98,8 @@ static bool multiply_bf16(const vpps_tile *t, const vpps_program_step *s, const 
                                    0, &term->x_words))
                 return false;
         }
-        const vpps_blocks blocks = blocks_of(t, o[0].matrix); /* the other matrices have blocks of the same rows */
+        /* other matrices of the sum have blocks of the same rows */
+        const vpps_blocks blocks = blocks_of(t, o[0].matrix);
         for (uint32_t b = 0; b < blocks.n; b++) {
             const uint32_t row = blocks.blocks[b].first_row - p->first_row;
             for (uint32_t k = 0; k < s->n; k++) vp->bf16_terms[k].a = blocks_of(t, o[k].matrix).blocks[b].packed;

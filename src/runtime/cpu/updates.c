@@ -96,7 +96,7 @@ static float *open_gradient(vpps_vp *vp, const vpps_block_view *view, const vpps
     return vp->scratch + vpps_outer_floats(cpu, k);
 }
 
-/* Returns the outer product that is a matrix's whole gradient, which the update computes. */
+/* Returns the outer product dy x^T that is a matrix's whole gradient, which the update itself computes. */
 static vpps_outer outer_of(const vpps_cpu *cpu, uint32_t param, const vpps_block_view **view) {
     for (*view = cpu->batch.views;; ++*view)
         for (uint32_t i = 0; i < vpps_n_outers((*view)->cell) && (*view)->block->n; i++)

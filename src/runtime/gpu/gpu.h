@@ -121,8 +121,9 @@ typedef struct vpps_gpu {
     const vpps_model *model;
     vpps_options options;
     vpps_gpu_layout layout;
-    vpps_gpu_kernel *kernels; /* list of all kernels: for training or inference, and a number of CTA groups */
-    vpps_gpu_kernel *kernel;  /* the kernel that the latest batch runs */
+    /* linked list of all kernels, each for training or inference and for one number of groups of CTAs */
+    vpps_gpu_kernel *kernels;
+    vpps_gpu_kernel *kernel;  /* kernel of the latest batch */
     vpps_gpu_kernel *trained; /* the kernel of the latest training batch */
 
     vpps_gpu_buffer pool, matrices, gradients, states[VPPS_MAX_STATES], scratch, entries;

@@ -103,7 +103,7 @@ vpps_status vpps_gpu_tune(vpps_device *d) {
     const uint32_t before = p->current;
     const bool rejected = t->state == VPPS_TRIAL_REJECTED;
     char text[VPPS_CANDIDATE_BYTES];
-    /* the current candidate is still being measured */
+    /* the current variant of the kernel is still being measured */
     if (p->done || (!rejected && t->ns_per_node <= 0)) return VPPS_OK;
     const uint32_t next = next_candidate(p);
     if (next < p->n && !rejected && !vpps_gpu_is_ahead(gpu, &p->trials[next])) return VPPS_OK;

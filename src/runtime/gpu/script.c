@@ -163,7 +163,8 @@ static uint32_t write_steps(const vpps_gpu *gpu, const vpps_batch *batch, uint32
 
 vpps_status vpps_gpu_make_script(vpps_gpu *gpu, const vpps_batch *batch, vpps_gpu_part part, bool adds,
                                  vpps_gpu_script *out) {
-    uint32_t *script, at = vpps_task_starts(batch->script)[0]; /* the tasks end the batch's script */
+    /* at: address of the first task; the tasks end the script */
+    uint32_t *script, at = vpps_task_starts(batch->script)[0];
     const vpps_gpu_products *p = &gpu->products;
     const bool packs = part == VPPS_GPU_GRADIENTS && vpps_gpu_packs(gpu);
     const uint64_t touched = adds ? gpu->model->n_params : 0,

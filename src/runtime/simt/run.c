@@ -42,7 +42,7 @@ typedef struct cta {
     warp *warps;
     uint32_t number;
     uint32_t ready_warps;    /* set of the warps that have a ready lane */
-    uint32_t now;            /* number of the warp that runs its lanes next */
+    uint32_t now;            /* number of the warp whose lanes run next */
     uint32_t arrived, line;  /* arrived: number of threads at the CTA's barrier; line: the barrier's source line */
     uint32_t finished;       /* finished threads */
     uint32_t interval;       /* number of the interval since the CTA's last barrier (watch.h) */
@@ -61,7 +61,7 @@ struct vpps_simt_grid {
     uint32_t *order; /* numbers of the CTAs that have not finished, in the order of their turns */
     vpps_fiber_stacks stacks;
 
-    /* Members from here on belong to the run in progress. */
+    /* The members from here on are set anew for each run of the kernel. */
     const vpps_simt_library *library;
     const void *arguments;
     vpps_simt_piece *const *memory;

@@ -12,7 +12,7 @@
 typedef enum vpps_extent {
     /* The rows that the virtual processor owns if rows are shared out; else whole values, of the vertices that it runs. */
     VPPS_EXTENT_OWN,
-    VPPS_EXTENT_WHOLE, /* the whole value, which every virtual processor of the group reads */
+    VPPS_EXTENT_WHOLE, /* all rows of the value, which every virtual processor of the group reads */
     /* the rows that the processor owns, of every processor's partial sum; the value is the sum of the partial sums */
     VPPS_EXTENT_SHARES
 } vpps_extent;
@@ -23,8 +23,8 @@ typedef struct vpps_stage_read {
 } vpps_stage_read;
 
 typedef struct vpps_stage_info {
-    uint32_t first, n; /* the values that the stage reads: cell->reads[first] to cell->reads[first + n - 1] */
-    bool rows;         /* whether each virtual processor computes only some rows in the stage */
+    uint32_t first, n; /* values that the stage reads: cell->reads[first] to cell->reads[first + n - 1] */
+    bool rows;         /* true: each virtual processor computes only some rows of the stage's values */
 } vpps_stage_info;
 
 /* A compiled cell, and what was proved of it: it computes what a vertex (record) of the graph asks for, and so for all equal vertices. */
@@ -54,7 +54,7 @@ typedef enum vpps_tensor_kind {
     VPPS_TENSOR_CONTRIBUTION,
     VPPS_TENSOR_CONSTANT,
     VPPS_TENSOR_GIVEN, /* words that the host writes between forward and backward: the loss, gradients of outputs */
-    VPPS_TENSOR_ENTRY, /* sums of gradients of a lookup table's entries */
+    VPPS_TENSOR_ENTRY, /* summed gradients of a lookup table's entries */
     VPPS_TENSOR_SPENT  /* parameters that the optimizer's update has changed */
 } vpps_tensor_kind;
 
@@ -123,7 +123,7 @@ typedef struct vpps_term_of_loss {
     float factor;
     uint32_t output;
     uint32_t given; /* if the host gives the output's gradient: the output's index in the request */
-    bool taken;     /* whether the factor was used for the output's gradient */
+    bool taken;     /* whether the term's factor was already used as a term of the output's gradient */
     bool added;     /* whether the value was added to the loss */
 } vpps_term_of_loss;
 
@@ -151,7 +151,7 @@ typedef struct vpps_checker {
     /* result of the check: OK, or a status whose message says why the script is refused */
     vpps_status status;
     char reason[384];
-    bool running; /* whether a task is being executed, so that a message names it */
+    bool running; /* true: a task is being executed, so that an error message names the task */
     uint32_t group, at;
 
     /* what the request needs of the graph; the arrays have an element for each record (vertex) */
@@ -184,14 +184,15 @@ typedef struct vpps_checker {
     uint32_t *table_tensors;
     bool *touched; /* for each parameter: whether tasks of the kind OUTER compute its gradient */
 
-    /* state of the abstract machine that executes the script */
+    /* the abstract machine that executes the script: a stream of tasks for each group of processors */
     vpps_stream *streams;
     bool goes_on; /* whether the host has ended the pause between forward and backward */
     /* For each two groups g and h: number of h's tasks that barriers order before g's next task. */
     uint32_t *known;
     uint32_t *carried; /* for each barrier and group: number of tasks of the group before the barrier's last signal */
     uint32_t *signals, *totals; /* for each barrier: signals: their number so far; totals: in the whole script */
-    uint64_t *outer_done;   /* bits by group and vertex: whether the group's parameter gradients include the vertex */
+    /* for each group of processors and vertex, a bit: whether the group's gradients of parameters include the vertex */
+    uint64_t *outer_done;
     uint8_t **entries_made; /* for each table's entry: whether an earlier slice of the batch has summed up gradients */
     uint32_t *matrix_read;  /* for each parameter and group: 1 + number of the group's last task that reads it */
     uint8_t *matrix_spent;  /* for each parameter: whether the optimizer's update has changed it */
@@ -326,5 +327,7 @@ bool vpps_check_entries(vpps_checker *c, uint32_t table, uint32_t address);
 bool vpps_check_loss(vpps_checker *c, uint32_t address, uint32_t n);
 bool vpps_check_norm(vpps_checker *c);
 bool vpps_check_update(vpps_checker *c);
-bool vpps_check_outputs(vpps_checker *c); /* checks that each requested output lies where the host reads it */
-bool vpps_check_end(vpps_checker *c);     /* checks, after all tasks, that all groups have done all their work */
+/* checks that each output that the request asks for lies at the offset where the host reads it */
+bool vpps_check_outputs(vpps_checker *c);
+/* checks, after the script's last task, that no group of processors has left out any work */
+bool vpps_check_end(vpps_checker *c);

@@ -93,7 +93,7 @@ static bool factors_of(const vpps_record_view *view, float *first, float *others
     }
 }
 
-/* Marks the vertices (records) whose gradients the request asks for. */
+/* Marks the vertices (records of the graph) whose gradients the request asks for. */
 static bool find_whole(vpps_checker *c) {
     uint32_t record, node;
     for (uint32_t i = 0; i < c->request->n_gradient_nodes; i++) {

@@ -17,20 +17,20 @@ typedef enum vpps_expression_kind {
     VPPS_X_CONSTANT,  /* a constant; a[0] has the bits of the float */
     VPPS_X_PARAMETER, /* parameter number a[0]: a vector (as a bias, repeated in every column) or a matrix */
     VPPS_X_GRADIENT,  /* the gradient of the cell's output number a[0] */
-    VPPS_X_SUM,       /* the sum of the terms, each multiplied by its own factor */
+    VPPS_X_SUM,       /* the sum of the expression's terms, each multiplied by its own factor */
     VPPS_X_OVER_LIST, /* the sum of the term over all members of the vertex's list input number a[0] */
     VPPS_X_AVERAGE,   /* the term divided by a[0] + sum over list inputs d of a[d] * (number of members of list d) */
-    VPPS_X_PRODUCT,   /* matrix parameter a[0] times the only term */
-    VPPS_X_PRODUCT_T, /* matrix parameter a[0], transposed, times the only term */
-    VPPS_X_RUN,       /* the result of an instruction (vpps_run) on the terms */
-    VPPS_X_POSITIONS, /* the positions that the term, a MAX_OF or MIN_OF, finds */
+    VPPS_X_PRODUCT,   /* the product of matrix parameter a[0] and the expression's only term */
+    VPPS_X_PRODUCT_T, /* the product of the transpose of matrix parameter a[0] and the expression's only term */
+    VPPS_X_RUN,       /* the result of an instruction (vpps_run) whose operands are the terms */
+    VPPS_X_POSITIONS, /* the positions of the elements that MAX_OF or MIN_OF, the only term, selects */
     VPPS_X_ARGMAX,
     VPPS_X_ENTRY, /* an entry of lookup table a[0]; the term's value is the entry's number */
-    VPPS_X_SLICE, /* some rows of the term, from row a[0] on */
-    VPPS_X_PLACE, /* a matrix of zeros with the term at rows a[0] and following */
+    VPPS_X_SLICE, /* some rows of the expression's only term, from row a[0] on */
+    VPPS_X_PLACE, /* a matrix of zeros, except rows a[0] and following, which are the only term */
     /* the terms on top of each other; a term with VPPS_ALL_MEMBERS is all members of a list, and zeros below */
     VPPS_X_STACK,
-    VPPS_X_MEMBER /* the rows of one list member in a stack of all members, the term */
+    VPPS_X_MEMBER /* the rows of one list member; the only term is a stack of all members of the list */
 } vpps_expression_kind;
 
 /* Expression x as a term of another expression. `mark`: in a sum the bits of x's factor; else the element read, or VPPS_ALL_MEMBERS | axis. */

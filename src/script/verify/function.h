@@ -56,7 +56,7 @@ typedef struct vpps_owed_list {
 void vpps_owe(vpps_expressions *s, vpps_owed_list *list, vpps_owed_kind kind, uint32_t key, uint32_t dy);
 void vpps_owe_matrix(vpps_owed_list *list, vpps_param matrix, uint32_t x, uint32_t axis, uint32_t dy);
 
-/* Sorts a list of owed gradients, so that two lists can be compared. */
+/* Sorts a list of gradients that a vertex computes, so that two lists can be compared. */
 void vpps_owed_sort(vpps_owed_list *list);
 
 /* Make a vertex's function: of the cell that it applies, or of the one op that it is, with inputs' shapes in f->inputs. Return false if out of

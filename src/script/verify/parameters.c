@@ -3,7 +3,7 @@
 
 #include <inttypes.h>
 
-/* Makes all virtual processors of the group together those who read and write next. */
+/* Makes all virtual processors of the group together the unit whose reads and writes are checked next. */
 static void act_together(vpps_checker *c) { vpps_check_act(c, c->group_size > 1 ? c->n_vps + c->group : c->group); }
 
 /* ---------------------------------------------------------------- gradients of parameters */

@@ -138,7 +138,7 @@ static bool find_positions(vpps_proof *p) {
            fill(p, to);
 }
 
-/* Returns whether the step's result and its operand i have the same slot (buffer). */
+/* Returns whether the step's result and its operand number i are in the same slot (buffer). */
 static bool in_slot_of(const vpps_proof *p, uint32_t i) {
     const vpps_operand *o = vpps_proof_operand(p, i), *to = &p->step->to;
     return o->place == VPPS_PLACE_SLOT && to->place == VPPS_PLACE_SLOT && o->at == to->at;

@@ -9,11 +9,12 @@ typedef struct vpps_proof {
     vpps_checked_cell *cell;
     const vpps_compiled_cell *c;
     vpps_expressions *s;
-    uint32_t *is;         /* for each value: number of its expression; VPPS_NONE: no step has computed the value */
-    uint64_t *gradients;  /* for each value: bit k: the value depends on the gradient of output k */
-    uint8_t *stays;       /* for each value: whether it is read after all stages of its vertex are done */
-    uint8_t *stored;      /* for each value: whether a step has stored it among the kept values */
-    uint8_t *listed;      /* for each value: whether it is in its stage's list, which the scheduler uses */
+    uint32_t *is;        /* for each value: number of its expression; VPPS_NONE: no step has computed the value */
+    uint64_t *gradients; /* for each value: bit k: the value depends on the gradient of output k */
+    uint8_t *stays;      /* for each value: whether it is read after all stages of its vertex are done */
+    uint8_t *stored;     /* for each value: whether a step has stored it among the kept values */
+    /* for each value: whether it is in the list of its stage's values, which the scheduler uses */
+    uint8_t *listed;
     uint8_t *contributed; /* for each contribution (gradient for an input): whether a step has made it */
     /* for each value: 1 + number of the stage's last step that reads it among the kept values; 0: none */
     uint32_t *read_until;
@@ -24,7 +25,7 @@ typedef struct vpps_proof {
     const vpps_program *program;
     const vpps_program_step *step;
     uint32_t *held;  /* for each slot (buffer): number of the value in it */
-    uint32_t n_made; /* number of values that the stage has made so far */
+    uint32_t n_made; /* number of values that the stage has computed so far */
 } vpps_proof;
 
 static inline const vpps_cell_value *vpps_proof_value(const vpps_proof *p, uint32_t v) { return &p->c->values[v]; }

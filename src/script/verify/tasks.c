@@ -139,7 +139,8 @@ static bool read_stage(vpps_checker *c, const share *s) {
     for (uint32_t i = s->info->first; i < s->info->first + s->info->n; i++) {
         const vpps_cell_value *x = &cell->c->values[cell->reads[i].value];
         const bool whole = cell->reads[i].extent == VPPS_EXTENT_WHOLE || !vpps_rows_dealt(&cell->c->needs, x->rows);
-        if (many && whole && s->member > 0) continue; /* the check for the group's first virtual processor covers all */
+        /* the check made for the group's first virtual processor covers all processors */
+        if (many && whole && s->member > 0) continue;
         if (many && whole) vpps_check_act(c, c->n_vps + c->group);
         const bool ok = read_value(c, s, &cell->reads[i]);
         vpps_check_act_as(c, s->member);
