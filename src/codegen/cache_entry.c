@@ -12,8 +12,6 @@ static const char *const words[N_LINES] = {"vpps-cache ", "kind ",         "desc
 
 static vpps_status no_memory(void) { return vpps_fail(VPPS_MEMORY, "no memory for an entry of the kernel cache"); }
 
-/* ---------------------------------------------------------------- hashes */
-
 static void write_digits(const vpps_hash *h, char digits[VPPS_ENTRY_DIGITS + 1]) {
     snprintf(digits, VPPS_ENTRY_DIGITS + 1, "%016" PRIx64 "%016" PRIx64, vpps_hash_digest(h, 0),
              vpps_hash_digest(h, 1));
@@ -44,8 +42,6 @@ static void hash_content(const void *lines, size_t lines_bytes, const void *payl
     vpps_hash_add(&h, payload, payload_bytes);
     write_digits(&h, digits);
 }
-
-/* ---------------------------------------------------------------- writing */
 
 static void write_line(FILE *f, int line, const char *value) {
     fputs(words[line], f);
@@ -80,8 +76,6 @@ vpps_status vpps_entry_encode(const vpps_cache_key *key, const char *digits, con
     }
     return status;
 }
-
-/* ---------------------------------------------------------------- reading */
 
 /* Finds each header line's value and its length. Returns the payload after the last line, or NULL if the lines are not as expected. */
 static char *split_lines(char *file, size_t n, char *values[N_LINES], size_t lengths[N_LINES]) {
@@ -129,8 +123,6 @@ void vpps_entry_decode(char *file, size_t n, vpps_entry *out, const char **damag
     out->toolchain = values[TOOLCHAIN];
     out->key = values[KEY];
 }
-
-/* ---------------------------------------------------------------- names */
 
 static bool begins_with_key(const char *name) { return strspn(name, "0123456789abcdef") == VPPS_ENTRY_DIGITS; }
 

@@ -28,8 +28,6 @@ typedef struct compile_job {
     char toolchain[256];
 } compile_job;
 
-/* ---------------------------------------------------------------- the compiler */
-
 static vpps_status fail_nvrtc(const compile_job *job, const char *step, int result) {
     return vpps_fail(VPPS_DEVICE, "NVRTC: %s: %s", step, job->nvrtc->nvrtcGetErrorString(result));
 }
@@ -98,8 +96,6 @@ static vpps_status run_compiler(const compile_job *job, void **cubin, size_t *by
     return status;
 }
 
-/* ---------------------------------------------------------------- the cache */
-
 /* Takes the CUBIN from the cache; *cubin stays NULL if the cache has no valid one. */
 static vpps_status take_from_cache(const compile_job *job, void **cubin, size_t *bytes, vpps_cubin_report *report) {
     void *found;
@@ -112,8 +108,6 @@ static vpps_status take_from_cache(const compile_job *job, void **cubin, size_t 
     }
     return VPPS_OK;
 }
-
-/* ---------------------------------------------------------------- both */
 
 static vpps_status check_arch(const vpps_nvrtc *nvrtc, uint32_t arch) {
     char list[VPPS_COUNT(nvrtc->architectures) * 6] = "";

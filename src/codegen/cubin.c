@@ -32,8 +32,6 @@ typedef struct elf {
     Elf64_Shdr names, symbols, symbol_names;
 } elf;
 
-/* ---------------------------------------------------------------- records */
-
 /* Copies `bytes` bytes at offset `at` of the file to *record. Returns false if they are not entirely inside the file. */
 static bool fetch(const elf *e, uint64_t at, void *record, size_t bytes) {
     if (at > e->size || e->size - at < bytes) return false;
@@ -65,8 +63,6 @@ static bool find_section(const elf *e, const char *prefix, const char *rest, uin
     }
     return false;
 }
-
-/* ---------------------------------------------------------------- file */
 
 static vpps_status fail_format(const char *what) { return vpps_fail(VPPS_FORMAT, "CUBIN: %s", what); }
 
@@ -104,8 +100,6 @@ static vpps_status find_function(const elf *e, const char *name, uint32_t *symbo
     }
     return vpps_fail(VPPS_FORMAT, "CUBIN: has no function '%.100s'", name);
 }
-
-/* ---------------------------------------------------------------- facts */
 
 static vpps_status read_info(const elf *e, uint32_t symbol, vpps_cubin_report *report) {
     Elf64_Shdr s;

@@ -231,7 +231,7 @@ static void put_packing(const work *w) {
     }
 }
 
-/* Writes the function that computes the gradients of all of a cell's parameters, one after the other. */
+/* Writes the function that computes the gradients of all parameters of a cell, one after the other. */
 static void put_run(work *w) {
     const bool packs = w->g->plan->packs;
     const char *before = "";

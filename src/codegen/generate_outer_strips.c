@@ -10,9 +10,9 @@ enum {
     TILE_THREADS = 1536 /* most tiles at a time, times threads of a CTA; more would need too many registers */
 };
 
-/* Strips of equally many tiles. outers: numbers of the steps OUTER (sums of dy x^T) whose gradients the strips make. tiles: number of tiles of each
- * strip. [first, end): slots, which are blocks of columns, that the CTA's warps compute at the same time. parts: number of warps that divide the
- * vectors of one slot among them. */
+/* Strips (sets of tiles) of equally many tiles. outers: numbers of the steps OUTER (sums of dy x^T) whose gradients the strips make. tiles: number of
+ * tiles of each strip. [first, end): slots, which are blocks of columns, that the CTA's warps compute at the same time. parts: number of warps that
+ * divide the vectors of one slot among them. */
 typedef struct strips {
     vpps_outer_work *w;
     const uint32_t *outers;
@@ -53,7 +53,7 @@ static bool find_tile(const strips *all, uint32_t x, uint32_t k, row_tile *out) 
 
 static uint32_t most_tiles(const strips *all) { return vpps_max_u32(1, TILE_THREADS / all->w->g->plan->threads); }
 
-/* Moves the strip to the next x of the outers (sums of dy x^T). Returns false after the last x. */
+/* Moves the strip to the next x of the sums dy x^T. Returns false after the last x. */
 static bool next_x(const strips *all, strip *s) {
     bool seen = true;
     while (seen && ++s->x < all->n) {
@@ -95,8 +95,6 @@ static bool are_alike(const strips *all, const strip *a, const strip *b) {
     }
     return true;
 }
-
-/* ---------------------------------------------------------------- text */
 
 /* Writes the C++ type of a strip, which tells where its tiles' gradients lie. */
 static void put_strip(const strips *all, const strip *s) {
@@ -143,7 +141,8 @@ static void put_sums(const strips *all) {
     w->shared_words = vpps_max_u32(w->shared_words, (all->parts - 1) * busy * all->tiles * SUMS * LANES);
 }
 
-/* Writes code for strips with equally many tiles together, so that warps have equal work. */
+/* Writes code for strips, which are sets of tiles (eight rows of dy each) multiplied with one x. Strips of equally many tiles run at the same time,
+ * so that warps have equal work. */
 void vpps_generate_outer_strips(vpps_outer_work *w, const uint32_t *list, uint32_t n) {
     const uint32_t warps = w->g->plan->threads / 32;
     strips all = {.w = w, .outers = list, .n = n};

@@ -26,7 +26,7 @@ enum {
  * with this x, a list of rows by the first x that is multiplied with it. */
 typedef struct unit {
     uint32_t x, block; /* x: number of the first sum dy x^T with this x; block: number of a block of columns of x */
-    uint32_t first, n; /* the unit's rows of dy: n of them, from number `first` of the list on */
+    uint32_t first, n; /* rows of dy of the unit of work: n rows, from number `first` of the list of rows on */
 } unit;
 
 typedef struct tiles {
@@ -46,7 +46,7 @@ typedef struct tiles {
 /* A pass reads all vectors once. It computes units of work [first, end), which need n_blocks blocks of columns of vectors x, and n_lists
  * lists of rows of vectors dy. */
 typedef struct pass {
-    uint32_t first, end; /* the pass's units of work: first to end - 1 */
+    uint32_t first, end; /* units of work of the pass: numbers first to end - 1 */
     uint32_t x[MOST_UNITS], block[MOST_UNITS], n_blocks;
     uint32_t lists[VPPS_MOST_OUTERS], list_at[VPPS_MOST_OUTERS], n_lists;
     uint32_t words, slots, vectors;
@@ -68,7 +68,7 @@ static uint32_t next_of_x(const tiles *t, uint32_t i) {
     return i;
 }
 
-/* Returns whether the vectors x and y are multiplied with the same values dy, in the same order. */
+/* Returns whether vectors x and y (numbers of their first sums) are multiplied with the same values dy, in the same order. */
 static bool same_slots(const tiles *t, uint32_t x, uint32_t y) {
     while (x < t->n && y < t->n) {
         if (!vpps_same_value(outer_of(t, x).dy, outer_of(t, y).dy)) return false;

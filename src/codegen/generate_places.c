@@ -10,8 +10,6 @@ bool vpps_made_in_loop(const work *w, uint32_t v) {
     return made_in == w->segment || (w->joined && made_in + 1 == w->segment);
 }
 
-/* ---------------------------------------------------------------- elements */
-
 void vpps_put_slot(const work *w, uint32_t v, const char *item, const char *element) {
     fprintf(w->out, "vpps_slot<%u>(s%u, %s, %s)", vpps_segment_width(&w->s, v), v, item, element);
 }
@@ -59,8 +57,6 @@ void vpps_put_vertex(const work *w, uint32_t axis) {
     if (axis) fprintf(w->out, "const unsigned vx = vpps_vertex_of(ls%u, f0, n0, f%u + item);\n(void)vx;\n", axis, axis);
 }
 
-/* ---------------------------------------------------------------- numbers */
-
 static const char *vertex_of(uint32_t axis) { return axis ? "vx" : "item"; }
 
 static void put_count(const work *w, const vpps_cell_count *count, uint32_t axis) {
@@ -107,8 +103,6 @@ void vpps_put_random(const work *w, const vpps_program_step *s) {
     if (s->axis) fprintf(w->out, " + (f%u + item - ls%u[f0 + vx]) * %uu", s->axis, s->axis, vpps_operand_words(&s->to));
     fprintf(w->out, " + element)");
 }
-
-/* ---------------------------------------------------------------- stores */
 
 void vpps_store_in_slot(const work *w, uint32_t v) {
     if (!vpps_in_slot(w, v) || w->s.last_read[v] <= w->segment + 1) return;

@@ -97,8 +97,6 @@ void vpps_put_lists(const work *w, const vpps_program_step *s) {
     fprintf(w->out, "});\n");
 }
 
-/* ---------------------------------------------------------------- products by one VP */
-
 /* Writes code for a product that one CTA computes: a function that returns the sum for one element and sets the value to which the sum is added. */
 void vpps_put_matrices(const work *w, const vpps_program_step *s) {
     const bool transposed = s->product.transposed;

@@ -7,8 +7,6 @@
 
 static vpps_nvrtc library;
 
-/* ---------------------------------------------------------------- finding */
-
 /* Returns the major version of a loaded NVRTC; 0: unknown. */
 static int major_of(void *handle) {
     int (*version)(int *, int *);
@@ -17,8 +15,6 @@ static int major_of(void *handle) {
     memcpy(&version, &address, sizeof version);
     return address && version(&major, &minor) == VPPS_NVRTC_SUCCESS ? major : 0;
 }
-
-/* ---------------------------------------------------------------- opening */
 
 static vpps_status find_functions(const vpps_library *l, void *handle) {
 #define X(result, name, parameters) VPPS_TRY(vpps_library_find(l, handle, #name, &library.name));

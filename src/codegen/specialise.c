@@ -100,8 +100,6 @@ static vpps_status generate(const vpps_specialiser *s, vpps_kernel_plan *plan, u
     return VPPS_OK;
 }
 
-/* ---------------------------------------------------------------- a second kernel, compiled beside the first one in case that one spills */
-
 enum { STEP = 24 /* STEP: number by which the second kernel has fewer registers for weights than the first */ };
 
 typedef struct rival {
@@ -163,8 +161,6 @@ static void end_rival(rival *r) {
     pthread_cond_destroy(&r->changed);
     pthread_mutex_destroy(&r->lock);
 }
-
-/* ---------------------------------------------------------------- one after the other */
 
 /* Makes a kernel with at most `registers` registers of a thread for weights. *clean: the kernel has no stack frame, so no spills. */
 static vpps_status try_registers(const vpps_specialiser *s, vpps_kernel_plan *plan, uint32_t registers, char **source,

@@ -529,12 +529,12 @@ template <class DY, unsigned NUMBER> struct vpps_row_tile {
     }
 };
 
-/* A strip: columns of the vectors of VALUE, 32 per warp, which warps number FIRST to FIRST + SLOTS - 1 compute. GRADIENTS: the
- * members of each tile's vpps_tile_gradient. */
+/* A strip: some columns of the vectors x of VALUE, 32 per warp, which warps number FIRST to FIRST + SLOTS - 1 multiply with tiles of rows of dy.
+ * GRADIENTS: for each tile, the members of its vpps_tile_gradient. */
 template <class VALUE, unsigned FIRST, unsigned SLOTS, unsigned... GRADIENTS> struct vpps_strip {
     using X = VALUE;
 
-    /* Finds the first column of this strip that warp `slot` of the work computes. Returns false if the warp computes another strip. */
+    /* Finds the first of the columns that the warp with number `slot` computes. Returns false if the warp computes no column of this strip. */
     static __device__ __forceinline__ bool find(unsigned slot, unsigned first, unsigned &column) {
         if (slot < FIRST || slot >= FIRST + SLOTS) return false;
         column = first + (slot - FIRST) * 32;

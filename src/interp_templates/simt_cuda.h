@@ -52,8 +52,6 @@ typedef struct vpps_simt_library {
 #define VPPS_SIMT_WATCHED 0
 #endif
 
-/* ---------------------------------------------------------------- declarations */
-
 #define __global__
 #define __device__
 #define __constant__
@@ -88,8 +86,6 @@ template <class A> inline void vpps_simt_call(void (*kernel)(A), const void *arg
 #define blockDim (vpps_simt_here.threads)
 #define gridDim (vpps_simt_here.ctas)
 
-/* ---------------------------------------------------------------- meeting other threads */
-
 #define VPPS_SIMT_SELF vpps_simt_here.self, __LINE__
 
 #define __syncthreads() vpps_simt_here.hooks.barrier(VPPS_SIMT_SELF)
@@ -116,8 +112,6 @@ template <class T> static inline T vpps_simt_shuffle(unsigned line, unsigned mas
 template <class T> static inline T vpps_simt_shuffle_xor(unsigned line, unsigned mask, T value, unsigned lanes) {
     return vpps_simt_shuffle(line, mask, value, threadIdx.x % 32 ^ lanes);
 }
-
-/* ---------------------------------------------------------------- memory */
 
 /* A watched kernel is compiled as for ThreadSanitizer; the calls before each memory access end here. */
 #if VPPS_SIMT_WATCHED
@@ -186,8 +180,6 @@ VPPS_SIMT_UNWATCHED static inline unsigned VPPS_ACQUIRE_LOAD(const unsigned *at)
     return *(const volatile unsigned *)at;
 }
 static inline unsigned long long VPPS_GLOBAL_TIMER() { return vpps_simt_here.hooks.now_ns(); }
-
-/* ---------------------------------------------------------------- numbers */
 
 /* The C library's functions, declared here because their headers take as long to compile as a small kernel. */
 extern "C" {

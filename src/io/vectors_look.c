@@ -58,7 +58,7 @@ static vpps_status fail_size(const vpps_stream *s, uint32_t size) {
                      VPPS_PATH_ARGS(vpps_stream_name(s)), VPPS_VECTORS_MOST, size);
 }
 
-/* Recognises GloVe's format: every line is a word and numbers, also the first. */
+/* Recognises GloVe's format: every line, even the first, has a word and the numbers of its vector. */
 static vpps_status look_at_glove(const vpps_stream *s, window w, vpps_vectors_info *info) {
     const uint32_t size = look_at_first_line(w).numbers;
     if (size > VPPS_VECTORS_MOST) return fail_size(s, size);

@@ -18,7 +18,7 @@
 
 typedef struct vpps_share vpps_share;
 
-/* Costs of an exchange, and how evenly the processes were busy before it. */
+/* Costs of one exchange of gradients between processes, and how evenly the processes were busy before it. */
 typedef struct vpps_share_cost {
     uint32_t votes; /* sum of the numbers that all processes sent along (vpps_device.vote) */
     uint64_t exchange_ns, sent_bytes;

@@ -6,7 +6,7 @@
 /* A request of the first process to the others: send entries [first, first + n) of a table. */
 typedef struct order {
     uint32_t param, state; /* state: 0 for the table's values, k + 1 for the optimiser's state number k */
-    uint32_t first, n;     /* the range of entries: n of them, from entry `first` on */
+    uint32_t first, n;     /* range of the table's entries: n entries, from entry `first` on */
 } order;
 
 static vpps_status no_memory(void) { return vpps_fail(VPPS_MEMORY, "lookup tables: out of memory for a piece"); }

@@ -5,10 +5,11 @@
 
 /* A tensor with its lifetime. Tensors whose lifetimes have a phase in common share no memory. */
 typedef struct vpps_tensor_life {
-    uint64_t words;       /* size in words; multiples of 16 keep all tensors aligned */
-    uint32_t first, last; /* first and last phase in which the tensor is in use; last UINT32_MAX: to the end */
-    uint64_t at;          /* result: offset of the tensor's first word */
-    uint32_t *offset;     /* for the caller: the variable that shall get the offset `at` */
+    uint64_t words; /* size in words; multiples of 16 keep all tensors aligned */
+    /* first and last phase in which the tensor is in use; last UINT32_MAX: in use until the end */
+    uint32_t first, last;
+    uint64_t at;      /* result: offset of the tensor's first word */
+    uint32_t *offset; /* for the caller: the variable that shall get the offset `at` */
 } vpps_tensor_life;
 
 /* Places n tensors from word 0 on. *words becomes the number of words that the placement takes; *live, the most words that are live in one phase,

@@ -18,7 +18,7 @@ typedef struct vpps_batching {
     /* connected components (sets of vertices joined by reads); computed at first use (n 0: not yet) */
     vpps_components components;
     uint32_t n_groups, group_size, n_vps;
-    /* how many groups of virtual processors earlier batches wanted, updated by this batch (vpps_usual_after); the next batch starts from it */
+    /* number of groups of virtual processors that earlier batches wanted, updated by this batch (vpps_usual_after), for the next batch */
     vpps_usual_groups usual;
     uint64_t level_cost; /* time lost at each level, as the number of flops that a group could do meanwhile */
     /* vpps_compile_cells sets the members from here on. cells[t]: the compiled cell of type t (NULL: not needed); cell_numbers[t]: that

@@ -1,4 +1,5 @@
-/* contributions.c - counts and lists the gradients that vertices contribute to the vertices and table entries that they read (contributions.h). */
+/* contributions.c - a vertex computes a gradient for each vertex output and table entry that it reads (a contribution), a term of the sum that is the
+ * gradient of the output or entry. Counts these terms, and writes their offsets into the script (contributions.h). */
 #include "script/contributions.h"
 
 /* The gradient that each vertex of a block computes for what it reads through one input or table lookup (a contribution). `at`: offset for the
@@ -7,14 +8,15 @@ typedef struct contribution {
     const vpps_step_block *block;
     const vpps_compiled_cell *cell;
     const vpps_cell_contribution *to;
-    const uint64_t *reads; /* for each output of the cell: inputs (or lookups) on which it depends, as bits */
-    bool all;              /* whether every vertex of the block computes such a gradient */
+    /* for each output of the cell: the inputs (or table lookups) on which the output depends, as bits */
+    const uint64_t *reads;
+    bool all; /* whether every vertex of the block computes such a gradient */
     uint32_t number, stage, stride, shares;
     /* the gradient of item i (vertex, list member) has offset at + i * stride; partial sums of the group's virtual processors are share_words
      * apart */
     uint32_t at, share_words;
-    /* If stored as two factors: scalars at `at`, vertex p's vector at of + p * of_stride. `runs`: whether lists have runs of such pairs of
-     * factors. */
+    /* If the gradient is stored as two factors: the scalars lie at `at`, vertex p's vector at of + p * of_stride. `runs`: whether a list's element
+     * stands for a run of such pairs. */
     uint32_t of, of_stride;
     bool runs;
 } contribution;
@@ -23,7 +25,7 @@ static uint32_t n_contributions(const vpps_steps *s, uint32_t block) {
     return vpps_cell_of_block(s, &s->blocks[block])->n_contributions;
 }
 
-/* Returns whether vertices read so many equal lists that listing runs of pairs saves words. */
+/* Returns whether so many vertices read equal lists of nodes that writing runs of pairs (scalar, vector) saves words. */
 static bool share_long_lists(const vpps_reading *r) { return 4 * r->n_reads > 5 * r->n_sources; }
 
 static contribution contribution_of(const vpps_steps *s, uint32_t block, uint32_t j) {
@@ -44,16 +46,16 @@ static contribution contribution_of(const vpps_steps *s, uint32_t block, uint32_
                           .shares = to->partial ? c->needs.group : 1};
 }
 
-/* Moves the cursor past the partial sums (one for each processor) of an item's contribution. words not NULL: writes their offsets. */
+/* Moves the cursor past the offsets of an item's gradient (one for each processor's partial sum). words not NULL: writes these offsets. */
 static inline void take_shares(contribution x, uint32_t item, uint32_t *words, uint32_t *cursor) {
     const uint32_t at = *cursor;
-    if (words && at == VPPS_NONE) return; /* the output has no gradient */
+    if (words && at == VPPS_NONE) return; /* the output that is read has no gradient, so nothing is added */
     *cursor = at + x.shares;
     for (uint32_t s = 0; words && s < x.shares; s++) words[at + s] = x.at + s * x.share_words + item * x.stride;
 }
 
-/* Finds the task that computes contribution x of a level's vertices; sets x->at, x->share_words. Returns the end of the range of the task's
- * vertices. */
+/* Finds the task that computes gradient x (for one input of the block's cell) for the vertices of a level; sets x->at, x->share_words. Returns the
+ * end of the range of the task's vertices. */
 static uint32_t find_run(const vpps_contributions *all, const uint32_t *offsets, uint32_t block, contribution *x,
                          uint32_t level) {
     const vpps_steps *s = all->tasks->steps;
@@ -69,12 +71,12 @@ static uint32_t find_run(const vpps_contributions *all, const uint32_t *offsets,
     return t->first + t->n;
 }
 
-/* Returns whether vertex v contributes to x: whether an output of v that depends on the input or lookup has a gradient. */
+/* Returns whether vertex v computes gradient x: whether an output of v that depends on the input or lookup has a gradient. */
 static inline bool contributes(const vpps_steps *s, const contribution *x, const vpps_ordered_vertex *v) {
     return x->all || vpps_reached(x->reads, s->needs->gradients[v->vertex]) >> x->to->index & 1;
 }
 
-/* Returns the end of the range of consecutive vertices, from p on, that contribute to x and have the same lists of children as vertex p. */
+/* Returns the end of the range of consecutive vertices, from p on, that compute gradient x and read the same lists of nodes as vertex p. */
 static uint32_t end_of_alike(const vpps_steps *s, const contribution *x, uint32_t p, uint32_t end) {
     const vpps_ordered_vertex *v = vpps_vertices_of(s, x->block);
     do p++;
@@ -82,7 +84,8 @@ static uint32_t end_of_alike(const vpps_steps *s, const contribution *x, uint32_
     return p;
 }
 
-/* Adds a run of pairs (scalar, vector) to a list: as one element if `runs`, else pair by pair. words NULL: only counts the elements. */
+/* Adds a run of pairs (scalar, vector) to an output's list of pairs: as one element if `runs`, else pair by pair. words NULL: only counts the
+ * elements. */
 static inline void take_pairs(bool runs, vpps_pair_run x, uint32_t *words, uint32_t *cursor) {
     uint32_t at = *cursor;
     if (words && runs) memcpy(words + at, &x, sizeof x);
@@ -93,14 +96,14 @@ static inline void take_pairs(bool runs, vpps_pair_run x, uint32_t *words, uint3
     *cursor += (runs ? 1 : x.n) * (!words ? 1 : runs ? VPPS_RUN_WORDS : VPPS_PAIR_WORDS);
 }
 
-/* Advances cursors[output] for each contribution of vertices [first, end) to an output. words not NULL: writes the contributions' offsets
- * too. Consecutive vertices with the same lists are handled together. */
+/* For each gradient x that vertices [first, end) compute for an output, advances cursors[output]; words not NULL: writes the gradient's offset, too.
+ * Consecutive vertices that read the same lists are handled together. */
 static inline void each_input_of(const vpps_steps *s, const contribution *x, uint32_t first, uint32_t end,
                                  uint32_t *words, uint32_t *cursors) {
     const vpps_ordered_vertex *v = vpps_vertices_of(s, x->block);
     const vpps_input_place place = vpps_place_of_input(x->cell, x->to->index);
     const uint32_t *sources = s->reading->source_outputs + place.n[0];
-    if (x->all && !x->cell->n_lists) { /* usual case: one gradient from every vertex */
+    if (x->all && !x->cell->n_lists) { /* usual case: every vertex of the block computes the gradient */
         for (uint32_t p = first; p < end; p++) take_shares(*x, p, words, &cursors[sources[v[p].first_source]]);
         return;
     }
@@ -148,7 +151,7 @@ typedef struct counter {
     uint32_t n_uses;
 } counter;
 
-/* Fills `runs`: for every block of vertices, the indices of its tasks that compute contributions, by stage and level. */
+/* Fills `runs`: for every block of vertices, the indices of the block's tasks that compute gradients for others, by stage and level. */
 static bool note_runs(counter *c) {
     const vpps_steps *s = c->s;
     size_t n = 0;
@@ -185,7 +188,7 @@ static bool open_uses(counter *c) {
     return VPPS_TAKE(c->arena, c->uses, n) && VPPS_TAKE(c->arena, c->entries, n);
 }
 
-/* Adds to `uses` and `entries` the table entries that one lookup of a block's vertices contributes gradients to. */
+/* Adds to `uses` and `entries` the table entries for which vertices of a block compute a gradient through one lookup. */
 static bool find_entries_of(counter *c, const contribution *x) {
     const vpps_cell_lookup *l = &x->cell->lookups[x->to->index];
     const vpps_ordered_vertex *v = vpps_vertices_of(c->s, x->block);
@@ -255,7 +258,8 @@ void vpps_row_marks_free(vpps_row_marks *m) {
 
 /* ---------------------------------------------------------------- writing */
 
-/* Writes the offsets of contribution x of a block's vertices, level by level, to the lists of the outputs that the vertices read. */
+/* Writes, level by level, the offsets of the gradient that a block's vertices compute for input x, into the lists of the outputs that the vertices
+ * read. */
 static void write_input(const vpps_contributions *all, const uint32_t *offsets, uint32_t block, contribution x,
                         uint32_t *words, uint32_t *list_at) {
     const vpps_steps *s = all->tasks->steps;
@@ -267,7 +271,7 @@ static void write_input(const vpps_contributions *all, const uint32_t *offsets, 
     }
 }
 
-/* Writes the pairs of a contribution that is stored as two factors (scalar, vector) in the vertex block's kept values. */
+/* Writes the pairs (scalar, vector) of a gradient that is stored as two factors among the vertex block's kept values. */
 static void write_scaled(const vpps_steps *s, contribution x, const vpps_block_memory *placed, uint32_t *words,
                          uint32_t *pairs_at) {
     const vpps_cell_value *vector = &x.cell->values[x.to->vector], *scalar = &x.cell->values[x.to->scalar];
@@ -292,7 +296,7 @@ void vpps_write_contributions(const vpps_contributions *all, const vpps_block_me
 
 /* ---------------------------------------------------------------- entries of tables, slice by slice */
 
-/* Adds one contribution (or the partial sums of all virtual processors) to the number of contributions that a slice makes to a table entry. */
+/* Adds one gradient (or the partial sums of all virtual processors) to the number of gradients for a table entry in a slice (share of the batch). */
 static inline void touch(vpps_entry_lists *lists, uint32_t entry, uint32_t slice, uint32_t shares) {
     vpps_entry_list *e = &lists->of[entry];
     if (e->slice == slice) {
@@ -304,8 +308,8 @@ static inline void touch(vpps_entry_lists *lists, uint32_t entry, uint32_t slice
     lists->touched[lists->n_touched++] = entry;
 }
 
-/* words NULL: counts the gradients that vertices of block number i contribute to table entries. Else: writes their offsets to the entries' lists.
- * Visits lookups and vertices in the order in which find_entries filled `uses`. */
+/* Visits the gradients that vertices of block number i compute for table entries, in the order in which find_entries filled `uses`. words NULL:
+ * counts them; else writes their offsets to the entries' lists. */
 static inline void use_entries_of(const vpps_contributions *all, const uint32_t *offsets, uint32_t i,
                                   vpps_entry_lists *lists, uint32_t *words) {
     const vpps_steps *s = all->tasks->steps;

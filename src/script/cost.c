@@ -15,7 +15,7 @@ static void add_words(const costing *w, uint64_t words) { w->sum->bytes += 4 * w
 typedef struct span {
     vpps_block_view view;
     const vpps_compiled_cell *c;
-    /* first: the first vertex in the block; n[0]: number of vertices; n[d]: number of members of their lists number d */
+    /* first: number of the first vertex in the block; n[0]: number of vertices; n[d]: number of members of their list input d - 1 */
     uint32_t first, n[VPPS_AXES];
 } span;
 
@@ -42,7 +42,8 @@ static void add_value(const costing *w, const span *p, uint32_t v) {
     add_words(w, items * vpps_value_words(x) * vpps_shares_of(p->c, x));
 }
 
-/* Returns whether argument i of the stage's k-th value is the stage's first use of the argument's value (with `matrix`: of its matrix). */
+/* Returns whether argument i of the stage's value number k is the first in the stage that reads this value (with `matrix`: that multiplies by this
+ * matrix). */
 static bool first_use(const vpps_compiled_cell *c, const vpps_cell_stage *s, uint32_t k, uint32_t i, bool matrix) {
     const vpps_cell_arg *a = &c->args[c->values[c->order[s->first + k]].first_arg + i];
     for (uint32_t at = 0; at <= k; at++) {

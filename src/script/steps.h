@@ -1,4 +1,5 @@
-/* steps.h - sorts a batch's vertices into blocks: a block is all vertices of one type, group of virtual processors and slice, sorted by level. */
+/* steps.h - sorts a batch's vertices into blocks. A block is all vertices of one type in one group of virtual processors and one slice (share of the
+ * batch), sorted by level. */
 #pragma once
 
 #include "script/batching.h"
@@ -29,15 +30,15 @@ typedef struct vpps_steps {
     const vpps_batching *batching;
     const vpps_batch_needs *needs; /* what the batch needs: batching->needs; `reading`: batching->needs->reading */
     const vpps_reading *reading;
-    /* For each vertex: its slice times n_groups, plus its group. A wave is a share of the batch and consists of n_slices slices, which run
-     * one after the other; slices are numbered through all waves. Vertices of classifier heads are distributed over a wave's slices. All
+    /* For each vertex: number of its slice times n_groups, plus number of its group. A wave is a share of the batch and consists of n_slices slices,
+     * which run one after the other; slices are numbered through all waves. Vertices of classifier heads are distributed over a wave's slices. All
      * other vertices belong to the wave's last slice: their forward runs in the wave's first slice, their backward in its last. */
     const uint32_t *place;
-    /* blocks, sorted by strongly connected component and vertex type; the blocks of one type in the order of `place` */
+    /* blocks of vertices, sorted by strongly connected component of the types' graph, then by type; blocks of one type in the order of `place` */
     const vpps_step_block *blocks;
     /* for each type: its first block of vertices; VPPS_NONE: no vertex of the type is needed */
     const uint32_t *first_block;
-    const vpps_ordered_vertex *order; /* all needed vertices, sorted by block and level */
+    const vpps_ordered_vertex *order; /* all needed vertices, sorted by block, and in a block by level */
     const uint32_t *level_starts;
     /* for each vertex that has list inputs: the numbers of the lists' first members; elements of other vertices are not set */
     const vpps_first_members *first_members;

@@ -24,7 +24,7 @@ static void wrap(FILE *f, const char *text, int at, int indent) {
     fputc('\n', f);
 }
 
-/* Prints a name and, from a column on, its description: on the next line if the name is too long. */
+/* Prints a name and, from column `column` on, its description; on the next line if the name is too long. */
 static void row(FILE *f, const char *name, const char *text, int column) {
     const int len = (int)strlen(name);
     fprintf(f, len + 2 <= column ? "%s%*s" : "%s\n%*s", name, len + 2 <= column ? column - len : column, "");

@@ -117,7 +117,7 @@ static vpps_status answer_each(predictor *p) {
         if (line->example == VPPS_NO_WORD) continue;
         const vpps_status status = answer(p, line->example, 1);
         if (status == VPPS_OK) {
-            /* the latest answer belongs to this line; failed examples leave none */
+            /* this line's answer is the latest; an example that failed leaves no answer */
             line->example = (uint32_t)p->answers.n - 1;
             continue;
         }

@@ -51,7 +51,7 @@ static void set_result(json_t *o, const task *t, const measures *m) {
     if (t->signature) json_object_set_new(o, "signature", json_string(t->signature()));
 }
 
-/* Returns as JSON for how many words --vectors has a vector, and for how many not; null without --vectors. */
+/* Returns as JSON the number of words for which --vectors has a vector, and the number of other words; null without --vectors. */
 static json_t *vectors_json(const train_summary *t) {
     const vpps_vectors_found *f = &t->vectors;
     if (!f->words) return json_null();

@@ -43,7 +43,8 @@ typedef struct vpps_cpu_problem {
     uint32_t side;      /* lesser of rows and columns of a matrix, as a mean over all weights; 0: unknown */
     size_t cache_bytes; /* size of a core's own cache */
     bool portable;
-    /* Name of the kernels or bf16 unit that environment variable VPPS_ISA asks for; unknown names are ignored; NULL: none. */
+    /* Name of the kernels or of the kind of bf16 instructions that the environment variable VPPS_ISA asks for; unknown names are ignored; NULL:
+     * none. */
     const char *wanted;
 } vpps_cpu_problem;
 

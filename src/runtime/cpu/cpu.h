@@ -236,7 +236,7 @@ struct vpps_cpu {
     /* for each rung (2^rung threads): number of launches in which that many threads took part */
     vpps_counter epoch[VPPS_RUNGS];
     vpps_counter done; /* number of launches that all virtual processors have finished */
-    uint32_t wanted;   /* number of launches that were started */
+    uint32_t wanted;   /* number of launches started so far */
     atomic_bool quit;
     uint32_t threads;  /* number of threads that run the launch's virtual processors */
     vpps_crowd *crowd; /* the element of `crowds` for launches of this kind */

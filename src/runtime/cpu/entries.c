@@ -26,7 +26,7 @@ typedef struct entry_list {
     size_t n, words;
 } entry_list;
 
-/* A table entry that is looked up: the process that owns it, and its place among the entries that this process sends. */
+/* A table entry that is looked up: the process that owns it, and its offset, in words, among the entries that come from the owner. */
 typedef struct looked_up {
     uint32_t offset, owner, at;
 } looked_up;

@@ -302,7 +302,8 @@ static void pack_outer(uint32_t n, uint32_t k, const float *const *x, float *to)
     }
 }
 
-/* Computes a gradient of a block (m x k): block = or += the sum over n <= OUTER_VECTORS vectors of d[v][d_skip ...] x[v]^T, with packed x. */
+/* Computes the gradient of a block of matrix rows (m x k): block = or += the sum over n <= OUTER_VECTORS vectors of d[v][d_skip ...] x[v]^T, with
+ * packed x. */
 static void outer(uint32_t m, uint32_t n, uint32_t k, const float *const *d, uint32_t d_skip, const float *x, float *a,
                   size_t ld, bool add) {
     float rows_of_d[OUTER_VECTORS * PRODUCT_HEIGHT * VECTOR] __attribute__((aligned(64)));

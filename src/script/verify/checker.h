@@ -10,7 +10,7 @@
 
 /* How much of a value in memory a stage (part of a cell's program) reads or writes. */
 typedef enum vpps_extent {
-    /* The rows that the virtual processor owns if rows are shared out; else whole values, of the vertices that it runs. */
+    /* The rows that the virtual processor owns if rows are dealt to processors; else whole values, of the vertices that the processor runs. */
     VPPS_EXTENT_OWN,
     VPPS_EXTENT_WHOLE, /* all rows of the value, which every virtual processor of the group reads */
     /* the rows that the processor owns, of every processor's partial sum; the value is the sum of the partial sums */
@@ -27,12 +27,13 @@ typedef struct vpps_stage_info {
     bool rows;         /* true: each virtual processor computes only some rows of the stage's values */
 } vpps_stage_info;
 
-/* A compiled cell, and what was proved of it: it computes what a vertex (record) of the graph asks for, and so for all equal vertices. */
+/* A compiled cell, and what was proved: that the cell computes the function of a vertex (record of the graph), and so of all equal vertices. */
 typedef struct vpps_checked_cell {
     const vpps_compiled_cell *c;
-    uint32_t record; /* number of the vertex (record) for which this was proved; VPPS_NONE: none yet */
-    uint64_t output_reads[VPPS_CELL_MOST]; /* for each output: bit i: the output depends on the cell's input i */
-    bool output_trained[VPPS_CELL_MOST];   /* for each output: whether it depends on trained parameters */
+    uint32_t record; /* number of the vertex (record) for which the proof was made; VPPS_NONE: there is no proof yet */
+    /* for each output, as bits: the inputs of the cell on which the output depends */
+    uint64_t output_reads[VPPS_CELL_MOST];
+    bool output_trained[VPPS_CELL_MOST]; /* for each output: whether it depends on trained parameters */
     /* For each output, as bits: the output itself, and the outputs that it depends on. Set only if gradients are requested. */
     uint64_t output_made_of[VPPS_CELL_MOST];
     /* For each input, and for each lookup's table entry: the set, as bits, of outputs whose gradients flow into the gradient that the cell computes
@@ -73,17 +74,20 @@ typedef struct vpps_checked_block {
     const vpps_block *block;
     vpps_checked_cell *cell;
     vpps_block_view view;
-    uint32_t **sources;    /* for each input and item (vertex or list member): number of the output that it reads */
-    uint32_t **rows;       /* for each lookup and vertex: number of the table's entry that is read */
+    /* for each input of the cell, and each vertex (or list member): number of the output that it reads */
+    uint32_t **sources;
+    uint32_t **rows;       /* for each table lookup of the cell, and each vertex: number of the entry that is read */
     uint32_t first_output; /* output k of vertex p has the number first_output + k * n + p */
     uint32_t *kept;        /* for each value: number of its tensor; VPPS_NONE: not kept, or kept for one pass only */
     /* for each value that is kept only during a pass, and each vertex: number of its tensor; 0: no task has made it */
     uint32_t **pass_record;
-    /* for each gradient that the current task computes for an input: number of its first tensor */
+    /* for each input for which the current task computes a gradient (contribution): number of the gradient's first tensor */
     uint32_t *contributions;
-    /* for each gradient for an input (contribution): number of its first bit in `taken`, which has a bit for each item */
+    /* for each input for which the cell computes a gradient (contribution): number of the first of its bits in `taken`, one for each vertex or list
+     * member */
     uint64_t *contribution_bits;
-    uint64_t *stage_bits; /* for each stage: number of the bit of the block's vertex 0 in the bit set `ran` */
+    /* for each stage of the cell: number, in the bit set `ran`, of the bit of the block's vertex 0 */
+    uint64_t *stage_bits;
 } vpps_checked_block;
 
 /* A place in the memory pool, and the number of the tensor that must lie there. */
@@ -122,7 +126,7 @@ typedef struct vpps_term_of_loss {
     vpps_node node;
     float factor;
     uint32_t output;
-    uint32_t given; /* if the host gives the output's gradient: the output's index in the request */
+    uint32_t given; /* index in the request of the term's output, if the host gives the output's gradient */
     bool taken;     /* whether the term's factor was already used as a term of the output's gradient */
     bool added;     /* whether the value was added to the loss */
 } vpps_term_of_loss;
@@ -189,13 +193,17 @@ typedef struct vpps_checker {
     bool goes_on; /* whether the host has ended the pause between forward and backward */
     /* For each two groups g and h: number of h's tasks that barriers order before g's next task. */
     uint32_t *known;
-    uint32_t *carried; /* for each barrier and group: number of tasks of the group before the barrier's last signal */
-    uint32_t *signals, *totals; /* for each barrier: signals: their number so far; totals: in the whole script */
+    /* for each barrier and group of processors: number of tasks that the group had run before the barrier's last signal */
+    uint32_t *carried;
+    /* for each barrier: signals: number of signals so far; totals: number in the whole script */
+    uint32_t *signals, *totals;
     /* for each group of processors and vertex, a bit: whether the group's gradients of parameters include the vertex */
     uint64_t *outer_done;
-    uint8_t **entries_made; /* for each table's entry: whether an earlier slice of the batch has summed up gradients */
-    uint32_t *matrix_read;  /* for each parameter and group: 1 + number of the group's last task that reads it */
-    uint8_t *matrix_spent;  /* for each parameter: whether the optimizer's update has changed it */
+    /* for each entry of each table: whether an earlier slice of the batch has summed up its gradient */
+    uint8_t **entries_made;
+    /* for each parameter and group of processors: 1 + number of the group's latest task that reads the parameter */
+    uint32_t *matrix_read;
+    uint8_t *matrix_spent; /* for each parameter: whether the optimizer's update has already changed it */
     vpps_word *pool;
     uint32_t pool_words;
     vpps_reader_sets sets;
@@ -229,7 +237,7 @@ static inline uint64_t vpps_bit_words(uint64_t n) { return n / 64 + 1; }
 
 /* ---- demand.c */
 
-/* Finds the record (vertex) whose output node x is, and the output's number. False: there is no such node. */
+/* Finds the vertex (record) of which node x is an output, and the output's number. Returns false if there is no such node. */
 bool vpps_check_resolve(const vpps_graph *g, vpps_node x, uint32_t *record, uint32_t *node);
 /* The inputs of a vertex (record of the graph): nodes, indices, and numbers of nodes that list inputs read. An op's arguments count as one list. */
 typedef struct vpps_record_view {
@@ -294,7 +302,7 @@ bool vpps_check_open_pool(vpps_checker *c);
 void vpps_check_close_pool(vpps_checker *c);
 /* Makes `unit`, a virtual processor or a whole group, the unit whose reads and writes in the current task are checked next. */
 void vpps_check_act(vpps_checker *c, uint32_t unit);
-/* Returns the number of a virtual processor, given its number in the acting group; and lets it act. */
+/* Returns the number of a virtual processor, given its number in the current group. vpps_check_act_as also makes it the current unit. */
 static inline uint32_t vpps_check_vp(const vpps_checker *c, uint32_t member) {
     return c->group * c->group_size + member;
 }
