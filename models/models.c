@@ -1,4 +1,4 @@
-/* models.c - the table of networks. */
+/* models.c - the table of all networks (models.h). */
 #include "models.h"
 
 #include <string.h>

@@ -63,7 +63,7 @@ uint32_t part_label(const vpps_tree *tree, uint32_t k, net_heads heads);
 
 /* ---------------------------------------------------------------- vertices */
 
-/* Scratch memory for n vertices; part_reserve_vertices returns NULL when out of memory. */
+/* Scratch memory for n vertices. part_reserve_vertices returns the array, NULL when out of memory. */
 typedef struct part_vertices {
     vpps_vertex *at;
     uint32_t n;

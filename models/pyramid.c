@@ -1,4 +1,4 @@
-/* pyramid.c - adds the vertices of a sentence level by level. */
+/* pyramid.c - adds the vertices of a sentence, level by level, until one vertex is left (pyramid.h). */
 #include "pyramid.h"
 
 vpps_status pyramid_add(vpps_graph *g, const vpps_tree *tree, vpps_cell leaf, vpps_cell inner,

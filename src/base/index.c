@@ -1,4 +1,4 @@
-/* index.c - a hash table from hashes to numbers (index.h). */
+/* index.c - a hash table that stores numbers under hashes (index.h). */
 #include "base/index.h"
 
 static void put(vpps_index *x, uint64_t slot) {

@@ -30,5 +30,5 @@ vpps_cell_cost vpps_cost_of_cell(const vpps_model *model, const vpps_compiled_ce
 /* Sets `work`, the relative cost per vertex and list member, of each of the cell's stages. */
 void vpps_set_stage_work(const vpps_model *model, vpps_compiled_cell *c);
 
-/* Returns the stack (products that run as one) to which value v, a PRODUCT or PRODUCT_T, belongs. */
+/* Returns the stack (products with one operand, which run as one product) to which value v, a PRODUCT or PRODUCT_T, belongs. */
 vpps_cell_stack vpps_stack_of(const vpps_compiled_cell *c, uint32_t v);

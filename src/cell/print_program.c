@@ -1,4 +1,4 @@
-/* print_program.c - prints the steps of a stage's program. */
+/* print_program.c - prints the steps of a stage (part of a cell's work between two barriers), one line for each step. */
 #include "cell/print.h"
 
 #include <ctype.h>

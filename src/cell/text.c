@@ -1,4 +1,4 @@
-/* text.c - writes values and operations as text. */
+/* text.c - writes a compiled cell's values and operations as text, such as "sigmoid(t3)". */
 #include "cell/print.h"
 
 #include <ctype.h>

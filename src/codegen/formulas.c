@@ -1,4 +1,4 @@
-/* formulas.c - prints a kernel's elementwise functions. */
+/* formulas.c - prints C++ functions for a kernel's elementwise instructions. */
 #include "codegen/formulas.h"
 
 void vpps_emit_step(FILE *out, vpps_optimizer_kind optimizer, const char *numbers) {

@@ -1,4 +1,4 @@
-/* generate_work.h - interfaces between the files that generate a kernel's text. */
+/* generate_work.h - functions that the files share which generate a kernel's text. */
 #pragma once
 
 #include "codegen/kernel_plan.h"

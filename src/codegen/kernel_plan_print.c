@@ -1,4 +1,4 @@
-/* kernel_plan_print.c - prints a kernel's plan as tables. */
+/* kernel_plan_print.c - prints, as tables, where a kernel keeps weights and how it divides work. */
 #include "codegen/kernel_plan_print.h"
 
 #include <errno.h>

@@ -1,4 +1,4 @@
-/* model.c - parameters and their initial values. */
+/* model.c - a model's parameters and their initial values. */
 #include "graph/model.h"
 #include "vpps_data.h"
 

@@ -1,4 +1,4 @@
-/* model.h - parameters, their copies on the host, and optimizer state. */
+/* model.h - a model's parameters: their copies on the host, and the optimizer's state for each. */
 #pragma once
 
 #include "base/base.h"

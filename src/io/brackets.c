@@ -1,4 +1,4 @@
-/* brackets.c - moves through a text of bracketed trees. */
+/* brackets.c - goes through a text of bracketed trees, such as (S (NP ...)), token by token. */
 #include "brackets.h"
 
 #include "base/base.h"

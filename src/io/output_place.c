@@ -1,4 +1,4 @@
-/* output_place.c - resolves an output's path, link by link. */
+/* output_place.c - finds the file that an output's path names, following symbolic links one by one. */
 #include "output_place.h"
 
 #include "base/base.h"

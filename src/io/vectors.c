@@ -1,4 +1,4 @@
-/* vectors.c - the public calls on pretrained vectors. */
+/* vectors.c - the public functions that read pretrained word vectors. */
 #include "vectors.h"
 
 #include "base/base.h"

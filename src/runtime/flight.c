@@ -1,4 +1,4 @@
-/* flight.c - launches batches, and takes their outcomes one batch later. */
+/* flight.c - launches a handle's batches, and takes the outcome of each one batch later. */
 #include "runtime/handle.h"
 
 #include <inttypes.h>

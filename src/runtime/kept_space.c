@@ -35,7 +35,7 @@ static uint32_t room_after(const vpps_kept_space *k, uint32_t i) {
     return end - v->offset - v->room;
 }
 
-/* Returns a free index of `values`, or 0 if out of memory or of indices. */
+/* Returns a free index of `values`; 0: out of memory, or all indices are in use. */
 static uint32_t take_place(vpps_kept_space *k) {
     const uint32_t place = k->released;
     if (place) return k->released = k->values[place].after, place;

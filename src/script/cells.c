@@ -1,4 +1,4 @@
-/* cells.c - finds or compiles the cells of a batch (batching.h). */
+/* cells.c - finds the compiled cells that a batch needs, or compiles them (batching.h). */
 #include "script/batching.h"
 
 /* A term of a gradient may be stored as two factors, a kept scalar and a kept vector. Returns whether such factors of a classifier head t would have

@@ -21,7 +21,7 @@ typedef struct finder {
     uint64_t *gradients;
     vpps_type_needs *types;
     uint64_t *edges;
-    vpps_batch_needs *out; /* the needs that are found */
+    vpps_batch_needs *out; /* result: the batch's needs that were found */
     /* for each type: inputs, as bits, through which its vertices read `differentiable` outputs */
     uint64_t *differentiable_in;
     noted_read *noted; /* caches of reads, NOTED_TYPES entries for each input of each vertex type */

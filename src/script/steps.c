@@ -1,4 +1,4 @@
-/* steps.c - sorts the batch's vertices into blocks and levels (steps.h). */
+/* steps.c - sorts a batch's vertices into blocks (vertices of one type that run together), and each block by level (steps.h). */
 #include "script/steps.h"
 
 #include "script/deal.h"

@@ -1,4 +1,4 @@
-/* walk.c - walks through a typed graph batch by batch (walk.h). */
+/* walk.c - walks through a graph whose vertices have types: each step runs all ready vertices of one type (walk.h). */
 #include "script/walk.h"
 
 void vpps_typed_graph_free(vpps_typed_graph *g) {

@@ -1,4 +1,4 @@
-/* writer.c - appends words and tasks to a script. */
+/* writer.c - appends words and tasks to a script (a batch's program). */
 #include "script/writer.h"
 
 uint32_t vpps_write_room(vpps_writer *w, uint64_t n) {

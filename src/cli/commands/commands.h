@@ -14,7 +14,7 @@ typedef struct command {
     command_bit bit;
     operand_kind operand;
     int most_files;          /* most file names that may follow the options */
-    const char *actions;     /* OPERAND_ACTION: the actions, such as "list|clear" */
+    const char *actions;     /* for commands with OPERAND_ACTION: their actions, such as "list|clear" */
     int (*run)(settings *s); /* runs the command and returns the process's exit code */
     const char *summary;     /* one line for the list of commands */
     const char *arguments;   /* what the usage line shows after the options */

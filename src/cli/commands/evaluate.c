@@ -1,4 +1,4 @@
-/* evaluate.c - `vpps eval`: measures a checkpoint. */
+/* evaluate.c - `vpps eval`: measures the network in a checkpoint on a data set. */
 #include "base/base.h"
 #include "cli/commands/commands.h"
 #include "cli/output/output_files.h"

@@ -1,4 +1,4 @@
-/* failure.c - prints failures. */
+/* failure.c - prints error messages, and maps statuses to exit codes (failure.h). */
 #include "cli/common/failure.h"
 #include "base/base.h"
 

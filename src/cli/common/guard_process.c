@@ -1,4 +1,4 @@
-/* guard_process.c - the guard process and its child. */
+/* guard_process.c - the guard, a parent process that reports the death of its child, which trains (guard_process.h). */
 #include "cli/common/guard_process.h"
 #include "base/base.h"
 #include "cli/common/failure.h"

@@ -1,4 +1,4 @@
-/* lists.h - parses lists that tables hold as text. */
+/* lists.h - parses lists that a table's cell holds as text, such as "['a', 'b']". */
 #pragma once
 
 #include <stdbool.h>

@@ -1,4 +1,4 @@
-/* terminal.c - makes control characters visible. */
+/* terminal.c - prints control characters visibly, as ^X, so that text cannot send commands to the terminal. */
 #include "cli/common/terminal.h"
 #include "base/base.h"
 

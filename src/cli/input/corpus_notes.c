@@ -1,4 +1,4 @@
-/* corpus_notes.c - collects notes about odd data. */
+/* corpus_notes.c - collects notes for the user about oddities in data files, such as bytes that are not UTF-8. */
 #include "cli/input/corpus_notes.h"
 #include "base/base.h"
 #include "io/chunks.h"

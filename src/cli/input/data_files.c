@@ -1,4 +1,4 @@
-/* data_files.c - finds the files of each split of the data. */
+/* data_files.c - finds the files of each split (train, dev, test) of the data. */
 #include "cli/input/data_files.h"
 #include "base/base.h"
 

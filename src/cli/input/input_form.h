@@ -1,4 +1,4 @@
-/* input_form.h - the formats of examples. */
+/* input_form.h - the formats in which files hold examples. */
 #pragma once
 
 #include "io/sequences.h"

@@ -1,4 +1,4 @@
-/* lines.c - reads lines as they arrive. */
+/* lines.c - reads the lines of a file, or of standard input as they arrive. */
 #include "cli/input/lines.h"
 #include "base/base.h"
 

@@ -1,4 +1,4 @@
-/* records.c - reads records as they arrive. */
+/* records.c - reads the records (examples) of a file, or of standard input as they arrive. */
 #include "cli/input/records.h"
 #include "base/base.h"
 #include "io/descriptor.h"

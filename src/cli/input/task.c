@@ -1,4 +1,4 @@
-/* task.c - the table of kinds of data. */
+/* task.c - the table of the kinds of data that networks learn (task.h). */
 #include "cli/input/task.h"
 
 static const task *const tasks[] = {

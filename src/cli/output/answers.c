@@ -1,4 +1,4 @@
-/* answers.c - collects a network's answers, and makes their JSON. */
+/* answers.c - collects a network's answers (predictions) to examples, and makes JSON of them. */
 #include "cli/output/answers.h"
 #include "base/base.h"
 #include "io/chunks.h"

@@ -1,4 +1,4 @@
-/* output_files.c - checks a command's outputs against its inputs and each other. */
+/* output_files.c - checks that a command's output files are neither its inputs nor each other. */
 #include "cli/output/output_files.h"
 #include "base/base.h"
 #include "cli/input/corpus_read.h"

@@ -1,4 +1,4 @@
-/* best.c - keeps a run's best measurements. */
+/* best.c - keeps a run's best measurements of the dev data. */
 #include "cli/session/best.h"
 
 #include <math.h>

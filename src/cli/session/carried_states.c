@@ -1,4 +1,4 @@
-/* carried_states.c - carries recurrent states from piece to piece, and to checkpoints. */
+/* carried_states.c - carries recurrent states from one piece of a text to the next, and to checkpoints. */
 #include "cli/session/carried_states.h"
 #include "base/base.h"
 

@@ -1,4 +1,4 @@
-/* init.c - takes the parameters of another checkpoint. */
+/* init.c - starts a run with the parameters of another run's checkpoint (--init). */
 #include "cli/session/init.h"
 #include "base/base.h"
 #include "cli/session/finite.h"

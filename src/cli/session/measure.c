@@ -1,4 +1,4 @@
-/* measure.c - measures a split of the data with all processes. */
+/* measure.c - measures a network on a split (train, dev, test) of the data, with all processes of a run. */
 #include "cli/session/measure.h"
 #include "base/base.h"
 #include "cli/session/team.h"

@@ -1,4 +1,4 @@
-/* parameters.c - handles options about single parameters. */
+/* parameters.c - handles options about single parameters: --freeze, --lr-of, --class-weights. */
 #include "cli/session/parameters.h"
 #include "base/base.h"
 #include "cli/common/suggest.h"

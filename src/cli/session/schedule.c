@@ -1,4 +1,4 @@
-/* schedule.c - computes learning rates. */
+/* schedule.c - computes the learning rate of a batch (--lr-schedule). */
 #include "cli/session/schedule.h"
 
 #include <math.h>

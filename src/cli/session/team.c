@@ -1,4 +1,4 @@
-/* team.c - joins, compares and ends the processes of a run. */
+/* team.c - joins the processes of a run, compares their options, and ends them together. */
 #include "cli/session/team.h"
 #include "base/base.h"
 #include "base/hash.h"

@@ -1,4 +1,4 @@
-/* lattice_data.c - ids of characters and words in lattices. */
+/* lattice_data.c - ids of the characters and words on the arcs of lattices. */
 #include "cli/tasks/lattice_data.h"
 #include "base/base.h"
 #include "cli/tasks/words.h"

@@ -1,4 +1,4 @@
-/* tags.c - learns a network's tags, measures them and prints them. */
+/* tags.c - makes a network's vocabulary of tags, and measures and prints predicted tags. */
 #include "cli/tasks/tags.h"
 #include "base/base.h"
 #include "cli/output/answers.h"

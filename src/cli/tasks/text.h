@@ -1,4 +1,4 @@
-/* text.h - measures language models. */
+/* text.h - measures language models by their perplexity. */
 #pragma once
 
 #include "cli/input/task.h"

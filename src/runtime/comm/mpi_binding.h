@@ -48,7 +48,7 @@ struct vpps_mpi {
     bool initialized; /* whether `open` has initialised MPI */
     handle *requests;
     size_t n_requests;
-    handle told; /* the request in MPI of the latest message that `tell` sent */
+    handle told; /* MPI's request for the latest message that `tell` sent */
 #define X(name, parameters) int(*name) parameters;
     CALLS(X)
 #undef X

@@ -1,4 +1,4 @@
-/* mpi_mpich.c - MPICH and implementations with its ABI: handles are numbers. */
+/* mpi_mpich.c - the binding for MPICH, and for MPI libraries with its binary interface, whose handles are numbers. */
 #include "runtime/comm/mpich_abi.h"
 
 #define HANDLE int

@@ -166,7 +166,7 @@ static uint32_t write_addresses(vpps_gpu *gpu, const vpps_batch *batch) {
     return at;
 }
 
-/* Reserves host memory for p->words and for the lists of calls and uses. */
+/* Reserves host memory for the arrays of p (words, calls of cuBLAS, uses of calls) in a batch. */
 static vpps_status reserve_lists(vpps_gpu *gpu, const vpps_batch *batch) {
     enum { ADDRESS_WORDS = 6 };
     vpps_gpu_products *p = &gpu->products;

@@ -1,4 +1,4 @@
-/* checker.h - the state of the script verifier, vpps_verify_batch (verify.h). */
+/* checker.h - the data of a run of the script verifier, vpps_verify_batch (verify.h), which proves that a script computes its graph. */
 #pragma once
 
 #include "base/index.h"
