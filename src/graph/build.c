@@ -37,9 +37,8 @@ static bool apply_shape_rule(vpps_graph *g, vpps_signature *s, uint32_t n, uint3
         if (i == 0) {
             s->rows = a->rows;
         } else if (a->rows != first->cols) {
-            vpps_graph_fail(g, VPPS_SHAPE, "%s: %u x %u times %u x %u; expected %u rows on the right",
-                            vpps_ops[op].name, first->rows, first->cols, a->rows, a->cols, first->cols);
-            return false;
+            return VPPS_GRAPH_REFUSE(g, VPPS_SHAPE, "%s: %u x %u times %u x %u; expected %u rows on the right",
+                                     vpps_ops[op].name, first->rows, first->cols, a->rows, a->cols, first->cols);
         } else {
             s->cols = a->cols;
         }
@@ -49,11 +48,10 @@ static bool apply_shape_rule(vpps_graph *g, vpps_signature *s, uint32_t n, uint3
         if (i == 0) s->rows = a->rows, s->cols = a->cols;
         return true;
     case VPPS_SHAPE_STACKED:
-        if (a->cols != first->cols) {
-            vpps_graph_fail(g, VPPS_SHAPE, "%s: argument %u is %u x %u; expected %u columns, as argument 0 has",
-                            vpps_ops[op].name, i, a->rows, a->cols, first->cols);
-            return false;
-        }
+        if (a->cols != first->cols)
+            return VPPS_GRAPH_REFUSE(g, VPPS_SHAPE,
+                                     "%s: argument %u is %u x %u; expected %u columns, as argument 0 has",
+                                     vpps_ops[op].name, i, a->rows, a->cols, first->cols);
         if (s->rows > UINT32_MAX - a->rows) return shape_error(g, op, i, a, "fewer rows in all"), false;
         s->rows += a->rows;
         s->cols = a->cols;
@@ -74,9 +72,8 @@ static bool apply_shape_rule(vpps_graph *g, vpps_signature *s, uint32_t n, uint3
     case VPPS_SHAPE_WEIGHTED:
         if (i == 0) {
             if (a->cols == 1 && a->rows == n - 1) return true;
-            vpps_graph_fail(g, VPPS_SHAPE, "%s: the weights are %u x %u; expected %u x 1, one for each node",
-                            vpps_ops[op].name, a->rows, a->cols, n - 1);
-            return false;
+            return VPPS_GRAPH_REFUSE(g, VPPS_SHAPE, "%s: the weights are %u x %u; expected %u x 1, one for each node",
+                                     vpps_ops[op].name, a->rows, a->cols, n - 1);
         }
         if (i == 1) {
             *first = *a;
@@ -91,9 +88,8 @@ static bool apply_shape_rule(vpps_graph *g, vpps_signature *s, uint32_t n, uint3
 
 static bool check_size(vpps_graph *g, const vpps_signature *s) {
     if ((uint64_t)s->rows * s->cols < VPPS_MANY_ELEMS) return true;
-    vpps_graph_fail(g, VPPS_SHAPE, "%s: the result would be %u x %u; expected fewer than 2^22 elements",
-                    vpps_ops[s->op].name, s->rows, s->cols);
-    return false;
+    return VPPS_GRAPH_REFUSE(g, VPPS_SHAPE, "%s: the result would be %u x %u; expected fewer than 2^22 elements",
+                             vpps_ops[s->op].name, s->rows, s->cols);
 }
 
 /* Identifies an argument whose shape was checked. A sum of many losses mostly repeats one output of few cells, which is then checked only once. */
@@ -121,12 +117,10 @@ static bool take_arguments(vpps_graph *g, vpps_signature *s, uint32_t n, const v
     const vpps_op_row *row = &vpps_ops[s->op];
     if (!g) return vpps_fail(VPPS_ARGUMENT, "%s: g is NULL", row->name), false;
     if (g->status != VPPS_OK) return false;
-    if (n < row->min_args || n > row->max_args) {
-        vpps_graph_fail(g, VPPS_ARGUMENT, "%s: %u arguments; expected %s%u", row->name, n,
-                        n < row->min_args ? "at least " : "at most ",
-                        n < row->min_args ? row->min_args : row->max_args);
-        return false;
-    }
+    if (n < row->min_args || n > row->max_args)
+        return VPPS_GRAPH_REFUSE(g, VPPS_ARGUMENT, "%s: %u arguments; expected %s%u", row->name, n,
+                                 n < row->min_args ? "at least " : "at most ",
+                                 n < row->min_args ? row->min_args : row->max_args);
     if (n && !args) return vpps_graph_fail(g, VPPS_ARGUMENT, "%s: xs is NULL", row->name), false;
     vpps_signature first = {0};
     seen_node seen[SEEN_NODES] = {0};
@@ -193,8 +187,7 @@ vpps_node vpps_input(vpps_graph *g, uint32_t rows, uint32_t cols, const float *d
 static bool check_index(vpps_graph *g, const char *what, uint32_t *index, uint32_t limit, bool *pulled) {
     *pulled = g->recording && vpps_is_pulled_index(g, *index, index);
     if (*pulled || *index < limit) return true;
-    vpps_graph_fail(g, VPPS_ARGUMENT, "%s: index %u; expected below %u", what, *index, limit);
-    return false;
+    return VPPS_GRAPH_REFUSE(g, VPPS_ARGUMENT, "%s: index %u; expected below %u", what, *index, limit);
 }
 
 vpps_node vpps_lookup(vpps_graph *g, vpps_param table, uint32_t index) {
@@ -318,16 +311,13 @@ vpps_node vpps_affine2(vpps_graph *g, vpps_param bias, vpps_param w0, vpps_node 
  * gives the list's signature and axis (1 + the list's number). */
 static bool take_list(vpps_graph *g, const char *what, vpps_node x, bool scalars, vpps_signature *out, uint32_t *axis) {
     if (g->status != VPPS_OK) return false;
-    if (!g->recording) {
-        vpps_graph_fail(g, VPPS_STATE, "%s: no cell is being recorded; only cells have lists", what);
-        return false;
-    }
+    if (!g->recording)
+        return VPPS_GRAPH_REFUSE(g, VPPS_STATE, "%s: no cell is being recorded; only cells have lists", what);
     if (!vpps_node_signature(g, what, x, out, axis)) return false;
     if (*axis && (!scalars || (out->rows == 1 && out->cols == 1))) return true;
-    vpps_graph_fail(g, VPPS_SHAPE, "%s: %s of %u x %u in cell %s; expected a list%s", what,
-                    *axis ? "a list" : "a value", out->rows, out->cols, g->recording->name,
-                    scalars ? " of scalars" : "");
-    return false;
+    return VPPS_GRAPH_REFUSE(g, VPPS_SHAPE, "%s: %s of %u x %u in cell %s; expected a list%s", what,
+                             *axis ? "a list" : "a value", out->rows, out->cols, g->recording->name,
+                             scalars ? " of scalars" : "");
 }
 
 /* Makes a node whose op takes all members of a list, which are scalars, as one vector. */
@@ -478,8 +468,7 @@ vpps_node vpps_cross_entropy(vpps_graph *g, vpps_node x, uint32_t label) {
 /* Checks that the label smoothing is between 0 and 1. */
 static bool check_smoothing(vpps_graph *g, const char *call, float smoothing) {
     if (smoothing >= 0 && smoothing <= 1) return true;
-    vpps_graph_fail(g, VPPS_ARGUMENT, "%s: the smoothing is %g; expected 0 to 1", call, (double)smoothing);
-    return false;
+    return VPPS_GRAPH_REFUSE(g, VPPS_ARGUMENT, "%s: the smoothing is %g; expected 0 to 1", call, (double)smoothing);
 }
 vpps_node vpps_smooth_label(vpps_graph *g, vpps_node weights, uint32_t label, float smoothing) {
     VPPS_NEED_OR(VPPS_NO_NODE, g);
@@ -495,17 +484,14 @@ static bool check_weighted(vpps_graph *g, vpps_node x, uint32_t label, vpps_node
     bool pulled;
     if (!vpps_node_signature(g, name, x, &s, &axis)) return false;
     *rows = s.rows;
-    if (s.cols != 1) {
-        vpps_graph_fail(g, VPPS_SHAPE, "%s: the scores are %u x %u; expected a vector", name, s.rows, s.cols);
-        return false;
-    }
+    if (s.cols != 1)
+        return VPPS_GRAPH_REFUSE(g, VPPS_SHAPE, "%s: the scores are %u x %u; expected a vector", name, s.rows, s.cols);
     if (!check_index(g, name, &label, s.rows, &pulled)) return false;
     if (weights == VPPS_NO_NODE) return true;
     if (!vpps_node_signature(g, name, weights, &w, &axis)) return false;
     if (w.rows == s.rows && w.cols == 1) return true;
-    vpps_graph_fail(g, VPPS_SHAPE, "%s: weights are %u x %u; expected %u x 1, one for each class", name, w.rows, w.cols,
-                    s.rows);
-    return false;
+    return VPPS_GRAPH_REFUSE(g, VPPS_SHAPE, "%s: weights are %u x %u; expected %u x 1, one for each class", name,
+                             w.rows, w.cols, s.rows);
 }
 
 /* Computes the weighted cross entropy. Without smoothing only the label's log softmax is used, so scores of -inf elsewhere do no harm. */

@@ -303,11 +303,6 @@ void vpps_free_cells(vpps_model *model) {
 
 /* ---------------------------------------------------------------- vertices */
 
-static uint32_t fail_vertex(vpps_graph *g, vpps_status status, const char *what) {
-    vpps_graph_fail(g, status, "%s", what);
-    return VPPS_NO_VERTEX;
-}
-
 /* Returns the node that a vertex reads as input number `input` of its cell, which reads no list. */
 static vpps_node input_node(const vpps_cell_data *c, const uint32_t *record, uint32_t input) {
     uint32_t at = 0;
@@ -360,23 +355,24 @@ vpps_node vpps_scattered(vpps_graph *g, vpps_vertex v, uint32_t k) {
 
 static inline vpps_vertex add_vertex(vpps_graph *g, vpps_vertex_data v) {
     if (!vpps_graph_holds(g, g->n_vertices + (uint64_t)1, "vertices")) return VPPS_NO_VERTEX;
-    if (!VPPS_RESERVE(g->vertices, g->n_vertices + 1)) { return fail_vertex(g, VPPS_MEMORY, "graph: out of memory"); }
+    if (!VPPS_RESERVE(g->vertices, g->n_vertices + 1)) {
+        return vpps_graph_fail(g, VPPS_MEMORY, "graph: out of memory");
+    }
     g->vertices[g->n_vertices] = v;
     return (vpps_vertex)g->n_vertices++;
 }
 
 vpps_vertex vpps_source(vpps_graph *g, uint32_t n, const vpps_node *nodes) {
     VPPS_NEED_OR(VPPS_NO_VERTEX, g);
-    if (n && !nodes) return fail_vertex(g, VPPS_ARGUMENT, "source: nodes is NULL");
+    if (n && !nodes) return vpps_graph_fail(g, VPPS_ARGUMENT, "source: nodes is NULL");
     if (g->status != VPPS_OK) return VPPS_NO_VERTEX;
-    if (g->recording) return fail_vertex(g, VPPS_STATE, "source: a cell is being recorded");
+    if (g->recording) return vpps_graph_fail(g, VPPS_STATE, "source: a cell is being recorded");
     if (!vpps_graph_holds(g, g->n_words + (uint64_t)n + 1, "words")) return VPPS_NO_VERTEX;
-    if (!VPPS_RESERVE(g->words, g->n_words + n + 1)) { return fail_vertex(g, VPPS_MEMORY, "graph: out of memory"); }
+    if (!VPPS_RESERVE(g->words, g->n_words + n + 1)) { return vpps_graph_fail(g, VPPS_MEMORY, "graph: out of memory"); }
     for (uint32_t i = 0; i < n; i++) {
-        if (nodes[i] >= g->n_nodes) {
-            vpps_graph_fail(g, VPPS_ARGUMENT, "source: %u is not a node; the graph has %u", nodes[i], g->n_nodes);
-            return VPPS_NO_VERTEX;
-        }
+        if (nodes[i] >= g->n_nodes)
+            return vpps_graph_fail(g, VPPS_ARGUMENT, "source: %u is not a node; the graph has %u", nodes[i],
+                                   g->n_nodes);
     }
     uint32_t at = (uint32_t)g->n_words;
     g->words[g->n_words++] = n;
@@ -386,9 +382,8 @@ vpps_vertex vpps_source(vpps_graph *g, uint32_t n, const vpps_node *nodes) {
 
 static __attribute__((noinline)) bool fail_input(vpps_graph *g, const vpps_cell_data *c, const vpps_cell_input *in,
                                                  uint32_t rows, uint32_t cols, uint32_t number) {
-    vpps_graph_fail(g, VPPS_SHAPE, "apply %s: %s %u gives %u x %u; expected %u x %u", c->name,
-                    in->pulled ? "pulled node" : "child", number, rows, cols, in->rows, in->cols);
-    return false;
+    return VPPS_GRAPH_REFUSE(g, VPPS_SHAPE, "apply %s: %s %u gives %u x %u; expected %u x %u", c->name,
+                             in->pulled ? "pulled node" : "child", number, rows, cols, in->rows, in->cols);
 }
 
 static inline bool check_input(vpps_graph *g, const vpps_cell_data *c, const vpps_cell_input *in, uint32_t rows,
@@ -497,31 +492,26 @@ static __attribute__((noinline)) uint32_t *take_lists(vpps_graph *g, const vpps_
 
 /* Finds, for each list input of an application (vertex being made), the number of nodes that it reads. False: the graph has failed. */
 static bool count_members(vpps_graph *g, const vpps_cell_data *c, const vpps_application *a, uint32_t *members) {
-    if (a->n_lists ? a->n_lists != c->n_lists : c->n_lists > 1) {
-        vpps_graph_fail(g, VPPS_ARGUMENT, "apply %s: members of %u lists; expected %u", c->name, a->n_lists,
-                        c->n_lists);
-        return false;
-    }
+    if (a->n_lists ? a->n_lists != c->n_lists : c->n_lists > 1)
+        return VPPS_GRAPH_REFUSE(g, VPPS_ARGUMENT, "apply %s: members of %u lists; expected %u", c->name, a->n_lists,
+                                 c->n_lists);
     if (a->n_lists) {
         memcpy(members, a->list_members, a->n_lists * sizeof *members);
         return true;
     }
     *members = c->gathered[1] ? a->n_children - vpps_min_u32(a->n_children, c->list_first) : a->n_members;
     if (c->n_pull_lists ? a->n_members == *members : !a->n_members) return true;
-    vpps_graph_fail(g, VPPS_ARGUMENT, "apply %s: %u pulled lists of %u nodes; expected %u of %u", c->name,
-                    a->n_pull_lists, a->n_members, c->n_pull_lists, c->n_pull_lists ? *members : 0);
-    return false;
+    return VPPS_GRAPH_REFUSE(g, VPPS_ARGUMENT, "apply %s: %u pulled lists of %u nodes; expected %u of %u", c->name,
+                             a->n_pull_lists, a->n_members, c->n_pull_lists, c->n_pull_lists ? *members : 0);
 }
 
 static bool check_members(vpps_graph *g, const vpps_cell_data *c, const uint32_t *members) {
     for (uint32_t d = 1; d <= c->n_lists; d++) {
         const uint32_t n = members[d - 1], least = c->min_members[d], most = c->most_members[d];
-        if (n < least || (most && n > most)) {
-            vpps_graph_fail(g, VPPS_ARGUMENT, "apply %s: a list of %u members; expected at %s %u%s", c->name, n,
-                            n < least ? "least" : "most", n < least ? least : most,
-                            n < least ? "" : ", which concat_list has room for");
-            return false;
-        }
+        if (n < least || (most && n > most))
+            return VPPS_GRAPH_REFUSE(g, VPPS_ARGUMENT, "apply %s: a list of %u members; expected at %s %u%s", c->name,
+                                     n, n < least ? "least" : "most", n < least ? least : most,
+                                     n < least ? "" : ", which concat_list has room for");
     }
     return true;
 }
@@ -537,19 +527,15 @@ static bool check_counts(vpps_graph *g, const vpps_cell_data *c, const vpps_appl
     for (uint32_t d = 1; d <= c->n_lists; d++)
         if (c->gathered[d]) n += any ? c->min_members[d] : members[d - 1];
     if (n < c->min_children) n = c->min_children;
-    if (a->n_children < n || (a->n_children > n && !any) || a->n_pulls != c->n_pulls || a->n_indices != c->n_indices) {
-        vpps_graph_fail(
+    if (a->n_children < n || (a->n_children > n && !any) || a->n_pulls != c->n_pulls || a->n_indices != c->n_indices)
+        return VPPS_GRAPH_REFUSE(
             g, VPPS_ARGUMENT,
             "apply %s: given %u children, %u pulls, %u indices; expected %s%" PRIu64 " children, %u pulls, %u indices: "
             "one for each gather, pull and pull_index of the cell",
             c->name, a->n_children, a->n_pulls, a->n_indices, any ? "at least " : "", n, c->n_pulls, c->n_indices);
-        return false;
-    }
-    if (a->n_pull_lists != c->n_pull_lists) {
-        vpps_graph_fail(g, VPPS_ARGUMENT, "apply %s: %u pulled lists; expected %u", c->name, a->n_pull_lists,
-                        c->n_pull_lists);
-        return false;
-    }
+    if (a->n_pull_lists != c->n_pull_lists)
+        return VPPS_GRAPH_REFUSE(g, VPPS_ARGUMENT, "apply %s: %u pulled lists; expected %u", c->name, a->n_pull_lists,
+                                 c->n_pull_lists);
     return check_members(g, c, members);
 }
 
@@ -568,9 +554,8 @@ static bool check_indices(vpps_graph *g, const vpps_cell_data *c, const uint32_t
         if (!c->imm_pulled[t]) continue;
         const uint32_t index = indices[c->nodes[t].imm], limit = index_limit(g->model, c, t);
         if (index < limit) continue;
-        vpps_graph_fail(g, VPPS_ARGUMENT, "apply %s: index %u for %s; expected below %u", c->name, index,
-                        vpps_ops[c->signatures[c->nodes[t].signature].op].name, limit);
-        return false;
+        return VPPS_GRAPH_REFUSE(g, VPPS_ARGUMENT, "apply %s: index %u for %s; expected below %u", c->name, index,
+                                 vpps_ops[c->signatures[c->nodes[t].signature].op].name, limit);
     }
     return true;
 }
@@ -609,11 +594,9 @@ vpps_vertex vpps_apply(vpps_graph *g, const vpps_application *a) {
         if (!vpps_take_application(g, "apply", a, &own)) return VPPS_NO_VERTEX;
         a = &own;
     }
-    if (g->recording) return fail_vertex(g, VPPS_STATE, "apply: a cell is being recorded");
-    if (a->cell >= g->model->n_cells) {
-        vpps_graph_fail(g, VPPS_ARGUMENT, "apply: cell %u; the model has %zu", a->cell, g->model->n_cells);
-        return VPPS_NO_VERTEX;
-    }
+    if (g->recording) return vpps_graph_fail(g, VPPS_STATE, "apply: a cell is being recorded");
+    if (a->cell >= g->model->n_cells)
+        return vpps_graph_fail(g, VPPS_ARGUMENT, "apply: cell %u; the model has %zu", a->cell, g->model->n_cells);
     const vpps_cell_data *c = vpps_cell_of(g, a->cell);
     uint32_t members[VPPS_CELL_LISTS] = {0};
     if (!has_arrays(g, c, a)) return VPPS_NO_VERTEX;
@@ -626,8 +609,8 @@ vpps_vertex vpps_apply(vpps_graph *g, const vpps_application *a) {
     if (!vpps_graph_holds(g, g->n_words + n_words, "words")) return VPPS_NO_VERTEX;
     if (!VPPS_RESERVE(g->words, g->n_words + n_words) || !VPPS_RESERVE(g->records, g->n_records + 1) ||
         !VPPS_RESERVE(g->node_record, g->n_nodes + (size_t)c->n_outputs))
-        return fail_vertex(g, VPPS_MEMORY, "graph: out of memory");
-    if (g->size + size >= VPPS_CELL_INPUT) return fail_vertex(g, VPPS_ARGUMENT, "graph: more than 2^31 nodes");
+        return vpps_graph_fail(g, VPPS_MEMORY, "graph: out of memory");
+    if (g->size + size >= VPPS_CELL_INPUT) return vpps_graph_fail(g, VPPS_ARGUMENT, "graph: more than 2^31 nodes");
     const uint32_t at = (uint32_t)g->n_words, n_records = (uint32_t)g->n_records;
     uint32_t *words = g->words + at;
     for (uint32_t d = 0; d <= c->n_lists; d++) words[d] = d < c->n_lists ? members[d] : 0;

@@ -84,8 +84,7 @@ vpps_status vpps_scatter_else(vpps_graph *g, vpps_node x, vpps_node otherwise) {
 }
 
 static vpps_vertex fail(vpps_graph *g, vpps_status status, const char *message) {
-    vpps_graph_fail(g, status, "%s", message);
-    return VPPS_NO_VERTEX;
+    return vpps_graph_fail(g, status, "%s", message);
 }
 
 /* Returns the cell that an application names, if the cell has a condition; else the graph fails, and the result is NULL. */
@@ -104,10 +103,9 @@ vpps_vertex vpps_while(vpps_graph *g, const vpps_application *a, uint32_t limit,
     const vpps_cell_data *c = conditional(g, "while", a);
     if (!c) return VPPS_NO_VERTEX;
     const vpps_cell_input *condition = &c->inputs[c->condition.input];
-    if (condition->pulled || condition->child) {
-        vpps_graph_fail(g, VPPS_ARGUMENT, "while: the condition of cell %s is not gathered from child 0", c->name);
-        return VPPS_NO_VERTEX;
-    }
+    if (condition->pulled || condition->child)
+        return vpps_graph_fail(g, VPPS_ARGUMENT, "while: the condition of cell %s is not gathered from child 0",
+                               c->name);
     if (!limit || !a->n_children) return fail(g, VPPS_ARGUMENT, "while: expected a limit of 1 or more, and a child");
     if (!a->children) return fail(g, VPPS_ARGUMENT, "while: children is NULL");
     vpps_vertex *children = malloc(a->n_children * sizeof *children);

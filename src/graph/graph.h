@@ -265,15 +265,17 @@ void vpps_free_cell(vpps_cell_data *c);
 /* Returns a cell of the graph's model; the pointer is valid while the model lives. */
 static inline const vpps_cell_data *vpps_cell_of(const vpps_graph *g, uint32_t cell) { return g->model->cells[cell]; }
 
-/* Marks the graph as failed, unless it already is, and returns VPPS_NO_NODE. */
+/* Marks the graph as failed, unless it already is, and returns VPPS_NO_NODE, which is VPPS_NO_VERTEX. */
 vpps_node vpps_graph_fail(vpps_graph *g, vpps_status status, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
+/* The same with the value false, so that a checking function may `return VPPS_GRAPH_REFUSE(...)`. */
+#define VPPS_GRAPH_REFUSE(...) (vpps_graph_fail(__VA_ARGS__), false)
+_Static_assert(VPPS_NO_NODE == VPPS_NO_VERTEX, "vpps_graph_fail returns both");
 
 /* Returns whether a graph may have n words, vertices or data (less than 2^32); if not, the graph has failed. */
 static inline bool vpps_graph_holds(vpps_graph *g, uint64_t n, const char *what) {
     if (VPPS_LIKELY(vpps_need_count(n, "graph", what) == VPPS_OK)) return true;
-    vpps_graph_fail(g, VPPS_ARGUMENT, "%s", vpps_error_message());
-    return false;
+    return VPPS_GRAPH_REFUSE(g, VPPS_ARGUMENT, "%s", vpps_error_message());
 }
 
 /* Makes a node with a signature, in the graph or in the cell being recorded. `imm_pulled`: whether imm is the number of a pulled index. */

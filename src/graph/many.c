@@ -24,18 +24,16 @@ static bool check_lists(vpps_graph *g, const vpps_applications *a, const vpps_ce
     for (uint32_t d = 0; d < a->n_lists; d++) {
         const vpps_members_of *l = &a->lists[d];
         const bool gathered = d < c->n_lists && c->gathered[d + 1];
-        if (!l->first || l->first[0] || (gathered && l->first[a->n] && !l->children)) {
-            vpps_graph_fail(g, VPPS_ARGUMENT, "apply_many %s: list %u: %s", c->name, d,
-                            !l->first     ? "first is NULL"
-                            : l->first[0] ? "first does not begin with 0"
-                                          : "children is NULL");
-            return false;
-        }
+        if (!l->first || l->first[0] || (gathered && l->first[a->n] && !l->children))
+            return VPPS_GRAPH_REFUSE(g, VPPS_ARGUMENT, "apply_many %s: list %u: %s", c->name, d,
+                                     !l->first     ? "first is NULL"
+                                     : l->first[0] ? "first does not begin with 0"
+                                                   : "children is NULL");
         for (uint32_t i = 0; i < a->n; i++) {
             if (l->first[i] <= l->first[i + 1]) continue;
-            vpps_graph_fail(g, VPPS_ARGUMENT, "apply_many %s: list %u: first decreases from %u to %u at vertex %u",
-                            c->name, d, l->first[i], l->first[i + 1], i);
-            return false;
+            return VPPS_GRAPH_REFUSE(g, VPPS_ARGUMENT,
+                                     "apply_many %s: list %u: first decreases from %u to %u at vertex %u", c->name, d,
+                                     l->first[i], l->first[i + 1], i);
         }
     }
     return true;
@@ -53,14 +51,12 @@ static bool check_arrays(vpps_graph *g, const vpps_applications *a, const vpps_c
                {a->n_pull_lists, a->pull_lists, "pull_lists"}};
     for (size_t i = 0; i < VPPS_COUNT(all); i++) {
         if (!all[i].n || all[i].array) continue;
-        vpps_graph_fail(g, VPPS_ARGUMENT, "apply_many %s: %s is NULL", c->name, all[i].name);
-        return false;
+        return VPPS_GRAPH_REFUSE(g, VPPS_ARGUMENT, "apply_many %s: %s is NULL", c->name, all[i].name);
     }
-    if (a->n_lists != c->n_lists || a->n_pull_lists != c->n_pull_lists) {
-        vpps_graph_fail(g, VPPS_ARGUMENT, "apply_many %s: members of %u lists, %u pulled lists; expected %u and %u",
-                        c->name, a->n_lists, a->n_pull_lists, c->n_lists, c->n_pull_lists);
-        return false;
-    }
+    if (a->n_lists != c->n_lists || a->n_pull_lists != c->n_pull_lists)
+        return VPPS_GRAPH_REFUSE(g, VPPS_ARGUMENT,
+                                 "apply_many %s: members of %u lists, %u pulled lists; expected %u and %u", c->name,
+                                 a->n_lists, a->n_pull_lists, c->n_lists, c->n_pull_lists);
     return true;
 }
 
@@ -91,10 +87,7 @@ static vpps_vertex apply_row(vpps_graph *g, const vpps_applications *a, const vp
     }
     for (uint32_t d = 0; d < a->n_lists; d++) r->members[d] = a->lists[d].first[i + 1] - a->lists[d].first[i];
     one->children = take_children(a, c, i, r, &one->n_children);
-    if (!one->children) {
-        vpps_graph_fail(g, VPPS_MEMORY, "graph: out of memory");
-        return VPPS_NO_VERTEX;
-    }
+    if (!one->children) return vpps_graph_fail(g, VPPS_MEMORY, "graph: out of memory");
     for (uint32_t k = 0; k < c->n_inputs; k++) {
         const vpps_cell_input *in = &c->inputs[k];
         if (in->pulled && in->axis)
@@ -125,16 +118,11 @@ vpps_vertex vpps_apply_many(vpps_graph *g, const vpps_applications *a) {
     vpps_applications own = {0};
     const vpps_status status = a ? vpps_take_struct(&own, sizeof own, sizeof own, a, "vpps_applications")
                                  : vpps_fail(VPPS_ARGUMENT, "a is NULL");
-    if (status != VPPS_OK) {
-        vpps_graph_fail(g, status, "apply_many: %s", vpps_error_message());
-        return VPPS_NO_VERTEX;
-    }
+    if (status != VPPS_OK) return vpps_graph_fail(g, status, "apply_many: %s", vpps_error_message());
     a = &own;
-    if (g->recording || a->cell >= g->model->n_cells) {
-        vpps_graph_fail(g, g->recording ? VPPS_STATE : VPPS_ARGUMENT, "apply_many: %s",
-                        g->recording ? "a cell is being recorded" : "the model has no such cell");
-        return VPPS_NO_VERTEX;
-    }
+    if (g->recording || a->cell >= g->model->n_cells)
+        return vpps_graph_fail(g, g->recording ? VPPS_STATE : VPPS_ARGUMENT, "apply_many: %s",
+                               g->recording ? "a cell is being recorded" : "the model has no such cell");
     const vpps_cell_data *c = vpps_cell_of(g, a->cell);
     if (!a->n) return (vpps_vertex)g->n_vertices;
     if (!check_arrays(g, a, c) || !check_lists(g, a, c)) return VPPS_NO_VERTEX;

@@ -10,9 +10,8 @@ static bool check_vector(vpps_graph *g, const char *call, const char *what, vpps
     if (v == VPPS_NO_NODE) return true;
     if (!vpps_node_signature(g, call, v, &s, &axis)) return false;
     if (s.rows == x->rows && s.cols == 1) return true;
-    vpps_graph_fail(g, VPPS_SHAPE, "%s: the %s is %u x %u; expected %u x 1, as x is", call, what, s.rows, s.cols,
-                    x->rows);
-    return false;
+    return VPPS_GRAPH_REFUSE(g, VPPS_SHAPE, "%s: the %s is %u x %u; expected %u x 1, as x is", call, what, s.rows,
+                             s.cols, x->rows);
 }
 
 /* Checks the arguments of a normalisation before any node is made, so that a failing call makes none. */
@@ -20,10 +19,8 @@ static bool check(vpps_graph *g, const char *call, vpps_node x, vpps_node gain, 
     vpps_signature s;
     uint32_t axis;
     if (g->status != VPPS_OK || !vpps_node_signature(g, call, x, &s, &axis)) return false;
-    if (!(epsilon > 0 && epsilon < INFINITY)) {
-        vpps_graph_fail(g, VPPS_ARGUMENT, "%s: epsilon is %g; expected above 0", call, (double)epsilon);
-        return false;
-    }
+    if (!(epsilon > 0 && epsilon < INFINITY))
+        return VPPS_GRAPH_REFUSE(g, VPPS_ARGUMENT, "%s: epsilon is %g; expected above 0", call, (double)epsilon);
     return check_vector(g, call, "gain", gain, &s) && check_vector(g, call, "bias", bias, &s);
 }
 

@@ -23,26 +23,23 @@ vpps_node vpps_reshape(vpps_graph *g, vpps_node x, uint32_t rows, uint32_t cols)
 /* Checks that nodes have equally many rows; sets *rows to this number and *cols to the sum of their columns. */
 static bool check_rows(vpps_graph *g, uint32_t n, const vpps_node *xs, uint32_t *rows, uint64_t *cols) {
     *cols = 0;
-    if (!n || n >= VPPS_MANY || !xs) {
-        vpps_graph_fail(g, VPPS_ARGUMENT, "hstack: %u nodes%s; expected 1 to 2^20 - 1", n, xs ? "" : ", xs is NULL");
-        return false;
-    }
+    if (!n || n >= VPPS_MANY || !xs)
+        return VPPS_GRAPH_REFUSE(g, VPPS_ARGUMENT, "hstack: %u nodes%s; expected 1 to 2^20 - 1", n,
+                                 xs ? "" : ", xs is NULL");
     for (uint32_t i = 0; i < n; i++) {
         vpps_signature s;
         uint32_t axis;
         if (!vpps_node_signature(g, "hstack", xs[i], &s, &axis)) return false;
         if (!i) *rows = s.rows;
         *cols += s.cols;
-        if (s.rows != *rows) {
-            vpps_graph_fail(g, VPPS_SHAPE, "hstack: argument %u is %u x %u; expected %u rows, as argument 0 has", i,
-                            s.rows, s.cols, *rows);
-            return false;
-        }
+        if (s.rows != *rows)
+            return VPPS_GRAPH_REFUSE(g, VPPS_SHAPE,
+                                     "hstack: argument %u is %u x %u; expected %u rows, as argument 0 has", i, s.rows,
+                                     s.cols, *rows);
     }
     if (*cols * *rows < VPPS_MANY_ELEMS) return true;
-    vpps_graph_fail(g, VPPS_SHAPE, "hstack: the result would be %u x %" PRIu64 "; expected fewer than 2^22 elements",
-                    *rows, *cols);
-    return false;
+    return VPPS_GRAPH_REFUSE(
+        g, VPPS_SHAPE, "hstack: the result would be %u x %" PRIu64 "; expected fewer than 2^22 elements", *rows, *cols);
 }
 
 /* Puts values side by side: since matrices are stored by columns, stacks them as vectors and reshapes the result. */
