@@ -141,7 +141,7 @@ class Vocab:
 
 
 class Spellings(Uncopied):
-    """The characters of each word of a vocabulary, for networks that spell."""
+    """The characters of each word of a vocabulary, for networks that read words letter by letter."""
 
     def __init__(self, words: Vocab) -> None:
         self._c = _new(lib.vpps_spellings_create, lib.vpps_spellings_destroy, words._c)
@@ -302,18 +302,18 @@ class Treebank(Uncopied):
         return n
 
     def text(self, i: int) -> str:
-        """Tree i as a line of text."""
+        """Returns tree i as a line of text in the treebank's brackets."""
         n, status = ffi.new("size_t *"), ffi.new("vpps_status *")
         p = ffi.gc(created(lib.glue_treebank_text(self._c, i, n, status), status), lib.glue_free)
         data: bytes = ffi.buffer(p, n[0])[:]
         return data.decode("utf-8", "surrogateescape")
 
     def tree(self, i: int) -> Trees:
-        """Tree i alone."""
+        """Returns the arrays of tree i alone."""
         return self.arrays().take([i])
 
     def arrays(self) -> Trees:
-        """All trees as arrays."""
+        """Returns the arrays of all trees together."""
         n = lib.glue_treebank_nodes(self._c)
         t = Trees(np.empty(len(self) + 1, np.int64), np.empty(n, np.int32), *(np.empty(n, np.int64) for _ in range(3)))
         lib.glue_treebank_arrays(self._c, *(ffi.cast("void *", a.ctypes.data) for a in (t.first, t.label, t.left, t.right, t.word)))

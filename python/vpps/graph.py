@@ -225,7 +225,7 @@ class Graph(Builder):
         return Vertices(e, np.arange(first, first + n, dtype=np.uint32))
 
     def _cell(self, cell: Cell) -> int:
-        """The cell's number; fails for a cell of another model."""
+        """Returns the cell's number; fails if the cell belongs to another model."""
         if cell.model is not self.model:
             raise ArgumentError(f"cell {cell.name} of another model")
         return cell.id

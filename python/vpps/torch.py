@@ -332,7 +332,7 @@ class Module(nn.Module):
         self._updates = 0
         self._added = False  # whether the engine holds gradients for Optimizer.step
         self._behind = False  # whether the engine has newer values than the model
-        self._anchor = torch.zeros((), requires_grad=True)  # makes outputs need gradients when the engine has the parameters
+        self._anchor = torch.zeros((), requires_grad=True)  # makes outputs need gradients when the engine, not PyTorch, has the parameters
         for name, p, view in zip(self._names, self._of, self._views):
             shared = nn.Parameter(torch.from_numpy(view), requires_grad=not p.frozen)
             self.register_parameter(name, shared)
@@ -533,7 +533,7 @@ class Optimizer(torch.optim.Optimizer):
         super().__init__(module._shared, {"lr": lr})
 
     def step(self, closure: Callable[[], Any] | None = None) -> Any:  # type: ignore[override]
-        """Updates by the gradients since the latest step, if there are any."""
+        """Updates the parameters by the gradients computed since the latest step, if there are any."""
         loss = None
         if closure is not None:
             with torch.enable_grad():
