@@ -1,8 +1,8 @@
 /* split.c - decides where and when a cell's values are computed: passes (eager, main, lazy; Cavs, section 3.4), stages, memory.
  *
- * A stage is work of a virtual processor (VP) that needs no result that another VP makes meanwhile. If rows are shared out, a product
- * reads whole vectors, of which the VP has made only its own rows, so a product begins a stage. A product with a transposed matrix ends
- * a stage, since the VPs' shares must be added up. If vertices are shared out, a pass is one stage. */
+ * A stage is work of a virtual processor (VP) that needs no result that another VP makes meanwhile. If each VP computes some rows of
+ * every vector, a product begins a stage, since it reads whole vectors, of which this VP has only its own rows. A product with a transposed
+ * matrix ends a stage, since the VPs' partial sums must be added up. If each VP computes whole vertices, a pass is one stage. */
 #include "cell/cell.h"
 
 typedef struct work {

@@ -3,7 +3,7 @@
  * Vectors are copied to shared memory a few at a time, asynchronously, while the products of the preceding ones are added: columns of every x, and
  * the VP's rows of every dy, called slots. Eight, 16 or 32 lanes compute one "unit": four columns of an x per lane, times some slots. With twelve
  * slots, four loads provide a thread's operands for 48 multiply-adds. A pass reads all vectors once, for as many units as a CTA has lanes for. If a
- * CTA has lanes for several times the units, the vectors are shared out to as many "parts" of the CTA, whose sums are added up. */
+ * CTA has lanes for several times the units, the vectors are divided among as many "parts" of the CTA, whose sums are added up. */
 #include "codegen/generate_outer.h"
 
 enum {
@@ -226,7 +226,7 @@ static uint32_t outer_of_slot(const tiles *t, uint32_t x, uint32_t slot) {
     return i;
 }
 
-/* Writes tables of a pass's units of work and of their rows of dy. */
+/* Writes two tables of a pass over the vectors: what each unit (four columns of an x per lane) reads, and which rows of dy it multiplies. */
 static void put_units(const tiles *t, const pass *p) {
     FILE *out = t->w->out;
     fprintf(out, "static __constant__ const vpps_unit units[] = {");

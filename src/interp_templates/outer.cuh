@@ -145,7 +145,8 @@ __device__ __forceinline__ void vpps_sum_values(const SUM &sum) {
 /* Number of vectors whose products are summed before that sum is added to the total. */
 enum { VPPS_LONG_SUM = 4096 };
 
-/* The position in a sum over the vectors of tasks: the next vector is number `from` of a task, and the current run has `done` vectors. */
+/* The position in a sum over the vectors of tasks: the next vector is number `from` of a task; `done` vectors are summed since the last time
+ * that a sum of up to VPPS_LONG_SUM vectors was added to the total. */
 struct vpps_runs {
     unsigned task, from, done;
 

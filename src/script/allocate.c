@@ -11,7 +11,8 @@ typedef struct hole {
 typedef struct sweep {
     vpps_tensor_life *all;
     uint32_t n;
-    uint32_t *by_first, *by_last; /* the tensors' numbers, by_first: by first live phase; by_last: by last live phase */
+    /* the tensors' numbers, by_first: by first live phase (time between two barriers); by_last: by last live phase */
+    uint32_t *by_first, *by_last;
     uint8_t *apart; /* for each tensor: whether it is one of the largest, which are placed before all others */
     hole *holes;    /* holes (free ranges of words) by address; no two are adjacent */
     uint32_t n_holes;
@@ -66,7 +67,7 @@ static uint64_t take(sweep *s, uint64_t words) {
     return at;
 }
 
-/* Sorts the tensors' numbers by first or last live phase; tensors that live to the end come after all others. */
+/* Sorts the tensors' numbers by first or last live phase (between two barriers); tensors that live to the end come after all others. */
 static void sort_by_phase(const sweep *s, bool last, uint32_t n_phases, uint32_t *starts, uint32_t *order) {
     memset(starts, 0, (n_phases + (size_t)2) * sizeof *starts);
     for (uint32_t pass = 0; pass < 2; pass++) {

@@ -70,7 +70,7 @@ void vpps_write_contributions(const vpps_contributions *all, const vpps_block_me
 
 /* The gradients that vertices of the current slice (share of the batch) compute for one table entry, to be summed up. */
 typedef struct vpps_entry_list {
-    uint32_t slice; /* latest slice (share of a wave) whose vertices use the table entry; VPPS_NONE: none yet */
+    uint32_t slice; /* latest slice (part of a wave) whose vertices use the table entry; VPPS_NONE: none yet */
     uint32_t count; /* number of gradients to add up: one for each use in this slice and, if any, earlier slices' sum */
     uint32_t at;    /* address in the script for the offset of the entry's next gradient */
     bool made;      /* whether an earlier slice (of a wave) has summed a gradient for the table entry */
@@ -78,14 +78,14 @@ typedef struct vpps_entry_list {
 
 typedef struct vpps_entry_lists {
     vpps_entry_list *of; /* for each table entry: list of its gradients to be summed up */
-    uint32_t *touched;   /* indices in `of` of the entries that this slice (share of a wave) uses, by first use */
+    uint32_t *touched;   /* indices in `of` of the entries that this slice (part of a wave) uses, by first use */
     uint32_t n_touched;
 } vpps_entry_lists;
 
 /* Allocates empty lists for all table entries that the batch trains. False: out of memory. */
 bool vpps_open_entries(const vpps_contributions *all, vpps_arena *arena, vpps_entry_lists *lists);
 
-/* Begins a slice (share of a wave): finds the table entries that the slice uses, and counts the gradients of each. With a single slice the list
+/* Begins a slice (part of a wave): finds the table entries that the slice uses, and counts the gradients of each. With a single slice the list
  * is all entries in order, so that the virtual processor that adds up an entry's gradient also owns the entry. */
 void vpps_touch_entries(const vpps_contributions *all, uint32_t slice, vpps_entry_lists *lists);
 

@@ -1,4 +1,4 @@
-/* deal.c - assigns each vertex to a wave (waves run in turn), a group of virtual processors, and a slice of the wave (deal.h). */
+/* deal.c - assigns each vertex to a wave (part of the batch; waves run in turn), a group of virtual processors, and a slice of the wave (deal.h). */
 #include "script/deal.h"
 
 typedef struct component {

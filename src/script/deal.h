@@ -1,4 +1,4 @@
-/* deal.h - assigns each vertex to a wave (waves run in turn in the same memory), a group of virtual processors, a slice of the wave. */
+/* deal.h - assigns each vertex to a wave (part of the batch; waves run in turn), a group of virtual processors, and a slice (part of a wave). */
 #pragma once
 
 #include "script/batching.h"

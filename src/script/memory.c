@@ -22,7 +22,7 @@ typedef struct placer {
     vpps_arena *arena;
     vpps_placement *out;
     vpps_block_memory *blocks;
-    /* for each task: offset of its values of one pass only; offset of the gradients that it computes for others */
+    /* for each task: offset of its values of one pass only; offset of the gradients that the task computes for other vertices */
     uint32_t *pass_record, *contributed;
     vpps_tensor_life *lives; /* lifetimes of the tensors of the current group of virtual processors */
     uint32_t n_lives;
@@ -30,8 +30,9 @@ typedef struct placer {
     bool (*all_levels)[2];
     /* for each block (vertices of one type): whether the host reads a value or gradient of the block */
     bool *requested;
-    uint32_t *level_ends; /* for each level of each block (block.levels + level): last phase of the level's backward */
-    /* for each level of each block of vertices (index: block.levels + level): the last phase that reads the gradients that it contributes */
+    /* for each level of each block of vertices (index: block.levels + level): the last phase (time between two barriers) of the level's backward */
+    uint32_t *level_ends;
+    /* for each level of each block (as in level_ends): the last phase that reads the gradients which the level's vertices compute for their inputs */
     uint32_t *last_reads;
     /* for each level and pass: offset of the values of that pass only, and index in `lives`. With one array for all levels, only level 0 is set. */
     uint32_t *pass_record_at, *pass_record_life;
@@ -71,20 +72,21 @@ static bool is_term(const vpps_steps *s, uint32_t block) {
     return false;
 }
 
-/* Returns the number of the block with the vertices of a type in a slice (share of the batch), in the group of block b. */
+/* Returns the number of the block with the vertices of a type in a slice (part of a wave of the batch), in the group of block b. */
 static uint32_t block_beside(const vpps_steps *s, const vpps_step_block *b, uint32_t type, uint32_t slice) {
     return s->first_block[type] + slice * s->batching->n_groups + b->group;
 }
 
-/* Returns the number of the block of vertex type `type` that block b reads: the block in b's wave and group; for a classifier head, also in b's
- * slice. */
+/* Returns the number of the block of vertex type `type` that block b reads: the block in b's wave (part of the batch) and group; for a classifier
+ * head, also in b's slice. */
 static uint32_t read_by(const vpps_steps *s, const vpps_step_block *b, uint32_t type) {
     return block_beside(s, b, type, s->batching->heads[type] ? b->slice : vpps_last_slice(s, b->slice));
 }
 
 static uint32_t last_of(const vpps_block_phases *b) { return vpps_max_u32(b->last_forward, b->last_backward); }
 
-/* Returns the last phase of those blocks of type `type` that may read block b: of b's wave and group; if both are classifier heads, of b's slice. */
+/* Returns the last phase (time between two barriers) of those blocks of type `type` that may read block b: of b's wave and group; if both are
+ * classifier heads, of b's slice. */
 static uint32_t last_of_readers(const placer *p, const vpps_step_block *b, uint32_t type) {
     const bool *heads = p->s->batching->heads, slices = heads[type] && !heads[b->type];
     uint32_t last = 0;
@@ -93,8 +95,8 @@ static uint32_t last_of_readers(const placer *p, const vpps_step_block *b, uint3
     return last;
 }
 
-/* Returns the last phase that reads those terms of gradients which a block stores as two factors: where the blocks that it reads sum up their
- * gradients. 0: there are none. */
+/* Returns the last phase (time between two barriers) that reads those terms of gradients which a block stores as two factors: where the blocks that
+ * the block reads sum up their gradients. 0: there are none. */
 static uint32_t last_of_scaled(const placer *p, uint32_t block) {
     const vpps_step_block *b = &p->s->blocks[block];
     uint32_t last = 0;
@@ -105,8 +107,9 @@ static uint32_t last_of_scaled(const placer *p, uint32_t block) {
     return last;
 }
 
-/* Returns the last phase that reads a vertex block's kept values. Values from which parameters' gradients are computed live to the slice's end; or to
- * the script's end if there is one slice (of a wave), since the update may read them. Terms of the loss live to the slice's end. */
+/* Returns the last phase (time between two barriers) that reads a vertex block's kept values. Values from which parameters' gradients are computed
+ * live to the slice's end; or to the script's end if there is one slice (of a wave), since the update may read them. Terms of the loss live to the
+ * slice's end. */
 static uint32_t last_of_kept(const placer *p, uint32_t block) {
     const vpps_steps *s = p->s;
     const vpps_step_block *b = &s->blocks[block];
@@ -186,7 +189,8 @@ static bool sums_late(const vpps_compiled_cell *c) {
     return late;
 }
 
-/* Sets level_ends, zero on entry: for each level of each block of vertices, the last phase of the backward pass over the level. */
+/* Sets level_ends, zero on entry: for each level of each block of vertices, the last phase (time between two barriers) of the backward pass over the
+ * level. */
 static void note_ends(placer *p) {
     for (uint32_t i = 0; i < p->tasks->n; i++) {
         const vpps_stage_task *t = &p->tasks->all[i];
@@ -202,7 +206,7 @@ static void note_ends(placer *p) {
     }
 }
 
-/* Returns the set, as bits, of inputs to which the cell's backward stages contribute gradients level by level. */
+/* Returns the set, as bits, of inputs for which the cell's backward stages compute gradients level by level. */
 static uint64_t inputs_of_levels(const vpps_compiled_cell *c) {
     uint64_t inputs = 0;
     for (uint32_t j = 0; j < c->n_contributions; j++) {
@@ -212,7 +216,8 @@ static uint64_t inputs_of_levels(const vpps_compiled_cell *c) {
     return inputs;
 }
 
-/* Sets ends_of_type for every vertex type that block b reads. Returns the last backward phase of all the blocks that b reads. */
+/* Sets ends_of_type for every vertex type that block b reads. Returns the last backward phase (time between two barriers) of all the blocks that b
+ * reads. */
 static uint32_t find_ends(placer *p, const vpps_step_block *b) {
     uint32_t latest = 0;
     for (uint32_t t = 0; t < p->s->reading->n_types; t++) {
@@ -225,8 +230,8 @@ static uint32_t find_ends(placer *p, const vpps_step_block *b) {
     return latest;
 }
 
-/* Returns the last phase in which the vertices that [first, end) read through one input sum up their gradients; at least `last`. The search ends at
- * `latest`, since no such phase is later than `latest`. */
+/* Returns the last phase (time between two barriers) in which the vertices that [first, end) read through one input sum up their gradients; at least
+ * `last`. The search ends at `latest`, since no such phase is later than `latest`. */
 static inline uint32_t last_of_input(const placer *p, const vpps_ordered_vertex *first, const vpps_ordered_vertex *end,
                                      vpps_input_place place, uint32_t latest, uint32_t last) {
     const vpps_reading *r = p->s->reading;
@@ -240,7 +245,8 @@ static inline uint32_t last_of_input(const placer *p, const vpps_ordered_vertex 
     return last;
 }
 
-/* Sets last_reads, zero on entry, for a block: for each level, the last phase that reads the gradients which the level's vertices contribute. */
+/* Sets last_reads, zero on entry, for a block: for each level, the last phase (time between two barriers) that reads the gradients which the level's
+ * vertices compute for their inputs. */
 static void note_last_reads(placer *p, uint32_t block) {
     const vpps_step_block *b = &p->s->blocks[block];
     const vpps_compiled_cell *c = cell_of(p, block);
@@ -259,7 +265,8 @@ static void note_last_reads(placer *p, uint32_t block) {
     }
 }
 
-/* Returns the last phase that reads the gradients that a task contributes. Gradients of table entries are read when the slice (of a wave) ends. */
+/* Returns the last phase (time between two barriers) that reads the gradients that a task computes for other vertices. Gradients of table entries are
+ * read when the slice (of a wave) ends. */
 static uint32_t last_of_contributions(const placer *p, const vpps_stage_task *t) {
     const vpps_step_block *b = &p->s->blocks[t->block];
     const vpps_compiled_cell *c = cell_of(p, t->block);
@@ -293,7 +300,7 @@ static uint64_t entry_words(const vpps_model *model, const vpps_contributions *c
     return words;
 }
 
-/* Returns the phase of group 0 with which the first slice (of a wave) ends. */
+/* Returns the phase (step between two barriers) of group 0 with which the first slice (part of a wave) ends. */
 static uint32_t first_slice_end(const placer *p) {
     uint32_t end = p->tasks->group_phases[0] - 1;
     for (uint32_t i = 0; i < p->s->n_blocks; i++)

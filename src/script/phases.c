@@ -4,19 +4,20 @@
  * possible phase: later than every phase in which another VP uses data that the task reads or overwrites, and not before a phase in which
  * the same VP uses such data (cell/order.c). Tasks of one phase run in the order in which they were added.
  *
- * A wave is a share of the batch. Its slices run one after the other: classifier heads run forward and backward in each slice, all other
+ * A wave is a part of the batch. Its slices run one after the other: classifier heads run forward and backward in each slice, all other
  * types forward in the first slice and backward in the last. A step in two halves has one slice and no phase with tasks of both halves. */
 #include "script/phases.h"
 
-/* The first phase in which a virtual processor may read a value. own: if this processor made the value (its own rows, or as the stage's only
- * processor); others: if another one made it. */
+/* The first phase (time between two barriers) in which a virtual processor may read a value. own: if this processor made the value (its own rows, or
+ * as the stage's only processor); others: if another one made it. */
 typedef struct ready {
     uint32_t own, others;
 } ready;
 
 static ready later(ready a, ready b) { return (ready){vpps_max_u32(a.own, b.own), vpps_max_u32(a.others, b.others)}; }
 
-/* The first phases in which tasks of other stages may read a vertex type's outputs, and the gradients that the type contributes to its inputs. */
+/* The first phases (between two barriers) in which tasks of other stages may read a type's outputs, and the gradients that the type computes for its
+ * inputs. */
 typedef struct links {
     ready outputs, contributions;
 } links;
@@ -28,20 +29,22 @@ static links latest(links a, links b) {
 /* The progress of scheduling a vertex type in the current slice (of a wave) and group of virtual processors. */
 typedef struct progress {
     links made;
-    /* first phases in which results of types in other SCCs (strongly connected components) may be read */
+    /* first phases (between two barriers) in which results of types in other SCCs (strongly connected components) may be read */
     links other_sccs;
-    uint32_t *stages; /* for each stage of the type's cell: the last phase in which the stage runs */
+    /* for each stage of the type's cell: the last phase (time between two barriers) in which the stage runs */
+    uint32_t *stages;
 } progress;
 
 typedef struct phases {
     const vpps_steps *s;
     progress *types;
     uint32_t *of_scc, n_of_scc; /* of_scc: the n_of_scc vertex types of the current SCC (recurrence) */
-    uint32_t begin;             /* first phase of the slice (of a wave) in work, or of its backward half */
+    uint32_t begin;             /* first phase of the slice (of a wave) in work, or of the slice's backward half */
     vpps_stage_task *tasks;     /* tasks of a group of virtual processors, in the order in which they are added */
     uint32_t n_tasks;
     uint32_t *group_phases;
-    uint32_t *pauses; /* for each group: its first phase after the script's pause; NULL: there is no pause */
+    /* for each group: its first phase (between barriers) after the script's pause; NULL: there is no pause */
+    uint32_t *pauses;
     vpps_block_phases *blocks;
 } phases;
 
@@ -55,8 +58,8 @@ static ready make(ready r, const vpps_stage_set *set, uint64_t which, uint32_t p
     return set->own & which ? later(r, (ready){phase, phase + 1}) : r;
 }
 
-/* Returns the first phase in which a stage of vertex type t can run. `scc`: phases from which results of earlier tasks of the same SCC (recurrence)
- * may be read. */
+/* Returns the first phase (time between two barriers) in which a stage of vertex type t can run. `scc`: phases from which results of earlier tasks of
+ * the same SCC (recurrence) may be read. */
 static uint32_t phase_of(const phases *p, uint32_t t, uint32_t stage, const links *scc) {
     const vpps_type_needs *needs = &p->s->needs->types[t];
     const progress *of = &p->types[t];
@@ -112,7 +115,8 @@ static void add_stages(phases *p, uint32_t place, vpps_pass pass, uint32_t level
     }
 }
 
-/* Sets other_sccs for the vertex types of an SCC (recurrence): the phases from which results of types in other SCCs may be read. */
+/* Sets other_sccs for the vertex types of an SCC (recurrence): the phases (between barriers) from which results of types in other SCCs may be
+ * read. */
 static void find_others(phases *p, uint32_t scc) {
     const vpps_batch_needs *needs = p->s->needs;
     vpps_compiled_cell *const *cells = p->s->batching->cells;
@@ -143,7 +147,7 @@ static void add_pass(phases *p, uint32_t scc, uint32_t place, bool backward) {
 
 static bool is_head(const phases *p) { return p->n_of_scc && p->s->batching->heads[p->of_scc[0]]; }
 
-/* Adds those tasks of a group of virtual processors that run in one slice (share of the batch). */
+/* Adds those tasks of a group of virtual processors that run in one slice (part of a wave of the batch). */
 static void add_slice(phases *p, uint32_t slice, uint32_t group) {
     const vpps_steps *s = p->s;
     const uint32_t n_groups = s->batching->n_groups, last = vpps_last_slice(s, slice), own = slice * n_groups + group,
@@ -187,7 +191,7 @@ static size_t most_tasks(const vpps_steps *s) {
     return n;
 }
 
-/* Sets blocks[i], apart from slice_end, to the first and last phases in which block i has tasks. */
+/* Sets blocks[i], apart from slice_end, to the first and last phases (between two barriers) in which block i has tasks. */
 static void note_phases(const phases *p) {
     for (uint32_t i = 0; i < p->s->n_blocks; i++) p->blocks[i].first = p->blocks[i].first_backward = VPPS_NONE;
     for (uint32_t i = 0; i < p->n_tasks; i++) {
@@ -203,7 +207,7 @@ static void note_phases(const phases *p) {
     }
 }
 
-/* Sorts tasks by group of virtual processors and phase; tasks of one phase stay in the order in which they were added. */
+/* Sorts tasks by group of virtual processors and phase (time between two barriers); tasks of one phase stay in the order in which they were added. */
 static const vpps_stage_task *sort_tasks(const phases *p, vpps_arena *arena) {
     const uint32_t n_groups = p->s->batching->n_groups;
     uint32_t slots = 1, *starts, *base;

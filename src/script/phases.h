@@ -11,25 +11,27 @@ typedef struct vpps_stage_task {
     uint32_t level; /* level of the task's vertices (vertices of one level run together); VPPS_NONE: all levels */
 } vpps_stage_task;
 
-/* Numbers of phases in which a vertex block's tasks run. first_backward: VPPS_NONE if there is no backward task. slice_end: the phase after the
- * block's slice (a share of the batch), in which parameters' gradients are added up. */
+/* Numbers of phases (between two barriers) in which a vertex block's tasks run. first_backward: VPPS_NONE if there is no backward task. slice_end:
+ * the phase after the block's slice (part of a wave of the batch), in which parameters' gradients are added up. */
 typedef struct vpps_block_phases {
     uint32_t first, first_backward, last_forward, last_backward, slice_end;
 } vpps_block_phases;
 
 typedef struct vpps_tasks {
     const vpps_steps *steps;
-    const vpps_stage_task *all; /* all tasks, sorted by group of virtual processors and phase */
+    /* all tasks, sorted by group of virtual processors and phase (time between two barriers) */
+    const vpps_stage_task *all;
     const vpps_block_phases *blocks;
-    /* for each group of processors: number of its phases; the end of a slice (share of the batch) counts as one phase */
+    /* for each group of processors: number of its phases; the end of a slice (part of a wave) counts as one phase */
     const uint32_t *group_phases;
-    const uint32_t *pauses; /* for each group: its first phase after the script's pause; NULL: no pause */
+    /* for each group: its first phase (between barriers) after the script's pause; NULL: no pause */
+    const uint32_t *pauses;
     uint32_t n;
-    /* largest number of phases of a group of virtual processors; the ends of slices (shares of the batch) are not counted */
+    /* largest number of phases of a group of virtual processors; the ends of slices (parts of a wave) are not counted */
     uint32_t n_phases;
 } vpps_tasks;
 
-/* Makes the batch's tasks and assigns them to phases. False: out of memory. */
+/* Makes the batch's tasks and assigns them to phases (times between two barriers). False: out of memory. */
 bool vpps_choose_phases(const vpps_steps *s, vpps_arena *arena, vpps_tasks *out);
 
 /* Counts the items over which a task runs: items[0] becomes the number of vertices, items[d] the number of members of the vertices' list input d

@@ -56,7 +56,8 @@ static vpps_status take_apart(search *x, bool *more) {
     return VPPS_OK;
 }
 
-/* Makes the script with the current numbers of waves and slices (parts of the batch). Fails with POOL, without a message, if the pool is too small. */
+/* Makes the script with the current numbers of waves and slices (parts of the batch). Fails with POOL, without a message, if the pool is too
+ * small. */
 static vpps_status try_once(search *x) {
     vpps_schedule *s = x->b->schedule;
     if (!vpps_choose_phases(&s->steps, &s->arena, &s->tasks) ||
@@ -87,7 +88,8 @@ static uint32_t cached_waves(const search *x) {
     return (uint32_t)(small < wide ? small : wide);
 }
 
-/* Sorts the batch into blocks of vertices for the numbers of waves and slices (parts of the batch) to try first. False: out of memory. */
+/* Sorts the batch into blocks of vertices for the numbers of waves and slices (parts of the batch that run in turn) to try first. False: out
+ * of memory. */
 static bool first_steps(search *x) {
     vpps_schedule *s = x->b->schedule;
     const uint32_t asked = s->reading.training && !s->reading.halves ? x->request->slices : 1,
@@ -100,7 +102,8 @@ static bool first_steps(search *x) {
     return vpps_choose_steps(&s->batching, waves, n_slices, &s->arena, &s->steps);
 }
 
-/* Makes a script with one wave, or as many as the request or the device's rule wants. While the pool is too small, divides the batch into more parts. */
+/* Makes a script with one wave, or as many as the request or the device's rule wants. While the pool is too small, divides the batch into more
+ * parts. */
 static vpps_status make_script(search *x) {
     vpps_schedule *s = x->b->schedule;
     const bool training = s->reading.training;

@@ -60,10 +60,10 @@ typedef struct vpps_batch_request {
     uint32_t step; /* number of the batch's update, counted from 1 */
     uint64_t dropout_key;
     bool no_dropout; /* whether dropout is off in training */
-    /* number of groups of virtual processors, number of waves (shares of the batch that run in turn); 0: chosen by estimated cost */
+    /* number of groups of virtual processors, number of waves (parts of the batch that run in turn); 0: chosen by estimated cost */
     uint32_t groups, waves;
     bool keeps_groups;         /* whether a batch of one connected component keeps `groups`, instead of one group */
-    uint32_t slices;           /* least number of slices (shares) of a wave's classifiers, run in turn; 0: one slice */
+    uint32_t slices;           /* least number of slices (parts of a wave's classifiers that run in turn); 0: one */
     const vpps_policy *policy; /* batching policy for recurrences of several cells; NULL: "depth" */
     vpps_learned *learned;     /* learned policies (automata), if `policy` is a learned one */
 } vpps_batch_request;
@@ -84,14 +84,15 @@ typedef struct vpps_batch_extent {
 /* A device's rule: returns the fastest number of groups for a batch of this extent, a divisor of n_vps, at least 1 and at most `most`. */
 typedef uint32_t vpps_group_rule(const vpps_batch_extent *e, uint32_t most);
 
-/* Limits of one wave (a share of the batch), from which the number of waves follows unless the request gives it. 0: no limit. */
+/* Limits of a wave (a part of the batch that runs forward and backward before the next part). The number of waves follows from these limits
+ * unless the request gives that number. 0: no limit. */
 typedef struct vpps_wave_rule {
     uint64_t kept_words;      /* most words that vertices of a wave (part of the batch) keep for backward */
-    uint64_t cached_words;    /* most words that a wave writes, so that they stay in caches */
+    uint64_t cached_words;    /* most words that a wave writes, so that these words stay in caches */
     uint32_t cached_vertices; /* least vertices per virtual processor in a step that cached_words must leave */
 } vpps_wave_rule;
 
-/* What the scheduler knows of a device: its virtual processors, its memory, and its rules for sharing out work. */
+/* What the scheduler knows of a device: its virtual processors, its memory, and its rules for dividing work among virtual processors. */
 typedef struct vpps_target {
     uint32_t n_vps;
     const uint32_t *values; /* for each vector and lookup table: offset of its values in the pool (memory) */

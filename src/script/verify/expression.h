@@ -33,7 +33,8 @@ typedef enum vpps_expression_kind {
     VPPS_X_MEMBER /* the rows of one list member; the only term is a stack of all members of the list */
 } vpps_expression_kind;
 
-/* Expression x as a term of another expression. `mark`: in a sum the bits of x's factor; else the element read, or VPPS_ALL_MEMBERS | axis. */
+/* Expression x as a term of another expression. `mark`: in a sum the float (as bits) by which x is multiplied; else the number of the element
+ * read, or VPPS_ALL_MEMBERS | d for all members of list input d. */
 typedef struct vpps_term {
     uint32_t x, mark;
 } vpps_term;
