@@ -56,7 +56,7 @@ static void sort_operands(const operation *o) {
 
 /* ---------------------------------------------------------------- rules: true if v was changed; *same: v equals that value */
 
-/* Returns the number of the first argument, from k on, that is a PLACE instruction (among zeros) at row `row`; VPPS_NONE: there is none. */
+/* Returns the number of the first argument, from k on, that is a PLACE (a vector put among zeros) at row `row`; VPPS_NONE: there is none. */
 static uint32_t placed_at(const operation *o, uint32_t k, uint32_t row) {
     for (; k < o->v->n_args; k++) {
         const vpps_cell_value *x = arg(o, k);

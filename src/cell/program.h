@@ -18,7 +18,7 @@ typedef enum vpps_place {
     VPPS_PLACE_ENTRY,     /* entry of a lookup table, for lookup number `at`; the script tells the entry's number */
     VPPS_PLACE_PARAMETER, /* vector parameter number `at` of the model, equal for all vertices */
     VPPS_PLACE_DATA,      /* the vertex's input data, which lie in the script */
-    /* a gradient that the vertex computes for an input: number `at` of the task's contributions */
+    /* a gradient that the vertex computes for an input: number `at` of the gradients that the task computes for inputs */
     VPPS_PLACE_CONTRIBUTION,
     VPPS_PLACE_GRADIENT /* the gradient of parameter number `at` */
 } vpps_place;

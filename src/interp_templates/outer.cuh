@@ -262,8 +262,8 @@ struct vpps_unit {
     unsigned x_at, d_at, length, before;
 };
 
-/* A slot (one row of dy) of a unit: where the gradient of its matrix begins, the row's number among the rows that the virtual processor has, the
- * matrix's rows (0: padding), and the parameter. */
+/* A row of dy whose products with x a unit of work sums: where the gradient of the row's matrix begins, the row's number among the rows that the
+ * virtual processor has, the number of rows of the matrix (0: padding), and the parameter. */
 struct vpps_unit_slot {
     unsigned matrix, row, height, param;
 };

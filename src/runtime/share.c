@@ -5,7 +5,8 @@
 /* The first message of every process to every other. Two things follow it: for each parameter a bit (this process has a gradient of it), and for each
  * lookup table the number of rows that this process sends next. */
 typedef struct header {
-    uint64_t model, step; /* hashes of the model, and of the batch's optimiser step */
+    uint64_t model,
+        step; /* hash of the model; hash of the optimiser's step (method, rates) in this batch: equal in all processes */
     double loss;
     uint64_t busy_ns;
     uint32_t vote, n_rows;

@@ -46,7 +46,8 @@ static contribution contribution_of(const vpps_steps *s, uint32_t block, uint32_
                           .shares = to->partial ? c->needs.group : 1};
 }
 
-/* Moves the cursor past the offsets of an item's gradient (one for each processor's partial sum). words not NULL: writes these offsets. */
+/* Moves the cursor past the offsets of the gradient of a vertex or list member (an offset for each processor's partial sum). words not NULL: writes
+ * these offsets. */
 static inline void take_shares(contribution x, uint32_t item, uint32_t *words, uint32_t *cursor) {
     const uint32_t at = *cursor;
     if (words && at == VPPS_NONE) return; /* the output that is read has no gradient, so nothing is added */

@@ -26,7 +26,7 @@ typedef struct placer {
     uint32_t *pass_record, *contributed;
     vpps_tensor_life *lives; /* lifetimes of the tensors of the current group of virtual processors */
     uint32_t n_lives;
-    /* for each block and pass: whether the values of that pass only, of all levels, are one array */
+    /* for each block of vertices and pass (forward, backward): whether values used in this pass only lie in one array for all levels */
     bool (*all_levels)[2];
     /* for each block (vertices of one type): whether the host reads a value or gradient of the block */
     bool *requested;

@@ -233,7 +233,7 @@ static void note_reads(finder *f) {
             note_read(f, v, s, input, &noted[NOTED_TYPES * input]);
             continue;
         }
-        /* whether vertex v + 1, whose reads are recorded, has the same lists as v, and gradients of the same outputs */
+        /* whether vertex v + 1 has the same list inputs as v and gradients of the same outputs, so that v's reads are noted already */
         const bool noted_lists = r->lists[v + 1].repeats && f->needed[v + 1] && f->gradients[v + 1] == f->gradients[v];
         for (vpps_reader x = vpps_reads_of(r, v, !noted_lists); vpps_next_input(&x);)
             for (size_t k = x.at; k < x.end; k++) note_read(f, v, k, x.input, &noted[NOTED_TYPES * x.input]);

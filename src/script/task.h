@@ -85,7 +85,7 @@ typedef struct vpps_block_view {
      * pairs */
     const uint32_t *pair_starts[VPPS_CELL_MOST];
     const uint32_t *pairs[VPPS_CELL_MOST];
-    uint32_t pair_words; /* number of words of an element of `pairs`, which is a pair or a run of pairs */
+    uint32_t pair_words; /* number of words of an element of `pairs`: a pair, or a run of pairs (struct below) */
     uint64_t end;        /* address after the vertex block's arrays; beyond the script's end if arrays are missing */
 } vpps_block_view;
 

@@ -53,7 +53,7 @@ typedef struct vpps_cpu_problem {
 vpps_cpu_choice vpps_cpu_choose(const vpps_cpu_units *units, const vpps_cpu_problem *problem, const vpps_trial *trials,
                                 uint32_t n, char *why, size_t bytes);
 
-/* Returns whether the measurement `trial` was of the chosen instructions, precision and way to compute. */
+/* Returns whether a trial (a measurement of products) was of the chosen instructions, precision and way to compute. */
 bool vpps_cpu_is_chosen(const vpps_cpu_units *units, const vpps_cpu_choice *choice, const vpps_trial *trial);
 
 /* Writes a choice, such as "avx512 amx bf16x3 96 9 64", to text of VPPS_CHOICE_BYTES. */

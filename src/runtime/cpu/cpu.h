@@ -130,7 +130,8 @@ typedef struct vpps_counter {
 
 /* Barriers as trees of counters (meetings.c): virtual processors signal at a tree's nodes and wait at its gates, one for each leaf. */
 typedef struct vpps_meetings {
-    /* Arrays of n_counters for trees: all: for barriers of all virtual processors; group: of a group, at its virtual processors' indices. */
+    /* Arrays of n_counters nodes and gates of trees. all: the tree of all virtual processors (VPs); group: the trees of all groups of VPs, each from
+     * the number of the group's first VP on. */
     vpps_counter *all, *all_gates, *group, *group_gates;
     vpps_counter *finish; /* nodes of the barrier at the end of launches, which are never reset */
     size_t n_counters;

@@ -59,8 +59,8 @@ typedef struct vpps_span {
     const uint32_t *offsets, *live;
 } vpps_span;
 
-/* Returns the addresses of an operand for the vertices, or list members, in the part of the tile. If rows are dealt to virtual processors: of the
- * rows that this VP owns. If every VP has computed a partial sum of the value: of this VP's sum, or with first_share of the first VP's. */
+/* Returns the addresses of an operand's values for the vertices, or list members, in the part of the tile. If rows are dealt to virtual processors
+ * (VPs), the values are the rows that this VP owns. If every VP has a partial sum of the value: this VP's sum, or with first_share the first VP's. */
 vpps_span vpps_span_of(const vpps_tile *t, const vpps_operand *o, bool first_share);
 
 static inline float *vpps_span_at(const vpps_span *w, uint32_t i) {

@@ -81,7 +81,7 @@ typedef struct vpps_run {
     /* 0: the result is one value per vertex; d: one per member of list d; used where operands do not tell (DROPOUT, positions) */
     uint8_t axis;
     uint32_t rows, cols;
-    vpps_term *operands; /* the operands, in the order of the instruction's letters */
+    vpps_term *operands; /* the operands, in the order in which isa.def lists the instruction's operands */
     uint32_t n;
 } vpps_run;
 
