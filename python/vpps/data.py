@@ -691,7 +691,7 @@ class F1(Uncopied):
         self._c = _new(lib.vpps_f1_create, lib.vpps_f1_destroy, tags._c)
 
     def add(self, gold: ArrayLike, predicted: ArrayLike) -> None:
-        """Counts a sentence, given by the tag ids of its words."""
+        """Counts the chunks of a sentence, given its words' right and predicted tag ids."""
         a, b = as_u32(gold, "gold"), as_u32(predicted, "predicted")
         if a.shape != b.shape or a.ndim != 1:
             raise ArgumentError(f"add: {a.shape} gold and {b.shape} predicted tags; expected as many of both")

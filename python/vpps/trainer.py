@@ -305,7 +305,7 @@ class Trainer(Engine):
             self._untold = self._lr
 
     def _tell(self, loss: float) -> None:
-        """Tells on_step, once, about the latest finished batch."""
+        """Calls the user's on_step, once, for the latest finished batch."""
         lr, self._untold = self._untold, None
         if lr is not None and self._on_step is not None:
             self._on_step(self._counters().batches, {"loss": loss, "lr": lr})
@@ -460,8 +460,8 @@ class Trainer(Engine):
             check(lib.vpps_write_parameters(self._c))
 
     def forward_end(self) -> None:
-        """With distributed tables, in each process, after its last call of forward: other processes may make more calls, and this process
-        serves entries of its tables until all have called forward_end."""
+        """Ends calls of forward with distributed tables: each process calls it after its last forward. The process then sends entries of its
+        tables to other processes, which may call forward again, until all have called forward_end."""
         with self._lock:
             check(lib.vpps_forward_end(self._c))
 

@@ -18,7 +18,8 @@ typedef struct vpps_cell_cost {
 /* A stack: products of one stage with the same operands, which a device runs as one product: with one matrix, in which their matrices are on top of
  * each other. A product alone is a stack of one. */
 typedef struct vpps_cell_stack {
-    uint32_t first, n; /* first: number of the stack's first value; n: how many values the stack has */
+    uint32_t first,
+        n; /* first: number of the cell's value that is the first product; n: how many products the stack has */
     uint32_t rows, cols;
 } vpps_cell_stack;
 

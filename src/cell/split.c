@@ -73,7 +73,7 @@ static void choose_parts(work *w) {
             if (same && a->pass > x->pass) a->pass = x->pass;
         }
     }
-    /* the positions that an instruction finds belong to that instruction's pass */
+    /* the positions of maxima or minima that an instruction finds have the pass of that instruction, the preceding value */
     for (uint32_t v = 1; v < c->n_values; v++)
         if (c->values[v].kind == VPPS_VALUE_POSITIONS) c->values[v].pass = c->values[v - 1].pass;
 }

@@ -8,9 +8,10 @@ enum { VPPS_MOST_TRIALS = 8, VPPS_TRIAL_BATCHES = 9, VPPS_CANDIDATE_BYTES = 64 }
 
 /* Identifies a text, such as a measured choice, that is stored for later runs, beside the compiled kernels. */
 typedef struct vpps_memory {
-    const char *what;        /* content of the text, in a few words */
-    char machine[512];       /* description of the machine for which the text is valid */
-    const vpps_model *model; /* the text holds for models with matrices of these names and shapes; NULL: for all */
+    const char *what;  /* content of the text, in a few words */
+    char machine[512]; /* description of the machine for which the text is valid */
+    const vpps_model
+        *model; /* the text is valid for models with matrices of these names and shapes; NULL: for all models */
 } vpps_memory;
 
 /* Returns the text that an earlier run stored (malloc'd, owned by the caller), or NULL. */

@@ -2,7 +2,7 @@
 #include "script/batching.h"
 
 /* A term of a gradient may be stored as two factors, a kept scalar and a kept vector. Returns whether such factors of a classifier head t would have
- * to stay in memory after their slice (share of the batch), because a vertex outside the heads sums up its gradient only after all slices. */
+ * to stay in memory after their slice (part of the batch), because a vertex outside the heads sums up its gradient only after all slices. */
 static bool outlive_slices(const vpps_batching *b, uint32_t t) {
     const vpps_batch_needs *n = b->needs;
     if (!b->heads[t]) return false;

@@ -297,7 +297,7 @@ void vpps_write_contributions(const vpps_contributions *all, const vpps_block_me
 
 /* ---------------------------------------------------------------- entries of tables, slice by slice */
 
-/* Adds one gradient (or the partial sums of all virtual processors) to the number of gradients for a table entry in a slice (share of the batch). */
+/* Adds one gradient (or the partial sums of all virtual processors) to the number of gradients for a table entry in a slice (part of the batch). */
 static inline void touch(vpps_entry_lists *lists, uint32_t entry, uint32_t slice, uint32_t shares) {
     vpps_entry_list *e = &lists->of[entry];
     if (e->slice == slice) {

@@ -68,7 +68,7 @@ bool vpps_count_contributions(const vpps_tasks *t, vpps_row_marks *marks, vpps_a
 void vpps_write_contributions(const vpps_contributions *all, const vpps_block_memory *placed, const uint32_t *offsets,
                               uint32_t *list_at, uint32_t *pairs_at, uint32_t *words);
 
-/* The gradients that vertices of the current slice (share of the batch) compute for one table entry, to be summed up. */
+/* The gradients that vertices of the current slice (part of the batch) compute for one table entry, to be summed up. */
 typedef struct vpps_entry_list {
     uint32_t slice; /* latest slice (part of a wave) whose vertices use the table entry; VPPS_NONE: none yet */
     uint32_t count; /* number of gradients to add up: one for each use in this slice and, if any, earlier slices' sum */
@@ -89,6 +89,6 @@ bool vpps_open_entries(const vpps_contributions *all, vpps_arena *arena, vpps_en
  * is all entries in order, so that the virtual processor that adds up an entry's gradient also owns the entry. */
 void vpps_touch_entries(const vpps_contributions *all, uint32_t slice, vpps_entry_lists *lists);
 
-/* Writes into the script, for the table entries that a slice (share of the batch) uses, the offsets of the gradients to be summed up. */
+/* Writes into the script, for the table entries that a slice (part of the batch) uses, the offsets of the gradients to be summed up. */
 void vpps_write_entries(const vpps_contributions *all, const uint32_t *offsets, uint32_t slice, vpps_entry_lists *lists,
                         uint32_t *words);

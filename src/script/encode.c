@@ -30,9 +30,9 @@ typedef struct encoder {
     uint32_t *arrays;           /* for each block of vertices: address of its arrays in the script */
     group_constants *constants; /* for each group of virtual processors: its constants */
     vpps_entry_lists entries;
-    /* for each slice (share of the batch): address of its terms of the loss; an extra last element: the end of all terms */
+    /* for each slice (part of the batch): address of its terms of the loss; an extra last element: the end of all terms */
     uint32_t *losses;
-    /* for each slice (share of the batch) and table: address of the ENTRIES task's list; 0: no such task */
+    /* for each slice (part of the batch) and table: address of the ENTRIES task's list; 0: no such task */
     uint32_t *sums;
     uint32_t n_tables;
     vpps_given_array given;
@@ -358,7 +358,7 @@ static uint32_t encode_tables(encoder *e) {
     return tables;
 }
 
-/* Writes the list of an ENTRIES task, which sums up the gradients that vertices of a slice (share of the batch) compute for a table's entries;
+/* Writes the list of an ENTRIES task, which sums up the gradients that vertices of a slice (part of the batch) compute for a table's entries;
  * vpps_write_entries writes the gradients' offsets later. Returns the list's address; 0: the slice does not use the table. */
 static uint32_t encode_sums(encoder *e, const vpps_table *t) {
     const vpps_entry *entries = e->contributions->entries;
@@ -390,7 +390,7 @@ static uint32_t encode_sums(encoder *e, const vpps_table *t) {
     return address;
 }
 
-/* Writes the lists of all ENTRIES tasks, which sum up gradients of table entries: one task for each slice (share of the batch) and table. */
+/* Writes the lists of all ENTRIES tasks, which sum up gradients of table entries: one task for each slice (part of the batch) and table. */
 static void encode_entries(encoder *e, uint32_t tables) {
     for (uint32_t slice = 0; slice < vpps_all_slices(e->s) && e->n_tables && !e->to.failed; slice++) {
         vpps_touch_entries(e->contributions, slice, &e->entries);
@@ -429,7 +429,7 @@ static bool outers_by_level(const vpps_compiled_cell *c) {
     return vpps_n_outers(c) > 0;
 }
 
-/* Returns whether parameter gradients of a block's vertices are added up after each level, not once per slice (share of the batch). The request must
+/* Returns whether parameter gradients of a block's vertices are added up after each level, not once per slice (part of the batch). The request must
  * ask for ACCUMULATE. */
 static bool accumulates(const encoder *e, uint32_t block) {
     return e->r->training && e->request->gradients == VPPS_GRADIENTS_ACCUMULATE && e->s->batching->n_groups == 1 &&
@@ -520,7 +520,7 @@ static void encode_group(encoder *e, uint32_t g, uint32_t *task, uint32_t *barri
     VPPS_WRITE_TASK(&e->to, END, 0);
 }
 
-/* Writes the terms of the loss, slice (share of the batch) after slice, as pairs (offset of the value, factor). In a training step in two halves the
+/* Writes the terms of the loss, slice (part of the batch) after slice, as pairs (offset of the value, factor). In a training step in two halves the
  * only term is the loss that the host writes while the script pauses. */
 static void encode_losses(encoder *e) {
     const uint32_t n_groups = e->s->batching->n_groups;

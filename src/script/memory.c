@@ -6,7 +6,7 @@
  *   pass records, values that only one pass (forward or backward) uses, of one level or of a whole block: they live from the first to the
  *     last stage of the pass that uses them
  *   gradients that a task contributes to other vertices: they live until these vertices have added them up; gradients that go to table
- *     entries live until the end of the slice (a share of the batch)
+ *     entries live until the end of the slice (a part of a wave of the batch)
  *   the sums of table entries' gradients: they live from the end of the first slice to the end of the script
  *
  * Phases of different groups may overlap in any way, so each group has its own range of the pool. */

@@ -4,7 +4,7 @@
 /* A sum that is a term of the loss and is being replaced by its own terms. `next`: the number of its next term. */
 typedef struct loss_sum {
     uint32_t record, next;
-    /* factors with which the sum's terms enter the loss: first: the first term's; others: each other term's */
+    /* factors by which the loss multiplies the sum's terms; first: the first term's factor; others: the factor of each other term */
     float first, others;
 } loss_sum;
 

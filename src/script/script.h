@@ -140,7 +140,7 @@ typedef struct vpps_batch {
     uint32_t n_vertices, n_nodes; /* numbers of vertices and of nodes of the graph */
     uint32_t n_steps;             /* number of forward steps; a step runs vertices of one cell together */
     uint32_t parameter_words;     /* number of words that parameters take in the pool */
-    uint64_t live_words;          /* the most words of tensors (not parameters) that are live at the same time */
+    uint64_t live_words;          /* the most words of tensors (not parameters) that are in use at the same time */
     /* number of recurrences of several cells: only in these do batching policies make a difference */
     uint32_t n_choices;
     struct vpps_schedule *schedule; /* the intermediate values of scheduling (schedule.h) */

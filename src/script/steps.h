@@ -30,7 +30,7 @@ typedef struct vpps_steps {
     const vpps_batching *batching;
     const vpps_batch_needs *needs; /* what the batch needs: batching->needs; `reading`: batching->needs->reading */
     const vpps_reading *reading;
-    /* For each vertex: number of its slice times n_groups, plus number of its group. A wave is a share of the batch and consists of n_slices slices,
+    /* For each vertex: number of its slice times n_groups, plus number of its group. A wave is a part of the batch and consists of n_slices slices,
      * which run one after the other; slices are numbered through all waves. Vertices of classifier heads are distributed over a wave's slices. All
      * other vertices belong to the wave's last slice: their forward runs in the wave's first slice, their backward in its last. */
     const uint32_t *place;
@@ -87,7 +87,7 @@ static inline uint32_t vpps_first_member(const vpps_steps *s, const vpps_step_bl
 /* Returns the number of slices (shares of a wave) of all waves together. */
 static inline uint32_t vpps_all_slices(const vpps_steps *s) { return s->n_waves * s->n_slices; }
 
-/* Returns the last slice of the wave to which a slice (share of a wave) belongs. */
+/* Returns the last slice of the wave to which a slice (part of a wave) belongs. */
 static inline uint32_t vpps_last_slice(const vpps_steps *s, uint32_t slice) {
     return slice - slice % s->n_slices + s->n_slices - 1;
 }

@@ -21,7 +21,7 @@
  *                                    If header.pairs is set, starts[n + 1] and pairs: offsets of a scalar and a vector to multiply;
  *                                    if header.pairs is 5, each stands for a run, and its two steps and the number of pairs follow
  *
- * An ENTRIES task adds up the gradients that a slice (a share of the batch) contributes to table entries. At its address lie:
+ * An ENTRIES task adds up the gradients that a slice (a part of a wave of the batch) computes for table entries. At its address lie:
  *
  *   n, entries[n]                    number of entries, and their numbers among the table's trained entries
  *   starts[n + 1], offsets           offsets of contributions, for entry i from starts[i] to starts[i + 1]. The first is the entry's

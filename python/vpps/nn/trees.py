@@ -88,7 +88,7 @@ class BinaryTreeLSTM(Layer):
 
 
 def _places(g: Graph, order: I64) -> U32:
-    """The number that each vertex gets if the next call makes the vertices in this order."""
+    """The number that each tree node's vertex gets if the next call makes the vertices in this order of nodes."""
     at = np.empty(len(order), np.uint32)
     at[order] = g.next_vertex + np.arange(len(order))
     return at

@@ -258,7 +258,7 @@ static vpps_status fail_missing(const json_t *object, const char *wanted, const 
     const char *key, *more = "";
     json_t *value;
     size_t len = 0;
-    json_object_foreach((json_t *)(uintptr_t)object, key, value) { /* the macro takes no const object */
+    json_object_foreach((json_t *)(uintptr_t)object, key, value) { /* jansson's macro wants an object without const */
         if (len < sizeof found) len += (size_t)snprintf(found + len, sizeof found - len, "%s%s", more, key);
         more = ", ";
     }
@@ -452,7 +452,7 @@ const char *fields_other_text(const field_reader *r, const json_t *object, const
     const json_t *value = find(object, r->s->text_field, fields_text_names(r->s->network->kind), read);
     const char *key;
     json_t *other;
-    json_object_foreach((json_t *)(uintptr_t)object, key, other) { /* the macro takes no const object */
+    json_object_foreach((json_t *)(uintptr_t)object, key, other) { /* jansson's macro wants an object without const */
         const char *text = json_string_value(other);
         const bool label = is_one(key, r->s->label_field, usual_labels(r->s->network->kind));
         if (value && text && strcmp(key, *read) != 0 && !label && strchr(text + strspn(text, " "), ' ')) return key;

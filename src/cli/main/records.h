@@ -122,7 +122,7 @@ static char *cell_of(const reader *r, const example *x) {
     return x->row.at[0];
 }
 
-/* Returns the value of a JSON object that holds its text. */
+/* Returns the member of a JSON object with the text to process. */
 static const vpps_json_value *value_in(const vpps_json *json) {
     const vpps_json_value *found = NULL;
     for (const char *const *name = text_names; *name && !found; name++) {

@@ -12,8 +12,8 @@ enum {
     MOST_VECTORS = 192,
     STRIDE = SIDE + 16, /* distance from one vector to the next, in floats */
     GATES = 2,          /* how many matrices multiply the same vectors, or have their transposed products summed */
-    NEAR = 2,           /* number of matrices that take turns, if a core's own cache is to hold them */
-    FAR = 24,           /* number of matrices that take turns, if the cache is not to hold them */
+    NEAR = 2,           /* number of matrices that are multiplied in turn, few enough for a core's own cache */
+    FAR = 24,           /* number of matrices that are multiplied in turn, too many for that cache */
     ROUNDS = 3,
     SLICE_NS = 30 * 1000
 };

@@ -51,7 +51,7 @@ typedef struct product {
     uint32_t first_row; /* first row of the result that this virtual processor computes */
 } product;
 
-/* Returns the address of row `row` of vector i of a span, or NULL if the span is empty. */
+/* Returns the address of row `row` of vector i of an operand's vectors `w`, or NULL if there are none. */
 static float *vector_at(const vpps_span *w, uint32_t i, uint32_t row) {
     return w->base ? vpps_span_at(w, i) + row : NULL;
 }
