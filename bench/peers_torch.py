@@ -72,6 +72,7 @@ def make(o):
 def compiled(net, mode=None):
     """The network, with the same parameters, whose functions are compiled."""
     made = copy.copy(net)
+    torch._dynamo.config.recompile_limit = 64  # for views at the beginning of a tensor and elsewhere, of one row and of more, of each unit
     for name in net.COMPILED:
         setattr(made, name, torch.compile(getattr(made, name), dynamic=True, mode=mode))
     return made
