@@ -144,12 +144,12 @@ GPU_EACH(levels_agree, 1, test_everyday("levels", 2, 5)) {
 
 /* A virtual processor owns so many rows that one vertex's sums exceed the usual size of tiles (VPPS_TILE_WORDS), and then shared memory: in that case
  * nothing is launched, and the message says what to change. */
-TEST_EACH(rows_have_room_or_are_refused, 0, 2) {
+TEST_EACH(rows_have_room_or_are_refused, 0, 3) {
     enum { COLUMNS = 64 }; /* so that weights take all remaining shared memory */
-    static const uint32_t rows[] = {3400, 16000};
+    static const uint32_t rows[] = {3400, 16000, 16000};
     const gpu_layout layout = {2, 256, 1, 1};
     vpps_options o = gpu_options(&layout, VPPS_SGD);
-    o.precision = VPPS_PRECISION_BF16X3;
+    o.precision = _i < 2 ? VPPS_PRECISION_BF16X3 : VPPS_PRECISION_FP32;
     AT_END(training_end) training t = training_of(1);
     const vpps_param W = add_matrix(t.model, "W", rows[_i], COLUMNS);
     float in[COLUMNS];
@@ -161,22 +161,23 @@ TEST_EACH(rows_have_room_or_are_refused, 0, 2) {
         expect_agreement(&x, &o, &layout, 0, NULL);
     } else {
         TEST_OK(vpps_handle_create(&t.h, t.model, &o));
-        TEST_FAILS(vpps_fb(t.h, t.g, x.loss[0], NULL), VPPS_POOL, "expected fewer rows");
+        TEST_FAILS(vpps_fb(t.h, t.g, x.loss[0], NULL), VPPS_POOL,
+                   _i == 1 ? "expected fewer rows, fewer groups or products in fp32" : "expected fewer rows or fewer");
     }
 }
 
-/* Classifiers over a vocabulary: each virtual processor has more rows than a warp has lanes; with 13,000 classes slots (buffers) are in memory, and
- * with 40,000 one vertex needs more shared memory than tiles usually have. */
-GPU_EACH(vocabularies_agree, 1, 4) {
+/* Classifiers over a vocabulary: each virtual processor has more rows than a warp has lanes; with 13,000 classes slots (buffers) are in memory, with
+ * 40,000 and 16 virtual processors one vertex needs more shared memory than tiles usually have; odd and large hidden sizes. */
+GPU_EACH(vocabularies_agree, 1, 8) {
     enum { BATCH = 5 };
     static const struct {
-        uint32_t classes, hidden;
+        uint32_t classes, hidden, sms;
         vpps_precision precision;
-    } cases[] = {{3000, 50, VPPS_PRECISION_FP32},
-                 {10000, 100, VPPS_PRECISION_BF16},
-                 {13000, 33, VPPS_PRECISION_FP32},
-                 {40000, 20, VPPS_PRECISION_BF16X3}};
-    const gpu_layout layout = {16, 256, 1, 1};
+    } cases[] = {{3000, 50, 16, VPPS_PRECISION_FP32},    {10000, 100, 16, VPPS_PRECISION_BF16},
+                 {13000, 33, 16, VPPS_PRECISION_FP32},   {40000, 20, 16, VPPS_PRECISION_BF16X3},
+                 {10000, 257, 64, VPPS_PRECISION_FP32},  {4300, 1024, 132, VPPS_PRECISION_BF16X3},
+                 {160000, 10, 132, VPPS_PRECISION_FP32}, {2500, 2048, 64, VPPS_PRECISION_FP32}};
+    const gpu_layout layout = {cases[_i].sms, 256, 1, 1};
     const uint32_t n = cases[_i].hidden;
     vpps_options o = gpu_options(&layout, VPPS_SGD);
     o.precision = cases[_i].precision;
