@@ -321,7 +321,7 @@ check-kernels: ## kernels of every network, for sm_90, and kernels on software S
 GPU_MODEL ?= ../shared/tools/gpumodel
 gpu-model: # builds the model of a GPU as a stand-in for libcuda.so.1: libgpudriver.so, which needs libgpumodel.so beside it
 	+$(Q)$(MAKE) -C $(GPU_MODEL) --no-print-directory BUILD=$(abspath $(BUILD)/gpumodel)
-	$(Q)$(CC) -O2 -shared -fPIC -o $(BUILD)/gpumodel/libgpudriver.so tests/gpu_model/driver.c -L$(BUILD)/gpumodel -lgpumodel -Wl,-rpath,'$$ORIGIN'
+	$(Q)$(CC) -O2 -shared -fPIC -Iinclude -Isrc -o $(BUILD)/gpumodel/libgpudriver.so tests/gpu_model/driver.c -L$(BUILD)/gpumodel -lgpumodel -Wl,-rpath,'$$ORIGIN'
 
 check-gpu-model: ## every network on a model of a GPU (GPU_MODEL), by the code that drives a GPU, beside the CPU; gpu-check rehearsed on it: some minutes
 	$(submake) all
