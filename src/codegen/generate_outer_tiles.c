@@ -226,7 +226,8 @@ static uint32_t outer_of_slot(const tiles *t, uint32_t x, uint32_t slot) {
     return i;
 }
 
-/* Writes two tables of a pass over the vectors: what each unit (four columns of an x per lane) reads, and which rows of dy it multiplies. */
+/* Writes two tables of a pass over the vectors: what each unit (four columns of an x per lane) reads, and which rows of dy it multiplies.
+ * The larger table lies in device memory: rows of large matrices exceed the 64 KiB of constant memory. */
 static void put_units(const tiles *t, const pass *p) {
     FILE *out = t->w->out;
     fprintf(out, "static __constant__ const vpps_unit units[] = {");
@@ -236,7 +237,7 @@ static void put_units(const tiles *t, const pass *p) {
         fprintf(out, "{%u, %u, %u, %u}, ", 4 * t->lanes * block_in(p, u), d_at, length_of(t, u->x),
                 4 * t->lanes * u->block);
     }
-    fprintf(out, "};\nstatic __constant__ const vpps_unit_slot slots[] = {");
+    fprintf(out, "};\nstatic __device__ const vpps_unit_slot slots[] = {");
     for (uint32_t k = p->first * p->slots; k < p->end * p->slots; k++) {
         const unit *u = &t->units[k / p->slots];
         const uint32_t slot = u->first + k % p->slots;

@@ -55,6 +55,10 @@ list_networks() {
     check "networks are listed" test ${#networks[@]} -gt 0
 }
 
+# A GPU has 64 KiB of constant memory: 16384 numbers.
+numbers() { "$vpps" kernel tree-lstm --hidden 2048 --embed 2048 | grep __constant__ | tr -cd , | wc -c; }
+check "tables of large matrices fit constant memory" test "$(numbers)" -lt 16384
+
 # ---------------------------------------------------------------- architectures
 
 fails_with 1 "these are: " "$vpps" kernel tree-lstm --hidden 8 --report --arch none >/dev/null
