@@ -8,6 +8,7 @@
 #define TEMPLATES_AFTER(X)                                                                                             \
     X(device) X(common) X(mma) X(whole) X(whole_rows) X(products) X(loads) X(stage) X(parameters) X(outer) X(packing)
 #define X(name) extern const char vpps_template_##name[];
+X(tiles)
 TEMPLATES_BEFORE(X)
 TEMPLATES_AFTER(X)
 X(loop)
@@ -80,6 +81,7 @@ static void put_constants(const vpps_generation *g) {
         {"VPPS_SHARED_WEIGHTS", p->residents.shared_words},
         {"VPPS_SUM_WORDS", vpps_sum_words(p->threads)},
         {"VPPS_COPY_ITEMS", VPPS_COPY_ITEMS},
+        {"VPPS_WIDE_WORDS", p->residents.wide ? VPPS_WIDE_WORDS : 0},
         {"VPPS_PARTS", p->parts},
         {"VPPS_PACKS", p->packs},
         {"VPPS_LEAN", p->lean},
@@ -315,6 +317,7 @@ static vpps_status put_kernel(const vpps_generation *g, vpps_kernel_plan *plan) 
     TEMPLATES_BEFORE(X)
     vpps_emit_formulas(g->out);
     TEMPLATES_AFTER(X)
+    if (plan->residents.wide) X(tiles)
     put_loads(g);
     VPPS_TRY(put_stages(g, plan));
     const uint32_t script_at = plan->residents.shared_words + plan->tile_words;

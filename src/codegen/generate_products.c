@@ -14,11 +14,15 @@ typedef struct pass {
     uint32_t n, blocks, at, item_words; /* at: number of the word, of item_words words per item, where its sums begin */
 } pass;
 
+/* Returns whether all passes are wide (tiles.cuh). */
+static bool is_wide(const work *w) { return w->g->plan->residents.wide; }
+
 static const vpps_resident *resident_of(const work *w, const vpps_program_step *x, vpps_param matrix) {
     return vpps_resident_of(&w->g->plan->residents, matrix, x->product.transposed);
 }
 
 static uint32_t blocks_of(const work *w, uint32_t v) {
+    if (is_wide(w)) return 1;
     return vpps_blocks_of_rows(vpps_segment_width(&w->s, v), w->s.made_by[v]->product.transposed, w->g->plan->threads);
 }
 
@@ -27,7 +31,14 @@ static uint32_t rows_of_thread(const work *w, uint32_t v) {
     return (vpps_segment_width(&w->s, v) + blocks - 1) / blocks;
 }
 
-static uint32_t sum_words(const work *w) { return vpps_sum_words(w->g->plan->threads); }
+/* Returns the number of a product's class. A pass computes products of one class: with the same number of blocks of lanes; or, if passes are
+ * wide, with matrices that are all transposed (2), or all not (1). */
+static uint32_t class_of(const work *w, uint32_t v) {
+    return is_wide(w) ? 1u + w->s.made_by[v]->product.transposed : blocks_of(w, v);
+}
+
+/* Returns how many words of shared memory a row's sums take: one for each warp, or one if passes are wide, which add up the warps' sums. */
+static uint32_t sum_words(const work *w) { return is_wide(w) ? 1 : vpps_sum_words(w->g->plan->threads); }
 
 /* Returns whether a value's vectors begin and end at multiples of four words in memory, so that loads of four words are possible. */
 static bool has_quads(const work *w, uint32_t v) { return vpps_has_quads(vpps_stage_value(w, v)); }
@@ -42,21 +53,25 @@ static void put_place(const work *w, uint32_t operand) {
 /* Writes the C++ type of a matrix whose weights are read from memory at each use. */
 static void put_streamed_part(const work *w, const pass *p, uint32_t first, uint32_t rows, vpps_param matrix) {
     const output *o = &p->outputs[first];
-    fprintf(w->out, ", vpps_streamed_part<");
+    fprintf(w->out, is_wide(w) ? ", vpps_wide_rows<" : ", vpps_streamed_part<");
     vpps_put_matrix(w->g, matrix, w->s.made_by[o->value]->product.transposed);
-    fprintf(w->out, ", %u, %u, %u, %u>", first, rows, o->row, p->blocks);
+    fprintf(w->out, ", %u, %u, %u", first, rows, o->row);
+    if (!is_wide(w)) fprintf(w->out, ", %u", p->blocks);
+    fputc('>', w->out);
 }
 
 /* Writes the matrices by which an operand of a pass is multiplied: those read from memory at each use (`streamed`), or those in registers or
- * shared memory. A product's outputs are consecutive rows. Returns one of the matrices, which all have the same layout, or NULL. */
-static const vpps_resident *put_matrices(const work *w, const pass *p, uint32_t operand, bool streamed, bool write) {
+ * shared memory. A product's outputs are consecutive rows. Of several matrices by which a product multiplies the operand, writes number
+ * `which`, or all if `which` is VPPS_NONE. Returns one of the matrices, which all have the same layout, or NULL. */
+static const vpps_resident *put_matrices(const work *w, const pass *p, uint32_t operand, bool streamed, uint32_t which,
+                                         bool write) {
     const vpps_resident *m = NULL;
     for (uint32_t o = 0, rows; o < p->n; o += rows) {
         const vpps_program_step *x = w->s.made_by[p->outputs[o].value];
         for (rows = 1; o + rows < p->n && p->outputs[o + rows].value == p->outputs[o].value;) rows++;
-        for (uint32_t k = 0; k < x->n; k++) {
+        for (uint32_t k = 0, number = 0; k < x->n; k++) {
             const vpps_operand *a = vpps_operand_of(&w->s, x, k);
-            if (a->value != operand) continue;
+            if (a->value != operand || (which != VPPS_NONE && number++ != which)) continue;
             const vpps_resident *at = resident_of(w, x, a->matrix);
             if ((at->level == VPPS_RESIDENT_STREAM) != streamed) continue;
             m = at;
@@ -71,7 +86,7 @@ static const vpps_resident *put_matrices(const work *w, const pass *p, uint32_t 
 
 /* Writes an operand of a pass with the matrices by which it is multiplied. Returns false if there are none. */
 static bool put_operand(const work *w, const pass *p, uint32_t v, bool streamed, const char *before) {
-    const vpps_resident *m = put_matrices(w, p, v, streamed, false);
+    const vpps_resident *m = put_matrices(w, p, v, streamed, VPPS_NONE, false);
     if (!m) return false;
     fprintf(w->out, "%s\nvpps_operand_at<%u, %u, %u, %u, %s, ", before, vpps_stage_value(w, v)->rows, m->run,
             m->columns / m->run, w->g->plan->threads / p->blocks * m->run, vpps_truth(has_quads(w, v)));
@@ -79,13 +94,34 @@ static bool put_operand(const work *w, const pass *p, uint32_t v, bool streamed,
         fprintf(w->out, "%u", w->copy_at[v]);
     else
         fprintf(w->out, "VPPS_NONE");
-    put_matrices(w, p, v, streamed, true);
+    put_matrices(w, p, v, streamed, VPPS_NONE, true);
     put_place(w, v);
     return true;
 }
 
+/* Writes a wide pass. An operand that a product multiplies by several matrices is written once for each. */
+static void put_wide_pass(const work *w, const pass *p) {
+    const char *before = "";
+    fprintf(w->out, "vpps_wide_pass<%u, %u, %u, %s>{(const float *)a.matrices, part, shared + %uu, n}.run(", p->n,
+            p->at, p->item_words, vpps_truth(w->s.made_by[p->outputs->value]->product.transposed),
+            w->g->plan->residents.shared_words - VPPS_WIDE_WORDS);
+    for (uint32_t v = 0; v < w->c->n_values; v++) {
+        for (uint32_t k = 0; put_matrices(w, p, v, true, k, false); k++, before = ",") {
+            fprintf(w->out, "%s\nvpps_wide_operand_at<%u, %s", before, vpps_stage_value(w, v)->rows,
+                    vpps_truth(has_quads(w, v)));
+            put_matrices(w, p, v, true, k, true);
+            put_place(w, v);
+        }
+    }
+    fprintf(w->out, ");\n");
+}
+
 /* Writes a pass: code that computes several outputs (rows of products) for all items (products.cuh). */
 static void put_pass(const work *w, const pass *p) {
+    if (is_wide(w)) {
+        put_wide_pass(w, p);
+        return;
+    }
     fprintf(w->out, "vpps_pass<%u, %u, %u, %u, %u, %u>{{w, shared, threadIdx.x, a}, part, copies, n}.run(", p->n,
             p->blocks, p->at, p->item_words, w->copy_item_words, w->copy_buffers);
     bool any = false;
@@ -152,12 +188,12 @@ bool vpps_place_products(const work *w) {
             if (!place_tiles(w, g)) return false;
             continue;
         }
-        for (uint32_t blocks = w->g->plan->threads / 32; blocks; blocks--) {
+        for (uint32_t class = w->g->plan->threads / 32; class; class --) {
             for (uint32_t k = 0; k < g->n; k++) {
                 const uint32_t v = w->s.steps[g->first + k].value;
-                if (is_short(w, v) || blocks_of(w, v) != blocks) continue;
+                if (is_short(w, v) || class_of(w, v) != class) continue;
                 w->part_at[v] = w->item_words[i];
-                w->item_words[i] += rows_of_thread(w, v) * blocks * sum_words(w);
+                w->item_words[i] += rows_of_thread(w, v) * blocks_of(w, v) * sum_words(w);
             }
             w->item_words[i] = vpps_quads_up(w->item_words[i]); /* pads the words to a multiple of four, for loads */
         }
@@ -224,18 +260,20 @@ static bool put_all_tiles(const work *w, const vpps_segment *g) {
     return true;
 }
 
-/* Writes passes for the outputs whose rows are divided among `blocks` blocks of lanes. Passes with matrices read from memory compute few
- * outputs, so that each weight that is read is multiplied with several items. */
-static void put_passes(const work *w, const vpps_segment *g, uint32_t blocks, output *outputs) {
-    enum { MOST = 32, MOST_STREAMED = 8 };
-    uint32_t all = 0, at = VPPS_NONE, most = MOST;
+/* Writes passes for the outputs of a class of products. Narrow passes with matrices read from memory compute few outputs, so that each weight
+ * that is read is multiplied with several items. */
+static void put_passes(const work *w, const vpps_segment *g, uint32_t class, output *outputs) {
+    enum { MOST = 32, MOST_STREAMED = 8, MOST_WIDE = 40 };
+    const uint32_t blocks = is_wide(w) ? 1 : class;
+    uint32_t all = 0, at = VPPS_NONE, most = is_wide(w) ? MOST_WIDE : MOST;
     for (uint32_t k = 0; k < g->n; k++) {
         const uint32_t v = w->s.steps[g->first + k].value;
-        if (is_short(w, v) || blocks_of(w, v) != blocks) continue;
-        if (has_streamed_matrix(w, v)) most = MOST_STREAMED;
+        if (is_short(w, v) || class_of(w, v) != class) continue;
+        if (!is_wide(w) && has_streamed_matrix(w, v)) most = MOST_STREAMED;
         if (!all) at = w->part_at[v];
         for (uint32_t r = 0; r < rows_of_thread(w, v); r++) outputs[all++] = (output){v, r};
     }
+    if (is_wide(w) && all) most = (all - 1) / ((all - 1) / most + 1) + 1; /* passes of about as many outputs */
     for (uint32_t first = 0; first < all; first += most) {
         const pass p = {outputs + first, vpps_min_u32(all - first, most), blocks, at + first * blocks * sum_words(w),
                         w->item_words[g - w->s.list]};
@@ -248,7 +286,7 @@ static bool put_all_passes(const work *w, const vpps_segment *g) {
     for (uint32_t k = 0; k < g->n; k++) all += rows_of_thread(w, w->s.steps[g->first + k].value);
     output *outputs = calloc(all + 1u, sizeof *outputs);
     if (!outputs) return false;
-    for (uint32_t blocks = w->g->plan->threads / 32; blocks; blocks--) put_passes(w, g, blocks, outputs);
+    for (uint32_t class = w->g->plan->threads / 32; class; class --) put_passes(w, g, class, outputs);
     free(outputs);
     return true;
 }

@@ -182,13 +182,23 @@ void vpps_residents_place(vpps_residents *r, const vpps_kernel_room *room) {
         place_fragments(r, room);
         return;
     }
+    const uint32_t vectors = r->shared_words;
+    uint64_t all = 0, streamed = 0;
     for (uint32_t i = 0; i < r->n; i++) {
         vpps_resident *m = &r->list[i];
-        if (m->is_short)
-            m->level = VPPS_RESIDENT_STREAM;
-        else
-            m->at = place(r, room, vpps_words_of_thread(m), &m->level);
+        const uint32_t words = vpps_words_of_thread(m);
+        m->level = VPPS_RESIDENT_STREAM;
+        if (m->is_short) continue;
+        m->at = place(r, room, words, &m->level);
+        all += words;
+        if (m->level == VPPS_RESIDENT_STREAM) streamed += words;
     }
+    r->wide = 2 * streamed > all && vectors + VPPS_WIDE_WORDS <= room->shared_words && room->threads > 32 &&
+              room->threads <= 512;
+    if (!r->wide) return;
+    for (uint32_t i = 0; i < r->n; i++) r->list[i].level = VPPS_RESIDENT_STREAM;
+    r->registers = 0;
+    r->shared_words = vectors + VPPS_WIDE_WORDS;
 }
 
 void vpps_residents_free(vpps_residents *r) {

@@ -12,6 +12,8 @@
 
 #include "codegen/fragments.h"
 
+enum { VPPS_WIDE_WORDS = 24576 /* words of shared memory for the buffers of wide products (tiles.cuh) */ };
+
 typedef enum vpps_resident_level {
     VPPS_RESIDENT_REGISTERS,
     VPPS_RESIDENT_SHARED, /* weights are in the CTA's shared memory; adjacent threads have adjacent words */
@@ -49,6 +51,9 @@ typedef struct vpps_residents {
     vpps_resident *list;
     vpps_resident_vector *vectors;
     uint32_t n, n_vectors, registers, shared_words;
+    /* Whether products in fp32 read all weights from memory, for up to 64 vertices at once (tiles.cuh). The last VPPS_WIDE_WORDS of
+     * shared_words are then buffers for weights and vectors. */
+    bool wide;
 } vpps_residents;
 
 /* Returns into how many blocks a warp's lanes are divided for a matrix of which a VP has `rows` rows. */
@@ -65,7 +70,8 @@ static inline uint32_t vpps_words_of_thread(const vpps_resident *m) { return vpp
 vpps_status vpps_residents_add(vpps_residents *r, const vpps_model *model, const vpps_compiled_cell *c,
                                uint32_t threads);
 
-/* Assigns registers to the matrices in the order in which they were added, then shared memory to those that remain. */
+/* Assigns registers to the matrices in the order in which they were added, then shared memory to those that remain. If more than half of the
+ * weights in fp32 would get neither, no weights do: products are `wide`. */
 void vpps_residents_place(vpps_residents *r, const vpps_kernel_room *room);
 
 const vpps_resident_vector *vpps_resident_vector_of(const vpps_residents *r, vpps_param vector);

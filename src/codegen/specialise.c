@@ -5,9 +5,11 @@
 
 void vpps_kernel_describe(const vpps_kernel_plan *plan, char *text, size_t bytes) {
     static const char *const products[] = {"", ", products in bf16", ", products in bf16x3"};
-    snprintf(text, bytes, "%u cells, %u VPs of %u threads in groups of %u, rows by %u, %u registers for weights%s%s%s",
+    snprintf(text, bytes,
+             "%u cells, %u VPs of %u threads in groups of %u, rows by %u, %u registers for weights%s%s%s%s",
              plan->n_cells, plan->n_vps, plan->threads, plan->group, plan->row_unit, plan->residents.registers,
-             plan->lean ? ", lean" : "", products[plan->parts], plan->packs ? ", gradients by cuBLAS" : "");
+             plan->lean ? ", lean" : "", plan->residents.wide ? ", wide products" : "", products[plan->parts],
+             plan->packs ? ", gradients by cuBLAS" : "");
 }
 
 vpps_status vpps_lay_out_matrices(const vpps_model *model, uint32_t *at, size_t *words) {
@@ -189,7 +191,8 @@ vpps_status vpps_specialise(const vpps_specialiser *s, vpps_kernel_plan *plan, u
         char *text = NULL;
         bool clean = false;
         const vpps_status status = try_registers(s, plan, wanted, &text, report, &clean);
-        const bool taken = clean || (s->spills && wanted == 1);
+        /* a kernel with wide products keeps no weights in registers: with fewer registers for weights it would be the same */
+        const bool taken = clean || plan->residents.wide || (s->spills && wanted == 1);
         if (status == VPPS_OK && taken && source)
             *source = text;
         else

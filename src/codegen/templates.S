@@ -17,6 +17,7 @@ vpps_template_\name:
     template outer, "src/interp_templates/outer.cuh"
     template stage, "src/interp_templates/stage.cuh"
     template products, "src/interp_templates/products.cuh"
+    template tiles, "src/interp_templates/tiles.cuh"
     template loads, "src/interp_templates/loads.cuh"
     template mma, "src/interp_templates/mma.cuh"
     template packing, "src/interp_templates/packing.cuh"

@@ -182,6 +182,12 @@ __device__ __forceinline__ void vpps_copy_quad(float *to, const float *from) {
     asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"((unsigned)__cvta_generic_to_shared(to)), "l"(from)
                  : "memory");
 }
+/* Copies four words asynchronously; stores zeros instead if `there` is false. */
+__device__ __forceinline__ void vpps_copy_quad(float *to, const float *from, bool there) {
+    asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"((unsigned)__cvta_generic_to_shared(to)),
+                 "l"(from), "r"(there ? 16 : 0)
+                 : "memory");
+}
 __device__ __forceinline__ void vpps_wait_for_copies() { asm volatile("cp.async.wait_all;" ::: "memory"); }
 /* Ends a group of asynchronous copies. */
 __device__ __forceinline__ void vpps_close_copies() { asm volatile("cp.async.commit_group;" ::: "memory"); }
@@ -191,6 +197,9 @@ __device__ __forceinline__ void vpps_wait_for_copies_before() { asm volatile("cp
 __device__ __forceinline__ void vpps_copy_word(float *to, const float *from, bool there) { *to = there ? *from : 0.0f; }
 __device__ __forceinline__ void vpps_copy_quad(float *to, const float *from) {
     *(vpps_quad *)to = *(const vpps_quad *)from;
+}
+__device__ __forceinline__ void vpps_copy_quad(float *to, const float *from, bool there) {
+    *(vpps_quad *)to = there ? *(const vpps_quad *)from : vpps_quad{0.0f, 0.0f, 0.0f, 0.0f};
 }
 __device__ __forceinline__ void vpps_wait_for_copies() {}
 __device__ __forceinline__ void vpps_close_copies() {}

@@ -599,6 +599,7 @@ template <unsigned CHUNK, class BODY> __device__ __forceinline__ void vpps_chunk
 /* Returns the sum over warps of element e of an item's product, from the partial sums at words AT and following of the item's ITEM_WORDS. */
 template <unsigned AT, unsigned ITEM_WORDS>
 __device__ __forceinline__ float vpps_product_sum(const float *part, unsigned item, unsigned e) {
+    if constexpr (VPPS_WIDE_WORDS > 0) return part[item * ITEM_WORDS + AT + e]; /* the pass has added up the sum */
     return vpps_sum_of_warps<VPPS_WARPS>(part + item * ITEM_WORDS + e * VPPS_SUM_WORDS + AT);
 }
 

@@ -131,7 +131,10 @@ static void check_places(const vpps_residents *r, const vpps_kernel_room *room) 
     const uint64_t front = (uint64_t)(vectors + room->threads - 1) / room->threads * room->threads;
     MUST(r->registers, <=, room->registers);
     MUST(r->shared_words, <=, front > room->shared_words ? front : room->shared_words);
-    for (uint32_t i = 0; i < r->n; i++) {
+    if (r->wide) MUST(r->registers, ==, 0);
+    if (r->wide) MUST(r->shared_words, ==, front + VPPS_WIDE_WORDS);
+    for (uint32_t i = 0; i < r->n && r->wide; i++) MUST(r->list[i].level, ==, VPPS_RESIDENT_STREAM);
+    for (uint32_t i = 0; i < r->n && !r->wide; i++) {
         const vpps_resident *m = &r->list[i];
         const uint64_t words = (uint64_t)((m->rows + m->blocks - 1) / m->blocks) * m->columns,
                        of_cta = words * room->threads;

@@ -93,7 +93,7 @@ static vpps_node columns(const gpu_zoo *zoo, vpps_graph *g, uint64_t *random) {
 }
 
 vpps_node zoo_build(const gpu_zoo *zoo, vpps_graph *g, uint32_t chains, uint64_t seed, float factor) {
-    enum { MOST = 32 };
+    enum { MOST = 64 };
     uint64_t random = seed;
     vpps_node terms[MOST + 2];
     ck_assert_uint_le(chains, MOST);

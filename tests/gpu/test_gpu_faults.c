@@ -12,7 +12,8 @@ typedef enum where {
     ONCE,
     EVERYWHERE, /* in generated code: wherever the text occurs */
     CROWDED,    /* likewise, if registers do not hold all weights */
-    IN_PARTS    /* likewise, if products are in bf16x3 */
+    IN_PARTS,   /* likewise, if products are in bf16x3 */
+    WIDE        /* likewise, if most weights have no place in registers or shared memory */
 } where;
 
 static const struct fault {
@@ -71,6 +72,14 @@ static const struct fault {
     {"the barrier before parts of gradients are added removed",
      "__syncthreads();\n#pragma unroll 1\n        for (unsigned other = 0;",
      "#pragma unroll 1\n        for (unsigned other = 0;", IN_PARTS},
+    {"a share of the columns left out", "for (unsigned s = 0; s < shares; s++) sum",
+     "for (unsigned s = 1; s < shares; s++) sum", WIDE},
+    {"the barrier before copied blocks are multiplied removed",
+     "vpps_wait_for_copies_before();\n                __syncthreads();", "vpps_wait_for_copies_before();", WIDE},
+    {"the barrier before the shares' sums are added removed",
+     "__syncthreads();\n#pragma unroll 1\n        for (unsigned k = threadIdx.x; k < OUTPUTS * all",
+     "#pragma unroll 1\n        for (unsigned k = threadIdx.x; k < OUTPUTS * all", WIDE},
+    {"columns after an operand's last one copied", "at + k + column < ends[0]", "true", WIDE},
 };
 
 static const struct fault *planted; /* NULL: none */
@@ -109,8 +118,7 @@ static vpps_status load(vpps_driver *d, const char *source, const char *descript
 }
 
 static gpu_trees open_trees(const struct fault *fault, where kind) {
-    const bool crowded = kind == CROWDED;
-    const uint32_t hidden = crowded ? 64 : 40;
+    const uint32_t hidden = kind == WIDE ? 136 : kind == CROWDED ? 64 : 40;
     static vpps_driver_table driver;
     driver = vpps_driver_simt;
     driver.load = load;
@@ -121,7 +129,7 @@ static gpu_trees open_trees(const struct fault *fault, where kind) {
     o.pool_bytes = 32 << 20;
     o.watchdog_ms = WATCHDOG_MS;
     o.precision = kind == IN_PARTS ? VPPS_PRECISION_BF16X3 : VPPS_PRECISION_FP32;
-    setenv("VPPS_SIMT_SMS", crowded ? "2" : "4", 1);
+    setenv("VPPS_SIMT_SMS", hidden > 40 ? "2" : "4", 1);
     return trees_driven_by(&driver, hidden, hidden, &o);
 }
 
@@ -146,18 +154,18 @@ static float *train(const struct fault *fault, where kind, uint32_t seed, size_t
 static struct right {
     float *values;
     size_t n;
-} rights[IN_PARTS + 1];
+} rights[WIDE + 1];
 
 static void train_without_faults(void) {
     char message[VPPS_MESSAGE_BYTES];
-    for (where kind = ONCE; kind <= IN_PARTS; kind++) {
+    for (where kind = ONCE; kind <= WIDE; kind++) {
         rights[kind].values = train(NULL, kind, 0, &rights[kind].n, message);
         ck_assert_msg(rights[kind].values != NULL, "without a fault: %s", message);
     }
 }
 
 static void forget_rights(void) {
-    for (where kind = ONCE; kind <= IN_PARTS; kind++) free(rights[kind].values);
+    for (where kind = ONCE; kind <= WIDE; kind++) free(rights[kind].values);
 }
 
 static bool is_right(const float *values, where kind) {
