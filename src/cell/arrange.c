@@ -159,7 +159,7 @@ static uint64_t descend(const search *s, uint32_t *order) {
 
 bool vpps_plan_layout(uint32_t n, const vpps_layout_batch *batches, uint32_t n_batches, uint32_t n_forward,
                       const uint32_t *words, uint32_t *order) {
-    uint32_t *memory = malloc((4 * (size_t)n + 1) * sizeof *memory), *start = memory;
+    uint32_t *memory = calloc(4 * (size_t)n + 1, sizeof *memory), *start = memory;
     if (!memory) return false;
     const search s = {
         n, n_batches, n_forward, batches, words, memory + n, memory + 2 * (size_t)n, memory + 3 * (size_t)n};

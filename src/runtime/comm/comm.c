@@ -173,7 +173,7 @@ static vpps_status compare_with(const char *first, const char *lines) {
 vpps_status vpps_comm_compare(vpps_communicator *c, const char *lines) {
     uint64_t bytes = strlen(lines) + 1;
     VPPS_TRY(vpps_comm_broadcast(c, &bytes, sizeof bytes, 0));
-    char *first = malloc(bytes);
+    char *first = calloc(bytes, 1);
     if (!first) return vpps_fail(VPPS_MEMORY, "communicator: out of memory");
     if (c->rank == 0) memcpy(first, lines, bytes);
     vpps_status status = vpps_comm_broadcast(c, first, bytes, 0);
