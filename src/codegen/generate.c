@@ -82,6 +82,7 @@ static void put_constants(const vpps_generation *g) {
         {"VPPS_SUM_WORDS", vpps_sum_words(p->threads)},
         {"VPPS_COPY_ITEMS", VPPS_COPY_ITEMS},
         {"VPPS_WIDE_WORDS", p->residents.wide ? VPPS_WIDE_WORDS : 0},
+        {"VPPS_WIDE_ITEMS", VPPS_WIDE_ITEMS},
         {"VPPS_PARTS", p->parts},
         {"VPPS_PACKS", p->packs},
         {"VPPS_LEAN", p->lean},

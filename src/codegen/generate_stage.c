@@ -31,11 +31,11 @@ static bool put_segment(work *w, const vpps_segment *g, uint8_t *loaded) {
 
 /* Chooses a tile's number of vertices, where slots (buffers of values) lie, and the shared memory for copies of operands. */
 static void choose_room(work *w, vpps_stage_room *room) {
-    enum { WORDS = 6144, MOST = 32, MOST_WIDE = 64, LISTS_TILE = 8, LIMIT = 12288, PART_WORDS = 4096 };
+    enum { WORDS = 6144, MOST = 32, LISTS_TILE = 8, LIMIT = 12288, PART_WORDS = 4096 };
     /* LEAST_WORDS: least words of shared memory for tiles, if operands are copied; PASS: vectors that one mma instruction multiplies */
     enum { LEAST_WORDS = 3072, PASS = 16 };
     const bool wide = w->g->plan->residents.wide;
-    const uint32_t most = wide ? MOST_WIDE : MOST;
+    const uint32_t most = wide ? VPPS_WIDE_ITEMS : MOST;
     uint32_t part = 0, copies = 0;
     for (uint32_t k = 0; k < w->s.n; k++) part = vpps_max_u32(part, w->item_words[k]);
     const uint32_t words = part + w->s.floats[0] + 1;

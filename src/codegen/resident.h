@@ -12,7 +12,8 @@
 
 #include "codegen/fragments.h"
 
-enum { VPPS_WIDE_WORDS = 24576 /* words of shared memory for the buffers of wide products (tiles.cuh) */ };
+/* Of wide products (tiles.cuh): words of shared memory for their buffers, and the most vertices or list members multiplied at once. */
+enum { VPPS_WIDE_WORDS = 24576, VPPS_WIDE_ITEMS = 64 };
 
 typedef enum vpps_resident_level {
     VPPS_RESIDENT_REGISTERS,

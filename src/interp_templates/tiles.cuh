@@ -36,7 +36,6 @@ constexpr __device__ unsigned vpps_up(unsigned n, unsigned unit) { return (n + u
 constexpr __device__ unsigned vpps_fewer(unsigned a, unsigned b) { return a < b ? a : b; }
 
 enum {
-    VPPS_WIDE_ITEMS = 64,   /* most items that a pass multiplies at once */
     VPPS_WIDE_COLUMNS = 64, /* columns of a block */
     VPPS_WIDE_STRIDE =
         68, /* words of an item, or a row, in a buffer: four more, so that few threads access the same bank */
