@@ -408,7 +408,7 @@ VPPS_API const vpps_vocab *vpps_constituents_labels(const vpps_constituents *c);
 
 /* Returns whether the labels look like the Penn Treebank's: NP and VP occur, with function tags or without. */
 VPPS_API bool vpps_constituents_look_penn(const vpps_constituents *c);
-/* Cuts the function tags off the labels of the trees read so far, and numbers the remaining labels anew. Fails with MEMORY; all is then as before. */
+/* Cuts the function tags off the labels of the trees read so far, and numbers the remaining labels anew. Fails with MEMORY, and changes nothing then. */
 VPPS_API vpps_status vpps_constituents_cut(vpps_constituents *c);
 
 /* Append trees in the bracket format of the Penn Treebank:

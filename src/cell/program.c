@@ -7,7 +7,7 @@ typedef struct builder {
     vpps_program *p;
     uint32_t stage;
     uint32_t *slot; /* for each value: number of the slot (buffer) that holds it; VPPS_NONE: none */
-    uint32_t *last; /* for each value: the last position in the stage's order where it is read */
+    uint32_t *last; /* for each value: the last position in the stage's order at which the value is read or made */
     bool ok;
 } builder;
 

@@ -170,7 +170,7 @@ static void load_operands(builder *b, placing *to, const vpps_program_step *step
         if (made_here(b, u) || b->s->made_in[u] != VPPS_NONE) continue;
         if (kind_of(b, step) == VPPS_SEGMENT_LISTS && !b->load[u]) {
             b->load[u] = 1;
-            b->retry |= b->read_in[u] != VPPS_NONE; /* an earlier segment read u in memory: start anew */
+            b->retry |= b->read_in[u] != VPPS_NONE; /* an earlier segment reads u in memory: the grouping is repeated */
         }
         if (!b->load[u]) continue;
         add_step(b, to, (placed){{VPPS_SEGMENT_LOAD, u, NULL}, elements_for(b, u, false)});

@@ -66,7 +66,7 @@ static void wait_for_reader(int fd) {
 }
 
 /* Waits until the launcher asks all processes to end, which the launcher does after another process's guard has reported the death of its child.
- * Returns whether the launcher asked. */
+ * Returns whether the launcher asked in time. */
 static bool all_are_asked_to_end(void) {
     enum { MOST_MS = 5 * READER_MS };
     for (int ms = 0; ms < MOST_MS && !asked_to_end[0]; ms++) sleep_ms(1);

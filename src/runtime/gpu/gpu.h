@@ -152,7 +152,7 @@ typedef struct vpps_gpu {
 
     vpps_task_header header;    /* header of the latest batch's script */
     vpps_gpu_flight flights[2]; /* running batches, the oldest first */
-    /* number of elements of `flights`; number of calls that asked whether a batch has ended (polls) */
+    /* number of elements of `flights`; number of calls so far that checked whether a batch has ended */
     uint32_t n_flights, polls;
     vpps_outcome outcome;  /* outcome of the latest batch whose outcome was taken */
     vpps_gpu_ahead *ahead; /* list of kernels that are being compiled before they are needed */
