@@ -427,13 +427,15 @@ format-check: ## are the sources in C and CUDA formatted?
 # The analyzer follows a function's ways up to 20,000 states, with VPPS_TEST_SCALE=full up to its own 225,000: seven times the time.
 TIDY_FLAGS := -std=c11 -D_GNU_SOURCE= -DVPPS_KERNELS_ISA=generic $(INCLUDES) \
               $(if $(filter full,$(VPPS_TEST_SCALE)),,-Xclang -analyzer-config -Xclang max-nodes=20000)
+TIDY_CACHE ?= $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/vpps-tidy
 lint: ## the order of includes, format-check, clang-tidy, shellcheck, mandoc, places of planted faults
 	$(Q)tools/setup.sh build test lint
 	$(Q)tools/check_includes.py
 	$(Q)tools/check_budget.py
 	$(submake) format-check
+	$(Q)mkdir -p '$(TIDY_CACHE)' && find '$(TIDY_CACHE)' -type f -mtime +30 -delete
 	$(Q)printf '%s\n' $(filter src/% models/%,$(C_FILES)) | \
-	    FLAGS='$(TIDY_FLAGS)' xargs -P $$(nproc) -n 4 tools/tidy.sh
+	    TIDY_CACHE='$(TIDY_CACHE)' FLAGS='$(TIDY_FLAGS)' xargs -P $$(nproc) -n 4 tools/tidy.sh
 	$(Q)shellcheck -x $(SH_FILES)
 	$(Q)mandoc -T lint -W warning doc/vpps.1
 	$(Q)tests/mutants/run.py --check

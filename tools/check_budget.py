@@ -15,8 +15,7 @@ SUFFIXES = (".c", ".h", ".cuh", ".def", ".S", ".sh", ".py")
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.parse_args()
+    argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter).parse_args()
     os.chdir(os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
     with open("tools/budget.txt", encoding="utf-8") as file:
         rows = [line.split() for line in file if line.strip() and not line.startswith("#")]

@@ -3,8 +3,7 @@
 # are cores; the input of a crash is left beside the program. The last line is: N passed, N failed, N skipped.
 set -uo pipefail
 
-seconds=${FUZZ_SECONDS:-20}
-passed=0 failed=0
+seconds=${FUZZ_SECONDS:-20} passed=0 failed=0
 
 # Leaves the exit status in $1.status.
 fuzz() {
@@ -16,11 +15,7 @@ fuzz() {
     echo $? > "$1.status"
 }
 
-name_of() {
-    local name
-    name=$(basename "$1")
-    echo "${name#fuzz_}"
-}
+name_of() { basename "$1" | sed 's/^fuzz_//'; }
 
 for program in "$@"; do
     rm -f "$program.status"

@@ -1,18 +1,16 @@
 #!/usr/bin/env bash
-# Runs test programs (Check suites) and test scripts, those before -- one more at a time than there are cores, since some of
-# them mostly wait for processes that they have stopped; those after it one after another. Prints a line for each as it
-# ends, with the time that it took and the processors' time of all its processes; a failed one's whole output follows its
-# line. The last line is the sum: N passed, N failed, N skipped.
+# Runs test programs (Check suites) and test scripts, those before -- one more at a time than there are cores, since some of them mostly wait
+# for processes that they have stopped; those after it one after another. Prints a line for each as it ends, with the time that it took and
+# the processors' time of all its processes; a failed one's whole output follows its line. The last line: N passed, N failed, N skipped.
 #
 #     tools/run_tests.sh [PROGRAM|SCRIPT.sh ...] [-- PROGRAM|SCRIPT.sh ...]
 #
-# A Check suite ends with "N%: Checks: N, Failures: N, Errors: N", a script with "N passed, N failed, N skipped". One that
-# ends otherwise, exits badly or checks nothing counts as a failure. What a suite did not check here, it says: in a line
-# "skipped: WHY" for each of its checks that did nothing, "left out: WHY" for what is beside them. Both count as skipped,
-# and the reasons follow the test's line. TEST_LIMIT is the time limit of each, in seconds of processor time of a process; it may last
-# three times as long, since a busy machine lets it wait. What failed is named before the last line. LEFT_OUT names tests that were
-# not to be run at all; each counts as skipped. TOGETHER names programs whose checks share one process, rather than each having its own.
-# SHARED names tests of which this run has a share (VPPS_TEST_PART); the others count as skipped.
+# A Check suite ends with "N%: Checks: N, Failures: N, Errors: N", a script with "N passed, N failed, N skipped". One that ends otherwise,
+# exits badly or checks nothing counts as a failure. What a suite did not check here, it says: in a line "skipped: WHY" for each of its checks
+# that did nothing, "left out: WHY" for what is beside them. Both count as skipped, and the reasons follow the test's line. TEST_LIMIT is the
+# time limit of each, in seconds of processor time of a process; it may last three times as long, since a busy machine lets it wait. What
+# failed is named before the last line. LEFT_OUT names tests that are not run; each counts as skipped. TOGETHER names programs whose checks
+# share one process, rather than each having its own. SHARED names tests of which this run has a share (VPPS_TEST_PART); the others count as skipped.
 set -uo pipefail
 # shellcheck source=SCRIPTDIR/share.sh
 . "$(dirname "$0")/share.sh"
@@ -22,17 +20,15 @@ export CK_DEFAULT_TIMEOUT=${CK_DEFAULT_TIMEOUT:-60}
 export VPPS_CACHE_DIR=${VPPS_CACHE_DIR:-$(realpath -m "${BUILD:-build}")/cache}
 export VPPS_PROBE_MS=${VPPS_PROBE_MS:-100000} # products are measured however slow a sanitizer or a machine is
 if [ -z "${VPPS_CXX:-}" ] && command -v clang++ > /dev/null; then export VPPS_CXX=clang++; fi # half of g++'s time
+if head -n 1 "$(command -v python3)" 2> /dev/null | grep -qa '^#!'; then PATH=$(dirname "$(python3 -c 'import sys; print(sys.executable)')"):$PATH; fi # not by a script of pyenv
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 TIMEFORMAT='%U %S'
 
 # Runs test number $1, $2. Writes $1.line, and "passed failed skipped" to $1.counts; $1.output is what it printed.
 run_one() {
-    local test=$2 output=$work/$1.output command good=0 bad=0 none=0 code start elapsed used summary note='' word=ok
-    case $test in
-    *.sh) command=(bash "$test") ;;
-    *) command=("$test") ;;
-    esac
+    local test=$2 output=$work/$1.output command=("$2") good=0 bad=0 none=0 code start elapsed used summary note='' word=ok
+    [[ $test != *.sh ]] || command=(bash "$test")
     if [[ " ${TOGETHER:-} " == *" $test "* ]]; then command=(env CK_FORK=no "$test"); fi
     start=$(date +%s%N)
     {
