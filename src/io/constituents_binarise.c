@@ -19,7 +19,7 @@ typedef struct binariser {
     uint32_t *place;  /* for each node: its number among its parent's children, from 0 */
     int32_t *stack;   /* roots of complete subtrees, as nodes of the binary tree */
     size_t depth;
-    char *label; /* scratch memory for joined labels */
+    char *label; /* scratch memory for a label that joins several labels, as "S+VP" */
 } binariser;
 
 static vpps_status fail_memory(const binariser *b) {
@@ -82,7 +82,8 @@ static vpps_status add_leaf(binariser *b, uint32_t i, int32_t label) {
     return vpps_treebank_add_node(b->tb, b->first, leaf, &b->stack[b->depth++]);
 }
 
-/* Adds the binary nodes whose subtrees node i completes; i is the lowest node of a chain of only children. */
+/* Adds the nodes of the binary tree whose subtrees are complete with node i. Node i is the lowest one of a chain of nodes that have one
+ * child each; the binary tree has one node for the chain. */
 static vpps_status add_node(binariser *b, uint32_t i) {
     const uint32_t n_children = b->tree.nodes[i].n_children, top = chain_top(b, i);
     int32_t label, marked = -1;

@@ -8,7 +8,7 @@
 /* A node whose bracket is not closed yet. */
 typedef struct open_node {
     uint32_t label, n_children;
-    size_t first; /* number of its subtree's first node */
+    size_t first; /* number of the first node in this node's subtree */
 } open_node;
 
 typedef struct bracket_reader {
@@ -74,8 +74,8 @@ static vpps_status open_bracket(bracket_reader *r, uint32_t label, size_t *depth
     return VPPS_OK;
 }
 
-/* Closes every bracket that ends here, after a complete child (or one that was left out, `child` false). *depth 0: the
- * tree is complete; else another child follows. Brackets without children are left out. */
+/* Closes each bracket that ends at the reader's position. `child`: whether the element just read is a child of the innermost bracket;
+ * false: it was left out. A bracket without children is left out, too. *depth: number of open brackets; 0: the tree is complete. */
 static vpps_status close_brackets(bracket_reader *r, size_t tree_first, bool child, size_t *depth) {
     while (*depth > 0) {
         open_node *top = &r->stack[*depth - 1];

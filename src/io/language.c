@@ -26,7 +26,8 @@
 #define N_CLASSES VPPS_COUNT(classes)
 #define MAX_PARTS 5
 #define MAX_RULES 80
-#define NAME_STRIDE 179 /* step between successive names of a class: a prime that divides no class's size */
+/* step between proper names of a class that are drawn less and less often; a prime that divides no class's size */
+#define NAME_STRIDE 179
 
 /* ---------------------------------------------------------------- the language's words */
 
@@ -35,7 +36,8 @@ typedef struct token {
     uint8_t tag;
 } token;
 
-/* A rule of a phrase. Symbols are the numbers of classes, followed by those of phrases. */
+/* A rule that expands a phrase of the grammar to symbols. A symbol is the number of a word class, or N_CLASSES plus the number of a
+ * phrase. */
 typedef struct rule {
     uint8_t phrase, weight;
     uint8_t n, last; /* n symbols; symbol number `last`, from 1, goes to the translation's end (0: no symbol does) */
@@ -55,7 +57,8 @@ typedef struct generator {
     uint32_t translated[MAX_WORDS + 1]; /* words of the sentence in the translation's order */
 } generator;
 
-/* Adds words to a class: word[0 .. len) followed by each piece of `list`, which ends at '|' or NUL, and by pieces of the lists after it. */
+/* Adds words to a class. `list` holds lists of syllables (or one list of words), separated by '|'. Each word is word[0 .. len) and one
+ * syllable of each list. */
 static vpps_status add_words(generator *g, uint32_t class, const char *list, char word[LONGEST_WORD], size_t len) {
     const char *end = list + strcspn(list, "|"), *text;
     size_t text_len;
@@ -110,8 +113,8 @@ static void add_rules(generator *g) {
     }
 }
 
-/* Makes the translation of a common word: three letters and u. Different words have different translations, since 397 has no common divisor with 16 *
- * 5 * 16; the translations of neighbouring words are not alike. */
+/* Makes the translation of common word number `word`: three letters and u. No two words have the same translation, since 397 has no common
+ * divisor with 16 * 5 * 16, the number of such texts. Neighbouring words are 397 texts apart, so that their translations are not alike. */
 static void coin(uint32_t word, char text[COINED_LETTERS]) {
     static const char consonants[] = "bdfghjklmnprstvz", vowels[] = "aeiou";
     const uint32_t number = word * 397 % (16 * 5 * 16);
@@ -193,7 +196,7 @@ static vpps_status add_token(const generator *g, vpps_sentences *s, token t, boo
     return VPPS_OK;
 }
 
-/* Adds the sentence's label: the kind of its first name. */
+/* Adds the sentence's label: the kind (PER, LOC or ORG) of the first proper name in the sentence; NONE: the sentence has no name. */
 static vpps_status add_label(const generator *g, vpps_sentences *s, uint32_t *label) {
     uint32_t i = 0;
     while (i < g->n && !g->tokens[i].tag) i++;

@@ -45,7 +45,7 @@ static const struct {
     {"PLACE_BACK", "river bay hill falls"},
     {"FIRM_FRONT", "bank union press"},
     {"FIRM_BACK", "bank ltd works group press"},
-#define N_NAMES 5 /* the last 5 classes are names */
+#define N_NAMES 5 /* the last 5 word classes are proper names */
 #define SYLLABLES "ba be bo da de do fa ga ha ka la le lo ma mi mo na no pa ra ro sa ta va|l n r s|"
     {"FIRST_NAME", "an be co da el jo ka le mi no ro ta|na ra lo ly s"},
     {"FAMILY_NAME", SYLLABLES "son ov ez man ini"},
@@ -95,5 +95,6 @@ static const struct {
     {"clear_organisation", "4 FIRM_NAME; 2 firm FIRM_BACK; 1 FIRM_FRONT OF city", 5},
 };
 
-/* Chunk tags. B- marks a name's first word; I-, the tag after it in this list, marks the name's other words, and letters inside words. */
+/* Chunk tags. B-X marks the first word of a proper name of kind X. I-X, the next tag in this list, marks the name's other words. If letters
+ * have tags instead of words, I-X also marks all letters of a name but the first. */
 static const char *const tag_names[] = {"O", "B-PER", "I-PER", "B-LOC", "I-LOC", "B-ORG", "I-ORG"};

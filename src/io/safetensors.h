@@ -17,7 +17,8 @@ typedef struct vpps_safetensors_tensor {
     const char *name; /* UTF-8, non-empty, not "__metadata__" */
     uint32_t n_dims;  /* 0 .. 3 */
     uint64_t dims[3];
-    const float *data; /* the values, borrowed during the write; may be NULL if a dimension is 0, or with a source */
+    /* the values, borrowed during the write; may be NULL if a dimension is 0, or if vpps_safetensors_source supplies the values */
+    const float *data;
 } vpps_safetensors_tensor;
 
 /* Supplies the values of tensors whose `data` is NULL because they are not in memory. `read` stores elements of tensor number i from

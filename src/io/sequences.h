@@ -10,7 +10,7 @@ typedef enum vpps_sentences_kind { VPPS_PLAIN, VPPS_TAGGED, VPPS_LABELLED } vpps
 struct vpps_sentences {
     vpps_vocab *vocab, *tag_vocab; /* tag_vocab: names of the tags, or of the labels */
     uint32_t *words, *tags;        /* words and tags of all sentences; tags is NULL unless kind is VPPS_TAGGED */
-    /* words and tags of all sentences, as ids; tags is NULL unless kind is VPPS_TAGGED */
+    /* dependency trees: the number, from 1, of each word's head in its sentence; 0: a root */
     uint32_t *heads;
     uint32_t *lines; /* line number of each word in its text, if there are tags or heads */
     size_t n_words;
@@ -64,7 +64,7 @@ vpps_status vpps_sentences_read_barred_text(vpps_sentences *s, const char *name,
 
 /* Observations of a reader of columns that a user may want to know. Lines count from 1; 0: there is no such line. */
 typedef struct vpps_columns_seen {
-    /* number of the first line that begins with '#' and became a word, with a tag that no other line has */
+    /* number of the first line read as a word that may be a comment: it begins with '#', and only lines with '#' have its tag */
     uint32_t odd;
     /* comments between words of a sentence: inside: line of the first; n_inside: how many there are */
     uint32_t inside, n_inside;

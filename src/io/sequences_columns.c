@@ -14,7 +14,7 @@ typedef struct column_reader {
     const vpps_text *t;
     vpps_columns wanted; /* numbers of the columns to read, from 1; tag is 0 until the first line is read */
     char separator;      /* byte that ends a column; a space: any run of white space */
-    bool records;        /* whether lines with -DOCSTART- are words */
+    bool records;        /* whether sentences come from fields of records: there, -DOCSTART- is a word */
     bool varies;         /* whether sentences may differ in their number of columns */
     uint32_t id;         /* CoNLL-U: the column of the ID, from 1; 0: none */
     uint32_t n_columns;  /* number of columns of every line; 0: not known yet */
@@ -70,7 +70,7 @@ static bool is_document_start(const column_reader *r, const vpps_line *line) {
 }
 
 bool vpps_columns_document_start(const char *line, size_t len) {
-    /* This reader also recognises a mark with spaces around it: no column before the mark may be blank. */
+    /* Separator tab: finds -DOCSTART-, the mark of a new document, also after spaces, but not after a tab, which ends a blank column. */
     const column_reader r = {.separator = '\t'};
     return is_document_start(&r, &(vpps_line){.begin = line, .end = line + len});
 }
@@ -278,8 +278,8 @@ static vpps_status read_columns(column_reader *r) {
 
 /* ---------------------------------------------------------------- what was seen */
 
-/* Finds the first line that begins with '#' and became a word with a tag that no other line has: perhaps a comment, such as "# doc1" in two
- * columns. A word longer than the '#' counts only if its tag occurs once, since #hashtags have a tag of their own. */
+/* Finds the first line that was read as a word but may be a comment, as "# doc1" in two columns: it begins with '#', and its tag occurs
+ * only in lines with '#'. If the word is longer than '#', the tag must occur only once, since #hashtags have a tag of their own. */
 static vpps_status find_odd_line(column_reader *r, size_t first_word) {
     uint32_t *all, *begun;
     const uint32_t n = vpps_vocab_size(r->s->tag_vocab);

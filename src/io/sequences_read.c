@@ -97,7 +97,7 @@ vpps_status vpps_sentences_add_line(vpps_sentences *s, const vpps_line *line, co
     size_t len;
     while (vpps_text_next_word(&at, line->end, &word, &len)) {
         if (end_word && len == end_len && memcmp(word, end_word, len) == 0) {
-            /* Stops at an end word that the text itself has at the line's end: the loop's end adds one. */
+            /* Leaves out an end word that the text itself has at the end of the line, since an end word is added after the loop. */
             if (vpps_skip_blanks(at, line->end) == line->end) break;
             word = unknown;
             len = sizeof unknown - 1;

@@ -5,7 +5,7 @@
 
 #include <string.h>
 
-/* A whole text. `stops` lists the bytes that end a token in messages, besides white space and unprintable bytes. */
+/* A whole text. Error messages quote one token of it. A token ends at white space, at unprintable bytes, and at the bytes in `stops`. */
 typedef struct vpps_text {
     const char *name, *begin, *end, *stops;
 } vpps_text;
@@ -19,7 +19,7 @@ static inline const char *vpps_skip_mark(const char *at, const char *end) {
     return (size_t)(end - at) >= mark && memcmp(at, VPPS_BYTE_ORDER_MARK, mark) == 0 ? at + mark : at;
 }
 
-/* Makes a vpps_text without the byte order mark, from which columns count. A text of no bytes may be NULL. */
+/* Makes a vpps_text that begins after the byte order mark; messages count columns from there. `text` may be NULL if len is 0. */
 static inline vpps_text vpps_text_of(const char *name, const char *text, size_t len, const char *stops) {
     if (len == 0) text = "";
     return (vpps_text){name, vpps_skip_mark(text, text + len), text + len, stops};
@@ -41,8 +41,8 @@ vpps_status vpps_text_check_encoding(const vpps_text *t);
  * CR LF are the only line ends. */
 vpps_status vpps_text_check(const vpps_text *t);
 
-/* A line of a text, without LF or CR LF, and without a byte order mark at its beginning, which joined files have. An
- * all-zero line stands before the first one. */
+/* A line of a text, without its line end (LF or CR LF) and without a byte order mark at its beginning, as joined files have. A vpps_line
+ * whose members are all 0 stands before the first line. */
 typedef struct vpps_line {
     const char *begin, *end, *next;
     uint32_t number; /* the line's number, from 1; saturates at 2^32 - 1 */

@@ -18,8 +18,8 @@ typedef struct window {
 
 /* ---------------------------------------------------------------- lines */
 
-/* A file's first line: number of words, number of numbers at its end (the first word is none), and whether the second
- * word begins as a number. */
+/* The look of a file's first line: number of words; number of words at its end that are numbers, the line's first word excluded; and
+ * whether the second word begins as a number. */
 typedef struct sample {
     uint32_t words, numbers;
     bool second;

@@ -80,7 +80,8 @@ static vpps_status find_numbers(const line_reader *r, const char **numbers) {
     *numbers = at;
     float value;
     skip_word_back(r->line, &last, &odd);
-    /* whether more than `size` numbers may stand at the line's end; a word without spaces may itself be a number */
+    /* The line ends with a vector's `size` numbers. more: the token before them is not the line's first. If that token is a number, the
+     * line has too many numbers; as the first token, it is the vector's word. */
     const bool more = vpps_trim_blanks(r->line, last) > r->line && !odd;
     return more && vpps_text_number(last, end, &value) ? fail_count(r, r->t->size + 1) : VPPS_OK;
 }

@@ -146,7 +146,8 @@ static vpps_status put_chain(session *x, const corpus *c, FILE *f, bool *there) 
     return VPPS_OK;
 }
 
-/* Prints #defines of the output fields' names, of the input formats that the network reads, and of its classes' form. */
+/* Prints definitions for the exported program: the names of output fields, the input formats that the network reads, and whether class
+ * labels are names (NAMED) or chunk tags (CHUNKS). */
 static void put_names(const settings *s, const corpus *c, FILE *f) {
     const char *const *names = fields_text_names(s->network->kind);
     const vpps_vocab *classes = c->vocab[VOCAB_CLASSES];

@@ -3,7 +3,7 @@
 
 #include "cli/session/session.h"
 
-/* Checks that a program exists for the described checkpoint's network. Fails with ARGUMENT. */
+/* Checks that `vpps export --main` can write a program for the network that s names. Fails with ARGUMENT. */
 vpps_status export_main_check(const settings *s);
 
 /* Writes the program's C source to f. Fails with ARGUMENT, MEMORY. */

@@ -9,8 +9,9 @@ void help_overview(FILE *f);
 /* Prints the networks' names, nothing else. */
 void help_network_names(FILE *f);
 
-/* Selects the options that help_options prints with the values in s as defaults: common ones or those of the engine.
- * Without a network it prints the options that all networks have, and how to see the others. */
+/* Selects the options that help_options prints: those for everyday use, or those of the engine (the library that runs networks). The
+ * defaults printed are the values in s. If s names no network, help_options prints only the options that all networks have, and how to list
+ * the options of one network. */
 typedef enum help_part { HELP_COMMON, HELP_ENGINE } help_part;
 void help_options(FILE *f, const settings *s, const command *c, help_part part);
 

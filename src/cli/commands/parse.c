@@ -31,7 +31,8 @@ __attribute__((format(printf, 3, 4))) static _Noreturn void refuse(const setting
     exit(report_usage(name, "%s", message));
 }
 
-/* Lists the commands that have the option, as "train, tune"; empty: none. *kinds: kinds of the other networks that have the option. */
+/* Lists the commands that have the option, as "train, tune"; empty: no command. If only other networks than the chosen one have the option,
+ * *kinds is the set of these networks' kinds. */
 static void commands_with(const settings *s, const char *name, char *text, size_t n, uint32_t *kinds) {
     size_t n_rows, len = 0;
     const cli_option *rows = options_rows(s, &n_rows);
@@ -209,13 +210,13 @@ static void check_picture(const settings *s, const command *c) {
             refuse(s, c, "--plot %s: the picture is SVG; expected a name that ends in .svg", s->plot);
 }
 
-/* Refuses options that have no effect without another option. `line`: which options were on the command line; some pairs are checked for
- * these alone, since a run's log, read by --config, names an option of the run without its companion. */
+/* Refuses an option that has no effect without a second option, its companion. `line` marks the options on the command line. Most options
+ * are refused only if they are on the command line: a log read by --config may name an option without its companion. */
 static void check_companions(const settings *s, const command *c, const bool *line) {
     const bool files = options_name_files(s), known = s->model || s->resume;
     const struct {
         const char *option, *companion;
-        bool found; /* whether the companion was given */
+        bool found; /* whether the companion, without which `option` has no effect, was given */
     } list[] = {
         {"examples", "generated data, without --data or --train", !files},
         {"leaves", "--generate complete", known || (!files && s->generate == NET_COMPLETE_TREES)},

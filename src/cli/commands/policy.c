@@ -1,5 +1,5 @@
-/* policy.c - `vpps policy`: prints how many batches each batching policy needs for the first training examples, forward, and the automaton (policy
- * that chooses which type's vertices run next) learned for them. */
+/* policy.c - `vpps policy`: prints how many steps each batching policy needs for the forward pass of the first training examples; a step
+ * runs vertices of one type. Also prints the automaton (learned policy that chooses which type's vertices run next) for these examples. */
 #include "base/base.h"
 #include "cli/commands/commands.h"
 #include "cli/common/failure.h"

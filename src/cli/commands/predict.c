@@ -25,7 +25,7 @@ enum { ON_ERROR_STOP, ON_ERROR_SKIP };
 /* The most words, brackets or characters of a batch, whatever --batch says, which limits its memory. */
 #define BATCH_PIECES 65536u
 
-/* An example that waits for the batch to be answered. */
+/* A line or record of the input that was read; its answer is printed once its batch has been computed. */
 typedef struct waiting {
     uint64_t number; /* number of the example's first line in the input */
     /* Number of the example and of its answer; VPPS_NO_WORD: a blank or a bad line, which has neither. */
@@ -49,7 +49,8 @@ typedef struct predictor {
     char *class_names; /* class names from the checkpoint; NULL: it has none */
     uint32_t n_class_names;
     uint64_t n_blank, first_blank; /* number of a table's blank lines, and line number of the first one */
-    const char *open; /* line end of the latest sentence in columns, if no blank line follows it; NULL: none */
+    /* line end to print as a blank line before the next file's sentences in columns; NULL: no blank line is due */
+    const char *open;
 } predictor;
 
 /* ---------------------------------------------------------------- lines that are wrong */
@@ -176,7 +177,8 @@ static size_t count_pieces(const settings *s, const char *line, size_t len) {
     return n;
 }
 
-/* Adds an example's text, and with --gold the target of a pair, to the examples collected for a batch. *added: whether the text is an example. */
+/* Adds an example to the examples collected for a batch: its text, and with --gold the given translation, whose probability is asked for.
+ * *added: false where the text holds no example. */
 static vpps_status read_example(predictor *p, const char *text, size_t len, json_t *fields, bool *added) {
     task_text source = {RECORD_NAME, text, len}, target = {.name = RECORD_NAME};
     char *own = NULL;

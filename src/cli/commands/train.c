@@ -75,7 +75,7 @@ typedef struct trainer {
     train_summary summary;
 } trainer;
 
-/* Returns the examples per update, --accumulate times --batch; a counted batch has so many. */
+/* Returns the number of examples per update of the parameters: --accumulate times --batch. An update counts as one batch of the epoch. */
 static uint32_t batch_examples(const trainer *t) {
     const uint64_t n = (uint64_t)t->s->batch * t->s->accumulate;
     return n < UINT32_MAX ? (uint32_t)n : UINT32_MAX;
@@ -521,8 +521,9 @@ static void print_epoch(trainer *t, double loss, double rate) {
 
 static bool out_of_patience(const trainer *t) { return best_is_old(&t->position.best, t->s->patience); }
 
-/* Ends an epoch after its last batch. Once the epoch is measured, if due, the position moves to the next epoch, for the
- * checkpoint. If interrupted before, the position stays, so that a resumed run measures. */
+/* Ends an epoch after its last batch: measures the network if --eval-every asks for a measurement now, moves the run's position to the next
+ * epoch, and saves a checkpoint. If the user interrupts the measurement, the position stays at the epoch's end: a resumed run repeats the
+ * measurement. */
 static vpps_status finish_epoch(trainer *t, double rate) {
     const double loss = mean_loss(t);
     position *p = &t->position;
@@ -619,8 +620,8 @@ static void tell_nothing_left(trainer *t) {
     tell(t, line);
 }
 
-/* Saves and measures the final network. If only the run's end caused the measurement, the checkpoint records it only if --save-best keeps
- * this network; so a resumed run equals an uninterrupted one. */
+/* Saves the final network, and measures it unless it was measured already. An uninterrupted longer run would not measure here; therefore
+ * the checkpoint does not record this measurement, unless --save-best keeps the network. */
 static vpps_status conclude(trainer *t) {
     bool best;
     if (!t->saved) VPPS_TRY(save(t));
@@ -630,7 +631,8 @@ static vpps_status conclude(trainer *t) {
     if (!t->measured) return VPPS_OK;
     VPPS_TRY(take_measures(t, false, &best));
     double kept = t->s->save_best != NULL;
-    VPPS_TRY(team_sum(&t->team, 1, &kept)); /* kept: sum over processes, of which only the first has --save-best */
+    /* kept: whether --save-best was given; only the first process has the option, and the sum tells all processes */
+    VPPS_TRY(team_sum(&t->team, 1, &kept));
     return best && kept > 0 ? save(t) : VPPS_OK;
 }
 

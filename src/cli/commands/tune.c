@@ -1,5 +1,5 @@
-/* tune.c - `vpps tune`: trains on batches of the training data until the fastest choices are found, last of the number
- * of groups of virtual processors and of the policy. All but these two are kept for later runs. */
+/* tune.c - `vpps tune`: trains on batches of the training data until the fastest choices are found. It tries the number of groups of
+ * virtual processors and the batching policy last. Later runs use all stored choices; these two are not stored. */
 #include "base/base.h"
 #include "cli/commands/commands.h"
 #include "cli/common/failure.h"
@@ -37,7 +37,8 @@ static vpps_status find_plan(tuner *t) {
     }
     float loss;
     const vpps_status status = vpps_sync_latest_loss(t->session.handle, &loss);
-    return status == VPPS_STATE ? VPPS_OK : status; /* STATE: no batch ran, since the choice was known */
+    /* STATE: no batch ran, since all choices were known from an earlier run */
+    return status == VPPS_STATE ? VPPS_OK : status;
 }
 
 static vpps_status tune(tuner *t, settings *s) {

@@ -36,7 +36,8 @@ static void hand_on(int number) {
     errno = error;
 }
 
-/* Waits until the child ends; returns its status. Continues a child that stopped itself since the guard was stopped. */
+/* The guard waits until its child ends; returns the child's exit status. If the child stopped itself because the guard had been stopped,
+ * the guard, which runs again, continues the child. */
 static int wait_for_child(void) {
     for (;;) {
         int status = 0;

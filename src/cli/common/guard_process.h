@@ -8,9 +8,10 @@
 
 #include <sys/types.h>
 
-/* Forks the process into a guard and a child; call it before any thread is created. It returns in the child, which continues the run. The
- * guard exits as the child does; if the child was killed, the guard prints its rank and host once, except when it aborted because another
- * process died. If fork fails, it returns in the only process, without a guard. */
+/* Forks the process into a guard (parent that only waits) and a child that continues the run; call guard_begin before any thread is
+ * created. The call returns only in the child. The guard exits with the child's exit code. If a signal killed the child, the guard prints
+ * the child's rank and host, unless the child aborted because another process had died before. If fork fails, the call returns, and the
+ * process runs without a guard. */
 void guard_begin(long rank);
 
 /* The process id of the guard that waits for this process; 0: there is no guard. */

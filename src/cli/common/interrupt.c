@@ -7,8 +7,8 @@
 
 volatile int interrupted;
 
-/* Handles a signal: the first one sets the flag, a second one gets its default action. A signal from the guard does not count as a second one, since
- * the guard may have passed the first one on. */
+/* Handles a signal: the first signal sets the flag `interrupted`, a second signal gets its default action. A signal from the guard (parent
+ * process that forwards its signals) does not count as a second one: the first signal may have reached both processes. */
 static void on_signal(int number, siginfo_t *info, void *context) {
     static volatile sig_atomic_t told[NSIG];
     (void)context;

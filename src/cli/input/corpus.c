@@ -1,4 +1,4 @@
-/* corpus.c - the functions on splits of the data that all kinds share. */
+/* corpus.c - functions on splits of the data (training, dev and test data) that all kinds of networks share. */
 #include "cli/input/corpus.h"
 #include "base/base.h"
 

@@ -28,7 +28,8 @@ typedef struct corpus_split {
     size_t n_files;
     uint64_t content; /* hash of the files' text, independent of their paths */
     vpps_treebank *bank;
-    vpps_constituents *constituents; /* constituent trees with names as labels; become `bank` once all files are read */
+    /* constituent trees as read; after the last file they are made binary and stored in `bank` */
+    vpps_constituents *constituents;
     vpps_sentences *sentences, *target;
     vpps_sentences *words; /* LATTICE_PAIRS: the source sentences, as long as their lattices are not built */
     vpps_lattices *lattices;

@@ -48,8 +48,9 @@ static size_t stem_length(const char *name, const char *ending) {
 
 static vpps_status too_long(const char *path) { return vpps_fail(VPPS_IO, "%s: the path is too long", path); }
 
-/* Returns whether a file with the ending (or, if `folders`, a subfolder) of this name in `folder` could be the split. If so, sets *path to its
- * path. */
+/* Returns whether the file `name` in `folder` may hold split `part` (training, dev or test data): its name has a word for the split, and
+ * ends with `ending`. `folders`: whether `name` must be a folder, without the ending, instead. If true, sets *path to the path without the
+ * ending. */
 static bool is_candidate(const char *folder, const char *name, int part, const char *ending, bool folders, char *path,
                          size_t n) {
     struct stat st;
@@ -98,7 +99,7 @@ vpps_status data_file(const settings *s, int part, int wanted, const char *endin
         if (stat(s->data, &st) == 0 && S_ISDIR(st.st_mode)) {
             return find_in_folder(s->data, part, part == wanted, ending, path, n);
         }
-        /* --data of a checkpoint names the training data */
+        /* --data on this command line names the wanted split; a --data stored in a checkpoint names the training data */
         if (part == (options_given(s, "data") ? wanted : SPLIT_TRAIN)) given = s->data;
     }
     if (!given && part == wanted && s->data && !*ending && access(s->data, F_OK) != 0)

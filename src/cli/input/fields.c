@@ -191,7 +191,8 @@ vpps_status fields_take_names(field_reader *r, const char *text, size_t len) {
 
 /* ---------------------------------------------------------------- a record */
 
-/* Converts a JSON value to jansson's type (a library): numbers that it cannot hold become text, other such values null. */
+/* Converts a JSON value to a value of the library jansson. A number beyond jansson's range becomes text; any other value that jansson
+ * refuses becomes null. */
 static json_t *value_of(const vpps_json_value *v, const char *text) {
     const size_t n = v->end - v->begin;
     json_t *value = json_loadb(text + v->begin, n, JSON_DECODE_ANY, NULL);

@@ -8,7 +8,8 @@
 typedef struct field_reader {
     const settings *s;
     input_form form;
-    bool labels;   /* whether records must have labels: in training, in measuring, and for --gold of pairs */
+    /* whether records must have labels: in training, in measuring, and in predict --gold for sentences with translations */
+    bool labels;
     json_t *names; /* CSV, TSV: the fields' names, an array of strings; NULL: fields are numbered from 1 */
 } field_reader;
 

@@ -42,7 +42,7 @@ vpps_status input_refuse_array(const vpps_text *t) {
                      VPPS_PATH_ARGS(t->name));
 }
 
-/* Counts of the lines or words of a text that look like each of the other formats. */
+/* Counts of a text's lines and words that look like a format other than plain sentences. */
 typedef struct shapes {
     uint64_t lines, words, barred; /* lines and words of the text; barred: number of words like word|TAG */
     uint64_t with_one_tab, with_tabs;
@@ -82,8 +82,8 @@ static const char *look_of(shapes n) {
 
 const char *input_text_looks(const vpps_text *t) { return look_of(count_shapes(t)); }
 
-/* Returns how many columns the lines look like: all lines have equally many words, some lines are adjacent, and tabs or blank lines
- * separate words or sentences. 0: the lines look like sentences. */
+/* Returns the number of columns if the text seems to have a word and its tags in columns, a word per line; 0: it seems to have sentences.
+ * Columns: all lines have equally many words, at least two; two lines are adjacent; and a tab or a blank line occurs. */
 static uint32_t columns_of(const vpps_text *t) {
     vpps_line line = {0};
     uint32_t columns = 0;

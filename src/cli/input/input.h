@@ -16,7 +16,8 @@ vpps_status input_refuse_array(const vpps_text *t);
 /* Returns whether a text begins as an object of JSON: with a brace and a quote, or two braces. Its first record may be faulty. */
 bool input_is_json(const vpps_text *t);
 
-/* Finds the format from `first`, the whole lines that are available, and tells on standard error what it concluded from them. Sets *in to
- * how examples are read, unless they are fields (fields_begin). Fails with ARGUMENT where the network does not read the format. */
+/* Finds the format of the input from its first whole lines, `first`, and tells on standard error what it concluded from them. Sets *in to
+ * how examples are read, unless examples are records (JSON, CSV, TSV), which fields_begin reads. Fails with ARGUMENT where the network does
+ * not read the format. */
 vpps_status input_find_form(const corpus *c, const settings *s, const task_text *first, input_form *form,
                             input_reading *in);

@@ -34,20 +34,22 @@ typedef struct task_text {
 } task_text;
 
 typedef struct task {
-    const char *examples;           /* noun for examples, in the plural */
-    const char *generated;          /* name of the generated data in messages; NULL: the name given to --generate */
-    const char *loss_of;            /* noun for the parts of an example with losses: "node"; NULL: no parts */
-    vpps_language language;         /* settings of the generator of sentences (io/language.c), without the seed */
-    uint32_t n_generated;           /* default number of generated training examples */
-    metric metrics[MAX_METRICS];    /* metrics; the first ones select the best epoch (best.h); a NULL name ends them */
+    const char *examples;  /* noun for examples, in the plural */
+    const char *generated; /* name of the generated data in messages; NULL: the name given to --generate */
+    /* noun for the parts of an example that have one loss each: "node"; NULL: an example has a single loss */
+    const char *loss_of;
+    vpps_language language; /* settings of the generator of sentences (io/language.c), without the seed */
+    uint32_t n_generated;   /* default number of generated training examples */
+    /* metrics, ended by a NULL name; the first metric that applies to the dev data selects the best epoch (best.h) */
+    metric metrics[MAX_METRICS];
     const char *(*signature)(void); /* names how the first metric is computed, as a BLEU signature does; or NULL */
     bool paired;                    /* whether a split has sentences and translations, in two files or as records */
     /* name of the kind's only input format, which is also predict's output; NULL: several formats */
     const char *own_form;
     bool classifies; /* whether measuring can fill a confusion matrix (classes.h) */
 
-    /* Prediction: finds the format of a file's examples from `first`, its first whole lines. `form` is the requested
-     * format or INPUT_AUTO. NULL pointer: examples are lines of text. Fails with ARGUMENT. */
+    /* Finds, for prediction, the format of a file's examples from the file's first whole lines, `first`. `form` is the requested format or
+     * INPUT_AUTO. Fails with ARGUMENT. The pointer `look` is NULL if examples are always lines of text. */
     vpps_status (*look)(const corpus *c, const settings *s, input_form form, const task_text *first, input_reading *in);
     /* Reads a file's examples and appends them to a split. `target` is the file of translations, if data are
      * pairs and translations are given, else NULL. */

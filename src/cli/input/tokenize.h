@@ -15,7 +15,8 @@ char *tokenize_simple(const char *text);
 /* Returns a field's text, split into words with --tokenizer simple; the caller frees it. NULL: out of memory. */
 char *tokenize_field(const settings *s, const char *text);
 
-/* Returns a line of len bytes, split into words as a field is, of *words_len bytes. A line that holds a NUL stays unchanged. NULL: out of memory. */
+/* Returns a copy of a line of len bytes, which --tokenizer splits into words; the caller frees the copy. *words_len is the copy's length in
+ * bytes. A line that holds a NUL is copied unchanged. NULL: out of memory. */
 char *tokenize_line(const settings *s, const char *line, size_t len, size_t *words_len);
 
 /* Returns a line "LABEL<TAB>SENTENCE" with its sentence split into words, as tokenize_line does. */

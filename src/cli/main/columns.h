@@ -5,7 +5,7 @@ typedef struct columns {
     /* n columns (0: as many as in line 1); numbers of the columns (tag 0: the last; id 0: no column) */
     size_t n, word, tag, id;
     int conllu; /* the lines are CoNLL-U */
-    int named;  /* n, word and tag come from the columns' names */
+    int named;  /* `n`, `word` and `tag` were found by the columns' names in the file */
     int varies; /* sentences may differ in their number of columns */
     int alone;  /* each line is one word, without other columns */
     int keeps;  /* the input's columns stay; predicted tags are added as a last column */
@@ -51,7 +51,7 @@ static int is_document(const columns *y, text line) {
            (y->separator == ' ' || !memchr(line.at, '\t', (size_t)(word.at - line.at)));
 }
 
-/* Sets the separator and number of columns by the first line of a sentence, or of all lines, that is not a comment (#). */
+/* Sets the separator and number of columns from the first line with columns, of all lines (`all` 1) or of the current sentence. */
 static void begin_rows(columns *y, input in, int all) {
     for (int first = 1, more = 1; more; first = 0, more = next_line(&in)) {
         const int document = is_document(y, in.line);
@@ -170,7 +170,7 @@ static columns columns_of(input in) {
     return y;
 }
 
-/* Returns whether all lines can be read and the network knows 90 % of their tags. Sets y->keeps if it knows none. */
+/* Returns whether all lines can be read and the network knows 90 % of their tags. Sets y->keeps (keep the tags) if it knows no tag. */
 static int are_known(input in, columns *y) {
     const int tabs = y->separator == '\t';
     columns now = *y;

@@ -1,6 +1,6 @@
-/* forms.h - finds the format of an exported program's input, as vpps predict does: by --input-format, the file's name, or its first lines.
- * READS(form): whether the network reads a format. LOOKS: whether plain lines have several formats. LABEL_NAMES, TEXT_NAMES: names of the
- * fields with labels and text. */
+/* forms.h - finds the format of an exported program's input: from --input-format, the file's name, or its first lines. READS(form): whether
+ * the network reads a format. LOOKS: whether `look` must find the format of lines that are no records. LABEL_NAMES, TEXT_NAMES: the usual
+ * names of a record's fields with the labels and with the text. */
 /* The formats of input. form_words are their names for --input-format. */
 typedef enum form { ANY, PLAIN, TAGGED, COLUMNS, LABELLED, JSONL, CSV, TSV } form;
 static const char *const form_words[] = {"auto", "text", "tagged", "columns", "labelled", "jsonl", "csv", "tsv"};
@@ -12,7 +12,7 @@ static const char *text_names[MOST_NAMES] = {TEXT_NAMES}, *label_names[MOST_NAME
 
 /* The cells of a table's row (CSV or TSV), or the names of its columns. */
 typedef struct fields {
-    char **at, *memory, *numbers; /* at: n cells' texts, which lie in `memory` and `numbers` */
+    char **at, *memory, *numbers; /* at: n cells; memory: texts that were read; numbers: made-up column names */
     size_t n;
 } fields;
 
@@ -99,8 +99,8 @@ static int begins_with_names(input in) {
     return named;
 }
 
-/* Finds the format of plain lines; each kind of network has its own `look`. `wanted` is the required format, or ANY. Returns ANY if no
- * format fits and sure is 0. */
+/* Finds the format of lines that are no records, or returns ANY; each kind of network has its own `look`. `wanted`: the format that the
+ * user asks for, or ANY. `sure`: the lines cannot be records, so that `look` may report an error in them. */
 static form look(input first, form wanted, int sure);
 
 static form find_form(input in) {

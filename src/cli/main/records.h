@@ -1,17 +1,17 @@
-/* records.h - an exported program's input and output as lines, JSON objects, or rows of tables (CSV, TSV). An object or row is printed
- * again with the fields ANSWER_NAMES, the prediction. A table gets the first two of them; only the first CELLS may be its columns.
- * UNANSWERED(i): field i is emptied without a prediction. put_value and put_cell print a field. */
+/* records.h - an exported program's input and output as lines, JSON objects, or rows of tables (CSV, TSV). ANSWER_NAMES: names of the
+ * prediction's fields. A printed object gets all these fields, a row the first two. Only the first CELLS may be names of input columns.
+ * UNANSWERED(i): field i is emptied if there is no prediction. put_value and put_cell print a field. */
 typedef struct answer answer;
 static void put_value(const answer *a, size_t i);
 static void put_cell(const answer *a, size_t i, char separator, int tabs);
 
 static const char *const answer_names[] = {ANSWER_NAMES};
-enum { ANSWERS = sizeof answer_names / sizeof *answer_names, ADDED = 2 /* number of answer fields in tables */ };
+enum { ANSWERS = sizeof answer_names / sizeof *answer_names, ADDED = 2 /* fields of the prediction in a table row */ };
 
 /* One example of the input: a line, its JSON object, or a table's row. */
 typedef struct example {
     text line;
-    size_t number; /* number of its first line in the input */
+    size_t number; /* number of the example's first line in the input */
     const char *end;
     int blank;
     vpps_json json;

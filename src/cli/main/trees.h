@@ -1,6 +1,6 @@
-/* trees.h - an exported program that labels the nodes of trees. A tree is a line of brackets or in a JSON object. LEAF, INNER(kind) and, in
- * networks that classify whole sentences, PYRAMID are the functions of the network's cells. NAMED: labels are names, and a bracket may have
- * any number of children. */
+/* trees.h - an exported program that labels the nodes of trees. A tree is written with brackets. LEAF and INNER(kind) are the functions of
+ * the cells for leaves and inner nodes; PYRAMID, in networks that classify whole sentences, is the function that combines neighbouring
+ * vectors. NAMED is defined if labels are names instead of numbers; a bracket may then have any number of children. */
 typedef struct node {
     size_t left, right; /* indices of the children; equal for a leaf */
     size_t level;       /* 0: a leaf; else 2 * the height above the leaves, plus the kind of cell (0 or 1) */

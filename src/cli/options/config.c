@@ -91,8 +91,8 @@ static vpps_status take(settings *s, const char *path, const char *name, const j
     return VPPS_OK;
 }
 
-/* Returns whether an option of a log is not passed on to another run: the run's own files, which the other run must not
- * write or continue, and the permission to replace files. */
+/* Returns whether an option in the log of an old run does not apply to a new run that reads the log by --config: files of the old run,
+ * which the new run must not write or continue, and --force, the permission to replace files. */
 static bool is_of_run(const settings *s, const char *name) {
     size_t at;
     const cli_option *o = find_row(s, name, &at);
@@ -103,8 +103,8 @@ static bool is_of_run(const settings *s, const char *name) {
 
 static const char *const network_keys[] = {"network", "model"};
 
-/* Returns whether a key of the file names the network. The key "model" does so in a log, in a command without --model, and if its value is a
- * network's name; elsewhere "model" is a checkpoint. */
+/* Returns whether a key of the file names the network. "network" does. "model" does in a log, for a command without --model, or if its
+ * value is the name of a network; otherwise "model" is a checkpoint. */
 static bool names_network(const settings *s, const char *key, const json_t *value, bool of_log) {
     size_t at;
     if (strcmp(key, "network") == 0) return true;

@@ -48,7 +48,7 @@ typedef struct settings {
     uint32_t generate; /* a net_generator */
     uint32_t function_tags, subtypes;
     uint32_t tokenizer; /* TOKENIZER_NONE, TOKENIZER_SIMPLE */
-    /* DEPENDENCIES: the comment whose value labels a sentence; NULL: the network learns the relations. */
+    /* networks on dependency trees: name of the comment whose value is a sentence's label; NULL: the words' relations are the labels */
     const char *sentence_label;
     uint32_t examples, leaves, min_count;
     uint64_t seed;
@@ -118,10 +118,10 @@ typedef struct cli_option {
     unsigned kinds;  /* set of the networks with this option, as bits 1 << net_kind; 0: all networks have it */
 } cli_option;
 
-/* An option's flags. SAVED: kept in checkpoints. FIXED: cannot change when training is resumed (the network's shape, and what the position
- * in an epoch counts). DATA: says where examples come from. INPUT, OUTPUT: the value is a file to read or write (corpus_list_files finds
- * data files). CONTENT: a path that may change when training is resumed if the file's content is the same. NAMES_NETWORK: a checkpoint that
- * tells which network is meant. RESUMED: how the engine works, which affects the last bits of results; SAVED, but only --resume takes it.
+/* An option's flags. SAVED: kept in checkpoints. FIXED: cannot change when training is resumed, as the network's shape and the size of a
+ * batch. DATA: says where examples come from. INPUT, OUTPUT: the value is a file to read or write (corpus_list_files finds data files).
+ * CONTENT: a path that may change when training is resumed if the file's content is the same. NAMES_NETWORK: a checkpoint that tells which
+ * network is meant. RESUMED: how the engine works, which affects the last bits of results; kept in checkpoints, but only --resume reads it.
  * FILES: how data files are read. LIST: a text of items separated by commas; repeated options are joined. */
 enum {
     OPTION_SAVED = 1,

@@ -419,7 +419,7 @@ vpps_status answer_print(answer_printer *p, const asked *q, const char *text, si
         end_line(q->crlf);
     }
     if (text) fwrite(text, 1, len, stdout);
-    /* answers in a format of the task's own end their lines; in CoNLL-U a blank line follows */
+    /* an answer in a format of the task's own already has its line end; one more makes CoNLL-U's blank line after a sentence */
     if (!own || p->s->network->kind == NET_DEPENDENCIES || !(text || comments)) end_line(q->crlf);
     return VPPS_OK;
 }

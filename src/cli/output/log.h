@@ -9,7 +9,7 @@ typedef struct run_log {
     const char *path;
     bool was_cut;  /* whether the file did not end with a line end when the log was continued */
     bool started;  /* whether the "start" event, always the first, has been written */
-    json_t *early; /* engine messages that came before the start; NULL: none */
+    json_t *early; /* engine messages from before the "start" event, written after it; NULL: none */
     uint64_t begin_ns;
 } run_log;
 

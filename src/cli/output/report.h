@@ -51,7 +51,7 @@ void report_metric(const metric *kind, double value, char *text, size_t n);
 /* Writes a loss for people: the mean per example, and per node or word if these have losses: "3.8332 (0.1250 a node)". */
 void report_loss(const task *t, double loss, double losses, char *text, size_t n);
 
-/* Returns whether metric i was measured on any position; its value may be not finite. */
+/* Returns whether metric i was measured on at least one position (word, node or whole example); the value may be not finite. */
 bool report_has(const measures *m, int i);
 
 /* Returns the object that `vpps train --json` ends with. */

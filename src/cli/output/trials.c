@@ -8,7 +8,7 @@ static const char *const states[] = {
 #undef X
 };
 
-/* Returns the measurements of all variants, which the caller frees; NULL: there are none, or out of memory. */
+/* Returns the measurements of all variants that tuning has tried, which the caller frees; NULL: there are none, or out of memory. */
 static vpps_trial *all_trials(vpps_handle *h, uint32_t *n, bool *done) {
     *n = 0;
     if (vpps_handle_trials(h, NULL, n, done) != VPPS_OK || !*n) return NULL;

@@ -6,16 +6,17 @@
 
 #include "models.h"
 
-/* The states at the end of one stream's latest piece. */
+/* The recurrent states of one stream (sequence of pieces of text, of which a batch reads one piece). */
 typedef struct carry_stream {
-    /* states: at the end of the stream's piece in the current graph; before: in the preceding graph */
+    /* states: at the end of the piece that the current graph reads; before: at the end of the preceding graph's piece */
     vpps_value states[NET_STATES], before[NET_STATES];
 } carry_stream;
 
 typedef struct carry {
     carry_stream *streams;
     uint32_t n_streams, n_states; /* n_states: number of states per stream; 0: no graph has run yet */
-    uint32_t first;               /* number of the stream to which the next graph's first example belongs */
+    /* number of the stream (sequence of pieces of text) of the next graph's first example */
+    uint32_t first;
 } carry;
 
 /* Orders n pieces of text for batches: the first piece of each stream, then the second piece of each, and so on. */

@@ -15,7 +15,8 @@ void chain_close(tag_chain *ch);
  * only another scheme, so that no sentence may have it: B-x with IOBES but without E-x; E-x or S-x without IOBES. Fails with MEMORY. */
 vpps_status chain_forbid(tag_chain *ch, chain_scheme scheme, const vpps_vocab *tags);
 
-/* Checks that the network's tags fit the scheme; fails as chain_forbid does. */
+/* Checks that the network's tags fit the tag scheme, such as IOB2. Fails with ARGUMENT where tags do not mark chunks, O is missing, or a
+ * tag fits only another scheme. Fails with MEMORY. */
 vpps_status chain_check(chain_scheme scheme, const vpps_vocab *tags);
 
 /* Returns whether the scheme allows the tag `now` directly after `before`. O stands before the first tag of a sentence and after its last. */

@@ -24,7 +24,8 @@
 
 enum { MAX_ENTRIES = OPTIONS_MAX + 24, VALUE_BYTES = 64 };
 
-#define MOST_COUNTED (UINT64_C(1) << 53) /* a file with a larger number is damaged */
+/* largest value of a checkpoint's counters; a larger one means a damaged file */
+#define MOST_COUNTED (UINT64_C(1) << 53)
 /* value of train.best_* without a measurement; measured values are not negative */
 #define NO_VALUE (-1.0)
 
@@ -203,7 +204,8 @@ static vpps_status need_number(const char *path, const char *key, uint64_t most,
 
 static vpps_status need_u32(const char *path, const char *key, uint32_t *out) {
     uint64_t x;
-    VPPS_TRY(need_number(path, key, INT32_MAX, &x)); /* INT32_MAX leaves room to count on in training */
+    /* the limit INT32_MAX leaves room: a resumed run increases the numbers */
+    VPPS_TRY(need_number(path, key, INT32_MAX, &x));
     *out = (uint32_t)x;
     return VPPS_OK;
 }
@@ -258,7 +260,7 @@ static vpps_status take_option(const char *path, settings *s, corpus *c, const c
     char key[VALUE_BYTES], *value, now[4096], why[160];
     snprintf(key, sizeof key, "option.%s", o->row.name);
     VPPS_TRY(vpps_checkpoint_metadata(path, key, &value));
-    /* the checkpoint lacks the option: the text was not given, or the option is newer; keep the default */
+    /* the checkpoint lacks the option: a text option that was not given, or an option newer than the checkpoint; keep the default */
     if (!value) { return given ? check_new(path, s, o, r) : VPPS_OK; }
     vpps_status status = VPPS_OK;
     if (!given) {
@@ -305,7 +307,8 @@ static vpps_status look_at_data(const char *path, const settings *s, resuming *r
     return VPPS_OK;
 }
 
-/* Returns whether a file, or a pair's source file, of that name exists. */
+/* Returns whether a data file of that name exists. Sentences with translations are two files; the name with the ending --source is the
+ * first one. */
 static bool is_there(const settings *s, const char *path) {
     char ending[64] = "", name[4096];
     if (access(path, F_OK) == 0) return true;
@@ -396,7 +399,8 @@ static vpps_status take_vocabularies(const char *path, corpus *c) {
     for (int k = 0; k < N_VOCABS; k++) {
         char *text;
         VPPS_TRY(vpps_checkpoint_metadata(path, vocab_names[k], &text));
-        if (!text) continue; /* the file lacks the vocabulary; another check requires that of words */
+        /* not every network has this vocabulary; a missing vocabulary of words is reported elsewhere */
+        if (!text) continue;
         const vpps_status status = vpps_vocab_from_text(&c->vocab[k], text);
         free(text);
         VPPS_TRY(status);
@@ -428,8 +432,9 @@ static vpps_status take_value(const char *path, const char *value, const char *n
     return VPPS_OK;
 }
 
-/* Reads the best measurements. Files without "train.best_due" have one best value over all measurements, and none of
- * the next metric; files without "train.best_since" counted epochs, and have a metric if they have a value. */
+/* Reads the best measurements of the dev data. Older files lack entries. Without "train.best_due", the best value by --eval-every is the
+ * best of all values, and the value of the next metric is unknown. Without "train.best_since", the epochs since the best one count as
+ * measurements, and a metric was chosen only if a best value exists. */
 static vpps_status take_best(const char *path, uint32_t epoch, best_measure *b) {
     uint64_t number;
     bool due, since;
@@ -565,7 +570,8 @@ vpps_status checkpoint_check_data(const char *path, const settings *s, const cor
         snprintf(key, sizeof key, "data.%s", split_names[i]);
         snprintf(now, sizeof now, CONTENT_FORMAT, split->content);
         VPPS_TRY(vpps_checkpoint_metadata(path, key, &before));
-        const bool known = before && strchr(before, ' '); /* a hash without a kind before it cannot be compared */
+        /* a hash without a method's name and a space before it is too old to be compared */
+        const bool known = before && strchr(before, ' ');
         const bool same = before ? present && (!known || strcmp(before, now) == 0) : !present;
         const bool had = before != NULL;
         free(before);

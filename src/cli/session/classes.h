@@ -7,7 +7,8 @@
 /* A confusion matrix: rows are gold (correct) classes, columns are predicted classes. Row n counts gold labels unknown to training. */
 typedef struct class_counts {
     uint32_t n;
-    uint64_t *counts; /* the matrix: (n + 1) x n counts, row-major */
+    /* confusion matrix, row-major: n + 1 rows of gold labels (the last: unknown labels), n columns of predicted classes */
+    uint64_t *counts;
     vpps_f1 *chunks;  /* counts for the F1 of entities, if tags mark chunks (B-PER); else NULL */
     vpps_vocab *tags; /* names of the tags in `chunks` */
 } class_counts;
@@ -26,7 +27,7 @@ static inline void classes_count(class_counts *c, uint32_t right, uint32_t said)
 /* Returns a class's name, or its number, written to `number`, when `names` is NULL. */
 const char *classes_name(const vpps_vocab *names, uint32_t i, char number[16]);
 
-/* Prints precision, recall and F1 of each class for people, and the matrix unless there are many classes. */
+/* Prints a table of each class's precision, recall and F1, and the confusion matrix unless there are many classes. */
 void classes_print(const class_counts *c, const vpps_vocab *names, FILE *f);
 
 /* Returns the counts as JSON, an object with "classes", "entities" (null if there are none) and "confusion". */

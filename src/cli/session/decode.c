@@ -10,7 +10,7 @@
 typedef struct value {
     vpps_value kept; /* the value on the device; VPPS_NO_VALUE: it is on the host */
     uint32_t rows, cols;
-    size_t at; /* index of a host value's first element in fetched.values */
+    size_t at; /* index of the value's first element in fetched.values, if the value is on the host */
 } value;
 
 typedef struct fetched {
@@ -23,7 +23,7 @@ typedef struct fetched {
 
 /* A word of a hypothesis. Hypotheses share their beginnings: each word refers to the preceding one. */
 typedef struct link {
-    size_t before; /* index in batch.links of the preceding word's link; NO_LINK for the first word */
+    size_t before; /* index in batch.links of the hypothesis's preceding word; NO_LINK for the first word */
     uint32_t word;
 } link;
 
@@ -32,19 +32,19 @@ typedef struct link {
 typedef struct hypothesis {
     double sum;    /* log-probability of the hypothesis's words */
     size_t states; /* index of the hypothesis's first state among the fetched values */
-    size_t last;   /* index of the last word's link in batch.links */
+    size_t last;   /* index in batch.links of the hypothesis's last word */
 } hypothesis;
 
 /* A hypothesis extended by one word. */
 typedef struct candidate {
-    hypothesis from; /* the hypothesis that is extended; its `sum` includes the word */
+    hypothesis from; /* the hypothesis before `word` is added; only its `sum` includes the word already */
     uint32_t word;
 } candidate;
 
 /* A finished hypothesis. */
 typedef struct ending {
     double score;
-    size_t last; /* index in batch.links of the last word's link */
+    size_t last; /* index in batch.links of the hypothesis's last word */
 } ending;
 
 typedef struct source {

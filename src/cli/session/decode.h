@@ -1,4 +1,4 @@
-/* decode.h - translates with a network of pairs, by greedy search or beam search. */
+/* decode.h - translates sentences with an encoder-decoder network, by greedy search or beam search. */
 #pragma once
 
 #include "models.h"

@@ -1,4 +1,4 @@
-/* defaults.h - the settings of a command to which no option was given. */
+/* defaults.h - the default values of a command's options. */
 #pragma once
 
 #include "cli/options/options.h"

@@ -40,7 +40,7 @@ static void take_row(const vpps_param_info *p, char *to, uint64_t i, const vpps_
     if (i % p->step == p->first) memcpy(to + i / p->step * bytes, t->bytes + there * bytes, bytes);
 }
 
-/* Copies the rows of those of n words that the file has, too. Returns the number of copied rows. */
+/* For each of n words that the checkpoint has, copies the word's row of a parameter from the checkpoint. Returns the number of rows. */
 static uint32_t take_rows(const source *s, int vocab, const vpps_safetensors_info *t, const vpps_param_info *p,
                           char *to, uint64_t n, size_t bytes) {
     uint32_t taken = 0;

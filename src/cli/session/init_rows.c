@@ -1,4 +1,5 @@
-/* init_rows.c - finds the vocabulary of a parameter's rows by recording the network with larger vocabularies. */
+/* init_rows.c - finds the vocabulary (of words, characters, ...) that a parameter's rows belong to. To find it, records the network again
+ * with one more word in a vocabulary, and sees which parameters have more rows. */
 #include "cli/session/init_rows.h"
 #include "base/base.h"
 #include "cli/session/parameters.h"

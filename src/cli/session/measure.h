@@ -10,10 +10,10 @@
  * *stop is not 0 (stop may be NULL), with m->known false. Fails with MEMORY, and as the engine does. */
 vpps_status measure_part(session *x, corpus *c, corpus_split *split, const volatile int *stop, measures *m);
 
-/* n: number of positions that have a label; right: number of these that the network classified right */
+/* n: number of labelled positions (words, nodes or whole examples); right: number of positions that the network classified right */
 typedef struct accuracy {
     uint64_t n, right;
-    class_counts *classes; /* a confusion matrix that counts each position, too; NULL: none */
+    class_counts *classes; /* confusion matrix, to which accuracy_count adds every counted position; NULL: none */
 } accuracy;
 
 void accuracy_count(accuracy *a, uint32_t label, uint32_t predicted);

@@ -22,7 +22,7 @@ typedef struct plot {
     /* Each point of the loss is the mean of `per` batches, a power of two that grows with the run, so that a long run takes no more memory than a
      * short one; `pending` batches of the next point have been added. */
     uint32_t per, pending;
-    double pending_x, pending_y; /* sums of x and y over the pending batches */
+    double pending_x, pending_y; /* sums over the pending batches: of x, the epoch, and of y, the loss */
 } plot;
 
 void plot_open(plot *p, const char *name, const char *data, const task *t);

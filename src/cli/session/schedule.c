@@ -3,7 +3,8 @@
 
 #include <math.h>
 
-/* Returns how many times --lr-decay has lowered the rate: once per epoch, or with step and plateau per --lr-every epochs or measurements. */
+/* Returns how many times --lr-decay has lowered the learning rate. --lr-schedule step: once per --lr-every epochs. plateau: `drops` times,
+ * as measurements decided. Other schedules: once per epoch. */
 static uint32_t decays(const settings *s, uint32_t epoch, uint32_t drops) {
     switch (s->lr_schedule) {
     case SCHEDULE_STEP: return epoch / s->lr_every;

@@ -167,7 +167,7 @@ static vpps_status add_examples(session *x, corpus *c, const corpus_split *split
         net_decoding states;
         VPPS_TRY(corpus_example(c, net->kind, split, examples[i], &example));
         const uint32_t positions = net_positions(net->kind, &example);
-        /* room for one more entry, so that an example without positions has arrays, too */
+        /* reserves one entry more than needed: arrays are not NULL, even for an example without positions (words or nodes to classify) */
         if (!VPPS_RESERVE(x->scores.logits, at + positions + 1) ||
             !VPPS_RESERVE(x->scores.nll, at + positions + i + 1) ||
             !VPPS_RESERVE(x->scores.labels, at + positions + 1) || !VPPS_RESERVE(x->costs, i + 1)) {
@@ -210,10 +210,11 @@ static uint32_t close_up(vpps_node *nodes, uint32_t n) {
     return there;
 }
 
-/* Returns the sum of the losses of positions and of whole examples on the graph; VPPS_NO_NODE: there are none. */
+/* Returns a node, the sum of all losses in the graph: losses of positions (words or nodes) and costs of whole examples; VPPS_NO_NODE: there
+ * is no loss. *counted: number of positions with a loss. */
 static vpps_node sum_losses(session *x, uint32_t n_positions, uint32_t *counted) {
     *counted = close_up(x->scores.nll, n_positions);
-    const uint32_t n = x->n_costs; /* add_examples reserved room for these costs after the losses */
+    const uint32_t n = x->n_costs; /* add_examples reserved room for n costs of whole examples, after the losses */
     if (n) memcpy(x->scores.nll + *counted, x->costs, n * sizeof *x->costs);
     return *counted ? vpps_sum(x->graph, *counted + n, x->scores.nll) : VPPS_NO_NODE;
 }

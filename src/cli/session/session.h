@@ -1,4 +1,4 @@
-/* session.h - a session: a network on a model, with a handle (the engine) and the graph that batches are built on. */
+/* session.h - a session: a network, the model that holds its parameters, the engine's handle, and the graph that batches are built on. */
 #pragma once
 
 #include "cli/session/session_state.h"
@@ -28,8 +28,8 @@ vpps_status session_check_scores(const session *x);
 /* With --trace: writes the recorded trace atomically. Fails with IO. */
 vpps_status session_write_trace(session *x);
 
-/* Clears the graph and adds n examples of a split for training. *loss is the sum of all positions' losses divided by
- * in_batch, the number of examples in the batch of all processes. */
+/* Clears the graph and adds n examples of a split for training. *loss is the sum of the losses of all positions (words, nodes or whole
+ * examples) divided by in_batch, the number of examples in the batch of all processes. */
 vpps_status session_add_batch(session *x, corpus *c, const corpus_split *split, const uint32_t *examples, uint32_t n,
                               uint32_t in_batch, vpps_node *loss);
 
@@ -37,36 +37,37 @@ vpps_status session_add_batch(session *x, corpus *c, const corpus_split *split, 
  * counts[0] how many positions the training scores classified right, to counts[1] how many have a label. */
 vpps_status session_backward(session *x, vpps_node loss, double counts[2]);
 
-/* Adds to counts[class] the number of a split's positions that have the class as label and a training loss. */
+/* Adds to counts[class] how many positions (words, nodes or whole examples) of a split have this class as label and a loss in training. */
 vpps_status session_count_labels(session *x, corpus *c, const corpus_split *split, uint64_t *counts);
 
-/* Computes the losses of n examples by a forward pass. *nll: their sum; *counted: number of positions with a loss. */
+/* Computes the losses of n examples by a forward pass. *nll: sum of the losses; *counted: number of losses, a labelled word has one. */
 vpps_status session_nll(session *x, corpus *c, const corpus_split *split, const uint32_t *examples, uint32_t n,
                         double *nll, uint64_t *counted);
 
-/* The logits (scores of all classes) of each position in some examples. */
+/* The logits (scores of all classes) of each position (word, node or whole example) in some examples. */
 typedef struct position_logits {
-    uint32_t n;       /* number of positions in all these examples */
+    uint32_t n;       /* number of positions (words, nodes or whole examples) in the requested examples */
     const float **of; /* for each position, a vector of all classes' logits; NULL: not requested */
     float *values;
 } position_logits;
 
-/* Computes, for n examples, the logits of positions that `heads` selects. Call position_logits_free in any case. */
+/* Computes, for n examples, the logits of the positions (words or nodes) that `heads` selects. Call position_logits_free in any case. */
 vpps_status session_logits(session *x, corpus *c, const corpus_split *split, const uint32_t *examples, uint32_t n,
                            net_heads heads, position_logits *out);
 void position_logits_free(position_logits *p);
 
-/* Runs n examples forward, and sets means[i] to the mean loss of example i's positions, NaN where it has none. */
+/* Runs n examples forward. Sets means[i] to the mean of example i's losses, one per word or node to predict; NaN: example i has no loss. */
 vpps_status session_mean_nll(session *x, corpus *c, const corpus_split *split, const uint32_t *examples, uint32_t n,
                              float *means);
 
-/* Runs n examples forward, and sets (*predicted)[] to the class of each position, example after example, -1 where
- * `heads` does not select the position. The array is reallocated as needed; the caller frees it. With x->chain, which
- * needs NET_HEADS_ALL, the classes are the likeliest sequence of each example. */
+/* Runs n examples forward, and sets (*predicted)[] to the class of each position (word, node or whole example), example after example; -1:
+ * `heads` does not select the position. The array is reallocated as needed; the caller frees it. With x->chain, which needs NET_HEADS_ALL,
+ * the classes are the likeliest sequence of each example. */
 vpps_status session_predict(session *x, corpus *c, const corpus_split *split, const uint32_t *examples, uint32_t n,
                             net_heads heads, int32_t **predicted);
 
-/* A callback of session_predict_all: gets example i of a split and the predicted classes of its positions; sets *positions to their number. */
+/* A callback of session_predict_all: gets example i of a split and the predicted classes of its positions (words or nodes); sets *positions
+ * to the number of positions. */
 typedef vpps_status session_see(void *context, const corpus_split *split, uint32_t i, const int32_t *predicted,
                                 uint32_t *positions);
 

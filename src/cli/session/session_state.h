@@ -1,5 +1,5 @@
-/* session_state.h - the struct of a session. session.c opens a session; the sources of single options, such as carried_states.c, fill in
- * their members. */
+/* session_state.h - the struct of a session (a network with its engine). session.c opens a session; source files of one option each, such
+ * as carried_states.c, set that option's members of the struct. */
 #pragma once
 
 #include "cli/input/corpus.h"
@@ -8,8 +8,9 @@
 /* Numbers of parameters that --init took from its checkpoint; all zero without --init. */
 typedef struct init_found {
     uint32_t parameters; /* number of the network's parameters */
-    uint32_t whole;      /* number of parameters taken as a whole */
-    uint32_t partly;     /* number of parameters taken for some words, characters or classes only */
+    uint32_t whole;      /* number of parameters copied whole from the checkpoint */
+    /* number of parameters of which only the rows of some words, characters or classes were copied */
+    uint32_t partly;
 } init_found;
 
 /* A parameter with its own learning rate (--lr-of). */

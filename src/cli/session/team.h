@@ -14,7 +14,8 @@ typedef struct team {
     bool saves, saves_best;
 } team;
 
-/* In a run of several processes: starts the guard (guard_process.h). Must be the first call of the process. */
+/* In a run of several processes: starts the guard, a parent process that reports the death of this process (guard_process.h). Must be the
+ * first call of the process. */
 void team_guard(const settings *s);
 
 /* Joins the processes that the launcher started together, unless s forbids it; they count as busy (team_busy). Fails as

@@ -65,7 +65,8 @@ static vpps_status example(corpus *c, const corpus_split *split, uint32_t i, net
     x->sentence = (vpps_sentence){scratch->words, scratch->tags, sentence.n_words, sentence.heads};
     x->label = VPPS_NO_WORD;
     for (uint32_t k = 0; k < sentence.n_words; k++) {
-        if (label_of(split, i, k, &scratch->tags[k])) x->label = 0; /* 0, or any number, means: some word has a label */
+        /* 0 stands for: some word has a label; VPPS_NO_WORD: none has one */
+        if (label_of(split, i, k, &scratch->tags[k])) x->label = 0;
     }
     return VPPS_OK;
 }
@@ -120,7 +121,7 @@ static void print_word(FILE *f, const vpps_line *line, const char *relation) {
     const char *at = line->end;
     size_t n = 0;
     vpps_columns_find('\t', line->begin, (size_t)(line->end - line->begin), DEPREL, &at,
-                      &n); /* finds the column: reading has checked the line */
+                      &n); /* always finds the column: the line was checked when it was read */
     fprintf(f, "%.*s%s%.*s", (int)(at - line->begin), line->begin, relation, (int)(line->next - at - n), at + n);
 }
 

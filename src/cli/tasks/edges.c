@@ -102,7 +102,8 @@ static vpps_status example(corpus *c, const corpus_split *split, uint32_t i, net
     if (!nodes.tags) return VPPS_OK;
     VPPS_TRY(task_copy_ids(&scratch->tags, nodes.tags, nodes.n_words, NULL));
     for (uint32_t k = 0; k < nodes.n_words; k++) {
-        if (nodes.tags[k] != VPPS_NO_WORD) x->label = 0; /* 0, or any number, means: some node has a label */
+        /* 0 stands for: some node has a label; VPPS_NO_WORD: no node has one */
+        if (nodes.tags[k] != VPPS_NO_WORD) x->label = 0;
         scratch->tags[k] = class_of_label(split, nodes.tags[k]);
     }
     x->sentence.tags = scratch->tags;
@@ -139,7 +140,7 @@ static vpps_status measure(session *x, corpus *c, corpus_split *split, const vol
 
 /* ---------------------------------------------------------------- prediction */
 
-/* Prints a node's or graph's line with the network's label in place of its own, which is label .. end. */
+/* Prints the line of a node or a graph with the predicted label `said` in place of the line's own label, the text from `label` to `end`. */
 static void print_labelled(FILE *f, const vpps_line *line, const char *label, const char *end, const char *said) {
     const bool had = label < end;
     fprintf(f, "%.*s%s%s%.*s", (int)(label - line->begin), line->begin, had ? "" : " ", said, (int)(line->next - end),

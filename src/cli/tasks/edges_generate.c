@@ -15,7 +15,7 @@ static uint32_t other(uint64_t *random, uint32_t node, uint32_t n) {
     return (node + 1 + vpps_random_below(random, n - 1)) % n;
 }
 
-/* Draws another node that has a colour, which the first node has not. Such a node must exist. */
+/* Draws a node other than `node` and other than node 0, the only node without a colour. At least one node must remain. */
 static uint32_t other_coloured(uint64_t *random, uint32_t node, uint32_t n) {
     const uint32_t to = 1 + vpps_random_below(random, n - 1);
     return to != node ? to : node + 1 < n ? node + 1 : node - 1;

@@ -33,7 +33,8 @@ static void note_no_words(corpus *c, const settings *s, const corpus_split *spli
         VPPS_LATTICE_WORD_MAX);
 }
 
-/* Reads lattices of ids, which become rows of tables. The limit of ids keeps a damaged file from taking all memory. */
+/* Reads lattices whose characters, words and tags are ids, numbers of rows in tables of embeddings. The limit of ids keeps a damaged file
+ * from asking for tables that take all memory. */
 static vpps_status read_ids(corpus_split *split, const task_text *text) {
     const uint32_t limit = 1u << 22;
     if (!split->lattices) VPPS_TRY(vpps_lattices_create(&split->lattices));
@@ -107,7 +108,8 @@ static vpps_status measure(session *x, corpus *c, corpus_split *split, const vol
     return tags_measure(x, c, split, lattice_names(c, split, VOCAB_CLASSES), gold, stop, m);
 }
 
-/* Returns a lattice as a tagged sentence. Lattices of ids have only tags, no words; plain text has no tags. */
+/* Returns a lattice as a tagged sentence. Data files of ids (numbers) have only tags and no text of words; files of plain text have words
+ * and no tags. */
 static tags_sentence sentence_of(const corpus *c, const corpus_split *split, uint32_t i) {
     const vpps_vocab *tags = lattice_names(c, split, VOCAB_CLASSES);
     tags_sentence tagged = {.lines = split->sentences, .i = i};

@@ -173,7 +173,7 @@ static vpps_status translate(session *x, corpus *c, const corpus_split *split, c
                        .instance = x->net,
                        .classes = c->classes,
                        .end_word = end_word(c),
-                       /* during training, batches may need all of the device's memory pool */
+                       /* in training, decoder states go to the host: batches may need the device's whole memory */
                        .by_host = s->command == COMMAND_TRAIN,
                        .options = {s->beam, s->max_words, s->length_penalty, n_best}};
     source_list list = {c, s->network->kind, split, examples};
@@ -259,8 +259,8 @@ static json_t *translation_json(const corpus *c, const decoded *d, size_t k) {
     return o;
 }
 
-/* Prints the best translation of source i without its end word; in JSON with its score, with --top the n best ones, and
- * with --gold the log-probability of the text's own target. */
+/* Prints the best translation of source i without its end word. JSON adds the translation's score, with --top the n best translations, and
+ * with --gold the log-probability of the translation that the input gives. */
 static vpps_status answer(answers *a, const corpus *c, const decoded *d, uint32_t i, const double *gold) {
     if (!a->json) {
         put_translation(a->file, c, d, d->of[i]);

@@ -32,19 +32,20 @@ static vpps_status take_column(const char *option, const char *given, uint32_t *
 
 typedef struct look {
     uint64_t words, lines; /* words: number of words; lines: number of lines that are not blank */
-    /* least number of '|' in words of line 1; MOST_BARS: none is a separator, although the first word has one */
+    /* format word|TAG: least number of '|' in a word like word|TAG of line 1. MOST_BARS: line 1 has no word like word|TAG, but its first
+     * word has a '|' */
     uint32_t bars;
     /* following: number of lines that follow a line of the same sentence; alike: number of these with as many words as the line before */
     uint64_t following, alike;
     uint32_t line_words;            /* number of words in the latest line; 0: it is blank */
     uint64_t slashed, underscored;  /* numbers of words like word/TAG, and like word_TAG */
     bool barred;                    /* whether all words of the first line read so far have a '|' */
-    uint64_t with_bars[MOST_BARS];  /* with_bars[n]: number of words that n '|' part into columns */
-    uint32_t first_line[MOST_BARS]; /* first_line[n]: line of the first word that with_bars[n] counts */
+    uint64_t with_bars[MOST_BARS];  /* with_bars[n]: number of words like word|TAG with n '|' */
+    uint32_t first_line[MOST_BARS]; /* first_line[n]: number of the first line with a word like word|TAG with n '|' */
     bool tabs, conllu, plus;        /* tabs: whether every line has a tab; conllu, plus: whether CoNLL-U (Plus) */
     /* So far every line begins with its number, which restarts at 0 or 1 in every sentence, or never. */
     bool numbers;
-    /* number: number at the latest line's beginning; first_number: line where such numbers begin */
+    /* number: the number at the beginning of the latest line; first_number: the first line that begins with a number */
     uint32_t number, first_number;
     uint64_t n_following; /* number of lines whose number is one more than the number of the preceding line */
 } look;
@@ -116,7 +117,7 @@ static vpps_status refuse_other_bars(const task_text *text, const look *l) {
 
 /* Refuses text in which most lines have another number of words than the preceding line: it is no columns. */
 static vpps_status refuse_text(const task_text *text, const look *l) {
-    enum { FEW = 8 }; /* with fewer lines, equal or different numbers of words may be accidents */
+    enum { FEW = 8 }; /* fewer lines may have equally or differently many words by chance */
     if (l->tabs || l->following < FEW || 2 * l->alike >= l->following) return VPPS_OK;
     return vpps_fail(VPPS_FORMAT, "%s%s: expected word|TAG, or a line a word with its tag, found lines of text",
                      VPPS_PATH_ARGS(text->name));

@@ -28,8 +28,8 @@ static bool is_constituents(const task_text *text) {
     return at == end || !(vpps_is_space(*at) || *at == ')') || !(at[-1] >= '0' && at[-1] <= '9');
 }
 
-/* Returns whether function tags are cut off labels. The training split decides unless the option does. Checkpoints that do not say were made with all
- * function tags cut off. */
+/* Returns whether function tags (SBJ in NP-SBJ) are cut off labels. If --function-tags is auto, the form of the training data decides, and
+ * checkpoints record the decision. Checkpoints without a record were made with function tags cut off. */
 static bool cuts_tags(const corpus *c, const settings *s, const corpus_split *split, bool training) {
     if (s->function_tags != FUNCTION_TAGS_AUTO) return s->function_tags == FUNCTION_TAGS_CUT;
     return training ? vpps_constituents_look_penn(split->constituents) : !c->keeps_tags;

@@ -39,7 +39,7 @@ vpps_status task_copy_vocab(vpps_vocab **out, const vpps_vocab *from) {
 }
 
 void task_note_cut(corpus *c, const vpps_vocab *words, const uint32_t *counts, uint32_t min_count) {
-    enum { MUCH = 5 }; /* a note is due if a fifth of all words are cut */
+    enum { MUCH = 5 }; /* the user is told if at least a fifth of the text becomes <unk>, since its words are rare */
     uint64_t all = 0, cut = 0;
     uint32_t rare = 0, n = 0;
     for (uint32_t i = 0; i < vpps_vocab_size(words); i++) {

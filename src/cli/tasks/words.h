@@ -30,6 +30,7 @@ vpps_status task_map_ids(corpus_split *split, int which, const vpps_vocab *from,
 /* Copies n ids, translated by `map` unless NULL, to *out, which is grown as needed. Fails with MEMORY. */
 vpps_status task_copy_ids(uint32_t **out, const uint32_t *ids, uint32_t n, const uint32_t *map);
 
-/* task_keep_text keeps the text of a split's latest example for its answer, and fails with MEMORY; task_text_of returns the text of example i. */
+/* task_keep_text keeps the text of a split's latest example, to be repeated in the example's answer; may fail with MEMORY. task_text_of
+ * returns the text of example i. */
 vpps_status task_keep_text(corpus_split *split, const task_text *text);
 vpps_text task_text_of(const corpus_split *split, uint32_t i);
