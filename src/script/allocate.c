@@ -117,7 +117,8 @@ static uint64_t largest_live_set(const sweep *s) {
     return largest;
 }
 
-/* Places tensors in the order in which they become live, each into a large enough hole; before them, tensors that live to the end. */
+/* Gives the lowest addresses to tensors that live to the end. Then places all further tensors, in the order in which they become live, each
+ * in a hole (range of free words) that is large enough, or else after all words in use. Returns the number of words in use. */
 static uint64_t place_as_made(sweep *s) {
     s->n_holes = 0;
     s->end = 0;
@@ -173,7 +174,8 @@ static uint32_t find_largest(const sweep *s, uint32_t most, uint32_t *largest) {
     return n;
 }
 
-/* Places the largest tensors by size, as low as possible, and above them the others in order of creation. */
+/* Places the LARGE largest tensors first, sorted by size, each at the lowest possible address. Places all further tensors above them, in
+ * the order in which they become live. */
 static uint64_t place_largest_first(sweep *s) {
     enum { LARGE = 48 };
     uint32_t largest[LARGE];

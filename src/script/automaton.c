@@ -136,7 +136,7 @@ enum { BOOTSTRAP = 10 };
 typedef struct learner {
     vpps_automaton *a;
     vpps_walk walk;
-    uint32_t *state, *chosen; /* for each batch of a trial: the state before it; index of the Q value that was chosen */
+    uint32_t *state, *chosen; /* for each batch of a trial: the state before the batch; index of the chosen Q value */
     uint32_t *followed; /* for each state: index of the Q value of the type chosen in this trial; NONE: none yet */
     double *reward;
     float *best_q; /* copy of the Q values that gave the fewest batches so far, for the first best_states states */
@@ -145,8 +145,7 @@ typedef struct learner {
     uint64_t random;
 } learner;
 
-/* Gives the number of the state that encodes which types have ready vertices; adds the state if it is new. A new Q value begins as the reward of
- * running the type. */
+/* Gives the number of the state for the types that have ready vertices. Adds a new state with Q values that begin as the types' rewards. */
 static bool find_state(learner *l, uint32_t *out) {
     vpps_automaton *a = l->a;
     vpps_walk *w = &l->walk;
@@ -162,8 +161,8 @@ static bool find_state(learner *l, uint32_t *out) {
     return true;
 }
 
-/* Saves a copy of the Q values as the best so far. If `followed`, first makes the Q value that this trial chose in each state the state's
- * greatest. */
+/* Saves a copy of the Q values as the best so far. If `followed`, first makes this trial's choice in each state the best choice there:
+ * raises its Q value above all other Q values of the state. */
 static bool keep(learner *l, bool followed) {
     vpps_automaton *a = l->a;
     float *q = realloc(l->best_q, (a->n_values + 1u) * sizeof *q);
@@ -235,7 +234,7 @@ static bool learn_encoding(learner *l) {
     const uint32_t trials = encodings[a->encoding].trials;
     const uint64_t most_vertices = (uint64_t)trials * VPPS_LEARN_VERTICES;
     double explore = explore_first;
-    bool ok = keep_best(l); /* keeps the empty table of Q values, with which vpps_best_ratio chooses all vertex types */
+    bool ok = keep_best(l); /* a first run without Q values: vpps_best_ratio, a heuristic, chooses each type */
     while (ok && a->trials < trials && a->batches > a->bound && l->vertices < most_vertices) {
         ok = go_through(l, explore);
         if (ok) learn_from(l);

@@ -31,14 +31,16 @@ const char *vpps_encoding_text(vpps_encoding encoding);
 typedef struct vpps_state {
     /* first: index in `words` and `q` of the state's first element; n: number of the state's vertex types */
     uint32_t first, n;
-    uint32_t n_words; /* number of words that encode the state; the first n of these words are vertex types */
+    /* number of words that encode the state: a word for each of its vertex types, then the encoding's further words */
+    uint32_t n_words;
 } vpps_state;
 
 typedef struct vpps_automaton {
     uint32_t encoding; /* vpps_encoding */
     uint32_t n_types;
-    uint32_t trials; /* number of learning trials (runs over the whole graph), summed over all encodings tried */
-    /* for the graph from which the automaton was learned: batches: number that the policy needs; bound: lower bound of any policy's number */
+    uint32_t trials; /* number of learning trials (runs over the graph), summed over the tried ways to encode a state */
+    /* for the graph from which the automaton was learned: batches: number of batches into which its policy divides the graph; bound: no
+     * policy divides the graph into fewer batches than this number */
     uint32_t batches, bound;
     vpps_state *states;
     uint32_t n_states;
@@ -50,14 +52,15 @@ typedef struct vpps_automaton {
 
 enum {
     VPPS_LEARN_CHECK = 50, /* number of trials (runs over the graph) between two evaluations of the learned policy */
-    /* Learning ends when the number of vertices run in all trials exceeds this number times the most trials, so that a large graph gets fewer
-     * trials. 1,000 trials take about 1 s on a core. */
+    /* Limits learning on large graphs: the number of vertices run in all learning trials together is at most this number times the largest
+     * allowed number of trials. 1,000 trials take about 1 s on a core. */
     VPPS_LEARN_VERTICES = 20 * 1000
 };
 
-/* Learns an automaton (policy that chooses which type runs next) for graph g. *a becomes the automaton that needs the fewest batches. Learning
- * ends when no policy can need fewer batches, or when the trials of all encodings are used up. Equal graphs give equal automata. Returns false if
- * out of memory. */
+/* Learns, for graph g, an automaton: a policy that divides a graph into batches (sets of vertices of one type that run together). Tries
+ * each way of encoding a state (vpps_encoding) with its own number of learning trials; *a becomes the automaton that divides g into the
+ * fewest batches. Learning ends when no policy can do with fewer batches, or when all trials are used up. Equal graphs give equal automata.
+ * Returns false if out of memory. */
 bool vpps_automaton_learn(vpps_automaton *a, const vpps_typed_graph *g);
 void vpps_automaton_free(vpps_automaton *a);
 

@@ -86,17 +86,18 @@ static bool choose_groups(const chooser *c, const vpps_batch_request *request) {
     return true;
 }
 
-/* Returns whether a type may be a classifier head. A type in a recurrence may not, since it runs level by level. A type that reads nothing, such as
- * an input, may not either: if all heads read one vertex of such a type, they could not run in separate slices. */
+/* Returns whether vertices of type t may be classifier heads, which are divided into slices (parts that run one after the other). A type in
+ * a recurrence may not: it runs level by level. An input, or another type that reads nothing, may not: heads that read one another must be
+ * in one slice, and an input that all classifiers read would put all of them into one. */
 static bool may_be_head(const vpps_batch_needs *n, uint32_t t) {
     bool reads = false;
     for (uint32_t u = 0; u < n->reading->n_types; u++) reads |= vpps_reads(n, t, u);
     return reads && n->types[t].needed && !vpps_reads(n, t, t) && vpps_types_of_scc(n, n->types[t].scc) == 1;
 }
 
-/* Sets heads[t], false on entry, to true for each type t that is a head: a type, such as a classifier, that only the loss and other heads read. With
- * many classes the heads keep more words for backward than all other vertices. Vertices of heads hardly read each other, so slices (shares) of them
- * can run one after the other in the same memory. */
+/* Sets heads[t], false on entry, to true for each type t that is a head: a type, such as a classifier, that only the loss and other heads
+ * read. With many classes, heads keep more words for backward than all other vertices. Heads hardly read each other, so parts (slices) of
+ * them can run one after the other in the same memory. */
 static void find_heads(const vpps_batch_needs *n, bool *heads) {
     const uint32_t n_types = n->reading->n_types;
     /* visits readers first: a component of vertex types has a higher number than the components that it reads */

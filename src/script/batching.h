@@ -4,9 +4,9 @@
 #include "script/components.h"
 
 typedef struct vpps_batched_type {
-    /* [0]: number of the type's needed vertices; [d]: number of nodes in list input d - 1, all vertices together */
+    /* [0]: number of the type's vertices that the loss or the request needs; [d]: number of nodes that they read through list input d - 1 */
     uint64_t items[VPPS_AXES];
-    uint32_t n_levels; /* number of levels (steps in which vertices run together) with needed vertices of the type */
+    uint32_t n_levels; /* 1 + highest level of the type's needed vertices (vertices of one level run together) */
 } vpps_batched_type;
 
 typedef struct vpps_batching {
@@ -20,7 +20,8 @@ typedef struct vpps_batching {
     uint32_t n_groups, group_size, n_vps;
     /* number of groups of virtual processors that earlier batches wanted, updated by this batch (vpps_usual_after), for the next batch */
     vpps_usual_groups usual;
-    uint64_t level_cost; /* time lost at each level, as the number of flops that a group could do meanwhile */
+    /* time lost at each level (step in which vertices run together), as the flops that a group of virtual processors could do meanwhile */
+    uint64_t level_cost;
     /* vpps_compile_cells sets the members from here on. cells[t]: the compiled cell of type t (NULL: not needed); cell_numbers[t]: that
      * cell's index in `kernel`. kernel: the batch's n_kernel cells or, on a device that compiles kernels, all cells of its kernel. */
     vpps_compiled_cell **cells, **kernel;
@@ -36,8 +37,7 @@ vpps_status vpps_choose_batching(const vpps_batch_needs *n, const vpps_history *
 vpps_status vpps_compile_cells(const vpps_batching *b, vpps_history *history, const vpps_target *target,
                                vpps_arena *arena, vpps_batching *out);
 
-/* Returns the number of words that vertices keep for backward: with `heads`, only vertices that only the loss reads (classifiers); else all other
- * vertices. */
+/* Returns the number of words that vertices keep for backward: classifiers (vertices that only the loss reads) if `heads`, else all others. */
 uint64_t vpps_kept_words(const vpps_batching *b, bool heads);
 
 /* Returns the number of words that all vertices write: values kept for backward, and gradients for the vertices that they read. */

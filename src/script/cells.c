@@ -1,8 +1,9 @@
 /* cells.c - finds the compiled cells that a batch needs, or compiles them (batching.h). */
 #include "script/batching.h"
 
-/* A term of a gradient may be stored as two factors, a kept scalar and a kept vector. Returns whether such factors of a classifier head t would have
- * to stay in memory after their slice (part of the batch), because a vertex outside the heads sums up its gradient only after all slices. */
+/* Classifier heads (vertices that only the loss reads) run in slices (parts of a batch), which use the same memory one after the other. A
+ * cell may store a gradient as two factors, a scalar and a vector. Returns whether a later slice would overwrite such factors of head type
+ * t too early: whether t computes gradients for a vertex that is no head, which adds them up after all slices. */
 static bool outlive_slices(const vpps_batching *b, uint32_t t) {
     const vpps_batch_needs *n = b->needs;
     if (!b->heads[t]) return false;
@@ -11,13 +12,13 @@ static bool outlive_slices(const vpps_batching *b, uint32_t t) {
     return false;
 }
 
-/* Returns needs.owner of type t: which virtual processor of a group runs the type's levels alone. Twins are recurrences of one cell each that have
- * equal work and read the same other types, so that no twin reads another, through other types either. Each twin, or several together, gets a virtual
- * processor. */
+/* Twins are recurrences of equal work that read the same other types, but not each other, such as the two directions of a bidirectional
+ * LSTM. A virtual processor (VP) of a group can run one twin alone while another VP runs another twin. Returns 1 + number of the VP that
+ * runs type t alone; 0: all VPs of the group share the work of t. */
 static uint32_t owner_of(const vpps_batching *b, uint32_t t) {
     const vpps_batch_needs *n = b->needs;
     const vpps_batched_type *types = b->types;
-    uint32_t twins = 0, number = 0; /* number: vertex type t's number among its twins, from 1 on; 0: t is no twin */
+    uint32_t twins = 0, number = 0;
     for (uint32_t u = 0; u < n->reading->n_types; u++) {
         bool twin = n->types[u].needed && vpps_reads(n, u, u) && vpps_types_of_scc(n, n->types[u].scc) == 1 &&
                     types[u].items[0] == types[t].items[0] && types[u].n_levels == types[t].n_levels &&

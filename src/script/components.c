@@ -26,7 +26,7 @@ bool vpps_find_components(const vpps_batch_needs *needs, vpps_arena *arena, vpps
     }
     for (uint32_t v = 0; v < r->n_vertices && r->shares; v++) {
         if (!r->lists[v].shared || !needs->needed[v]) continue;
-        /* whether v - 1 has joined the members of the list that both vertices read */
+        /* whether vertex v - 1 reads v's list too and has joined its members */
         const bool joined = r->lists[v].repeats && needs->needed[v - 1];
         if (joined) join(parent, v, v - 1);
         for (vpps_reader x = vpps_reads_of(r, v, !joined); vpps_next_input(&x);)
@@ -36,7 +36,6 @@ bool vpps_find_components(const vpps_batch_needs *needs, vpps_arena *arena, vpps
     memset(number, 0xff, r->n_vertices * sizeof *number);
     for (uint32_t v = 0; v < r->n_vertices; v++) {
         if (!needs->needed[v]) continue;
-        /* the root is needed too: a vertex that a needed vertex reads is needed */
         const uint32_t root = vpps_find_root(parent, parent[v]);
         if (number[root] == VPPS_NONE) number[root] = out->n++;
         number[v] = number[root];

@@ -1,22 +1,20 @@
-/* contributions.c - a vertex computes a gradient for each vertex output and table entry that it reads (a contribution), a term of the sum that is the
- * gradient of the output or entry. Counts these terms, and writes their offsets into the script (contributions.h). */
+/* contributions.c - a vertex computes a gradient for each value (output of a vertex, table entry) that it reads: a contribution. The
+ * value's gradient is the sum of all contributions to it. Counts them, and writes their offsets into the script (contributions.h). */
 #include "script/contributions.h"
 
-/* The gradient that each vertex of a block computes for what it reads through one input or table lookup (a contribution). `at`: offset for the
- * current task. */
+/* A contribution: the gradient that each vertex of a block (vertices of one type) computes for what it reads through one input or lookup. */
 typedef struct contribution {
     const vpps_step_block *block;
     const vpps_compiled_cell *cell;
     const vpps_cell_contribution *to;
     /* for each output of the cell: the inputs (or table lookups) on which the output depends, as bits */
     const uint64_t *reads;
-    bool all; /* whether every vertex of the block computes such a gradient */
+    bool all; /* whether every vertex of the block computes the contribution (gradient for what it reads) */
     uint32_t number, stage, stride, shares;
-    /* the gradient of item i (vertex, list member) has offset at + i * stride; partial sums of the group's virtual processors are share_words
-     * apart */
+    /* The gradient of item i (vertex or list member) of the current task lies at offset at + i * stride. If each virtual processor computes
+     * a partial sum, two partial sums are share_words words apart. */
     uint32_t at, share_words;
-    /* If the gradient is stored as two factors: the scalars lie at `at`, vertex p's vector at of + p * of_stride. `runs`: whether a list's element
-     * stands for a run of such pairs. */
+    /* If the gradient is two factors (scalar, vector): `at`: offset of the first scalar; of + p * of_stride: offset of vertex p's vector. */
     uint32_t of, of_stride;
     bool runs;
 } contribution;
@@ -25,7 +23,8 @@ static uint32_t n_contributions(const vpps_steps *s, uint32_t block) {
     return vpps_cell_of_block(s, &s->blocks[block])->n_contributions;
 }
 
-/* Returns whether so many vertices read equal lists of nodes that writing runs of pairs (scalar, vector) saves words. */
+/* A term of a gradient may be stored as a pair (offset of a scalar, offset of a vector) to be multiplied. Returns whether so many vertices
+ * share lists of nodes that it saves words to write several pairs at equal distances as one element, a run (vpps_pair_run). */
 static bool share_long_lists(const vpps_reading *r) { return 4 * r->n_reads > 5 * r->n_sources; }
 
 static contribution contribution_of(const vpps_steps *s, uint32_t block, uint32_t j) {
@@ -46,8 +45,8 @@ static contribution contribution_of(const vpps_steps *s, uint32_t block, uint32_
                           .shares = to->partial ? c->needs.group : 1};
 }
 
-/* Moves the cursor past the offsets of the gradient of a vertex or list member (an offset for each processor's partial sum). words not NULL: writes
- * these offsets. */
+/* Advances *cursor, an address in the script, by the number of offsets of one gradient: 1, or one for each virtual processor's partial sum.
+ * words not NULL: first writes the offsets there. */
 static inline void take_shares(contribution x, uint32_t item, uint32_t *words, uint32_t *cursor) {
     const uint32_t at = *cursor;
     if (words && at == VPPS_NONE) return; /* the output that is read has no gradient, so nothing is added */
@@ -55,8 +54,9 @@ static inline void take_shares(contribution x, uint32_t item, uint32_t *words, u
     for (uint32_t s = 0; words && s < x.shares; s++) words[at + s] = x.at + s * x.share_words + item * x.stride;
 }
 
-/* Finds the task that computes gradient x (for one input of the block's cell) for the vertices of a level; sets x->at, x->share_words. Returns the
- * end of the range of the task's vertices. */
+/* Finds the task that computes gradient x for a level (vertices that run together) of a block (vertices of one type). Sets x->at to the
+ * offset from which the gradients lie in memory, and x->share_words to the distance between the partial sums of two virtual processors.
+ * Returns the end of the range of the task's vertices. */
 static uint32_t find_run(const vpps_contributions *all, const uint32_t *offsets, uint32_t block, contribution *x,
                          uint32_t level) {
     const vpps_steps *s = all->tasks->steps;
@@ -72,7 +72,8 @@ static uint32_t find_run(const vpps_contributions *all, const uint32_t *offsets,
     return t->first + t->n;
 }
 
-/* Returns whether vertex v computes gradient x: whether an output of v that depends on the input or lookup has a gradient. */
+/* Gradient x is for one input or table lookup of v's cell. Returns whether vertex v computes it: whether an output of v that depends on
+ * this input or lookup has a gradient. */
 static inline bool contributes(const vpps_steps *s, const contribution *x, const vpps_ordered_vertex *v) {
     return x->all || vpps_reached(x->reads, s->needs->gradients[v->vertex]) >> x->to->index & 1;
 }
@@ -85,8 +86,8 @@ static uint32_t end_of_alike(const vpps_steps *s, const contribution *x, uint32_
     return p;
 }
 
-/* Adds a run of pairs (scalar, vector) to an output's list of pairs: as one element if `runs`, else pair by pair. words NULL: only counts the
- * elements. */
+/* Adds x.n pairs (offset of a scalar, offset of a vector), whose products are terms of an output's gradient, to the output's list: as one
+ * element if `runs`, else pair by pair. words NULL: only counts the elements. */
 static inline void take_pairs(bool runs, vpps_pair_run x, uint32_t *words, uint32_t *cursor) {
     uint32_t at = *cursor;
     if (words && runs) memcpy(words + at, &x, sizeof x);
@@ -97,14 +98,15 @@ static inline void take_pairs(bool runs, vpps_pair_run x, uint32_t *words, uint3
     *cursor += (runs ? 1 : x.n) * (!words ? 1 : runs ? VPPS_RUN_WORDS : VPPS_PAIR_WORDS);
 }
 
-/* For each gradient x that vertices [first, end) compute for an output, advances cursors[output]; words not NULL: writes the gradient's offset, too.
- * Consecutive vertices that read the same lists are handled together. */
+/* Vertices [first, end) compute gradient x for the output that they read. words NULL: counts these gradients in cursors[output]. Else
+ * cursors[output] is an address in `words`: writes the gradient's offset there, and advances the address. Consecutive vertices that read
+ * equal lists are handled together. */
 static inline void each_input_of(const vpps_steps *s, const contribution *x, uint32_t first, uint32_t end,
                                  uint32_t *words, uint32_t *cursors) {
     const vpps_ordered_vertex *v = vpps_vertices_of(s, x->block);
     const vpps_input_place place = vpps_place_of_input(x->cell, x->to->index);
     const uint32_t *sources = s->reading->source_outputs + place.n[0];
-    if (x->all && !x->cell->n_lists) { /* usual case: every vertex of the block computes the gradient */
+    if (x->all && !x->cell->n_lists) { /* usual case: every vertex computes gradient x, and no input is a list */
         for (uint32_t p = first; p < end; p++) take_shares(*x, p, words, &cursors[sources[v[p].first_source]]);
         return;
     }
@@ -152,7 +154,7 @@ typedef struct counter {
     uint32_t n_uses;
 } counter;
 
-/* Fills `runs`: for every block of vertices, the indices of the block's tasks that compute gradients for others, by stage and level. */
+/* Fills c->runs: for each block of vertices, each stage (part of its cell) and each level (vertices that run together), the task's index. */
 static bool note_runs(counter *c) {
     const vpps_steps *s = c->s;
     size_t n = 0;
@@ -189,7 +191,7 @@ static bool open_uses(counter *c) {
     return VPPS_TAKE(c->arena, c->uses, n) && VPPS_TAKE(c->arena, c->entries, n);
 }
 
-/* Adds to `uses` and `entries` the table entries for which vertices of a block compute a gradient through one lookup. */
+/* Adds to c->uses the table entries for which the block's vertices compute gradient x, and to c->entries those entries that are new. */
 static bool find_entries_of(counter *c, const contribution *x) {
     const vpps_cell_lookup *l = &x->cell->lookups[x->to->index];
     const vpps_ordered_vertex *v = vpps_vertices_of(c->s, x->block);
@@ -259,8 +261,8 @@ void vpps_row_marks_free(vpps_row_marks *m) {
 
 /* ---------------------------------------------------------------- writing */
 
-/* Writes, level by level, the offsets of the gradient that a block's vertices compute for input x, into the lists of the outputs that the vertices
- * read. */
+/* Writes the offsets of gradient x, which a block's vertices compute for an input, into the lists of the outputs that the input reads. Goes
+ * through the block level by level (vertices of a level run together), since each level has a task of its own. */
 static void write_input(const vpps_contributions *all, const uint32_t *offsets, uint32_t block, contribution x,
                         uint32_t *words, uint32_t *list_at) {
     const vpps_steps *s = all->tasks->steps;
@@ -272,7 +274,8 @@ static void write_input(const vpps_contributions *all, const uint32_t *offsets, 
     }
 }
 
-/* Writes the pairs (scalar, vector) of a gradient that is stored as two factors among the vertex block's kept values. */
+/* Gradient x is stored as two factors, a scalar and a vector, among the values that the block's vertices keep for backward. Writes the
+ * factors' offsets, as pairs, into the lists of the outputs that get the gradient. */
 static void write_scaled(const vpps_steps *s, contribution x, const vpps_block_memory *placed, uint32_t *words,
                          uint32_t *pairs_at) {
     const vpps_cell_value *vector = &x.cell->values[x.to->vector], *scalar = &x.cell->values[x.to->scalar];

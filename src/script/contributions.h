@@ -10,10 +10,9 @@ typedef struct vpps_row_mark {
     uint32_t stamp, entry;
 } vpps_row_mark;
 
-/* Marks at all rows of all lookup tables, by which a batch counts each row once. Marks stay from batch to batch, so that no batch has to clear
- * them. */
+/* Marks at all rows of all lookup tables, by which a batch counts each row once. They stay valid from batch to batch, so none clears them. */
 typedef struct vpps_row_marks {
-    /* For each parameter: an array with a mark for each row of the table; NULL: no table, or no batch has trained it. */
+    /* for each parameter: array with a mark for each row if the parameter is a lookup table; NULL: no table, or no batch has trained it */
     vpps_row_mark **tables;
     size_t n;       /* number of parameters */
     uint32_t stamp; /* stamp of the current batch; marks with another stamp are out of date */
@@ -34,17 +33,16 @@ typedef struct vpps_block_uses {
     uint32_t runs, uses;
 } vpps_block_uses;
 
-/* Offsets in the pool of the values that a block of vertices keeps for backward: [0] values of the vertices, [d] values for the members of list
- * input d - 1. */
+/* Offsets in memory of the values that a block of vertices keeps for backward: [0]: of vertices; [d]: of members of list input d - 1. */
 typedef struct vpps_block_memory {
     uint32_t kept[VPPS_AXES];
 } vpps_block_memory;
 
 typedef struct vpps_contributions {
     const vpps_tasks *tasks;
-    /* for each output of a vertex: number of terms that are summed up to its gradient (meaningless for an output without gradient) */
+    /* for each output of a vertex: number of gradients that are added up to its gradient (meaningless for an output without gradient) */
     const uint32_t *counts;
-    /* for each output: number of terms of its gradient that are stored as two factors (scalar, vector) and not in `counts`; NULL: there are none */
+    /* for each output of a vertex: number of terms of its gradient that are stored as two factors (scalar, vector); NULL: there are none */
     const uint32_t *pairs;
     const vpps_entry *entries; /* entries of tables that the batch trains, in the order of their first use */
     const uint32_t *of_table;  /* for each parameter that is a lookup table: number of its trained entries */
@@ -54,7 +52,7 @@ typedef struct vpps_contributions {
     const uint32_t *runs;
     const vpps_block_uses *blocks;
     uint32_t n_entries;
-    /* number of words in an element of a list of pairs (scalar, vector); an element is a run of pairs if vertices share long lists */
+    /* words per element in the lists of terms stored as factors: 2 (offsets of scalar and vector), or 5 (a run: several such pairs) */
     uint32_t pair_words;
 } vpps_contributions;
 
@@ -62,31 +60,33 @@ typedef struct vpps_contributions {
  * that get gradients. Returns false if out of memory. */
 bool vpps_count_contributions(const vpps_tasks *t, vpps_row_marks *marks, vpps_arena *arena, vpps_contributions *out);
 
-/* Writes to the script, for each output, the offsets of the terms that are summed up to its gradient, from address list_at[output] on, and pairs
- * (offset of a scalar, offset of a vector) for terms stored as two factors, from address pairs_at[output] on; advances both addresses. `placed`:
- * offsets of each vertex block's kept values. `offsets`: for each task, the offset of the gradients that it computes. */
+/* Writes to the script, for each output, where the terms of its gradient lie: their offsets, from address list_at[output] on; for terms
+ * that are stored as two factors, pairs (offset of a scalar, offset of a vector), from address pairs_at[output] on. Advances both
+ * addresses. `placed`: offsets of the values that each block of vertices keeps. `offsets`: for each task, the offset of its gradients. */
 void vpps_write_contributions(const vpps_contributions *all, const vpps_block_memory *placed, const uint32_t *offsets,
                               uint32_t *list_at, uint32_t *pairs_at, uint32_t *words);
 
 /* The gradients that vertices of the current slice (part of the batch) compute for one table entry, to be summed up. */
 typedef struct vpps_entry_list {
-    uint32_t slice; /* latest slice (part of a wave) whose vertices use the table entry; VPPS_NONE: none yet */
-    uint32_t count; /* number of gradients to add up: one for each use in this slice and, if any, earlier slices' sum */
-    uint32_t at;    /* address in the script for the offset of the entry's next gradient */
-    bool made;      /* whether an earlier slice (of a wave) has summed a gradient for the table entry */
+    uint32_t slice; /* latest slice (part of the batch) whose vertices look up the table entry; VPPS_NONE: none yet */
+    /* number of gradients to add up in this slice (part of the batch); all earlier slices' sum counts as 1 */
+    uint32_t count;
+    uint32_t at; /* address in the script for the offset of the entry's next gradient */
+    bool made;   /* whether an earlier slice (part of the batch) has summed a gradient for the table entry */
 } vpps_entry_list;
 
 typedef struct vpps_entry_lists {
     vpps_entry_list *of; /* for each table entry: list of its gradients to be summed up */
-    uint32_t *touched;   /* indices in `of` of the entries that this slice (part of a wave) uses, by first use */
+    /* numbers of the table entries that the current slice (part of the batch) looks up, by first lookup */
+    uint32_t *touched;
     uint32_t n_touched;
 } vpps_entry_lists;
 
 /* Allocates empty lists for all table entries that the batch trains. False: out of memory. */
 bool vpps_open_entries(const vpps_contributions *all, vpps_arena *arena, vpps_entry_lists *lists);
 
-/* Begins a slice (part of a wave): finds the table entries that the slice uses, and counts the gradients of each. With a single slice the list
- * is all entries in order, so that the virtual processor that adds up an entry's gradient also owns the entry. */
+/* Begins a slice (part of the batch): finds the table entries that the slice's vertices look up, and counts the gradients of each. With a
+ * single slice the list is all entries in order, so that the virtual processor that adds up an entry's gradient also owns the entry. */
 void vpps_touch_entries(const vpps_contributions *all, uint32_t slice, vpps_entry_lists *lists);
 
 /* Writes into the script, for the table entries that a slice (part of the batch) uses, the offsets of the gradients to be summed up. */

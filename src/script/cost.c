@@ -42,8 +42,8 @@ static void add_value(const costing *w, const span *p, uint32_t v) {
     add_words(w, items * vpps_value_words(x) * vpps_shares_of(p->c, x));
 }
 
-/* Returns whether argument i of the stage's value number k is the first in the stage that reads this value (with `matrix`: that multiplies by this
- * matrix). */
+/* Returns whether argument i of the stage's operation number k is a value that no earlier argument in the stage is (`matrix`: is multiplied
+ * by a matrix by which no earlier argument is). */
 static bool first_use(const vpps_compiled_cell *c, const vpps_cell_stage *s, uint32_t k, uint32_t i, bool matrix) {
     const vpps_cell_arg *a = &c->args[c->values[c->order[s->first + k]].first_arg + i];
     for (uint32_t at = 0; at <= k; at++) {

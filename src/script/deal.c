@@ -6,7 +6,8 @@ typedef struct component {
     uint64_t cost;
 } component;
 
-/* Orders connected components for qsort, the deepest first. Components of similar depth share a wave, whose number of levels is the deepest one's. */
+/* Orders connected components (sets of vertices joined by reads) for qsort, the deepest first. So components of similar depth run together;
+ * they need as many levels as the deepest of them has. */
 static int deeper_first(const void *a, const void *b) {
     const component *x = a, *y = b;
     if (x->depth != y->depth) return x->depth < y->depth ? 1 : -1;
@@ -27,8 +28,9 @@ static void measure(const vpps_batching *b, const vpps_components *c, component 
     }
 }
 
-/* Assigns components to waves of equal cost, and in each wave to the group of virtual processors with the least cost so far. `load`: n_groups zeros.
- * level_cost: a group's first component, which is its deepest, also counts this cost for each of its levels. */
+/* Assigns connected components to waves (parts of the batch that run in turn) of equal cost, and in each wave to the group of virtual
+ * processors whose sum of costs, `load`, is least so far. `load`: n_groups zeros on entry. level_cost: cost of a level (step of the wave);
+ * added to a group's load once for each level of its first component, which is its deepest. */
 static void deal_components(component *all, uint32_t n, uint32_t n_waves, uint32_t n_groups, uint64_t level_cost,
                             uint64_t *load) {
     uint64_t total = 0, before = 0;
@@ -89,14 +91,14 @@ static uint64_t words_of(const vpps_batching *b, uint32_t vertex) {
     return words;
 }
 
-/* The vertices of one group's classifier heads (vertices that only the loss reads) in a wave. */
+/* Sums over the vertices of classifier heads (that only the loss reads) of one wave (part of the batch) and group of virtual processors. */
 typedef struct share {
-    /* number of words that vertices keep for backward; before: of vertices that already have a slice */
+    /* number of words that the vertices keep for backward: all vertices (words); the vertices that have got a slice so far (before) */
     uint64_t words, before;
-    uint32_t n; /* number of sets of vertices which reads join, so that each set stays in one slice */
+    uint32_t n; /* number of sets of vertices that read each other, which must stay together */
 } share;
 
-/* For each vertex v of a classifier head, sets first[v] to the first vertex of a head that a chain of reads joins with v. */
+/* For each vertex v of a classifier head: sets first[v] to the first head vertex with which v is connected by reads among head vertices. */
 static void join(const vpps_batching *b, uint32_t *first) {
     const vpps_reading *r = b->needs->reading;
     for (uint32_t v = 0; v < r->n_vertices; v++) first[v] = v;
@@ -112,7 +114,8 @@ static void join(const vpps_batching *b, uint32_t *first) {
     for (uint32_t v = 0; v < r->n_vertices; v++) first[v] = vpps_find_root(first, v);
 }
 
-/* Assigns vertices of classifier heads to slices (of a wave) in the batch's order, others to their wave's last slice. `words`, `shares`: zeros. */
+/* Assigns vertices of classifier heads to the slices of their wave (a wave is a part of the batch, a slice a part of a wave), in the
+ * batch's order; assigns all other vertices to their wave's last slice. `words`, `shares`: zeros on entry. */
 static void deal_heads(const vpps_batching *b, const uint32_t *first, uint64_t *words, share *shares,
                        uint32_t *n_slices, uint32_t *place) {
     const uint32_t n_vertices = b->needs->reading->n_vertices;
@@ -135,7 +138,7 @@ static void deal_heads(const vpps_batching *b, const uint32_t *first, uint64_t *
             s->before += words[v];
         }
         if (is_head(b, v) && first[v] != v) {
-            /* vertices connected by reads go to the same slice (part of a wave of the batch) */
+            /* a vertex goes to the slice (part of the batch) of the first vertex with which reads connect it */
             place[v] = place[first[v]];
         } else {
             place[v] = (wave * *n_slices + slice) * b->n_groups + group;

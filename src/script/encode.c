@@ -23,16 +23,16 @@ typedef struct encoder {
     vpps_writer to;
     /* for each output: output_at: offset of the output's value; gradient_at: offset of its gradient */
     uint32_t *output_at, *gradient_at;
-    /* for each output: address for the offset of the next term of its gradient; VPPS_NONE: no gradient */
+    /* for each output: address in the script for the offset of the next term of its gradient; VPPS_NONE: no gradient */
     uint32_t *list_at;
-    /* for each output: address for the next pair (scalar, vector), a term of its gradient; NULL: no pairs */
+    /* for each output: address in the script for the next pair (offsets of a scalar and a vector), a term of its gradient; NULL: no pairs */
     uint32_t *pairs_at;
     uint32_t *arrays;           /* for each block of vertices: address of its arrays in the script */
     group_constants *constants; /* for each group of virtual processors: its constants */
     vpps_entry_lists entries;
     /* for each slice (part of the batch): address of its terms of the loss; an extra last element: the end of all terms */
     uint32_t *losses;
-    /* for each slice (part of the batch) and table: address of the ENTRIES task's list; 0: no such task */
+    /* for each slice (part of the batch) and table: address of the list by which a task adds up the entries' gradients; 0: no task */
     uint32_t *sums;
     uint32_t n_tables;
     vpps_given_array given;
@@ -40,7 +40,8 @@ typedef struct encoder {
 
 /* ---------------------------------------------------------------- places of values */
 
-/* Where a lookup's rows lie in the pool: row r at offset first + r * words. For a lookup of a kept value, the row is the value's offset. */
+/* Where the rows that a lookup reads lie in the pool of memory: row r has offset first + r * words. A lookup without a table reads a value
+ * that an earlier batch has kept: first is 0, words is 1, and the number r is the value's offset. */
 typedef struct entry_places {
     uint32_t first, words;
 } entry_places;
@@ -107,13 +108,12 @@ static void write_words(const encoder *e, const vpps_step_block *b, const vpps_c
                                                 : vpps_word_of(e->s, &v[p], word->kind, word->value);
 }
 
-/* Returns how many arrays in the script a block of vertices has that hold a word for each vertex. */
+/* Returns the number of arrays, with one word for each vertex, that the script has for a block (vertices of one type). */
 static uint32_t arrays_of(const vpps_compiled_cell *c) {
     return 1 + c->inputs_of[0] + c->n_lookups + c->n_words + c->is_data;
 }
 
-/* Writes the offset of each node that a block's vertices read through the list input at `place`. Returns the address of these offsets in the
- * script. */
+/* Writes the offsets of the nodes that a block's vertices read through the list input at `place`. Returns their address in the script. */
 static uint32_t write_members(encoder *e, const vpps_step_block *b, vpps_input_place place) {
     const vpps_ordered_vertex *v = vpps_vertices_of(e->s, b);
     const uint32_t list = place.axis - 1, address = vpps_write_room(&e->to, b->members[list]);
@@ -130,9 +130,10 @@ static uint32_t write_members(encoder *e, const vpps_step_block *b, vpps_input_p
     return address;
 }
 
-/* A cell can read several outputs of each list member, each through an input of its own. Returns whether every value that the input at `place` reads
- * lies *shift words from the value that the list's first input reads, whose offsets are at address `first`. This is so if all members are of one
- * vertex type, and each input reads one of their outputs. Values in parameters never qualify: processes may share them out. */
+/* Two inputs can read different outputs of the same list of nodes (members). They can share one array of offsets if each member's two
+ * values lie equally far apart. Returns whether the values that the input at `place` reads lie *shift words after the values whose offsets
+ * are at address `first`, which the list's first input reads. This is so if all members are of one vertex type. Values of parameters never
+ * qualify: processes may divide a parameter among them. */
 static bool is_shifted(const encoder *e, const vpps_step_block *b, uint32_t first, vpps_input_place place,
                        int64_t *shift) {
     const vpps_ordered_vertex *v = vpps_vertices_of(e->s, b);
@@ -238,7 +239,7 @@ static void encode_lists(encoder *e, const vpps_step_block *block, uint32_t k, c
     vpps_write_room(&e->to, words * at);
 }
 
-/* Reserves the lists of the terms of the gradients of a block's outputs, after the block's other arrays. */
+/* The gradient of an output is a sum of terms. Reserves, after the block's other arrays, a list of terms for each output of each vertex. */
 static void encode_gradients(encoder *e, uint32_t i) {
     const vpps_step_block *block = &e->s->blocks[i];
     const vpps_compiled_cell *c = vpps_cell_of_block(e->s, block);
@@ -270,8 +271,8 @@ static void encode_blocks(encoder *e, uint32_t address) {
 
 /* ---------------------------------------------------------------- seeds: the loss's gradient, or gradients given by the host */
 
-/* Assigns memory after all other tensors to the gradients that the host writes; returns the end of that memory. If given.gradients is NULL: out of
- * memory. */
+/* Assigns memory, after all other tensors, to the loss and the gradients that the host gives. Returns the end of this memory. If
+ * e->given.gradients is NULL: out of memory. */
 static uint64_t place_given(encoder *e, vpps_arena *arena) {
     enum { GRAIN = 16 };
     const uint64_t first = (e->placed->end + GRAIN - 1) / GRAIN * GRAIN;
@@ -406,20 +407,20 @@ static void encode_entries(encoder *e, uint32_t tables) {
 
 /* ---------------------------------------------------------------- tasks */
 
-/* Returns the number of the barrier for all virtual processors that comes before, or `after`, the adding up of a slice's parameter gradients. */
+/* Parameters' gradients of a slice (part of the batch) are added up between two barriers for all virtual processors. Returns the number of
+ * the first of these barriers or, if `after`, of the second. */
 static uint32_t common_barrier(const encoder *e, uint32_t slice, bool after) {
     uint32_t first = 0;
     for (uint32_t g = 0; g < e->s->batching->n_groups; g++) first += e->tasks->group_phases[g];
     return first + 2 * slice + after;
 }
 
-/* Writes a barrier at which all virtual processors wait for each other: before or after a slice's (share's) gradients are added up. */
+/* Writes a barrier for all virtual processors, before or `after` the gradients of a slice (part of the batch) are added up. */
 static void write_common_barrier(encoder *e, uint32_t slice, bool after) {
     vpps_write_barrier(&e->to, common_barrier(e, slice, after), e->s->batching->n_vps);
 }
 
-/* A matrix's gradient is the sum of dy x^T over the vertices. Returns whether the vectors dy and x of all matrices of the cell exist after a level's
- * backward stages. */
+/* The gradient of a matrix is a sum of dy x^T. Returns whether dy and x of all the cell's matrices exist after a level's backward stages. */
 static bool outers_by_level(const vpps_compiled_cell *c) {
     for (uint32_t i = 0; i < vpps_n_outers(c); i++) {
         const vpps_outer o = vpps_outer_of(c, i);
@@ -429,8 +430,8 @@ static bool outers_by_level(const vpps_compiled_cell *c) {
     return vpps_n_outers(c) > 0;
 }
 
-/* Returns whether parameter gradients of a block's vertices are added up after each level, not once per slice (part of the batch). The request must
- * ask for ACCUMULATE. */
+/* Returns whether parameters' gradients of a block's vertices are added up after each level (vertices that run together), as the request
+ * VPPS_GRADIENTS_ACCUMULATE asks, and not once at the end of a slice (part of the batch). */
 static bool accumulates(const encoder *e, uint32_t block) {
     return e->r->training && e->request->gradients == VPPS_GRADIENTS_ACCUMULATE && e->s->batching->n_groups == 1 &&
            outers_by_level(vpps_cell_of_block(e->s, &e->s->blocks[block]));
@@ -441,8 +442,8 @@ static bool is_last_main(const vpps_compiled_cell *c, uint32_t stage) {
            (stage + 1 == c->n_stages || c->stages[stage + 1].pass != VPPS_PASS_BACK_MAIN);
 }
 
-/* Writes OUTER tasks, which add up parameter gradients, for the blocks that do so after each level: over the vertices of the stage tasks [first,
- * end), which the preceding phase ran. */
+/* Writes tasks (kind OUTER) that add up parameters' gradients over the vertices of one level. The stage tasks [first, end) have run before;
+ * each of them that ends the backward of a level gets an OUTER task, if its block adds up gradients after each level (accumulates). */
 static void encode_outers(encoder *e, uint32_t first, uint32_t end) {
     for (uint32_t i = first; i < end; i++) {
         const vpps_stage_task *t = &e->tasks->all[i];
@@ -489,9 +490,8 @@ static void encode_slice(encoder *e, uint32_t slice, uint32_t g, uint32_t *task,
     }
 }
 
-/* Returns whether all virtual processors wait for each other before they compute the gradients' norm. With several slices (shares of the batch) they
- * must, since the owner of a table entry may not be the processor that added up the entry's gradient. The barrier's number follows the numbers for
- * all slices. */
+/* Returns whether all virtual processors wait for each other before they compute the gradients' norm. With several slices (parts of the
+ * batch) they must: a processor needs the gradients of the table entries that it owns, but another one may have added them up. */
 static bool meets_before_norm(const encoder *e) {
     return e->request->goal == VPPS_GOAL_STEP && vpps_all_slices(e->s) > 1 && e->n_tables;
 }

@@ -3,7 +3,7 @@
 
 #include "script/memory.h"
 
-/* Offsets in the pool of values that the host reads or writes. */
+/* Offsets, in the pool of memory, of the values that the host reads or writes. */
 typedef struct vpps_script_places {
     const uint32_t *output_at; /* for each output that is needed: offset of its value */
     /* for each output: offset of its gradient if the request asks for it, else VPPS_NONE; NULL: the request asks for none */

@@ -18,10 +18,10 @@ typedef struct vpps_task_header {
     unsigned guard;            /* not 0: no update when the loss or a gradient is not finite */
     /* Not 0: the vectors dy and x, from whose products dy x^T parameters' gradients are computed, stay in memory until the update. */
     unsigned lasting;
-    /* words per element of the lists of pairs (scalar, vector) whose products are terms of gradients: 2, or 5 for runs; 0: there are no such
-     * lists */
+    /* Some terms of gradients are stored as two factors. Words per element in the lists of such terms: 2, offsets of a scalar and a vector;
+     * 5, a run of several such pairs; 0: there are no such terms. */
     unsigned pairs;
-    unsigned step;           /* number of the script's update, counted from 1 */
+    unsigned step;           /* number of the parameters' update for which the script is made, counted from 1 */
     unsigned dropout_key[2]; /* key of the dropout's random numbers: low word, high word */
     /* Adam's bias corrections: zero in a script. The device fills them in, since the device knows how often each parameter was updated. */
     float corrections[2];
@@ -48,8 +48,7 @@ typedef struct vpps_block {
     unsigned arrays; /* address in the script of arrays with data of the block's vertices */
 } vpps_block;
 
-/* A task of a group: the group's virtual processors wait for a barrier, run the task, signal a barrier. Tasks are aligned to four words for
- * GPUs. */
+/* A task of a group: the group's virtual processors wait for a barrier, run it, signal a barrier. Aligned to four words for GPUs. */
 typedef struct vpps_task {
     /* Kind of the task: number of a row of tasks.def. In a GPU's copy of STAGE and OUTER tasks: number of the case in the kernel's switch. */
     unsigned kind;

@@ -1,4 +1,4 @@
-/* history.c - keeps types of vertices, compiled cells and guesses from batch to batch (history.h). */
+/* history.c - keeps vertex types, their compiled cells, and what was found about the latest batch, from batch to batch (history.h). */
 #include "script/history.h"
 
 enum { MOST_KEPT = 1024 }; /* default limit for the number of types and compiled cells together */
@@ -8,7 +8,7 @@ static void drop_compiled(vpps_history *h, vpps_known_type *t, uint64_t last) {
     uint32_t left = 0;
     for (uint32_t k = 0; k < t->n_made; k++) {
         t->made[left] = t->made[k];
-        t->made[left].place = VPPS_CELL_LEFT_OUT; /* devices drop their kernels for these cells as well */
+        t->made[left].place = VPPS_CELL_LEFT_OUT; /* devices drop all kernels too, so no kernel has the cell */
         if (t->made[k].last_used > last)
             left++;
         else
@@ -65,7 +65,8 @@ void vpps_history_drop(vpps_history *h) {
     h->n_types = left;
     vpps_index_clear(&h->indices);
     for (uint32_t i = 0; i < left; i++) vpps_index_add(&h->indices, h->types[i].type->hash, i);
-    h->most = vpps_max_u32(most_kept(h), 2 * (left + h->n_compiled)); /* few could be dropped: raises the limit */
+    /* raises the limit, if few types and cells could be dropped */
+    h->most = vpps_max_u32(most_kept(h), 2 * (left + h->n_compiled));
 }
 
 void vpps_remember_batch(vpps_history *h, bool training, vpps_usual_groups usual) {
@@ -95,7 +96,8 @@ static bool same_needs(const vpps_cell_needs *a, const vpps_cell_needs *b) {
            a->rows.split_elems == b->rows.split_elems && a->frozen == b->frozen;
 }
 
-/* Adds to `to`, a cell's needs, the outputs that are read and the gradients in `more`; gradients only of outputs in the set `outputs`. */
+/* `to` and `more` tell what a compiled cell must compute. Adds to `to` the outputs that are read and the gradients in `more`; of the
+ * gradients of outputs, only those of outputs in the set `outputs`. */
 static void add_needs(vpps_cell_needs *to, const vpps_cell_needs *more, uint64_t outputs) {
     to->gradient_in |= more->gradient_in;
     to->gradient_out |= more->gradient_out & outputs;
@@ -113,7 +115,8 @@ static uint64_t outputs_alike(const vpps_type *type, uint64_t own) {
     return outputs;
 }
 
-/* Adds to `needs` the earlier needs for which the type's cell was compiled, as vpps_compiled_for does with `widens`. */
+/* Adds to `needs`, which tells what a compiled cell must compute, what the type's earlier compiled cells compute, so that the new cell can
+ * serve their batches too. `differentiable`: the outputs whose gradients may be added. */
 static void widen(const vpps_known_type *t, uint64_t differentiable, vpps_cell_needs *needs) {
     const uint64_t outputs = differentiable & outputs_alike(t->type, needs->gradient_out);
     for (uint32_t i = 0; i < t->n_made; i++) {
@@ -143,7 +146,7 @@ vpps_status vpps_compiled_for(vpps_history *h, const vpps_model *model, uint32_t
     return VPPS_OK;
 }
 
-/* Returns whether a later compiled cell of the type fulfils all needs of compiled cell number i. */
+/* Returns whether a cell of the type that was compiled after cell number i computes all that cell i computes. */
 static bool is_superseded(const vpps_known_type *t, uint32_t i) {
     const vpps_cell_needs *needs = &t->made[i].cell->needs;
     const uint64_t outputs = outputs_alike(t->type, needs->gradient_out);

@@ -5,8 +5,7 @@
 #include "base/index.h"
 #include "cell/cell.h"
 
-/* A type of vertices: all vertices that apply one cell (as the user recorded it), or one op outside cells with the same shapes and parameters. A
- * type never changes. */
+/* A type of vertices: all vertices that apply one recorded cell, or one op with equal shapes and parameters. A type never changes. */
 typedef struct vpps_type {
     uint64_t hash;
     uint32_t *key; /* words that identify the type: types are equal if their keys are */
@@ -28,13 +27,13 @@ typedef struct vpps_type_guess {
     uint64_t differentiable;
 } vpps_type_guess;
 
-/* How a compiled cell relates to the kernel for training or inference. EXPECTED: the kernel's next compilation includes the cell. LOADED: the kernel
- * in use has the cell. LEFT_OUT: no kernel needs the cell. Cells of one kernel are compiled for groups of equal size and equal row units. */
+/* How a compiled cell relates to the GPU kernel for training or for inference; a kernel has many cells. EXPECTED: the next kernel will have
+ * the cell. LOADED: the kernel in use has the cell. LEFT_OUT: no kernel needs the cell. */
 typedef enum vpps_cell_place { VPPS_CELL_EXPECTED, VPPS_CELL_LOADED, VPPS_CELL_LEFT_OUT } vpps_cell_place;
 
 typedef struct vpps_made_cell {
     vpps_compiled_cell *cell;
-    uint64_t last_used; /* number of the latest batch for which the compiled cell was chosen, also ahead of time */
+    uint64_t last_used; /* number of the latest batch that uses the compiled cell, or will use it (compiled ahead) */
     vpps_cell_place place;
 } vpps_made_cell;
 
@@ -43,7 +42,8 @@ typedef struct vpps_known_type {
     vpps_type *type;
     uint64_t last_used; /* number of the latest batch that used the vertex type */
     vpps_type_guess guess;
-    vpps_made_cell *made; /* compiled cells of the type (one for each combination of needs), the earliest first */
+    /* compiled cells of the type, the earliest first; no two compute the same outputs and gradients */
+    vpps_made_cell *made;
     uint32_t n_made;
 } vpps_known_type;
 
@@ -69,7 +69,7 @@ typedef struct vpps_history {
     uint64_t n_batches;  /* number of batches scheduled so far */
     /* number of groups of virtual processors: [0]: for inference batches; [1]: for training batches */
     vpps_usual_groups usual[2];
-    /* number of compiled cells, and *likely, at the latest call of vpps_has_news; [0] for inference, [1] for training */
+    /* what the latest vpps_has_news found, for inference [0] and training [1]: n_compiled (high half), number of groups likely soon (low) */
     uint64_t foreseen[2];
 } vpps_history;
 
@@ -89,32 +89,33 @@ void vpps_history_free(vpps_history *h);
 bool vpps_history_is_full(const vpps_history *h);
 void vpps_history_drop(vpps_history *h);
 
-/* vpps_remember_batch counts a scheduled batch and keeps its numbers of groups. vpps_remember_type then keeps the guess for one of the batch's
- * types. */
+/* vpps_remember_batch counts a scheduled batch and keeps its number of groups of virtual processors. vpps_remember_type keeps what the
+ * batch found about one of its vertex types, as a guess for the next batch. */
 void vpps_remember_batch(vpps_history *h, bool training, vpps_usual_groups usual);
 void vpps_remember_type(vpps_history *h, uint32_t type, vpps_type_guess guess);
 
-/* Returns `usual` updated by a batch that wants `groups` groups of virtual processors; the batch runs in result.groups groups. The number of
- * groups falls, which takes another kernel, only after VPPS_FEW_BATCHES batches in a row that want fewer groups: then to the most that one of
- * these batches wanted. */
+/* Returns `usual` updated by a batch that wants `groups` groups of virtual processors; the batch runs in result.groups groups. Fewer groups
+ * take another kernel: the number falls only after VPPS_FEW_BATCHES batches in a row that want fewer, to the most that they want. */
 vpps_usual_groups vpps_usual_after(vpps_usual_groups usual, uint32_t groups);
 
-/* Gives the type's cell compiled for these needs; compiles the cell at first use. If `widens` is not NULL, adds needs of earlier batches, so that
- * one compiled cell serves many batches: earlier needs count if they differ only in which outputs are read or have gradients. Gradients of
- * outputs are added only for outputs in the set *widens, and only if no further parameter gets a gradient. Fails with MEMORY. */
+/* Gives the type's cell compiled to compute what `needs` asks for (outputs that are read, gradients); compiles the cell at first use. If
+ * `widens` is not NULL, the cell also computes what the type's earlier compiled cells compute, if they differ only in which outputs are
+ * read or have gradients; then one cell serves many batches. Gradients of outputs are added only for outputs in the set *widens, and only
+ * if no further parameter gets a gradient. Fails with MEMORY. */
 vpps_status vpps_compiled_for(vpps_history *h, const vpps_model *model, uint32_t type, vpps_cell_needs needs,
                               const uint64_t *widens, vpps_compiled_cell **out);
 
-/* Chooses the cells of the kernel for a batch that needs these n cells; writes the cells, at most h->n_compiled, to `out` and returns their
- * number. If the kernel in use has all n cells, chooses the cells of that kernel. Else chooses the n cells, and expected and loaded cells that
- * can share a kernel with them, except cells that a newer cell of the same type replaces. If these are more than `most`, chooses the n cells
- * alone. */
+/* Chooses the cells of the GPU kernel for a batch that needs these n cells. Writes them, at most h->n_compiled, to `out`; returns their
+ * number. If the kernel in use has the n cells, the choice is all cells of that kernel. Else it is the n cells, and all cells that are or
+ * soon will be in a kernel and can share this one, except those that a later cell of their type replaces; if there are more than `most`,
+ * only the n cells. */
 uint32_t vpps_kernel_set(const vpps_history *h, uint32_t n, vpps_compiled_cell *const *cells, uint32_t most,
                          vpps_compiled_cell **out);
 
 /* Records what became of the kernel that has these cells (from vpps_kernel_set). `made`: whether the kernel could be compiled and is in use. */
 void vpps_remember_kernel(vpps_history *h, uint32_t n, vpps_compiled_cell *const *cells, bool made);
 
-/* Sets *likely to the number of groups of virtual processors to which batches are likely to fall soon; 0: no fall is likely. Returns whether
- * *likely changed, or cells were compiled, since the preceding call with this `training`. */
+/* If the latest batches wanted fewer groups of virtual processors than are in use, sets *likely to the number of groups that will probably
+ * be used soon; else to 0. Returns whether *likely, or the number of compiled cells, has changed since the preceding call for training
+ * (`training`) or for inference. */
 bool vpps_has_news(vpps_history *h, bool training, uint32_t *likely);

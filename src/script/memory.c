@@ -22,21 +22,21 @@ typedef struct placer {
     vpps_arena *arena;
     vpps_placement *out;
     vpps_block_memory *blocks;
-    /* for each task: offset of its values of one pass only; offset of the gradients that the task computes for other vertices */
+    /* for each task: offset of the values that only its pass (forward or backward) uses; offset of the gradients for other vertices */
     uint32_t *pass_record, *contributed;
     vpps_tensor_life *lives; /* lifetimes of the tensors of the current group of virtual processors */
     uint32_t n_lives;
-    /* for each block of vertices and pass (forward, backward): whether values used in this pass only lie in one array for all levels */
+    /* for each block of vertices and pass (forward, backward): whether the values that no other pass uses lie in one array for all levels */
     bool (*all_levels)[2];
     /* for each block (vertices of one type): whether the host reads a value or gradient of the block */
     bool *requested;
     /* for each level of each block of vertices (index: block.levels + level): the last phase (time between two barriers) of the level's backward */
     uint32_t *level_ends;
-    /* for each level of each block (as in level_ends): the last phase that reads the gradients which the level's vertices compute for their inputs */
+    /* for each level of each block (index: block.levels + level): last phase that reads the gradients which its vertices compute for inputs */
     uint32_t *last_reads;
-    /* for each level and pass: offset of the values of that pass only, and index in `lives`. With one array for all levels, only level 0 is set. */
+    /* for each level and pass: offset and index in `lives` of the values that no other pass uses (level 0: of an array for all levels) */
     uint32_t *pass_record_at, *pass_record_life;
-    /* for each type: level_ends of the block, of this type, that the current block reads */
+    /* for each vertex type: for the block of this type that the current block reads, the last backward phase of each level */
     const uint32_t **ends_of_type;
 } placer;
 
@@ -72,21 +72,23 @@ static bool is_term(const vpps_steps *s, uint32_t block) {
     return false;
 }
 
-/* Returns the number of the block with the vertices of a type in a slice (part of a wave of the batch), in the group of block b. */
+/* A block has the vertices of one type, one slice (part of the batch) and one group of virtual processors. Returns the number of the block
+ * of this type and slice and of b's group. */
 static uint32_t block_beside(const vpps_steps *s, const vpps_step_block *b, uint32_t type, uint32_t slice) {
     return s->first_block[type] + slice * s->batching->n_groups + b->group;
 }
 
-/* Returns the number of the block of vertex type `type` that block b reads: the block in b's wave (part of the batch) and group; for a classifier
- * head, also in b's slice. */
+/* Returns the number of the block of vertex type `type` that block b reads. Classifier heads (that only the loss reads) are divided into
+ * slices (parts of a wave of the batch): the block is in b's slice. All other types are in the last slice of b's wave. */
 static uint32_t read_by(const vpps_steps *s, const vpps_step_block *b, uint32_t type) {
     return block_beside(s, b, type, s->batching->heads[type] ? b->slice : vpps_last_slice(s, b->slice));
 }
 
 static uint32_t last_of(const vpps_block_phases *b) { return vpps_max_u32(b->last_forward, b->last_backward); }
 
-/* Returns the last phase (time between two barriers) of those blocks of type `type` that may read block b: of b's wave and group; if both are
- * classifier heads, of b's slice. */
+/* Returns the last phase (time between two barriers) of the blocks of vertex type `type` that may read block b. Classifier heads (that only
+ * the loss reads) are divided into slices (parts of a wave of the batch): if heads read another type, the blocks of all slices of b's wave
+ * do; else only the block in b's slice. */
 static uint32_t last_of_readers(const placer *p, const vpps_step_block *b, uint32_t type) {
     const bool *heads = p->s->batching->heads, slices = heads[type] && !heads[b->type];
     uint32_t last = 0;
@@ -95,8 +97,8 @@ static uint32_t last_of_readers(const placer *p, const vpps_step_block *b, uint3
     return last;
 }
 
-/* Returns the last phase (time between two barriers) that reads those terms of gradients which a block stores as two factors: where the blocks that
- * the block reads sum up their gradients. 0: there are none. */
+/* A cell may store the gradient for a vertex that it reads as two factors. Returns the last phase (time between two barriers) that reads
+ * such factors of the block: the last backward phase of the blocks that the block reads. 0: there are no factors. */
 static uint32_t last_of_scaled(const placer *p, uint32_t block) {
     const vpps_step_block *b = &p->s->blocks[block];
     uint32_t last = 0;
@@ -107,9 +109,9 @@ static uint32_t last_of_scaled(const placer *p, uint32_t block) {
     return last;
 }
 
-/* Returns the last phase (time between two barriers) that reads a vertex block's kept values. Values from which parameters' gradients are computed
- * live to the slice's end; or to the script's end if there is one slice (of a wave), since the update may read them. Terms of the loss live to the
- * slice's end. */
+/* Returns the last phase (time between two barriers) that reads a vertex block's kept values. Terms of the loss, and values from which
+ * parameters' gradients are computed, live to the end of the slice (part of the batch); the latter, if there is one slice, to the end of
+ * the script: the update may read them. */
 static uint32_t last_of_kept(const placer *p, uint32_t block) {
     const vpps_steps *s = p->s;
     const vpps_step_block *b = &s->blocks[block];
@@ -140,7 +142,7 @@ static void add_kept(placer *p, uint32_t block) {
 
 /* ---------------------------------------------------------------- pass records */
 
-/* Sets all_levels[block] for forward and backward: whether a stage that runs once over all levels uses values kept in this pass only. */
+/* Sets all_levels[block] for forward and backward: whether a stage that runs once, over all levels, uses values that no other pass uses. */
 static void find_all_levels(placer *p, uint32_t block) {
     const vpps_compiled_cell *c = cell_of(p, block);
     for (uint32_t s = 0; s < c->n_stages; s++)
@@ -148,7 +150,7 @@ static void find_all_levels(placer *p, uint32_t block) {
             c->stages[s].uses_pass_record && !vpps_by_levels(c->stages[s].pass);
 }
 
-/* Returns the index, in pass_record_at and pass_record_life, of the values that a task keeps for one pass only. */
+/* Returns the index, in pass_record_at and pass_record_life, of the values that only the pass (forward or backward) of the task uses. */
 static uint32_t pass_record_of(const placer *p, const vpps_stage_task *t) {
     const bool backward = stage_of(p, t)->backward;
     const uint32_t level = t->level == VPPS_NONE || p->all_levels[t->block][backward] ? 0 : t->level;
@@ -180,8 +182,7 @@ static uint32_t offset_of_pass_record(const placer *p, const vpps_stage_task *t)
 
 /* ---------------------------------------------------------------- contributions */
 
-/* Returns whether the gradient of some output of the cell is summed up by a lazy stage, which runs once over the vertices of all levels, after the
- * other stages. */
+/* Returns whether a lazy stage, which runs once over the vertices of all levels after all other stages, sums up an output's gradient. */
 static bool sums_late(const vpps_compiled_cell *c) {
     bool late = false;
     for (uint32_t v = c->n_forward; v < c->n_values; v++)
@@ -189,8 +190,7 @@ static bool sums_late(const vpps_compiled_cell *c) {
     return late;
 }
 
-/* Sets level_ends, zero on entry: for each level of each block of vertices, the last phase (time between two barriers) of the backward pass over the
- * level. */
+/* Sets level_ends, zero on entry: the last phase (time between two barriers) of backward for each level of each block of vertices. */
 static void note_ends(placer *p) {
     for (uint32_t i = 0; i < p->tasks->n; i++) {
         const vpps_stage_task *t = &p->tasks->all[i];
@@ -216,8 +216,7 @@ static uint64_t inputs_of_levels(const vpps_compiled_cell *c) {
     return inputs;
 }
 
-/* Sets ends_of_type for every vertex type that block b reads. Returns the last backward phase (time between two barriers) of all the blocks that b
- * reads. */
+/* Sets ends_of_type for every vertex type that block b reads. Returns the last backward phase (time between two barriers) of these blocks. */
 static uint32_t find_ends(placer *p, const vpps_step_block *b) {
     uint32_t latest = 0;
     for (uint32_t t = 0; t < p->s->reading->n_types; t++) {
@@ -230,8 +229,8 @@ static uint32_t find_ends(placer *p, const vpps_step_block *b) {
     return latest;
 }
 
-/* Returns the last phase (time between two barriers) in which the vertices that [first, end) read through one input sum up their gradients; at least
- * `last`. The search ends at `latest`, since no such phase is later than `latest`. */
+/* Vertices [first, end) compute gradients for the vertices that they read through one input, which then add them up. Returns the last phase
+ * (time between two barriers) in which a gradient is added up, or `last` if that is later. The search ends at `latest`: no phase is later. */
 static inline uint32_t last_of_input(const placer *p, const vpps_ordered_vertex *first, const vpps_ordered_vertex *end,
                                      vpps_input_place place, uint32_t latest, uint32_t last) {
     const vpps_reading *r = p->s->reading;
@@ -265,8 +264,8 @@ static void note_last_reads(placer *p, uint32_t block) {
     }
 }
 
-/* Returns the last phase (time between two barriers) that reads the gradients that a task computes for other vertices. Gradients of table entries are
- * read when the slice (of a wave) ends. */
+/* Returns the last phase (time between two barriers) that reads the gradients that a task computes for other vertices and for table
+ * entries. Those of table entries are read when the slice (part of the batch) ends. */
 static uint32_t last_of_contributions(const placer *p, const vpps_stage_task *t) {
     const vpps_step_block *b = &p->s->blocks[t->block];
     const vpps_compiled_cell *c = cell_of(p, t->block);
@@ -300,7 +299,7 @@ static uint64_t entry_words(const vpps_model *model, const vpps_contributions *c
     return words;
 }
 
-/* Returns the phase (step between two barriers) of group 0 with which the first slice (part of a wave) ends. */
+/* Returns the phase (time between two barriers) of group 0 of virtual processors with which the first slice (part of the batch) ends. */
 static uint32_t first_slice_end(const placer *p) {
     uint32_t end = p->tasks->group_phases[0] - 1;
     for (uint32_t i = 0; i < p->s->n_blocks; i++)

@@ -5,15 +5,14 @@
  * of a read is the number of the type that is read, modulo NOTED_TYPES. */
 enum { NOTED_TYPES = 4 };
 
-/* A cache entry: the latest recorded read with the entry's index, of a vertex of type `type`. */
+/* An entry of a cache of reads (a vertex reads an output of another vertex): the latest read recorded in the entry, by the vertices' types. */
 typedef struct noted_read {
-    uint64_t gradients; /* outputs of the reading vertex that have a gradient, as bits */
-    /* the set (bit `output`) of the output that is read, if the read gives this output a gradient; else 0 */
-    uint64_t gives;
+    uint64_t gradients;    /* outputs of the reading vertex that have a gradient, as bits */
+    uint64_t gives;        /* 1 << output if the read gives the output a gradient; else 0 */
     uint32_t type, output; /* type of the vertex that is read; number of the output that is read */
 } noted_read;
 
-/* The state while a batch's needs are found. */
+/* The state while the vertices, outputs and gradients that a batch needs are found. */
 typedef struct finder {
     const vpps_reading *r;
     vpps_arena *arena;
@@ -21,15 +20,17 @@ typedef struct finder {
     uint64_t *gradients;
     vpps_type_needs *types;
     uint64_t *edges;
-    vpps_batch_needs *out; /* result: the batch's needs that were found */
+    vpps_batch_needs *out; /* result: the vertices, outputs and gradients that the batch needs */
     /* for each type: inputs, as bits, through which its vertices read `differentiable` outputs */
     uint64_t *differentiable_in;
-    noted_read *noted; /* caches of reads, NOTED_TYPES entries for each input of each vertex type */
+    /* for each input of each type: NOTED_TYPES recent reads, so that equal reads are recorded once */
+    noted_read *noted;
 } finder;
 
 /* ---------------------------------------------------------------- types */
 
-/* Finds the strongly connected components of the types' graph by Tarjan (1972), without recursion. A component's number exceeds those it reads. */
+/* Finds the strongly connected components of the graph of vertex types, in which an edge means that one type reads another, by Tarjan
+ * (1972), without recursion. A component's number exceeds the numbers of the components that it reads. */
 static bool find_sccs(finder *f) {
     const uint32_t n = f->r->n_types;
     uint32_t *index;
@@ -103,8 +104,8 @@ static uint64_t made_of_input(const vpps_type *type, uint32_t input) {
     return outputs;
 }
 
-/* If some parameters are frozen: sets `differentiable` to the outputs that depend on a trained parameter. A vertex comes after the vertices
- * that it reads, so only recurrences need several passes. */
+/* If some parameters are frozen: sets `differentiable` of each vertex type to the outputs that depend on a trained parameter. Visits each
+ * vertex after the vertices that it reads. Types in a recurrence read each other, so the loop over vertices repeats until nothing changes. */
 static void spread_by_output(finder *f) {
     const vpps_reading *r = f->r;
     memset(f->differentiable_in, 0, r->n_types * sizeof *f->differentiable_in);
@@ -137,8 +138,7 @@ static void find_differentiable(finder *f) {
         spread_by_type(f);
 }
 
-/* Returns whether the preceding batch was a right guess for this batch: each vertex type has the same component number and the same `differentiable`
- * outputs in both. */
+/* Returns whether the preceding batch was a right guess: each type has the same component number and `differentiable` outputs as there. */
 static bool guessed_types(const finder *f) {
     for (uint32_t t = 0; t < f->r->n_types; t++) {
         const vpps_type_guess *guess = &f->r->types[t].guess;
@@ -161,7 +161,7 @@ static inline void give_gradient(finder *f, uint32_t vertex, uint64_t output) {
     f->types[f->r->vertices[vertex].type].cell.gradient_out |= output;
 }
 
-/* Records that needed vertex v reads output k of `vertex` through input number `input`, in the needs of both vertices' types. */
+/* Records for both vertices' types, and in the cache, that needed vertex v reads output k of `vertex` through input number `input`. */
 static void note_types(finder *f, uint32_t v, uint32_t vertex, uint32_t k, uint32_t input, noted_read *noted) {
     const uint32_t reader = f->r->vertices[v].type, source = f->r->vertices[vertex].type;
     vpps_type_needs *of_reader = &f->types[reader], *of_source = &f->types[source];
@@ -181,7 +181,8 @@ static void note_types(finder *f, uint32_t v, uint32_t vertex, uint32_t k, uint3
     }
 }
 
-/* Records the read sources[s] of needed vertex v through input number `input`. `noted`: the cache for this input of v's type. */
+/* Records a read: that needed vertex v reads vertex sources[s].vertex through input number `input`. `noted`: cache of reads through this
+ * input by vertices of v's type. If it has an equal read, only the vertex that is read is marked. */
 static inline void note_read(finder *f, uint32_t v, size_t s, uint32_t input, noted_read *noted) {
     const uint32_t vertex = f->r->sources[s].vertex;
     const vpps_read_vertex *read = &f->r->vertices[vertex];
@@ -195,7 +196,7 @@ static inline void note_read(finder *f, uint32_t v, size_t s, uint32_t input, no
     }
 }
 
-/* Marks the vertices and outputs that the loss or the request names as needed. */
+/* Marks as needed: the terms of the loss, and the outputs of which the request asks for values or gradients. */
 static void note_outside(finder *f) {
     const vpps_reading *r = f->r;
     for (uint32_t i = 0; i < r->n_seeds; i++) {
@@ -233,7 +234,7 @@ static void note_reads(finder *f) {
             note_read(f, v, s, input, &noted[NOTED_TYPES * input]);
             continue;
         }
-        /* whether vertex v + 1 has the same list inputs as v and gradients of the same outputs, so that v's reads are noted already */
+        /* whether vertex v + 1, visited before v, has recorded v's reads too: both read equal lists and have gradients of equal outputs */
         const bool noted_lists = r->lists[v + 1].repeats && f->needed[v + 1] && f->gradients[v + 1] == f->gradients[v];
         for (vpps_reader x = vpps_reads_of(r, v, !noted_lists); vpps_next_input(&x);)
             for (size_t k = x.at; k < x.end; k++) note_read(f, v, k, x.input, &noted[NOTED_TYPES * x.input]);

@@ -6,7 +6,7 @@
 
 typedef struct vpps_type_needs {
     uint32_t scc;    /* number of the vertex type's strongly connected component (SCC), in topological order */
-    bool needed;     /* whether a vertex of the type is needed */
+    bool needed;     /* whether the loss or the request needs a vertex of the type */
     uint64_t linked; /* outputs that other vertices read, as bits */
     /* outputs, as bits, that depend on a trained parameter or on an output whose gradient is requested */
     uint64_t differentiable;
@@ -34,8 +34,7 @@ static inline bool vpps_reads(const vpps_batch_needs *n, uint32_t reader, uint32
     return n->edges[(size_t)reader * n->edge_words + read / 64] >> (read % 64) & 1;
 }
 
-/* Returns the number of needed vertex types in a strongly connected component; if there are several, a batching policy chooses which type runs
- * when. */
+/* Returns the number of needed vertex types in a strongly connected component; if it is above 1, a policy chooses which type runs when. */
 static inline uint32_t vpps_types_of_scc(const vpps_batch_needs *n, uint32_t scc) {
     uint32_t count = 0;
     for (uint32_t t = 0; t < n->reading->n_types; t++) count += n->types[t].scc == scc && n->types[t].needed;

@@ -16,8 +16,7 @@ typedef struct ready {
 
 static ready later(ready a, ready b) { return (ready){vpps_max_u32(a.own, b.own), vpps_max_u32(a.others, b.others)}; }
 
-/* The first phases (between two barriers) in which tasks of other stages may read a type's outputs, and the gradients that the type computes for its
- * inputs. */
+/* The first phases (between two barriers) in which other stages may read a vertex type's outputs, and its gradients for its inputs. */
 typedef struct links {
     ready outputs, contributions;
 } links;
@@ -26,10 +25,10 @@ static links latest(links a, links b) {
     return (links){later(a.outputs, b.outputs), later(a.contributions, b.contributions)};
 }
 
-/* The progress of scheduling a vertex type in the current slice (of a wave) and group of virtual processors. */
+/* The progress of scheduling a vertex type in the current slice (part of the batch) and group of virtual processors. */
 typedef struct progress {
     links made;
-    /* first phases (between two barriers) in which results of types in other SCCs (strongly connected components) may be read */
+    /* the first phases (between two barriers) in which this type's tasks may read results of types in other strongly connected components */
     links other_sccs;
     /* for each stage of the type's cell: the last phase (time between two barriers) in which the stage runs */
     uint32_t *stages;
@@ -39,11 +38,12 @@ typedef struct phases {
     const vpps_steps *s;
     progress *types;
     uint32_t *of_scc, n_of_scc; /* of_scc: the n_of_scc vertex types of the current SCC (recurrence) */
-    uint32_t begin;             /* first phase of the slice (of a wave) in work, or of the slice's backward half */
-    vpps_stage_task *tasks;     /* tasks of a group of virtual processors, in the order in which they are added */
+    /* first phase (between two barriers) of the current slice (part of the batch) or, after its pause, the first one after the pause */
+    uint32_t begin;
+    vpps_stage_task *tasks; /* tasks of a group of virtual processors, in the order in which they are added */
     uint32_t n_tasks;
     uint32_t *group_phases;
-    /* for each group: its first phase (between barriers) after the script's pause; NULL: there is no pause */
+    /* for each group of virtual processors: first phase (between two barriers) after the pause for the host's gradients; NULL: no pause */
     uint32_t *pauses;
     vpps_block_phases *blocks;
 } phases;
@@ -103,7 +103,8 @@ static uint32_t last_level(const phases *p, uint32_t place) {
     return levels;
 }
 
-/* Adds tasks for the stages of one pass of the vertex types of the current SCC (recurrence), over one level, or (VPPS_NONE) once over all levels. */
+/* Adds tasks for all vertex types of the current SCC (recurrence): the stages of their cells that belong to `pass`, each over the vertices
+ * of one level or, if `level` is VPPS_NONE, of all levels. */
 static void add_stages(phases *p, uint32_t place, vpps_pass pass, uint32_t level) {
     links made = {0};
     for (uint32_t i = 0; i < p->n_of_scc; i++) made = latest(made, p->types[p->of_scc[i]].made);
@@ -115,8 +116,7 @@ static void add_stages(phases *p, uint32_t place, vpps_pass pass, uint32_t level
     }
 }
 
-/* Sets other_sccs for the vertex types of an SCC (recurrence): the phases (between barriers) from which results of types in other SCCs may be
- * read. */
+/* Sets other_sccs for the types of an SCC (recurrence): the phases (between barriers) from which types in other SCCs may be read. */
 static void find_others(phases *p, uint32_t scc) {
     const vpps_batch_needs *needs = p->s->needs;
     vpps_compiled_cell *const *cells = p->s->batching->cells;
@@ -126,7 +126,7 @@ static void find_others(phases *p, uint32_t scc) {
         for (uint32_t u = 0; u < p->s->reading->n_types; u++) {
             links made = p->types[u].made;
             if (needs->types[u].scc == scc || !cells[u]) continue;
-            /* true: data of a stage that one processor runs alone */
+            /* one virtual processor computes all rows of a type with an owner: the others wait as for another's rows */
             if (cells[t]->needs.owner || cells[u]->needs.owner)
                 made.outputs.own = made.outputs.others, made.contributions.own = made.contributions.others;
             if (vpps_reads(needs, t, u)) others->outputs = later(others->outputs, made.outputs);
@@ -135,7 +135,8 @@ static void find_others(phases *p, uint32_t scc) {
     }
 }
 
-/* Adds the tasks of the forward or the backward pass over an SCC. `place`: number of the slice and group of virtual processors (vpps_steps.place). */
+/* Adds the tasks of the forward or the backward pass over an SCC. `place`: slice (part of the batch) and group of virtual processors, as
+ * one number (vpps_steps.place). */
 static void add_pass(phases *p, uint32_t scc, uint32_t place, bool backward) {
     const vpps_pass eager = backward ? VPPS_PASS_BACK_EAGER : VPPS_PASS_EAGER;
     const uint32_t levels = last_level(p, place);
@@ -147,7 +148,7 @@ static void add_pass(phases *p, uint32_t scc, uint32_t place, bool backward) {
 
 static bool is_head(const phases *p) { return p->n_of_scc && p->s->batching->heads[p->of_scc[0]]; }
 
-/* Adds those tasks of a group of virtual processors that run in one slice (part of a wave of the batch). */
+/* Adds those tasks of a group of virtual processors that run in one slice (part of the batch). */
 static void add_slice(phases *p, uint32_t slice, uint32_t group) {
     const vpps_steps *s = p->s;
     const uint32_t n_groups = s->batching->n_groups, last = vpps_last_slice(s, slice), own = slice * n_groups + group,

@@ -3,16 +3,15 @@
 
 #include "script/steps.h"
 
-/* A task: one stage of a cell (part of its program between two barriers), over n vertices of a block (vertices of one type) from the block's
- * vertex number `first` on. */
+/* A task: one stage of a cell (part of its program between two barriers) over n vertices of a block (of one type), from number `first` on. */
 typedef struct vpps_stage_task {
     uint32_t group, phase;
     uint32_t block, stage, first, n;
     uint32_t level; /* level of the task's vertices (vertices of one level run together); VPPS_NONE: all levels */
 } vpps_stage_task;
 
-/* Numbers of phases (between two barriers) in which a vertex block's tasks run. first_backward: VPPS_NONE if there is no backward task. slice_end:
- * the phase after the block's slice (part of a wave of the batch), in which parameters' gradients are added up. */
+/* Numbers of phases (between two barriers) in which a vertex block's tasks run. first_backward: VPPS_NONE if there is no backward task.
+ * slice_end: the phase after the block's slice (part of the batch), in which parameters' gradients are added up. */
 typedef struct vpps_block_phases {
     uint32_t first, first_backward, last_forward, last_backward, slice_end;
 } vpps_block_phases;
@@ -22,20 +21,19 @@ typedef struct vpps_tasks {
     /* all tasks, sorted by group of virtual processors and phase (time between two barriers) */
     const vpps_stage_task *all;
     const vpps_block_phases *blocks;
-    /* for each group of processors: number of its phases; the end of a slice (part of a wave) counts as one phase */
+    /* for each group of virtual processors: number of its phases (times between two barriers), one at the end of each slice included */
     const uint32_t *group_phases;
-    /* for each group: its first phase (between barriers) after the script's pause; NULL: no pause */
+    /* for each group of virtual processors: first phase (between two barriers) after the pause for the host's gradients; NULL: no pause */
     const uint32_t *pauses;
     uint32_t n;
-    /* largest number of phases of a group of virtual processors; the ends of slices (parts of a wave) are not counted */
+    /* the most phases (times between two barriers) that any group of virtual processors has, without those at the ends of slices */
     uint32_t n_phases;
 } vpps_tasks;
 
 /* Makes the batch's tasks and assigns them to phases (times between two barriers). False: out of memory. */
 bool vpps_choose_phases(const vpps_steps *s, vpps_arena *arena, vpps_tasks *out);
 
-/* Counts the items over which a task runs: items[0] becomes the number of vertices, items[d] the number of members of the vertices' list input d
- * - 1. */
+/* Counts a task's items: items[0] becomes the number of its vertices, items[d] the number of members of the vertices' list input d - 1. */
 static inline void vpps_items_of_task(const vpps_steps *s, const vpps_stage_task *t, uint32_t *items) {
     const vpps_step_block *b = &s->blocks[t->block];
     items[0] = t->n;

@@ -40,8 +40,7 @@ static uint32_t largest_share(const vpps_automaton *a, vpps_walk *w) {
     return best;
 }
 
-/* Runs next the type with the largest fraction of ready vertices among its vertices that have not run; meanwhile more vertices of other types become
- * ready. */
+/* Runs next the type with the largest fraction of ready vertices among those that have not run; meanwhile vertices of others become ready. */
 static bool choose_share(const vpps_typed_graph *g, const vpps_automaton *a, uint32_t *steps, uint32_t *n) {
     return walk(g, a, largest_share, steps, n);
 }

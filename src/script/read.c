@@ -28,21 +28,21 @@ typedef struct reader {
     vpps_node *source_outputs;
     vpps_read_type *types;
     size_t types_capacity;
-    /* for each of the model's cells: number in the batch of the cell's type; VPPS_NONE: not met yet */
+    /* for each of the model's cells: index in `types` of the vertices that apply the cell; VPPS_NONE: none met yet */
     uint32_t *type_of_cell;
-    /* for each vertex type of the history: the type's number in the batch; VPPS_NONE: not met yet */
+    /* for each vertex type known from all batches so far: its index in `types`; VPPS_NONE: not met in this batch yet */
     uint32_t *places;
     uint32_t *shapes; /* scratch: shapes of an op's arguments */
     size_t places_capacity, n_places, shapes_capacity;
     uint64_t dropout;   /* number of elements under dropout in all vertices read so far */
     uint32_t listed;    /* the latest vertex that has list inputs (each reads any number of nodes) */
-    vertex_at lists_at; /* depth and level of vertex `listed`, if it read only the nodes in its lists */
-    /* the nodes that vertex `listed` reads through its lists; NULL: no vertex has lists yet */
+    vertex_at lists_at; /* depth and level of a vertex that reads only the nodes in `lists_nodes` */
+    /* the nodes that vertex `listed` reads through its list inputs; NULL: no vertex has lists yet */
     const vpps_node *lists_nodes;
     vpps_seed *seeds;
     loss_sum *sums; /* stack of the sums that are being replaced by their terms; each sum is a term of the sum before */
     size_t seeds_capacity, sums_capacity;
-    /* for each vertex: whether its gradient is requested (a sum then stays one term); NULL: no gradient is */
+    /* for each vertex: whether its gradient is requested (then a sum is not split into terms of the loss); NULL: no gradient is */
     bool *whole;
 } reader;
 
@@ -99,8 +99,8 @@ static vpps_status type_of_record(reader *r, const vpps_record *record, const vp
 
 /* ---------------------------------------------------------------- vertices */
 
-/* Records that a vertex reads n nodes, outputs of earlier vertices. Makes at->depth greater than the depth of each of these vertices, and at->level
- * greater than the level of each that is in the same recurrence (as the recurrences of cells were found in the preceding batch). */
+/* Records that a vertex reads n nodes, outputs of earlier vertices. Makes at->depth greater than the depths of the earlier vertices, and
+ * at->level greater than the levels of those earlier vertices whose types read `vertex`'s type in a cycle (in the preceding batch). */
 static inline void read_nodes(reader *r, uint32_t vertex, uint32_t n, const vpps_node *nodes, vertex_at *at) {
     vpps_reading *out = r->out;
     vpps_read *sources = r->sources + out->n_sources;
@@ -119,8 +119,7 @@ static inline void read_nodes(reader *r, uint32_t vertex, uint32_t n, const vpps
     *at = after;
 }
 
-/* Records the nodes that a vertex reads through its cell's list inputs. If the latest such vertex reads equal lists, this vertex gets the same
- * address `nodes`. */
+/* Records the nodes that a vertex reads through list inputs. `nodes` is the same address if the latest vertex with lists has equal lists. */
 static void read_lists(reader *r, uint32_t vertex, uint32_t n, const vpps_node *nodes, vertex_at *at) {
     vpps_vertex_lists *lists = &r->lists[vertex];
     lists->shared = n && nodes == r->lists_nodes;
@@ -197,8 +196,7 @@ static vpps_status read_vertices(reader *r) {
 
 /* ---------------------------------------------------------------- the loss */
 
-/* Returns whether a vertex (record) is a weighted sum of its arguments. *first becomes the weight of the first argument; *others, of each other
- * argument. */
+/* Returns whether a vertex (record) is a weighted sum of its arguments. Gives the weights of the first (*first) and of each other argument. */
 static bool is_linear(const vpps_graph *g, uint32_t record, float *first, float *others) {
     if (g->records[record].cell != VPPS_NODE_RECORD) return false;
     const vpps_op_node *node = &g->record_nodes[g->records[record].at];
@@ -214,8 +212,8 @@ static bool is_linear(const vpps_graph *g, uint32_t record, float *first, float 
     }
 }
 
-/* Returns how many of the graph's first records (vertices) the batch computes. Training leaves out sums at the end of the graph, unless the request
- * names them: read_loss replaces them by their terms. */
+/* Returns n: the batch computes the graph's first n vertices (records). In training, the last vertices often are sums that only make the
+ * loss. They are left out, since their terms become terms of the loss (read_loss), unless the request asks for such a sum. */
 static uint32_t count_records(const vpps_reading *out) {
     uint32_t n = (uint32_t)out->g->n_records;
     float first, others;
@@ -225,7 +223,7 @@ static uint32_t count_records(const vpps_reading *out) {
     return n;
 }
 
-/* Marks in `whole` the vertices whose gradients are requested. A sum among them stays one term of the loss. */
+/* Marks in `whole` the vertices whose gradients are requested. Such a vertex stays one term of the loss even if it is a sum of terms. */
 static bool note_whole(reader *r) {
     if (!r->out->n_asked) return true;
     if (!VPPS_TAKE_ZEROS(r->arena, r->whole, r->out->n_vertices)) return false;

@@ -7,7 +7,7 @@
 /* A vertex of the batch's graph. Loops over vertices are limited by memory bandwidth, so the struct has only the members that most loops
  * read; vpps_vertex_lists has the others. */
 typedef struct vpps_read_vertex {
-    uint32_t type;         /* index of the vertex's type in the reading's types */
+    uint32_t type;         /* index of the vertex's type in vpps_reading.types */
     uint32_t first_source; /* index in `sources` of the vertex's first read (node that the vertex reads) */
     uint32_t first_output; /* number of the vertex's first node */
     uint32_t depth;        /* the vertex's depth in the graph: 0 if it reads nothing */
@@ -31,9 +31,9 @@ typedef struct vpps_output_ref {
     uint32_t vertex;
 } vpps_output_ref;
 
-/* A read: vertex `reader` reads vertex `vertex`. All reads are in one array, since one long loop is faster than many short ones. A vertex whose
- * list inputs read just the nodes that an earlier vertex's lists read has one read, of a list's first member, so that loops over reads find the
- * vertex. */
+/* A read: vertex `reader` reads vertex `vertex`. All reads are in one array, since one long loop is faster than many short ones. If the
+ * list inputs of two vertices read the same nodes, the array has these reads only once; but each vertex that reads anything is the reader
+ * of at least one. */
 typedef struct vpps_read {
     uint32_t vertex, reader;
 } vpps_read;
@@ -60,8 +60,7 @@ typedef struct vpps_read_type {
 typedef struct vpps_reading {
     const vpps_graph *g;
     bool training;
-    /* Whether the training step is in two halves, forward and backward; `seeds` are then the outputs whose gradients the host gives, in the
-     * request's order. */
+    /* Whether the training step is in two halves, forward and backward; `seeds` are then the outputs whose gradients the host gives. */
     bool halves;
     bool fixed; /* whether no parameter gets a gradient */
     bool drops; /* whether dropout is on */
@@ -69,24 +68,22 @@ typedef struct vpps_reading {
     const vpps_read_vertex *vertices;
     /* for each vertex: data of its list inputs and its dropout; zeros if its cell has none */
     const vpps_vertex_lists *lists;
-    /* for each vertex: its level (vertices of one level run together); valid if the types' strongly connected components are the same as in the
-     * preceding batch */
+    /* for each vertex: its level (vertices of one level run together); valid if the types' cycles are as in the preceding batch */
     const uint32_t *levels;
-    /* All reads, sorted by reader. A reader's single inputs come first, then the members of its list inputs, unless an earlier vertex has the
-     * same lists. */
+    /* All reads, by reader: first those of its single inputs, then those of its list inputs, unless an earlier vertex has the same lists */
     const vpps_read *sources;
-    /* for each element of `sources`: the node that is read; a separate array, since loops over blocks of vertices need only the nodes */
+    /* for each read in `sources`: the node that is read; a separate array, since loops over blocks of vertices need only the nodes */
     const vpps_node *source_outputs;
     const vpps_output_ref *requested; /* outputs of which the request asks for the values */
     const vpps_output_ref *asked;     /* outputs of which the request asks for the gradients */
     const vpps_seed *seeds;
     const vpps_read_type *types;
     size_t n_sources;
-    size_t n_reads; /* number of reads, where a list of nodes that several vertices share counts for each vertex */
+    size_t n_reads; /* number of reads; a list of nodes that several vertices share counts for each vertex */
     uint32_t n_vertices, n_requested, n_asked, n_seeds, n_types;
     uint32_t n_inputs;  /* number of inputs of all vertex types together */
     uint32_t n_outputs; /* number of outputs of all vertices; they are the graph's nodes 0 to n_outputs - 1 */
-    bool shares;        /* whether a vertex shares the lists of nodes of an earlier vertex */
+    bool shares;        /* whether any two vertices read the same lists of nodes */
     bool some_frozen;   /* whether any vertex type has a frozen parameter */
 } vpps_reading;
 
@@ -101,7 +98,7 @@ typedef struct vpps_reader {
     uint32_t input;
     bool lists;     /* whether list inputs (which read any number of nodes) are visited too */
     size_t at, end; /* the reads of the input that is visited now: sources[at] to sources[end - 1] */
-    /* index in `sources` of the read of the next single input (own); of the first read of the next list input (listed) */
+    /* first read, as an index in vpps_reading.sources, of the next single input (own) and of the next list input (listed) */
     size_t own, listed;
 } vpps_reader;
 
@@ -127,10 +124,11 @@ static inline uint64_t vpps_output_bit(const vpps_reading *r, vpps_output_ref x)
     return (uint64_t)1 << (x.output - r->vertices[x.vertex].first_output);
 }
 
-/* The position of an input among its cell's inputs: the number of preceding single inputs (axis 0) and of preceding inputs of list d - 1 (axis d). */
+/* The position of an input among its cell's inputs. n[0]: number of preceding inputs that read one node; n[d]: of preceding inputs that
+ * read list number d - 1. */
 typedef struct vpps_input_place {
     uint32_t n[VPPS_AXES];
-    uint32_t axis; /* the input's axis */
+    uint32_t axis; /* 0: the input reads one node; d: the input reads list number d - 1 */
 } vpps_input_place;
 
 static inline vpps_input_place vpps_place_of_input(const vpps_compiled_cell *c, uint32_t input) {

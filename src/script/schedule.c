@@ -41,7 +41,8 @@ typedef struct search {
     bool waves, slices; /* whether there can be more waves (of the batch), or more slices (of a wave) */
 } search;
 
-/* Divides the batch into twice as many slices or waves, or as many as possible. *more: whether the number has grown. */
+/* Divides the batch into twice as many waves (parts that run in turn), or each wave into twice as many slices, or into as many as there can
+ * be. *more: whether there are more waves or slices than before. */
 static vpps_status take_apart(search *x, bool *more) {
     vpps_schedule *s = x->b->schedule;
     for (*more = false; !*more && (x->waves || x->slices);) {
@@ -56,8 +57,7 @@ static vpps_status take_apart(search *x, bool *more) {
     return VPPS_OK;
 }
 
-/* Makes the script with the current numbers of waves and slices (parts of the batch). Fails with POOL, without a message, if the pool is too
- * small. */
+/* Makes the script for the current numbers of waves and slices (parts of the batch). POOL, without a message: memory does not suffice. */
 static vpps_status try_once(search *x) {
     vpps_schedule *s = x->b->schedule;
     if (!vpps_choose_phases(&s->steps, &s->arena, &s->tasks) ||
@@ -75,7 +75,8 @@ static uint32_t first_waves(const search *x) {
     return most ? (uint32_t)((vpps_kept_words(b, false) + vpps_kept_words(b, true)) / most) + 1 : 1;
 }
 
-/* Returns the least number of waves for which a wave's memory fits the caches, or fewer if steps get too few vertices; 0: the device has no rule. */
+/* Returns the least number of waves (parts of the batch that run in turn) with which a wave's words fit the device's caches; or a smaller
+ * one, with which each step still has enough vertices. 0: the device has no rule for the number of waves. */
 static uint32_t cached_waves(const search *x) {
     const vpps_steps *steps = &x->b->schedule->steps;
     const vpps_wave_rule *rule = &x->target->waves;
@@ -88,8 +89,7 @@ static uint32_t cached_waves(const search *x) {
     return (uint32_t)(small < wide ? small : wide);
 }
 
-/* Sorts the batch into blocks of vertices for the numbers of waves and slices (parts of the batch that run in turn) to try first. False: out
- * of memory. */
+/* Divides the batch into the waves and slices (parts that run in turn) to try first, and sorts it into blocks. False: out of memory. */
 static bool first_steps(search *x) {
     vpps_schedule *s = x->b->schedule;
     const uint32_t asked = s->reading.training && !s->reading.halves ? x->request->slices : 1,
@@ -102,8 +102,8 @@ static bool first_steps(search *x) {
     return vpps_choose_steps(&s->batching, waves, n_slices, &s->arena, &s->steps);
 }
 
-/* Makes a script with one wave, or as many as the request or the device's rule wants. While the pool is too small, divides the batch into more
- * parts. */
+/* Makes a script. Begins with as many waves (parts of the batch that run in turn) as the request or the device asks for, or one. While the
+ * script does not fit the pool of memory, divides the batch into more parts. */
 static vpps_status make_script(search *x) {
     vpps_schedule *s = x->b->schedule;
     const bool training = s->reading.training;

@@ -1,5 +1,5 @@
-/* schedule.h - the values of the scheduler, in the order in which they are made. One function makes each value, and only reads the preceding
- * values. All values lie in one arena and are valid until the next batch is scheduled. */
+/* schedule.h - the results of the steps by which a script is made from a graph (scheduling), in their order. One function makes each
+ * result, and only reads the preceding results. All results lie in one arena and are valid until the next batch is scheduled. */
 #pragma once
 
 #include "script/encode.h"
@@ -12,8 +12,8 @@ typedef struct vpps_schedule {
     /* level of each vertex (vertices of one level run together); number of groups of virtual processors */
     vpps_batching grouping;
     vpps_batching batching; /* a copy of `grouping` with the compiled cells added */
-    vpps_steps steps;       /* blocks: vertices of one type in one group and slice, sorted by level */
-    /* tasks: stages (parts of cells) over vertices of a block, phase by phase (between two barriers) */
+    vpps_steps steps;       /* the vertices, sorted into blocks (vertices of one type) and in blocks by level */
+    /* tasks (stages, which are parts of cells, over vertices of a block), sorted by phase (time between two barriers) */
     vpps_tasks tasks;
     /* the counts of the terms of each gradient (a term for each vertex that reads the value) */
     vpps_contributions contributions;

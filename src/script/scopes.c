@@ -118,8 +118,7 @@ static bool add_vertex(maker *m, uint32_t vertex, uint32_t type) {
 
 static void add_source(vpps_typed_graph *g, uint32_t source) { g->sources[g->first[g->n]++] = source; }
 
-/* Adds a vertex and its reads to the graph that the policy sees. `head`: adds a second vertex for those operations of the first whose results only
- * the loss uses. */
+/* Adds a vertex and its reads to the graph that the policy sees; if `head`, also a second vertex for operations that only the loss uses. */
 static bool add_record(maker *m, uint32_t vertex, bool head) {
     const vpps_read_vertex *v = &m->r->vertices[vertex];
     vpps_typed_graph *g = &m->out->graph;
@@ -194,7 +193,7 @@ vpps_status vpps_scope_of_scc(const vpps_batch_needs *n, uint32_t scc, vpps_scop
     return close_maker(&m, ok);
 }
 
-/* Returns whether a vertex computes nothing: it has no operation and reads nothing, such as a lookup of a table's row. */
+/* Returns whether a vertex has no operation and reads no vertex, as a vertex that only looks up a table's row. */
 static bool does_nothing(const vpps_reading *r, uint32_t v) {
     const vpps_compiled_cell *c = r->types[r->vertices[v].type].base;
     if (c->is_data) return false;
@@ -216,8 +215,7 @@ vpps_status vpps_scope_of_all(const vpps_batch_needs *n, vpps_scope *out) {
 
 /* ---------------------------------------------------------------- levels */
 
-/* Gives each step of a policy (vertices that run together) a level, above the levels of all steps whose vertices the step reads; independent steps
- * may share a level. */
+/* Gives each step of a policy (vertices that run together) a level above the levels of all steps that it reads; steps may share a level. */
 static bool level_steps(const vpps_scope *s, const uint32_t *steps, uint32_t n_steps, uint32_t *levels) {
     const vpps_typed_graph *g = &s->graph;
     uint32_t *of_step = calloc(2 * (size_t)n_steps + g->n + 2, sizeof *of_step);

@@ -43,17 +43,17 @@ static inline bool vpps_goal_updates(vpps_goal goal) { return goal == VPPS_GOAL_
 
 /* A request: what the script of a batch has to do. */
 typedef struct vpps_batch_request {
-    vpps_node loss;           /* training: the loss; VPPS_NO_NODE: inference, or training in two halves */
+    vpps_node loss;           /* training: the loss; VPPS_NO_NODE: inference, or training with `halves` */
     const vpps_node *outputs; /* nodes, never the loss, whose values the host reads after the script or at its pause */
     uint32_t n_outputs;
-    /* Training in two halves: after forward the script pauses; the host writes gradients of the first n_given outputs; then backward. */
+    /* Training in two halves: the script pauses after forward; the host writes gradients of the first n_given outputs; then comes backward. */
     bool halves;
     uint32_t n_given;
     const vpps_node *gradient_nodes; /* training: nodes whose gradients the host reads; the loss is not among them */
     uint32_t n_gradient_nodes;
     vpps_goal goal;                  /* training: what the script does */
-    const vpps_optimizer *optimizer; /* training: the optimizer and its numbers */
-    /* training: for each parameter its own optimizer numbers; NULL: all parameters use the numbers of `optimizer` */
+    const vpps_optimizer *optimizer; /* training: the optimizer, with its learning rate and other settings */
+    /* training: for each parameter its own optimizer settings; NULL: all parameters use those of `optimizer` */
     const vpps_param_step *steps;
     vpps_gradients gradients;
     bool guard;    /* whether the update is skipped when the loss or a gradient is not finite */
@@ -62,8 +62,8 @@ typedef struct vpps_batch_request {
     bool no_dropout; /* whether dropout is off in training */
     /* number of groups of virtual processors, number of waves (parts of the batch that run in turn); 0: chosen by estimated cost */
     uint32_t groups, waves;
-    bool keeps_groups;         /* whether a batch of one connected component keeps `groups`, instead of one group */
-    uint32_t slices;           /* least number of slices (parts of a wave's classifiers that run in turn); 0: one */
+    bool keeps_groups;         /* whether even a batch of one connected component is run by all `groups` groups */
+    uint32_t slices;           /* least number of parts (slices) in which the classifiers run in turn; 0: one */
     const vpps_policy *policy; /* batching policy for recurrences of several cells; NULL: "depth" */
     vpps_learned *learned;     /* learned policies (automata), if `policy` is a learned one */
 } vpps_batch_request;
@@ -73,7 +73,7 @@ static inline bool vpps_request_trains(const vpps_batch_request *r) { return r->
 /* What a device's rule for the number of groups of virtual processors looks at in a batch. */
 typedef struct vpps_batch_extent {
     uint32_t n_vps;
-    double flops; /* floating-point operations of each virtual processor (VP) */
+    double flops; /* number of floating-point operations in the batch for each virtual processor (VP) */
     /* mean number of vertices at a level of a recurrence, which is the number of vectors that a matrix multiplies */
     double vectors;
     double levels; /* number of levels (steps of recurrences), in forward and backward together */
@@ -81,15 +81,18 @@ typedef struct vpps_batch_extent {
     double rows;   /* number of rows of the largest matrix */
 } vpps_batch_extent;
 
-/* A device's rule: returns the fastest number of groups for a batch of this extent, a divisor of n_vps, at least 1 and at most `most`. */
+/* A device's rule: returns the number of groups of virtual processors with which a batch of this extent runs fastest: a divisor of n_vps,
+ * at least 1 and at most `most`. */
 typedef uint32_t vpps_group_rule(const vpps_batch_extent *e, uint32_t most);
 
 /* Limits of a wave (a part of the batch that runs forward and backward before the next part). The number of waves follows from these limits
  * unless the request gives that number. 0: no limit. */
 typedef struct vpps_wave_rule {
-    uint64_t kept_words;      /* most words that vertices of a wave (part of the batch) keep for backward */
-    uint64_t cached_words;    /* most words that a wave writes, so that these words stay in caches */
-    uint32_t cached_vertices; /* least vertices per virtual processor in a step that cached_words must leave */
+    uint64_t kept_words; /* most words that vertices of a wave (part of the batch) keep for backward */
+    /* most words that a wave (part of the batch) writes, so that these words stay in caches */
+    uint64_t cached_words;
+    /* waves are made smaller for the caches only while a step has at least this many vertices per virtual processor */
+    uint32_t cached_vertices;
 } vpps_wave_rule;
 
 /* What the scheduler knows of a device: its virtual processors, its memory, and its rules for dividing work among virtual processors. */
@@ -99,14 +102,14 @@ typedef struct vpps_target {
     uint32_t batch;         /* first offset in the pool that tensors of a batch may use */
     uint32_t pool_words;    /* size of the pool (the device's memory) in words */
     vpps_row_rule rows;     /* how rows of a cell's matrices are dealt to virtual processors */
-    /* whether the device supports what vpps_cell_needs.scales, vpps_cell_needs.in_place ask for */
+    /* whether the device can read gradients stored as two factors (scales), and operands in memory without a copy (in_place) */
     bool scales, in_place;
     uint32_t most_cells;  /* most cells of one compiled kernel; 0: the device compiles no kernels */
     bool ahead;           /* whether the device compiles kernels ahead, while batches run */
     uint32_t most_groups; /* most groups of a batch, unless its request gives their number */
     /* function that gives the number of groups of processors, if most_groups is more than 1 */
     vpps_group_rule *choose_groups;
-    uint32_t level_flops; /* least time of a level, as the flops that one virtual processor does meanwhile */
+    uint32_t level_flops; /* least time of a level (step), as flops that one virtual processor could do in this time */
     vpps_wave_rule waves;
 } vpps_target;
 
@@ -130,7 +133,7 @@ typedef struct vpps_pool_plan {
 struct vpps_schedule;
 
 typedef struct vpps_batch {
-    uint32_t *script; /* the words of the script */
+    uint32_t *script; /* the script (the batch's program), an array of 32-bit words */
     size_t script_words;
     vpps_compiled_cell **cells; /* the compiled cells; the script names a cell by its index in this array */
     uint32_t n_cells;
@@ -159,8 +162,7 @@ vpps_status vpps_schedule_batch(vpps_batch *b, vpps_history *history, const vpps
 vpps_status vpps_choose_cells(vpps_batch *b, vpps_history *history, const vpps_target *target, vpps_graph *g,
                               const vpps_batch_request *request);
 
-/* Does what vpps_choose_cells does, for the inference that is likely after a training batch: cells that compute all outputs of the training
- * batch's needed vertices. */
+/* Sets b->cells and b->n_groups for an inference that may follow a training batch: cells for all outputs of the vertices that it needed. */
 vpps_status vpps_choose_inference_cells(vpps_batch *b, const vpps_batch *trained, vpps_history *history,
                                         const vpps_target *target, vpps_graph *g, const vpps_batch_request *request);
 
@@ -174,8 +176,9 @@ uint32_t vpps_batch_output(const vpps_batch *b, uint32_t i);
 /* Returns the offset in the pool of the gradient of node i of the request's gradient nodes; VPPS_NONE: the loss does not depend on this node. */
 uint32_t vpps_batch_gradient(const vpps_batch *b, uint32_t i);
 
-/* Where the host writes a gradient while a script pauses: `words` words, from word `at` of an array in the pool. `first`: pool offset of that
- * array, whose word 0 is for the step's loss; the array's length is the second `words`. */
+/* An array in the pool of memory into which the host writes gradients while a script pauses between forward and backward. vpps_given: the
+ * place of one gradient: `words` words, from word `at` of the array on. vpps_given_array: the array has `words` words, from pool offset
+ * `first` on; word 0 is for the loss; n: number of gradients. */
 typedef struct vpps_given {
     uint32_t at, words;
 } vpps_given;

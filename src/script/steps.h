@@ -1,5 +1,4 @@
-/* steps.h - sorts a batch's vertices into blocks. A block is all vertices of one type in one group of virtual processors and one slice (share of the
- * batch), sorted by level. */
+/* steps.h - sorts a batch's vertices into blocks (one type, one group of processors, one slice of the batch), and blocks by level. */
 #pragma once
 
 #include "script/batching.h"
@@ -14,27 +13,26 @@ typedef struct vpps_step_block {
     uint32_t n, n_levels;
     /* for each list input: number of its members (nodes that it reads), summed over all vertices of the block */
     uint32_t members[VPPS_CELL_LISTS];
-    uint64_t gradients; /* outputs that have a gradient in every vertex of the block, as bits */
+    uint64_t gradients; /* the outputs, as bits, that have a gradient in all vertices of the block */
     uint32_t first;     /* position in `order` of the block's first vertex */
     /* index in level_starts of the block's first number; number i tells the position of the first vertex of level i */
     uint32_t levels;
 } vpps_step_block;
 
-/* For each list input of a vertex: the number of the vertex's first member (node that the list reads). Members are numbered consecutively through
- * all vertices of a block. */
+/* For each list input of a vertex: number of its first member (node that the list reads). A block's members are numbered consecutively. */
 typedef struct vpps_first_members {
     uint32_t of[VPPS_CELL_LISTS];
 } vpps_first_members;
 
 typedef struct vpps_steps {
     const vpps_batching *batching;
-    const vpps_batch_needs *needs; /* what the batch needs: batching->needs; `reading`: batching->needs->reading */
+    const vpps_batch_needs *needs; /* vertices and gradients that must be computed (batching->needs) */
     const vpps_reading *reading;
     /* For each vertex: number of its slice times n_groups, plus number of its group. A wave is a part of the batch and consists of n_slices slices,
      * which run one after the other; slices are numbered through all waves. Vertices of classifier heads are distributed over a wave's slices. All
      * other vertices belong to the wave's last slice: their forward runs in the wave's first slice, their backward in its last. */
     const uint32_t *place;
-    /* blocks of vertices, sorted by strongly connected component of the types' graph, then by type; blocks of one type in the order of `place` */
+    /* blocks of vertices, sorted by strongly connected component of the types' graph, by type, by slice (part of the batch), by group */
     const vpps_step_block *blocks;
     /* for each type: its first block of vertices; VPPS_NONE: no vertex of the type is needed */
     const uint32_t *first_block;
@@ -43,14 +41,15 @@ typedef struct vpps_steps {
     /* for each vertex that has list inputs: the numbers of the lists' first members; elements of other vertices are not set */
     const vpps_first_members *first_members;
     size_t n_level_starts;
-    uint32_t n_waves, n_slices; /* n_waves: number of waves (shares of the batch); n_slices: number of slices of each */
+    /* n_waves: number of waves (parts of the batch); n_slices: number of slices (parts) of each */
+    uint32_t n_waves, n_slices;
     uint32_t n_blocks;
     uint32_t n_levels; /* number of levels of the graph (vertices of one level run together) */
     uint32_t n_steps;  /* number of steps; a step is a block together with a level at which the block has vertices */
 } vpps_steps;
 
-/* Makes the blocks of vertices, in at most n_waves waves of n_slices slices each; with few components or classifiers there are fewer. Returns
- * false if out of memory. */
+/* Divides the batch into at most n_waves waves (parts that run in turn), each into at most n_slices slices, and sorts it into blocks. There
+ * are fewer waves if there are fewer connected components, fewer slices if there are fewer classifiers. Returns false if out of memory. */
 bool vpps_choose_steps(const vpps_batching *b, uint32_t n_waves, uint32_t n_slices, vpps_arena *arena, vpps_steps *out);
 
 /* Returns the position in the block of the first vertex of a level; for level n_levels or more, the number of the block's vertices. */
@@ -73,26 +72,26 @@ static inline uint32_t vpps_block_of(const vpps_steps *s, uint32_t vertex) {
 
 static inline uint32_t vpps_group_of(const vpps_steps *s, uint32_t vertex) {
     const uint32_t place = s->place[vertex], n = s->batching->n_groups;
-    /* a place less than n is itself the group's number, so no division is needed */
+    /* place is slice * n + group: if less than n, it is the group's number without a division */
     return n && place >= n ? place % n : place;
 }
 
-/* Returns the number of the first member that vertex `at` of the block reads through list input axis - 1 (members are numbered through the
- * block's vertices); for at = b->n, the number of all members. */
+/* Members (nodes that the block's vertices read through list input axis - 1) are numbered consecutively. Returns the number of the first
+ * member of vertex number `at` of the block; for at = b->n, the number of all members. */
 static inline uint32_t vpps_first_member(const vpps_steps *s, const vpps_step_block *b, uint32_t at, uint32_t axis) {
     if (at >= b->n) return b->members[axis - 1];
     return s->first_members[vpps_vertices_of(s, b)[at].vertex].of[axis - 1];
 }
 
-/* Returns the number of slices (shares of a wave) of all waves together. */
+/* Returns the number of slices of the whole batch; each of its waves has n_slices slices. */
 static inline uint32_t vpps_all_slices(const vpps_steps *s) { return s->n_waves * s->n_slices; }
 
-/* Returns the last slice of the wave to which a slice (part of a wave) belongs. */
+/* Returns the last slice of the wave to which a slice belongs (waves are parts of the batch, slices parts of a wave). */
 static inline uint32_t vpps_last_slice(const vpps_steps *s, uint32_t slice) {
     return slice - slice % s->n_slices + s->n_slices - 1;
 }
 
-/* vpps_first_of_slice and vpps_next_of_slice iterate over a slice's blocks of vertices: type after type, and for each type group after group. */
+/* vpps_first_of_slice and vpps_next_of_slice iterate over the blocks of vertices in a slice (part of the batch): by type, then by group. */
 static inline uint32_t vpps_first_of_slice(const vpps_steps *s, uint32_t slice) {
     return slice * s->batching->n_groups;
 }
@@ -109,14 +108,12 @@ static inline size_t vpps_source_at(const vpps_steps *s, const vpps_ordered_vert
     return at;
 }
 
-/* Returns whether a vertex reads the same lists of nodes as the preceding vertex of its block. For vertices with list inputs only, and not for
- * the block's first vertex. */
+/* Returns whether a vertex reads the same lists of nodes as the block's preceding vertex. For vertices with lists, from the second on. */
 static inline bool vpps_repeats(const vpps_steps *s, const vpps_ordered_vertex *v) {
     return v[-1].vertex + 1 == v->vertex && s->reading->lists[v->vertex].repeats;
 }
 
-/* Returns an integer of a vertex: for kind INDEX, index number `value` that the vertex gave to its cell; for other kinds, the integer of the
- * vertex's op. */
+/* Returns index number `value` of those that the vertex gave to its cell, if `kind` is VPPS_WORD_INDEX; else the integer of its op. */
 static inline uint32_t vpps_word_of(const vpps_steps *s, const vpps_ordered_vertex *v, uint32_t kind, uint32_t value) {
     return kind == VPPS_WORD_INDEX ? s->reading->g->words[v->words + value] : v->words;
 }

@@ -55,8 +55,8 @@ static uint64_t work_of(const vpps_cell_stage *stage, const uint32_t *const *lis
     return sum;
 }
 
-/* The work over n vertices is divided into `shares` equal parts. Returns how many vertices lie in the first `share` parts; a vertex lies where its
- * middle is. */
+/* The work over n vertices is divided into `shares` equal parts. Returns how many vertices lie in the first `share` parts; a vertex that
+ * lies in two parts belongs to the one that has the middle of the vertex's work. */
 static uint32_t end_of_share(const vpps_cell_stage *stage, const uint32_t *const *lists, uint32_t first, uint32_t n,
                              uint32_t share, uint32_t shares) {
     if (!stage->work[0]) return (uint32_t)((uint64_t)n * share / shares);

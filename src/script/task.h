@@ -40,8 +40,8 @@ typedef enum vpps_task_kind {
 } vpps_task_kind;
 
 typedef enum vpps_task_doer {
-    VPPS_BY_GROUP, /* the virtual processors (VPs) of the task's group */
-    VPPS_BY_ALL    /* all virtual processors together: every group has the task */
+    VPPS_BY_GROUP, /* each group of virtual processors (VPs) runs tasks of its own */
+    VPPS_BY_ALL    /* all virtual processors run the task together: every group has the task */
 } vpps_task_doer;
 
 typedef struct vpps_task_row {
@@ -57,8 +57,7 @@ extern const vpps_task_row vpps_task_rows[VPPS_TASK_COUNT];
 _Static_assert(sizeof(vpps_block) == (3 + VPPS_CELL_LISTS + VPPS_AXES + 1) * sizeof(uint32_t),
                "words, nothing between");
 
-/* The list of an ENTRIES task, which sums up gradients of table entries: the gradients of entry entries[i] lie at offsets[starts[i]] to
- * offsets[starts[i + 1] - 1]. */
+/* An ENTRIES task adds up gradients of table entries. Its list: gradients of entry entries[i] lie at offsets[starts[i]] and following. */
 typedef struct vpps_entry_sums {
     uint32_t n;
     const uint32_t *entries, *starts, *offsets;
@@ -78,14 +77,13 @@ typedef struct vpps_block_view {
     const uint32_t *data;
     /* for each list input: number of each vertex's first member (node that the list reads); lists[0] is not used */
     const uint32_t *lists[VPPS_AXES];
-    /* for each output, by vertex: index in `offsets` of the first term of its gradient */
+    /* for each output and vertex: index in `gradients` of the first term of the output's gradient */
     const uint32_t *gradient_starts[VPPS_CELL_MOST];
     const uint32_t *gradients[VPPS_CELL_MOST];
-    /* for each output: index in `pairs` of each vertex's first pair (offset of a scalar, offset of a vector), a term of its gradient; NULL: no
-     * pairs */
+    /* for each output and vertex: index in `pairs` of the first term of the gradient that is a pair (scalar, vector); NULL: no pairs */
     const uint32_t *pair_starts[VPPS_CELL_MOST];
     const uint32_t *pairs[VPPS_CELL_MOST];
-    uint32_t pair_words; /* number of words of an element of `pairs`: a pair, or a run of pairs (struct below) */
+    uint32_t pair_words; /* number of words of an element of `pairs`: 2, offsets of scalar and vector; 5, a run */
     uint64_t end;        /* address after the vertex block's arrays; beyond the script's end if arrays are missing */
 } vpps_block_view;
 
@@ -96,14 +94,14 @@ typedef struct vpps_pair_run {
 } vpps_pair_run;
 enum { VPPS_PAIR_WORDS = 2, VPPS_RUN_WORDS = sizeof(vpps_pair_run) / 4 };
 
-/* Returns element i of an output's list of pairs (scalar, vector) as a run of pairs; a single pair is a run of one. */
+/* Returns element i of an output's list of pairs (offset of a scalar, offset of a vector) as a run of pairs; a single pair is a run of one. */
 static inline vpps_pair_run vpps_run_of_pairs(const vpps_block_view *v, uint32_t output, uint32_t i) {
     const uint32_t *w = v->pairs[output] + (size_t)i * v->pair_words;
     return v->pair_words == VPPS_PAIR_WORDS ? (vpps_pair_run){w[0], w[1], 0, 0, 1}
                                             : (vpps_pair_run){w[0], w[1], w[2], w[3], w[4]};
 }
 
-/* Returns how many pairs (scalar, vector) a range of vertices has for an output. */
+/* Terms of an output's gradient can be pairs (scalar, vector) to be multiplied. Returns the number of pairs of vertices [first, end). */
 static inline uint64_t vpps_count_pairs(const vpps_block_view *v, uint32_t output, uint32_t first, uint32_t end) {
     const uint32_t *starts = v->pair_starts[output];
     if (starts && v->pair_words == VPPS_PAIR_WORDS) return starts[end] - starts[first];
@@ -126,7 +124,7 @@ enum {
 };
 _Static_assert(VPPS_TASK_WORDS % VPPS_TASK_ALIGNMENT == 0, "tasks follow each other");
 
-/* Returns the addresses of the groups' first tasks. */
+/* Returns an array: for each group of virtual processors, the address of its first task; last, the end of all tasks. */
 static inline const uint32_t *vpps_task_starts(const uint32_t *script) { return script + VPPS_TASK_HEADER_WORDS; }
 
 static inline const vpps_task *vpps_task_at(const uint32_t *script, uint32_t address) {
@@ -155,13 +153,13 @@ static inline const vpps_table *vpps_table_at(const uint32_t *script, uint32_t i
     return (const vpps_table *)(const void *)(script + vpps_task_header_of(script)->tables) + i;
 }
 
-/* Returns the list of an ENTRIES task, which lies at `address`. The list must lie inside the script (vpps_sums_inside). */
+/* Returns the list at `address` of a task that adds up gradients of table entries (ENTRIES); see vpps_sums_inside. */
 static inline vpps_entry_sums vpps_sums_at(const uint32_t *script, uint32_t address) {
     const uint32_t n = script[address], *entries = script + address + 1;
     return (vpps_entry_sums){n, entries, entries + n, entries + 2 * (size_t)n + 1};
 }
 
-/* Returns whether the list of an ENTRIES task lies inside the script of `words` words. */
+/* Returns whether the list at `address`, of a task that adds up gradients of table entries (ENTRIES), is inside the script. */
 static inline bool vpps_sums_inside(const uint32_t *script, uint64_t words, uint32_t address) {
     const uint64_t last = address < words ? address + (uint64_t)1 + 2 * (uint64_t)script[address] : words;
     return last < words && script[last] <= words - 1 - last;
@@ -191,21 +189,21 @@ static inline void vpps_items_of(const vpps_block_view *view, uint32_t first, ui
     }
 }
 
-/* Returns which vertices of [first, first + n) virtual processor number `member` of a group runs in a stage whose vertices are divided among the
- * group's processors: parts of about equal work (vpps_cell_stage), in order. lists[d]: the block's array `starts` of list input d - 1. */
+/* Vertices [first, first + n) of a block run a stage; the group's virtual processors divide the vertices so that each has about equal work
+ * (vpps_cell_stage). Returns the vertices of processor number `member`. lists[d]: the block's array `starts` of list input d - 1. */
 vpps_rows vpps_share_of_stage(const vpps_cell_stage *stage, const uint32_t *const *lists, uint32_t first, uint32_t n,
                               uint32_t group, uint32_t member);
 
-/* Returns the words that the gradients take which a STAGE task computes for input number j, for `items` items (vertices or list members). If each
- * virtual processor of the group computes a partial sum, that is the words of all partial sums. */
+/* Contribution number j of a cell is a gradient for one of the cell's inputs. Returns the number of words that a STAGE task stores for
+ * contribution j of `items` vertices (or list members), the partial sums of all virtual processors of the group included. */
 static inline uint64_t vpps_contribution_words(const vpps_compiled_cell *c, uint32_t items, uint32_t j) {
     const vpps_cell_contribution *to = &c->contributions[j];
     const uint64_t words = to->scaled ? 0 : (uint64_t)items * vpps_value_words(&c->values[to->value]);
     return ((words + 15) & ~(uint64_t)15) * (to->partial ? c->needs.group : 1);
 }
 
-/* Returns the first word of gradient (contribution) number j of a stage, counted from the stage's first word of gradients; for j =
- * c->n_contributions, the words of all of the stage's gradients. `items`: number of vertices, and of members of each list. */
+/* A stage stores its gradients for the cell's inputs (contributions) one after the other. Returns the number of words before contribution
+ * j; for j = c->n_contributions, of all contributions. items[0]: number of vertices; items[d]: of members of list input d - 1. */
 static inline uint64_t vpps_contribution_at(const vpps_compiled_cell *c, uint32_t stage, const uint32_t *items,
                                             uint32_t j) {
     uint64_t at = 0;

@@ -1,4 +1,4 @@
-/* types.c - finds a vertex's type in the history, or makes a new type (history.h). */
+/* types.c - finds a vertex's type among those of all earlier batches (the history), or makes a new type (history.h). */
 #include "script/history.h"
 
 /* a sum of more arguments than this gets a vertex type that reads its arguments as a list of any length */

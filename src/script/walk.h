@@ -18,7 +18,8 @@ void vpps_typed_graph_free(vpps_typed_graph *g);
 /* Computes the depth of every vertex: 0 if it reads nothing. */
 void vpps_typed_depths(const vpps_typed_graph *g, uint32_t *depths);
 
-/* Computes a lower bound on any policy's batches: the sum over vertex types a of the depth of G^a (ED-Batch, equation 2). False: out of memory. */
+/* Computes a number of batches below which no policy can get: the sum, over all types, of the most vertices of the type on one path of the
+ * graph (ED-Batch, equation 2). False: out of memory. */
 bool vpps_batches_bound(const vpps_typed_graph *g, uint32_t *bound);
 
 typedef struct vpps_walk {
@@ -30,9 +31,9 @@ typedef struct vpps_walk {
     uint32_t *next, *heads;
     uint32_t *ready, *left; /* for each type: number of ready vertices, and of vertices that have not run (left) */
     bool counted;           /* whether `blockers` and `unblocked` are valid; the first vpps_walk_ratio computes them */
-    /* for each vertex and type a: how many vertices of G that it reads have type a, or depend on a vertex of G of type a */
+    /* for each vertex and type a: of the vertices that it reads and that have not run, how many have type a or depend on one of type a */
     uint32_t *blockers;
-    /* for each type: number of its vertices in G that depend on no other vertex of the same type in G */
+    /* for each type: number of its vertices that have not run and depend on no other vertex of the type that has not run */
     uint32_t *unblocked;
     uint32_t *stack;
     uint32_t *words; /* scratch for vpps_automaton_next: two words for each vertex type, and one more */
@@ -44,10 +45,11 @@ bool vpps_walk_open(vpps_walk *w, const vpps_typed_graph *g);
 void vpps_walk_restart(vpps_walk *w);
 void vpps_walk_close(vpps_walk *w);
 
-/* Runs one batch, all ready vertices of a type, and returns their number. steps[v] becomes the batch's number for each vertex v that runs, unless
- * `steps` is NULL. */
+/* Runs one batch, all ready vertices of a type, and returns their number. Unless steps is NULL, sets steps[v] to the batch's number for
+ * each. */
 uint32_t vpps_walk_run(vpps_walk *w, uint32_t type, uint32_t *steps);
 
-/* Returns the ratio |Frontier_a(G)| / |Frontier(G^a)| of a type a with ready vertices. If the ratio is 1, a shortest sequence of batches begins
- * with type a. */
+/* Returns the number of ready vertices of a type, divided by the number of its vertices that have not run and depend on no other vertex of
+ * the type that has not run (ED-Batch: |Frontier_a(G)| / |Frontier(G^a)|). If the ratio is 1, a shortest sequence of batches begins with
+ * the type. */
 double vpps_walk_ratio(vpps_walk *w, uint32_t type);
