@@ -32,7 +32,7 @@ static double quota_of(const char *folder, bool v2) {
     return known && x[0] > 0 && period[0] > 0 ? x[0] / period[0] : 0;
 }
 
-/* Finds the path of this process's group in the hierarchy of version 1 or 2, from lines "NUMBER:CONTROLLERS:PATH". False: none. */
+/* Reads this process's control group, in cgroups version 2 or 1, from lines "NUMBER:CONTROLLERS:PATH" of /proc/self/cgroup. False: none. */
 static bool find_group(const char *root, bool v2, char *group) {
     char path[PATH_MAX], line[PATH_MAX], controllers[256];
     bool found = false;
@@ -49,7 +49,7 @@ static bool find_group(const char *root, bool v2, char *group) {
     return found;
 }
 
-/* Returns the smallest quota of the control group at `folder` and its ancestors, up to the mount point (a path of `mount` bytes). */
+/* Returns the smallest CPU quota of the control group at `folder` and its ancestors, up to the mount point (a path of `mount` bytes). */
 static double least_quota(char *folder, size_t mount, bool v2) {
     double least = 0;
     for (;;) {
@@ -61,7 +61,7 @@ static double least_quota(char *folder, size_t mount, bool v2) {
     }
 }
 
-/* Returns the quota of this process's group in the mount of a mountinfo line: NUMBER PARENT DEVICE ROOT MOUNT ... - TYPE SOURCE OPTIONS. */
+/* Returns this process's CPU quota in cgroups mounted by a mountinfo line: NUMBER PARENT DEVICE ROOT MOUNT ... - TYPE SOURCE OPTIONS. */
 static double quota_by_mount(const char *root, const char *line) {
     char top[PATH_MAX], mount[PATH_MAX], type[64], options[1024], group[PATH_MAX], folder[2 * PATH_MAX];
     const char *rest = strstr(line, " - ");
@@ -70,7 +70,7 @@ static double quota_by_mount(const char *root, const char *line) {
         return 0;
     const bool v2 = !strcmp(type, "cgroup2");
     if (!(v2 || (!strcmp(type, "cgroup") && lists(options, "cpu"))) || !find_group(root, v2, group)) return 0;
-    const size_t n = strcmp(top, "/") ? strlen(top) : 0; /* bytes of ROOT, the folder at the mount point */
+    const size_t n = strcmp(top, "/") ? strlen(top) : 0; /* length of the mounted cgroup's path; 0: the root cgroup */
     const char *below = strncmp(group, top, n) ? "" : group + n;
     const int length = snprintf(folder, sizeof folder, "%s%s", root, mount);
     snprintf(folder + length, sizeof folder - (size_t)length, "%s", strcmp(below, "/") ? below : "");

@@ -61,14 +61,13 @@ typedef struct vpps_device_table {
     /* Checks that the hardware exists. Fails with DEVICE; the message says why. NULL: the hardware always exists. */
     vpps_status (*find)(void);
 
-    /* Creates a device for the model and copies the parameters to it. Fills in `plan`, where parameters lie in the device's memory; the
-     * device owns the plan's arrays. */
+    /* Creates a device for the model, with its parameters, and notes in `plan` where they lie. The device owns the plan's arrays. */
     vpps_status (*create)(vpps_device **out, const vpps_model *model, const vpps_options *options,
                           vpps_pool_plan *plan);
     void (*destroy)(vpps_device *d);
 
-    /* Returns the device's properties, such as its number of virtual processors. Scripts (a batch's tasks) are made for these properties. `tune` may
-     * change them. */
+    /* Returns the device's properties, such as its number of virtual processors, for which batches' scripts are made. `tune` changes
+     * them. */
     const vpps_target *(*target)(const vpps_device *d);
 
     /* Starts a batch's script, which must not change until the batch is finished. If the calling thread works as a VP (virtual processor),
@@ -86,8 +85,7 @@ typedef struct vpps_device_table {
      * stay as if it had not been launched. NULL: batches are never queued. */
     bool (*queues)(const vpps_device *d, const vpps_batch *batch);
     bool (*finished)(vpps_device *d); /* Returns whether the latest launch, if any, is finished. Never blocks. */
-    /* Waits for the oldest launch whose outcome was not taken, and gives that launch's outcome; if there is none, gives the latest launch's
-     * outcome. */
+    /* Waits for the oldest launch whose outcome was not taken, and gives that outcome. If all were taken, gives the latest launch's. */
     void (*wait)(vpps_device *d, vpps_outcome *out);
 
     /* Reads words of the pool (the device's memory) from `offset` on. The device must be idle for this and all following functions. */
@@ -133,8 +131,7 @@ typedef struct vpps_device_table {
 
     /* Switches the device to the next alternative that its profile measures; parameters keep their values. NULL: no profile. */
     vpps_status (*tune)(vpps_device *d);
-    /* Writes to *out number i, from 0, of the trials that were measured before the first batch. Returns false if there are fewer trials.
-     * NULL: the device measures none. */
+    /* Writes to *out trial i of those measured before the first batch. Returns false if there are fewer. NULL: the device measures none. */
     bool (*measured)(const vpps_device *d, uint32_t i, vpps_trial *out);
 } vpps_device_table;
 

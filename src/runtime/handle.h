@@ -106,8 +106,7 @@ void vpps_handle_finish(vpps_handle *h);
 
 /* Sends `vote`, a number of the caller's, with this process's next batches. All processes get the sum of their numbers, by which they can agree. */
 void vpps_handle_vote(vpps_handle *h, uint32_t vote);
-/* Returns the sum of the numbers (votes) that all processes sent with the latest finished batch; the same in all processes; 0 before the first
- * batch. */
+/* Returns the sum of the numbers (votes) that all processes sent with the latest finished batch, equal in all processes; at first 0. */
 uint32_t vpps_handle_votes(const vpps_handle *h);
 
 /* Makes the handle unusable after a batch failed with `status`, since the device's contents are then unknown. With OK, does nothing.
@@ -117,14 +116,13 @@ vpps_status vpps_handle_break(vpps_handle *h, vpps_status status, uint64_t batch
 /* Returns OK, the failure that made the handle unusable, or, once, the failure of the latest training batch. */
 vpps_status vpps_handle_report(vpps_handle *h);
 
-/* Number of profiles. Profile 0 measures the device's alternatives, profile 1 numbers of groups of virtual processors, profile 2 batching
- * policies. */
+/* Number of profiles (measurements that choose the fastest): 0: the device's settings; 1: number of groups of VPs; 2: batching policy. */
 enum { VPPS_PROFILES = 3 };
 vpps_profile *vpps_profile_of(vpps_handle *h, uint32_t i);
 /* Returns the profile (measurement of alternatives) that is still running, or NULL if all profiles have made their choice. */
 vpps_profile *vpps_handle_profile(vpps_handle *h);
 
-/* Moves the device to the next alternative that its profile measures, between two batches. Fails as the device's function `tune`. */
+/* Moves the device to the next setting (such as a variant of the kernel) that its profile measures. Fails as the device's `tune`. */
 vpps_status vpps_handle_tune(vpps_handle *h);
 
 /* Starts the next program's script, for training batch number `batch` or, with 0, for vpps_forward. A failed launch makes the handle

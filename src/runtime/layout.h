@@ -9,8 +9,7 @@
 vpps_status vpps_lay_out_pool(vpps_pool_plan *plan, const vpps_model *model, const vpps_options *options,
                               uint32_t max_vps, const char *device, vpps_rows *gradients);
 
-/* Returns the offset in the pool of an array of a vector or lookup table (`which`: VPPS_ARRAY_VALUES, ...); VPPS_NO_OFFSET: the parameter has no such
- * array there. */
+/* Returns the offset in the pool of a vector's or table's array (`which`: VPPS_ARRAY_VALUES, ...); VPPS_NO_OFFSET: there is none. */
 uint32_t vpps_place_in_pool(const vpps_pool_plan *plan, vpps_param param, uint32_t which);
 
 /* Returns how many state arrays an optimiser has for each parameter, such as 2 for Adam. */

@@ -6,8 +6,7 @@
 /* Copies n values, given in any order, to the caller's arrays. May sort `reads` by offset. Fails with the device's error. */
 vpps_status vpps_read_pool(vpps_device *d, const vpps_pointers *to, uint32_t n, vpps_pool_copy *reads);
 
-/* Checks that the caller's array is in the device's memory if `pointers` say that arrays are. `what` names the array in the message. Fails
- * with ARGUMENT. */
+/* Checks that the caller's array is in the device's memory if `pointers` say so. `what`: its name in the message. Fails with ARGUMENT. */
 vpps_status vpps_check_array(vpps_device *d, const vpps_pointers *pointers, const float *array, uint32_t words,
                              const char *what);
 

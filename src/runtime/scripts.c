@@ -18,8 +18,7 @@ static vpps_status verify_batch(const vpps_target *target, const vpps_batch *b, 
     return status;
 }
 
-/* Returns the number of groups of virtual processors for a batch; 0: the scheduler chooses. Numbers of groups are measured after the alternatives of
- * the device. */
+/* Returns the number of groups of virtual processors for a batch; 0: the scheduler chooses. The device's own profile comes first. */
 static uint32_t groups_for(vpps_handle *h, bool training) {
     if (h->options.groups != VPPS_GROUPS_PROFILE) return h->options.groups;
     return training && h->grouping.n && vpps_handle_profile(h) != &h->device->profile
@@ -52,8 +51,7 @@ static void drop_types(vpps_handle *h) {
     vpps_history_drop(&h->history);
 }
 
-/* Returns a copy of the request `asked`, with everything set that the handle decides, such as the batching policy and the number of groups of virtual
- * processors. */
+/* Returns a copy of the request `asked`, completed by what the handle decides: batching policy, groups of virtual processors, and so on. */
 static vpps_batch_request complete(vpps_handle *h, const vpps_target *target, const vpps_batch_request *asked) {
     const bool training = vpps_request_trains(asked);
     vpps_batch_request request = *asked;

@@ -12,8 +12,7 @@ vpps_status vpps_handle_stats(vpps_handle *h, vpps_stats *out) {
     return vpps_give_struct(out, &stats, sizeof stats, VPPS_LEAST(vpps_stats, policy), "vpps_stats");
 }
 
-/* Writes a trial (measured alternative) to element i of the caller's array; element 0 holds the element size of the caller's version of the
- * struct. */
+/* Writes a trial (a measurement) to element i of the caller's array, whose elements have the size that the caller wrote to element 0. */
 static vpps_status give_trial(const vpps_trial *trial, vpps_trial *out, uint32_t i) {
     const size_t size = out->size;
     void *to = (char *)out + i * size;

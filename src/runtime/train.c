@@ -34,8 +34,7 @@ void vpps_handle_count_script(vpps_handle *h, const vpps_graph *g) {
     if (stats->pool_bytes > stats->peak_pool_bytes) stats->peak_pool_bytes = stats->pool_bytes;
 }
 
-/* Starts forward and backward of a graph. If `goal` is the whole step, an update follows; else the values and gradients
- * that the caller asked for are requested, too. */
+/* Starts forward and backward of a graph, then an update if `goal` is a whole step; else also asks for what the caller requested. */
 static vpps_status train(vpps_handle *h, vpps_graph *g, vpps_node loss, vpps_goal goal, float *stale_loss) {
     const char *call = goal == VPPS_GOAL_STEP ? "fb" : "backward";
     VPPS_TRY(vpps_graph_status(g));

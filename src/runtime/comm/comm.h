@@ -21,8 +21,7 @@ typedef struct vpps_parcel {
 } vpps_parcel;
 
 typedef struct vpps_comm_table {
-    /* Sends out[p] to each process p and fills in[p] with the data that p sends here. Both sides know the number of bytes. A process sends
-     * nothing to itself. */
+    /* Sends out[p] to each process p, and fills in[p] with data from p. Both sides know the sizes. A process sends nothing to itself. */
     vpps_status (*exchange)(vpps_communicator *c, const vpps_parcel *out, const vpps_parcel *in);
 
     /* Sends the message of this process's failure to the first process, whose next wait then fails with that message. */
@@ -40,13 +39,13 @@ struct vpps_communicator {
     /* All processes set this flag while they read, save or measure, which may take any time. A busy process then sends signs of life, and a
      * wait for others fails only when these stop, or after 60 times the watchdog's time. */
     atomic_bool patient;
-    bool ended; /* whether another process has reported the failure, and ends the run */
+    bool ended; /* whether another process has announced that it ends all processes, after a failure */
     uint64_t sent_bytes;
     float *scratch;
     vpps_parcel *parcels; /* memory for exchanges in comm.c: 2 * size entries */
 };
 
-/* Fills in the members of a communicator that every table needs; to be called first when a communicator opens. Fails with MEMORY. */
+/* Sets those members of a communicator that do not depend on the library, such as MPI. To be called first. Fails with MEMORY. */
 vpps_status vpps_comm_init(vpps_communicator *c, const vpps_comm_table *table, uint32_t rank, uint32_t size,
                            uint32_t watchdog_ms);
 /* Frees the memory that vpps_comm_init allocated. */
@@ -78,7 +77,7 @@ vpps_status vpps_comm_compare(vpps_communicator *c, const char *lines);
 enum { VPPS_COMM_SUMS = 64 };
 vpps_status vpps_comm_sum(vpps_communicator *c, double *values, uint32_t n);
 
-/* A CUDA stream of the calling thread's GPU, and a function that tells whether the stream's work is done. */
+/* A CUDA stream of the calling thread's GPU, and a function that tells whether the work in the stream is done. */
 typedef struct vpps_gpu_stream {
     struct CUstream_st *stream;
     vpps_status (*idle)(void *context, bool *is_idle);
@@ -88,8 +87,8 @@ typedef struct vpps_gpu_stream {
 /* Sums over the GPUs of some processes, one GPU each. */
 typedef struct vpps_nccl vpps_nccl;
 
-/* Connects these processes' GPUs. `processes` must outlive the connection. All processes call this together. Fails with DEVICE, MEMORY, and
- * as vpps_comm_agree does. */
+/* Connects the GPUs of the communicator's processes, one GPU each. `processes` must outlive the connection. All processes call this
+ * together. Fails with DEVICE, MEMORY, and as vpps_comm_agree does. */
 vpps_status vpps_nccl_open(vpps_nccl **out, vpps_communicator *processes, vpps_gpu_stream stream);
 void vpps_nccl_close(vpps_nccl *m);
 /* Replaces each of n > 0 numbers in GPU memory by its sum over all processes, in NCCL's order, which is the same in all. Fails with DEVICE,

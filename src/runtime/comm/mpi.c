@@ -34,7 +34,7 @@ typedef struct mpi_row {
     size_t n_messages;
     note told, there;     /* messages being sent, whose memory must not change meanwhile */
     uint64_t *heard_ns;   /* for each process: time at which its last sign of life came */
-    bool *waiting;        /* for each process: whether it has reported that it waits, like this process */
+    bool *waiting;        /* for each process: whether it has told this process that it waits itself (NOTE_WAITING) */
     uint64_t beat_ns;     /* time at which this process sent its last sign of life */
     pthread_mutex_t lock; /* protects all calls of MPI */
     pthread_t beater;
@@ -76,8 +76,7 @@ static void tell_first(mpi_row *m, note_kind kind, const char *text) {
     m->binding->tell(m->mpi, &m->told, kind == NOTE_FAILED ? sizeof m->told : offsetof(note, message), 0, TAG_NOTE);
 }
 
-/* Sends a short message of this kind. The first process, or any process if `everyone` is set, sends it to all others; else it goes to the first
- * process. */
+/* Sends a short message of this kind: from the first process, or if `everyone` is set, to all others; else only to the first process. */
 static void tell_short(mpi_row *m, note_kind kind, bool everyone) {
     m->there = (note){.kind = kind, .rank = m->c.rank};
     for (uint32_t p = 0; p < m->c.size; p++)
@@ -116,8 +115,8 @@ static vpps_status hear(mpi_row *m) {
     }
 }
 
-/* Returns whether a process that this one waits for does not answer. While processes are busy on their own, signs of life count: the first
- * process receives those of all others, the others receive the first one's. */
+/* Returns whether a process from which this one expects a message counts as dead: it has not answered in time. While processes may be busy
+ * for long (`patient`), signs of life count instead: every process sends them to the first one, and the first one to all. */
 static bool is_silent(mpi_row *m, const patience *p, uint64_t limit_ns) {
     if (p->waited_ns < limit_ns) return false;
     if (!atomic_load(&m->c.patient) || p->waited_ns > 60 * limit_ns) return true;
@@ -173,13 +172,14 @@ static void name_missing(mpi_row *m, char *text, size_t n) {
 static vpps_status find_culprit(mpi_row *m, uint64_t limit_ns, bool *done) {
     char missing[300];
     const uint32_t rank = m->c.rank, size = m->c.size;
-    const uint64_t grace_ns = limit_ns / 12; /* a quarter of the last quarter of the watchdog's time */
+    /* limit_ns: three quarters of the watchdog's time; grace_ns: a sixteenth */
+    const uint64_t grace_ns = limit_ns / 12;
     const bool was_patient = atomic_exchange(&m->c.patient, false);
     if (rank) tell_first(m, NOTE_WAITING, "");
     const vpps_status status = wait_until(m, grace_ns * (rank ? rank > 1 ? 4 : 2 : 1), done);
     atomic_store(&m->c.patient, was_patient);
     if (status != VPPS_OK || *done) return status;
-    for (uint32_t p = 1; p < size && rank; p++) m->waiting[p] = true; /* blames the first process, which is silent */
+    for (uint32_t p = 1; p < size && rank; p++) m->waiting[p] = true; /* names only process 0, which has not reported */
     name_missing(m, missing, sizeof missing);
     if (!*missing) { /* all processes wait: names those that have not sent an expected message */
         memset(m->waiting, 0, size * sizeof *m->waiting);
@@ -202,7 +202,7 @@ static vpps_status finish(mpi_row *m) {
 
 /* ---------------------------------------------------------------- a busy process is there */
 
-/* The function of a thread that sends this process's signs of life while it is busy on its own. A call that waits sends them itself. */
+/* The function of a thread that sends this process's signs of life while it is busy. A call that waits sends signs of life itself. */
 static void *keep_beating(void *argument) {
     mpi_row *m = argument;
     pthread_mutex_lock(&m->lock);

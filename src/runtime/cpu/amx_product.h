@@ -203,7 +203,7 @@ AMX_FUNCTION void amx_product(uint32_t m, uint32_t n, uint32_t parts, const uint
 #undef SUMS
 }
 
-/* Spreads packed vectors over tiles, each element paired with a zero, for products with transposed matrices (see vpps_spread_bf16). */
+/* Arranges packed vectors for products with transposed matrices (vpps_spread_bf16): each element x becomes the pairs (x, 0) and (0, x). */
 static inline void amx_spread(uint32_t n, uint32_t depth, uint32_t parts, const uint32_t *rows, uint32_t *to) {
     enum { SIDE = VPPS_BF16_ROWS, PAIRS = VPPS_BF16_DEPTH / 2 };
     const uint32_t groups = (depth + SIDE - 1) / SIDE;
@@ -238,14 +238,14 @@ static inline void amx_gather_pairs(const float (*tile)[VPPS_BF16_ROWS], uint32_
     }
 }
 
-/* Computes bf16 products with transposed matrices (vpps_product_t_bf16), for four tiles' columns of the matrices at a time. */
+/* Computes c = A^T x in bf16 for n vectors x (vpps_product_t_bf16), 128 elements of every c at a time: columns of four tiles of A. */
 AMX_FUNCTION void amx_product_t(uint32_t k, uint32_t n, uint32_t parts, const uint32_t *x, uint32_t n_terms,
                                 const vpps_bf16_term *terms, float *c, size_t ldc) {
     enum { SIDE = VPPS_BF16_ROWS, WIDTH = 4 };
     const uint32_t k_tiles = vpps_bf16_depth_tiles(k);
     const size_t step = (size_t)parts * VPPS_BF16_TILE, low = parts == 2 ? VPPS_BF16_TILE : 0;
     TILE_ROWS(SIDE);
-    for (uint32_t d = 0; d < k_tiles; d += WIDTH) { /* these tiles' columns stay in L2 for all vectors */
+    for (uint32_t d = 0; d < k_tiles; d += WIDTH) { /* four tiles' columns of A stay in L2 for all vectors */
         const uint32_t width = vpps_min_u32(k_tiles - d, WIDTH);
         for (uint32_t j = 0; j < n; j += VPPS_BF16_SPREAD) {
             TILE_ZERO(0);

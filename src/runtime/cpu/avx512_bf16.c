@@ -96,7 +96,7 @@ DOT_INLINE void dot_rows(const uint32_t parts, uint32_t height, uint32_t columns
 #undef ROWS
 }
 
-/* Computes one term of a bf16 product: sums runs of DEPTH elements, and adds each to the earlier ones. */
+/* Computes one term of a bf16 product, a matrix (m rows) times n vectors: sums DEPTH elements of a row at a time, then adds these sums. */
 DOT_INLINE void dot_term(uint32_t m, uint32_t n, uint32_t depth, uint32_t parts, const uint32_t *a, const uint32_t *x,
                          const float *from, size_t ld_from, float *c, size_t ldc) {
     const size_t stride = (size_t)vpps_bf16_depth_tiles(depth) * parts * VPPS_BF16_TILE;

@@ -10,7 +10,7 @@
 /* Packs an operand of a product into bf16 tiles (see vpps_pack_bf16). */
 void vpps_avx512_bf16_pack(const vpps_bf16_source *source, uint32_t parts, vpps_bf16_form form, uint32_t depth_tiles,
                            uint32_t *to);
-/* Spreads packed vectors, each element paired with a zero, for products with transposed matrices (see vpps_spread_bf16). */
+/* Arranges packed vectors for products with transposed matrices (vpps_spread_bf16): each element x becomes the pairs (x, 0) and (0, x). */
 void vpps_avx512_bf16_spread(uint32_t n, uint32_t depth, uint32_t parts, const uint32_t *rows, uint32_t *to);
 #endif
 

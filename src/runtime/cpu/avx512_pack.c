@@ -69,7 +69,7 @@ PACK_INLINE halves round_some(const float *x, uint32_t count, const uint32_t par
                      parts);
 }
 
-/* Packs 16 rows of 32 adjacent elements as pairs of bf16 numbers: pair q of row i goes to out[i * 16 + q]. */
+/* Packs a tile of 16 x 32 bf16 numbers, two to a word, from 16 vectors that each hold a row: pair q of row i becomes word i * 16 + q. */
 PACK_INLINE void take_along(const vpps_bf16_source *s, uint32_t row, uint32_t at, const uint32_t parts, uint32_t *high,
                             uint32_t *low) {
     const uint32_t count = vpps_min_u32(s->depth - at, VPPS_BF16_DEPTH), rows = vpps_min_u32(s->rows - row, SIDE);
@@ -81,7 +81,7 @@ PACK_INLINE void take_along(const vpps_bf16_source *s, uint32_t row, uint32_t at
     }
 }
 
-/* Packs 32 vectors, each with one element of each of 16 rows, as pairs of bf16 numbers: pair q of row i goes to out[q * 16 + i]. */
+/* Packs a tile of 16 x 32 bf16 numbers, two to a word, from 32 vectors that each hold a column: pair q of row i becomes word q * 16 + i. */
 PACK_INLINE void take_across(const vpps_bf16_source *s, uint32_t row, uint32_t at, const uint32_t parts, uint32_t *high,
                              uint32_t *low) {
     const __m512i together = _mm512_set_epi16(31, 15, 30, 14, 29, 13, 28, 12, 27, 11, 26, 10, 25, 9, 24, 8, 23, 7, 22,
@@ -138,7 +138,7 @@ PACK_INLINE void turn_halves(__m256i *v) {
         two[4 + i] = _mm256_unpackhi_epi16(v[2 * i], v[2 * i + 1]);
     }
 #pragma GCC unroll 4
-    /* four[i] gets elements 0 and 1, or 4 and 5, of four vectors; four[4 + i] gets elements 2 and 3, or 6 and 7. */
+    /* four[i] gets elements 0 and 1 of four vectors (i > 1: elements 4 and 5); four[4 + i] gets elements 2 and 3 (i > 1: 6 and 7). */
     for (uint32_t i = 0; i < 4; i++) {
         const __m256i a = two[i / 2 * 4 + i % 2 * 2], b = two[i / 2 * 4 + i % 2 * 2 + 1];
         four[i] = _mm256_unpacklo_epi32(a, b);

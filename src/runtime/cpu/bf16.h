@@ -47,7 +47,7 @@ VPPS_INLINE uint32_t bf16_low(float x, uint32_t high) {
     return (bits_of_float(x) & 0x7f800000u) == 0x7f800000u ? 0 : low;
 }
 
-/* Packs 16 rows of 32 adjacent elements as pairs of bf16 numbers: pair q of row i goes to out[i * 16 + q]. */
+/* Packs a tile of 16 x 32 bf16 numbers, two to a word, from 16 vectors that each hold a row: pair q of row i becomes word i * 16 + q. */
 VPPS_INLINE void take_along(const vpps_bf16_source *s, uint32_t row, uint32_t at, const uint32_t parts, uint32_t *high,
                             uint32_t *low) {
     const uint32_t count = vpps_min_u32(s->depth - at, VPPS_BF16_DEPTH);
@@ -70,7 +70,7 @@ VPPS_INLINE void take_along(const vpps_bf16_source *s, uint32_t row, uint32_t at
     }
 }
 
-/* Packs 32 vectors, each with one element of each of 16 rows, as pairs of bf16 numbers: pair q of row i goes to out[q * 16 + i]. */
+/* Packs a tile of 16 x 32 bf16 numbers, two to a word, from 32 vectors that each hold a column: pair q of row i becomes word q * 16 + i. */
 VPPS_INLINE void take_across(const vpps_bf16_source *s, uint32_t row, uint32_t at, const uint32_t parts, uint32_t *high,
                              uint32_t *low) {
     const uint32_t count = vpps_min_u32(s->rows - row, SIDE);
@@ -127,7 +127,8 @@ VPPS_INLINE void widen(const uint32_t *tiles, uint32_t depth_tiles, const uint32
     }
 }
 
-/* Multiplies `height` vectors of rows, from `row` on, with `columns` vectors x, from j on, as product_tile, for depth tiles [first, end). */
+/* Multiplies height * VECTOR matrix rows, from number `row` on, with the vectors j0 to j0 + columns - 1, over tiles [first, end) of 32
+ * elements of a row. Of the last VECTOR rows, only `tail` are stored. */
 VPPS_INLINE void bf16_tile(const uint32_t height, const uint32_t columns, const uint32_t parts, const bool ragged,
                            uint32_t depth, uint32_t first, uint32_t end, const uint32_t *a, uint32_t row,
                            const uint32_t *x, uint32_t j0, product_start start, float *c, size_t ldc, uint32_t tail) {
@@ -178,7 +179,7 @@ VPPS_INLINE void bf16_columns(const uint32_t height, const uint32_t parts, uint3
 #undef TILE
 }
 
-/* Computes a whole bf16 product: sums runs of SUM_RUN elements, and adds each to the earlier ones. */
+/* Computes a whole bf16 product, a matrix (m rows) times n vectors: sums SUM_RUN elements of a row at a time, and adds up these sums. */
 VPPS_INLINE void bf16_all(const uint32_t parts, uint32_t m, uint32_t n, uint32_t depth, const uint32_t *a,
                           const uint32_t *x, const float *from, size_t ld_from, float *c, size_t ldc) {
     enum { ROWS = PRODUCT_HEIGHT * VECTOR, RUN_TILES = SUM_RUN / VPPS_BF16_DEPTH };

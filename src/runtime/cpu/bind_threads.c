@@ -54,8 +54,7 @@ static void touch_matrix(const vpps_vp *vp, uint32_t param) {
     }
 }
 
-/* Touches this thread's part of a vector's or table's memory, so that the pages of these parameters, which all threads read, are spread over the
- * memory nodes. */
+/* Touches this thread's part of a vector or table, so that the pages of parameters that all threads read are spread over memory nodes. */
 static void touch_slice(const vpps_vp *vp, uint32_t param) {
     const vpps_cpu *cpu = vp->cpu;
     const uint64_t words = vpps_param_elems(&cpu->model->params[param]), first = words * vp->index / cpu->n_vps,

@@ -7,7 +7,7 @@
 
 #define NEVER UINT32_MAX
 
-/* Instructions or a tile size replace those of the table if they are faster by this fraction; a transposed copy replaces the matrix likewise. */
+/* Least part of the default's time that another choice (instructions, tile size, transposed copy) must save, as measured, to be taken. */
 static const double margin = 0.1;
 
 /* Assumptions for estimating a batch. Each input brings VECTORS_OF_INPUT vectors to each matrix, one after the other (a sentence's tree has
@@ -27,7 +27,7 @@ static const vpps_cpu_choice defaults = {
 #undef X
 };
 
-/* Numbers for a unit that has `product_t`: it multiplies a transposed matrix, without copying it, with 8 vectors in the time of one. */
+/* Default tile, few and pays for bf16 instructions that multiply a transposed matrix without a copy: 8 vectors in the time of one. */
 static const vpps_cpu_choice spreads = {.tile = 96, .few = 9, .pays = 64};
 
 const char *const vpps_cpu_ways[VPPS_CPU_WAYS] = {
@@ -49,8 +49,8 @@ static bool is_of(const vpps_trial *t, vpps_cpu_maker m, vpps_cpu_way way, bool 
     return !strcmp(t->product, vpps_cpu_ways[way]) && t->far == far && is_made_by(t, m);
 }
 
-/* Returns the measured time per vector of a kind of product with at most `vectors` vectors (the largest measured number); INFINITY if there is
- * none. */
+/* Returns the time per vector of products of kind `way` by `m`, measured with the largest number of vectors that is at most `vectors`;
+ * INFINITY: not measured. `far`: with matrices that exceed the core's cache. */
 static double ns_of(trial_list l, vpps_cpu_maker m, vpps_cpu_way way, uint32_t vectors, bool far) {
     const vpps_trial *best = NULL;
     for (uint32_t i = 0; i < l.n; i++) {
@@ -86,8 +86,8 @@ static double cost(const vpps_cpu_units *u, const vpps_cpu_problem *p, trial_lis
     return cost_of_batch(p, l, maker_of(u, kernels, unit, precision), vpps_precision_parts(precision));
 }
 
-/* Returns the index of the fastest kernels or, if `unit`, of the fastest kind of bf16 instructions beside these `kernels`; $VPPS_ISA may name another
- * one. */
+/* Returns the index of the fastest vector kernels or, if `unit`, of the fastest bf16 instructions that work with vector kernels number
+ * `kernels`. The environment variable VPPS_ISA may name others. */
 static uint32_t choose_one(const vpps_cpu_units *u, const vpps_cpu_problem *p, trial_list l, bool unit,
                            uint32_t kernels, vpps_precision precision) {
     const uint32_t n = unit ? (uint32_t)VPPS_BF16_UNITS : u->n_kernels;
@@ -143,11 +143,11 @@ static void choose_tile(trial_list l, vpps_cpu_maker m, vpps_cpu_choice *c) {
     }
 }
 
-/* Sets c->few, the least number of vectors from which on all measured products with a transposed copy are clearly faster; and c->pays, the
- * number of vectors that gain twice the time of copying (a copy also displaces other operands from the caches). To suppress noise, c->pays
- * is the table's number, halved or doubled until within a factor of two. */
+/* Sets c->few and c->pays by measurements. From c->few vectors on, all measured products are clearly faster with a transposed copy of the
+ * matrix. With c->pays vectors, a copy saves twice the time of making it; twice, since the copy displaces other data from caches. Against
+ * noise, c->pays is the built-in number, doubled or halved until it is within a factor of two. */
 static void choose_copy(trial_list l, vpps_cpu_maker m, vpps_cpu_choice *c) {
-    double gain = 0; /* the least time that a copy saves, in ns per vector */
+    double gain = 0; /* least time that a transposed copy saves, in ns per vector */
     c->few = NEVER;
     for (uint32_t i = l.n; i-- > 0;) {
         const vpps_trial *t = &l.at[i];

@@ -20,7 +20,7 @@ enum { VPPS_TRIAL_SIDE = 256, VPPS_CPU_TRIALS = 160 /* VPPS_CPU_TRIALS: most mea
 
 extern const char *const vpps_cpu_ways[VPPS_CPU_WAYS];
 
-/* Numbers of vectors from which on products are computed in another way, as X(name, value if nothing was measured, description). */
+/* Numbers of vectors that decide how products are computed, as X(name, value if nothing was measured, description). */
 #define VPPS_CPU_CHOICE_TABLE(X)                                                                                       \
     X(tile, 96, "forward: vectors at a time")                                                                          \
     X(few, 3, "backward: vectors at a time, from which on a transposed copy is the faster way")                        \
@@ -43,13 +43,11 @@ typedef struct vpps_cpu_problem {
     uint32_t side;      /* lesser of rows and columns of a matrix, as a mean over all weights; 0: unknown */
     size_t cache_bytes; /* size of a core's own cache */
     bool portable;
-    /* Name of the kernels or of the kind of bf16 instructions that the environment variable VPPS_ISA asks for; unknown names are ignored; NULL:
-     * none. */
+    /* Name of the kernels or bf16 instructions that the environment variable VPPS_ISA asks for; unknown names are ignored; NULL: none. */
     const char *wanted;
 } vpps_cpu_problem;
 
-/* Chooses instructions and precision by n measured times ("trials") or, if n is 0, by a fixed table. `why` (of `bytes`) gets the reason for the
- * precision. */
+/* Chooses instructions and precision by n measured times ("trials"), or a fixed table if n is 0. `why`: text, the precision's reason. */
 vpps_cpu_choice vpps_cpu_choose(const vpps_cpu_units *units, const vpps_cpu_problem *problem, const vpps_trial *trials,
                                 uint32_t n, char *why, size_t bytes);
 

@@ -1,7 +1,7 @@
-/* copies.c - transposed copies of matrices. Backward multiplies vectors with transposes: few vectors with the stored rows, many vectors faster
- * with a transposed copy, which every update must renew. So a batch uses a copy of a matrix if the batch multiplies enough vectors with the copy,
- * in tasks of enough vectors each. That depends only on the batch's script and the choices, not on earlier batches, so that a resumed run gives
- * the same bits. */
+/* copies.c - transposed copies of matrices. Backward multiplies vectors with transposed matrices: few vectors with a matrix's stored rows;
+ * many vectors, which is then faster, with a transposed copy, which every update must renew. A batch uses a matrix's copy if it multiplies
+ * enough vectors (pays, choices.h) with the copy, in tasks of enough vectors (few). This depends only on the batch's script and on pays and
+ * few, not on earlier batches, so that a resumed run gives the same bits. */
 #include "runtime/cpu/cpu.h"
 
 void vpps_transpose_rows(const vpps_cpu *cpu, uint32_t param, uint32_t vp) {
@@ -55,7 +55,7 @@ void vpps_choose_copies(vpps_cpu *cpu) {
     const vpps_task_header *h = &cpu->batch.header;
     const uint32_t *starts = cpu->batch.script + VPPS_TASK_HEADER_WORDS, n_params = (uint32_t)cpu->model->n_params;
     if (!h->update || (cpu->precision.parts && !cpu->precision.unit.product_t)) return;
-    if (cpu->batch.goal == VPPS_GOAL_UPDATE) { /* an update by itself renews the copies that its gradients used */
+    if (cpu->batch.goal == VPPS_GOAL_UPDATE) { /* a launch that is only an update renews all fresh transposed copies */
         for (uint32_t p = 0; p < n_params; p++)
             if (cpu->matrices[p].fresh) cpu->matrices[p].wanted = cpu->launch;
         return;

@@ -56,7 +56,7 @@ typedef struct vpps_cpu_matrix {
     /* Indexed by virtual processor (thread): a transposed copy of the rows that it owns, in panels of 64 columns that are stored row by row. Element
      * (r, k) is at k / 64 * 64 * rows + r * 64 + k % 64. */
     float **transposed;
-    /* number of the latest launch that uses the transposed copies; the update of that launch renews them */
+    /* number of the latest launch that uses the matrix's transposed copies; the update in that launch renews them */
     uint32_t wanted;
     bool fresh;          /* whether the transposed copies agree with the current values */
     uint32_t **packed_t; /* transposed copies in bf16, two elements of a matrix column in a word */
@@ -80,7 +80,7 @@ typedef struct vpps_packed {
     size_t at;
 } vpps_packed;
 
-/* A barrier that a virtual processor has passed (or VPPS_NO_BARRIER), and how many signals open it. */
+/* A barrier (VPPS_NO_BARRIER: none) for which a virtual processor has yet to wait, and how many signals open the barrier. */
 typedef struct vpps_passed {
     uint32_t barrier, signals;
 } vpps_passed;
@@ -104,7 +104,8 @@ struct vpps_vp {
     uint32_t *vectors; /* vectors of the tile (vertices computed together), converted to bf16 */
     size_t vector_words, vector_capacity;
     vpps_packed *packed; /* for each `key` of vpps_pack_vectors: the vectors that were packed under the key */
-    uint32_t *touched;   /* for each parameter: number (cpu->sum.number) of the processor's sum of gradients */
+    /* for each parameter: number of the latest sum of gradients (vpps_cpu_sum) to which this processor added the parameter's gradient */
+    uint32_t *touched;
     /* for each parameter: number of the latest launch in which the update itself computes the gradient */
     uint32_t *by_update;
     /* For each parameter whose gradient the update computes: index in `copies` of the gradient's first vector x, or NO_COPY. */
@@ -115,7 +116,7 @@ struct vpps_vp {
     uint32_t shared; /* number of the latest launch whose gradients all processes have exchanged */
     /* number of barriers signalled in this launch: [0] of the processor's group, [1] of all groups */
     uint32_t met[2];
-    vpps_passed passed[2]; /* latest barriers passed without a wait: [0] of the processor's group, [1] of all groups */
+    vpps_passed passed[2]; /* barriers for which the processor has yet to wait: [0] of its group, [1] of all groups */
     atomic_uint tasks;     /* number of tasks that this virtual processor has run in all launches */
     uint32_t at;           /* script address of the virtual processor's next task; 0: it has run its last task */
     vpps_track *track;     /* the virtual processor's part of the trace; NULL: there is none */
@@ -128,10 +129,11 @@ typedef struct vpps_counter {
     atomic_uint sleepers;           /* number of threads that sleep until the value changes */
 } vpps_counter;
 
-/* Barriers as trees of counters (meetings.c): virtual processors signal at a tree's nodes and wait at its gates, one for each leaf. */
+/* Barriers as trees of counters (meetings.c). Virtual processors (VPs) signal a barrier by increasing counters, the tree's nodes. They wait
+ * for other counters, the gates, one for each VPPS_NEIGHBOURS VPs, which the last signal increases. */
 typedef struct vpps_meetings {
-    /* Arrays of n_counters nodes and gates of trees. all: the tree of all virtual processors (VPs); group: the trees of all groups of VPs, each from
-     * the number of the group's first VP on. */
+    /* Arrays of n_counters counters. all, all_gates: nodes and gates of the tree of all VPs; group, group_gates: of the trees of all groups
+     * of VPs. The tree of a group begins at the number of the group's first VP. */
     vpps_counter *all, *all_gates, *group, *group_gates;
     vpps_counter *finish; /* nodes of the barrier at the end of launches, which are never reset */
     size_t n_counters;
@@ -151,8 +153,7 @@ typedef struct vpps_cpu_batch {
     /* For each parameter: number of the batch's outer products that add to its gradient. If there is one, the update may compute it itself. */
     uint32_t *uses;
     uint64_t *vectors; /* for each parameter: number of vectors that large tasks multiply with its transpose */
-    /* Gradients of table entries that the tasks NORM and UPDATE use: this process's gradients before the exchange, the sums over all processes
-     * afterwards. */
+    /* Gradients of table entries that the tasks NORM and UPDATE use: of this process; after an exchange, the sums over all processes. */
     vpps_row_segment *segments;
     uint32_t n_segments;
     uint64_t start_ns;
@@ -171,19 +172,21 @@ typedef struct vpps_cpu_sum {
     double loss; /* sum of the losses of the accumulated launches */
 } vpps_cpu_sum;
 
-/* A rung is a power of two: 2^rung threads run the launch, or one for each virtual processor. Worker thread w takes part if the rung is
- * vpps_rung_of(w) or higher. */
+/* 2^rung threads run a launch, but at most one for each virtual processor. Worker thread w takes part if `rung` is vpps_rung_of(w) or
+ * higher. VPPS_RUNGS: number of rungs. */
 enum { VPPS_RUNGS = 11 };
 static inline uint32_t vpps_rung_of(uint32_t worker) { return worker ? 32 - (uint32_t)__builtin_clz(worker) : 0; }
 
-/* Statistics that choose how many threads (2^rung) run launches of one kind (crowd.c), measured over windows: runs of some launches. */
+/* Statistics of launches of one kind, such as training. They choose how many threads (2^rung) run these launches (crowd.c). Times are
+ * measured over windows: series of consecutive launches with one number of threads. */
 typedef struct vpps_crowd {
-    uint32_t rung, home; /* rung (2^rung threads): for this window of launches; home: for the fastest window so far */
-    /* period: number of windows between two trials of another rung; left: until the next trial */
+    /* rung: of the current window (2^rung threads run its launches); home: of the fastest window */
+    uint32_t rung, home;
+    /* period: number of windows (series of launches) from one trial of another number of threads to the next; left: until the next trial */
     uint32_t period, left;
-    bool down, ends;     /* down: whether the latest trial had fewer threads; ends: whether the window ends now */
-    atomic_bool crowded; /* whether a thread has waited for cores for more than much_ns in this window */
-    /* sums over the window of launches: script words, time; latest_ns: time of the latest launch */
+    bool down, ends; /* down: whether the latest trial was of fewer threads; ends: whether this launch ends a window */
+    atomic_bool crowded; /* whether, in the current series of launches, a thread waited over much_ns for a free core */
+    /* words, ns: script words and time of the current series of launches; latest_ns: time of the latest launch; much_ns: see `crowded` */
     uint64_t words, ns, latest_ns, much_ns;
     double speeds[VPPS_RUNGS]; /* speed for each rung (2^rung threads): words of scripts run per nanosecond */
 } vpps_crowd;
@@ -210,7 +213,7 @@ struct vpps_cpu {
     vpps_vp *vps;
     vpps_places places;        /* CPUs that this process may use */
     uint32_t *chosen;          /* indexed by virtual processor: its CPU, as an index into `places` */
-    vpps_hold hold;            /* how tightly virtual processors are bound to these CPUs */
+    vpps_hold hold;            /* how tightly virtual processors are bound to the chosen CPUs */
     vpps_cpu_matrix *matrices; /* for each parameter that is a matrix: its blocks of rows */
     /* values, gradients, states, transposed copies of matrices; those of one thread are adjacent */
     float *matrix_memory;
@@ -240,8 +243,8 @@ struct vpps_cpu {
     uint32_t wanted;   /* number of launches started so far */
     atomic_bool quit;
     uint32_t threads;  /* number of threads that run the launch's virtual processors */
-    vpps_crowd *crowd; /* the element of `crowds` for launches of this kind */
-    /* statistics for each kind of launch: by half of the script; then by inference, training, update alone */
+    vpps_crowd *crowd; /* element of `crowds` for the kind of launch that is running */
+    /* statistics by kind of launch: [all tasks, forward's, or backward's (vpps_half)][0: inference, 1: training, 2: only an update] */
     vpps_crowd crowds[VPPS_BACKWARD_HALF + 1][3];
 };
 
@@ -270,8 +273,9 @@ void vpps_vp_stage(vpps_vp *vp, uint32_t address, const vpps_task *task);
 
 /* ---- threads.c */
 
-/* Waits, first spinning, then asleep, until the counter's value is at least `least` (modulo 2^32). Ends early if the batch has failed (and
- * until_failure), or after limit_ns if that is not 0; time in which the process was stopped does not count. VPPS_ONLY_LOOK: at once. */
+/* Waits until the counter's value is at least `least` (modulo 2^32): spins, then sleeps. Ends early after limit_ns, if that is not 0,
+ * and, with until_failure, when the batch fails. Time in which the process was stopped does not count. limit_ns VPPS_ONLY_LOOK: does not
+ * wait. */
 #define VPPS_ONLY_LOOK UINT64_MAX
 typedef enum vpps_wait_end { VPPS_WAIT_REACHED, VPPS_WAIT_FAILED, VPPS_WAIT_TIMEOUT } vpps_wait_end;
 vpps_wait_end vpps_wait_for(vpps_cpu *cpu, vpps_counter *counter, uint32_t least, uint64_t limit_ns,
@@ -289,22 +293,22 @@ void vpps_note_waiting(vpps_crowd *c);
 
 /* ---- meetings.c */
 
-/* Barriers as trees of counters. NEIGHBOURS: number of virtual processors that signal one node. LEAST_TREE: least number n of VPs for which a tree
- * costs less than one counter, in consecutive transfers of cache lines: n - 1 for a counter; 8 + n / 8, plus the gate's, for a tree. */
+/* VPPS_NEIGHBOURS: number of virtual processors (VPs) that signal one node of a tree of counters. VPPS_LEAST_TREE: least number of VPs for
+ * which a barrier is a tree. With n VPs, a cache line moves n - 1 times in a row for one counter, and 9 + n / 8 times for a tree. */
 enum { VPPS_NEIGHBOURS = 8, VPPS_LEAST_TREE = 12 };
 
 vpps_status vpps_meetings_open(vpps_cpu *cpu);
 void vpps_meetings_close(vpps_cpu *cpu);
 
-/* Decides whether a launch's barriers are trees of counters: sets m->ordered and m->taken. Fails with MEMORY. */
+/* Decides whether a launch's barriers are trees of counters or single counters: sets cpu->meetings.ordered, .taken. Fails with MEMORY. */
 vpps_status vpps_choose_meetings(vpps_cpu *cpu, const uint32_t *script);
 
 /* Returns whether all barriers of the script are "meetings": all virtual processors that signal a barrier wait for it in their next task. Sets
  * signals[n_barriers] to the number of signals of each barrier. All addresses in the script must lie inside it. */
 bool vpps_are_meetings(const uint32_t *script, uint32_t *signals);
 
-/* Signals, at a barrier of n threads that is a tree, that thread `member` has come to the tree's use number `meeting`, counted from 1.
- * Returns true for the last thread; everything that the others wrote before is then visible to it. */
+/* Signals a barrier of n threads that is a tree of counters, as thread `member`. `meeting`: how often these threads have met in the tree,
+ * this time included. Returns true for the last thread, which then sees all that the other threads wrote before. */
 bool vpps_meet(vpps_counter *nodes, uint32_t n, uint32_t member, uint32_t meeting);
 
 /* Signals, as one of `signals` virtual processors, a barrier that is a tree of counters. */
@@ -343,8 +347,7 @@ void vpps_vp_update(vpps_vp *vp);
 /* Opens the exchange of gradients between processes (share.c). */
 vpps_status vpps_cpu_open_share(vpps_cpu *cpu, vpps_communicator *c);
 
-/* Exchanges gradients with other processes, before a virtual processor's first task that reads all gradients. Returns false if the batch has
- * failed. */
+/* Exchanges gradients with other processes, before a virtual processor's first task that reads all gradients. False: the batch failed. */
 bool vpps_vp_share(vpps_vp *vp);
 
 /* Wakes all virtual processors that wait for the exchange of gradients; called after a failure. */
@@ -365,14 +368,14 @@ vpps_status vpps_entries_fetch(vpps_entries *e, const vpps_cpu *cpu, uint32_t *s
 /* Sends table entries to other processes until no process asks for any. Fails as vpps_entries_fetch does. */
 vpps_status vpps_entries_serve(vpps_entries *e);
 
-/* Returns the pool offset of a fetched table entry; the script names the entry by `offset`. VPPS_NO_OFFSET: it was not fetched. */
+/* Returns where in the pool (the device's memory) a sharded table's entry lies that this batch has fetched. `offset`: the entry's address
+ * in the batch's original script. VPPS_NO_OFFSET: the entry was not fetched. */
 uint32_t vpps_entry_place(const vpps_entries *e, uint32_t offset);
 
 /* Adds the costs of the latest fetch of table entries to `cost`. */
 void vpps_entries_cost(const vpps_entries *e, vpps_share_cost *cost);
 
-/* Returns the blocks of a matrix's rows that belong to part number `member`, if the rows are divided into `group` equal parts for virtual
- * processors. */
+/* Returns blocks of a matrix's rows: part number `member`, if the rows are divided into `group` equal parts for virtual processors. */
 static inline vpps_blocks vpps_blocks_of(const vpps_cpu *cpu, vpps_param param, uint32_t member, uint32_t group) {
     const vpps_cpu_matrix *m = &cpu->matrices[param];
     const uint32_t share = cpu->n_vps / group, first = m->first_block[member * share];
@@ -398,8 +401,7 @@ void vpps_pack_copy(const vpps_cpu *cpu, uint32_t param, uint32_t vp, const vpps
  * VPPS_NONE. Returns false if out of memory. */
 bool vpps_pack_vectors(vpps_vp *vp, uint32_t key, uint32_t n, uint32_t depth, const float *const *x, uint32_t skip,
                        size_t *at);
-/* Packs vectors as vpps_pack_vectors does under `key`, and arranges them for products with transposed matrices (vpps_spread_bf16) under
- * spread_key. */
+/* Packs vectors as vpps_pack_vectors does under `key`, and arranges them for transposed matrices (vpps_spread_bf16) under spread_key. */
 bool vpps_spread_vectors(vpps_vp *vp, uint32_t key, uint32_t spread_key, uint32_t n, uint32_t depth,
                          const float *const *x, uint32_t skip, size_t *at);
 void vpps_forget_vectors(vpps_vp *vp);
@@ -452,7 +454,7 @@ uint32_t vpps_cpu_groups(const vpps_batch_extent *e, uint32_t most);
 /* Decides from the script alone which matrices' transposed copies this launch uses, and renews outdated copies (copies.c). */
 void vpps_choose_copies(vpps_cpu *cpu);
 
-/* Returns whether virtual processors use transposed copies of the matrix in this launch. The update of a block then also updates its copy. */
+/* Returns whether virtual processors use transposed copies of the matrix in this launch. Updating a block of rows also updates its copy. */
 static inline bool vpps_has_copies(const vpps_cpu *cpu, uint32_t param) {
     const bool needed = cpu->precision.parts && !cpu->precision.unit.product_t;
     return needed || cpu->matrices[param].wanted == cpu->launch;
@@ -472,8 +474,7 @@ static inline uint32_t vpps_vectors_of_task(const vpps_compiled_cell *c, const v
 /* Returns the gradient's norm from the virtual processors' sums of squares, added in the order of VPs; 0 if the script does not compute it. */
 double vpps_cpu_norm(const vpps_cpu *cpu);
 
-/* Makes the batch fail, unless another virtual processor already has, stops it, and returns false. `address` is the word of the script where
- * the failing task lies. */
+/* Makes the batch fail and stop, unless it has failed already. Returns false. `address`: word of the script where the failing task lies. */
 bool vpps_vp_fail(vpps_vp *vp, vpps_status status, uint32_t address, const char *format, ...)
     __attribute__((format(printf, 4, 5)));
 

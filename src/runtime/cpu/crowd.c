@@ -8,8 +8,8 @@
 #include <fcntl.h>
 #include <unistd.h>
 
-/* Least duration of a window: some time slices of the system. Least and most windows between two trials. A machine is crowded if a thread
- * waits for a core for 1 / MUCH of a window: on a core that two processes share, a thread waits for half of the time. */
+/* WINDOW_NS: least duration of a window (series of launches). SHORTEST, LONGEST: least and most windows from one trial of another number of
+ * threads to the next. MUCH: the machine is crowded if a thread waits for a core for 1 / MUCH of a window; if two share a core, half. */
 enum { WINDOW_NS = 20 * 1000 * 1000, SHORTEST = 2, LONGEST = 64, MUCH = 8 };
 
 void vpps_note_waiting(vpps_crowd *c) {
@@ -60,7 +60,7 @@ void vpps_choose_threads(vpps_cpu *cpu, const vpps_batch *batch) {
     c = cpu->crowd = &cpu->crowds[batch->half][batch->goal == VPPS_GOAL_UPDATE ? 2 : cpu->batch.header.update != 0];
     if (!c->period) c->rung = c->home = vpps_rung_of(cpu->n_vps - 1), c->period = c->left = SHORTEST;
     const bool may = cpu->n_vps > 1 && !cpu->share && !cpu->device.trace && !vpps_profile_goes_on(&cpu->device.profile);
-    const uint64_t ns = c->ns + c->latest_ns; /* the window's time, if this launch is its last */
+    const uint64_t ns = c->ns + c->latest_ns; /* time of this series of launches, if this launch is its last */
     c->words += batch->script_words;
     c->ends = may && ns >= WINDOW_NS;
     c->much_ns = ns / MUCH;

@@ -114,7 +114,7 @@ static bool cpu_holds(const vpps_device *d, vpps_param p, uint32_t which) {
 static vpps_status cpu_move(vpps_device *d, vpps_param p, uint32_t which, float *array, bool in) {
     vpps_cpu *cpu = (vpps_cpu *)d;
     const vpps_parameter_data *data = &cpu->model->params[p];
-    if (!array) return VPPS_OK; /* NULL: a state that no model has had; the device's memory is still zero */
+    if (!array) return VPPS_OK; /* NULL stands for a new optimiser state, all zeros; this memory is still zero */
     if (data->kind == VPPS_MATRIX) {
         vpps_copy_matrix(cpu, p, array, which, !in);
     } else {
@@ -367,7 +367,7 @@ static vpps_status cpu_read(vpps_device *d, uint32_t offset, uint32_t words, flo
 }
 
 static vpps_status cpu_reserve_kept(vpps_device *d, uint32_t words) {
-    VPPS_TRY(vpps_cpu_take_gradients(d)); /* saves table gradients that lie in the memory to reserve */
+    VPPS_TRY(vpps_cpu_take_gradients(d)); /* moves table gradients out of the memory that is to be reserved */
     ((vpps_cpu *)d)->target.batch += words;
     return VPPS_OK;
 }

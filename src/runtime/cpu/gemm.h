@@ -158,7 +158,7 @@ static void add_columns(uint32_t m, uint32_t n, const float *part, size_t ldp, f
         for (uint32_t i = 0; i < m; i++) c[i + j * ldc] += part[i + j * ldp];
 }
 
-/* Multiplies matrices for any k: sums runs of SUM_RUN terms, then adds the runs. */
+/* Multiplies matrices for any k: sums SUM_RUN terms at a time, and adds up these sums. */
 VPPS_INLINE void gemm(uint32_t m, uint32_t n, uint32_t k, const float *a, size_t lda, const float *b, size_t b_k,
                       size_t b_n, float *c, size_t ldc) {
     enum { ROWS = 64, COLUMNS = 8 * MAX_COLUMNS };

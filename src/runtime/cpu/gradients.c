@@ -16,14 +16,14 @@ vpps_status vpps_open_update(vpps_cpu *cpu) {
     const vpps_parameter_data *params = cpu->model->params;
     VPPS_TRY(vpps_row_sums_list(cpu->device.row_sums, &cpu->batch.segments, &cpu->batch.n_segments));
     cpu->batch.loss = cpu->sum.loss;
-    for (uint32_t p = 0; p < cpu->model->n_params; p++) /* parameters that were frozen since are not updated */
+    for (uint32_t p = 0; p < cpu->model->n_params; p++) /* does not update parameters that are frozen by now */
         for (uint32_t v = 0; v < cpu->n_vps && params[p].frozen; v++) cpu->vps[v].touched[p] = 0;
     vpps_cpu_zero_gradients(&cpu->device); /* forgets the gradients; their memory stays until the next launch */
     return VPPS_OK;
 }
 
 void vpps_open_sum(vpps_cpu *cpu) {
-    const vpps_rows vectors = cpu->gradients; /* only gradients of vectors need zeros first: their range */
+    const vpps_rows vectors = cpu->gradients; /* range of the vectors' gradients, which alone must begin with zeros */
     cpu->batch.loss = 0;
     if (cpu->batch.goal == VPPS_GOAL_NODES) return; /* NODES: only nodes get gradients, no parameter does */
     if (!cpu->sum.open) {

@@ -16,10 +16,10 @@
 #include "runtime/cpu/gemm.h"
 #include "runtime/cpu/products.h"
 
-/* RUN, LIST_RUN: number of terms that are summed in float. Sums of such runs of elements, or of list members, are added up in double. */
+/* RUN: number of elements, and LIST_RUN: number of list members, that are summed in float. These sums are then added up in double. */
 enum { BLOCK = 16, LANES = 64, RUN = 64 * LANES, LIST_RUN = 256 };
 
-/* Adds the float sums of a run of terms to the double totals of earlier runs; `first`: there are no earlier runs, so totals are set. */
+/* Adds n sums in float, over RUN elements or LIST_RUN list members, to totals in double. `first`: no totals exist yet, so they are set. */
 static __attribute__((noinline)) void end_run(uint32_t n, bool first, const float *sums, double *totals) {
     for (uint32_t j = 0; j < n; j++) totals[j] = (first ? 0 : totals[j]) + (double)sums[j];
 }
@@ -93,7 +93,7 @@ static const float *padded(float *buffer, const float *x, size_t n) {
 
 enum { LIST = VECTOR_REGISTERS == 32 ? 4 : 8 };
 
-/* Adds the sums of a run of list members to the totals, and sets them to zero for the next run. */
+/* Adds sums over up to LIST_RUN list members to the totals (in double), and sets the sums to zero. */
 VPPS_INLINE void end_list_run(uint32_t vectors, bool first, vector *sums, double *totals) {
     float run[LIST * VECTOR];
     for (uint32_t i = 0; i < vectors; i++) {
@@ -103,7 +103,7 @@ VPPS_INLINE void end_list_run(uint32_t vectors, bool first, vector *sums, double
     end_run(vectors * VECTOR, first, run, totals);
 }
 
-/* Turns the sums of the last run of list members into the results: adds the totals of all earlier runs. */
+/* Adds sums over the last list members to the totals over earlier members, and replaces the sums by these results. */
 VPPS_INLINE void end_list(uint32_t vectors, vector *sums, double *totals) {
     float all[LIST * VECTOR];
     end_list_run(vectors, false, sums, totals);
@@ -279,7 +279,7 @@ REDUCTION(LOG_SUM_EXP, 1, finite_or_zero(greatest(n, o->t[0])), exp_of(x - p), p
 REDUCTION(HINGE, 1, o->f - o->t[0][o->u], i == u || p + x < 0.0f ? 0.0f : p + x, sum)
 REDUCTION(BINARY_LOG_LOSS, 2, 0.0f, times_log(y, x) + times_log(1.0f - y, 1.0f - x), -sum)
 
-/* Returns the dot product of all whole blocks, with its partial sums folded to one vector. */
+/* Returns a dot product as a vector of partial sums: its lanes add up to the dot product. n is a multiple of BLOCK. */
 VPPS_INLINE vector dot_lanes(uint32_t n, const float *x, const float *y) {
     vector lanes[LANES / VECTOR];
     for (uint32_t i = 0; i < LANES / VECTOR; i++) lanes[i] = (vector){0};
@@ -317,7 +317,8 @@ static void prepare_softmax(uint32_t n, vpps_operands *o) {
     o->s[0] = top;
 }
 
-/* Computes f and s[0] so that softmax(x) = e^((x - f) - s[0]): x[label] and the loss, unless that is above 100, too coarse or infinite. */
+/* Sets f and s[0] so that softmax(x) = e^((x - f) - s[0]): f is x[label], and s[0] the loss, which the caller has set. A loss above 100 is
+ * too inexact for this: f is then the greatest element, and s[0] the log of the sum of e^(x - f). */
 static void prepare_cross_entropy(uint32_t n, vpps_operands *o) {
     o->f = o->t[0][o->u];
     if (!(o->s[0] > 100.0f)) return;
@@ -347,13 +348,13 @@ static void prepare_centre(uint32_t n, vpps_operands *o) {
     o->s[1] = finite_or_zero(o->s[1] / (float)n);
 }
 
-/* Computes s[0] = 1 / sqrt(mean of x^2 + f). */
+/* Computes s[0] = 1 / sqrt(mean of x^2 + f), where f is a small constant. */
 static void prepare_norm(uint32_t n, vpps_operands *o) {
     SUM_OVER(o->s[0], n, o->t[0], o->t[0], x * x);
     o->s[0] = 1.0f / sqrtf(o->s[0] / (float)n + o->f);
 }
 
-/* Computes what the derivative of RMS norm needs: s[0] = 1 / sqrt(mean of x^2 + f), and s[1] = s[0]^2 * mean of x y. */
+/* Computes s[0] = 1 / sqrt(mean of x^2 + f) and s[1] = s[0]^2 * mean of x y, for RMS norm's derivative. y: gradient of the result. */
 static void prepare_norm_backward(uint32_t n, vpps_operands *o) {
     prepare_norm(n, o);
     SUM_OVER(o->s[1], n, o->t[0], o->t[1], x * y);

@@ -11,7 +11,7 @@
 typedef struct vpps_operands {
     const float *t[3]; /* the tensor operands (letter t in isa.def) */
     float s[2];        /* the scalar operands (letter s in isa.def) */
-    float f;           /* the last real constant (letter f in isa.def) */
+    float f;           /* the real number that an instruction takes (letter f in isa.def), such as a factor */
     uint32_t u, e;
     uint32_t *indices;        /* indices or positions (letter i in isa.def) */
     const float *weights;     /* weights, one for each list member (letter v in isa.def) */
@@ -45,15 +45,15 @@ typedef struct vpps_product_term {
     const float *const *x;
 } vpps_product_term;
 
-/* Operands of bf16 products are stored as tiles of 16 rows by 32 elements of the sum (a "depth tile"). A tile has 256 words of two
- * elements, the earlier element in the low half. Pair q of row i is word i * 16 + q in the form AS_ROWS and word q * 16 + i in the form
- * PAIRS; Intel's AMX multiplies one form with the other. Tile d of the 16 rows from 16 g on is number g * depth_tiles + d; with two parts
- * (bf16.h), each tile's high part precedes its low part. Padding is zero. */
+/* Operands of bf16 products are packed into tiles of 16 rows by 32 elements; a product sums over the elements of a row, the "depth". A tile
+ * has 256 words, each with two adjacent elements of a row (a pair), the first one in the low half. Pair q of row i is word i * 16 + q in
+ * the form AS_ROWS, and word q * 16 + i in the form PAIRS; Intel's AMX multiplies one form with the other. Rows 16 g to 16 g + 15 have the
+ * tiles from number g * depth_tiles on. With two parts (bf16.h: an element is a sum, high + low), each tile of high parts precedes its tile
+ * of low parts. Padding is zero. */
 enum { VPPS_BF16_ROWS = 16, VPPS_BF16_DEPTH = 32, VPPS_BF16_TILE = 256 };
 typedef enum vpps_bf16_form { VPPS_BF16_AS_ROWS, VPPS_BF16_PAIRS } vpps_bf16_form;
 
-/* Source of an operand to be packed in bf16: rows x[i] of `depth` elements from `skip` on; or, if `across`, vectors x[p], which hold element p of all
- * rows. */
+/* An operand to be packed in bf16: rows x[i] of `depth` elements from `skip` on; with `across`, vectors x[p] with element p of all rows. */
 typedef struct vpps_bf16_source {
     const float *const *x;
     uint32_t skip, rows, depth;
@@ -67,33 +67,35 @@ static inline size_t vpps_bf16_words(uint32_t rows, uint32_t depth, uint32_t par
     return ((size_t)rows + VPPS_BF16_ROWS - 1) / VPPS_BF16_ROWS * vpps_bf16_depth_tiles(depth) * parts * VPPS_BF16_TILE;
 }
 
-/* One term of a sum of bf16 products: a matrix (m rows, packed as PAIRS) times n vectors (packed AS_ROWS). */
+/* One term of a sum of bf16 products: a matrix (m rows, in tiles of form PAIRS) times n vectors (of form AS_ROWS; vpps_bf16_form). */
 typedef struct vpps_bf16_term {
     const uint32_t *a;
     size_t x_words; /* distance in words from the first term's vectors to this term's vectors */
     uint32_t depth;
 } vpps_bf16_term;
 
-/* Computes c[j] (m elements) = start + the sum over terms of A x[j], for n vectors, in the terms' order, with fp32 sums. The start is given
- * as for vpps_kernels.product. `x` is the memory of all terms' vectors. */
+/* Computes n vectors c + j * ldc (m elements): the start plus the sum over terms of A x[j], in the terms' order, with fp32 sums. The start
+ * is from + j * ld_from; `from` NULL: zero. `x` is the memory of all terms' vectors. */
 typedef void (*vpps_product_bf16)(uint32_t m, uint32_t n, uint32_t parts, const uint32_t *x, uint32_t n_terms,
                                   const vpps_bf16_term *terms, const float *from, size_t ld_from, float *c, size_t ldc);
 
-/* Multiplying few vectors with a transposed matrix A, whose packed tiles stay as they are. In a tile of form PAIRS, row q holds elements 2
- * q and 2 q + 1 of 16 matrix rows i. Multiplied with the pairs (x[i], 0) and (0, x[i]), it gives elements 2 q and 2 q + 1 of A^T x. Such
- * "spread" vectors are stored in tiles: tile g of the 8 vectors from 8 h on is number h * groups + g, for each of `parts`; its word i * 16
- * + 2 j has element 16 g + i of vector 8 h + j in the low half, the next word has it in the high half. */
+/* Products of vectors x with a transposed matrix A, whose tiles (form PAIRS) stay as they are. Row q of a tile holds elements 2 q and 2 q +
+ * 1 of 16 matrix rows i. Multiplied with the pairs (x[i], 0) and (0, x[i]), the row gives elements 2 q and 2 q + 1 of A^T x. Vectors
+ * "spread" to such pairs are stored in tiles of 16 elements of 8 vectors. Tile h * groups + g (groups = depth / 16, rounded up) is for
+ * elements from 16 g on of vectors from 8 h on; each part (1 or 2) has its own. Element 16 g + i of vector 8 h + j is in the low half of
+ * word i * 16 + 2 j and in the high half of the next word. */
 enum { VPPS_BF16_SPREAD = 8 };
 static inline size_t vpps_bf16_spread_words(uint32_t n, uint32_t depth, uint32_t parts) {
     return ((size_t)n + VPPS_BF16_SPREAD - 1) / VPPS_BF16_SPREAD * ((depth + VPPS_BF16_ROWS - 1) / VPPS_BF16_ROWS) *
            parts * VPPS_BF16_TILE;
 }
 
-/* Spreads n vectors of `depth` elements, each element paired with a zero, given as packed rows, for products with transposed matrices. */
+/* Arranges n vectors of `depth` elements, packed as rows, for transposed matrices: pairs each element with zeros (VPPS_BF16_SPREAD). */
 typedef void (*vpps_spread_bf16)(uint32_t n, uint32_t depth, uint32_t parts, const uint32_t *rows, uint32_t *to);
 
-/* Computes c[j] (k elements) = the sum over terms of A^T x[j], for n spread vectors. A has `depth` rows and k columns. A non-finite element
- * of A affects both elements of its pair. */
+/* Computes n vectors c + j * ldc (k elements): the sum over terms of A^T x[j], for vectors x that vpps_spread_bf16 has arranged. A has
+ * `depth` rows and k columns. A non-finite element in column 2 q or 2 q + 1 of A makes both elements 2 q and 2 q + 1 of the results
+ * non-finite. */
 typedef void (*vpps_product_t_bf16)(uint32_t k, uint32_t n, uint32_t parts, const uint32_t *x, uint32_t n_terms,
                                     const vpps_bf16_term *terms, float *c, size_t ldc);
 
@@ -108,7 +110,7 @@ typedef struct vpps_bf16_unit {
     vpps_product_bf16 product;
     vpps_pack_bf16 pack;
     vpps_spread_bf16 spread;
-    /* product with a transposed matrix; NULL: these instructions need transposed copies */
+    /* product with a transposed matrix; NULL: the unit multiplies only transposed copies */
     vpps_product_t_bf16 product_t;
     void (*open)(void);
     void (*close)(void);
@@ -116,7 +118,7 @@ typedef struct vpps_bf16_unit {
 
 typedef struct vpps_kernels {
     const char *isa; /* name of the instruction set, from VPPS_ISA_TABLE */
-    /* kernels by instruction; NULL where steps.c needs none: forms PARTS, DECIDED, WEIGHTS */
+    /* kernels by instruction number; NULL for instructions that steps.c runs without a kernel, such as copies of rows */
     vpps_cpu_kernel run[VPPS_I_COUNT];
 
     /* Multiplies a block of rows with n vectors: c[j] (m elements) = start + block x[j]. The start is zero (`from` NULL), from[j *

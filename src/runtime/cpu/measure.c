@@ -13,13 +13,12 @@ enum {
     STRIDE = SIDE + 16, /* distance from one vector to the next, in floats */
     GATES = 2,          /* how many matrices multiply the same vectors, or have their transposed products summed */
     NEAR = 2,           /* number of matrices that are multiplied in turn, few enough for a core's own cache */
-    FAR = 24,           /* number of matrices that are multiplied in turn, too many for that cache */
+    FAR = 24,           /* number of matrices that are multiplied in turn, too many for a core's own cache */
     ROUNDS = 3,
     SLICE_NS = 30 * 1000
 };
 
-/* Returns the most time, in ms, that all trials (measurements) may take, since they would take many seconds on an emulated processor. $VPPS_PROBE_MS
- * sets it. */
+/* Returns the most time, in ms, that all trials (measurements) may take: $VPPS_PROBE_MS. An emulated processor would take many seconds. */
 uint64_t vpps_cpu_measure_limit_ms(void) {
     enum { USUAL_MS = 300, MOST_MS = 1000000 };
     const char *text = getenv("VPPS_PROBE_MS");
@@ -32,7 +31,7 @@ typedef struct stand {
     const vpps_kernels *kernels;
     vpps_bf16_unit unit;
     uint32_t parts; /* number of bf16 numbers that represent an operand; 0: products are in fp32 */
-    uint32_t gates; /* matrices per call: GATES, or 1 where vectors are not packed: in fp32, forward */
+    uint32_t gates; /* number of matrices per call: GATES in bf16 and in products with matrix rows, else 1 */
     uint32_t n_matrices, next;
     float *memory, *matrices, *copy, *x, *c, *scratch;
     uint32_t *packed; /* the matrices in bf16; each element is the sum of `packed_parts` bf16 numbers */
@@ -165,7 +164,7 @@ static void (*const runs[VPPS_CPU_WAYS])(stand *s, uint32_t n) = {
     [VPPS_CPU_WAY_copy] = run_copy,
 };
 
-/* Packs the matrices in bf16 unless they are packed already with this number of parts; all kinds of instructions use the same packed form. */
+/* Packs the matrices in bf16, unless they are packed with this number of parts (bf16 numbers for an element). All units use one form. */
 static void pack_matrices(stand *s) {
     if (!s->parts || s->packed_parts == s->parts) return;
     const size_t words = vpps_bf16_words(SIDE, SIDE, s->parts);
@@ -217,7 +216,7 @@ static uint64_t measure(stand *s, vpps_trial *t) {
 static const struct plan {
     vpps_cpu_way way;
     bool far;
-    /* numbers of vectors to measure with, ended by 0; fp32 `rows`: at most MOST_VECTORS / GATES */
+    /* numbers of vectors to measure with, ended by 0; in fp32, `rows` takes GATES times as many vectors, at most MOST_VECTORS */
     uint32_t fp32[12], bf16[12];
 } plan[] = {
     {VPPS_CPU_WAY_forward, false, {1, 2, 3, 4, 6, 8, 16, 24, 48, 96, 192}, {1, 4, 8, 16, 48}},

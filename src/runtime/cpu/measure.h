@@ -10,5 +10,5 @@ uint32_t vpps_cpu_list_trials(const vpps_cpu_units *units, vpps_trial *out, vpps
 /* Returns the most processor time, in ms, that all measurements of products together may take. */
 uint64_t vpps_cpu_measure_limit_ms(void);
 
-/* Measures all trials, in some ms. Returns their number; 0 if out of memory, or on a processor so slow that it seems emulated. */
+/* Measures all trials (times of products), in some ms. Returns their number; 0 if out of memory, or if the processor is very slow. */
 uint32_t vpps_cpu_measure(const vpps_cpu_units *units, vpps_trial *out);

@@ -58,8 +58,7 @@ static const vpps_task *next_signal(const vpps_task *t, const vpps_task *end) {
     return t;
 }
 
-/* Returns whether the group waits for each barrier right after its own signal of that barrier. Adds the number of its signals of each barrier b to
- * signals[b]. */
+/* Returns whether the group waits for each barrier right after its signal of it. Adds how often it signals each barrier b to signals[b]. */
 static bool count_signals(const vpps_task_header *h, const vpps_task *t, const vpps_task *end, uint32_t *signals) {
     uint32_t signalled = VPPS_NO_BARRIER;
     for (; t < end && t->kind != VPPS_TASK_END; t++) {
@@ -129,11 +128,11 @@ vpps_status vpps_choose_meetings(vpps_cpu *cpu, const uint32_t *script) {
 typedef struct tree {
     vpps_counter *nodes, *gates;
     uint32_t n, member;
-    uint32_t *met; /* number of barriers of this tree that the virtual processor has signalled */
+    uint32_t *met; /* number of barriers that the virtual processor has signalled with this tree */
 } tree;
 
-/* Returns the tree for barriers with so many signals: the tree of the processor's group, or of all processors. A group's tree has at most as many
- * nodes and gates as the group has processors. */
+/* Returns the tree of counters of a barrier with so many signals: of the processor's group, if the group has so many processors, else of
+ * all. A group's tree has at most as many nodes, and as many gates (counters that processors wait for), as the group has processors. */
 static tree tree_of(vpps_vp *vp, uint32_t signals) {
     const vpps_cpu *cpu = vp->cpu;
     const vpps_meetings *m = &cpu->meetings;

@@ -52,9 +52,9 @@ static void add_vector(vpps_vp *vp, const vpps_block_view *view, const vpps_oute
               vp->pointers);
 }
 
-/* PACKED_VECTORS: number of vectors packed at a time, so that they stay in L2 for all matrices that multiply them. CLIPPED_VECTORS: with at
- * most so many, computing a gradient twice, for the norm and for the update, costs less than writing it to memory. COPIED_VECTORS: most
- * vectors that are copied for the update. */
+/* PACKED_VECTORS: number of vectors x packed at a time; they stay in L2 for the gradients of all matrices that multiply them.
+ * CLIPPED_VECTORS: most vectors with which computing a gradient twice, for the norm and for the update, costs less than writing it to
+ * memory. COPIED_VECTORS: most vectors x that are parameters, and are copied before updates change them. */
 enum { PACKED_VECTORS = 4 * 128, CLIPPED_VECTORS = 16, COPIED_VECTORS = 64 };
 
 size_t vpps_outer_floats(const vpps_cpu *cpu, uint32_t k) {
@@ -171,7 +171,7 @@ static bool made_by_update(const vpps_cpu *cpu, const vpps_block_view *view, con
            vpps_outer_vectors(view, o->dy, 0, n, &first);
 }
 
-/* Returns the largest number of vectors from which the update computes a gradient for this block of vertices; 0: the update computes none. */
+/* Of the gradients of a block of vertices that the update itself computes, returns the most vectors of one gradient; 0: there are none. */
 static uint32_t most_by_update(const vpps_cpu *cpu, const vpps_block_view *view) {
     uint32_t most = 0, first;
     for (uint32_t i = 0; i < vpps_n_outers(view->cell); i++) {
@@ -194,8 +194,8 @@ static bool copy_vectors(vpps_vp *vp, const vpps_block_view *view, const vpps_op
     return true;
 }
 
-/* Notes which gradients of the block the update computes. Copies vectors x that are parameters or table entries, since another virtual processor may
- * update these earlier. Returns false if out of memory. */
+/* Notes which gradients of this block of vertices the update itself computes. Copies their vectors x if these are parameters or table
+ * entries, which other virtual processors may update first. Returns false if out of memory. */
 static bool leave_to_update(vpps_vp *vp, const vpps_block_view *view, uint32_t n) {
     const vpps_cpu *cpu = vp->cpu;
     const vpps_compiled_cell *c = view->cell;

@@ -6,8 +6,8 @@
 
 static const size_t VPPS_NO_COPY = SIZE_MAX; /* value in vp->copy_of */
 
-/* Sets out[] to the addresses of an operand's columns, for n vertices of the block from `first` on, or for n members of their lists if the operand
- * has a value for each member. */
+/* Sets out[] to the addresses of an operand's columns, for n vertices of a block from number `first` on. If the operand has a value for
+ * each list member, n and `first` count members instead. */
 void vpps_point_to(const vpps_cpu *cpu, const vpps_block_view *view, const vpps_operand *x, uint32_t first, uint32_t n,
                    const float **out);
 
@@ -15,8 +15,7 @@ void vpps_point_to(const vpps_cpu *cpu, const vpps_block_view *view, const vpps_
 uint32_t vpps_outer_vectors(const vpps_block_view *view, const vpps_operand *x, uint32_t at, uint32_t count,
                             uint32_t *first);
 
-/* A matrix's gradient is the sum of dy x^T. Returns the operand x of OUTER step number i of the cell; NULL if there is no x, or if an earlier step
- * has the same x. */
+/* Returns operand x of the cell's outer product dy x^T number i; NULL: there is no x, or an earlier outer product has the same x. */
 static inline const vpps_operand *vpps_new_factor(const vpps_compiled_cell *c, uint32_t i) {
     const vpps_operand *x = vpps_outer_of(c, i).x;
     for (uint32_t j = 0; j < i && x; j++)
@@ -24,15 +23,13 @@ static inline const vpps_operand *vpps_new_factor(const vpps_compiled_cell *c, u
     return x;
 }
 
-/* Returns the size, in floats, of the scratch memory for vectors x of k elements and vectors dy. The gradient of a block of rows follows in the
- * memory. */
+/* Returns the floats of scratch memory for vectors x of k elements and vectors dy. There, the gradient of a block of rows follows them. */
 size_t vpps_outer_floats(const vpps_cpu *cpu, uint32_t k);
 
 /* Copies n vectors x of k elements, in the form that vpps_add_outer reads, to the virtual processor's scratch memory. */
 void vpps_pack_outer(const vpps_vp *vp, uint32_t n, uint32_t k, const float *const *x);
 
-/* Computes the gradient of a block of matrix rows: `to` = or += the sum over n vectors of d[v] x[v]^T. vpps_pack_outer has packed the vectors x
- * before. */
+/* Computes the gradient of a block of matrix rows: `to` = or += sum over n vectors of d[v] x[v]^T, with x packed by vpps_pack_outer. */
 void vpps_add_outer(const vpps_vp *vp, const vpps_matrix_block *block, uint32_t n, uint32_t k, const float *const *d,
                     float *to, bool add);
 

@@ -83,7 +83,7 @@ static void make(void) {
     probe.trials = trials;
     if (recall(&probe, u, &memory)) return;
     const int lock = vpps_cache_lock(4 * vpps_cpu_measure_limit_ms()); /* a long limit: the machine may be busy */
-    if (!recall(&probe, u, &memory)) { /* true: no other process has stored the times meanwhile */
+    if (!recall(&probe, u, &memory)) { /* true: no other process has measured while this one waited for the lock */
         probe.n = vpps_cpu_measure(u, trials);
         if (probe.n)
             keep(&probe, &memory);

@@ -1,4 +1,4 @@
-/* probe.h - measured times of this processor's products ("trials"): measured once, and stored on disk for processors of the same kind. */
+/* probe.h - measured times ("trials") of matrix products: measured once, and stored on disk for later runs on this kind of processor. */
 #pragma once
 
 #include "runtime/cpu/choices.h"
@@ -10,10 +10,10 @@ typedef struct vpps_probe {
     char note[256];     /* text for the user: why nothing was measured, or why times could not be stored; else empty */
 } vpps_probe;
 
-/* Returns the trials that this process has already measured or read; else those in the disk cache; else measures them. */
+/* Returns the trials (measured times of products) that this process has measured or read; else those in the disk cache; else measures. */
 const vpps_probe *vpps_probe_processor(void);
 
 /* Writes trials as lines of text (malloc'd, owned by the caller). Returns NULL if out of memory. */
 char *vpps_probe_write(const vpps_trial *trials, uint32_t n);
-/* Reads trials that vpps_probe_write wrote. Returns their number, at most VPPS_CPU_TRIALS; 0 if trials of some of these instructions are missing. */
+/* Reads trials that vpps_probe_write wrote. Returns their number, at most VPPS_CPU_TRIALS; 0 if a trial of one of `units` is missing. */
 uint32_t vpps_probe_read(const vpps_cpu_units *units, const char *text, vpps_trial *trials);

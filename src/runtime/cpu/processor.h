@@ -9,5 +9,5 @@ enum { VPPS_PROCESSOR_BYTES = 160 };
 /* Writes the processor's model: "AMD EPYC 9B14", or on ARM, where processors have no name, "ARM implementer 0x41 part 0xd40". */
 void vpps_processor_name(char *text, size_t bytes);
 
-/* Writes the processor's model with its revision and microcode, if the system tells them. Measurements hold for equal texts. */
+/* Writes the processor's model, revision and microcode, as far as they are known. Measured times are reused only with an equal text. */
 void vpps_processor_identity(char *text, size_t bytes);

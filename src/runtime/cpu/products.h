@@ -19,7 +19,8 @@ typedef struct product_start {
     size_t ld;
 } product_start;
 
-/* Sets the sums of a tile to zero or to `start`. The parameters are as in product_tile. */
+/* Sets the sums of a tile (height * VECTOR rows of `columns` results) to `start`. If `ragged`, only `tail` of the last VECTOR rows
+ * exist. */
 VPPS_INLINE void product_begin(const uint32_t height, const uint32_t columns, const bool ragged, product_start start,
                                uint32_t tail, vector sum[PRODUCT_COLUMNS][PRODUCT_HEIGHT]) {
     for (uint32_t j = 0; j < columns; j++) {
@@ -52,8 +53,8 @@ VPPS_INLINE void product_end(const uint32_t height, const uint32_t columns, cons
     }
 }
 
-/* Multiplies `height` vectors of matrix rows with `columns` vectors x, for elements [first, end) of x. Of the last vector of rows, `tail`
- * rows are stored. Each element also prefetches a cache line from `ahead` on. The callers pass constants for height, columns, ragged. */
+/* Multiplies height * VECTOR matrix rows with `columns` vectors x, for elements [first, end) of x. Of the last VECTOR rows, only `tail` are
+ * stored. For each element, prefetches a cache line, from `ahead` on. The callers pass constants for height, columns, ragged. */
 VPPS_INLINE void product_tile(const uint32_t height, const uint32_t columns, const bool ragged, uint32_t first,
                               uint32_t end, const float *a, size_t ld, const float *const *x, uint32_t skip,
                               product_start start, float *c, size_t ldc, uint32_t tail, uintptr_t ahead) {
@@ -92,8 +93,8 @@ VPPS_INLINE void product_columns(const uint32_t height, uint32_t columns, bool r
 #undef TILE
 }
 
-/* Computes c[j] (m elements) = start + block (m x k) times x[j][skip ...], for n vectors. The start is from[j * ld_from ...], which may be
- * c itself or, with ld_from 0, the same for all; NULL: zero. Prefetches as much as possible from `next`, which the caller reads afterwards. */
+/* Computes n vectors c + j * ldc (m elements): the start plus a block (m x k) times the vector at x[j] + skip. The start is at from + j *
+ * ld_from: c itself, or one start for all if ld_from is 0; NULL: zero. Prefetches much from `next`, which the caller reads next. */
 static void product_run(uint32_t m, uint32_t n, uint32_t k, const float *a, size_t ld, const float *const *x,
                         uint32_t skip, const float *from, size_t ld_from, float *c, size_t ldc, const float *next) {
     const uint32_t groups = (n + PRODUCT_COLUMNS - 1) / PRODUCT_COLUMNS;
@@ -136,7 +137,7 @@ static void product_run(uint32_t m, uint32_t n, uint32_t k, const float *a, size
     }
 }
 
-/* Multiplies a block with vectors for any k: sums runs of columns, then adds the runs. */
+/* Multiplies a block with vectors for any k: sums SUM_RUN columns at a time, and adds up these sums. */
 static void product(uint32_t m, uint32_t n, uint32_t k, const float *a, size_t ld, const float *const *x, uint32_t skip,
                     const float *from, size_t ld_from, float *c, size_t ldc, const float *next) {
     enum { ROWS = PRODUCT_HEIGHT * VECTOR, COLUMNS = 8 * PRODUCT_COLUMNS };
@@ -159,7 +160,7 @@ static void product(uint32_t m, uint32_t n, uint32_t k, const float *a, size_t l
 
 enum { PRODUCT_T_VECTORS = VECTOR == 16 ? 4 : 2 /* most vectors (columns of D) in one tile of the product A^T D */ };
 
-/* Adds the products of matrix rows [r, r + VECTOR) to the sums of a tile of A^T D; their elements of d are already loaded. */
+/* Adds products of VECTOR matrix rows, which begin at `columns`, to the sums of a tile of A^T D; `d`: D's elements for these rows. */
 VPPS_INLINE void product_t_rows(const uint32_t width, const uint32_t others, uint32_t last, const float *columns,
                                 size_t ld, const vector d[PRODUCT_T_VECTORS], vector sum[VECTOR]) {
 #pragma GCC unroll 16
@@ -171,8 +172,8 @@ VPPS_INLINE void product_t_rows(const uint32_t width, const uint32_t others, uin
     }
 }
 
-/* Computes a tile of A^T D: c[j0 + j][k_first + p] for j < others and p < count <= width. The callers pass constants for width and others,
- * and for count if it equals width. */
+/* Computes a tile of A^T D, where columns of D are vectors: elements k_first + p of results j0 + j, for p < count (at most `width`) and j <
+ * others. The callers pass constants for width and others, and for count if it equals width. */
 VPPS_INLINE void product_t_tile(const uint32_t width, const uint32_t others, uint32_t count, uint32_t k_first,
                                 uint32_t n_terms, const vpps_product_term *terms, uint32_t j0, float *c, size_t ldc,
                                 bool add) {
@@ -215,7 +216,7 @@ VPPS_INLINE void product_t_columns(const uint32_t width, const uint32_t others, 
         product_t_tile(width, others, k - k_first, k_first, n_terms, terms, j, c, ldc, add);
 }
 
-/* Computes c[j] (k elements) = or += the sum over terms of block^T times x[j][skip ...], for n vectors and few terms. */
+/* Computes n vectors c + j * ldc (k elements): = or += the sum over a few terms of block^T times the vector at x[j] + skip. */
 static void product_t_run(uint32_t n, uint32_t k, uint32_t n_terms, const vpps_product_term *terms, float *c,
                           size_t ldc, bool add) {
     enum { NARROW = VECTOR / PRODUCT_T_VECTORS };
@@ -244,10 +245,10 @@ static void product_t_run(uint32_t n, uint32_t k, uint32_t n_terms, const vpps_p
     }
 }
 
-/* Multiplies transposed blocks for any number of terms: sums runs of terms, then adds the runs. */
+/* Multiplies transposed blocks for any number of terms: sums TERMS terms at a time, and adds up these sums. */
 static void product_t(uint32_t n, uint32_t k, uint32_t n_terms, const vpps_product_term *terms, float *c, size_t ldc,
                       bool add) {
-    enum { TERMS = 64 }; /* number of terms per run; each term has at most 64 rows, one a lane */
+    enum { TERMS = 64 }; /* number of terms (blocks of at most 64 matrix rows) summed at a time */
     product_t_run(n, k, vpps_min_u32(n_terms, TERMS), terms, c, ldc, add);
     for (uint32_t first = TERMS; first < n_terms; first += TERMS)
         product_t_run(n, k, vpps_min_u32(n_terms - first, TERMS), terms + first, c, ldc, true);
@@ -259,7 +260,7 @@ static void product_t(uint32_t n, uint32_t k, uint32_t n_terms, const vpps_produ
  * side by side first: x at a distance of an odd number of cache lines, d in rows of a tile. */
 
 enum {
-    OUTER_VECTORS = 128 /* vectors per pass: their rows of d stay in L1 while all columns are processed */
+    OUTER_VECTORS = 128 /* vectors per call: some rows of all vectors d stay in L1 for all columns */
 };
 
 /* Returns the distance, in floats, from one packed vector of k elements to the next. */
@@ -302,8 +303,7 @@ static void pack_outer(uint32_t n, uint32_t k, const float *const *x, float *to)
     }
 }
 
-/* Computes the gradient of a block of matrix rows (m x k): block = or += the sum over n <= OUTER_VECTORS vectors of d[v][d_skip ...] x[v]^T, with
- * packed x. */
+/* Computes the gradient of a block of matrix rows (m x k): block = or += the sum over n vectors of d[v][d_skip ...] x[v]^T, x packed. */
 static void outer(uint32_t m, uint32_t n, uint32_t k, const float *const *d, uint32_t d_skip, const float *x, float *a,
                   size_t ld, bool add) {
     float rows_of_d[OUTER_VECTORS * PRODUCT_HEIGHT * VECTOR] __attribute__((aligned(64)));

@@ -3,7 +3,8 @@
 #include "runtime/cpu/cpu.h"
 
 vpps_status vpps_cpu_open_share(vpps_cpu *cpu, vpps_communicator *c) {
-    /* What must be equal in all processes: how products are computed (it determines bits), and the number of virtual processors (bits and layout). */
+    /* Text that must be equal in all processes: how products are computed, which determines results' bits, and the number of virtual
+     * processors, which also determines where parameters lie. */
     char machine[128];
     snprintf(machine, sizeof machine, "cpu %s %s %s %u", cpu->kernels->isa,
              vpps_precision_names[cpu->precision.precision], cpu->precision.unit.name, cpu->n_vps);
@@ -108,7 +109,7 @@ bool vpps_vp_share(vpps_vp *vp) {
     if (vp->index == 0) {
         if (!lead(vp)) return false;
     } else {
-        const uint32_t batch = atomic_load(&cpu->released.value) + 1; /* value that `released` gets by this exchange */
+        const uint32_t batch = atomic_load(&cpu->released.value) + 1; /* its value after this exchange of gradients */
         add_one(&cpu->arrived);
         if (vpps_wait_for(cpu, &cpu->released, batch, 0, true) != VPPS_WAIT_REACHED) return false;
     }

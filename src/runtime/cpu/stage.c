@@ -1,5 +1,4 @@
-/* stage.c - runs a stage (part of a cell's program) over some vertices, tile by tile, leaving out vertices for which the cell's condition does not
- * hold. */
+/* stage.c - runs a stage (part of a cell's program) over vertices, tile by tile, without vertices where the cell's condition is false. */
 #include "runtime/cpu/tile.h"
 
 bool vpps_vp_scratch(vpps_vp *vp, size_t floats) {
@@ -18,8 +17,8 @@ static bool holds(const vpps_tile *t, uint32_t vertex) {
     return vpps_condition_holds(condition, t->vp->cpu->pool[vpps_input_at(t->view, condition->input, vertex)]);
 }
 
-/* Sets the outputs of a vertex that does not run, since the cell's condition does not hold there, to their values for that case. Zero is added to a
- * value, as where all vertices run, so that a zero has the same sign. */
+/* Sets the outputs of a vertex that does not run, since the cell's condition is false there, to their values for that case. A value is not
+ * copied but added to zero, so that -0 becomes 0, as it does when all vertices run. */
 static void hand_on(const vpps_tile *t, uint32_t vertex) {
     const vpps_cpu *cpu = t->vp->cpu;
     const vpps_stage_set made = t->c->stages[t->stage].outputs;

@@ -13,8 +13,7 @@ static void copy(uint32_t n, uint32_t width, const vpps_span *to, const vpps_spa
         memcpy(vpps_span_at(to, i), vpps_span_at(from, i), width * sizeof(float));
 }
 
-/* Loads a value into a slot (a buffer of the tile). If every virtual processor has computed a partial sum of the value, adds these sums in their
- * order. */
+/* Loads a value into a slot (a buffer of the tile). If virtual processors have computed partial sums of the value, adds them in order. */
 static void load(const vpps_tile *t, const vpps_program_step *s) {
     const vpps_operand *o = vpps_operands_of(t, s);
     const vpps_span from = vpps_span_of(t, o, true), to = vpps_span_of(t, &s->to, false);
@@ -26,7 +25,7 @@ static void load(const vpps_tile *t, const vpps_program_step *s) {
             t->kernels->add(width, vpps_span_at(&to, i), vpps_span_at(&from, i) + m * share);
 }
 
-/* Returns the pairs (offset of a scalar, offset of a vector) whose products are terms of a vertex's gradient, and their number in *n. NULL: out of
+/* Returns the pairs (offset of a scalar, offset of a vector) whose products are terms of a vertex's gradient; *n: how many. NULL: no
  * memory. */
 static const uint32_t *pairs_of(const vpps_tile *t, uint32_t output, uint32_t vertex, uint32_t *n) {
     const uint32_t *starts = t->view->pair_starts[output];
@@ -42,8 +41,8 @@ static const uint32_t *pairs_of(const vpps_tile *t, uint32_t output, uint32_t ve
     return t->vp->pairs;
 }
 
-/* Adds up the terms of a gradient (one from each vertex that reads the value): first the vectors in the vertex's list, in their order, then the
- * products of its pairs. Returns false if out of memory. */
+/* Adds up the terms of a gradient, one from each vertex that reads the value: first terms stored as vectors, in the order of their list;
+ * then products of pairs (scalar, vector). Returns false if out of memory. */
 static bool add_gradients(const vpps_tile *t, const vpps_program_step *s) {
     const uint32_t *starts = t->view->gradient_starts[s->output] + t->first[0];
     const uint32_t *entries = t->view->gradients[s->output], *pairs = t->view->pairs[s->output];
@@ -99,8 +98,8 @@ static void set_numbers(const vpps_tile *t, const vpps_program_step *s, const it
                at->member * vpps_operand_words(&s->to);
 }
 
-/* Returns the number of the operand's item for item `at` of the step: the same vertex or member, the member's vertex, or the first member of the
- * vertex's list. */
+/* Returns the number of the operand's value that the step reads for `at`: of that vertex or list member, of the member's vertex, or of the
+ * first member of the vertex's list. */
 static uint32_t number_of(const vpps_tile *t, const vpps_operand *o, uint32_t axis, const item *at) {
     if (o->access == VPPS_ACCESS_MEMBERS) return t->view->lists[o->axis][at->vertex] - t->first[o->axis];
     return o->axis != axis ? at->in_part : at->number;
@@ -186,8 +185,7 @@ static void set_member(const vpps_program_step *s, const vpps_operand *x, const 
     }
 }
 
-/* Runs a step for which is_plain is true: all items by one call if the step is uniform; else vertex by vertex, or over the list members of each
- * vertex. */
+/* Runs a step for which is_plain is true: by one call of the kernel if all values are adjacent; else one for each vertex or list member. */
 static bool run_plain(const vpps_tile *t, const vpps_program_step *s, vpps_operands *o) {
     const vpps_operand *x = vpps_operands_of(t, s);
     const vpps_cpu_kernel kernel = t->kernels->run[s->run.of.opcode];
@@ -288,7 +286,8 @@ static void copy_rows(float *to, uint32_t to_rows, uint32_t to_row, const float 
         memcpy(to + (size_t)col * to_rows + to_row, from + (size_t)col * from_rows + from_row, n * sizeof *to);
 }
 
-/* Runs SLICE, PLACE or STACK by copying rows. STACK writes the members of a vertex's list below each other; SLICE takes one member's rows. */
+/* Runs an instruction that copies rows. SLICE takes some rows of a value. PLACE puts a value's rows into a value of zeros. STACK writes the
+ * rows of several values, or of a list's members, below each other. */
 static void copy_parts(const vpps_tile *t, const vpps_program_step *s) {
     const uint32_t opcode = s->run.of.opcode, rows = s->to.rows, cols = s->to.cols, first = s->run.of.u.whole;
     const bool slice = opcode == VPPS_I_SLICE, list = s->run.of.over_list;

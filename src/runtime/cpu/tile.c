@@ -1,7 +1,7 @@
 /* tile.c - the layout of tiles in memory, and the addresses of a tile's operands. See tile.h. */
 #include "runtime/cpu/tile.h"
 
-/* The layouts of a cell's tiles: the layout for stage s and virtual processor number m of a group is at s * group + m. */
+/* Memory layouts of a cell's tiles (vertices computed together). Number s * group + m: for stage s, and virtual processor m of a group. */
 typedef struct tile_cell {
     vpps_tile_layout *layouts;
     uint32_t n;
@@ -16,7 +16,7 @@ static void choose_tile(const vpps_program *p, uint32_t most, vpps_tile_layout *
     uint32_t floats = layout->floats[0] + 1;
     for (uint32_t d = 1; d < VPPS_AXES; d++) floats += 4 * layout->floats[d];
     uint32_t tile = vpps_min_u32(FLOATS / floats, most);
-    /* ARGMAX follows a product whose matrix, with many classes, is far larger than a tile: tiles of few vertices would read it too often. */
+    /* With ARGMAX, tiles get at least some vertices: each tile reads a matrix with a row for each class, far larger than the tile. */
     for (uint32_t i = 0; i < p->n; i++)
         if (p->steps[i].kind == VPPS_STEP_RUN && p->steps[i].run.of.opcode == VPPS_I_ARGMAX)
             tile = vpps_max_u32(tile, LEAST_WITH_ARGMAX);
@@ -64,8 +64,7 @@ vpps_status vpps_make_tiles(vpps_compiled_cell *c, uint32_t most) {
     return VPPS_OK;
 }
 
-/* Returns the address of a gradient that the stage computes for an input, for item 0 of the block, in the part of memory of this virtual
- * processor. */
+/* Returns the address, for item 0 of the block, of the gradients for an input of the cell that this virtual processor computes. */
 static float *contribution(const vpps_tile *t, const vpps_operand *o) {
     const uint32_t items = t->task_items[o->axis];
     uint64_t at = t->contributions + vpps_contribution_at(t->c, t->stage, t->task_items, o->at);

@@ -6,7 +6,7 @@
 #include "runtime/cpu/cpu.h"
 
 typedef struct vpps_tile_slot {
-    /* sum of the widths of earlier slots on the same axis; the slot begins at this times the number of items */
+    /* sum of the widths of earlier slots (buffers) on this axis (vertices, or a list's members); the slot begins at this times the items */
     size_t at;
     uint32_t width; /* number of floats of one item (vertex or list member) */
 } vpps_tile_slot;
@@ -14,15 +14,14 @@ typedef struct vpps_tile_slot {
 /* Layout of the memory of a stage's tiles, for one virtual processor of a group. */
 typedef struct vpps_tile_layout {
     vpps_tile_slot *slots; /* layout of each slot (buffer) of the program, indexed by the slot's number */
-    /* rows that this virtual processor owns, for each index `dealt` of operands; own[0] is empty */
+    /* rows that this virtual processor owns, indexed by `dealt` of operands; own[0]: for operands that are not divided among VPs */
     vpps_rows *own;
     /* for each axis (0: vertices; d: list members): number of floats of all its slots (buffers), for one vertex or member */
     uint32_t floats[VPPS_AXES];
     uint32_t tile; /* number of vertices per tile */
 } vpps_tile_layout;
 
-/* The tile that is run, or a part of its vertices. Arrays have an element for each axis: 0 for vertices, d for the members of the vertices' list
- * input d - 1. */
+/* A tile, or some of its vertices. Arrays have an element for each axis: 0 for vertices, d for the members of their list input d - 1. */
 typedef struct vpps_tile {
     vpps_vp *vp;
     const vpps_kernels *kernels;
@@ -31,14 +30,15 @@ typedef struct vpps_tile {
     const vpps_tile_layout *layout;
     const vpps_block_view *view;
     uint32_t stage, member;
-    /* for each axis: number, in the block, of the part's first vertex or list member; how many there are */
+    /* by axis (0: vertices; d: list members): number, in the block of vertices, of the first item that `vpps_tile` covers; how many */
     uint32_t first[VPPS_AXES], n[VPPS_AXES];
     uint32_t whole[VPPS_AXES]; /* for each axis: number of vertices or list members of the whole tile */
-    uint32_t before;           /* number of vertices of the tile before the first one of this part */
-    /* numbers of the vertices for which the cell's condition holds, indexed from first[0]; NULL: all run */
+    uint32_t before;           /* number of vertices of the tile before those that this struct covers */
+    /* for vertices where the cell's condition holds: numbers in the block; live[first[0]] is the first; NULL: all vertices run */
     const uint32_t *live;
     float *region[VPPS_AXES]; /* for each axis (0: vertices; d: a list's members): memory of its buffers */
-    /* for each record (area of kept values): address that the block's item 0 would have */
+    /* for each record (area of kept values): address for item (vertex, list member) 0 of the block, even if memory begins at a later
+     * item */
     float *records[VPPS_RECORDS];
     uint32_t task_first[VPPS_AXES], task_items[VPPS_AXES];
     uint64_t contributions; /* pool offset of the gradients that the task computes for inputs */
@@ -51,16 +51,16 @@ const vpps_tile_layout *vpps_tiles_of(const vpps_compiled_cell *c, uint32_t stag
 
 /* ---- operands: tile.c */
 
-/* Addresses of an operand for all items (vertices or list members): for item i, base + i * stride, or base + offsets[i]; with `live`, live[i] takes
- * the place of i. */
+/* Addresses of an operand: for item (vertex, list member) i, base + i * stride, or base + offsets[i]; with `live`, live[i] replaces i. */
 typedef struct vpps_span {
     float *base;
     size_t stride;
     const uint32_t *offsets, *live;
 } vpps_span;
 
-/* Returns the addresses of an operand's values for the vertices, or list members, in the part of the tile. If rows are dealt to virtual processors
- * (VPs), the values are the rows that this VP owns. If every VP has a partial sum of the value: this VP's sum, or with first_share the first VP's. */
+/* Returns the addresses of an operand's values for the vertices, or list members, that `t` covers. If rows are dealt to virtual processors
+ * (VPs), the values are the rows that this VP owns. If every VP has a partial sum of the value: this VP's sum, or with first_share the
+ * first VP's. */
 vpps_span vpps_span_of(const vpps_tile *t, const vpps_operand *o, bool first_share);
 
 static inline float *vpps_span_at(const vpps_span *w, uint32_t i) {
@@ -72,7 +72,7 @@ static inline const vpps_operand *vpps_operands_of(const vpps_tile *t, const vpp
     return t->p->operands + s->first;
 }
 
-/* Returns the address of the slot (buffer) that holds the operand for the vertices, or list members, in the part of the tile; these are adjacent. */
+/* Returns the address of the slot (buffer) that holds an operand: adjacent values for all vertices, or list members, that `t` covers. */
 static inline float *vpps_slot_of(const vpps_tile *t, const vpps_operand *o) {
     const vpps_tile_slot *slot = &t->layout->slots[o->at];
     return t->region[o->axis] + slot->at * t->whole[o->axis] + (size_t)t->before * slot->width;
@@ -88,7 +88,7 @@ static inline uint32_t vpps_first_of(const vpps_tile *t, const vpps_operand *o) 
     return t->layout->own[o->dealt].first;
 }
 
-/* Returns the number, in the block, of vertex i of this part of the tile. */
+/* Returns the number, in the block of vertices, of the i-th vertex that `t` covers. */
 static inline uint32_t vpps_vertex_at(const vpps_tile *t, uint32_t i) {
     return t->live ? t->live[t->first[0] + i] : t->first[0] + i;
 }

@@ -26,8 +26,7 @@ static const float *block_from(const vpps_tile *t, const vpps_program_step *s, u
     return NULL;
 }
 
-/* Returns the address that the next product of the program reads first, for prefetching; after the last product, the address that the next tile reads
- * first. */
+/* Returns the address that the next product reads first, in this tile or the next one, for prefetching. */
 static const float *next_block(const vpps_tile *t, const vpps_program_step *s) {
     for (const vpps_program_step *end = t->p->steps + t->p->n, *next = s + 1;; next++) {
         if (next == end) next = t->p->steps;
@@ -56,7 +55,7 @@ static float *vector_at(const vpps_span *w, uint32_t i, uint32_t row) {
     return w->base ? vpps_span_at(w, i) + row : NULL;
 }
 
-/* Multiplies a block of rows with all vectors, run by run, while the block stays in the cache. */
+/* Multiplies a block of rows with all vectors while the block is in the cache: a call for each run of vectors equally spaced in memory. */
 static void multiply_block(const vpps_tile *t, const product *p, const vpps_matrix_block *block, uint32_t depth,
                            const float *next) {
     const uint32_t row = block->first_row - p->first_row;
@@ -98,7 +97,7 @@ static bool multiply_bf16(const vpps_tile *t, const vpps_program_step *s, const 
                                    0, &term->x_words))
                 return false;
         }
-        /* other matrices of the sum have blocks of the same rows */
+        /* all matrices of this sum of products are divided into blocks at the same rows, so o[0]'s blocks stand for all */
         const vpps_blocks blocks = blocks_of(t, o[0].matrix);
         for (uint32_t b = 0; b < blocks.n; b++) {
             const uint32_t row = blocks.blocks[b].first_row - p->first_row;

@@ -4,8 +4,7 @@
 #include "runtime/cpu/kernels.h"
 #include "vpps.h"
 
-/* Kinds of processor instructions ("units") that compute products in bf16, as X(unit). VECTORS are plain vector instructions, as the fp32 kernels
- * use. */
+/* Kinds of processor instructions ("units") that compute products in bf16, as X(unit). VECTORS: plain vector instructions, as in fp32. */
 #define VPPS_BF16_UNIT_TABLE(X) X(VECTORS) X(AVX512_BF16) X(AMX)
 
 #define X(id) VPPS_BF16_##id,
@@ -19,7 +18,7 @@ enum { VPPS_MOST_KERNELS = 0 VPPS_ISA_TABLE(X) };
 typedef struct vpps_cpu_units {
     const vpps_kernels *kernels[VPPS_MOST_KERNELS]; /* kernels of VPPS_ISA_TABLE that the processor can run */
     uint32_t n_kernels;
-    /* Functions of each kind of bf16 instructions; `product` is NULL if the processor lacks them. For VECTORS, see vpps_bf16_unit_of. */
+    /* Functions of each kind of bf16 instructions; `product` NULL: the processor lacks them. VECTORS: none (see vpps_bf16_unit_of). */
     vpps_bf16_unit bf16[VPPS_BF16_UNITS];
     char why_not[VPPS_BF16_UNITS][96]; /* the reason why the processor lacks a kind of instructions, as text */
 } vpps_cpu_units;
@@ -40,5 +39,5 @@ enum { VPPS_MOST_MAKERS = VPPS_MOST_KERNELS + 2 * VPPS_BF16_UNITS };
  * and bf16x3. Returns their number. */
 uint32_t vpps_cpu_makers(const vpps_cpu_units *units, vpps_cpu_maker out[VPPS_MOST_MAKERS]);
 
-/* Returns the functions of a kind of bf16 instructions; for VECTORS, functions of kernels number `kernels`. */
+/* Returns the functions of a kind of bf16 instructions; for VECTORS (plain vector instructions), those of units->kernels[kernels]. */
 vpps_bf16_unit vpps_bf16_unit_of(const vpps_cpu_units *units, uint32_t kernels, vpps_bf16_unit_id id);

@@ -64,7 +64,7 @@ static double bounds(vpps_vp *vp, const vpps_block_view *view) {
         const vpps_outer o = vpps_outer_of(c, i);
         if (vp->by_update[o.param] != cpu->launch || !o.x) continue;
         double *d = sums + 2 * (size_t)i, *x = d + 1;
-        *d = *x = -1; /* so that both sums count as not computed */
+        *d = *x = -1; /* -1: the sums of squares of dy and x are not computed yet */
         const vpps_rows own = vpps_rows_of_vp(cpu, o.param, vp->index);
         const vpps_rows all = {0, cpu->model->params[o.param].cols};
         for (uint32_t j = 0; j < i; j++) {
@@ -231,7 +231,7 @@ static void count_updates(vpps_vp *vp) {
         cpu->device.updates[p] +=
             shared ? shared[p] : vp->touched[p] == cpu->sum.number || vp->by_update[p] == cpu->launch;
     for (uint32_t i = 0; i < cpu->batch.n_segments; i++)
-        vp->touched[cpu->batch.segments[i].param] = 0; /* clears marks of tables, which only this function sets */
+        vp->touched[cpu->batch.segments[i].param] = 0; /* clears the tables' marks, set only within this function */
 }
 
 void vpps_vp_update(vpps_vp *vp) {

@@ -25,7 +25,7 @@ static vpps_wait_end wait_for_barrier(vpps_vp *vp, const vpps_passed *p, uint64_
     if (end != VPPS_WAIT_TIMEOUT || limit_ns == VPPS_ONLY_LOOK) return end;
     const uint32_t before = vp->progress;
     vp->progress = progress(cpu);
-    /* the processors that one thread runs wait by turns */
+    /* each of the virtual processors that this thread runs waits in turn */
     const uint32_t turns = (cpu->n_vps + cpu->threads - 1) / cpu->threads;
     vp->stalled_ns = vp->progress == before ? vp->stalled_ns + limit_ns * turns : 0;
     if (vp->stalled_ns < cpu->watchdog_ns) return end;
@@ -63,7 +63,7 @@ static vpps_wait_end wait_before(vpps_vp *vp, const vpps_task *t, uint64_t limit
     return VPPS_WAIT_REACHED;
 }
 
-/* Signals the barrier that the task names. If barriers are trees, the virtual processor's next task waits for it. */
+/* Signals the task's barrier. If barriers are trees of counters, the virtual processor's next task waits for this barrier. */
 static void signal_barrier(vpps_vp *vp, const vpps_task *t) {
     vpps_cpu *cpu = vp->cpu;
     if (cpu->meetings.taken) {

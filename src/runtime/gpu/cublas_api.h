@@ -7,8 +7,7 @@
 typedef struct cublasContext *vpps_cublas_handle;
 typedef struct CUstream_st *vpps_cublas_stream;
 
-/* cuBLAS's constants as X(their name, our name, value). cublasGemmAlgo_t is declared as int, other enums as unsigned,
- * which C treats as compatible. */
+/* cuBLAS's constants as X(their name, our name, value). cublasGemmAlgo_t is declared as int, other enums as unsigned (compatible in C). */
 #define VPPS_CUBLAS_CONSTANTS(X)                                                                                       \
     X(CUBLAS_STATUS_SUCCESS, VPPS_CUBLAS_SUCCESS, 0)                                                                   \
     X(CUBLAS_STATUS_ALLOC_FAILED, VPPS_CUBLAS_ALLOC_FAILED, 3)                                                         \

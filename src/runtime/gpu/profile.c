@@ -32,8 +32,7 @@ uint32_t vpps_gpu_choices(const vpps_options *o, vpps_trial *out) {
     return n;
 }
 
-/* Makes the next batch use the profile's current candidate: sets the number of rows per warp, and drops all kernels, so that new ones are
- * compiled. */
+/* Makes the next batch use the profile's current candidate (variant of the kernel): sets its rows per warp, and drops compiled kernels. */
 static void apply(vpps_gpu *gpu) {
     gpu->layout.target.rows.unit = vpps_profile_current(&gpu->device.profile)->rpw;
     vpps_gpu_forget_kernels(gpu);
@@ -79,8 +78,7 @@ vpps_status vpps_gpu_note_kernel(vpps_gpu *gpu, vpps_status made) {
     return VPPS_POOL;
 }
 
-/* Returns the index of the next candidate (variant of the kernel) to try; p->n: none is left. More rows per warp are tried only while they are
- * faster. */
+/* Returns the index of the profile's next candidate; p->n: none is left. More rows per warp are tried only while they are faster. */
 static uint32_t next_candidate(vpps_profile *p) {
     const uint32_t best = vpps_profile_best(p);
     bool faster = true;

@@ -137,9 +137,9 @@ static uint32_t step_words(const vpps_gpu *gpu) {
     return (uint32_t)(gpu->model->n_params * sizeof(vpps_param_step) / sizeof(uint32_t));
 }
 
-/* Sets the optimiser's bias corrections in the header of a script that updates the parameters that gpu->dense marks. Also writes a
- * vpps_param_step for each parameter from address `at` on, if the batch's script has them or parameters were not updated equally often.
- * Returns the address after them. */
+/* Sets the optimiser's bias corrections in the header of a script that updates the parameters that gpu->dense marks. Writes a
+ * vpps_param_step for each parameter to address `at` on, if the batch has them or parameters were updated unequally often. Returns the
+ * address after them. */
 static uint32_t write_steps(const vpps_gpu *gpu, const vpps_batch *batch, uint32_t *script, uint32_t at) {
     vpps_task_header *h = (vpps_task_header *)(void *)script;
     const size_t n = gpu->model->n_params, words = sizeof(vpps_param_step) / sizeof(uint32_t);

@@ -3,8 +3,7 @@
 
 #include "base/base.h"
 
-/* Writes one line with the compiler's version and options. Fails with DEVICE if it cannot be run, and with ARGUMENT if $VPPS_CXX or
- * $VPPS_CXXFLAGS is too long. */
+/* Writes the compiler's version and options as a line. Fails with DEVICE if the compiler cannot run, ARGUMENT if an option is too long. */
 vpps_status vpps_simt_toolchain(char *out, size_t room);
 
 /* Compiles `text` to a shared library of *size bytes (malloc'd, owned by the caller). Fails with DEVICE if the compiler refuses the text

@@ -8,9 +8,8 @@
 
 extern const char vpps_template_simt_cuda[]; /* text of interp_templates/simt_cuda.h */
 
-/* Makes the text to compile: CUDA's built-ins, the source, and the exported symbol. The source is in an unnamed namespace; otherwise inline
- * functions, with their __shared__ variables, would get other sections than the rest, and all __shared__ variables must be in one section.
- * *text is malloc'd. */
+/* Makes the text to compile: CUDA's built-ins, the source, the exported symbol. The source is in an unnamed namespace: else inline
+ * functions' __shared__ variables would get other sections, and all __shared__ variables must be in one section. *text is malloc'd. */
 static vpps_status make_text(const char *source, char **text, size_t *bytes) {
     static const char before[] = "namespace {\n#line 1 \"kernel\"\n", after[] = "\n}\nVPPS_SIMT_EXPORT(vpps_kernel)\n";
     const size_t room = strlen(vpps_template_simt_cuda) + strlen(before) + strlen(source) + strlen(after) + 1;
