@@ -66,23 +66,24 @@ typedef struct vpps_device_table {
                           vpps_pool_plan *plan);
     void (*destroy)(vpps_device *d);
 
-    /* Returns the device's properties, such as its number of virtual processors, for which batches' scripts are made. `tune` changes
-     * them. */
+    /* Returns the device's properties, such as its number of virtual processors, for which scripts are made. `tune` may change
+     * properties. */
     const vpps_target *(*target)(const vpps_device *d);
 
-    /* Starts a batch's script, which must not change until the batch is finished. If the calling thread works as a VP (virtual processor),
-     * the batch is finished on return. After a failure with MEMORY (or with POOL, on devices without host_vps) nothing was started and the
-     * parameters are unchanged. After POOL while a profile is running, `tune` takes another candidate. After other failures `unstarted`
-     * tells whether nothing was started. */
+    /* Starts a batch's script (tasks), which must not change until the batch is finished. If the calling thread works as a virtual
+     * processor, the batch is finished on return. After a failure with MEMORY, or with POOL on a device that compiles kernels (host_vps
+     * false), nothing was started and the parameters are unchanged; after POOL during a profile, `tune` takes another variant of the
+     * kernel. After other failures, `unstarted` tells whether nothing was started. */
     vpps_status (*launch)(vpps_device *d, const vpps_batch *batch);
-    /* Compiles the kernel for batches like this one, which has no script, while other batches run. Called only if vpps_target.ahead. */
+    /* Compiles, while other batches run, a kernel for the cells of `batch`, which has no tasks. Called only if the device's target has
+     * `ahead`. */
     void (*compile_ahead)(vpps_device *d, const vpps_batch *batch, bool training);
     /* Announces that compiled cells of earlier batches are about to be freed; no batch is running. NULL: the device holds no cells. */
     void (*forget_cells)(vpps_device *d);
 
-    /* Returns whether this batch may be launched while another one runs; it then starts after that batch. If the earlier batch fails, or
-     * has a non-finite loss or gradient and the options stop there, the queued batch does nothing: its outcome is a failure, and parameters
-     * stay as if it had not been launched. NULL: batches are never queued. */
+    /* Returns whether this batch may be launched while another one runs; it then starts after the other one. If the other one fails, or has
+     * a non-finite loss or gradient for which the options say to stop, the queued batch does nothing: its outcome is a failure, and
+     * parameters stay as if it had not been launched. NULL: batches are never queued. */
     bool (*queues)(const vpps_device *d, const vpps_batch *batch);
     bool (*finished)(vpps_device *d); /* Returns whether the latest launch, if any, is finished. Never blocks. */
     /* Waits for the oldest launch whose outcome was not taken, and gives that outcome. If all were taken, gives the latest launch's. */
@@ -104,10 +105,10 @@ typedef struct vpps_device_table {
      * caller's CUDA stream, and before later work there. */
     vpps_status (*trade)(vpps_device *d, bool in, uint32_t n, const vpps_pool_copy *copies, void *stream);
     vpps_status (*lend)(vpps_device *d, uint64_t words, vpps_array **out, float **address); /* vpps_array_create */
-    /* sends entries of sharded tables to other processes until all call vpps_forward_end; NULL: not needed */
+    /* sends entries of tables that are divided among processes to other processes until all call vpps_forward_end; NULL: not needed */
     vpps_status (*forward_end)(vpps_device *d);
-    /* Returns whether the device has an array of a parameter; `which`: VPPS_ARRAY_VALUES, VPPS_ARRAY_GRADIENT, ... It has a gradient only while one
-     * is being accumulated, and no array of a table divided among processes. */
+    /* Returns whether the device has an array of a parameter (`which`: VPPS_ARRAY_VALUES, VPPS_ARRAY_GRADIENT, ...). A gradient exists only
+     * while gradients are accumulated. Of a table divided among processes, the device has no array. */
     bool (*holds)(const vpps_device *d, vpps_param param, uint32_t which);
     /* Copies an array of a parameter to the host or, with `in`, from the host; a matrix row by row. `array` NULL, only with `in`: zeros. */
     vpps_status (*move)(vpps_device *d, vpps_param param, uint32_t which, float *array, bool in);
@@ -125,11 +126,12 @@ typedef struct vpps_device_table {
     /* Writes, for checkpoints, the device's measured choices that affect a batch's bits, as text of at most VPPS_CHOICE_TEXT bytes.
      * `choice` and `take_choice` are NULL if bits do not depend on measurements. */
     void (*choice)(const vpps_device *d, char *text);
-    /* Applies a text that `choice` wrote, if that was on the same kind of machine and the options allow it; write_parameters must follow.
-     * Fails with MEMORY, changing nothing. */
+    /* Applies the choices in a text that `choice` wrote, if it did so on this kind of machine and the options allow it. The caller must
+     * then write all parameters to the device. Fails with MEMORY, changing nothing. */
     vpps_status (*take_choice)(vpps_device *d, const char *text);
 
-    /* Switches the device to the next alternative that its profile measures; parameters keep their values. NULL: no profile. */
+    /* Switches the device to the next setting (such as a variant of the kernel) of its profile; parameters keep their values. NULL: no
+     * profile. */
     vpps_status (*tune)(vpps_device *d);
     /* Writes to *out trial i of those measured before the first batch. Returns false if there are fewer. NULL: the device measures none. */
     bool (*measured)(const vpps_device *d, uint32_t i, vpps_trial *out);

@@ -29,7 +29,7 @@ vpps_status vpps_step_forward(vpps_handle *h, vpps_graph *g, const vpps_request 
     VPPS_TRY(vpps_graph_status(g));
     VPPS_TRY(vpps_asked_check(&h->asked, h->device, g));
     VPPS_TRY(vpps_handle_whole(h));
-    /* the profile does not switch to another alternative while gradients accumulate */
+    /* while gradients are accumulated, the device keeps its settings: its profile does not try another variant of the kernel */
     if (!h->n_backward) VPPS_TRY(vpps_handle_tune(h));
     VPPS_TRY(vpps_handle_report(h));
     h->open.goal = h->asked.request.no_parameters ? VPPS_GOAL_NODES : VPPS_GOAL_GRADIENTS;
@@ -72,7 +72,7 @@ static vpps_status give(vpps_handle *h, const float *const *gradients) {
 /* Copies the caller's gradients from arrays in the device's memory, without a check for non-finite ones. Sets the loss to 0. */
 static vpps_status give_arrays(vpps_handle *h, const float *const *gradients) {
     const vpps_given_array *to = vpps_batch_given(h->programs[h->next]);
-    vpps_pool_copy *copies = h->asked.reads; /* reuses the array of copies of values, which are done */
+    vpps_pool_copy *copies = h->asked.reads; /* reuses the array for copies of forward's values, which were made */
     const float loss = 0;
     char name[64];
     for (uint32_t i = 0; i < to->n; i++) {

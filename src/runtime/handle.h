@@ -65,9 +65,10 @@ struct vpps_handle {
     char failure[VPPS_MESSAGE_BYTES + 32];
     vpps_stats stats;
     uint32_t vote;
-    uint64_t slowest_ns, mean_ns; /* times summed over batches: of the slowest process; the mean of all processes */
-    vpps_trace *trace;            /* records time spans; NULL: nothing is recorded */
-    uint32_t process;             /* vpps_process_number() of the process that created the handle */
+    /* times from launch to gradients, summed: of the slowest process; mean of all */
+    uint64_t slowest_ns, mean_ns;
+    vpps_trace *trace; /* records time spans; NULL: nothing is recorded */
+    uint32_t process;  /* vpps_process_number() of the process that created the handle */
 };
 
 /* ---- handle.c */
@@ -116,7 +117,7 @@ vpps_status vpps_handle_break(vpps_handle *h, vpps_status status, uint64_t batch
 /* Returns OK, the failure that made the handle unusable, or, once, the failure of the latest training batch. */
 vpps_status vpps_handle_report(vpps_handle *h);
 
-/* Number of profiles (measurements that choose the fastest): 0: the device's settings; 1: number of groups of VPs; 2: batching policy. */
+/* Number of profiles (measurements that find the fastest). 0: the device's settings; 1: number of groups of VPs; 2: batching policy. */
 enum { VPPS_PROFILES = 3 };
 vpps_profile *vpps_profile_of(vpps_handle *h, uint32_t i);
 /* Returns the profile (measurement of alternatives) that is still running, or NULL if all profiles have made their choice. */
@@ -125,9 +126,9 @@ vpps_profile *vpps_handle_profile(vpps_handle *h);
 /* Moves the device to the next setting (such as a variant of the kernel) that its profile measures. Fails as the device's `tune`. */
 vpps_status vpps_handle_tune(vpps_handle *h);
 
-/* Starts the next program's script, for training batch number `batch` or, with 0, for vpps_forward. A failed launch makes the handle
- * unusable unless nothing was started: after MEMORY, after POOL on a device that compiles kernels (while its profile is running, it takes
- * another candidate), or if the device sets `unstarted`. */
+/* Launches the next script (a batch's tasks), for training batch number `batch` or, with 0, for vpps_forward. A failed launch makes the
+ * handle unusable, unless nothing was started: after MEMORY; after POOL on a device that compiles kernels (during its profile, the device
+ * then takes another variant of the kernel); or if the device has set `unstarted`. */
 vpps_status vpps_handle_launch(vpps_handle *h, uint64_t batch);
 
 /* Starts a batch of the graph. Before that, returns the failure of the preceding batch or sets *stale_loss (may be NULL) to its loss. */
@@ -142,7 +143,7 @@ void vpps_handle_wait(vpps_handle *h, vpps_outcome *out);
 /* Records that a training batch was launched. */
 void vpps_handle_note_flight(vpps_handle *h, uint64_t number, vpps_goal goal);
 
-/* Adds the new script of this graph to the handle's statistics. */
+/* Adds the size of the new script (list of tasks) for this graph, and the time that making it took, to the handle's statistics. */
 void vpps_handle_count_script(vpps_handle *h, const vpps_graph *g);
 
 /* ---- scripts.c */
@@ -157,14 +158,15 @@ void vpps_handle_ask(const vpps_handle *h, vpps_batch_request *request);
 vpps_status vpps_handle_script(vpps_handle *h, const vpps_target *target, vpps_graph *g,
                                const vpps_batch_request *asked);
 
-/* Tells the device which batches to expect after the one just launched: inference on the same graph, if there are new cells, and batches with another
- * number of groups of virtual processors. Does nothing while a profile is running, since its choices decide which batches follow. */
+/* If the batch just launched has new cells, tells the device which batches are likely next, so that it compiles their kernels: batches with
+ * fewer groups of virtual processors, and inference on this graph. Does nothing during a profile, whose choices decide which batches
+ * follow. */
 void vpps_handle_foresee(vpps_handle *h, vpps_graph *g, const vpps_batch_request *launched);
 
 /* Makes the script of a graph's training batch without running it. The result is valid until the handle's next call. Fails as vpps_fb. */
 vpps_status vpps_handle_batch(vpps_handle *h, vpps_graph *g, vpps_node loss, const vpps_batch **out);
 
-/* Makes the script as vpps_handle_batch does, but for the given target and number of virtual processor groups; 0: the target chooses the number. */
+/* Makes the script as vpps_handle_batch does, but for the given target (a device's properties) and number of VP groups; 0: the target's. */
 vpps_status vpps_handle_batch_for(vpps_handle *h, vpps_graph *g, vpps_node loss, const vpps_target *target,
                                   uint32_t groups, const vpps_batch **out);
 

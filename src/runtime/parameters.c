@@ -13,7 +13,7 @@ void vpps_device_close(vpps_device *d) {
     free(d->updates);
 }
 
-/* Returns whether the device has these values or this state of a parameter, which is no gradient. */
+/* Returns whether the device has a parameter's array `which`: its values, or a state of the optimiser; false for gradients. */
 static bool holds(const vpps_device *d, vpps_param p, uint32_t which) {
     return which != VPPS_ARRAY_GRADIENT && d->table->holds(d, p, which);
 }

@@ -18,7 +18,7 @@ typedef struct reader {
     const char *root;
     vpps_core_place *by_cpu;
     bool *there, *known; /* there: whether the CPU is online and allowed; known: whether a property of it is known */
-    bool *listed;        /* whether the list that was read last names the CPU */
+    bool *listed;        /* whether the list of CPUs that was read last, from a file, contains the CPU */
     bool *nodes;         /* whether the memory node is online */
     uint32_t n;          /* number of CPUs */
 } reader;
@@ -74,7 +74,7 @@ static bool read_list_of(const reader *r, uint32_t cpu, const char *name, const 
 
 static void forget(reader *r) { memset(r->known, 0, r->n * sizeof *r->known); }
 
-/* Stands, as a value of a property, for the number of the list's first CPU. */
+/* Value that the function `give` replaces by the number of the first CPU in the list that was read last. */
 static const uint32_t FIRST = UINT32_MAX;
 /* Sets a property, given by its offset in vpps_core_place, of all CPUs in the list read last. */
 static void give(reader *r, size_t property, uint32_t value) {
@@ -103,7 +103,7 @@ static void read_packages(reader *r) {
     }
 }
 
-/* Reads the memory node of every CPU. A node's number is less than that of its last CPU, except for nodes without CPUs. */
+/* Reads the memory node of every CPU. The loop may end at r->n: a node's number is below r->n, unless the node has no CPUs. */
 static void read_nodes(reader *r) {
     read_list(r, "system/node", NO_NUMBER, "online", r->nodes);
     for (uint32_t node = 0; node < r->n; node++)

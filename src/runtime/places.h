@@ -35,7 +35,7 @@ typedef enum vpps_hold { VPPS_HOLD_ANYWHERE, VPPS_HOLD_NODE, VPPS_HOLD_CACHE } v
 /* Returns how tightly virtual processors that run on the chosen CPUs should be bound to them. */
 vpps_hold vpps_hold_of(const vpps_places *p, uint32_t n_vps, const uint32_t *chosen);
 
-/* Returns whether a virtual processor whose CPU is `own` may run on the CPU `place`. */
+/* Returns whether a virtual processor that is bound to the CPU `own`, as tightly as `hold` says, may run on the CPU `place`. */
 bool vpps_within(const vpps_core_place *own, const vpps_core_place *place, vpps_hold hold);
 
 /* Numbers of different sockets, memory nodes, caches and cores among CPUs. */

@@ -4,7 +4,7 @@
 #include "codegen/cache.h"
 #include "runtime/log.h"
 
-/* Makes the key under which a text is stored in the disk cache. *shapes is malloc'd, owned by the caller. Fails with MEMORY. */
+/* Makes the key under which the disk cache stores the text that `m` describes. *shapes: malloc'd part of the key. Fails with MEMORY. */
 static vpps_status key_of(const vpps_memory *m, char **shapes, vpps_cache_key *key) {
     size_t size = 0;
     *shapes = NULL;
@@ -46,7 +46,7 @@ void vpps_profile_groups(vpps_profile *p, uint32_t n_vps, uint32_t most) {
     *p = (vpps_profile){.batches = VPPS_TRIAL_BATCHES};
     for (uint32_t groups = 1; groups <= most; groups++) {
         if (n_vps % groups) continue;
-        if (p->n == VPPS_MOST_TRIALS) p->n--; /* if the list is full, a larger number of groups replaces the last one */
+        if (p->n == VPPS_MOST_TRIALS) p->n--; /* the list is full: the new number replaces the largest so far */
         p->trials[p->n++] = (vpps_trial){.groups = groups};
     }
     if (p->n == 1) vpps_profile_take(p, p->n);

@@ -6,17 +6,17 @@
 
 enum { VPPS_MOST_TRIALS = 8, VPPS_TRIAL_BATCHES = 9, VPPS_CANDIDATE_BYTES = 64 };
 
-/* Identifies a text, such as a measured choice, that is stored for later runs, beside the compiled kernels. */
+/* Identifies a text, such as the name of the fastest kernel, that is stored on disk for later runs of the program. */
 typedef struct vpps_memory {
-    const char *what;  /* content of the text, in a few words */
-    char machine[512]; /* description of the machine for which the text is valid */
+    const char *what;  /* what the stored text tells, such as "the fastest kernel" */
+    char machine[512]; /* the machine on which the stored text is valid */
     const vpps_model
-        *model; /* the text is valid for models with matrices of these names and shapes; NULL: for all models */
+        *model; /* the stored text is valid for models with matrices of these names and shapes; NULL: for all */
 } vpps_memory;
 
-/* Returns the text that an earlier run stored (malloc'd, owned by the caller), or NULL. */
+/* Returns the text that an earlier run stored under *m (malloc'd, owned by the caller), or NULL. */
 char *vpps_recall(const vpps_memory *m);
-/* Stores the text. Fails with MEMORY, and as vpps_cache_write does; a caller may ignore that. */
+/* Stores a text on disk under *m, for vpps_recall in later runs. Fails with MEMORY and as vpps_cache_write; a caller may ignore that. */
 vpps_status vpps_remember(const vpps_memory *m, const char *text);
 
 typedef struct vpps_profile {
@@ -25,8 +25,8 @@ typedef struct vpps_profile {
     double ns[VPPS_MOST_TRIALS][VPPS_TRIAL_BATCHES]; /* measured times: nanoseconds per graph node */
     /* for each candidate: number of batches that it has run; the first is not measured, since cells are compiled and caches are cold */
     uint32_t given[VPPS_MOST_TRIALS];
-    uint32_t n;       /* number of candidates; 0: there is nothing to choose */
-    uint32_t batches; /* number of batches by which each candidate is measured */
+    uint32_t n;       /* number of candidates (alternatives to measure); 0: nothing is to be chosen */
+    uint32_t batches; /* number of batches by which each candidate (alternative) is measured */
     uint32_t current; /* index of the candidate that runs the next batch */
     /* true: the candidate changes only by vpps_profile_take; false: candidates take turns, batch by batch */
     bool one_by_one;
@@ -39,7 +39,8 @@ typedef struct vpps_profile {
     const vpps_options *options; /* options whose log gets a line if the choice cannot be stored */
 } vpps_profile;
 
-/* Makes candidates of the numbers of virtual processor groups up to `most` that divide n_vps: as many of the smallest as fit, and the largest. */
+/* Lists as candidates the divisors of n_vps up to `most` (numbers of VP groups): all, or VPPS_MOST_TRIALS - 1 small ones and the
+ * largest. */
 void vpps_profile_groups(vpps_profile *p, uint32_t n_vps, uint32_t most);
 
 static inline bool vpps_profile_goes_on(const vpps_profile *p) { return p->n && !p->done; }
@@ -50,11 +51,11 @@ static inline const vpps_trial *vpps_profile_current(const vpps_profile *p) { re
  * it has fewer inputs than the candidate has groups of virtual processors. */
 void vpps_profile_note(vpps_profile *p, bool as_asked, uint64_t nodes, uint64_t ns);
 
-/* Returns the fastest measured candidate, or p->n if none was measured. */
+/* Returns the index of the fastest measured candidate (alternative), or p->n if none was measured. */
 uint32_t vpps_profile_best(const vpps_profile *p);
 
-/* Makes candidate i run the next batch. i = p->n ends the profile: it chooses the fastest candidate, or the first if none was measured. */
+/* Makes candidate (alternative) i run the next batch. i = p->n ends the profile with the fastest candidate, or the first if all failed. */
 void vpps_profile_take(vpps_profile *p, uint32_t i);
 
-/* Makes the choice that an earlier run stored as text, if the text names one of the candidates. */
+/* Makes the choice that an earlier run of the program stored as text, if the text names one of the candidates. */
 void vpps_profile_resume(vpps_profile *p, const char *text);

@@ -18,7 +18,7 @@ static vpps_status verify_batch(const vpps_target *target, const vpps_batch *b, 
     return status;
 }
 
-/* Returns the number of groups of virtual processors for a batch; 0: the scheduler chooses. The device's own profile comes first. */
+/* Returns the number of groups of virtual processors for a batch; 0: the scheduler chooses, as it does while the device's profile runs. */
 static uint32_t groups_for(vpps_handle *h, bool training) {
     if (h->options.groups != VPPS_GROUPS_PROFILE) return h->options.groups;
     return training && h->grouping.n && vpps_handle_profile(h) != &h->device->profile
@@ -121,8 +121,8 @@ void vpps_handle_foresee(vpps_handle *h, vpps_graph *g, const vpps_batch_request
     vpps_has_news(&h->history, training, &fewer.groups); /* from now on the cells just compiled count as known */
 }
 
-/* Returns the random key of a batch's dropout masks. It differs between processes, and between calls of vpps_backward; the first of these
- * calls after an update has the same key as vpps_fb. */
+/* Returns the random key of a batch's dropout masks. Processes have different keys, and so have the calls of vpps_backward between two
+ * updates; the first of these calls has the key that vpps_fb, a whole step, would have. */
 static uint64_t dropout_key(const vpps_handle *h, uint64_t batch) {
     const uint64_t seed = vpps_mix64(h->stats.rank) ^ vpps_mix64((uint64_t)h->n_backward << 32); /* mix64(0) is 0 */
     return vpps_dropout_key(seed ^ h->options.seed, batch);

@@ -38,7 +38,7 @@ struct vpps_share {
     rows_parcel **out;
     slot **slots;      /* for each table: for each row that this process sums, the place of the row's sum */
     uint32_t *counts;  /* for each process, how many rows of each table it has summed */
-    uint32_t *cursors; /* indexed by process: number of rows already packed for it */
+    uint32_t *cursors; /* indexed by process: number of rows packed so far for that process */
     vpps_share_cost cost;
 };
 
@@ -253,7 +253,7 @@ static vpps_status exchange_rows(vpps_share *s, const rows_parcel *in) {
     return s->c->table->exchange(s->c, s->parcels, s->parcels + s->c->size);
 }
 
-/* Sums the received rows, in the order of ranks, into this process's sums[rank]. Sets `counts` to the number of summed rows by table. */
+/* Sums the received gradients of table rows, in the order of ranks, into this process's sums[rank]. Sets `counts` to the rows by table. */
 static bool add_rows(vpps_share *s, const rows_parcel *from, uint32_t *counts) {
     const uint32_t rank = s->c->rank, size = s->c->size;
     memset(counts, 0, s->n_tables * sizeof *counts);
@@ -294,7 +294,7 @@ static vpps_status no_memory(void) {
     return vpps_fail(VPPS_MEMORY, "communicator: out of memory for rows of lookup tables");
 }
 
-/* Makes the sums of all processes' rows the batch's gradients of table entries. */
+/* Lists the sums of table rows, of all processes, as the batch's gradients of table entries. counts: number of sums by process, table. */
 static vpps_status take_segments(vpps_share *s, vpps_shared_batch *batch, const uint32_t *counts) {
     batch->n_segments = 0;
     if (!VPPS_RESERVE(batch->segments, (size_t)s->c->size * s->n_tables + 1)) { return no_memory(); }
@@ -318,7 +318,7 @@ static vpps_status keep_rows(vpps_share *s, vpps_shared_batch *batch) {
     return take_segments(s, batch, s->counts);
 }
 
-/* Sends rows to the processes that sum them, and sends the sums to all, unless tables are divided among processes. */
+/* Sends gradients of table rows to the processes that sum them. Unless tables are divided among processes, sends the sums to all. */
 static vpps_status share_rows(vpps_share *s, vpps_shared_batch *batch) {
     const uint32_t size = s->c->size, rank = s->c->rank;
     uint64_t n_rows = 0;

@@ -44,8 +44,8 @@ typedef struct vpps_shared_batch {
     void *device;
 } vpps_shared_batch;
 
-/* VPPS_SHARE_TEXT: bytes of vpps_share_text's text. The function copies the first process's `text` to all processes. Every process calls it
- * once before vpps_share_open, whatever its device: vpps_share_open then reports differences. Fails as the communicator does. */
+/* vpps_share_text copies the first process's `text`, of VPPS_SHARE_TEXT bytes, to all processes. Every process calls it once before
+ * vpps_share_open, whatever its device. CPUs thus agree on how they compute products. Fails as the communicator does. */
 enum { VPPS_SHARE_TEXT = 96 };
 vpps_status vpps_share_text(vpps_communicator *c, char text[VPPS_SHARE_TEXT]);
 

@@ -18,12 +18,12 @@ typedef struct vpps_table_source {
     vpps_table_tensor *tensors; /* indexed by tensor of the file: the table that the tensor holds */
 } vpps_table_source;
 
-/* Reads a piece of tensor i in the first process, as the function vpps_safetensors_source; `source` is a vpps_table_source. Fails as the
- * communicator does, and with MEMORY. */
+/* Reads a piece of tensor i in the first process. Has the type vpps_safetensors_source, the checkpoint writer's source of data; `source` is
+ * a vpps_table_source. Fails as the communicator does, and with MEMORY. */
 vpps_status vpps_table_read(void *source, size_t i, uint64_t first, size_t room, float *out, size_t *got);
 
-/* Tells the other processes that the first process needs no more pieces. */
+/* Tells the other processes that the first process needs no more pieces of their lookup tables. */
 vpps_status vpps_tables_done(vpps_communicator *c);
 
-/* Sends the first process the pieces that it asks for, until it calls vpps_tables_done. To be called in the other processes. */
+/* Sends the first process the pieces of tables that it asks for, until it calls vpps_tables_done. To be called in the other processes. */
 vpps_status vpps_tables_give(vpps_communicator *c, const vpps_model *model);

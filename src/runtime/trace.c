@@ -164,7 +164,7 @@ static void put_task(writer *w, uint32_t track, const vpps_task_note *note, uint
     }
 }
 
-/* Writes the tasks from note `at` up to the next wait, inside a time span for this phase. Returns the index of the following note. */
+/* Writes a virtual processor's recorded tasks from index `at` to its next wait for a barrier, in a time span "phase N". Returns the end. */
 static size_t put_phase(writer *w, uint32_t track, const vpps_track *k, size_t at, size_t end, uint32_t phase) {
     size_t last = at;
     while (last < end && k->notes[last].kind != VPPS_NOTE_WAIT) last++;

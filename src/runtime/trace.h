@@ -48,7 +48,7 @@ typedef struct vpps_trace {
     uint64_t left_out; /* number of launches that were not recorded for lack of room */
     bool noting;       /* whether virtual processors (VPs) record the tasks that they run in the current launch */
     bool full;
-    vpps_track *tracks; /* indexed by virtual processor */
+    vpps_track *tracks; /* by virtual processor: the list of its recorded tasks */
     uint32_t n_tracks;
     vpps_launch_note *launches;
     size_t n_launches;
@@ -78,7 +78,7 @@ static inline vpps_track *vpps_trace_track(vpps_trace *t, uint32_t vp) {
     return VPPS_UNLIKELY(t != NULL) && t->noting ? &t->tracks[vp] : NULL;
 }
 
-/* Records an event that ends now in a track. */
+/* Appends an event, such as a task, to a virtual processor's track (list); the event's end is now. */
 static inline void vpps_trace_note(vpps_track *k, vpps_task_note note) {
     if (k->n == vpps_capacity(k->notes)) return; /* cannot happen: room was reserved for all tasks of the script */
     note.end_ns = vpps_now_ns();

@@ -50,7 +50,7 @@ static vpps_status train(vpps_handle *h, vpps_graph *g, vpps_node loss, vpps_goa
                          "fb: gradients of %u calls of vpps_backward are there; expected vpps_update or "
                          "vpps_zero_gradients before",
                          h->n_backward);
-    /* the profile does not switch to another alternative while gradients accumulate */
+    /* while gradients are accumulated, the device keeps its settings: its profile does not try another variant of the kernel */
     if (!h->n_backward) VPPS_TRY(vpps_handle_tune(h));
     VPPS_TRY(vpps_handle_report(h));
     vpps_batch_request request = vpps_handle_request(h, loss, goal);

@@ -92,7 +92,7 @@ static void beat(mpi_row *m) {
     tell_short(m, NOTE_THERE, false);
 }
 
-/* Waits until process `by`, which has said that it ends the run, does so. */
+/* Waits until process `by`, which has announced that it ends the run, ends this process. */
 static vpps_status wait_for_end(mpi_row *m, uint32_t by) {
     m->c.ended = true;
     for (patience p = begin_wait(); have_waited(&p) < m->c.watchdog_ns / 2;)

@@ -93,7 +93,7 @@ struct vpps_vp {
     float *scratch; /* memory for the values of a tile (vertices processed together) */
     size_t scratch_floats;
     const float **pointers; /* addresses of the vectors that a product multiplies, or of the members of a list */
-    /* pairs (scalar, vector) whose products are summed to one gradient; the script's runs of pairs are expanded */
+    /* pairs (scalar, vector) whose products are terms of one gradient, listed one by one; the script packs series of pairs */
     uint32_t *pairs;
     uint32_t *live; /* numbers of those vertices of the task for which the cell's condition holds */
     uint32_t *d_at; /* for each outer product dy x^T of the cell: index in `pointers` of its first dy */
@@ -206,7 +206,7 @@ struct vpps_cpu {
     uint64_t watchdog_ns, spin_ns;
     vpps_pool_plan plan;
     vpps_target target;
-    vpps_rows gradients; /* range of the pool with the gradients of vector parameters */
+    vpps_rows gradients; /* range, in the pool (the device's memory), of the gradients of vector parameters */
     float *pool;         /* address of the pool's word 0; memory exists only from word plan.sharded on */
     float *pool_memory;
     size_t pool_bytes;
@@ -223,7 +223,7 @@ struct vpps_cpu {
     vpps_counter *counters; /* indexed by barrier: the number of signals so far */
     size_t n_counters;
     vpps_meetings meetings;
-    double *norms;  /* indexed by virtual processor: sum of squares of the gradients that it owns */
+    double *norms;  /* indexed by virtual processor: sum of squares of the gradients that the processor owns */
     double squares; /* sum of squared gradients of sharded tables, over all processes */
 
     vpps_cpu_batch batch;
@@ -288,7 +288,7 @@ void vpps_wake(vpps_counter *counter);
 
 /* Chooses how many threads run the launch's virtual processors, by times of earlier launches. Results do not depend on it. */
 void vpps_choose_threads(vpps_cpu *cpu, const vpps_batch *batch);
-/* When a window (run of launches) ends, notes whether this thread has waited long for cores. */
+/* At the end of a window (series of launches), notes whether this thread has waited long for cores. */
 void vpps_note_waiting(vpps_crowd *c);
 
 /* ---- meetings.c */
@@ -442,8 +442,8 @@ static inline float *vpps_in_pool(const vpps_cpu *cpu, const vpps_block_view *vi
  * called before matrices are made. Fails as the communicator does. */
 vpps_status vpps_cpu_open_products(vpps_cpu *cpu);
 
-/* Chooses whether virtual processors divide a stage's work by rows or by vertices: as an earlier profile of the same machine and model found, unless
- * the options forbid it; with options->tune and without such a profile, by measuring the batches that are trained. */
+/* Chooses whether virtual processors divide a stage's work by rows or by vertices: as measured by an earlier run with this machine and
+ * model, unless the options forbid that; else, with options->tune, by measuring the batches that are trained. */
 void vpps_cpu_open_splits(vpps_cpu *cpu);
 
 /* ---- groups.c */

@@ -25,7 +25,7 @@ void vpps_note_waiting(vpps_crowd *c) {
     before = waited;
 }
 
-/* Decides at the end of a window (a run of launches) how many threads the next window has. */
+/* Decides at the end of a window (series of launches) how many threads the next window has. */
 static void choose_rung(const vpps_cpu *cpu, vpps_crowd *c) {
     const uint32_t top = vpps_rung_of(cpu->n_vps - 1);
     const bool crowded = atomic_exchange(&c->crowded, false);

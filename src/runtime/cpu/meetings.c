@@ -77,7 +77,7 @@ static const vpps_task *next_of_all(const vpps_task_header *h, const vpps_task *
     return t;
 }
 
-/* Returns whether the group comes to the barriers of all virtual processors in the same order as group 0, and every other barrier is its own. */
+/* Returns whether the group comes to barriers of all virtual processors in group 0's order, and shares no other barrier with a group. */
 static bool meet_alike(const uint32_t *script, uint32_t group, const uint32_t *signals) {
     const vpps_task_header *h = vpps_task_header_of(script);
     const vpps_task *first = vpps_first_task(script, 0), *first_end = vpps_end_of_tasks(script, 0);

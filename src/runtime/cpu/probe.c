@@ -1,4 +1,4 @@
-/* probe.c - measures this processor's products once, and stores the times in the cache. */
+/* probe.c - measures matrix products on this processor once, and stores the times in the disk cache. */
 #include "runtime/cpu/probe.h"
 #include "codegen/cache.h"
 #include "runtime/cpu/measure.h"

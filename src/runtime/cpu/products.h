@@ -19,8 +19,7 @@ typedef struct product_start {
     size_t ld;
 } product_start;
 
-/* Sets the sums of a tile (height * VECTOR rows of `columns` results) to `start`. If `ragged`, only `tail` of the last VECTOR rows
- * exist. */
+/* Sets the sums of a tile (height * VECTOR rows of `columns` results) to `start`. If `ragged`, `tail` of the last VECTOR rows exist. */
 VPPS_INLINE void product_begin(const uint32_t height, const uint32_t columns, const bool ragged, product_start start,
                                uint32_t tail, vector sum[PRODUCT_COLUMNS][PRODUCT_HEIGHT]) {
     for (uint32_t j = 0; j < columns; j++) {

@@ -30,15 +30,14 @@ typedef struct vpps_tile {
     const vpps_tile_layout *layout;
     const vpps_block_view *view;
     uint32_t stage, member;
-    /* by axis (0: vertices; d: list members): number, in the block of vertices, of the first item that `vpps_tile` covers; how many */
+    /* by axis (0: vertices; d: list members): number, in the block of vertices, of the first item of this tile or part; number of items */
     uint32_t first[VPPS_AXES], n[VPPS_AXES];
     uint32_t whole[VPPS_AXES]; /* for each axis: number of vertices or list members of the whole tile */
     uint32_t before;           /* number of vertices of the tile before those that this struct covers */
     /* for vertices where the cell's condition holds: numbers in the block; live[first[0]] is the first; NULL: all vertices run */
     const uint32_t *live;
     float *region[VPPS_AXES]; /* for each axis (0: vertices; d: a list's members): memory of its buffers */
-    /* for each record (area of kept values): address for item (vertex, list member) 0 of the block, even if memory begins at a later
-     * item */
+    /* for each record (area of kept values): address for item (vertex, list member) 0 of the block, even if memory begins at a later one */
     float *records[VPPS_RECORDS];
     uint32_t task_first[VPPS_AXES], task_items[VPPS_AXES];
     uint64_t contributions; /* pool offset of the gradients that the task computes for inputs */

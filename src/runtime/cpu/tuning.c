@@ -33,8 +33,8 @@ static void take(vpps_cpu *cpu, const vpps_cpu_choice *c) {
                                             cpu->precision.parts ? (vpps_bf16_unit_id)c->unit : VPPS_BF16_VECTORS);
 }
 
-/* Gives all processes the first one's choice of how products are computed, so that all compute the same bits. A process whose options name another
- * precision, or whose processor lacks the instructions, keeps its own choice, and vpps_share_open reports the difference. */
+/* Gives all processes the first one's choice of how products are computed, so that all compute the same bits. A process whose options name
+ * another precision, or whose processor lacks the instructions, keeps its own; exchanging gradients then fails with STATE. */
 static vpps_status share_choice(vpps_communicator *c, const vpps_cpu_units *units, vpps_precision asked,
                                 vpps_cpu_choice *choice) {
     char text[VPPS_SHARE_TEXT] = "";

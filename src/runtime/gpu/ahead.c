@@ -16,7 +16,7 @@ struct vpps_gpu_ahead {
     bool candidate;
     const vpps_compiled_cell **of; /* the n_cells cells of which the kernel consists, in the batch's order */
     uint32_t n_cells, registers;   /* registers: how many of a thread's registers may hold weights */
-    /* copies of these cells, with the variant's number of rows per warp. Arrays to which they point belong to the originals. */
+    /* copies of the cells in `of`, with the rows per warp for which this kernel is made; the cells in `of` own arrays of their copies */
     vpps_compiled_cell *cells;
     const vpps_compiled_cell **list;
 };

@@ -150,7 +150,7 @@ static vpps_status start_update(vpps_gpu *gpu, const vpps_batch *batch, double l
     const vpps_failure begin = {.loss = (float)loss};
     VPPS_TRY(gpu->table->write(gpu->driver, failure_at(gpu, gpu->launches), &begin, sizeof begin));
     VPPS_TRY(vpps_gpu_make_step(gpu, batch, &step));
-    vpps_gpu_zero_gradients(&gpu->device); /* the sum counts as ended; the update still reads its memory */
+    vpps_gpu_zero_gradients(&gpu->device); /* forgets the gradients; their memory stays until the update reads it */
     return start(gpu, &step, gpu->entries.address, begin.loss, false);
 }
 
@@ -235,7 +235,7 @@ static bool gpu_finished(vpps_device *d) {
     if (!gpu->n_flights) return true;
     const vpps_gpu_flight *f = &gpu->flights[gpu->n_flights - 1];
     if (f->status != VPPS_OK) return true;
-    /* time that the kernel writes last of all */
+    /* end of the launch, which the kernel writes after everything else */
     const volatile unsigned long long *end_ns = &slot_of(gpu, f->last)->end->end_ns;
     return (*end_ns || ++gpu->polls % ASKED_EVERY == 0) && gpu->table->passed(gpu->driver, f->last % VPPS_GPU_SLOTS);
 }
@@ -276,7 +276,7 @@ static vpps_status take_outcome(vpps_gpu *gpu, const vpps_gpu_flight *flight, vp
     if (end->failed) return read_failure(gpu, flight->last, out);
     if (!flight->trains) return VPPS_OK;
     out->loss = end->loss;
-    out->device_ns = out->own_ns += flight->gradients_ns; /* the time between both launches does not count */
+    out->device_ns = out->own_ns += flight->gradients_ns; /* adds the batch's first launch, but not the gap after it */
     if (flight->goal == VPPS_GOAL_GRADIENTS) gpu->sum_loss += (double)end->loss;
     if (!vpps_goal_updates(flight->goal)) return VPPS_OK;
     out->norm = end->norm;

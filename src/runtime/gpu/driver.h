@@ -42,7 +42,7 @@ typedef struct vpps_driver_table {
     size_t (*free_bytes)(vpps_driver *d); /* Returns the number of bytes of device memory that are free. */
 
     vpps_status (*write)(vpps_driver *d, uint64_t to, const void *from, size_t bytes);
-    vpps_status (*read)(vpps_driver *d, void *to, uint64_t from, size_t bytes); /* Waits until the copy is done. */
+    vpps_status (*read)(vpps_driver *d, void *to, uint64_t from, size_t bytes); /* Copies to the host, and waits. */
     /* Copies from one range of device memory to another; the ranges must not overlap. */
     vpps_status (*copy)(vpps_driver *d, uint64_t to, uint64_t from, size_t bytes);
     /* Fills device memory with zeros; `bytes` is a multiple of 4. */
@@ -89,7 +89,7 @@ typedef struct vpps_driver_table {
     vpps_status (*wait)(vpps_driver *d);
 } vpps_driver_table;
 
-enum { VPPS_DRIVER_MARKS = 4 }; /* number of marks that can be in the queue of calls, a power of 2 */
+enum { VPPS_DRIVER_MARKS = 4 }; /* number of different marks, which `mark` puts into the queue of calls; a power of 2 */
 
 struct vpps_driver {
     const vpps_driver_table *table;

@@ -36,7 +36,7 @@ typedef struct vpps_gpu_layout {
     vpps_optimizer_kind optimizer;
     uint32_t n_states;        /* number of state values that the optimiser has per parameter value */
     vpps_precision precision; /* precision of products; never AUTO */
-    vpps_rows gradients;      /* range of the pool with the gradients of all vector parameters */
+    vpps_rows gradients;      /* range, in the pool (the device's memory), of the gradients of vector parameters */
     uint32_t *matrix_at;      /* for each matrix: its first word in the buffers gpu.matrices and gradients */
     size_t matrix_words;
 } vpps_gpu_layout;
@@ -72,12 +72,12 @@ typedef struct vpps_gpu_slot {
 
 /* One operand of a matrix's gradient, which is the sum of dy x^T over a cell's vertices: all vectors dy, or all vectors x, packed for cuBLAS. */
 typedef struct vpps_gpu_factor {
-    /* the cell's value dy or x; NULL: there is none, or another element has the same vectors */
+    /* the cell's value that is dy or x; NULL: there is none, or another factor has its vectors */
     const vpps_operand *operand;
     uint32_t words;   /* number of words of a packed vector */
-    uint64_t vectors; /* number of vectors; counted a second time while the vectors get places in `packed` */
-    uint64_t at;      /* first word of these vectors in the buffer `packed` */
-    bool used;        /* whether the batch has vertices of the vectors' cell */
+    uint64_t vectors; /* number of vectors; set to 0 and counted again while tasks get places for their vectors */
+    uint64_t at;      /* first word of this factor's vectors in the buffer `packed` */
+    bool used;        /* whether the batch has vertices of the factor's cell */
 } vpps_gpu_factor;
 
 /* Number of the cuBLAS call (index in vpps_gpu_products.gemms) that computes gradient number `outer` (dy x^T) of a cell. */
@@ -106,7 +106,7 @@ typedef struct vpps_gpu_flight {
     vpps_goal goal;
     bool trains;
     bool *steps;           /* for each parameter: whether the batch updates it if its gradients are finite */
-    vpps_status status;    /* failure of the call that launched the batch, if something was queued before; else OK */
+    vpps_status status;    /* failure of the call that launched the batch, if a part may have been queued; else OK */
     uint64_t gradients_ns; /* duration of the batch's first launch, which computed the gradients */
 } vpps_gpu_flight;
 
@@ -140,7 +140,7 @@ typedef struct vpps_gpu {
     /* Script of the latest launch that computed gradients, as long as its gradients of table entries are missing in device.row_sums; else NULL. */
     const uint32_t *untaken;
     vpps_gpu_products products;
-    /* for each parameter: whether it has a gradient; for a lookup table set only for an update */
+    /* for each parameter: whether it has a gradient; for lookup tables, known only in an update */
     bool *dense;
     double sum_loss; /* sum of the losses of the launches over which gradients are summed */
     /* lookup-table entries with gradients: of this process; after an exchange, of all processes */
@@ -187,8 +187,8 @@ void vpps_gpu_release(vpps_gpu *gpu, vpps_gpu_buffer *buffer);
 /* Waits until the device has done all that was queued. */
 vpps_status vpps_gpu_finish(vpps_gpu *gpu);
 
-/* Makes the pool at least `words` long without losing the parameters in it. After a failure (MEMORY) they are on the device or in
- * gpu->rescued, where the next call finds them. */
+/* Makes the pool at least `words` long without losing the parameters in it. After a failure (MEMORY), the parameters are on the device or
+ * in gpu->rescued, where the next call finds them. */
 vpps_status vpps_gpu_grow_pool(vpps_gpu *gpu, uint32_t words);
 
 /* Reserves room in the pool for values that stay on the device (vpps_device_table.reserve_kept). */
@@ -197,7 +197,7 @@ vpps_status vpps_gpu_reserve_kept(vpps_device *d, uint32_t words);
 /* If a failed vpps_gpu_grow_pool left the parameters on the host, copies them back to the device. Fails as vpps_gpu_grow_pool does. */
 vpps_status vpps_gpu_restore_pool(vpps_gpu *gpu);
 
-/* ---- parameters.c: functions of the device's table */
+/* ---- parameters.c: functions of vpps_device_table (runtime/device.h) */
 
 bool vpps_gpu_holds(const vpps_device *d, vpps_param p, uint32_t which);
 vpps_status vpps_gpu_move(vpps_device *d, vpps_param p, uint32_t which, float *array, bool in);
@@ -215,21 +215,21 @@ vpps_gpu_kernel *vpps_gpu_kernel_of(vpps_gpu *gpu, bool training, uint32_t group
  * gpu->header must be the batch's header. Fails with POOL if all variants spill registers, and as `load` does; the old kernel stays. */
 vpps_status vpps_gpu_need_kernel(vpps_gpu *gpu, const vpps_batch *batch);
 
-/* Drops all kernels and waits for threads that compile kernels. To be called when the profile's candidate or the cells change. */
+/* Drops all kernels and waits for threads that compile some. To be called when the cells or the profile's variant of the kernel change. */
 void vpps_gpu_forget_kernels(vpps_gpu *gpu);
 
 /* ---- script.c */
 
-/* A copy of a batch's script in pinned memory, for an asynchronous upload. Its STAGE and OUTER tasks have the kernel's numbers as kinds. */
+/* A copy of a batch's script in pinned memory, for asynchronous upload. The kind of a task that runs a cell's code is the code's number. */
 typedef struct vpps_gpu_script {
     const uint32_t *copy;
     uint32_t touched;  /* address of flags, one word a parameter: whether it has a gradient; 0: no flags */
     uint32_t words;    /* size of the whole script, in words */
-    uint32_t products; /* address in the script of the copy of gpu->products.words */
+    uint32_t products; /* address, in this script, of a copy of the words in vpps_gpu_products */
 } vpps_gpu_script;
 
-/* Names the tasks of a batch that a launch runs. WHOLE: all. FORWARD: the tasks up to the pause. STEP: the norm and the update. GRADIENTS: the tasks
- * before STEP's (in the backward half, from the pause on); they compute all gradients, or pack the vectors from which cuBLAS does. */
+/* The tasks of a batch that a launch runs. WHOLE: all. FORWARD: those before the PAUSE task, where forward ends. STEP: NORM and UPDATE.
+ * GRADIENTS: those before NORM (backward's launch: after PAUSE); they compute all gradients, or pack the vectors from which cuBLAS does. */
 typedef enum vpps_gpu_part { VPPS_GPU_WHOLE, VPPS_GPU_FORWARD, VPPS_GPU_GRADIENTS, VPPS_GPU_STEP } vpps_gpu_part;
 
 /* Makes the script of the next launch, valid until that launch has ended. `adds`: the launch adds to existing gradients, of the parameters that
@@ -250,9 +250,9 @@ void vpps_gpu_close_share(vpps_gpu *gpu);
 /* Returns the number of the GPU that this process uses. The processes on one host get different numbers, from 0 on. */
 uint32_t vpps_gpu_number(const vpps_communicator *c);
 
-/* Sums the accumulated gradients and *loss over all processes. Afterwards gpu->dense marks the parameters, and gpu->segments lists the table entries,
- * that have a gradient in any process. The batch's script has the update that all processes make. Fails with MEMORY, DEVICE, and as
- * vpps_share_exchange does. */
+/* Sums the accumulated gradients and *loss over all processes. Afterwards gpu->dense marks the parameters, and gpu->segments lists the
+ * table entries, that have a gradient in any process. All processes must make the update that `batch` describes. Fails with MEMORY, DEVICE,
+ * and as vpps_share_exchange does. */
 vpps_status vpps_gpu_exchange(vpps_gpu *gpu, const vpps_batch *batch, double *loss);
 
 /* ---- products.c */
@@ -288,7 +288,7 @@ vpps_status vpps_gpu_give_entries(vpps_gpu *gpu);
 void vpps_gpu_zero_gradients(vpps_device *d);
 vpps_status vpps_gpu_take_gradients(vpps_device *d);
 
-/* ---- outside.c: functions of the device's table */
+/* ---- outside.c: functions of vpps_device_table (runtime/device.h) for arrays that the caller has in the GPU's memory */
 
 vpps_status vpps_gpu_check_array(vpps_device *d, const void *array, size_t bytes, const char *what);
 vpps_status vpps_gpu_trade(vpps_device *d, bool in, uint32_t n, const vpps_pool_copy *copies, void *stream);
@@ -304,7 +304,7 @@ uint32_t vpps_gpu_choices(const vpps_options *options, vpps_trial *out);
 void vpps_gpu_start_profile(vpps_gpu *gpu);
 
 /* Records `made`, the status of making the current candidate's kernel and its memory. Returns `made`; or POOL if the candidate is rejected:
- * vpps_gpu_tune then takes another one, for which the batch needs another script. */
+ * vpps_gpu_tune then takes another variant of the kernel, for which the batch needs another script. */
 vpps_status vpps_gpu_note_kernel(vpps_gpu *gpu, vpps_status made);
 
 /* Implements the device's function tune: takes the profile's next candidate (variant of the kernel) once the current one is measured and the next

@@ -34,7 +34,7 @@ static void find_items(const vpps_batch *batch, const vpps_task *outer, uint32_t
     vpps_items_of(&view, outer->operands[1], outer->operands[2], first, items);
 }
 
-/* Lists the operands dy and x of all cells' gradients in p->factors, with 0 vectors. */
+/* Lists all operands dy and x of the cells' gradients in p->factors, with their numbers of vectors still 0. */
 static vpps_status list_factors(vpps_gpu *gpu, const vpps_batch *batch) {
     vpps_gpu_products *p = &gpu->products;
     uint32_t n = 0;
@@ -78,7 +78,7 @@ static vpps_status place_factors(vpps_gpu *gpu) {
     for (uint32_t i = 0; i < p->n_factors; i++) {
         p->factors[i].at = words;
         words += (p->factors[i].vectors * p->factors[i].words + ALIGNED - 1) / ALIGNED * ALIGNED;
-        p->factors[i].vectors = 0; /* add_vectors will count again, to find places */
+        p->factors[i].vectors = 0; /* counted again by add_vectors, which gives each task's vectors a place */
     }
     if (words > UINT32_MAX)
         return vpps_fail(VPPS_POOL,
@@ -112,8 +112,8 @@ static bool is_alike(const vpps_gemm *a, const vpps_gemm *b) {
     return a->rows == b->rows && a->columns == b->columns && a->depth == b->depth && a->adds == b->adds;
 }
 
-/* Adds a product to a call of cuBLAS and returns the call's number: a call for products of the same shape with number `first` or higher,
- * else a new call. `first`: a call after the one that computes an earlier term of the same gradient. */
+/* Adds a product to a call of cuBLAS for products of one shape: the first fitting call from number `first` on, else a new call. Returns its
+ * number. `first` follows the call that computes an earlier term of this gradient. */
 static uint32_t call_for(vpps_gpu_products *p, const vpps_gemm *product, uint32_t first) {
     uint32_t i = first;
     while (i < p->n_gemms && !is_alike(&p->gemms[i], product)) i++;
@@ -166,7 +166,7 @@ static uint32_t write_addresses(vpps_gpu *gpu, const vpps_batch *batch) {
     return at;
 }
 
-/* Reserves host memory for the arrays of p (words, calls of cuBLAS, uses of calls) in a batch. */
+/* Reserves host memory for a batch's lists in p: words for the device, calls of cuBLAS, and uses (which call computes which gradient). */
 static vpps_status reserve_lists(vpps_gpu *gpu, const vpps_batch *batch) {
     enum { ADDRESS_WORDS = 6 };
     vpps_gpu_products *p = &gpu->products;
@@ -195,7 +195,7 @@ vpps_status vpps_gpu_plan_products(vpps_gpu *gpu, const vpps_batch *batch, bool 
     bool *begun = calloc(n_params + 1, sizeof *begun);
     if (latest && begun) {
         if (adds) memcpy(begun, gpu->dense, n_params * sizeof *begun);
-        vpps_gpu_mark_outers(batch, false, begun); /* begun: gradients that the first launch has begun (sums of dy) */
+        vpps_gpu_mark_outers(batch, false, begun); /* marks gradients that the launch before cuBLAS begins */
         for (uint32_t i = 0; i < batch->n_cells; i++) list_products(gpu, batch, i, begun, latest);
     }
     const bool listed = latest && begun;
@@ -211,7 +211,7 @@ vpps_status vpps_gpu_plan_products(vpps_gpu *gpu, const vpps_batch *batch, bool 
     return VPPS_OK;
 }
 
-/* Zeroes the gradients of a call without vectors, for which cuBLAS is not called; not if the call only adds to gradients. */
+/* Zeroes the gradients of a call that has no vectors to sum, instead of calling cuBLAS. Leaves them if the call adds to gradients. */
 static vpps_status clear(vpps_gpu *gpu, uint32_t call) {
     const vpps_gemm *g = &gpu->products.gemms[call];
     uint64_t address;

@@ -1,5 +1,5 @@
-/* script.c - makes the script that a kernel runs: a copy of the batch's script in pinned memory. The kinds of STAGE and OUTER tasks are
- * replaced by the numbers of the kernel's cases (relocated, as a linker would say). */
+/* script.c - makes the script (list of tasks) that a kernel runs: a copy of the batch's script in pinned memory. The kind of a task that
+ * runs a cell's code (STAGE, OUTER) is replaced by the number of that code in the kernel, as a linker relocates addresses. */
 #include "codegen/packing.h"
 #include "runtime/gpu/gpu.h"
 #include "script/update.h"
@@ -7,7 +7,7 @@
 /* Returns the number of the cell that a block's vertices apply; script and kernel number cells alike. */
 static uint32_t cell_of(const uint32_t *script, uint32_t block) { return vpps_block_at(script, block)->cell; }
 
-/* Replaces the kind of a STAGE or OUTER task by the number of the kernel's case; an unknown kind becomes VPPS_KERNEL_UNKNOWN. */
+/* Replaces the kind of a task that runs a cell's code by the code's number in the kernel; an unknown kind becomes VPPS_KERNEL_UNKNOWN. */
 static void relocate(const vpps_gpu *gpu, const uint32_t *script, vpps_task *t) {
     const vpps_kernel_plan *plan = &gpu->kernel->plan;
     if (t->kind == VPPS_TASK_STAGE) {
@@ -80,12 +80,12 @@ static uint32_t fill_up(uint32_t *to, uint32_t at) {
     return at;
 }
 
-/* Writes all groups' tasks from address `at` on, and the address of each group's first task. Returns the address after the tasks. A list
- * that goes up to the batch's last task gets a further task that fails, so that the kernel notices a missing END. */
+/* Writes all groups' tasks from address `at` on, and the address of each group's first task. Returns the address after the tasks. After
+ * tasks up to the batch's last one, END, writes a task that fails, so that the kernel notices if END is missing. */
 static uint32_t write_groups(const vpps_gpu *gpu, const vpps_batch *batch, vpps_gpu_part which, uint32_t places,
                              uint32_t *to, uint32_t at) {
     const uint32_t *script = batch->script;
-    const bool whole = which == VPPS_GPU_WHOLE || which == VPPS_GPU_STEP; /* true: the tasks go up to the last one */
+    const bool whole = which == VPPS_GPU_WHOLE || which == VPPS_GPU_STEP; /* true: tasks end with the batch's END */
     uint32_t *starts = to + VPPS_TASK_HEADER_WORDS;
     at = fill_up(to, at);
     for (uint32_t g = 0; g < gpu->header.n_groups; g++) {
@@ -110,7 +110,7 @@ static uint64_t room_for_groups(const vpps_gpu *gpu, const uint32_t *script) {
     return VPPS_TASK_ALIGNMENT + starts[n] - starts[0] + 2 * (uint64_t)n * VPPS_TASK_WORDS;
 }
 
-/* Reserves pinned memory for the next launch's script, so that its upload is asynchronous. */
+/* Reserves pinned memory for the next launch's script (list of tasks), so that the copy to the device does not block. */
 static vpps_status make_room(vpps_gpu *gpu, uint64_t words, uint32_t **out) {
     vpps_gpu_slot *slot = &gpu->slots[gpu->launches % VPPS_GPU_SLOTS];
     if (words > UINT32_MAX) return vpps_fail(VPPS_MEMORY, "%s: a script of more than 2^32 words", gpu->table->name);
@@ -163,7 +163,7 @@ static uint32_t write_steps(const vpps_gpu *gpu, const vpps_batch *batch, uint32
 
 vpps_status vpps_gpu_make_script(vpps_gpu *gpu, const vpps_batch *batch, vpps_gpu_part part, bool adds,
                                  vpps_gpu_script *out) {
-    /* at: address of the first task; the tasks end the script */
+    /* at: address of the first task; the tasks are the last part of a script */
     uint32_t *script, at = vpps_task_starts(batch->script)[0];
     const vpps_gpu_products *p = &gpu->products;
     const bool packs = part == VPPS_GPU_GRADIENTS && vpps_gpu_packs(gpu);

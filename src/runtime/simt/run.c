@@ -46,17 +46,17 @@ typedef struct cta {
     uint32_t arrived, line;  /* arrived: number of threads at the CTA's barrier; line: the barrier's source line */
     uint32_t finished;       /* finished threads */
     uint32_t interval;       /* number of the interval since the CTA's last barrier (watch.h) */
-    char *statics, *dynamic; /* statics: a CTA's static shared memory while another CTA runs; dynamic: the rest */
+    char *statics, *dynamic; /* copy of __shared__ variables while another CTA runs; dynamic shared memory */
 } cta;
 
 struct vpps_simt_grid {
     uint32_t n_ctas, n_threads, n_warps;
-    size_t static_bytes, dynamic_bytes, cta_bytes; /* sizes of a CTA's shared memory; cta_bytes: both parts, padded */
+    size_t static_bytes, dynamic_bytes, cta_bytes; /* size of a CTA's shared memory: static; dynamic; all, padded */
     thread *threads;
     warp *warps;
     cta *ctas;
     char *shared;
-    /* for each word of shared memory: the threads that used it last; NULL until a watched kernel runs */
+    /* for each word of shared memory: the threads that used it last; NULL until a kernel runs whose accesses are checked (watch.h) */
     vpps_simt_word *words;
     uint32_t *order; /* numbers of the CTAs that have not finished, in the order of their turns */
     vpps_fiber_stacks stacks;
@@ -119,7 +119,7 @@ static thread *take_ready(cta *c) {
     return &w->lanes[lane];
 }
 
-/* Lets another ready thread run. The caller has put the running thread t into a set of its warp; returns when t runs again. */
+/* Lets another ready thread of the CTA run until thread t, which runs now, is resumed. The caller has put t into a set of its warp. */
 static void hand_over(thread *t) {
     vpps_simt_grid *g = t->cta->grid;
     thread *next = take_ready(t->cta);

@@ -26,7 +26,8 @@ typedef struct vpps_simt_piece {
     struct vpps_simt_piece *next;
     char *memory;
     size_t bytes;
-    /* for each word: the threads that used it last (watch.h); allocated for the first watched kernel, freed by the memory's owner */
+    /* for each word: the threads that used it last (watch.h); allocated for the first kernel with checked accesses, freed by the memory's
+     * owner */
     struct vpps_simt_word *words;
 } vpps_simt_piece;
 
@@ -42,16 +43,16 @@ vpps_status vpps_simt_load(vpps_simt_kernel **out, const char *source, const cha
 void vpps_simt_unload(vpps_simt_kernel *kernel);
 
 /* Runs all CTAs to the end; a CTA has a multiple of 32 threads, up to 1024. A `seed` other than 0 randomises the order in which CTAs, warps
- * and, between two meeting points, threads run. `memory` is VPPS_SIMT_MEMORIES lists of memory that a watched kernel may use (NULL: all
- * empty). A kernel has one run at a time. Fails with ARGUMENT for an impossible shape, or if `bytes` is not the size of the kernel's
- * parameter; with STALL if no thread of any CTA can continue (a barrier that not all threads of a CTA reach; all CTAs spinning), naming the
- * CTA, threads at the barrier, threads alive, and lines of the source; with DEVICE if lanes do not fit the mask of a shuffle, ballot or
- * warp barrier, or a watched kernel makes a forbidden access. After a failure the kernel may be run again. */
+ * and, between two barriers or shuffles, threads run. `memory`: VPPS_SIMT_MEMORIES lists of memory that a kernel with checked accesses
+ * ($VPPS_SIMT_WATCH) may use; NULL: all empty. A kernel has one run at a time. Fails with ARGUMENT for an impossible shape, or if `bytes`
+ * is not the size of the kernel's parameter; with STALL if no thread of any CTA can continue (a barrier that not all threads of a CTA
+ * reach; all CTAs spinning), naming the CTA, threads at the barrier, threads alive, and lines of the source; with DEVICE if lanes do not
+ * fit the mask of a shuffle, ballot or warp barrier, or a checked access is forbidden. After a failure the kernel may be run again. */
 vpps_status vpps_simt_run(vpps_simt_kernel *kernel, uint32_t ctas, uint32_t threads, uint32_t dynamic_shared_bytes,
                           const void *arguments, size_t bytes, uint32_t seed, vpps_simt_piece *const *memory);
 
-/* Sets the time (default 2 s) after which all CTAs count as spinning: every turn of every CTA has ended in __nanosleep, no atomic has
- * changed memory and no thread has finished. For tests; applies to the whole process. */
+/* Sets the time (default 2 s) after which all CTAs count as spinning: all threads that run only call __nanosleep or reach barriers, no
+ * atomic has changed memory and no thread has finished. For tests; applies to the whole process. */
 void vpps_simt_set_patience(uint64_t ns);
 
 /* Returns the number of device and pinned allocations of vpps_driver_simt that are not released, for tests that look for leaks. */
