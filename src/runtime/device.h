@@ -66,8 +66,7 @@ typedef struct vpps_device_table {
                           vpps_pool_plan *plan);
     void (*destroy)(vpps_device *d);
 
-    /* Returns the device's properties, such as its number of virtual processors, for which scripts are made. `tune` may change
-     * properties. */
+    /* Returns the device's properties, such as its number of virtual processors, for which scripts are made. `tune` may change some. */
     const vpps_target *(*target)(const vpps_device *d);
 
     /* Starts a batch's script (tasks), which must not change until the batch is finished. If the calling thread works as a virtual
@@ -75,8 +74,7 @@ typedef struct vpps_device_table {
      * false), nothing was started and the parameters are unchanged; after POOL during a profile, `tune` takes another variant of the
      * kernel. After other failures, `unstarted` tells whether nothing was started. */
     vpps_status (*launch)(vpps_device *d, const vpps_batch *batch);
-    /* Compiles, while other batches run, a kernel for the cells of `batch`, which has no tasks. Called only if the device's target has
-     * `ahead`. */
+    /* Compiles, while other batches run, a kernel for the cells of `batch`, which has no tasks. Called only if the target has `ahead`. */
     void (*compile_ahead)(vpps_device *d, const vpps_batch *batch, bool training);
     /* Announces that compiled cells of earlier batches are about to be freed; no batch is running. NULL: the device holds no cells. */
     void (*forget_cells)(vpps_device *d);
@@ -130,8 +128,7 @@ typedef struct vpps_device_table {
      * then write all parameters to the device. Fails with MEMORY, changing nothing. */
     vpps_status (*take_choice)(vpps_device *d, const char *text);
 
-    /* Switches the device to the next setting (such as a variant of the kernel) of its profile; parameters keep their values. NULL: no
-     * profile. */
+    /* Switches the device to the next setting of its profile, such as a variant of the kernel; parameters stay. NULL: no profile. */
     vpps_status (*tune)(vpps_device *d);
     /* Writes to *out trial i of those measured before the first batch. Returns false if there are fewer. NULL: the device measures none. */
     bool (*measured)(const vpps_device *d, uint32_t i, vpps_trial *out);

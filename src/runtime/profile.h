@@ -39,8 +39,7 @@ typedef struct vpps_profile {
     const vpps_options *options; /* options whose log gets a line if the choice cannot be stored */
 } vpps_profile;
 
-/* Lists as candidates the divisors of n_vps up to `most` (numbers of VP groups): all, or VPPS_MOST_TRIALS - 1 small ones and the
- * largest. */
+/* Lists as candidates the divisors of n_vps up to `most` (numbers of VP groups): all, or VPPS_MOST_TRIALS - 1 small ones and the last. */
 void vpps_profile_groups(vpps_profile *p, uint32_t n_vps, uint32_t most);
 
 static inline bool vpps_profile_goes_on(const vpps_profile *p) { return p->n && !p->done; }
@@ -54,7 +53,7 @@ void vpps_profile_note(vpps_profile *p, bool as_asked, uint64_t nodes, uint64_t 
 /* Returns the index of the fastest measured candidate (alternative), or p->n if none was measured. */
 uint32_t vpps_profile_best(const vpps_profile *p);
 
-/* Makes candidate (alternative) i run the next batch. i = p->n ends the profile with the fastest candidate, or the first if all failed. */
+/* Makes candidate (alternative) i run the next batch. i = p->n ends the profile: takes the fastest candidate; none measured: the first. */
 void vpps_profile_take(vpps_profile *p, uint32_t i);
 
 /* Makes the choice that an earlier run of the program stored as text, if the text names one of the candidates. */

@@ -94,7 +94,7 @@ static bool check_number(vpps_vp *vp, uint32_t at, const char *what, uint32_t nu
     return number < count || vpps_vp_fail(vp, VPPS_SCRIPT, at, "%s %u; the script has %u", what, number, count);
 }
 
-/* Checks that a task's vertices [first, first + n) exist in the block. */
+/* Checks that a task's vertices [first, first + n) exist in the block, which is a list of vertices of one cell. */
 static bool check_vertices(vpps_vp *vp, uint32_t at, uint32_t block, uint32_t first, uint32_t n) {
     const vpps_cpu *cpu = vp->cpu;
     if (!check_number(vp, at, "block", block, cpu->batch.header.n_blocks)) return false;

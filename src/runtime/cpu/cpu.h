@@ -148,7 +148,7 @@ typedef struct vpps_cpu_batch {
     vpps_task_header header;
     vpps_block_view *views;
     vpps_goal goal;          /* work of the launch: a whole step, only gradients, or only an update */
-    vpps_half half;          /* half of the script that is run, forward or backward; or both */
+    vpps_half half;          /* which tasks of the script are run: all, forward's, or backward's */
     float (*corrections)[2]; /* indexed by parameter: bias corrections of the optimiser in this batch */
     /* For each parameter: number of the batch's outer products that add to its gradient. If there is one, the update may compute it itself. */
     uint32_t *uses;
@@ -167,7 +167,7 @@ typedef struct vpps_cpu_batch {
 typedef struct vpps_cpu_sum {
     uint32_t number; /* number of the current sum of gradients; the first launch of each sum increments it */
     bool open;       /* whether gradients have been summed since the latest update */
-    /* whether the latest launch's loss and table gradients are still to be added to `loss` and `rows` */
+    /* whether the latest launch's loss and table gradients are still to be added, to `loss` and to device.row_sums */
     bool untaken;
     double loss; /* sum of the losses of the accumulated launches */
 } vpps_cpu_sum;

@@ -17,7 +17,7 @@ static void finish_part(vpps_vp *vp) {
     vpps_wake(&cpu->done);
 }
 
-/* Runs those of the launch's virtual processors that thread i of cpu->threads runs. */
+/* Runs thread i's share of the launch's virtual processors; cpu->threads threads run them. */
 static void run_share(vpps_cpu *cpu, uint32_t i) {
     const uint32_t first = cpu->n_vps * i / cpu->threads, end = cpu->n_vps * (i + 1) / cpu->threads;
     vpps_run_vps(cpu, first, end);
@@ -310,7 +310,7 @@ vpps_status vpps_cpu_prepare(vpps_cpu *cpu, const vpps_batch *batch) {
     VPPS_TRY(vpps_choose_meetings(cpu, batch->script));
     if (!cpu->meetings.taken) VPPS_TRY(need_counters(cpu, vpps_task_header_of(batch->script)->n_barriers));
     cpu->batch.half = batch->half;
-    if (cpu->batch.half != VPPS_BACKWARD_HALF) { /* the backward half uses what the forward half has set */
+    if (cpu->batch.half != VPPS_BACKWARD_HALF) { /* backward's launch uses what forward's launch has set */
         VPPS_TRY(vpps_cpu_take_gradients(&cpu->device));
         VPPS_TRY(take_script(cpu, batch));
         VPPS_TRY(cpu->batch.goal == VPPS_GOAL_UPDATE ? vpps_open_update(cpu) : make_segments(cpu));

@@ -413,7 +413,7 @@ static void SELECT_ROWS_kernel(uint32_t n, float *dst, const vpps_operands *o) {
         }
     }
 }
-/* Adds gradients of selected rows, in double, for at most ROWS rows of a column at a time. */
+/* Backward of SELECT_ROWS, which copies rows of a matrix: sums the gradients of each row's copies, in double, ROWS rows at a time. */
 static void SELECT_ROWS_B_kernel(uint32_t n, float *dst, const vpps_operands *o) {
     enum { ROWS = 2048 };
     double totals[ROWS];
@@ -437,7 +437,7 @@ static void add(uint32_t n, float *dst, const float *x) {
     for (uint32_t i = 0; i < n; i++) dst[i] += x[i];
 }
 
-/* Returns the factor of vector m in a sum that add_up (without factors) or add_scaled computes. */
+/* Returns the factor of vector m in a sum: 1 in add_up's sum, which is not scaled; in add_scaled's, the scalar of pair m. */
 VPPS_INLINE float factor_of(const bool scaled, const float *pool, const uint32_t *at, uint32_t m) {
     return scaled ? pool[at[2 * (size_t)m]] : 1.0f;
 }

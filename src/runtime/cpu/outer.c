@@ -24,7 +24,7 @@ static void add_terms(const vpps_cpu *cpu, uint32_t n, float *to, uint32_t count
     cpu->kernels->run[VPPS_I_SUM](n, to, &(vpps_operands){.list = terms, .n_list = count + 1, .f = 1});
 }
 
-/* Adds to the gradient of a matrix that a cell reads as a value, not to multiply with it. */
+/* Adds to a matrix's gradient where a cell reads the matrix as a value, instead of multiplying a vector with it. */
 static void add_whole_matrix(vpps_vp *vp, const vpps_block_view *view, const vpps_outer *o, uint32_t first,
                              uint32_t n) {
     const vpps_cpu *cpu = vp->cpu;

@@ -13,7 +13,7 @@ enum { PRODUCT_COLUMNS = 6, PRODUCT_HEIGHT = VECTOR_REGISTERS == 32 ? 4 : 2, CHU
 
 /* ---------------------------------------------------------------- C = B + A X */
 
-/* Initial values of a product's sums: vectors that are ld apart, or a single one if ld is 0; zeros if `from` is NULL. */
+/* Initial values of a product's sums: vectors that are ld apart, or a single one if ld is 0; zeros if `at` is NULL. */
 typedef struct product_start {
     const float *at;
     size_t ld;

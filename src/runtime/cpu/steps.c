@@ -68,7 +68,7 @@ static void store(const vpps_tile *t, const vpps_program_step *s) {
 
 /* A vertex, or a member of a vertex's list input, for which a step runs. */
 typedef struct item {
-    uint32_t number, vertex; /* number: index in this part of the tile; vertex: index in the block */
+    uint32_t number, vertex; /* number: index in this part of the tile; vertex: index in the block of vertices */
     uint32_t in_part;        /* index of the item's vertex in this part of the tile's vertices */
     uint32_t member;         /* position in the list, if the item is a list member; else 0 */
 } item;

@@ -6,7 +6,7 @@
 #include "runtime/cpu/cpu.h"
 
 typedef struct vpps_tile_slot {
-    /* sum of the widths of earlier slots (buffers) on this axis (vertices, or a list's members); the slot begins at this times the items */
+    /* where the slot (buffer) begins, divided by the number of items: sum of widths of earlier slots on this axis (vertices, or a list) */
     size_t at;
     uint32_t width; /* number of floats of one item (vertex or list member) */
 } vpps_tile_slot;
@@ -40,7 +40,7 @@ typedef struct vpps_tile {
     /* for each record (area of kept values): address for item (vertex, list member) 0 of the block, even if memory begins at a later one */
     float *records[VPPS_RECORDS];
     uint32_t task_first[VPPS_AXES], task_items[VPPS_AXES];
-    uint64_t contributions; /* pool offset of the gradients that the task computes for inputs */
+    uint64_t contributions; /* pool offset of the gradients that the task computes for inputs of vertices */
 } vpps_tile;
 
 /* Makes the layouts of all of a cell's programs, for all virtual processors of a group, in cell->device_program, unless they exist. most: vertices

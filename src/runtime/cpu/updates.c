@@ -141,7 +141,7 @@ void vpps_vp_norm(vpps_vp *vp) {
             sum += cpu->kernels->sum_squares(r.n, r.g);
         }
     }
-    /* cpu->squares has the sum of squares of the gradients of sharded tables */
+    /* not if tables are sharded (cpu->entries): cpu->squares is the sum of squares of their gradients */
     for (uint32_t i = 0; i < cpu->batch.n_segments && !cpu->entries; i++) {
         const vpps_row_segment *s = &cpu->batch.segments[i];
         const uint32_t words = cpu->model->params[s->param].rows * cpu->model->params[s->param].cols;

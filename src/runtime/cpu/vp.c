@@ -126,7 +126,7 @@ bool vpps_vp_task(vpps_vp *vp, uint32_t at, const vpps_task *t) {
     case VPPS_TASK_LOSS:
         if (vp->index == 0) add_loss(vp, at, script + o[0], o[1]);
         return true;
-    case VPPS_TASK_PAUSE: return false; /* the backward half's launch continues after this task */
+    case VPPS_TASK_PAUSE: return false; /* backward's launch continues after this task */
     case VPPS_TASK_NORM:
         if (!vpps_vp_share(vp)) return false;
         vpps_vp_norm(vp);

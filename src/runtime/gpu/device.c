@@ -54,7 +54,7 @@ static uint64_t failure_at(const vpps_gpu *gpu, uint32_t launch) {
     return gpu->failures.address + launch % FAILURES * sizeof(vpps_failure);
 }
 
-/* Reserves zeroed counters for the batch's barriers in a launch slot. */
+/* Reserves zeroed counters for the batch's barriers in a slot (the buffers of one launch). */
 static vpps_status need_counters(vpps_gpu *gpu, vpps_gpu_slot *slot) {
     const size_t words = (size_t)gpu->header.n_barriers * VPPS_COUNTER_WORDS, before = slot->counters.bytes;
     VPPS_TRY(vpps_gpu_reserve(gpu, &slot->counters, words * sizeof(uint32_t)));

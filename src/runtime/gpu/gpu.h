@@ -105,7 +105,7 @@ typedef struct vpps_gpu_flight {
     uint32_t first; /* number of the batch's first launch; equals `last` if there is only one */
     vpps_goal goal;
     bool trains;
-    bool *steps;           /* for each parameter: whether the batch updates it if its gradients are finite */
+    bool *steps;           /* for each parameter: whether the batch updates it, unless a gradient is infinite or NaN */
     vpps_status status;    /* failure of the call that launched the batch, if a part may have been queued; else OK */
     uint64_t gradients_ns; /* duration of the batch's first launch, which computed the gradients */
 } vpps_gpu_flight;
@@ -204,7 +204,7 @@ vpps_status vpps_gpu_move(vpps_device *d, vpps_param p, uint32_t which, float *a
 
 /* ---- kernel.c */
 
-/* Describes a kernel for vpps_specialise: with these cells, for this number of groups of CTAs, with the rows per warp and the threads of `choice`. */
+/* Describes a kernel for vpps_specialise: with the given cells, number of groups of CTAs, and rows per warp and threads of `choice`. */
 vpps_kernel_plan vpps_gpu_kernel_plan(const vpps_gpu_layout *layout, uint32_t groups, const vpps_trial *choice,
                                       const vpps_compiled_cell *const *cells, uint32_t n_cells);
 

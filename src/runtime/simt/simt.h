@@ -26,8 +26,7 @@ typedef struct vpps_simt_piece {
     struct vpps_simt_piece *next;
     char *memory;
     size_t bytes;
-    /* for each word: the threads that used it last (watch.h); allocated for the first kernel with checked accesses, freed by the memory's
-     * owner */
+    /* for each word: the threads that used it last (watch.h); made for the first kernel with checked accesses, freed with the memory */
     struct vpps_simt_word *words;
 } vpps_simt_piece;
 
