@@ -17,8 +17,6 @@
 
 enum { DEFAULT_MIB = 512, TEMPORARY_TRIES = 100, STALE_SECONDS = 3600 };
 
-/* ---------------------------------------------------------------- folder */
-
 static const char *variable(const char *name) {
     const char *value = getenv(name);
     return value && *value ? value : NULL;
@@ -76,8 +74,6 @@ static vpps_status open_folder(const char *path, int *fd) {
                      "chmod go-w, or set VPPS_CACHE_DIR",
                      VPPS_PATH_ARGS(path));
 }
-
-/* ---------------------------------------------------------------- files in it */
 
 typedef struct cached_file {
     char name[VPPS_ENTRY_NAME_BYTES];
@@ -161,8 +157,6 @@ static vpps_status load_file(int folder, const char *name, int *fd, char **bytes
     return VPPS_OK;
 }
 
-/* ---------------------------------------------------------------- read */
-
 static vpps_status read_entry(int folder, const char *digits, void **bytes, size_t *size, const char **damage) {
     char name[VPPS_ENTRY_NAME_BYTES], *file;
     size_t n = 0;
@@ -205,8 +199,6 @@ vpps_status vpps_cache_read(const vpps_cache_key *key, void **bytes, size_t *siz
     return status;
 }
 
-/* ---------------------------------------------------------------- write */
-
 static vpps_status size_limit(uint64_t *limit) {
     const char *text = variable("VPPS_CACHE_BYTES");
     *limit = (uint64_t)DEFAULT_MIB << 20;
@@ -231,7 +223,6 @@ static int open_temporary(int folder, const char *digits, char *name, size_t nam
     static atomic_uint counter;
     for (int i = 0; i < TEMPORARY_TRIES; i++) {
         snprintf(name, name_bytes, ".%s.%ld-%u.tmp", digits, (long)getpid(), atomic_fetch_add(&counter, 1));
-        /* 0644: only the owner may write to the file. */
         const int fd = openat(folder, name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
         if (fd >= 0 || (errno != EEXIST && errno != EINTR)) return fd;
     }
@@ -292,8 +283,6 @@ vpps_status vpps_cache_write(const vpps_cache_key *key, const void *bytes, size_
     return status;
 }
 
-/* ---------------------------------------------------------------- lock */
-
 /* Locks the cache by a lock on its folder. The system releases the lock when the process ends. */
 int vpps_cache_lock(uint64_t most_ms) {
     const struct timespec wait = {.tv_nsec = 1000 * 1000};
@@ -313,8 +302,6 @@ int vpps_cache_lock(uint64_t most_ms) {
 void vpps_cache_unlock(int lock) {
     if (lock >= 0) close(lock);
 }
-
-/* ---------------------------------------------------------------- list, clear */
 
 /* Calls see() for one entry. *more: see()'s result, whether to show further entries. */
 static vpps_status show_file(int folder, const cached_file *file, bool (*see)(const vpps_cache_entry *, void *),

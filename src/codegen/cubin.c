@@ -43,7 +43,6 @@ static bool fetch_section(const elf *e, uint32_t i, Elf64_Shdr *s) {
     return i < e->n_sections && fetch(e, e->sections + (uint64_t)i * sizeof *s, s, sizeof *s);
 }
 
-/* Returns whether a section's content is inside the file. */
 static bool lies_inside(const elf *e, const Elf64_Shdr *s) {
     return s->sh_offset <= e->size && s->sh_size <= e->size - s->sh_offset;
 }

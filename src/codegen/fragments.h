@@ -35,16 +35,16 @@ typedef struct vpps_fragment {
     uint32_t at;
 } vpps_fragment;
 
-/* A fragment is the weights of eight rows, an operand of the instruction mma. Returns how many words of a fragment each thread holds, if a weight is
- * the sum of `parts` bf16 numbers. */
+/* Returns how many words of a fragment (eight rows of weights) each thread holds, if a weight is the sum of `parts` bf16 numbers. */
 static inline uint32_t vpps_fragment_words(const vpps_fragment *f, uint32_t parts) { return f->steps * 2 * parts; }
 
 /* Splits the rows of a segment's matrix products into tiles, one product's rows after the other's. Sets *n to the number
  * of tiles. Returns an array for the caller to free, or NULL if out of memory. */
 vpps_product_tile *vpps_tile_products(const vpps_segments *s, const vpps_segment *g, uint32_t *n);
 
-/* Finds the fragment (eight rows of weights, for the instruction mma) by which a tile's products multiply `operand`. If a product multiplies the
- * operand by several matrices, `which` selects one. Returns false if no product has such a matrix. */
+/* A tile is eight rows of results of matrix products. Finds the weights (a fragment, eight rows) by which the products of `tile` multiply
+ * vector `operand`. If one product multiplies `operand` by several matrices, `which` is the number of one of these matrices. Returns false
+ * if no product of the tile multiplies `operand` by a matrix with number `which`. */
 bool vpps_fragment_of(const vpps_program *p, const vpps_product_tile *tile, uint32_t operand, uint32_t which,
                       uint32_t threads, vpps_fragment *out);
 

@@ -21,7 +21,6 @@ void vpps_generate_name(FILE *out, const char *name) {
     for (; *name; name++) fputc(*name == '*' ? '_' : *name, out);
 }
 
-/* Writes a comment that names a parameter. */
 static void put_parameter_name(FILE *out, const vpps_parameter_data *p, bool transposed) {
     fputs("/* ", out);
     vpps_generate_name(out, p->name);
@@ -50,7 +49,8 @@ void vpps_generate_view(FILE *out, const vpps_compiled_cell *c, const char *bloc
 
 /* ---------------------------------------------------------------- constants */
 
-/* Returns how many blocks of columns the widest matrix with few rows has; 0: too many. VPs with such a block update no table entries. */
+/* Columns of a matrix with few rows (vpps_low_rows) are dealt to VPs (virtual processors, CTAs) in blocks. Returns the number of blocks of
+ * the widest matrix with few rows: VPs that own one update no entries of lookup tables. Returns 0 if more than 1 / FEW of all VPs would. */
 static uint32_t low_blocks(const vpps_generation *g) {
     enum { FEW = 4 };
     uint32_t blocks = 0;
@@ -118,7 +118,7 @@ static void put_entries(const vpps_generation *g) {
 
 /* ---------------------------------------------------------------- weights */
 
-/* Returns whether a matrix that only backward uses, in fp32, is copied to shared memory first and later to registers. */
+/* Returns whether a matrix that only backward uses, in fp32, is copied to shared memory when the kernel begins, and to registers later. */
 static bool is_staged(const vpps_kernel_plan *p, const vpps_resident *m) {
     return p->staged_words && m->transposed && m->level == VPPS_RESIDENT_REGISTERS;
 }
@@ -214,7 +214,8 @@ void vpps_put_fragment_words(const vpps_generation *g, const vpps_fragment *f) {
     fprintf(g->out, "vpps_fragment_words<%u, %s>", f->at, vpps_truth(f->level == VPPS_RESIDENT_SHARED));
 }
 
-/* Writes code that loads a thread's words of all fragments of weights, several steps at a time. */
+/* Writes code that loads the bf16 weights which stay in registers or shared memory: a thread's words of all fragments (eight rows of
+ * weights). One call loads AT_ONCE blocks of 16 columns of fragments at once. */
 static void put_fragments(const vpps_generation *g) {
     enum { AT_ONCE = 8 };
     const vpps_residents *r = &g->plan->residents;
@@ -236,10 +237,9 @@ static void put_fragments(const vpps_generation *g) {
 static void put_loads(const vpps_generation *g) {
     const vpps_residents *r = &g->plan->residents;
     if (r->n_fragments) put_weight_rows(g);
-    fprintf(g->out,
-            "\n/* Loads the resident weights, except the late ones. */\n__device__ __forceinline__ void "
-            "vpps_load_weights(const vpps_arguments &a, float (&w)[VPPS_WEIGHTS + 1], float *shared) {\nconst unsigned "
-            "member = blockIdx.x %% VPPS_GROUP;\n");
+    fprintf(g->out, "\n/* Loads weights to registers and shared memory, except those of vpps_load_late_weights. */\n"
+                    "__device__ __forceinline__ void vpps_load_weights(const vpps_arguments &a, float "
+                    "(&w)[VPPS_WEIGHTS + 1], float *shared) {\nconst unsigned member = blockIdx.x %% VPPS_GROUP;\n");
     if (r->n_fragments)
         fprintf(g->out, "const vpps_weights weights = {w, shared, threadIdx.x, a, vpps_weight_rows};\n");
     put_fragments(g);
@@ -256,9 +256,9 @@ static void put_loads(const vpps_generation *g) {
     fprintf(g->out, "(void)member, (void)w, (void)shared;\n}\n");
 }
 
-/* Writes code that loads backward's weights late. Columns lie far apart in memory, so most of each memory sector that is read belongs to
- * other VPs, and loading takes long. Therefore the weights are copied to shared memory while forward begins, and vpps_take_late_weights
- * moves them to registers. */
+/* Writes code that loads weights which only backward needs (transposed matrices). Columns lie far apart in memory, so most of each memory
+ * sector that is read belongs to other VPs, and loading takes long. Therefore the weights are copied to shared memory while forward begins,
+ * and vpps_take_late_weights moves them to registers. */
 static void put_late_loads(const vpps_generation *g) {
     const vpps_residents *r = &g->plan->residents;
     uint32_t at = 0;
@@ -330,8 +330,8 @@ static vpps_status put_kernel(const vpps_generation *g, vpps_kernel_plan *plan) 
     return VPPS_OK;
 }
 
-/* Returns a virtual processor's cost of adding one vertex's product dy x^T to the gradient of matrix p, if there are `teams` teams: the cost of
- * copying elements of dy and x, and of multiplying them. */
+/* Returns what one vertex's product dy x^T, a term of the gradient of matrix p, costs a VP (virtual processor): copying its elements of dy
+ * and x, and multiplying them. All VPs are divided into `teams` teams; a team computes some columns of the gradient. */
 static uint64_t cost_of_gradient(const vpps_kernel_plan *plan, const vpps_parameter_data *p, uint32_t teams) {
     enum { COPY = 22, MULTIPLY = 3, BLOCK = VPPS_OUTER_COLUMNS };
     const vpps_cell_needs team = {.group = plan->n_vps / teams, .rows.unit = plan->row_unit};
@@ -342,8 +342,8 @@ static uint64_t cost_of_gradient(const vpps_kernel_plan *plan, const vpps_parame
     return COPY * (rows + columns) + MULTIPLY * rows * columns;
 }
 
-/* Returns into how many teams the VPs are divided: each team computes some columns of matrices' gradients. With more teams a VP reads more
- * rows and fewer columns of the gradients' factors. */
+/* Returns the number of teams into which the VPs (virtual processors) are divided. Each team computes some columns of matrices' gradients,
+ * sums of dy x^T. With more teams, a VP reads more elements of vectors dy and fewer of vectors x. */
 static uint32_t choose_teams(const vpps_kernel_plan *plan, const vpps_model *model) {
     enum { MOST = 12 };
     uint32_t best = 1;

@@ -28,7 +28,7 @@ static bool is_list(const work *w, const vpps_program_step *s, uint32_t i) {
     return vpps_operand_of(&w->s, s, i)->access == VPPS_ACCESS_MEMBERS;
 }
 
-/* Begins a C statement; if operand i is a list, puts the statement into a loop over the list's members m (values of any number of vertices). */
+/* Begins a C statement. If operand i is a list (any number of values), the statement becomes the body of a loop over its members m. */
 static void begin_listed(const work *w, const vpps_program_step *s, uint32_t i) {
     const uint32_t axis = vpps_operand_of(&w->s, s, i)->axis;
     if (is_list(w, s, i)) fprintf(w->out, "vpps_each_member(ls%u, f0 + item, f%u, [&](unsigned m) { ", axis, axis);
@@ -144,7 +144,8 @@ static void make_moved(const work *w, const vpps_program_step *s) {
     fprintf(w->out, ";\n");
 }
 
-/* Writes code that takes an element of the row that a number selects; backward: the sum of the elements whose number is this row. */
+/* Writes code for an element of SELECT_ROWS: row r of the result is row numbers[r] of a value. Backward: row r of the value's gradient is
+ * the sum of all rows k of the result's gradient for which numbers[k] is r. */
 static void make_selected(const work *w, const vpps_program_step *s) {
     const vpps_operand *a = vpps_operand_of(&w->s, s, 0), *b = vpps_operand_of(&w->s, s, 1);
     const bool backward = s->run.of.opcode == VPPS_I_SELECT_ROWS_B;
@@ -157,8 +158,7 @@ static void make_selected(const work *w, const vpps_program_step *s) {
     fprintf(w->out, "; });\n");
 }
 
-/* Writes code that takes an element of a range of an operand's rows. If the operand is a stack of a list's members, the range is one member's
- * rows. */
+/* Writes code for an element of a slice, some consecutive rows of an operand. Of a stack of a list's members, a slice is one member. */
 static void make_slice(const work *w, const vpps_program_step *s) {
     const vpps_operand *o = vpps_operand_of(&w->s, s, 0);
     const bool list = s->run.of.over_list;
@@ -173,7 +173,7 @@ static void make_slice(const work *w, const vpps_program_step *s) {
     fprintf(w->out, ";\n");
 }
 
-/* Writes code that takes an element of several operands, or of a list's members, stacked on top of each other. */
+/* Writes code for an element of a result that consists of several operands, or of a list's members, stacked on top of each other. */
 static void make_stack(const work *w, const vpps_program_step *s) {
     const vpps_operand *o = vpps_operand_of(&w->s, s, 0);
     fprintf(w->out, "const float v%u = ", s->to.value);
@@ -225,8 +225,7 @@ static void make_element(const work *w, const vpps_program_step *s) {
  * The code first loads all the numbers that say where values lie, then the values, so that no value's load waits for another value's
  * place. */
 
-/* Calls `put` for each value that the segment's instructions read from memory at the thread's own place: the same vertex (or list member) and
- * element. */
+/* Calls `put` for each value that segment g reads from memory at the item (vertex or list member) and element that the thread computes. */
 static void each_loaded(const work *w, const vpps_segment *g, uint8_t *loaded, void (*put)(const work *w, uint32_t v)) {
     memset(loaded, 0, w->c->n_values);
     for (uint32_t k = 0; k < g->n; k++) {

@@ -46,8 +46,6 @@ uint32_t vpps_outer_blocks(const work *w, uint32_t outer) {
     return ((length + VPPS_OUTER_COLUMNS - 1) / VPPS_OUTER_COLUMNS + parts - 1) / parts;
 }
 
-/* ---------------------------------------------------------------- where vectors lie */
-
 /* Returns an operand of the cell's OUTER steps (gradients of parameters) that reads value v; NULL: no step reads v. */
 static const vpps_operand *operand_of(const vpps_compiled_cell *c, uint32_t v) {
     const vpps_program *p = &c->programs[c->n_stages];
@@ -72,7 +70,8 @@ static void put_values(const work *w) {
     }
 }
 
-/* Writes the function that finds the vectors of a task's vertices (vpps_sum_task). */
+/* Writes the kernel's function task(i). A task names some vertices of the cell; task(i) returns where the vectors dy and x of these
+ * vertices lie in memory (a vpps_sum_task), from which gradients dy x^T are computed. */
 static void put_task(const work *w) {
     const vpps_compiled_cell *c = w->c;
     fprintf(w->out,
@@ -93,9 +92,7 @@ static void put_task(const work *w) {
     fprintf(w->out, "}};\n}\n");
 }
 
-/* ---------------------------------------------------------------- vectors */
-
-/* Returns whether the vectors of both values have the same layout in memory, apart from the first word. */
+/* Returns whether code that reads the vectors of value x can read those of value y if a constant is added to each address. */
 static bool lie_alike(const work *w, const vpps_operand *x, const vpps_operand *y) {
     if (x->value == y->value) return true;
     return x->place == VPPS_PLACE_RECORD && y->place == VPPS_PLACE_RECORD && x->record == y->record &&
@@ -114,8 +111,8 @@ static bool begins_sum(const work *w, uint32_t outer) {
     return !vpps_outer_of(w->c, outer).x && !is_whole_matrix(w, outer);
 }
 
-/* Gradients of vector parameters that one piece of code computes together. firsts: for each gradient the number of its first outer (here a sum of
- * vectors dy). */
+/* Gradients of vector parameters that one piece of code computes together. The gradient of a vector is a sum of one or more steps OUTER,
+ * which add vectors dy. firsts: for each gradient the number of its first step. */
 typedef struct vectors {
     uint32_t firsts[VPPS_MOST_OUTERS], n;
 } vectors;
@@ -165,14 +162,12 @@ static void put_vectors(const work *w) {
     fprintf(w->out, "}\n");
 }
 
-/* ---------------------------------------------------------------- matrices */
-
 /* A group of outers (sums of dy x^T), each for a different matrix, that are computed together. */
 typedef struct group {
     uint32_t outers[VPPS_MOST_OUTERS], n;
 } group;
 
-/* Adds an outer (a sum of dy x^T) to the group. Returns false if the outer does not fit. */
+/* Adds an outer (a sum of dy x^T) to the group. Returns false if the group is full, or if the outer cannot be computed together with it. */
 static bool join_group(const work *w, group *g, uint32_t outer) {
     const vpps_outer o = vpps_outer_product_of(w->c, outer);
     if (o.dy->cols != 1 || o.x->cols != 1 || o.dy->axis != o.x->axis || g->n == VPPS_MOST_OUTERS) return false;
@@ -200,7 +195,8 @@ static void end_group(work *w, group *g) {
     *g = (group){0};
 }
 
-/* Writes code for the gradients of matrices, in groups as large as fit; matrices that fit into no group are computed by blocks. */
+/* Writes code for the gradients of matrices. Consecutive gradients are computed together, in groups (join_group). A gradient that no group
+ * can take is computed alone, by blocks of rows and columns (vpps_sum_blocks). */
 static void put_matrices(work *w) {
     group g = {0};
     for (uint32_t i = 0; i < vpps_n_outers(w->c); i++) {

@@ -32,9 +32,10 @@ uint32_t vpps_outer_rows(const vpps_outer_work *w, uint32_t outer);
 /* Returns the most blocks of VPPS_OUTER_COLUMNS columns of the matrix of this outer (sum of dy x^T) that any virtual processor has. */
 uint32_t vpps_outer_blocks(const vpps_outer_work *w, uint32_t outer);
 
-/* Writes code that computes the sums of outer products dy x^T numbered list[0..n), n <= VPPS_MOST_OUTERS, in fp32. Each sum belongs to a different
- * matrix; all values have one column and belong to vertices, or to members of the same list. Returns false, without output, if a virtual processor
- * has more rows than a warp has lanes, or the work does not fit. */
+/* Writes code that computes gradients of n matrices in fp32: the sums of dy x^T with numbers list[0..n), n <= VPPS_MOST_OUTERS, each for
+ * another matrix. All vectors dy and x belong to vertices, or all to members of one list input. Returns false, without output, if a virtual
+ * processor (CTA) has too many rows or columns for shared memory or the tables. */
 bool vpps_generate_outer_tiles(vpps_outer_work *w, const uint32_t *list, uint32_t n);
-/* Writes code that computes the sums of outer products list[0..n) in bf16, by strips of 32 columns. */
+/* Writes code that computes the sums of outer products dy x^T numbered list[0..n) in bf16, by strips: rows of dy times blocks of 32
+ * columns. */
 void vpps_generate_outer_strips(vpps_outer_work *w, const uint32_t *list, uint32_t n);

@@ -1,8 +1,9 @@
 /* generate_outer_strips.c - writes code for gradients of a cell's matrices in bf16: sums of dy x^T, for the CTA's rows and columns.
  *
- * A warp multiplies a block of an x's columns with several tiles of eight rows, from all dys that are multiplied with this x; low matrices (with few
- * rows) have separate tiles. A "strip" consists of these tiles and all of the CTA's blocks of columns. Each block of a strip needs a warp; a strip's
- * blocks are called its slots. */
+ * A tile is eight rows of the gradient, from eight elements of dy, which one mma instruction multiplies with 16 vectors x. A strip is some
+ * tiles with one x (several matrices may multiply one x, so that their tiles can be in one strip), for all of the CTA's columns. One warp
+ * computes a block of 32 columns of a strip. The blocks of all strips are numbered; a block's number is called its slot. Matrices with few
+ * rows ("low") have strips of their own. */
 #include "codegen/generate_outer.h"
 
 enum {
@@ -10,17 +11,18 @@ enum {
     TILE_THREADS = 1536 /* most tiles at a time, times threads of a CTA; more would need too many registers */
 };
 
-/* Strips (sets of tiles) of equally many tiles. outers: numbers of the steps OUTER (sums of dy x^T) whose gradients the strips make. tiles: number of
- * tiles of each strip. [first, end): slots, which are blocks of columns, that the CTA's warps compute at the same time. parts: number of warps that
- * divide the vectors of one slot among them. */
+/* All strips (tiles of eight rows of dy that are multiplied with one x) with equally many tiles. outers: numbers of the steps OUTER, sums
+ * of dy x^T. tiles: number of tiles of each strip. The strips' blocks of 32 columns are numbered; blocks first to end - 1 are computed at
+ * the same time. parts: number of warps that compute a block together, each for some of the vectors. */
 typedef struct strips {
     vpps_outer_work *w;
     const uint32_t *outers;
     uint32_t n, tiles, first, end, parts;
 } strips;
 
-/* A strip: tiles first to end - 1 (eight rows of dy each) of all tiles that are multiplied with one vector x; `x` is the number of the first sum dy
- * x^T with this x. The strip's blocks of columns are slots slot to slot + slots - 1 of the warps. */
+/* A strip: some tiles (eight rows of dy each) that are multiplied with one vector x. x: number of the first sum dy x^T with this x. Tiles
+ * of all sums with this x are numbered; the strip has tiles first to end - 1. Blocks of 32 columns of all strips are numbered, too; the
+ * strip has blocks slot to slot + slots - 1. */
 typedef struct strip {
     uint32_t x, first, end, slot, slots;
 } strip;
@@ -53,7 +55,7 @@ static bool find_tile(const strips *all, uint32_t x, uint32_t k, row_tile *out) 
 
 static uint32_t most_tiles(const strips *all) { return vpps_max_u32(1, TILE_THREADS / all->w->g->plan->threads); }
 
-/* Moves the strip to the next x of the sums dy x^T. Returns false after the last x. */
+/* Moves strip s (tiles of eight rows of dy that are multiplied with one x) to the next x. Returns false after the last x. */
 static bool next_x(const strips *all, strip *s) {
     bool seen = true;
     while (seen && ++s->x < all->n) {
@@ -64,7 +66,8 @@ static bool next_x(const strips *all, strip *s) {
     return !seen;
 }
 
-/* Moves s to the next strip that has all->tiles tiles; {0} precedes the first strip. Returns false after the last strip. */
+/* Moves s to the next strip (tiles with one x) that has all->tiles tiles; {0} precedes the first strip. Returns false after the last
+ * one. */
 static bool next_strip(const strips *all, strip *s) {
     row_tile t;
     s->slot += s->slots;
@@ -96,7 +99,7 @@ static bool are_alike(const strips *all, const strip *a, const strip *b) {
     return true;
 }
 
-/* Writes the C++ type of a strip, which tells where its tiles' gradients lie. */
+/* Writes the C++ type of strip s (tiles of eight rows of dy, multiplied with one x): its columns, and where each tile's gradient lies. */
 static void put_strip(const strips *all, const strip *s) {
     const vpps_outer_work *w = all->w;
     row_tile t;
@@ -116,7 +119,7 @@ static void put_tiles(const strips *all, const strip *s) {
     fprintf(all->w->out, ">");
 }
 
-/* If s is the first of the strips that run the same code, writes code for all of them; otherwise writes nothing. */
+/* Several strips (tiles with one x) may run one piece of code. If s is the first of these strips, writes the code, otherwise nothing. */
 static void put_alike(const strips *all, const strip *s) {
     bool begun = false;
     for (strip a = {0}; next_strip(all, &a);) {
@@ -141,8 +144,7 @@ static void put_sums(const strips *all) {
     w->shared_words = vpps_max_u32(w->shared_words, (all->parts - 1) * busy * all->tiles * SUMS * LANES);
 }
 
-/* Writes code for strips, which are sets of tiles (eight rows of dy each) multiplied with one x. Strips of equally many tiles run at the same time,
- * so that warps have equal work. */
+/* Writes code for strips (tiles of rows of dy, with one x). Strips of equally many tiles run together, so that warps have equal work. */
 void vpps_generate_outer_strips(vpps_outer_work *w, const uint32_t *list, uint32_t n) {
     const uint32_t warps = w->g->plan->threads / 32;
     strips all = {.w = w, .outers = list, .n = n};

@@ -1,9 +1,9 @@
 /* generate_outer_tiles.c - writes code for gradients of a cell's matrices in fp32: sums of dy x^T, for the CTA's rows and columns.
  *
- * Vectors are copied to shared memory a few at a time, asynchronously, while the products of the preceding ones are added: columns of every x, and
- * the VP's rows of every dy, called slots. Eight, 16 or 32 lanes compute one "unit": four columns of an x per lane, times some slots. With twelve
- * slots, four loads provide a thread's operands for 48 multiply-adds. A pass reads all vectors once, for as many units as a CTA has lanes for. If a
- * CTA has lanes for several times the units, the vectors are divided among as many "parts" of the CTA, whose sums are added up. */
+ * A CTA copies its columns of every vector x and its rows of every vector dy to shared memory, a few vertices at a time, while it adds the
+ * products of the preceding vertices. A unit of work is four columns of one x per lane, for eight, 16 or 32 lanes, times up to twelve rows
+ * of dy (slots): four loads provide a thread's operands for 48 multiply-adds. A pass reads all vectors once, for as many units as a CTA has
+ * lanes for. If there are lanes for several times the units, as many "parts" of the CTA divide the vectors, and add up their sums. */
 #include "codegen/generate_outer.h"
 
 enum {
@@ -22,29 +22,31 @@ enum {
     COPY_COST = 24 * MULTIPLY_COST /* cost of copying and awaiting a vector */
 };
 
-/* A unit of work: a block of an x's columns times rows of dy ("slots"). Sums dy x^T are given by their numbers, an x by the number of the first sum
- * with this x, a list of rows by the first x that is multiplied with it. */
+/* A unit of work: products of some columns of one vector x with some rows of vectors dy (slots). Several sums dy x^T may have one x; the
+ * rows of all their vectors dy form the list of x. The number of the first sum with an x stands for the x. */
 typedef struct unit {
-    uint32_t x, block; /* x: number of the first sum dy x^T with this x; block: number of a block of columns of x */
-    uint32_t first, n; /* rows of dy of the unit of work: n rows, from number `first` of the list of rows on */
+    uint32_t x, block; /* x: number of the first sum dy x^T with this x; block: number of a block of its columns */
+    uint32_t first, n; /* the rows of dy: n rows of the list of x, from row number `first` on */
 } unit;
 
 typedef struct tiles {
     vpps_outer_work *w;
     const uint32_t *outers;
     uint32_t n;
-    uint32_t lanes, at_once; /* number of lanes of a unit of work; number of units that a CTA processes at once */
-    /* x_of: for each sum dy x^T: number of its x; list_of: for each x: number of the list of rows of dy with which it is multiplied */
+    uint32_t lanes, at_once; /* number of lanes that compute a unit; number of units that a CTA computes at once */
+    /* for each sum dy x^T: number of the first sum with its x; for each x: number of the first x that is multiplied with equal vectors
+     * dy */
     uint32_t x_of[VPPS_MOST_OUTERS], list_of[VPPS_MOST_OUTERS];
-    /* slot_of: for each sum dy x^T: number of its first row of dy in the list of its x; n_slots: for each x: number of rows in its list */
+    /* Rows of all vectors dy that are multiplied with one x form a list. slot_of: for each sum dy x^T: number in the list of x of the first
+     * row of its dy. n_slots: for each x: number of rows of its list */
     uint32_t slot_of[VPPS_MOST_OUTERS], n_slots[VPPS_MOST_OUTERS];
     uint32_t slots; /* most rows of dy per unit of work */
     unit units[MOST_UNITS];
     uint32_t n_units;
 } tiles;
 
-/* A pass reads all vectors once. It computes units of work [first, end), which need n_blocks blocks of columns of vectors x, and n_lists
- * lists of rows of vectors dy. */
+/* A pass reads all vectors dy and x once and computes units of work (some columns of one x times some rows of dy). n_blocks: number of
+ * blocks of columns that the units read; n_lists: number of lists, each the rows of all vectors dy that are multiplied with one x. */
 typedef struct pass {
     uint32_t first, end; /* units of work of the pass: numbers first to end - 1 */
     uint32_t x[MOST_UNITS], block[MOST_UNITS], n_blocks;
@@ -52,7 +54,8 @@ typedef struct pass {
     uint32_t words, slots, vectors;
     /* number of parts into which the CTA's threads are divided; each part adds some of the vectors */
     uint32_t parts;
-    uint32_t sum_words; /* words of shared memory to pass one part's sums to the next; 0: there is one part */
+    /* words of shared memory to pass sums from part to part; 0: one part */
+    uint32_t sum_words;
 } pass;
 
 static vpps_outer outer_of(const tiles *t, uint32_t i) { return vpps_outer_product_of(t->w->c, t->outers[i]); }
@@ -68,7 +71,7 @@ static uint32_t next_of_x(const tiles *t, uint32_t i) {
     return i;
 }
 
-/* Returns whether vectors x and y (numbers of their first sums) are multiplied with the same values dy, in the same order. */
+/* Returns whether vectors x and y (numbers of the first sums dy x^T and dy y^T) are multiplied with equal vectors dy, in one order. */
 static bool same_slots(const tiles *t, uint32_t x, uint32_t y) {
     while (x < t->n && y < t->n) {
         if (!vpps_same_value(outer_of(t, x).dy, outer_of(t, y).dy)) return false;
@@ -91,12 +94,14 @@ static void find_slots(tiles *t) {
     }
 }
 
-/* Returns the words of shared memory for a list of rows of dy; each unit's rows begin at a multiple of four words. */
+/* Returns the words of shared memory, per vertex, for a list (rows of all vectors dy that are multiplied with one x). Each t->slots rows of
+ * the list, which one unit of work multiplies, begin at a multiple of four words. */
 static uint32_t list_words(const tiles *t, uint32_t list) {
     return (t->n_slots[list] + t->slots - 1) / t->slots * vpps_quads_up(t->slots);
 }
 
-/* Orders units of work, those with the most rows of dy first, so that the units of one pass are alike. */
+/* Compares units of work (columns of one x times rows of dy) for qsort: most rows first, so that units computed together have about equally
+ * many. */
 static int by_slots(const void *a, const void *b) {
     const unit *x = a, *y = b;
     if (x->n != y->n) return x->n < y->n ? 1 : -1;
@@ -105,7 +110,7 @@ static int by_slots(const void *a, const void *b) {
     return x->block > y->block ? 1 : -1;
 }
 
-/* Lists the units of work, with at most `slots` rows of dy each. Returns false if there would be too many. */
+/* Lists the units of work: columns of one x times at most `slots` rows of dy. Returns false if there would be too many. */
 static bool find_units(tiles *t, uint32_t slots) {
     t->slots = slots;
     t->n_units = 0;
@@ -135,7 +140,8 @@ static uint32_t list_in(const pass *p, uint32_t list) {
     return l;
 }
 
-/* Fills a pass with units from number p->first on, as many as a CTA's lanes and shared memory allow. Returns false if no unit is left. */
+/* Fills a pass (one reading of all vectors) with units of work from number p->first on, as many as the CTA's lanes and shared memory allow.
+ * Returns false if shared memory is too small for one unit. */
 static bool fill(const tiles *t, pass *p) {
     *p = (pass){.first = p->first, .end = p->first, .slots = t->units[p->first].n};
     for (; p->end < t->n_units && p->end - p->first < t->at_once; p->end++) {
@@ -166,7 +172,8 @@ static void set_lanes(tiles *t, uint32_t lanes) {
     t->at_once = t->w->g->plan->threads / lanes;
 }
 
-/* Returns the cost of processing one vector in all passes if a unit of work has at most `slots` rows of dy; UINT32_MAX: impossible. */
+/* Returns the cost of computing the products dy x^T of one vertex if a unit of work (some columns of x times some rows of dy, on a few
+ * lanes) has at most `slots` rows; UINT32_MAX: impossible. */
 static uint32_t cost_of(tiles *t, uint32_t slots) {
     pass p = {0};
     uint32_t cost = 0;
@@ -179,7 +186,8 @@ static uint32_t cost_of(tiles *t, uint32_t slots) {
     return cost;
 }
 
-/* Chooses the number of lanes of a unit and its most rows of dy. Returns false if there are too many units, or if a pass does not fit. */
+/* A unit of work is some columns of one x times some rows of dy. Chooses the number of lanes that compute a unit, and the most rows of a
+ * unit. Returns false if each choice needs too many units or too much shared memory. */
 static bool lay_out(tiles *t) {
     uint32_t best_lanes = 0, best = 0, least = UINT32_MAX;
     find_slots(t);
@@ -203,8 +211,8 @@ static void put_columns(const tiles *t, const pass *p) {
                 4 * t->lanes * p->block[b], 4 * t->lanes * b);
 }
 
-/* Writes C++ types that copy rows of dy. The different dy and, if there are more warps than dy, the vectors of each dy are divided among the
- * warps. */
+/* Writes C++ types that copy the CTA's rows of the vectors dy to shared memory, up to 32 rows of one dy each. With fewer warps than types,
+ * a warp runs several types; with more warps, several warps run one type, each for some of the vertices. */
 static void put_rows(const tiles *t, const pass *p) {
     const uint32_t warps = t->w->g->plan->threads / WARP;
     uint32_t dys = 0, k = 0;
@@ -219,15 +227,17 @@ static void put_rows(const tiles *t, const pass *p) {
                         k++ * share % warps, share, base);
 }
 
-/* Returns the number of the sum dy x^T to which row number `slot` of an x's list of rows of dy belongs. */
+/* Rows of all vectors dy that are multiplied with one x form a list. Returns the number of the sum dy x^T to which row number `slot` of the
+ * list belongs. */
 static uint32_t outer_of_slot(const tiles *t, uint32_t x, uint32_t slot) {
     uint32_t i = x;
     while (slot >= t->slot_of[i] + rows_of(t, i)) i = next_of_x(t, i);
     return i;
 }
 
-/* Writes two tables of a pass over the vectors: what each unit (four columns of an x per lane) reads, and which rows of dy it multiplies.
- * The larger table lies in device memory: rows of large matrices exceed the 64 KiB of constant memory. */
+/* Writes two tables. `units` tells for each unit of work (some columns of one x times some rows of dy) where in shared memory the columns
+ * and rows lie. `slots` tells for each row of dy to which row of which gradient its products are added. The larger table, `slots`, lies in
+ * device memory: rows of large matrices exceed the 64 KiB of constant memory. */
 static void put_units(const tiles *t, const pass *p) {
     FILE *out = t->w->out;
     fprintf(out, "static __constant__ const vpps_unit units[] = {");
@@ -252,7 +262,8 @@ static void put_units(const tiles *t, const pass *p) {
     fprintf(out, "};\n");
 }
 
-/* Writes the code of a pass over all vectors. Gradients of vector parameters are computed while the pass's first copies are under way. */
+/* Writes the code of a pass, which reads all vectors dy and x once. The first pass also computes the gradients of vector parameters, while
+ * the first vectors dy and x are copied to shared memory. */
 static void put_pass(const tiles *t, const pass *p) {
     bool quads = true;
     for (uint32_t k = p->first; k < p->end; k++) quads &= length_of(t, t->units[k].x) % 4 == 0;

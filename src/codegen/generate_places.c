@@ -1,4 +1,5 @@
-/* generate_places.c - writes C expressions for the places of a stage's values and numbers, and stores to these places. Names: generate_stage.h. */
+/* generate_places.c - writes C expressions for elements of a stage's values (in buffers or in memory) and for numbers that instructions
+ * take, and writes code that stores elements. generate_stage.h lists the names of variables in the kernel's text. */
 #include "codegen/generate_stage.h"
 
 #include <stdarg.h>
@@ -65,7 +66,7 @@ static void put_count(const work *w, const vpps_cell_count *count, uint32_t axis
         if (count->list[d]) fprintf(w->out, " + %uu * vpps_members(ls%u, f0 + %s)", count->list[d], d, vertex_of(axis));
 }
 
-/* Writes a C expression for the position of a list member in its list. */
+/* Writes a C expression to be added to a number: the position, in its list, of the list member that the thread computes. */
 static void put_member(const work *w, uint32_t axis) {
     if (axis) fprintf(w->out, " + (f%u + item - ls%u[f0 + vx])", axis, axis);
 }

@@ -65,7 +65,7 @@ static void choose_room(work *w, vpps_stage_room *room) {
     if (copies) room->shared_words = w->copies_at + copies;
 }
 
-/* Writes declarations of the range of rows that the VP owns, for each number of rows that the stage's values have. */
+/* Declares, for each number R of rows that values of the stage have, rR: the rows that the virtual processor (VP, a CTA) owns. */
 static void put_rows(const work *w) {
     for (uint32_t i = 0; i < w->s.p->n_dealt; i++) {
         const uint32_t rows = w->s.p->dealt[i];
@@ -73,8 +73,8 @@ static void put_rows(const work *w) {
     }
 }
 
-/* Writes declarations of where the task's pass records and contributions (sums of gradients) lie. `pass_record` is the address that the
- * record of item 0 would have, since the task may begin at a later item. */
+/* Writes declarations of where the task's items (vertices, list members) store values that only one pass needs (`pass_record`) and
+ * gradients that they compute for inputs (cK). Each is the word at which item 0 would lie, though the task may begin at a later item. */
 static void put_places(const work *w) {
     const uint32_t pass_record = w->c->kept_words[vpps_pass_record(w->c, w->s.stage)];
     bool contributes = false;
@@ -96,7 +96,7 @@ static void put_places(const work *w) {
     }
 }
 
-/* Writes declarations of the tile's items (vertices and list members) and slots (buffers of values). */
+/* Writes declarations for a tile (vertices processed together): numbers of its vertices and list members, and buffers of values (slots). */
 static void put_tile(const work *w, const vpps_stage_room *room) {
     const vpps_compiled_cell *c = w->c;
     const uint32_t n_lists = w->lists ? c->n_lists : 0;

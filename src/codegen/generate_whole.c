@@ -1,4 +1,5 @@
-/* generate_whole.c - writes code for steps of a stage that need whole vectors, or whole matrices of one virtual processor (generate_stage.h). */
+/* generate_whole.c - writes code for steps of a stage that need whole vectors (such as softmax), and for products that one virtual
+ * processor (CTA) computes alone, with whole matrices that it reads in memory. */
 #include "codegen/generate_stage.h"
 
 typedef vpps_stage_work work;
@@ -81,8 +82,7 @@ void vpps_put_whole(const work *w, const vpps_program_step *s) {
     fprintf(w->out, "});\n");
 }
 
-/* Writes code for an instruction of the form ROW (such as softmax) over the members of each vertex's list, scalars that are adjacent in a slot
- * (buffer). */
+/* Writes code for an instruction (such as softmax) on the members of each vertex's list: scalars, which are adjacent in a slot (buffer). */
 void vpps_put_lists(const work *w, const vpps_program_step *s) {
     char to[64];
     fprintf(
@@ -97,7 +97,8 @@ void vpps_put_lists(const work *w, const vpps_program_step *s) {
     fprintf(w->out, "});\n");
 }
 
-/* Writes code for a product that one CTA computes: a function that returns the sum for one element and sets the value to which the sum is added. */
+/* Writes code for a product that one CTA computes: a call of a template, with a function that returns the product's sum for element i, and
+ * sets `start` to the number to which the sum is added. */
 void vpps_put_matrices(const work *w, const vpps_program_step *s) {
     const bool transposed = s->product.transposed;
     const uint32_t words = vpps_operand_words(&s->to);

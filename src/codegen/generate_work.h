@@ -1,4 +1,4 @@
-/* generate_work.h - functions that the files share which generate a kernel's text. */
+/* generate_work.h - functions that several files call to generate parts of a kernel's source text. */
 #pragma once
 
 #include "codegen/kernel_plan.h"
@@ -27,20 +27,19 @@ void vpps_generate_name(FILE *out, const char *name);
  * words wdK, data, lists lsD, gradients gsK and geK, kept values kD. */
 void vpps_generate_view(FILE *out, const vpps_compiled_cell *c, const char *block);
 
-/* Returns whether a value is stored as one or two bf16 numbers per word, so that products need not round it. The reason: in
- * bf16, only products and gradients of parameters read the stored value. */
+/* Returns whether memory holds each element of a value as one bf16 number, or as two whose sum is the element. In bf16, values are stored
+ * in this form if only products and gradients of parameters read them, since these need bf16 numbers anyway. */
 static inline bool vpps_is_kept_in_parts(const vpps_generation *g, const vpps_compiled_cell *c, uint32_t v) {
     return g->plan->parts && vpps_only_products_read(c, v);
 }
 
 /* Writes the name of the C++ type (products.cuh) for a matrix in memory, or for its transpose. */
 void vpps_put_matrix(const vpps_generation *g, vpps_param matrix, bool transposed);
-/* A fragment is eight rows of weights, an operand of the instruction mma. vpps_put_fragment_rows writes the C++ type of the rows in memory;
+/* vpps_put_fragment_rows writes the C++ type of a fragment in memory (eight rows of weights, an operand of the instruction mma);
  * vpps_put_fragment_words, the type of the words of a fragment that one thread holds. */
 void vpps_put_fragment_rows(const vpps_generation *g, const vpps_fragment *f);
 void vpps_put_fragment_words(const vpps_generation *g, const vpps_fragment *f);
 
-/* Rounds a number of words up to a multiple of four. */
 static inline uint32_t vpps_quads_up(uint32_t words) { return (words + 3) / 4 * 4; }
 
 enum { VPPS_COPY_ITEMS = 4 /* VPPS_COPY_ITEMS: number of vertices or members copied together */ };
@@ -58,5 +57,4 @@ static inline bool vpps_has_quads(const vpps_operand *x) {
     return x->cols == 1 && x->rows % QUAD == 0 && x->rows >= ALIGNED;
 }
 
-/* Returns the C++ text of a bool. */
 static inline const char *vpps_truth(bool is) { return is ? "true" : "false"; }

@@ -9,12 +9,13 @@
  * step's dy or x is packed: the number of the first step with the same operand. Returns VPPS_NONE for the gradient of a vector. */
 uint32_t vpps_packed_number(const vpps_compiled_cell *c, uint32_t outer, bool is_x);
 
-/* Returns the operand that is packed under `number`; NULL: no operand has this number. */
+/* Returns the operand, a dy or x, that is packed under `number`; NULL: none, since a lower number stands for an equal operand. */
 const vpps_operand *vpps_packed_operand(const vpps_compiled_cell *c, uint32_t number);
 
 static inline uint32_t vpps_packed_operands(const vpps_compiled_cell *c) { return 2 * vpps_n_outers(c); }
 
-/* Returns how many copies of a vector are packed, if an operand is the sum of `parts` bf16 numbers (0: fp32). */
+/* Returns how many copies of a vector are packed. If an element is the sum of two bf16 numbers, high and low, there are three, which
+ * together give the products high * high, low * high and high * low. */
 static inline uint32_t vpps_packed_times(uint32_t parts) { return parts == 2 ? 3 : 1; }
 
 /* Returns the number of elements from the beginning of one packed vector to the next. */
@@ -23,7 +24,7 @@ static inline uint32_t vpps_packed_stride(uint32_t rows, uint32_t parts) {
     const uint32_t elements = ALIGNED / (parts ? 2 : 4);
     return (rows + elements - 1) / elements * elements;
 }
-/* Returns the words of a packed vector, with all its copies. */
+/* Returns how many words of memory a packed vector takes: vpps_packed_times copies. */
 static inline uint32_t vpps_packed_words(uint32_t rows, uint32_t parts) {
     return vpps_packed_times(parts) * vpps_packed_stride(rows, parts) / (parts ? 2 : 1);
 }

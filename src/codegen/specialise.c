@@ -78,7 +78,7 @@ static vpps_status generate(const vpps_specialiser *s, vpps_kernel_plan *plan, u
     const uint32_t words = dynamic_words(s->machine, s->model->n_params);
     vpps_kernel_room room = {.threads = plan->threads, .registers = registers, .script_words = SCRIPT_WORDS};
     uint32_t tiles = VPPS_TILE_WORDS;
-    for (;;) { /* Repeats with less memory for weights if one vertex's sums need more memory than tiles have. */
+    for (;;) { /* leaves less shared memory to weights until a tile (vertices processed together) fits */
         const vpps_kernel_plan asked = asked_of(plan);
         vpps_kernel_plan_free(plan);
         *plan = asked;
@@ -102,7 +102,7 @@ static vpps_status generate(const vpps_specialiser *s, vpps_kernel_plan *plan, u
     return VPPS_OK;
 }
 
-enum { STEP = 24 /* STEP: number by which the second kernel has fewer registers for weights than the first */ };
+enum { STEP = 24 /* number by which the kernel that is tried next has fewer registers for weights */ };
 
 typedef struct rival {
     const vpps_specialiser *s;
@@ -114,7 +114,8 @@ typedef struct rival {
     bool started, needless;
 } rival;
 
-/* Waits at most PATIENCE_NS for the first kernel, which may come from the cache. Returns whether the second kernel must be compiled. */
+/* While a kernel is compiled, this thread compiles the one that is tried next, with fewer registers for weights. Waits up to PATIENCE_NS
+ * for the current kernel, which may come from the cache. Returns whether the next one must be compiled. */
 static bool is_needed(rival *r) {
     enum { PATIENCE_NS = 100000000 };
     struct timespec until;
@@ -130,7 +131,7 @@ static bool is_needed(rival *r) {
     return needed;
 }
 
-/* The function of a thread that compiles the second kernel into the cache. Failures are ignored: they occur again when the kernel is needed. */
+/* Runs in its own thread: compiles, into the cache, the kernel that is tried next, with fewer registers for weights. Ignores failures. */
 static void *run_rival(void *context) {
     rival *r = context;
     char description[192], *source = NULL;
@@ -142,7 +143,8 @@ static void *run_rival(void *context) {
     return NULL;
 }
 
-/* Starts to compile the second kernel if the first has more than FROM registers for weights; with fewer, none ever spilled on sm_90. */
+/* Starts a thread that compiles the kernel to try if this plan's kernel spills registers. Kernels with at most FROM registers for weights
+ * have never spilled on sm_90, so none is started for them. */
 static void begin_rival(rival *r, const vpps_specialiser *s, const vpps_kernel_plan *plan) {
     enum { FROM = 128 };
     const uint32_t registers = plan->residents.registers;
@@ -191,7 +193,7 @@ vpps_status vpps_specialise(const vpps_specialiser *s, vpps_kernel_plan *plan, u
         char *text = NULL;
         bool clean = false;
         const vpps_status status = try_registers(s, plan, wanted, &text, report, &clean);
-        /* a kernel with wide products keeps no weights in registers: with fewer registers for weights it would be the same */
+        /* a `wide` kernel keeps no weights in registers, so trying fewer registers for weights would make an equal kernel */
         const bool taken = clean || plan->residents.wide || (s->spills && wanted == 1);
         if (status == VPPS_OK && taken && source)
             *source = text;
