@@ -27,8 +27,6 @@ static void put_parameter_name(FILE *out, const vpps_parameter_data *p, bool tra
     fputs(transposed ? ", transposed */" : " */", out);
 }
 
-/* ---------------------------------------------------------------- blocks */
-
 void vpps_generate_view(FILE *out, const vpps_compiled_cell *c, const char *block) {
     fprintf(out, "VPPS_VIEW(%s);\n", block);
     for (uint32_t d = 0; d <= c->n_lists; d++) fprintf(out, "const unsigned k%u = b->kept[%u];\n(void)k%u;\n", d, d, d);
@@ -46,8 +44,6 @@ void vpps_generate_view(FILE *out, const vpps_compiled_cell *c, const char *bloc
         if (c->needs.training && (c->needs.gradient_out >> k & 1))
             fprintf(out, "VPPS_GRADIENT_ARRAYS(gs%u, ge%u);\n", k, k);
 }
-
-/* ---------------------------------------------------------------- constants */
 
 /* Columns of a matrix with few rows (vpps_low_rows) are dealt to VPs (virtual processors, CTAs) in blocks. Returns the number of blocks of
  * the widest matrix with few rows: VPs that own one update no entries of lookup tables. Returns 0 if more than 1 / FEW of all VPs would. */

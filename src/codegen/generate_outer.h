@@ -33,8 +33,8 @@ uint32_t vpps_outer_rows(const vpps_outer_work *w, uint32_t outer);
 uint32_t vpps_outer_blocks(const vpps_outer_work *w, uint32_t outer);
 
 /* Writes code that computes gradients of n matrices in fp32: the sums of dy x^T with numbers list[0..n), n <= VPPS_MOST_OUTERS, each for
- * another matrix. All vectors dy and x belong to vertices, or all to members of one list input. Returns false, without output, if a virtual
- * processor (CTA) has too many rows or columns for shared memory or the tables. */
+ * another matrix. All vectors dy and x belong to vertices, or all to members of one list. Returns false, without output, if a virtual
+ * processor has too many rows or columns for shared memory or tables. */
 bool vpps_generate_outer_tiles(vpps_outer_work *w, const uint32_t *list, uint32_t n);
 /* Writes code that computes the sums of outer products dy x^T numbered list[0..n) in bf16, by strips: rows of dy times blocks of 32
  * columns. */

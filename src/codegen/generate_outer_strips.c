@@ -66,8 +66,7 @@ static bool next_x(const strips *all, strip *s) {
     return !seen;
 }
 
-/* Moves s to the next strip (tiles with one x) that has all->tiles tiles; {0} precedes the first strip. Returns false after the last
- * one. */
+/* Moves s to the next strip (tiles with one x) that has all->tiles tiles; {0} precedes the first one. Returns false after the last. */
 static bool next_strip(const strips *all, strip *s) {
     row_tile t;
     s->slot += s->slots;

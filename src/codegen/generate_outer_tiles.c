@@ -34,8 +34,7 @@ typedef struct tiles {
     const uint32_t *outers;
     uint32_t n;
     uint32_t lanes, at_once; /* number of lanes that compute a unit; number of units that a CTA computes at once */
-    /* for each sum dy x^T: number of the first sum with its x; for each x: number of the first x that is multiplied with equal vectors
-     * dy */
+    /* for each sum dy x^T: number of the first sum with its x; for each x: number of the first x that is multiplied with equal dys */
     uint32_t x_of[VPPS_MOST_OUTERS], list_of[VPPS_MOST_OUTERS];
     /* Rows of all vectors dy that are multiplied with one x form a list. slot_of: for each sum dy x^T: number in the list of x of the first
      * row of its dy. n_slots: for each x: number of rows of its list */
@@ -100,8 +99,7 @@ static uint32_t list_words(const tiles *t, uint32_t list) {
     return (t->n_slots[list] + t->slots - 1) / t->slots * vpps_quads_up(t->slots);
 }
 
-/* Compares units of work (columns of one x times rows of dy) for qsort: most rows first, so that units computed together have about equally
- * many. */
+/* Compares units of work (columns of one x times rows of dy) for qsort: most rows first, so that units of one pass have similar numbers. */
 static int by_slots(const void *a, const void *b) {
     const unit *x = a, *y = b;
     if (x->n != y->n) return x->n < y->n ? 1 : -1;
@@ -227,8 +225,7 @@ static void put_rows(const tiles *t, const pass *p) {
                         k++ * share % warps, share, base);
 }
 
-/* Rows of all vectors dy that are multiplied with one x form a list. Returns the number of the sum dy x^T to which row number `slot` of the
- * list belongs. */
+/* Rows of all vectors dy that are multiplied with one x form a list. Returns the number of the sum dy x^T that has its row `slot`. */
 static uint32_t outer_of_slot(const tiles *t, uint32_t x, uint32_t slot) {
     uint32_t i = x;
     while (slot >= t->slot_of[i] + rows_of(t, i)) i = next_of_x(t, i);

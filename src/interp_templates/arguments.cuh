@@ -23,7 +23,7 @@ typedef struct vpps_arguments {
     unsigned stale_words;
     unsigned resumes; /* not 0: the launch is the second part of a batch; the preceding launch has its loss */
     unsigned finite;  /* not 0: the launch does nothing unless the preceding launch's loss and norm are finite */
-    /* address, in the script, of one word for each parameter: not 0 if it has a gradient; 0: no such words */
+    /* not 0: address, in the script, of an array that tells for each parameter whether it has a gradient */
     unsigned touched;
 } vpps_arguments;
 

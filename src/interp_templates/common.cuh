@@ -25,8 +25,7 @@ __shared__ float vpps_parts[32];                   /* scratch memory for sums ov
 /* Indexed by parameter: whether this virtual processor has stored a gradient of the parameter in this batch. */
 __shared__ unsigned vpps_touched[VPPS_PARAMS + 1];
 
-/* Every task reads descriptions of blocks of vertices (script/task.h). A script's are copied to shared memory if they are at most so many.
- *  */
+/* The most blocks of vertices of a script whose blocks' descriptions (script/task.h) are copied to shared memory: every task reads them. */
 enum { VPPS_SHARED_BLOCKS = 64 };
 __shared__ vpps_block vpps_blocks[VPPS_SHARED_BLOCKS];
 
@@ -63,7 +62,6 @@ __device__ __forceinline__ void vpps_refuse(const vpps_arguments &a, const vpps_
 
 __device__ __forceinline__ unsigned vpps_least(unsigned a, unsigned b) { return a < b ? a : b; }
 
-/* Calls body(i) for i = first, first + step, ... < n. */
 template <class BODY>
 __device__ __forceinline__ void vpps_by_turns(unsigned first, unsigned n, unsigned step, const BODY &body) {
 #pragma unroll 1
@@ -82,8 +80,8 @@ struct vpps_long_sum {
     __device__ __forceinline__ float value() const { return low == low ? high + low : high; }
 };
 
-/* Returns sum + term(k) + term(k + step) + ... for indices < n. Each VPPS_RUN terms are summed in one float, and these sums in two
- * (vpps_long_sum). UNROLL is the loop's unroll factor. */
+/* Returns sum + term(k) + term(k + step) + ... for indices < n. If there are more than VPPS_RUN terms, each VPPS_RUN of them are summed in
+ * a float, and these floats are added up in a vpps_long_sum (two floats). UNROLL is the loop's unroll factor. */
 enum { VPPS_RUN = 256 };
 template <unsigned UNROLL, class TERM>
 __device__ __forceinline__ float vpps_add_up(float sum, unsigned k, unsigned n, unsigned step, const TERM &term) {
@@ -155,7 +153,7 @@ template <int COUNT, int LANES, int N> __device__ __forceinline__ void vpps_fold
     }
 }
 
-/* Returns the vertex, counted from the first of n, whose list contains member number `at` of the block. */
+/* Returns which of n vertices, from `first` on, has list member number `at`. Members of all vertices' lists are numbered in order. */
 __device__ __forceinline__ unsigned vpps_vertex_of(const vpps_array &starts, unsigned first, unsigned n, unsigned at) {
     unsigned low = 0, high = n;
 #pragma unroll 1

@@ -1,4 +1,4 @@
-/* failure.cuh - how a launch ended, for CTAs and for the host, and the distance of barrier counters. The host's C compiler reads it, too. */
+/* failure.cuh - how a launch ended, and how far apart the counters of barriers lie. The host's C compiler reads this file, too. */
 #ifndef VPPS_FAILURE_CUH
 #define VPPS_FAILURE_CUH
 

@@ -3,8 +3,8 @@
 
 /* ---------------------------------------------------------------- in fp32 */
 
-/* Loads a thread's part of MATRIX, a vpps_matrix: COLUMNS elements, RUN of them adjacent, of each of ROWS rows. The warp's lanes form
- * BLOCKS blocks. */
+/* Loads a thread's part of MATRIX, a vpps_matrix: COLUMNS elements of each of ROWS rows, RUN of them adjacent. The lanes of a warp form
+ * BLOCKS blocks of lanes, which have different rows. */
 template <class MATRIX, unsigned ROWS, unsigned COLUMNS, unsigned RUN, unsigned BLOCKS> struct vpps_resident_matrix {
     vpps_rows own;
     const float *from; /* address of the first row that the virtual processor owns */
@@ -53,15 +53,15 @@ template <class MATRIX, unsigned ROWS, unsigned COLUMNS, unsigned RUN, unsigned 
     }
 
   private:
-    /* LANES: lanes of a block; SPAN: elements that a block covers in a round */
+    /* LANES: lanes in a block of lanes; SPAN: elements of a row that a block, in all warps, loads at once, RUN in each thread */
     static constexpr unsigned LANES = 32 / BLOCKS, SPAN = VPPS_THREADS / BLOCKS * RUN;
 
     static __device__ __forceinline__ unsigned word_of(unsigned row, unsigned column) {
         return row * MATRIX::ROW_WORDS + column * MATRIX::WORDS;
     }
 
-    /* Calls body(i, at, there) for each RUN of the thread's words from word i on; `at` is their address. For padding,
-     * `there` is false and `at` is the address of the matrix's first elements. */
+    /* A thread's words are runs of RUN adjacent elements of a row. Calls body(i, at, there) for each run: i is the number of its first
+     * word, `at` that word's address. For padding, `there` is false, and `at` is the address of any element of the matrix. */
     template <class BODY> __device__ __forceinline__ void each_run(const BODY &body) const {
 #pragma unroll
         for (unsigned i = 0; i < ROWS * COLUMNS; i += RUN) {
@@ -84,8 +84,8 @@ __device__ __forceinline__ void vpps_take_staged(float (&w)[VPPS_WEIGHTS + 1], c
 /* ---------------------------------------------------------------- in bf16 */
 #if VPPS_PARTS
 
-/* A fragment is eight rows of weights, an operand of the instruction mma. Loads step STEP of STEPS of a fragment: 16 elements of its rows of LENGTH
- * elements, from FROM, a vpps_fragment_rows, to words of TO, a vpps_fragment_words. */
+/* A fragment is eight rows of weights, of LENGTH elements each, an operand of the instruction mma. A warp multiplies STEPS times 16 columns
+ * of the fragment. Loads the 16 columns number STEP from FROM, a vpps_fragment_rows, to words of TO, a vpps_fragment_words. */
 template <class FROM, class TO, unsigned LENGTH, unsigned STEPS, unsigned STEP> struct vpps_fragment_step {
     static __device__ __forceinline__ vpps_quad load(const vpps_weights &weights) {
         constexpr bool WHOLE = STEPS * 16 * VPPS_WARPS <= LENGTH;
@@ -98,7 +98,7 @@ template <class FROM, class TO, unsigned LENGTH, unsigned STEPS, unsigned STEP> 
     }
 };
 
-/* Loads the words of several steps of fragments (16 elements of eight rows of weights each), all at once. */
+/* Loads the thread's words of fragments (eight rows of weights). STEPS: vpps_fragment_steps, whose loads all precede the first store. */
 template <class... STEPS> __device__ __forceinline__ void vpps_load_fragments(const vpps_weights &weights) {
     const vpps_quad q[] = {STEPS::load(weights)...};
     unsigned i = 0;
@@ -106,10 +106,8 @@ template <class... STEPS> __device__ __forceinline__ void vpps_load_fragments(co
 }
 #endif
 
-/* ---------------------------------------------------------------- vectors */
-
-/* Loads the virtual processor's rows, of HEIGHT rows, of a vector that products are added to: from word FROM of the pool to word AT of shared
- * memory. */
+/* A bias vector (to which products are added) of HEIGHT elements, at word FROM of the memory pool. The elements that the virtual processor
+ * owns are loaded to shared memory, from word AT on. */
 template <unsigned HEIGHT, unsigned AT, unsigned FROM> struct vpps_resident_vector {
     /* Sets `from` to the pool word from which word i is loaded, if the word belongs to this vector. */
     static __device__ __forceinline__ void find(unsigned &from, unsigned i, unsigned member) {
@@ -118,7 +116,7 @@ template <unsigned HEIGHT, unsigned AT, unsigned FROM> struct vpps_resident_vect
     }
 };
 
-/* Loads the vectors at the front of shared memory, WORDS words; each thread loads some. */
+/* Loads the virtual processor's elements of bias vectors (VECTORS) to the first WORDS words of shared memory. Each thread loads some. */
 template <unsigned WORDS, class... VECTORS>
 __device__ __forceinline__ void vpps_load_vectors(const vpps_arguments &a, float *shared, unsigned member) {
 #pragma unroll 1

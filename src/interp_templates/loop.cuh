@@ -1,7 +1,7 @@
 /* loop.cuh - the kernel: loads weights to registers, then runs task after task. */
 
-/* Starts to copy the script to shared memory if it fits, and returns the address to read the script from. Each wait for a barrier discards
- * L1's copies of global memory, and each level reads the script, so a copy in shared memory is faster. */
+/* Starts to copy the script (the batch's tasks and arrays of addresses) to shared memory if it fits, and returns the address from which to
+ * read the script. Each wait for a barrier discards L1's copies of global memory, so reading a copy in shared memory is faster. */
 __device__ __forceinline__ unsigned long long vpps_copy_script(unsigned long long script, unsigned words,
                                                                float *shared) {
     if (words > VPPS_SCRIPT_WORDS) return script;
@@ -12,7 +12,8 @@ __device__ __forceinline__ unsigned long long vpps_copy_script(unsigned long lon
     return (unsigned long long)to;
 }
 
-/* Records the start time, starts to copy the preceding launch's end to shared memory, and zeroes counters that later launches use. */
+/* Records the launch's start time, starts to copy the preceding launch's vpps_failure (how that launch ended) to shared memory, and zeroes
+ * the memory in which later launches count signals and write failures. */
 __device__ __forceinline__ void vpps_begin(const vpps_arguments &a) {
     if (threadIdx.x < sizeof(vpps_failure) / 16)
         vpps_copy_quad((float *)&vpps_before + 4 * threadIdx.x, (const float *)a.before + 4 * threadIdx.x);

@@ -146,7 +146,8 @@ template <bool IN_PARTS> VPPS_FUNCTION vpps_split vpps_parts_of(float x, float y
     return s;
 }
 
-/* The words that a lane holds of mma's operand of 16 x 16 elements: four words of two bf16 numbers, for each bf16 part. */
+/* A lane's words of an mma operand of 16 vectors times 16 elements: four words, of two bf16 numbers each. If an element is the sum of two
+ * bf16 numbers (VPPS_PARTS is 2), there are four words of the first numbers and four of the second. */
 struct vpps_words {
     unsigned part[VPPS_PARTS][4];
 };
@@ -167,7 +168,7 @@ template <bool QUADS, bool WHOLE, unsigned LENGTH> VPPS_FUNCTION vpps_quad vpps_
                      WHOLE || element + 2 < LENGTH ? x[2] : 0.0f, WHOLE || element + 3 < LENGTH ? x[3] : 0.0f};
 }
 
-/* Loads the four elements from number `element` on of both vectors that this lane holds (16 vectors in all). */
+/* A lane holds elements of two of an mma operand's 16 vectors: `first` and `second`. Loads four elements of both, from `element` on. */
 template <bool IN_PARTS, bool QUADS, bool WHOLE, unsigned LENGTH>
 VPPS_FUNCTION vpps_words vpps_take(const float *first, const float *second, unsigned element) {
     vpps_words to;
@@ -176,7 +177,8 @@ VPPS_FUNCTION vpps_words vpps_take(const float *first, const float *second, unsi
     return to;
 }
 
-/* Adds products of 16 vectors with 8 rows of weights to the sums. A weight is VPPS_PARTS numbers in bf16; b has two words for each. */
+/* Adds products of 16 vectors x with 8 rows of weights to the sums. Each weight is the sum of VPPS_PARTS bf16 numbers; b has the lane's
+ * words of the weights: two words for the first of these numbers, then two for the second. */
 VPPS_FUNCTION void vpps_add_products(float (&sums)[4], const vpps_words &x, const unsigned (&b)[2 * VPPS_PARTS]) {
 #if VPPS_PARTS == 2
     vpps_mma(sums, x.part[0], b[2], b[3]);
@@ -185,14 +187,15 @@ VPPS_FUNCTION void vpps_add_products(float (&sums)[4], const vpps_words &x, cons
     vpps_mma(sums, x.part[0], b[0], b[1]);
 }
 
-/* A row of weights of a dealt matrix: where the matrix begins, its number of rows, the row's number among those that the virtual processor owns, and
- * the words from one row and from one element to the next. All zero: padding, whose sums nobody reads. */
+/* A row of weights of a matrix whose rows are dealt to virtual processors (VPs). at: where the matrix begins; rows: number of its rows;
+ * number: the row's number among those that the VP owns; row_words, element_words: distances in words of two rows, and of two elements of a
+ * row. All zero: padding, whose products nobody reads. */
 struct vpps_weight_row {
     unsigned at, rows, number, row_words, element_words;
 };
 
-/* Loads four elements of the row, with zeros after its end. A virtual processor without such a row gets another row, whose sums nobody reads. QUADS:
- * rows begin and end at a multiple of four words. WHOLE: the row has all four elements. */
+/* Loads four elements of row r of weights, with zeros after the row's end. If the virtual processor owns fewer rows, another row is loaded,
+ * whose products nobody reads. QUADS: rows begin and end at a multiple of four words. WHOLE: the row has all four elements. */
 template <bool QUADS, bool WHOLE, unsigned LENGTH>
 VPPS_FUNCTION vpps_quad vpps_four_weights(const vpps_arguments &a, const vpps_weight_row &r, vpps_rows own,
                                           unsigned element_words, unsigned element) {
@@ -208,8 +211,8 @@ VPPS_FUNCTION vpps_quad vpps_four_weights(const vpps_arguments &a, const vpps_we
     return q;
 }
 
-/* Transposes 32 columns of 16 vectors into 32 rows of 16 elements. Of the four columns from 4 (l / 4) on, the first two go to `left`, the
- * others to `right`. The lane holds four columns of each of the vectors 4 (l % 4) to 4 (l % 4) + 3. */
+/* Transposes 32 columns of 16 vectors for mma: a column becomes an operand's row of 16 elements. Lane l has columns 4 (l / 4) to 4 (l / 4)
+ * + 3 of vectors 4 (l % 4) to 4 (l % 4) + 3, the k-th of which is q[k]. The first two columns go to `left`, the last two to `right`. */
 template <bool IN_PARTS>
 VPPS_FUNCTION void vpps_turn_quads(const vpps_quad (&q)[4], vpps_words &left, vpps_words &right) {
     vpps_put_words<IN_PARTS>(left, 0, 2, vpps_quad{q[0].x, q[1].x, q[2].x, q[3].x});
@@ -218,13 +221,13 @@ VPPS_FUNCTION void vpps_turn_quads(const vpps_quad (&q)[4], vpps_words &left, vp
     vpps_put_words<IN_PARTS>(right, 1, 3, vpps_quad{q[0].w, q[1].w, q[2].w, q[3].w});
 }
 
-/* Returns a mask for a word whose halves belong to vectors `at` and `at` + 1; the mask clears the halves of vectors that are not among n.
- *  */
+/* Returns a mask for a word whose halves belong to vectors `at` and `at` + 1. The mask clears a half whose vector is not among n. */
 __device__ __forceinline__ unsigned vpps_pair_mask(unsigned at, unsigned n) {
     return at + 1 < n ? 0xffffffffu : at < n ? 0xffffu : 0u;
 }
 
-/* Adds products of 32 columns of 16 vectors x with 8 rows of 16 vectors dy; d has the lane's elements of row l / 4 of four dy. */
+/* Adds products dy x^T of 16 vectors: 32 columns of x (`left` and `right`, from vpps_turn_quads) times 8 rows of dy. Lane l passes in d the
+ * elements of row l / 4 of the vectors dy number 4 (l % 4) to 4 (l % 4) + 3. The masks (vpps_pair_mask) clear missing vectors. */
 template <bool IN_PARTS>
 VPPS_FUNCTION void vpps_add_factors(float (&left_sums)[4], float (&right_sums)[4], const vpps_words &left,
                                     const vpps_words &right, const float (&d)[4], unsigned low_mask,

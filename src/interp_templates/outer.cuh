@@ -1,6 +1,6 @@
-/* outer.cuh - gradients of parameters. Gradients of matrices are sums of outer products dy x^T over all vectors dy and x of a cell's vertices, for
- * the rows and columns that the virtual processor has. Gradients of vectors, and of matrices that cells read as values, are sums of dy. Consecutive
- * tasks, such as those of several groups' blocks, form one sum. */
+/* outer.cuh - gradients of parameters. The gradient of a matrix is the sum of outer products dy x^T over a cell's vertices, of which a
+ * virtual processor (VP) computes some rows and columns. The gradient of a vector, or of a matrix that cells read as a value, is a sum of
+ * dy. A task names some vertices of a cell (such as those that one group of VPs ran); consecutive tasks of one cell form one sum. */
 
 /* Returns how many tasks from t on have this kind and no barrier between them. */
 __device__ __forceinline__ unsigned vpps_tasks_of_sum(const vpps_task *t, unsigned kind) {
@@ -10,8 +10,6 @@ __device__ __forceinline__ unsigned vpps_tasks_of_sum(const vpps_task *t, unsign
     return n;
 }
 
-/* ---------------------------------------------------------------- the vectors of a sum */
-
 /* The tasks whose gradients dy x^T form one sum. Each cell has a struct derived from this one, whose task(i) finds the vectors of task i. */
 struct vpps_sum {
     const vpps_arguments &a;
@@ -20,24 +18,25 @@ struct vpps_sum {
     unsigned n, vp;
 };
 
-/* Where a task's vectors lie: for vertices, and for the members of each list input, the number of the first, how many there are, and the word at
- * which item 0's kept values would begin; and the arrays that locate other vectors. */
+/* Where values of a task's vertices (index 0), or of the members of their list input d - 1 (index d), lie. They are numbered within a block
+ * of vertices (script/task.h). first: number of the task's first vertex or member; n: how many there are; kept: pool word where kept values
+ * of number 0 begin. arrays: where inputs and table entries lie. */
 template <unsigned AXES, unsigned ARRAYS> struct vpps_sum_task {
     float *pool;
     unsigned first[AXES], n[AXES], kept[AXES];
     vpps_array arrays[ARRAYS + 1];
 };
 
-/* A value's vectors: COLUMNS vectors of LENGTH elements per item (vertex, list member). QUADS: they begin and end at a multiple of four words.
- * IN_PARTS: elements are kept as bf16 parts. Items lie where array ARRAY says, or, with VPPS_NONE, in records of STRIDE words (0: all items are one).
- * Functions return a pool word OFFSET words before the element: OFFSET is added last, to an address, so that it becomes part of the load. */
+/* Where the vectors of a value lie: COLUMNS vectors of LENGTH elements for each item (vertex or list member). QUADS: vectors begin and end
+ * at a multiple of four words. IN_PARTS: elements are stored in bf16 (vpps_in_parts). ARRAY: number of the task's array with each item's
+ * place; VPPS_NONE: an item has STRIDE words of kept values; if STRIDE is 0, all items have one vector. Functions return a pool word, to
+ * which the caller adds OFFSET last, to an address, so that OFFSET becomes part of the load. */
 template <unsigned VALUE_AXIS, unsigned ROWS, unsigned COLS, bool AT_QUADS, bool AS_PARTS, unsigned ARRAY,
           unsigned STRIDE, unsigned WORD>
 struct vpps_vectors {
     static constexpr unsigned AXIS = VALUE_AXIS, LENGTH = ROWS, COLUMNS = COLS, OFFSET = WORD;
     static constexpr bool QUADS = AT_QUADS, IN_PARTS = AS_PARTS;
 
-    /* Returns the number of vectors of a task. */
     template <class TASK> static __device__ __forceinline__ unsigned count(const TASK &t) {
         return t.n[AXIS] * COLUMNS;
     }
@@ -51,7 +50,7 @@ struct vpps_vectors {
     static __device__ __forceinline__ float element(float kept) { return IN_PARTS ? vpps_whole_of(kept) : kept; }
 };
 
-/* Returns whether the parameter already has a gradient, to which sums must be added. VPPS_NONE: always true. */
+/* Returns whether parameter number `param` already has a gradient, to which sums must be added; true for VPPS_NONE. */
 __device__ __forceinline__ bool vpps_is_begun(unsigned param) { return param == VPPS_NONE || vpps_touched[param]; }
 
 /* Notes that a parameter has a gradient. Several threads may do so at once, with the same value. */
@@ -67,12 +66,12 @@ template <unsigned... PARAMS> __device__ __forceinline__ void vpps_begin_gradien
 
 /* ---------------------------------------------------------------- of vectors, and of matrices that are values */
 
-/* A vector's gradient, at word GRADIENT of the pool: the sum of the values dy with numbers BEGIN to END - 1. PARAM: see vpps_is_begun. */
+/* The gradient of a vector parameter, at word GRADIENT of the memory pool. The gradient is the sum of the values dy with numbers BEGIN to
+ * END - 1 (vpps_sum_vectors). PARAM: the parameter; VPPS_NONE: the sum is always added to an earlier gradient. */
 template <unsigned GRADIENT_AT, unsigned ADDED_TO, unsigned FIRST, unsigned LAST> struct vpps_vector_sum {
     static constexpr unsigned GRADIENT = GRADIENT_AT, PARAM = ADDED_TO, BEGIN = FIRST, END = LAST;
 };
 
-/* A list of constants; get(i) returns constant number i. */
 template <unsigned... CONSTANTS> struct vpps_constants {
     static __device__ __forceinline__ unsigned get(unsigned i) {
         unsigned k = 0, got = 0;
@@ -81,9 +80,9 @@ template <unsigned... CONSTANTS> struct vpps_constants {
     }
 };
 
-/* Computes sums of values dy with the same layout as DY, which lie WORDS words after it. A warp computes one row of one sum, its lanes sharing the
- * vectors; the virtual processor has at most MOST rows. BEFORE: number of rows that other calls compute, on the preceding warps. ADDS: some sums are
- * added to sums of preceding calls. */
+/* Computes gradients of vectors (SUMS), which are sums of values dy over all vertices. All values dy have equal layouts; value i lies
+ * WORDS::get(i) words after DY. A warp computes one row of one gradient, and its lanes share the vertices. MOST: most rows that a virtual
+ * processor has. BEFORE: rows that other calls compute, on preceding warps. ADDS: some sums are added to those of preceding calls. */
 template <class DY, unsigned MOST, unsigned BEFORE, bool ADDS, class WORDS, class... SUMS, class SUM>
 __device__ __forceinline__ void vpps_sum_vectors(const SUM &sum) {
     VPPS_READ_PLACE;
@@ -115,8 +114,8 @@ __device__ __forceinline__ void vpps_sum_vectors(const SUM &sum) {
     }
 }
 
-/* Sums the gradient, at word MATRIX, of a matrix that cells read as a value, over the vertices or list members for which DY has a value. Each thread
- * computes one element; adjacent threads have elements of one column. */
+/* Computes the gradient of a matrix that cells read as a value, not to multiply with it: the sum of value DY over vertices or list members,
+ * stored at word MATRIX of the gradients. Each thread computes one element; adjacent threads have elements of one column. */
 template <class DY, unsigned MATRIX, unsigned PARAM, class SUM>
 __device__ __forceinline__ void vpps_sum_values(const SUM &sum) {
     VPPS_READ_PLACE;
@@ -150,8 +149,8 @@ enum { VPPS_LONG_SUM = 4096 };
 struct vpps_runs {
     unsigned task, from, done;
 
-    /* Takes up to `most` vectors of task t, which has COLUMNS vectors for each vertex, or list member, of AXIS. `first` becomes the number of the
-     * first one; returns the end. */
+    /* Takes the next vectors of task t, up to `most`. The task has COLUMNS vectors for each of its vertices (AXIS is 0) or of their list
+     * members. Sets `first` to the number of the first vector taken, and returns the number after the last. */
     template <unsigned AXIS, unsigned COLUMNS, class TASK>
     __device__ __forceinline__ unsigned take(const TASK &t, unsigned most, unsigned &first) {
         const unsigned n = t.n[AXIS] * COLUMNS, end = n - from < most ? n : from + most;
@@ -161,7 +160,7 @@ struct vpps_runs {
         return end;
     }
 
-    /* Counts n vectors of the run, and returns whether the run ends with them. */
+    /* Counts n more vectors. Returns whether VPPS_LONG_SUM vectors are summed, so that their sum must be added to the total. */
     __device__ __forceinline__ bool ends(unsigned n) {
         done += n;
         if (done < VPPS_LONG_SUM) return false;
@@ -169,7 +168,7 @@ struct vpps_runs {
         return true;
     }
 
-    /* Calls body(task, first, end) for the vectors of a run, up to twice VPPS_LONG_SUM. */
+    /* Calls body(task, first, end) for successive ranges of vectors, until body has got VPPS_LONG_SUM vectors or more, or all. */
     template <unsigned AXIS, unsigned COLUMNS, class SUM, class BODY>
     __device__ __forceinline__ void add_run(const SUM &sum, const BODY &body) {
 #pragma unroll 1
@@ -183,11 +182,11 @@ struct vpps_runs {
     }
 };
 
-/* ---------------------------------------------------------------- of one matrix that nothing below is for
+/* ---------------------------------------------------------------- of one matrix, where the faster ways below do not work
  *
  * A thread has some rows and columns at a time. The gradient begins at word MATRIX. */
 
-/* Adds products of AT_ONCE vectors of a task from k on; all of them are loaded before the first is used. */
+/* Adds to q the products dy x^T of vectors k to k + AT_ONCE - 1 of task t. All vectors dy and x are loaded before the first is used. */
 template <unsigned AT_ONCE, class DY, class X, int ROWS, int COLUMNS, class TASK>
 __device__ __forceinline__ void vpps_add_block(float (&q)[ROWS][COLUMNS], const TASK &t, unsigned k, unsigned row,
                                                unsigned rows, unsigned column, unsigned columns) {
@@ -252,18 +251,19 @@ __device__ __forceinline__ void vpps_sum_blocks(const SUM &sum) {
     }
 }
 
-/* ---------------------------------------------------------------- of matrices, in fp32, where none is low
+/* ---------------------------------------------------------------- of matrices, in fp32
  *
- * codegen/generate_outer_tiles.c says what units and slots are. */
+ * codegen/generate_outer_tiles.c says what units of work and slots are. */
 
-/* A unit is the work of a few adjacent lanes: columns of x, four per lane, times some rows of dy ("slots"). Members: where the unit's columns and
- * slots begin in a staged vector, the length of x, and the number of the virtual processor's columns that precede the unit's. */
+/* A unit of work: some columns of a vector x, four for each of a few adjacent lanes, times some rows of vectors dy. A vertex's vectors are
+ * copied to one area of shared memory; x_at and d_at are the words of the area where the unit's columns and rows begin. length: number of
+ * elements of x. before: number of the virtual processor's columns that precede the unit's. */
 struct vpps_unit {
     unsigned x_at, d_at, length, before;
 };
 
-/* A row of dy whose products with x a unit of work sums: where the gradient of the row's matrix begins, the row's number among the rows that the
- * virtual processor has, the number of rows of the matrix (0: padding), and the parameter. */
+/* A row of a vector dy that a unit of work multiplies with columns of x. matrix: where the gradient of the row's matrix begins; row: number
+ * of the row among those of the virtual processor; height: number of rows of the matrix (0: padding); param: see vpps_is_begun. */
 struct vpps_unit_slot {
     unsigned matrix, row, height, param;
 };
@@ -280,8 +280,8 @@ __device__ __forceinline__ void vpps_copy_columns(float *to, const float *from, 
     }
 }
 
-/* Adds products of the slots (rows of dy) and the thread's four columns for the vectors, of ROW words each, from number `first` to n - 1.
- * AT_ONCE are added at once, and STEP is the distance of the vectors that the thread adds. */
+/* Adds to q the products of four columns of x with SLOTS rows of dy, for some of the vectors number `first` to n - 1 in shared memory,
+ * where each takes ROW words. Of each STEP vectors the thread adds the first AT_ONCE; other parts of the CTA add the rest. */
 template <unsigned SLOTS, unsigned ROW, unsigned AT_ONCE, unsigned STEP>
 VPPS_PART void vpps_add_outers(const float *vectors, unsigned x_at, unsigned d_at, unsigned first, unsigned n,
                                float (&q)[4 * SLOTS]) {
@@ -306,8 +306,8 @@ VPPS_PART void vpps_add_outers(const float *vectors, unsigned x_at, unsigned d_a
     }
 }
 
-/* Stores the thread's four columns of its unit's slots (rows of the gradient), or adds them to the gradient. Lane s of
- * the unit's LANES lanes knows where slot s begins and whether to add. All threads must call it. */
+/* Stores the thread's sums q, four columns of SLOTS rows of gradients, or adds them to the gradients. LANES adjacent lanes have columns of
+ * the same SLOTS rows; lane s of them passes row s: to_row, where the row begins, and `add`. All threads must call it. */
 template <unsigned SLOTS, unsigned LANES, bool QUADS>
 VPPS_PART void vpps_store_slots(float *gradients, unsigned to_row, bool add, unsigned column, unsigned columns,
                                 float (&q)[4 * SLOTS]) {
@@ -316,7 +316,7 @@ VPPS_PART void vpps_store_slots(float *gradients, unsigned to_row, bool add, uns
 #pragma unroll
     for (unsigned s = 0; s < SLOTS; s++) at[s] = __shfl_sync(0xffffffffu, to_row, first + s);
 #pragma unroll
-    for (unsigned s = 0; s < SLOTS; s++) { /* loads the current values of all slots (rows of the gradient) at once */
+    for (unsigned s = 0; s < SLOTS; s++) { /* loads the current values of all rows of the gradients at once */
         if (at[s] == VPPS_NONE || !(adds >> s & 1)) continue;
         const float *const row = gradients + at[s] + column;
 #pragma unroll
@@ -337,14 +337,14 @@ VPPS_PART void vpps_store_slots(float *gradients, unsigned to_row, bool add, uns
     }
 }
 
-/* A place in shared memory for vectors of a task: `there` vectors from number `from` on. */
+/* Memory to which vectors of a task are copied: `there` vectors, from number `from` on. */
 struct vpps_staging {
     float *to;
     unsigned from, there, vp, thread;
 };
 
-/* Copies the virtual processor's columns of X from column BEFORE on, as many as a unit's lanes have, to word AT of each staged vector. The lanes of
- * one unit copy one vector. */
+/* Copies columns of the vectors X of a task to shared memory, where each vector has an area of WORDS words: to word AT and following of the
+ * area, the virtual processor's columns from number BEFORE on, four for each of LANES lanes. LANES lanes copy one vector at a time. */
 template <class X, unsigned BEFORE, unsigned AT> struct vpps_staged_columns {
     template <unsigned LANES, unsigned WORDS, class TASK>
     static __device__ __forceinline__ void copy(const vpps_staging &s, const TASK &t) {
@@ -359,8 +359,10 @@ template <class X, unsigned BEFORE, unsigned AT> struct vpps_staged_columns {
     }
 };
 
-/* Copies ROWS of the virtual processor's rows of DY (at most 32), from row BASE on, to slots FIRST + BASE and following; slots begin at word AT, with
- * SLOTS per unit. A lane copies one row of a vector; WARPS warps from number WARP on do so. Zeros follow the last vector. */
+/* Copies rows of the vectors DY of a task to shared memory, where each vector has an area: ROWS (at most 32) of the virtual processor's
+ * rows, from number BASE on. An area has a list of rows at word AT, in which each SLOTS rows begin at a multiple of four words; row r
+ * becomes number FIRST + r of the list. A lane copies one row. WARPS warps from number WARP on share the vectors. Zeros are stored for
+ * missing ones. */
 template <class DY, unsigned ROWS, unsigned AT, unsigned FIRST, unsigned SLOTS, unsigned WARP, unsigned WARPS,
           unsigned BASE>
 struct vpps_staged_rows {
@@ -380,20 +382,20 @@ struct vpps_staged_rows {
     }
 };
 
-/* Computes sums for units of LANES lanes with SLOTS rows of dy each. Staged vectors have WORDS words; VECTORS are copied at once while the
- * preceding ones are added, AT_ONCE after the other. WITH_VECTORS: gradients of vectors are computed during the first copies. STAGED: types
- * that copy. PARTS parts of the CTA share the vectors, and their sums are added up. */
+/* Computes gradients dy x^T by units of work: LANES lanes multiply columns of x, four each, with SLOTS rows of dy. Types STAGED copy
+ * VECTORS vertices' vectors to shared memory (WORDS words each) while products of the preceding ones are added, AT_ONCE without a loop.
+ * WITH_VECTORS: gradients of vectors are computed during the first copies. PARTS parts of the CTA share the vectors and add their sums. */
 template <unsigned SLOTS, unsigned LANES, unsigned WORDS, unsigned VECTORS, unsigned AT_ONCE, unsigned PARTS,
           bool QUADS, bool WITH_VECTORS, unsigned AXIS, class... STAGED>
 struct vpps_unit_sums {
-    /* Computes the sums. All threads must call it. */
+    /* Computes the gradients of the rows and columns that `units` and `slots` describe. All threads of the CTA must call it. */
     template <class SUM, int UNITS, int ALL_SLOTS>
     static __device__ __forceinline__ void run(const SUM &sum, const vpps_unit (&units)[UNITS],
                                                const vpps_unit_slot (&slots)[ALL_SLOTS]) {
         const unsigned thread = vpps_thread(), number = thread / LANES, lane = thread % LANES;
         const vpps_unit &unit = units[number % UNITS];
         const unsigned part = number / UNITS, x_at = unit.x_at + lane * 4, d_at = unit.d_at;
-        /* to_row: word of the gradient at which the lane's slot (row) begins */
+        /* to_row: word of the gradients where row number `lane` of the unit begins */
         unsigned columns = 0, to_row = VPPS_NONE;
         bool add = false;
         if (number < UNITS) {
@@ -450,8 +452,8 @@ struct vpps_unit_sums {
     }
 
   private:
-    /* Adds up the sums of all parts, from the last to the first, which gets the result. `to` is where the thread's sums lie in shared memory,
-     * `step` quads apart. */
+    /* Adds up the sums of all parts of the CTA: each part, from the last on, passes its sums to the preceding part, and part 0 gets the
+     * result. The sums pass through shared memory at `to`, `step` quads apart. */
     static __device__ __forceinline__ void add_parts(float (&q)[4 * SLOTS], vpps_quad *to, unsigned step,
                                                      unsigned part) {
 #pragma unroll 1
@@ -478,8 +480,8 @@ struct vpps_unit_sums {
  * codegen/generate_outer_strips.c says what strips are. */
 #if VPPS_PARTS
 
-/* Four of a task's n vectors, from number `at` on, which a lane loads (instead of vectors after the end, the last one), and masks of two
- * words with two vectors each, which clear vectors after the end. */
+/* Four of a task's n vectors, from number `at` on, of which the lane loads elements. Vector n - 1 stands in for missing vectors after the
+ * end. low, high: masks for a word with elements of the first two, and of the last two vectors; they clear missing vectors. */
 struct vpps_four_vectors {
     unsigned lane, number[4], low, high;
     __device__ __forceinline__ vpps_four_vectors(unsigned lane, unsigned at, unsigned n)
@@ -489,12 +491,13 @@ struct vpps_four_vectors {
     }
 };
 
-/* Where the gradient of a tile (eight rows) is added: the word where the matrix's gradient begins, and the parameter (vpps_is_begun). */
+/* Where the gradient of a tile (eight rows) is stored. matrix: word where the matrix's gradient begins; param: parameter whose gradient the
+ * sums are added to if vpps_is_begun(param), or else overwrite. */
 struct vpps_tile_gradient {
     unsigned matrix, param;
 };
 
-/* Tile NUMBER of the virtual processor's rows of DY: eight rows. */
+/* A tile: eight of the virtual processor's rows of the vectors DY, from row 8 NUMBER on. */
 template <class DY, unsigned NUMBER> struct vpps_row_tile {
     using V = DY;
 
@@ -513,7 +516,7 @@ template <class DY, unsigned NUMBER> struct vpps_row_tile {
         for (unsigned k = 0; k < 4; k++) d[k] = (t.pool + (DY::vector(t, v.number[k]) + row))[DY::OFFSET];
     }
 
-    /* Stores four columns of two rows of a gradient with LENGTH columns. later: adds them, since an earlier run has stored sums. */
+    /* Stores four columns of two rows of a gradient with LENGTH columns. later: adds them, since an earlier call has stored sums. */
     template <unsigned LENGTH>
     static __device__ __forceinline__ void store(const float (&left)[4], const float (&right)[4], const vpps_sum &sum,
                                                  const vpps_tile_gradient &g, unsigned column, unsigned lane,
@@ -530,12 +533,12 @@ template <class DY, unsigned NUMBER> struct vpps_row_tile {
     }
 };
 
-/* A strip: some columns of the vectors x of VALUE, 32 per warp, which warps number FIRST to FIRST + SLOTS - 1 multiply with tiles of rows of dy.
- * GRADIENTS: for each tile, the members of its vpps_tile_gradient. */
+/* A strip: vectors x of VALUE times some tiles (eight rows of dy each). Its columns form SLOTS blocks of 32, each for one warp; FIRST is
+ * the first block's number among the blocks of all strips. GRADIENTS: a matrix and a param (vpps_tile_gradient) for each tile. */
 template <class VALUE, unsigned FIRST, unsigned SLOTS, unsigned... GRADIENTS> struct vpps_strip {
     using X = VALUE;
 
-    /* Finds the first of the columns that the warp with number `slot` computes. Returns false if the warp computes no column of this strip. */
+    /* Finds the first column of block number `slot`, which a warp computes. Returns false if the block does not belong to this strip. */
     static __device__ __forceinline__ bool find(unsigned slot, unsigned first, unsigned &column) {
         if (slot < FIRST || slot >= FIRST + SLOTS) return false;
         column = first + (slot - FIRST) * 32;
@@ -553,7 +556,8 @@ template <class VALUE, unsigned FIRST, unsigned SLOTS, unsigned... GRADIENTS> st
     }
 };
 
-/* Strips whose vectors x are multiplied with the same tiles of rows, by the same instructions. */
+/* vpps_row_tiles: a list of tiles (eight rows of dy each). vpps_strips_alike: strips, each with other vectors x, that multiply these tiles
+ * by one piece of code. */
 template <class TILE, class... OTHERS> struct vpps_row_tiles {
     static constexpr unsigned HEIGHT = TILE::V::LENGTH; /* all matrices are low (with few rows), or none is */
 };
@@ -570,7 +574,7 @@ struct vpps_strips_alike<vpps_row_tiles<TILES...>, STRIP, OTHERS...> {
         return own.first < own.end && (TILES::is_there(vp) || ...);
     }
 
-    /* Adds products of 16 vectors dy with 16 vectors x to the lane's sums q. */
+    /* Adds the products dy x^T of 16 vertices (or list members) to the lane's sums q, for block number `slot` of 32 columns. */
     template <int SUMS, class TASK>
     static __device__ __forceinline__ void add(float (&q)[SUMS][4], const TASK &t, const vpps_four_vectors &v,
                                                unsigned slot, unsigned vp) {
@@ -611,11 +615,11 @@ struct vpps_strips_alike<vpps_row_tiles<TILES...>, STRIP, OTHERS...> {
     }
 };
 
-/* Sums strips of TILES tiles. One warp is needed for each of the slots FIRST to FIRST + SLOTS - 1 (blocks of columns). If there are more
- * warps, PARTS warps share the vectors of each slot. */
+/* Computes gradients dy x^T by strips (vectors x times TILES tiles, of eight rows of dy each), whose columns form blocks of 32. This call
+ * computes SLOTS blocks, from number FIRST on, with PARTS warps for each block, which share the vectors. ALIKE: vpps_strips_alike. */
 template <unsigned TILES, unsigned FIRST, unsigned SLOTS, unsigned PARTS, unsigned AXIS, class... ALIKE>
 struct vpps_strip_sums {
-    /* Computes the sums. All threads must call it. */
+    /* Computes the gradients of all tiles of the strips in ALIKE. All threads of the CTA must call it. */
     template <class SUM> static __device__ __forceinline__ void run(const SUM &sum) {
         VPPS_READ_PLACE;
         if (!(ALIKE::is_there(sum.vp) || ...)) return;
@@ -642,7 +646,8 @@ struct vpps_strip_sums {
     }
 
   private:
-    /* Adds the sums of the warps that share a strip's vectors: all but the first leave theirs in shared memory, and the first adds them. */
+    /* Adds up the sums of PARTS warps that share the vectors of one block. Warps store sums in shared memory; the warp of part 0 adds
+     * up. */
     static __device__ __forceinline__ void add_parts(float (&q)[2 * TILES][4], vpps_quad *staged, unsigned part) {
         constexpr unsigned QUADS = 2 * TILES * 32;
         VPPS_READ_PLACE;

@@ -4,8 +4,9 @@
 
 enum { VPPS_PACKED_TIMES = VPPS_PARTS == 2 ? 3 : 1 };
 
-/* Packs four elements of vector number `vector`, of LENGTH elements, whose address is `from`. QUADS: the vector begins
- * and ends at a multiple of four words. IN_PARTS: the vector is stored as bf16 parts. */
+/* Copies four elements of a vector of LENGTH elements, at address `from`, to packed vector number `vector` at `to`, as fp32 or as bf16
+ * numbers. IS_X: whether the vector is an x, else a dy, of a gradient dy x^T. QUADS: the vector begins and ends at a multiple of four
+ * words. IN_PARTS: the vector is stored in bf16 already (vpps_in_parts). */
 template <bool IS_X, bool IN_PARTS, bool QUADS, unsigned LENGTH>
 __device__ __forceinline__ void vpps_pack_four(float *to, const float *from, unsigned vector, unsigned element) {
 #if VPPS_PARTS
@@ -33,7 +34,8 @@ __device__ __forceinline__ void vpps_pack_four(float *to, const float *from, uns
 #endif
 }
 
-/* Packs the vectors of V, operand NUMBER of the cell, of FOURS times four elements each. The elements are divided among all virtual processors. */
+/* Copies the vectors of value V, each of 4 FOURS elements, one after the other for cuBLAS. V is operand NUMBER of the cell: even for a dy,
+ * odd for an x. All virtual processors share the copying. */
 template <class V, unsigned NUMBER, unsigned FOURS, class SUM>
 __device__ __forceinline__ void vpps_pack(const SUM &sum) {
     const unsigned *const script = (const unsigned *)sum.a.script;

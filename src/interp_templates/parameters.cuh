@@ -1,5 +1,5 @@
-/* parameters.cuh - tasks on parameters: gradients of table entries, the norm, the update, the loss. Each virtual processor processes the rows and
- * entries that it owns among all VPs. */
+/* parameters.cuh - tasks on parameters: gradients of table entries, norm, update, loss. Each virtual processor has its own rows and
+ * entries. */
 
 /* Describes a parameter; entries are in the model's order. Offsets are into the pool, or into the buffers of matrices. */
 struct vpps_param_entry {
@@ -28,8 +28,8 @@ __device__ __forceinline__ vpps_parameter vpps_parameter_of(const vpps_arguments
                            vpps_state_at(matrix ? a.states[1] : a.pool, p.states[1])}};
 }
 
-/* Returns whether a matrix is "low", with so few rows that its columns are divided among all virtual processors. A VP's part of another matrix's
- * gradient consists of its team's columns, in blocks of 32, of the rows that it owns within the team. */
+/* Returns whether a matrix with so many rows is "low": has so few that virtual processors (VPs) divide its columns, not its rows. For other
+ * matrices, teams of VPs divide the columns of the gradient, in blocks of 32, and the VPs of a team divide the rows. */
 __device__ __forceinline__ constexpr bool vpps_is_low(unsigned rows) { return rows <= VPPS_LOW_ROWS; }
 
 /* Returns the rows of a matrix's gradient that a virtual processor computes. */
@@ -50,16 +50,16 @@ __device__ __forceinline__ vpps_rows vpps_own_columns(const vpps_param_entry &p)
     return p.kind == VPPS_IS_MATRIX ? vpps_matrix_columns(p.rows, p.cols, blockIdx.x) : vpps_rows{0, p.cols};
 }
 
-/* Returns the range of the n entries of a table that the virtual processor owns. VPs with columns of the widest low matrix (VPPS_LOW_BLOCKS VPs, or
- * 0) own none. */
+/* Returns which of a table's n entries the virtual processor (VP) owns. VPs with columns of the widest "low" matrix (with few rows) own
+ * none; VPPS_LOW_BLOCKS is their number. */
 __device__ __forceinline__ vpps_rows vpps_own_entries(unsigned n, unsigned vp) {
     const vpps_rows low = vpps_share_of(VPPS_LOW_BLOCKS, VPPS_VPS, vp);
     if (low.first < low.end) return vpps_rows{0, 0};
     return vpps_share_of(n, VPPS_VPS - VPPS_LOW_BLOCKS, vp - low.first);
 }
 
-/* Returns the range of a matrix's or vector's elements that this CTA owns: the first one, and as many as it owns, without other teams'
- * columns. */
+/* Returns a range of elements of a matrix or vector. `first` is the first element that this CTA owns, and the range is as long as the CTA
+ * owns elements; if it owns only some columns, these elements are not all adjacent. */
 __device__ __forceinline__ vpps_rows vpps_own_elements(const vpps_param_entry &p) {
     const bool matrix = VPPS_TEAMS > 1 && p.kind == VPPS_IS_MATRIX;
     const vpps_rows own = matrix ? vpps_matrix_rows(p.rows, blockIdx.x) : vpps_rows_of(p.rows, VPPS_VPS, blockIdx.x);
@@ -68,23 +68,25 @@ __device__ __forceinline__ vpps_rows vpps_own_elements(const vpps_param_entry &p
     return vpps_rows{first, first + (own.end - own.first) * (columns.end - columns.first)};
 }
 
-/* Numbers the CTA's elements that have a gradient over all parameters, so that all threads work at once: four elements at a time in rows of matrices,
- * else one by one. Number i belongs to the first parameter whose `end` is greater than i, and is its word or element `at` + i; from `limit` on,
- * numbers are unused. A parameter's numbers begin at a multiple of a warp's lanes. */
+/* To let all threads work at once, elements that the CTA owns are numbered over all parameters with gradients. A number stands for four
+ * elements of a row (VPPS_QUADS) or for one element (VPPS_SINGLES). A parameter's numbers begin at the preceding parameter's `end`, a
+ * multiple of 32; numbers from `limit` to `end` are unused. Number i is element `at` + i, or four from word `at` + 4 i on. */
 struct vpps_span {
     unsigned end, limit, at;
 };
 enum { VPPS_QUADS, VPPS_SINGLES };
 __shared__ vpps_span vpps_spans[2][VPPS_PARAMS + 1];
 
-/* With several teams: a parameter's first number, the words that the virtual processor has of a row, and the words of other teams between two such
- * rows. `inverse` is 2^31 / columns, rounded up: (2 n inverse) / 2^32 is n / columns or one more, for any n < 2^31. */
+/* For a matrix of whose columns the CTA owns only some (VPPS_TEAMS > 1). first: number (vpps_span) of its first elements; columns: elements
+ * of a row that the CTA owns; others: elements to skip between two rows. inverse: 2^31 / columns, rounded up: (2 n inverse) / 2^32 is n /
+ * columns or one more, for any n < 2^31. */
 struct __align__(16) vpps_break {
     unsigned first, columns, others, inverse;
 };
 __shared__ vpps_break vpps_breaks[VPPS_TEAMS > 1 ? 2 : 1][VPPS_TEAMS > 1 ? VPPS_PARAMS + 1 : 1];
 
-/* Returns the word or element of parameter `span` for which number i stands (see vpps_span). */
+/* Returns what number i of parameter `span` stands for (vpps_span): a word in the buffer of matrices and the next three (VPPS_QUADS), or an
+ * element of the parameter (VPPS_SINGLES). */
 template <unsigned KIND> __device__ __forceinline__ unsigned vpps_spanned_at(unsigned span, unsigned i) {
     const unsigned words = KIND == VPPS_QUADS ? 4 : 1;
     unsigned at = vpps_spans[KIND][span].at + words * i;
@@ -98,7 +100,7 @@ template <unsigned KIND> __device__ __forceinline__ unsigned vpps_spanned_at(uns
     return at;
 }
 
-/* Fills in vpps_spans and vpps_breaks. All threads must call it; ends with a barrier. */
+/* Numbers the elements that the CTA owns: fills in vpps_spans and vpps_breaks. All threads must call it; ends with a barrier. */
 __device__ __forceinline__ void vpps_list_spans() {
 #pragma unroll 1
     for (unsigned p = threadIdx.x; p <= VPPS_PARAMS; p += VPPS_THREADS) {
@@ -116,7 +118,7 @@ __device__ __forceinline__ void vpps_list_spans() {
         }
     }
     __syncthreads();
-    if (VPPS_WARP < 2 || VPPS_WARPS < 2) { /* turns the parameters' counts into ends, by prefix sums */
+    if (VPPS_WARP < 2 || VPPS_WARPS < 2) { /* sums up how many numbers each parameter needs */
 #pragma unroll 1
         for (unsigned kind = VPPS_WARP; kind < 2; kind += VPPS_WARPS) {
             unsigned before = 0;
@@ -146,7 +148,7 @@ __device__ __forceinline__ void vpps_list_spans() {
 
 __device__ __forceinline__ unsigned vpps_spanned(unsigned kind) { return vpps_spans[kind][VPPS_PARAMS].end; }
 
-/* Returns the parameter to which number i (see vpps_span) belongs, the same for all lanes of a warp; VPPS_PARAMS after the last number. */
+/* Returns the parameter to which number i of an element (vpps_span) belongs, one for all lanes of a warp; VPPS_PARAMS after the last. */
 template <unsigned KIND> __device__ __forceinline__ unsigned vpps_span_of(unsigned i) {
     unsigned span = 0;
 #pragma unroll
@@ -156,8 +158,6 @@ template <unsigned KIND> __device__ __forceinline__ unsigned vpps_span_of(unsign
     }
     return span;
 }
-
-/* ---------------------------------------------------------------- gradients of entries */
 
 /* Sums the gradients of table entries. Since entries that many vertices look up have long lists of gradients, several gradients are loaded at a time,
  * and added in order. */
@@ -189,8 +189,6 @@ __device__ __forceinline__ void vpps_entries(const vpps_arguments &a, unsigned n
         pool[t.gradients + entries[at] * words + e] = sum;
     }
 }
-
-/* ---------------------------------------------------------------- loss */
 
 /* Adds n terms to the batch's loss; called by the first virtual processor only. */
 __device__ __forceinline__ void vpps_add_loss(const vpps_arguments &a, unsigned address, unsigned n) {
@@ -345,9 +343,9 @@ __device__ __forceinline__ void vpps_update_others(const vpps_arguments &a, cons
     }
 }
 
-/* Runs the last task, `update`, and the task NORM before it if there is one; `norm` is the first of the two. A thread's first elements stay in
- * registers from the norm to the update, and the norm processes them last: so all loads for their update are in flight while the CTA waits for the
- * other CTAs' norms. */
+/* Runs a script's last tasks: NORM, if there is one, then UPDATE. `norm` is the first of these tasks, `update` the task after `norm`. A
+ * thread's first elements stay in registers from NORM to UPDATE. NORM processes them last and loads their parameters and states, too, so
+ * that these loads are in flight while the CTA waits for the other CTAs' norms. */
 __device__ __forceinline__ void vpps_step(const vpps_arguments &a, const vpps_kernel_task &norm,
                                           const vpps_kernel_task &update) {
     const unsigned group = VPPS_QUADS_AT_ONCE * VPPS_THREADS;

@@ -7,7 +7,6 @@ typedef struct vpps_simt_index {
     unsigned x, y, z;
 } vpps_simt_index;
 
-/* A CUDA thread's built-in numbers. */
 typedef struct vpps_simt_thread {
     vpps_simt_index thread, block;
     float *dynamic_shared; /* dynamic shared memory of the thread's CTA */
@@ -24,7 +23,7 @@ typedef struct vpps_simt_hooks {
     unsigned (*collective)(vpps_simt_thread *self, vpps_simt_collective kind, unsigned line, unsigned mask,
                            unsigned value, unsigned source);
     unsigned long long (*now_ns)(void);
-    /* Learns of each read and write of memory before it happens, in a watched kernel. */
+    /* called before each read and write of memory, if the kernel is compiled with VPPS_SIMT_WATCHED */
     void (*access)(vpps_simt_thread *self, const void *at, unsigned bytes, unsigned is_write);
 } vpps_simt_hooks;
 
@@ -40,7 +39,7 @@ typedef struct vpps_simt_port {
 typedef struct vpps_simt_library {
     vpps_simt_port *port;
     char *shared, *shared_end; /* range of the static __shared__ variables, which belong to the running CTA */
-    char *image, *image_end;   /* range of the kernel's library in memory, with constants and the port */
+    char *image, *image_end;   /* range of the kernel's library in memory, with constants and vpps_simt_port */
     unsigned argument_bytes, watched;
     void (*enter)(const void *arguments); /* runs the kernel */
 } vpps_simt_library;
@@ -65,7 +64,7 @@ typedef struct vpps_simt_library {
 #define VPPS_DYNAMIC_SHARED(name) float *const name = vpps_simt_here.self->dynamic_shared
 
 static vpps_simt_port vpps_simt_here;
-__shared__ __align__(128) char vpps_simt_first; /* makes sure that the section exists, aligned for copying */
+__shared__ __align__(128) char vpps_simt_first; /* makes sure that section vpps_shared exists and is aligned */
 extern "C" __attribute__((visibility("hidden"))) char __start_vpps_shared[], __stop_vpps_shared[], __ehdr_start[],
     _end[];
 
@@ -113,7 +112,7 @@ template <class T> static inline T vpps_simt_shuffle_xor(unsigned line, unsigned
     return vpps_simt_shuffle(line, mask, value, threadIdx.x % 32 ^ lanes);
 }
 
-/* A watched kernel is compiled as for ThreadSanitizer; the calls before each memory access end here. */
+/* VPPS_SIMT_WATCHED: the kernel is compiled as for ThreadSanitizer, so that it calls these functions before each memory access. */
 #if VPPS_SIMT_WATCHED
 #define VPPS_SIMT_UNWATCHED __attribute__((no_sanitize("thread")))
 #define VPPS_SIMT_ACCESS(name, bytes, is_write)                                                                        \
@@ -206,8 +205,7 @@ static inline unsigned __float_as_uint(float x) {
 }
 
 static inline unsigned __umulhi(unsigned a, unsigned b) { return (unsigned)((unsigned long long)a * b >> 32); }
-/* Selects four of eight bytes: those of x have numbers 0 to 3, those of y 4 to 7. The selector's lowest digit is the first byte's number.
- *  */
+/* Selects four of eight bytes: x has bytes 0 to 3, y bytes 4 to 7. The selector's lowest digit is the number of the first byte. */
 static inline unsigned __byte_perm(unsigned x, unsigned y, unsigned selector) {
     const unsigned long long bytes = (unsigned long long)y << 32 | x;
     unsigned result = 0;

@@ -18,7 +18,8 @@
     const vpps_array name = {script, array, 0};                                                                        \
     array += words;                                                                                                    \
     (void)name, (void)array
-/* Declares the array for one input that reads the members of a list: the place of the offsets of all members' values, and the input's shift. */
+/* Declares the array for an input that reads a list's members. The script has the address of an array with a word for each member, and a
+ * shift: the member's value lies at the word's value plus the shift. */
 #define VPPS_MEMBERS_ARRAY(name)                                                                                       \
     const vpps_array name = {script, script[array], script[array + 1]};                                                \
     array += 2;                                                                                                        \
@@ -35,20 +36,19 @@ template <unsigned WIDTH> __device__ __forceinline__ float &vpps_slot(float *slo
     return slot[item * WIDTH + element];
 }
 
-/* Returns an element of a value that a vertex or list member keeps, among STRIDE words each, at word OFFSET. `records` is the word at which item 0's
- * kept values would begin. OFFSET is added last, to an address, so that it becomes part of the load instruction. */
+/* Returns an element of a value that an item (vertex or list member) keeps. Each item has STRIDE words of kept values, the value from word
+ * OFFSET on. `records`: pool word where words of item 0 would begin. OFFSET is added last, to become part of the load instruction. */
 template <unsigned STRIDE, unsigned OFFSET>
 __device__ __forceinline__ float &vpps_kept(float *pool, unsigned records, unsigned item, unsigned element) {
     return (pool + (records + item * STRIDE) + element)[OFFSET];
 }
 
-/* Returns an element of a vector that begins at word `place`. */
 __device__ __forceinline__ float &vpps_at(float *pool, unsigned place, unsigned element) {
     return (pool + place + element)[0];
 }
 
-/* Returns an element of the gradient, of WORDS words, that a vertex or list member computes for an input. `contributions` is the word at which the
- * gradient of item 0 would begin. */
+/* Returns an element of the gradient that an item (vertex or list member) computes for an input. Each item's gradient has WORDS words; the
+ * pool word `contributions` is where the gradient of item 0 lies, or would lie if the task had this item. */
 template <unsigned WORDS>
 __device__ __forceinline__ float &vpps_contributed(float *pool, unsigned contributions, unsigned item,
                                                    unsigned element) {
@@ -65,8 +65,8 @@ __device__ __forceinline__ float *vpps_scratch_of(const vpps_arguments &a, unsig
     return (float *)a.scratch + (unsigned long long)vp * a.scratch_words;
 }
 
-/* Returns the word at which the gradient of item 0 of the block would begin, for the next input for which the task computes gradients. The task has n
- * items (vertices, list members), from `first` on, whose gradients have WORDS words each. */
+/* Reserves pool words, from `next` on, for the gradients that a task's n items (vertices or list members, from number `first` on) compute
+ * for one input, WORDS words each, and moves `next` past them. Returns where the gradient of item 0 would lie (vpps_contributed). */
 template <unsigned WORDS>
 __device__ __forceinline__ unsigned vpps_next_contribution(unsigned &next, unsigned first, unsigned n) {
     const unsigned at = next - first * WORDS;
@@ -88,8 +88,9 @@ __device__ __forceinline__ void vpps_tiles(unsigned begin, unsigned end, const B
     }
 }
 
-/* Calls body(item, e, element) for every element of n vertices or list members. `element` is one of `rows`, and e its number among these. WIDTH: most
- * elements of an item. ROUNDS: most elements of a thread; 0: unknown, and the compiler may unroll the loop; VPPS_NONE: unknown, and it may not. */
+/* Calls body(item, e, element) for each of n items (vertices or list members) and each element in the range `rows` of an item's elements; e
+ * is `element` minus the range's first. WIDTH: most elements in the range. ROUNDS: most calls by a thread; 0: unknown, and the compiler may
+ * unroll the loop; VPPS_NONE: unknown, and it may not. */
 template <unsigned ROUNDS, unsigned WIDTH, class BODY>
 __device__ __forceinline__ void vpps_elements(unsigned thread, unsigned n, vpps_rows rows, const BODY &body) {
     const auto once = [&](unsigned i) {
@@ -136,14 +137,15 @@ __device__ __forceinline__ unsigned vpps_members(const vpps_array &starts, unsig
     return starts[vertex + 1] - starts[vertex];
 }
 
-/* Calls body(m) for each member of the vertex's list input. Members are numbered through the block; m begins at `first`. */
+/* Calls body(m) for each member of a vertex's list. Members of all vertices' lists are numbered in order; m counts from number `first`. */
 template <class BODY>
 __device__ __forceinline__ void vpps_each_member(const vpps_array &starts, unsigned vertex, unsigned first,
                                                  const BODY &body) {
     for (unsigned m = starts[vertex] - first; m < starts[vertex + 1] - first; m++) body(m);
 }
 
-/* Calls body(m) for each member, where body adds to `sum`. Runs of VPPS_RUN members are summed in one float, and the runs in two. */
+/* Calls body(m) for each member of a vertex's list input, where body adds to `sum`. In a long list, each VPPS_RUN members are summed in
+ * `sum`, and these sums are added up in a vpps_long_sum (two floats). */
 template <class BODY>
 __device__ __forceinline__ void vpps_add_members(const vpps_array &starts, unsigned vertex, unsigned first, float &sum,
                                                  const BODY &body) {
@@ -170,11 +172,9 @@ template <bool (*BEATS)(float x, float a)> struct vpps_found {
     }
 };
 
-/* ---------------------------------------------------------------- gradients of outputs */
-
-/* Sums the terms of the gradient of a vertex's output, one from each vertex that reads it, in the order of the list [at, end). Most vertices have
- * at most two terms, so the words where the first two begin are read early. A shorter list reads unrelated words of the script, which total()
- * ignores. */
+/* Sums the gradient of a vertex's output: one term from each vertex that reads the output. lists[at] to lists[end - 1] say where the terms
+ * begin. Most vertices have at most two terms, so lists[at] and lists[at + 1] are always read, early. If the list is shorter, these are
+ * unrelated words of the script, which are not used. */
 struct vpps_gradient {
     unsigned at, end, first, second;
     float sum, next;
@@ -193,7 +193,6 @@ struct vpps_gradient {
 
 /* ---------------------------------------------------------------- products of values, parts of values */
 
-/* Returns the sum of left(k) * right(k) for k < DEPTH. */
 template <unsigned DEPTH, class LEFT, class RIGHT>
 __device__ __forceinline__ float vpps_inner(const LEFT &left, const RIGHT &right) {
     return vpps_add_up<8>(0.0f, 0, DEPTH, 1, [&](unsigned k) { return left(k) * right(k); });

@@ -6,11 +6,12 @@ struct vpps_totals {
     unsigned length;
 };
 
-/* Kinds of heads, computed from the first tensor: none; the greatest element (NaNs are skipped, since the sum meets
- * them); the greatest element, but 0 if infinite; the sum of squares; the mean. */
+/* What is computed from the first operand, a vector, before the sum (a "head"): nothing; the greatest element (NaNs are skipped, since the
+ * sum meets them); the greatest element, but 0 if infinite; the sum of squares; the mean. */
 enum { VPPS_HEAD_NONE, VPPS_HEAD_GREATEST, VPPS_HEAD_FINITE, VPPS_HEAD_SQUARES, VPPS_HEAD_MEAN };
 
-/* The class (label) that operand u gives: whether the current element is that class, and the class's element. */
+/* For an instruction with a class (label), the number of an element of the vector. here: whether the current element has this number;
+ * value: the vector's element with this number. */
 struct vpps_pick {
     bool here;
     float value;
@@ -18,7 +19,6 @@ struct vpps_pick {
 
 /* Vectors are divided among TEAM adjacent threads, a warp or the whole CTA; all threads of a team must call these functions. */
 
-/* Returns the sum of term(k) over k < `length`. */
 template <unsigned TEAM, class TERM> __device__ __forceinline__ float vpps_team_sum(unsigned length, const TERM &term) {
     const float sum = vpps_add_up<4>(0.0f, threadIdx.x % TEAM, length, TEAM, term);
     return TEAM == 32 ? vpps_warp_sum(sum) : vpps_over_cta(sum);
@@ -35,7 +35,7 @@ template <int HEAD, unsigned TEAM> __device__ __forceinline__ float vpps_head(un
     return HEAD == VPPS_HEAD_GREATEST || fabsf(top) < __uint_as_float(0x7f800000u) ? top : 0.0f;
 }
 
-/* Computes the head of x and the sum of term(totals, k) over `length` elements. */
+/* Computes the head of x (a number such as its maximum), then the sum of term(totals, k) over `length` elements; terms may use the head. */
 template <int HEAD, unsigned TEAM, class TERM>
 __device__ __forceinline__ vpps_totals vpps_total(unsigned length, const float *x, const TERM &term) {
     vpps_totals totals = {vpps_head<HEAD, TEAM>(length, x), 0.0f, length};
@@ -43,12 +43,11 @@ __device__ __forceinline__ vpps_totals vpps_total(unsigned length, const float *
     return totals;
 }
 
-/* Computes an instruction's scalar result: replaces the totals' sum by finish(0), which may read the sum, and element 0 of the row. */
+/* Computes an instruction's scalar result, finish(0), and stores it in totals.sum. `finish` may read totals and element 0 of a vector. */
 template <class FINISH> __device__ __forceinline__ void vpps_finish(vpps_totals &totals, const FINISH &finish) {
     totals.sum = finish(0);
 }
 
-/* Calls body(k) for k < `length`. */
 template <unsigned TEAM, class BODY>
 __device__ __forceinline__ void vpps_each_of_row(unsigned length, const BODY &body) {
     for (unsigned k = threadIdx.x % TEAM; k < length; k += TEAM) body(k);
