@@ -38,8 +38,8 @@ typedef struct vpps_fragment {
 /* Returns how many words of a fragment (eight rows of weights) each thread holds, if a weight is the sum of `parts` bf16 numbers. */
 static inline uint32_t vpps_fragment_words(const vpps_fragment *f, uint32_t parts) { return f->steps * 2 * parts; }
 
-/* Splits the rows of a segment's matrix products into tiles, one product's rows after the other's. Sets *n to the number
- * of tiles. Returns an array for the caller to free, or NULL if out of memory. */
+/* Splits the result rows of the matrix products in segment g into tiles of eight rows, one product's rows after the other's. Sets *n to the
+ * number of tiles. Returns an array for the caller to free, or NULL if out of memory. */
 vpps_product_tile *vpps_tile_products(const vpps_segments *s, const vpps_segment *g, uint32_t *n);
 
 /* A tile is eight rows of results of matrix products. Finds the weights (a fragment, eight rows) by which the products of `tile` multiply

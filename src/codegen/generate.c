@@ -358,7 +358,8 @@ static uint32_t choose_teams(const vpps_kernel_plan *plan, const vpps_model *mod
 
 vpps_status vpps_generate_kernel(vpps_kernel_plan *plan, const vpps_model *model, const vpps_pool_plan *pool,
                                  const uint32_t *matrix_at, const vpps_kernel_room *room, char **source) {
-    /* With more registers for weights, values that threads otherwise keep from task to task would spill: the kernel is lean. */
+    /* A kernel with more registers for weights is lean: its threads do not keep values from task to task, since these values would
+     * spill. */
     enum { LEAN_FROM = 96 };
     *source = NULL;
     plan->tile_words = 0;

@@ -200,7 +200,7 @@ static void make_stack(const work *w, const vpps_program_step *s) {
 static void make_element(const work *w, const vpps_program_step *s) {
     if (s->kind == VPPS_STEP_GRADIENT) {
         fprintf(w->out, "const float v%u = g%u.total(pool, ge%u, element);\n", s->to.value, s->to.value, s->output);
-    } else if (s->kind == VPPS_STEP_LOAD) { /* LOAD: the element belongs to the data of an input op */
+    } else if (s->kind == VPPS_STEP_LOAD) { /* LOAD: takes an element of an input op's data, which lie in the script */
         fprintf(w->out, "const float v%u = ", s->to.value);
         vpps_put_memory(w, s->to.value, "item", "element");
         fprintf(w->out, ";\n");
@@ -240,7 +240,7 @@ static void each_loaded(const work *w, const vpps_segment *g, uint8_t *loaded, v
     }
 }
 
-/* Returns the name, in the kernel's text, of the script's array with the addresses of value v; NULL: no array has them. */
+/* Returns the name, in the kernel's text, of the array that tells where value v of each vertex or list member lies; NULL: no array does. */
 static const char *array_of(const work *w, uint32_t v) {
     const uint8_t place = w->s.memory[v]->place;
     return place == VPPS_PLACE_INPUT ? "in" : place == VPPS_PLACE_ENTRY ? "lk" : NULL;
@@ -317,7 +317,7 @@ bool vpps_put_early_loads(const work *w, const vpps_segment *g, uint8_t *loaded)
     return true;
 }
 
-/* Writes code for an elementwise segment's steps: first loads, then computations. */
+/* Writes code that loads or computes the values of an elementwise segment (steps between two barriers); put_stores stores them. */
 static void put_makes(const work *w, const vpps_segment *g) {
     for (uint32_t k = 0; k < g->n; k++) {
         const vpps_segment_step *step = vpps_step_of(w, g, k);

@@ -125,7 +125,7 @@ static bool join_vectors(const work *w, vectors *all, uint32_t first) {
     return true;
 }
 
-/* Writes a call that computes gradients of vectors. `before`: number of rows of earlier calls. Returns the number of rows of the new call. */
+/* Writes a call that computes gradients of vectors. `before`: number of rows of earlier calls. Returns the number of rows of this call. */
 static uint32_t put_sums_of_vectors(const work *w, const vectors *all, uint32_t before) {
     const vpps_operand *dy = vpps_outer_of(w->c, all->firsts[0]).dy;
     const uint32_t most = most_rows(w, dy->rows, 1), n = vpps_n_outers(w->c);

@@ -14,7 +14,7 @@ typedef struct vpps_outer_work {
     const vpps_generation *g;
     const vpps_compiled_cell *c;
     FILE *out;
-    bool vectors_due;      /* whether code for the gradients of vectors is still to be written */
+    bool vectors_due;      /* whether code for the gradients of vector parameters is still to be written */
     uint32_t shared_words; /* words of shared memory that the function needs so far */
 } vpps_outer_work;
 
@@ -26,16 +26,14 @@ uint32_t vpps_outer_added_to(const vpps_outer_work *w, uint32_t outer);
  * processors. */
 bool vpps_outer_is_low(const vpps_outer_work *w, uint32_t outer);
 
-/* Returns the most rows of the matrix of this outer (sum of dy x^T) that any virtual processor has, the same number as the kernel's
- * vpps_matrix_rows. */
+/* Returns how many rows of the matrix of this outer (sum of dy x^T) are computed by the virtual processor that computes most rows. */
 uint32_t vpps_outer_rows(const vpps_outer_work *w, uint32_t outer);
-/* Returns the most blocks of VPPS_OUTER_COLUMNS columns of the matrix of this outer (sum of dy x^T) that any virtual processor has. */
+/* Returns how many blocks of VPPS_OUTER_COLUMNS columns of the matrix of this outer (sum of dy x^T) a virtual processor has at most. */
 uint32_t vpps_outer_blocks(const vpps_outer_work *w, uint32_t outer);
 
 /* Writes code that computes gradients of n matrices in fp32: the sums of dy x^T with numbers list[0..n), n <= VPPS_MOST_OUTERS, each for
  * another matrix. All vectors dy and x belong to vertices, or all to members of one list. Returns false, without output, if a virtual
  * processor has too many rows or columns for shared memory or tables. */
 bool vpps_generate_outer_tiles(vpps_outer_work *w, const uint32_t *list, uint32_t n);
-/* Writes code that computes the sums of outer products dy x^T numbered list[0..n) in bf16, by strips: rows of dy times blocks of 32
- * columns. */
+/* Writes code that computes the sums of outer products dy x^T numbered list[0..n) in bf16, by strips (rows of dy times 32 columns of x). */
 void vpps_generate_outer_strips(vpps_outer_work *w, const uint32_t *list, uint32_t n);

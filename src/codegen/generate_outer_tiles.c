@@ -18,7 +18,7 @@ enum {
     LEAST_LANES = 8,
     MULTIPLY_COST = 64,            /* cost of a multiply-add */
     LOAD_COST = 6 * MULTIPLY_COST, /* cost of a load of four words from shared memory */
-    PART_COST = MULTIPLY_COST,     /* cost, per vector, of adding up the sums of one part of the CTA's threads */
+    PART_COST = MULTIPLY_COST,     /* cost, per vector, of adding up the sums of a part of the CTA's threads */
     COPY_COST = 24 * MULTIPLY_COST /* cost of copying and awaiting a vector */
 };
 
@@ -34,7 +34,7 @@ typedef struct tiles {
     const uint32_t *outers;
     uint32_t n;
     uint32_t lanes, at_once; /* number of lanes that compute a unit; number of units that a CTA computes at once */
-    /* for each sum dy x^T: number of the first sum with its x; for each x: number of the first x that is multiplied with equal dys */
+    /* for each sum dy x^T: number of the first sum with its x; for each x: number of the first x with an equal list of rows of dy */
     uint32_t x_of[VPPS_MOST_OUTERS], list_of[VPPS_MOST_OUTERS];
     /* Rows of all vectors dy that are multiplied with one x form a list. slot_of: for each sum dy x^T: number in the list of x of the first
      * row of its dy. n_slots: for each x: number of rows of its list */
@@ -170,8 +170,8 @@ static void set_lanes(tiles *t, uint32_t lanes) {
     t->at_once = t->w->g->plan->threads / lanes;
 }
 
-/* Returns the cost of computing the products dy x^T of one vertex if a unit of work (some columns of x times some rows of dy, on a few
- * lanes) has at most `slots` rows; UINT32_MAX: impossible. */
+/* Returns the cost of the products dy x^T of one vertex if a unit of work (some columns of x times some rows of dy, on a few lanes) has at
+ * most `slots` rows; UINT32_MAX: impossible. */
 static uint32_t cost_of(tiles *t, uint32_t slots) {
     pass p = {0};
     uint32_t cost = 0;

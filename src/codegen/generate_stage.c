@@ -114,7 +114,7 @@ static void put_tile(const work *w, const vpps_stage_room *room) {
                     vpps_stage_value(w, v)->axis);
 }
 
-/* Writes the declaration of `share`: the vertices of the task that the VP runs (vpps_share_of_stage). */
+/* Writes the declaration of `share`: which vertices of the task the virtual processor (CTA) runs (vpps_share_of_stage). */
 static void put_share(const work *w) {
     const uint32_t *cost = w->c->stages[w->s.stage].work;
     const char *const what = w->s.p->rows ? "(t.operands[2], 1u, 0u" : "(t.operands[2], VPPS_GROUP, member";

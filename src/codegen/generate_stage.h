@@ -27,8 +27,8 @@ typedef struct vpps_stage_work {
     uint32_t copy_words; /* words of shared memory that the buffers together may take */
     uint32_t copy_buffers;
     uint32_t copy_item_words; /* words of a buffer per vertex or list member; 0: no vector is copied */
-    uint32_t *copy_at; /* for each value: place of its copy among a vertex's copy_item_words; VPPS_NONE: not copied */
-    uint32_t *part_at; /* for each product: place of its rows' partial sums among a vertex's item_words */
+    uint32_t *copy_at;        /* for each value: where its copy begins among a vertex's copies; VPPS_NONE: not copied */
+    uint32_t *part_at;    /* for each product: where the partial sums of its rows begin among a vertex's partial sums */
     uint32_t *item_words; /* for each segment: words of its products' partial sums, for one vertex or list member */
 } vpps_stage_work;
 

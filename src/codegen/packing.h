@@ -9,7 +9,7 @@
  * step's dy or x is packed: the number of the first step with the same operand. Returns VPPS_NONE for the gradient of a vector. */
 uint32_t vpps_packed_number(const vpps_compiled_cell *c, uint32_t outer, bool is_x);
 
-/* Returns the operand, a dy or x, that is packed under `number`; NULL: none, since a lower number stands for an equal operand. */
+/* Returns the operand (a dy or x) with this number if its vectors are packed; NULL: a lower number has the operand, or none has. */
 const vpps_operand *vpps_packed_operand(const vpps_compiled_cell *c, uint32_t number);
 
 static inline uint32_t vpps_packed_operands(const vpps_compiled_cell *c) { return 2 * vpps_n_outers(c); }

@@ -193,7 +193,7 @@ vpps_status vpps_specialise(const vpps_specialiser *s, vpps_kernel_plan *plan, u
         char *text = NULL;
         bool clean = false;
         const vpps_status status = try_registers(s, plan, wanted, &text, report, &clean);
-        /* a `wide` kernel keeps no weights in registers, so trying fewer registers for weights would make an equal kernel */
+        /* a `wide` kernel reads all weights from memory; one with fewer registers for weights would be equal */
         const bool taken = clean || plan->residents.wide || (s->spills && wanted == 1);
         if (status == VPPS_OK && taken && source)
             *source = text;

@@ -18,7 +18,7 @@ typedef struct vpps_specialiser {
     vpps_status (*beside)(void *context, const char *source, const char *description, vpps_cubin_report *report);
     void (*log)(void *context, const char *line); /* may be NULL; gets a line that says why a kernel was rejected */
     void *context;
-    bool spills; /* true: if all kernels spill registers, one that does is accepted: slow, but correct */
+    bool spills; /* whether a kernel that spills registers, slow but correct, is accepted if all kernels spill */
 } vpps_specialiser;
 
 /* Makes the kernel of a plan whose CTAs, threads and cells are filled in, and fills in the rest of the plan. *registers: in, the most registers of a

@@ -25,7 +25,8 @@ __shared__ float vpps_parts[32];                   /* scratch memory for sums ov
 /* Indexed by parameter: whether this virtual processor has stored a gradient of the parameter in this batch. */
 __shared__ unsigned vpps_touched[VPPS_PARAMS + 1];
 
-/* The most blocks of vertices of a script whose blocks' descriptions (script/task.h) are copied to shared memory: every task reads them. */
+/* A script's descriptions of blocks of vertices (script/task.h), which tasks read, are copied to shared memory if they are at most this
+ * many. */
 enum { VPPS_SHARED_BLOCKS = 64 };
 __shared__ vpps_block vpps_blocks[VPPS_SHARED_BLOCKS];
 
@@ -108,8 +109,8 @@ __device__ __forceinline__ vpps_rows vpps_share_of(unsigned n, unsigned parts, u
                      (unsigned)((unsigned long long)n * (member + 1) / parts)};
 }
 
-/* Returns to every thread the sum (or maximum, by vpps_warp_max) over the CTA, in a fixed order; `none` is 0 (or one of the thread's own
- * numbers). All threads must call it; ends with a barrier. */
+/* Returns to every thread the sum (or maximum, by vpps_warp_max) over the CTA, in a fixed order. `none` stands for warps that the CTA
+ * lacks: 0, or for a maximum any number of the thread. All threads must call it; ends with a barrier. */
 template <float (*REDUCE)(float, unsigned) = vpps_warp_sum>
 __device__ __forceinline__ float vpps_over_cta(float x, float none = 0.0f) {
     x = REDUCE(x, 32);
@@ -133,9 +134,9 @@ template <unsigned WARPS> __device__ __forceinline__ float vpps_sum_of_warps(con
     return sum;
 }
 
-/* Sums COUNT values of each lane over LANES adjacent lanes, a power of two; COUNT is a multiple of LANES or a smaller
- * power of two. Afterwards lane l of these has the sums of the COUNT / LANES values from l * COUNT / LANES on, or of the
- * one value l * COUNT / LANES. Each step halves the values that a lane keeps. */
+/* Sums COUNT values of each lane over LANES adjacent lanes, a power of two; COUNT is a multiple of LANES or a smaller power of two.
+ * Afterwards lane l of the LANES lanes has the sums of the COUNT / LANES values from l * COUNT / LANES on, or of the one value l * COUNT /
+ * LANES. Each step halves the values that a lane keeps. */
 template <int COUNT, int LANES, int N> __device__ __forceinline__ void vpps_fold(float (&q)[N]) {
     if constexpr (LANES > 1) {
         constexpr int HALF = COUNT / 2, MASK = LANES / 2;

@@ -2,7 +2,7 @@
  * virtual processor (VP) computes some rows and columns. The gradient of a vector, or of a matrix that cells read as a value, is a sum of
  * dy. A task names some vertices of a cell (such as those that one group of VPs ran); consecutive tasks of one cell form one sum. */
 
-/* Returns how many tasks from t on have this kind and no barrier between them. */
+/* Returns how many consecutive tasks, from t on, are of kind `kind` and have no barrier between them. */
 __device__ __forceinline__ unsigned vpps_tasks_of_sum(const vpps_task *t, unsigned kind) {
     unsigned n = 1;
 #pragma unroll 1
@@ -56,7 +56,7 @@ __device__ __forceinline__ bool vpps_is_begun(unsigned param) { return param == 
 /* Notes that a parameter has a gradient. Several threads may do so at once, with the same value. */
 VPPS_SIMT_UNWATCHED __device__ __forceinline__ void vpps_begin_gradient(unsigned param) { vpps_touched[param] = 1; }
 
-/* Notes that these parameters have gradients, if there are vertices. */
+/* Notes that the parameters with numbers PARAMS have gradients, if the tasks of the sum have vertices. */
 template <unsigned... PARAMS> __device__ __forceinline__ void vpps_begin_gradients(const vpps_sum &sum) {
     VPPS_READ_PLACE;
     __syncthreads();
@@ -144,8 +144,8 @@ __device__ __forceinline__ void vpps_sum_values(const SUM &sum) {
 /* Number of vectors whose products are summed before that sum is added to the total. */
 enum { VPPS_LONG_SUM = 4096 };
 
-/* The position in a sum over the vectors of tasks: the next vector is number `from` of a task; `done` vectors are summed since the last time
- * that a sum of up to VPPS_LONG_SUM vectors was added to the total. */
+/* The position in a sum over the vectors of several tasks: the next vector is number `from` of task number `task`. `done`: number of
+ * vectors that were summed since the last time that their sum was added to the total. */
 struct vpps_runs {
     unsigned task, from, done;
 
@@ -268,7 +268,7 @@ struct vpps_unit_slot {
     unsigned matrix, row, height, param;
 };
 
-/* Copies the elements from `column` to `column` + 3 that are less than `columns`. QUADS: rows begin and end at a multiple of four words. */
+/* Copies elements number `column` to `column` + 3 of a row of `columns` elements. QUADS: rows begin and end at a multiple of four words. */
 template <bool QUADS>
 __device__ __forceinline__ void vpps_copy_columns(float *to, const float *from, unsigned column, unsigned columns) {
     if (QUADS) {
@@ -361,8 +361,8 @@ template <class X, unsigned BEFORE, unsigned AT> struct vpps_staged_columns {
 
 /* Copies rows of the vectors DY of a task to shared memory, where each vector has an area: ROWS (at most 32) of the virtual processor's
  * rows, from number BASE on. An area has a list of rows at word AT, in which each SLOTS rows begin at a multiple of four words; row r
- * becomes number FIRST + r of the list. A lane copies one row. WARPS warps from number WARP on share the vectors. Zeros are stored for
- * missing ones. */
+ * becomes number FIRST + r of the list. A lane copies one row. WARPS warps from number WARP on share the vectors. Zeros replace missing
+ * rows. */
 template <class DY, unsigned ROWS, unsigned AT, unsigned FIRST, unsigned SLOTS, unsigned WARP, unsigned WARPS,
           unsigned BASE>
 struct vpps_staged_rows {
@@ -646,8 +646,7 @@ struct vpps_strip_sums {
     }
 
   private:
-    /* Adds up the sums of PARTS warps that share the vectors of one block. Warps store sums in shared memory; the warp of part 0 adds
-     * up. */
+    /* PARTS warps sum products of one block (32 columns), each for some of the vectors. Adds up their sums, through shared memory. */
     static __device__ __forceinline__ void add_parts(float (&q)[2 * TILES][4], vpps_quad *staged, unsigned part) {
         constexpr unsigned QUADS = 2 * TILES * 32;
         VPPS_READ_PLACE;

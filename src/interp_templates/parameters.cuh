@@ -1,4 +1,4 @@
-/* parameters.cuh - tasks on parameters: gradients of table entries, norm, update, loss. Each virtual processor has its own rows and
+/* parameters.cuh - tasks on parameters: gradients of table entries, norm, update, loss. Each virtual processor owns some rows and
  * entries. */
 
 /* Describes a parameter; entries are in the model's order. Offsets are into the pool, or into the buffers of matrices. */
@@ -273,7 +273,7 @@ struct vpps_quads {
     vpps_quad g, w, s0, s1;
 };
 
-/* Loads the elements from number `first` on. `all`: parameters and states as well as gradients. */
+/* Loads the gradients of elements with numbers (vpps_span) from `first` on; if `all` is set, also their parameters and states. */
 __device__ __forceinline__ void vpps_load_quads(const vpps_arguments &a, unsigned first, bool all,
                                                 vpps_quads (&q)[VPPS_QUADS_AT_ONCE]) {
 #pragma unroll

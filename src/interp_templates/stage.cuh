@@ -60,7 +60,7 @@ __device__ __forceinline__ float vpps_datum(const unsigned *script, unsigned add
     return __uint_as_float(script[address + element]);
 }
 
-/* Returns a virtual processor's scratch memory, for slots that do not fit into shared memory. */
+/* Returns a virtual processor's scratch memory, for slots (buffers of values) that do not fit into shared memory. */
 __device__ __forceinline__ float *vpps_scratch_of(const vpps_arguments &a, unsigned vp) {
     return (float *)a.scratch + (unsigned long long)vp * a.scratch_words;
 }
