@@ -152,7 +152,7 @@ static void put_copy_to_shared(const vpps_generation *g, const vpps_resident *m)
     fprintf(g->out, ".copy_to(shared + %uu);\n", m->at * g->plan->threads);
 }
 
-/* Writes code that loads the VP's elements of the bias vectors that are added to products. */
+/* Writes code that loads the virtual processor's elements of bias vectors (added to products). */
 static void put_vector_loads(const vpps_generation *g) {
     const vpps_residents *r = &g->plan->residents;
     if (!r->n_vectors) return;
@@ -358,8 +358,7 @@ static uint32_t choose_teams(const vpps_kernel_plan *plan, const vpps_model *mod
 
 vpps_status vpps_generate_kernel(vpps_kernel_plan *plan, const vpps_model *model, const vpps_pool_plan *pool,
                                  const uint32_t *matrix_at, const vpps_kernel_room *room, char **source) {
-    /* A kernel with more registers for weights is lean: its threads do not keep values from task to task, since these values would
-     * spill. */
+    /* A kernel with more registers for weights is lean: threads keep no other values from task to task, since these values would spill. */
     enum { LEAN_FROM = 96 };
     *source = NULL;
     plan->tile_words = 0;

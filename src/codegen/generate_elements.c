@@ -158,7 +158,7 @@ static void make_selected(const work *w, const vpps_program_step *s) {
     fprintf(w->out, "; });\n");
 }
 
-/* Writes code for an element of a slice, some consecutive rows of an operand. Of a stack of a list's members, a slice is one member. */
+/* Writes code for an element of a slice: consecutive rows of an operand or, if that is a stack of a list's members, one member. */
 static void make_slice(const work *w, const vpps_program_step *s) {
     const vpps_operand *o = vpps_operand_of(&w->s, s, 0);
     const bool list = s->run.of.over_list;
@@ -291,7 +291,7 @@ static void load_gradient(const work *w, const vpps_program_step *s) {
 
 /* Returns how many elements of a tile (vertices processed together) a thread computes; 0: unknown, or too many to unroll the loop. */
 static uint32_t rounds_of(const work *w, const vpps_segment *g, uint32_t width) {
-    enum { FEW = 4 /* number of rounds up to which compilers unroll the loop */ };
+    enum { FEW = 4 /* most elements of a thread for which compilers unroll the loop */ };
     const uint32_t threads = w->g->plan->threads, rounds = (w->tile * width + threads - 1) / threads;
     return g->axis || rounds > FEW ? 0 : rounds;
 }

@@ -167,7 +167,7 @@ typedef struct group {
     uint32_t outers[VPPS_MOST_OUTERS], n;
 } group;
 
-/* Adds an outer (a sum of dy x^T) to the group. Returns false if the group is full, or if the outer cannot be computed together with it. */
+/* Adds an outer (a sum of dy x^T) to a group of outers. Returns false if the group is full or must not be computed with the outer. */
 static bool join_group(const work *w, group *g, uint32_t outer) {
     const vpps_outer o = vpps_outer_product_of(w->c, outer);
     if (o.dy->cols != 1 || o.x->cols != 1 || o.dy->axis != o.x->axis || g->n == VPPS_MOST_OUTERS) return false;

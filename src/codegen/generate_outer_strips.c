@@ -1,14 +1,15 @@
 /* generate_outer_strips.c - writes code for gradients of a cell's matrices in bf16: sums of dy x^T, for the CTA's rows and columns.
  *
- * A tile is eight rows of the gradient, from eight elements of dy, which one mma instruction multiplies with 16 vectors x. A strip is some
- * tiles with one x (several matrices may multiply one x, so that their tiles can be in one strip), for all of the CTA's columns. One warp
- * computes a block of 32 columns of a strip. The blocks of all strips are numbered; a block's number is called its slot. Matrices with few
- * rows ("low") have strips of their own. */
+ * A tile is eight rows of a gradient (as many as one mma instruction computes): eight elements of dy. A strip is some tiles with one x, for
+ * all of the CTA's columns; several matrices may multiply one x, and then a strip can have tiles of all of them. One warp computes a block
+ * of 32 columns of a strip. The blocks of all strips are numbered; a block's number is called its slot. Matrices with few rows ("low") have
+ * strips of their own. */
 #include "codegen/generate_outer.h"
 
 enum {
-    TILE = 8,           /* rows of dy that one mma instruction multiplies */
-    TILE_THREADS = 1536 /* most tiles at a time, times threads of a CTA; more would need too many registers */
+    TILE = 8, /* rows of dy that one mma instruction multiplies */
+    /* most tiles that a warp computes at once, times threads of a CTA; more tiles need too many registers */
+    TILE_THREADS = 1536
 };
 
 /* All strips (tiles of eight rows of dy that are multiplied with one x) with equally many tiles. outers: numbers of the steps OUTER, sums

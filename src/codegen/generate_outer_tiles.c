@@ -26,14 +26,14 @@ enum {
  * rows of all their vectors dy form the list of x. The number of the first sum with an x stands for the x. */
 typedef struct unit {
     uint32_t x, block; /* x: number of the first sum dy x^T with this x; block: number of a block of its columns */
-    uint32_t first, n; /* the rows of dy: n rows of the list of x, from row number `first` on */
+    uint32_t first, n; /* rows of dy: n rows, from number `first` on of all that this x is multiplied with */
 } unit;
 
 typedef struct tiles {
     vpps_outer_work *w;
     const uint32_t *outers;
     uint32_t n;
-    uint32_t lanes, at_once; /* number of lanes that compute a unit; number of units that a CTA computes at once */
+    uint32_t lanes, at_once; /* lanes of a unit (columns of an x times rows of dy); units that run at once */
     /* for each sum dy x^T: number of the first sum with its x; for each x: number of the first x with an equal list of rows of dy */
     uint32_t x_of[VPPS_MOST_OUTERS], list_of[VPPS_MOST_OUTERS];
     /* Rows of all vectors dy that are multiplied with one x form a list. slot_of: for each sum dy x^T: number in the list of x of the first
@@ -53,7 +53,7 @@ typedef struct pass {
     uint32_t words, slots, vectors;
     /* number of parts into which the CTA's threads are divided; each part adds some of the vectors */
     uint32_t parts;
-    /* words of shared memory to pass sums from part to part; 0: one part */
+    /* words of shared memory in which parts of the CTA's threads pass sums on; 0: one part */
     uint32_t sum_words;
 } pass;
 
@@ -225,7 +225,7 @@ static void put_rows(const tiles *t, const pass *p) {
                         k++ * share % warps, share, base);
 }
 
-/* Rows of all vectors dy that are multiplied with one x form a list. Returns the number of the sum dy x^T that has its row `slot`. */
+/* Rows of all vectors dy that are multiplied with one x form the list of x. Returns which sum dy x^T has row number `slot` of the list. */
 static uint32_t outer_of_slot(const tiles *t, uint32_t x, uint32_t slot) {
     uint32_t i = x;
     while (slot >= t->slot_of[i] + rows_of(t, i)) i = next_of_x(t, i);

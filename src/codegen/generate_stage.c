@@ -3,7 +3,7 @@
 
 typedef vpps_stage_work work;
 
-/* Writes code for a segment of products. If the next segment adds up their partial sums, its loads are written before the products. */
+/* Writes code for a segment of products. If the next segment adds up their partial sums, that segment's loads precede the products. */
 static bool put_products(work *w, const vpps_segment *g, uint8_t *loaded) {
     const bool joined = vpps_can_join(w, w->segment);
     if (joined) {
@@ -32,7 +32,7 @@ static bool put_segment(work *w, const vpps_segment *g, uint8_t *loaded) {
 /* Chooses a tile's number of vertices, where slots (buffers of values) lie, and the shared memory for copies of operands. */
 static void choose_room(work *w, vpps_stage_room *room) {
     enum { WORDS = 6144, MOST = 32, LISTS_TILE = 8, LIMIT = 12288, PART_WORDS = 4096 };
-    /* LEAST_WORDS: least words of shared memory for tiles, if operands are copied; PASS: vectors that one mma instruction multiplies */
+    /* LEAST_WORDS: least words of shared memory for tiles, if vectors are copied there, too; PASS: vectors that one mma multiplies */
     enum { LEAST_WORDS = 3072, PASS = 16 };
     const bool wide = w->g->plan->residents.wide;
     const uint32_t most = wide ? VPPS_WIDE_ITEMS : MOST;

@@ -130,8 +130,8 @@ bool vpps_place_products(const vpps_stage_work *w);
 /* Assigns shared memory to copies of vectors that segment g's products read. All copies for one vertex or list member are adjacent. */
 void vpps_place_copies(vpps_stage_work *w, const vpps_segment *g);
 
-/* Returns whether the next segment, if elementwise, can add up the partial sums of this segment's products: each of its threads must read
- * the products only at the element that the thread computes. */
+/* Returns whether the segment after products can add up their partial sums. `segment`: number of the segment of products. Each thread of
+ * the next segment, an elementwise one, must read the products only at the element that the thread computes. */
 bool vpps_can_join(const vpps_stage_work *w, uint32_t segment);
 
 /* Writes the code of segment g, whose steps are matrix products. If `joined` is false, the code also adds up the warps' partial sums of the

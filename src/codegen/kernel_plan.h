@@ -40,8 +40,8 @@ typedef struct vpps_kernel_plan {
     uint32_t staged_words; /* words of shared memory for weights that are copied to registers later */
 } vpps_kernel_plan;
 
-/* Returns the most rows of a "low" matrix. Columns, not rows, of its gradient and update are dealt to virtual processors, since in bf16 one row costs
- * as much as a tile of eight. */
+/* Returns the most rows of a "low" matrix. The columns, not the rows, of a low matrix's gradient and update are dealt to virtual
+ * processors, since in bf16 one row costs as much as eight. */
 static inline uint32_t vpps_low_rows(const vpps_kernel_plan *p) {
     return p->parts && p->teams > 1 ? VPPS_FRAGMENT_ROWS : 0;
 }

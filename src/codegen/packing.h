@@ -5,8 +5,8 @@
 
 #include "cell/program.h"
 
-/* Step OUTER number i of a cell (a sum of dy x^T) has two operand numbers: 2 i for its dy and 2 i + 1 for its x. Returns the number under which the
- * step's dy or x is packed: the number of the first step with the same operand. Returns VPPS_NONE for the gradient of a vector. */
+/* Step OUTER number i of a cell (a sum of dy x^T) has two operand numbers: 2 i for its dy and 2 i + 1 for its x. Returns the number under
+ * which its dy or x is packed: the number of the first step with an equal operand. Returns VPPS_NONE for the gradient of a vector. */
 uint32_t vpps_packed_number(const vpps_compiled_cell *c, uint32_t outer, bool is_x);
 
 /* Returns the operand (a dy or x) with this number if its vectors are packed; NULL: a lower number has the operand, or none has. */

@@ -15,7 +15,7 @@ typedef struct vpps_arguments {
     unsigned long long stale; /* address of the preceding launch's barrier counters, which this launch zeroes */
     unsigned long long end;   /* address of the launch's vpps_launch_end */
     unsigned long long watchdog_ns;
-    /* Address of the descriptions of the script's blocks of vertices; the kernel sets it, to shared memory if the blocks are few. */
+    /* address of the descriptions of the script's blocks of vertices, which the kernel sets (to shared memory, if they fit) */
     unsigned long long blocks;
     unsigned norms; /* offset, in the pool, of an array with one sum of squared gradients for each virtual processor */
     unsigned scratch_words;

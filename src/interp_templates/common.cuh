@@ -25,8 +25,7 @@ __shared__ float vpps_parts[32];                   /* scratch memory for sums ov
 /* Indexed by parameter: whether this virtual processor has stored a gradient of the parameter in this batch. */
 __shared__ unsigned vpps_touched[VPPS_PARAMS + 1];
 
-/* A script's descriptions of blocks of vertices (script/task.h), which tasks read, are copied to shared memory if they are at most this
- * many. */
+/* A script's descriptions of blocks of vertices (script/task.h), which tasks read, are copied to shared memory unless they are more. */
 enum { VPPS_SHARED_BLOCKS = 64 };
 __shared__ vpps_block vpps_blocks[VPPS_SHARED_BLOCKS];
 

@@ -70,7 +70,7 @@ struct vpps_rows {
 /* Returns the rows that virtual processor number `member` of `parts` VPs owns, the same rows as the host's vpps_rows_of (cell/cell.h). */
 __device__ __forceinline__ vpps_rows vpps_rows_of(unsigned rows, unsigned parts, unsigned member) {
     const unsigned blocks = (rows + VPPS_ROW_BLOCK - 1) / VPPS_ROW_BLOCK;
-    const bool narrow = (unsigned long long)blocks * parts < 1ull << 32; /* the compiler usually knows this */
+    const bool narrow = (unsigned long long)blocks * parts < 1ull << 32; /* the compiler usually knows `narrow` */
     const unsigned before = narrow ? blocks * member / parts : (unsigned)((unsigned long long)blocks * member / parts);
     const unsigned after =
         narrow ? blocks * (member + 1) / parts : (unsigned)((unsigned long long)blocks * (member + 1) / parts);

@@ -1,5 +1,5 @@
-/* loads.cuh - loads the resident weights when a launch begins. codegen/resident.h and codegen/fragments.h say which
- * thread has which weights. If a VP has fewer rows, or a row fewer columns, the rest is zero. */
+/* loads.cuh - loads weights to registers and shared memory when a launch begins. codegen/resident.h and codegen/fragments.h say which
+ * thread has which weights. Where a virtual processor owns fewer rows than others, zeros are loaded. */
 
 /* ---------------------------------------------------------------- in fp32 */
 
@@ -74,7 +74,7 @@ template <class MATRIX, unsigned ROWS, unsigned COLUMNS, unsigned RUN, unsigned 
     }
 };
 
-/* Moves WORDS words of the thread, which stage() has copied, to its registers from number AT on. */
+/* Moves WORDS words of the thread from shared memory, to which stage() has copied them, to registers from number AT on. */
 template <unsigned AT, unsigned WORDS>
 __device__ __forceinline__ void vpps_take_staged(float (&w)[VPPS_WEIGHTS + 1], const float *staged) {
 #pragma unroll

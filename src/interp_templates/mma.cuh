@@ -194,8 +194,8 @@ struct vpps_weight_row {
     unsigned at, rows, number, row_words, element_words;
 };
 
-/* Loads four elements of row r of weights, with zeros after the row's end. If the virtual processor owns fewer rows, another row is loaded,
- * whose products nobody reads. QUADS: rows begin and end at a multiple of four words. WHOLE: the row has all four elements. */
+/* Loads four elements of row r of weights, with zeros after the row's end. If the virtual processor owns too few rows to have row r,
+ * another row is loaded, whose products nobody reads. QUADS: rows begin and end at a multiple of four words. WHOLE: all four exist. */
 template <bool QUADS, bool WHOLE, unsigned LENGTH>
 VPPS_FUNCTION vpps_quad vpps_four_weights(const vpps_arguments &a, const vpps_weight_row &r, vpps_rows own,
                                           unsigned element_words, unsigned element) {
@@ -221,13 +221,13 @@ VPPS_FUNCTION void vpps_turn_quads(const vpps_quad (&q)[4], vpps_words &left, vp
     vpps_put_words<IN_PARTS>(right, 1, 3, vpps_quad{q[0].w, q[1].w, q[2].w, q[3].w});
 }
 
-/* Returns a mask for a word whose halves belong to vectors `at` and `at` + 1. The mask clears a half whose vector is not among n. */
+/* Returns a mask for a word whose halves belong to vectors number `at` and `at` + 1. The mask clears halves of vectors n and following. */
 __device__ __forceinline__ unsigned vpps_pair_mask(unsigned at, unsigned n) {
     return at + 1 < n ? 0xffffffffu : at < n ? 0xffffu : 0u;
 }
 
 /* Adds products dy x^T of 16 vectors: 32 columns of x (`left` and `right`, from vpps_turn_quads) times 8 rows of dy. Lane l passes in d the
- * elements of row l / 4 of the vectors dy number 4 (l % 4) to 4 (l % 4) + 3. The masks (vpps_pair_mask) clear missing vectors. */
+ * elements of row l / 4 of the vectors dy number 4 (l % 4) to 4 (l % 4) + 3. The masks (vpps_pair_mask) clear vectors after the last. */
 template <bool IN_PARTS>
 VPPS_FUNCTION void vpps_add_factors(float (&left_sums)[4], float (&right_sums)[4], const vpps_words &left,
                                     const vpps_words &right, const float (&d)[4], unsigned low_mask,

@@ -29,7 +29,7 @@ template <unsigned AXES, unsigned ARRAYS> struct vpps_sum_task {
 
 /* Where the vectors of a value lie: COLUMNS vectors of LENGTH elements for each item (vertex or list member). QUADS: vectors begin and end
  * at a multiple of four words. IN_PARTS: elements are stored in bf16 (vpps_in_parts). ARRAY: number of the task's array with each item's
- * place; VPPS_NONE: an item has STRIDE words of kept values; if STRIDE is 0, all items have one vector. Functions return a pool word, to
+ * place; VPPS_NONE: an item has STRIDE words of kept values; if STRIDE is 0, all items share one vector. Functions return a pool word, to
  * which the caller adds OFFSET last, to an address, so that OFFSET becomes part of the load. */
 template <unsigned VALUE_AXIS, unsigned ROWS, unsigned COLS, bool AT_QUADS, bool AS_PARTS, unsigned ARRAY,
           unsigned STRIDE, unsigned WORD>
@@ -141,7 +141,7 @@ __device__ __forceinline__ void vpps_sum_values(const SUM &sum) {
 
 /* ---------------------------------------------------------------- long sums of products */
 
-/* Number of vectors whose products are summed before that sum is added to the total. */
+/* Number of vectors whose products are summed before their sum is added to the total. */
 enum { VPPS_LONG_SUM = 4096 };
 
 /* The position in a sum over the vectors of several tasks: the next vector is number `from` of task number `task`. `done`: number of
@@ -361,8 +361,8 @@ template <class X, unsigned BEFORE, unsigned AT> struct vpps_staged_columns {
 
 /* Copies rows of the vectors DY of a task to shared memory, where each vector has an area: ROWS (at most 32) of the virtual processor's
  * rows, from number BASE on. An area has a list of rows at word AT, in which each SLOTS rows begin at a multiple of four words; row r
- * becomes number FIRST + r of the list. A lane copies one row. WARPS warps from number WARP on share the vectors. Zeros replace missing
- * rows. */
+ * becomes number FIRST + r of the list. A lane copies one row; WARPS warps from number WARP on share the vectors. Missing rows are
+ * zeros. */
 template <class DY, unsigned ROWS, unsigned AT, unsigned FIRST, unsigned SLOTS, unsigned WARP, unsigned WARPS,
           unsigned BASE>
 struct vpps_staged_rows {
@@ -395,7 +395,7 @@ struct vpps_unit_sums {
         const unsigned thread = vpps_thread(), number = thread / LANES, lane = thread % LANES;
         const vpps_unit &unit = units[number % UNITS];
         const unsigned part = number / UNITS, x_at = unit.x_at + lane * 4, d_at = unit.d_at;
-        /* to_row: word of the gradients where row number `lane` of the unit begins */
+        /* to_row: where row number `lane` of the unit's rows of gradients begins */
         unsigned columns = 0, to_row = VPPS_NONE;
         bool add = false;
         if (number < UNITS) {
@@ -507,7 +507,7 @@ template <class DY, unsigned NUMBER> struct vpps_row_tile {
         return own.first + NUMBER * 8 < own.end;
     }
 
-    /* Loads the lane's row of four vectors dy: one element of each. */
+    /* Loads the element in the lane's row of each of four vectors dy. */
     template <class TASK>
     static __device__ __forceinline__ void load(float (&d)[4], const TASK &t, const vpps_four_vectors &v, unsigned vp) {
         const unsigned row =

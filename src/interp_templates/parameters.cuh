@@ -1,5 +1,4 @@
-/* parameters.cuh - tasks on parameters: gradients of table entries, norm, update, loss. Each virtual processor owns some rows and
- * entries. */
+/* parameters.cuh - tasks on parameters: gradients of table entries, norm, update, loss. Each virtual processor owns rows and entries. */
 
 /* Describes a parameter; entries are in the model's order. Offsets are into the pool, or into the buffers of matrices. */
 struct vpps_param_entry {
@@ -58,8 +57,8 @@ __device__ __forceinline__ vpps_rows vpps_own_entries(unsigned n, unsigned vp) {
     return vpps_share_of(n, VPPS_VPS - VPPS_LOW_BLOCKS, vp - low.first);
 }
 
-/* Returns a range of elements of a matrix or vector. `first` is the first element that this CTA owns, and the range is as long as the CTA
- * owns elements; if it owns only some columns, these elements are not all adjacent. */
+/* Returns a range of elements of a matrix or vector. `first` is the first element that this CTA owns; the range has as many elements as the
+ * CTA owns. If the CTA owns only some columns, its elements are not all adjacent. */
 __device__ __forceinline__ vpps_rows vpps_own_elements(const vpps_param_entry &p) {
     const bool matrix = VPPS_TEAMS > 1 && p.kind == VPPS_IS_MATRIX;
     const vpps_rows own = matrix ? vpps_matrix_rows(p.rows, blockIdx.x) : vpps_rows_of(p.rows, VPPS_VPS, blockIdx.x);
@@ -118,7 +117,7 @@ __device__ __forceinline__ void vpps_list_spans() {
         }
     }
     __syncthreads();
-    if (VPPS_WARP < 2 || VPPS_WARPS < 2) { /* sums up how many numbers each parameter needs */
+    if (VPPS_WARP < 2 || VPPS_WARPS < 2) { /* makes `end` of each parameter by prefix sums */
 #pragma unroll 1
         for (unsigned kind = VPPS_WARP; kind < 2; kind += VPPS_WARPS) {
             unsigned before = 0;

@@ -1,5 +1,5 @@
-/* simt_cuda.h - CUDA's built-ins for a kernel that the host's C++ compiler compiles; it precedes the kernel's text. Its
- * first half, plain C, is the interface between the kernel's library and the scheduler (runtime/simt/run.c). */
+/* simt_cuda.h - CUDA's built-ins for a kernel that the host's C++ compiler compiles; the kernel's text follows this file. The file's first
+ * half, plain C, is the interface between the kernel's library and the scheduler (runtime/simt/run.c). */
 #ifndef VPPS_SIMT_CUDA_H
 #define VPPS_SIMT_CUDA_H
 
@@ -15,7 +15,7 @@ typedef struct vpps_simt_thread {
 /* Operations that all lanes of a warp's mask execute together. */
 typedef enum vpps_simt_collective { VPPS_SIMT_SHUFFLE, VPPS_SIMT_BALLOT, VPPS_SIMT_SYNCWARP } vpps_simt_collective;
 
-/* The scheduler's functions. Only inside these calls can another thread run. `line` is a line of the kernel's text. */
+/* The scheduler's functions. Another thread can run only during calls of these functions. `line` is a line of the kernel's text. */
 typedef struct vpps_simt_hooks {
     void (*barrier)(vpps_simt_thread *self, unsigned line);
     void (*sleep)(vpps_simt_thread *self, unsigned line);
@@ -124,7 +124,7 @@ template <class T> static inline T vpps_simt_shuffle_xor(unsigned line, unsigned
     VPPS_SIMT_ACCESS(write##bytes, bytes, 1)                                                                           \
     VPPS_SIMT_ACCESS(unaligned_read##bytes, bytes, 0)                                                                  \
     VPPS_SIMT_ACCESS(unaligned_write##bytes, bytes, 1)
-/* clang calls these functions where gcc calls read_range and write_range; from version 15 on with ThreadSanitizer's prefix. */
+/* clang calls functions named memcpy and memset, from version 15 on with the prefix __tsan_, where gcc calls read_range and write_range. */
 #define VPPS_SIMT_BLOCKS(prefix)                                                                                       \
     __attribute__((visibility("hidden")))                                                                              \
     VPPS_SIMT_UNWATCHED void *prefix##memcpy(void *to, const void *from, unsigned long bytes) {                        \

@@ -198,8 +198,8 @@ __device__ __forceinline__ float vpps_inner(const LEFT &left, const RIGHT &right
     return vpps_add_up<8>(0.0f, 0, DEPTH, 1, [&](unsigned k) { return left(k) * right(k); });
 }
 
-/* Returns the number of an element in a value of OTHER_ROWS rows: the element in the same column as `element` of a value of ROWS rows, `first` rows
- * further down. */
+/* Moves an element of a value of ROWS rows to a value of OTHER_ROWS rows: into the same column, `first` rows further down. Returns the
+ * number of the element there. */
 template <unsigned ROWS, unsigned OTHER_ROWS>
 __device__ __forceinline__ unsigned vpps_moved(unsigned element, unsigned first) {
     return element / ROWS * OTHER_ROWS + (element % ROWS + first);

@@ -10,7 +10,7 @@ struct vpps_totals {
  * sum meets them); the greatest element, but 0 if infinite; the sum of squares; the mean. */
 enum { VPPS_HEAD_NONE, VPPS_HEAD_GREATEST, VPPS_HEAD_FINITE, VPPS_HEAD_SQUARES, VPPS_HEAD_MEAN };
 
-/* For an instruction with a class (label), the number of an element of the vector. here: whether the current element has this number;
+/* An instruction's operand u is a class (label), the number of an element of a vector. here: whether the current element has this number;
  * value: the vector's element with this number. */
 struct vpps_pick {
     bool here;
