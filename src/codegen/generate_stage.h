@@ -32,7 +32,7 @@ typedef struct vpps_stage_work {
     uint32_t *item_words; /* for each segment: words of its products' partial sums, for one vertex or list member */
 } vpps_stage_work;
 
-/* Returns an operand that tells the rows and columns of value v, and whether each vertex or each list member has one (axis). */
+/* Returns an operand that tells the rows and columns of value v, and whether vertices or list members have such a value (axis). */
 static inline const vpps_operand *vpps_stage_value(const vpps_stage_work *w, uint32_t v) {
     return w->s.made_by[v] ? &w->s.made_by[v]->to : w->s.memory[v];
 }

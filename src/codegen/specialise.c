@@ -143,8 +143,8 @@ static void *run_rival(void *context) {
     return NULL;
 }
 
-/* Starts a thread that compiles the kernel to try if this plan's kernel spills registers. Kernels with at most FROM registers for weights
- * have never spilled on sm_90, so none is started for them. */
+/* Starts a thread that compiles the kernel to try if this plan's kernel spills registers. Does nothing if the plan's kernel has at most
+ * FROM registers for weights: such kernels have never spilled on sm_90. */
 static void begin_rival(rival *r, const vpps_specialiser *s, const vpps_kernel_plan *plan) {
     enum { FROM = 128 };
     const uint32_t registers = plan->residents.registers;
@@ -193,7 +193,7 @@ vpps_status vpps_specialise(const vpps_specialiser *s, vpps_kernel_plan *plan, u
         char *text = NULL;
         bool clean = false;
         const vpps_status status = try_registers(s, plan, wanted, &text, report, &clean);
-        /* a `wide` kernel reads all weights from memory; one with fewer registers for weights would be equal */
+        /* a `wide` kernel reads all weights from memory, so a lower limit of registers for weights would change nothing */
         const bool taken = clean || plan->residents.wide || (s->spills && wanted == 1);
         if (status == VPPS_OK && taken && source)
             *source = text;

@@ -25,7 +25,7 @@ __shared__ float vpps_parts[32];                   /* scratch memory for sums ov
 /* Indexed by parameter: whether this virtual processor has stored a gradient of the parameter in this batch. */
 __shared__ unsigned vpps_touched[VPPS_PARAMS + 1];
 
-/* A script's descriptions of blocks of vertices (script/task.h), which tasks read, are copied to shared memory unless they are more. */
+/* If a script has at most this many descriptions of blocks of vertices (script/task.h), they are copied to shared memory. */
 enum { VPPS_SHARED_BLOCKS = 64 };
 __shared__ vpps_block vpps_blocks[VPPS_SHARED_BLOCKS];
 
@@ -50,7 +50,7 @@ __device__ __forceinline__ vpps_kernel_task vpps_load_task(const vpps_task *t) {
                             __float_as_uint(b.z), t};
 }
 
-/* Waits for the task's barrier. A stage computes all addresses before, so that its loads begin right after. */
+/* Waits for the task's barrier. A stage computes all addresses before the wait, so that its loads begin right after the wait. */
 __device__ __forceinline__ void vpps_await(const vpps_arguments &a, const vpps_kernel_task &t) {
     if (t.wait != VPPS_NO_BARRIER) vpps_wait(a.counters, a.failure, a.end, a.watchdog_ns, t.at, t.wait, t.signals);
 }

@@ -10,7 +10,8 @@ __device__ __forceinline__ unsigned vpps_tasks_of_sum(const vpps_task *t, unsign
     return n;
 }
 
-/* The tasks whose gradients dy x^T form one sum. Each cell has a struct derived from this one, whose task(i) finds the vectors of task i. */
+/* The tasks whose gradients dy x^T form one sum. Each cell has a struct derived from this one, whose task(i) tells where task i's vectors
+ * lie. */
 struct vpps_sum {
     const vpps_arguments &a;
     float *staged; /* vectors in shared memory */
@@ -361,8 +362,7 @@ template <class X, unsigned BEFORE, unsigned AT> struct vpps_staged_columns {
 
 /* Copies rows of the vectors DY of a task to shared memory, where each vector has an area: ROWS (at most 32) of the virtual processor's
  * rows, from number BASE on. An area has a list of rows at word AT, in which each SLOTS rows begin at a multiple of four words; row r
- * becomes number FIRST + r of the list. A lane copies one row; WARPS warps from number WARP on share the vectors. Missing rows are
- * zeros. */
+ * becomes number FIRST + r of the list. A lane copies one row; WARPS warps from number WARP on share vectors. Missing rows are zeros. */
 template <class DY, unsigned ROWS, unsigned AT, unsigned FIRST, unsigned SLOTS, unsigned WARP, unsigned WARPS,
           unsigned BASE>
 struct vpps_staged_rows {

@@ -76,8 +76,8 @@ struct vpps_span {
 enum { VPPS_QUADS, VPPS_SINGLES };
 __shared__ vpps_span vpps_spans[2][VPPS_PARAMS + 1];
 
-/* For a matrix of whose columns the CTA owns only some (VPPS_TEAMS > 1). first: number (vpps_span) of its first elements; columns: elements
- * of a row that the CTA owns; others: elements to skip between two rows. inverse: 2^31 / columns, rounded up: (2 n inverse) / 2^32 is n /
+/* A matrix of which the CTA owns only some columns (VPPS_TEAMS > 1). first: number (vpps_span) of its first elements; columns: elements of
+ * a row that the CTA owns; others: elements to skip between two rows. inverse: 2^31 / columns, rounded up: (2 n inverse) / 2^32 is n /
  * columns or one more, for any n < 2^31. */
 struct __align__(16) vpps_break {
     unsigned first, columns, others, inverse;
