@@ -133,7 +133,8 @@ VPPS_API void vpps_graph_clear(vpps_graph *g); /* drops the graph's nodes, verti
 /* Returns OK, or the graph's first failure since the last clear (whose message becomes vpps_error_message()). */
 VPPS_API vpps_status vpps_graph_status(const vpps_graph *g);
 
-/* ---- leaves: nodes without operands. `data` (rows * cols floats, column after column) is copied. In a cell, `index` may be pulled. */
+/* ---- leaves: nodes without operands. vpps_input copies `data`: rows * cols floats, column after column. `index` is the number of the
+ * table's entry or, in a cell, a result of vpps_pull_index. */
 VPPS_API vpps_node vpps_input(vpps_graph *g, uint32_t rows, uint32_t cols, const float *data);
 VPPS_API vpps_node vpps_lookup(vpps_graph *g, vpps_param table, uint32_t index);
 /* Makes a node of a vector or matrix parameter. A matrix is copied, in fp32, by each call and inside a cell at each vertex; vpps_affine
@@ -144,11 +145,12 @@ VPPS_API vpps_node vpps_constant(vpps_graph *g, uint32_t rows, uint32_t cols, fl
 VPPS_API vpps_node vpps_zeros(vpps_graph *g, uint32_t rows, uint32_t cols);
 VPPS_API vpps_node vpps_ones(vpps_graph *g, uint32_t rows, uint32_t cols);
 
-/* ---- operations. Operations follow IEEE 754, as PyTorch's do. An operand that select, when, unless, max, min, relu, dropout, or binary_log_loss at
- * a target of 0 or 1 does not choose affects neither result nor gradients, even if infinite or NaN; but max and min of a NaN are NaN. A score of -inf
- * has probability 0 in softmax, log_softmax, log_sum_exp and cross_entropy; as the label's it makes the loss infinite, and not the gradient,
- * softmax(x) - onehot(label). 0 times infinity is NaN, also in weighted_sum, dot, products, and at a class of weight 0 under label smoothing. Sums,
- * also of gradients and fp32 products, are off by at most a few times 1e-5 of the sum of the terms' magnitudes. */
+/* ---- operations, by IEEE 754 as in PyTorch. Some operations choose among operands: select, when, unless, max, min, relu, dropout, and
+ * binary_log_loss at a target of 0 or 1. An operand that is not chosen affects neither the result nor gradients, even if the operand is
+ * infinite or NaN; but max and min of a NaN are NaN. A score of -inf has probability 0 in softmax, log_softmax, log_sum_exp and
+ * cross_entropy. If the label's score is -inf, the loss is infinite, and its gradient is still softmax(x) - onehot(label). 0 times infinity
+ * is NaN, also in weighted_sum, dot, products, and for a class of weight 0 under label smoothing. Sums (also of gradients, and in fp32
+ * products) are off by at most a few times 1e-5 of the sum of the terms' magnitudes. */
 /* Computes bias + sum over i < n of matrices[i] * xs[i]. The bias, a vector or VPPS_NO_PARAM, is added to every column. Each xs[i] is
  * (cols of matrices[i]) x c with one common c; the result is (matrix rows) x c. n is at most 32. */
 VPPS_API vpps_node vpps_affine(vpps_graph *g, vpps_param bias, uint32_t n, const vpps_param *matrices,
@@ -227,46 +229,49 @@ typedef uint32_t vpps_cell; /* a cell's index in its model, in order of recordin
  * characters, appears in messages and listings; several cells may have one name. Allowed while a handle exists, and while other cells are
  * being recorded. Fails with ARGUMENT (a bad name); *recorder is NULL on failure. */
 VPPS_API vpps_status vpps_cell_begin(vpps_model *model, const char *name, vpps_graph **recorder);
-/* Makes a node of the value that a vertex's child number `child` scatters as its output number `output`: so states reach parent vertices. */
+/* Makes a node of a child's value: output number `output` (made by vpps_scatter) of child number `child` of the vertex. */
 VPPS_API vpps_node vpps_gather(vpps_graph *recorder, uint32_t child, uint32_t output, uint32_t rows, uint32_t cols);
 /* Declares a node that each application of the cell supplies. */
 VPPS_API vpps_node vpps_pull(vpps_graph *recorder, uint32_t rows, uint32_t cols);
 /* Declares an integer that each application of the cell supplies: an index for lookup, a label. A cell has at most 65,535. */
 VPPS_API uint32_t vpps_pull_index(vpps_graph *recorder);
-/* Make x an output of the cell that parent vertices gather (scatter), or nodes outside cells use (push). Each kind is numbered from 0 in call
- * order. */
+/* vpps_scatter makes x an output that parent vertices can read (gather). vpps_push makes x an output that nodes outside cells can use. The
+ * outputs of vpps_scatter, and separately those of vpps_push, are numbered from 0 in the order of the calls. */
 VPPS_API vpps_status vpps_scatter(vpps_graph *recorder, vpps_node x);
 VPPS_API vpps_status vpps_push(vpps_graph *recorder, vpps_node x);
 
-/* Ends recording, frees the recorder even on failure, and adds the cell to the model for the model's life. (vpps_graph_destroy drops a
- * recorder without making a cell.) Fails with the recording's first error, ARGUMENT (more than 64 gathered or pulled values, scattered or
- * pushed nodes, lookups, or pulled indices that are classes or rows), STATE (an ordinary graph); *out is then UINT32_MAX. */
+/* Ends recording, adds the cell to the model for the model's life, and frees the recorder, even on failure. (vpps_graph_destroy drops a
+ * recorder without making a cell.) Fails with the first error of the recording; STATE if `recorder` is an ordinary graph; ARGUMENT if the
+ * cell has more than 64 inputs (vpps_gather, vpps_pull and their list forms), outputs, lookups, or results of vpps_pull_index that are
+ * classes or rows. *out is UINT32_MAX on failure. */
 VPPS_API vpps_status vpps_cell_end(vpps_graph *recorder, vpps_cell *out);
 
-/* The arguments of one vertex (application of a cell). Each count must be what the recorded cell gathers or pulls. */
+/* The arguments of one vertex (application of a cell). A cell needs as many children, nodes and integers as its recording asked for by
+ * vpps_gather, vpps_pull, vpps_pull_index and their list forms. */
 typedef struct vpps_application {
     size_t size; /* sizeof(vpps_application) */
     vpps_cell cell;
     uint32_t n_children;
     const vpps_vertex *children; /* child vertices in the order of their numbers in vpps_gather */
     uint32_t n_pulls;
-    const vpps_node *pulls; /* pulled nodes in the order of the vpps_pull calls */
+    const vpps_node *pulls; /* the nodes for the cell's vpps_pull calls, in their order */
     uint32_t n_indices;
-    const uint32_t *indices; /* pulled indices in the order of the vpps_pull_index calls */
+    const uint32_t *indices; /* the integers for the vpps_pull_index calls, in their order */
     uint32_t n_pull_lists, n_members;
     const vpps_node *const *pull_lists; /* lists in the order of the vpps_pull_list calls: arrays of n_members nodes */
-    /* list_members[i]: number of elements of list i (n_members is then ignored). n_lists 0: the cell has one list, of all remaining children or of
-     * n_members nodes. */
+    /* list_members[i]: number of members of list i; n_members is then ignored. n_lists 0: the cell has at most one list; its members are
+     * all children that vpps_gather does not read or, if the list has no children, n_members nodes. */
     uint32_t n_lists;
     const uint32_t *list_members;
 } vpps_application;
 #define VPPS_APPLICATION(...) (&(vpps_application){.size = sizeof(vpps_application), __VA_ARGS__})
 
-/* Applies a cell at a new vertex. Fails (sticky) with SHAPE, ARGUMENT (unknown cell or vertex, wrong counts, an index out of range). */
+/* Makes a new vertex that applies a cell. Fails with SHAPE, ARGUMENT (unknown cell or vertex, wrong counts, an index out of range); the
+ * graph keeps the error and makes no more nodes. */
 VPPS_API vpps_vertex vpps_apply(vpps_graph *g, const vpps_application *a);
-/* Makes a vertex that scatters existing nodes, e.g. a recurrence's initial state. */
+/* Makes a vertex whose outputs for parent vertices (vpps_gather) are existing nodes, e.g. a recurrence's initial state. */
 VPPS_API vpps_vertex vpps_source(vpps_graph *g, uint32_t n, const vpps_node *nodes);
-/* Return the node that is output number k among those that a vertex pushed (vpps_pushed) or scattered (vpps_scattered). */
+/* Return the node that is output number k of a vertex: among its outputs of vpps_push (vpps_pushed), or of vpps_scatter (vpps_scattered). */
 VPPS_API vpps_node vpps_pushed(vpps_graph *g, vpps_vertex v, uint32_t k);
 VPPS_API vpps_node vpps_scattered(vpps_graph *g, vpps_vertex v, uint32_t k);
 
@@ -308,11 +313,13 @@ typedef struct vpps_optimizer {
 typedef enum vpps_gradients {
     VPPS_GRADIENTS_DEFERRED, /* one product per matrix at the end of the batch; its operands are kept until then */
     /* Each level of the graph adds its outer products to the gradients, as in the paper (VPPS, MICRO 2018). With several groups of virtual
-     * processors: as DEFERRED, and the log says so once. */
+     * processors the handle uses VPPS_GRADIENTS_DEFERRED instead, and the log says so once. */
     VPPS_GRADIENTS_ACCUMULATE,
-    VPPS_GRADIENTS_CUBLAS,     /* GPU: as DEFERRED, by cuBLAS; vpps_handle_create fails without cuBLAS */
-    VPPS_GRADIENTS_AUTO,       /* GPU: CUBLAS if measured faster than DEFERRED on the first batches. CPU: DEFERRED */
-    VPPS_GRADIENTS_CUBLAS_TF32 /* as CUBLAS, with fp32 operands rounded to TF32 (11 significant bits) */
+    /* GPU: one cuBLAS product per matrix at the end of the batch; vpps_handle_create fails without cuBLAS */
+    VPPS_GRADIENTS_CUBLAS,
+    /* GPU: VPPS_GRADIENTS_CUBLAS if the first batches measure it as faster. Else, and on a CPU: VPPS_GRADIENTS_DEFERRED */
+    VPPS_GRADIENTS_AUTO,
+    VPPS_GRADIENTS_CUBLAS_TF32 /* GPU: cuBLAS products whose fp32 operands are rounded to TF32 (11 significant bits) */
 } vpps_gradients;
 /* What happens if a batch's loss, or norm of all gradients, is NaN or infinite. (The norm's square, a float32, is infinite for norms of
  * about 1.8e19 and more.) "No update": parameters and optimizer state stay. */
@@ -323,7 +330,8 @@ typedef enum vpps_nonfinite {
 } vpps_nonfinite;
 /* On the device cpu, threads run the virtual processors (VPs). vpps_caller: whether the thread that calls vpps_fb also runs one. */
 typedef enum vpps_caller {
-    VPPS_CALLER_AUTO,  /* WORKS if each core the process may use has a virtual processor and no other work; else FREE */
+    /* the calling thread runs a VP if each core that the process may use has a VP and no other work; else it runs none */
+    VPPS_CALLER_AUTO,
     VPPS_CALLER_WORKS, /* the calling thread runs virtual processor 0: vpps_fb returns when its batch is done */
     VPPS_CALLER_FREE   /* other threads run all virtual processors: vpps_fb returns at once */
 } vpps_caller;
@@ -359,15 +367,18 @@ typedef struct vpps_options {
     const char *device;
     /* Number of virtual processors. 0: one for each core (as affinity and the control group's quota allow), or for each multiprocessor of the GPU. */
     uint32_t vps;
-    /* Number of groups of virtual processors, a divisor of vps. Each group holds the whole model and computes some of the batch's inputs. 0: the
-     * number of least estimated cost; on a GPU as many as keep the model's weights on chip and have four inputs each. A GPU needs a kernel for each
-     * number. VPPS_GROUPS_PROFILE: trained batches try the numbers, and the fastest is taken; bits then depend on times. */
+    /* Number of groups of virtual processors, a divisor of vps. Each group holds the whole model and computes some of the batch's inputs
+     * (examples). 0: the number with the least estimated cost; on a GPU as many groups as keep the model's weights on chip and leave each
+     * group four inputs. A GPU needs a kernel for each number. VPPS_GROUPS_PROFILE: the first training batches try the numbers, and the
+     * fastest is kept; the results' last bits then depend on measured times. */
     uint32_t groups;
-    /* Number of waves: parts of a batch that run one after the other in the same memory. 0: as many as need at most 32 MB each (GPU: one),
-     * more if the pool is too small. At most the number of inputs; inputs that share a node, except the loss's sum, count as one. */
+    /* Number of waves: parts of a batch that run one after the other in the same memory. 0: on a GPU one wave, on a CPU as few as keep each
+     * wave within 32 MB; more if the pool is too small. A batch has at most as many waves as inputs (examples); inputs that share a node,
+     * except the loss's sum, count as one. */
     uint32_t waves;
-    /* Training: number of slices, in which vertices that only the loss reads (such as classifiers) run one after the other in the same
-     * memory, between forward and backward of their wave's other vertices. 0: one, more if the pool is too small. */
+    /* Training: number of slices: sets of vertices that only the loss reads, such as classifiers. The slices of a wave (part of a batch)
+     * run one after the other in the same memory, after forward and before backward of the wave's other vertices. 0: one slice, more if the
+     * pool is too small. */
     uint32_t slices;
     /* Batching policy, which decides which vertices of a recurrence of several cells run together. "depth", "share", "ratio", "fsm" (learned on the
      * first batch, in about a second): see `vpps policy`; "auto": trained batches try all policies. NULL: "share" on a CPU, "depth" on a GPU. */
@@ -384,15 +395,18 @@ typedef struct vpps_options {
     uint64_t seed; /* seed of dropout's random masks */
     vpps_precision precision;
     uint32_t batch; /* number of inputs (examples) expected per batch, for VPPS_PRECISION_AUTO; 0: unknown */
-    /* Connects processes that train together; NULL: this process trains alone. Outlives the handle; others do not use it during a batch. */
+    /* Connects processes that train together; NULL: this process trains alone. The communicator must live longer than the handle, and
+     * nothing else may use the communicator during a batch. */
     vpps_communicator *communicator;
     bool portable; /* CPU: whether products use plain C instead of wide vector instructions */
     bool verify;   /* whether each batch's script (program) is first proved to compute what the graph asks for (slow) */
     /* GPU: consecutive rows of a matrix that one virtual processor owns, 1 to 1,024. 0: the first trained batches measure which number is fastest. */
     uint32_t rpw;
-    uint32_t threads;      /* GPU: threads of a virtual processor (CTA), a multiple of 32 up to 1,024; 0: as rpw */
+    /* GPU: threads of a virtual processor (CTA), a multiple of 32 up to 1,024. 0: the first trained batches measure which number is fastest. */
+    uint32_t threads;
     uint64_t trace_events; /* record at most this many trace events of 32 bytes (vpps_trace_write); 0: no trace */
-    /* Whether nothing is measured. GPU: options that are 0 get their first choice. CPU: a fixed table chooses the kernels of products. */
+    /* Whether nothing is measured. A GPU then uses the first candidate for each option that is 0 and would be measured; a CPU takes the
+     * kernels of products from a fixed table. */
     bool no_tuning;
     /* CPU: try all ways to share a cell's work out over cores on trained batches, and cache the fastest on disk, unless the cache has it. */
     bool tune;
@@ -498,8 +512,9 @@ VPPS_API vpps_status vpps_node_shape(const vpps_graph *g, vpps_node x, uint32_t 
 /* Choices by a scalar condition; the scalar gets no gradient. */
 VPPS_API vpps_node vpps_when(vpps_graph *g, vpps_node x, vpps_node scalar);   /* x where scalar > 0, else 0 */
 VPPS_API vpps_node vpps_unless(vpps_graph *g, vpps_node x, vpps_node scalar); /* 0 where scalar > 0, else x */
-/* Computes condition > 0 ? a : b, for a scalar condition. Value and gradient are the chosen operand's, even if the other is infinite or
- * NaN. The other's gradient is 0; an infinite derivative (log at 0) makes NaN of it, unless in a cell whose condition does not hold. */
+/* Computes condition > 0 ? a : b, for a scalar condition. The value and its gradient are those of the chosen operand, even if the other
+ * operand is infinite or NaN. The operand that is not chosen gets gradient 0. If the derivative of what made that operand is infinite (log
+ * at 0), 0 times infinity makes NaN gradients, except in a cell whose condition (vpps_condition) does not hold. */
 VPPS_API vpps_node vpps_select(vpps_graph *g, vpps_node condition, vpps_node a, vpps_node b);
 
 VPPS_API vpps_node vpps_transpose(vpps_graph *g, vpps_node x);
@@ -547,23 +562,23 @@ VPPS_API vpps_node vpps_argmax(vpps_graph *g, vpps_node x);
 VPPS_API vpps_node vpps_lookup_at(vpps_graph *g, vpps_param table, vpps_node index);
 
 /* ---------------------------------------------------------------- lists in cells */
-/* Reads value `output` of every child as a list; vertices may have different numbers of children. An op on a list applies to each member
- * (of several lists, to the i-th members together; other operands are shared). sum, average, max_of and min_of over a list give one value,
- * zero for an empty list; max_of and min_of of lists alone need a member of each. A list cannot be scattered or pushed. A parameter that
- * multiplies the members of an empty list counts as used. */
+/* Reads output number `output` of every child as a list; vertices may have different numbers of children. An op on a list applies to each
+ * member (of several lists, to the i-th members together; operands that are no lists are shared). sum, average, max_of and min_of over a
+ * list give one value, zero for an empty list; max_of and min_of of lists alone need a member of each. A list cannot be an output of the
+ * cell. A parameter that multiplies the members of an empty list counts as used. */
 VPPS_API vpps_node vpps_gather_list(vpps_graph *recorder, uint32_t output, uint32_t rows, uint32_t cols);
-/* Reads value `output` of the children from number `first` on, as a list; children with lower numbers are gathered by number. All lists
- * that a cell gathers from one list of children begin with the same child. */
+/* Reads output number `output` of the children from number `first` on, as a list; vpps_gather reads the children before `first`. All calls
+ * in one cell need the same `first` (vpps_gather_list: 0). */
 VPPS_API vpps_node vpps_gather_list_from(vpps_graph *recorder, uint32_t first, uint32_t output, uint32_t rows,
                                          uint32_t cols);
-/* Declares a list of nodes that each application of the cell supplies: one node for each member of the gathered list or, without a gathered list, any
- * number. */
+/* Declares a list of nodes that each application of the cell supplies. If the cell also reads children as a list (vpps_gather_list), each
+ * application supplies one node for each of these children; else any number of nodes. */
 VPPS_API vpps_node vpps_pull_list(vpps_graph *recorder, uint32_t rows, uint32_t cols);
 
-/* Gather or pull one of several lists of a cell, e.g. left and right children. Lists are numbered from 0 to at most 3 in the order in which they are
- * first named; calls without a number use list 0. All gathered and pulled lists of one number have equally many members. An op takes members of one
- * list only, beside values; sum, average, max_of and min_of may go over several lists. A vertex's children are first those gathered by number, then
- * list 0's (beginning at vpps_gather_list_from's `first`), list 1's, and so on. */
+/* Read children as one of several lists of a cell (e.g. left and right children), or declare nodes as one. Lists are numbered from 0 to at
+ * most 3 in the order in which they are first named; calls without a number use list 0. All inputs from one list have equally many members.
+ * An op takes members of one list only, beside single values; sum, average, max_of and min_of may go over several lists. A vertex's
+ * children are first those that vpps_gather reads, then list 0's (beginning at vpps_gather_list_from's `first`), list 1's, and so on. */
 VPPS_API vpps_node vpps_gather_list_of(vpps_graph *recorder, uint32_t list, uint32_t output, uint32_t rows,
                                        uint32_t cols);
 VPPS_API vpps_node vpps_pull_list_of(vpps_graph *recorder, uint32_t list, uint32_t rows, uint32_t cols);
@@ -578,25 +593,29 @@ VPPS_API vpps_node vpps_weighted_sum_list(vpps_graph *recorder, vpps_node weight
 VPPS_API vpps_node vpps_concat_list(vpps_graph *recorder, vpps_node xs, uint32_t most);
 
 /* ---------------------------------------------------------------- control flow as data
- * Vertices of a cell with a condition run where it holds; elsewhere they scatter other values that they were given. Loops and cases are
- * made of such vertices: the device decides, not the graph's builder. In training all vertices run, and gradients follow the branch that
- * was taken: where the condition does not hold, only the other values that are scattered get a gradient. What the vertex computes there
- * adds exactly 0 to every gradient, even if infinite or NaN. In inference the device cpu skips vertices whose condition does not hold;
- * other devices run them, with the same result. */
-/* Set the cell's condition: a gathered or pulled scalar is greater than 0, or (vpps_condition_is) rounds to `value` < 2^22. Called before
- * any output; all outputs are then made by vpps_scatter_else. Fail (sticky) with ARGUMENT, SHAPE, STATE (called too late). */
+ * If a cell has a condition, a vertex of the cell runs where the condition holds; elsewhere the vertex's outputs are other values that the
+ * vertex was given. Loops and cases are made of such vertices: the device decides, not the graph's builder. In training all vertices run,
+ * and gradients follow the branch that was taken: where the condition does not hold, only the values that replace the outputs get a
+ * gradient. What the vertex computes there adds exactly 0 to every gradient, even if infinite or NaN. In inference the device cpu skips
+ * vertices whose condition does not hold; other devices run them, with the same result. */
+/* Set the cell's condition: a scalar input of the cell (vpps_gather, vpps_pull) is greater than 0, or (vpps_condition_is) rounds to `value`
+ * < 2^22. Called before any output; vpps_scatter_else then makes all outputs. Fail with ARGUMENT, SHAPE, STATE (called too late); the
+ * recorder keeps the error. */
 VPPS_API vpps_status vpps_condition(vpps_graph *recorder, vpps_node scalar);
 VPPS_API vpps_status vpps_condition_is(vpps_graph *recorder, vpps_node scalar, uint32_t value);
-/* Scatters x where the cell's condition holds, else `otherwise`, a gathered or pulled node (VPPS_NO_NODE: zeros). Fails: STATE, SHAPE. */
+/* Makes an output for parent vertices: x where the cell's condition holds, else `otherwise`, which is an input of the cell (vpps_gather,
+ * vpps_pull) or VPPS_NO_NODE for zeros. Fails with STATE, SHAPE. */
 VPPS_API vpps_status vpps_scatter_else(vpps_graph *recorder, vpps_node x, vpps_node otherwise);
 
-/* Adds a loop of `limit` turns (at least 1): vertices of one cell, each of which has the preceding turn as child 0 (the first turn: child 0
- * of `a`) and all else as in `a`. The cell gathers its condition from child 0, so a turn ends the loop by the value that it scatters. If
- * turns whose condition does not hold scatter what they gathered, the last vertex scatters the values of the last turn that ran. `turns`
- * (may be NULL) receives the vertices. Fails as vpps_apply does, and with ARGUMENT (a cell without such a condition, a limit of 0). */
+/* Adds a loop of `limit` turns (at least 1). A turn is a vertex of the cell of `a` with the arguments `a`, except child 0: child 0 of the
+ * first turn is that of `a`, child 0 of any other turn is the preceding turn. The cell's condition must be an output of child 0
+ * (vpps_gather), so that each turn's output decides whether the next turn runs. If a turn that does not run hands on the outputs of child 0
+ * (vpps_scatter_else), the last vertex has the outputs of the last turn that ran. `turns` (may be NULL) receives the vertices. Fails as
+ * vpps_apply does, and with ARGUMENT (a cell whose condition is no output of child 0; a limit of 0). */
 VPPS_API vpps_vertex vpps_while(vpps_graph *g, const vpps_application *a, uint32_t limit, vpps_vertex *turns);
-/* Adds a case of n branches, cells with conditions that scatter equally many values, and zeros if the condition does not hold. The new
- * vertex scatters the sums of the branches' values. Fails as vpps_apply does, and with ARGUMENT (no branches, a cell of another kind). */
+/* Adds a case (switch) of n branches. A branch is a vertex of a cell with a condition, whose outputs are zeros where the condition does not
+ * hold; all branches have equally many outputs. The outputs of the new vertex are the sums of the branches' outputs. Fails as vpps_apply
+ * does, and with ARGUMENT (no branches, a cell of another kind). */
 VPPS_API vpps_vertex vpps_case(vpps_graph *g, uint32_t n, const vpps_application *branches);
 
 /* ---------------------------------------------------------------- many vertices at once
@@ -605,7 +624,7 @@ VPPS_API vpps_vertex vpps_case(vpps_graph *g, uint32_t n, const vpps_application
 /* One list of a cell at each of n vertices: vertex i has members first[i] to first[i + 1] - 1. */
 typedef struct vpps_members_of {
     const uint32_t *first;       /* n + 1 numbers from 0 on, never decreasing: members of vertex i begin at first[i] */
-    const vpps_vertex *children; /* first[n] vertices; NULL for a list that the cell does not gather */
+    const vpps_vertex *children; /* first[n] vertices, the members; NULL if the list's members are no children */
 } vpps_members_of;
 /* The arguments of n vertices of one cell. An array is NULL if the cell asks for none of its kind. */
 typedef struct vpps_applications {
@@ -619,18 +638,20 @@ typedef struct vpps_applications {
     uint32_t n_lists;
     const vpps_members_of *lists; /* for each list of the cell: its members at all n vertices */
     uint32_t n_pull_lists;
-    /* Arrays, in the order of the vpps_pull_list calls, with a node for each member of the list, over all vertices in their order. */
+    /* For each vpps_pull_list call of the cell: an array of nodes, one for each member of the list; first the members of vertex 0, then
+     * those of vertex 1, and so on. */
     const vpps_node *const *pull_lists;
 } vpps_applications;
 #define VPPS_APPLICATIONS(...) (&(vpps_applications){.size = sizeof(vpps_applications), __VA_ARGS__})
-/* Applies a cell at n new vertices with consecutive numbers from vpps_graph_vertices(g) on, and returns the first. A child may be an
- * earlier vertex of the same call. Fails (sticky) as vpps_apply does, naming the vertex, and with ARGUMENT (`first` decreases). */
+/* Makes n new vertices that apply a cell, with consecutive numbers from vpps_graph_vertices(g) on; returns the first one's number. A child may be an
+ * earlier vertex of the same call. Fails as vpps_apply does, naming the vertex, and with ARGUMENT if the numbers in a list's `first` decrease. */
 VPPS_API vpps_vertex vpps_apply_many(vpps_graph *g, const vpps_applications *a);
 /* Returns the number of vertices so far, which is the next vertex's number. */
 VPPS_API uint32_t vpps_graph_vertices(const vpps_graph *g);
 /* Makes n input nodes of rows x cols from n * rows * cols floats, which are copied; returns the first of n consecutive nodes. */
 VPPS_API vpps_node vpps_input_many(vpps_graph *g, uint32_t n, uint32_t rows, uint32_t cols, const float *data);
-/* Set out[i] to the node of output k that vertices[i] pushed, or scattered. Fail (sticky) with ARGUMENT (no such vertex or output). */
+/* Set out[i] to output number k of vertices[i], as vpps_pushed and vpps_scattered return it. Fail with ARGUMENT (no such vertex or output);
+ * the graph keeps the error. */
 VPPS_API vpps_status vpps_pushed_many(vpps_graph *g, uint32_t n, const vpps_vertex *vertices, uint32_t k,
                                       vpps_node *out);
 VPPS_API vpps_status vpps_scattered_many(vpps_graph *g, uint32_t n, const vpps_vertex *vertices, uint32_t k,
@@ -649,13 +670,15 @@ VPPS_API vpps_status vpps_scattered_many(vpps_graph *g, uint32_t n, const vpps_v
 typedef struct vpps_request {
     size_t size; /* sizeof(vpps_request) */
     uint32_t n_values;
-    const vpps_node *values;  /* nodes whose values are wanted, in any order, also the loss; a node may stand twice */
+    /* nodes whose values are wanted, in any order; the loss may be among them, and a node may stand twice */
+    const vpps_node *values;
     float *const *value_outs; /* value_outs[i], the caller's, receives rows * cols floats, column after column */
     uint32_t n_gradients;
     /* nodes whose gradients are wanted; two lookups of one entry have separate gradients */
     const vpps_node *gradients;
-    float *const *gradient_outs; /* [i] receives the gradient of gradients[i]; zeros if the loss ignores the node */
-    bool no_parameters;          /* whether to leave parameters' gradients as they are, and not to compute new ones */
+    /* gradient_outs[i] receives the loss's gradient by gradients[i]; zeros if the loss ignores that node */
+    float *const *gradient_outs;
+    bool no_parameters; /* whether to leave parameters' gradients as they are, and not to compute new ones */
     /* Dropout masks follow from this number and options.seed alone: equal numbers, equal masks. 0: new masks in each call. */
     uint64_t draw;
     bool no_dropout; /* whether dropout is off, as in vpps_forward */
@@ -757,17 +780,19 @@ typedef uint64_t vpps_value; /* number of a value that a handle keeps on its dev
 
 /* Makes the next vpps_fb, vpps_backward, vpps_step_forward or vpps_forward of the graph with this handle keep the value of x on the device; *out is
  * the kept value's number. If the graph is cleared first, no value is kept; a run that fails with POOL or MEMORY keeps nothing, and may be repeated.
- * Fails with POOL (options.keep_bytes are in use), ARGUMENT (no such node), STATE (a recorder), the graph's error. */
+ * Fails with POOL (options.keep_bytes are in use), ARGUMENT (no such node), STATE (g records a cell), the graph's error. */
 VPPS_API vpps_status vpps_keep(vpps_handle *h, vpps_graph *g, vpps_node x, vpps_value *out);
 /* Copies rows * cols floats, column after column, to the device as a kept value. Waits for the batch in flight. Fails as vpps_keep, and with
  * ARGUMENT (no elements, or 2^22 and more). */
 VPPS_API vpps_status vpps_keep_data(vpps_handle *h, uint32_t rows, uint32_t cols, const float *data, vpps_value *out);
-/* Makes a node that reads a kept value, which a batch in flight may still compute; the graph then runs with this handle only. Fails (sticky)
- * with STATE (not a value of h, or released; a recorder); running fails with STATE if the value is released by then, or was not computed. */
+/* Makes a node that reads a kept value (vpps_keep); a batch in flight may still compute the value. From then on the graph can run with
+ * handle h only. Fails with STATE if h has no such value, or if g records a cell; the graph keeps the error. Running the graph fails with
+ * STATE if the value has been released, or was never computed. */
 VPPS_API vpps_node vpps_kept(vpps_graph *g, vpps_handle *h, vpps_value value);
 /* Waits for the batch in flight and copies a kept value, column after column. Fails with STATE (not a value, or never computed), DEVICE. */
 VPPS_API vpps_status vpps_read_kept(vpps_handle *h, vpps_value value, float *out);
-/* Makes a vector node for each column of a kept value, with the rules of vpps_kept; returns the first of consecutive nodes. */
+/* Makes a vector node for each column of a kept value (a value that stays on the device, vpps_keep); returns the first of the consecutive
+ * nodes. From then on the graph can run with handle h only. Fails with STATE (h has no such value; g records a cell). */
 VPPS_API vpps_node vpps_kept_columns(vpps_graph *g, vpps_handle *h, vpps_value value);
 /* Gives a kept value's shape; `rows` or `cols` may be NULL. Fails with STATE (not a value of this handle, or released). */
 VPPS_API vpps_status vpps_kept_shape(vpps_handle *h, vpps_value value, uint32_t *rows, uint32_t *cols);
@@ -797,7 +822,7 @@ typedef struct vpps_array vpps_array;
 /* Allocates an array of n floats in the memory of the handle's GPU, and gives its address there. It may outlive the handle. Fails with
  * ARGUMENT (the device cpu), MEMORY, DEVICE. */
 VPPS_API vpps_status vpps_array_create(vpps_array **out, vpps_handle *h, uint64_t n, float **address);
-/* Frees the array, in any thread, after all work that streams were given with it. NULL is allowed. */
+/* Frees the array; any thread may call this. Work on the array that streams have already been given ends first. NULL is allowed. */
 VPPS_API void vpps_array_destroy(vpps_array *array);
 
 /* ---------------------------------------------------------------- processes
@@ -845,7 +870,8 @@ typedef struct vpps_cost {
     uint64_t product_flops, other_flops;
     uint64_t parameter_bytes, value_bytes;
 } vpps_cost;
-/* Gives a graph's cost. An op in a cell counts once per vertex and member of a list, a table's entry once. Fails with STATE (a recorder). */
+/* Gives a graph's cost. An op in a cell counts once per vertex and list member; a table's entry counts once. Fails with STATE if g records
+ * a cell. */
 VPPS_API vpps_status vpps_graph_cost(vpps_graph *g, vpps_cost *out);
 
 /* ---------------------------------------------------------------- what a handle did */
@@ -893,7 +919,7 @@ VPPS_API vpps_status vpps_handle_stats(vpps_handle *h, vpps_stats *out);
     X(WAITING, "waiting")   /* not tried yet */                                                                        \
     X(REJECTED, "rejected") /* the kernel spills registers, or could not be made */                                    \
     X(MEASURED, "measured")                                                                                            \
-    X(CURRENT, "current")       /* in use: being measured, or chosen */                                                \
+    X(CURRENT, "current")       /* the alternative is in use: being measured, or chosen */                             \
     X(REMEMBERED, "remembered") /* the alternative is in use: an earlier run chose it */
 
 typedef enum vpps_trial_state {
@@ -904,19 +930,21 @@ typedef enum vpps_trial_state {
 /* An alternative that the handle times: a number of groups, a batching policy, a GPU kernel, a way to share work out over a CPU's cores. */
 typedef struct vpps_trial {
     size_t size;        /* sizeof(vpps_trial) */
-    uint32_t groups;    /* in a trial of a number of groups: the number; else 0 */
-    const char *policy; /* in a trial of a batching policy: the policy's name; else NULL */
-    /* CPU, in a trial of a way to share work out over virtual processors: "rows", "vertices", or "size" (the matrices' size decides). Else NULL. */
+    uint32_t groups;    /* if the alternative is a number of groups of virtual processors: the number; else 0 */
+    const char *policy; /* if the alternative is a batching policy: the policy's name; else NULL */
+    /* CPU: if the alternative is a way to share work out over virtual processors: "rows", "vertices", or "size" (the matrices' size
+     * decides). Else NULL. */
     const char *split;
-    /* CPU, if the trial measured products of a 256 x 256 matrix and `vectors` vectors on one core, else NULL. "forward": the matrix, or a transposed
-     * copy, times vectors; "rows": the transposed matrix; "gradient": outer products; "copy": transposing, or packing in bf16. */
+    /* CPU: the kind of product that was timed on one core; NULL: something else was timed. "forward": a 256 x 256 matrix, or its transposed
+     * copy, times `vectors` vectors; "rows": the transposed matrix times the vectors; "gradient": outer products; "copy": transposing the
+     * matrix, or packing it in bf16. */
     const char *product;
-    const char *unit;      /* trial of products: the instructions, named as in vpps_stats.precision_unit */
-    const char *precision; /* trial of products: "fp32", "bf16x3", "bf16" */
+    const char *unit;      /* if `product` is set: the instructions used, named as in vpps_stats.precision_unit */
+    const char *precision; /* if `product` is set: its precision, "fp32", "bf16x3", "bf16" */
     uint32_t vectors;
-    bool far;              /* trial of products: whether the matrices are too large for the core's own cache */
-    double ns_per_vector;  /* trial of products: ns per vector; for "copy": ns of one copy */
-    uint32_t rpw, threads; /* in a trial of a GPU kernel: its values of vpps_options.rpw and threads */
+    bool far;              /* if `product` is set: whether the matrices are too large for the core's own cache */
+    double ns_per_vector;  /* if `product` is set: ns per vector; for "copy": ns to transpose or pack the matrix once */
+    uint32_t rpw, threads; /* if the alternative is a GPU kernel: the kernel's values of vpps_options.rpw and threads */
     vpps_trial_state state;
     uint32_t batches;         /* number of batches that were measured */
     double ns_per_node;       /* ns of device time per node, the median of the batches; 0: not measured */

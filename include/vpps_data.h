@@ -15,36 +15,30 @@ extern "C" {
 #endif
 
 /* ---------------------------------------------------------------- vocabulary: strings to dense ids */
-
 typedef struct vpps_vocab vpps_vocab;
 #define VPPS_NO_WORD UINT32_MAX
 
 VPPS_API vpps_status vpps_vocab_create(vpps_vocab **out);
 VPPS_API void vpps_vocab_destroy(vpps_vocab *v);
-
 /* Gives the id of a word of `len` bytes; a word that the vocabulary lacks is added with the next id. Fails with ARGUMENT (an
  * empty word, or one that holds NUL or a line feed), MEMORY. */
 VPPS_API vpps_status vpps_vocab_add(vpps_vocab *v, const char *word, size_t len, uint32_t *id);
-
 /* Returns the id of a word of `len` bytes, or VPPS_NO_WORD if the vocabulary lacks the word. */
 VPPS_API uint32_t vpps_vocab_find(const vpps_vocab *v, const char *word, size_t len);
 VPPS_API uint32_t vpps_vocab_size(const vpps_vocab *v);
 /* Returns the word with this id as a NUL-terminated string that lives as long as v; NULL for an unknown id. */
 VPPS_API const char *vpps_vocab_word(const vpps_vocab *v, uint32_t id);
-
 /* Gives all words joined by line feeds, in order of their ids, as a string that the caller frees. Fails with MEMORY. */
 VPPS_API vpps_status vpps_vocab_to_text(const vpps_vocab *v, char **out);
 /* Makes a vocabulary of words joined by line feeds. Fails with FORMAT (an empty or repeated word), MEMORY. */
 VPPS_API vpps_status vpps_vocab_from_text(vpps_vocab **out, const char *text);
 
 /* ---------------------------------------------------------------- labelled binary trees */
-
 typedef struct vpps_tree_node {
     int32_t label;       /* class of this node; -1: none */
     int32_t left, right; /* the children's indices in the tree, smaller than this node's own; -1 at a leaf */
     uint32_t word;       /* the id of a leaf's word in the treebank's vocabulary; VPPS_NO_WORD at other nodes */
 } vpps_tree_node;
-
 /* A binary tree whose nodes are in post-order: children before parents, the root last. */
 typedef struct vpps_tree {
     const vpps_tree_node *nodes;
@@ -52,7 +46,6 @@ typedef struct vpps_tree {
 } vpps_tree;
 
 typedef struct vpps_treebank vpps_treebank;
-
 VPPS_API vpps_status vpps_treebank_create(vpps_treebank **out);
 VPPS_API void vpps_treebank_destroy(vpps_treebank *tb);
 VPPS_API uint32_t vpps_treebank_size(const vpps_treebank *tb);
@@ -78,7 +71,6 @@ VPPS_API vpps_status vpps_treebank_read_text(vpps_treebank *tb, const char *name
 /* Appends tree i to `file` as a line in the bracket format of vpps_treebank_read_file. Fails with IO, ARGUMENT, MEMORY. A write
  * error that the file's buffer hides shows when the caller closes the file. */
 VPPS_API vpps_status vpps_treebank_write(const vpps_treebank *tb, uint32_t i, FILE *file);
-
 /* Options of generated ListOps expressions (Nangia and Bowman 2018): nested lists of digits under MAX, MIN, MED (median) and SM (sum
  * modulo 10). The lists are binarised left-branching as the authors do: [MAX 3 7 ] is ((([MAX 3) 7) ]). A digit and a complete list
  * have their value as label (10 classes); operators, closing brackets and incomplete lists have label -1. */
@@ -88,9 +80,9 @@ typedef struct vpps_listops {
     uint32_t max_arguments;          /* the most arguments of a list, at least 2; 0: 5 */
     uint32_t min_leaves, max_leaves; /* bounds of a tree's number of leaves, at most 1,000,000; 0: 2 and 64 */
 } vpps_listops;
-
-/* Appends n generated ListOps trees to the treebank: equal options give equal trees on every machine. `options` NULL means all defaults. Fails with
- * ARGUMENT (an option out of its range, or no tree of such size in 100,000 draws or 100 million leaves), MEMORY; the treebank is then as before. */
+/* Appends n generated ListOps trees to the treebank: equal options give equal trees on every machine. `options` NULL means all defaults.
+ * Fails with ARGUMENT (an option out of its range; or 100,000 draws, or 100 million leaves, gave no tree with min_leaves to max_leaves
+ * leaves), MEMORY; the treebank is then as before. */
 VPPS_API vpps_status vpps_treebank_generate_listops(vpps_treebank *tb, const vpps_listops *options, uint32_t n);
 
 /* Options of generated complete binary trees, all of one shape, on which Tree-FC is measured (Xu et al. 2018, "Cavs": 256 leaves). The
@@ -100,7 +92,6 @@ typedef struct vpps_complete_trees {
     uint64_t seed;
     uint32_t leaves; /* number of leaves of each tree, at most 1,000,000; 0: 256 */
 } vpps_complete_trees;
-
 /* Appends n generated complete trees to the treebank: equal options give equal trees on every machine. `options` NULL means all
  * defaults. Fails with ARGUMENT (leaves), MEMORY; the treebank is then as before. */
 VPPS_API vpps_status vpps_treebank_generate_complete(vpps_treebank *tb, const vpps_complete_trees *options, uint32_t n);
@@ -112,7 +103,6 @@ VPPS_API vpps_status vpps_treebank_generate_complete(vpps_treebank *tb, const vp
 
 /* Gives the number of times that each word occurs, indexed by the word's id, in an array that the caller frees. Fails with MEMORY. */
 VPPS_API vpps_status vpps_treebank_counts(const vpps_treebank *tb, uint32_t **counts);
-
 /* Makes a vocabulary of <unk> (id 0) and the words of `all` with counts[id] >= min_count, in the order of `all`. The word
  * "<unk>" of `all` also gets id 0. counts NULL: all words. Fails with MEMORY. */
 VPPS_API vpps_status vpps_vocab_cut(vpps_vocab **out, const vpps_vocab *all, const uint32_t *counts,
@@ -129,7 +119,6 @@ VPPS_API uint32_t vpps_utf8_character(const char *text, size_t len);
 
 /* The characters of each word of a vocabulary, for networks that spell. */
 typedef struct vpps_spellings vpps_spellings;
-
 /* Splits all words that the vocabulary `words` has now into characters. Fails with MEMORY. */
 VPPS_API vpps_status vpps_spellings_create(vpps_spellings **out, const vpps_vocab *words);
 VPPS_API void vpps_spellings_destroy(vpps_spellings *s);
@@ -140,7 +129,6 @@ VPPS_API const uint32_t *vpps_spellings_word(const vpps_spellings *s, uint32_t w
 VPPS_API const vpps_vocab *vpps_spellings_vocab(const vpps_spellings *s);
 
 /* ---------------------------------------------------------------- pretrained vectors of words */
-
 typedef enum vpps_vectors_form {
     VPPS_VECTORS_TEXT,  /* text of word2vec and fastText (.vec): a line "words size", then a word and numbers a line */
     VPPS_VECTORS_GLOVE, /* text of GloVe: a word and its numbers a line */
@@ -153,16 +141,13 @@ typedef struct vpps_vectors_info {
     uint64_t words; /* number of words in the file; 0: the form does not say */
     uint32_t size;  /* elements of a vector, at most 65,536 */
 } vpps_vectors_info;
-
 /* Describes a file of word vectors, whose form is recognised by the file's beginning. Fails with IO, FORMAT, MEMORY. */
 VPPS_API vpps_status vpps_vectors_describe(const char *path, vpps_vectors_info *info);
-
 typedef struct vpps_vectors_found {
     uint32_t words;    /* number of words of the vocabulary; found + composed of them have a vector */
     uint32_t found;    /* number of words whose vector is in the file */
     uint32_t composed; /* number of words whose vector a fastText model composes from n-grams of characters */
 } vpps_vectors_found;
-
 /* Copies the vector of each word of the vocabulary that the file has to values[id * size ..]; other words' values stay. To begin
  * with pretrained embeddings, declare the network, read the vectors, then create the handle:
  *     vpps_vectors_read("glove.txt", words, 300, vpps_param_values(model, embeddings), &found)
@@ -183,14 +168,12 @@ VPPS_API vpps_status vpps_vectors_read(const char *path, const vpps_vocab *words
  * sentences cannot be mixed), MEMORY; the sentences and vocabularies are then as before. `name` stands for the file in messages. */
 
 typedef struct vpps_sentences vpps_sentences;
-
 typedef struct vpps_sentence {
     const uint32_t *words; /* the sentence's n_words words, as ids in the vocabulary of words */
     const uint32_t *tags;  /* the words' tags, as ids in the vocabulary of tags; NULL if the text has no tags */
     uint32_t n_words;
     const uint32_t *heads; /* dependency trees: the number, from 1, of each word's head; 0: a root. Else NULL */
 } vpps_sentence;
-
 VPPS_API vpps_status vpps_sentences_create(vpps_sentences **out);
 VPPS_API void vpps_sentences_destroy(vpps_sentences *s);
 VPPS_API uint32_t vpps_sentences_size(const vpps_sentences *s);
@@ -207,7 +190,6 @@ VPPS_API uint32_t vpps_sentences_line(const vpps_sentences *s, uint32_t i);
 VPPS_API uint32_t vpps_sentences_word_line(const vpps_sentences *s, uint32_t i, uint32_t k);
 /* Gives the number of times that each word occurs, indexed by the word's id, in an array that the caller frees. Fails with MEMORY. */
 VPPS_API vpps_status vpps_sentences_counts(const vpps_sentences *s, uint32_t **counts);
-
 /* Append tagged text, word|TAG (WikiNER): a sentence a line, tokens separated by any amount of white space. A token is split at its
  * last '|'. Lines without tokens are skipped. */
 VPPS_API vpps_status vpps_sentences_read_tagged_file(vpps_sentences *s, const char *path);
@@ -223,8 +205,10 @@ VPPS_API vpps_status vpps_sentences_read_labelled_text(vpps_sentences *s, const 
  * (CoNLL-2003), separate sentences. Every line has as many columns as the first line of the text; where `word` and `tag` are both
  * given, as the first line of its sentence. White space around a column is ignored. */
 typedef struct vpps_columns {
-    uint32_t word; /* number of the column that holds the word, from 1; 0: the first, in CoNLL-U FORM */
-    uint32_t tag;  /* number of the column that holds the tag, from 1; 0: the last, in CoNLL-U UPOS */
+    /* number of the column that holds the word, from 1. 0: in CoNLL-U the column FORM, else the first column */
+    uint32_t word;
+    /* number of the column that holds the tag, from 1. 0: in CoNLL-U the column UPOS, else the last column */
+    uint32_t tag;
     bool tabs; /* whether columns end at each single tab, so that words may hold spaces; else at runs of white space */
     /* Whether lines that begin with '#' can be comments: those with another number of columns than the other lines, or without a valid ID. */
     bool comments;
@@ -234,9 +218,8 @@ typedef struct vpps_columns {
     bool conllu;
     const char *word_name, *tag_name; /* with conllu: a column's name, instead of its number; NULL: none */
 } vpps_columns;
-
-/* Append sentences from text in columns. `columns` NULL: a struct of zeros. Fail also with ARGUMENT (word and tag in the same column, a
- * name without conllu). */
+/* Append sentences from text in columns. `columns` NULL: a struct of zeros. Fail also with ARGUMENT (word and tag in the same column;
+ * word_name or tag_name without conllu). */
 VPPS_API vpps_status vpps_sentences_read_columns_file(vpps_sentences *s, const char *path, const vpps_columns *columns);
 VPPS_API vpps_status vpps_sentences_read_columns_text(vpps_sentences *s, const char *name, const char *text, size_t len,
                                                       const vpps_columns *columns);
@@ -249,11 +232,10 @@ VPPS_API vpps_status vpps_sentences_read_columns_text(vpps_sentences *s, const c
 typedef struct vpps_dependencies {
     bool cut_subtypes; /* whether to cut relations at ':', so that nsubj:pass becomes nsubj */
     bool heads_only;   /* whether to read neither relations nor labels, so that the sentences have no tags */
-    /* Sentences are labelled instead of tagged: a sentence's label is the value of its comment "# LABEL = ...", where LABEL is this
-     * string, or VPPS_NO_WORD without such a comment. Each sentence has one root. NULL: sentences are tagged. */
+    /* NULL: sentences are tagged. Else each sentence has a label instead of tags: the value of its comment "# LABEL = ...", where LABEL is this
+     * string; VPPS_NO_WORD without the comment. A labelled sentence whose dependency tree has not exactly one root fails with FORMAT. */
     const char *label;
 } vpps_dependencies;
-
 /* Append dependency trees. `dependencies` NULL: a struct of zeros. */
 VPPS_API vpps_status vpps_sentences_read_dependencies_file(vpps_sentences *s, const char *path,
                                                            const vpps_dependencies *dependencies);
@@ -267,7 +249,6 @@ typedef struct vpps_lines {
     const char *end_word;
     bool keep_empty; /* whether a line without words is a sentence (of 0 words, or the end word), not skipped */
 } vpps_lines;
-
 /* Append plain text. `lines` NULL: a struct of zeros. Fail also with ARGUMENT (an end word that is empty or holds white space). */
 VPPS_API vpps_status vpps_sentences_read_lines_file(vpps_sentences *s, const char *path, const vpps_lines *lines);
 VPPS_API vpps_status vpps_sentences_read_lines_text(vpps_sentences *s, const char *name, const char *text, size_t len,
@@ -278,10 +259,9 @@ typedef struct vpps_parallel {
     const char *end_word; /* word appended to every target sentence, as by vpps_lines; NULL: none */
     bool skip_empty; /* whether pairs with a line without words are left out; else the first one fails with FORMAT */
 } vpps_parallel;
-
-/* Append parallel text. `parallel` NULL: a struct of zeros. Fail as vpps_sentences_read_lines_file does, with FORMAT if one file has
- * more lines (the message gives both counts; lines without words at the end of a file do not count), with STATE unless `source` and
- * `target` have equally many sentences before the call, with ARGUMENT if they are the same. */
+/* Append parallel text. `parallel` NULL: a struct of zeros. Fail as vpps_sentences_read_lines_file does, with FORMAT if one file has more
+ * lines (the message gives both counts; lines without words at the end of a file do not count), with STATE unless `source` and `target`
+ * have equally many sentences before the call, with ARGUMENT if `source` and `target` are one object. */
 VPPS_API vpps_status vpps_sentences_read_parallel_files(vpps_sentences *source, vpps_sentences *target,
                                                         const char *source_path, const char *target_path,
                                                         const vpps_parallel *parallel);
@@ -306,11 +286,11 @@ typedef struct vpps_language {
     /* Word appended to every translation or, without translations, to every sentence; may be NULL. */
     const char *end_word;
 } vpps_language;
-
-/* Appends n sentences to s, their translations (without tags) to `translation` unless it is NULL, and all words of the language, names among them, to
- * `lexicon` unless it is NULL. Equal options give equal sentences on every machine; the first sentences do not depend on n. `options` NULL: a struct
- * of zeros. Fails with STATE as reading does (with a translation, as reading parallel text), with ARGUMENT (an end word that is empty or holds a
- * space or line end; tags with an end word in s; tags and labels; s and `translation` are the same), MEMORY; all three are then as before. */
+/* Appends n sentences to s, their translations (without tags) to `translation` unless it is NULL, and all words of the language, names
+ * among them, to `lexicon` unless it is NULL. Equal options give equal sentences on every machine; the first sentences do not depend on n.
+ * `options` NULL: a struct of zeros. Fails with STATE if s or `translation` has sentences of another kind (tagged, labelled, plain), or the
+ * two have unequal numbers of sentences; ARGUMENT (an end word that is empty or holds a space or line end; tags with an end word in s; tags
+ * and labels; s and `translation` are one object); MEMORY. On failure all three objects are as before. */
 VPPS_API vpps_status vpps_sentences_generate(vpps_sentences *s, vpps_sentences *translation, vpps_vocab *lexicon,
                                              const vpps_language *options, uint32_t n);
 
@@ -334,7 +314,6 @@ typedef struct vpps_lattice {
 } vpps_lattice;
 
 typedef struct vpps_lattices vpps_lattices;
-
 VPPS_API vpps_status vpps_lattices_create(vpps_lattices **out);
 VPPS_API void vpps_lattices_destroy(vpps_lattices *l);
 VPPS_API uint32_t vpps_lattices_size(const vpps_lattices *l);
@@ -371,14 +350,12 @@ VPPS_API vpps_status vpps_lexicon_read_text(vpps_vocab *words, const char *name,
 VPPS_API vpps_status vpps_lattices_build(vpps_lattices *l, const vpps_sentences *characters, const vpps_vocab *lexicon);
 
 /* ---------------------------------------------------------------- constituents: n-ary trees */
-
 typedef struct vpps_constituent {
     uint32_t label;      /* id in the vocabulary of labels: phrase, or part of speech */
     uint32_t n_children; /* number of children; 0: a leaf, which is a part of speech with its word */
     uint32_t n_nodes;    /* number of nodes of the subtree of this node, itself included */
     uint32_t word;       /* the id of a leaf's word in the vocabulary of words; VPPS_NO_WORD at other nodes */
 } vpps_constituent;
-
 /* A tree whose nodes are in post-order. Node i's last child is i - 1; the sibling before a child c is c - nodes[c].n_nodes. */
 typedef struct vpps_constituent_tree {
     const vpps_constituent *nodes;
@@ -386,7 +363,6 @@ typedef struct vpps_constituent_tree {
 } vpps_constituent_tree;
 
 typedef struct vpps_constituents vpps_constituents;
-
 /* What is left out of labels and trees that are read. A function tag is a suffix of capital letters and digits after '-' or '=': NP-SBJ-1
  * is cut to NP, but -LRB-, very-good and S|<VP-.> have no function tags. A null element is a leaf with the label -NONE- whose word is 0
  * or begins with '*'. A constituent or a tree that holds nothing but null elements is left out with them. */
@@ -395,7 +371,6 @@ typedef enum vpps_labels {
     VPPS_LABELS_CUT,  /* function tags and null elements are left out */
     VPPS_LABELS_WHOLE /* null elements are left out; labels keep their function tags */
 } vpps_labels;
-
 VPPS_API vpps_status vpps_constituents_create(vpps_constituents **out, vpps_labels form);
 VPPS_API void vpps_constituents_destroy(vpps_constituents *c);
 VPPS_API uint32_t vpps_constituents_size(const vpps_constituents *c);
@@ -408,7 +383,8 @@ VPPS_API const vpps_vocab *vpps_constituents_labels(const vpps_constituents *c);
 
 /* Returns whether the labels look like the Penn Treebank's: NP and VP occur, with function tags or without. */
 VPPS_API bool vpps_constituents_look_penn(const vpps_constituents *c);
-/* Cuts the function tags off the labels of the trees read so far, and numbers the remaining labels anew. Fails with MEMORY, and changes nothing then. */
+/* Cuts the function tags off the labels of the trees read so far, and numbers the remaining labels anew. If it fails with MEMORY, nothing
+ * has changed. */
 VPPS_API vpps_status vpps_constituents_cut(vpps_constituents *c);
 
 /* Append trees in the bracket format of the Penn Treebank:
@@ -423,7 +399,6 @@ typedef enum vpps_branching {
     VPPS_LEFT_BRANCHING, /* (X a b c) becomes (X (X* a b) c) */
     VPPS_RIGHT_BRANCHING /* (X a b c) becomes (X a (X* b c)) */
 } vpps_branching;
-
 /* Appends all trees to `tb` as binary trees. A chain of nodes with one child becomes one node, whose label joins the chain's labels from
  * the top by '+' (ROOT+S). Labels of new inner nodes end with '*' (no memory of siblings: Markov order 0). A node's label is the id of its
  * label in `labels`, which grows; training and test data share one such vocabulary. Fails with MEMORY; both are then as before. Trees with
@@ -432,18 +407,15 @@ VPPS_API vpps_status vpps_constituents_binarise(const vpps_constituents *c, vpps
                                                 vpps_vocab *labels, vpps_treebank *tb);
 
 /* ---------------------------------------------------------------- metrics */
-
 /* Precision and recall of chunks (entities), as conlleval, the script of the CoNLL shared tasks, counts them (Tjong Kim
  * Sang and Buchholz 2000). A tag is O, or a letter and a type with '-' between them ("I-PER"; the tag "I" has the type ""). The letters
  * are B, I, E and S of IOB1, IOB2 and IOBES. Other schemes are mapped to them: M of BMES to I, L and U of BILOU to E and S, W of BMEWO
  * to S. A chunk starts at B or S, after E, S or O, and where the type changes. It ends after E or S, before B, S or O, and where the
  * type changes. A predicted chunk is correct if its start, its end and its type are. A tag of no scheme counts as O. */
 typedef struct vpps_f1 vpps_f1;
-
 typedef struct vpps_f1_counts {
     uint64_t gold, predicted, correct; /* numbers of chunks: right ones, predicted ones, correctly predicted ones */
 } vpps_f1_counts;
-
 /* Returns whether tags look like tags of chunks: tags outside every scheme are few (less than twice as many as tags of a scheme, or, if no
  * tag has a type, less than half as many), and O is not the only tag. */
 VPPS_API bool vpps_f1_applies(const vpps_vocab *tags);
@@ -474,7 +446,6 @@ typedef struct vpps_bleu {
     uint64_t matches[4], possible[4];
     uint64_t hypothesis_words, reference_words;
 } vpps_bleu;
-
 /* Counts a hypothesis (translation) and its reference, given as ids of one vocabulary that has all words of the reference (a network's
  * <unk> would match rare words). VPPS_NO_WORD, for words of the hypothesis that the vocabulary lacks, matches nothing. Time grows with the
  * product of the two lengths. Fails with MEMORY and then counts nothing. */
@@ -483,9 +454,9 @@ VPPS_API vpps_status vpps_bleu_add(vpps_bleu *b, uint32_t n_hypothesis, const ui
 
 typedef enum vpps_bleu_smoothing {
     VPPS_BLEU_NONE, /* the score is 0 if one of the four precisions is 0 */
-    VPPS_BLEU_EXP /* the k-th length without a match counts 1 / 2^k matches (NIST's mteval 13a, sacreBLEU's default) */
+    /* the first length of n-grams without a match counts 1/2 match, the second 1/4, the third 1/8 (NIST's mteval 13a, sacreBLEU's default) */
+    VPPS_BLEU_EXP
 } vpps_bleu_smoothing;
-
 /* Returns the BLEU score, 0 to 100. The score is 0 without any match, and if no hypothesis has 4 words. */
 VPPS_API double vpps_bleu_score(const vpps_bleu *b, vpps_bleu_smoothing smoothing);
 /* Returns how scores are computed, to be shown beside them (Post 2018), e.g. "BLEU|tok:none|case:as-is|refs:1|smooth:none". */

@@ -18,8 +18,8 @@ typedef struct vpps_hash {
 void vpps_hash_begin(vpps_hash *h, uint64_t seed);
 /* Adds n bytes to a hash. The result does not depend on how the bytes are divided into calls. */
 void vpps_hash_add(vpps_hash *h, const void *bytes, size_t n);
-/* Returns digest number 0 or 1 of all bytes so far. */
+/* Returns the hash (digest) of all bytes so far. There are two digests, number 0 and number 1. */
 uint64_t vpps_hash_digest(const vpps_hash *h, unsigned number);
 
-/* Returns digest 0 of n bytes. */
+/* Returns the hash of n bytes: the first of the two digests (64-bit results). */
 uint64_t vpps_hash_bytes(const void *bytes, size_t n, uint64_t seed);

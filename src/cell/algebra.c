@@ -24,8 +24,7 @@ static bool constant(const operation *o, uint32_t k, float *f) {
     return true;
 }
 
-/* Returns the first argument of the operation that makes argument k; its value is VPPS_NONE if that argument has another axis (vertex, list member)
- * than argument k. */
+/* Returns argument 0 of the operation that makes argument k; value VPPS_NONE: one is per vertex, the other per list member. */
 static vpps_cell_arg below(const operation *o, uint32_t k) {
     const vpps_cell_value *x = arg(o, k);
     vpps_cell_arg a = o->c->args[x->first_arg];
@@ -101,8 +100,8 @@ static bool simplify_neg(const operation *o, uint32_t *same) {
 
 static bool is_moderate(float factor) { return fabsf(factor) >= 0x1p-16f && fabsf(factor) <= 0x1p16f; }
 
-/* Returns whether x * a * b may be computed as x * (a * b), for constants a and b. If one constant is large and the other small, both must be
- * moderate, since x * a alone may overflow or underflow where x * (a * b) does not. */
+/* Returns whether x * a * b may be computed as x * (a * b), for constants a and b. If one of them is above 1 and the other below, x * a may
+ * overflow or underflow where x * (a * b) does not; the two must then be moderate (2^-16 to 2^16). */
 static bool may_join(float a, float b) {
     const float x = fabsf(a), y = fabsf(b);
     const bool same_way = (x <= 1 && y <= 1) || (x >= 1 && y >= 1);
@@ -221,8 +220,7 @@ static bool leave_zeros_out(const operation *o) {
     return some;
 }
 
-/* Replaces a sum over the members of a list, in which each member is a vector scaled by a number of the same member, by an instruction for weighted
- * sums. */
+/* Replaces a sum over a list's members, each a vector times a number of the same member, by an instruction for weighted sums. */
 static bool weigh(const operation *o) {
     const vpps_cell_value *x = arg(o, 0);
     if (o->v->axis || o->v->n_args > 1 || !vpps_is_run(x, VPPS_I_SCALE_BY)) return false;

@@ -17,7 +17,7 @@ static bool is_broadcast(const uint32_t *values, uint32_t n) {
     return false;
 }
 
-/* Returns whether an operand's values are adjacent, and in the same order as the values in `first`. */
+/* Returns whether an operand's values are adjacent in memory, in the same order as the values in `first`. */
 static bool lies_as(const uint32_t *place, const uint32_t *values, const uint32_t *first, uint32_t width) {
     uint32_t least = NONE, least_of_first = NONE;
     for (uint32_t i = 0; i < width; i++) {
@@ -44,8 +44,8 @@ static bool lies_in_order(const uint32_t *place, const uint32_t *values, uint32_
     return true;
 }
 
-/* Returns the operand whose order the batch's operations take: the order that most operands have. At a tie the batch's own order wins. NONE: no
- * operand's values are adjacent. */
+/* Returns the operand of a batch that sets the order of the batch's operations: the order in which that operand's values lie in memory.
+ * This order suits most operands; at a tie the present order wins. NONE: no operand's values are adjacent. */
 static uint32_t leader(const uint32_t *place, const vpps_layout_batch *b) {
     uint32_t best = NONE, most = 0;
     for (uint32_t o = 0; o < b->n_operands; o++) {
@@ -89,10 +89,12 @@ void vpps_count_copies(uint32_t n, const uint32_t *order, const vpps_layout_batc
 
 /* ---------------------------------------------------------------- the search
  *
- * A move puts the values of one operand of a batch, or of each of its operands, side by side, in the order in which the values of some
- * operand of the batch lie. From the order of creation and from random orders, moves are made as long as they save copies. */
+ * A move changes the order of values in memory: it puts the values of one operand of a batch, or of each of its operands, side by side, in
+ * the order in which the values of some operand of the batch lie. From the order of creation and from random orders, moves are made as
+ * long as they save copies. */
 
-/* STARTS: number of orders from which the search descends. MOST_WIDTH, MOST_OPERANDS: no move is made for larger batches. */
+/* STARTS: the number of first orders of the values, most of them random, that the search improves. MOST_WIDTH, MOST_OPERANDS: the search
+ * skips batches with more operations or operands. */
 enum { STARTS = 64, MOST_WIDTH = 64, MOST_OPERANDS = 16 };
 
 typedef struct search {
@@ -104,8 +106,8 @@ typedef struct search {
 
 static uint64_t copied_words(const vpps_layout_copies *x) { return x->gathered + x->scattered; }
 
-/* Returns the cost of an order: in the upper 32 bits the words that forward copies, since inference runs forward too; in the lower bits the words
- * that backward copies. */
+/* Returns the cost of an order of values in memory: in the upper 32 bits the words that must be copied for forward, in the lower bits those
+ * for backward. Forward weighs more, since inference has no backward. */
 static uint64_t cost_of(const search *s, const uint32_t *order) {
     vpps_layout_copies forward, backward;
     vpps_count_copies(s->n, order, s->batches, s->n_forward, s->words, s->place, &forward);
@@ -133,14 +135,14 @@ static void move(const search *s, const vpps_layout_batch *b, uint32_t o, uint32
     memcpy(order, s->moved, n * sizeof *order);
 }
 
-/* Makes moves as long as one lowers the order's cost, which is returned. */
+/* Makes moves (which put an operand's values side by side) as long as the cost of the values' order falls. Returns the cost. */
 static uint64_t descend(const search *s, uint32_t *order) {
     uint64_t best = cost_of(s, order), before;
     do {
         before = best;
         for (uint32_t i = 0; i < s->n_batches; i++) {
             const vpps_layout_batch *b = &s->batches[i];
-            const uint32_t n = b->n_operands, all = n; /* `all` stands for each of the batch's n operands */
+            const uint32_t n = b->n_operands, all = n; /* if o is `all`, all n operands are moved */
             const bool small = b->width <= MOST_WIDTH && n <= MOST_OPERANDS;
             for (uint32_t m = 0; small && m < n * b->width * (n + 1) && best; m++) {
                 const uint32_t o = m % (n + 1), like = m / (n + 1) % n, where = m / (n + 1) / n;

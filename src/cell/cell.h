@@ -29,15 +29,15 @@ typedef enum vpps_cell_kind {
     VPPS_VALUE_GRADIENT,
     VPPS_VALUE_RUN,     /* the result of an instruction of the instruction set, isa.def */
     VPPS_VALUE_PRODUCT, /* a sum of matrices times values, plus a bias or another value */
-    /* A sum of transposed matrices times values. If each virtual processor (VP) owns some rows of the matrices, each computes a partial sum, unless
-     * by_columns. */
+    /* A sum of transposed matrices times values. If each virtual processor (VP) owns rows of the matrices, each VP computes a partial sum.
+     * If each owns columns (by_columns), each VP computes whole rows of the result. */
     VPPS_VALUE_PRODUCT_T,
     VPPS_VALUE_POSITIONS /* positions of the greatest or least elements, found by the preceding MAX_OF or MIN_OF */
 } vpps_cell_kind;
 
 /* How the work of a stage (part of a cell's program between two barriers) is divided among a group's virtual processors (VPs). */
 typedef enum vpps_split {
-    VPPS_SPLIT_ANY,      /* not decided yet by the compiler */
+    VPPS_SPLIT_ANY,      /* the compiler has not yet decided how the work is divided */
     VPPS_SPLIT_ROWS,     /* each virtual processor computes the rows that it owns, for all vertices */
     VPPS_SPLIT_VERTICES, /* each virtual processor computes all rows of its own vertices */
     VPPS_SPLIT_OFF       /* no stage computes the value (it is an input, a table entry, a parameter) */
@@ -53,8 +53,8 @@ static inline bool vpps_is_pass_record(uint32_t record) { return record >= VPPS_
 /* Returns the axis of a record (area of kept values): 0 if it holds values of vertices; d if it holds values for the members of list input d - 1. */
 static inline uint32_t vpps_axis_of(uint32_t record) { return vpps_is_pass_record(record) ? 0 : record; }
 
-/* The passes of a cell's work, in the order in which they run. The main passes run level by level (each level: vertices whose children are done); the
- * others run once, over all vertices. */
+/* The passes of a cell's work, in the order in which they run. The main passes run level by level (a level's vertices have finished
+ * children); all other passes run once, over all vertices. */
 typedef enum vpps_pass {
     VPPS_PASS_EAGER, /* forward work that needs no child vertex; runs once for all vertices, before the levels */
     VPPS_PASS_MAIN,
@@ -75,10 +75,9 @@ typedef struct vpps_cell_arg {
     vpps_param matrix; /* the matrix by which a PRODUCT or PRODUCT_T multiplies the value; VPPS_NO_PARAM: none */
 } vpps_cell_arg;
 
-/* A count that is linear in the lengths of a vertex's list inputs (each reads any number of nodes, the list's members): base + sum over d from 1 on
- * of list[d] * (number of members of list number d - 1). */
+/* A count that depends on the lengths of a vertex's list inputs (each reads any number of nodes, the list's members). */
 typedef struct vpps_cell_count {
-    /* base: a constant; list[d]: factor for the length of list number d - 1; list[0] is 0 */
+    /* the count is base + sum over d from 1 on of list[d] * (number of members of list number d - 1); list[0] is 0 */
     uint32_t base, list[VPPS_AXES];
 } vpps_cell_count;
 
@@ -91,12 +90,15 @@ static inline bool vpps_counts_members(const vpps_cell_count *count) {
 
 /* Where an instruction takes its number operand (letter f, u or e in isa.def: a float or an integer) from. */
 typedef enum vpps_number_kind {
-    VPPS_NUMBER_NONE,     /* the instruction has no number operand */
-    VPPS_NUMBER_CONSTANT, /* a constant: `real` for letter f, `whole` for letter u */
-    VPPS_NUMBER_WORD,     /* number `word` of the integers that the script has for the vertex */
-    VPPS_NUMBER_INVERSE,  /* f is 1 / count, or 0 if the count is 0 */
-    VPPS_NUMBER_POSITION, /* u is count + the number of the list member (position in its list) */
-    /* e is: integer number `word` of the vertex in the script, + count, + the list member's number * the value's number of words */
+    VPPS_NUMBER_NONE, /* the instruction has no number operand */
+    /* the operand is a constant: field `real` if it is a float, field `whole` if it is an integer */
+    VPPS_NUMBER_CONSTANT,
+    /* the operand is number `word` of the integers that the script (the batch's program) has for the vertex */
+    VPPS_NUMBER_WORD,
+    VPPS_NUMBER_INVERSE, /* the operand is the float 1 / count, or 0 if the field `count` is 0 */
+    /* the operand is the field `count` + the number of the list member (its position in the list) */
+    VPPS_NUMBER_POSITION,
+    /* the operand is: the vertex's integer number `word` in the script, + `count`, + member's number * size of the value */
     VPPS_NUMBER_ELEMENT
 } vpps_number_kind;
 
@@ -124,18 +126,19 @@ typedef struct vpps_cell_run {
     bool over_list;
     bool recompute;        /* whether backward recomputes the value by this instruction instead of keeping it */
     vpps_param table;      /* ENTRY instruction: the lookup table; MATRIX instruction: the matrix */
-    vpps_cell_number f, u; /* number operands: f: the float (letter f); u: the integer (letter u or e) */
+    vpps_cell_number f, u; /* operands that are no values: f: the float; u: the integer */
 } vpps_cell_run;
 
 typedef struct vpps_cell_value {
-    uint8_t kind;   /* a vpps_cell_kind, which tells which member of the union is in use */
-    uint8_t axis;   /* 0: one value for each vertex; d: one value for each member of list input d - 1 */
-    uint8_t split;  /* vpps_split */
-    uint8_t pass;   /* vpps_pass */
-    bool kept;      /* whether the value is kept in memory for another stage, another vertex or the host */
-    uint8_t record; /* number of the record (area of memory) of a kept value: its axis, or a pass record */
+    uint8_t kind;  /* a vpps_cell_kind, which tells which member of the union is in use */
+    uint8_t axis;  /* 0: one value for each vertex; d: one value for each member of list input d - 1 */
+    uint8_t split; /* vpps_split */
+    uint8_t pass;  /* vpps_pass */
+    bool kept;     /* whether the value is kept in memory for another stage, another vertex or the host */
+    /* number of the area of memory (record) that holds a kept value: its axis, or VPPS_RECORD_FORWARD or ..._BACKWARD */
+    uint8_t record;
     uint32_t rows, cols;
-    /* arguments: elements first_arg to first_arg + n_args - 1 of `args`; a RUN's in the order t s v * */
+    /* arguments: n_args elements of the cell's `args`, from number first_arg on; a RUN's are in the order of isa.def's operands */
     uint32_t first_arg, n_args;
     /* number of the stage (part of the cell's program) that makes the value; VPPS_NONE: none */
     uint32_t stage;
@@ -147,13 +150,12 @@ typedef struct vpps_cell_value {
         vpps_param vector; /* PARAMETER: the vector */
         vpps_cell_run run; /* RUN: the instruction */
         vpps_param bias;   /* PRODUCT: the bias vector that is added to the product; VPPS_NO_PARAM: none */
-        /* PRODUCT_T: whether each processor computes whole rows, from columns it owns, and no partial sum */
+        /* PRODUCT_T: true: each processor owns columns of the matrices and computes whole rows; false: it computes a partial sum */
         bool by_columns;
     };
 } vpps_cell_value;
 
-/* A contribution: a gradient that a vertex computes for one of its inputs or for an entry of a lookup table. The gradients from all readers are added
- * up. */
+/* A contribution: a gradient that a vertex computes for an input or a table's entry. The gradients from all readers are added up. */
 typedef struct vpps_cell_contribution {
     bool lookup;
     uint32_t index; /* number of the input or lookup that gets the gradient */
@@ -165,8 +167,7 @@ typedef struct vpps_cell_contribution {
     uint32_t vector, scalar;
 } vpps_cell_contribution;
 
-/* The gradient of a parameter, computed once all vertices are done: matrix += dy x^T, summed over vertices. If x is VPPS_NONE: vector += sum of dy's
- * columns, or matrix += dy. */
+/* A parameter's gradient: matrix += dy x^T, summed over all vertices. x VPPS_NONE: vector += sum of dy's columns, or matrix += dy. */
 typedef struct vpps_cell_outer {
     vpps_param param;
     uint32_t dy, x;
@@ -180,11 +181,10 @@ typedef struct vpps_stage_set {
 typedef struct vpps_cell_stage {
     uint8_t pass, split;
     bool backward;
-    bool uses_pass_record; /* whether the stage accesses values of a pass record (memory of one pass only) */
-    /* Relative costs, by which virtual processors divide the vertices: [0] of a vertex, [d] of a member of list input d - 1. All 0: the stage has no
-     * lists. */
+    bool uses_pass_record; /* whether the stage accesses memory that holds values in one pass only (pass record) */
+    /* Relative costs, by which virtual processors divide vertices: [0] per vertex, [d] per member of list d - 1. All 0: no lists. */
     uint32_t work[VPPS_AXES];
-    uint32_t owner;    /* needs.owner (1 + a virtual processor's number) if the stage runs level by level; else 0 */
+    uint32_t owner;    /* if one virtual processor alone runs the stage: 1 + the processor's number; else 0 */
     uint32_t first, n; /* the stage computes n values: order[first] to order[first + n - 1] */
     /* The last stage that all virtual processors must have finished at a vertex before this stage runs there; VPPS_NONE: there is no such stage. */
     uint32_t after;
@@ -207,16 +207,17 @@ static inline vpps_rows vpps_rows_of(uint32_t rows, uint32_t row_block, uint32_t
     return r;
 }
 
-/* How a device deals the rows of a cell's matrices to its virtual processors (VPs: CTAs of a GPU, threads of a CPU). */
+/* How a device divides the rows of a cell's matrices among its virtual processors (VPs: CTAs of a GPU, threads of a CPU). */
 typedef struct vpps_row_rule {
     uint32_t unit; /* number of rows in a block; each virtual processor owns whole blocks */
-    /* matrices with fewer rows are not dealt; 0: those with fewer than `unit` rows for each processor */
+    /* rows of a matrix with fewer rows than this are not divided among processors; 0: fewer than `unit` for each processor */
     uint32_t least;
-    uint32_t enough; /* if `least` is 0: matrices with at least this many rows are always dealt; 0: no matrix is */
-    bool columns;    /* whether processors own columns of matrices too, so that transposed products need no sums */
-    /* cells whose matrices have at least this many elements deal rows to processors, others vertices */
+    /* if `least` is 0: rows of a matrix with at least this many rows are always divided; 0: no such rule */
+    uint32_t enough;
+    bool columns; /* whether processors own columns of matrices too, so that transposed products need no sums */
+    /* a cell whose matrices have fewer elements in all: processors divide the vertices, not the rows of matrices */
     uint32_t split_elems;
-    /* value that replaces split_elems if a level has at least `wide` (not 0) vertices per processor: wide_elems */
+    /* wide_elems replaces split_elems where a level of the graph has at least `wide` (not 0) vertices per processor */
     uint32_t wide, wide_elems;
 } vpps_row_rule;
 
@@ -243,9 +244,10 @@ typedef struct vpps_cell_needs {
 
 /* The meaning of an integer that the script has for each vertex of a cell, beside the places of the vertex's inputs (script/task.h). */
 typedef enum vpps_word_kind {
-    VPPS_WORD_INDEX,  /* an index that the caller gave for the vertex (vpps_pull_index): number `value` */
-    VPPS_WORD_IMM,    /* for a vertex that is one op: the op's integer, such as a class or the bits of a factor */
-    VPPS_WORD_DROPOUT /* under dropout: number of the vertex's first element in the batch */
+    VPPS_WORD_INDEX, /* number `value` of the indices that the caller gave for the vertex (vpps_pull_index) */
+    VPPS_WORD_IMM,   /* for a vertex that is one op: the op's integer, such as a class or the bits of a factor */
+    /* under dropout, whose mask depends on an element's number in the batch: the number of the vertex's first element */
+    VPPS_WORD_DROPOUT
 } vpps_word_kind;
 
 typedef struct vpps_cell_word {
@@ -256,7 +258,8 @@ typedef struct vpps_cell_word {
 typedef struct vpps_cell_lookup {
     /* the table; VPPS_NO_PARAM: a value kept by vpps_keep; the script's integer is the offset of that value */
     vpps_param table;
-    uint8_t kind; /* kind of the integer that is the entry's number: INDEX, IMM; DROPOUT: the number is `value` */
+    /* VPPS_WORD_DROPOUT: the entry's number is `value`. Else the script has it: the kind of the script's integer (INDEX, IMM) */
+    uint8_t kind;
     uint32_t value;
 } vpps_cell_lookup;
 
@@ -264,8 +267,7 @@ typedef struct vpps_cell_lookup {
 typedef struct vpps_cell_output {
     uint32_t value;
     uint32_t node; /* the output's node in the recorded cell */
-    /* If the cell has a condition: number of the input whose value the output gets where the condition does not hold; VPPS_NONE: the output is zero
-     * there. */
+    /* In a cell with a condition: number of the input that is the output where the condition does not hold; VPPS_NONE: zero. */
     uint32_t otherwise;
 } vpps_cell_output;
 
@@ -332,7 +334,7 @@ static inline vpps_param vpps_bias_of(const vpps_cell_value *v) {
     return v->kind == VPPS_VALUE_PRODUCT ? v->bias : VPPS_NO_PARAM;
 }
 
-/* Returns the parameter that a value reads itself (vector, bias, table, matrix), apart from matrices of products; VPPS_NO_PARAM: none. */
+/* Returns the parameter that a value other than a product reads, or a product's bias; VPPS_NO_PARAM: none. */
 static inline vpps_param vpps_param_of(const vpps_cell_value *v) {
     return v->kind == VPPS_VALUE_PARAMETER ? v->vector : v->kind == VPPS_VALUE_RUN ? v->run.table : vpps_bias_of(v);
 }
@@ -352,7 +354,7 @@ static inline bool vpps_is_output(const vpps_compiled_cell *c, uint32_t value) {
 
 static inline uint32_t vpps_value_words(const vpps_cell_value *v) { return v->rows * v->cols; }
 
-/* Returns whether rows of values with this many rows are dealt to the virtual processors of a group. */
+/* Returns whether the rows of values with this many rows are divided among the virtual processors of a group. */
 static inline bool vpps_rows_dealt(const vpps_cell_needs *needs, uint32_t rows) {
     const vpps_row_rule *r = &needs->rows;
     if (r->least) return rows >= r->least;
@@ -372,7 +374,7 @@ static inline bool vpps_condition_holds(const vpps_condition_data *condition, fl
     return off < 0.5f && off > -0.5f;
 }
 
-/* Returns the rows of a value of this shape that virtual processor m of a group owns; all words if rows are not dealt to processors. */
+/* Returns the rows of a value that processor m of a group owns; if rows are not divided among processors, 0 to rows * cols. */
 static inline vpps_rows vpps_own_rows(const vpps_cell_needs *needs, uint32_t rows, uint32_t cols, uint32_t m) {
     if (!vpps_rows_dealt(needs, rows)) return (vpps_rows){0, rows * cols};
     return vpps_rows_of(rows, needs->rows.unit, needs->group, m);
@@ -388,8 +390,7 @@ static inline bool vpps_is_made(const vpps_cell_value *v) {
     return v->kind != VPPS_VALUE_INPUT && v->kind != VPPS_VALUE_LOOKUP && v->kind != VPPS_VALUE_PARAMETER;
 }
 
-/* Returns whether each virtual processor of a group computes a partial sum of the value, from the rows that it owns. The value is the sum of
- * these. */
+/* Returns whether the value is a sum of partial sums, one of each virtual processor of a group, from the rows that it owns. */
 static inline bool vpps_makes_shares(const vpps_cell_value *v) {
     return v->kind == VPPS_VALUE_PRODUCT_T && v->split == VPPS_SPLIT_ROWS && !v->by_columns;
 }
@@ -414,8 +415,9 @@ static inline bool vpps_places_meet(const vpps_compiled_cell *c, uint32_t u, uin
            b->offset < a->offset + vpps_place_words(c, a);
 }
 
-/* Make a cell with forward values: vpps_lower_cell from a cell as the user recorded it, vpps_lower_op from one op with n arguments of the given
- * shapes (pairs of rows, cols) and, if affine, s->n_matrices matrices. `as_list`: the op's arguments are the members of one list. */
+/* Make a compiled cell with its forward values: vpps_lower_cell from a recorded cell; vpps_lower_op from one op with n arguments, which
+ * have the given shapes (pairs of rows, cols) and, for the op affine, s->n_matrices matrices. `drops`: whether dropout is on. `as_list`:
+ * the op's arguments are the members of one list. */
 vpps_status vpps_lower_cell(const vpps_cell_data *cell, bool drops, vpps_compiled_cell **out);
 vpps_status vpps_lower_op(const vpps_signature *s, const vpps_param *matrices, uint32_t n, const uint32_t *shapes,
                           bool as_list, uint32_t imm, bool drops, vpps_compiled_cell **out);
@@ -436,5 +438,5 @@ vpps_status vpps_differentiate(const vpps_model *model, vpps_compiled_cell *c);
 vpps_status vpps_simplify(vpps_compiled_cell *c);
 vpps_status vpps_split_cell(const vpps_model *model, vpps_compiled_cell *c);
 void vpps_order_stages(vpps_compiled_cell *c);
-/* Returns whether computing value x, whose rows are dealt to virtual processors, needs all rows of its argument i. */
+/* Returns whether a processor needs all rows of argument i to compute its own rows of value x (rows are divided among processors). */
 bool vpps_reads_whole(const vpps_compiled_cell *c, const vpps_cell_value *x, uint32_t i);

@@ -6,7 +6,7 @@
 /* One term of the sum that is a value's gradient, in a linked list. */
 typedef struct part {
     uint32_t value, next;
-    /* the matrix whose transpose is multiplied by `value` to give the summand; VPPS_NO_PARAM: `value` is the summand */
+    /* the matrix whose transpose times `value` is the term; VPPS_NO_PARAM: the term is `value` */
     vpps_param matrix;
 } part;
 
@@ -91,8 +91,7 @@ static uint32_t add_up(work *w, const vpps_cell_value *shape, const uint32_t *va
     return sum;
 }
 
-/* Makes two values whose sum is v's gradient: *product, the sum of transposed matrices times values; *rest, the sum of all other summands. VPPS_NONE:
- * no such summand. */
+/* Makes two values whose sum is v's gradient: *product, all transposed matrices times values; *rest, all other terms. VPPS_NONE: none. */
 static void collect(work *w, uint32_t v, uint32_t *product, uint32_t *rest) {
     vpps_compiled_cell *c = w->c;
     const vpps_cell_value shape = c->values[v];
@@ -166,7 +165,7 @@ static void choose_recomputed(work *w) {
     }
 }
 
-/* Returns the value that backward reads instead of y: y, or the backward value that recomputes y. */
+/* Returns the value by which backward reads forward value y: y itself, or a value of backward that computes y once more. */
 static uint32_t kept_or_recomputed(work *w, uint32_t y) {
     if (y >= w->c->n_forward || !w->depth[y] || w->depth[y] == KEPT) return y;
     if (w->recomputed[y] == VPPS_NONE) {
@@ -202,7 +201,7 @@ static uint32_t run_backward(work *w, uint32_t y, uint32_t d, uint32_t k, uint32
     const uint32_t arg = c->args[v.first_arg + k].value, a = c->args[v.first_arg].value;
     const uint32_t b = v.n_args > 1 ? c->args[v.first_arg + 1].value : VPPS_NONE;
     vpps_cell_value dx = run_like(&c->values[arg], opcode);
-    /* an operand with a value for each list member gives argument dx a gradient for each */
+    /* if y has a value for each list member, the gradient of its argument has one for each member */
     if (v.axis) dx.axis = v.axis;
     dx.run.over_list = v.run.over_list && v.axis;
     uint32_t operands[8], elements[8] = {0}, n = 0;
@@ -229,7 +228,8 @@ static uint32_t run_backward(work *w, uint32_t y, uint32_t d, uint32_t k, uint32
         case 'p': dx.run.f = v.run.f; break;
         case 'u':
         case 'e': dx.run.u = v.run.u; break;
-        default: break; /* letter r: the sizes of a product follow from the shapes */
+        /* letter r (the sizes of a matrix product) needs no operand: the sizes follow from the shapes */
+        default: break;
         }
     }
     const uint32_t at = add_value(w, dx);
@@ -303,7 +303,7 @@ static void slice_parts(work *w, uint32_t y, uint32_t d) {
     for (uint32_t i = 0; w->ok && i < c->values[y].n_args; i++) {
         const uint32_t arg = c->args[c->values[y].first_arg + i].value;
         vpps_cell_value v = run_like(&c->values[arg], slice ? VPPS_I_PLACE : VPPS_I_SLICE);
-        /* with `list`, each member's first row follows from the member's number */
+        /* first row of the slice; for a list the device finds it by the member's number */
         v.run.u = vpps_whole_number(list ? 0 : row);
         v.run.over_list = list;
         v.axis = list ? v.axis : c->values[y].axis;

@@ -1,8 +1,8 @@
-/* eager.c - separates the products of a cell whose operands need no child vertex from other products, so that they run for all vertices at once
- * before the recurrence (Cavs, section 3.4). For example, W x of a whole sequence becomes one product. */
+/* eager.c - divides each product of a recurrent cell in two: the terms whose operands need no child vertex, and all other terms. The first
+ * run for all vertices at once, before the recurrence (Cavs, section 3.4). For example, W x of a whole sequence becomes one product. */
 #include "cell/cell.h"
 
-/* Marks the forward values that depend on an output of a child vertex of the recurrence. */
+/* Marks the forward values that depend on a recurrent input, which is an output of a cell that reads this cell, directly or not. */
 static void mark_recurrent(const vpps_compiled_cell *c, uint8_t *recurrent) {
     for (uint32_t v = 0; v < c->n_forward; v++) {
         const vpps_cell_value *x = &c->values[v];

@@ -15,8 +15,8 @@ typedef struct vpps_cell_cost {
     vpps_cell_flops parameters; /* flops of computing parameter gradients */
 } vpps_cell_cost;
 
-/* A stack: products of one stage with the same operands, which a device runs as one product: with one matrix, in which their matrices are on top of
- * each other. A product alone is a stack of one. */
+/* A stack: products of one stage that multiply the same operands. A device runs a stack as one product, with one matrix: the products'
+ * matrices on top of each other. A product alone is a stack of one. */
 typedef struct vpps_cell_stack {
     uint32_t first,
         n; /* first: number of the cell's value that is the first product; n: how many products the stack has */
@@ -31,5 +31,5 @@ vpps_cell_cost vpps_cost_of_cell(const vpps_model *model, const vpps_compiled_ce
 /* Sets `work`, the relative cost per vertex and list member, of each of the cell's stages. */
 void vpps_set_stage_work(const vpps_model *model, vpps_compiled_cell *c);
 
-/* Returns the stack (products with one operand, which run as one product) to which value v, a PRODUCT or PRODUCT_T, belongs. */
+/* Returns the stack to which value v, a PRODUCT or PRODUCT_T, belongs: all products of its stage that multiply the same operands. */
 vpps_cell_stack vpps_stack_of(const vpps_compiled_cell *c, uint32_t v);

@@ -20,8 +20,8 @@ static bool goes_by_items(const vpps_program_step *s) {
     return !(s->run.of.over_list && s->axis) && form != VPPS_FORM_DECIDED && form != VPPS_FORM_WEIGHTS;
 }
 
-/* Returns whether one call computes all vertices or list members, which then must be adjacent. For 64 words and more each, many calls cost less than
- * copies. */
+/* Returns whether one call computes all vertices or list members, whose values must be adjacent in memory for that. A value of 64 words or
+ * more gets a call of its own, which costs less than copying it. */
 static bool at_once(const vpps_program_step *s) { return s->run.uniform && vpps_operand_words(&s->to) < 64; }
 
 bool vpps_reads_in_place(const vpps_program *p, const vpps_program_step *s, const vpps_operand *o) {
@@ -46,10 +46,10 @@ bool vpps_writes_in_place(const vpps_program *p, const vpps_program_step *s) {
            (s->to.place == VPPS_PLACE_CONTRIBUTION || (record && !at_once(s)));
 }
 
-/* Makes the steps that read a slot (buffer), from step i on, read `from` in memory instead. If one of the steps cannot, returns false and changes
- * nothing. */
+/* Makes all steps from step i on that read a slot (buffer) read `from` in memory; if one of them cannot, returns false, changes nothing. */
 static bool redirect(vpps_program *p, uint32_t i, uint32_t slot, const vpps_operand *from) {
-    for (uint32_t pass = 0; pass < 2; pass++) { /* pass 0 checks all readers, pass 1 changes their operands */
+    /* pass 0 checks all steps that read the slot, pass 1 changes the operands by which they read it */
+    for (uint32_t pass = 0; pass < 2; pass++) {
         bool overwritten = from->place == VPPS_PLACE_CONTRIBUTION;
         for (uint32_t j = i; j < p->n; j++) {
             const vpps_program_step *s = &p->steps[j];

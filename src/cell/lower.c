@@ -27,11 +27,8 @@ typedef struct lowering {
     uint32_t axis;
     bool over_list, drops;
     uint32_t imm;
-    enum {
-        IMM_STATIC,
-        IMM_PULLED,
-        IMM_OWN
-    } imm_kind; /* source of the op's integer: imm; the vertex's index number imm; the script */
+    /* Where the op's integer is found. STATIC: it is `imm`. PULLED: the caller's index number `imm` of the vertex. OWN: in the script. */
+    enum { IMM_STATIC, IMM_PULLED, IMM_OWN } imm_kind;
 } lowering;
 
 static vpps_cell_value value_of(const lowering *l, vpps_cell_kind kind) {
@@ -240,7 +237,7 @@ vpps_status vpps_lower_cell(const vpps_cell_data *cell, bool drops, vpps_compile
     }
     for (uint32_t k = 0; ok && k < cell->n_outputs; k++) {
         const uint32_t otherwise =
-            /* a cell with a condition has all outputs in order, each once, so that output k of the cell is output k here */
+            /* in a cell with a condition, outputs[k] is the node of output k, whose substitute is otherwise[k] */
             cell->condition.there ? cell->otherwise[k] : VPPS_NONE;
         c->outputs[c->n_outputs++] =
             (vpps_cell_output){.value = of_node[cell->outputs[k]], .node = cell->outputs[k], .otherwise = otherwise};

@@ -34,7 +34,7 @@ typedef struct access {
 } access;
 
 /* If access b is in a later stage than access a, makes b's stage wait until all virtual processors have made access a. No wait is needed if
- * the same virtual processor makes both accesses: to the same rows, or for the same vertices. */
+ * one processor makes both accesses: to the same rows, or for the same vertices. */
 static void put_after(vpps_compiled_cell *c, access a, access b) {
     if (a.stage >= b.stage) return;
     const bool levels = vpps_by_levels(c->stages[a.stage].pass) == vpps_by_levels(c->stages[b.stage].pass);
@@ -46,7 +46,7 @@ static void put_after(vpps_compiled_cell *c, access a, access b) {
     if (!alone && (*after == VPPS_NONE || *after < a.stage)) *after = a.stage;
 }
 
-/* Makes the stages that later overwrite the value in memory wait for access a. */
+/* Makes all later stages that overwrite, in memory, the value that access a reads or writes wait for the access. */
 static void put_access(vpps_compiled_cell *c, access a) {
     for (uint32_t v = 0; v < c->n_values; v++) {
         const vpps_cell_value *x = &c->values[v];
@@ -68,7 +68,8 @@ static void order_value(vpps_compiled_cell *c, uint32_t v) {
     }
 }
 
-/* Adds input or output i to a stage's set. `own`: whether the stage's owner computes or reads all of it; then e does not matter. */
+/* Adds input or output number i of the cell to a stage's set: to the part `own` if each processor uses only its own rows (extent e), or if
+ * one processor alone uses all rows (`own`); else to the part `whole`. */
 static void add(vpps_stage_set *set, bool own, extent e, uint32_t i) {
     *(own || e == EXTENT_ROWS ? &set->own : &set->whole) |= (uint64_t)1 << i;
 }

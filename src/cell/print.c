@@ -203,7 +203,7 @@ static void print_stage(printer *p, uint32_t number) {
 
 /* ---------------------------------------------------------------- records */
 
-/* Prints the values that lie, one after the other in time, at one place among a vertex's kept values, in order of creation. */
+/* Prints the values that share one place in a vertex's memory, one overwriting the other, in order of creation. */
 static void print_place(printer *p, uint32_t record, uint32_t offset) {
     const vpps_compiled_cell *c = p->c;
     const char *between = "";

@@ -11,7 +11,7 @@ static const char *const step_names[] = {
 
 const char *vpps_step_name(uint32_t kind) { return step_names[kind]; }
 
-/* Prints where an operand lies in a record of kept values: "record 48", "record 48 of a member", or, for a pass record, "forward record 48". */
+/* Prints an operand's place in a vertex's memory: "record 48", "record 48 of a member", "forward record 48" (used in forward only). */
 static void write_record(FILE *out, const vpps_operand *o) {
     const char *pass = o->record == VPPS_RECORD_FORWARD ? "forward " : "backward ";
     fprintf(out, "%srecord %u%s", vpps_is_pass_record(o->record) ? pass : "", o->at, o->axis ? " of a member" : "");

@@ -70,7 +70,8 @@ static vpps_operand kept_place(builder *b, uint32_t v) {
     return o;
 }
 
-/* Returns an operand that reads value v in memory. The data of an input op lie in the script, where the stage that makes the value reads them. */
+/* Returns an operand that reads value v where it lies in memory: among inputs, parameters or kept values. The stage that makes the value of
+ * an input op reads its numbers in the script (the batch's program). */
 static vpps_operand in_memory(builder *b, uint32_t v) {
     const vpps_cell_value *x = value_at(b, v);
     vpps_operand o = shape_of(b, v);
@@ -204,9 +205,9 @@ static uint32_t next_contribution(const builder *b, uint32_t v, uint32_t j) {
     return j;
 }
 
-/* Returns the place of a product's result. If a later step of its stage reads the result, the place is a slot (buffer). Else it is the vertex's
- * memory of kept values, if no operand of the product lies there, or, for a transposed product, the only gradient for an input that the result
- * is. */
+/* Returns the place of a product's result: a slot (buffer) if a later step of the stage reads the result. Else, if possible, memory: the
+ * vertex's kept values, unless an operand of the product lies at that place; or, for a transposed product, an input's gradient if the
+ * result is the gradient of one input only. */
 static vpps_operand place_of_product(builder *b, uint32_t v, uint32_t place) {
     const vpps_cell_value *x = value_at(b, v);
     const uint32_t n = b->c->n_contributions, j = next_contribution(b, v, 0);
@@ -220,8 +221,8 @@ static vpps_operand place_of_product(builder *b, uint32_t v, uint32_t place) {
     return in_slot(b, v);
 }
 
-/* Returns whether a product may read in memory, not in a slot (buffer), the value to which the product is added. It may if the rest of the stage does
- * not read the value, and the value is a product itself, so that the vertices' vectors lie at equal distances. */
+/* Returns whether a product may read value v, to which the product is added, in memory, not in a slot (buffer). No other step of the stage
+ * may read v. A product must have made v, so that the vertices' vectors lie at equal distances in memory. */
 static bool starts_in_memory(const builder *b, const vpps_cell_value *x, uint32_t v, uint32_t place) {
     const vpps_cell_value *from = value_at(b, v);
     return !made_here(b, v) && b->last[v] == place && b->slot[v] == VPPS_NONE && from->kind == VPPS_VALUE_PRODUCT &&
@@ -274,7 +275,7 @@ static bool is_scaled(const builder *b, uint32_t v) {
     return j < b->c->n_contributions && b->c->contributions[j].scaled;
 }
 
-/* Adds steps that copy a value from its slot (buffer) to the vertex's kept values, and to the gradients for inputs that the value is. */
+/* Adds steps that copy value v from its slot (buffer) to memory: to kept values, and to the inputs' gradients that v is. */
 static void add_stores(builder *b, uint32_t v) {
     const vpps_cell_value *x = value_at(b, v);
     if (x->kept) add_copy(b, VPPS_STEP_STORE, kept_place(b, v), in_slot(b, v));
@@ -302,7 +303,8 @@ static void add_value(builder *b, uint32_t place) {
     const uint32_t v = b->c->order[stage->first + place];
     const vpps_cell_value *x = value_at(b, v);
     if (is_scaled(b, v)) return;
-    if (x->kind == VPPS_VALUE_POSITIONS) { /* the positions in v were found when value v - 1 was made */
+    /* value v: positions of maxima or minima; the instruction that makes value v - 1 finds them, too */
+    if (x->kind == VPPS_VALUE_POSITIONS) {
         add_stores(b, v);
     } else if (vpps_is_product(x)) {
         add_product(b, v, place);
@@ -328,7 +330,7 @@ static void mark_last(builder *b) {
     }
 }
 
-/* Adds the steps that sum up parameters' gradients. Their program belongs to no stage: all values are read in memory. */
+/* Adds the steps that sum up parameters' gradients. The steps run when all stages are done, so they read all values in memory. */
 static void add_outers(builder *b) {
     for (uint32_t i = 0; i < b->c->n_outers && b->ok; i++) {
         const vpps_cell_outer *o = &b->c->outers[i];

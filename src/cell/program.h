@@ -12,13 +12,13 @@
 typedef enum vpps_place {
     VPPS_PLACE_NONE,   /* the step has no such operand */
     VPPS_PLACE_SLOT,   /* slot `at` */
-    VPPS_PLACE_RECORD, /* word number `at` of the values that the vertex or list member keeps (record) */
-    /* input number `at` of the vertex or list member; the script tells where the input's value lies */
+    VPPS_PLACE_RECORD, /* word number `at` of the record, the memory in which the vertex or list member keeps values */
+    /* input number `at` of the vertex or list member; the script (the batch's program) tells where the input's value lies */
     VPPS_PLACE_INPUT,
     VPPS_PLACE_ENTRY,     /* entry of a lookup table, for lookup number `at`; the script tells the entry's number */
     VPPS_PLACE_PARAMETER, /* vector parameter number `at` of the model, equal for all vertices */
-    VPPS_PLACE_DATA,      /* the vertex's input data, which lie in the script */
-    /* a gradient that the vertex computes for an input: number `at` of the gradients that the task computes for inputs */
+    VPPS_PLACE_DATA,      /* the numbers of the vertex's input op, which lie in the script (the batch's program) */
+    /* a gradient that the vertex computes for one of its inputs: number `at` of the cell's contributions */
     VPPS_PLACE_CONTRIBUTION,
     VPPS_PLACE_GRADIENT /* the gradient of parameter number `at` */
 } vpps_place;
@@ -36,10 +36,9 @@ typedef struct vpps_operand {
     uint8_t place, access; /* place: a vpps_place; access: a vpps_access */
     uint8_t axis;          /* 0: one value for each vertex; d: one value for each member of list input d - 1 */
     uint8_t record;        /* place RECORD: number of the record (area of the vertex's memory) that holds the value */
-    /* RECORD, CONTRIBUTION: whether each virtual processor (VP) stored a partial sum; reading adds these up */
+    /* places RECORD and CONTRIBUTION: whether each virtual processor (VP) stored a partial sum; a reader adds up the partial sums */
     bool shares;
-    /* 0: the operand has all rows of its value. Else it has only the rows that the virtual processor owns, which vpps_dealt_rows finds from
-     * `dealt`. */
+    /* 0: the operand has all rows of its value. Else it has only the rows that the virtual processor owns; vpps_dealt_rows finds them. */
     uint16_t dealt;
     uint32_t at;
     uint32_t element; /* access SCALAR: number of the one element that the step reads */
@@ -62,17 +61,17 @@ typedef enum vpps_step_kind {
 
 typedef struct vpps_program_step {
     uint8_t kind;      /* vpps_step_kind */
-    uint8_t axis;      /* whether the step runs over vertices (0) or over the members of list input axis - 1 */
-    vpps_operand to;   /* where the step's result goes; its access is OWN */
+    uint8_t axis;      /* 0: the step runs over vertices; d: over the members of list number d - 1 of each vertex */
+    vpps_operand to;   /* where the step's result goes; element e of the result to element e */
     uint32_t first, n; /* the step's operands: n of the program's operands, beginning with number `first` */
     union {
         uint32_t output; /* step GRADIENT: number of the output whose gradient the step sums up */
         struct {
             vpps_cell_run of;
-            /* numbers of operands that have the letters t, s and v in isa.def, in this order; all further operands have letter * */
+            /* how many operands are tensors, scalars, vectors of weights (t, s, v in isa.def), in this order; the rest: list members */
             uint8_t tensors, scalars, weights;
-            /* whether one call may compute all vertices or list members of a tile: each operand has access OWN, and number operands are equal for
-             * all */
+            /* whether one call may compute all vertices or list members: each operand is read element by element like the result
+             * (VPPS_ACCESS_OWN), and the instruction's float and integer are equal for all */
             bool uniform;
             /* operand for the second result of MAX_OF and MIN_OF, the positions of the elements found */
             vpps_operand positions;
@@ -88,7 +87,7 @@ typedef struct vpps_slot {
     uint8_t axis;   /* as in vpps_operand */
     uint16_t dealt; /* as in vpps_operand */
     bool taken;     /* while slots (buffers) are assigned: whether a value is in this slot */
-    uint32_t words; /* number of words of the values that the slot (buffer) has room for */
+    uint32_t words; /* size of the slot (buffer): number of words of one value */
 } vpps_slot;
 
 typedef struct vpps_slots {
@@ -103,12 +102,12 @@ typedef struct vpps_program {
     vpps_slots slots;
     /* true: each processor computes the rows it owns, for all vertices; false: all rows of its vertices */
     bool rows;
-    uint32_t *dealt; /* the numbers of rows, each once, of values whose rows are dealt to processors */
+    /* list of row counts: how many rows a value has whose rows are divided among processors; each count once */
+    uint32_t *dealt;
     uint32_t n_dealt;
 } vpps_program;
 
-/* Makes c->programs: a program for each stage, then a program of OUTER steps (parameters' gradients dy x^T) that runs after all vertices. Fails with
- * MEMORY. */
+/* Makes c->programs: a program for each stage, then one of OUTER steps (parameters' gradients), to run last. Fails with MEMORY. */
 vpps_status vpps_make_programs(vpps_compiled_cell *c);
 void vpps_free_programs(vpps_compiled_cell *c);
 
@@ -131,7 +130,7 @@ static inline void vpps_release_slot(vpps_slots *slots, uint32_t slot) {
     if (slots->at) slots->at[slot].taken = false;
 }
 
-/* Returns which rows of a value virtual processor m of a group owns; `dealt` is the field of that name of the value's operand. */
+/* Returns the rows that virtual processor m of a group owns, of a value whose operand has this number in its field `dealt`. */
 static inline vpps_rows vpps_dealt_rows(const vpps_compiled_cell *c, const vpps_program *p, uint32_t dealt,
                                         uint32_t m) {
     return vpps_rows_of(p->dealt[dealt - 1], c->needs.rows.unit, c->needs.group, m);
@@ -153,8 +152,7 @@ vpps_operand vpps_finished_operand(const vpps_compiled_cell *c, uint32_t v);
 
 static inline uint32_t vpps_n_outers(const vpps_compiled_cell *c) { return c->programs[c->n_stages].n; }
 
-/* vpps_outer_of returns step number i of the kind OUTER (gradient += dy x^T) of a cell; vpps_outer_product_of does so for a step that certainly has
- * an x. */
+/* vpps_outer_of returns a cell's OUTER step (gradient += dy x^T) number i; vpps_outer_product_of one that certainly has an x. */
 static inline vpps_outer vpps_outer_of(const vpps_compiled_cell *c, uint32_t i) {
     const vpps_program *p = &c->programs[c->n_stages];
     const vpps_operand *dy = &p->operands[p->steps[i].first];
@@ -168,8 +166,8 @@ static inline vpps_outer vpps_outer_product_of(const vpps_compiled_cell *c, uint
 
 static inline uint32_t vpps_operand_words(const vpps_operand *o) { return o->rows * o->cols; }
 
-/* Returns how many columns an instruction treats one by one: for a ROW instruction the columns of its result, for REDUCE its elements; for others
- * 1. */
+/* Returns in how many separate columns a step computes: for an instruction of the form ROW, the columns of the result; for REDUCE, the
+ * elements of the result, each made from one column; else 1. */
 static inline uint32_t vpps_step_columns(const vpps_program_step *s) {
     const vpps_form form = vpps_instructions[s->run.of.opcode].form;
     return form == VPPS_FORM_ROW ? s->to.cols : form == VPPS_FORM_REDUCE ? vpps_operand_words(&s->to) : 1;

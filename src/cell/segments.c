@@ -5,7 +5,8 @@
 typedef struct builder {
     vpps_segments *s;
     const vpps_compiled_cell *c;
-    uint8_t *load;     /* for each value: whether a segment loads it from memory into a slot (buffer) */
+    /* for each value: whether a segment (steps between two barriers) loads it from memory into a slot (buffer) */
+    uint8_t *load;
     uint32_t *read_in; /* for each value in memory: number of the segment that reads it; VPPS_NONE: none yet */
     /* number of the latest segment of products, to which products can still be added; VPPS_NONE: there is none */
     uint32_t products;
@@ -71,7 +72,7 @@ static void find_memory(builder *b) {
     }
 }
 
-/* Returns whether the program stores value v in memory: among the vertex's kept values, or as a gradient for an input. */
+/* Returns whether the program stores value v in memory, for other stages or as an input's gradient. */
 static bool stored(const builder *b, uint32_t v) {
     const vpps_program *p = b->s->p;
     for (uint32_t i = 0; i < p->n; i++)
@@ -135,21 +136,21 @@ static void add_step(builder *b, placing *to, placed p) {
 
 static uint32_t last_segment(const builder *b) { return b->s->n - 1; }
 
-/* Returns the elementwise segment for value v: the last segment if possible, else a new one. `apart`: whether v needs elements that other threads
- * compute. */
+/* Returns the elementwise segment (steps between two barriers) for value v: the last segment if possible, else a new one. `apart`: v needs
+ * elements that other threads compute, and so a barrier. */
 static uint32_t elements_for(builder *b, uint32_t v, bool apart) {
     if (b->s->n && !apart && same_space(b, &b->s->list[last_segment(b)], v)) return last_segment(b);
     return add_segment(b, VPPS_SEGMENT_ELEMENTS, v);
 }
 
-/* Notes that step `step` of a segment reads operand o: the segment where the operand's value was last read, and whether the value needs a slot
- * (buffer). */
+/* Notes that step `step` of a segment reads operand o: the segment that last reads o's value, and whether o needs a slot (buffer). */
 static void note_read(builder *b, const vpps_program_step *step, const vpps_operand *o, uint32_t segment) {
     const uint32_t u = o->value;
     vpps_segments *s = b->s;
     if (s->made_in[u] != VPPS_NONE) {
         s->last_read[u] = vpps_max_u32(s->last_read[u], segment + 1);
-        if (s->made_in[u] != segment || !vpps_reads_alike(step, o)) s->slot[u] = 0; /* other threads read value u */
+        /* u needs a slot (0: its offset is chosen later), because threads that did not compute an element of u read the element */
+        if (s->made_in[u] != segment || !vpps_reads_alike(step, o)) s->slot[u] = 0;
         return;
     }
     const bool movable = b->c->values[u].stage != VPPS_NONE;
@@ -160,7 +161,8 @@ static void note_read(builder *b, const vpps_program_step *step, const vpps_oper
     b->read_in[u] = segment;
 }
 
-/* Adds steps that load operands from memory to slots (buffers) where b->load says so. Products with rows of one CTA read vectors in memory. */
+/* Adds steps that load operands from memory to slots (buffers) where b->load says so. If a CTA owns rows of the matrices, the product reads
+ * the vectors that it multiplies in memory, not in slots. */
 static void load_operands(builder *b, placing *to, const vpps_program_step *step) {
     const bool product = step->kind == VPPS_STEP_PRODUCT;
     for (uint32_t i = 0; i <= step->n && step->kind >= VPPS_STEP_RUN; i++) {
@@ -170,7 +172,8 @@ static void load_operands(builder *b, placing *to, const vpps_program_step *step
         if (made_here(b, u) || b->s->made_in[u] != VPPS_NONE) continue;
         if (kind_of(b, step) == VPPS_SEGMENT_LISTS && !b->load[u]) {
             b->load[u] = 1;
-            b->retry |= b->read_in[u] != VPPS_NONE; /* an earlier segment reads u in memory: the grouping is repeated */
+            /* an earlier segment reads u in memory, not in a slot: make() repeats all segments */
+            b->retry |= b->read_in[u] != VPPS_NONE;
         }
         if (!b->load[u]) continue;
         add_step(b, to, (placed){{VPPS_SEGMENT_LOAD, u, NULL}, elements_for(b, u, false)});
@@ -280,7 +283,8 @@ static bool list_steps(vpps_segments *s, const placing *from) {
     return true;
 }
 
-/* Finds values in memory that a segment overwrites while its threads still read each other's elements: the values must be loaded into slots. */
+/* Finds values in memory that the steps between two barriers (a segment) overwrite while threads may still read elements that another
+ * thread overwrites. These values must be loaded into slots (buffers). */
 static void load_overwritten(builder *b) {
     vpps_segments *s = b->s;
     for (uint32_t g = 0; g < s->n && b->ok; g++) {
@@ -319,8 +323,7 @@ static bool make(builder *b, placing *to) {
     return b->ok && give_slots(b);
 }
 
-/* Returns whether `reader` reads value v from memory in any way but one: as a vector that is multiplied by the matrix rows of one virtual
- * processor. */
+/* Returns whether `reader` reads value v in memory other than as a vector multiplied by a processor's own rows of a matrix. */
 static bool reads_whole(const vpps_compiled_cell *c, const vpps_cell_value *reader, uint32_t v) {
     const bool product = vpps_is_product(reader) && c->stages[reader->stage].split == VPPS_SPLIT_ROWS;
     bool reads = false;

@@ -9,17 +9,18 @@
 #include "cell/program.h"
 
 typedef enum vpps_segment_kind {
-    VPPS_SEGMENT_ELEMENTS, /* elementwise steps: a thread computes one element of all values */
+    VPPS_SEGMENT_ELEMENTS, /* elementwise steps: a thread computes one element of each of the segment's values */
     VPPS_SEGMENT_PRODUCTS, /* products of vectors with the matrix rows that the virtual processor owns */
     /* instructions that sum over whole vectors (REDUCE, ROW), one warp per vertex or list member */
     VPPS_SEGMENT_WHOLE,
     VPPS_SEGMENT_LISTS,   /* instructions over all members of each vertex's list input, one warp per vertex */
-    VPPS_SEGMENT_MATRICES /* products of vectors with whole matrices, which one virtual processor reads in memory */
+    VPPS_SEGMENT_MATRICES /* products of vectors with whole matrices; one virtual processor reads all of each matrix */
 } vpps_segment_kind;
 
 typedef enum vpps_segment_step_kind {
     VPPS_SEGMENT_LOAD, /* copies a value from memory to a slot (buffer) */
-    VPPS_SEGMENT_MAKE, /* computes a value; in segments of elements or products also stores it in memory */
+    /* computes a value; in a segment of the kind ELEMENTS or PRODUCTS also stores the value in memory, if it is kept */
+    VPPS_SEGMENT_MAKE,
     VPPS_SEGMENT_STORE /* copies a value from a slot (buffer) to memory: kept values, or gradients for inputs */
 } vpps_segment_step_kind;
 
@@ -50,7 +51,7 @@ typedef struct vpps_segments {
     /* for each value: offset of its slot (buffer) among the floats of a vertex; VPPS_NONE: no slot */
     uint32_t *slot;
     uint32_t *last_read; /* for each value with a slot (buffer): 1 + number of the last segment that reads the slot */
-    /* for each value: whether a segment after the one that computes the value stores it in memory */
+    /* for each value: whether it is stored in memory after the barrier that follows its computation, not before */
     uint8_t *late;
     /* number of floats that all slots (buffers) take: [0] per vertex, [d] per member of list d - 1 */
     uint32_t floats[VPPS_AXES];
@@ -59,8 +60,8 @@ typedef struct vpps_segments {
 /* Divides a stage's program into segments. Fails with MEMORY, or as vpps_segments_check. Call vpps_segments_free also after a failure. */
 vpps_status vpps_segments_make(vpps_segments *out, const vpps_compiled_cell *c, uint32_t stage);
 
-/* Checks that each segment finds the values that it reads: an earlier segment made them, no step has overwritten them since, and no thread of the
- * segment overwrites a value while others read it. Fails with SCRIPT, which means an error of the compiler. */
+/* Checks that the steps between two barriers (a segment) find the values that they read: an earlier segment made the value, no step has overwritten
+ * it since, and no thread overwrites a value while other threads read it. Fails with SCRIPT, which means an error of the compiler. */
 vpps_status vpps_segments_check(const vpps_segments *s);
 
 /* Returns whether the segment overwrites the memory of value u, by its own results or by storing products of earlier segments. */
@@ -73,8 +74,7 @@ bool vpps_only_products_read(const vpps_compiled_cell *c, uint32_t v);
 /* Returns how many rows of a value with `rows` rows are owned by the virtual processor that owns most. */
 uint32_t vpps_most_rows(const vpps_cell_needs *needs, uint32_t rows);
 
-/* Returns the most elements of a value that a virtual processor computes per vertex or list member: the rows that it owns if rows are dealt, else all
- * rows. */
+/* Returns the most elements of a value that a virtual processor computes per vertex or list member: only own rows if rows are divided. */
 uint32_t vpps_segment_width(const vpps_segments *s, uint32_t v);
 
 static inline bool vpps_is_dealt(const vpps_segments *s, uint32_t v) {

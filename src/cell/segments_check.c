@@ -1,5 +1,5 @@
-/* segments_check.c - checks that each segment of a stage finds the values that it reads. Follows the segments in the order in which they
- * run. A barrier of the CTA separates two segments; inside a segment threads are not ordered. */
+/* segments_check.c - checks that the steps between two barriers (a segment) find the values that they read. Follows the segments of a stage
+ * in the order in which they run. Inside a segment the CTA's threads are not ordered. */
 #include "cell/segments.h"
 
 static bool has_slot(const vpps_segments *s, uint32_t v) {
@@ -12,8 +12,7 @@ static bool slots_meet(const vpps_segments *s, uint32_t u, uint32_t v) {
            s->slot[v] < s->slot[u] + vpps_segment_width(s, u);
 }
 
-/* Returns why a segment must not read value u in memory; NULL: it may. alike: each thread reads only at the vertex (or list member) and element that
- * it computes. */
+/* Returns why a segment must not read value u in memory; NULL: it may. alike: a thread reads only the element that it computes. */
 static const char *memory_wrong(const vpps_segments *s, uint32_t segment, uint32_t u, bool alike) {
     if (!s->memory[u]) return "reads what is nowhere";
     for (uint32_t g = 0; g < segment; g++)

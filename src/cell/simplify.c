@@ -1,4 +1,4 @@
-/* simplify.c - merges equal values, removes operations by constants and algebra (algebra.c), and removes values that nothing reads. */
+/* simplify.c - merges equal values, replaces operations by constants or simpler operations (algebra.c), and removes values that nothing reads. */
 #include "cell/cell.h"
 
 static bool equal_numbers(const vpps_cell_number *a, const vpps_cell_number *b) {
@@ -52,7 +52,8 @@ static void mark(const vpps_compiled_cell *c, uint8_t *used) {
         if (x->kind == VPPS_VALUE_INPUT) used[v] = 1; /* all inputs stay, as the cell's first values, in their order */
         for (uint32_t i = 0; used[v] && i < x->n_args; i++) used[c->args[x->first_arg + i].value] = 1;
     }
-    for (uint32_t v = 1; v < c->n_values; v++) /* if an instruction stays, so do the positions that it finds */
+    /* the positions of maxima or minima (value v) stay if the instruction stays that finds them (value v - 1) */
+    for (uint32_t v = 1; v < c->n_values; v++)
         if (c->values[v].kind == VPPS_VALUE_POSITIONS) used[v] |= used[v - 1];
 }
 
@@ -69,7 +70,7 @@ static bool rebuild(vpps_compiled_cell *c, uint32_t *map, const uint8_t *keep) {
             continue;
         }
         const uint32_t n_args = x.n_args;
-        /* room for two more: a sum over one list may get a second argument */
+        /* with spare room: simplifying may turn a sum with one argument into an instruction with two */
         vpps_cell_arg *args = malloc((n_args + 2u) * sizeof *args);
         if (!args) {
             ok = false;

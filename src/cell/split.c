@@ -8,12 +8,15 @@
 typedef struct work {
     const vpps_model *model;
     vpps_compiled_cell *c;
-    /* for each value: whether it depends on a child vertex of the recurrence (in backward: on the gradient from a parent vertex) */
+    /* for each value of forward: whether it depends on a recurrent input (an output of a child vertex); for each value of backward: whether
+     * it depends on the gradient of a recurrent output */
     uint8_t *recurrent;
-    /* for each value: whether a parent vertex of the recurrence depends on it (in backward: the gradient of a child vertex) */
+    /* for each value of forward: whether a recurrent output (read by parent vertices) depends on it; for each value of backward: whether
+     * the gradient of a recurrent input depends on it */
     uint8_t *leads;
-    uint32_t *last;    /* for each kept value: number of the last stage that reads it */
-    uint8_t *one_pass; /* for each kept value: whether only its own vertex reads it, in the same pass */
+    uint32_t *last; /* for each kept value: number of the last stage that reads it */
+    /* for each value in memory: whether only its vertex reads it, in forward only or in backward only */
+    uint8_t *one_pass;
 } work;
 
 static bool backward(const vpps_compiled_cell *c, uint32_t v) { return v >= c->n_forward; }
@@ -73,7 +76,7 @@ static void choose_parts(work *w) {
             if (same && a->pass > x->pass) a->pass = x->pass;
         }
     }
-    /* the positions of maxima or minima that an instruction finds have the pass of that instruction, the preceding value */
+    /* the positions of maxima or minima (value v) belong to the pass of the instruction that finds them (value v - 1) */
     for (uint32_t v = 1; v < c->n_values; v++)
         if (c->values[v].kind == VPPS_VALUE_POSITIONS) c->values[v].pass = c->values[v - 1].pass;
 }
@@ -100,7 +103,7 @@ static vpps_split product_split(const work *w, const vpps_cell_value *x) {
     return VPPS_SPLIT_ROWS;
 }
 
-/* Returns whether a virtual processor that computes its own rows of an instruction's result needs only its own rows of the operands. */
+/* Returns whether a virtual processor that computes its own rows of an instruction's result needs no other rows of the operands. */
 static bool by_rows(const work *w, const vpps_cell_value *x) {
     const char *types = vpps_instructions[x->run.opcode].operands;
     if (vpps_instructions[x->run.opcode].form != VPPS_FORM_EW || !rows_enough(w, x->rows) || strchr(types, 'v'))
@@ -150,7 +153,8 @@ bool vpps_reads_whole(const vpps_compiled_cell *c, const vpps_cell_value *x, uin
     return false;
 }
 
-/* An undecided value that reads, in the same pass, a value dealt to processors by `split` (rows or vertices) is dealt by `split`, too. */
+/* Decides how the work on values is divided: as for an argument. If `split` (rows or vertices) is decided for an argument from the value's
+ * own pass, and nothing for the value, the value gets `split`, too. */
 static void split_as_read(vpps_compiled_cell *c, vpps_split split) {
     for (uint32_t v = 0; v < c->n_values; v++) {
         vpps_cell_value *x = &c->values[v];
@@ -161,8 +165,7 @@ static void split_as_read(vpps_compiled_cell *c, vpps_split split) {
     }
 }
 
-/* Returns whether value v has readers in its pass, which all are dealt to processors by rows and read only the rows of v that their processor
- * owns. */
+/* Returns whether, in v's pass, other values are computed from value v, and each processor needs only its own rows of v for all of them. */
 static bool read_by_rows(const vpps_compiled_cell *c, uint32_t v) {
     bool any = false;
     for (uint32_t u = v + 1; u < c->n_values; u++) {
@@ -187,11 +190,12 @@ static void choose_splits(work *w) {
         if (x->kind == VPPS_VALUE_PRODUCT_T) x->by_columns = x->split == VPPS_SPLIT_ROWS && c->needs.rows.columns;
     }
     split_as_read(c, VPPS_SPLIT_ROWS);
-    /* undecided values whose readers are all dealt by rows are dealt by rows, too */
+    /* if each processor reads only its own rows of a value, each processor also computes only its own rows of the value */
     for (uint32_t v = c->n_values; v-- > 0;)
         if (c->values[v].split == VPPS_SPLIT_ANY && read_by_rows(c, v)) c->values[v].split = VPPS_SPLIT_ROWS;
     split_as_read(c, VPPS_SPLIT_VERTICES);
-    for (uint32_t v = c->n_values; v-- > 0;) { /* other undecided values are dealt as one of their readers is */
+    /* still undecided: the work on a value is divided as that on some value that is computed from it */
+    for (uint32_t v = c->n_values; v-- > 0;) {
         const vpps_cell_value *x = &c->values[v];
         for (uint32_t i = 0; i < x->n_args; i++) {
             vpps_cell_value *a = &c->values[c->args[x->first_arg + i].value];
@@ -210,7 +214,7 @@ static void choose_splits(work *w) {
 /* Assigns each value to a stage of its pass; stages are numbered from 0 in each pass, and each pass has at most as many stages as values. */
 static bool number_stages(work *w) {
     vpps_compiled_cell *c = w->c;
-    /* split_of[p * n_values + s]: whether rows or vertices of stage s of pass p are dealt to virtual processors */
+    /* split_of[p * n_values + s]: how processors divide stage s of pass p: by rows, or by vertices; 0: the stage is empty */
     uint8_t *split_of = calloc(VPPS_PASSES, c->n_values + (size_t)1);
     if (!split_of) return false;
     for (uint32_t v = 0; v < c->n_values; v++) {
@@ -349,8 +353,8 @@ static uint32_t place_in_stage(const vpps_compiled_cell *c, uint32_t v) {
     return i;
 }
 
-/* Returns whether all reads of u in v's stage come before v is stored. A product reads u while it runs and, if rows are dealt to processors, also
- * reads rows that another virtual processor may have overwritten by v. Other readers load the VP's own rows of u once. */
+/* Returns whether v's stage has read all of u before v is stored in u's place. A product reads u while it runs; if processors own rows, it also
+ * reads rows of u that another processor may already have overwritten. All other instructions read u in a copy, which the stage loads once. */
 static bool read_before(const vpps_compiled_cell *c, uint32_t u, uint32_t v) {
     const vpps_cell_stage *s = &c->stages[c->values[v].stage];
     const uint32_t place = place_in_stage(c, v);
@@ -378,7 +382,8 @@ static bool may_follow(const work *w, uint32_t u, uint32_t v) {
     const vpps_cell_value *a = &c->values[u], *b = &c->values[v];
     if (w->last[u] == VPPS_NONE || vpps_place_words(c, a) != vpps_place_words(c, b) || a->axis != b->axis) return false;
     if (w->one_pass[u] && w->one_pass[v] && backward(c, u) != backward(c, v))
-        return false; /* the values are used in one pass each (pass records), but not in the same pass */
+        /* one value is used in forward only, the other in backward only: they lie in different areas of memory */
+        return false;
     if (w->last[u] < b->stage) return true;
     return w->last[u] == b->stage && a->split == b->split && (a->split != VPPS_SPLIT_ROWS || a->rows == b->rows) &&
            a->kind != VPPS_VALUE_PRODUCT_T && b->kind != VPPS_VALUE_PRODUCT_T && read_before(c, u, v);
@@ -393,8 +398,8 @@ static void find_one_pass(work *w) {
     }
 }
 
-/* Finds kept values that can have the same place in memory: place[v] becomes the first value with v's place. A place is in a pass record (memory of
- * one pass) if all its values may be there. */
+/* Finds kept values that can have the same place in memory, one after the other: place[v] becomes the first value with v's place. A place
+ * is in the memory of one pass (pass record) if that suits all its values. */
 static void find_places(work *w, uint32_t *place, uint32_t *follower) {
     vpps_compiled_cell *c = w->c;
     for (uint32_t i = 0; i < c->n_stages; i++) {
@@ -412,7 +417,8 @@ static void find_places(work *w, uint32_t *place, uint32_t *follower) {
     }
 }
 
-/* Gives each place an offset in its record (area of kept values), in the order of the places' first values. */
+/* Gives each kept value an offset in its record (area of a vertex's memory). Values of one place (which overwrite each other) get one
+ * offset; places are in the order of their first values. */
 static void place_in_records(work *w, const uint32_t *place) {
     vpps_compiled_cell *c = w->c;
     for (uint32_t i = 0; i < c->n_stages; i++) {
@@ -438,7 +444,7 @@ static void place_in_records(work *w, const uint32_t *place) {
     for (uint32_t r = 0; r < VPPS_RECORDS; r++) c->kept_words[r] = (c->kept_words[r] + 15) & ~15u;
 }
 
-/* Notes which stages read values in a pass record (memory that holds values in one pass only). */
+/* Notes which stages read values in memory that is used in forward only or in backward only (pass record). */
 static void mark_readers(work *w) {
     vpps_compiled_cell *c = w->c;
     for (uint32_t v = 0; v < c->n_values; v++) {

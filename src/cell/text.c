@@ -3,7 +3,8 @@
 
 #include <ctype.h>
 
-/* Texts of instructions that are written as formulas, not like function calls: $0 to $9 are operands, $f and $u the number operands. */
+/* Texts of instructions that are written as formulas, not like function calls: $0 to $9 stand for operands that are values, $f and $u for
+ * the float and the integer of the instruction. */
 static const char *const formulas[VPPS_I_COUNT] = {
     [VPPS_I_FILL] = "$f",
     [VPPS_I_COPY] = "$0",
@@ -282,7 +283,7 @@ static void write_outer(const writer *w, uint32_t i) {
 
 /* ---------------------------------------------------------------- */
 
-/* Returns what `write` writes for number i of the cell, as a string; NULL: out of memory. */
+/* Returns, as a string, what `write` writes about the cell's value (or parameter gradient) number i; NULL: out of memory. */
 static char *written(const vpps_model *model, const vpps_compiled_cell *c, void (*write)(const writer *w, uint32_t i),
                      uint32_t i) {
     char *text = NULL;

@@ -23,7 +23,7 @@ typedef struct vpps_c_writer {
     char *upper;                /* the prefix of all names, in capitals, for constants */
     char (*names)[VPPS_C_NAME]; /* for each parameter: its name in the written C, w_NAME */
     bool *used;                 /* for each parameter: whether the written C names it */
-    /* For each output number: its offset, in floats, in the array that a vertex of any cell scatters. */
+    /* for each output number k: offset, in floats, of output k in the array of a vertex's outputs (`out`), whatever the vertex's cell */
     uint32_t *output_at;
     uint32_t n_outputs; /* number of outputs; output_at[n_outputs] is the end of the last output */
     struct vpps_c_beside {
@@ -42,9 +42,9 @@ typedef struct vpps_c_cell {
     FILE *out;
     uint32_t segment;
     bool many;        /* true: a function for many vertices is written beside the function for one vertex */
-    uint32_t *places; /* for each scattered or pushed value: offset in `out` or `pushed`; VPPS_NONE: left out */
+    uint32_t *places; /* for each output: offset in the array `out` or `pushed`; VPPS_NONE: not written */
     uint32_t out_words, push_words;
-    char *body; /* C text of the function after its checks; parameters that the text does not name are left out */
+    char *body; /* C text of the function's body; the function has only parameters that the body uses */
 } vpps_c_cell;
 
 /* A short piece of the written C. 512 bytes suffice for every expression, since names have a limited length. */
@@ -55,10 +55,10 @@ vpps_c_text vpps_c_say(const char *format, ...) __attribute__((format(printf, 1,
 
 /* Returns the C expression of an input's element, e.g. "child0[256 + e]". `element` is the C text of the element's number. */
 vpps_c_text vpps_c_input(const vpps_c_cell *x, uint32_t input, const char *element);
-/* Returns the C expression of an element of value v; if v has a value for each list member, of the value of list member m. */
+/* Returns the C expression of an element of value v. If v has a value for each list member: of member number m's value; m is C's loop variable. */
 vpps_c_text vpps_c_element(const vpps_c_cell *x, uint32_t v, const char *element);
 
-/* Returns the C expression of element e of output k, scattered or pushed, e.g. "out[256 + e]". */
+/* Returns the C expression of element e of the cell's output k, e.g. "out[256 + e]" or "pushed[e]". */
 vpps_c_text vpps_c_given(const vpps_c_cell *x, uint32_t k);
 
 /* Returns a parameter's C name, e.g. "w_U", or "w_U, w_U_scale" if it has int8 scales. Marks the parameter as used. */
@@ -67,7 +67,7 @@ vpps_c_text vpps_c_weights(const vpps_c_writer *w, vpps_param p);
 /* Writes a user's name into a C comment, with '_' for characters that would end the comment. */
 void vpps_c_comment(FILE *out, const char *name);
 
-/* A loop over vertices in the written C. Its body is the text written between begin_vertices and end_vertices; `of`: the file outside. */
+/* A loop over vertices in the written C. begin_vertices and end_vertices collect the loop's body in `text`. `of`: the file that gets the loop. */
 typedef struct vpps_c_block {
     FILE *of;
     char *text;
@@ -76,7 +76,7 @@ typedef struct vpps_c_block {
 vpps_status vpps_c_begin_vertices(vpps_c_cell *x, vpps_c_block *b);
 vpps_status vpps_c_end_vertices(vpps_c_cell *x, vpps_c_block *b);
 
-/* Writes the loops of the cell's stage program. Fails with ARGUMENT if an operation cannot be written as C. */
+/* Writes the C loops that compute the cell's values. Fails with ARGUMENT if an operation cannot be written as C. */
 vpps_status vpps_c_write_stage(vpps_c_cell *x);
 
 /* Writes the cell's function, and to `declarations` its prototype and constants. Fails with ARGUMENT, MEMORY. */

@@ -87,7 +87,7 @@ static vpps_status write_cell(vpps_c_cell *x, FILE *declarations) {
     return vpps_c_write_cell(x, declarations);
 }
 
-/* Gives each output number an offset for all cells: the sum, over smaller numbers, of the largest size that any cell's output has. */
+/* Gives each output number an offset, equal in all cells: before output k there is room for the largest output 0, 1, ... k - 1 of any cell. */
 static bool place_outputs(vpps_c_writer *w) {
     uint32_t most = 0;
     for (size_t i = 0; i < w->model->n_cells; i++) {
@@ -160,14 +160,14 @@ static void put_codes(const vpps_c_writer *w, FILE *to) {
             "/* What functions return. Where it is not %s_OK, nothing was written. */\n"
             "enum { %s_OK, %s_INDEX /* an index is out of range */, %s_MEMBERS /* a list has too few or many members "
             "*/ };\n\n"
-            "/* Output k of a vertex, whatever its cell, lies %s_OUTk floats after the beginning of what it scatters. "
+            "/* Output k of a vertex, whatever its cell, begins %s_OUTk floats after the beginning of the array out. "
             "*/\nenum {",
             w->upper, w->upper, w->upper, w->upper, w->upper);
     for (uint32_t k = 0; k < w->n_outputs; k++) fprintf(to, " %s_OUT%u = %u,", w->upper, k, w->output_at[k]);
     fprintf(to, " %s_OUT = %u };\n\n", w->upper, w->output_at[w->n_outputs]);
     if (w->options->weights)
         fprintf(to,
-                "/* Are these the bytes of the file of weights, at a multiple of 64? Every function takes them. */\n"
+                "/* Returns whether `weights`, at a multiple of 64, is the file of weights that functions take. */\n"
                 "int %s_weights_fit(const void *weights, size_t bytes);\n\n",
                 w->prefix);
 }

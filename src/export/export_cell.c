@@ -64,9 +64,9 @@ text vpps_c_element(const vpps_c_cell *x, uint32_t v, const char *element) {
 
 /* ---------------------------------------------------------------- what the function takes */
 
-/* Ways to write a parameter of a C function. ONE: of the function or prototype for one vertex. DEFINED: of a function for one vertex that calls the
- * function for many. MANY: of the function for many vertices. CALL: as an argument in a call of the function for many. VERTEX: as a variable for
- * vertex r. */
+/* Ways to write a parameter of a cell's C function. A cell has a function for one vertex, or also a function for many, which the first
+ * calls. ONE: parameter of the function for one vertex. DEFINED: that parameter if the function calls the one for many. MANY: parameter of
+ * the function for many. CALL: argument of the call. VERTEX: in the function for many, the variable for vertex r of the loop. */
 typedef enum parameter_form { ONE, DEFINED, MANY, CALL, VERTEX } parameter_form;
 
 typedef struct parameter_list {
@@ -88,7 +88,7 @@ static bool names(const char *in, const char *name) {
     return false;
 }
 
-/* Writes a function's parameter. `type` is its C type, a pointer or a number, in a function of one vertex. */
+/* Writes a parameter of a cell's C function. `type`: its C type (pointer or number) in the function for one vertex. */
 static void put_parameter(parameter_list *p, const char *type, text name) {
     const bool pointer = strchr(type, '*') != NULL;
     const char *exclusive = pointer && !strstr(type, "*const") && p->form != DEFINED ? "restrict " : "";
@@ -128,7 +128,7 @@ static void put_parameters(const vpps_c_cell *x, FILE *out, parameter_form form,
 #undef ALONE
 }
 
-/* Declares C variables for values that pass from one loop to another: those named in `block`, for vertex r, or all if `block` is NULL. */
+/* Declares the C variables tN (values that pass from loop to loop): all or, in the loop over vertices r, those that `block` names. */
 static void put_slots(const vpps_c_cell *x, FILE *out, const char *block) {
     for (uint32_t v = 0; v < x->c->n_values && x->s.made_in; v++) {
         const uint32_t axis = x->c->values[v].axis;

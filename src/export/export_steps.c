@@ -272,7 +272,7 @@ static void end_members(cell *x, uint32_t axis) {
     if (axis) fputs("}\n", x->out);
 }
 
-/* Writes C that stores an element of value v in every output of the cell which is v. */
+/* Writes C that stores an element of value v in each output of the cell that is value v. */
 static void put_outputs(cell *x, uint32_t v, const char *value) {
     const vpps_cell_data *d = x->cell;
     for (uint32_t k = 0; k < d->n_scattered + d->n_pushed; k++) {
@@ -322,9 +322,9 @@ static vpps_status put_elements(cell *x, const vpps_segment *g) {
 
 /* ---------------------------------------------------------------- whole vectors, and lists of scalars */
 
-/* Returns the name of an instruction's argument number k (not counting t) in an argument list of whole.def, such as "(vpps_totals t, float x)". */
+/* Returns the name of argument number k, not counting t, in a list of arguments of whole.def, such as "(vpps_totals t, float x)". */
 static text argument_name(const char *arguments, uint32_t k) {
-    for (uint32_t i = 0; i <= k; i++) arguments = strchr(arguments, ',') + 2; /* skips t and the arguments before k */
+    for (uint32_t i = 0; i <= k; i++) arguments = strchr(arguments, ',') + 2; /* skips argument t and k more */
     const char *name = strchr(arguments, ' ') + 1;
     return vpps_c_say("%.*s", (int)strcspn(name, ",)"), name);
 }

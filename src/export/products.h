@@ -28,7 +28,7 @@ VPPS_UNUSED static void begin_with(size_t n, const float *x, float *y) {
     for (size_t i = 0; i < n; i++) y[i] = x ? x[i] : 0.0f;
 }
 
-/* ---- functions of instructions of isa.def that are no formulas */
+/* ---- functions for instructions that have no formula in isa.def */
 
 VPPS_INLINE float inverse_of(size_t n) { return n ? 1.0f / (float)n : 0.0f; }
 VPPS_INLINE float vpps_inverse_norm(float squares, size_t n, float epsilon) {
@@ -59,8 +59,8 @@ VPPS_INLINE float sum_of_lanes(const float *lanes) {
     return halves[0];
 }
 
-/* For instructions that sum over a vector (whole.def). EACH, SUM and HEAD_... loop over t.length elements; their arguments are expressions
- * of element k. */
+/* The totals of a sum over a vector of `length` elements. The macros EACH, SUM and HEAD_NONE to HEAD_SQUARES compute them in loops over k;
+ * the macros' arguments are C expressions of element number k. */
 typedef struct totals {
     float head, sum;
     size_t length;

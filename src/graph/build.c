@@ -94,7 +94,8 @@ static bool check_size(vpps_graph *g, const vpps_signature *s) {
 
 /* Identifies an argument whose shape was checked. A sum of many losses mostly repeats one output of few cells, which is then checked only once. */
 typedef struct seen_node {
-    /* 1 + number of the cell's output or, if the argument is an op (no cell), 1 + the op's signature */
+    /* cell: number of the argument's cell, or VPPS_NODE_RECORD for an op outside cells. number: 1 + the cell's output number, or 1 + the
+     * index of the op's signature (op and shape). */
     uint32_t cell, number;
 } seen_node;
 

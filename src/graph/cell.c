@@ -37,7 +37,7 @@ static vpps_node add_input(vpps_graph *g, const char *what, vpps_cell_input inpu
     if (!c) return VPPS_NO_NODE;
     if (!input.rows || !input.cols)
         return vpps_graph_fail(g, VPPS_SHAPE, "%s: %u x %u in cell %s", what, input.rows, input.cols, c->name);
-    /* an earlier input that gathers this output is used again */
+    /* an earlier input that reads the same output of the same child is used again */
     for (uint32_t i = 0; i < c->n_inputs && !input.pulled; i++) {
         const vpps_cell_input *known = &c->inputs[i];
         if (known->pulled || known->axis != input.axis || known->child != input.child || known->output != input.output)
@@ -62,8 +62,8 @@ vpps_node vpps_gather(vpps_graph *g, uint32_t child, uint32_t output, uint32_t r
 
 _Static_assert(VPPS_CELL_LISTS == 4 && VPPS_AXES == 5, "vpps.h says how many lists a cell may have");
 
-/* Adds a list input, which reads any number of nodes (the list's members), to the recorded cell; perhaps the first input of a new list. The number of
- * the list's first child is set when recording ends. */
+/* Adds an input to the recorded cell that reads list number `list` (any number of nodes, the list's members). That number is in use
+ * already, or is the next one, which begins a new list. keep_cell sets the input's first child when recording ends. */
 static vpps_node add_list_input(vpps_graph *g, const char *what, uint32_t list, vpps_cell_input input) {
     vpps_cell_data *c = recording_of(g, what);
     if (!c) return VPPS_NO_NODE;
@@ -190,8 +190,7 @@ vpps_status vpps_push(vpps_graph *g, vpps_node x) {
     return add_output(g, "push", x, &c->pushed, &c->n_pushed);
 }
 
-/* Returns the limit of the index (pulled: given for each vertex) that node t of a cell uses: a table's number of entries, or a loss's number of
- * classes. */
+/* Returns the number that a caller's index at node t must be less than: a table's number of entries, or a loss's number of classes. */
 static uint32_t index_limit(const vpps_model *model, const vpps_cell_data *c, uint32_t t) {
     const vpps_signature *s = &c->signatures[c->nodes[t].signature];
     if (s->op == VPPS_OP_LOOKUP) return model->params[s->param].count;
@@ -214,8 +213,7 @@ static vpps_cell_offer offer_of(vpps_cell_data *c, uint32_t t) {
 
 static uint8_t op_of(const vpps_cell_data *c, uint32_t t) { return c->signatures[c->nodes[t].signature].op; }
 
-/* Returns how many integers a vertex of the cell has: one for each pulled index (given for each vertex) that is a class or row, and one for
- * dropout. */
+/* Returns how many integers a vertex has: one for each caller's index that is a class or row, and one for dropout. */
 static uint32_t count_numbers(const vpps_cell_data *c) {
     uint32_t n = 0;
     bool dropout = false;
@@ -303,14 +301,15 @@ void vpps_free_cells(vpps_model *model) {
 
 /* ---------------------------------------------------------------- vertices */
 
-/* Returns the node that a vertex reads as input number `input` of its cell, which reads no list. */
+/* Returns the node that a vertex reads as input number `input` of its cell. The input reads one node, not a list. */
 static vpps_node input_node(const vpps_cell_data *c, const uint32_t *record, uint32_t input) {
     uint32_t at = 0;
     for (uint32_t i = 0; i < input; i++) at += !c->inputs[i].axis;
     return vpps_own_nodes(c, record)[at];
 }
 
-/* Returns scattered or pushed value number k of a vertex, as the vertex's cell offers the value. NULL: the vertex has no cell or no such value. */
+/* Returns the cell's description of output number k of a vertex, among the outputs for nodes outside cells (`pushed`) or for parent
+ * vertices. NULL: the vertex has no cell or no such output. */
 static inline const vpps_cell_offer *find_offer(const vpps_graph *g, vpps_vertex v, uint32_t k, bool pushed) {
     if (v >= g->n_vertices || g->vertices[v].cell == VPPS_SOURCE_VERTEX) return NULL;
     const vpps_cell_data *c = vpps_cell_of(g, g->vertices[v].cell);
@@ -324,7 +323,7 @@ static inline vpps_node offered_node(const vpps_graph *g, vpps_vertex v, const v
     return input_node(vpps_cell_of(g, d->cell), g->words + d->at, offer->output & ~VPPS_CELL_INPUT);
 }
 
-/* Returns the node that is output k of a source vertex, or fails. Not inlined, so that its callers need no stack frame. */
+/* Returns the node that is output k of a vertex without a cell (source), or fails. Not inlined, so that its callers need no stack frame. */
 static __attribute__((noinline)) vpps_node find_output(vpps_graph *g, const char *what, vpps_vertex v, uint32_t k,
                                                        bool pushed) {
     if (v >= g->n_vertices)
@@ -430,7 +429,8 @@ static __attribute__((noinline)) bool take_children(vpps_graph *g, const vpps_ce
     return true;
 }
 
-/* Writes the nodes that a vertex's single (not list) inputs read to `to`; returns the end of the written nodes. NULL: the graph has failed. */
+/* Finds the nodes of a vertex's single inputs (inputs that read one node, not a list), and writes them to the array `to`. Returns the end
+ * of the written nodes. NULL: the graph has failed. */
 static uint32_t *take_inputs(vpps_graph *g, const vpps_cell_data *c, const vpps_application *a, uint32_t *to) {
     for (const vpps_cell_input *in = c->inputs, *end = in + c->n_inputs; in < end; in++) {
         if (in->axis) continue;
@@ -466,8 +466,8 @@ static bool repeats_lists(const vpps_graph *g, const vpps_cell_data *c, const ui
     return true;
 }
 
-/* Writes the nodes that a vertex's list inputs read (from children, then given nodes) to `to`, unless the latest vertex reads the same lists; sets
- * their position. Returns the end of the written nodes. NULL: the graph has failed. */
+/* Writes to the array `to` the child vertices that a vertex's lists read, then the nodes of its list inputs; nothing if the latest vertex
+ * with lists has the same lists. *position: the list inputs' nodes in g->words. Returns the end of what was written. NULL: failed. */
 static __attribute__((noinline)) uint32_t *take_lists(vpps_graph *g, const vpps_cell_data *c, const uint32_t *members,
                                                       const vpps_application *a, uint32_t *position, uint32_t *to) {
     uint32_t first[VPPS_AXES] = {0}; /* for each list input: number of children that preceding lists read */
@@ -516,13 +516,12 @@ static bool check_members(vpps_graph *g, const vpps_cell_data *c, const uint32_t
     return true;
 }
 
-/* Checks that an application (vertex being made) has as many children, pulled nodes and indices as its cell asks for, and finds the lengths of its
- * lists. */
+/* Checks that an application (vertex being made) has the cell's numbers of children, nodes and indices; finds its lists' lengths. */
 static bool check_counts(vpps_graph *g, const vpps_cell_data *c, const vpps_application *a, uint32_t *members) {
     if (!count_members(g, c, a, members)) return false;
     /* if the cell has only one list, it may read all children that are left */
     const bool any = c->n_lists == 1 && c->gathered[1] && !a->n_lists;
-    /* number of children; begins with those that single inputs, not lists, gather by number */
+    /* the number of children that the cell needs: those before the first list, then the members of the lists of children */
     uint64_t n = c->list_first;
     for (uint32_t d = 1; d <= c->n_lists; d++)
         if (c->gathered[d]) n += any ? c->min_members[d] : members[d - 1];
@@ -539,14 +538,13 @@ static bool check_counts(vpps_graph *g, const vpps_cell_data *c, const vpps_appl
     return check_members(g, c, members);
 }
 
-/* Checks quickly the numbers of children, pulled nodes and indices of a vertex whose cell has no list inputs. Returns true if all are right; false:
- * check_counts must decide. */
+/* Returns whether a vertex without lists certainly has the right numbers of children, nodes and indices; else check_counts decides. */
 static inline bool has_counts(const vpps_cell_data *c, const vpps_application *a) {
     return !(c->n_lists | a->n_lists | a->n_members | a->n_pull_lists) && a->n_children == c->min_children &&
            a->n_pulls == c->n_pulls && a->n_indices == c->n_indices;
 }
 
-/* Checks that each pulled index is less than its limit: a lookup table's number of entries, or a loss's number of classes. */
+/* Checks that each caller's index is less than its limit: a lookup table's number of entries, or a loss's number of classes. */
 static bool check_indices(vpps_graph *g, const vpps_cell_data *c, const uint32_t *indices) {
     bool ok = true;
     for (uint32_t i = 0; i < c->n_indices; i++) ok &= indices[i] < c->index_limits[i];

@@ -1,8 +1,7 @@
-/* condition.c - control flow as data: cells with a condition, which run where it holds and hand on given values elsewhere (NNC's while and
- * case..of); loops and cases made of their vertices.
+/* condition.c - control flow as data: cells with a condition, and loops and cases of their vertices, like while and case..of in ccv's NNC.
  *
- * A cell with a condition scatters x where the condition holds and `otherwise` elsewhere, by ordinary operations. So every device
- * computes the right values by running all vertices, and gradients follow the branch that was taken; a device that looks at the
+ * Where its condition holds, a cell's output is x, elsewhere a given value `otherwise`. Ordinary operations choose between the two. So every
+ * device computes the right values by running all vertices, and gradients follow the branch that was taken; a device that looks at the
  * condition first may copy instead. */
 #include "graph/graph.h"
 
@@ -12,7 +11,7 @@ static vpps_status need_recorder(vpps_graph *g, const char *what) {
     return vpps_fail(VPPS_STATE, "%s: no cell is being recorded; call vpps_cell_begin first", what);
 }
 
-/* Checks the scalar of a cell's condition: it must be gathered or pulled, and the cell must have no outputs yet. */
+/* Checks a condition's scalar: it must be an input of the cell (of a child or the caller), and the cell must have no outputs yet. */
 static vpps_status begin(vpps_graph *g, const char *what, vpps_node x) {
     VPPS_NEED(g);
     VPPS_TRY(need_recorder(g, what));

@@ -7,11 +7,11 @@
 typedef struct count {
     const vpps_graph *g;
     uint8_t *gradient; /* for each node: whether it depends on a trained parameter */
-    /* for each value in the vertex that is counted (inputs, then ops; of a list, all members in order): whether the value depends on a trained
-     * parameter */
+    /* for each value of the vertex that is being counted: whether the value depends on a trained parameter. First the inputs, then the ops'
+     * results; a list has a flag for each member. */
     uint8_t *inside;
-    size_t *at; /* for each input and then each op of the vertex's cell: index of its first value in `inside` */
-    /* for each operand of the op that is counted: whether the operand or, if it is a list, any member depends on a trained parameter */
+    size_t *at; /* for each input and then each op of the vertex's cell: index of its first flag in `inside` */
+    /* for each operand of the op that is being counted: whether the operand, or any member of a list, depends on a trained parameter */
     uint8_t *operands;
     uint8_t *used; /* for each entry of each parameter: whether its bytes and flops have been counted */
     size_t *first; /* for each parameter: position of its first entry in `used` */
@@ -123,7 +123,8 @@ static uint32_t axis_of(const vpps_cell_data *c, uint32_t a) {
     return a & VPPS_CELL_INPUT ? c->inputs[a & ~VPPS_CELL_INPUT].axis : c->axis[a];
 }
 
-/* Sets `at` for a vertex's values, and marks in `inside` which of its inputs depend on trained parameters. False: out of memory. */
+/* Sets c->at, the positions of a vertex's values in the array c->inside, and sets the inputs' flags there: whether an input depends on a
+ * trained parameter. False: out of memory. */
 static bool open_vertex(count *c, const vertex_view *v) {
     const vpps_cell_data *cell = v->cell;
     const uint32_t n = cell->n_inputs + cell->n_nodes;
@@ -143,7 +144,7 @@ static bool open_vertex(count *c, const vertex_view *v) {
     return true;
 }
 
-/* Returns the first of the flags in c->inside for argument a: one flag for a single value, or one for each list member. */
+/* Returns argument a's flags in c->inside (whether it depends on a trained parameter): one, or one for each member of a list. */
 static const uint8_t *values_of(const count *c, const vpps_cell_data *cell, uint32_t a) {
     return c->inside + c->at[a & VPPS_CELL_INPUT ? a & ~VPPS_CELL_INPUT : cell->n_inputs + a];
 }

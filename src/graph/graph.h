@@ -1,9 +1,9 @@
 /* graph.h - the computation graph, and the model's cells (vertex functions). A cell is recorded by the same calls on a graph of its own,
  * the recorder.
  *
- * A graph is a list of records. A record is a vertex: an op, or an applied cell. A node is an output of a record: the op's result, or a
- * value that the cell scatters or pushes. Nodes are numbered record after record, output after output, so a record's first node is known
- * when it is made. The values inside an applied cell have no numbers. */
+ * A graph is a list of records. A record is a vertex: an op, or an applied cell. A node is an output of a record: the op's result, or an
+ * output of the cell. Nodes are numbered record after record, output after output, so a record's first node is known when it is made.
+ * The values inside an applied cell have no numbers. */
 #pragma once
 
 #include "base/index.h"
@@ -41,11 +41,11 @@ typedef enum vpps_shape_rule {
     VPPS_SHAPE_WEIGHTED /* an n x 1 vector of weights, and n values of one shape -> the values' shape */
 } vpps_shape_rule;
 
-/* The number of elements by which a row's flops per element are multiplied. */
+/* By how many elements an op's flops per element (in ops.def) are multiplied. */
 typedef enum vpps_flops_per {
-    VPPS_PER_RESULT,   /* number of elements of the result */
-    VPPS_PER_ARGUMENT, /* number of elements of the first argument */
-    /* number of elements of the result, times the number of list members (the weights of weighted_sum do not count) */
+    VPPS_PER_RESULT,   /* by the number of elements of the op's result */
+    VPPS_PER_ARGUMENT, /* by the number of elements of the op's first argument */
+    /* by the number of elements of the result, times the number of list members (weights of weighted_sum do not count) */
     VPPS_PER_MEMBER
 } vpps_flops_per;
 
@@ -110,17 +110,18 @@ typedef struct vpps_op_node {
 
 typedef struct vpps_cell_input {
     uint32_t rows, cols;
-    uint32_t child, output; /* gathered input: number of the child, and number of the child's output */
-    /* whether the input is pulled; `child` is then the input's number among pulled nodes (or lists) */
+    uint32_t child, output; /* input from a child vertex: number of the child, and number of the child's output */
+    /* true: the caller gives the input's nodes, and `child` is the input's number among these; false: a child vertex does */
     bool pulled;
-    /* 0: the input is one value; else 1 + number of the list input that it reads. If that list is gathered from children, `child` is the list's first
-     * child (known when recording ends). */
+    /* 0: the input is one value; else 1 + number of the list that it reads. For a list of children, `child` is the list's first child
+     * (known when recording ends). */
     uint8_t axis;
 } vpps_cell_input;
 
-/* A value that a cell offers to readers: scattered to parent vertices, or pushed. */
+/* An output of a cell: for parent vertices (scattered), or for nodes outside cells (pushed). */
 typedef struct vpps_cell_offer {
-    uint32_t output; /* index in the cell's `outputs`; for an input that is passed on: VPPS_CELL_INPUT | its number */
+    /* index in the cell's `outputs`; VPPS_CELL_INPUT | an input's number: the input is passed on as output */
+    uint32_t output;
     uint32_t rows, cols;
 } vpps_cell_offer;
 
@@ -136,36 +137,36 @@ typedef struct vpps_cell_data {
     vpps_signature *signatures; /* ops and shapes of the cell's nodes; until recording ends, the recorder has them */
     vpps_param *matrices;
     uint32_t n_signatures;
-    /* nodes of the cell, whose arguments are in `args`; `imm` of a lookup or a loss may be the number of a pulled index */
+    /* nodes of the cell, whose arguments are in `args`; `imm` of a lookup or loss is an integer, or the number of a caller's index */
     vpps_op_node *nodes;
     /* for each node: its axis (0: one value for the vertex; l + 1: a value for each member of list input l) */
     uint8_t *axis;
     /* for each node: whether its op takes all members of a list at once, as softmax of a list of scalars, weighted_sum and concat do */
     uint8_t *over_list;
-    uint8_t *imm_pulled; /* for each node: whether `imm` is the number of a pulled index (caller's integer) */
+    /* for each node: whether `imm` is the number of an index that the caller gives for each vertex */
+    uint8_t *imm_pulled;
     uint32_t *args;
     vpps_cell_input *inputs;
-    /* numbers of the scattered and of the pushed nodes; for an input: VPPS_CELL_INPUT | input's number */
+    /* the outputs for parent vertices (scattered) and for nodes outside cells (pushed): numbers of nodes, or VPPS_CELL_INPUT | an input's number */
     uint32_t *scattered, *pushed;
-    /* Set when recording ends. `outputs`: the nodes that are scattered or pushed, each once. `offers`: for each scattered, then for each
-     * pushed value, its index in `outputs`. */
+    /* Set when recording ends. `outputs`: the nodes that are outputs of the cell, each once. `offers`: for each output for parent vertices,
+     * then for each output for nodes outside cells: its index in `outputs`, and its shape. */
     uint32_t *outputs;
     vpps_cell_offer *offers;
     vpps_condition_data condition;
     /* the value that is greater than 0 where the condition holds: a node's number, or VPPS_CELL_INPUT | an input's number */
     uint32_t condition_node;
-    /* In a cell with a condition, for each scattered value: the input whose value replaces it where the condition does not hold; VPPS_NO_NODE: zeros
-     * do. */
+    /* In a cell with a condition, for each output: the input that is the output where the condition does not hold; VPPS_NO_NODE: zeros */
     uint32_t *otherwise;
     bool decides; /* whether the cell has an operation whose work depends on values (argmax, lookup_at) */
-    /* for each pulled index (integer given for each vertex): the number that it must be less than */
+    /* for each index that the caller gives for a vertex: the number that the index must be less than */
     uint32_t *index_limits;
     uint32_t n_own; /* number of single inputs (not list inputs); set when recording ends */
     uint32_t n_nodes, n_args, n_inputs, n_scattered, n_pushed, n_outputs, n_pulls, n_pull_lists, n_indices;
     uint32_t n_of_axis[VPPS_AXES]; /* for each axis (0: vertex; l + 1: list input l): number of the cell's nodes */
-    uint32_t min_children;         /* 1 + the largest child number that the cell gathers */
-    uint32_t n_lists;              /* number of the cell's list inputs, gathered from children or pulled */
-    uint32_t list_first;           /* number of the first child vertex that a list input reads */
+    uint32_t min_children; /* 1 + the largest number of a child vertex that the cell reads by number (vpps_gather) */
+    uint32_t n_lists;      /* number of the cell's lists; a list's members are children, or given by the caller */
+    uint32_t list_first;   /* number of the first child vertex that a list input reads */
     bool list_first_given;
     /* For each list input (from index 1): whether it reads child vertices; its least and its greatest number of members (most 0: any number). */
     bool gathered[VPPS_AXES];
@@ -188,9 +189,10 @@ static inline uint64_t vpps_list_nodes(const vpps_cell_data *c, const uint32_t *
 typedef struct vpps_record {
     uint32_t cell;  /* number of the applied cell; VPPS_NODE_RECORD: the vertex is an op */
     uint32_t first; /* number of the vertex's first node; its other nodes have the following numbers */
-    /* Where the vertex's inputs are. For an op: its index in record_nodes. For a cell: position in `words` of the lengths of its lists, the position
-     * of the lists' nodes (unused without lists), the nodes of its other inputs, its indices. The nodes of list inputs follow each other, input after
-     * input, after the children that lists read; consecutive applications of a cell to the same lists share these nodes. */
+    /* Where the vertex's inputs are. For an op: its index in record_nodes. For a cell: the position in `words` where the following lie: the
+     * number of members of each list; the position in `words` of the lists' nodes (unused without lists); the nodes of the single inputs;
+     * the caller's indices. The lists' nodes follow each other list input after list input; the child vertices that the lists read lie
+     * before them. Consecutive vertices of a cell with the same lists share the lists' nodes. */
     uint32_t at;
 } vpps_record;
 
@@ -200,7 +202,8 @@ typedef struct vpps_record {
 typedef struct vpps_vertex_data {
     /* number of the vertex's cell; VPPS_SOURCE_VERTEX: a vertex without cell, which consists of given nodes */
     uint32_t cell;
-    uint32_t at;    /* position of the vertex's data in `words`; for a source vertex: a count, then the nodes */
+    /* position of the vertex's data in `words`; for a vertex without cell: the number of its nodes, then the nodes */
+    uint32_t at;
     uint32_t first; /* number of the vertex's first node */
 } vpps_vertex_data;
 
@@ -247,8 +250,7 @@ struct vpps_graph {
     vpps_cell_data *recording; /* the cell that is being recorded, if this graph is a recorder; else NULL */
 };
 
-/* vpps_own_nodes returns the nodes that a vertex's single inputs read; the next functions return the nodes that its list inputs read, and its
- * integers. */
+/* The nodes that a vertex's single inputs read (vpps_own_nodes), the nodes that its list inputs read, and its integers. */
 static inline const vpps_node *vpps_own_nodes(const vpps_cell_data *c, const uint32_t *record) {
     return record + c->n_lists + 1;
 }
@@ -268,7 +270,7 @@ static inline const vpps_cell_data *vpps_cell_of(const vpps_graph *g, uint32_t c
 /* Marks the graph as failed, unless it already is, and returns VPPS_NO_NODE, which is VPPS_NO_VERTEX. */
 vpps_node vpps_graph_fail(vpps_graph *g, vpps_status status, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
-/* The same with the value false, so that a checking function may `return VPPS_GRAPH_REFUSE(...)`. */
+/* Marks the graph as failed and has the value false, so that a checking function may `return VPPS_GRAPH_REFUSE(...)`. */
 #define VPPS_GRAPH_REFUSE(...) (vpps_graph_fail(__VA_ARGS__), false)
 _Static_assert(VPPS_NO_NODE == VPPS_NO_VERTEX, "vpps_graph_fail returns both");
 
@@ -278,24 +280,25 @@ static inline bool vpps_graph_holds(vpps_graph *g, uint64_t n, const char *what)
     return VPPS_GRAPH_REFUSE(g, VPPS_ARGUMENT, "%s", vpps_error_message());
 }
 
-/* Makes a node with a signature, in the graph or in the cell being recorded. `imm_pulled`: whether imm is the number of a pulled index. */
+/* Makes a node with a signature (op and shape), in the graph or in the cell being recorded. `imm_pulled`: whether `imm` is the number of an
+ * index that the caller gives for each vertex. */
 vpps_node vpps_make_node(vpps_graph *g, vpps_signature *s, const vpps_param *matrices, uint32_t n,
                          const vpps_node *args, uint32_t imm, bool imm_pulled);
 
-/* Makes a node, of the cell being recorded, whose op takes all members of a list. `most`: for concat, the most members that have room. */
+/* Makes a node of the recorded cell, whose op takes all members of a list. `most`: concat's greatest number of members, else 0. */
 vpps_node vpps_make_over_list(vpps_graph *g, vpps_signature *s, uint32_t n, const vpps_node *args, uint32_t axis,
                               uint32_t most);
 
 /* Copies the caller's struct, which another version may have defined, to *own. False: the graph has failed; `call` is for the message. */
 bool vpps_take_application(vpps_graph *g, const char *call, const vpps_application *given, vpps_application *own);
 
-/* Appends node x to the values that the recorded cell scatters. */
+/* Makes node x the recorded cell's next output for parent vertices (scattered). */
 vpps_status vpps_add_scattered(vpps_graph *g, vpps_node x);
 
 /* Makes the graph fail because an op takes members of two different list inputs, whose axes are a and b. */
 vpps_node vpps_fail_lists(vpps_graph *g, const char *what, uint32_t a, uint32_t b);
 
-/* Returns the signature of a graph's node x; NULL: there is no such node, or the graph is a recorder. */
+/* Returns the signature (op and shape) of node x of a graph; NULL: there is no such node, or the graph records a cell. */
 static inline const vpps_signature *vpps_plain_signature(const vpps_graph *g, vpps_node x) {
     if (g->recording || x >= g->n_nodes) return NULL;
     const vpps_record *r = &g->records[g->node_record[x]];
@@ -312,8 +315,8 @@ bool vpps_node_signature(vpps_graph *g, const char *what, vpps_node x, vpps_sign
 vpps_node vpps_make_kept(vpps_graph *g, uint32_t rows, uint32_t cols, uint32_t offset, vpps_value value,
                          uint32_t handle);
 
-/* Bits that mark an integer as the number of a pulled index (given for each vertex). Number 0xffff is not used: with these bits it would be
- * VPPS_NO_NODE. */
+/* Bits that mark an integer as the number of an index that the caller gives for each vertex (vpps_pull_index). Number 0xffff is not used:
+ * with these bits it would be VPPS_NO_NODE. */
 #define VPPS_PULLED_INDEX 0xffff0000u
 #define VPPS_MAX_PULLED_INDICES 0xffffu
 bool vpps_is_pulled_index(const vpps_graph *g, uint32_t value, uint32_t *number);

@@ -15,7 +15,7 @@ static vpps_vertex name_vertex(vpps_graph *g, uint32_t i, uint32_t n) {
 /* The arguments of the current vertex, collected from several of the caller's arrays. */
 typedef struct row {
     uint32_t members[VPPS_CELL_LISTS];
-    /* the vertex's children: first those that single inputs gather by number, then those that list inputs read */
+    /* the vertex's children: first those that the cell reads by number (vpps_gather), then those that its lists read */
     vpps_vertex *children;
     const vpps_node **pull_lists;
 } row;

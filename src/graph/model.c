@@ -44,8 +44,7 @@ static float next_value(const vpps_parameter_data *p, const vpps_init *init, flo
     }
 }
 
-/* Initialises a parameter. Random numbers are also drawn for table entries that other processes hold, so that dividing a table among processes does
- * not change its values. */
+/* Initialises a parameter. Draws numbers also for entries that other processes hold, so that values do not depend on their number. */
 static void initialise(vpps_parameter_data *p, const vpps_init *init, uint64_t *random) {
     const size_t words = (size_t)p->rows * p->cols;
     const float bound = sqrtf(6.0f / ((float)p->rows + (float)p->cols));

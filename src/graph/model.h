@@ -17,8 +17,7 @@ typedef struct vpps_parameter_data {
     vpps_param_kind kind;
     uint32_t count, rows, cols;
     bool frozen;
-    /* For a lookup table whose entries are divided among processes: rank: number of this process; shards: number of processes. A whole table has 0
-     * and 1. */
+    /* For a table whose entries are divided among processes: rank of this process, number of processes (shards). Whole: 0 and 1. */
     uint32_t rank, shards;
     /* count * rows * cols values; a matrix row after row, a lookup table's entry column after column. If the table is divided among processes, only
      * the entries rank, rank + shards, ... are here, and the device trains them in place. */
@@ -54,8 +53,7 @@ vpps_status vpps_check_name(const char *what, const char *name);
 /* Frees the model's cells. */
 void vpps_free_cells(vpps_model *model);
 
-/* vpps_param_elems returns a parameter's number of elements; vpps_entry_elems, the number of elements of one entry, which for a matrix or vector is
- * the same. */
+/* Return a parameter's number of elements (vpps_param_elems), and one entry's (vpps_entry_elems: all of a matrix or vector). */
 static inline size_t vpps_param_elems(const vpps_parameter_data *p) { return (size_t)p->count * p->rows * p->cols; }
 static inline size_t vpps_entry_elems(const vpps_model *m, vpps_param p) {
     return (size_t)m->params[p].rows * m->params[p].cols;
