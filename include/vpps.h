@@ -650,8 +650,8 @@ VPPS_API vpps_vertex vpps_apply_many(vpps_graph *g, const vpps_applications *a);
 VPPS_API uint32_t vpps_graph_vertices(const vpps_graph *g);
 /* Makes n input nodes of rows x cols from n * rows * cols floats, which are copied; returns the first of n consecutive nodes. */
 VPPS_API vpps_node vpps_input_many(vpps_graph *g, uint32_t n, uint32_t rows, uint32_t cols, const float *data);
-/* Set out[i] to output number k of vertices[i], as vpps_pushed and vpps_scattered return it. Fail with ARGUMENT (no such vertex or output);
- * the graph keeps the error. */
+/* Set out[i] to the node that is output number k of vertices[i], made by vpps_push or by vpps_scatter. Fail with ARGUMENT (no such vertex
+ * or output); the graph keeps the error. */
 VPPS_API vpps_status vpps_pushed_many(vpps_graph *g, uint32_t n, const vpps_vertex *vertices, uint32_t k,
                                       vpps_node *out);
 VPPS_API vpps_status vpps_scattered_many(vpps_graph *g, uint32_t n, const vpps_vertex *vertices, uint32_t k,
@@ -782,21 +782,23 @@ typedef uint64_t vpps_value; /* number of a value that a handle keeps on its dev
  * the kept value's number. If the graph is cleared first, no value is kept; a run that fails with POOL or MEMORY keeps nothing, and may be repeated.
  * Fails with POOL (options.keep_bytes are in use), ARGUMENT (no such node), STATE (g records a cell), the graph's error. */
 VPPS_API vpps_status vpps_keep(vpps_handle *h, vpps_graph *g, vpps_node x, vpps_value *out);
-/* Copies rows * cols floats, column after column, to the device as a kept value. Waits for the batch in flight. Fails as vpps_keep, and with
- * ARGUMENT (no elements, or 2^22 and more). */
+/* Copies rows * cols floats, column after column, to the device as a kept value (a value that stays there). Waits for the batch in flight.
+ * Fails as vpps_keep, and with ARGUMENT (no elements, or 2^22 and more). */
 VPPS_API vpps_status vpps_keep_data(vpps_handle *h, uint32_t rows, uint32_t cols, const float *data, vpps_value *out);
 /* Makes a node that reads a kept value (vpps_keep); a batch in flight may still compute the value. From then on the graph can run with
  * handle h only. Fails with STATE if h has no such value, or if g records a cell; the graph keeps the error. Running the graph fails with
  * STATE if the value has been released, or was never computed. */
 VPPS_API vpps_node vpps_kept(vpps_graph *g, vpps_handle *h, vpps_value value);
-/* Waits for the batch in flight and copies a kept value, column after column. Fails with STATE (not a value, or never computed), DEVICE. */
+/* Waits for the batch in flight and copies a kept value (vpps_keep), column after column, to out. Fails with STATE (h has no such value, or
+ * never computed it), DEVICE. */
 VPPS_API vpps_status vpps_read_kept(vpps_handle *h, vpps_value value, float *out);
 /* Makes a vector node for each column of a kept value (a value that stays on the device, vpps_keep); returns the first of the consecutive
  * nodes. From then on the graph can run with handle h only. Fails with STATE (h has no such value; g records a cell). */
 VPPS_API vpps_node vpps_kept_columns(vpps_graph *g, vpps_handle *h, vpps_value value);
-/* Gives a kept value's shape; `rows` or `cols` may be NULL. Fails with STATE (not a value of this handle, or released). */
+/* Gives the shape of a kept value (vpps_keep); `rows` or `cols` may be NULL. Fails with STATE if h has no such value, or released it. */
 VPPS_API vpps_status vpps_kept_shape(vpps_handle *h, vpps_value value, uint32_t *rows, uint32_t *cols);
-/* Releases a kept value (or VPPS_NO_VALUE) without waiting; a batch in flight may still read it. Fails with STATE (not a value of h). */
+/* Releases a kept value (vpps_keep), or VPPS_NO_VALUE, without waiting for a batch that reads it. Fails with STATE if h has no such
+ * value. */
 VPPS_API vpps_status vpps_release(vpps_handle *h, vpps_value value);
 
 /* ---------------------------------------------------------------- arrays in the device's memory
@@ -870,8 +872,8 @@ typedef struct vpps_cost {
     uint64_t product_flops, other_flops;
     uint64_t parameter_bytes, value_bytes;
 } vpps_cost;
-/* Gives a graph's cost. An op in a cell counts once per vertex and list member; a table's entry counts once. Fails with STATE if g records
- * a cell. */
+/* Gives a graph's cost. An op in a cell counts per vertex and list member; a table's entry counts once. Fails with STATE if g records a
+ * cell. */
 VPPS_API vpps_status vpps_graph_cost(vpps_graph *g, vpps_cost *out);
 
 /* ---------------------------------------------------------------- what a handle did */
@@ -932,8 +934,8 @@ typedef struct vpps_trial {
     size_t size;        /* sizeof(vpps_trial) */
     uint32_t groups;    /* if the alternative is a number of groups of virtual processors: the number; else 0 */
     const char *policy; /* if the alternative is a batching policy: the policy's name; else NULL */
-    /* CPU: if the alternative is a way to share work out over virtual processors: "rows", "vertices", or "size" (the matrices' size
-     * decides). Else NULL. */
+    /* CPU: if the alternative is a way to share work out over cores: "rows", "vertices", or "size" (the matrices' size decides). Else
+     * NULL. */
     const char *split;
     /* CPU: the kind of product that was timed on one core; NULL: something else was timed. "forward": a 256 x 256 matrix, or its transposed
      * copy, times `vectors` vectors; "rows": the transposed matrix times the vectors; "gradient": outer products; "copy": transposing the

@@ -24,7 +24,7 @@ static bool constant(const operation *o, uint32_t k, float *f) {
     return true;
 }
 
-/* Returns argument 0 of the operation that makes argument k; value VPPS_NONE: one is per vertex, the other per list member. */
+/* Returns argument 0 of the operation that makes argument k. Its value is VPPS_NONE if the two have different axes (vertex, list). */
 static vpps_cell_arg below(const operation *o, uint32_t k) {
     const vpps_cell_value *x = arg(o, k);
     vpps_cell_arg a = o->c->args[x->first_arg];

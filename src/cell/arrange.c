@@ -210,7 +210,7 @@ static void find_depths(arranger *a) {
     }
 }
 
-/* Finds the values that share a place in memory: a kept value may take the place of an earlier one that is not read any more. */
+/* Finds values that share a place in memory: a value may take the place of an earlier one that is not read any more. */
 static void find_variables(arranger *a) {
     const vpps_compiled_cell *c = a->c;
     for (uint32_t v = 0; v < c->n_values; v++) {

@@ -1,7 +1,7 @@
 /* cell.h - compiled cells: the form of a vertex function in which devices run it, made before any batch is seen.
  *
  *   lower.c          makes values, and the operations that make them, of a recorded cell or a single op
- *   differentiate.c  adds the backward operations; gather and scatter, pull and push change places (Cavs, section 3.1)
+ *   differentiate.c  adds the backward operations, where reading and giving change places (Cavs, section 3.1)
  *   simplify.c       merges equal values and drops unread ones; algebra.c: rules for constants and algebra
  *   split.c          chooses passes (eager, main, lazy: Cavs, section 3.4), stages, and the places of kept values
  *   order.c          finds the stages that must wait for other virtual processors (VPs)
@@ -43,9 +43,9 @@ typedef enum vpps_split {
     VPPS_SPLIT_OFF       /* no stage computes the value (it is an input, a table entry, a parameter) */
 } vpps_split;
 
-/* Numbers of the areas of memory (records) in which a vertex keeps values: one for each axis (vertex; members of each list input), and two pass
- * records. A pass record (forward, backward) has values that only their own vertex reads, and only in that pass; it takes memory only while the pass
- * runs. */
+/* Numbers of the records, the areas of memory in which a vertex keeps values. There is one record for each axis (vertex; members of each
+ * list input), and there are two for values that only their own vertex reads and only in one pass, forward or backward. The latter two take
+ * memory only while that pass runs. */
 enum { VPPS_RECORD_FORWARD = VPPS_AXES, VPPS_RECORD_BACKWARD, VPPS_RECORDS };
 
 static inline bool vpps_is_pass_record(uint32_t record) { return record >= VPPS_AXES; }
@@ -120,9 +120,9 @@ static inline vpps_cell_number vpps_whole_number(uint32_t u) {
 typedef struct vpps_cell_run {
     uint8_t opcode; /* the instruction, a row of isa.def */
     uint8_t op;     /* the graph's op (vpps_op) whose forward instruction this is */
-    /* Whether the instruction takes all members of a list input at once: SOFTMAX of the members' scalars and its gradient; WEIGHTED_SUM, with a
-     * weight for each member; STACK, which puts all members' vectors on top of each other, with zeros below; SLICE, which takes one member's rows of
-     * such a stack. */
+    /* Whether the instruction takes all members of a list input at once: SOFTMAX of the members' scalars, and its gradient; WEIGHTED_SUM,
+     * with a weight for each member; STACK of all members' vectors, with zeros below; SLICE, which takes one member's rows of a stack of
+     * all members. */
     bool over_list;
     bool recompute;        /* whether backward recomputes the value by this instruction instead of keeping it */
     vpps_param table;      /* ENTRY instruction: the lookup table; MATRIX instruction: the matrix */
@@ -215,9 +215,9 @@ typedef struct vpps_row_rule {
     /* if `least` is 0: rows of a matrix with at least this many rows are always divided; 0: no such rule */
     uint32_t enough;
     bool columns; /* whether processors own columns of matrices too, so that transposed products need no sums */
-    /* a cell whose matrices have fewer elements in all: processors divide the vertices, not the rows of matrices */
+    /* if a cell's matrices have fewer elements than this in all: processors divide the vertices, not the rows of matrices */
     uint32_t split_elems;
-    /* wide_elems replaces split_elems where a level of the graph has at least `wide` (not 0) vertices per processor */
+    /* wide_elems replaces the limit split_elems in levels of the graph with at least `wide` (not 0) vertices per processor */
     uint32_t wide, wide_elems;
 } vpps_row_rule;
 
@@ -258,7 +258,7 @@ typedef struct vpps_cell_word {
 typedef struct vpps_cell_lookup {
     /* the table; VPPS_NO_PARAM: a value kept by vpps_keep; the script's integer is the offset of that value */
     vpps_param table;
-    /* VPPS_WORD_DROPOUT: the entry's number is `value`. Else the script has it: the kind of the script's integer (INDEX, IMM) */
+    /* VPPS_WORD_DROPOUT: `value` is the entry's number; else the number is the vertex's integer of this kind in the batch's script */
     uint8_t kind;
     uint32_t value;
 } vpps_cell_lookup;
@@ -284,7 +284,7 @@ typedef struct vpps_compiled_cell {
     vpps_cell_output outputs[VPPS_CELL_MOST];
     vpps_cell_lookup lookups[VPPS_CELL_MOST];
     vpps_cell_word words[VPPS_CELL_MOST];
-    /* inputs of the recorded cell; for a cell that is one op, `pulled` is set and `child` is the argument's number */
+    /* inputs of the recorded cell; for a cell that is one op: its arguments (`pulled` is set, `child` is the argument's number) */
     vpps_cell_input inputs[VPPS_CELL_MOST];
     uint8_t input_axis[VPPS_CELL_MOST];
     /* for each output: number of the value that is the output's gradient, if the host reads that gradient; else VPPS_NONE */
@@ -315,7 +315,7 @@ typedef struct vpps_compiled_cell {
     void (*device_free)(void *program);
 } vpps_compiled_cell;
 
-/* Returns the number of the pass record (values of one pass) that a stage can use: forward's or backward's. */
+/* Returns the number of the memory area (record) for values that only the stage's pass uses: forward's or backward's. */
 static inline uint32_t vpps_pass_record(const vpps_compiled_cell *c, uint32_t stage) {
     return c->stages[stage].backward ? VPPS_RECORD_BACKWARD : VPPS_RECORD_FORWARD;
 }

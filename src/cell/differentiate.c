@@ -1,5 +1,5 @@
-/* differentiate.c - adds the backward operations of a lowered cell, by the rows of ops.def. Backward exchanges gather and scatter, pull and push
- * (Cavs, section 3.1): an output's gradient begins as the sum of the gradients that its readers compute, and a vertex computes gradients for its
+/* differentiate.c - adds the backward operations of a cell, by the rows of ops.def. In backward, reading and giving change places (Cavs,
+ * section 3.1): an output's gradient begins as the sum of the gradients that its readers compute, and a vertex computes gradients for its
  * inputs. For a parameter only the factors dy and x of its gradient dy x^T are named; they are multiplied later. */
 #include "cell/cell.h"
 

@@ -1,5 +1,5 @@
-/* eager.c - divides each product of a recurrent cell in two: the terms whose operands need no child vertex, and all other terms. The first
- * run for all vertices at once, before the recurrence (Cavs, section 3.4). For example, W x of a whole sequence becomes one product. */
+/* eager.c - divides each product of a recurrent cell in two. The terms whose operands need no child vertex run for all vertices at once,
+ * before the recurrence (Cavs, section 3.4); the remaining terms run in it. For example, W x of a whole sequence becomes one product. */
 #include "cell/cell.h"
 
 /* Marks the forward values that depend on a recurrent input, which is an output of a cell that reads this cell, directly or not. */

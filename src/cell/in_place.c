@@ -1,5 +1,5 @@
-/* in_place.c - removes copies from a stage's program, for a device whose steps find each vertex's operands by address (in_place in vpps_cell_needs):
- * such steps read operands and write results in memory instead of in slots (buffers). */
+/* in_place.c - removes copies from a stage's program, for a device whose steps find each vertex's operands by address (in_place in
+ * vpps_cell_needs). Steps then read operands and write results in memory instead of in slots (buffers). */
 #include "cell/program.h"
 
 static bool is_slot(const vpps_operand *o, uint32_t slot) { return o->place == VPPS_PLACE_SLOT && o->at == slot; }

@@ -46,7 +46,7 @@ static void put_after(vpps_compiled_cell *c, access a, access b) {
     if (!alone && (*after == VPPS_NONE || *after < a.stage)) *after = a.stage;
 }
 
-/* Makes all later stages that overwrite, in memory, the value that access a reads or writes wait for the access. */
+/* Makes later stages wait for access a (a read or a write) if they overwrite the value that it accesses in memory. */
 static void put_access(vpps_compiled_cell *c, access a) {
     for (uint32_t v = 0; v < c->n_values; v++) {
         const vpps_cell_value *x = &c->values[v];

@@ -32,7 +32,7 @@ static const vpps_cell_arg *arg_at(const builder *b, const vpps_cell_value *x, u
 }
 static bool made_here(const builder *b, uint32_t v) { return value_at(b, v)->stage == b->stage; }
 
-/* Returns 1 + the index of `rows` in the program's list `dealt`; adds `rows` to the list if it is missing. */
+/* Returns 1 + the index of `rows` in p->dealt, the list of the numbers of rows that are divided; adds `rows` if it is missing. */
 static uint16_t deal(builder *b, uint32_t rows) {
     vpps_program *p = b->p;
     uint32_t i = 0;
@@ -221,8 +221,8 @@ static vpps_operand place_of_product(builder *b, uint32_t v, uint32_t place) {
     return in_slot(b, v);
 }
 
-/* Returns whether a product may read value v, to which the product is added, in memory, not in a slot (buffer). No other step of the stage
- * may read v. A product must have made v, so that the vertices' vectors lie at equal distances in memory. */
+/* Returns whether a product may read value v, to which it is added, in memory instead of in a slot (buffer). No other step of the stage may
+ * read v. A product must have made v, so that the vertices' vectors lie at equal distances in memory. */
 static bool starts_in_memory(const builder *b, const vpps_cell_value *x, uint32_t v, uint32_t place) {
     const vpps_cell_value *from = value_at(b, v);
     return !made_here(b, v) && b->last[v] == place && b->slot[v] == VPPS_NONE && from->kind == VPPS_VALUE_PRODUCT &&
@@ -275,7 +275,7 @@ static bool is_scaled(const builder *b, uint32_t v) {
     return j < b->c->n_contributions && b->c->contributions[j].scaled;
 }
 
-/* Adds steps that copy value v from its slot (buffer) to memory: to kept values, and to the inputs' gradients that v is. */
+/* Adds steps that copy value v from its slot (buffer) to memory: to its place if v is kept, and to each input gradient that is v. */
 static void add_stores(builder *b, uint32_t v) {
     const vpps_cell_value *x = value_at(b, v);
     if (x->kept) add_copy(b, VPPS_STEP_STORE, kept_place(b, v), in_slot(b, v));

@@ -50,7 +50,7 @@ typedef struct vpps_operand {
 typedef enum vpps_step_kind {
     /* fills a slot (buffer for one value) with a kept value, input, table entry, parameter or data */
     VPPS_STEP_LOAD,
-    /* fills a slot with the gradient of output number `output`: the sum over all vertices that read it */
+    /* fills a slot (buffer) with the gradient of output number `output`: the sum over all vertices that read the output */
     VPPS_STEP_GRADIENT,
     VPPS_STEP_RUN,        /* fills a slot (buffer) with the result of an isa.def instruction on the operands */
     VPPS_STEP_PRODUCT,    /* fills a slot (buffer) or memory with start + the sum of matrices times operands */
@@ -115,7 +115,7 @@ void vpps_free_programs(vpps_compiled_cell *c);
 
 /* Makes steps read operands and write results in memory instead of slots (buffers), where they can. Unused slots become empty. */
 void vpps_place_in_memory(vpps_program *p);
-/* Return whether step s can read operand o in memory, and write its result to a place in memory, s->to. */
+/* Return whether step s can read operand o in memory, and whether it can write its result to the place s->to in memory. */
 bool vpps_reads_in_place(const vpps_program *p, const vpps_program_step *s, const vpps_operand *o);
 bool vpps_writes_in_place(const vpps_program *p, const vpps_program_step *s);
 
@@ -130,7 +130,7 @@ static inline void vpps_release_slot(vpps_slots *slots, uint32_t slot) {
     if (slots->at) slots->at[slot].taken = false;
 }
 
-/* Returns the rows that virtual processor m of a group owns, of a value whose operand has this number in its field `dealt`. */
+/* Returns the rows that virtual processor m of a group owns, of a value whose operand's field `dealt` is the argument `dealt`. */
 static inline vpps_rows vpps_dealt_rows(const vpps_compiled_cell *c, const vpps_program *p, uint32_t dealt,
                                         uint32_t m) {
     return vpps_rows_of(p->dealt[dealt - 1], c->needs.rows.unit, c->needs.group, m);

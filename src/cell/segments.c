@@ -1,5 +1,5 @@
-/* segments.c - divides a stage's program into segments of steps, separated by barriers of the CTA. Reads of memory may be moved to earlier
- * segments and stores to later ones, never the reverse, since a value may be stored over one that the stage has read. */
+/* segments.c - divides a stage's program into segments of steps, between which the CTA (thread block) has barriers. Reads of memory may
+ * move to earlier segments and stores to later ones, never the reverse, since a value may be stored over one that the stage has read. */
 #include "cell/segments.h"
 
 typedef struct builder {
@@ -7,10 +7,12 @@ typedef struct builder {
     const vpps_compiled_cell *c;
     /* for each value: whether a segment (steps between two barriers) loads it from memory into a slot (buffer) */
     uint8_t *load;
-    uint32_t *read_in; /* for each value in memory: number of the segment that reads it; VPPS_NONE: none yet */
-    /* number of the latest segment of products, to which products can still be added; VPPS_NONE: there is none */
+    /* for each value in memory: number of the segment (steps between two barriers) that reads it; VPPS_NONE: none yet */
+    uint32_t *read_in;
+    /* the latest segment (steps between two barriers) that takes further products; VPPS_NONE: there is none */
     uint32_t products;
-    bool retry; /* whether all segments must be made again, since one more value must be loaded into a slot */
+    /* whether all segments must be made again, because one more value must be loaded into a slot (buffer) */
+    bool retry;
     bool ok;
 } builder;
 
@@ -118,7 +120,7 @@ static bool same_space(const builder *b, const vpps_segment *g, uint32_t v) {
            g->dealt == vpps_is_dealt(b->s, v);
 }
 
-/* A step, and the number of the segment that it goes to. Steps are sorted by segment in the end. */
+/* A step, and the number of its segment (steps between two barriers). Steps are sorted by segment in the end. */
 typedef struct placed {
     vpps_segment_step step;
     uint32_t segment;
@@ -143,13 +145,13 @@ static uint32_t elements_for(builder *b, uint32_t v, bool apart) {
     return add_segment(b, VPPS_SEGMENT_ELEMENTS, v);
 }
 
-/* Notes that step `step` of a segment reads operand o: the segment that last reads o's value, and whether o needs a slot (buffer). */
+/* Notes that `step` in a segment (between two barriers) reads operand o: when o's value was last read, whether it needs a slot (buffer). */
 static void note_read(builder *b, const vpps_program_step *step, const vpps_operand *o, uint32_t segment) {
     const uint32_t u = o->value;
     vpps_segments *s = b->s;
     if (s->made_in[u] != VPPS_NONE) {
         s->last_read[u] = vpps_max_u32(s->last_read[u], segment + 1);
-        /* u needs a slot (0: its offset is chosen later), because threads that did not compute an element of u read the element */
+        /* u needs a slot (0: offset still open): a later segment, or a thread that did not compute the element, reads it */
         if (s->made_in[u] != segment || !vpps_reads_alike(step, o)) s->slot[u] = 0;
         return;
     }
@@ -186,13 +188,13 @@ static void note_slot(builder *b, uint32_t v, uint32_t segment) {
     b->s->last_read[v] = vpps_max_u32(b->s->last_read[v], segment + 1);
 }
 
-/* Closes the open segment of products (which takes more products) if operand o is computed in that segment or a later one. */
+/* Takes no more products into b->products (steps between two barriers) if operand o is computed there or after the next barrier. */
 static void note_later(builder *b, const vpps_program_step *step, const vpps_operand *o, uint32_t segment) {
     (void)step;
     if (b->s->made_in[o->value] != VPPS_NONE && b->s->made_in[o->value] >= segment) b->products = VPPS_NONE;
 }
 
-/* Adds a product to the open segment of products, or to a new one if an operand is not computed before the open one. */
+/* Adds a product to the segment b->products (steps between two barriers), or to a new one if an operand is not computed before it. */
 static void place_product(builder *b, placing *to, const vpps_program_step *step) {
     const uint32_t v = step->to.value;
     load_operands(b, to, step);
@@ -242,7 +244,7 @@ static void place(builder *b, placing *to, const vpps_program_step *step) {
 
 /* ---------------------------------------------------------------- all */
 
-/* Assigns slots (buffers) to values. A slot is free for another value after the last segment that reads its value. */
+/* Assigns slots (buffers) to values. A slot becomes free when the last segment (steps between two barriers) has read its value. */
 static bool give_slots(builder *b) {
     vpps_segments *s = b->s;
     vpps_slots slots = {0};

@@ -19,7 +19,7 @@ typedef enum vpps_segment_kind {
 
 typedef enum vpps_segment_step_kind {
     VPPS_SEGMENT_LOAD, /* copies a value from memory to a slot (buffer) */
-    /* computes a value; in a segment of the kind ELEMENTS or PRODUCTS also stores the value in memory, if it is kept */
+    /* computes a value; if the segment's kind is ELEMENTS or PRODUCTS, also stores the value in memory, if it is kept */
     VPPS_SEGMENT_MAKE,
     VPPS_SEGMENT_STORE /* copies a value from a slot (buffer) to memory: kept values, or gradients for inputs */
 } vpps_segment_step_kind;
@@ -47,28 +47,31 @@ typedef struct vpps_segments {
     /* For each value: an operand that gives the value's place in memory; NULL if no step reads the value there. */
     const vpps_operand **memory;
     const vpps_program_step **made_by; /* for each value: the step that computes it; NULL: none */
-    uint32_t *made_in; /* for each value: number of the segment that computes or loads the value; VPPS_NONE: none */
+    /* for each value: number of the segment (steps between two barriers) that computes or loads it; VPPS_NONE: none */
+    uint32_t *made_in;
     /* for each value: offset of its slot (buffer) among the floats of a vertex; VPPS_NONE: no slot */
     uint32_t *slot;
-    uint32_t *last_read; /* for each value with a slot (buffer): 1 + number of the last segment that reads the slot */
+    /* for each value with a slot (buffer): 1 + number of the last segment (steps between two barriers) that reads it */
+    uint32_t *last_read;
     /* for each value: whether it is stored in memory after the barrier that follows its computation, not before */
     uint8_t *late;
     /* number of floats that all slots (buffers) take: [0] per vertex, [d] per member of list d - 1 */
     uint32_t floats[VPPS_AXES];
 } vpps_segments;
 
-/* Divides a stage's program into segments. Fails with MEMORY, or as vpps_segments_check. Call vpps_segments_free also after a failure. */
+/* Divides a stage's program into segments (steps between two barriers). Fails with MEMORY, SCRIPT (an error of the compiler). Call
+ * vpps_segments_free also after a failure. */
 vpps_status vpps_segments_make(vpps_segments *out, const vpps_compiled_cell *c, uint32_t stage);
 
 /* Checks that the steps between two barriers (a segment) find the values that they read: an earlier segment made the value, no step has overwritten
  * it since, and no thread overwrites a value while other threads read it. Fails with SCRIPT, which means an error of the compiler. */
 vpps_status vpps_segments_check(const vpps_segments *s);
 
-/* Returns whether the segment overwrites the memory of value u, by its own results or by storing products of earlier segments. */
+/* Returns whether a segment (steps between two barriers) overwrites value u in memory, by its results or by stores of earlier products. */
 bool vpps_segment_stores_over(const vpps_segments *s, uint32_t segment, uint32_t u);
 void vpps_segments_free(vpps_segments *s);
 
-/* Returns whether only products computed in tiles (GEMM blocks) and gradients of parameters read a kept value. */
+/* Returns whether only products in tiles (GEMM blocks) and parameters' gradients read a value that is kept in memory. */
 bool vpps_only_products_read(const vpps_compiled_cell *c, uint32_t v);
 
 /* Returns how many rows of a value with `rows` rows are owned by the virtual processor that owns most. */

@@ -12,7 +12,7 @@ static bool slots_meet(const vpps_segments *s, uint32_t u, uint32_t v) {
            s->slot[v] < s->slot[u] + vpps_segment_width(s, u);
 }
 
-/* Returns why a segment must not read value u in memory; NULL: it may. alike: a thread reads only the element that it computes. */
+/* Returns why the steps between two barriers must not read value u in memory; NULL: they may. alike: each thread reads only its element. */
 static const char *memory_wrong(const vpps_segments *s, uint32_t segment, uint32_t u, bool alike) {
     if (!s->memory[u]) return "reads what is nowhere";
     for (uint32_t g = 0; g < segment; g++)
@@ -40,7 +40,7 @@ static const char *step_wrong(const vpps_segments *s, uint32_t segment, const vp
     for (uint32_t i = 0; makes && makes->kind >= VPPS_STEP_RUN && i < makes->n && !wrong; i++) {
         const vpps_operand *o = vpps_operand_of(s, makes, i);
         *u = o->value;
-        /* a segment of products stores its results after a barrier */
+        /* products store their results after a barrier, when all threads have read the operands */
         if (s->list[segment].kind == VPPS_SEGMENT_PRODUCTS)
             wrong = memory_wrong(s, segment, *u, true);
         else

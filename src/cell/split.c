@@ -14,7 +14,7 @@ typedef struct work {
     /* for each value of forward: whether a recurrent output (read by parent vertices) depends on it; for each value of backward: whether
      * the gradient of a recurrent input depends on it */
     uint8_t *leads;
-    uint32_t *last; /* for each kept value: number of the last stage that reads it */
+    uint32_t *last; /* for each value kept in memory: number of the last stage that reads it */
     /* for each value in memory: whether only its vertex reads it, in forward only or in backward only */
     uint8_t *one_pass;
 } work;
@@ -153,8 +153,7 @@ bool vpps_reads_whole(const vpps_compiled_cell *c, const vpps_cell_value *x, uin
     return false;
 }
 
-/* Decides how the work on values is divided: as for an argument. If `split` (rows or vertices) is decided for an argument from the value's
- * own pass, and nothing for the value, the value gets `split`, too. */
+/* Divides the work on a value as an argument of its pass is divided, if that is by `split` and nothing is decided for the value. */
 static void split_as_read(vpps_compiled_cell *c, vpps_split split) {
     for (uint32_t v = 0; v < c->n_values; v++) {
         vpps_cell_value *x = &c->values[v];
@@ -165,7 +164,7 @@ static void split_as_read(vpps_compiled_cell *c, vpps_split split) {
     }
 }
 
-/* Returns whether, in v's pass, other values are computed from value v, and each processor needs only its own rows of v for all of them. */
+/* Returns whether other values of v's pass are computed from v, all of them divided by rows, each from the same rows of v. */
 static bool read_by_rows(const vpps_compiled_cell *c, uint32_t v) {
     bool any = false;
     for (uint32_t u = v + 1; u < c->n_values; u++) {

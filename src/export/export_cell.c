@@ -64,9 +64,9 @@ text vpps_c_element(const vpps_c_cell *x, uint32_t v, const char *element) {
 
 /* ---------------------------------------------------------------- what the function takes */
 
-/* Ways to write a parameter of a cell's C function. A cell has a function for one vertex, or also a function for many, which the first
- * calls. ONE: parameter of the function for one vertex. DEFINED: that parameter if the function calls the one for many. MANY: parameter of
- * the function for many. CALL: argument of the call. VERTEX: in the function for many, the variable for vertex r of the loop. */
+/* Ways to write a parameter of a cell's C function. Each cell has a function for one vertex; many cells also have a function for many,
+ * which the function for one vertex calls. ONE, DEFINED: parameter of the function for one vertex (DEFINED: if it calls that for many).
+ * MANY: parameter of the function for many. CALL: argument of the call. VERTEX: variable in the loop over the many vertices r. */
 typedef enum parameter_form { ONE, DEFINED, MANY, CALL, VERTEX } parameter_form;
 
 typedef struct parameter_list {

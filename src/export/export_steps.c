@@ -384,7 +384,7 @@ static void put_result(cell *x, const vpps_program_step *s, const char *length) 
     fputs(")\n}\n", x->out);
 }
 
-/* Writes a segment with an instruction that sums over whole vectors, or over a list of scalars. */
+/* Writes the C of an instruction that sums over whole vectors, or over a list of scalars. */
 static vpps_status put_whole(cell *x, const vpps_segment *g, const vpps_program_step *s) {
     const bool list = g->kind == VPPS_SEGMENT_LISTS;
     if (!formulas[s->run.of.opcode].term) return refuse(x, s);

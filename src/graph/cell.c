@@ -466,8 +466,8 @@ static bool repeats_lists(const vpps_graph *g, const vpps_cell_data *c, const ui
     return true;
 }
 
-/* Writes to the array `to` the child vertices that a vertex's lists read, then the nodes of its list inputs; nothing if the latest vertex
- * with lists has the same lists. *position: the list inputs' nodes in g->words. Returns the end of what was written. NULL: failed. */
+/* Writes to the array `to` the child vertices that a vertex's lists read, then its list inputs' nodes; nothing if the latest vertex with lists has
+ * the same lists. *position becomes the nodes' index in g->words. Returns the end of what was written. NULL: the graph has failed. */
 static __attribute__((noinline)) uint32_t *take_lists(vpps_graph *g, const vpps_cell_data *c, const uint32_t *members,
                                                       const vpps_application *a, uint32_t *position, uint32_t *to) {
     uint32_t first[VPPS_AXES] = {0}; /* for each list input: number of children that preceding lists read */

@@ -71,7 +71,7 @@ static inline size_t vpps_elems_held(const vpps_parameter_data *p) {
 /* Copies the entries that this process holds to `held`, out of the n entries of a lookup table from number `first` on in `entries`. */
 void vpps_take_entries(const vpps_parameter_data *p, const float *entries, uint32_t first, uint32_t n, float *held);
 
-/* Makes room for the host's copy of a matrix's or vector's gradient: zeros; with has_gradient the caller writes it. Fails with MEMORY. */
+/* Makes room for the host's copy of a matrix's or vector's gradient, and fills it with zeros unless has_gradient. Fails with MEMORY. */
 vpps_status vpps_need_gradient(vpps_parameter_data *p, bool has_gradient);
 
 /* Copies the gradients of n entries of a lookup table, sorted by entry number. Fails with MEMORY. */
