@@ -797,8 +797,7 @@ VPPS_API vpps_status vpps_read_kept(vpps_handle *h, vpps_value value, float *out
 VPPS_API vpps_node vpps_kept_columns(vpps_graph *g, vpps_handle *h, vpps_value value);
 /* Gives the shape of a kept value (vpps_keep); `rows` or `cols` may be NULL. Fails with STATE if h has no such value, or released it. */
 VPPS_API vpps_status vpps_kept_shape(vpps_handle *h, vpps_value value, uint32_t *rows, uint32_t *cols);
-/* Releases a kept value (vpps_keep), or VPPS_NO_VALUE, without waiting for a batch that reads it. Fails with STATE if h has no such
- * value. */
+/* Releases a kept value (vpps_keep), or VPPS_NO_VALUE, without waiting for its readers. Fails with STATE if h has no such value. */
 VPPS_API vpps_status vpps_release(vpps_handle *h, vpps_value value);
 
 /* ---------------------------------------------------------------- arrays in the device's memory
@@ -872,8 +871,7 @@ typedef struct vpps_cost {
     uint64_t product_flops, other_flops;
     uint64_t parameter_bytes, value_bytes;
 } vpps_cost;
-/* Gives a graph's cost. An op in a cell counts per vertex and list member; a table's entry counts once. Fails with STATE if g records a
- * cell. */
+/* Gives a graph's cost. An op in a cell counts per vertex and list member, a table's entry once. Fails with STATE if g records a cell. */
 VPPS_API vpps_status vpps_graph_cost(vpps_graph *g, vpps_cost *out);
 
 /* ---------------------------------------------------------------- what a handle did */
@@ -884,14 +882,16 @@ typedef struct vpps_stats {
     uint64_t batches; /* training batches finished since the model began; checkpoints carry the number on */
     uint64_t skipped; /* batches that were not applied, since loss or gradient was not finite */
     uint64_t nodes;   /* nodes of the graph, those inside cells included */
-    /* levels: number of the graph's levels; phases: number of the script's phases (between barriers) */
+    /* levels: number of the graph's levels; phases: number of parts, between barriers, of the batch's program (script) */
     uint64_t levels, phases;
-    uint64_t steps;        /* number of steps in forward; a step runs vertices of one cell together */
-    uint64_t instructions; /* tasks of the script (the batch's program); a task that all groups share counts once */
+    uint64_t steps; /* number of steps in forward; a step runs vertices of one cell together */
+    /* tasks of the batch's program (script); a task that all groups of processors share counts once */
+    uint64_t instructions;
     uint64_t script_bytes;
-    uint64_t pool_bytes;         /* bytes of the parameters and of the batch's tensors */
-    uint64_t live_bytes;         /* bytes of parameters and of tensors live at the same time: the least pool_bytes */
-    uint64_t host_ns, device_ns; /* host_ns: time to make the script on the host; device_ns: to run it on the device */
+    uint64_t pool_bytes; /* bytes of the parameters and of the batch's tensors */
+    uint64_t live_bytes; /* bytes of parameters and of tensors live at the same time: the least pool_bytes */
+    /* host_ns: time to make the batch's program (script) on the host; device_ns: to run it on the device */
+    uint64_t host_ns, device_ns;
     uint64_t total_nodes, total_host_ns, total_device_ns; /* sums over all training batches of this handle */
     uint64_t peak_pool_bytes;
     uint32_t vps;
@@ -915,7 +915,7 @@ typedef struct vpps_stats {
     uint32_t gpu;          /* device cuda: the GPU's number in the driver and in DLPack; else 0 */
 } vpps_stats;
 
-/* Gives the handle's counts and times without waiting; a batch in flight contributes only the counts of its script. */
+/* Gives the handle's counts and times without waiting; a batch in flight contributes only the counts of its program (script). */
 VPPS_API vpps_status vpps_handle_stats(vpps_handle *h, vpps_stats *out);
 #define VPPS_TRIAL_STATE_TABLE(X)                                                                                      \
     X(WAITING, "waiting")   /* not tried yet */                                                                        \
@@ -934,8 +934,7 @@ typedef struct vpps_trial {
     size_t size;        /* sizeof(vpps_trial) */
     uint32_t groups;    /* if the alternative is a number of groups of virtual processors: the number; else 0 */
     const char *policy; /* if the alternative is a batching policy: the policy's name; else NULL */
-    /* CPU: if the alternative is a way to share work out over cores: "rows", "vertices", or "size" (the matrices' size decides). Else
-     * NULL. */
+    /* CPU: if the alternative is a way to share work out over cores: "rows", "vertices", or "size" (matrices' size decides). Else NULL. */
     const char *split;
     /* CPU: the kind of product that was timed on one core; NULL: something else was timed. "forward": a 256 x 256 matrix, or its transposed
      * copy, times `vectors` vectors; "rows": the transposed matrix times the vectors; "gradient": outer products; "copy": transposing the

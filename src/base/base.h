@@ -113,7 +113,7 @@ void vpps_free_at(void *pointer);
 /* Reads a whole number up to `most` that consists of decimal digits. False: the text is no such number, and *out is unchanged. */
 bool vpps_read_number(const char *text, uint64_t most, uint64_t *out);
 
-/* Fails with ARGUMENT, naming `where` and `what`, if n is too large for the 32-bit counts and positions of graphs and scripts. */
+/* Fails with ARGUMENT, naming `where` and `what`, if n is too large for the 32-bit counts and positions of a batch. */
 static inline vpps_status vpps_need_count(uint64_t n, const char *where, const char *what) {
     if (VPPS_LIKELY(n < UINT32_MAX)) return VPPS_OK;
     return vpps_fail(VPPS_ARGUMENT, "%s: 2^32 %s or more; expected smaller batches", where, what);

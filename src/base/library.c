@@ -10,7 +10,7 @@ static atomic_int preferred; /* major version of CUDA to prefer; 0: any */
 
 void vpps_library_prefer(int major) { atomic_store(&preferred, major); }
 
-/* Returns a distance by which CUDA versions are compared with the wanted one; any later version is farther than all earlier ones. */
+/* Returns how far CUDA version `major` is from the wanted one; any later version is farther than all earlier versions. */
 static int distance(int major, int wanted) { return major <= wanted ? wanted - major : 1000 + major; }
 
 typedef struct best_library {

@@ -19,10 +19,10 @@
 
 /* The kind of a compiled cell's value: where the value comes from, or the operation that makes it. */
 typedef enum vpps_cell_kind {
-    /* an input, read from another vertex; the vertex's data in the script tell where the input lies */
+    /* an input, read from another vertex; the batch's program (script) tells where the input lies */
     VPPS_VALUE_INPUT,
-    VPPS_VALUE_LOOKUP, /* an entry of a lookup table; the vertex's data in the script tell the entry's number */
-    /* the data of an input op (numbers that the caller gives), which are part of the batch's script */
+    VPPS_VALUE_LOOKUP, /* an entry of a lookup table; the batch's program (script) has the entry's number */
+    /* numbers that the caller gives (input op); they are part of the batch's program (script) */
     VPPS_VALUE_DATA,
     VPPS_VALUE_PARAMETER, /* a parameter vector of the model */
     /* gradient of an output: the sum of the gradients that the vertices reading the output compute */
@@ -50,7 +50,7 @@ enum { VPPS_RECORD_FORWARD = VPPS_AXES, VPPS_RECORD_BACKWARD, VPPS_RECORDS };
 
 static inline bool vpps_is_pass_record(uint32_t record) { return record >= VPPS_AXES; }
 
-/* Returns the axis of a record (area of kept values): 0 if it holds values of vertices; d if it holds values for the members of list input d - 1. */
+/* Returns the axis of a record (area of memory): 0 if it holds values of vertices, d if it holds values for the members of list d - 1. */
 static inline uint32_t vpps_axis_of(uint32_t record) { return vpps_is_pass_record(record) ? 0 : record; }
 
 /* The passes of a cell's work, in the order in which they run. The main passes run level by level (a level's vertices have finished
@@ -98,7 +98,7 @@ typedef enum vpps_number_kind {
     VPPS_NUMBER_INVERSE, /* the operand is the float 1 / count, or 0 if the field `count` is 0 */
     /* the operand is the field `count` + the number of the list member (its position in the list) */
     VPPS_NUMBER_POSITION,
-    /* the operand is: the vertex's integer number `word` in the script, + `count`, + member's number * size of the value */
+    /* the operand is: integer `word` of the vertex in the batch's program, + `count`, + member's number * value's size */
     VPPS_NUMBER_ELEMENT
 } vpps_number_kind;
 
@@ -242,7 +242,7 @@ typedef struct vpps_cell_needs {
     vpps_row_rule rows; /* the device's rule */
 } vpps_cell_needs;
 
-/* The meaning of an integer that the script has for each vertex of a cell, beside the places of the vertex's inputs (script/task.h). */
+/* The meaning of an integer that the batch's program (script) has for each vertex of a cell, beside the places of the vertex's inputs. */
 typedef enum vpps_word_kind {
     VPPS_WORD_INDEX, /* number `value` of the indices that the caller gave for the vertex (vpps_pull_index) */
     VPPS_WORD_IMM,   /* for a vertex that is one op: the op's integer, such as a class or the bits of a factor */
@@ -256,9 +256,9 @@ typedef struct vpps_cell_word {
 } vpps_cell_word;
 
 typedef struct vpps_cell_lookup {
-    /* the table; VPPS_NO_PARAM: a value kept by vpps_keep; the script's integer is the offset of that value */
+    /* the table; VPPS_NO_PARAM: the entry is a value kept by vpps_keep, and its number is the value's offset in the pool */
     vpps_param table;
-    /* VPPS_WORD_DROPOUT: `value` is the entry's number; else the number is the vertex's integer of this kind in the batch's script */
+    /* VPPS_WORD_DROPOUT: `value` is the entry's number; else the vertex's integer of this kind in the batch's program is */
     uint8_t kind;
     uint32_t value;
 } vpps_cell_lookup;
@@ -296,7 +296,7 @@ typedef struct vpps_compiled_cell {
     /* for each axis (0: single inputs; d: list d - 1): number of the cell's inputs */
     uint32_t inputs_of[VPPS_AXES];
     bool is_data; /* whether the cell is an input op, whose value is data that the batch brings */
-    /* number of elements under dropout: [0] of a vertex, [d] of a member of list input d - 1 */
+    /* number of elements to which dropout applies: [0] of a vertex, [d] of a member of list input d - 1 */
     uint64_t dropout_elems[VPPS_AXES];
     vpps_cell_contribution *contributions;
     uint32_t n_contributions;

@@ -27,7 +27,7 @@ typedef struct lowering {
     uint32_t axis;
     bool over_list, drops;
     uint32_t imm;
-    /* Where the op's integer is found. STATIC: it is `imm`. PULLED: the caller's index number `imm` of the vertex. OWN: in the script. */
+    /* Where the op's integer is. STATIC: `imm` itself. PULLED: the caller's index number `imm`. OWN: in the batch's program. */
     enum { IMM_STATIC, IMM_PULLED, IMM_OWN } imm_kind;
 } lowering;
 

@@ -32,7 +32,7 @@ static const vpps_cell_arg *arg_at(const builder *b, const vpps_cell_value *x, u
 }
 static bool made_here(const builder *b, uint32_t v) { return value_at(b, v)->stage == b->stage; }
 
-/* Returns 1 + the index of `rows` in p->dealt, the list of the numbers of rows that are divided; adds `rows` if it is missing. */
+/* Returns 1 + the index of `rows` in p->dealt (numbers of rows that are divided among processors); adds `rows` if it is missing. */
 static uint16_t deal(builder *b, uint32_t rows) {
     vpps_program *p = b->p;
     uint32_t i = 0;

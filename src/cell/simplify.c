@@ -85,7 +85,7 @@ static bool rebuild(vpps_compiled_cell *c, uint32_t *map, const uint8_t *keep) {
         if (!keep && x.kind != VPPS_VALUE_POSITIONS && !finds) {
             const bool output = vpps_is_output(c, v);
             same = vpps_simplify_value(&to, &x, args);
-            if (output && same != VPPS_NONE) { /* an output stays a value of its own */
+            if (output && same != VPPS_NONE) { /* an output is not merged with an equal value */
                 same = VPPS_NONE;
             }
             for (uint32_t u = 0; same == VPPS_NONE && !output && u < to.n_values; u++)

@@ -198,7 +198,7 @@ static uint32_t index_limit(const vpps_model *model, const vpps_cell_data *c, ui
     return x & VPPS_CELL_INPUT ? c->inputs[x & ~VPPS_CELL_INPUT].rows : c->signatures[c->nodes[x].signature].rows;
 }
 
-/* Returns how other vertices find node or input t among the cell's outputs; adds a node that is not yet an output to the outputs. */
+/* Describes node or input t as an output of the cell. Adds a node to c->outputs that is not there yet. */
 static vpps_cell_offer offer_of(vpps_cell_data *c, uint32_t t) {
     if (t & VPPS_CELL_INPUT) {
         const vpps_cell_input *in = &c->inputs[t & ~VPPS_CELL_INPUT];
@@ -308,8 +308,8 @@ static vpps_node input_node(const vpps_cell_data *c, const uint32_t *record, uin
     return vpps_own_nodes(c, record)[at];
 }
 
-/* Returns the cell's description of output number k of a vertex, among the outputs for nodes outside cells (`pushed`) or for parent
- * vertices. NULL: the vertex has no cell or no such output. */
+/* Returns what the cell says of a vertex's output number k, an output for nodes outside cells (`pushed`) or for parent vertices. NULL: the
+ * vertex has no cell or no such output. */
 static inline const vpps_cell_offer *find_offer(const vpps_graph *g, vpps_vertex v, uint32_t k, bool pushed) {
     if (v >= g->n_vertices || g->vertices[v].cell == VPPS_SOURCE_VERTEX) return NULL;
     const vpps_cell_data *c = vpps_cell_of(g, g->vertices[v].cell);

@@ -186,7 +186,7 @@ vpps_node vpps_fail_lists(vpps_graph *g, const char *what, uint32_t a, uint32_t 
                            b - 1, g->recording->name);
 }
 
-/* Finds the axis of an op's result in a recorded cell: 0, or the axis of a list among the op's arguments. False: the graph has failed. */
+/* Finds the axis of an op's result in a recorded cell: 1 + number of the list for whose members it has values, else 0. False: failed. */
 static bool find_axis(vpps_graph *g, vpps_op op, uint32_t n, const vpps_node *args, uint32_t *axis) {
     vpps_cell_data *c = g->recording;
     const bool of_all = vpps_takes_members(op);
@@ -209,7 +209,7 @@ static bool find_axis(vpps_graph *g, vpps_op op, uint32_t n, const vpps_node *ar
 vpps_node vpps_make_node(vpps_graph *g, vpps_signature *s, const vpps_param *matrices, uint32_t n,
                          const vpps_node *args, uint32_t imm, bool imm_pulled) {
     uint32_t axis = 0;
-    /* only cells have list inputs */
+    /* only a cell can have inputs that are lists */
     if (g->recording && !find_axis(g, (vpps_op)s->op, n, args, &axis)) return VPPS_NO_NODE;
     uint32_t signature = intern(g, s, matrices);
     if (signature == UINT32_MAX) return VPPS_NO_NODE;

@@ -173,7 +173,7 @@ typedef struct vpps_cell_data {
     uint32_t min_members[VPPS_AXES], most_members[VPPS_AXES];
 } vpps_cell_data;
 
-/* Returns the number of values of an axis that a vertex has: 1 for axis 0, else the number of nodes that a list input reads. */
+/* Returns how many values a vertex has on an axis: 1 on axis 0, on axis l + 1 the number of members of its list l. */
 static inline uint32_t vpps_members(const uint32_t *record, uint32_t axis) { return axis ? record[axis - 1] : 1; }
 
 /* Returns the number of nodes that a vertex reads through its list inputs. */

@@ -4,7 +4,7 @@
 
 #include <math.h>
 
-static const uint64_t max_param_elems = (uint64_t)1 << 31; /* 32-bit offsets must reach all values and their states */
+static const uint64_t max_param_elems = (uint64_t)1 << 31; /* 32-bit offsets reach values and optimizer state */
 
 vpps_status vpps_model_create(vpps_model **out, uint64_t seed) {
     VPPS_NEED(out);
