@@ -18,7 +18,7 @@ typedef enum vpps_place {
     VPPS_PLACE_ENTRY,     /* entry of a lookup table, for lookup number `at`; the script tells the entry's number */
     VPPS_PLACE_PARAMETER, /* vector parameter number `at` of the model, equal for all vertices */
     VPPS_PLACE_DATA,      /* the numbers of the vertex's input op, which lie in the script (the batch's program) */
-    /* a gradient that the vertex computes for one of its inputs: number `at` of the cell's contributions */
+    /* a gradient that the vertex computes for one of its inputs: number `at` of c->contributions (gradients for inputs) */
     VPPS_PLACE_CONTRIBUTION,
     VPPS_PLACE_GRADIENT /* the gradient of parameter number `at` */
 } vpps_place;

@@ -87,7 +87,7 @@ static vpps_status write_cell(vpps_c_cell *x, FILE *declarations) {
     return vpps_c_write_cell(x, declarations);
 }
 
-/* Gives each output number an offset, equal in all cells: before output k there is room for the largest output 0, 1, ... k - 1 of any cell. */
+/* Gives each output number k an offset, equal in all cells: the sum of the largest output 0 of any cell, the largest output 1, ... k - 1. */
 static bool place_outputs(vpps_c_writer *w) {
     uint32_t most = 0;
     for (size_t i = 0; i < w->model->n_cells; i++) {

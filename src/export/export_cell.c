@@ -73,7 +73,7 @@ typedef struct parameter_list {
     FILE *out;
     parameter_form form;
     const char *between; /* separator before the next parameter */
-    const char *in;      /* C text of the function's body; parameters that the body does not name are left out */
+    const char *in;      /* C text of the function's body; only parameters that the body names are written */
 } parameter_list;
 
 /* Returns whether a C text contains a name as a whole word. */
