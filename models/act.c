@@ -51,11 +51,12 @@ static vpps_status record_input(act_net *n, vpps_model *model) {
     return vpps_cell_end(g, &n->input);
 }
 
-/* The values that a turn passes to the next one. LEFT: 1 - epsilon minus the probability spent so far. STATE: the state. MEAN: the weighted
- * mean of states so far. REST: the probability left. COST: N + R so far. */
+/* The values that a turn (one reading of a word) passes to the next turn. LEFT: 1 - epsilon minus the halting probability spent so far.
+ * STATE: the state. MEAN: the weighted mean of states so far. REST: the halting probability that is left. COST: number of turns plus
+ * remainders so far, for the loss. */
 enum { LEFT, STATE, MEAN, REST, COST, VALUES };
 
-/* Records a turn's cell. Its inputs are the word's W x + b, and a number that exceeds 1 only in the last permitted turn. */
+/* Records the cell of a turn (one reading of a word). Inputs: W x + b of the word, and a number, 2 in the last permitted turn, else 0. */
 static vpps_status record_turn(act_net *n, vpps_model *model) {
     const uint32_t d = n->base.config.hidden;
     vpps_graph *g;
@@ -71,7 +72,7 @@ static vpps_status record_turn(act_net *n, vpps_model *model) {
     const vpps_node rest = vpps_sub(g, before[REST], h);
     const vpps_node left = vpps_sub(g, vpps_sub(g, rest, vpps_constant(g, 1, 1, EPSILON)), last); /* eq. (7) */
     const vpps_node p = vpps_select(g, left, h, before[REST]);                                    /* eqs. (6), (8) */
-    /* R(t) in the word's last turn, else 0 */
+    /* R(t), the halting probability that is left, in the last turn of word t; 0 in the turns before */
     const vpps_node ended = vpps_unless(g, before[REST], left);
     const vpps_node one_more = vpps_add(g, before[COST], vpps_ones(g, 1, 1));
     vpps_scatter_else(g, left, before[LEFT]);
@@ -110,7 +111,8 @@ static vpps_vertex read_word(const act_net *n, vpps_graph *g, uint32_t word, con
     const vpps_node first[VALUES] = {
         [LEFT] = b->one, [STATE] = state, [MEAN] = b->zeros, [REST] = b->one, [COST] = cost};
     vpps_vertex at = vpps_source(g, VALUES, first);
-    for (uint32_t part = 0; part < 3; part++) { /* the first turn, the turns between, the last turn permitted */
+    /* a word's first turn (reading), the turns between, the last permitted turn */
+    for (uint32_t part = 0; part < 3; part++) {
         const uint32_t turns = part == 1 ? (limit > 2 ? limit - 2 : 0) : part == 0 || limit > 1;
         const bool ends = part == 2 || limit == 1;
         const vpps_node pulls[] = {vpps_pushed(g, input, part == 0), ends ? b->two : b->zero};

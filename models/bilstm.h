@@ -12,8 +12,9 @@
  * backward_at[k] the one that has read x_n-1 .. x_k. */
 typedef struct bilstm {
     part_stack forward, backward;
-    part_crf crf;   /* a tagger's conditional random field, used if net_config.crf */
-    vpps_cell join; /* cell that outputs D([h_f; h_b]) of its children, a forward and a backward vertex */
+    part_crf crf; /* a tagger's conditional random field, used if net_config.crf */
+    /* cell that outputs dropout([h_f; h_b]), h_f from child 0, a forward vertex, h_b from child 1, a backward one */
+    vpps_cell join;
     vpps_node *x;
     vpps_vertex *forward_at, *backward_at;
     uint32_t room; /* capacity of x, forward_at and backward_at */
@@ -40,9 +41,9 @@ void bilstm_run(bilstm *b, vpps_graph *g, uint32_t n);
 /* Applies the cell `join` to a forward and a backward vertex. */
 vpps_node bilstm_join(const bilstm *b, vpps_graph *g, vpps_vertex forward, vpps_vertex backward);
 
-/* A tagger without its embeddings: reads x, and predicts word k's tag from [h_f(k); h_b(k)] of the last layer.
- * bilstm_declare_tagger declares forward.*, backward.* and the classifier's parameters; bilstm_record_tagger records
- * the cells, called NAME forward, ...; bilstm_tag adds a sentence to a graph. */
+/* A tagger without its embeddings: reads x, and predicts word k's tag from [h_f(k); h_b(k)] of the last layer. bilstm_declare_tagger
+ * declares forward.*, backward.* and the classifier's parameters; bilstm_record_tagger records the cells, whose names begin with `name`;
+ * bilstm_tag adds a sentence to a graph. */
 vpps_status bilstm_declare_tagger(bilstm *b, part_classifier *c, vpps_model *model, const net_config *config);
 vpps_status bilstm_record_tagger(bilstm *b, part_classifier *c, vpps_model *model, const char *name);
 vpps_status bilstm_tag(bilstm *b, const part_classifier *c, vpps_graph *g, const vpps_sentence *sentence,

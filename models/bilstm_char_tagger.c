@@ -69,7 +69,8 @@ static vpps_status create(void **net, vpps_model *model, const net_config *confi
 
 /* ---------------------------------------------------------------- a sentence */
 
-/* Sets *x to a word's embedding made of its characters: [g_f(l); g_b(1)]. */
+/* Sets *x to an embedding made of a word's characters: the forward LSTM's output after the last character, the backward LSTM's after the
+ * first. */
 static vpps_status spell(bilstm_char_tagger_net *t, vpps_graph *g, const net_spelling *word, vpps_node *x) {
     bilstm *b = &t->spelling;
     const vpps_status s = bilstm_reserve(b, word->n);

@@ -98,8 +98,9 @@ static void destroy(void *net) {
 /* A sentence's words, heads before their dependents. The dependents of word k are children[first[k + 1]] to
  * children[first[k + 2]] - 1; the roots are children[first[0]] to children[first[1]] - 1. */
 typedef struct tree_order {
-    uint32_t *words, *children; /* arrays of n word numbers, described above */
-    uint32_t *first;            /* n + 2 entries: index of the first element of each list in `children` */
+    /* words: the n words' numbers, heads before dependents; children: word numbers, all dependents of a word together */
+    uint32_t *words, *children;
+    uint32_t *first; /* n + 2 entries: index of the first element of each list in `children` */
 } tree_order;
 
 /* Orders a sentence's n words by their heads. The arrays of *out are t's scratch memory. Returns false when out of memory. */

@@ -32,7 +32,8 @@ static vpps_status record_first(part_crf *c, vpps_model *model) {
     return vpps_cell_end(g, &c->first);
 }
 
-/* Records the cell of every word but the first. Column i of T + a has the scores of all preceding tags, followed by tag i. */
+/* Records the cell of every word but the first. T has the scores of successive tags, a the scores of all ways to tag the words before.
+ * Column i of T + a has the scores of each preceding tag if tag i follows it. */
 static vpps_status record_next(part_crf *c, vpps_model *model) {
     vpps_graph *g;
     const vpps_status s = vpps_cell_begin(model, "crf next", &g);

@@ -195,7 +195,7 @@ typedef struct linked {
     uint32_t *first;  /* node i has the neighbours near[first[i]] to near[first[i + 1] - 1] */
     uint32_t *near;   /* neighbouring nodes */
     uint32_t *type;   /* type[k]: DIRECTIONS * edge type + direction of neighbour near[k] */
-    /* Indexed by DIRECTIONS * edge type + direction: the vertex of this vector in the current round; VPPS_NO_VERTEX: not made yet. */
+    /* of_type[DIRECTIONS * edge type + direction]: the vertex with this type's vector in the current round; VPPS_NO_VERTEX: not made yet */
     vpps_vertex *of_type;
     vpps_vertex *children; /* memory for the children of one node */
     vpps_node *pulls;      /* memory for the pulled (input) values of one node, head after head */

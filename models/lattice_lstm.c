@@ -35,7 +35,8 @@ typedef struct lattice_lstm_net {
     vpps_param words;
     part_recurrent step; /* LSTM step of a character at which no word ends */
     vpps_param W[4], U[4], b[4];
-    vpps_cell character, word, join; /* cells where words end: for the character, for a word, to join them */
+    /* cells at a node where words end. character: reads the character; word: reads a word; join: combines the results */
+    vpps_cell character, word, join;
     part_crf crf;
 } lattice_lstm_net;
 
@@ -73,7 +74,8 @@ static vpps_status scatter_share(vpps_graph *g, vpps_node gate, vpps_node cell) 
     return s == VPPS_OK ? vpps_scatter(g, vpps_mul(g, weight, cell)) : s;
 }
 
-/* Records the cell of eq. (11) without the forget gate and the preceding cell state. The cell `join` reads this cell's output gate. */
+/* Records the cell of a character at which words end: the paper's eq. (11) without the forget gate and the preceding cell state. The cell
+ * `join` reads the output gate of this cell. */
 static vpps_status record_character(lattice_lstm_net *t, vpps_model *model) {
     const part_recurrent *p = &t->step;
     vpps_graph *g;

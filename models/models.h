@@ -9,18 +9,20 @@
 
 /* ---------------------------------------------------------------- examples */
 
-/* What one example of a network is. "positions" names the places of an example at which the network predicts. */
+/* What one example of a network is, and what the network predicts. A position is a place of an example at which the network predicts. */
 typedef enum net_kind {
-    NET_TREES,         /* a labelled binary tree; its nodes are the positions */
-    NET_TAGGING,       /* a sentence with a tag for every word; its words are the positions */
-    NET_SENTENCES,     /* a sentence with a label; its only position: the whole sentence */
-    NET_TEXT,          /* a sentence; positions: words but the first, each predicted from the preceding words */
-    NET_LATTICES,      /* a lattice with a tag for every character; positions: nodes but the first */
-    NET_PAIRS,         /* a sentence and its translation; positions: the translation's words but the first */
-    NET_LATTICE_PAIRS, /* a lattice and its translation; positions: the translation's words but the first */
-    NET_DEPENDENCIES,  /* a dependency tree (a sentence with heads), and tags of all or some words; positions: words */
-    NET_NODES,         /* a graph with typed edges and tags for all or some nodes; positions: nodes */
-    NET_GRAPHS         /* a graph with typed edges and a label; its only position: the whole graph */
+    NET_TREES,     /* a labelled binary tree; predicts a label at each node (position) */
+    NET_TAGGING,   /* a sentence with a tag for every word; predicts a tag at each word (position) */
+    NET_SENTENCES, /* a sentence with a label; predicts the label, at a single position */
+    NET_TEXT,      /* a sentence; predicts each word but the first (positions) from the preceding words */
+    NET_LATTICES,  /* a lattice with a tag for every character; predicts a tag at each node (position) but node 0 */
+    /* a sentence and its translation; predicts each word of the translation (position) but the first */
+    NET_PAIRS,
+    NET_LATTICE_PAIRS, /* a source lattice and its translation; predicts each word of the translation but the first */
+    /* a dependency tree: a sentence with heads, and tags of all or some words; predicts each word's tag */
+    NET_DEPENDENCIES,
+    NET_NODES, /* a graph with typed edges, and tags of all or some nodes; predicts each node's tag */
+    NET_GRAPHS /* a graph with typed edges and a label; predicts the label, at a single position */
 } net_kind;
 
 /* The spelling of a word: the ids of its n characters. */
@@ -46,14 +48,14 @@ typedef struct net_example {
     /* NODES, GRAPHS: the graph's edges, at least one; `sentence` holds the nodes' words and tags. */
     const net_edge *edges;
     uint32_t n_edges;
-    const float *numbers; /* NODES, GRAPHS: net_config.numbers features per node */
+    const float *numbers; /* networks on graphs: the nodes' features, net_config.numbers per node */
 } net_example;
 
-/* The positions of an example at which losses are taken or predictions made. */
+/* The positions (words, nodes or whole examples) at which a network is asked for losses or predictions. */
 typedef enum net_heads {
-    NET_HEADS_LABELLED, /* every position with a known label */
-    NET_HEADS_ROOT,     /* TREES: the root, if labelled; other data: every position with a known label */
-    NET_HEADS_ALL       /* every position, labelled or not: for prediction */
+    NET_HEADS_LABELLED, /* positions with a known label */
+    NET_HEADS_ROOT,     /* in trees only the root, if it has a label; in other data the positions with a known label */
+    NET_HEADS_ALL       /* all positions, with or without a label: for prediction */
 } net_heads;
 
 struct net_decoding;
@@ -110,24 +112,24 @@ typedef struct net_config {
     uint32_t words, characters, classes, edge_types; /* numbers of words, characters, classes, edge types in the data */
     uint32_t embed, hidden;
     uint32_t layers;          /* layers of LSTMs or transformer, or rounds of a graph network; 0: one */
-    uint32_t numbers;         /* NODES, GRAPHS: number of features of a node */
+    uint32_t numbers;         /* networks on graphs: number of features of a node */
     uint32_t heads;           /* number of attention heads */
     uint32_t feed_forward;    /* units of a transformer's feed-forward layers; 0: 4 * hidden */
-    uint32_t character_embed; /* elements of a character's embedding; a spelled word has `embed` elements */
+    uint32_t character_embed; /* elements of a character's embedding; a word embedding made of characters has `embed` */
     uint32_t mlp;             /* units of the classifier's hidden layer; 0: no such layer */
-    uint32_t steps;           /* TEXT: number of words of an example; 0: an example is a sentence */
-    /* TEXT: whether an example begins with the states with which the preceding example ended */
+    uint32_t steps;           /* language models: number of words of an example; 0: an example is a sentence */
+    /* language models: whether an example begins with the states with which the preceding example ended */
     bool carry;
     uint32_t turns; /* adaptive computation (act.c): how often a word is read at most */
     float ponder;   /* adaptive computation: the loss added for each reading of a word */
     bool attention;
     bool input_feeding; /* whether the decoder also reads its latest attention output; needs attention */
-    bool crf;           /* TAGGING, LATTICES: whether a conditional random field (crf.h) chooses a sentence's tags */
+    bool crf;           /* taggers: whether a conditional random field (crf.h) chooses a sentence's tags */
     float dropout;
     float label_smoothing;    /* label smoothing of the training loss (vpps_cross_entropy_with) */
     bool weighted;            /* whether the training loss weights classes by class_weights */
     vpps_param class_weights; /* a frozen vector of weights, declared by the caller before the network is made */
-    uint32_t loss;            /* TREES: which nodes have a training loss: NET_HEADS_LABELLED or NET_HEADS_ROOT */
+    uint32_t loss;            /* networks on trees: which nodes have a training loss: NET_HEADS_LABELLED or _ROOT */
 } net_config;
 
 /* ---------------------------------------------------------------- options: a table row each */
@@ -161,9 +163,9 @@ typedef struct network {
     const char *embedding;     /* the lookup table of word vectors, which --vectors can fill */
     net_kind kind;
     net_config defaults;
-    net_generator generator; /* TREES */
-    bool parity;             /* SENTENCES: whether the network, without data, learns the parity of generated signs */
-    bool spells;             /* TAGGING: whether the network makes embeddings of rare words from their characters */
+    net_generator generator; /* networks on trees: the kind of trees generated if no data are given */
+    bool parity;             /* sentence classifiers: whether generated data are signs + and -, labelled by parity */
+    bool spells;             /* taggers: whether embeddings of rare words are made of their characters */
 
     /* Declares the parameters and records the cells on `model`; the caller frees *net with destroy. */
     vpps_status (*create)(void **net, vpps_model *model, const net_config *config);
@@ -174,10 +176,10 @@ typedef struct network {
      * replaces the states, and sets the next word's logits. TEXT may have `decode` alone, which begins with an all-zero d. */
     vpps_status (*encode)(void *net, vpps_graph *g, const net_example *x, net_decoding *d);
     vpps_status (*decode)(void *net, vpps_graph *g, uint32_t word, net_decoding *d);
-    /* PAIRS, LATTICE_PAIRS, or NULL: after `encode` on the same graph, adds greedy search without dropout for vpps_forward
-     * on devices that can choose words themselves (vpps_stats.decides). */
+    /* Only networks that translate may have `greedy`; else NULL. Called after `encode` on the same graph; adds greedy search without
+     * dropout, for vpps_forward on devices that can choose words themselves (vpps_stats.decides). */
     vpps_status (*greedy)(void *net, vpps_graph *g, const net_decoding *d, net_greedy *out);
-    /* TAGGING, LATTICES, or NULL: with net_config.crf, sets `chain` to the nodes that score pairs of successive tags. */
+    /* Only taggers may have `chain`; else NULL. With net_config.crf, sets chain[] to the nodes that score pairs of successive tags. */
     void (*chain)(void *net, vpps_graph *g, vpps_node chain[NET_CHAIN]);
     void (*destroy)(void *net);
 } network;

@@ -36,13 +36,13 @@ typedef struct part_classifier {
     const net_config *config;
     /* number of elements of the input h (all its vectors together); mlp: of the hidden layer h' */
     uint32_t inputs, mlp;
-    uint32_t n_pulls; /* number of vectors of equal size that make up h; 0: one */
+    uint32_t n_pulls; /* number of vectors of equal size whose concatenation is the input h; 0 means 1 */
     vpps_param W_h, b_h, W_s, b_s;
     vpps_cell cell;
 } part_classifier;
 
-/* Declares the classifier's parameters. A network that needs another order of parameters declares them itself and sets
- * `config`, `inputs` and `mlp`. If h consists of several vectors, the caller sets n_pulls. */
+/* Declares the parameters of a classifier of an input vector h. If h is the concatenation of several vectors, the caller sets n_pulls,
+ * their number. A network that needs another order of parameters declares them itself and sets `config`, `inputs` and `mlp`. */
 vpps_status part_classifier_declare(part_classifier *c, vpps_model *model, const net_config *config, uint32_t inputs,
                                     uint32_t mlp);
 vpps_status part_classifier_record(part_classifier *c, vpps_model *model);
@@ -54,7 +54,8 @@ vpps_node part_logits(const part_classifier *c, vpps_graph *recorder, vpps_node 
  * (pushed) are logits and -log p(label), and the third is the training loss if that differs. */
 void part_classifier_add(const part_classifier *c, vpps_graph *recorder, vpps_node h);
 
-/* Applies the classifier's cell at position k, given by its n_pulls vectors h, if `heads` selects the position; fills in entry k of `scores`. */
+/* Classifies position k if `heads` selects the position: applies the classifier's cell to h, the position's n_pulls vectors, and fills in
+ * entry k of `scores`. */
 void part_classify(const part_classifier *c, vpps_graph *g, uint32_t k, const vpps_node *h, uint32_t label,
                    net_heads heads, const net_scores *scores);
 

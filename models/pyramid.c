@@ -13,7 +13,7 @@ vpps_status pyramid_add(vpps_graph *g, const vpps_tree *tree, vpps_cell leaf, vp
         if (node->left < 0)
             at[n++] = vpps_apply(g, VPPS_APPLICATION(.cell = leaf, .n_indices = 1, .indices = &node->word));
     }
-    for (; n > 1; n--) { /* replaces at[i] in place: no later pair reads the old vertex */
+    for (; n > 1; n--) { /* at[i] is overwritten at once: the next pair of neighbours begins at at[i + 1] */
         for (uint32_t i = 0; i + 1 < n; i++)
             at[i] = vpps_apply(g, VPPS_APPLICATION(.cell = inner, .n_children = 2, .children = &at[i]));
     }

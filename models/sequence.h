@@ -32,7 +32,8 @@ typedef enum part_unit { PART_LSTM, PART_GRU } part_unit;
 typedef struct part_recurrent {
     part_unit unit;
     uint32_t inputs, hidden;
-    const net_config *dropout;                              /* config whose dropout applies to x; NULL: no dropout */
+    /* settings of dropout, which applies to the input x; NULL: no dropout */
+    const net_config *dropout;
     vpps_param W[PART_GATES], U[PART_GATES], b[PART_GATES]; /* weights and biases by gate, in the equations' order */
     vpps_cell cell; /* cell of one step; inputs: the preceding step's states, x; outputs: h (and c) */
 } part_recurrent;

@@ -51,8 +51,8 @@ typedef struct transformer_net {
     uint32_t n_positions;
 } transformer_net;
 
-/* Numbers of a word's outputs: x, q, then k and v of each head. All layers number outputs alike, so that a cell reads the
- * same output of every word without a copy. */
+/* Numbers of a word's outputs: the vector x, the query q, then the key k and value v of each head. The cells of all layers number their
+ * outputs alike; therefore one cell can read the outputs of any layer. */
 enum { X, Q, HEADS };
 static uint32_t key_of(uint32_t head) { return HEADS + 2 * head; }
 static uint32_t value_of(uint32_t head) { return HEADS + 2 * head + 1; }

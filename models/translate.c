@@ -23,7 +23,7 @@
 
 static bool attends(const translate_net *t) { return t->base.config.attention || t->base.config.input_feeding; }
 
-/* Returns the number of vectors that a step passes to the next: the states of all layers, and with input feeding s~. */
+/* Returns the number of vectors that a step passes to the next: the states of all layers, and with input feeding the attention's output. */
 static uint32_t n_handed(const translate_net *t) {
     return part_stack_states(&t->decoder) + t->base.config.input_feeding;
 }
@@ -66,8 +66,8 @@ static vpps_status record_attention(translate_net *t, vpps_model *model) {
     return vpps_cell_end(g, &t->attention);
 }
 
-/* Records a step of all layers that reads x, with input feeding also the preceding step's s~ (the last entry of `handed`), and
- * returns the last layer's h. */
+/* Records a step of all layers, which reads x, and returns the last layer's h. With input feeding the step also reads s~, the attention's
+ * output in the preceding step, which is the last of the vectors `handed`. */
 static vpps_node next_top(const translate_net *t, vpps_graph *g, bool dropout, vpps_node x, vpps_node *handed) {
     if (t->base.config.input_feeding) x = vpps_concat(g, 2, (vpps_node[]){x, handed[n_handed(t) - 1]});
     return part_stack_next(&t->decoder, g, dropout, x, handed);
@@ -161,7 +161,7 @@ vpps_status translate_encoded(translate_net *t, vpps_graph *g, const vpps_vertex
 
 /* The decoder's state between two words. */
 typedef struct place {
-    /* vertices that output the decoder's states, one per layer; with input feeding at[0] outputs all states and s~ */
+    /* vertices that output the decoder's states, one per layer; with input feeding at[0] outputs all states and the attention's output */
     vpps_vertex at[NET_LAYERS];
     const vpps_node *memory;
     uint32_t n_memory;
@@ -185,7 +185,8 @@ static vpps_node read_fed_word(const translate_net *t, vpps_graph *g, uint32_t w
     return vpps_scattered(g, p->at[0], n_handed(t) - 1);
 }
 
-/* Adds a decoder step that reads a word. Returns the output layer's input: s~, or s without attention. */
+/* Adds a decoder step that reads a word. Returns the input of the output layer: the attention's output, or without attention the state
+ * s. */
 static vpps_node read_word(const translate_net *t, vpps_graph *g, uint32_t word, place *p) {
     if (t->base.config.input_feeding) return read_fed_word(t, g, word, p);
     const vpps_node s = part_stack_step(&t->decoder, g, p->at, part_embed(&t->target, g, word));

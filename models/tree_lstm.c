@@ -78,7 +78,7 @@ vpps_status tree_lstm_record_leaf(const tree_lstm_leaf *p, const net_config *con
     return vpps_cell_end(g, cell);
 }
 
-/* Records an inner vertex with two children l and r: eqs. 9 to 14 without a word. */
+/* Records the cell of inner vertices, which have two children l and r and no word: equations 9 to 14 of Tai et al. (2015). */
 vpps_status tree_lstm_record_inner(const tree_lstm_inner *p, const net_config *config,
                                    const part_classifier *classifier, vpps_model *model, const char *name,
                                    vpps_cell *cell) {

@@ -24,7 +24,7 @@ static inline void *zstd_find(const char *name) {
     return library ? dlsym(library, name) : NULL;
 }
 
-/* Without the library, returns a stream on which only ZSTD_decompressStream is called. */
+/* If libzstd is missing, returns a pointer that is not NULL; decompression then fails with ZSTD_STANDIN_MISSING. */
 static inline void *ZSTD_createDStream(void) {
     static char none;
     void *(*call)(void);

@@ -37,8 +37,8 @@ class Config(NamedTuple):
 
 
 def make(o: Config) -> tuple[Model, Callable[..., Any]]:
-    """Returns the model, and a function that builds a batch from the inputs, the sequences' lengths, the first states or None, and the rows
-    of the steps in inputs and outputs: of the first sequence's steps, then of the second's, and so on (None: rows have this order)."""
+    """Returns the model, and a function that builds a batch. The function takes the inputs (a row per step), the sequences' lengths, the
+    first states or None, and, sequence after sequence, the number of each step's row; None: the rows lie in this order."""
     model, ways = Model(), range(2 if o.bidirectional else 1)
     drops = [o.dropout if k + 1 < o.num_layers else 0.0 for k in range(o.num_layers)]  # dropout of a layer's output
 
@@ -176,8 +176,8 @@ class Recurrent(Module):
         return back(y), tuple(last) if len(last) > 1 else last[0]
 
     def _sequences(self, input: Any, lengths: Any) -> tuple[Tensor, I64, I64 | None, Callable[[Tensor], Any]]:
-        """Returns the input's rows, one a step; the lengths of the sequences; the row of each step of the first sequence, then of the second,
-        and so on (None: rows have this order); and a function that converts rows in this order to the input's form."""
+        """Returns the input's rows, one per step; the sequences' lengths; sequence after sequence, the number of each step's row (None: the
+        rows lie in this order); and a function that gives output rows, one per input row, the input's form."""
         if isinstance(input, PackedSequence):
             sizes = input.batch_sizes.numpy()
             n = int(sizes[0]) if len(sizes) else 0

@@ -40,7 +40,7 @@ class Places:
     object."""
 
     def __init__(self, nodes: Any, what: str, memory: Any = Host) -> None:
-        """Nodes of one graph: one, some of any shapes, or `Nodes` of one shape. `what` is for messages, `memory` makes the arrays."""
+        """`nodes` of one graph: one node, a list of nodes of any shapes, or `Nodes`. `what` names them in messages; `memory` allocates arrays."""
         self.many = isinstance(nodes, Nodes)
         self._memory = memory
         if self.many:

@@ -220,7 +220,7 @@ class Trees:
 
     @property
     def parents(self) -> I64:
-        """The place of each node's parent, -1 of roots, for `vpps.nn.tree`."""
+        """The index of each node's parent, -1 for a root: the argument of `vpps.nn.tree`."""
         up, inner = np.full(len(self.left), -1, np.int64), np.flatnonzero(self.left >= 0)
         up[self.left[inner]] = up[self.right[inner]] = inner
         return up
@@ -590,7 +590,7 @@ class Lattices(Uncopied, Sequence[Lattice]):
         self._c = _new(lib.vpps_lattices_create, lib.vpps_lattices_destroy)
 
     def read(self, path: Path) -> Lattices:
-        """Appends lattices of ids from a file."""
+        """Appends the lattices of a file, whose characters, words and tags are numbers."""
         check(lib.vpps_lattices_read_file(self._c, os.fsencode(path)))
         return self
 
@@ -703,7 +703,7 @@ class F1(Uncopied):
         return [ffi.string(lib.vpps_f1_type(self._c, i)).decode() for i in range(lib.vpps_f1_types(self._c))]
 
     def counts(self, kind: str | None = None) -> Counts:
-        """The counts of one type, or of all types together."""
+        """The numbers of gold, predicted and correct chunks, of one type of chunk or of all types."""
         if kind is None:
             c = lib.vpps_f1_all_counts(self._c)
         else:

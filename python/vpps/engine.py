@@ -170,7 +170,7 @@ class Value(Uncopied):
     __slots__ = ("_engine", "_number", "_released", "shape", "__weakref__")
 
     def __init__(self, engine: Engine, number: Any, rows: int, cols: int) -> None:
-        """`number` points to where C writes the value's number, maybe later."""
+        """`number` points to the number that identifies the value in C; C may write the number later."""
         self._engine, self._number, self._released = engine, number, engine._released
         self.shape = (rows, cols)
 
@@ -178,7 +178,7 @@ class Value(Uncopied):
         return f"<kept value of {self.shape[0]} x {self.shape[1]}>" if self._number[0] else "<kept value that was released>"
 
     def node(self, graph: Graph) -> Node:
-        """A node of the graph that reads the value: a constant, without gradient. The graph runs with the same trainer."""
+        """A node of the graph that reads the value: a constant, without gradient. Only the engine that holds the value can run the graph."""
         e = graph._epoch
         with self._engine._lock:
             return made(e, lib.vpps_kept(graph._p, self._engine._c, self._number[0]))
@@ -225,7 +225,7 @@ class Value(Uncopied):
 
     def __del__(self) -> None:
         if self._number[0]:
-            self._released.append(self._number[0])  # runs in any thread; the next call of the library frees the value
+            self._released.append(self._number[0])  # __del__ runs in any thread: the library's next call frees the value
 
 
 class Engine(Hinting):
@@ -258,7 +258,7 @@ class Engine(Hinting):
         self._lock = threading.RLock()
         self._released: deque[int] = deque()  # numbers of kept values without references
         self._is_open = False  # whether a step in two halves has run forward but not backward
-        self._left_open = False  # whether nothing refers to the open step any more
+        self._left_open = False  # whether the open step has lost its last reference, and must be dropped
         stats = self._counters()
         device = ffi.string(stats.device)
         self._gpu: int | None = stats.gpu if device == b"cuda" else None
@@ -286,7 +286,7 @@ class Engine(Hinting):
             finally:
                 e.p, e.at, e.running = g, at, False
 
-    # ---- values that stay
+    # ---- values that stay on the device
 
     def _give_back(self) -> None:
         while self._released and not self._is_open:
@@ -302,8 +302,8 @@ class Engine(Hinting):
         return value
 
     def keep_data(self, data: Floats) -> Value:
-        """Copies numbers to a value that stays on the device; it can be read at once. They are the host's, or, with `device="cuda"`, a float32
-        tensor's in the GPU's memory, which DLPack gives; they then do not pass through the host."""
+        """Copies an array of numbers to a value that stays on the device; it can be used as soon as this call returns. With `device="cuda"`
+        the numbers may be a float32 tensor on the GPU (read through DLPack), which is not copied by way of the host."""
         if self._gpu is not None and is_on_gpu(data):
             t = OnGpu(data, self._gpu, "keep_data")
             return self._keep_at(t.address, *t.columns("keep_data"), DEFAULT_STREAM)
@@ -328,7 +328,7 @@ class Engine(Hinting):
                     lib.vpps_set_pointer_mode(self._handle, lib.VPPS_POINTERS_HOST, ffi.NULL)
 
     def _keep_at(self, address: int, rows: int, cols: int, stream: int | None = None) -> Value:
-        """Keeps rows x cols numbers, column after column, of the host's or the device's memory, as `_arrays_at` says."""
+        """Keeps rows x cols numbers, column after column. `address` is in the host's memory, or, with a CUDA `stream`, in the GPU's."""
         number = ffi.new("vpps_value *")
         value = Value(self, number, rows, cols)
         with self._arrays_at(stream):

@@ -69,7 +69,7 @@ class NonfiniteError(Error, ArithmeticError):
 
 
 class ScriptError(Error, RuntimeError):
-    """A script failed verification."""
+    """A script (the program that the library writes for a batch) failed verification."""
 
     status = "SCRIPT"
 
@@ -84,7 +84,7 @@ class Uncopied:
     """An object of the library, which cannot be copied: a copy would be the same object a second time."""
 
     __slots__ = ()
-    _instead = ""  # how to get another object instead of a copy, for the message
+    _instead = ""  # end of the message that refuses a copy: what to use instead
 
     def __reduce_ex__(self, protocol: SupportsIndex) -> NoReturn:
         raise TypeError(f"{type(self).__name__}: an object that can be neither copied nor pickled{self._instead}")

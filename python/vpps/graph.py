@@ -46,20 +46,20 @@ def current() -> Builder:
 
 
 class Members(NamedTuple):
-    """One list of a cell, for all vertices of `Graph.apply`: vertex i has the members first[i] to first[i + 1] - 1 of `children`.
-    `children` is None if the cell only pulls for this list and gathers nothing from it."""
+    """One list (inputs of variable number) of a cell, for all vertices of `Graph.apply`. Vertex i's members are children[first[i]] to
+    children[first[i + 1] - 1]. `children` is None if the members are no vertices, only nodes, given as pull_lists."""
 
     first: ArrayLike
     children: Ids | None = None
 
 
 class Cost(NamedTuple):
-    """The least cost of one training step on a graph: an operation counts once for each vertex, and for each member of a list.
+    """A lower bound of the work of one training step on a graph: an operation counts once for each vertex, and for each member of a list.
 
-    product_flops     2 for each multiplication of W @ x and of a @ b, and as many for the gradient of each of the two that has one
-    other_flops       operations that are no products
-    parameter_bytes   parameters and entries that are used: each element is read and written once, a frozen one read
-    value_bytes       each value, and its gradient, is written once and read once
+    product_flops     2 for each multiplication in W @ x and a @ b, and 2 more for each factor that has a gradient
+    other_flops       operations other than products
+    parameter_bytes   parameters, of tables the entries used: each element is read and written once, a frozen element only read
+    value_bytes       each value and each gradient of a value is written once and read once
     """
 
     nodes: int
@@ -113,7 +113,7 @@ class Builder(Uncopied):
         return made(e, lib.vpps_lookup(e.p, id, index if plain else index_of(index, e, "lookup: index", table._info().count - 1)))
 
     def lookup_at(self, table: Lookup, index: Node) -> Node:
-        """The entry whose number is the value of a scalar node, read by the device; for `Trainer.forward` only."""
+        """The table's entry whose number is the value of the node `index`. The device reads the number; for `Trainer.forward` only."""
         return made(self._epoch, lib.vpps_lookup_at(self._epoch.p, table._of(self._epoch), self._own(index).id))
 
     def parameter(self, parameter: Dense) -> Node:
@@ -210,11 +210,11 @@ class Graph(Builder):
         return Nodes(self._epoch, np.arange(first, first + n, dtype=np.uint32))
 
     def source(self, *nodes: Node | Dense) -> Vertex:
-        """A vertex that scatters existing nodes, as a recurrence's initial state."""
+        """A vertex whose outputs are existing nodes, for other vertices to read, such as the states before a recurrence's first step."""
         return self._vertex(lib.vpps_source(self._p, len(nodes), [self._own(x).id for x in nodes]))
 
     def sources(self, *nodes: Nodes) -> Vertices:
-        """Many vertices that scatter existing nodes: vertex i scatters node i of each argument."""
+        """Many vertices whose outputs are existing nodes: output k of vertex i is node i of argument k."""
         e, ids = self._epoch, [ids_of(x, self._epoch, "sources", NODES) for x in nodes]
         if not ids or len({len(x) for x in ids}) > 1:
             raise ArgumentError(f"sources: {' and '.join(str(len(x)) for x in ids) or 'no'} nodes; expected equally many of each kind")
@@ -249,13 +249,13 @@ class Graph(Builder):
               n: SupportsIndex | None = None) -> Vertices:
         """Applies a cell at n new vertices, by one call however many there are.
 
-        children    n x (children gathered by number): Vertices or their numbers. A child may be a vertex of the same call that comes
+        children    n x (children that the cell reads by `gather`): Vertices or their numbers. A child may be a vertex of this call that comes
                     before its parent: the call's vertex i has the number `graph.next_vertex + i`.
-        pulls       n x (nodes pulled): Nodes or their numbers.
-        indices     n x (indices pulled): whole numbers from 0.
+        pulls       n x (calls of `pull` in the cell): Nodes or their numbers.
+        indices     n x (calls of `pull_index` in the cell): whole numbers from 0.
         lists       for each of the cell's lists `Members(first, children)`; see `Members`.
-        pull_lists  for each list pulled, the nodes for its members at all vertices together.
-        n           only needed if no other argument tells it.
+        pull_lists  for each `pull_list` in the cell, the nodes of its members, of all vertices together.
+        n           number of vertices; only needed if no other argument tells it.
 
         Arrays of one column may have one dimension. Arrays of uint32 are used as they are, others are converted.
         """
@@ -301,7 +301,7 @@ class Graph(Builder):
         return Vertices(e, np.arange(first_vertex, first_vertex + n, dtype=np.uint32))
 
     def _check_pulled(self, cell: Cell, pulled: list[U32], members: list[tuple[U32, U32 | None]]) -> None:
-        """Checks that each pulled list has as many nodes as the list of the cell that it belongs to has members."""
+        """Checks that each entry k of pull_lists has one node per member of list pull_list_of[k] of the cell."""
         for k, p in enumerate(pulled):
             if k < len(cell.pull_list_of) and cell.pull_list_of[k] < len(members):
                 expected = int(members[cell.pull_list_of[k]][0][-1])
@@ -331,8 +331,8 @@ class Graph(Builder):
 
     def loop(self, cell: Cell, start: Vertex, limit: int, *, children: Sequence[Vertex] = (), pulls: Sequence[Node] = (),
              indices: Numbers = ()) -> Vertices:
-        """Repeats a cell with a condition at most `limit` times. Child 0 is `start` at first, then the preceding vertex; all else stays the
-        same. Returns all vertices; the last one scatters the result."""
+        """Repeats a cell that has a condition, at most `limit` times, while the condition holds. Child 0 is `start`, and in a repetition the
+        preceding vertex; all other inputs stay the same. Returns all vertices; the last vertex has the result as its outputs."""
         self._cell(cell)
         ids = self._vertices((start, *children))
         a, keep = _application(cell, ids, [self._own(x).id for x in pulls], indices, [], [])
@@ -344,8 +344,8 @@ class Graph(Builder):
         return Vertices(self._epoch, turns)
 
     def case(self, branches: Sequence[Application]) -> Vertex:
-        """Applies one of several cells with conditions: the one whose condition holds. The vertex scatters that cell's values, or zeros
-        where no condition holds."""
+        """Applies one of several cells with conditions: the one whose condition holds. The vertex's outputs are that cell's, or zeros where
+        no condition holds."""
         for b in branches:
             self._cell(b.cell)
         made_of = [_application(b.cell, self._vertices(b.children), [self._own(x).id for x in b.pulls], b.indices, [], [])
@@ -367,14 +367,14 @@ class Graph(Builder):
         return Vertices(self._epoch, as_u32(ids, "vertices").reshape(-1))
 
     def cost(self) -> Cost:
-        """The least cost of one training step on the graph."""
+        """A lower bound of the operations and the memory traffic of one training step on the graph."""
         c = sized("vpps_cost")
         check(lib.vpps_graph_cost(self._p, c))
         return Cost(*(getattr(c, name) for name in Cost._fields))
 
 
 class Application(NamedTuple):
-    """A cell and the inputs of one vertex of it; a branch of `Graph.case`."""
+    """A cell with the inputs that it gets at one vertex. `Graph.case` takes one Application per branch."""
 
     cell: Cell
     children: Sequence[Vertex] = ()
@@ -383,7 +383,7 @@ class Application(NamedTuple):
 
 
 def _numbers(given: Numbers, cell: Cell, what: str) -> Sequence[int]:
-    """The whole numbers of one vertex, converted for C."""
+    """Checks numbers (indices or lengths of lists) that a cell gets at one vertex, and converts them for C."""
     if isinstance(given, (list, tuple)):
         for x in given:
             if type(x) is not int or not 0 <= x <= LARGEST:
@@ -394,7 +394,7 @@ def _numbers(given: Numbers, cell: Cell, what: str) -> Sequence[int]:
 
 def _application(cell: Cell, children: list[int], pulls: list[int], indices: Numbers, pull_lists: list[list[int]],
                  members: Numbers) -> tuple[Any, list[Any]]:
-    """The C struct of an application, and the objects that must live as long."""
+    """The C struct vpps_application, which applies a cell to inputs at one vertex, and the objects that must live as long as the struct."""
     given, list_members = _numbers(indices, cell, "indices"), _numbers(members, cell, "list_members")
     if len({len(row) for row in pull_lists}) > 1 and not list_members:
         raise ArgumentError("pull_lists of different lengths; expected list_members")
@@ -431,15 +431,15 @@ class Cell(Uncopied):
 
     def __call__(self, *children: Vertex, pulls: Sequence[Node] = (), indices: Numbers = (),
                  pull_lists: Sequence[Sequence[Node]] = (), list_members: Numbers = ()) -> Vertex:
-        """Applies the cell in the current graph; returns the new vertex. `children`: the vertices that the cell gathers by number, then the
-        members of its lists. `pulls`: a node for each pull in the cell; `indices`: a number for each pull_index; both in the cell's order.
-        `pull_lists`: nodes of the members for each pull_list. `list_members`: each list's number of members, if there are several lists."""
+        """Applies the cell in the current graph; returns the new vertex. `children`: the vertices that the cell reads by `gather`, then the
+        members of its lists. `pulls`: a node for each `pull`; `indices`: a number for each `pull_index`; both in the cell's order. `pull_lists`:
+        for each `pull_list`, its members' nodes. `list_members`: the lists' numbers of members, if the cell has several lists."""
         stack = _current.stack
         g = stack[-1] if stack else current()
         if type(g) is Graph and not self.lists and g.model is self.model:
             vertex: Vertex | None = _apply(g._epoch, self.id, children, pulls, indices)
             if vertex is not None:
-                return vertex  # by far the most frequent case
+                return vertex  # the fast path in C, which most calls take, has made the vertex
         if not isinstance(g, Graph):
             raise StateError(f"cell {self.name}: applied while a cell is recorded; expected a graph")
         return g.apply_one(self, children, pulls, indices, pull_lists, list_members)
@@ -449,8 +449,8 @@ class Cell(Uncopied):
 
 
 class Recorder(Builder):
-    """Records a cell: the operations of its vertices, and the four verbs gather, pull, scatter, push. A list has a value for every member,
-    and vertices may differ in their number of members; operations on a list are mapped over its members."""
+    """Records a cell: operations, inputs (`gather`: from vertices; `pull`: nodes) and outputs (`scatter`: to vertices; `push`: nodes). A list has
+    a value for every member; vertices may differ in their number of members. Operations on a list are mapped over its members."""
 
     def __init__(self, model: Model, name: str) -> None:
         out = ffi.new("vpps_graph **")
@@ -464,15 +464,15 @@ class Recorder(Builder):
         self._pull_list_of: list[int] = []
 
     def gather(self, child: int, output: int, rows: int, cols: int = 1) -> Node:
-        """The value that child number `child` scatters as its output number `output`."""
+        """Reads output number `output` (made by `scatter`) of child number `child`, an input vertex."""
         return made(self._epoch, lib.vpps_gather(self._epoch.p, child, output, rows, cols))
 
     def gather_list(self, output: int, rows: int, cols: int = 1, *, first: int = 0) -> Node:
-        """A list of the values that all children from number `first` on scatter as their output number `output`. It is the cell's list 0."""
+        """A list, the cell's list 0: output number `output` of each child (input vertex) from number `first` on."""
         return self._list(0, lib.vpps_gather_list_from(self._epoch.p, first, output, rows, cols))
 
     def gather_list_of(self, list: int, output: int, rows: int, cols: int = 1) -> Node:
-        """The values that the members of one of several lists, numbered from 0, scatter as their output number `output`."""
+        """A list: output number `output` of each member (input vertex) of list number `list`; a cell's lists count from 0."""
         return self._list(list, lib.vpps_gather_list_of(self._epoch.p, list, output, rows, cols))
 
     def pull(self, rows: int, cols: int = 1) -> Node:
@@ -499,25 +499,25 @@ class Recorder(Builder):
         return PulledIndex(self._epoch, made_id(self._epoch, lib.vpps_pull_index(self._epoch.p)), self.name)
 
     def scatter(self, *xs: Node | Dense) -> None:
-        """Makes values available to parents; outputs are numbered from 0, in order."""
+        """Makes values the vertex's outputs, which other vertices read by `gather`; the outputs are numbered from 0, in order."""
         for x in xs:
             check(lib.vpps_scatter(self._p, self._own(x).id))
 
     def push(self, *xs: Node | Dense) -> None:
-        """Makes values available outside of the cell; outputs are numbered from 0, apart from those scattered."""
+        """Makes values nodes of the graph, such as logits; the nodes are numbered from 0, separately from outputs made by `scatter`."""
         for x in xs:
             check(lib.vpps_push(self._p, self._own(x).id))
 
     def condition(self, scalar: Node, value: int | None = None) -> None:
-        """Makes the cell conditional: a vertex runs where a gathered or pulled scalar is above 0, or, with `value`, where it equals that
-        number."""
+        """Makes the cell conditional: a vertex runs where an input (of `gather` or `pull`), a scalar, is above 0, or, with `value`, where it
+        equals that number."""
         if value is None:
             check(lib.vpps_condition(self._p, self._own(scalar).id))
         else:
             check(lib.vpps_condition_is(self._p, self._own(scalar).id, value))
 
     def scatter_else(self, x: Node, otherwise: Node | None = None) -> None:
-        """Scatters x where the condition holds; elsewhere `otherwise`, a gathered or pulled value of the same shape, or zeros."""
+        """As `scatter`: outputs x where the condition holds, elsewhere `otherwise`, an input (of `gather` or `pull`) of x's shape, or zeros."""
         other = NO_NODE if otherwise is None else self._own(otherwise).id
         check(lib.vpps_scatter_else(self._p, self._own(x).id, other))
 

@@ -111,7 +111,7 @@ class Parameter(Hinting):
 
     @staticmethod
     def _shown(info: Any, values: Any, own: int) -> F32:
-        """An array over values in the library's order; `own`: entries of a table that this process holds."""
+        """A NumPy array on the library's memory, which has matrices column by column; `own`: how many entries of a table this process holds."""
         flat: F32 = np.frombuffer(ffi.buffer(values, 4 * own * info.rows * info.cols), np.float32)
         entry = (info.rows,) if info.cols == 1 else (info.cols, info.rows)
         shape: tuple[int, ...] = {lib.VPPS_MATRIX: (info.rows, info.cols), lib.VPPS_VECTOR: (info.rows,)}.get(
@@ -318,9 +318,9 @@ class Model(Hinting):
 
     def export_c(self, path: Path, *, header: Path | None = None, weights: Path | None = None, prefix: str = "net", precision: str = "fp32",
                  losses: bool = False) -> None:
-        """Writes the model's cells as C99 functions, which need libc and libm alone: to `path`, with prototypes and constants in a file of
-        their own where `header` is given, and the weights beside where `weights` is. Precision: fp32, bf16 or int8, with a scale for each
-        row. Comments in the text say what each function reads and writes. Files are written when all of the text is made."""
+        """Writes the model's cells to `path` as C99 functions that need only libc and libm. `header`: a file for prototypes and constants;
+        None: all is in one file. `weights`: a file for the weights; None: they are in the C source. Precision: fp32, bf16, or int8 with a
+        scale for each row. Comments in the source say what each function reads and writes. Files are written once all texts are complete."""
         kinds = ["fp32", "bf16", "int8"]
         if precision not in kinds:
             raise ArgumentError(f"export_c: precision {precision!r}; expected one of {', '.join(kinds)}")

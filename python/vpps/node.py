@@ -39,7 +39,7 @@ class Epoch(Uncopied):
         self.model = model
         self.keeps = keeps
         self.running = False
-        self.values: list[Any] = []  # kept values that only nodes of this graph read
+        self.values: list[Any] = []  # values on the device, kept for this graph's nodes only
 
     def end(self) -> None:
         if self.running:
@@ -288,7 +288,7 @@ def made_id(e: Epoch, x: int) -> int:
 
 
 def node_of(x: Any, what: str) -> Node:
-    """x as a node; x may be a vector or a matrix of the model. Vertices have numbers, too; therefore all that is no node is refused."""
+    """x, a node, a vector or a matrix of the model, as a node. Refuses other objects: a vertex's number could pass for a node's."""
     if isinstance(x, Node):
         return x
     if hasattr(x, "_node"):
@@ -303,7 +303,7 @@ def node_of(x: Any, what: str) -> Node:
 
 
 def same_graph(nodes: Iterable[Any], what: str) -> list[Node]:
-    """The nodes as a list; fails unless there is at least one, and all belong to one graph or recorder."""
+    """The nodes as a list. Fails if there is none, or if they do not all belong to one graph, or to one cell that is being recorded."""
     checked = [x if isinstance(x, Node) else node_of(x, what) for x in nodes]
     if not checked:
         raise ArgumentError(f"{what}: no nodes; expected at least one")
@@ -325,7 +325,7 @@ def picked(ids: U32, i: Any, what: str) -> Any:
 
 
 class Vertex(Uncopied):
-    """One application of a cell. Parents read the values that it scatters; every node may read the values that it pushes."""
+    """One application of a cell. Other vertices read the outputs that its cell makes by `scatter`; nodes made by `push` serve any operation."""
 
     __slots__ = ("_e", "id")
 
@@ -334,11 +334,11 @@ class Vertex(Uncopied):
         self.id = id
 
     def scattered(self, k: int = 0) -> Node:
-        """The node that the vertex scatters as its output number k."""
+        """Output number k of the vertex, as a node. The vertex's cell made the output by `scatter`, for other vertices to read."""
         return made(self._e, lib.vpps_scattered(self._e.p, self.id, k))
 
     def pushed(self, k: int = 0) -> Node:
-        """The node that the vertex pushes as its output number k."""
+        """Node number k among those that the vertex's cell made by `push`, such as logits and losses."""
         return made(self._e, lib.vpps_pushed(self._e.p, self.id, k))
 
     def __repr__(self) -> str:
@@ -396,11 +396,11 @@ class Vertices(Many[Vertex]):
         return Nodes(self._e, out)
 
     def scattered(self, k: int = 0) -> Nodes:
-        """The nodes that the vertices scatter as output number k, one for each vertex."""
+        """Output number k of each vertex, as nodes. The vertices' cells made the outputs by `scatter`, for other vertices to read."""
         return self._outputs(k, lib.vpps_scattered_many)
 
     def pushed(self, k: int = 0) -> Nodes:
-        """The nodes that the vertices push as output number k, one for each vertex."""
+        """For each vertex, node number k among those that its cell made by `push`, such as logits and losses."""
         return self._outputs(k, lib.vpps_pushed_many)
 
 

@@ -205,7 +205,7 @@ def gelu(x: Value) -> Node:
 
 
 def gelu_erf(x: Value) -> Node:
-    """x Phi(x) itself: PyTorch's gelu, whose approximate="tanh" is `gelu`."""
+    """x Phi(x), computed with the error function, as PyTorch's gelu by default. `gelu` is PyTorch's gelu with approximate="tanh"."""
     return _one(x, lib.vpps_gelu_erf)
 
 

@@ -26,7 +26,7 @@ def _checked(gradient: Any, value: F32, what: str) -> F32:
 
 
 def _addresses_on_gpu(t: OnGpu, value: F32, many: bool, n: int, what: str) -> NDArray[np.uintp]:
-    """The addresses of the n gradients in a tensor on a GPU."""
+    """The addresses of n gradients, which a tensor on a GPU holds one after the other."""
     if t.shape != value.shape:
         raise ArgumentError(f"{what}: a tensor of shape {t.shape}; expected {value.shape}, the value's")
     if not many:
@@ -37,10 +37,10 @@ def _addresses_on_gpu(t: OnGpu, value: F32, many: bool, n: int, what: str) -> ND
 
 
 class Step(Uncopied):
-    """An open step, as `Trainer.step_forward` returns it: `values` are the values of its nodes, in arrays as `Trainer.forward` gives them.
+    """An open step, made by `Trainer.step_forward`: it has run forward, not yet backward. `values`: values of nodes, as from `Trainer.forward`.
 
-    `backward` closes it, and so do `drop`, the end of `with step:`, and the last reference's end, which give it up. Until then every other
-    call of the trainer raises StateError."""
+    `backward` completes and closes the step. Without `backward`, the step closes by `drop`, at the end of `with step:`, or when nothing refers
+    to it any more. While a step is open, every other call of the trainer raises StateError."""
 
     def __init__(self, trainer: Trainer, values: Places | Joined, gradients: Places | Joined | None) -> None:
         self._trainer, self._places, self._asked = trainer, values, gradients
@@ -80,7 +80,7 @@ class Step(Uncopied):
         return None if self._asked is None else self._asked.result
 
     def _go_on(self, at: list[NDArray[np.uintp]], stream: int | None = None) -> None:
-        """Runs the backward half with gradients at these addresses, 0 for zeros, in the memory that `Engine._arrays_at` says."""
+        """Runs the backward pass with gradients at the addresses `at` (0: zeros), on the host, or, with a CUDA `stream`, on the GPU."""
         t = self._trainer
         with t._lock:
             if not self._is_open:
@@ -110,4 +110,4 @@ class Step(Uncopied):
 
     def __del__(self) -> None:
         if getattr(self, "_is_open", False):
-            self._trainer._left_open = True  # runs in any thread; the next call of the library drops the step
+            self._trainer._left_open = True  # __del__ runs in any thread and only notes the end; the library's next call drops the step

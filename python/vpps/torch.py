@@ -108,8 +108,8 @@ _process = os.getpid()
 
 
 def _rest_threads(trainer: Trainer) -> None:
-    """Ends PyTorch's worker threads before the engine takes their cores: OpenMP's wait for work by up to 16 ms of polling. PyTorch's next
-    operation that takes several makes them again. In a child of fork() there is nobody to end."""
+    """Ends PyTorch's worker threads before the engine takes their cores: idle threads of OpenMP poll for work for up to 16 ms. PyTorch starts
+    them again for its next operation on several threads. A child of fork() has no such threads."""
     if _omp_pause is not None and trainer._gpu is None and torch.get_num_threads() > 1 and os.getpid() == _process:
         _omp_pause(1)  # omp_pause_soft
 
@@ -173,7 +173,7 @@ class _Call:
         self.memory: Optional[_Memory] = None
 
     def build(self, tensors: list[Tensor]) -> tuple[Joined, list[Any]]:
-        """Builds the call's graph on the module's graph, which is current."""
+        """Calls the module's function, which adds the call's nodes to the module's graph; `with graph:` must be in force."""
         m = self.module
         self.memory = _memory_of(m.trainer, tensors)
         nodes = [_node_of(m._graph, x, m.trainer, self.memory) for x in tensors]
@@ -217,7 +217,7 @@ class _Call:
         m._open = weakref.ref(self)
 
     def forward(self, tensors: list[Tensor]) -> list[Any]:
-        """Runs the forward half."""
+        """Builds the call's graph and runs it forward; the engine's step stays open for `backward`."""
         with self.module._graph:
             places, nodes = self.build(tensors)
             if places.n:
@@ -227,7 +227,7 @@ class _Call:
         return places.result
 
     def backward(self, slopes: list[Optional[Tensor]], tensors: list[Tensor], parameters: list[Tensor]) -> list[Optional[Tensor]]:
-        """Runs the backward half; returns the gradients of the tensors that need one. `parameters` are the call's, or the engine's anchor."""
+        """Runs the call's graph backward; returns gradients of the tensors that need one. `parameters`: the call's, unused with `Optimizer`."""
         m = self.module
         if not any(self.counts):
             return [torch.zeros_like(x) if wanted else None for x, wanted in zip(tensors, self.wanted)]
@@ -241,7 +241,7 @@ class _Call:
         assert step is not None
         given = [None if s is None else _laid_out(s.detach().to(torch.float32), many) for s, many in zip(slopes, self.many)]
         if self.memory is not None:
-            self.memory = _memory_of(m.trainer, tensors)  # the memory, for the present CUDA stream
+            self.memory = _memory_of(m.trainer, tensors)  # the tensors' memory, with the CUDA stream that is current now
         _rest_threads(m.trainer)
         step._go_on([np.zeros(n, np.uintp) if s is None else addresses_of(s.data_ptr(), 4 * s.numel(), n) for s, n in zip(given, self.counts)],
                     self.stream)
@@ -325,7 +325,7 @@ class Module(nn.Module):
         self._of: list[Parameter] = self.model.parameters
         self._views: list[F32] = [p.view() for p in self._of]
         self._names = [p.name.replace(".", "_") for p in self._of]
-        self._shared: list[Tensor] = []  # the latest call's parameters
+        self._shared: list[Tensor] = []  # parameters as of the latest call; their values are in the model's memory
         self._trainer: Optional[Trainer] = None
         self._engine: Optional[Optimizer] = None
         self._open: Optional[weakref.ReferenceType[_Call]] = None
@@ -357,7 +357,7 @@ class Module(nn.Module):
         self._trainer, self._options = None, {**self._options, **options}
 
     def _give_up(self) -> None:
-        """Drops the open step; backward through its call then runs forward again."""
+        """Drops the open step of an earlier call, if there is one; `backward` of that call then runs the call forward again first."""
         call = self._open() if self._open is not None else None
         self._open = None
         if call is not None and call.step is not None:
@@ -395,7 +395,7 @@ class Module(nn.Module):
             if p is not old:
                 if self._engine is not None:
                     raise RuntimeError(f"vpps.torch: {name} was replaced by another tensor after Optimizer had it; expected that before")
-                for q in (old, *self.parameters()):  # replaced tensors keep their values: p's go to the same memory
+                for q in (old, *self.parameters()):  # other users of the model's memory get copies: the memory is for p's values
                     if q is not p and isinstance(q, nn.Parameter) and q.data_ptr() == view.ctypes.data:
                         q.data = q.detach().clone()  # gives q memory of its own
                 self._shared[i] = p
@@ -490,7 +490,7 @@ class Module(nn.Module):
         return copied
 
 
-untraced: Any = torch.compiler.disable  # torch.compile breaks its graph there, and leaves the function as it is
+untraced: Any = torch.compiler.disable  # torch.compile breaks its graph at a function so wrapped, and does not compile the function
 Module.forward = untraced(Module.forward)  # type: ignore[method-assign]
 
 

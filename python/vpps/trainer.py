@@ -34,7 +34,7 @@ class Asked(NamedTuple):
 
 
 def _asked(nodes: Named | None, e: Epoch, what: str) -> Places | None:
-    """The memory for what a step returns of some nodes, which must belong to the loss's graph."""
+    """Memory for values or gradients of some nodes, which a step returns; the nodes must belong to the loss's graph."""
     if nodes is None:
         return None
     some = nodes if isinstance(nodes, (list, tuple)) else [nodes]
@@ -47,7 +47,7 @@ def _asked(nodes: Named | None, e: Epoch, what: str) -> Places | None:
 
 
 def request_of(v: Places | Joined | None, d: Places | Joined | None, parameters: bool, dropout: bool) -> Any:
-    """The C struct that asks a step for values and gradients; the places where they go must live as long."""
+    """The C struct by which a step is asked for values, stored to v, and gradients, stored to d; v and d must live as long as the struct."""
     request = sized("vpps_request")
     if v is not None:
         request.n_values, request.values, request.value_outs = v.n, v.ids, v.outs
@@ -65,10 +65,10 @@ def _request(values: Named | None, gradients: Named | None, e: Epoch, parameters
 
 @dataclass(frozen=True)
 class Trial:
-    """One way that was tried to find the fastest.
+    """One variant that the engine tried in search of the fastest way to train.
 
-    groups, policy, split   set in a trial of them: groups of virtual processors; a batching policy; what a group divides: "rows",
-                            "vertices", or one of both by the "size" of a cell's matrices
+    groups, policy, split   set in a trial of one of these: number of groups of virtual processors; a batching policy; what virtual processors
+                            divide among them: "rows" (of matrices), "vertices", or "size" (the matrices' size decides)
     product, unit, vectors, far, ns_per_vector    CPU, set in a trial of products with matrices of 256 rows and columns: which product, its
                             instructions, vectors at a time, whether the matrices exceed the core's cache, and the time
     precision               number format of products
@@ -231,7 +231,7 @@ class Trainer(Engine):
         self._open(model, lambda out, status: lib.glue_handle_create(model._glue, o, out, status))
         self._on_step = on_step
         self._lr = float(o.optimizer.lr if lr is not None else lib.vpps_default_lr(o.optimizer.kind))
-        self._untold: float | None = None  # learning rate of the batch that on_step is told of next
+        self._untold: float | None = None  # learning rate of the latest batch until on_step is told of the batch
         model._trainer = weakref.ref(self)
 
     def __repr__(self) -> str:
@@ -281,7 +281,7 @@ class Trainer(Engine):
         return stale
 
     def _begin(self, call: Callable[[Any], None]) -> Any:
-        """Begins a batch by a call that fills in a glue_answer. A batch that has begun counts, even after a Ctrl-C during the call."""
+        """Begins a batch: `call` calls C, which fills in a glue_answer. A batch that C has begun counts, even after a Ctrl-C during the call."""
         answer = ffi.new("glue_answer *", {"status": lib.VPPS_STATE})
         try:
             call(answer)
@@ -428,7 +428,7 @@ class Trainer(Engine):
 
     def set_param_group(self, parameters: Iterable[Parameter], *, lr: float | None = None, momentum: float | None = None,
                         weight_decay: float | None = None) -> None:
-        """Gives these parameters numbers of their own for the optimizer, from the next step on; None: the optimizer's number."""
+        """Sets the optimizer's numbers for these parameters alone, from the next step on; None: the number set for all parameters."""
         ids = []
         for p in parameters:
             if p.model is not self.model:

@@ -178,8 +178,8 @@ def numbers(x: Any, what: str) -> NDArray[Any]:
 def graph(layer: Attention | GIN | GGNN, x: Any, edges: Any = None, *, indices: ArrayLike | None = None) -> Vertices:
     """Applies a graph layer once to every vertex of a graph, or of a batch of graphs side by side.
 
-    edges   2 x n numbers of vertices, from sources (row 0) to targets (row 1); or what has them as `edge_index`, as torch_geometric's Data and
-            Batch, which may also stand in the place of x and has its features as `x`
+    edges   2 x n numbers of vertices: row 0 has the sources, row 1 the targets. torch_geometric's Data and Batch, which have this array as
+            `edge_index`, are accepted, too; given as x, they also supply the features
     """
     if edges is None and hasattr(x, "edge_index"):
         x, edges = x.x, x
@@ -215,8 +215,8 @@ class AttentionPooling(Layer):
 def pool(layer: AttentionPooling, x: Any, batch: Any = None, *, n: int | None = None, indices: ArrayLike | None = None) -> Vertices:
     """Applies a pooling layer: a vertex for each graph.
 
-    batch   the number of each input's graph; or what has them as `batch`, as torch_geometric's Batch; None: all are of one graph
-    n       how many graphs there are; by default `batch.num_graphs`, or one more than the largest number
+    batch   for each input, the number of its graph; or torch_geometric's Batch, which has this array as `batch`; None: there is one graph
+    n       number of graphs; by default `batch.num_graphs`, or one more than the largest number in `batch`
     """
     nodes = nodes_of(x)
     if n is None and getattr(batch, "num_graphs", None) is not None:

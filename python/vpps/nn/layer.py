@@ -38,7 +38,7 @@ class Layer:
         return self.model.add_vector(self._prefix + name, rows, init)
 
     def record(self, function: Callable[[Recorder], Node], kind: str = "") -> Cell:
-        """Records a cell from the function; the head reads the node that the function returns."""
+        """Records a cell: `function` computes the layer's output, a node; the layer's `head`, if given, adds operations on that node."""
 
         def whole_cell(c: Recorder) -> None:
             h = function(c)
@@ -56,7 +56,7 @@ class Layer:
         return c.pull(self.inputs)
 
     def given(self, x: Any, indices: ArrayLike | None, n: int | None = None) -> dict[str, Any]:
-        """Returns `Graph.apply`'s arguments for the inputs x and the head's indices; n: the expected number of vertices."""
+        """`Graph.apply`'s arguments for inputs x, and for indices that the layer's head (added operations) reads; n: number of vertices."""
         some: list[U32] = []
         if isinstance(self.inputs, Lookup):
             numbers = as_u32(x, "x")
@@ -81,7 +81,7 @@ class Layer:
 
 
 def nodes_of(x: Any) -> Nodes:
-    """Converts x to nodes: x is nodes, vertices, whose output 0 is taken, or an array, whose rows become nodes."""
+    """Converts x to nodes. x is an array, each row of which becomes a node; vertices, each of which gives its output 0; or already nodes."""
     if isinstance(x, Vertices):
         return x.scattered()
     return x if isinstance(x, Nodes) else graph_now().inputs(as_leaf(x, "x"))

@@ -44,7 +44,7 @@ class Recurrent(Layer):
         self.cell = self.record(cell, suffix)
 
     def declare(self) -> None:
-        """Declares further parameters that the step has."""
+        """A subclass whose `step` needs parameters besides weight_* and bias_* declares them here."""
 
     def step(self, x: Node, *states: Node) -> tuple[Node, ...]:
         """The new states after a step that reads x."""
@@ -140,16 +140,16 @@ def chain(layer: Recurrent, x: Any, lengths: ArrayLike, *, start: Sequence[Any] 
           indices: ArrayLike | None = None) -> Vertices:
     """Applies a recurrent layer along sequences that lie in x one after the other: a vertex for each element, in x's order.
 
-    lengths     of each sequence; their sum is the number of inputs
-    start       the states before the first step: of each kind of state nodes, vertices or an array of a row for each sequence; None: zeros
-    reverse     from each sequence's last element to its first
+    lengths     length of each sequence; the sum of all lengths is the number of inputs
+    start       states before the first step. For each kind of state (h, c): nodes, vertices or rows of an array, one per sequence; None: zeros
+    reverse     whether each sequence is read from its last element to its first
     """
     return chain_and_ends(layer, x, lengths, start=start, reverse=reverse, indices=indices)[0]
 
 
 def chain_and_ends(layer: Recurrent, x: Any, lengths: ArrayLike, *, start: Sequence[Any] | None = None, reverse: bool = False,
                    indices: ArrayLike | None = None) -> tuple[Vertices, Vertices]:
-    """Returns what `chain` does, and each sequence's last vertex; an empty sequence has a vertex that scatters its first states."""
+    """Returns the vertices that `chain` makes, and each sequence's last vertex; an empty sequence's has the first states as outputs."""
     g = graph_now()
     of = as_u32(lengths, "lengths").astype(np.int64)
     if of.ndim != 1:

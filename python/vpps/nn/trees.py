@@ -45,8 +45,8 @@ class ChildSumTreeLSTM(Layer):
 
 
 class BinaryTreeLSTM(Layer):
-    """N-ary Tree-LSTM of two children (Tai, Socher and Manning 2015, section 3.2) whose leaves have inputs, and inner vertices none; states
-    h and c. Names of parameters and first values are those of `vpps train tree-lstm`. The head is in both of its cells."""
+    """N-ary Tree-LSTM of two children (Tai, Socher and Manning 2015, section 3.2); states h and c. Only leaves have inputs. Names of parameters
+    and first values are those of `vpps train tree-lstm`. `head` adds operations on h to the cells of leaves and of inner vertices."""
 
     def __init__(self, model: Model, inputs: Inputs, hidden: int, name: str = "", *, head: Head = None) -> None:
         super().__init__(model, inputs, name, head)
@@ -95,11 +95,11 @@ def _places(g: Graph, order: I64) -> U32:
 
 
 def tree(layer: ChildSumTreeLSTM | BinaryTreeLSTM, x: Any, parents: ArrayLike, *, indices: ArrayLike | None = None) -> Vertices:
-    """Applies a Tree-LSTM to trees, any number of them side by side: a vertex for each place of `parents`.
+    """Applies a Tree-LSTM to any number of trees side by side: a vertex for each tree node, that is, for each element of `parents`.
 
-    parents     the place of each one's parent; -1 of roots. Children may stand before or after their parents. Of a binary tree's two
-                children the first in the array is the left one.
-    x           inputs of all places; of `BinaryTreeLSTM` of the leaves alone, in the array's order
+    parents     for each tree node, the index of its parent; -1: a root. Children may stand before or after their parents. Of a binary
+                tree's two children the first in the array is the left one.
+    x           inputs of all tree nodes; for `BinaryTreeLSTM` inputs of the leaves alone, in the array's order
     """
     p = plain(parents, "parents")
     n = len(p) if p.ndim == 1 else 0
@@ -117,6 +117,6 @@ def tree(layer: ChildSumTreeLSTM | BinaryTreeLSTM, x: Any, parents: ArrayLike, *
         if (far >= 0).any():
             raise ArgumentError(f"parents: vertex {np.flatnonzero(far >= 0)[0]} is below a cycle; expected trees")
         order = np.argsort(-depth, kind="stable")
-    first, members = grouped(np.argsort(order)[up[below]], below, n)  # each place's children, in the order of the new vertices
+    first, members = grouped(np.argsort(order)[up[below]], below, n)  # for each vertex, in the order of their making: its children
     g = graph_now()
     return g.vertices(layer.grow(g, x, order, first, members, indices))
