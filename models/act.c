@@ -101,7 +101,7 @@ typedef struct beginning {
     vpps_node zero, one, two, zeros;
 } beginning;
 
-/* Adds the turns (readings of the same word) on a word, starting from the state and the cost of the preceding words. Returns the last turn's
+/* Adds the turns (repeated readings) of one word, starting from the state and the cost of the preceding words. Returns the last turn's
  * vertex. */
 static vpps_vertex read_word(const act_net *n, vpps_graph *g, uint32_t word, const beginning *b, vpps_node state,
                              vpps_node cost) {

@@ -20,7 +20,7 @@ typedef struct part_crf {
 vpps_status part_crf_declare(part_crf *c, vpps_model *model, const net_config *config);
 vpps_status part_crf_record(part_crf *c, vpps_model *model);
 
-/* Returns the positions at which the network must compute logits: all words if there is a random field, else `heads`. */
+/* Returns which positions need logits: NET_HEADS_ALL if there is a conditional random field, else `heads`. */
 net_heads part_crf_heads(const part_crf *c, net_heads heads);
 
 /* Replaces the losses of a sentence's n words by terms whose sum is -log p(y); all words must have logits. Removes the

@@ -59,8 +59,8 @@ typedef enum net_heads {
 } net_heads;
 
 struct net_decoding;
-/* The nodes that a network's `add` makes for an example: the caller's arrays, with an entry for each position; VPPS_NO_NODE at positions that are not
- * selected. */
+/* The nodes that a network's `add` makes for an example, in the caller's arrays. An array has an entry for each position (word, node or
+ * whole example); VPPS_NO_NODE: the position is not selected. */
 typedef struct net_scores {
     vpps_node *logits; /* each position's vector of `classes` logits */
     vpps_node *nll;    /* each position's loss -log softmax(logits)[label], or terms of crf.h; only for known labels */

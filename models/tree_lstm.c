@@ -58,7 +58,7 @@ static vpps_status declare(void *net, vpps_model *model) {
 
 /* ---------------------------------------------------------------- cells */
 
-/* Records a leaf with a word: eqs. 9 to 14 without children, so there is no forget gate. */
+/* Records the cell of leaves: equations 9 to 14 of Tai et al. (2015) without children; a leaf has no forget gate. */
 vpps_status tree_lstm_record_leaf(const tree_lstm_leaf *p, const net_config *config, const part_classifier *classifier,
                                   vpps_model *model, const char *name, vpps_cell *cell) {
     vpps_graph *g;

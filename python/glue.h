@@ -37,8 +37,8 @@ uint64_t glue_shape(const vpps_graph *g, vpps_node x);
 vpps_vertex glue_apply(vpps_graph *g, vpps_cell cell, uint32_t n_children, const vpps_vertex *children,
                        uint32_t n_pulls, const vpps_node *pulls, uint32_t n_indices, const uint32_t *indices);
 
-/* Returns a new reference to a Python function apply(epoch, cell, children, pulls, indices) that applies a cell to vertices, nodes and
- * numbers in tuples or lists: the vertex, or None for unusual arguments, which glue_apply then checks. 0 with an exception. */
+/* Returns a new reference to a Python function, apply(epoch, cell, children, pulls, indices), which applies a cell in a graph and returns
+ * the vertex. It returns None for unusual arguments; the caller then applies the cell by other calls. 0: an exception was raised. */
 uintptr_t glue_python_apply(void);
 
 /* Calls vpps_source n times: vertex i scatters nodes[i * n_nodes .. (i + 1) * n_nodes). Returns the first vertex, or VPPS_NO_VERTEX. */

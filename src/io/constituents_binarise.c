@@ -82,7 +82,7 @@ static vpps_status add_leaf(binariser *b, uint32_t i, int32_t label) {
     return vpps_treebank_add_node(b->tb, b->first, leaf, &b->stack[b->depth++]);
 }
 
-/* Adds the nodes of the binary tree whose subtrees are complete with node i. Node i is the lowest one of a chain of nodes that have one
+/* Adds to the binary tree the nodes that can be added once node i has been read. Node i is the lowest one of a chain of nodes with one
  * child each; the binary tree has one node for the chain. */
 static vpps_status add_node(binariser *b, uint32_t i) {
     const uint32_t n_children = b->tree.nodes[i].n_children, top = chain_top(b, i);

@@ -57,8 +57,8 @@ static vpps_status expect_end(const graph_reader *r, const char *at, const vpps_
     return vpps_skip_blanks(at, line->end) == line->end ? VPPS_OK : fail_at(r, at, line, "the end of the line");
 }
 
-/* Takes a line's next word as a label of this kind (of a node, or of a graph). Gives an empty word for "-", at the line's end, and if the reader
- * wants labels of the other kind. */
+/* Takes a line's next word as a label of a node, or of a graph. The label is an empty word for "-", at the line's end, and if the reader
+ * asks only for the other kind of labels. */
 static word next_label(const graph_reader *r, const char **at, const vpps_line *line, vpps_edge_labels kind) {
     word w;
     return !next_word(at, line->end, &w) || is(&w, "-") || r->wanted != kind ? (word){0} : w;

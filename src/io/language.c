@@ -126,8 +126,8 @@ static void coin(uint32_t word, char text[COINED_LETTERS]) {
 
 /* ---------------------------------------------------------------- a sentence */
 
-/* Draws a word of a class. Words at the front of their class are drawn more often, names far more often. So names with the same
- * beginning are not equally frequent. */
+/* Draws a word of a class. Words at the front of the class are drawn more often; among proper names the frequencies differ most.
+ * NAME_STRIDE spreads frequent names, so that names with the same beginning are not equally frequent. */
 static uint32_t draw_word(generator *g, uint32_t class) {
     const size_t first = class ? g->class_ends[class - 1] : 0;
     const uint32_t n = (uint32_t)(g->class_ends[class] - first);
@@ -191,7 +191,7 @@ static vpps_status add_token(const generator *g, vpps_sentences *s, token t, boo
     const char *text = vpps_vocab_word(g->words, t.word);
     const size_t len = strlen(text);
     if (!characters) return add_text(s, text, len, t.tag);
-    const uint32_t inside = t.tag + t.tag % 2; /* the I- tag of the same kind of name */
+    const uint32_t inside = t.tag + t.tag % 2; /* I-PER for the tags B-PER and I-PER, and so on; O for O */
     for (size_t i = 0; i < len; i++) VPPS_TRY(add_text(s, text + i, 1, i == 0 ? t.tag : inside));
     return VPPS_OK;
 }

@@ -28,7 +28,8 @@ static int unknown_command(const char *word) {
     return report_usage(NULL, "'%s' is not a command", word);
 }
 
-/* Prints why the command line names no network: the name follows options, or --model is misspelt. Returns 0 if neither is so. */
+/* Prints why the command line names no network, if the network's name follows options or an option such as --model is misspelt, and returns
+ * the exit code; else returns 0. */
 static int network_hidden(const command *c, int argc, char **argv) {
     for (int i = 1; i < argc; i++) {
         if (network_find(argv[i])) {

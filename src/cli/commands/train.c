@@ -52,7 +52,7 @@ typedef struct trainer {
     run_log log;
     plot plot;
     uint32_t *order;    /* examples of the training split in this epoch's order */
-    uint32_t *costs;    /* predicted cost per example (team_costs) */
+    uint32_t *costs;    /* predicted work per example, by which processes share the examples (team_costs) */
     uint32_t *own;      /* the examples of a batch that this process trains */
     carry carry;        /* --carry: recurrent states at the end of each stream's latest piece */
     char *options;      /* the options that must be equal in all processes */
@@ -61,13 +61,13 @@ typedef struct trainer {
     clock_mark started; /* when the first batch, which compiles the engine and measures products, had ended */
     bool measured;      /* whether the network has been evaluated since its latest update */
     bool saved;         /* whether --save has written the network since its latest update */
-    double counts[2];   /* positions of the batch in flight, in this process: classified right; labelled */
+    double counts[2];   /* words or nodes in this process's part of the running batch: classified right; labelled */
     int claims[5];      /* locks of the files that are written */
     size_t n_claims;
     char *saved_to[2];                                  /* latest file names of --save and --save-best */
     bool in_flight;                                     /* whether a batch runs whose loss has not been taken yet */
     uint32_t flight_batch;                              /* number of the batch in flight in its epoch, from 1 */
-    float flight_rate;                                  /* learning rate of the batch in flight */
+    float flight_rate;                                  /* learning rate of the batch that is running */
     uint64_t levels, steps, instructions, script_bytes; /* sums of vpps_stats' members over the batches */
     uint64_t eval_ns;                                   /* time of evaluation and files, excluded from the rate */
     uint64_t build_ns;                                  /* time of building graphs */

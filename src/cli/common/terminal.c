@@ -14,8 +14,8 @@ typedef struct guarded {
 
 enum { MOST_VISIBLE = 3, HIGH = 0xc2 };
 
-/* Writes a byte as cat -v does, and control characters of ISO 8859-1 (in UTF-8 the byte HIGH and a second byte) in the same way; a byte HIGH is held
- * back until the next byte comes. */
+/* Writes a byte as cat -v does. A control character of ISO 8859-1 is two bytes in UTF-8, HIGH and another byte, and is written as ^X, too.
+ * A byte HIGH is held back until the next byte is known. */
 static size_t put_visible(unsigned char c, unsigned char before, char *to) {
     size_t n = 0;
     const bool high = before == HIGH && c >= 0x80 && c < 0xa0;

@@ -1,4 +1,4 @@
-/* corpus_read.c - reads and generates the data of all kinds; functions of the tasks (task.h) do what differs between kinds. */
+/* corpus_read.c - reads and generates the data of all kinds of networks; task.h has the functions in which kinds differ. */
 #include "cli/input/corpus_read.h"
 #include "base/base.h"
 #include "base/hash.h"

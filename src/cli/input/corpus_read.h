@@ -16,8 +16,8 @@ vpps_status corpus_open(corpus *c, settings *s);
 vpps_status corpus_list_files(const settings *s,
                               vpps_status (*see)(void *context, const char *option, const char *path), void *context);
 
-/* For prediction, where no label is needed: appends the examples of a text to the test split, or leaves the split as it
- * was on failure. `target`: the translations, if data are pairs and they are known; else NULL. */
+/* For prediction, where no label is needed: appends the examples of a text to the test split; a failure leaves the split unchanged.
+ * `target`: translations of the text's sentences, if the user gives some; else NULL. */
 vpps_status corpus_add_input(corpus *c, const settings *s, const task_text *text, const task_text *target);
 
 /* Makes the examples that corpus_add_input added ready for use. No more can be added until corpus_clear_split. */

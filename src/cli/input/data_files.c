@@ -109,7 +109,7 @@ vpps_status data_file(const settings *s, int part, int wanted, const char *endin
     }
     const int len = snprintf(path, n, "%s", given ? given : "");
     if (len < 0 || (size_t)len >= n) return too_long(given);
-    /* train.de and train name the same pair of files */
+    /* cuts the ending off: --train train.de and --train train name the same two files */
     const size_t stem = *ending ? stem_length(path, ending) : 0;
     if (stem) path[stem] = '\0';
     return VPPS_OK;

@@ -28,7 +28,7 @@ typedef struct input_reading {
     read_form form;
     vpps_columns columns;
     vpps_bars bars;
-    bool records;    /* whether the columns were made from a record's fields */
+    bool records;    /* whether the columns come from a record's fields */
     bool words_only; /* text in columns: whether lines are words without a column of tags */
     /* text in columns: whether the network knows none of the tags; predict keeps the tags, and adds a column */
     bool other_tags;

@@ -32,8 +32,8 @@ vpps_status records_open(record_reader *r, const char *path, size_t limit);
 void records_of(record_reader *r, const char *name, const char *text, size_t len, input_form form);
 void records_close(record_reader *r);
 
-/* Waits for a whole line, or as many bytes as a line may have. Shows the *len bytes of whole lines that have been read,
- * without taking them. Fails as lines_fill does. */
+/* Waits for a whole line, or as many bytes as a line may have. Sets *text to the whole lines in memory, *len bytes, which records_next will
+ * take. Fails as lines_fill does. */
 vpps_status records_look(record_reader *r, const char **text, size_t *len);
 
 /* Takes the next record of what has been read. Returns LINE_WHOLE, LINE_TOO_LONG (only the record's number is set),

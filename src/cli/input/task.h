@@ -24,7 +24,7 @@ typedef struct measures {
     bool nonfinite; /* whether some score of the network was not finite */
     uint32_t examples;
     double value[MAX_METRICS];     /* value of each metric; NaN: nothing to measure, or scores were not finite */
-    uint64_t counted[MAX_METRICS]; /* number of positions that each metric measured */
+    uint64_t counted[MAX_METRICS]; /* number of words, nodes or examples that each metric measured */
 } measures;
 
 /* The text of a file, and the file's name. */

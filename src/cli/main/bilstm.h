@@ -15,7 +15,7 @@ static void run_layers(size_t layers, step *const *forward, step *const *backwar
 }
 
 #ifdef SPELLED
-/* Computes the vector of an unknown word from its characters, by a bidirectional LSTM over these. */
+/* Computes the vector of an unknown word by a bidirectional LSTM over the word's characters. */
 static void spell(text word, float *to) {
     static step *const forward[] = {net_spell_forward}, *const backward[] = {net_spell_backward};
     float *x = room(word.len * WIDTH, sizeof *x), *f = room(word.len * NET_OUT, sizeof *f),

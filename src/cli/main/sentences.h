@@ -63,7 +63,7 @@ static void add_cell(sentence *s, char *cell, int spaces) {
     add_words(s, (text){cell, strlen(cell)});
 }
 
-/* Adds a text, or a list of words, of a JSON object or of a table's row to the sentence. */
+/* Adds the words of a record (JSON object or table row) to the sentence: those of its text, or those of its list of words. */
 static void add_record(sentence *s, const reader *r, const example *x, int spaces) {
     if (is_table(r->form)) {
         add_cell(s, cell_of(r, x), spaces);

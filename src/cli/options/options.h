@@ -138,7 +138,7 @@ enum {
 
 /* An option's name in other programs, for hints. */
 typedef struct option_alias {
-    /* alias: the other program's option; name: vpps's option for it, NULL: none, only the hint helps */
+    /* alias: another program's name for an option; name: vpps's name for it, NULL: vpps has no such option, and `hint` helps */
     const char *alias, *name;
     const char *hint;
 } option_alias;

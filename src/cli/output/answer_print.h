@@ -16,7 +16,7 @@ typedef struct asked {
     uint32_t tag_column;   /* text in columns: number of the column of tags, from 1; 0: none */
     char separator;        /* text in columns: the byte between columns */
     uint32_t lines_before; /* number of lines of the input before the first line of `text` */
-    /* text in columns: true: tags in the input stay, and the network's tags become a last column */
+    /* text in columns: whether tags in the input stay, and the network's tags become a last column */
     bool keeps_tags;
     /* true: the input line is blank, so there is no example, but perhaps a blank line of output */
     bool blank;

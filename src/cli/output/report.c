@@ -149,7 +149,7 @@ static void print_measures(const char *name, const task *t, const measures *m) {
     puts(*separator == ',' ? ")" : "");
 }
 
-/* Prints a name, a value or file, and the epochs and batches after which it was made. */
+/* Prints a line: a result's name, its value or file, and after how many epochs and batches the result was made. */
 static void print_when(const char *name, const char *what, uint32_t epoch, uint32_t batch) {
     printf("%-9s  %s   after epoch %u", name, what, epoch);
     if (batch) printf(" and batch %u of the next", batch);

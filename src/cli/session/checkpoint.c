@@ -570,7 +570,7 @@ vpps_status checkpoint_check_data(const char *path, const settings *s, const cor
         snprintf(key, sizeof key, "data.%s", split_names[i]);
         snprintf(now, sizeof now, CONTENT_FORMAT, split->content);
         VPPS_TRY(vpps_checkpoint_metadata(path, key, &before));
-        /* a hash without a method's name and a space before it is too old to be compared */
+        /* a hash is "METHOD NUMBER"; a file with a number alone is too old to be compared */
         const bool known = before && strchr(before, ' ');
         const bool same = before ? present && (!known || strcmp(before, now) == 0) : !present;
         const bool had = before != NULL;

@@ -17,8 +17,8 @@ typedef struct class_counts {
 vpps_status classes_open(class_counts *c, uint32_t n);
 void classes_close(class_counts *c);
 
-/* Counts one position of gold class `right` that was predicted as class `said`; does nothing if c is NULL. `right` >= n
- * stands for a label unknown to training. */
+/* Counts one word, node or example of gold class `right` that was predicted as class `said`; does nothing if c is NULL. `right` >= n stands
+ * for a label unknown to training. */
 static inline void classes_count(class_counts *c, uint32_t right, uint32_t said) {
     if (!c || said >= c->n) return;
     c->counts[(size_t)(right < c->n ? right : c->n) * c->n + said]++;

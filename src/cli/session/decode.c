@@ -281,8 +281,8 @@ static vpps_status advance(batch *b, source *s, const fetched *made, size_t at, 
     size_t n;
     VPPS_TRY(continue_all(b, s, made, at, &n));
     s->n_live = 0;
-    /* Each hypothesis has only one continuation that finishes it. So among the 2 * beam best continuations at least `beam` are unfinished, if so many
-     * exist. */
+    /* A hypothesis has one continuation that finishes it, by the end word. Therefore at least `beam` of the 2 * beam best continuations are
+     * unfinished, if as many exist. */
     for (size_t rank = 0; rank < n; rank++) {
         const candidate *c = &b->choices[rank];
         if (c->word != d->end_word) {

@@ -18,6 +18,6 @@ typedef struct accuracy {
 
 void accuracy_count(accuracy *a, uint32_t label, uint32_t predicted);
 
-/* Sets m->value[i] to the fraction of right positions among those of all processes (`own`: this process's), and m->counted[i] to the number of
- * positions. Fails as session_add_up does. */
+/* Sets m->value[i] to the fraction of positions (words, nodes or whole examples) of all processes that were classified right, and
+ * m->counted[i] to the number of positions. `own`: this process's counts. Fails as session_add_up does. */
 vpps_status measure_accuracy(session *x, accuracy own, int i, measures *m);

@@ -19,8 +19,8 @@ typedef struct plot {
     char title[160];
     const task *task;
     plot_curve loss, measures[PLOT_CURVES]; /* loss: of training; measures: metrics of dev, then metrics of test */
-    /* Each point of the loss is the mean of `per` batches, a power of two that grows with the run, so that a long run takes no more memory than a
-     * short one; `pending` batches of the next point have been added. */
+    /* Each point of the loss curve is the mean of `per` batches. `per` is a power of two that grows with the run, so that a long run takes
+     * no more memory than a short one. pending: number of batches added to the next point so far. */
     uint32_t per, pending;
     double pending_x, pending_y; /* sums over the pending batches: of x, the epoch, and of y, the loss */
 } plot;

@@ -154,7 +154,8 @@ void session_close(session *x) {
     memset(x, 0, sizeof *x);
 }
 
-/* Clears the graph and adds n examples of a split; x->scores then holds the scores of *n_positions positions. */
+/* Clears the graph and adds n examples of a split. x->scores then has *n_positions scores, one per position (word, node or whole
+ * example). */
 static vpps_status add_examples(session *x, corpus *c, const corpus_split *split, const uint32_t *examples, uint32_t n,
                                 net_heads heads, bool training, uint32_t *n_positions) {
     const network *net = x->settings->network;

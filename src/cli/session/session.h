@@ -33,8 +33,8 @@ vpps_status session_write_trace(session *x);
 vpps_status session_add_batch(session *x, corpus *c, const corpus_split *split, const uint32_t *examples, uint32_t n,
                               uint32_t in_batch, vpps_node *loss);
 
-/* Runs vpps_backward for the graph and `loss` of session_add_batch; loss is VPPS_NO_NODE where only other processes have examples. Adds to
- * counts[0] how many positions the training scores classified right, to counts[1] how many have a label. */
+/* Runs vpps_backward for the graph and `loss` of session_add_batch; loss is VPPS_NO_NODE if only other processes have examples. Adds to
+ * counts[0] the number of words or nodes that the training scores classify right, to counts[1] the number of labelled words or nodes. */
 vpps_status session_backward(session *x, vpps_node loss, double counts[2]);
 
 /* Adds to counts[class] how many positions (words, nodes or whole examples) of a split have this class as label and a loss in training. */

@@ -28,7 +28,7 @@ typedef struct session {
     void (*log)(void *context, const char *line);
     void *log_context;
     void *net;
-    net_scores scores; /* graph nodes of the batch's scores, by example and position */
+    net_scores scores; /* graph nodes of the batch's scores, one per position (word, node or whole example) */
     vpps_node *costs;  /* losses of whole examples, in networks that have them (net_scores) */
     uint32_t n_costs;
     uint32_t n_positions;          /* number of scores */

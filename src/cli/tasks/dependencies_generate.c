@@ -6,7 +6,8 @@
 #include "base/base.h"
 #include "cli/tasks/dependencies.h"
 
-enum { MOST_WORDS = 1024, MOST_DEPTH = 2 }; /* sentences of depth 2 have fewer than half of MOST_WORDS words */
+/* the longest sentence with clauses to MOST_DEPTH has fewer than MOST_WORDS / 2 words */
+enum { MOST_WORDS = 1024, MOST_DEPTH = 2 };
 
 typedef struct node {
     const char *word, *relation;

@@ -72,7 +72,7 @@ static vpps_status count(void *context, const corpus_split *split, uint32_t i, c
     if (!VPPS_RESERVE(t->own_predicted, (size_t)*n + 1)) { return vpps_fail(VPPS_MEMORY, "no memory for %u tags", *n); }
     for (uint32_t k = 0; k < *n; k++) {
         t->own_predicted[k] = (uint32_t)predicted[k];
-        /* tags that the network does not know have numbers after its own tags, so they are never right */
+        /* numbers of tags that the network does not know come after its own tags' numbers: such a tag is never predicted right */
         accuracy_count(&t->words, t->own_gold[k], t->own_predicted[k]);
     }
     return t->f1 ? vpps_f1_add(t->f1, *n, t->own_gold, t->own_predicted) : VPPS_OK;
