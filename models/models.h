@@ -39,13 +39,15 @@ typedef struct net_edge {
 /* One input with its labels. Ids are ids of the network's vocabularies: words are less than net_config.words, and so on; VPPS_NO_WORD is an unknown
  * tag. Members that a kind of data does not use are zero. */
 typedef struct net_example {
-    const vpps_tree *tree;         /* TREES */
-    vpps_sentence sentence;        /* words of TAGGING, SENTENCES (at least 1), TEXT, DEPENDENCIES, PAIRS (source) */
-    uint32_t label;                /* the label of a sentence (SENTENCES) or graph (GRAPHS) */
-    const net_spelling *spellings; /* TAGGING: each word's characters; none for a word that has an embedding */
-    const vpps_lattice *lattice;   /* LATTICES, LATTICE_PAIRS: ids of characters are less than net_config.characters */
-    vpps_sentence target;          /* PAIRS, LATTICE_PAIRS: the translation in ids of classes, between two end words */
-    /* NODES, GRAPHS: the graph's edges, at least one; `sentence` holds the nodes' words and tags. */
+    const vpps_tree *tree; /* TREES */
+    /* words of a sentence (at least 1), of a translation's source, or of a graph's nodes */
+    vpps_sentence sentence;
+    uint32_t label;                /* the label of a whole sentence or graph (kinds NET_SENTENCES, NET_GRAPHS) */
+    const net_spelling *spellings; /* taggers: each word's characters; none for a word that has an embedding */
+    const vpps_lattice *lattice;   /* networks on lattices; ids of characters are less than net_config.characters */
+    /* networks that translate: the translation in ids of classes, between two end words */
+    vpps_sentence target;
+    /* networks on graphs: the graph's edges, at least one; `sentence` holds the nodes' words and tags */
     const net_edge *edges;
     uint32_t n_edges;
     const float *numbers; /* networks on graphs: the nodes' features, net_config.numbers per node */
@@ -67,7 +69,8 @@ typedef struct net_scores {
     /* May be NULL; one entry: a scalar that is added to the example's training loss, or VPPS_NO_NODE. */
     vpps_node *cost;
     uint32_t *labels; /* for each position: the label to which its nll belongs; VPPS_NO_WORD: no nll; NULL is allowed */
-    /* TEXT, may be NULL: the recurrent states before the first word (none: zeros), which `add` replaces by the states after the last word. */
+    /* May be NULL. Language models: the recurrent states before the first word (none: zeros), which `add` replaces by the states after the
+     * last word. */
     struct net_decoding *carry;
     bool training; /* whether nll is the training loss, with net_config's class weights and label smoothing */
 } net_scores;

@@ -86,6 +86,6 @@ typedef struct glue_tensor {
 } glue_tensor;
 /* Returns the tensor in the capsule that is the Python object at this address, valid as long as the capsule. NULL: it has none. */
 const glue_tensor *glue_dlpack(uintptr_t capsule);
-/* Returns a new reference to a capsule with a GPU's tensor, whose dimensions are the first ndim of rows and cols, stored column after
- * column. The array belongs to the capsule, then to whoever takes its tensor. 0: no memory, and the array is freed. */
+/* Returns a new reference to a DLPack capsule with a tensor on a GPU. The tensor's dimensions are the first `ndim` of rows and cols; its
+ * columns lie one after the other. The capsule owns `array` until somebody takes the tensor. 0: no memory; `array` is freed. */
 uintptr_t glue_capsule(vpps_array *array, float *data, int32_t gpu, int32_t ndim, int64_t rows, int64_t cols);

@@ -258,7 +258,7 @@ class Model(Hinting):
         return ffi.new("vpps_init *", {"kind": lib.VPPS_INIT_VALUES, "values": ffi.from_buffer("float[]", flat)}), flat
 
     def _added(self, call: Any, name: str, sizes: tuple[int, ...], init: Any, keep: Any) -> int:
-        """Returns the number of a new parameter; `keep` are the values that `init` points to."""
+        """Returns the number of a new parameter; `keep` owns the values that `init` points to until C has read them."""
         out = ffi.new("vpps_param *")
         check(call(self._c, out, encode(name, "name"), *(whole(n, f"parameter {name}: size") for n in sizes), init))
         del keep

@@ -123,7 +123,8 @@ static int find_network(const command *c, settings *s, const char *word, int arg
 
 int main(int argc, char **argv) {
     terminal_guard();
-    signal(SIGXFSZ, SIG_IGN); /* a file that may not grow makes write fail, after which its temporary file is removed */
+    /* a write beyond the file size limit then fails instead of killing the process, which removes its temporary file */
+    signal(SIGXFSZ, SIG_IGN);
     if (argc < 2) return report_usage(NULL, "a command is missing");
     if (is_help(argv[1]) || (strcmp(argv[1], "help") == 0 && argc == 2)) return print_overview();
     if (strcmp(argv[1], "--version") == 0 || strcmp(argv[1], "-V") == 0 || strcmp(argv[1], "version") == 0) {

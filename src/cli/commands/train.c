@@ -37,7 +37,7 @@ typedef struct run_cost {
 /* The number of nodes after which counting stops, since it takes 7 ns per node. */
 enum { COUNTED_NODES = 500000 };
 
-/* A time in ns, without evaluation and files, and the number of sentences trained until then. */
+/* A moment of a run: ns of training so far, without evaluation and files, and number of sentences trained so far. */
 typedef struct clock_mark {
     uint64_t ns, sentences;
 } clock_mark;

@@ -3,8 +3,8 @@
 
 #include <stdbool.h>
 
-/* From now on prints control characters except tabs and line ends (names in checkpoints, data or options may hold them)
- * as ^X on standard error, and on standard output where that is a terminal. Call it before anything is printed. */
+/* After the call, control characters in output, except tabs and line ends, appear as ^X: on standard error, and on standard output if it is
+ * a terminal. Names in checkpoints, data or options may hold control characters. Call it before anything is printed. */
 void terminal_guard(void);
 
 /* Returns whether standard error is a terminal. */

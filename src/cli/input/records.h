@@ -47,5 +47,5 @@ bool records_next_graph(record_reader *r, record *out);
 #define RECORD_NAME "line"
 
 /* Rewrites the thread's error message about a record's text: replaces RECORD_NAME by the file, and counts lines from `number`, the record's
- * first line. The message keeps the column where the text was read unchanged. Returns `status`. */
+ * first line. The message keeps its column if the text was read as it stands in the file. Returns `status`. */
 vpps_status records_place(const record_reader *r, vpps_status status, uint64_t number);

@@ -42,7 +42,7 @@ typedef struct task {
     uint32_t n_generated;   /* default number of generated training examples */
     /* metrics, ended by a NULL name; the first metric that applies to the dev data selects the best epoch (best.h) */
     metric metrics[MAX_METRICS];
-    const char *(*signature)(void); /* names how the first metric is computed, as a BLEU signature does; or NULL */
+    const char *(*signature)(void); /* returns how the first metric is computed, as a BLEU signature; NULL: none */
     bool paired;                    /* whether a split has sentences and translations, in two files or as records */
     /* name of the kind's only input format, which is also predict's output; NULL: several formats */
     const char *own_form;

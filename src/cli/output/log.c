@@ -28,7 +28,8 @@ vpps_status log_open(run_log *log, const char *path, bool append) {
     const vpps_status status = log->file ? VPPS_OK : vpps_fail(VPPS_IO, "%s: %s", path, strerror(errno));
     if (!log->file && fd >= 0) close(fd);
     vpps_output_place_close(&place);
-    if (log->was_cut && log->file) fputc('\n', log->file); /* a failed write is reported with the first record */
+    /* if this write fails, log_start reports the failure with the first record */
+    if (log->was_cut && log->file) fputc('\n', log->file);
     return status;
 }
 

@@ -141,7 +141,8 @@ vpps_status checkpoint_save(session *x, const char *path, const corpus *c, const
     const cli_option *rows = options_rows(s, &n);
     for (size_t i = 0; i < n; i++) {
         if (!(rows[i].flags & OPTION_SAVED)) continue;
-        if (rows[i].row.kind == OPTION_TEXT) { /* a text of any length; no entry if it is not given */
+        /* an option with a text as value: an entry of any length, and only if the option is given */
+        if (rows[i].row.kind == OPTION_TEXT) {
             const char *text = options_text(s, &rows[i]);
             if (text) add_entry(&list, "option.", rows[i].row.name, text);
         } else {

@@ -50,7 +50,7 @@ char *team_options(const settings *s);
 /* Replaces n values by their sums over all processes. */
 vpps_status team_sum(team *t, uint32_t n, double *values);
 
-/* Prints a failure once for all processes, and ends the other processes unless they fail alike. Returns the exit code. */
+/* Prints a failure once for all processes, and ends the other processes unless all processes have this failure. Returns the exit code. */
 int team_fail(team *t, vpps_status status);
 
 /* Sets (*out)[i] to the predicted cost of example i, about its number of vertices; the caller frees *out also after a

@@ -10,7 +10,7 @@
 
 /* ---------------------------------------------------------------- columns by --word-column and --tag-column */
 
-/* Takes an option's column: its number, from 1, or its name. */
+/* Reads the value of an option that names a column: the column's number, from 1, or the column's name. */
 static vpps_status take_column(const char *option, const char *given, uint32_t *number, const char **name) {
     char *end;
     if (!given) return VPPS_OK;

@@ -54,7 +54,8 @@ static vpps_status make_stream(const corpus *c, corpus_split *split) {
     return VPPS_OK;
 }
 
-/* Sets where the examples of a stream begin. The last example may have fewer words than the others. */
+/* Cuts the stream of all words into examples, and stores where each example begins. The last example may have fewer words than the
+ * others. */
 static vpps_status map(corpus *c, const settings *s, corpus_split *split) {
     const uint32_t steps = s->command == COMMAND_PREDICT ? 0 : s->net.steps; /* predict answers sentences */
     const uint32_t predicted = (uint32_t)vpps_sentences_total_words(split->sentences);
