@@ -27,7 +27,7 @@ def _one(x: Value, call: Any, *more: Any) -> Node:
     n = x if isinstance(x, Node) else node_of(x, "operation")
     e = n._e
     y = call(e.p, n.id, *more)
-    return Node(e, y) if y != NO_NODE else made(e, y)  # faster than `made` in all cases
+    return Node(e, y) if y != NO_NODE else made(e, y)  # faster than a call of `made` for every y
 
 
 def _two(a: Value, b: Value, call: Any) -> Node:

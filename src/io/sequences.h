@@ -57,8 +57,8 @@ typedef struct vpps_bars {
     uint32_t n, word, tag; /* n: number of '|' in a token; word, tag: numbers of their columns, from 1 */
 } vpps_bars;
 
-/* Reads tagged sentences as vpps_sentences_read_tagged_text does, with tokens of the given columns. Fails also with
- * ARGUMENT when word and tag are not two of the n + 1 columns. */
+/* Reads tagged sentences as vpps_sentences_read_tagged_text does, but a word has `bars->n` '|', which separate n + 1 columns; bars tells
+ * which columns have the word and the tag. Fails with ARGUMENT, too, when word and tag are not two of these columns. */
 vpps_status vpps_sentences_read_barred_text(vpps_sentences *s, const char *name, const char *text, size_t len,
                                             const vpps_bars *bars);
 

@@ -18,10 +18,10 @@ from .layer import Head, Inputs, Layer, graph_now, in_torch, nodes_of, split
 
 
 class Recurrent(Layer):
-    """A cell that goes along sequences. A cell of one's own is a class with `begin`, `gates` and `step`.
+    """Base class of cells that read sequences step by step. A subclass sets `begin` and `gates`, and defines `step`.
 
-    hidden      rows of each state; the first state is what the vertex outputs
-    suffix      after the names of the parameters, which are those of PyTorch's layers
+    hidden      rows of each state; the first state is the layer's output
+    suffix      end of the parameters' names, which are PyTorch's names: weight_ih_l0
     """
 
     gates = 1  # number of gates: weight_ih has gates * hidden rows

@@ -273,7 +273,8 @@ void options_parse(settings *s, const command *c, int argc, char **argv) {
     if (!options_given(s, "examples")) s->examples = options_default_examples(s);
 }
 
-/* While a command line's network is unknown, so are the network's options: they are skipped, and their values look like arguments. */
+/* While the network of a command line is unknown, the options of that network are unknown, too: they are skipped, and their values are
+ * taken for arguments. */
 void options_find_files(const settings *s, int argc, char **argv, const char **checkpoint, const char **config) {
     getopt_table table = {.letters = "-"}; /* '-': getopt keeps arguments in their place */
     size_t n;

@@ -195,8 +195,8 @@ static vpps_status read_example(predictor *p, const char *text, size_t len, json
     return VPPS_OK;
 }
 
-/* Returns a sentence's lines in the form that the reader of columns needs: after a line that names the columns, or, if
- * words have no tags, with an empty column of tags. NULL: out of memory. */
+/* Returns a sentence's lines, completed for the reader of columns: by a first line that names the columns (CoNLL-U Plus), or, where words
+ * have no tags, by an empty column of tags. NULL: out of memory. */
 static char *column_text(const predictor *p, const record *r, size_t *len) {
     char *text = NULL;
     FILE *f = open_memstream(&text, len);
@@ -457,7 +457,7 @@ static vpps_status open_predictor(predictor *p, settings *s) {
     return vpps_vocab_to_text(c->vocab[VOCAB_CLASSES], &p->class_names);
 }
 
-/* Checks the options for CoNLL-U and lists of edges, whose output is the same format or JSON. */
+/* Checks options for networks that read CoNLL-U or lists of edges: output must have the input's format or be JSON. */
 static vpps_status check_own_form(settings *s) {
     const bool columns = s->network->kind == NET_DEPENDENCIES;
     const uint32_t in = columns ? INPUT_COLUMNS : INPUT_TEXT, out = columns ? OUTPUT_COLUMNS : OUTPUT_TEXT;

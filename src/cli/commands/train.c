@@ -28,7 +28,7 @@
 
 #include <math.h>
 
-/* The cost of the first batches' graphs, as a sample of all. */
+/* The costs of the graphs of the first batches, which stand for all batches. */
 typedef struct run_cost {
     uint64_t sentences, batches, nodes;
     double flops, bytes;
@@ -267,7 +267,7 @@ static vpps_status take_counts(trainer *t) {
 
 static double train_accuracy(const position *p) { return p->labelled ? (double)p->right / (double)p->labelled : NAN; }
 
-/* Waits for the batch in flight, if any, and takes its loss. */
+/* Waits for the running batch, if there is one, and adds its loss. */
 static vpps_status finish_batch(trainer *t) {
     if (!t->in_flight) return VPPS_OK;
     float loss;

@@ -21,7 +21,7 @@ typedef struct corpus_file {
     uint32_t first;
 } corpus_file;
 
-/* One split of the data. Members that its kind of data does not use are NULL. */
+/* One split of the data (training, dev or test data). Members that the network's kind of data does not use are NULL. */
 typedef struct corpus_split {
     bool present;
     corpus_file *files; /* data files; none if the split was generated */

@@ -1,4 +1,4 @@
-/* corpus_read.h - fills a corpus by the reading functions of its kind of data (task.h). */
+/* corpus_read.h - fills a corpus (a command's data) by the functions that task.h has for each kind of data. */
 #pragma once
 
 #include "cli/input/task.h"

@@ -68,7 +68,7 @@ typedef struct batch {
     fetched encoded;
     /* results of the latest two steps, step k in made[k % 2]: for each hypothesis its states, then its logits */
     fetched made[2];
-    vpps_node *memory;  /* nodes of one source's vectors, which attention reads */
+    vpps_node *memory;  /* nodes of the vectors of one source sentence, which attention reads */
     candidate *choices; /* storage for one source's candidates, best first */
     link *links;
     size_t n_links;
