@@ -129,7 +129,7 @@ static vpps_status check_dev(const trainer *t) {
                      corpus_name(s));
 }
 
-/* Checks that options which were given, with other values than the default ones, have an effect beside the others. */
+/* Refuses an option that was given with a value other than the default, but has no effect because of the values of other options. */
 static vpps_status check_effect(const settings *s) {
     const bool in_steps = s->lr_schedule == SCHEDULE_STEP || s->lr_schedule == SCHEDULE_PLATEAU;
     if (options_given(s, "momentum") && s->momentum != 0.9f && s->optimizer != VPPS_MOMENTUM)

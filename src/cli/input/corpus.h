@@ -31,7 +31,7 @@ typedef struct corpus_split {
     /* constituent trees as read; after the last file they are made binary and stored in `bank` */
     vpps_constituents *constituents;
     vpps_sentences *sentences, *target;
-    vpps_sentences *words; /* LATTICE_PAIRS: the source sentences, as long as their lattices are not built */
+    vpps_sentences *words; /* translation from lattices: the source sentences, until their lattices are built */
     vpps_lattices *lattices;
     vpps_spellings *spellings;
     vpps_edge_lists *edge_lists; /* NODES, GRAPHS: the graphs' edges; the nodes are the words of `sentences` */

@@ -78,7 +78,7 @@ static vpps_status read_lattice_pairs(corpus *c, const settings *s, corpus_split
     return read_words(c, split, split->words, text, target);
 }
 
-/* Makes the lattices of a split. The training split comes first, so that its words are in the lexicon. */
+/* Makes the lattices of a split. The training split's lattices must be made first, since its words make up the lexicon. */
 static vpps_status finish_lattice_pairs(corpus *c, const settings *s, corpus_split *split) {
     (void)s;
     const bool training = split == &c->split[SPLIT_TRAIN] && !c->vocab[VOCAB_WORDS];
