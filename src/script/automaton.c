@@ -103,7 +103,7 @@ static uint32_t best_of(const vpps_automaton *a, const vpps_state *s) {
 
 /* ---------------------------------------------------------------- the next type */
 
-uint32_t vpps_best_ratio(vpps_walk *w) {
+static uint32_t best_ratio(vpps_walk *w) {
     uint32_t best = UINT32_MAX;
     double ratio = 0;
     for (uint32_t t = 0; t < w->graph->n_types; t++) {
@@ -118,11 +118,11 @@ uint32_t vpps_best_ratio(vpps_walk *w) {
 }
 
 uint32_t vpps_automaton_next(const vpps_automaton *a, vpps_walk *w) {
-    if (!a) return vpps_best_ratio(w);
+    if (!a) return best_ratio(w);
     frontier f = {.words = w->words};
     encode(a->encoding, w, &f);
     const uint32_t state = find(a, &f);
-    return state == NONE ? vpps_best_ratio(w) : a->words[best_of(a, &a->states[state])];
+    return state == NONE ? best_ratio(w) : a->words[best_of(a, &a->states[state])];
 }
 
 /* ---------------------------------------------------------------- learning
@@ -234,7 +234,7 @@ static bool learn_encoding(learner *l) {
     const uint32_t trials = encodings[a->encoding].trials;
     const uint64_t most_vertices = (uint64_t)trials * VPPS_LEARN_VERTICES;
     double explore = explore_first;
-    bool ok = keep_best(l); /* a first run without Q values: vpps_best_ratio, a heuristic, chooses each type */
+    bool ok = keep_best(l); /* a first run without Q values: best_ratio, a heuristic, chooses each type */
     while (ok && a->trials < trials && a->batches > a->bound && l->vertices < most_vertices) {
         ok = go_through(l, explore);
         if (ok) learn_from(l);

@@ -65,11 +65,8 @@ bool vpps_automaton_learn(vpps_automaton *a, const vpps_typed_graph *g);
 void vpps_automaton_free(vpps_automaton *a);
 
 /* Returns the type whose ready vertices run next: the type with the best Q value in the walk's state. If the state is unknown or `a` is NULL,
- * returns the type that vpps_best_ratio chooses. */
+ * returns the ready type with the highest vpps_walk_ratio, a heuristic after ED-Batch's sufficient condition (section 5.3); at a tie, the first. */
 uint32_t vpps_automaton_next(const vpps_automaton *a, vpps_walk *w);
-
-/* Returns the type with ready vertices that has the highest vpps_walk_ratio; at a tie, the first such type. */
-uint32_t vpps_best_ratio(vpps_walk *w);
 
 /* pack: converts an automaton to malloc'd bytes (NULL: out of memory). unpack: the reverse (false: no automaton for n_types types). */
 void *vpps_automaton_pack(const vpps_automaton *a, size_t *bytes);

@@ -1,9 +1,8 @@
-/* policies.c - the batching policies: a function for each, and their table. A new policy needs both. */
+/* policies.c - the batching policies and their table. */
 #include "script/policies.h"
 
 /* Runs all vertices of one type and one depth (longest chain of vertices below) together (Looks et al. 2017, "TensorFlow Fold"). */
-static bool choose_depth(const vpps_typed_graph *g, const vpps_automaton *a, uint32_t *steps, uint32_t *n) {
-    (void)a;
+static bool choose_depth(const vpps_typed_graph *g, uint32_t *steps, uint32_t *n) {
     uint32_t most = 0;
     if ((uint64_t)g->n * g->n_types > UINT32_MAX) return false;
     vpps_typed_depths(g, steps);
@@ -20,18 +19,19 @@ static bool choose_depth(const vpps_typed_graph *g, const vpps_automaton *a, uin
     return true;
 }
 
-typedef uint32_t chooser(const vpps_automaton *a, vpps_walk *w);
-
-static bool walk(const vpps_typed_graph *g, const vpps_automaton *a, chooser *next, uint32_t *steps, uint32_t *n) {
+bool vpps_policy_choose(const vpps_policy *p, const vpps_typed_graph *g, const vpps_automaton *a, uint32_t *steps,
+                        uint32_t *n) {
     vpps_walk w;
+    if (!p->next) return choose_depth(g, steps, n);
     const bool ok = vpps_walk_open(&w, g);
-    while (ok && w.n_left) vpps_walk_run(&w, next(a, &w), steps);
+    while (ok && w.n_left) vpps_walk_run(&w, p->next(p->learned ? a : NULL, &w), steps);
     *n = w.n_batches;
     vpps_walk_close(&w);
     return ok;
 }
 
-/* Returns the type with the largest fraction of ready vertices among its vertices that have not run; at a tie, the first such type. */
+/* Returns the type with the largest fraction of ready vertices among its vertices that have not run; at a tie, the first such type. Meanwhile
+ * more vertices of other types become ready. */
 static uint32_t largest_share(const vpps_automaton *a, vpps_walk *w) {
     (void)a;
     uint32_t best = 0;
@@ -40,30 +40,11 @@ static uint32_t largest_share(const vpps_automaton *a, vpps_walk *w) {
     return best;
 }
 
-/* Runs next the type with the largest fraction of ready vertices among those that have not run; meanwhile vertices of others become ready. */
-static bool choose_share(const vpps_typed_graph *g, const vpps_automaton *a, uint32_t *steps, uint32_t *n) {
-    return walk(g, a, largest_share, steps, n);
-}
-
-static uint32_t best_ratio(const vpps_automaton *a, vpps_walk *w) {
-    (void)a;
-    return vpps_best_ratio(w);
-}
-
-/* Runs the vertex type with the highest vpps_walk_ratio: a heuristic based on ED-Batch's sufficient condition (section 5.3). */
-static bool choose_ratio(const vpps_typed_graph *g, const vpps_automaton *a, uint32_t *steps, uint32_t *n) {
-    return walk(g, a, best_ratio, steps, n);
-}
-
-static bool choose_fsm(const vpps_typed_graph *g, const vpps_automaton *a, uint32_t *steps, uint32_t *n) {
-    return walk(g, a, vpps_automaton_next, steps, n);
-}
-
 const vpps_policy vpps_policies[] = {
-    {"depth", "vertices of one type and depth", false, choose_depth},
-    {"share", "the type of whose remaining vertices the largest share is ready", false, choose_share},
-    {"ratio", "the type of whose own graph's frontier the largest part is ready", false, choose_ratio},
-    {"fsm", "as was learned of which types are ready", true, choose_fsm},
+    {"depth", "vertices of one type and depth", false, NULL},
+    {"share", "the type of whose remaining vertices the largest share is ready", false, largest_share},
+    {"ratio", "the type of whose own graph's frontier the largest part is ready", false, vpps_automaton_next},
+    {"fsm", "as was learned of which types are ready", true, vpps_automaton_next},
     {NULL, NULL, false, NULL},
 };
 

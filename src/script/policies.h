@@ -7,12 +7,16 @@ typedef struct vpps_policy {
     const char *name;
     const char *text;
     bool learned; /* whether the batching policy needs an automaton, learned from a graph, that chooses the next type */
-    /* Sets steps[v] to the number of vertex v's batch, which is higher than the batches of all vertices that v reads, and *n to the number
-     * of batches. False: out of memory. */
-    bool (*choose)(const vpps_typed_graph *g, const vpps_automaton *a, uint32_t *steps, uint32_t *n);
+    /* Returns the type whose ready vertices run next; the automaton is NULL unless `learned`. NULL: all vertices of one type and depth run together. */
+    uint32_t (*next)(const vpps_automaton *a, vpps_walk *w);
 } vpps_policy;
 
 extern const vpps_policy vpps_policies[]; /* all batching policies, "depth" first; the name NULL ends the array */
+
+/* Sets steps[v] to the number of vertex v's batch, which is higher than the batches of all vertices that v reads, and *n to the number of
+ * batches. False: out of memory. */
+bool vpps_policy_choose(const vpps_policy *p, const vpps_typed_graph *g, const vpps_automaton *a, uint32_t *steps,
+                        uint32_t *n);
 
 /* Returns the policy of this name; NULL: there is none. */
 const vpps_policy *vpps_policy_find(const char *name);

@@ -245,8 +245,8 @@ static vpps_status level_scc(const vpps_batch_needs *needs, const vpps_batch_req
     const vpps_automaton *a = NULL;
     if (policy->learned && request->learned) a = vpps_learned_for(request->learned, &s.graph, &s.kind);
     uint32_t n, *steps = malloc((s.graph.n + 1u) * sizeof *steps);
-    const bool ok =
-        steps && (a || !policy->learned) && policy->choose(&s.graph, a, steps, &n) && level_steps(&s, steps, n, levels);
+    const bool ok = steps && (a || !policy->learned) && vpps_policy_choose(policy, &s.graph, a, steps, &n) &&
+                    level_steps(&s, steps, n, levels);
     free(steps);
     vpps_scope_free(&s);
     return ok ? VPPS_OK : vpps_no_memory();

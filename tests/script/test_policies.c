@@ -28,7 +28,7 @@ static void reads(vpps_typed_graph *g, uint32_t source) { g->sources[g->first[g-
 
 static uint32_t batches_by(const vpps_typed_graph *g, const char *name, const vpps_automaton *a, uint32_t *steps) {
     uint32_t n;
-    ck_assert(vpps_policy_find(name)->choose(g, a, steps, &n));
+    ck_assert(vpps_policy_choose(vpps_policy_find(name), g, a, steps, &n));
     return n;
 }
 
@@ -124,7 +124,7 @@ TEST(every_policy_orders_random_graphs) {
         ck_assert(vpps_automaton_learn(&a, &g));
         for (const vpps_policy *p = vpps_policies; p->name; p++) {
             memset(steps, 0xff, sizeof steps);
-            ck_assert(p->choose(&g, p->learned ? &a : NULL, steps, &n));
+            ck_assert(vpps_policy_choose(p, &g, &a, steps, &n));
             check_steps(&g, steps, n);
             if (!strcmp(p->name, "ratio")) ratio = n;
             if (p->learned) learned = n;

@@ -29,7 +29,7 @@ static vpps_status count(vpps_handle *h, counts *n) {
     n->automaton = steps ? vpps_learned_for(&h->learned, g, &n->scope.kind) : NULL;
     bool ok = n->automaton && vpps_batches_bound(g, &n->bound);
     for (uint32_t i = 0; vpps_policies[i].name && i < MAX_POLICIES && ok; i++)
-        ok = vpps_policies[i].choose(g, n->automaton, steps, &n->batches[i]);
+        ok = vpps_policy_choose(&vpps_policies[i], g, n->automaton, steps, &n->batches[i]);
     free(steps);
     return ok ? VPPS_OK : vpps_fail(VPPS_MEMORY, "policy: out of memory");
 }

@@ -26,11 +26,6 @@ void vpps_cuda_leave(cuda_driver **d) {
     *d = NULL;
 }
 
-/* Returns SUCCESS if the event has happened (NULL: if the stream has done all calls), NOT_READY if not, or the code of a failure. */
-static vpps_cu_result ask(const cuda_driver *d, vpps_cu_event event) {
-    return event ? d->cuda.cuEventQuery(event) : d->cuda.cuStreamQuery(d->stream);
-}
-
 /* Waits until the event has happened (NULL: until the stream is idle), at most limit_ns. CUDA has no wait with a limit, so this polls: at
  * first without pauses, since batches may be short. */
 static vpps_status wait_until(cuda_driver *d, vpps_cu_event event, const char *what) {
@@ -40,7 +35,7 @@ static vpps_status wait_until(cuda_driver *d, vpps_cu_event event, const char *w
     if (d->base.limit_ns == 0)
         code = event ? d->cuda.cuEventSynchronize(event) : d->cuda.cuStreamSynchronize(d->stream);
     while (code == VPPS_CU_NOT_READY) {
-        code = ask(d, event);
+        code = event ? d->cuda.cuEventQuery(event) : d->cuda.cuStreamQuery(d->stream);
         const uint64_t waited = vpps_now_ns() - begin;
         if (code != VPPS_CU_NOT_READY || waited < EAGER_NS) continue;
         if (waited > d->base.limit_ns) {
@@ -57,8 +52,6 @@ static vpps_status wait_until(cuda_driver *d, vpps_cu_event event, const char *w
     return vpps_fail(VPPS_DEVICE,
                      "%s: the GPU drives a display and may not compute so long at once; smaller batches help", text);
 }
-
-static vpps_status synchronize(cuda_driver *d, const char *what) { return wait_until(d, NULL, what); }
 
 static void holdings_forget(holdings *h, uint64_t what) {
     for (size_t i = 0; i < h->n; i++)
@@ -157,8 +150,7 @@ static vpps_status set_up(cuda_driver *d, uint32_t number, vpps_machine *machine
     CUDA_TRY(d, "the driver's version", cuDriverGetVersion(&d->version));
     vpps_library_prefer(d->version / 1000);
     CUDA_TRY(d, "the context", cuDevicePrimaryCtxRetain(&d->context, d->device));
-    CUDA_DRIVER(entered);
-    VPPS_TRY(vpps_cuda_enter(&d->base, &entered));
+    CUDA_ENTER(entered, &d->base);
     CUDA_TRY(d, "a stream", cuStreamCreate(&d->stream, VPPS_CU_STREAM_NON_BLOCKING));
     CUDA_TRY(d, "a stream", cuStreamCreate(&d->uploads, VPPS_CU_STREAM_NON_BLOCKING));
     CUDA_TRY(d, "an event", cuEventCreate(&d->uploaded, VPPS_CU_EVENT_UNTIMED));
@@ -177,12 +169,7 @@ static void cuda_close(vpps_driver *base) {
         cuda_driver *entered;
         (void)vpps_cuda_enter(base, &entered);
         if (d->stream) d->cuda.cuStreamSynchronize(d->stream);
-        for (vpps_kernel *k = d->kernels, *next; k; k = next) {
-            next = k->next;
-            d->cuda.cuModuleUnload(k->module);
-            free(k);
-        }
-        d->kernels = NULL;
+        for (const vpps_kernel *k = d->kernels; k; k = k->next) d->cuda.cuModuleUnload(k->module);
         for (size_t i = 0; i < d->memory.n; i++) d->cuda.cuMemFree_v2(d->memory.at[i]);
         for (size_t i = 0; i < d->pinned.n; i++) d->cuda.cuMemFreeHost((void *)(uintptr_t)d->pinned.at[i]);
         const vpps_cu_event events[] = {d->uploaded, d->ordered};
@@ -238,9 +225,8 @@ static vpps_status cuda_branch(vpps_driver *base, vpps_driver **out) {
 
 /* Allocates device memory; for 0 bytes 1 byte, since the CUDA driver refuses 0. */
 static vpps_status cuda_allocate(vpps_driver *base, size_t bytes, uint64_t *address) {
-    CUDA_DRIVER(d);
+    CUDA_ENTER(d, base);
     vpps_cu_address at;
-    VPPS_TRY(vpps_cuda_enter(base, &d));
     if (!VPPS_RESERVE(d->memory.at, d->memory.n + 1))
         return vpps_fail(VPPS_MEMORY, "cuda: no memory for the list of allocations");
     const vpps_cu_result code = d->cuda.cuMemAlloc_v2(&at, bytes ? bytes : 1);
@@ -261,8 +247,7 @@ static void cuda_release(vpps_driver *base, uint64_t address) {
 }
 
 static vpps_status cuda_allocate_host(vpps_driver *base, size_t bytes, void **out) {
-    CUDA_DRIVER(d);
-    VPPS_TRY(vpps_cuda_enter(base, &d));
+    CUDA_ENTER(d, base);
     if (!VPPS_RESERVE(d->pinned.at, d->pinned.n + 1))
         return vpps_fail(VPPS_MEMORY, "cuda: no memory for the list of allocations");
     const vpps_cu_result code = d->cuda.cuMemHostAlloc(out, bytes ? bytes : 1, 0);
@@ -286,39 +271,34 @@ static size_t cuda_free_bytes(vpps_driver *base) {
 }
 
 static vpps_status cuda_write(vpps_driver *base, uint64_t to, const void *from, size_t bytes) {
-    CUDA_DRIVER(d);
-    VPPS_TRY(vpps_cuda_enter(base, &d));
+    CUDA_ENTER(d, base);
     if (bytes > 0) CUDA_TRY(d, "a copy to the device", cuMemcpyHtoDAsync_v2(to, from, bytes, d->stream));
     return VPPS_OK;
 }
 
 static vpps_status cuda_read(vpps_driver *base, void *to, uint64_t from, size_t bytes) {
-    CUDA_DRIVER(d);
-    VPPS_TRY(vpps_cuda_enter(base, &d));
+    CUDA_ENTER(d, base);
     /* waits first, since this wait has a time limit and a copy has none */
-    if (d->base.limit_ns) VPPS_TRY(synchronize(d, "a copy from the device"));
+    if (d->base.limit_ns) VPPS_TRY(wait_until(d, NULL, "a copy from the device"));
     if (bytes > 0) CUDA_TRY(d, "a copy from the device", cuMemcpyDtoHAsync_v2(to, from, bytes, d->stream));
-    return synchronize(d, "a copy from the device");
+    return wait_until(d, NULL, "a copy from the device");
 }
 
 static vpps_status cuda_copy(vpps_driver *base, uint64_t to, uint64_t from, size_t bytes) {
-    CUDA_DRIVER(d);
-    VPPS_TRY(vpps_cuda_enter(base, &d));
+    CUDA_ENTER(d, base);
     if (bytes > 0) CUDA_TRY(d, "a copy on the device", cuMemcpyDtoDAsync_v2(to, from, bytes, d->stream));
     return VPPS_OK;
 }
 
 static vpps_status cuda_clear(vpps_driver *base, uint64_t address, size_t bytes) {
-    CUDA_DRIVER(d);
-    VPPS_TRY(vpps_cuda_enter(base, &d));
+    CUDA_ENTER(d, base);
     if (bytes > 0) CUDA_TRY(d, "clearing device memory", cuMemsetD32Async(address, 0, bytes / 4, d->stream));
     return VPPS_OK;
 }
 
 /* Copies in a separate stream: this takes 1 us of the GPU's time, a copy in the kernels' stream some 10 us. */
 static vpps_status cuda_upload(vpps_driver *base, uint64_t to, const void *from, size_t bytes) {
-    CUDA_DRIVER(d);
-    VPPS_TRY(vpps_cuda_enter(base, &d));
+    CUDA_ENTER(d, base);
     CUDA_TRY(d, "a copy to the device", cuMemcpyHtoDAsync_v2(to, from, bytes, d->uploads));
     CUDA_TRY(d, "a copy to the device", cuEventRecord(d->uploaded, d->uploads));
     CUDA_TRY(d, "a copy to the device", cuStreamWaitEvent(d->stream, d->uploaded, 0));
@@ -338,11 +318,10 @@ static size_t cuda_room_outside(vpps_driver *base, uint64_t address) {
 }
 
 static vpps_status cuda_check_outside(vpps_driver *base, const void *array, size_t bytes, const char *what) {
-    CUDA_DRIVER(d);
+    CUDA_ENTER(d, base);
     const vpps_cu_address at = (uintptr_t)array;
     unsigned type = 0;
     int number = 0;
-    VPPS_TRY(vpps_cuda_enter(base, &d));
     const vpps_cu_result code = d->cuda.cuPointerGetAttribute(&type, VPPS_CU_POINTER_MEMORY_TYPE, at);
     if (code != VPPS_CU_SUCCESS || type != VPPS_CU_MEMORY_OF_DEVICE)
         return vpps_fail(VPPS_ARGUMENT, "%s is the host's memory; expected memory of GPU %d", what, d->device);
@@ -355,8 +334,7 @@ static vpps_status cuda_check_outside(vpps_driver *base, const void *array, size
 }
 
 static vpps_status cuda_copy_outside(vpps_driver *base, const vpps_outside_copy *c) {
-    CUDA_DRIVER(d);
-    VPPS_TRY(vpps_cuda_enter(base, &d));
+    CUDA_ENTER(d, base);
     if (!c->from) {
         CUDA_TRY(d, "clearing device memory", cuMemsetD32Async(c->to, 0, c->bytes / 4, d->stream));
     } else if (c->n > 1) {
@@ -376,8 +354,7 @@ static vpps_status cuda_copy_outside(vpps_driver *base, const vpps_outside_copy 
 }
 
 static vpps_status cuda_order(vpps_driver *base, void *stream, bool theirs_first) {
-    CUDA_DRIVER(d);
-    VPPS_TRY(vpps_cuda_enter(base, &d));
+    CUDA_ENTER(d, base);
     struct CUstream_st *const theirs = stream;
     CUDA_TRY(d, "the caller's stream", cuEventRecord(d->ordered, theirs_first ? theirs : d->stream));
     CUDA_TRY(d, "the caller's stream", cuStreamWaitEvent(theirs_first ? d->stream : theirs, d->ordered, 0));
@@ -387,8 +364,7 @@ static vpps_status cuda_order(vpps_driver *base, void *stream, bool theirs_first
 /* ---------------------------------------------------------------- marks and waits */
 
 static vpps_status stream_is_idle(void *context, bool *is_idle) {
-    CUDA_DRIVER(d);
-    VPPS_TRY(vpps_cuda_enter(context, &d));
+    CUDA_ENTER(d, context);
     const vpps_cu_result code = d->cuda.cuStreamQuery(d->stream);
     *is_idle = code != VPPS_CU_NOT_READY;
     return code == VPPS_CU_SUCCESS || !*is_idle ? VPPS_OK : vpps_cuda_failed(&d->cuda, "the stream", code);
@@ -400,14 +376,12 @@ static void cuda_stream(vpps_driver *base, vpps_gpu_stream *out) {
 
 static vpps_status cuda_within(vpps_driver *base, vpps_status (*work)(void *context, struct CUstream_st *stream),
                                void *context) {
-    CUDA_DRIVER(d);
-    VPPS_TRY(vpps_cuda_enter(base, &d));
+    CUDA_ENTER(d, base);
     return work(context, d->stream);
 }
 
 static vpps_status cuda_mark(vpps_driver *base, uint32_t which) {
-    CUDA_DRIVER(d);
-    VPPS_TRY(vpps_cuda_enter(base, &d));
+    CUDA_ENTER(d, base);
     CUDA_TRY(d, "a mark", cuEventRecord(d->marks[which], d->stream));
     return VPPS_OK;
 }
@@ -418,15 +392,13 @@ static bool cuda_passed(vpps_driver *base, uint32_t which) {
 }
 
 static vpps_status cuda_await(vpps_driver *base, uint32_t which) {
-    CUDA_DRIVER(d);
-    VPPS_TRY(vpps_cuda_enter(base, &d));
+    CUDA_ENTER(d, base);
     return wait_until(d, d->marks[which], "the kernel failed");
 }
 
 static vpps_status cuda_wait(vpps_driver *base) {
-    CUDA_DRIVER(d);
-    VPPS_TRY(vpps_cuda_enter(base, &d));
-    return synchronize(d, "the kernel failed");
+    CUDA_ENTER(d, base);
+    return wait_until(d, NULL, "the kernel failed");
 }
 
 const vpps_driver_table vpps_driver_cuda = {

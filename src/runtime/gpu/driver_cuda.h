@@ -44,6 +44,10 @@ void vpps_cuda_leave(cuda_driver **d);
 
 /* Declares variable d for vpps_cuda_enter; vpps_cuda_leave is called when the enclosing block ends. */
 #define CUDA_DRIVER(d) cuda_driver *d __attribute__((cleanup(vpps_cuda_leave))) = NULL
+/* Declares d and enters the driver's context; returns a failure from the enclosing function. */
+#define CUDA_ENTER(d, base)                                                                                            \
+    CUDA_DRIVER(d);                                                                                                    \
+    VPPS_TRY(vpps_cuda_enter(base, &d))
 
 /* Functions of the driver's table (driver.h) that driver_cuda_kernels.c defines. */
 vpps_status vpps_cuda_load(vpps_driver *base, const char *source, const char *description,

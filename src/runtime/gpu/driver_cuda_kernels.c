@@ -109,12 +109,11 @@ static vpps_status load_ptx(cuda_driver *d, const char *source, uint32_t arch, c
 
 vpps_status vpps_cuda_load(vpps_driver *base, const char *source, const char *description,
                            const vpps_launch_shape *shape, vpps_kernel **out, vpps_cubin_report *report) {
-    CUDA_DRIVER(d);
+    CUDA_ENTER(d, base);
     uint32_t binary, virtual_arch;
     void *cubin;
     size_t bytes;
     vpps_cu_result code = VPPS_CU_SUCCESS;
-    VPPS_TRY(vpps_cuda_enter(base, &d));
     VPPS_TRY(choose_arch(d, &binary, &virtual_arch));
     if (!binary) return load_ptx(d, source, virtual_arch, shape, out, report);
     VPPS_TRY(vpps_compile(source, "vpps_kernel", binary, description, true, &cubin, &bytes, report));
@@ -157,10 +156,9 @@ static bool same_shape(const vpps_launch_shape *a, const vpps_launch_shape *b) {
 /* Launches a kernel. The driver copies the kernel's parameter before the call returns, and knows its size from the kernel. */
 vpps_status vpps_cuda_launch(vpps_driver *base, vpps_kernel *kernel, const vpps_launch_shape *shape,
                              const void *arguments, size_t bytes) {
-    CUDA_DRIVER(d);
+    CUDA_ENTER(d, base);
     void *parameters[] = {(void *)(uintptr_t)arguments};
     (void)bytes;
-    VPPS_TRY(vpps_cuda_enter(base, &d));
     if (!same_shape(shape, &kernel->shape)) VPPS_TRY(check_shape(d, kernel, shape));
     CUDA_TRY(d, "the launch",
              cuLaunchCooperativeKernel(kernel->function, shape->ctas, 1, 1, shape->threads, 1, 1,
