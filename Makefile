@@ -175,7 +175,7 @@ $(BUILD)/tests/runtime_test_driver_cuda: | $(FAKE_CUDA)
 
 # The fake NVRTC, of which test_compile makes several versions, and by which test_compilations.sh counts.
 FAKE_NVRTC := $(BUILD)/tests/fake_nvrtc.so
-$(FAKE_NVRTC): $(call objects,$(wildcard tests/fake_nvrtc/*.c) tests/codegen/compile_elf.c)
+$(FAKE_NVRTC): $(call objects,$(wildcard tests/fake_nvrtc/*.c))
 	$(call link,-shared)
 $(BUILD)/tests/codegen_test_compile: | $(FAKE_NVRTC)
 

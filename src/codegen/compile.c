@@ -1,19 +1,23 @@
-/* compile.c - compiles kernel source to a CUBIN, or takes the CUBIN from the disk cache. CUBINs from the cache are inspected like those from
- * the compiler. */
+/* compile.c - compiles kernel source to a CUBIN, or takes the CUBIN from the disk cache. In the cache, the registers and bytes that the kernel
+ * uses (usage) follow the CUBIN. */
 #include "codegen/compile.h"
 
 #include "codegen/cache.h"
 #include "codegen/nvrtc.h"
 
+#include <ctype.h>
+
 /* The compiler's options besides the architecture, which is a real one (sm_, not compute_), since only that yields a CUBIN.
  * --jump-table-density=0 makes one jump table of a switch with any number of missing cases (nvcc's documentation), so that a task's code is
- * found in fewer steps; an NVRTC that does not know the option works without it. -G and --Ofast-compile must not be used: they put register
- * arrays into local memory. */
-static const char *const common_options[] = {"-std=c++17", "--fmad=true", "--jump-table-density=0"};
+ * found in fewer steps; an NVRTC that does not know the option works without it. -v lets ptxas tell in the log what a kernel uses. -G and
+ * --Ofast-compile must not be used: they put register arrays into local memory. */
+static const char *const common_options[] = {"-std=c++17", "--fmad=true", "--ptxas-options=-v",
+                                             "--jump-table-density=0"};
 enum {
     N_COMMON = VPPS_COUNT(common_options),
     N_OPTIONS = N_COMMON + 1,
-    N_KNOWN = N_OPTIONS - 1 /* number of leading options that all versions of NVRTC know */
+    N_KNOWN = N_OPTIONS - 1, /* number of leading options that all versions of NVRTC know */
+    N_QUIET = N_KNOWN - 1    /* number of leading options before -v */
 };
 
 #define SOURCE_NAME "kernel.cu" /* the file name in compiler messages */
@@ -79,6 +83,31 @@ static vpps_status fetch_code(const compile_job *job, vpps_nvrtc_program program
     return VPPS_OK;
 }
 
+/* Returns the number directly before `words` in the text; 0: there is none. */
+static uint32_t number_before(const char *text, const char *words) {
+    const char *end = strstr(text, words), *at = end;
+    while (at && at > text && isdigit((unsigned char)at[-1])) at--;
+    return at == end ? 0 : (uint32_t)strtoul(at, NULL, 10);
+}
+
+/* Fills in registers, stack frame and shared memory of the kernel `entry` from the log, which is cut after the kernel's part. */
+static vpps_status read_usage(char *log, const char *entry, vpps_cubin_report *report) {
+    static const char begin[] = "Compiling entry function '";
+    const size_t n = strlen(entry);
+    char *part = log ? strstr(log, begin) : NULL;
+    while (part && (strncmp(part + strlen(begin), entry, n) != 0 || part[strlen(begin) + n] != '\''))
+        part = strstr(part + 1, begin);
+    char *next = part ? strstr(part + 1, begin) : NULL;
+    if (next) *next = '\0';
+    report->registers = part ? number_before(part, " registers") : 0;
+    if (!report->registers)
+        return vpps_fail(VPPS_FORMAT, "NVRTC: does not tell the registers of a kernel '%.100s'", entry);
+    report->frame_bytes =
+        vpps_max_u32(number_before(part, " bytes stack frame"), number_before(part, " bytes cumulative stack size"));
+    report->shared_bytes = number_before(part, " bytes smem");
+    return VPPS_OK;
+}
+
 static vpps_status run_compiler(const compile_job *job, void **cubin, size_t *bytes, vpps_cubin_report *report) {
     const vpps_nvrtc *nvrtc = job->nvrtc;
     vpps_nvrtc_program program;
@@ -88,25 +117,47 @@ static vpps_status run_compiler(const compile_job *job, void **cubin, size_t *by
     result = nvrtc->nvrtcCompileProgram(program, N_OPTIONS, job->options);
     if (result == VPPS_NVRTC_INVALID_OPTION) result = nvrtc->nvrtcCompileProgram(program, N_KNOWN, job->options);
     char *log = read_log(nvrtc, program);
+    if (result != VPPS_NVRTC_SUCCESS && !find_error(log)) { /* -v makes ptxas leave out some errors */
+        free(log);
+        nvrtc->nvrtcCompileProgram(program, N_QUIET, job->options);
+        log = read_log(nvrtc, program);
+    }
     vpps_status status =
         result == VPPS_NVRTC_SUCCESS ? fetch_code(job, program, cubin, bytes) : fail_refused(job, log, result);
+    if (status == VPPS_OK && !job->ptx) status = read_usage(log, job->entry, report);
+    report->cubin_bytes = (uint32_t)*bytes;
     report->seconds = (double)(vpps_now_ns() - start) * 1e-9;
     free(log);
     nvrtc->nvrtcDestroyProgram(&program);
     return status;
 }
 
+/* What a cache entry has after the CUBIN. */
+typedef struct usage {
+    uint32_t registers, frame_bytes, shared_bytes;
+} usage;
+
 /* Takes the CUBIN from the cache; *cubin stays NULL if the cache has no valid one. */
 static vpps_status take_from_cache(const compile_job *job, void **cubin, size_t *bytes, vpps_cubin_report *report) {
-    void *found;
-    VPPS_TRY(vpps_cache_read(&job->key, &found, bytes, NULL));
-    if (found && vpps_cubin_inspect(found, *bytes, job->entry, report) == VPPS_OK) {
-        report->cached = true;
-        *cubin = found;
-    } else {
-        free(found);
-    }
+    usage u;
+    VPPS_TRY(vpps_cache_read(&job->key, cubin, bytes, NULL));
+    if (!*cubin) return VPPS_OK;
+    if (*bytes <= sizeof u) return free(*cubin), *cubin = NULL, VPPS_OK;
+    *bytes -= sizeof u;
+    memcpy(&u, (const char *)*cubin + *bytes, sizeof u);
+    *report = (vpps_cubin_report){u.registers, u.frame_bytes, u.shared_bytes, (uint32_t)*bytes, .cached = true};
     return VPPS_OK;
+}
+
+/* Ignores a failure: the kernel is then compiled again next time. */
+static void put_into_cache(const compile_job *job, const void *cubin, size_t bytes, const vpps_cubin_report *r) {
+    const usage u = {r->registers, r->frame_bytes, r->shared_bytes};
+    char *both = malloc(bytes + sizeof u);
+    if (!both) return;
+    memcpy(both, cubin, bytes);
+    memcpy(both + bytes, &u, sizeof u);
+    vpps_cache_write(&job->key, both, bytes + sizeof u);
+    free(both);
 }
 
 static vpps_status check_arch(const vpps_nvrtc *nvrtc, uint32_t arch) {
@@ -157,10 +208,8 @@ vpps_status vpps_compile(const char *source, const char *entry, uint32_t arch, c
     describe(&job, arch, description);
     if (use_cache) VPPS_TRY(take_from_cache(&job, cubin, cubin_bytes, report));
     if (*cubin) return VPPS_OK;
-    vpps_status status = run_compiler(&job, cubin, cubin_bytes, report);
-    if (status == VPPS_OK) status = vpps_cubin_inspect(*cubin, *cubin_bytes, entry, report);
-    /* A failure is ignored: the kernel is then compiled again next time. */
-    if (status == VPPS_OK && use_cache) vpps_cache_write(&job.key, *cubin, *cubin_bytes);
+    const vpps_status status = run_compiler(&job, cubin, cubin_bytes, report);
+    if (status == VPPS_OK && use_cache) put_into_cache(&job, *cubin, *cubin_bytes, report);
     if (status != VPPS_OK) {
         free(*cubin);
         *cubin = NULL;

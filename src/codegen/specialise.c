@@ -1,8 +1,6 @@
 /* specialise.c - makes a kernel without register spills: generates and compiles it, and retries with fewer weights in registers. */
 #include "codegen/specialise.h"
 
-#include <pthread.h>
-
 void vpps_kernel_describe(const vpps_kernel_plan *plan, char *text, size_t bytes) {
     static const char *const products[] = {"", ", products in bf16", ", products in bf16x3"};
     snprintf(text, bytes,
@@ -102,99 +100,21 @@ static vpps_status generate(const vpps_specialiser *s, vpps_kernel_plan *plan, u
     return VPPS_OK;
 }
 
-enum { STEP = 24 /* number by which the kernel that is tried next has fewer registers for weights */ };
-
-typedef struct rival {
-    const vpps_specialiser *s;
-    vpps_kernel_plan plan;
-    uint32_t registers;
-    pthread_t thread;
-    pthread_mutex_t lock;
-    pthread_cond_t changed;
-    bool started, needless;
-} rival;
-
-/* While a kernel is compiled, this thread compiles the one that is tried next, with fewer registers for weights. Waits up to PATIENCE_NS
- * for the current kernel, which may come from the cache. Returns whether the next one must be compiled. */
-static bool is_needed(rival *r) {
-    enum { PATIENCE_NS = 100000000 };
-    struct timespec until;
-    int result = 0;
-    clock_gettime(CLOCK_REALTIME, &until);
-    until.tv_nsec += PATIENCE_NS;
-    until.tv_sec += until.tv_nsec / 1000000000;
-    until.tv_nsec %= 1000000000;
-    pthread_mutex_lock(&r->lock);
-    while (!r->needless && !result) result = pthread_cond_timedwait(&r->changed, &r->lock, &until);
-    const bool needed = !r->needless;
-    pthread_mutex_unlock(&r->lock);
-    return needed;
-}
-
-/* Runs in its own thread: compiles, into the cache, the kernel that is tried next, with fewer registers for weights. Ignores failures. */
-static void *run_rival(void *context) {
-    rival *r = context;
-    char description[192], *source = NULL;
-    vpps_cubin_report report;
-    if (is_needed(r) && generate(r->s, &r->plan, r->registers, &source, description, sizeof description) == VPPS_OK)
-        r->s->beside(r->s->context, source, description, &report);
-    free(source);
-    vpps_kernel_plan_free(&r->plan);
-    return NULL;
-}
-
-/* Starts a thread that compiles the kernel to try if this plan's kernel spills registers. Does nothing if the plan's kernel has at most
- * FROM registers for weights: such kernels have never spilled on sm_90. */
-static void begin_rival(rival *r, const vpps_specialiser *s, const vpps_kernel_plan *plan) {
-    enum { FROM = 128 };
-    const uint32_t registers = plan->residents.registers;
-    *r = (rival){.s = s, .plan = asked_of(plan), .registers = registers > STEP ? registers - STEP : 1};
-    if (!s->beside || registers <= FROM) return;
-    pthread_mutex_init(&r->lock, NULL);
-    pthread_cond_init(&r->changed, NULL);
-    r->started = !pthread_create(&r->thread, NULL, run_rival, r);
-}
-
-static void end_rival(rival *r) {
-    if (!r->started) return;
-    pthread_mutex_lock(&r->lock);
-    r->needless = true;
-    pthread_cond_signal(&r->changed);
-    pthread_mutex_unlock(&r->lock);
-    pthread_join(r->thread, NULL);
-    pthread_cond_destroy(&r->changed);
-    pthread_mutex_destroy(&r->lock);
-}
-
-/* Makes a kernel with at most `registers` registers of a thread for weights. *clean: the kernel has no stack frame, so no spills. */
-static vpps_status try_registers(const vpps_specialiser *s, vpps_kernel_plan *plan, uint32_t registers, char **source,
-                                 vpps_cubin_report *report, bool *clean) {
-    char description[192];
-    rival next;
-    VPPS_TRY(generate(s, plan, registers, source, description, sizeof description));
-    begin_rival(&next, s, plan);
-    *report = (vpps_cubin_report){0};
-    const vpps_status status = s->compile(s->context, plan, *source, description, report);
-    end_rival(&next);
-    VPPS_TRY(status);
-    *clean = !report->frame_bytes;
-    if (!*clean) tell(s, description, report);
-    return VPPS_OK;
-}
-
 vpps_status vpps_specialise(const vpps_specialiser *s, vpps_kernel_plan *plan, uint32_t *registers, char **source,
                             vpps_cubin_report *report) {
     /* On sm_90 no kernel with more than 144 registers for weights was ever free of spills, and in bf16x3 few with more than 116. A kernel that only
      * just avoids spills is slower than one with some registers to spare (a Tree-LSTM in bf16x3, predicted time of a batch: with 124 registers for
      * weights 180.4 us, with 116 178.5 us, with 108 178.4 us). */
-    enum { MOST = 144, MOST_IN_BF16X3 = 116, WIDE_STEP = 32, WIDE_FRAME_BYTES = 32 };
+    enum { MOST = 144, MOST_IN_BF16X3 = 116, STEP = 24, WIDE_STEP = 32, WIDE_FRAME_BYTES = 32 };
     uint32_t wanted = *registers ? *registers : plan->parts == 2 ? MOST_IN_BF16X3 : MOST;
     for (;;) {
-        char *text = NULL;
-        bool clean = false;
-        const vpps_status status = try_registers(s, plan, wanted, &text, report, &clean);
+        char description[192], *text = NULL;
+        *report = (vpps_cubin_report){0};
+        vpps_status status = generate(s, plan, wanted, &text, description, sizeof description);
+        if (status == VPPS_OK) status = s->compile(s->context, plan, text, description, report);
+        if (report->frame_bytes) tell(s, description, report);
         /* a `wide` kernel reads all weights from memory, so a lower limit of registers for weights would change nothing */
-        const bool taken = clean || plan->residents.wide || (s->spills && wanted == 1);
+        const bool taken = !report->frame_bytes || plan->residents.wide || (s->spills && wanted == 1);
         if (status == VPPS_OK && taken && source)
             *source = text;
         else

@@ -14,8 +14,6 @@ typedef struct vpps_specialiser {
     /* Compiles a source, keeps the binary, and fills in the report. */
     vpps_status (*compile)(void *context, const vpps_kernel_plan *plan, const char *source, const char *description,
                            vpps_cubin_report *report);
-    /* May be NULL. While `compile` runs, compiles, into the disk cache, the kernel that is tried next if the first one spills registers. */
-    vpps_status (*beside)(void *context, const char *source, const char *description, vpps_cubin_report *report);
     void (*log)(void *context, const char *line); /* may be NULL; gets a line that says why a kernel was rejected */
     void *context;
     bool spills; /* whether a kernel that spills registers, slow but correct, is accepted if all kernels spill */

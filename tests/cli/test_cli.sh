@@ -491,7 +491,7 @@ report=("${kernel[@]}" --report --json)
 if nvrtc; then
     check "kernel --report" exits 0 "${report[@]}"
     check "kernel --report: no spills" json out "len(o['kernels']) == 1 and all(k['frame_bytes'] == 0 \
-and k['sms'] == 132 and 0 < k['registers'] < k['kernel_registers'] <= 255 and k['code_bytes'] > 0 and not k['cached'] and \
+and k['sms'] == 132 and 0 < k['registers'] < k['kernel_registers'] <= 255 and k['cubin_bytes'] > 0 and not k['cached'] and \
 k['compile_seconds'] > 0 for k in o['kernels'])"
     check "kernel --report again" tells "o['kernels'][0]['cached'] and o['kernels'][0]['compile_seconds'] == 0" "${report[@]}"
     check "kernel --report as text" prints '^registers +[0-9]+ a thread, frame of 0 bytes' "${kernel[@]}" --report

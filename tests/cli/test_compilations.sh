@@ -55,7 +55,7 @@ from_the_cache() {
     n=$(wc -l <compiled) lines=$(wc -l <kernels)
     exits 0 env VPPS_CACHE_DIR="$work/cache" "$vpps" train tree-lstm --device cuda --hidden 64 --embed 64 --dev long.txt \
         --no-tuning --train mixed.txt --batch 1 --epochs 2 && [ "$(wc -l <compiled)" -eq "$n" ] &&
-        [ "$(cat out err | grep -c 'KB of code.*from the cache')" -eq "$lines" ]
+        [ "$(cat out err | grep -c 'CUBIN of .*from the cache')" -eq "$lines" ]
 }
 check "a second run compiles nothing" from_the_cache
 

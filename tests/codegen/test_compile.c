@@ -1,4 +1,4 @@
-/* test_compile.c - NVRTC, what a CUBIN says of itself, and compiled kernels in the cache.
+/* test_compile.c - NVRTC, what its log says of a kernel, and compiled kernels in the cache.
  *
  * Without NVRTC, the tests that compile check that its absence is reported, and say that they did not compile. Each
  * test is a process of its own, so each finds the library anew. */
@@ -7,12 +7,10 @@
 #include "codegen/compile.h"
 #include "codegen/machine.h"
 #include "common/folder.h"
-#include "compile_elf.h"
 
 #include <dlfcn.h>
 #include <libgen.h>
 #include <pthread.h>
-#include <sys/mman.h>
 #include <unistd.h>
 
 /* A kernel that needs 128 bytes of static shared memory, and dynamic shared memory. */
@@ -129,7 +127,7 @@ TEST_EACH(an_option_that_is_not_known_is_left_out, 0, 2) {
     const void *builtins = dlopen(folder_path(name), RTLD_NOW | RTLD_NOLOAD);
     folder_remove();
     ck_assert_msg(status == VPPS_OK, "%s", vpps_error_message());
-    ck_assert_str_eq(ptx, _i ? "4" : "3");
+    ck_assert_str_eq(ptx, _i ? "5" : "4");
     ck_assert_ptr_nonnull(builtins);
     free(ptx);
 }
@@ -172,8 +170,7 @@ static void compile_for(uint32_t arch, void *context) {
     ck_assert_uint_le(r.registers, 32);
     ck_assert_uint_eq(r.frame_bytes, 0);
     ck_assert_uint_eq(r.shared_bytes, 128);
-    ck_assert_uint_ge(r.code_bytes, 128);
-    ck_assert_uint_lt(r.code_bytes, bytes);
+    ck_assert_uint_eq(r.cubin_bytes, bytes);
     ck_assert(r.seconds > 0 && !r.cached);
     free(cubin);
 }
@@ -206,6 +203,32 @@ TEST(spills_and_frames) {
     free(cubin);
     ck_assert_uint_eq(r.frame_bytes, 16 * 4);
     folder_remove();
+}
+
+/* Of several kernels in a source, the named one's numbers are told, and its functions' stack counts. */
+TEST(one_kernel_of_several) {
+    static const char deep_source[] = "__device__ __noinline__ float deep(const float *x, int n) {\n"
+                                      "    float r[16];\n"
+                                      "    for (int i = 0; i < n; i++) r[(int)x[i] & 15] = x[i];\n"
+                                      "    return r[n & 15];\n"
+                                      "}\n"
+                                      "extern \"C\" __global__ void smaller(float *x, int n) { x[n] = deep(x, n); }\n";
+    char source[2048];
+    void *cubin;
+    size_t bytes;
+    vpps_cubin_report r;
+    if (!have_nvrtc("one_kernel_of_several")) return;
+    snprintf(source, sizeof source, "%s%s%s", indexed_source, deep_source, small_source);
+    const char *const names[] = {"small", "indexed", "smaller"};
+    const uint32_t frames[] = {0, 16 * 4, 16 * 4}, shared[] = {128, 0, 0};
+    for (size_t i = 0; i < VPPS_COUNT(names); i++) {
+        TEST_OK(vpps_compile(source, names[i], 90, "", false, &cubin, &bytes, &r));
+        free(cubin);
+        ck_assert_uint_ge(r.frame_bytes, frames[i]);
+        ck_assert_int_eq(r.frame_bytes > 0, frames[i] > 0);
+        ck_assert_uint_eq(r.shared_bytes, shared[i]);
+    }
+    TEST_FAILS(vpps_compile(source, "smal", 90, "", false, &cubin, &bytes, &r), VPPS_FORMAT, "'smal'");
 }
 
 TEST(refused_sources) {
@@ -258,7 +281,7 @@ static void check_same(compiled c, const compiled *first) {
     ck_assert_uint_eq(c.bytes, first->bytes);
     ck_assert_mem_eq(c.cubin, first->cubin, first->bytes);
     ck_assert_uint_eq(c.report.registers, first->report.registers);
-    ck_assert_uint_eq(c.report.code_bytes, first->report.code_bytes);
+    ck_assert_uint_eq(c.report.cubin_bytes, first->bytes);
     free(c.cubin);
 }
 
@@ -377,166 +400,4 @@ TEST(two_threads) {
     }
     ck_assert_int_eq(cache_folder_count(NULL, 0), 2 * ROUNDS);
     folder_remove();
-}
-
-/* ---------------------------------------------------------------- the file */
-
-static const compile_elf plain_elf = {"k", 77, 0, 0, 512, 128, false, 0, false};
-
-static size_t write_elf(unsigned char bytes[COMPILE_ELF_BYTES]) { return compile_elf_write(&plain_elf, bytes); }
-
-TEST(crafted_files) {
-    unsigned char bytes[COMPILE_ELF_BYTES];
-    vpps_cubin_report r = {.seconds = 2, .cached = true};
-    TEST_OK(vpps_cubin_inspect(bytes, write_elf(bytes), "k", &r));
-    ck_assert_uint_eq(r.registers, 77);
-    ck_assert_uint_eq(r.frame_bytes, 0);
-    ck_assert_uint_eq(r.shared_bytes, 128);
-    ck_assert_uint_eq(r.code_bytes, 512);
-    ck_assert(r.seconds == 2 && r.cached); /* the file does not contain these numbers */
-    TEST_OK(vpps_cubin_inspect(bytes, write_elf(bytes), "other", &r));
-    ck_assert_uint_eq(r.registers, 99);
-
-    const compile_elf framed = {"k", 1, 24, 16, 0, 2048, true, 0, false},
-                      deep = {"k", 1, 16, 24, 0, 1023, true, 0, false};
-    TEST_OK(vpps_cubin_inspect(bytes, compile_elf_write(&framed, bytes), "k", &r));
-    ck_assert_uint_eq(r.frame_bytes, 24);
-    ck_assert_uint_eq(r.shared_bytes, 1024);
-    ck_assert_uint_eq(r.code_bytes, 0);
-    TEST_OK(vpps_cubin_inspect(bytes, compile_elf_write(&deep, bytes), "k", &r));
-    ck_assert_uint_eq(r.frame_bytes, 24);
-    ck_assert_uint_eq(r.shared_bytes, 1023);
-    const compile_elf bare = {"k", 3, UINT32_MAX, UINT32_MAX, 16, UINT32_MAX, true, 0, false};
-    TEST_OK(vpps_cubin_inspect(bytes, compile_elf_write(&bare, bytes), "k", &r));
-    ck_assert_uint_eq(r.registers, 3);
-    ck_assert_uint_eq(r.frame_bytes, 0);
-    ck_assert_uint_eq(r.shared_bytes, 0);
-}
-
-TEST(crafted_mistakes) {
-    unsigned char bytes[COMPILE_ELF_BYTES];
-    vpps_cubin_report r = {.registers = 11, .frame_bytes = 12};
-    const compile_elf uncounted = {"k", UINT32_MAX, 0, 0, 512, 128, false, 0, false};
-    TEST_FAILS(vpps_cubin_inspect(bytes, compile_elf_write(&uncounted, bytes), "k", &r), VPPS_FORMAT, "registers");
-    for (uint32_t cut = 1; cut < 12; cut++) { /* the last record has 12 bytes */
-        compile_elf e = plain_elf;
-        e.info_cut = cut;
-        TEST_FAILS(vpps_cubin_inspect(bytes, compile_elf_write(&e, bytes), "k", &r), VPPS_FORMAT, ".nv.info is cut");
-    }
-    const size_t n = write_elf(bytes);
-    TEST_FAILS(vpps_cubin_inspect(bytes, n, "kk", &r), VPPS_FORMAT, "'kk'");
-    TEST_FAILS(vpps_cubin_inspect(bytes, n, "othe", &r), VPPS_FORMAT, "'othe'");
-    TEST_FAILS(vpps_cubin_inspect(bytes, n - 1, "k", &r), VPPS_FORMAT, "table of sections");
-    TEST_FAILS(vpps_cubin_inspect(bytes, 0, "k", &r), VPPS_FORMAT, "shorter");
-    TEST_FAILS(vpps_cubin_inspect("text", 4, "k", &r), VPPS_FORMAT, "shorter");
-    bytes[18] = 62; /* x86-64 */
-    TEST_FAILS(vpps_cubin_inspect(bytes, n, "k", &r), VPPS_FORMAT, "CUDA ELF");
-    ck_assert_uint_eq(r.registers, 11); /* a failure changes nothing */
-    ck_assert_uint_eq(r.frame_bytes, 12);
-}
-
-/* Sets a member of a section's header; sh_offset is at byte 24, sh_size at byte 32. */
-static void patch_section(unsigned char *file, uint32_t section, size_t member, uint64_t value) {
-    uint64_t table;
-    memcpy(&table, file + 40, sizeof table); /* e_shoff */
-    memcpy(file + table + section * 64 + member, &value, sizeof value);
-}
-
-/* Offsets and sizes whose sum is small because it exceeds 64 bits. */
-TEST(overflowing_offsets) {
-    static const struct {
-        uint32_t section;
-        const char *message;
-    } cases[] = {
-        {1, "no table of symbols"}, {2, "code"}, {3, "no table of symbols"}, {4, "no section .nv.info"}, {6, "names"}};
-    unsigned char bytes[COMPILE_ELF_BYTES];
-    vpps_cubin_report r = {0};
-    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        const size_t n = write_elf(bytes);
-        patch_section(bytes, cases[i].section, 24, UINT64_MAX - 63);
-        patch_section(bytes, cases[i].section, 32, 128);
-        TEST_FAILS(vpps_cubin_inspect(bytes, n, "k", &r), VPPS_FORMAT, cases[i].message);
-    }
-    const size_t n = write_elf(bytes);
-    patch_section(bytes, 5, 32, (uint64_t)1 << 32);
-    TEST_FAILS(vpps_cubin_inspect(bytes, n, "k", &r), VPPS_FORMAT, "shared memory");
-}
-
-/* Returns memory whose last byte precedes a page that may not be read: reading too far ends the test. */
-static unsigned char *guarded_end(size_t bytes) {
-    const size_t page = (size_t)sysconf(_SC_PAGESIZE), whole = (bytes + page - 1) / page * page;
-    unsigned char *memory = mmap(NULL, whole + page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    ck_assert(memory != MAP_FAILED);
-    ck_assert_int_eq(mprotect(memory + whole, page, PROT_NONE), 0);
-    return memory + whole;
-}
-
-/* Tries every shorter file, and several changes of every byte. The result is FORMAT or a report. */
-static void damage_file(const unsigned char *file, size_t n, const char *entry) {
-    unsigned char *end = guarded_end(n);
-    uint64_t random = test_seed();
-    uint32_t refused = 0, wrong = 0;
-    vpps_cubin_report r = {0};
-    for (size_t bytes = 0; bytes < n; bytes++) {
-        memcpy(end - bytes, file, bytes);
-        const vpps_status status = vpps_cubin_inspect(end - bytes, bytes, entry, &r);
-        refused += status == VPPS_FORMAT;
-        wrong += status != VPPS_OK && status != VPPS_FORMAT;
-    }
-    ck_assert_uint_ge(refused, n - 1024); /* at most bytes after the section table are not missed */
-    memcpy(end - n, file, n);
-    for (size_t i = 0; i < n; i++) {
-        const uint8_t changes[] = {0x01, 0x80, 0xff, (uint8_t)(1 + vpps_random_below(&random, 255)),
-                                   (uint8_t)(1 + vpps_random_below(&random, 255))};
-        for (size_t c = 0; c < sizeof changes; c++) {
-            (end - n)[i] ^= changes[c];
-            const vpps_status status = vpps_cubin_inspect(end - n, n, entry, &r);
-            refused += status == VPPS_FORMAT;
-            wrong += status != VPPS_OK && status != VPPS_FORMAT;
-            (end - n)[i] ^= changes[c];
-        }
-    }
-    for (uint32_t i = 0; i < test_scaled(2000); i++) { /* changes many bytes at once */
-        for (int k = 0; k < 8; k++) (end - n)[vpps_random_below(&random, (uint32_t)n)] = (uint8_t)vpps_random(&random);
-        const vpps_status status = vpps_cubin_inspect(end - n, n, entry, &r);
-        wrong += status != VPPS_OK && status != VPPS_FORMAT;
-        if (i % 8 == 7) memcpy(end - n, file, n);
-    }
-    ck_assert_uint_eq(wrong, 0);
-    memcpy(end - n, file, n);
-    TEST_OK(vpps_cubin_inspect(end - n, n, entry, &r));
-}
-
-/* Tries all values of every byte: names then also begin at every place near the end of the file. */
-static void change_every_byte(const unsigned char *file, size_t n, const char *entry) {
-    unsigned char *bytes = guarded_end(n) - n;
-    uint32_t wrong = 0;
-    vpps_cubin_report r = {0};
-    memcpy(bytes, file, n);
-    for (size_t i = 0; i < n; i++) {
-        for (int value = 0; value < 256; value++) {
-            bytes[i] = (uint8_t)value;
-            const vpps_status status = vpps_cubin_inspect(bytes, n, entry, &r);
-            wrong += status != VPPS_OK && status != VPPS_FORMAT;
-        }
-        bytes[i] = file[i];
-    }
-    ck_assert_uint_eq(wrong, 0);
-}
-
-TEST(damaged_files) {
-    unsigned char bytes[COMPILE_ELF_BYTES];
-    void *cubin;
-    size_t n;
-    vpps_cubin_report r;
-    compile_elf e = plain_elf;
-    damage_file(bytes, write_elf(bytes), "k");
-    e.names_last = true;
-    const size_t small_bytes = compile_elf_write(&e, bytes);
-    damage_file(bytes, small_bytes, "k");
-    change_every_byte(bytes, small_bytes, "k");
-    if (!have_nvrtc("damaged_files")) return;
-    TEST_OK(vpps_compile(small_source, "small", 90, "", false, &cubin, &n, &r));
-    damage_file(cubin, n, "small");
-    free(cubin);
 }

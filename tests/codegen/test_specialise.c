@@ -3,8 +3,6 @@
 #include "common/gpu_tests.h"
 #include "gpu_batch.h"
 
-#include <pthread.h>
-
 /* Hidden 64 on two virtual processors fills all registers that weights may take. */
 static const gpu_shape full = {2, 1, 1, 256};
 
@@ -203,58 +201,6 @@ TEST(a_compiler_that_fails_is_asked_once) {
     TEST_FAILS(vpps_specialise(&s, &plan, &registers, &source, &report), VPPS_DEVICE, "no compiler today");
     ck_assert_uint_eq(calls, 1);
     ck_assert_ptr_null(source);
-}
-
-/* ---------------------------------------------------------------- two at once */
-
-/* A compiler whose first kernel spills, and takes as long as the next one beside it. */
-typedef struct pair {
-    pthread_mutex_t lock;
-    pthread_cond_t changed;
-    char *beside;
-    uint32_t n_beside, n;
-} pair;
-
-static vpps_status take_beside(void *context, const char *source, const char *description, vpps_cubin_report *report) {
-    pair *p = context;
-    ck_assert(strstr(description, "registers for weights"));
-    *report = (vpps_cubin_report){0};
-    pthread_mutex_lock(&p->lock);
-    p->n_beside++;
-    free(p->beside);
-    p->beside = strdup(source);
-    pthread_cond_signal(&p->changed);
-    pthread_mutex_unlock(&p->lock);
-    return VPPS_OK;
-}
-
-static vpps_status spill_once(void *context, const vpps_kernel_plan *plan, const char *source, const char *description,
-                              vpps_cubin_report *report) {
-    pair *p = context;
-    (void)plan, (void)description;
-    pthread_mutex_lock(&p->lock);
-    while (!p->n && !p->beside) pthread_cond_wait(&p->changed, &p->lock);
-    ck_assert_msg(!p->n || !strcmp(source, p->beside), "another kernel was compiled beside the first");
-    pthread_mutex_unlock(&p->lock);
-    report->frame_bytes = p->n++ ? 0 : 4;
-    return VPPS_OK;
-}
-
-TEST(the_next_is_compiled_beside_the_first) {
-    AT_END(gpu_batch_close) gpu_batch b;
-    pair p = {PTHREAD_MUTEX_INITIALIZER, PTHREAD_COND_INITIALIZER, NULL, 0, 0};
-    uint32_t registers = 0;
-    vpps_cubin_report report;
-    gpu_batch_tree_lstm(&b, &full, 64, 64);
-    vpps_specialiser s = gpu_batch_specialiser(&b);
-    s.compile = spill_once;
-    s.beside = take_beside;
-    s.context = &p;
-    AT_END(vpps_kernel_plan_free) vpps_kernel_plan plan = gpu_batch_plan(&b);
-    TEST_OK(vpps_specialise(&s, &plan, &registers, NULL, &report));
-    ck_assert_uint_eq(p.n, 2);
-    ck_assert_uint_eq(p.n_beside, 1); /* with the remaining registers no kernel spills */
-    free(p.beside);
 }
 
 /* ---------------------------------------------------------------- the real compiler */

@@ -70,7 +70,7 @@ static json_t *outcome_json(const outcome *o, vpps_status status) {
         json_object_set_new(kernel, "frame_bytes", json_integer(r->frame_bytes));
         json_object_set_new(kernel, "static_shared_bytes", json_integer(r->shared_bytes));
         json_object_set_new(kernel, "dynamic_shared_bytes", json_integer(vpps_kernel_shared_bytes(&o->plan)));
-        json_object_set_new(kernel, "code_bytes", json_integer(r->code_bytes));
+        json_object_set_new(kernel, "cubin_bytes", json_integer(r->cubin_bytes));
         json_object_set_new(kernel, "compile_seconds", report_number(r->seconds));
         json_object_set_new(kernel, "cached", json_boolean(r->cached));
     }
@@ -94,7 +94,7 @@ static void print_outcome(const outcome *o, vpps_status status) {
     printf("%-11s %s\n", "plan", text);
     printf("%-11s %u a thread, frame of %u bytes\n", "registers", r->registers, r->frame_bytes);
     printf("%-11s %u bytes static, %u dynamic\n", "shared", r->shared_bytes, vpps_kernel_shared_bytes(&o->plan));
-    printf("%-11s %u bytes\n", "code", r->code_bytes);
+    printf("%-11s %u bytes\n", "CUBIN", r->cubin_bytes);
     if (r->cached) {
         printf("%-11s from the cache\n\n", "compiled");
     } else {

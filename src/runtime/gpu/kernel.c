@@ -1,7 +1,6 @@
 /* kernel.c - compiles and loads kernels. There is a kernel for training and one for inference, for each number of virtual processor groups. A batch
  * brings the list of cells that its kernel consists of (script/history.h); a kernel that is loaded with other cells is replaced. Each launch reads
  * the weights from memory, so a change of kernels costs no more than the compilation. */
-#include "runtime/cores.h"
 #include "runtime/gpu/gpu.h"
 
 /* What the compile functions read and write. kernel: the kernel that was loaded last; shape: the shape of its launches. */
@@ -19,12 +18,6 @@ static vpps_status compile(void *context, const vpps_kernel_plan *plan, const ch
     l->kernel = NULL;
     l->shape = (vpps_launch_shape){plan->n_vps, plan->threads, vpps_kernel_shared_bytes(plan)};
     return gpu->table->load(gpu->driver, source, description, &l->shape, &l->kernel, report);
-}
-
-static vpps_status compile_beside(void *context, const char *source, const char *description,
-                                  vpps_cubin_report *report) {
-    const vpps_gpu *gpu = ((const loading *)context)->gpu;
-    return gpu->table->prepare(gpu->driver, source, description, report);
 }
 
 static void log_line(void *context, const char *line) {
@@ -85,7 +78,6 @@ static vpps_status make(vpps_gpu *gpu, const vpps_batch *batch) {
                                 .matrix_at = gpu->layout.matrix_at,
                                 .machine = &gpu->machine,
                                 .compile = compile,
-                                .beside = gpu->table->prepare && vpps_cores_allowed() > 1 ? compile_beside : NULL,
                                 .log = log_line,
                                 .context = &l,
                                 .spills = profile->done};
@@ -107,8 +99,8 @@ static vpps_status make(vpps_gpu *gpu, const vpps_batch *batch) {
     k->registers = registers;
     char text[192];
     vpps_kernel_describe(&plan, text, sizeof text);
-    vpps_log_line(&gpu->options, "kernel of %s: %u registers%s, %u KB of code, ready after %.2f s%s", text,
-                  report.registers, report.frame_bytes ? ", spilling" : "", (report.code_bytes + 1023) / 1024,
+    vpps_log_line(&gpu->options, "kernel of %s: %u registers%s, a CUBIN of %u KB, ready after %.2f s%s", text,
+                  report.registers, report.frame_bytes ? ", spilling" : "", (report.cubin_bytes + 1023) / 1024,
                   k->report.seconds, report.cached ? " (from the cache)" : "");
     return VPPS_OK;
 }
